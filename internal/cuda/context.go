@@ -9,13 +9,14 @@ import (
 
 // Context is one process's view of the device: its modules, streams, events, allocations and errors.
 //
-// All threads of the process are one agent. Their order among each other comes from mutexes, joins and the like that
-// the API does not see; taking the API calls in the order they are made never invents a race between two threads that
-// did synchronise, and races between streams are found all the same, because a call that does not wait orders nothing.
+// Each thread of the process that the libraries know by a number is an agent: see hostThreads. All others are one, whose calls come in
+// the order they are made: races between streams are found all the same, because a call that does not wait orders nothing.
 type Context struct {
 	dev  *Device
-	host uint32 // agent
+	host uint32 // agent: of the thread that makes the call
 	id   uint64
+
+	threads hostThreads
 
 	limits simt.Limits // launches are held to
 
@@ -73,6 +74,7 @@ func (d *Device) NewContext() *Context {
 		events: map[EventID]*eventState{}, modules: map[*Module]bool{}, allocs: map[uint64]allocation{},
 		pinned: map[uint64]registration{}, freedAt: map[uint64]string{}, progress: map[uint32]progress{}, printf: d.cfg.Printf, limits: d.limits()}
 	c.host, c.gone, c.goneFree = d.newAgent(), d.newAgent(), d.newAgent()
+	c.threads.begin(c.host)
 	c.legacy = &stream{agent: d.newAgent(), name: "default stream"}
 	return c
 }
@@ -154,7 +156,7 @@ func (c *Context) Synchronize() error {
 func (c *Context) order(agent, other uint32, name string) {
 	c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: other, Token: uint64(other), Name: name})
 	c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: agent, Token: uint64(other), Name: name})
-	c.follow(agent, c.progress[other])
+	c.follow(c.threads.party(agent), c.progress[c.threads.party(other)])
 }
 
 // waitAll orders the host after every stream.

@@ -34,7 +34,7 @@ func (c *Context) unawaited() bool {
 	if !c.shares || c.sticky != nil || c.dev.cfg.Sink == nil || c.dev.cfg.Needs&event.NeedHost == 0 {
 		return false
 	}
-	known := c.progress[c.host]
+	known := c.progress[c.threads.first]
 	for agent, p := range c.progress {
 		if p[agent] > known[agent] {
 			return !c.signals

@@ -12,16 +12,17 @@ import (
 
 // process is one connected process.
 type process struct {
-	pid    int32
-	ctx    *Context
-	life   context.Context // ends with the process
-	end    context.CancelCauseFunc
-	out    output
-	mail   mailbox
-	users  map[*net.UnixConn]bool // its connections
-	mapped chan struct{}          // closed when the first connection has mapped the memory
-	once   sync.Once
-	alias  uint64
+	pid      int32
+	ctx      *Context
+	life     context.Context // ends with the process
+	end      context.CancelCauseFunc
+	out      output
+	mail     mailbox
+	users    map[*net.UnixConn]bool // its connections
+	handling sync.Mutex
+	mapped   chan struct{} // closed when the first connection has mapped the memory
+	once     sync.Once
+	alias    uint64
 	// handles: the numbers the program knows things by.
 	modules   map[uint64]*Module
 	broken    map[uint64]error // modules that could not be loaded

@@ -48,7 +48,7 @@ func (p progress) add(q progress) {
 
 // finished says that the host has waited for all that p holds, beyond what asked holds.
 func (c *Context) finished(p, asked progress) bool {
-	known := c.progress[c.host]
+	known := c.progress[c.threads.first]
 	for a, n := range p {
 		if n > known[a] && n > asked[a] {
 			return false

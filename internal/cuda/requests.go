@@ -19,7 +19,7 @@ import (
 func hostCall(op calls.Op) string {
 	switch op {
 	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked, calls.Argument,
-		calls.Posting, calls.Posted, calls.Lease, calls.HostAccess:
+		calls.Posting, calls.Posted, calls.Lease, calls.HostAccess, calls.Thread:
 		return ""
 	case calls.LoadModule, calls.UnloadModule, calls.GetKernel, calls.GetSymbol, calls.FuncAttributes, calls.FuncSetAttribute, calls.Occupancy, calls.ClusterOccupancy:
 		return "a look at a kernel or module"
@@ -105,6 +105,7 @@ var handlers = [calls.NumOps]handler{
 	calls.MallocLeased:      (*process).mallocLeased,
 	calls.Source:            (*process).source,
 	calls.HostAccess:        (*process).hostAccess,
+	calls.Thread:            (*process).thread,
 }
 
 // handle does one request. The shape of r was checked when it was read.
@@ -112,6 +113,11 @@ func (p *process) handle(ctx context.Context, r *request) reply {
 	h := handlers[r.op]
 	if h == nil {
 		return reply{bad: fmt.Errorf("request %s out of place", calls.Specs[r.op].Name)}
+	}
+	p.handling.Lock() // several libraries of a process may ask at once
+	defer p.handling.Unlock()
+	if r.op != calls.Thread {
+		p.ctx.speak(r.thread)
 	}
 	results, blob, err := h(p, ctx, r)
 	if r.op != calls.Failed && r.op != calls.Output {

@@ -2,12 +2,14 @@ package cuda
 
 import (
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -91,7 +93,7 @@ func command(opts RunOptions, socket string) *exec.Cmd {
 	if env == nil {
 		env = os.Environ()
 	}
-	cmd.Env = append(withLibraries(env, opts.Libraries), calls.Env+"="+socket)
+	cmd.Env = append(withThreads(withLibraries(env, opts.Libraries), opts.Libraries, cmd.Path), calls.Env+"="+socket)
 	f, ok := opts.Stdin.(*os.File)
 	onTerminal := ok && term.IsTerminal(int(f.Fd()))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal}
@@ -123,6 +125,38 @@ func withLibraries(env []string, folder string) []string {
 		out = append(out, name+path)
 	}
 	return out
+}
+
+// withThreads puts the library that sees what orders host threads before all others (LD_PRELOAD). A sanitizer whose own library must be
+// the first is left alone: the threads of such a program are one agent.
+func withThreads(env []string, folder, program string) []string {
+	const name = "LD_PRELOAD="
+	library := filepath.Join(folder, calls.ThreadsLibrary)
+	if _, err := os.Stat(library); folder == "" || err != nil || sanitized(program) {
+		return env
+	}
+	var out []string
+	for _, e := range env {
+		if old, ok := strings.CutPrefix(e, name); !ok {
+			out = append(out, e)
+		} else if old != "" {
+			library += ":" + old
+		}
+	}
+	return append(out, name+library)
+}
+
+// sanitized says that a program needs the library of a sanitizer.
+func sanitized(program string) bool {
+	f, err := elf.Open(program)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	needed, _ := f.ImportedLibraries()
+	return slices.ContainsFunc(needed, func(l string) bool {
+		return strings.HasPrefix(l, "libasan.") || strings.HasPrefix(l, "libtsan.") || strings.HasPrefix(l, "libhwasan.")
+	})
 }
 
 // running is a program that runs.

@@ -291,7 +291,7 @@ func (c *Context) SynchronizeEvent(ev EventID) error {
 func (c *Context) waitEvent(e *eventState, name string) {
 	if e.recorded {
 		c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: c.host, Token: e.token, Name: name})
-		c.follow(c.host, e.saw)
+		c.follow(c.threads.first, e.saw)
 	}
 }
 

@@ -21,6 +21,7 @@ type Relation struct {
 	SameEvent  bool // two lanes of one execution of one instruction
 	Lockstep   bool // same warp, and both lanes took part in one of the two executions, or they were not Parted
 	SameValue  bool // both write, the same value
+	Assumed    bool // ordered by what is assumed of host threads (event.HostOp)
 }
 
 // Parted says that lanes of a warp can be at two places, one each, after a branch has parted them and before they reconverge.
@@ -47,6 +48,7 @@ const (
 	LockstepRace             // lockstep warps would order the two
 	VolatileRace             // both volatile, or one volatile and the other atomic
 	StagedCopy               // a copy that is synchronous but by the letter, and a kernel of another stream
+	HostThreads              // ordered if the threads of the host are, by what cannot be seen of them
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
 	OneInstruction           // two lanes of one instruction
 	NoProxyFence             // ordered, but no fence between the generic proxy and the async proxy
@@ -86,7 +88,7 @@ func (c Category) Kind() Kind {
 		return MixedAtomic
 	case ScopeRace:
 		return AtomicScope
-	case CrossLaunch, StagedCopy:
+	case CrossLaunch, StagedCopy, HostThreads:
 		return InterKernel
 	case NonCoherentLoad:
 		return ReadOnlyLoad
@@ -113,7 +115,7 @@ func Classify(a, b Side, r Relation) Category {
 	case !r.SameLaunch && (a.Staged || b.Staged):
 		return StagedCopy
 	case !r.SameLaunch:
-		return CrossLaunch
+		return r.launches()
 	case r.SameValue && a.Write && b.Write && !a.Volatile && !b.Volatile && !a.Atomic && !b.Atomic:
 		return SameValueRace
 	case r.SameWarp && !r.SameEvent && r.Lockstep:
@@ -136,11 +138,19 @@ func classifyAtomics(a, b Side, r Relation) Category {
 	case inScope && a.Unit == b.Unit:
 		return NoRace
 	case !r.SameLaunch:
-		return CrossLaunch
+		return r.launches()
 	case !inScope:
 		return ScopeRace
 	case a.RMW && b.RMW:
 		return MixedSizeRMW
 	}
 	return MixedSizeRace
+}
+
+// launches is the category of a race of two launches, or with the host side.
+func (r *Relation) launches() Category {
+	if r.Assumed {
+		return HostThreads
+	}
+	return CrossLaunch
 }

@@ -2,6 +2,20 @@ package detect
 
 import "testing"
 
+// TestHostThreads checks that a race which only unseen order of host threads could exclude is a warning.
+func TestHostThreads(t *testing.T) {
+	write, read, atomic := Side{Write: true}, Side{}, Side{Write: true, Atomic: true, RMW: true, Unit: 4}
+	for _, other := range []Side{write, read, atomic} {
+		c := Classify(write, other, Relation{Assumed: true})
+		if c != HostThreads || c.Severity() != Warning || c.Kind() != InterKernel {
+			t.Errorf("%+v: category %d, %s, %s", other, c, c.Severity(), c.Kind())
+		}
+	}
+	if c := Classify(atomic, atomic, Relation{Assumed: true}); c != HostThreads {
+		t.Errorf("atomic operations of one block: category %d", c)
+	}
+}
+
 // TestStagedCopy checks that a copy which only the letter of the manual leaves unordered is a warning, and any other
 // unordered host operation an error.
 func TestStagedCopy(t *testing.T) {

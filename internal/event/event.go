@@ -473,6 +473,9 @@ type HostOp struct {
 	// Staged marks a write that may still be under way when its call has returned only because the manual reserves the
 	// right to it: a synchronous copy from pageable memory.
 	Staged bool
+	// Assumed marks a HostSignal and a HostWait that order two host threads only if they do what cannot be seen of them, such as
+	// atomic operations, in the order of their calls: they are in the stream as if the host were one thread.
+	Assumed bool
 }
 
 // Needs is the set of events a consumer asks for; what nobody asks for is not made.

@@ -60,6 +60,19 @@ func interpreter(t *testing.T) string {
 // hostProgram builds a C program with the stand-in libraries, and more of them.
 func hostProgram(t *testing.T, source string, more ...string) string {
 	t.Helper()
+	libraries := standins(t)
+	exe := filepath.Join(t.TempDir(), "program")
+	args := append([]string{"-w", "-g1", "-o", exe, source, "-L" + libraries, "-Wl,-rpath," + libraries, "-lcudart_static"}, more...)
+	out, err := exec.Command("gcc", append(args, "-lpthread", "-ldl")...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return exe
+}
+
+// standins gives the folder of the stand-in libraries.
+func standins(t *testing.T) string {
+	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("gcc is not installed")
 	}
@@ -71,13 +84,7 @@ func hostProgram(t *testing.T, source string, more ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exe := filepath.Join(t.TempDir(), "program")
-	args := append([]string{"-w", "-g1", "-o", exe, source, "-L" + libraries, "-Wl,-rpath," + libraries, "-lcudart_static"}, more...)
-	out, err := exec.Command("gcc", append(args, "-lpthread", "-ldl")...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return exe
+	return libraries
 }
 
 // run runs the script and compares.

@@ -200,6 +200,188 @@ func TestTensor(t *testing.T) {
 	}
 }
 
+// modeTest is a copy of another mode than that of tiles.
+type modeTest struct {
+	m           *TensorMap // but for its address
+	mode        string
+	rank        int
+	coordinates []int32
+	offsets     []uint16
+	out         bool // to global memory
+}
+
+// kernel is tensorKernel with the mode.
+func (c *modeTest) kernel() string {
+	out := ""
+	if c.out {
+		out = "." + c.mode
+	}
+	text := tensorKernel(len(c.coordinates), out, "")
+	text = strings.ReplaceAll(text, fmt.Sprintf(".tensor.%dd.", len(c.coordinates)), fmt.Sprintf(".tensor.%dd.", c.rank))
+	text = strings.ReplaceAll(text, "global.tile.", "global."+c.mode+".")
+	if c.offsets != nil {
+		list := strings.Trim(strings.ReplaceAll(fmt.Sprint(c.offsets), " ", ", "), "[]")
+		text = strings.ReplaceAll(text, "}], [%r2];", "}], [%r2], {"+list+"};")
+	}
+	return text
+}
+
+// run copies, and holds shared memory and the tensor to what each lists: where an element is in shared memory, were it not for the swizzle,
+// and in the tensor, of which the first is before the innermost dimension; false for one outside.
+func (c *modeTest) run(t *testing.T, rng *rand.Rand, each func(f func(shared uint64, at [maxRank]int64))) {
+	g := newRig(t, c.kernel())
+	buffer, tensor := g.buffer(8<<10), g.buffer(1<<18)
+	m := c.m
+	m.Address = tensor
+	data, _ := g.mem.Bytes(tensor, 1<<20)
+	for i := range data {
+		data[i] = byte(rng.Uint32())
+	}
+	want := append([]byte(nil), data...)
+	head, _ := g.mem.Bytes(buffer, 512)
+	copy(head, m.Encode())
+	for d, at := range c.coordinates {
+		binary.LittleEndian.PutUint32(head[TensorMapSize+4*d:], uint32(at))
+	}
+	shared := make([]byte, 16<<10)
+	for i := range len(shared) / 4 {
+		binary.LittleEndian.PutUint32(shared[4*i:], uint32(7*i+1))
+	}
+	size, bytes, inside := m.element(), uint64(0), 0
+	each(func(s uint64, at [maxRank]int64) {
+		bytes += size
+		global, in := uint64(0), true
+		for d := range m.Rank {
+			stride := size
+			if d > 0 {
+				stride = m.Strides[d-1]
+			}
+			in = in && 0 <= at[d] && at[d] < int64(m.Dims[d])
+			global += uint64(at[d]) * stride
+		}
+		s = manualSwizzle(m.Swizzle, s)
+		switch cell := shared[s : s+size]; {
+		case in && c.out:
+			copy(want[global:], cell)
+		case in:
+			copy(cell, want[global:])
+		case !c.out:
+			clear(cell)
+		}
+		if in {
+			inside++
+		}
+	})
+	binary.LittleEndian.PutUint32(head[TensorMapSize+20:], uint32(bytes))
+	g.mustRun(launch{out: buffer})
+	if got, _ := g.mem.Bytes(buffer+512, 16<<10); string(got) != string(shared) {
+		t.Errorf("shared memory differs: %+v of %+v, %d elements inside", c, m, inside)
+	}
+	if data, _ = g.mem.Bytes(tensor, 1<<20); string(data) != string(want) {
+		t.Errorf("the tensor differs: %+v of %+v, %d elements inside", c, m, inside)
+	}
+}
+
+// TestFourRows: tile::gather4 and tile::scatter4 copy parts of four rows of a matrix, in any order.
+func TestFourRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 8))
+	for n := range 40 {
+		m, _ := randomMap(rng, 2, 1<<20)
+		m.Box[1], m.Steps[1], m.Fill = 1, 1, 0
+		c := &modeTest{m: m, mode: "tile::gather4", rank: 2, out: n%2 == 1}
+		if c.out {
+			c.mode = "tile::scatter4"
+		}
+		c.coordinates = []int32{int32(rng.IntN(int(m.Dims[0])+2*int(m.Box[0]))) - int32(m.Box[0])}
+		rows := rng.Perm(int(m.Dims[1]) + 4)
+		for i := range 4 {
+			c.coordinates = append(c.coordinates, int32(rows[i])-2)
+		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			c.run(t, rng, func(f func(uint64, [maxRank]int64)) {
+				for row := range uint64(4) {
+					for i := range uint64(m.Box[0]) {
+						f((row*uint64(m.Box[0])+i)*m.element(), [maxRank]int64{int64(c.coordinates[0]) + int64(i), int64(c.coordinates[1+row])})
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestIm2col: a copy in im2col mode is of as many pixels as the map says, from coordinates on: those of the box that its corners make, row by
+// row and image by image, all of them moved by the offsets. Those are counted here one by one from the first of the box.
+func TestIm2col(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for n := range 60 {
+		rank := 3 + n%3
+		m := &TensorMap{Rank: rank, Type: []uint8{0, 1, 2, 7, 10}[rng.IntN(5)], Swizzle: uint8(rng.IntN(4)), Im2col: true}
+		size := m.element()
+		m.Box[0] = uint32((16 << rng.IntN(int(m.Swizzle)+1)) / size)
+		m.Box[1] = uint32(1 + rng.IntN(40))
+		m.Dims[0] = m.Box[0] * uint32(1+rng.IntN(3))
+		stride := uint64(m.Dims[0]) * size
+		for d := range rank {
+			m.Steps[d] = 1
+			if d > 0 {
+				m.Dims[d] = uint32(2 + rng.IntN(5))
+				if d < rank-1 {
+					m.Steps[d] = uint8(1 + rng.IntN(2))
+					m.Lower[d-1] = int16(rng.IntN(3) - 1)
+					m.Upper[d-1] = int16(-rng.IntN(3)) + int16(rng.IntN(2))
+					if int(m.Lower[d-1]) >= int(m.Dims[d])+int(m.Upper[d-1]) {
+						m.Lower[d-1], m.Upper[d-1] = 0, 0
+					}
+				}
+				m.Strides[d-1] = stride
+				stride *= uint64(m.Dims[d])
+			}
+		}
+		if err := m.Check(); err != nil {
+			t.Fatal(err)
+		}
+		// The pixels of the box in their order, of all images and some behind them.
+		var pixels [][maxRank]int64
+		var list func(d int, at [maxRank]int64)
+		list = func(d int, at [maxRank]int64) {
+			switch {
+			case d == 0:
+				pixels = append(pixels, at)
+			case d == rank-1:
+				for at[d] = 0; at[d] < int64(m.Dims[d])+40; at[d]++ {
+					list(d-1, at)
+				}
+			default:
+				for at[d] = int64(m.Lower[d-1]); at[d] < int64(m.Dims[d])+int64(m.Upper[d-1]); at[d] += int64(m.Steps[d]) {
+					list(d-1, at)
+				}
+			}
+		}
+		list(rank-1, [maxRank]int64{})
+		first := rng.IntN(min(len(pixels)-int(m.Box[1]), 60))
+		c := &modeTest{m: m, mode: "im2col", rank: rank, coordinates: []int32{int32(m.Box[0]) * int32(rng.IntN(3)-1)}}
+		for d := 1; d < rank; d++ {
+			c.coordinates = append(c.coordinates, int32(pixels[first][d]))
+			if d < rank-1 {
+				c.offsets = append(c.offsets, uint16(rng.IntN(3)))
+			}
+		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			c.run(t, rng, func(f func(uint64, [maxRank]int64)) {
+				for k, at := range pixels[first:][:m.Box[1]] {
+					for d, o := range c.offsets {
+						at[1+d] += int64(o)
+					}
+					for i := range uint64(m.Box[0]) {
+						at[0] = int64(c.coordinates[0]) + int64(i)
+						f((uint64(k)*uint64(m.Box[0])+i)*size, at)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestTensorFaults: operands that a tensor copy cannot have.
 func TestTensorFaults(t *testing.T) {
 	good := TensorMap{Rank: 2, Type: 7, Dims: [5]uint32{64, 8}, Box: [5]uint32{32, 4}, Steps: [5]uint8{1, 1}, Strides: [4]uint64{256}}

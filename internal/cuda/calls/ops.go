@@ -5,11 +5,14 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 7
+const Version = 8
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
 const Env = "FENCEPOST_SOCKET"
+
+// ThreadsLibrary is the library, to be loaded before all others, that sees what orders the threads of a program.
+const ThreadsLibrary = "libfencepost_threads.so"
 
 // PythonEnv is the environment variable that names the folder of our Python modules.
 const PythonEnv = "FENCEPOST_PYTHON"
@@ -94,6 +97,7 @@ const (
 	Texture
 	ClusterOccupancy
 	HostAccess
+	Thread
 	NumOps
 )
 
@@ -204,8 +208,13 @@ var Specs = [NumOps]Spec{
 	TensorMap:         {"TensorMap", 9, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill, 1 in im2col mode; 25 u64: sizes, strides, box, element strides, lower and upper corners -> its bytes in the blob"},
 	Texture:           {"Texture", 1, true, "1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object"},
 	HostAccess:        {"HostAccess", 3, false, "address, bytes, 1 when they are written: the program's own code touches memory that kernels can reach ->"},
+	Thread:            {"Thread", 2, true, "number of the calling thread among those that have called CUDA, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->"},
 	ClusterOccupancy:  {"ClusterOccupancy", 4, false, "kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster"},
 }
+
+// Threads is how many host threads have a number of their own: see Thread. The calls of a thread are in epochs, which close when it lets
+// other threads go on after them.
+const Threads = 64
 
 // The arguments of Launch.
 const (

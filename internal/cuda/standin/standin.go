@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/python"
 )
 
@@ -54,6 +55,7 @@ var outputs = []output{
 	{"python/libnvJitLink.so.13", nvidia("nvjitlink.c", "libnvJitLink.so.13", "nvjitlink13.map")},
 	{"python/libnvJitLink.so.12", nvidia("nvjitlink.c", "libnvJitLink.so.12", "nvjitlink12.map")},
 	{"libcuda.so.1", []string{"-shared", "-Wl,-soname,libcuda.so.1,-z,nodelete,--version-script={src}/cuda.map", "{src}/cuda.c", "-lpthread", "-ldl"}},
+	{calls.ThreadsLibrary, []string{"-shared", "-fexceptions", "-Wl,-soname," + calls.ThreadsLibrary, "{src}/threads.c", "-lpthread", "-ldl"}},
 	{"libcublas.so.13", computes("cublas", "13")},
 	{"libcublas.so.12", computes("cublas", "12")},
 	{"libcurand.so.10", computes("curand", "10")},

@@ -49,6 +49,14 @@ func (f *Foreign) WithAgent(id, epoch uint32) *Foreign {
 	return f.Join(&Foreign{agents: []Agent{{id, epoch}}})
 }
 
+// Agents gives what f knows of agents.
+func (f *Foreign) Agents() *Foreign {
+	if f == nil || len(f.parts) == 0 {
+		return f
+	}
+	return &Foreign{agents: f.agents}
+}
+
 // WithPart gives f joined with knowledge of a launch.
 func (f *Foreign) WithPart(launch uint32, g *Grid) *Foreign {
 	if g == nil {

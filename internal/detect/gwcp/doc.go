@@ -44,6 +44,10 @@
 //     of single threads, and would predict races that the leader's lock excludes.
 //   - A lock whose section accesses more than 1024 granules is taken for none: most such are claims that nobody gives back.
 //   - A strong write comes before what follows a strong read that observed it, as the manual's causality order has it.
+//   - That an asynchronous operation is complete is a hard edge from what comes before its issue to who acquires the phase of its mbarrier or
+//     waits for its group (async.go). What operations other than cp.async access is not judged.
+//   - The elements of a strong vector access are accesses of their own: who reads one of them observes it. An exchange whose value
+//     nobody wants reads all the same.
 //   - Queues keep 256 sections a lock; older neighbours become one, which orders more than they did. They are searched from the newest
 //     on, where algorithm 1 stops at the first that is not ordered: definition 1 asks for all.
 //   - The scopes of acquire and release of one section may differ.
@@ -57,8 +61,6 @@
 // scopes of two locks or atomics overlap already when one is of the device. Ticket locks and other locks that are no
 // compare-and-swap, or whose free value is not 0, order as synchronisation does, so that nothing is predicted through them. A holder that lets
 // others work under its lock by flags, not barriers, is not seen: races predicted there may be false. Atomics of different size never race.
-// A strong read of a part of what was written strongly is not taken to observe it (detector hb takes it so): races of the observed order
-// may be false there.
 //
 // # How
 //

@@ -130,6 +130,8 @@ func (d *Detector) device(e *event.Event) {
 		d.complete(blk, e)
 	case event.WarpSync:
 		d.warpSync(blk, wi, e)
+	case event.Bulk, event.BulkDone, event.Core, event.CoreCommit, event.CoreDone, event.CoreWait, event.Wgmma, event.WgmmaCommit, event.WgmmaWait:
+		d.async(blk, wi, e)
 	case event.Exit:
 		d.locks(blk, wi, e.Place, d.tracker.Event(d.batch, e))
 		d.exit(blk, wi, e)

@@ -27,7 +27,11 @@ type maker struct {
 	barrier int
 	posted  map[int]int // flag: operation
 	nested  bool
-	narrow  int // scope of locks: that of the block one time in so many; 0: never
+	async   bool           // some posts are made by asynchronous operations, when they are complete
+	flights []flight       // that are not
+	landed  map[int]flight // by block, the last that is
+	vectors bool           // posts are of two words, and who waits reads one of them
+	narrow  int            // scope of locks: that of the block one time in so many; 0: never
 }
 
 const (
@@ -65,6 +69,7 @@ func newMaker(seed uint64) *maker {
 	m := launched(r, shapeOf{1 + r.IntN(3), 1 + r.IntN(2), 1 + r.IntN(2)})
 	m.nested = m.r.IntN(2) == 0
 	m.narrow = m.r.IntN(4)
+	m.vectors, m.async = seed%2 == 0, seed%3 == 0
 	calm := m.r.IntN(3) > 0
 	for i := 4 + m.r.IntN(40); i > 0; i-- {
 		if calm && m.r.IntN(8) > 0 {
@@ -79,7 +84,7 @@ func newMaker(seed uint64) *maker {
 
 // launched makes a trace in which a launch has begun.
 func launched(r *rand.Rand, s shapeOf) *maker {
-	m := &maker{r: r, s: s, holder: map[int]int{}, device: map[[2]int]bool{}, held: map[int][]int{}, posted: map[int]int{}}
+	m := &maker{r: r, s: s, holder: map[int]int{}, device: map[[2]int]bool{}, held: map[int][]int{}, posted: map[int]int{}, landed: map[int]flight{}}
 	threads := uint32(32*(m.s.warps-1) + m.s.lanes)
 	m.b.Launches = []event.Launch{{ID: 1, Synchronises: true, Swaps: true, Kernel: "k", Grid: event.Dim3{X: uint32(m.s.blocks), Y: 1, Z: 1}, Block: event.Dim3{X: threads, Y: 1, Z: 1}}}
 	m.b.Events = append(m.b.Events, event.Event{Kind: event.KernelBegin, Launch: 1})
@@ -116,6 +121,10 @@ func (m *maker) step() {
 		m.access(o)
 	case k < 13:
 		m.acquire(o)
+	case k < 15 && m.async:
+		m.post(o)
+	case k < 16 && m.async:
+		m.wait(o)
 	case k < 17:
 		m.release(o)
 	case k == 17:
@@ -224,22 +233,80 @@ func (m *maker) meet(o op) {
 	m.b.Events = append(m.b.Events, event.Event{Kind: event.BarrierDone, Launch: 1, Warp: uint32(block * m.s.warps), Mask: 1})
 }
 
+// flight is a post by an asynchronous operation: its number, which tells its mbarrier, and the operation that issued it.
+type flight struct {
+	number int
+	op
+	index int
+	kind  event.Kind // of the event that tells the mbarrier
+}
+
+const barrierBase = 0x100
+
+// issue posts by an operation that is complete later: a copy in bulk, or what a commit of operations of tensor cores covers.
+func (m *maker) issue(o op) {
+	o.kind = opPost
+	f := flight{len(m.ops), o, len(m.ops), event.BulkDone}
+	e := event.Event{Kind: event.Bulk, Flags: event.FlagWrite, Space: event.Shared, Addr: 0x10, Aux: 16, Barrier: 1, Stride: int64(f.number)}
+	if f.number%3 == 0 {
+		f.kind = event.CoreDone
+		e = event.Event{Kind: event.CoreCommit, Addr: barrierBase + 8*uint64(f.number), Stride: int64(f.number)}
+	}
+	m.emit(o.thread, e)
+	m.op(o)
+	m.flights = append(m.flights, f)
+}
+
+// land lets the operations that are in flight be complete, and a thread of a block wait for the last one of it.
+func (m *maker) land(o op) bool {
+	for _, f := range m.flights {
+		m.emit(f.thread, event.Event{Kind: f.kind, Addr: barrierBase + 8*uint64(f.number), Stride: int64(f.number)})
+		m.landed[f.block] = f
+	}
+	m.flights = nil
+	f, ok := m.landed[o.block]
+	if !ok {
+		return false
+	}
+	o.kind, o.barrier = opWait, f.index
+	m.op(o)
+	m.emit(o.thread, event.Event{Kind: event.Load, Flags: event.FlagRead, Space: event.Shared, Addr: barrierBase + 8*uint64(f.number), Size: 4, Order: event.Acquire, Scope: event.ScopeCTA})
+	return true
+}
+
 func (m *maker) post(o op) {
+	if m.async && len(m.ops)%4 > 0 {
+		m.issue(o)
+		return
+	}
 	o.kind, o.lock = opPost, m.r.IntN(2)
 	o.at, o.n = 1000+8*o.lock, 4
+	e := event.Event{Kind: event.Store, Flags: event.FlagWrite, Space: event.Global, Addr: flagBase + 8*uint64(o.lock), Size: 4, Order: event.Release, Scope: event.ScopeGPU}
+	if m.vectors {
+		e.Flags |= event.FlagVector
+		o.n, e.Size, e.Aux = 8, 8, 4
+	}
 	m.posted[o.lock] = len(m.ops)
 	m.op(o)
-	m.emit(o.thread, event.Event{Kind: event.Store, Flags: event.FlagWrite, Space: event.Global, Addr: flagBase + 8*uint64(o.lock), Size: 4, Order: event.Release, Scope: event.ScopeGPU})
+	m.emit(o.thread, e)
 }
 
 func (m *maker) wait(o op) {
+	if m.async && len(m.ops)%4 > 0 && m.land(o) {
+		return
+	}
 	o.kind, o.lock, o.barrier = opWait, m.r.IntN(2), -1
 	o.at, o.n = 1000+8*o.lock, 4
 	if at, ok := m.posted[o.lock]; ok {
 		o.barrier = at
 	}
+	word := 0
+	if m.vectors {
+		word = 4 * (len(m.ops) % 2)
+	}
+	o.at += word
 	m.op(o)
-	m.emit(o.thread, event.Event{Kind: event.Load, Space: event.Global, Addr: flagBase + 8*uint64(o.lock), Size: 4, Order: event.Acquire, Scope: event.ScopeGPU})
+	m.emit(o.thread, event.Event{Kind: event.Load, Space: event.Global, Addr: flagBase + 8*uint64(o.lock) + uint64(word), Size: 4, Order: event.Acquire, Scope: event.ScopeGPU})
 }
 
 // verdicts runs the detector and gives what it said of each access, by place.

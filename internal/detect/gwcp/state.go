@@ -66,7 +66,8 @@ type block struct {
 	alive        int
 	warps        []warp
 	barriers     map[uint8]*barrier
-	mores        []*more // of the lines of its shared memory
+	mores        []*more       // of the lines of its shared memory
+	async        *asynchronous // nil: it has issued nothing
 }
 
 // barrier is a CTA barrier that some have arrived at.
@@ -123,7 +124,7 @@ func (l *launch) begin(i uint32) *block {
 	} else {
 		b = &block{warps: make([]warp, l.wpb), barriers: map[uint8]*barrier{}}
 	}
-	b.index, b.first, b.number, b.alive = i, i*l.wpb, 1, int(l.info.Block.Count())
+	b.index, b.first, b.number, b.alive, b.async = i, i*l.wpb, 1, int(l.info.Block.Count()), nil
 	for _, x := range b.barriers {
 		x.reset()
 	}

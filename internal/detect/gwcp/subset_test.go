@@ -13,19 +13,21 @@ import (
 
 // TestNoFalseRace: what races in the observed order is a race of the memory model. Where no locks are inferred, nothing is predicted.
 func TestNoFalseRace(t *testing.T) {
-	t.Run("without locks", func(t *testing.T) { noFalseRace(t, false) })
-	t.Run("with locks", func(t *testing.T) { noFalseRace(t, true) })
+	t.Run("without locks", func(t *testing.T) { noFalseRace(t, oracle.Random, 0, 2500, false) })
+	t.Run("with locks", func(t *testing.T) { noFalseRace(t, oracle.Random, 0, 2500, true) })
+	// Of these, 2440 has elements of vectors, and 6276 of the others an exchange whose value nobody wants.
+	t.Run("early", func(t *testing.T) { noFalseRace(t, oracle.Early, 1500, 1000, false) })
+	t.Run("later", func(t *testing.T) { noFalseRace(t, oracle.Random, 6000, 500, false) })
 }
 
-func noFalseRace(t *testing.T, locks bool) {
-	rounds := 2500
+func noFalseRace(t *testing.T, program func(func(int) int) *event.Batch, first, rounds int, locks bool) {
 	if testing.Short() {
-		rounds = 500
+		rounds /= 5
 	}
 	races := 0
-	for seed := 0; seed < rounds; seed++ {
+	for seed := first; seed < first+rounds; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 11))
-		b := oracle.Random(r.IntN)
+		b := program(r.IntN)
 		if len(b.Events) > 150 {
 			continue
 		}

@@ -23,8 +23,9 @@ type location struct {
 	lock   *lockState // nil: never known as a lock
 }
 
-func (d *Detector) key(e *event.Event, blk *block, lane int) locKey {
-	k := locKey{addr: d.batch.AddrOf(e, lane)}
+// key names the variable that an element of a strong access is of.
+func (d *Detector) key(e *event.Event, blk *block, lane, element int) locKey {
+	k := locKey{addr: d.batch.AddrOf(e, lane) + uint64(element)*uint64(e.Aux)}
 	if e.Space == event.Shared {
 		k.block = blk.index + 1
 	}
@@ -98,44 +99,67 @@ func (d *Detector) acquire(g *group, blk *block, wide bool, skip func(*pending) 
 // strong follows the patterns of a strong access, after it was judged. steps are what the event does to locks.
 func (d *Detector) strong(blk *block, wi uint32, e *event.Event, steps []lock.Step) {
 	w := &blk.warps[wi]
-	reads := e.Kind != event.Store && e.Flags&event.FlagRed == 0 && (e.Kind == event.Load || e.Flags&event.FlagRead != 0)
+	reads := e.Kind != event.Store && e.Flags&event.FlagRed == 0 // an exchange reads, too, where nobody wants the value
 	writes := e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0
 	acquires := reads && (e.Order == event.Acquire || e.Order == event.AcqRel || e.Order == event.SC || d.cfg.Model == detect.ModelHRF)
 	releases := writes && e.Order >= event.Release
 	if !d.patterns(w, e, releases) {
 		return
 	}
-	scope := wide(e.Scope) || e.Scope == event.NoScope || e.Order == event.Volatile
+	acc := strongAccess{e: e, steps: steps, scope: wide(e.Scope) || e.Scope == event.NoScope || e.Order == event.Volatile, reads: reads, writes: writes, acquires: acquires, releases: releases}
 	for m := e.Mask & w.live; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		k := d.key(e, blk, lane)
-		at := d.locations[k]
-		if at == nil && !writes {
-			continue
-		}
-		bit := uint32(1) << uint(lane)
-		given := at != nil && at.lock != nil && gives(steps, at.lock, bit)
-		if at != nil && at.lock != nil && writes && !d.proper(at.lock, thread{e.Warp, uint32(lane)}, given || e.RMW == event.CompareAndSwap) {
-			d.forgo(at.lock)
-		}
-		if reads && at != nil && !given && at.tells(blk, scope) {
-			g := w.alone(bit)
-			d.observe(g, blk, at, scope)
-			if acquires {
-				d.acquireAt(g, blk, at, at.lock != nil && takes(steps, at.lock, bit))
-			}
-		}
-		switch g := w.of(bit); {
-		case !writes, given: // the lock tells what is released
-		case at != nil && at.lock != nil:
-			at.lock.taker = taker{true, thread{e.Warp, uint32(lane)}, g.fenced}
-		default:
-			d.publish(g, blk, wi, lane, k, at, e, scope, releases)
+		for i := range elements(e) {
+			d.element(blk, wi, bits.TrailingZeros32(m), i, &acc)
 		}
 	}
 	if releases {
 		blk.number++
 		w.split(e.Mask&w.live, func(g *group) { g.epoch = blk.number })
+	}
+}
+
+// strongAccess is a strong access whose patterns are followed.
+type strongAccess struct {
+	e                                 *event.Event
+	steps                             []lock.Step // what it does to locks
+	scope                             bool        // it reaches beyond the block
+	reads, writes, acquires, releases bool
+}
+
+// elements is of how many variables each lane of a strong access accesses one.
+func elements(e *event.Event) int {
+	if e.Flags&event.FlagVector == 0 || e.Aux == 0 {
+		return 1
+	}
+	return max(1, int(uint32(e.Size)/e.Aux))
+}
+
+// element follows the patterns of an element of a strong access by a lane.
+func (d *Detector) element(blk *block, wi uint32, lane, i int, x *strongAccess) {
+	w, e := &blk.warps[wi], x.e
+	k := d.key(e, blk, lane, i)
+	at := d.locations[k]
+	if at == nil && !x.writes {
+		return
+	}
+	bit := uint32(1) << uint(lane)
+	given := at != nil && at.lock != nil && gives(x.steps, at.lock, bit)
+	if at != nil && at.lock != nil && x.writes && !d.proper(at.lock, thread{e.Warp, uint32(lane)}, given || e.RMW == event.CompareAndSwap) {
+		d.forgo(at.lock)
+	}
+	if x.reads && at != nil && !given && at.tells(blk, x.scope) {
+		g := w.alone(bit)
+		d.observe(g, blk, at, x.scope)
+		if x.acquires {
+			d.acquireAt(g, blk, at, at.lock != nil && takes(x.steps, at.lock, bit))
+		}
+	}
+	switch g := w.of(bit); {
+	case !x.writes, given: // the lock tells what is released
+	case at != nil && at.lock != nil:
+		at.lock.taker = taker{true, thread{e.Warp, uint32(lane)}, g.fenced}
+	default:
+		d.publish(g, blk, wi, lane, k, at, e, x.scope, x.releases)
 	}
 }
 

@@ -25,6 +25,9 @@
 //     releases); the lanes of bar.warp.sync with each other; the agent's earlier operations before a kernel and the kernel
 //     before its later ones; HostSignal before HostWait. A thread that exits orders nothing.
 //
+//   - A signal and a wait that are assumed (event.HostOp) order nothing. A race that they would order, if the launch or the host operation
+//     that is earlier ended before the later one began, is a warning (detect.HostThreads).
+//
 //   - All arrivals at a barrier of a cluster before those who wait for the phase. A relaxed arrival publishes what its thread had
 //     done at its last fence.
 //

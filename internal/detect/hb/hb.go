@@ -238,6 +238,10 @@ func (d *Detector) completes(b *event.Batch, e *event.Event, blk *order.Block, w
 
 // host performs an operation of the host.
 func (d *Detector) host(h *event.HostOp) {
+	if h.Assumed && h.Kind <= event.HostWait {
+		d.order.Assume(h.Agent, h.Token, h.Kind == event.HostWait)
+		return
+	}
 	switch h.Kind {
 	case event.HostSignal:
 		d.order.Signal(h.Agent, h.Token)

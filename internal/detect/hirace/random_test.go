@@ -184,7 +184,8 @@ func (d *Detector) racedAt(p place) bool {
 
 // TestTogether compares lanes that are taken together with the same lanes one by one: what is found, and every word.
 func TestTogether(t *testing.T) {
-	for name, stream := range map[string]func(func(int) int) *event.Batch{"traffic": oracle.Traffic, "random": oracle.Random} {
+	for name, stream := range map[string]func(func(int) int) *event.Batch{"traffic": oracle.Traffic, "random": oracle.Random,
+		"early": oracle.Early} {
 		found := 0
 		for seed := range uint64(2000) {
 			b := stream(rand.New(rand.NewPCG(seed, 5)).IntN)

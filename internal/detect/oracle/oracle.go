@@ -7,6 +7,7 @@ package oracle
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"sort"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -35,12 +36,12 @@ func (r Race) String() string {
 	return fmt.Sprintf("%s-%s %s count %d bytes %d", r.A, r.B, r.Why, r.Count, r.Addresses)
 }
 
-// reasons, from the mildest to the gravest; the first five are warnings.
-var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "mixed-size-rmw", "one-instruction", "proxy", "same-block",
+// reasons, from the mildest to the gravest; the first six are warnings.
+var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "host-threads", "mixed-size-rmw", "one-instruction", "proxy", "same-block",
 	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "copy", "cross-launch"}
 
 // warnings is how many reasons are warnings.
-const warnings = 5
+const warnings = 6
 
 func rankOf(why string) int {
 	for i, r := range reasons {
@@ -118,6 +119,11 @@ type trace struct {
 	writes   []write // in order
 	floors   []floor
 	reach    [][]uint64
+
+	// What is assumed of host threads: edges between nodes of agents, the node of each launch's end, and that of its beginning.
+	assumed      [][2]int
+	ends, begins map[uint32]int
+	supposed     map[int][]int // see supposes
 }
 
 // write is a change of bytes: node's, or (-1) the birth or death of an allocation.
@@ -137,7 +143,8 @@ type floor struct {
 
 // Find gives the races of a stream, sorted.
 func Find(b *event.Batch, model Model) []Race {
-	t := &trace{model: model, launches: map[uint32]*event.Launch{}, last: map[thread]int{}, weak: map[[2]int]bool{}}
+	t := &trace{model: model, launches: map[uint32]*event.Launch{}, last: map[thread]int{}, weak: map[[2]int]bool{},
+		ends: map[uint32]int{}, begins: map[uint32]int{}, supposed: map[int][]int{}}
 	t.build(b)
 	t.orderFences()
 	t.synchronise()
@@ -155,6 +162,9 @@ func (t *trace) add(n node) int {
 	t.nodes = append(t.nodes, n)
 	if p, ok := t.last[n.t]; ok {
 		t.edge(p, i)
+		if n.t.launch == 0 {
+			t.assumed = append(t.assumed, [2]int{p, i})
+		}
 	}
 	t.last[n.t] = i
 	return i
@@ -167,6 +177,7 @@ type builder struct {
 	*trace
 	b        *event.Batch
 	tokens   map[uint64]int
+	supposed map[uint64]int           // tokens, those signals among them that are assumed
 	begun    map[uint32]int           // launch: node of KernelBegin
 	start    map[uint32]int           // launch: node before what it does without waiting
 	newest   map[uint32]*event.Launch // agent: its last operation, where that is a launch
@@ -193,7 +204,7 @@ type waiting struct {
 }
 
 func (t *trace) build(b *event.Batch) {
-	x := &builder{trace: t, b: b, tokens: map[uint64]int{}, begun: map[uint32]int{}, start: map[uint32]int{},
+	x := &builder{trace: t, b: b, tokens: map[uint64]int{}, supposed: map[uint64]int{}, begun: map[uint32]int{}, start: map[uint32]int{},
 		newest: map[uint32]*event.Launch{}, waited: map[uint32][]int{}, releases: map[uint32]bool{}, ended: map[uint32]bool{},
 		arrivals: map[[3]uint32][]waiting{}, gone: map[thread]bool{}, touched: map[thread]bool{}, dirty: map[[2]uint32]bool{},
 		turns: map[[2]uint32]int{}, groups: map[thread]uint32{}, flying: map[thread][]flying{},
@@ -205,7 +216,9 @@ func (t *trace) build(b *event.Batch) {
 			l := b.Launches[e.Side]
 			t.launches[l.ID] = &l
 			x.begun[l.ID] = t.add(node{t: agent(l.Agent), at: i})
-			x.begin(&l, i)
+			if x.begin(&l, i); x.start[l.ID] == x.begun[l.ID] {
+				t.begins[l.ID] = x.begun[l.ID]
+			}
 		case event.KernelEnd:
 			x.end(e.Launch, i)
 		case event.Host:
@@ -243,6 +256,7 @@ func (x *builder) end(launch uint32, at int) {
 	x.ended[launch] = true
 	x.leave(at, func(th thread) bool { return th.launch == launch })
 	n := x.add(node{t: agent(l.Agent), at: at})
+	x.ends[launch] = n
 	for th, last := range x.last {
 		if th.launch == launch {
 			x.edge(last, n)
@@ -254,10 +268,17 @@ func (x *builder) host(h *event.HostOp, at int) {
 	th := agent(h.Agent)
 	switch h.Kind {
 	case event.HostSignal:
-		x.tokens[h.Token] = x.add(node{t: th, at: at})
+		n := x.add(node{t: th, at: at})
+		x.supposed[h.Token] = n
+		if !h.Assumed {
+			x.tokens[h.Token] = n
+		}
 	case event.HostWait:
 		n := x.add(node{t: th, at: at})
-		if s, ok := x.tokens[h.Token]; ok {
+		if s, ok := x.supposed[h.Token]; ok {
+			x.assumed = append(x.assumed, [2]int{s, n})
+		}
+		if s, ok := x.tokens[h.Token]; ok && !h.Assumed {
 			x.edge(s, n)
 			x.waited[h.Agent] = append(x.waited[h.Agent], s)
 		}
@@ -698,6 +719,35 @@ func (t *trace) close() {
 
 func (t *trace) before(a, b int) bool { return t.reach[a][b/64]>>uint(b%64)&1 != 0 }
 
+// supposes says that f comes after e by what is assumed of host threads too: the launch or the operation of the one does after all of
+// that of the other.
+func (t *trace) supposes(e, f int) bool {
+	point := func(n int, launches map[uint32]int) (int, bool) {
+		if l := t.nodes[n].t.launch; l != 0 {
+			at, ok := launches[l]
+			return at, ok
+		}
+		return n, true
+	}
+	from, ended := point(e, t.ends)
+	to, whole := point(f, t.begins)
+	if !ended || !whole {
+		return false
+	}
+	if t.supposed[to] == nil { // from which nodes of agents one comes there
+		all := []int{to}
+		for i := 0; i < len(all); i++ {
+			for _, x := range t.assumed {
+				if x[1] == all[i] && !slices.Contains(all, x[0]) {
+					all = append(all, x[0])
+				}
+			}
+		}
+		t.supposed[to] = all
+	}
+	return slices.ContainsFunc(t.supposed[to], func(n int) bool { return n == from || t.before(from, n) })
+}
+
 func (t *trace) races() []Race {
 	type race struct {
 		rank      int
@@ -816,6 +866,8 @@ func (t *trace) why(e, f int, b uint64) string {
 		switch {
 		case scopes && x.unit == y.unit:
 			return ""
+		case !oneLaunch && t.supposes(e, f):
+			return "host-threads"
 		case !oneLaunch:
 			return "cross-launch"
 		case !scopes:
@@ -827,6 +879,9 @@ func (t *trace) why(e, f int, b uint64) string {
 	}
 	if !oneLaunch && (x.staged || y.staged) {
 		return "staged-copy"
+	}
+	if !oneLaunch && t.supposes(e, f) {
+		return "host-threads"
 	}
 	if !oneLaunch {
 		return "cross-launch"

@@ -157,14 +157,15 @@ func (g *generator) sweep(f *instruction, e event.Event) {
 	if f.one {
 		x.Mask &= -x.Mask
 	}
+	warp := int64(e.Warp % 64) // of the many of a large grid, so that no address is negative
 	at := func(lane int) uint64 {
 		if f.scatter && f.rows == 0 {
 			return g.space + uint64(g.pick(24))*uint64(f.Size)
 		}
 		if f.rows > 0 {
-			return (g.space + uint64(f.base+int64(e.Warp)*f.warp+int64(lane/f.rows)*f.row+int64(lane%f.rows)*f.stride)) &^ uint64(f.Size-1)
+			return (g.space + uint64(f.base+warp*f.warp+int64(lane/f.rows)*f.row+int64(lane%f.rows)*f.stride)) &^ uint64(f.Size-1)
 		}
-		return (g.space + uint64(f.base+int64(e.Warp)*f.warp+int64(lane)*f.stride)) &^ uint64(f.Size-1)
+		return (g.space + uint64(f.base+warp*f.warp+int64(lane)*f.stride)) &^ uint64(f.Size-1)
 	}
 	n := bits.OnesCount32(x.Mask)
 	first := bits.TrailingZeros32(x.Mask)

@@ -27,9 +27,10 @@ type row struct {
 	OtherLanes                      uint32
 	Place                           uint32
 	where
-	Call   string
-	Token  *uint64
-	Staged *bool
+	Call    string
+	Token   *uint64
+	Staged  *bool
+	Assumed *bool
 }
 
 // where is the innermost frame of a place.
@@ -92,6 +93,7 @@ var schema = []field{
 	text("call", func(r *row) string { return r.Call }),
 	wide("token", convertedUint64, plain, func(r *row) *uint64 { return r.Token }),
 	truth("staged", func(r *row) *bool { return r.Staged }),
+	truth("assumed", func(r *row) *bool { return r.Assumed }),
 }
 
 // Values of a column are in its pages themselves, or in a dictionary.
@@ -144,7 +146,7 @@ type cells struct {
 	address, size, token                     uint64
 	stride                                   int64
 	addresses                                [32]uint64
-	reads, writes, waits, staged             bool
+	reads, writes, waits, staged, assumed    bool
 }
 
 // set puts a value into a cell.
@@ -196,7 +198,7 @@ func (r *row) host(h *event.HostOp, c *cells) {
 	r.Kind, r.Call, r.Agent = "host-"+h.Kind.String(), event.HostText(h.Name), set(&c.agent, h.Agent)
 	switch h.Kind {
 	case event.HostSignal, event.HostWait:
-		r.Token = set(&c.token, h.Token)
+		r.Token, r.Assumed = set(&c.token, h.Token), set(&c.assumed, h.Assumed)
 	default:
 		r.Address, r.Size, r.Staged = set(&c.address, h.Addr), set(&c.size, h.Size), set(&c.staged, h.Staged)
 	}

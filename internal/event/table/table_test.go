@@ -102,7 +102,7 @@ func expected(s *batches, launches map[uint32]event.Launch, b *event.Batch, e *e
 			m["call"] = h.Name
 		}
 		if h.Kind <= event.HostWait {
-			m["token"] = h.Token
+			m["token"], m["assumed"] = h.Token, h.Assumed
 		} else {
 			m["address"], m["staged"], m["size"] = h.Addr, h.Staged, h.Size
 		}

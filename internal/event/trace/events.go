@@ -179,7 +179,9 @@ func readLaunch(c *cursor) event.Launch {
 }
 
 func readHost(c *cursor) event.HostOp {
-	h := event.HostOp{Kind: event.HostKind(c.byte()), Staged: c.byte() == 1}
+	h := event.HostOp{Kind: event.HostKind(c.byte())}
+	marks := c.byte()
+	h.Staged, h.Assumed = marks&hostStaged != 0, marks&hostAssumed != 0
 	h.Agent, h.Token, h.Addr, h.Size = c.uint32(), c.uvarint(), c.uvarint(), c.uvarint()
 	h.Name = c.string()
 	return h

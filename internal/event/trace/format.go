@@ -51,6 +51,12 @@ const (
 	columns
 )
 
+// The marks of a host operation.
+const (
+	hostStaged = 1 << iota
+	hostAssumed
+)
+
 // What the code of a launched kernel has.
 const (
 	codeSynchronises = 1 << iota

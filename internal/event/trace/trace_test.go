@@ -363,6 +363,17 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
+// TestHostMarks: a trace keeps what is marked of host operations.
+func TestHostMarks(t *testing.T) {
+	for _, h := range []event.HostOp{{}, {Kind: event.HostWrite, Staged: true}, {Kind: event.HostSignal, Assumed: true}, {Kind: event.HostWait, Assumed: true, Staged: true}} {
+		b := &event.Batch{Events: []event.Event{{Kind: event.Host}}, Hosts: []event.HostOp{h}}
+		got, _, err := readAll(written(t, nil, b))
+		if err != io.EOF || len(got) != 1 || got[0].host != h {
+			t.Errorf("host operation %+v is read as %+v, %v", h, got, err)
+		}
+	}
+}
+
 // TestLaunchCode: a trace keeps what the code of a launched kernel has.
 func TestLaunchCode(t *testing.T) {
 	one := event.Dim3{X: 1, Y: 1, Z: 1}

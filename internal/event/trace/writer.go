@@ -256,11 +256,14 @@ func (w *Writer) launch(l *event.Launch) {
 }
 
 func (w *Writer) host(h *event.HostOp) {
-	staged := byte(0)
+	marks := byte(0)
 	if h.Staged {
-		staged = 1
+		marks |= hostStaged
 	}
-	c := append(w.col[colSides], byte(h.Kind), staged)
+	if h.Assumed {
+		marks |= hostAssumed
+	}
+	c := append(w.col[colSides], byte(h.Kind), marks)
 	for _, x := range []uint64{uint64(h.Agent), h.Token, h.Addr, h.Size} {
 		c = binary.AppendUvarint(c, x)
 	}

@@ -20,7 +20,7 @@ import "fencepost.dev/fencepost/internal/verify/model"
 
 // overtakes says that write w comes after what a spinning thread has read last.
 func (g *graph) overtakes(w int) bool {
-	if !g.spun {
+	if !g.spun || g.readsFrom {
 		return false
 	}
 	for t := range g.threads {
@@ -57,6 +57,9 @@ func (g *graph) dead(e int) bool {
 	}
 	return false
 }
+
+// kept says that thread t does not make the next step.
+func (x *explorer) kept(t int) bool { return x.g.before != nil && x.g.early(t) || x.held(t) }
 
 // held says that the next event of thread t would depend on a write that overtakes, whatever it reads.
 func (x *explorer) held(t int) bool {

@@ -44,6 +44,17 @@ static struct {
   u64 failures;         // failed calls whose error the program has not asked for yet
 } fp = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .memory = -1};
 
+// What threads.c has, where it is loaded: what is to be told of a thread before a call, and locks that do not order the program's threads.
+static u64 (*fp_threads)(u64 *);
+static int (*fp_lock)(pthread_mutex_t *) = pthread_mutex_lock, (*fp_unlock)(pthread_mutex_t *) = pthread_mutex_unlock;
+
+static void fp_find_threads(void) {
+  void *threads = dlsym(RTLD_DEFAULT, "fencepost_threads"), *lock = dlsym(RTLD_DEFAULT, "fencepost_lock"), *unlock = dlsym(RTLD_DEFAULT, "fencepost_unlock");
+  if (!threads || !lock || !unlock) return;
+  fp_threads = (u64(*)(u64 *))threads;
+  fp_lock = (int (*)(pthread_mutex_t *))lock, fp_unlock = (int (*)(pthread_mutex_t *))unlock;
+}
+
 // Locks. A signal handler that calls CUDA while its thread is inside a call would wait for itself; it gets an error.
 enum { fpConnectionLock = 1, fpRegistryLock = 2, fpLoadingLock = 4 };
 THREAD unsigned fp_held;
@@ -55,12 +66,12 @@ static int fp_take(pthread_mutex_t *m, unsigned bit) {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
   if (!fp_held) fp_cancel = before;
   fp_held |= bit;
-  pthread_mutex_lock(m);
+  fp_lock(m);
   return 0;
 }
 
 static void fp_give(pthread_mutex_t *m, unsigned bit) {
-  pthread_mutex_unlock(m);
+  fp_unlock(m);
   fp_held &= ~bit;
   if (!fp_held) pthread_setcancelstate(fp_cancel, NULL);
 }
@@ -245,6 +256,7 @@ __attribute__((constructor)) static void fp_load_time(void) {
   const char *name = getenv(FP_ENV);
   if (!name || !*name || strlen(name) >= sizeof fp.name) return;
   strcpy(fp.name, name);
+  fp_find_threads();
   fp_attach();
   struct sigaction old, flush = {.sa_handler = fp_flush};
   if (!sigaction(FP_FLUSH_SIGNAL, NULL, &old) && !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL)

@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 7
+#define FP_VERSION 8
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -28,6 +28,7 @@
 #define FP_MAIL_HEAD 4194304
 #define FP_MAIL_RING 262144
 #define FP_MAIL_POOL 1073741824
+#define FP_THREADS 64
 #define FP_UNAWAITED 0x80000000u
 #define FP_TEXTURE 128
 #define FP_OBJECT 448
@@ -91,6 +92,7 @@ enum {
   FP_Texture = 52, // 1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object
   FP_ClusterOccupancy = 53, // kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster
   FP_HostAccess = 54, // address, bytes, 1 when they are written: the program's own code touches memory that kernels can reach ->
+  FP_Thread = 55, // number of the calling thread among those that have called CUDA, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->
 };
 
 // fp_placed says which requests tell where in the program their call is.

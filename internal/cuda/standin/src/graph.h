@@ -124,10 +124,10 @@ static int fp_capturing(void) {
 }
 
 static void fp_graph_lock(void) {
-  if (fp_shared()) pthread_mutex_lock(&fp_shared()->lock);
+  if (fp_shared()) fp_lock(&fp_shared()->lock);
 }
 static void fp_graph_unlock(void) {
-  if (fp_shared()) pthread_mutex_unlock(&fp_shared()->lock);
+  if (fp_shared()) fp_unlock(&fp_shared()->lock);
 }
 
 // fp_grow makes room for one more element and gives 0 when there is none.

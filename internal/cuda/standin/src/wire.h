@@ -174,8 +174,18 @@ static int fp_swap(const struct fp_call *c, const u64 *args, int nargs) {
 
 #include "mail.h"
 
+// fp_tell_thread tells of the calling thread which calls of others come before its next one.
+static void fp_tell_thread(void) {
+  u64 words[2 + 2 * FP_THREADS];
+  u64 n = fp_threads ? fp_threads(words) : 0;
+  if (!n) return;
+  struct fp_call c = {.op = FP_Thread, .blob = words + 2, .blob_size = (size_t)(n - 2) * sizeof(u64)};
+  fp_swap(&c, words, 2);
+}
+
 // fp_exchange does one request with the lock held: it posts it where it can, and sends it otherwise.
 static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
+  fp_tell_thread();
   if (fp_post(c, args, nargs)) return 0;
   if (fp.mail) fp_mail_before(c->op, args);
   int e = fp_swap(c, args, nargs);

@@ -71,7 +71,7 @@ type Race struct {
 func (a *Access) relation(r *Record) detect.Relation {
 	l := a.Actor.Launch
 	if l == nil || l != r.Stamp.Launch {
-		return detect.Relation{}
+		return detect.Relation{Assumed: a.Actor.Assumes(&r.Stamp)}
 	}
 	rel := detect.Relation{SameLaunch: true, SameBlock: a.Actor.Block == r.Stamp.Block(), SameWarp: a.Actor.Warp == r.Stamp.Warp}
 	rel.Lockstep = rel.SameWarp && (r.Executed>>uint(a.Actor.Lane)&1 != 0 || a.Executed>>uint(r.Stamp.Lane)&1 != 0 ||

@@ -253,11 +253,11 @@ func (h *Fast) judgeSummary(a *Access, n uint32, base, from, end uint64, race fu
 		if both.empty() || !a.Site.Side.Write && !s.site.Side.Write || a.Actor.Knows(s.launch) {
 			continue
 		}
-		c := detect.Classify(s.site.Side, a.Site.Side, detect.Relation{})
+		r := Record{Site: s.site, Stamp: order.Stamp{Launch: s.launch}}
+		c := detect.Classify(s.site.Side, a.Site.Side, detect.Relation{Assumed: a.Actor.Assumes(&r.Stamp)})
 		if c == detect.NoRace {
 			continue
 		}
-		r := Record{Site: s.site, Stamp: order.Stamp{Launch: s.launch}}
 		both.ranges(func(lo, hi uint64) {
 			r.From, r.End = base+lo, base+hi
 			race(a, Race{c, &r, base + lo, base + hi})
@@ -341,7 +341,7 @@ func (h *Fast) judgeHosts(a *Access, r *Record, from, end uint64, race func(*Acc
 	if from >= end || a.Memory.Shared || !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) {
 		return
 	}
-	if c := detect.Classify(r.Site.Side, a.Site.Side, detect.Relation{}); c != detect.NoRace {
+	if c := detect.Classify(r.Site.Side, a.Site.Side, detect.Relation{Assumed: a.Actor.Assumes(&r.Stamp)}); c != detect.NoRace {
 		race(a, Race{c, r, from, end})
 	}
 }
@@ -368,7 +368,7 @@ func (h *Fast) judgeSegment(a *Access, l *order.Launch, s *segment, base, from, 
 			}
 			both = both.or(b)
 		}
-		if c := detect.Classify(k.site.Side, a.Site.Side, detect.Relation{}); c != detect.NoRace {
+		if c := detect.Classify(k.site.Side, a.Site.Side, detect.Relation{Assumed: a.Actor.Assumes(&out.Stamp)}); c != detect.NoRace {
 			both.ranges(func(lo, hi uint64) { race(a, Race{c, &out, base + lo, base + hi}) })
 		}
 	}

@@ -26,6 +26,7 @@ type Order struct {
 	launches map[uint32]*Launch
 	numbered []*Launch
 	agents   map[uint32]*Agent
+	assumed  *assumed
 	tokens   map[uint64]*clock.Foreign
 	global   Memory
 	join     clock.Joiner
@@ -61,6 +62,7 @@ type Launch struct {
 	lastLog    Log            // of logs
 	first      *View          // of threads that have synchronised with none
 	start      *clock.Foreign // what its threads begin with
+	assumed    *clock.Foreign // the same with what is assumed of host threads; nil where nothing is, or it may begin early
 	before     *clock.Foreign // what its agent had done before it, which is more where it began early
 	dependents bool           // may begin early, if the agent launches them so
 	beyond     *clock.Foreign // what they learned of other launches; its agent knows that after the end
@@ -150,6 +152,9 @@ func (o *Order) Begin(info event.Launch) *Launch {
 		recent: make([]*Block, 8), first: &View{knowledge: knowledge{beyond: start}, Epoch: 1},
 		start: start, beyond: a.View.beyond, before: a.View.beyond, agent: info.Agent, depth: clock.Depth(info.Grid.Count()),
 		clustered: info.ClusterShape().Count() > 1, clusters: map[uint32]*clusterBarrier{}}
+	if known := o.assumed.does(a); start == a.View.beyond {
+		l.assumed = known
+	}
 	o.launches[info.ID], o.numbered = l, append(o.numbered, l)
 	a.last, a.waited = l, nil
 	return l
@@ -174,6 +179,7 @@ func (o *Order) End(id uint32) {
 	known := a.View.beyond.Join(l.beyond)
 	known = known.Without(func(id uint32) bool { return o.launches[id].within(known) })
 	a.View = &View{knowledge: knowledge{beyond: known}, Epoch: a.epoch}
+	o.assumed.does(a)
 }
 
 // within says that all of a launch, which has ended, is known.
@@ -183,12 +189,14 @@ func (l *Launch) within(f *clock.Foreign) bool { return l.end != 0 && f.Agent(l.
 func (o *Order) Signal(agent uint32, token uint64) {
 	a := o.Agent(agent)
 	a.next()
+	o.assumed.signal(a, token)
 	o.tokens[token] = a.View.beyond
 }
 
 // Wait lets an agent go on after the last Signal of a token.
 func (o *Order) Wait(agent uint32, token uint64) {
 	a := o.Agent(agent)
+	o.assumed.wait(a, token)
 	a.View = &View{knowledge: knowledge{beyond: a.View.beyond.Join(o.tokens[token])}, Epoch: a.epoch}
 	a.waited = a.waited.Join(o.tokens[token])
 }
@@ -198,7 +206,7 @@ func (o *Order) HostAccess(agent uint32) Actor {
 	a := o.Agent(agent)
 	a.next()
 	a.last = nil
-	return Actor{Agent: agent, View: a.View}
+	return Actor{Agent: agent, View: a.View, Assumed: o.assumed.does(a)}
 }
 
 // Block gives the block of a warp of a launch, and the number of the warp in it.

@@ -68,6 +68,8 @@ type Actor struct {
 	View   *View
 	// Whole is an epoch of the warp. A warp in lockstep executes what its lanes do before it first.
 	Whole uint32
+	// Assumed is what an agent of the host knows with what is assumed of host threads; nil where nothing is.
+	Assumed *clock.Foreign
 }
 
 // Stamp is when and by whom an access was made, which is what later actors may know of.

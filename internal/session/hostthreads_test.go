@@ -1,0 +1,65 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fencepost.dev/fencepost/internal/detect"
+)
+
+// TestHostThreads runs programs whose host threads are ordered, and not. Where nothing is seen to order them, and the calls came in an
+// order that would do, it is a warning.
+func TestHostThreads(t *testing.T) {
+	exe := hostProgram(t, "testdata/hostthreads.cpp", "-std=c++17", "-lstdc++")
+	const clean, warning, faulty, either = "", "warning", "error", "warning or error"
+	for _, c := range []struct{ scenario, want string }{
+		{"nothing", either}, {"atomic", warning}, {"join", clean}, {"before", clean}, {"beside", warning}, {"chain", clean},
+		{"mutex", clean}, {"two mutexes", either}, {"one mutex", warning}, {"condition", clean}, {"timed", clean},
+		{"semaphore", clean}, {"other semaphore", warning}, {"barrier", clean}, {"barriers", clean}, {"late barrier", warning},
+		{"shared", clean}, {"readers", warning}, {"spin", clean}, {"once", clean}, {"async", clean},
+		{"event", clean}, {"no event", faulty}, {"device", clean}, {"legacy", clean},
+		{"per thread", faulty}, {"per thread waits", clean}, {"per thread and legacy", clean}, {"many", clean}, {"pool", clean},
+	} {
+		got := hostThreads(t, exe, c.scenario, standins(t))
+		if !slices.Contains(strings.Split(c.want, " or "), got) {
+			t.Errorf("%s: %q, want %q", c.scenario, got, c.want)
+		}
+	}
+	if got := hostThreads(t, exe, "atomic", ""); got != clean {
+		t.Errorf("%q where nothing is seen of what orders threads, which are one agent then", got)
+	}
+}
+
+// hostThreads gives the gravest severity of races in a scenario.
+func hostThreads(t *testing.T, exe, scenario, libraries string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var out bytes.Buffer
+	r, err := Run(ctx, &Options{Seeds: 1, Jobs: 1, FailOn: detect.Error}, &Program{Path: exe, Args: []string{scenario}, Stdout: &out, Libraries: libraries})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "right\n" || len(r.Skipped) != 1 || r.Skipped[0].What != "the program" { // there is no kernel
+		t.Errorf("%s: printed %q, not checked %+v", scenario, out.String(), r.Skipped)
+	}
+	worst, text := "", ""
+	for _, f := range r.Findings {
+		if f.Kind != detect.InterKernel {
+			t.Errorf("%s: %s", scenario, f.Kind)
+		}
+		if s := fmt.Sprint(f.Severity); worst != "error" {
+			worst = s
+		}
+		text += f.Message + "\n"
+	}
+	if threads := strings.Contains(text, "of POSIX threads"); threads != (worst == "warning") && worst != "error" {
+		t.Errorf("%s: %s", scenario, text)
+	}
+	return worst
+}
