@@ -66,7 +66,7 @@ exists z == 1 filter x > 2`}
 	}
 }
 
-// TestKernelJobs explores kernels by one goroutine, by two and by three, in large parts and in small ones: the results are equal, with
+// TestKernelJobs explores kernels by one goroutine, by two and by three, in large parts and in small ones, also by reads-from classes: the results are equal, with
 // schedules, drawings, refusals and final states.
 func TestKernelJobs(t *testing.T) {
 	type launch struct {
@@ -101,11 +101,12 @@ func TestKernelJobs(t *testing.T) {
 		l := launchOf(t, c.variables+"\n.func (.reg .b32 a) same(.reg .b32 b) { ld.global.u32 a, [y]; add.u32 a, a, b; ret; }\n", c.body, c.grid, c.block)
 		at, _, _ := l.Program.Symbol("y")
 		expected := []Expected{{Name: "y", Addr: at, Size: 4, Judge: func(data []byte) (string, bool) { return fmt.Sprint(data), data[0] != 1 }}}
-		for _, first := range []bool{false, true} {
+		for mode := range 3 {
+			first, classes := mode == 1, mode == 2
 			var want *Result
 			for k, jobs := range []int{1, 1, 2, 3, 3} {
 				ctx, cancel := context.WithCancel(context.Background())
-				o := Options{Unroll: 4, First: first, Jobs: jobs, Schedules: true, Drawings: true, graphs: []int{2000, 20, 20, 1, 50}[k]}
+				o := Options{Unroll: 4, First: first, ReadsFrom: classes, Jobs: jobs, Schedules: !classes, Drawings: true, graphs: []int{2000, 20, 20, 1, 50}[k]}
 				if k == 0 {
 					o.Progress = func(string) { cancel() }
 				}
@@ -126,7 +127,7 @@ func TestKernelJobs(t *testing.T) {
 					several++
 				}
 				if !reflect.DeepEqual(got, want) {
-					t.Fatalf("launch %d, %d jobs, first %v:\n%+v\n%+v\n%s", i, jobs, first, got, want, c.body)
+					t.Fatalf("launch %d, %d jobs, mode %d:\n%+v\n%+v\n%s", i, jobs, mode, got, want, c.body)
 				}
 			}
 		}
