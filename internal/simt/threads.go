@@ -65,6 +65,11 @@ type Request struct {
 	Reduce  isa.Op
 	// Aligned says that all threads that meet at the barrier must execute the same instruction.
 	Aligned bool
+	// Warp says that a barrier of lanes is a shuffle, a vote or another instruction of the warp: it is resumed with what Exchange gives.
+	// Sources are the operands of the lane Lane before its mask.
+	Warp    bool
+	Lane    uint8
+	Sources [3]uint64
 	// NonCoherent says that a load is ld.global.nc.
 	NonCoherent bool
 	// Reduction says that nobody takes the old value of an atomic operation (red).
@@ -86,6 +91,24 @@ func (q *Request) Update(old uint64) (uint64, bool) {
 		return old, false
 	}
 	return lowBytes(q.inst.RMW(q.inst.Inst, old, q.Value, q.Swap), uint64(q.Size)), true
+}
+
+// Exchange gives what the instruction of the warp at which a lane stands gives it, when the lanes of all execute it together, that lane
+// among them: the first result, and in bit 32 the second, a predicate. It is not ok if the lane reads one that takes no part, whose value is
+// undefined.
+func (q *Request) Exchange(all []*Request) (value uint64, ok bool) {
+	var args isa.WarpArgs
+	for _, o := range all {
+		if !sameOp(q.inst, o.inst) {
+			continue // that lanes execute different ones together is told as divergence
+		}
+		args.Mask |= 1 << o.Lane
+		for k, v := range o.Sources {
+			args.S[k][o.Lane] = v
+		}
+	}
+	q.inst.Lanes(q.inst.Inst, &args)
+	return args.D[0][q.Lane]&(1<<32-1) | args.D[1][q.Lane]<<32, args.Astray>>q.Lane&1 == 0
 }
 
 // maxSilent is how many instructions a thread may execute between two requests.
@@ -187,6 +210,10 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest
 		for _, d := range in.dst {
 			t.r.m.put(w, i, d, value)
 		}
+	case isa.Warp:
+		for _, d := range in.dst {
+			t.r.m.put(w, i, d, value>>(32*d.at)&(1<<32-1))
+		}
 	}
 	ln.pc++
 	return nil, false
@@ -274,12 +301,18 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 	case isa.Barrier:
 		return t.barrier(w, i, in)
 	case isa.WarpBarrier:
-		members := uint32(r.value(w, i, &in.src[0]))
-		if members>>i&1 == 0 {
-			return Request{Kind: RequestFault, Fault: MemberMask, Message: fmt.Sprintf("the mask %#x of bar.warp.sync does not name the lane %d that executes it", members, i)}, true
+		return t.members(w, i, in, &in.src[0])
+	case isa.Warp:
+		if !in.masked || t.depends != nil { // what a lane gets may depend on the reads of others
+			return unsupported("threads are explored one by one, and this needs the warp")
 		}
-		return Request{Kind: RequestBarrier, Members: members}, true
-	case isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup:
+		q, ok := t.members(w, i, in, &in.src[len(in.src)-1])
+		q.Warp, q.Aligned, q.Lane = true, true, uint8(i)
+		for k := range in.src[:len(in.src)-1] {
+			q.Sources[k] = r.value(w, i, &in.src[k])
+		}
+		return q, ok
+	case isa.Matrix, isa.Tile, isa.Warpgroup:
 		return unsupported("threads are explored one by one, and this needs the warp")
 	case isa.Copy, isa.Mbarrier:
 		if in.Op == isa.OpGridLaunch || in.Op == isa.OpGridWait { // a launch is explored alone
@@ -354,6 +387,16 @@ func (t *Threads) access(w *warp, i int, in *inst, place uint32, piece int) (Req
 		q.Swap = lowBytes(r.value(w, i, &in.src[2]), in.piece)
 	}
 	return q, true
+}
+
+// members describes a barrier of the lanes that a mask names.
+func (t *Threads) members(w *warp, i int, in *inst, mask *operand) (Request, bool) {
+	members := uint32(t.r.value(w, i, mask))
+	if members>>i&1 == 0 {
+		return Request{Kind: RequestFault, Fault: MemberMask,
+			Message: fmt.Sprintf("the mask %#x of %s does not name the lane %d that executes it", members, in.Source.Op+in.Source.Mods, i)}, true
+	}
+	return Request{Kind: RequestBarrier, Members: members}, true
 }
 
 // barrier describes a barrier of the block.

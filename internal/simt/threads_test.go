@@ -114,14 +114,19 @@ func (e *sequential) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) 
 					continue
 				}
 				of = append(of, o)
-				together = together && threads[o].waits && threads[o].q.Barrier == q.Barrier && threads[o].q.Members == q.Members
+				together = together && threads[o].waits && threads[o].q.Barrier == q.Barrier && threads[o].q.Members == q.Members && threads[o].q.Warp == q.Warp
 				sum += int(threads[o].q.Value)
 			}
 			if !together {
 				continue
 			}
 			value := map[isa.Op]bool{isa.OpAnd: sum == len(of), isa.OpOr: sum > 0}[q.Reduce]
+			var lanes []*simt.Request
 			for _, o := range of {
+				at := threads[o].q
+				lanes = append(lanes, &at)
+			}
+			for k, o := range of {
 				t := &threads[o]
 				t.waits, moved = false, true
 				result := uint64(0)
@@ -129,6 +134,9 @@ func (e *sequential) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) 
 					result = uint64(sum)
 				} else if value {
 					result = 1
+				}
+				if q.Warp {
+					result, _ = lanes[k].Exchange(lanes)
 				}
 				t.state, t.q = th.Resume(o, t.state, result)
 			}
@@ -175,7 +183,7 @@ func TestThreads(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs, refused %v", ran, refused)
-	if ran < 50 {
+	if ran < 195 {
 		t.Errorf("only %d programs ran; refused are %v", ran, refused)
 	}
 }

@@ -161,6 +161,9 @@ func TestCounts(t *testing.T) {
 			if r.Executions != c.want {
 				t.Errorf("%s with %d threads: %d executions, want %d (blocked %d, stuck %d)", c.name, n, r.Executions, c.want, r.Blocked, r.Stuck)
 			}
+			if r.Blocked > 0 {
+				t.Errorf("%s with %d threads: %d executions are given up", c.name, n, r.Blocked)
+			}
 			t.Logf("%s %d: %+v", c.name, n, r)
 		}
 	}

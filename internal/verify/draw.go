@@ -158,6 +158,9 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 		if e.Op.Lanes != 0 {
 			barrier = fmt.Sprintf("the barrier of lanes %#x", e.Op.Lanes)
 		}
+		if e.Op.Exchanges {
+			barrier = fmt.Sprintf("the exchange of lanes %#x", e.Op.Lanes)
+		}
 		return map[model.Kind]string{model.Arrival: "arrives at ", model.Leave: "leaves "}[e.Kind] + barrier
 	}
 	if e.Order.Atomic() {

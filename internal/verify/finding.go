@@ -8,6 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/model"
 )
@@ -76,6 +77,12 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "leaves this barrier"), v.stands(e.Other, e.OtherPos, "has exited here")}
 		f.Why = "all threads of a block must come to a barrier; hardware does not wait for those that have exited, and the search goes on like that."
 		f.Fix = "let every thread of the block reach the same barrier"
+	case explore.Undefined:
+		f.Kind, f.Class = detect.Kind(simt.UndefinedShuffle), detect.Divergence
+		f.Title = "shuffle from a lane that takes no part"
+		f.Sides = []Side{v.stands(e.Thread, e.Pos, "reads a lane that takes no part in it")}
+		f.Why = "the value is undefined: the lane does not exist, has exited, or is not named in the mask."
+		f.Fix = "let the lanes that are read take part, or do not use what comes from other lanes"
 	case explore.Deadlock:
 		f.Kind, f.Class = detect.Liveness, detect.Deadlock
 		f.Title = "liveness: a spin that no fair execution leaves"

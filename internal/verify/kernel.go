@@ -60,25 +60,34 @@ type TooLarge = kernel.TooLarge
 
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
+	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX}
 	if o.Jobs > 1 && o.Model != PTX {
 		alone, cancel := context.WithCancel(ctx)
-		r, refused, err := exploreKernel(alone, l, expected, condition, o, cancel)
+		use.Refused = cancel
+		r, refusal, err := exploreKernel(alone, l, expected, condition, o, use)
 		cancel()
-		if !refused {
+		if refusal == nil {
 			return r, err
 		}
 		// What is refused, and when, depends on what was found before, by whichever goroutine. Most that is refused is refused early.
-		o.Jobs = 1
+		o.Jobs, use.Refused = 1, nil
 	}
-	r, _, err := exploreKernel(ctx, l, expected, condition, o, nil)
-	return r, err
+	if o.Model != PTX && o.Checkpoint == nil { // a checkpoint is of a search with the widths that it began with
+		use.Widths = kernel.Widths{}
+	}
+	for {
+		r, refusal, err := exploreKernel(ctx, l, expected, condition, o, use)
+		if refusal == nil || !refusal.Regroup {
+			return r, err
+		}
+	}
 }
 
-// exploreKernel explores a launch and says whether the program has refused; it calls stop then, unless that is nil.
-func exploreKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, stop func()) (*Result, bool, error) {
-	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Refused: stop})
+// exploreKernel explores a launch.
+func exploreKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, use kernel.Options) (*Result, *kernel.Refusal, error) {
+	p, err := kernel.New(l, use)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	defer p.Close()
 	v := newVerifier(kernelLaunch{p}, report.ShortName(report.BareName(l.Kernel)), o)
@@ -101,7 +110,7 @@ func exploreKernel(ctx context.Context, l *simt.Launch, expected []Expected, con
 			v.result.Refused = append(v.result.Refused, s)
 		}
 	}
-	return v.finish(), refusal != nil, nil
+	return v.finish(), refusal, nil
 }
 
 // observed gives, of the first n locations, those with bytes of which something is expected, by address: see explore.Options.

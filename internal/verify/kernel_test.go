@@ -309,6 +309,234 @@ L:	ld.relaxed.gpu.global.u32 %r0, [y];
 	}
 }
 
+// TestExchanges explores instructions of the warp: what they give, that they order nothing, and that all lanes of the mask must execute the
+// same one.
+func TestExchanges(t *testing.T) {
+	check := func(value string) string { return "setp.ne.u32 %p1, %r1, " + value + "; @%p1 trap;" }
+	for _, c := range []struct {
+		name, body string
+		grid       uint32
+		block      uint32
+		want       int
+		verdict    string
+		finding    string
+	}{
+		{"a sum", "mov.u32 %r1, %t; shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1; add.u32 %r1, %r1, %r0; shfl.sync.bfly.b32 %r0, %r1, 2, 31, -1; add.u32 %r1, %r1, %r0;" +
+			check("6"), 1, 4, 1, OK, ""},
+		{"a wrong sum", "mov.u32 %r1, %t; shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1; add.u32 %r1, %r1, %r0;" + check("6"), 1, 4, 1, Error, "trap"},
+		{"a predicate of range", "shfl.sync.down.b32 %r1|%p1, %t, 1, 3, -1; selp.u32 %r1, 0, 1, %p1; setp.eq.u32 %p2, %t, 3; @%p2 sub.u32 %r1, %r1, 1;" + check("0"), 1, 4, 1, OK, ""},
+		{"a ballot", "setp.ge.u32 %p0, %t, 2; vote.sync.ballot.b32 %r1, %p0, -1;" + check("12"), 1, 4, 1, OK, ""},
+		{"a vote in two blocks", "setp.eq.u32 %p0, %b, 1; vote.sync.any.pred %p2, %p0, -1; selp.u32 %r1, 1, 0, %p2;" + check("%b"), 2, 2, 1, OK, ""},
+		{"a match", "and.b32 %r0, %t, 1; match.any.sync.b32 %r1, %r0, -1; mov.u32 %r2, 5; shl.b32 %r2, %r2, %r0;" + check("%r2"), 1, 4, 1, OK, ""},
+		{"a maximum", "redux.sync.max.u32 %r1, %t, -1;" + check("3"), 1, 4, 1, OK, ""},
+		{"two warps", "redux.sync.add.u32 %r1, %t, -1; setp.ge.u32 %p2, %t, 32; @%p2 add.u32 %r1, %r1, 464;" + check("496"), 1, 33, 1, OK, ""},
+		{"masks of two halves", "and.b32 %r2, %t, 2; mov.u32 %r3, 3; shl.b32 %r3, %r3, %r2; redux.sync.add.u32 %r1, 1, %r3;" + check("2"), 1, 4, 1, OK, ""},
+		{"what was read before", "atom.relaxed.gpu.global.add.u32 %r0, [y], 1; redux.sync.add.u32 %r1, %r0, -1;" + check("3"), 1, 3, 6, OK, ""},
+		{"no order", warpSync + "shfl.sync.bfly.b32 %r3, %t, 2, 31, -1;" + warpRead, 1, 4, 16, Error, "data race on"},
+		{"a barrier before it", warpSync + "bar.warp.sync -1; shfl.sync.bfly.b32 %r3, %t, 2, 31, -1;" + warpRead, 1, 4, 1, OK, ""},
+		{"dependencies", // a lane writes what another has read before: no value comes out of thin air
+			"setp.eq.u32 %p0, %t, 0; @%p0 ld.relaxed.gpu.global.u32 %r0, [y]; shfl.sync.idx.b32 %r1, %r0, 0, 31, -1; setp.eq.u32 %p0, %t, 1; @%p0 st.relaxed.gpu.global.u32 [y], 1;" + check("0"), 1, 2, 1, OK, ""},
+		{"lanes that have exited", "setp.eq.u32 %p0, %t, 0; @%p0 exit; redux.sync.add.u32 %r1, %t, -1;" + check("3"), 1, 3, 1, OK, ""},
+		{"a lane that has exited", "setp.eq.u32 %p0, %t, 0; @%p0 exit; shfl.sync.idx.b32 %r1, %t, 0, 31, -1;" + check("%t"), 1, 3, 1, Error, "shuffle from a lane that takes no part"},
+		{"a lane that is not there", "shfl.sync.down.b32 %r1, %t, 16, 31, -1;", 1, 2, 1, Error, "shuffle from a lane that takes no part"},
+		{"a mask without its lane", "redux.sync.add.u32 %r1, %t, 2;", 1, 2, 1, Error, "mask"},
+		{"masks that differ", "setp.eq.u32 %p0, %t, 0; selp.b32 %r0, 3, 2, %p0; redux.sync.add.u32 %r1, %t, %r0; bar.sync 0;", 1, 2, 0, Error, "barrier divergence"},
+		{"in both branches", "setp.eq.u32 %p0, %t, 0; @%p0 redux.sync.add.u32 %r1, 1, -1; @!%p0 redux.sync.add.u32 %r1, 1, -1;" + check("2"), 1, 2, 1, Error, "barrier divergence"},
+		{"another one", "setp.eq.u32 %p0, %t, 0; @%p0 redux.sync.add.u32 %r1, 1, -1; @!%p0 redux.sync.max.u32 %r1, 1, -1;", 1, 2, 1, Error, "barrier divergence"},
+		{"a barrier of lanes at the other", "setp.eq.u32 %p0, %t, 0; @%p0 redux.sync.add.u32 %r1, 1, -1; @!%p0 bar.warp.sync -1; bar.sync 0;", 1, 2, 0, Error, "barrier divergence"},
+	} {
+		for _, ordered := range []bool{false, true} {
+			r := verifyLaunch(t, launchOf(t, ".global .u32 x[4];", c.body, c.grid, c.block), Options{Ordered: ordered && c.block < 5, Schedules: true, Drawings: true})
+			found := c.finding == ""
+			for _, f := range r.Findings {
+				found = found || strings.Contains(f.Title, c.finding)
+			}
+			if r.Executions != c.want && !(ordered && strings.Contains(c.body, "bar.")) || r.Verdict() != c.verdict || !found {
+				t.Errorf("%s: %d executions, %s; want %d, %s, %q (%s) %+v", c.name, r.Executions, r.Verdict(), c.want, c.verdict, c.finding, r.Refusal, r.Findings)
+			}
+		}
+	}
+}
+
+// TestExchangedValues compares the final memory of random instructions of the warp with what the emulator computes.
+func TestExchangedValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 9))
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	for range 60 {
+		block := []uint32{32, 32, 7, 40}[r.IntN(4)]
+		body := "mul.lo.u32 %r0, %t, 77; and.b32 %r1, %t, 3; xor.b32 %r2, %t, 5; mov.u32 %r3, 9; setp.lt.u32 %p0, %r1, 2;\nand.b32 %r9, %t, 16; mov.u32 %r10, 0xffff; shl.b32 %r10, %r10, %r9;\n"
+		for i := range 8 {
+			d, a, b, mask := 4+i%4, r.IntN(4+min(i, 4)), r.IntN(4), pick("-1", "-1", "%r10")
+			switch r.IntN(6) {
+			case 0, 1:
+				body += fmt.Sprintf("shfl.sync.%s.b32 %%r%d|%%p1, %%r%d, %s, %s, %s; selp.u32 %%r%d, 5, 6, %%p1;\n", pick("up", "down", "bfly", "idx"), d, a,
+					pick("1", "2", "4", fmt.Sprintf("%%r%d", b)), pick("31", "0", "0x181f", "0x1c07"), mask, b)
+			case 2:
+				body += fmt.Sprintf("vote.sync.%s.pred %%p1, %s%%p0, %s; selp.u32 %%r%d, 3, 4, %%p1;\n", pick("all", "any", "uni"), pick("", "!"), mask, d)
+			case 3:
+				body += fmt.Sprintf("setp.lt.u32 %%p0, %%r%d, %d; vote.sync.ballot.b32 %%r%d, %%p0, %s;\n", a, r.IntN(40), d, mask)
+			case 4:
+				body += fmt.Sprintf("match.%s.b32 %%r%d, %%r%d, %s;\n", pick("any.sync", "all.sync"), d, a, mask)
+			default:
+				body += fmt.Sprintf("redux.sync.%s %%r%d, %%r%d, %s;\n", pick("add.s32", "min.s32", "max.u32", "xor.b32", "and.b32", "or.b32"), d, a, mask)
+			}
+		}
+		body += "mad.lo.u32 %r20, %b, 40, %t; mul.wide.u32 %rd1, %r20, 32; mov.u64 %rd0, out; add.u64 %rd1, %rd0, %rd1;\n"
+		for i := range 8 {
+			body += fmt.Sprintf("st.global.u32 [%%rd1+%d], %%r%d;\n", 4*i, i)
+		}
+		l := launchOf(t, ".global .align 8 .b8 out[2560];", body, 2, block)
+		at, _, _ := l.Program.Symbol("out")
+		var got []byte
+		judge := Expected{Name: "out", Addr: at, Size: 2560, Judge: func(data []byte) (string, bool) {
+			got = slices.Clone(data)
+			return "", true
+		}}
+		res, err := Kernel(context.Background(), l, []Expected{judge}, nil, Options{Unroll: 4})
+		if err != nil || res.Executions != 1 || res.Refusal != "" {
+			t.Fatalf("%v, %+v\n%s", err, res, body)
+		}
+		if _, err := simt.NewRef().Run(context.Background(), l); err != nil {
+			t.Fatal(err)
+		}
+		want, err := l.Program.Memory.Bytes(at, 2560)
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%v: memory\n%v\nwant\n%v\n%s", err, got, want, body)
+		}
+		l.Program.Unload()
+	}
+}
+
+// TestWidths explores kernels whose accesses have several widths: those that are not atomic are made in parts.
+func TestWidths(t *testing.T) {
+	first := "setp.eq.u32 %p0, %t, 0; @%p0 "
+	check := func(value string) string { return "setp.ne.u32 %p1, %r1, " + value + "; @%p1 trap;" }
+	for _, c := range []struct {
+		name, body string
+		want       int
+		verdict    string
+	}{
+		{"halves of a word", first + "st.global.u32 [x], 0x30002; bar.sync 0; ld.global.u16 %r1, [x]; ld.global.u16 %r2, [x+2]; sub.u32 %r1, %r2, %r1;" + check("1"), 1, OK},
+		{"bytes into a word", "mov.u64 %rd0, x; cvt.u64.u32 %rd1, %t; add.u64 %rd0, %rd0, %rd1; add.u32 %r0, %t, 1; st.global.u8 [%rd0], %r0; bar.sync 0; ld.global.u32 %r1, [x];" +
+			check("0x201"), 1, OK},
+		{"a signed half", first + "st.global.u32 [x], 0xfffe0000; bar.sync 0; ld.global.s16 %r1, [x+2];" + check("-2"), 1, OK},
+		{"eight bytes, four, two and one", first + "st.global.u64 [x], 0x0807060504030201; bar.sync 0; ld.global.u32 %r1, [x+4]; ld.global.u16 %r2, [x+2]; ld.global.u8 %r3, [x+1];" +
+			"add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3;" + check("0x08070a0a"), 1, OK},
+		{"a vector", first + "st.global.v2.u32 [x], {0x20001, 0x40003}; bar.sync 0; ld.global.u16 %r1, [x+6];" + check("4"), 1, OK},
+		{"the initial value", "ld.global.u32 %r1, [x+8]; ld.global.u8 %r2, [x+9]; setp.eq.u32 %p2, %r2, 9; @%p2 st.global.u8 [x+9], 1;" + check("0x01000005"), 1, OK},
+		{"shared memory", first + "st.shared.u32 [s], 0x70000; bar.sync 0; ld.shared.u16 %r1, [s+2];" + check("7"), 1, OK},
+		{"a byte that is an atomic counter", "atom.relaxed.gpu.global.add.u32 %r0, [x], 1; bar.sync 0; ld.global.u64 %r16, [x]; cvt.u32.u64 %r1, %r16;" + check("2"), 2, OK},
+		{"a race of two widths", first + "st.global.u32 [x], 1; @!%p0 ld.global.u16 %r1, [x+2];", 2, Error},
+		{"another half", first + "st.global.u16 [x], 1; @!%p0 st.global.u16 [x+2], 1; bar.sync 0; ld.global.u32 %r1, [x];" + check("0x10001"), 1, OK},
+		{"a race with one half", first + "st.global.u16 [x], 1; @!%p0 ld.global.u32 %r1, [x];", 2, Error},
+		{"a race with an atomic half", first + "red.relaxed.gpu.global.add.u32 [x], 1; @!%p0 ld.global.u64 %r16, [x];", 2, Error},
+	} {
+		body := strings.ReplaceAll(c.body, "%r16", "%rd7")
+		l := launchOf(t, ".global .align 8 .b8 x[16] = {0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 1};\n.shared .align 4 .b8 s[4];", body, 1, 2)
+		for _, jobs := range []int{1, 2} {
+			r := verifyLaunch(t, l, Options{Jobs: jobs, Schedules: true})
+			if r.Executions != c.want || r.Verdict() != c.verdict || r.Refusal != "" {
+				t.Errorf("%s: %d executions, %s; want %d, %s (%s) %+v", c.name, r.Executions, r.Verdict(), c.want, c.verdict, r.Refusal, r.Findings)
+			}
+			for _, f := range r.Findings {
+				if f.Schedule == nil {
+					t.Errorf("%s: no schedule of %s", c.name, f.Title)
+				}
+			}
+		}
+	}
+}
+
+// TestWidthValues lets threads access 8 bytes each in every phase, with random widths, and compares the final memory with what the
+// emulator computes; without a barrier some of these kernels race, as those do that access bytes alone.
+func TestWidthValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 10))
+	races, orders := 0, 0
+	for range 60 {
+		threads, barriers := 2+r.IntN(2), r.IntN(2) == 0
+		body := "mov.u64 %rd7, 0; mov.u64 %rd6, x;\n"
+		bytes := body
+		for range 2 {
+			body += fmt.Sprintf("mul.wide.u32 %%rd0, %%t, 8; add.u64 %%rd0, %%rd0, %%rd6; add.u32 %%t, %%t, 1; setp.ge.u32 %%p0, %%t, %d; @%%p0 mov.u32 %%t, 0;\n", threads)
+			bytes += fmt.Sprintf("mul.wide.u32 %%rd0, %%t, 8; add.u64 %%rd0, %%rd0, %%rd6; add.u32 %%t, %%t, 1; setp.ge.u32 %%p0, %%t, %d; @%%p0 mov.u32 %%t, 0;\n", threads)
+			for range 1 + r.IntN(3) {
+				size := 1 << r.IntN(4)
+				at := r.IntN(8/size) * size
+				kind := map[int]string{1: "u8", 2: "u16", 4: "u32", 8: "u64"}[size]
+				load := r.IntN(2) == 0
+				if load {
+					body += fmt.Sprintf("ld.global.%s %%rd1, [%%rd0+%d]; mad.lo.u64 %%rd7, %%rd7, 31, %%rd1;\n", kind, at)
+				} else {
+					body += fmt.Sprintf("mad.lo.u64 %%rd7, %%rd7, 7, 0x123456789abcdef1; st.global.%s [%%rd0+%d], %%rd7;\n", kind, at)
+				}
+				for k := range size {
+					if load {
+						bytes += fmt.Sprintf("ld.global.u8 %%rd1, [%%rd0+%d];\n", at+k)
+					} else {
+						bytes += fmt.Sprintf("st.global.u8 [%%rd0+%d], %%rd7;\n", at+k)
+					}
+				}
+			}
+			if barriers {
+				body, bytes = body+"bar.sync 0;\n", bytes+"bar.sync 0;\n"
+			}
+		}
+		store := "mul.wide.u32 %rd0, %t, 8; mov.u64 %rd6, out; add.u64 %rd0, %rd0, %rd6; st.global.u64 [%rd0], %rd7;"
+		variables := ".global .align 8 .b8 x[32] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};\n.global .align 8 .b8 out[32];"
+		l := launchOf(t, variables, body+store, 1, uint32(threads))
+		var got [2][]byte
+		var judges []Expected
+		var at [2]uint64
+		for i, name := range []string{"x", "out"} {
+			at[i], _, _ = l.Program.Symbol(name)
+			judges = append(judges, Expected{Name: name, Addr: at[i], Size: 32, Judge: func(data []byte) (string, bool) {
+				got[i] = slices.Clone(data)
+				return "", true
+			}})
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		told := 0
+		few := Options{Unroll: 4, graphs: 1000, Progress: func(string) { // larger searches are cut
+			if told++; told > 40 {
+				cancel()
+			}
+		}}
+		res, err := Kernel(ctx, l, judges, nil, few)
+		if err != nil || res.Refusal != "" || barriers && res.Executions != 1 {
+			t.Fatalf("%v, %+v\n%s", err, res, body)
+		}
+		cancel()
+		b := launchOf(t, variables, bytes+store, 1, uint32(threads))
+		ctx, cancel = context.WithCancel(context.Background())
+		told = 0
+		same, err := Kernel(ctx, b, nil, nil, few)
+		cancel()
+		if res.Verdict() == Bounded || same.Verdict() == Bounded {
+			continue
+		}
+		if err != nil || same.Verdict() != res.Verdict() {
+			t.Fatalf("%v, %+v, and with bytes %s, %d\n%s", err, res, same.Verdict(), told, body)
+		}
+		if res.Verdict() == Error {
+			races++
+			continue
+		}
+		orders++
+		if _, err := simt.NewRef().Run(context.Background(), l); err != nil {
+			t.Fatal(err)
+		}
+		for i := range at {
+			want, err := l.Program.Memory.Bytes(at[i], 32)
+			if err != nil || res.Executions == 1 && !slices.Equal(got[i], want) {
+				t.Fatalf("%v: memory\n%v\nwant\n%v\n%s", err, got[i], want, body)
+			}
+		}
+	}
+	if races < 12 || orders < 25 {
+		t.Errorf("%d kernels race, and %d do not", races, orders)
+	}
+}
+
 // TestWarnings wants a polled flag that is volatile told, without an error.
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
@@ -357,11 +585,12 @@ func TestFinalMemory(t *testing.T) {
 // TestRefusals wants what is not understood refused, with the reason, and never called right.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, variables, body, want string }{
-		{"shuffle", "", "shfl.sync.bfly.b32 %r0, %t, 1, 31, -1;", "needs the warp"},
-		{"vote", "", "vote.sync.ballot.b32 %r0, 1, -1;", "needs the warp"},
+		{"active lanes", "", "activemask.b32 %r0;", "needs the warp"},
+		{"an old shuffle", "", "shfl.bfly.b32 %r0, %t, 1, 31;", "needs the warp"},
 		{"clock", "", "mov.u32 %r0, %clock;", "clock"},
-		{"widths", ".global .align 4 .b8 x[4];", "st.global.u32 [x], 1; ld.global.u8 %r0, [x+1];", "accesses of 1 and of 4 bytes overlap"},
-		{"widths, read first", ".global .align 4 .b8 x[4];", "ld.global.u8 %r0, [x+1]; st.global.u32 [x], 1;", "accesses of 4 and of 1 bytes overlap"},
+		{"widths", ".global .align 4 .b8 x[4];", "st.relaxed.gpu.global.u32 [x], 1; ld.global.u8 %r0, [x+1];", "accesses of 1 and of 4 bytes overlap"},
+		{"widths, read first", ".global .align 4 .b8 x[4];", "ld.global.u8 %r0, [x+1]; st.volatile.global.u32 [x], 1;", "accesses of 4 and of 1 bytes overlap"},
+		{"widths, an atomic one later", ".global .align 4 .b8 x[4];", "st.global.u8 [x+1], 1; ld.global.u32 %r0, [x]; atom.relaxed.gpu.global.add.u32 %r0, [x], 1;", "accesses of 1 and of 4 bytes overlap"},
 		{"the constant cache", ".global .u32 x;", "ld.global.nc.u32 %r0, [x]; st.global.u32 [x], 1;", "ld.global.nc"},
 		{"barrier of a part", "", "bar.sync 0, 64;", "of a part of the block"},
 		{"proxy fence", "", "fence.proxy.alias;", "proxies"},

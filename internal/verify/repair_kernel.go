@@ -24,9 +24,24 @@ type Place struct {
 // RepairKernel searches for a repair of a launch with errors, among the patches that can be written in the source. It gives the
 // changes too, by instruction.
 func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, can func([]Place) bool) (*Repair, []Place, error) {
-	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX})
+	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX}
+	if o.Model != PTX {
+		use.Widths = kernel.Widths{}
+	}
+	for {
+		r, places, refusal, err := repairKernel(ctx, l, expected, condition, o, can, use)
+		if refusal == nil || !refusal.Regroup {
+			return r, places, err
+		}
+	}
+}
+
+// repairKernel searches for a repair, and says whether a program was refused.
+func repairKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, can func([]Place) bool, use kernel.Options) (
+	*Repair, []Place, *kernel.Refusal, error) {
+	p, err := kernel.New(l, use)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer p.Close()
 	v := newVerifier(kernelLaunch{p}, report.ShortName(report.BareName(l.Kernel)), o)
@@ -46,7 +61,14 @@ func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, cond
 		}
 		return out
 	}
-	m.can = func(patch repair.Patch) bool { return can(places(patch)) }
+	m.can = func(patch repair.Patch) bool {
+		for _, pos := range p.InParts() { // is not for atomics
+			if patch[m.site(pos)].Atomic {
+				return false
+			}
+		}
+		return can(places(patch))
+	}
 	switch {
 	case condition != nil && condition.Quantifier != litmus.Exists:
 		m.violates = func(x explore.Execution) bool {
@@ -63,7 +85,7 @@ func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, cond
 		}
 	}
 	r := m.repair(ctx)
-	return r, places(r.Patch), nil
+	return r, places(r.Patch), p.Refusal(), nil
 }
 
 // EditPTX makes the changes in PTX.

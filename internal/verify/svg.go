@@ -134,9 +134,13 @@ func (v *verifier) relate(x explore.Execution, events []explore.Event, edge func
 		case model.Arrival:
 			arrived[ev.Thread] = i
 		case model.Leave:
+			relation := relationSync
+			if ev.Op.Exchanges { // it orders nothing: values come from there
+				relation = relationRF
+			}
 			for _, a := range x.Arrivals(arrived[ev.Thread]) {
 				if int(a) != arrived[ev.Thread] {
-					edge(int(a), i, relationSync)
+					edge(int(a), i, relation)
 				}
 			}
 		}
@@ -205,7 +209,7 @@ func modelExecution(x explore.Execution, events []explore.Event) (m *model.Execu
 		if ev.RMW && ev.Kind == model.W {
 			m.RMW.Add(before[len(before)-1], first+i)
 		}
-		if ev.Kind == model.Leave {
+		if ev.Kind == model.Leave && !ev.Op.Exchanges {
 			for _, a := range x.Arrivals(before[len(before)-1] - first) {
 				m.Bar.Add(first+int(a), first+i)
 			}

@@ -252,6 +252,7 @@ func (g *graph) clone() *graph {
 	c := *g
 	c.events = slices.Clone(g.events)
 	c.hb, c.prefix = slices.Clone(g.hb[:n*len(g.threads)]), slices.Clone(g.prefix[:n*len(g.threads)])
+	c.over = slices.Clone(g.over)
 	c.states = slices.Clone(g.states[:n*g.words])
 	c.threads = slices.Clone(g.threads)
 	for t := range c.threads {

@@ -20,6 +20,8 @@ type Options struct {
 	// Symmetric, if not nil, gives for each thread the one before it in its class of symmetric threads, or -1. Of executions that
 	// differ by the names of threads of a class one is explored, rarely more. It is not for Exits and Ordered.
 	Symmetric []int
+	// Overtaken says that executions are explored to their ends in which a thread waits for ever though it need not: see overtaken.go.
+	Overtaken bool
 	// ReadsFrom says that executions which differ in coherence order alone are one, a reads-from class, of which one is explored. The
 	// search stops, with Result.SC, where two threads have sc events whose scopes include each other. It is not for Symmetric.
 	ReadsFrom bool
@@ -63,6 +65,7 @@ const (
 	BarrierDivergence
 	ExitedBarrier // a barrier that has been completed without a thread, which has ended
 	Deadlock      // every thread that has not ended waits, and at least one spins
+	Undefined     // a step that exchanges gives a value that is not defined
 	Forbidden     // an execution that a condition forbids; no search finds it, callers do
 )
 
@@ -209,20 +212,20 @@ func (x *explorer) pause() {
 // often written before. Any choice is sound that the graph alone determines.
 func (x *explorer) next() int {
 	g := x.g
-	reader, waiter := -1, -1
+	reader, waiter, free := -1, -1, g.before == nil && len(g.over) == 0
 	for t := range g.threads {
 		switch g.threads[t].op.Kind {
 		case Write, Fence, Arrive, Signal:
-			if g.before == nil || !g.early(t) {
+			if free || !x.kept(t) {
 				return t
 			}
 		case Refused:
-			if g.before == nil || !g.early(t) {
+			if free || !x.kept(t) {
 				x.result.Stopped = true
 				return t
 			}
 		case depart:
-			if g.before == nil || !g.early(t) {
+			if free || !x.kept(t) {
 				a := &g.events[g.last(t)]
 				if missing := g.members(t, &a.op) - len(*g.arrivals(a)); missing == 0 || x.Exits && missing == x.exited(t, a, nil) {
 					return t
@@ -230,7 +233,7 @@ func (x *explorer) next() int {
 			}
 		case Read, Update:
 			switch {
-			case reader >= 0 || g.before != nil && g.early(t):
+			case reader >= 0 || !free && x.kept(t):
 			case !g.threads[t].op.Loops || !x.waits(t):
 				reader = t
 			case waiter < 0:
@@ -273,6 +276,7 @@ func (x *explorer) proceed(e int) {
 	case Fail:
 		x.assertion(t, e)
 	case Await:
+		g.spun = true
 		if x.stale(e) {
 			x.done += x.part
 			return
@@ -359,9 +363,14 @@ func (x *explorer) leave(t int) {
 	g.threads[t].op.Kind = Arrive
 	e := g.push(t, model.Leave, model.NA)
 	var values []int64
+	var all []*Op
 	for _, a := range arrivals {
 		values = append(values, g.events[a].op.Value)
-		g.hbOf(e).join(g.hbOf(int(a)))
+		if at.op.Exchanges {
+			all = append(all, &g.events[a].op)
+		} else {
+			g.hbOf(e).join(g.hbOf(int(a)))
+		}
 		g.prefixOf(e).join(g.prefixOf(int(a)))
 		if o := &g.events[a]; o.op.Pos != at.op.Pos && at.op.Aligned {
 			x.found(Error{Kind: BarrierDivergence, A: own, B: int(a), Thread: t, Other: int(o.thread), Pos: at.op.Pos, OtherPos: o.op.Pos})
@@ -379,7 +388,13 @@ func (x *explorer) leave(t int) {
 		})
 	}
 	value := at.op.Reduce(values)
-	if !x.Ordered {
+	if at.op.Exchanges {
+		var ok bool
+		if value, ok = g.trades.Exchange(&at.op, all); !ok {
+			x.found(Error{Kind: Undefined, A: own, B: -1, Thread: t, Other: -1, Pos: at.op.Pos})
+		}
+	}
+	if !x.Ordered || at.op.Exchanges {
 		x.resume(e, value)
 	} else if first := x.firstToLeave(arrivals); first == e {
 		x.orders(e, value, arrivals)
@@ -450,7 +465,7 @@ func (x *explorer) read(t int) {
 	}
 	l := g.locs[g.events[e].op.Loc]
 	lo := g.floor(e)
-	part := x.part
+	part, over := x.part, len(g.over) > 0
 	x.part /= float64(len(l.co) - lo)
 	top := len(l.co) - 1
 	for rank := top; rank >= lo; rank-- {
@@ -459,6 +474,14 @@ func (x *explorer) read(t int) {
 			w = l.co[rank]
 		}
 		g.reads(e, w)
+		if over && g.dead(e) {
+			if rank == top {
+				x.visit()
+			} else {
+				x.done += x.part
+			}
+			continue
+		}
 		if g.before == nil || g.sorted(e) {
 			x.completeRead(e, rank == top)
 		} else {
@@ -532,7 +555,8 @@ func (x *explorer) update(e int, value int64) {
 			if x.Races {
 				x.races(w)
 			}
-			x.proceed(w)
+			x.assertion(t, w)
+			x.settle(w)
 		}
 		g.unplace(w)
 	} else {
@@ -572,7 +596,7 @@ func (x *explorer) write(t int) {
 		last := rank == len(l.co)
 		g.place(e, rank)
 		if last || x.acyclic() {
-			x.visit()
+			x.settle(e)
 		} else {
 			x.done += x.part
 		}
@@ -684,6 +708,10 @@ func (x *explorer) serve(r, w, rank int) {
 	g := x.g
 	last := rank == len(g.locs[g.events[w].op.Loc].co)
 	g.place(w, rank)
+	if !x.Overtaken && g.overtakes(w) {
+		g.unplace(w)
+		return
+	}
 	x.served(r, w, last)
 	g.unplace(w)
 }
@@ -716,6 +744,9 @@ func (x *explorer) races(e int) {
 func (x *explorer) leaf() {
 	g := x.g
 	x.done += x.part
+	if len(g.over) > 0 {
+		return
+	}
 	end := Complete
 	stuck := false
 	for t := range g.threads {

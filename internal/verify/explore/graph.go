@@ -65,7 +65,8 @@ type shape struct {
 	cta    []int32       // the CTA of each thread, numbered from 0
 	size   []int         // threads of each CTA
 	groups Groups
-	perCTA int   // barriers
+	perCTA int // barriers
+	trades Exchanger
 	words  int   // of a thread's state
 	before []int // Options.Symmetric
 	// readsFrom is Options.ReadsFrom. Then co is not coherence order but the order in which the writes were added.
@@ -83,6 +84,8 @@ type graph struct {
 	threads  []thread
 	locs     []*location // those that a step has named, at least
 	barriers []barrier
+	spun     bool    // a thread has come to an Await
+	over     []int32 // writes that overtake spinning reads, see overtaken.go
 	sc       int     // sc events
 	start    []int64 // states of the threads before their first event
 	first    []Op
@@ -94,6 +97,7 @@ func newShape(p Program, o *Options) *shape {
 	if of, ok := p.(interface{ Barriers() int }); ok {
 		s.perCTA = of.Barriers()
 	}
+	s.trades, _ = p.(Exchanger)
 	n := len(s.places)
 	s.need = make([]model.Scope, n*n)
 	s.cta = make([]int32, n)
@@ -386,7 +390,12 @@ func (g *graph) renumber(from *graph, number []int32) {
 	for _, l := range g.locs {
 		l.weak, l.co, l.reads = 0, l.co[:0], l.reads[:0]
 	}
-	g.sc = 0
+	g.sc, g.spun, g.over = 0, from.spun, g.over[:0]
+	for _, w := range from.over {
+		if number[w] >= 0 {
+			g.over = append(g.over, number[w])
+		}
+	}
 	for i := range g.events {
 		ev := &g.events[i]
 		if ev.kind == model.R && ev.rf != initial {

@@ -78,11 +78,13 @@ type Op struct {
 	// all threads of the CTA.
 	Lanes uint32
 	// Reduces says that a barrier gives each thread the Function of the Values of all that arrive, which are 0 or 1.
-	Reduces  bool
-	Loc      int32 // the location, or the number of the barrier
-	Pos      int32 // a place in the source, which the search hands on
-	Value    int64 // what is written, the operand of an update, or see Await
-	Expected int64
+	Reduces bool
+	// Exchanges says that a barrier orders nothing, and gives each thread what the Exchanger says.
+	Exchanges bool
+	Loc       int32 // the location, or the number of the barrier
+	Pos       int32 // a place in the source, which the search hands on
+	Value     int64 // what is written, the operand of an update, or see Await
+	Expected  int64
 }
 
 // Apply is the value that the functions above write, and whether they write. A Program whose values are 64-bit integers returns it.
@@ -181,6 +183,12 @@ func (g *Groups) Same(t, o int, op *Op) bool {
 		return false
 	}
 	return op.Lanes == 0 || g.index[t]/32 == g.index[o]/32 && op.Lanes>>(g.index[o]%32)&1 != 0
+}
+
+// Exchanger is a program with steps that exchange values. It gives what the thread at step op gets if all arrive, that thread among them;
+// ok says that it is defined.
+type Exchanger interface {
+	Exchange(op *Op, all []*Op) (value int64, ok bool)
 }
 
 // Program is a program to explore. Threads are deterministic but for the values that they read: the state of a thread and the

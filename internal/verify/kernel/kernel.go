@@ -5,6 +5,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -25,6 +26,7 @@ type Program struct {
 	Launch  *simt.Launch
 	unroll  int64
 	refused func()
+	widths  Widths
 
 	states    list[state]
 	locations list[location]
@@ -35,6 +37,7 @@ type Program struct {
 	plain   map[identity]int32  // of states without dependencies
 	bytes   int                 // of all states
 	masks   map[uint32]int32    // of bar.warp.sync
+	inParts []int32             // places of accesses that are made in parts
 	at      map[granule][]int32 // the locations in 8 bytes of memory
 	refusal *Refusal
 }
@@ -47,11 +50,20 @@ type state struct {
 	op     explore.Op
 	plain  int32 // equal for states that differ in dependencies alone
 	next   hops
+	progress
+	parts int // of the access
 }
 
 type identity struct {
 	thread int
 	at     simt.State
+	progress
+}
+
+// progress is how far a thread is with an access that is made in parts.
+type progress struct {
+	part int
+	read uint64 // by the parts before
 }
 
 // location is a location of memory: an address and a width.
@@ -66,8 +78,21 @@ type location struct {
 	place   uint32 // of the access that was first seen
 	written bool
 	cached  bool // read by ld.global.nc
+	atomic  bool // accessed by what cannot be made in parts
 	partly  []int32
+	of      []access // that have accessed it
 }
+
+// access is an access of memory: of shared memory in a block.
+type access struct {
+	space event.Space
+	cta   uint32
+	addr  uint64
+	size  uint8
+}
+
+// Widths says in parts of which size accesses are made, which are not atomic, of memory that is accessed with several widths.
+type Widths map[access]uint8
 
 type granule struct {
 	space event.Space
@@ -77,8 +102,9 @@ type granule struct {
 
 // Refusal says why a launch cannot be explored.
 type Refusal struct {
-	Reason string
-	Places []uint32 // of the instructions concerned
+	Reason  string
+	Regroup bool     // see Options.Widths
+	Places  []uint32 // of the instructions concerned
 }
 
 // The bounds of a launch.
@@ -101,6 +127,8 @@ func (e *TooLarge) Error() string {
 type Options struct {
 	Unroll       int  // a thread is stopped after so many iterations of loops that do not wait
 	Dependencies bool // steps say which reads they depend on
+	// Widths, if not nil, gets what is found about widths. The program refuses then, and Regroup is set: another one can go on with them.
+	Widths Widths
 	// Refused, if not nil, is called when the program refuses.
 	Refused func()
 }
@@ -113,7 +141,7 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	return &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), refused: o.Refused, ids: map[identity]int32{},
+	return &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
 		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}}, nil
 }
 
@@ -137,7 +165,33 @@ func (p *Program) Place(thread int) model.Place {
 }
 
 // Pieces says, of a step that accesses memory, how many elements its instruction accesses, each by a step of its own.
-func (p *Program) Pieces(op *explore.Op) int { return int(p.stateOf(op).q.Pieces) }
+func (p *Program) Pieces(op *explore.Op) int {
+	st := p.stateOf(op)
+	n, first := 0, st.q.Addr-uint64(st.q.Piece)*uint64(st.q.Size)
+	for i := range uint64(st.q.Pieces) {
+		a := p.accessOf(st)
+		a.addr = first + i*uint64(st.q.Size)
+		n += p.partsOf(a)
+	}
+	return n
+}
+
+// accessOf is the access at which a thread stands.
+func (p *Program) accessOf(st *state) access {
+	a := access{space: st.q.Space, addr: st.q.Addr, size: st.q.Size}
+	if a.space == event.Shared {
+		a.cta = uint32(p.Place(st.thread).CTA)
+	}
+	return a
+}
+
+// partsOf is in how many parts an access is made.
+func (p *Program) partsOf(a access) int {
+	if size, ok := p.widths[a]; ok {
+		return int(a.size / size)
+	}
+	return 1
+}
 
 // Coordinates are those of the block and of the thread in it.
 func (p *Program) Coordinates(thread int) (block, in event.Dim3) {
@@ -196,7 +250,7 @@ func (p *Program) Start(t int, s []int64, op *explore.Op) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at, q := p.threads.Start(t)
-	id := p.intern(t, at, q)
+	id := p.intern(t, at, q, progress{})
 	s[wordState] = int64(id)
 	*op = p.states.at(id).op
 }
@@ -251,25 +305,34 @@ func (p *Program) step(from *state, value int64) *hop {
 	if h := from.next.find(value); h != nil {
 		return h
 	}
-	at, q := p.threads.Resume(from.thread, from.at, uint64(value))
-	h := &hop{value, p.intern(from.thread, at, q), q.Back}
+	h := &hop{value: value}
+	result := uint64(value)
+	if from.parts > 1 {
+		result = from.read | result<<(8*int(from.q.Size)/from.parts*from.part)
+	}
+	if from.part+1 < from.parts {
+		h.state = p.intern(from.thread, from.at, from.q, progress{from.part + 1, result})
+	} else {
+		at, q := p.threads.Resume(from.thread, from.at, result)
+		h.state, h.back = p.intern(from.thread, at, q, progress{}), q.Back
+	}
 	from.next.add(h)
 	return h
 }
 
 // intern numbers a state.
-func (p *Program) intern(t int, at simt.State, q simt.Request) int32 {
-	key := identity{t, at}
+func (p *Program) intern(t int, at simt.State, q simt.Request, done progress) int32 {
+	key := identity{t, at, done}
 	if id, ok := p.ids[key]; ok {
 		return id
 	}
 	id := int32(p.states.len())
-	plain, ok := p.plain[identity{t, at[:q.Plain]}]
+	plain, ok := p.plain[identity{t, at[:q.Plain], done}]
 	if !ok {
 		plain = int32(len(p.plain))
-		p.plain[identity{t, at[:q.Plain]}] = plain
+		p.plain[identity{t, at[:q.Plain], done}] = plain
 	}
-	st := &state{thread: t, at: at, q: q, plain: plain}
+	st := &state{thread: t, at: at, q: q, plain: plain, progress: done, parts: 1}
 	st.op = p.op(st, id)
 	if p.bytes += len(at); id+1 >= maxStates || p.bytes >= maxBytes {
 		st.op = p.refuse(fmt.Sprintf("the threads come to more than %d states: shrink the launch or its inputs", id), q.Place)
@@ -281,7 +344,7 @@ func (p *Program) intern(t int, at simt.State, q simt.Request) int32 {
 
 func (p *Program) refuse(reason string, places ...uint32) explore.Op {
 	if p.refusal == nil {
-		p.refusal = &Refusal{reason, places}
+		p.refusal = &Refusal{Reason: reason, Places: places}
 		if p.refused != nil {
 			p.refused()
 		}
@@ -329,16 +392,20 @@ var reductions = map[isa.Op]explore.Function{isa.OpPopc: explore.Add, isa.OpAnd:
 func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 	q := &st.q
 	op.Kind, op.Loc, op.Aligned, op.Lanes = explore.Arrive, int32(q.Barrier), q.Aligned, q.Members
+	op.Exchanges = q.Warp
 	if q.Members != 0 {
 		n, ok := p.masks[q.Members]
 		if !ok {
 			if n = int32(len(p.masks)); n == maxMasks {
-				return p.refuse(fmt.Sprintf("bar.warp.sync with more than %d different masks is not explored: use fewer masks", maxMasks), q.Place)
+				return p.refuse(fmt.Sprintf("more than %d different masks of lanes are not explored: use fewer masks", maxMasks), q.Place)
 			}
 			p.masks[q.Members] = n
 		}
 		// Two warps of a block do not meet at it: their threads are no members of each other's.
 		op.Loc = blockBarriers + n*int32(p.Launch.WarpsPerBlock()) + int32(uint64(st.thread)%p.Launch.Block.Count()/32)
+		if q.Warp { // which does not meet bar.warp.sync
+			op.Loc += maxMasks * int32(p.Launch.WarpsPerBlock())
+		}
 	}
 	op.Function, op.Reduces = reductions[q.Reduce]
 	op.Value = int64(q.Value)
@@ -346,18 +413,46 @@ func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 }
 
 // Barriers is how many barriers a block has: those of the block, and those of lanes of its warps.
-func (p *Program) Barriers() int { return blockBarriers + maxMasks*int(p.Launch.WarpsPerBlock()) }
+func (p *Program) Barriers() int { return blockBarriers + 2*maxMasks*int(p.Launch.WarpsPerBlock()) }
+
+// Exchange implements explore.Exchanger.
+func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
+	var with []*simt.Request
+	for _, o := range all {
+		with = append(with, &p.stateOf(o).q)
+	}
+	v, ok := p.stateOf(op).q.Exchange(with)
+	return int64(v), ok
+}
 
 // access completes the step of a load, store or atomic operation.
 func (p *Program) access(st *state, op explore.Op) explore.Op {
 	q := &st.q
-	writes := q.Kind != simt.RequestLoad
-	loc := p.locate(st, writes)
-	if l := p.locations.at(loc); l.written {
-		for _, k := range l.partly {
-			o := p.locations.at(k)
-			return p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored. "+
-				"Use one width for each variable", l.size, o.size), q.Place, o.place)
+	whole := p.accessOf(st)
+	part := whole
+	if st.parts = p.partsOf(whole); st.parts > 1 {
+		part.size /= uint8(st.parts)
+		part.addr += uint64(st.part) * uint64(part.size)
+		if !slices.Contains(p.inParts, op.Pos) {
+			p.inParts = append(p.inParts, op.Pos)
+		}
+	}
+	loc := p.locate(st, whole, part)
+	l := p.locations.at(loc)
+	if st.parts > 1 && q.Order != event.Weak {
+		return p.mixed(q, l.size, whole.size, l.place)
+	}
+	if l.written {
+		if len(l.partly) > 0 {
+			o := p.locations.at(l.partly[0])
+			refused := p.mixed(q, l.size, o.size, o.place)
+			if larger := p.larger(l, o); p.widths != nil && !larger.atomic {
+				for _, w := range larger.of {
+					p.widths[w] = min(l.size, o.size)
+				}
+				p.refusal.Regroup = true
+			}
+			return refused
 		}
 		if l.cached {
 			return p.refuse("memory that the kernel writes is read with ld.global.nc (__ldg, or const __restrict__): that needs memory "+
@@ -369,7 +464,11 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 	case simt.RequestLoad:
 		op.Kind = explore.Read
 	case simt.RequestStore:
-		op.Kind, op.Value = explore.Write, int64(q.Value)
+		value := q.Value
+		if st.parts > 1 {
+			value = value >> (8 * int(part.size) * st.part) & (1<<(8*part.size) - 1)
+		}
+		op.Kind, op.Value = explore.Write, int64(value)
 	case simt.RequestAtomic:
 		if op.Kind, op.Reduction = explore.Update, q.Reduction; !q.Exchanges() {
 			op.Function = explore.CompareSwap // whose write depends on its read; Apply computes the value
@@ -378,25 +477,47 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 	return op
 }
 
-// locate finds the location of an access. A location is written if one that it overlaps in part was when it was found.
-func (p *Program) locate(st *state, writes bool) int32 {
-	q := &st.q
-	key := granule{space: q.Space, addr: q.Addr &^ 7}
-	if q.Space == event.Shared {
-		key.cta = uint32(p.Place(st.thread).CTA)
+// InParts gives the places of the accesses that are made in parts so far.
+func (p *Program) InParts() []int32 {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.Clone(p.inParts)
+}
+
+// larger is the larger one of two locations that overlap.
+func (p *Program) larger(l, o *location) *location {
+	if l.size > o.size {
+		return l
 	}
+	return o
+}
+
+// mixed refuses accesses of two sizes.
+func (p *Program) mixed(q *simt.Request, size, other uint8, place uint32) explore.Op {
+	where := ""
+	if p.widths != nil {
+		where = " where the larger one is atomic or volatile"
+	}
+	return p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored%s. Use one width for "+
+		"each variable", size, other, where), q.Place, place)
+}
+
+// locate finds the location of a part of an access. A location is written if one that it overlaps in part was when it was found.
+func (p *Program) locate(st *state, whole, part access) int32 {
+	q := &st.q
+	key := granule{space: part.space, cta: part.cta, addr: part.addr &^ 7}
 	loc := int32(-1)
 	for _, i := range p.at[key] {
-		if l := p.locations.at(i); l.addr == q.Addr && l.size == q.Size {
+		if l := p.locations.at(i); l.addr == part.addr && l.size == part.size {
 			loc = i
 		}
 	}
 	if loc < 0 {
 		loc = int32(p.locations.len())
-		l := &location{space: q.Space, cta: key.cta, addr: q.Addr, size: q.Size, place: q.Place,
-			initial: int64(p.threads.Initial(q.Space, q.Addr, q.Size))}
+		l := &location{space: part.space, cta: part.cta, addr: part.addr, size: part.size, place: q.Place,
+			initial: int64(p.threads.Initial(part.space, part.addr, part.size))}
 		for _, i := range p.at[key] {
-			if o := p.locations.at(i); q.Addr < o.addr+uint64(o.size) && o.addr < q.Addr+uint64(q.Size) {
+			if o := p.locations.at(i); part.addr < o.addr+uint64(o.size) && o.addr < part.addr+uint64(part.size) {
 				l.partly = append(l.partly, i)
 				o.partly = append(o.partly, loc)
 				l.written = l.written || o.written
@@ -407,7 +528,11 @@ func (p *Program) locate(st *state, writes bool) int32 {
 	}
 	l := p.locations.at(loc)
 	l.cached = l.cached || q.NonCoherent
-	l.written = l.written || writes
+	l.written = l.written || q.Kind != simt.RequestLoad
+	l.atomic = l.atomic || q.Order != event.Weak
+	if p.widths != nil && !slices.Contains(l.of, whole) {
+		l.of = append(l.of, whole)
+	}
 	return loc
 }
 

@@ -161,6 +161,11 @@ func (p *Program) Barriers() int {
 	return explore.BarriersPerCTA
 }
 
+// Exchange implements explore.Exchanger. The program has the steps that ask for it.
+func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
+	return p.Program.(explore.Exchanger).Exchange(op, all)
+}
+
 // OneProxy says that there are no accesses by other proxies. Changes make none.
 func (p *Program) OneProxy() bool {
 	of, ok := p.Program.(interface{ OneProxy() bool })

@@ -152,7 +152,7 @@ func (s *suggester) barriers(a, b int) {
 	for _, e := range []int{b, a} {
 		for i := e; i >= 0; i-- {
 			if s.events[i].Thread == s.events[e].Thread {
-				if s.events[i].Kind == model.Leave {
+				if s.events[i].Kind == model.Leave && !s.events[i].Op.Exchanges {
 					break
 				}
 				add(s.pos(i))

@@ -1,0 +1,138 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/testsize"
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/litmus"
+)
+
+// spinProgram writes a program of at most size operations, a third of which spin.
+func spinProgram(r *rand.Rand, size int) string {
+	var b strings.Builder
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	threads := 2 + r.IntN(3)
+	sizes := make([]int, threads)
+	for range size {
+		sizes[r.IntN(threads)]++
+	}
+	barriers := r.IntN(4) == 0
+	b.WriteString("C spin\nint x, y;\n")
+	for t := range threads {
+		fmt.Fprintf(&b, "thread T%d @ cta %d {\n", t, r.IntN(2))
+		for i := range sizes[t] {
+			v, n, scope := pick("x", "x", "y"), r.IntN(3), pick("gpu", "gpu", "cta")
+			switch r.IntN(15) {
+			case 0, 1:
+				fmt.Fprintf(&b, "  while (load(%s, %s, %s) %s %d) ;\n", v, pick("rlx", "acq", "sc"), scope, pick("==", "!="), n)
+			case 2:
+				fmt.Fprintf(&b, "  while (cas(%s, %d, %d, %s, %s) != %[2]d) ;\n", v, n, r.IntN(3), pick("rlx", "acq"), scope)
+			case 3:
+				fmt.Fprintf(&b, "  while (%s, %s, %s) != %d) ;\n", pick("exchange("+v+", 1", "fetch_add("+v+", 0", "fetch_max("+v+", 1"), pick("rlx", "acq", "sc"), scope, r.IntN(2))
+			case 4:
+				fmt.Fprintf(&b, "  while (load(x, acq, %s) == load(y, rlx, %[1]s)) ;\n", scope)
+			case 5:
+				fmt.Fprintf(&b, "  do { while (load(%s, acq, %s) != 0) ; } while (cas(%[1]s, 0, 1, acq, %[2]s) != 0);\n", v, scope)
+			case 6, 7, 8:
+				fmt.Fprintf(&b, "  store(%s, %d, %s, %s);\n", v, n, pick("rlx", "rel", "sc"), scope)
+			case 9:
+				fmt.Fprintf(&b, "  int r%d = load(%s, %s, %s); if (r%[1]d == %[5]d) store(%[6]s, %d, rel, gpu);\n", i, v, pick("rlx", "acq"), scope, n, pick("x", "y"), r.IntN(3))
+			case 10:
+				fmt.Fprintf(&b, "  int r%d = fetch_add(%s, 1, %s, %s); assert(r%[1]d != 2);\n", i, v, pick("rlx", "acqrel"), scope)
+			case 11:
+				fmt.Fprintf(&b, "  int r%d = cas(%s, %d, %d, %s, %s);\n", i, v, n, r.IntN(3), pick("rlx", "acqrel"), scope)
+			case 12:
+				fmt.Fprintf(&b, "  %s = %d;\n", v, n)
+			case 13:
+				fmt.Fprintf(&b, "  int r%d = %s;\n", i, v)
+			default:
+				if barriers {
+					b.WriteString("  barrier();\n")
+				} else {
+					fmt.Fprintf(&b, "  fence(%s, %s);\n", pick("acqrel", "sc"), scope)
+				}
+			}
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+// searched gives the executions of a test that are not given up, with their endings, and the errors.
+func searched(t *testing.T, src string, o explore.Options) (map[string]int, map[string]bool, explore.Result) {
+	t.Helper()
+	test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, src)
+	}
+	seen, errors := map[string]int{}, map[string]bool{}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	leaves := 0
+	o.Races = true
+	o.Leaf = func(x explore.Execution, end explore.Ending) {
+		if leaves++; leaves > 2000 {
+			cancel()
+			return
+		}
+		if end == explore.Blocked {
+			return
+		}
+		id := fmt.Sprint(end, identity(x, test.Locations()))
+		if seen[id]++; seen[id] > 1 && !o.Ordered {
+			t.Fatalf("the search reaches an execution twice:\n%s\n%s", id, src)
+		}
+	}
+	o.Found = func(e explore.Error, x explore.Execution) bool {
+		pos := []int32{e.Pos, e.OtherPos}
+		if e.A >= 0 && e.B >= 0 {
+			pos = []int32{x.Step(e.A).Pos, x.Step(e.B).Pos}
+		}
+		slices.Sort(pos)
+		errors[fmt.Sprint(e.Kind, pos)] = true
+		return true
+	}
+	r := explore.Explore(ctx, test, o)
+	r.Stopped = r.Stopped || leaves > 2000
+	return seen, errors, r
+}
+
+// TestOvertaken compares the search with the one that goes on where a thread waits for ever though it need not: the same executions
+// and the same errors, of random programs that spin. Where an iteration reads once, none is given up.
+func TestOvertaken(t *testing.T) {
+	want := 500
+	if testsize.Long() {
+		want = 4000
+	}
+	for _, ordered := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(15, 3))
+		compared, given, left, graphs, fewer := 0, 0, 0, 0, 0
+		if ordered {
+			want /= 5
+		}
+		for compared < want {
+			src := spinProgram(r, 4+r.IntN(8))
+			all, errors, n := searched(t, src, explore.Options{Ordered: ordered, Overtaken: true})
+			if n.Stopped || n.Blocked == 0 {
+				continue
+			}
+			compared++
+			got, sameErrors, m := searched(t, src, explore.Options{Ordered: ordered})
+			if !maps.Equal(all, got) || !maps.Equal(errors, sameErrors) {
+				t.Fatalf("%+v\n%+v\n%v\n%v\n%v\n%v\n%s", n, m, errors, sameErrors, all, got, src)
+			}
+			if several := strings.Contains(src, "== load") || strings.Contains(src, "do {"); m.Blocked > 0 && !several {
+				t.Fatalf("%d executions are given up, and each loop reads once:\n%s", m.Blocked, src)
+			}
+			given, left, graphs, fewer = given+n.Blocked, left+m.Blocked, graphs+n.Graphs, fewer+m.Graphs
+		}
+		t.Logf("of %d executions that were given up %d are left, of %d graphs %d", given, left, graphs, fewer)
+	}
+}
