@@ -38,7 +38,7 @@ fencepost check corpus/race/reduce
 func checkCommand() *command {
 	return &command{name: "check", args: "KERNEL.ptx | corpus[/NAME]", long: checkLong,
 		doc:   "launch kernels as a launch file says, or check the built-in corpus",
-		flags: append([]*flag{launchFlag, gridFlag, blockFlag, argFlag, sharedFlag, jobsFlag, nvccFlag, uninitFlag}, runFlags()...), run: runCheck, anywhere: true}
+		flags: append([]*flag{launchFlag, gridFlag, blockFlag, argFlag, sharedFlag, jobsFlag, nvccFlag, compilerFlag, uninitFlag}, runFlags()...), run: runCheck, anywhere: true}
 }
 
 func runCheck(ctx context.Context, e *env, o *options, args []string) (int, error) {
@@ -182,17 +182,16 @@ func inputFile(ctx context.Context, e *env, o *options, name string) ([]cuda.Ima
 
 // compilePTX makes PTX of a CUDA source. The name tells the two apart in places of the PTX.
 func compilePTX(ctx context.Context, e *env, o *options, name string, flags ...string) ([]cuda.Image, error) {
-	finder := toolchain.Finder{NVCC: o.nvcc}
-	nvcc, err := finder.FindNVCC(ctx)
+	nvcc, clang, err := compilers(ctx, o)
 	if err != nil {
-		return nil, remedy(err)
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "fencepost-check-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Sources: []string{name}, Flags: slices.Concat(o.config.compiler, flags), Out: dir, Output: e.stderr.to})
+	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Clang: clang, Sources: []string{name}, Flags: slices.Concat(o.config.compiler, flags), Out: dir, Output: e.stderr.to})
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}

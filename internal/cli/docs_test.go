@@ -135,7 +135,7 @@ func TestFlags(t *testing.T) {
 		"record":     "out values launch nvcc" + report + strings.TrimSuffix(schedule, " instrument") + always,
 		"analyze":    report + judge + watched + always,
 		"export":     "out",
-		"verify":     "arg barriers block checkpoint first graph grid incl jobs json kernel launch launch-number model nvcc repair schedule shared symmetry timeout times unroll" + export,
+		"verify":     "arg barriers block checkpoint equivalence first graph grid incl jobs json kernel launch launch-number model nvcc repair schedule shared symmetry timeout times unroll" + export,
 		"simulate":   "events gpu hw instructions json launch nvcc program resources threads variable-bytes",
 		"suppress":   "reason expires",
 		"instrument": "out instrument prune",

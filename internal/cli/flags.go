@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io"
 	"maps"
@@ -21,6 +22,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/toolchain"
 	"fencepost.dev/fencepost/internal/verify"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
@@ -35,6 +37,7 @@ type options struct {
 	times   bool
 	launch  string
 	nvcc    string
+	clang   bool // compiles in place of nvcc
 	// schedule is the file of one; "" for none.
 	schedule string
 	// outlives lets the program run on when this process is killed.
@@ -321,6 +324,23 @@ var uninitFlag = &flag{"uninit", "NAME", "reads of memory that nothing has writt
 
 var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
 	func(o *options, v string) error { o.nvcc = v; return nil }}
+
+var compilerFlag = &flag{"compiler", "NAME", "what compiles .cu files: nvcc (default), or clang 14 or newer with the headers of nvcc's toolkit",
+	func(o *options, v string) error {
+		return choose(v, map[string]bool{"nvcc": false, "clang": true}, "compiler", &o.clang)
+	}}
+
+// compilers finds nvcc, and clang where it compiles.
+func compilers(ctx context.Context, o *options) (nvcc, clang *toolchain.Tool, err error) {
+	finder := toolchain.Finder{NVCC: o.nvcc}
+	if nvcc, err = finder.FindNVCC(ctx); err == nil && o.clang {
+		clang, err = finder.FindClang(ctx)
+	}
+	if err != nil {
+		return nil, nil, remedy(err)
+	}
+	return nvcc, clang, nil
+}
 
 func setDetectors(o *options, v string) error {
 	o.session.Detectors, o.cpuDetectors = nil, nil

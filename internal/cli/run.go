@@ -44,7 +44,7 @@ before the program.`
 func runCommand() *command {
 	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong,
 		doc:   "run a CUDA program and report its races",
-		flags: append([]*flag{apartFlag, killFlag, leaksFlag, nvccFlag, uninitFlag, verboseFlag}, runFlags()...), run: runRun}
+		flags: append([]*flag{apartFlag, killFlag, leaksFlag, nvccFlag, compilerFlag, uninitFlag, verboseFlag}, runFlags()...), run: runRun}
 }
 
 // detectorHelp lists the detectors.
@@ -140,10 +140,9 @@ func compile(ctx context.Context, e *env, o *options, args []string, dir string,
 	if err := compilerArgs(args); err != nil {
 		return err
 	}
-	finder := toolchain.Finder{NVCC: o.nvcc}
-	nvcc, err := finder.FindNVCC(ctx)
+	nvcc, clang, err := compilers(ctx, o)
 	if err != nil {
-		return remedy(err)
+		return err
 	}
 	if p.Libraries, err = libraries(ctx, e.stderr); err != nil {
 		return remedy(err)
@@ -151,7 +150,7 @@ func compile(ctx context.Context, e *env, o *options, args []string, dir string,
 	p.Env = pythonEnv(p.Libraries)
 	base := filepath.Base(args[0])
 	p.Path = filepath.Join(dir, strings.TrimSuffix(base, filepath.Ext(base)))
-	notes, err := toolchain.BuildProgram(ctx, toolchain.BuildOptions{NVCC: nvcc, Flags: slices.Concat(o.config.compiler, args), Out: p.Path, RuntimeDir: p.Libraries, Output: e.stderr.to})
+	notes, err := toolchain.BuildProgram(ctx, toolchain.BuildOptions{NVCC: nvcc, Clang: clang, Flags: slices.Concat(o.config.compiler, args), Out: p.Path, RuntimeDir: p.Libraries, Output: e.stderr.to})
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}

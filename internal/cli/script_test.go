@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs testdata/script. The conditions [nvcc] and [cc] say that a compiler was found: nvcc as
+// TestScripts runs testdata/script. The conditions [nvcc], [clang] and [cc] say that a compiler was found: nvcc as
 // FENCEPOST_TEST_NVCC names it, or where the tool itself would look; [pytest] says that the package was. A script that needs one
 // skips without it.
 func TestScripts(t *testing.T) {
@@ -31,6 +31,7 @@ func TestScripts(t *testing.T) {
 	finder := toolchain.Finder{NVCC: os.Getenv("FENCEPOST_TEST_NVCC")}
 	nvcc, nvccErr := finder.FindNVCC(context.Background())
 	_, ccErr := finder.FindCC(context.Background())
+	_, clangErr := finder.FindClang(context.Background())
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -55,6 +56,8 @@ func TestScripts(t *testing.T) {
 				return nvccErr == nil && ccErr == nil, nil
 			case "cc":
 				return ccErr == nil, nil
+			case "clang":
+				return clangErr == nil, nil
 			case "pytest":
 				return exec.Command("python3", "-c", "import pytest").Run() == nil, nil
 			}

@@ -35,6 +35,10 @@ fencepost verify test.litmus
   Loops that wait for a value cost nothing. Others are cut after --unroll iterations; if that happens, and nothing is
   wrong otherwise, the exit code is 3.
 
+  --equivalence rf explores one execution of those in which each read reads from the same write: orders of writes that nobody tells
+  apart count once. Errors, verdicts and final states are the same. Where two threads have sc accesses or sc fences (__threadfence() is
+  one) of scopes that include each other that is intractable: each execution is explored then, and the report says so.
+
   --graph draws the execution of an error as a picture. --schedule writes it as an order of the threads' operations, which "fencepost check
   --schedule FILE" and "fencepost run --schedule FILE" replay.
 
@@ -79,6 +83,10 @@ func verifyCommand() *command {
 			{"barriers", "NAME", "the arrivals at a barrier: unordered (default; one execution), paper (read-modify-writes; one for each order)",
 				func(o *options, v string) error {
 					return choose(v, map[string]bool{"unordered": false, "paper": true}, "treatment of barriers", &o.verify.Ordered)
+				}},
+			{"equivalence", "NAME", "which executions count as one: execution (default; none), rf (those in which each read reads from the same write); docs/verify.md",
+				func(o *options, v string) error {
+					return choose(v, map[string]bool{verify.EachExecution: false, verify.ReadsFrom: true}, "equivalence", &o.verify.ReadsFrom)
 				}},
 			{"symmetry", "", "explore a litmus test up to the names of symmetric threads: those of a kernel that do not ask for their number",
 				func(o *options, v string) error { o.verify.Symmetry = true; return nil }},
@@ -128,7 +136,7 @@ func (o *options) openCheckpoint(identity ...string) (*verify.Checkpoint, error)
 	if o.checkpoint == "" {
 		return nil, nil
 	}
-	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Ordered, o.verify.Symmetry, o.verify.Schedules, o.verify.Drawings))...)
+	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Ordered, o.verify.Symmetry, o.verify.ReadsFrom, o.verify.Schedules, o.verify.Drawings))...)
 }
 
 // closeCheckpoint ends the use of a checkpoint, and says where the search can be continued.
@@ -165,6 +173,9 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	}
 	if o.verify.Model == verify.PTX && o.verify.Ordered {
 		return 0, usagef("--barriers paper is for the model src11")
+	}
+	if o.verify.ReadsFrom && (o.verify.Model == verify.PTX || o.verify.Ordered || o.verify.Symmetry || o.verify.Schedules) {
+		return 0, usagef("--equivalence rf is for the model src11, without --barriers paper, --symmetry and --schedule, which need coherence order")
 	}
 	if o.verify.Symmetry && (o.verify.Model == verify.PTX || o.verify.Ordered || program || !strings.HasSuffix(name, ".litmus")) {
 		return 0, usagef("--symmetry is for litmus tests under the model src11, without --barriers paper")

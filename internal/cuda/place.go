@@ -112,12 +112,22 @@ func withoutStubs(frames []event.Frame) []event.Frame {
 	if last < 0 {
 		return frames
 	}
+	if clangStub(frames[last].Function) {
+		return frames[last+1:]
+	}
 	frames = frames[min(last+2, len(frames)):]
 	if len(frames) > 0 {
 		frames = slices.Clone(frames)
 		frames[0].Column = 0 // of what the launch was expanded to
 	}
 	return frames
+}
+
+// clangStub says that a function is the stub of a kernel that clang makes, and makes alone: __device_stub__ before the kernel's name, in
+// the place of which nvcc has the linker name.
+func clangStub(function string) bool {
+	_, kernel, ok := strings.Cut(function, "__device_stub__")
+	return ok && strings.HasPrefix(function, "_Z") && !strings.HasPrefix(function, "_ZL") && !strings.HasPrefix(kernel, "Z")
 }
 
 // resolve gives the frames of the code at an address, inlined calls innermost first; one with neither file nor line where
@@ -139,6 +149,10 @@ func (s *sources) resolve(m mapping, addr uint64, pid int32) []event.Frame {
 	frames, ok := s.frames[key]
 	if !ok {
 		frames = im.Frames(at)
+		if name := im.Function(at); clangStub(name) && len(frames) > 0 { // to its debugging information it is the kernel
+			frames = slices.Clone(frames)
+			frames[len(frames)-1].Function = name
+		}
 		s.frames[key] = frames
 	}
 	return frames

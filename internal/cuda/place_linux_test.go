@@ -237,6 +237,9 @@ func TestWithoutStubs(t *testing.T) {
 		"_Z15__device_stub_k s main m2":          "main:0 m2:7",
 		"__device_stub_a __device_stub_b k main": "main:0",
 		"__device_stub_k k":                      "",
+		"_Z16__device_stub__kv main":             "main:7",
+		"_ZN1n16__device_stub__kEv f main":       "f:7 main:7",
+		"_ZL21__device_stub__Z1kPiPi k main":     "main:0",
 		"__device_stub_k":                        "",
 	} {
 		var frames []event.Frame

@@ -140,7 +140,7 @@ func (f *Facts) Kind() Kind {
 		return MissingLock
 	case h == nil:
 		return f.Category.Kind()
-	case f.sameBlock() && h.lacking():
+	case f.sameBlock() && h.Lacking():
 		return MissingFence
 	case f.sameBlock():
 		return f.Category.Kind()
@@ -148,7 +148,7 @@ func (f *Facts) Kind() Kind {
 		return LockScope
 	case !h.InScope:
 		return AtomicScope
-	case h.lacking():
+	case h.Lacking():
 		return MissingFence
 	case h.Lock && (!h.ReleaseWide || !h.AcquireWide):
 		return LockScope
@@ -161,11 +161,11 @@ func (f *Facts) Kind() Kind {
 // weakLock says that a lock passed from one thread to the other, but with a fence or a release or acquire operation missing.
 func (f *Facts) weakLock() bool {
 	h := f.Handover
-	return h != nil && h.Lock && !h.Counted && h.lacking()
+	return h != nil && h.Lock && !h.Counted && h.Lacking()
 }
 
-// lacking says that a fence or a release or acquire operation is missing.
-func (h *Handover) lacking() bool { return h.Release == nil || h.Acquire == nil }
+// Lacking says that a fence or a release or acquire operation is missing.
+func (h *Handover) Lacking() bool { return h.Release == nil || h.Acquire == nil }
 
 // sameBlock says that the two accesses are by threads of one block of one launch.
 func (f *Facts) sameBlock() bool {
@@ -273,7 +273,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		if f.maskedApart() {
 			why += f.around()
 		}
-		return why, f.warpFix("put __syncwarp() between the two")
+		return why, f.warpFix("put __syncwarp() between the two; between turns of a loop, at the end of its body")
 	case VolatileRace:
 		if k != VolatileOnly {
 			if f.sameBlock() {
@@ -282,7 +282,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			return f.explainGrid(k)
 		}
 		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()),
-			"use cuda::atomic_ref or atomic functions instead of volatile"
+			"use cuda::atomic_ref or atomic functions instead of volatile, and for an update one operation such as atomicAdd"
 	case AtomicWithPlain:
 		return fmt.Sprintf("%s of the same bytes by different threads: the plain access is not atomic, and nothing orders the two%s", f.pair(), f.around()),
 			f.fixPlain()
@@ -312,7 +312,7 @@ func (f *Facts) explainLaunches() (message, fix string) {
 			"call cudaGridDependencySynchronize (griddepcontrol.wait) in the second kernel before the access, or launch it without the attribute"
 	}
 	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: they are in different streams, and no event or synchronising call orders them", f.pair()),
-		"put both kernels into one stream, or let the second stream wait for an event recorded after the first kernel"
+		"put both kernels into one stream, let the second stream wait for an event recorded after the first kernel, or let the host wait for the first stream before it launches the second kernel (a query orders only when it answers success)"
 }
 
 func (f *Facts) explainThreads() (message, fix string) {
@@ -441,7 +441,10 @@ func (f *Facts) fixPlain() string {
 	if f.Later.Space == event.Shared {
 		return "if the plain access initialises the variable or reads its final value, put a barrier of the cluster (cluster.sync()) between the two; otherwise make it atomic as well"
 	}
-	return "make the plain access atomic as well, with the same size; if the final value is needed, read it in a later kernel or after a barrier of the grid"
+	if f.Earlier.Op == Write || f.Later.Op == Write {
+		return "if the plain write initialises the variable, do that before the launch (cudaMemset) or in an earlier kernel; otherwise make it atomic as well, with the same size"
+	}
+	return "make the plain read atomic as well, with the same size, or use the value that an atomic operation of its thread returns; if the final value is needed, read it in a later kernel or after a barrier of the grid"
 }
 
 // around tells why the synchronisation next to both accesses does not order them. What the first thread has not reached yet

@@ -85,7 +85,7 @@ func (im *Image) Frames(addr uint64) (frames []event.Frame) {
 			frames = nil
 		}
 		if len(frames) == 0 {
-			frames = []event.Frame{{Function: im.function(addr)}}
+			frames = []event.Frame{{Function: im.Function(addr)}}
 		}
 	}()
 	if im.lines == nil {
@@ -106,7 +106,7 @@ func (im *Image) Frames(addr uint64) (frames []event.Frame) {
 	}
 	calls := im.calls(r, lr.Files(), addr)
 	if len(calls) == 0 {
-		calls = []event.Frame{{Function: im.function(addr)}}
+		calls = []event.Frame{{Function: im.Function(addr)}}
 	}
 	// Each function is entered at the place that the one around it names; the innermost is at the line.
 	file, n, column := line.File.Name, line.Line, line.Column
@@ -203,8 +203,8 @@ func (im *Image) name(e *dwarf.Entry, more int) string {
 	return ""
 }
 
-// function is the symbol that covers an address, "" when none does.
-func (im *Image) function(addr uint64) string {
+// Function is the symbol that covers an address, "" when none does.
+func (im *Image) Function(addr uint64) string {
 	name, _, _ := covering(im.symbols, addr)
 	return name
 }

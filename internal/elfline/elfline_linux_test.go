@@ -128,7 +128,7 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for addr, want := range map[uint64]string{0x4fff: "", 0x5000: "a", 0x5003: "a", 0x5004: "b", 0x5007: "b", 0x5008: "", 0x500f: "", 0x5010: "c", 0x5017: "c", 0x5018: "", 0: ""} {
-		if got := im.function(addr); got != want {
+		if got := im.Function(addr); got != want {
 			t.Errorf("%#x is in %q, want %q", addr, got, want)
 		}
 	}

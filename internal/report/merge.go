@@ -55,7 +55,7 @@ func Merge(findings []Finding) []Finding {
 }
 
 // graver is an order of the findings at one pair of places that no schedule changes: by severity, one that was observed before
-// one that is predicted, by kind.
+// one that is predicted, by kind; of those of one statement such as x += 1 the race of two writes: what mends that mends the others.
 func (f *Finding) graver(g *Finding) bool {
 	if f.Severity != g.Severity {
 		return f.Severity > g.Severity
@@ -63,7 +63,19 @@ func (f *Finding) graver(g *Finding) bool {
 	if f.Predicted != g.Predicted {
 		return g.Predicted
 	}
-	return f.Kind < g.Kind
+	if f.Kind != g.Kind {
+		return f.Kind < g.Kind
+	}
+	return (f.Kind == detect.Unordered || f.Kind == detect.MissingBarrier) && f.twoUpdates() && !g.twoUpdates()
+}
+
+// twoUpdates says that both accesses of a race are plain writes at one place.
+func (f *Finding) twoUpdates() bool {
+	if f.Class != detect.Race || len(f.Accesses) != 2 || f.Accesses[0].Op != detect.Write || f.Accesses[1].Op != detect.Write {
+		return false
+	}
+	p, q := f.Accesses[0].Place(), f.Accesses[1].Place()
+	return p.File == q.File && p.Line == q.Line && p.Column == q.Column
 }
 
 // inOrder gives findings in the order of a report. Which access came first is a matter of schedule, and does not count.

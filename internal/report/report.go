@@ -44,8 +44,11 @@ type Report struct {
 
 // Verify is what an exploration of all executions came to.
 type Verify struct {
-	Verdict        string          `json:"verdict"` // "ok", "error", or "bounded": no error, but not all was explored
-	Model          string          `json:"model"`
+	Verdict string `json:"verdict"` // "ok", "error", or "bounded": no error, but not all was explored
+	Model   string `json:"model"`
+	// Equivalence is "rf" if executions that read from the same writes count as one, and "execution" if that was asked for and each
+	// was explored all the same.
+	Equivalence    string          `json:"equivalence,omitempty"`
 	Executions     int             `json:"executions"`   // complete
 	Blocked        int             `json:"blocked"`      // in which a thread waits for ever
 	Events         int             `json:"events"`       // of the longest

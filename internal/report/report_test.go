@@ -215,6 +215,14 @@ func TestMergeIsScheduleIndependent(t *testing.T) {
 	if got := Merge([]Finding{a, w}); len(got) != 1 || got[0].Count != 256 || got[0].Accesses[1].Op != detect.Read {
 		t.Error("the read and the write of one place were not merged")
 	}
+	update, both := race(), race()
+	update.Accesses[1].Frames[0] = update.Accesses[0].Frames[0]
+	both.Accesses[1].Op, both.Accesses[1].Frames[0] = detect.Write, both.Accesses[0].Frames[0]
+	for _, list := range [][]Finding{{update, both}, {both, update}} {
+		if got := Merge(list); len(got) != 1 || got[0].Count != 256 || got[0].Accesses[1].Op != detect.Write {
+			t.Error("of the races of an update with itself not that of the two writes is told")
+		}
+	}
 	d := race()
 	d.Detector = "gwcp"
 	if got := Merge([]Finding{a, d}); len(got) != 1 || got[0].Detector != a.Detector || len(got[0].Also) != 1 {

@@ -285,8 +285,29 @@ func (c *checker) launchOne(i int) error {
 	default:
 		return err
 	}
+	return c.query(l, cfg.Stream)
+}
+
+// query asks after a launch on a stream whether it has ended, as often as the launch file says, and waits for it if that says so. What
+// the API answers orders what comes later, and a lost device shows at the next launch.
+func (c *checker) query(l *LaunchSpec, stream cuda.StreamID) error {
+	for range l.Query {
+		_ = c.api.QueryStream(stream, 0)
+	}
+	if l.EventQuery > 0 {
+		e, err := c.api.CreateEvent(cuda.EventDisableTiming)
+		if err != nil {
+			return err
+		}
+		if err := c.api.RecordEvent(e, stream, 0); err != nil {
+			return err
+		}
+		for range l.EventQuery {
+			_ = c.api.QueryEvent(e)
+		}
+	}
 	if l.Sync {
-		_ = c.api.Synchronize() // a lost device shows at the next launch
+		_ = c.api.Synchronize()
 	}
 	return nil
 }

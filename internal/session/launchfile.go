@@ -23,6 +23,7 @@ const (
 	maxArgs       = 4096
 	maxShared     = 1 << 20
 	maxStream     = 1 << 16
+	maxQueries    = 1000
 )
 
 // LaunchFile says how kernels are launched, and on what. docs/launch.md describes the format.
@@ -69,6 +70,8 @@ type LaunchSpec struct {
 	Cluster      event.Dim3 // zero: none given
 	Stream       int        // 0 is the default stream
 	Sync         bool       // the host waits for the device afterwards
+	Query        int        // so many times the host asks afterwards whether the stream has work to do (cudaStreamQuery)
+	EventQuery   int        // so many times it asks afterwards whether an event has happened that it records on the stream (cudaEventQuery)
 	Args         []Arg
 }
 
@@ -299,7 +302,7 @@ func (r *launchReader) fail(pos Pos, format string, args ...any) {
 	}
 }
 
-var launchKeys = []string{"kernel", "grid", "block", "cluster", "shared", "cooperative", "programmatic", "stream", "sync", "args"}
+var launchKeys = []string{"kernel", "grid", "block", "cluster", "shared", "cooperative", "programmatic", "stream", "sync", "query", "event_query", "args"}
 
 func (r *launchReader) root(root *table) {
 	var direct *table // the launch whose keys are at the top of the file
@@ -396,6 +399,10 @@ func (r *launchReader) launch(t *table) {
 			l.Stream = int(r.count(e, maxStream))
 		case "sync":
 			l.Sync = r.truth(e)
+		case "query":
+			l.Query = int(r.count(e, maxQueries))
+		case "event_query":
+			l.EventQuery = int(r.count(e, maxQueries))
 		case "args":
 			l.Args = r.args(e)
 		default:

@@ -94,6 +94,8 @@ func TestReadLaunches(t *testing.T) {
 grid = [1]
 block = [32]
 stream = 1
+query = 2
+event_query = 1
 args = [{buffer = "a", type = "u8", shape = [3], fill = "random"}]
 [[launch]]
 kernel = "k"
@@ -109,6 +111,9 @@ args = [{buffer = "a"}]
 	}
 	if len(f.Launches) != 2 || f.Launches[0].Stream != 1 || f.Launches[1].Stream != 2 || !f.Launches[1].Sync || !f.Launches[1].Cooperative {
 		t.Errorf("launches %+v", f.Launches)
+	}
+	if l := f.Launches[0]; l.Query != 2 || l.EventQuery != 1 {
+		t.Errorf("%d and %d queries", l.Query, l.EventQuery)
 	}
 	a, b := make([]byte, 3), make([]byte, 3)
 	f.Buffers[0].Fill(a, 0)
@@ -137,6 +142,7 @@ func TestLaunchFileErrors(t *testing.T) {
 		{"grid = 1.5\nblock = 1", "l.toml:1:8: grid is a number with a fraction"},
 		{"grid = 1979-05-27\nblock = 1", "l.toml:1:8: grid is a date"},
 		{launch + "shared = 2_000_000", "l.toml:3:10: shared is 2000000"},
+		{launch + "query = 1001", "l.toml:3:9: query is 1001, and should be 0 to 1000"},
 		{launch + "cooperative = 1", "l.toml:3:15: cooperative is an integer, and should be true or false"},
 		{launch + "kernel = 1", "l.toml:3:10: kernel is an integer, and should be a string"},
 		{launch + "args = 1", "l.toml:3:8: args is an integer"},

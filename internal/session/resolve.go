@@ -12,6 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/ptx"
 )
 
 // engineName stands as the detector of findings that the engine makes itself.
@@ -329,14 +330,25 @@ func (r *once) sharedObject(off uint64, launch uint32) report.Object {
 }
 
 // optimised says that a function looks like the output of an optimising compiler: nvcc at -Xcicc -O0 keeps pointers
-// generic, and converts none to global. (Sources convert some to shared themselves, with __cvta_generic_to_shared.)
+// generic, and converts none to global. (Sources convert some to shared themselves, with __cvta_generic_to_shared.) Clang at -O0 converts
+// the parameters of a kernel, and back at once.
 func optimised(f *isa.Func) bool {
 	for i := range f.Insts {
-		if src := f.Insts[i].Source; src != nil && src.Op == "cvta" && strings.HasPrefix(src.Mods, ".to.global") {
+		src := f.Insts[i].Source
+		if src == nil || src.Op != "cvta" || !strings.HasPrefix(src.Mods, ".to.global") {
+			continue
+		}
+		if i+1 == len(f.Insts) || !convertsBack(src, f.Insts[i+1].Source) {
 			return true
 		}
 	}
 	return false
+}
+
+// convertsBack says that one conversion of an address makes a generic one of what the other has made.
+func convertsBack(to, back *ptx.Inst) bool {
+	return back != nil && back.Op == "cvta" && back.Mods == ".global.u64" && len(to.Operands) == 2 && len(back.Operands) == 2 &&
+		to.Operands[0].Name == back.Operands[1].Name
 }
 
 // blockOf gives the number of a block of a launch.

@@ -20,6 +20,7 @@ import (
 // BuildOptions says what to compile and how.
 type BuildOptions struct {
 	NVCC       *Tool
+	Clang      *Tool     // compiles in place of nvcc, with the headers of its toolkit; nil: nvcc does
 	Sources    []string  // .cu, .cpp, .c, .o, .a: anything nvcc takes
 	Flags      []string  // the user's own, rewritten as by Wrap
 	Out        string    // the executable, or for BuildPTX a folder
@@ -49,6 +50,14 @@ func BuildPTX(ctx context.Context, o BuildOptions) (ptx, notes []string, err err
 		if slices.Contains(ptx, out) { // two sources of the same name in two folders
 			out = filepath.Join(o.Out, base+"."+strconv.Itoa(i)+".ptx")
 		}
+		if o.Clang != nil {
+			n, err := o.clang(ctx, o.Flags, src, out)
+			if err != nil {
+				return nil, nil, err
+			}
+			ptx, notes = append(ptx, out), append(notes, n...)
+			continue
+		}
 		n, err := o.run(ctx, slices.Concat([]string{"-ptx", "-o", out}, o.Flags, []string{src}))
 		if err != nil {
 			return nil, notes, err
@@ -66,6 +75,9 @@ func BuildPTX(ctx context.Context, o BuildOptions) (ptx, notes []string, err err
 // BuildProgram compiles and links the sources to the executable o.Out, with PTX inside and with our runtime library.
 // Notes are those of Wrap. The error is a *CompileError when the sources are at fault.
 func BuildProgram(ctx context.Context, o BuildOptions) (notes []string, err error) {
+	if o.Clang != nil {
+		return o.clang(ctx, slices.Concat(o.Flags, o.Sources), "", "")
+	}
 	return o.run(ctx, slices.Concat([]string{"-o", o.Out}, o.Flags, o.Sources))
 }
 

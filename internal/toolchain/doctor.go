@@ -44,7 +44,7 @@ func Doctor(ctx context.Context, f *Finder) []Check {
 		checks = append(checks, tryOut(ctx, nvcc))
 	}
 	clang, err := f.FindClang(ctx)
-	add("clang", "second compiler for device code", false, clang, err)
+	add("clang", "second compiler (--compiler clang)", false, clang, err)
 	return checks
 }
 

@@ -69,7 +69,7 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 			e.Kind, e.Order = kind, order
 			return step{Event: e, value: v, deps: op.Deps}
 		}
-		if len(done) > 12 {
+		if len(done) > maxSteps {
 			return
 		}
 		switch op.Kind {
@@ -136,8 +136,8 @@ func dependencies(steps []step) model.Rel {
 	return dep
 }
 
-// The bounds of an enumeration: the traces of a thread, and the steps that finding them takes.
-const maxTraces, maxWalked = 400, 2000
+// The bounds of an enumeration: the traces of a thread, the steps that finding them takes, and those of a trace.
+const maxTraces, maxWalked, maxSteps = 400, 2000, 12
 
 // run enumerates. It gives false if there is too much to try.
 func (b *brute) run() bool {

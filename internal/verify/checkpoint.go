@@ -40,6 +40,9 @@ type saved struct {
 	Next     []int32
 	Counts   explore.Result
 	Filtered int
+	// EachExecution says that the search was to be by reads-from classes, and is not.
+	EachExecution bool `json:",omitempty"`
+
 	Outcomes []Outcome
 	Findings []savedFinding
 
@@ -148,7 +151,7 @@ func (c *Checkpoint) note(v *verifier, next []int32, now bool) {
 		return
 	}
 	s := saved{Version: checkpointVersion, Identity: c.identity, Next: next, Counts: v.result.Result, Filtered: v.result.Filtered,
-		Counterexample: v.counterexample}
+		Counterexample: v.counterexample, EachExecution: v.result.Equivalence == EachExecution}
 	for _, o := range v.outcomes {
 		s.Outcomes = append(s.Outcomes, *o)
 	}

@@ -1,10 +1,13 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -87,6 +90,7 @@ func exploreKernel(ctx context.Context, l *simt.Launch, expected []Expected, con
 		v.result.Condition = &litmus.Condition{Quantifier: litmus.ForAll}
 		v.complete = func(v *verifier, x explore.Execution) { v.finalMemory(x, p, expected) }
 	}
+	v.locations = func(n int) []int32 { return observed(p, n, expected, condition) }
 	v.search(ctx)
 	refusal := p.Refusal()
 	if refusal != nil {
@@ -98,6 +102,32 @@ func exploreKernel(ctx context.Context, l *simt.Launch, expected []Expected, con
 		}
 	}
 	return v.finish(), refusal != nil, nil
+}
+
+// observed gives, of the first n locations, those with bytes of which something is expected, by address: see explore.Options.
+func observed(p *kernel.Program, n int, expected []Expected, condition *Condition) []int32 {
+	var out []int32
+	for loc := range int32(n) {
+		space, _, addr, size := p.Location(loc)
+		overlaps := func(at uint64, n int) bool { return at < addr+uint64(size) && addr < at+uint64(n) }
+		if space == event.Global && (slices.ContainsFunc(expected, func(e Expected) bool { return condition == nil && overlaps(e.Addr, e.Size) }) ||
+			condition != nil && slices.ContainsFunc(condition.Observed, func(f *litmus.Formula) bool {
+				element, ok := f.Location()
+				if !ok {
+					return false
+				}
+				at, n, _ := condition.Element(element)
+				return overlaps(at, n)
+			})) {
+			out = append(out, loc)
+		}
+	}
+	slices.SortFunc(out, func(a, b int32) int {
+		_, _, x, _ := p.Location(a)
+		_, _, y, _ := p.Location(b)
+		return cmp.Compare(x, y)
+	})
+	return out
 }
 
 // finalState counts the final state of an execution, as far as a condition mentions it.

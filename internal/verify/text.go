@@ -35,7 +35,7 @@ func (r *Result) Text(w io.Writer, source func(file string, line int) string, pa
 		}
 	}
 	if r.Filtered > 0 {
-		fmt.Fprintf(w, "%s left out by the filter\n", count(r.Filtered, "execution"))
+		fmt.Fprintf(w, "%s left out by the filter\n", r.executions(r.Filtered))
 	}
 	if c := r.Condition; c != nil && !r.Stopped {
 		fmt.Fprintf(w, "condition %s: %s\n", c.Quantifier, map[bool]string{true: "holds", false: "does not hold"}[r.Holds])
@@ -61,10 +61,10 @@ func (r *Result) Summary() string {
 	if r.Blocked > 0 {
 		given = fmt.Sprintf(" (and %d given up while a thread waited)", r.Blocked)
 	}
-	in := "in " + count(r.Executions, "execution") + given
+	in := "in " + r.executions(r.Executions) + given
 	bound := "no bound was hit"
 	if r.Cut > 0 {
-		bound = fmt.Sprintf("a loop reached its bound in %s: raise it with --unroll", count(r.Cut, "execution"))
+		bound = fmt.Sprintf("a loop reached its bound in %s: raise it with --unroll", r.executions(r.Cut))
 	}
 	errors := count(r.errors(), "error")
 	if n := len(r.Findings) - r.errors(); n > 0 {
@@ -75,17 +75,28 @@ func (r *Result) Summary() string {
 	case r.Refusal != "" && len(r.Findings) > 0:
 		return errors + ", found before the search came to what is not explored"
 	case r.Refusal != "":
-		return fmt.Sprintf("this launch cannot be explored as it stands; no error in the %s before", count(r.Executions, "execution"))
+		return fmt.Sprintf("this launch cannot be explored as it stands; no error in the %s before", r.executions(r.Executions))
 	case r.errors() > 0 && r.Stopped:
-		return fmt.Sprintf("%s, the first found after %s", errors, count(r.Executions, "execution"))
+		return fmt.Sprintf("%s, the first found after %s", errors, r.executions(r.Executions))
 	case r.errors() > 0:
-		return fmt.Sprintf("%s in %s; %s", errors, count(r.Executions, "execution")+given, bound)
+		return fmt.Sprintf("%s in %s; %s", errors, r.executions(r.Executions)+given, bound)
 	case r.Stopped:
-		return fmt.Sprintf("stopped after %s; no error so far", count(r.Executions, "execution"))
+		return fmt.Sprintf("stopped after %s; no error so far", r.executions(r.Executions))
 	case !r.Holds:
 		return fmt.Sprintf("the condition does not hold %s; %s", in, bound)
 	}
 	return fmt.Sprintf("No error %s at this size, for these inputs; %s", in, bound)
+}
+
+// executions is a number of executions, or of classes of them.
+func (r *Result) executions(n int) string {
+	switch {
+	case r.Equivalence != ReadsFrom:
+		return count(n, "execution")
+	case n == 1:
+		return "1 reads-from class"
+	}
+	return fmt.Sprintf("%d reads-from classes", n)
 }
 
 // Colours, as parameters of SGR.

@@ -23,9 +23,12 @@ type Options struct {
 	First    bool // stop at the first error
 	Ordered  bool // explore each order of the arrivals at a barrier: see explore.Options
 	Symmetry bool // explore executions of a litmus test up to the names of symmetric threads
-	Unroll   int  // the bound of loops; for the text of the report
-	Jobs     int  // parts of the search that are explored at a time; 0 is 1. The result does not depend on it. The model PTX takes 1
-	Progress func(text string)
+	// ReadsFrom asks for the search by reads-from classes, under scoped RC11 and without Ordered, Symmetry and Schedules. Where two
+	// threads have sc events whose scopes include each other every execution is explored all the same.
+	ReadsFrom bool
+	Unroll    int // the bound of loops; for the text of the report
+	Jobs      int // parts of the search that are explored at a time; 0 is 1. The result does not depend on it. The model PTX takes 1
+	Progress  func(text string)
 	// Schedules asks for the Schedule of each finding.
 	Schedules bool
 	// Drawings asks for the Drawing of each finding.
@@ -39,6 +42,12 @@ type Options struct {
 const (
 	SRC11 = "src11" // scoped RC11
 	PTX   = "ptx"
+)
+
+// What executions are told apart by.
+const (
+	EachExecution = "execution"
+	ReadsFrom     = "rf" // what their reads read from
 )
 
 // Outcome is a final state, as far as the condition mentions it, and how many complete executions reach it.
@@ -57,10 +66,13 @@ type Result struct {
 	Refused   []Side            // the places that Refusal is about
 	Notes     []string
 	Model     string
-	Outcomes  []Outcome // sorted by state
-	Filtered  int       // complete executions that the filter leaves out
-	Holds     bool      // the condition holds, or there is none
-	Findings  []Finding
+	// Equivalence is EachExecution or ReadsFrom where the search was to be by reads-from classes, and "" otherwise. With ReadsFrom
+	// counts are of classes, and those of final states add up to more where a class leaves several last values.
+	Equivalence string
+	Outcomes    []Outcome // sorted by state
+	Filtered    int       // complete executions that the filter leaves out
+	Holds       bool      // the condition holds, or there is none
+	Findings    []Finding
 	// Counterexample is the first execution that the condition forbids, nil if there is none.
 	Counterexample *Finding
 }
@@ -100,6 +112,7 @@ func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
 	v.test, v.observed, v.result.Condition = t, t.Observed(), t.Condition
 	if t.Condition != nil || t.Filter != nil {
 		v.complete = (*verifier).finalValues
+		v.locations = locations(v.observed)
 	}
 	if o.Symmetry {
 		note := "executions are counted up to the names of symmetric threads"
@@ -126,6 +139,9 @@ func (v *verifier) exploration() explore.Options {
 	x := explore.Options{Incl: v.options.Incl, Ordered: v.options.Ordered, Races: true, Exits: v.test == nil, Found: v.found}
 	if v.options.Symmetry && v.test != nil {
 		x.Symmetric = v.test.Symmetric()
+	}
+	if v.result.Equivalence == ReadsFrom {
+		x.ReadsFrom, x.Observed = true, v.locations
 	}
 	if v.complete != nil {
 		x.Leaf = func(x explore.Execution, end explore.Ending) {
@@ -163,23 +179,69 @@ func newVerifier(s subject, name string, o Options) *verifier {
 	} else if o.Incl == model.Paper {
 		v.result.Model += ", incl as in the paper"
 	}
+	if o.ReadsFrom {
+		v.result.Equivalence = ReadsFrom
+	}
 	return v
 }
 
-// explore searches under scoped RC11, in parts that are put together in the order of the search.
+// locations gives the locations whose final values are among those given: see explore.Options.
+func locations(values []*litmus.Formula) func(n int) []int32 {
+	var all []int32
+	for _, f := range values {
+		if loc, ok := f.Location(); ok {
+			all = append(all, loc)
+		}
+	}
+	slices.Sort(all)
+	return func(n int) []int32 {
+		k, _ := slices.BinarySearch(all, int32(n))
+		return all[:k]
+	}
+}
+
+// explore searches under scoped RC11.
 func (v *verifier) explore(ctx context.Context) {
+	c := v.options.Checkpoint
+	if v.result.Equivalence == ReadsFrom && c != nil && c.state != nil && c.state.EachExecution {
+		v.result.Equivalence = EachExecution
+	}
+	v.exploreParts(ctx)
+	if v.result.SC {
+		// What has been found counts no more: it is found again.
+		v.result.Result, v.result.Filtered, v.counterexample = explore.Result{}, 0, nil
+		clear(v.findings)
+		clear(v.outcomes)
+		v.restored = nil
+		v.result.Equivalence = EachExecution
+		if c != nil {
+			c.state = nil
+		}
+		v.exploreParts(ctx)
+	}
+	if v.result.Equivalence == EachExecution {
+		v.result.Notes = append(v.result.Notes, "two threads have sc accesses or sc fences whose scopes include each other, for which reads-from classes are intractable: each execution was explored")
+	}
+}
+
+// exploreParts searches in parts, which are put together in the order of the search.
+func (v *verifier) exploreParts(ctx context.Context) {
 	of := map[*explore.Options]*verifier{}
 	saved := false
 	d := explore.Division{Program: v.subject, Jobs: v.options.Jobs, Graphs: v.options.graphs,
 		Begin: func() *explore.Options {
 			part := *v
-			part.result, part.findings, part.outcomes, part.state = &Result{}, map[key]*Finding{}, map[string]*Outcome{}, nil
+			part.result, part.findings, part.outcomes, part.state = &Result{Equivalence: v.result.Equivalence}, map[key]*Finding{}, map[string]*Outcome{}, nil
 			part.claim, part.counterexample = v.result.Condition, nil
 			x := part.exploration()
 			of[&x] = &part
 			return &x
 		},
 		Done: func(p *explore.Part, next []int32) bool {
+			if p.Result.SC {
+				v.result.SC = true
+				return false
+			}
 			if c := v.options.Checkpoint; c != nil && !saved && p.Result.Stopped {
 				saved = true // without this part, which is explored anew
 				c.note(v, p.Path, true)
@@ -273,6 +335,8 @@ type verifier struct {
 	// counterexample is the first execution that the condition forbids, nil if there is none.
 	counterexample *Finding
 	state          []byte
+	// locations, if not nil, gives those that the final states tell of: see explore.Options.
+	locations func(n int) []int32
 	// complete, if not nil, is called for each complete execution.
 	complete func(v *verifier, x explore.Execution)
 }
@@ -391,7 +455,7 @@ func compareFindings(a, b *Finding) int {
 // Report is the result in the form that all commands report in.
 func (r *Result) Report() *report.Report {
 	out := &report.Report{Verdict: report.Clean, Verify: &report.Verify{Verdict: r.Verdict(), Model: r.Model, Executions: r.Executions,
-		Blocked: r.Blocked + r.Stuck, Events: r.Events, Outcomes: []report.Outcome{}}, Notes: r.Notes}
+		Blocked: r.Blocked + r.Stuck, Events: r.Events, Equivalence: r.Equivalence, Outcomes: []report.Outcome{}}, Notes: r.Notes}
 	if f := r.Counterexample; f != nil {
 		out.Verify.Counterexample = &report.Counterexample{Graph: f.Graph, Schedule: f.ScheduleFile, Drawing: f.DrawingFile}
 	}

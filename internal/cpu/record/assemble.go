@@ -82,6 +82,30 @@ func (a *assembler) emit(op cpu.Op, t *thread, object, location uint32) {
 	}
 }
 
+// again makes the event of an access, if its place in the code is known and its bytes are one variable, which is so for most. It does
+// what access of process does, and only sooner.
+func (a *assembler) again(t *thread, kind uint8, first, pc uint64) bool {
+	r := t.calls.place(pc)
+	if r.pc != pc || r.stack != t.calls.stack || r.location == 0 || int(r.location) >= len(a.numbers) || t.unknown {
+		return false
+	}
+	number := a.numbers[r.location]
+	address, size := first&(1<<48-1), first>>56
+	v, ok := a.memory.whole(address, size)
+	if !ok || number == 0 {
+		return false
+	}
+	op := cpu.Read
+	if kind == kindWrite {
+		op = cpu.Write
+	}
+	a.out = append(a.out, cpu.Event{Op: op, Thread: t.id, Object: v, Location: number})
+	if len(a.out) == batch {
+		a.flush()
+	}
+	return true
+}
+
 func (a *assembler) number(location uint32) uint32 {
 	if int(location) < len(a.numbers) && a.numbers[location] != 0 {
 		return a.numbers[location]

@@ -6,6 +6,10 @@ type calls struct {
 	below     map[edge]uint32
 	locations map[edge]uint32
 	places    []edge // by location, from 1
+	hot       [1 << 12]struct {
+		edge
+		next uint32 // below has it too
+	}
 }
 
 // edge is a place in the code under a stack.
@@ -13,6 +17,8 @@ type edge struct {
 	stack uint32
 	pc    uint64
 }
+
+func (e edge) hash() uint64 { return e.pc ^ e.pc>>6 ^ uint64(e.stack)*0x9E3779B97F4A7C15>>48 }
 
 type node struct {
 	caller uint32 // the stack without the innermost call
@@ -24,10 +30,18 @@ type node struct {
 type callStack struct {
 	stack  uint32
 	depth  int // calls that are not in stack
-	recent [64]struct {
-		edge
-		location uint32
-	}
+	recent [256]recent
+}
+
+// recent is a place in the code that the thread has been at.
+type recent struct {
+	edge
+	location uint32
+}
+
+// place is where a place in the code is in recent, if it is there.
+func (s *callStack) place(pc uint64) *recent {
+	return &s.recent[edge{s.stack, pc}.hash()%uint64(len(s.recent))]
 }
 
 const (
@@ -46,7 +60,12 @@ func (c *calls) enter(s *callStack, pc uint64) {
 		s.stack = n.last.stack
 		return
 	}
-	next, ok := c.below[edge{s.stack, pc}]
+	key := edge{s.stack, pc}
+	h := &c.hot[key.hash()%uint64(len(c.hot))]
+	next, ok := h.next, h.pc == pc && h.stack == s.stack
+	if !ok {
+		next, ok = c.below[key]
+	}
 	if !ok {
 		if len(c.nodes) >= mostStacks || c.height(s.stack) >= mostDepth {
 			s.depth++
@@ -54,8 +73,9 @@ func (c *calls) enter(s *callStack, pc uint64) {
 		}
 		next = uint32(len(c.nodes))
 		c.nodes = append(c.nodes, node{caller: s.stack, pc: pc})
-		c.below[edge{s.stack, pc}] = next
+		c.below[key] = next
 	}
+	h.edge, h.next = key, next
 	c.nodes[s.stack].last = edge{next, pc}
 	s.stack = next
 }
@@ -81,8 +101,8 @@ func (c *calls) location(s *callStack, pc uint64) uint32 {
 		return 0
 	}
 	key := edge{s.stack, pc}
-	r := &s.recent[(pc^pc>>6)%uint64(len(s.recent))]
-	if r.edge == key {
+	r := s.place(pc)
+	if r.pc == pc && r.stack == s.stack {
 		return r.location
 	}
 	l, ok := c.locations[key]

@@ -76,6 +76,22 @@ func (m *memory) access(t *thread, address, size uint64, op cpu.Op, location uin
 	}
 }
 
+// whole gives the variable that these bytes are, all of it, if they are one and its page is at hand.
+func (m *memory) whole(address, size uint64) (variable uint32, ok bool) {
+	c := &m.cache[address>>pageBits%uint64(len(m.cache))]
+	p, off := c.page, address&7
+	if p == nil || c.number != address>>pageBits || off+size > 8 {
+		return 0, false
+	}
+	w := address >> 3 % words
+	v := p.word[w]
+	if v&divided == 0 {
+		return v - 1, v != 0 && p.extent[w] == uint8(off<<4|size)
+	}
+	row := &m.parts[v&^divided]
+	return row[off] - 1, size == 1 && alone(row, off)
+}
+
 // alone says that a byte of a word is a variable.
 func alone(row *[8]uint32, off uint64) bool {
 	v := row[off&7]
@@ -91,7 +107,7 @@ func (m *memory) variable(address uint64) uint32 {
 	}
 	m.count++
 	if len(m.address) == cap(m.address) {
-		m.address = slices.Grow(m.address, max(1<<10, len(m.address)))
+		m.address = slices.Grow(m.address, max(1<<16, len(m.address)))
 	}
 	m.address = append(m.address, address)
 	return m.count - 1
@@ -110,7 +126,7 @@ func (m *memory) row(p *page, w uint64) *[8]uint32 {
 	} else {
 		at = uint32(len(m.parts))
 		if len(m.parts) == cap(m.parts) {
-			m.parts = slices.Grow(m.parts, max(1<<8, len(m.parts)))
+			m.parts = slices.Grow(m.parts, max(1<<12, len(m.parts)))
 		}
 		m.parts = append(m.parts, [8]uint32{})
 	}
@@ -128,6 +144,12 @@ func (m *memory) row(p *page, w uint64) *[8]uint32 {
 // divide is an access to bytes from..to of a word that are not one variable.
 func (m *memory) divide(t *thread, p *page, w, address uint64, from, to int, op cpu.Op, location uint32) {
 	row := m.row(p, w)
+	if to-from == 1 && row[from] == 0 {
+		v := m.variable(address + uint64(from))
+		row[from] = v + 1
+		m.to.emit(op, t, v, location)
+		return
+	}
 	if v := row[from]; v != 0 && row[to-1] == v && (from == 0 || row[from-1] != v) && (to == 8 || row[to] != v) {
 		m.to.emit(op, t, v-1, location) // one variable, and all of it
 		return

@@ -67,7 +67,11 @@ func (p *process) slot(i int) (turn int, read bool) {
 	for c.tail != head {
 		a, b := record(ring, c.tail)
 		if kind := uint8(a >> 48); kind < kindLock {
-			c.tail += p.access(c, ring, kind, a, b)
+			if kind <= kindWrite && c.thread != nil && p.asm.again(c.thread, kind, a, b) {
+				c.tail++
+			} else {
+				c.tail += p.access(c, ring, kind, a, b)
+			}
 			continue
 		}
 		ticket, number := record(ring, c.tail+1)

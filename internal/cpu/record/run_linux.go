@@ -114,16 +114,15 @@ func (s *session) accept(begin func(*Names) func([]cpu.Event), stopped chan<- st
 func (p *process) read(over <-chan struct{}, names *Names) Recorded {
 	var ended time.Time // when the program had
 	for pause := time.Duration(0); ; {
-		dead := !alive(int(atomic.LoadUint32(p.half(headPid))))
 		if p.drain() {
 			pause = 0
 			continue
 		}
 		p.asm.flush()
-		if dead && !p.skip() {
-			break
-		}
-		if dead {
+		if !alive(int(atomic.LoadUint32(p.half(headPid)))) {
+			if !p.drain() && !p.skip() { // it may have written more meanwhile
+				break
+			}
 			continue
 		}
 		if ended.IsZero() {

@@ -22,8 +22,8 @@ var reasonOf = map[detect.Category]string{
 	detect.VolatileRace: "volatile", detect.LockstepRace: "warp-synchronous", detect.MixedSizeRMW: "mixed-size-rmw",
 	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.CrossBlock: "cross-block",
 	detect.SameBlock: "same-block", detect.AtomicWithPlain: "atomic-with-plain", detect.MixedSizeRace: "mixed-size",
-	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.HostThreads: "host-threads",
-	detect.CrossLaunch: "cross-launch", detect.CopyPending: "copy", detect.NoProxyFence: "proxy",
+	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.HostThreads: "host-threads", detect.CrossLaunch: "cross-launch",
+	detect.CopyPending: "copy", detect.NoProxyFence: "proxy",
 }
 
 // races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins,
@@ -121,10 +121,10 @@ func TestProgrammatic(t *testing.T) {
 // TestHostThreads does so where what orders agents is assumed in part.
 func TestHostThreads(t *testing.T) {
 	for i, program := range []func(func(int) int) *event.Batch{oracle.Random, oracle.Scatter, succession, inputs, updates} {
-		agree(t, "host threads", 30+uint64(i), 3000, func(pick func(int) int) *event.Batch { return oracle.Threads(program(pick), pick) },
+		agree(t, "host threads", 30+uint64(i), 1200, func(pick func(int) int) *event.Batch { return oracle.Threads(program(pick), pick) },
 			"host-threads", "cross-launch")
 	}
-	agree(t, "host threads that copy", 36, 3000, func(pick func(int) int) *event.Batch {
+	agree(t, "host threads that copy", 36, 1200, func(pick func(int) int) *event.Batch {
 		return oracle.Threads(oracle.Copying(oracle.Random(pick), pick), pick)
 	}, "host-threads", "cross-launch")
 }

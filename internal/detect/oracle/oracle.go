@@ -143,8 +143,8 @@ type floor struct {
 
 // Find gives the races of a stream, sorted.
 func Find(b *event.Batch, model Model) []Race {
-	t := &trace{model: model, launches: map[uint32]*event.Launch{}, last: map[thread]int{}, weak: map[[2]int]bool{}, ends: map[uint32]int{},
-		begins: map[uint32]int{}, supposed: map[int][]int{}}
+	t := &trace{model: model, launches: map[uint32]*event.Launch{}, last: map[thread]int{}, weak: map[[2]int]bool{},
+		ends: map[uint32]int{}, begins: map[uint32]int{}, supposed: map[int][]int{}}
 	t.build(b)
 	t.orderFences()
 	t.synchronise()

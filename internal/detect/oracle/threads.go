@@ -21,12 +21,13 @@ func Threads(b *event.Batch, pick func(n int) int) *event.Batch {
 		e := b.Events[i]
 		switch e.Kind {
 		case event.KernelBegin:
-			from, to := uint32(pick(3)), uint32(pick(3))
-			if from != to && !busy[from] && !busy[to] && pick(2) == 0 {
-				host(event.HostOp{Kind: event.HostSignal, Agent: from, Token: uint64(from), Assumed: true})
-				host(event.HostOp{Kind: event.HostWait, Agent: to, Token: uint64(from), Assumed: true})
-			}
 			l := &b.Launches[e.Side]
+			for from := range uint32(3) {
+				if from != l.Agent && !busy[from] && pick(3) > 0 {
+					host(event.HostOp{Kind: event.HostSignal, Agent: from, Token: uint64(from), Assumed: true})
+					host(event.HostOp{Kind: event.HostWait, Agent: l.Agent, Token: uint64(from), Assumed: true})
+				}
+			}
 			busy[l.Agent], agents[l.ID] = true, l.Agent
 		case event.KernelEnd:
 			busy[agents[e.Launch]] = false

@@ -31,6 +31,9 @@ type Execution interface {
 type graphView struct {
 	g          *graph
 	executions *int
+	blocks     blocks
+	// ends has the writes that are to be the last ones of their locations, where the search is by reads-from classes.
+	ends map[int32]int32
 }
 
 // Event is one event of an Execution.
@@ -62,11 +65,17 @@ func (x *graphView) Coherence(loc int32) []int32 {
 	if int(loc) >= len(x.g.locs) {
 		return nil // no step has named it yet
 	}
+	if x.g.readsFrom {
+		return x.blocks.of(x.g, loc).coherence(x.end(loc))
+	}
 	return x.g.locs[loc].co
 }
 
 // Final is the last value of loc.
 func (x *graphView) Final(loc int32) int64 {
+	if int(loc) < len(x.g.locs) && x.g.readsFrom {
+		return x.g.value(x.end(loc), loc)
+	}
 	co := x.Coherence(loc)
 	if len(co) == 0 {
 		return x.g.p.Initial(loc)

@@ -20,6 +20,12 @@ type Options struct {
 	// Symmetric, if not nil, gives for each thread the one before it in its class of symmetric threads, or -1. Of executions that
 	// differ by the names of threads of a class one is explored, rarely more. It is not for Exits and Ordered.
 	Symmetric []int
+	// ReadsFrom says that executions which differ in coherence order alone are one, a reads-from class, of which one is explored. The
+	// search stops, with Result.SC, where two threads have sc events whose scopes include each other. It is not for Symmetric.
+	ReadsFrom bool
+	// Observed, if not nil, gives of so many locations those whose last values are of interest, in an order that is the same in each
+	// search. With ReadsFrom, Leaf is called for each combination of the last values that a complete class leaves them.
+	Observed func(locations int) []int32
 	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
 	// bound.
 	Leaf func(x Execution, end Ending)
@@ -81,6 +87,7 @@ type Result struct {
 	Events     int // of the longest execution
 	Graphs     int // of all sizes that were visited
 	Stopped    bool
+	SC         bool // the search was by reads-from classes, and has stopped: see Options.ReadsFrom
 }
 
 // Add adds the counts of the next part of a search.
@@ -92,6 +99,7 @@ func (r *Result) Add(p Result) {
 	r.Events = max(r.Events, p.Events)
 	r.Graphs += p.Graphs
 	r.Stopped = r.Stopped || p.Stopped
+	r.SC = r.SC || p.SC
 }
 
 // explorer is one search.
@@ -104,6 +112,7 @@ type explorer struct {
 	trial   []int64 // a state of a thread, and its next step
 	trialOp Op
 	psc     psc
+	blocks  blocks
 	result  Result
 	ctx     context.Context
 	view    graphView
@@ -132,6 +141,7 @@ func (x *explorer) begin() {
 func (x *explorer) init() {
 	x.trial = make([]int64, x.g.words)
 	x.view.executions = &x.result.Executions
+	x.view.ends = map[int32]int32{}
 }
 
 // visit explores all executions that extend the graph (algorithm 1).
@@ -158,7 +168,12 @@ func (x *explorer) visit() {
 		x.leaf()
 		return
 	}
-	switch op := &g.threads[t].op; op.Kind {
+	op := &g.threads[t].op
+	if g.readsFrom && g.ordersSC(t, op) {
+		x.result.Stopped, x.result.SC = true, true
+		return
+	}
+	switch op.Kind {
 	case Read, Update:
 		x.read(t)
 	case Write:
@@ -194,25 +209,28 @@ func (x *explorer) pause() {
 // often written before. Any choice is sound that the graph alone determines.
 func (x *explorer) next() int {
 	g := x.g
-	reader, waiter, symmetric := -1, -1, g.before != nil
+	reader, waiter := -1, -1
 	for t := range g.threads {
-		if symmetric && g.early(t) {
-			continue
-		}
 		switch g.threads[t].op.Kind {
 		case Write, Fence, Arrive, Signal:
-			return t
-		case Refused:
-			x.result.Stopped = true
-			return t
-		case depart:
-			a := &g.events[g.last(t)]
-			if missing := g.members(t, &a.op) - len(*g.arrivals(a)); missing == 0 || x.Exits && missing == x.exited(t, a, nil) {
+			if g.before == nil || !g.early(t) {
 				return t
+			}
+		case Refused:
+			if g.before == nil || !g.early(t) {
+				x.result.Stopped = true
+				return t
+			}
+		case depart:
+			if g.before == nil || !g.early(t) {
+				a := &g.events[g.last(t)]
+				if missing := g.members(t, &a.op) - len(*g.arrivals(a)); missing == 0 || x.Exits && missing == x.exited(t, a, nil) {
+					return t
+				}
 			}
 		case Read, Update:
 			switch {
-			case reader >= 0:
+			case reader >= 0 || g.before != nil && g.early(t):
 			case !g.threads[t].op.Loops || !x.waits(t):
 				reader = t
 			case waiter < 0:
@@ -231,7 +249,9 @@ func (x *explorer) waits(t int) bool {
 	g := x.g
 	op := &g.threads[t].op
 	w := int32(initial)
-	if co := g.locs[op.Loc].co; len(co) > 0 {
+	if co := g.locs[op.Loc].co; g.readsFrom {
+		w = x.blocks.lastAmong(g, op.Loc, len(g.events), nil)
+	} else if len(co) > 0 {
 		w = co[len(co)-1]
 	}
 	copy(x.trial, g.state(t, g.last(t)))
@@ -268,7 +288,14 @@ func (x *explorer) proceed(e int) {
 func (x *explorer) stale(e int) bool {
 	g := x.g
 	ev := &g.events[e]
-	return ev.kind == model.R && g.rank(int32(e)) < len(g.locs[ev.op.Loc].co)-1
+	if ev.kind != model.R {
+		return false
+	}
+	if g.readsFrom {
+		w, ok := g.only(ev.op.Loc, len(g.events), nil)
+		return w != ev.rf && (ok || !x.blocks.of(g, ev.op.Loc).mayBeLast(ev.rf))
+	}
+	return g.rank(int32(e)) < len(g.locs[ev.op.Loc].co)-1
 }
 
 // assertion tells of thread t if it failed after e.
@@ -416,6 +443,11 @@ func (x *explorer) read(t int) {
 		order = order.OfRead()
 	}
 	e := g.push(t, model.R, order)
+	if g.readsFrom {
+		x.readAny(e)
+		g.pop()
+		return
+	}
 	l := g.locs[g.events[e].op.Loc]
 	lo := g.floor(e)
 	part := x.part
@@ -486,8 +518,14 @@ func (x *explorer) update(e int, value int64) {
 	g.events[w].value, g.events[w].rmw = value, true
 	g.resume(w, g.events[e].value)
 	l := g.locs[g.events[e].op.Loc]
-	rank := g.rank(int32(e)) + 1
-	if !g.splits(l, rank) {
+	rank, splits := len(l.co), false
+	if g.readsFrom {
+		splits = g.updated(g.events[e].rf, l)
+	} else {
+		rank = g.rank(int32(e)) + 1
+		splits = g.splits(l, rank)
+	}
+	if !splits {
 		last := rank == len(l.co)
 		g.place(w, rank)
 		if last || x.acyclic() {
@@ -515,7 +553,10 @@ func (x *explorer) write(t int) {
 		x.races(e)
 	}
 	l := g.locs[ev.op.Loc]
-	lo := g.floor(e)
+	lo := len(l.co) - 1
+	if !g.readsFrom {
+		lo = g.floor(e)
+	}
 	if g.before != nil {
 		lo = g.after(e, lo)
 	}
@@ -554,7 +595,11 @@ func (x *explorer) revisits(w int) {
 		if keep[ev.thread] > ev.index {
 			continue
 		}
-		if !g.maximal(e, keep) {
+		if g.readsFrom {
+			if ev.kind == model.R && x.blocks.lastAmong(g, ev.op.Loc, e, keep) != ev.rf || ev.kind == model.Leave && ev.rank != 0 {
+				return
+			}
+		} else if !g.maximal(e, keep) {
 			return
 		}
 		if ev.kind == model.R && ev.op.Loc == loc && !ev.pinned {
@@ -612,7 +657,9 @@ func (x *explorer) revisit(r, w int) {
 	rv.rf, rv.rmw = initial, false
 	g.follow(r)
 	l := g.locs[wv.op.Loc]
-	if wv.rmw {
+	if g.readsFrom {
+		x.serveAny(r, w)
+	} else if wv.rmw {
 		rank := g.rank(g.threads[wv.thread].events[wv.index-1]) + 1
 		if !g.splits(l, rank) && rank > g.floor(r) {
 			x.serve(r, w, rank)
@@ -637,9 +684,15 @@ func (x *explorer) serve(r, w, rank int) {
 	g := x.g
 	last := rank == len(g.locs[g.events[w].op.Loc].co)
 	g.place(w, rank)
+	x.served(r, w, last)
+	g.unplace(w)
+}
+
+// served explores what follows read r, the last of its thread, which reads from write w.
+func (x *explorer) served(r, w int, last bool) {
+	g := x.g
 	g.reads(r, int32(w))
 	if g.before != nil && !g.sorted(r) {
-		g.unplace(w)
 		return
 	}
 	if g.events[w].rmw && (last || x.acyclic()) { // where it was added, atomicity may not have held
@@ -650,7 +703,6 @@ func (x *explorer) serve(r, w, rank int) {
 	}
 	x.completeRead(r, last)
 	g.threads[g.events[r].thread].op = g.events[r].op
-	g.unplace(w)
 }
 
 // races tells of the races of event e with those before it.
@@ -676,12 +728,15 @@ func (x *explorer) leaf() {
 			}
 		case Await:
 			stuck = true
-			if end == Complete && x.overtaken(t) {
+			if end == Complete && !g.readsFrom && x.overtaken(t) {
 				end = Blocked
 			}
 		case depart:
 			stuck = true
 		}
+	}
+	if end == Complete && stuck && g.readsFrom && !x.lastRead() {
+		end = Blocked
 	}
 	if end == Complete && stuck {
 		end = x.stuck()
@@ -697,38 +752,51 @@ func (x *explorer) leaf() {
 		x.result.Stuck++
 	}
 	x.result.Events = max(x.result.Events, len(g.events))
-	if x.Leaf != nil {
-		x.view.g = g
-		x.Leaf(&x.view, end)
+	if x.Leaf == nil {
+		return
 	}
+	x.view.g = g
+	if g.readsFrom && end == Complete && x.Observed != nil {
+		x.lastValues(x.Observed(len(g.locs)))
+		return
+	}
+	x.Leaf(&x.view, end)
 }
 
 // overtaken says that thread t, which spins, has read a value that is not the last. An update that it has made in the iteration
 // counts as what it has read.
 func (x *explorer) overtaken(t int) bool {
+	g, over := x.g, false
+	x.iteration(t, func(loc, w int32) {
+		rank := initial
+		if w != initial {
+			rank = int(g.events[w].rank)
+		}
+		over = over || rank < len(g.locs[loc].co)-1
+	})
+	return over
+}
+
+// iteration calls do for each access in the last iteration of thread t, which spins: with the write that it read from or, of an
+// update, made.
+func (x *explorer) iteration(t int, do func(loc, w int32)) {
 	g := x.g
 	of := g.threads[t].events
 	for steps := g.threads[t].op.Value; steps > 0 && len(of) > 0; steps-- {
-		r := of[len(of)-1]
+		e := of[len(of)-1]
 		of = of[:len(of)-1]
-		ev := &g.events[r]
+		ev := &g.events[e]
 		if ev.op.Inserted {
 			steps++
 		}
-		if ev.kind != model.R && ev.kind != model.W {
-			continue
-		}
-		last := len(g.locs[ev.op.Loc].co) - 1
-		switch {
-		case ev.kind == model.W: // and its read before it
-			if of = of[:len(of)-1]; int(ev.rank) < last {
-				return true
-			}
-		case ev.kind == model.R && g.rank(r) < last:
-			return true
+		switch ev.kind {
+		case model.W: // and its read before it
+			of = of[:len(of)-1]
+			do(ev.op.Loc, e)
+		case model.R:
+			do(ev.op.Loc, ev.rf)
 		}
 	}
-	return false
 }
 
 // stuck tells why an execution that cannot go on has not ended.

@@ -151,6 +151,9 @@ func (t *Test) Observed() []*Formula {
 // Name is that of a value.
 func (f *Formula) Name() string { return f.name }
 
+// Location is the location whose last value a value is, if it is none of a register.
+func (f *Formula) Location() (loc int32, ok bool) { return f.loc, f.kind == 'x' }
+
 // Value is that of a value in the final state of x.
 func (f *Formula) Value(x explore.Execution) int64 { return f.eval(x) }
 

@@ -1,5 +1,11 @@
 // The calls that the compiler makes for accesses and functions.
 
+// place is where an address is in a thread's table of what it did. Neighbours are neighbours; blocks of 512 bytes are scattered, as
+// the rows of a matrix would meet in the same places.
+static inline u64 place(uptr address) {
+	return (address >> 2 ^ (u64)(address >> 9) * 0x9E3779B97F4A7C15 >> (64 - SEEN_BITS)) % SEEN;
+}
+
 // access records an access of the program. What the thread did already since it last synchronised is left out: no detector would
 // find more. A read after a write of the same bytes is, too.
 static inline void access_at(uptr address, u64 size, u64 code, u64 write, uptr pc) {
@@ -7,7 +13,7 @@ static inline void access_at(uptr address, u64 size, u64 code, u64 write, uptr p
 	if (UNLIKELY(!t) && !(t = begin()))
 		return;
 	u64 key = ((u64)address & 0xffffffffffff) | code << 48 | (t->epoch & 0xfff) << 52;
-	u64 *seen = &t->seen[(address >> 2 ^ address >> 13) % SEEN];
+	u64 *seen = &t->seen[place(address)];
 	if (LIKELY((*seen & ~(write ? 0 : 1ULL << 51)) == (key | write << 51)))
 		return;
 	if (UNLIKELY(t->busy)) {

@@ -6,7 +6,7 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-enum { SEEN = 1 << 11 };
+enum { SEEN_BITS = 11, SEEN = 1 << SEEN_BITS };
 
 struct thread {
 	u64 *ring;
@@ -46,7 +46,7 @@ static inline int instrumented(uptr pc) {
 static struct slot *slots(void) { return (struct slot *)((char *)region + SLOTS_AT); }
 
 static void nap(int n) {
-	if (n < 64)
+	if (n < 8)
 		sched_yield();
 	else {
 		struct timespec t = {0, 50000};
@@ -54,11 +54,12 @@ static void nap(int n) {
 	}
 }
 
-// room waits until the ring takes n records more. It returns 0 when the checker takes nothing more.
+// room waits until the ring takes n records more, and if it has to wait, until it takes many: waking up costs more than a record. It
+// returns 0 when the checker takes nothing more.
 static int __attribute__((noinline)) room(struct thread *t, u64 n) {
 	for (int i = 0;; i++) {
 		t->tail = __atomic_load_n(&t->slot->tail, __ATOMIC_ACQUIRE);
-		if (t->head + n - t->tail <= RECORDS)
+		if (t->head + n - t->tail <= RECORDS - (i ? RECORDS / 4 : 0))
 			return 1;
 		if (__atomic_load_n(&region->stop, __ATOMIC_RELAXED))
 			return 0;

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -62,9 +63,9 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	me := x.after.Lane
 	if late = slices.DeleteFunc(slices.Clone(late), x.concernsLock); len(late) > 0 {
 		if i := slices.IndexFunc(late, func(s section) bool { return s.taken.size != 0 && among(early, s.lock) }); i >= 0 {
-			how = x.handoverBy(&late[i].taken, x.wi, me)
+			return x.handoverBy(&late[i].taken, x.wi, me), true
 		}
-		return how, true
+		return x.handoverByCount(late), true
 	}
 	from, to := uint32(0), uint32(len(x.block.warps))
 	if x.sameBlock() {
@@ -80,12 +81,47 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 			return nil, true
 		}
 	}
-	how = x.handoverBy(&o, wi, lane)
+	if how = x.handoverBy(&o, wi, lane); how == nil {
+		how = x.handoverBefore(&o)
+	}
 	if how != nil && how.Counted && x.Category == detect.VolatileRace && !x.Earlier.Site.Side.Write {
 		// Whoever stops others by a volatile flag that they read between two steps of a counter owes them nothing.
 		return nil, true
 	}
 	return how, true
+}
+
+// handoverBefore tells how the earlier thread handed over, without the fences, by what the later thread observed before the last
+// handover o, which was of another thread: who polls two variables by turns has observed the one of them first. It gives nil when
+// there is no such handover.
+func (x *race) handoverBefore(o *handover) *detect.Handover {
+	all := x.block.warps[x.wi].seen(x.after.Lane)
+	slices.SortFunc(all[:], func(a, b handover) int { return cmp.Compare(b.number, a.number) })
+	for i := range all {
+		h := &all[i]
+		if h.size == 0 || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
+			continue
+		}
+		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart {
+			return how
+		}
+	}
+	return nil
+}
+
+// handoverByCount tells how the earlier thread handed over by a lock that the later one holds and that the earlier one never
+// held, but counts in, as readers do in a reader-writer lock; nil when it did not.
+func (x *race) handoverByCount(late []section) *detect.Handover {
+	for i := range late {
+		s := &late[i]
+		if s.taken.size == 0 || slices.ContainsFunc(x.sections(x.before.Block()), func(e section) bool { return e.is(&x.before) && e.lock == s.lock }) {
+			continue
+		}
+		if how := x.handoverBy(&s.taken, x.wi, x.after.Lane); how != nil && how.Counted && !how.Apart {
+			return how
+		}
+	}
+	return nil
 }
 
 // follows says that the later access happens after an epoch of a thread of its block.
@@ -168,7 +204,21 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 			!early.Waited(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
 	}
 	x.fences(out, o, &by, itself, wi, lane)
+	if itself && x.observedBefore(out, &by) {
+		out.Release, out.ReleaseWide = nil, false
+	}
 	return out
+}
+
+// observedBefore says that the later thread has observed an earlier write of the site of by, which is known only by its last one:
+// a loop writes again, and what releases is of the turn after. Were the observed write by itself, nothing would be missing. In the
+// code no release is between the access and the write; places are in the order of the code, functions in that of their first call.
+func (x *race) observedBefore(h *detect.Handover, by *history.Record) bool {
+	if h.Release == nil || h.Acquire == nil || !h.InScope || !x.sameBlock() && !(h.ReleaseWide && h.AcquireWide) {
+		return false
+	}
+	access, write, release := x.Earlier.Site.Place, uint64(by.Site.Event.Place), uint64(h.Release.Place)
+	return access < write && (release < access || write < release)
 }
 
 // fences tells of the synchronisations between the earlier access and the write by, and between the read o, by a lane of a warp

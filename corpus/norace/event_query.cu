@@ -1,0 +1,32 @@
+// The host asks whether an event of the first stream has happened until it has, and then launches on the second.
+#include <cstdio>
+
+const int N = 256, BLOCK = 64;
+
+__global__ void produce(int *data) {
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  data[i] = i;
+}
+
+__global__ void consume(const int *data, int *out) {
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  out[i] = data[N - 1 - i];
+}
+
+int main() {
+  int *data, *out;
+  cudaMallocManaged(&data, N * sizeof(int));
+  cudaMallocManaged(&out, N * sizeof(int));
+  cudaStream_t a, b;
+  cudaStreamCreate(&a);
+  cudaStreamCreate(&b);
+  cudaEvent_t produced;
+  cudaEventCreate(&produced);
+  produce<<<N / BLOCK, BLOCK, 0, a>>>(data);
+  cudaEventRecord(produced, a);
+  while (cudaEventQuery(produced) == cudaErrorNotReady) {}
+  consume<<<N / BLOCK, BLOCK, 0, b>>>(data, out);
+  cudaDeviceSynchronize();
+  printf("out[0] = %d\n", out[0]);
+  return out[0] != N - 1;
+}

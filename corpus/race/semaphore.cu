@@ -1,0 +1,30 @@
+// A semaphore admits one block at a time to a buffer. Nothing publishes what a block wrote before it lets the next one in.
+#include <cstdio>
+
+const int BLOCKS = 5;
+
+__device__ void wait(int *semaphore) {
+  while (atomicSub(semaphore, 1) <= 0) atomicAdd(semaphore, 1);
+  __threadfence();
+}
+
+__device__ void post(int *semaphore) {
+  atomicAdd(semaphore, 1);
+}
+
+__global__ void visit(int *semaphore, int *buffer) {
+  wait(semaphore);
+  buffer[threadIdx.x] += 1; // want error:missing-fence
+  post(semaphore);
+}
+
+int main() {
+  int *semaphore, *buffer;
+  cudaMallocManaged(&semaphore, sizeof(int));
+  cudaMallocManaged(&buffer, sizeof(int));
+  *semaphore = 1;
+  *buffer = 0;
+  visit<<<BLOCKS, 1>>>(semaphore, buffer);
+  cudaDeviceSynchronize();
+  printf("%d visits\n", *buffer);
+}
