@@ -33,6 +33,12 @@ func TestHostThreads(t *testing.T) {
 	if got := hostThreads(t, exe, "atomic", ""); got != clean {
 		t.Errorf("%q where nothing is seen of what orders threads, which are one agent then", got)
 	}
+	openmp := hostProgram(t, "testdata/hostthreads.cpp", "-std=c++17", "-lstdc++", "-Wl,--no-as-needed", "-lgomp")
+	for scenario, want := range map[string]string{"atomic": clean, "no event": faulty} {
+		if got := hostThreads(t, openmp, scenario, standins(t)); got != want {
+			t.Errorf("%s with OpenMP, whose threads are one agent: %q, want %q", scenario, got, want)
+		}
+	}
 }
 
 // hostThreads gives the gravest severity of races in a scenario.
