@@ -45,7 +45,7 @@ func explained(d *Detector, b *event.Batch) []detect.Finding {
 func TestIntervals(t *testing.T) {
 	n := 2000
 	if !testsize.Long() {
-		n = 200
+		n = 100
 	}
 	run := func(b *event.Batch, kept string, putsOff bool) *Detector {
 		d := New(detect.Config{Options: map[string]string{"history": kept}})

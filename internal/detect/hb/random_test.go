@@ -299,7 +299,7 @@ func TestHistories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n, clean := x.n, 0
 			if !testsize.Long() {
-				n /= 10
+				n /= 20
 			}
 			for seed := range uint64(n) {
 				b := x.make(rand.New(rand.NewPCG(seed, 77)))
