@@ -52,7 +52,7 @@ func ExampleKernels() {
 	// findings
 	// error: data race on out (global): nothing orders the accesses [unordered]
 	//   bump.cu:2: write of 4 bytes by thread (0,0,0) of block (0,0,0)
-	//   bump.cu:2: read of 4 bytes by thread (0,0,0) of block (1,0,0)
+	//   bump.cu:2: write of 4 bytes by thread (0,0,0) of block (1,0,0)
 }
 
 func ExampleReport_Explain() {
@@ -70,9 +70,9 @@ func ExampleReport_Explain() {
 	//   |
 	// 2 |   out[0]++;
 	//   |   ^~~~~~ write of 4 bytes by thread (0,0,0) of block (0,0,0)
-	//   |   ^~~~~~ read of 4 bytes by thread (0,0,0) of block (1,0,0)
+	//   |   ^~~~~~ write of 4 bytes by thread (0,0,0) of block (1,0,0)
 	//   |
-	//   = why: a write and a read of the same bytes by threads of different blocks, and nothing orders them
-	//   = fix: synchronise the grid between the two (cooperative launch), split the kernel there, or let the first
-	//          thread release a flag after its access and the second acquire it before its own, at device scope
+	//   = why: two writes of the same bytes by threads of different blocks, and nothing orders them
+	//   = fix: give each thread its own element, let one thread write, or make the whole update one atomic operation
+	//          (atomicAdd, atomicMax, ...)
 }

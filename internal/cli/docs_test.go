@@ -129,8 +129,8 @@ func TestFlags(t *testing.T) {
 		"demo": "color",
 		"config": "nvcc fail-on error-exitcode limit max-findings suppress baseline color annotate kernel kernel-name" +
 			watched + " arch seed seeds schedule engine timeout detector model",
-		"run":        "jobs kill leaks nvcc seeds uninit verbose" + report + judge + schedule + always,
-		"check":      "arg block grid launch shared jobs nvcc seeds uninit" + report + judge + schedule + always,
+		"run":        "compiler jobs kill leaks nvcc seeds uninit verbose" + report + judge + schedule + always,
+		"check":      "arg block compiler grid launch shared jobs nvcc seeds uninit" + report + judge + schedule + always,
 		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,
 		"record":     "out values launch nvcc" + report + strings.TrimSuffix(schedule, " instrument") + always,
 		"analyze":    report + judge + watched + always,
