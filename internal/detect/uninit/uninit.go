@@ -86,8 +86,8 @@ func (d *detector) Events(b *event.Batch) {
 			d.exit(e)
 		case event.Load, event.Store, event.Atomic:
 			d.access(b, e)
-		case event.Bulk:
-			if e.Flags&event.FlagWrite != 0 {
+		case event.Bulk, event.Core:
+			if e.Flags&event.FlagWrite != 0 && (e.Kind == event.Bulk || e.Barrier == event.CoreAllocates) {
 				if w, _ := d.memory(e, e.Addr); w != nil {
 					w.set(d.offset(e, e.Addr), uint64(e.Aux))
 				}
