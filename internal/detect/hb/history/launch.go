@@ -47,7 +47,7 @@ func (h *Fast) enter(l *order.Launch) {
 }
 
 // pass makes the current launch the one whose accesses a page has. Those of the one before are split into words while that runs.
-// When it has ended they are summarised, or, where others may know single threads of it, kept as they are.
+// When it has ended they are summarised, or, where others may know single threads of it, or races have to name one, kept as they are.
 func (h *Fast) pass(p *page) {
 	if l := p.launch; l != nil {
 		var now *past
@@ -61,7 +61,7 @@ func (h *Fast) pass(p *page) {
 				continue
 			}
 			p.supersede(h, i)
-			if whole(l.Launch) {
+			if whole(l.Launch) && (h.current == nil || h.current.Follows(l.Launch)) {
 				if p.summaries == nil {
 					p.summaries = new([pageSegs]uint32)
 				}
