@@ -4,7 +4,7 @@
 const int BLOCKS = 5;
 
 __device__ void wait(int *semaphore) {
-  while (atomicSub(semaphore, 1) <= 0) atomicAdd(semaphore, 1);
+  for (int n; (n = atomicAdd(semaphore, 0)) <= 0 || atomicCAS(semaphore, n, n - 1) != n;) {}
   __threadfence();
 }
 
