@@ -89,7 +89,7 @@ func TestKernelJobs(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 8))
 	n := 60
 	if testsize.Long() {
-		n = 2000
+		n = 600
 	}
 	for range n {
 		blocks, block := 1+r.IntN(2), 1+r.IntN(2)
