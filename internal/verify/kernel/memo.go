@@ -56,7 +56,11 @@ func (h *hops) find(value int64) *hop {
 func (h *hops) add(p *hop) {
 	table := h.table.Load()
 	if h.n++; table == nil || 2*h.n > len(*table) {
-		larger := make([]atomic.Pointer[hop], max(2, 4*h.n))
+		size := 4 // a power of two
+		if table != nil {
+			size = 2 * len(*table)
+		}
+		larger := make([]atomic.Pointer[hop], size)
 		if table != nil {
 			for i := range *table {
 				if old := (*table)[i].Load(); old != nil {

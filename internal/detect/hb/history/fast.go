@@ -273,7 +273,7 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 			return lanes
 		}
 		x := h.wordAt(p, int(at/segmentBytes%pageSegs), at)
-		if h.plain(w, x, number, lanes, at) || x.stamp&listFlag != 0 && e.Size == wordBytes && h.next(w, x, number, lanes, at) {
+		if h.plain(w, x, number, lanes) || x.stamp&listFlag != 0 && e.Size == wordBytes && h.next(w, x, number, lanes, at) {
 			return 0
 		}
 		return lanes
@@ -281,8 +281,7 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	var words [32]*word
 	rest = h.locate(w, lanes, &words)
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros32(m)
-		if !h.plain(w, words[i], number, m&-m, w.Batch.AddrOf(e, i)) {
+		if !h.plain(w, words[bits.TrailingZeros32(m)], number, m&-m) {
 			rest |= m & -m
 		}
 	}
@@ -291,11 +290,11 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 
 // plain judges and records an access of a word, or of a part of it, by a lane where it is plain that it does not race. It says false,
 // having done nothing, of others.
-func (h *Fast) plain(w *Warp, x *word, number, lane uint32, at uint64) bool {
+func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
 	write := w.Site.Side.Write
 	switch {
 	case w.Event.Size < wordBytes:
-		return h.plainPart(w, x, number, lane, at)
+		return h.plainPart(w, x, number, lane)
 	case x.stamp == 0:
 		*x = word{number, lane}
 		return true

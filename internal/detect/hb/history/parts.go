@@ -1,12 +1,14 @@
 package history
 
+import "math/bits"
+
 // parts is what was done to each byte of a word which weak accesses of a byte or of two have accessed, as if it were a word of its own:
 // nothing, or accesses that have one stamp or a set of them. Both bytes of an access of two have the same stamps. So threads that
 // use the bytes of a word apart, as in arrays of bytes that no pattern of addresses describes, need no list.
 type parts [wordBytes]word
 
-// plainPart is plain for an access of a part of a word at an address.
-func (h *Fast) plainPart(w *Warp, x *word, number, lane uint32, at uint64) bool {
+// plainPart is plain for an access of a part of a word.
+func (h *Fast) plainPart(w *Warp, x *word, number, lane uint32) bool {
 	switch {
 	case x.stamp == 0:
 		n, p := h.parts.make()
@@ -16,7 +18,7 @@ func (h *Fast) plainPart(w *Warp, x *word, number, lane uint32, at uint64) bool 
 	}
 	p := h.parts.of(x.stamp &^ partsFlag)
 	was := *p
-	from := at % wordBytes
+	from := w.Batch.AddrOf(w.Event, bits.TrailingZeros32(lane)) % wordBytes
 	for i := from; i < from+uint64(w.Event.Size); i++ {
 		y := &p[i]
 		switch {
