@@ -123,7 +123,7 @@ func summary(o *options, r *report.Report) string {
 	}
 	nothing := "no kernel ran"
 	if o.recorded {
-		nothing = "no launch stands in what could be read"
+		nothing = "there is no launch in what could be read"
 	}
 	switch {
 	case launches == 0 && r.Operators == 0 && none:

@@ -279,7 +279,7 @@ func (r *run) checkSites(b *barrier, id uint8, c *cta) {
 	// The PTX manual wants the threads of a warp to execute the same aligned barrier; the programming guide wants it of
 	// all threads of the block.
 	if f, fresh := r.faults.count(r, BarrierDivergence, first, !mixed); fresh {
-		f.Message = fmt.Sprintf("the threads of a block met at barrier %d by different instructions: the barrier stands in divergent code", id)
+		f.Message = fmt.Sprintf("the threads of a block met at barrier %d by different instructions: the barrier is in divergent code", id)
 		f.Stands = b.stands(id)
 	}
 }

@@ -66,7 +66,7 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 		f.Fix = "let every thread of the CTA reach the same barrier"
 		if e.B >= 0 {
 			f.Sides = []Side{v.stands(e.Thread, e.Pos, "arrives by this barrier"), v.stands(e.Other, e.OtherPos, "arrives by this one")}
-			f.Why = "threads that meet at a barrier must execute the same instruction: it stands in divergent code."
+			f.Why = "threads that meet at a barrier must execute the same instruction: it is in divergent code."
 			break
 		}
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits at this barrier"), v.stands(e.Other, e.OtherPos, "does not come to it, and stands here")}

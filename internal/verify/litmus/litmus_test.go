@@ -33,7 +33,7 @@ func TestErrors(t *testing.T) {
 		{"C a\nint x[2];\nthread A { x = 1; }", `t:3:12: "x" is an array; choose an element: x[0]`},
 		{"C a\nint x[2];\nthread A { x[2] = 1; }", `t:3:14: the index 2 is outside of x[2] in thread A`},
 		{"C a\nint x;\nthread A { x == 1; }", `t:3:14: "==" where an assignment is expected: =, +=, -=, ++ or --`},
-		{"C a\nint x;\nthread A { break; }", `t:3:12: "break" stands in no loop`},
+		{"C a\nint x;\nthread A { break; }", `t:3:12: "break" is in no loop`},
 		{"C a\nint x;\nthread A { x = 1 / 0; }", `t:3:18: division by zero`},
 		{"C a\nint x;\nthread A { barrier(16); }", `t:3:20: the number of a barrier is a constant from 0 to 15`},
 		{"C a\nint x;\nthread A { int x; }", `t:3:16: "x" is a shared variable; give the variable of the thread another name`},

@@ -295,7 +295,7 @@ func (p *parser) statement() error {
 		return p.forLoop(t.pos)
 	case p.accept("break"), p.accept("continue"):
 		if len(p.breaks) == 0 {
-			return p.fail(t.pos, "%q stands in no loop", t.text)
+			return p.fail(t.pos, "%q is in no loop", t.text)
 		}
 		list := &p.breaks[len(p.breaks)-1]
 		if t.text == "continue" {
