@@ -27,11 +27,7 @@ func TestDetectorTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !testsize.Long() {
-		// Their threads spin until the engine gives up, which takes most of the time, under each detector anew. They have no race, and
-		// TestCorpus checks them.
-		programs = slices.DeleteFunc(programs, func(p *corpus.Program) bool {
-			return p.Path() == "fault/mbarrier_bytes" || p.Path() == "fault/mbarrier_count"
-		})
+		programs = withoutSpinning(programs) // they take most of the time, and TestCorpus checks them
 	}
 	var b strings.Builder
 	b.WriteString("Programs of the corpus on which detectors miss races (-) or name some that are none (+); the others all judge right.\n\n")
