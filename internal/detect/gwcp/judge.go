@@ -313,21 +313,17 @@ func (d *Detector) observed(ln *line, x *span, g, lane int) bool {
 func (c *class) reaches() bool { return c.side.Wide || c.order == event.Volatile }
 
 // sameValue says that a lane of the actor writes what x wrote, in all bytes of which x is the last write. Who writes is told
-// what was there (event.Batch.OldOf); where that is not known, it says false.
+// what was there; where that is not known, it says false.
 func (d *Detector) sameValue(x *span, p *part, lane int) bool {
 	a := &d.act
 	if a.collides || !d.classes[x.class].plainWrite() || !d.classes[a.class].plainWrite() {
 		return false
 	}
-	value, old := a.b.ValueOf(a.e, lane), a.b.OldOf(a.e, lane)
-	if old == nil {
+	value := a.b.ValueOf(a.e, lane)
+	if value == nil {
 		return false
 	}
 	first := a.b.AddrOf(a.e, lane)
-	oldFirst := first
-	if a.e.Size < 4 {
-		oldFirst &^= 3
-	}
 	for gm := x.gm & p.gm; gm != 0; gm &= gm - 1 {
 		g := bits.TrailingZeros32(gm)
 		if p.owners(g)>>uint(lane)&1 == 0 {
@@ -335,7 +331,7 @@ func (d *Detector) sameValue(x *span, p *part, lane int) bool {
 		}
 		for m := x.shape.bytes() & p.shape.bytes(); m != 0; m &= m - 1 {
 			at := p.addr + uint64(4*g+bits.TrailingZeros8(m))
-			if byteOf(value, at-first) != byteOf(old, at-oldFirst) {
+			if old, ok := d.overwritten(a.b, a.e, lane, at); !ok || byteOf(value, at-first) != old {
 				return false
 			}
 		}
