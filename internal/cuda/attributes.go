@@ -51,6 +51,9 @@ func textureAttributes(set func(from int, values ...int)) {
 func (k *Kernel) attributes() []uint64 {
 	k.module.ctx.dev.mu.Lock()
 	defer k.module.ctx.dev.mu.Unlock()
+	if o, err := k.on(k.module.ctx.gpu); err == nil {
+		k = o
+	}
 	lim := k.module.ctx.limits
 	const registers = 32
 	version := uint64(lim.Major*10 + lim.Minor)

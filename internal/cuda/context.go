@@ -24,13 +24,13 @@ type Context struct {
 	signals bool  // see signalling
 	sticky  error // an *Error after a fault: every later call gives it
 
-	streams   map[StreamID]*stream
-	lastID    uint64
-	legacy    *stream
-	perThread map[uint32]*stream // by host thread
-	live      []*stream          // what allStreams gives; nil: to be made
-	// gone and goneFree stand for the destroyed streams, blocking and non-blocking: agents that have waited for them.
-	gone, goneFree uint32
+	streams map[StreamID]*stream
+	lastID  uint64
+	live    []*stream // what allStreams gives; nil: to be made
+	gpus    []*gpu
+	gpu     *gpu            // of the call: the current device of its thread
+	syncing uint64          // bits of the devices on which kernels have atomic operations or fences
+	current map[uint32]*gpu // by host thread; not there: the first
 
 	events  map[EventID]*eventState
 	modules map[*Module]bool
@@ -70,12 +70,15 @@ func (d *Device) NewContext() *Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.contexts++
-	c := &Context{dev: d, id: d.contexts, streams: map[StreamID]*stream{}, perThread: map[uint32]*stream{},
+	c := &Context{dev: d, id: d.contexts, streams: map[StreamID]*stream{}, current: map[uint32]*gpu{},
 		events: map[EventID]*eventState{}, modules: map[*Module]bool{}, allocs: map[uint64]allocation{},
 		pinned: map[uint64]registration{}, freedAt: map[uint64]string{}, progress: map[uint32]progress{}, printf: d.cfg.Printf, limits: d.limits()}
-	c.host, c.gone, c.goneFree = d.newAgent(), d.newAgent(), d.newAgent()
+	c.host = d.newAgent()
 	c.threads.begin(c.host)
-	c.legacy = &stream{agent: d.newAgent(), name: "default stream"}
+	for n := range max(d.cfg.Devices, 1) {
+		c.gpus = append(c.gpus, c.newGPU(n))
+	}
+	c.use(c.gpus[0])
 	return c
 }
 
@@ -131,22 +134,28 @@ func (c *Context) release() {
 	c.endLease()
 }
 
-// Reset is cudaDeviceReset: everything the context made is destroyed. A sticky error stays.
+// Reset is cudaDeviceReset: everything the context made on the current device is destroyed. A sticky error stays. Of several devices,
+// the modules stay, and with them the values of their variables.
 func (c *Context) Reset() error {
 	leave, err := c.enter()
 	defer leave()
+	if len(c.gpus) > 1 {
+		c.reset(c.gpu)
+		return err
+	}
 	c.release()
-	c.streams, c.perThread, c.live = map[StreamID]*stream{}, map[uint32]*stream{}, nil
+	c.streams, c.live = map[StreamID]*stream{}, nil
+	clear(c.gpu.perThread)
 	c.events = map[EventID]*eventState{}
 	return err
 }
 
-// Synchronize is cudaDeviceSynchronize: the host waits for all streams.
+// Synchronize is cudaDeviceSynchronize: the host waits for all streams of the current device.
 func (c *Context) Synchronize() error {
 	leave, err := c.enter()
 	defer leave()
 	if err == nil {
-		c.waitAll("cudaDeviceSynchronize")
+		c.waitGPU(c.gpu, "cudaDeviceSynchronize")
 	}
 	return err
 }
@@ -159,12 +168,14 @@ func (c *Context) order(agent, other uint32, name string) {
 	c.follow(c.threads.party(agent), c.progress[c.threads.party(other)])
 }
 
-// waitAll orders the host after every stream.
+// waitAll orders the host after every stream of every device.
 func (c *Context) waitAll(name string) {
 	for _, s := range c.allStreams() {
 		c.order(c.host, s.agent, name)
 	}
-	c.order(c.host, c.gone, name)
-	c.order(c.host, c.goneFree, name)
+	for _, g := range c.gpus {
+		c.order(c.host, g.gone, name)
+		c.order(c.host, g.goneFree, name)
+	}
 	c.settleAll()
 }

@@ -286,7 +286,7 @@ func TestStreamNames(t *testing.T) {
 	for i, priority := range []int32{0, -5, -6, 1, -1} {
 		id, err := s.c.CreateStream(StreamNonBlocking, priority)
 		s.must(err)
-		flags, got, _, err := s.c.StreamInfo(id, 0)
+		flags, got, _, _, err := s.c.StreamInfo(id, 0)
 		s.must(err)
 		if name := s.c.streams[id].name; name != fmt.Sprintf("stream %d", i+1) || flags != 1 || got != []int32{0, -5, -5, 0, -1}[i] {
 			t.Errorf("stream %d is called %s, with flags %d and priority %d", i, name, flags, got)

@@ -23,6 +23,8 @@ type Config struct {
 	Seed     uint64
 	Schedule simt.Schedule
 	MaxSteps uint64 // warp instructions a launch; 0: no bound
+	// Devices is the number of devices that programs see, at most MaxDevices; 0 means 1.
+	Devices int
 	// Limits are those of the device. Zero: each process sees a device of the compute capability that it was built for.
 	Limits simt.Limits
 

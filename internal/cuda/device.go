@@ -132,6 +132,10 @@ const unsupportedLimit = 1000
 func (d *Device) notSupported(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.noteUnsupported(name)
+}
+
+func (d *Device) noteUnsupported(name string) {
 	if len(d.unsupported) < unsupportedLimit {
 		d.unsupported[printable(name)] = true
 	}

@@ -32,6 +32,8 @@ const (
 	IllegalAddress              Code = 700
 	LaunchOutOfResources        Code = 701
 	LaunchTimeout               Code = 702
+	PeerAccessAlreadyEnabled    Code = 704
+	PeerAccessNotEnabled        Code = 705
 	Assert                      Code = 710
 	HostMemoryAlreadyRegistered Code = 712
 	HostMemoryNotRegistered     Code = 713

@@ -51,6 +51,7 @@ func (c *Context) speak(thread uint32) {
 	defer c.dev.mu.Unlock()
 	t := &c.threads
 	c.host = t.list[t.numbers[thread]].agent
+	c.use(c.currentOf(thread))
 	if c.host == t.speaking {
 		return
 	}
@@ -106,15 +107,16 @@ type Closed struct {
 	Epochs uint64
 }
 
-// anew gives a thread that has the id of one that has ended a default stream of its own.
+// anew gives a thread that has the id of one that has ended default streams of its own, and the first device.
 func (c *Context) anew(thread uint32) {
-	s := c.perThread[thread]
-	if s == nil {
-		return
+	delete(c.current, thread)
+	for _, g := range c.gpus {
+		if s := g.perThread[thread]; s != nil {
+			c.order(g.gone, s.agent, "the end of a thread")
+			delete(g.perThread, thread)
+			c.live = nil
+		}
 	}
-	c.order(c.gone, s.agent, "the end of a thread")
-	delete(c.perThread, thread)
-	c.live = nil
 }
 
 func (p *process) thread(_ context.Context, r *request) ([]uint64, []byte, error) {

@@ -44,6 +44,14 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	if err != nil {
 		return c.refuse(report, err)
 	}
+	if s.gpu != c.gpu {
+		return c.refuse(report, fail(InvalidResourceHandle, "the stream is of device %d, and the current device is %d", s.gpu.number, c.gpu.number))
+	}
+	if k.module.ctx == c {
+		if k, err = k.on(c.gpu); err != nil {
+			return c.refuse(report, err)
+		}
+	}
 	l := c.launch(k, cfg, params, s)
 	if err := c.admit(k, cfg, l); err != nil {
 		return c.refuse(report, err)
@@ -58,7 +66,12 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	c.signalling(k)
 	c.dev.flush()
 
+	if len(c.gpus) > 1 {
+		c.scopes(k)
+		c.gpu.reached(c.dev.mem)
+	}
 	report.Stats, report.Err = c.dev.execute(ctx, l)
+	c.gpu.own(c.dev.mem)
 	c.clock += eventTime + report.Stats.Lanes*laneTime
 	c.dev.report(report)
 	worst := faultCode(report.Stats.Fault)
@@ -197,6 +210,9 @@ func (k *Kernel) BlocksPerSM(threads, dynamicShared uint64) (int, error) {
 	leave, err := k.module.ctx.enter()
 	defer leave()
 	if err != nil {
+		return 0, err
+	}
+	if k, err = k.on(k.module.ctx.gpu); err != nil {
 		return 0, err
 	}
 	if threads == 0 {

@@ -110,7 +110,7 @@ func TestLaunchArguments(t *testing.T) {
 	k, err := m.Kernel("k")
 	s.must(err)
 	s.must(s.c.Launch(context.Background(), k, LaunchConfig{Grid: one, Block: one, Stream: StreamPerThread, Thread: 3}, nil))
-	if got = e.last; got.ID != 2 || got.Agent != s.c.perThread[3].agent || got.Sink != nil || got.Needs != 0 || got.Cooperative {
+	if got = e.last; got.ID != 2 || got.Agent != s.c.gpu.perThread[3].agent || got.Sink != nil || got.Needs != 0 || got.Cooperative {
 		t.Errorf("the engine gets %+v of a kernel that is not watched", got)
 	}
 	ended, end := context.WithCancel(context.Background())

@@ -33,7 +33,7 @@ func (c *Context) malloc(size uint64, kind simt.AllocKind, flags uint32) (uint64
 	if err != nil {
 		return 0, err
 	}
-	addr, err := c.alloc(size, kind, c.host, false, leased{})
+	addr, err := c.alloc(c.gpu, size, kind, c.host, false, leased{})
 	if a, ok := c.allocs[addr]; ok {
 		a.flags = flags
 		c.allocs[addr] = a
@@ -55,7 +55,7 @@ type leased struct {
 }
 
 // alloc allocates, at a place in the context's lease when there is one.
-func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bool, at leased) (uint64, error) {
+func (c *Context) alloc(g *gpu, size uint64, kind simt.AllocKind, agent uint32, async bool, at leased) (uint64, error) {
 	if size == 0 {
 		if kind == simt.ManagedAlloc {
 			return 0, fail(InvalidValue, "cudaMallocManaged of 0 bytes")
@@ -71,6 +71,7 @@ func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bo
 	}
 	c.mallocs++
 	name := fmt.Sprintf("%s #%d (%s)", call, c.mallocs, byteCount(size))
+	g.own(c.dev.mem)
 	addr, err := at.addr, error(nil)
 	if addr == 0 {
 		addr, err = c.dev.mem.Alloc(size, c.alignment(kind), kind, name)
@@ -79,6 +80,9 @@ func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bo
 	}
 	if err != nil {
 		return 0, fail(MemoryAllocation, "%s of %d bytes: %v", call, size, err)
+	}
+	if async && len(c.gpus) > 1 {
+		c.dev.mem.SetPooled(addr)
 	}
 	c.allocs[addr] = allocation{size: size, kind: kind, async: async}
 	delete(c.freedAt, addr)
@@ -106,7 +110,11 @@ func (c *Context) free(call string, addr uint64, place string, kinds ...simt.All
 	if !ok || !slices.Contains(kinds, a.kind) {
 		return c.badFree(call, addr)
 	}
-	c.waitAll(call)
+	if found, _ := c.dev.mem.Find(addr); a.kind == simt.DeviceAlloc || a.kind == simt.ArrayAlloc {
+		c.waitGPU(c.gpus[found.Device], call)
+	} else {
+		c.waitAll(call)
+	}
 	c.freeAlloc(addr, c.host, call)
 	c.freed(addr, call+place)
 	return nil
@@ -202,7 +210,7 @@ func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, at leased
 		name := "cudaMallocAsync (" + s.name + ")" + place
 		c.begin(s, name)
 		c.work(s)
-		if addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true, at); addr != 0 {
+		if addr, err = c.alloc(s.gpu, size, simt.DeviceAlloc, s.agent, true, at); addr != 0 {
 			c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: size, Name: name})
 			c.pool += size
 			c.poolPeak = max(c.poolPeak, c.pool)
@@ -332,6 +340,7 @@ type side struct {
 	addr, pitch, slice uint64
 	known              bool // device, managed, pinned or registered memory
 	kind               simt.AllocKind
+	gpu                int // it belongs to
 }
 
 func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
@@ -359,6 +368,10 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 	call := copyName(k)
 	name := fmt.Sprintf("%s (%s)%s", call, s.name, k.Place)
 	c.begin(s, name)
+	after := func() {}
+	if !k.Async && s == s.gpu.legacy {
+		after = c.between(s, name, dst.deviceOf(), src.deviceOf())
+	}
 	staged := !k.Async && dst.device() && !src.known
 	if staged {
 		// The call waits for the stream before it stages the source, but not for the copy that follows.
@@ -368,6 +381,7 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 	c.work(s)
 	c.touch(event.HostOp{Kind: event.HostRead, Agent: s.agent, Name: name}, src, k)
 	c.touch(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Name: name, Staged: staged}, dst, k)
+	after()
 	if copyWaits(k.Async, dst, src) {
 		c.order(c.host, s.agent, name)
 	}
@@ -433,7 +447,7 @@ func (c *Context) side(end string, addr, pitch, slice uint64, k *Copy) (side, er
 	case n > a.Size || addr-a.Addr > a.Size-n:
 		return side{}, misuse(CallBounds, InvalidValue, "the %s, %s from byte %d on, leaves %s", end, byteCount(n), addr-a.Addr, a.Name)
 	}
-	e.known, e.kind = true, a.Kind
+	e.known, e.kind, e.gpu = true, a.Kind, a.Device
 	return e, nil
 }
 

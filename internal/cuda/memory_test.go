@@ -74,8 +74,8 @@ func TestReadAndWriteOrder(t *testing.T) {
 	}
 	const name = "cudaMemcpy (default stream)"
 	want := []event.HostOp{
-		{Kind: event.HostWrite, Agent: c.legacy.agent, Addr: p + 8, Size: 40, Name: name + ", which may return before the device has the bytes", Staged: true},
-		{Kind: event.HostRead, Agent: c.legacy.agent, Addr: p + 16, Size: 50, Name: name},
+		{Kind: event.HostWrite, Agent: c.gpu.legacy.agent, Addr: p + 8, Size: 40, Name: name + ", which may return before the device has the bytes", Staged: true},
+		{Kind: event.HostRead, Agent: c.gpu.legacy.agent, Addr: p + 16, Size: 50, Name: name},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

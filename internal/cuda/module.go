@@ -30,6 +30,9 @@ type Module struct {
 	number  int
 	written event.Language
 	sources []written // what it was compiled from, where that is known
+	images  []Image   // kept where there are several devices
+	gpu     *gpu
+	others  map[*gpu]*Module // the same on other devices
 }
 
 // Kernel is an entry of a module.
@@ -119,6 +122,7 @@ func (c *Context) load(images []Image) (*Module, error) {
 	if decoded, err = c.dev.rewritten(decoded); err != nil {
 		return nil, err
 	}
+	c.gpu.own(c.dev.mem)
 	program, err := simt.Load(decoded, c.dev.mem)
 	if err != nil {
 		code := InvalidKernelImage
@@ -130,7 +134,7 @@ func (c *Context) load(images []Image) (*Module, error) {
 	for _, tree := range trees {
 		c.builtFor(targetOf(tree))
 	}
-	m := &Module{ctx: c, program: program, kernels: map[string]*Kernel{}, number: len(c.modules), written: language(images), sources: sources}
+	m := &Module{ctx: c, gpu: c.gpu, images: images, program: program, kernels: map[string]*Kernel{}, number: len(c.modules), written: language(images), sources: sources}
 	c.modules[m] = true
 	c.dev.tellWritten(sources, trees)
 	return m, nil
@@ -186,6 +190,9 @@ func (m *Module) unload() {
 	if m.ctx.modules[m] {
 		delete(m.ctx.modules, m)
 		m.program.Unload()
+		for _, o := range m.others {
+			o.unload()
+		}
 	}
 }
 
@@ -255,10 +262,13 @@ func (k *Kernel) ParamSize() int {
 // StaticShared is the static shared memory of the kernel in bytes.
 func (k *Kernel) StaticShared() int64 { return k.shared.Static }
 
-// Symbol gives the address and size of a variable of the module.
+// Symbol gives the address and size of a variable of the module on the current device.
 func (m *Module) Symbol(name string) (addr, size uint64, err error) {
 	leave, _ := m.ctx.enter()
 	defer leave()
+	if m, err = m.on(m.ctx.gpu); err != nil {
+		return 0, 0, err
+	}
 	addr, size, ok := m.program.Symbol(name)
 	if !ok {
 		return 0, 0, fail(InvalidSymbol, "no variable %s in the module", name)
@@ -292,6 +302,9 @@ func (k *Kernel) SetAttribute(attribute uint32, value int32) error {
 	leave, err := k.module.ctx.enter()
 	defer leave()
 	if err != nil {
+		return err
+	}
+	if k, err = k.on(k.module.ctx.gpu); err != nil {
 		return err
 	}
 	switch attribute {

@@ -313,7 +313,7 @@ func TestAccessesOfCopies(t *testing.T) {
 		}
 	}
 	name := "cudaMemcpy2D (default stream)"
-	agent := c.legacy.agent
+	agent := c.gpu.legacy.agent
 	want := []event.HostOp{
 		{Kind: event.HostRead, Agent: agent, Addr: h, Size: 48, Name: name},
 		{Kind: event.HostWrite, Agent: agent, Addr: p, Size: 16, Name: name},
@@ -360,8 +360,8 @@ func TestStreamAllocations(t *testing.T) {
 	want := []event.HostOp{
 		{Kind: event.HostAlloc, Agent: s.agent, Addr: p, Size: 1000, Name: "cudaMallocAsync"},
 		{Kind: event.HostWrite, Agent: s.agent, Addr: p, Size: 1000, Name: alloc},
-		{Kind: event.HostWrite, Agent: c.legacy.agent, Addr: p, Size: 1000, Name: free},
-		{Kind: event.HostFree, Agent: c.legacy.agent, Addr: p, Size: 1000, Name: free},
+		{Kind: event.HostWrite, Agent: c.gpu.legacy.agent, Addr: p, Size: 1000, Name: free},
+		{Kind: event.HostFree, Agent: c.gpu.legacy.agent, Addr: p, Size: 1000, Name: free},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -102,14 +102,14 @@ func (c *Context) settleAll() {
 func (c *Context) QueryStream(id StreamID, thread uint32) error {
 	return c.on(id, thread, func(s *stream) error {
 		p := c.progress[s.agent]
-		if s == c.legacy { // an action on it waits for the blocking streams
+		if s == s.gpu.legacy { // an action on it waits for the blocking streams
 			p = maps.Clone(c.progressOf(s.agent))
 			for _, o := range c.allStreams() {
-				if !o.nonBlocking {
+				if !o.nonBlocking && o.gpu == s.gpu {
 					p.add(c.progress[o.agent])
 				}
 			}
-			p.add(c.progress[c.gone])
+			p.add(c.progress[s.gpu.gone])
 		}
 		name := "cudaStreamQuery (" + s.name + ")"
 		if !c.ready(p, &s.asked) {

@@ -41,6 +41,8 @@ func hostCall(op calls.Op) string {
 		return "a look at a memory pool"
 	case calls.Findings:
 		return "a look at the findings"
+	case calls.PeerAccess:
+		return "cudaDeviceEnablePeerAccess"
 	case calls.HostFunc:
 		return "a host function in a stream"
 	}
@@ -52,60 +54,64 @@ type handler func(p *process, ctx context.Context, r *request) ([]uint64, []byte
 
 // handlers is what each request does. Hello and NotChecked are the session's.
 var handlers = [calls.NumOps]handler{
-	calls.Mapped:            (*process).mappedAlias,
-	calls.LoadModule:        (*process).loadModule,
-	calls.UnloadModule:      (*process).unloadModule,
-	calls.GetKernel:         (*process).getKernel,
-	calls.GetSymbol:         (*process).getSymbol,
-	calls.Launch:            (*process).launch,
-	calls.Malloc:            (*process).malloc,
-	calls.Free:              (*process).free,
-	calls.MallocAsync:       (*process).mallocAsync,
-	calls.FreeAsync:         (*process).freeAsync,
-	calls.HostRegister:      (*process).hostRegister,
-	calls.HostUnregister:    (*process).hostUnregister,
-	calls.Copy:              (*process).copy,
-	calls.Fill:              (*process).fill,
-	calls.Pointer:           (*process).pointer,
-	calls.StreamCreate:      (*process).streamCreate,
-	calls.StreamDestroy:     (*process).streamDestroy,
-	calls.StreamSynchronize: (*process).streamSynchronize,
-	calls.StreamQuery:       (*process).streamQuery,
-	calls.StreamWaitEvent:   (*process).streamWaitEvent,
-	calls.StreamInfo:        (*process).streamInfo,
-	calls.EventCreate:       (*process).eventCreate,
-	calls.EventDestroy:      (*process).eventDestroy,
-	calls.EventRecord:       (*process).eventRecord,
-	calls.EventSynchronize:  (*process).eventSynchronize,
-	calls.EventQuery:        (*process).eventQuery,
-	calls.EventElapsed:      (*process).eventElapsed,
-	calls.HostFunc:          (*process).hostFunc,
-	calls.DeviceSynchronize: (*process).deviceSynchronize,
-	calls.DeviceReset:       (*process).deviceReset,
-	calls.FuncSetAttribute:  (*process).funcSetAttribute,
-	calls.FuncAttributes:    (*process).funcAttributes,
-	calls.MemInfo:           (*process).memInfo,
-	calls.Occupancy:         (*process).occupancy,
-	calls.ClusterOccupancy:  (*process).clusterOccupancy,
-	calls.Output:            (*process).output,
-	calls.Unsupported:       (*process).unsupported,
-	calls.Attributes:        (*process).attributes,
-	calls.SetLimit:          (*process).setLimit,
-	calls.Failed:            (*process).callFails,
-	calls.Looked:            (*process).looked,
-	calls.Operator:          (*process).operator,
-	calls.Pool:              (*process).pool,
-	calls.TensorMap:         (*process).tensorMap,
-	calls.Texture:           (*process).texture,
-	calls.Argument:          (*process).argument,
-	calls.Findings:          (*process).findings,
-	calls.Posting:           (*process).posting,
-	calls.Posted:            func(*process, context.Context, *request) ([]uint64, []byte, error) { return nil, nil, nil },
-	calls.Lease:             (*process).lease,
-	calls.MallocLeased:      (*process).mallocLeased,
-	calls.Source:            (*process).source,
-	calls.HostAccess:        (*process).hostAccess,
-	calls.Thread:            (*process).thread,
+	calls.Mapped:              (*process).mappedAlias,
+	calls.LoadModule:          (*process).loadModule,
+	calls.UnloadModule:        (*process).unloadModule,
+	calls.GetKernel:           (*process).getKernel,
+	calls.GetSymbol:           (*process).getSymbol,
+	calls.Launch:              (*process).launch,
+	calls.Malloc:              (*process).malloc,
+	calls.Free:                (*process).free,
+	calls.MallocAsync:         (*process).mallocAsync,
+	calls.FreeAsync:           (*process).freeAsync,
+	calls.HostRegister:        (*process).hostRegister,
+	calls.HostUnregister:      (*process).hostUnregister,
+	calls.Copy:                (*process).copy,
+	calls.Fill:                (*process).fill,
+	calls.Pointer:             (*process).pointer,
+	calls.StreamCreate:        (*process).streamCreate,
+	calls.StreamDestroy:       (*process).streamDestroy,
+	calls.StreamSynchronize:   (*process).streamSynchronize,
+	calls.StreamQuery:         (*process).streamQuery,
+	calls.StreamWaitEvent:     (*process).streamWaitEvent,
+	calls.StreamInfo:          (*process).streamInfo,
+	calls.EventCreate:         (*process).eventCreate,
+	calls.EventDestroy:        (*process).eventDestroy,
+	calls.EventRecord:         (*process).eventRecord,
+	calls.EventSynchronize:    (*process).eventSynchronize,
+	calls.EventQuery:          (*process).eventQuery,
+	calls.EventElapsed:        (*process).eventElapsed,
+	calls.HostFunc:            (*process).hostFunc,
+	calls.DeviceSynchronize:   (*process).deviceSynchronize,
+	calls.DeviceReset:         (*process).deviceReset,
+	calls.FuncSetAttribute:    (*process).funcSetAttribute,
+	calls.FuncAttributes:      (*process).funcAttributes,
+	calls.MemInfo:             (*process).memInfo,
+	calls.Occupancy:           (*process).occupancy,
+	calls.ClusterOccupancy:    (*process).clusterOccupancy,
+	calls.Output:              (*process).output,
+	calls.Unsupported:         (*process).unsupported,
+	calls.Attributes:          (*process).attributes,
+	calls.SetLimit:            (*process).setLimit,
+	calls.Failed:              (*process).callFails,
+	calls.Looked:              (*process).looked,
+	calls.Operator:            (*process).operator,
+	calls.Pool:                (*process).pool,
+	calls.TensorMap:           (*process).tensorMap,
+	calls.Texture:             (*process).texture,
+	calls.Argument:            (*process).argument,
+	calls.Findings:            (*process).findings,
+	calls.Posting:             (*process).posting,
+	calls.Posted:              func(*process, context.Context, *request) ([]uint64, []byte, error) { return nil, nil, nil },
+	calls.Lease:               (*process).lease,
+	calls.MallocLeased:        (*process).mallocLeased,
+	calls.Source:              (*process).source,
+	calls.HostAccess:          (*process).hostAccess,
+	calls.Thread:              (*process).thread,
+	calls.SetDevice:           (*process).setDevice,
+	calls.GetDevice:           (*process).getDevice,
+	calls.DeviceCanAccessPeer: (*process).canAccessPeer,
+	calls.PeerAccess:          (*process).peerAccess,
 }
 
 // handle does one request. The shape of r was checked when it was read.
@@ -380,14 +386,14 @@ func (p *process) fill(_ context.Context, r *request) ([]uint64, []byte, error) 
 func (p *process) pointer(_ context.Context, r *request) ([]uint64, []byte, error) {
 	a, ok := p.ctx.Find(r.args[0])
 	if !ok {
-		return []uint64{0, 0, 0, 0}, nil, nil
+		return []uint64{0, 0, 0, 0, 0}, nil, nil
 	}
 	types := map[simt.AllocKind]uint64{simt.PinnedAlloc: 1, simt.ManagedAlloc: 3}
 	t, host := types[a.Kind]
 	if !host {
 		t = 2
 	}
-	return []uint64{t, a.Addr, a.Size, uint64(p.ctx.hostFlags(a.Addr))}, nil, nil
+	return []uint64{t, a.Addr, a.Size, uint64(p.ctx.hostFlags(a.Addr)), uint64(a.Device)}, nil, nil
 }
 
 func (p *process) streamCreate(_ context.Context, r *request) ([]uint64, []byte, error) {
@@ -412,8 +418,8 @@ func (p *process) streamWaitEvent(_ context.Context, r *request) ([]uint64, []by
 }
 
 func (p *process) streamInfo(_ context.Context, r *request) ([]uint64, []byte, error) {
-	flags, priority, id, err := p.ctx.StreamInfo(StreamID(r.args[0]), r.thread)
-	return []uint64{uint64(flags), uint64(int64(priority)), id}, nil, err
+	flags, priority, id, device, err := p.ctx.StreamInfo(StreamID(r.args[0]), r.thread)
+	return []uint64{uint64(flags), uint64(int64(priority)), id, uint64(device)}, nil, err
 }
 
 func (p *process) eventCreate(_ context.Context, r *request) ([]uint64, []byte, error) {
@@ -452,6 +458,9 @@ func (p *process) deviceSynchronize(context.Context, *request) ([]uint64, []byte
 
 func (p *process) deviceReset(context.Context, *request) ([]uint64, []byte, error) {
 	err := p.ctx.Reset()
+	if p.ctx.Devices() > 1 {
+		return nil, nil, err
+	}
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
 	clear(p.modules)

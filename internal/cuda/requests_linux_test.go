@@ -122,7 +122,7 @@ func TestLaunchRequests(t *testing.T) {
 		t.Errorf("the engine gets %+v", l)
 	}
 	c.want(0, nil, calls.Launch, params, 32, uint64(StreamPerThread), 1, 1, 1, 1, 1, 1, 0, 2)
-	if l = c.e.last; l.Cooperative || l.Agent != c.p.ctx.perThread[3].agent {
+	if l = c.e.last; l.Cooperative || l.Agent != c.p.ctx.gpu.perThread[3].agent {
 		t.Errorf("the engine gets %+v", l)
 	}
 	c.want(InvalidDeviceFunction, nil, calls.Launch, params, 16, 0, 1, 1, 1, 1, 1, 1, 0, 0)
@@ -160,10 +160,10 @@ func TestMemoryRequests(t *testing.T) {
 	if n := free(); n > 8<<20-1000 || n < 8<<20-2000 {
 		t.Errorf("%d bytes are free", n)
 	}
-	c.want(0, []uint64{2, device, 1000, 0}, calls.Pointer, "", device+999)
-	c.want(0, []uint64{3, managed, 2000, 1}, calls.Pointer, "", managed)
-	c.want(0, []uint64{1, pinned, 3000, 0x123405}, calls.Pointer, "", pinned+5)
-	c.want(0, []uint64{0, 0, 0, 0}, calls.Pointer, "", 12345)
+	c.want(0, []uint64{2, device, 1000, 0, 0}, calls.Pointer, "", device+999)
+	c.want(0, []uint64{3, managed, 2000, 1, 0}, calls.Pointer, "", managed)
+	c.want(0, []uint64{1, pinned, 3000, 0x123405, 0}, calls.Pointer, "", pinned+5)
+	c.want(0, []uint64{0, 0, 0, 0, 0}, calls.Pointer, "", 12345)
 	c.want(InvalidValue, nil, calls.Malloc, "", 1000, 3)
 	c.want(InvalidValue, nil, calls.Malloc, "", 0, 1)
 	c.want(0, []uint64{0}, calls.Malloc, "", 0, 0)
@@ -173,23 +173,23 @@ func TestMemoryRequests(t *testing.T) {
 	c.want(0, nil, calls.Free, "", device, calls.KindAny)
 	c.want(0, nil, calls.Free, "", managed, calls.KindAny)
 	c.want(0, nil, calls.Free, "", pinned, calls.KindPinned)
-	c.want(0, []uint64{0, 0, 0, 0}, calls.Pointer, "", device)
+	c.want(0, []uint64{0, 0, 0, 0, 0}, calls.Pointer, "", device)
 	if n := free(); n != 8<<20 {
 		t.Errorf("%d bytes are free", n)
 	}
 	c.want(InvalidResourceHandle, nil, calls.MallocAsync, "", 1000, 16)
 	async := c.request(calls.MallocAsync, "", 1000, 2).results[0]
-	if last := c.l.hosts[len(c.l.hosts)-1]; last.Agent != c.p.ctx.perThread[3].agent || last.Size != 1000 || last.Addr != async {
+	if last := c.l.hosts[len(c.l.hosts)-1]; last.Agent != c.p.ctx.gpu.perThread[3].agent || last.Size != 1000 || last.Addr != async {
 		t.Errorf("cudaMallocAsync is told as %+v", last)
 	}
 	c.want(InvalidResourceHandle, nil, calls.FreeAsync, "", async, 16)
 	c.want(0, nil, calls.FreeAsync, "", async, 2)
-	if last := c.l.hosts[len(c.l.hosts)-1]; last.Agent != c.p.ctx.perThread[3].agent || last.Kind != event.HostFree {
+	if last := c.l.hosts[len(c.l.hosts)-1]; last.Agent != c.p.ctx.gpu.perThread[3].agent || last.Kind != event.HostFree {
 		t.Errorf("cudaFreeAsync is told as %+v", last)
 	}
 	c.want(0, []uint64{1 << 24}, calls.HostRegister, "", 1<<30, 8192)
 	c.want(0, []uint64{1<<24 + 8192}, calls.HostRegister, "", 1<<30+8192, 4096)
-	c.want(0, []uint64{1, 1 << 30, 8192, 0}, calls.Pointer, "", 1<<30+8191)
+	c.want(0, []uint64{1, 1 << 30, 8192, 0, 0}, calls.Pointer, "", 1<<30+8191)
 	c.want(HostMemoryAlreadyRegistered, nil, calls.HostRegister, "", 1<<30+4096, 4096)
 	c.want(0, []uint64{1 << 30, 8192}, calls.HostUnregister, "", 1<<30+8191)
 	c.want(HostMemoryNotRegistered, nil, calls.HostUnregister, "", 1<<30)
@@ -201,7 +201,7 @@ func TestCopyRequests(t *testing.T) {
 	dst, src := c.request(calls.Malloc, "", 1<<16, 0).results[0], c.request(calls.Malloc, "", 1<<16, 1).results[0]
 	rows := func(kind event.HostKind) (list []string) {
 		for _, o := range c.l.hosts {
-			if o.Kind == kind && o.Agent == c.p.ctx.perThread[3].agent {
+			if o.Kind == kind && o.Agent == c.p.ctx.gpu.perThread[3].agent {
 				at := o.Addr - dst
 				if kind == event.HostRead {
 					at = o.Addr - src
@@ -270,8 +270,8 @@ func TestStreamRequests(t *testing.T) {
 	c.want(0, []uint64{16}, calls.StreamCreate, "", 1, 1<<64-3)
 	c.want(0, []uint64{32}, calls.StreamCreate, "", 0, 0)
 	number := func(id StreamID) uint64 { return uint64(c.p.ctx.streams[id].agent) }
-	c.want(0, []uint64{1, 1<<64 - 3, number(16)}, calls.StreamInfo, "", 16)
-	c.want(0, []uint64{0, 0, number(32)}, calls.StreamInfo, "", 32)
+	c.want(0, []uint64{1, 1<<64 - 3, number(16), 0}, calls.StreamInfo, "", 16)
+	c.want(0, []uint64{0, 0, number(32), 0}, calls.StreamInfo, "", 32)
 	if number(16) == number(32) {
 		t.Error("two streams have one number")
 	}
@@ -310,8 +310,8 @@ func TestStreamRequests(t *testing.T) {
 	c.want(NotReady, nil, calls.StreamQuery, "", 2)
 	c.want(0, nil, calls.StreamQuery, "", 2)
 	c.want(0, nil, calls.HostFunc, "", 2)
-	if len(c.p.ctx.perThread) != 1 || c.p.ctx.perThread[3] == nil {
-		t.Errorf("streams of threads: %v", c.p.ctx.perThread)
+	if len(c.p.ctx.gpu.perThread) != 1 || c.p.ctx.gpu.perThread[3] == nil {
+		t.Errorf("streams of threads: %v", c.p.ctx.gpu.perThread)
 	}
 	c.want(0, nil, calls.EventQuery, "", a)
 	c.want(InvalidResourceHandle, nil, calls.EventRecord, "", 5, 16)

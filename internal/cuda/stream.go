@@ -23,6 +23,7 @@ const (
 const StreamNonBlocking = 1
 
 type stream struct {
+	gpu         *gpu
 	agent       uint32
 	nonBlocking bool
 	flags       uint32
@@ -36,6 +37,7 @@ type stream struct {
 type EventID uint64
 
 type eventState struct {
+	gpu      *gpu
 	token    uint64
 	recorded bool
 	at       uint64   // ns
@@ -82,8 +84,8 @@ func (c *Context) CreateStream(flags uint64, priority int32) (StreamID, error) {
 	if flags&calls.OfGraph != 0 {
 		name = "branch of a graph, stream"
 	}
-	c.streams[id] = &stream{agent: c.dev.newAgent(), nonBlocking: flags&StreamNonBlocking != 0, flags: uint32(flags),
-		priority: min(max(priority, -5), 0), name: fmt.Sprintf("%s %d", name, uint64(id)/16)}
+	c.streams[id] = &stream{gpu: c.gpu, agent: c.dev.newAgent(), nonBlocking: flags&StreamNonBlocking != 0, flags: uint32(flags),
+		priority: min(max(priority, -5), 0), name: fmt.Sprintf("%s %d%s", name, uint64(id)/16, c.gpu.suffix())}
 	return id, nil
 }
 
@@ -95,9 +97,9 @@ func (c *Context) DestroyStream(id StreamID) error {
 	if !ok {
 		return first(err, c.noHandle("stream", uint64(id)))
 	}
-	grave := c.gone
+	grave := s.gpu.gone
 	if s.nonBlocking {
-		grave = c.goneFree
+		grave = s.gpu.goneFree
 	}
 	c.order(grave, s.agent, "cudaStreamDestroy")
 	c.settle(s)
@@ -110,12 +112,13 @@ func (c *Context) DestroyStream(id StreamID) error {
 func (c *Context) stream(id StreamID, thread uint32) (*stream, error) {
 	switch id {
 	case 0, StreamLegacy:
-		return c.legacy, nil
+		return c.gpu.legacy, nil
 	case StreamPerThread:
-		s := c.perThread[thread]
+		g := c.gpu
+		s := g.perThread[thread]
 		if s == nil {
-			s = &stream{agent: c.dev.newAgent(), name: fmt.Sprintf("per-thread default stream %d", len(c.perThread)+1)}
-			c.perThread[thread] = s
+			s = &stream{gpu: g, agent: c.dev.newAgent(), name: fmt.Sprintf("per-thread default stream %d%s", len(g.perThread)+1, g.suffix())}
+			g.perThread[thread] = s
 			c.live = nil
 		}
 		return s, nil
@@ -131,9 +134,12 @@ func (c *Context) allStreams() []*stream {
 	if c.live != nil {
 		return c.live
 	}
-	all := []*stream{c.legacy}
-	for _, s := range c.perThread {
-		all = append(all, s)
+	var all []*stream
+	for _, g := range c.gpus {
+		all = append(all, g.legacy)
+		for _, s := range g.perThread {
+			all = append(all, s)
+		}
 	}
 	for _, s := range c.streams {
 		all = append(all, s)
@@ -150,15 +156,15 @@ func (c *Context) begin(s *stream, name string) {
 	s.kernel = false
 	c.order(s.agent, c.host, name)
 	switch {
-	case s == c.legacy:
+	case s == s.gpu.legacy:
 		for _, o := range c.allStreams() {
-			if o != s && !o.nonBlocking {
+			if o != s && !o.nonBlocking && o.gpu == s.gpu {
 				c.order(s.agent, o.agent, name)
 			}
 		}
-		c.order(s.agent, c.gone, name)
+		c.order(s.agent, s.gpu.gone, name)
 	case !s.nonBlocking:
-		c.order(s.agent, c.legacy.agent, name)
+		c.order(s.agent, s.gpu.legacy.agent, name)
 	}
 }
 
@@ -187,7 +193,7 @@ func (c *Context) SynchronizeStream(id StreamID, thread uint32) error {
 // waitStream makes the host wait for a stream. Waiting for the legacy stream waits for the blocking streams as well: it
 // is an action on that stream.
 func (c *Context) waitStream(s *stream, name string) {
-	if s == c.legacy {
+	if s == s.gpu.legacy {
 		c.begin(s, name)
 	}
 	c.order(c.host, s.agent, name)
@@ -233,7 +239,7 @@ func (c *Context) CreateEvent(flags uint64) (EventID, error) {
 	}
 	id := EventID(c.newID())
 	// Tokens of events lie above those of agents and apart for each context, which counts from 1.
-	c.events[id] = &eventState{token: c.id<<48 | uint64(id), flags: uint32(flags)}
+	c.events[id] = &eventState{gpu: c.gpu, token: c.id<<48 | uint64(id), flags: uint32(flags)}
 	return id, nil
 }
 
@@ -254,6 +260,9 @@ func (c *Context) RecordEvent(ev EventID, id StreamID, thread uint32) error {
 		e, ok := c.events[ev]
 		if !ok {
 			return c.noHandle("event", uint64(ev))
+		}
+		if e.gpu != s.gpu {
+			return fail(InvalidResourceHandle, "the event is of device %d, and the stream of device %d", e.gpu.number, s.gpu.number)
 		}
 		name := "cudaEventRecord (" + s.name + ")"
 		c.begin(s, name)
@@ -309,6 +318,9 @@ func (c *Context) Elapsed(start, end EventID) (uint64, error) {
 	case b == nil:
 		return 0, c.noHandle("event", uint64(end))
 	}
+	if a.gpu != b.gpu {
+		return 0, fail(InvalidResourceHandle, "elapsed time of events of devices %d and %d", a.gpu.number, b.gpu.number)
+	}
 	if !a.recorded || !b.recorded || (a.flags|b.flags)&EventDisableTiming != 0 {
 		return 0, fail(InvalidResourceHandle, "elapsed time of events that were not recorded with timing")
 	}
@@ -322,11 +334,11 @@ func first(a, b error) error {
 	return b
 }
 
-// StreamInfo gives the flags, the priority and the number of a stream.
-func (c *Context) StreamInfo(id StreamID, thread uint32) (flags uint32, priority int32, number uint64, err error) {
+// StreamInfo gives the flags, the priority, the number and the device of a stream.
+func (c *Context) StreamInfo(id StreamID, thread uint32) (flags uint32, priority int32, number uint64, device int, err error) {
 	err = c.on(id, thread, func(s *stream) error {
-		flags, priority, number = s.flags, s.priority, uint64(s.agent)
+		flags, priority, number, device = s.flags, s.priority, uint64(s.agent), s.gpu.number
 		return nil
 	})
-	return flags, priority, number, err
+	return flags, priority, number, device, err
 }

@@ -106,7 +106,7 @@ func TestReset(t *testing.T) {
 	p, err := s.c.Malloc(1000, simt.DeviceAlloc)
 	s.must(err)
 	s.must(s.c.Reset())
-	if len(s.c.streams) != 0 || len(s.c.perThread) != 0 || len(s.c.events) != 0 || len(s.c.modules) != 0 || len(s.c.allocs) != 0 {
+	if len(s.c.streams) != 0 || len(s.c.gpu.perThread) != 0 || len(s.c.events) != 0 || len(s.c.modules) != 0 || len(s.c.allocs) != 0 {
 		t.Errorf("left: %+v", s.c)
 	}
 	if _, ok := s.c.Find(p); ok {

@@ -70,6 +70,7 @@ func (c *Context) CreateTexture(t *simt.Texture) (uint64, error) {
 	case !memory.known:
 		return 0, fail(InvalidValue, "the memory of the texture is none of the device")
 	}
+	c.gpu.own(c.dev.mem)
 	addr, err := c.dev.mem.Alloc(calls.ObjectBytes, allocAlign, simt.ObjectAlloc, "a texture or surface object")
 	if err != nil {
 		return 0, fail(MemoryAllocation, "a texture object: %v", err)

@@ -155,6 +155,9 @@ func (r *run) describeVariable(t touch, of *isa.Var) string {
 
 // describeGlobal tells what is at a faulting address of global memory.
 func (r *run) describeGlobal(kind FaultKind, t touch) string {
+	if a, ok := r.mem.Hidden(t.addr); ok {
+		return fmt.Sprintf("%#x (%s + %d), memory of device %d, to which the device of the kernel has no peer access", t.addr, a.Name, t.addr-a.Addr, a.Device)
+	}
 	if a, ok := r.mem.Find(t.addr); ok {
 		in := fmt.Sprintf("%#x (%s + %d)", t.addr, a.Name, t.addr-a.Addr)
 		switch kind {

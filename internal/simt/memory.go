@@ -53,9 +53,13 @@ type Alloc struct {
 	Addr  uint64
 	Size  uint64
 	Kind  AllocKind
-	Const bool   // kernels must not write it
-	Name  string // variable name, or what made it: "cudaMalloc #3 (4096 bytes)"
-	Freed bool
+	Const bool // kernels must not write it
+	// Device is the number of the GPU that the allocation belongs to. Kernels of all devices reach managed and pinned memory.
+	Device int
+	// Pooled says that its device alone reaches it, whatever access it has to others: peer access does not extend to memory pools.
+	Pooled bool
+	Name   string // variable name, or what made it: "cudaMalloc #3 (4096 bytes)"
+	Freed  bool
 }
 
 // block is an Alloc with the bytes behind it.
@@ -78,6 +82,8 @@ type Memory struct {
 	epoch atomic.Uint64 // rises with every change of the tables, for caches of lookups
 
 	mu       sync.Mutex
+	device   int      // of allocations to come
+	hidden   uint64   // bits of the devices whose memory kernels do not reach
 	blocks   []*block // live and freed, by address, disjoint
 	freed    []*block // in the order of their Free
 	mapped   []*block // registered host memory, by address
@@ -204,7 +210,7 @@ func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block,
 	if !fresh {
 		m.zero(off, size)
 	}
-	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, data: data}
+	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: kind, Name: name, Device: m.device}, data: data}
 	m.insert(b)
 	m.epoch.Add(1)
 	return b, nil
@@ -255,7 +261,7 @@ func (m *Memory) AllocLeased(l *Lease, addr, size uint64, data []byte, name stri
 		return ErrOutOfMemory
 	}
 	l.next = roundUp(addr+size+redZone, minAlign)
-	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: DeviceAlloc, Name: name}, data: data, lent: data != nil}
+	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: DeviceAlloc, Name: name, Device: m.device}, data: data, lent: data != nil}
 	if off := addr - GlobalBase; !b.lent {
 		b.data = m.arena[off : off+size : off+size]
 	}
@@ -423,19 +429,73 @@ func (m *Memory) find(in []*block, addr uint64) *block {
 	return nil
 }
 
-// lookup gives the block that covers addr: live, freed or registered host memory; nil when there is none.
+// lookup gives the block that covers addr, as kernels see it: live, freed or registered host memory; nil when there is none, or when it
+// belongs to a device whose memory they do not reach.
 func (m *Memory) lookup(addr uint64) *block {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	b := m.known(addr)
+	if b != nil && !m.reaches(b) {
+		return nil
+	}
+	return b
+}
+
+// known gives the block that covers addr, whoever reaches it. The memory is locked.
+func (m *Memory) known(addr uint64) *block {
 	if b := m.find(m.blocks, addr); b != nil {
 		return b
 	}
 	return m.find(m.mapped, addr)
 }
 
+func (m *Memory) reaches(b *block) bool {
+	if b.Pooled {
+		return b.Device == m.device
+	}
+	return m.hidden>>b.Device&1 == 0 || b.Kind == ManagedAlloc || b.Kind == PinnedAlloc
+}
+
+// SetPooled says that the allocation at addr is of a memory pool.
+func (m *Memory) SetPooled(addr uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.known(addr); b != nil {
+		b.Pooled = true
+		m.epoch.Add(1)
+	}
+}
+
+// MaxDevices is how many devices a memory can be parted among.
+const MaxDevices = 64
+
+// On says that the allocations that follow belong to a device, and that kernels do not reach the memory of the devices whose bits are set
+// in hidden, but for managed and pinned memory. A new memory is that of one device, 0.
+func (m *Memory) On(device int, hidden uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.device = device
+	if m.hidden != hidden {
+		m.hidden = hidden
+		m.epoch.Add(1)
+	}
+}
+
+// Hidden gives the allocation that covers addr when kernels do not reach it because of the device that it belongs to.
+func (m *Memory) Hidden(addr uint64) (Alloc, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.known(addr); b != nil && !m.reaches(b) {
+		return b.Alloc, true
+	}
+	return Alloc{}, false
+}
+
 // Find gives the allocation that covers addr: the live one, or the last freed one.
 func (m *Memory) Find(addr uint64) (Alloc, bool) {
-	if b := m.lookup(addr); b != nil {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.known(addr); b != nil {
 		return b.Alloc, true
 	}
 	return Alloc{}, false
@@ -462,7 +522,9 @@ func (m *Memory) neighbours(addr uint64) (before, after *Alloc) {
 // Bytes gives the n bytes at addr as they are, for copies by the host. They must lie in one live allocation; the error
 // wraps ErrNotAllocated otherwise.
 func (m *Memory) Bytes(addr, n uint64) ([]byte, error) {
-	b := m.lookup(addr)
+	m.mu.Lock()
+	b := m.known(addr)
+	m.mu.Unlock()
 	if b == nil || b.Freed {
 		return nil, fmt.Errorf("%#x: %w", addr, ErrNotAllocated)
 	}

@@ -482,6 +482,21 @@ static int fp_attribute(int number, int *value) {
   return 0;
 }
 
+// fp_devices gives the current device of the calling thread and the number of devices. Either may be NULL.
+static int fp_devices(int *current, int *count) {
+  static int known; // the number, once it was asked for
+  u64 r[2] = {0, (u64)__atomic_load_n(&known, __ATOMIC_RELAXED)};
+  if (r[1] == 0 || (current && r[1] > 1)) {
+    int value, e = fp_attribute(1, &value);
+    if (!e) e = fp_request(FP_GetDevice, NULL, 0, r, 2);
+    if (e) return e;
+    __atomic_store_n(&known, (int)r[1], __ATOMIC_RELAXED);
+  }
+  if (current) *current = (int)r[0];
+  if (count) *count = (int)r[1];
+  return 0;
+}
+
 // fp_dynamic_shared gives the dynamic shared memory that each of so many blocks of a kernel can have on one multiprocessor.
 static int fp_dynamic_shared(u64 kernel, int blocks, int threads, size_t *bytes) {
   enum { granularity = 128, reserved = 1024, perMultiprocessor = 81 };

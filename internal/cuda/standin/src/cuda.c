@@ -50,9 +50,9 @@ static int error_text(int code, const char **text, int name) {
 EXPORT int cuGetErrorName(int code, const char **text) { return error_text(code, text, 1); }
 EXPORT int cuGetErrorString(int code, const char **text) { return error_text(code, text, 0); }
 
-// Devices and contexts. There is one device, and every context is its primary one.
+// Devices and contexts. Every context is the primary one of its device, and the device of the current context is that of the runtime API.
 
-static char the_context;
+static char contexts[64];
 THREAD void *stack[32] = {NULL};
 THREAD int top;
 
@@ -64,16 +64,19 @@ EXPORT int cuDriverGetVersion(int *version) {
   return 0;
 }
 
-static int check_device(int device) { return device ? fpInvalidDevice : present(); }
+static int check_device(int device) {
+  int n, e = fp_devices(NULL, &n);
+  return e ? e : device < 0 || device >= n ? fpInvalidDevice : 0;
+}
 
 EXPORT int cuDeviceGetCount(int *n) {
-  int e = n ? present() : fpInvalidValue;
-  if (n) *n = e ? 0 : 1;
+  int e = n ? fp_devices(NULL, n) : fpInvalidValue;
+  if (n && e) *n = 0;
   return e == fpNoDevice ? 0 : e;
 }
 EXPORT int cuDeviceGet(int *device, int ordinal) {
   int e = device ? check_device(ordinal) : fpInvalidValue;
-  if (!e) *device = 0;
+  if (!e) *device = ordinal;
   return e;
 }
 EXPORT int cuDeviceGetName(char *name, int n, int device) {
@@ -84,6 +87,7 @@ EXPORT int cuDeviceGetName(char *name, int n, int device) {
 EXPORT int cuDeviceGetUuid(char *uuid, int device) {
   if (!uuid) return fpInvalidValue;
   memcpy(uuid, "fencepost-device", 16);
+  uuid[15] = (char)(uuid[15] + device);
   return check_device(device);
 }
 EXPORT int cuDeviceGetUuid_v2(char *uuid, int device) { return cuDeviceGetUuid(uuid, device); }
@@ -103,18 +107,22 @@ EXPORT int cuDeviceComputeCapability(int *major, int *minor, int device) {
   return e ? e : cuDeviceGetAttribute(minor, 76, device);
 }
 EXPORT int cuDeviceCanAccessPeer(int *can, int a, int b) {
-  if (can) *can = 0;
-  return can && !a && !b ? 0 : fpInvalidDevice;
+  u64 r = 0;
+  int e = can ? check_device(a) : fpInvalidValue;
+  if (!e) e = check_device(b);
+  if (!e && a != b) e = fp_request(FP_DeviceCanAccessPeer, (const u64[]){(u64)a, (u64)b}, 2, &r, 1);
+  if (can) *can = (int)r;
+  return e;
 }
 EXPORT int cuDeviceGetPCIBusId(char *text, int n, int device) {
   if (!text || n < 13) return fpInvalidValue;
-  strcpy(text, "0000:00:00.0");
+  snprintf(text, (size_t)n, "0000:%02x:00.0", (unsigned)device & 0xff);
   return check_device(device);
 }
 
 EXPORT int cuDevicePrimaryCtxRetain(void **c, int device) {
   int e = c ? check_device(device) : fpInvalidValue;
-  if (!e) *c = &the_context;
+  if (!e) *c = &contexts[device];
   return e;
 }
 EXPORT int cuDevicePrimaryCtxRelease_v2(int device) { return check_device(device); }
@@ -128,34 +136,61 @@ EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) 
   return check_device(device);
 }
 EXPORT int cuDevicePrimaryCtxReset_v2(int device) {
-  int e = check_device(device);
+  int now, e = check_device(device);
+  if (!e) e = fp_devices(&now, NULL);
+  if (!e && now != device) return fp_unsupported("cuDevicePrimaryCtxReset of a device that is not the current one");
   return e ? e : fp_request(FP_DeviceReset, NULL, 0, NULL, 0);
 }
 
+// make_current makes the device of the context at the top of the stack the current one.
+static int make_current(void) {
+  int now, e = fp_devices(&now, NULL);
+  if (e || !stack[top]) return e;
+  int device = (int)((char *)stack[top] - contexts);
+  return now == device ? 0 : fp_request(FP_SetDevice, (const u64[]){(u64)device}, 1, NULL, 0);
+}
+
+// refresh lets the top of the stack be the context of the current device, which the runtime API may have changed.
+static int refresh(void) {
+  int now, e = fp_devices(&now, NULL);
+  if (!e && stack[top]) stack[top] = &contexts[now];
+  return e;
+}
+
+static int is_context(const char *c) { return c >= contexts && c < contexts + sizeof contexts && !check_device((int)(c - contexts)); }
+
 EXPORT int cuCtxSetCurrent(void *c) {
+  if (c && !is_context(c)) return fpInvalidContext;
   stack[top] = c;
-  return present();
+  return make_current();
 }
 EXPORT int cuCtxGetCurrent(void **c) {
   if (!c) return fpInvalidValue;
+  int e = refresh();
   *c = stack[top];
-  return present();
+  return e;
 }
 EXPORT int cuStreamGetCtx(void *s, void **c) {
-  (void)s;
-  return cuCtxGetCurrent(c); // there is one
+  u64 r[4] = {0};
+  int e = c ? fp_request(FP_StreamInfo, (const u64[]){stream_of(s, 0)}, 1, r, 4) : fpInvalidValue;
+  if (!e) *c = stack[top] ? &contexts[r[3]] : NULL;
+  return e;
 }
 EXPORT int cuCtxPushCurrent_v2(void *c) {
-  if (!c || top == 31) return fpInvalidContext;
+  if (!c || top == 31 || !is_context(c)) return fpInvalidContext;
+  int e = refresh();
+  if (e) return e;
   stack[++top] = c;
-  return present();
+  return make_current();
 }
 EXPORT int cuCtxPopCurrent_v2(void **c) {
   if (!stack[top]) return fpInvalidContext;
+  int e = refresh();
+  if (e) return e;
   if (c) *c = stack[top];
   stack[top] = NULL;
   if (top > 0) top--;
-  return present();
+  return make_current();
 }
 EXPORT int cuCtxCreate_v2(void **c, unsigned flags, int device) {
   (void)flags;
@@ -177,7 +212,7 @@ EXPORT int cuCtxDestroy_v2(void *c) {
 EXPORT int cuCtxGetDevice(int *device) {
   if (!device) return fpInvalidValue;
   *device = 0;
-  return stack[top] ? present() : fpInvalidContext;
+  return stack[top] ? fp_devices(device, NULL) : fpInvalidContext;
 }
 EXPORT int cuCtxGetFlags(unsigned *flags) {
   if (!flags) return fpInvalidValue;
@@ -617,10 +652,10 @@ EXPORT int cuMemAllocPitch_v2(u64 *p, size_t *pitch, size_t width, size_t height
   return finish(e);
 }
 
-static int place_of(u64 p, u64 place[4]) { return fp_request(FP_Pointer, &p, 1, place, 4); }
+static int place_of(u64 p, u64 place[5]) { return fp_request(FP_Pointer, &p, 1, place, 5); }
 
 EXPORT int cuMemGetAddressRange_v2(u64 *base, size_t *size, u64 p) {
-  u64 x[4];
+  u64 x[5];
   int e = place_of(p, x);
   if (e || !x[0]) return e ? e : fpNotFound;
   if (base) *base = x[1];
@@ -633,14 +668,14 @@ EXPORT int cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
 }
 EXPORT int cuMemHostUnregister(void *p) { return finish(fp_unregister((u64)p)); }
 EXPORT int cuMemHostGetDevicePointer_v2(u64 *d, void *p, unsigned flags) {
-  u64 x[4];
+  u64 x[5];
   int e = d && !flags ? place_of((u64)p, x) : fpInvalidValue;
   if (!e && x[0] != 1 && x[0] != 3) e = fpInvalidValue;
   if (!e) *d = (u64)p;
   return e;
 }
 EXPORT int cuMemHostGetFlags(unsigned *flags, void *p) {
-  u64 x[4];
+  u64 x[5];
   int e = flags ? place_of((u64)p, x) : fpInvalidValue;
   if (!e && x[0] != 1) e = fpInvalidValue;
   if (!e) *flags = (unsigned)x[3];
@@ -648,13 +683,13 @@ EXPORT int cuMemHostGetFlags(unsigned *flags, void *p) {
 }
 
 static int pointer_attribute(void *value, int attribute, u64 p) {
-  u64 x[4];
+  u64 x[5];
   int e = value ? place_of(p, x) : fpInvalidValue;
   if (e) return e;
   if (!x[0]) return fpInvalidValue;
-  void *context = &the_context;
   unsigned type = x[0] == 1 ? 1 : 2; // host or device; managed memory counts as device memory
-  unsigned managed = x[0] == 3, zero = 0, one = 1;
+  void *context = &contexts[x[4]];
+  unsigned managed = x[0] == 3, device = (unsigned)x[4], one = 1;
   switch (attribute) {
     case 1: memcpy(value, &context, sizeof context); return 0;
     case 2: memcpy(value, &type, sizeof type); return 0;
@@ -664,7 +699,7 @@ static int pointer_attribute(void *value, int attribute, u64 p) {
       memcpy(value, &p, sizeof p);
       return 0;
     case 8: memcpy(value, &managed, sizeof managed); return 0;
-    case 9: memcpy(value, &zero, sizeof zero); return 0;
+    case 9: memcpy(value, &device, sizeof device); return 0;
     case 11: memcpy(value, &x[1], sizeof x[1]); return 0;
     case 12: memcpy(value, &x[2], sizeof x[2]); return 0;
     case 13: memcpy(value, &one, sizeof one); return 0;
@@ -681,6 +716,8 @@ EXPORT int cuPointerGetAttributes(unsigned n, int *attributes, void **values, u6
 }
 
 EXPORT int cuDeviceGetDefaultMemPool(void **pool, int device) {
+  int n;
+  if (!fp_devices(NULL, &n) && n > 1) return fp_unsupported("memory pools with several devices");
   if (!pool) return fpInvalidValue;
   *pool = &fp_pool;
   return check_device(device);

@@ -445,7 +445,10 @@ EXPORT int cudaFuncSetAttribute(const void *f, int attribute, int value) {
 }
 
 EXPORT int cudaKernelSetAttributeForDevice(const void *f, int attribute, int value, int device) {
-  return device ? finish(fpInvalidDevice) : cudaFuncSetAttribute(f, attribute, value);
+  int now, e = fp_devices(&now, NULL);
+  if (e) return finish(e);
+  if (device != now) return finish(fp_unsupported("cudaKernelSetAttributeForDevice of a device that is not the current one"));
+  return cudaFuncSetAttribute(f, attribute, value);
 }
 
 EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *f, int threads, size_t shared, unsigned flags) {

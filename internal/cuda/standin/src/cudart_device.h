@@ -2,24 +2,27 @@
 
 #include "gen_properties.h"
 
-static int check_device(int device) { return device == 0 ? present() : fpInvalidDevice; }
+static int check_device(int device) {
+  int n, e = fp_devices(NULL, &n);
+  return e ? e : device < 0 || device >= n ? fpInvalidDevice : 0;
+}
 
 EXPORT int cudaGetDeviceCount(int *n) {
   if (!n) return finish(fpInvalidValue);
-  int e = present();
-  *n = e ? 0 : 1;
+  int e = fp_devices(NULL, n);
+  if (e) *n = 0;
   return finish(e);
 }
 
 EXPORT int cudaGetDevice(int *device) {
-  int e = device ? present() : fpInvalidValue;
-  if (!e) *device = 0;
-  return finish(e);
+  return finish(device ? fp_devices(device, NULL) : fpInvalidValue);
 }
 
 EXPORT int cudaSetDevice(int device) {
-  int e = present();
-  return finish(e ? e : check_device(device));
+  int e = check_device(device), now;
+  if (!e) e = fp_devices(&now, NULL);
+  if (!e && now != device) e = fp_request(FP_SetDevice, (const u64[]){(u64)device}, 1, NULL, 0);
+  return finish(e);
 }
 
 EXPORT int cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
@@ -66,6 +69,7 @@ static int properties(char *p, int device, int version) {
   memset(p, 0, version == 13 ? FP_PROPERTIES_13 : version == 12 ? FP_PROPERTIES_12 : FP_PROPERTIES_11);
   strcpy(p, "Fencepost emulated GPU");
   memcpy(p + 256, "fencepost-device", 16); // uuid
+  p[271] = (char)(p[271] + device);
   memcpy(p + 288, &memory[1], 8);
   for (size_t i = 0; i < sizeof fp_properties / sizeof *fp_properties; i++) {
     const struct fp_property *q = &fp_properties[i];
@@ -87,7 +91,8 @@ EXPORT int cudaGetDeviceProperties_v2(char *p, int device) { return finish(prope
 EXPORT int cudaDeviceReset(void) {
   int e = fp_request(FP_DeviceReset, NULL, 0, NULL, 0);
   fp_print();
-  forget_modules();
+  int n;
+  if (!fp_devices(NULL, &n) && n == 1) forget_modules(); // the modules of several devices stay
   return finish(e);
 }
 EXPORT int cudaThreadExit(void) { return cudaDeviceReset(); }
@@ -129,34 +134,41 @@ EXPORT int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 }
 
 EXPORT int cudaDeviceCanAccessPeer(int *can, int device, int peer) {
-  (void)device, (void)peer;
-  if (can) *can = 0;
-  return finish(can && device == 0 && peer == 0 ? present() : fpInvalidDevice);
+  u64 r = 0;
+  int e = can ? check_device(device) : fpInvalidValue;
+  if (!e) e = check_device(peer);
+  if (!e && device != peer) e = fp_request(FP_DeviceCanAccessPeer, (const u64[]){(u64)device, (u64)peer}, 2, &r, 1);
+  if (can) *can = (int)r;
+  return finish(e);
 }
 EXPORT int cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-  (void)peer, (void)flags;
-  return finish(fpInvalidDevice);
+  return finish(flags ? fpInvalidValue : fp_request(FP_PeerAccess, (const u64[]){(u64)peer, 1}, 2, NULL, 0));
 }
 EXPORT int cudaDeviceDisablePeerAccess(int peer) {
-  (void)peer;
-  return finish(fpPeerNotEnabled);
+  return finish(fp_request(FP_PeerAccess, (const u64[]){(u64)peer, 0}, 2, NULL, 0));
 }
 EXPORT int cudaDeviceGetP2PAttribute(int *value, int attribute, int from, int to) {
-  (void)value, (void)attribute, (void)from, (void)to;
-  return finish(fpInvalidDevice);
+  enum { rank = 1, access = 2, atomics = 3, arrays = 4 };
+  int e = value && attribute >= rank && attribute <= arrays ? check_device(from) : fpInvalidValue;
+  if (!e) e = from == to ? fpInvalidDevice : check_device(to);
+  if (!e) *value = attribute == access || attribute == atomics;
+  return finish(e);
 }
 
-static const char bus_id[] = "0000:00:00.0";
+static const char bus_id[] = "0000:00:00.0"; // of the first; others have their number for the bus
 
 EXPORT int cudaDeviceGetPCIBusId(char *text, int n, int device) {
   if (!text || n < (int)sizeof bus_id) return finish(fpInvalidValue);
-  strcpy(text, bus_id);
+  snprintf(text, (size_t)n, "0000:%02x:00.0", (unsigned)device & 0xff);
   return finish(check_device(device));
 }
 EXPORT int cudaDeviceGetByPCIBusId(int *device, const char *text) {
   if (!device || !text) return finish(fpInvalidValue);
-  *device = 0;
-  return finish(strcmp(text, bus_id) ? fpInvalidDevice : present());
+  unsigned bus;
+  char rest;
+  if (sscanf(text, "0000:%2x:00.0%c", &bus, &rest) != 1) return finish(fpInvalidDevice);
+  *device = (int)bus;
+  return finish(check_device(*device));
 }
 
 enum { runtime_version = FP_RUNTIME >= 13 ? 13050 : 12090 };
@@ -185,8 +197,10 @@ EXPORT int cudaEventElapsedTime_v2(float *ms, void *start, void *end) { return f
 // Stream capture is not supported, and so no stream is capturing.
 
 EXPORT int cudaStreamGetDevice(void *s, int *device) {
-  (void)s;
-  return finish(zero(device));
+  u64 r[4] = {0};
+  int e = device ? fp_request(FP_StreamInfo, (const u64[]){stream_of(s, 0)}, 1, r, 4) : fpInvalidValue;
+  if (!e) *device = (int)r[3];
+  return finish(e);
 }
 EXPORT int cudaStreamGetDevice_ptsz(void *s, int *device) { return cudaStreamGetDevice(s, device); }
 

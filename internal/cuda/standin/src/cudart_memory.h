@@ -53,12 +53,12 @@ EXPORT int cudaHostUnregister(void *p) { return finish(fp_unregister((u64)p)); }
 
 // What the checker knows of an address.
 struct place {
-  u64 type, base, size, flags;
+  u64 type, base, size, flags, device;
 };
 
 static int place_of(const void *p, struct place *x) {
   u64 address = (u64)p;
-  return fp_request(FP_Pointer, &address, 1, &x->type, 4);
+  return fp_request(FP_Pointer, &address, 1, &x->type, 5);
 }
 
 EXPORT int cudaHostGetDevicePointer(void **device, void *host, unsigned flags) {
@@ -87,7 +87,7 @@ EXPORT int cudaPointerGetAttributes(struct pointer_attributes *a, const void *p)
   int e = a ? place_of(p, &x) : fpInvalidValue;
   if (e) return finish(e);
   void *address = (void *)p;
-  *a = (struct pointer_attributes){.type = (int)x.type, .device = x.type ? 0 : -2};
+  *a = (struct pointer_attributes){.type = (int)x.type, .device = x.type ? (int)x.device : -2};
   if (x.type != 0) a->on_device = address;
   if (x.type == 1 || x.type == 3) a->on_host = address;
   if (x.type == 0) a->on_host = address;
@@ -110,12 +110,21 @@ COPY(cudaMemcpy_ptds, 1, 0)
 COPY_ASYNC(cudaMemcpyAsync, 0)
 COPY_ASYNC(cudaMemcpyAsync_ptsz, 1)
 
+static int check_device(int device);
+
+static int check_pair(int a, int b) {
+  int e = check_device(a);
+  return e ? e : check_device(b);
+}
+
 EXPORT int cudaMemcpyPeer(void *d, int to, const void *s, int from, size_t n) {
-  return finish(to || from ? fpInvalidDevice : fp_copy_linear((u64)d, (u64)s, n, fpDeviceToDevice, 0, FP_STREAM_LEGACY));
+  int e = check_pair(to, from);
+  return finish(e ? e : fp_copy_linear((u64)d, (u64)s, n, fpDeviceToDevice, 0, FP_STREAM_LEGACY));
 }
 
 EXPORT int cudaMemcpyPeerAsync(void *d, int to, const void *s, int from, size_t n, void *stream) {
-  return finish(to || from ? fpInvalidDevice : fp_copy_linear((u64)d, (u64)s, n, fpDeviceToDevice, 1, stream_of(stream, 0)));
+  int e = check_pair(to, from);
+  return finish(e ? e : fp_copy_linear((u64)d, (u64)s, n, fpDeviceToDevice, 1, stream_of(stream, 0)));
 }
 
 static int copy_2d(void *d, size_t dpitch, const void *s, size_t spitch, size_t width, size_t height, int kind, int async, u64 stream) {
@@ -217,7 +226,8 @@ static int symbol_of(const void *host, u64 *address, u64 *size) {
   }
   int e = load(v->binary);
   if (e) return e;
-  if (!v->known) {
+  int devices; // each has the variable at an address of its own
+  if (!v->known || fp_devices(NULL, &devices) || devices > 1) {
     u64 r[2] = {0, 0};
     e = fp_symbol(v->binary->handle, v->name, r);
     if (e) return e;
@@ -299,6 +309,8 @@ EXPORT int cudaMemPrefetchAsync_v2(const void *p) { return finish(hint(p)); }
 EXPORT int cudaMemPrefetchAsync_v2_ptsz(const void *p) { return finish(hint(p)); }
 
 EXPORT int cudaDeviceGetDefaultMemPool(void **pool, int device) {
+  int n;
+  if (!fp_devices(NULL, &n) && n > 1) return finish(fp_unsupported("memory pools with several devices"));
   if (!pool || device) return finish(pool ? fpInvalidDevice : fpInvalidValue);
   *pool = &fp_pool;
   return 0;

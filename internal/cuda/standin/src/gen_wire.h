@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 8
+#define FP_VERSION 9
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -52,13 +52,13 @@ enum {
   FP_HostUnregister = 12, // address -> page-aligned address, bytes
   FP_Copy = 13, // dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10, stream ->
   FP_Fill = 14, // dst, pitch, slice pitch, width bytes, height, depth, async, stream ->
-  FP_Pointer = 15, // address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, flags
+  FP_Pointer = 15, // address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, flags, device
   FP_StreamCreate = 16, // flags, priority -> stream
   FP_StreamDestroy = 17, // stream ->
   FP_StreamSynchronize = 18, // stream ->
   FP_StreamQuery = 19, // stream ->
   FP_StreamWaitEvent = 20, // stream, event ->
-  FP_StreamInfo = 21, // stream -> flags, priority, id
+  FP_StreamInfo = 21, // stream -> flags, priority, id, device
   FP_EventCreate = 22, // flags -> event
   FP_EventDestroy = 23, // event ->
   FP_EventRecord = 24, // event, stream ->
@@ -93,6 +93,10 @@ enum {
   FP_ClusterOccupancy = 53, // kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster
   FP_HostAccess = 54, // address, bytes, 1 when they are written: the program's own code touches memory that kernels can reach ->
   FP_Thread = 55, // number of the calling thread among those that have called CUDA, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->
+  FP_SetDevice = 56, // device, for the calls of this thread ->
+  FP_GetDevice = 57, // -> device of this thread, number of devices
+  FP_DeviceCanAccessPeer = 58, // device, peer -> 1 when it can be given access
+  FP_PeerAccess = 59, // peer, 1: the current device gets access to its memory, 0: no more ->
 };
 
 // fp_placed says which requests tell where in the program their call is.
