@@ -37,8 +37,9 @@ fencepost check corpus/race/reduce
 
 func checkCommand() *command {
 	return &command{name: "check", args: "KERNEL.ptx | corpus[/NAME]", long: checkLong,
-		doc:   "launch kernels as a launch file says, or check the built-in corpus",
-		flags: append([]*flag{launchFlag, gridFlag, blockFlag, argFlag, sharedFlag, jobsFlag, nvccFlag, compilerFlag, uninitFlag}, runFlags()...), run: runCheck, anywhere: true}
+		doc:     "launch kernels as a launch file says, or check the built-in corpus",
+		refused: map[string]string{"devices": "kernels are launched on one device here: several are for programs, \"fencepost run\""},
+		flags:   append([]*flag{launchFlag, gridFlag, blockFlag, argFlag, sharedFlag, jobsFlag, nvccFlag, compilerFlag, uninitFlag}, runFlags()...), run: runCheck, anywhere: true}
 }
 
 func runCheck(ctx context.Context, e *env, o *options, args []string) (int, error) {

@@ -129,7 +129,7 @@ func TestFlags(t *testing.T) {
 		"demo": "color",
 		"config": "nvcc fail-on error-exitcode limit max-findings suppress baseline color annotate kernel kernel-name" +
 			watched + " arch seed seeds schedule engine timeout detector model",
-		"run":        "compiler jobs kill leaks nvcc seeds uninit verbose" + report + judge + schedule + always,
+		"run":        "compiler devices jobs kill leaks nvcc seeds uninit verbose" + report + judge + schedule + always,
 		"check":      "arg block compiler grid launch shared jobs nvcc seeds uninit" + report + judge + schedule + always,
 		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,
 		"record":     "out values launch nvcc" + report + strings.TrimSuffix(schedule, " instrument") + always,

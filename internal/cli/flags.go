@@ -16,6 +16,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/cpu"
 	cpus "fencepost.dev/fencepost/internal/cpu/all"
+	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/nearest"
@@ -316,6 +317,9 @@ var verboseFlag = &flag{"verbose", "", "say what is set in the program's environ
 
 var leaksFlag = &flag{"leaks", "", "report memory that the program allocates and never frees",
 	func(o *options, v string) error { o.session.Leaks = true; return nil }}
+
+var devicesFlag = &flag{"devices", "N", "the program sees N devices, 64 at most (default 1); all can access each other's memory, once it asks for that",
+	func(o *options, v string) error { return number(v, 1, cuda.MaxDevices, &o.session.Devices) }}
 
 var uninitFlag = &flag{"uninit", "NAME", "reads of memory that nothing has written: off (default), warning, error",
 	func(o *options, v string) error {

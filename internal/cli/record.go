@@ -91,6 +91,7 @@ func recordCommand() *command {
 			return choose(v, map[string]bool{"on": false, "off": true}, "word", &o.session.NoValues)
 		}}
 	refused := map[string]string{
+		"devices":    "a trace is of one device: several are for \"fencepost run\"",
 		"seeds":      "a trace is of one run: --seeds cannot be used here, --seed can",
 		"detector":   "record judges nothing: give --detector to \"fencepost analyze\"",
 		"model":      "record judges nothing: give --model to \"fencepost analyze\"",

@@ -44,7 +44,7 @@ before the program.`
 func runCommand() *command {
 	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong,
 		doc:   "run a CUDA program and report its races",
-		flags: append([]*flag{apartFlag, killFlag, leaksFlag, nvccFlag, compilerFlag, uninitFlag, verboseFlag}, runFlags()...), run: runRun}
+		flags: append([]*flag{apartFlag, devicesFlag, killFlag, leaksFlag, nvccFlag, compilerFlag, uninitFlag, verboseFlag}, runFlags()...), run: runRun}
 }
 
 // detectorHelp lists the detectors.

@@ -182,7 +182,7 @@ func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *simt.Launch) error {
 // faultCode is the error a device shows after a fault; 0 when it would go on.
 func faultCode(kind simt.FaultKind) Code {
 	switch kind {
-	case simt.OutOfBounds, simt.UseAfterFree, simt.ReadOnly:
+	case simt.OutOfBounds, simt.UseAfterFree, simt.NoPeerAccess, simt.ReadOnly:
 		return IllegalAddress
 	case simt.Misaligned:
 		return MisalignedAddress

@@ -34,6 +34,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.OutOfBounds:       {detect.MemoryFault, "bound the index by the size of the allocation, or make the allocation as large as the launch needs"},
 	simt.OutOfVariable:     {detect.MemoryFault, "bound the index by the size of the array that the source names"},
 	simt.Misaligned:        {detect.MemoryFault, "access memory at multiples of the access's size: align the pointer, or use a narrower type"},
+	simt.NoPeerAccess:      {detect.MemoryFault, "call cudaDeviceEnablePeerAccess for the device that owns the memory, with the kernel's device current; memory of cudaMallocAsync stays with its device"},
 	simt.UseAfterFree:      {detect.MemoryFault, "free the memory after the last kernel that uses it has finished"},
 	simt.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host"},
 	simt.BarrierDivergence: {detect.Divergence, "let all threads of the block reach the same barrier: move it out of the branch, or let the branch depend on the block alone"},

@@ -36,6 +36,7 @@ type Options struct {
 	Mode      instrument.Mode    // with Logged: which of the two
 	Prune     bool               // with Logged: accesses of which another one tells are not logged
 	Arch      int                // compute capability of the device, times ten; 0: what the program was built for
+	Devices   int                // that programs see; 0 means 1
 	Schedule  simt.Schedule
 	// Replay is the schedule of one launch, nil for none.
 	Replay *ScheduleFile
@@ -216,6 +217,9 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 		engine = r.replayer
 	}
 	var rewrite func(*isa.Module) ([]*ptx.Module, error)
+	if o.Logged && o.Devices > 1 {
+		return nil, errors.New("--devices is about programs that are watched: it does not go with --device emulated")
+	}
 	if o.Logged {
 		instrumented, err := o.instrumented(engine, r, needBranches)
 		if err != nil {
@@ -225,7 +229,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	} else if o.Prune || o.Mode != instrument.Log {
 		return nil, errors.New("--prune and --instrument are about instrumented programs: they need --device emulated")
 	}
-	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,
+	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule, Devices: o.Devices,
 		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add, Leaks: o.Leaks}
 	if o.Arch != 0 {
 		cfg.Limits = simt.LimitsOf(o.Arch)

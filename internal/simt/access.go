@@ -271,6 +271,9 @@ func (r *run) globalBytes(addr, n uint64, in *inst, flags event.Flags, place uin
 	b := r.tlb.block[place%64]
 	if b == nil || !b.covers(addr) {
 		if b = r.mem.lookup(addr); b == nil {
+			if _, hidden := r.mem.Hidden(addr); hidden {
+				return nil, NoPeerAccess
+			}
 			return nil, OutOfBounds
 		}
 		r.tlb.block[place%64] = b

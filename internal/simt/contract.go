@@ -87,6 +87,7 @@ const (
 	OutOfVariable     FaultKind = "out-of-variable" // an index leads from one variable in shared memory into another
 	Misaligned        FaultKind = "misaligned"
 	UseAfterFree      FaultKind = "use-after-free"
+	NoPeerAccess      FaultKind = "no-peer-access"
 	ReadOnly          FaultKind = "write-to-constant"
 	BarrierDivergence FaultKind = "barrier-divergence"
 	MemberMask        FaultKind = "member-mask" // a warp-level instruction whose mask does not name the lane

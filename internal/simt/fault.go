@@ -44,7 +44,7 @@ type touch struct {
 // count gives the fault of kind at place, and whether it is new: then the caller fills it.
 func (f *faultLog) count(r *run, kind FaultKind, place uint32, warning bool) (fault *Fault, fresh bool) {
 	switch kind {
-	case OutOfBounds, Misaligned, UseAfterFree, ReadOnly, TrapHit, Assertion, StackOverflow, BadCall, DeviceHeap, PeerGone:
+	case OutOfBounds, Misaligned, UseAfterFree, NoPeerAccess, ReadOnly, TrapHit, Assertion, StackOverflow, BadCall, DeviceHeap, PeerGone:
 		if f.lost == "" {
 			f.lost = kind
 		}
