@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
 )
 
@@ -109,6 +111,7 @@ func (c *Context) PeerAccess(peer int, enable bool) error {
 		return fail(PeerAccessNotEnabled, "device %d has no access to the memory of device %d", g.number, peer)
 	}
 	g.peers ^= 1 << peer
+	c.common = true
 	return nil
 }
 
@@ -244,15 +247,18 @@ func (p *process) peerAccess(_ context.Context, r *request) ([]uint64, []byte, e
 // scopes tells of what detectors do not judge: whether the scopes of atomic operations and fences of kernels on several devices that may
 // access the same memory include each other's threads.
 func (c *Context) scopes(k *Kernel) {
-	if !k.fn.Synchronises() {
+	if !k.fn.Any(narrow) {
 		return
 	}
 	c.syncing |= 1 << c.gpu.number
-	shared := c.shares
-	for _, g := range c.gpus {
-		shared = shared || g.peers != 0
-	}
-	if shared && c.syncing&(c.syncing-1) != 0 {
+	if (c.shares || c.common) && c.syncing&(c.syncing-1) != 0 {
 		c.dev.noteUnsupported("scopes between devices: atomic operations and fences of scope gpu are taken to order threads of other devices too, which only scope sys does")
 	}
+}
+
+// narrow says that an instruction is a strong one on global memory whose scope is not the system.
+func narrow(i *isa.Inst) bool {
+	shared := i.Space == event.Shared || i.Space == event.Local
+	strong := i.Class == isa.Atomic || i.Class == isa.Fence || i.Op == isa.OpSurfaceRed || i.Order >= event.Relaxed
+	return strong && !shared && i.Scope != event.ScopeSys
 }
