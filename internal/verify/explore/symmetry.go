@@ -21,6 +21,9 @@ import (
 // write last, is always allowed. That is all that the search asks of a memory model, so it finds each of these executions once. There
 // may be several for one execution up to names, where reads from earlier writes depend on reads from later ones.
 //
+// To leave a barrier depends on all that have arrived there and, with Options.Exits, on the last events of the threads that have ended. A
+// linear extension respects that too. Threads that are alike up to it are in one state, so both have arrived or both have ended.
+//
 // Without Options.Symmetric graph.before is nil, and nothing here is called.
 
 // counterpart gives the event that event e is to come after, of the thread before its own in their class; -1 if there is none.
