@@ -15,7 +15,7 @@ import (
 // repairer repairs a kernel. It is an engine, as the explorer is: the search needs the launch.
 type repairer struct {
 	explorer
-	can    func([]verify.Place) bool
+	text   verify.Text
 	repair *verify.Repair
 	places []verify.Place
 }
@@ -24,7 +24,7 @@ type repairer struct {
 func (x *repairer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	var condition *verify.Condition
 	if condition, x.err = x.claim(l); x.err == nil {
-		x.repair, x.places, x.err = verify.RepairKernel(ctx, l, x.expected(l), condition, x.options, x.can)
+		x.repair, x.places, x.err = verify.RepairKernel(ctx, l, x.expected(l), condition, x.options, x.text)
 	}
 	return simt.Stats{}, nil
 }
@@ -58,10 +58,10 @@ func repairKernel(ctx context.Context, e *env, o *options, name string, in *sess
 	writable := func(places []verify.Place) bool { _, err := ptx(places); return err == nil }
 	inSource := func(places []verify.Place) bool {
 		_, err := verify.EditCUDA(name, string(text), places)
-		return err == nil && writable(places)
+		return err == nil
 	}
-	search := func(can func([]verify.Place) bool) (*repairer, error) {
-		x := &repairer{explorer: explorer{options: opts, claims: claims}, can: can}
+	search := func(text verify.Text) (*repairer, error) {
+		x := &repairer{explorer: explorer{options: opts, claims: claims}, text: text}
 		s := o.session
 		s.Bare, s.Seeds, s.Engine = true, 1, func() simt.Engine { return x }
 		_, err := session.Check(ctx, &s, in)
@@ -78,7 +78,7 @@ func repairKernel(ctx context.Context, e *env, o *options, name string, in *sess
 		return r, err
 	}
 	if cu {
-		x, err := search(inSource)
+		x, err := search(verify.Text{CUDA: true, Can: inSource})
 		if err != nil || x.repair == nil {
 			return x.repair, err
 		}
@@ -97,7 +97,7 @@ func repairKernel(ctx context.Context, e *env, o *options, name string, in *sess
 			}
 		}
 	}
-	x, err := search(writable)
+	x, err := search(verify.Text{Can: writable})
 	if err != nil || x.repair == nil || x.repair.Reason != "" {
 		return x.repair, err
 	}
@@ -112,20 +112,31 @@ func repairKernel(ctx context.Context, e *env, o *options, name string, in *sess
 	return r, err
 }
 
-// compileText compiles a changed text of a CUDA source file. What it includes is searched beside the file.
+// compileText compiles a changed text of a CUDA source file.
 func compileText(ctx context.Context, e *env, o *options, name, text string) ([]cuda.Image, error) {
+	file, beside, cleanup, err := writeChanged(name, text)
+	if err != nil {
+		return nil, err
+	}
+	defer cleanup()
+	return compilePTX(ctx, e, o, file, beside)
+}
+
+// writeChanged writes a changed text of a source file to a folder of its own, which cleanup removes. What the file includes is searched
+// beside the old one, with the flag that it gives.
+func writeChanged(name, text string) (file, beside string, cleanup func(), err error) {
 	dir, err := os.MkdirTemp("", "fencepost-repair-")
 	if err != nil {
-		return nil, err
+		return "", "", nil, err
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, filepath.Base(name))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, err
+	file = filepath.Join(dir, filepath.Base(name))
+	old, err := filepath.Abs(filepath.Dir(name))
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), 0o600)
 	}
-	beside, err := filepath.Abs(filepath.Dir(name))
 	if err != nil {
-		return nil, err
+		os.RemoveAll(dir)
+		return "", "", nil, err
 	}
-	return compilePTX(ctx, e, o, file, "-I"+beside)
+	return file, "-I" + old, func() { os.RemoveAll(dir) }, nil
 }

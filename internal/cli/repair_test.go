@@ -54,10 +54,10 @@ func repairProgram(t *testing.T, p *corpus.Program, options verify.Options, coun
 	if err != nil || r.Verdict() != verify.Error {
 		return
 	}
-	x := &repairer{explorer: explorer{options: options, claims: claims}, can: func(places []verify.Place) bool {
+	x := &repairer{explorer: explorer{options: options, claims: claims}, text: verify.Text{Can: func(places []verify.Place) bool {
 		_, err := verify.EditPTX(in.Images[0].Text, places)
 		return err == nil
-	}}
+	}}}
 	_, err = session.Check(context.Background(), &session.Options{Timeout: limit, Bare: true, Seeds: 1, Engine: func() simt.Engine { return x }}, in)
 	if err != nil || x.repair == nil {
 		t.Errorf("%s: %v", p.Path(), err)

@@ -39,6 +39,9 @@ fencepost verify test.litmus
   apart count once. Errors, verdicts and final states are the same. Where two threads have sc accesses or sc fences (__threadfence() is
   one) of scopes that include each other that is intractable: each execution is explored then, and the report says so.
 
+  --symmetry explores one execution of those that differ by the names of threads which do the same: those of a block, or blocks of one
+  thread. Errors and verdicts are the same. The report says so if there are no such threads.
+
   --graph draws the execution of an error as a picture. --schedule writes it as an order of the threads' operations, which "fencepost check
   --schedule FILE" and "fencepost run --schedule FILE" replay.
 
@@ -88,7 +91,7 @@ func verifyCommand() *command {
 				func(o *options, v string) error {
 					return choose(v, map[string]bool{verify.EachExecution: false, verify.ReadsFrom: true}, "equivalence", &o.verify.ReadsFrom)
 				}},
-			{"symmetry", "", "explore a litmus test up to the names of symmetric threads: those of a kernel that do not ask for their number",
+			{"symmetry", "", "explore executions up to the names of symmetric threads: those that do the same, whatever their number; docs/verify.md",
 				func(o *options, v string) error { o.verify.Symmetry = true; return nil }},
 			{"graph", "FILE.svg", "draw the execution of each error, with po, rf, co, synchronisation and scopes; the second to FILE-2.svg",
 				func(o *options, v string) error {
@@ -177,8 +180,8 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	if o.verify.ReadsFrom && (o.verify.Model == verify.PTX || o.verify.Ordered || o.verify.Symmetry || o.verify.Schedules) {
 		return 0, usagef("--equivalence rf is for the model src11, without --barriers paper, --symmetry and --schedule, which need coherence order")
 	}
-	if o.verify.Symmetry && (o.verify.Model == verify.PTX || o.verify.Ordered || program || !strings.HasSuffix(name, ".litmus")) {
-		return 0, usagef("--symmetry is for litmus tests under the model src11, without --barriers paper")
+	if o.verify.Symmetry && (o.verify.Model == verify.PTX || o.verify.Ordered) {
+		return 0, usagef("--symmetry is for the model src11, without --barriers paper")
 	}
 	if o.verify.Jobs == 0 {
 		o.verify.Jobs = runtime.GOMAXPROCS(0)

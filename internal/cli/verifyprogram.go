@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,6 +43,10 @@ type picked struct {
 	result   *verify.Result
 	took     time.Duration
 	err      error
+
+	text   verify.Text    // that a repair is written in; none without --repair
+	repair *verify.Repair // of a launch with errors
+	places []verify.Place // what it changes
 }
 
 // Run implements simt.Engine.
@@ -62,6 +67,11 @@ func (x *picked) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	begin := time.Now()
 	x.result, x.err = verify.Kernel(ctx, l, nil, nil, x.options)
 	x.took = time.Since(begin)
+	if x.text.Can != nil && x.err == nil && x.result.Verdict() == verify.Error {
+		o := x.options
+		o.First = false
+		x.repair, x.places, x.err = verify.RepairKernel(ctx, l, nil, nil, o, x.text)
+	}
 	x.stop()
 	return simt.Stats{}, ctx.Err()
 }
@@ -107,48 +117,112 @@ func verifyProgram(ctx context.Context, e *env, o *options, args []string) (int,
 		return 0, usagef("--launch-number is for programs, and %s is kernels alone: say with --grid, --block and --arg how to launch one", name)
 	case o.checkpoint != "":
 		return 0, usagef("--checkpoint is for litmus tests and for a launch that can be made again: give --grid, --block and --arg, or --launch")
-	case o.repair:
-		return 0, usagef("--repair is for a launch that can be made again: give --grid, --block and --arg, or --launch")
+	case o.repair && !isSource(name):
+		return 0, usagef("--repair changes a source file, and %s is a program: name its source, as in fencepost verify prog.cu --kernel K --repair", name)
 	}
 	if isSource(args[0]) && len(args) > 1 {
 		args = slices.Concat(args[:1], []string{"--"}, args[1:])
 	}
-	p, cleanup, err := programOf(ctx, e, o, args)
-	if err != nil {
-		if text, readErr := os.ReadFile(args[0]); readErr == nil && isSource(args[0]) && !bytes.Contains(text, []byte("main")) {
-			err = usagef("%s has no main, so there is no program to run: say with --grid, --block and --arg, or --launch, how to launch a kernel of it", args[0])
-		}
-		return 0, err
-	}
-	defer cleanup()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	opts, done := o.verifyProgress(e)
-	x := &picked{Engine: simt.NewWarp(), options: opts, kernel: k.name, number: max(k.number, 1), stop: stop, launches: map[string]int{}}
+	x := &picked{options: opts}
 	x.options.Unroll = o.unroll()
-	s := o.session
-	s.Sources, s.Bare, s.Seeds, s.Engine = &report.Sources{}, true, 1, func() simt.Engine { return x }
-	rep, err := session.Run(ctx, &s, p)
+	var before string
+	if o.repair {
+		text, err := os.ReadFile(args[0])
+		if err != nil {
+			return 0, err
+		}
+		before = string(text)
+		x.text = verify.Text{CUDA: true, Can: func(places []verify.Place) bool {
+			_, err := verify.EditCUDA(args[0], before, places)
+			return err == nil
+		}}
+	}
+	sources := &report.Sources{}
+	rep, err := x.run(ctx, e, o, args, sources)
+	var fixed error
+	if x.repair != nil && err == nil {
+		fixed = repairSource(ctx, e, o, args, before, x)
+	}
 	done()
 	switch {
-	case x.err != nil:
-		var large *verify.TooLarge
-		if errors.As(x.err, &large) {
-			return 0, fmt.Errorf("%w: let the program launch fewer blocks and threads, for instance by an argument of it", x.err)
-		}
-		return 0, x.err
 	case err != nil:
 		return 0, err
 	case x.result == nil:
 		rep.Skipped = append(rep.Skipped, x.missed())
 		rep.Verdict = report.NotChecked
-		return tell(e, o.reportWriter(e, e.stdout), o, rep, s.Sources.Read)
+		return tell(e, o.reportWriter(e, e.stdout), o, rep, sources.Read)
 	}
 	x.result.Notes = append(x.result.Notes, fmt.Sprintf("explored is launch %d of the program, %d of %s, with grid %v and block %v; the program was ended there.",
 		x.explored.ID, x.launches[x.explored.Kernel], session.CallName(x.explored.Kernel), x.explored.Grid, x.explored.Block))
-	rep, err = o.tellResult(e, x.result, x.took, x.launches[x.explored.Kernel], s.Sources.Read, nil)
+	rep, err = o.tellResult(e, x.result, x.took, x.launches[x.explored.Kernel], sources.Read, func(rep *report.Report, w io.Writer) error {
+		if x.repair != nil && fixed == nil {
+			x.repair.Text(w)
+			rep.Verify.Repair = x.repair.Report()
+		}
+		return fixed
+	})
 	if err != nil {
 		return 0, err
 	}
-	return exitCodes[rep.Verdict], writeReports(e, o, rep, s.Sources.Read)
+	return exitCodes[rep.Verdict], writeReports(e, o, rep, sources.Read)
+}
+
+// run builds the program if args name a source, and runs it up to the launch.
+func (x *picked) run(ctx context.Context, e *env, o *options, args []string, sources *report.Sources) (*report.Report, error) {
+	p, cleanup, err := programOf(ctx, e, o, args)
+	if err != nil {
+		if text, readErr := os.ReadFile(args[0]); readErr == nil && isSource(args[0]) && !bytes.Contains(text, []byte("main")) {
+			err = usagef("%s has no main, so there is no program to run: say with --grid, --block and --arg, or --launch, how to launch a kernel of it", args[0])
+		}
+		return nil, err
+	}
+	defer cleanup()
+	ctx, x.stop = context.WithCancel(ctx)
+	defer x.stop()
+	x.Engine, x.kernel, x.number, x.launches = simt.NewWarp(), o.kernel.name, max(o.kernel.number, 1), map[string]int{}
+	s := o.session
+	s.Sources, s.Bare, s.Seeds, s.Engine = sources, true, 1, func() simt.Engine { return x }
+	rep, err := session.Run(ctx, &s, p)
+	var large *verify.TooLarge
+	switch {
+	case errors.As(x.err, &large):
+		return rep, fmt.Errorf("%w: let the program launch fewer blocks and threads, for instance by an argument of it", x.err)
+	case x.err != nil:
+		return rep, x.err
+	}
+	return rep, err
+}
+
+// repairSource writes the repair of a launch into the text of the source, builds and runs the program that this makes, and explores its launch.
+func repairSource(ctx context.Context, e *env, o *options, args []string, before string, x *picked) error {
+	r := x.repair
+	if r.Reason != "" {
+		return nil
+	}
+	after, err := verify.EditCUDA(args[0], before, x.places)
+	if err != nil {
+		r.Reason = "the changes cannot be written in the source: " + err.Error()
+		return nil
+	}
+	file, beside, cleanup, err := writeChanged(args[0], after)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	changed := slices.Concat([]string{file, beside}, args[1:])
+	again := &picked{options: x.options}
+	quiet := &env{stdin: e.stdin, stdout: &stream{to: io.Discard}, stderr: &stream{to: io.Discard}} // the program has said what it has to say
+	_, err = again.run(ctx, quiet, o, changed, &report.Sources{})
+	switch {
+	case err != nil:
+		r.Reason = "the changed source could not be built and explored: " + err.Error()
+	case again.result == nil:
+		r.Reason = "the changed program does not come to the launch"
+	case again.result.Verdict() == verify.Error:
+		r.Reason = "the changes that can be written in the source do not rule out the errors"
+	default:
+		r.Proof, r.Diff = again.result, verify.Diff(args[0], before, after)
+	}
+	return nil
 }

@@ -584,19 +584,11 @@ func newLiveness(c *code) *liveness {
 		for pc := len(fn.Insts) - 1; pc >= 0; pc-- {
 			in := &fn.Insts[pc]
 			clear(out)
-			join := func(to int) {
+			successors(fn, pc, func(to int) {
 				for k, w := range l.before(to) {
 					out[k] |= w
 				}
-			}
-			for _, to := range in.Targets {
-				join(int(to))
-			}
-			if ends := in.Class == isa.Ret || in.Class == isa.Exit || in.Class == isa.Trap || in.Class == isa.Branch; !ends || in.Guard >= 0 {
-				join(pc + 1)
-			} else if in.Class == isa.Branch && len(in.Src) > 0 {
-				join(pc + 1) // brx.idx past its list goes on
-			}
+			})
 			if in.Guard < 0 {
 				l.writes(in, reset)
 			}

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/diff"
@@ -32,6 +33,7 @@ const maxTried = 2000
 type mender struct {
 	*verifier
 	site     func(pos int32) int32
+	of       map[int32][]int32       // the positions of a site, where there may be several
 	can      func(repair.Patch) bool // the patch can be written in the source
 	violates func(x explore.Execution) bool
 	queue    patches
@@ -159,7 +161,7 @@ func (m *mender) words(p repair.Patch) []string {
 	var out []string
 	for _, pos := range p.Places() {
 		c := p[pos]
-		file, line, _ := place(m.subject.frames(pos))
+		where := m.where(pos)
 		var what []string
 		switch {
 		case c.Drop:
@@ -182,9 +184,22 @@ func (m *mender) words(p repair.Patch) []string {
 				what = append(what, fmt.Sprintf("insert a fence %s it: %s, %s scope%s", [...]string{"before", "after"}[i], f.Order, f.Scope, m.cuda(threadfence(f.Scope))))
 			}
 		}
-		out = append(out, fmt.Sprintf("%s:%d: %s", file, line, strings.Join(what, "; ")))
+		out = append(out, fmt.Sprintf("%s: %s", where, strings.Join(what, "; ")))
 	}
 	return out
+}
+
+// where gives the source lines of a site: "lock.cu:4", or "lock.cu:4, lock.cu:6" where a function is called from several lines.
+func (m *mender) where(site int32) string {
+	var lines []string
+	for _, pos := range append([]int32{site}, m.of[site]...) {
+		file, line, _ := place(m.subject.frames(pos))
+		if at := fmt.Sprintf("%s:%d", file, line); !slices.Contains(lines, at) {
+			lines = append(lines, at)
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, ", ")
 }
 
 // threadfence is the function of CUDA C++ that is a fence of that scope.

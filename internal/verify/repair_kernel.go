@@ -21,15 +21,24 @@ type Place struct {
 	Change repair.Change
 }
 
-// RepairKernel searches for a repair of a launch with errors, among the patches that can be written in the source. It gives the
+// Text is a text that a repair is written in.
+type Text struct {
+	// CUDA says that lines of the CUDA source are changed. An instruction of a function that several of them call is then changed for
+	// each of them apart; in PTX it is changed for all.
+	CUDA bool
+	// Can says that changes can be written.
+	Can func([]Place) bool
+}
+
+// RepairKernel searches for a repair of a launch with errors, among the patches that can be written in a text. It gives the
 // changes too, by instruction.
-func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, can func([]Place) bool) (*Repair, []Place, error) {
+func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, in Text) (*Repair, []Place, error) {
 	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX}
 	if o.Model != PTX {
 		use.Widths = kernel.Widths{}
 	}
 	for {
-		r, places, refusal, err := repairKernel(ctx, l, expected, condition, o, can, use)
+		r, places, refusal, err := repairKernel(ctx, l, expected, condition, o, in, use)
 		if refusal == nil || !refusal.Regroup {
 			return r, places, err
 		}
@@ -37,7 +46,7 @@ func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, cond
 }
 
 // repairKernel searches for a repair, and says whether a program was refused.
-func repairKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, can func([]Place) bool, use kernel.Options) (
+func repairKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, in Text, use kernel.Options) (
 	*Repair, []Place, *kernel.Refusal, error) {
 	p, err := kernel.New(l, use)
 	if err != nil {
@@ -45,14 +54,28 @@ func repairKernel(ctx context.Context, l *simt.Launch, expected []Expected, cond
 	}
 	defer p.Close()
 	v := newVerifier(kernelLaunch{p}, report.ShortName(report.BareName(l.Kernel)), o)
-	m := &mender{verifier: v}
-	sites := map[int]int32{}
+	m := &mender{verifier: v, of: map[int32][]int32{}}
+	type site struct {
+		ptx  int // the line of the instruction
+		file string
+		line int
+	}
+	first, known := map[site]int32{}, map[int32]int32{}
 	m.site = func(pos int32) int32 {
-		line := v.subject.frames(pos)[0].PTXLine
-		if _, ok := sites[line]; !ok {
-			sites[line] = pos
+		at, ok := known[pos]
+		if !ok {
+			frames := v.subject.frames(pos)
+			key := site{ptx: frames[0].PTXLine}
+			if in.CUDA {
+				key.file, key.line, _ = place(frames)
+			}
+			if at, ok = first[key]; !ok {
+				at, first[key] = pos, pos
+			}
+			known[pos] = at
+			m.of[at] = append(m.of[at], pos)
 		}
-		return sites[line]
+		return at
 	}
 	places := func(patch repair.Patch) []Place {
 		var out []Place
@@ -67,7 +90,7 @@ func repairKernel(ctx context.Context, l *simt.Launch, expected []Expected, cond
 				return false
 			}
 		}
-		return can(places(patch))
+		return in.Can(places(patch))
 	}
 	switch {
 	case condition != nil && condition.Quantifier != litmus.Exists:

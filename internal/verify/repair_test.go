@@ -41,6 +41,18 @@ kernel {
 +  while (exchange(lock, 1, acq, gpu) != 0) ;
 -  store(lock, 0, rlx, gpu);
 +  store(lock, 0, rel, gpu);`},
+	{"a release, where there is a fence before the access", `C a
+int lock, x;
+grid 2, 1;
+kernel {
+  while (exchange(lock, 1, rlx, gpu) != 0) ;
+  fence(acqrel, gpu);
+  x = x + 1;
+  store(lock, 0, rlx, gpu);
+}
+`, `
+-  store(lock, 0, rlx, gpu);
++  store(lock, 0, rel, gpu);`},
 	{"not atomic", `C a
 int x;
 thread A @ cta 0 { x = 1; }
@@ -331,10 +343,10 @@ SKIP:	ret;`, 1, 2, `
 		src := kernelText(lockVariables, c.body)
 		for _, m := range []string{SRC11, PTX} {
 			o := Options{Unroll: litmus.DefaultUnroll, Model: m}
-			r, places, err := RepairKernel(context.Background(), launchText(t, src, c.grid, c.block), nil, nil, o, func(places []Place) bool {
+			r, places, err := RepairKernel(context.Background(), launchText(t, src, c.grid, c.block), nil, nil, o, Text{Can: func(places []Place) bool {
 				_, err := EditPTX(src, places)
 				return err == nil
-			})
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}

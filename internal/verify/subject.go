@@ -23,6 +23,8 @@ type subject interface {
 	frames(pos int32) []event.Frame // of a place in the source, innermost first
 	// failure describes a step that fails: what the thread does there.
 	failure(step *explore.Op) (kind detect.Kind, class detect.Class, title, what string)
+	// Symmetric gives for each thread the one before it in its class of symmetric threads, or -1.
+	Symmetric() []int
 }
 
 // litmusTest is a litmus test.

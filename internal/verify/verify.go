@@ -22,7 +22,7 @@ type Options struct {
 	Incl     model.Inclusion
 	First    bool // stop at the first error
 	Ordered  bool // explore each order of the arrivals at a barrier: see explore.Options
-	Symmetry bool // explore executions of a litmus test up to the names of symmetric threads
+	Symmetry bool // explore executions up to the names of symmetric threads. It is for scoped RC11, without Ordered
 	// ReadsFrom asks for the search by reads-from classes, under scoped RC11 and without Ordered, Symmetry and Schedules. Where two
 	// threads have sc events whose scopes include each other every execution is explored all the same.
 	ReadsFrom bool
@@ -114,19 +114,20 @@ func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
 		v.complete = (*verifier).finalValues
 		v.locations = locations(v.observed)
 	}
-	if o.Symmetry {
-		note := "executions are counted up to the names of symmetric threads"
-		if !slices.ContainsFunc(t.Symmetric(), func(before int) bool { return before >= 0 }) {
-			note = "no two threads are symmetric"
-		}
-		v.result.Notes = append(v.result.Notes, note)
-	}
 	v.search(ctx)
 	return v.finish()
 }
 
 // search explores under the model that the options name.
 func (v *verifier) search(ctx context.Context) {
+	if v.options.Symmetry {
+		v.symmetric = v.subject.Symmetric()
+		note := "executions are counted up to the names of symmetric threads"
+		if !slices.ContainsFunc(v.symmetric, func(before int) bool { return before >= 0 }) {
+			note = "no two threads are symmetric"
+		}
+		v.result.Notes = append(v.result.Notes, note)
+	}
 	if v.options.Model == PTX {
 		v.candidates(ctx)
 	} else {
@@ -137,9 +138,7 @@ func (v *verifier) search(ctx context.Context) {
 // exploration gives the options of a search, or of a part of it, that tells v.
 func (v *verifier) exploration() explore.Options {
 	x := explore.Options{Incl: v.options.Incl, Ordered: v.options.Ordered, Races: true, Exits: v.test == nil, Found: v.found}
-	if v.options.Symmetry && v.test != nil {
-		x.Symmetric = v.test.Symmetric()
-	}
+	x.Symmetric = v.symmetric
 	if v.result.Equivalence == ReadsFrom {
 		x.ReadsFrom, x.Observed = true, v.locations
 	}
@@ -323,15 +322,17 @@ func (v *verifier) errors() int {
 
 // verifier collects what a search finds.
 type verifier struct {
-	subject  subject
-	test     *litmus.Test // nil for a kernel
-	options  Options
-	result   *Result
-	findings map[key]*Finding
-	restored map[string]key // the findings of a checkpoint by identity
-	outcomes map[string]*Outcome
-	observed []*litmus.Formula
-	claim    *litmus.Condition // of a part of a search: the condition
+	subject subject
+	test    *litmus.Test // nil for a kernel
+	options Options
+	result  *Result
+	// symmetric are the classes of symmetric threads: see explore.Options. It is nil if nobody asked for symmetry.
+	symmetric []int
+	findings  map[key]*Finding
+	restored  map[string]key // the findings of a checkpoint by identity
+	outcomes  map[string]*Outcome
+	observed  []*litmus.Formula
+	claim     *litmus.Condition // of a part of a search: the condition
 	// counterexample is the first execution that the condition forbids, nil if there is none.
 	counterexample *Finding
 	state          []byte

@@ -18,7 +18,7 @@ type Options struct {
 	// the threads depend on is an execution of its own.
 	Ordered bool
 	// Symmetric, if not nil, gives for each thread the one before it in its class of symmetric threads, or -1. Of executions that
-	// differ by the names of threads of a class one is explored, rarely more. It is not for Exits and Ordered.
+	// differ by the names of threads of a class one is explored, rarely more. It is not for Ordered.
 	Symmetric []int
 	// Overtaken says that executions are explored to their ends in which a thread waits for ever though it need not: see overtaken.go.
 	Overtaken bool
@@ -830,27 +830,42 @@ func (x *explorer) iteration(t int, do func(loc, w int32)) {
 	}
 }
 
-// stuck tells why an execution that cannot go on has not ended.
+// stuck tells why an execution that cannot go on has not ended: of the first thread that waits at a barrier and the first that does not come
+// to it, or else of the first that spins. Of symmetric threads each is told that would be the first by another name.
 func (x *explorer) stuck() Ending {
 	g := x.g
+	missing := make([][]int, len(g.threads)) // of each thread at a barrier, those that do not come to it
+	var waiting, spinning []int
 	for t := range g.threads {
-		if g.threads[t].op.Kind != depart {
-			continue
-		}
-		// Another thread of the CTA has not arrived. If it spins, then that is why.
-		at := g.events[g.last(t)]
-		for o := range g.threads {
-			if o == t || !g.groups.Same(t, o, &at.op) || x.arrived(o, &at) || g.threads[o].op.Kind == Await {
-				continue
+		switch g.threads[t].op.Kind {
+		case Await:
+			spinning = append(spinning, t)
+		case depart:
+			at := g.events[g.last(t)]
+			for o := range g.threads {
+				// If another thread of the CTA spins, then that is why it has not arrived.
+				if o != t && g.groups.Same(t, o, &at.op) && !x.arrived(o, &at) && g.threads[o].op.Kind != Await {
+					missing[t] = append(missing[t], o)
+				}
 			}
-			x.found(Error{Kind: BarrierDivergence, A: g.last(t), B: -1, Thread: t, Other: o, Pos: at.op.Pos, OtherPos: g.threads[o].op.Pos})
-			return Diverged
+			if missing[t] != nil {
+				waiting = append(waiting, t)
+			}
 		}
 	}
-	for t := range g.threads {
-		if op := &g.threads[t].op; op.Kind == Await {
-			x.found(Error{Kind: Deadlock, A: g.last(t), B: -1, Thread: t, Other: -1, Pos: op.Pos})
-			break
+	for _, t := range waiting {
+		for _, o := range missing[t] {
+			if g.mayLead(t, waiting, o, missing[t]) {
+				x.found(Error{Kind: BarrierDivergence, A: g.last(t), B: -1, Thread: t, Other: o, Pos: g.events[g.last(t)].op.Pos, OtherPos: g.threads[o].op.Pos})
+			}
+		}
+	}
+	if waiting != nil {
+		return Diverged
+	}
+	for _, t := range spinning {
+		if g.mayLead(t, spinning, t, spinning) {
+			x.found(Error{Kind: Deadlock, A: g.last(t), B: -1, Thread: t, Other: -1, Pos: g.threads[t].op.Pos})
 		}
 	}
 	return Stuck

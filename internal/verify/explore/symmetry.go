@@ -1,6 +1,10 @@
 package explore
 
-import "fencepost.dev/fencepost/internal/verify/model"
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/verify/model"
+)
 
 // This file restricts the search to executions that differ by more than the names of symmetric threads. Threads of a class may change
 // places in every execution; Options.Symmetric gives them in a list.
@@ -16,6 +20,9 @@ import "fencepost.dev/fencepost/internal/verify/model"
 // the first, which is why that is allowed. What is allowed is told by what an event depends on, and to read from the last write, or to
 // write last, is always allowed. That is all that the search asks of a memory model, so it finds each of these executions once. There
 // may be several for one execution up to names, where reads from earlier writes depend on reads from later ones.
+//
+// To leave a barrier depends on all that have arrived there and, with Options.Exits, on the last events of the threads that have ended. A
+// linear extension respects that too. Threads that are alike up to it are in one state, so both have arrived or both have ended.
 //
 // Without Options.Symmetric graph.before is nil, and nothing here is called.
 
@@ -104,4 +111,69 @@ func (g *graph) after(w, lo int) int {
 		return max(lo, int(g.events[other].rank))
 	}
 	return lo
+}
+
+// mayLead says that threads can change names within their classes so that t is the first of the threads ts, of which it is one, and o the first
+// of os, which are ts if t is o, and else are without t. Without symmetric threads they are that by the names they have.
+func (g *graph) mayLead(t int, ts []int, o int, os []int) bool {
+	if g.before == nil {
+		return t == ts[0] && o == os[0]
+	}
+	class := make([]int, len(g.before)) // of each thread, the first of its class
+	for i, b := range g.before {
+		class[i] = i
+		if b >= 0 {
+			class[i] = class[b]
+		}
+	}
+	// The lowest name that t can have is best: with a higher one, more names below it must be those of threads that are not to be first. But o
+	// may have to come after t.
+	p := class[t]
+	if t == o {
+		return g.canLead(class, t, p, ts, o, p, os)
+	}
+	for q := range class {
+		if q != p && class[q] == class[o] && g.canLead(class, t, p, ts, o, q, os) {
+			return true
+		}
+	}
+	second := slices.Index(g.before, p)
+	return p == class[o] && g.canLead(class, t, second, ts, o, p, os)
+}
+
+// canLead says the same where t gets the name p, and o the name q.
+func (g *graph) canLead(class []int, t, p int, ts []int, o, q int, os []int) bool {
+	if q < p && slices.Contains(ts, o) {
+		return false
+	}
+	if p > q { // names below the lower one are for threads in neither list, those below the higher one for threads that are not in its list
+		p, q, ts, os = q, p, os, ts
+	}
+	for c := range class {
+		if class[c] != c {
+			continue
+		}
+		low, high, neither, others := 0, 0, 0, 0
+		for i := range class {
+			if class[i] != c {
+				continue
+			}
+			if i < p {
+				low++
+			}
+			if i < q && i != p {
+				high++
+			}
+			if i != t && i != o && !slices.Contains(os, i) {
+				others++
+				if !slices.Contains(ts, i) {
+					neither++
+				}
+			}
+		}
+		if neither < low || others < high {
+			return false
+		}
+	}
+	return true
 }

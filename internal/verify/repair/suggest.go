@@ -84,7 +84,7 @@ func (s *suggester) synchronise(a, b int) {
 			scope := s.need(w, read)
 			chain = chain.And(s.included(w, scope)).And(s.included(read, scope))
 			if s.events[w].Thread != s.events[r].Thread && before(a, w) && !s.x.Before(w, b) {
-				s.pair(w, r, chain)
+				s.pair(w, r, chain, a, b)
 			}
 			if !s.events[w].RMW {
 				break
@@ -96,18 +96,19 @@ func (s *suggester) synchronise(a, b int) {
 	}
 }
 
-// pair suggests what makes write w a release and read r an acquire.
-func (s *suggester) pair(w, r int, chain Patch) {
+// pair suggests what makes write w a release, of what a did, and read r an acquire, for b. These are -1 where no access is meant.
+func (s *suggester) pair(w, r int, chain Patch, a, b int) {
 	scope := s.need(w, r)
-	for _, release := range s.side(w, scope, true) {
-		for _, acquire := range s.side(r, scope, false) {
+	for _, release := range s.side(w, scope, true, a) {
+		for _, acquire := range s.side(r, scope, false, b) {
 			s.out = append(s.out, chain.And(release).And(acquire))
 		}
 	}
 }
 
-// side gives the ways to make an access a release, or an acquire: by itself or with a fence of that scope.
-func (s *suggester) side(e int, scope model.Scope, release bool) []Patch {
+// side gives the ways to make access e a release, or an acquire: by itself or with a fence of that scope. A fence that there is counts if
+// it comes between e and the other access, if there is one.
+func (s *suggester) side(e int, scope model.Scope, release bool, other int) []Patch {
 	ev := &s.events[e]
 	if release && ev.Order.Releases() || !release && ev.Order.Acquires() {
 		return []Patch{{}}
@@ -120,6 +121,10 @@ func (s *suggester) side(e int, scope model.Scope, release bool) []Patch {
 	for i := range s.events {
 		f := &s.events[i]
 		if f.Kind != model.F || f.Thread != ev.Thread || (f.Index < ev.Index) != release {
+			continue
+		}
+		if between := func(x, y int) bool { return x == y || s.x.Before(x, y) }; other >= 0 &&
+			(release && !between(other, i) || !release && !between(i, other)) {
 			continue
 		}
 		have := release && f.Order.Releases() || !release && f.Order.Acquires()
@@ -186,7 +191,7 @@ func (s *suggester) order(matters func(e int) bool) {
 		}
 		if ev.Kind == model.R && ev.RF >= 0 && s.events[ev.RF].Thread != ev.Thread && !s.x.Before(ev.RF, i) {
 			scope := s.need(i, ev.RF)
-			s.pair(ev.RF, i, s.included(i, scope).And(s.included(ev.RF, scope)))
+			s.pair(ev.RF, i, s.included(i, scope).And(s.included(ev.RF, scope)), -1, -1)
 		}
 		if ev.Kind == model.R || ev.Kind == model.W || ev.Kind == model.F {
 			c := Change{Order: model.SC, Scope: widest}
