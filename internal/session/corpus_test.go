@@ -25,18 +25,7 @@ func corpusPrograms(t testing.TB) []*corpus.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if testing.Short() {
-		programs = withoutSpinning(programs)
-	}
 	return programs
-}
-
-// withoutSpinning leaves programs out whose threads spin until the engine gives up, which takes seconds, and minutes under the race
-// detector. They have no race.
-func withoutSpinning(programs []*corpus.Program) []*corpus.Program {
-	return slices.DeleteFunc(programs, func(p *corpus.Program) bool {
-		return p.Path() == "fault/mbarrier_bytes" || p.Path() == "fault/mbarrier_count"
-	})
 }
 
 // folder gives that of the corpus which a program lies in.

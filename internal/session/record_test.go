@@ -56,7 +56,7 @@ func TestAnalyzeIsTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range aThird(withoutSpinning(programs)) {
+	for _, p := range aThird(programs) {
 		in, err := CorpusInput(p)
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/testsize"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.txt")
@@ -25,9 +24,6 @@ func TestDetectorTable(t *testing.T) {
 	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
-	}
-	if !testsize.Long() {
-		programs = withoutSpinning(programs) // they take most of the time, and TestCorpus checks them
 	}
 	var b strings.Builder
 	b.WriteString("Programs of the corpus on which detectors miss races (-) or name some that are none (+); the others all judge right.\n\n")

@@ -24,14 +24,11 @@ var schedules = []struct {
 // anything for which it signals.
 var otherKind = map[string]bool{"race/last_block_everyone": true}
 
-// spinning is the programs that the engines give up after some hundred million steps: they are compared in one schedule.
-var spinning = map[string]bool{"fault/mbarrier_bytes": true, "fault/mbarrier_count": true, "fault/flag_unset": true}
-
 // runDiff runs a program of the corpus on both engines and compares them; judged: also what is found with warp with what
 // is expected.
 func runDiff(t *testing.T, p *corpus.Program, judged bool) {
 	runs := schedules
-	if !testsize.Long() || spinning[p.Path()] {
+	if !testsize.Long() {
 		runs = runs[:1]
 	}
 	for _, s := range runs {

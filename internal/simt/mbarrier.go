@@ -382,6 +382,7 @@ func (x *mbarrierOp) performAll() {
 	for _, t := range due {
 		x.r.performTracked(&t)
 		x.arrive(1, false)
+		x.w.writes++
 	}
 	x.completeBulks()
 	x.completeCores()

@@ -161,13 +161,13 @@ func TestLockstepSpinStops(t *testing.T) {
 	g := newRig(t, kernel(spinLock))
 	o := g.run(launch{out: g.buffer(2), set: func(l *Launch) {
 		l.Schedule = Lockstep
-		l.MaxSteps = 20000
+		l.MaxSteps = 5000
 	}})
 	if !errors.Is(o.err, ErrStopped) {
 		t.Errorf("a spin lock within a warp in lockstep ends with %v", o.err)
 	}
-	o.wantFault(t, StepLimit, "20000")
-	if o.stats.Warps != 20000 {
+	o.wantFault(t, StepLimit, "5000")
+	if o.stats.Warps != 5000 {
 		t.Errorf("%d steps were made", o.stats.Warps)
 	}
 }

@@ -43,6 +43,7 @@ type schedule struct {
 	resident []*cta
 	warps    []*warp // of the resident blocks, in the order of a round
 	sinceEnd uint64  // cost since a block finished or the window grew
+	spent    uint64  // cost of the launch
 	stuck    bool    // a block can never finish
 	deadline uint64  // clock at which a grid with a stuck block ends
 	shown    uint64  // clock of the last Progress
@@ -257,6 +258,7 @@ func (r *run) turn(w *warp, n uint64) {
 	end := from + n
 	r.m.run(w, end)
 	r.sched.sinceEnd += w.time - from
+	r.sched.spent += w.time - from
 	if r.l.Progress != nil && r.clock-r.sched.shown >= 1<<16 {
 		r.sched.shown = r.clock
 		r.l.Progress(r.stats)

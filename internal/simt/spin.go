@@ -13,8 +13,9 @@ import (
 var ErrHostWait = errors.New("its threads loop until memory changes that the host can write, and a launch runs to its end before the host goes on")
 
 const (
-	// spinFirst is the clock at which a launch is first suspected to spin; spinRounds is how long it is watched then.
-	spinFirst  = 1 << 19
+	// spinFirst is what a launch has cost, polls counting pollCost, when it is first suspected to spin; spinRounds is how long it is
+	// watched then.
+	spinFirst  = 1 << 17
 	spinRounds = 1 << 10
 	// spinStrain is what a warp runs at least until every group of its lanes has had a slice: each waits one period at most
 	// for every other one.
@@ -22,7 +23,8 @@ const (
 )
 
 // spin finds launches that go on for ever without getting anywhere: all threads that can step loop, and wait for memory that
-// nobody changes. Now and then, at clocks that grow by half each time, a launch is watched for some rounds. It spins when
+// nobody changes. Now and then, when its cost has grown by half, a launch is watched for some rounds. A poll costs more than other
+// steps, so that a launch that only polls is suspected before detectors have judged millions of its polls. It spins when
 // meanwhile nothing was stored, no atomic changed a value, nobody arrived at a barrier, and every warp that can step came back to the
 // state that it had at the beginning, all of its lanes having run. Then each thread by itself depends on nothing but what does not
 // change, so that no other order of the threads would get on from here.
@@ -30,7 +32,7 @@ const (
 // What reads clocks, or asks which lanes are active, is not judged; nor what may still see new blocks.
 type spin struct {
 	first   uint64 // spinFirst
-	at      uint64 // clock at which to watch next
+	at      uint64 // cost at which to watch next
 	phase   spinPhase
 	rounds  int
 	timed   bool // see isa.Func.Timed
@@ -74,7 +76,7 @@ type arrivals struct {
 // spins looks, between rounds, whether the launch gets anywhere, and gives the error it ends with when it does not.
 func (r *run) spins() error {
 	s, p := &r.sched, &r.sched.spin
-	if r.clock < p.at || s.started < s.blocks {
+	if s.spent < p.at || s.started < s.blocks {
 		return nil
 	}
 	if !p.asked {
@@ -82,7 +84,7 @@ func (r *run) spins() error {
 	}
 	switch {
 	case p.timed:
-		p.later(r.clock)
+		p.later(s.spent)
 		return nil
 	case p.phase == spinIdle:
 		p.phase, p.hostMet, p.resident = spinQuiet, false, len(s.resident)
@@ -90,7 +92,7 @@ func (r *run) spins() error {
 		r.forgetWrites()
 		return nil
 	case r.wrote():
-		p.later(r.clock)
+		p.later(s.spent)
 		return nil
 	case p.phase == spinQuiet && len(s.resident) != p.resident:
 		p.phase = spinIdle // what a block that has ended stored is not known
@@ -104,7 +106,7 @@ func (r *run) spins() error {
 		limit = 32 * (len(p.warps) + 1) // a round is the turn of one warp
 	}
 	if p.rounds++; p.rounds > limit || p.moved() {
-		p.later(r.clock)
+		p.later(s.spent)
 		return nil
 	}
 	if !p.returned(r) {
@@ -121,9 +123,9 @@ func (r *run) spins() error {
 	return ErrDeadlock
 }
 
-// later ends the watch until the launch has run half as long again.
-func (p *spin) later(clock uint64) {
-	p.at = clock + max(clock/2, p.first)
+// later ends the watch until the launch, which has cost so much, has cost half as much again.
+func (p *spin) later(spent uint64) {
+	p.at = spent + max(spent/2, p.first)
 	p.phase, p.warps, p.blocks = spinIdle, nil, nil
 }
 

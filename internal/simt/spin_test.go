@@ -368,7 +368,7 @@ func TestSpinWhen(t *testing.T) {
 		g := newRig(t, kernel("again:\n\tbra again;"))
 		o := g.run(launch{out: g.buffer(1), set: func(l *Launch) { l.Needs, l.spinFirst = 0, first }})
 		if first == 0 {
-			first = 1 << 19
+			first = 1 << 17
 		}
 		if !errors.Is(o.err, ErrDeadlock) || o.stats.Warps < first || o.stats.Warps > first+8*sliceCost {
 			t.Errorf("watched at %d: ended with %v after %d steps", first, o.err, o.stats.Warps)
@@ -399,5 +399,59 @@ count:
 		if !errors.Is(o.err, c.err) {
 			t.Errorf("%d rounds: ended with %v after %d steps", c.rounds, o.err, o.stats.Warps)
 		}
+	}
+}
+
+// TestSpinMbarrier: threads that wait at an mbarrier whose phase lacks an arrival loop for ever. Those whose last arrival comes after
+// a long time, as that of a thread that computes, or of copies that are performed by a test, do not.
+func TestSpinMbarrier(t *testing.T) {
+	const wait = `
+wait:
+	mbarrier.try_wait.parity.shared.b64 %p3, [its], 0;
+	@!%p3 bra wait;`
+	const begin = `
+	.shared .align 8 .b8 its[8];
+	setp.ne.u32 %p1, %tx, 0;
+	@%p1 bra ready;
+	mbarrier.init.shared.b64 [its], 1;
+ready:
+	bar.sync 0;`
+	for _, c := range []struct {
+		name, body string
+		ends       bool
+	}{
+		{"nobody arrives", begin + wait, false},
+		{"a lane arrives late", begin + `
+	setp.ne.u32 %p1, %tx, 0;
+	@%p1 bra wait;` + count + `
+	mbarrier.arrive.shared.b64 _, [its];` + wait, true},
+		{"a warp arrives late", begin + `
+	setp.ne.u32 %p1, %tx, 32;
+	@%p1 bra wait;` + count + `
+	mbarrier.arrive.shared.b64 _, [its];` + wait, true},
+		{"copies", begin + `
+	setp.ne.u32 %p1, %tx, 0;
+	@%p1 bra wait;` + count + `
+	cp.async.mbarrier.arrive.noinc.shared.b64 [its];` + wait, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newRig(t, strings.NewReplacer("sm_80", "sm_90").Replace(kernel(c.body)))
+			everySchedule(t, func(t *testing.T, set func(l *Launch)) {
+				g.t = t
+				o := g.run(launch{grid: 2, block: 34, out: g.buffer(8), n: holdOn, set: func(l *Launch) {
+					set(l)
+					l.Needs, l.MaxSteps, l.spinFirst = 0, 0, 0
+					if c.ends {
+						l.spinFirst = early
+					}
+				}})
+				switch {
+				case c.ends && o.err != nil:
+					t.Errorf("ended with %v after %d steps", o.err, o.stats.Warps)
+				case !c.ends && (!errors.Is(o.err, ErrDeadlock) || o.stats.Warps > 1<<18):
+					t.Errorf("ended with %v after %d steps", o.err, o.stats.Warps)
+				}
+			})
+		})
 	}
 }
