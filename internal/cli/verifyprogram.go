@@ -139,7 +139,7 @@ func verifyProgram(ctx context.Context, e *env, o *options, args []string) (int,
 		}}
 	}
 	sources := &report.Sources{}
-	rep, err := x.run(ctx, e, o, args, sources)
+	rep, err := x.run(ctx, e, o, args, sources, false)
 	var fixed error
 	if x.repair != nil && err == nil {
 		fixed = repairSource(ctx, e, o, args, before, x)
@@ -168,8 +168,8 @@ func verifyProgram(ctx context.Context, e *env, o *options, args []string) (int,
 	return exitCodes[rep.Verdict], writeReports(e, o, rep, sources.Read)
 }
 
-// run builds the program if args name a source, and runs it up to the launch.
-func (x *picked) run(ctx context.Context, e *env, o *options, args []string, sources *report.Sources) (*report.Report, error) {
+// run builds the program if args name a source, and runs it up to the launch; again says that it has been run before, which read the input.
+func (x *picked) run(ctx context.Context, e *env, o *options, args []string, sources *report.Sources, again bool) (*report.Report, error) {
 	p, cleanup, err := programOf(ctx, e, o, args)
 	if err != nil {
 		if text, readErr := os.ReadFile(args[0]); readErr == nil && isSource(args[0]) && !bytes.Contains(text, []byte("main")) {
@@ -178,6 +178,12 @@ func (x *picked) run(ctx context.Context, e *env, o *options, args []string, sou
 		return nil, err
 	}
 	defer cleanup()
+	if again {
+		if p, err = p.Again(); err != nil {
+			return nil, err
+		}
+		defer p.Close()
+	}
 	ctx, x.stop = context.WithCancel(ctx)
 	defer x.stop()
 	x.Engine, x.kernel, x.number, x.launches = simt.NewWarp(), o.kernel.name, max(o.kernel.number, 1), map[string]int{}
@@ -213,12 +219,12 @@ func repairSource(ctx context.Context, e *env, o *options, args []string, before
 	changed := slices.Concat([]string{file, beside}, args[1:])
 	again := &picked{options: x.options}
 	quiet := &env{stdin: e.stdin, stdout: &stream{to: io.Discard}, stderr: &stream{to: io.Discard}} // the program has said what it has to say
-	_, err = again.run(ctx, quiet, o, changed, &report.Sources{})
+	_, err = again.run(ctx, quiet, o, changed, &report.Sources{}, true)
 	switch {
 	case err != nil:
 		r.Reason = "the changed source could not be built and explored: " + err.Error()
 	case again.result == nil:
-		r.Reason = "the changed program does not come to the launch"
+		r.Reason = "the changed program does not come to the launch; if it reads its standard input, give that as a file, which can be read again (< FILE)"
 	case again.result.Verdict() == verify.Error:
 		r.Reason = "the changes that can be written in the source do not rule out the errors"
 	default:

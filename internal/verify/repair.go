@@ -39,6 +39,7 @@ type mender struct {
 	queue    patches
 	seen     map[string]bool
 	tried    int
+	leftOut  bool // a patch that cannot be written in CUDA source was not tried
 }
 
 type candidate struct {
@@ -136,7 +137,11 @@ func (m *mender) repair(ctx context.Context) *Repair {
 	if ctx.Err() != nil {
 		return &Repair{Tried: m.tried, Reason: fmt.Sprintf("none was found in time; %d programs were tried", m.tried)}
 	}
-	return &Repair{Tried: m.tried, Reason: fmt.Sprintf("none of the programs that were tried, %d, is without error", m.tried)}
+	reason := fmt.Sprintf("none of the programs that were tried, %d, is without error", m.tried)
+	if m.leftOut {
+		reason += "; changes that cannot be written in the source were left out (in another file, in a macro, in a statement that is not one line)"
+	}
+	return &Repair{Tried: m.tried, Reason: reason}
 }
 
 // minimal leaves out the changes without which the program has no error either.

@@ -3,6 +3,8 @@ package verify
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/diff"
@@ -90,7 +92,9 @@ func repairKernel(ctx context.Context, l *simt.Launch, expected []Expected, cond
 				return false
 			}
 		}
-		return in.Can(places(patch))
+		can := in.Can(places(patch))
+		m.leftOut = m.leftOut || in.CUDA && !can
+		return can
 	}
 	switch {
 	case condition != nil && condition.Quantifier != litmus.Exists:
@@ -120,12 +124,29 @@ func EditPTX(src string, places []Place) (string, error) {
 	return repair.EditPTX(src, changes)
 }
 
+// sameFile says that a place is in the source file of that name. The compiler writes paths that are absolute; a relative one is from a
+// folder that is not known.
+func sameFile(file, name string) bool {
+	if !filepath.IsAbs(file) {
+		return file == name || strings.HasSuffix(file, "/"+name) || strings.HasSuffix(name, "/"+file)
+	}
+	if path, err := filepath.Abs(name); err == nil && path == filepath.Clean(file) {
+		return true
+	}
+	a, err := os.Stat(name)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(file) // a link to a folder may be in one of the paths
+	return err == nil && os.SameFile(a, b)
+}
+
 // EditCUDA makes the changes in a CUDA source file of that name.
 func EditCUDA(name, src string, places []Place) (string, error) {
 	changes := map[int]repair.CUDA{}
 	for _, p := range places {
 		file, line, _ := place(p.Frames)
-		if file != name && !strings.HasSuffix(file, "/"+name) && !strings.HasSuffix(name, "/"+file) {
+		if !sameFile(file, name) {
 			return "", errors.New("a change is not in " + name)
 		}
 		c := changes[line]

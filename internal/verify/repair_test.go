@@ -3,6 +3,8 @@ package verify
 import (
 	"context"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -364,6 +366,39 @@ SKIP:	ret;`, 1, 2, `
 			if got := changed(Diff("k.ptx", src, text)); got != c.want || proof.Verdict() != OK || r.Reason != "" {
 				t.Errorf("%s, %s: %s%v %s, %d tried; changed:%s", c.name, m, r.Reason, r.Changes, proof.Summary(), r.Tried, got)
 			}
+		}
+	}
+}
+
+// TestSameFile holds which places are in the source that is repaired: not those in a file of that name in another folder.
+func TestSameFile(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, f := range []string{"k.cu", "impl/k.cu"} {
+		if err := os.MkdirAll(filepath.Dir(f), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(dir, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		file, name string
+		want       bool
+	}{
+		{dir + "/k.cu", "k.cu", true},
+		{dir + "/impl/../k.cu", "./k.cu", true},
+		{dir + "/link/k.cu", "k.cu", true},
+		{dir + "/impl/k.cu", "k.cu", false},
+		{"/elsewhere/k.cu", "k.cu", false},
+		{"src/k.cu", "k.cu", true},
+		{"k.cu", "src/k.cu", true},
+	} {
+		if got := sameFile(c.file, c.name); got != c.want {
+			t.Errorf("%s in %s: %v", c.file, c.name, got)
 		}
 	}
 }

@@ -67,6 +67,8 @@ type CUDA struct {
 }
 
 var (
+	cudaComment = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`)
+	cudaNote    = regexp.MustCompile(`^(.*;)(\s*//.*)$`)
 	cudaSimple  = regexp.MustCompile(`^[^{}]*;\s*(//.*)?$`)
 	cudaControl = regexp.MustCompile(`^(if|for|while|do|else|switch|case|default)\b`)
 	cudaWaits   = regexp.MustCompile(`^while\b.*\)\s*;\s*(//.*)?$`)
@@ -87,6 +89,10 @@ var (
 // EditCUDA makes changes in the lines of CUDA source, which are numbered from 1. It knows statements of one line; the error says
 // what it cannot write. The compiler and the search judge what it writes.
 func EditCUDA(src string, changes map[int]CUDA) (string, error) {
+	if n := strings.Count(src, "\r\n"); n > 0 && n == strings.Count(src, "\n") {
+		text, err := EditCUDA(strings.ReplaceAll(src, "\r\n", "\n"), changes)
+		return strings.ReplaceAll(text, "\n", "\r\n"), err
+	}
 	lines := strings.Split(src, "\n")
 	out := append([]string(nil), lines...)
 	for n, c := range changes {
@@ -107,7 +113,7 @@ func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
 	var err error
 	switch {
 	case c.Drop:
-		if strings.TrimSpace(line) == "__syncthreads();" && !bare(lines, i) {
+		if body, _ := bare(lines, i); strings.TrimSpace(line) == "__syncthreads();" && !body {
 			return "", nil
 		}
 		if len(cudaSync.FindAllString(line, -1)) != 1 {
@@ -141,9 +147,20 @@ func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
 	if !ends && (!cudaSimple.MatchString(trimmed) || cudaControl.MatchString(trimmed) && (!waits || len(before) > 0)) {
 		return "", fmt.Errorf("this is not a statement of one line")
 	}
+	body, starts := bare(lines, i)
+	if trimmed == "}" {
+		body, starts = false, true
+	}
+	if !starts {
+		return "", fmt.Errorf("this is not a statement of one line")
+	}
 	space := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-	if bare(lines, i) {
-		return space + "{ " + strings.Join(append(append(before, trimmed), behind...), " ") + " }", nil
+	if body {
+		note := ""
+		if m := cudaNote.FindStringSubmatch(trimmed); m != nil {
+			trimmed, note = m[1], m[2]
+		}
+		return space + "{ " + strings.Join(append(append(before, trimmed), behind...), " ") + " }" + note, nil
 	}
 	inner := space
 	if trimmed == "}" {
@@ -160,15 +177,14 @@ func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
 	return text, nil
 }
 
-// bare says that line i is the body of an if or a loop without braces.
-func bare(lines []string, i int) bool {
-	for i--; i >= 0; i-- {
-		before, _, _ := strings.Cut(lines[i], "//")
-		if before = strings.TrimSpace(before); before != "" {
-			return strings.HasSuffix(before, ")") && cudaControl.MatchString(before) || strings.HasSuffix(before, "else")
-		}
+// bare says that line i is the body of an if or a loop without braces. starts says that a statement begins with it, as far as the text
+// before it tells; a statement that begins after what is no statement and no brace is taken to be such a body, since braces around it do no harm.
+func bare(lines []string, i int) (bare, starts bool) {
+	before := strings.TrimSpace(cudaComment.ReplaceAllString(strings.Join(lines[:i], "\n"), " "))
+	if before == "" || strings.HasSuffix(before, ";") || strings.HasSuffix(before, "{") || strings.HasSuffix(before, "}") || strings.HasSuffix(before, ":") {
+		return false, true
 	}
-	return false
+	return true, strings.HasSuffix(before, ")") || strings.HasSuffix(before, "else") || strings.HasSuffix(before, "do")
 }
 
 // cudaStrengthen changes the order or scope of the one operation of a line.
@@ -229,7 +245,7 @@ func cudaMakeAtomic(line string, c CUDA) (string, error) {
 		}
 		return "&" + s
 	}
-	if sum, ok := strings.CutPrefix(right, left+" + "); ok && sign == "=" {
+	if sum, ok := strings.CutPrefix(right, left+" + "); ok && sign == "=" && !strings.ContainsAny(sum, "<>=&|^?,") { // no operator that binds less
 		sign, right = "+=", sum
 	}
 	if sign == "++" && right == "" {
