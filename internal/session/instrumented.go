@@ -23,6 +23,10 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 		if !ok || o.Record != nil {
 			return nil, errors.New("programs instrumented for hirace detect races themselves and make no events: choose --detector hirace, or --instrument log")
 		}
+		if flags := o.Watch.raceFlags(); flags != "" {
+			return nil, errors.New("programs instrumented for hirace keep one race of each pair of places, of which it is not known what the others are: " +
+				"leave out " + flags + ", or choose --instrument log")
+		}
 		e.Checker = checkerOf(d)
 		return e, nil
 	}

@@ -60,8 +60,8 @@ func (w *Watch) detectors(object func(event.Space, uint64, uint32) report.Object
 	return d
 }
 
-// note says which races are reported, "" if all are.
-func (w *Watch) note() string {
+// raceFlags are the flags that choose races, as they were given.
+func (w *Watch) raceFlags() string {
 	var flags []string
 	for _, r := range []struct {
 		name string
@@ -78,8 +78,14 @@ func (w *Watch) note() string {
 	if w.variables() {
 		flags = append(flags, flagsOf("variable", w.Variable, w.SkipVariable))
 	}
-	if flags == nil {
+	return strings.Join(flags, " ")
+}
+
+// note says which races are reported, "" if all are.
+func (w *Watch) note() string {
+	flags := w.raceFlags()
+	if flags == "" {
 		return ""
 	}
-	return "Only races that " + strings.Join(flags, " ") + " chooses are reported."
+	return "Only races that " + flags + " chooses are reported."
 }
