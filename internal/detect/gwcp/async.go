@@ -69,7 +69,7 @@ func (d *Detector) async(blk *block, wi uint32, e *event.Event) {
 	switch e.Kind {
 	case event.Bulk:
 		if e.Flags&event.FlagWrite != 0 {
-			d.unknown(e, e.Addr, uint64(e.Aux))
+			d.unknown(blk, e, e.Addr, uint64(e.Aux))
 		}
 		number := e.Stride & (1<<32 - 1)
 		x.bulks[number] = d.before(blk, wi, e.Mask)

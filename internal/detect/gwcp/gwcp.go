@@ -39,7 +39,7 @@ type Detector struct {
 	memoAt    int
 	barrier   barrierClock
 	act       actor
-	values    values
+	values    *shadow.Memory[word]
 
 	spare   []*more // of shared memory of blocks that have ended
 	classes []class
@@ -66,7 +66,7 @@ func New(c detect.Config) *Detector {
 	s := detect.Spec{Name: "gwcp", Options: options}
 	return &Detector{cfg: c, predicted: s.Option(c, "report") == "predicted", expand: s.Option(c, "compress") == "off",
 		tracker: lock.New(lock.Rules{}), mem: shadow.New[line](lineBytes), Set: findings.New(s.Name, c), classes: make([]class, 1), ids: map[class]uint32{},
-		values: values{}, locations: map[locKey]*location{}, lockStates: map[lock.ID]*lockState{}}
+		values: shadow.New[word](4), locations: map[locKey]*location{}, lockStates: map[lock.ID]*lockState{}}
 }
 
 // Events consumes a batch.
@@ -110,8 +110,8 @@ func (d *Detector) begin(info event.Launch) {
 	d.run = newLaunch(info)
 	d.tracker.Begin(&info)
 	d.mem.Clear()
+	d.values.Clear()
 	d.join, d.memo = clock.Joiner{}, [2]learned{}
-	clear(d.values)
 	clear(d.locations)
 	clear(d.lockStates)
 	d.taken = 0
@@ -153,7 +153,7 @@ func (d *Detector) memory(blk *block, wi uint32, e *event.Event) {
 	}
 	d.inside(blk, wi, w, e)
 	d.judge(blk, wi, w, e)
-	d.wrote(e)
+	d.wrote(blk, e)
 	if e.Kind != event.Atomic && e.Order < event.Volatile && len(steps) == 0 {
 		return
 	}

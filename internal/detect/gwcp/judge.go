@@ -331,7 +331,7 @@ func (d *Detector) sameValue(x *span, p *part, lane int) bool {
 		}
 		for m := x.shape.bytes() & p.shape.bytes(); m != 0; m &= m - 1 {
 			at := p.addr + uint64(4*g+bits.TrailingZeros8(m))
-			if old, ok := d.overwritten(a.b, a.e, lane, at); !ok || byteOf(value, at-first) != old {
+			if old, ok := d.overwritten(lane, at); !ok || byteOf(value, at-first) != old {
 				return false
 			}
 		}

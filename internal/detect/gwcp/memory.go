@@ -11,7 +11,7 @@ const mapEntry = 8
 
 // MemoryBytes is the memory of the metadata, clocks that share parts counted once.
 func (d *Detector) MemoryBytes() uint64 {
-	n := d.mem.Bytes() + d.values.memory()
+	n := d.mem.Bytes() + d.values.Bytes()
 	d.mem.Each(func(ln *line) {
 		if m := ln.more; m != nil {
 			n += m.bytes()

@@ -481,6 +481,7 @@ func (d *Detector) exit(blk *block, wi uint32, e *event.Event) {
 	w.groups = keep
 	if blk.alive == 0 {
 		d.mem.EndWindow(d.run.window(blk))
+		d.values.EndWindow(d.run.window(blk))
 		d.takeBack(blk)
 		d.run.end(blk)
 	}

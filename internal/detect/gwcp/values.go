@@ -6,35 +6,35 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// values is what the launch has written to memory. It is kept only while events do not tell what they overwrite
+// word is what the launch has written to four aligned bytes. Words are kept only while events do not tell what they overwrite
 // (event.FlagOld): those of traces.
-type values map[granule]*word
-
-// word is four aligned bytes.
 type word struct {
 	bytes [4]byte
 	known uint8 // a bit for each byte: whether its value is known
 }
 
-// granuleOf is the granule of an address that e accesses.
-func (d *Detector) granuleOf(e *event.Event, addr uint64) granule {
-	at := granule{word: addr >> 2}
-	if e.Space == event.Shared {
-		at.block = 1 + e.Warp/d.run.wpb
+// word gives the word at an address that e, of a block, accesses; nil if there is no such memory.
+func (d *Detector) word(blk *block, e *event.Event, addr uint64) *word {
+	switch {
+	case e.Space != event.Shared:
+		return d.values.Global(addr)
+	case addr < maxWindow:
+		return d.values.Shared(d.run.window(blk), addr)
 	}
-	return at
+	return nil
 }
 
-// overwritten gives the byte that was at an address before lane of e wrote there; false if it is not known.
-func (d *Detector) overwritten(b *event.Batch, e *event.Event, lane int, addr uint64) (byte, bool) {
-	if old := b.OldOf(e, lane); old != nil {
-		first := b.AddrOf(e, lane)
-		if e.Size < 4 {
+// overwritten gives the byte that was at an address before a lane of the actor wrote there; false if it is not known.
+func (d *Detector) overwritten(lane int, addr uint64) (byte, bool) {
+	a := &d.act
+	if old := a.b.OldOf(a.e, lane); old != nil {
+		first := a.b.AddrOf(a.e, lane)
+		if a.e.Size < 4 {
 			first &^= 3
 		}
 		return byteOf(old, addr-first), true
 	}
-	w := d.values[d.granuleOf(e, addr)]
+	w := d.word(a.blk, a.e, addr)
 	if w == nil || w.known>>(addr%4)&1 == 0 {
 		return 0, false
 	}
@@ -42,7 +42,7 @@ func (d *Detector) overwritten(b *event.Batch, e *event.Event, lane int, addr ui
 }
 
 // wrote keeps what e has written, if events do not tell it.
-func (d *Detector) wrote(e *event.Event) {
+func (d *Detector) wrote(blk *block, e *event.Event) {
 	if e.Flags&event.FlagWrite == 0 || e.Flags&event.FlagOld != 0 {
 		return
 	}
@@ -50,29 +50,23 @@ func (d *Detector) wrote(e *event.Event) {
 		lane := bits.TrailingZeros32(m)
 		addr, value := d.batch.AddrOf(e, lane), d.batch.ValueOf(e, lane)
 		if value == nil {
-			d.unknown(e, addr, uint64(e.Size))
+			d.unknown(blk, e, addr, uint64(e.Size))
 			continue
 		}
 		for i := range uint64(e.Size) {
-			at := addr + i
-			k := d.granuleOf(e, at)
-			w := d.values[k]
-			if w == nil {
-				w = &word{}
-				d.values[k] = w
+			if w := d.word(blk, e, addr+i); w != nil {
+				at := (addr + i) % 4
+				w.bytes[at], w.known = byteOf(value, i), w.known|1<<at
 			}
-			w.bytes[at%4], w.known = byteOf(value, i), w.known|1<<(at%4)
 		}
 	}
 }
 
-// unknown forgets what e, which does not tell values, writes over: n bytes.
-func (d *Detector) unknown(e *event.Event, addr, n uint64) {
-	for at := addr &^ 3; len(d.values) > 0 && at < addr+n; at += 4 {
-		delete(d.values, d.granuleOf(e, at))
+// unknown forgets the words that e, which does not tell values, writes over: n bytes.
+func (d *Detector) unknown(blk *block, e *event.Event, addr, n uint64) {
+	for at := addr &^ 3; d.values.Bytes() > 0 && at < addr+n; at += 4 {
+		if w := d.word(blk, e, at); w != nil {
+			w.known = 0
+		}
 	}
-}
-
-func (v values) memory() uint64 {
-	return uint64(len(v)) * (mapEntry + size(granule{}) + size(word{}) + 8)
 }
