@@ -90,15 +90,15 @@ func compareWithOracle(t *testing.T, b *event.Batch, m detect.Model, name string
 // find.
 func compareHistories(t *testing.T, b *event.Batch, name string) string {
 	t.Helper()
-	differ := func(b *event.Batch) bool {
-		return races(b, detect.ModelCUDA, "interned") != races(b, detect.ModelCUDA, "plain")
-	}
-	if differ(b) {
-		small := oracle.Shrink(b, differ)
+	found := races(b, detect.ModelCUDA, "interned")
+	if found != races(b, detect.ModelCUDA, "plain") {
+		small := oracle.Shrink(b, func(b *event.Batch) bool {
+			return races(b, detect.ModelCUDA, "interned") != races(b, detect.ModelCUDA, "plain")
+		})
 		t.Fatalf("%s: the histories differ\n%s\ninterned:\n%s\n\nplain:\n%s", name, oracle.Print(small), races(small, detect.ModelCUDA, "interned"),
 			races(small, detect.ModelCUDA, "plain"))
 	}
-	return races(b, detect.ModelCUDA, "interned")
+	return found
 }
 
 // TestRandomPrograms compares hb with the brute-force oracle: races, their gravest category, counts and bytes.
