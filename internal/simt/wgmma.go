@@ -51,11 +51,15 @@ type matrixOp struct {
 	place uint32
 }
 
-// touch tells of an access to accumulators of operations that are in flight.
+// touch tells of an access to registers of operations that are in flight.
 func (r *run) touch(w *warp, in *inst, on uint32, place uint32) {
 	for _, o := range slices.Backward(w.copies.operations) {
-		if !slices.Contains(in.Touches, o.of) {
-			continue
+		access, doing := "accesses accumulators", "access its accumulators"
+		if !slices.Contains(in.Touch.Accumulators, o.of) {
+			if !slices.Contains(in.Touch.Fragments, o.of) {
+				continue
+			}
+			access, doing = "writes registers of operand A", "write its operand A"
 		}
 		fault, fresh := r.faults.count(r, WgmmaTouched, place, false)
 		if fresh {
@@ -64,10 +68,10 @@ func (r *run) touch(w *warp, in *inst, on uint32, place uint32) {
 				why = "it was not even committed to a group"
 			}
 			lane := bits.TrailingZeros32(on)
-			fault.Message = "the thread accesses accumulators of a wgmma.mma_async that may not be complete: " + why
+			fault.Message = "the thread " + access + " of a wgmma.mma_async that may not be complete: " + why
 			fault.Stands = []Stand{
 				{Place: o.place, Block: w.cta.id, Thread: w.tid(lane), Threads: 32, Doing: "issue the operation"},
-				{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: bits.OnesCount32(on), Doing: "access its accumulators"},
+				{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: bits.OnesCount32(on), Doing: doing},
 			}
 		}
 		return
