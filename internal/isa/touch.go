@@ -10,6 +10,9 @@ import (
 // in registers (PTX ISA, "wgmma.mma_async", "wgmma.wait_group"). Where the text alone does not exclude that, an instruction of ours (OpTouch)
 // is before the access, and the engine tells whether the operation is in flight then. Of A that is told of writes: reads change nothing.
 //
+// wgmma.fence is to come between what accesses such registers and the operation that does, but for consecutive operations of one shape that
+// have them as accumulators. Here too only writes are looked at, those that an operation may come after with no fence between (unfenced.go).
+//
 // Copies of registers, and loads and stores of what may be local memory, are no accesses: compilers move accumulators about that a program does
 // not touch, and ptxas waits where it has to. So code that was compiled without optimisation, which keeps all variables in local memory, is
 // not looked at.
@@ -21,6 +24,7 @@ var touchRow = &Row{Op: "wgmma", Doc: "an access to registers of a matrix operat
 type Touch struct {
 	Accumulators []*Wgmma // of which it accesses accumulators
 	Fragments    []*Wgmma // of which it writes registers of A
+	Unfenced     []*Wgmma // that may come next and have registers that it writes, with no wgmma.fence before them
 }
 
 // watchRegisters puts OpTouch before instructions of a function that may touch registers of operations in flight.
@@ -30,12 +34,20 @@ func watchRegisters(f *Func) {
 		return
 	}
 	a.solve()
+	later := unfenced(f)
 	var insts []Inst
 	at := make([]int32, len(f.Insts)+1) // of each instruction, with what is before it
 	for i := range f.Insts {
 		in := &f.Insts[i]
 		at[i] = int32(len(insts))
-		if of := a.touched(i); of != nil {
+		of := a.touched(i)
+		if after := later[i]; after != nil {
+			if of == nil {
+				of = &Touch{}
+			}
+			of.Unfenced = after
+		}
+		if of != nil {
 			insts = append(insts, Inst{Row: touchRow, Class: Copy, Op: OpTouch, Source: in.Source, File: in.File, Loc: in.Loc, Guard: in.Guard, GuardNot: in.GuardNot, Touch: of})
 		}
 		insts = append(insts, *in)
