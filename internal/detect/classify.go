@@ -50,6 +50,7 @@ const (
 	StagedCopy               // a copy that is synchronous but by the letter, and a kernel of another stream
 	HostThreads              // ordered if the threads of the host are, by what cannot be seen of them
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
+	CopyProxyFence           // as NoProxyFence, where cp.async is what the generic proxy did
 	OneInstruction           // two lanes of one instruction
 	NoProxyFence             // ordered, but no fence between the generic proxy and the async proxy
 	NoMapFence               // ordered, but no fence between the generic proxy and the tensormap proxy
@@ -65,7 +66,7 @@ const (
 
 // Severity is that of every race of the category.
 func (c Category) Severity() Severity {
-	if c <= MixedSizeRMW {
+	if c <= CopyProxyFence {
 		return Warning
 	}
 	return Error
@@ -94,7 +95,7 @@ func (c Category) Kind() Kind {
 		return ReadOnlyLoad
 	case CopyPending:
 		return CopyNotAwaited
-	case NoProxyFence:
+	case NoProxyFence, CopyProxyFence:
 		return MissingProxyFence
 	case NoMapFence:
 		return MissingMapFence

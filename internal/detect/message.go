@@ -291,7 +291,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 	case NoMapFence:
 		return "a write of a tensor map is ordered before its use by a tensor copy, which reads it through the tensormap proxy and may not see the write: no fence.proxy.tensormap::generic.acquire of the map lies between",
 			"execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the thread that issues the copy, after what orders it after the write (tensormap.cp_fenceproxy, or the write and fence.proxy.tensormap::generic.release.gpu, and then a barrier)"
-	case NoProxyFence:
+	case NoProxyFence, CopyProxyFence:
 		return f.explainProxy()
 	case SameBlock:
 		if k == StageReuse {

@@ -44,7 +44,7 @@
 //
 //   - Accesses to shared memory through the generic proxy and through the async proxy, of which the first happens before the second, race
 //     all the same where they conflict and no fence.proxy.async by a thread of the cluster lies between, in the order of what happens before
-//     what (proxy.go). That an access through the async proxy is complete orders it before those through the generic one.
+//     what (proxy.go). What cp.async writes is an access through the generic proxy at the time when it is complete. That an access through the async proxy is complete orders it before those through the generic one.
 //
 //   - A release pattern and an acquire pattern on one location, where the read observes the write directly or through a
 //     chain of read-modify-writes, each hop of which is morally strong, and so are the two ends. Release patterns: a

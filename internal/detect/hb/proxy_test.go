@@ -101,6 +101,119 @@ func TestProxyFences(t *testing.T) {
 	}
 }
 
+// TestCopyFences: what cp.async has written counts from when it is complete. A fence before that covers nothing, also where an mbarrier tracks
+// the copy; and what comes after it, or replaces it, needs its own.
+func TestCopyFences(t *testing.T) {
+	type op = func(uint32, event.Event)
+	copies := event.Event{Kind: event.Store, Flags: event.FlagAsync, Place: 100}
+	read := event.Event{Kind: event.Bulk, Flags: event.FlagRead, Space: event.Shared, Mask: 1, Aux: 128, Place: 200}
+	multiply := read
+	multiply.Kind, multiply.Mask = event.Wgmma, ^uint32(0)
+	of := func(kind event.Kind) event.Event { return event.Event{Kind: kind} }
+	store := event.Event{Kind: event.Store, Place: 300}
+	awaited := func(op op) { op(0, copies); op(0, of(event.CopyCommit)); op(0, of(event.CopyWait)) }
+	const bar = 0x8000
+	track := func(op op) {
+		op(0, event.Event{Kind: event.CopyArrive, Addr: bar})
+		op(0, event.Event{Kind: event.Atomic, Flags: event.FlagRed, Addr: bar, Size: 4, Order: event.Release, Scope: event.ScopeCluster, Place: 1})
+	}
+	phase := func(op op) {
+		op(0, event.Event{Kind: event.MbarrierDone, Addr: bar})
+		op(0, event.Event{Kind: event.Load, Addr: bar, Size: 4, Order: event.Acquire, Scope: event.ScopeCluster, Mask: 1, Place: 2})
+	}
+	const missed, stored = "p100-p200 copy-proxy", "p200-p300 proxy"
+	for _, c := range []struct {
+		name string
+		ops  func(op op)
+		want []string
+	}{
+		{"no fence", func(op op) { awaited(op); op(0, of(event.WarpSync)); op(0, read) }, []string{missed}},
+		{"no fence before wgmma", func(op op) { awaited(op); op(0, of(event.WarpSync)); op(0, multiply) }, []string{missed}},
+		{"each its fence", func(op op) { awaited(op); op(0, of(event.ProxyFence)); op(0, of(event.WarpSync)); op(0, read) }, nil},
+		{"the fence of the one who reads", func(op op) {
+			awaited(op)
+			op(0, of(event.WarpSync))
+			op(0, event.Event{Kind: event.ProxyFence, Mask: 1})
+			op(0, read)
+		}, nil},
+		{"a fence before the wait", func(op op) {
+			op(0, copies)
+			op(0, of(event.CopyCommit))
+			op(0, of(event.ProxyFence))
+			op(0, of(event.CopyWait))
+			op(0, of(event.WarpSync))
+			op(0, read)
+		}, []string{missed}},
+		{"a phase and no fence", func(op op) { op(0, copies); track(op); phase(op); op(0, read) }, []string{missed}},
+		{"a phase and a fence before it", func(op op) { op(0, copies); track(op); op(0, of(event.ProxyFence)); phase(op); op(0, read) }, []string{missed}},
+		{"a phase and a fence", func(op op) {
+			op(0, copies)
+			track(op)
+			phase(op)
+			op(0, event.Event{Kind: event.ProxyFence, Mask: 1})
+			op(0, read)
+		}, nil},
+		{"replaced by a store", func(op op) {
+			awaited(op)
+			op(0, of(event.WarpSync))
+			op(0, store)
+			op(0, of(event.WarpSync))
+			op(0, read)
+		}, []string{stored}},
+		{"replaces a store", func(op op) {
+			op(0, store)
+			op(0, of(event.WarpSync))
+			awaited(op)
+			op(0, of(event.WarpSync))
+			op(0, read)
+		}, []string{missed}},
+		{"replaces a store and has a fence", func(op op) {
+			op(0, store)
+			op(0, of(event.WarpSync))
+			awaited(op)
+			op(0, of(event.ProxyFence))
+			op(0, of(event.WarpSync))
+			op(0, read)
+		}, nil},
+		{"a load after it", func(op op) {
+			awaited(op)
+			op(0, of(event.ProxyFence))
+			op(0, event.Event{Kind: event.Load, Place: 300})
+			op(0, of(event.WarpSync))
+			op(0, read)
+		}, nil},
+		{"a copy in bulk overwrites it", func(op op) {
+			awaited(op)
+			op(0, of(event.WarpSync))
+			into := read
+			into.Flags = event.FlagWrite
+			op(0, into)
+		}, []string{missed}},
+	} {
+		for _, clusters := range []bool{true, false} {
+			b := inCluster(c.ops)
+			if b.Launches[0].Bulk = true; !clusters {
+				b.Launches[0].Cluster = event.Dim3{}
+			}
+			var got []string
+			for _, kept := range histories {
+				got = append(got, races(b, detect.ModelCUDA, kept))
+			}
+			got = append(got, want(b, detect.ModelCUDA))
+			for _, g := range got {
+				n := 0
+				if g != "" {
+					n = strings.Count(g, "\n") + 1
+				}
+				if n != len(c.want) || n == 1 && !strings.HasPrefix(g, c.want[0]) {
+					t.Errorf("%s (clusters: %v): %q, want %q", c.name, clusters, got, c.want)
+					break
+				}
+			}
+		}
+	}
+}
+
 // TestClusterFences: the order of two fence.sc holds through the barriers of clusters; a relaxed arrival publishes what was done before a fence,
 // in a launch without clusters too; and who issues a matrix operation first of its warp knows no more by that than it did.
 func TestClusterFences(t *testing.T) {

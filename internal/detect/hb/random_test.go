@@ -23,7 +23,7 @@ var reasonOf = map[detect.Category]string{
 	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.CrossBlock: "cross-block",
 	detect.SameBlock: "same-block", detect.AtomicWithPlain: "atomic-with-plain", detect.MixedSizeRace: "mixed-size",
 	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.HostThreads: "host-threads", detect.CrossLaunch: "cross-launch",
-	detect.CopyPending: "copy", detect.NoProxyFence: "proxy",
+	detect.CopyPending: "copy", detect.NoProxyFence: "proxy", detect.CopyProxyFence: "copy-proxy",
 }
 
 // races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins,
@@ -141,9 +141,9 @@ func TestBulks(t *testing.T) {
 		"cross-block", "cross-launch", "warp-synchronous")
 }
 
-// TestClusters does so with programs of clusters, with bulk copies, matrix operations and proxy fences.
+// TestClusters does so with programs of clusters, with copies of both kinds, matrix operations and proxy fences.
 func TestClusters(t *testing.T) {
-	agree(t, "clusters", 26, 5000, oracle.Clusters, "copy", "proxy", "same-block", "cross-block", "cross-launch", "warp-synchronous", "atomic-scope")
+	agree(t, "clusters", 26, 10000, oracle.Clusters, "copy", "proxy", "copy-proxy", "same-block", "cross-block", "cross-launch", "warp-synchronous", "atomic-scope")
 }
 
 // TestScattered does so with programs whose threads access words here and there.

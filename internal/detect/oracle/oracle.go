@@ -36,12 +36,12 @@ func (r Race) String() string {
 	return fmt.Sprintf("%s-%s %s count %d bytes %d", r.A, r.B, r.Why, r.Count, r.Addresses)
 }
 
-// reasons, from the mildest to the gravest; the first six are warnings.
-var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "host-threads", "mixed-size-rmw", "one-instruction", "proxy", "same-block",
+// reasons, from the mildest to the gravest; the first seven are warnings.
+var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "host-threads", "mixed-size-rmw", "copy-proxy", "one-instruction", "proxy", "same-block",
 	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "copy", "cross-launch"}
 
 // warnings is how many reasons are warnings.
-const warnings = 6
+const warnings = 7
 
 func rankOf(why string) int {
 	for i, r := range reasons {
@@ -818,7 +818,11 @@ func (t *trace) races() []Race {
 				}
 				if ordered {
 					if t.unfenced(e, f, b) {
-						rank = max(rank, rankOf("proxy"))
+						why := "proxy"
+						if x.copy.is {
+							why = "copy-proxy"
+						}
+						rank = max(rank, rankOf(why))
 						bytes = append(bytes, fmt.Sprint(x.mem, b))
 					}
 				} else if r := rankOf(t.why(e, f, b)); r > 0 && !t.seen(e, f) {
