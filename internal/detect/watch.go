@@ -10,7 +10,8 @@ import (
 )
 
 // Watch says which races of a run are reported: those between two threads that are watched, on memory that is watched. Everything
-// is executed and judged all the same, since what is not watched may order what is. A nil Watch watches all.
+// is executed and judged all the same, since what is not watched may order what is. (Detector hirace, to which accesses order nothing,
+// leaves those of other threads out.) A nil Watch watches all.
 type Watch struct {
 	Blocks  []Range // of the grid, by number; none: all
 	Threads []Range // of a block, by number; none: all

@@ -3,8 +3,10 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
@@ -23,11 +25,10 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 		if !ok || o.Record != nil {
 			return nil, errors.New("programs instrumented for hirace detect races themselves and make no events: choose --detector hirace, or --instrument log")
 		}
-		if flags := o.Watch.raceFlags(); flags != "" {
-			return nil, errors.New("programs instrumented for hirace keep one race of each pair of places, of which it is not known what the others are: " +
-				"leave out " + flags + ", or choose --instrument log")
-		}
 		e.Checker = checkerOf(d)
+		if watch := o.Watch.detectors(r.object); watch != nil {
+			e.Checker.Select = func(l *simt.Launch, shared uint64) instrument.Selection { return r.selection(watch, l, shared) }
+		}
 		return e, nil
 	}
 	if len(needBranches) > 0 {
@@ -35,6 +36,65 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 			strings.Join(needBranches, " and "))
 	}
 	return e, nil
+}
+
+// selection gives the threads of a launch and the memory that are watched, as programs take them that check themselves.
+func (r *once) selection(w *detect.Watch, l *simt.Launch, shared uint64) instrument.Selection {
+	var s instrument.Selection
+	if w.Blocks != nil || w.Threads != nil {
+		s.Thread = func(warp uint32, lane int) bool { return w.Thread(&l.Launch, warp, lane) }
+	}
+	if w.Object == nil {
+		return s
+	}
+	s.Some = true
+	mem := l.Program.Memory
+	edges := r.edges(l)
+	s.Global = pieces(edges, func(at uint64) bool {
+		a, ok := mem.Find(at)
+		return ok && !a.Freed && w.Object(event.Global, l.ID, at)
+	})
+	layout := l.Program.Module.SharedLayout(l.Func)
+	edges = []uint64{0, shared, uint64(layout.Reserved), uint64(layout.Dynamic)}
+	for i, v := range l.Program.Module.Vars {
+		if at := layout.Offset[i]; at >= 0 {
+			edges = append(edges, uint64(at), uint64(at+v.Size))
+		}
+	}
+	s.Shared = pieces(edges, func(at uint64) bool { return at < shared && w.Object(event.Shared, l.ID, at) })
+	return s
+}
+
+// edges are the addresses of global memory between which all bytes have one name.
+func (r *once) edges(l *simt.Launch) (edges []uint64) {
+	for _, a := range l.Program.Memory.Known() {
+		edges = append(edges, a.Addr, a.Addr+a.Size)
+	}
+	for i := range r.buffers {
+		b := &r.buffers[i]
+		edges = append(edges, b.addr, b.addr+b.Bytes())
+	}
+	for _, n := range l.Arguments {
+		edges = append(edges, n.Addr, n.Addr+n.Size)
+	}
+	return edges
+}
+
+// pieces gives what lies between edges and is chosen, by address.
+func pieces(edges []uint64, chosen func(at uint64) bool) (out []instrument.Range) {
+	slices.Sort(edges)
+	edges = slices.Compact(edges)
+	for i, from := range edges[:max(len(edges)-1, 0)] {
+		if !chosen(from) {
+			continue
+		}
+		if n := len(out); n > 0 && out[n-1].From+out[n-1].Bytes == from {
+			out[n-1].Bytes += edges[i+1] - from
+		} else {
+			out = append(out, instrument.Range{From: from, Bytes: edges[i+1] - from})
+		}
+	}
+	return out
 }
 
 // checkerOf has a detector take what programs find by themselves.

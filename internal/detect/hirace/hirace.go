@@ -121,7 +121,7 @@ func (d *Detector) begin(l *event.Launch) {
 	d.launch, d.running, d.perBlock = *l, true, l.WarpsPerBlock()
 	d.words.Clear()
 	d.bytes.Clear()
-	d.say(d.bounds.begin(l))
+	d.say(d.bounds.begin(&d.launch))
 	d.free = nil
 	n := l.Grid.Count() * uint64(d.perBlock)
 	if n > 1<<(threadBits-5) {

@@ -74,6 +74,9 @@ func (d *Detector) Unchecked(l *event.Launch, format string, args ...any) {
 // Location takes an access of a lane, at addr, to one location of size bytes, at at, in a launch whose other events the detector gets. It is
 // for devices, where threads access locations one by one: sequence says which execution of an instruction the access is of.
 func (d *Detector) Location(e *event.Event, lane int, addr, at, size uint64, sequence uint32) {
+	if !d.bounds.watches(e.Warp, lane) {
+		return
+	}
 	t := turn{accessor: accessor{firstWarp: e.Warp - e.Warp%d.perBlock, perBlock: d.perBlock}, e: e, w: &d.warps[e.Warp], act: actionOf(e)}
 	t.trace = traceOf(e, t.act, sequence)
 	t.by(lane, addr)

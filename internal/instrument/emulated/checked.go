@@ -13,7 +13,9 @@ type Checker struct {
 	Machine  []byte // see instrument.CheckedLaunch
 	LastTick uint32
 	Bounds   instrument.Bounds
-	Found    func(l *simt.Launch, r *instrument.Result)
+	// Select says what is checked of a launch, whose blocks have so much shared memory; nil: everything.
+	Select func(l *simt.Launch, shared uint64) instrument.Selection
+	Found  func(l *simt.Launch, r *instrument.Result)
 }
 
 // check runs a launch of a program that checks itself, if anybody watches it.
@@ -34,6 +36,9 @@ func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.St
 		if !a.Freed {
 			launch.Ranges = append(launch.Ranges, instrument.Range{From: a.Addr, Bytes: a.Size})
 		}
+	}
+	if e.Checker.Select != nil {
+		launch.Selection = e.Checker.Select(l, launch.SharedBytes)
 	}
 	state := instrument.NewChecked(launch)
 	addr, err := mem.Alloc(state.Bytes(), 64, simt.DeviceAlloc, "the shadow memory of the instrumented program")
