@@ -344,6 +344,7 @@ type Result struct {
 	Cut       uint64 // races of which nothing but their number is known: the kernel ended while it wrote the rest
 	Untracked uint64 // accesses to memory without a shadow
 	Stopped   bool   // a clock has overflowed
+	Allocated bool   // the launch has allocated memory, which was not checked
 	TooLarge  bool   // nothing was checked: the launch has more threads than a shadow word can tell apart
 }
 

@@ -17,6 +17,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
 )
@@ -262,14 +263,23 @@ func TestHiRace(t *testing.T) { onAll(t, func(int) session.Watch { return sessio
 
 // TestSelection wants the same where only some threads, or some variables, are watched.
 func TestSelection(t *testing.T) {
+	all := watches()
+	onAll(t, func(i int) session.Watch { return all[i%len(all)] })
+}
+
+// watches are selections of threads and memory.
+func watches() []session.Watch {
 	odd := make([]detect.Range, 512)
 	for i := range odd {
-		odd[i] = detect.Range{First: uint32(2*i + 1), Last: uint32(2*i + 1)}
+		odd[i] = detect.Range{First: uint64(2*i + 1), Last: uint64(2*i + 1)}
+	}
+	var pieces []detect.Range // of 44 bytes, from odd words on
+	for i := range uint64(4000) {
+		pieces = append(pieces, detect.Range{First: isa.GlobalBase + 60*i + 3, Last: isa.GlobalBase + 60*i + 46})
 	}
 	first, others := []detect.Range{{First: 0, Last: 0}}, []detect.Range{{First: 1, Last: 1 << 30}}
-	watches := []session.Watch{{Blocks: first}, {Blocks: others}, {Threads: []detect.Range{{First: 0, Last: 31}}}, {Threads: odd}, {Threads: others, Blocks: others},
-		{Variable: regexp.MustCompile("^[a-m]")}, {SkipVariable: regexp.MustCompile("^[a-m]")}, {Variable: regexp.MustCompile("[aeiou]"), Threads: odd}}
-	onAll(t, func(i int) session.Watch { return watches[i%len(watches)] })
+	return []session.Watch{{Blocks: first}, {Blocks: others}, {Threads: []detect.Range{{First: 0, Last: 31}}}, {Threads: odd}, {Threads: others, Blocks: others},
+		{Addresses: pieces}, {Variable: regexp.MustCompile("^[a-m]")}, {SkipVariable: regexp.MustCompile("^[a-m]")}, {Variable: regexp.MustCompile("[aeiou]"), Threads: odd}}
 }
 
 // onAll compares what programs of the corpus find that check themselves, as watch says, with what detector hirace finds.

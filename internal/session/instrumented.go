@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -77,6 +78,9 @@ func (r *once) edges(l *simt.Launch) (edges []uint64) {
 	for _, n := range l.Arguments {
 		edges = append(edges, n.Addr, n.Addr+n.Size)
 	}
+	for _, x := range r.opts.Watch.Addresses {
+		edges = append(edges, x.First, min(x.Last, math.MaxUint64-1)+1)
+	}
 	return edges
 }
 
@@ -101,6 +105,9 @@ func pieces(edges []uint64, chosen func(at uint64) bool) (out []instrument.Range
 func checkerOf(d *hirace.Detector) emulated.Checker {
 	c := emulated.Checker{Machine: d.Table(), LastTick: d.LastTick(), Bounds: instrument.DefaultBounds}
 	c.Bounds.Blocks = d.Groups()
+	if n := d.Pairs(); n > 0 {
+		c.Bounds.Pairs = n
+	}
 	if n := d.Words(); n > 0 {
 		c.Bounds.Global = c.Bounds.Shadow(n)
 	}
@@ -133,7 +140,17 @@ func unchecked(d *hirace.Detector, l *event.Launch, b *instrument.Bounds, r *ins
 		d.Unchecked(l, "%d accesses were to memory for whose shadow there was no room, and were not checked", r.Untracked)
 	}
 	if r.Dropped > 0 {
-		d.Unchecked(l, "%d races were of more than %d pairs of places, and are not reported", r.Dropped, b.Pairs)
+		remedy := ""
+		switch {
+		case b.Pairs < 1<<16:
+			remedy = ": --detector hirace:pairs=64K has room for more"
+		case b.Pairs < 1<<20:
+			remedy = ": --detector hirace:pairs=1M has room for more"
+		}
+		d.Unchecked(l, "%d races were of more than %d pairs of places, and are not reported%s", r.Dropped, b.Pairs, remedy)
+	}
+	if r.Allocated {
+		d.Unchecked(l, "memory that it allocated itself, by malloc, was not checked: choose --instrument log")
 	}
 	if r.Cut > 0 {
 		d.Unchecked(l, "the kernel ended while it wrote what it knew of a pair of places with %d races: they are not reported", r.Cut)

@@ -83,8 +83,8 @@ func TestWatched(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 5))
 		b := oracle.Traffic(rng.IntN)
 		w := &detect.Watch{}
-		if from := rng.Uint32N(64); seed%3 != 0 {
-			w.Threads = []detect.Range{{First: from, Last: from + rng.Uint32N(32)}}
+		if from := rng.Uint64N(64); seed%3 != 0 {
+			w.Threads = []detect.Range{{First: from, Last: from + rng.Uint64N(32)}}
 		}
 		if seed%3 != 1 {
 			w.Blocks = []detect.Range{{First: 0, Last: 0}, {First: 2, Last: 3}}

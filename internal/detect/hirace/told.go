@@ -32,7 +32,7 @@ func (a *Access) trace() trace {
 	return traceOf(&a.Event, actionOf(&a.Event), a.Sequence)
 }
 
-// Tell takes what a device has found in a launch.
+// Tell takes what a device has found in a launch, of what it was to watch.
 func (d *Detector) Tell(l *event.Launch, told []Told) {
 	d.launch, d.perBlock = *l, l.WarpsPerBlock()
 	for i := range told {
@@ -62,6 +62,9 @@ func (d *Detector) LastTick() uint32 { return d.lastTick }
 
 // Groups is how many blocks of a grid are tracked, 0 for all.
 func (d *Detector) Groups() uint64 { return d.bounds.groups }
+
+// Pairs is how many pairs of places that race a device keeps, 0 for as many as it likes.
+func (d *Detector) Pairs() uint64 { return d.bounds.pairs }
 
 // Words is how many words of global memory may have metadata, 0 for all.
 func (d *Detector) Words() uint64 { return uint64(d.bounds.lines) * shadow.LineCells }

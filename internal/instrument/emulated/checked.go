@@ -32,8 +32,9 @@ func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.St
 		e.Checker.Found(l, &instrument.Result{TooLarge: true})
 		return e.Engine.Run(ctx, &unwatched)
 	}
+	known := map[uint64]bool{}
 	for _, a := range mem.Known() {
-		if !a.Freed {
+		if known[a.Addr] = true; !a.Freed {
 			launch.Ranges = append(launch.Ranges, instrument.Range{From: a.Addr, Bytes: a.Size})
 		}
 	}
@@ -53,6 +54,10 @@ func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.St
 	state.Format(bytes, addr)
 	defer point(l.Program, instrument.StateSymbol, addr)()
 	stats, err := e.Engine.Run(ctx, &unwatched)
-	e.Checker.Found(l, state.Result(bytes))
+	result := state.Result(bytes)
+	for _, a := range mem.Known() {
+		result.Allocated = result.Allocated || a.Kind == simt.HeapAlloc && !known[a.Addr]
+	}
+	e.Checker.Found(l, result)
 	return stats, err
 }
