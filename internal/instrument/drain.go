@@ -193,6 +193,7 @@ type blockState struct {
 
 type barrierState struct {
 	threads uint32 // asked for; 0: all
+	count   int    // arrivals
 	got     map[uint32]uint32
 }
 
@@ -581,8 +582,9 @@ func (e *Events) barrier(r *Record, in *isa.Inst, w *warpState, lanes, place uin
 		b := e.block(w)
 		bar := &b.barriers[id]
 		if bar.got == nil {
-			bar.got, bar.threads = map[uint32]uint32{}, threads
+			*bar = barrierState{threads: threads, got: map[uint32]uint32{}}
 		}
+		bar.count += bits.OnesCount32(same)
 		bar.got[w.number] |= same
 		e.complete(b, int(id), w, same, place)
 	}
@@ -595,9 +597,9 @@ func (e *Events) complete(b *blockState, id int, w *warpState, lanes, place uint
 	if bar.got == nil {
 		return
 	}
-	n := 0
+	n := bar.count
 	for number, got := range bar.got {
-		if n += bits.OnesCount32(got); bar.threads != 0 && e.warp(number).live&^got == 0 {
+		if bar.threads != 0 && e.warp(number).live&^got == 0 {
 			n += 32 - bits.OnesCount32(got)
 		}
 	}

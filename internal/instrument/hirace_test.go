@@ -138,11 +138,10 @@ func (o *ordered) others(e *event.Event, lane int, addr uint64, sequence uint32,
 	if e.Space != event.Global && e.Space != event.Shared {
 		return
 	}
-	size := uint64(1)
-	if e.Size >= 4 && len(taken)%4 == 0 {
-		size = 4
-	}
-	for at := addr; at < addr+uint64(e.Size); at += size {
+	for at, size := addr, uint64(0); at < addr+uint64(e.Size); at += size {
+		if size = 1; e.Size >= 4 && at%4 == 0 && !taken[at] && !taken[at+1] && !taken[at+2] && !taken[at+3] {
+			size = 4
+		}
 		if !taken[at] {
 			o.queue = append(o.queue, &step{e: *e, lane: lane, addr: addr, at: at, size: size, sequence: sequence})
 		}
