@@ -135,7 +135,7 @@ func TestFlags(t *testing.T) {
 		export   = " color html sarif junit summary annotate"                                               // files for other programs
 		report   = " fail-on error-exitcode json limit print-limit max-findings suppress baseline" + export // what is told, and where
 		judge    = " detector model"                                                                        // who judges
-		watched  = " skip-kernel variable skip-variable blocks threads"                                     // what is judged
+		watched  = " skip-kernel variable skip-variable blocks threads addresses"                           // what is judged
 		schedule = watched + " kernel kernel-name seed schedule engine arch device prune instrument"        // how kernels are executed
 		always   = " timeout times"
 	)

@@ -37,7 +37,7 @@ func checkStencil(t *testing.T, o *Options) *report.Report {
 func TestWatchedRaces(t *testing.T) {
 	only := func(expr string) *regexp.Regexp { return regexp.MustCompile(expr) }
 	ranges := func(text string) []detect.Range {
-		list, err := detect.ParseRanges(text)
+		list, err := detect.ParseRanges(text, 32)
 		if err != nil {
 			t.Fatal(err)
 		}
