@@ -106,8 +106,15 @@ func (b *Block) Relaxed(wi uint32, lanes uint32, s *Strong, seen *Observations) 
 		if v.traits&hasRecords != 0 {
 			return 0, false
 		}
-		if s.Reads {
-			b.seen(v, wi, first, strong, seen)
+		within := v.block == b.Index
+		switch {
+		case !s.Reads:
+		case v.launch != b.Launch.number:
+			if b.elsewhere(v) {
+				seen.addElsewhere(first, strong)
+			}
+		case !within || v.writer != threadOf(wi, first):
+			seen.add(first, within, strong)
 		}
 	}
 	if later := lanes &^ (1 << first); s.Reads && later != 0 {
@@ -133,6 +140,12 @@ func (o *Observations) add(lane int, within, inScope bool) {
 	if inScope {
 		o.InScope |= 1 << uint(lane)
 	}
+}
+
+// addElsewhere adds a lane that observed a write of another device.
+func (o *Observations) addElsewhere(lane int, inScope bool) {
+	o.add(lane, false, inScope)
+	o.Elsewhere |= 1 << uint(lane)
 }
 
 // Chain gives the chain that makes the current value of a scalar of global memory, 0 where its last write was not strong.

@@ -13,21 +13,15 @@ func (b *Block) Observed(wi uint32, lane int, s *Strong, seen *Observations) {
 	if !s.Reads {
 		return
 	}
-	if v := b.memory(s.Shared).find(s.Address, s.Size); v != nil {
-		b.seen(v, wi, lane, v.morallyStrong(b, s), seen)
-	}
-}
-
-// seen is Observed of a variable, of which the last write and the read are morally strong or not.
-func (b *Block) seen(v *variable, wi uint32, lane int, strong bool, seen *Observations) {
+	v := b.memory(s.Shared).find(s.Address, s.Size)
 	switch {
-	case v.launch == b.Launch.number:
-		if within := v.block == b.Index; !within || v.writer != threadOf(wi, lane) {
-			seen.add(lane, within, strong)
+	case v == nil:
+	case v.launch != b.Launch.number:
+		if b.elsewhere(v) {
+			seen.addElsewhere(lane, v.morallyStrong(b, s))
 		}
-	case b.elsewhere(v):
-		seen.add(lane, false, strong)
-		seen.Elsewhere |= 1 << uint(lane)
+	case v.block != b.Index || v.writer != threadOf(wi, lane):
+		seen.add(lane, v.block == b.Index, v.morallyStrong(b, s))
 	}
 }
 
