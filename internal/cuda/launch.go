@@ -198,7 +198,7 @@ func faultCode(kind simt.FaultKind) Code {
 
 // endCode is the error after a launch that did not end by itself and told no fault.
 func endCode(err error) Code {
-	if errors.Is(err, simt.ErrDeadlock) || errors.Is(err, simt.ErrStopped) || errors.Is(err, simt.ErrHostWait) ||
+	if errors.Is(err, simt.ErrDeadlock) || errors.Is(err, simt.ErrStopped) || errors.Is(err, simt.ErrHostWait) || errors.Is(err, simt.ErrDeviceWait) ||
 		errors.Is(err, ErrEnded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return LaunchTimeout
 	}

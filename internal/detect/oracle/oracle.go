@@ -853,20 +853,20 @@ func (t *trace) seen(e, f int) bool {
 // why tells why e and f, which overlap in byte b and are not ordered, race; "" when they do not.
 func (t *trace) why(e, f int, b uint64) string {
 	x, y := &t.nodes[e], &t.nodes[f]
+	apart := "cross-launch"
+	if x.device != y.device && !x.host && !y.host {
+		apart = "cross-device"
+	}
 	inFlight, awaits := t.pending(e, f)
 	if awaits && x.at != y.at {
 		if n := x.copy.first; x.t.launch != y.t.launch && n != 0 && n < f && !t.before(n, f) { // what it is to be recorded as is not known either
-			return "cross-launch"
+			return apart
 		}
 		return "copy"
 	}
 	isAtomic := func(n *node) bool { return !n.host && n.order >= event.Relaxed }
 	oneLaunch := x.t.launch == y.t.launch && x.t.launch != 0
 	oneBlock := oneLaunch && x.block == y.block
-	apart := "cross-launch"
-	if x.device != y.device && !x.host && !y.host {
-		apart = "cross-device"
-	}
 	if isAtomic(x) && isAtomic(y) {
 		scopes := includes(x, y)
 		switch {
