@@ -146,7 +146,7 @@ func TestFlags(t *testing.T) {
 		"run":        "compiler devices jobs kill leaks nvcc seeds uninit verbose" + report + judge + schedule + always,
 		"check":      "arg block compiler grid launch shared jobs nvcc seeds uninit" + report + judge + schedule + always,
 		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,
-		"record":     "out values launch nvcc" + report + strings.TrimSuffix(schedule, " instrument") + always,
+		"record":     "devices out values launch nvcc" + report + strings.TrimSuffix(schedule, " instrument") + always,
 		"analyze":    report + judge + watched + always,
 		"export":     "out",
 		"verify":     "arg barriers block checkpoint equivalence first graph grid incl jobs json kernel launch launch-number model nvcc repair schedule shared symmetry timeout times unroll" + export,

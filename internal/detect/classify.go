@@ -9,19 +9,21 @@ type Side struct {
 	RMW      bool // atom or red
 	Volatile bool
 	Wide     bool // atomic, and its scope reaches beyond the block
+	System   bool // atomic, and its scope reaches beyond the device; asked for only with OtherDevice
 	Staged   bool // a host operation that is synchronous but by the letter (event.HostOp)
 	Unit     int  // bytes of the scalar that the access reads or writes as one
 }
 
 // Relation is the relation of two accesses that overlap in bytes.
 type Relation struct {
-	SameLaunch bool
-	SameBlock  bool
-	SameWarp   bool
-	SameEvent  bool // two lanes of one execution of one instruction
-	Lockstep   bool // same warp, and both lanes took part in one of the two executions, or they were not Parted
-	SameValue  bool // both write, the same value
-	Assumed    bool // ordered by what is assumed of host threads (event.HostOp)
+	SameLaunch  bool
+	SameBlock   bool
+	SameWarp    bool
+	SameEvent   bool // two lanes of one execution of one instruction
+	Lockstep    bool // same warp, and both lanes took part in one of the two executions, or they were not Parted
+	SameValue   bool // both write, the same value
+	OtherDevice bool // by threads of two devices
+	Assumed     bool // ordered by what is assumed of host threads (event.HostOp)
 }
 
 // Parted says that lanes of a warp can be at two places, one each, after a branch has parted them and before they reconverge.
@@ -60,7 +62,8 @@ const (
 	MixedSizeRace            // two atomic accesses that overlap in part
 	ScopeRace                // two atomic accesses, a scope excludes the other thread
 	CopyPending              // an asynchronous copy and what was done before it was waited for
-	CrossLaunch              // different launches, or the host side
+	CrossDevice              // launches on different devices
+	CrossLaunch              // different launches of one device, or the host side
 	NonCoherentLoad          // a load through the read-only cache of what the launch writes: wrong even when ordered
 )
 
@@ -89,7 +92,7 @@ func (c Category) Kind() Kind {
 		return MixedAtomic
 	case ScopeRace:
 		return AtomicScope
-	case CrossLaunch, StagedCopy, HostThreads:
+	case CrossLaunch, CrossDevice, StagedCopy, HostThreads:
 		return InterKernel
 	case NonCoherentLoad:
 		return ReadOnlyLoad
@@ -134,11 +137,11 @@ func Classify(a, b Side, r Relation) Category {
 }
 
 func classifyAtomics(a, b Side, r Relation) Category {
-	inScope := r.SameLaunch && r.SameBlock || a.Wide && b.Wide
+	inScope := r.SameLaunch && r.SameBlock || a.Wide && b.Wide && (!r.OtherDevice || a.System && b.System)
 	switch {
 	case inScope && a.Unit == b.Unit:
 		return NoRace
-	case !r.SameLaunch:
+	case !r.SameLaunch && (inScope || !r.OtherDevice || r.Assumed):
 		return r.launches()
 	case !inScope:
 		return ScopeRace
@@ -152,6 +155,9 @@ func classifyAtomics(a, b Side, r Relation) Category {
 func (r *Relation) launches() Category {
 	if r.Assumed {
 		return HostThreads
+	}
+	if r.OtherDevice {
+		return CrossDevice
 	}
 	return CrossLaunch
 }

@@ -14,8 +14,8 @@ import (
 // Engine executes launches.
 type Engine interface {
 	// Run executes one launch to its end. Faults go to l.OnFault. The error is nil when the grid ran
-	// to its end (faults or not), ctx.Err() when cancelled, ErrDeadlock, ErrHostWait, ErrStopped, ErrTrap or ErrAssert when it could
-	// not finish. The same fault is told once, with its count, when the launch ends in whatever way.
+	// to its end (faults or not), ctx.Err() when cancelled, ErrDeadlock, ErrHostWait, ErrDeviceWait, ErrStopped, ErrTrap or
+	// ErrAssert when it could not finish. The same fault is told once, with its count, when the launch ends in whatever way.
 	Run(ctx context.Context, l *Launch) (Stats, error)
 }
 

@@ -23,7 +23,7 @@ var reasonOf = map[detect.Category]string{
 	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.CrossBlock: "cross-block",
 	detect.SameBlock: "same-block", detect.AtomicWithPlain: "atomic-with-plain", detect.MixedSizeRace: "mixed-size",
 	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.HostThreads: "host-threads", detect.CrossLaunch: "cross-launch",
-	detect.CopyPending: "copy", detect.NoProxyFence: "proxy", detect.CopyProxyFence: "copy-proxy",
+	detect.CrossDevice: "cross-device", detect.CopyPending: "copy", detect.NoProxyFence: "proxy", detect.CopyProxyFence: "copy-proxy",
 }
 
 // races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins,
@@ -127,6 +127,26 @@ func TestHostThreads(t *testing.T) {
 	agree(t, "host threads that copy", 36, 600, func(pick func(int) int) *event.Batch {
 		return oracle.Threads(oracle.Copying(oracle.Random(pick), pick), pick)
 	}, "host-threads", "cross-launch")
+}
+
+// TestDevices does so with programs whose launches are on several devices, between which only scope sys orders.
+func TestDevices(t *testing.T) {
+	agree(t, "exchanges", 54, 8000, oracle.Exchanges, "cross-device", "cross-launch", "atomic-scope")
+	for i, program := range []func(func(int) int) *event.Batch{oracle.Random, oracle.Scatter, oracle.Counted, succession, inputs, updates, oracle.Early,
+		func(pick func(int) int) *event.Batch { return oracle.Remember(updates(pick)) }} {
+		agree(t, fmt.Sprint("devices ", i), 40+uint64(i), 800, func(pick func(int) int) *event.Batch { return oracle.Devices(program(pick), pick) },
+			"cross-device")
+	}
+	agree(t, "devices that copy", 50, 800, func(pick func(int) int) *event.Batch {
+		return oracle.Devices(oracle.Copying(oracle.Random(pick), pick), pick)
+	}, "copy", "cross-device")
+	agree(t, "devices that copy in bulk", 51, 800, func(pick func(int) int) *event.Batch {
+		return oracle.Devices(oracle.Bulking(oracle.Random(pick), pick), pick)
+	}, "copy", "cross-device")
+	agree(t, "devices with clusters", 52, 400, func(pick func(int) int) *event.Batch { return oracle.Devices(oracle.Clusters(pick), pick) }, "cross-device")
+	agree(t, "devices and host threads", 53, 800, func(pick func(int) int) *event.Batch {
+		return oracle.Devices(oracle.Threads(oracle.Random(pick), pick), pick)
+	}, "host-threads", "cross-device", "cross-launch")
 }
 
 // TestCopies does so with programs that copy asynchronously.
