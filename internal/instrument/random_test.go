@@ -198,11 +198,12 @@ func kernels() uint64 {
 	case testsize.Long():
 		return 1000
 	}
-	return 200
+	return 100
 }
 
 // TestRandomHiRace wants of random kernels that check themselves what detector hirace finds on the same schedule, of whatever is watched.
 func TestRandomHiRace(t *testing.T) {
+	t.Parallel()
 	found := 0
 	for seed := range kernels() {
 		p, w := randomProgram(seed, false), session.Watch{}
@@ -247,6 +248,7 @@ func (o *watched) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 
 // TestRandomOrdered has hb watch random kernels that are instrumented, and switch checking off and on: no two threads race on what is ours.
 func TestRandomOrdered(t *testing.T) {
+	t.Parallel()
 	for seed := range kernels() / 10 {
 		p := randomProgram(seed, true)
 		for mode, d := range []detect.Spec{instrument.Log: hb.Spec, instrument.HiRace: hirace.Spec} {
@@ -323,6 +325,7 @@ func streamOf(t *testing.T, p *corpus.Program, logged bool) *stream {
 
 // TestRandomLog wants of the log of random kernels that each thread, and each barrier, does what the emulator sees it do, in the same order.
 func TestRandomLog(t *testing.T) {
+	t.Parallel()
 	operations := 0
 	for seed := range kernels() {
 		p := randomProgram(seed, false)
