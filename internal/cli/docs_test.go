@@ -90,6 +90,20 @@ func TestReadmeShowsARealFinding(t *testing.T) {
 	}
 }
 
+// TestVerifyPageShowsTheLock: docs/verify.md has the lock that the script verifylock proves, and what it wants of it.
+func TestVerifyPageShowsTheLock(t *testing.T) {
+	page, script := readDoc(t, "docs/verify.md"), readDoc(t, "internal/cli/testdata/script/verifylock.txtar")
+	_, lock, _ := strings.Cut(script, "-- queue.cu --\n")
+	if lock == "" || !strings.Contains(page, "```\n"+lock+"```\n") {
+		t.Error("docs/verify.md does not have the lock of verifylock.txtar")
+	}
+	for _, m := range regexp.MustCompile(`(?m)^stdout '(The write .*)'$`).FindAllStringSubmatch(script, -1) {
+		if !regexp.MustCompile(strings.TrimSuffix(m[1], "$")).MatchString(page) {
+			t.Errorf("docs/verify.md does not have %q", m[1])
+		}
+	}
+}
+
 // TestHelpNamesEveryFlagOnce keeps the help page to one page and the flags apart.
 func TestHelpNamesEveryFlagOnce(t *testing.T) {
 	var b bytes.Buffer

@@ -1,6 +1,8 @@
 package opt
 
 import (
+	"slices"
+
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 )
@@ -100,10 +102,28 @@ func (f *Func) joins(b *Block, stop int) []*Block {
 	for _, s := range b.Succs {
 		edges[s]++
 	}
+	// Only blocks that lanes reach before stop and before they come back to b can be joins.
+	on := make([]bool, len(f.Blocks))
+	var way []*Block
+	reach := func(from *Block) {
+		for _, s := range from.Succs {
+			if !on[s.ID] {
+				on[s.ID] = true
+				way = append(way, s)
+			}
+		}
+	}
+	reach(b)
+	for i := 0; i < len(way); i++ {
+		if x := way[i]; x != b && x.ID != stop {
+			reach(x)
+		}
+	}
+	slices.SortFunc(way, func(x, y *Block) int { return x.ID - y.ID })
 	var found []*Block
 	for pass, changed := 0, true; changed; pass++ {
 		changed, found = false, found[:0]
-		for _, x := range f.Blocks {
+		for _, x := range way {
 			var from *Block
 			join := edges[x] > 1
 			if edges[x] > 0 {

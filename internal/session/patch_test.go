@@ -62,7 +62,10 @@ func TestPatchesMend(t *testing.T) {
 func requireMended(t *testing.T, nvcc string, p *corpus.Program, lines []string, f *report.Finding) {
 	q := *p
 	q.Source = strings.Join(f.Patch.Apply(lines), "\n") + "\n"
-	q.PTX = compileCorpus(t, nvcc, &q)
+	var err error
+	if q.PTX, err = compileCorpus(t.TempDir(), nvcc, &q); err != nil {
+		t.Fatal(err)
+	}
 	in, err := CorpusInput(&q)
 	if err != nil {
 		t.Fatal(err)

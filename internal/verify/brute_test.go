@@ -35,7 +35,9 @@ type brute struct {
 	locs   int
 	found  map[string]bool
 	tried  int
-	limit  int
+	limit  int // of executions to try
+	// counting says that executions are counted and not tried: what there is too much of is not begun.
+	counting bool
 	// judge, if not nil, judges in the place of model.
 	judge func(x *model.Execution, steps []step, rf []int, order [][]int)
 }
@@ -165,6 +167,7 @@ func (b *brute) run() bool {
 		}
 	}
 	chosen := make([][]step, len(threads))
+	b.tried = 0
 	var choose func(t int) bool
 	choose = func(t int) bool {
 		if t == len(threads) {
@@ -178,10 +181,14 @@ func (b *brute) run() bool {
 		}
 		return true
 	}
-	return choose(0)
+	b.counting = true
+	few := choose(0)
+	b.counting = false
+	return few && choose(0)
 }
 
-// combine tries all ways in which the threads may have read and written.
+// combine tries, or counts, all ways in which the threads may have read and written. It gives false if there are too
+// many.
 func (b *brute) combine(threads [][]step) bool {
 	var steps []step
 	first := b.locs // the initial writes come first
@@ -190,22 +197,6 @@ func (b *brute) combine(threads [][]step) bool {
 	}
 	for _, tr := range threads {
 		steps = append(steps, tr...)
-	}
-	n := len(steps)
-	x := &model.Execution{PO: model.NewRel(n), RMW: model.NewRel(n), Bar: model.NewRel(n)}
-	for i, s := range steps {
-		x.E = append(x.E, s.Event)
-		if s.rmw {
-			x.RMW.Add(i-1, i)
-		}
-		for j := range i {
-			if steps[j].Thread == s.Thread && s.Thread >= 0 || j < first && i >= first {
-				x.PO.Add(j, i)
-			}
-		}
-	}
-	if !b.barriers(x, steps) {
-		return true
 	}
 	writes := make([][]int, b.locs)
 	var reads []int
@@ -217,37 +208,69 @@ func (b *brute) combine(threads [][]step) bool {
 			reads = append(reads, i)
 		}
 	}
-	rf := make([]int, n)
-	order := make([][]int, b.locs)
-	var coherence func(l int) bool
-	coherence = func(l int) bool {
-		if l == b.locs {
-			return b.check(x, steps, reads, rf, order)
-		}
-		ok := true
-		permutations(writes[l], func(p []int) {
-			order[l] = p
-			ok = ok && coherence(l+1)
-		})
-		return ok
-	}
-	var source func(i int) bool
-	source = func(i int) bool {
-		if i == len(reads) {
-			return coherence(0)
-		}
-		r := reads[i]
+	sources := make([][]int, len(steps)) // the writes that a read may read from
+	ways := 1
+	for _, r := range reads {
 		for w, s := range steps {
 			if s.Kind == model.W && s.Loc == steps[r].Loc && s.value == steps[r].value && !(w == r+1 && s.rmw) {
-				rf[r] = w
-				if !source(i + 1) {
-					return false
-				}
+				sources[r] = append(sources[r], w)
 			}
 		}
+		if ways = min(ways*len(sources[r]), b.limit+1); ways == 0 {
+			return true
+		}
+	}
+	for _, ws := range writes {
+		for i := range ws {
+			ways = min(ways*(i+1), b.limit+1)
+		}
+	}
+	n := len(steps)
+	x := &model.Execution{PO: model.NewRel(n), RMW: model.NewRel(n), Bar: model.NewRel(n)}
+	if !b.barriers(x, steps) {
 		return true
 	}
-	return source(0)
+	if b.counting {
+		b.tried += ways
+		return b.tried <= b.limit
+	}
+	for i, s := range steps {
+		x.E = append(x.E, s.Event)
+		if s.rmw {
+			x.RMW.Add(i-1, i)
+		}
+		for j := range i {
+			if steps[j].Thread == s.Thread && s.Thread >= 0 || j < first && i >= first {
+				x.PO.Add(j, i)
+			}
+		}
+	}
+	rf := make([]int, n)
+	order := make([][]int, b.locs)
+	var coherence func(l int)
+	coherence = func(l int) {
+		if l == b.locs {
+			b.check(x, steps, reads, rf, order)
+			return
+		}
+		permutations(writes[l], func(p []int) {
+			order[l] = p
+			coherence(l + 1)
+		})
+	}
+	var source func(i int)
+	source = func(i int) {
+		if i == len(reads) {
+			coherence(0)
+			return
+		}
+		for _, w := range sources[reads[i]] {
+			rf[reads[i]] = w
+			source(i + 1)
+		}
+	}
+	source(0)
+	return true
 }
 
 // barriers relates the arrivals of a CTA at a barrier, the n-th of each thread, to the events that leave it. It gives false if a
@@ -285,11 +308,8 @@ func (b *brute) barriers(x *model.Execution, steps []step) bool {
 	return true
 }
 
-// check keeps the execution if it is consistent. It gives false if too many have been tried.
-func (b *brute) check(x *model.Execution, steps []step, reads, rf []int, order [][]int) bool {
-	if b.tried++; b.tried > b.limit {
-		return false
-	}
+// check keeps the execution if it is consistent.
+func (b *brute) check(x *model.Execution, steps []step, reads, rf []int, order [][]int) {
 	n := len(steps)
 	x.RF, x.CO = model.NewRel(n), model.NewRel(n)
 	for _, r := range reads {
@@ -308,7 +328,6 @@ func (b *brute) check(x *model.Execution, steps []step, reads, rf []int, order [
 	} else if b.model.Consistent(x) {
 		b.found[b.identity(steps, rf, order)] = true
 	}
-	return true
 }
 
 // identity names an execution as the function of the same name does for the search.
@@ -472,7 +491,7 @@ func compare(t *testing.T, src string, m model.SRC11) (string, bool) {
 		return "", false
 	}
 	seen := map[string]bool{}
-	explore.Explore(context.Background(), test, explore.Options{Incl: m.Incl, Races: true, Leaf: func(x explore.Execution, end explore.Ending) {
+	explore.Explore(context.Background(), test, explore.Options{Incl: m.Incl, Races: true, Oldest: len(src)%2 == 0, Leaf: func(x explore.Execution, end explore.Ending) {
 		id := identity(x, test.Locations())
 		if seen[id] {
 			t.Errorf("the search reaches an execution twice:\n%s\n%s", id, src)

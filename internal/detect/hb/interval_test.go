@@ -43,7 +43,7 @@ func explained(d *Detector, b *event.Batch) []detect.Finding {
 
 // TestIntervals compares detectors that put accesses off with ones that do not: findings, with their explanations.
 func TestIntervals(t *testing.T) {
-	n := 2000
+	n := 500
 	if !testsize.Long() {
 		n = 100
 	}

@@ -697,23 +697,65 @@ func (t *trace) acquires(r int) (out []int) {
 // close computes the transitive closure of the edges.
 func (t *trace) close() {
 	n := len(t.nodes)
-	words := (n + 63) / 64
 	t.reach = make([][]uint64, n)
 	for i := range t.reach {
-		t.reach[i] = make([]uint64, words)
+		t.reach[i] = make([]uint64, (n+63)/64)
+	}
+	if t.closeAcyclic() {
+		return
 	}
 	for _, e := range t.edges {
 		t.reach[e[0]][e[1]/64] |= 1 << uint(e[1]%64)
 	}
 	for k := 0; k < n; k++ {
-		row := t.reach[k]
 		for i := 0; i < n; i++ {
-			if to := t.reach[i]; i != k && to[k/64]>>uint(k%64)&1 != 0 {
-				for w, v := range row {
-					to[w] |= v
-				}
+			if i != k && t.before(i, k) {
+				t.join(i, k)
 			}
 		}
+	}
+}
+
+// closeAcyclic computes the closure of edges without a cycle, but for edges from a node to itself, which takes less: a node reaches its
+// successors and what they reach. It gives false if there is a cycle.
+func (t *trace) closeAcyclic() bool {
+	successors := make([][]int, len(t.nodes))
+	for _, e := range t.edges {
+		successors[e[0]] = append(successors[e[0]], e[1])
+	}
+	begun, done := make([]bool, len(t.nodes)), make([]bool, len(t.nodes))
+	var visit func(i int) bool
+	visit = func(i int) bool {
+		if begun[i] {
+			return done[i]
+		}
+		begun[i] = true
+		for _, s := range successors[i] {
+			if t.before(i, s) {
+				continue // and so what it reaches
+			}
+			if s != i && !visit(s) {
+				return false
+			}
+			t.reach[i][s/64] |= 1 << uint(s%64)
+			t.join(i, s)
+		}
+		done[i] = true
+		return true
+	}
+	for i := range t.nodes {
+		if !visit(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// join makes node i reach what node k reaches.
+func (t *trace) join(i, k int) {
+	to := t.reach[i]
+	for w, v := range t.reach[k] {
+		to[w] |= v
 	}
 }
 
