@@ -163,11 +163,7 @@ func TestBulks(t *testing.T) {
 
 // TestClusters does so with programs of clusters, with copies of both kinds, matrix operations and proxy fences.
 func TestClusters(t *testing.T) {
-<<<<<<< HEAD
-	agree(t, "clusters", 26, 10000, oracle.Clusters, "copy", "proxy", "copy-proxy", "same-block", "cross-block", "cross-launch", "warp-synchronous", "atomic-scope")
-=======
 	agree(t, "clusters", 26, 5000, oracle.Clusters, "copy", "proxy", "copy-proxy", "same-block", "cross-block", "cross-launch", "warp-synchronous", "atomic-scope")
->>>>>>> modern-s9
 }
 
 // TestScattered does so with programs whose threads access words here and there.
