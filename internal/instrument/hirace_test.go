@@ -18,6 +18,7 @@ import (
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // ordered executes programs that check themselves, and has detector hirace judge their accesses in the order in which they replace
@@ -240,7 +241,7 @@ func TestHiRace(t *testing.T) {
 	var programs, found atomic.Int64
 	t.Run("corpus", func(t *testing.T) {
 		for i, p := range all {
-			if testing.Short() && i%20 != 0 {
+			if testing.Short() && i%20 != 0 || i%3 != 0 && !testsize.Long() {
 				continue
 			}
 			t.Run(p.Path(), func(t *testing.T) {
