@@ -20,6 +20,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/nearest"
+	"fencepost.dev/fencepost/internal/peak"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
@@ -277,7 +278,7 @@ func (c *command) runPeak(ctx context.Context) error {
 	if _, err := k.Execute(ctx, k.New(c.peak), c.setup()); err != nil {
 		return err
 	}
-	bytes, err := peakMemory()
+	bytes, err := peak.Resident()
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -183,20 +182,4 @@ func (o *Options) MeasurePeaks(ctx context.Context) ([]Peak, error) {
 		}
 	}
 	return out, nil
-}
-
-// peakMemory is the largest resident set of this process, in bytes. The one that a parent is told of its children counts
-// what the parent had when it made them.
-func peakMemory() (int64, error) {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			return kib * 1024, err
-		}
-	}
-	return 0, errors.New("/proc/self/status does not tell the largest resident set")
 }

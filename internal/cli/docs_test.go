@@ -90,6 +90,20 @@ func TestReadmeShowsARealFinding(t *testing.T) {
 	}
 }
 
+// TestVerifyPageShowsTheLock: docs/verify.md has the lock that the script verifylock proves, and what it wants of it.
+func TestVerifyPageShowsTheLock(t *testing.T) {
+	page, script := readDoc(t, "docs/verify.md"), readDoc(t, "internal/cli/testdata/script/verifylock.txtar")
+	_, lock, _ := strings.Cut(script, "-- queue.cu --\n")
+	if lock == "" || !strings.Contains(page, "```\n"+lock+"```\n") {
+		t.Error("docs/verify.md does not have the lock of verifylock.txtar")
+	}
+	for _, m := range regexp.MustCompile(`(?m)^stdout '(The write .*)'$`).FindAllStringSubmatch(script, -1) {
+		if !regexp.MustCompile(strings.TrimSuffix(m[1], "$")).MatchString(page) {
+			t.Errorf("docs/verify.md does not have %q", m[1])
+		}
+	}
+}
+
 // TestHelpNamesEveryFlagOnce keeps the help page to one page and the flags apart.
 func TestHelpNamesEveryFlagOnce(t *testing.T) {
 	var b bytes.Buffer
@@ -121,7 +135,7 @@ func TestFlags(t *testing.T) {
 		export   = " color html sarif junit summary annotate"                                               // files for other programs
 		report   = " fail-on error-exitcode json limit print-limit max-findings suppress baseline" + export // what is told, and where
 		judge    = " detector model"                                                                        // who judges
-		watched  = " skip-kernel variable skip-variable blocks threads"                                     // what is judged
+		watched  = " skip-kernel variable skip-variable blocks threads addresses"                           // what is judged
 		schedule = watched + " kernel kernel-name seed schedule engine arch device prune instrument"        // how kernels are executed
 		always   = " timeout times"
 	)
@@ -132,7 +146,7 @@ func TestFlags(t *testing.T) {
 		"run":        "compiler devices jobs kill leaks nvcc seeds uninit verbose" + report + judge + schedule + always,
 		"check":      "arg block compiler grid launch shared jobs nvcc seeds uninit" + report + judge + schedule + always,
 		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,
-		"record":     "out values launch nvcc" + report + strings.TrimSuffix(schedule, " instrument") + always,
+		"record":     "devices out values launch nvcc" + report + strings.TrimSuffix(schedule, " instrument") + always,
 		"analyze":    report + judge + watched + always,
 		"export":     "out",
 		"verify":     "arg barriers block checkpoint equivalence first graph grid incl jobs json kernel launch launch-number model nvcc repair schedule shared symmetry timeout times unroll" + export,

@@ -132,9 +132,9 @@ func watchFlags() []*flag {
 			return err
 		}
 	}
-	ranges := func(to func(*options) *[]detect.Range) func(*options, string) error {
+	ranges := func(bits int, to func(*options) *[]detect.Range) func(*options, string) error {
 		return func(o *options, v string) (err error) {
-			*to(o), err = detect.ParseRanges(v)
+			*to(o), err = detect.ParseRanges(v, bits)
 			return err
 		}
 	}
@@ -148,9 +148,11 @@ func watchFlags() []*flag {
 		{"skip-variable", "REGEX", "do not report races on those whose name matches",
 			pattern(func(o *options) **regexp.Regexp { return &o.session.Watch.SkipVariable })},
 		{"blocks", "N,N-N,...", "report only races between threads of these blocks, numbered over the grid from 0",
-			ranges(func(o *options) *[]detect.Range { return &o.session.Watch.Blocks })},
+			ranges(32, func(o *options) *[]detect.Range { return &o.session.Watch.Blocks })},
 		{"threads", "N,N-N,...", "report only races between these threads of blocks, numbered over the block from 0",
-			ranges(func(o *options) *[]detect.Range { return &o.session.Watch.Threads })},
+			ranges(32, func(o *options) *[]detect.Range { return &o.session.Watch.Threads })},
+		{"addresses", "A-A,...", "report only races on these addresses of global memory, as in 0x200000000200-0x2000000002ff",
+			ranges(64, func(o *options) *[]detect.Range { return &o.session.Watch.Addresses })},
 	}
 }
 

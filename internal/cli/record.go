@@ -24,6 +24,8 @@ type execution struct {
 // executionOf makes what args name ready: a program or its sources, PTX with a launch file, or a program of the corpus.
 func executionOf(ctx context.Context, e *env, o *options, args []string) (*execution, error) {
 	switch {
+	case o.session.Devices > 1 && (isCorpus(args[0]) || strings.EqualFold(filepath.Ext(args[0]), ".ptx")):
+		return nil, usagef("--devices: kernels are launched on one device: several are for programs, and %s is none", args[0])
 	case isCorpus(args[0]):
 		programs, one, err := corpusPrograms(args[0])
 		if err != nil {
@@ -91,13 +93,12 @@ func recordCommand() *command {
 			return choose(v, map[string]bool{"on": false, "off": true}, "word", &o.session.NoValues)
 		}}
 	refused := map[string]string{
-		"devices":    "a trace is of one device: several are for \"fencepost run\"",
 		"seeds":      "a trace is of one run: --seeds cannot be used here, --seed can",
 		"detector":   "record judges nothing: give --detector to \"fencepost analyze\"",
 		"model":      "record judges nothing: give --model to \"fencepost analyze\"",
 		"instrument": "what programs find by themselves is no trace: with --device emulated their log is recorded"}
 	return &command{name: "record", args: "--out FILE PROG.cu | APP | KERNEL.ptx", long: recordLong, doc: "run and write the events to a file",
-		flags: without(append([]*flag{out, values, launchFlag, nvccFlag}, runFlags()...), refused), refused: refused, run: runRecord}
+		flags: without(append([]*flag{out, values, devicesFlag, launchFlag, nvccFlag}, runFlags()...), refused), refused: refused, run: runRecord}
 }
 
 func runRecord(ctx context.Context, e *env, o *options, args []string) (code int, err error) {

@@ -5,10 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/metrics"
 	"strings"
 	"time"
 
+	"fencepost.dev/fencepost/internal/peak"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/verify"
@@ -56,10 +56,8 @@ func (o *options) tellTimes(w io.Writer, took time.Duration, rep *report.Report)
 	if !o.times {
 		return
 	}
-	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
-	metrics.Read(sample)
 	v := rep.Verify
-	v.Seconds, v.Memory = took.Seconds(), sample[0].Value.Uint64()
+	v.Seconds, v.Memory = took.Seconds(), peak.Memory()
 	fmt.Fprintf(w, "fencepost: at most %d events in an execution; %.3f s, %d MB\n", v.Events, v.Seconds, (v.Memory+1<<20-1)>>20)
 }
 

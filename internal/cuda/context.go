@@ -29,8 +29,6 @@ type Context struct {
 	live    []*stream // what allStreams gives; nil: to be made
 	gpus    []*gpu
 	gpu     *gpu            // of the call: the current device of its thread
-	syncing uint64          // bits of the devices on which kernels have atomic operations or fences
-	common  bool            // kernels of several devices may access memory that belongs to one, or that the host has registered
 	current map[uint32]*gpu // by host thread; not there: the first
 
 	events  map[EventID]*eventState

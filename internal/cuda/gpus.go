@@ -5,12 +5,11 @@ import (
 	"fmt"
 
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
 )
 
 // MaxDevices bounds Config.Devices.
-const MaxDevices = simt.MaxDevices
+const MaxDevices = event.MaxDevices
 
 // gpu is one of the devices that a context sees: its default streams, and what its kernels may access. All share the memory's
 // addresses; an allocation belongs to the device that was current when it was made.
@@ -35,6 +34,14 @@ func (g *gpu) suffix() string {
 		return ""
 	}
 	return fmt.Sprintf(" of device %d", g.number)
+}
+
+// inEvents gives the device as events tell of it: see event.Launch.
+func (g *gpu) inEvents(c *Context) uint8 {
+	if len(c.gpus) == 1 {
+		return 0
+	}
+	return uint8(g.number + 1)
 }
 
 // gpuOf finds a device by its number.
@@ -111,7 +118,6 @@ func (c *Context) PeerAccess(peer int, enable bool) error {
 		return fail(PeerAccessNotEnabled, "device %d has no access to the memory of device %d", g.number, peer)
 	}
 	g.peers ^= 1 << peer
-	c.common = true
 	return nil
 }
 
@@ -242,23 +248,4 @@ func (p *process) canAccessPeer(_ context.Context, r *request) ([]uint64, []byte
 
 func (p *process) peerAccess(_ context.Context, r *request) ([]uint64, []byte, error) {
 	return nil, nil, p.ctx.PeerAccess(int(int32(r.args[0])), r.args[1] != 0)
-}
-
-// scopes tells of what detectors do not judge: whether the scopes of atomic operations and fences of kernels on several devices that may
-// access the same memory include each other's threads.
-func (c *Context) scopes(k *Kernel) {
-	if !k.fn.Any(narrow) {
-		return
-	}
-	c.syncing |= 1 << c.gpu.number
-	if (c.shares || c.common) && c.syncing&(c.syncing-1) != 0 {
-		c.dev.noteUnsupported("scopes between devices: atomic operations and fences of scope gpu are taken to order threads of other devices too, which only scope sys does")
-	}
-}
-
-// narrow says that an instruction is a strong one on global memory whose scope is not the system.
-func narrow(i *isa.Inst) bool {
-	shared := i.Space == event.Shared || i.Space == event.Local
-	strong := i.Class == isa.Atomic || i.Class == isa.Fence || i.Op == isa.OpSurfaceRed || i.Order >= event.Relaxed
-	return strong && !shared && i.Scope != event.ScopeSys
 }

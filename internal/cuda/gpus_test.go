@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,22 @@ func TestOrderOfDevices(t *testing.T) {
 		if order.before[2][1] != r.ordered {
 			t.Errorf("%s: ordered is %v", r.name, !r.ordered)
 		}
+	}
+}
+
+// TestLaunchDevice checks that launches tell their device where there are several.
+func TestLaunchDevice(t *testing.T) {
+	alone, order := newGPUs(t, 1)
+	if alone.launch(0); !slices.Equal(order.devices, []uint8{0}) {
+		t.Errorf("one device: launches on %v", order.devices)
+	}
+	s, order := newGPUs(t, 2)
+	for _, n := range []int{1, 0, 1} {
+		s.must(s.c.SetDevice(n, 0))
+		s.launch(0)
+	}
+	if !slices.Equal(order.devices, []uint8{2, 1, 2}) {
+		t.Errorf("two devices: launches on %v", order.devices)
 	}
 }
 

@@ -67,7 +67,6 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	c.dev.flush()
 
 	if len(c.gpus) > 1 {
-		c.scopes(k)
 		c.gpu.reached(c.dev.mem)
 	}
 	report.Stats, report.Err = c.dev.execute(ctx, l)
@@ -139,7 +138,8 @@ func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) 
 		cfg.Cluster = k.clusterShape()
 	}
 	l := &simt.Launch{
-		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Cluster: cfg.Cluster, Language: k.module.written},
+		Launch: event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Cluster: cfg.Cluster, Language: k.module.written,
+			Device: s.gpu.inEvents(c)},
 		Program: k.module.program, Places: d.cfg.Places, Func: k.fn,
 		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, NonPortableCluster: k.nonPortable, Caller: cfg.Caller, Arguments: append(cfg.Arguments, k.named(params)...),
 		OnFault: d.cfg.OnFault, Seed: d.cfg.Seed, Schedule: d.cfg.Schedule, MaxSteps: d.cfg.MaxSteps,
@@ -198,7 +198,7 @@ func faultCode(kind simt.FaultKind) Code {
 
 // endCode is the error after a launch that did not end by itself and told no fault.
 func endCode(err error) Code {
-	if errors.Is(err, simt.ErrDeadlock) || errors.Is(err, simt.ErrStopped) || errors.Is(err, simt.ErrHostWait) ||
+	if errors.Is(err, simt.ErrDeadlock) || errors.Is(err, simt.ErrStopped) || errors.Is(err, simt.ErrHostWait) || errors.Is(err, simt.ErrDeviceWait) ||
 		errors.Is(err, ErrEnded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return LaunchTimeout
 	}

@@ -35,7 +35,7 @@ func TestAfterLaunch(t *testing.T) {
 		{simt.OutOfBounds, nil, 700}, {simt.UseAfterFree, nil, 700}, {simt.ReadOnly, nil, 700},
 		{simt.Misaligned, nil, 716}, {simt.Assertion, nil, 710}, {simt.Deadlock, nil, 702}, {simt.StepLimit, nil, 702},
 		{simt.TrapHit, nil, 719}, {simt.StackOverflow, nil, 719}, {simt.BarrierDivergence, nil, 719},
-		{"", simt.ErrDeadlock, 702}, {"", simt.ErrStopped, 702}, {"", simt.ErrHostWait, 702}, {"", ErrEnded, 702},
+		{"", simt.ErrDeadlock, 702}, {"", simt.ErrStopped, 702}, {"", simt.ErrHostWait, 702}, {"", simt.ErrDeviceWait, 702}, {"", ErrEnded, 702},
 		{"", context.DeadlineExceeded, 702},
 		{"", fmt.Errorf("block 3: %w", simt.ErrDeadlock), 702}, {"", errors.New("another"), 719}, {"", ErrMemory, 719},
 		{simt.OutOfBounds, simt.ErrDeadlock, 700}, {simt.TrapHit, simt.ErrStopped, 719},

@@ -587,7 +587,6 @@ func (c *Context) Register(addr, size uint64) (offset uint64, err error) {
 		return 0, fail(HostMemoryAlreadyRegistered, "%s: %v", name, err)
 	}
 	c.pinned[addr] = registration{size, offset}
-	c.common = true
 	c.dev.tell(event.HostOp{Kind: event.HostAlloc, Agent: c.host, Addr: addr, Size: size, Name: "cudaHostRegister"})
 	return offset, nil
 }

@@ -22,6 +22,8 @@ type causality struct {
 	seen   map[uint32]map[uint32]bool // agent: launches it is ordered after
 	tokens map[uint64]map[uint32]bool
 	before map[uint32]map[uint32]bool // launch: launches before it
+
+	devices []uint8 // of the launches
 }
 
 func newCausality() *causality {
@@ -54,6 +56,7 @@ func (c *causality) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
 	a := c.agent(l.Agent)
 	c.before[l.ID] = maps.Clone(a)
 	a[l.ID] = true
+	c.devices = append(c.devices, l.Device)
 	return simt.Stats{}, nil
 }
 

@@ -9,19 +9,21 @@ type Side struct {
 	RMW      bool // atom or red
 	Volatile bool
 	Wide     bool // atomic, and its scope reaches beyond the block
+	System   bool // atomic, and its scope reaches beyond the device; asked for only with OtherDevice
 	Staged   bool // a host operation that is synchronous but by the letter (event.HostOp)
 	Unit     int  // bytes of the scalar that the access reads or writes as one
 }
 
 // Relation is the relation of two accesses that overlap in bytes.
 type Relation struct {
-	SameLaunch bool
-	SameBlock  bool
-	SameWarp   bool
-	SameEvent  bool // two lanes of one execution of one instruction
-	Lockstep   bool // same warp, and both lanes took part in one of the two executions, or they were not Parted
-	SameValue  bool // both write, the same value
-	Assumed    bool // ordered by what is assumed of host threads (event.HostOp)
+	SameLaunch  bool
+	SameBlock   bool
+	SameWarp    bool
+	SameEvent   bool // two lanes of one execution of one instruction
+	Lockstep    bool // same warp, and both lanes took part in one of the two executions, or they were not Parted
+	SameValue   bool // both write, the same value
+	OtherDevice bool // by threads of two devices
+	Assumed     bool // ordered by what is assumed of host threads (event.HostOp)
 }
 
 // Parted says that lanes of a warp can be at two places, one each, after a branch has parted them and before they reconverge.
@@ -50,6 +52,7 @@ const (
 	StagedCopy               // a copy that is synchronous but by the letter, and a kernel of another stream
 	HostThreads              // ordered if the threads of the host are, by what cannot be seen of them
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
+	CopyProxyFence           // as NoProxyFence, where cp.async is what the generic proxy did
 	OneInstruction           // two lanes of one instruction
 	NoProxyFence             // ordered, but no fence between the generic proxy and the async proxy
 	NoMapFence               // ordered, but no fence between the generic proxy and the tensormap proxy
@@ -59,13 +62,14 @@ const (
 	MixedSizeRace            // two atomic accesses that overlap in part
 	ScopeRace                // two atomic accesses, a scope excludes the other thread
 	CopyPending              // an asynchronous copy and what was done before it was waited for
-	CrossLaunch              // different launches, or the host side
+	CrossDevice              // launches on different devices
+	CrossLaunch              // different launches of one device, or the host side
 	NonCoherentLoad          // a load through the read-only cache of what the launch writes: wrong even when ordered
 )
 
 // Severity is that of every race of the category.
 func (c Category) Severity() Severity {
-	if c <= MixedSizeRMW {
+	if c <= CopyProxyFence {
 		return Warning
 	}
 	return Error
@@ -88,13 +92,13 @@ func (c Category) Kind() Kind {
 		return MixedAtomic
 	case ScopeRace:
 		return AtomicScope
-	case CrossLaunch, StagedCopy, HostThreads:
+	case CrossLaunch, CrossDevice, StagedCopy, HostThreads:
 		return InterKernel
 	case NonCoherentLoad:
 		return ReadOnlyLoad
 	case CopyPending:
 		return CopyNotAwaited
-	case NoProxyFence:
+	case NoProxyFence, CopyProxyFence:
 		return MissingProxyFence
 	case NoMapFence:
 		return MissingMapFence
@@ -133,11 +137,11 @@ func Classify(a, b Side, r Relation) Category {
 }
 
 func classifyAtomics(a, b Side, r Relation) Category {
-	inScope := r.SameLaunch && r.SameBlock || a.Wide && b.Wide
+	inScope := r.SameLaunch && r.SameBlock || a.Wide && b.Wide && (!r.OtherDevice || a.System && b.System)
 	switch {
 	case inScope && a.Unit == b.Unit:
 		return NoRace
-	case !r.SameLaunch:
+	case !r.SameLaunch && (inScope || !r.OtherDevice || r.Assumed):
 		return r.launches()
 	case !inScope:
 		return ScopeRace
@@ -151,6 +155,9 @@ func classifyAtomics(a, b Side, r Relation) Category {
 func (r *Relation) launches() Category {
 	if r.Assumed {
 		return HostThreads
+	}
+	if r.OtherDevice {
+		return CrossDevice
 	}
 	return CrossLaunch
 }

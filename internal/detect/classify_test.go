@@ -33,3 +33,30 @@ func TestStagedCopy(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherDevice checks that between devices two atomic operations are morally strong only at the scope of the system.
+func TestOtherDevice(t *testing.T) {
+	side := func(wide, system bool) Side {
+		return Side{Write: true, Atomic: true, RMW: true, Wide: wide, System: system, Unit: 4}
+	}
+	device, system, block := side(true, false), side(true, true), side(false, false)
+	other := Relation{OtherDevice: true}
+	for _, c := range []struct {
+		a, b Side
+		r    Relation
+		want Category
+	}{
+		{device, device, Relation{}, NoRace},
+		{device, device, other, ScopeRace},
+		{device, system, other, ScopeRace},
+		{system, block, other, ScopeRace},
+		{system, system, other, NoRace},
+		{device, device, Relation{OtherDevice: true, Assumed: true}, HostThreads},
+		{system, Side{Write: true, Unit: 4}, other, CrossDevice},
+		{system, Side{Write: true, Atomic: true, Wide: true, System: true, Unit: 8}, other, CrossDevice},
+	} {
+		if got, back := Classify(c.a, c.b, c.r), Classify(c.b, c.a, c.r); got != c.want || back != c.want {
+			t.Errorf("%+v, %+v, %+v: categories %d and %d, want %d", c.a, c.b, c.r, got, back, c.want)
+		}
+	}
+}

@@ -118,6 +118,10 @@ func (c *CopyState) fixBulk() string {
 
 // explainProxy says that a proxy fence is missing.
 func (f *Facts) explainProxy() (message, fix string) {
+	if f.Category == CopyProxyFence {
+		return fmt.Sprintf("a write by cp.async and a later %s of the same bytes in shared memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, wrote: no fence.proxy.async lies between the wait for the copy and the second", f.Later.Op),
+			"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the wait for the copy: in the thread that copies, before the barrier that the thread of the second waits at, or in the thread of the second, after it has waited for the copies"
+	}
 	return fmt.Sprintf("%s of the same bytes in shared memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, did: no fence.proxy.async lies between", f.pair()),
 		"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the first, in its thread, before the barrier that the thread of the second waits at"
 }

@@ -79,7 +79,9 @@ func (f *Facts) Severity() Severity {
 }
 
 // Refined says that the kind of races of the category depends on what was seen around the two accesses.
-func (c Category) Refined() bool { return c == SameBlock || c == CrossBlock || c == VolatileRace }
+func (c Category) Refined() bool {
+	return c == SameBlock || c == CrossBlock || c == VolatileRace || c == CrossDevice
+}
 
 // refinements are the kinds that name a faulty synchronisation, the vaguest first.
 var refinements = []Kind{MissingLock, FenceScope, AtomicScope, LockScope, MissingBarrier, MissingFence}
@@ -238,6 +240,8 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 	switch f.Category {
 	case CrossLaunch:
 		return f.explainLaunches()
+	case CrossDevice:
+		return f.explainDevices(k)
 	case StagedCopy:
 		return "a copy from pageable host memory may return once its source was staged, and the kernel's stream does not wait for the copy that follows in the default stream; most drivers finish it before they return, but the manual does not promise that",
 			"call cudaStreamSynchronize after the copy, copy in the kernel's stream, or create that stream without cudaStreamNonBlocking"
@@ -291,7 +295,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 	case NoMapFence:
 		return "a write of a tensor map is ordered before its use by a tensor copy, which reads it through the tensormap proxy and may not see the write: no fence.proxy.tensormap::generic.acquire of the map lies between",
 			"execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the thread that issues the copy, after what orders it after the write (tensormap.cp_fenceproxy, or the write and fence.proxy.tensormap::generic.release.gpu, and then a barrier)"
-	case NoProxyFence:
+	case NoProxyFence, CopyProxyFence:
 		return f.explainProxy()
 	case SameBlock:
 		if k == StageReuse {
@@ -315,12 +319,52 @@ func (f *Facts) explainLaunches() (message, fix string) {
 		"put both kernels into one stream, let the second stream wait for an event recorded after the first kernel, or let the host wait for the first stream before it launches the second kernel (a query orders only when it answers success)"
 }
 
+// devices names the devices of the two accesses, where they are two.
+func (f *Facts) devices() (names string, two bool) {
+	x, y := f.Earlier.Launch.Device, f.Later.Launch.Device
+	if f.Earlier.Host != "" || f.Later.Host != "" || x == y {
+		return "", false
+	}
+	return fmt.Sprintf("devices %d and %d", int(x)-1, int(y)-1), true
+}
+
+func (f *Facts) explainDevices(k Kind) (message, fix string) {
+	names, _ := f.devices()
+	what := fmt.Sprintf("%s of the same bytes by kernels on %s that may run at the same time", f.pair(), names)
+	h := f.Handover
+	switch k {
+	case MissingFence:
+		return what + ": the first thread writes an atomic or volatile variable after its access, and the second reads it before its own, but " + h.lacks(),
+			h.fix("__threadfence_system()")
+	case LockScope, FenceScope, AtomicScope:
+		if !h.InScope {
+			return what + ": the variable that passes from one to the other is accessed with a scope that does not include threads of other devices",
+				"use system scope for the accesses to that variable (atomicAdd_system, cuda::thread_scope_system), and __threadfence_system() for the fences beside them"
+		}
+		s := h.Release
+		if h.ReleaseWide {
+			s = h.Acquire
+		}
+		return fmt.Sprintf("%s: the %s between them has a scope that does not include threads of the other device", what, s.What),
+			"replace every __threadfence() between the two by __threadfence_system(), or access the variable that passes between them with release and acquire at system scope"
+	case MissingBarrier:
+		return what + ": one thread of the first block signals for the whole block, but no __syncthreads() makes it wait for the first access",
+			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it"
+	}
+	return what + ": neither an event nor a synchronising call orders them, nor a release and an acquire at system scope",
+		"let the stream of the second kernel wait for an event recorded after the first, or let the host wait for the first before it launches the second; threads that hand over while both run need system scope (__threadfence_system, atomicAdd_system, cuda::thread_scope_system)"
+}
+
 func (f *Facts) explainThreads() (message, fix string) {
 	return fmt.Sprintf("%s of the same bytes, in an order that only the host's threads can give: different threads made the calls, and no mutex, condition variable, semaphore, barrier or join of POSIX threads orders the two. Atomic variables and other means of the program's own are not seen, and may order them", f.pair()),
 		"let one thread wait for the other, by a mutex and a condition variable or a join, and for its work by an event, or put both into one stream"
 }
 
 func (f *Facts) explainScope() (message, fix string) {
+	if names, two := f.devices(); two {
+		return fmt.Sprintf("%s of the same bytes by kernels on %s that may run at the same time: not both have system scope (.sys), which alone includes threads of other devices, so they are not atomic with respect to each other", f.pair(), names),
+			"use system scope for both (atomicAdd_system, not atomicAdd; cuda::thread_scope_system)"
+	}
 	narrow := &f.Earlier
 	which := "first"
 	if f.Earlier.Scope >= event.ScopeGPU {

@@ -10,7 +10,8 @@ import (
 )
 
 // Watch says which races of a run are reported: those between two threads that are watched, on memory that is watched. Everything
-// is executed and judged all the same, since what is not watched may order what is. A nil Watch watches all.
+// is executed and judged all the same, since what is not watched may order what is. (Detector hirace, to which accesses order nothing,
+// leaves those of other threads out.) A nil Watch watches all.
 type Watch struct {
 	Blocks  []Range // of the grid, by number; none: all
 	Threads []Range // of a block, by number; none: all
@@ -19,16 +20,17 @@ type Watch struct {
 }
 
 // Range is numbers from First to Last, both included.
-type Range struct{ First, Last uint32 }
+type Range struct{ First, Last uint64 }
 
-func within(list []Range, n uint32) bool {
+// Within says that a number is in one of some ranges, or that there are none.
+func Within(list []Range, n uint64) bool {
 	return len(list) == 0 || slices.ContainsFunc(list, func(r Range) bool { return r.First <= n && n <= r.Last })
 }
 
 // Thread says that a thread of a launch is watched.
 func (w *Watch) Thread(l *event.Launch, warp uint32, lane int) bool {
 	per := max(l.WarpsPerBlock(), 1)
-	return within(w.Blocks, warp/per) && within(w.Threads, warp%per*32+uint32(lane))
+	return Within(w.Blocks, uint64(warp/per)) && Within(w.Threads, uint64(warp%per*32)+uint64(lane))
 }
 
 // Races says that a race of two accesses is reported. Operations of the host are watched as their memory is.
@@ -48,28 +50,41 @@ func (w *Watch) Races(earlier, later *Access) bool {
 	return w.Object == nil || w.Object(a.Space, a.Launch.ID, max(earlier.Address, later.Address))
 }
 
-// String is "3" or "0-3".
-func (r Range) String() string {
-	if r.First == r.Last {
-		return fmt.Sprint(r.First)
+// Text is "3" or "0-3"; with prefix "0x" the numbers are hexadecimal.
+func (r Range) Text(prefix string) string {
+	base := 10
+	if prefix == "0x" {
+		base = 16
 	}
-	return fmt.Sprintf("%d-%d", r.First, r.Last)
+	text := prefix + strconv.FormatUint(r.First, base)
+	if r.First != r.Last {
+		text += "-" + prefix + strconv.FormatUint(r.Last, base)
+	}
+	return text
 }
 
-// ParseRanges reads numbers and ranges of them, separated by commas: "0-3,8".
-func ParseRanges(text string) ([]Range, error) {
+// ParseRanges reads numbers of so many bits and ranges of them, separated by commas: "0-3,8", or "0x100-0x1ff".
+func ParseRanges(text string, bits int) ([]Range, error) {
 	var list []Range
 	for _, word := range strings.Split(text, ",") {
 		first, last, several := strings.Cut(word, "-")
 		if !several {
 			last = first
 		}
-		from, err := strconv.ParseUint(first, 10, 32)
-		to, err2 := strconv.ParseUint(last, 10, 32)
+		from, err := parse(first, bits)
+		to, err2 := parse(last, bits)
 		if err != nil || err2 != nil || to < from {
 			return nil, fmt.Errorf("%q is no number and no range of numbers, such as 0-3", word)
 		}
-		list = append(list, Range{uint32(from), uint32(to)})
+		list = append(list, Range{from, to})
 	}
 	return list, nil
+}
+
+// parse reads a number, in hexadecimal after 0x.
+func parse(text string, bits int) (uint64, error) {
+	if digits, ok := strings.CutPrefix(text, "0x"); ok {
+		return strconv.ParseUint(digits, 16, bits)
+	}
+	return strconv.ParseUint(text, 10, bits)
 }

@@ -377,7 +377,13 @@ type Launch struct {
 	// programmatic stream serialization. The stream had no other operation between the two.
 	Early    bool
 	Language Language
+	// Device is 1 plus the number of the device that the launch runs on where the program sees several devices, else 0. Of the launches of a
+	// run all have one or none has.
+	Device uint8
 }
+
+// MaxDevices is how many devices a program can see.
+const MaxDevices = 64
 
 // PeerShift is where in an address of shared memory 1 plus the rank of the block in its cluster begins whose memory it is, when that
 // is not the block that accesses it. Memory of a block is less.

@@ -61,7 +61,7 @@ func checked(src *ptx.Inst, in *isa.Inst, k Kind, site int) string {
 	panic(fmt.Sprintf("BUG: %s is checked", src.Op))
 }
 
-// switches are the functions of fencepost.h. They do nothing; programs that check themselves call the device code from them.
+// switches are the functions of fencepost.h. They do nothing; instrumented programs call the device code from them.
 var switches = map[string]bool{"fencepost_check_thread": true, "fencepost_check_memory": true}
 
 // handedOn is the body of a function that hands its parameters on to that of the device code.

@@ -3,6 +3,7 @@ package instrument
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -155,6 +156,7 @@ type Events struct {
 	batch  event.Batch
 	warps  map[uint32]*warpState
 	blocks map[uint32]*blockState
+	off    spans // of global memory
 	bases  map[base]uint32
 }
 
@@ -172,16 +174,26 @@ type warpState struct {
 	calls  [32][]uint32
 	waits  [32]uint32 // member masks of the lanes that wait at bar.warp.sync; 0: none
 	places [32]uint32 // where
+	off    uint32     // lanes whose accesses are not to be checked
+	memory [32]memory // that they are switching
+}
+
+// memory is what a lane has told so far of memory that it switches.
+type memory struct {
+	known, shared bool
+	span
 }
 
 // blockState is what the barriers of a block have counted.
 type blockState struct {
-	live     int // threads
+	live     int   // threads
+	off      spans // of its shared memory
 	barriers [16]barrierState
 }
 
 type barrierState struct {
 	threads uint32 // asked for; 0: all
+	count   int    // arrivals
 	got     map[uint32]uint32
 }
 
@@ -247,9 +259,88 @@ func (e *Events) block(w *warpState) *blockState {
 	return b
 }
 
+// span is memory from an address on, and before another.
+type span struct{ from, end uint64 }
+
+// spans is memory that is switched off: apart from each other, in no order.
+type spans []span
+
+// set switches memory on, or off.
+func (s spans) set(x span, on bool) (out spans) {
+	for _, y := range s {
+		switch {
+		case y.end < x.from || y.from > x.end:
+			out = append(out, y)
+		case !on:
+			x = span{min(x.from, y.from), max(x.end, y.end)}
+		default:
+			if y.from < x.from {
+				out = append(out, span{y.from, x.from})
+			}
+			if y.end > x.end {
+				out = append(out, span{x.end, y.end})
+			}
+		}
+	}
+	if !on {
+		out = append(out, x)
+	}
+	return out
+}
+
+// hold says that all of an access is to memory that is switched off.
+func (s spans) hold(addr, size uint64) bool {
+	return slices.ContainsFunc(s, func(x span) bool { return x.from <= addr && addr+size <= x.end })
+}
+
+// switched follows the functions of fencepost.h.
+func (e *Events) switched(r *Record, k Kind, w *warpState) {
+	for m := r.Lanes; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m)
+		v, x := r.Values[l], &w.memory[l]
+		switch k {
+		case SwitchThread:
+			if w.off |= 1 << l; v != 0 {
+				w.off &^= 1 << l
+			}
+		case SwitchAddress:
+			*x = memory{true, r.Flags&recordShared != 0, span{v, v}}
+		case SwitchBytes:
+			if x.end += v; x.end < v {
+				x.end = math.MaxUint64
+			}
+		case SwitchMemory:
+			off := &e.off
+			if x.shared {
+				off = &e.block(w).off
+			}
+			if x.known && x.end > x.from {
+				*off = off.set(x.span, v != 0)
+			}
+			*x = memory{}
+		}
+	}
+}
+
+// unchecked says that the accesses of a lane to an address are switched off. Those that may order others are never.
+func (e *Events) unchecked(in *isa.Inst, w *warpState, lane int, space event.Space, addr, size uint64) bool {
+	if strong(in) {
+		return false
+	}
+	off := e.off
+	if space == event.Shared {
+		off = e.block(w).off
+	}
+	return w.off>>lane&1 != 0 || off.hold(addr, size)
+}
+
 // Record makes the events of a record.
 func (e *Events) Record(r *Record) {
 	site, w := &e.l.Sites[r.Site], e.warp(r.Warp)
+	if site.Kind >= SwitchThread {
+		e.switched(r, site.Kind, w)
+		return
+	}
 	e.reconverge(w, r.Lanes)
 	for rest := r.Lanes; rest != 0; { // the lanes of one call stack at a time
 		first := bits.TrailingZeros32(rest)
@@ -295,7 +386,7 @@ func (e *Events) place(s *Site, calls []uint32) uint32 {
 func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32) {
 	switch s.Kind {
 	case Access:
-		e.access(r, s.Inst(), lanes, place)
+		e.access(r, s.Inst(), w, lanes, place)
 	case Fence:
 		in := s.Inst()
 		e.sync(event.Event{Kind: event.Fence, Warp: w.number, Mask: lanes, Place: place, Order: in.Order, Scope: in.Scope})
@@ -341,7 +432,7 @@ func (e *Events) forget(w *warpState) {
 }
 
 // access makes the events of a load, store or atomic.
-func (e *Events) access(r *Record, in *isa.Inst, lanes, place uint32) {
+func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
 	v := event.Event{Warp: r.Warp, Place: place, Order: in.Order, Scope: in.Scope, Space: spaceOf(in)}
 	size := uint64(in.Type.Size()) * uint64(max(in.Vec, 1))
 	v.Size = uint8(size)
@@ -359,7 +450,8 @@ func (e *Events) access(r *Record, in *isa.Inst, lanes, place uint32) {
 		return
 	}
 	for m := lanes; m != 0; m &= m - 1 {
-		if l := bits.TrailingZeros32(m); !there(in, r.Values[l], size) {
+		l := bits.TrailingZeros32(m)
+		if !there(in, r.Values[l], size) || e.unchecked(in, w, l, v.Space, r.Values[l], size) {
 			lanes &^= 1 << l
 		}
 	}
@@ -490,8 +582,9 @@ func (e *Events) barrier(r *Record, in *isa.Inst, w *warpState, lanes, place uin
 		b := e.block(w)
 		bar := &b.barriers[id]
 		if bar.got == nil {
-			bar.got, bar.threads = map[uint32]uint32{}, threads
+			*bar = barrierState{threads: threads, got: map[uint32]uint32{}}
 		}
+		bar.count += bits.OnesCount32(same)
 		bar.got[w.number] |= same
 		e.complete(b, int(id), w, same, place)
 	}
@@ -504,9 +597,9 @@ func (e *Events) complete(b *blockState, id int, w *warpState, lanes, place uint
 	if bar.got == nil {
 		return
 	}
-	n := 0
+	n := bar.count
 	for number, got := range bar.got {
-		if n += bits.OnesCount32(got); bar.threads != 0 && e.warp(number).live&^got == 0 {
+		if bar.threads != 0 && e.warp(number).live&^got == 0 {
 			n += 32 - bits.OnesCount32(got)
 		}
 	}

@@ -21,9 +21,16 @@ func ShadowOf(mem []byte, addr, at uint64) (w ShadowWord, ok bool) {
 	if i, ok := in(field(stateByteWord), splitWords*field(stateSplit)); ok {
 		return ShadowWord{Addr: i % splitWords, Byte: true}, true
 	}
-	n := words(field(stateSharedBytes))
+	n := field(stateSharedWords)
 	if i, ok := in(field(stateSharedWord), n*field(stateSharedParts)); ok {
-		return ShadowWord{Space: event.Shared, Addr: i % n * wordBytes}, true
+		i %= n
+		for k := range field(stateSharedRanges) {
+			r := (field(stateSharedRange)-addr)/8 + k*rangeBytes/8
+			if i < words(field(r+1)) {
+				return ShadowWord{Space: event.Shared, Addr: field(r) + i*wordBytes}, true
+			}
+			i -= words(field(r + 1))
+		}
 	}
 	for i := range field(stateRanges) {
 		r := (field(stateRange)-addr)/8 + i*rangeBytes/8

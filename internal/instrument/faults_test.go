@@ -19,7 +19,13 @@ import (
 // the thread in its block in %r1 and of the block in %r2.
 func checked(t *testing.T, body string, grid, block, words int, options map[string]string) *report.Report {
 	t.Helper()
-	text := ".version 7.0\n.target sm_80\n.address_size 64\n.weak .func fencepost_check_thread(.param .b32 q) { ret; }\n" +
+	return judged(t, instrument.HiRace, body, grid, block, words, options, session.Watch{})
+}
+
+// judged is the same in a mode, where detector hirace judges what the program tells.
+func judged(t *testing.T, mode instrument.Mode, body string, grid, block, words int, options map[string]string, w session.Watch) *report.Report {
+	t.Helper()
+	text := ".version 7.0\n.target sm_80\n.address_size 64\n.extern .func (.param .b64 q) malloc(.param .b64 r);\n.weak .func fencepost_check_thread(.param .b32 q) { ret; }\n" +
 		".weak .func fencepost_check_memory(.param .b64 q, .param .b64 r, .param .b32 s) { ret; }\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;\n" +
 		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n" + body + "\nret;\n}\n"
 	launch, err := session.ReadLaunchFile("launch.toml", fmt.Appendf(nil, "grid = %d\nblock = %d\nargs = [{ buffer = \"x\", type = \"i32\", shape = [%d], fill = 0 }]\n", grid, block, words))
@@ -31,7 +37,7 @@ func checked(t *testing.T, body string, grid, block, words int, options map[stri
 		c.Options = options
 		return hirace.Spec.New(c)
 	}
-	r, err := session.Check(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.HiRace, Detectors: []detect.Spec{spec},
+	r, err := session.Check(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: mode, Detectors: []detect.Spec{spec}, Watch: w,
 		Timeout: 2 * time.Minute}, &session.Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: launch})
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +129,16 @@ func TestOptions(t *testing.T) {
 	if got := strings.Join(races(r), "; "); got != "unordered 2000 8000" || !noted(r, "of 8 blocks the first 4 were checked") {
 		t.Errorf("4 groups: found %s, notes %q", got, r.Notes)
 	}
+	b := instrument.DefaultBounds
+	b.Pairs = 1
+	withBounds(t, b)
+	two := own + "\nst.global.u32 [%rd2+4000], %r2;"
+	if r = checked(t, two, 2, 1000, 2000, nil); len(r.Findings) != 1 || !noted(r, "hirace:pairs=64K has room for more") {
+		t.Errorf("1 pair: found %q, notes %q", races(r), r.Notes)
+	}
+	if r = checked(t, two, 2, 1000, 2000, map[string]string{"pairs": "64K"}); len(r.Findings) != 2 || len(r.Notes) > 0 {
+		t.Errorf("65536 pairs: found %q, notes %q", races(r), r.Notes)
+	}
 	// Variables of the program, the device code's among them, have words too.
 	r = checked(t, own, 8, 1000, 4000, map[string]string{"words": "1K"})
 	if len(r.Findings) != 1 || r.Findings[0].Count < 1000 || r.Findings[0].Count > 1024 || !noted(r, "accesses were to memory for whose shadow there was no room") {
@@ -130,7 +146,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestSwitches wants nothing of threads and memory that the kernel has switched off, and all of what it has switched on again.
+// TestSwitches wants, in both modes, nothing of threads and memory that the kernel has switched off, and all of what it has switched on again.
 func TestSwitches(t *testing.T) {
 	thread := func(on int) string {
 		return fmt.Sprintf("{ .param .b32 a; st.param.b32 [a], %d; call fencepost_check_thread, (a); }\n", on)
@@ -138,19 +154,56 @@ func TestSwitches(t *testing.T) {
 	memory := func(bytes, on int) string {
 		return fmt.Sprintf("{ .param .b64 a; .param .b64 b; .param .b32 c; st.param.b64 [a], %%rd1; st.param.b64 [b], %d; st.param.b32 [c], %d; call fencepost_check_memory, (a, b, c); }\n", bytes, on)
 	}
+	shared := func(bytes, on int) string {
+		return strings.Replace(memory(bytes, on), "st.param.b64 [a], %rd1", "cvta.shared.u64 %rd3, s; st.param.b64 [a], %rd3", 1)
+	}
+	// In one block, whose barrier orders the switches, threads 2n and 2n+1 write the same word, or byte.
+	pairs := "bar.sync 0; shr.u32 %r3, %r1, 1; mul.wide.u32 %rd2, %r3, 4; add.s64 %rd2, %rd1, %rd2; st.global.u32 [%rd2], %r1;\n"
+	pairs8 := strings.NewReplacer(", 4;", ", 1;", "global.u32", "global.u8").Replace(pairs)
 	odd := "and.b32 %r4, %r1, 1; setp.ne.u32 %p1, %r4, 0; @%p1 bra S;\n" + thread(0) + "S:\n"
-	for _, c := range []struct{ body, want string }{
-		{own, "unordered 1000 4000"},
-		{thread(0) + own, ""},
-		{odd + own, "unordered 500 2000"},
-		{thread(0) + thread(1) + own, "unordered 1000 4000"},
-		{memory(400, 0) + own, "unordered 900 3600"},
-		{memory(4000, 0) + "membar.gl;\n" + own, ""},
+	for _, c := range []struct {
+		grid       int
+		body, want string
+	}{
+		{2, own, "unordered 1000 4000"},
+		{2, thread(0) + own, ""},
+		{2, odd + own, "unordered 500 2000"},
+		{2, thread(0) + thread(1) + own, "unordered 1000 4000"},
+		{2, memory(400, 0) + own, "unordered 900 3600"},
+		{2, memory(4000, 0) + "membar.gl;\n" + own, ""},
+		{1, memory(4000, 0) + memory(400, 1) + pairs, "unordered 100 400"},
+		{1, memory(401, 0) + pairs8, "unordered 99 99"},
+		{1, memory(403, 0) + memory(2, 1) + pairs8, "unordered 99 99"},
+		{2, ".shared .align 4 .b8 s[4000];\n" + shared(3600, 0) + "bar.sync 0;\nst.shared.u32 [s+3596], %r1; st.shared.u32 [s+3600], %r1;", "unordered 2 8"},
 	} {
-		r := checked(t, c.body, 2, 1000, 1000, nil)
-		if got := strings.Join(races(r), "; "); got != c.want || len(r.Notes) > 0 {
-			t.Errorf("%s\nfound %q, notes %q; want %q", c.body, got, r.Notes, c.want)
+		for _, mode := range []instrument.Mode{instrument.Log, instrument.HiRace} {
+			r := judged(t, mode, c.body, c.grid, 1000, 1000, nil, session.Watch{})
+			if got := strings.Join(races(r), "; "); got != c.want || len(r.Notes) > 0 {
+				t.Errorf("mode %d: %s\nfound %q, notes %q; want %q", mode, c.body, got, r.Notes, c.want)
+			}
 		}
+	}
+}
+
+// TestAddresses wants, in both modes, the races on selected addresses: those of 400 bytes and a few words further on.
+func TestAddresses(t *testing.T) {
+	for _, mode := range []instrument.Mode{instrument.Log, instrument.HiRace} {
+		all := judged(t, mode, own, 2, 1000, 1000, nil, session.Watch{})
+		x := all.Findings[0].Accesses[0]
+		base := x.Address - x.Object.Offset
+		w := session.Watch{Addresses: []detect.Range{{First: base + 400, Last: base + 799}, {First: base + 1004, Last: base + 1011}, {First: 1, Last: 2}}}
+		r := judged(t, mode, own, 2, 1000, 1000, nil, w)
+		if got := strings.Join(races(r), "; "); got != "unordered 102 408" || len(r.Notes) != 1 || !noted(r, "Only races that --addresses 0x") {
+			t.Errorf("mode %d: found %q, notes %q", mode, got, r.Notes)
+		}
+	}
+}
+
+// TestMalloc wants a note of memory that a kernel allocates itself.
+func TestMalloc(t *testing.T) {
+	body := "{ .param .b64 a; .param .b64 b; st.param.b64 [a], 64; call (b), malloc, (a); ld.param.b64 %rd3, [b]; }\nst.global.u32 [%rd3], %r1;\n"
+	if r := checked(t, body+own, 2, 32, 1000, nil); !noted(r, "by malloc, was not checked") || len(r.Findings) != 1 {
+		t.Errorf("found %q, notes %q", races(r), r.Notes)
 	}
 }
 

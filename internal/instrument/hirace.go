@@ -15,6 +15,7 @@ const StateSymbol = reserved + "state"
 // Sizes in device memory, as in device/hirace.cu, in bytes.
 const (
 	rangeBytes   = 4 * 8
+	selectBytes  = 2 * 8
 	historyBytes = 4 * 8
 	pairBytes    = 15 * 8
 	blockBytes   = 8
@@ -31,7 +32,9 @@ const (
 const (
 	stateRanges = iota
 	stateRange
-	stateSharedBytes
+	stateSharedRanges
+	stateSharedRange
+	stateSharedWords
 	stateSharedParts
 	stateSharedWord
 	stateSharedHistory
@@ -54,12 +57,51 @@ const (
 	stateMachine
 	stateGroups
 	stateUntracked
+	stateSelections
+	stateSelection
 	stateTick // in the low half; above it whether a clock has overflowed
 	stateFields
 )
 
-// Range is memory that a launch may access: an allocation.
+// Of stateCaller and of where a selected range begins, as in device/hirace.cu.
+const (
+	unwatched  = 1 << 30
+	inShared   = 1 << 63
+	wholeBytes = 32 // aligned, which no access leaves
+)
+
+// Range is memory that a launch may access: an allocation, or offsets in the shared memory of a block.
 type Range struct{ From, Bytes uint64 }
+
+func (r Range) end() uint64 { return r.From + r.Bytes }
+
+// Selection is what of a launch is checked.
+type Selection struct {
+	Thread         func(warp uint32, lane int) bool // whose accesses; nil: all threads'
+	Some           bool                             // not all memory, but:
+	Global, Shared []Range                          // by address, apart from each other
+}
+
+// around gives the parts of ranges, by address, that have a shadow if these are selected: an access lies in one of them or in none.
+func around(selected, ranges []Range) (out []Range) {
+	for _, s := range selected {
+		from, to := s.From&^(wholeBytes-1), (s.end()+wholeBytes-1)&^(wholeBytes-1)
+		for _, r := range ranges {
+			part := Range{max(from, r.From), 0}
+			if end := min(to, r.end()); end > part.From {
+				part.Bytes = end - part.From
+			} else {
+				continue
+			}
+			if n := len(out); n > 0 && out[n-1].end() >= part.From && out[n-1].From >= r.From {
+				out[n-1].Bytes = max(out[n-1].end(), part.end()) - out[n-1].From
+				continue
+			}
+			out = append(out, part)
+		}
+	}
+	return out
+}
 
 // Bounds are how much memory HiRace may take (section IV). What is beyond them is counted as not checked.
 type Bounds struct {
@@ -86,6 +128,7 @@ type CheckedLaunch struct {
 	SharedBytes uint64                                       // of a block
 	Machine     []byte                                       // by state<<6|label: the next state, and what detector hirace keeps for messages
 	LastTick    uint32                                       // the greatest value of a clock
+	Selection   Selection
 }
 
 // Checked is the state of a launch in device memory.
@@ -95,6 +138,7 @@ type Checked struct {
 	pointer [stateFields]bool // fields that count from the beginning of the state
 	ranges  []Range
 	words   []uint64 // by range with a shadow: where its words are, and behind them its histories
+	shared  []Range
 	size    uint64
 }
 
@@ -128,13 +172,17 @@ func NewChecked(l *CheckedLaunch) *Checked {
 	}
 	c.fields[stateTick] = uint64(l.LastTick)
 
-	shadowed := c.divide()
+	memory, shared := l.Ranges, []Range{{0, l.SharedBytes}}
+	if l.Selection.Some {
+		memory, shared = around(l.Selection.Global, memory), around(l.Selection.Shared, shared)
+	}
+	shadowed := c.divide(memory)
 	c.fields[stateRanges] = uint64(len(c.ranges))
 	c.put(stateRange, uint64(len(c.ranges))*rangeBytes)
 	for _, r := range c.ranges[:shadowed] {
 		c.words = append(c.words, c.take(l.Shadow(words(r.Bytes))))
 	}
-	c.shared(min(blocks, c.fields[stateGroups]))
+	c.share(shared, min(blocks, c.fields[stateGroups]))
 
 	c.fields[stateSplit] = l.Split
 	c.shadow(stateByteWord, stateByteHistory, splitWords*l.Split)
@@ -149,40 +197,50 @@ func NewChecked(l *CheckedLaunch) *Checked {
 	c.put(stateCaller, l.warps()*32*4)
 	c.put(stateSequence, l.warps()*4)
 	c.put(stateMachine, uint64(len(l.Machine)))
+	if l.Selection.Some {
+		c.fields[stateSelections] = uint64(len(l.Selection.Global) + len(l.Selection.Shared))
+		c.put(stateSelection, c.fields[stateSelections]*selectBytes)
+	}
 	return c
 }
 
 // divide gives how many ranges have a shadow, the first ones, and makes two of the one that has room for a part of it.
-func (c *Checked) divide() (shadowed int) {
-	const whole = 8 // words, which no access has on both sides
+func (c *Checked) divide(ranges []Range) (shadowed int) {
+	const whole = wholeBytes / wordBytes
 	room := c.l.Global / c.l.perWord()
-	for i, r := range c.l.Ranges {
+	for i, r := range ranges {
 		n := words(r.Bytes)
 		if n <= room {
 			room -= n
 			continue
 		}
-		c.ranges = slices.Clone(c.l.Ranges[:i])
+		c.ranges = slices.Clone(ranges[:i])
 		if n = room / whole * whole; n > 0 {
 			c.ranges = append(c.ranges, Range{r.From, n * wordBytes})
 		}
 		shadowed = len(c.ranges)
 		c.ranges = append(c.ranges, Range{r.From + n*wordBytes, r.Bytes - n*wordBytes})
-		c.ranges = append(c.ranges, c.l.Ranges[i+1:]...)
+		c.ranges = append(c.ranges, ranges[i+1:]...)
 		return shadowed
 	}
-	c.ranges = c.l.Ranges
+	c.ranges = ranges
 	return len(c.ranges)
 }
 
-// shared lays out the shadow of shared memory, for as many of so many blocks as there is room for.
-func (c *Checked) shared(blocks uint64) {
-	n := words(c.l.SharedBytes)
+// share lays out the shadow of these ranges of shared memory, for as many of so many blocks as there is room for.
+func (c *Checked) share(ranges []Range, blocks uint64) {
+	n := uint64(0)
+	for _, r := range ranges {
+		n += words(r.Bytes)
+	}
 	if n == 0 {
 		return
 	}
 	parts := min(blocks, c.l.Shared/(n*c.l.perWord()))
-	c.fields[stateSharedBytes], c.fields[stateSharedParts] = c.l.SharedBytes, parts
+	c.shared = ranges
+	c.fields[stateSharedRanges] = uint64(len(ranges))
+	c.put(stateSharedRange, uint64(len(ranges))*rangeBytes)
+	c.fields[stateSharedWords], c.fields[stateSharedParts] = n, parts
 	c.shadow(stateSharedWord, stateSharedHistory, parts*n)
 	c.put(stateOwner, parts*4)
 }
@@ -219,18 +277,46 @@ func (c *Checked) Format(mem []byte, addr uint64) {
 		}
 		le.PutUint64(mem[8*i:], v)
 	}
+	put := func(at, i uint64, values ...uint64) {
+		for k, v := range values {
+			le.PutUint64(mem[at+i*uint64(8*len(values))+uint64(8*k):], v)
+		}
+	}
 	for i, r := range c.ranges {
-		at := mem[c.fields[stateRange]+uint64(i)*rangeBytes:]
-		le.PutUint64(at, r.From)
-		le.PutUint64(at[8:], r.Bytes)
+		word, history := uint64(0), uint64(0)
 		if i < len(c.words) {
-			le.PutUint64(at[16:], addr+c.words[i])
+			word = addr + c.words[i]
 			if !c.l.Brief {
-				le.PutUint64(at[24:], addr+c.words[i]+8*words(r.Bytes))
+				history = word + 8*words(r.Bytes)
+			}
+		}
+		put(c.fields[stateRange], uint64(i), r.From, r.Bytes, word, history)
+	}
+	n := uint64(0)
+	for i, r := range c.shared {
+		word, history := addr+c.fields[stateSharedWord]+8*n, uint64(0)
+		if !c.l.Brief {
+			history = addr + c.fields[stateSharedHistory] + historyBytes*n
+		}
+		put(c.fields[stateSharedRange], uint64(i), r.From, r.Bytes, word, history)
+		n += words(r.Bytes)
+	}
+	copy(mem[c.fields[stateMachine]:], c.l.Machine)
+	if s := &c.l.Selection; s.Some {
+		for i, r := range s.Global {
+			put(c.fields[stateSelection], uint64(i), r.From, r.Bytes)
+		}
+		for i, r := range s.Shared {
+			put(c.fields[stateSelection], uint64(len(s.Global)+i), r.From|inShared, r.Bytes)
+		}
+	}
+	if watched := c.l.Selection.Thread; watched != nil {
+		for i := range c.l.warps() * 32 {
+			if !watched(uint32(i/32), int(i%32)) {
+				le.PutUint32(mem[c.fields[stateCaller]+4*i:], unwatched)
 			}
 		}
 	}
-	copy(mem[c.fields[stateMachine]:], c.l.Machine)
 }
 
 // Trace is an access that a race is with, or that is one side of it.
@@ -258,6 +344,7 @@ type Result struct {
 	Cut       uint64 // races of which nothing but their number is known: the kernel ended while it wrote the rest
 	Untracked uint64 // accesses to memory without a shadow
 	Stopped   bool   // a clock has overflowed
+	Allocated bool   // the launch has allocated memory, which was not checked
 	TooLarge  bool   // nothing was checked: the launch has more threads than a shadow word can tell apart
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,13 +17,15 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // ordered executes programs that check themselves, and has detector hirace judge their accesses in the order in which they replace
-// shadow words. Its other events are those of the program without the device code.
+// shadow words, and others when they are made: those that the device leaves out, the detector is to leave out by itself. Its other events
+// are those of the program without the device code.
 type ordered struct {
 	simt.Engine
 	detector *hirace.Detector // of this engine
@@ -74,7 +77,7 @@ func (o *ordered) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 		return simt.Stats{}, err
 	}
 	if o.detector == nil {
-		o.config = detect.Config{Places: l.Places}
+		o.config.Places = l.Places
 		o.detector = hirace.Spec.New(o.config).(*hirace.Detector)
 	}
 	o.launch, o.queue, o.lanes, o.ours = l, nil, map[[2]uint32]*laneState{}, map[uint32]string{}
@@ -115,11 +118,33 @@ func (o *ordered) Events(b *event.Batch) {
 			for m := e.Mask; m != 0; m &= m - 1 {
 				lane := bits.TrailingZeros32(m)
 				s := o.lane(e.Warp, lane)
+				addr := b.AddrOf(e, lane)
+				taken := map[uint64]bool{} // bytes
 				for _, p := range s.pending {
-					p.e, p.addr, p.sequence = *e, b.AddrOf(e, lane), s.sequence
+					p.e, p.addr, p.sequence = *e, addr, s.sequence
+					for at := p.at; at < p.at+p.size; at++ {
+						taken[at] = true
+					}
 				}
 				s.pending = nil
+				o.others(e, lane, addr, s.sequence, taken)
 			}
+		}
+	}
+}
+
+// others takes the locations of an access whose shadow words the device has not replaced, since a race is known there or they are not
+// selected.
+func (o *ordered) others(e *event.Event, lane int, addr uint64, sequence uint32, taken map[uint64]bool) {
+	if e.Space != event.Global && e.Space != event.Shared {
+		return
+	}
+	for at, size := addr, uint64(0); at < addr+uint64(e.Size); at += size {
+		if size = 1; e.Size >= 4 && at%4 == 0 && !taken[at] && !taken[at+1] && !taken[at+2] && !taken[at+3] {
+			size = 4
+		}
+		if !taken[at] {
+			o.queue = append(o.queue, &step{e: *e, lane: lane, addr: addr, at: at, size: size, sequence: sequence})
 		}
 	}
 }
@@ -206,17 +231,18 @@ func told(places event.Places, list []detect.Finding) (out []string) {
 	return out
 }
 
-// onBoth runs a program of the corpus that checks itself, and gives what it found and what detector hirace finds on the same schedule; ok is
-// false where it cannot be instrumented.
-func onBoth(t *testing.T, p *corpus.Program) (device, detector []string, ok bool) {
+// onBoth runs a program of the corpus that checks what is watched, and gives what it found and what detector hirace finds on the same
+// schedule; ok is false where it cannot be instrumented.
+func onBoth(t *testing.T, p *corpus.Program, w session.Watch) (device, detector []string, ok bool) {
 	o := &ordered{Engine: simt.NewWarp()}
 	var d *hirace.Detector
 	spec := hirace.Spec
 	spec.New = func(c detect.Config) detect.Detector {
 		d = hirace.Spec.New(c).(*hirace.Detector)
+		o.config.Watch = c.Watch
 		return d
 	}
-	r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.HiRace, Detectors: []detect.Spec{spec},
+	r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.HiRace, Detectors: []detect.Spec{spec}, Watch: w,
 		Engine: func() simt.Engine { return o }, Timeout: 20 * time.Second}, []*corpus.Program{p})[0]
 	switch {
 	case r.Err != nil && strings.Contains(r.Err.Error(), "cannot be instrumented"):
@@ -234,6 +260,40 @@ func onBoth(t *testing.T, p *corpus.Program) (device, detector []string, ok bool
 
 // TestHiRace wants of programs that check themselves exactly what detector hirace finds on the same schedule.
 func TestHiRace(t *testing.T) {
+	n := 3
+	if testing.Short() || testsize.Long() {
+		n = 1
+	}
+	onAll(t, n, func(int) session.Watch { return session.Watch{} })
+}
+
+// TestSelection wants the same where only some threads, or some variables, are watched.
+func TestSelection(t *testing.T) {
+	all, n := watches(), 4
+	if testsize.Long() || testing.Short() {
+		n = 1
+	}
+	onAll(t, n, func(i int) session.Watch { return all[i%len(all)] })
+}
+
+// watches are selections of threads and memory.
+func watches() []session.Watch {
+	odd := make([]detect.Range, 512)
+	for i := range odd {
+		odd[i] = detect.Range{First: uint64(2*i + 1), Last: uint64(2*i + 1)}
+	}
+	var pieces []detect.Range // of 44 bytes, from odd words on
+	for i := range uint64(4000) {
+		pieces = append(pieces, detect.Range{First: isa.GlobalBase + 60*i + 3, Last: isa.GlobalBase + 60*i + 46})
+	}
+	first, others := []detect.Range{{First: 0, Last: 0}}, []detect.Range{{First: 1, Last: 1 << 30}}
+	return []session.Watch{{Blocks: first}, {Blocks: others}, {Threads: []detect.Range{{First: 0, Last: 31}}}, {Threads: odd}, {Threads: others, Blocks: others},
+		{Addresses: pieces}, {Variable: regexp.MustCompile("^[a-m]")}, {SkipVariable: regexp.MustCompile("^[a-m]")}, {Variable: regexp.MustCompile("[aeiou]"), Threads: odd}}
+}
+
+// onAll compares what every nth program of the corpus finds that checks itself, as watch says, with what detector hirace finds.
+func onAll(t *testing.T, n int, watch func(i int) session.Watch) {
+	t.Helper()
 	all, err := corpus.All()
 	if err != nil {
 		t.Fatal(err)
@@ -241,12 +301,12 @@ func TestHiRace(t *testing.T) {
 	var programs, found atomic.Int64
 	t.Run("corpus", func(t *testing.T) {
 		for i, p := range all {
-			if testing.Short() && i%20 != 0 || i%3 != 0 && !testsize.Long() {
+			if i%n != 0 || testing.Short() && i%19 != 0 {
 				continue
 			}
 			t.Run(p.Path(), func(t *testing.T) {
 				t.Parallel()
-				got, want, ok := onBoth(t, p)
+				got, want, ok := onBoth(t, p, watch(i))
 				if !ok {
 					return
 				}

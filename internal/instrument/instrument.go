@@ -56,6 +56,12 @@ const (
 	Exit                  // nothing
 	CallBegin             // nothing: the lanes are about to call
 	CallEnd               // nothing: the lanes have returned
+
+	// Of the functions of fencepost.h.
+	SwitchThread  // whether accesses of the lanes are checked from here on
+	SwitchAddress // an address, of a SwitchMemory that follows
+	SwitchBytes   // how much memory from there on
+	SwitchMemory  // whether accesses of it are checked from here on
 )
 
 // Site is an instrumented instruction. Records name it by its index in Program.Sites.

@@ -125,8 +125,10 @@ func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	}
 	r.out.Static += len(r.index)
 	out := *d
-	if r.options.Mode == HiRace && switches[d.Name] {
-		out.Body = r.code(handedOn(d), nil)
+	if switches[d.Name] {
+		if out.Body = r.code(r.logged(d), nil); r.options.Mode == HiRace {
+			out.Body = r.code(handedOn(d), nil)
+		}
 		return &out
 	}
 	out.Body = r.block(d.Body)
@@ -340,6 +342,25 @@ func barrierValue(src *ptx.Inst, in *isa.Inst) string {
 		threads = ops[1].String()
 	}
 	return fmt.Sprintf(".reg .b64 %%@v; .reg .b32 %%@i, %%@n; mov.b32 %%@i, %s; mov.b32 %%@n, %s; mov.b64 %%@v, {%%@i, %%@n};\n", ops[0], threads)
+}
+
+// logged is the body of one of switches that logs its parameters.
+func (r *rewriter) logged(d *ptx.Func) string {
+	kinds := []Kind{SwitchThread}
+	if len(d.Params) == 3 {
+		kinds = []Kind{SwitchAddress, SwitchBytes, SwitchMemory}
+	}
+	var b strings.Builder
+	for i, k := range kinds {
+		p := d.Params[i]
+		fmt.Fprintf(&b, ".reg .%s %%@%d; .reg .b64 %%@v%d; ld.param.%s %%@%d, [%s]; cvt.u64.u%s %%@v%d, %%@%d;\n", p.Type, i, i, p.Type, i, p.Names[0].Name, p.Type[1:], i, i)
+		if value := fmt.Sprintf("%%@v%d", i); k == SwitchAddress {
+			b.WriteString(call(reserved+"generic", "b64 "+value, fmt.Sprintf("b32 %d", r.site(k, 0))))
+		} else {
+			b.WriteString(operation(value, r.site(k, 0)))
+		}
+	}
+	return b.String() + "ret;\n"
 }
 
 // operation logs a value for a site.

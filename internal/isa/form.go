@@ -231,8 +231,8 @@ type Inst struct {
 	Tiles                           *Tiles // Tile
 	Wgmma                           *Wgmma // Warpgroup: of wgmma.mma_async
 	Core                            *Core  // Warpgroup, Copy: of tcgen05
-	// Touches is, of OpTouch, the operations whose accumulators the next instruction accesses.
-	Touches []*Wgmma
+	// Touch is, of OpTouch, what the next instruction does to registers of matrix operations.
+	Touch   *Touch
 	Texel   *Texel  // Texture
 	Ignores bool    // Copy: the last source is a predicate that says that nothing is read
 	Reduce  Op      // Copy: the operation of cp.reduce.async.bulk, NoOp of a copy

@@ -100,7 +100,7 @@ func (l *linker) function(f *Func) {
 	f.Err = b.errs.Err()
 	if f.Err == nil {
 		leaders(f)
-		watchAccumulators(f)
+		watchRegisters(f)
 		flow(f)
 		words(f)
 		objects(f)

@@ -6,31 +6,49 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Until its warpgroup has waited for a wgmma.mma_async, nothing may access its accumulators but another one of the same shape (PTX ISA,
-// "wgmma.mma_async", "wgmma.wait_group"). Where the text alone does not exclude that, an instruction of ours (OpTouch) is before the access,
-// and the engine tells whether the operation is in flight then.
+// Until its warpgroup has waited for a wgmma.mma_async, nothing may access its accumulators but another one of the same shape, nor A where it is
+// in registers (PTX ISA, "wgmma.mma_async", "wgmma.wait_group"). Where the text alone does not exclude that, an instruction of ours (OpTouch)
+// is before the access, and the engine tells whether the operation is in flight then. Of A that is told of writes: reads change nothing.
+//
+// wgmma.fence is to come between what accesses such registers and the operation that does, but for consecutive operations of one shape that
+// have them as accumulators. Here too only writes are looked at, those that an operation may come after with no fence between (unfenced.go).
 //
 // Copies of registers, and loads and stores of what may be local memory, are no accesses: compilers move accumulators about that a program does
 // not touch, and ptxas waits where it has to. So code that was compiled without optimisation, which keeps all variables in local memory, is
 // not looked at.
 
 // touchRow is the row of OpTouch, which no PTX spells.
-var touchRow = &Row{Op: "wgmma", Doc: "an access to accumulators", Class: Copy}
+var touchRow = &Row{Op: "wgmma", Doc: "an access to registers of a matrix operation", Class: Copy}
 
-// watchAccumulators puts OpTouch before instructions of a function that may touch accumulators in flight.
-func watchAccumulators(f *Func) {
+// Touch is what an instruction does to registers of wgmma.mma_async, which operations may be in flight.
+type Touch struct {
+	Accumulators []*Wgmma // of which it accesses accumulators
+	Fragments    []*Wgmma // of which it writes registers of A
+	Unfenced     []*Wgmma // that may come next and have registers that it writes, with no wgmma.fence before them
+}
+
+// watchRegisters puts OpTouch before instructions of a function that may touch registers of operations in flight.
+func watchRegisters(f *Func) {
 	a := flightsOf(f)
 	if a == nil {
 		return
 	}
 	a.solve()
+	later := unfenced(f)
 	var insts []Inst
 	at := make([]int32, len(f.Insts)+1) // of each instruction, with what is before it
 	for i := range f.Insts {
 		in := &f.Insts[i]
 		at[i] = int32(len(insts))
-		if of := a.touched(i); of != nil {
-			insts = append(insts, Inst{Row: touchRow, Class: Copy, Op: OpTouch, Source: in.Source, File: in.File, Loc: in.Loc, Guard: in.Guard, GuardNot: in.GuardNot, Touches: of})
+		of := a.touched(i)
+		if after := later[i]; after != nil {
+			if of == nil {
+				of = &Touch{}
+			}
+			of.Unfenced = after
+		}
+		if of != nil {
+			insts = append(insts, Inst{Row: touchRow, Class: Copy, Op: OpTouch, Source: in.Source, File: in.File, Loc: in.Loc, Guard: in.Guard, GuardNot: in.GuardNot, Touch: of})
 		}
 		insts = append(insts, *in)
 	}
@@ -43,10 +61,10 @@ func watchAccumulators(f *Func) {
 	f.Insts = insts
 }
 
-// flights is which operations may be in flight, by their accumulators, before each instruction of a function.
+// flights is which operations may be in flight, by their registers, before each instruction of a function.
 type flights struct {
 	f      *Func
-	defs   []accumulator
+	defs   []operandOf
 	of     map[int32][]int // definitions, by register
 	words  int
 	before []flight // by instruction
@@ -75,10 +93,11 @@ func (s *flight) add(o *flight) (more bool) {
 	return more
 }
 
-// accumulator is a register that an instruction has as an accumulator.
-type accumulator struct {
-	inst int
-	reg  int32
+// operandOf is a register that an instruction has as an accumulator, or for A.
+type operandOf struct {
+	inst     int
+	reg      int32
+	fragment bool
 }
 
 func flightsOf(f *Func) *flights {
@@ -87,18 +106,31 @@ func flightsOf(f *Func) *flights {
 		if f.Insts[i].Op != OpWgmma {
 			continue
 		}
-		for _, d := range f.Insts[i].Dst {
-			if d.Kind == Reg {
-				a.of[d.Reg] = append(a.of[d.Reg], len(a.defs))
-				a.defs = append(a.defs, accumulator{i, d.Reg})
+		add := func(list []Operand, fragment bool) {
+			for _, o := range list {
+				if o.Kind == Reg {
+					a.of[o.Reg] = append(a.of[o.Reg], len(a.defs))
+					a.defs = append(a.defs, operandOf{i, o.Reg, fragment})
+				}
 			}
 		}
+		add(f.Insts[i].Dst, false)
+		add(f.Insts[i].fragments(), true)
 	}
 	if len(a.defs) == 0 {
 		return nil
 	}
 	a.words = (len(a.defs) + 63) / 64
 	return a
+}
+
+// fragments gives the registers that hold A of a matrix operation.
+func (in *Inst) fragments() []Operand {
+	g := in.Wgmma
+	if !g.A.Registers {
+		return nil
+	}
+	return in.Src[g.Accumulators : len(in.Src)-WgmmaB]
 }
 
 func (a *flights) none() flight { return flight{make([]uint64, a.words), make([]uint64, a.words)} }
@@ -154,33 +186,49 @@ func (a *flights) execute(i int, set *flight) {
 			if in.Guard < 0 {
 				set.remove(k)
 			}
-			if a.defs[k].inst == i {
-				set[0][k/64] |= 1 << (k % 64)
+		}
+	}
+	if in.Op == OpWgmma {
+		for _, list := range [][]Operand{in.Dst, in.fragments()} {
+			for _, o := range list {
+				for _, k := range a.of[o.Reg] {
+					if o.Kind == Reg && a.defs[k].inst == i {
+						set[0][k/64] |= 1 << (k % 64)
+					}
+				}
 			}
 		}
 	}
 }
 
-// touched are the operations that may be in flight, an accumulator of which an instruction accesses.
-func (a *flights) touched(i int) []*Wgmma {
+// touched are the operations that may be in flight of which an instruction accesses registers; nil where there is none.
+func (a *flights) touched(i int) *Touch {
 	in, set := &a.f.Insts[i], &a.before[i]
 	if set[0] == nil || moves(in) {
 		return nil
 	}
-	var of []*Wgmma
-	for _, list := range [][]Operand{in.Dst, in.Src} {
+	var of Touch
+	for h, list := range [][]Operand{in.Dst, in.Src} {
 		for _, o := range list {
 			if o.Kind != Reg {
 				continue
 			}
 			for _, k := range a.of[o.Reg] {
-				if g := a.f.Insts[a.defs[k].inst].Wgmma; set.has(k) && !slices.Contains(of, g) {
-					of = append(of, g)
+				to := &of.Accumulators
+				if a.defs[k].fragment {
+					to = &of.Fragments
+				}
+				g := a.f.Insts[a.defs[k].inst].Wgmma
+				if set.has(k) && !slices.Contains(*to, g) && (h == 0 || !a.defs[k].fragment) {
+					*to = append(*to, g)
 				}
 			}
 		}
 	}
-	return of
+	if of.Accumulators == nil && of.Fragments == nil {
+		return nil
+	}
+	return &of
 }
 
 // moves says that an instruction only moves values about, or is a matrix operation itself.

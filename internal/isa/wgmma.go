@@ -22,7 +22,7 @@ var wgmmaRows = []*Row{
 		wgmmaForm("8", "f32.tf32.tf32", ""), wgmmaForm("32", "f32.atype.btype", "")+fp8, wgmmaForm("32", "f16.atype.btype", "")+fp8,
 		wgmmaForm("32", "s32.atype.btype", "")+int8s, wgmmaForm("32{.satfinite}", "s32.atype.btype", "")+int8s)},
 	{Op: "wgmma", Doc: "Warpgroup Level Matrix: wgmma.fence", Class: Warpgroup, Whole: true, Bind: bindOp(OpWgmmaFence), Forms: forms(".fence.sync.aligned"),
-		Note: "Orders nothing here, where the results of wgmma.mma_async are there at once; but the first of these without one is told."},
+		Note: "Orders nothing here, where the results of wgmma.mma_async are there at once; but the first of these without one is told, and one whose registers other instructions have written since the last."},
 	{Op: "wgmma", Doc: "Warpgroup Level Matrix: wgmma.commit_group", Class: Warpgroup, Whole: true, Event: event.WgmmaCommit, Bind: bindOp(OpWgmmaCommit),
 		Forms: forms(".commit_group.sync.aligned")},
 	{Op: "wgmma", Doc: "Warpgroup Level Matrix: wgmma.wait_group", Class: Warpgroup, Whole: true, Event: event.WgmmaWait, Bind: bindOp(OpWgmmaWait),

@@ -62,9 +62,9 @@ func (f *Finding) sameBlock() bool {
 	return f.Accesses[0].Launch == f.Accesses[1].Launch && f.Accesses[0].Block == f.Accesses[1].Block
 }
 
-// narrow says that a scope is that of a block where it should be that of the device.
+// narrow says that a scope is that of a block where it should be that of the device. Between launches it should be that of the system.
 func (f *Finding) narrow() bool {
-	return !f.sameBlock() && (f.Kind == detect.AtomicScope || f.Kind == detect.FenceScope || f.Kind == detect.LockScope)
+	return f.Accesses[0].Launch == f.Accesses[1].Launch && !f.sameBlock() && (f.Kind == detect.AtomicScope || f.Kind == detect.FenceScope || f.Kind == detect.LockScope)
 }
 
 // write makes the difference of the edits, in the order of the lines.

@@ -53,7 +53,7 @@ type Verify struct {
 	Blocked        int             `json:"blocked"`      // in which a thread waits for ever
 	Events         int             `json:"events"`       // of the longest
 	Seconds        float64         `json:"seconds"`      // of the search; 0 unless times are asked for
-	Memory         uint64          `json:"memory_bytes"` // that the process has taken; 0 unless times are asked for
+	Memory         uint64          `json:"memory_bytes"` // at most, of the process; 0 unless times are asked for
 	Outcomes       []Outcome       `json:"outcomes"`
 	Counterexample *Counterexample `json:"counterexample,omitempty"` // to the condition
 	Repair         *Repair         `json:"repair,omitempty"`         // with --repair, of a program with errors

@@ -3,8 +3,11 @@ package session
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
@@ -23,11 +26,10 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 		if !ok || o.Record != nil {
 			return nil, errors.New("programs instrumented for hirace detect races themselves and make no events: choose --detector hirace, or --instrument log")
 		}
-		if flags := o.Watch.raceFlags(); flags != "" {
-			return nil, errors.New("programs instrumented for hirace keep one race of each pair of places, of which it is not known what the others are: " +
-				"leave out " + flags + ", or choose --instrument log")
-		}
 		e.Checker = checkerOf(d)
+		if watch := o.Watch.detectors(r.object); watch != nil {
+			e.Checker.Select = func(l *simt.Launch, shared uint64) instrument.Selection { return r.selection(watch, l, shared) }
+		}
 		return e, nil
 	}
 	if len(needBranches) > 0 {
@@ -37,10 +39,75 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 	return e, nil
 }
 
+// selection gives the threads of a launch and the memory that are watched, as programs take them that check themselves.
+func (r *once) selection(w *detect.Watch, l *simt.Launch, shared uint64) instrument.Selection {
+	var s instrument.Selection
+	if w.Blocks != nil || w.Threads != nil {
+		s.Thread = func(warp uint32, lane int) bool { return w.Thread(&l.Launch, warp, lane) }
+	}
+	if w.Object == nil {
+		return s
+	}
+	s.Some = true
+	mem := l.Program.Memory
+	edges := r.edges(l)
+	s.Global = pieces(edges, func(at uint64) bool {
+		a, ok := mem.Find(at)
+		return ok && !a.Freed && w.Object(event.Global, l.ID, at)
+	})
+	layout := l.Program.Module.SharedLayout(l.Func)
+	edges = []uint64{0, shared, uint64(layout.Reserved), uint64(layout.Dynamic)}
+	for i, v := range l.Program.Module.Vars {
+		if at := layout.Offset[i]; at >= 0 {
+			edges = append(edges, uint64(at), uint64(at+v.Size))
+		}
+	}
+	s.Shared = pieces(edges, func(at uint64) bool { return at < shared && w.Object(event.Shared, l.ID, at) })
+	return s
+}
+
+// edges are the addresses of global memory between which all bytes have one name.
+func (r *once) edges(l *simt.Launch) (edges []uint64) {
+	for _, a := range l.Program.Memory.Known() {
+		edges = append(edges, a.Addr, a.Addr+a.Size)
+	}
+	for i := range r.buffers {
+		b := &r.buffers[i]
+		edges = append(edges, b.addr, b.addr+b.Bytes())
+	}
+	for _, n := range l.Arguments {
+		edges = append(edges, n.Addr, n.Addr+n.Size)
+	}
+	for _, x := range r.opts.Watch.Addresses {
+		edges = append(edges, x.First, min(x.Last, math.MaxUint64-1)+1)
+	}
+	return edges
+}
+
+// pieces gives what lies between edges and is chosen, by address.
+func pieces(edges []uint64, chosen func(at uint64) bool) (out []instrument.Range) {
+	slices.Sort(edges)
+	edges = slices.Compact(edges)
+	for i, from := range edges[:max(len(edges)-1, 0)] {
+		if !chosen(from) {
+			continue
+		}
+		if n := len(out); n > 0 && out[n-1].From+out[n-1].Bytes == from {
+			out[n-1].Bytes += edges[i+1] - from
+		} else {
+			out = append(out, instrument.Range{From: from, Bytes: edges[i+1] - from})
+		}
+	}
+	return out
+}
+
 // checkerOf has a detector take what programs find by themselves.
 func checkerOf(d *hirace.Detector) emulated.Checker {
 	c := emulated.Checker{Machine: d.Table(), LastTick: d.LastTick(), Bounds: instrument.DefaultBounds}
 	c.Bounds.Blocks = d.Groups()
+	if n := d.Pairs(); n > 0 {
+		c.Bounds.Pairs = n
+	}
 	if n := d.Words(); n > 0 {
 		c.Bounds.Global = c.Bounds.Shadow(n)
 	}
@@ -73,7 +140,17 @@ func unchecked(d *hirace.Detector, l *event.Launch, b *instrument.Bounds, r *ins
 		d.Unchecked(l, "%d accesses were to memory for whose shadow there was no room, and were not checked", r.Untracked)
 	}
 	if r.Dropped > 0 {
-		d.Unchecked(l, "%d races were of more than %d pairs of places, and are not reported", r.Dropped, b.Pairs)
+		remedy := ""
+		switch {
+		case b.Pairs < 1<<16:
+			remedy = ": --detector hirace:pairs=64K has room for more"
+		case b.Pairs < 1<<20:
+			remedy = ": --detector hirace:pairs=1M has room for more"
+		}
+		d.Unchecked(l, "%d races were of more than %d pairs of places, and are not reported%s", r.Dropped, b.Pairs, remedy)
+	}
+	if r.Allocated {
+		d.Unchecked(l, "memory that it allocated itself, by malloc, was not checked: choose --instrument log")
 	}
 	if r.Cut > 0 {
 		d.Unchecked(l, "the kernel ended while it wrote what it knew of a pair of places with %d races: they are not reported", r.Cut)

@@ -459,7 +459,7 @@ func (r *once) launch(l cuda.LaunchReport) {
 		return
 	case errors.Is(l.Err, simt.ErrStopped):
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: it reached the step limit"+r.where)
-	case errors.Is(l.Err, simt.ErrHostWait):
+	case errors.Is(l.Err, simt.ErrHostWait), errors.Is(l.Err, simt.ErrDeviceWait):
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: "+l.Err.Error()+r.where)
 	case errors.Is(l.Err, cuda.ErrEnded):
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: "+l.Err.Error()+r.where)

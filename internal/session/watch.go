@@ -16,6 +16,7 @@ type Watch struct {
 	Kernel, SkipKernel     *regexp.Regexp // by demangled name; nil: all, none
 	Variable, SkipVariable *regexp.Regexp // by the name of the variable or allocation that a race is on, as reports show it
 	Blocks, Threads        []detect.Range // by number: of a block in the grid, of a thread in its block; none: all
+	Addresses              []detect.Range // of global memory; none: all, and shared memory
 }
 
 // kernel says that a kernel is watched.
@@ -43,12 +44,18 @@ func (w *Watch) variables() bool { return w.Variable != nil || w.SkipVariable !=
 
 // detectors gives the watch as detectors take it, nil if they report every race. object names memory.
 func (w *Watch) detectors(object func(event.Space, uint64, uint32) report.Object) *detect.Watch {
-	if !w.variables() && w.Blocks == nil && w.Threads == nil {
+	if !w.variables() && w.Blocks == nil && w.Threads == nil && w.Addresses == nil {
 		return nil
 	}
 	d := &detect.Watch{Blocks: w.Blocks, Threads: w.Threads}
-	if w.variables() {
+	if w.variables() || w.Addresses != nil {
 		d.Object = func(space event.Space, launch uint32, address uint64) bool {
+			if w.Addresses != nil && (space != event.Global || !detect.Within(w.Addresses, address)) {
+				return false
+			}
+			if !w.variables() {
+				return true
+			}
 			o := object(space, address, launch)
 			name := o.Name
 			if o.Named {
@@ -64,12 +71,12 @@ func (w *Watch) detectors(object func(event.Space, uint64, uint32) report.Object
 func (w *Watch) raceFlags() string {
 	var flags []string
 	for _, r := range []struct {
-		name string
-		list []detect.Range
-	}{{"blocks", w.Blocks}, {"threads", w.Threads}} {
+		name, prefix string
+		list         []detect.Range
+	}{{"blocks", "", w.Blocks}, {"threads", "", w.Threads}, {"addresses", "0x", w.Addresses}} {
 		var words []string
 		for _, x := range r.list {
-			words = append(words, x.String())
+			words = append(words, x.Text(r.prefix))
 		}
 		if words != nil {
 			flags = append(flags, fmt.Sprintf("--%s %s", r.name, strings.Join(words, ",")))

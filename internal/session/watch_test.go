@@ -38,7 +38,7 @@ func TestWatchedRaces(t *testing.T) {
 	sequential(t)
 	only := func(expr string) *regexp.Regexp { return regexp.MustCompile(expr) }
 	ranges := func(text string) []detect.Range {
-		list, err := detect.ParseRanges(text)
+		list, err := detect.ParseRanges(text, 32)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,8 @@ import (
 // Engine executes launches.
 type Engine interface {
 	// Run executes one launch to its end. Faults go to l.OnFault. The error is nil when the grid ran
-	// to its end (faults or not), ctx.Err() when cancelled, ErrDeadlock, ErrHostWait, ErrStopped, ErrTrap or ErrAssert when it could
-	// not finish. The same fault is told once, with its count, when the launch ends in whatever way.
+	// to its end (faults or not), ctx.Err() when cancelled, ErrDeadlock, ErrHostWait, ErrDeviceWait, ErrStopped, ErrTrap or
+	// ErrAssert when it could not finish. The same fault is told once, with its count, when the launch ends in whatever way.
 	Run(ctx context.Context, l *Launch) (Stats, error)
 }
 
@@ -99,7 +99,7 @@ const (
 	TensorMisuse      FaultKind = "tensor-map"
 	TensorMemory      FaultKind = "tensor-memory"
 	TensorLeak        FaultKind = "tensor-memory-not-freed"
-	WgmmaNoFence      FaultKind = "wgmma-no-fence"           // wgmma.mma_async with no wgmma.fence before
+	WgmmaNoFence      FaultKind = "wgmma-no-fence"           // wgmma.mma_async with no wgmma.fence before, or after a write of its registers
 	WgmmaTouched      FaultKind = "accumulators-not-awaited" // registers of a wgmma.mma_async that is in flight
 	PeerGone          FaultKind = "peer-gone"                // an access to the shared memory of a block that has ended
 	ClusterMisuse     FaultKind = "cluster-misuse"           // barrier.cluster.arrive and wait that do not alternate

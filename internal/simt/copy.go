@@ -26,6 +26,7 @@ type copies struct {
 
 	fenced     bool       // the warp has executed wgmma.fence
 	operations []matrixOp // of wgmma that it has not waited for
+	written    []written  // registers of wgmma since the last wgmma.fence
 }
 
 // copied is the copies that one instruction has issued.
@@ -46,7 +47,7 @@ func (c *copies) reset() {
 	clear(c.groups[:])
 	clear(c.bulkGroups[:])
 	clear(c.coreCommits[:])
-	c.wgmmas, c.fenced, c.operations = 0, false, c.operations[:0]
+	c.wgmmas, c.fenced, c.operations, c.written = 0, false, c.operations[:0], c.written[:0]
 }
 
 // copies executes cp.async and what groups copies and waits for them.

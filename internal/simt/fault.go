@@ -402,7 +402,7 @@ func (f *faultLog) reportStopped(r *run, err error) {
 		why = fmt.Sprintf("the step limit of %d warp instructions was reached", r.l.MaxSteps)
 	case errors.Is(err, context.DeadlineExceeded):
 		why = "the time limit was reached"
-	case errors.Is(err, ErrHostWait):
+	case errors.Is(err, ErrHostWait), errors.Is(err, ErrDeviceWait):
 		why = err.Error()
 	}
 	var s standSet

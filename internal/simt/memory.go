@@ -466,9 +466,6 @@ func (m *Memory) SetPooled(addr uint64) {
 	}
 }
 
-// MaxDevices is how many devices a memory can be parted among.
-const MaxDevices = 64
-
 // On says that the allocations that follow belong to a device, and that kernels do not reach the memory of the devices whose bits are set
 // in hidden, but for managed and pinned memory. A new memory is that of one device, 0.
 func (m *Memory) On(device int, hidden uint64) {

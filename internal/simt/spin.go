@@ -12,6 +12,9 @@ import (
 // ErrHostWait is the end of a launch whose threads loop until memory changes that the host can write.
 var ErrHostWait = errors.New("its threads loop until memory changes that the host can write, and a launch runs to its end before the host goes on")
 
+// ErrDeviceWait is the end of a launch, on one of several devices, whose threads loop until memory changes that kernels of the others can write.
+var ErrDeviceWait = errors.New("its threads loop until memory changes that a kernel on another device can write, and a launch runs to its end before the next one begins")
+
 const (
 	// spinFirst is what a launch has cost, polls counting pollCost, when it is first suspected to spin; spinRounds is how long it is
 	// watched then.
@@ -38,6 +41,7 @@ type spin struct {
 	timed   bool // see isa.Func.Timed
 	asked   bool // timed is known
 	hostMet bool // memory that the host can write was accessed since spinQuiet began, at a scope that the host is in
+	peerMet bool // the same of memory that another device can write
 	warps   []spinning
 	blocks  []arrivals
 
@@ -87,7 +91,7 @@ func (r *run) spins() error {
 		p.later(s.spent)
 		return nil
 	case p.phase == spinIdle:
-		p.phase, p.hostMet, p.resident = spinQuiet, false, len(s.resident)
+		p.phase, p.hostMet, p.peerMet, p.resident = spinQuiet, false, false, len(s.resident)
 		r.mem.epoch.Add(1) // so that every allocation in use is looked up again
 		r.forgetWrites()
 		return nil
@@ -115,6 +119,10 @@ func (r *run) spins() error {
 	if p.hostMet {
 		r.faults.reportStopped(r, ErrHostWait)
 		return ErrHostWait
+	}
+	if p.peerMet {
+		r.faults.reportStopped(r, ErrDeviceWait)
+		return ErrDeviceWait
 	}
 	if s.stuck {
 		r.faults.reportStuck(r)
@@ -192,9 +200,11 @@ func (k *spinning) again(r *run) bool {
 
 // meets notes that in accesses an allocation, which may be nil.
 func (r *run) meets(b *block, in *inst) {
-	if b != nil && (b.Kind == ManagedAlloc || b.Kind == PinnedAlloc) && (in.Order == event.Volatile || in.Scope == event.ScopeSys) {
-		r.sched.spin.hostMet = true
+	if b == nil || in.Order != event.Volatile && in.Scope != event.ScopeSys {
+		return
 	}
+	r.sched.spin.hostMet = r.sched.spin.hostMet || b.Kind == ManagedAlloc || b.Kind == PinnedAlloc
+	r.sched.spin.peerMet = r.l.Device != 0
 }
 
 // refImage is what the lanes of a warp of engine ref hold.

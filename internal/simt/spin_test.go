@@ -352,6 +352,25 @@ func TestSpinHost(t *testing.T) {
 	}
 }
 
+// TestSpinDevices: where the program sees several devices, one may wait for another. Atomics of the device are not for others.
+func TestSpinDevices(t *testing.T) {
+	for _, r := range []struct {
+		code   string
+		device uint8
+		want   error
+	}{
+		{poll, 0, ErrDeadlock},
+		{poll, 1, ErrDeviceWait},
+		{"lock:\n\tatom.global.cas.b32 %r1, [%out], 5, 1;\n\tsetp.ne.u32 %p1, %r1, 5;\n\t@%p1 bra lock;", 1, ErrDeadlock},
+	} {
+		g := newRig(t, kernel(r.code))
+		o := g.run(launch{out: g.buffer(1), set: func(l *Launch) { l.Needs, l.spinFirst, l.Device = 0, early, r.device }})
+		if !errors.Is(o.err, r.want) {
+			t.Errorf("device %d: ended with %v, not %v", r.device, o.err, r.want)
+		}
+	}
+}
+
 // TestSpinWatches: a launch is watched at clocks that grow by half, and no sooner than at first.
 func TestSpinWatches(t *testing.T) {
 	p := spin{first: 100, phase: spinWatch, warps: []spinning{{}}, blocks: []arrivals{{}}}

@@ -21,13 +21,15 @@ func (r *run) warpgroup(w *warp, in *inst, on uint32, place uint32) {
 	case isa.OpTcAlloc, isa.OpTcFree, isa.OpTcRelinquish, isa.OpTcLoad, isa.OpTcStore, isa.OpTcWait:
 		r.core(w, in, on, place)
 	case isa.OpWgmma:
-		if !w.copies.fenced {
+		if w.copies.fenced {
+			r.unfenced(w, in, place)
+		} else {
 			r.faults.at(r, WgmmaNoFence, w, 0, place, "executes "+in.mnemonic(), "the warpgroup executes its first wgmma.mma_async with no wgmma.fence before it, which orders the accesses to its registers")
 		}
 		w.copies.operations = append(w.copies.operations, matrixOp{in.Wgmma, w.copies.wgmmas, place})
 		r.wgmma(w, in, place)
 	case isa.OpWgmmaFence:
-		w.copies.fenced = true
+		w.copies.fenced, w.copies.written = true, w.copies.written[:0]
 	case isa.OpWgmmaCommit:
 		w.copies.wgmmas++
 		r.out.copies(event.WgmmaCommit, w, on, place, 0)
@@ -51,11 +53,47 @@ type matrixOp struct {
 	place uint32
 }
 
-// touch tells of an access to accumulators of operations that are in flight.
+// written is a write of registers that an operation has, with no wgmma.fence behind.
+type written struct {
+	of    *isa.Wgmma
+	place uint32
+	on    uint32
+}
+
+// unfenced tells of a write of registers of an operation that comes next, with no wgmma.fence between.
+func (r *run) unfenced(w *warp, in *inst, place uint32) {
+	i := slices.IndexFunc(w.copies.written, func(x written) bool { return x.of == in.Wgmma })
+	if i < 0 {
+		return
+	}
+	x := w.copies.written[i]
+	w.copies.written = slices.DeleteFunc(w.copies.written, func(x written) bool { return x.of == in.Wgmma })
+	fault, fresh := r.faults.count(r, WgmmaNoFence, place, false)
+	if !fresh {
+		return
+	}
+	lane := bits.TrailingZeros32(x.on)
+	fault.Message = "the warpgroup executes wgmma.mma_async after another instruction has written registers of it, with no wgmma.fence between, which orders the two"
+	fault.Stands = []Stand{
+		{Place: x.place, Block: w.cta.id, Thread: w.tid(lane), Threads: bits.OnesCount32(x.on), Doing: "write its registers"},
+		{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 32, Doing: "execute " + in.mnemonic()},
+	}
+}
+
+// touch tells of an access to registers of operations that are in flight, and notes a write of registers of one that may come next.
 func (r *run) touch(w *warp, in *inst, on uint32, place uint32) {
+	for _, g := range in.Touch.Unfenced {
+		if !slices.ContainsFunc(w.copies.written, func(x written) bool { return x.of == g }) {
+			w.copies.written = append(w.copies.written, written{g, place, on})
+		}
+	}
 	for _, o := range slices.Backward(w.copies.operations) {
-		if !slices.Contains(in.Touches, o.of) {
-			continue
+		access, doing := "accesses accumulators", "access its accumulators"
+		if !slices.Contains(in.Touch.Accumulators, o.of) {
+			if !slices.Contains(in.Touch.Fragments, o.of) {
+				continue
+			}
+			access, doing = "writes registers of operand A", "write its operand A"
 		}
 		fault, fresh := r.faults.count(r, WgmmaTouched, place, false)
 		if fresh {
@@ -64,10 +102,10 @@ func (r *run) touch(w *warp, in *inst, on uint32, place uint32) {
 				why = "it was not even committed to a group"
 			}
 			lane := bits.TrailingZeros32(on)
-			fault.Message = "the thread accesses accumulators of a wgmma.mma_async that may not be complete: " + why
+			fault.Message = "the thread " + access + " of a wgmma.mma_async that may not be complete: " + why
 			fault.Stands = []Stand{
 				{Place: o.place, Block: w.cta.id, Thread: w.tid(lane), Threads: 32, Doing: "issue the operation"},
-				{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: bits.OnesCount32(on), Doing: "access its accumulators"},
+				{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: bits.OnesCount32(on), Doing: doing},
 			}
 		}
 		return

@@ -287,11 +287,15 @@ func (c *wgmmaCase) run(t *testing.T, rng *rand.Rand, add bool) {
 	})
 }
 
-// TestWgmmaRegisters: accumulators that are accessed while an operation is in flight, and the first operation without a fence.
+// TestWgmmaRegisters: accumulators that are accessed, and registers of A that are written, while an operation is in flight; and the first operation
+// without a fence.
 func TestWgmmaRegisters(t *testing.T) {
 	const mma = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0, %d1, %d2, %d3}, 0, 0, 1, 1, 1, 0, 0;\n"
 	const other = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d4, %d5, %d6, %d7}, 0, 0, 1, 1, 1, 0, 0;\n"
-	spelled := strings.NewReplacer("FENCE", "wgmma.fence.sync.aligned;\n", "MMA", mma, "OTHER", other,
+	const fragments = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0, %d1, %d2, %d3}, {%a0, %a1, %a2, %a3}, 0, 1, 1, 1, 0;\n"
+	wide := strings.Replace(mma, "k16.f32.f16.f16 {%d0, %d1, %d2, %d3}, 0, 0, 1, 1, 1, 0, 0", "k8.f32.tf32.tf32 {%d0, %d1, %d2, %d3}, 0, 0, 1, 1, 1", 1)
+	const integer = "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 {%a0, %a1, %a2, %a3}, 0, 0, 1;\n"
+	spelled := strings.NewReplacer("FENCE", "wgmma.fence.sync.aligned;\n", "SCALE4", "add.f32 %d4, %d4, %d4;\n", "SCALE", "add.f32 %d0, %d0, %d0;\n", "WIDE", wide, "INTEGER", integer, "FROM", fragments, "MMA", mma, "OTHER", other,
 		"COMMIT", "wgmma.commit_group.sync.aligned;\n", "WAIT", "wgmma.wait_group.sync.aligned", "USE", "add.f32 %f1, %d0, %d3;\n", "\t", "")
 	for _, c := range []struct {
 		name, body string
@@ -312,10 +316,40 @@ func TestWgmmaRegisters(t *testing.T) {
 		{"on one way", "FENCE mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 1; MMA COMMIT @%p1 bra out; WAIT 0; out: USE WAIT 0;", "", ""},
 		{"on the other", "FENCE mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0; MMA COMMIT @%p1 bra out; WAIT 0; out: USE WAIT 0;", WgmmaTouched, "has not waited"},
 		{"under a guard", "FENCE mov.u32 %r1, %tx; setp.lt.u32 %p1, %r1, 3; MMA COMMIT @%p1 add.f32 %f1, %d0, %d3; WAIT 0;", WgmmaTouched, "has not waited"},
+		{"A written", "FENCE FROM COMMIT add.u32 %a2, %a2, 1; WAIT 0;", WgmmaTouched, "writes registers of operand A of a wgmma.mma_async that may not be complete: its warpgroup has not waited"},
+		{"A loaded", "FENCE FROM COMMIT ld.shared.u32 %a2, [tile]; WAIT 0;", WgmmaTouched, "operand A"},
+		{"A written, not committed", "FENCE FROM add.u32 %a0, %a0, 1; COMMIT WAIT 0;", WgmmaTouched, "operand A of a wgmma.mma_async that may not be complete: it was not even committed to a group"},
+		{"A written after the wait", "FENCE FROM COMMIT WAIT 0; add.u32 %a2, %a2, 1;", "", ""},
+		{"A read", "FENCE FROM COMMIT add.u32 %r1, %a2, 1; WAIT 0;", "", ""},
+		{"A moved", "FENCE FROM COMMIT mov.u32 %a2, %r1; add.u32 %a2, %a2, 1; WAIT 0;", "", ""},
+		{"A of the older of two", "FENCE FROM COMMIT OTHER COMMIT WAIT 1; add.u32 %a2, %a2, 1; WAIT 0;", "", ""},
+		{"A of the newer of two", "FENCE OTHER COMMIT FROM COMMIT WAIT 1; add.u32 %a2, %a2, 1; WAIT 0;", WgmmaTouched, "operand A"},
+		{"both", "FENCE FROM COMMIT cvt.rzi.u32.f32 %a1, %d1; WAIT 0;", WgmmaTouched, "accesses accumulators"},
+		{"a later one, written", "FENCE MMA COMMIT WAIT 0; SCALE MMA COMMIT WAIT 0;", WgmmaNoFence, "after another instruction has written registers of it, with no wgmma.fence between"},
+		{"a later one, written and fenced", "FENCE MMA COMMIT WAIT 0; SCALE FENCE MMA COMMIT WAIT 0;", "", ""},
+		{"a later one of the same shape", "FENCE MMA MMA COMMIT WAIT 0; MMA COMMIT WAIT 0;", "", ""},
+		{"a later one of another shape", "FENCE MMA WIDE COMMIT WAIT 0;", WgmmaNoFence, "after another instruction"},
+		{"a later one of another shape, fenced", "FENCE MMA COMMIT WAIT 0; FENCE WIDE COMMIT WAIT 0;", "", ""},
+		{"of other registers", "FENCE MMA SCALE4 COMMIT WAIT 0;", "", ""},
+		{"of the next one's", "FENCE MMA SCALE4 OTHER COMMIT WAIT 0;", WgmmaNoFence, "after another instruction"},
+		{"of the first, after the fence", "FENCE SCALE MMA COMMIT WAIT 0;", WgmmaNoFence, "after another instruction"},
+		{"read only", "FENCE MMA COMMIT WAIT 0; USE MMA COMMIT WAIT 0;", "", ""},
+		{"moved to", "FENCE MMA COMMIT WAIT 0; mov.f32 %d0, 0f00000000; MMA COMMIT WAIT 0;", "", ""},
+		{"through a move", "FENCE MMA COMMIT WAIT 0; add.f32 %f1, %d0, %d0; mov.f32 %d0, %f1; MMA COMMIT WAIT 0;", WgmmaNoFence, "after another instruction"},
+		{"a fence before the move", "FENCE MMA COMMIT WAIT 0; add.f32 %f1, %d0, %d0; FENCE mov.f32 %d0, %f1; MMA COMMIT WAIT 0;", "", ""},
+		{"A of a later one", "FENCE MMA add.u32 %a1, %a1, 1; FROM COMMIT WAIT 0;", WgmmaNoFence, "after another instruction"},
+		{"A of a later one, fenced", "FENCE MMA add.u32 %a1, %a1, 1; FENCE FROM COMMIT WAIT 0;", "", ""},
+		{"the accumulators as A", "FENCE INTEGER COMMIT WAIT 0; FROM COMMIT WAIT 0;", WgmmaNoFence, "after another instruction"},
+		{"in a loop", "mov.u32 %r1, 0; FENCE again: MMA COMMIT WAIT 0; SCALE add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 3; @%p2 bra again;", WgmmaNoFence, "after another instruction"},
+		{"in a loop with the fence", "mov.u32 %r1, 0; again: FENCE MMA COMMIT WAIT 0; SCALE add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 3; @%p2 bra again;", "", ""},
+		{"on one way, not taken", "FENCE MMA COMMIT WAIT 0; mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra over; SCALE over: MMA COMMIT WAIT 0;", "", ""},
+		{"on one way, taken", "FENCE MMA COMMIT WAIT 0; mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 1; @%p1 bra over; SCALE over: MMA COMMIT WAIT 0;", WgmmaNoFence, "after another instruction"},
+		{"a fence on the way", "FENCE MMA COMMIT WAIT 0; SCALE mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 1; @%p1 bra over; FENCE over: MMA COMMIT WAIT 0;", "", ""},
+		{"by some lanes", "FENCE MMA COMMIT WAIT 0; mov.u32 %r1, %tx; setp.eq.u32 %p1, %r1, 40; @%p1 add.f32 %d0, %d0, %d0; MMA COMMIT WAIT 0;", WgmmaNoFence, "after another instruction"},
 		{"no fence", "MMA COMMIT WAIT 0;", WgmmaNoFence, "with no wgmma.fence before it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := newRig(t, kernel(".shared .align 128 .b8 tile[4096]; .reg .f32 %d<8>; .reg .u32 %at; mov.u32 %at, tile;\n"+spelled.Replace(c.body)+"st.global.f32 [%out], %f1;"))
+			g := newRig(t, kernel(".shared .align 128 .b8 tile[4096]; .reg .f32 %d<8>; .reg .u32 %at, %a<4>; mov.u32 %at, tile;\n"+spelled.Replace(c.body)+"st.global.f32 [%out], %f1;"))
 			o := g.run(launch{out: g.buffer(64), block: 128})
 			if c.kind == "" {
 				if len(o.faults) != 0 || o.err != nil {
@@ -323,7 +357,7 @@ func TestWgmmaRegisters(t *testing.T) {
 				}
 				return
 			}
-			if f := o.wantFault(t, c.kind, c.text); c.kind == WgmmaTouched && (len(f.Stands) != 2 || f.Stands[0].Place == f.Stands[1].Place) {
+			if f := o.wantFault(t, c.kind, c.text); (c.kind == WgmmaTouched || strings.Contains(c.text, "another instruction")) && (len(f.Stands) != 2 || f.Stands[0].Place == f.Stands[1].Place) {
 				t.Errorf("stands %+v", f.Stands)
 			}
 		})

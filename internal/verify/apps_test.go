@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
@@ -42,31 +41,5 @@ func TestSEG(t *testing.T) {
 	}
 	if len(r.Findings) != 1 || r.Findings[0].Title != "data race on Y" || r.Findings[0].Sides[0].Line != 6 || r.Findings[0].Sides[1].Line != 9 {
 		t.Errorf("findings %+v", r.Findings)
-	}
-}
-
-// TestTable4 repairs the applications of table 4 of the paper, at its sizes but for 1dconv, and explores what comes out.
-func TestTable4(t *testing.T) {
-	for _, c := range []struct {
-		name          string
-		blocks, block int
-		lines         int // that are changed
-		executions    int // then
-	}{
-		{"gcol", 2, 1, 3, 73}, {"matmul", 3, 1, 1, 1296}, {"1dconv", 2, 2, 1, 1}, {"seg", 0, 0, 1, 4},
-	} {
-		src := read(t, c.name)
-		size := litmus.Options{Grid: c.blocks, Block: c.block}
-		test, err := litmus.Parse(c.name, src, size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		begin := time.Now()
-		r := RepairLitmus(context.Background(), test, src, size, Options{})
-		if r.Proof == nil || r.Proof.Verdict() != OK || len(r.Changes) != c.lines || r.Proof.Executions != c.executions {
-			t.Errorf("%s: %q %v\n%s %+v", c.name, r.Reason, r.Changes, r.Diff, r.Proof)
-			continue
-		}
-		t.Logf("%s: %d programs tried in %v; %s; %v", c.name, r.Tried, time.Since(begin), r.Proof.Summary(), r.Changes)
 	}
 }

@@ -84,10 +84,7 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 		f.Why = "the value is undefined: the lane does not exist, has exited, or is not named in the mask."
 		f.Fix = "let the lanes that are read take part, or do not use what comes from other lanes"
 	case explore.Deadlock:
-		f.Kind, f.Class = detect.Liveness, detect.Deadlock
-		f.Title = "liveness: a spin that no fair execution leaves"
-		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits in this loop")}
-		f.Why = "in the execution below no thread can go on, and what the loop reads is the last value of each location."
+		v.describeDeadlock(f, e, x, events)
 	}
 	f.Graph = v.draw(x, events, e)
 	if v.options.Drawings {
@@ -193,6 +190,44 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 		f.Why += why + "."
 		f.Fix = fix
 	}
+}
+
+// maxWaits is how many threads that wait are told.
+const maxWaits = 3
+
+// describeDeadlock describes an execution in which each thread that has not ended spins on last values.
+func (v *verifier) describeDeadlock(f *Finding, e explore.Error, x explore.Execution, events []explore.Event) {
+	f.Kind, f.Class = detect.Liveness, detect.Deadlock
+	f.Title = "liveness: a spin that no fair execution leaves"
+	f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits in this loop")}
+	var what []string
+	told := map[int]bool{} // threads
+	lost := ""
+	for _, wait := range explore.Waits(x) {
+		r := &events[wait.Read]
+		if !told[r.Thread] && len(told) < maxWaits {
+			told[r.Thread] = true
+			by := "which no thread has written"
+			if r.RF >= 0 {
+				by = fmt.Sprintf("last written by thread %s at line %d", v.name(&events[r.RF]), v.line(&events[r.RF]))
+			}
+			what = append(what, fmt.Sprintf("thread %s waits for %s, %s", v.name(r), v.subject.location(r.Loc), by))
+		}
+		if len(wait.Lost) == 0 || lost != "" {
+			continue
+		}
+		w, last := &events[wait.Lost[0]], &events[r.RF]
+		lost = fmt.Sprintf(" The write to %s by thread %s at line %d is lost: nothing orders the write by thread %s at line %d before it", v.subject.location(r.Loc), v.name(w), v.line(w), v.name(last), v.line(last))
+		var why string
+		if why, f.Fix = v.missing(x, events, r.RF, wait.Lost[0]); why != "" {
+			lost += " (" + why + ")"
+		}
+		lost += "."
+		if f.Fix == "" {
+			f.Fix = "order the two writes with a release and an acquire, a lock or a barrier"
+		}
+	}
+	f.Why = "in the execution below no thread can go on: " + strings.Join(what, "; ") + "." + lost
 }
 
 // describeProxies describes a race of accesses by two proxies, or by two virtual addresses of one location.

@@ -37,7 +37,7 @@ func (r *Result) Text(w io.Writer, source func(file string, line int) string, pa
 	if r.Filtered > 0 {
 		fmt.Fprintf(w, "%s left out by the filter\n", r.executions(r.Filtered))
 	}
-	if c := r.Condition; c != nil && !r.Stopped {
+	if c := r.Condition; c != nil && r.judged() {
 		fmt.Fprintf(w, "condition %s: %s\n", c.Quantifier, map[bool]string{true: "holds", false: "does not hold"}[r.Holds])
 	}
 	if f := r.Counterexample; f != nil {
@@ -80,6 +80,8 @@ func (r *Result) Summary() string {
 		return fmt.Sprintf("%s, the first found after %s", errors, r.executions(r.Executions))
 	case r.errors() > 0:
 		return fmt.Sprintf("%s in %s; %s", errors, r.executions(r.Executions)+given, bound)
+	case r.Stopped && r.Counterexample != nil:
+		return "the condition does not hold; the search ended with the first execution that shows it"
 	case r.Stopped:
 		return fmt.Sprintf("stopped after %s; no error so far", r.executions(r.Executions))
 	case !r.Holds:

@@ -20,7 +20,7 @@ import (
 type Options struct {
 	Model    string // SRC11 or PTX
 	Incl     model.Inclusion
-	First    bool // stop at the first error
+	First    bool // stop at the first error, or the first execution that the condition forbids
 	Ordered  bool // explore each order of the arrivals at a barrier: see explore.Options
 	Symmetry bool // explore executions up to the names of symmetric threads. It is for scoped RC11, without Ordered
 	// ReadsFrom asks for the search by reads-from classes, under scoped RC11 and without Ordered, Symmetry and Schedules. Where two
@@ -95,10 +95,13 @@ func (r *Result) errors() int {
 	return n
 }
 
+// judged says that it is known whether the condition holds: all executions have been explored, or one of them forbids it.
+func (r *Result) judged() bool { return !r.Stopped || r.Counterexample != nil }
+
 // Verdict is the outcome in one word.
 func (r *Result) Verdict() string {
 	switch {
-	case r.errors() > 0 || !r.Holds && !r.Stopped:
+	case r.errors() > 0 || !r.Holds && r.judged():
 		return Error
 	case r.Cut > 0 || r.Stopped || r.Refusal != "":
 		return Bounded
@@ -138,6 +141,9 @@ func (v *verifier) search(ctx context.Context) {
 // exploration gives the options of a search, or of a part of it, that tells v.
 func (v *verifier) exploration() explore.Options {
 	x := explore.Options{Incl: v.options.Incl, Ordered: v.options.Ordered, Races: true, Exits: v.test == nil, Found: v.found}
+	if c := v.condition(); v.options.First && c != nil && c.Quantifier != litmus.Exists {
+		x.Oldest, x.Enough = true, func() bool { return v.counterexample != nil }
+	}
 	x.Symmetric = v.symmetric
 	if v.result.Equivalence == ReadsFrom {
 		x.ReadsFrom, x.Observed = true, v.locations
@@ -258,7 +264,7 @@ func (v *verifier) exploreParts(ctx context.Context) {
 			if p.Result.Stopped && ctx.Err() == nil {
 				return false // the program refuses, or the first error is enough
 			}
-			return !v.options.First || v.errors() == 0
+			return !v.options.First || v.errors() == 0 && v.counterexample == nil
 		}}
 	if v.options.Progress != nil {
 		d.Progress = func(executions int, done float64) {
@@ -397,12 +403,17 @@ func (v *verifier) outcome(x explore.Execution, satisfies func() bool) {
 	o.Count++
 }
 
+// condition is that of the search, or of the search that this is a part of; nil if there is none.
+func (v *verifier) condition() *litmus.Condition {
+	if v.claim != nil {
+		return v.claim
+	}
+	return v.result.Condition
+}
+
 // forbids says that the condition does not hold because a final state is reached.
 func (v *verifier) forbids(o *Outcome) bool {
-	c := v.claim
-	if c == nil {
-		c = v.result.Condition
-	}
+	c := v.condition()
 	return c != nil && c.Quantifier != litmus.Exists && o.Satisfies != (c.Quantifier == litmus.ForAll)
 }
 
@@ -463,7 +474,7 @@ func (r *Result) Report() *report.Report {
 	for _, o := range r.Outcomes {
 		out.Verify.Outcomes = append(out.Verify.Outcomes, report.Outcome{State: o.State, Count: o.Count})
 	}
-	if r.Condition != nil && !r.Stopped {
+	if r.Condition != nil && r.judged() {
 		holds := r.Holds
 		out.Condition = &holds
 	}

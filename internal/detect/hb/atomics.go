@@ -135,7 +135,7 @@ func (d *Detector) tellAtomics(v *interval) {
 		if x := &a.log[i]; x.tell != 0 {
 			b, e := a.event(v.block, x)
 			o := explain.Operation{Batch: &b, Event: &e, Site: x.site, Block: v.block, Warp: x.warp}
-			d.witness.Observed(&o, 0, x.tell, x.tell, true)
+			d.witness.Observed(&o, 0, &order.Observations{Lanes: x.tell, InScope: x.tell, Within: true})
 		}
 	}
 	a.told = len(a.log)

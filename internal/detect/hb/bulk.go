@@ -246,7 +246,8 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block)
 	r := history.Race{From: low, End: high, Earlier: &history.Record{Site: x.site, Stamp: x.stamp, Executed: 1 << x.lane, From: x.from, End: x.end}}
 	if a.Site.Side.Atomic && x.site.Side.Atomic {
 		same := a.Actor.Launch == blk.Launch
-		if detect.Classify(x.site.Side, a.Site.Side, detect.Relation{SameLaunch: same, SameBlock: same && a.Actor.Block == blk.Index}) == detect.NoRace {
+		if detect.Classify(x.site.Side, a.Site.Side, detect.Relation{SameLaunch: same, SameBlock: same && a.Actor.Block == blk.Index,
+			OtherDevice: a.Actor.OtherDevice(blk.Launch)}) == detect.NoRace {
 			return
 		}
 	}

@@ -78,6 +78,7 @@ type copyHalf struct {
 	tracks []track
 	// tracked are the lanes of which one track at least is, or was.
 	tracked uint32
+	order   *copyOrder // nil: the async proxy does not ask
 	// The last wait that did not cover it.
 	waited  bool
 	place   uint32
@@ -146,6 +147,7 @@ func (d *Detector) issue(b *event.Batch, e *event.Event, blk *order.Block, wi ui
 		x.low, x.high = min(x.low, a.From), max(x.high, a.End)
 	}
 	d.findings.Settle()
+	d.copyIssued(x)
 	mine.list = append(mine.list, x)
 	if shared {
 		c.inFlight++
@@ -267,7 +269,7 @@ func category(a *history.Access, r *history.Record) detect.Category {
 		return detect.CopyPending
 	}
 	return detect.Classify(r.Site.Side, a.Site.Side, detect.Relation{SameLaunch: same, SameBlock: same && a.Actor.Block == x.Block(),
-		Assumed: !same && a.Actor.Assumes(x)})
+		OtherDevice: a.Actor.OtherDevice(x.Launch), Assumed: !same && a.Actor.Assumes(x)})
 }
 
 // reuses says that copies have been complete before where a copy writes: of those by which an access races, the last one
@@ -347,6 +349,7 @@ func (d *Detector) track(e *event.Event, blk *order.Block, wi uint32) {
 		}
 		fresh := x.left & e.Mask &^ x.tracked
 		x.tracked |= fresh
+		x.copyTracked(fresh)
 		d.recordCopies(x, fresh)
 	}
 }
@@ -399,6 +402,7 @@ func (d *Detector) complete(x *copyHalf, done uint32, record bool) {
 	if x.left &^= done; x.left == 0 {
 		d.landed(x)
 	}
+	d.copyDone(x, done, record)
 	if record {
 		d.recordCopies(x, done)
 	}

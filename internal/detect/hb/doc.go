@@ -13,10 +13,10 @@
 //     Strong Operations" asks for complete overlap). Otherwise: a scope race, or a race of mixed size, which is a warning
 //     between two read-modify-writes, for those the manual keeps atomic in any case. The elements of a vector access are
 //     accesses of their own. Scope cluster counts as cta where blocks are no clusters, and as gpu where they are: that two
-//     blocks are of one cluster is not asked. Gpu and sys include all device threads; the host side performs no atomic accesses.
+//     blocks are of one cluster is not asked. Gpu includes all threads of the device, sys those of all devices; the host side performs no atomic accesses.
 //   - A volatile access is not atomic for racing, yet strong, at scope sys, for building patterns (detect.ModelCUDA). With
 //     detect.ModelPTX it is relaxed.sys. With detect.ModelHRF every strong read acquires by itself.
-//   - The scope of an operation includes a thread of the same block of the same launch, or, from gpu on, any.
+//   - The scope of an operation includes a thread of the same block of the same launch, or, from gpu on, any of the device, or, with sys, any.
 //   - A failed compare-and-swap is an atomic read.
 //
 // # What orders
@@ -44,7 +44,7 @@
 //
 //   - Accesses to shared memory through the generic proxy and through the async proxy, of which the first happens before the second, race
 //     all the same where they conflict and no fence.proxy.async by a thread of the cluster lies between, in the order of what happens before
-//     what (proxy.go). That an access through the async proxy is complete orders it before those through the generic one.
+//     what (proxy.go). What cp.async writes is an access through the generic proxy at the time when it is complete. That an access through the async proxy is complete orders it before those through the generic one.
 //
 //   - A release pattern and an acquire pattern on one location, where the read observes the write directly or through a
 //     chain of read-modify-writes, each hop of which is morally strong, and so are the two ends. Release patterns: a

@@ -27,6 +27,7 @@ type Detector struct {
 	cfg       detect.Config
 	order     *order.Order
 	launch    *order.Launch // of the last event
+	device    uint8         // its device
 	history   history.History
 	warp      history.Warp                        // the access being judged
 	element   history.Access                      // and of a strong one the element
@@ -138,7 +139,9 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	l := d.launch
 	if l == nil || l.Info.ID != e.Launch || l.Over() {
 		l = d.order.Launched(e.Launch)
-		d.launch = l
+		if d.launch = l; l != nil {
+			d.device = l.Info.Device
+		}
 	}
 	if l == nil || e.Mask == 0 && e.Kind != event.BarrierDone {
 		return
@@ -314,7 +317,7 @@ func (d *Detector) relaxed(w *history.Warp) uint32 {
 	fast, ok := d.history.(*history.Fast)
 	s := w.Site.Sync
 	e := w.Event
-	if !ok || !w.Site.Side.Atomic || s.Acquires || s.Releases || !s.Wide || e.Size != 4 || w.Site.Unit != 4 || w.Block.Begun(w.InBlock) {
+	if !ok || !w.Site.Side.Atomic || s.Acquires || s.Releases || !w.Site.Widest || e.Size != 4 || w.Site.Unit != 4 || w.Block.Begun(w.InBlock) {
 		return e.Mask
 	}
 	s.Size = 4
@@ -328,7 +331,7 @@ func (d *Detector) relaxed(w *history.Warp) uint32 {
 func (d *Detector) witnessed(o *explain.Operation) {
 	for i := range o.Event.Size / uint8(o.Site.Unit) {
 		if x := &d.observed[i]; x.Lanes != 0 {
-			d.witness.Observed(o, uint64(i)*o.Site.Unit, x.Lanes, x.InScope, x.Within)
+			d.witness.Observed(o, uint64(i)*o.Site.Unit, x)
 			*x = order.Observations{}
 		}
 	}
@@ -356,9 +359,7 @@ func (d *Detector) strong(w *history.Warp) {
 		for ; a.From < end; a.From = a.End {
 			a.End = min(a.From+w.Site.Unit, end)
 			s.Address, s.Size = a.From, uint8(a.End-a.From)
-			if others, within, inScope := w.Block.Observed(w.InBlock, lane, &s); others {
-				d.observed[(a.From-from)/w.Site.Unit].Add(lane, within, inScope)
-			}
+			w.Block.Observed(w.InBlock, lane, &s, &d.observed[(a.From-from)/w.Site.Unit])
 			w.Block.Observe(w.InBlock, lane, &s)
 			a.Actor.View = w.Block.ViewOf(w.InBlock, lane)
 			if !store {

@@ -13,11 +13,16 @@ import (
 // An access to shared memory through the async proxy needs a proxy fence between it and an access through the generic proxy that happens
 // before it and conflicts with it. Of a byte, the accesses through the generic proxy count that nothing has replaced: a later write that
 // they happen before, or, of a read, a later read; or a write through the async proxy that is complete.
+//
+// What cp.async writes is through the generic proxy, and counts from when it is complete: a fence before that covers nothing. To miss the
+// fence behind it is a warning: the manual asks for it, but CUTLASS, whose kernels for sm_90 and sm_100 copy the operands of wgmma and
+// tcgen05.mma in this way too, does without.
 
 // proxies is what accesses through the async proxy to the shared memory of a block, or of those of a cluster, may not see.
 type proxies struct {
 	granules [][]granule // by the rank of the block
 	fences   []proxyFence
+	time     int  // counts fences, and copies that are issued or complete
 	most     int  // fences before those are dropped that nobody needs, 0: maxProxyFences
 	lost     bool // fences have been forgotten
 }
@@ -37,7 +42,15 @@ type mark struct {
 	warp   uint32
 	lanes  uint32
 	epoch  uint32
+	done   int // when it was complete, of cp.async; 0: no copy
 	bytes  uint16
+}
+
+// copyOrder is what the proxies ask of cp.async by lanes of a warp: what happens before it, and who knows that it is complete.
+type copyOrder struct {
+	issued int
+	views  [32]*order.View // at the issue
+	epochs [32]uint32      // that whoever knows of a lane knows of its copy, where an mbarrier tracks it
 }
 
 // proxyFence is a fence.proxy.async by lanes that had a view.
@@ -46,6 +59,7 @@ type proxyFence struct {
 	warp  uint32 // in the block
 	lanes uint32
 	view  *order.View
+	time  int
 }
 
 // Of a block, or a cluster, maxProxyFences fences are kept, and up to mostProxyFences where so many are needed.
@@ -108,8 +122,9 @@ func (p *proxies) known(rank uint32, from, n uint64) []granule {
 
 // fence notes a fence by lanes of a warp.
 func (p *proxies) fence(blk *order.Block, wi, lanes uint32) {
+	p.time++
 	for v, having := range blk.Views(wi, lanes) {
-		p.fences = append(p.fences, proxyFence{blk.Index, wi, having, v})
+		p.fences = append(p.fences, proxyFence{blk.Index, wi, having, v, p.time})
 	}
 	if len(p.fences) <= max(p.most, maxProxyFences) {
 		return
@@ -162,29 +177,82 @@ func (d *Detector) touches(w *history.Warp) {
 			p = d.proxiesOf(w.Block)
 		}
 		who := w.Block.Actor(w.InBlock, lane)
-		for at, end := from, from+uint64(e.Size); at < end; {
-			low := at % copyGranule
-			n := min(copyGranule-low, end-at)
-			p.at(rank, at).touch(w.Site, &who, uint16((1<<n-1)<<low))
-			at += n
-		}
+		now := mark{site: w.Site, launch: who.Launch, warp: who.Warp, lanes: 1 << lane, epoch: who.View.Epoch}
+		p.touch(rank, from, uint64(e.Size), now, &who, p.time+1)
 	}
 }
 
-// touch notes an access to bytes of a granule by a lane.
-func (g *granule) touch(site *history.Site, who *order.Actor, bytes uint16) {
-	write := site.Side.Write
+// copyIssued notes the issue of copies by a warp, of which p is told when they are complete.
+func (d *Detector) copyIssued(x *copyHalf) {
+	if !x.Block.Launch.Info.Bulk || !x.Site.Side.Write {
+		return
+	}
+	p := d.proxiesOf(x.Block)
+	p.time++
+	x.order = &copyOrder{issued: p.time}
+	for m := x.event.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		x.order.views[lane] = x.Block.ViewOf(x.InBlock, lane)
+	}
+	x.Block.Advance(x.InBlock, x.event.Mask)
+}
+
+// copyTracked notes that an mbarrier tracks copies of lanes: they happen before what their threads do from now on, as far as others know.
+func (x *copyHalf) copyTracked(lanes uint32) {
+	for m := lanes; m != 0 && x.order != nil; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		x.order.epochs[lane] = x.Block.ViewOf(x.InBlock, lane).Epoch
+	}
+}
+
+// copyDone notes copies of lanes that are complete, by a wait of their threads or with a phase of an mbarrier.
+func (d *Detector) copyDone(x *copyHalf, done uint32, waited bool) {
+	if x.order == nil {
+		return
+	}
+	p := d.proxiesOf(x.Block)
+	p.time++
+	for m := done; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		rank, from, ok := sharedAt(&x.Memory, x.batch.AddrOf(&x.event, lane))
+		if !ok {
+			continue
+		}
+		who := x.Block.Actor(x.InBlock, lane)
+		now := mark{site: x.Site, launch: who.Launch, warp: who.Warp, lanes: 1 << lane, epoch: x.order.epochs[lane], done: p.time}
+		if waited {
+			now.epoch = who.View.Epoch
+		}
+		who.View = x.order.views[lane]
+		p.touch(rank, from, uint64(x.event.Size), now, &who, x.order.issued)
+	}
+}
+
+// touch notes an access by a lane, but for its bytes, which replaces what it happens after: what who knows, and is complete at a time.
+func (p *proxies) touch(rank uint32, from, size uint64, now mark, who *order.Actor, time int) {
+	for at, end := from, from+size; at < end; {
+		low := at % copyGranule
+		n := min(copyGranule-low, end-at)
+		now.bytes = uint16((1<<n - 1) << low)
+		p.at(rank, at).touch(now, who, time)
+		at += n
+	}
+}
+
+// touch notes an access to bytes of a granule.
+func (g *granule) touch(now mark, who *order.Actor, time int) {
+	bytes, write := now.bytes, now.site.Side.Write
 	if g.allocated && !write {
 		return
 	}
 	g.allocated = false
 	for i := 0; i < len(g.marks); i++ {
 		m := &g.marks[i]
-		if m.bytes&bytes == 0 || m.site.Side.Write && !write {
+		if m.bytes&bytes == 0 || m.site.Side.Write && !write || m.done >= time {
 			continue
 		}
 		known := m.lanes &^ who.Unknown(m.launch, m.warp, m.lanes, m.epoch)
-		if m.warp == who.Warp && m.launch == who.Launch {
+		if m.warp == who.Warp && m.launch == who.Launch && m.epoch <= who.View.Epoch {
 			known |= m.lanes & (1 << who.Lane)
 		}
 		if known == 0 {
@@ -204,10 +272,10 @@ func (g *granule) touch(site *history.Site, who *order.Actor, bytes uint16) {
 			g.marks = slices.Insert(g.marks, i, rest)
 		}
 	}
-	now := mark{site, who.Launch, who.Warp, 1 << who.Lane, who.View.Epoch, bytes}
 	if n := len(g.marks); n > 0 {
-		if last := &g.marks[n-1]; last.site == site && last.launch == now.launch && last.warp == now.warp && last.epoch == now.epoch && last.bytes == bytes {
-			last.lanes |= now.lanes
+		last := g.marks[n-1]
+		if last.lanes = now.lanes; last == now {
+			g.marks[n-1].lanes |= now.lanes
 			return
 		}
 	}
@@ -235,8 +303,12 @@ func (d *Detector) fenced(a *history.Access, rank uint32, from uint64, blk *orde
 func (d *Detector) fencedFrom(p *proxies, a *history.Access, k *mark, at uint64) {
 	for m := k.lanes; m != 0; m &= m - 1 {
 		s := order.Stamp{Launch: k.launch, Warp: k.warp, Lane: bits.TrailingZeros32(m), Epoch: k.epoch}
-		if !a.Actor.After(&s) || p.covered(&s, &a.Actor) {
+		if !a.Actor.After(&s) || p.covered(&s, &a.Actor, k.done) {
 			continue
+		}
+		category := detect.NoProxyFence
+		if k.done != 0 {
+			category = detect.CopyProxyFence
 		}
 		for b := k.bytes; b != 0; {
 			low := bits.TrailingZeros16(b)
@@ -244,16 +316,16 @@ func (d *Detector) fencedFrom(p *proxies, a *history.Access, k *mark, at uint64)
 			b &^= uint16((1<<n - 1) << low)
 			from := at + uint64(low)
 			end := from + uint64(n)
-			d.race(a, history.Race{Category: detect.NoProxyFence, From: from, End: end,
+			d.race(a, history.Race{Category: category, From: from, End: end,
 				Earlier: &history.Record{Site: k.site, Stamp: s, Executed: k.lanes, From: from, End: end}})
 		}
 		return
 	}
 }
 
-// covered says that a fence lies between an access and who makes another one.
-func (p *proxies) covered(s *order.Stamp, a *order.Actor) bool {
-	for i := len(p.fences) - 1; i >= 0; i-- {
+// covered says that a fence lies between an access, complete at a time, and who makes another one.
+func (p *proxies) covered(s *order.Stamp, a *order.Actor, done int) bool {
+	for i := len(p.fences) - 1; i >= 0 && p.fences[i].time > done; i-- {
 		if p.fences[i].covers(s, a) {
 			return true
 		}

@@ -1,6 +1,7 @@
 package hb
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,6 +96,208 @@ func TestProxyFences(t *testing.T) {
 				}
 				if got := want(b, detect.ModelCUDA); strings.Contains(got, "p100-p200 proxy") != c.missed {
 					t.Errorf("%s, oracle: %q", c.name, got)
+				}
+			}
+		}
+	}
+}
+
+// TestCopyFences: what cp.async has written counts from when it is complete. A fence before that covers nothing, also where an mbarrier tracks
+// the copy; and what comes after it, or replaces it, needs its own.
+func TestCopyFences(t *testing.T) {
+	type op = func(uint32, event.Event)
+	copies := event.Event{Kind: event.Store, Flags: event.FlagAsync, Place: 100}
+	read := event.Event{Kind: event.Bulk, Flags: event.FlagRead, Space: event.Shared, Mask: 1, Aux: 128, Place: 200}
+	multiply := read
+	multiply.Kind, multiply.Mask = event.Wgmma, ^uint32(0)
+	of := func(kind event.Kind) event.Event { return event.Event{Kind: kind} }
+	store := event.Event{Kind: event.Store, Place: 300}
+	awaited := func(op op) { op(0, copies); op(0, of(event.CopyCommit)); op(0, of(event.CopyWait)) }
+	const bar = 0x8000
+	track := func(op op) {
+		op(0, event.Event{Kind: event.CopyArrive, Addr: bar})
+		op(0, event.Event{Kind: event.Atomic, Flags: event.FlagRed, Addr: bar, Size: 4, Order: event.Release, Scope: event.ScopeCluster, Place: 1})
+	}
+	phase := func(op op) {
+		op(0, event.Event{Kind: event.MbarrierDone, Addr: bar})
+		op(0, event.Event{Kind: event.Load, Addr: bar, Size: 4, Order: event.Acquire, Scope: event.ScopeCluster, Mask: 1, Place: 2})
+	}
+	const missed, stored = "p100-p200 copy-proxy", "p200-p300 proxy"
+	for _, c := range []struct {
+		name string
+		ops  func(op op)
+		want []string
+	}{
+		{"no fence", func(op op) { awaited(op); op(0, of(event.WarpSync)); op(0, read) }, []string{missed}},
+		{"no fence before wgmma", func(op op) { awaited(op); op(0, of(event.WarpSync)); op(0, multiply) }, []string{missed}},
+		{"each its fence", func(op op) { awaited(op); op(0, of(event.ProxyFence)); op(0, of(event.WarpSync)); op(0, read) }, nil},
+		{"the fence of the one who reads", func(op op) {
+			awaited(op)
+			op(0, of(event.WarpSync))
+			op(0, event.Event{Kind: event.ProxyFence, Mask: 1})
+			op(0, read)
+		}, nil},
+		{"a fence before the wait", func(op op) {
+			op(0, copies)
+			op(0, of(event.CopyCommit))
+			op(0, of(event.ProxyFence))
+			op(0, of(event.CopyWait))
+			op(0, of(event.WarpSync))
+			op(0, read)
+		}, []string{missed}},
+		{"a phase and no fence", func(op op) { op(0, copies); track(op); phase(op); op(0, read) }, []string{missed}},
+		{"a phase and a fence before it", func(op op) { op(0, copies); track(op); op(0, of(event.ProxyFence)); phase(op); op(0, read) }, []string{missed}},
+		{"a phase and a fence", func(op op) {
+			op(0, copies)
+			track(op)
+			phase(op)
+			op(0, event.Event{Kind: event.ProxyFence, Mask: 1})
+			op(0, read)
+		}, nil},
+		{"replaced by a store", func(op op) {
+			awaited(op)
+			op(0, of(event.WarpSync))
+			op(0, store)
+			op(0, of(event.WarpSync))
+			op(0, read)
+		}, []string{stored}},
+		{"replaces a store", func(op op) {
+			op(0, store)
+			op(0, of(event.WarpSync))
+			awaited(op)
+			op(0, of(event.WarpSync))
+			op(0, read)
+		}, []string{missed}},
+		{"replaces a store and has a fence", func(op op) {
+			op(0, store)
+			op(0, of(event.WarpSync))
+			awaited(op)
+			op(0, of(event.ProxyFence))
+			op(0, of(event.WarpSync))
+			op(0, read)
+		}, nil},
+		{"a load after it", func(op op) {
+			awaited(op)
+			op(0, of(event.ProxyFence))
+			op(0, event.Event{Kind: event.Load, Place: 300})
+			op(0, of(event.WarpSync))
+			op(0, read)
+		}, nil},
+		{"a copy in bulk overwrites it", func(op op) {
+			awaited(op)
+			op(0, of(event.WarpSync))
+			into := read
+			into.Flags = event.FlagWrite
+			op(0, into)
+		}, []string{missed}},
+	} {
+		for _, clusters := range []bool{true, false} {
+			b := inCluster(c.ops)
+			if b.Launches[0].Bulk = true; !clusters {
+				b.Launches[0].Cluster = event.Dim3{}
+			}
+			var got []string
+			for _, kept := range histories {
+				got = append(got, races(b, detect.ModelCUDA, kept))
+			}
+			got = append(got, want(b, detect.ModelCUDA))
+			for _, g := range got {
+				n := 0
+				if g != "" {
+					n = strings.Count(g, "\n") + 1
+				}
+				if n != len(c.want) || n == 1 && !strings.HasPrefix(g, c.want[0]) {
+					t.Errorf("%s (clusters: %v): %q, want %q", c.name, clusters, got, c.want)
+					break
+				}
+			}
+		}
+	}
+}
+
+// TestCopiesInFlight: copies of one thread that others overtake, or that its mbarrier and its wait complete both, against fences that know too little.
+func TestCopiesInFlight(t *testing.T) {
+	type op = func(uint32, event.Event)
+	copies := event.Event{Kind: event.Store, Flags: event.FlagAsync, Mask: 1, Size: 16, Place: 100}
+	again, store := copies, copies
+	again.Place, store.Place, store.Flags = 300, 300, 0
+	read := event.Event{Kind: event.Bulk, Flags: event.FlagRead, Space: event.Shared, Mask: 1, Aux: 16, Place: 200}
+	one := func(kind event.Kind, addr uint64) event.Event { return event.Event{Kind: kind, Mask: 1, Addr: addr} }
+	const bar = 0x8000
+	track := func(op op, at uint64) {
+		op(0, one(event.CopyArrive, at))
+		op(0, event.Event{Kind: event.Atomic, Flags: event.FlagRed, Mask: 1, Addr: at, Size: 4, Order: event.Release, Scope: event.ScopeCluster, Place: 1})
+	}
+	acquire := func(op op, at uint64, lane int) {
+		op(0, event.Event{Kind: event.Load, Addr: at, Size: 4, Order: event.Acquire, Scope: event.ScopeCluster, Mask: 1 << lane, Place: 2})
+	}
+	const missed, other, pending = "p100-p200 copy-proxy", "p200-p300 copy-proxy", "p100-p300 copy"
+	for _, c := range []struct {
+		name string
+		ops  func(op op)
+		want []string
+	}{
+		{"a fence between the arrival and the phase", func(op op) {
+			op(0, copies)
+			track(op, bar)
+			op(0, one(event.ProxyFence, 0))
+			op(0, one(event.MbarrierDone, bar))
+			acquire(op, bar, 0)
+			op(0, read)
+		}, []string{missed}},
+		{"another copy, issued before the first is complete", func(op op) {
+			op(0, copies)
+			track(op, bar)
+			op(0, again)
+			track(op, bar+8)
+			op(0, one(event.MbarrierDone, bar))
+			op(0, one(event.MbarrierDone, bar+8))
+			acquire(op, bar, 0)
+			acquire(op, bar+8, 0)
+			op(0, read)
+		}, []string{missed, pending, other}},
+		{"another copy, issued when the first is complete", func(op op) {
+			op(0, copies)
+			track(op, bar)
+			op(0, one(event.MbarrierDone, bar))
+			acquire(op, bar, 0)
+			op(0, again)
+			track(op, bar+8)
+			op(0, one(event.MbarrierDone, bar+8))
+			acquire(op, bar+8, 0)
+			op(0, read)
+		}, []string{other}},
+		{"a store while the copy is in flight", func(op op) {
+			op(0, copies)
+			op(0, one(event.CopyCommit, 0))
+			op(0, store)
+			op(0, one(event.CopyWait, 0))
+			op(0, read)
+		}, []string{missed, pending, "p200-p300 proxy"}},
+		{"a fence that knows of the arrival, and not of the wait", func(op op) {
+			op(0, copies)
+			op(0, one(event.CopyCommit, 0))
+			track(op, bar)
+			acquire(op, bar, 1)
+			op(0, one(event.CopyWait, 0))
+			op(0, event.Event{Kind: event.ProxyFence, Mask: 2})
+			op(0, event.Event{Kind: event.WarpSync, Mask: 3})
+			op(0, read)
+		}, []string{missed}},
+	} {
+		for _, clusters := range []bool{true, false} {
+			b := inCluster(c.ops)
+			if b.Launches[0].Bulk = true; !clusters {
+				b.Launches[0].Cluster = event.Dim3{}
+			}
+			exp := want(b, detect.ModelCUDA)
+			lines := strings.Split(exp, "\n")
+			if !slices.EqualFunc(lines, c.want, strings.HasPrefix) {
+				t.Errorf("%s, oracle: %q, want %q", c.name, exp, c.want)
+			}
+			for _, kept := range histories {
+				if got := races(b, detect.ModelCUDA, kept); got != exp {
+					t.Errorf("%s (%s, clusters: %v): %q, want %q", c.name, kept, clusters, got, exp)
 				}
 			}
 		}

@@ -23,7 +23,7 @@ var reasonOf = map[detect.Category]string{
 	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.CrossBlock: "cross-block",
 	detect.SameBlock: "same-block", detect.AtomicWithPlain: "atomic-with-plain", detect.MixedSizeRace: "mixed-size",
 	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.HostThreads: "host-threads", detect.CrossLaunch: "cross-launch",
-	detect.CopyPending: "copy", detect.NoProxyFence: "proxy",
+	detect.CrossDevice: "cross-device", detect.CopyPending: "copy", detect.NoProxyFence: "proxy", detect.CopyProxyFence: "copy-proxy",
 }
 
 // races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins,
@@ -129,6 +129,26 @@ func TestHostThreads(t *testing.T) {
 	}, "host-threads", "cross-launch")
 }
 
+// TestDevices does so with programs whose launches are on several devices, between which only scope sys orders.
+func TestDevices(t *testing.T) {
+	agree(t, "exchanges", 54, 4000, oracle.Exchanges, "cross-device", "cross-launch", "atomic-scope")
+	for i, program := range []func(func(int) int) *event.Batch{oracle.Random, oracle.Scatter, oracle.Counted, succession, inputs, updates, oracle.Early,
+		func(pick func(int) int) *event.Batch { return oracle.Remember(updates(pick)) }} {
+		agree(t, fmt.Sprint("devices ", i), 40+uint64(i), 400, func(pick func(int) int) *event.Batch { return oracle.Devices(program(pick), pick) },
+			"cross-device")
+	}
+	agree(t, "devices that copy", 50, 400, func(pick func(int) int) *event.Batch {
+		return oracle.Devices(oracle.Copying(oracle.Random(pick), pick), pick)
+	}, "copy", "cross-device")
+	agree(t, "devices that copy in bulk", 51, 400, func(pick func(int) int) *event.Batch {
+		return oracle.Devices(oracle.Bulking(oracle.Random(pick), pick), pick)
+	}, "copy", "cross-device")
+	agree(t, "devices with clusters", 52, 200, func(pick func(int) int) *event.Batch { return oracle.Devices(oracle.Clusters(pick), pick) }, "cross-device")
+	agree(t, "devices and host threads", 53, 400, func(pick func(int) int) *event.Batch {
+		return oracle.Devices(oracle.Threads(oracle.Random(pick), pick), pick)
+	}, "host-threads", "cross-device", "cross-launch")
+}
+
 // TestCopies does so with programs that copy asynchronously.
 func TestCopies(t *testing.T) {
 	agree(t, "copies", 21, 10000, func(pick func(int) int) *event.Batch { return oracle.Copying(oracle.Random(pick), pick) }, "copy", "same-block",
@@ -141,9 +161,9 @@ func TestBulks(t *testing.T) {
 		"cross-block", "cross-launch", "warp-synchronous")
 }
 
-// TestClusters does so with programs of clusters, with bulk copies, matrix operations and proxy fences.
+// TestClusters does so with programs of clusters, with copies of both kinds, matrix operations and proxy fences.
 func TestClusters(t *testing.T) {
-	agree(t, "clusters", 26, 5000, oracle.Clusters, "copy", "proxy", "same-block", "cross-block", "cross-launch", "warp-synchronous", "atomic-scope")
+	agree(t, "clusters", 26, 10000, oracle.Clusters, "copy", "proxy", "copy-proxy", "same-block", "cross-block", "cross-launch", "warp-synchronous", "atomic-scope")
 }
 
 // TestScattered does so with programs whose threads access words here and there.

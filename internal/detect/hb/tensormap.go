@@ -33,7 +33,7 @@ func (d *Detector) tensorMap(e *event.Event, blk *order.Block, wi uint32) {
 	}
 	lane := bits.TrailingZeros32(e.Mask)
 	if e.Kind == event.MapFence {
-		d.maps.list = append(d.maps.list, mapFence{proxyFence{blk.Index, wi, e.Mask, blk.ViewOf(wi, lane)}, e.Addr})
+		d.maps.list = append(d.maps.list, mapFence{proxyFence{block: blk.Index, warp: wi, lanes: e.Mask, view: blk.ViewOf(wi, lane)}, e.Addr})
 		if over := len(d.maps.list) - maxProxyFences; over > 0 {
 			d.maps.list, d.maps.lost = slices.Delete(d.maps.list, 0, over), true
 		}

@@ -209,7 +209,7 @@ func (d *Detector) cell(c *cell, t *turn, at uint64) {
 func (d *Detector) judge(c *cell, t *turn, at uint64) {
 	old, made := d.machine.update(&c.word, t.act, &t.accessor)
 	if made.state() == raced {
-		if state(old&stateBits) != raced {
+		if state(old&stateBits) != raced && d.bounds.reports(t.e.Space, at) {
 			d.Add(d.race(c, old, t, at))
 		}
 		return

@@ -16,6 +16,8 @@ var (
 		Values: []string{"all", "16", "4", "2"}}
 	wordsOption = detect.Option{Name: "words", Doc: "how many words of global memory may have metadata in a launch; accesses to others are not tracked",
 		Values: []string{"all", "1M", "64K", "1K"}}
+	pairsOption = detect.Option{Name: "pairs", Doc: "of a launch that checks itself (docs/gpu.md): how many pairs of places that race are kept",
+		Values: []string{"4K", "64K", "1M"}}
 )
 
 // lineBytes is the memory that is admitted as a whole.
@@ -23,6 +25,12 @@ const lineBytes = shadow.LineCells * wordBytes
 
 // bounds is what is tracked of a launch.
 type bounds struct {
+	// watch says whose accesses are tracked, if threads is true, and on which locations races are reported. Accesses of other threads order
+	// nothing, and a location's first race would hide the later ones.
+	watch    *detect.Watch
+	threads  bool
+	launch   *event.Launch
+	pairs    uint64 // 0: the default
 	groups   uint64 // blocks; 0: all
 	lines    int    // of global memory, of lineBytes each; 0: any number
 	admitted map[uint64]bool
@@ -31,15 +39,30 @@ type bounds struct {
 }
 
 func boundsOf(s *detect.Spec, c detect.Config) bounds {
-	return bounds{
+	x := bounds{
 		groups: map[string]uint64{"16": 16, "4": 4, "2": 2}[s.Option(c, groupsOption.Name)],
 		lines:  map[string]int{"1M": 1 << 20, "64K": 1 << 16, "1K": 1 << 10}[s.Option(c, wordsOption.Name)] / shadow.LineCells,
 	}
+	x.pairs = map[string]uint64{"64K": 1 << 16, "1M": 1 << 20}[s.Option(c, pairsOption.Name)]
+	if w := c.Watch; w != nil {
+		x.watch, x.threads = w, w.Blocks != nil || w.Threads != nil
+	}
+	return x
+}
+
+// watches says whether the accesses of a thread are tracked.
+func (x *bounds) watches(warp uint32, lane int) bool {
+	return !x.threads || x.watch.Thread(x.launch, warp, lane)
+}
+
+// reports says whether races on a location are reported.
+func (x *bounds) reports(space event.Space, at uint64) bool {
+	return x.watch == nil || x.watch.Object == nil || x.watch.Object(space, x.launch.ID, at)
 }
 
 // begin forgets what was admitted in the launch before. It gives what is to be said of groups that are not tracked.
 func (x *bounds) begin(l *event.Launch) string {
-	x.admitted, x.refused = nil, false
+	x.launch, x.admitted, x.refused = l, nil, false
 	if x.groups == 0 || l.Grid.Count() <= x.groups {
 		return ""
 	}
@@ -52,10 +75,11 @@ func (x *bounds) tracks(warp, perBlock uint32) bool {
 	return x.groups == 0 || uint64(warp/perBlock) < x.groups
 }
 
-// admit leaves of an access those lanes whose words have metadata or still may get some: the first come first. The access and
-// batch that it gives hold until the next call; without such a lane, the access is nil.
+// admit leaves of an access those lanes that are watched and whose words have metadata or still may get some: the first come first. The
+// access and batch that it gives hold until the next call; without such a lane, the access is nil.
 func (x *bounds) admit(b *event.Batch, e *event.Event) (*event.Batch, *event.Event) {
-	if x.lines == 0 || e.Space != event.Global {
+	bounded := x.lines != 0 && e.Space == event.Global
+	if !bounded && !x.threads {
 		return b, e
 	}
 	if x.admitted == nil {
@@ -66,19 +90,22 @@ func (x *bounds) admit(b *event.Batch, e *event.Event) (*event.Batch, *event.Eve
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		addr := b.AddrOf(e, lane)
-		if x.fits(addr/lineBytes) && x.fits((addr+uint64(e.Size)-1)/lineBytes) {
-			mask |= 1 << lane
-			x.rest.Addrs = append(x.rest.Addrs, addr)
+		if !x.watches(e.Warp, lane) {
+			continue
 		}
+		if bounded && !(x.fits(addr/lineBytes) && x.fits((addr+uint64(e.Size)-1)/lineBytes)) {
+			x.refused = true
+			continue
+		}
+		mask |= 1 << lane
+		x.rest.Addrs = append(x.rest.Addrs, addr)
 	}
 	switch mask {
 	case e.Mask:
 		return b, e
 	case 0:
-		x.refused = true
 		return nil, nil
 	}
-	x.refused = true
 	part := *e
 	part.Mask, part.Side, part.Flags = mask, 0, part.Flags&^event.FlagRows|event.FlagScattered
 	return &x.rest, &part

@@ -75,10 +75,56 @@ func places(findings []detect.Finding) string {
 	return strings.Join(all, ", ")
 }
 
+// TestWatched compares a detector that is to watch some threads with one that does not see the accesses of others: what those do hides
+// no race.
+func TestWatched(t *testing.T) {
+	found, more := 0, 0
+	for seed := range 500 {
+		rng := rand.New(rand.NewPCG(uint64(seed), 5))
+		b := oracle.Traffic(rng.IntN)
+		w := &detect.Watch{}
+		if from := rng.Uint64N(64); seed%3 != 0 {
+			w.Threads = []detect.Range{{First: from, Last: from + rng.Uint64N(32)}}
+		}
+		if seed%3 != 1 {
+			w.Blocks = []detect.Range{{First: 0, Last: 0}, {First: 2, Last: 3}}
+		}
+		watching := Spec.New(detect.Config{Watch: w})
+		watching.Events(b)
+		plain := Spec.New(detect.Config{})
+		plain.Events(watched(b, w))
+		got, want := places(watching.Findings()), places(plain.Findings())
+		if got != want {
+			t.Fatalf("seed %d, %+v: %q, and without the accesses of others %q\n%s", seed, w, got, want, oracle.Print(b))
+		}
+		found += len(plain.Findings())
+		all := Spec.New(detect.Config{})
+		all.Events(b)
+		for _, f := range plain.Findings() {
+			if !strings.Contains(places(all.Findings()), places([]detect.Finding{f})) {
+				more++
+			}
+		}
+	}
+	if found < 100 || more == 0 {
+		t.Errorf("%d findings, %d of them hidden by what others do", found, more)
+	}
+}
+
+// watched gives a stream lane by lane, without accesses by threads that are not watched.
+func watched(b *event.Batch, w *detect.Watch) *event.Batch {
+	launches := map[uint32]*event.Launch{}
+	for i := range b.Launches {
+		launches[b.Launches[i].ID] = &b.Launches[i]
+	}
+	return lanes(b, func(e *event.Event) bool {
+		return e.Kind == event.KernelBegin || w.Thread(launches[e.Launch], e.Warp, bits.TrailingZeros32(e.Mask))
+	})
+}
+
 // without gives a stream lane by lane, without accesses to global memory beyond the first so many segments of each launch.
 func without(b *event.Batch, segments int) *event.Batch {
-	out := &event.Batch{Launches: b.Launches, Hosts: b.Hosts}
-	seen, launch := map[uint64]bool{}, uint32(0) // of which the detector knows one at a time
+	seen := map[uint64]bool{} // of a launch: the detector knows one at a time
 	fits := func(at uint64) bool {
 		at /= lineBytes
 		if !seen[at] && len(seen) < segments {
@@ -86,11 +132,23 @@ func without(b *event.Batch, segments int) *event.Batch {
 		}
 		return seen[at]
 	}
+	return lanes(b, func(e *event.Event) bool {
+		if e.Kind == event.KernelBegin {
+			clear(seen)
+		}
+		return e.Space != event.Global || fits(e.Addr) && fits(e.Addr+uint64(e.Size)-1)
+	})
+}
+
+// lanes gives a stream lane by lane, with the accesses that are to be kept. keep is called for the beginnings of launches too.
+func lanes(b *event.Batch, keep func(e *event.Event) bool) *event.Batch {
+	out := &event.Batch{Launches: b.Launches, Hosts: b.Hosts}
+	launch := uint32(0)
 	for i := range b.Events {
 		e := b.Events[i]
 		if e.Kind == event.KernelBegin {
-			clear(seen)
 			launch = e.Launch
+			keep(&e)
 		}
 		if e.Launch != launch || e.Kind == event.None || e.Kind > event.Atomic {
 			out.Events = append(out.Events, e)
@@ -100,7 +158,7 @@ func without(b *event.Batch, segments int) *event.Batch {
 			one := e
 			one.Mask, one.Addr, one.Stride = m&-m, b.AddrOf(&e, bits.TrailingZeros32(m)), 0
 			one.Flags &^= event.FlagScattered | event.FlagRows | event.FlagValues | event.FlagOld
-			if e.Space != event.Global || fits(one.Addr) && fits(one.Addr+uint64(one.Size)-1) {
+			if keep(&one) {
 				out.Events = append(out.Events, one)
 			}
 		}

@@ -27,10 +27,12 @@ func spec() detect.Spec {
 		Doc:     "HiRace: a machine of 25 states that condenses all accesses to a location into one word; barriers and scoped atomics.",
 		Source:  "HiRace, sections III and IV, figures 1 to 4, algorithm 1",
 		Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
-		Options: []detect.Option{machineOption, clockOption, groupsOption, wordsOption},
+		Options: []detect.Option{machineOption, clockOption, groupsOption, wordsOption, pairsOption},
 	}
 	s.New = func(c detect.Config) detect.Detector {
-		d := &Detector{machine: derive(), Set: findings.New("hirace", c), words: shadow.NewLines[cell](wordBytes), bytes: shadow.NewLines[cell](1), bounds: boundsOf(&s, c)}
+		all := c
+		all.Watch = nil // what is added is watched
+		d := &Detector{machine: derive(), Set: findings.New("hirace", all), words: shadow.NewLines[cell](wordBytes), bytes: shadow.NewLines[cell](1), bounds: boundsOf(&s, c)}
 		if s.Option(c, machineOption.Name) == "published" {
 			d.machine.asPublished()
 		}
@@ -121,7 +123,7 @@ func (d *Detector) begin(l *event.Launch) {
 	d.launch, d.running, d.perBlock = *l, true, l.WarpsPerBlock()
 	d.words.Clear()
 	d.bytes.Clear()
-	d.say(d.bounds.begin(l))
+	d.say(d.bounds.begin(&d.launch))
 	d.free = nil
 	n := l.Grid.Count() * uint64(d.perBlock)
 	if n > 1<<(threadBits-5) {

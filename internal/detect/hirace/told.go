@@ -32,7 +32,7 @@ func (a *Access) trace() trace {
 	return traceOf(&a.Event, actionOf(&a.Event), a.Sequence)
 }
 
-// Tell takes what a device has found in a launch.
+// Tell takes what a device has found in a launch, of what it was to watch.
 func (d *Detector) Tell(l *event.Launch, told []Told) {
 	d.launch, d.perBlock = *l, l.WarpsPerBlock()
 	for i := range told {
@@ -63,6 +63,9 @@ func (d *Detector) LastTick() uint32 { return d.lastTick }
 // Groups is how many blocks of a grid are tracked, 0 for all.
 func (d *Detector) Groups() uint64 { return d.bounds.groups }
 
+// Pairs is how many pairs of places that race a device keeps, 0 for as many as it likes.
+func (d *Detector) Pairs() uint64 { return d.bounds.pairs }
+
 // Words is how many words of global memory may have metadata, 0 for all.
 func (d *Detector) Words() uint64 { return uint64(d.bounds.lines) * shadow.LineCells }
 
@@ -74,6 +77,9 @@ func (d *Detector) Unchecked(l *event.Launch, format string, args ...any) {
 // Location takes an access of a lane, at addr, to one location of size bytes, at at, in a launch whose other events the detector gets. It is
 // for devices, where threads access locations one by one: sequence says which execution of an instruction the access is of.
 func (d *Detector) Location(e *event.Event, lane int, addr, at, size uint64, sequence uint32) {
+	if !d.bounds.watches(e.Warp, lane) {
+		return
+	}
 	t := turn{accessor: accessor{firstWarp: e.Warp - e.Warp%d.perBlock, perBlock: d.perBlock}, e: e, w: &d.warps[e.Warp], act: actionOf(e)}
 	t.trace = traceOf(e, t.act, sequence)
 	t.by(lane, addr)

@@ -130,22 +130,31 @@ func (t *trace) released(w int) []int {
 
 // unfenced says of byte b that f accesses it through the async proxy and e, which happens before, did through the generic one, and that no
 // proxy fence by a thread of the cluster lies between. What such an access, or one through the async proxy that is complete, has done after e counts instead of e.
+// What cp.async writes counts from when it is complete.
 func (t *trace) unfenced(e, f int, b uint64) bool {
 	x, y := &t.nodes[e], &t.nodes[f]
-	if !y.async || x.async || x.copy.is || !x.mem.shared || event.InTensorMemory(b) {
+	if !y.async || x.async || x.copy.is && !x.copy.small || !x.mem.shared || event.InTensorMemory(b) {
 		return false
+	}
+	done := x.at
+	if x.copy.is {
+		done = x.copy.done
 	}
 	for i := range t.nodes {
 		n := &t.nodes[i]
 		switch {
-		case n.kind == proxyNode && n.t.launch == x.t.launch && n.cluster == y.cluster && t.before(e, i) && t.before(i, f):
+		case n.kind == proxyNode && n.t.launch == x.t.launch && n.cluster == y.cluster && n.at > done && t.before(e, i) && t.before(i, f):
 			return false
 		case n.kind != accessNode || n.mem != x.mem || b < n.addr || b >= n.addr+n.size:
 		case n.async:
-			if n.write && n.copy.done > x.at && n.copy.done < y.at {
+			if n.write && n.copy.done > done && n.copy.done < y.at {
 				return false
 			}
-		case !n.copy.is && !n.silent && i > e && i < f && (n.write || !x.write) && t.before(e, i):
+		case n.copy.is:
+			if n.copy.small && n.at > done && n.copy.done < y.at && t.before(e, i) {
+				return false
+			}
+		case !n.silent && i > e && i < f && n.at >= done && (n.write || !x.write) && t.before(e, i):
 			return false
 		}
 	}

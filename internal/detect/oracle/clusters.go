@@ -7,7 +7,7 @@ import (
 )
 
 // Clusters makes a program of clusters: their blocks access each other's shared memory, meet at the barrier of the cluster and at mbarriers,
-// copy in bulk, multiply matrices and fence proxies. An operation through the async proxy accesses 16 bytes or a multiple, as the manual
+// copy asynchronously and in bulk, multiply matrices and fence proxies. An operation through the async proxy accesses 16 bytes or a multiple, as the manual
 // asks, and a warp exits as a whole.
 func Clusters(pick func(n int) int) *event.Batch {
 	g := &clusterProgram{pick: pick, b: &event.Batch{}, polite: pick(3)}
@@ -91,7 +91,9 @@ func (g *clusterProgram) step() {
 	one := e
 	one.Mask &= -one.Mask
 	if g.pick(5) < g.polite {
-		switch g.pick(8) {
+		switch g.pick(9) {
+		case 8:
+			g.copyAhead(e)
 		case 6:
 			g.stage(e)
 		case 7:
@@ -110,7 +112,7 @@ func (g *clusterProgram) step() {
 		}
 		return
 	}
-	k := g.pick(26)
+	k := g.pick(28)
 	if !g.l.Bulk && k >= 13 && k < 23 {
 		k = 0
 	}
@@ -148,6 +150,8 @@ func (g *clusterProgram) step() {
 		g.core(e, one)
 	case k < 25:
 		g.clusterStep(e)
+	case k < 27:
+		g.copy(e, uint64(16*g.pick(3)))
 	default:
 		if g.pick(3) == 0 {
 			e.Kind, e.Mask = event.Exit, g.live[w]
@@ -435,6 +439,92 @@ func (g *clusterProgram) tell() {
 	if g.live[x.Warp]&x.Mask != 0 {
 		g.emit(x)
 	}
+}
+
+// copy lets lanes copy to shared memory of their block by cp.async, or commit such copies, make an mbarrier track them, wait for them, or see
+// the phase of the mbarrier complete.
+func (g *clusterProgram) copy(e event.Event, at uint64) {
+	switch k := g.pick(7); k {
+	default:
+		e.Kind, e.Flags, e.Space, e.Size = event.Store, event.FlagWrite|event.FlagAsync, event.Shared, []uint8{4, 8, 16}[g.pick(3)]
+		if e.Addr = at + uint64(g.pick(16/int(e.Size)))*uint64(e.Size); g.pick(4) > 0 {
+			e.Stride = int64(e.Size)
+		}
+	case 0:
+		e.Kind = event.CopyCommit
+	case 1, 2:
+		e.Kind, e.Aux = event.CopyWait, uint32(g.pick(4)/3)
+	case 3:
+		e.Kind, e.Addr = event.CopyArrive, uint64(0x8000+8*g.pick(2))
+		g.emit(e)
+		e.Kind, e.Flags, e.Space, e.Size, e.Order, e.Scope = event.Atomic, event.FlagRead|event.FlagWrite|event.FlagRed, event.Shared, 4, event.Release, event.ScopeCTA
+		if e.Mask &= -e.Mask; clustered(g.l) {
+			e.Scope = event.ScopeCluster
+		}
+	case 4:
+		e.Kind, e.Addr = event.MbarrierDone, uint64(0x8000+8*g.pick(2))
+	}
+	g.emit(e)
+}
+
+// copyAhead lets threads copy by cp.async and wait for that, all of them fence proxies and meet, mostly, and one read by an operation through the
+// async proxy.
+func (g *clusterProgram) copyAhead(e event.Event) {
+	if !g.l.Bulk {
+		return
+	}
+	block := e.Warp / g.l.WarpsPerBlock()
+	all := g.of(block, false)
+	at := uint64(16 * g.pick(3))
+	each := func(kind event.Kind, chance int) {
+		for _, w := range all {
+			x := e
+			if x.Kind, x.Warp, x.Mask = kind, w, g.live[w]; x.Mask != 0 && g.pick(chance) > 0 {
+				g.emit(x)
+			}
+		}
+	}
+	if g.pick(3) == 0 {
+		x := e
+		x.Kind, x.Flags, x.Space, x.Size, x.Addr, x.Place = event.Store, event.FlagWrite, event.Shared, 4, at, e.Place+20
+		g.emit(x)
+		if g.pick(2) == 0 {
+			g.blockBarrier(block, e)
+		}
+	}
+	for range 1 + g.pick(2) {
+		x := e
+		x.Warp = all[g.pick(len(all))]
+		if x.Mask = 1 << g.pick(2) & g.live[x.Warp]; x.Mask != 0 {
+			x.Kind, x.Flags, x.Space, x.Size, x.Addr = event.Store, event.FlagWrite|event.FlagAsync, event.Shared, 8, at+8*uint64(g.pick(2))
+			g.emit(x)
+		}
+	}
+	if g.pick(4) == 0 {
+		each(event.ProxyFence, 8)
+	}
+	each(event.CopyCommit, 8)
+	each(event.CopyWait, 8)
+	fence := g.pick(4)
+	if fence < 2 {
+		each(event.ProxyFence, 8)
+	}
+	if g.pick(8) > 0 {
+		g.blockBarrier(block, e)
+	}
+	if fence == 2 {
+		each(event.ProxyFence, 8)
+	}
+	e.Warp = all[g.pick(len(all))]
+	if e.Mask = g.live[e.Warp]; e.Mask == 0 {
+		return
+	}
+	e.Kind, e.Flags, e.Space, e.Addr, e.Aux, e.Stride, e.Place = event.Wgmma, event.FlagRead, event.Shared, at, 16, g.number, e.Place+1
+	if g.number++; g.pick(3) == 0 {
+		e.Kind = event.Bulk
+		e.Mask &= -e.Mask
+	}
+	g.emit(e)
 }
 
 // matrix lets a warp issue an operation of its warpgroup, commit, or wait.

@@ -9,6 +9,7 @@ import (
 // copyNode is what the node of an asynchronous copy says beside: it is a thread of its own, between its issue and a wait.
 type copyNode struct {
 	is    bool
+	small bool   // by cp.async
 	issue int    // node of the thread that copies
 	done  int    // index of the event of the wait that covers it, or of the exit of the last thread of its block
 	mask  uint32 // lanes whose copies of the event that wait covers
@@ -93,7 +94,7 @@ func (x *builder) copies(e *event.Event, n node) {
 		m.t, m.block = thread{e.Launch, e.Warp, lane, x.numbered}, e.Warp/x.launches[e.Launch].WarpsPerBlock()
 		m.mem, m.addr = x.memory(e, x.b.AddrOf(e, lane))
 		m.cut, m.nthAcc = len(x.writes), n.at*32+lane
-		m.copy = copyNode{is: true, issue: issue, done: math.MaxInt}
+		m.copy = copyNode{is: true, small: true, issue: issue, done: math.MaxInt}
 		i := x.add(m)
 		x.edge(issue, i)
 		x.flying[th] = append(x.flying[th], flying{node: i, group: x.groups[th]})

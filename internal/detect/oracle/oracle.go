@@ -36,12 +36,12 @@ func (r Race) String() string {
 	return fmt.Sprintf("%s-%s %s count %d bytes %d", r.A, r.B, r.Why, r.Count, r.Addresses)
 }
 
-// reasons, from the mildest to the gravest; the first six are warnings.
-var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "host-threads", "mixed-size-rmw", "one-instruction", "proxy", "same-block",
-	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "copy", "cross-launch"}
+// reasons, from the mildest to the gravest; the first seven are warnings.
+var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "host-threads", "mixed-size-rmw", "copy-proxy", "one-instruction", "proxy", "same-block",
+	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "copy", "cross-device", "cross-launch"}
 
 // warnings is how many reasons are warnings.
-const warnings = 6
+const warnings = 7
 
 func rankOf(why string) int {
 	for i, r := range reasons {
@@ -79,6 +79,7 @@ type node struct {
 	kind
 	t       thread
 	block   uint32
+	device  uint8 // 0: the run has one device, or the host
 	cluster cluster
 	at      int // index of the event
 	order   event.Order
@@ -157,7 +158,7 @@ func (t *trace) add(n node) int {
 	n.saw = -1
 	if l := t.launches[n.t.launch]; l != nil {
 		number, _ := l.ClusterOf(n.block)
-		n.cluster = cluster{clustered(l), number}
+		n.cluster, n.device = cluster{clustered(l), number}, l.Device
 	}
 	t.nodes = append(t.nodes, n)
 	if p, ok := t.last[n.t]; ok {
@@ -529,7 +530,8 @@ func (n *node) wide() bool {
 
 // includes says that the scopes of two device operations include each other's thread.
 func includes(a, b *node) bool {
-	return a.t.launch == b.t.launch && a.block == b.block || a.wide() && b.wide()
+	return a.t.launch == b.t.launch && a.block == b.block || a.wide() && b.wide() &&
+		(a.device == b.device || a.scope == event.ScopeSys && b.scope == event.ScopeSys)
 }
 
 // strongAt gives the last strong write of exactly [addr, addr+size) that still fills a byte of it before writes[cut].
@@ -818,7 +820,11 @@ func (t *trace) races() []Race {
 				}
 				if ordered {
 					if t.unfenced(e, f, b) {
-						rank = max(rank, rankOf("proxy"))
+						why := "proxy"
+						if x.copy.is {
+							why = "copy-proxy"
+						}
+						rank = max(rank, rankOf(why))
 						bytes = append(bytes, fmt.Sprint(x.mem, b))
 					}
 				} else if r := rankOf(t.why(e, f, b)); r > 0 && !t.seen(e, f) {
@@ -893,10 +899,14 @@ func (t *trace) seen(e, f int) bool {
 // why tells why e and f, which overlap in byte b and are not ordered, race; "" when they do not.
 func (t *trace) why(e, f int, b uint64) string {
 	x, y := &t.nodes[e], &t.nodes[f]
+	apart := "cross-launch"
+	if x.device != y.device && !x.host && !y.host {
+		apart = "cross-device"
+	}
 	inFlight, awaits := t.pending(e, f)
 	if awaits && x.at != y.at {
 		if n := x.copy.first; x.t.launch != y.t.launch && n != 0 && n < f && !t.before(n, f) { // what it is to be recorded as is not known either
-			return "cross-launch"
+			return apart
 		}
 		return "copy"
 	}
@@ -910,8 +920,8 @@ func (t *trace) why(e, f int, b uint64) string {
 			return ""
 		case !oneLaunch && t.supposes(e, f):
 			return "host-threads"
-		case !oneLaunch:
-			return "cross-launch"
+		case !oneLaunch && (scopes || x.device == y.device):
+			return apart
 		case !scopes:
 			return "atomic-scope"
 		case x.atomic && y.atomic && x.write && y.write:
@@ -926,7 +936,7 @@ func (t *trace) why(e, f int, b uint64) string {
 		return "host-threads"
 	}
 	if !oneLaunch {
-		return "cross-launch"
+		return apart
 	}
 	weakWrite := func(n *node) bool { return n.write && n.order == event.Weak }
 	if weakWrite(x) && weakWrite(y) && t.sameValue(x, y, b) {

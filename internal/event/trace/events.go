@@ -163,7 +163,12 @@ func readLaunch(c *cursor) event.Launch {
 	l.NonCoherent = code&codeNonCoherent != 0
 	l.Bulk = code&codeBulk != 0
 	l.Early = code&codeEarly != 0
-	code &^= codeNonCoherent | codeBulk | codeEarly
+	if code&codeDevice != 0 {
+		if l.Device = c.byte(); l.Device == 0 {
+			c.fail("a launch on a device without a number")
+		}
+	}
+	code &^= codeNonCoherent | codeBulk | codeEarly | codeDevice
 	if code > codeSynchronises|codeSwaps|codeGluon || code&(codeSynchronises|codeSwaps) == codeSwaps {
 		c.fail("a launch whose code is of kind %d", code)
 	}
@@ -273,6 +278,10 @@ func (r *Reader) begin(l *event.Launch, id uint32) string {
 		l.Block.Count() > maxBlock3 || l.Grid.Count()*uint64(l.WarpsPerBlock()) > 1<<32-1:
 		return "its launch has an impossible shape"
 	}
+	if l.Device > event.MaxDevices || len(r.ended) > 0 && (l.Device != 0) != r.devices {
+		return "its launch is on an impossible device"
+	}
+	r.devices = l.Device != 0
 	window := uint64(1) << event.PeerShift
 	if s := l.Cluster; s != (event.Dim3{}) {
 		if n := s.Count(); n == 0 || n > maxCluster || s.X > maxCluster || s.Y > maxCluster || s.Z > maxCluster || l.Grid.X%s.X != 0 || l.Grid.Y%s.Y != 0 || l.Grid.Z%s.Z != 0 {

@@ -66,6 +66,7 @@ const (
 	codeNonCoherent
 	codeBulk
 	codeEarly
+	codeDevice // Launch.Device follows, a byte
 )
 
 // How the values of an event are told.

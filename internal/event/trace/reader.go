@@ -26,6 +26,7 @@ type Reader struct {
 	last    *running // of the launch lastID, which was asked for last
 	lastID  uint32
 	ended   map[uint32]bool
+	devices bool // launches are on one of several devices
 	tail    []byte
 	events  uint64
 	packed  []byte

@@ -378,12 +378,32 @@ func TestHostMarks(t *testing.T) {
 func TestLaunchCode(t *testing.T) {
 	one := event.Dim3{X: 1, Y: 1, Z: 1}
 	for _, l := range []event.Launch{{}, {NonCoherent: true}, {Bulk: true}, {Bulk: true, NonCoherent: true}, {Synchronises: true, NonCoherent: true}, {Synchronises: true, Swaps: true},
-		{Language: event.Gluon, NonCoherent: true}, {Language: event.Triton}} {
+		{Language: event.Gluon, NonCoherent: true}, {Language: event.Triton}, {Device: 1}, {Device: event.MaxDevices, Bulk: true, Language: event.Gluon}} {
 		l.ID, l.Kernel, l.Grid, l.Block = 1, "k", one, one
 		b := &event.Batch{Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}}, Launches: []event.Launch{l}}
 		got, _, err := readAll(written(t, nil, b))
 		if err != io.EOF || len(got) != 1 || got[0].launch != l {
 			t.Errorf("launch %+v is read as %+v, %v", l, got, err)
+		}
+	}
+}
+
+// TestLaunchDevice: a trace has launches on devices that there can be, and either all of them or none are on one of several.
+func TestLaunchDevice(t *testing.T) {
+	one := event.Dim3{X: 1, Y: 1, Z: 1}
+	for _, r := range []struct {
+		devices []uint8
+		good    bool
+	}{{[]uint8{0, 0}, true}, {[]uint8{1, 2, 1}, true}, {[]uint8{0, 1}, false}, {[]uint8{2, 0}, false}, {[]uint8{event.MaxDevices + 1}, false}} {
+		b := &event.Batch{}
+		for i, d := range r.devices {
+			id := uint32(i + 1)
+			b.Events = append(b.Events, event.Event{Kind: event.KernelBegin, Launch: id, Side: uint32(i)}, event.Event{Kind: event.KernelEnd, Launch: id})
+			b.Launches = append(b.Launches, event.Launch{ID: id, Kernel: "k", Grid: one, Block: one, Device: d})
+		}
+		_, _, err := readAll(written(t, nil, b))
+		if corrupt := (*CorruptError)(nil); errors.As(err, &corrupt) == r.good {
+			t.Errorf("devices %v: %v", r.devices, err)
 		}
 	}
 }

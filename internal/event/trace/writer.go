@@ -252,7 +252,12 @@ func (w *Writer) launch(l *event.Launch) {
 	case event.Gluon:
 		code |= codeGluon
 	}
-	w.col[colSides] = appendString(append(c, code), l.Kernel)
+	if l.Device != 0 {
+		c = append(c, code|codeDevice, l.Device)
+	} else {
+		c = append(c, code)
+	}
+	w.col[colSides] = appendString(c, l.Kernel)
 }
 
 func (w *Writer) host(h *event.HostOp) {

@@ -22,10 +22,16 @@ struct History {
 	u32 otherThread, beforeThread;
 };
 
+// Memory with a shadow, in words; of shared memory, offsets in that of a block, and the shadow of the block that has part 0.
 struct Range {
 	u64 from, bytes;
-	u64 *word;        // by word of the range
+	u64 *word;        // by word of the range; null: there was no room
 	History *history; // the same; null: none are kept
+};
+
+// Memory whose races are reported, to the byte. It has a shadow, and so has what lies in the same 32 bytes.
+struct Selected {
+	u64 from, bytes; // from: for shared memory, IN_SHARED is added
 };
 
 // Races of one pair of places, and the first of them in full.
@@ -60,8 +66,10 @@ struct Block {
 struct State {
 	u64 ranges;
 	Range *range; // of global memory, by address
-	u64 sharedBytes, sharedParts;
-	u64 *sharedWord; // sharedParts times the words of sharedBytes
+	u64 sharedRanges;
+	Range *sharedRange; // of the shared memory of a block, by address
+	u64 sharedWords, sharedParts;
+	u64 *sharedWord; // sharedParts times sharedWords
 	History *sharedHistory;
 	u32 *owner; // by part: 1 plus the block
 	u64 bytes, taken;
@@ -76,10 +84,12 @@ struct State {
 	Block *block;
 	u32 *clock;    // by thread: the warp's clock in the low half, the block's above
 	u32 *sequence; // by warp
-	u32 *caller;   // by thread: 1 plus the node of the call that it is in; 0: in the kernel
+	u32 *caller;   // by thread: 1 plus the node of the call that it is in, 0: in the kernel; and whether it is checked
 	const u8 *machine; // by state and label: the next state
-	u64 groups;        // blocks that are tracked
-	u64 untracked;     // accesses to memory without shadow
+	u64 groups;          // blocks that are tracked
+	u64 untracked;       // accesses to memory without shadow
+	u64 selections;      // 0: races are reported on all memory
+	Selected *selection; // by address
 	u32 lastTick;
 	u32 stopped; // a clock has overflowed
 };
@@ -87,8 +97,10 @@ struct State {
 enum { stateBits = 31, raced = 24, initial = 0, split = 32, threadShift = 6, threadMask = (1 << 26) - 1, clockShift = 32 };
 enum { TAKEN = 31, UNCHECKED = 30 }; // no states: somebody is replacing the word; the kernel has switched checking off
 
-// Of State.caller: the thread has switched the checking of its accesses off.
-enum : u32 { off = 1u << 31 };
+// Of State.caller: the thread has switched the checking of its accesses off; the host wants none of them checked.
+enum : u32 { off = 1u << 31, unwatched = 1u << 30, unchecked = off | unwatched };
+
+const u64 IN_SHARED = 1ull << 63;
 enum { read, write, blockAtomic, deviceAtomic };
 enum { unsynced, warpSynced, blockSynced };
 enum { self, sameWarp, sameBlock, sameGrid };
@@ -176,10 +188,36 @@ static __device__ bool conflict(const Access &t, u64 trace, u32 thread)
 	return relation(t, thread) == sameGrid && (a == blockAtomic || t.action == blockAtomic);
 }
 
+// upTo gives how many of n ranges, which are by address, begin at an address or before it.
+template <class T> static __device__ u64 upTo(const T *range, u64 n, u64 address)
+{
+	u64 low = 0, high = n; // the last such range is in [low-1, high)
+	while (low < high) {
+		u64 m = (low + high) / 2;
+		if (range[m].from <= address)
+			low = m + 1;
+		else
+			high = m;
+	}
+	return low;
+}
+
+// selected says whether races on a location are reported.
+static __device__ bool selected(State *s, u64 at, bool shared)
+{
+	if (s->selections == 0)
+		return true;
+	at |= shared ? IN_SHARED : 0;
+	u64 n = upTo(s->selection, s->selections, at);
+	return n > 0 && at - s->selection[n - 1].from < s->selection[n - 1].bytes;
+}
+
 // count counts a race under its pair of places: that of the access at hand, and the one that its message names.
 extern "C" __device__ __noinline__ void __fencepost_count(const Access &t, u64 old, const History *known, u64 at, u32 size)
 {
 	State *s = t.s;
+	if (!selected(s, at, t.shared))
+		return;
 	History h = {};
 	if (known)
 		h = *known;
@@ -288,9 +326,8 @@ extern "C" __device__ __noinline__ bool __fencepost_update(const Access &t, u64 
 }
 
 // bytes gives the number of the shadow words of the bytes of a word, which it splits if it is not split; -1: there is no room.
-static __device__ long long bytes(const Access &t, u64 *word, History *h)
+static __device__ long long bytes(State *s, u64 *word, History *h)
 {
-	State *s = t.s;
 	u64 old = load(word);
 	if ((old & stateBits) == TAKEN || !(old & split)) {
 		old = take(word);
@@ -329,7 +366,7 @@ static __device__ void check(const Access &t, u64 from, u32 size, u64 *word, His
 			at += 4;
 			continue;
 		}
-		long long n = bytes(t, word + i, h);
+		long long n = bytes(t.s, word + i, h);
 		u64 stop = (at & ~3ull) + 4;
 		if (n < 0) {
 			atomicAdd(&t.s->untracked, 1);
@@ -392,36 +429,26 @@ struct Where {
 	History *history;
 };
 
-// sharedShadow finds the shadow of shared memory. It says whether there is such memory.
-static __device__ bool sharedShadow(State *s, u64 b, u64 address, u32 size, Where *w)
+// find gives the range that an access lies in; null: it is in none.
+static __device__ const Range *find(const Range *range, u64 ranges, u64 address, u32 size)
 {
-	if (address > s->sharedBytes || size > s->sharedBytes - address)
-		return false; // a fault, of which the device tells
-	long long i = part(s, b);
-	u64 first = i * ((s->sharedBytes + 3) / 4);
-	w->from = 0;
-	w->word = i < 0 ? nullptr : s->sharedWord + first;
-	w->history = s->sharedHistory ? s->sharedHistory + first : nullptr;
-	return true;
+	u64 n = upTo(range, ranges, address);
+	const Range *r = range + n - 1;
+	return n > 0 && address - r->from < r->bytes && size <= r->bytes - (address - r->from) ? r : nullptr;
 }
 
-// globalShadow is the same for global memory.
-static __device__ bool globalShadow(State *s, u64 address, u32 size, Where *w)
+// shadow finds the shadow of memory, of the shared memory of a block or of global memory. It says whether the memory is to have one: there is
+// none of what is not selected, nor of what is no memory, where the device tells of a fault.
+static __device__ bool shadow(State *s, bool shared, u64 b, u64 address, u32 size, Where *w)
 {
-	u64 low = 0, high = s->ranges; // the last range from which on address lies is in [low-1, high)
-	while (low < high) {
-		u64 m = (low + high) / 2;
-		if (s->range[m].from <= address)
-			low = m + 1;
-		else
-			high = m;
-	}
-	const Range *r = s->range + low - 1;
-	if (low == 0 || address - r->from >= r->bytes || size > r->bytes - (address - r->from))
+	const Range *r = shared ? find(s->sharedRange, s->sharedRanges, address, size) : find(s->range, s->ranges, address, size);
+	if (!r)
 		return false;
+	long long p = shared ? part(s, b) : 0;
+	u64 skip = shared ? p * s->sharedWords : 0;
 	w->from = r->from;
-	w->word = r->word;
-	w->history = r->history;
+	w->word = p < 0 || !r->word ? nullptr : r->word + skip;
+	w->history = r->history ? r->history + skip : nullptr;
 	return true;
 }
 
@@ -431,6 +458,11 @@ extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what
 	State *s = __fencepost_state;
 	u64 b = block();
 	if (!s || s->stopped || b >= s->groups)
+		return;
+	u32 me = thisThread(), caller = load(&s->caller[me]);
+	bool there = !(caller & unchecked);
+	lanes = __ballot_sync(lanes, there);
+	if (!there)
 		return;
 	u32 space = what >> spaceShift & 3, size = what >> sizeShift & 255, site = (u32)what, leader = __ffs(lanes) - 1;
 	u32 number = 0;
@@ -442,9 +474,7 @@ extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what
 	if (inside && space == inGeneric)
 		address = __cvta_generic_to_shared(p);
 	Where w;
-	u32 me = thisThread(), caller = load(&s->caller[me]);
-	bool there = !(caller & off) && (address & (size - 1)) == 0 && !(space == inGeneric && __isLocal(p)) &&
-		(inside ? sharedShadow(s, b, address, size, &w) : globalShadow(s, address, size, &w));
+	there = (address & (size - 1)) == 0 && !(space == inGeneric && __isLocal(p)) && shadow(s, inside, b, address, size, &w);
 	if (there && !w.word) {
 		atomicAdd(&s->untracked, 1);
 		there = false;
@@ -546,7 +576,7 @@ extern "C" __device__ __noinline__ void __fencepost_exit()
 	u32 p = load(&s->block[b].shadow);
 	if (before + 1 != blockDim.x * blockDim.y * blockDim.z || p == 0)
 		return;
-	u64 n = (s->sharedBytes + 3) / 4, first = (p - 1) * n;
+	u64 n = s->sharedWords, first = (p - 1) * n;
 	for (u64 i = 0; i < n; i++) {
 		s->sharedWord[first + i] = initial;
 		if (s->sharedHistory)
@@ -562,16 +592,16 @@ extern "C" __device__ __noinline__ u32 __fencepost_enter(u32 site)
 	if (!s)
 		return 0;
 	u32 *caller = &s->caller[thisThread()], was = load(caller);
-	if (u32 n = nodeOf(s, was & ~off, site))
-		store(caller, n | was & off);
-	return was & ~off;
+	if (u32 n = nodeOf(s, was & ~unchecked, site))
+		store(caller, n | was & unchecked);
+	return was & ~unchecked;
 }
 
 extern "C" __device__ __noinline__ void __fencepost_leave(u32 caller)
 {
 	if (State *s = clocked()) {
 		u32 *p = &s->caller[thisThread()];
-		store(p, caller | load(p) & off);
+		store(p, caller | load(p) & unchecked);
 	}
 }
 
@@ -585,22 +615,45 @@ extern "C" __device__ __noinline__ void __fencepost_check_thread(u32 on)
 	}
 }
 
+// forget has a location begin anew, checked or not.
+static __device__ void forget(u64 *word, History *h, u32 on)
+{
+	take(word);
+	if (h)
+		*h = {};
+	storeRelease(word, on ? initial : UNCHECKED);
+}
+
 extern "C" __device__ __noinline__ void __fencepost_check_memory(u64 address, u64 size, u32 on)
 {
 	State *s = clocked();
 	const void *p = (const void *)address;
-	Where w;
+	bool shared = __isShared(p);
 	if (!s || size == 0 || __isLocal(p))
 		return;
-	if (__isShared(p))
+	if (shared)
 		address = __cvta_generic_to_shared(p);
-	for (u64 at = address & ~3ull; at < address + size; at += 4) {
-		if (!(__isShared(p) ? sharedShadow(s, block(), at, 1, &w) : globalShadow(s, at, 1, &w)) || !w.word)
-			return;
-		u64 *word = w.word + (at - w.from) / 4;
-		take(word);
-		if (w.history)
-			w.history[(at - w.from) / 4] = {};
-		storeRelease(word, on ? initial : UNCHECKED);
+	u64 end = address + size < address ? ~0ull : address + size;
+	const Range *range = shared ? s->sharedRange : s->range;
+	u64 n = shared ? s->sharedRanges : s->ranges, i = upTo(range, n, address);
+	for (i -= i > 0; i < n && range[i].from < end; i++) {
+		u64 from = max(address, range[i].from), stop = range[i].from + range[i].bytes, to = end < stop ? end : (stop + 3) & ~3ull;
+		Where w;
+		if (from >= to || !shadow(s, shared, block(), from, 1, &w) || !w.word)
+			continue;
+		for (u64 at = from, next; at < to; at = next) {
+			next = min((at & ~3ull) + 4, to);
+			u64 *word = w.word + (at - w.from) / 4;
+			History *h = w.history ? w.history + (at - w.from) / 4 : nullptr;
+			if (next - at == 4) {
+				forget(word, h, on);
+				continue;
+			}
+			long long b = bytes(s, word, h); // the others of its bytes stay as they are
+			for (u64 k = at; b >= 0 && k < next; k++)
+				forget(s->byteWord + 4 * b + k % 4, h ? s->byteHistory + 4 * b + k % 4 : nullptr, on);
+			if (b < 0)
+				atomicAdd(&s->untracked, 1);
+		}
 	}
 }

@@ -13,7 +13,9 @@ type Checker struct {
 	Machine  []byte // see instrument.CheckedLaunch
 	LastTick uint32
 	Bounds   instrument.Bounds
-	Found    func(l *simt.Launch, r *instrument.Result)
+	// Select says what is checked of a launch, whose blocks have so much shared memory; nil: everything.
+	Select func(l *simt.Launch, shared uint64) instrument.Selection
+	Found  func(l *simt.Launch, r *instrument.Result)
 }
 
 // check runs a launch of a program that checks itself, if anybody watches it.
@@ -30,10 +32,14 @@ func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.St
 		e.Checker.Found(l, &instrument.Result{TooLarge: true})
 		return e.Engine.Run(ctx, &unwatched)
 	}
+	known := map[uint64]bool{}
 	for _, a := range mem.Known() {
-		if !a.Freed {
+		if known[a.Addr] = true; !a.Freed {
 			launch.Ranges = append(launch.Ranges, instrument.Range{From: a.Addr, Bytes: a.Size})
 		}
+	}
+	if e.Checker.Select != nil {
+		launch.Selection = e.Checker.Select(l, launch.SharedBytes)
 	}
 	state := instrument.NewChecked(launch)
 	addr, err := mem.Alloc(state.Bytes(), 64, simt.DeviceAlloc, "the shadow memory of the instrumented program")
@@ -48,6 +54,10 @@ func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.St
 	state.Format(bytes, addr)
 	defer point(l.Program, instrument.StateSymbol, addr)()
 	stats, err := e.Engine.Run(ctx, &unwatched)
-	e.Checker.Found(l, state.Result(bytes))
+	result := state.Result(bytes)
+	for _, a := range mem.Known() {
+		result.Allocated = result.Allocated || a.Kind == simt.HeapAlloc && !known[a.Addr]
+	}
+	e.Checker.Found(l, result)
 	return stats, err
 }

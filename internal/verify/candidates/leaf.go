@@ -347,7 +347,7 @@ func (c *candidate) stuck(end explore.Ending) {
 
 // leaves calls Leaf with each choice of the final values: of writes that are not related in coherence order, any may be the last.
 func (c *candidate) leaves(l int) {
-	if c.Leaf == nil {
+	if c.Leaf == nil || c.result.Stopped {
 		return
 	}
 	if l == 0 {
@@ -355,6 +355,7 @@ func (c *candidate) leaves(l int) {
 	}
 	if l == len(c.order) {
 		c.Leaf(&c.search.view, explore.Complete)
+		c.result.Stopped = c.Enough != nil && c.Enough()
 		return
 	}
 	values := map[int64]bool{}

@@ -67,6 +67,7 @@ type workers struct {
 	running int   // parts that are being explored
 	stopped bool
 	spare   []*Options // that have been told of nothing
+	pools   [][]*graph // of explorers that have ended
 	err     error
 
 	executions int
@@ -140,6 +141,16 @@ func (w *workers) tell() {
 	}
 }
 
+// pool gives the graphs that an explorer has cut, for the next one.
+func (w *workers) pool() (pool []*graph) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.pools); n > 0 {
+		pool, w.pools = w.pools[n-1], w.pools[:n-1]
+	}
+	return pool
+}
+
 func (w *workers) begin() *Options {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,7 +174,7 @@ func (w *workers) explore(ctx context.Context, p *Part) []*Part {
 	if ctx.Err() != nil {
 		return unexplored
 	}
-	s := &divider{workers: w, of: p.Path, x: &explorer{g: p.g, ctx: ctx, part: p.share, left: w.Graphs}}
+	s := &divider{workers: w, of: p.Path, x: &explorer{g: p.g, ctx: ctx, part: p.share, left: w.Graphs, pool: w.pool()}}
 	if s.x.left == 0 {
 		s.x.left = partGraphs
 	}
@@ -183,6 +194,7 @@ func (w *workers) explore(ctx context.Context, p *Part) []*Part {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.spare = append(w.spare, s.own)
+	w.pools = append(w.pools, s.x.pool)
 	if !above {
 		return s.all
 	}

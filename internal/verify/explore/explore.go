@@ -25,12 +25,17 @@ type Options struct {
 	// ReadsFrom says that executions which differ in coherence order alone are one, a reads-from class, of which one is explored. The
 	// search stops, with Result.SC, where two threads have sc events whose scopes include each other. It is not for Symmetric.
 	ReadsFrom bool
+	// Oldest says that an atomic read that is no update tries the write first that is the first in coherence order of those that it may
+	// read from, and not the last: what only a weak memory allows comes early then. It has no effect with ReadsFrom.
+	Oldest bool
 	// Observed, if not nil, gives of so many locations those whose last values are of interest, in an order that is the same in each
 	// search. With ReadsFrom, Leaf is called for each combination of the last values that a complete class leaves them.
 	Observed func(locations int) []int32
 	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
 	// bound.
 	Leaf func(x Execution, end Ending)
+	// Enough, if not nil, is asked after each call of Leaf. The search stops if it says so.
+	Enough func() bool
 	// Found is called for each error, with the execution so far that shows it. The same error may come many times. The search
 	// stops if it returns false.
 	Found func(e Error, x Execution) bool
@@ -468,7 +473,12 @@ func (x *explorer) read(t int) {
 	part, over := x.part, len(g.over) > 0
 	x.part /= float64(len(l.co) - lo)
 	top := len(l.co) - 1
-	for rank := top; rank >= lo; rank-- {
+	oldest := x.Oldest && op.Kind == Read && op.Order.Atomic()
+	for i := range top - lo + 1 {
+		rank := top - i
+		if oldest {
+			rank = lo + i
+		}
 		w := int32(initial)
 		if rank >= 0 {
 			w = l.co[rank]
@@ -791,7 +801,15 @@ func (x *explorer) leaf() {
 		x.lastValues(x.Observed(len(g.locs)))
 		return
 	}
+	x.show(end)
+}
+
+// show calls Leaf, and asks whether that is enough.
+func (x *explorer) show(end Ending) {
 	x.Leaf(&x.view, end)
+	if x.Enough != nil && x.Enough() {
+		x.result.Stopped = true
+	}
 }
 
 // overtaken says that thread t, which spins, has read a value that is not the last. An update that it has made in the iteration

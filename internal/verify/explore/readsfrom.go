@@ -380,7 +380,9 @@ func (x *explorer) lastValues(locations []int32) {
 		delete(x.view.ends, loc)
 		return
 	}
-	x.Leaf(&x.view, Complete)
+	if !x.result.Stopped {
+		x.show(Complete)
+	}
 }
 
 // end is the write that comes last in the coherence order that is shown.

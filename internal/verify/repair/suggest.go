@@ -32,6 +32,13 @@ func Suggest(x explore.Execution, e *explore.Error, site func(pos int32) int32) 
 		s.synchronise(e.B, e.A)
 	case e.Kind == explore.AssertionFailed:
 		s.order(func(i int) bool { return i == e.A || e.A >= 0 && x.Prefix(i, e.A) })
+	case e.Kind == explore.Deadlock:
+		for _, wait := range explore.Waits(x) {
+			for _, w := range wait.Lost {
+				s.synchronise(s.events[wait.Read].RF, w)
+			}
+		}
+		s.order(nil)
 	case e.Kind == explore.BarrierDivergence || e.Kind == explore.ExitedBarrier:
 		s.out = append(s.out, Patch{site(e.Pos): {Drop: true}})
 		if e.B >= 0 {

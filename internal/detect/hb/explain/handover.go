@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// race is a race between threads of a running launch that is to be explained.
+// race is a race between threads of a running launch, or of one with a launch on another device, that is to be explained.
 type race struct {
 	history.Race
 	*launch
@@ -22,15 +22,25 @@ type race struct {
 	after  order.Stamp // of the later one
 	block  *block      // of the later one, nil when nothing is known of it
 	wi     uint32      // its warp in the block
+	// devices says that the two are of different devices.
+	devices bool
+	earlier *launch // of the earlier access, nil when it has ended
 }
 
 // explain tells what synchronisation there is between the two accesses, by handovers and locks.
 func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	l := w.launches[a.Actor.Launch]
-	if l == nil || r.Earlier.Stamp.Launch != a.Actor.Launch {
+	earlier := r.Earlier.Stamp.Launch
+	devices := a.Actor.OtherDevice(earlier) && earlier.Published() // of a launch that releases nothing single threads are not known
+	if l == nil || earlier != a.Actor.Launch && !devices {
 		return
 	}
-	x := &race{r, l, w.writes, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock}
+	x := &race{r, l, w.writes, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock,
+		devices, w.launches[earlier]}
+	if devices {
+		f.Handover, f.Handed = x.handover(nil, nil)
+		return
+	}
 	early, late := x.locks(&x.before, x.before.Epoch), x.locks(&x.after, never)
 	f.Handover, f.Handed = x.handover(early, late)
 	f.ByLeader = !x.sameBlock() && x.byLeader()
@@ -39,7 +49,15 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	}
 }
 
-func (x *race) sameBlock() bool { return x.before.Block() == x.later.Actor.Block }
+func (x *race) sameBlock() bool { return !x.devices && x.before.Block() == x.later.Actor.Block }
+
+// wide says that a scope includes both threads where they are not of one block.
+func (x *race) wide(s event.Scope) bool {
+	if x.devices {
+		return s == event.ScopeSys
+	}
+	return s >= event.ScopeGPU
+}
 
 // concerns says that the race is on a variable itself: a flag does not hand itself over, nor does a lock protect itself.
 func (x *race) concerns(shared bool, address, size uint64) bool {
@@ -99,7 +117,7 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 	slices.SortFunc(all[:], func(a, b handover) int { return cmp.Compare(b.number, a.number) })
 	for i := range all {
 		h := &all[i]
-		if h.size == 0 || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
+		if h.size == 0 || h.elsewhere != x.devices || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
 			continue
 		}
 		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart {
@@ -133,7 +151,7 @@ func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
 // 0 when there is none.
 func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, lane int) {
 	take := func(h handover, wi uint32, i int) {
-		if h.size != 0 && h.number >= last.number && !x.concerns(h.shared, h.address, uint64(h.size)) {
+		if h.size != 0 && h.elsewhere == x.devices && h.number >= last.number && !x.concerns(h.shared, h.address, uint64(h.size)) {
 			last, warp, lane = h, wi, i
 		}
 	}
@@ -200,7 +218,7 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks,
 		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW}
 	if !itself {
-		out.Apart = !x.past(x.before.Block()).within &&
+		out.Apart = !x.earlier.past(x.before.Block()).within &&
 			!early.Waited(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
 	}
 	x.fences(out, o, &by, itself, wi, lane)
@@ -227,18 +245,23 @@ func (x *race) fences(out *detect.Handover, o *handover, by *history.Record, its
 	wpb, me := x.before.Launch.WarpsPerBlock, x.after.Lane
 	early, late := log(&x.before), log(&x.after)
 	// Where a thread acts for others of its block, a fence of its own does, or one of theirs on the other side of the barrier.
-	out.Release, out.ReleaseWide = early.Released(by.Stamp.Warp%wpb, by.Stamp.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
+	var released, acquired event.Scope
+	out.Release, released = early.Released(by.Stamp.Warp%wpb, by.Stamp.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
 	if out.Release == nil && !itself {
-		out.Release, out.ReleaseWide = early.Released(x.before.Warp%wpb, x.before.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
+		out.Release, released = early.Released(x.before.Warp%wpb, x.before.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
 	}
-	out.Acquire, out.AcquireWide = late.Acquired(wi, lane, o.epoch, o.place)
+	out.Acquire, acquired = late.Acquired(wi, lane, o.epoch, o.place)
 	if out.Acquire == nil && (wi != x.wi || lane != me) {
-		out.Acquire, out.AcquireWide = late.Acquired(x.wi, me, o.epoch, o.place)
+		out.Acquire, acquired = late.Acquired(x.wi, me, o.epoch, o.place)
 	}
+	out.ReleaseWide, out.AcquireWide = x.wide(released), x.wide(acquired)
 }
 
 // past gives that of a block. Of one that is forgotten nothing can be ruled out.
 func (l *launch) past(block uint32) past {
+	if l == nil {
+		return past{within: true}
+	}
 	if b := l.blocks[block]; b != nil {
 		return b.past
 	}

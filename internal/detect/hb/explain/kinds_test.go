@@ -14,21 +14,31 @@ import (
 // A program is steps of threads, one after the other: "0.1 st x" is a store by lane 1 of warp 0, "0.* st x" one by all its lanes.
 // Blocks have two warps. An operation has suffixes: an order, a scope (gpu where none is said), "fails" for a compare-and-swap. Variables are x and
 // y, flags f and g, locks m and n; capitals lie in shared memory, and doubled letters in other pages. Step i, counted from 1, is at place i; "=7" at
-// its end makes that 7. "0 bar" is a barrier of a block.
+// its end makes that 7. "0 bar" is a barrier of a block. "next" ends the launch, and begins one on another device that nothing orders after it.
 var (
 	orders = map[string]event.Order{"relaxed": event.Relaxed, "acquire": event.Acquire, "release": event.Release, "volatile": event.Volatile}
-	scopes = map[string]event.Scope{"cta": event.ScopeCTA, "gpu": event.ScopeGPU}
+	scopes = map[string]event.Scope{"cta": event.ScopeCTA, "gpu": event.ScopeGPU, "sys": event.ScopeSys}
 )
 
 // parse gives the events of a program, without the end of its launch.
 func parse(t *testing.T, program string) *event.Batch {
 	t.Helper()
 	launch := event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}
+	if strings.Contains(program, "next") {
+		launch.Device = 1
+	}
 	b := &event.Batch{Launches: []event.Launch{launch}, Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}}}
 	for i, step := range strings.Split(strings.TrimSuffix(program, "; "), ";") {
 		step, place, _ := strings.Cut(strings.TrimSpace(step), "=")
 		words := strings.Fields(step)
-		e := event.Event{Launch: 1, Place: uint32(i + 1), Mask: 1, Size: 4, Scope: event.ScopeGPU, Space: event.Global}
+		if words[0] == "next" {
+			b.Events = append(b.Events, event.Event{Kind: event.KernelEnd, Launch: launch.ID},
+				event.Event{Kind: event.KernelBegin, Launch: launch.ID + 1, Side: launch.ID})
+			launch.ID, launch.Agent, launch.Device = launch.ID+1, launch.Agent+1, launch.Device+1
+			b.Launches = append(b.Launches, launch)
+			continue
+		}
+		e := event.Event{Launch: launch.ID, Place: uint32(i + 1), Mask: 1, Size: 4, Scope: event.ScopeGPU, Space: event.Global}
 		fmt.Sscan(place, &e.Place)
 		lane := 0
 		if n, _ := fmt.Sscanf(words[0], "%d.%d", &e.Warp, &lane); n == 2 {
@@ -167,6 +177,23 @@ func TestKinds(t *testing.T) {
 			"1-8 insufficient-fence-scope"},
 		{"by a leader of another warp", "3.0 cas m; 3.0 fence; 1 bar; 2.5 st x; 3.0 fence; 3.0 exch m; 0.0 cas m; 0.0 fence; 0 bar; 0.5 st x", "4-10 missing-barrier leader"},
 		{"a lock in one block, a flag in another", "0.0 cas m; 0.0 fence; 2.0 st.relaxed f; 2.0 fence", ""},
+		{"two devices", "0.0 st x; next; 0.0 ld x", "1-3 inter-kernel"},
+		{"one counter of two devices", "0.0 add f; next; 0.0 add f", "1-3 insufficient-atomic-scope"},
+		{"one counter of the system", "0.0 add.sys f; next; 0.0 add.sys f", ""},
+		{"a counter of a block and one of the system", "0.0 add.cta f; next; 0.0 add.sys f", "1-3 insufficient-atomic-scope"},
+		{"volatile on two devices", "0.0 st.volatile x; next; 0.0 ld.volatile x", "1-3 inter-kernel"},
+		{"handed over to a device", "0.0 st x; 0.0 fence.sys; 0.0 st.relaxed.sys f; next; 0.0 ld.relaxed.sys f; 0.0 fence.sys; 0.0 ld x", ""},
+		{"released to a device", "0.0 st x; 0.0 st.release.sys f; next; 0.0 ld.acquire.sys f; 0.0 ld x", ""},
+		{"narrow flag of a device", "0.0 st x; 0.0 fence.sys; 0.0 st.relaxed f; next; 0.0 ld.relaxed.sys f; 0.0 fence.sys; 0.0 ld x",
+			"1-7 insufficient-atomic-scope; 3-5 insufficient-atomic-scope"},
+		{"narrow fence of a device", "0.0 st x; 0.0 fence; 0.0 st.relaxed.sys f; next; 0.0 ld.relaxed.sys f; 0.0 fence.sys; 0.0 ld x", "1-7 insufficient-fence-scope"},
+		{"narrow acquire of a device", "0.0 st x; 0.0 fence.sys; 0.0 st.relaxed.sys f; next; 0.0 ld.relaxed.sys f; 0.0 fence; 0.0 ld x", "1-7 insufficient-fence-scope"},
+		{"no release to a device", "0.0 fence.sys; 0.0 st x; 0.0 st.relaxed.sys f; next; 0.0 ld.relaxed.sys f; 0.0 fence.sys; 0.0 ld x", "2-7 missing-fence"},
+		{"no acquire of a device", "0.0 st x; 0.0 fence.sys; 0.0 st.relaxed.sys f; next; 0.0 ld.relaxed.sys f; 0.0 ld x", "1-6 missing-fence"},
+		{"a device that releases nothing", "0.0 st x; 0.0 st.relaxed.sys f; next; 0.0 ld.relaxed.sys f; 0.0 fence.sys; 0.0 ld x", "1-6 inter-kernel"},
+		{"for a block, to a device", "0.1 st x; 0.0 fence.sys; 0.0 st.relaxed.sys f; next; 0.0 ld.relaxed.sys f; 0.0 fence.sys; 0.0 ld x", "1-7 inter-kernel"},
+		{"a lock of two devices", "0.0 cas.sys m; 0.0 fence; 0.0 st x; 0.0 fence; 0.0 exch.sys m; next; 0.0 cas.sys m; 0.0 fence; 0.0 st x", "3-9 insufficient-lock-scope"},
+		{"in a launch that observed another device", "0.0 st.release.sys f; next; 0.0 st x; 0.0 st.relaxed g; 2.0 ld.relaxed g; 2.0 ld.acquire.sys f; 2.0 fence; 2.0 ld x", "3-8 missing-fence"},
 		{"locks of shared memory", "0.0 cas.cta M; 0.0 fence; 0.0 st x; 2.0 cas.cta M; 2.0 fence; 2.0 st x", "3-6 missing-lock two"},
 	}
 	for i := range 2 * len(tests) {

@@ -66,6 +66,7 @@ type sight struct {
 	addrs          [32]uint64 // of a scattered event
 	offset         uint64
 	lanes, inScope uint32
+	elsewhere      uint32 // of lanes
 	number         uint32
 	size           uint8
 	epochs         order.Epochs
@@ -80,6 +81,7 @@ type handover struct {
 	size         uint8
 	shared       bool
 	inScope      bool // morally strong
+	elsewhere    bool // the write was of another device
 }
 
 // section is a critical section: what a thread does while it holds a lock.
@@ -137,12 +139,12 @@ func (w *Witness) block(of *order.Block, make bool) *block {
 	return b
 }
 
-// Observed notes that lanes observed, in the element of an operation at an offset, strong writes of other threads of their
-// launch; of those in inScope the two are morally strong. It is told when the operation has been judged and performed, and
-// has not begun an epoch.
-func (w *Witness) Observed(o *Operation, offset uint64, lanes, inScope uint32, within bool) {
+// Observed notes what lanes observed in the element of an operation at an offset. It is told when the operation has been judged and
+// performed, and has not begun an epoch.
+func (w *Witness) Observed(o *Operation, offset uint64, seen *order.Observations) {
+	lanes := seen.Lanes
 	b := w.block(o.Block, true)
-	b.within = b.within || within
+	b.within = b.within || seen.Within
 	x := &b.warps[o.Warp]
 	if x.last == nil {
 		x.last = new([2]sight)
@@ -162,7 +164,7 @@ func (w *Witness) Observed(o *Operation, offset uint64, lanes, inScope uint32, w
 		copy(s.addrs[:], addrs)
 	}
 	b.number++
-	s.inScope, s.number, s.epochs = inScope, b.number, o.Block.Epochs(o.Warp)
+	s.inScope, s.elsewhere, s.number, s.epochs = seen.InScope, seen.Elsewhere, b.number, o.Block.Epochs(o.Warp)
 }
 
 // settle moves what an operation says of lanes to those before.
@@ -190,7 +192,7 @@ func (s *sight) handover(lane int) handover {
 	}
 	b := event.Batch{Addrs: s.addrs[:]}
 	return handover{b.AddrOf(&s.event, lane) + s.offset, s.epochs.Of(lane), s.event.Place, s.number, s.size,
-		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0}
+		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0, s.elsewhere>>uint(lane)&1 != 0}
 }
 
 // seen gives the last handovers to a lane, in no order.

@@ -40,7 +40,7 @@ func (s *stage) atomic(block uint32, r event.RMW) *Operation {
 
 // perform tells of an operation whose lanes observe others.
 func (s *stage) perform(o *Operation) {
-	s.Observed(o, 0, o.Event.Mask, o.Event.Mask, true)
+	s.Observed(o, 0, &order.Observations{Lanes: o.Event.Mask, InScope: o.Event.Mask, Within: true})
 	s.Wrote(o)
 }
 
@@ -115,7 +115,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 		locks = b.locks
 	}
 	o := s.atomic(2, event.OtherRMW)
-	s.Observed(o, 0, 1, 0, false)
+	s.Observed(o, 0, &order.Observations{Lanes: 1})
 	if b := s.launches[s.launch].blocks[2]; b.within || b.locked || len(b.sections) > 0 || len(b.warps[0].held) > 0 || b.warps[0].seen(1) != [4]handover{} {
 		t.Errorf("a block begins with %+v", b.past)
 	}
@@ -125,7 +125,9 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 func TestSeen(t *testing.T) {
 	s := newStage(1)
 	o := s.atomic(0, event.OtherRMW)
-	see := func(offset uint64, lanes uint32) { s.Observed(o, offset, lanes, 1, false) }
+	see := func(offset uint64, lanes uint32) {
+		s.Observed(o, offset, &order.Observations{Lanes: lanes, InScope: 1})
+	}
 	steps := []struct {
 		offset uint64
 		lanes  uint32

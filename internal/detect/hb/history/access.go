@@ -19,6 +19,7 @@ type Site struct {
 	Arms   []event.Arm
 	Unit   uint64       // bytes of an element
 	Strong bool         // relaxed or stronger, or volatile
+	Widest bool         // strong, and its scope includes all threads of the run
 	Sync   order.Strong // of a strong access, but for address and size
 }
 
@@ -71,7 +72,7 @@ type Race struct {
 func (a *Access) relation(r *Record) detect.Relation {
 	l := a.Actor.Launch
 	if l == nil || l != r.Stamp.Launch {
-		return detect.Relation{Assumed: a.Actor.Assumes(&r.Stamp)}
+		return detect.Relation{OtherDevice: a.Actor.OtherDevice(r.Stamp.Launch), Assumed: a.Actor.Assumes(&r.Stamp)}
 	}
 	rel := detect.Relation{SameLaunch: true, SameBlock: a.Actor.Block == r.Stamp.Block(), SameWarp: a.Actor.Warp == r.Stamp.Warp}
 	rel.Lockstep = rel.SameWarp && (r.Executed>>uint(a.Actor.Lane)&1 != 0 || a.Executed>>uint(r.Stamp.Lane)&1 != 0 ||

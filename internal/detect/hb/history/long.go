@@ -126,7 +126,7 @@ func (h *Fast) judgeGroups(a *Access, l *list, at uint64, bytes uint8, most int,
 		// What does not race with an access of another block does not with one of its own.
 		same := g.launch == a.Actor.Launch
 		if g.bytes&bytes == 0 || same && a.Actor.View.KnowsGrid(g.epoch) ||
-			detect.Classify(g.site.Side, a.Site.Side, detect.Relation{SameLaunch: same}) == detect.NoRace {
+			detect.Classify(g.site.Side, a.Site.Side, detect.Relation{SameLaunch: same, OtherDevice: a.Actor.OtherDevice(g.launch)}) == detect.NoRace {
 			continue
 		}
 		races := 0

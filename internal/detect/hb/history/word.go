@@ -201,7 +201,7 @@ func (h *Fast) drop(w *word) {
 func (l *list) add(h *Fast, w *word, e entry) {
 	x := &h.stamps[e.stamp]
 	e.warp = uint8(x.warp)
-	if s := x.site; !s.Side.Atomic || !s.Side.Wide || s.Unit != wordBytes {
+	if s := x.site; !s.Side.Atomic || !s.Widest || s.Unit != wordBytes {
 		w.lanes |= listWeak
 	}
 	if x.site.Side.Write {
@@ -354,7 +354,7 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 		return
 	}
 	side := &a.Site.Side
-	if !side.Write && w.lanes&listWritten == 0 || side.Atomic && side.Wide && a.Site.Unit == wordBytes && w.lanes&listWeak == 0 && bytes == 15 {
+	if !side.Write && w.lanes&listWritten == 0 || side.Atomic && a.Site.Widest && a.Site.Unit == wordBytes && w.lanes&listWeak == 0 && bytes == 15 {
 		return
 	}
 	l := h.lists.of(w.stamp &^ listFlag)

@@ -24,8 +24,9 @@ type fenced struct {
 	lanes uint32
 }
 
-// released are the views that a strong write publishes: to threads of the same block, to others.
-type released struct{ narrow, wide *View }
+// released are the views that a strong write publishes: to threads of the same block, to others, and to those of other devices, where the
+// run has several.
+type released struct{ narrow, wide, system *View }
 
 // newer gives the later of both, scope by scope.
 func (r released) newer(o released) released {
@@ -34,6 +35,9 @@ func (r released) newer(o released) released {
 	}
 	if r.wide == nil || o.wide != nil && o.wide.Epoch > r.wide.Epoch {
 		r.wide = o.wide
+	}
+	if r.system == nil || o.system != nil && o.system.Epoch > r.system.Epoch {
+		r.system = o.system
 	}
 	return r
 }
@@ -61,7 +65,7 @@ func (w *warp) fencedOf(lane int) fenced {
 
 // setFenced notes that lanes have executed a fence with a view, or, where that is nil, that they have met at a barrier. Lanes of
 // which the same is said share an element.
-func (w *warp) setFenced(lanes uint32, v *View, wide, sc bool) {
+func (w *warp) setFenced(lanes uint32, v *View, wide, sc, system bool) {
 	rest := lanes
 	for i, f := range w.fenced {
 		both := f.lanes & lanes
@@ -77,7 +81,7 @@ func (w *warp) setFenced(lanes uint32, v *View, wide, sc bool) {
 	kept := w.fenced[:0]
 	for _, f := range w.fenced {
 		if f.lanes&lanes != 0 {
-			f.note(v, wide, sc)
+			f.note(v, wide, sc, system)
 			if i := slices.IndexFunc(kept, func(x fenced) bool { return x.released == f.released && x.sc == f.sc }); i >= 0 {
 				kept[i].lanes |= f.lanes
 				continue
@@ -89,7 +93,7 @@ func (w *warp) setFenced(lanes uint32, v *View, wide, sc bool) {
 }
 
 // note is setFenced of lanes that share an element.
-func (f *fenced) note(v *View, wide, sc bool) {
+func (f *fenced) note(v *View, wide, sc, system bool) {
 	if v == nil {
 		f.sc = nil
 		return
@@ -101,12 +105,16 @@ func (f *fenced) note(v *View, wide, sc bool) {
 	if sc {
 		f.sc = v
 	}
+	if system {
+		f.system = v
+	}
 }
 
 // fence ends acquire patterns and begins release patterns.
 func (b *Block) fence(wi uint32, e *event.Event) {
 	w := &b.warps[wi]
 	wide := b.beyondBlock(e.Scope)
+	system := e.Scope == event.ScopeSys && b.Info.Device != 0
 	sc := wide && e.Order == event.SC
 	if sc {
 		b.fencesSC = true
@@ -114,13 +122,13 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	}
 	if e.Order != event.Release && w.patterns != nil {
 		for m := e.Mask; m != 0; m &= m - 1 {
-			b.acquire(w, bits.TrailingZeros32(m), nil, wide)
+			b.acquire(w, bits.TrailingZeros32(m), nil, wide, system)
 		}
 	}
 	if e.Order != event.Acquire {
 		b.published = true
 		for v, lanes := range w.of(e.Mask) {
-			w.setFenced(lanes, v, wide, sc)
+			w.setFenced(lanes, v, wide, sc, system)
 		}
 	}
 	b.next(wi, e.Mask, e)
@@ -192,7 +200,7 @@ func (b *Block) carried(w *warp, wi, lanes uint32) (all *fences) {
 // settled forgets of lanes that have met at a barrier what their view now says.
 func (w *warp) settled(lanes uint32) {
 	if slices.ContainsFunc(w.fenced, func(f fenced) bool { return f.sc != nil && f.lanes&lanes != 0 }) {
-		w.setFenced(lanes, nil, false, false)
+		w.setFenced(lanes, nil, false, false, false)
 	}
 	for m := lanes; m != 0 && w.patterns != nil; m &= m - 1 {
 		if p := w.patterns[bits.TrailingZeros32(m)]; p != nil {

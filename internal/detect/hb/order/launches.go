@@ -87,9 +87,10 @@ func (b *Block) Begun(wi uint32) bool {
 // Variable points to what is to be read of the variable of a word of global memory, for prefetch.Lines.
 func (o *Order) Variable(address uint64) unsafe.Pointer { return o.global.slot(address) }
 
-// Observations is lanes of a strong access that observed what other threads of their launch had written.
+// Observations is lanes of a strong access that observed what other threads of their launch, or of other devices, had written.
 type Observations struct {
 	Lanes, InScope uint32 // InScope: of these the read and the write are morally strong
+	Elsewhere      uint32 // of these the write is of another device
 	Within         bool   // one of them observed a thread of its block
 }
 
@@ -100,14 +101,20 @@ func (b *Block) Relaxed(wi uint32, lanes uint32, s *Strong, seen *Observations) 
 	first, lane := bits.TrailingZeros32(lanes), 31-bits.LeadingZeros32(lanes)
 	m := b.memory(s.Shared)
 	v := m.find(s.Address, s.Size)
-	strong := v.morallyStrong(b, s.Wide)
+	strong := v.morallyStrong(b, s)
 	if v != nil {
 		if v.traits&hasRecords != 0 {
 			return 0, false
 		}
 		within := v.block == b.Index
-		if s.Reads && v.launch == b.Launch.number && !(within && v.writer == threadOf(wi, first)) {
-			seen.Add(first, within, strong)
+		switch {
+		case !s.Reads:
+		case v.launch != b.Launch.number:
+			if b.elsewhere(v) {
+				seen.addElsewhere(first, strong)
+			}
+		case !within || v.writer != threadOf(wi, first):
+			seen.add(first, within, strong)
 		}
 	}
 	if later := lanes &^ (1 << first); s.Reads && later != 0 {
@@ -126,13 +133,19 @@ func (b *Block) Relaxed(wi uint32, lanes uint32, s *Strong, seen *Observations) 
 	return chain, true
 }
 
-// Add adds a lane.
-func (o *Observations) Add(lane int, within, inScope bool) {
+// add adds a lane.
+func (o *Observations) add(lane int, within, inScope bool) {
 	o.Lanes |= 1 << uint(lane)
 	o.Within = o.Within || within
 	if inScope {
 		o.InScope |= 1 << uint(lane)
 	}
+}
+
+// addElsewhere adds a lane that observed a write of another device.
+func (o *Observations) addElsewhere(lane int, inScope bool) {
+	o.add(lane, false, inScope)
+	o.Elsewhere |= 1 << uint(lane)
 }
 
 // Chain gives the chain that makes the current value of a scalar of global memory, 0 where its last write was not strong.

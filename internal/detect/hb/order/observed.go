@@ -7,25 +7,30 @@ import (
 
 // What explanations of races ask the order.
 
-// Observed says whether a strong read by a lane of a warp of the block would observe a strong write of another thread of its
-// launch, and then whether that is of the same block, and whether the two are morally strong.
-func (b *Block) Observed(wi uint32, lane int, s *Strong) (others, within, inScope bool) {
+// Observed adds to what lanes of a warp of the block observe whether a strong read by one of them would observe a strong write of another
+// thread of its launch, or of another device.
+func (b *Block) Observed(wi uint32, lane int, s *Strong, seen *Observations) {
 	if !s.Reads {
-		return false, false, false
+		return
 	}
 	v := b.memory(s.Shared).find(s.Address, s.Size)
-	if v == nil || v.launch != b.Launch.number || v.block == b.Index && v.writer == threadOf(wi, lane) {
-		return false, false, false
+	switch {
+	case v == nil:
+	case v.launch != b.Launch.number:
+		if b.elsewhere(v) {
+			seen.addElsewhere(lane, v.morallyStrong(b, s))
+		}
+	case v.block != b.Index || v.writer != threadOf(wi, lane):
+		seen.add(lane, v.block == b.Index, v.morallyStrong(b, s))
 	}
-	return true, v.block == b.Index, v.morallyStrong(b, s.Wide)
 }
 
 // Over says that all threads of the block have exited.
 func (b *Block) Over() bool { return b.alive == 0 }
 
 // Released gives the last synchronisation of a thread after an epoch that releases what it did before: a fence until another
-// epoch, or a release operation of a place; and whether its scope reaches beyond the block.
-func (g *Log) Released(warp uint32, lane int, after, until, place uint32) (s *detect.Sync, wide bool) {
+// epoch, or a release operation of a place; and its scope.
+func (g *Log) Released(warp uint32, lane int, after, until, place uint32) (s *detect.Sync, scope event.Scope) {
 	return g.last(warp, lane, func(x *logged) bool {
 		return x.epoch > after && (x.kind == event.Fence && x.epoch <= until ||
 			x.place == place && (x.kind == event.Store || x.kind == event.Atomic && x.order >= event.Release))
@@ -34,7 +39,7 @@ func (g *Log) Released(warp uint32, lane int, after, until, place uint32) (s *de
 
 // Acquired gives the last synchronisation of a thread after an epoch that acquires what it observed: a fence, or an acquire
 // operation of a place.
-func (g *Log) Acquired(warp uint32, lane int, after, place uint32) (s *detect.Sync, wide bool) {
+func (g *Log) Acquired(warp uint32, lane int, after, place uint32) (s *detect.Sync, scope event.Scope) {
 	return g.last(warp, lane, func(x *logged) bool {
 		return x.epoch > after && (x.kind == event.Fence || x.place == place &&
 			(x.kind == event.Load || x.kind == event.Atomic && x.order >= event.Acquire && x.order != event.Release))
@@ -49,8 +54,8 @@ func (g *Log) Waited(warp uint32, lane int, after, until uint32) bool {
 	return s != nil
 }
 
-// last gives the last synchronisation of a thread that is one, nil when none is.
-func (g *Log) last(warp uint32, lane int, is func(x *logged) bool) (s *detect.Sync, wide bool) {
+// last gives the last synchronisation of a thread that is one, and its scope; nil when none is.
+func (g *Log) last(warp uint32, lane int, is func(x *logged) bool) (s *detect.Sync, scope event.Scope) {
 	var found *logged
 	g.of(warp, lane, func(x *logged) bool {
 		if is(x) {
@@ -58,7 +63,10 @@ func (g *Log) last(warp uint32, lane int, is func(x *logged) bool) (s *detect.Sy
 		}
 		return true
 	})
-	return found.sync(), found != nil && found.scope >= event.ScopeGPU
+	if found != nil {
+		scope = found.scope
+	}
+	return found.sync(), scope
 }
 
 // Lost says that synchronisations after an epoch have been forgotten.

@@ -17,6 +17,7 @@ type Strong struct {
 	Writes   bool
 	Updates  bool // a read-modify-write, which continues the chain of the value that it read
 	Wide     bool // its scope reaches beyond the block
+	System   bool // its scope reaches beyond the device; set only where the run has several
 	Acquires bool // an acquire operation
 	Releases bool // a release operation
 }
@@ -50,9 +51,10 @@ type variable struct {
 type traits uint8
 
 const (
-	wideWrite  traits = 1 << iota // the scope of its last write reaches beyond the block
-	hasRecords                    // it carries release patterns
-	ofLaunches                    // writes of several launches made it
+	wideWrite   traits = 1 << iota // the scope of its last write reaches beyond the block
+	hasRecords                     // it carries release patterns
+	ofLaunches                     // writes of several launches made it
+	systemWrite                    // the scope of its last write reaches beyond the device, where the run has several
 )
 
 // threadInBlock is a warp of a block, times 32, and a lane.
@@ -85,10 +87,12 @@ func (v *variable) carried() *records {
 	return &v.extra().records
 }
 
-// records are the release patterns that a read of a variable's value observes: those that other blocks may acquire, joined by
-// launch; those that only the same block may; and what fence.sc before the writes published.
+// records are the release patterns that a read of a variable's value observes: those that other blocks may acquire, of their device
+// where the run has several, and those that blocks of other devices may, both joined by launch; those that only the same block may; and
+// what fence.sc before the writes published.
 type records struct {
 	wide   []record
+	system []record
 	narrow []blockRecord
 	fences []record
 }
@@ -113,16 +117,20 @@ type observation struct {
 	acquirable
 }
 
-// acquirable is the release patterns of a value that a thread of a block may acquire.
+// acquirable is the release patterns of a value that a thread of a block may acquire, of wide those by launches of its device, and of
+// system those by others.
 type acquirable struct {
 	wide   []record
+	system []record
 	narrow record // by patterns of the block
 }
 
 // is says that both are the same in memory.
 func (x *acquirable) is(y *acquirable) bool {
-	return len(x.wide) == len(y.wide) && (len(x.wide) == 0 || &x.wide[0] == &y.wide[0]) && x.narrow == y.narrow
+	return sameRecords(x.wide, y.wide) && x.narrow == y.narrow && sameRecords(x.system, y.system)
 }
+
+func sameRecords(x, y []record) bool { return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0]) }
 
 // ChainID names a strong write to a sync variable and the read-modify-writes that continue it, each morally strong with the one
 // before. The last of them makes the variable's value. Chains have numbers of their own, in a run of less than 2^32 of
@@ -250,8 +258,14 @@ func (b *Block) memory(shared bool) *Memory {
 
 // morallyStrong says that the last write of the variable and an operation of a thread of b on it are morally strong: each scope
 // includes the other thread.
-func (v *variable) morallyStrong(b *Block, beyond bool) bool {
-	return v != nil && (v.block == b.Index && v.launch == b.Launch.number || v.traits&wideWrite != 0 && beyond)
+func (v *variable) morallyStrong(b *Block, s *Strong) bool {
+	return v != nil && (v.block == b.Index && v.launch == b.Launch.number || v.traits&wideWrite != 0 && s.Wide &&
+		(b.Info.Device == 0 || v.traits&systemWrite != 0 && s.System || !b.elsewhere(v)))
+}
+
+// elsewhere says that the last write of a variable was on another device.
+func (b *Block) elsewhere(v *variable) bool {
+	return b.Info.Device != 0 && b.order.numbered[v.launch].Info.Device != b.Info.Device
 }
 
 // Observe performs the part of a strong access by a lane that comes before the access is judged: what it observes begins
@@ -261,12 +275,12 @@ func (b *Block) Observe(wi uint32, lane int, s *Strong) {
 		return
 	}
 	w := &b.warps[wi]
-	if v := b.memory(s.Shared).find(s.Address, s.Size); v.morallyStrong(b, s.Wide) && v.traits&hasRecords != 0 {
+	if v := b.memory(s.Shared).find(s.Address, s.Size); v.morallyStrong(b, s) && v.traits&hasRecords != 0 {
 		b.observe(w, v, lane, s)
 	}
 	if s.Acquires {
 		at := s.location()
-		b.acquire(w, lane, &at, s.Wide)
+		b.acquire(w, lane, &at, s.Wide, s.System)
 	}
 }
 
@@ -282,10 +296,13 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 		}
 	}
 	now := acquirable{wide: v.more.wide}
+	if slices.ContainsFunc(v.more.system, func(r record) bool { return r.launch.Info.Device != b.Info.Device }) {
+		now.system = v.more.system
+	}
 	if i := v.more.of(b); i >= 0 {
 		now.narrow = v.more.narrow[i].record
 	}
-	if len(now.wide) == 0 && now.narrow.launch == nil {
+	if len(now.wide) == 0 && now.narrow.launch == nil { // without wide ones there are none of the system
 		return
 	}
 	p, at := w.patternsOf(lane), s.location()
@@ -301,6 +318,9 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 			for _, r := range now.wide {
 				x.wide = o.addRecord(x.wide, r)
 			}
+			for _, r := range now.system {
+				x.system = o.addRecord(x.system, r)
+			}
 			x.narrow = o.joinRecords(x.narrow, now.narrow)
 		}
 		return
@@ -308,8 +328,9 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 	p.seen = append(p.seen, observation{at, now})
 }
 
-// acquire ends the acquire patterns of a lane begun at a location, or all when at is nil, by an operation of the given scope.
-func (b *Block) acquire(w *warp, lane int, at *location, wide bool) {
+// acquire ends the acquire patterns of a lane begun at a location, or all when at is nil, by an operation whose scope reaches beyond the
+// block, or the device, or not.
+func (b *Block) acquire(w *warp, lane int, at *location, wide, system bool) {
 	if w.patterns == nil || w.patterns[lane] == nil || len(w.patterns[lane].seen) == 0 {
 		return
 	}
@@ -328,7 +349,18 @@ func (b *Block) acquire(w *warp, lane int, at *location, wide bool) {
 			continue
 		}
 		for _, r := range x.wide {
-			k = b.learn(k, r)
+			if r.launch.Info.Device == b.Info.Device {
+				k = b.learn(k, r)
+			}
+		}
+		if !system && len(x.system) > 0 {
+			kept = append(kept, x)
+			continue
+		}
+		for _, r := range x.system {
+			if r.launch.Info.Device != b.Info.Device {
+				k = b.learn(k, r)
+			}
 		}
 		p.acquired = x.acquirable
 	}
@@ -371,7 +403,7 @@ func (b *Block) learn(k knowledge, r record) knowledge {
 func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	m := b.memory(s.Shared)
 	v := m.find(s.Address, s.Size)
-	strong := v.morallyStrong(b, s.Wide)
+	strong := v.morallyStrong(b, s)
 	if !s.Writes {
 		if strong {
 			v.observe(b, wi, lane)
@@ -395,8 +427,11 @@ func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, st
 	if m.mixed && m.piece(s.Address/pieceBytes).mixed {
 		m.overwrite(s.Address, s.Address+uint64(s.Size), v)
 	}
-	if v.traits &^= wideWrite; s.Wide {
+	if v.traits &^= wideWrite | systemWrite; s.Wide {
 		v.traits |= wideWrite
+		if s.System {
+			v.traits |= systemWrite
+		}
 	}
 	if v.launch != b.Launch.number && strong && s.Updates {
 		v.traits |= ofLaunches
@@ -415,6 +450,9 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 		p, now := w.patternsOf(lane), released{narrow: w.view(lane)}
 		if s.Wide {
 			now.wide = now.narrow
+		}
+		if s.System {
+			now.system = now.narrow
 		}
 		if p.own == nil {
 			p.own = map[location]released{}
@@ -443,7 +481,8 @@ func (b *Block) HandOn(from, to *Strong) {
 	if v == nil || v.traits&hasRecords == 0 {
 		return
 	}
-	is := records{v.more.wide, slices.Clone(v.more.narrow), v.more.fences}
+	is := v.more.records
+	is.narrow = slices.Clone(is.narrow)
 	if w := m.find(to.Address, to.Size); w != nil {
 		*w.carried() = is
 	}
@@ -461,6 +500,9 @@ func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	rs.narrow[i].record = b.order.joinRecords(rs.narrow[i].record, recordOf(rel.narrow))
 	if rel.wide != nil {
 		rs.wide = b.order.addRecord(rs.wide, recordOf(rel.wide))
+	}
+	if rel.system != nil {
+		rs.system = b.order.addRecord(rs.system, recordOf(rel.system))
 	}
 }
 

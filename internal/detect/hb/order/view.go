@@ -95,6 +95,11 @@ func (a *Actor) Is(s *Stamp) bool {
 	return a.Launch == s.Launch && a.Warp == s.Warp && a.Lane == s.Lane
 }
 
+// OtherDevice says that the actor is a thread, and a launch is on another device than its own.
+func (a *Actor) OtherDevice(l *Launch) bool {
+	return a.Launch != nil && l != nil && a.Launch.Info.Device != l.Info.Device
+}
+
 // After says that the actor happens after an access, or made it itself.
 func (a *Actor) After(s *Stamp) bool {
 	switch {

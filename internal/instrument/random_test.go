@@ -1,0 +1,343 @@
+package instrument_test
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb"
+	"fencepost.dev/fencepost/internal/detect/hirace"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/instrument"
+	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/testsize"
+)
+
+// randomKernel writes kernels whose threads race. What a thread does depends on its number and its block's alone, and never on what it
+// reads: no schedule changes it.
+type randomKernel struct {
+	*rand.Rand
+	b        strings.Builder
+	labels   int
+	inFunc   bool
+	switches bool // by the functions of fencepost.h
+}
+
+const bufferBytes = 512 // of the buffer, and of the shared array
+
+func (k *randomKernel) line(format string, args ...any) { fmt.Fprintf(&k.b, format+"\n", args...) }
+
+func (k *randomKernel) pick(words ...string) string { return words[k.IntN(len(words))] }
+
+func (k *randomKernel) label() string {
+	k.labels++
+	return fmt.Sprintf("L%d", k.labels)
+}
+
+// index puts a number into %r5 by which threads meet or do not.
+func (k *randomKernel) index() {
+	switch k.IntN(7) {
+	case 0:
+		k.line("mov.u32 %%r5, %d;", k.IntN(16))
+	case 1:
+		k.line("mov.u32 %%r5, %%r1;")
+	case 2:
+		k.line("shr.u32 %%r5, %%r1, %d;", 1+k.IntN(5))
+	case 3:
+		k.line("xor.b32 %%r5, %%r1, %d;", k.IntN(64))
+	case 4:
+		k.line("mad.lo.u32 %%r5, %%r2, 64, %%r1;")
+	case 5:
+		k.line("mad.lo.u32 %%r5, %%r1, %d, %%r2;", k.IntN(9))
+	case 6:
+		k.line("add.u32 %%r5, %%r2, %d;", k.IntN(16))
+	}
+}
+
+// access writes an access, by an address in %rd2.
+func (k *randomKernel) access() {
+	size := 1 << []int{0, 1, 2, 2, 2, 3, 4}[k.IntN(7)]
+	space := k.pick(".global", ".global", ".shared", "")
+	k.index()
+	k.line("and.b32 %%r5, %%r5, %d; mul.wide.u32 %%rd2, %%r5, %d;", bufferBytes/size-1, size)
+	base := "%rd1"
+	switch {
+	case k.inFunc:
+		base, space = "%rd4", ""
+	case space == ".shared":
+		base = "%rd5"
+	case space == "":
+		base = k.pick("%rd1", "%rd6")
+	}
+	k.line("add.s64 %%rd2, %s, %%rd2;", base)
+	guard := k.pick("", "", "", "@%p1 ", "@!%p2 ")
+	at := fmt.Sprintf("[%%rd2%s]", k.pick("", "", "+0"))
+	typ := fmt.Sprintf("u%d", 8*min(size, 8))
+	value := map[int]string{1: "%h1", 2: "%h1", 4: "%r6", 8: "%rd3", 16: "{%rd3, %rd7}"}[size]
+	vec := ""
+	if size == 16 {
+		vec = ".v2"
+	}
+	kind := k.IntN(10)
+	switch {
+	case kind < 3:
+		k.line("%sld%s%s.%s %s, %s;", guard, space, vec, strings.Replace(typ, "u", "b", 1), value, at)
+	case kind < 6:
+		k.line("%sst%s%s.%s %s, %s;", guard, space, vec, strings.Replace(typ, "u", "b", 1), at, value)
+	case kind == 6 && size < 16:
+		k.line("%sld%s%s.%s %s, %s;", guard, k.pick(".relaxed.cta", ".relaxed.gpu", ".acquire.gpu", ".volatile"), space, typ, value, at)
+	case kind == 7 && size < 16:
+		k.line("%sst%s%s.%s %s, %s;", guard, k.pick(".relaxed.cta", ".relaxed.gpu", ".release.gpu", ".volatile"), space, typ, at, value)
+	case size == 4 || size == 8:
+		scope := k.pick("", ".cta", ".gpu", ".sys")
+		b := fmt.Sprintf("b%d", 8*size)
+		k.line("%s%s;", guard, k.pick("atom"+scope+space+".add."+typ+" "+value+", "+at+", "+value, "red"+scope+space+".max."+typ+" "+at+", "+value,
+			"atom"+scope+space+".cas."+b+" "+value+", "+at+", "+value+", "+value, "atom"+scope+space+".exch."+b+" _, "+at+", "+value))
+	default:
+		k.line("%sst%s.u32 [%s], %%r1;", guard, space, base)
+	}
+}
+
+// toggle switches the checking of a thread or of memory.
+func (k *randomKernel) toggle() {
+	if k.IntN(3) == 0 {
+		k.line("{ .param .b32 a; st.param.b32 [a], %d; call fencepost_check_thread, (a); }", k.IntN(2))
+		return
+	}
+	base := k.pick("%rd1", "%rd6")
+	if k.inFunc {
+		base = "%rd4"
+	}
+	k.line("add.s64 %%rd2, %s, %d;", base, k.IntN(bufferBytes))
+	k.line("{ .param .b64 a; .param .b64 b; .param .b32 c; st.param.b64 [a], %%rd2; st.param.b64 [b], %d; st.param.b32 [c], %d; call fencepost_check_memory, (a, b, c); }",
+		k.IntN(40), k.IntN(2))
+}
+
+// body writes a few statements; none of those within others waits for threads that may not come.
+func (k *randomKernel) body(depth int) {
+	for range 1 + k.IntN(4) {
+		switch n := k.IntN(12); {
+		case k.switches && k.IntN(4) == 0:
+			k.toggle()
+		case n < 6:
+			k.access()
+		case n == 6:
+			k.line("%s;", k.pick("membar.gl", "membar.cta", "fence.acq_rel.gpu", "fence.sc.cta"))
+		case n == 7 && depth == 0:
+			k.line("%s;", k.pick("bar.sync 0", "bar.sync 1, 64", "bar.red.popc.u32 %r7, 0, %p1", "bar.arrive 2, 128; bar.sync 2, 128"))
+		case n == 8 && depth == 0:
+			k.line("bar.warp.sync 0xffffffff;")
+		case n == 9 && depth < 3:
+			p, alt, end := k.pick("%p1", "!%p2"), k.label(), k.label()
+			k.line("@%s bra %s;", p, alt)
+			k.body(depth + 1)
+			k.line("bra %s;\n%s:", end, alt)
+			k.body(depth + 1)
+			k.line("%s:", end)
+		case n == 10 && depth < 3:
+			head := k.label()
+			k.line("mov.u32 %%c%d, %d;\n%s:", depth, 1+k.IntN(3), head)
+			k.body(depth + 1)
+			k.line("sub.u32 %%c%d, %%c%d, 1; setp.ne.u32 %%p3, %%c%d, 0; @%%p3 bra %s;", depth, depth, depth, head)
+		case n == 11 && !k.inFunc:
+			k.line("{ .param .b64 a; st.param.b64 [a], %s; call f, (a); }", k.pick("%rd1", "%rd6"))
+		default:
+			k.access()
+		}
+	}
+}
+
+// registers are declared, with what depends on the thread.
+const registers = `.reg .b16 %h<3>; .reg .b32 %r<9>, %c<4>; .reg .b64 %rd<9>; .reg .pred %p<4>;
+mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u16 %h1, 1; mov.u32 %r6, 1; mov.u64 %rd3, 1; mov.u64 %rd7, 1;
+`
+
+// arms are predicates that part threads.
+func (k *randomKernel) arms() {
+	k.line("and.b32 %%r3, %%r1, %d; setp.ne.u32 %%p1, %%r3, 0;", 1<<k.IntN(6))
+	k.line("setp.%s.u32 %%p2, %s, %d;", k.pick("lt", "eq"), k.pick("%r1", "%r2"), k.IntN(33))
+}
+
+// program gives a program of a kernel of 64 threads a block, which calls a function.
+func (k *randomKernel) program(seed uint64) *corpus.Program {
+	k.line(".version 7.0\n.target sm_80\n.address_size 64\n.weak .func fencepost_check_thread(.param .b32 q) { ret; }\n"+
+		".weak .func fencepost_check_memory(.param .b64 q, .param .b64 r, .param .b32 s) { ret; }\n.func f(.param .b64 q)\n{\n%sld.param.u64 %%rd4, [q];", registers)
+	k.inFunc = true
+	k.arms()
+	k.body(1)
+	k.inFunc = false
+	k.line("ret;\n}\n.visible .entry k(.param .u64 p)\n{\n.shared .align 16 .b8 s[%d];\n%sld.param.u64 %%rd1, [p];", bufferBytes, registers)
+	k.line("mov.u64 %%rd5, s; cvta.shared.u64 %%rd6, %%rd5;")
+	k.arms()
+	for range 1 + k.IntN(3) {
+		k.body(0)
+	}
+	k.line("ret;\n}")
+	launch := fmt.Appendf(nil, "kernel = \"k\"\ngrid = %d\nblock = 64\nargs = [{ buffer = \"x\", type = \"i32\", shape = [%d], fill = 0 }]\n", 1+k.IntN(4), bufferBytes/4)
+	return &corpus.Program{Name: fmt.Sprintf("random%d", seed), Dir: "race", PTX: k.b.String(), Launch: launch}
+}
+
+func randomProgram(seed uint64, switches bool) *corpus.Program {
+	k := &randomKernel{Rand: rand.New(rand.NewPCG(seed, 17)), switches: switches}
+	return k.program(seed)
+}
+
+// kernels is how many random kernels a test takes.
+func kernels() uint64 {
+	switch {
+	case testing.Short():
+		return 30
+	case testsize.Long():
+		return 1000
+	}
+	return 100
+}
+
+// TestRandomHiRace wants of random kernels that check themselves what detector hirace finds on the same schedule, of whatever is watched.
+func TestRandomHiRace(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for seed := range kernels() {
+		p, w := randomProgram(seed, false), session.Watch{}
+		if n := int(seed) % (2 * len(watches())); n < len(watches()) {
+			w = watches()[n]
+		}
+		got, want, ok := onBoth(t, p, w)
+		if !ok || !slices.Equal(got, want) {
+			t.Fatalf("seed %d, %+v: the device found\n%s\nbut detector hirace\n%s\n%s", seed, w, strings.Join(got, "\n"), strings.Join(want, "\n"), p.PTX)
+		}
+		found += len(got)
+	}
+	t.Logf("%d findings", found)
+	if found < int(kernels()) {
+		t.Errorf("%d findings only", found)
+	}
+}
+
+// watched executes instrumented programs and has hb watch them, the device code included.
+type watched struct {
+	simt.Engine
+	launches int
+	found    []string // with an access in device code
+}
+
+// Run implements simt.Engine.
+func (o *watched) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	w := *l
+	d := hb.Spec.New(detect.Config{Places: l.Places})
+	w.Sink, w.Needs = d, hb.Spec.Needs
+	stats, err := o.Engine.Run(ctx, &w)
+	o.launches++
+	for _, f := range d.Findings() {
+		for _, a := range f.Accesses {
+			if frames := l.Places.Frames(a.Place); len(frames) > 0 && instrument.Ours(frames[0].Function) {
+				o.found = append(o.found, fmt.Sprintf("%s:%d: %s: %s", frames[0].Function, frames[0].PTXLine, f.Kind, f.Message))
+			}
+		}
+	}
+	return stats, err
+}
+
+// TestRandomOrdered has hb watch random kernels that are instrumented, and switch checking off and on: no two threads race on what is ours.
+func TestRandomOrdered(t *testing.T) {
+	t.Parallel()
+	for seed := range kernels() / 10 {
+		p := randomProgram(seed, true)
+		for mode, d := range []detect.Spec{instrument.Log: hb.Spec, instrument.HiRace: hirace.Spec} {
+			o := &watched{Engine: simt.NewWarp()}
+			r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.Mode(mode), Detectors: []detect.Spec{d},
+				Engine: func() simt.Engine { return o }, Timeout: time.Minute}, []*corpus.Program{p})[0]
+			if r.Err != nil || o.launches != 1 || len(o.found) > 0 {
+				t.Fatalf("seed %d, mode %d: %v, %d launches, found\n%s\n%s", seed, mode, r.Err, o.launches, strings.Join(o.found, "\n"), p.PTX)
+			}
+		}
+	}
+}
+
+// stream is a detector that keeps what each thread, and each barrier of a block, did.
+type stream struct {
+	places event.Places
+	launch event.Launch
+	did    map[[2]uint32][]string // by warp and lane; by block and 32 plus a barrier
+}
+
+func (s *stream) Findings() []detect.Finding { return nil }
+
+func (s *stream) Events(b *event.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		where := ""
+		for _, f := range s.places.Frames(e.Place) {
+			where += fmt.Sprintf(" %s:%d", f.Function, f.PTXLine)
+		}
+		switch e.Kind {
+		case event.KernelBegin:
+			s.launch = b.Launches[e.Side]
+			continue
+		case event.KernelEnd:
+			continue
+		case event.BarrierDone:
+			at := [2]uint32{e.Warp / s.launch.WarpsPerBlock(), 32 + uint32(e.Barrier)}
+			s.did[at] = append(s.did[at], "done")
+			continue
+		}
+		flags := e.Flags & (event.FlagWait | event.FlagAligned)
+		if e.Kind <= event.Atomic {
+			flags = e.Flags & (event.FlagRead | event.FlagWrite | event.FlagRed | event.FlagVector)
+			if e.RMW == event.CompareAndSwap {
+				flags &^= event.FlagWrite // whether it swaps depends on the schedule
+			}
+		}
+		for m := e.Mask; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			addr := uint64(0)
+			if e.Kind <= event.Atomic {
+				addr = b.AddrOf(e, lane) % bufferBytes // variables of the device code move the buffer
+			}
+			at := [2]uint32{e.Warp, uint32(lane)}
+			s.did[at] = append(s.did[at], fmt.Sprintf("kind %d at%s, addr %#x size %d space %d order %d scope %d aux %d barrier %d rmw %d flags %#x",
+				e.Kind, where, addr, e.Size, e.Space, e.Order, e.Scope, e.Aux, e.Barrier, e.RMW, flags))
+		}
+	}
+}
+
+// streamOf gives what the threads of a program did, as the emulator sees it or as its log tells.
+func streamOf(t *testing.T, p *corpus.Program, logged bool) *stream {
+	t.Helper()
+	s := &stream{did: map[[2]uint32][]string{}}
+	spec := detect.Spec{Name: "stream", Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
+		New: func(c detect.Config) detect.Detector { s.places = c.Places; return s }}
+	r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: logged, Mode: instrument.Log, Detectors: []detect.Spec{spec},
+		Timeout: time.Minute}, []*corpus.Program{p})[0]
+	if r.Err != nil || r.Report.Skipped != nil {
+		t.Fatalf("%v, %+v\n%s", r.Err, r.Report, p.PTX)
+	}
+	return s
+}
+
+// TestRandomLog wants of the log of random kernels that each thread, and each barrier, does what the emulator sees it do, in the same order.
+func TestRandomLog(t *testing.T) {
+	t.Parallel()
+	operations := 0
+	for seed := range kernels() {
+		p := randomProgram(seed, false)
+		plain, logged := streamOf(t, p, false), streamOf(t, p, true)
+		if len(plain.did) != len(logged.did) {
+			t.Errorf("seed %d: %d threads and barriers, logged %d\n%s", seed, len(plain.did), len(logged.did), p.PTX)
+		}
+		for k, did := range plain.did {
+			if operations += len(did); !slices.Equal(did, logged.did[k]) {
+				t.Fatalf("seed %d: %v did\n%s\nand logged\n%s\n%s", seed, k, strings.Join(did, "\n"), strings.Join(logged.did[k], "\n"), p.PTX)
+			}
+		}
+	}
+	t.Logf("%d operations", operations)
+}

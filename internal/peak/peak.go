@@ -1,0 +1,36 @@
+// Package peak tells how much memory the process has needed.
+package peak
+
+import (
+	"errors"
+	"os"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+)
+
+// Resident is the largest resident set of this process so far, in bytes, as Linux tells it. (What getrusage tells of a process counts
+// what its parent had when it made it.)
+func Resident() (uint64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return kib * 1024, err
+		}
+	}
+	return 0, errors.New("/proc/self/status does not tell the largest resident set")
+}
+
+// Memory is Resident or, on systems that do not tell it, what the Go runtime has taken from the system.
+func Memory() uint64 {
+	if n, err := Resident(); err == nil {
+		return n
+	}
+	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

@@ -1,0 +1,53 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/testsize"
+	"fencepost.dev/fencepost/internal/verify/litmus"
+)
+
+// TestMemory: what a search keeps does not grow with the number of executions, but with the length of one.
+func TestMemory(t *testing.T) {
+	const limit = 1 << 20 // bytes
+	live := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for _, c := range []struct {
+		name, src  string
+		executions int
+	}{
+		{"LB-12", fmt.Sprintf(lb, 12), 1<<12 - 1},
+		{"LB-18", fmt.Sprintf(lb, 18), 1<<18 - 1},
+		{"caslock-6", fmt.Sprintf(casLock, 6, 1), factorial(6)},
+		{"caslock-8", fmt.Sprintf(casLock, 8, 1), factorial(8)},
+		{"ttaslock-4", fmt.Sprintf(ttasLock, 4, 1), factorial(4) * factorial(4)},
+		{"ttaslock-6", fmt.Sprintf(ttasLock, 6, 1), factorial(6) * factorial(6)},
+	} {
+		if c.executions > 1<<16 && !testsize.Long() {
+			continue
+		}
+		test, err := litmus.Parse(c.name, c.src, litmus.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, most, times := live(), uint64(0), 0
+		// Parts are small, so that it is looked at some dozens of times.
+		r := Litmus(context.Background(), test, Options{Jobs: 1, graphs: 1<<10 + c.executions/16, Progress: func(string) {
+			most, times = max(most, live()), times+1
+		}})
+		if r.Executions != c.executions || times == 0 {
+			t.Fatalf("%s: %d executions, looked %d times", c.name, r.Executions, times)
+		}
+		if most > before+limit {
+			t.Errorf("%s: the search keeps %d KiB, want at most %d", c.name, (most-before)>>10, limit>>10)
+		}
+		t.Logf("%s: %d executions, %d KiB at most, looked %d times", c.name, r.Executions, (most-min(most, before))>>10, times)
+	}
+}
