@@ -259,7 +259,13 @@ func onBoth(t *testing.T, p *corpus.Program, w session.Watch) (device, detector 
 }
 
 // TestHiRace wants of programs that check themselves exactly what detector hirace finds on the same schedule.
-func TestHiRace(t *testing.T) { onAll(t, 1, func(int) session.Watch { return session.Watch{} }) }
+func TestHiRace(t *testing.T) {
+	n := 3
+	if testing.Short() || testsize.Long() {
+		n = 1
+	}
+	onAll(t, n, func(int) session.Watch { return session.Watch{} })
+}
 
 // TestSelection wants the same where only some threads, or some variables, are watched.
 func TestSelection(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // ptxas finds the assembler beside nvcc, or skips the test.
@@ -65,7 +66,7 @@ func TestAssembles(t *testing.T) {
 			continue
 		}
 		n++
-		if testing.Short() && n%20 > 1 {
+		if testing.Short() && n%20 > 1 || n%6 > 1 && !testsize.Long() { // of both modes
 			continue
 		}
 		arch := archs[n/2%len(archs)]

@@ -71,6 +71,7 @@ func TestBugs(t *testing.T) {
 
 // TestBugsUnderOtherSchedules holds racy programs, too, to what their sources say.
 func TestBugsUnderOtherSchedules(t *testing.T) {
+	sequential(t)
 	t.Parallel()
 	programs, err := corpus.Suite("bugs")
 	if err != nil {

@@ -66,6 +66,7 @@ func TestCorpus(t *testing.T) {
 
 // TestCorpusOnReference wants the same of the reference engine, whose threads take turns at every instruction.
 func TestCorpusOnReference(t *testing.T) {
+	sequential(t)
 	o := &Options{Engine: simt.NewRef, Seeds: 1, Jobs: runtime.NumCPU()}
 	requireAsWanted(t, CheckCorpus(context.Background(), o, corpusPrograms(t)))
 }
@@ -90,6 +91,7 @@ func TestWrongResult(t *testing.T) {
 // TestCorpusUnderOtherSchedules holds the verdicts to what design promises: programs without a defect have no finding
 // under any schedule. What a racy one shows may depend on it.
 func TestCorpusUnderOtherSchedules(t *testing.T) {
+	sequential(t)
 	t.Parallel()
 	var clean []*corpus.Program
 	for _, p := range corpusPrograms(t) {
@@ -225,6 +227,7 @@ func withHistory(t *testing.T, history string) []detect.Spec {
 // TestHistories wants the other histories of hb to find on the corpus what the default one finds: the same pairs of places,
 // with the same counts of accesses and bytes, and the same kinds, severities and fixes.
 func TestHistories(t *testing.T) {
+	sequential(t)
 	programs := slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool {
 		return folder(p) == "fault" // some poll until they are stopped
 	})

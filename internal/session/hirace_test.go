@@ -82,6 +82,7 @@ var hiraceExceptions = map[string]exception{
 // TestHiRaceExceptions holds hirace to hb, by pairs of source places, on all programs of the corpus but those named: a new
 // exception fails, and one that has gone does.
 func TestHiRaceExceptions(t *testing.T) {
+	sequential(t)
 	t.Parallel()
 	var pair []detect.Spec
 	for _, name := range []string{"hb", "hirace"} {

@@ -21,6 +21,7 @@ import (
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // unlogged is what a log does not tell, by program of the corpus: what is found instead differs from what the emulator finds.
@@ -47,13 +48,7 @@ var unlogged = map[string]string{
 // memory, and findings but for those of unlogged. What cannot be instrumented yet says so.
 func TestCorpusLogged(t *testing.T) {
 	t.Parallel()
-	var programs []*corpus.Program
-	for i, p := range corpusPrograms(t) {
-		name, _, _ := strings.Cut(p.Path(), "@")
-		if unlogged[name] == "" && (!testing.Short() || i%10 == 0) {
-			programs = append(programs, p)
-		}
-	}
+	programs := instrumentable(t, oneIn(3))
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, programs) {
@@ -76,12 +71,24 @@ func withLog(t *testing.T, s instrument.Shape) {
 	t.Cleanup(func() { emulated.DefaultShape = before })
 }
 
-// instrumentable gives every nth program of folders of the corpus, but for those of unlogged.
+// oneIn gives of how many programs a test takes one that can take one of n: all where tests may take long, and one of ten where they are
+// to be short.
+func oneIn(n int) int {
+	switch {
+	case testsize.Long():
+		return 1
+	case testing.Short():
+		return 10
+	}
+	return n
+}
+
+// instrumentable gives every nth program of folders of the corpus (none given: all), but for those of unlogged.
 func instrumentable(t *testing.T, n int, folders ...string) (some []*corpus.Program) {
 	t.Helper()
 	for i, p := range corpusPrograms(t) {
 		name, _, _ := strings.Cut(p.Path(), "@")
-		if i%n == 0 && slices.Contains(folders, folder(p)) && unlogged[name] == "" {
+		if i%n == 0 && (len(folders) == 0 || slices.Contains(folders, folder(p))) && unlogged[name] == "" {
 			some = append(some, p)
 		}
 	}
@@ -138,10 +145,11 @@ func wrappedLog(l *simt.Launch) bool {
 
 // TestDeviceCodeIsOrdered has hb watch instrumented programs, which race on nothing that is ours.
 func TestDeviceCodeIsOrdered(t *testing.T) {
+	sequential(t)
 	withLog(t, instrument.Shape{Queues: 4, Slots: 1 << 16})
-	n := 3
-	if testing.Short() {
-		n = 8
+	n := 4
+	if !testsize.Long() {
+		n = 16
 	}
 	for mode, detectors := range map[instrument.Mode][]detect.Spec{instrument.Log: nil, instrument.HiRace: {hirace.Spec}} {
 		w := &watcher{Engine: simt.NewWarp(), mode: mode}
@@ -149,7 +157,7 @@ func TestDeviceCodeIsOrdered(t *testing.T) {
 			Timeout: 10 * time.Minute}
 		CheckCorpus(context.Background(), o, instrumentable(t, n, "norace", "race"))
 		t.Logf("mode %d: %d launches watched, %d not judged", mode, w.launches, w.wrapped)
-		if w.launches-w.wrapped < 10 || w.wrapped > w.launches/10 {
+		if w.launches-w.wrapped < 80/n || w.wrapped > w.launches/10 {
 			t.Errorf("mode %d: %d launches watched, and %d of them not judged", mode, w.launches, w.wrapped)
 		}
 		for _, f := range w.findings {
@@ -172,6 +180,9 @@ func TestUnlogged(t *testing.T) {
 			continue
 		}
 		o := &Options{Seeds: 1, Jobs: 1, Logged: true, Timeout: 10 * time.Second}
+		if strings.Contains(unlogged[name], "waits") {
+			o.Timeout = time.Second
+		}
 		r := CheckCorpus(context.Background(), o, []*corpus.Program{p})[0]
 		wrong[name] = !r.OK()
 	}
@@ -299,11 +310,9 @@ func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
 // what others did, by atomics or strong loads, may do something else under another schedule, and an instrumented program runs under
 // another: they are not judged.
 func TestLogIsWhatHappened(t *testing.T) {
+	sequential(t)
 	t.Parallel()
-	n, want := 1, 150
-	if testing.Short() {
-		n, want = 10, 15
-	}
+	n := oneIn(3)
 	judged := 0
 	for _, p := range instrumentable(t, n, "race", "norace", "bugs", "fault", "predict") {
 		if strings.HasPrefix(p.Path(), "race/message_plain") { // waits for a weak store
@@ -329,18 +338,16 @@ func TestLogIsWhatHappened(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs judged", judged)
-	if judged < want {
+	if judged < 150/n {
 		t.Errorf("%d programs judged", judged)
 	}
 }
 
 // TestPrunedLog wants of instrumented programs that leave out what another access tells the same findings.
 func TestPrunedLog(t *testing.T) {
+	sequential(t)
 	t.Parallel()
-	n := 1
-	if testing.Short() {
-		n = 10
-	}
+	n := oneIn(3)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Prune: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, "race", "norace", "bugs", "predict", "predict_norace")) {

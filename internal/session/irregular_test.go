@@ -57,6 +57,7 @@ func placesOf(findings []detect.Finding) (out []string) {
 // TestIrregularTruth compares the judge of the suite, and hb, with brute force over whole executions: the same pairs of
 // places race.
 func TestIrregularTruth(t *testing.T) {
+	sequential(t)
 	t.Parallel()
 	runs, err := IrregularRuns("int")
 	if err != nil {
@@ -186,6 +187,7 @@ func requireSound(t *testing.T, results []IrregularResult, detector string) {
 // TestIrregularOnLargerGraphs holds hb, and kernels without a bug, to what is so on some runs with graphs of 100 and 200
 // vertices.
 func TestIrregularOnLargerGraphs(t *testing.T) {
+	sequential(t)
 	hb, err := detect.Choose(all.Detectors(), "hb")
 	if err != nil {
 		t.Fatal(err)

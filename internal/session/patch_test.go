@@ -16,6 +16,7 @@ import (
 
 // TestPatchesMend applies the patches of findings to the programs of the corpus, compiles them and wants the findings gone.
 func TestPatchesMend(t *testing.T) {
+	sequential(t)
 	nvcc := testNVCC(t)
 	var programs []*corpus.Program
 	for _, p := range corpusPrograms(t) {

@@ -20,6 +20,7 @@ const figure10 = "gap_after_section"
 // every order, and with one that the order of this run hides, and how many of them detectors find. It is as published,
 // with the extensions that the authors gave to the tools.
 func TestPredictability(t *testing.T) {
+	sequential(t)
 	table := []struct {
 		detector                     string
 		norace, dynamic, predictable int // programs in which the detector names a race that is there; norace: one that is not
@@ -124,6 +125,7 @@ func TestPredictedSections(t *testing.T) {
 
 // TestPredictabilityOfAll compares what every detector says of the suites, as published, with testdata.
 func TestPredictabilityOfAll(t *testing.T) {
+	sequential(t)
 	for _, suite := range []string{"predict_norace", "predict_dynamic", "predict"} {
 		for _, r := range suiteResults(t, suite) {
 			if r.Program.Name != figure10 {

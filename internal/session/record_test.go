@@ -51,6 +51,7 @@ func independent() (specs []detect.Spec) {
 
 // TestAnalyzeIsTheRun judges each program of the corpus from a trace: report and findings are those of the run.
 func TestAnalyzeIsTheRun(t *testing.T) {
+	sequential(t)
 	t.Parallel()
 	programs, err := corpus.Core()
 	if err != nil {
@@ -85,6 +86,7 @@ func TestAnalyzeIsTheRun(t *testing.T) {
 
 // TestCutTrace cuts a trace off: what is whole is judged, and the report does not say clean.
 func TestCutTrace(t *testing.T) {
+	sequential(t)
 	t.Parallel()
 	programs, err := corpus.Core()
 	if err != nil {
@@ -138,6 +140,7 @@ func TestCutTrace(t *testing.T) {
 
 // TestHostileTraces changes events of recorded runs at random: whatever the reader lets pass, no detector breaks.
 func TestHostileTraces(t *testing.T) {
+	sequential(t)
 	t.Parallel()
 	programs, err := corpus.Core()
 	if err != nil {
@@ -215,6 +218,7 @@ func spoil(e *event.Event, rng *rand.Rand) {
 
 // TestNoValues records writes of one value without it: they are told as writes that differ, and the report says why.
 func TestNoValues(t *testing.T) {
+	sequential(t)
 	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)

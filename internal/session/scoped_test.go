@@ -54,6 +54,7 @@ func of(scores map[string]*score, key string) *score {
 // application, of which hb and scord find every racy one and no other. What scord does not judge like the memory model stands
 // apart, as beyond_NAME. The page on comparing says how all detectors do.
 func TestScoped(t *testing.T) {
+	sequential(t)
 	s := scopedScores{map[string]*score{}, map[string]*score{}, map[string]*score{}, map[string]int{}}
 	for _, suite := range []string{"scoped", "scopedapps"} {
 		for _, r := range suiteResults(t, suite) {
@@ -91,6 +92,7 @@ const byTheLetter = "beyond_two_readers"
 // TestScopedLetter: with flags that are never reset scord finds all that the tables I, II and VI have, too. Its false alarms are
 // of two readers after one fence.
 func TestScopedLetter(t *testing.T) {
+	sequential(t)
 	spec, err := detect.Choose(all.Detectors(), "scord:reset=off")
 	if err != nil {
 		t.Fatal(err)

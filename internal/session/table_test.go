@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "rewrite testdata/*.txt")
 // TestDetectorTable compares what each detector misses and falsely reports on each program of the corpus with
 // testdata/detectors.txt: a detector that changes its mind is seen, whichever way.
 func TestDetectorTable(t *testing.T) {
+	sequential(t)
 	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
@@ -109,10 +110,16 @@ func suiteResults(t *testing.T, suite string) []CorpusResult {
 
 // TestFixes holds the kind, the explanation and the fix of every race of the corpus's kernels, errors and warnings, to testdata/fixes.txt, which
 // was read against the sources by people who know CUDA, and the groups that have several members to testdata/groups.txt.
-func TestFixes(t *testing.T) { requireFixes(t, nil) }
+func TestFixes(t *testing.T) {
+	sequential(t)
+	requireFixes(t, nil)
+}
 
 // TestFixesOfHistory wants the same of the plain history of hb.
-func TestFixesOfHistory(t *testing.T) { requireFixes(t, withHistory(t, "plain")) }
+func TestFixesOfHistory(t *testing.T) {
+	sequential(t)
+	requireFixes(t, withHistory(t, "plain"))
+}
 
 func requireFixes(t *testing.T, detectors []detect.Spec) {
 	var b strings.Builder

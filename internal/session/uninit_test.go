@@ -15,6 +15,7 @@ import (
 
 // TestUninitClean: no correct program of the corpus reads what nothing has written.
 func TestUninitClean(t *testing.T) {
+	sequential(t)
 	all, err := corpus.Suite("norace")
 	if err != nil || len(all) == 0 {
 		t.Fatalf("%d programs, error %v", len(all), err)

@@ -35,6 +35,7 @@ func checkStencil(t *testing.T, o *Options) *report.Report {
 // TestWatchedRaces compares the races that detectors report of blocks, threads and variables with what each choice has. The kernel
 // is one of the corpus: threads of a warp and of the next one race on tile in each of four blocks.
 func TestWatchedRaces(t *testing.T) {
+	sequential(t)
 	only := func(expr string) *regexp.Regexp { return regexp.MustCompile(expr) }
 	ranges := func(text string) []detect.Range {
 		list, err := detect.ParseRanges(text, 32)

@@ -31,17 +31,25 @@ func TestBuild(t *testing.T) {
 	if again, err := Build(context.Background(), "gcc", cache); err != nil || again != dir {
 		t.Errorf("built again: %s, %v; want %s from the cache", again, err, dir)
 	}
-	for _, damage := range []func(){
-		func() { os.Truncate(filepath.Join(dir, "libcudart.so.13"), 100) },
-		func() { os.WriteFile(filepath.Join(dir, "libcudart_static.a"), []byte("!<arch>\n"), 0o644) },
-		func() { os.Remove(filepath.Join(dir, "libcuda.so")) },
-		func() { os.Remove(filepath.Join(dir, sums)) },
-		func() { os.RemoveAll(dir); os.WriteFile(dir, nil, 0o644) },
-	} {
-		damage()
-		if whole(dir) {
-			t.Fatal("damage is not seen")
+	damages := []func(dir string){
+		func(dir string) { os.Truncate(filepath.Join(dir, "libcudart.so.13"), 100) },
+		func(dir string) { os.WriteFile(filepath.Join(dir, "libcudart_static.a"), []byte("!<arch>\n"), 0o644) },
+		func(dir string) { os.Remove(filepath.Join(dir, "libcuda.so")) },
+		func(dir string) { os.Remove(filepath.Join(dir, sums)) },
+		func(dir string) { os.RemoveAll(dir); os.WriteFile(dir, nil, 0o644) },
+	}
+	for i, damage := range damages {
+		copied := filepath.Join(t.TempDir(), "copy")
+		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil || !whole(copied) {
+			t.Fatalf("the copy of the folder is not whole: %v", err)
 		}
+		if damage(copied); whole(copied) {
+			t.Fatalf("damage %d is not seen", i)
+		}
+	}
+	// A folder that is damaged, and something that is no folder, are mended.
+	for _, damage := range damages[len(damages)-2:] {
+		damage(dir)
 		if again, err := Build(context.Background(), "gcc", cache); err != nil || again != dir || !whole(dir) {
 			t.Errorf("a damaged folder is not mended: %s, %v", again, err)
 		}

@@ -131,20 +131,20 @@ func TestHostThreads(t *testing.T) {
 
 // TestDevices does so with programs whose launches are on several devices, between which only scope sys orders.
 func TestDevices(t *testing.T) {
-	agree(t, "exchanges", 54, 8000, oracle.Exchanges, "cross-device", "cross-launch", "atomic-scope")
+	agree(t, "exchanges", 54, 4000, oracle.Exchanges, "cross-device", "cross-launch", "atomic-scope")
 	for i, program := range []func(func(int) int) *event.Batch{oracle.Random, oracle.Scatter, oracle.Counted, succession, inputs, updates, oracle.Early,
 		func(pick func(int) int) *event.Batch { return oracle.Remember(updates(pick)) }} {
-		agree(t, fmt.Sprint("devices ", i), 40+uint64(i), 800, func(pick func(int) int) *event.Batch { return oracle.Devices(program(pick), pick) },
+		agree(t, fmt.Sprint("devices ", i), 40+uint64(i), 400, func(pick func(int) int) *event.Batch { return oracle.Devices(program(pick), pick) },
 			"cross-device")
 	}
-	agree(t, "devices that copy", 50, 800, func(pick func(int) int) *event.Batch {
+	agree(t, "devices that copy", 50, 400, func(pick func(int) int) *event.Batch {
 		return oracle.Devices(oracle.Copying(oracle.Random(pick), pick), pick)
 	}, "copy", "cross-device")
-	agree(t, "devices that copy in bulk", 51, 800, func(pick func(int) int) *event.Batch {
+	agree(t, "devices that copy in bulk", 51, 400, func(pick func(int) int) *event.Batch {
 		return oracle.Devices(oracle.Bulking(oracle.Random(pick), pick), pick)
 	}, "copy", "cross-device")
-	agree(t, "devices with clusters", 52, 400, func(pick func(int) int) *event.Batch { return oracle.Devices(oracle.Clusters(pick), pick) }, "cross-device")
-	agree(t, "devices and host threads", 53, 800, func(pick func(int) int) *event.Batch {
+	agree(t, "devices with clusters", 52, 200, func(pick func(int) int) *event.Batch { return oracle.Devices(oracle.Clusters(pick), pick) }, "cross-device")
+	agree(t, "devices and host threads", 53, 400, func(pick func(int) int) *event.Batch {
 		return oracle.Devices(oracle.Threads(oracle.Random(pick), pick), pick)
 	}, "host-threads", "cross-device", "cross-launch")
 }

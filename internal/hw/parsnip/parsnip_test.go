@@ -59,9 +59,9 @@ func judge(o Options, events []cpu.Event) (races []cpu.Race, d *Detector) {
 
 // TestAgainstBruteForce wants the first race of each variable as by definition, as fasttrack has it, and no false one.
 func TestAgainstBruteForce(t *testing.T) {
-	n := 20_000
+	n := 5_000
 	if testing.Short() {
-		n /= 10
+		n /= 2
 	} else if testsize.Long() {
 		n *= 4
 	}
