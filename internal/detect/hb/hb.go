@@ -355,11 +355,11 @@ func (d *Detector) strong(w *history.Warp) {
 		lane := bits.TrailingZeros32(m)
 		d.element = *w.Lane(lane)
 		a, s := &d.element, w.Site.Sync
-		from, end := a.From, a.End
-		for ; a.From < end; a.From = a.End {
+		end := a.End
+		for i := 0; a.From < end; a.From, i = a.End, i+1 {
 			a.End = min(a.From+w.Site.Unit, end)
 			s.Address, s.Size = a.From, uint8(a.End-a.From)
-			w.Block.Observed(w.InBlock, lane, &s, &d.observed[(a.From-from)/w.Site.Unit])
+			w.Block.Observed(w.InBlock, lane, &s, &d.observed[i])
 			w.Block.Observe(w.InBlock, lane, &s)
 			a.Actor.View = w.Block.ViewOf(w.InBlock, lane)
 			if !store {
