@@ -196,6 +196,7 @@ func TestUnlogged(t *testing.T) {
 // TestFullLog wants the same findings and results where each record has to wait for the host to make room: nothing hangs, and nothing
 // is lost.
 func TestFullLog(t *testing.T) {
+	sequential(t)
 	withLog(t, instrument.Shape{Queues: 1, Slots: 8})
 	n := 5
 	if testing.Short() {

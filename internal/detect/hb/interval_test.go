@@ -43,6 +43,7 @@ func explained(d *Detector, b *event.Batch) []detect.Finding {
 
 // TestIntervals compares detectors that put accesses off with ones that do not: findings, with their explanations.
 func TestIntervals(t *testing.T) {
+	t.Parallel()
 	n := 500
 	if !testsize.Long() {
 		n = 100

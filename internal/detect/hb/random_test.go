@@ -103,6 +103,7 @@ func compareHistories(t *testing.T, b *event.Batch, name string) string {
 
 // TestRandomPrograms compares hb with the brute-force oracle: races, their gravest category, counts and bytes.
 func TestRandomPrograms(t *testing.T) {
+	t.Parallel()
 	agree(t, "random", 1, 10000, func(pick func(int) int) *event.Batch {
 		b := oracle.Random(pick)
 		if pick(3) == 0 {
@@ -115,11 +116,13 @@ func TestRandomPrograms(t *testing.T) {
 
 // TestProgrammatic does so with programs whose launches may begin before the launch before them has ended.
 func TestProgrammatic(t *testing.T) {
+	t.Parallel()
 	agree(t, "programmatic", 25, 3000, oracle.Early, "cross-launch", "cross-block", "same-block")
 }
 
 // TestHostThreads does so where what orders agents is assumed in part.
 func TestHostThreads(t *testing.T) {
+	t.Parallel()
 	for i, program := range []func(func(int) int) *event.Batch{oracle.Random, oracle.Scatter, succession, inputs, updates} {
 		agree(t, "host threads", 30+uint64(i), 600, func(pick func(int) int) *event.Batch { return oracle.Threads(program(pick), pick) },
 			"host-threads", "cross-launch")
@@ -131,6 +134,7 @@ func TestHostThreads(t *testing.T) {
 
 // TestDevices does so with programs whose launches are on several devices, between which only scope sys orders.
 func TestDevices(t *testing.T) {
+	t.Parallel()
 	agree(t, "exchanges", 54, 4000, oracle.Exchanges, "cross-device", "cross-launch", "atomic-scope")
 	for i, program := range []func(func(int) int) *event.Batch{oracle.Random, oracle.Scatter, oracle.Counted, succession, inputs, updates, oracle.Early,
 		func(pick func(int) int) *event.Batch { return oracle.Remember(updates(pick)) }} {
@@ -151,33 +155,39 @@ func TestDevices(t *testing.T) {
 
 // TestCopies does so with programs that copy asynchronously.
 func TestCopies(t *testing.T) {
+	t.Parallel()
 	agree(t, "copies", 21, 10000, func(pick func(int) int) *event.Batch { return oracle.Copying(oracle.Random(pick), pick) }, "copy", "same-block",
 		"cross-block", "cross-launch", "one-instruction", "warp-synchronous")
 }
 
 // TestBulks does so with programs that copy in bulk.
 func TestBulks(t *testing.T) {
+	t.Parallel()
 	agree(t, "bulks", 22, 10000, func(pick func(int) int) *event.Batch { return oracle.Bulking(oracle.Random(pick), pick) }, "copy", "same-block",
 		"cross-block", "cross-launch", "warp-synchronous")
 }
 
 // TestClusters does so with programs of clusters, with copies of both kinds, matrix operations and proxy fences.
 func TestClusters(t *testing.T) {
+	t.Parallel()
 	agree(t, "clusters", 26, 10000, oracle.Clusters, "copy", "proxy", "copy-proxy", "same-block", "cross-block", "cross-launch", "warp-synchronous", "atomic-scope")
 }
 
 // TestScattered does so with programs whose threads access words here and there.
 func TestScattered(t *testing.T) {
+	t.Parallel()
 	agree(t, "scatter", 3, 3000, oracle.Scatter, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "mixed-size")
 }
 
 // TestCounted does so with programs whose warps count together.
 func TestCounted(t *testing.T) {
+	t.Parallel()
 	agree(t, "counted", 5, 3000, oracle.Counted, "atomic-with-plain", "atomic-scope", "cross-launch")
 }
 
 // TestLocked does so with programs whose accesses are mostly in order, one thread after the other.
 func TestLocked(t *testing.T) {
+	t.Parallel()
 	agree(t, "locked", 4, 3000, oracle.Locked, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "cross-block", "same-value",
 		"warp-synchronous")
 	agree(t, "buckets", 6, 3000, oracle.Buckets, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "cross-block", "same-value",
@@ -195,23 +205,27 @@ func TestHandedOn(t *testing.T) { agree(t, "handed on", 18, 3000, handed, "cross
 
 // TestReaders does so with lines that many warps read: whoever writes races with each of them that does not come before.
 func TestReaders(t *testing.T) {
+	t.Parallel()
 	agree(t, "readers", 15, 300, readers)
 	agree(t, "divergent readers", 16, 2000, divergent)
 }
 
 // TestSuccession does so with launches that later ones follow, or know by single threads.
 func TestSuccession(t *testing.T) {
+	t.Parallel()
 	agree(t, "succession", 19, 2000, succession, "cross-launch", "cross-block", "same-block")
 	agree(t, "remembered succession", 20, 2000, func(pick func(int) int) *event.Batch { return oracle.Remember(succession(pick)) }, "cross-launch")
 }
 
 // TestInputs does so with launches that load from memory which other launches, or the host, write.
 func TestInputs(t *testing.T) {
+	t.Parallel()
 	agree(t, "inputs", 21, 1200, inputs, "cross-launch", "cross-block", "same-block")
 }
 
 // TestUpdates does so where launches update memory by relaxed atomic operations.
 func TestUpdates(t *testing.T) {
+	t.Parallel()
 	agree(t, "updates", 23, 800, updates, "cross-launch", "atomic-with-plain", "atomic-scope")
 	agree(t, "remembered updates", 24, 400, func(pick func(int) int) *event.Batch { return oracle.Remember(updates(pick)) }, "atomic-with-plain")
 }
@@ -306,6 +320,7 @@ func agree(t *testing.T, name string, stream uint64, n int, program func(func(in
 
 // TestHistories compares the histories on larger programs of all sorts.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	simple := func(f func(func(int) int) *event.Batch) func(*rand.Rand) *event.Batch {
 		return func(r *rand.Rand) *event.Batch { return f(r.IntN) }
 	}
