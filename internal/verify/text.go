@@ -81,7 +81,7 @@ func (r *Result) Summary() string {
 	case r.errors() > 0:
 		return fmt.Sprintf("%s in %s; %s", errors, r.executions(r.Executions)+given, bound)
 	case r.Stopped && r.Counterexample != nil:
-		return "the condition does not hold; the search ended with the first execution that shows it"
+		return fmt.Sprintf("the condition does not hold; the search stopped after %s", r.executions(r.Executions))
 	case r.Stopped:
 		return fmt.Sprintf("stopped after %s; no error so far", r.executions(r.Executions))
 	case !r.Holds:
