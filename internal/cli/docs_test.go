@@ -97,7 +97,11 @@ func TestVerifyPageShowsTheLock(t *testing.T) {
 	if lock == "" || !strings.Contains(page, "```\n"+lock+"```\n") {
 		t.Error("docs/verify.md does not have the lock of verifylock.txtar")
 	}
-	for _, m := range regexp.MustCompile(`(?m)^stdout '(The write .*)'$`).FindAllStringSubmatch(script, -1) {
+	told := regexp.MustCompile(`(?m)^stdout '(The write .*)'$`).FindAllStringSubmatch(script, -1)
+	if told == nil {
+		t.Error("verifylock.txtar wants no write that is lost")
+	}
+	for _, m := range told {
 		if !regexp.MustCompile(strings.TrimSuffix(m[1], "$")).MatchString(page) {
 			t.Errorf("docs/verify.md does not have %q", m[1])
 		}

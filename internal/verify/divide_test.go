@@ -38,10 +38,17 @@ int x, y, z; grid 2, 2;
 kernel { fetch_add(x, 1, rlx, cta); y = y + 1; store(z, tid, rlx, gpu); barrier(); int a = load(z, rlx, gpu); assert(a != 2); }
 exists z == 1 filter x > 2`}
 	r := rand.New(rand.NewPCG(7, 7))
-	for range 200 {
-		sources = append(sources, randomProgram(r, 4+r.IntN(6)))
+	for n := range 4 {
+		sources = append(sources, fmt.Sprintf(sb, 6+n)+"\n~exists (P0:a == 0 /\\ P5:a == 0)", fmt.Sprintf(lb, 6+n)+"\nforall (P0:a == 1)")
 	}
-	findings := 0
+	for i := range 200 {
+		src := randomProgram(r, 4+r.IntN(6))
+		if i%2 == 1 {
+			src += []string{"\n~exists (x == 1)", "\nforall (y != 2)", "\n~exists (x == 2 /\\ y == 1)"}[i/2%3]
+		}
+		sources = append(sources, src)
+	}
+	findings, forbidden := 0, 0
 	for _, src := range sources {
 		test, err := litmus.Parse("test.litmus", src, litmus.Options{})
 		if err != nil {
@@ -53,6 +60,9 @@ exists z == 1 filter x > 2`}
 				break
 			}
 			findings += len(want.Findings)
+			if first && want.Counterexample != nil && len(want.Findings) == 0 {
+				forbidden++
+			}
 			for i, jobs := range []int{1, 3, 1, 3} {
 				got := Litmus(context.Background(), test, Options{First: first, Jobs: jobs, graphs: []int{0, 0, 20, 1}[i]})
 				if !reflect.DeepEqual(got, want) {
@@ -61,8 +71,30 @@ exists z == 1 filter x > 2`}
 			}
 		}
 	}
-	if findings < 100 {
-		t.Errorf("%d findings", findings)
+	if findings < 100 || forbidden < 10 {
+		t.Errorf("%d findings, %d executions that a condition forbids", findings, forbidden)
+	}
+}
+
+// TestFirst: with a condition that forbids a final state the search stops at the first execution that reaches it, under both models; with
+// another one, or if no execution is forbidden, it explores all.
+func TestFirst(t *testing.T) {
+	const states = `(P0:a == 0 /\ P1:a == 0 /\ P2:a == 0)`
+	for _, m := range []string{SRC11, PTX} {
+		for _, condition := range []string{"", "exists " + states, "~exists " + states, "forall ~" + states, "~exists (P0:a == 2)"} {
+			src := fmt.Sprintf(sb, 3) + "\n" + condition
+			all := verifyText(t, "sb", src, litmus.Options{}, Options{Model: m})
+			first := verifyText(t, "sb", src, litmus.Options{}, Options{Model: m, First: true})
+			if all.Counterexample == nil {
+				if !reflect.DeepEqual(first, all) || first.Verdict() != OK {
+					t.Errorf("%s, %q: %+v, and with First %+v", m, condition, all, first)
+				}
+				continue
+			}
+			if !first.Stopped || first.Counterexample == nil || first.Holds || first.Verdict() != Error || first.Executions >= all.Executions {
+				t.Errorf("%s, %q: %s, and with First %s", m, condition, all.Summary(), first.Summary())
+			}
+		}
 	}
 }
 
@@ -115,7 +147,7 @@ func TestKernelJobs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got.Stopped && got.Refusal == "" && (!first || got.errors() == 0) { // a large program
+				if got.Stopped && got.Refusal == "" && (!first || got.errors() == 0 && got.Counterexample == nil) { // a large program
 					break
 				}
 				if want == nil {
