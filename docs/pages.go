@@ -126,7 +126,7 @@ var pages = map[string]Page{
 	"mbarrier-misuse": {Rule: "A barrier in shared memory is used by its contract.", Manual: "PTX ISA: mbarrier",
 		Program: "__global__ void k() {\n  __shared__ uint64_t met;\n  uint32_t m = __cvta_generic_to_shared(&met);\n  if (threadIdx.x == 0) asm volatile(\"mbarrier.init.shared.b64 [%0], 1;\" :: \"r\"(m));\n  __syncthreads();\n  asm volatile(\"{.reg .b64 s; mbarrier.arrive.shared.b64 s, [%0];}\" :: \"r\"(m));\n}",
 		Fix:     "asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" :: \"r\"(m), \"r\"(blockDim.x));"},
-	"wgmma-no-fence": {Rule: "A wgmma.fence stands before the first wgmma.mma_async of a warpgroup, and between a write of registers and one that has them.", Corpus: "async/wgmma_fence",
+	"wgmma-no-fence": {Rule: "A wgmma.fence stands before the first wgmma.mma_async of a warpgroup, and between a write of registers and an operation that uses them.", Corpus: "async/wgmma_fence",
 		Manual: "PTX ISA: wgmma.fence", Fix: "wgmma.fence.sync.aligned;\nwgmma.mma_async...;"},
 	"accumulators-not-awaited": {Rule: "Accumulators of a wgmma.mma_async are accessed, and registers of its operand A written, after a wgmma.wait_group that waits for it.", Corpus: "async/wgmma_wait",
 		Manual: "PTX ISA: wgmma.mma_async; wgmma.wait_group", Fix: "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\nadd.f32 s, d0, d1;"},

@@ -25,7 +25,7 @@ type execution struct {
 func executionOf(ctx context.Context, e *env, o *options, args []string) (*execution, error) {
 	switch {
 	case o.session.Devices > 1 && (isCorpus(args[0]) || strings.EqualFold(filepath.Ext(args[0]), ".ptx")):
-		return nil, usagef("--devices: kernels are launched on one device: several are for programs, and %s is none", args[0])
+		return nil, usagef("--devices is for programs that launch kernels by themselves: those of %s are launched on one device", args[0])
 	case isCorpus(args[0]):
 		programs, one, err := corpusPrograms(args[0])
 		if err != nil {

@@ -163,8 +163,8 @@ func (o *options) closeCheckpoint(opts *verify.Options, r *verify.Result) {
 // maxLitmus is how large a litmus file may be.
 const maxLitmus = 1 << 20
 
-// verifyGC has garbage collected after a quarter of what is kept, the ballast of Main included: some 8 MB. A search keeps little and makes
-// little garbage, so this costs it nothing, and the process stays small.
+// verifyGC starts a garbage collection when the heap has grown by a quarter of what is kept (the ballast of Main included): by some 8 MB.
+// A search keeps little and makes little garbage, so this costs it nothing, and the process stays small.
 const verifyGC = 25
 
 func runVerify(ctx context.Context, e *env, o *options, args []string) (int, error) {

@@ -63,7 +63,7 @@ func (r Range) Text(prefix string) string {
 	return text
 }
 
-// ParseRanges reads numbers of so many bits and ranges of them, separated by commas: "0-3,8", or "0x100-0x1ff".
+// ParseRanges reads numbers and ranges of them, separated by commas: "0-3,8", or "0x100-0x1ff". A number has at most so many bits.
 func ParseRanges(text string, bits int) ([]Range, error) {
 	var list []Range
 	for _, word := range strings.Split(text, ",") {

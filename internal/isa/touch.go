@@ -8,10 +8,11 @@ import (
 
 // Until its warpgroup has waited for a wgmma.mma_async, nothing may access its accumulators but another one of the same shape, nor A where it is
 // in registers (PTX ISA, "wgmma.mma_async", "wgmma.wait_group"). Where the text alone does not exclude that, an instruction of ours (OpTouch)
-// is before the access, and the engine tells whether the operation is in flight then. Of A that is told of writes: reads change nothing.
+// is before the access, and the engine tells whether the operation is in flight then. Of A only writes are told: a read changes nothing.
 //
-// wgmma.fence is to come between what accesses such registers and the operation that does, but for consecutive operations of one shape that
-// have them as accumulators. Here too only writes are looked at, those that an operation may come after with no fence between (unfenced.go).
+// A wgmma.fence must come between an instruction that accesses such registers and the operation that has them, except between operations of
+// one shape that have them as accumulators. Here too only writes are checked: those after which an operation may come with no fence between
+// (unfenced.go).
 //
 // Copies of registers, and loads and stores of what may be local memory, are no accesses: compilers move accumulators about that a program does
 // not touch, and ptxas waits where it has to. So code that was compiled without optimisation, which keeps all variables in local memory, is

@@ -3,8 +3,8 @@ package isa
 import "slices"
 
 // unfenced gives, for instructions of a function, the operations that have registers which the instruction writes, where control may come
-// from it to the operation with no wgmma.fence and no other write between. What copies of registers and loads of what may be local memory
-// write does not count, but what a copied register holds does.
+// from it to the operation with no wgmma.fence and no other write between. Copies of registers and loads of
+// what may be local memory are no such writes, but the write of a register that is copied there is one.
 func unfenced(f *Func) map[int][]*Wgmma {
 	before := make([][]int32, len(f.Insts)) // instructions that control comes from
 	for i := range f.Insts {

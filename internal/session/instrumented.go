@@ -39,7 +39,7 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 	return e, nil
 }
 
-// selection gives the threads of a launch and the memory that are watched, as programs take them that check themselves.
+// selection gives the threads and the memory of a launch that are watched, in the form for programs that check themselves.
 func (r *once) selection(w *detect.Watch, l *simt.Launch, shared uint64) instrument.Selection {
 	var s instrument.Selection
 	if w.Blocks != nil || w.Threads != nil {

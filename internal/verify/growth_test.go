@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// growth is one of the programs of figure 4 and of tables 5 to 9 of the paper, which grow with the number of threads or blocks.
+// growth is one of the programs of figure 4 and of tables 6 to 9 of the paper, which grow with the number of threads or blocks.
 type growth struct {
 	name, what string
 	from       int
@@ -101,8 +101,9 @@ const growthHead = `
 
 ![seconds by size, ours and printed](verify-growth.svg)
 
-For LB the search ends with all executions, 2^n - 1; for the others with the first error, so *executions* are those that were complete
-before it. The paper's figure has the memory too: of ours it is in [verify.md](verify.md#the-search), and does not grow.
+For LB the search ends with all executions, 2^n - 1; for SB with the first one that the condition forbids; for the others with the first
+error, so *executions* are those that were complete before it. The paper's figure has the memory too: of ours it is in
+[verify.md](verify.md#the-search), and does not grow.
 `
 
 // curve is a line of the picture.

@@ -14,9 +14,9 @@ import (
 // before it and conflicts with it. Of a byte, the accesses through the generic proxy count that nothing has replaced: a later write that
 // they happen before, or, of a read, a later read; or a write through the async proxy that is complete.
 //
-// What cp.async writes is through the generic proxy, and counts from when it is complete: a fence before that covers nothing. To miss the
-// fence behind it is a warning: the manual asks for it, but CUTLASS, whose kernels for sm_90 and sm_100 copy the operands of wgmma and
-// tcgen05.mma in this way too, does without.
+// What cp.async writes is written through the generic proxy, at the time when the copy is complete: a fence before that does not cover it.
+// A missing fence after a copy is a warning: the manual asks for the fence, but CUTLASS, whose kernels for sm_90 and sm_100 copy operands
+// of wgmma and tcgen05.mma by cp.async too, does without.
 
 // proxies is what accesses through the async proxy to the shared memory of a block, or of those of a cluster, may not see.
 type proxies struct {
@@ -42,15 +42,15 @@ type mark struct {
 	warp   uint32
 	lanes  uint32
 	epoch  uint32
-	done   int // when it was complete, of cp.async; 0: no copy
+	done   int // of cp.async: the time when it was complete (proxies.time); 0: no copy
 	bytes  uint16
 }
 
-// copyOrder is what the proxies ask of cp.async by lanes of a warp: what happens before it, and who knows that it is complete.
+// copyOrder says of cp.async by lanes of a warp what happens before it, and who knows that it is complete.
 type copyOrder struct {
-	issued int
-	views  [32]*order.View // at the issue
-	epochs [32]uint32      // that whoever knows of a lane knows of its copy, where an mbarrier tracks it
+	issued int             // the time
+	views  [32]*order.View // of the lanes, at the issue
+	epochs [32]uint32      // where an mbarrier tracks a lane's copy: who knows this epoch of the lane knows that the copy is complete
 }
 
 // proxyFence is a fence.proxy.async by lanes that had a view.
@@ -182,7 +182,7 @@ func (d *Detector) touches(w *history.Warp) {
 	}
 }
 
-// copyIssued notes the issue of copies by a warp, of which p is told when they are complete.
+// copyIssued notes the issue of copies by a warp. copyDone is called when they are complete.
 func (d *Detector) copyIssued(x *copyHalf) {
 	if !x.Block.Launch.Info.Bulk || !x.Site.Side.Write {
 		return
@@ -197,7 +197,7 @@ func (d *Detector) copyIssued(x *copyHalf) {
 	x.Block.Advance(x.InBlock, x.event.Mask)
 }
 
-// copyTracked notes that an mbarrier tracks copies of lanes: they happen before what their threads do from now on, as far as others know.
+// copyTracked notes that an mbarrier tracks copies of lanes: to other threads, the copies happen before what the lanes do from now on.
 func (x *copyHalf) copyTracked(lanes uint32) {
 	for m := lanes; m != 0 && x.order != nil; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
@@ -228,7 +228,8 @@ func (d *Detector) copyDone(x *copyHalf, done uint32, waited bool) {
 	}
 }
 
-// touch notes an access by a lane, but for its bytes, which replaces what it happens after: what who knows, and is complete at a time.
+// touch notes an access, of which now lacks the bytes. It replaces the accesses that it happens after: those that who knows, and that are
+// complete before a time.
 func (p *proxies) touch(rank uint32, from, size uint64, now mark, who *order.Actor, time int) {
 	for at, end := from, from+size; at < end; {
 		low := at % copyGranule
@@ -239,7 +240,7 @@ func (p *proxies) touch(rank uint32, from, size uint64, now mark, who *order.Act
 	}
 }
 
-// touch notes an access to bytes of a granule.
+// touch is the same for the bytes of a granule that now names.
 func (g *granule) touch(now mark, who *order.Actor, time int) {
 	bytes, write := now.bytes, now.site.Side.Write
 	if g.allocated && !write {

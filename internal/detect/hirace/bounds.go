@@ -16,7 +16,7 @@ var (
 		Values: []string{"all", "16", "4", "2"}}
 	wordsOption = detect.Option{Name: "words", Doc: "how many words of global memory may have metadata in a launch; accesses to others are not tracked",
 		Values: []string{"all", "1M", "64K", "1K"}}
-	pairsOption = detect.Option{Name: "pairs", Doc: "of a launch that checks itself (docs/gpu.md): how many pairs of places that race are kept",
+	pairsOption = detect.Option{Name: "pairs", Doc: "how many pairs of racing places a launch that checks itself (docs/gpu.md) keeps",
 		Values: []string{"4K", "64K", "1M"}}
 )
 

@@ -63,7 +63,7 @@ func (d *Detector) LastTick() uint32 { return d.lastTick }
 // Groups is how many blocks of a grid are tracked, 0 for all.
 func (d *Detector) Groups() uint64 { return d.bounds.groups }
 
-// Pairs is how many pairs of places that race a device keeps, 0 for as many as it likes.
+// Pairs is how many pairs of racing places a device keeps, 0 for its default.
 func (d *Detector) Pairs() uint64 { return d.bounds.pairs }
 
 // Words is how many words of global memory may have metadata, 0 for all.

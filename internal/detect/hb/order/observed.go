@@ -7,8 +7,8 @@ import (
 
 // What explanations of races ask the order.
 
-// Observed adds to what lanes of a warp of the block observe whether a strong read by one of them would observe a strong write of another
-// thread of its launch, or of another device.
+// Observed adds a lane of a warp of the block to seen if its strong read would observe a strong write by another thread of its launch, or by
+// another device.
 func (b *Block) Observed(wi uint32, lane int, s *Strong, seen *Observations) {
 	if !s.Reads {
 		return

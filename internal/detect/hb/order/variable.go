@@ -328,8 +328,8 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 	p.seen = append(p.seen, observation{at, now})
 }
 
-// acquire ends the acquire patterns of a lane begun at a location, or all when at is nil, by an operation whose scope reaches beyond the
-// block, or the device, or not.
+// acquire ends the acquire patterns of a lane begun at a location, or all when at is nil, by an operation. wide says that its scope reaches
+// beyond the block, system that it reaches beyond the device.
 func (b *Block) acquire(w *warp, lane int, at *location, wide, system bool) {
 	if w.patterns == nil || w.patterns[lane] == nil || len(w.patterns[lane].seen) == 0 {
 		return
