@@ -227,6 +227,9 @@ func (v *verifier) describeDeadlock(f *Finding, e explore.Error, x explore.Execu
 			f.Fix = "order the two writes with a release and an acquire, a lock or a barrier"
 		}
 	}
+	if what == nil {
+		what = []string{"the loop reads no memory"}
+	}
 	f.Why = "in the execution below no thread can go on: " + strings.Join(what, "; ") + "." + lost
 }
 

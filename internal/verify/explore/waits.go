@@ -9,8 +9,8 @@ import (
 // Wait is a read of a thread that spins at the end of an execution: it has read what no write comes after.
 type Wait struct {
 	Read int // the event
-	// Lost are the writes of other threads to the same location that come before what is read in coherence order although nothing
-	// orders the two: had they come last, the thread might have gone on. The last of them comes first.
+	// Lost are the writes of another value, by other threads than that of the write that is read, which come before it in coherence
+	// order although nothing orders the two: had they come last, the thread might have gone on. The last of them comes first.
 	Lost []int
 }
 
@@ -46,7 +46,7 @@ func lost(x Execution, events []Event, read int) (out []int) {
 	}
 	co := x.Coherence(events[read].Loc)
 	for i := slices.Index(co, int32(last)) - 1; i >= 0; i-- {
-		if w := int(co[i]); events[w].Thread != events[last].Thread && !x.Before(w, last) {
+		if w := int(co[i]); events[w].Thread != events[last].Thread && events[w].Value != events[last].Value && !x.Before(w, last) {
 			out = append(out, w)
 		}
 	}
