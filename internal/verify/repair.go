@@ -74,8 +74,6 @@ func (m *mender) push(p repair.Patch) {
 // explore searches for an error of the program with a patch, and gives what might rule it out. fine says that there is none.
 func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repair.Patch, fine bool) {
 	m.tried++
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	wrong := false
 	o := explore.Options{Incl: m.options.Incl, Races: true, Exits: m.test == nil}
 	o.Found = func(e explore.Error, x explore.Execution) bool {
@@ -92,9 +90,9 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 		if end == explore.Complete && m.violates != nil && !wrong && m.violates(x) {
 			wrong = true
 			suggested = repair.Suggest(x, nil, m.site)
-			stop()
 		}
 	}
+	o.Enough = func() bool { return wrong }
 	changed := &repair.Program{Program: m.subject, Patch: p, Site: m.site}
 	if m.options.Model == PTX {
 		r, err := candidates.Enumerate(ctx, changed, model.PTX{}, o)
