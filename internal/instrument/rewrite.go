@@ -126,8 +126,10 @@ func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	r.out.Static += len(r.index)
 	out := *d
 	if switches[d.Name] {
-		if out.Body = r.code(r.logged(d), nil); r.options.Mode == HiRace {
+		if r.options.Mode == HiRace {
 			out.Body = r.code(handedOn(d), nil)
+		} else {
+			out.Body = r.code(r.logged(d), nil)
 		}
 		return &out
 	}
