@@ -196,9 +196,9 @@ func kernels() uint64 {
 	case testing.Short():
 		return 30
 	case testsize.Long():
-		return 1000
+		return 300
 	}
-	return 100
+	return 60
 }
 
 // TestRandomHiRace wants of random kernels that check themselves what detector hirace finds on the same schedule, of whatever is watched.
