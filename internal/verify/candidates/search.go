@@ -410,7 +410,7 @@ func (s *search) complete(t int) bool {
 	return true
 }
 
-// iteration gives the reads of the last iteration of thread t, which spins.
+// iteration gives the reads of the last iteration of thread t, which spins, the last first. What a repair inserts is no step of it.
 func (s *search) iteration(t int) (out []int) {
 	th := &s.threads[t]
 	steps := th.op.Value
@@ -419,7 +419,7 @@ func (s *search) iteration(t int) (out []int) {
 		if e.Kind == model.R {
 			out = append(out, th.events[i])
 		}
-		if !(e.Kind == model.W && e.RMW) && e.Kind != model.Leave {
+		if !(e.Kind == model.W && e.RMW) && e.Kind != model.Leave && !e.Op.Inserted {
 			steps--
 		}
 	}

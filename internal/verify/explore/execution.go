@@ -25,6 +25,8 @@ type Execution interface {
 	Executions() int
 	// Next is the step that thread t stands at.
 	Next(t int) *Op
+	// Iteration gives the reads in the last iteration of thread t, which spins, the last first.
+	Iteration(t int) []int
 }
 
 // graphView is an execution graph as the search shows it.
@@ -103,6 +105,12 @@ func (x *graphView) Step(e int) *Op { return &x.g.events[e].op }
 
 // Executions is how many complete executions have been explored before.
 func (x *graphView) Executions() int { return *x.executions }
+
+// Iteration gives the reads in the last iteration of thread t, which spins, the last first.
+func (x *graphView) Iteration(t int) (out []int) {
+	x.g.iteration(t, func(r, _ int32) { out = append(out, int(r)) })
+	return out
+}
 
 // Next is the step that thread t stands at.
 func (x *graphView) Next(t int) *Op { return &x.g.threads[t].op }

@@ -816,20 +816,19 @@ func (x *explorer) show(end Ending) {
 // counts as what it has read.
 func (x *explorer) overtaken(t int) bool {
 	g, over := x.g, false
-	x.iteration(t, func(loc, w int32) {
+	g.iteration(t, func(r, w int32) {
 		rank := initial
 		if w != initial {
 			rank = int(g.events[w].rank)
 		}
-		over = over || rank < len(g.locs[loc].co)-1
+		over = over || rank < len(g.locs[g.events[r].op.Loc].co)-1
 	})
 	return over
 }
 
-// iteration calls do for each access in the last iteration of thread t, which spins: with the write that it read from or, of an
+// iteration calls do for each read in the last iteration of thread t, which spins, the last first: with the write that it read from or, of an
 // update, made.
-func (x *explorer) iteration(t int, do func(loc, w int32)) {
-	g := x.g
+func (g *graph) iteration(t int, do func(r, w int32)) {
 	of := g.threads[t].events
 	for steps := g.threads[t].op.Value; steps > 0 && len(of) > 0; steps-- {
 		e := of[len(of)-1]
@@ -840,10 +839,10 @@ func (x *explorer) iteration(t int, do func(loc, w int32)) {
 		}
 		switch ev.kind {
 		case model.W: // and its read before it
+			do(of[len(of)-1], e)
 			of = of[:len(of)-1]
-			do(ev.op.Loc, e)
 		case model.R:
-			do(ev.op.Loc, ev.rf)
+			do(e, ev.rf)
 		}
 	}
 }

@@ -352,7 +352,8 @@ func (x *explorer) lastRead() bool {
 		if x.g.threads[t].op.Kind != Await {
 			continue
 		}
-		x.iteration(t, func(loc, w int32) {
+		x.g.iteration(t, func(r, w int32) {
+			loc := x.g.events[r].op.Loc
 			other, known := read[loc]
 			read[loc] = w
 			ok = ok && (!known || other == w) && x.blocks.of(x.g, loc).mayBeLast(w)

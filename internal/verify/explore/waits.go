@@ -1,9 +1,8 @@
 package explore
 
 import (
+	"maps"
 	"slices"
-
-	"fencepost.dev/fencepost/internal/verify/model"
 )
 
 // Wait is a read of a thread that spins at the end of an execution: it has read what no write comes after.
@@ -17,25 +16,18 @@ type Wait struct {
 // Waits gives the reads in the last iteration of each thread that spins, the last of each thread first.
 func Waits(x Execution) (out []Wait) {
 	events := x.Events()
-	left := map[int]int64{} // steps of the last iteration of the thread
-	for i := len(events) - 1; i >= 0; i-- {
-		e := &events[i]
-		n, known := left[e.Thread]
-		if op := x.Next(e.Thread); !known && op.Kind == Await {
-			n = op.Value
-		}
-		left[e.Thread] = n
-		if n == 0 {
+	threads := map[int]bool{}
+	for i := range events {
+		threads[events[i].Thread] = true
+	}
+	for _, t := range slices.Sorted(maps.Keys(threads)) {
+		if x.Next(t).Kind != Await {
 			continue
 		}
-		if !e.Op.Inserted && !(e.Kind == model.W && e.RMW) { // an update is one step
-			left[e.Thread]--
-		}
-		if e.Kind == model.R {
-			out = append(out, Wait{i, lost(x, events, i)})
+		for _, r := range x.Iteration(t) {
+			out = append(out, Wait{r, lost(x, events, r)})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Wait) int { return events[a.Read].Thread - events[b.Read].Thread })
 	return out
 }
 
