@@ -64,7 +64,7 @@ func verifyCommand() *command {
 				func(o *options, v string) error { o.verify.First = true; return nil }},
 			{"repair", "", "search for the smallest change without error, print it as a diff, and explore the changed source",
 				func(o *options, v string) error { o.repair = true; return nil }},
-			{"jobs", "N", "explore with N goroutines at a time (default: one for each processor); the result is the same. The model ptx takes one",
+			{"jobs", "N", "explore with N goroutines at a time (default: one for each processor); the result is the same. Where the model ptx needs reads from later writes, one explores",
 				func(o *options, v string) error { return number(v, 1, 1024, &o.verify.Jobs) }},
 			{"checkpoint", "FILE", "save the state of the search in this file now and then and at its end, unless it is complete, and go on from there if the file is there",
 				func(o *options, v string) error { o.checkpoint = v; return nil }},

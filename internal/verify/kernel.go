@@ -61,7 +61,7 @@ type TooLarge = kernel.TooLarge
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
 	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX}
-	if o.Jobs > 1 && o.Model != PTX {
+	if o.Jobs > 1 {
 		alone, cancel := context.WithCancel(ctx)
 		use.Refused = cancel
 		r, refusal, err := exploreKernel(alone, l, expected, condition, o, use)

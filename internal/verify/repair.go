@@ -95,6 +95,13 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 	o.Enough = func() bool { return wrong }
 	changed := &repair.Program{Program: m.subject, Patch: p, Site: m.site}
 	if m.options.Model == PTX {
+		if along := newAlong(changed); along != nil {
+			first := o
+			along.set(&first)
+			if r := explore.Explore(ctx, changed, first); along.enough(r) {
+				return suggested, !wrong && !r.Stopped
+			}
+		}
 		r, err := candidates.Enumerate(ctx, changed, model.PTX{}, o)
 		return suggested, !wrong && !r.Stopped && err == nil
 	}

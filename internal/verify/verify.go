@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/verify/candidates"
@@ -27,7 +28,7 @@ type Options struct {
 	// threads have sc events whose scopes include each other every execution is explored all the same.
 	ReadsFrom bool
 	Unroll    int // the bound of loops; for the text of the report
-	Jobs      int // parts of the search that are explored at a time; 0 is 1. The result does not depend on it. The model PTX takes 1
+	Jobs      int // parts of the search that are explored at a time; 0 is 1. The result does not depend on it. With reads from later writes it is 1: see ptx
 	Progress  func(text string)
 	// Schedules asks for the Schedule of each finding.
 	Schedules bool
@@ -132,7 +133,7 @@ func (v *verifier) search(ctx context.Context) {
 		v.result.Notes = append(v.result.Notes, note)
 	}
 	if v.options.Model == PTX {
-		v.candidates(ctx)
+		v.ptx(ctx)
 	} else {
 		v.explore(ctx)
 	}
@@ -148,6 +149,9 @@ func (v *verifier) exploration() explore.Options {
 	if v.result.Equivalence == ReadsFrom {
 		x.ReadsFrom, x.Observed = true, v.locations
 	}
+	if v.along != nil {
+		v.along.set(&x)
+	}
 	if v.complete != nil {
 		x.Leaf = func(x explore.Execution, end explore.Ending) {
 			if end == explore.Complete {
@@ -158,15 +162,19 @@ func (v *verifier) exploration() explore.Options {
 	return x
 }
 
-// candidates searches under the model PTX.
-func (v *verifier) candidates(ctx context.Context) {
-	x := v.exploration()
-	x.Restart = func() {
-		clear(v.findings)
-		clear(v.outcomes)
-		v.counterexample = nil
-		v.result.Filtered = 0
+// ptx searches under the model PTX: along program order, and if that is not enough, with reads from later writes.
+func (v *verifier) ptx(ctx context.Context) {
+	if along := newAlong(v.subject); along != nil {
+		v.along = along
+		v.exploreParts(ctx)
+		if along.enough(v.result.Result) {
+			return
+		}
+		v.restart()
+		v.result.Result, v.result.Refusal = explore.Result{}, ""
 	}
+	x := v.exploration()
+	x.Restart = v.restart
 	if v.options.Progress != nil {
 		x.Progress = func(executions int, _ float64) { v.options.Progress(fmt.Sprintf("%d executions", executions)) }
 	}
@@ -174,6 +182,46 @@ func (v *verifier) candidates(ctx context.Context) {
 	if v.result.Result, err = candidates.Enumerate(ctx, v.subject, model.PTX{}, x); err != nil {
 		v.result.Refusal = err.Error()
 	}
+}
+
+// restart forgets what has been found.
+func (v *verifier) restart() {
+	clear(v.findings)
+	clear(v.outcomes)
+	v.counterexample = nil
+	v.result.Filtered = 0
+}
+
+// along is a search under the model PTX along program order.
+type along struct {
+	p      explore.Program
+	mu     sync.Mutex
+	values map[int32][]int64 // that are written, by location
+}
+
+// newAlong is nil if no such search can be enough.
+func newAlong(p explore.Program) *along {
+	if of, ok := p.(interface{ OneProxy() bool }); !ok || !of.OneProxy() {
+		return nil
+	}
+	return &along{p: p, values: map[int32][]int64{}}
+}
+
+// set makes o the options of the search, or of a part of it.
+func (a *along) set(o *explore.Options) {
+	o.PTX = true
+	o.Wrote = func(loc int32, value int64) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !slices.Contains(a.values[loc], value) {
+			a.values[loc] = append(a.values[loc], value)
+		}
+	}
+}
+
+// enough says that r, which the search has given, is what there is to say: it has visited all executions, or was stopped.
+func (a *along) enough(r explore.Result) bool {
+	return !r.Beyond && (r.Stopped || !candidates.Needed(a.p, a.values))
 }
 
 func newVerifier(s subject, name string, o Options) *verifier {
@@ -214,10 +262,8 @@ func (v *verifier) explore(ctx context.Context) {
 	v.exploreParts(ctx)
 	if v.result.SC {
 		// What has been found counts no more: it is found again.
-		v.result.Result, v.result.Filtered, v.counterexample = explore.Result{}, 0, nil
-		clear(v.findings)
-		clear(v.outcomes)
-		v.restored = nil
+		v.restart()
+		v.result.Result, v.restored = explore.Result{}, nil
 		v.result.Equivalence = EachExecution
 		if c != nil {
 			c.state = nil
@@ -243,8 +289,8 @@ func (v *verifier) exploreParts(ctx context.Context) {
 			return &x
 		},
 		Done: func(p *explore.Part, next []int32) bool {
-			if p.Result.SC {
-				v.result.SC = true
+			if p.Result.SC || p.Result.Beyond {
+				v.result.SC, v.result.Beyond = p.Result.SC, p.Result.Beyond
 				return false
 			}
 			if c := v.options.Checkpoint; c != nil && !saved && p.Result.Stopped {
@@ -330,6 +376,7 @@ func (v *verifier) errors() int {
 type verifier struct {
 	subject subject
 	test    *litmus.Test // nil for a kernel
+	along   *along       // of a search under the model PTX along program order
 	options Options
 	result  *Result
 	// symmetric are the classes of symmetric threads: see explore.Options. It is nil if nobody asked for symmetry.

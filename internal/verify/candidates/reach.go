@@ -62,6 +62,11 @@ func (r *reach) writes(t int, th *thread, loc int32) bool {
 	return r.full || ok && n.locs.has(b)
 }
 
+// returns gives the values that a read of a location may return.
+func (r *reach) returns(loc int32) []int64 {
+	return append([]int64{r.p.Initial(loc)}, r.values[loc]...)
+}
+
 func (r *reach) at(t int, th *thread) *node {
 	if th.node == nil {
 		th.node = r.of(t, th.state, &th.op)
@@ -165,8 +170,7 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 		write(op.Value, op.Deps)
 		to(0)
 	case explore.Read, explore.Update:
-		known := r.values[op.Loc]
-		for _, v := range append([]int64{r.p.Initial(op.Loc)}, known...) {
+		for _, v := range r.returns(op.Loc) {
 			if op.Kind == explore.Update {
 				if w, writes := r.p.Apply(op, v); writes {
 					write(w, op.Deps) // and perhaps on its own read
@@ -188,21 +192,14 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 // Other reads need no promise. If all later writes of the thread depend on a read, the read may as well wait until what it reads from
 // is there: dependencies and reads from writes form no cycle (No-Thin-Air).
 func (s *search) promisable(t, e int, value int64) bool {
-	th := &s.threads[t]
-	k := len(th.reads) - 1
-	ev := &s.events[e]
-	switch {
+	switch ev := &s.events[e]; {
 	case s.m.Drop != model.PTXWhole:
 		return true
 	case !s.weak && !ev.Strong():
 		return false
-	case k >= 63, ev.Op.Kind == explore.Update && ev.Op.Function == explore.Exchange && s.mixed(ev.Loc):
-		return true
+	default:
+		return s.free(t, s.threads[t].state, &ev.Op, value, len(s.threads[t].reads)-1)
 	}
-	copy(s.trial, th.state)
-	s.p.Resume(t, s.trial, value, &s.trialOp)
-	n := s.reach.of(t, s.trial, &s.trialOp)
-	return s.reach.full || n.deps>>k&1 == 0
 }
 
 // mixed says that some access of a location is not morally strong with all others. If all are, an update is promised nothing for the

@@ -68,14 +68,19 @@ func newSearch(ctx context.Context, p explore.Program, m model.PTX, o explore.Op
 		s.oneProxy = of.OneProxy()
 	}
 	s.reach, s.seen = newReach(p, values), map[[sha256.Size]byte]bool{}
+	s.begin()
+	return s
+}
+
+// begin brings the threads to their first steps.
+func (s *search) begin() {
 	s.threads = make([]thread, len(s.groups.Places))
 	for t := range s.threads {
 		th := &s.threads[t]
-		th.state = make([]int64, p.StateWords())
-		p.Start(t, th.state, &th.op)
+		th.state = make([]int64, s.p.StateWords())
+		s.p.Start(t, th.state, &th.op)
 		s.start = append(s.start, s.reach.at(t, th))
 	}
-	return s
 }
 
 // visit explores all executions that extend what there is.

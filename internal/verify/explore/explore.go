@@ -25,6 +25,11 @@ type Options struct {
 	// ReadsFrom says that executions which differ in coherence order alone are one, a reads-from class, of which one is explored. The
 	// search stops, with Result.SC, where two threads have sc events whose scopes include each other. It is not for Symmetric.
 	ReadsFrom bool
+	// PTX says that the model is that of PTX, as far as the search has it: see ptx.go. If
+	// there is a data race, the search stops with Result.Beyond, unless Found says that the race is enough. It is not for Incl, Ordered, Symmetric and ReadsFrom.
+	PTX bool
+	// Wrote, if not nil, is called for each value of a location that a write writes, once or a few times.
+	Wrote func(loc int32, value int64)
 	// Oldest says that an atomic read that is no update tries the write first that is the first in coherence order of those that it may
 	// read from, and not the last: what only a weak memory allows comes early then. It has no effect with ReadsFrom.
 	Oldest bool
@@ -96,6 +101,7 @@ type Result struct {
 	Graphs     int // of all sizes that were visited
 	Stopped    bool
 	SC         bool // the search was by reads-from classes, and has stopped: see Options.ReadsFrom
+	Beyond     bool // the search was under the model PTX, and has stopped: see Options.PTX
 }
 
 // Add adds the counts of the next part of a search.
@@ -108,6 +114,7 @@ func (r *Result) Add(p Result) {
 	r.Graphs += p.Graphs
 	r.Stopped = r.Stopped || p.Stopped
 	r.SC = r.SC || p.SC
+	r.Beyond = r.Beyond || p.Beyond
 }
 
 // explorer is one search.
@@ -119,6 +126,7 @@ type explorer struct {
 	numbers []int32
 	trial   []int64 // a state of a thread, and its next step
 	trialOp Op
+	values  map[written]bool // that Wrote has been told of
 	psc     psc
 	blocks  blocks
 	result  Result
@@ -189,6 +197,9 @@ func (x *explorer) visit() {
 	case Fence:
 		e := g.push(t, model.F, op.Order)
 		g.fence(e)
+		if g.ptx && g.excluded(e) {
+			x.beyond()
+		}
 		x.resume(e, 0)
 		g.pop()
 	case Arrive, Signal:
@@ -549,6 +560,7 @@ func (x *explorer) update(e int, value int64) {
 	t := int(g.events[e].thread)
 	w := g.push(t, model.W, g.events[e].op.Order.OfWrite())
 	g.events[w].value, g.events[w].rmw = value, true
+	x.wrote(w)
 	g.resume(w, g.events[e].value)
 	l := g.locs[g.events[e].op.Loc]
 	rank, splits := len(l.co), false
@@ -583,6 +595,7 @@ func (x *explorer) write(t int) {
 	e := g.push(t, model.W, g.threads[t].op.Order)
 	ev := &g.events[e]
 	ev.value = ev.op.Value
+	x.wrote(e)
 	if x.Races {
 		x.races(e)
 	}
@@ -747,6 +760,9 @@ func (x *explorer) served(r, w int, last bool) {
 func (x *explorer) races(e int) {
 	x.g.race(e, func(other int32, kind ErrorKind) {
 		x.found(Error{Kind: kind, A: int(other), B: e, Thread: -1, Other: -1})
+		if x.g.ptx && !x.result.Stopped {
+			x.beyond()
+		}
 	})
 }
 

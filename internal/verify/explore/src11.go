@@ -28,12 +28,14 @@ func (g *graph) reads(r int, w int32) {
 	ev := &g.events[r]
 	ev.rf, ev.value = w, g.value(w, ev.op.Loc)
 	g.follow(r)
-	if w == initial {
-		return
+	if w != initial {
+		g.prefixOf(r).join(g.prefixOf(int(w)))
 	}
-	g.prefixOf(r).join(g.prefixOf(int(w)))
 	if ev.order.Acquires() {
 		g.acquire(r, r)
+		if g.ptx {
+			g.acquireBefore(r)
+		}
 	}
 }
 
@@ -49,7 +51,7 @@ func (g *graph) fence(f int) {
 		switch b := &g.events[of[i]]; {
 		case b.kind == model.F && b.order.Acquires() && b.op.Scope == ev.op.Scope:
 			return
-		case b.kind == model.R && b.order.Atomic():
+		case b.kind == model.R && b.order.Atomic() && !(g.ptx && b.op.Reduction):
 			g.acquire(f, int(of[i]))
 		}
 	}
@@ -130,10 +132,12 @@ func (g *graph) race(e int, found func(other int32, kind ErrorKind)) {
 		if other.thread == ev.thread || g.holds(hb, o) {
 			return
 		}
+		atomic, includes := ev.order.Atomic() && other.order.Atomic(), g.includes(ev, other)
 		switch {
-		case !ev.order.Atomic() || !other.order.Atomic():
+		case g.ptx && (includes || other.kind == model.W && g.observed(o, hb)):
+		case !atomic:
 			found(o, DataRace)
-		case !g.includes(ev, other):
+		case !includes:
 			found(o, HeterogeneousRace)
 		case ev.op.Volatile || other.op.Volatile:
 			found(o, VolatileRace)

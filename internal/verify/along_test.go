@@ -1,0 +1,277 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/testsize"
+	"fencepost.dev/fencepost/internal/verify/candidates"
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/litmus"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// told is what a search tells of: the complete executions, with what their reads read from and their coherence order, and the errors.
+type told struct {
+	executions map[string]int
+	errors     map[string]bool
+	result     explore.Result
+}
+
+// tells gives the options of a search that tells into t.
+func (t *told) tells(locations int) explore.Options {
+	t.executions, t.errors = map[string]int{}, map[string]bool{}
+	return explore.Options{Races: true,
+		Restart: func() { clear(t.executions); clear(t.errors) },
+		Found: func(e explore.Error, x explore.Execution) bool {
+			t.errors[fmt.Sprint(e.Kind, e.Thread, e.Other, e.Pos, e.OtherPos)] = true
+			return true
+		},
+		Leaf: func(x explore.Execution, end explore.Ending) {
+			if end != explore.Complete {
+				return
+			}
+			events := x.Events()
+			name := func(e int) string {
+				if e < 0 {
+					return "initial"
+				}
+				return fmt.Sprint(events[e].Thread, ".", events[e].Index)
+			}
+			var lines []string
+			for e, ev := range events {
+				if ev.Kind == model.R {
+					lines = append(lines, fmt.Sprint(name(e), " reads ", ev.Value, " from ", name(ev.RF)))
+				}
+			}
+			for loc := range int32(locations) {
+				line := fmt.Sprint(loc, " ends with ", x.Final(loc), ":")
+				for _, w := range x.Coherence(loc) {
+					line += " " + name(int(w))
+				}
+				lines = append(lines, line)
+			}
+			slices.Sort(lines)
+			t.executions[strings.Join(lines, "\n")]++
+		}}
+}
+
+// compareAlong explores a test along program order, and with reads from later writes, and wants the same of both where the first says
+// that it is enough. It says why it is not: "" if it is.
+func compareAlong(t *testing.T, src string) string {
+	t.Helper()
+	test, err := litmus.Parse("random.litmus", src, litmus.Options{PTX: true, Unroll: 4})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, src)
+	}
+	a := newAlong(test)
+	if a == nil {
+		return "proxies"
+	}
+	var got, want told
+	o := got.tells(len(test.Variables))
+	a.set(&o)
+	got.result = explore.Explore(context.Background(), test, o)
+	if got.result.Beyond {
+		return "race"
+	}
+	if !a.enough(got.result) {
+		return "promises"
+	}
+	want.result, err = candidates.Enumerate(context.Background(), test, model.PTX{}, want.tells(len(test.Variables)))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, src)
+	}
+	if g, w := got.result, want.result; g.Executions != w.Executions || g.Stuck != w.Stuck || g.Cut != w.Cut {
+		t.Fatalf("%+v, want %+v\n%s", g, w, src)
+	}
+	for key, n := range got.executions {
+		if n != 1 || want.executions[key] != 1 {
+			t.Fatalf("%d and %d times:\n%s\n%s", n, want.executions[key], key, src)
+		}
+	}
+	for e := range want.errors {
+		if !got.errors[e] {
+			t.Fatalf("error %s is not found\n%s", e, src)
+		}
+	}
+	for e := range got.errors {
+		if !want.errors[e] {
+			t.Fatalf("error %s should not be found\n%s", e, src)
+		}
+	}
+	return ""
+}
+
+// TestAlong compares the two searches under the model PTX on random programs and on locks.
+func TestAlong(t *testing.T) {
+	want := 400
+	if testsize.Long() {
+		want = 8000
+	}
+	r := rand.New(rand.NewPCG(33, 1))
+	why := map[string]int{}
+	for range want {
+		why[compareAlong(t, randomGuarded(r))]++
+		why[compareAlong(t, randomPTX(r, 3+r.IntN(4), r.IntN(2) == 0))]++
+	}
+	t.Logf("%v", why)
+	for _, k := range []string{"", "race", "promises"} {
+		if why[k] < want/10 {
+			t.Errorf("of %d programs, %d end with %q", 2*want, why[k], k)
+		}
+	}
+	for _, name := range []string{"caslock", "ticketlock", "ttaslock", "xfbarrier"} {
+		src, err := os.ReadFile(filepath.Join("testdata", name+".litmus"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := compareAlong(t, string(src)); why != "" {
+			t.Errorf("%s: %s", name, why)
+		}
+	}
+}
+
+// TestAlongCases wants of programs that differ in one clause of the model whether the search along program order is enough.
+func TestAlongCases(t *testing.T) {
+	columns := func(threads string, rows ...string) string {
+		return "PTX case\n " + threads + " ;\n " + strings.Join(rows, " ;\n ") + " ;\n"
+	}
+	three := "P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0"
+	two := "P0@cta 0,gpu 0 | P1@cta 1,gpu 0"
+	for _, c := range []struct{ name, src, why string }{
+		{"a strong read, and an acquire that reads something else", columns(three,
+			"st.weak d, 1 | ld.relaxed.gpu r0, f | st.relaxed.gpu f, 2",
+			"st.release.gpu f, 1 | ld.acquire.gpu r1, f |",
+			"| bne r0, 1, END | ",
+			"| ld.weak r2, d |",
+			"| END: |"), ""},
+		{"the same without the acquire", columns(three,
+			"st.weak d, 1 | ld.relaxed.gpu r0, f | st.relaxed.gpu f, 2",
+			"st.release.gpu f, 1 | ld.relaxed.gpu r1, f |",
+			"| bne r0, 1, END | ",
+			"| ld.weak r2, d |",
+			"| END: |"), "race"},
+		{"an update and a fence", columns(two,
+			"st.weak d, 1 | atom.relaxed.gpu.add r0, f, 10",
+			"st.release.gpu f, 1 | fence.acq_rel.gpu",
+			" | ld.relaxed.gpu r1, f",
+			" | bne r1, 11, END",
+			" | ld.weak r2, d",
+			" | END:"), ""},
+		{"a reduction and a fence", columns(two,
+			"st.weak d, 1 | red.relaxed.gpu.add f, 10",
+			"st.release.gpu f, 1 | fence.acq_rel.gpu",
+			" | ld.relaxed.gpu r1, f",
+			" | bne r1, 11, END",
+			" | ld.weak r2, d",
+			" | END:"), "race"},
+		{"a weak read after a strong one that observes the write", columns(two,
+			"st.relaxed.gpu f, 1 | ld.relaxed.gpu r0, f",
+			" | beq r0, 0, END",
+			" | ld.weak r1, f",
+			" | END:"), ""},
+		{"the same through an update", columns(three,
+			"st.relaxed.gpu f, 1 | ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			" | bne r0, 11, END | bne r0, 0, END",
+			" | ld.weak r1, f | atom.relaxed.gpu.add r1, f, 10",
+			" | END: | END:"), ""},
+		{"sc fences", columns(two,
+			"st.relaxed.gpu f, 1 | st.relaxed.gpu g, 1",
+			"fence.sc.gpu | fence.sc.gpu",
+			"ld.relaxed.gpu r0, g | ld.relaxed.gpu r0, f"), ""},
+		{"sc fences of which one excludes the other", columns(two,
+			"st.relaxed.gpu f, 1 | st.relaxed.gpu g, 1",
+			"fence.sc.gpu | fence.sc.cta",
+			"ld.relaxed.gpu r0, g | ld.relaxed.gpu r0, f"), "race"},
+		{"load buffering", columns(two,
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with a dependency in each thread", columns(two,
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			"st.relaxed.gpu g, r0 | st.relaxed.gpu f, r0"), ""},
+		{"a proxy fence orders nothing", columns(two,
+			"st.weak d, 1 | ld.relaxed.gpu r0, f",
+			"fence.proxy.alias | fence.proxy.alias",
+			"st.relaxed.gpu f, 1 | bne r0, 1, END",
+			" | ld.weak r1, d",
+			" | END:"), "race"},
+	} {
+		if why := compareAlong(t, c.src); why != c.why {
+			t.Errorf("%s: %q, want %q", c.name, why, c.why)
+		}
+	}
+}
+
+// randomGuarded writes a program whose threads hand data on: weak accesses of d and e, and flags f and g that say that they may be
+// accessed. About half of these have no data race.
+func randomGuarded(r *rand.Rand) string {
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	scope := func() string { return pick("gpu", "gpu", "gpu", "gpu", "sys", "cta") }
+	threads := 2 + r.IntN(2)
+	if r.IntN(8) == 0 {
+		threads = 4
+	}
+	var b strings.Builder
+	b.WriteString("C guarded\nint d, e, f, g;\n")
+	cta := r.IntN(3) // 0: all in one
+	register := 0
+	fence := func() string {
+		return fmt.Sprintf("fence(%s, %s); ", pick("sc", "sc", "acqrel", "rel", "acq"), scope())
+	}
+	data := func() string {
+		register++
+		v := pick("d", "d", "d", "e")
+		return pick(fmt.Sprintf("%s = %d; ", v, register), fmt.Sprintf("int r%d = %s; ", register, v), fmt.Sprintf("%s = %s + 1; ", v, v))
+	}
+	for t := range threads {
+		in := 0
+		if cta > 0 {
+			in = t % (cta + 1)
+		}
+		fmt.Fprintf(&b, "thread P%d @ cta %d {\n", t, in)
+		for range 1 + r.IntN(3-threads/4) {
+			flag := pick("f", "f", "g")
+			register++
+			own := register
+			switch r.IntN(6) {
+			case 0, 1: // publishes
+				if r.IntN(2) == 0 || t == 0 {
+					b.WriteString(data())
+				}
+				if r.IntN(2) == 0 {
+					b.WriteString(fence())
+				}
+				order := pick("rlx", "rel", "rel")
+				update := fmt.Sprintf("fetch_add(%s, 1, %s, %s);\n", flag, order, scope())
+				b.WriteString(pick(fmt.Sprintf("store(%s, 1, %s, %s);\n", flag, order, scope()), update, fmt.Sprintf("int r%d = %s", own, update)))
+			case 2: // waits
+				fmt.Fprintf(&b, "while (load(%s, %s, %s) == 0) ; %s%s\n", flag, pick("acq", "rlx"), scope(), pick("", fence()), data())
+			case 3: // stores of a flag and a load of the other between sc fences
+				other := "g"
+				if flag == "g" {
+					other = "f"
+				}
+				fmt.Fprintf(&b, "store(%s, 1, rlx, %s); fence(sc, gpu); int r%d = load(%s, %s, gpu); if (r%d == 0) { %s}\n", flag, scope(), own, other, pick("rlx", "acq"), own, data())
+			default: // looks
+				read := pick("load(%s, acq, %s)", "load(%s, rlx, %s)", "fetch_add(%s, 0, acq, %s)", "fetch_add(%s, 1, acqrel, %s)", "cas(%s, 1, 2, acqrel, %s)")
+				fmt.Fprintf(&b, "int r%d = "+read+"; ", own, flag, scope())
+				if r.IntN(4) == 0 {
+					fmt.Fprintf(&b, "int s%d = load(%s, acq, gpu); ", own, flag)
+				}
+				fmt.Fprintf(&b, "if (r%d == %d) { %s%s}\n", own, 1+r.IntN(2), pick("", "", fence()), data())
+			}
+		}
+		if r.IntN(6) == 0 && cta == 0 && threads == 2 {
+			b.WriteString("barrier();\n" + data() + "\n")
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,97 @@
+package explore
+
+import "fencepost.dev/fencepost/internal/verify/model"
+
+// This file is the memory model of PTX on the same graph, for programs without data races whose accesses are by one proxy, and for
+// those of their executions in which program order and reads-from form no cycle. The names are those of internal/verify/model/ptx.go.
+//
+// Without data races, two writes of a location are morally strong or ordered by causality, so coherence order is total. Then Coherence,
+// SC-per-Location, Atomicity and Causality say together what Coherence and Atomicity of scoped RC11 say of base causality order in the
+// place of happens-before. Orders of the sc fences that Fence-SC and Causality allow exist if psc has no cycle: what comes between two
+// fences is then base causality order, or that with one pair of eco in it. That needs scopes of the fences that include each other.
+//
+// The two models differ in what synchronizes: a strong read and then an acquire of its location are an acquire pattern, and a reduction
+// and a fence are none.
+//
+// A search that goes on after a data race, or that comes to sc fences whose scopes do not include each other, stops with Result.Beyond. The first event
+// of an execution that is in a race is found: what it may read, or where it may be written, is decided by what comes before it, of
+// which both models say the same; and the race is there whatever is decided.
+
+// beyond stops the search: the model allows what it cannot see.
+func (x *explorer) beyond() { x.result.Stopped, x.result.Beyond = true, true }
+
+// acquireBefore completes the clocks of read r, an acquire: the strong reads of its location before it begin acquire patterns that end
+// with it.
+func (g *graph) acquireBefore(r int) {
+	ev := &g.events[r]
+	of := g.threads[ev.thread].events
+	for _, e := range of[:ev.index] {
+		if b := &g.events[e]; b.kind == model.R && b.op.Loc == ev.op.Loc && b.order.Atomic() {
+			g.acquire(r, int(e))
+		}
+	}
+}
+
+// excluded says that the scopes of fence f, the last event, and of an sc fence of another thread do not include each other.
+func (g *graph) excluded(f int) bool {
+	ev := &g.events[f]
+	if ev.order != model.SC {
+		return false
+	}
+	for e := range f {
+		if b := &g.events[e]; b.order == model.SC && b.thread != ev.thread && !g.includes(b, ev) {
+			return true
+		}
+	}
+	return false
+}
+
+// observed says that write w precedes in causality order, by observation, what has the clock hb: a read that is there observes it.
+func (g *graph) observed(w int32, hb clock) bool {
+	for _, r := range g.locs[g.events[w].op.Loc].reads {
+		if g.holds(hb, r) && g.observes(r, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// observes says that read r reads from write w, or from an update that does, and so on, all of them morally strong.
+func (g *graph) observes(r, w int32) bool {
+	for {
+		from := g.events[r].rf
+		if from == initial || !g.includes(&g.events[from], &g.events[r]) {
+			return false
+		}
+		if from == w {
+			return true
+		}
+		ev := &g.events[from]
+		if !ev.rmw {
+			return false
+		}
+		r = g.threads[ev.thread].events[ev.index-1]
+	}
+}
+
+// location and value that have been written.
+type written struct {
+	loc   int32
+	value int64
+}
+
+// wrote tells once of the value of write e.
+func (x *explorer) wrote(e int) {
+	if x.Wrote == nil {
+		return
+	}
+	ev := &x.g.events[e]
+	w := written{ev.op.Loc, ev.value}
+	if x.values == nil {
+		x.values = map[written]bool{}
+	}
+	if !x.values[w] {
+		x.values[w] = true
+		x.Wrote(w.loc, w.value)
+	}
+}
