@@ -57,8 +57,8 @@ type bytesOfChunk [chunkBytes / 64]uint64
 // any says that loads are put off.
 func (l *loads) any() bool { return len(l.list) > 0 || len(l.condensed) > 0 }
 
-// load is loads, or atomic operations, of one kind: several by one warp, or one by each of several adjacent warps. Addresses, and epochs of one warp, are
-// arithmetic progressions.
+// load is loads, or atomic operations, of one kind: so many times by each of several adjacent warps. Addresses are arithmetic progressions, and so
+// are epochs, which are the same for each warp.
 type load struct {
 	kind  uint32
 	lanes uint32
@@ -67,7 +67,8 @@ type load struct {
 	later uint32 // from one epoch to the next
 	times uint32
 	warps uint32
-	step  int32 // bytes from one to the next
+	step  int32 // bytes from one time to the next
+	apart int32 // bytes from one warp to the next
 	addr  uint64
 }
 
@@ -283,6 +284,12 @@ func (h *Fast) write(epoch uint32) {
 		*tail = x.tail // a warp's loads stay in order: all that the site has are before this one or in it
 		return
 	}
+	if e.Flags&event.FlagScattered == 0 && l.fold(x) {
+		l.list[x.tail-1] = now
+		*tail = x.tail
+		return
+	}
+	x.whole = x.tail
 	l.list = append(l.list, now)
 	*tail = uint32(len(l.list))
 	x.tail = *tail
@@ -313,9 +320,21 @@ func (l *loads) keep(offsets []uint32) {
 
 // siteLoads is what is known of the loads of a site that were put off.
 type siteLoads struct {
-	of   *loads
-	kind uint32 // of the last
-	tail uint32 // one more than the last
+	of    *loads
+	kind  uint32 // of the last
+	tail  uint32 // one more than the last
+	whole uint32 // one more than the one before it, to which adjacent warps may be added
+}
+
+// fold adds the last loads of a site, which get no longer, to those before, of the warps before. It says whether it has.
+func (l *loads) fold(s *siteLoads) bool {
+	n := uint32(len(l.list))
+	if min(s.whole, s.tail) <= uint32(l.fixed) || max(s.whole, s.tail) > n || s.whole == s.tail {
+		return false
+	}
+	x, o := &l.list[s.whole-1], &l.list[s.tail-1]
+	return l.kinds[x.kind].event.Flags&event.FlagScattered == 0 && o.warps == 1 && x.warp+x.warps == o.warp && x.epoch == o.epoch &&
+		x.times == o.times && (x.times == 1 || x.later == o.later && x.step == o.step) && x.longer(o, &x.warps, &x.apart)
 }
 
 // again adds another load by the same warp. It says false, having done nothing, where the addresses do not fit.
@@ -327,7 +346,7 @@ func (x *load) again(o *load) bool {
 	if x.times == 1 {
 		later = o.epoch - x.epoch
 	}
-	if o.epoch != x.epoch+x.times*later || !x.longer(o, &x.times) {
+	if o.epoch != x.epoch+x.times*later || !x.longer(o, &x.times, &x.step) {
 		return false
 	}
 	x.later = later
@@ -336,22 +355,27 @@ func (x *load) again(o *load) bool {
 
 // next adds a load by the next warp.
 func (x *load) next(o *load) bool {
-	return x.warp+x.warps == o.warp && x.times == 1 && x.epoch == o.epoch && x.longer(o, &x.warps)
+	return x.warp+x.warps == o.warp && x.times == 1 && x.epoch == o.epoch && x.longer(o, &x.warps, &x.apart)
 }
 
-// longer adds a load whose address continues the progression.
-func (x *load) longer(o *load, n *uint32) bool {
+// longer adds a load whose address continues the progression of n steps.
+func (x *load) longer(o *load, n *uint32, step *int32) bool {
 	if x.kind != o.kind || x.lanes != o.lanes {
 		return false
 	}
 	if *n == 1 {
-		x.step = int32(o.addr - x.addr)
+		*step = int32(o.addr - x.addr)
 	}
-	if x.addr+uint64(int64(x.step)*int64(*n)) != o.addr {
+	if x.addr+uint64(int64(*step)*int64(*n)) != o.addr {
 		return false
 	}
 	*n++
 	return true
+}
+
+// at is the address of load k, all times of one warp before those of the next.
+func (x *load) at(k uint32) uint64 {
+	return x.addr + uint64(int64(k%x.times)*int64(x.step)+int64(k/x.times)*int64(x.apart))
 }
 
 // is says that an event is of a kind of its site.
@@ -625,11 +649,9 @@ func (l *loads) each(f func(s *Site, b *event.Batch, e *event.Event, epoch, lane
 			}
 			e.Side, block = 0, block[n:]
 		}
-		for n := range x.times * x.warps {
-			e.Warp, e.Addr = x.warp, x.addr+uint64(int64(n)*int64(x.step))
-			if x.warps > 1 {
-				e.Warp += n
-			}
+		for k := range x.times * x.warps {
+			n := k % x.times
+			e.Warp, e.Addr = x.warp+k/x.times, x.at(k)
 			lanes := e.Mask
 			for _, r := range l.freed {
 				for m := lanes; m != 0 && i < r.after; m &= m - 1 {
@@ -737,8 +759,8 @@ func (h *Fast) saves(l *loads) bool {
 	parts := map[part]bool{}
 	for i := range l.list {
 		x := &l.list[i]
-		for _, n := range []uint32{0, x.times*x.warps - 1} {
-			parts[part{l.kinds[x.kind].site, (x.addr + uint64(int64(n)*int64(x.step))) / chunkBytes}] = true
+		for _, k := range []uint32{0, x.times*x.warps - 1} {
+			parts[part{l.kinds[x.kind].site, x.at(k) / chunkBytes}] = true
 		}
 	}
 	return 4*uint64(len(parts))*uint64(unsafe.Sizeof(bytesOfChunk{})) < n
