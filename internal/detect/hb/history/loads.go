@@ -373,9 +373,9 @@ func (x *load) longer(o *load, n *uint32, step *int32) bool {
 	return true
 }
 
-// at is the address of load k, all times of one warp before those of the next.
-func (x *load) at(k uint32) uint64 {
-	return x.addr + uint64(int64(k%x.times)*int64(x.step)+int64(k/x.times)*int64(x.apart))
+// at is the address of a load by one of the warps.
+func (x *load) at(time, warp uint32) uint64 {
+	return x.addr + uint64(int64(time)*int64(x.step)+int64(warp)*int64(x.apart))
 }
 
 // is says that an event is of a kind of its site.
@@ -631,6 +631,15 @@ func (l *loads) part(leaves func(*Site) bool) (gone loads) {
 
 // each calls f for the loads, in their order, with their epochs and the lanes whose memory was not reused since.
 func (l *loads) each(f func(s *Site, b *event.Batch, e *event.Event, epoch, lanes uint32)) {
+	l.visit(false, f)
+}
+
+// places is each for those who ask what each site has loaded from: what a site loads many times in one way it tells once.
+func (l *loads) places(f func(s *Site, b *event.Batch, e *event.Event, lanes uint32)) {
+	l.visit(true, func(s *Site, b *event.Batch, e *event.Event, _, lanes uint32) { f(s, b, e, lanes) })
+}
+
+func (l *loads) visit(once bool, f func(s *Site, b *event.Batch, e *event.Event, epoch, lanes uint32)) {
 	var room [32]uint64
 	b := event.Batch{Addrs: room[:]}
 	addrs := l.addrs
@@ -649,9 +658,21 @@ func (l *loads) each(f func(s *Site, b *event.Batch, e *event.Event, epoch, lane
 			}
 			e.Side, block = 0, block[n:]
 		}
-		for k := range x.times * x.warps {
-			n := k % x.times
-			e.Warp, e.Addr = x.warp+k/x.times, x.at(k)
+		times, warps := x.times, x.warps
+		if once {
+			if x.step == 0 {
+				times = 1
+			}
+			if x.apart == 0 {
+				warps = 1
+			}
+			if e.Stride == 0 && e.Flags&(event.FlagScattered|event.FlagRows) == 0 {
+				e.Mask &= -e.Mask
+			}
+		}
+		for k := range times * warps {
+			n := k % times
+			e.Warp, e.Addr = x.warp+k/times, x.at(n, k/times)
 			lanes := e.Mask
 			for _, r := range l.freed {
 				for m := lanes; m != 0 && i < r.after; m &= m - 1 {
@@ -683,7 +704,7 @@ func (h *Fast) performAt(l *loads, at uint64) {
 	reached.add(at)
 	for more := true; more; { // a site may have been found after other loads of it, or of what it loads from
 		more = false
-		l.each(func(site *Site, b *event.Batch, e *event.Event, _, _ uint32) {
+		l.places(func(site *Site, b *event.Batch, e *event.Event, _ uint32) {
 			s := h.stateOf(site)
 			if s.direct == l.state || reached.overlaps(b, e) {
 				s.direct = l.state
@@ -759,8 +780,8 @@ func (h *Fast) saves(l *loads) bool {
 	parts := map[part]bool{}
 	for i := range l.list {
 		x := &l.list[i]
-		for _, k := range []uint32{0, x.times*x.warps - 1} {
-			parts[part{l.kinds[x.kind].site, x.at(k) / chunkBytes}] = true
+		for _, at := range []uint64{x.addr, x.at(x.times-1, x.warps-1)} {
+			parts[part{l.kinds[x.kind].site, at / chunkBytes}] = true
 		}
 	}
 	return 4*uint64(len(parts))*uint64(unsafe.Sizeof(bytesOfChunk{})) < n
@@ -770,7 +791,7 @@ func (h *Fast) saves(l *loads) bool {
 func (l *loads) condense() {
 	all := l.take()
 	l.condensed = map[*Site]map[uint64]*bytesOfChunk{}
-	all.each(func(s *Site, b *event.Batch, e *event.Event, _, lanes uint32) {
+	all.places(func(s *Site, b *event.Batch, e *event.Event, lanes uint32) {
 		chunks := l.condensed[s]
 		if chunks == nil {
 			chunks = map[uint64]*bytesOfChunk{}
@@ -878,7 +899,7 @@ func (h *Fast) reuseLoads(from, end uint64) {
 
 // straddles says that a lane has loaded bytes both within and outside of [from, end).
 func (l *loads) straddles(from, end uint64) (found bool) {
-	l.each(func(_ *Site, b *event.Batch, e *event.Event, _, lanes uint32) {
+	l.places(func(_ *Site, b *event.Batch, e *event.Event, lanes uint32) {
 		size := uint64(e.Size)
 		for m := lanes; m != 0 && (from|end)%size != 0 && !found; m &= m - 1 {
 			at := b.AddrOf(e, bits.TrailingZeros32(m))
