@@ -22,12 +22,7 @@ func TestARM(t *testing.T) {
 	}
 	cache := t.TempDir()
 	c := &Compiler{Path: cc, Recorder: func() (string, error) { return Build(context.Background(), cc, cache) }}
-	every := 5
-	if testing.Short() {
-		every = 15
-	} else if testsize.Long() {
-		every = 1
-	}
+	every := testsize.Of(15, 8, 1)
 	for _, folder := range []string{"race", "norace"} {
 		sources, _ := filepath.Glob(filepath.Join("..", "..", "..", "corpus", "cpu", folder, "*.c"))
 		if len(sources) < 15 {

@@ -107,6 +107,16 @@ var untold = map[string]string{
 	"clang/omp_taskloop_reduction.c": "libomp combines what tasks have reduced before OMPT tells that the group has ended",
 }
 
+// taken reports whether a test takes program i with a compiler: each of them where tests may take long; otherwise one of two with gcc and
+// one of six with clang, and where they are to be short one of short with either.
+func taken(compiler string, i, short int) bool {
+	plain := 2
+	if compiler == "clang" {
+		plain = 6
+	}
+	return i%testsize.Of(short, plain, 1) == 0
+}
+
 // TestCorpus judges the programs of corpus/cpu: each finding has an access on a line that wants a race, and each such line is one of
 // a finding.
 func TestCorpus(t *testing.T) {
@@ -117,7 +127,7 @@ func TestCorpus(t *testing.T) {
 				t.Fatalf("corpus/cpu/%s has %d programs", folder, len(sources))
 			}
 			for i, source := range sources {
-				if testing.Short() && i%8 != 0 || name == "clang" && i%3 != 0 && !testsize.Long() {
+				if !taken(name, i, 12) {
 					continue
 				}
 				t.Run(name+"/"+filepath.Base(source), func(t *testing.T) {
@@ -189,7 +199,7 @@ func TestKernels(t *testing.T) {
 	}
 	for name, c := range compilers(t) {
 		for i, source := range sources {
-			if testing.Short() && i%4 != 0 || name == "clang" && i%3 != 0 && !testsize.Long() {
+			if !taken(name, i, 6) {
 				continue
 			}
 			t.Run(name+"/"+filepath.Base(source), func(t *testing.T) {
