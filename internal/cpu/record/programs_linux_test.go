@@ -20,6 +20,17 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
+// recorder builds the recorder with a compiler, or finds it built: in a folder that outlives the tests, so that one build does for all.
+func recorder(cc string) func() (string, error) {
+	return func() (string, error) {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		return Build(context.Background(), cc, filepath.Join(cache, "fencepost-test"))
+	}
+}
+
 // compilers gives the compilers of C and C++ of this machine, by name; the test is skipped if there are none.
 func compilers(t *testing.T) map[string]func(source string) *Compiler {
 	t.Helper()
@@ -30,13 +41,12 @@ func compilers(t *testing.T) map[string]func(source string) *Compiler {
 		if err1 != nil || err2 != nil {
 			continue
 		}
-		cache := t.TempDir()
 		out[c] = func(source string) *Compiler {
 			path := cc
 			if filepath.Ext(source) != ".c" {
 				path = cpp
 			}
-			return &Compiler{Path: path, Clang: c == "clang", Recorder: func() (string, error) { return Build(context.Background(), cc, cache) }}
+			return &Compiler{Path: path, Clang: c == "clang", Recorder: recorder(cc)}
 		}
 	}
 	if len(out) == 0 {

@@ -286,12 +286,12 @@ func TestUpdatedAlike(t *testing.T) {
 	}
 }
 
-// agree compares hb with the oracle on n programs (an eighth, unless tests may take long), of which some must have a race of each of reasons,
+// agree compares hb with the oracle on n programs (an eighth, but 50 at least, unless tests may take long), of which some must have a race of each of reasons,
 // and some none.
 func agree(t *testing.T, name string, stream uint64, n int, program func(func(int) int) *event.Batch, reasons ...string) {
 	t.Helper()
 	if !testsize.Long() {
-		n /= 8
+		n = max(n/8, 50)
 	}
 	kinds := map[string]int{}
 	clean := 0
