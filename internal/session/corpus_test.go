@@ -93,14 +93,14 @@ func TestWrongResult(t *testing.T) {
 func underSeeds(t *testing.T, schedule simt.Schedule, n int, programs []*corpus.Program) {
 	t.Helper()
 	for seed := range n {
-		var some []*corpus.Program
+		var taken []*corpus.Program
 		for i, p := range programs {
 			if i%n == seed || testsize.Long() {
-				some = append(some, p)
+				taken = append(taken, p)
 			}
 		}
 		o := &Options{Seeds: 1, Seed: 1 + uint64(seed), Jobs: runtime.NumCPU(), Schedule: schedule}
-		requireAsWanted(t, CheckCorpus(context.Background(), o, some))
+		requireAsWanted(t, CheckCorpus(context.Background(), o, taken))
 	}
 }
 
@@ -199,7 +199,7 @@ func compileCorpus(dir, nvcc string, p *corpus.Program) (string, error) {
 // TestCorpusIsDeterministic wants equal reports of equal runs, however many are made at a time.
 func TestCorpusIsDeterministic(t *testing.T) {
 	t.Parallel()
-	programs := aThird(corpusPrograms(t))
+	programs := some(3, corpusPrograms(t))
 	text := func(jobs int) string {
 		var b strings.Builder
 		for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Seed: 7, Jobs: jobs}, programs) {
@@ -217,14 +217,14 @@ func TestCorpusIsDeterministic(t *testing.T) {
 	}
 }
 
-// aThird gives all programs where tests may take long, and each third otherwise.
-func aThird(programs []*corpus.Program) (some []*corpus.Program) {
+// some gives all programs where tests may take long, and one in n otherwise.
+func some(n int, programs []*corpus.Program) (taken []*corpus.Program) {
 	for i, p := range programs {
-		if i%3 == 0 || testsize.Long() {
-			some = append(some, p)
+		if i%n == 0 || testsize.Long() {
+			taken = append(taken, p)
 		}
 	}
-	return some
+	return taken
 }
 
 // withHistory is hb with a history.
@@ -241,7 +241,7 @@ func withHistory(t *testing.T, history string) []detect.Spec {
 // with the same counts of accesses and bytes, and the same kinds, severities and fixes.
 func TestHistories(t *testing.T) {
 	sequential(t)
-	programs := aThird(slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool {
+	programs := some(6, slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool {
 		return folder(p) == "fault" // some poll until they are stopped
 	}))
 	races := 0

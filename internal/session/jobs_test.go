@@ -69,7 +69,7 @@ func TestCores(t *testing.T) {
 	t.Parallel()
 	launches := racy
 	if !testsize.Long() {
-		launches = strings.NewReplacer("1000", "500", "3000", "1000").Replace(racy) // still more events than detectors are given at a time
+		launches = strings.NewReplacer("1000", "100", "3000", "1100").Replace(racy) // still more events than detectors are given at a time
 	}
 	var want string
 	for _, cores := range []int{1, 2} {

@@ -58,7 +58,7 @@ func TestAnalyzeIsTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range aThird(programs) {
+	for _, p := range some(6, programs) {
 		in, err := CorpusInput(p)
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func TestCutTrace(t *testing.T) {
 	}
 	o := &Options{FailOn: detect.Error}
 	// Without its end a trace still tells which kernels ran, and what races in them.
-	for _, p := range aThird(programs) {
+	for _, p := range some(3, programs) {
 		data := record(t, p)
 		whole, err := Analyze(context.Background(), o, bytes.NewReader(data))
 		if err != nil {
