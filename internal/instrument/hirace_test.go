@@ -268,13 +268,13 @@ func onBoth(t *testing.T, p *corpus.Program, w session.Watch) (device, detector 
 
 // TestHiRace wants of programs that check themselves exactly what detector hirace finds on the same schedule.
 func TestHiRace(t *testing.T) {
-	onAll(t, testsize.Of(18, 6, 1), 0, func(int) session.Watch { return session.Watch{} })
+	onAll(t, testsize.Of(18, 8, 1), 0, func(int) session.Watch { return session.Watch{} })
 }
 
 // TestSelection wants the same where only some threads, or some variables, are watched.
 func TestSelection(t *testing.T) {
 	all := watches()
-	onAll(t, testsize.Of(19, 8, 1), 1, func(i int) session.Watch { return all[i%len(all)] })
+	onAll(t, testsize.Of(19, 12, 1), 1, func(i int) session.Watch { return all[i%len(all)] })
 }
 
 // watches are selections of threads and memory.
