@@ -68,7 +68,7 @@ func TestCorpus(t *testing.T) {
 func TestCorpusOnReference(t *testing.T) {
 	sequential(t)
 	o := &Options{Engine: simt.NewRef, Seeds: 1, Jobs: runtime.NumCPU()}
-	requireAsWanted(t, CheckCorpus(context.Background(), o, corpusPrograms(t)))
+	requireAsWanted(t, CheckCorpus(context.Background(), o, some(2, corpusPrograms(t))))
 }
 
 // TestWrongResult: a program that computes something else than its launch file expects is not as wanted.

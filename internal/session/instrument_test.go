@@ -49,7 +49,7 @@ var unlogged = map[string]string{
 // memory, and findings but for those of unlogged. What cannot be instrumented yet says so.
 func TestCorpusLogged(t *testing.T) {
 	t.Parallel()
-	programs := instrumentable(t, oneIn(8), 0)
+	programs := instrumentable(t, oneIn(12), 0)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, programs) {
@@ -307,7 +307,7 @@ func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
 func TestLogIsWhatHappened(t *testing.T) {
 	sequential(t)
 	t.Parallel()
-	n := oneIn(8)
+	n := oneIn(12)
 	judged := 0
 	for _, p := range instrumentable(t, n, 2, "race", "norace", "bugs", "fault", "predict") {
 		if strings.HasPrefix(p.Path(), "race/message_plain") { // waits for a weak store
@@ -342,7 +342,7 @@ func TestLogIsWhatHappened(t *testing.T) {
 func TestPrunedLog(t *testing.T) {
 	sequential(t)
 	t.Parallel()
-	n := oneIn(8)
+	n := oneIn(12)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Prune: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, 4, "race", "norace", "bugs", "predict", "predict_norace")) {
