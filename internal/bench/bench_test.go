@@ -13,16 +13,14 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
 // TestKernels runs every kernel under every engine and the default detector: no findings, and the results of the plain
 // Go version.
 func TestKernels(t *testing.T) {
-	engines, hb, seeds := session.Engines(), all.Detectors()[0], uint64(3)
-	if testing.Short() {
-		seeds = 1
-	}
+	engines, hb, seeds := session.Engines(), all.Detectors()[0], uint64(testsize.Of(1, 1, 3))
 	for _, k := range Kernels() {
 		p := k.New(k.Sizes[Tiny])
 		want := references[k.Name](t, p)

@@ -11,6 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // TestDeadlock runs the locks of the hash table's buckets with warps in lockstep: lanes wait for others of their warp for ever.
@@ -31,8 +32,8 @@ func TestDeadlock(t *testing.T) {
 
 // TestDetectors measures every detector on tiny kernels: each has a number or says why it has none.
 func TestDetectors(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for seconds")
+	if !testsize.Long() {
+		t.Skip("runs the corpus with every detector")
 	}
 	code, out, errs := runMain("-engine", "warp", "-size", "tiny", "-rounds", "1", "-kernels", "^(saxpy|stencil)$", "-parts", "detectors", "-json")
 	if code != 0 {

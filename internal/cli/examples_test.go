@@ -24,7 +24,7 @@ func TestPythonStacks(t *testing.T) {
 	if python == "" {
 		t.Skip(stacks + " names no Python interpreter with GPU packages")
 	}
-	cache := t.TempDir() // one for all: the stand-in libraries are built once
+	cache := cacheWithLibraries(t)
 	t.Run("examples", func(t *testing.T) { testPythonExamples(t, python, cache) })
 	t.Run("operators", func(t *testing.T) {
 		code, findings, output := runPython(t, cache, python, "testdata/python/operators.py")

@@ -24,7 +24,7 @@ func TestPython(t *testing.T) {
 	if _, err := (&toolchain.Finder{}).FindCC(context.Background()); err != nil {
 		t.Skip(err)
 	}
-	cache := t.TempDir() // one for all: the stand-in libraries are built once
+	cache := cacheWithLibraries(t)
 	t.Run("check", func(t *testing.T) { testPythonCheck(t, python, cache) })
 	t.Run("asking", func(t *testing.T) { testAskingChangesNothing(t, python, cache) })
 	t.Run("without device", func(t *testing.T) { testWithoutDevice(t, python, cache) })

@@ -14,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"fencepost.dev/fencepost/internal/cuda/standin"
+	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
@@ -25,9 +27,9 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/script. The conditions [nvcc], [clang] and [cc] say that a compiler was found: nvcc as
 // FENCEPOST_TEST_NVCC names it, or where the tool itself would look; [pytest] says that the package was. A script that needs one
-// skips without it.
+// skips without it. [long] says that tests may take long.
 func TestScripts(t *testing.T) {
-	cache := t.TempDir() // one for all scripts: the stand-in libraries are built once
+	cache := cacheWithLibraries(t) // one for all scripts
 	finder := toolchain.Finder{NVCC: os.Getenv("FENCEPOST_TEST_NVCC")}
 	nvcc, nvccErr := finder.FindNVCC(context.Background())
 	_, ccErr := finder.FindCC(context.Background())
@@ -52,6 +54,8 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
+			case "long":
+				return testsize.Long(), nil
 			case "nvcc":
 				return nvccErr == nil && ccErr == nil, nil
 			case "cc":
@@ -65,6 +69,29 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "differ": differ, "cut": cut, "head": head, "recipe": recipe},
 	})
+}
+
+// cacheWithLibraries gives a cache folder that holds the stand-in libraries, where there is a C compiler: a copy of what is built once,
+// in a folder that outlives the tests. Where tests may take long it is empty, and the command builds them.
+func cacheWithLibraries(t *testing.T) string {
+	t.Helper()
+	cache := t.TempDir()
+	cc, err := (&toolchain.Finder{}).FindCC(context.Background())
+	if err != nil || testsize.Long() {
+		return cache
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := standin.Build(context.Background(), cc.Path, filepath.Join(user, "fencepost-test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(cache, "fencepost", filepath.Base(built)), os.DirFS(built)); err != nil {
+		t.Fatal(err)
+	}
+	return cache
 }
 
 // sharedRuntime finds NVIDIA's shared runtime beside nvcc. Installed by pip it lacks the name that the linker looks for.

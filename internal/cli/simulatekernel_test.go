@@ -11,6 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/hw/gpu"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // gpuPrograms are the programs of the corpus that the simulated GPU is tested with.
@@ -39,14 +40,20 @@ var otherOrder = map[string]int{"race/histogram_shared": 1, "scopedapps/treesear
 // otherKind is the programs whose races have another kind in that order: in a ring, the thread that is late has observed a later turn.
 var otherKind = map[string]bool{"race/ring_blocks": true}
 
-// TestGPUExecutes: programs give the results and findings that their sources ask for when the simulated GPU executes them.
+// TestGPUExecutes: programs, one in two where tests may not take long, give the results and findings that their sources ask for when the simulated GPU executes them.
 func TestGPUExecutes(t *testing.T) {
 	folders := []string{"scopedapps", "scoped"}
 	if !testing.Short() {
 		folders = append(folders, "race", "norace", "async_norace")
 	}
+	var programs []*corpus.Program
+	for i, p := range gpuPrograms(t, folders...) {
+		if i%2 == 0 || testsize.Long() {
+			programs = append(programs, p)
+		}
+	}
 	o := session.Options{Seeds: 1, Jobs: runtime.NumCPU(), Engine: func() simt.Engine { return &gpu.Engine{Config: gpu.Fermi()} }}
-	for _, r := range session.CheckCorpus(context.Background(), &o, gpuPrograms(t, folders...)) {
+	for _, r := range session.CheckCorpus(context.Background(), &o, programs) {
 		if r.Err == nil && len(r.Unexpected) == 0 && !r.WrongResult() && len(r.Missing) == otherOrder[r.Program.Path()] {
 			continue
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // manyFiles are register files that do not fit the registers of a processor.
@@ -109,10 +111,7 @@ func TestCompiled(t *testing.T) {
 		t.Skip("no machine code on this machine")
 	}
 	often := favourites(t)
-	rounds := 1500
-	if testing.Short() {
-		rounds = 300
-	}
+	rounds := testsize.Of(200, 500, 1500)
 	r := rand.New(rand.NewPCG(51, 52))
 	ended, noted := 0, uint64(0)
 	for round := range rounds {

@@ -10,6 +10,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/approx"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // entry is a generated function: the parameters before the mask as name:type, d first where there is one, and a call.
@@ -337,10 +338,7 @@ func TestGenerated(t *testing.T) {
 	for i := range list {
 		spellings[list[i].Text] = &list[i]
 	}
-	rounds := 300
-	if testing.Short() {
-		rounds = 60
-	}
+	rounds := testsize.Of(60, 150, 300)
 	bothWays(t, func(t *testing.T) {
 		for i := range generated {
 			e := &generated[i]

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"unsafe"
+
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // files are register files of a few registers.
@@ -66,10 +68,7 @@ func randomImm(r *rand.Rand, e *entry) uint64 {
 
 // TestRunFunctions compares each operation of Run with the function of its name.
 func TestRunFunctions(t *testing.T) {
-	rounds := 100
-	if testing.Short() {
-		rounds = 20
-	}
+	rounds := testsize.Of(20, 50, 100)
 	bothWays(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(17, 18))
 		for i := range generated {

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/ptx"
 )
 
-// TestCorpus builds and optimises every kernel of the corpus with the verifier between the passes, for warps in lockstep too.
+// TestCorpus builds and optimises every kernel of the corpus with the verifier between the passes, for warps in lockstep too. Where tests
+// may not take long, it takes one file in two for warps in lockstep, and the others for warps that are not.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("../../corpus/*/*.ptx")
 	if err != nil || len(files) == 0 {
@@ -20,7 +22,7 @@ func TestCorpus(t *testing.T) {
 		more, _ := filepath.Glob(extra)
 		files = append(files, more...)
 	}
-	for _, file := range files {
+	for i, file := range files {
 		src, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -40,6 +42,9 @@ func TestCorpus(t *testing.T) {
 				continue
 			}
 			for _, lockstep := range []bool{false, true} {
+				if lockstep != (i%2 == 0) && !testsize.Long() {
+					continue
+				}
 				fs, err := Build(k, Env{Block: [3]uint32{64, 1, 1}, Grid: [3]uint32{4, 1, 1}, Shared: m.SharedLayout(k), Lockstep: lockstep})
 				if err != nil {
 					if !lockstep || !errors.Is(err, ErrUnsupported) {

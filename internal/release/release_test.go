@@ -10,16 +10,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestRelease builds an archive and a wheel, twice, and uses what it installs of them in fresh folders.
+// TestRelease builds an archive and a wheel, twice where tests may take long, and uses what it installs of them in fresh folders.
 func TestRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command")
 	}
 	root := filepath.Join("..", "..")
 	first, second := t.TempDir(), t.TempDir()
-	for _, dir := range []string{first, second} {
+	folders := []string{first}
+	if testsize.Long() {
+		folders = append(folders, second)
+	}
+	for _, dir := range folders {
 		var told bytes.Buffer
 		if err := build(&told, root, dir, "1.2.3", []string{"linux/amd64"}); err != nil {
 			t.Fatal(err)
@@ -33,7 +39,7 @@ func TestRelease(t *testing.T) {
 	}
 	for _, name := range []string{archive, filepath.Base(wheels[0])} {
 		a, aerr := os.ReadFile(filepath.Join(first, name))
-		b, berr := os.ReadFile(filepath.Join(second, name))
+		b, berr := os.ReadFile(filepath.Join(folders[len(folders)-1], name))
 		if aerr != nil || berr != nil || !bytes.Equal(a, b) {
 			t.Errorf("%s differs from build to build: %v, %v", name, aerr, berr)
 		}
@@ -111,8 +117,8 @@ func requireFixture(t *testing.T, into string) {
 
 // TestPlatforms builds for a system that is not this one, and looks into what that gives.
 func TestPlatforms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the command")
+	if !testsize.Long() {
+		t.Skip("compiles the command, and the standard library, for two more systems")
 	}
 	dir := t.TempDir()
 	if err := build(io.Discard, filepath.Join("..", ".."), dir, "1.2.3", []string{"windows/amd64", "darwin/arm64"}); err != nil {

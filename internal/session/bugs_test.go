@@ -1,10 +1,8 @@
 package session
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -78,10 +76,7 @@ func TestBugsUnderOtherSchedules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, schedule := range []simt.Schedule{simt.Fair, simt.PCT} {
-		for seed := range uint64(4) {
-			o := &Options{Seeds: 1, Seed: 1 + seed, Jobs: runtime.NumCPU(), Schedule: schedule}
-			requireAsWanted(t, CheckCorpus(context.Background(), o, programs))
-		}
+		underSeeds(t, schedule, 4, programs)
 	}
 }
 

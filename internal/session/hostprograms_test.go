@@ -17,10 +17,11 @@ import (
 	"fencepost.dev/fencepost/internal/cuda/standin"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 var (
-	hostPrograms = flag.Int("host-programs", 0, "random host programs to run; 0: 400, or 120 with -short")
+	hostPrograms = flag.Int("host-programs", 0, "random host programs to run; 0: 400 where tests may take long, 120 with -short, and 200 otherwise")
 	hostSeed     = flag.Uint64("host-seed", 0, "the first of their seeds")
 )
 
@@ -30,10 +31,7 @@ func TestHostPrograms(t *testing.T) {
 	exe := interpreter(t)
 	n := *hostPrograms
 	if n == 0 {
-		n = 400
-		if testing.Short() {
-			n = 120
-		}
+		n = testsize.Of(120, 200, 400)
 	}
 	verdicts := map[report.Verdict]int{}
 	start := time.Now()

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -48,7 +49,7 @@ var unlogged = map[string]string{
 // memory, and findings but for those of unlogged. What cannot be instrumented yet says so.
 func TestCorpusLogged(t *testing.T) {
 	t.Parallel()
-	programs := instrumentable(t, oneIn(3))
+	programs := instrumentable(t, oneIn(12), 0)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, programs) {
@@ -73,22 +74,15 @@ func withLog(t *testing.T, s instrument.Shape) {
 
 // oneIn gives of how many programs a test takes one that can take one of n: all where tests may take long, and one of ten where they are
 // to be short.
-func oneIn(n int) int {
-	switch {
-	case testsize.Long():
-		return 1
-	case testing.Short():
-		return 10
-	}
-	return n
-}
+func oneIn(n int) int { return testsize.Of(10, n, 1) }
 
-// instrumentable gives every nth program of folders of the corpus (none given: all), but for those of unlogged.
-func instrumentable(t *testing.T, n int, folders ...string) (some []*corpus.Program) {
+// instrumentable gives every nth program of folders of the corpus (none given: all), but for those of unlogged. Tests that begin
+// with different ones, by number, take different programs where they take few.
+func instrumentable(t *testing.T, n, first int, folders ...string) (some []*corpus.Program) {
 	t.Helper()
 	for i, p := range corpusPrograms(t) {
 		name, _, _ := strings.Cut(p.Path(), "@")
-		if i%n == 0 && (len(folders) == 0 || slices.Contains(folders, folder(p))) && unlogged[name] == "" {
+		if i%n == first%n && (len(folders) == 0 || slices.Contains(folders, folder(p))) && unlogged[name] == "" {
 			some = append(some, p)
 		}
 	}
@@ -147,15 +141,12 @@ func wrappedLog(l *simt.Launch) bool {
 func TestDeviceCodeIsOrdered(t *testing.T) {
 	sequential(t)
 	withLog(t, instrument.Shape{Queues: 4, Slots: 1 << 16})
-	n := 4
-	if !testsize.Long() {
-		n = 16
-	}
+	n := testsize.Of(32, 32, 4)
 	for mode, detectors := range map[instrument.Mode][]detect.Spec{instrument.Log: nil, instrument.HiRace: {hirace.Spec}} {
 		w := &watcher{Engine: simt.NewWarp(), mode: mode}
 		o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Mode: mode, Detectors: detectors, Engine: func() simt.Engine { return w },
 			Timeout: 10 * time.Minute}
-		CheckCorpus(context.Background(), o, instrumentable(t, n, "norace", "race"))
+		CheckCorpus(context.Background(), o, instrumentable(t, n, 0, "norace", "race"))
 		t.Logf("mode %d: %d launches watched, %d not judged", mode, w.launches, w.wrapped)
 		if w.launches-w.wrapped < 80/n || w.wrapped > w.launches/10 {
 			t.Errorf("mode %d: %d launches watched, and %d of them not judged", mode, w.launches, w.wrapped)
@@ -166,17 +157,23 @@ func TestDeviceCodeIsOrdered(t *testing.T) {
 	}
 }
 
-// TestUnlogged wants of each program of unlogged that its log still does not tell what the list says: some compilation of it is judged
-// otherwise than as its source wants. One that is judged well has no place in the list.
+// TestUnlogged wants of each program of unlogged, or of one in three where tests may not take long, that its log still does not tell what
+// the list says: some compilation of it is judged otherwise than as its source wants. One that is judged well has no place in the list.
 func TestUnlogged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("programs that wait for ever end by a timeout")
 	}
 	t.Parallel()
+	listed := map[string]string{}
+	for i, name := range slices.Sorted(maps.Keys(unlogged)) {
+		if i%3 == 0 || testsize.Long() {
+			listed[name] = unlogged[name]
+		}
+	}
 	wrong := map[string]bool{}
 	for _, p := range corpusPrograms(t) {
 		name, _, _ := strings.Cut(p.Path(), "@")
-		if unlogged[name] == "" || wrong[name] {
+		if listed[name] == "" || wrong[name] {
 			continue
 		}
 		o := &Options{Seeds: 1, Jobs: 1, Logged: true, Timeout: 10 * time.Second}
@@ -186,7 +183,7 @@ func TestUnlogged(t *testing.T) {
 		r := CheckCorpus(context.Background(), o, []*corpus.Program{p})[0]
 		wrong[name] = !r.OK()
 	}
-	for name, what := range unlogged {
+	for name, what := range listed {
 		if !wrong[name] {
 			t.Errorf("%s is judged as its source wants, or is gone: it has no place in the list of what a log does not tell (%s)", name, what)
 		}
@@ -198,13 +195,10 @@ func TestUnlogged(t *testing.T) {
 func TestFullLog(t *testing.T) {
 	sequential(t)
 	withLog(t, instrument.Shape{Queues: 1, Slots: 8})
-	n := 5
-	if testing.Short() {
-		n = 20
-	}
+	n := testsize.Of(20, 10, 5)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 5 * time.Minute}
 	var judged []CorpusResult
-	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, "race", "norace")) {
+	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, 0, "race", "norace")) {
 		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
 			judged = append(judged, r)
 		}
@@ -313,9 +307,9 @@ func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
 func TestLogIsWhatHappened(t *testing.T) {
 	sequential(t)
 	t.Parallel()
-	n := oneIn(3)
+	n := oneIn(12)
 	judged := 0
-	for _, p := range instrumentable(t, n, "race", "norace", "bugs", "fault", "predict") {
+	for _, p := range instrumentable(t, n, 2, "race", "norace", "bugs", "fault", "predict") {
 		if strings.HasPrefix(p.Path(), "race/message_plain") { // waits for a weak store
 			continue
 		}
@@ -348,10 +342,10 @@ func TestLogIsWhatHappened(t *testing.T) {
 func TestPrunedLog(t *testing.T) {
 	sequential(t)
 	t.Parallel()
-	n := oneIn(3)
+	n := oneIn(12)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Prune: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
-	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, "race", "norace", "bugs", "predict", "predict_norace")) {
+	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, 4, "race", "norace", "bugs", "predict", "predict_norace")) {
 		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
 			judged = append(judged, r)
 		}

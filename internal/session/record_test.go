@@ -17,6 +17,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/event/trace"
 	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 func jsonOf(t *testing.T, r *report.Report) string {
@@ -57,7 +58,7 @@ func TestAnalyzeIsTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range aThird(programs) {
+	for _, p := range some(6, programs) {
 		in, err := CorpusInput(p)
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +102,7 @@ func TestCutTrace(t *testing.T) {
 	}
 	o := &Options{FailOn: detect.Error}
 	// Without its end a trace still tells which kernels ran, and what races in them.
-	for _, p := range programs {
+	for _, p := range some(3, programs) {
 		data := record(t, p)
 		whole, err := Analyze(context.Background(), o, bytes.NewReader(data))
 		if err != nil {
@@ -147,10 +148,7 @@ func TestHostileTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(5, 5))
-	passed, turns := 0, 600
-	if testing.Short() {
-		turns = 100
-	}
+	passed, turns := 0, testsize.Of(100, 300, 600)
 	traces := make([][]byte, 40)
 	for i := range traces {
 		traces[i] = record(t, programs[rng.IntN(len(programs))])

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // tierTests run on the tiers of package lanes below the best as well, from NoSpin on in long runs only.
@@ -22,7 +23,7 @@ func TestTiers(t *testing.T) {
 		return
 	}
 	names := tierTests
-	if testing.Short() {
+	if !testsize.Long() {
 		names, _, _ = strings.Cut(names, "|NoSpin")
 	}
 	for tier := range lanes.Best() {

@@ -1021,7 +1021,7 @@ var failed = []uint64{700061, 82345196}
 func TestRandomNoDiff(t *testing.T) {
 	from, n := uint64(0), uint64(150)
 	if !testsize.Long() {
-		n = 30
+		n = 20
 	}
 	if s := os.Getenv("FENCEPOST_RANDOM"); s != "" {
 		if _, err := fmt.Sscanf(s, "%d+%d", &from, &n); err != nil {

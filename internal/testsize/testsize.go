@@ -8,3 +8,14 @@ import (
 
 // Long reports whether the tests may take as long as in CI, which sets FENCEPOST_TESTS=long.
 func Long() bool { return os.Getenv("FENCEPOST_TESTS") == "long" && !testing.Short() }
+
+// Of gives the first number where tests are to be short (go test -short), the last one where they may be long, and plain otherwise.
+func Of(short, plain, long int) int {
+	switch {
+	case testing.Short():
+		return short
+	case Long():
+		return long
+	}
+	return plain
+}

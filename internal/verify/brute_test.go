@@ -516,10 +516,7 @@ func compare(t *testing.T, src string, m model.SRC11) (string, bool) {
 
 // TestBruteForce compares the search with the enumeration on random programs.
 func TestBruteForce(t *testing.T) {
-	want := 1500
-	if testsize.Long() {
-		want = 20000
-	}
+	want := testsize.Of(300, 750, 20000)
 	for _, incl := range []model.Inclusion{model.Each, model.Paper} {
 		r := rand.New(rand.NewPCG(1, uint64(incl)))
 		compared := 0

@@ -41,7 +41,8 @@ exists z == 1 filter x > 2`}
 	for n := range 4 {
 		sources = append(sources, fmt.Sprintf(sb, 6+n)+"\n~exists (P0:a == 0 /\\ P5:a == 0)", fmt.Sprintf(lb, 6+n)+"\nforall (P0:a == 1)")
 	}
-	for i := range 200 {
+	n := testsize.Of(50, 100, 200)
+	for i := range n {
 		src := randomProgram(r, 4+r.IntN(6))
 		if i%2 == 1 {
 			src += []string{"\n~exists (x == 1)", "\nforall (y != 2)", "\n~exists (x == 2 /\\ y == 1)"}[i/2%3]
@@ -71,7 +72,7 @@ exists z == 1 filter x > 2`}
 			}
 		}
 	}
-	if findings < 100 || forbidden < 10 {
+	if findings < n/2 || forbidden < n/20 {
 		t.Errorf("%d findings, %d executions that a condition forbids", findings, forbidden)
 	}
 }
@@ -119,10 +120,7 @@ func TestKernelJobs(t *testing.T) {
 		{lockVariables, "atom.relaxed.gpu.global.add.u32 %r0, [x], 1; setp.eq.u32 %p0, %r0, 3; setp.eq.and.u32 %p0, %b, 1, %p0; @%p0 mov.u32 %r0, %clock; st.global.u32 [lock], 1;", 4, 1},
 	}
 	r := rand.New(rand.NewPCG(15, 8))
-	n := 60
-	if testsize.Long() {
-		n = 600
-	}
+	n := testsize.Of(12, 30, 600)
 	for range n {
 		blocks, block := 1+r.IntN(2), 1+r.IntN(2)
 		_, body := both(r, 18/(blocks*block), blocks*block, block, true)
@@ -164,7 +162,7 @@ func TestKernelJobs(t *testing.T) {
 			}
 		}
 	}
-	if findings < 100 || refused < 4 || several < 120 {
+	if findings < min(100, 2*n) || refused < 4 || several < min(120, 3*n) {
 		t.Errorf("%d findings, %d places of refusals, %d searches of several parts", findings, refused, several)
 	}
 }

@@ -730,10 +730,7 @@ func shapeOf(t *testing.T, p explore.Program, variable func(loc int32) int) shap
 
 // TestFrontEnds wants the same executions and errors of random programs, written as litmus tests and as kernels.
 func TestFrontEnds(t *testing.T) {
-	n := 1500
-	if testsize.Long() {
-		n = 10000
-	}
+	n := testsize.Of(300, 750, 10000)
 	r := rand.New(rand.NewPCG(15, 1))
 	stuck, cut := 0, 0
 	for range n {
@@ -824,10 +821,7 @@ OVER:`
 
 // TestFrontEndsPTX wants the same final states, as often, and the same errors of random programs under the model PTX.
 func TestFrontEndsPTX(t *testing.T) {
-	n := 200
-	if testsize.Long() {
-		n = 2000
-	}
+	n := testsize.Of(40, 100, 2000)
 	r := rand.New(rand.NewPCG(15, 2))
 	explored := func(p explore.Program, locate func(variable int) int32) (states map[string]int, res explore.Result) {
 		states = map[string]int{}

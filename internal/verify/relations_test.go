@@ -72,10 +72,7 @@ func checkRelations(t *testing.T, src string, incl model.Inclusion) (races int) 
 }
 
 func TestRelations(t *testing.T) {
-	n := 2000
-	if testsize.Long() {
-		n = 20000
-	}
+	n := testsize.Of(1000, 1000, 20000)
 	r := rand.New(rand.NewPCG(3, 0))
 	races := 0
 	for i := range n {

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"context"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -20,14 +19,8 @@ func TestARM(t *testing.T) {
 	if err1 != nil || err2 != nil || runtime.GOARCH != "amd64" {
 		t.Skip("no aarch64-linux-gnu-gcc or no qemu-aarch64, or not on x86-64")
 	}
-	cache := t.TempDir()
-	c := &Compiler{Path: cc, Recorder: func() (string, error) { return Build(context.Background(), cc, cache) }}
-	every := 5
-	if testing.Short() {
-		every = 15
-	} else if testsize.Long() {
-		every = 1
-	}
+	c := &Compiler{Path: cc, Recorder: recorder(cc)}
+	every := testsize.Of(15, 8, 1)
 	for _, folder := range []string{"race", "norace"} {
 		sources, _ := filepath.Glob(filepath.Join("..", "..", "..", "corpus", "cpu", folder, "*.c"))
 		if len(sources) < 15 {

@@ -20,6 +20,17 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
+// recorder builds the recorder with a compiler, or finds it built: in a folder that outlives the tests, so that one build does for all.
+func recorder(cc string) func() (string, error) {
+	return func() (string, error) {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		return Build(context.Background(), cc, filepath.Join(cache, "fencepost-test"))
+	}
+}
+
 // compilers gives the compilers of C and C++ of this machine, by name; the test is skipped if there are none.
 func compilers(t *testing.T) map[string]func(source string) *Compiler {
 	t.Helper()
@@ -30,13 +41,12 @@ func compilers(t *testing.T) map[string]func(source string) *Compiler {
 		if err1 != nil || err2 != nil {
 			continue
 		}
-		cache := t.TempDir()
 		out[c] = func(source string) *Compiler {
 			path := cc
 			if filepath.Ext(source) != ".c" {
 				path = cpp
 			}
-			return &Compiler{Path: path, Clang: c == "clang", Recorder: func() (string, error) { return Build(context.Background(), cc, cache) }}
+			return &Compiler{Path: path, Clang: c == "clang", Recorder: recorder(cc)}
 		}
 	}
 	if len(out) == 0 {
@@ -107,6 +117,16 @@ var untold = map[string]string{
 	"clang/omp_taskloop_reduction.c": "libomp combines what tasks have reduced before OMPT tells that the group has ended",
 }
 
+// taken reports whether a test takes program i with a compiler: each of them where tests may take long; otherwise one of two with gcc and
+// one of six with clang, and where they are to be short one of short with either.
+func taken(compiler string, i, short int) bool {
+	plain := 2
+	if compiler == "clang" {
+		plain = 6
+	}
+	return i%testsize.Of(short, plain, 1) == 0
+}
+
 // TestCorpus judges the programs of corpus/cpu: each finding has an access on a line that wants a race, and each such line is one of
 // a finding.
 func TestCorpus(t *testing.T) {
@@ -117,7 +137,7 @@ func TestCorpus(t *testing.T) {
 				t.Fatalf("corpus/cpu/%s has %d programs", folder, len(sources))
 			}
 			for i, source := range sources {
-				if testing.Short() && i%8 != 0 || name == "clang" && i%3 != 0 && !testsize.Long() {
+				if !taken(name, i, 12) {
 					continue
 				}
 				t.Run(name+"/"+filepath.Base(source), func(t *testing.T) {
@@ -189,7 +209,7 @@ func TestKernels(t *testing.T) {
 	}
 	for name, c := range compilers(t) {
 		for i, source := range sources {
-			if testing.Short() && i%4 != 0 || name == "clang" && i%3 != 0 && !testsize.Long() {
+			if !taken(name, i, 6) {
 				continue
 			}
 			t.Run(name+"/"+filepath.Base(source), func(t *testing.T) {

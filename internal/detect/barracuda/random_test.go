@@ -460,10 +460,7 @@ func TestRows(t *testing.T) {
 // TestTiles has tiles written and read by turns, with barriers between: in rows, broadcasts and columns, out of step, now and
 // then by some lanes only or without the barrier. Many lanes and warps read a word then.
 func TestTiles(t *testing.T) {
-	n := 250
-	if !testsize.Long() {
-		n = 60
-	}
+	n := testsize.Of(20, 30, 250)
 	for _, plus := range []bool{false, true} {
 		racy := 0
 		for seed := range n {

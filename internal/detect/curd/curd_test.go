@@ -9,6 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/litmus"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 func newTest(mode string) *Detector {
@@ -312,8 +313,8 @@ func definition(done []access) map[fact]bool {
 // TestDefinition compares both modes with the definition on random launches without atomics and fences: the same
 // bytes, threads and blocks.
 func TestDefinition(t *testing.T) {
-	racy := 0
-	for seed := range uint64(1500) {
+	n, racy := testsize.Of(300, 600, 1500), 0
+	for seed := range uint64(n) {
 		b, done := program(rand.New(rand.NewPCG(seed, 1)))
 		want := definition(done)
 		if len(want) > 0 {
@@ -350,8 +351,8 @@ func TestDefinition(t *testing.T) {
 			}
 		}
 	}
-	if racy < 300 || racy > 1490 {
-		t.Errorf("%d of 1500 launches race", racy)
+	if racy < n/5 || racy > n-n/150 {
+		t.Errorf("%d of %d launches race", racy, n)
 	}
 }
 

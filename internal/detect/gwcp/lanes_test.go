@@ -11,6 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // lanewise gives a stream whose memory events are by single lanes.
@@ -47,10 +48,7 @@ func judged(b *event.Batch) string {
 
 // TestWholeWarps: accesses of whole warps are judged as those of their lanes, one after the other, are.
 func TestWholeWarps(t *testing.T) {
-	rounds := 4000
-	if testing.Short() {
-		rounds = 800
-	}
+	rounds := testsize.Of(800, 1500, 4000)
 	racy := 0
 	for seed := 0; seed < rounds; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))

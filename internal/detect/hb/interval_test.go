@@ -44,10 +44,7 @@ func explained(d *Detector, b *event.Batch) []detect.Finding {
 // TestIntervals compares detectors that put accesses off with ones that do not: findings, with their explanations.
 func TestIntervals(t *testing.T) {
 	t.Parallel()
-	n := 500
-	if !testsize.Long() {
-		n = 100
-	}
+	n := testsize.Of(60, 60, 500)
 	run := func(b *event.Batch, kept string, putsOff bool) *Detector {
 		d := New(detect.Config{Options: map[string]string{"history": kept}})
 		d.putsOff = putsOff

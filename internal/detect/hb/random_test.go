@@ -286,12 +286,12 @@ func TestUpdatedAlike(t *testing.T) {
 	}
 }
 
-// agree compares hb with the oracle on n programs (a quarter, unless tests may take long), of which some must have a race of each of reasons,
+// agree compares hb with the oracle on n programs (an eighth, or a 20th where they are to be short, but 50 at least, unless tests may take long), of which some must have a race of each of reasons,
 // and some none.
 func agree(t *testing.T, name string, stream uint64, n int, program func(func(int) int) *event.Batch, reasons ...string) {
 	t.Helper()
 	if !testsize.Long() {
-		n /= 4
+		n = max(n/testsize.Of(20, 8, 1), 50)
 	}
 	kinds := map[string]int{}
 	clean := 0
@@ -334,7 +334,7 @@ func TestHistories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n, clean := x.n, 0
 			if !testsize.Long() {
-				n /= 5
+				n /= testsize.Of(20, 10, 1)
 			}
 			for seed := range uint64(n) {
 				b := x.make(rand.New(rand.NewPCG(seed, 77)))

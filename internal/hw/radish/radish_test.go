@@ -8,14 +8,12 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 	"fencepost.dev/fencepost/internal/cpu/oracle"
 	"fencepost.dev/fencepost/internal/hw/machine"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // TestAgainstBruteForce wants the first race of each variable as by definition, and no false one.
 func TestAgainstBruteForce(t *testing.T) {
-	n := 10_000
-	if testing.Short() {
-		n /= 10
-	}
+	n := testsize.Of(1_000, 2_000, 10_000)
 	var sum [Sources]uint64
 	for seed := range n {
 		events := oracle.Random(rand.New(rand.NewPCG(uint64(seed), 43)))
