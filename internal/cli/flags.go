@@ -97,11 +97,11 @@ func runFlags() []*flag {
 				return choose(v, map[string]detect.Model{"cuda": detect.ModelCUDA, "ptx": detect.ModelPTX, "hrf": detect.ModelHRF},
 					"model", &o.session.Model)
 			}},
-		{"seed", "N", "schedule threads by seed N (default 0, plain round robin)",
+		{"seed", "N", "schedule threads by seed N (default 0)",
 			func(o *options, v string) error { return number(v, 0, 1<<62, &o.session.Seed) }},
 		{"seeds", "N", "run with N seeds, from --seed on, and unite the findings",
 			func(o *options, v string) error { return number(v, 1, 10000, &o.session.Seeds) }},
-		{"schedule", "NAME|FILE", "who runs next: fair (default), lockstep (warps of before Volta), pct (random), FILE of verify",
+		{"schedule", "NAME|FILE", "who runs next: fair (default), contended, lockstep (before Volta), pct (random), FILE of verify",
 			setSchedule},
 		{"engine", "NAME", "what executes kernels: warp (default, optimised, 32 lanes at once), ref (one lane at a time)",
 			func(o *options, v string) error {
@@ -206,7 +206,7 @@ func setJSON(o *options, v string) error {
 }
 
 // schedules are the policies by name.
-var schedules = map[string]simt.Schedule{"fair": simt.Fair, "lockstep": simt.Lockstep, "pct": simt.PCT}
+var schedules = map[string]simt.Schedule{"contended": simt.Contended, "fair": simt.Fair, "lockstep": simt.Lockstep, "pct": simt.PCT}
 
 // setSchedule takes a policy, or the file of a schedule.
 func setSchedule(o *options, v string) error {

@@ -10,6 +10,7 @@ type Side struct {
 	Volatile bool
 	Wide     bool // atomic, and its scope reaches beyond the block
 	System   bool // atomic, and its scope reaches beyond the device; asked for only with OtherDevice
+	Cluster  bool // atomic, and its scope ends at the cluster, which has several blocks
 	Staged   bool // a host operation that is synchronous but by the letter (event.HostOp)
 	Unit     int  // bytes of the scalar that the access reads or writes as one
 }
@@ -18,6 +19,7 @@ type Side struct {
 type Relation struct {
 	SameLaunch  bool
 	SameBlock   bool
+	SameCluster bool // asked for only with Side.Cluster
 	SameWarp    bool
 	SameEvent   bool // two lanes of one execution of one instruction
 	Lockstep    bool // same warp, and both lanes took part in one of the two executions, or they were not Parted
@@ -137,7 +139,7 @@ func Classify(a, b Side, r Relation) Category {
 }
 
 func classifyAtomics(a, b Side, r Relation) Category {
-	inScope := r.SameLaunch && r.SameBlock || a.Wide && b.Wide && (!r.OtherDevice || a.System && b.System)
+	inScope := r.SameLaunch && r.SameBlock || a.Wide && b.Wide && (!r.OtherDevice || a.System && b.System) && (!a.Cluster && !b.Cluster || r.SameCluster)
 	switch {
 	case inScope && a.Unit == b.Unit:
 		return NoRace

@@ -370,11 +370,15 @@ func (f *Facts) explainScope() (message, fix string) {
 	if f.Earlier.Scope >= event.ScopeGPU {
 		narrow, which = &f.Later, "second"
 	}
+	scope := "block"
+	if narrow.Scope == event.ScopeCluster {
+		scope = "cluster"
+	}
 	if f.Earlier.Scope < event.ScopeGPU && f.Later.Scope < event.ScopeGPU {
-		return fmt.Sprintf("%s of the same bytes by different blocks have block scope (.%s) only, so they are not atomic with respect to each other", f.pair(), narrow.Scope),
+		return fmt.Sprintf("%s of the same bytes by different blocks have %s scope (.%s) only, so they are not atomic with respect to each other", f.pair(), scope, narrow.Scope),
 			"use device scope for both (atomicAdd, not atomicAdd_block; thread_scope_device)"
 	}
-	return fmt.Sprintf("%s of the same bytes by different blocks: the %s has block scope (.%s) only, which does not include the other block, so they are not atomic with respect to each other", f.pair(), which, narrow.Scope),
+	return fmt.Sprintf("%s of the same bytes by different blocks: the %s has %s scope (.%s) only, which does not include the other block, so they are not atomic with respect to each other", f.pair(), which, scope, narrow.Scope),
 		fmt.Sprintf("use device scope for the %s (atomicAdd, not atomicAdd_block; thread_scope_device)", which)
 }
 

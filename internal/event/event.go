@@ -435,6 +435,13 @@ func (l *Launch) ClusterOf(block uint32) (cluster, rank uint32) {
 	return cluster, at.X%s.X + s.X*(at.Y%s.Y+s.Y*(at.Z%s.Z))
 }
 
+// SameCluster says that two blocks are of one cluster.
+func (l *Launch) SameCluster(a, b uint32) bool {
+	x, _ := l.ClusterOf(a)
+	y, _ := l.ClusterOf(b)
+	return x == y
+}
+
 // BlockIn gives the number of the block of a rank in a cluster.
 func (l *Launch) BlockIn(cluster, rank uint32) uint32 {
 	s := l.ClusterShape()

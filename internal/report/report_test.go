@@ -438,6 +438,35 @@ func TestInternal(t *testing.T) {
 	}
 }
 
+// TestSharesStorage: two warps that write volatile variables of the toolkit share its temporary storage, lanes of one do not.
+func TestSharesStorage(t *testing.T) {
+	header := event.Frame{Function: "store", File: "/usr/local/cuda/include/cub/warp/store.cuh", Line: 7}
+	for _, c := range []struct {
+		name   string
+		change func(f *Finding)
+		want   bool
+	}{
+		{"two warps", func(f *Finding) {}, true},
+		{"one warp", func(f *Finding) { f.Accesses[1].Thread = event.Dim3{X: 15, Y: 1} }, false},
+		{"two blocks", func(f *Finding) { f.Accesses[1].Block.X++ }, false},
+		{"a read", func(f *Finding) { f.Accesses[0].Op = detect.Read }, false},
+		{"global memory", func(f *Finding) { f.Accesses[0].Space, f.Accesses[1].Space = event.Global, event.Global }, false},
+		{"the user's own", func(f *Finding) { f.Accesses[0].Frames = f.Accesses[0].Frames[1:] }, false},
+		{"not volatile", func(f *Finding) { f.Kind = detect.SameValue }, false},
+	} {
+		f := race()
+		f.Kind = detect.VolatileOnly
+		for i := range f.Accesses {
+			f.Accesses[i] = Access{Op: detect.Write, Order: event.Volatile, Space: event.Shared, Shape: event.Dim3{X: 16, Y: 4, Z: 1},
+				Thread: event.Dim3{X: 3, Y: 2 * uint32(i)}, Frames: []event.Frame{header, frame(4, 2, 50, "call")}}
+		}
+		c.change(&f)
+		if got := f.SharesStorage(); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
 // TestSources: texts of one name that differ are not shown, and a file is read where no text has its name.
 func TestSources(t *testing.T) {
 	var s *Sources

@@ -77,6 +77,22 @@ func mildInOneCall(f *Finding, _ [][]byte) bool {
 	return p.File == q.File && p.Line == q.Line && p.Column == q.Column
 }
 
+// SharesStorage says that two warps make volatile writes of the same bytes of shared memory in one call of the toolkit. It makes
+// them where a warp works by itself (cub::WarpScan): the user has given both warps the same temporary storage.
+func (f *Finding) SharesStorage() bool {
+	if f.Kind != detect.VolatileOnly || len(f.Accesses) != 2 || !f.inHeaders() {
+		return false
+	}
+	p, q := &f.Accesses[0], &f.Accesses[1]
+	return p.Space == event.Shared && p.Op == detect.Write && q.Op == detect.Write && p.Block == q.Block && p.warp() != q.warp()
+}
+
+// warp gives the number of the thread's warp in its block.
+func (a *Access) warp() uint32 {
+	t, s := a.Thread, a.Shape
+	return (t.X + s.X*(t.Y+s.Y*t.Z)) / 32
+}
+
 // inHeaders says that code of the toolkit made both accesses.
 func (f *Finding) inHeaders() bool {
 	return !slices.ContainsFunc(f.Accesses, func(a Access) bool { return len(a.Frames) == 0 || !systemFile(a.Frames[0].File) })

@@ -244,7 +244,11 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 	out.Cause = cause(r, f, &out)
 	out.Message, out.Fix = r.nameBuffers(out.Message), r.nameBuffers(out.Fix)
 	if out.Class == detect.Race && len(f.Accesses) > 0 && f.Accesses[0].Host == "" {
-		if why := out.Internal(r.params(f.Accesses[0].Launch.ID)); why != "" {
+		if out.SharesStorage() {
+			out.Kind, out.Severity = detect.MissingBarrier, detect.Error
+			out.Message = "two warps write the same bytes of shared memory in a function of the toolkit that a warp executes by itself: they share its temporary storage"
+			out.Fix = "give each warp a temporary storage of its own (an array of TempStorage), or let only one warp at a time use it, with __syncthreads() between"
+		} else if why := out.Internal(r.params(f.Accesses[0].Launch.ID)); why != "" {
 			out.Severity, out.Message, out.Fix = detect.Info, out.Message+"; "+why, ""
 		}
 	}

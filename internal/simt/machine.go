@@ -68,6 +68,9 @@ func (m refMachine) run(w *warp, end uint64) {
 				break
 			}
 		}
+		if ln := &w.lanes[w.lead]; ln.code.insts[ln.pc].strong() && r.givesWay(w, end) {
+			break
+		}
 		r.step(w)
 	}
 }

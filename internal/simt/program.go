@@ -223,6 +223,11 @@ type inst struct {
 	args []operand
 }
 
+// strong says that in is an access that others may synchronise with.
+func (in *inst) strong() bool {
+	return in.Class == isa.Atomic || (in.Class == isa.Load || in.Class == isa.Store) && in.Order != event.Weak
+}
+
 // slot pairs an entry of isa.Args with a register.
 type slot struct {
 	at, reg int32

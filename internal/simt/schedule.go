@@ -18,6 +18,10 @@ const (
 	// barrierTurns bounds how often the warps of a block have their turns before those of the next block do, by seed 0, as long
 	// as they complete a barrier each time: what they work on is in the cache.
 	barrierTurns = 32
+	// gives is before how many of its strong accesses a warp may give way (Contended). A slice holds the whole of a short critical
+	// section, so that by round robin the warps of a small kernel run one after the other, and no lock, ticket or queue is contended.
+	// Before each of them, warps that do the same would take turns in step, and only the first would ever succeed.
+	gives = 32
 	// The window grows by growBy when no block has finished while the warps that can step ran so much each, because the
 	// blocks inside may wait for blocks outside: growPolling when all of them polled, growReading when none wrote,
 	// growAnyhow otherwise.
@@ -256,6 +260,7 @@ func (r *run) turn(w *warp, n uint64) {
 		n = min(n, max-r.clock) // a step costs 1 or more
 	}
 	end := from + n
+	w.began, w.over = from, false
 	r.m.run(w, end)
 	r.sched.sinceEnd += w.time - from
 	r.sched.spent += w.time - from
@@ -263,6 +268,20 @@ func (r *run) turn(w *warp, n uint64) {
 		r.sched.shown = r.clock
 		r.l.Progress(r.stats)
 	}
+}
+
+// givesWay ends the turn of a warp before a strong access where the turn has run its time, or others are to go on first: what they
+// do between two such accesses decides what the second one gives. (Before any other access the order matters only if there is a race.)
+func (r *run) givesWay(w *warp, end uint64) bool {
+	switch {
+	case r.l.Seed == 0 && r.l.Schedule != Contended && r.l.Schedule != PCT:
+	case w.time >= end:
+		w.over = true
+	case r.l.Seed == 0 && r.l.Schedule == Contended && w.gaveWay < gives && w.time != w.began:
+		w.gaveWay++
+		w.over = r.rng.below(2) == 0
+	}
+	return w.over
 }
 
 // retire takes away blocks that have finished, and those that never will.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -229,5 +230,56 @@ func TestShuffledWarps(t *testing.T) {
 	}
 	if len(orders) != 6 {
 		t.Errorf("orders of three warps: %v", orders)
+	}
+}
+
+// accessors are the warps that made accesses, one after the other.
+type accessors []uint32
+
+func (a *accessors) Events(b *event.Batch) {
+	for i := range b.Events {
+		*a = append(*a, b.Events[i].Warp)
+	}
+}
+
+// TestGivesWay: a turn ends before a strong access where it has run its time, in straight code too, where nothing else ends it; and by
+// schedule contended before some of the first ones.
+func TestGivesWay(t *testing.T) {
+	const atomics = gives + 8
+	g := newRig(t, kernel(strings.Repeat("\n\tatom.global.add.u32 %r1, [%out], 1;", atomics)))
+	for _, e := range []Engine{NewRef(), NewWarp()} {
+		changes := func(s Schedule, seed uint64) (n int) { // of the warp from one access to the next
+			var order accessors
+			l := g.prepare(launch{grid: 2, block: 32, out: g.buffer(64)})
+			l.Schedule, l.Seed, l.Needs = s, seed, event.NeedGlobal
+			l.Sink = &order
+			if _, err := e.Run(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+			if len(order) != 2*atomics {
+				t.Fatalf("%T: %d atomics", e, len(order))
+			}
+			for i := range order[1:] {
+				if order[i] != order[i+1] {
+					n++
+				}
+			}
+			return n
+		}
+		if n := changes(Fair, 0); n != 1 {
+			t.Errorf("%T, fair: %d changes", e, n)
+		}
+		if n := changes(Contended, 0); n < gives/4 || n > 2*gives {
+			t.Errorf("%T, contended: %d changes", e, n)
+		}
+		some := 0
+		for seed := range uint64(40) {
+			if changes(Fair, seed+1) > 1 {
+				some++
+			}
+		}
+		if some < 5 {
+			t.Errorf("%T: with %d of 40 seeds the atomics of two warps mix", e, some)
+		}
 	}
 }

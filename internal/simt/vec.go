@@ -378,7 +378,7 @@ func (x *vecMachine) run(w *warp, end uint64) {
 	if x.calls != nil {
 		end = x.deepEnd(w, end)
 	}
-	for w.time < end && w.runnable() && x.r.stop == nil {
+	for w.time < end && !w.over && w.runnable() && x.r.stop == nil {
 		if w.regroup {
 			if x.choose(w); !w.runnable() {
 				break

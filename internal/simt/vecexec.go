@@ -236,6 +236,13 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 	from := pc
 	for {
 		in := &code[pc]
+		if in.op >= oLoad && in.op <= oAtomic && t.effects[in.a].strong() {
+			x.spent(w, from, pc, mask)
+			if from = pc; x.r.givesWay(w, end) {
+				g.pc, g.ran = pc, w.strain
+				return
+			}
+		}
 		var to *edge
 		switch in.op {
 		case oJump:

@@ -60,6 +60,10 @@ type warp struct {
 	parted  uint64 // splits so far
 	stalled bool   // the running path waits for something
 
+	began   uint64 // time when its turn did
+	gaveWay int    // before how many strong accesses it might have given way
+	over    bool   // its turn is, before a strong access
+
 	polls    uint64 // since the scheduler last looked
 	writes   uint64
 	priority uint64 // PCT
@@ -94,7 +98,7 @@ func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.period = r.patience()
 	w.check = w.period
 	w.splits, w.stalled, w.parted = w.splits[:0], false, 0
-	w.polls, w.writes = 0, 0
+	w.polls, w.writes, w.gaveWay = 0, 0, 0
 	w.arrived, w.passed = 0, 0
 	w.copies.reset()
 	if w.stood {

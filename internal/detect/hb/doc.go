@@ -12,8 +12,9 @@
 //     the scope of each includes the other thread and they are of the same size at the same address (section "Morally
 //     Strong Operations" asks for complete overlap). Otherwise: a scope race, or a race of mixed size, which is a warning
 //     between two read-modify-writes, for those the manual keeps atomic in any case. The elements of a vector access are
-//     accesses of their own. Scope cluster counts as cta where blocks are no clusters, and as gpu where they are: that two
-//     blocks are of one cluster is not asked. Gpu includes all threads of the device, sys those of all devices; the host side performs no atomic accesses.
+//     accesses of their own. Scope cluster counts as cta where blocks are no clusters. Of fences, and of release
+//     operations that a later write of their thread follows, it counts as gpu where they are: that two blocks are of one cluster is asked
+//     of accesses alone. Gpu includes all threads of the device, sys those of all devices; the host side performs no atomic accesses.
 //   - A volatile access is not atomic for racing, yet strong, at scope sys, for building patterns (detect.ModelCUDA). With
 //     detect.ModelPTX it is relaxed.sys. With detect.ModelHRF every strong read acquires by itself.
 //   - The scope of an operation includes a thread of the same block of the same launch, or, from gpu on, any of the device, or, with sys, any.

@@ -105,11 +105,11 @@ func newSite(k siteKey, model detect.Model) *history.Site {
 	strong := o != event.Weak
 	wide := strong && (scope >= event.ScopeGPU || k.clustered || scope == event.NoScope || o == event.Volatile)
 	system := strong && k.device != 0 && (scope == event.ScopeSys || scope == event.NoScope || o == event.Volatile)
-	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Widest: wide && (system || k.device == 0), Strong: strong && k.flags&event.FlagAsync == 0, // reductions of copies release nothing
+	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Widest: wide && !k.clustered && (system || k.device == 0), Strong: strong && k.flags&event.FlagAsync == 0, // reductions of copies release nothing
 		Event: event.Event{Kind: k.kind, Order: k.order, Scope: k.scope, Space: k.space, Size: k.size, Place: k.place, Flags: k.flags & event.FlagAsync}}
 	s.Sync = order.StrongOf(k.kind, k.flags, o, wide)
-	s.Sync.Shared, s.Sync.System = k.space == event.Shared, system
+	s.Sync.Shared, s.Sync.System, s.Sync.Cluster = k.space == event.Shared, system, wide && k.clustered
 	s.Sync.Acquires = s.Sync.Acquires || model == detect.ModelHRF && strong && s.Sync.Reads
-	s.Side = detect.Side{Write: s.Sync.Writes, Atomic: o >= event.Relaxed, RMW: s.Sync.Updates, Volatile: o == event.Volatile, Wide: wide, System: system, Unit: int(k.unit)}
+	s.Side = detect.Side{Write: s.Sync.Writes, Atomic: o >= event.Relaxed, RMW: s.Sync.Updates, Volatile: o == event.Volatile, Wide: wide, System: system, Cluster: wide && k.clustered, Unit: int(k.unit)}
 	return s
 }

@@ -534,6 +534,11 @@ func includes(a, b *node) bool {
 		(a.device == b.device || a.scope == event.ScopeSys && b.scope == event.ScopeSys)
 }
 
+// inCluster says that two operations are of one cluster, where the scope of one ends there.
+func inCluster(a, b *node) bool {
+	return a.scope != event.ScopeCluster && b.scope != event.ScopeCluster || a.t.launch == b.t.launch && a.cluster == b.cluster
+}
+
 // strongAt gives the last strong write of exactly [addr, addr+size) that still fills a byte of it before writes[cut].
 func (t *trace) strongAt(mem instance, addr, size uint64, cut int) int {
 	left := uint32(1)<<size - 1
@@ -565,7 +570,7 @@ func (t *trace) strongAt(mem instance, addr, size uint64, cut int) int {
 func (x *builder) observed(i int) int {
 	n := &x.nodes[i]
 	w := x.strongAt(n.mem, n.addr, n.size, len(x.writes))
-	if w < 0 || x.nodes[w].t != n.t && !includes(&x.nodes[w], n) {
+	if w < 0 || x.nodes[w].t != n.t && !(includes(&x.nodes[w], n) && inCluster(&x.nodes[w], n)) {
 		return -1
 	}
 	return w
@@ -914,7 +919,7 @@ func (t *trace) why(e, f int, b uint64) string {
 	oneLaunch := x.t.launch == y.t.launch && x.t.launch != 0
 	oneBlock := oneLaunch && x.block == y.block
 	if isAtomic(x) && isAtomic(y) {
-		scopes := includes(x, y)
+		scopes := includes(x, y) && inCluster(x, y)
 		switch {
 		case scopes && x.unit == y.unit:
 			return ""

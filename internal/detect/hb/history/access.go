@@ -75,6 +75,7 @@ func (a *Access) relation(r *Record) detect.Relation {
 		return detect.Relation{OtherDevice: a.Actor.OtherDevice(r.Stamp.Launch), Assumed: a.Actor.Assumes(&r.Stamp)}
 	}
 	rel := detect.Relation{SameLaunch: true, SameBlock: a.Actor.Block == r.Stamp.Block(), SameWarp: a.Actor.Warp == r.Stamp.Warp}
+	rel.SameCluster = (a.Site.Side.Cluster || r.Site.Side.Cluster) && l.Info.SameCluster(a.Actor.Block, r.Stamp.Block())
 	rel.Lockstep = rel.SameWarp && (r.Executed>>uint(a.Actor.Lane)&1 != 0 || a.Executed>>uint(r.Stamp.Lane)&1 != 0 ||
 		r.Stamp.Epoch < a.Actor.Whole || !detect.Parted(a.Site.Arms, r.Site.Arms))
 	return rel

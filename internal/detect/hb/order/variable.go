@@ -18,6 +18,7 @@ type Strong struct {
 	Updates  bool // a read-modify-write, which continues the chain of the value that it read
 	Wide     bool // its scope reaches beyond the block
 	System   bool // its scope reaches beyond the device; set only where the run has several
+	Cluster  bool // its scope ends at the cluster, which has several blocks
 	Acquires bool // an acquire operation
 	Releases bool // a release operation
 }
@@ -51,10 +52,11 @@ type variable struct {
 type traits uint8
 
 const (
-	wideWrite   traits = 1 << iota // the scope of its last write reaches beyond the block
-	hasRecords                     // it carries release patterns
-	ofLaunches                     // writes of several launches made it
-	systemWrite                    // the scope of its last write reaches beyond the device, where the run has several
+	wideWrite    traits = 1 << iota // the scope of its last write reaches beyond the block
+	hasRecords                      // it carries release patterns
+	ofLaunches                      // writes of several launches made it
+	systemWrite                     // the scope of its last write reaches beyond the device, where the run has several
+	clusterWrite                    // the scope of its last write ends at the cluster
 )
 
 // threadInBlock is a warp of a block, times 32, and a lane.
@@ -260,7 +262,8 @@ func (b *Block) memory(shared bool) *Memory {
 // includes the other thread.
 func (v *variable) morallyStrong(b *Block, s *Strong) bool {
 	return v != nil && (v.block == b.Index && v.launch == b.Launch.number || v.traits&wideWrite != 0 && s.Wide &&
-		(b.Info.Device == 0 || v.traits&systemWrite != 0 && s.System || !b.elsewhere(v)))
+		(b.Info.Device == 0 || v.traits&systemWrite != 0 && s.System || !b.elsewhere(v)) &&
+		(v.traits&clusterWrite == 0 && !s.Cluster || v.launch == b.Launch.number && b.Info.SameCluster(v.block, b.Index)))
 }
 
 // elsewhere says that the last write of a variable was on another device.
@@ -427,10 +430,13 @@ func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, st
 	if m.mixed && m.piece(s.Address/pieceBytes).mixed {
 		m.overwrite(s.Address, s.Address+uint64(s.Size), v)
 	}
-	if v.traits &^= wideWrite | systemWrite; s.Wide {
+	if v.traits &^= wideWrite | systemWrite | clusterWrite; s.Wide {
 		v.traits |= wideWrite
 		if s.System {
 			v.traits |= systemWrite
+		}
+		if s.Cluster {
+			v.traits |= clusterWrite
 		}
 	}
 	if v.launch != b.Launch.number && strong && s.Updates {
