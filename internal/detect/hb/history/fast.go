@@ -15,8 +15,7 @@ import (
 // It has these representations of accesses:
 //   - load: of memory that is only loaded from, or only accessed by relaxed atomic operations, in the order of the launch (loads.go);
 //   - record: of a segment of 128 bytes by a warp. Records are in histories that segments share (segment.go);
-//   - a stamp and lanes: of a word, or of a byte of it (parts.go), alone, in a set (set.go), with other readers (readers.go) or in a
-//     list (word.go);
+//   - a stamp and lanes: of a word, or of a byte of it (parts.go), alone, in a set (set.go) or in a list (word.go);
 //   - summary: of a segment by a launch that has ended (launch.go);
 //   - Record: of the host.
 //
@@ -46,9 +45,8 @@ type Fast struct {
 	lists        slab[list]
 	indices      map[*list]*index
 	sets         sets
-	scratch      []member // of joinOf
-	later        []int    // of dropFollowed
-	readers      readers
+	scratch      []member  // of joinOf
+	later        []int     // of dropFollowed
 	single       [1]member // of members
 	joins        [1024]join
 	pending      pending
@@ -301,7 +299,7 @@ func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
 	case x.stamp == number && !write:
 		x.lanes |= lane
 		return true
-	case x.stamp&(listFlag|readFlag|partsFlag) == 0 && h.own(w, x, number, lane):
+	case x.stamp&(listFlag|partsFlag) == 0 && h.own(w, x, number, lane):
 		return true
 	}
 	return !write && h.load(x, number, lane)
@@ -360,9 +358,6 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
 		if x := words[bits.TrailingZeros32(m)]; x.stamp&listFlag != 0 {
 			ask[n] = unsafe.Pointer(h.lists.of(x.stamp &^ listFlag))
-			n++
-		} else if x.stamp&readFlag != 0 {
-			ask[n] = unsafe.Pointer(&h.readers.of(x)[0])
 			n++
 		} else if x.stamp&partsFlag != 0 {
 			ask[n] = unsafe.Pointer(h.parts.of(x.stamp &^ partsFlag))

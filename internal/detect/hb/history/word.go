@@ -12,14 +12,13 @@ import (
 const wordsPerSegment = segmentBytes / wordBytes
 
 // word is what was done to an aligned word of a segment that is split: nothing (zero), accesses of the whole word that have one
-// stamp or set of them by lanes, or (stamp with a flag) readers, parts or a list.
+// stamp or set of them by lanes, or (stamp with a flag) parts or a list.
 type word struct{ stamp, lanes uint32 }
 
 const (
 	listFlag  = 1 << 31
 	setFlag   = 1 << 30
-	readFlag  = 1 << 29
-	partsFlag = 1 << 28
+	partsFlag = 1 << 29
 	// What the lanes of a word with a list say.
 	listWritten = 1 << 0 // by any access
 	listWeak    = 1 << 1 // not all are atomic operations of one size and of the widest scope
@@ -92,19 +91,7 @@ func (e *entry) setLast(last bool) {
 type list struct {
 	entries []entry
 	launch  *order.Launch // of the entries, or the newest of several
-	// atomics is readers: relaxed atomic operations of the whole word that write nothing, and those whose chain is the list's.
-	atomics word
-	chain   order.ChainID
-	top     newest // of entries, where all atomics happen before it too
-}
-
-// atomic gives an entry for accesses of l.atomics.
-func (l *list) atomic(h *Fast, x word) entry {
-	e := entry{stamp: x.stamp, lanes: x.lanes, bytes: 15}
-	if h.stamps[x.stamp].site.Side.Write {
-		e.more = uint32(l.chain)
-	}
-	return e
+	top     newest        // of entries
 }
 
 // dead counts the entries without lanes.
@@ -151,14 +138,7 @@ func (h *Fast) listed(w *word) *list {
 	n, l := h.lists.make()
 	was := *w
 	*w = word{stamp: n | listFlag}
-	if was.stamp&readFlag != 0 {
-		for _, r := range h.readers.of(&was) {
-			if r.lanes != 0 {
-				l.add(h, w, entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
-			}
-		}
-		h.drop(&was)
-	} else if was.stamp&partsFlag != 0 {
+	if was.stamp&partsFlag != 0 {
 		h.eachPart(&was, func(e *entry) {
 			l.launch = h.stamps[e.stamp].launch
 			l.add(h, w, *e)
@@ -180,17 +160,12 @@ func (h *Fast) drop(w *word) {
 	if w.stamp&listFlag != 0 {
 		n := w.stamp &^ listFlag
 		l := h.lists.of(n)
-		if l.atomics.stamp != 0 {
-			h.readers.drop(&l.atomics)
-		}
 		delete(h.indices, l)
 		*l = list{entries: l.entries[:0]}
 		if cap(l.entries) > 64 {
 			l.entries = nil
 		}
 		h.lists.drop(n)
-	} else if w.stamp&readFlag != 0 {
-		h.readers.drop(w)
 	} else if w.stamp&partsFlag != 0 {
 		h.parts.drop(w.stamp &^ partsFlag)
 	}
@@ -249,9 +224,6 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 		}
 		l.entries, l.top = kept, newest{}
 		delete(h.indices, l)
-		if l.atomics.stamp != 0 {
-			h.inheritReaders(&l.atomics, 0)
-		}
 	}
 	l.launch = now
 }
@@ -291,14 +263,6 @@ func (h *Fast) each(w *word, f func(e *entry)) {
 		for i := range l.entries {
 			f(&l.entries[i])
 		}
-		for _, r := range h.readers.of(&l.atomics) {
-			e := l.atomic(h, r)
-			f(&e)
-		}
-	case w.stamp&readFlag != 0:
-		for _, r := range h.readers.of(w) {
-			f(&entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
-		}
 	case w.stamp&partsFlag != 0:
 		h.eachPart(w, f)
 	case w.stamp != 0:
@@ -335,14 +299,6 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	if w.stamp == 0 {
 		return
 	}
-	if w.stamp&readFlag != 0 {
-		if a.Site.Side.Write {
-			for _, r := range h.readers.of(w) {
-				h.judgeEntry(a, &entry{stamp: r.stamp, lanes: r.lanes, bytes: 15}, at, bytes, race)
-			}
-		}
-		return
-	}
 	if w.stamp&partsFlag != 0 {
 		h.eachPart(w, func(e *entry) { h.judgeEntry(a, e, at, bytes, race) })
 		return
@@ -362,9 +318,6 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	if l.before(a) {
 		return
 	}
-	if (side.Write || l.chain != 0) && l.atomics.readers() > longList {
-		h.expand(w, l)
-	}
 	if len(l.entries) > crowded {
 		h.judgeGroups(a, l, at, bytes, enoughRaces, race)
 	} else if len(l.entries) > longList {
@@ -374,10 +327,6 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 		if e := &l.entries[i]; e.lanes != 0 && (side.Write || e.traits&entryWrites != 0) {
 			h.judgeEntry(a, e, at, bytes, race)
 		}
-	}
-	for _, r := range h.readers.of(&l.atomics) {
-		e := l.atomic(h, r)
-		h.judgeEntry(a, &e, at, bytes, race)
 	}
 }
 
@@ -486,15 +435,8 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 		if w.lanes&listWritten != 0 {
 			return false
 		}
-	case w.stamp&readFlag != 0:
-		h.read(w, number, lane)
-		return true
 	case w.stamp&(setFlag|partsFlag) != 0 || h.stamps[w.stamp].site.Side.Write:
 		return false
-	default:
-		h.share(w)
-		h.read(w, number, lane)
-		return true
 	}
 	l := h.listed(w)
 	n := &h.stamps[number]
@@ -571,13 +513,8 @@ func (h *Fast) afterAll(a *Access, l *list) bool {
 		return true
 	}
 	n := len(l.entries)
-	if l.atomics.readers() > longList || n > longList || n > 0 && !h.known(a, &l.entries[n-1]) {
+	if n > longList || n > 0 && !h.known(a, &l.entries[n-1]) {
 		return false
-	}
-	for _, r := range h.readers.of(&l.atomics) {
-		if e := l.atomic(h, r); e.lanes != 0 && !h.known(a, &e) {
-			return false
-		}
 	}
 	for i := range l.entries {
 		if e := &l.entries[i]; e.lanes != 0 && !h.known(a, e) {
