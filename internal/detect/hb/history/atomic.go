@@ -100,15 +100,9 @@ func (h *Fast) putOffAtomics(a *relaxed) (rest uint32) {
 	number := h.stampOf(a.site, a.stamp())
 	for m := a.lanes &^ rest; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		h.atomic(h.wordOf(a.Warp, lane), word{number, a.all(lane)}, chains[lane])
+		h.atomic(h.wordIn(a.Memory, a.Batch.AddrOf(a.Event, lane)), word{number, a.all(lane)}, chains[lane])
 	}
 	return rest
-}
-
-// wordOf gives the word that a lane accesses.
-func (h *Fast) wordOf(w *Warp, lane int) *word {
-	at := w.Batch.AddrOf(w.Event, lane)
-	return h.wordAt(h.page(w.Memory, at), int(at/segmentBytes%pageSegs), at)
 }
 
 // atomic records relaxed atomic operations of a word, of which a write has a chain unless another value has followed.
@@ -126,9 +120,7 @@ func (h *Fast) atomic(w *word, by word, chain order.ChainID) {
 			continue
 		}
 		if e.stamp == now.stamp {
-			e.lanes |= now.lanes
-			e.setLast(false)
-			l.top.lanes = 0
+			l.grow(e, now.lanes)
 			return
 		}
 		if e.lanes&now.lanes != 0 && h.supersedes(now.stamp, &h.stamps[e.stamp]) {
@@ -149,7 +141,8 @@ func (h *Fast) performAtomics(w *Warp, v *order.View, lanes uint32, last order.C
 		if w.Event.Stride == 0 && w.Event.Flags&(event.FlagScattered|event.FlagRows) == 0 {
 			now.lanes, m = lanes, m&-m
 		}
-		h.atomic(h.wordOf(w, lane), now, h.chainOf(w.Site, w.Batch.AddrOf(w.Event, lane), last))
+		at := w.Batch.AddrOf(w.Event, lane)
+		h.atomic(h.wordIn(w.Memory, at), now, h.chainOf(w.Site, at, last))
 	}
 }
 

@@ -66,7 +66,6 @@ type Fast struct {
 // siteState is what the fast history knows of a site.
 type siteState struct {
 	recent [32]*shape
-	last   *move
 	shapes int // that it has had
 	missed int // events of other shapes
 	stamps [64]stampSlot
@@ -264,18 +263,6 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 		return lanes
 	}
 	number := h.stampOf(s, w.stamp())
-	if lanes&(lanes-1) == 0 {
-		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
-		p := h.page(w.Memory, at)
-		if at%uint64(e.Size) != 0 || p.mayRace {
-			return lanes
-		}
-		x := h.wordAt(p, int(at/segmentBytes%pageSegs), at)
-		if h.plain(w, x, number, lanes) || x.stamp&listFlag != 0 && e.Size == wordBytes && h.next(w, x, number, lanes, at) {
-			return 0
-		}
-		return lanes
-	}
 	var words [32]*word
 	rest = h.locate(w, lanes, &words)
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
@@ -302,22 +289,22 @@ func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
 	case x.stamp&(listFlag|partsFlag) == 0 && h.own(w, x, number, lane):
 		return true
 	}
-	return !write && h.load(x, number, lane)
+	return !write && h.load(x, number, lane) || x.stamp&listFlag != 0 && h.next(w, x, number, lane)
 }
 
 // next judges and records an access of a word with a list by one lane that happens after all in the list. It says false, having
 // done nothing, of others.
-func (h *Fast) next(w *Warp, x *word, number, lane uint32, at uint64) bool {
+func (h *Fast) next(w *Warp, x *word, number, lane uint32) bool {
 	l := h.lists.of(x.stamp &^ listFlag)
 	a := w.Lane(bits.TrailingZeros32(lane))
 	h.inherit(l, a.Actor.Launch)
-	if !l.before(a) {
+	if !h.before(l, a) {
 		return false
 	}
 	if x.lanes&listStored != 0 {
-		h.overwrite(a, l, at, 15)
+		h.overwrite(a, l, a.From, 15)
 	}
-	h.recordList(a, x, l, entry{stamp: number, lanes: lane, bytes: 15}, at, 0, true)
+	h.recordList(a, x, l, entry{stamp: number, lanes: lane, bytes: 15}, a.From, 0, true)
 	return true
 }
 
@@ -467,6 +454,11 @@ func (h *Fast) wordAt(p *page, i int, at uint64) *word {
 		h.split(p, i)
 	}
 	return &h.words.of(s.history &^ wordsFlag)[at%segmentBytes/wordBytes]
+}
+
+// wordIn gives the word of an address.
+func (h *Fast) wordIn(m Memory, at uint64) *word {
+	return h.wordAt(h.page(m, at), int(at/segmentBytes%pageSegs), at)
 }
 
 // page gives the page of an address, entered by the current launch.

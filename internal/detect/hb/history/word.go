@@ -91,7 +91,7 @@ func (e *entry) setLast(last bool) {
 type list struct {
 	entries []entry
 	launch  *order.Launch // of the entries, or the newest of several
-	top     newest        // of entries
+	ordered bool          // entries may be last
 }
 
 // dead counts the entries without lanes.
@@ -104,30 +104,20 @@ func (l *list) dead() (n int) {
 	return n
 }
 
-// newest is the newest entry of a list, where all others happen before it: who comes after it comes after all. Without lanes: there
-// is none such.
-type newest struct{ warp, lanes, epoch uint32 }
-
-// settle notes the newest entry of a list.
-func (l *list) settle(h *Fast) {
-	l.top = newest{}
-	if n := len(l.entries); n > 0 && l.entries[n-1].last() {
-		e := &l.entries[n-1]
-		s := &h.stamps[e.stamp]
-		l.top = newest{s.warp, e.lanes, s.epoch}
-	}
+// before says that all entries of a list happen before an access, or are by its own thread, where that is seen by the newest.
+func (h *Fast) before(l *list, a *Access) bool {
+	n := len(l.entries)
+	return n > 0 && l.entries[n-1].last() && l.entries[n-1].lanes != 0 && h.known(a, &l.entries[n-1])
 }
 
-// before says that all entries of a list happen before an access, or are by its own thread, where that is seen by the newest.
-func (l *list) before(a *Access) bool {
-	lanes := l.top.lanes
-	if lanes == 0 {
-		return false
+// grow adds lanes to an entry. Those after it need not come after all before them any more.
+func (l *list) grow(e *entry, lanes uint32) {
+	if e.lanes |= lanes; l.ordered {
+		l.ordered = false
+		for i := range l.entries {
+			l.entries[i].setLast(false)
+		}
 	}
-	if l.launch == a.Actor.Launch && l.top.warp == a.Actor.Warp {
-		lanes &^= 1 << uint(a.Actor.Lane)
-	}
-	return lanes == 0 || a.Actor.Unknown(l.launch, l.top.warp, lanes, l.top.epoch) == 0
 }
 
 // listed gives the list of a word, made when it has none.
@@ -193,8 +183,7 @@ func (l *list) add(h *Fast, w *word, e entry) {
 		l.entries = slices.DeleteFunc(l.entries, func(e entry) bool { return e.lanes == 0 })
 		delete(h.indices, l)
 	}
-	l.entries = append(l.entries, e)
-	l.settle(h)
+	l.entries, l.ordered = append(l.entries, e), l.ordered || e.last()
 }
 
 // inherit makes a list one of a launch. Of what threads of launches did that have ended, it does not matter any more which did it.
@@ -222,7 +211,7 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 			e.setLast(false)
 			kept = append(kept, e)
 		}
-		l.entries, l.top = kept, newest{}
+		l.entries, l.ordered = kept, false
 		delete(h.indices, l)
 	}
 	l.launch = now
@@ -315,7 +304,7 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	}
 	l := h.lists.of(w.stamp &^ listFlag)
 	h.inherit(l, a.Actor.Launch)
-	if l.before(a) {
+	if h.before(l, a) {
 		return
 	}
 	if len(l.entries) > crowded {
@@ -444,9 +433,7 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
 		e := &l.entries[i-1]
 		if e.stamp == number {
-			e.lanes |= lane
-			e.setLast(false)
-			l.top.lanes = 0
+			l.grow(e, lane)
 			return true
 		}
 		if e.warp == uint8(n.warp) && e.lanes&lane != 0 && e.bytes == 15 && h.supersedes(number, &h.stamps[e.stamp]) {
@@ -487,8 +474,7 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 		}
 		if e.stamp == now.stamp && (int(i) == len(l.entries) || e.lanes&now.lanes != 0) {
 			e.setLast(last && int(i) == len(l.entries) && e.lanes|now.lanes == now.lanes)
-			e.lanes |= now.lanes
-			l.settle(h)
+			e.lanes, l.ordered = e.lanes|now.lanes, l.ordered || e.last()
 			return
 		}
 		e.lanes &^= now.lanes
@@ -509,7 +495,7 @@ func (h *Fast) known(a *Access, e *entry) bool {
 
 // afterAll says that all entries of a list happen before an access, or are by its own thread.
 func (h *Fast) afterAll(a *Access, l *list) bool {
-	if l.before(a) {
+	if h.before(l, a) {
 		return true
 	}
 	n := len(l.entries)
