@@ -263,6 +263,13 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 		return lanes
 	}
 	number := h.stampOf(s, w.stamp())
+	if lanes&(lanes-1) == 0 { // nothing to read ahead
+		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
+		if p := h.page(w.Memory, at); at%uint64(e.Size) == 0 && !p.mayRace && h.plain(w, h.wordAt(p, int(at/segmentBytes%pageSegs), at), number, lanes) {
+			return 0
+		}
+		return lanes
+	}
 	var words [32]*word
 	rest = h.locate(w, lanes, &words)
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
