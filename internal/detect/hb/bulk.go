@@ -181,17 +181,11 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	s.list = append(s.list, x)
 	s.count(x, 1)
 	if !shared {
-		d.bulkGlobals = append(d.bulkGlobals, bulkOf{x, blk})
+		d.bulkGlobals = append(d.bulkGlobals, x)
 	}
 	if !x.matrix && !x.core {
 		blk.Advance(wi, e.Mask)
 	}
-}
-
-// bulkOf is a half with its block.
-type bulkOf struct {
-	*bulkHalf
-	block *order.Block
 }
 
 // access is the half as an access by its thread as it was at the issue.
@@ -203,20 +197,8 @@ func (x *bulkHalf) access(blk *order.Block) history.Access {
 
 // compareCopies reports where an access by a lane races with copies of any kind in flight.
 func (d *Detector) compareCopies(a *history.Access, blk *order.Block) {
-	if !a.Memory.Shared {
-		for _, x := range d.sources {
-			if a.Site.Side.Write || x.Site.Side.Write {
-				d.compareLanes(a, x, func(a *history.Access, r history.Race) { d.tellCopy(a, x, r) })
-			}
-		}
-	} else if d.copying(blk) {
-		for i := range d.copiesOf(blk).warps {
-			for _, x := range d.copiesOf(blk).warps[i].list {
-				if x.event.Space == event.Shared {
-					d.compareLanes(a, x, func(a *history.Access, r history.Race) { d.tellCopy(a, x, r) })
-				}
-			}
-		}
+	for x := range d.inFlight(a.Memory.Shared, blk) {
+		d.compareLanes(a, x, d.tellCopyOf(x))
 	}
 	d.compareBulks(a, blk)
 }
@@ -225,20 +207,21 @@ func (d *Detector) compareCopies(a *history.Access, blk *order.Block) {
 func (d *Detector) compareBulks(a *history.Access, blk *order.Block) {
 	if !a.Memory.Shared {
 		for _, x := range d.bulkGlobals {
-			d.compareBulk(a, x.bulkHalf, x.block)
+			d.compareBulk(a, x)
 		}
 		return
 	}
 	if s := d.copiesOf(blk).bulks; s != nil && s.conflicts(a) {
 		for _, x := range s.list {
 			if x.memory.Shared {
-				d.compareBulk(a, x, blk)
+				d.compareBulk(a, x)
 			}
 		}
 	}
 }
 
-func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block) {
+func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
+	blk := x.block
 	low, high := max(a.From, x.from), min(a.End, x.end)
 	if low >= high || !a.Site.Side.Write && !x.site.Side.Write || d.issuing.inOrder(x) {
 		return
@@ -344,7 +327,7 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 	}
 	s.count(x, ^uint32(0))
 	if !x.memory.Shared {
-		d.bulkGlobals = slices.DeleteFunc(d.bulkGlobals, func(y bulkOf) bool { return y.bulkHalf == x })
+		d.bulkGlobals = slices.DeleteFunc(d.bulkGlobals, func(y *bulkHalf) bool { return y == x })
 	}
 }
 

@@ -1,6 +1,7 @@
 package hb
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -197,56 +198,57 @@ func (c *copies) writes(w *history.Warp) bool {
 	return false
 }
 
+// inFlight gives the halves in flight that access global memory, or the shared memory of a block.
+func (d *Detector) inFlight(shared bool, blk *order.Block) iter.Seq[*copyHalf] {
+	return func(yield func(*copyHalf) bool) {
+		if !shared {
+			for _, x := range d.sources {
+				if !yield(x) {
+					return
+				}
+			}
+			return
+		}
+		if !d.copying(blk) {
+			return
+		}
+		for _, w := range d.copiesOf(blk).warps {
+			for _, x := range w.list {
+				if x.Memory.Shared && !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // compareWithCopies reports the copies in flight with which an access by a warp races.
 func (d *Detector) compareWithCopies(w *history.Warp) {
-	if w.Block.Launch.Info.Bulk {
-		w.Each()
+	w.Each()
+	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && len(d.bulkGlobals) > 0 {
 		for m := w.Event.Mask; m != 0; m &= m - 1 {
 			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
 		}
-		if w.Event.Flags&event.FlagAsync == 0 {
+		if bulk && w.Event.Flags&event.FlagAsync == 0 {
 			d.touches(w)
 		}
-	} else if !w.Memory.Shared && len(d.bulkGlobals) > 0 { // of another launch
-		w.Each()
+	}
+	if w.Memory.Shared && !(d.copying(w.Block) && d.copiesOf(w.Block).writes(w)) {
+		return
+	}
+	for x := range d.inFlight(w.Memory.Shared, w.Block) {
+		if !w.Site.Side.Write && !x.Site.Side.Write {
+			continue
+		}
 		for m := w.Event.Mask; m != 0; m &= m - 1 {
-			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
-		}
-	}
-	if !w.Memory.Shared {
-		for _, x := range d.sources {
-			if w.Site.Side.Write || x.Site.Side.Write {
-				d.compare(w, x)
-			}
-		}
-		return
-	}
-	if !d.copying(w.Block) || !d.copiesOf(w.Block).writes(w) {
-		return
-	}
-	for i := range d.copiesOf(w.Block).warps {
-		for _, x := range d.copiesOf(w.Block).warps[i].list {
-			if x.event.Space == event.Shared {
-				d.compare(w, x)
-			}
+			d.compareLanes(w.Lane(bits.TrailingZeros32(m)), x, d.tellCopyOf(x))
 		}
 	}
 }
 
-// compare reports where an access by a warp races with copies in flight.
-func (d *Detector) compare(w *history.Warp, x *copyHalf) {
-	if x.left == 0 {
-		return
-	}
-	w.Each()
-	for m := w.Event.Mask; m != 0; m &= m - 1 {
-		d.compareLanes(w.Lane(bits.TrailingZeros32(m)), x, func(a *history.Access, r history.Race) { d.tellCopy(a, x, r) })
-	}
-}
-
-// compareLanes calls race for each copy in flight with which an access overlaps.
+// compareLanes calls race for each copy in flight with which an access races.
 func (d *Detector) compareLanes(a *history.Access, x *copyHalf, race func(*history.Access, history.Race)) {
-	if a.End <= x.low || x.high <= a.From {
+	if a.End <= x.low || x.high <= a.From || !a.Site.Side.Write && !x.Site.Side.Write {
 		return
 	}
 	for n := x.left; n != 0; n &= n - 1 {
@@ -286,6 +288,11 @@ func (d *Detector) reuses(b *order.Block, at uint64, last uint8) bool {
 		last = 0
 	}
 	return c.landed[at].n > last
+}
+
+// tellCopyOf gives what adds a race with a copy in flight to the findings.
+func (d *Detector) tellCopyOf(x *copyHalf) func(*history.Access, history.Race) {
+	return func(a *history.Access, r history.Race) { d.tellCopy(a, x, r) }
 }
 
 // tellCopy adds a race with a copy in flight to the findings.

@@ -52,7 +52,7 @@ type Detector struct {
 	copies  []*copies   // by order.Block.Slot
 	sources []*copyHalf // in flight, of global memory
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
-	bulkGlobals []bulkOf
+	bulkGlobals []*bulkHalf
 	issuing     *bulkHalf // that is compared
 	maps        mapFences
 	proxies     map[clusterKey]*proxies // of launches with clusters

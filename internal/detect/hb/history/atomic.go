@@ -100,38 +100,34 @@ func (h *Fast) putOffAtomics(a *relaxed) (rest uint32) {
 	number := h.stampOf(a.site, a.stamp())
 	for m := a.lanes &^ rest; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		h.atomic(h.wordOf(a.Warp, lane), word{number, a.all(lane)}, chains[lane])
+		h.atomic(h.wordIn(a.Memory, a.Batch.AddrOf(a.Event, lane)), word{number, a.all(lane)}, chains[lane])
 	}
 	return rest
 }
 
-// wordOf gives the word that a lane accesses.
-func (h *Fast) wordOf(w *Warp, lane int) *word {
-	at := w.Batch.AddrOf(w.Event, lane)
-	return h.wordAt(h.page(w.Memory, at), int(at/segmentBytes%pageSegs), at)
-}
-
 // atomic records relaxed atomic operations of a word, of which a write has a chain unless another value has followed.
-func (h *Fast) atomic(x *word, now word, chain order.ChainID) {
-	l := h.listed(x)
-	s := &h.stamps[now.stamp]
-	h.inherit(l, s.launch)
-	write := s.site.Side.Write
-	if write {
-		x.lanes |= listWritten
-		if l.chain == 0 {
-			l.chain = chain
+func (h *Fast) atomic(w *word, by word, chain order.ChainID) {
+	l := h.listed(w)
+	n := &h.stamps[by.stamp]
+	h.inherit(l, n.launch)
+	now := entry{stamp: by.stamp, lanes: by.lanes, bytes: 15}
+	if n.site.Side.Write {
+		now.more = uint32(chain)
+	}
+	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
+		e := &l.entries[i-1]
+		if e.warp != uint8(n.warp) || e.more != now.more || e.lanes == 0 {
+			continue
+		}
+		if e.stamp == now.stamp {
+			l.grow(e, now.lanes)
+			return
+		}
+		if e.lanes&now.lanes != 0 && h.supersedes(now.stamp, &h.stamps[e.stamp]) {
+			e.lanes &^= now.lanes
 		}
 	}
-	switch {
-	case write && (chain == 0 || chain != l.chain):
-		h.update(l, x, entry{stamp: now.stamp, lanes: now.lanes, more: uint32(chain), bytes: 15})
-	case l.atomics.stamp == 0:
-		l.atomics, l.top.lanes = h.begin(now), 0
-	default:
-		h.read(&l.atomics, now.stamp, now.lanes)
-		l.top.lanes = 0
-	}
+	l.add(h, w, now)
 }
 
 // performAtomics records atomic operations by lanes of a warp that were put off, by a launch that has made no chains after a last
@@ -145,7 +141,8 @@ func (h *Fast) performAtomics(w *Warp, v *order.View, lanes uint32, last order.C
 		if w.Event.Stride == 0 && w.Event.Flags&(event.FlagScattered|event.FlagRows) == 0 {
 			now.lanes, m = lanes, m&-m
 		}
-		h.atomic(h.wordOf(w, lane), now, h.chainOf(w.Site, w.Batch.AddrOf(w.Event, lane), last))
+		at := w.Batch.AddrOf(w.Event, lane)
+		h.atomic(h.wordIn(w.Memory, at), now, h.chainOf(w.Site, at, last))
 	}
 }
 
@@ -179,25 +176,4 @@ func (h *Fast) askVariables(w *Warp, lanes uint32) {
 		n++
 	}
 	prefetch.Lines(&ask, n)
-}
-
-// update records an atomic operation of a word by lanes.
-func (h *Fast) update(l *list, w *word, now entry) {
-	n := &h.stamps[now.stamp]
-	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
-		e := &l.entries[i-1]
-		if e.warp != uint8(n.warp) || e.more != now.more || e.lanes == 0 {
-			continue
-		}
-		if e.stamp == now.stamp {
-			e.lanes |= now.lanes
-			e.setLast(false)
-			l.top.lanes = 0
-			return
-		}
-		if e.lanes&now.lanes != 0 && h.supersedes(now.stamp, &h.stamps[e.stamp]) {
-			e.lanes &^= now.lanes
-		}
-	}
-	l.add(h, w, now)
 }

@@ -51,7 +51,6 @@ func (h *Fast) Bytes() (n uint64) {
 	}
 	n += uint64(len(h.words.blocks)) * slabBlock * uint64(unsafe.Sizeof([wordsPerSegment]word{}))
 	n += uint64(len(h.parts.blocks)) * slabBlock * uint64(unsafe.Sizeof(parts{}))
-	n += h.readers.words * uint64(unsafe.Sizeof(word{}))
 	n += uint64(cap(h.stamps)) * uint64(unsafe.Sizeof(stamp{}))
 	for _, b := range h.lists.blocks {
 		n += uint64(unsafe.Sizeof(*b))

@@ -15,8 +15,7 @@ import (
 // It has these representations of accesses:
 //   - load: of memory that is only loaded from, or only accessed by relaxed atomic operations, in the order of the launch (loads.go);
 //   - record: of a segment of 128 bytes by a warp. Records are in histories that segments share (segment.go);
-//   - a stamp and lanes: of a word, or of a byte of it (parts.go), alone, in a set (set.go), with other readers (readers.go) or in a
-//     list (word.go);
+//   - a stamp and lanes: of a word, or of a byte of it (parts.go), alone, in a set (set.go) or in a list (word.go);
 //   - summary: of a segment by a launch that has ended (launch.go);
 //   - Record: of the host.
 //
@@ -46,9 +45,8 @@ type Fast struct {
 	lists        slab[list]
 	indices      map[*list]*index
 	sets         sets
-	scratch      []member // of joinOf
-	later        []int    // of dropFollowed
-	readers      readers
+	scratch      []member  // of joinOf
+	later        []int     // of dropFollowed
 	single       [1]member // of members
 	joins        [1024]join
 	pending      pending
@@ -68,7 +66,6 @@ type Fast struct {
 // siteState is what the fast history knows of a site.
 type siteState struct {
 	recent [32]*shape
-	last   *move
 	shapes int // that it has had
 	missed int // events of other shapes
 	stamps [64]stampSlot
@@ -266,14 +263,9 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 		return lanes
 	}
 	number := h.stampOf(s, w.stamp())
-	if lanes&(lanes-1) == 0 {
+	if lanes&(lanes-1) == 0 { // nothing to read ahead
 		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
-		p := h.page(w.Memory, at)
-		if at%uint64(e.Size) != 0 || p.mayRace {
-			return lanes
-		}
-		x := h.wordAt(p, int(at/segmentBytes%pageSegs), at)
-		if h.plain(w, x, number, lanes) || x.stamp&listFlag != 0 && e.Size == wordBytes && h.next(w, x, number, lanes, at) {
+		if p := h.page(w.Memory, at); at%uint64(e.Size) == 0 && !p.mayRace && h.plain(w, h.wordAt(p, int(at/segmentBytes%pageSegs), at), number, lanes) {
 			return 0
 		}
 		return lanes
@@ -301,25 +293,25 @@ func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
 	case x.stamp == number && !write:
 		x.lanes |= lane
 		return true
-	case x.stamp&(listFlag|readFlag|partsFlag) == 0 && h.own(w, x, number, lane):
+	case x.stamp&(listFlag|partsFlag) == 0 && h.own(w, x, number, lane):
 		return true
 	}
-	return !write && h.load(x, number, lane)
+	return !write && h.load(x, number, lane) || x.stamp&listFlag != 0 && h.next(w, x, number, lane)
 }
 
 // next judges and records an access of a word with a list by one lane that happens after all in the list. It says false, having
 // done nothing, of others.
-func (h *Fast) next(w *Warp, x *word, number, lane uint32, at uint64) bool {
+func (h *Fast) next(w *Warp, x *word, number, lane uint32) bool {
 	l := h.lists.of(x.stamp &^ listFlag)
 	a := w.Lane(bits.TrailingZeros32(lane))
 	h.inherit(l, a.Actor.Launch)
-	if !l.before(a) {
+	if !h.before(l, a) {
 		return false
 	}
 	if x.lanes&listStored != 0 {
-		h.overwrite(a, l, at, 15)
+		h.overwrite(a, l, a.From, 15)
 	}
-	h.recordList(a, x, l, entry{stamp: number, lanes: lane, bytes: 15}, at, 0, true)
+	h.recordList(a, x, l, entry{stamp: number, lanes: lane, bytes: 15}, a.From, 0, true)
 	return true
 }
 
@@ -360,9 +352,6 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
 		if x := words[bits.TrailingZeros32(m)]; x.stamp&listFlag != 0 {
 			ask[n] = unsafe.Pointer(h.lists.of(x.stamp &^ listFlag))
-			n++
-		} else if x.stamp&readFlag != 0 {
-			ask[n] = unsafe.Pointer(&h.readers.of(x)[0])
 			n++
 		} else if x.stamp&partsFlag != 0 {
 			ask[n] = unsafe.Pointer(h.parts.of(x.stamp &^ partsFlag))
@@ -472,6 +461,11 @@ func (h *Fast) wordAt(p *page, i int, at uint64) *word {
 		h.split(p, i)
 	}
 	return &h.words.of(s.history &^ wordsFlag)[at%segmentBytes/wordBytes]
+}
+
+// wordIn gives the word of an address.
+func (h *Fast) wordIn(m Memory, at uint64) *word {
+	return h.wordAt(h.page(m, at), int(at/segmentBytes%pageSegs), at)
 }
 
 // page gives the page of an address, entered by the current launch.

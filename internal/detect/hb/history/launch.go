@@ -435,7 +435,6 @@ func (h *Fast) reuse(p *page, i int, from, end uint64) {
 			continue
 		}
 		l := h.listed(x)
-		h.expand(x, l)
 		for j := range l.entries {
 			if e := &l.entries[j]; e.bytes&b != 0 {
 				if e.bytes &^= b; e.bytes == 0 {

@@ -102,22 +102,6 @@ func (l *list) next(h *Fast, i int32) int32 {
 // better.
 const enoughRaces = 8
 
-// expand makes entries of the atomic operations of a list.
-func (h *Fast) expand(w *word, l *list) {
-	atomics := l.atomics
-	if atomics.stamp == 0 {
-		return
-	}
-	l.atomics = word{}
-	for _, r := range h.readers.of(&atomics) {
-		if r.lanes != 0 {
-			l.add(h, w, l.atomic(h, r))
-		}
-	}
-	h.readers.drop(&atomics)
-	l.chain = 0
-}
-
 // judgeGroups finds the races of an access with the entries of a long list, with at most so many of a group and other blocks.
 func (h *Fast) judgeGroups(a *Access, l *list, at uint64, bytes uint8, most int, race func(*Access, Race)) {
 	x := h.indexed(l)

@@ -145,12 +145,7 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	}
 	k := moveKey{uint64(from.history)<<32 | uint64(a.access), uint64(a.Event.Warp-from.warp())<<32 | uint64(a.view.Epoch-from.epoch),
 		uint64(a.changed)<<8 | uint64(a.lane-from.lane())&31}
-	m := a.site.last
-	if m == nil || !m.is(&k) {
-		m = h.moves.find(&k)
-		a.site.last = m
-	}
-	if m != nil {
+	if m := h.moves.find(&k); m != nil {
 		for _, c := range h.checks[m.checks] {
 			if !before(&from, &h.histories[from.history].records[c.record], c, a) {
 				return false, false

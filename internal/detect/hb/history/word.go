@@ -12,14 +12,13 @@ import (
 const wordsPerSegment = segmentBytes / wordBytes
 
 // word is what was done to an aligned word of a segment that is split: nothing (zero), accesses of the whole word that have one
-// stamp or set of them by lanes, or (stamp with a flag) readers, parts or a list.
+// stamp or set of them by lanes, or (stamp with a flag) parts or a list.
 type word struct{ stamp, lanes uint32 }
 
 const (
 	listFlag  = 1 << 31
 	setFlag   = 1 << 30
-	readFlag  = 1 << 29
-	partsFlag = 1 << 28
+	partsFlag = 1 << 29
 	// What the lanes of a word with a list say.
 	listWritten = 1 << 0 // by any access
 	listWeak    = 1 << 1 // not all are atomic operations of one size and of the widest scope
@@ -92,19 +91,7 @@ func (e *entry) setLast(last bool) {
 type list struct {
 	entries []entry
 	launch  *order.Launch // of the entries, or the newest of several
-	// atomics is readers: relaxed atomic operations of the whole word that write nothing, and those whose chain is the list's.
-	atomics word
-	chain   order.ChainID
-	top     newest // of entries, where all atomics happen before it too
-}
-
-// atomic gives an entry for accesses of l.atomics.
-func (l *list) atomic(h *Fast, x word) entry {
-	e := entry{stamp: x.stamp, lanes: x.lanes, bytes: 15}
-	if h.stamps[x.stamp].site.Side.Write {
-		e.more = uint32(l.chain)
-	}
-	return e
+	ordered bool          // entries may be last
 }
 
 // dead counts the entries without lanes.
@@ -117,30 +104,20 @@ func (l *list) dead() (n int) {
 	return n
 }
 
-// newest is the newest entry of a list, where all others happen before it: who comes after it comes after all. Without lanes: there
-// is none such.
-type newest struct{ warp, lanes, epoch uint32 }
-
-// settle notes the newest entry of a list.
-func (l *list) settle(h *Fast) {
-	l.top = newest{}
-	if n := len(l.entries); n > 0 && l.entries[n-1].last() {
-		e := &l.entries[n-1]
-		s := &h.stamps[e.stamp]
-		l.top = newest{s.warp, e.lanes, s.epoch}
-	}
+// before says that all entries of a list happen before an access, or are by its own thread, where that is seen by the newest.
+func (h *Fast) before(l *list, a *Access) bool {
+	n := len(l.entries)
+	return n > 0 && l.entries[n-1].last() && l.entries[n-1].lanes != 0 && h.known(a, &l.entries[n-1])
 }
 
-// before says that all entries of a list happen before an access, or are by its own thread, where that is seen by the newest.
-func (l *list) before(a *Access) bool {
-	lanes := l.top.lanes
-	if lanes == 0 {
-		return false
+// grow adds lanes to an entry. Those after it need not come after all before them any more.
+func (l *list) grow(e *entry, lanes uint32) {
+	if e.lanes |= lanes; l.ordered {
+		l.ordered = false
+		for i := range l.entries {
+			l.entries[i].setLast(false)
+		}
 	}
-	if l.launch == a.Actor.Launch && l.top.warp == a.Actor.Warp {
-		lanes &^= 1 << uint(a.Actor.Lane)
-	}
-	return lanes == 0 || a.Actor.Unknown(l.launch, l.top.warp, lanes, l.top.epoch) == 0
 }
 
 // listed gives the list of a word, made when it has none.
@@ -151,14 +128,7 @@ func (h *Fast) listed(w *word) *list {
 	n, l := h.lists.make()
 	was := *w
 	*w = word{stamp: n | listFlag}
-	if was.stamp&readFlag != 0 {
-		for _, r := range h.readers.of(&was) {
-			if r.lanes != 0 {
-				l.add(h, w, entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
-			}
-		}
-		h.drop(&was)
-	} else if was.stamp&partsFlag != 0 {
+	if was.stamp&partsFlag != 0 {
 		h.eachPart(&was, func(e *entry) {
 			l.launch = h.stamps[e.stamp].launch
 			l.add(h, w, *e)
@@ -180,17 +150,12 @@ func (h *Fast) drop(w *word) {
 	if w.stamp&listFlag != 0 {
 		n := w.stamp &^ listFlag
 		l := h.lists.of(n)
-		if l.atomics.stamp != 0 {
-			h.readers.drop(&l.atomics)
-		}
 		delete(h.indices, l)
 		*l = list{entries: l.entries[:0]}
 		if cap(l.entries) > 64 {
 			l.entries = nil
 		}
 		h.lists.drop(n)
-	} else if w.stamp&readFlag != 0 {
-		h.readers.drop(w)
 	} else if w.stamp&partsFlag != 0 {
 		h.parts.drop(w.stamp &^ partsFlag)
 	}
@@ -218,8 +183,7 @@ func (l *list) add(h *Fast, w *word, e entry) {
 		l.entries = slices.DeleteFunc(l.entries, func(e entry) bool { return e.lanes == 0 })
 		delete(h.indices, l)
 	}
-	l.entries = append(l.entries, e)
-	l.settle(h)
+	l.entries, l.ordered = append(l.entries, e), l.ordered || e.last()
 }
 
 // inherit makes a list one of a launch. Of what threads of launches did that have ended, it does not matter any more which did it.
@@ -247,11 +211,8 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 			e.setLast(false)
 			kept = append(kept, e)
 		}
-		l.entries, l.top = kept, newest{}
+		l.entries, l.ordered = kept, false
 		delete(h.indices, l)
-		if l.atomics.stamp != 0 {
-			h.inheritReaders(&l.atomics, 0)
-		}
 	}
 	l.launch = now
 }
@@ -291,14 +252,6 @@ func (h *Fast) each(w *word, f func(e *entry)) {
 		for i := range l.entries {
 			f(&l.entries[i])
 		}
-		for _, r := range h.readers.of(&l.atomics) {
-			e := l.atomic(h, r)
-			f(&e)
-		}
-	case w.stamp&readFlag != 0:
-		for _, r := range h.readers.of(w) {
-			f(&entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
-		}
 	case w.stamp&partsFlag != 0:
 		h.eachPart(w, f)
 	case w.stamp != 0:
@@ -335,14 +288,6 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	if w.stamp == 0 {
 		return
 	}
-	if w.stamp&readFlag != 0 {
-		if a.Site.Side.Write {
-			for _, r := range h.readers.of(w) {
-				h.judgeEntry(a, &entry{stamp: r.stamp, lanes: r.lanes, bytes: 15}, at, bytes, race)
-			}
-		}
-		return
-	}
 	if w.stamp&partsFlag != 0 {
 		h.eachPart(w, func(e *entry) { h.judgeEntry(a, e, at, bytes, race) })
 		return
@@ -359,11 +304,8 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	}
 	l := h.lists.of(w.stamp &^ listFlag)
 	h.inherit(l, a.Actor.Launch)
-	if l.before(a) {
+	if h.before(l, a) {
 		return
-	}
-	if (side.Write || l.chain != 0) && l.atomics.readers() > longList {
-		h.expand(w, l)
 	}
 	if len(l.entries) > crowded {
 		h.judgeGroups(a, l, at, bytes, enoughRaces, race)
@@ -374,10 +316,6 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 		if e := &l.entries[i]; e.lanes != 0 && (side.Write || e.traits&entryWrites != 0) {
 			h.judgeEntry(a, e, at, bytes, race)
 		}
-	}
-	for _, r := range h.readers.of(&l.atomics) {
-		e := l.atomic(h, r)
-		h.judgeEntry(a, &e, at, bytes, race)
 	}
 }
 
@@ -486,15 +424,8 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 		if w.lanes&listWritten != 0 {
 			return false
 		}
-	case w.stamp&readFlag != 0:
-		h.read(w, number, lane)
-		return true
 	case w.stamp&(setFlag|partsFlag) != 0 || h.stamps[w.stamp].site.Side.Write:
 		return false
-	default:
-		h.share(w)
-		h.read(w, number, lane)
-		return true
 	}
 	l := h.listed(w)
 	n := &h.stamps[number]
@@ -502,9 +433,7 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
 		e := &l.entries[i-1]
 		if e.stamp == number {
-			e.lanes |= lane
-			e.setLast(false)
-			l.top.lanes = 0
+			l.grow(e, lane)
 			return true
 		}
 		if e.warp == uint8(n.warp) && e.lanes&lane != 0 && e.bytes == 15 && h.supersedes(number, &h.stamps[e.stamp]) {
@@ -545,8 +474,7 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 		}
 		if e.stamp == now.stamp && (int(i) == len(l.entries) || e.lanes&now.lanes != 0) {
 			e.setLast(last && int(i) == len(l.entries) && e.lanes|now.lanes == now.lanes)
-			e.lanes |= now.lanes
-			l.settle(h)
+			e.lanes, l.ordered = e.lanes|now.lanes, l.ordered || e.last()
 			return
 		}
 		e.lanes &^= now.lanes
@@ -567,17 +495,12 @@ func (h *Fast) known(a *Access, e *entry) bool {
 
 // afterAll says that all entries of a list happen before an access, or are by its own thread.
 func (h *Fast) afterAll(a *Access, l *list) bool {
-	if l.before(a) {
+	if h.before(l, a) {
 		return true
 	}
 	n := len(l.entries)
-	if l.atomics.readers() > longList || n > longList || n > 0 && !h.known(a, &l.entries[n-1]) {
+	if n > longList || n > 0 && !h.known(a, &l.entries[n-1]) {
 		return false
-	}
-	for _, r := range h.readers.of(&l.atomics) {
-		if e := l.atomic(h, r); e.lanes != 0 && !h.known(a, &e) {
-			return false
-		}
 	}
 	for i := range l.entries {
 		if e := &l.entries[i]; e.lanes != 0 && !h.known(a, e) {
