@@ -192,6 +192,9 @@ func (x *race) strongWrites(shared bool, block uint32, address uint64, f func(w 
 // handoverBy tells how the earlier thread handed over by way of what a thread of the later one's block observed, nil when it
 // did not.
 func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
+	if o.chains < x.Earlier.Chain {
+		return nil // it was observed before the earlier access
+	}
 	// Within an epoch the order of first execution has to do for program order.
 	precedes := func(w *history.Record) bool {
 		return w.Stamp.Epoch < x.before.Epoch || w.Stamp.Epoch == x.before.Epoch && w.Site.Number < x.Earlier.Site.Number

@@ -120,6 +120,8 @@ func TestKinds(t *testing.T) {
 		{"the flag before it", "0.0 st.volatile y; 0.0 st.volatile f; 2.0 ld.volatile f; 2.0 ld.volatile y", "1-4 missing-fence; 2-3 volatile"},
 		{"volatile data handed over", "0.0 st.volatile x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 ld.volatile x", "1-4 missing-fence"},
 		{"volatile data, counted since", "0.0 ld.volatile x; 0.0 add f; 2.0 add f; 2.0 st.volatile x", "1-4 volatile"},
+		{"a volatile flag, counted before it was written", "0.0 add f; 2.0 add f; 0.0 st.volatile x; 0.0 add f; 2.0 ld.volatile x", "3-5 volatile"},
+		{"an access after what was observed", "0.0 add f; 2.0 add f; 0.0 st.relaxed.cta x; 0.0 add f; 2.0 ld.relaxed x", "3-5 insufficient-atomic-scope"},
 		{"within a block", "0.0 st X; 0.0 st.volatile.cta F; 1.0 ld.volatile.cta F; 1.0 ld X", "1-4 missing-fence; 2-3 volatile"},
 		{"a lane for another", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 3.5 ld x", "1-5 missing-fence"},
 		{"a lane for another, without a barrier", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 3.5 ld x", "1-4 unordered"},

@@ -68,6 +68,7 @@ type sight struct {
 	lanes, inScope uint32
 	elsewhere      uint32 // of lanes
 	number         uint32
+	chains         order.ChainID
 	size           uint8
 	epochs         order.Epochs
 }
@@ -76,8 +77,9 @@ type sight struct {
 // data over. Its size is 0 when there is none.
 type handover struct {
 	address      uint64
-	epoch, place uint32 // of the reader
-	number       uint32 // of the operation, rises in a block
+	epoch, place uint32        // of the reader
+	number       uint32        // of the operation, rises in a block
+	chains       order.ChainID // order.Block.Chains when it was performed
 	size         uint8
 	shared       bool
 	inScope      bool // morally strong
@@ -164,7 +166,7 @@ func (w *Witness) Observed(o *Operation, offset uint64, seen *order.Observations
 		copy(s.addrs[:], addrs)
 	}
 	b.number++
-	s.inScope, s.elsewhere, s.number, s.epochs = seen.InScope, seen.Elsewhere, b.number, o.Block.Epochs(o.Warp)
+	s.inScope, s.elsewhere, s.number, s.chains, s.epochs = seen.InScope, seen.Elsewhere, b.number, o.Block.Chains(), o.Block.Epochs(o.Warp)
 }
 
 // settle moves what an operation says of lanes to those before.
@@ -191,7 +193,7 @@ func (s *sight) handover(lane int) handover {
 		return handover{}
 	}
 	b := event.Batch{Addrs: s.addrs[:]}
-	return handover{b.AddrOf(&s.event, lane) + s.offset, s.epochs.Of(lane), s.event.Place, s.number, s.size,
+	return handover{b.AddrOf(&s.event, lane) + s.offset, s.epochs.Of(lane), s.event.Place, s.number, s.chains, s.size,
 		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0, s.elsewhere>>uint(lane)&1 != 0}
 }
 

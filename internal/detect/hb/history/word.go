@@ -353,8 +353,10 @@ func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func
 	if s.site.Strong {
 		r.From = (at + lo) &^ (s.site.Unit - 1)
 		r.End = r.From + s.site.Unit
-		if s.site.Side.Write && h.order.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(s.site.Unit), order.ChainID(e.more)) {
-			return false
+		if s.site.Side.Write {
+			if r.Chain = order.ChainID(e.more); h.order.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(s.site.Unit), r.Chain) {
+				return false
+			}
 		}
 	} else {
 		r.From = at + lo

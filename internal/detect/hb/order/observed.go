@@ -25,6 +25,9 @@ func (b *Block) Observed(wi uint32, lane int, s *Strong, seen *Observations) {
 	}
 }
 
+// Chains is the last chain that was given out: a strong write that made a later one comes after now.
+func (b *Block) Chains() ChainID { return b.order.chains }
+
 // Over says that all threads of the block have exited.
 func (b *Block) Over() bool { return b.alive == 0 }
 
