@@ -74,7 +74,7 @@ func (g *graph) observes(r, w int32) bool {
 	}
 }
 
-// location and value that have been written.
+// written is a value that a write has given a location.
 type written struct {
 	loc   int32
 	value int64
