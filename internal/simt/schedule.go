@@ -274,7 +274,7 @@ func (r *run) turn(w *warp, n uint64) {
 // do between two such accesses decides what the second one gives. (Before any other access the order matters only if there is a race.)
 func (r *run) givesWay(w *warp, end uint64) bool {
 	switch {
-	case r.l.Seed == 0 && r.l.Schedule != Contended && r.l.Schedule != PCT:
+	case !r.yields():
 	case w.time >= end:
 		w.over = true
 	case r.l.Seed == 0 && r.l.Schedule == Contended && w.gaveWay < gives && w.time != w.began:
@@ -283,6 +283,9 @@ func (r *run) givesWay(w *warp, end uint64) bool {
 	}
 	return w.over
 }
+
+// yields says that turns may end before strong accesses: not by round robin.
+func (r *run) yields() bool { return r.l.Seed != 0 || r.l.Schedule == Contended || r.l.Schedule == PCT }
 
 // retire takes away blocks that have finished, and those that never will.
 func (r *run) retire() {

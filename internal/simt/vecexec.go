@@ -233,10 +233,10 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 	s := x.scalars(v, g.slot)
 	x.aim(w)
 	v.regs(s)
-	from := pc
+	from, yields := pc, x.r.yields()
 	for {
 		in := &code[pc]
-		if in.op >= oLoad && in.op <= oAtomic && t.effects[in.a].strong() {
+		if yields && in.op >= oLoad && in.op <= oAtomic && t.effects[in.a].strong() {
 			x.spent(w, from, pc, mask)
 			if from = pc; x.r.givesWay(w, end) {
 				g.pc, g.ran = pc, w.strain

@@ -164,14 +164,13 @@ func (v *verifier) exploration() explore.Options {
 
 // ptx searches under the model PTX: along program order, and if that is not enough, with reads from later writes.
 func (v *verifier) ptx(ctx context.Context) {
-	if along := newAlong(v.subject); along != nil {
-		v.along = along
+	if v.along = newAlong(v.subject); v.along != nil {
 		v.exploreParts(ctx)
-		if along.enough(v.result.Result) {
+		if v.along.enough(v.result.Result) {
 			return
 		}
 		v.restart()
-		v.result.Result, v.result.Refusal = explore.Result{}, ""
+		v.along, v.result.Result, v.result.Refusal = nil, explore.Result{}, ""
 	}
 	x := v.exploration()
 	x.Restart = v.restart
@@ -201,7 +200,7 @@ type along struct {
 
 // newAlong is nil if no such search can be enough.
 func newAlong(p explore.Program) *along {
-	if of, ok := p.(interface{ OneProxy() bool }); !ok || !of.OneProxy() {
+	if !explore.OneProxy(p) {
 		return nil
 	}
 	return &along{p: p, values: map[int32][]int64{}}

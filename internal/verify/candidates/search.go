@@ -64,9 +64,7 @@ type search struct {
 
 func newSearch(ctx context.Context, p explore.Program, m model.PTX, o explore.Options, values map[int32][]int64) *search {
 	s := &search{Options: o, ctx: ctx, p: p, m: m, groups: explore.NewGroups(p.Places()), values: values, written: map[location]bool{}, trial: make([]int64, p.StateWords())}
-	if of, ok := p.(interface{ OneProxy() bool }); ok {
-		s.oneProxy = of.OneProxy()
-	}
+	s.oneProxy = explore.OneProxy(p)
 	s.reach, s.seen = newReach(p, values), map[[sha256.Size]byte]bool{}
 	s.begin()
 	return s

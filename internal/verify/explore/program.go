@@ -191,6 +191,12 @@ type Exchanger interface {
 	Exchange(op *Op, all []*Op) (value int64, ok bool)
 }
 
+// OneProxy says that all accesses of p are by the generic proxy and one virtual address for each location. It is false where p does not tell.
+func OneProxy(p Program) bool {
+	of, ok := p.(interface{ OneProxy() bool })
+	return ok && of.OneProxy()
+}
+
 // Program is a program to explore. Threads are deterministic but for the values that they read: the state of a thread and the
 // value it is resumed with determine what it does next.
 type Program interface {

@@ -168,8 +168,7 @@ func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
 
 // OneProxy says that there are no accesses by other proxies. Changes make none.
 func (p *Program) OneProxy() bool {
-	of, ok := p.Program.(interface{ OneProxy() bool })
-	return ok && of.OneProxy()
+	return explore.OneProxy(p.Program)
 }
 
 // StateWords implements explore.Program.
