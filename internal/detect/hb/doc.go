@@ -54,9 +54,10 @@
 //
 //   - Observation (the second clause of causality order): a strong write W happens before an access Y when a strong
 //     operation that observed W, directly or through such a chain, happens before Y. It orders W alone and none of what
-//     its thread did before. This lets the last of many blocks reset the counter that all have incremented. We apply it as long
-//     as the chain still makes the current value of the location. Who observed a value that has been overwritten since
-//     races with the overwriting write anyway; the pair with the older write is then reported too.
+//     its thread did before. This lets the last of many blocks reset the counter that all have incremented. We apply it to the
+//     value of the location that is current, and to the last one before it that was observed and that a thread overwrote: the
+//     barrier that resets its counter weakly has counts of two turns. Who observed an older value, which has been overwritten
+//     twice since, mostly races with an overwriting write anyway; the pair with the older write is then reported too.
 //
 //   - Fence.sc beyond its patterns: of two fence.sc of a scope beyond the block, F before a strong write W by the order of
 //     its cluster (program order, CTA barriers, bar.warp.sync, and the barrier of the cluster by arrivals that release), and

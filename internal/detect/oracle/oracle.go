@@ -6,6 +6,7 @@ package oracle
 
 import (
 	"fmt"
+	"iter"
 	"math/bits"
 	"slices"
 	"sort"
@@ -871,34 +872,78 @@ func (t *trace) reborn(b uint64, x, y *node) bool {
 	return false
 }
 
-// seen says that strong write e led to a value of its location that is current when f happens, and that an observer
-// of that value happens before f.
+// seen says that strong write e led to the value of its location that is current when f happens, or to the former one, and that an
+// observer of that value happens before f.
 func (t *trace) seen(e, f int) bool {
 	x, y := &t.nodes[e], &t.nodes[f]
 	if !x.write || x.order == event.Weak || x.host {
 		return false
 	}
-	cur := t.strongAt(x.mem, x.addr, x.size, y.cut)
-	if cur < 0 {
-		return false
-	}
-	led := false
-	for _, w := range t.chain(cur) {
-		led = led || w == e
-	}
-	if !led {
-		return false
-	}
-	for z := 0; z < f; z++ {
-		n := &t.nodes[z]
-		if !t.before(z, f) || n.kind != accessNode {
+	current, former := t.values(x, y.cut)
+	for _, v := range []int{current, former} {
+		if v < 0 || !slices.Contains(t.chain(v), e) {
 			continue
 		}
-		if z == cur && n.atomic || n.sameLocation(x) && n.read && !n.write && n.saw == cur {
-			return true
+		for z := range t.observers(v) {
+			if z < f && t.before(z, f) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// observers gives the operations that observed write v and did not write, and v itself if it is a read-modify-write.
+func (t *trace) observers(v int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for z := v; z < len(t.nodes); z++ {
+			n := &t.nodes[z]
+			if (z == v && n.atomic || n.sameLocation(&t.nodes[v]) && n.read && !n.write && n.saw == v) && !yield(z) {
+				return
+			}
+		}
+	}
+}
+
+// values gives the strong write of the location of x that makes its value before writes[cut], and that of the last value before it
+// that was observed and that threads overwrote; -1 when there is none.
+func (t *trace) values(x *node, cut int) (current, former int) {
+	current, former = -1, -1
+	overwrite := func() {
+		for range t.observers(current) {
+			former = current
+			break
+		}
+		current = -1
+	}
+	all := uint32(1)<<x.size - 1
+	left := uint32(0) // bytes of the current value
+	for _, w := range t.writes[:cut] {
+		if w.mem != x.mem || w.hi <= x.addr || w.lo >= x.addr+x.size {
+			continue
+		}
+		if w.node >= 0 {
+			if n := &t.nodes[w.node]; !n.host && n.order != event.Weak && n.addr == x.addr && n.size == x.size {
+				if current >= 0 && !(n.atomic && n.saw == current) {
+					overwrite()
+				}
+				current, left = w.node, all
+				continue
+			}
+		}
+		for b := range x.size {
+			if x.addr+b >= w.lo && x.addr+b < w.hi {
+				left &^= 1 << b
+			}
+		}
+		if left == 0 && current >= 0 {
+			if w.node >= 0 && !t.nodes[w.node].host {
+				overwrite()
+			}
+			current = -1
+		}
+	}
+	return current, former
 }
 
 // why tells why e and f, which overlap in byte b and are not ordered, race; "" when they do not.

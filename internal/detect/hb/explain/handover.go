@@ -218,7 +218,8 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 		return nil
 	}
 	site := by.Site
-	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks,
+	// Who releases a lock does not do what takes it; who arrives at a barrier does what all do.
+	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks && o.place != site.Event.Place,
 		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW}
 	if !itself {
 		out.Apart = !x.earlier.past(x.before.Block()).within &&

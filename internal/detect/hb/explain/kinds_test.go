@@ -156,6 +156,7 @@ func TestKinds(t *testing.T) {
 		{"a lock that both hold, and another", "0.0 cas n; 0.0 fence; " + locked("0.0", "0.0 st x") + "2.0 cas m; 2.0 st.volatile y; 2.0 fence.cta; 2.0 st x", "5-11 insufficient-lock-scope"},
 		{"narrow lock", "0.0 cas.cta m; 0.0 fence; 0.0 st x; 0.0 fence; 0.0 exch.cta m; 2.0 cas.cta m; 2.0 fence; 2.0 st x",
 			"1-6 insufficient-atomic-scope; 3-8 insufficient-lock-scope; 5-6 insufficient-atomic-scope"},
+		{"narrow fences of a barrier", "0.0 add f; 0.0 st x; 0.0 fence.cta; 0.0 add f =4; 2.0 add f =4; 2.0 fence.cta; 2.0 ld x", "2-7 insufficient-fence-scope"},
 		{"given back without a fence", "0.0 cas m; 0.0 fence; 0.0 st x; 0.0 exch m; 2.0 cas m; 2.0 fence; 2.0 st x", "3-7 missing-fence"},
 		{"by a leader", "0.0 cas m; 0.0 fence; 0 bar; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas m; 2.0 fence; 1 bar; 2.5 st x", "4-10 missing-barrier leader"},
 		{"by a leader, without a barrier", "0.0 cas m; 0.0 fence; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas m; 2.0 fence; 2.5 st x", "3-8 unordered"},

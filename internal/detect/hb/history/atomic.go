@@ -148,11 +148,13 @@ func (h *Fast) performAtomics(w *Warp, v *order.View, lanes uint32, last order.C
 
 // chainOf gives the chain of a write that was put off.
 func (h *Fast) chainOf(s *Site, at uint64, last order.ChainID) order.ChainID {
-	chain := h.order.Chain(at, wordBytes)
-	if !s.Side.Write || last != 0 && chain > last {
+	if !s.Side.Write {
 		return 0
 	}
-	return chain
+	if last == 0 {
+		last = h.order.Chains()
+	}
+	return h.order.Chain(at, wordBytes, last)
 }
 
 // condensedAtomics records atomic operations of words of segment i of a page, as performCondensed does: it does not matter which

@@ -97,7 +97,7 @@ func (h *Fast) moveWord(p *page, i, at int, w *word, fresh *Fast, all []summary)
 		x := &h.stamps[e.stamp]
 		unit := x.site.Unit
 		from := (address + uint64(bits.TrailingZeros8(e.bytes))) &^ (unit - 1)
-		return !whole(x.launch) || x.site.Strong && x.site.Side.Write && h.order.Chain(from, uint8(unit)) == order.ChainID(e.more)
+		return !whole(x.launch) || x.site.Strong && x.site.Side.Write && h.order.Made(from, uint8(unit), order.ChainID(e.more))
 	})
 	for _, e := range entries {
 		x := h.stamps[e.stamp]

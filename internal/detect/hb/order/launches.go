@@ -148,12 +148,22 @@ func (o *Observations) addElsewhere(lane int, inScope bool) {
 	o.Elsewhere |= 1 << uint(lane)
 }
 
-// Chain gives the chain that makes the current value of a scalar of global memory, 0 where its last write was not strong.
-func (o *Order) Chain(address uint64, size uint8) ChainID {
-	if v := o.global.find(address, size); v != nil {
+// Chain gives the chain that makes the current value of a scalar of global memory, or the former one, unless it is later than a last
+// one; 0 when there is none.
+func (o *Order) Chain(address uint64, size uint8, last ChainID) ChainID {
+	if v := o.global.find(address, size); v != nil && v.chain <= last {
 		return v.chain
 	}
+	if f := o.global.former[scalar{address, size}]; f != nil && f.chain <= last {
+		return f.chain
+	}
 	return 0
+}
+
+// Made says that a chain makes the current value of a scalar of global memory, or the former one.
+func (o *Order) Made(address uint64, size uint8, chain ChainID) bool {
+	v, f := o.global.find(address, size), o.global.former[scalar{address, size}]
+	return v != nil && v.chain == chain || f != nil && f.chain == chain
 }
 
 // Chains gives the last chain that was made.

@@ -9,7 +9,8 @@ type Memory struct {
 	recent    [16]*region // the last ones, by number
 	live      int         // variables
 	mixed     bool        // a piece is, or was
-	low, high uint64      // the numbers of all pieces that have had variables since the last reset are in [low, high)
+	former    map[scalar]*former
+	low, high uint64 // the numbers of all pieces that have had variables since the last reset are in [low, high)
 }
 
 // region is a part of memory in which there have been variables.
@@ -162,12 +163,12 @@ func (m *Memory) reset() {
 	if m.live > 0 {
 		m.each(m.low, m.high-1, func(_ uint64, at **piece) { **at = piece{} })
 	}
-	m.live, m.low, m.high = 0, 0, 0
+	m.live, m.low, m.high, m.former = 0, 0, 0, nil
 }
 
-// overwrite ends the values of variables, but for one, where all their bytes are overwritten. Of memory that is overwritten whole
-// nothing is kept.
-func (m *Memory) overwrite(from, end uint64, but *variable) {
+// overwrite ends the values of variables, but for one, where all their bytes are overwritten, by a thread of an order, or by the host:
+// nil. Of memory that is overwritten whole nothing is kept but former values.
+func (m *Memory) overwrite(from, end uint64, but *variable, by *Order) {
 	if from >= end || m.live == 0 {
 		return
 	}
@@ -177,18 +178,21 @@ func (m *Memory) overwrite(from, end uint64, but *variable) {
 	}
 	m.each(first, last, func(number uint64, at **piece) {
 		p, was := *at, (*at).live
-		p.overwrite(number*pieceBytes, from, end, but)
+		m.overwritePiece(p, number*pieceBytes, from, end, but, by)
 		if m.live += p.live - was; p.live == 0 && end-from >= 2*pieceBytes {
 			*at = nil
 		}
 	})
 }
 
-func (p *piece) overwrite(base, from, end uint64, but *variable) {
+func (m *Memory) overwritePiece(p *piece, base, from, end uint64, but *variable, by *Order) {
 	first := max(from&^(granule-1), base)
 	last := min((end-1)|(granule-1), base+pieceBytes-1)
 	for at := first; at <= last; at += slotBytes {
 		if v := &p.slots[at%pieceBytes/slotBytes]; v.size != 0 && v != but && !v.outlasts(at, from, end) {
+			if by != nil {
+				by.retire(m, v, scalar{at, v.size})
+			}
 			*v = variable{}
 			p.live--
 		}
@@ -196,6 +200,9 @@ func (p *piece) overwrite(base, from, end uint64, but *variable) {
 	for at := &p.others; *at != nil; {
 		x := *at
 		if first <= x.address && x.address <= last && &x.variable != but && !x.outlasts(x.address, from, end) {
+			if by != nil {
+				by.retire(m, &x.variable, scalar{x.address, x.size})
+			}
 			*at = x.next
 			p.live--
 		} else {

@@ -33,7 +33,7 @@ func TestMemory(t *testing.T) {
 			switch rng.IntN(8) {
 			case 0:
 				end := at + rng.Uint64N(span)
-				m.overwrite(at, end, nil)
+				m.overwrite(at, end, nil, nil)
 				overwrite(at, end, location{})
 			case 1:
 				if rng.IntN(20) == 0 {
@@ -50,7 +50,7 @@ func TestMemory(t *testing.T) {
 				}
 				v.valid = 1<<size - 1
 				if m.piece(at / pieceBytes).mixed {
-					m.overwrite(at, at+uint64(size), v)
+					m.overwrite(at, at+uint64(size), v, nil)
 				}
 				want[l] = 1<<size - 1
 				overwrite(at, at+uint64(size), l)

@@ -57,6 +57,7 @@ const (
 	ofLaunches                      // writes of several launches made it
 	systemWrite                     // the scope of its last write reaches beyond the device, where the run has several
 	clusterWrite                    // the scope of its last write ends at the cluster
+	observed                        // another block has observed it
 )
 
 // threadInBlock is a warp of a block, times 32, and a lane.
@@ -113,6 +114,18 @@ type blockRecord struct {
 	record
 }
 
+// former is what is kept of the last value of a variable that threads observed and threads overwrote.
+type former struct {
+	chain     ChainID
+	observers []observer
+}
+
+// scalar names one in a memory.
+type scalar struct {
+	address uint64
+	size    uint8
+}
+
 // observation is what a lane observed at a location and may acquire by a fence, or by an acquire operation there.
 type observation struct {
 	location
@@ -145,6 +158,7 @@ type observer struct{ launch, warp, lanes, epoch uint32 }
 // observe notes that a lane of a warp of a block observed the current value. Its first observation is the one that others know
 // soonest.
 func (v *variable) observe(b *Block, wi uint32, lane int) {
+	v.traits |= observed
 	epoch, own := b.warps[wi].view(lane).Epoch, v.launch == b.Launch.number && v.block == b.Index
 	switch {
 	case own && v.observer == noThread:
@@ -199,7 +213,7 @@ func (m *more) once() {
 }
 
 // Observed says that the writes of a chain to a scalar happen before what the actor does now, by the second clause of causality
-// order: the chain makes the current value there, and a thread that observed this value happens before the actor, or is it.
+// order: the chain makes the current value there, or the former one, and a thread that observed this value happens before the actor, or is it.
 func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chain ChainID) bool {
 	if chain == 0 {
 		return false
@@ -209,30 +223,58 @@ func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chai
 		b, _ := a.Launch.Block(a.Warp)
 		m = &b.Shared
 	}
-	v := m.find(address, size)
-	if v == nil || v.chain != chain {
-		return false
-	}
 	after := func(x observer) bool {
 		l := o.numbered[x.launch]
 		return l == a.Launch && x.warp == a.Warp && x.lanes>>uint(a.Lane)&1 != 0 || a.Unknown(l, x.warp, x.lanes, x.epoch) != x.lanes
 	}
-	if v.observer != noThread {
-		warp := v.block*o.numbered[v.launch].WarpsPerBlock + v.observer.warp()
-		if after(observer{v.launch, warp, v.observer.lanes(), v.epoch}) {
-			return true
-		}
+	v := m.find(address, size)
+	if v == nil || v.chain != chain {
+		f := m.former[scalar{address, size}]
+		return f != nil && f.chain == chain && slices.ContainsFunc(f.observers, after)
 	}
-	return v.more != nil && slices.ContainsFunc(v.more.observers, after)
+	first, ok := o.first(v)
+	return ok && after(first) || v.more != nil && slices.ContainsFunc(v.more.observers, after)
+}
+
+// first gives the first thread of the writer's block to observe the value of a variable, if one did.
+func (o *Order) first(v *variable) (observer, bool) {
+	if v.observer == noThread {
+		return observer{}, false
+	}
+	return observer{v.launch, v.block*o.numbered[v.launch].WarpsPerBlock + v.observer.warp(), v.observer.lanes(), v.epoch}, true
+}
+
+// retire keeps the value of a variable as the former one of its location, if it was observed.
+func (o *Order) retire(m *Memory, v *variable, at scalar) {
+	if v.traits&observed == 0 {
+		return
+	}
+	f := m.former[at]
+	if f == nil {
+		if m.former == nil {
+			m.former = map[scalar]*former{}
+		}
+		f = &former{}
+		m.former[at] = f
+	}
+	f.chain, f.observers = v.chain, f.observers[:0]
+	if v.more != nil {
+		f.observers, v.more.observers = v.more.observers, f.observers
+	}
+	if first, ok := o.first(v); ok {
+		f.observers = append(f.observers, first)
+	}
 }
 
 // renew begins a new value of a variable, of the same chain or of a new one.
-func (o *Order) renew(v *variable, continues bool) {
+func (o *Order) renew(m *Memory, v *variable, at scalar, continues bool) {
 	if !continues {
+		o.retire(m, v, at)
 		o.chains = max(o.chains+1, 1)
 		v.chain = o.chains
 	}
 	v.observer = noThread
+	v.traits &^= observed
 	if m := v.more; m != nil {
 		m.observers = m.observers[:0]
 		if !continues && v.traits&hasRecords != 0 {
@@ -244,11 +286,13 @@ func (o *Order) renew(v *variable, continues bool) {
 	}
 }
 
-// Overwrite tells that the bytes [from, end) of global memory were written weakly, or became or ceased to be an allocation.
-func (o *Order) Overwrite(from, end uint64) { o.global.overwrite(from, end, nil) }
+// Overwrite tells that the host wrote the bytes [from, end) of global memory, or that they became or ceased to be an allocation.
+func (o *Order) Overwrite(from, end uint64) { o.global.overwrite(from, end, nil, nil) }
 
 // Overwrite tells that threads of the block wrote the bytes [from, end) weakly.
-func (b *Block) Overwrite(shared bool, from, end uint64) { b.memory(shared).overwrite(from, end, nil) }
+func (b *Block) Overwrite(shared bool, from, end uint64) {
+	b.memory(shared).overwrite(from, end, nil, b.order)
+}
 
 // memory gives the shared memory of the block, or global memory.
 func (b *Block) memory(shared bool) *Memory {
@@ -425,10 +469,10 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 
 // write makes a strong write the last one of a variable. Strong: it is morally strong with the one before.
 func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, strong bool) {
-	b.order.renew(v, strong && s.Updates)
+	b.order.renew(m, v, scalar{s.Address, s.Size}, strong && s.Updates)
 	v.valid = 1<<s.Size - 1
 	if m.mixed && m.piece(s.Address/pieceBytes).mixed {
-		m.overwrite(s.Address, s.Address+uint64(s.Size), v)
+		m.overwrite(s.Address, s.Address+uint64(s.Size), v, b.order)
 	}
 	if v.traits &^= wideWrite | systemWrite | clusterWrite; s.Wide {
 		v.traits |= wideWrite
