@@ -131,7 +131,7 @@ func Kernels(ctx context.Context, modules []Module, launch Launch, o *Options) (
 
 // session gives the options as the session takes them.
 func (o *Options) session() (*session.Options, error) {
-	s := &session.Options{Seed: o.Seed, Seeds: max(o.Seeds, 1), Timeout: o.Timeout, Printf: o.Printf, Jobs: runtime.NumCPU()}
+	s := &session.Options{Seed: o.Seed, Seeds: max(o.Seeds, 1), Timeout: o.Timeout, Printf: o.Printf, Jobs: runtime.NumCPU(), Rerun: true}
 	for _, name := range o.Detectors {
 		d, err := detect.Choose(all.Detectors(), name)
 		if err != nil {

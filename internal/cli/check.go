@@ -82,7 +82,7 @@ func corpusLaunch(name string) error {
 // checkInput checks and reports.
 func checkInput(ctx context.Context, e *env, o *options, in *session.Input, source func(string) []string) (int, error) {
 	w := o.reportWriter(e, e.stdout)
-	o.session.Printf = w
+	o.session.Printf, o.session.Rerun = w, !o.once
 	stop := showProgress(e, &o.session)
 	r, err := session.Check(ctx, &o.session, in)
 	stop()

@@ -26,7 +26,7 @@ var settings = map[string]string{
 	"annotate": "none", "baseline": "none", "color": "auto", "detector": "hb, and what gwcp predicts", "engine": "warp", "error-exitcode": "1",
 	"fail-on": "error", "kernel": "all", "kernel-name": "all", "limit": "20", "max-findings": strconv.Itoa(detect.DefaultFindings), "model": "cuda",
 	"skip-kernel": "none", "variable": "all", "skip-variable": "none", "blocks": "all", "threads": "all", "addresses": "all", "arch": "what the program was built for",
-	"nvcc": "found as \"fencepost doctor\" tells", "schedule": "fair", "seed": "0", "seeds": "1", "suppress": "none", "timeout": "none",
+	"nvcc": "found as \"fencepost doctor\" tells", "schedule": both, "seed": "0", "seeds": "1", "suppress": "none", "timeout": "none",
 }
 
 // lists are the flags that take several values, separated by commas.

@@ -41,6 +41,7 @@ type options struct {
 	clang   bool // compiles in place of nvcc
 	// schedule is the file of one; "" for none.
 	schedule string
+	once     bool // --schedule names a policy other than both
 	// outlives lets the program run on when this process is killed.
 	outlives bool
 	// errorExit is the exit code for findings; nil for exitFindings.
@@ -101,7 +102,7 @@ func runFlags() []*flag {
 			func(o *options, v string) error { return number(v, 0, 1<<62, &o.session.Seed) }},
 		{"seeds", "N", "run with N seeds, from --seed on, and unite the findings",
 			func(o *options, v string) error { return number(v, 1, 10000, &o.session.Seeds) }},
-		{"schedule", "NAME|FILE", "who runs next: fair (default), contended, lockstep (before Volta), pct (random), FILE of verify",
+		{"schedule", "NAME|FILE", "who runs next: both (default), fair, contended, lockstep (before Volta), pct (random), FILE of verify",
 			setSchedule},
 		{"engine", "NAME", "what executes kernels: warp (default, optimised, 32 lanes at once), ref (one lane at a time)",
 			func(o *options, v string) error {
@@ -205,12 +206,15 @@ func setJSON(o *options, v string) error {
 	return writable("json", v, ", or - for the standard output")
 }
 
+// both is the schedule fair; small launches whose threads may contend are executed once more as contended.
+const both = "both"
+
 // schedules are the policies by name.
-var schedules = map[string]simt.Schedule{"contended": simt.Contended, "fair": simt.Fair, "lockstep": simt.Lockstep, "pct": simt.PCT}
+var schedules = map[string]simt.Schedule{both: simt.Fair, "contended": simt.Contended, "fair": simt.Fair, "lockstep": simt.Lockstep, "pct": simt.PCT}
 
 // setSchedule takes a policy, or the file of a schedule.
 func setSchedule(o *options, v string) error {
-	o.session.Schedule, o.schedule = simt.Fair, ""
+	o.session.Schedule, o.schedule, o.once = simt.Fair, "", v != both
 	if _, ok := schedules[v]; ok || !strings.ContainsAny(v, "./") && !regular(v) {
 		return choose(v, schedules, "schedule", &o.session.Schedule)
 	}

@@ -145,7 +145,7 @@ func runRecord(ctx context.Context, e *env, o *options, args []string) (code int
 const analyzeLong = `
 fencepost analyze FILE
   judges a trace that "fencepost record" wrote, with the detectors that --detector names. The findings are those of the
-  run itself. A trace that is cut off (a full disk, a killed run) is judged as far as it goes, which the report says.
+  run itself with --schedule fair. A trace that is cut off (a full disk, a killed run) is judged as far as it goes, which the report says.
 
 fencepost analyze trace.std
   judges the trace of a CPU program: the STD format of RAPID, CSV, or what "fencepost export" makes of them (docs/cpu.md).

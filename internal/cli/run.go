@@ -82,7 +82,7 @@ func runRun(ctx context.Context, e *env, o *options, args []string) (int, error)
 	if o.verbose {
 		tellEnv(e.stderr, p.Env)
 	}
-	o.session.Sources = &report.Sources{}
+	o.session.Sources, o.session.Rerun = &report.Sources{}, !o.once
 	stop := showProgress(e, &o.session)
 	r, err := session.Run(ctx, &o.session, p)
 	stop()

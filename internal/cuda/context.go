@@ -43,8 +43,9 @@ type Context struct {
 	works    uint64              // operations that were put into streams
 	progress map[uint32]progress // by agent
 
-	mallocs int    // numbers allocations for their names
-	clock   uint64 // ns; a made-up time that event timing reads
+	mallocs int         // numbers allocations for their names
+	clock   uint64      // ns; a made-up time that event timing reads
+	alone   func() bool // no other thread of the program runs; nil: there is no program
 	printf  io.Writer
 	closed  bool
 }

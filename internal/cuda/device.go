@@ -30,7 +30,8 @@ type Device struct {
 	failureAt   map[string]*Failure
 	sources     sources
 	contexts    uint64 // numbers contexts, for their tokens
-	registered  spans  // free room behind the arena, for registered host memory
+	reruns      reruns
+	registered  spans // free room behind the arena, for registered host memory
 }
 
 // registeredRoom is the address space for host memory that programs register (cudaHostRegister).

@@ -69,10 +69,18 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	if len(c.gpus) > 1 {
 		c.gpu.reached(c.dev.mem)
 	}
+	again, rerun := *l, false
+	if c.mayRerun(k, l) {
+		c.dev.reruns.before, rerun = c.save(k, c.dev.reruns.before)
+	}
 	report.Stats, report.Err = c.dev.execute(ctx, l)
+	c.dev.reruns.ran += report.Stats.Warps
 	c.gpu.own(c.dev.mem)
 	c.clock += eventTime + report.Stats.Lanes*laneTime
 	c.dev.report(report)
+	if rerun && report.Err == nil && report.Stats.Fault == "" {
+		c.rerun(ctx, k, again, report.Stats)
+	}
 	worst := faultCode(report.Stats.Fault)
 	if report.Err != nil && worst == 0 {
 		worst = endCode(report.Err)

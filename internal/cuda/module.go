@@ -49,6 +49,9 @@ type Kernel struct {
 	formals     []formal  // nil: not looked for
 	signalled   bool      // whether it signals was looked for
 	signals     bool      // see Context.signalling
+	examined    bool      // whether it contends was looked for
+	contending  bool      // see contends
+	rerun       uint64    // what was spent on executing launches once more
 }
 
 // LoadModule links PTX texts and places their variables. The error is an *Error (InvalidPtx, with the ptx.ErrorList

@@ -30,6 +30,15 @@ func executable(pid int) (fileID, bool) {
 	return fileID{sys.Dev, sys.Ino}, true
 }
 
+// threads is how many threads a process has, 0 when that cannot be had.
+func threads(pid int) int {
+	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return 0
+	}
+	return len(list)
+}
+
 // procStat is what /proc/PID/stat tells of a process.
 type procStat struct {
 	name   string

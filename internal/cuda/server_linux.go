@@ -175,6 +175,7 @@ func (s *server) session(ctx context.Context, conn *net.UnixConn, pid int32) err
 	r := reply{results: []uint64{simt.GlobalBase, s.dev.arena, s.dev.arena / 2, s.dev.statusAt(), 0}}
 	if fresh {
 		p.open(s.dev)
+		p.ctx.alone = func() bool { return threads(int(pid)) == 1 }
 	} else {
 		select {
 		case <-p.mapped:

@@ -357,7 +357,7 @@ const (
 
 // Launch describes one kernel launch.
 type Launch struct {
-	ID     uint32 // from 1, in launch order
+	ID     uint32 // from 1, in launch order; with the bit Rerun where a launch was executed once more
 	Agent  uint32 // the stream it runs on
 	Kernel string // linker name
 	Grid   Dim3
@@ -381,6 +381,15 @@ type Launch struct {
 	// run all have one or none has.
 	Device uint8
 }
+
+// Rerun is the bit of Launch.ID that says that a launch was executed once more, by another schedule, right after it had ended.
+const Rerun = 1 << 31
+
+// Number gives the place of the launch in the order of launches, from 1.
+func (l *Launch) Number() uint32 { return l.ID &^ Rerun }
+
+// Rerun says that the launch was executed once more.
+func (l *Launch) Rerun() bool { return l.ID&Rerun != 0 }
 
 // MaxDevices is how many devices a program can see.
 const MaxDevices = 64

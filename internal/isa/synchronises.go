@@ -20,6 +20,11 @@ func (in *Inst) Signals() bool {
 	return !shared && (in.Scope == event.ScopeSys || in.Order == event.Volatile)
 }
 
+// Contends says that the instruction reads what other threads may change at that time, so that what it reads depends on who was first.
+func (in *Inst) Contends() bool {
+	return in.Class == Atomic && in.Row.Op != "red" || in.Class == Load && in.Order != event.Weak
+}
+
 // Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
 func (f *Func) Swaps() bool { return f.Any(func(i *Inst) bool { return i.Op == OpCas }) }
 

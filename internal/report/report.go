@@ -190,6 +190,7 @@ type Access struct {
 	Host    string // name of the host operation; "" for a device access
 	Kernel  string // linker name
 	Launch  uint32
+	Rerun   bool `json:",omitempty"` // the launch was executed once more, by another schedule
 	Grid    event.Dim3
 	Shape   event.Dim3 // of the block
 	Block   event.Dim3

@@ -38,6 +38,9 @@ type Options struct {
 	Arch      int                // compute capability of the device, times ten; 0: what the program was built for
 	Devices   int                // that programs see; 0 means 1
 	Schedule  simt.Schedule
+	// Rerun executes small launches whose threads may contend once more, by another schedule, if the default detectors judge one run by the
+	// schedule simt.Fair. What they find there is part of the report.
+	Rerun bool
 	// Replay is the schedule of one launch, nil for none.
 	Replay *ScheduleFile
 	Seed   uint64
@@ -96,6 +99,13 @@ func (o *Options) detectors() []detect.Spec {
 		list = all.Default()
 	}
 	return slices.Concat(list, o.Beside)
+}
+
+// reruns says that launches may be executed once more: detectors as published judge one execution, and so does a trace.
+func (o *Options) reruns() bool {
+	return o.Rerun && o.Record == nil && o.Replay == nil && !o.Logged && !slices.ContainsFunc(o.Detectors, func(s detect.Spec) bool {
+		return !slices.ContainsFunc(all.Default(), func(d detect.Spec) bool { return d.Name == s.Name })
+	})
 }
 
 // errTimeout is the cause of the context's end when --timeout has passed.
@@ -231,6 +241,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	}
 	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule, Devices: o.Devices,
 		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add, Leaks: o.Leaks}
+	cfg.Rerun = o.reruns()
 	if o.Arch != 0 {
 		cfg.Limits = simt.LimitsOf(o.Arch)
 	}
@@ -362,7 +373,7 @@ func (r *once) settle() {
 }
 
 func (r *once) launchName(l launched) string {
-	return fmt.Sprintf("launch %d of %s", l.launch.ID, report.ShortName(report.BareName(l.launch.Kernel)))
+	return fmt.Sprintf("launch %d of %s", l.launch.Number(), report.ShortName(report.BareName(l.launch.Kernel)))
 }
 
 // collect takes the findings of the detectors. After a defect one may be unable to tell them.

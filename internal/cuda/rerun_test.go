@@ -1,0 +1,183 @@
+package cuda
+
+import (
+	"context"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+const contendingKernels = `.version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b64 r) malloc(.param .b64 n);
+.global .u32 x;
+.visible .entry reads() { .reg .b32 %r; atom.global.add.u32 %r, [x], 1; ret; }
+.visible .entry polls() { .reg .b32 %r; ld.volatile.global.u32 %r, [x]; ret; }
+.visible .entry counts() { red.global.add.u32 [x], 1; ret; }
+.visible .entry stores() { st.volatile.global.u32 [x], 1; ret; }
+.visible .entry allocates() { .reg .b32 %r; .reg .b64 %d; atom.global.add.u32 %r, [x], 1;
+ { .param .b64 n; .param .b64 r; st.param.b64 [n], 8; call.uni (r), malloc, (n); ld.param.b64 %d, [r]; } ret; }
+`
+
+// actor is an engine whose launches write a word.
+type actor struct {
+	*testing.T
+	stats    simt.Stats
+	err      error
+	word     []byte
+	launches []simt.Launch
+	began    []byte // what the word was for each
+}
+
+func (a *actor) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
+	a.launches, a.began = append(a.launches, *l), append(a.began, a.word[0])
+	if l.ID&event.Rerun == 0 {
+		a.word[0]++
+	} else {
+		a.word[0] = 99
+		l.OnFault(simt.Fault{Kind: simt.StepLimit})
+		l.OnFault(simt.Fault{Kind: simt.Deadlock})
+		return simt.Stats{Warps: 3, Fault: simt.Deadlock}, simt.ErrDeadlock
+	}
+	return a.stats, a.err
+}
+
+// TestRerun checks which launches are executed once more, that this begins with the memory that the launch began with, and that the
+// program notices nothing of it.
+func TestRerun(t *testing.T) {
+	for _, r := range []struct {
+		name    string
+		kernel  string
+		change  func(*Config, *LaunchConfig, *actor)
+		prepare func(*Context)
+		want    bool
+	}{
+		{"an atomic operation that reads", "reads", nil, nil, true},
+		{"a strong load", "polls", nil, nil, true},
+		{"a reduction", "counts", nil, nil, false},
+		{"a strong store", "stores", nil, nil, false},
+		{"memory that the kernel allocates", "allocates", nil, nil, false},
+		{"by default", "reads", func(c *Config, _ *LaunchConfig, _ *actor) { c.Rerun = false }, nil, false},
+		{"a seed", "reads", func(c *Config, _ *LaunchConfig, _ *actor) { c.Seed = 1 }, nil, false},
+		{"another schedule", "reads", func(c *Config, _ *LaunchConfig, _ *actor) { c.Schedule = simt.Lockstep }, nil, false},
+		{"nobody watches", "reads", func(c *Config, _ *LaunchConfig, _ *actor) { c.Sink = nil }, nil, false},
+		{"one warp", "reads", func(_ *Config, l *LaunchConfig, _ *actor) { l.Grid = one }, nil, false},
+		{"two warps of a block", "reads", func(_ *Config, l *LaunchConfig, _ *actor) { l.Grid, l.Block.X = one, 33 }, nil, true},
+		{"a fault", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.stats.Fault = simt.OutOfBounds }, nil, false},
+		{"an error", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.err = simt.ErrStopped }, nil, false},
+		{"many steps", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.stats.Warps = 2 * rerunFree }, nil, false},
+		{"much memory", "reads", nil, func(c *Context) { malloc(t, c, rerunBytes, simt.DeviceAlloc) }, false},
+		{"memory of the host", "reads", nil, func(c *Context) {
+			malloc(t, c, 64, simt.ManagedAlloc)
+			c.alone = func() bool { return true }
+		}, true},
+		{"memory of the host, which has threads", "reads", nil, func(c *Context) {
+			malloc(t, c, 64, simt.ManagedAlloc)
+			c.alone = func() bool { return false }
+		}, false},
+		{"threads of the host", "reads", nil, func(c *Context) {
+			c.alone = func() bool { return false }
+		}, true},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			a := &actor{T: t, stats: simt.Stats{Warps: 100}}
+			told, faults := 0, 0
+			cfg := Config{Engine: a, MemorySize: 1 << 28, Sink: &log{}, Rerun: true, OnLaunch: func(LaunchReport) { told++ },
+				OnFault: func(simt.Fault) { faults++ }, Progress: func(string, uint64, simt.Stats) {}}
+			lc := LaunchConfig{Grid: event.Dim3{X: 2, Y: 1, Z: 1}, Block: one}
+			if r.change != nil {
+				r.change(&cfg, &lc, a)
+			}
+			d, err := NewDevice(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			c := d.NewContext()
+			if r.prepare != nil {
+				r.prepare(c)
+			}
+			at := malloc(t, c, 4, simt.DeviceAlloc)
+			a.word, _ = d.mem.Bytes(at, 4)
+			a.word[0] = 7
+			m, err := c.LoadModule(Image{"k.ptx", contendingKernels})
+			if err != nil {
+				t.Fatal(err)
+			}
+			k, err := m.Kernel(r.kernel)
+			if err == nil {
+				err = c.Launch(context.Background(), k, lc, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := len(a.launches) == 2; again != r.want || told != 1 {
+				t.Fatalf("%d executions, %d of them told to the program", len(a.launches), told)
+			}
+			if a.word[0] != 8 {
+				t.Errorf("the memory holds %d", a.word[0])
+			}
+			if !r.want {
+				return
+			}
+			first, second := a.launches[0], a.launches[1]
+			if first.ID != 1 || second.ID != 1|event.Rerun || second.Number() != 1 || first.Schedule != simt.Fair || second.Schedule != simt.Contended ||
+				second.MaxSteps != 100*rerunFactor+rerunSteps || second.Progress != nil || second.Printf != nil {
+				t.Errorf("executions %+v and %+v", first.Launch, second.Launch)
+			}
+			if a.began[0] != 7 || a.began[1] != 7 {
+				t.Errorf("they began with %v", a.began)
+			}
+			if faults != 1 || c.sticky != nil {
+				t.Errorf("%d faults are told; the context is lost: %v", faults, c.sticky)
+			}
+		})
+	}
+}
+
+// TestRerunShare checks that of many launches so many are executed once more as their kernel may, and a part of the others.
+func TestRerunShare(t *testing.T) {
+	a := &actor{T: t, stats: simt.Stats{Warps: rerunFree / 4}, word: make([]byte, 4)}
+	d, err := NewDevice(Config{Engine: &fixed{a}, MemorySize: 1 << 24, Sink: &log{}, Rerun: true, OnFault: func(simt.Fault) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	c := d.NewContext()
+	m, err := c.LoadModule(Image{"k.ptx", contendingKernels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := m.Kernel("reads")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const launches = 100
+	for range launches {
+		if err := c.Launch(context.Background(), k, LaunchConfig{Grid: event.Dim3{X: 2, Y: 1, Z: 1}, Block: one}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(a.launches) - launches; n < launches/rerunShare-1 || n > launches/rerunShare+4 {
+		t.Errorf("of %d launches %d are executed once more", launches, n)
+	}
+}
+
+// fixed is an actor whose executions all cost the same.
+type fixed struct{ *actor }
+
+func (f *fixed) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	_, _ = f.actor.Run(ctx, l)
+	return f.stats, nil
+}
+
+func malloc(t *testing.T, c *Context, size uint64, kind simt.AllocKind) uint64 {
+	t.Helper()
+	at, err := c.Malloc(size, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
