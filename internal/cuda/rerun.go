@@ -13,16 +13,16 @@ import (
 // what the code does then is not executed. So small launches of kernels whose threads may contend are executed once more, as
 // simt.Contended, on the memory that they began with. The sink is told of both executions, as of two launches of the stream.
 
-// Bounds of what is executed once more, in warp instructions; to copy a cache line counts as one.
+// Bounds of what is executed once more, in warp instructions; to copy copyBytes counts as one.
 const (
 	// rerunFree is what may be executed of each kernel, rerunShare the part of what all launches have executed that may be, too.
-	rerunFree  = 1 << 20
+	rerunFree  = 1 << 18
 	rerunShare = 4
 	// rerunBytes is how much memory may be allocated.
 	rerunBytes = 32 << 20
 	// rerunFactor times the steps of a launch, and rerunSteps, are what it may have the second time.
 	rerunFactor, rerunSteps = 8, 1 << 14
-	lineBytes               = 64
+	copyBytes               = 512
 )
 
 // reruns is what a device keeps to execute launches once more.
@@ -75,10 +75,10 @@ func (c *Context) save(k *Kernel, to []saved) ([]saved, bool) {
 		size += a.Size
 		visible = visible || a.Kind == simt.ManagedAlloc || a.Kind == simt.PinnedAlloc
 	}
-	if size > rerunBytes || !d.reruns.mayAfford(k, 2*size/lineBytes) || visible && c.alone != nil && !c.alone() {
+	if size > rerunBytes || !d.reruns.mayAfford(k, 2*size/copyBytes) || visible && c.alone != nil && !c.alone() {
 		return to, false
 	}
-	d.reruns.spend(k, size/lineBytes)
+	d.reruns.spend(k, size/copyBytes)
 	to = slices.Grow(to[:0], len(live))[:len(live)]
 	for i, a := range live {
 		bytes, err := d.mem.Bytes(a.Addr, a.Size)
