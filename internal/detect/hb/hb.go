@@ -365,7 +365,11 @@ func (d *Detector) strong(w *history.Warp) {
 			if !store {
 				d.history.Judge(a, d.race)
 			}
-			d.history.Record(a, w.Block.Perform(w.InBlock, lane, &s))
+			chain := w.Block.Perform(w.InBlock, lane, &s)
+			if !w.Site.Side.Write {
+				chain = d.order.Chains()
+			}
+			d.history.Record(a, chain)
 		}
 	}
 }

@@ -195,8 +195,11 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 	if o.chains < x.Earlier.Chain {
 		return nil // it was observed before the earlier access
 	}
-	// Within an epoch the order of first execution has to do for program order.
+	// Within an epoch the order of first execution has to do for program order, but for chains that tell.
 	precedes := func(w *history.Record) bool {
+		if w.Stamp.Epoch == x.before.Epoch && x.Earlier.Site.Strong && !w.Site.Sync.Updates {
+			return w.Chain <= x.Earlier.Chain
+		}
 		return w.Stamp.Epoch < x.before.Epoch || w.Stamp.Epoch == x.before.Epoch && w.Site.Number < x.Earlier.Site.Number
 	}
 	var by history.Record // a strong write of the thread itself, or else of another of its block, which a barrier may have let go on
@@ -206,8 +209,8 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 		if own && precedes(w) && w.Site.Number < x.Earlier.Site.Number && w.Site.Sync.Updates && w.Site.Sync.Reads {
 			locks = true
 		}
-		if w.Stamp.Block() != x.before.Block() || x.sameBlock() && !own || precedes(w) {
-			return
+		if w.Stamp.Block() != x.before.Block() || x.sameBlock() && !own || precedes(w) || w.Chain > o.chains {
+			return // or it was written after it was observed
 		}
 		if by.Site == nil || own && !itself || own == itself && w.Stamp.Epoch < by.Stamp.Epoch {
 			by, itself = *w, own

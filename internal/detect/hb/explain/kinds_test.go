@@ -122,6 +122,11 @@ func TestKinds(t *testing.T) {
 		{"volatile data, counted since", "0.0 ld.volatile x; 0.0 add f; 2.0 add f; 2.0 st.volatile x", "1-4 volatile"},
 		{"a volatile flag, counted before it was written", "0.0 add f; 2.0 add f; 0.0 st.volatile x; 0.0 add f; 2.0 ld.volatile x", "3-5 volatile"},
 		{"an access after what was observed", "0.0 add f; 2.0 add f; 0.0 st.relaxed.cta x; 0.0 add f; 2.0 ld.relaxed x", "3-5 insufficient-atomic-scope"},
+		{"a volatile index, read again after the slot was handed over", "0.0 ld.volatile x =1; 0.0 fence; 0.0 st.volatile f =3; 0.0 ld.volatile x =1; 2.0 ld.volatile f; " +
+			"2.0 fence; 2.0 st.volatile x", "1-7 volatile; 3-5 volatile"},
+		{"volatile data, read before the slot was handed over", "0.0 ld.volatile x =1; 0.0 st.volatile f =2; 0.0 fence; 0.0 ld.volatile x =1; 0.0 st.volatile f =2; 2.0 ld.volatile f; " +
+			"2.0 fence; 2.0 st.volatile x", "1-8 missing-fence; 2-6 volatile"},
+		{"handed over after it was observed", "0.0 st.relaxed f =1; 2.0 ld.relaxed f; 0.0 st x; 0.0 fence; 0.0 st.relaxed f =1; 2.0 ld x", "3-6 unordered"},
 		{"within a block", "0.0 st X; 0.0 st.volatile.cta F; 1.0 ld.volatile.cta F; 1.0 ld X", "1-4 missing-fence; 2-3 volatile"},
 		{"a lane for another", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 3.5 ld x", "1-5 missing-fence"},
 		{"a lane for another, without a barrier", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 3.5 ld x", "1-4 unordered"},

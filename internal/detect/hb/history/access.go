@@ -26,6 +26,9 @@ type Site struct {
 // WeakStore says that the site is a store that is no strong operation: one whose values are compared (detect.SameValueRace).
 func (s *Site) WeakStore() bool { return s.Side.Write && !s.Strong && s.Host == "" }
 
+// chained says that the site is a strong write: what is known of two of them differs if their chains do.
+func (s *Site) chained() bool { return s.Strong && s.Side.Write }
+
 // StrongWrites is a history that can be asked who wrote a variable.
 type StrongWrites interface {
 	// StrongWrites calls f for the strong writes of a byte that are known, of each thread and site at least the last one since
@@ -58,7 +61,8 @@ type Record struct {
 	Stamp     order.Stamp
 	Executed  uint32
 	From, End uint64
-	Chain     order.ChainID // of a strong write
+	// Chain is that of a strong write, and the last one that there was when a strong read was made.
+	Chain order.ChainID
 }
 
 // Race says that an access races with an earlier one in the bytes [From, End).

@@ -113,14 +113,17 @@ func (h *Fast) atomic(w *word, by word, chain order.ChainID) {
 	now := entry{stamp: by.stamp, lanes: by.lanes, bytes: 15}
 	if n.site.Side.Write {
 		now.more = uint32(chain)
+	} else {
+		now.more = uint32(h.order.Chains())
 	}
 	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
 		e := &l.entries[i-1]
-		if e.warp != uint8(n.warp) || e.more != now.more || e.lanes == 0 {
+		if e.warp != uint8(n.warp) || n.site.Side.Write && e.more != now.more || e.lanes == 0 {
 			continue
 		}
 		if e.stamp == now.stamp {
 			l.grow(e, now.lanes)
+			e.more = now.more
 			return
 		}
 		if e.lanes&now.lanes != 0 && h.supersedes(now.stamp, &h.stamps[e.stamp]) {

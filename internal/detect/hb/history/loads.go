@@ -930,7 +930,7 @@ func (h *Fast) beginLoads(x *launchState) {
 			if !l.any() {
 				continue
 			}
-			l.chains = h.order.Chains()
+			l.chains = max(h.order.Chains(), 1)
 			if l.tails = nil; h.saves(l) && whole(o.Launch) {
 				l.condense()
 			}

@@ -106,7 +106,7 @@ func (m *memory) touched(from, end uint64) func(yield func(uint64) bool) {
 // judge calls race where an access races with a record in [from, end), one byte unless one of the two is of the host.
 func (m *memory) judge(o *order.Order, a *Access, r *Record, from, end uint64, race func(*Access, Race)) {
 	if !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) ||
-		o.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(r.End-r.From), r.Chain) {
+		r.Site.Side.Write && o.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(r.End-r.From), r.Chain) {
 		return
 	}
 	rel := a.relation(r)
@@ -164,7 +164,7 @@ func (p *Plain) Record(a *Access, chain order.ChainID) {
 func (r *Record) supersedes(o *Record) bool {
 	a, b := r.Stamp, o.Stamp
 	a.Epoch, b.Epoch = 0, 0
-	return r.Site == o.Site && a == b && r.Executed == o.Executed && r.Chain == o.Chain && r.From <= o.From && o.End <= r.End &&
+	return r.Site == o.Site && a == b && r.Executed == o.Executed && (r.Chain == o.Chain || !r.Site.Side.Write) && r.From <= o.From && o.End <= r.End &&
 		(r.Site.Host != "" || r.From == o.From && r.End == o.End)
 }
 

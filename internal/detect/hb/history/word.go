@@ -203,7 +203,7 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 			if whole(s.launch) {
 				for i := range kept {
 					if o := &h.stamps[kept[i].stamp]; o.site == s.site && o.launch == s.launch && kept[i].bytes == e.bytes &&
-						(!s.site.Strong || kept[i].more == e.more) {
+						(!s.site.chained() || kept[i].more == e.more) {
 						continue next
 					}
 				}
@@ -228,7 +228,7 @@ func (h *Fast) dropFollowed(l *list) {
 		for _, k := range later {
 			o := &l.entries[k]
 			x := &h.stamps[o.stamp]
-			if x.site != s.site || o.bytes != e.bytes || s.site.Strong && o.more != e.more {
+			if x.site != s.site || o.bytes != e.bytes || s.site.chained() && o.more != e.more {
 				continue
 			}
 			alike = alike || x.launch == s.launch
@@ -353,10 +353,9 @@ func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func
 	if s.site.Strong {
 		r.From = (at + lo) &^ (s.site.Unit - 1)
 		r.End = r.From + s.site.Unit
-		if s.site.Side.Write {
-			if r.Chain = order.ChainID(e.more); h.order.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(s.site.Unit), r.Chain) {
-				return false
-			}
+		r.Chain = order.ChainID(e.more)
+		if s.site.Side.Write && h.order.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(s.site.Unit), r.Chain) {
+			return false
 		}
 	} else {
 		r.From = at + lo
@@ -462,13 +461,13 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
 		e := &l.entries[i-1]
 		if e.stamp < h.current.firstStamp && e.bytes == now.bytes && e.lanes != 0 {
-			if s := &h.stamps[e.stamp]; s.launch != n.launch && s.site == n.site && (!s.site.Strong || e.more == now.more) &&
+			if s := &h.stamps[e.stamp]; s.launch != n.launch && s.site == n.site && (!s.site.chained() || e.more == now.more) &&
 				n.launch.Follows(s.launch) {
 				e.lanes = 0
 				continue
 			}
 		}
-		if e.warp != uint8(n.warp) || e.lanes&now.lanes == 0 && e.stamp != now.stamp || e.lanes == 0 || e.bytes != now.bytes || a.Site.Strong && e.more != now.more {
+		if e.warp != uint8(n.warp) || e.lanes&now.lanes == 0 && e.stamp != now.stamp || e.lanes == 0 || e.bytes != now.bytes || a.Site.chained() && e.more != now.more {
 			continue
 		}
 		if s := &h.stamps[e.stamp]; s.site != n.site || s.launch != n.launch || s.warp != n.warp || s.exec != n.exec {
@@ -477,6 +476,9 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 		if e.stamp == now.stamp && (int(i) == len(l.entries) || e.lanes&now.lanes != 0) {
 			e.setLast(last && int(i) == len(l.entries) && e.lanes|now.lanes == now.lanes)
 			e.lanes, l.ordered = e.lanes|now.lanes, l.ordered || e.last()
+			if a.Site.Strong && !a.Site.Side.Write {
+				e.more = now.more
+			}
 			return
 		}
 		e.lanes &^= now.lanes
@@ -534,7 +536,7 @@ next:
 		at := 0
 		for at < n {
 			x := &later[at]
-			if x.of.site == s.site && x.bytes == e.bytes && x.of.launch == s.launch && (!s.site.Strong || x.more == e.more) {
+			if x.of.site == s.site && x.bytes == e.bytes && x.of.launch == s.launch && (!s.site.chained() || x.more == e.more) {
 				break
 			}
 			at++

@@ -166,8 +166,8 @@ func (o *Order) Made(address uint64, size uint8, chain ChainID) bool {
 	return v != nil && v.chain == chain || f != nil && f.chain == chain
 }
 
-// Chains gives the last chain that was made.
-func (o *Order) Chains() ChainID { return max(o.chains, 1) }
+// Chains gives the last chain that was made: a strong write that makes a later one comes after now.
+func (o *Order) Chains() ChainID { return o.chains }
 
 // Ends says that no thread of the block lives on after an event.
 func (b *Block) Ends(wi uint32, e *event.Event) bool {

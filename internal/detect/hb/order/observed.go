@@ -25,7 +25,7 @@ func (b *Block) Observed(wi uint32, lane int, s *Strong, seen *Observations) {
 	}
 }
 
-// Chains is the last chain that was given out: a strong write that made a later one comes after now.
+// Chains is Order.Chains.
 func (b *Block) Chains() ChainID { return b.order.chains }
 
 // Over says that all threads of the block have exited.
