@@ -28,6 +28,7 @@ type exception struct{ alarms, misses string }
 
 var hiraceExceptions = map[string]exception{
 	"fault/lock_kept":            {alarms: noFences},
+	"norace/barrier_sense":       {alarms: noFences},
 	"norace/byte_flag":           {alarms: noFences},
 	"norace/byte_lock":           {alarms: noFences},
 	"norace/fence_everyone":      {alarms: noFences},
@@ -60,6 +61,7 @@ var hiraceExceptions = map[string]exception{
 	"predict/readers_lock":       {alarms: noFences},
 	"predict/stencil_in_place":   {alarms: noFences},
 	"predict/two_locks":          {alarms: noFences},
+	"race/barrier_sense":         {alarms: noFences},
 	"race/bitonic":               {misses: firstOnly},
 	"race/event_query":           {misses: oneKernel},
 	"race/histogram_shared":      {misses: firstOnly},
