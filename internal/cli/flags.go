@@ -206,7 +206,7 @@ func setJSON(o *options, v string) error {
 	return writable("json", v, ", or - for the standard output")
 }
 
-// both is the schedule fair; small launches whose threads may contend are executed once more as contended.
+// both is the schedule fair; small launches whose threads may contend are executed once more as contended, and by others.
 const both = "both"
 
 // schedules are the policies by name.

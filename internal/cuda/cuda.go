@@ -23,7 +23,7 @@ type Config struct {
 	Seed     uint64
 	Schedule simt.Schedule
 	MaxSteps uint64 // warp instructions a launch; 0: no bound
-	// Rerun executes small launches whose threads may contend once more, see rerun.go. Their event.Launch.ID has the bit event.Rerun.
+	// Rerun executes small launches whose threads may contend once more, by Reruns.
 	Rerun bool
 	// Devices is the number of devices that programs see, at most MaxDevices; 0 means 1.
 	Devices int

@@ -30,7 +30,7 @@ type Device struct {
 	failureAt   map[string]*Failure
 	sources     sources
 	contexts    uint64 // numbers contexts, for their tokens
-	reruns      reruns
+	spare       spare
 	registered  spans // free room behind the arena, for registered host memory
 }
 

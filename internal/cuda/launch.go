@@ -71,10 +71,10 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	}
 	again, rerun := *l, false
 	if c.mayRerun(k, l) {
-		c.dev.reruns.before, rerun = c.save(k, c.dev.reruns.before)
+		c.dev.spare.before, rerun = c.save(k, c.dev.spare.before)
 	}
 	report.Stats, report.Err = c.dev.execute(ctx, l)
-	c.dev.reruns.ran += report.Stats.Warps
+	c.dev.spare.ran += report.Stats.Warps
 	c.gpu.own(c.dev.mem)
 	c.clock += eventTime + report.Stats.Lanes*laneTime
 	c.dev.report(report)

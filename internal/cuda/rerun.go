@@ -11,7 +11,19 @@ import (
 
 // By round robin the warps of a small kernel run one after the other: none waits for a lock, finds a queue full or loses an exchange, and
 // what the code does then is not executed. So small launches of kernels whose threads may contend are executed once more, as
-// simt.Contended, on the memory that they began with. The sink is told of both executions, as of two launches of the stream.
+// simt.Contended, on the memory that they began with, and the smallest ones by other schedules too. The sink is told of all executions, as
+// of launches of the stream that follow each other.
+
+// Rerun is a schedule by which launches are executed once more.
+type Rerun struct {
+	Schedule simt.Schedule
+	Seed     uint64
+}
+
+// Reruns gives the schedules, in their order. Launch.Rerun counts them from 1.
+func Reruns() []Rerun { return reruns[:] }
+
+var reruns = [...]Rerun{{simt.Contended, 0}, {simt.PCT, 1}, {simt.Fair, 1}, {simt.PCT, 2}, {simt.Fair, 2}, {simt.PCT, 3}, {simt.Fair, 3}, {simt.PCT, 4}}
 
 // Bounds of what is executed once more, in warp instructions; to copy copyBytes counts as one.
 const (
@@ -22,11 +34,13 @@ const (
 	rerunBytes = 32 << 20
 	// rerunFactor times the steps of a launch, and rerunSteps, are what it may have the second time.
 	rerunFactor, rerunSteps = 8, 1 << 14
-	copyBytes               = 512
+	// rerunOthers is what the executions of a launch by schedules other than the first may take together.
+	rerunOthers = 1 << 16
+	copyBytes   = 512
 )
 
-// reruns is what a device keeps to execute launches once more.
-type reruns struct {
+// spare is what a device keeps to execute launches once more.
+type spare struct {
 	spent, ran    uint64  // by launches the second time, and the first
 	before, after []saved // the buffers are used again
 }
@@ -42,7 +56,7 @@ func (c *Context) mayRerun(k *Kernel, l *simt.Launch) bool {
 	d := c.dev
 	warps := (l.Block.Count() + 31) / 32 * l.Grid.Count()
 	return d.cfg.Rerun && d.cfg.Schedule == simt.Fair && d.cfg.Seed == 0 && l.Sink != nil && warps > 1 && !l.Early &&
-		d.contexts == 1 && len(c.gpus) == 1 && k.contends()
+		d.contexts == 1 && len(c.gpus) == 1 && d.launches < 1<<event.RerunShift && k.contends()
 }
 
 // contends says that threads of the kernel may contend, and that it changes nothing but memory.
@@ -57,11 +71,11 @@ func (k *Kernel) contends() bool {
 }
 
 // mayAfford says that so much more may be executed of a kernel.
-func (r *reruns) mayAfford(k *Kernel, cost uint64) bool {
+func (r *spare) mayAfford(k *Kernel, cost uint64) bool {
 	return k.rerun+cost <= rerunFree || r.spent+cost <= r.ran/rerunShare
 }
 
-func (r *reruns) spend(k *Kernel, cost uint64) {
+func (r *spare) spend(k *Kernel, cost uint64) {
 	k.rerun += cost
 	r.spent += cost
 }
@@ -75,10 +89,10 @@ func (c *Context) save(k *Kernel, to []saved) ([]saved, bool) {
 		size += a.Size
 		visible = visible || a.Kind == simt.ManagedAlloc || a.Kind == simt.PinnedAlloc
 	}
-	if size > rerunBytes || !d.reruns.mayAfford(k, 2*size/copyBytes) || visible && c.alone != nil && !c.alone() {
+	if size > rerunBytes || !d.spare.mayAfford(k, 2*size/copyBytes) || visible && c.alone != nil && !c.alone() {
 		return to, false
 	}
-	d.reruns.spend(k, size/copyBytes)
+	d.spare.spend(k, size/copyBytes)
 	to = slices.Grow(to[:0], len(live))[:len(live)]
 	for i, a := range live {
 		bytes, err := d.mem.Bytes(a.Addr, a.Size)
@@ -93,19 +107,15 @@ func (c *Context) save(k *Kernel, to []saved) ([]saved, bool) {
 // rerun executes a launch that has ended once more, l as it was before, on the memory that it began with.
 func (c *Context) rerun(ctx context.Context, k *Kernel, l simt.Launch, stats simt.Stats) {
 	d := c.dev
-	a := &d.reruns
+	a := &d.spare
+	var ok bool
 	if !a.mayAfford(k, stats.Warps) {
 		return
 	}
-	var ok bool
 	if a.after, ok = c.save(k, a.after); !ok {
 		return
 	}
-	for i := range a.before {
-		copy(a.before[i].bytes, a.before[i].copy)
-	}
-	l.ID |= event.Rerun
-	l.Schedule, l.MaxSteps, l.Printf, l.Progress = simt.Contended, rerunFactor*stats.Warps+rerunSteps, nil, nil
+	l.MaxSteps, l.Printf, l.Progress = rerunFactor*stats.Warps+rerunSteps, nil, nil
 	if most := d.cfg.MaxSteps; most != 0 {
 		l.MaxSteps = min(l.MaxSteps, most)
 	}
@@ -116,8 +126,21 @@ func (c *Context) rerun(ctx context.Context, k *Kernel, l simt.Launch, stats sim
 			}
 		}
 	}
-	stats, _ = d.execute(ctx, &l) // how it ends is not the program's business
-	a.spend(k, stats.Warps)
+	spent := uint64(0)
+	for i, by := range reruns {
+		if i > 0 && (spent+stats.Warps > rerunOthers || !a.mayAfford(k, stats.Warps)) || ctx.Err() != nil {
+			break
+		}
+		for i := range a.before {
+			copy(a.before[i].bytes, a.before[i].copy)
+		}
+		again := l
+		again.ID |= uint32(i+1) << event.RerunShift
+		again.Schedule, again.Seed = by.Schedule, by.Seed
+		took, _ := d.execute(ctx, &again) // how it ends is not the program's business
+		a.spend(k, took.Warps)
+		spent += took.Warps
+	}
 	for i := range a.after {
 		copy(a.after[i].bytes, a.after[i].copy)
 	}

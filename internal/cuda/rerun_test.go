@@ -33,7 +33,7 @@ type actor struct {
 
 func (a *actor) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
 	a.launches, a.began = append(a.launches, *l), append(a.began, a.word[0])
-	if l.ID&event.Rerun == 0 {
+	if l.Rerun() == 0 {
 		a.word[0]++
 	} else {
 		a.word[0] = 99
@@ -113,7 +113,7 @@ func TestRerun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if again := len(a.launches) == 2; again != r.want || told != 1 {
+			if n := len(a.launches) - 1; n != 0 && n != len(reruns) || n > 0 != r.want || told != 1 {
 				t.Fatalf("%d executions, %d of them told to the program", len(a.launches), told)
 			}
 			if a.word[0] != 8 {
@@ -122,15 +122,17 @@ func TestRerun(t *testing.T) {
 			if !r.want {
 				return
 			}
-			first, second := a.launches[0], a.launches[1]
-			if first.ID != 1 || second.ID != 1|event.Rerun || second.Number() != 1 || first.Schedule != simt.Fair || second.Schedule != simt.Contended ||
-				second.MaxSteps != 100*rerunFactor+rerunSteps || second.Progress != nil || second.Printf != nil {
-				t.Errorf("executions %+v and %+v", first.Launch, second.Launch)
+			for i, l := range a.launches {
+				want := Rerun{}
+				if i > 0 {
+					want = Reruns()[i-1]
+				}
+				if l.Number() != 1 || l.Rerun() != i || l.Schedule != want.Schedule || l.Seed != want.Seed || a.began[i] != 7 ||
+					i > 0 && (l.MaxSteps != 100*rerunFactor+rerunSteps || l.Progress != nil || l.Printf != nil) {
+					t.Errorf("execution %d: %+v, schedule %d, seed %d, at most %d steps; the word was %d", i, l.Launch, l.Schedule, l.Seed, l.MaxSteps, a.began[i])
+				}
 			}
-			if a.began[0] != 7 || a.began[1] != 7 {
-				t.Errorf("they began with %v", a.began)
-			}
-			if faults != 1 || c.sticky != nil {
+			if faults != len(reruns) || c.sticky != nil {
 				t.Errorf("%d faults are told; the context is lost: %v", faults, c.sticky)
 			}
 		})

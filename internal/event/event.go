@@ -357,7 +357,7 @@ const (
 
 // Launch describes one kernel launch.
 type Launch struct {
-	ID     uint32 // from 1, in launch order; with the bit Rerun where a launch was executed once more
+	ID     uint32 // Number, and from RerunShift on Rerun
 	Agent  uint32 // the stream it runs on
 	Kernel string // linker name
 	Grid   Dim3
@@ -382,14 +382,14 @@ type Launch struct {
 	Device uint8
 }
 
-// Rerun is the bit of Launch.ID that says that a launch was executed once more, by another schedule, right after it had ended.
-const Rerun = 1 << 31
+// RerunShift is where in Launch.ID begins how often a launch had been executed, by other schedules, right after it had ended.
+const RerunShift = 28
 
 // Number gives the place of the launch in the order of launches, from 1.
-func (l *Launch) Number() uint32 { return l.ID &^ Rerun }
+func (l *Launch) Number() uint32 { return l.ID & (1<<RerunShift - 1) }
 
-// Rerun says that the launch was executed once more.
-func (l *Launch) Rerun() bool { return l.ID&Rerun != 0 }
+// Rerun gives how often the launch had been executed before: 0, or what it is executed once more is no launch of the program.
+func (l *Launch) Rerun() int { return int(l.ID >> RerunShift) }
 
 // MaxDevices is how many devices a program can see.
 const MaxDevices = 64

@@ -1,10 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
@@ -67,7 +67,7 @@ type jsonFinding struct {
 	Detector    string          `json:"detector"`
 	Also        []string        `json:"also_found_by,omitempty"`
 	Predicted   bool            `json:"predicted,omitempty"`
-	Rerun       bool            `json:"rerun,omitempty"`
+	Rerun       string          `json:"rerun,omitempty"`
 	Kernel      string          `json:"kernel"`
 	Count       int             `json:"count"`
 	Message     string          `json:"message"`
@@ -169,7 +169,9 @@ func findingJSON(f *Finding) jsonFinding {
 	j := jsonFinding{ID: f.ID, Group: f.Group, Class: f.Class, Kind: f.Kind, Severity: f.Severity.String(), Detector: f.Detector,
 		Also: f.Also, Predicted: f.Predicted, Kernel: Demangle(f.Kernel), Count: f.Count, Message: f.Message, Fix: f.Fix,
 		Accesses: []jsonAccess{}}
-	j.Rerun = slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.Rerun })
+	for i := range f.Accesses {
+		j.Rerun = cmp.Or(j.Rerun, f.Accesses[i].Rerun)
+	}
 	j.Fingerprint, j.Graph, j.Schedule, j.Drawing = f.Fingerprint, f.Graph, f.Schedule, f.Drawing
 	if f.Patch != nil {
 		j.Patch = f.Patch.Diff

@@ -190,7 +190,7 @@ type Access struct {
 	Host    string // name of the host operation; "" for a device access
 	Kernel  string // linker name
 	Launch  uint32
-	Rerun   bool `json:",omitempty"` // the launch was executed once more, by another schedule
+	Rerun   string `json:",omitempty"` // the flags of the schedule by which the launch was executed once more; "" for an execution of the program's own
 	Grid    event.Dim3
 	Shape   event.Dim3 // of the block
 	Block   event.Dim3

@@ -583,8 +583,8 @@ func (t *Text) kernelNotes(f *Finding, add func(label, format string, args ...an
 			continue
 		}
 		s := fmt.Sprintf("%s, launch %d, grid %s, block %s", ShortName(Demangle(a.Kernel)), a.Launch, a.Grid, a.Shape)
-		if a.Rerun {
-			s += "; seen when it was executed once more, as by --schedule contended"
+		if a.Rerun != "" {
+			s += "; seen when it was executed once more, as by " + a.Rerun
 		}
 		if s != shown {
 			add("kernel", "%s", s)

@@ -138,7 +138,7 @@ func strayFix(a *report.Access, language event.Language, otherwise string) strin
 }
 
 func (r *once) stand(f *simt.Fault, s *simt.Stand) report.Access {
-	a := report.Access{Op: report.OpWait, Space: s.Space, Kernel: f.Launch.Kernel, Launch: f.Launch.Number(), Rerun: f.Launch.Rerun(), Grid: f.Launch.Grid,
+	a := report.Access{Op: report.OpWait, Space: s.Space, Kernel: f.Launch.Kernel, Launch: f.Launch.Number(), Rerun: rerun(&f.Launch), Grid: f.Launch.Grid,
 		Shape: f.Launch.Block, Block: s.Block, Thread: s.Thread, Threads: s.Threads, Doing: s.Doing, Address: s.Address, Size: s.Size,
 		Frames: r.frames(s.Place), Caller: r.caller(f.Launch.ID)}
 	switch s.Flags & (event.FlagRead | event.FlagWrite) {
@@ -219,7 +219,7 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		}
 		x.Object.Freed = false // it was not when the access was made
 		if x.Host, x.Frames = event.CutHostPlace(a.Host); a.Host == "" {
-			x.Kernel, x.Launch, x.Rerun, x.Grid, x.Shape = a.Launch.Kernel, a.Launch.Number(), a.Launch.Rerun(), a.Launch.Grid, a.Launch.Block
+			x.Kernel, x.Launch, x.Rerun, x.Grid, x.Shape = a.Launch.Kernel, a.Launch.Number(), rerun(&a.Launch), a.Launch.Grid, a.Launch.Block
 			x.Block, x.Thread = a.Launch.BlockOf(a.Warp), a.Launch.ThreadOf(a.Warp, a.Lane)
 			x.Frames, x.Caller = r.frames(a.Place), r.caller(a.Launch.ID)
 			if out.Kernel == "" {

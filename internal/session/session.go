@@ -38,7 +38,7 @@ type Options struct {
 	Arch      int                // compute capability of the device, times ten; 0: what the program was built for
 	Devices   int                // that programs see; 0 means 1
 	Schedule  simt.Schedule
-	// Rerun executes small launches whose threads may contend once more, by another schedule, if the default detectors judge one run by the
+	// Rerun executes small launches whose threads may contend once more, by other schedules, if the default detectors judge one run by the
 	// schedule simt.Fair. What they find there is part of the report.
 	Rerun bool
 	// Replay is the schedule of one launch, nil for none.
@@ -106,6 +106,22 @@ func (o *Options) reruns() bool {
 	return o.Rerun && o.Record == nil && o.Replay == nil && !o.Logged && !slices.ContainsFunc(o.Detectors, func(s detect.Spec) bool {
 		return !slices.ContainsFunc(all.Default(), func(d detect.Spec) bool { return d.Name == s.Name })
 	})
+}
+
+// rerun gives the flags of the schedule by which a launch was executed once more, "" for one of the program.
+func rerun(l *event.Launch) string {
+	if l.Rerun() == 0 {
+		return ""
+	}
+	r := cuda.Reruns()[l.Rerun()-1]
+	var flags []string
+	if name := map[simt.Schedule]string{simt.Contended: "contended", simt.PCT: "pct"}[r.Schedule]; name != "" {
+		flags = append(flags, "--schedule "+name)
+	}
+	if r.Seed != 0 {
+		flags = append(flags, fmt.Sprint("--seed ", r.Seed))
+	}
+	return strings.Join(flags, " ")
 }
 
 // errTimeout is the cause of the context's end when --timeout has passed.
