@@ -52,6 +52,7 @@ type Kernel struct {
 	examined    bool      // whether it contends was looked for
 	contending  bool      // see contends
 	rerun       uint64    // what was spent on executing launches once more
+	saving      uint64    // what it took to save the memory for it when that was tried last
 }
 
 // LoadModule links PTX texts and places their variables. The error is an *Error (InvalidPtx, with the ptx.ErrorList

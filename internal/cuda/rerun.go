@@ -83,13 +83,18 @@ func (r *spare) spend(k *Kernel, cost uint64) {
 // save keeps what the memory holds. It says false where that is too much, or the program may change it meanwhile.
 func (c *Context) save(k *Kernel, to []saved) ([]saved, bool) {
 	d := c.dev
+	if !d.spare.mayAfford(k, k.saving) {
+		return to, false
+	}
 	live := slices.DeleteFunc(d.mem.Known(), func(a simt.Alloc) bool { return a.Freed || a.Const })
 	size, visible := uint64(0), false
 	for _, a := range live {
 		size += a.Size
 		visible = visible || a.Kind == simt.ManagedAlloc || a.Kind == simt.PinnedAlloc
 	}
-	if size > rerunBytes || !d.spare.mayAfford(k, 2*size/copyBytes) || visible && c.alone != nil && !c.alone() {
+	d.spare.spend(k, uint64(len(live)))
+	k.saving = uint64(len(live)) + 2*size/copyBytes
+	if size > rerunBytes || !d.spare.mayAfford(k, k.saving) || visible && c.alone != nil && !c.alone() {
 		return to, false
 	}
 	d.spare.spend(k, size/copyBytes)

@@ -382,13 +382,13 @@ type Launch struct {
 	Device uint8
 }
 
-// RerunShift is where in Launch.ID begins how often a launch had been executed, by other schedules, right after it had ended.
+// RerunShift is where in Launch.ID Rerun begins.
 const RerunShift = 28
 
 // Number gives the place of the launch in the order of launches, from 1.
 func (l *Launch) Number() uint32 { return l.ID & (1<<RerunShift - 1) }
 
-// Rerun gives how often the launch had been executed before: 0, or what it is executed once more is no launch of the program.
+// Rerun counts the executions of a launch by other schedules, right after it had ended, from 1; it is 0 for the program's own.
 func (l *Launch) Rerun() int { return int(l.ID >> RerunShift) }
 
 // MaxDevices is how many devices a program can see.
