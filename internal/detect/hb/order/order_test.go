@@ -278,3 +278,35 @@ func TestAlike(t *testing.T) {
 		p.knows(17, 9, 0)
 	})
 }
+
+// TestRecords checks that a value which many launches of one stream have updated does not carry what each of them released: who acquires
+// what the last one released knows the others.
+func TestRecords(t *testing.T) {
+	o := New()
+	s := benchRelaxed
+	s.Address = benchBase
+	for id := range uint32(50) {
+		l := benchLaunch(o, id+1, 2)
+		for block := range uint32(2) {
+			fence := benchFence
+			fence.Warp = block * l.WarpsPerBlock
+			l.Sync(&fence)
+			b, wi := l.Block(fence.Warp)
+			b.Observe(wi, 0, &s)
+			b.Perform(wi, 0, &s)
+		}
+		o.End(id + 1)
+	}
+	if v := o.global.find(s.Address, s.Size); v == nil || v.traits&hasRecords == 0 || len(v.more.wide) != 1 {
+		t.Errorf("the value carries %+v", v)
+	}
+	// Another stream, which does not wait: both are to be known.
+	l := o.Begin(event.Launch{ID: 99, Agent: 7, Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}})
+	fence := benchFence
+	l.Sync(&fence)
+	b, wi := l.Block(0)
+	b.Perform(wi, 0, &s)
+	if v := o.global.find(s.Address, s.Size); len(v.more.wide) != 2 {
+		t.Errorf("the value carries %d records, not those of both streams", len(v.more.wide))
+	}
+}

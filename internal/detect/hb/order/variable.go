@@ -585,7 +585,15 @@ func (o *Order) addRecord(rs []record, r record) []record {
 		out[i] = r
 		return out
 	}
+	if slices.ContainsFunc(rs, r.includes) {
+		rs = slices.DeleteFunc(slices.Clone(rs), r.includes)
+	}
 	return append(slices.Clip(rs), r)
+}
+
+// includes says that who acquires r knows all that x releases: the launch of x is over, and happens before.
+func (r record) includes(x record) bool {
+	return x.launch.Info.Device == r.launch.Info.Device && x.launch.within(r.beyond) && r.beyond.Join(x.beyond) == r.beyond
 }
 
 // StrongOf gives the size of what an access event of unit bytes means to the order: see Strong. It is the same for all
