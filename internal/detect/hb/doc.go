@@ -64,6 +64,8 @@
 //     G after a strong read that observed W by the order of its own, F synchronises with G. The manual orders every two morally strong fence.sc, in accordance with causality:
 //     were G before F, the read would come before the write that it observed. This is what makes "everyone stores and
 //     calls __threadfence(); __syncthreads(); one thread counts the block done" right, and its mirror image.
+//     Within a block, every two fence.sc are morally strong, so the same holds for all scopes: "all lanes store and call
+//     __threadfence_block(); __syncwarp(); one lane sets the flag of the warp". That is left out where blocks are parts of clusters.
 //
 // In other respects fence.sc synchronises as fence.acq_rel does, through the accesses around it. The manual's order of two
 // fence.sc that nothing else relates is "determined at runtime". To take the order of the run for it would order whatever two

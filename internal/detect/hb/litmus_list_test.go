@@ -410,6 +410,40 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.1.0 st x
 		1.1.0 st f`, want: "2-5 missing-fence error"},
 
+	// Within a block, every two fence.sc are morally strong.
+	{name: "mp within a block, fence.sc and then syncwarp", program: `begin 0 1 64
+		1.0.1 st x
+		1.0.0+1 fence.sc.cta
+		1.0.0+1 syncwarp
+		1.0.0 st.relaxed.cta f
+		1.0.32 ld.relaxed.cta f
+		1.0.32 fence.sc.cta
+		1.0.32 ld x`, want: "none"},
+	{name: "mp within a block, syncwarp and then fence.sc", program: `begin 0 1 64
+		1.0.0 st x
+		1.0.0 fence.sc.gpu
+		1.0.0 st.relaxed.cta f
+		1.0.32 ld.relaxed.cta f
+		1.0.32+33 syncwarp
+		1.0.32+33 fence.sc.cta
+		1.0.33 ld x`, want: "none"},
+	{name: "mp within a block, fence.acq_rel and then syncwarp", program: `begin 0 1 64
+		1.0.1 st x
+		1.0.0+1 fence.acq_rel.cta
+		1.0.0+1 syncwarp
+		1.0.0 st.relaxed.cta f
+		1.0.32 ld.relaxed.cta f
+		1.0.32 fence.sc.cta
+		1.0.32 ld x`, want: "2-8 missing-barrier error"},
+	{name: "mp across blocks, fence.sc.cta and then syncwarp", program: `begin 0 2 32
+		1.0.1 st x
+		1.0.0+1 fence.sc.cta
+		1.0.0+1 syncwarp
+		1.0.0 st.relaxed.gpu f
+		1.1.0 ld.relaxed.gpu f
+		1.1.0 fence.sc.gpu
+		1.1.0 ld x`, want: "2-8 missing-barrier error"},
+
 	// Grid barrier and locks.
 	{name: "grid barrier", program: `begin 0 2 1
 		1.0.0 st x

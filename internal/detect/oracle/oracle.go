@@ -594,7 +594,7 @@ func (t *trace) chain(w int) []int {
 func (t *trace) orderFences() {
 	var fences []int
 	for i := range t.nodes {
-		if n := &t.nodes[i]; n.kind == fenceNode && n.order == event.SC && n.wide() {
+		if n := &t.nodes[i]; n.kind == fenceNode && n.order == event.SC && (n.wide() || !n.cluster.several) {
 			fences = append(fences, i)
 		}
 	}
@@ -613,15 +613,23 @@ func (t *trace) orderFences() {
 	t.edges = all
 	for r := range t.nodes {
 		n := &t.nodes[r]
-		if n.kind != accessNode || n.saw < 0 || n.red || !n.wide() {
+		if n.kind != accessNode || n.saw < 0 || n.red {
 			continue
 		}
 		for _, w := range t.chain(n.saw) {
-			if !t.nodes[w].wide() || t.nodes[w].t.launch != n.t.launch {
+			x := &t.nodes[w]
+			if x.t.launch != n.t.launch {
+				continue
+			}
+			inner := !n.cluster.several && n.cluster == x.cluster // it is the block: all scopes will do
+			if !inner && !(n.wide() && x.wide()) {
 				continue
 			}
 			for _, from := range fences {
 				for _, to := range fences {
+					if !inner && !(t.nodes[from].wide() && t.nodes[to].wide()) {
+						continue
+					}
 					if t.before(from, w) && t.before(r, to) {
 						t.edge(from, to)
 					}

@@ -176,6 +176,9 @@ func (g *generator) overBarrier(l *runningLaunch, block uint32, e event.Event) {
 	if !writes && g.pick(2) == 0 {
 		flag.Kind, flag.Flags = event.Load, event.FlagRead
 	}
+	if g.pick(4) == 0 {
+		fence.Scope = event.ScopeCTA
+	}
 	if g.pick(8) == 0 {
 		flag.Scope = event.ScopeCTA
 	}

@@ -83,7 +83,7 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 		if i := slices.IndexFunc(late, func(s section) bool { return s.taken.size != 0 && among(early, s.lock) }); i >= 0 {
 			return x.handoverBy(&late[i].taken, x.wi, me), true
 		}
-		return x.handoverByCount(late), true
+		return x.handoverUnheld(late), true
 	}
 	from, to := uint32(0), uint32(len(x.block.warps))
 	if x.sameBlock() {
@@ -127,15 +127,15 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 	return nil
 }
 
-// handoverByCount tells how the earlier thread handed over by a lock that the later one holds and that the earlier one never
-// held, but counts in, as readers do in a reader-writer lock; nil when it did not.
-func (x *race) handoverByCount(late []section) *detect.Handover {
+// handoverUnheld tells how the earlier thread handed over by a lock that the later one holds and that the earlier one never held,
+// nil when it did not: readers of a reader-writer lock count in it, and a semaphore that is taken at first signals.
+func (x *race) handoverUnheld(late []section) *detect.Handover {
 	for i := range late {
 		s := &late[i]
 		if s.taken.size == 0 || slices.ContainsFunc(x.sections(x.before.Block()), func(e section) bool { return e.is(&x.before) && e.lock == s.lock }) {
 			continue
 		}
-		if how := x.handoverBy(&s.taken, x.wi, x.after.Lane); how != nil && how.Counted && !how.Apart {
+		if how := x.handoverBy(&s.taken, x.wi, x.after.Lane); how != nil && !how.Apart {
 			return how
 		}
 	}

@@ -14,13 +14,16 @@ type patterns struct {
 	seen     []observation         // what its strong reads observed and nothing has acquired yet
 	acquired acquirable            // the last that it has acquired all of
 	observed passed                // what its reads have seen of fence.sc beyond the block and none of its own has acquired
+	inner    passed                // what they have seen of fence.sc of the block, where it is no part of a cluster
 }
 
 // fenced is what lanes of a warp had done at their last fence, at their last one beyond the block, and at their last fence.sc
-// beyond the block. The last and patterns.observed are empty after a barrier: its view says it then.
+// beyond the block, and at their last fence.sc. The last two, patterns.observed and patterns.inner are empty after a barrier: its view
+// says it then.
 type fenced struct {
 	released
 	sc    *View
+	inner *View // where the block is no part of a cluster
 	lanes uint32
 }
 
@@ -65,7 +68,7 @@ func (w *warp) fencedOf(lane int) fenced {
 
 // setFenced notes that lanes have executed a fence with a view, or, where that is nil, that they have met at a barrier. Lanes of
 // which the same is said share an element.
-func (w *warp) setFenced(lanes uint32, v *View, wide, sc, system bool) {
+func (w *warp) setFenced(lanes uint32, v *View, wide, sc, inner, system bool) {
 	rest := lanes
 	for i, f := range w.fenced {
 		both := f.lanes & lanes
@@ -81,8 +84,8 @@ func (w *warp) setFenced(lanes uint32, v *View, wide, sc, system bool) {
 	kept := w.fenced[:0]
 	for _, f := range w.fenced {
 		if f.lanes&lanes != 0 {
-			f.note(v, wide, sc, system)
-			if i := slices.IndexFunc(kept, func(x fenced) bool { return x.released == f.released && x.sc == f.sc }); i >= 0 {
+			f.note(v, wide, sc, inner, system)
+			if i := slices.IndexFunc(kept, func(x fenced) bool { return x.released == f.released && x.sc == f.sc && x.inner == f.inner }); i >= 0 {
 				kept[i].lanes |= f.lanes
 				continue
 			}
@@ -93,9 +96,9 @@ func (w *warp) setFenced(lanes uint32, v *View, wide, sc, system bool) {
 }
 
 // note is setFenced of lanes that share an element.
-func (f *fenced) note(v *View, wide, sc, system bool) {
+func (f *fenced) note(v *View, wide, sc, inner, system bool) {
 	if v == nil {
-		f.sc = nil
+		f.sc, f.inner = nil, nil
 		return
 	}
 	f.narrow = v
@@ -104,6 +107,9 @@ func (f *fenced) note(v *View, wide, sc, system bool) {
 	}
 	if sc {
 		f.sc = v
+	}
+	if inner {
+		f.inner = v
 	}
 	if system {
 		f.system = v
@@ -115,10 +121,10 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	w := &b.warps[wi]
 	wide := b.beyondBlock(e.Scope)
 	system := e.Scope == event.ScopeSys && b.Info.Device != 0
-	sc := wide && e.Order == event.SC
-	if sc {
+	sc, inner := wide && e.Order == event.SC, !b.clustered && e.Order == event.SC
+	if sc || inner {
 		b.fencesSC = true
-		b.acquireFences(w, e.Mask)
+		b.acquireFences(w, e.Mask, wide)
 	}
 	if e.Order != event.Release && w.patterns != nil {
 		for m := e.Mask; m != 0; m &= m - 1 {
@@ -128,7 +134,7 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	if e.Order != event.Acquire {
 		b.published = true
 		for v, lanes := range w.of(e.Mask) {
-			w.setFenced(lanes, v, wide, sc, system)
+			w.setFenced(lanes, v, wide, sc, inner, system)
 		}
 	}
 	b.next(wi, e.Mask, e)
@@ -138,9 +144,13 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 // fence.sc that the observer's block ordered after its read. A thread therefore carries what its block's fences have
 // published (fences.published, fenced.sc) and what reads in its block have observed of such fences
 // (fences.observed, patterns.observed), through barriers, those of the cluster included, and bar.warp.sync, as trees of its own launch.
+// Within a block fences of all scopes do (inner), unless it is part of a cluster, to which a barrier would carry them.
 
 // fences is what fence.sc before a moment have published, and what reads before it have seen of other such fences. Nil: nothing.
-type fences struct{ published, observed passed }
+type fences struct {
+	published, observed           passed // beyond the block
+	innerPublished, innerObserved passed // within it
+}
 
 // passed is what fences pass on: knowledge of their launch, and beyond it. Zero (no grid): nothing.
 type passed struct {
@@ -155,7 +165,8 @@ func (o *Order) joinFences(f, g *fences) *fences {
 	case f == nil:
 		return g
 	}
-	return &fences{o.joinPassed(f.published, g.published), o.joinPassed(f.observed, g.observed)}
+	return &fences{o.joinPassed(f.published, g.published), o.joinPassed(f.observed, g.observed),
+		o.joinPassed(f.innerPublished, g.innerPublished), o.joinPassed(f.innerObserved, g.innerObserved)}
 }
 
 func (o *Order) joinPassed(p, q passed) passed {
@@ -185,13 +196,20 @@ func (b *Block) carried(w *warp, wi, lanes uint32) (all *fences) {
 		all = o.joinFences(all, v.fences)
 	}
 	for i := range w.fenced {
-		if f := &w.fenced[i]; f.sc != nil && f.lanes&lanes != 0 {
-			all = o.joinFences(all, &fences{published: passed{b.gridOf(f.sc, wi, f.lanes&lanes), f.sc.beyond}})
+		f := &w.fenced[i]
+		if f.lanes&lanes == 0 {
+			continue
+		}
+		if v := f.sc; v != nil {
+			all = o.joinFences(all, &fences{published: passed{b.gridOf(v, wi, f.lanes&lanes), v.beyond}})
+		}
+		if v := f.inner; v != nil {
+			all = o.joinFences(all, &fences{innerPublished: passed{b.gridOf(v, wi, f.lanes&lanes), v.beyond}})
 		}
 	}
 	for m := lanes; m != 0 && w.patterns != nil; m &= m - 1 {
-		if p := w.patterns[bits.TrailingZeros32(m)]; p != nil && p.observed.grid != nil {
-			all = o.joinFences(all, &fences{observed: p.observed})
+		if p := w.patterns[bits.TrailingZeros32(m)]; p != nil && (p.observed.grid != nil || p.inner.grid != nil) {
+			all = o.joinFences(all, &fences{observed: p.observed, innerObserved: p.inner})
 		}
 	}
 	return all
@@ -199,41 +217,53 @@ func (b *Block) carried(w *warp, wi, lanes uint32) (all *fences) {
 
 // settled forgets of lanes that have met at a barrier what their view now says.
 func (w *warp) settled(lanes uint32) {
-	if slices.ContainsFunc(w.fenced, func(f fenced) bool { return f.sc != nil && f.lanes&lanes != 0 }) {
-		w.setFenced(lanes, nil, false, false, false)
+	if slices.ContainsFunc(w.fenced, func(f fenced) bool { return (f.sc != nil || f.inner != nil) && f.lanes&lanes != 0 }) {
+		w.setFenced(lanes, nil, false, false, false, false)
 	}
 	for m := lanes; m != 0 && w.patterns != nil; m &= m - 1 {
 		if p := w.patterns[bits.TrailingZeros32(m)]; p != nil {
-			p.observed = passed{}
+			p.observed, p.inner = passed{}, passed{}
 		}
 	}
 }
 
-// publishedFences is what fences before a lane in its block have published.
-func (b *Block) publishedFences(w *warp, wi uint32, lane int) (all passed) {
+// publishedFences is what fences before a lane in its block have published, beyond the block and within it.
+func (b *Block) publishedFences(w *warp, wi uint32, lane int) (wide, inner passed) {
 	if f := w.view(lane).fences; f != nil {
-		all = f.published
+		wide, inner = f.published, f.innerPublished
 	}
-	if v := w.fencedOf(lane).sc; v != nil {
-		all = b.order.joinPassed(all, passed{b.gridOf(v, wi, 1<<uint(lane)), v.beyond})
+	f := w.fencedOf(lane)
+	if v := f.sc; v != nil {
+		wide = b.order.joinPassed(wide, passed{b.gridOf(v, wi, 1<<uint(lane)), v.beyond})
 	}
-	return all
+	if v := f.inner; v != nil {
+		inner = b.order.joinPassed(inner, passed{b.gridOf(v, wi, 1<<uint(lane)), v.beyond})
+	}
+	return wide, inner
 }
 
-// acquireFences lets a fence.sc of lanes learn what reads before it in its block have observed.
-func (b *Block) acquireFences(w *warp, lanes uint32) {
+// acquireFences lets a fence.sc of lanes learn what reads before it in its block have observed, beyond the block only if it is wide.
+func (b *Block) acquireFences(w *warp, lanes uint32, wide bool) {
+	o := b.order
 	for v, having := range w.of(lanes) {
 		var seen passed
 		if v.fences != nil {
-			seen = v.fences.observed
+			seen = v.fences.innerObserved
+			if wide {
+				seen = o.joinPassed(seen, v.fences.observed)
+			}
 		}
 		for m := having; m != 0 && w.patterns != nil; m &= m - 1 {
-			if p := w.patterns[bits.TrailingZeros32(m)]; p != nil && p.observed.grid != nil {
-				own := b.order.joinPassed(seen, p.observed)
-				p.observed = passed{}
-				w.learned(m&-m, v, b.learn(v.knowledge, record{b.Launch, own.grid, own.beyond}))
-				having &^= m & -m
+			p := w.patterns[bits.TrailingZeros32(m)]
+			if p == nil || p.inner.grid == nil && !(wide && p.observed.grid != nil) {
+				continue
 			}
+			own := o.joinPassed(seen, p.inner)
+			if p.inner = (passed{}); wide {
+				own, p.observed = o.joinPassed(own, p.observed), passed{}
+			}
+			w.learned(m&-m, v, b.learn(v.knowledge, record{b.Launch, own.grid, own.beyond}))
+			having &^= m & -m
 		}
 		if seen.grid != nil && having != 0 {
 			w.learned(having, v, b.learn(v.knowledge, record{b.Launch, seen.grid, seen.beyond}))

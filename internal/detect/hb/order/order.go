@@ -71,7 +71,7 @@ type Launch struct {
 	depth      int // of clock.Grid
 	clustered  bool
 	clusters   map[uint32]*clusterBarrier // by the number of the cluster
-	// fencesSC says that a fence.sc beyond the block was executed.
+	// fencesSC says that a fence.sc was executed, beyond the block where it is part of a cluster.
 	fencesSC bool
 	// published says that a thread has begun a release pattern.
 	published bool

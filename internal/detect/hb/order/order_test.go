@@ -90,12 +90,12 @@ func TestFenced(t *testing.T) {
 			if rng.IntN(5) == 0 {
 				v = nil
 			}
-			w.setFenced(lanes, v, wide, wide && sc, wide && system)
+			w.setFenced(lanes, v, wide, wide && sc, sc, wide && system)
 			for i := range want {
 				if lanes>>i&1 != 0 {
-					want[i].note(v, wide, wide && sc, wide && system)
+					want[i].note(v, wide, wide && sc, sc, wide && system)
 				}
-				if got := w.fencedOf(i); got.released != want[i].released || got.sc != want[i].sc {
+				if got := w.fencedOf(i); got.released != want[i].released || got.sc != want[i].sc || got.inner != want[i].inner {
 					t.Fatalf("seed %d: lane %d is not as it is alone", seed, i)
 				}
 			}
@@ -107,7 +107,7 @@ func TestFenced(t *testing.T) {
 				}
 			}
 		}
-		if w.setFenced(^uint32(0), &View{}, true, true, true); len(w.fenced) != 1 {
+		if w.setFenced(^uint32(0), &View{}, true, true, true, true); len(w.fenced) != 1 {
 			t.Fatalf("seed %d: lanes that have fenced together stand apart", seed)
 		}
 	}

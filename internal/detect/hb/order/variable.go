@@ -112,6 +112,7 @@ type blockRecord struct {
 	block  *Block
 	serial uint64 // Block.serial then
 	record
+	fences passed // what fence.sc of the block published
 }
 
 // former is what is kept of the last value of a variable that threads observed and threads overwrote.
@@ -348,6 +349,10 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 	}
 	if i := v.more.of(b); i >= 0 {
 		now.narrow = v.more.narrow[i].record
+		if f := v.more.narrow[i].fences; f.grid != nil {
+			p := w.patternsOf(lane)
+			p.inner = o.joinPassed(p.inner, f)
+		}
 	}
 	if len(now.wide) == 0 && now.narrow.launch == nil { // without wide ones there are none of the system
 		return
@@ -509,10 +514,15 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 		}
 		p.own[s.location()] = p.own[s.location()].newer(now)
 	}
-	if b.fencesSC && s.Wide {
-		if f := b.publishedFences(w, wi, lane); f.grid != nil {
+	if b.fencesSC {
+		wide, inner := b.publishedFences(w, wi, lane)
+		if s.Wide && wide.grid != nil {
 			rs := v.carried()
-			rs.fences = b.order.addRecord(rs.fences, record{b.Launch, f.grid, f.beyond})
+			rs.fences = b.order.addRecord(rs.fences, record{b.Launch, wide.grid, wide.beyond})
+		}
+		if inner.grid != nil {
+			r := v.carried().blockRecord(b)
+			r.fences = b.order.joinPassed(r.fences, inner)
 		}
 	}
 	rel := w.fencedOf(lane).released
@@ -541,19 +551,25 @@ func (b *Block) HandOn(from, to *Strong) {
 // publish adds what a lane releases, to its block at least, to the patterns that a value carries.
 func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	recordOf := func(v *View) record { return record{b.Launch, b.gridOf(v, wi, 1<<uint(lane)), v.beyond} }
-	i := rs.of(b)
-	if i < 0 {
-		rs.narrow = slices.DeleteFunc(rs.narrow, func(x blockRecord) bool { return x.block.serial != x.serial })
-		i = len(rs.narrow)
-		rs.narrow = append(rs.narrow, blockRecord{block: b, serial: b.serial})
-	}
-	rs.narrow[i].record = b.order.joinRecords(rs.narrow[i].record, recordOf(rel.narrow))
+	r := rs.blockRecord(b)
+	r.record = b.order.joinRecords(r.record, recordOf(rel.narrow))
 	if rel.wide != nil {
 		rs.wide = b.order.addRecord(rs.wide, recordOf(rel.wide))
 	}
 	if rel.system != nil {
 		rs.system = b.order.addRecord(rs.system, recordOf(rel.system))
 	}
+}
+
+// blockRecord gives the record for threads of b.
+func (rs *records) blockRecord(b *Block) *blockRecord {
+	i := rs.of(b)
+	if i < 0 {
+		rs.narrow = slices.DeleteFunc(rs.narrow, func(x blockRecord) bool { return x.block.serial != x.serial })
+		i = len(rs.narrow)
+		rs.narrow = append(rs.narrow, blockRecord{block: b, serial: b.serial})
+	}
+	return &rs.narrow[i]
 }
 
 // of gives the index of the record for threads of b, -1 when there is none.
