@@ -82,12 +82,20 @@ func oneIn(n int) int { return testsize.Of(10, n, 1) }
 func instrumentable(t *testing.T, n, first int, folders ...string) (some []*corpus.Program) {
 	t.Helper()
 	for i, p := range corpusPrograms(t) {
-		name, _, _ := strings.Cut(p.Path(), "@")
-		if i%n == first%n && (len(folders) == 0 || slices.Contains(folders, folder(p))) && unlogged[name] == "" {
+		if i%n == first%n && (len(folders) == 0 || slices.Contains(folders, folder(p))) && unlogged[unloggedName(p)] == "" {
 			some = append(some, p)
 		}
 	}
 	return some
+}
+
+// unloggedName is by what name unlogged would have a program: that of one of its compilations, or of all.
+func unloggedName(p *corpus.Program) string {
+	if unlogged[p.Path()] != "" {
+		return p.Path()
+	}
+	name, _, _ := strings.Cut(p.Path(), "@")
+	return name
 }
 
 // watcher executes instrumented programs and has hb watch them all the same: the device code included.
@@ -173,7 +181,7 @@ func TestUnlogged(t *testing.T) {
 	}
 	wrong := map[string]bool{}
 	for _, p := range corpusPrograms(t) {
-		name, _, _ := strings.Cut(p.Path(), "@")
+		name := unloggedName(p)
 		if listed[name] == "" || wrong[name] {
 			continue
 		}
