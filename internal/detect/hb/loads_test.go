@@ -96,3 +96,105 @@ func TestLoadsInOne(t *testing.T) {
 		t.Errorf("loads of 10 warps take %d bytes, of 10,000 warps %d", few, many)
 	}
 }
+
+// release has lane 0 of a warp release what it did and acquire what others have released.
+func (s *stream) release(w uint32) {
+	fence := event.Event{Kind: event.Fence, Order: event.AcqRel, Scope: event.ScopeGPU, Warp: w, Mask: ^uint32(0), Place: 10}
+	s.add(fence)
+	s.memory(event.Event{Kind: event.Atomic, Space: event.Global, Warp: w, Place: 4, Mask: 1, Addr: heap + 1<<28, Size: 4})
+	s.add(fence)
+}
+
+// TestLoadsAgain has a warp that loads from a table in nested loops, then a store to each place of it: loads that were left out because they
+// repeat others are those that do. A release between two loads keeps them apart.
+func TestLoadsAgain(t *testing.T) {
+	t.Parallel()
+	for n, loop := range []struct {
+		outer, inner, repeat int64
+		far, step            int64
+		mask                 uint32 // of the last of the outer loop
+		stride               int64  // of the last, in which lanes 0 and 1 load
+	}{
+		{3, 4, 1, 0, 4, 3, 4},
+		{3, 4, 2, 0, 4, 3, 4},
+		{3, 4, 2, 0, -4, 3, 4},
+		{3, 4, 1, 8, 4, 3, 4},
+		{3, 3, 1, 4, 8, 3, 4},
+		{3, 3, 2, 12, 8, 3, 4},
+		{3, 4, 1, 32, 4, 3, 4},
+		{2, 1, 3, 0, 0, 3, 4},
+		{2, 4, 1, 0, 4, 7, 4},
+		{2, 4, 1, 0, 4, 3, 12},
+	} {
+		for released := range int64(2) {
+			for to := int64(0); to < 128; to += 4 {
+				s := &stream{}
+				s.begin(3, 32)
+				for i := range loop.outer {
+					e := event.Event{Kind: event.Load, Space: event.Global, Place: 1, Mask: 3, Stride: 4, Size: 4}
+					if i == loop.outer-1 {
+						e.Mask, e.Stride = loop.mask, loop.stride
+						if released == 1 {
+							s.release(0)
+						}
+					}
+					for j := range loop.inner {
+						for range loop.repeat {
+							e.Addr = uint64(heap + 24 + i*loop.far + j*loop.step)
+							s.memory(e)
+						}
+					}
+				}
+				s.release(1)
+				s.memory(event.Event{Kind: event.Store, Space: event.Global, Warp: 1, Place: 3, Mask: 1, Addr: heap + uint64(to), Size: 4})
+				s.end()
+				compareWithOracle(t, &s.Batch, detect.ModelCUDA, fmt.Sprintf("loops %d, released %d, store at %d", n, released, to))
+			}
+		}
+	}
+}
+
+// TestLoadsOfManyWarps wants the load of the last warp, which alone is not ordered with a store, among those of so many warps that some
+// have their last load at one place of the table of last loads.
+func TestLoadsOfManyWarps(t *testing.T) {
+	t.Parallel()
+	const warps = 5000
+	s := &stream{}
+	s.begin(warps+1, 32)
+	for w := range uint32(warps) {
+		s.memory(event.Event{Kind: event.Load, Space: event.Global, Warp: w, Place: 1, Mask: 1, Addr: heap, Size: 4})
+		if w < warps-1 {
+			s.release(w)
+		}
+	}
+	s.release(warps)
+	s.memory(event.Event{Kind: event.Store, Space: event.Global, Warp: warps, Place: 3, Mask: 1, Addr: heap, Size: 4})
+	s.end()
+	d := New(detect.Config{Places: oracle.Places{}})
+	d.Events(&s.Batch)
+	if n := len(d.Findings()); n != 1 {
+		t.Errorf("%d findings, want the race with the last warp", n)
+	}
+}
+
+// TestNestedLoadsInOne wants loads in three nested loops, as those of a convolution, to take the memory of those in one.
+func TestNestedLoadsInOne(t *testing.T) {
+	t.Parallel()
+	metadata := func(outer, repeat uint64) uint64 {
+		s := &stream{}
+		s.begin(1, 32)
+		for range outer {
+			for i := range uint64(100) {
+				for range repeat {
+					s.access(event.Load, event.Global, 0, 1, heap+i*8, 0)
+				}
+			}
+		}
+		d := New(detect.Config{Places: oracle.Places{}})
+		d.Events(&s.Batch)
+		return d.MemoryBytes()
+	}
+	if once, often := metadata(1, 1), metadata(50, 3); often > once {
+		t.Errorf("loads in one loop take %d bytes, in three %d", once, often)
+	}
+}

@@ -278,6 +278,8 @@ func (h *Fast) write(epoch uint32) {
 	case e.Flags&event.FlagScattered != 0:
 		now.addr = p.reach.from
 		l.add(p.addrs, now.addr)
+	case int(*tail) > l.fixed && l.class == weakLoads && l.list[*tail-1].has(&now):
+		return
 	case int(*tail) > l.fixed && l.list[*tail-1].again(&now):
 		return
 	case int(x.tail) > l.fixed && int(x.tail) <= len(l.list) && l.list[x.tail-1].next(&now):
@@ -335,6 +337,19 @@ func (l *loads) fold(s *siteLoads) bool {
 	x, o := &l.list[s.whole-1], &l.list[s.tail-1]
 	return l.kinds[x.kind].event.Flags&event.FlagScattered == 0 && o.warps == 1 && x.warp+x.warps == o.warp && x.epoch == o.epoch &&
 		x.times == o.times && (x.times == 1 || x.later == o.later && x.step == o.step) && x.longer(o, &x.warps, &x.apart)
+}
+
+// has says that a load is one of those that it stands for, once more: a read that is repeated in one epoch races with nothing new.
+// Without this, loops over a few addresses within other loops would be an entry for each time that the inner ones begin.
+func (x *load) has(o *load) bool {
+	if x.kind != o.kind || x.lanes != o.lanes || x.epoch != o.epoch || o.warp-x.warp >= x.warps {
+		return false
+	}
+	off, step, times := int64(o.addr-x.at(0, o.warp-x.warp)), int64(x.step), int64(x.times)
+	if off == 0 || step == 0 || off == step*times { // the last is the next of a progression, the most frequent case
+		return off == 0
+	}
+	return off%step == 0 && uint64(off/step) < uint64(times)
 }
 
 // again adds another load by the same warp. It says false, having done nothing, where the addresses do not fit.
