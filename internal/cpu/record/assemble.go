@@ -18,6 +18,7 @@ type assembler struct {
 	syncs    map[syncKey]uint32
 	locks    []lockState // by number in events
 	problems []string    // what was not recorded
+	tasks    int         // numbers of threads that tasks have
 	count    uint64
 	blocks   map[uint64]block // of the heap, by address
 	// Events have numbers of locations in the order of first use, from 1: numbers has them by the recorder's, and located the reverse.
@@ -35,7 +36,17 @@ type thread struct {
 	stackFrom, stackTo uint64
 	unknown            bool // there are too many threads
 	ended              bool
+	number             uint32 // of the recorder
+	// task says that it is an explicit task of OpenMP: any thread may execute it.
+	task, begun bool
+	loop        bool // it does nothing itself: the tasks of a loop continue from it
+	// tasks are those that it has made and not joined, taken those of tasks that it has joined.
+	tasks, taken []*thread
+	locals       []span // memory that is its own whichever task uses it
 }
+
+// span is memory from one address to another.
+type span struct{ from, to uint64 }
 
 type syncKey struct {
 	address uint64
@@ -174,7 +185,8 @@ func (a *assembler) join(t *thread, number, location uint32) {
 	}
 	a.emit(cpu.Join, t, uint32(child.id), location)
 	delete(a.threads, number)
-	t.spare = append(t.spare, child.id)
+	t.spare = append(append(t.spare, child.id), child.spare...)
+	t.taken = append(append(t.taken, child.tasks...), child.taken...)
 }
 
 // end ends a thread. The locks that it still holds are never released.
@@ -323,6 +335,58 @@ func (a *assembler) released(t *thread, address, size uint64, write bool, locati
 	}
 }
 
+// mostTasks is how many tasks that have not been joined are told from the threads that execute them.
+const mostTasks = 256
+
+// makeTask makes a task that continues from t. One too many is a part of the thread that executes it. Those of a loop continue from
+// one that does nothing itself.
+func (a *assembler) makeTask(t *thread, number uint32, loop bool, location uint32) {
+	if len(t.spare) == 0 {
+		if a.tasks == mostTasks {
+			return
+		}
+		a.tasks++
+	}
+	a.fork(t, number, location)
+	child := a.threads[number]
+	child.task, child.loop, child.number = true, loop, number
+	t.tasks = append(t.tasks, child)
+}
+
+// tasksEnded says that all tasks that t has made have ended, and with all those that they have made.
+func (a *assembler) tasksEnded(t *thread, all bool, location uint32) {
+	t.tasks = a.joinTasks(t, t.tasks, location)
+	for all && slices.ContainsFunc(t.taken, func(child *thread) bool { return child.ended || child.loop }) {
+		taken := t.taken
+		t.taken = nil
+		t.taken = append(a.joinTasks(t, taken, location), t.taken...)
+	}
+}
+
+// joinTasks joins those of some tasks that have ended, and gives the others: they never begin, or are not waited for.
+func (a *assembler) joinTasks(t *thread, tasks []*thread, location uint32) (left []*thread) {
+	for _, child := range tasks {
+		if child.loop {
+			child.tasks = a.joinTasks(t, child.tasks, location)
+			a.end(child)
+		}
+		if child.ended {
+			a.join(t, child.number, location)
+		} else {
+			left = append(left, child)
+		}
+	}
+	return left
+}
+
+// taskJoined says that a task has ended before what t does next, and so have those that continue from it.
+func (a *assembler) taskJoined(t *thread, number, location uint32) {
+	if child := a.threads[number]; child != nil {
+		a.joinTasks(t, []*thread{child}, location)
+		t.tasks = slices.DeleteFunc(t.tasks, func(o *thread) bool { return o == child && child.ended })
+	}
+}
+
 // ticketed makes events of a record that has a ticket.
 func (a *assembler) ticketed(t *thread, kind, size uint8, address, number uint64, location uint32) {
 	switch kind {
@@ -358,6 +422,19 @@ func (a *assembler) ticketed(t *thread, kind, size uint8, address, number uint64
 		a.allocate(t, address, number, location)
 	case kindRelease:
 		a.released(t, address, number, size != 0, location)
+	case kindTaskMade:
+		if address != 0 {
+			t = a.threads[uint32(address)]
+		}
+		if t != nil {
+			a.makeTask(t, uint32(number), size != 0, location)
+		}
+	case kindTasksEnded:
+		a.tasksEnded(t, size != 0, location)
+	case kindTaskJoined:
+		a.taskJoined(t, uint32(number), location)
+	case kindFresh:
+		a.memory.forget(t, address, number)
 	case kindPublish:
 		a.emit(cpu.AtomicWrite, t, a.sync(address, size), location)
 	case kindLearn:

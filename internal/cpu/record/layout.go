@@ -6,7 +6,7 @@ package record
 
 // The layout of the shared memory: see src/layout.h, with which a test compares.
 const (
-	version     = 1
+	version     = 2
 	fileHead    = 4096
 	processes   = 64
 	slotCount   = 512
@@ -74,4 +74,10 @@ const (
 	kindPublish
 	kindLearn
 	kindThread
+	kindTaskMade
+	kindTask
+	kindTasksEnded
+	kindTaskJoined
+	kindFresh
+	kindLocal
 )

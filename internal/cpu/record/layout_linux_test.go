@@ -29,7 +29,8 @@ func TestLayout(t *testing.T) {
 		"LOCK": kindLock, "UNLOCK": kindUnlock, "LOCK_SHARED": kindLockShared, "UNLOCK_SHARED": kindUnlockShared, "ATOMIC": kindAtomic,
 		"FENCE": kindFence, "FORK": kindFork, "JOIN": kindJoin, "BEGIN": kindBegin, "END": kindEnd, "BARRIER_ENTER": kindBarrierEnter,
 		"BARRIER_LEAVE": kindBarrierLeave, "ALLOCATE": kindAllocate, "RELEASE": kindRelease, "PUBLISH": kindPublish, "LEARN": kindLearn,
-		"THREAD": kindThread,
+		"THREAD": kindThread, "TASK_MADE": kindTaskMade, "TASK": kindTask, "TASKS_ENDED": kindTasksEnded, "TASK_JOINED": kindTaskJoined,
+		"FRESH": kindFresh, "LOCAL": kindLocal,
 	}
 	source := "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include \"layout.h\"\nint main(void) {\n"
 	for name := range want {

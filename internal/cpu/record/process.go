@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -20,8 +21,9 @@ type process struct {
 // cursor is where a slot is read.
 type cursor struct {
 	tail   uint64
-	thread *thread
-	number uint32 // of thread, before it begins
+	thread *thread // that acts: own, or a task of OpenMP that it executes
+	own    *thread
+	number uint32 // of own, before it begins
 }
 
 func newProcess(mem []byte, sink func([]cpu.Event)) *process {
@@ -67,7 +69,7 @@ func (p *process) slot(i int) (turn int, read bool) {
 	for c.tail != head {
 		a, b := record(ring, c.tail)
 		if kind := uint8(a >> 48); kind < kindLock {
-			if kind <= kindWrite && c.thread != nil && p.asm.again(c.thread, kind, a, b) {
+			if kind <= kindWrite && c.thread != nil && !c.local(a) && p.asm.again(c.thread, kind, a, b) {
 				c.tail++
 			} else {
 				c.tail += p.access(c, ring, kind, a, b)
@@ -93,7 +95,7 @@ func (p *process) slot(i int) (turn int, read bool) {
 	}
 	atomic.StoreUint64(p.word(at+slotTail), c.tail)
 	if state == slotEnded && c.tail == atomic.LoadUint64(p.word(at+slotHead)) {
-		c.thread = nil
+		c.thread, c.own = nil, nil
 		atomic.StoreUint32(p.half(at+slotState), slotFree)
 	}
 	return turn, c.tail != begin
@@ -132,7 +134,11 @@ func (p *process) access(c *cursor, ring []byte, kind uint8, a, b uint64) uint64
 		size, _ = record(ring, c.tail+1)
 		size = min(size, 1<<40)
 	}
-	p.asm.memory.access(t, address, size, op, p.asm.calls.location(&t.calls, b))
+	location := p.asm.calls.location(&t.calls, b)
+	if c.local(a) {
+		t = c.own
+	}
+	p.asm.memory.access(t, address, size, op, location)
 	return n
 }
 
@@ -143,10 +149,49 @@ func (p *process) ticketed(c *cursor, a, b, number uint64) {
 		c.number = uint32(number)
 		return
 	case kindBegin:
-		c.thread = p.asm.thread(c.number)
+		c.own = p.asm.thread(c.number)
+		c.thread = c.own
+	case kindTask:
+		p.task(c, a&(1<<48-1), uint32(number), a>>56 != 0)
+		return
+	case kindLocal:
+		if c.own != nil {
+			c.own.locals = append(c.own.locals, span{a & (1<<48 - 1), number})
+		}
+		return
 	}
 	if t := c.thread; t != nil && !t.unknown {
 		p.asm.ticketed(t, kind, uint8(a>>56), a&(1<<48-1), number, p.asm.calls.location(&t.calls, b))
+	}
+}
+
+// local says that a task accesses a variable of the thread that executes it.
+func (c *cursor) local(a uint64) bool {
+	if c.thread == c.own {
+		return false
+	}
+	address := a & (1<<48 - 1)
+	return slices.ContainsFunc(c.own.locals, func(s span) bool { return s.from <= address && address < s.to })
+}
+
+// task lets a thread go on with a task. The stack below frame is nobody's.
+func (p *process) task(c *cursor, frame uint64, number uint32, ended bool) {
+	if c.own == nil || c.own.unknown {
+		return
+	}
+	if ended && c.thread != c.own {
+		p.asm.end(c.thread)
+	}
+	if from := c.own.stackFrom; from < frame && frame < c.own.stackTo {
+		p.asm.memory.forget(c.own, from, frame-from)
+	}
+	c.thread = c.own
+	if t := p.asm.threads[number]; t != nil && t.task {
+		c.thread = t
+		if !t.begun {
+			t.begun = true
+			p.asm.emit(cpu.Begin, t, 0, 0)
+		}
 	}
 }
 

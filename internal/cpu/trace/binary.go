@@ -28,6 +28,7 @@ const (
 	narrowBytes = 8
 	wideBytes   = 12
 
+	narrowOps                               = 15 // the last operation that a narrow event has room for
 	threadShift, locationShift, objectShift = 4, 16, 36
 )
 
@@ -73,7 +74,7 @@ func (b *binaryReader) next(to []cpu.Event) (n int, err error) {
 	variables, locations, life := c.known[cpu.Variables], c.known[cpu.Locations], c.life
 	for i := range to {
 		x := binary.LittleEndian.Uint64(in[i*narrowBytes:])
-		op, thread := cpu.Op(x&15), uint16(x>>threadShift&(1<<12-1))
+		op, thread := cpu.Op(x&narrowOps), uint16(x>>threadShift&(1<<12-1))
 		location, object := uint32(x>>locationShift)&(1<<20-1), uint32(x>>objectShift)
 		e := &to[i] // field by field: a copy of all would wait for the stores of the parts
 		e.Object, e.Location, e.Thread, e.Op = object, location, thread, op
@@ -190,12 +191,13 @@ func NewWriter(to io.Writer) *Writer {
 func (w *Writer) Events(events []cpu.Event) {
 	for i := range events {
 		e := &events[i]
-		wide := e.Location >= 1<<20 || e.Object >= 1<<28
-		if wide != w.wide || len(w.content) > goal-wideBytes {
+		// A block stays wide: rare events among others would make many small blocks.
+		wide := e.Op > narrowOps || e.Location >= 1<<20 || e.Object >= 1<<28
+		if wide && !w.wide || len(w.content) > goal-wideBytes {
 			w.flush()
 			w.wide = wide
 		}
-		if wide {
+		if w.wide {
 			w.content = binary.LittleEndian.AppendUint16(w.content, uint16(e.Op))
 			w.content = binary.LittleEndian.AppendUint16(w.content, e.Thread)
 			w.content = binary.LittleEndian.AppendUint32(w.content, e.Location)

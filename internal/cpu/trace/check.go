@@ -104,7 +104,7 @@ func (c *checker) sync(e *cpu.Event) bool {
 			return c.not("the lock is held by another thread")
 		}
 	case cpu.Fork:
-		// A thread may have the number of one that its creator has joined: what that did comes before.
+		// A thread may have the number of one that its creator has joined, or that one which it has joined had: what that did comes before.
 		if l := c.life[e.Object]; l != unborn && (l != joined || c.joiner[e.Object] != e.Thread) {
 			return c.not("the thread that is forked has begun already")
 		}
@@ -114,6 +114,11 @@ func (c *checker) sync(e *cpu.Event) bool {
 			return c.not("a thread joins itself")
 		}
 		c.life[e.Object] = joined
+		for t, joiner := range c.joiner {
+			if c.life[t] == joined && uint32(joiner) == e.Object {
+				c.joiner[t] = e.Thread
+			}
+		}
 		c.joiner[e.Object] = e.Thread
 	case cpu.End:
 		c.life[e.Thread] = ended

@@ -211,6 +211,37 @@ func TestWide(t *testing.T) {
 	}
 }
 
+// TestOperations wants operations of recorded programs, which are more than a narrow event has room for, among others.
+func TestOperations(t *testing.T) {
+	var events []cpu.Event
+	for op := cpu.ReadAtomic; op < cpu.Ops; op++ {
+		e := cpu.Event{Op: op}
+		if op == cpu.Part {
+			e.Object = 1
+		}
+		events = append(events, cpu.Event{Op: cpu.Write}, e, cpu.Event{Op: cpu.Read, Thread: 1})
+	}
+	got, _, _, err := readAll(write(events, &Names{}))
+	if err != nil || !slices.Equal(got, events) {
+		t.Errorf("%v\n%v\n%v", err, events, got)
+	}
+}
+
+// TestInherited wants the number of a thread to be free for who has joined the thread that has joined it.
+func TestInherited(t *testing.T) {
+	for _, joined := range []bool{false, true} {
+		events := []cpu.Event{{Op: cpu.Fork, Object: 1}, {Op: cpu.Fork, Thread: 1, Object: 2}, {Op: cpu.End, Thread: 2},
+			{Op: cpu.Join, Thread: 1, Object: 2}, {Op: cpu.End, Thread: 1}}
+		if joined {
+			events = append(events, cpu.Event{Op: cpu.Join, Object: 1})
+		}
+		events = append(events, cpu.Event{Op: cpu.Fork, Object: 2})
+		if _, _, _, err := readAll(write(events, &Names{})); (err == nil) != joined {
+			t.Errorf("joined %t: %v", joined, err)
+		}
+	}
+}
+
 // TestDamage wants every change of a byte, and every cut, to be seen, where the block begins.
 func TestDamage(t *testing.T) {
 	whole := write(inOrder(oracle.Random(rand.New(rand.NewPCG(1, 3)))), &Names{cpu.Variables: {"x"}})

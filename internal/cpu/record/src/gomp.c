@@ -9,6 +9,7 @@ struct team {
 struct task {
 	struct task *outer;
 	struct group *group;
+	u32 final; // the tasks that it makes are executed at once
 };
 
 struct group { struct group *outer; };
@@ -20,6 +21,61 @@ struct region_start {
 	struct team team;
 };
 
+// Explicit tasks are recorded as threads of their own, with numbers of threads: nothing orders two tasks because one thread has
+// executed both. tasked says that there were any.
+static u32 tasked;
+
+// make_task begins the life of a task, which continues from another one, 0 for the present one, and gives its number. The tasks of a loop
+// continue from one that does nothing itself.
+static u32 make_task(u32 from, int loop, uptr pc) {
+	u32 number = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&tasked, 1, __ATOMIC_RELAXED);
+	record((void *)(uptr)from, TASK_MADE, loop, number, pc);
+	return number;
+}
+
+static int locate_module(struct dl_phdr_info *info, size_t size, void *unused) {
+	if (size < offsetof(struct dl_phdr_info, dlpi_tls_data) + sizeof info->dlpi_tls_data || !info->dlpi_tls_data)
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_TLS)
+			record(info->dlpi_tls_data, LOCAL, 0, (uptr)info->dlpi_tls_data + info->dlpi_phdr[i].p_memsz, 0);
+	return 0;
+}
+
+// go_on makes the thread go on with a task. What its stack holds below frame is nobody's any more.
+static void go_on(u32 number, int ended, uptr frame) {
+	struct thread *t = self;
+	if (!t)
+		return;
+	if (!t->located) {
+		t->located = 1;
+		dl_iterate_phdr(locate_module, NULL);
+	}
+	record((void *)frame, TASK, ended, number, 0);
+	t->present = number;
+}
+
+// become_thread makes the rest of the present task a part of what the thread does. It uses copies of variables that are the thread's
+// for a reduction.
+static void become_thread(uptr frame) {
+	struct thread *t = self;
+	if (t && t->present) {
+		record(t, PUBLISH, OF_TASK, 0, 0);
+		go_on(0, 1, frame);
+		record(t, LEARN, OF_TASK, 0, 0);
+	}
+}
+
+static void learn_fulfilled(uptr pc);
+
+static void tasks_ended(int all, uptr pc) {
+	if (__atomic_load_n(&tasked, __ATOMIC_RELAXED)) {
+		record(NULL, TASKS_ENDED, all, 0, pc);
+		learn_fulfilled(pc);
+	}
+}
+
 #define LIBGOMP(name) ({ static void *f; void *g = __atomic_load_n(&f, __ATOMIC_RELAXED); \
 	if (!g) { g = real(name); __atomic_store_n(&f, g, __ATOMIC_RELAXED); } g; })
 
@@ -30,6 +86,7 @@ static void in_team(void *p) {
 	struct team *outer = t ? t->team : NULL;
 	struct task implicit = {t ? t->task : NULL}, *before = implicit.outer;
 	record(r, LEARN, OF_OPENMP, 0, 0);
+	tasks_ended(1, 0); // of an earlier region
 	if (t)
 		t->team = &r->team, t->task = &implicit;
 	r->run(r->data);
@@ -46,6 +103,7 @@ static void in_team(void *p) {
 	record(&r.team, LEARN, OF_OPENMP, 0, pc); \
 	if (__atomic_load_n(&r.team.tasks, __ATOMIC_RELAXED)) \
 		record(&r.team.tasks, LEARN, OF_TASK, 0, pc); \
+	tasks_ended(1, pc); \
 } while (0)
 
 typedef void body(void *);
@@ -97,6 +155,7 @@ EXPORT void GOMP_parallel_sections(body *run, void *data, unsigned threads, unsi
 		record(team, BARRIER_LEAVE, OF_OPENMP, 0, pc); \
 		if (__atomic_load_n(&team->tasks, __ATOMIC_RELAXED)) \
 			record(&team->tasks, LEARN, OF_TASK, 0, pc); \
+		tasks_ended(1, pc); \
 	} \
 } while (0)
 
@@ -176,28 +235,56 @@ EXPORT void GOMP_single_copy_end(void *data) {
 
 // Tasks. A task's data are those of libgomp, preceded by those of the recorder.
 struct deferred {
+	void *event;          // that a detached task is to fulfil: libgomp writes it here
 	void (*run)(void *);
-	void (*copy)(void *, void *);
 	void *reductions;     // where libgomp finds them in the data of a taskloop that has some
+	void (*copy)(void *, void *);
 	void *from;
 	size_t offset;        // of the program's data
+	size_t size;          // of it
 	struct task *parent;
 	struct group *group;
 	struct team *team;
 	u64 id;
+	u32 number;           // as a thread, 0 if it is a part of the one that executes it
+	u32 final, detached;
 	u32 depends;          // numbers of dependences that are kept, 0 if there are none
 	struct { uptr address; int writes; } depend[16];
 };
 
 static u64 task_ids;
 
+// copied runs what copies a task's data to a block of size bytes, which comes before the task.
+#define COPIED(to, size, d, copy) do { \
+	record(to, FRESH, 0, size, 0); \
+	copy; \
+	record((void *)(d)->id, PUBLISH, OF_TASK, 0, 0); \
+} while (0)
+
 static void copy_task(void *to, void *from) {
 	struct deferred *d = from;
 	REAL(memmove)(to, d, sizeof *d);
-	d->copy((char *)to + d->offset, d->from);
+	COPIED(to, d->offset + d->size, d, d->copy((char *)to + d->offset, d->from));
+}
+
+// What comes after a detached task comes after who fulfilled its event. All events are one.
+static u32 fulfilled;
+
+EXPORT void omp_fulfill_event(uptr event) {
+	void (*f)(uptr) = LIBGOMP("omp_fulfill_event");
+	__atomic_store_n(&fulfilled, 1, __ATOMIC_RELAXED);
+	record(&fulfilled, PUBLISH, OF_TASK, 0, RETURN_ADDRESS);
+	f(event);
+}
+
+static void learn_fulfilled(uptr pc) {
+	if (__atomic_load_n(&fulfilled, __ATOMIC_RELAXED))
+		record(&fulfilled, LEARN, OF_TASK, 0, pc);
 }
 
 static void depends_begin(struct deferred *d) {
+	if (d->depends)
+		learn_fulfilled(0);
 	for (u32 i = 0; i < d->depends; i++) {
 		record((void *)d->depend[i].address, LEARN, OF_DEPEND_OUT, 0, 0);
 		if (d->depend[i].writes)
@@ -210,9 +297,15 @@ static void depends_end(struct deferred *d) {
 		record((void *)d->depend[i].address, PUBLISH, d->depend[i].writes ? OF_DEPEND_OUT : OF_DEPEND_IN, 0, 0);
 }
 
-static void run_task(struct deferred *d, void *data) {
+// run_task executes a task. The size bytes at block are its data alone.
+static void run_task(struct deferred *d, u32 number, void *data, void *block, size_t size) {
 	struct thread *t = self;
-	struct task mine = {t ? t->task : NULL, d->group};
+	struct task mine = {t ? t->task : NULL, d->group, d->final};
+	u32 before = t ? t->present : 0;
+	uptr frame = (uptr)__builtin_frame_address(0);
+	go_on(number, 0, frame);
+	if (number)
+		record(block, FRESH, 0, size, 0);
 	record((void *)d->id, LEARN, OF_TASK, 0, 0);
 	depends_begin(d);
 	if (t)
@@ -226,17 +319,23 @@ static void run_task(struct deferred *d, void *data) {
 		record(g, PUBLISH, OF_TASK, 0, 0);
 	if (d->team)
 		record(&d->team->tasks, PUBLISH, OF_TASK, 0, 0);
+	if (number)
+		record(block, FRESH, 0, size, 0);
+	go_on(before, number && t && t->present == number, frame);
 }
 
 static void begin_task(void *p) {
 	struct deferred *d = p;
-	run_task(d, (char *)p + d->offset);
+	if (d->detached)
+		*(void **)((char *)p + d->offset) = d->event;
+	run_task(d, d->number, (char *)p + d->offset, p, d->offset + d->size);
 }
 
 static void describe(struct deferred *d, body *run, uptr pc) {
 	struct thread *t = self;
 	d->run = run;
 	d->id = __atomic_add_fetch(&task_ids, 1, __ATOMIC_RELAXED);
+	d->final |= t && t->task && t->task->final;
 	d->parent = t ? t->task : NULL;
 	d->group = t && t->task ? t->task->group : NULL;
 	d->team = t ? t->team : NULL;
@@ -261,30 +360,37 @@ static void list_depends(struct deferred *d, void **list) {
 	}
 }
 
-enum { TASK_DEPEND = 8, TASK_NOGROUP = 1 << 11, TASK_REDUCTION = 1 << 12, TASK_DETACH = 1 << 13 };
+enum { TASK_FINAL = 2, TASK_DEPEND = 8, TASK_NOGROUP = 1 << 11, TASK_REDUCTION = 1 << 12, TASK_DETACH = 1 << 13 };
 
 EXPORT void GOMP_task(body *run, void *data, void (*copy)(void *, void *), long size, long align, _Bool now, unsigned flags, void **depend, int priority, void *detach) {
 	void (*f)(body *, void *, void (*)(void *, void *), long, long, _Bool, unsigned, void **, int, void *) = LIBGOMP("GOMP_task");
-	if (flags & TASK_DETACH || !self) {
+	if (!self) {
 		f(run, data, copy, size, align, now, flags, depend, priority, detach);
 		return;
 	}
 	long unit = align > 16 ? align : 16, offset = (sizeof(struct deferred) + unit - 1) / unit * unit;
 	char *pack = __builtin_alloca(offset + size + unit);
 	struct deferred *d = (struct deferred *)(((uptr)pack + unit - 1) / unit * unit);
-	*d = (struct deferred){.copy = copy, .from = data, .offset = offset};
+	*d = (struct deferred){.copy = copy, .from = data, .offset = offset, .size = size, .final = flags / TASK_FINAL & 1, .detached = flags / TASK_DETACH & 1};
+	int at_once = !now || (self->task && self->task->final);
 	if (flags & TASK_DEPEND)
 		list_depends(d, depend);
 	if (!copy)
 		REAL(memmove)((char *)d + offset, data, size);
 	describe(d, run, RETURN_ADDRESS);
+	if (d->team)
+		d->number = make_task(0, 0, RETURN_ADDRESS);
+	u32 number = d->number;
 	f(begin_task, d, copy ? copy_task : NULL, offset + size, unit, now, flags, depend, priority, detach);
+	if (number && at_once)
+		record(NULL, TASK_JOINED, 0, number, RETURN_ADDRESS);
 }
 
 EXPORT void GOMP_taskwait(void) {
 	void (*f)(void) = LIBGOMP("GOMP_taskwait");
 	f();
 	record(self ? self->task : NULL, LEARN, OF_TASK, 0, RETURN_ADDRESS);
+	tasks_ended(0, RETURN_ADDRESS);
 }
 
 EXPORT void GOMP_taskwait_depend(void **list) {
@@ -329,7 +435,7 @@ static long behind(long size) { return (size + 15) / 16 * 16; }
 
 static void run_loop(int i, void *data) {
 	struct deferred *d = (struct deferred *)((char *)data + behind(loops[i].size));
-	run_task(d, data);
+	run_task(d, d->number ? make_task(d->number, 0, 0) : 0, data, data, behind(loops[i].size) + sizeof *d);
 }
 
 #define LOOP(i) static void loop##i(void *data) { run_loop(0##i, data); }
@@ -354,7 +460,7 @@ static int loop_of(body *run, long size) {
 static void copy_loop(void *to, void *from) {
 	struct deferred *d = from;
 	if (d->copy)
-		d->copy(to, d->from);
+		COPIED(to, behind(d->offset) + sizeof *d, d, d->copy(to, d->from));
 	else
 		REAL(memmove)(to, d->from, d->offset);
 	REAL(memmove)((char *)to + behind(d->offset), d, sizeof *d);
@@ -377,11 +483,23 @@ static void copy_loop(void *to, void *from) {
 		if (flags & TASK_REDUCTION) \
 			d.reductions = ((void **)data)[2]; \
 		describe(&d, run, RETURN_ADDRESS); \
+		if (d.team && !(flags & TASK_REDUCTION)) \
+			d.number = make_task(0, 1, RETURN_ADDRESS); \
+		u32 number = d.number; \
 		f(bodies[i], &d, copy_loop, behind(size) + sizeof d, align > 16 ? align : 16, flags, tasks, priority, from, to, step); \
 		if (t && !(flags & TASK_NOGROUP)) { \
 			record(&mine, LEARN, OF_TASK, 0, RETURN_ADDRESS); \
 			t->group = mine.outer; \
+			if (number) \
+				record(NULL, TASK_JOINED, 0, number, RETURN_ADDRESS); \
 		} \
 	}
 TASKLOOP(GOMP_taskloop, long)
 TASKLOOP(GOMP_taskloop_ull, unsigned long long)
+
+// Tasks that take part in a reduction work on the thread's copies.
+EXPORT void GOMP_task_reduction_remap(size_t n, size_t originals, void **list) {
+	void (*f)(size_t, size_t, void **) = LIBGOMP("GOMP_task_reduction_remap");
+	become_thread((uptr)__builtin_frame_address(0));
+	f(n, originals, list);
+}

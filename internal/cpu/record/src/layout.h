@@ -27,7 +27,7 @@ struct file_head {
 	u32 processes;
 };
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 // Head of a region.
 struct region_head {
@@ -86,6 +86,14 @@ enum {
 	PUBLISH,     // what the thread did is before what learns of it
 	LEARN,
 	THREAD,      // the number names the thread
+	TASK_MADE,   // the number is that of an explicit task of OpenMP, which continues from the one whose number the address is, 0 for the
+	             // present one; the size is 1 if it does nothing itself: the tasks of a loop continue from it
+	TASK,        // the thread goes on with the task of this number, 0 for its own; what its stack holds below the address is of nobody;
+	             // the size is 1 if the task that it leaves has ended
+	TASKS_ENDED, // all tasks that the present one has made have ended, with those that they made if the size is 1
+	TASK_JOINED, // the task of this number has ended before this, with those that continue from it
+	FRESH,       // memory of which the number is the size is used for something else
+	LOCAL,       // memory from the address to the number is the thread's whichever task uses it
 };
 
 // Namespaces of synchronisation objects, in the size of a record.

@@ -4,11 +4,11 @@ typedef union { u64 value; void *ptr; } ompt_data;
 
 enum { // of the manual
 	OMPT_PARALLEL_BEGIN = 3, OMPT_PARALLEL_END, OMPT_TASK_CREATE, OMPT_TASK_SCHEDULE, OMPT_IMPLICIT_TASK,
-	OMPT_MUTEX_RELEASED = 17, OMPT_DEPENDENCES = 18, OMPT_SYNC_REGION = 23, OMPT_MUTEX_ACQUIRED = 27, OMPT_REDUCTION = 31,
+	OMPT_SYNC_REGION_WAIT = 16, OMPT_MUTEX_RELEASED = 17, OMPT_DEPENDENCES = 18, OMPT_SYNC_REGION = 23, OMPT_MUTEX_ACQUIRED = 27, OMPT_REDUCTION = 31,
 	OMPT_SCOPE_BEGIN = 1, OMPT_SCOPE_END,
 	OMPT_TASKWAIT = 5, OMPT_TASKGROUP, OMPT_IN_REDUCTION,
-	OMPT_TASK_COMPLETE = 1, OMPT_TASK_CANCEL = 3, OMPT_TASK_DETACH = 4, OMPT_TASK_LATE = 6,
-	OMPT_TASK_INITIAL = 1,
+	OMPT_TASK_COMPLETE = 1, OMPT_TASK_CANCEL = 3, OMPT_TASK_DETACH = 4, OMPT_TASK_LATE = 6, OMPT_TASK_SWITCH = 7,
+	OMPT_TASK_INITIAL = 1, OMPT_TASK_UNDEFERRED = 0x8000000, OMPT_TASK_UNTIED = 0x10000000,
 	OMPT_DEPEND_IN = 1, OMPT_DEPEND_SOURCE = 5, OMPT_DEPEND_SINK,
 };
 
@@ -27,6 +27,8 @@ struct ltask {
 	u64 object, parent, team;
 	u32 barriers; // that its thread has come to in the team
 	u32 begun;
+	u32 number; // as a thread, 0 if it is a part of the one that executes it
+	u32 at_once, untied;
 	struct lgroup *group;
 	struct deferred depends;
 };
@@ -50,15 +52,18 @@ static void parallel_end(ompt_data *team, ompt_data *task, int flags, const void
 	learn(team->value + TEAM_BARRIERS + 1, pc);
 	learn(team->value + TEAM_END, pc);
 	learn(team->value + TEAM_TASKS, pc);
+	tasks_ended(1, pc);
 }
 
 static void implicit_task(int end, ompt_data *team, ompt_data *task, unsigned threads, unsigned index, int flags) {
 	if (end == OMPT_SCOPE_BEGIN) {
 		struct ltask *t = new_task();
 		task->ptr = t;
+		t->number = self ? self->present : 0;
 		if (team && !(flags & OMPT_TASK_INITIAL)) {
 			t->team = team->value;
 			learn(t->team + TEAM_BEGIN, NULL);
+			tasks_ended(1, NULL); // of an earlier region
 		}
 	} else if (task && task->ptr) {
 		struct ltask *t = task->ptr;
@@ -75,7 +80,7 @@ static void sync_region(int kind, int end, ompt_data *team, ompt_data *task, con
 		return;
 	if (kind == OMPT_TASKWAIT) {
 		if (end != OMPT_SCOPE_BEGIN)
-			learn(t->object + TASK_CHILDREN, pc);
+			learn(t->object + TASK_CHILDREN, pc), tasks_ended(0, pc);
 	} else if (kind == OMPT_TASKGROUP) {
 		if (end == OMPT_SCOPE_BEGIN) {
 			struct lgroup *g = ALLOCATOR(calloc)(1, sizeof *g);
@@ -95,9 +100,17 @@ static void sync_region(int kind, int end, ompt_data *team, ompt_data *task, con
 		} else {
 			learn(barrier, pc);
 			learn(t->team + TEAM_TASKS, pc);
+			tasks_ended(1, pc);
 			t->barriers++;
 		}
 	}
+}
+
+// The parts of a task reduction are combined when the tasks of the group have ended, and before the region of the group ends.
+static void sync_region_wait(int kind, int end, ompt_data *team, ompt_data *task, const void *pc) {
+	struct ltask *t = task ? task->ptr : NULL;
+	if (t && kind == OMPT_TASKGROUP && end == OMPT_SCOPE_END && t->group)
+		learn(t->group->object, pc);
 }
 
 // Combining the threads' parts is the runtime's business, which orders it.
@@ -122,27 +135,131 @@ static void task_create(ompt_data *by, const void *frame, ompt_data *task, int f
 		t->parent = parent->object, t->team = parent->team, t->group = parent->group;
 	if (!(flags & OMPT_TASK_INITIAL))
 		publish(t->object + TASK_BEGIN, pc);
+	if (t->team && !(flags & OMPT_TASK_INITIAL))
+		t->number = make_task(0, 0, (uptr)pc);
+	t->at_once = (flags & OMPT_TASK_UNDEFERRED) != 0;
+	t->untied = (flags & OMPT_TASK_UNTIED) != 0;
 }
+
+static int (*task_memory)(void **, size_t *, int);
+static int (*task_info)(int, int *, ompt_data **, void **, ompt_data **, int *);
+
+// Tasks that wait while the thread executes others. A task that is not tied to a thread may be in several threads at a time: one that
+// begins its next part, and one that has left the last part and has not said so.
+enum { DEPTH = 128 };
+static __thread struct { struct ltask *task; uptr frame; } waiting[DEPTH] __attribute__((tls_model("initial-exec")));
+static __thread u32 waits __attribute__((tls_model("initial-exec")));
+
+// task_schedule is called before the code of a task by the function that calls it: the frames of that code are below, and within MARGIN
+// of this one are only those of libomp.
+enum { MARGIN = 256 };
 
 static void task_schedule(ompt_data *prior, int status, ompt_data *next) {
 	struct ltask *t = prior ? prior->ptr : NULL, *n = next ? next->ptr : NULL;
-	if (t && t->parent && (status == OMPT_TASK_COMPLETE || status == OMPT_TASK_CANCEL || status == OMPT_TASK_DETACH || status == OMPT_TASK_LATE)) {
+	uptr frame = (uptr)__builtin_frame_address(0) + MARGIN;
+	u32 joined = 0;
+	int ended = 0, begins = 0;
+	int done = t && t->parent && (status == OMPT_TASK_COMPLETE || status == OMPT_TASK_CANCEL || status == OMPT_TASK_DETACH || status == OMPT_TASK_LATE);
+	if (done) {
+		void *block = NULL;
+		size_t size = 0;
+		if (t->untied)
+			learn(t->object + TASK_BEGIN, NULL);
 		depends_end(&t->depends);
 		publish(t->parent + TASK_CHILDREN, NULL);
 		for (struct lgroup *g = t->group; g; g = g->outer)
 			publish(g->object, NULL);
 		if (t->team)
 			publish(t->team + TEAM_TASKS, NULL);
-		if (status != OMPT_TASK_DETACH) {
-			ALLOCATOR(free)(t);
-			prior->ptr = NULL;
+		if (t->number && self && self->present == t->number && status != OMPT_TASK_LATE) {
+			ended = 1;
+			// Some versions give a block that begins and ends too early. It lies between its descriptor and the end of a cache line.
+			if (task_memory && task_memory(&block, &size, 0) && block)
+				record(prior, FRESH, 0, (((uptr)block + size + 63) & ~63ULL) - (uptr)prior, 0);
 		}
+		if (t->at_once)
+			joined = t->number;
 	}
-	if (n && n->parent && !n->begun) {
-		n->begun = 1;
+	if (waits && waits <= DEPTH && n == waiting[waits - 1].task) {
+		frame = waiting[--waits].frame;
+	} else if (status == OMPT_TASK_SWITCH) {
+		if (waits < DEPTH)
+			waiting[waits].task = t, waiting[waits].frame = frame;
+		waits++;
+		begins = n && n->parent && (!n->begun || n->untied);
+	} else if (waits > DEPTH) {
+		waits--;
+	}
+	if (status != OMPT_TASK_LATE && (ended || (n && self && n->number != self->present)))
+		go_on(n ? n->number : 0, ended, frame);
+	if (joined)
+		record(NULL, TASK_JOINED, 0, joined, 0);
+	if (done && status != OMPT_TASK_DETACH) {
+		ALLOCATOR(free)(t);
+		prior->ptr = NULL;
+	}
+	if (begins) {
 		learn(n->object + TASK_BEGIN, NULL);
-		depends_begin(&n->depends);
+		if (!n->begun)
+			depends_begin(&n->depends);
+		n->begun = 1;
 	}
+}
+
+// The code of a task that is not tied to a thread runs in parts. Another thread may end the task before one that has run a part says that
+// it has, so that a part says so itself. Each such code has a function of its own, as loops have.
+typedef int routine(int, void *);
+static routine *untied[LOOPS];
+
+// leave_part publishes what the present task did, for its next part.
+static void leave_part(uptr pc) {
+	ompt_data *task = NULL;
+	if (self && task_info && task_info(0, NULL, &task, NULL, NULL, NULL) && task && task->ptr && ((struct ltask *)task->ptr)->untied)
+		publish(((struct ltask *)task->ptr)->object + TASK_BEGIN, (void *)pc);
+}
+
+static int run_part(int i, int thread, void *task) {
+	int r = untied[i](thread, task);
+	leave_part(0);
+	return r;
+}
+
+// A part that is not the last makes the next one itself.
+EXPORT int __kmpc_omp_task(void *location, int thread, void *task) {
+	int (*f)(void *, int, void *) = LIBGOMP("__kmpc_omp_task");
+	leave_part(RETURN_ADDRESS);
+	return f(location, thread, task);
+}
+
+#define PART(i) static int part##i(int thread, void *task) { return run_part(0##i, thread, task); }
+EACH8(PART, 0) EACH8(PART, 1) EACH8(PART, 2) EACH8(PART, 3) EACH8(PART, 4) EACH8(PART, 5) EACH8(PART, 6) EACH8(PART, 7)
+#define PART_NAME(i) part##i,
+static routine *const parts[LOOPS] = {EACH8(PART_NAME, 0) EACH8(PART_NAME, 1) EACH8(PART_NAME, 2) EACH8(PART_NAME, 3) EACH8(PART_NAME, 4) EACH8(PART_NAME, 5) EACH8(PART_NAME, 6) EACH8(PART_NAME, 7)};
+
+static routine *part_of(routine *run) {
+	for (int i = 0; i < LOOPS; i++) {
+		routine *none = NULL;
+		if (__atomic_compare_exchange_n(&untied[i], &none, run, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) || none == run)
+			return parts[i];
+	}
+	return run;
+}
+
+// What the program writes into the memory of a task before it makes the task comes after those that had the memory before.
+EXPORT void *__kmpc_omp_task_alloc(void *location, int thread, int flags, size_t size, size_t shared, routine *run) {
+	if (!(flags & 1) && self)
+		run = part_of(run);
+	void *(*f)(void *, int, int, size_t, size_t, routine *) = LIBGOMP("__kmpc_omp_task_alloc"), *t = f(location, thread, flags, size, shared, run);
+	uptr variables = *(uptr *)t, end = shared ? variables + shared : (uptr)t + size;
+	record(t, FRESH, 0, end - (uptr)t, RETURN_ADDRESS);
+	return t;
+}
+
+// Tasks that take part in a reduction work on the thread's copies, of which libomp gives the address.
+EXPORT void *__kmpc_task_reduction_get_th_data(int thread, void *group, void *data) {
+	void *(*f)(int, void *, void *) = LIBGOMP("__kmpc_task_reduction_get_th_data");
+	become_thread((uptr)__builtin_frame_address(0));
+	return f(thread, group, data);
 }
 
 struct ompt_depend { ompt_data variable; int type; };
@@ -167,10 +284,13 @@ static int initialize(void *(*lookup)(const char *), int device, ompt_data *tool
 	int (*set)(int, void *) = lookup("ompt_set_callback");
 	if (!set)
 		return 0;
+	task_memory = lookup("ompt_get_task_memory");
+	task_info = lookup("ompt_get_task_info");
 	set(OMPT_PARALLEL_BEGIN, parallel_begin);
 	set(OMPT_PARALLEL_END, parallel_end);
 	set(OMPT_IMPLICIT_TASK, implicit_task);
 	set(OMPT_SYNC_REGION, sync_region);
+	set(OMPT_SYNC_REGION_WAIT, sync_region_wait);
 	set(OMPT_REDUCTION, reduction);
 	set(OMPT_TASK_CREATE, task_create);
 	set(OMPT_TASK_SCHEDULE, task_schedule);

@@ -19,6 +19,8 @@ struct thread {
 	u32 ended;
 	struct team *team;   // of OpenMP
 	struct task *task;
+	u32 present;         // number of the task that it executes, 0 for its own
+	u32 located;         // its thread-local variables were told of
 	u64 writing[32];     // read-write locks held for writing
 	u32 writings;
 	u64 seen[SEEN];
