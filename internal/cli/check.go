@@ -249,7 +249,7 @@ func launchFile(o *options, file string, in *session.Input) (*session.LaunchFile
 			if err != nil {
 				return nil, err
 			}
-			return nil, usagef("how is %s to be launched? Give --launch FILE. A file to start from:\n\n%s", file, template)
+			return nil, usagef("how is %s to be launched? Give --grid, --block and --arg, or --launch FILE. A file to start from:\n\n%s", file, template)
 		}
 	}
 	if err := readable(name); err != nil {

@@ -428,7 +428,7 @@ func (c *checker) params(l *LaunchSpec, k *cuda.Kernel) ([]byte, error) {
 	want := k.Params()
 	if len(l.Args) != len(want) {
 		return nil, c.at(l.Pos, "kernel %s has %d parameters and the launch gives %d arguments; its parameters are %s",
-			CallName(k.Name()), len(want), len(l.Args), describeParams(want))
+			CallName(k.Name()), len(want), len(l.Args), describeParams(k))
 	}
 	block := make([]byte, k.ParamSize())
 	for i, p := range want {
@@ -460,13 +460,23 @@ func (c *checker) params(l *LaunchSpec, k *cuda.Kernel) ([]byte, error) {
 	return block, nil
 }
 
-func describeParams(ps []isa.Param) string {
+// describeParams gives sizes, and types where the kernel's name has them: "int* (8 bytes), int (4 bytes)".
+func describeParams(k *cuda.Kernel) string {
+	ps := k.Params()
 	if len(ps) == 0 {
 		return "none"
 	}
 	var out []string
-	for _, p := range ps {
-		out = append(out, fmt.Sprintf("%d bytes", p.Size))
+	types := sourceTypes(k.Name(), len(ps))
+	for i, p := range ps {
+		s := fmt.Sprintf("%d bytes", p.Size)
+		if p.Size == 1 {
+			s = "1 byte"
+		}
+		if types[i] != "" {
+			s = fmt.Sprintf("%s (%s)", types[i], s)
+		}
+		out = append(out, s)
 	}
 	return strings.Join(out, ", ")
 }

@@ -31,16 +31,16 @@ var elemTypeOf = map[string]string{"float": "f32", "double": "f64", "char": "i8"
 	"short": "i16", "unsigned short": "u16", "int": "i32", "unsigned int": "u32", "long": "i64", "unsigned long": "u64",
 	"long long": "i64", "unsigned long long": "u64"}
 
-// sourceTypes gives the types of a kernel's parameters as its mangled name has them, "" for each where it does not.
-func sourceTypes(f *ptx.Func) []string {
-	none := make([]string, len(f.Params))
-	full := report.Demangle(f.Name)
-	from := strings.LastIndex(full, report.BareName(f.Name)+"(")
+// sourceTypes gives the types of a kernel's n parameters as its mangled name has them, "" for each where it does not.
+func sourceTypes(kernel string, n int) []string {
+	none := make([]string, n)
+	full := report.Demangle(kernel)
+	from := strings.LastIndex(full, report.BareName(kernel)+"(")
 	if from < 0 || !strings.HasSuffix(full, ")") {
 		return none
 	}
 	var types []string
-	depth, begin := 0, from+len(report.BareName(f.Name))+1
+	depth, begin := 0, from+len(report.BareName(kernel))+1
 	for i := begin; i < len(full); i++ {
 		switch full[i] {
 		case '<', '(':
@@ -56,25 +56,41 @@ func sourceTypes(f *ptx.Func) []string {
 			}
 		}
 	}
-	if len(types) != len(f.Params) {
+	if len(types) != n {
 		return none
 	}
 	return types
 }
 
-// pointee is what a pointer of the source points to: "float" of "float const*".
+// pointee is what a pointer of the source points to: "float" of "float const*", and of "float (*) [32]", which points to rows.
 func pointee(t string) string {
+	t, _, rows := strings.Cut(t, " (*) [")
 	t, ok := strings.CutSuffix(t, "*")
-	if !ok {
+	if !ok && !rows {
 		return ""
 	}
 	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(t), "const"))
 }
 
+// argument is what a launch may give for a parameter: a buffer of elements of a type, or a number of that type. A parameter of 8 bytes
+// whose type the source does not tell is taken for a pointer.
+func argument(source, ptxKind string, size int) (elem string, buffer bool) {
+	elem, number := elemTypeOf[source]
+	switch {
+	case number:
+		return elem, false
+	case ptxKind == "f":
+		return fmt.Sprintf("f%d", size*8), false
+	case size == 8:
+		return cmp.Or(elemTypeOf[pointee(source)], "i32"), true
+	}
+	return fmt.Sprintf("i%d", size*8), false
+}
+
 func kernelTemplate(f *ptx.Func) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kernel = %q # %s\ngrid = [1]\nblock = [32]\nargs = [\n", CallName(f.Name), report.Demangle(f.Name))
-	types := sourceTypes(f)
+	types := sourceTypes(f.Name, len(f.Params))
 	for i, p := range f.Params {
 		size := map[string]int{"8": 1, "16": 2, "32": 4, "64": 8}[strings.TrimLeft(p.Type, "busf")]
 		kind := strings.TrimRight(p.Type, "0123456789")
@@ -82,19 +98,21 @@ func kernelTemplate(f *ptx.Func) string {
 		if len(p.Names) > 0 {
 			dims = p.Names[0].Dims
 		}
-		switch {
-		case len(dims) > 0:
+		if len(dims) > 0 {
 			n := size
 			for _, d := range dims {
 				n *= int(max(d, 0))
 			}
 			fmt.Fprintf(&b, "  { bytes = %q },\n", strings.Repeat("00", min(n, 64)))
-		case kind == "f":
-			fmt.Fprintf(&b, "  { f%d = 1.0 },\n", size*8)
-		case size == 8:
-			fmt.Fprintf(&b, "  { buffer = \"p%d\", type = %q, shape = [1024], fill = \"iota\" },\n", i, cmp.Or(elemTypeOf[pointee(types[i])], "i32"))
+			continue
+		}
+		switch elem, buffer := argument(types[i], kind, size); {
+		case buffer:
+			fmt.Fprintf(&b, "  { buffer = \"p%d\", type = %q, shape = [1024], fill = \"iota\" },\n", i, elem)
+		case elem[0] == 'f':
+			fmt.Fprintf(&b, "  { %s = 1.0 },\n", elem)
 		default:
-			fmt.Fprintf(&b, "  { i%d = 1 },\n", size*8)
+			fmt.Fprintf(&b, "  { %s = 1 },\n", elem)
 		}
 	}
 	b.WriteString("]\n")
