@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -149,6 +150,48 @@ func TestLoadsAgain(t *testing.T) {
 				s.memory(event.Event{Kind: event.Store, Space: event.Global, Warp: 1, Place: 3, Mask: 1, Addr: heap + uint64(to), Size: 4})
 				s.end()
 				compareWithOracle(t, &s.Batch, detect.ModelCUDA, fmt.Sprintf("loops %d, released %d, store at %d", n, released, to))
+			}
+		}
+	}
+}
+
+// TestLoadsCompacted has a warp that loads from two tables in turn, so often that what repeats is dropped, with a release before the last
+// turn. Then there is a store to each place of the tables.
+func TestLoadsCompacted(t *testing.T) {
+	t.Parallel()
+	for turns := range 40 {
+		for released := range 2 {
+			for to := uint64(0); to < 64; to += 4 {
+				s := &stream{}
+				s.begin(3, 32)
+				for i := range turns {
+					if released == 1 && i == turns-1 {
+						s.release(0)
+					}
+					for _, from := range []uint64{0, 40} {
+						for j := range uint64(3) {
+							s.memory(event.Event{Kind: event.Load, Space: event.Global, Place: 1, Mask: 1, Addr: heap + from + j*8, Size: 4})
+						}
+					}
+				}
+				s.release(1)
+				s.memory(event.Event{Kind: event.Store, Space: event.Global, Warp: 1, Place: 3, Mask: 1, Addr: heap + to, Size: 4})
+				s.end()
+				d := New(detect.Config{Places: oracle.Places{}})
+				d.history.(*history.Fast).PutOffMost(16, 64, 1<<20)
+				d.Events(&s.Batch)
+				found := ""
+				for _, x := range d.totals() {
+					found += fmt.Sprint(x.Count, " ", x.Addresses)
+				}
+				races := oracle.Find(&s.Batch, oracle.Model(detect.ModelCUDA))
+				exp := ""
+				for _, x := range races {
+					exp += fmt.Sprint(x.Count, " ", x.Addresses)
+				}
+				if found != exp {
+					t.Fatalf("%d turns, released %d, store at %d: found %q, want %q", turns, released, to, found, exp)
+				}
 			}
 		}
 	}
