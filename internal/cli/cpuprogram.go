@@ -297,6 +297,9 @@ func traceNames(n *record.Names) (names cputrace.Names) {
 		}
 		names[cpu.Locations] = append(names[cpu.Locations], judge.Location(frames))
 	}
+	for t := range n.Threads() {
+		names[cpu.Threads] = append(names[cpu.Threads], n.Thread(uint16(t)))
+	}
 	for v := range n.Variables() {
 		name := ""
 		if o := n.Global(uint32(v)); o.Named && o.Offset == 0 {

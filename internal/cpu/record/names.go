@@ -61,8 +61,13 @@ func (n *Names) image(path string) *elfline.Image {
 	return im
 }
 
-// Thread names a thread.
-func (n *Names) Thread(id uint16) string { return fmt.Sprintf("T%d", id) }
+// Thread names a thread, or a task of OpenMP.
+func (n *Names) Thread(id uint16) string {
+	if ids := n.process.asm.ids; int(id) < len(ids) && ids[id].task {
+		return fmt.Sprintf("task%d", id)
+	}
+	return fmt.Sprintf("T%d", id)
+}
 
 // Frames is where a location is, innermost first, up to main.
 func (n *Names) Frames(location uint32, _ int) (all []event.Frame) {
@@ -109,6 +114,9 @@ func (n *Names) at(pc uint64) []event.Frame {
 	}
 	return frames
 }
+
+// Threads is how many threads and tasks have a name.
+func (n *Names) Threads() int { return len(n.process.asm.ids) }
 
 // Variables is how many there are.
 func (n *Names) Variables() int { return int(n.process.asm.memory.count) }
