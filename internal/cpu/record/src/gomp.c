@@ -254,7 +254,7 @@ struct deferred {
 
 static u64 task_ids;
 
-// copied runs what copies a task's data to a block of size bytes, which comes before the task.
+// COPIED runs what copies a task's data to a block of size bytes: it comes after those that had the block before, and before the task.
 #define COPIED(to, size, d, copy) do { \
 	record(to, FRESH, 0, size, 0); \
 	copy; \
