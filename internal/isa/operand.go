@@ -303,7 +303,7 @@ func (b *body) fits(in *Inst, s *opSpec, o *ptx.Operand, regs []Operand) bool {
 		b.errorf(o.Pos, "%s is a vector register; one of its elements is needed", o.Name)
 	case want == 8 && got == 4 && in.Row.Op == "isspacep" && b.u.narrow():
 		return true
-	case got < want, got > want && !s.wider:
+	case got < want, got > want && !s.wider, got == 16 && s.dst: // a result would have to be extended to the second register of 128 bits
 		b.errorf(o.Pos, "%s%s: operand %s has %d bits, .%s needs %d", in.Source.Op, in.Source.Mods, o.Name, 8*got, s.typ, 8*want)
 	default:
 		return true
@@ -359,6 +359,9 @@ func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
 	if o.Kind == ptx.OperandIdent {
 		if regs, ok := b.registerOperand(o); ok {
 			if b.fits(in, s, o, regs) {
+				if regs[0].Size == 16 && s.typ.Size() < 16 {
+					regs = regs[:1] // the low half of 128 bits
+				}
 				in.Src = append(in.Src, regs...)
 			}
 			return
@@ -583,7 +586,7 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 		return
 	}
 	if o.Kind == ptx.OperandIdent {
-		if regs, ok := b.registerOperand(o); ok && len(regs) == int(in.Vec) {
+		if regs, ok := b.registerOperand(o); ok && regs[0].Size != 16 && len(regs) == int(in.Vec) {
 			if s.dst {
 				in.Dst = append(in.Dst, regs...)
 			} else {
