@@ -68,6 +68,9 @@ func TestRefusals(t *testing.T) {
 	const registers = ".reg .pred %p<4>; .reg .b16 %rs<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<9>; .shared .b32 sh[4];"
 	for _, line := range []string{
 		"add.s3 %r1, %r2, %r3; // add does not take .s3",
+		"{ .reg .b128 %q; ld.global.u32 %q, [%rd1]; } // operand %q has 128 bits, .u32 needs 32",
+		"{ .reg .b128 %q; cvt.u64.u32 %q, %r1; } // operand %q has 128 bits, .u64 needs 64",
+		"cvt.f32.rn.f16.f32 %f1, %f2; // does not take",
 		"addd.s32 %r1, %r2, %r3; // unknown instruction addd.s32; the nearest known one is add",
 		"tcgen05.shift.cta_group::1.down [%r1]; // is not supported",
 		"tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r1}, [%r1]; // is no shape of tensor memory: it would have 256 registers",
