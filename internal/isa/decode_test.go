@@ -422,6 +422,10 @@ ret; }
 	if in[2].Eval(&in[2], &a); a.D[0] != LocalWindow+16 {
 		t.Errorf("generic address %x", a.D[0])
 	}
+	r := decode(t, ".func (.param .align 8 .b8 r[8]) f() { .reg .b64 %rd<2>; mov.b64 %rd1, r; ret; }").ByName["f"]
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "the address of r, a result of the function, cannot be taken") {
+		t.Error("the address of a result:", r.Err)
+	}
 	k := m.ByName["k"]
 	if k.Insts[0].Src[0].Kind != ParamAddr || k.Insts[2].Space != event.Param || len(k.Spills) != 0 {
 		t.Error("a kernel's parameters have addresses of their own")

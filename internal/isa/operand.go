@@ -2,6 +2,7 @@ package isa
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -433,6 +434,10 @@ func (b *body) takeParam(o *ptx.Operand, a Operand) Operand {
 	x := b.scope.find(o.Name)
 	if x == nil || !x.formal {
 		b.errorf(o.Pos, "the address of %s, a .param variable of a call, cannot be taken", o.Name)
+		return a
+	}
+	if slices.ContainsFunc(b.f.Sig.Rets, func(r Param) bool { return r.Name == o.Name }) {
+		b.errorf(o.Pos, "the address of %s, a result of the function, cannot be taken", o.Name)
 		return a
 	}
 	s := b.spills[o.Name]
