@@ -55,6 +55,17 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestBulkPrefetch: the word prefetch is a modifier itself, and no size of a prefetch (".L2::128B").
+func TestBulkPrefetch(t *testing.T) {
+	kernel(t, `.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b16 %h;
+cp.async.bulk.prefetch.L2.global [%rd1], 16;
+cp.async.bulk.prefetch.L2.global.L2::cache_hint [%rd1], %r1, %rd2;
+cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd1, {%r1, %r2}];
+cp.async.bulk.prefetch.tensor.3d.L2.global.im2col.L2::cache_hint [%rd1, {%r1, %r2, %r1}], {%h}, %rd2;
+ld.global.L2::128B.b32 %r1, [%rd1];
+ret;`)
+}
+
 // TestClusters: what a kernel says of its clusters.
 func TestClusters(t *testing.T) {
 	f := decode(t, ".visible .entry k() .explicitcluster .reqnctapercluster 4, 2 .maxclusterrank 8 { ret; }").ByName["k"]

@@ -37,7 +37,7 @@ var sets = map[string][]string{
 	"vec":   {"v2", "v4", "v8"},
 	"ehint": {"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate",
 		"L2::evict_normal", "L2::evict_first", "L2::evict_last"},
-	"prefetch": {"L2::64B", "L2::128B", "L2::256B"},
+	"prefetch_size": {"L2::64B", "L2::128B", "L2::256B"},
 }
 
 // form is a Form read.
