@@ -165,7 +165,7 @@ func TestRefusals(t *testing.T) {
 		"ldmatrix.sync.aligned.m8n8.x1.global.b16 {%r1}, [%rd1]; // does not take .global",
 		"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2}, [%r4]; // takes a vector of 4 registers",
 		"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%rd1, %r2}, [%r4]; // operand %rd1 has 64 bits, .b32 needs 32",
-		"ldmatrix.sync.aligned.m8n8.x1.b16 {%r1}, [%r4]; // cannot hold an address",
+		"ld.u32 %r1, [%r4]; // cannot hold an address",
 		".reg .b37 x; // variables of type .b37",
 	} {
 		code, want, _ := strings.Cut(line, " // ")

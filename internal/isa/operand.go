@@ -523,6 +523,10 @@ func (b *body) address(in *Inst, o *ptx.Operand) {
 		return
 	case ptx.OperandIdent:
 		if regs, ok := b.registerOperand(base); ok {
+			if len(regs) == 1 && regs[0].Size == 4 && in.Space == event.Generic && !b.u.narrow() &&
+				(in.Class == Mbarrier || in.Row.Op == "ldmatrix" || in.Row.Op == "stmatrix") {
+				in.Space = event.Shared // no other space is possible, and the headers of the toolkit write 32-bit addresses without one
+			}
 			if len(regs) != 1 || regs[0].Size != 8 && (regs[0].Size != 4 || !narrowSpace(in.Space) && !b.u.narrow()) {
 				b.errorf(base.Pos, "%s cannot hold an address: a 64-bit register is needed", base.Name)
 				return

@@ -217,6 +217,32 @@ func TestHalfOf128Bits(t *testing.T) {
 	wants(t, g, out, 0x22222222, 0x44444444, 0x44444444, 0x33333333, 0x22222222)
 }
 
+// TestShortSharedAddresses: instructions that access shared memory only take addresses of 32 bits without a space too.
+func TestShortSharedAddresses(t *testing.T) {
+	g := newRig(t, kernel(`
+	mov.u32 %r1, bar;
+	mov.u32 %r2, rows;
+	setp.ne.u32 %p1, %tx, 0;
+	@%p1 bra WAIT;
+	mbarrier.init.b64 [%r1], 1;
+	mbarrier.arrive.b64 %rd1, [%r1];
+	mbarrier.test_wait.b64 %p2, [%r1], %rd1;
+	selp.u32 %r3, 7, 6, %p2;
+	st.global.u32 [%out], %r3;
+WAIT:
+	bar.sync 0;
+	mad.lo.u32 %r3, %tx, 4, %r2;
+	st.shared.u32 [%r3], %tx;
+	bar.sync 0;
+	mad.lo.u32 %r3, %tx, 16, %r2;
+	ldmatrix.sync.aligned.m8n8.x1.b16 {%r4}, [%r3];
+	setp.eq.u32 %p1, %tx, 5;
+	@%p1 st.global.u32 [%out+4], %r4;`)+"\n.shared .align 8 .b64 bar;\n.shared .align 16 .b8 rows[512];\n")
+	out := g.buffer(2)
+	g.mustRun(launch{out: out})
+	wants(t, g, out, 7, 5)
+}
+
 // TestStack allocates local memory of a size that is known late, in a kernel and in a function that it calls, and gives it
 // back in a loop that would use more than there is.
 func TestStack(t *testing.T) {
