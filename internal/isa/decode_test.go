@@ -66,6 +66,11 @@ ld.global.L2::128B.b32 %r1, [%rd1];
 ret;`)
 }
 
+// TestPredicateRegister: one special register is a predicate.
+func TestPredicateRegister(t *testing.T) {
+	kernel(t, ".reg .pred %p; mov.pred %p, %is_explicit_cluster; ret;")
+}
+
 // TestClusters: what a kernel says of its clusters.
 func TestClusters(t *testing.T) {
 	f := decode(t, ".visible .entry k() .explicitcluster .reqnctapercluster 4, 2 .maxclusterrank 8 { ret; }").ByName["k"]
@@ -82,6 +87,11 @@ func TestRefusals(t *testing.T) {
 		"{ .reg .b128 %q; ld.global.u32 %q, [%rd1]; } // operand %q has 128 bits, .u32 needs 32",
 		"{ .reg .b128 %q; cvt.u64.u32 %q, %r1; } // operand %q has 128 bits, .u64 needs 64",
 		"cvt.f32.rn.f16.f32 %f1, %f2; // does not take",
+		"st.global.b128 [%rd1], %clock64; // takes a register or a constant here, not %clock64",
+		"bar.sync sh; // takes a register or a constant here, not the address of sh",
+		"selp.b32 %r1, %r2, %r3, WARP_SZ; // operand WARP_SZ must be a predicate",
+		"bar.sync %laneid; // takes a register or a constant here, not %laneid",
+		"selp.b32 %r1, %r2, %r3, %tid.x; // operand %tid.x must be a predicate",
 		"addd.s32 %r1, %r2, %r3; // unknown instruction addd.s32; the nearest known one is add",
 		"tcgen05.shift.cta_group::1.down [%r1]; // is not supported",
 		"tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r1}, [%r1]; // is no shape of tensor memory: it would have 256 registers",

@@ -367,11 +367,20 @@ func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
 			}
 			return
 		}
+		id, special := specialNames[o.Name]
+		if s.typ == Pred && (special && id != IsExplicitCluster || o.Name == "WARP_SZ") {
+			b.errorf(o.Pos, "%s%s: operand %s must be a predicate", in.Source.Op, in.Source.Mods, o.Name)
+			return
+		}
 		if o.Name == "WARP_SZ" {
 			in.Src = append(in.Src, Operand{Kind: Imm, Imm: 32})
 			return
 		}
-		if id, ok := specialNames[o.Name]; ok {
+		if special {
+			if in.Class == Barrier || s.typ == B128 {
+				b.errorf(o.Pos, "%s%s takes a register or a constant here, not %s", in.Source.Op, in.Source.Mods, o.Name)
+				return
+			}
 			in.Src = append(in.Src, Operand{Kind: SpecialReg, Special: id})
 			return
 		}
@@ -419,6 +428,10 @@ func (b *body) nameAddress(in *Inst, s *opSpec, o *ptx.Operand, a Operand) {
 	if a.Kind == GenericAddr && s.typ.Size() == 4 && a.Var.Space == event.Shared { // in the window of 32-bit addresses
 		a.Kind, a.Imm = SharedAddr, a.Imm+narrowShared
 	}
+	if in.Class == Barrier {
+		b.errorf(o.Pos, "%s%s takes a register or a constant here, not the address of %s", in.Source.Op, in.Source.Mods, o.Name)
+		return
+	}
 	if s.typ.Size() < 8 && (s.typ.Size() != 4 || !b.u.narrow() && a.Kind != SharedAddr && a.Kind != LocalAddr && a.Kind != ParamAddr) {
 		b.errorf(o.Pos, "the address of %s does not fit .%s", o.Name, s.typ)
 		return
@@ -427,6 +440,9 @@ func (b *body) nameAddress(in *Inst, s *opSpec, o *ptx.Operand, a Operand) {
 		a = b.takeParam(o, a)
 	}
 	in.Src = append(in.Src, a)
+	if s.typ == B128 {
+		in.Src = append(in.Src, Operand{Kind: Imm})
+	}
 }
 
 // takeParam gives a parameter of a device function a place in the local frame, because its address is taken.

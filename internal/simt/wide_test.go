@@ -202,7 +202,7 @@ func TestWideConversions(t *testing.T) {
 	wants(t, g, out, 0x3f800000, 0x3e00, 0xfffffffe, 0xffffffff, 0xc7440000, 0, 0x3c003f80, 0xffff0000)
 }
 
-// TestHalfOf128Bits: a register of 128 bits as a narrower source is its low half.
+// TestHalfOf128Bits: a register of 128 bits as a narrower source is its low half, and an address is the low half of one.
 func TestHalfOf128Bits(t *testing.T) {
 	g := newRig(t, kernel(`
 	.reg .b128 %q<3>;
@@ -211,10 +211,15 @@ func TestHalfOf128Bits(t *testing.T) {
 	st.global.v2.u32 [%out], {%q1, %q2};
 	st.global.u64 [%out+8], %q2;
 	cvt.u32.u64 %r1, %q1;
-	st.global.u32 [%out+16], %r1;`))
-	out := g.buffer(5)
+	st.global.u32 [%out+16], %r1;
+	mov.b128 %q1, word;
+	mov.b128 {%rd1, %rd2}, %q1;
+	ld.global.u32 %r1, [%rd1];
+	st.global.u32 [%out+20], %r1;
+	st.global.u64 [%out+24], %rd2;`)+"\n.global .u32 word = 9;\n")
+	out := g.buffer(8)
 	g.mustRun(launch{block: 1, out: out})
-	wants(t, g, out, 0x22222222, 0x44444444, 0x44444444, 0x33333333, 0x22222222)
+	wants(t, g, out, 0x22222222, 0x44444444, 0x44444444, 0x33333333, 0x22222222, 9, 0, 0)
 }
 
 // TestShortSharedAddresses: instructions that access shared memory only take addresses of 32 bits without a space too.
