@@ -15,17 +15,17 @@ var convertRows = []*Row{
 		".type <d>, a; type: b16 b32 b64 b128")},
 	{Op: "cvt", Doc: "Data Movement: cvt", Bind: bindCvt, Note: noteCvt, Forms: forms(
 		"{.sat}.dtype.atype d~, a:atype~; "+cvtDInt+"; "+cvtAInt,
-		".rnd{.ftz}{.sat}.dtype.atype d, a:atype~; dtype: f16 bf16 f32 f64; "+cvtAInt,
-		".irnd{.ftz}{.sat}.dtype.atype d~, a:atype; "+cvtIRnd+"; "+cvtDInt+"; atype: f16 bf16 f32 f64",
-		".irnd{.ftz}{.sat}.f32.f32 d, a; "+cvtIRnd,
-		".irnd{.ftz}{.sat}.f64.f64 d, a; "+cvtIRnd,
-		".irnd{.ftz}{.sat}.f16.f16 d, a; "+cvtIRnd,
+		".rnd{.ftz}{.sat}.dtype.atype d~, a:atype~; dtype: f16 bf16 f32 f64; "+cvtAInt,
+		".irnd{.ftz}{.sat}.dtype.atype d~, a:atype~; "+cvtIRnd+"; "+cvtDInt+"; atype: f16 bf16 f32 f64",
+		".irnd{.ftz}{.sat}.f32.f32 d~, a~; "+cvtIRnd,
+		".irnd{.ftz}{.sat}.f64.f64 d~, a~; "+cvtIRnd,
+		".irnd{.ftz}{.sat}.f16.f16 d~, a~; "+cvtIRnd,
 		".irnd.bf16.bf16 d, a; "+cvtIRnd,
-		"{.ftz}{.sat}.f32.atype d, a:atype; atype: f32 f16 bf16",
-		"{.ftz}{.sat}.f64.atype d, a:atype; atype: f64 f32 f16 bf16",
-		"{.ftz}{.sat}.f16.f16 d, a",
-		".rnd{.ftz}{.sat}.f32.f64 d, a:f64",
-		".rnd{.ftz}{.sat}.f16.atype d, a:atype; atype: f32 f64 bf16",
+		"{.ftz}{.sat}.f32.atype d~, a:atype~; atype: f32 f16 bf16",
+		"{.ftz}{.sat}.f64.atype d~, a:atype~; atype: f64 f32 f16 bf16",
+		"{.ftz}{.sat}.f16.f16 d~, a~",
+		".rnd{.ftz}{.sat}.f32.f64 d~, a:f64~",
+		".rnd{.ftz}{.sat}.f16.atype d~, a:atype~; atype: f32 f64 bf16",
 		".rnd{.ftz}{.sat}.bf16.atype d, a:atype; atype: f64 f16",
 		".rnd{.ftz}{.relu}{.satfinite}.bf16.f32 d, a:f32; rnd: rn rz rm rp",
 		".rnd.relu{.satfinite}.f16.f32 d, a:f32; rnd: rn rz",
@@ -41,9 +41,12 @@ var convertRows = []*Row{
 		".rn.satfinite{.relu}.tiny.atype d:b16, a:atype; atype: f16x2 bf16x2; tiny: "+tinyTypes,
 		".rn.satfinite{.relu}.e2m1x2.atype d:b8, a:atype; atype: f16x2 bf16x2",
 		".rn{.relu}.dtype.tiny d, a:b16; dtype: f16x2 bf16x2; tiny: "+tinyTypes,
-		".rn{.relu}.satfinite.bf16x2.tiny d, a:b16; tiny: e4m3x2 e5m2x2",
+		".rn{.relu}.satfinite.bf16x2.tiny d, a:b16; tiny: "+tinyTypes,
+		".rn{.relu}.satfinite.bf16x2.e2m1x2 d, a:b8",
 		".rn{.relu}.dtype.e2m1x2 d, a:b8; dtype: f16x2 bf16x2",
 		".rn.bf16x2.ue8m0x2 d, a:b16",
+		".rnd{.satfinite}.ue8m0x2.f32 d:b16, a:f32, b:f32; rnd: rz rp",
+		".rnd{.satfinite}.ue8m0x2.bf16x2 d:b16, a:bf16x2; rnd: rz rp",
 		".bf16.bf16 d, a",
 		".rnd{.ftz}.f32.bf16 d, a:bf16",
 		".rnd.f64.bf16 d, a:bf16")},
@@ -204,6 +207,8 @@ func bindCvt(in *Inst) {
 		bindCvtPack(in)
 	case tinies[d] != nil:
 		bindCvtTiny(in)
+	case d == UE8M0x2:
+		bindCvtScale(in)
 	case tinies[s] != nil || s == UE8M0x2:
 		bindCvtFromTiny(in)
 	case d == F16x2 || d == BF16x2:

@@ -9,7 +9,7 @@ import (
 // which a thread copies bytes of global memory to shared memory, and what groups such copies and waits for them.
 var copyRows = []*Row{
 	{Op: "cp", Doc: "Data Movement: cp.async", Class: Copy, Event: event.Store, Bind: bindOp(OpCopy), Note: noteCopy, Forms: forms(
-		".async.cop.space.global{.L2::cache_hint}{.prefetch} [d], [a], size{, b}{, c}'; cop: ca cg; space: shared shared::cta")},
+		".async.cop.space.global{.L2::cache_hint}{.prefetch_size} [d], [a], size{, b}{, c}'; cop: ca cg; space: shared shared::cta")},
 	{Op: "cp", Doc: "Data Movement: cp.async.commit_group", Class: Copy, Event: event.CopyCommit, Bind: bindOp(OpCommit),
 		Forms: forms(".async.commit_group")},
 	{Op: "cp", Doc: "Data Movement: cp.async.wait_group", Class: Copy, Event: event.CopyWait, Bind: bindOp(OpWaitGroup),

@@ -55,6 +55,22 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestBulkPrefetch: the word prefetch is a modifier itself, and no size of a prefetch (".L2::128B").
+func TestBulkPrefetch(t *testing.T) {
+	kernel(t, `.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b16 %h;
+cp.async.bulk.prefetch.L2.global [%rd1], 16;
+cp.async.bulk.prefetch.L2.global.L2::cache_hint [%rd1], %r1, %rd2;
+cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd1, {%r1, %r2}];
+cp.async.bulk.prefetch.tensor.3d.L2.global.im2col.L2::cache_hint [%rd1, {%r1, %r2, %r1}], {%h}, %rd2;
+ld.global.L2::128B.b32 %r1, [%rd1];
+ret;`)
+}
+
+// TestPredicateRegister: one special register is a predicate.
+func TestPredicateRegister(t *testing.T) {
+	kernel(t, ".reg .pred %p; mov.pred %p, %is_explicit_cluster; ret;")
+}
+
 // TestClusters: what a kernel says of its clusters.
 func TestClusters(t *testing.T) {
 	f := decode(t, ".visible .entry k() .explicitcluster .reqnctapercluster 4, 2 .maxclusterrank 8 { ret; }").ByName["k"]
@@ -68,6 +84,14 @@ func TestRefusals(t *testing.T) {
 	const registers = ".reg .pred %p<4>; .reg .b16 %rs<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<9>; .shared .b32 sh[4];"
 	for _, line := range []string{
 		"add.s3 %r1, %r2, %r3; // add does not take .s3",
+		"{ .reg .b128 %q; ld.global.u32 %q, [%rd1]; } // operand %q has 128 bits, .u32 needs 32",
+		"{ .reg .b128 %q; cvt.u64.u32 %q, %r1; } // operand %q has 128 bits, .u64 needs 64",
+		"cvt.f32.rn.f16.f32 %f1, %f2; // does not take",
+		"st.global.b128 [%rd1], %clock64; // takes a register or a constant here, not %clock64",
+		"bar.sync sh; // takes a register or a constant here, not the address of sh",
+		"selp.b32 %r1, %r2, %r3, WARP_SZ; // operand WARP_SZ must be a predicate",
+		"bar.sync %laneid; // takes a register or a constant here, not %laneid",
+		"selp.b32 %r1, %r2, %r3, %tid.x; // operand %tid.x must be a predicate",
 		"addd.s32 %r1, %r2, %r3; // unknown instruction addd.s32; the nearest known one is add",
 		"tcgen05.shift.cta_group::1.down [%r1]; // is not supported",
 		"tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r1}, [%r1]; // is no shape of tensor memory: it would have 256 registers",
@@ -151,7 +175,7 @@ func TestRefusals(t *testing.T) {
 		"ldmatrix.sync.aligned.m8n8.x1.global.b16 {%r1}, [%rd1]; // does not take .global",
 		"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2}, [%r4]; // takes a vector of 4 registers",
 		"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%rd1, %r2}, [%r4]; // operand %rd1 has 64 bits, .b32 needs 32",
-		"ldmatrix.sync.aligned.m8n8.x1.b16 {%r1}, [%r4]; // cannot hold an address",
+		"ld.u32 %r1, [%r4]; // cannot hold an address",
 		".reg .b37 x; // variables of type .b37",
 	} {
 		code, want, _ := strings.Cut(line, " // ")
@@ -418,6 +442,10 @@ ret; }
 	a := Args{S: [8]uint64{16}}
 	if in[2].Eval(&in[2], &a); a.D[0] != LocalWindow+16 {
 		t.Errorf("generic address %x", a.D[0])
+	}
+	r := decode(t, ".func (.param .align 8 .b8 r[8]) f() { .reg .b64 %rd<2>; mov.b64 %rd1, r; ret; }").ByName["f"]
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "the address of r, a result of the function, cannot be taken") {
+		t.Error("the address of a result:", r.Err)
 	}
 	k := m.ByName["k"]
 	if k.Insts[0].Src[0].Kind != ParamAddr || k.Insts[2].Space != event.Param || len(k.Spills) != 0 {

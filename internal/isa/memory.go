@@ -9,10 +9,10 @@ import (
 // memoryRows is the loads, stores and atomics.
 var memoryRows = []*Row{
 	{Op: "ld", Doc: "Data Movement: ld", Class: Load, Event: event.Load, Forms: forms(
-		"{.weak}{.space}{.cop}{.ehint}{.ehint2}{.L2::cache_hint}{.prefetch}{.vec}.type d~, [a]{, c:b64}; cop: ca cg cs lu cv; "+ehint2+memTypes,
-		"{.weak}.global{.cop}.nc{.ehint}{.ehint2}{.L2::cache_hint}{.prefetch}{.vec}.type d~, [a]{, c:b64}; cop: ca cg cs; "+ehint2+memTypes,
-		".volatile{.space}{.prefetch}{.vec}.type d~, [a]"+memTypes,
-		".sem.scope{.space}{.ehint}{.ehint2}{.L2::cache_hint}{.prefetch}{.vec}.type d~, [a]{, c:b64}; sem: relaxed acquire; "+ehint2+memTypes,
+		"{.weak}{.space}{.cop}{.ehint}{.ehint2}{.L2::cache_hint}{.prefetch_size}{.vec}.type d~, [a]{, c:b64}; cop: ca cg cs lu cv; "+ehint2+memTypes,
+		"{.weak}.global{.cop}.nc{.ehint}{.ehint2}{.L2::cache_hint}{.prefetch_size}{.vec}.type d~, [a]{, c:b64}; cop: ca cg cs; "+ehint2+memTypes,
+		".volatile{.space}{.prefetch_size}{.vec}.type d~, [a]"+memTypes,
+		".sem.scope{.space}{.ehint}{.ehint2}{.L2::cache_hint}{.prefetch_size}{.vec}.type d~, [a]{, c:b64}; sem: relaxed acquire; "+ehint2+memTypes,
 		".mmio.sem.sys{.global}.type d~, [a]; sem: relaxed acquire"+memTypes)},
 	{Op: "ldu", Doc: "Data Movement: ldu", Class: Load, Event: event.Load, Forms: forms("{.global}{.vec}.type d~, [a]" + memTypes)},
 	{Op: "st", Doc: "Data Movement: st", Class: Store, Event: event.Store, Forms: forms(

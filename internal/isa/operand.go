@@ -2,6 +2,7 @@ package isa
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -303,7 +304,7 @@ func (b *body) fits(in *Inst, s *opSpec, o *ptx.Operand, regs []Operand) bool {
 		b.errorf(o.Pos, "%s is a vector register; one of its elements is needed", o.Name)
 	case want == 8 && got == 4 && in.Row.Op == "isspacep" && b.u.narrow():
 		return true
-	case got < want, got > want && !s.wider:
+	case got < want, got > want && !s.wider, got == 16 && s.dst: // a result would have to be extended to the second register of 128 bits
 		b.errorf(o.Pos, "%s%s: operand %s has %d bits, .%s needs %d", in.Source.Op, in.Source.Mods, o.Name, 8*got, s.typ, 8*want)
 	default:
 		return true
@@ -359,15 +360,27 @@ func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
 	if o.Kind == ptx.OperandIdent {
 		if regs, ok := b.registerOperand(o); ok {
 			if b.fits(in, s, o, regs) {
+				if regs[0].Size == 16 && s.typ.Size() < 16 {
+					regs = regs[:1] // the low half of 128 bits
+				}
 				in.Src = append(in.Src, regs...)
 			}
+			return
+		}
+		id, special := specialNames[o.Name]
+		if s.typ == Pred && (special && id != IsExplicitCluster || o.Name == "WARP_SZ") {
+			b.errorf(o.Pos, "%s%s: operand %s must be a predicate", in.Source.Op, in.Source.Mods, o.Name)
 			return
 		}
 		if o.Name == "WARP_SZ" {
 			in.Src = append(in.Src, Operand{Kind: Imm, Imm: 32})
 			return
 		}
-		if id, ok := specialNames[o.Name]; ok {
+		if special {
+			if in.Class == Barrier || s.typ == B128 {
+				b.errorf(o.Pos, "%s%s takes a register or a constant here, not %s", in.Source.Op, in.Source.Mods, o.Name)
+				return
+			}
 			in.Src = append(in.Src, Operand{Kind: SpecialReg, Special: id})
 			return
 		}
@@ -415,6 +428,10 @@ func (b *body) nameAddress(in *Inst, s *opSpec, o *ptx.Operand, a Operand) {
 	if a.Kind == GenericAddr && s.typ.Size() == 4 && a.Var.Space == event.Shared { // in the window of 32-bit addresses
 		a.Kind, a.Imm = SharedAddr, a.Imm+narrowShared
 	}
+	if in.Class == Barrier {
+		b.errorf(o.Pos, "%s%s takes a register or a constant here, not the address of %s", in.Source.Op, in.Source.Mods, o.Name)
+		return
+	}
 	if s.typ.Size() < 8 && (s.typ.Size() != 4 || !b.u.narrow() && a.Kind != SharedAddr && a.Kind != LocalAddr && a.Kind != ParamAddr) {
 		b.errorf(o.Pos, "the address of %s does not fit .%s", o.Name, s.typ)
 		return
@@ -423,6 +440,9 @@ func (b *body) nameAddress(in *Inst, s *opSpec, o *ptx.Operand, a Operand) {
 		a = b.takeParam(o, a)
 	}
 	in.Src = append(in.Src, a)
+	if s.typ == B128 {
+		in.Src = append(in.Src, Operand{Kind: Imm})
+	}
 }
 
 // takeParam gives a parameter of a device function a place in the local frame, because its address is taken.
@@ -430,6 +450,10 @@ func (b *body) takeParam(o *ptx.Operand, a Operand) Operand {
 	x := b.scope.find(o.Name)
 	if x == nil || !x.formal {
 		b.errorf(o.Pos, "the address of %s, a .param variable of a call, cannot be taken", o.Name)
+		return a
+	}
+	if slices.ContainsFunc(b.f.Sig.Rets, func(r Param) bool { return r.Name == o.Name }) {
+		b.errorf(o.Pos, "the address of %s, a result of the function, cannot be taken", o.Name)
 		return a
 	}
 	s := b.spills[o.Name]
@@ -515,6 +539,10 @@ func (b *body) address(in *Inst, o *ptx.Operand) {
 		return
 	case ptx.OperandIdent:
 		if regs, ok := b.registerOperand(base); ok {
+			if len(regs) == 1 && regs[0].Size == 4 && in.Space == event.Generic && !b.u.narrow() &&
+				(in.Class == Mbarrier || in.Row.Op == "ldmatrix" || in.Row.Op == "stmatrix") {
+				in.Space = event.Shared // no other space is possible, and the headers of the toolkit write 32-bit addresses without one
+			}
 			if len(regs) != 1 || regs[0].Size != 8 && (regs[0].Size != 4 || !narrowSpace(in.Space) && !b.u.narrow()) {
 				b.errorf(base.Pos, "%s cannot hold an address: a 64-bit register is needed", base.Name)
 				return
@@ -583,7 +611,7 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 		return
 	}
 	if o.Kind == ptx.OperandIdent {
-		if regs, ok := b.registerOperand(o); ok && len(regs) == int(in.Vec) {
+		if regs, ok := b.registerOperand(o); ok && regs[0].Size != 16 && len(regs) == int(in.Vec) {
 			if s.dst {
 				in.Dst = append(in.Dst, regs...)
 			} else {

@@ -37,7 +37,7 @@ var sets = map[string][]string{
 	"vec":   {"v2", "v4", "v8"},
 	"ehint": {"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate",
 		"L2::evict_normal", "L2::evict_first", "L2::evict_last"},
-	"prefetch": {"L2::64B", "L2::128B", "L2::256B"},
+	"prefetch_size": {"L2::64B", "L2::128B", "L2::256B"},
 }
 
 // form is a Form read.
@@ -293,9 +293,19 @@ func (f *form) match(toks []string) ([]string, bool) {
 	return chosen, true
 }
 
+// take gives a token to the first free modifier that takes it; -1 when there is none. Types stand in the order of the form:
+// cvt.rn.bf16.f16 is not cvt.rn.f16.bf16.
 func (f *form) take(chosen []string, tok string) int {
+	from := 0
+	if typeByName[tok] != NoType {
+		for i, c := range chosen {
+			if typeByName[c] != NoType {
+				from = i + 1
+			}
+		}
+	}
 	for i, s := range f.slots {
-		if chosen[i] == "" && slices.Contains(s.toks, tok) {
+		if i >= from && chosen[i] == "" && slices.Contains(s.toks, tok) {
 			chosen[i] = tok
 			return i
 		}

@@ -81,6 +81,36 @@ func bindCvtTiny(in *Inst) {
 	in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]>>16&0xffff)<<f.width | one(a.S[0]&0xffff) }
 }
 
+// bindCvtScale binds the conversions to two numbers of ue8m0, powers of two without a sign: of the magnitudes of two f32, the
+// first to the upper place, or of the halves of a packed operand. What is too large is NaN, or with .satfinite the largest power.
+func bindCvtScale(in *Inst) {
+	g, up, satfinite := formatOf(in.Type2), in.Round == RP, in.Has("satfinite")
+	one := func(x uint64) uint64 {
+		v := math.Abs(g.value(x))
+		e := -127
+		switch {
+		case v != v:
+			return 0xff
+		case math.IsInf(v, 0):
+			e = 128
+		case v > 0:
+			e = math.Ilogb(v)
+			if up && math.Ldexp(1, e) < v {
+				e++
+			}
+		}
+		if e > 127 && satfinite {
+			e = 127
+		}
+		return uint64(max(e, -127) + 127)
+	}
+	if in.Type2 == F32 {
+		in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]&0xffffffff)<<8 | one(a.S[1]&0xffffffff) }
+		return
+	}
+	in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]>>16&0xffff)<<8 | one(a.S[0]&0xffff) }
+}
+
 // bindCvtFromTiny binds the conversions of two numbers of a tiny format to a packed pair; all are exact.
 func bindCvtFromTiny(in *Inst) {
 	d, relu, satfinite := formatOf(in.Type), in.Has("relu"), in.Has("satfinite")

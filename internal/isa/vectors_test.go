@@ -47,6 +47,27 @@ func TestVectors(t *testing.T) {
 	t.Logf("%d spellings", len(list))
 }
 
+// TestSpellingsMean: what a program writes as a spelling is that spelling to the decoder too, and not another form that has
+// the same types in another order (set.eq.u16.f16 and set.eq.f16.u16, cvt.rn.bf16.f16 and cvt.rn.f16.bf16).
+func TestSpellingsMean(t *testing.T) {
+	for _, s := range Spellings() {
+		if s.Row.Op == "wmma" {
+			continue // the spellings leave the layouts out
+		}
+		text := strings.TrimSuffix(s.Text, "/3")
+		meant, err := theTable().spellings(s.Row.Op, text[len(s.Row.Op):])
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, m := range meant {
+			if m.proto.Type != s.proto.Type || m.proto.Type2 != s.proto.Type2 {
+				t.Errorf("%s may mean %s", s.Text, m.form.decl.Display(s.Row.Op))
+			}
+		}
+	}
+}
+
 // vectorFile reads one file of vectors.
 type vectorFile struct {
 	t     *testing.T

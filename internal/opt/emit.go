@@ -266,16 +266,24 @@ func (b *builder) end(d *draft, in *isa.Inst) {
 	}
 }
 
-// spill stores the parameters whose address the callee takes into its local memory.
+// spill stores the parameters whose address the callee takes into its local memory. The caller may have left bytes between them
+// unwritten: what is stored at once is known as a whole.
 func (b *builder) spill(callee *frame) {
 	for _, s := range callee.fn.Spills {
+		known := func(k, n int) bool {
+			for ; n > 0; n-- {
+				if _, ok := callee.formals[s.Param+k+n-1]; !ok {
+					return false
+				}
+			}
+			return true
+		}
 		for k := 0; k < s.Size; {
 			n := 8
-			for n > s.Size-k || (s.Local+k)%n != 0 {
+			for n > s.Size-k || (s.Local+k)%n != 0 || n > 1 && !known(k, n) {
 				n /= 2
 			}
-			v, ok := b.getParam(callee.formals, s.Param+k, n)
-			if ok {
+			if v, ok := b.getParam(callee.formals, s.Param+k, n); ok {
 				t := map[int]isa.Type{1: isa.B8, 2: isa.B16, 4: isa.B32, 8: isa.B64}[n]
 				at := b.emit(LocalPtr, W64, callee.local+uint64(s.Local+k))
 				b.add(b.cur.block, &Instr{Op: Store, Site: b.site, Guard: NoValue, Args: []Value{at, v},

@@ -424,3 +424,45 @@ func TestStackFits(t *testing.T) {
 		}
 	}
 }
+
+// TestAddressOfHalfParameter: a function takes the address of a parameter of which the caller has written some bytes.
+func TestAddressOfHalfParameter(t *testing.T) {
+	const tail = `
+.func (.param .b32 r) third (.param .b32 n, .param .align 8 .b8 s[16])
+{
+	.reg .b32 %r<3>;
+	.reg .b64 %rd<3>;
+	.reg .pred %p;
+	mov.u64 %rd1, s;
+	ld.param.u32 %r1, [s+8];
+	cvta.param.u64 %rd2, %rd1;
+	ld.u32 %r2, [%rd2+4];
+	mad.lo.u32 %r1, %r1, 10, %r2;
+	ld.u8 %r2, [%rd2+14];
+	mad.lo.u32 %r1, %r1, 10, %r2;
+	AGAIN
+	st.param.b32 [r], %r1;
+	ret;
+}
+`
+	// The second is not inlined.
+	for _, again := range []string{"", `ld.param.u32 %r2, [n];
+	setp.eq.u32 %p, %r2, 7;
+	@!%p bra DONE;
+	{ .param .b32 a; .param .align 8 .b8 b[16]; .param .b32 c; st.param.b32 [a], 0; call (c), third, (a, b); }
+DONE:`} {
+		g := newRig(t, prelude+".func (.param .b32 r) third (.param .b32 n, .param .align 8 .b8 s[16]);\n"+entry("k", `
+	{ .param .b32 n; .param .align 8 .b8 s[16]; .param .b32 r;
+	st.param.b32 [n], 0;
+	st.param.b32 [s+4], 5;
+	st.param.b32 [s+8], 3;
+	mov.u16 %rs1, 4;
+	st.param.b8 [s+14], %rs1;
+	call (r), third, (n, s);
+	ld.param.b32 %r1, [r]; }
+	st.global.u32 [%out], %r1;`)+strings.Replace(tail, "AGAIN", again, 1))
+		out := g.buffer(1)
+		g.mustRun(launch{block: 1, out: out})
+		wants(t, g, out, 354)
+	}
+}

@@ -59,7 +59,7 @@ func TestWarp(t *testing.T) {
 		{"FaultingLanes", TestFaultingLanes},
 		{"UseAfterFree", TestUseAfterFree},
 		{"VectorsAndBytes", TestVectorsAndBytes},
-		{"WideAtomics", TestWideAtomics}, {"WideVectors", TestWideVectors}, {"IndexedArrays", TestIndexedArrays}, {"LocalFromItsEnd", TestLocalFromItsEnd}, {"PackedConversions", TestPackedConversions}, {"Stack", TestStack}, {"Video", TestVideo}, {"NarrowAddresses", TestNarrowAddresses},
+		{"WideAtomics", TestWideAtomics}, {"WideVectors", TestWideVectors}, {"IndexedArrays", TestIndexedArrays}, {"LocalFromItsEnd", TestLocalFromItsEnd}, {"PackedConversions", TestPackedConversions}, {"WideConversions", TestWideConversions}, {"HalfOf128Bits", TestHalfOf128Bits}, {"ShortSharedAddresses", TestShortSharedAddresses}, {"AddressOfHalfParameter", TestAddressOfHalfParameter}, {"Stack", TestStack}, {"Video", TestVideo}, {"NarrowAddresses", TestNarrowAddresses},
 		{"Overwritten", TestOverwritten},
 		{"Elements", TestElements}, {"ElementsOfLanes", TestElementsOfLanes}, {"WholeWords", TestWholeWords}, {"Qualified", TestQualified},
 		{"Atomics", TestAtomics},

@@ -166,10 +166,86 @@ func TestPackedConversions(t *testing.T) {
 	st.global.u32 [%out+20], %r4;
 	cvt.rn.satfinite.e2m1x2.f32 %c1, %f1, %f2;
 	cvt.rn.f16x2.e2m1x2 %r4, %c1;
-	st.global.u32 [%out+24], %r4;`))
-	out := g.buffer(7)
+	st.global.u32 [%out+24], %r4;
+	cvt.rz.ue8m0x2.f32 %rs1, %f1, %f2;
+	cvt.rp.satfinite.ue8m0x2.f32 %rs2, %f2, %f1;
+	mov.b32 %r4, {%rs1, %rs2};
+	st.global.u32 [%out+28], %r4;`))
+	out := g.buffer(8)
 	g.mustRun(launch{block: 1, out: out})
-	wants(t, g, out, 0xffff7fff, 0x1234ff7f, 0x0012340f, 0x3cfe, 0x3e00df00, 0x3fc00000, 0x3e00c600)
+	wants(t, g, out, 0xffff7fff, 0x1234ff7f, 0x0012340f, 0x3cfe, 0x3e00df00, 0x3fc00000, 0x3e00c600, 0x89807f88)
+}
+
+// TestWideConversions converts from and to registers wider than the types, and in both directions between types of one size.
+func TestWideConversions(t *testing.T) {
+	g := newRig(t, kernel(`
+	mov.u32 %r1, 0xffff3c00; mov.u64 %rd1, 0xffffffff3fc00000; mov.f32 %f2, 0fC0200000; // 1.0 below, 1.5 below, -2.5
+	cvt.f32.f16 %f1, %r1;
+	st.global.f32 [%out], %f1;
+	cvt.rn.f16.f32 %r2, %rd1;
+	st.global.u32 [%out+4], %r2;
+	cvt.rzi.s16.f32 %rd2, %f2;
+	st.global.u64 [%out+8], %rd2;
+	cvt.rn.f32.s32 %rd2, %r1;
+	st.global.u64 [%out+16], %rd2;
+	mov.u16 %rs1, 0x3c00; mov.u16 %rs2, 0x3f80;
+	cvt.rn.bf16.f16 %rs3, %rs1;
+	cvt.rn.f16.bf16 %rs4, %rs2;
+	mov.b32 %r2, {%rs3, %rs4};
+	st.global.u32 [%out+24], %r2;
+	set.gt.u16.f16 %rs3, %rs1, %rs2; // of f16, 1.875 is greater
+	set.lt.s16.bf16 %rs4, %rs1, %rs2;
+	mov.b32 %r2, {%rs3, %rs4};
+	st.global.u32 [%out+28], %r2;`))
+	out := g.buffer(8)
+	g.mustRun(launch{block: 1, out: out})
+	wants(t, g, out, 0x3f800000, 0x3e00, 0xfffffffe, 0xffffffff, 0xc7440000, 0, 0x3c003f80, 0xffff0000)
+}
+
+// TestHalfOf128Bits: a register of 128 bits as a narrower source is its low half, and an address is the low half of one.
+func TestHalfOf128Bits(t *testing.T) {
+	g := newRig(t, kernel(`
+	.reg .b128 %q<3>;
+	mov.b128 %q1, {0x1111111122222222, 5};
+	mov.b128 %q2, {0x3333333344444444, 6};
+	st.global.v2.u32 [%out], {%q1, %q2};
+	st.global.u64 [%out+8], %q2;
+	cvt.u32.u64 %r1, %q1;
+	st.global.u32 [%out+16], %r1;
+	mov.b128 %q1, word;
+	mov.b128 {%rd1, %rd2}, %q1;
+	ld.global.u32 %r1, [%rd1];
+	st.global.u32 [%out+20], %r1;
+	st.global.u64 [%out+24], %rd2;`)+"\n.global .u32 word = 9;\n")
+	out := g.buffer(8)
+	g.mustRun(launch{block: 1, out: out})
+	wants(t, g, out, 0x22222222, 0x44444444, 0x44444444, 0x33333333, 0x22222222, 9, 0, 0)
+}
+
+// TestShortSharedAddresses: instructions that access shared memory only take addresses of 32 bits without a space too.
+func TestShortSharedAddresses(t *testing.T) {
+	g := newRig(t, kernel(`
+	mov.u32 %r1, bar;
+	mov.u32 %r2, rows;
+	setp.ne.u32 %p1, %tx, 0;
+	@%p1 bra WAIT;
+	mbarrier.init.b64 [%r1], 1;
+	mbarrier.arrive.b64 %rd1, [%r1];
+	mbarrier.test_wait.b64 %p2, [%r1], %rd1;
+	selp.u32 %r3, 7, 6, %p2;
+	st.global.u32 [%out], %r3;
+WAIT:
+	bar.sync 0;
+	mad.lo.u32 %r3, %tx, 4, %r2;
+	st.shared.u32 [%r3], %tx;
+	bar.sync 0;
+	mad.lo.u32 %r3, %tx, 16, %r2;
+	ldmatrix.sync.aligned.m8n8.x1.b16 {%r4}, [%r3];
+	setp.eq.u32 %p1, %tx, 5;
+	@%p1 st.global.u32 [%out+4], %r4;`)+"\n.shared .align 8 .b64 bar;\n.shared .align 16 .b8 rows[512];\n")
+	out := g.buffer(2)
+	g.mustRun(launch{out: out})
+	wants(t, g, out, 7, 5)
 }
 
 // TestStack allocates local memory of a size that is known late, in a kernel and in a function that it calls, and gives it

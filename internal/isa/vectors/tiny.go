@@ -83,6 +83,33 @@ func (c code) encode(n num) uint64 {
 	return best
 }
 
+// power gives the code of the nearest power of two that is not above the magnitude, or not below it; 0xff is NaN and what is
+// too large.
+func (c code) power(n num, up, satfinite bool) uint64 {
+	switch {
+	case n.nan:
+		return 0xff
+	case !n.inf && !up:
+		best := uint64(0)
+		for x, v := range c.list {
+			if v.Cmp(n.r) <= 0 {
+				best = uint64(x)
+			}
+		}
+		return best
+	case !n.inf:
+		for x, v := range c.list {
+			if v.Cmp(n.r) >= 0 {
+				return uint64(x)
+			}
+		}
+	}
+	if satfinite {
+		return 0xfe
+	}
+	return 0xff
+}
+
 func (c code) decode(x uint64) num {
 	n := num{neg: x>>(c.bits-1)&1 == 1}
 	x &= 1<<(c.bits-1) - 1
@@ -106,6 +133,9 @@ func toTiny(j *job, in []uint64, c code) uint64 {
 	}
 	one := func(x uint64) uint64 {
 		n := f.decode(x)
+		if j.Inst().Type == isa.UE8M0x2 {
+			return c.power(n, j.Has("rp"), j.Has("satfinite"))
+		}
 		if j.Has("relu") && n.neg && !n.nan {
 			return 0
 		}
