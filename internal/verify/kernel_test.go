@@ -542,6 +542,11 @@ func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"setp.eq.u32 %p0, %t, 0; @!%p0 bra L; st.volatile.global.u32 [x], 1; ret; L: ld.volatile.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;",
 			"race of a volatile access on x"},
+		{"L: atom.relaxed.cta.global.cas.b32 %r0, [lock], 0, 1; setp.ne.s32 %p0, %r0, 0; @%p0 bra L; fence.acq_rel.cta; ld.global.u32 %r1, [x]; " +
+			"add.u32 %r1, %r1, 1; st.global.u32 [x], %r1; fence.acq_rel.cta; st.volatile.global.u32 [lock], 0;", "race of a volatile access on lock"},
+		{"atom.relaxed.cta.global.add.u32 %r0, [y], 1; L: ld.volatile.global.u32 %r1, [lock]; setp.ne.u32 %p0, %r0, %r1; @%p0 bra L; fence.acq_rel.cta; " +
+			"ld.global.u32 %r2, [x]; add.u32 %r2, %r2, 1; st.global.u32 [x], %r2; fence.acq_rel.cta; add.u32 %r1, %r1, 1; st.volatile.global.u32 [lock], %r1;",
+			"race of a volatile access on lock"},
 		{"st.relaxed.gpu.global.u32 [x], %t;", ""},
 		{"ld.volatile.global.u32 %r0, [x]; ld.global.u32 %r1, [x];", ""},
 	} {
@@ -549,6 +554,12 @@ func TestWarnings(t *testing.T) {
 		if r.Verdict() != OK || c.want == "" && len(r.Findings) > 0 || c.want != "" && (len(r.Findings) == 0 || r.Findings[0].Title != c.want || !r.Findings[0].Warning) {
 			t.Errorf("%s: %s, %+v; want %q", c.body, r.Verdict(), r.Findings, c.want)
 		}
+	}
+	// A count that volatile accesses keep in a loop: some execution has two writes neither of which has seen the other.
+	r := verifyLaunch(t, launchOf(t, lockVariables, "mov.u32 %r1, 0; L: ld.volatile.global.u32 %r0, [x]; add.u32 %r0, %r0, 1; st.volatile.global.u32 [x], %r0; "+
+		"add.u32 %r1, %r1, 1; setp.lt.u32 %p0, %r1, 2; @%p0 bra L;", 1, 2), Options{})
+	if r.errors() != 1 || len(r.Findings) != 2 {
+		t.Errorf("a count: %d errors, %d findings", r.errors(), len(r.Findings))
 	}
 }
 
