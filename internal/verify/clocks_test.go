@@ -55,3 +55,30 @@ func TestClocks(t *testing.T) {
 		}
 	}
 }
+
+// TestPauses wants the executions of a kernel the same with pauses, as long as a clock says, before its instructions.
+func TestPauses(t *testing.T) {
+	const pause = "mov.u64 %rd6, %globaltimer; sub.u64 %rd6, %rd6, %rd7; setp.gt.u64 %p7, %rd6, 1000; @%p7 nanosleep.u32 1000; @!%p7 nanosleep.u32 10;"
+	queue := `
+	atom.relaxed.gpu.global.add.u32 %r0, [y], 1;
+WAIT:	ld.acquire.gpu.global.u32 %r1, [lock];
+	setp.ne.u32 %p0, %r0, %r1;
+	@%p0 bra WAIT;
+	ld.global.u32 %r2, [x];
+	add.u32 %r2, %r2, 1;
+	st.global.u32 [x], %r2;
+	add.u32 %r1, %r1, 1;
+	st.release.gpu.global.u32 [lock], %r1;`
+	racing := strings.Replace(lockPTX, "acquire", "relaxed", 1)
+	for _, body := range []string{lockPTX, racing, queue, "st.global.u32 [x], %t; bar.sync 0;\nld.global.u32 %r1, [x];\nshfl.sync.idx.b32 %r2, %r1, 0, 31, -1;\nst.global.u32 [y], %r2;\n"} {
+		paused := "mov.u64 %rd7, %globaltimer;\n" + strings.ReplaceAll(body, ";\n", ";\n"+pause+"\n")
+		for _, size := range [][2]uint32{{3, 1}, {1, 3}} {
+			want := verifyLaunch(t, launchOf(t, lockVariables, body, size[0], size[1]), Options{})
+			got := verifyLaunch(t, launchOf(t, lockVariables, paused, size[0], size[1]), Options{})
+			if got.Executions != want.Executions || got.Verdict() != want.Verdict() || len(got.Findings) != len(want.Findings) || got.Refusal != "" {
+				t.Errorf("%d executions, %s, %d findings %s; want %d, %s, %d\n%s", got.Executions, got.Verdict(), len(got.Findings), got.Refusal, want.Executions, want.Verdict(),
+					len(want.Findings), paused)
+			}
+		}
+	}
+}
