@@ -56,3 +56,16 @@ func TestWhy(t *testing.T) {
 		}
 	}
 }
+
+// TestWhyDeadlock wants told that a thread which the others wait for waits at a barrier.
+func TestWhyDeadlock(t *testing.T) {
+	src := "C t\nint lock;\ngrid 1, 2;\nkernel {\nwhile (exchange(lock, 1, acq, cta) != 0) ;\nbarrier();\nstore(lock, 0, rel, cta);\n}\n"
+	test, err := litmus.Parse("t.litmus", src, litmus.Options{Unroll: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "thread P1 waits for lock, last written by thread P0 at line 5; thread P0 waits at the barrier at line 6."
+	if r := Litmus(context.Background(), test, Options{}); len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Why, want) {
+		t.Errorf("%+v", r.Findings)
+	}
+}

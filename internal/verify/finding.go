@@ -230,6 +230,16 @@ func (v *verifier) describeDeadlock(f *Finding, e explore.Error, x explore.Execu
 	if what == nil {
 		what = []string{"the loop reads no memory"}
 	}
+	for i := range events {
+		if a := &events[i]; a.Kind == model.Arrival && a.Op.Kind == explore.Arrive && final(events, i) {
+			at := "at the barrier"
+			if a.Op.Exchanges {
+				at = "for the other lanes"
+			}
+			what = append(what, fmt.Sprintf("thread %s waits %s at line %d", v.name(a), at, v.line(a)))
+			break
+		}
+	}
 	f.Why = "in the execution below no thread can go on: " + strings.Join(what, "; ") + "." + lost
 }
 
