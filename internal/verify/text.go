@@ -37,7 +37,7 @@ func (r *Result) Text(w io.Writer, source func(file string, line int) string, pa
 	if r.Filtered > 0 {
 		fmt.Fprintf(w, "%s left out by the filter\n", r.executions(r.Filtered))
 	}
-	if c := r.Condition; c != nil {
+	if c := r.Condition; c != nil && (r.judged() || !r.Stopped) {
 		verdict := "holds"
 		switch {
 		case !r.Holds && !r.judged():
