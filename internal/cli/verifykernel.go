@@ -97,6 +97,9 @@ func argument(text string, dst *[]string) error {
 // madeFile is the name of a launch file that is made of the flags.
 const madeFile = "--arg"
 
+// madeTerms gives what a launch file is told to say as the flags have it.
+var madeTerms = strings.NewReplacer("as in kernel = ", "as in --kernel ", "needs a type and a shape", "needs a type and a count, as in NAME:i32[4]", "shape is", "the count is")
+
 // file makes a launch file of the flags, with each argument on a line of its own.
 func (k *kernelOptions) file() string {
 	return k.head() + "  " + strings.Join(k.args, ",\n  ") + "\n]\n"
@@ -131,7 +134,7 @@ func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*ses
 		if err == nil && k.name != "" {
 			f.Launches[0].KernelPos = session.Pos{}
 		}
-		return f, err
+		return f, k.blame(err)
 	}
 	f, err := launchFile(o, name, in)
 	if err != nil {
@@ -288,6 +291,14 @@ func (o *options) unroll() int { return cmp.Or(o.litmus.Unroll, litmus.DefaultUn
 
 // blame says which flag an error of the launch file that was made of the flags is about, or of a kernel that --kernel names.
 func (k *kernelOptions) blame(err error) error {
+	var list session.FileErrors
+	if errors.As(err, &list) {
+		var blamed []error
+		for _, e := range list {
+			blamed = append(blamed, k.blame(e))
+		}
+		return errors.Join(blamed...)
+	}
 	var at *session.FileError
 	if !errors.As(err, &at) {
 		return err
@@ -302,7 +313,7 @@ func (k *kernelOptions) blame(err error) error {
 	if n := at.Pos.Line - strings.Count(k.head(), "\n"); n >= 1 && n <= len(k.args) {
 		flag = fmt.Sprintf("%s number %d", madeFile, n)
 	}
-	return fmt.Errorf("%s: %s", flag, strings.Replace(at.Msg, "as in kernel = ", "as in --kernel ", 1))
+	return fmt.Errorf("%s: %s", flag, madeTerms.Replace(at.Msg))
 }
 
 // identity tells launches apart: the code, and what says how it is launched.

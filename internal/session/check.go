@@ -359,6 +359,8 @@ func (c *checker) findKernel(l *LaunchSpec) (*cuda.Kernel, error) {
 	}
 	if slices.Contains(matches, l.Kernel) {
 		matches = []string{l.Kernel}
+	} else if l.Kernel == "" && len(matches) > 1 {
+		matches = c.opts.Watch.named(matches)
 	}
 	switch {
 	case len(names) == 0:

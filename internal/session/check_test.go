@@ -112,6 +112,14 @@ func TestKernelNames(t *testing.T) {
 		!strings.Contains(err.Error(), `l.toml:1:1: k.ptx holds 4 kernels; say which one, as in kernel = "store" (store, ns::add<float, 4>, spin, strange)`) {
 		t.Error(err)
 	}
+	// The filter of kernels names one of them.
+	args := `args = [{buffer = "a", type = "i32", shape = 1}, {i32 = 5}]`
+	for filter, found := range map[string]bool{"store": true, "^store": true, "s": false, "none": false} {
+		r, err := check(t, &Options{Watch: Watch{Kernel: regexp.MustCompile(filter)}}, "grid = 1\nblock = 1\n"+args)
+		if found != (err == nil && r.Verdict == report.Clean) || !found && !strings.Contains(err.Error(), "holds 4 kernels; say which one") {
+			t.Errorf("%s: %v, %v", filter, r, err)
+		}
+	}
 }
 
 func TestRefusedLaunch(t *testing.T) {

@@ -24,6 +24,25 @@ func (w *Watch) kernel(demangled string) bool {
 	return (w.Kernel == nil || w.Kernel.MatchString(demangled)) && (w.SkipKernel == nil || !w.SkipKernel.MatchString(demangled))
 }
 
+// named gives those of kernels, by linker name, of which one may be meant where a launch names none: those that are watched; the one that the
+// filter names exactly, if there is one.
+func (w *Watch) named(kernels []string) []string {
+	if w.Kernel == nil {
+		return kernels
+	}
+	var watched []string
+	for _, k := range kernels {
+		if !w.kernel(report.Demangle(k)) {
+			continue
+		}
+		if CallName(k) == w.Kernel.String() {
+			return []string{k}
+		}
+		watched = append(watched, k)
+	}
+	return watched
+}
+
 // kernelFlags are the flags that choose kernels, as they were given.
 func (w *Watch) kernelFlags() string { return flagsOf("kernel", w.Kernel, w.SkipKernel) }
 

@@ -58,7 +58,7 @@ func (p *Replay) replay(r *run) error {
 	for _, c := range r.sched.resident {
 		ctas[c.index] = c
 	}
-	t := &Threads{r: r, ctas: ctas, live: map[*code]*liveness{}, loops: map[*code][]bool{}}
+	t := &Threads{r: r, ctas: ctas, live: map[*code]*liveness{}, loops: map[*code][]bool{}, clocks: true} // which are read here
 	for i := range p.Turns {
 		if n := p.Turns[i].Thread; n < 0 || n >= t.Count() {
 			return &TurnError{Turn: i, Reason: fmt.Sprintf("there is no thread %d: the launch has %d", n, t.Count())}

@@ -25,7 +25,7 @@ func (t *Threads) Likeness(n int) string {
 	}
 	t.reachable(&w.lanes[i], func(in *isa.Inst) {
 		for k := range in.Src {
-			if o := &in.Src[k]; o.Kind == isa.SpecialReg {
+			if o := &in.Src[k]; o.Kind == isa.SpecialReg && !isClock(o.Special) {
 				word(t.r.special(w, i, o.Special))
 			}
 		}

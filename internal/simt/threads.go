@@ -23,6 +23,11 @@ type Threads struct {
 	states int // bytes of the largest state, to begin the next with
 	// depends follows dependencies of the thread that runs; nil if nobody asks for them.
 	depends *depends
+	// clocks says that depends follows what clocks show in the place of reads; forks counts, and forking has, the states in which that
+	// decides a guard since the last request.
+	clocks  bool
+	forks   int
+	forking []State
 }
 
 // State is the state of a thread at a request. Equal states of one thread do the same from there on: registers that the thread
@@ -131,6 +136,9 @@ func NewThreads(l *Launch, dependencies bool) *Threads {
 	for b := range uint32(l.Grid.Count()) {
 		t.ctas = append(t.ctas, t.r.single(b))
 	}
+	if !dependencies && t.Count() > 0 && t.readsClocks() {
+		t.depends, t.clocks = &depends{}, true
+	}
 	return t
 }
 
@@ -170,6 +178,7 @@ func (t *Threads) Start(n int) (State, Request) {
 		*t.depends = depends{}
 		t.depends.fit(&w.lanes[i])
 	}
+	t.forks = 0
 	return t.run(w, i, nil, false)
 }
 
@@ -178,6 +187,7 @@ func (t *Threads) Resume(n int, s State, value uint64) (State, Request) {
 	w, i := t.lane(n)
 	pending := t.decode(&w.lanes[i], s)
 	pending, again := t.complete(w, i, pending, value)
+	t.forks = 0
 	return t.run(w, i, pending, again)
 }
 
@@ -222,7 +232,10 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest
 // returns follows what depends on the value that the request of a lane is resumed with, piece number piece of its instruction.
 func (t *Threads) returns(ln *lane, in *inst, piece int) {
 	d := t.depends
-	if d == nil || in.Class != isa.Load && in.Class != isa.Atomic {
+	if t.clocks { // which memory knows nothing of
+		d.results(ln, in, func(r int32) { *d.reg(ln, r) = 0 })
+	}
+	if d == nil || t.clocks || in.Class != isa.Load && in.Class != isa.Atomic {
 		return
 	}
 	if d.reads++; in.Class == isa.Load && piece+1 < in.pieces() {
@@ -255,6 +268,12 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 		}
 		in := &ln.code.insts[ln.pc]
 		place := ln.place()
+		if t.clocks {
+			if s, q, ok := t.timed(w, i, in, place); ok {
+				q.Back = q.Back || back
+				return s, q
+			}
+		}
 		if in.Guard >= 0 && (ln.regs[in.Guard]&1 != 0) == in.GuardNot {
 			if t.depends != nil {
 				t.depends.skip(ln, in)
@@ -269,6 +288,14 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 				q.Depends, q.Control = t.depends.request(ln, in), t.depends.control
 			}
 			return t.encode(ln, pending, &q)
+		}
+		if t.clocks && readsClock(in.Inst) {
+			for _, d := range in.dst {
+				t.r.m.put(w, i, d, 0)
+			}
+			t.depends.results(ln, in, func(r int32) { *t.depends.reg(ln, r) = shown })
+			ln.pc++
+			continue
 		}
 		from, depth := ln.pc, ln.depth
 		if in.Class != isa.Branch {
@@ -303,7 +330,7 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 	case isa.WarpBarrier:
 		return t.members(w, i, in, &in.src[0])
 	case isa.Warp:
-		if !in.masked || t.depends != nil { // what a lane gets may depend on the reads of others
+		if !in.masked || t.depends != nil && !t.clocks { // what a lane gets may depend on the reads of others
 			return unsupported("threads are explored one by one, and this needs the warp")
 		}
 		q, ok := t.members(w, i, in, &in.src[len(in.src)-1])
@@ -330,10 +357,8 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 			return unsupported("the model has no proxies")
 		}
 	case isa.Special:
-		for k := range in.src {
-			if o := &in.src[k]; o.kind == opSpecial && o.special >= isa.Clock && o.special <= isa.GlobalTimerHi {
-				return unsupported("what a clock shows is not explored")
-			}
+		if readsClock(in.Inst) && !t.clocks {
+			return unsupported("what a clock shows is not explored")
 		}
 	case isa.Call:
 		fn := in.Callee

@@ -28,7 +28,7 @@ type Checkpoint struct {
 }
 
 // checkpointVersion is raised when the parts of a search change, or what is saved of them.
-const checkpointVersion = 5
+const checkpointVersion = 6
 
 // between is how long a search goes on between two checkpoints.
 const between = 10 * time.Second
@@ -60,7 +60,7 @@ func (f *Finding) identity(kind explore.ErrorKind) string {
 	for i := range f.Sides {
 		at = append(at, fmt.Sprintf("%+v", f.Sides[i].frames))
 	}
-	if kind == explore.DataRace || kind == explore.HeterogeneousRace || kind == explore.VolatileRace {
+	if kind == explore.DataRace || kind == explore.HeterogeneousRace || kind == explore.VolatileRace || kind == explore.PolledRace {
 		slices.Sort(at)
 	}
 	return fmt.Sprint(kind, at)

@@ -53,7 +53,7 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 	f := &Finding{Executions: x.Executions()}
 	events := x.Events()
 	switch e.Kind {
-	case explore.DataRace, explore.HeterogeneousRace, explore.VolatileRace:
+	case explore.DataRace, explore.HeterogeneousRace, explore.VolatileRace, explore.PolledRace:
 		v.describeRace(f, e, x, events)
 	case explore.AssertionFailed:
 		var what string
@@ -154,9 +154,9 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 	}
 	a, b := &events[e.A], &events[e.B]
 	f.Title = "data race on " + variable
-	if e.Kind == explore.VolatileRace {
+	if e.Kind == explore.VolatileRace || e.Kind == explore.PolledRace {
 		// A flag is polled in a loop. Data that a lock or a flag should protect is not.
-		f.Kind, f.Warning = detect.Unordered, polled(x, e)
+		f.Kind, f.Warning = detect.Unordered, e.Kind == explore.PolledRace
 		f.Title = "race of a volatile access on " + variable
 		f.Why = "PTX has volatile accesses as relaxed atomics of sys scope, and so they are explored; in CUDA C++ they are not atomic, and neither happens before the other."
 		f.Fix = "make both atomic: cuda::atomic_ref with a scope that includes both threads"
@@ -230,6 +230,16 @@ func (v *verifier) describeDeadlock(f *Finding, e explore.Error, x explore.Execu
 	if what == nil {
 		what = []string{"the loop reads no memory"}
 	}
+	for i := range events {
+		if a := &events[i]; a.Kind == model.Arrival && a.Op.Kind == explore.Arrive && final(events, i) {
+			at := "at the barrier"
+			if a.Op.Exchanges {
+				at = "for the other lanes"
+			}
+			what = append(what, fmt.Sprintf("thread %s waits %s at line %d", v.name(a), at, v.line(a)))
+			break
+		}
+	}
 	f.Why = "in the execution below no thread can go on: " + strings.Join(what, "; ") + "." + lost
 }
 
@@ -297,9 +307,62 @@ func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int
 			return at + "the write is no release", fmt.Sprintf("make the write at line %d a release, or put a release fence before it", v.line(write)) + v.cuda("memory_order_release; __threadfence()")
 		case !v.fenced(events, r, false) && !read.Order.Acquires():
 			return at + "the read is no acquire", fmt.Sprintf("make the read at line %d an acquire, or put an acquire fence after it", v.line(read)) + v.cuda("memory_order_acquire; __threadfence()")
-		default:
-			return at + "the release and the acquire do not include each other in their scopes, or the access stands outside of them",
-				fmt.Sprintf("give fences and accesses on both sides the scope %s", need)
+		}
+		if why, fix := v.fences(x, events, a, read.RF, r, b); why != "" {
+			return at + why, fix
+		}
+		return at + "the release and the acquire do not include each other in their scopes, or the access stands outside of them",
+			fmt.Sprintf("give fences and accesses on both sides the scope %s", need)
+	}
+	return "", ""
+}
+
+// fences says of a read r that reads from w what keeps the fences around the two from ordering a, which comes before w, before b: none of
+// them stands between, or none that does has the scope. A fence of another thread does not count, even with a barrier between it and w.
+func (v *verifier) fences(x explore.Execution, events []explore.Event, a, w, r, b int) (why, fix string) {
+	need := model.Need(events[w].Place, events[r].Place)
+	side := func(own int, orders func(model.Order) bool, before bool) (other, narrow int, wide bool) {
+		other, narrow = -1, -1
+		for i := range events {
+			f := &events[i]
+			if f.Kind != model.F || f.Thread != events[own].Thread || !orders(f.Order) || before != (f.Index < events[own].Index) {
+				continue
+			}
+			between := before && x.Before(a, i) || !before && x.Before(i, b)
+			switch {
+			case !between:
+				other = i
+			case f.Scope < need:
+				narrow = i
+			default:
+				wide = true
+			}
+		}
+		return other, narrow, wide
+	}
+	tell := func(f, narrow, access, own int, place, kind, cuda string) (string, string) {
+		if narrow >= 0 {
+			return fmt.Sprintf("the scope %s of the fence at line %d does not include the other thread", events[narrow].Scope, v.line(&events[narrow])),
+				fmt.Sprintf("give the fence at line %d the scope %s", v.line(&events[narrow]), need)
+		}
+		at := fmt.Sprintf("line %d of thread %s", v.line(&events[access]), v.name(&events[access]))
+		return fmt.Sprintf("the fence of thread %s at line %d does not come %s %s", v.name(&events[f]), v.line(&events[f]), place, at),
+			fmt.Sprintf("put %s fence in thread %s between %s and line %d", kind, v.name(&events[own]), at, v.line(&events[own])) + v.cuda(cuda)
+	}
+	if !events[w].Order.Releases() {
+		if other, narrow, wide := side(w, model.Order.Releases, true); !wide {
+			if a == w {
+				return "it is no release, and only what comes before the fence is released", fmt.Sprintf("make the write at line %d a release", v.line(&events[w]))
+			}
+			return tell(other, narrow, a, w, "after", "a release", "__threadfence()")
+		}
+	}
+	if !events[r].Order.Acquires() {
+		if other, narrow, wide := side(r, model.Order.Acquires, false); !wide {
+			if b == r {
+				return "it is no acquire, and only what comes after the fence is ordered", fmt.Sprintf("make the read at line %d an acquire", v.line(&events[r]))
+			}
+			return tell(other, narrow, b, r, "before", "an acquire", "__threadfence()")
 		}
 	}
 	return "", ""

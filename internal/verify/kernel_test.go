@@ -429,6 +429,13 @@ func TestWidths(t *testing.T) {
 		{"a race of two widths", first + "st.global.u32 [x], 1; @!%p0 ld.global.u16 %r1, [x+2];", 2, Error},
 		{"another half", first + "st.global.u16 [x], 1; @!%p0 st.global.u16 [x+2], 1; bar.sync 0; ld.global.u32 %r1, [x];" + check("0x10001"), 1, OK},
 		{"a race with one half", first + "st.global.u16 [x], 1; @!%p0 ld.global.u32 %r1, [x];", 2, Error},
+		// As libcu++ has a byte: stores change its word, loads may be of a byte or a half.
+		{"an atomic flag of a byte", first + "st.global.u32 [x+8], 7; @%p0 atom.release.gpu.global.cas.b32 %r0, [x], 0, 256; @%p0 bra END; " +
+			"L: ld.acquire.gpu.global.u8 %r0, [x+1]; setp.eq.u32 %p1, %r0, 0; @%p1 bra L; ld.acquire.gpu.global.b16 %r1, [x]; shr.u32 %r1, %r1, 8; " +
+			"add.u32 %r1, %r1, %r0;" + check("2") + "ld.global.u32 %r1, [x+8];" + check("7") + "END:", 1, OK},
+		{"the same, relaxed", first + "st.global.u32 [x+8], 7; @%p0 atom.release.gpu.global.cas.b32 %r0, [x], 0, 256; @%p0 bra END; " +
+			"L: ld.relaxed.gpu.global.u8 %r0, [x+1]; setp.eq.u32 %p1, %r0, 0; @%p1 bra L; ld.global.u32 %r1, [x+8];" + "END:", 2, Error},
+		{"the byte beside it", first + "atom.release.gpu.global.cas.b32 %r0, [x], 0, 256; ld.acquire.gpu.global.s8 %r1, [x];" + check("0"), 2, OK},
 		{"a race with an atomic half", first + "red.relaxed.gpu.global.add.u32 [x], 1; @!%p0 ld.global.u64 %r16, [x];", 2, Error},
 	} {
 		body := strings.ReplaceAll(c.body, "%r16", "%rd7")
@@ -542,6 +549,11 @@ func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"setp.eq.u32 %p0, %t, 0; @!%p0 bra L; st.volatile.global.u32 [x], 1; ret; L: ld.volatile.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;",
 			"race of a volatile access on x"},
+		{"L: atom.relaxed.cta.global.cas.b32 %r0, [lock], 0, 1; setp.ne.s32 %p0, %r0, 0; @%p0 bra L; fence.acq_rel.cta; ld.global.u32 %r1, [x]; " +
+			"add.u32 %r1, %r1, 1; st.global.u32 [x], %r1; fence.acq_rel.cta; st.volatile.global.u32 [lock], 0;", "race of a volatile access on lock"},
+		{"atom.relaxed.cta.global.add.u32 %r0, [y], 1; L: ld.volatile.global.u32 %r1, [lock]; setp.ne.u32 %p0, %r0, %r1; @%p0 bra L; fence.acq_rel.cta; " +
+			"ld.global.u32 %r2, [x]; add.u32 %r2, %r2, 1; st.global.u32 [x], %r2; fence.acq_rel.cta; add.u32 %r1, %r1, 1; st.volatile.global.u32 [lock], %r1;",
+			"race of a volatile access on lock"},
 		{"st.relaxed.gpu.global.u32 [x], %t;", ""},
 		{"ld.volatile.global.u32 %r0, [x]; ld.global.u32 %r1, [x];", ""},
 	} {
@@ -549,6 +561,12 @@ func TestWarnings(t *testing.T) {
 		if r.Verdict() != OK || c.want == "" && len(r.Findings) > 0 || c.want != "" && (len(r.Findings) == 0 || r.Findings[0].Title != c.want || !r.Findings[0].Warning) {
 			t.Errorf("%s: %s, %+v; want %q", c.body, r.Verdict(), r.Findings, c.want)
 		}
+	}
+	// A count that volatile accesses keep in a loop: some execution has two writes neither of which has seen the other.
+	r := verifyLaunch(t, launchOf(t, lockVariables, "mov.u32 %r1, 0; L: ld.volatile.global.u32 %r0, [x]; add.u32 %r0, %r0, 1; st.volatile.global.u32 [x], %r0; "+
+		"add.u32 %r1, %r1, 1; setp.lt.u32 %p0, %r1, 2; @%p0 bra L;", 1, 2), Options{})
+	if r.errors() != 1 || len(r.Findings) != 2 {
+		t.Errorf("a count: %d errors, %d findings", r.errors(), len(r.Findings))
 	}
 }
 
@@ -587,10 +605,13 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, variables, body, want string }{
 		{"active lanes", "", "activemask.b32 %r0;", "needs the warp"},
 		{"an old shuffle", "", "shfl.bfly.b32 %r0, %t, 1, 31;", "needs the warp"},
-		{"clock", "", "mov.u32 %r0, %clock;", "clock"},
+		{"clock", lockVariables, "mov.u32 %r0, %clock; st.global.u32 [x], %r0;", "depends on what a clock shows"},
 		{"widths", ".global .align 4 .b8 x[4];", "st.relaxed.gpu.global.u32 [x], 1; ld.global.u8 %r0, [x+1];", "accesses of 1 and of 4 bytes overlap"},
 		{"widths, read first", ".global .align 4 .b8 x[4];", "ld.global.u8 %r0, [x+1]; st.volatile.global.u32 [x], 1;", "accesses of 4 and of 1 bytes overlap"},
 		{"widths, an atomic one later", ".global .align 4 .b8 x[4];", "st.global.u8 [x+1], 1; ld.global.u32 %r0, [x]; atom.relaxed.gpu.global.add.u32 %r0, [x], 1;", "accesses of 1 and of 4 bytes overlap"},
+		{"widths, an atomic byte", ".global .align 4 .b8 x[4];", "st.relaxed.gpu.global.u8 [x+1], 1; atom.relaxed.gpu.global.add.u32 %r0, [x], 1;", "accesses of 4 and of 1 bytes overlap"},
+		{"widths, a byte that is read both ways", ".global .align 4 .b8 x[4];", "ld.relaxed.gpu.global.u8 %r0, [x+1]; ld.global.u8 %r0, [x+1]; atom.relaxed.gpu.global.add.u32 %r0, [x], 1;", "accesses of 4 and of 1 bytes overlap"},
+		{"widths, a byte that is read both ways, later", ".global .align 4 .b8 x[4];", "ld.relaxed.gpu.global.u8 %r0, [x+1]; atom.relaxed.gpu.global.add.u32 %r0, [x], 1; ld.global.u8 %r0, [x+1];", "accesses of 1 and of 4 bytes overlap"},
 		{"the constant cache", ".global .u32 x;", "ld.global.nc.u32 %r0, [x]; st.global.u32 [x], 1;", "ld.global.nc"},
 		{"barrier of a part", "", "bar.sync 0, 64;", "of a part of the block"},
 		{"proxy fence", "", "fence.proxy.alias;", "proxies"},

@@ -77,7 +77,7 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 	wrong := false
 	o := explore.Options{Incl: m.options.Incl, Races: true, Exits: m.test == nil}
 	o.Found = func(e explore.Error, x explore.Execution) bool {
-		if e.Kind == explore.VolatileRace && polled(x, e) {
+		if e.Kind == explore.PolledRace {
 			return true
 		}
 		if !wrong {
@@ -107,17 +107,6 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 	}
 	r := explore.Explore(ctx, changed, o)
 	return suggested, !wrong && !r.Stopped
-}
-
-// polled says that a race of volatile accesses is one of a flag that a loop polls.
-func polled(x explore.Execution, e explore.Error) bool {
-	events := x.Events()
-	for _, i := range []int{e.A, e.B} {
-		if events[i].Kind == model.R && events[i].Op.Loops {
-			return true
-		}
-	}
-	return false
 }
 
 // repair searches for the smallest patch after which there is no error: it explores the smallest that has not been, and adds to it

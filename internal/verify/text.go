@@ -37,8 +37,17 @@ func (r *Result) Text(w io.Writer, source func(file string, line int) string, pa
 	if r.Filtered > 0 {
 		fmt.Fprintf(w, "%s left out by the filter\n", r.executions(r.Filtered))
 	}
-	if c := r.Condition; c != nil && r.judged() {
-		fmt.Fprintf(w, "condition %s: %s\n", c.Quantifier, map[bool]string{true: "holds", false: "does not hold"}[r.Holds])
+	if c := r.Condition; c != nil && (r.judged() || !r.Stopped) {
+		verdict := "holds"
+		switch {
+		case !r.Holds && !r.judged():
+			verdict = "no execution that was explored satisfies it, and not all were explored"
+		case !r.Holds:
+			verdict = "does not hold"
+		case !r.judged():
+			verdict = "holds in the executions that were explored, which are not all"
+		}
+		fmt.Fprintf(w, "condition %s: %s\n", c.Quantifier, verdict)
 	}
 	if f := r.Counterexample; f != nil {
 		fmt.Fprintf(w, "%s:\n", f.Title)
@@ -84,7 +93,7 @@ func (r *Result) Summary() string {
 		return fmt.Sprintf("the condition does not hold; the search stopped after %s", r.executions(r.Executions))
 	case r.Stopped:
 		return fmt.Sprintf("stopped after %s; no error so far", r.executions(r.Executions))
-	case !r.Holds:
+	case !r.Holds && r.judged():
 		return fmt.Sprintf("the condition does not hold %s; %s", in, bound)
 	}
 	return fmt.Sprintf("No error %s at this size, for these inputs; %s", in, bound)

@@ -96,8 +96,11 @@ func (r *Result) errors() int {
 	return n
 }
 
-// judged says that it is known whether the condition holds: all executions have been explored, or one of them forbids it.
-func (r *Result) judged() bool { return !r.Stopped || r.Counterexample != nil }
+// judged says that it is known whether the condition holds: all executions have been explored, or one of them decides it.
+func (r *Result) judged() bool {
+	decided := r.Counterexample != nil || r.Condition != nil && r.Condition.Quantifier == litmus.Exists && r.Holds
+	return decided || !r.Stopped && r.Cut == 0
+}
 
 // Verdict is the outcome in one word.
 func (r *Result) Verdict() string {
@@ -492,7 +495,16 @@ func (v *verifier) finish() *Result {
 	}
 	r.Counterexample = v.counterexample
 	r.Holds = r.Condition == nil || r.Condition.Holds(satisfying, others)
-	for _, f := range v.findings {
+	unpolled := map[string]bool{}
+	for k, f := range v.findings {
+		if k.kind == explore.VolatileRace {
+			unpolled[f.identity(k.kind)] = true
+		}
+	}
+	for k, f := range v.findings {
+		if k.kind == explore.PolledRace && unpolled[f.identity(explore.VolatileRace)] {
+			continue // it is an error: in another execution nobody polls
+		}
 		r.Findings = append(r.Findings, *f)
 	}
 	slices.SortFunc(r.Findings, func(a, b Finding) int { return compareFindings(&a, &b) })

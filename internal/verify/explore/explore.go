@@ -72,6 +72,7 @@ const (
 	DataRace
 	HeterogeneousRace
 	VolatileRace // of a volatile access, no DataRace
+	PolledRace   // the same, of a flag that a loop polls: of the read in the loop, or of a write that follows such a read
 	BarrierDivergence
 	ExitedBarrier // a barrier that has been completed without a thread, which has ended
 	Deadlock      // every thread that has not ended waits, and at least one spins

@@ -140,7 +140,11 @@ func (g *graph) race(e int, found func(other int32, kind ErrorKind)) {
 		case !includes:
 			found(o, HeterogeneousRace)
 		case ev.op.Volatile || other.op.Volatile:
-			found(o, VolatileRace)
+			kind := VolatileRace
+			if g.polled(o, int32(e)) {
+				kind = PolledRace
+			}
+			found(o, kind)
 		}
 	}
 	for _, w := range l.co {
@@ -151,6 +155,24 @@ func (g *graph) race(e int, found func(other int32, kind ErrorKind)) {
 			check(r)
 		}
 	}
+}
+
+// polled says of accesses o and e of one location, of which e was added later, that a loop polls the location: that one of them reads it
+// in a loop, or that the thread of e has done so and has read what depends on o. So the locks are written that a volatile store releases.
+func (g *graph) polled(o, e int32) bool {
+	waits := func(ev *event) bool { return ev.op.Loops && (ev.kind == model.R || ev.op.Kind == Update) }
+	ev := &g.events[e]
+	if waits(ev) || waits(&g.events[o]) {
+		return true
+	}
+	for _, r := range g.threads[ev.thread].events[:ev.index] {
+		read := &g.events[r]
+		if read.kind == model.R && read.op.Loc == ev.op.Loc && read.op.Loops && read.rf != initial &&
+			(read.rf == o || g.holds(g.prefixOf(int(read.rf)), o)) {
+			return true
+		}
+	}
+	return false
 }
 
 // psc checks the axiom SC: incl ∩ psc is acyclic. It computes the relation anew; the search asks where a cycle may have come

@@ -51,7 +51,8 @@ type state struct {
 	plain  int32 // equal for states that differ in dependencies alone
 	next   hops
 	progress
-	parts int // of the access
+	parts  int   // of the access
+	larger uint8 // bytes of the location that the access is a part of, 0 if it is the whole
 }
 
 type identity struct {
@@ -79,6 +80,7 @@ type location struct {
 	written bool
 	cached  bool // read by ld.global.nc
 	atomic  bool // accessed by what cannot be made in parts
+	within  bool // accessed by nothing but atomic loads, which may be made as parts of larger ones
 	partly  []int32
 	of      []access // that have accessed it
 }
@@ -91,7 +93,8 @@ type access struct {
 	size  uint8
 }
 
-// Widths says in parts of which size accesses are made, which are not atomic, of memory that is accessed with several widths.
+// Widths says of memory that is accessed with several widths how its accesses are made: those that are not atomic in parts of a smaller
+// size; atomic loads by loading more, of a larger size, and taking a part of it.
 type Widths map[access]uint8
 
 type granule struct {
@@ -187,7 +190,7 @@ func (p *Program) accessOf(st *state) access {
 
 // partsOf is in how many parts an access is made.
 func (p *Program) partsOf(a access) int {
-	if size, ok := p.widths[a]; ok {
+	if size, ok := p.widths[a]; ok && size < a.size {
 		return int(a.size / size)
 	}
 	return 1
@@ -307,6 +310,9 @@ func (p *Program) step(from *state, value int64) *hop {
 	}
 	h := &hop{value: value}
 	result := uint64(value)
+	if from.larger > 0 {
+		result = lowBytes(result>>(8*(from.q.Addr%uint64(from.larger))), from.q.Size)
+	}
 	if from.parts > 1 {
 		result = from.read | result<<(8*int(from.q.Size)/from.parts*from.part)
 	}
@@ -437,6 +443,9 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 			p.inParts = append(p.inParts, op.Pos)
 		}
 	}
+	if size := p.widths[whole]; size > whole.size && partial(q) {
+		st.larger, part.size, part.addr = size, size, whole.addr-whole.addr%uint64(size)
+	}
 	loc := p.locate(st, whole, part)
 	l := p.locations.at(loc)
 	if st.parts > 1 && q.Order != event.Weak {
@@ -446,11 +455,16 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 		if len(l.partly) > 0 {
 			o := p.locations.at(l.partly[0])
 			refused := p.mixed(q, l.size, o.size, o.place)
-			if larger := p.larger(l, o); p.widths != nil && !larger.atomic {
-				for _, w := range larger.of {
-					p.widths[w] = min(l.size, o.size)
-				}
-				p.refusal.Regroup = true
+			larger, smaller := l, o
+			if l.size < o.size {
+				larger, smaller = o, l
+			}
+			switch {
+			case p.widths == nil:
+			case !larger.atomic:
+				p.remake(larger, smaller.size)
+			case smaller.within:
+				p.remake(smaller, larger.size)
 			}
 			return refused
 		}
@@ -484,19 +498,27 @@ func (p *Program) InParts() []int32 {
 	return slices.Clone(p.inParts)
 }
 
-// larger is the larger one of two locations that overlap.
-func (p *Program) larger(l, o *location) *location {
-	if l.size > o.size {
-		return l
+// remake makes the accesses of a location with another size when the search begins again.
+func (p *Program) remake(l *location, size uint8) {
+	for _, w := range l.of {
+		p.widths[w] = size
 	}
-	return o
+	p.refusal.Regroup = true
 }
+
+// partial says that an access may be made by accessing more. Loads that are not atomic may not: they would race with atomic writes beside them.
+func partial(q *simt.Request) bool {
+	return q.Kind == simt.RequestLoad && q.Order != event.Weak && q.Order != event.Volatile
+}
+
+// lowBytes are the first n bytes of a value.
+func lowBytes(v uint64, n uint8) uint64 { return v << (64 - 8*n) >> (64 - 8*n) }
 
 // mixed refuses accesses of two sizes.
 func (p *Program) mixed(q *simt.Request, size, other uint8, place uint32) explore.Op {
 	where := ""
 	if p.widths != nil {
-		where = " where the larger one is atomic or volatile"
+		where = " where the larger one is atomic or volatile and the other is no atomic load"
 	}
 	return p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored%s. Use one width for "+
 		"each variable", size, other, where), q.Place, place)
@@ -514,7 +536,7 @@ func (p *Program) locate(st *state, whole, part access) int32 {
 	}
 	if loc < 0 {
 		loc = int32(p.locations.len())
-		l := &location{space: part.space, cta: part.cta, addr: part.addr, size: part.size, place: q.Place,
+		l := &location{space: part.space, cta: part.cta, addr: part.addr, size: part.size, place: q.Place, within: true,
 			initial: int64(p.threads.Initial(part.space, part.addr, part.size))}
 		for _, i := range p.at[key] {
 			if o := p.locations.at(i); part.addr < o.addr+uint64(o.size) && o.addr < part.addr+uint64(part.size) {
@@ -530,6 +552,7 @@ func (p *Program) locate(st *state, whole, part access) int32 {
 	l.cached = l.cached || q.NonCoherent
 	l.written = l.written || q.Kind != simt.RequestLoad
 	l.atomic = l.atomic || q.Order != event.Weak
+	l.within = l.within && partial(q)
 	if p.widths != nil && !slices.Contains(l.of, whole) {
 		l.of = append(l.of, whole)
 	}

@@ -1,0 +1,84 @@
+package verify
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestClocks explores kernels that read clocks: those that do the same whatever a clock shows have a verdict, the others are refused.
+func TestClocks(t *testing.T) {
+	const read = "mov.u64 %rd0, %globaltimer; "
+	// since sets %p0 if more than %rd0 and 1000 has passed.
+	const since = "mov.u64 %rd1, %globaltimer; sub.u64 %rd1, %rd1, %rd0; setp.gt.u64 %p0, %rd1, 1000; "
+	const slot = ".local .align 8 .b8 slot[16]; "
+	// Block 1 waits for block 0, and sleeps between its attempts, how long depending on how long it has waited.
+	wait := func(fence string) string {
+		return "setp.eq.u32 %p1, %b, 0; @!%p1 bra WAIT; st.global.u32 [x], 7; " + fence + " atom.relaxed.gpu.global.exch.b32 %r0, [lock], 1; ret; WAIT: " + slot + read +
+			"L: atom.relaxed.gpu.global.or.b32 %r1, [lock], 0; setp.ne.s32 %p2, %r1, 0; @%p2 bra DONE; " + since +
+			"mov.u32 %r2, 100; @%p0 mov.u32 %r2, 1000; @!%p0 bra SHORT; st.local.u32 [slot+8], %r2; nanosleep.u32 %r2; bra L; SHORT: nanosleep.u32 20; bra L; " +
+			"DONE: fence.acq_rel.gpu; ld.global.u32 %r3, [x]; setp.ne.u32 %p3, %r3, 7; @%p3 trap;"
+	}
+	for _, c := range []struct {
+		name, body string
+		want       int
+		verdict    string
+		refusal    string
+	}{
+		{"backoff", wait("fence.acq_rel.gpu;"), 1, OK, ""},
+		{"backoff, without a release", wait(""), 2, Error, ""},
+		{"in vain", slot + read + "L: ld.relaxed.gpu.global.u32 %r1, [lock]; setp.ne.s32 %p2, %r1, 0; @%p2 bra DONE; " + since + "@%p0 nanosleep.u32 100; bra L; DONE:", 0, Error, ""},
+		{"a delay", read + "L: " + since + "@!%p0 bra L; red.relaxed.gpu.global.add.u32 [x], 1;", 2, OK, ""},
+		{"time in local memory", slot + read + "st.local.u64 [slot], %rd0; red.relaxed.gpu.global.add.u32 [x], 1; L: ld.local.u64 %rd0, [slot]; " + since + "@!%p0 bra L;", 2, OK, ""},
+		{"how long nobody asks", read + since + "selp.u32 %r0, 1, 2, %p0; red.relaxed.gpu.global.add.u32 [x], 1;", 2, OK, ""},
+		{"the same both ways", read + since + "mov.u32 %r0, 1; @!%p0 bra ELSE; mov.u32 %r0, 1; bra JOIN; ELSE: mov.u32 %r1, 7; JOIN: red.relaxed.gpu.global.add.u32 [x], %r0;", 2, OK, ""},
+		{"a shuffle", read + since + "@%p0 nanosleep.u32 20; shfl.sync.idx.b32 %r0, 5, 0, 31, -1; setp.ne.u32 %p1, %r0, 5; @%p1 trap;", 1, OK, ""},
+		{"a timeout", read + "L: ld.relaxed.gpu.global.u32 %r1, [lock]; setp.ne.s32 %p2, %r1, 0; @%p2 bra DONE; " + since + "@!%p0 bra L; st.global.u32 [x], 1; DONE:", 0, Bounded, "depends on"},
+		{"a value", read + since + "selp.u32 %r0, 1, 2, %p0; red.relaxed.gpu.global.add.u32 [x], %r0;", 0, Bounded, "depends on"},
+		{"a value of two ways", read + since + "mov.u32 %r0, 1; @!%p0 bra JOIN; mov.u32 %r0, 2; JOIN: ld.global.u32 %r1, [lock]; red.relaxed.gpu.global.add.u32 [x], %r0;", 0, Bounded, "depends on"},
+		{"two values", read + since + "mov.u32 %r0, 1; @!%p0 bra JOIN; mov.u32 %r0, 2; JOIN: red.relaxed.gpu.global.add.u32 [x], %r0;", 0, Bounded, "depends on"},
+		{"a value of one way", read + since + "@!%p0 bra JOIN; mov.u64 %rd1, 0; JOIN: ld.global.u32 %r1, [lock]; st.global.u32 [x], %rd1;", 0, Bounded, "depends on"},
+		{"a value of the other way", read + since + "@%p0 bra JOIN; mov.u64 %rd1, 0; JOIN: ld.global.u32 %r1, [lock]; st.global.u32 [x], %rd1;", 0, Bounded, "depends on"},
+		{"a value in local memory", slot + read + since + "st.local.u32 [slot], 1; @!%p0 bra JOIN; st.local.u32 [slot], 2; JOIN: ld.global.u32 %r1, [lock]; ld.local.u32 %r0, [slot]; " +
+			"red.relaxed.gpu.global.add.u32 [x], %r0;", 0, Bounded, "depends on"},
+		{"an address", slot + read + "and.b64 %rd1, %rd0, 4; mov.u64 %rd2, slot; add.u64 %rd2, %rd2, %rd1; st.local.u32 [%rd2], 1;", 0, Bounded, "depends on"},
+		{"an end", read + since + "@%p0 exit; red.relaxed.gpu.global.add.u32 [x], 1;", 0, Bounded, "depends on"},
+		{"a fault", read + since + "@%p0 trap;", 0, Bounded, "depends on"},
+		{"a barrier", read + since + "@%p0 bar.sync 0;", 0, Bounded, "depends on"},
+		{"a vote", read + since + "vote.sync.any.pred %p1, %p0, -1;", 0, Bounded, "depends on"},
+		{"a loop without an end", read + "L: " + since + "@%p0 bra L; bra L;", 0, Bounded, "depends on"},
+	} {
+		for _, jobs := range []int{1, 2} {
+			r := verifyLaunch(t, launchOf(t, lockVariables, c.body, 2, 1), Options{Jobs: jobs})
+			if r.Executions != c.want || r.Verdict() != c.verdict || (c.refusal == "") != (r.Refusal == "") || !strings.Contains(r.Refusal, c.refusal) {
+				t.Errorf("%s: %d executions, %s; want %d, %s (%s) %+v", c.name, r.Executions, r.Verdict(), c.want, c.verdict, r.Refusal, r.Findings)
+			}
+		}
+	}
+}
+
+// TestPauses wants the executions of a kernel the same with pauses, as long as a clock says, before its instructions.
+func TestPauses(t *testing.T) {
+	const pause = "mov.u64 %rd6, %globaltimer; sub.u64 %rd6, %rd6, %rd7; setp.gt.u64 %p7, %rd6, 1000; @%p7 nanosleep.u32 1000; @!%p7 nanosleep.u32 10;"
+	queue := `
+	atom.relaxed.gpu.global.add.u32 %r0, [y], 1;
+WAIT:	ld.acquire.gpu.global.u32 %r1, [lock];
+	setp.ne.u32 %p0, %r0, %r1;
+	@%p0 bra WAIT;
+	ld.global.u32 %r2, [x];
+	add.u32 %r2, %r2, 1;
+	st.global.u32 [x], %r2;
+	add.u32 %r1, %r1, 1;
+	st.release.gpu.global.u32 [lock], %r1;`
+	racing := strings.Replace(lockPTX, "acquire", "relaxed", 1)
+	for _, body := range []string{lockPTX, racing, queue, "st.global.u32 [x], %t; bar.sync 0;\nld.global.u32 %r1, [x];\nshfl.sync.idx.b32 %r2, %r1, 0, 31, -1;\nst.global.u32 [y], %r2;\n"} {
+		paused := "mov.u64 %rd7, %globaltimer;\n" + strings.ReplaceAll(body, ";\n", ";\n"+pause+"\n")
+		for _, size := range [][2]uint32{{3, 1}, {1, 3}} {
+			want := verifyLaunch(t, launchOf(t, lockVariables, body, size[0], size[1]), Options{})
+			got := verifyLaunch(t, launchOf(t, lockVariables, paused, size[0], size[1]), Options{})
+			if got.Executions != want.Executions || got.Verdict() != want.Verdict() || len(got.Findings) != len(want.Findings) || got.Refusal != "" {
+				t.Errorf("%d executions, %s, %d findings %s; want %d, %s, %d\n%s", got.Executions, got.Verdict(), len(got.Findings), got.Refusal, want.Executions, want.Verdict(),
+					len(want.Findings), paused)
+			}
+		}
+	}
+}
