@@ -313,7 +313,11 @@ func (k *kernelOptions) blame(err error) error {
 	if n := at.Pos.Line - strings.Count(k.head(), "\n"); n >= 1 && n <= len(k.args) {
 		flag = fmt.Sprintf("%s number %d", madeFile, n)
 	}
-	return fmt.Errorf("%s: %s", flag, madeTerms.Replace(at.Msg))
+	text := madeTerms.Replace(at.Msg)
+	if len(k.args) == 0 && strings.Contains(text, "its parameters are") {
+		text += "; an argument is a number, as --arg i32=5, or a buffer, as --arg 'x:i32[64]'"
+	}
+	return fmt.Errorf("%s: %s", flag, text)
 }
 
 // identity tells launches apart: the code, and what says how it is launched.
