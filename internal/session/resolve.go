@@ -48,6 +48,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.WgmmaTouched:      {detect.Divergence, "commit the operation and wait for it, wgmma.commit_group and wgmma.wait_group, before its accumulators are used or the registers of A are written again"},
 	simt.TensorMemory:      {detect.MemoryFault, "access columns of tensor memory between tcgen05.alloc and tcgen05.dealloc of them, each warp the lanes of its quarter, and allocate a power of two from 32 to 512"},
 	simt.TensorLeak:        {detect.MemoryFault, "execute tcgen05.dealloc, in one warp, for each allocation before the block ends"},
+	simt.CopyOutlives:      {detect.MemoryFault, "wait before the block ends: cp.async.bulk.wait_group.read 0 in the thread that copies from shared memory, the phase of the mbarrier for copies to it"},
 	simt.PeerGone:          {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) between the last access to a block's shared memory and the end of that block"},
 	simt.ClusterMisuse:     {detect.Divergence, "let every thread arrive once at the barrier of its cluster, and wait once, for each phase"},
 	simt.TextureMisuse:     {detect.MemoryFault, "pass the object that cudaCreateTextureObject or cudaCreateSurfaceObject made, not yet destroyed, and use it by the function for its kind and number of dimensions"},

@@ -1,0 +1,59 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/detect"
+)
+
+// TestOutlives ends blocks while bulk copies may be in flight. It is told of, unless an error tells of the same copy.
+func TestOutlives(t *testing.T) {
+	const (
+		out    = "cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 128; cp.async.bulk.commit_group;"
+		in     = "mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];"
+		waited = "again: mbarrier.try_wait.parity.shared.b64 %done, [%b], 0; @!%done bra again;"
+	)
+	for _, c := range []struct{ name, body, want string }{
+		{"to global memory", out, "warning copy-outlives-block"},
+		{"to global memory, its source waited for", out + "cp.async.bulk.wait_group.read 0;", ""},
+		{"to global memory, waited for", out + "cp.async.bulk.wait_group 0;", ""},
+		{"to global memory, the wait leaves it pending", out + "cp.async.bulk.wait_group.read 1;", "warning copy-outlives-block"},
+		{"to global memory, its source changed", out + "st.shared.u32 [%s], 1;", "error stage-reuse"},
+		{"to shared memory", in, "warning copy-outlives-block"},
+		{"to shared memory, waited for", in + waited, ""},
+		{"to shared memory, read too early", in + "ld.shared.u32 %r, [%s]; st.global.u32 [%p+128], %r;", "error copy-not-awaited"},
+	} {
+		text := fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .b64 %%p; .reg .b32 %%r, %%s, %%b; .reg .pred %%done; .shared .align 128 .b8 tile[128]; .shared .b64 bar;
+	ld.param.u64 %%p, [p]; mov.u32 %%s, tile; mov.u32 %%b, bar;
+	st.shared.u32 [%%s], 7; fence.proxy.async.shared::cta; mbarrier.init.shared.b64 [%%b], 1;
+	%s
+	ret;
+}
+`, c.body)
+		l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 1\nargs = [{ buffer = \"p\", type = \"u32\", shape = [64] }]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, engine := range Engines() {
+			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
+				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range r.Findings {
+				got += fmt.Sprint(f.Severity, " ", f.Kind)
+			}
+			if got != c.want || len(r.Skipped) > 0 {
+				t.Errorf("%s, by engine %s: %q, want %q; %v", c.name, name, got, c.want, r.Skipped)
+			}
+		}
+	}
+}
