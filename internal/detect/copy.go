@@ -55,6 +55,8 @@ func (f *Facts) explainCopy() (message, fix string) {
 // lacks says which wait is missing or faulty.
 func (c *CopyState) lacks() string {
 	switch {
+	case c != nil && c.Tracked && c.Passed && c.Bulk:
+		return "it completes with a phase of an mbarrier, which was not complete; the second thread has waited for that mbarrier, and has gone on because another phase was complete, or because the phase did not expect the copy's bytes"
 	case c != nil && c.Tracked && c.Passed:
 		return "it completes with a phase of an mbarrier, which was not complete; the second thread has waited for that mbarrier, and has gone on because another phase was complete"
 	case c != nil && c.Tracked:
@@ -103,7 +105,7 @@ func (c *CopyState) fixBulk() string {
 	}
 	switch {
 	case c.Tracked && c.Passed:
-		return fixPhase
+		return fixPhase + "; and let the phase expect the bytes of all its copies (mbarrier.arrive.expect_tx)"
 	case c.Tracked:
 		return "wait for the phase of the mbarrier before the access: mbarrier.try_wait, wait() of cuda::barrier"
 	case c.Read:

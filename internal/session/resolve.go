@@ -82,6 +82,7 @@ func (r *once) fault(f simt.Fault) {
 	if f.Kind == simt.OutOfBounds && len(out.Accesses) == 1 {
 		out.Fix = strayFix(&out.Accesses[0], f.Launch.Language, out.Fix)
 	}
+	out.Fix = fixIn(f.Launch.Language, out.Fix)
 	out.Message = report.DemangleIn(r.nameBuffers(out.Message)) // the engine knows linker names of variables
 	r.findings = append(r.findings, out)
 }

@@ -436,6 +436,8 @@ func (r *once) found(d detect.Detector) []report.Finding {
 		out := resolve(r, &f)
 		if severity, why, fix, ok := r.tritonRace(&f); ok {
 			out.Severity, out.Message, out.Fix = severity, why, fix
+		} else if len(f.Accesses) > 0 {
+			out.Fix = fixIn(f.Accesses[0].Launch.Language, out.Fix)
 		}
 		list = append(list, out)
 	}

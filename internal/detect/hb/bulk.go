@@ -245,8 +245,11 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
 		s := d.bulksOf(blk)
-		f.Copy = &detect.CopyState{Bulk: true, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked, Waited: x.waited, Early: x.early,
-			Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&x.stamp), Passed: x.tracked && d.passed(a, blk, x.barrier)}
+		c := s.state(x)
+		c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, blk, x.barrier)
+		// Where the copy is the first in its place, who accesses it wants what it brings.
+		c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && !d.reuses(blk, low, 0)
+		f.Copy = &c
 		return f
 	})
 }
@@ -331,13 +334,51 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 	}
 }
 
+// unawaited is who has issued a bulk copy, and where.
+type unawaited struct {
+	warp uint32 // in the grid
+	lane int
+	site *history.Site
+}
+
+// unawaitedBulk is a bulk copy that has not been waited for when its block ended.
+type unawaitedBulk struct {
+	stamp order.Stamp // at its issue
+	state detect.CopyState
+}
+
 // endBulks ends those of a block that is about to end.
 func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 	for _, x := range s.list {
-		if !x.memory.Shared {
-			x.view = blk.ViewOf(x.warp, x.lane)
-			d.completeBulk(s, x, blk, true)
+		if x.memory.Shared {
+			continue
 		}
+		if d.unawaited == nil {
+			d.unawaited = map[unawaited]unawaitedBulk{}
+		}
+		c := s.state(x)
+		c.Lacking = true
+		d.unawaited[unawaited{x.stamp.Warp, x.lane, x.site}] = unawaitedBulk{x.stamp, c}
+		x.view = blk.ViewOf(x.warp, x.lane)
+		d.completeBulk(s, x, blk, true)
 	}
 	s.list = nil
+}
+
+// state is what has been done for a copy.
+func (s *bulks) state(x *bulkHalf) detect.CopyState {
+	return detect.CopyState{Bulk: true, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked,
+		Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place}
+}
+
+// unawaitedBy gives the state of a copy of a block that has ended, where an access races with it only since it was not waited for: its
+// thread has learnt of the issue. Otherwise nil.
+func (d *Detector) unawaitedBy(a *history.Access, earlier *history.Record) *detect.CopyState {
+	if len(d.unawaited) == 0 || a.Memory.Shared || a.Actor.Launch == nil || a.Actor.Launch != earlier.Stamp.Launch {
+		return nil
+	}
+	if x, ok := d.unawaited[unawaited{earlier.Stamp.Warp, earlier.Stamp.Lane, earlier.Site}]; ok && a.Actor.After(&x.stamp) {
+		return &x.state
+	}
+	return nil
 }
