@@ -34,7 +34,9 @@ func (f *Facts) explainCopy() (message, fix string) {
 		return "a write of bytes that a wgmma.mma_async reads, which may not be complete: " + f.Copy.lacksMatrix(), f.Copy.fixMatrix()
 	}
 	if f.Copy != nil && f.Copy.Core {
-		return fmt.Sprintf("%s of the same bytes of %s, and the first is by an operation of the tensor cores that may not be complete: %s", f.pair(), f.memory(), f.Copy.lacksCore()), f.Copy.fixCore()
+		g := *f // what the tensor cores read in shared memory, they do not copy
+		g.Earlier.Async = g.Earlier.Async && g.Earlier.Space == event.Tensor
+		return fmt.Sprintf("%s of the same bytes of %s, and the first is by an operation of the tensor cores that may not be complete: %s", g.pair(), f.memory(), f.Copy.lacksCore()), f.Copy.fixCore()
 	}
 	what := "a read"
 	switch {

@@ -187,6 +187,8 @@ func (a *Access) verb() string {
 	switch {
 	case a.Host != "":
 		return event.HostText(a.Host)
+	case a.Async && a.Space == event.Tensor:
+		return v + " by an operation of the tensor cores"
 	case a.Async:
 		return v + " by an asynchronous copy"
 	case a.Order == event.Volatile:
@@ -212,7 +214,10 @@ func article(noun string) string {
 // pair names both accesses: "a write and a read", "two writes".
 func (f *Facts) pair() string {
 	x, y := f.Earlier.verb(), f.Later.verb()
-	if x == y && f.Earlier.Async {
+	switch {
+	case x == y && f.Earlier.Async && f.Earlier.Space == event.Tensor:
+		return "writes by two operations of the tensor cores"
+	case x == y && f.Earlier.Async:
 		return "writes by two asynchronous copies"
 	}
 	if x == y && f.Earlier.Host == "" {
@@ -565,6 +570,10 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 		return "fence.proxy.async"
 	case event.WgmmaWait:
 		return "wgmma.wait_group"
+	case event.CoreWait:
+		return "tcgen05.wait"
+	case event.MapFence:
+		return "fence.proxy.tensormap"
 	case event.Fence:
 		if name, ok := cudaFences[s]; ok && o == event.SC {
 			return fmt.Sprintf("fence.sc.%s (%s)", s, name)
