@@ -19,6 +19,7 @@ func TestUnawaited(t *testing.T) {
 			"@%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];"
 		wait = "again: mbarrier.try_wait.parity.shared.b64 %done, [%b], 0; @!%done bra again;"
 		miss = "mbarrier.try_wait.parity.shared.b64 %done, [%b], 1;"
+		late = "mov.u32 %r, 0; more: add.u32 %r, %r, 1; setp.lt.u32 %done, %r, 5000; @%done bra more;" // the copy has been issued by then
 		read = "ld.shared.u32 %r, [%s]; st.global.u32 [%q], %r;"
 		// Thread 0 of block 0 copies to global memory and sets a flag that the other block waits for.
 		out  = "@%other bra take; @!%first bra end; cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 128; cp.async.bulk.commit_group;"
@@ -35,6 +36,8 @@ func TestUnawaited(t *testing.T) {
 	}{
 		{"waited for", "", in + wait + read, 1, "", ""},
 		{"no wait", "", in + read, 1, "copy-not-awaited", "mbarrier.try_wait"},
+		{"no wait, by another warp alone", "", in + "@%low bra end;" + late + read + "end:", 1, "copy-not-awaited", "mbarrier.try_wait"},
+		{"another phase, by another warp alone", "", in + "@%low bra end;" + late + miss + read + "end:", 1, "wrong-phase", "mbarrier.arrive.expect_tx"},
 		{"another phase", "", in + miss + read, 1, "wrong-phase", "mbarrier.arrive.expect_tx"},
 		{"no wait, in Gluon", gluon, in + read, 1, "copy-not-awaited", "access: mbarrier.wait"},
 		{"another phase, in Gluon", gluon, in + miss + read, 1, "wrong-phase", "mbarrier.wait with phase 0"},
@@ -52,9 +55,9 @@ func TestUnawaited(t *testing.T) {
 .target sm_90
 .address_size 64
 .visible .entry k(.param .u64 p) {
-	.reg .b64 %%p, %%q; .reg .b32 %%r, %%s, %%b, %%t, %%c; .reg .pred %%done, %%first, %%other; .shared .align 128 .b8 tile[128]; .shared .b64 bar;
+	.reg .b64 %%p, %%q; .reg .b32 %%r, %%s, %%b, %%t, %%c; .reg .pred %%done, %%first, %%other, %%low; .shared .align 128 .b8 tile[128]; .shared .b64 bar;
 	ld.param.u64 %%p, [p]; mov.u32 %%s, tile; mov.u32 %%b, bar; mov.u32 %%t, %%tid.x; mov.u32 %%c, %%ctaid.x;
-	setp.eq.u32 %%first, %%t, 0; setp.eq.u32 %%other, %%c, 1; mad.lo.u32 %%t, %%c, 64, %%t; mad.wide.u32 %%q, %%t, 4, %%p; add.u64 %%q, %%q, 512;
+	setp.eq.u32 %%first, %%t, 0; setp.eq.u32 %%other, %%c, 1; setp.lt.u32 %%low, %%t, 32; mad.lo.u32 %%t, %%c, 64, %%t; mad.wide.u32 %%q, %%t, 4, %%p; add.u64 %%q, %%q, 512;
 	%s
 	ret;
 }

@@ -245,11 +245,7 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
 		s := d.bulksOf(blk)
-		c := s.state(x)
-		c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, blk, x.barrier)
-		// Where the copy is the first in its place, who accesses it wants what it brings.
-		c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && !d.reuses(blk, low, 0)
-		f.Copy = &c
+		f.Copy = d.stateFor(s, x, a, low)
 		return f
 	})
 }
@@ -371,10 +367,33 @@ func (s *bulks) state(x *bulkHalf) detect.CopyState {
 		Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place}
 }
 
-// unawaitedBy gives the state of a copy of a block that has ended, where an access races with it only since it was not waited for: its
-// thread has learnt of the issue. Otherwise nil.
-func (d *Detector) unawaitedBy(a *history.Access, earlier *history.Record) *detect.CopyState {
-	if len(d.unawaited) == 0 || a.Memory.Shared || a.Actor.Launch == nil || a.Actor.Launch != earlier.Stamp.Launch {
+// stateFor is what has been done for a copy in flight as far as it concerns an access to the byte at.
+func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64) *detect.CopyState {
+	c := s.state(x)
+	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier)
+	// Where the copy is the first in its place, who accesses it wants what it brings.
+	c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && !d.reuses(x.block, at, 0)
+	return &c
+}
+
+// unawaitedBy gives the state of a bulk copy that the earlier access of a race is by, where it has not been waited for: it is in flight, or
+// its block has ended and the other thread has learnt of the issue. Otherwise nil.
+func (d *Detector) unawaitedBy(a *history.Access, r *history.Race) *detect.CopyState {
+	earlier := r.Earlier
+	if earlier.Site.Event.Flags&event.FlagAsync == 0 || a.Actor.Launch == nil || a.Actor.Launch != earlier.Stamp.Launch {
+		return nil
+	}
+	if a.Memory.Shared {
+		blk := a.Actor.Launch.Running(earlier.Stamp.Block())
+		if blk == nil || blk.Slot >= len(d.copies) || d.copies[blk.Slot].block != blk || d.copies[blk.Slot].bulks == nil {
+			return nil
+		}
+		s := d.copies[blk.Slot].bulks
+		for _, x := range s.list {
+			if x.site == earlier.Site && x.stamp == earlier.Stamp && x.from <= r.From && r.From < x.end {
+				return d.stateFor(s, x, a, r.From)
+			}
+		}
 		return nil
 	}
 	if x, ok := d.unawaited[unawaited{earlier.Stamp.Warp, earlier.Stamp.Lane, earlier.Site}]; ok && a.Actor.After(&x.stamp) {

@@ -438,7 +438,7 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 	}
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
-		switch f.Copy = d.unawaitedBy(a, r.Earlier); {
+		switch f.Copy = d.unawaitedBy(a, &r); {
 		case !a.Memory.Shared:
 		case f.Later.Async:
 			f.Reuses = d.reuses(a.Actor.Launch.Running(a.Actor.Block), r.From, 0)

@@ -57,3 +57,47 @@ func TestOutlives(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstTest: who tests an mbarrier is to know that it is initialised, though in this execution it was, and the phase is complete.
+func TestFirstTest(t *testing.T) {
+	const (
+		load  = "@%first mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128; @%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];"
+		start = "@%first mbarrier.init.shared.b64 [%b], 1;"
+		wait  = "again: mbarrier.try_wait.parity.shared.b64 %done, [%b], 0; @!%done bra again;"
+	)
+	for _, c := range []struct{ name, body, want string }{
+		{"a barrier after the initialisation", start + "bar.sync 0;" + load + wait, ""},
+		{"no barrier", start + load + wait, "atomic-mixed-with-plain"},
+		{"a barrier after the copy", start + load + "bar.sync 0;" + wait, ""},
+		{"tested again", start + "bar.sync 0;" + load + wait + "mbarrier.try_wait.parity.shared.b64 %done, [%b], 0;", ""},
+	} {
+		text := fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .b64 %%p; .reg .b32 %%r, %%s, %%b; .reg .pred %%done, %%first; .shared .align 128 .b8 tile[128]; .shared .b64 bar;
+	ld.param.u64 %%p, [p]; mov.u32 %%s, tile; mov.u32 %%b, bar; mov.u32 %%r, %%tid.x; setp.eq.u32 %%first, %%r, 0;
+	%s
+	ret;
+}
+`, c.body)
+		l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [32] }]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, engine := range Engines() {
+			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
+				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range r.Findings {
+				got += string(f.Kind)
+			}
+			if got != c.want || len(r.Skipped) > 0 {
+				t.Errorf("%s, by engine %s: %q, want %q; %v", c.name, name, got, c.want, r.Skipped)
+			}
+		}
+	}
+}
