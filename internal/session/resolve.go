@@ -253,6 +253,9 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 			out.Kind, out.Severity = detect.MissingBarrier, detect.Error
 			out.Message = "two warps write the same bytes of shared memory in a function of the toolkit that a warp executes by itself: they share its temporary storage"
 			out.Fix = "give each warp a temporary storage of its own (an array of TempStorage), or let only one warp at a time use it, with __syncthreads() between"
+		} else if out.CopiesInBulk() {
+			out.Severity = min(out.Severity, detect.Warning)
+			out.Message += "; memcpy_async copies in bulk on this device, and executes no fence itself"
 		} else if why := out.Internal(r.params(f.Accesses[0].Launch.ID)); why != "" {
 			out.Severity, out.Message, out.Fix = detect.Info, out.Message+"; "+why, ""
 		}
