@@ -38,20 +38,20 @@ func (f *Facts) explainCopy() (message, fix string) {
 		g.Earlier.Async = g.Earlier.Async && g.Earlier.Space == event.Tensor
 		return fmt.Sprintf("%s of the same bytes of %s, and the first is by an operation of the tensor cores that may not be complete: %s", g.pair(), f.memory(), f.Copy.lacksCore()), f.Copy.fixCore()
 	}
-	what := "a read"
+	what := "a read of the same bytes as"
 	switch {
 	case f.Earlier.Op == Read:
-		what = "a write of the source"
+		what = "a write of bytes that are the source of"
 	case f.Later.Async:
-		what = "a write by another asynchronous copy"
+		what = "a write by another asynchronous copy of the same bytes as"
 	case f.Later.Op != Read:
-		what = "a write"
+		what = "a write of the same bytes as"
 	}
 	whose := "another thread's asynchronous copy"
 	if c := f.Copy; c != nil && c.Own {
 		whose = "the thread's own asynchronous copy"
 	}
-	return fmt.Sprintf("%s of the same bytes as %s, which may not be complete: %s", what, whose, f.Copy.lacks()), f.Copy.fix()
+	return fmt.Sprintf("%s %s, which may not be complete: %s", what, whose, f.Copy.lacks()), f.Copy.fix()
 }
 
 // lacks says which wait is missing or faulty.

@@ -125,7 +125,11 @@ func (r *once) whereabouts(f *simt.Fault) string {
 		}
 		list = append(list, fmt.Sprintf("%d %s at %s", threads[p], noun, p))
 	}
-	return "; it had " + strings.Join(list, "; ")
+	where := "; it had " + strings.Join(list, "; ")
+	if _, lacks, ok := strings.Cut(f.Message, "; "); ok {
+		where += "; " + report.DemangleIn(r.nameBuffers(lacks))
+	}
+	return where
 }
 
 // strayFix is what to do about an access out of bounds. To an address near no allocation there is no index to bound.

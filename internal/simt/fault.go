@@ -425,6 +425,7 @@ func (f *faultLog) reportStopped(r *run, err error) {
 		return
 	}
 	fault, _ := f.count(r, StepLimit, list[0].Place, false)
-	fault.Message = fmt.Sprintf("%s with %d of %d blocks finished", why, r.stats.Blocks, r.sched.blocks)
+	// Threads that read clocks while they wait, as those of cuda::barrier do, may loop for ever and are not known to.
+	fault.Message = fmt.Sprintf("%s with %d of %d blocks finished", why, r.stats.Blocks, r.sched.blocks) + r.waitedBarriers()
 	fault.Stands = list
 }
