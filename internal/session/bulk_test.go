@@ -101,3 +101,63 @@ func TestFirstTest(t *testing.T) {
 		}
 	}
 }
+
+// TestSenderEnds: a block of a cluster sends to the other by st.async, or in bulk, and ends before the other looks. What is sent arrives, and who has waited
+// for its phase may read it; a source in shared memory that has ended with its block is told of.
+func TestSenderEnds(t *testing.T) {
+	const (
+		store = "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%to], %t, [%bar];"
+		bulk  = "@!%first bra end; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%to], [%s], 128, [%bar];"
+		wait  = "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %done, [%b], 0; @!%done bra again;"
+	)
+	for _, c := range []struct{ name, send, wait, want string }{
+		{"st.async", store, wait, ""},
+		{"in bulk", bulk, wait, "warning copy-outlives-block"},
+		{"st.async, without a wait", store, "", "error unordered"},
+	} {
+		text := fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) .explicitcluster .reqnctapercluster 2 {
+	.reg .b64 %%p; .reg .b32 %%t, %%s, %%b, %%c, %%to, %%bar, %%r; .reg .pred %%done, %%first, %%low; .shared .align 128 .b8 tile[128]; .shared .b64 full;
+	ld.param.u64 %%p, [p]; mov.u32 %%t, %%tid.x; mov.u32 %%c, %%cluster_ctarank; mov.u32 %%s, tile; mov.u32 %%b, full;
+	setp.eq.u32 %%first, %%t, 0; setp.eq.u32 %%low, %%c, 0;
+	@%%first mbarrier.init.shared.b64 [%%b], 1;
+	@%%first fence.mbarrier_init.release.cluster;
+	@%%first mbarrier.arrive.expect_tx.shared.b64 _, [%%b], 128;
+	mad.lo.u32 %%r, %%t, 4, %%s;
+	@%%low st.shared.u32 [%%r], %%t;
+	fence.proxy.async.shared::cta;
+	barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+	@!%%low bra take;
+	mapa.shared::cluster.u32 %%to, %%s, 1; mapa.shared::cluster.u32 %%bar, %%b, 1;
+	%s
+	%s
+	bra end;
+take: mov.u32 %%c, 0;
+more: add.u32 %%c, %%c, 1; setp.lt.u32 %%done, %%c, 5000; @%%done bra more;
+	%s
+	ld.shared.u32 %%c, [%%r]; mad.wide.u32 %%p, %%t, 4, %%p; st.global.u32 [%%p], %%c;
+end: ret;
+}
+`, map[bool]string{true: "mad.lo.u32 %to, %t, 4, %to;"}[c.send == store], c.send, c.wait)
+		l, err := ReadLaunchFile("l.toml", []byte("grid = 2\nblock = 32\nargs = [{ buffer = \"p\", type = \"u32\", shape = [32] }]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, engine := range Engines() {
+			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
+				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range r.Findings {
+				got += fmt.Sprint(f.Severity, " ", f.Kind)
+			}
+			if got != c.want || len(r.Skipped) > 0 {
+				t.Errorf("%s, by engine %s: %q, want %q; %v", c.name, name, got, c.want, r.Skipped)
+			}
+		}
+	}
+}

@@ -23,6 +23,7 @@ type bulkCopy struct {
 	isRead   bool
 	written  bool
 	source   bool // its thread has waited until its source is read
+	own      bool // it copies from shared memory of the block that issues it
 	stand    Stand
 	// Of a reduction: the operation on an element, and the size of one.
 	reduce  func(old, b uint64) uint64
@@ -69,7 +70,7 @@ func (r *run) bulk(w *warp, in *inst, on uint32, place uint32) {
 				break
 			}
 			x := r.newBulk(w, i, in, t)
-			x.bytes, x.parts = n, []bulkPart{part}
+			x.bytes, x.parts, x.own = n, []bulkPart{part}, fromSpace == event.Shared
 			x.reduces(in)
 			r.out.bulk(x, place, event.FlagRead, fromSpace, from, n)
 			r.out.bulk(x, place, event.FlagWrite, in.Space, w.cta.tell(t.of, t.to), n)
@@ -260,19 +261,31 @@ func (r *run) endBulks(c *cta) {
 		if !x.tracked {
 			x.write()
 		}
-		if x.source {
-			continue
+		switch {
+		case x.source:
+		case x.tracked:
+			r.outlives(x, "write its shared memory: nobody has waited for the phase of its mbarrier")
+		default:
+			r.outlives(x, "read its shared memory: its thread has not waited for the copy's group")
 		}
-		f, fresh := r.faults.count(r, CopyOutlives, x.stand.Place, true)
-		if !fresh {
-			continue
-		}
-		if f.Message = "the block ends while a bulk copy may still read its shared memory: its thread has not waited for the copy's group"; x.tracked {
-			f.Message = "the block ends while a bulk copy may still write its shared memory: nobody has waited for the phase of its mbarrier"
-		}
-		f.Stands = []Stand{x.stand}
 	}
 	c.bulks = c.bulks[:0]
+	for _, p := range c.cluster.ctas { // copies to them go on
+		for _, x := range p.bulks {
+			if x.warp.cta == c && x.own && !x.isRead {
+				x.read()
+				r.outlives(x, "read its shared memory: it is complete when the mbarrier of another block says so")
+			}
+		}
+	}
+}
+
+// outlives tells of a copy that its block does not wait for.
+func (r *run) outlives(x *bulkCopy, what string) {
+	if f, fresh := r.faults.count(r, CopyOutlives, x.stand.Place, true); fresh {
+		f.Message = "the block ends while a bulk copy may still " + what
+		f.Stands = []Stand{x.stand}
+	}
 }
 
 // completeBulks performs the bulk copies that the barrier tracks.

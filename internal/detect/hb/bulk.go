@@ -343,8 +343,25 @@ type unawaitedBulk struct {
 	state detect.CopyState
 }
 
+// tellPeers tells the mbarriers of other blocks of the copies that a block leaves behind, which go on without it: who waits there acquires
+// what they did. When they are complete in fact, the block is not there any more.
+func (d *Detector) tellPeers(s *bulks, blk *order.Block) {
+	for i := 0; i < len(s.list); {
+		x := s.list[i]
+		if !x.tracked || x.matrix || x.core || x.barrier>>event.PeerShift == 0 {
+			i++
+			continue
+		}
+		e := event.Event{Kind: event.BulkDone, Launch: blk.Launch.Info.ID, Warp: blk.Index*blk.WarpsPerBlock + x.warp, Mask: 1 << x.lane,
+			Place: x.site.Event.Place, Addr: x.barrier, Stride: x.number}
+		d.bulkDone(s, &event.Batch{}, &e, blk, x.warp)
+		i = 0
+	}
+}
+
 // endBulks ends those of a block that is about to end.
 func (d *Detector) endBulks(s *bulks, blk *order.Block) {
+	d.tellPeers(s, blk)
 	for _, x := range s.list {
 		if x.memory.Shared {
 			continue
