@@ -34,27 +34,31 @@ func (f *Facts) explainCopy() (message, fix string) {
 		return "a write of bytes that a wgmma.mma_async reads, which may not be complete: " + f.Copy.lacksMatrix(), f.Copy.fixMatrix()
 	}
 	if f.Copy != nil && f.Copy.Core {
-		return fmt.Sprintf("%s of the same bytes of %s, and the first is by an operation of the tensor cores that may not be complete: %s", f.pair(), f.memory(), f.Copy.lacksCore()), f.Copy.fixCore()
+		g := *f // what the tensor cores read in shared memory, they do not copy
+		g.Earlier.Async = g.Earlier.Async && g.Earlier.Space == event.Tensor
+		return fmt.Sprintf("%s of the same bytes of %s, and the first is by an operation of the tensor cores that may not be complete: %s", g.pair(), f.memory(), f.Copy.lacksCore()), f.Copy.fixCore()
 	}
-	what := "a read"
+	what := "a read of the same bytes as"
 	switch {
 	case f.Earlier.Op == Read:
-		what = "a write of the source"
+		what = "a write of bytes that are the source of"
 	case f.Later.Async:
-		what = "a write by another asynchronous copy"
+		what = "a write by another asynchronous copy of the same bytes as"
 	case f.Later.Op != Read:
-		what = "a write"
+		what = "a write of the same bytes as"
 	}
 	whose := "another thread's asynchronous copy"
 	if c := f.Copy; c != nil && c.Own {
 		whose = "the thread's own asynchronous copy"
 	}
-	return fmt.Sprintf("%s of the same bytes as %s, which may not be complete: %s", what, whose, f.Copy.lacks()), f.Copy.fix()
+	return fmt.Sprintf("%s %s, which may not be complete: %s", what, whose, f.Copy.lacks()), f.Copy.fix()
 }
 
 // lacks says which wait is missing or faulty.
 func (c *CopyState) lacks() string {
 	switch {
+	case c != nil && c.Tracked && c.Passed && c.Bulk:
+		return "it completes with a phase of an mbarrier, which was not complete; the second thread has waited for that mbarrier, and has gone on because another phase was complete, or because the phase did not expect the copy's bytes"
 	case c != nil && c.Tracked && c.Passed:
 		return "it completes with a phase of an mbarrier, which was not complete; the second thread has waited for that mbarrier, and has gone on because another phase was complete"
 	case c != nil && c.Tracked:
@@ -103,7 +107,7 @@ func (c *CopyState) fixBulk() string {
 	}
 	switch {
 	case c.Tracked && c.Passed:
-		return fixPhase
+		return fixPhase + "; and let the phase expect the bytes of all its copies (mbarrier.arrive.expect_tx)"
 	case c.Tracked:
 		return "wait for the phase of the mbarrier before the access: mbarrier.try_wait, wait() of cuda::barrier"
 	case c.Read:

@@ -42,6 +42,8 @@ type CopyState struct {
 	Early   bool
 	// Passed says that the later thread has waited for the mbarrier that tracks the copy, with success: for another phase.
 	Passed bool
+	// Lacking says that the wait for the copy is what is missing, though nothing orders its issue with the other access either.
+	Lacking bool
 }
 
 // Handover is a strong write by the earlier thread, after its access, that a strong read by the later thread observed
@@ -125,7 +127,7 @@ func (f *Facts) Kind() Kind {
 	if f.Category == LockstepRace && f.weakLock() {
 		return MissingFence
 	}
-	if f.Category == CopyPending {
+	if f.pending() {
 		return f.kindOfCopy()
 	}
 	if !f.Category.Refined() {
@@ -185,6 +187,8 @@ func (a *Access) verb() string {
 	switch {
 	case a.Host != "":
 		return event.HostText(a.Host)
+	case a.Async && a.Space == event.Tensor:
+		return v + " by an operation of the tensor cores"
 	case a.Async:
 		return v + " by an asynchronous copy"
 	case a.Order == event.Volatile:
@@ -210,7 +214,10 @@ func article(noun string) string {
 // pair names both accesses: "a write and a read", "two writes".
 func (f *Facts) pair() string {
 	x, y := f.Earlier.verb(), f.Later.verb()
-	if x == y && f.Earlier.Async {
+	switch {
+	case x == y && f.Earlier.Async && f.Earlier.Space == event.Tensor:
+		return "writes by two operations of the tensor cores"
+	case x == y && f.Earlier.Async:
 		return "writes by two asynchronous copies"
 	}
 	if x == y && f.Earlier.Host == "" {
@@ -236,7 +243,15 @@ func (f *Facts) memory() string {
 	return "global memory"
 }
 
+// pending says that the earlier access is by an asynchronous copy whose wait is missing or faulty.
+func (f *Facts) pending() bool {
+	return f.Category == CopyPending || (f.Category == SameBlock || f.Category == CrossBlock) && f.Copy != nil && f.Copy.Lacking
+}
+
 func (f *Facts) explain(k Kind) (message, fix string) {
+	if f.pending() {
+		return f.explainCopy()
+	}
 	switch f.Category {
 	case CrossLaunch:
 		return f.explainLaunches()
@@ -290,8 +305,6 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 	case AtomicWithPlain:
 		return fmt.Sprintf("%s of the same bytes by different threads: the plain access is not atomic, and nothing orders the two%s", f.pair(), f.around()),
 			f.fixPlain()
-	case CopyPending:
-		return f.explainCopy()
 	case NoMapFence:
 		return "a write of a tensor map is ordered before its use by a tensor copy, which reads it through the tensormap proxy and may not see the write: no fence.proxy.tensormap::generic.acquire of the map lies between",
 			"execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the thread that issues the copy, after what orders it after the write (tensormap.cp_fenceproxy, or the write and fence.proxy.tensormap::generic.release.gpu, and then a barrier)"
@@ -557,6 +570,10 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 		return "fence.proxy.async"
 	case event.WgmmaWait:
 		return "wgmma.wait_group"
+	case event.CoreWait:
+		return "tcgen05.wait"
+	case event.MapFence:
+		return "fence.proxy.tensormap"
 	case event.Fence:
 		if name, ok := cudaFences[s]; ok && o == event.SC {
 			return fmt.Sprintf("fence.sc.%s (%s)", s, name)

@@ -101,3 +101,33 @@ func TestJoin(t *testing.T) {
 		}
 	}
 }
+
+// TestSyncName names each kind of event that a report may show as the nearest synchronisation.
+func TestSyncName(t *testing.T) {
+	for k, want := range map[event.Kind]string{event.BarrierDone: "bar.sync 3", event.WarpSync: "bar.warp.sync", event.ClusterWait: "barrier.cluster.wait",
+		event.ProxyFence: "fence.proxy.async", event.MapFence: "fence.proxy.tensormap", event.WgmmaWait: "wgmma.wait_group", event.CoreWait: "tcgen05.wait",
+		event.Fence: "fence.acquire.gpu", event.Load: "ld.acquire.gpu", event.Atomic: "atom.acquire.gpu"} {
+		if got := SyncName(k, event.Acquire, event.ScopeGPU, 3, true); got != want {
+			t.Errorf("kind %d: %q, want %q", k, got, want)
+		}
+	}
+}
+
+// TestCoreWords: what the tensor cores do in tensor memory is no copy.
+func TestCoreWords(t *testing.T) {
+	core := func(op Op, space event.Space) Access { return Access{Op: op, Space: space, Async: true} }
+	for _, c := range []struct {
+		earlier, later Access
+		want           string
+	}{
+		{core(Write, event.Tensor), core(Read, event.Tensor), "a write by an operation of the tensor cores and a read by an operation of the tensor cores of the same bytes of tensor memory, "},
+		{core(Write, event.Tensor), core(Write, event.Tensor), "writes by two operations of the tensor cores of the same bytes of tensor memory, "},
+		{core(Read, event.Shared), Access{Op: Write, Space: event.Shared}, "a read and a write of the same bytes of shared memory, "},
+		{core(Read, event.Shared), core(Write, event.Shared), "a read and a write by an asynchronous copy of the same bytes of shared memory, "},
+	} {
+		f := NewRace("d", &Facts{Category: CopyPending, Earlier: c.earlier, Later: c.later, Copy: &CopyState{Bulk: true, Core: true, How: event.CoreCommits}})
+		if !strings.HasPrefix(f.Message, c.want) {
+			t.Errorf("%q, want %q", f.Message, c.want)
+		}
+	}
+}

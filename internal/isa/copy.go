@@ -52,7 +52,7 @@ var copyRows = []*Row{
 }
 
 const noteBulk = "By seed 0 a copy is performed when a thread tests its mbarrier next, or waits for its group; " +
-	"another seed may perform it, or its reads, at once. One to global memory that nobody waits for is never performed."
+	"another seed may perform it, or its reads, at once. One to global memory that nobody waits for is performed when the block ends."
 
 const noteCopy = "size is 4, 8 or 16, with .cg 16; b the number of bytes to read, or a predicate that says that none is; the others become " +
 	"zero. By seed 0 a copy is performed when its thread waits for it; another seed may perform it, or its reads, at once."

@@ -29,16 +29,20 @@ var syncRows = []*Row{
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.tensormap", Class: Copy, Event: event.MapFence, Bind: bindOp(OpMapFence), Forms: forms(
 		".proxy.tensormap::generic.acquire.scope [a], b:u32"), Note: "Of the tensor map at that address, whatever the scope."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
-		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster"), Note: "Of both spaces, whichever is written."},
+		Forms: forms(".proxy.async{.space}; space: shared::cta shared::cluster")},
+	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Hint, Note: noteProxyGlobal, Forms: forms(".proxy.async.global")},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(".mbarrier_init.sem.scope; sem: release; scope: cluster"),
 		Note: "A fence.release.cluster, of all accesses and not only of mbarrier.init."},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy", Class: Hint, Note: noteProxy, Forms: forms(
 		".proxy.alias")},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
-		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster")},
+		Forms: forms(".proxy.async{.space}; space: shared::cta shared::cluster")},
+	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Hint, Note: noteProxyGlobal, Forms: forms(".proxy.async.global")},
 }
 
 const noteProxy = "Nothing happens: no memory is accessed under other addresses, and what releases to the tensormap proxy orders nothing by itself."
+
+const noteProxyGlobal = "Nothing happens: the fence is asked for in shared memory alone, and this one is of global memory."
 
 // bindBar marks bar, which is barrier with .aligned.
 func bindBar(in *Inst) {

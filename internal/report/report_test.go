@@ -467,6 +467,29 @@ func TestSharesStorage(t *testing.T) {
 	}
 }
 
+// TestCopiesInBulk: a function of the toolkit that has chosen to copy in bulk, and not one of the user's of that name.
+func TestCopiesInBulk(t *testing.T) {
+	header := event.Frame{Function: "cp_async_bulk", File: "/usr/local/cuda/include/cccl/cuda/__ptx/cp_async_bulk.h", Line: 7}
+	for _, c := range []struct {
+		kind detect.Kind
+		call event.Frame
+		want bool
+	}{
+		{detect.MissingProxyFence, event.Frame{Function: "_ZN4cuda12memcpy_asyncIiEEvPi", File: "/usr/local/cuda/include/cccl/cuda/barrier", Line: 3}, true},
+		{detect.MissingProxyFence, event.Frame{Function: "_Z12memcpy_asyncIiEvPi", File: "mine.cu", Line: 3}, false},
+		{detect.MissingProxyFence, event.Frame{Function: "_ZN4cuda3ptx13cp_async_bulkEv", File: "/usr/local/cuda/include/cccl/cuda/ptx", Line: 3}, false},
+		{detect.MissingBarrier, event.Frame{Function: "_ZN4cuda12memcpy_asyncIiEEvPi", File: "/usr/local/cuda/include/cccl/cuda/barrier", Line: 3}, false},
+	} {
+		f := race()
+		f.Kind = c.kind
+		f.Accesses[0].Frames = []event.Frame{frame(4, 2, 50, "k")}
+		f.Accesses[1].Frames = []event.Frame{header, c.call, frame(5, 2, 50, "k")}
+		if got := f.CopiesInBulk(); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}
+
 // TestSources: texts of one name that differ are not shown, and a file is read where no text has its name.
 func TestSources(t *testing.T) {
 	var s *Sources

@@ -87,6 +87,12 @@ func (f *Finding) SharesStorage() bool {
 	return p.Space == event.Shared && p.Op == detect.Write && q.Op == detect.Write && p.Block == q.Block && p.warp() != q.warp()
 }
 
+// CopiesInBulk says that a proxy fence is missing before a copy in bulk that cuda::memcpy_async or its kin has chosen to make: whoever calls
+// it need not know, and the function executes no fence itself.
+func (f *Finding) CopiesInBulk() bool {
+	return f.Kind == detect.MissingProxyFence && slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.frameOf("memcpy_async") >= 0 })
+}
+
 // warp gives the number of the thread's warp in its block.
 func (a *Access) warp() uint32 {
 	t, s := a.Thread, a.Shape

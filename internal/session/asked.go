@@ -59,6 +59,7 @@ func (r *once) asked(a cuda.Asked) []byte {
 			list = append(list, r.found(d)...)
 		}
 	}
+	list = withoutOutlived(list)
 	dir, _ := os.Getwd() // without, names are shown as they are
 	text := &report.Text{Dir: dir, Source: report.CachedSource(r.opts.Sources.Read)}
 	list = slices.DeleteFunc(list, func(f report.Finding) bool { return f.Severity == detect.Info || !r.of(&f, a.Process) })

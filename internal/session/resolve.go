@@ -48,6 +48,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.WgmmaTouched:      {detect.Divergence, "commit the operation and wait for it, wgmma.commit_group and wgmma.wait_group, before its accumulators are used or the registers of A are written again"},
 	simt.TensorMemory:      {detect.MemoryFault, "access columns of tensor memory between tcgen05.alloc and tcgen05.dealloc of them, each warp the lanes of its quarter, and allocate a power of two from 32 to 512"},
 	simt.TensorLeak:        {detect.MemoryFault, "execute tcgen05.dealloc, in one warp, for each allocation before the block ends"},
+	simt.CopyOutlives:      {detect.MemoryFault, "wait before the block ends: cp.async.bulk.wait_group.read 0 in the thread that copies from shared memory, the phase of the mbarrier for copies to it"},
 	simt.PeerGone:          {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) between the last access to a block's shared memory and the end of that block"},
 	simt.ClusterMisuse:     {detect.Divergence, "let every thread arrive once at the barrier of its cluster, and wait once, for each phase"},
 	simt.TextureMisuse:     {detect.MemoryFault, "pass the object that cudaCreateTextureObject or cudaCreateSurfaceObject made, not yet destroyed, and use it by the function for its kind and number of dimensions"},
@@ -81,6 +82,10 @@ func (r *once) fault(f simt.Fault) {
 	if f.Kind == simt.OutOfBounds && len(out.Accesses) == 1 {
 		out.Fix = strayFix(&out.Accesses[0], f.Launch.Language, out.Fix)
 	}
+	if f.Kind == simt.Deadlock && strings.Contains(out.Message, "bytes of transactions") {
+		out.Fix += "; let the phase expect the bytes that its copies bring (mbarrier.arrive.expect_tx), no more and no fewer"
+	}
+	out.Fix = fixIn(f.Launch.Language, out.Fix)
 	out.Message = report.DemangleIn(r.nameBuffers(out.Message)) // the engine knows linker names of variables
 	r.findings = append(r.findings, out)
 }
@@ -120,7 +125,11 @@ func (r *once) whereabouts(f *simt.Fault) string {
 		}
 		list = append(list, fmt.Sprintf("%d %s at %s", threads[p], noun, p))
 	}
-	return "; it had " + strings.Join(list, "; ")
+	where := "; it had " + strings.Join(list, "; ")
+	if _, lacks, ok := strings.Cut(f.Message, "; "); ok {
+		where += "; " + report.DemangleIn(r.nameBuffers(lacks))
+	}
+	return where
 }
 
 // strayFix is what to do about an access out of bounds. To an address near no allocation there is no index to bound.
@@ -248,6 +257,9 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 			out.Kind, out.Severity = detect.MissingBarrier, detect.Error
 			out.Message = "two warps write the same bytes of shared memory in a function of the toolkit that a warp executes by itself: they share its temporary storage"
 			out.Fix = "give each warp a temporary storage of its own (an array of TempStorage), or let only one warp at a time use it, with __syncthreads() between"
+		} else if out.CopiesInBulk() {
+			out.Severity = min(out.Severity, detect.Warning)
+			out.Message += "; memcpy_async copies in bulk on this device, and executes no fence itself"
 		} else if why := out.Internal(r.params(f.Accesses[0].Launch.ID)); why != "" {
 			out.Severity, out.Message, out.Fix = detect.Info, out.Message+"; "+why, ""
 		}

@@ -411,6 +411,22 @@ func (r *once) collect() {
 			}
 		}
 	}
+	r.findings = withoutOutlived(r.findings)
+}
+
+// withoutOutlived leaves out that a copy outlives its block where an error tells of the same copy: it was not waited for.
+func withoutOutlived(list []report.Finding) []report.Finding {
+	told := map[event.Frame]bool{}
+	for i := range list {
+		for k := range list[i].Accesses {
+			if a := &list[i].Accesses[k]; list[i].Severity == detect.Error && len(a.Frames) > 0 {
+				told[a.Frames[0]] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(f report.Finding) bool {
+		return f.Kind == detect.Kind(simt.CopyOutlives) && len(f.Accesses[0].Frames) > 0 && told[f.Accesses[0].Frames[0]]
+	})
 }
 
 // found gives the findings of a detector so far.
@@ -420,6 +436,8 @@ func (r *once) found(d detect.Detector) []report.Finding {
 		out := resolve(r, &f)
 		if severity, why, fix, ok := r.tritonRace(&f); ok {
 			out.Severity, out.Message, out.Fix = severity, why, fix
+		} else if len(f.Accesses) > 0 {
+			out.Fix = fixIn(f.Accesses[0].Launch.Language, out.Fix)
 		}
 		list = append(list, out)
 	}

@@ -1,12 +1,46 @@
 package session
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/detect"
 )
 
 // TestWhereabouts checks that a run which --timeout ends says where its threads were: an endless loop is there.
 func TestWhereabouts(t *testing.T) {
 	r := mustCheck(t, &Options{Timeout: 200 * time.Millisecond}, "kernel = \"spin\"\ngrid = 2\nblock = 33")
 	requireSkipped(t, r, "launch 1 of spin: stopped: the --timeout has passed; it had 66 threads at k.ptx:")
+}
+
+// TestWhereaboutsOfPhases: threads that look at the clock while they wait are not known to wait for ever, but what they wait for is told.
+func TestWhereaboutsOfPhases(t *testing.T) {
+	const text = `.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k() {
+	.reg .pred %done, %first; .reg .b32 %t; .reg .b64 %now; .shared .b64 bar;
+	mov.u32 %t, %tid.x; setp.eq.u32 %first, %t, 0;
+	@%first mbarrier.init.shared.b64 [bar], 3; bar.sync 0;
+	@%first mbarrier.arrive.shared.b64 _, [bar];
+again: mov.u64 %now, %globaltimer;
+	mbarrier.try_wait.parity.shared.b64 %done, [bar], 0; @!%done bra again;
+	ret;
+}
+`
+	l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 64\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Timeout: 200 * time.Millisecond}, &Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireSkipped(t, r, "launch 1 of k: stopped: the --timeout has passed; it had 64 threads at k.ptx:")
+	if got := r.Skipped[0].Reason; !strings.HasSuffix(got, "; phase 0 (parity 0) of the mbarrier bar lacks 2 of 3 arrivals") {
+		t.Errorf("%q", got)
+	}
 }

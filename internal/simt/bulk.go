@@ -22,6 +22,9 @@ type bulkCopy struct {
 	group    uint32
 	isRead   bool
 	written  bool
+	source   bool // its thread has waited until its source is read
+	own      bool // it copies from shared memory of the block that issues it
+	stand    Stand
 	// Of a reduction: the operation on an element, and the size of one.
 	reduce  func(old, b uint64) uint64
 	element uint64
@@ -67,11 +70,11 @@ func (r *run) bulk(w *warp, in *inst, on uint32, place uint32) {
 				break
 			}
 			x := r.newBulk(w, i, in, t)
-			x.bytes, x.parts = n, []bulkPart{part}
+			x.bytes, x.parts, x.own = n, []bulkPart{part}, fromSpace == event.Shared
 			x.reduces(in)
 			r.out.bulk(x, place, event.FlagRead, fromSpace, from, n)
 			r.out.bulk(x, place, event.FlagWrite, in.Space, w.cta.tell(t.of, t.to), n)
-			r.fly(x)
+			r.fly(x, place)
 		}
 	}
 }
@@ -150,8 +153,9 @@ func (x *bulkCopy) reduces(in *inst) {
 }
 
 // fly issues a copy.
-func (r *run) fly(x *bulkCopy) {
+func (r *run) fly(x *bulkCopy, place uint32) {
 	w := x.warp
+	x.stand = Stand{Place: place, Block: w.cta.id, Thread: w.tid(x.lane), Threads: 1, Doing: "copies"}
 	x.of.bulks = append(x.of.bulks, x)
 	read, write := r.early(w)
 	w.copies.issued++
@@ -234,6 +238,7 @@ func (r *run) awaitsBulk(w *warp, on uint32, n uint32, read bool, place uint32) 
 			return false
 		}
 		if x.read(); read {
+			x.source = true
 			return false
 		}
 		x.write()
@@ -249,14 +254,38 @@ func (r *run) awaitsBulk(w *warp, on uint32, n uint32, read bool, place uint32) 
 	r.out.add(e)
 }
 
-// endBulks performs the writes of bulk copies of a block that ends, of those that have been waited for as to what they read.
-func (c *cta) endBulks() {
+// endBulks performs the bulk copies of a block that ends to global memory: the end of a kernel waits for them. One may not have read
+// its source before the memory is another block's, unless it has been waited for, and one from global memory may be written there.
+func (r *run) endBulks(c *cta) {
 	for _, x := range c.bulks {
-		if !x.tracked && x.isRead {
+		if !x.tracked {
 			x.write()
+		}
+		switch {
+		case x.source:
+		case x.tracked:
+			r.outlives(x, "write its shared memory: nobody has waited for the phase of its mbarrier")
+		default:
+			r.outlives(x, "read its shared memory: its thread has not waited for the copy's group")
 		}
 	}
 	c.bulks = c.bulks[:0]
+	for _, p := range c.cluster.ctas { // copies to them go on
+		for _, x := range p.bulks {
+			if x.warp.cta == c && x.own && !x.isRead {
+				x.read()
+				r.outlives(x, "read its shared memory: it is complete when the mbarrier of another block says so")
+			}
+		}
+	}
+}
+
+// outlives tells of a copy that its block does not wait for.
+func (r *run) outlives(x *bulkCopy, what string) {
+	if f, fresh := r.faults.count(r, CopyOutlives, x.stand.Place, true); fresh {
+		f.Message = "the block ends while a bulk copy may still " + what
+		f.Stands = []Stand{x.stand}
+	}
 }
 
 // completeBulks performs the bulk copies that the barrier tracks.

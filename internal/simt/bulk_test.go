@@ -46,20 +46,22 @@ func TestBulk(t *testing.T) {
 		name, body    string
 		shared, other uint32 // what is added to lane numbers behind the source, in shared and global memory; 7: words 7
 		words         int    // that have been copied
+		outlives      string // what a copy may do when the block ends
 	}{
-		{"no wait", "IN 128 BAR EXPECT 128;", seven, seven, 0},
-		{"tested", "EXPECT 128; IN 128 BAR TEST", 100, seven, 32},
-		{"tested before it is expected", "IN 64 BAR TEST", 100, seven, 16},
-		{"in the same block", "@%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1+128], [%r1], 128 BAR TEST", 200, seven, 32},
-		{"to shared::cta", "@%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r1+128], [%rd1], 32, [%r6], 0; TEST", 100, seven, 8},
-		{"out, no wait", "OUT 128; COMMIT", seven, seven, 0},
-		{"out", "OUT 128; COMMIT WAIT 0;", seven, 200, 32},
-		{"wait before commit", "OUT 128; WAIT 0; COMMIT", seven, seven, 0},
-		{"the last group", "OUT 128; COMMIT WAIT 1;", seven, seven, 0},
-		{"the group before the last", "OUT 16; COMMIT @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1+192], [%r1], 64; COMMIT WAIT 1;", seven, 200, 4},
-		{"groups of copies are others", "OUT 128; COMMIT cp.async.wait_all; cp.async.wait_group 0;", seven, seven, 0},
-		{"read", "OUT 128; COMMIT READ 0; CHANGE", seven, 200, 32},
-		{"the source changes too early", "OUT 128; COMMIT CHANGE WAIT 0;", seven, 0xffff, 0},
+		{"no wait", "IN 128 BAR EXPECT 128;", seven, seven, 0, "write"},
+		{"tested", "EXPECT 128; IN 128 BAR TEST", 100, seven, 32, ""},
+		{"tested before it is expected", "IN 64 BAR TEST", 100, seven, 16, ""},
+		{"in the same block", "@%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1+128], [%r1], 128 BAR TEST", 200, seven, 32, ""},
+		{"to shared::cta", "@%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r1+128], [%rd1], 32, [%r6], 0; TEST", 100, seven, 8, ""},
+		{"out, no wait", "OUT 128; COMMIT", seven, 200, 32, "read"},
+		{"out, not even committed", "OUT 128;", seven, 200, 32, "read"},
+		{"out", "OUT 128; COMMIT WAIT 0;", seven, 200, 32, ""},
+		{"wait before commit", "OUT 128; WAIT 0; COMMIT CHANGE", seven, 0xffff, 32, "read"},
+		{"the last group", "OUT 128; COMMIT WAIT 1; CHANGE", seven, 0xffff, 32, "read"},
+		{"the group before the last", "OUT 16; COMMIT @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1+256], [%r1+64], 64; COMMIT WAIT 1; CHANGE", seven, 200, 4, "read"},
+		{"groups of copies are others", "OUT 128; COMMIT cp.async.wait_all; cp.async.wait_group 0;", seven, 200, 32, "read"},
+		{"read", "OUT 128; COMMIT READ 0; CHANGE", seven, 200, 32, ""},
+		{"the source changes too early", "OUT 128; COMMIT CHANGE WAIT 0;", seven, 0xffff, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newRig(t, kernel(bulkBody+bulkWords.Replace(c.body)+`
@@ -67,7 +69,16 @@ func TestBulk(t *testing.T) {
 	ld.shared.u32 %r5, [%r2+128];
 	st.global.u32 [%mine], %r5;`))
 			out := g.buffer(512)
-			g.mustRun(launch{out: out, set: func(l *Launch) { l.Needs |= event.NeedValues | event.NeedOld }})
+			o := g.run(launch{out: out, set: func(l *Launch) { l.Needs |= event.NeedValues | event.NeedOld }})
+			outlives := ""
+			for _, f := range o.faults {
+				if outlives = f.Message; f.Kind != CopyOutlives || !f.Warning || len(f.Stands) != 1 {
+					t.Errorf("fault: %+v", f)
+				}
+			}
+			if o.err != nil || len(o.faults) > 1 || !strings.Contains(outlives, c.outlives) || (outlives == "") != (c.outlives == "") {
+				t.Fatalf("%v; faults %v, want one of a copy that may still %q", o.err, o.faults, c.outlives)
+			}
 			got := g.words(out, 512)
 			for l := range 32 {
 				wants := func(base uint32) uint32 {

@@ -100,6 +100,7 @@ const (
 	TensorMisuse      FaultKind = "tensor-map"
 	TensorMemory      FaultKind = "tensor-memory"
 	TensorLeak        FaultKind = "tensor-memory-not-freed"
+	CopyOutlives      FaultKind = "copy-outlives-block"      // a block ends while a bulk copy may access its shared memory
 	WgmmaNoFence      FaultKind = "wgmma-no-fence"           // wgmma.mma_async with no wgmma.fence before, or after a write of its registers
 	WgmmaTouched      FaultKind = "accumulators-not-awaited" // registers of a wgmma.mma_async that is in flight
 	PeerGone          FaultKind = "peer-gone"                // an access to the shared memory of a block that has ended

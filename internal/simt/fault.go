@@ -381,9 +381,20 @@ func (r *run) waitedBarriers() string {
 				}
 			}
 			b := mbarrier(getUint(data, 8))
-			text := fmt.Sprintf("phase %d (parity %d) of the mbarrier %s lacks %d of %d arrivals", l.phase, l.phase&1, name, b.pending(), b.expected())
-			if tx := b.tx(); tx != 0 {
-				text += fmt.Sprintf(" and %d bytes of transactions", tx)
+			text := fmt.Sprintf("phase %d (parity %d) of the mbarrier %s ", l.phase, l.phase&1, name)
+			switch tx := b.tx(); {
+			case b.pending() == 0 && tx > 0:
+				text += fmt.Sprintf("has all arrivals and lacks %d bytes of transactions that it expects", tx)
+			case b.pending() == 0:
+				text += fmt.Sprintf("has all arrivals, and %d bytes of transactions too many: it did not expect them", -tx)
+			default:
+				text += fmt.Sprintf("lacks %d of %d arrivals", b.pending(), b.expected())
+				switch {
+				case tx > 0:
+					text += fmt.Sprintf(" and %d bytes of transactions", tx)
+				case tx < 0:
+					text += fmt.Sprintf(" and has %d bytes of transactions that it did not expect", -tx)
+				}
 			}
 			list = append(list, text)
 		}
@@ -414,6 +425,7 @@ func (f *faultLog) reportStopped(r *run, err error) {
 		return
 	}
 	fault, _ := f.count(r, StepLimit, list[0].Place, false)
-	fault.Message = fmt.Sprintf("%s with %d of %d blocks finished", why, r.stats.Blocks, r.sched.blocks)
+	// Threads that read clocks while they wait, as those of cuda::barrier do, may loop for ever and are not known to.
+	fault.Message = fmt.Sprintf("%s with %d of %d blocks finished", why, r.stats.Blocks, r.sched.blocks) + r.waitedBarriers()
 	fault.Stands = list
 }

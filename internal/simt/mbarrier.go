@@ -41,8 +41,19 @@ const maxPhase = 1<<(1+mbarrierCount) - 1
 // liveBarrier is a barrier in shared memory between its init and its inval.
 type liveBarrier struct {
 	addr   uint64
-	phase  uint64 // that is current, from 0
-	failed bool   // a test has said so since it began
+	phase  uint64   // that is current, from 0
+	failed bool     // a test has said so since it began
+	tested []uint32 // by warp of the block, the lanes that have tested the barrier
+}
+
+// firstTest says that a lane has not tested the barrier before, and notes that it does.
+func (b *liveBarrier) firstTest(w *warp, lane int) bool {
+	for len(b.tested) <= w.index {
+		b.tested = append(b.tested, 0)
+	}
+	first := b.tested[w.index]>>lane&1 == 0
+	b.tested[w.index] |= 1 << lane
+	return first
 }
 
 // endedBarrier is where a barrier was invalidated.
@@ -348,8 +359,11 @@ func (x *mbarrierOp) test() {
 	}
 	x.live.failed = x.live.failed || !done
 	order := event.Relaxed
-	if done {
-		order = x.order(event.Acquire)
+	if first := x.live.firstTest(x.w, x.lane); done {
+		if order = x.order(event.Acquire); first && order != event.Relaxed {
+			// The lane might have looked before: what it learns by this test does not say that the barrier was initialised when it did.
+			x.r.out.mbarrier(event.Load, event.FlagRead, event.Relaxed, x, 4)
+		}
 	}
 	x.r.out.mbarrier(event.Load, event.FlagRead, order, x, 4)
 	v := uint64(0)

@@ -137,12 +137,22 @@ func TestMbarrierLife(t *testing.T) {
 
 // TestMbarrierDeadlock: who waits for a phase that nobody completes is told what it lacks.
 func TestMbarrierDeadlock(t *testing.T) {
-	g := newRig(t, kernel(mbarrierBody+asked.Replace("INIT 3; bar.warp.sync -1; ARRIVE @%p1 mbarrier.expect_tx.shared.b64 [%r1], 64; again: PARITY 0; @!%p3 bra again;")))
-	everySchedule(t, func(t *testing.T, set func(l *Launch)) {
-		g.t = t
-		g.run(launch{out: g.buffer(64), set: func(l *Launch) {
-			set(l)
-			l.Needs, l.spinFirst = 0, early
-		}}).wantFault(t, Deadlock, "; phase 0 (parity 0) of the mbarrier bar lacks 2 of 3 arrivals and 64 bytes of transactions")
-	})
+	const wait = "again: PARITY 0; @!%p3 bra again;"
+	const told = "@%p1 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r1], 96;"
+	for _, c := range []struct{ body, want string }{
+		{"INIT 3; bar.warp.sync -1; ARRIVE @%p1 mbarrier.expect_tx.shared.b64 [%r1], 64;", "lacks 2 of 3 arrivals and 64 bytes of transactions"},
+		{"INIT 3; bar.warp.sync -1; ARRIVE @%p1 mbarrier.expect_tx.shared.b64 [%r1], 64;" + told, "lacks 2 of 3 arrivals and has 32 bytes of transactions that it did not expect"},
+		{"INIT 1; bar.warp.sync -1; @%p1 mbarrier.expect_tx.shared.b64 [%r1], 64; ARRIVE", "has all arrivals and lacks 64 bytes of transactions that it expects"},
+		{"INIT 1; bar.warp.sync -1; @%p1 mbarrier.expect_tx.shared.b64 [%r1], 64;" + told + "ARRIVE", "has all arrivals, and 32 bytes of transactions too many: it did not expect them"},
+		{"INIT 3; bar.warp.sync -1; ARRIVE", "lacks 2 of 3 arrivals"},
+	} {
+		g := newRig(t, kernel(mbarrierBody+asked.Replace(c.body+wait)))
+		everySchedule(t, func(t *testing.T, set func(l *Launch)) {
+			g.t = t
+			g.run(launch{out: g.buffer(64), set: func(l *Launch) {
+				set(l)
+				l.Needs, l.spinFirst = 0, early
+			}}).wantFault(t, Deadlock, "; phase 0 (parity 0) of the mbarrier bar "+c.want)
+		})
+	}
 }

@@ -294,7 +294,7 @@ func (r *run) retire() {
 	for _, c := range s.resident {
 		switch {
 		case c.live == 0:
-			c.endBulks()
+			r.endBulks(c)
 			r.endCores(c)
 			r.stats.Blocks++
 			s.sinceEnd = 0

@@ -51,7 +51,7 @@ func (r *run) writeAsync(w *warp, in *inst, lane int, data []byte, place uint32)
 		x.parts, x.isRead = []bulkPart{{to: bytes, data: data}}, true
 		x.reduces(in)
 		r.out.bulk(x, place, event.FlagWrite, event.Shared, told, n)
-		r.fly(x)
+		r.fly(x, place)
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *run) tensorTo(w *warp, lane int, in *inst, t *TensorMap, to bulkTarget,
 		return false
 	}
 	x.tell()
-	r.fly(x.bulkCopy)
+	r.fly(x.bulkCopy, place)
 	return true
 }
 

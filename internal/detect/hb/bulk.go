@@ -245,8 +245,7 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
 		s := d.bulksOf(blk)
-		f.Copy = &detect.CopyState{Bulk: true, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked, Waited: x.waited, Early: x.early,
-			Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&x.stamp), Passed: x.tracked && d.passed(a, blk, x.barrier)}
+		f.Copy = d.stateFor(s, x, a, low)
 		return f
 	})
 }
@@ -331,13 +330,91 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 	}
 }
 
+// unawaited is who has issued a bulk copy, and where.
+type unawaited struct {
+	warp uint32 // in the grid
+	lane int
+	site *history.Site
+}
+
+// unawaitedBulk is a bulk copy that has not been waited for when its block ended.
+type unawaitedBulk struct {
+	stamp order.Stamp // at its issue
+	state detect.CopyState
+}
+
+// tellPeers tells the mbarriers of other blocks of the copies that a block leaves behind, which go on without it: who waits there acquires
+// what they did. When they are complete in fact, the block is not there any more.
+func (d *Detector) tellPeers(s *bulks, blk *order.Block) {
+	for i := 0; i < len(s.list); {
+		x := s.list[i]
+		if !x.tracked || x.matrix || x.core || x.barrier>>event.PeerShift == 0 {
+			i++
+			continue
+		}
+		e := event.Event{Kind: event.BulkDone, Launch: blk.Launch.Info.ID, Warp: blk.Index*blk.WarpsPerBlock + x.warp, Mask: 1 << x.lane,
+			Place: x.site.Event.Place, Addr: x.barrier, Stride: x.number}
+		d.bulkDone(s, &event.Batch{}, &e, blk, x.warp)
+		i = 0
+	}
+}
+
 // endBulks ends those of a block that is about to end.
 func (d *Detector) endBulks(s *bulks, blk *order.Block) {
+	d.tellPeers(s, blk)
 	for _, x := range s.list {
-		if !x.memory.Shared {
-			x.view = blk.ViewOf(x.warp, x.lane)
-			d.completeBulk(s, x, blk, true)
+		if x.memory.Shared {
+			continue
 		}
+		if d.unawaited == nil {
+			d.unawaited = map[unawaited]unawaitedBulk{}
+		}
+		c := s.state(x)
+		c.Lacking = true
+		d.unawaited[unawaited{x.stamp.Warp, x.lane, x.site}] = unawaitedBulk{x.stamp, c}
+		x.view = blk.ViewOf(x.warp, x.lane)
+		d.completeBulk(s, x, blk, true)
 	}
 	s.list = nil
+}
+
+// state is what has been done for a copy.
+func (s *bulks) state(x *bulkHalf) detect.CopyState {
+	return detect.CopyState{Bulk: true, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked,
+		Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place}
+}
+
+// stateFor is what has been done for a copy in flight as far as it concerns an access to the byte at.
+func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64) *detect.CopyState {
+	c := s.state(x)
+	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier)
+	// Where the copy is the first in its place, who accesses it wants what it brings.
+	c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && !d.reuses(x.block, at, 0)
+	return &c
+}
+
+// unawaitedBy gives the state of a bulk copy that the earlier access of a race is by, where it has not been waited for: it is in flight, or
+// its block has ended and the other thread has learnt of the issue. Otherwise nil.
+func (d *Detector) unawaitedBy(a *history.Access, r *history.Race) *detect.CopyState {
+	earlier := r.Earlier
+	if earlier.Site.Event.Flags&event.FlagAsync == 0 || a.Actor.Launch == nil || a.Actor.Launch != earlier.Stamp.Launch {
+		return nil
+	}
+	if a.Memory.Shared {
+		blk := a.Actor.Launch.Running(earlier.Stamp.Block())
+		if blk == nil || blk.Slot >= len(d.copies) || d.copies[blk.Slot].block != blk || d.copies[blk.Slot].bulks == nil {
+			return nil
+		}
+		s := d.copies[blk.Slot].bulks
+		for _, x := range s.list {
+			if x.site == earlier.Site && x.stamp == earlier.Stamp && x.from <= r.From && r.From < x.end {
+				return d.stateFor(s, x, a, r.From)
+			}
+		}
+		return nil
+	}
+	if x, ok := d.unawaited[unawaited{earlier.Stamp.Warp, earlier.Stamp.Lane, earlier.Site}]; ok && a.Actor.After(&x.stamp) {
+		return &x.state
+	}
+	return nil
 }

@@ -53,9 +53,11 @@ type Detector struct {
 	sources []*copyHalf // in flight, of global memory
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []*bulkHalf
-	issuing     *bulkHalf // that is compared
-	maps        mapFences
-	proxies     map[clusterKey]*proxies // of launches with clusters
+	// unawaited are those of blocks that have ended, of the launch that runs.
+	unawaited map[unawaited]unawaitedBulk
+	issuing   *bulkHalf // that is compared
+	maps      mapFences
+	proxies   map[clusterKey]*proxies // of launches with clusters
 	// Of peer.
 	peerEvent event.Event
 	peerBatch event.Batch
@@ -129,6 +131,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			}
 			d.order.End(e.Launch)
 			d.maps = mapFences{}
+			d.unawaited = nil
 			d.witness.End(l)
 		}
 		return
@@ -435,7 +438,7 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 	}
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
-		switch {
+		switch f.Copy = d.unawaitedBy(a, &r); {
 		case !a.Memory.Shared:
 		case f.Later.Async:
 			f.Reuses = d.reuses(a.Actor.Launch.Running(a.Actor.Block), r.From, 0)

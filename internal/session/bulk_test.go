@@ -1,0 +1,163 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/detect"
+)
+
+// TestOutlives ends blocks while bulk copies may be in flight. It is told of, unless an error tells of the same copy.
+func TestOutlives(t *testing.T) {
+	const (
+		out    = "cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 128; cp.async.bulk.commit_group;"
+		in     = "mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];"
+		waited = "again: mbarrier.try_wait.parity.shared.b64 %done, [%b], 0; @!%done bra again;"
+	)
+	for _, c := range []struct{ name, body, want string }{
+		{"to global memory", out, "warning copy-outlives-block"},
+		{"to global memory, its source waited for", out + "cp.async.bulk.wait_group.read 0;", ""},
+		{"to global memory, waited for", out + "cp.async.bulk.wait_group 0;", ""},
+		{"to global memory, the wait leaves it pending", out + "cp.async.bulk.wait_group.read 1;", "warning copy-outlives-block"},
+		{"to global memory, its source changed", out + "st.shared.u32 [%s], 1;", "error stage-reuse"},
+		{"to shared memory", in, "warning copy-outlives-block"},
+		{"to shared memory, waited for", in + waited, ""},
+		{"to shared memory, read too early", in + "ld.shared.u32 %r, [%s]; st.global.u32 [%p+128], %r;", "error copy-not-awaited"},
+	} {
+		text := fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .b64 %%p; .reg .b32 %%r, %%s, %%b; .reg .pred %%done; .shared .align 128 .b8 tile[128]; .shared .b64 bar;
+	ld.param.u64 %%p, [p]; mov.u32 %%s, tile; mov.u32 %%b, bar;
+	st.shared.u32 [%%s], 7; fence.proxy.async.shared::cta; mbarrier.init.shared.b64 [%%b], 1;
+	%s
+	ret;
+}
+`, c.body)
+		l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 1\nargs = [{ buffer = \"p\", type = \"u32\", shape = [64] }]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, engine := range Engines() {
+			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
+				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range r.Findings {
+				got += fmt.Sprint(f.Severity, " ", f.Kind)
+			}
+			if got != c.want || len(r.Skipped) > 0 {
+				t.Errorf("%s, by engine %s: %q, want %q; %v", c.name, name, got, c.want, r.Skipped)
+			}
+		}
+	}
+}
+
+// TestFirstTest: who tests an mbarrier is to know that it is initialised, though in this execution it was, and the phase is complete.
+func TestFirstTest(t *testing.T) {
+	const (
+		load  = "@%first mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128; @%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];"
+		start = "@%first mbarrier.init.shared.b64 [%b], 1;"
+		wait  = "again: mbarrier.try_wait.parity.shared.b64 %done, [%b], 0; @!%done bra again;"
+	)
+	for _, c := range []struct{ name, body, want string }{
+		{"a barrier after the initialisation", start + "bar.sync 0;" + load + wait, ""},
+		{"no barrier", start + load + wait, "atomic-mixed-with-plain"},
+		{"a barrier after the copy", start + load + "bar.sync 0;" + wait, ""},
+		{"tested again", start + "bar.sync 0;" + load + wait + "mbarrier.try_wait.parity.shared.b64 %done, [%b], 0;", ""},
+	} {
+		text := fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .b64 %%p; .reg .b32 %%r, %%s, %%b; .reg .pred %%done, %%first; .shared .align 128 .b8 tile[128]; .shared .b64 bar;
+	ld.param.u64 %%p, [p]; mov.u32 %%s, tile; mov.u32 %%b, bar; mov.u32 %%r, %%tid.x; setp.eq.u32 %%first, %%r, 0;
+	%s
+	ret;
+}
+`, c.body)
+		l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [32] }]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, engine := range Engines() {
+			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
+				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range r.Findings {
+				got += string(f.Kind)
+			}
+			if got != c.want || len(r.Skipped) > 0 {
+				t.Errorf("%s, by engine %s: %q, want %q; %v", c.name, name, got, c.want, r.Skipped)
+			}
+		}
+	}
+}
+
+// TestSenderEnds: a block of a cluster sends to the other by st.async, or in bulk, and ends before the other looks. What is sent arrives, and who has waited
+// for its phase may read it; a source in shared memory that has ended with its block is told of.
+func TestSenderEnds(t *testing.T) {
+	const (
+		store = "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%to], %t, [%bar];"
+		bulk  = "@!%first bra end; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%to], [%s], 128, [%bar];"
+		wait  = "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %done, [%b], 0; @!%done bra again;"
+	)
+	for _, c := range []struct{ name, send, wait, want string }{
+		{"st.async", store, wait, ""},
+		{"in bulk", bulk, wait, "warning copy-outlives-block"},
+		{"st.async, without a wait", store, "", "error unordered"},
+	} {
+		text := fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) .explicitcluster .reqnctapercluster 2 {
+	.reg .b64 %%p; .reg .b32 %%t, %%s, %%b, %%c, %%to, %%bar, %%r; .reg .pred %%done, %%first, %%low; .shared .align 128 .b8 tile[128]; .shared .b64 full;
+	ld.param.u64 %%p, [p]; mov.u32 %%t, %%tid.x; mov.u32 %%c, %%cluster_ctarank; mov.u32 %%s, tile; mov.u32 %%b, full;
+	setp.eq.u32 %%first, %%t, 0; setp.eq.u32 %%low, %%c, 0;
+	@%%first mbarrier.init.shared.b64 [%%b], 1;
+	@%%first fence.mbarrier_init.release.cluster;
+	@%%first mbarrier.arrive.expect_tx.shared.b64 _, [%%b], 128;
+	mad.lo.u32 %%r, %%t, 4, %%s;
+	@%%low st.shared.u32 [%%r], %%t;
+	fence.proxy.async.shared::cta;
+	barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+	@!%%low bra take;
+	mapa.shared::cluster.u32 %%to, %%s, 1; mapa.shared::cluster.u32 %%bar, %%b, 1;
+	%s
+	%s
+	bra end;
+take: mov.u32 %%c, 0;
+more: add.u32 %%c, %%c, 1; setp.lt.u32 %%done, %%c, 5000; @%%done bra more;
+	%s
+	ld.shared.u32 %%c, [%%r]; mad.wide.u32 %%p, %%t, 4, %%p; st.global.u32 [%%p], %%c;
+end: ret;
+}
+`, map[bool]string{true: "mad.lo.u32 %to, %t, 4, %to;"}[c.send == store], c.send, c.wait)
+		l, err := ReadLaunchFile("l.toml", []byte("grid = 2\nblock = 32\nargs = [{ buffer = \"p\", type = \"u32\", shape = [32] }]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, engine := range Engines() {
+			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
+				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range r.Findings {
+				got += fmt.Sprint(f.Severity, " ", f.Kind)
+			}
+			if got != c.want || len(r.Skipped) > 0 {
+				t.Errorf("%s, by engine %s: %q, want %q; %v", c.name, name, got, c.want, r.Skipped)
+			}
+		}
+	}
+}

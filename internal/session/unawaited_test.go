@@ -1,0 +1,86 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/detect"
+)
+
+// TestUnawaited accesses what bulk copies write, with the wait missing or faulty: that is told, and what to do about it in the words of the
+// language, whether or not something else orders the access after the issue.
+func TestUnawaited(t *testing.T) {
+	const (
+		// Thread 0 copies to shared memory; the others go on. Both know the mbarrier at %b.
+		in = "@%first mbarrier.init.shared.b64 [%b], 1; bar.sync 0; @%first mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128;" +
+			"@%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];"
+		wait = "again: mbarrier.try_wait.parity.shared.b64 %done, [%b], 0; @!%done bra again;"
+		miss = "mbarrier.try_wait.parity.shared.b64 %done, [%b], 1;"
+		late = "mov.u32 %r, 0; more: add.u32 %r, %r, 1; setp.lt.u32 %done, %r, 5000; @%done bra more;" // the copy has been issued by then
+		read = "ld.shared.u32 %r, [%s]; st.global.u32 [%q], %r;"
+		// Thread 0 of block 0 copies to global memory and sets a flag that the other block waits for.
+		out  = "@%other bra take; @!%first bra end; cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 128; cp.async.bulk.commit_group;"
+		flag = "st.release.gpu.global.u32 [%p+1024], 1; bra end; take: ld.acquire.gpu.global.u32 %r, [%p+1024]; setp.eq.u32 %done, %r, 1; @!%done bra take; ld.global.u32 %r, [%p]; st.global.u32 [%q], %r; end:"
+		// Thread 0 copies to global memory, and all threads of the block read it behind a barrier.
+		own = "@%first cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 128; @%first cp.async.bulk.commit_group;"
+		bar = "bar.sync 0; ld.global.u32 %r, [%p]; st.global.u32 [%q], %r;"
+	)
+	const gluon = "// fencepost: made by Triton with Gluon\n"
+	for _, c := range []struct {
+		name, head, body string
+		grid             int
+		want, fix        string
+	}{
+		{"waited for", "", in + wait + read, 1, "", ""},
+		{"no wait", "", in + read, 1, "copy-not-awaited", "mbarrier.try_wait"},
+		{"no wait, by another warp alone", "", in + "@%low bra end;" + late + read + "end:", 1, "copy-not-awaited", "mbarrier.try_wait"},
+		{"another phase, by another warp alone", "", in + "@%low bra end;" + late + miss + read + "end:", 1, "wrong-phase", "mbarrier.arrive.expect_tx"},
+		{"another phase", "", in + miss + read, 1, "wrong-phase", "mbarrier.arrive.expect_tx"},
+		{"no wait, in Gluon", gluon, in + read, 1, "copy-not-awaited", "access: mbarrier.wait"},
+		{"another phase, in Gluon", gluon, in + miss + read, 1, "wrong-phase", "mbarrier.wait with phase 0"},
+		{"a flag after the wait", "", out + "cp.async.bulk.wait_group 0;" + flag, 2, "", ""},
+		{"a flag after the wait for the source", "", out + "cp.async.bulk.wait_group.read 0;" + flag, 2, "source-wait", "cp.async.bulk.wait_group 0"},
+		{"a flag without a wait", "", out + flag, 2, "copy-not-awaited", "cp.async.bulk.wait_group 0"},
+		{"a flag after a wait that leaves the copy pending", "", out + "cp.async.bulk.wait_group 1;" + flag, 2, "group-pending", "cp.async.bulk.wait_group 0"},
+		{"a flag that releases nothing", "", out + "cp.async.bulk.wait_group.read 0;" + strings.Replace(flag, "release", "relaxed", 1), 2, "missing-fence", "__threadfence"},
+		{"a barrier after the wait", "", own + "@%first cp.async.bulk.wait_group 0;" + bar, 1, "", ""},
+		{"a barrier after the wait for the source", "", own + "@%first cp.async.bulk.wait_group.read 0;" + bar, 1, "source-wait", "cp.async.bulk.wait_group 0"},
+		{"a barrier after the wait for the source, in Gluon", gluon, own + "@%first cp.async.bulk.wait_group.read 0;" + bar, 1, "source-wait", "tma.store_wait(0, read_only=False), and then gl.barrier()"},
+		{"a barrier without a wait, in Gluon", gluon, own + bar, 1, "copy-not-awaited", "tma.store_wait(0), with read_only=False"},
+	} {
+		text := c.head + fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .b64 %%p, %%q; .reg .b32 %%r, %%s, %%b, %%t, %%c; .reg .pred %%done, %%first, %%other, %%low; .shared .align 128 .b8 tile[128]; .shared .b64 bar;
+	ld.param.u64 %%p, [p]; mov.u32 %%s, tile; mov.u32 %%b, bar; mov.u32 %%t, %%tid.x; mov.u32 %%c, %%ctaid.x;
+	setp.eq.u32 %%first, %%t, 0; setp.eq.u32 %%other, %%c, 1; setp.lt.u32 %%low, %%t, 32; mad.lo.u32 %%t, %%c, 64, %%t; mad.wide.u32 %%q, %%t, 4, %%p; add.u64 %%q, %%q, 512;
+	%s
+	ret;
+}
+`, c.body)
+		l, err := ReadLaunchFile("l.toml", []byte(fmt.Sprintf("grid = %d\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [512] }]\n", c.grid)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, engine := range Engines() {
+			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
+				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, fix := "", ""
+			for _, f := range r.Findings {
+				if f.Severity == detect.Error {
+					got, fix = got+string(f.Kind), f.Fix
+				}
+			}
+			if got != c.want || !strings.Contains(fix, c.fix) || len(r.Skipped) > 0 {
+				t.Errorf("%s, by engine %s: %q, want %q; fix %q, want %q; %v", c.name, name, got, c.want, fix, c.fix, r.Skipped)
+			}
+		}
+	}
+}
