@@ -39,14 +39,19 @@ func (in *Inst) Bulk() bool {
 	return in.Class == Copy && (in.Op == OpBulk || in.Op == OpTensor || in.Op == OpStoreAsync || in.Op == OpTryCancel) || in.Op == OpWgmma || in.Core != nil
 }
 
-// Timed says that the code of the function, or of one that it may call, reads a clock or asks which lanes are active, as vote
-// and shfl without .sync do too: what it finds depends on when it looks.
-func (f *Func) Timed() bool {
+// ReadsClocks says that the code of the function, or of one that it may call, reads a clock: what it finds depends on when it looks.
+func (f *Func) ReadsClocks() bool {
+	return f.Any(func(i *Inst) bool {
+		return slices.ContainsFunc(i.Src, func(o Operand) bool { return o.Kind == SpecialReg && o.Special >= Clock && o.Special <= GlobalTimerHi })
+	})
+}
+
+// AsksActive says that the code of the function, or of one that it may call, asks which lanes are active, as vote and shfl without
+// .sync do too: what it finds depends on how the lanes of a warp have come together.
+func (f *Func) AsksActive() bool {
 	return f.Any(func(i *Inst) bool {
 		op := i.Row.Op
-		return op == "activemask" || (op == "vote" || op == "shfl") && !i.Has("sync") || slices.ContainsFunc(i.Src, func(o Operand) bool {
-			return o.Kind == SpecialReg && o.Special >= Clock && o.Special <= GlobalTimerHi
-		})
+		return op == "activemask" || (op == "vote" || op == "shfl") && !i.Has("sync")
 	})
 }
 

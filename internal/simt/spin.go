@@ -32,14 +32,24 @@ const (
 // state that it had at the beginning, all of its lanes having run. Then each thread by itself depends on nothing but what does not
 // change, so that no other order of the threads would get on from here.
 //
-// What reads clocks, or asks which lanes are active, is not judged; nor what may still see new blocks.
+// Threads that read clocks do not come back to their state, and time may be what they wait for. So clocks stand while such a launch is
+// watched. When it has come back, time passes quickly for some rounds, by hours in all, and in steps of any size, which ends each wait for
+// a time. When the launch has then come back once more, it spins.
+//
+// What asks which lanes are active is not judged; nor what may still see new blocks.
 type spin struct {
 	first   uint64 // spinFirst
 	at      uint64 // cost at which to watch next
 	phase   spinPhase
 	rounds  int
-	timed   bool // see isa.Func.Timed
-	asked   bool // timed is known
+	timed   bool // it reads clocks
+	active  bool // it asks which lanes are active
+	asked   bool // these are known
+	waited  bool // time has passed quickly, and nothing has happened
+	stands  bool // clocks show what they showed at stood
+	stood   uint64
+	ahead   uint64 // of clocks: time that has passed quickly
+	random  uint64
 	hostMet bool // memory that the host can write was accessed since spinQuiet began, at a scope that the host is in
 	peerMet bool // the same of memory that another device can write
 	warps   []spinning
@@ -51,9 +61,11 @@ type spin struct {
 type spinPhase uint8
 
 const (
-	spinIdle  spinPhase = iota
-	spinQuiet           // waiting for a round without stores
+	spinIdle   spinPhase = iota
+	spinQuiet            // waiting for a round without stores
+	spinSettle           // clocks stand, and threads forget what they showed before
 	spinWatch
+	spinHurry // time passes quickly
 )
 
 // spinning is a warp that is watched, as it was at the beginning.
@@ -84,10 +96,10 @@ func (r *run) spins() error {
 		return nil
 	}
 	if !p.asked {
-		p.asked, p.timed = true, r.l.Func.Timed()
+		p.asked, p.timed, p.active = true, r.l.Func.ReadsClocks(), r.l.Func.AsksActive()
 	}
 	switch {
-	case p.timed:
+	case p.active:
 		p.later(s.spent)
 		return nil
 	case p.phase == spinIdle:
@@ -101,19 +113,34 @@ func (r *run) spins() error {
 	case p.phase == spinQuiet && len(s.resident) != p.resident:
 		p.phase = spinIdle // what a block that has ended stored is not known
 		return nil
-	case p.phase == spinQuiet:
+	case p.phase == spinQuiet && p.timed:
+		p.stand(r)
+		return nil
+	case p.phase == spinQuiet, p.phase == spinSettle && p.rounds > p.limit(r)/4:
 		p.begin(r)
 		return nil
+	case p.phase == spinSettle:
+		p.rounds++
+		return nil
+	case p.phase == spinHurry && p.moved():
+		p.later(s.spent)
+		return nil
+	case p.phase == spinHurry:
+		if p.rounds++; p.rounds > p.limit(r) {
+			p.waited, p.warps, p.blocks = true, nil, nil
+			p.stand(r)
+		}
+		return nil
 	}
-	limit := spinRounds
-	if r.l.Schedule == PCT {
-		limit = 32 * (len(p.warps) + 1) // a round is the turn of one warp
-	}
-	if p.rounds++; p.rounds > limit || p.moved() {
+	if p.rounds++; p.rounds > p.limit(r) || p.moved() {
 		p.later(s.spent)
 		return nil
 	}
 	if !p.returned(r) {
+		return nil
+	}
+	if p.timed && !p.waited {
+		p.phase, p.rounds, p.stands = spinHurry, 0, false
 		return nil
 	}
 	if p.hostMet {
@@ -131,10 +158,36 @@ func (r *run) spins() error {
 	return ErrDeadlock
 }
 
+// stand makes clocks stand.
+func (p *spin) stand(r *run) {
+	p.phase, p.rounds, p.stood, p.stands = spinSettle, 0, r.time(), true
+}
+
+// limit is for how many rounds a launch is watched.
+func (p *spin) limit(r *run) int {
+	if r.l.Schedule == PCT {
+		return 32 * (len(r.sched.warps) + 1) // a round is the turn of one warp
+	}
+	return spinRounds
+}
+
+// time is what clocks show.
+func (r *run) time() uint64 {
+	p := &r.sched.spin
+	switch {
+	case p.stands:
+		return p.stood
+	case p.phase == spinHurry:
+		p.random = p.random*0x5851f42d4c957f2d + 0x14057b7ef767814f
+		p.ahead += p.random >> 28
+	}
+	return r.clock + p.ahead
+}
+
 // later ends the watch until the launch, which has cost so much, has cost half as much again.
 func (p *spin) later(spent uint64) {
 	p.at = spent + max(spent/2, p.first)
-	p.phase, p.warps, p.blocks = spinIdle, nil, nil
+	p.phase, p.warps, p.blocks, p.waited, p.stands = spinIdle, nil, nil, false, false
 }
 
 func (r *run) forgetWrites() {
@@ -243,16 +296,35 @@ type vecImage struct {
 	v64     []v64
 	preds   []uint32
 	local   []byte
+	frames  []vecFrame
 }
 
-// image gives nil for kernels in which calls stay: what is on their stacks is not compared.
+// mostImage is how many bytes a warp holds at most that is watched: a recursion may have made its stack long.
+const mostImage = 4 << 20
+
+// registers gives all registers of a warp, also those of frames that are not the running one.
+func (v *vecWarp) registers() ([]v32, []v64, []uint32) {
+	if s := v.stack; s != nil {
+		return s.v32, s.v64, s.preds
+	}
+	return v.v32, v.v64, v.preds
+}
+
+// image gives nil for warps that hold too much.
 func (x *vecMachine) image(w *warp) (image any, alone bool) {
 	v := w.vec
-	if v == nil || x.calls != nil {
+	if v == nil || v.size() > mostImage {
 		return nil, false
 	}
-	k := &vecImage{groups: slices.Clone(v.groups), v32: slices.Clone(v.v32), v64: slices.Clone(v.v64),
-		preds: slices.Clone(v.preds), local: slices.Clone(v.local)}
+	r32, r64, preds := v.registers()
+	k := &vecImage{groups: slices.Clone(v.groups), v32: slices.Clone(r32), v64: slices.Clone(r64),
+		preds: slices.Clone(preds), local: slices.Clone(v.local)}
+	if v.stack != nil {
+		k.frames = slices.Clone(v.stack.frames)
+		for i := range k.frames {
+			k.frames[i].saved = slices.Clone(k.frames[i].saved)
+		}
+	}
 	for i := range v.groups {
 		k.scalars = append(k.scalars, slices.Clone(x.scalars(v, v.groups[i].slot)))
 	}
@@ -267,9 +339,18 @@ func (x *vecMachine) still(w *warp, image any) bool {
 	}
 	for i := range v.groups {
 		g, h := &v.groups[i], &k.groups[i]
-		if g.mask != h.mask || g.pc != h.pc || !slices.Equal(x.scalars(v, g.slot), k.scalars[i]) {
+		if g.mask != h.mask || g.pc != h.pc || g.frame != h.frame || !slices.Equal(x.scalars(v, g.slot), k.scalars[i]) {
 			return false
 		}
 	}
-	return slices.Equal(v.v32, k.v32) && slices.Equal(v.v64, k.v64) && slices.Equal(v.preds, k.preds) && bytes.Equal(v.local, k.local)
+	if v.stack != nil && !slices.EqualFunc(v.stack.frames, k.frames, func(a, b vecFrame) bool { return a.equal(&b) }) {
+		return false
+	}
+	r32, r64, preds := v.registers()
+	return slices.Equal(r32, k.v32) && slices.Equal(r64, k.v64) && slices.Equal(preds, k.preds) && bytes.Equal(v.local, k.local)
+}
+
+func (f *vecFrame) equal(o *vecFrame) bool {
+	return f.unit == o.unit && f.at == o.at && f.users == o.users && f.up == o.up && f.call == o.call && f.pc == o.pc && f.depth == o.depth &&
+		f.stack == o.stack && f.v32 == o.v32 && f.v64 == o.v64 && f.preds == o.preds && f.local == o.local && slices.Equal(f.saved, o.saved)
 }

@@ -87,6 +87,19 @@ poll:
 	ld.local.u32 %r2, [mine];
 	setp.eq.u32 %p1, %r1, %r2;
 	@%p1 bra poll;`, 8},
+		// The longer it has waited the longer it sleeps.
+		{"time", `
+	mov.u64 %rd1, %globaltimer;
+poll:
+	mov.u64 %rd2, %globaltimer;
+	sub.u64 %rd2, %rd2, %rd1;
+	shr.u64 %rd2, %rd2, 2;
+	setp.gt.u64 %p2, %rd2, 1000;
+	cvt.u32.u64 %r2, %rd2;
+	@%p2 nanosleep.u32 %r2;
+	ld.volatile.global.u32 %r1, [%out];
+	setp.eq.u32 %p1, %r1, 0;
+	@%p1 bra poll;`, 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newRig(t, kernel(c.body))
@@ -144,6 +157,31 @@ wait:
 	mov.u64 %rd2, 0;
 	mov.u64 %rd3, 0;
 	@%p1 bra wait;`, 2},
+		// It waits for longer than it could be watched, and time passes quickly.
+		{"long time", `
+	mov.u64 %rd1, %globaltimer;
+wait:
+	mov.u64 %rd2, %globaltimer;
+	sub.u64 %rd3, %rd2, %rd1;
+	setp.lt.u64 %p1, %rd3, 3600000000000;
+	@%p1 bra wait;` + set, 2},
+		{"bits of a clock", `
+wait:
+	mov.u32 %r1, %clock;
+	and.b32 %r1, %r1, 63;
+	setp.ne.u32 %p1, %r1, 9;
+	@%p1 bra wait;` + set, 2},
+		{"count and clock", `
+	mov.u32 %r2, 0;
+	mov.u64 %rd3, 0;
+count:
+	mov.u64 %rd1, %clock64;
+	add.u32 %r2, %r2, 1;
+	mov.u64 %rd2, %clock64;
+	sub.u64 %rd2, %rd2, %rd1;
+	add.u64 %rd3, %rd3, %rd2;
+	setp.lt.u32 %p2, %r2, %n;
+	@%p2 bra count;` + set, 2},
 		// The same registers and memory at the end of each round, with a count that is kept in memory.
 		{"counter in memory", `
 	setp.ne.u32 %p1, %gid, 0;
@@ -220,6 +258,56 @@ again:
 					l.Needs, l.MaxSteps, l.spinFirst = 0, 0, early
 				}})
 			})
+		})
+	}
+}
+
+// TestSpinInCalls: the state of a loop that calls functions is that of all their frames.
+func TestSpinInCalls(t *testing.T) {
+	const look = `
+.func (.param .b32 r) look (.param .b64 p, .param .b32 n)
+{
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<2>;
+	.reg .pred %q;
+	ld.param.u64 %rd1, [p];
+	ld.param.u32 %r1, [n];
+	setp.eq.u32 %q, %r1, 0;
+	@%q bra last;
+	sub.u32 %r1, %r1, 1;
+	{ .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %rd1; st.param.b32 [b], %r1; call (c), look, (a, b); ld.param.b32 %r2, [c]; }
+	bra done;
+last:
+	ld.volatile.global.u32 %r2, [%rd1];
+done:
+	st.param.b32 [r], %r2;
+	ret;
+}
+`
+	body := func(more string) string {
+		return `
+	mov.u32 %r3, 0;
+poll:
+	{ .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %out; and.b32 %r2, %tx, 3; st.param.b32 [b], %r2; call (c), look, (a, b); ld.param.b32 %r1, [c]; }
+	setp.eq.u32 %p1, %r1, 0;` + more + `
+	@%p1 bra poll;`
+	}
+	for _, c := range []struct {
+		body string
+		ends bool
+	}{
+		{body(""), false},
+		{body("\n\tadd.u32 %r3, %r3, 1; setp.lt.and.u32 %p1, %r3, %n, %p1;"), true},
+	} {
+		everySchedule(t, func(t *testing.T, set func(l *Launch)) {
+			g := newRig(t, prelude+look+entry("k", c.body))
+			o := g.run(launch{grid: 2, block: 8, out: g.buffer(8), n: 5000, set: func(l *Launch) {
+				set(l)
+				l.Needs, l.MaxSteps, l.spinFirst = 0, 0, early
+			}})
+			if c.ends && o.err != nil || !c.ends && !errors.Is(o.err, ErrDeadlock) {
+				t.Errorf("ends %t: %v after %d steps", c.ends, o.err, o.stats.Warps)
+			}
 		})
 	}
 }

@@ -217,11 +217,11 @@ func (r *run) special(w *warp, lane int, id isa.SpecialID) uint64 {
 	case isa.LanemaskGT:
 		return 1<<32 - 2<<lane
 	case isa.Clock, isa.GlobalTimerLo:
-		return r.clock & 0xffff_ffff
+		return r.time() & 0xffff_ffff
 	case isa.ClockHi, isa.GlobalTimerHi:
-		return r.clock >> 32
+		return r.time() >> 32
 	case isa.Clock64, isa.GlobalTimer:
-		return r.clock
+		return r.time()
 	case isa.DynamicSmemSize:
 		return uint64(r.l.DynamicShared)
 	case isa.TotalSmemSize, isa.AggrSmemSize:
