@@ -612,6 +612,8 @@ func TestRefusals(t *testing.T) {
 		{"widths, an atomic byte", ".global .align 4 .b8 x[4];", "st.relaxed.gpu.global.u8 [x+1], 1; atom.relaxed.gpu.global.add.u32 %r0, [x], 1;", "accesses of 4 and of 1 bytes overlap"},
 		{"widths, a byte that is read both ways", ".global .align 4 .b8 x[4];", "ld.relaxed.gpu.global.u8 %r0, [x+1]; ld.global.u8 %r0, [x+1]; atom.relaxed.gpu.global.add.u32 %r0, [x], 1;", "accesses of 4 and of 1 bytes overlap"},
 		{"widths, a byte that is read both ways, later", ".global .align 4 .b8 x[4];", "ld.relaxed.gpu.global.u8 %r0, [x+1]; atom.relaxed.gpu.global.add.u32 %r0, [x], 1; ld.global.u8 %r0, [x+1];", "accesses of 1 and of 4 bytes overlap"},
+		{"widths, an atomic half of what is stored", ".global .align 4 .b8 x[4];", "st.release.gpu.global.u32 [x], 1; ld.acquire.gpu.global.u16 %r0, [x];", "accesses of 2 and of 4 bytes overlap"},
+		{"widths, an atomic half of what is stored later", ".global .align 4 .b8 x[4];", "atom.relaxed.gpu.global.cas.b32 %r0, [x], 0, 1; ld.acquire.gpu.global.u16 %r0, [x]; st.relaxed.gpu.global.u32 [x], 2;", "accesses of 4 and of 2 bytes overlap"},
 		{"the constant cache", ".global .u32 x;", "ld.global.nc.u32 %r0, [x]; st.global.u32 [x], 1;", "ld.global.nc"},
 		{"barrier of a part", "", "bar.sync 0, 64;", "of a part of the block"},
 		{"proxy fence", "", "fence.proxy.alias;", "proxies"},

@@ -78,9 +78,11 @@ type location struct {
 	// Program.mu guards these.
 	place   uint32 // of the access that was first seen
 	written bool
-	cached  bool // read by ld.global.nc
-	atomic  bool // accessed by what cannot be made in parts
-	within  bool // accessed by nothing but atomic loads, which may be made as parts of larger ones
+	cached  bool  // read by ld.global.nc
+	atomic  bool  // accessed by what cannot be made in parts
+	within  bool  // accessed by nothing but atomic loads, which may be made as parts of larger ones
+	parted  uint8 // bytes of such a load that has been made as a part of a load of this, 0 if there was none
+	stored  bool  // accessed by stores, with which a load of a part does not synchronise
 	partly  []int32
 	of      []access // that have accessed it
 }
@@ -451,6 +453,9 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 	if st.parts > 1 && q.Order != event.Weak {
 		return p.mixed(q, l.size, whole.size, l.place)
 	}
+	if l.parted > 0 && l.stored {
+		return p.mixed(q, l.size, l.parted, l.place)
+	}
 	if l.written {
 		if len(l.partly) > 0 {
 			o := p.locations.at(l.partly[0])
@@ -463,7 +468,7 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 			case p.widths == nil:
 			case !larger.atomic:
 				p.remake(larger, smaller.size)
-			case smaller.within:
+			case smaller.within && !larger.stored:
 				p.remake(smaller, larger.size)
 			}
 			return refused
@@ -518,7 +523,7 @@ func lowBytes(v uint64, n uint8) uint64 { return v << (64 - 8*n) >> (64 - 8*n) }
 func (p *Program) mixed(q *simt.Request, size, other uint8, place uint32) explore.Op {
 	where := ""
 	if p.widths != nil {
-		where = " where the larger one is atomic or volatile and the other is no atomic load"
+		where = " but for atomic loads of a part of what larger read-modify-writes update, and what is not atomic"
 	}
 	return p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored%s. Use one width for "+
 		"each variable", size, other, where), q.Place, place)
@@ -553,6 +558,10 @@ func (p *Program) locate(st *state, whole, part access) int32 {
 	l.written = l.written || q.Kind != simt.RequestLoad
 	l.atomic = l.atomic || q.Order != event.Weak
 	l.within = l.within && partial(q)
+	if st.larger > 0 {
+		l.parted = q.Size
+	}
+	l.stored = l.stored || q.Kind == simt.RequestStore
 	if p.widths != nil && !slices.Contains(l.of, whole) {
 		l.of = append(l.of, whole)
 	}
