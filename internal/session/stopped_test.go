@@ -16,17 +16,17 @@ func TestWhereabouts(t *testing.T) {
 	requireSkipped(t, r, "launch 1 of spin: stopped: the --timeout has passed; it had 66 threads at k.ptx:")
 }
 
-// TestWhereaboutsOfPhases: threads that look at the clock while they wait are not known to wait for ever, but what they wait for is told.
+// TestWhereaboutsOfPhases: threads that ask which lanes are active are not known to wait for ever, but what they wait for is told.
 func TestWhereaboutsOfPhases(t *testing.T) {
 	const text = `.version 8.0
 .target sm_90
 .address_size 64
 .visible .entry k() {
-	.reg .pred %done, %first; .reg .b32 %t; .reg .b64 %now; .shared .b64 bar;
+	.reg .pred %done, %first; .reg .b32 %t; .shared .b64 bar;
 	mov.u32 %t, %tid.x; setp.eq.u32 %first, %t, 0;
 	@%first mbarrier.init.shared.b64 [bar], 3; bar.sync 0;
 	@%first mbarrier.arrive.shared.b64 _, [bar];
-again: mov.u64 %now, %globaltimer;
+again: activemask.b32 %t;
 	mbarrier.try_wait.parity.shared.b64 %done, [bar], 0; @!%done bra again;
 	ret;
 }
