@@ -5,7 +5,10 @@
 // 0, each given out in the order of first use, so that a consumer may keep its state in slices.
 package cpu
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Op is what an event does.
 type Op uint8
@@ -96,6 +99,9 @@ func (o Op) Table() Table { return opTables[o&31] }
 
 // MaxThreads bounds the threads of a trace: clocks have a number for each.
 const MaxThreads = 4096
+
+// TaskName is what a thread is called that is an explicit task of OpenMP: any thread of the program may have executed it.
+func TaskName(thread uint16) string { return fmt.Sprintf("task%d", thread) }
 
 // Event is one operation of one thread.
 type Event struct {

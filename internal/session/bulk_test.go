@@ -7,7 +7,27 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/report"
 )
+
+// byEachEngine checks a kernel in PTX by each engine, and gives the reports by their names.
+func byEachEngine(t *testing.T, text, launch string) map[string]*report.Report {
+	t.Helper()
+	l, err := ReadLaunchFile("l.toml", []byte(launch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := map[string]*report.Report{}
+	for name, engine := range Engines() {
+		r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
+			&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports[name] = r
+	}
+	return reports
+}
 
 // TestOutlives ends blocks while bulk copies may be in flight. It is told of, unless an error tells of the same copy.
 func TestOutlives(t *testing.T) {
@@ -37,16 +57,7 @@ func TestOutlives(t *testing.T) {
 	ret;
 }
 `, c.body)
-		l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 1\nargs = [{ buffer = \"p\", type = \"u32\", shape = [64] }]\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, engine := range Engines() {
-			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
-				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+		for name, r := range byEachEngine(t, text, "grid = 1\nblock = 1\nargs = [{ buffer = \"p\", type = \"u32\", shape = [64] }]\n") {
 			got := ""
 			for _, f := range r.Findings {
 				got += fmt.Sprint(f.Severity, " ", f.Kind)
@@ -81,16 +92,7 @@ func TestFirstTest(t *testing.T) {
 	ret;
 }
 `, c.body)
-		l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [32] }]\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, engine := range Engines() {
-			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
-				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+		for name, r := range byEachEngine(t, text, "grid = 1\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [32] }]\n") {
 			got := ""
 			for _, f := range r.Findings {
 				got += string(f.Kind)
@@ -141,16 +143,7 @@ more: add.u32 %%c, %%c, 1; setp.lt.u32 %%done, %%c, 5000; @%%done bra more;
 end: ret;
 }
 `, map[bool]string{true: "mad.lo.u32 %to, %t, 4, %to;"}[c.send == store], c.send, c.wait)
-		l, err := ReadLaunchFile("l.toml", []byte("grid = 2\nblock = 32\nargs = [{ buffer = \"p\", type = \"u32\", shape = [32] }]\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, engine := range Engines() {
-			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
-				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+		for name, r := range byEachEngine(t, text, "grid = 2\nblock = 32\nargs = [{ buffer = \"p\", type = \"u32\", shape = [32] }]\n") {
 			got := ""
 			for _, f := range r.Findings {
 				got += fmt.Sprint(f.Severity, " ", f.Kind)

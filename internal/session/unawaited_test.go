@@ -1,12 +1,10 @@
 package session
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
-	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
 )
 
@@ -62,16 +60,7 @@ func TestUnawaited(t *testing.T) {
 	ret;
 }
 `, c.body)
-		l, err := ReadLaunchFile("l.toml", []byte(fmt.Sprintf("grid = %d\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [512] }]\n", c.grid)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, engine := range Engines() {
-			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine},
-				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
-			if err != nil {
-				t.Fatal(err)
-			}
+		for name, r := range byEachEngine(t, text, fmt.Sprintf("grid = %d\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [512] }]\n", c.grid)) {
 			got, fix := "", ""
 			for _, f := range r.Findings {
 				if f.Severity == detect.Error {

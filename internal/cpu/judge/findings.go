@@ -177,7 +177,7 @@ func (p *collector) finding(key pair, detector string) report.Finding {
 		Message: fmt.Sprintf("no lock, atomic access, fork, join or barrier orders what threads %s and %s do here.",
 			thread(f.race.Earlier), thread(f.race.Thread)),
 		Fix: "hold one lock at both, or order them"}
-	if strings.HasPrefix(thread(f.race.Earlier), "task") || strings.HasPrefix(thread(f.race.Thread), "task") { // package record names them so
+	if thread(f.race.Earlier) == cpu.TaskName(f.race.Earlier) || thread(f.race.Thread) == cpu.TaskName(f.race.Thread) {
 		out.Message = strings.Replace(out.Message, "fork, join or", "taskwait, taskgroup, depend or", 1)
 		out.Fix = "order the tasks by taskwait, taskgroup or depend, or hold one lock at both"
 	}

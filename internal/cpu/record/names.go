@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/cpu"
 	"fencepost.dev/fencepost/internal/elfline"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
@@ -64,7 +65,7 @@ func (n *Names) image(path string) *elfline.Image {
 // Thread names a thread, or a task of OpenMP.
 func (n *Names) Thread(id uint16) string {
 	if ids := n.process.asm.ids; int(id) < len(ids) && ids[id].task {
-		return fmt.Sprintf("task%d", id)
+		return cpu.TaskName(id)
 	}
 	return fmt.Sprintf("T%d", id)
 }
