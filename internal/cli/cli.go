@@ -218,6 +218,9 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 		}
 	}
 	if err == nil {
+		err = o.chooseGPU(ctx, e)
+	}
+	if err == nil {
 		code, err = c.run(ctx, e, o, rest)
 		if code == exitFindings && o.errorExit != nil {
 			code = *o.errorExit

@@ -34,7 +34,7 @@ func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, err
 	checks := []toolchain.Check{checkSystem()}
 	if checks[0].Problem == "" {
 		checks = append(checks, toolchain.Doctor(ctx, &toolchain.Finder{NVCC: o.nvcc})...)
-		checks = append(checks, checkLibraries(ctx), checkMemory())
+		checks = append(checks, checkLibraries(ctx), checkMemory(), checkGPU(ctx))
 	}
 	checks = append(checks, checkTier())
 	missing := 0
@@ -103,6 +103,18 @@ func checkMemory() toolchain.Check {
 	if err != nil {
 		c.Problem = err.Error()
 	}
+	return c
+}
+
+// checkGPU says whether instrumented programs can run on a GPU.
+func checkGPU(ctx context.Context) toolchain.Check {
+	c := toolchain.Check{Name: "GPU", Purpose: "runs instrumented programs, by --device gpu"}
+	name, _, err := findGPU(ctx, io.Discard)
+	if err != nil {
+		c.Problem, c.Remedy = err.Error(), "none is needed; where there is one, install NVIDIA's driver"
+		return c
+	}
+	c.Purpose += ": " + name
 	return c
 }
 

@@ -63,7 +63,8 @@ type options struct {
 	reports      reports
 	reason       string // of suppress
 	expires      string
-	install, yes bool // of doctor
+	install, yes bool   // of doctor
+	device       string // by --device; "" is watched
 	// cpuDetectors judge traces of CPU programs.
 	cpuDetectors []cpu.Spec
 	simulation   simulation
@@ -108,9 +109,10 @@ func runFlags() []*flag {
 			func(o *options, v string) error {
 				return choose(v, session.Engines(), "engine", &o.session.Engine)
 			}},
-		{"device", "NAME", "where kernels run: watched (default), emulated (as on a GPU: instrumented, see docs/gpu.md)",
+		{"device", "NAME", "where kernels run: watched (default), instrumented on a gpu, as there but emulated, auto (docs/gpu.md)",
 			func(o *options, v string) error {
-				return choose(v, map[string]bool{"watched": false, "emulated": true}, "device", &o.session.Logged)
+				o.device = v
+				return choose(v, map[string]bool{deviceWatched: false, deviceEmulated: true, deviceGPU: true, deviceAuto: true}, "device", &o.session.Logged)
 			}},
 		modeFlag(), pruneFlag(),
 		{"arch", "NAME", "what the device is: sm_80, sm_90, sm_100 (default: what the program was built for, 10.0 at most)",

@@ -83,7 +83,7 @@ fencepost record --out FILE kernel.ptx [--launch FILE]
 fencepost record --out FILE corpus/race/reduce
   runs without a detector and writes every event that one may ask for to FILE: accesses with what they write, fences,
   barriers, launches, host operations, with their source places. "fencepost analyze FILE" judges it, as often as you like.
-  Detectors that judge warps in lockstep want --schedule lockstep here. With --device emulated the trace is of the log of the
+  Detectors that judge warps in lockstep want --schedule lockstep here. With --device emulated or gpu the trace is of the log of the
   instrumented program: it has neither what is written nor branches. Flags stand before the program.`
 
 func recordCommand() *command {

@@ -268,8 +268,8 @@ you name another, and links Fencepost's runtime in place of NVIDIA's. Separate c
   cmake -DCMAKE_CUDA_COMPILER="$(fencepost nvcc --toolkit)/bin/nvcc" ..
   make CUDA_HOME="$(fencepost nvcc --toolkit)"
 
---instrument log or hirace makes a program that runs under "fencepost run --device emulated --instrument MODE" when it is
-started by itself (docs/gpu.md): ./app tests itself. It finds fencepost on PATH, or by the variable FENCEPOST.
+--instrument log or hirace makes a program that runs under "fencepost run --device auto --instrument MODE" when it is
+started by itself (docs/gpu.md): ./app tests itself, on a GPU if there is one. It finds fencepost on PATH, or by the variable FENCEPOST.
 
 --toolkit prints the folder of a toolkit made of links to yours, whose nvcc and runtime libraries are Fencepost's. A
 link called nvcc to the fencepost program does as well. FENCEPOST_NVCC names the compiler to call.`

@@ -34,6 +34,9 @@ type Config struct {
 	// are made as they are touched. 0 means DefaultMemorySize.
 	MemorySize uint64
 
+	// Pinned keeps the pages of device memory where they are, those that are freed too: a GPU has them.
+	Pinned bool
+
 	// Rewrite, when not nil, gives what is loaded in place of a module. Its error is that of the load.
 	Rewrite func(*isa.Module) ([]*ptx.Module, error)
 

@@ -54,6 +54,9 @@ func NewDevice(cfg Config) (*Device, error) {
 	}
 	d := &Device{cfg: cfg, mem: mem, file: file, backing: backing, arena: cfg.MemorySize, unsupported: map[string]bool{}}
 	d.registered.add(cfg.MemorySize, registeredRoom)
+	if cfg.Pinned {
+		mem.Pin()
+	}
 	return d, nil
 }
 

@@ -172,7 +172,10 @@ func (s *server) session(ctx context.Context, conn *net.UnixConn, pid int32) err
 		return gone(writeReply(conn, reply{code: InitializationError}, nil))
 	}
 	defer s.part(p, conn)
-	r := reply{results: []uint64{simt.GlobalBase, s.dev.arena, s.dev.arena / 2, s.dev.statusAt(), 0}}
+	r := reply{results: []uint64{simt.GlobalBase, s.dev.arena, s.dev.arena / 2, s.dev.statusAt(), 0, 0}}
+	if s.dev.cfg.Pinned {
+		r.results[5] = 1
+	}
 	if fresh {
 		p.open(s.dev)
 		p.ctx.alone = func() bool { return threads(int(pid)) == 1 }

@@ -231,7 +231,7 @@ func TestSession(t *testing.T) {
 	}
 	hello := encode(calls.Hello, nil, calls.Version, 0)
 	const arena = 1 << 30
-	greeting := []uint64{0, 0, simt.GlobalBase, arena, arena / 2, arena + registeredRoom, 0}
+	greeting := []uint64{0, 0, simt.GlobalBase, arena, arena / 2, arena + registeredRoom, 0, 0}
 	for _, r := range []struct {
 		name     string
 		requests [][]byte

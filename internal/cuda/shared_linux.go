@@ -16,7 +16,7 @@ func newMemory(size uint64) (*simt.Memory, *os.File, []byte, error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return simt.NewMemoryOver(backing[:size:size]), file, backing, nil
+	return simt.NewMemoryOver(backing[:size:size], file), file, backing, nil
 }
 
 // closeShared gives the file back.

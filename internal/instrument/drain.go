@@ -145,8 +145,10 @@ type Launch struct {
 	// Global says whether an access of size bytes to global memory takes place, and Shared the same of shared memory: one that does not is a
 	// fault that the device tells of.
 	Global, Shared func(in *isa.Inst, addr, size uint64) bool
-	Needs          event.Needs
-	Sink           event.Sink
+	// Outside is told of each access of a lane to global memory that does not take place, where the device does not tell of it; else nil.
+	Outside func(e *event.Event, in *isa.Inst, lane int, addr uint64)
+	Needs   event.Needs
+	Sink    event.Sink
 }
 
 // Events makes the events of one launch of its records: what the emulator makes when it watches the program as it was, but for
@@ -451,7 +453,11 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 	}
 	for m := lanes; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
-		if !there(in, r.Values[l], size) || e.unchecked(in, w, l, v.Space, r.Values[l], size) {
+		here := there(in, r.Values[l], size)
+		if !here && e.l.Outside != nil && v.Space == event.Global {
+			e.l.Outside(&v, in, l, r.Values[l])
+		}
+		if !here || e.unchecked(in, w, l, v.Space, r.Values[l], size) {
 			lanes &^= 1 << l
 		}
 	}

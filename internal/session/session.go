@@ -18,6 +18,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
+	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
@@ -154,6 +155,7 @@ type once struct {
 	release   func() bool    // lets go of the context
 	recorder  *recorder      // nil: none
 	replayer  *replayer      // nil: none
+	executes  simt.Engine
 	device    *cuda.Device
 	launched  map[uint32]launched // by launch ID
 	buffers   []placedBuffer      // of a launch file, by address
@@ -235,6 +237,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	r.judges = detect.NewJudges(cores, watched...)
 	r.release = context.AfterFunc(ctx, r.judges.Stop)
 	engine := o.engine()
+	r.executes = engine
 	if o.Replay != nil {
 		if schedule == simt.Lockstep || o.Logged {
 			return nil, fmt.Errorf("%s: a schedule runs threads one by one: not in lockstep, as --schedule lockstep and some detectors do, and not instrumented", o.Replay.Name)
@@ -244,7 +247,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	}
 	var rewrite func(*isa.Module) ([]*ptx.Module, error)
 	if o.Logged && o.Devices > 1 {
-		return nil, errors.New("--devices is about programs that are watched: it does not go with --device emulated")
+		return nil, errors.New("--devices is about programs that are watched: it does not go with --device emulated or gpu")
 	}
 	if o.Logged {
 		instrumented, err := o.instrumented(engine, r, needBranches)
@@ -253,11 +256,14 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 		}
 		engine, rewrite = instrumented, instrumented.Rewrite
 	} else if o.Prune || o.Mode != instrument.Log {
-		return nil, errors.New("--prune and --instrument are about instrumented programs: they need --device emulated")
+		return nil, errors.New("--prune and --instrument are about instrumented programs: they need --device emulated or gpu")
 	}
 	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule, Devices: o.Devices,
 		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add, Leaks: o.Leaks}
 	cfg.Rerun = o.reruns()
+	if g, ok := r.executes.(emulated.GPU); ok {
+		cfg.Pinned = g.GPU()
+	}
 	if o.Arch != 0 {
 		cfg.Limits = simt.LimitsOf(o.Arch)
 	}
@@ -636,6 +642,9 @@ func (r *once) close() {
 	}
 	// The device holds nothing but memory; an error of giving it back concerns nobody.
 	_ = r.device.Close()
+	if e, ok := r.executes.(io.Closer); ok {
+		_ = e.Close()
+	}
 }
 
 // unite makes one report of those of several seeds.

@@ -136,7 +136,7 @@ func (r *run) describe(kind FaultKind, w *warp, lane int, t touch) string {
 	case event.Generic:
 		return fmt.Sprintf("%#x, which is no address of data", t.addr)
 	}
-	return r.describeGlobal(kind, t)
+	return r.mem.Describe(kind, t.addr, t.size)
 }
 
 // describeVariable tells of an access beside the variable that it names: what is there, and how far off that is.
@@ -153,44 +153,44 @@ func (r *run) describeVariable(t touch, of *isa.Var) string {
 	return fmt.Sprintf("offset %#x of shared memory (%s), by an index of %s, which has %d bytes: %s", t.addr, there, of.Name, size, off)
 }
 
-// describeGlobal tells what is at a faulting address of global memory.
-func (r *run) describeGlobal(kind FaultKind, t touch) string {
-	if a, ok := r.mem.Hidden(t.addr); ok {
-		return fmt.Sprintf("%#x (%s + %d), memory of device %d, to which the device of the kernel has no peer access", t.addr, a.Name, t.addr-a.Addr, a.Device)
+// Describe tells what is at the address of a faulting access to global memory of so many bytes.
+func (m *Memory) Describe(kind FaultKind, addr, size uint64) string {
+	if a, ok := m.Hidden(addr); ok {
+		return fmt.Sprintf("%#x (%s + %d), memory of device %d, to which the device of the kernel has no peer access", addr, a.Name, addr-a.Addr, a.Device)
 	}
-	if a, ok := r.mem.Find(t.addr); ok {
-		in := fmt.Sprintf("%#x (%s + %d)", t.addr, a.Name, t.addr-a.Addr)
+	if a, ok := m.Find(addr); ok {
+		in := fmt.Sprintf("%#x (%s + %d)", addr, a.Name, addr-a.Addr)
 		switch kind {
 		case Misaligned:
-			return fmt.Sprintf("%s, which is not a multiple of %d", in, t.size)
+			return fmt.Sprintf("%s, which is not a multiple of %d", in, size)
 		case UseAfterFree:
 			return in + ", which has been freed"
 		case ReadOnly:
 			return in + ", which is constant memory"
 		}
-		return fmt.Sprintf("%s, of which the last %d pass the end", in, t.addr+t.size-(a.Addr+a.Size))
+		return fmt.Sprintf("%s, of which the last %d pass the end", in, addr+size-(a.Addr+a.Size))
 	}
-	if t.addr < 1<<16 {
-		return fmt.Sprintf("%#x: a null pointer", t.addr)
+	if addr < 1<<16 {
+		return fmt.Sprintf("%#x: a null pointer", addr)
 	}
-	before, after := r.mem.neighbours(t.addr)
+	before, after := m.neighbours(addr)
 	const far = 1 << 20
 	past, short := uint64(far), uint64(far)
 	if before != nil {
-		past = t.addr - (before.Addr + before.Size)
+		past = addr - (before.Addr + before.Size)
 	}
 	if after != nil {
-		short = after.Addr - t.addr
+		short = after.Addr - addr
 	}
 	switch {
 	case past < far && past <= short:
-		return fmt.Sprintf("%#x, %s of %s%s", t.addr, pastEnd(past), before.Name, freedNote(before))
+		return fmt.Sprintf("%#x, %s of %s%s", addr, pastEnd(past), before.Name, freedNote(before))
 	case short < far:
-		return fmt.Sprintf("%#x, %d bytes before %s%s", t.addr, short, after.Name, freedNote(after))
-	case t.addr < GlobalBase || t.addr >= GlobalBase+uint64(len(r.mem.arena)):
-		return fmt.Sprintf("%#x, which is host memory that the device cannot reach, or no memory at all", t.addr)
+		return fmt.Sprintf("%#x, %d bytes before %s%s", addr, short, after.Name, freedNote(after))
+	case addr < GlobalBase || addr >= GlobalBase+uint64(len(m.arena)):
+		return fmt.Sprintf("%#x, which is host memory that the device cannot reach, or no memory at all", addr)
 	}
-	return fmt.Sprintf("%#x, where nothing is allocated", t.addr)
+	return fmt.Sprintf("%#x, where nothing is allocated", addr)
 }
 
 func freedNote(a *Alloc) string {

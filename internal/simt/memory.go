@@ -3,6 +3,7 @@ package simt
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sort"
 	"sync"
@@ -78,6 +79,7 @@ func (b *block) covers(addr uint64) bool { return addr-b.Addr < b.Size }
 // The methods may be called from several goroutines; the bytes themselves are not protected.
 type Memory struct {
 	arena []byte
+	file  *os.File // of which arena is the beginning; nil: none
 	owned bool
 	epoch atomic.Uint64 // rises with every change of the tables, for caches of lookups
 
@@ -92,6 +94,7 @@ type Memory struct {
 	programs uint32
 	heapUsed uint64
 	heapSize uint64
+	pinned   bool
 }
 
 // half is one part of the arena. Addresses below next have been given out at least once.
@@ -103,20 +106,31 @@ func NewMemory(size uint64) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reserve %d bytes of address space for device memory: %w", size, err)
 	}
-	m := NewMemoryOver(arena)
+	m := NewMemoryOver(arena, nil)
 	m.owned = true
 	return m, nil
 }
 
-// NewMemoryOver makes a memory over the caller's mapping, which must hold zeros.
-func NewMemoryOver(backing []byte) *Memory {
+// NewMemoryOver makes a memory over the caller's mapping of the beginning of a file (nil: of none), which must hold zeros.
+func NewMemoryOver(backing []byte, file *os.File) *Memory {
 	size := uint64(len(backing)) &^ (2*minAlign - 1)
 	mid := GlobalBase + size/2
 	return &Memory{
 		arena:    backing,
+		file:     file,
 		halves:   [2]half{{GlobalBase, GlobalBase, mid}, {mid, mid, GlobalBase + size}},
 		heapSize: defaultHeap,
 	}
+}
+
+// File is the file whose first size bytes are the arena, for processes that map it at GlobalBase; nil: there is none.
+func (m *Memory) File() (file *os.File, size uint64) { return m.file, uint64(len(m.arena)) }
+
+// Pin keeps the pages of the memory where they are: a GPU has them.
+func (m *Memory) Pin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pinned = true
 }
 
 // Close gives the address space of a NewMemory back. Nothing may use the memory afterwards.
@@ -377,7 +391,7 @@ func (m *Memory) zero(off, size uint64) {
 // bytes those are: none where the range is small, or where the mapping cannot do so.
 func (m *Memory) drop(off, end uint64) (from, to uint64) {
 	from, to = roundUp(off, pages.Size), end&^(pages.Size-1)
-	if end-off < dropPages || from >= to {
+	if end-off < dropPages || from >= to || m.pinned {
 		return end, end
 	}
 	if !pages.Drop(m.arena[from:to], !m.owned) {

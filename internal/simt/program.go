@@ -121,6 +121,9 @@ func (p *Program) Symbol(name string) (addr, size uint64, ok bool) {
 	return 0, 0, false
 }
 
+// Address is where a variable of the program's module is in global memory; 0: nowhere.
+func (p *Program) Address(v *isa.Var) uint64 { return p.addrs[v.Index] }
+
 // SharedVar names the shared variable of kernel that covers offset off of its window, and the variable's offset.
 func (p *Program) SharedVar(kernel *isa.Func, off uint64) (name string, at uint64, ok bool) {
 	layout := p.image(kernel).layout

@@ -24,7 +24,7 @@ type Rewrite struct {
 // Wrap rewrites the arguments of an nvcc call so that the same call gives code that can be checked: PTX is embedded in
 // place of machine code, with source lines and every access of the source where it stands (-lineinfo -Xcicc -O0), and our
 // static runtime is linked in place of NVIDIA's. An option of our own, -instrument MODE, makes programs that start themselves under
-// "fencepost run --device emulated". Everything else stays as the caller wrote it, so that makefiles and CMake
+// "fencepost run --device auto". Everything else stays as the caller wrote it, so that makefiles and CMake
 // need not know. The notes, one line each, say what of the caller's own choice was overruled.
 //
 // Calls that make no PTX (-cubin and the like, --version, --help) stay as they are. The error is a *UsageError or that of

@@ -5,11 +5,14 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 9
+const Version = 10
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
 const Env = "FENCEPOST_SOCKET"
+
+// GPUWorker is the program that makes the calls of the driver for package gpu.
+const GPUWorker = "gpu-worker"
 
 // ThreadsLibrary is the library, to be loaded before all others, that sees what orders the threads of a program.
 const ThreadsLibrary = "libfencepost_threads.so"
@@ -158,7 +161,7 @@ const (
 
 // Specs describes the requests, by Op.
 var Specs = [NumOps]Spec{
-	Hello:               {"Hello", 2, false, "protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it)"},
+	Hello:               {"Hello", 2, false, "protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it), 1 if the pages of the memory are pinned"},
 	Mapped:              {"Mapped", 1, false, "address of the alias mapping ->"},
 	LoadModule:          {"LoadModule", 1, true, "1: blob is PTX texts with a NUL between them, 0: fat binaries end to end -> module"},
 	UnloadModule:        {"UnloadModule", 1, false, "module ->"},

@@ -56,6 +56,7 @@ var outputs = []output{
 	{"python/libnvJitLink.so.12", nvidia("nvjitlink.c", "libnvJitLink.so.12", "nvjitlink12.map")},
 	{"libcuda.so.1", []string{"-shared", "-Wl,-soname,libcuda.so.1,-z,nodelete,--version-script={src}/cuda.map", "{src}/cuda.c", "-lpthread", "-ldl"}},
 	{calls.ThreadsLibrary, []string{"-shared", "-fexceptions", "-Wl,-soname," + calls.ThreadsLibrary, "{src}/threads.c", "-lpthread", "-ldl"}},
+	{calls.GPUWorker, []string{"{src}/gpu.c", "-ldl"}},
 	{"libcublas.so.13", computes("cublas", "13")},
 	{"libcublas.so.12", computes("cublas", "12")},
 	{"libcurand.so.10", computes("curand", "10")},
@@ -95,7 +96,7 @@ func Key(cc string) string {
 // Build gives the folder with the stand-in libraries, and makes it with the C compiler cc when cacheDir does not hold it yet,
 // or does not hold it whole.
 // It holds libcudart.so.12, libcudart.so.13, libcudart.so (to .13), libcudart_static.a for CUDA 13 (in the folder cuda12
-// the same two for CUDA 12), libcuda.so.1 and libcuda.so, libcublas.so.12 and .13, libcurand.so.10; in the folder Python our
+// the same two for CUDA 12), libcuda.so.1 and libcuda.so, libcublas.so.12 and .13, libcurand.so.10; the program that drives a GPU; in the folder Python our
 // Python modules, libnvrtc, libnvJitLink and ptxas; and Header and fencepost.h. Several processes may build at once: the last one wins, and
 // all are the same.
 func Build(ctx context.Context, cc, cacheDir string) (dir string, err error) {

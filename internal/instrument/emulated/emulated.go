@@ -1,5 +1,5 @@
-// Package emulated runs instrumented programs on an engine as a GPU would, and reads what they tell. The engine does not watch them:
-// all events come from the log, and all races from what programs that check themselves have found.
+// Package emulated runs instrumented programs on an engine as a GPU would, or on one that is a GPU (package gpu), and reads what they tell.
+// The engine does not watch them: all events come from the log, and all races from what programs that check themselves have found.
 package emulated
 
 import (
@@ -96,10 +96,16 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	defer point(l.Program, instrument.LogSymbol, addr)()
 
 	reader := instrument.NewReader(e.Shape, log)
-	events := instrument.NewEvents(launchOf(l, p))
-	drain := func() { reader.Drain(events.Record) }
 	unwatched := *l
 	unwatched.Sink = nil
+	launch := launchOf(l, p)
+	if g, ok := e.Engine.(GPU); ok && g.GPU() {
+		f := &faults{l: l}
+		launch.Global, launch.Outside, unwatched.OnFault = f.there, f.outside, f.add
+		defer f.tell()
+	}
+	events := instrument.NewEvents(launch)
+	drain := func() { reader.Drain(events.Record) }
 	unwatched.Progress = func(s simt.Stats) {
 		drain()
 		if l.Progress != nil {

@@ -30,7 +30,7 @@ static int fp_in_file(u64 address, u64 n) {
 // fp_zero clears n bytes. That of a large range of the shared file costs what was touched of it.
 static void fp_zero(u64 address, u64 n) {
   char *p = fp_host(address);
-  if (n >= fpLarge && fp_in_file(address, n)) {
+  if (n >= fpLarge && !fp.pinned && fp_in_file(address, n)) {
     u64 head = -(u64)p & 4095, whole = (n - head) & ~(u64)4095;
     if (!madvise(p + head, whole, MADV_REMOVE)) {
       memset(p, 0, head);

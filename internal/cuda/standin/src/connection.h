@@ -33,6 +33,7 @@ static struct {
   struct fp_id socket;  // what fd must be
   u64 base, arena;      // addresses of the arena
   u64 device;           // bytes of its first half, device memory, which faults when the host touches it
+  int pinned;           // its pages must stay where they are
   char *alias;          // device memory as this side reads and writes it
   int memory;           // descriptor of the shared file
   struct fp_id file;    // what memory must be

@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 9
+#define FP_VERSION 10
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -37,7 +37,7 @@
 #define FP_OF_GRAPH 1099511627776
 
 enum {
-  FP_Hello = 0, // protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it)
+  FP_Hello = 0, // protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it), 1 if the pages of the memory are pinned
   FP_Mapped = 1, // address of the alias mapping ->
   FP_LoadModule = 2, // 1: blob is PTX texts with a NUL between them, 0: fat binaries end to end -> module
   FP_UnloadModule = 3, // module ->

@@ -29,7 +29,7 @@ __attribute__((visibility("default"))) void fencepost_start(const char *mode) {
   const char *fencepost = getenv("FENCEPOST");
   if (!fencepost || !*fencepost) fencepost = "fencepost";
   ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
-  char *first[] = {(char *)fencepost, "run", "--device", "emulated", "--instrument", (char *)mode, exe};
+  char *first[] = {(char *)fencepost, "run", "--device", "auto", "--instrument", (char *)mode, exe};
   memcpy(argv, first, sizeof first);
   int n = length > 0 ? fp_arguments(argv, sizeof first / sizeof *first, words, text, bytes) : -1;
   if (n >= 0) {

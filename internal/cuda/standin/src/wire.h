@@ -231,9 +231,9 @@ static int fp_map(void) {
 
 // fp_hello says who we are, and takes the memory's layout and descriptor. again is the address of the alias when this
 // process has spoken before.
-static int fp_hello(u64 again, u64 r[5]) {
+static int fp_hello(u64 again, u64 r[6]) {
   const u64 args[2] = {FP_VERSION, again};
-  struct fp_call c = {.op = FP_Hello, .results = r, .results_max = 5};
+  struct fp_call c = {.op = FP_Hello, .results = r, .results_max = 6};
   u32 head[4];
   int fresh = -1;
   if (fp_send_request(&c, args, 2) || fp_receive_first(head, &fresh) || fp_receive_reply(&c, head)) head[0] = fpUnknown;
@@ -252,9 +252,9 @@ static int fp_hello(u64 again, u64 r[5]) {
 
 // fp_greet begins with the checker. When the memory cannot be had, nothing of this process can be checked, and it says so.
 static int fp_greet(void) {
-  u64 r[5] = {0};
+  u64 r[6] = {0};
   if (fp_hello(0, r)) return -1;
-  fp.base = r[0], fp.arena = r[1], fp.device = r[2], fp.alias = (char *)r[4];
+  fp.base = r[0], fp.arena = r[1], fp.device = r[2], fp.alias = (char *)r[4], fp.pinned = (int)r[5];
   u32 *status = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fp.memory, (off_t)r[3]);
   int mapped = fp.alias != NULL; // another library of this process has mapped the memory
   if (status == MAP_FAILED || (!mapped && fp_map())) {
@@ -298,7 +298,7 @@ static void fp_open(void) {
 
 // fp_resume takes a lost connection up again. The program may have closed the descriptor: daemons close all they find.
 static int fp_resume(void) {
-  u64 r[5] = {0};
+  u64 r[6] = {0};
   if (fp.state != fpLost || fp_connect()) return -1;
   if (!fp_hello((u64)fp.alias, r) && r[4] == (u64)fp.alias) {
     fp.state = fpOpen;

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/instrument/gpu"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// Where kernels run, by --device. Auto is a GPU where there is one, and emulated elsewhere.
+const (
+	deviceWatched  = "watched"
+	deviceEmulated = "emulated"
+	deviceGPU      = "gpu"
+	deviceAuto     = "auto"
+)
+
+// chooseGPU has kernels run on a GPU where that is asked for.
+func (o *options) chooseGPU(ctx context.Context, e *env) error {
+	if o.device != deviceGPU && o.device != deviceAuto {
+		return nil
+	}
+	name, worker, err := findGPU(ctx, e.stderr)
+	switch {
+	case err == nil:
+		fmt.Fprintf(e.stderr, "fencepost: kernels run on %s\n", name)
+		o.session.Engine = func() simt.Engine { return gpu.New(worker) }
+	case o.device == deviceGPU:
+		return fmt.Errorf("no GPU can be used: %w\n  remedy: install NVIDIA's driver, or choose --device emulated", remedy(err))
+	}
+	return nil
+}
+
+// findGPU gives the name of the GPU on which launches can run, and the program that makes the driver's calls.
+func findGPU(ctx context.Context, notes io.Writer) (name, worker string, err error) {
+	libs, err := libraries(ctx, notes)
+	if err != nil {
+		return "", "", err
+	}
+	d, err := cuda.NewDevice(cuda.Config{Engine: simt.NewRef()})
+	if err != nil {
+		return "", "", err
+	}
+	defer d.Close()
+	worker = filepath.Join(libs, calls.GPUWorker)
+	name, err = gpu.Name(worker, d.Memory())
+	return name, worker, err
+}

@@ -1,0 +1,79 @@
+package emulated
+
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// GPU is an engine that is one: it has the pages of memory pinned, and may not tell which accesses to global memory are wrong, so that the
+// log is asked for these.
+type GPU interface{ GPU() bool }
+
+// faults are those of a launch on a GPU, one for each kind and place.
+type faults struct {
+	l      *simt.Launch
+	list   []simt.Fault // by the log
+	device []simt.Fault // by the engine
+}
+
+// there says that an access to global memory is right.
+func (f *faults) there(in *isa.Inst, addr, size uint64) bool { return f.wrong(in, addr, size) == "" }
+
+// wrong says what is wrong with an access to global memory; "": nothing.
+func (f *faults) wrong(in *isa.Inst, addr, size uint64) simt.FaultKind {
+	a, ok := f.l.Program.Memory.Find(addr)
+	switch {
+	case addr&(size-1) != 0:
+		return simt.Misaligned
+	case !ok || !in.Word && addr+size > a.Addr+a.Size:
+		return simt.OutOfBounds
+	case a.Freed:
+		return simt.UseAfterFree
+	case a.Const && in.Class != isa.Load:
+		return simt.ReadOnly
+	}
+	return ""
+}
+
+// outside adds a wrong access, of which the log tells.
+func (f *faults) outside(e *event.Event, in *isa.Inst, lane int, addr uint64) {
+	size := uint64(e.Size)
+	kind := f.wrong(in, addr, size)
+	for i := range f.list {
+		if x := &f.list[i]; x.Kind == kind && x.Stands[0].Place == e.Place {
+			x.Count++
+			return
+		}
+	}
+	doing, flags := "reads", event.FlagRead
+	switch in.Class {
+	case isa.Store:
+		doing, flags = "writes", event.FlagWrite
+	case isa.Atomic:
+		doing, flags = "updates", event.FlagRead|event.FlagWrite
+	}
+	f.list = append(f.list, simt.Fault{Kind: kind, Launch: f.l.Launch, Count: 1,
+		Message: fmt.Sprintf("the thread %s %d bytes at %s", doing, size, f.l.Program.Memory.Describe(kind, addr, size)),
+		Stands: []simt.Stand{{Place: e.Place, Block: f.l.BlockOf(e.Warp), Thread: f.l.ThreadOf(e.Warp, lane), Threads: 1, Doing: doing, Flags: flags, Space: event.Global,
+			Address: addr, Size: int(size)}}})
+}
+
+func (f *faults) add(x simt.Fault) { f.device = append(f.device, x) }
+
+// tell tells of the faults. That the engine has ended the kernel by an access is not told where the log has one.
+func (f *faults) tell() {
+	if f.l.OnFault == nil {
+		return
+	}
+	for _, x := range f.list {
+		f.l.OnFault(x)
+	}
+	for _, x := range f.device {
+		if len(f.list) == 0 || x.Kind != simt.OutOfBounds && x.Kind != simt.Misaligned {
+			f.l.OnFault(x)
+		}
+	}
+}

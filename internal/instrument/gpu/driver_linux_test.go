@@ -1,0 +1,318 @@
+package gpu_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/cuda/standin"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/instrument/gpu"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/toolchain"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// driver is the other side of testdata/driver.c: an NVIDIA driver whose GPU is an engine. Kernels execute between one query and the next,
+// so that the host reads their log while they stand still.
+type driver struct {
+	t      *testing.T
+	engine func() simt.Engine
+	worker string
+
+	mu         sync.Mutex
+	memory     *simt.Memory // of the run: see spy
+	registered map[uint64]bool
+	modules    []*simt.Program
+	functions  []function
+	running    *execution
+	launches   int
+	queries    int
+}
+
+type function struct {
+	program *simt.Program
+	f       *isa.Func
+}
+
+// execution is a launch that has not ended for the host.
+type execution struct {
+	resume, paused chan struct{}
+	result         uint32
+	text           []byte
+	over           bool
+}
+
+// built is a folder with what is built for all tests, and the folder in it of the stand-in libraries.
+type built struct {
+	dir, libs string
+	err       error
+}
+
+var build = sync.OnceValue(func() (b built) {
+	cc, err := (&toolchain.Finder{}).FindCC(context.Background())
+	if err != nil {
+		return b
+	}
+	if b.dir, b.err = os.MkdirTemp("", "fencepost-gpu"); b.err != nil {
+		return b
+	}
+	if b.libs, b.err = standin.Build(context.Background(), cc.Path, b.dir); b.err != nil {
+		return b
+	}
+	lib := filepath.Join(b.dir, "libcuda.so.1")
+	out, err := exec.Command(cc.Path, "-std=gnu11", "-Wall", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden", "-o", lib, "testdata/driver.c").CombinedOutput()
+	if err != nil {
+		b.err = fmt.Errorf("%w: %s", err, out)
+	}
+	return b
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if b := build(); b.dir != "" {
+		_ = os.RemoveAll(b.dir)
+	}
+	os.Exit(code)
+}
+
+// newDriver gives a driver, for workers that are started until the test ends. The test must not be parallel.
+func newDriver(t *testing.T) *driver {
+	t.Helper()
+	b := build()
+	switch {
+	case b.err != nil:
+		t.Fatal(b.err)
+	case b.dir == "":
+		t.Skip("no C compiler")
+	}
+	socket := filepath.Join(t.TempDir(), "driver")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	t.Setenv("LD_LIBRARY_PATH", b.dir)
+	t.Setenv("FENCEPOST_TEST_DRIVER", socket)
+	d := &driver{t: t, engine: simt.NewWarp, worker: filepath.Join(b.libs, calls.GPUWorker)}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			d.begin()
+			go d.serve(c)
+		}
+	}()
+	return d
+}
+
+// begin begins with a new worker.
+func (d *driver) begin() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.registered, d.modules, d.functions, d.running = map[uint64]bool{}, nil, nil, nil
+}
+
+func (d *driver) serve(c net.Conn) {
+	defer c.Close()
+	for {
+		head := make([]byte, 8)
+		if _, err := io.ReadFull(c, head); err != nil {
+			return
+		}
+		data := make([]byte, binary.LittleEndian.Uint32(head[4:]))
+		if _, err := io.ReadFull(c, data); err != nil {
+			return
+		}
+		result, text := d.answer(binary.LittleEndian.Uint32(head), data)
+		out := binary.LittleEndian.AppendUint32(nil, result)
+		out = binary.LittleEndian.AppendUint32(out, uint32(len(text)))
+		if _, err := c.Write(append(out, text...)); err != nil {
+			return
+		}
+	}
+}
+
+// Results of the driver.
+const (
+	invalidImage   = 200
+	alreadyDone    = 712
+	notFound       = 500
+	notReady       = 600
+	illegalAddress = 700
+	assertion      = 710
+	misaligned     = 716
+	failure        = 719
+)
+
+func (d *driver) answer(op uint32, data []byte) (uint32, []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	le := binary.LittleEndian
+	switch op {
+	case 0: // register
+		from, bytes := le.Uint64(data), le.Uint64(data[8:])
+		for at := from; at < from+bytes; at += 4096 {
+			if d.registered[at] {
+				return alreadyDone, nil
+			}
+			d.registered[at] = true
+		}
+	case 1:
+		p, err := d.load(data)
+		if err != nil {
+			return invalidImage, []byte(err.Error())
+		}
+		d.modules = append(d.modules, p)
+		return 0, le.AppendUint64(nil, uint64(len(d.modules)))
+	case 2:
+		var n int
+		var name string
+		if _, err := fmt.Sscan(string(data), &n, &name); err != nil || n < 1 || n > len(d.modules) {
+			return notFound, nil
+		}
+		p := d.modules[n-1]
+		f := p.Kernel(name)
+		if f == nil {
+			return notFound, nil
+		}
+		d.functions = append(d.functions, function{p, f})
+		out := le.AppendUint64(nil, uint64(len(d.functions)))
+		out = le.AppendUint64(out, uint64(len(f.Sig.Params)))
+		for _, p := range f.Sig.Params {
+			out = le.AppendUint64(out, uint64(p.Size))
+		}
+		return 0, out
+	case 3:
+		d.launch(data)
+	case 4:
+		d.queries++
+		x := d.running
+		if !x.over {
+			x.resume <- struct{}{}
+			<-x.paused
+		}
+		if !x.over {
+			return notReady, nil
+		}
+		return x.result, nil
+	case 5:
+		return d.running.result, d.running.text
+	}
+	return 0, nil
+}
+
+func (d *driver) load(data []byte) (*simt.Program, error) {
+	var trees []*ptx.Module
+	for len(data) > 0 {
+		end := slices.Index(data, 0)
+		tree, err := ptx.Parse("kernel", string(data[:end]))
+		if err != nil {
+			return nil, err
+		}
+		trees, data = append(trees, tree), data[end+1:]
+	}
+	m, err := isa.Decode(trees...)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range m.Funcs {
+		if f.Err != nil {
+			return nil, f.Err
+		}
+	}
+	for _, v := range m.Vars {
+		if v.Space != event.Shared {
+			return nil, fmt.Errorf("variable %s is not placed", v.Name)
+		}
+	}
+	return simt.Load(m, d.memory)
+}
+
+// launch begins a launch. Its kernel executes when it is asked for.
+func (d *driver) launch(data []byte) {
+	le := binary.LittleEndian
+	f := d.functions[le.Uint64(data)-1]
+	n := func(i int) uint32 { return le.Uint32(data[8+4*i:]) }
+	x := &execution{resume: make(chan struct{}), paused: make(chan struct{})}
+	d.running = x
+	d.launches++
+	l := &simt.Launch{Launch: event.Launch{ID: uint32(d.launches), Kernel: f.f.Name, Grid: event.Dim3{X: n(0), Y: n(1), Z: n(2)}, Block: event.Dim3{X: n(3), Y: n(4), Z: n(5)}},
+		Program: f.program, Places: simt.NewPlaceTable(), Func: f.f, DynamicShared: int(n(6)), Cooperative: n(7) == 1, Printf: func(text []byte) { x.text = append(x.text, text...) }}
+	params := data[40:]
+	for _, p := range f.f.Sig.Params {
+		for len(l.Params) < p.Off {
+			l.Params = append(l.Params, 0)
+		}
+		l.Params, params = append(l.Params, params[:p.Size]...), params[p.Size:]
+	}
+	l.Progress = func(simt.Stats) {
+		x.paused <- struct{}{}
+		<-x.resume
+	}
+	go func() {
+		<-x.resume
+		stats, err := d.engine().Run(context.Background(), l)
+		switch {
+		case errors.Is(err, simt.ErrAssert):
+			x.result = assertion
+		case errors.Is(err, simt.ErrTrap):
+			x.result = failure
+		case stats.Fault == simt.Misaligned:
+			x.result = misaligned
+		case stats.Fault != "" || err != nil:
+			x.result = illegalAddress
+		}
+		x.over = true
+		close(x.paused)
+	}()
+}
+
+// unregistered are the live allocations of which a page is not registered with the driver.
+func (d *driver) unregistered() (names []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, a := range d.memory.Known() {
+		for at := a.Addr &^ 4095; !a.Freed && at < a.Addr+a.Size; at += 4096 {
+			if !d.registered[at] {
+				names = append(names, a.Name)
+				break
+			}
+		}
+	}
+	return names
+}
+
+// spy is the engine under test. It tells the driver of which memory launches are.
+type spy struct {
+	*gpu.Engine
+	d *driver
+}
+
+// New makes one.
+func (d *driver) New() simt.Engine { return &spy{gpu.New(d.worker), d} }
+
+// Run implements simt.Engine.
+func (s *spy) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	s.d.mu.Lock()
+	s.d.memory = l.Program.Memory
+	s.d.mu.Unlock()
+	stats, err := s.Engine.Run(ctx, l)
+	if names := s.d.unregistered(); err == nil && names != nil {
+		s.d.t.Errorf("%s ran with memory that is not registered with the driver: %q", l.Func.Name, names)
+	}
+	return stats, err
+}

@@ -1,0 +1,229 @@
+// Package gpu is an engine that executes launches on an NVIDIA GPU. It makes no events: it is for programs that tell by themselves what
+// they do (package emulated). A process of its own (internal/cuda/standin/src/gpu.c) makes the driver's calls.
+//
+// Device memory stays where it is, in the file that all processes of a run map at the same addresses. The GPU reads and writes
+// it there, across its bus: the memory is registered with the driver (cuMemHostRegister), which has it at the same addresses. So host code,
+// pointers in memory and the log are what they are on the emulator, and a launch copies nothing.
+package gpu
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// Engine executes launches on the first GPU, one at a time.
+type Engine struct {
+	file string // the worker's: calls.GPUWorker in the folder of the stand-in libraries
+
+	mu         sync.Mutex
+	worker     *worker
+	loaded     map[*simt.Program]uint64 // modules of the worker
+	registered map[uint64]bool          // pieces of memory, by number
+}
+
+// New makes an engine by the file of the worker.
+func New(file string) *Engine { return &Engine{file: file} }
+
+// Name gives that of the GPU, and its architecture: "NVIDIA H100 (sm_90)". The error says why there is none that can execute launches on
+// a memory.
+func Name(file string, m *simt.Memory) (string, error) {
+	w, err := start(file, m)
+	if err != nil {
+		return "", err
+	}
+	w.kill()
+	return w.name, nil
+}
+
+// GPU implements emulated.GPU: of few wrong accesses does the device tell, and not where they are; those to memory near an allocation take place.
+func (e *Engine) GPU() bool { return true }
+
+// Close ends the worker.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.worker != nil && !e.worker.dead {
+		e.worker.kill()
+	}
+	return nil
+}
+
+// pieceBytes is the unit in which memory is registered.
+const pieceBytes = 2 << 20
+
+// Pauses between two looks at a launch, in which the log is read.
+const (
+	firstPause = 20 * time.Microsecond
+	lastPause  = time.Millisecond
+)
+
+// Run implements simt.Engine. Launches that are cancelled end with the worker: the next one begins with another.
+func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	begin := time.Now()
+	if err := e.begin(l); err != nil {
+		return simt.Stats{}, fmt.Errorf("the GPU: %w", err)
+	}
+	err := e.wait(ctx, l)
+	if ctx.Err() == nil {
+		if text, e := e.worker.ask(opPrinted, nil); e == nil && text != "" && l.Printf != nil {
+			l.Printf([]byte(text))
+		}
+	}
+	stats := simt.Stats{Blocks: l.Grid.Count(), Threads: l.Grid.Count() * l.Block.Count(), Elapsed: time.Since(begin)}
+	if err == nil {
+		return stats, nil
+	}
+	e.worker.kill() // the device is lost to its process
+	if ctx.Err() != nil {
+		return stats, ctx.Err()
+	}
+	var failed *driverError
+	if !errors.As(err, &failed) {
+		return stats, fmt.Errorf("the GPU: %w", err)
+	}
+	kind, err := faultOf(failed.result)
+	if kind == "" {
+		return stats, fmt.Errorf("the GPU: %w", failed)
+	}
+	stats.Fault = kind
+	if l.OnFault != nil {
+		l.OnFault(simt.Fault{Kind: kind, Launch: l.Launch, Count: 1,
+			Message: fmt.Sprintf("the GPU has ended the kernel (%s); it does not tell where: --device watched does", failed.text)})
+	}
+	return stats, err
+}
+
+// faultOf gives the fault for a result of the driver, and the error of a launch that ends by it.
+func faultOf(result uint32) (simt.FaultKind, error) {
+	switch result {
+	case illegal, wrongSpace:
+		return simt.OutOfBounds, nil
+	case misaligned:
+		return simt.Misaligned, nil
+	case assertion:
+		return simt.Assertion, simt.ErrAssert
+	case launchFailure, illegalInst:
+		return simt.TrapHit, simt.ErrTrap
+	}
+	return "", nil
+}
+
+// begin begins a launch, on a worker that has its memory and its program.
+func (e *Engine) begin(l *simt.Launch) error {
+	m := l.Program.Memory
+	if e.worker == nil || e.worker.dead {
+		w, err := start(e.file, m)
+		if err != nil {
+			return err
+		}
+		e.worker, e.loaded, e.registered = w, map[*simt.Program]uint64{}, map[uint64]bool{}
+	}
+	if err := e.register(m); err != nil {
+		return err
+	}
+	module, ok := e.loaded[l.Program]
+	if !ok {
+		var err error
+		if module, err = e.load(l.Program); err != nil {
+			return err
+		}
+		e.loaded[l.Program] = module
+	}
+	_, err := e.worker.ask(opLaunch, launchRequest(l, module))
+	return err
+}
+
+// register registers the memory of all allocations that is not yet.
+func (e *Engine) register(m *simt.Memory) error {
+	_, size := m.File()
+	for _, a := range m.Known() {
+		if a.Freed || a.Size == 0 {
+			continue
+		}
+		if a.Addr < simt.GlobalBase || a.Addr-simt.GlobalBase >= size {
+			return fmt.Errorf("memory of the host that is registered with CUDA (%s) cannot be reached from --device gpu: allocate it with cudaMallocHost, or choose --device emulated", a.Name)
+		}
+		first, last := (a.Addr-simt.GlobalBase)/pieceBytes, (a.Addr+a.Size-1-simt.GlobalBase)/pieceBytes
+		for n := first; n <= last; n++ {
+			if e.registered[n] {
+				continue
+			}
+			end := n // registered in one call, as far as none is
+			for ; end <= last && !e.registered[end]; end++ {
+				e.registered[end] = true
+			}
+			if _, err := e.worker.ask(opRegister, words(simt.GlobalBase+n*pieceBytes, (end-n)*pieceBytes)); err != nil {
+				return fmt.Errorf("memory for the GPU (%d bytes): %w", (end-n)*pieceBytes, err)
+			}
+		}
+	}
+	return nil
+}
+
+// load gives the module of a program.
+func (e *Engine) load(p *simt.Program) (uint64, error) {
+	texts, err := placed(p)
+	if err != nil {
+		return 0, err
+	}
+	var data []byte
+	for _, t := range texts {
+		data = binary.LittleEndian.AppendUint64(data, uint64(len(t)+1))
+		data = append(append(data, t...), 0)
+	}
+	answer, err := e.worker.ask(opLoad, data)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(answer, 10, 64)
+}
+
+// launchRequest is struct launch of the worker, and what follows it.
+func launchRequest(l *simt.Launch, module uint64) []byte {
+	le := binary.LittleEndian
+	b := le.AppendUint64(nil, module)
+	cooperative := uint32(0)
+	if l.Cooperative {
+		cooperative = 1
+	}
+	put := func(values ...uint32) {
+		for _, v := range values {
+			b = le.AppendUint32(b, v)
+		}
+	}
+	params := l.Func.Sig.Params
+	put(l.Grid.X, l.Grid.Y, l.Grid.Z, l.Block.X, l.Block.Y, l.Block.Z, uint32(l.DynamicShared), cooperative, uint32(len(params)), uint32(len(l.Params)))
+	for _, p := range params {
+		put(uint32(p.Off))
+	}
+	b = append(b, l.Params...)
+	return append(append(b, l.Func.Name...), 0)
+}
+
+// wait waits for the end of the launch, and tells of progress meanwhile.
+func (e *Engine) wait(ctx context.Context, l *simt.Launch) error {
+	for pause := firstPause; ; pause = min(pause*5/4, lastPause) {
+		_, err := e.worker.ask(opQuery, nil)
+		if l.Progress != nil {
+			l.Progress(simt.Stats{})
+		}
+		var failed *driverError
+		if !errors.As(err, &failed) || failed.result != notReady {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package gpu_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/instrument"
+	"fencepost.dev/fencepost/internal/instrument/gpu"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/testsize"
+	"fencepost.dev/fencepost/internal/toolchain"
+)
+
+// TestCorpus has programs of the corpus run on a GPU, that of a driver for tests, and wants of them what the emulated device finds: findings,
+// and results in memory.
+func TestCorpus(t *testing.T) {
+	d := newDriver(t)
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := testsize.Of(200, 50, 12)
+	for _, mode := range []instrument.Mode{instrument.Log, instrument.HiRace} {
+		judged := 0
+		for i, p := range all {
+			if i%every != int(mode)*every/2 || strings.HasPrefix(p.Path(), "fault/") { // of faults a GPU tells less: see TestFaults
+				continue
+			}
+			on := session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: mode, Timeout: 5 * time.Minute}
+			want := session.CheckCorpus(context.Background(), &on, []*corpus.Program{p})[0]
+			if want.Err != nil && strings.Contains(want.Err.Error(), "cannot be instrumented") {
+				continue
+			}
+			on.Engine = d.New
+			got := session.CheckCorpus(context.Background(), &on, []*corpus.Program{p})[0]
+			if r := got.Report; r != nil && len(r.Skipped) == 1 && strings.Contains(r.Skipped[0].Reason, "cannot place it") {
+				continue
+			}
+			judged++
+			if w, g := summary(want), summary(got); !slices.Equal(g, w) {
+				t.Errorf("%s, mode %d: on a GPU\n%q\nemulated\n%q", p.Path(), mode, g, w)
+			}
+		}
+		t.Logf("mode %d: %d programs, %d launches and %d queries so far", mode, judged, d.launches, d.queries)
+		if judged == 0 {
+			t.Errorf("mode %d: no program was judged", mode)
+		}
+	}
+}
+
+// check checks kernel k(.param .u64 p) of a module with a body; p points to words words, %rd1 holds it and %r1 the number of the thread.
+func check(t *testing.T, d *driver, o session.Options, module, body string, block, words int) *report.Report {
+	t.Helper()
+	text := ".version 7.0\n.target sm_80\n.address_size 64\n" + module + ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;\n" +
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;\n" + body + "\nret;\n}\n"
+	launch, err := session.ReadLaunchFile("launch.toml", fmt.Appendf(nil, "grid = 1\nblock = %d\nargs = [{ buffer = \"x\", type = \"i32\", shape = [%d], fill = 0 }]\n", block, words))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Seeds, o.Jobs, o.Logged, o.Engine = 1, 1, true, d.New
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	r, err := session.Check(context.Background(), &o, &session.Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: launch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestFaults wants of wrong accesses what the log tells, whether the GPU ends the kernel or not, and of other faults what the driver does.
+func TestFaults(t *testing.T) {
+	d := newDriver(t)
+	const index = "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd1, %rd2;\n"
+	for _, c := range []struct{ name, body, kind, message string }{
+		{"past the end", index + "st.global.u32 [%rd2+4], %r1;", "out-of-bounds", "the thread writes 4 bytes at 0x200000000480, just past the end of buffer"},
+		{"misaligned", "ld.global.u32 %r2, [%rd1+2];", "misaligned", "the thread reads 4 bytes at 0x200000000402 (buffer \"x\" (128 bytes) + 2), which is not a multiple of 4"},
+		{"far away", "mov.u64 %rd2, 64; atom.global.add.u32 %r2, [%rd2], 1;", "out-of-bounds", "the thread updates 4 bytes at 0x40: a null pointer"},
+		{"trap", "trap;", "trap", "the GPU has ended the kernel (unspecified launch failure); it does not tell where: --device watched does"},
+	} {
+		r := check(t, d, session.Options{}, "", c.body, 32, 32)
+		if len(r.Findings) != 1 || string(r.Findings[0].Kind) != c.kind || !strings.Contains(r.Findings[0].Message, c.message) {
+			t.Errorf("%s: %+v, want one finding of kind %s: %s", c.name, r.Findings, c.kind, c.message)
+		}
+	}
+}
+
+// TestPrinted wants what a kernel prints, after it has ended.
+func TestPrinted(t *testing.T) {
+	d := newDriver(t)
+	var out bytes.Buffer
+	module := ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n.global .align 1 .b8 text[4] = {104, 105, 10, 0};\n"
+	call := "mov.u64 %rd2, text; cvta.global.u64 %rd2, %rd2; mov.u64 %rd3, 0;\n{ .param .b64 f; st.param.b64 [f], %rd2; .param .b64 a; st.param.b64 [a], %rd3; .param .b32 r; call.uni (r), vprintf, (f, a); }"
+	check(t, d, session.Options{Printf: &out}, module, call, 2, 1)
+	if out.String() != "hi\nhi\n" {
+		t.Errorf("printed %q", out.String())
+	}
+}
+
+// TestTimeout wants a launch that does not end to be ended, with what it did until then.
+func TestTimeout(t *testing.T) {
+	d := newDriver(t)
+	d.engine = func() simt.Engine { return endless{} }
+	begin := time.Now()
+	r := check(t, d, session.Options{Timeout: 500 * time.Millisecond}, "", "st.global.u32 [%rd1], %r1;", 32, 1)
+	if len(r.Skipped) != 1 || !strings.Contains(r.Skipped[0].Reason, "time") || time.Since(begin) > 30*time.Second {
+		t.Errorf("%+v after %s", r.Skipped, time.Since(begin))
+	}
+}
+
+// endless is an engine whose launches never end.
+type endless struct{}
+
+func (endless) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
+	for {
+		l.Progress(simt.Stats{})
+	}
+}
+
+// TestNoDriver wants a machine without a GPU to be told of, once for each launch.
+func TestNoDriver(t *testing.T) {
+	d := newDriver(t)
+	t.Setenv("LD_LIBRARY_PATH", "")
+	m, err := simt.NewMemory(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if _, err := gpu.Name(d.worker, m); err == nil || !strings.Contains(err.Error(), "no file") {
+		t.Errorf("with memory of its own: %v", err)
+	}
+	r := check(t, d, session.Options{}, "", "st.global.u32 [%rd1], %r1;", 32, 1)
+	if len(r.Skipped) != 1 || !strings.Contains(r.Skipped[0].Reason, "the GPU: ") {
+		t.Errorf("%+v", r.Skipped)
+	}
+}
+
+// summary is what a run has found, and whether its results are right.
+func summary(r session.CorpusResult) (out []string) {
+	if r.Err != nil {
+		return []string{r.Err.Error()}
+	}
+	for _, f := range r.Report.Findings {
+		out = append(out, fmt.Sprintf("%s %s %d", f.ID, f.Kind, f.Count))
+	}
+	for _, s := range r.Report.Skipped {
+		out = append(out, fmt.Sprintf("skipped: %+v", s))
+	}
+	return append(out, fmt.Sprint("wrong result: ", r.WrongResult()))
+}
+
+// program uses what only the host side of a whole program has: variables by their symbols, large memory that is cleared, freed and used again.
+const program = `#include <cstdio>
+__constant__ int factor[2];
+__device__ int total, table[4] = {1, 2, 3, 4};
+__device__ int *in_table = table + 1;
+__global__ void add(const int *x, int *t, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) atomicAdd(&total, x[i] * factor[i % 2] + t[i % 4] + *in_table);
+}
+__global__ void racy(int *x) { x[threadIdx.x / 2] = threadIdx.x; }
+int main() {
+  const int n = 100, large = 10 << 20;
+  int f[2] = {2, 3}, *x, *t, sum = 0;
+  cudaMemcpyToSymbol(factor, f, sizeof f);
+  cudaGetSymbolAddress((void **)&t, table);
+  for (int turn = 0; turn < 2; turn++) {
+    cudaMalloc(&x, large * sizeof *x);
+    cudaMemset(x, turn ? 0 : 1, large * sizeof *x);
+    add<<<4, 32>>>(x, t, n);
+    cudaDeviceSynchronize();
+    cudaFree(x);
+  }
+  cudaMallocManaged(&x, 64 * sizeof *x);
+  racy<<<1, 64>>>(x);
+  cudaDeviceSynchronize();
+  cudaMemcpyFromSymbol(&sum, total, sizeof sum);
+  printf("%d %d\n", sum, x[31] / 2);
+}
+`
+
+// TestProgram has a whole program run on a GPU as it runs emulated.
+func TestProgram(t *testing.T) {
+	d := newDriver(t)
+	nvcc, err := (&toolchain.Finder{}).FindNVCC(t.Context())
+	if err != nil {
+		t.Skip("no nvcc")
+	}
+	source, path := filepath.Join(t.TempDir(), "p.cu"), filepath.Join(t.TempDir(), "p")
+	if err := os.WriteFile(source, []byte(program), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := toolchain.BuildProgram(t.Context(), toolchain.BuildOptions{NVCC: nvcc, Flags: []string{source}, Out: path, RuntimeDir: build().libs, Output: os.Stderr}); err != nil {
+		t.Fatal(err)
+	}
+	var found [2][]string
+	for i, engine := range []func() simt.Engine{nil, d.New} {
+		var out bytes.Buffer
+		o := session.Options{Seeds: 1, Jobs: 1, Logged: true, Engine: engine, Timeout: 5 * time.Minute}
+		r, err := session.Run(t.Context(), &o, &session.Program{Path: path, Libraries: build().libs, Stdout: &out, Stderr: os.Stderr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[i] = append(summary(session.CorpusResult{Report: r}), out.String())
+	}
+	sum := uint32(0x01010101*100*5/2 + 2*(100*10/4+100*2))
+	if want := fmt.Sprintf("%d 31\n", int32(sum)); !strings.HasSuffix(found[0][len(found[0])-1], want) {
+		t.Errorf("emulated: %q, want %q", found[0], want)
+	}
+	if !slices.Equal(found[0], found[1]) || len(found[0]) != 3 {
+		t.Errorf("on a GPU\n%q\nemulated\n%q", found[1], found[0])
+	}
+}
