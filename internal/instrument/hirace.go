@@ -59,6 +59,7 @@ const (
 	stateUntracked
 	stateSelections
 	stateSelection
+	stateCoarse
 	stateTick // in the low half; above it whether a clock has overflowed
 	stateFields
 )
@@ -111,6 +112,8 @@ type Bounds struct {
 	Pairs  uint64 // of places that race; a power of two
 	Nodes  uint64 // places in functions that are called, by call stack; a power of two
 	Blocks uint64 // the first so many blocks of a grid, which represent the others; 0: all
+	// Coarse has words that are accessed in parts stay one location.
+	Coarse bool
 	// Brief keeps 8 bytes for a word in place of 40: findings do not know the place of the earlier access.
 	Brief bool
 }
@@ -171,6 +174,9 @@ func NewChecked(l *CheckedLaunch) *Checked {
 		c.fields[stateGroups] = l.Blocks
 	}
 	c.fields[stateTick] = uint64(l.LastTick)
+	if l.Coarse {
+		c.fields[stateCoarse] = 1
+	}
 
 	memory, shared := l.Ranges, []Range{{0, l.SharedBytes}}
 	if l.Selection.Some {

@@ -139,8 +139,15 @@ func (o *ordered) others(e *event.Event, lane int, addr uint64, sequence uint32,
 	if e.Space != event.Global && e.Space != event.Shared {
 		return
 	}
-	for at, size := addr, uint64(0); at < addr+uint64(e.Size); at += size {
-		if size = 1; e.Size >= 4 && at%4 == 0 && !taken[at] && !taken[at+1] && !taken[at+2] && !taken[at+3] {
+	coarse := o.config.Options["granularity"] == "4"
+	from := addr
+	if coarse {
+		from &^= 3
+	}
+	for at, size := from, uint64(0); at < addr+uint64(e.Size); at += size {
+		if size = 1; coarse {
+			size = 4
+		} else if e.Size >= 4 && at%4 == 0 && !taken[at] && !taken[at+1] && !taken[at+2] && !taken[at+3] {
 			size = 4
 		}
 		if !taken[at] {
@@ -237,8 +244,8 @@ var endless = map[string]bool{"fault/flag_unset": true, "fault/lock_kept": true}
 
 // onBoth runs a program of the corpus that checks what is watched, and gives what it found and what detector hirace finds on the same
 // schedule; ok is false where it cannot be instrumented.
-func onBoth(t *testing.T, p *corpus.Program, w session.Watch) (device, detector []string, ok bool) {
-	o := &ordered{Engine: simt.NewWarp()}
+func onBoth(t *testing.T, p *corpus.Program, w session.Watch, options map[string]string) (device, detector []string, ok bool) {
+	o := &ordered{Engine: simt.NewWarp(), config: detect.Config{Options: options}}
 	timeout := 20 * time.Second
 	if endless[p.Path()] {
 		timeout = 5 * time.Second
@@ -246,6 +253,7 @@ func onBoth(t *testing.T, p *corpus.Program, w session.Watch) (device, detector 
 	var d *hirace.Detector
 	spec := hirace.Spec
 	spec.New = func(c detect.Config) detect.Detector {
+		c.Options = options
 		d = hirace.Spec.New(c).(*hirace.Detector)
 		o.config.Watch = c.Watch
 		return d
@@ -268,13 +276,18 @@ func onBoth(t *testing.T, p *corpus.Program, w session.Watch) (device, detector 
 
 // TestHiRace wants of programs that check themselves exactly what detector hirace finds on the same schedule.
 func TestHiRace(t *testing.T) {
-	onAll(t, testsize.Of(18, 8, 1), 0, func(int) session.Watch { return session.Watch{} })
+	onAll(t, testsize.Of(18, 8, 1), 0, nil, func(int) session.Watch { return session.Watch{} })
+}
+
+// TestGranularity wants the same where words are not split.
+func TestGranularity(t *testing.T) {
+	onAll(t, testsize.Of(20, 14, 5), 2, map[string]string{"granularity": "4"}, func(int) session.Watch { return session.Watch{} })
 }
 
 // TestSelection wants the same where only some threads, or some variables, are watched.
 func TestSelection(t *testing.T) {
 	all := watches()
-	onAll(t, testsize.Of(19, 12, 1), 1, func(i int) session.Watch { return all[i%len(all)] })
+	onAll(t, testsize.Of(19, 12, 1), 1, nil, func(i int) session.Watch { return all[i%len(all)] })
 }
 
 // watches are selections of threads and memory.
@@ -293,8 +306,8 @@ func watches() []session.Watch {
 }
 
 // onAll compares what every nth program of the corpus, from first on, finds that checks itself, as watch says, with what detector hirace
-// finds.
-func onAll(t *testing.T, n, first int, watch func(i int) session.Watch) {
+// finds, by options of its.
+func onAll(t *testing.T, n, first int, options map[string]string, watch func(i int) session.Watch) {
 	t.Helper()
 	all, err := corpus.All()
 	if err != nil {
@@ -308,7 +321,7 @@ func onAll(t *testing.T, n, first int, watch func(i int) session.Watch) {
 			}
 			t.Run(p.Path(), func(t *testing.T) {
 				t.Parallel()
-				got, want, ok := onBoth(t, p, watch(i))
+				got, want, ok := onBoth(t, p, watch(i), options)
 				if !ok {
 					return
 				}

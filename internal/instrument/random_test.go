@@ -202,7 +202,11 @@ func TestRandomHiRace(t *testing.T) {
 		if n := int(seed) % (2 * len(watches())); n < len(watches()) {
 			w = watches()[n]
 		}
-		got, want, ok := onBoth(t, p, w)
+		var options map[string]string
+		if seed%5 == 4 {
+			options = map[string]string{"granularity": "4"}
+		}
+		got, want, ok := onBoth(t, p, w, options)
 		if !ok || !slices.Equal(got, want) {
 			t.Fatalf("seed %d, %+v: the device found\n%s\nbut detector hirace\n%s\n%s", seed, w, strings.Join(got, "\n"), strings.Join(want, "\n"), p.PTX)
 		}

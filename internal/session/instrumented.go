@@ -104,7 +104,7 @@ func pieces(edges []uint64, chosen func(at uint64) bool) (out []instrument.Range
 // checkerOf has a detector take what programs find by themselves.
 func checkerOf(d *hirace.Detector) emulated.Checker {
 	c := emulated.Checker{Machine: d.Table(), LastTick: d.LastTick(), Bounds: instrument.DefaultBounds}
-	c.Bounds.Blocks = d.Groups()
+	c.Bounds.Blocks, c.Bounds.Coarse = d.Groups(), d.Coarse()
 	if n := d.Pairs(); n > 0 {
 		c.Bounds.Pairs = n
 	}

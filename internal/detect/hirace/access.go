@@ -89,7 +89,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 		switch alike := t.w.lanes == nil; {
 		case alike && e.Size == wordBytes && s.Step == wordBytes && s.Addr%wordBytes == 0:
 			d.row(&t, d.words, &s)
-		case alike && e.Size == 1 && s.Step == 1:
+		case alike && e.Size == 1 && s.Step == 1 && !d.coarse:
 			for at, end := s.Addr&^(wordBytes-1), s.Addr+uint64(s.High()-s.Low()); at <= end; at += wordBytes {
 				d.split(d.words.Cell(d.line(&t, d.words, at)), &t, at)
 			}
@@ -166,8 +166,12 @@ func (d *Detector) same(t *turn, lanes uint32, addr uint64) {
 
 // lane takes an access by one thread.
 func (d *Detector) lane(t *turn) {
-	words := t.e.Size >= wordBytes && t.addr%wordBytes == 0
-	for at, end := t.addr, t.addr+uint64(t.e.Size); at < end; {
+	words := d.coarse || t.e.Size >= wordBytes && t.addr%wordBytes == 0
+	at, end := t.addr, t.addr+uint64(t.e.Size)
+	if d.coarse {
+		at &^= wordBytes - 1
+	}
+	for at < end {
 		c := d.words.Cell(d.line(t, d.words, at))
 		if words {
 			d.cell(c, t, at)

@@ -16,6 +16,8 @@ var (
 		Values: []string{"all", "16", "4", "2"}}
 	wordsOption = detect.Option{Name: "words", Doc: "how many words of global memory may have metadata in a launch; accesses to others are not tracked",
 		Values: []string{"all", "1M", "64K", "1K"}}
+	granularityOption = detect.Option{Name: "granularity", Doc: "bytes of the smallest location: a word that is accessed in parts becomes its bytes, or stays a word",
+		Values: []string{"1", "4"}}
 	pairsOption = detect.Option{Name: "pairs", Doc: "how many pairs of racing places a launch that checks itself (docs/gpu.md) keeps",
 		Values: []string{"4K", "64K", "1M"}}
 )

@@ -35,6 +35,33 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestGranularity has two threads write different bytes of a word, or of two words.
+func TestGranularity(t *testing.T) {
+	for _, c := range []struct {
+		granularity string
+		size        uint8
+		apart       uint64
+		want        string
+	}{
+		{"1", 1, 0, "unordered"}, {"1", 1, 1, ""}, {"1", 2, 2, ""}, {"1", 4, 4, ""},
+		{"4", 1, 0, "unordered"}, {"4", 1, 1, "unordered"}, {"4", 2, 2, "unordered"}, {"4", 1, 4, ""}, {"4", 4, 4, ""}, {"4", 2, 6, ""},
+	} {
+		b := do(litmus.Launch(4), "0 st; 4 st")
+		at := uint64(0)
+		for i := range b.Events {
+			if e := &b.Events[i]; e.Kind == event.Store {
+				e.Size, e.Addr = c.size, e.Addr+at
+				at = c.apart
+			}
+		}
+		d := Spec.New(detect.Config{Options: map[string]string{"granularity": c.granularity}})
+		d.Events(b)
+		if got := kinds(d.Findings()); got != c.want {
+			t.Errorf("granularity=%s, %d bytes, %d apart: %q, want %q", c.granularity, c.size, c.apart, got, c.want)
+		}
+	}
+}
+
 // TestWords compares a detector that may keep metadata for few words with one that does not see the accesses to others.
 func TestWords(t *testing.T) {
 	left := 0

@@ -27,7 +27,7 @@ func spec() detect.Spec {
 		Doc:     "HiRace: a machine of 25 states that condenses all accesses to a location into one word; barriers and scoped atomics.",
 		Source:  "HiRace, sections III and IV, figures 1 to 4, algorithm 1",
 		Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
-		Options: []detect.Option{machineOption, clockOption, groupsOption, wordsOption, pairsOption},
+		Options: []detect.Option{machineOption, clockOption, groupsOption, wordsOption, granularityOption, pairsOption},
 	}
 	s.New = func(c detect.Config) detect.Detector {
 		all := c
@@ -36,6 +36,7 @@ func spec() detect.Spec {
 		if s.Option(c, machineOption.Name) == "published" {
 			d.machine.asPublished()
 		}
+		d.coarse = s.Option(c, granularityOption.Name) == "4"
 		d.lastTick = map[string]uint32{"16": 1<<16 - 1, "8": 1<<8 - 1, "4": 1<<4 - 1}[s.Option(c, clockOption.Name)]
 		return d
 	}
@@ -49,6 +50,7 @@ type Detector struct {
 	lastTick uint32 // the greatest value of a clock
 	notes    []string
 	bounds   bounds
+	coarse   bool // words are not split
 
 	words *lines
 	bytes *lines // of words that a narrower access has split

@@ -69,6 +69,9 @@ func (d *Detector) Pairs() uint64 { return d.bounds.pairs }
 // Words is how many words of global memory may have metadata, 0 for all.
 func (d *Detector) Words() uint64 { return uint64(d.bounds.lines) * shadow.LineCells }
 
+// Coarse says that a word stays one location when parts of it are accessed.
+func (d *Detector) Coarse() bool { return d.coarse }
+
 // Unchecked notes what a device has not checked of a launch.
 func (d *Detector) Unchecked(l *event.Launch, format string, args ...any) {
 	d.say(fmt.Sprintf("hirace: launch %d of kernel %s: %s.", l.ID, l.Kernel, fmt.Sprintf(format, args...)))

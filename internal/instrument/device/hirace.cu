@@ -1,7 +1,7 @@
 // Device code of HiRace, which detects races where they happen ("HiRace", sections III and IV): instrumented programs call it
 // before each access and around each barrier.
 //
-// A location is a word of 4 bytes, or a byte of a word that an access has split. Its shadow word holds the state of the machine and
+// A location is a word of 4 bytes, or a byte of a word that an access has split, unless the host wants words to stay whole. Its shadow word holds the state of the machine and
 // the thread and clocks of the last access (figure 2; internal/detect/hirace/word.go has the same layout). An access replaces
 // it by compare-and-swap (algorithm 1). So that messages can name both places, a location has a history too, if the host has given
 // memory for that: whoever replaces a shadow word then takes it first, by state TAKEN, and gives it back with the new state.
@@ -90,6 +90,7 @@ struct State {
 	u64 untracked;       // accesses to memory without shadow
 	u64 selections;      // 0: races are reported on all memory
 	Selected *selection; // by address
+	u64 coarse;          // words are not split
 	u32 lastTick;
 	u32 stopped; // a clock has overflowed
 };
@@ -354,8 +355,11 @@ static __device__ long long bytes(State *s, u64 *word, History *h)
 // check has an access make its transitions at the locations that it touches. word and history are those of the location at from.
 static __device__ void check(const Access &t, u64 from, u32 size, u64 *word, History *history, u64 at)
 {
-	bool words = size >= 4 && at % 4 == 0;
-	for (u64 end = at + size; at < end;) {
+	bool words = t.s->coarse || (size >= 4 && at % 4 == 0);
+	u64 end = at + size;
+	if (t.s->coarse)
+		at &= ~3ull;
+	while (at < end) {
 		u64 i = (at - from) / 4;
 		if ((load(word + i) & stateBits) == UNCHECKED) {
 			at = (at & ~3ull) + 4;
