@@ -39,6 +39,7 @@ type driver struct {
 	running    *execution
 	launches   int
 	queries    int
+	dies       bool // with the next query
 }
 
 type function struct {
@@ -137,7 +138,12 @@ func (d *driver) serve(c net.Conn) {
 		if _, err := io.ReadFull(c, data); err != nil {
 			return
 		}
-		result, text := d.answer(binary.LittleEndian.Uint32(head), data)
+		op := binary.LittleEndian.Uint32(head)
+		if op == query && d.dies {
+			d.dies = false
+			return
+		}
+		result, text := d.answer(op, data)
 		out := binary.LittleEndian.AppendUint32(nil, result)
 		out = binary.LittleEndian.AppendUint32(out, uint32(len(text)))
 		if _, err := c.Write(append(out, text...)); err != nil {
@@ -145,6 +151,16 @@ func (d *driver) serve(c net.Conn) {
 		}
 	}
 }
+
+// Requests, as in testdata/driver.c.
+const (
+	register = iota
+	load
+	find
+	launch
+	query
+	printed
+)
 
 // Results of the driver.
 const (
@@ -163,7 +179,7 @@ func (d *driver) answer(op uint32, data []byte) (uint32, []byte) {
 	defer d.mu.Unlock()
 	le := binary.LittleEndian
 	switch op {
-	case 0: // register
+	case register:
 		from, bytes := le.Uint64(data), le.Uint64(data[8:])
 		for at := from; at < from+bytes; at += 4096 {
 			if d.registered[at] {
@@ -171,14 +187,14 @@ func (d *driver) answer(op uint32, data []byte) (uint32, []byte) {
 			}
 			d.registered[at] = true
 		}
-	case 1:
+	case load:
 		p, err := d.load(data)
 		if err != nil {
 			return invalidImage, []byte(err.Error())
 		}
 		d.modules = append(d.modules, p)
 		return 0, le.AppendUint64(nil, uint64(len(d.modules)))
-	case 2:
+	case find:
 		var n int
 		var name string
 		if _, err := fmt.Sscan(string(data), &n, &name); err != nil || n < 1 || n > len(d.modules) {
@@ -196,9 +212,9 @@ func (d *driver) answer(op uint32, data []byte) (uint32, []byte) {
 			out = le.AppendUint64(out, uint64(p.Size))
 		}
 		return 0, out
-	case 3:
+	case launch:
 		d.launch(data)
-	case 4:
+	case query:
 		d.queries++
 		x := d.running
 		if !x.over {
@@ -209,7 +225,7 @@ func (d *driver) answer(op uint32, data []byte) (uint32, []byte) {
 			return notReady, nil
 		}
 		return x.result, nil
-	case 5:
+	case printed:
 		return d.running.result, d.running.text
 	}
 	return 0, nil
