@@ -24,6 +24,9 @@ func TestPythonStacks(t *testing.T) {
 	if python == "" {
 		t.Skip(stacks + " names no Python interpreter with GPU packages")
 	}
+	if testing.Short() {
+		t.Skip("it takes minutes")
+	}
 	cache := cacheWithLibraries(t)
 	t.Run("examples", func(t *testing.T) { testPythonExamples(t, python, cache) })
 	t.Run("operators", func(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
@@ -41,7 +43,7 @@ func (s Shape) Format(mem []byte, addr uint64) {
 	if s.Queues < 1 || s.Slots < 8 || s.Slots&(s.Slots-1) != 0 {
 		panic(fmt.Sprintf("BUG: a log of %d queues of %d slots", s.Queues, s.Slots))
 	}
-	clear(mem)
+	clear(mem[:logBytes+s.Queues*queueBytes]) // of the slots nobody reads what he has not written
 	for i, v := range []uint64{uint64(s.Queues), s.Slots, 0, 0, addr + logBytes, addr + logBytes + uint64(s.Queues)*queueBytes} {
 		binary.LittleEndian.PutUint64(mem[8*i:], v)
 	}
@@ -76,7 +78,10 @@ type Reader struct {
 	next  uint64             // stamp
 }
 
-// NewReader reads a log that Format has written to mem.
+// index is an index of a queue, which a device and the host write.
+func index(b []byte) *uint64 { return (*uint64)(unsafe.Pointer(&b[0])) }
+
+// NewReader reads a log that Format has written to mem, whose address is a multiple of 8.
 func NewReader(s Shape, mem []byte) *Reader {
 	return &Reader{shape: s, mem: mem, early: map[uint64]*Record{}}
 }
@@ -87,7 +92,7 @@ func (r *Reader) Drain(f func(*Record)) bool {
 	any := false
 	for q := range r.shape.Queues {
 		head := r.mem[logBytes+q*queueBytes:]
-		commit, read := binary.LittleEndian.Uint64(head[8:]), binary.LittleEndian.Uint64(head[16:])
+		commit, read := atomic.LoadUint64(index(head[8:])), *index(head[16:])
 		slots := r.mem[logBytes+uint64(r.shape.Queues)*queueBytes+uint64(q)*r.shape.Slots*slotBytes:]
 		any = any || read != commit
 		for read != commit {
@@ -95,7 +100,7 @@ func (r *Reader) Drain(f func(*Record)) bool {
 			r.early[rec.Stamp] = rec
 			read += n
 		}
-		binary.LittleEndian.PutUint64(head[16:], read)
+		atomic.StoreUint64(index(head[16:]), read) // what was read may be written again
 	}
 	for {
 		rec := r.early[r.next]

@@ -14,8 +14,11 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// DefaultShape is the log of an emulated device: 1 MiB.
-var DefaultShape = instrument.Shape{Queues: 4, Slots: 1 << 12}
+// DefaultShape is the log of an emulated device: 1 MiB. That of a GPU has 32 MiB.
+var (
+	DefaultShape = instrument.Shape{Queues: 4, Slots: 1 << 12}
+	gpuShape     = instrument.Shape{Queues: 128, Slots: 1 << 12}
+)
 
 // Engine executes programs that Rewrite has instrumented.
 type Engine struct {
@@ -26,6 +29,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	programs map[*ptx.Module]*program
+	logs     map[*simt.Memory]uint64 // of a GPU: they stay where they are
 }
 
 // largeCode is how many instructions a function of the device code has, at least, that is not inlined: programs call it at every access.
@@ -40,7 +44,34 @@ type program struct {
 
 // New makes an engine of one.
 func New(e simt.Engine, o instrument.Options) *Engine {
-	return &Engine{Engine: e, options: o, Shape: DefaultShape, programs: map[*ptx.Module]*program{}}
+	x := &Engine{Engine: e, options: o, Shape: DefaultShape, programs: map[*ptx.Module]*program{}, logs: map[*simt.Memory]uint64{}}
+	if x.gpu() {
+		x.Shape = gpuShape
+	}
+	return x
+}
+
+func (e *Engine) gpu() bool {
+	g, ok := e.Engine.(GPU)
+	return ok && g.GPU()
+}
+
+// log gives memory for a log, and what ends its use.
+func (e *Engine) log(m *simt.Memory) (addr uint64, end func(), err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if addr, ok := e.logs[m]; ok {
+		return addr, func() {}, nil
+	}
+	addr, err = m.Alloc(e.Shape.Bytes(), 64, simt.DeviceAlloc, "the log of the instrumented program")
+	if err != nil {
+		return 0, nil, fmt.Errorf("the log of the instrumented program: %w", err)
+	}
+	if e.gpu() {
+		e.logs[m] = addr
+		return addr, func() {}, nil
+	}
+	return addr, func() { _, _ = m.Free(addr) }, nil
 }
 
 // Rewrite instruments a module: cuda.Config.Rewrite.
@@ -83,11 +114,11 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 		return e.Engine.Run(ctx, l)
 	}
 	mem := l.Program.Memory
-	addr, err := mem.Alloc(e.Shape.Bytes(), 64, simt.DeviceAlloc, "the log of the instrumented program")
+	addr, end, err := e.log(mem)
 	if err != nil {
-		return simt.Stats{}, fmt.Errorf("the log of the instrumented program: %w", err)
+		return simt.Stats{}, err
 	}
-	defer func() { _, _ = mem.Free(addr) }()
+	defer end()
 	log, err := mem.Bytes(addr, e.Shape.Bytes())
 	if err != nil {
 		panic(fmt.Sprintf("BUG: %v", err))
@@ -99,7 +130,7 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	unwatched := *l
 	unwatched.Sink = nil
 	launch := launchOf(l, p)
-	if g, ok := e.Engine.(GPU); ok && g.GPU() {
+	if e.gpu() {
 		f := &faults{l: l}
 		launch.Global, launch.Outside, unwatched.OnFault = f.there, f.outside, f.add
 		defer f.tell()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -32,8 +33,8 @@ type driver struct {
 	worker string
 
 	mu         sync.Mutex
-	memory     *simt.Memory // of the run: see spy
-	registered map[uint64]bool
+	memory     *simt.Memory      // of the run: see spy
+	registered map[uint64]uint64 // pages, with the range that they were registered in
 	modules    []*simt.Program
 	functions  []function
 	running    *execution
@@ -69,7 +70,11 @@ var build = sync.OnceValue(func() (b built) {
 	if b.dir, b.err = os.MkdirTemp("", "fencepost-gpu"); b.err != nil {
 		return b
 	}
-	if b.libs, b.err = standin.Build(context.Background(), cc.Path, b.dir); b.err != nil {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = b.dir
+	}
+	if b.libs, b.err = standin.Build(context.Background(), cc.Path, filepath.Join(cache, "fencepost-test")); b.err != nil {
 		return b
 	}
 	lib := filepath.Join(b.dir, "libcuda.so.1")
@@ -124,7 +129,7 @@ func newDriver(t *testing.T) *driver {
 func (d *driver) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.registered, d.modules, d.functions, d.running = map[uint64]bool{}, nil, nil, nil
+	d.registered, d.modules, d.functions, d.running = map[uint64]uint64{}, nil, nil, nil
 }
 
 func (d *driver) serve(c net.Conn) {
@@ -155,6 +160,7 @@ func (d *driver) serve(c net.Conn) {
 // Requests, as in testdata/driver.c.
 const (
 	register = iota
+	unregister
 	load
 	find
 	launch
@@ -166,6 +172,7 @@ const (
 const (
 	invalidImage   = 200
 	alreadyDone    = 712
+	notRegistered  = 713
 	notFound       = 500
 	notReady       = 600
 	illegalAddress = 700
@@ -182,10 +189,15 @@ func (d *driver) answer(op uint32, data []byte) (uint32, []byte) {
 	case register:
 		from, bytes := le.Uint64(data), le.Uint64(data[8:])
 		for at := from; at < from+bytes; at += 4096 {
-			if d.registered[at] {
+			if d.registered[at] != 0 {
 				return alreadyDone, nil
 			}
-			d.registered[at] = true
+			d.registered[at] = from
+		}
+	case unregister:
+		n := len(d.registered)
+		if maps.DeleteFunc(d.registered, func(_, from uint64) bool { return from == le.Uint64(data) }); len(d.registered) == n {
+			return notRegistered, nil
 		}
 	case load:
 		p, err := d.load(data)
@@ -297,19 +309,26 @@ func (d *driver) launch(data []byte) {
 	}()
 }
 
-// unregistered are the live allocations of which a page is not registered with the driver.
-func (d *driver) unregistered() (names []string) {
+// unregistered are the live allocations of which a page is not registered with the driver; needless is how many pages are that lie
+// 2 MiB and more from all of these.
+func (d *driver) unregistered() (names []string, needless int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	pieces := map[uint64]bool{}
 	for _, a := range d.memory.Known() {
 		for at := a.Addr &^ 4095; !a.Freed && at < a.Addr+a.Size; at += 4096 {
-			if !d.registered[at] {
+			if pieces[at>>21] = true; d.registered[at] == 0 {
 				names = append(names, a.Name)
 				break
 			}
 		}
 	}
-	return names
+	for at := range d.registered {
+		if !pieces[at>>21] {
+			needless++
+		}
+	}
+	return names, needless
 }
 
 // spy is the engine under test. It tells the driver of which memory launches are.
@@ -327,8 +346,8 @@ func (s *spy) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	s.d.memory = l.Program.Memory
 	s.d.mu.Unlock()
 	stats, err := s.Engine.Run(ctx, l)
-	if names := s.d.unregistered(); err == nil && names != nil {
-		s.d.t.Errorf("%s ran with memory that is not registered with the driver: %q", l.Func.Name, names)
+	if names, needless := s.d.unregistered(); err == nil && (names != nil || needless > 0) {
+		s.d.t.Errorf("%s ran with memory that is not registered with the driver: %q; %d pages are for nothing", l.Func.Name, names, needless)
 	}
 	return stats, err
 }

@@ -142,9 +142,10 @@ func (e *Engine) begin(l *simt.Launch) error {
 	return err
 }
 
-// register registers the memory of all allocations that is not yet.
+// register has the memory of all allocations registered, and no other but what they share pieces with.
 func (e *Engine) register(m *simt.Memory) error {
 	_, size := m.File()
+	used := map[uint64]bool{}
 	for _, a := range m.Known() {
 		if a.Freed || a.Size == 0 {
 			continue
@@ -154,17 +155,23 @@ func (e *Engine) register(m *simt.Memory) error {
 		}
 		first, last := (a.Addr-simt.GlobalBase)/pieceBytes, (a.Addr+a.Size-1-simt.GlobalBase)/pieceBytes
 		for n := first; n <= last; n++ {
-			if e.registered[n] {
+			if used[n] = true; e.registered[n] {
 				continue
 			}
-			end := n // registered in one call, as far as none is
-			for ; end <= last && !e.registered[end]; end++ {
-				e.registered[end] = true
+			if _, err := e.worker.ask(opRegister, words(simt.GlobalBase+n*pieceBytes, pieceBytes)); err != nil {
+				return fmt.Errorf("memory for the GPU (%s): %w", a.Name, err)
 			}
-			if _, err := e.worker.ask(opRegister, words(simt.GlobalBase+n*pieceBytes, (end-n)*pieceBytes)); err != nil {
-				return fmt.Errorf("memory for the GPU (%d bytes): %w", (end-n)*pieceBytes, err)
-			}
+			e.registered[n] = true
 		}
+	}
+	for n := range e.registered {
+		if used[n] {
+			continue
+		}
+		if _, err := e.worker.ask(opUnregister, words(simt.GlobalBase+n*pieceBytes)); err != nil {
+			return fmt.Errorf("memory that the GPU no longer needs: %w", err)
+		}
+		delete(e.registered, n)
 	}
 	return nil
 }

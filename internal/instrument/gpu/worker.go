@@ -16,6 +16,7 @@ import (
 const (
 	opOpen = iota
 	opRegister
+	opUnregister
 	opLoad
 	opLaunch
 	opQuery

@@ -17,7 +17,7 @@
 typedef uint32_t u32;
 typedef uint64_t u64;
 
-enum { opOpen, opRegister, opLoad, opLaunch, opQuery, opPrinted };
+enum { opOpen, opRegister, opUnregister, opLoad, opLaunch, opQuery, opPrinted };
 enum { connection = 3, memory = 4 };
 enum { notReady = 600, sharedLimit = 8, hostPointer = 91, errorLog = 5, errorLogSize = 6, inputPTX = 1, mapped = 1 | 2 };
 enum { ownError = 1000000 }; // above all results of the driver
@@ -34,6 +34,7 @@ enum { ownError = 1000000 }; // above all results of the driver
   X(cuStreamCreate, (void **, unsigned)) \
   X(cuStreamQuery, (void *)) \
   X(cuMemHostRegister_v2, (void *, size_t, unsigned)) \
+  X(cuMemHostUnregister, (void *)) \
   X(cuMemHostGetDevicePointer_v2, (u64 *, void *, unsigned)) \
   X(cuLinkCreate_v2, (unsigned, int *, void **, void **)) \
   X(cuLinkAddData_v2, (void *, int, void *, size_t, const char *, unsigned, int *, void **)) \
@@ -162,6 +163,7 @@ static int answer(u32 op, char *data, size_t size) {
   switch (op) {
     case opOpen: return open_device((u64 *)data);
     case opRegister: return register_memory((u64 *)data);
+    case opUnregister: return cuMemHostUnregister(*(void **)data);
     case opLoad: return load(data, size);
     case opLaunch: return launch(data, size);
     case opQuery: return query();

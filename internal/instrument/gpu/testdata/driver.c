@@ -10,7 +10,7 @@
 
 #define CALL __attribute__((visibility("default")))
 
-enum { opRegister, opLoad, opFunction, opLaunch, opQuery, opPrinted };
+enum { opRegister, opUnregister, opLoad, opFunction, opLaunch, opQuery, opPrinted };
 
 static int connection = -1;
 static char *answer; // with a 0 behind it
@@ -61,6 +61,7 @@ CALL int cuMemHostRegister_v2(void *at, size_t size, unsigned flags) {
   uint64_t range[2] = {(uint64_t)at, size};
   return flags == 3 ? ask(opRegister, range, sizeof range) : 1;
 }
+CALL int cuMemHostUnregister(void *at) { return ask(opUnregister, &at, 8); }
 CALL int cuMemHostGetDevicePointer_v2(uint64_t *device, void *at, unsigned flags) { *device = (uint64_t)at; (void)flags; return 0; }
 
 // A link is its texts, each with its 0.
