@@ -396,6 +396,9 @@ func (r *run) waitedBarriers() string {
 					text += fmt.Sprintf(" and has %d bytes of transactions that it did not expect", -tx)
 				}
 			}
+			if l.unseen > 1 {
+				text += fmt.Sprintf("; the %d phases before it ended, and no thread saw one end: more arrive than the count of %d that it was initialised with", l.unseen, b.expected())
+			}
 			list = append(list, text)
 		}
 		if len(list) > 0 {

@@ -43,6 +43,7 @@ type liveBarrier struct {
 	addr   uint64
 	phase  uint64   // that is current, from 0
 	failed bool     // a test has said so since it began
+	unseen uint64   // phases that have ended since a test last told a thread that one had
 	tested []uint32 // by warp of the block, the lanes that have tested the barrier
 }
 
@@ -315,6 +316,7 @@ func (x *mbarrierOp) complete() {
 	}
 	x.set(newMbarrier(b.parity()^1, b.expected(), b.expected(), 0))
 	x.live.phase++
+	x.live.unseen++
 	x.live.failed = false
 	x.of.completed++
 	x.w.writes++
@@ -360,6 +362,7 @@ func (x *mbarrierOp) test() {
 	x.live.failed = x.live.failed || !done
 	order := event.Relaxed
 	if first := x.live.firstTest(x.w, x.lane); done {
+		x.live.unseen = 0
 		if order = x.order(event.Acquire); first && order != event.Relaxed {
 			// The lane might have looked before: what it learns by this test does not say that the barrier was initialised when it did.
 			x.r.out.mbarrier(event.Load, event.FlagRead, event.Relaxed, x, 4)
