@@ -49,7 +49,7 @@ func (e *Engine) GPU() bool { return true }
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.worker != nil && !e.worker.dead {
+	if e.worker != nil {
 		e.worker.kill()
 	}
 	return nil

@@ -82,8 +82,11 @@ func start(file string, m *simt.Memory) (*worker, error) {
 	return w, nil
 }
 
-// kill ends the worker, with all that it does on the GPU.
+// kill ends the worker, with all that it does on the GPU, if it has not ended.
 func (w *worker) kill() {
+	if w.dead {
+		return
+	}
 	w.dead = true
 	_ = w.conn.Close()
 	_ = w.cmd.Process.Kill()
@@ -112,7 +115,7 @@ func (w *worker) ask(op uint32, data []byte) (string, error) {
 		_, err = io.ReadFull(w.conn, text)
 	}
 	if err != nil {
-		w.dead = true
+		w.kill()
 		return "", fmt.Errorf("the process that drives the GPU has ended: %w", err)
 	}
 	if result := binary.LittleEndian.Uint32(answer); result != 0 {

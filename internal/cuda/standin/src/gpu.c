@@ -80,7 +80,7 @@ static int open_device(const u64 *args) {
   int device, major, minor, same;
   char name[128];
   if (mmap(at, args[1], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, memory, 0) != at)
-    return fail(strerror(errno));
+    return fail("the process that drives the GPU has no room at the addresses of device memory");
   TRY(load_driver());
   TRY(cuInit(0));
   TRY(cuDeviceGet(&device, 0));
