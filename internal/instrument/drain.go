@@ -183,6 +183,7 @@ type warpState struct {
 	places [32]uint32 // where
 	off    uint32     // lanes whose accesses are not to be checked
 	memory [32]memory // that they are switching
+	copies [32]copied // of which they have told something
 }
 
 // memory is what a lane has told so far of memory that it switches.
@@ -413,6 +414,21 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 		if b.live == 0 {
 			e.forget(w)
 		}
+	case CopyTo, CopySize:
+		for m := lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			if s.Kind == CopySize {
+				w.copies[l] = copied{true, r.Values[l], 0}
+			} else {
+				w.copies[l].to = r.Values[l]
+			}
+		}
+	case CopyFrom:
+		e.copy(r, s.Inst(), w, lanes, place)
+	case CopyCommit:
+		e.sync(event.Event{Kind: event.CopyCommit, Warp: w.number, Mask: lanes, Place: place})
+	case CopyWait:
+		e.copyWait(r, s.Inst(), w, lanes, place)
 	case CallBegin:
 		for m := lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
@@ -442,6 +458,9 @@ func (e *Events) forget(w *warpState) {
 func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
 	v := event.Event{Warp: r.Warp, Place: place, Order: in.Order, Scope: in.Scope, Space: spaceOf(in)}
 	size := uint64(in.Type.Size()) * uint64(max(in.Vec, 1))
+	if in.Class == isa.Matrix {
+		size, lanes = matrixRow, lanes&in.Rows()
+	}
 	v.Size = uint8(size)
 	switch {
 	case r.Flags&recordGeneric != 0:
@@ -469,6 +488,8 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 	switch {
 	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
 		v.Flags, v.Aux = event.FlagVector, 2
+	case in.Class == isa.Matrix:
+		v.Flags, v.Aux = event.FlagVector, uint32(in.Type.Size())
 	case in.Vec > 1:
 		v.Flags, v.Aux = event.FlagVector, uint32(min(in.Type.Size(), 8))
 	}
@@ -476,7 +497,7 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 		v.Flags |= event.FlagNonCoherent
 	}
 	switch in.Class {
-	case isa.Load:
+	case isa.Load, isa.Matrix:
 		v.Kind = event.Load
 		v.Flags |= event.FlagRead
 		e.lanes(r, v, lanes)

@@ -57,6 +57,13 @@ const (
 	CallBegin             // nothing: the lanes are about to call
 	CallEnd               // nothing: the lanes have returned
 
+	// Of asynchronous copies.
+	CopyTo     // the destination, in shared memory, of a CopyFrom that follows
+	CopySize   // how many bytes that reads
+	CopyFrom   // the source, in global memory
+	CopyCommit // nothing
+	CopyWait   // how many groups may not be complete
+
 	// Of the functions of fencepost.h.
 	SwitchThread  // whether accesses of the lanes are checked from here on
 	SwitchAddress // an address, of a SwitchMemory that follows
@@ -161,9 +168,18 @@ func Text(name, text string, o Options) (string, *Program, error) {
 // kindOf says what an instruction of a function is to the log; ok is false for those that are not instrumented.
 func kindOf(f *isa.Func, in *isa.Inst) (k Kind, ok bool) {
 	switch in.Class {
-	case isa.Load, isa.Store, isa.Atomic:
+	case isa.Load, isa.Store, isa.Atomic, isa.Matrix:
 		s := spaceOf(in)
 		return Access, s == event.Global || s == event.Shared || s == event.Generic
+	case isa.Copy:
+		switch in.Op {
+		case isa.OpCopy:
+			return CopyFrom, true
+		case isa.OpCommit:
+			return CopyCommit, true
+		case isa.OpWaitGroup, isa.OpWaitAll:
+			return CopyWait, true
+		}
 	case isa.Fence:
 		return Fence, true
 	case isa.Barrier:
@@ -199,9 +215,13 @@ func spaceOf(in *isa.Inst) event.Space {
 // strong says that an access synchronises or may: it is logged in the order in which it takes effect.
 func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != event.Weak }
 
-// missing says that an instruction has events that the log does not have yet. Classes that are not named here have.
-func missing(in *isa.Inst) bool {
+// missing says that an instruction has events that the mode does not know. Classes that are not named here have.
+func (m Mode) missing(in *isa.Inst) bool {
 	switch in.Class {
+	case isa.Matrix:
+		return m != Log
+	case isa.Copy:
+		return m != Log || in.Op != isa.OpCopy && in.Op != isa.OpCommit && in.Op != isa.OpWaitGroup && in.Op != isa.OpWaitAll
 	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Fence, isa.Barrier, isa.Warp, isa.WarpBarrier, isa.Branch, isa.Call, isa.Ret,
 		isa.Exit, isa.Trap, isa.Hint:
 		return false

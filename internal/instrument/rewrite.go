@@ -235,7 +235,7 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 		}
 		return r.around(src, src)
 	}
-	if missing(in) {
+	if r.options.Mode.missing(in) {
 		r.refuse(src.Pos, src.Op+src.Mods)
 		return []ptx.Stmt{src}
 	}
@@ -255,6 +255,14 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 	switch kind {
 	case Access:
 		return []ptx.Stmt{r.access(src, in, site)}
+	case CopyFrom:
+		return []ptx.Stmt{r.code(guarded(src, r.copied(src, in, i)+operation("%@v", site)+"@op;\n"), src)}
+	case CopyWait:
+		value := ".reg .b64 %@v; mov.b64 %@v, 0;\n"
+		if in.Op == isa.OpWaitGroup {
+			value = ".reg .b64 %@v; .reg .b32 %@m; mov.b32 %@m, " + src.Operands[0].String() + "; cvt.u64.u32 %@v, %@m;\n"
+		}
+		return []ptx.Stmt{r.code(guarded(src, value+operation("%@v", site)+"@op;\n"), src)}
 	case Barrier:
 		return []ptx.Stmt{r.code(guarded(src, barrierValue(src, in)+operation("%@v", site)+"@op;\n"), src)}
 	case WarpSync:
@@ -321,16 +329,35 @@ func address(src *ptx.Inst, in *isa.Inst) string {
 	if i < 0 {
 		panic(fmt.Sprintf("BUG: %s has no address", src))
 	}
-	o := &src.Operands[i]
+	return ".reg .b64 %@v; " + addressOf(&src.Operands[i], &in.Src[0])
+}
+
+// addressOf puts the address that an operand is into %@v.
+func addressOf(o *ptx.Operand, as *isa.Operand) string {
 	load := "mov.b64 %@v, "
-	if in.Src[0].Kind == isa.Reg && in.Src[0].Size == 4 {
+	if as.Kind == isa.Reg && as.Size == 4 {
 		load = "cvt.u64.u32 %@v, "
 	}
-	s := ".reg .b64 %@v; " + load + o.Args[0].String() + ";"
+	s := load + o.Args[0].String() + ";"
 	if o.HasOff {
 		s += fmt.Sprintf(" add.s64 %%@v, %%@v, %d;", o.Off)
 	}
 	return s + "\n"
+}
+
+// copied logs what an asynchronous copy writes, and how much it reads if not as much, and puts what it reads into %@v.
+func (r *rewriter) copied(src *ptx.Inst, in *isa.Inst, index int32) string {
+	s := ".reg .b64 %@v;\n"
+	if n := &in.Src[2]; n.Kind != isa.Sink {
+		operand := src.Operands[3].String()
+		if in.Ignores {
+			s += fmt.Sprintf("selp.b64 %%@v, 0, %d, %s;\n", in.Type.Size(), operand)
+		} else {
+			s += ".reg .b32 %@m; mov.b32 %@m, " + operand + "; cvt.u64.u32 %@v, %@m;\n"
+		}
+		s += operation("%@v", r.site(CopySize, index))
+	}
+	return s + addressOf(&src.Operands[0], &in.Src[0]) + operation("%@v", r.site(CopyTo, index)) + addressOf(&src.Operands[1], &in.Src[1])
 }
 
 // barrierValue packs the barrier and the number of threads.

@@ -40,6 +40,13 @@ func TestForms(t *testing.T) {
 		{"ld.local.u32 %r1, [t];", ""},
 		{"cvta.local.u64 %rd2, %rd1; add.s64 %rd2, %rd2, 4; st.u32 [%rd2], %r1;", ""},
 		{"add.u32 %r1, %r1, 1;", ""},
+		{"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [%rd1];", "operation"},
+		{"cp.async.ca.shared.global [%r1+4], [%rd1+8], 4;", "operation operation"},
+		{"@%p1 cp.async.ca.shared.global [%rd2], [%rd1], 8, %r2;", "operation operation operation"},
+		{"cp.async.cg.shared.global [%rd2], [%rd1], 16, %p1;", "operation operation operation"},
+		{"cp.async.commit_group;", "operation"},
+		{"cp.async.wait_group 2;", "operation"},
+		{"@%p1 cp.async.wait_all;", "operation"},
 	} {
 		out, _, err := Text("k.ptx", kernel(c.body), Options{})
 		if err != nil {

@@ -1,0 +1,75 @@
+package instrument
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// matrixRow is what a lane reads for ldmatrix, in bytes.
+const matrixRow = 16
+
+// copied is what a lane has told of an asynchronous copy that it is about to issue.
+type copied struct {
+	partly   bool   // it reads size bytes, and not as many as it writes
+	size, to uint64 // to: in shared memory
+}
+
+// copy makes the events of asynchronous copies that lanes issue: what they read, in pieces whose sizes are powers of two, the largest first,
+// and what they write. One whose addresses are wrong copies nothing.
+func (e *Events) copy(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
+	size := uint64(in.Type.Size())
+	v := event.Event{Warp: r.Warp, Place: place, Order: in.Order, Scope: in.Scope, Kind: event.Load, Flags: event.FlagRead | event.FlagAsync, Space: event.Global}
+	to := &Record{Warp: r.Warp}
+	from := &Record{Warp: r.Warp, Values: r.Values}
+	var sizes [5]uint32 // lanes that read that many bytes, as powers of two from 1 on
+	for m := lanes; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m)
+		x := w.copies[l]
+		w.copies[l] = copied{}
+		n := size
+		if x.partly && x.size < size {
+			n = x.size
+		}
+		to.Values[l] = x.to
+		wrong := !e.l.Shared(in, x.to, size) || n > 0 && !(r.Values[l]&(size-1) == 0 && e.l.Global(in, r.Values[l], 1) && e.l.Global(in, r.Values[l]+n-1, 1))
+		if wrong || e.unchecked(in, w, l, event.Shared, x.to, size) {
+			lanes &^= 1 << l
+			continue
+		}
+		for k := range sizes {
+			if n>>k&1 != 0 {
+				sizes[k] |= 1 << l
+			}
+		}
+	}
+	for k := len(sizes) - 1; k >= 0 && e.l.Needs&event.NeedGlobal != 0; k-- {
+		v.Size = 1 << k
+		e.lanes(from, v, sizes[k])
+		for m := sizes[k]; m != 0; m &= m - 1 {
+			from.Values[bits.TrailingZeros32(m)] += 1 << k
+		}
+	}
+	if e.l.Needs&event.NeedShared != 0 {
+		v.Kind, v.Flags, v.Space, v.Size = event.Store, event.FlagWrite|event.FlagAsync, event.Shared, uint8(size)
+		e.lanes(to, v, lanes)
+	}
+}
+
+// copyWait makes the events of waits for groups of copies, those for as many groups at a time.
+func (e *Events) copyWait(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
+	if in.Op == isa.OpWaitAll {
+		e.sync(event.Event{Kind: event.CopyCommit, Warp: w.number, Mask: lanes, Place: place})
+	}
+	for lanes != 0 {
+		n, same := r.Values[bits.TrailingZeros32(lanes)], uint32(0)
+		for m := lanes; m != 0; m &= m - 1 {
+			if l := bits.TrailingZeros32(m); r.Values[l] == n {
+				same |= 1 << l
+			}
+		}
+		lanes &^= same
+		e.sync(event.Event{Kind: event.CopyWait, Warp: w.number, Mask: same, Place: place, Aux: uint32(n)})
+	}
+}
