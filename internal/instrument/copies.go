@@ -57,6 +57,31 @@ func (e *Events) copy(r *Record, in *isa.Inst, w *warpState, lanes, place uint32
 	}
 }
 
+// tile makes the events of a matrix that lanes load or store together, piece by piece. The manual does not say which lane accesses which
+// piece; the event says what the emulator has them do.
+func (e *Events) tile(r *Record, in *isa.Inst, w *warpState, lanes uint32, v event.Event) {
+	t := in.Tiles
+	v.Kind, v.Flags, v.Size = event.Load, event.FlagRead, uint8(t.Piece)
+	if t.Store {
+		v.Kind, v.Flags = event.Store, event.FlagWrite
+	}
+	if t.Piece != t.Element {
+		v.Flags, v.Aux = v.Flags|event.FlagVector, uint32(t.Element)
+	}
+	for round := range t.Rounds() {
+		x := &Record{Warp: r.Warp, Values: r.Values}
+		for m := lanes; m != 0 && !t.Given; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			stride := w.stride[l]
+			if s := in.TileStride(); s.Kind != isa.Reg {
+				stride = s.Imm
+			}
+			x.Values[l] += t.At(round, l, stride)
+		}
+		e.lanes(x, v, e.told(&v, in, w, &x.Values, lanes&t.Lanes(round)))
+	}
+}
+
 // copyWait makes the events of waits for groups of copies, those for as many groups at a time.
 func (e *Events) copyWait(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
 	if in.Op == isa.OpWaitAll {

@@ -184,6 +184,7 @@ type warpState struct {
 	off    uint32     // lanes whose accesses are not to be checked
 	memory [32]memory // that they are switching
 	copies [32]copied // of which they have told something
+	stride [32]uint64 // of the matrix that they are about to access
 }
 
 // memory is what a lane has told so far of memory that it switches.
@@ -414,6 +415,11 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 		if b.live == 0 {
 			e.forget(w)
 		}
+	case TileStride:
+		for m := lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			w.stride[l] = r.Values[l]
+		}
 	case CopyTo, CopySize:
 		for m := lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
@@ -468,23 +474,11 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 	case r.Flags&recordShared != 0:
 		v.Space = event.Shared
 	}
-	need, there := event.NeedGlobal, e.l.Global
-	if v.Space == event.Shared {
-		need, there = event.NeedShared, e.l.Shared
-	}
-	if e.l.Needs&need == 0 {
+	if in.Class == isa.Tile {
+		e.tile(r, in, w, lanes, v)
 		return
 	}
-	for m := lanes; m != 0; m &= m - 1 {
-		l := bits.TrailingZeros32(m)
-		here := there(in, r.Values[l], size)
-		if !here && e.l.Outside != nil && v.Space == event.Global {
-			e.l.Outside(&v, in, l, r.Values[l])
-		}
-		if !here || e.unchecked(in, w, l, v.Space, r.Values[l], size) {
-			lanes &^= 1 << l
-		}
-	}
+	lanes = e.told(&v, in, w, &r.Values, lanes)
 	switch {
 	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
 		v.Flags, v.Aux = event.FlagVector, 2
@@ -509,6 +503,29 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 		v.Kind = event.Atomic
 		e.atomic(r, in, v, lanes)
 	}
+}
+
+// told gives the lanes of an access that an event is to have: those whose access takes place and is not switched off.
+func (e *Events) told(v *event.Event, in *isa.Inst, w *warpState, at *[32]uint64, lanes uint32) uint32 {
+	size := uint64(v.Size)
+	need, there := event.NeedGlobal, e.l.Global
+	if v.Space == event.Shared {
+		need, there = event.NeedShared, e.l.Shared
+	}
+	if e.l.Needs&need == 0 {
+		return 0
+	}
+	for m := lanes; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m)
+		here := there(in, at[l], size)
+		if !here && e.l.Outside != nil && v.Space == event.Global {
+			e.l.Outside(v, in, l, at[l])
+		}
+		if !here || e.unchecked(in, w, l, v.Space, at[l], size) {
+			lanes &^= 1 << l
+		}
+	}
+	return lanes
 }
 
 // lanes makes one event of the lanes.

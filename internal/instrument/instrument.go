@@ -57,6 +57,8 @@ const (
 	CallBegin             // nothing: the lanes are about to call
 	CallEnd               // nothing: the lanes have returned
 
+	TileStride // how far the lines of a matrix are apart, of an Access that follows
+
 	// Of asynchronous copies.
 	CopyTo     // the destination, in shared memory, of a CopyFrom that follows
 	CopySize   // how many bytes that reads
@@ -168,7 +170,7 @@ func Text(name, text string, o Options) (string, *Program, error) {
 // kindOf says what an instruction of a function is to the log; ok is false for those that are not instrumented.
 func kindOf(f *isa.Func, in *isa.Inst) (k Kind, ok bool) {
 	switch in.Class {
-	case isa.Load, isa.Store, isa.Atomic, isa.Matrix:
+	case isa.Load, isa.Store, isa.Atomic, isa.Matrix, isa.Tile:
 		s := spaceOf(in)
 		return Access, s == event.Global || s == event.Shared || s == event.Generic
 	case isa.Copy:
@@ -218,7 +220,7 @@ func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != ev
 // missing says that an instruction has events that the mode does not know. Classes that are not named here have.
 func (m Mode) missing(in *isa.Inst) bool {
 	switch in.Class {
-	case isa.Matrix:
+	case isa.Matrix, isa.Tile:
 		return m != Log
 	case isa.Copy:
 		return m != Log || in.Op != isa.OpCopy && in.Op != isa.OpCommit && in.Op != isa.OpWaitGroup && in.Op != isa.OpWaitAll

@@ -284,6 +284,9 @@ func (r *rewriter) site(k Kind, index int32) int {
 func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 	var b strings.Builder
 	b.WriteString(address(src, in))
+	if in.Class == isa.Tile && !in.Tiles.Given && in.TileStride().Kind == isa.Reg {
+		b.WriteString(".reg .b64 %@w; cvt.u64.u32 %@w, " + src.Operands[2].String() + ";\n" + operation("%@w", r.site(TileStride, r.out.Sites[site].Index)))
+	}
 	generic := spaceOf(in) == event.Generic
 	switch {
 	case !strong(in) && generic:

@@ -189,6 +189,9 @@ type Tiles struct {
 	Element uint64 // bytes
 }
 
+// TileStride is the stride of a Tile that is not Given.
+func (i *Inst) TileStride() *Operand { return &i.Src[len(i.Src)-2] }
+
 // Rounds is how many times a lane accesses memory, at most.
 func (t *Tiles) Rounds() int { return int((t.Lines*t.Line/t.Piece + 31) / 32) }
 

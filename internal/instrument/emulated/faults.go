@@ -49,10 +49,10 @@ func (f *faults) outside(e *event.Event, in *isa.Inst, lane int, addr uint64) {
 		}
 	}
 	doing, flags := "reads", event.FlagRead
-	switch in.Class {
-	case isa.Store:
+	switch {
+	case in.Class == isa.Store, in.Class == isa.Tile && in.Tiles.Store:
 		doing, flags = "writes", event.FlagWrite
-	case isa.Atomic:
+	case in.Class == isa.Atomic:
 		doing, flags = "updates", event.FlagRead|event.FlagWrite
 	}
 	f.list = append(f.list, simt.Fault{Kind: kind, Launch: f.l.Launch, Count: 1,
