@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
@@ -40,7 +41,7 @@ type driver struct {
 	running    *execution
 	launches   int
 	queries    int
-	dies       bool // with the next query
+	dies       atomic.Bool // with the next query
 }
 
 type function struct {
@@ -144,8 +145,7 @@ func (d *driver) serve(c net.Conn) {
 			return
 		}
 		op := binary.LittleEndian.Uint32(head)
-		if op == query && d.dies {
-			d.dies = false
+		if op == query && d.dies.CompareAndSwap(true, false) {
 			return
 		}
 		result, text := d.answer(op, data)

@@ -101,7 +101,7 @@ func TestFaults(t *testing.T) {
 func TestLost(t *testing.T) {
 	d := newDriver(t)
 	for _, dies := range []bool{true, false} {
-		d.dies = dies
+		d.dies.Store(dies)
 		r := check(t, d, session.Options{}, "", "st.global.u32 [%rd1], %r1;", 32, 1)
 		if dies != (len(r.Skipped) == 1 && strings.Contains(r.Skipped[0].Reason, "the process that drives the GPU has ended")) || dies == (len(r.Findings) == 1) {
 			t.Errorf("%v: %+v, %d findings", dies, r.Skipped, len(r.Findings))
