@@ -83,7 +83,8 @@ type Request struct {
 	Repeats, Back bool
 	// Plain is the length of the State without dependencies. Depends are the reads of the thread that the operation depends on, as
 	// bits, the last of which is all reads from there on; Control are those that all later operations depend on too.
-	Plain            int
+	// Local is where local memory begins in the State, up to Plain.
+	Plain, Local     int
 	Depends, Control uint64
 	Fault            FaultKind
 	Message          string // of RequestFault and RequestUnsupported
@@ -148,6 +149,9 @@ func (t *Threads) Close() {
 		_, _ = t.r.mem.Free(t.r.workspace) // nobody else knows the address
 	}
 }
+
+// Timed says that a thread may read a clock, and that this is explored.
+func (t *Threads) Timed() bool { return t.clocks }
 
 // Initial is what memory holds before the launch; shared memory is zero.
 func (t *Threads) Initial(space event.Space, addr uint64, size uint8) uint64 {
@@ -499,6 +503,7 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 		}
 	}
 	t.frames(ln, keep)
+	q.Local = len(b)
 	b = append(b, ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame]...)
 	if q.Plain = len(b); t.depends != nil {
 		b = t.depends.encode(b, ln, func(f func(f *frame, live []uint64)) { t.frames(ln, f) })

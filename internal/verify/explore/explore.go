@@ -298,6 +298,11 @@ func (x *explorer) proceed(e int) {
 			x.done += x.part
 			return
 		}
+	case Assumed:
+		if g.threads[t].op.Vain && x.stale(e) {
+			x.done += x.part
+			return
+		}
 	}
 	x.visit()
 }

@@ -203,8 +203,8 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	default:
 		at := int32(own[wordPos])
 		p.Program.Resume(t, s[:n], value, op)
-		// A thread that waits does not come to a fence behind its loop.
-		if c.After.Order != model.NA && op.Kind != explore.Await {
+		// A thread that waits, or that does not count, does not come to a fence behind its loop.
+		if c.After.Order != model.NA && op.Kind != explore.Await && op.Kind != explore.Assumed {
 			save(own[wordOp:], op)
 			own[wordPhase] = atFenceAfter
 			*op = fence(c.After, at)
