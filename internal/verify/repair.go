@@ -77,8 +77,8 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 	wrong := false
 	o := explore.Options{Incl: m.options.Incl, Races: true, Exits: m.test == nil}
 	o.Found = func(e explore.Error, x explore.Execution) bool {
-		if e.Kind == explore.PolledRace {
-			return true
+		if e.Kind == explore.PolledRace || e.Kind == explore.Undefined {
+			return true // a warning, which no change rules out
 		}
 		if !wrong {
 			suggested = repair.Suggest(x, &e, m.site)

@@ -875,8 +875,11 @@ func (x *explorer) stuck() Ending {
 	g := x.g
 	missing := make([][]int, len(g.threads)) // of each thread at a barrier, those that do not come to it
 	var waiting, spinning []int
+	failed := false
 	for t := range g.threads {
 		switch g.threads[t].op.Kind {
+		case Fail:
+			failed = true
 		case Await:
 			spinning = append(spinning, t)
 		case depart:
@@ -891,6 +894,12 @@ func (x *explorer) stuck() Ending {
 				waiting = append(waiting, t)
 			}
 		}
+	}
+	switch { // what waits for a thread that has failed is no error of its own
+	case failed && waiting != nil:
+		return Diverged
+	case failed:
+		return Stuck
 	}
 	for _, t := range waiting {
 		for _, o := range missing[t] {
