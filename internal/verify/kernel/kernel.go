@@ -137,6 +137,8 @@ type Options struct {
 	Widths Widths
 	// Refused, if not nil, is called when the program refuses.
 	Refused func()
+	// Stops says that the threads make steps that do nothing, fences without an order, at branches and at what follows them.
+	Stops bool
 }
 
 // New makes a program of a launch. Close ends it.
@@ -151,6 +153,9 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}}
 	if p.threads.Timed() {
 		p.past = timedPast
+	}
+	if o.Stops {
+		p.threads.Stop()
 	}
 	return p, nil
 }
@@ -286,11 +291,14 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	if p.lasting(&from.op, value) {
 		s[wordHistory] = 0
 	} else {
-		s[wordPast+n%p.past] = s[wordState]
-		s[wordHistory]++
-		for k := n; k >= max(0, n-p.past+1); k-- {
+		if !from.op.Inserted {
+			s[wordPast+n%p.past] = s[wordState]
+			s[wordHistory]++
+		}
+		n = s[wordHistory]
+		for k := n - 1; k >= max(0, n-p.past); k-- {
 			if before(k).plain == to.plain {
-				*op = explore.Op{Kind: explore.Await, Value: n + 1 - k, Pos: to.op.Pos}
+				*op = explore.Op{Kind: explore.Await, Value: n - k, Pos: to.op.Pos}
 				return
 			}
 		}
@@ -409,6 +417,8 @@ func (p *Program) op(st *state, id int32) explore.Op {
 		op.Kind = explore.End
 	case simt.RequestFence:
 		op.Kind = explore.Fence
+	case simt.RequestStop:
+		op.Kind, op.Inserted = explore.Fence, true
 	case simt.RequestBarrier:
 		return p.barrier(st, op)
 	case simt.RequestArrive:
