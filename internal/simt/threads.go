@@ -267,7 +267,7 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest
 // returns follows what depends on the value that the request of a lane is resumed with, piece number piece of its instruction.
 func (t *Threads) returns(ln *lane, in *inst, piece int) {
 	d := t.depends
-	if t.clocks { // which memory knows nothing of
+	if t.clocks || d != nil && in.Class == isa.Warp { // memory knows nothing of clocks; and what a lane gets depends on the reads of others too
 		d.results(ln, in, func(r int32) { *d.reg(ln, r) = 0 })
 	}
 	if d == nil || t.clocks || in.Class != isa.Load && in.Class != isa.Atomic {
@@ -369,7 +369,7 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 	case isa.WarpBarrier:
 		return t.members(w, i, in, &in.src[0])
 	case isa.Warp:
-		if !in.masked || t.depends != nil && !t.clocks { // what a lane gets may depend on the reads of others
+		if !in.masked {
 			return unsupported("threads are explored one by one, and this needs the warp")
 		}
 		q, ok := t.members(w, i, in, &in.src[len(in.src)-1])

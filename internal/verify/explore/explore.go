@@ -30,6 +30,8 @@ type Options struct {
 	PTX bool
 	// Wrote, if not nil, is called for each value of a location that a write writes, once or a few times.
 	Wrote func(loc int32, value int64)
+	// Exchanged, if not nil, is called with the place of each step that exchanges and the value that it gives, once or often.
+	Exchanged func(pos int32, value int64)
 	// Oldest says that an atomic read that is no update tries the write first that is the first in coherence order of those that it may
 	// read from, and not the last: what only a weak memory allows comes early then. It has no effect with ReadsFrom.
 	Oldest bool
@@ -414,6 +416,9 @@ func (x *explorer) leave(t int) {
 		var ok bool
 		if value, ok = g.trades.Exchange(&at.op, all); !ok {
 			x.found(Error{Kind: Undefined, A: own, B: -1, Thread: t, Other: -1, Pos: at.op.Pos})
+		}
+		if x.Exchanged != nil {
+			x.Exchanged(at.op.Pos, value)
 		}
 	}
 	if !x.Ordered || at.op.Exchanges {

@@ -312,6 +312,9 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	}
 }
 
+// Pass says that a thread in a state has passed a barrier that is no step of the program: nothing that it did before is an iteration in vain.
+func (p *Program) Pass(s []int64) { s[wordHistory] = 0 }
+
 // vain says that a thread which has gone from state was to state is without doing anything that others see might as well have read value at
 // was: the two states differ in local memory alone, and that makes no difference any more. Code that is not optimised leaves there what it has
 // read and counted. The execution without these steps is another one.

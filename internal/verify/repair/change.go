@@ -175,6 +175,9 @@ func (p *Program) OneProxy() bool {
 	return explore.OneProxy(p.Program)
 }
 
+// passer is a program that tells iterations which change nothing, and wants to know of barriers that are inserted into them.
+type passer interface{ Pass(state []int64) }
+
 // StateWords implements explore.Program.
 func (p *Program) StateWords() int { return p.Program.StateWords() + words }
 
@@ -192,6 +195,9 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	c := p.change(int32(own[wordPos]))
 	switch own[wordPhase] {
 	case atBarrier:
+		if of, ok := p.Program.(passer); ok {
+			of.Pass(s[:n])
+		}
 		if c.Before.Order != model.NA {
 			own[wordPhase] = atFenceBefore
 			*op = fence(c.Before, int32(own[wordPos]))
