@@ -115,3 +115,38 @@ func TestVain(t *testing.T) {
 		}
 	}
 }
+
+// TestVainForEver wants threads told that wait for ever, and count in local memory how often they have asked, up to some number.
+func TestVainForEver(t *testing.T) {
+	variables := lockVariables + `
+.func poll(.reg .b32 %want) {
+	.local .align 8 .b8 slot[8];
+	.reg .b32 %r<3>;
+	.reg .pred %p0;
+	st.local.u64 [slot], 0;
+HEAD:	ld.acquire.gpu.global.u32 %r1, [x];
+	setp.ge.u32 %p0, %r1, %want;
+	@%p0 bra END;
+	st.local.u32 [slot], %r1;
+	ld.local.u32 %r2, [slot+4];
+	setp.ge.u32 %p0, %r2, 3;
+	@%p0 bra HEAD;
+	add.u32 %r2, %r2, 1;
+	st.local.u32 [slot+4], %r2;
+	bra HEAD;
+END:	ret;
+}
+`
+	for _, c := range []struct {
+		want       string
+		executions int
+		verdict    string
+	}{{"2", 2, OK}, {"3", 0, Error}} {
+		for _, model := range []string{SRC11, PTX} {
+			r := verifyLaunch(t, launchOf(t, variables, "atom.release.gpu.global.add.u32 %r0, [x], 1; call poll, ("+c.want+");", 2, 1), Options{Model: model})
+			if r.Executions != c.executions || r.Verdict() != c.verdict || c.verdict == Error && r.Findings[0].Kind != "liveness" {
+				t.Errorf("%s, %s: %d executions, %s %s %+v", c.want, model, r.Executions, r.Verdict(), r.Refusal, r.Findings)
+			}
+		}
+	}
+}

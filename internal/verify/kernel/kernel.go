@@ -282,12 +282,6 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	to := p.states.at(h.state)
 	n := s[wordHistory]
 	before := func(k int64) *state { return p.states.at(int32(s[wordPast+k%p.past])) }
-	for k := n - 1; from.q.Repeats && k >= max(0, n-p.past); k-- {
-		if p.vain(before(k), from, value) {
-			*op = explore.Op{Kind: explore.Assumed, Vain: true, Pos: to.op.Pos}
-			return
-		}
-	}
 	if p.lasting(&from.op, value) {
 		s[wordHistory] = 0
 	} else {
@@ -295,12 +289,19 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 			s[wordPast+n%p.past] = s[wordState]
 			s[wordHistory]++
 		}
-		n = s[wordHistory]
-		for k := n - 1; k >= max(0, n-p.past); k-- {
+		last := s[wordHistory]
+		for k := last - 1; k >= max(0, last-p.past); k-- {
 			if before(k).plain == to.plain {
-				*op = explore.Op{Kind: explore.Await, Value: n - k, Pos: to.op.Pos}
+				*op = explore.Op{Kind: explore.Await, Value: last - k, Pos: to.op.Pos}
 				return
 			}
+		}
+	}
+	// A thread that waits for ever comes back to a state by the shortest way too: so waiting, above, comes before this.
+	for k := n - 1; from.q.Repeats && k >= max(0, n-p.past+1); k-- {
+		if p.vain(before(k), from, value) {
+			*op = explore.Op{Kind: explore.Assumed, Vain: true, Pos: to.op.Pos}
+			return
 		}
 	}
 	s[wordState] = int64(h.state)
