@@ -26,6 +26,7 @@ type Program struct {
 	Launch  *simt.Launch
 	unroll  int64
 	past    int64 // how many states wordPast has
+	follow  bool  // Options.Vain
 	refused func()
 	widths  Widths
 
@@ -139,6 +140,8 @@ type Options struct {
 	Refused func()
 	// Stops says that the threads make steps that do nothing, fences without an order, at branches and at what follows them.
 	Stops bool
+	// Vain says that threads are followed after iterations in vain too. Tests want nothing to come of it.
+	Vain bool
 }
 
 // New makes a program of a launch. Close ends it.
@@ -149,7 +152,7 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
+	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
 		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}}
 	if p.threads.Timed() {
 		p.past = timedPast
@@ -298,7 +301,7 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 		}
 	}
 	// A thread that waits for ever comes back to a state by the shortest way too: so waiting, above, comes before this.
-	for k := n - 1; from.q.Repeats && k >= max(0, n-p.past+1); k-- {
+	for k := n - 1; from.q.Repeats && !p.follow && k >= max(0, n-p.past+1); k-- {
 		if p.vain(before(k), from, value) {
 			*op = explore.Op{Kind: explore.Assumed, Vain: true, Pos: to.op.Pos}
 			return
