@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,23 @@ func TestFailedAlone(t *testing.T) {
 		for _, model := range []string{SRC11, PTX} {
 			if r := verifyText(t, wait, src, litmus.Options{}, Options{Model: model}); len(r.Findings) != 1 || r.Findings[0].Kind != "assertion" {
 				t.Errorf("%s, %s: %+v, want a failed assertion", wait, model, r.Findings)
+			}
+		}
+	}
+}
+
+// TestPollingRace wants an update that spins, and writes what it has read, to race as a write, though its write is left out.
+func TestPollingRace(t *testing.T) {
+	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nld.weak r0, x | L: ;\n | atom.add r1, x, 0 ;\n | bne r1, 1, L ;\n"
+	for _, c := range []struct{ update, want string }{{"atom.add r1, x, 0", "atomic-mixed-with-plain liveness"}, {"atom.cas r1, x, 1, 1", "liveness"}} {
+		for _, model := range []string{SRC11, PTX} {
+			var kinds []string
+			for _, f := range verifyText(t, c.update, strings.Replace(src, "atom.add r1, x, 0", c.update, 1), litmus.Options{}, Options{Model: model}).Findings {
+				kinds = append(kinds, string(f.Kind))
+			}
+			slices.Sort(kinds)
+			if got := strings.Join(kinds, " "); got != c.want {
+				t.Errorf("%s, %s: %s, want %s", c.update, model, got, c.want)
 			}
 		}
 	}
