@@ -112,7 +112,7 @@ func (t *Threads) either(w *warp, i int, in *inst, place uint32) (State, Request
 func (t *Threads) join(ln *lane, s *State, q *Request, to State, r *Request) bool {
 	back := q.Back || r.Back
 	a, b := *q, *r
-	a.Back, b.Back, a.Plain, b.Plain = false, false, 0, 0
+	a.Back, b.Back, a.Plain, b.Plain, a.Local, b.Local = false, false, 0, 0, 0, 0
 	if a != b {
 		return false
 	}

@@ -20,7 +20,8 @@ type Threads struct {
 	ctas   []*cta
 	live   map[*code]*liveness
 	loops  map[*code][]bool
-	states int // bytes of the largest state, to begin the next with
+	stops  map[*code][]bool // at branches; nil if nobody asks for them
+	states int              // bytes of the largest state, to begin the next with
 	// depends follows dependencies of the thread that runs; nil if nobody asks for them.
 	depends *depends
 	// clocks says that depends follows what clocks show in the place of reads; forks counts, and forking has, the states in which that
@@ -48,6 +49,7 @@ const (
 	RequestArrive                         // the same without waiting
 	RequestFault                          // the thread does what Message says, and goes no further
 	RequestUnsupported                    // the thread does what cannot be done to one thread alone; Message says what
+	RequestStop                           // the thread is at a branch, or comes from one: see Threads.Stop
 )
 
 // Request is what a thread is about to do.
@@ -83,7 +85,8 @@ type Request struct {
 	Repeats, Back bool
 	// Plain is the length of the State without dependencies. Depends are the reads of the thread that the operation depends on, as
 	// bits, the last of which is all reads from there on; Control are those that all later operations depend on too.
-	Plain            int
+	// Local is where local memory begins in the State, up to Plain.
+	Plain, Local     int
 	Depends, Control uint64
 	Fault            FaultKind
 	Message          string // of RequestFault and RequestUnsupported
@@ -142,12 +145,41 @@ func NewThreads(l *Launch, dependencies bool) *Threads {
 	return t
 }
 
+// Stop makes the threads stop, with a RequestStop, at branches: before them, before their targets and behind them. Kernels that read
+// clocks do not stop: ways that a clock decides between must come to one request.
+func (t *Threads) Stop() {
+	if !t.clocks {
+		t.stops = map[*code][]bool{}
+	}
+}
+
+// stopsAt says that the lane is where it stops.
+func (t *Threads) stopsAt(ln *lane) bool {
+	if t.stops == nil {
+		return false
+	}
+	at, ok := t.stops[ln.code]
+	if !ok {
+		at = make([]bool, len(ln.code.insts)+1)
+		for pc := range ln.code.insts {
+			for _, to := range ln.code.insts[pc].Targets {
+				at[to], at[pc], at[pc+1] = true, true, true
+			}
+		}
+		t.stops[ln.code] = at
+	}
+	return at[ln.pc]
+}
+
 // Close frees what the launch has in the device's memory.
 func (t *Threads) Close() {
 	if t.r.workspace != 0 {
 		_, _ = t.r.mem.Free(t.r.workspace) // nobody else knows the address
 	}
 }
+
+// Timed says that a thread may read a clock, and that this is explored.
+func (t *Threads) Timed() bool { return t.clocks }
 
 // Initial is what memory holds before the launch; shared memory is zero.
 func (t *Threads) Initial(space event.Space, addr uint64, size uint8) uint64 {
@@ -185,8 +217,11 @@ func (t *Threads) Start(n int) (State, Request) {
 // Resume completes the request of thread n in state s and runs the thread to its next request.
 func (t *Threads) Resume(n int, s State, value uint64) (State, Request) {
 	w, i := t.lane(n)
-	pending := t.decode(&w.lanes[i], s)
-	pending, again := t.complete(w, i, pending, value)
+	pending, stopped := t.decode(&w.lanes[i], s)
+	again := stopped
+	if !stopped {
+		pending, again = t.complete(w, i, pending, value)
+	}
 	t.forks = 0
 	return t.run(w, i, pending, again)
 }
@@ -232,7 +267,7 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest
 // returns follows what depends on the value that the request of a lane is resumed with, piece number piece of its instruction.
 func (t *Threads) returns(ln *lane, in *inst, piece int) {
 	d := t.depends
-	if t.clocks { // which memory knows nothing of
+	if t.clocks || d != nil && in.Class == isa.Warp { // memory knows nothing of clocks; and what a lane gets depends on the reads of others too
 		d.results(ln, in, func(r int32) { *d.reg(ln, r) = 0 })
 	}
 	if d == nil || t.clocks || in.Class != isa.Load && in.Class != isa.Atomic {
@@ -268,6 +303,10 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 		}
 		in := &ln.code.insts[ln.pc]
 		place := ln.place()
+		if !within && t.stopsAt(ln) {
+			return t.encode(ln, nil, &Request{Kind: RequestStop, Place: place, Back: back, inst: in})
+		}
+		within = false
 		if t.clocks {
 			if s, q, ok := t.timed(w, i, in, place); ok {
 				q.Back = q.Back || back
@@ -330,7 +369,7 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 	case isa.WarpBarrier:
 		return t.members(w, i, in, &in.src[0])
 	case isa.Warp:
-		if !in.masked || t.depends != nil && !t.clocks { // what a lane gets may depend on the reads of others
+		if !in.masked {
 			return unsupported("threads are explored one by one, and this needs the warp")
 		}
 		q, ok := t.members(w, i, in, &in.src[len(in.src)-1])
@@ -475,7 +514,11 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 	b := make([]byte, 0, t.states)
 	word := func(v uint64) { b = binary.LittleEndian.AppendUint64(b, v) }
 	word(uint64(ln.depth))
-	word(uint64(len(pending)))
+	if q.Kind == RequestStop {
+		word(stopped)
+	} else {
+		word(uint64(len(pending)))
+	}
 	for _, v := range pending {
 		word(v)
 	}
@@ -499,6 +542,7 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 		}
 	}
 	t.frames(ln, keep)
+	q.Local = len(b)
 	b = append(b, ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame]...)
 	if q.Plain = len(b); t.depends != nil {
 		b = t.depends.encode(b, ln, func(f func(f *frame, live []uint64)) { t.frames(ln, f) })
@@ -516,8 +560,11 @@ func (t *Threads) frames(ln *lane, f func(f *frame, live []uint64)) {
 	f(&ln.frame, t.liveness(ln.code).before(int(ln.pc)))
 }
 
-// decode brings a lane into a state and gives the elements of a vector that have been accessed.
-func (t *Threads) decode(ln *lane, s State) (pending []uint64) {
+// stopped is in a State in the place of the number of elements that have been accessed, if the request is a RequestStop.
+const stopped = 1 << 32
+
+// decode brings a lane into a state and gives the elements of a vector that have been accessed, or that the request is a RequestStop.
+func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 	b := []byte(s)
 	word := func() uint64 {
 		v := binary.LittleEndian.Uint64(b)
@@ -525,7 +572,11 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64) {
 		return v
 	}
 	depth := int(word())
-	for n := word(); n > 0; n-- {
+	n := word()
+	if stop = n == stopped; stop {
+		n = 0
+	}
+	for ; n > 0; n-- {
 		pending = append(pending, word())
 	}
 	clear(ln.allRegs)
@@ -550,11 +601,11 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64) {
 		copy(ln.param[f.paramAt:], b[:n])
 		b = b[n:]
 	}
-	n := copy(ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame], b)
+	local := copy(ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame], b)
 	if t.depends != nil {
-		t.depends.decode(ln, b[n:])
+		t.depends.decode(ln, b[local:])
 	}
-	return pending
+	return pending, stop
 }
 
 // liveness says of the registers and the bytes of the parameter frame of a function, which are numbered in this order, whether

@@ -82,3 +82,71 @@ WAIT:	ld.acquire.gpu.global.u32 %r1, [lock];
 		}
 	}
 }
+
+// TestVain explores loops that ask again and again, and leave in local memory what they have read, as libcu++ does without optimisation:
+// an iteration after which the thread does the same as without it is not counted, however many steps it has.
+func TestVain(t *testing.T) {
+	// poll returns when x is 2. It gives what it has left in local memory.
+	poll := func(n int, before string) string {
+		const ask = "ld.relaxed.gpu.global.u32 %r2, [x]; st.local.u32 [slot+4], %r2; setp.ne.u32 %p0, %r2, %r1; @%p0 bra HEAD;\n"
+		return lockVariables + ".func (.reg .b32 %last) poll() {\n.local .align 8 .b8 slot[8]; .reg .b32 %r<3>; .reg .b64 %rd; .reg .pred %p0;\n" + before +
+			"st.local.u64 [slot], 0; HEAD: ld.acquire.gpu.global.u32 %r1, [x]; st.local.u32 [slot], %r1; setp.eq.u32 %p0, %r1, 2; @%p0 bra END;\n" +
+			strings.Repeat(ask, n) + "bra HEAD; END: ld.local.u32 %last, [slot+4]; ret;\n}\n"
+	}
+	const body = "atom.release.gpu.global.add.u32 %r0, [x], 1; call (%r1), poll, ();"
+	const clock = "mov.u64 %rd, %globaltimer;"
+	for _, c := range []struct {
+		name, variables, body string
+		want                  int
+		timed                 bool
+	}{
+		{"one", poll(1, ""), body, 2, false},
+		{"four", poll(4, ""), body, 2, false},
+		{"forty", poll(40, clock), body, 2, true},
+		// Either thread is the second, which reads 2. The first has left 0, having read 2 at once, 2, with one of three loads, or 1, with all.
+		// There are two orders of what they add to y.
+		{"what is left is read", poll(3, ""), body + "red.relaxed.gpu.global.add.u32 [y], %r1;", 2 * 5 * 2, false},
+	} {
+		for _, model := range []string{SRC11, PTX} {
+			r := verifyLaunch(t, launchOf(t, c.variables, c.body, 2, 1), Options{Model: model})
+			if !(c.timed && model == PTX) && (r.Executions != c.want || r.Verdict() != OK) {
+				t.Errorf("%s, %s: %d executions, %s; want %d %s %+v", c.name, model, r.Executions, r.Verdict(), c.want, r.Refusal, r.Findings)
+			}
+		}
+	}
+}
+
+// TestVainForEver wants threads told that wait for ever, and count in local memory how often they have asked, up to some number.
+func TestVainForEver(t *testing.T) {
+	variables := lockVariables + `
+.func poll(.reg .b32 %want) {
+	.local .align 8 .b8 slot[8];
+	.reg .b32 %r<3>;
+	.reg .pred %p0;
+	st.local.u64 [slot], 0;
+HEAD:	ld.acquire.gpu.global.u32 %r1, [x];
+	setp.ge.u32 %p0, %r1, %want;
+	@%p0 bra END;
+	st.local.u32 [slot], %r1;
+	ld.local.u32 %r2, [slot+4];
+	setp.ge.u32 %p0, %r2, 3;
+	@%p0 bra HEAD;
+	add.u32 %r2, %r2, 1;
+	st.local.u32 [slot+4], %r2;
+	bra HEAD;
+END:	ret;
+}
+`
+	for _, c := range []struct {
+		want       string
+		executions int
+		verdict    string
+	}{{"2", 2, OK}, {"3", 0, Error}} {
+		for _, model := range []string{SRC11, PTX} {
+			r := verifyLaunch(t, launchOf(t, variables, "atom.release.gpu.global.add.u32 %r0, [x], 1; call poll, ("+c.want+");", 2, 1), Options{Model: model})
+			if r.Executions != c.executions || r.Verdict() != c.verdict || c.verdict == Error && r.Findings[0].Kind != "liveness" {
+				t.Errorf("%s, %s: %d executions, %s %s %+v", c.want, model, r.Executions, r.Verdict(), r.Refusal, r.Findings)
+			}
+		}
+	}
+}

@@ -18,6 +18,7 @@ type Finding struct {
 	Kind  detect.Kind
 	Class detect.Class
 	Title string
+	Cause string // of a data race, in a few words: what is not atomic, which scope is too small, which order is missing
 	Sides []Side
 	Why   string
 	Fix   string
@@ -72,13 +73,13 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits at this barrier"), v.stands(e.Other, e.OtherPos, "does not come to it, and stands here")}
 		f.Why = "all threads of a CTA must come to a barrier before any leaves it; in the execution below no thread can go on."
 	case explore.ExitedBarrier:
-		f.Kind, f.Class = "barrier-divergence", detect.Divergence
+		f.Kind, f.Class, f.Warning = "barrier-divergence", detect.Divergence, true
 		f.Title = "barrier without a thread that has exited"
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "leaves this barrier"), v.stands(e.Other, e.OtherPos, "has exited here")}
 		f.Why = "all threads of a block must come to a barrier; hardware does not wait for those that have exited, and the search goes on like that."
 		f.Fix = "let every thread of the block reach the same barrier"
 	case explore.Undefined:
-		f.Kind, f.Class = detect.Kind(simt.UndefinedShuffle), detect.Divergence
+		f.Kind, f.Class, f.Warning = detect.Kind(simt.UndefinedShuffle), detect.Divergence, true
 		f.Title = "shuffle from a lane that takes no part"
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "reads a lane that takes no part in it")}
 		f.Why = "the value is undefined: the lane does not exist, has exited, or is not named in the mask."
@@ -178,17 +179,17 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 		if a.Order.Atomic() != b.Order.Atomic() {
 			f.Kind = detect.MixedAtomic
 		}
-		f.Why = "in the execution below neither happens before the other: "
-		why, fix := v.missing(x, events, e.A, e.B)
-		if why == "" {
-			why, fix = v.missing(x, events, e.B, e.A)
+		m := v.missing(x, events, e.A, e.B)
+		if m.why == "" {
+			m = v.missing(x, events, e.B, e.A)
 		}
-		if why == "" {
-			why = "the threads do not synchronise between them"
-			fix = "order them with a release and an acquire, a lock or a barrier; or make both atomic"
+		if m.why == "" {
+			m.cause = notAtomic(a, b)
+			m.why = "the threads do not synchronise between them, and " + m.cause
+			m.fix = "order them with a release and an acquire, a lock or a barrier; or make both atomic"
 		}
-		f.Why += why + "."
-		f.Fix = fix
+		f.Cause, f.Fix = m.cause, m.fix
+		f.Why = "in the execution below neither happens before the other: " + m.why + "."
 	}
 }
 
@@ -218,9 +219,9 @@ func (v *verifier) describeDeadlock(f *Finding, e explore.Error, x explore.Execu
 		}
 		w, last := &events[wait.Lost[0]], &events[r.RF]
 		lost = fmt.Sprintf(" The write to %s by thread %s at line %d is lost: nothing orders the write by thread %s at line %d before it", v.subject.location(r.Loc), v.name(w), v.line(w), v.name(last), v.line(last))
-		var why string
-		if why, f.Fix = v.missing(x, events, r.RF, wait.Lost[0]); why != "" {
-			lost += " (" + why + ")"
+		m := v.missing(x, events, r.RF, wait.Lost[0])
+		if f.Fix = m.fix; m.why != "" {
+			lost += " (" + m.why + ")"
 		}
 		lost += "."
 		if f.Fix == "" {
@@ -280,9 +281,28 @@ func (v *verifier) name(e *explore.Event) string {
 	return name
 }
 
+// missed is what keeps a write and a read of it from synchronising: the cause in a few words, and in a sentence with the facts.
+type missed struct{ cause, why, fix string }
+
+// notAtomic says which of two accesses, of which at least one is not atomic, that is.
+func notAtomic(a, b *explore.Event) string {
+	switch {
+	case a.Order.Atomic() || b.Order.Atomic():
+		plain := a
+		if a.Order.Atomic() {
+			plain = b
+		}
+		what, _ := operation(plain)
+		return "the " + strings.TrimSuffix(what, ", not atomic") + " is not atomic"
+	case a.Kind == model.W && b.Kind == model.W:
+		return "neither write is atomic"
+	}
+	return "neither access is atomic"
+}
+
 // missing looks for a read that happens before b of a write that a happens before, and tells why the two do not synchronise: with
 // that, a would happen before b.
-func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int) (why, fix string) {
+func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int) missed {
 	for r := range events {
 		read := &events[r]
 		if read.Kind != model.R || read.RF < 0 || r != b && !x.Before(r, b) {
@@ -292,34 +312,71 @@ func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int
 		if write.Thread == read.Thread || read.RF != a && !x.Before(a, read.RF) || x.Before(read.RF, b) {
 			continue
 		}
+		plain := !write.Order.Atomic() || !read.Order.Atomic()
+		if plain && read.RF == a && r == b {
+			continue // the race itself
+		}
 		need := model.Need(write.Place, read.Place)
 		at := fmt.Sprintf("thread %s reads at line %d what thread %s writes at line %d, but ", v.name(read), v.line(read), v.name(write), v.line(write))
+		const scope = "a scope is too small"
 		switch {
 		case write.Scope < need && write.Order.Atomic():
-			return at + fmt.Sprintf("the scope %s of the write does not include the reader", write.Scope),
-				fmt.Sprintf("give the write at line %d the scope %s", v.line(write), need)
+			return missed{scope, at + fmt.Sprintf("the scope %s of the write does not include the reader", write.Scope),
+				fmt.Sprintf("give the write at line %d the scope %s", v.line(write), need)}
 		case read.Scope < need && read.Order.Atomic():
-			return at + fmt.Sprintf("the scope %s of the read does not include the writer", read.Scope),
-				fmt.Sprintf("give the read at line %d the scope %s", v.line(read), need)
-		case !write.Order.Atomic() || !read.Order.Atomic():
-			return at + "one of the two is not atomic, and synchronises nothing", "make both atomic: a release and an acquire"
+			return missed{scope, at + fmt.Sprintf("the scope %s of the read does not include the writer", read.Scope),
+				fmt.Sprintf("give the read at line %d the scope %s", v.line(read), need)}
+		case plain:
+			return missed{v.subject.location(read.Loc) + ", which is to order the accesses, is not atomic", at + notAtomic(write, read) + ", and so they synchronise nothing", "make both atomic: a release and an acquire"}
 		case !v.fenced(events, read.RF, true) && !write.Order.Releases():
-			return at + "the write is no release", fmt.Sprintf("make the write at line %d a release, or put a release fence before it", v.line(write)) + v.cuda("memory_order_release; __threadfence()")
+			fix := fmt.Sprintf("make the write at line %d a release, or put a release fence before it", v.line(write)) + v.cuda("memory_order_release; __threadfence()")
+			return missed{"a release is missing", at + "the write is no release" + v.fencedElsewhere(x, events, a, read.RF, r, b), fix}
 		case !v.fenced(events, r, false) && !read.Order.Acquires():
-			return at + "the read is no acquire", fmt.Sprintf("make the read at line %d an acquire, or put an acquire fence after it", v.line(read)) + v.cuda("memory_order_acquire; __threadfence()")
+			return missed{"an acquire is missing", at + "the read is no acquire", fmt.Sprintf("make the read at line %d an acquire, or put an acquire fence after it", v.line(read)) + v.cuda("memory_order_acquire; __threadfence()")}
 		}
-		if why, fix := v.fences(x, events, a, read.RF, r, b); why != "" {
-			return at + why, fix
+		if m := v.fences(x, events, a, read.RF, r, b); m.why != "" {
+			m.why = at + m.why
+			return m
 		}
-		return at + "the release and the acquire do not include each other in their scopes, or the access stands outside of them",
-			fmt.Sprintf("give fences and accesses on both sides the scope %s", need)
+		return missed{scope, at + "the release and the acquire do not include each other in their scopes, or the access stands outside of them",
+			fmt.Sprintf("give fences and accesses on both sides the scope %s", need)}
 	}
-	return "", ""
+	return missed{}
+}
+
+// fencedElsewhere says of write w, which does not release a, that the thread of a has a fence between the two, from which a barrier leads to w: it is as if
+// that should do. It does under the model PTX where it is an sc fence and another one stands between read r, which reads from w, and b:
+// that model has an order of sc fences, which synchronise in it, and r would come before w if the second fence came before the first.
+func (v *verifier) fencedElsewhere(x explore.Execution, events []explore.Event, a, w, r, b int) string {
+	if a == w || events[a].Thread == events[w].Thread {
+		return ""
+	}
+	need := model.Need(events[a].Place, events[r].Place)
+	between := func(thread, from, to int) (fence int) {
+		fence = -1
+		for i := range events {
+			if f := &events[i]; f.Kind == model.F && f.Proxy == model.Generic && f.Thread == thread && f.Scope >= need && x.Before(from, i) && x.Before(i, to) &&
+				(fence < 0 || f.Order == model.SC) {
+				fence = i
+			}
+		}
+		return fence
+	}
+	first, second := between(events[a].Thread, a, w), between(events[r].Thread, r, b)
+	if first < 0 || !events[first].Order.Releases() {
+		return ""
+	}
+	text := fmt.Sprintf(" (the fence of thread %s at line %d is for what thread %s itself writes after it: no barrier makes it one of thread %s)",
+		v.name(&events[first]), v.line(&events[first]), v.name(&events[first]), v.name(&events[w]))
+	if v.options.Model != PTX && second >= 0 && events[first].Order == model.SC && events[second].Order == model.SC {
+		text += ". The memory model of PTX has an order of sc fences" + v.cuda("__threadfence()") + " and no race of the two (--model ptx); scoped RC11, like C++, has the race"
+	}
+	return text
 }
 
 // fences says of a read r that reads from w what keeps the fences around the two from ordering a, which comes before w, before b: none of
 // them stands between, or none that does has the scope. A fence of another thread does not count, even with a barrier between it and w.
-func (v *verifier) fences(x explore.Execution, events []explore.Event, a, w, r, b int) (why, fix string) {
+func (v *verifier) fences(x explore.Execution, events []explore.Event, a, w, r, b int) missed {
 	need := model.Need(events[w].Place, events[r].Place)
 	side := func(own int, orders func(model.Order) bool, before bool) (other, narrow int, wide bool) {
 		other, narrow = -1, -1
@@ -340,32 +397,37 @@ func (v *verifier) fences(x explore.Execution, events []explore.Event, a, w, r, 
 		}
 		return other, narrow, wide
 	}
-	tell := func(f, narrow, access, own int, place, kind, cuda string) (string, string) {
+	tell := func(f, narrow, access, own int, place, kind string) missed {
 		if narrow >= 0 {
-			return fmt.Sprintf("the scope %s of the fence at line %d does not include the other thread", events[narrow].Scope, v.line(&events[narrow])),
-				fmt.Sprintf("give the fence at line %d the scope %s", v.line(&events[narrow]), need)
+			return missed{"a scope is too small", fmt.Sprintf("the scope %s of the fence at line %d does not include the other thread", events[narrow].Scope, v.line(&events[narrow])),
+				fmt.Sprintf("give the fence at line %d the scope %s", v.line(&events[narrow]), need)}
 		}
 		at := fmt.Sprintf("line %d of thread %s", v.line(&events[access]), v.name(&events[access]))
-		return fmt.Sprintf("the fence of thread %s at line %d does not come %s %s", v.name(&events[f]), v.line(&events[f]), place, at),
-			fmt.Sprintf("put %s fence in thread %s between %s and line %d", kind, v.name(&events[own]), at, v.line(&events[own])) + v.cuda(cuda)
+		return missed{"a fence stands in another place", fmt.Sprintf("the fence of thread %s at line %d does not come %s %s", v.name(&events[f]), v.line(&events[f]), place, at),
+			fmt.Sprintf("put %s fence in thread %s between %s and line %d", kind, v.name(&events[own]), at, v.line(&events[own])) + v.cuda("__threadfence()")}
 	}
 	if !events[w].Order.Releases() {
 		if other, narrow, wide := side(w, model.Order.Releases, true); !wide {
 			if a == w {
-				return "it is no release, and only what comes before the fence is released", fmt.Sprintf("make the write at line %d a release", v.line(&events[w]))
+				return missed{"a release is missing", "it is no release, and only what comes before the fence is released", fmt.Sprintf("make the write at line %d a release", v.line(&events[w]))}
 			}
-			return tell(other, narrow, a, w, "after", "a release", "__threadfence()")
+			m := tell(other, narrow, a, w, "after", "a release")
+			if elsewhere := v.fencedElsewhere(x, events, a, w, r, b); narrow < 0 && elsewhere != "" {
+				m.why += elsewhere
+				m.fix = fmt.Sprintf("put a release fence in thread %s between the barrier and line %d", v.name(&events[w]), v.line(&events[w])) + v.cuda("__threadfence()")
+			}
+			return m
 		}
 	}
 	if !events[r].Order.Acquires() {
 		if other, narrow, wide := side(r, model.Order.Acquires, false); !wide {
 			if b == r {
-				return "it is no acquire, and only what comes after the fence is ordered", fmt.Sprintf("make the read at line %d an acquire", v.line(&events[r]))
+				return missed{"an acquire is missing", "it is no acquire, and only what comes after the fence is ordered", fmt.Sprintf("make the read at line %d an acquire", v.line(&events[r]))}
 			}
-			return tell(other, narrow, b, r, "before", "an acquire", "__threadfence()")
+			return tell(other, narrow, b, r, "before", "an acquire")
 		}
 	}
-	return "", ""
+	return missed{}
 }
 
 // cuda adds how the fix is written in CUDA C++.

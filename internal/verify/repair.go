@@ -77,8 +77,8 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 	wrong := false
 	o := explore.Options{Incl: m.options.Incl, Races: true, Exits: m.test == nil}
 	o.Found = func(e explore.Error, x explore.Execution) bool {
-		if e.Kind == explore.PolledRace {
-			return true
+		if e.Kind == explore.PolledRace || e.Kind == explore.Undefined {
+			return true // a warning
 		}
 		if !wrong {
 			suggested = repair.Suggest(x, &e, m.site)
@@ -93,7 +93,7 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 		}
 	}
 	o.Enough = func() bool { return wrong }
-	changed := &repair.Program{Program: m.subject, Patch: p, Site: m.site}
+	changed := &repair.Program{Program: m.subject, Patch: p, Site: m.site, Aligned: m.test == nil}
 	if m.options.Model == PTX {
 		if along := newAlong(changed); along != nil {
 			first := o

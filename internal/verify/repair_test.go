@@ -343,8 +343,32 @@ READ:	ld.acquire.gpu.global.u32 %r0, [lock];
 	bar.sync 0;
 SKIP:	ret;`, 1, 2, `
 -	bar.sync 0;`},
+		{"a barrier between accesses of some threads", `
+	setp.ne.u32 %p0, %t, 1;
+	@%p0 bra JOIN;
+	st.global.u32 [x], 1;
+JOIN:	setp.eq.u32 %p0, %t, 1;
+	@%p0 bra END;
+	ld.global.u32 %r0, [x];
+END:	ret;`, 1, 3, `
++	bar.sync 0;`},
+		{"a barrier in a loop", `
+	mov.u32 %r1, 2;
+	mov.u64 %rd0, x;
+	mul.wide.u32 %rd1, %t, 4;
+	add.u64 %rd0, %rd0, %rd1;
+NEXT:	setp.ge.u32 %p0, %t, %r1;
+	@%p0 bra SKIP;
+	mul.wide.u32 %rd1, %r1, 4;
+	add.u64 %rd1, %rd0, %rd1;
+	ld.global.u32 %r2, [%rd1];
+	st.global.u32 [%rd0], %r2;
+SKIP:	shr.u32 %r1, %r1, 1;
+	setp.ne.u32 %p0, %r1, 0;
+	@%p0 bra NEXT;`, 1, 4, `
++	bar.sync 0;`},
 	} {
-		src := kernelText(lockVariables, c.body)
+		src := kernelText(".global .u32 lock;\n.global .u32 x[4];\n", c.body)
 		for _, m := range []string{SRC11, PTX} {
 			o := Options{Unroll: litmus.DefaultUnroll, Model: m}
 			r, places, err := RepairKernel(context.Background(), launchText(t, src, c.grid, c.block), nil, nil, o, Text{Can: func(places []Place) bool {

@@ -19,7 +19,11 @@ func (r *Repair) Text(w io.Writer) {
 	}
 	io.WriteString(w, r.Diff)
 	if r.Proof != nil {
-		fmt.Fprintf(w, "repaired: %s\n", r.Proof.Summary())
+		is := "repaired"
+		if r.Proof.Verdict() == Error { // the source, changed so, is not what was explored with the changes
+			is = "not repaired by that"
+		}
+		fmt.Fprintf(w, "%s: %s\n", is, r.Proof.Summary())
 	}
 }
 

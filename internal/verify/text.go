@@ -162,7 +162,11 @@ func (f *Finding) text(w io.Writer, source func(file string, line int) string, p
 	if f.Warning {
 		severity = paint(yellow, "warning")
 	}
-	fmt.Fprintf(w, "%s%s\n", severity, paint(bold, fmt.Sprintf(": %s [%s]", f.Title, f.Kind)))
+	title := f.Title
+	if f.Cause != "" {
+		title += ": " + f.Cause
+	}
+	fmt.Fprintf(w, "%s%s\n", severity, paint(bold, fmt.Sprintf(": %s [%s]", title, f.Kind)))
 	pad := writeSides(w, f.Sides, source, paint)
 	note := func(label, text string) {
 		if text != "" {

@@ -199,6 +199,8 @@ type along struct {
 	p      explore.Program
 	mu     sync.Mutex
 	values map[int32][]int64 // that are written, by location
+	// exchanged are the values that steps which exchange give, by place.
+	exchanged map[int32][]int64
 }
 
 // newAlong is nil if no such search can be enough.
@@ -206,24 +208,27 @@ func newAlong(p explore.Program) *along {
 	if !explore.OneProxy(p) {
 		return nil
 	}
-	return &along{p: p, values: map[int32][]int64{}}
+	return &along{p: p, values: map[int32][]int64{}, exchanged: map[int32][]int64{}}
 }
 
 // set makes o the options of the search, or of a part of it.
 func (a *along) set(o *explore.Options) {
 	o.PTX = true
-	o.Wrote = func(loc int32, value int64) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if !slices.Contains(a.values[loc], value) {
-			a.values[loc] = append(a.values[loc], value)
+	note := func(values map[int32][]int64) func(of int32, value int64) {
+		return func(of int32, value int64) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if !slices.Contains(values[of], value) {
+				values[of] = append(values[of], value)
+			}
 		}
 	}
+	o.Wrote, o.Exchanged = note(a.values), note(a.exchanged)
 }
 
 // enough says that r, which the search has given, is what there is to say: it has visited all executions, or was stopped.
 func (a *along) enough(r explore.Result) bool {
-	return !r.Beyond && (r.Stopped || !candidates.Needed(a.p, a.values))
+	return !r.Beyond && (r.Stopped || !candidates.Needed(a.p, a.values, a.exchanged))
 }
 
 func newVerifier(s subject, name string, o Options) *verifier {

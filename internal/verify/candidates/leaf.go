@@ -206,11 +206,30 @@ func (c *candidate) coherence(l *local) (out []coherent) {
 func (c *candidate) races(r *model.PTXRelations) {
 	for a := c.initials; a < len(c.x.E); a++ {
 		for b := a + 1; b < len(c.x.E); b++ {
-			if r.Race(c.x, a, b) {
+			if r.Race(c.x, a, b) || c.polls(r, a, b) {
 				c.race(a, b)
 			}
 		}
 	}
+}
+
+// polls says that two reads are in a data race, since one of them is of an update that spins and would write what it has read: see
+// completeRead.
+func (c *candidate) polls(r *model.PTXRelations, a, b int) bool {
+	e, f := &c.events[a-c.initials], &c.events[b-c.initials]
+	if e.Kind != model.R || f.Kind != model.R || e.Loc != f.Loc || e.Thread == f.Thread || !c.writesBack(e) && !c.writesBack(f) {
+		return false
+	}
+	return !r.MorallyStrong.Has(a, b) && !r.Causality.Has(a, b) && !r.Causality.Has(b, a)
+}
+
+// writesBack says that a read is that of an update which would write what it has read, and whose write is left out.
+func (c *candidate) writesBack(e *event) bool {
+	if e.Op.Kind != explore.Update || e.RMW {
+		return false
+	}
+	written, writes := c.p.Apply(&e.Op, e.Value)
+	return writes && written == e.Value
 }
 
 // execution counts the execution and reports it.

@@ -14,11 +14,17 @@ import (
 // It follows each thread by itself, and lets its reads return each value that there is. Such a read is strong, another thread may write
 // the value, and a later write of the thread of the read does not depend on the read: see promisable. Of the executions with such
 // reads, each is reached through one in which the first of them has not been made; so all follow from the values of those without.
-func Needed(p explore.Program, values map[int32][]int64) bool {
-	for loc := range values {
-		slices.Sort(values[loc])
+//
+// exchanged are the values that steps which exchange give in these executions, by place. Such a step counts as a write that does not depend on the reads
+// before it: another thread may write what follows from it.
+func Needed(p explore.Program, values, exchanged map[int32][]int64) bool {
+	for _, sets := range []map[int32][]int64{values, exchanged} {
+		for i := range sets {
+			slices.Sort(sets[i])
+		}
 	}
 	s := &search{p: p, groups: explore.NewGroups(p.Places()), reach: newReach(p, values)}
+	s.reach.exchanged = exchanged
 	s.begin()
 	for t := range s.threads {
 		if s.needed(t, s.threads[t].state, &s.threads[t].op, 0, map[string]bool{}) {
@@ -62,7 +68,7 @@ func (s *search) needed(t int, state []int64, op *explore.Op, reads int, seen ma
 	case explore.Write, explore.Fence, explore.Signal:
 		return to(0, reads)
 	case explore.Arrive:
-		for _, v := range op.Reductions(s.reach.threads) {
+		for _, v := range s.reach.gives(op) {
 			if to(v, reads) {
 				return true
 			}

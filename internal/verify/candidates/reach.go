@@ -20,6 +20,8 @@ type reach struct {
 	need    model.Scope      // that includes all threads
 	threads int
 	full    bool
+	// exchanged are values that steps which exchange may give, by place.
+	exchanged map[int32][]int64
 }
 
 // node is a state of a thread.
@@ -65,6 +67,14 @@ func (r *reach) writes(t int, th *thread, loc int32) bool {
 // returns gives the values that a read of a location may return.
 func (r *reach) returns(loc int32) []int64 {
 	return append([]int64{r.p.Initial(loc)}, r.values[loc]...)
+}
+
+// gives gives the values that a thread may leave a barrier with.
+func (r *reach) gives(op *explore.Op) []int64 {
+	if op.Exchanges {
+		return r.exchanged[op.Pos]
+	}
+	return op.Reductions(r.threads)
 }
 
 func (r *reach) at(t int, th *thread) *node {
@@ -181,7 +191,10 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	case explore.Fence, explore.Signal:
 		to(0)
 	case explore.Arrive:
-		for _, v := range op.Reductions(r.threads) {
+		if op.Exchanges {
+			n.deps = 0
+		}
+		for _, v := range r.gives(op) {
 			to(v)
 		}
 	}

@@ -345,6 +345,10 @@ func (s *search) supplyFrom(w, from int, then func()) {
 // arrive lets thread t come to a barrier, or leave one that all have come to.
 func (s *search) arrive(t int) {
 	th := &s.threads[t]
+	if th.op.Exchanges {
+		s.err = ErrExchanges
+		return
+	}
 	if th.parked {
 		last := s.events[th.events[len(th.events)-1]]
 		e := s.push(t, model.Leave, model.NA, 0, 0)

@@ -30,6 +30,8 @@ type Options struct {
 	PTX bool
 	// Wrote, if not nil, is called for each value of a location that a write writes, once or a few times.
 	Wrote func(loc int32, value int64)
+	// Exchanged, if not nil, is called with the place of each step that exchanges and the value that it gives, once or often.
+	Exchanged func(pos int32, value int64)
 	// Oldest says that an atomic read that is no update tries the write first that is the first in coherence order of those that it may
 	// read from, and not the last: what only a weak memory allows comes early then. It has no effect with ReadsFrom.
 	Oldest bool
@@ -298,6 +300,11 @@ func (x *explorer) proceed(e int) {
 			x.done += x.part
 			return
 		}
+	case Assumed:
+		if g.threads[t].op.Vain && x.stale(e) {
+			x.done += x.part
+			return
+		}
 	}
 	x.visit()
 }
@@ -409,6 +416,9 @@ func (x *explorer) leave(t int) {
 		var ok bool
 		if value, ok = g.trades.Exchange(&at.op, all); !ok {
 			x.found(Error{Kind: Undefined, A: own, B: -1, Thread: t, Other: -1, Pos: at.op.Pos})
+		}
+		if x.Exchanged != nil {
+			x.Exchanged(at.op.Pos, value)
 		}
 	}
 	if !x.Ordered || at.op.Exchanges {
@@ -870,8 +880,11 @@ func (x *explorer) stuck() Ending {
 	g := x.g
 	missing := make([][]int, len(g.threads)) // of each thread at a barrier, those that do not come to it
 	var waiting, spinning []int
+	failed := false
 	for t := range g.threads {
 		switch g.threads[t].op.Kind {
+		case Fail:
+			failed = true
 		case Await:
 			spinning = append(spinning, t)
 		case depart:
@@ -886,6 +899,12 @@ func (x *explorer) stuck() Ending {
 				waiting = append(waiting, t)
 			}
 		}
+	}
+	switch { // what waits for a thread that has failed is no error of its own
+	case failed && waiting != nil:
+		return Diverged
+	case failed:
+		return Stuck
 	}
 	for _, t := range waiting {
 		for _, o := range missing[t] {

@@ -63,6 +63,9 @@ type Op struct {
 	Volatile bool
 	// Loops says that the thread may Await after this step. It has an effect on the order of the search alone.
 	Loops bool
+	// Vain says of an Assumed that the thread might have done without its last iteration, which has changed nothing: the execution
+	// without it is another one.
+	Vain bool
 	// Inserted says that the step is none of the program, and does not count for an Await.
 	Inserted bool
 	// Proxy is that of an access, or of a fence that is a proxy fence; Address numbers the virtual address of an access; Reduction

@@ -25,6 +25,8 @@ import (
 type Program struct {
 	Launch  *simt.Launch
 	unroll  int64
+	past    int64 // how many states wordPast has
+	follow  bool  // Options.Vain
 	refused func()
 	widths  Widths
 
@@ -136,6 +138,10 @@ type Options struct {
 	Widths Widths
 	// Refused, if not nil, is called when the program refuses.
 	Refused func()
+	// Stops says that the threads make steps that do nothing, fences without an order, at branches and at what follows them.
+	Stops bool
+	// Vain says that threads are followed after iterations in vain too. Tests want nothing to come of it.
+	Vain bool
 }
 
 // New makes a program of a launch. Close ends it.
@@ -146,8 +152,15 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	return &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
-		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}}, nil
+	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
+		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}}
+	if p.threads.Timed() {
+		p.past = timedPast
+	}
+	if o.Stops {
+		p.threads.Stop()
+	}
+	return p, nil
 }
 
 // Close frees what the program has in the memory of the device.
@@ -242,13 +255,14 @@ const (
 	wordState   = iota
 	wordRounds  // how often it went back in loops
 	wordHistory // steps since it last wrote or passed a barrier
-	wordPast    // the states before these steps, the last maxPast of them, at the number of the step
-	maxPast     = 16
-	stateWords  = wordPast + maxPast
+	wordPast    // the states before these steps, the last of them, at the number of the step
 )
 
+// minPast is how many states wordPast has, timedPast in a kernel that reads clocks: libcu++ asks dozens of times before it begins anew.
+const minPast, timedPast = 16, 64
+
 // StateWords implements explore.Program.
-func (p *Program) StateWords() int { return stateWords }
+func (p *Program) StateWords() int { return wordPast + int(p.past) }
 
 // Start implements explore.Program.
 func (p *Program) Start(t int, s []int64, op *explore.Op) {
@@ -269,17 +283,28 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 		h = p.step(from, value)
 	}
 	to := p.states.at(h.state)
+	n := s[wordHistory]
+	before := func(k int64) *state { return p.states.at(int32(s[wordPast+k%p.past])) }
 	if p.lasting(&from.op, value) {
 		s[wordHistory] = 0
 	} else {
-		n := s[wordHistory]
-		s[wordPast+n%maxPast] = int64(from.plain)
-		s[wordHistory]++
-		for k := n; k >= max(0, n-maxPast+1); k-- {
-			if s[wordPast+k%maxPast] == int64(to.plain) {
-				*op = explore.Op{Kind: explore.Await, Value: n + 1 - k, Pos: to.op.Pos}
+		if !from.op.Inserted {
+			s[wordPast+n%p.past] = s[wordState]
+			s[wordHistory]++
+		}
+		last := s[wordHistory]
+		for k := last - 1; k >= max(0, last-p.past); k-- {
+			if before(k).plain == to.plain {
+				*op = explore.Op{Kind: explore.Await, Value: last - k, Pos: to.op.Pos}
 				return
 			}
+		}
+	}
+	// A thread that waits for ever comes back to a state by the shortest way too: so waiting, above, comes before this.
+	for k := n - 1; from.q.Repeats && !p.follow && k >= max(0, n-p.past+1); k-- {
+		if p.vain(before(k), from, value) {
+			*op = explore.Op{Kind: explore.Assumed, Vain: true, Pos: to.op.Pos}
+			return
 		}
 	}
 	s[wordState] = int64(h.state)
@@ -289,6 +314,26 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 			*op = explore.Op{Kind: explore.Bound, Pos: op.Pos}
 		}
 	}
+}
+
+// Pass says that a thread in a state has passed a barrier that is no step of the program: nothing that it did before is an iteration in vain.
+func (p *Program) Pass(s []int64) { s[wordHistory] = 0 }
+
+// vain says that a thread which has gone from state was to state is without doing anything that others see might as well have read value at
+// was: the two states differ in local memory alone, and that makes no difference any more. Code that is not optimised leaves there what it has
+// read and counted. The execution without these steps is another one.
+func (p *Program) vain(was, is *state, value int64) bool {
+	if was.q.Place != is.q.Place || was.plain == is.plain || was.q.Local != is.q.Local || was.at[:was.q.Local] != is.at[:is.q.Local] || was.progress != is.progress {
+		return false
+	}
+	leads := func(st *state) *state {
+		h := st.next.find(value)
+		if h == nil {
+			h = p.step(st, value)
+		}
+		return p.states.at(h.state)
+	}
+	return leads(was).plain == leads(is).plain
 }
 
 // lasting says that other threads see a step that is resumed with value: an update that writes what it has read they do not.
@@ -379,6 +424,8 @@ func (p *Program) op(st *state, id int32) explore.Op {
 		op.Kind = explore.End
 	case simt.RequestFence:
 		op.Kind = explore.Fence
+	case simt.RequestStop:
+		op.Kind, op.Inserted = explore.Fence, true
 	case simt.RequestBarrier:
 		return p.barrier(st, op)
 	case simt.RequestArrive:

@@ -111,6 +111,9 @@ func (t *Test) Start(i int, s []int64, op *explore.Op) {
 	th.code.run(s, t.unroll, op)
 }
 
+// Pass says that a thread in a state has passed a barrier that is no step of the test: the iteration changes something.
+func (t *Test) Pass(s []int64) { s[stateEffects]++ }
+
 // Resume implements explore.Program.
 func (t *Test) Resume(i int, s []int64, value int64, op *explore.Op) {
 	c := t.Threads[i].code

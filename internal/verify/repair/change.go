@@ -135,6 +135,8 @@ type Program struct {
 	explore.Program
 	Patch Patch
 	Site  func(pos int32) int32
+	// Aligned says that threads must meet at a barrier that is inserted by the same instruction.
+	Aligned bool
 }
 
 // The words of a thread's state behind those of the program: what the thread stands at, the place of the step, and the step that
@@ -142,6 +144,8 @@ type Program struct {
 const (
 	wordPhase = iota
 	wordPos
+	wordSite // of the last step, and 1
+	wordHead // the place of the first step of the site, before which something is inserted
 	wordOp
 	words = wordOp + 8
 )
@@ -171,6 +175,9 @@ func (p *Program) OneProxy() bool {
 	return explore.OneProxy(p.Program)
 }
 
+// passer is a program that tells iterations which change nothing, and wants to know of barriers that are inserted into them.
+type passer interface{ Pass(state []int64) }
+
 // StateWords implements explore.Program.
 func (p *Program) StateWords() int { return p.Program.StateWords() + words }
 
@@ -188,6 +195,9 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	c := p.change(int32(own[wordPos]))
 	switch own[wordPhase] {
 	case atBarrier:
+		if of, ok := p.Program.(passer); ok {
+			of.Pass(s[:n])
+		}
 		if c.Before.Order != model.NA {
 			own[wordPhase] = atFenceBefore
 			*op = fence(c.Before, int32(own[wordPos]))
@@ -203,8 +213,8 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	default:
 		at := int32(own[wordPos])
 		p.Program.Resume(t, s[:n], value, op)
-		// A thread that waits does not come to a fence behind its loop.
-		if c.After.Order != model.NA && op.Kind != explore.Await {
+		// A thread that waits, or that does not count, does not come to a fence behind its loop.
+		if c.After.Order != model.NA && op.Kind != explore.Await && op.Kind != explore.Assumed {
 			save(own[wordOp:], op)
 			own[wordPhase] = atFenceAfter
 			*op = fence(c.After, at)
@@ -212,6 +222,14 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 		}
 		p.begin(t, s[:n], own, op)
 	}
+}
+
+// siteOf is the place of the source at which a step stands; all are one where nothing is changed.
+func (p *Program) siteOf(pos int32) int32 {
+	if len(p.Patch) == 0 {
+		return 0
+	}
+	return p.Site(pos)
 }
 
 func (p *Program) change(pos int32) Change {
@@ -231,6 +249,13 @@ func (p *Program) begin(t int, s, own []int64, op *explore.Op) {
 			return
 		}
 		c := p.change(op.Pos)
+		// What is inserted comes once before the steps of a site that follow each other.
+		site := int64(p.siteOf(op.Pos)) + 1
+		if head := int64(op.Pos); own[wordSite] != site || own[wordHead] == head {
+			own[wordSite], own[wordHead] = site, head
+		} else {
+			c.Barrier, c.Before = false, Fence{}
+		}
 		if c.Drop && op.Kind == explore.Arrive && !op.Reduces {
 			p.Program.Resume(t, s, 0, op)
 			continue
@@ -241,7 +266,7 @@ func (p *Program) begin(t int, s, own []int64, op *explore.Op) {
 		case c.Barrier:
 			save(own[wordOp:], op)
 			own[wordPhase] = atBarrier
-			*op = explore.Op{Kind: explore.Arrive, Pos: op.Pos, Inserted: true}
+			*op = explore.Op{Kind: explore.Arrive, Pos: op.Pos, Inserted: true, Aligned: p.Aligned}
 		case c.Before.Order != model.NA:
 			save(own[wordOp:], op)
 			own[wordPhase] = atFenceBefore
@@ -258,7 +283,7 @@ func fence(f Fence, pos int32) explore.Op {
 // save writes a step into eight words.
 func save(s []int64, op *explore.Op) {
 	flags := int64(0)
-	for i, b := range []bool{op.Aligned, op.Volatile, op.Loops, op.Reduces, op.Reduction} {
+	for i, b := range []bool{op.Aligned, op.Volatile, op.Loops, op.Reduces, op.Reduction, op.Inserted} {
 		if b {
 			flags |= 1 << i
 		}
@@ -271,7 +296,7 @@ func save(s []int64, op *explore.Op) {
 
 func load(s []int64, op *explore.Op) {
 	*op = explore.Op{Kind: explore.OpKind(s[0]), Order: model.Order(s[0] >> 8), Scope: model.Scope(s[0] >> 16), Function: explore.Function(s[0] >> 24),
-		Aligned: s[0]>>32&1 != 0, Volatile: s[0]>>33&1 != 0, Loops: s[0]>>34&1 != 0, Reduces: s[0]>>35&1 != 0, Reduction: s[0]>>36&1 != 0, Lanes: uint32(s[4]), Deps: uint64(s[5]), Control: uint64(s[6]),
+		Aligned: s[0]>>32&1 != 0, Volatile: s[0]>>33&1 != 0, Loops: s[0]>>34&1 != 0, Reduces: s[0]>>35&1 != 0, Reduction: s[0]>>36&1 != 0, Inserted: s[0]>>37&1 != 0, Lanes: uint32(s[4]), Deps: uint64(s[5]), Control: uint64(s[6]),
 		Proxy: model.Proxy(s[7]), Address: int32(s[7] >> 32),
 		Loc: int32(s[1]), Pos: int32(s[1] >> 32), Value: s[2], Expected: s[3]}
 }

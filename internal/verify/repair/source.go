@@ -71,6 +71,7 @@ var (
 	cudaNote    = regexp.MustCompile(`^(.*;)(\s*//.*)$`)
 	cudaSimple  = regexp.MustCompile(`^[^{}]*;\s*(//.*)?$`)
 	cudaControl = regexp.MustCompile(`^(if|for|while|do|else|switch|case|default)\b`)
+	cudaIf      = regexp.MustCompile(`^(if|switch)\b`)
 	cudaWaits   = regexp.MustCompile(`^while\b.*\)\s*;\s*(//.*)?$`)
 	cudaAtomic  = regexp.MustCompile(`\b(atomic[A-Z][A-Za-z]*)(_block|_system)?\(`)
 	cudaFence   = regexp.MustCompile(`__threadfence(_block|_system)?\(`)
@@ -143,6 +144,10 @@ func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
 	}
 	trimmed := strings.TrimSpace(line)
 	waits := cudaWaits.MatchString(trimmed)
+	if body, starts := bare(lines, i); cudaIf.MatchString(trimmed) && starts && !body && len(behind) == 0 {
+		space := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		return space + strings.Join(before, "\n"+space) + "\n" + line, nil
+	}
 	ends := trimmed == "}" || strings.HasPrefix(trimmed, "return") // where a thread ends
 	if !ends && (!cudaSimple.MatchString(trimmed) || cudaControl.MatchString(trimmed) && (!waits || len(before) > 0)) {
 		return "", fmt.Errorf("this is not a statement of one line")

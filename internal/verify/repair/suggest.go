@@ -127,7 +127,7 @@ func (s *suggester) side(e int, scope model.Scope, release bool, other int) []Pa
 	out := []Patch{{s.pos(e): {Order: order}}, {s.pos(e): fence}}
 	for i := range s.events {
 		f := &s.events[i]
-		if f.Kind != model.F || f.Thread != ev.Thread || (f.Index < ev.Index) != release {
+		if f.Kind != model.F || f.Order == model.NA || f.Thread != ev.Thread || (f.Index < ev.Index) != release {
 			continue
 		}
 		if between := func(x, y int) bool { return x == y || s.x.Before(x, y) }; other >= 0 &&
@@ -150,7 +150,7 @@ func (s *suggester) side(e int, scope model.Scope, release bool, other int) []Pa
 // maxBarriers is at how many places a barrier is tried for one race.
 const maxBarriers = 12
 
-// barriers suggests a barrier before b or before a step before it, and behind a.
+// barriers suggests a barrier before b or before a step before it, and behind a: first where most threads of the CTA come.
 func (s *suggester) barriers(a, b int) {
 	if s.need(a, b) != model.CTA {
 		return
@@ -179,6 +179,17 @@ func (s *suggester) barriers(a, b int) {
 		}
 		add(s.site(s.x.Next(s.events[e].Thread).Pos))
 	}
+	come := map[int32]map[int]bool{}
+	for i := range s.events {
+		if ev := &s.events[i]; s.need(i, a) == model.CTA {
+			pos := s.pos(i)
+			if come[pos] == nil {
+				come[pos] = map[int]bool{}
+			}
+			come[pos][ev.Thread] = true
+		}
+	}
+	slices.SortStableFunc(places, func(p, q int32) int { return len(come[q]) - len(come[p]) })
 	for _, pos := range places[:min(len(places), maxBarriers)] {
 		s.out = append(s.out, Patch{pos: {Barrier: true}})
 	}
@@ -200,7 +211,7 @@ func (s *suggester) order(matters func(e int) bool) {
 			scope := s.need(i, ev.RF)
 			s.pair(ev.RF, i, s.included(i, scope).And(s.included(ev.RF, scope)), -1, -1)
 		}
-		if ev.Kind == model.R || ev.Kind == model.W || ev.Kind == model.F {
+		if ev.Kind == model.R || ev.Kind == model.W || ev.Kind == model.F && ev.Order != model.NA {
 			c := Change{Order: model.SC, Scope: widest}
 			if c.Atomic = !ev.Order.Atomic(); !c.Atomic && ev.Scope >= widest {
 				c.Scope = model.Thread

@@ -1,0 +1,79 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/verify/litmus"
+)
+
+// TestCauses wants the cause of a data race named in the first line, and the facts in the reason.
+func TestCauses(t *testing.T) {
+	passing := func(write, read string) string {
+		return "PTX t\n{ x = 0; y = 0; }\nP0@cta 0 | P1@cta 1 ;\nst.weak x, 1 | L: ;\n" + write + " | " + read + " ;\n | bne r0, 1, L ;\n | ld.weak r1, x ;\n"
+	}
+	both := func(a, b string) string { return "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\n" + a + " | " + b + " ;\n" }
+	// All threads of a block have a fence, and one of them signals behind the barrier.
+	signal := func(fence string) string {
+		return strings.ReplaceAll("PTX t\n{ x = 0; y = 0; }\nP0@cta 0 | P1@cta 0 | P2@cta 1 ;\nst.weak x, 1 | FENCE | L: ;\nFENCE | bar.cta.sync 0 | ld.relaxed.gpu r0, y ;\n"+
+			"bar.cta.sync 0 | st.relaxed.gpu y, 1 | bne r0, 1, L ;\n | | FENCE ;\n | | ld.weak r1, x ;\n", "FENCE", fence)
+	}
+	for _, c := range []struct{ name, src, cause, why, ptx string }{
+		{"no release", passing("st.relaxed.gpu y, 1", "ld.acquire.gpu r0, y"), "a release is missing", "the write is no release.", "a release is missing"},
+		{"no acquire", passing("st.release.gpu y, 1", "ld.relaxed.gpu r0, y"), "an acquire is missing", "the read is no acquire.", "an acquire is missing"},
+		{"a narrow release", passing("st.release.cta y, 1", "ld.acquire.gpu r0, y"), "a scope is too small", "the scope cta of the write does not include the reader.", "a scope is too small"},
+		{"a narrow acquire", passing("st.release.gpu y, 1", "ld.acquire.cta r0, y"), "a scope is too small", "the scope cta of the read does not include the writer.", "a scope is too small"},
+		{"a flag that is not atomic", passing("st.weak y, 1", "ld.acquire.gpu r0, y"), "y, which is to order the accesses, is not atomic", "the write is not atomic, and so", "y, which is to order the accesses, is not atomic"},
+		{"nothing", both("st.weak x, 1", "ld.weak r0, x"), "neither access is atomic", "neither access is atomic.", "neither access is atomic"},
+		{"two writes", both("st.weak x, 1", "st.weak x, 2"), "neither write is atomic", "neither write is atomic.", "neither write is atomic"},
+		{"one read", both("st.relaxed.gpu x, 1", "ld.weak r0, x"), "the read is not atomic", "the read is not atomic.", "the read is not atomic"},
+		{"one write", both("st.weak x, 1", "ld.relaxed.gpu r0, x"), "the write is not atomic", "the write is not atomic.", "the write is not atomic"},
+		{"sc fences", signal("fence.sc.gpu"), "a fence stands in another place", "The memory model of PTX has an order of sc fences and no race", ""},
+		{"other fences", signal("fence.acq_rel.gpu"), "a fence stands in another place", "no barrier makes it one of thread P1).", "a fence stands in another place"},
+		{"no fence of the signalling thread", strings.Replace(signal("fence.sc.gpu"), "| fence.sc.gpu |", "| mov r9, 0 |", 1), "a release is missing", "The memory model of PTX has", ""},
+	} {
+		for model, want := range map[string]string{SRC11: c.cause, PTX: c.ptx} {
+			found := ""
+			for _, f := range verifyText(t, c.name, c.src, litmus.Options{}, Options{Model: model}).Findings {
+				if f.Cause == want && (model == PTX || strings.Contains(f.Why, c.why)) {
+					found = want
+					break
+				}
+				found += f.Cause + " " + f.Why
+			}
+			if found != want {
+				t.Errorf("%s, %s: %q, want %q", c.name, model, found, want)
+			}
+		}
+	}
+}
+
+// TestFailedAlone wants nothing told of threads that wait for one whose assertion has failed.
+func TestFailedAlone(t *testing.T) {
+	for _, wait := range []string{"barrier(0);", "while (load(x, rlx) == 0) ;"} {
+		src := "C t\nint x;\nthread P0 { int r = 1; assert(r == 2); barrier(0); store(x, 1, rlx); }\nthread P1 { " + wait + " }\n"
+		for _, model := range []string{SRC11, PTX} {
+			if r := verifyText(t, wait, src, litmus.Options{}, Options{Model: model}); len(r.Findings) != 1 || r.Findings[0].Kind != "assertion" {
+				t.Errorf("%s, %s: %+v, want a failed assertion", wait, model, r.Findings)
+			}
+		}
+	}
+}
+
+// TestPollingRace wants an update that spins, and writes what it has read, to race as a write, though its write is left out.
+func TestPollingRace(t *testing.T) {
+	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nld.weak r0, x | L: ;\n | atom.add r1, x, 0 ;\n | bne r1, 1, L ;\n"
+	for _, c := range []struct{ update, want string }{{"atom.add r1, x, 0", "atomic-mixed-with-plain liveness"}, {"atom.cas r1, x, 1, 1", "liveness"}} {
+		for _, model := range []string{SRC11, PTX} {
+			var kinds []string
+			for _, f := range verifyText(t, c.update, strings.Replace(src, "atom.add r1, x, 0", c.update, 1), litmus.Options{}, Options{Model: model}).Findings {
+				kinds = append(kinds, string(f.Kind))
+			}
+			slices.Sort(kinds)
+			if got := strings.Join(kinds, " "); got != c.want {
+				t.Errorf("%s, %s: %s, want %s", c.update, model, got, c.want)
+			}
+		}
+	}
+}
