@@ -73,7 +73,7 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits at this barrier"), v.stands(e.Other, e.OtherPos, "does not come to it, and stands here")}
 		f.Why = "all threads of a CTA must come to a barrier before any leaves it; in the execution below no thread can go on."
 	case explore.ExitedBarrier:
-		f.Kind, f.Class, f.Warning = "barrier-divergence", detect.Divergence, true
+		f.Kind, f.Class = "barrier-divergence", detect.Divergence
 		f.Title = "barrier without a thread that has exited"
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "leaves this barrier"), v.stands(e.Other, e.OtherPos, "has exited here")}
 		f.Why = "all threads of a block must come to a barrier; hardware does not wait for those that have exited, and the search goes on like that."
