@@ -361,7 +361,7 @@ poll:
 	setp.eq.u32 %p1, %r1, 0;
 	`+ask+`
 	@%p1 bra poll;`)))
-		o := g.run(launch{block: 2, out: g.buffer(1), set: func(l *Launch) { l.Needs, l.MaxSteps, l.spinFirst = 0, 16*early, early }})
+		o := g.run(launch{block: 2, out: g.buffer(1), set: func(l *Launch) { l.Needs, l.MaxSteps, l.spinFirst = 0, 64*early, early }})
 		if !errors.Is(o.err, ErrStopped) {
 			t.Errorf("%s ended with %v", ask, o.err)
 		}
