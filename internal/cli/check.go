@@ -192,7 +192,7 @@ func compilePTX(ctx context.Context, e *env, o *options, name string, flags ...s
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Clang: clang, Sources: []string{name}, Flags: slices.Concat(o.config.compiler, flags), Out: dir, Output: e.stderr.to})
+	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Clang: clang, Sources: []string{name}, Flags: slices.Concat(o.config.compiler, flags), Arch: o.session.Arch, Out: dir, Output: e.stderr.to})
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}

@@ -46,15 +46,6 @@ func (f *Func) ReadsClocks() bool {
 	})
 }
 
-// AsksActive says that the code of the function, or of one that it may call, asks which lanes are active, as vote and shfl without
-// .sync do too: what it finds depends on how the lanes of a warp have come together.
-func (f *Func) AsksActive() bool {
-	return f.Any(func(i *Inst) bool {
-		op := i.Row.Op
-		return op == "activemask" || (op == "vote" || op == "shfl") && !i.Has("sync")
-	})
-}
-
 // Any says that an instruction of the function, or of one that it may call, is such.
 func (f *Func) Any(such func(*Inst) bool) bool {
 	seen := map[*Func]bool{f: true}

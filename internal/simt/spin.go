@@ -36,15 +36,15 @@ const (
 // watched. When it has come back, time passes quickly for some rounds, by hours in all, and in steps of any size, which ends each wait for
 // a time. When the launch has then come back once more, it spins.
 //
-// What asks which lanes are active is not judged; nor what may still see new blocks.
+// What asks which lanes are active while it is watched is not judged; nor what may still see new blocks.
 type spin struct {
 	first   uint64 // spinFirst
 	at      uint64 // cost at which to watch next
 	phase   spinPhase
 	rounds  int
 	timed   bool // it reads clocks
-	active  bool // it asks which lanes are active
-	asked   bool // these are known
+	active  bool // lanes have asked which are active since spinQuiet began, so that how they come together counts
+	asked   bool // timed is known
 	waited  bool // time has passed quickly, and nothing has happened
 	stands  bool // clocks show what they showed at stood
 	stood   uint64
@@ -96,18 +96,15 @@ func (r *run) spins() error {
 		return nil
 	}
 	if !p.asked {
-		p.asked, p.timed, p.active = true, r.l.Func.ReadsClocks(), r.l.Func.AsksActive()
+		p.asked, p.timed = true, r.l.Func.ReadsClocks()
 	}
 	switch {
-	case p.active:
-		p.later(s.spent)
-		return nil
 	case p.phase == spinIdle:
-		p.phase, p.hostMet, p.peerMet, p.resident = spinQuiet, false, false, len(s.resident)
+		p.phase, p.hostMet, p.peerMet, p.active, p.resident = spinQuiet, false, false, false, len(s.resident)
 		r.mem.epoch.Add(1) // so that every allocation in use is looked up again
 		r.forgetWrites()
 		return nil
-	case r.wrote():
+	case p.active, r.wrote():
 		p.later(s.spent)
 		return nil
 	case p.phase == spinQuiet && len(s.resident) != p.resident:

@@ -361,11 +361,32 @@ poll:
 	setp.eq.u32 %p1, %r1, 0;
 	`+ask+`
 	@%p1 bra poll;`)))
-		o := g.run(launch{block: 2, out: g.buffer(1), set: func(l *Launch) { l.Needs, l.MaxSteps, l.spinFirst = 0, 16*early, early }})
+		o := g.run(launch{block: 2, out: g.buffer(1), set: func(l *Launch) { l.Needs, l.MaxSteps, l.spinFirst = 0, 64*early, early }})
 		if !errors.Is(o.err, ErrStopped) {
 			t.Errorf("%s ended with %v", ask, o.err)
 		}
 	}
+}
+
+// TestSpinActiveBefore: who asked for the active lanes before the loop, as collective calls of libcu++ do, is judged as others are.
+func TestSpinActiveBefore(t *testing.T) {
+	g := newRig(t, kernel(`
+	activemask.b32 %r2;
+	st.global.u32 [%out+4], %r2;
+poll:
+	ld.volatile.global.u32 %r1, [%out];
+	setp.eq.u32 %p1, %r1, 0;
+	@%p1 bra poll;`))
+	everySchedule(t, func(t *testing.T, set func(l *Launch)) {
+		g.t = t
+		o := g.run(launch{grid: 2, block: 2, out: g.buffer(2), set: func(l *Launch) {
+			set(l)
+			l.Needs, l.MaxSteps, l.spinFirst = 0, 64*early, early
+		}})
+		if !errors.Is(o.err, ErrDeadlock) {
+			t.Errorf("ended with %v", o.err)
+		}
+	})
 }
 
 // TestSpinGivingWay: two threads that take two locks each, one by one, and give the first back when the second is taken.

@@ -45,6 +45,9 @@ func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
 			x.r.warpOp(w, &e.inst, mask, place)
 			return
 		}
+		if !e.masked {
+			x.r.sched.spin.active = true // as in warpOp
+		}
 		if !x.vote(v, s, e, mask) && !x.shuffle(w, s, e, mask, place) {
 			x.exchange(w, s, e, mask, place)
 		}

@@ -12,6 +12,7 @@ import (
 // lanes of it that have not exited execute the same instruction with the same mask (PTX ISA, "shfl.sync", "vote.sync").
 func (r *run) warpOp(w *warp, in *inst, on uint32, place uint32) {
 	if !in.masked {
+		r.sched.spin.active = true // activemask, and vote and shfl without .sync
 		r.exchange(w, on, in, place)
 		return
 	}

@@ -23,6 +23,7 @@ type BuildOptions struct {
 	Clang      *Tool     // compiles in place of nvcc, with the headers of its toolkit; nil: nvcc does
 	Sources    []string  // .cu, .cpp, .c, .o, .a: anything nvcc takes
 	Flags      []string  // the user's own, rewritten as by Wrap
+	Arch       int       // the device that --arch names, 90 for sm_90: what nvcc compiles for where Flags name no architecture; 0 for the default
 	Out        string    // the executable, or for BuildPTX a folder
 	RuntimeDir string    // our runtime libraries, as standin.Build makes them; BuildPTX needs none
 	Dir        string    // working folder, "" for the current one
@@ -58,7 +59,7 @@ func BuildPTX(ctx context.Context, o BuildOptions) (ptx, notes []string, err err
 			ptx, notes = append(ptx, out), append(notes, n...)
 			continue
 		}
-		n, err := o.run(ctx, slices.Concat([]string{"-ptx", "-o", out}, o.Flags, []string{src}))
+		n, err := o.run(ctx, slices.Concat([]string{"-ptx", "-o", out}, o.archFlag(), o.Flags, []string{src}))
 		if err != nil {
 			return nil, notes, err
 		}
@@ -78,7 +79,20 @@ func BuildProgram(ctx context.Context, o BuildOptions) (notes []string, err erro
 	if o.Clang != nil {
 		return o.clang(ctx, slices.Concat(o.Flags, o.Sources), "", "")
 	}
-	return o.run(ctx, slices.Concat([]string{"-o", o.Out}, o.Flags, o.Sources))
+	return o.run(ctx, slices.Concat([]string{"-o", o.Out}, o.archFlag(), o.Flags, o.Sources))
+}
+
+// archFlag lets nvcc compile for o.Arch where the user's flags name no architecture: else __CUDA_ARCH__ would be that of the
+// default device, and code for the one that the kernels see would be left out. Clang may be too old to know the device.
+func (o *BuildOptions) archFlag() []string {
+	if o.Arch == 0 {
+		return nil
+	}
+	items, err := parseArgs(o.Flags, os.ReadFile)
+	if err != nil || slices.ContainsFunc(items, func(it item) bool { return it.opt == "-arch" || it.opt == "-gencode" }) {
+		return nil // the error is that of Wrap, which parses them again
+	}
+	return []string{"-arch=sm_" + strconv.Itoa(o.Arch)}
 }
 
 // run calls nvcc with temporary files of its own, which are gone afterwards even when nvcc is killed.

@@ -161,6 +161,34 @@ func TestBuildProgram(t *testing.T) {
 	}
 }
 
+// What --arch says is what nvcc compiles for, unless the flags name an architecture themselves.
+func TestArchOfDevice(t *testing.T) {
+	dir := t.TempDir()
+	response := filepath.Join(dir, "flags")
+	if err := os.WriteFile(response, []byte("-O2 -arch=sm_80"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		arch  int
+		flags string
+		want  string
+	}{
+		{0, "-O2", ""},
+		{90, "-O2", "-arch=sm_90"},
+		{100, "", "-arch=sm_100"},
+		{90, "-O2 -arch=sm_80", ""},
+		{90, "--gpu-architecture sm_80", ""},
+		{90, "-gencode arch=compute_80,code=sm_80", ""},
+		{90, "-optf " + response, ""},
+		{90, "-o -arch", "-arch=sm_90"},
+	} {
+		o := BuildOptions{Arch: c.arch, Flags: strings.Fields(c.flags)}
+		if got := strings.Join(o.archFlag(), " "); got != c.want {
+			t.Errorf("--arch %d, flags %q: nvcc gets %q, want %q", c.arch, c.flags, got, c.want)
+		}
+	}
+}
+
 // Stripped programs are told apart too; NVIDIA's own library is only looked at here, nothing of it runs.
 func TestRuntimesToldApart(t *testing.T) {
 	if testing.Short() {
