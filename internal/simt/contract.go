@@ -52,6 +52,8 @@ type Launch struct {
 	Printf  func(text []byte)
 	// Progress, when not nil, is called now and then from the running goroutine.
 	Progress func(Stats)
+	// HostWrites says that the host changes memory while the launch runs: loops that wait for that are no deadlock.
+	HostWrites bool
 
 	spinFirst uint64 // in place of the constant, for tests; 0: none
 }

@@ -36,7 +36,7 @@ const (
 // watched. When it has come back, time passes quickly for some rounds, by hours in all, and in steps of any size, which ends each wait for
 // a time. When the launch has then come back once more, it spins.
 //
-// What asks which lanes are active while it is watched is not judged; nor what may still see new blocks.
+// What asks which lanes are active while it is watched is not judged; nor what may still see new blocks, or what the host writes.
 type spin struct {
 	first   uint64 // spinFirst
 	at      uint64 // cost at which to watch next
@@ -92,7 +92,7 @@ type arrivals struct {
 // spins looks, between rounds, whether the launch gets anywhere, and gives the error it ends with when it does not.
 func (r *run) spins() error {
 	s, p := &r.sched, &r.sched.spin
-	if s.spent < p.at || s.started < s.blocks {
+	if s.spent < p.at || s.started < s.blocks || r.l.HostWrites {
 		return nil
 	}
 	if !p.asked {

@@ -128,7 +128,7 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 
 	reader := instrument.NewReader(e.Shape, log)
 	unwatched := *l
-	unwatched.Sink = nil
+	unwatched.Sink, unwatched.HostWrites = nil, true // threads wait until the log has room
 	launch := launchOf(l, p)
 	if e.gpu() {
 		f := &faults{l: l}
