@@ -130,14 +130,14 @@ func TestCheckedForms(t *testing.T) {
 
 // TestRefused wants every instruction that cannot be instrumented, and its line.
 func TestRefused(t *testing.T) {
-	_, _, err := Text("k.ptx", kernel("cp.async.ca.shared.global [s], [%rd1], 4;\nadd.u32 %r1, %r1, 1;\ncp.async.ca.shared.global [s], [%rd1], 4;"), Options{})
+	copies := kernel("cp.async.ca.shared.global [s], [%rd1], 4;\nadd.u32 %r1, %r1, 1;\ncp.async.ca.shared.global [s], [%rd1], 4;")
+	_, _, err := Text("k.ptx", copies, Options{Mode: HiRace})
 	var refused *Error
 	if !errors.As(err, &refused) {
 		t.Fatalf("error %v", err)
 	}
 	for _, body := range []string{"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];", "sust.b.1d.b32.trap [%rd1, {%r1}], %r2;",
-		"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [s];",
-		"wgmma.commit_group.sync.aligned;"} {
+		"mbarrier.init.shared.b64 [s], 1;", "cp.async.mbarrier.arrive.shared.b64 [s];", "wgmma.commit_group.sync.aligned;"} {
 		text := strings.NewReplacer("sm_80", "sm_90a", ".version 7.0", ".version 8.0").Replace(kernel(body))
 		if _, _, err := Text("k.ptx", text, Options{}); !errors.As(err, new(*Error)) {
 			t.Errorf("%s: error %v", body, err)
