@@ -4,7 +4,7 @@ typedef union { u64 value; void *ptr; } ompt_data;
 
 enum { // of the manual
 	OMPT_PARALLEL_BEGIN = 3, OMPT_PARALLEL_END, OMPT_TASK_CREATE, OMPT_TASK_SCHEDULE, OMPT_IMPLICIT_TASK,
-	OMPT_SYNC_REGION_WAIT = 16, OMPT_MUTEX_RELEASED = 17, OMPT_DEPENDENCES = 18, OMPT_SYNC_REGION = 23, OMPT_MUTEX_ACQUIRED = 27, OMPT_REDUCTION = 31,
+	OMPT_SYNC_REGION_WAIT = 16, OMPT_MUTEX_RELEASED = 17, OMPT_DEPENDENCES = 18, OMPT_SYNC_REGION = 23, OMPT_MUTEX_ACQUIRED = 27, OMPT_FLUSH = 29, OMPT_REDUCTION = 31,
 	OMPT_SCOPE_BEGIN = 1, OMPT_SCOPE_END,
 	OMPT_TASKWAIT = 5, OMPT_TASKGROUP, OMPT_IN_REDUCTION,
 	OMPT_TASK_COMPLETE = 1, OMPT_TASK_CANCEL = 3, OMPT_TASK_DETACH = 4, OMPT_TASK_LATE = 6, OMPT_TASK_SWITCH = 7,
@@ -280,6 +280,8 @@ static void dependences(ompt_data *task, const struct ompt_depend *list, int n) 
 static void mutex_acquired(int kind, u64 id, const void *pc) { record((void *)id, LOCK, OF_OPENMP, 0, (uptr)pc); }
 static void mutex_released(int kind, u64 id, const void *pc) { record((void *)id, UNLOCK, OF_OPENMP, 0, (uptr)pc); }
 
+static void flush(ompt_data *thread, const void *pc) { record(NULL, FENCE, 0, __ATOMIC_SEQ_CST << 2, (uptr)pc); }
+
 static int initialize(void *(*lookup)(const char *), int device, ompt_data *tool) {
 	int (*set)(int, void *) = lookup("ompt_set_callback");
 	if (!set)
@@ -297,6 +299,7 @@ static int initialize(void *(*lookup)(const char *), int device, ompt_data *tool
 	set(OMPT_DEPENDENCES, dependences);
 	set(OMPT_MUTEX_ACQUIRED, mutex_acquired);
 	set(OMPT_MUTEX_RELEASED, mutex_released);
+	set(OMPT_FLUSH, flush);
 	return 1;
 }
 
