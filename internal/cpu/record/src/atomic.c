@@ -139,7 +139,7 @@ EXPORT void __tsan_atomic_thread_fence(int order) {
 
 EXPORT void __tsan_atomic_signal_fence(int order) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
-// 16 bytes: the stripe's lock alone makes them atomic, since all accesses come here.
+// 16 bytes: the stripe's lock alone makes them atomic, since all accesses come here. What it does may depend on what was there.
 #define WIDE(a, does, order, body) ({ \
 	struct thread *t = enter(); \
 	struct stripe *s = stripe_of(a); \
@@ -167,7 +167,7 @@ WIDE_FETCH(xor, old ^ v)
 WIDE_FETCH(nand, ~(old & v))
 
 EXPORT u128 __tsan_atomic128_compare_exchange_val(volatile u128 *a, u128 e, u128 v, int order, int failure) {
-	return WIDE(a, *a == e ? READS | WRITES : READS, order, if (old == e) *a = v);
+	return WIDE(a, old == e ? READS | WRITES : READS, old == e ? order : failure, if (old == e) *a = v);
 }
 EXPORT int __tsan_atomic128_compare_exchange_strong(volatile u128 *a, u128 *e, u128 v, int order, int failure) {
 	u128 was = __tsan_atomic128_compare_exchange_val(a, *e, v, order, failure);
@@ -177,4 +177,54 @@ EXPORT int __tsan_atomic128_compare_exchange_strong(volatile u128 *a, u128 *e, u
 }
 EXPORT int __tsan_atomic128_compare_exchange_weak(volatile u128 *a, u128 *e, u128 v, int order, int failure) {
 	return __tsan_atomic128_compare_exchange_strong(a, e, v, order, failure);
+}
+
+// Where clang knows no instruction, for 16 bytes or more, it calls libatomic, whose code is not instrumented. The names are those of
+// built-in functions too.
+#define OF_LIBATOMIC(name) __asm__("__atomic_" #name)
+EXPORT void any_load(size_t n, const volatile void *a, void *to, int order) OF_LIBATOMIC(load);
+EXPORT void any_store(size_t n, volatile void *a, void *from, int order) OF_LIBATOMIC(store);
+EXPORT void any_exchange(size_t n, volatile void *a, void *from, void *to, int order) OF_LIBATOMIC(exchange);
+EXPORT _Bool any_compare_exchange(size_t n, volatile void *a, void *e, void *from, int order, int failure) OF_LIBATOMIC(compare_exchange);
+
+// any executes body under the stripe, and records the first bytes of the variable: 16 at most, a power of two.
+#define ANY(n, a, does, order, body) do { \
+	struct thread *t = enter(); \
+	struct stripe *s = stripe_of(a); \
+	lock_stripe(s); \
+	body; \
+	if (t) \
+		settle(t, s, a, (n) >= 16 ? 16 : 1ULL << (63 - __builtin_clzll(n)), does, order, RETURN_ADDRESS); \
+	unlock_stripe(s); \
+	if (t) \
+		leave(t); } while (0)
+
+// Not by memcpy and memcmp, which are recorded.
+static void copy(volatile char *to, const volatile char *from, size_t n) {
+	for (size_t i = 0; i < n; i++)
+		to[i] = from[i];
+}
+
+static _Bool same(const volatile char *a, const volatile char *b, size_t n) {
+	for (size_t i = 0; i < n; i++)
+		if (a[i] != b[i])
+			return 0;
+	return 1;
+}
+
+void any_load(size_t n, const volatile void *a, void *to, int order) { ANY(n, a, READS, order, copy(to, a, n)); }
+void any_store(size_t n, volatile void *a, void *from, int order) { ANY(n, a, WRITES, order, copy(a, from, n)); }
+void any_exchange(size_t n, volatile void *a, void *from, void *to, int order) {
+	ANY(n, a, READS | WRITES, order, (copy(to, a, n), copy(a, from, n)));
+}
+_Bool any_compare_exchange(size_t n, volatile void *a, void *e, void *from, int order, int failure) {
+	_Bool ok;
+	ANY(n, a, ok ? READS | WRITES : READS, ok ? order : failure, {
+		ok = same(a, e, n);
+		if (ok)
+			copy(a, from, n);
+		else
+			copy(e, a, n);
+	});
+	return ok;
 }
