@@ -262,6 +262,40 @@ EXPORT void *__kmpc_task_reduction_get_th_data(int thread, void *group, void *da
 	return f(thread, group, data);
 }
 
+// The threads' parts of a reduction with the modifier task are made by the first thread and combined by the last one, of which no callback
+// tells. Each function that combines has one of ours that calls it, as the code of tasks has.
+typedef void combiner(void *, void *);
+static combiner *combiners[LOOPS];
+
+static void combine(int i, void *to, void *from) {
+	reduction(0, OMPT_SCOPE_BEGIN, NULL, NULL, NULL);
+	combiners[i](to, from);
+	reduction(0, OMPT_SCOPE_END, NULL, NULL, NULL);
+}
+
+#define COMBINER(i) static void combiner##i(void *to, void *from) { combine(0##i, to, from); }
+EACH8(COMBINER, 0) EACH8(COMBINER, 1) EACH8(COMBINER, 2) EACH8(COMBINER, 3) EACH8(COMBINER, 4) EACH8(COMBINER, 5) EACH8(COMBINER, 6) EACH8(COMBINER, 7)
+#define COMBINER_NAME(i) combiner##i,
+static combiner *const ours[LOOPS] = {EACH8(COMBINER_NAME, 0) EACH8(COMBINER_NAME, 1) EACH8(COMBINER_NAME, 2) EACH8(COMBINER_NAME, 3) EACH8(COMBINER_NAME, 4) EACH8(COMBINER_NAME, 5) EACH8(COMBINER_NAME, 6) EACH8(COMBINER_NAME, 7)};
+
+struct reduced { void *shared, *original; size_t size; void *init, *fini; combiner *combine; unsigned flags; };
+
+EXPORT void *__kmpc_taskred_modifier_init(void *location, int thread, int loop, int n, struct reduced *list) {
+	void *(*f)(void *, int, int, int, struct reduced *) = LIBGOMP("__kmpc_taskred_modifier_init");
+	for (int k = 0; k < n; k++)
+		for (int i = 0; i < LOOPS; i++) {
+			combiner *none = NULL;
+			if (__atomic_compare_exchange_n(&combiners[i], &none, list[k].combine, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) || none == list[k].combine) {
+				list[k].combine = ours[i];
+				break;
+			}
+		}
+	reduction(0, OMPT_SCOPE_BEGIN, NULL, NULL, NULL);
+	void *group = f(location, thread, loop, n, list);
+	reduction(0, OMPT_SCOPE_END, NULL, NULL, NULL);
+	return group;
+}
+
 struct ompt_depend { ompt_data variable; int type; };
 
 static void dependences(ompt_data *task, const struct ompt_depend *list, int n) {
