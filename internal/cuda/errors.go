@@ -20,6 +20,7 @@ const (
 	InvalidPitchValue           Code = 12
 	InvalidSymbol               Code = 13
 	InvalidMemcpyDirection      Code = 21
+	LaunchMaxDepthExceeded      Code = 65
 	InvalidDeviceFunction       Code = 98
 	NoDevice                    Code = 100
 	InvalidDevice               Code = 101

@@ -73,17 +73,9 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	if c.mayRerun(k, l) {
 		c.dev.spare.before, rerun = c.save(k, c.dev.spare.before)
 	}
-	report.Stats, report.Err = c.dev.execute(ctx, l)
-	c.dev.spare.ran += report.Stats.Warps
-	c.gpu.own(c.dev.mem)
-	c.clock += eventTime + report.Stats.Lanes*laneTime
-	c.dev.report(report)
-	if rerun && report.Err == nil && report.Stats.Fault == "" {
-		c.rerun(ctx, k, again, report.Stats)
-	}
-	worst := faultCode(report.Stats.Fault)
-	if report.Err != nil && worst == 0 {
-		worst = endCode(report.Err)
+	stats, worst := c.perform(ctx, k, l, report, 1)
+	if rerun && worst == 0 {
+		c.rerun(ctx, k, again, stats)
 	}
 	if worst != 0 {
 		c.sticky = &Error{Code: worst, Msg: fmt.Sprintf("after launch %d", l.ID), lost: true}

@@ -65,7 +65,7 @@ func (k *Kernel) contends() bool {
 		k.examined = true
 		k.contending = k.fn.Any((*isa.Inst).Contends) && !k.fn.Any(func(in *isa.Inst) bool {
 			return in.Op == isa.OpGridLaunch || in.Callee != nil && (in.Callee.Builtin == "malloc" || in.Callee.Builtin == "free")
-		})
+		}) && !k.fn.LaunchesKernels()
 	}
 	return k.contending
 }

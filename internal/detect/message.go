@@ -328,8 +328,26 @@ func (f *Facts) explainLaunches() (message, fix string) {
 		return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: the first executes griddepcontrol.launch_dependents (cudaTriggerProgrammaticLaunchCompletion), the second is launched with programmatic stream serialization, and its thread has not waited for the first", f.pair()),
 			"call cudaGridDependencySynchronize (griddepcontrol.wait) in the second kernel before the access, or launch it without the attribute"
 	}
+	if f.Earlier.Launch.Parent != 0 || f.Later.Launch.Parent != 0 {
+		return f.explainNested()
+	}
 	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: they are in different streams, and no event or synchronising call orders them", f.pair()),
 		"put both kernels into one stream, let the second stream wait for an event recorded after the first kernel, or let the host wait for the first stream before it launches the second kernel (a query orders only when it answers success)"
+}
+
+// explainNested explains a race of kernels of which threads of kernels have launched at least one.
+func (f *Facts) explainNested() (message, fix string) {
+	x, y := f.Earlier.Launch, f.Later.Launch
+	switch {
+	case x.ID == y.Parent || y.ID == x.Parent:
+		return fmt.Sprintf("%s of the same bytes by a kernel and one that a thread of it has launched: before all that the second does comes only what the launching thread had done, or had synchronised with, when it launched it", f.pair()),
+			"do it before the launch, with __syncthreads() between where another thread of the block launches; what all blocks are to have done before needs a launch into cudaStreamTailLaunch, or by the host"
+	case x.Parent == y.Parent:
+		return fmt.Sprintf("%s of the same bytes by two kernels that threads of one launch have launched, into different streams of the device: each block has a default stream of its own, and launches into cudaStreamFireAndForget follow nothing", f.pair()),
+			"launch both from one block into its default stream, order the two streams by an event, or launch the second into cudaStreamTailLaunch"
+	}
+	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time, of which a thread of another kernel has launched at least one: nothing orders them", f.pair()),
+		"launch the second into cudaStreamTailLaunch of the kernel whose threads launch the first, or by the host after that kernel"
 }
 
 // devices names the devices of the two accesses, where they are two.
@@ -566,6 +584,8 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 		return "griddepcontrol.launch_dependents"
 	case event.GridWait:
 		return "griddepcontrol.wait"
+	case event.DeviceOp:
+		return "the launch of a kernel by the thread"
 	case event.ProxyFence:
 		return "fence.proxy.async"
 	case event.WgmmaWait:

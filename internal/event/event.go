@@ -67,6 +67,11 @@ const (
 	GridLaunch // the next launch of the stream, where it is Early, may begin before this one has ended
 	GridWait   // the lanes go on when all launches before theirs in the stream have ended
 
+	// DeviceOp is a thread, the one lane of Mask, that puts an operation into a stream of the device: a launch of a kernel by a kernel
+	// (CUDA programming guide, "CUDA Dynamic Parallelism"). Aux numbers the operations of its launch, from 1: what the thread knows then
+	// is published as by a HostSignal of DeviceToken.
+	DeviceOp
+
 	// Host events: Side indexes Batch.Hosts.
 	Host
 
@@ -377,6 +382,9 @@ type Launch struct {
 	// programmatic stream serialization. The stream had no other operation between the two.
 	Early    bool
 	Language Language
+	// Parent is the ID of the launch of which a thread has launched this one; 0: the host did. It ends before what follows that launch
+	// in its stream.
+	Parent uint32
 	// Device is 1 plus the number of the device that the launch runs on where the program sees several devices, else 0. Of the launches of a
 	// run all have one or none has.
 	Device uint8
@@ -384,6 +392,9 @@ type Launch struct {
 
 // RerunShift is where in Launch.ID Rerun begins.
 const RerunShift = 28
+
+// DeviceToken is the token under which operation n of the threads of a launch (DeviceOp) is published. No HostSignal has it.
+func DeviceToken(launch, n uint32) uint64 { return 1<<61 | uint64(launch)<<32 | uint64(n) }
 
 // Number gives the place of the launch in the order of launches, from 1.
 func (l *Launch) Number() uint32 { return l.ID & (1<<RerunShift - 1) }
@@ -605,6 +616,8 @@ func (e *Event) Valid() bool {
 		return bits.OnesCount32(e.Mask) == 1
 	case Wgmma:
 		return e.Mask != 0 && e.Aux != 0 && e.Space == Shared && e.Flags == FlagRead
+	case DeviceOp:
+		return bits.OnesCount32(e.Mask) == 1 && e.Aux != 0
 	case Fence:
 		return e.Mask != 0 && e.Scope != NoScope && e.Order >= Acquire
 	case Arrive, WarpSync, Exit, Branch, Else, Reconverge, CopyCommit, CopyArrive, CopyWait, MbarrierDone, BulkCommit, BulkWait, BulkDone, WgmmaCommit, WgmmaWait, ProxyFence, ClusterArrive, ClusterWait, GridLaunch, GridWait:

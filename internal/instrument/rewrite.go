@@ -113,6 +113,11 @@ func (r *rewriter) refuse(pos ptx.Pos, what string) {
 func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	r.f, r.index = r.funcs[d], map[*ptx.Inst]int32{}
 	for i := range r.f.Insts {
+		if call := r.f.Insts[i].Callee; call != nil && call.Builtin != "" {
+			if name, _ := isa.DeviceRuntime(call.Builtin); name != "" {
+				r.refuse(r.f.Insts[i].Source.Pos, "cuda"+name+" in device code")
+			}
+		}
 		if src := r.f.Insts[i].Source; src != nil {
 			if _, ok := r.index[src]; !ok {
 				r.index[src] = int32(i)

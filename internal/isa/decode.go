@@ -9,9 +9,6 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// builtins are the functions an engine supplies when a program declares them and does not define them.
-var builtins = map[string]bool{"vprintf": true, "malloc": true, "free": true, "__assertfail": true}
-
 // Decode checks and decodes the modules and links them: names with linkage are one across modules, others belong to
 // their module. The error is a ptx.ErrorList with what is wrong at module level; the module is returned with it, for
 // what could be decoded. What is wrong inside functions is in Func.Err: see Module.Check.

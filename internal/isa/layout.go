@@ -3,7 +3,6 @@ package isa
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/ptx"
@@ -79,8 +78,8 @@ func (f *Func) source(in *Inst) []ptx.Source {
 
 // undefined says what it means that a function is nowhere defined.
 func undefined(name string) string {
-	if strings.HasPrefix(name, "__cudaCDP") || strings.HasPrefix(name, "cudaLaunchDevice") {
-		return fmt.Sprintf("function %s: kernels that launch kernels (dynamic parallelism) are not supported", name)
+	if call, _ := DeviceRuntime(name); call != "" {
+		return fmt.Sprintf("function %s: cuda%s in device code is not supported", name, call)
 	}
 	return fmt.Sprintf("function %s is declared and defined in no module; sources that call each other's device functions are linked with -rdc=true", name)
 }

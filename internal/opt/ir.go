@@ -78,7 +78,7 @@ const (
 	Barrier // Args: as Inst.Src
 	Warp    // shuffles, votes, matches, matrices (Imm is added to the address): Args as Inst.Src
 	WarpBar // Args[0]: mask
-	Builtin // Fn.Builtin called with Args (one value for each 8-byte-or-less parameter); Dst: its result
+	Builtin // Fn.Builtin called with Args (Pieces of each parameter); Dst: its result
 	// Call calls Fn, or, when that is nil, the function at address Args[0] (NoValue otherwise). The other Args are the
 	// parts of the parameters (see ParamParts), Dst those of the results. A lane whose call is a fault has results of 0.
 	Call

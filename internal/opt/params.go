@@ -165,11 +165,19 @@ func resultAt(fn *isa.Func, off, n int) (isa.Param, bool) {
 	return isa.Param{}, false
 }
 
+// pieceSize is the bytes of a parameter that are a value, at most.
+const pieceSize = 8
+
+// Pieces is how many arguments of Builtin a parameter of so many bytes has.
+func Pieces(size int) int { return (size + pieceSize - 1) / pieceSize }
+
 // builtin emits the call of a function that the engine supplies.
 func (b *builder) builtin(d *draft, in *isa.Inst) {
 	e := &Instr{Op: Builtin, Site: b.site, Guard: NoValue, Fn: in.Callee, Inst: in}
 	for i, p := range in.Callee.Sig.Params {
-		e.Args = append(e.Args, b.argument(d, &in.ArgOps[i], ParamPart{0, p.Size}))
+		for off := 0; off < p.Size; off += pieceSize {
+			e.Args = append(e.Args, b.argument(d, &in.ArgOps[i], ParamPart{off, min(p.Size-off, pieceSize)}))
+		}
 	}
 	b.add(b.cur.block, e)
 	for i, p := range in.Callee.Sig.Rets {

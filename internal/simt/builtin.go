@@ -30,28 +30,25 @@ var builtins = map[string]func(c *invocation){
 	"free":         (*invocation).free,
 }
 
-// Builtins names the functions that the engine supplies.
-func Builtins() []string { return []string{"__assertfail", "free", "malloc", "vprintf"} }
-
 func (r *run) builtin(c *invocation) {
-	f := builtins[c.fn.Builtin]
-	if f == nil {
-		r.faults.at(r, BadCall, c.w, c.lane, c.place, "calls", "%s is not supplied", c.fn.Builtin)
+	if f := builtins[c.fn.Builtin]; f != nil {
+		f(c)
 		return
 	}
-	f(c)
+	name, perThread := isa.DeviceRuntime(c.fn.Builtin)
+	if f := deviceRuntime[name]; f != nil {
+		f(c, perThread)
+		return
+	}
+	r.faults.at(r, BadCall, c.w, c.lane, c.place, "calls", "%s is not supplied", c.fn.Builtin)
 }
 
 // arg is argument k, at most 8 bytes.
 func (c *invocation) arg(k int) uint64 {
-	if k >= len(c.in.args) {
+	if k >= len(c.in.CallSig.Params) {
 		return 0
 	}
-	size := uint64(8)
-	if k < len(c.fn.Sig.Params) {
-		size = uint64(c.fn.Sig.Params[k].Size)
-	}
-	return c.r.m.argument(c.w, c.lane, c.in, k, size)
+	return c.r.m.argument(c.w, c.lane, c.in, k, 0, uint64(min(c.in.CallSig.Params[k].Size, 8)))
 }
 
 // pointer is argument k as a generic address.

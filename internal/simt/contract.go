@@ -52,6 +52,9 @@ type Launch struct {
 	Printf  func(text []byte)
 	// Progress, when not nil, is called now and then from the running goroutine.
 	Progress func(Stats)
+	// OnDevice, when not nil, is given what threads put into streams of the device, and gives a cudaError_t, and in words why that is not
+	// 0. It keeps what it answers with 0, to be performed when the launch has ended. nil: threads cannot do that.
+	OnDevice func(op *DeviceOp) (code uint32, why string)
 	// HostWrites says that the host changes memory while the launch runs: loops that wait for that are no deadlock.
 	HostWrites bool
 
@@ -114,7 +117,8 @@ const (
 	TrapHit           FaultKind = "trap"
 	BadCall           FaultKind = "bad-call"
 	StackOverflow     FaultKind = "stack-overflow"
-	DeviceHeap        FaultKind = "device-heap" // device-side malloc/free misuse
+	DeviceHeap        FaultKind = "device-heap"    // device-side malloc/free misuse
+	DeviceRefused     FaultKind = "launch-refused" // by a thread, of a kernel
 )
 
 // Fault is one wrong thing a kernel did. Faults of one kind at one place are told once a launch, with Count.

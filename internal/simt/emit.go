@@ -358,6 +358,13 @@ func (o *emitter) warpSync(w *warp, mask uint32, place uint32) {
 	}
 }
 
+// deviceOp tells that a lane puts operation n of its launch into a stream of the device.
+func (o *emitter) deviceOp(w *warp, lane int, place uint32, n uint32) {
+	if o.sync() {
+		o.add(event.Event{Kind: event.DeviceOp, Warp: w.number, Mask: 1 << lane, Place: place, Aux: n})
+	}
+}
+
 // copies tells of a commit of asynchronous copies, or of a wait for all groups but the last n.
 func (o *emitter) copies(kind event.Kind, w *warp, mask uint32, place uint32, n uint32) {
 	if o.sync() {

@@ -26,8 +26,9 @@ type machine interface {
 	// value is what an operand of the instruction at hand is for a lane, put gives a lane a result of it.
 	value(w *warp, lane int, o *operand) uint64
 	put(w *warp, lane int, d slot, v uint64)
-	// argument is argument k, of size bytes at most 8, of a call; result gives the lane the call's result.
-	argument(w *warp, lane int, in *inst, k int, size uint64) uint64
+	// argument is bytes of argument k of a call, size of them, at most 8, from off on, a multiple of 4; result gives the lane the
+	// call's result.
+	argument(w *warp, lane int, in *inst, k int, off, size uint64) uint64
 	result(w *warp, lane int, in *inst, fn *isa.Func, v uint64)
 	// image copies what a warp holds, nil when that cannot be compared, and tells whether all lanes that can step run together;
 	// still reports whether the warp holds that again.
@@ -105,8 +106,11 @@ func (m refMachine) value(w *warp, lane int, o *operand) uint64 { return m.r.val
 
 func (m refMachine) put(w *warp, lane int, d slot, v uint64) { w.lanes[lane].regs[d.reg] = v }
 
-func (m refMachine) argument(w *warp, lane int, in *inst, k int, size uint64) uint64 {
+func (m refMachine) argument(w *warp, lane int, in *inst, k int, off, size uint64) uint64 {
 	ln := &w.lanes[lane]
+	if o := &in.ArgOps[k]; o.Kind == isa.ParamAddr {
+		return getUint(ln.param[uint64(ln.paramAt)+o.Imm+off:], size)
+	}
 	return m.r.argument(ln, ln.regs, &ln.frame, in, k, size)
 }
 

@@ -49,6 +49,7 @@ func (r *run) execute(loop func() error) (Stats, error) {
 		// Nobody else knows the address.
 		_, _ = r.mem.Free(r.workspace)
 	}
+	r.endDevice()
 	return r.stats, err
 }
 
@@ -90,6 +91,7 @@ type run struct {
 	free      []*cta              // finished blocks, for reuse
 	textures  map[uint64]*Texture // that texture instructions have been given, by object
 	taps      taps
+	dev       *device // nil where no thread has done anything with streams of the device
 	// spareCopies are copies that have been performed, for reuse.
 	spareCopies []*copied
 }

@@ -708,8 +708,12 @@ func (x *vecMachine) put(w *warp, lane int, d slot, val uint64) {
 	}
 }
 
-func (x *vecMachine) argument(w *warp, lane int, in *inst, k int, size uint64) uint64 {
-	return lowBytes(x.value(w, lane, &in.args[k]), size)
+func (x *vecMachine) argument(w *warp, lane int, in *inst, k int, off, size uint64) uint64 {
+	at := 0
+	for i := range k {
+		at += opt.Pieces(in.CallSig.Params[i].Size)
+	}
+	return lowBytes(x.value(w, lane, &in.args[at+int(off/8)])>>(off%8*8), size)
 }
 
 func (x *vecMachine) result(w *warp, lane int, in *inst, _ *isa.Func, val uint64) {

@@ -197,7 +197,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.MapRead, event.MapFence:
 		blk, wi := l.Block(e.Warp)
 		d.tensorMap(e, blk, wi)
-	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit, event.ClusterArrive, event.ClusterWait, event.GridLaunch, event.GridWait:
+	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit, event.ClusterArrive, event.ClusterWait, event.GridLaunch, event.GridWait, event.DeviceOp:
 		blk, wi := l.Block(e.Warp)
 		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 		if d.putsOff {

@@ -120,6 +120,14 @@ func TestProgrammatic(t *testing.T) {
 	agree(t, "programmatic", 25, 3000, oracle.Early, "cross-launch", "cross-block", "same-block")
 }
 
+// TestNested does so with programs whose threads put operations into streams of the device.
+func TestNested(t *testing.T) {
+	t.Parallel()
+	agree(t, "nested", 55, 4000, oracle.Nested, "cross-launch", "cross-block", "same-block")
+	agree(t, "nested and host threads", 56, 600, func(pick func(int) int) *event.Batch { return oracle.Threads(oracle.Nested(pick), pick) }, "host-threads")
+	agree(t, "nested, remembered", 57, 1000, func(pick func(int) int) *event.Batch { return oracle.Remember(oracle.Nested(pick)) }, "cross-launch")
+}
+
 // TestHostThreads does so where what orders agents is assumed in part.
 func TestHostThreads(t *testing.T) {
 	t.Parallel()

@@ -333,6 +333,12 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 		for _, lane := range lanesOf(e.Mask) {
 			x.edge(x.begun[e.Launch], x.op(e, lane, node{at: at}))
 		}
+	case event.DeviceOp:
+		for _, lane := range lanesOf(e.Mask) {
+			n := x.op(e, lane, node{at: at})
+			token := event.DeviceToken(e.Launch, e.Aux)
+			x.tokens[token], x.supposed[token] = n, n
+		}
 	case event.CopyCommit:
 		x.commit(e)
 	case event.CopyArrive:

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -11,13 +12,16 @@ import (
 // Random makes the stream of a random program that a random schedule ran: few locations, so that much conflicts, and
 // every operation that detectors must understand. What pick returns for n, below n, decides everything; the same picks
 // give the same stream.
-func Random(pick func(n int) int) *event.Batch { return random(pick, false) }
+func Random(pick func(n int) int) *event.Batch { return random(pick, false, false) }
 
 // Early makes a program some of whose launches may begin before the launch before them has ended (programmatic dependent launch).
-func Early(pick func(n int) int) *event.Batch { return random(pick, true) }
+func Early(pick func(n int) int) *event.Batch { return random(pick, true, false) }
 
-func random(pick func(n int) int, early bool) *event.Batch {
-	g := &generator{pick: pick, b: &event.Batch{}, early: early, agents: 1 + pick(3)}
+// Nested makes a program whose threads put operations into streams of the device, after which agents wait (launches of kernels by kernels).
+func Nested(pick func(n int) int) *event.Batch { return random(pick, false, true) }
+
+func random(pick func(n int) int, early, nested bool) *event.Batch {
+	g := &generator{pick: pick, b: &event.Batch{}, early: early, nested: nested, agents: 1 + pick(3)}
 	g.space = []uint64{0x1000, 0x1078, 0x13f8}[pick(3)] // inside a line, over its end, over a page's end
 	g.span = []int{4, 8, 16, 24}[pick(4)]
 	g.places = 1 + pick(8)
@@ -39,7 +43,9 @@ func random(pick func(n int) int, early bool) *event.Batch {
 type generator struct {
 	pick    func(int) int
 	b       *event.Batch
-	early   bool // launches may begin early
+	early   bool     // launches may begin early
+	nested  bool     // threads put operations into streams of the device
+	tokens  []uint64 // of those
 	agents  int
 	space   uint64
 	span    int
@@ -107,6 +113,10 @@ func (g *generator) step() {
 	case k < 19:
 		g.wholeBarrier(l, block, e)
 	default:
+		if g.nested && g.pick(2) == 0 {
+			g.deviceOp(e)
+			return
+		}
 		switch g.pick(3) {
 		case 0:
 			e.Kind = event.Exit
@@ -126,6 +136,23 @@ func (g *generator) step() {
 			g.emit(e)
 		}
 	}
+}
+
+// deviceOp makes a thread put an operation into a stream of the device, and mostly an agent do one after it.
+func (g *generator) deviceOp(e event.Event) {
+	e.Kind, e.Mask, e.Aux = event.DeviceOp, e.Mask&-e.Mask, uint32(len(g.tokens))+1
+	g.emit(e)
+	g.tokens = append(g.tokens, event.DeviceToken(e.Launch, e.Aux))
+	g.waitDevice(uint32(g.pick(g.agents)))
+}
+
+// waitDevice lets an agent without a running kernel wait for an operation that a thread has put into a stream of the device.
+func (g *generator) waitDevice(agent uint32) {
+	if len(g.tokens) == 0 || slices.ContainsFunc(g.running, func(l *runningLaunch) bool { return l.info.Agent == agent }) {
+		return
+	}
+	g.emit(event.Event{Kind: event.Host, Side: uint32(len(g.b.Hosts))})
+	g.b.Hosts = append(g.b.Hosts, event.HostOp{Kind: event.HostWait, Agent: agent, Token: g.tokens[g.pick(len(g.tokens))], Name: "launch"})
 }
 
 // handOver makes what synchronising programs do at a flag: a fence and a strong write, a strong read and a fence, or a
@@ -369,6 +396,9 @@ func (g *generator) hostStep() {
 		}
 		return
 	}
+	if g.nested && g.pick(2) == 0 {
+		g.waitDevice(a)
+	}
 	if g.pick(3) > 0 && g.ids < 4 {
 		g.begin(a)
 		return
@@ -388,6 +418,9 @@ func (g *generator) hostStep() {
 func (g *generator) begin(a uint32) {
 	g.ids++
 	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: a, Kernel: "k", Synchronises: true, Swaps: true, Early: g.early && g.pick(2) == 0}, warps: map[uint32]*runningWarp{}}
+	if g.nested {
+		l.info.Parent = uint32(g.pick(2)) * (g.ids - 1)
+	}
 	blocks := []uint32{1, 2, 3, 40, 1100}[g.pick(5)]
 	threads := []uint32{1, 2, 3, 4, 34}[g.pick(5)]
 	l.info.Grid, l.info.Block = event.Dim3{X: blocks, Y: 1, Z: 1}, event.Dim3{X: threads, Y: 1, Z: 1}

@@ -125,6 +125,8 @@ func (w *writer) device(r *row, c *cells, b *event.Batch, e *event.Event) {
 		r.Address, r.Space = set(&c.address, e.Addr), e.Space.String()
 	case event.CopyArrive, event.MbarrierDone, event.BulkDone, event.CoreCommit, event.CoreDone:
 		r.Address = set(&c.address, e.Addr)
+	case event.DeviceOp:
+		r.Token = set(&c.token, event.DeviceToken(e.Launch, e.Aux))
 	case event.BarrierDone:
 		r.Barrier = set(&c.barrier, uint32(e.Barrier))
 	case event.Branch:

@@ -135,6 +135,8 @@ func expected(s *batches, launches map[uint32]event.Launch, b *event.Batch, e *e
 		if m["barrier"], m["waits"] = e.Barrier, e.Flags&event.FlagWait != 0; e.Aux != 0 {
 			m["threads"] = e.Aux
 		}
+	case event.DeviceOp:
+		m["token"] = event.DeviceToken(e.Launch, e.Aux)
 	case event.BarrierDone:
 		m["barrier"] = e.Barrier
 	case event.Branch:
@@ -189,6 +191,8 @@ func TestRows(t *testing.T) {
 		b := oracle.Random(rng.IntN)
 		if seed%2 == 0 {
 			b = oracle.Traffic(rng.IntN)
+		} else if seed%4 == 1 {
+			b = oracle.Nested(rng.IntN)
 		}
 		s := &batches{[]*event.Batch{host, b, host}, io.EOF}
 		all := s.list
@@ -217,7 +221,7 @@ func TestRows(t *testing.T) {
 		}
 	}
 	for _, k := range []event.Kind{event.Load, event.Store, event.Atomic, event.Fence, event.Arrive, event.BarrierDone, event.Exit,
-		event.KernelBegin, event.KernelEnd, event.Host} {
+		event.KernelBegin, event.KernelEnd, event.DeviceOp, event.Host} {
 		if kinds[k] == 0 {
 			t.Errorf("no stream has a %v", k)
 		}

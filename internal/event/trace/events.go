@@ -179,7 +179,7 @@ func readLaunch(c *cursor) event.Launch {
 		l.Language = event.Triton
 	}
 	l.Synchronises, l.Swaps = code&codeSynchronises != 0, code&codeSwaps != 0
-	l.Kernel = c.string()
+	l.Parent, l.Kernel = c.uint32(), c.string()
 	return l
 }
 

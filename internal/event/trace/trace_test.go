@@ -35,6 +35,9 @@ func random(seed uint64) *event.Batch {
 	if seed%2 == 0 {
 		return oracle.Traffic(rng.IntN)
 	}
+	if seed%3 == 1 {
+		return oracle.Nested(rng.IntN)
+	}
 	return oracle.Random(rng.IntN)
 }
 

@@ -257,7 +257,7 @@ func (w *Writer) launch(l *event.Launch) {
 	} else {
 		c = append(c, code)
 	}
-	w.col[colSides] = appendString(c, l.Kernel)
+	w.col[colSides] = appendString(binary.AppendUvarint(c, uint64(l.Parent)), l.Kernel)
 }
 
 func (w *Writer) host(h *event.HostOp) {

@@ -360,6 +360,8 @@ func (l *Launch) Sync(e *event.Event) (met bool) {
 		l.dependents = true
 	case event.GridWait:
 		b.waitGrids(wi, e)
+	case event.DeviceOp:
+		b.deviceOp(wi, e)
 	case event.Reconverge:
 		b.reconverge(w, e.Mask)
 	case event.Exit:

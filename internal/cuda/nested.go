@@ -1,0 +1,217 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// Kernels that launch kernels (CUDA programming guide, "CUDA Dynamic Parallelism"). What the threads of a launch put into streams of the
+// device is performed when all its threads have ended, in the order of their calls: the guide promises nothing of when it begins,
+// so a kernel that waits for what it has launched waits forever. Each stream is an agent. An operation comes after what its thread knew
+// when it put it there; what follows the launch in its stream comes after all of them.
+
+// maxNesting is how deep launches may be nested (CUDA programming guide, "Technical Specifications per Compute Capability").
+const maxNesting = 24
+
+// nest is the operations that the threads of a launch have put into streams of the device.
+type nest struct {
+	c       *Context
+	k       *Kernel
+	parent  *simt.Launch
+	depth   int
+	ops     []nested
+	streams map[simt.DeviceStream]uint32 // their agents
+	agents  []uint32
+	events  map[uint64]uint64 // the token of each record of an event of the device
+}
+
+// nested is an operation; of a kernel with its launch.
+type nested struct {
+	*simt.DeviceOp
+	kernel *Kernel
+	launch *simt.Launch
+}
+
+// perform executes a launch, and what its threads put into streams of the device, depth launches deep. It gives the error that the device
+// shows afterwards, 0 for none.
+func (c *Context) perform(ctx context.Context, k *Kernel, l *simt.Launch, report LaunchReport, depth int) (stats simt.Stats, worst Code) {
+	n := &nest{c: c, k: k, parent: l, depth: depth, streams: map[simt.DeviceStream]uint32{}, events: map[uint64]uint64{}}
+	l.OnDevice = n.add
+	report.Stats, report.Err = c.dev.execute(ctx, l)
+	c.dev.spare.ran += report.Stats.Warps
+	c.gpu.own(c.dev.mem)
+	c.clock += eventTime + report.Stats.Lanes*laneTime
+	c.dev.report(report)
+	if worst = faultCode(report.Stats.Fault); worst == 0 && report.Err != nil {
+		worst = endCode(report.Err)
+	}
+	if worst == 0 && len(n.ops) > 0 {
+		worst = n.perform(ctx)
+	}
+	return report.Stats, worst
+}
+
+// add takes an operation that a thread puts into a stream, and gives a cudaError_t, and why that is no success.
+func (n *nest) add(op *simt.DeviceOp) (code uint32, why string) {
+	x := nested{DeviceOp: op}
+	if op.Kind == simt.DeviceLaunch {
+		if err := n.launch(&x); err != nil {
+			refused := &Error{Code: InvalidDeviceFunction}
+			errors.As(err, &refused)
+			return uint32(refused.Code), fmt.Sprintf("the launch of %s by a thread is refused (%v)", op.Func.Name, err)
+		}
+	}
+	for _, addr := range x.addresses() {
+		if _, err := n.c.dev.mem.Bytes(addr, x.Size); err != nil {
+			return uint32(InvalidValue), fmt.Sprintf("%s of %d bytes at %#x: %v", x.call(), x.Size, addr, err)
+		}
+	}
+	n.ops = append(n.ops, x)
+	return uint32(Success), ""
+}
+
+// launch prepares the launch of a kernel.
+func (n *nest) launch(x *nested) error {
+	if n.depth >= maxNesting {
+		return fail(LaunchMaxDepthExceeded, "launches nested %d deep", n.depth)
+	}
+	k, err := n.k.module.kernel(x.Func.Name)
+	if err != nil {
+		return err
+	}
+	cfg := LaunchConfig{Grid: x.Grid, Block: x.Block, Shared: x.Shared}
+	l := n.c.launch(k, cfg, x.Params, &stream{gpu: n.c.gpu})
+	l.Parent, l.Caller = n.parent.ID, slices.Concat(n.callers(x.Place), n.parent.Caller)
+	if k.err != nil {
+		n.c.dev.report(LaunchReport{Process: n.c.id, Kernel: k.Name(), Grid: x.Grid, Block: x.Block, Err: k.err})
+	}
+	if err := n.c.admit(k, cfg, l); err != nil {
+		return err
+	}
+	x.kernel, x.launch = k, l
+	return nil
+}
+
+// callers gives the call stack of a thread at a place, without the functions of the device runtime's header.
+func (n *nest) callers(place uint32) []event.Frame {
+	frames := n.c.dev.cfg.Places.Frames(place)
+	return slices.DeleteFunc(frames, func(f event.Frame) bool { return path.Base(f.File) == "cuda_device_runtime_api.h" })
+}
+
+// agent gives that of a stream.
+func (n *nest) agent(s simt.DeviceStream) uint32 {
+	a, ok := n.streams[s]
+	if !ok {
+		a = n.c.dev.newAgent()
+		n.streams[s] = a
+		n.agents = append(n.agents, a)
+	}
+	return a
+}
+
+// perform performs the operations: those of cudaStreamTailLaunch behind all others, as operations of the parent's own stream.
+func (n *nest) perform(ctx context.Context) (worst Code) {
+	name := fmt.Sprintf("end of launch %d (%s)", n.parent.ID, n.k.Name())
+	for _, tail := range []bool{false, true} {
+		for i := range n.ops {
+			x := &n.ops[i]
+			if (x.Stream.Kind == simt.TailLaunch) != tail {
+				continue
+			}
+			if worst != 0 || ctx.Err() != nil {
+				return worst
+			}
+			agent := n.parent.Agent
+			if !tail {
+				agent = n.agent(x.Stream)
+			}
+			worst = n.do(ctx, x, agent)
+		}
+		if !tail {
+			for _, a := range n.agents {
+				n.c.order(n.parent.Agent, a, name)
+			}
+		}
+	}
+	return worst
+}
+
+// addresses gives those of the memory that a copy or a set accesses: what it reads, if it does, first.
+func (x *nested) addresses() []uint64 {
+	switch x.Kind {
+	case simt.DeviceCopy:
+		return []uint64{x.Src, x.Dst}
+	case simt.DeviceSet:
+		return []uint64{x.Dst}
+	}
+	return nil
+}
+
+// call names the function that the thread called.
+func (x *nested) call() string {
+	return [...]string{simt.DeviceLaunch: "launch", simt.DeviceCopy: "cudaMemcpyAsync", simt.DeviceSet: "cudaMemsetAsync", simt.DeviceRecord: "cudaEventRecord",
+		simt.DeviceWait: "cudaStreamWaitEvent"}[x.Kind]
+}
+
+// recordBit makes the token of a record of that of its operation.
+const recordBit = 1 << 62
+
+// do performs an operation as an agent.
+func (n *nest) do(ctx context.Context, x *nested, agent uint32) (worst Code) {
+	d := n.c.dev
+	op := event.HostOp{Kind: event.HostWait, Agent: agent, Token: event.DeviceToken(n.parent.ID, x.Number),
+		Name: fmt.Sprintf("%s by a thread of launch %d (%s)", x.call(), n.parent.ID, n.k.Name())}
+	d.tell(op)
+	switch x.Kind {
+	case simt.DeviceLaunch:
+		d.launches++
+		l := x.launch
+		l.ID, l.Agent = d.launches, agent
+		n.c.signalling(x.kernel)
+		d.flush()
+		_, worst = n.c.perform(ctx, x.kernel, l, LaunchReport{ID: l.ID, Process: n.c.id, Kernel: x.kernel.Name(), Grid: l.Grid, Block: l.Block}, n.depth+1)
+	case simt.DeviceCopy, simt.DeviceSet:
+		return n.move(x, op)
+	case simt.DeviceRecord:
+		op.Kind, op.Token = event.HostSignal, op.Token|recordBit
+		n.events[x.Event] = op.Token
+		d.tell(op)
+	case simt.DeviceWait:
+		if token, ok := n.events[x.Event]; ok {
+			op.Token = token
+			d.tell(op)
+		}
+	}
+	return worst
+}
+
+// move copies or sets memory.
+func (n *nest) move(x *nested, op event.HostOp) Code {
+	d := n.c.dev
+	var bytes [][]byte
+	for _, addr := range x.addresses() {
+		b, err := d.mem.Bytes(addr, x.Size)
+		if err != nil { // a kernel has freed it since
+			return IllegalAddress
+		}
+		bytes = append(bytes, b)
+	}
+	op.Kind, op.Addr, op.Size, op.Token = event.HostRead, x.Src, x.Size, 0
+	if x.Kind == simt.DeviceCopy {
+		copy(bytes[1], bytes[0])
+		d.tell(op)
+	} else {
+		for i := range bytes[0] {
+			bytes[0][i] = x.Value
+		}
+	}
+	op.Kind, op.Addr = event.HostWrite, x.Dst
+	d.tell(op)
+	return 0
+}

@@ -1,0 +1,330 @@
+package simt
+
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// DeviceOp is an operation that a thread puts into a stream of the device, a launch of a kernel above all (CUDA programming guide, "CUDA
+// Dynamic Parallelism"). The caller of Run performs it when the launch has ended: nothing is promised of when it begins, but that
+// the launch is complete only after it.
+type DeviceOp struct {
+	Kind   DeviceOpKind
+	Place  uint32 // of the call
+	Number uint32 // among the operations of the launch, from 1, as event.DeviceOp has it
+	Stream DeviceStream
+	// Of a kernel:
+	Func   *isa.Func
+	Grid   event.Dim3
+	Block  event.Dim3
+	Shared int
+	Params []byte
+	// Of a copy and a set; both are of Size bytes.
+	Dst, Src, Size uint64
+	Value          byte
+	Event          uint64 // of a record and a wait
+}
+
+// DeviceOpKind says what a DeviceOp does.
+type DeviceOpKind uint8
+
+// The operations of device streams.
+const (
+	DeviceLaunch DeviceOpKind = iota
+	DeviceCopy
+	DeviceSet
+	DeviceRecord
+	DeviceWait
+)
+
+// DeviceStream names a stream of the device among those of its launch. Operations of one stream follow each other.
+type DeviceStream struct {
+	Kind DeviceStreamKind
+	ID   uint64
+}
+
+// DeviceStreamKind tells streams of the device apart.
+type DeviceStreamKind uint8
+
+// The streams: the default stream of each block; that of each thread, in code for per-thread default streams; those that threads create;
+// cudaStreamFireAndForget, each operation of which has a stream of its own; and cudaStreamTailLaunch, which goes on when the launch and
+// the operations of its other streams are complete.
+const (
+	BlockStream DeviceStreamKind = iota
+	ThreadStream
+	NamedStream
+	FireAndForget
+	TailLaunch
+)
+
+// The handles of streams in device code.
+const (
+	handlePerThread     = 2
+	handleTailLaunch    = 3
+	handleFireAndForget = 4
+	firstHandle         = 1 << 16 // of streams and events that threads create
+)
+
+// The codes of cudaError_t that device code gets here.
+const (
+	cudaSuccess               = 0
+	cudaErrorInvalidValue     = 1
+	cudaErrorMemoryAllocation = 2
+	cudaErrorInvalidHandle    = 400
+	cudaErrorPendingCount     = 69
+	cudaErrorNoDeviceStreams  = 801 // cudaErrorNotSupported
+	maxDeviceOps              = 1 << 20
+	deviceParameters          = "parameters of a kernel that a thread launches"
+	deviceEventDisableTiming  = 2
+	deviceStreamNonBlocking   = 1
+	deviceParameterAlign      = 64
+	mostDeviceParameters      = 32 << 10
+)
+
+// device is what the threads of a launch have done with streams of the device.
+type device struct {
+	ops     uint32
+	handles uint64
+	pending map[uint64]*DeviceOp // launches whose parameters are being written, by the address of their parameters
+	streams map[uint64]bool      // that threads have created
+	events  map[uint64]bool
+	errors  map[deviceThread]uint32 // the last error of threads, where there is one
+}
+
+type deviceThread struct {
+	warp uint32 // in the grid
+	lane int
+}
+
+func (r *run) device() *device {
+	if r.dev == nil {
+		r.dev = &device{handles: firstHandle, pending: map[uint64]*DeviceOp{}, streams: map[uint64]bool{}, events: map[uint64]bool{}, errors: map[deviceThread]uint32{}}
+	}
+	return r.dev
+}
+
+// endDevice frees the parameters of launches, which have been copied or will never be used.
+func (r *run) endDevice() {
+	if r.dev == nil {
+		return
+	}
+	for addr := range r.dev.pending {
+		_, _ = r.mem.Free(addr) // the program cannot have freed it: that is a fault
+	}
+	r.dev.pending = nil
+}
+
+func (c *invocation) thread() deviceThread { return deviceThread{c.w.number, c.lane} }
+
+// status hands an error code to the caller, and keeps it for cudaGetLastError.
+func (c *invocation) status(code uint32) {
+	if code != cudaSuccess {
+		c.r.device().errors[c.thread()] = code
+	}
+	c.result(uint64(code))
+}
+
+func (c *invocation) lastError() {
+	d := c.r.device()
+	code := d.errors[c.thread()]
+	delete(d.errors, c.thread())
+	c.result(uint64(code))
+}
+
+func (c *invocation) peekError() { c.result(uint64(c.r.device().errors[c.thread()])) }
+
+// dim is argument k, a dim3.
+func (c *invocation) dim(k int) event.Dim3 {
+	if k >= len(c.in.CallSig.Params) || c.in.CallSig.Params[k].Size != 12 {
+		return event.Dim3{}
+	}
+	at := func(off uint64) uint32 { return uint32(c.r.m.argument(c.w, c.lane, c.in, k, off, 4)) }
+	return event.Dim3{X: at(0), Y: at(4), Z: at(8)}
+}
+
+// poke stores v at a generic address. It says false where nothing can be stored.
+func (c *invocation) poke(addr, v, size uint64) bool {
+	to := c.peek(addr, size)
+	if uint64(len(to)) < size {
+		return false
+	}
+	putUint(to, v)
+	return true
+}
+
+// parameterBuffer is cudaGetParameterBufferV2(function, grid, block, shared memory): the address at which the caller stores the
+// parameters; 0 where there is no such kernel, or no memory.
+func (c *invocation) parameterBuffer() {
+	op := &DeviceOp{Kind: DeviceLaunch, Func: c.r.p.funcAt(c.pointer(0)), Grid: c.dim(1), Block: c.dim(2), Shared: int(uint32(c.arg(3)))}
+	switch {
+	case op.Func == nil || !op.Func.Entry:
+		c.r.faults.at(c.r, BadCall, c.w, c.lane, c.place, "launches", "a launch by a thread of %#x, which is no kernel of the program", c.pointer(0))
+		c.result(0)
+		return
+	case c.r.l.OnDevice == nil:
+		c.r.faults.at(c.r, BadCall, c.w, c.lane, c.place, "launches", "a launch of %s by a thread: kernels that launch kernels cannot be executed here", op.Func.Name)
+		c.result(0)
+		return
+	}
+	size := uint64(max(paramBytes(op.Func), 1))
+	addr, err := c.r.mem.Alloc(min(size, mostDeviceParameters), deviceParameterAlign, DeviceAlloc, deviceParameters)
+	if err != nil {
+		c.result(0)
+		return
+	}
+	c.r.device().pending[addr] = op
+	c.result(addr)
+}
+
+// launch is cudaLaunchDeviceV2(parameters, stream).
+func (c *invocation) launch(perThread bool) {
+	d := c.r.device()
+	addr := c.pointer(0)
+	op := d.pending[addr]
+	if op == nil {
+		c.status(cudaErrorInvalidValue)
+		return
+	}
+	delete(d.pending, addr)
+	if data, err := c.r.mem.Bytes(addr, uint64(paramBytes(op.Func))); err == nil {
+		op.Params = append([]byte(nil), data...)
+	}
+	_, _ = c.r.mem.Free(addr)
+	c.enqueue(op, 1, perThread)
+}
+
+// enqueue puts an operation into the stream that is argument k.
+func (c *invocation) enqueue(op *DeviceOp, k int, perThread bool) {
+	d := c.r.device()
+	var ok bool
+	switch {
+	case d.ops >= maxDeviceOps:
+		c.status(cudaErrorPendingCount)
+		return
+	case c.r.l.OnDevice == nil:
+		c.status(cudaErrorNoDeviceStreams)
+		return
+	}
+	if op.Stream, ok = c.stream(c.arg(k), perThread); !ok {
+		c.status(cudaErrorInvalidHandle)
+		return
+	}
+	op.Place, op.Number = c.place, d.ops+1
+	if code, why := c.r.l.OnDevice(op); code != cudaSuccess {
+		if op.Kind != DeviceLaunch {
+			c.r.faults.at(c.r, OutOfBounds, c.w, c.lane, c.place, "calls", "%s", why)
+		} else if f, fresh := c.r.faults.count(c.r, DeviceRefused, c.place, true); fresh {
+			f.Message = why
+			f.Stands = []Stand{{Place: c.place, Block: c.w.cta.id, Thread: c.w.tid(c.lane), Threads: 1, Doing: "launches"}}
+		}
+		c.status(code)
+		return
+	}
+	d.ops++
+	c.r.out.deviceOp(c.w, c.lane, c.place, op.Number)
+	c.status(cudaSuccess)
+}
+
+// stream gives the stream of a handle.
+func (c *invocation) stream(handle uint64, perThread bool) (s DeviceStream, ok bool) {
+	d := c.r.device()
+	thread := uint64(c.w.number)<<5 | uint64(c.lane)
+	switch {
+	case handle == handlePerThread, handle == 0 && perThread:
+		return DeviceStream{ThreadStream, thread}, true
+	case handle < handlePerThread:
+		return DeviceStream{BlockStream, uint64(c.w.cta.index)}, true
+	case handle == handleTailLaunch:
+		return DeviceStream{Kind: TailLaunch}, true
+	case handle == handleFireAndForget:
+		return DeviceStream{FireAndForget, uint64(d.ops)}, true
+	}
+	return DeviceStream{NamedStream, handle}, d.streams[handle]
+}
+
+// create is cudaStreamCreateWithFlags or cudaEventCreateWithFlags(where the handle goes, flags). Streams of the device must not
+// synchronise with others, and events must have no times.
+func (c *invocation) create(all map[uint64]bool, needs uint32) {
+	d := c.r.device()
+	if uint32(c.arg(1))&needs == 0 || !c.poke(c.pointer(0), d.handles, 8) {
+		c.status(cudaErrorInvalidValue)
+		return
+	}
+	all[d.handles] = true
+	d.handles++
+	c.status(cudaSuccess)
+}
+
+// destroy is cudaStreamDestroy or cudaEventDestroy(handle). What the stream still has to do is done.
+func (c *invocation) destroy(all map[uint64]bool) {
+	if h := c.arg(0); all[h] {
+		delete(all, h)
+		c.status(cudaSuccess)
+		return
+	}
+	c.status(cudaErrorInvalidHandle)
+}
+
+// eventOp is cudaEventRecord(event, stream) or cudaStreamWaitEvent(stream, event, flags).
+func (c *invocation) eventOp(kind DeviceOpKind, event, stream int, perThread bool) {
+	op := &DeviceOp{Kind: kind, Event: c.arg(event)}
+	if !c.r.device().events[op.Event] {
+		c.status(cudaErrorInvalidHandle)
+		return
+	}
+	c.enqueue(op, stream, perThread)
+}
+
+// allocate is cudaMalloc(where the address goes, size).
+func (c *invocation) allocate() {
+	name := fmt.Sprintf("cudaMalloc of %d bytes by thread %v of block %v", c.arg(1), c.w.tid(c.lane), c.w.cta.id)
+	addr, err := c.r.mem.heapAlloc(c.arg(1), name)
+	switch {
+	case err != nil:
+		c.status(cudaErrorMemoryAllocation)
+	case !c.poke(c.pointer(0), addr, 8):
+		c.status(cudaErrorInvalidValue)
+	default:
+		c.w.writes++
+		c.status(cudaSuccess)
+	}
+}
+
+// store stores a number at the address that is argument 0.
+func (c *invocation) store(v uint32) {
+	if !c.poke(c.pointer(0), uint64(v), 4) {
+		c.status(cudaErrorInvalidValue)
+		return
+	}
+	c.status(cudaSuccess)
+}
+
+// deviceRuntime are the functions of CUDA's device runtime for kernels that launch kernels, by what isa.DeviceRuntime gives.
+var deviceRuntime = map[string]func(c *invocation, perThread bool){
+	"GetParameterBufferV2":  func(c *invocation, _ bool) { c.parameterBuffer() },
+	"LaunchDeviceV2":        (*invocation).launch,
+	"StreamCreateWithFlags": func(c *invocation, _ bool) { c.create(c.r.device().streams, deviceStreamNonBlocking) },
+	"StreamDestroy":         func(c *invocation, _ bool) { c.destroy(c.r.device().streams) },
+	"EventCreateWithFlags":  func(c *invocation, _ bool) { c.create(c.r.device().events, deviceEventDisableTiming) },
+	"EventDestroy":          func(c *invocation, _ bool) { c.destroy(c.r.device().events) },
+	"EventRecord":           func(c *invocation, perThread bool) { c.eventOp(DeviceRecord, 0, 1, perThread) },
+	"EventRecordWithFlags":  func(c *invocation, perThread bool) { c.eventOp(DeviceRecord, 0, 1, perThread) },
+	"StreamWaitEvent":       func(c *invocation, perThread bool) { c.eventOp(DeviceWait, 1, 0, perThread) },
+	"MemcpyAsync": func(c *invocation, perThread bool) {
+		c.enqueue(&DeviceOp{Kind: DeviceCopy, Dst: c.pointer(0), Src: c.pointer(1), Size: c.arg(2)}, 4, perThread)
+	},
+	"MemsetAsync": func(c *invocation, perThread bool) {
+		c.enqueue(&DeviceOp{Kind: DeviceSet, Dst: c.pointer(0), Value: byte(c.arg(1)), Size: c.arg(2)}, 3, perThread)
+	},
+	"GetLastError":    func(c *invocation, _ bool) { c.lastError() },
+	"PeekAtLastError": func(c *invocation, _ bool) { c.peekError() },
+	"GetDevice":       func(c *invocation, _ bool) { c.store(0) },
+	"GetDeviceCount":  func(c *invocation, _ bool) { c.store(1) },
+	"Malloc":          func(c *invocation, _ bool) { c.allocate() },
+	"Free": func(c *invocation, _ bool) {
+		c.free()
+		c.status(cudaSuccess)
+	},
+}
