@@ -135,6 +135,55 @@ func (c *invocation) lastError() {
 
 func (c *invocation) peekError() { c.result(uint64(c.r.device().errors[c.thread()])) }
 
+// deviceErrors are names and texts of the error codes that device code gets here, as CUDA has them.
+var deviceErrors = map[uint32][2]string{
+	cudaSuccess:               {"cudaSuccess", "no error"},
+	cudaErrorInvalidValue:     {"cudaErrorInvalidValue", "invalid argument"},
+	cudaErrorMemoryAllocation: {"cudaErrorMemoryAllocation", "out of memory"},
+	9:                         {"cudaErrorInvalidConfiguration", "invalid configuration argument"},
+	65:                        {"cudaErrorLaunchMaxDepthExceeded", "launch would exceed maximum depth of nested launches"},
+	cudaErrorPendingCount:     {"cudaErrorLaunchPendingCountExceeded", "launch would exceed maximum outstanding nested launches"},
+	98:                        {"cudaErrorInvalidDeviceFunction", "invalid device function"},
+	cudaErrorInvalidHandle:    {"cudaErrorInvalidResourceHandle", "invalid resource handle"},
+	701:                       {"cudaErrorLaunchOutOfResources", "too many resources requested for launch"},
+	cudaErrorNoDeviceStreams:  {"cudaErrorNotSupported", "operation not supported"},
+}
+
+// errorText gives the address of the name (0) or the text (1) of the error that is argument 0.
+func (c *invocation) errorText(what int) {
+	text, ok := deviceErrors[uint32(c.arg(0))]
+	if !ok {
+		text[0], text[1] = "unrecognized error code", "unrecognized error code"
+	}
+	c.result(c.r.p.constText(text[what]))
+}
+
+// constText gives the address of a text in memory of the program, 0 where there is none for it.
+func (p *Program) constText(text string) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if addr, ok := p.consts[text]; ok {
+		return addr
+	}
+	addr, err := p.Memory.Alloc(uint64(len(text)+1), 1, DeviceAlloc, "a text of the device runtime")
+	if err != nil {
+		return 0
+	}
+	data, err := p.Memory.Bytes(addr, uint64(len(text)+1))
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	copy(data, text)
+	data[len(text)] = 0
+	p.Memory.setConst(addr)
+	p.owned = append(p.owned, addr)
+	if p.consts == nil {
+		p.consts = map[string]uint64{}
+	}
+	p.consts[text] = addr
+	return addr
+}
+
 // dim is argument k, a dim3.
 func (c *invocation) dim(k int) event.Dim3 {
 	if k >= len(c.in.CallSig.Params) || c.in.CallSig.Params[k].Size != 12 {
@@ -320,6 +369,8 @@ var deviceRuntime = map[string]func(c *invocation, perThread bool){
 	},
 	"GetLastError":    func(c *invocation, _ bool) { c.lastError() },
 	"PeekAtLastError": func(c *invocation, _ bool) { c.peekError() },
+	"GetErrorName":    func(c *invocation, _ bool) { c.errorText(0) },
+	"GetErrorString":  func(c *invocation, _ bool) { c.errorText(1) },
 	"GetDevice":       func(c *invocation, _ bool) { c.store(0) },
 	"GetDeviceCount":  func(c *invocation, _ bool) { c.store(1) },
 	"Malloc":          func(c *invocation, _ bool) { c.allocate() },

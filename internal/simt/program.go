@@ -29,7 +29,8 @@ type Program struct {
 
 	mu     sync.Mutex
 	images map[*isa.Func]*image
-	texts  texts // of engine warp
+	consts map[string]uint64 // texts of the device runtime
+	texts  texts             // of engine warp
 	spare  spareBatch
 }
 
