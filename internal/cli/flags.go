@@ -483,7 +483,7 @@ func parseFlag(c *command, o *options, args []string) ([]string, error) {
 		return nil, usagef("--%s: %s", name, why)
 	}
 	if f == nil {
-		return nil, usagef("unknown flag %q%s", arg, nearest.Hint("--"+name, c.flagNames()))
+		return nil, usagef("unknown flag %q%s", arg, c.hint(name))
 	}
 	switch {
 	case f.arg == "" && hasValue:
@@ -516,6 +516,18 @@ func (c *command) flag(name string) *flag {
 		}
 	}
 	return nil
+}
+
+// hint gives the flag that was meant, as in `; did you mean "--jobs"?`, by its letters alone, or all flags where they are few.
+func (c *command) hint(name string) string {
+	var names []string
+	for _, f := range c.flags {
+		names = append(names, f.name)
+	}
+	if w := nearest.Word(name, names); w != "" {
+		return `; did you mean "--` + w + `"?`
+	}
+	return nearest.Hint("", c.flagNames())
 }
 
 func (c *command) flagNames() []string {

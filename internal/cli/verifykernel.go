@@ -314,6 +314,9 @@ func (k *kernelOptions) blame(err error) error {
 		flag = fmt.Sprintf("%s number %d", madeFile, n)
 	}
 	text := madeTerms.Replace(at.Msg)
+	if strings.HasPrefix(text, "cudaError") { // the device cannot run it
+		return fmt.Errorf("the launch is refused (%s)", text)
+	}
 	if len(k.args) == 0 && strings.Contains(text, "its parameters are") {
 		text += "; an argument is a number, as --arg i32=5, or a buffer, as --arg 'x:i32[64]'"
 	}

@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,13 +34,56 @@ type BuildOptions struct {
 
 // CompileError is a compiler that ended with an error. What it printed has gone to BuildOptions.Output.
 type CompileError struct {
-	Tool string
-	Code int // exit code; 128 + the number when a signal ended it
+	Tool   string
+	Code   int    // exit code; 128 + the number when a signal ended it
+	Remedy string // "" when none is known
 }
 
-// Error names tool and code.
+// Error names tool and code, and the remedy.
 func (e *CompileError) Error() string {
-	return fmt.Sprintf("%s failed with exit code %d", e.Tool, e.Code)
+	text := fmt.Sprintf("%s failed with exit code %d", e.Tool, e.Code)
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
+}
+
+// remedies are what to do about errors of compilers and linkers, by what they print.
+var remedies = []struct{ printed, remedy string }{
+	{"requires separate compilation mode", "kernels that launch kernels need the flag -rdc=true"},
+	{"undefined reference to `main'", "sources without main have kernels alone, which \"fencepost check\" launches: see \"fencepost help check\""},
+	{"curand_kernel.h: No such file", "the header is part of NVIDIA's cuRAND: install that beside nvcc (pip: nvidia-curand)"},
+	{"curand.h: No such file", "the header is part of NVIDIA's cuRAND: install that beside nvcc (pip: nvidia-curand)"},
+	{"cublas_v2.h: No such file", "the header is part of NVIDIA's cuBLAS: install that beside nvcc (pip: nvidia-cublas)"},
+}
+
+// printedTail is a writer that hands on what is written and keeps the end of it.
+type printedTail struct {
+	to   io.Writer // nil: nobody
+	tail []byte
+}
+
+// Write implements io.Writer.
+func (w *printedTail) Write(p []byte) (int, error) {
+	const most = 64 << 10
+	w.tail = append(w.tail, p...)
+	if n := len(w.tail); n > most {
+		w.tail = append(w.tail[:0], w.tail[n-most/2:]...)
+	}
+	if w.to == nil {
+		return len(p), nil
+	}
+	return w.to.Write(p)
+}
+
+// remedy gives what to do about what was printed, "" when that is not known.
+func (w *printedTail) remedy() string {
+	for _, r := range remedies {
+		if bytes.Contains(w.tail, []byte(r.printed)) {
+			return r.remedy
+		}
+	}
+	return ""
 }
 
 // BuildPTX compiles each source to PTX and returns the files, in the order of the sources, in the folder o.Out. Notes are
@@ -111,7 +155,8 @@ func (o *BuildOptions) run(ctx context.Context, args []string) (notes []string, 
 	}
 	cmd := exec.CommandContext(ctx, o.NVCC.Path, c.args...)
 	cmd.Dir, cmd.Env = o.Dir, setEnv(c.env, "TMPDIR", tmp)
-	cmd.Stdout, cmd.Stderr = o.Output, o.Output
+	printed := &printedTail{to: o.Output}
+	cmd.Stdout, cmd.Stderr = printed, printed
 	// nvcc starts the other compilers: the whole group is ended with it.
 	procgroup.Set(cmd)
 	cmd.WaitDelay = 2 * time.Second
@@ -121,6 +166,7 @@ func (o *BuildOptions) run(ctx context.Context, args []string) (notes []string, 
 		if m := incomplete(o.NVCC); m != nil {
 			return c.notes, m
 		}
+		failed.Remedy = printed.remedy()
 	}
 	return c.notes, err
 }
