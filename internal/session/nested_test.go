@@ -22,6 +22,7 @@ var nestedCases = map[string]struct {
 	"nosync": {kind: detect.InterKernel}, "after": {kind: detect.InterKernel}, "two_blocks": {kind: detect.InterKernel}, "forget": {kind: detect.InterKernel},
 	"named_noevent": {kind: detect.InterKernel}, "set_race": {kind: detect.InterKernel}, "next_other_stream": {kind: detect.InterKernel},
 	"grandchild": {kind: detect.InterKernel},
+	"local":      {kind: detect.Kind(simt.DeviceRefused)},
 	"badcfg":     {kind: detect.Kind(simt.DeviceRefused)}, "deep_error": {kind: detect.Kind(simt.DeviceRefused)},
 	"oob": {kind: detect.Kind(simt.OutOfBounds), ends: "cudaErrorIllegalAddress"},
 }

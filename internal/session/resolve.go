@@ -58,7 +58,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.TrapHit:           {detect.API, ""},
 	simt.BadCall:           {detect.MemoryFault, "call through pointers to device functions of the same module only"},
 	simt.StackOverflow:     {detect.MemoryFault, "bound the recursion"},
-	simt.DeviceRefused:     {detect.API, "launch a shape that the device can run, and check cudaGetLastError() after the launch"},
+	simt.DeviceRefused:     {detect.API, "launch a shape that the device can run, with pointers to global memory, and check cudaGetLastError() after the launch"},
 	simt.DeviceHeap:        {detect.MemoryFault, "free each pointer that device malloc gave exactly once, and nothing else"},
 }
 

@@ -241,7 +241,33 @@ func (c *invocation) launch(perThread bool) {
 		op.Params = append([]byte(nil), data...)
 	}
 	_, _ = c.r.mem.Free(addr)
+	if k, space := op.private(); k > 0 {
+		why := fmt.Sprintf("the launch of %s by a thread is refused (parameter %d is an address of %s memory of the launching thread, which the kernel cannot access)", op.Func.Name, k, space)
+		c.refused(false, why)
+		c.status(cudaErrorInvalidValue)
+		return
+	}
 	c.enqueue(op, 1, perThread)
+}
+
+// private gives the number, from 1, of a parameter that is an address of the launching thread's shared or local memory; 0 for none.
+func (op *DeviceOp) private() (k int, space event.Space) {
+	for i, p := range op.Func.Sig.Params {
+		if p.Size == 8 && p.Off >= 0 && p.Off+8 <= len(op.Params) {
+			if space, _ := splitGeneric(getUint(op.Params[p.Off:], 8)); space == event.Shared || space == event.Local {
+				return i + 1, space
+			}
+		}
+	}
+	return 0, 0
+}
+
+// refused tells why a launch by the thread does not take place.
+func (c *invocation) refused(warning bool, why string) {
+	if f, fresh := c.r.faults.count(c.r, DeviceRefused, c.place, warning); fresh {
+		f.Message = why
+		f.Stands = []Stand{{Place: c.place, Block: c.w.cta.id, Thread: c.w.tid(c.lane), Threads: 1, Doing: "launches"}}
+	}
 }
 
 // enqueue puts an operation into the stream that is argument k.
@@ -264,9 +290,8 @@ func (c *invocation) enqueue(op *DeviceOp, k int, perThread bool) {
 	if code, why := c.r.l.OnDevice(op); code != cudaSuccess {
 		if op.Kind != DeviceLaunch {
 			c.r.faults.at(c.r, OutOfBounds, c.w, c.lane, c.place, "calls", "%s", why)
-		} else if f, fresh := c.r.faults.count(c.r, DeviceRefused, c.place, true); fresh {
-			f.Message = why
-			f.Stands = []Stand{{Place: c.place, Block: c.w.cta.id, Thread: c.w.tid(c.lane), Threads: 1, Doing: "launches"}}
+		} else {
+			c.refused(true, why)
 		}
 		c.status(code)
 		return

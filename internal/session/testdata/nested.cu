@@ -169,6 +169,13 @@ void go(int *x, int *y) { parent<<<1, 64>>>(x, y); }
 bool right(const int *h, int i) { return 1; }
 }
 
+namespace local {
+__global__ void child(int *p) { p[threadIdx.x] = 3; }
+__global__ void parent(int *x, int *y) { int own[4]; child<<<1, 4>>>(own); x[0] = cudaGetLastError(); y[0] = own[1]; }
+void go(int *x, int *y) { parent<<<1, 1>>>(x, y); }
+bool right(const int *h, int i) { return h[0] == cudaErrorInvalidValue; }
+}
+
 static const struct {
     const char *name;
     void (*go)(int *x, int *y);
@@ -194,6 +201,7 @@ static const struct {
     {"badcfg", badcfg::go, badcfg::right},
     {"next", next::go, next::right},
     {"next_other_stream", next_other_stream::go, next_other_stream::right},
+    {"local", local::go, local::right},
     {"oob", oob::go, oob::right},
     {"grandchild", grandchild::go, grandchild::right},
 };
