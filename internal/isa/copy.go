@@ -44,6 +44,8 @@ var copyRows = []*Row{
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: min max add; type: s32",
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: and or xor; type: b32",
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: add; type: u64")},
+	{Op: "st", Doc: "Data Movement: st.bulk", Class: Copy, Event: event.Store, Bind: bindOp(OpStoreBulk), Forms: forms(
+		".bulk{.weak}{.space} [a], b:u64, c:u64; space: shared::cta"), Note: "Writes zeros, whatever c is: the manual allows 0 alone."},
 	{Op: "clusterlaunchcontrol", Doc: "Parallel Synchronization: clusterlaunchcontrol.try_cancel", Class: Copy, Event: event.Bulk, Bind: bindOp(OpTryCancel), Forms: forms(
 		".try_cancel.async{.space}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [a], [bar]'; space: shared::cta"),
 		Note: "A launch whose kernel has it starts few blocks at a time, so that there are blocks to cancel. The answer is written as cp.async.bulk writes."},

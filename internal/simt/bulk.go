@@ -148,11 +148,17 @@ func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uin
 	if in.Has("bulk_group") {
 		return []bulkTarget{own}, true
 	}
-	var ok bool
+	generic, ok := !in.Has("shared::cluster") && !in.Has("shared::cta"), false
+	if generic {
+		to = withoutWindow(to)
+	}
 	if own.of, own.to, ok = r.resolve(w, lane, to, place); !ok {
 		return nil, false
 	}
 	barrier := r.m.value(w, lane, &in.src[bar]) + uint64(in.Off3)
+	if generic {
+		barrier = withoutWindow(barrier)
+	}
 	if own.barrierOf, own.barrier, ok = r.resolve(w, lane, barrier, place); !ok {
 		return nil, false
 	}
@@ -179,6 +185,14 @@ func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uin
 		}
 	}
 	return list, true
+}
+
+// withoutWindow gives a generic address that lies in shared memory as an address of shared memory.
+func withoutWindow(addr uint64) uint64 {
+	if space, at := splitGeneric(addr); space == event.Shared {
+		return at
+	}
+	return addr
 }
 
 // resolve gives the block of the cluster whose shared memory an address is of, and the address there; false after a fault.
