@@ -236,6 +236,10 @@ func (l *lexer) name(i int) {
 			i += 2
 			continue
 		}
+		if c == ':' && l.dot > 0 && ratio(src, i) { // sp::2:4
+			i += 2
+			continue
+		}
 		if c != ':' || i+2 >= len(src) || src[i+1] != ':' || !follow[src[i+2]] {
 			break
 		}
@@ -245,6 +249,15 @@ func (l *lexer) name(i int) {
 	if i == l.start+1 && src[l.start] == '%' {
 		l.tok = '%'
 	}
+}
+
+// ratio says that the colon at i, which is after something, is between two numbers of which the first is after a "::".
+func ratio(src string, i int) bool {
+	j := i
+	for classes[src[j-1]] == classDigit {
+		j--
+	}
+	return j < i && i+1 < len(src) && classes[src[i+1]] == classDigit && strings.HasSuffix(src[:j], "::")
 }
 
 func (l *lexer) directive(i int) {

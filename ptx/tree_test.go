@@ -99,6 +99,7 @@ func TestInstructions(t *testing.T) {
 		{"@!p bra.uni L;", `@!p bra .uni: name L`},
 		{"ld.shared::cta .v2 .u32 {a, b}, [c];", `ld .shared::cta.v2.u32: vector (name a, name b) | addr (name c)`},
 		{"mma.m16n8k16.row x, 5;", `mma .m16n8k16.row: name x | imm 5`},
+		{"ld.red.sp::2:4.abs x, 5;", `ld .red.sp::2:4.abs: name x | imm 5`},
 		{"st.b32 [a], 0;", `st .b32: addr (name a) | imm 0`},
 		{"call f;", `call: name f`},
 		{"call.uni (r), f, (a, 1);", `call .uni: list (name r) | name f | list (name a, imm 1)`},

@@ -32,6 +32,9 @@ var convertRows = []*Row{
 		".rnd.satfinite.f16.f32 d, a:f32; rnd: rn rz",
 		".rnd{.relu}{.satfinite}.f16x2.f32 d, a:f32, b:f32; rnd: rn rz",
 		".rnd{.relu}{.satfinite}.bf16x2.f32 d, a:f32, b:f32; rnd: rn rz",
+		".rs{.relu}{.satfinite}.pair.f32 d, a:f32, b:f32, c:b32; pair: f16x2 bf16x2",
+		".rs{.relu}.satfinite.four.f32 d:b32, a*4:f32, c:b32; four: e4m3x4 e5m2x4 e2m3x4 e3m2x4",
+		".rs{.relu}.satfinite.e2m1x4.f32 d:b16, a*4:f32, c:b32",
 		".rna{.satfinite}.tf32.f32 d:b32, a:f32",
 		".rnd{.relu}{.satfinite}.tf32.f32 d:b32, a:f32; rnd: rn rz",
 		".pack.sat.ctype.s32 d:b32, a:s32, b:s32; ctype: u16 s16",
@@ -67,7 +70,7 @@ const (
 	tinyTypes    = "e4m3x2 e5m2x2 e2m3x2 e3m2x2"
 	windowSpaces = "space: global shared shared::cta shared::cluster local const param param::entry"
 
-	noteCvt = "Out of range gives the nearest value of the integer type. NaN gives 0, but 1 followed by zeros where the source is f64 or the result has 64 bits."
+	noteCvt = "Out of range gives the nearest value of the integer type. NaN gives 0, but 1 followed by zeros where the source is f64 or the result has 64 bits. " + noteStochastic
 
 	noteMapa = "An address of shared::cluster is an offset in the shared memory of the CTA itself, or has 1 plus the rank of a CTA from bit 24 on: " +
 		"that of a rank outside the cluster is a fault where it is used."
@@ -205,6 +208,8 @@ func bindCvt(in *Inst) {
 	switch {
 	case in.Has("pack"):
 		bindCvtPack(in)
+	case in.Has("rs"):
+		bindCvtStochastic(in)
 	case tinies[d] != nil:
 		bindCvtTiny(in)
 	case d == UE8M0x2:

@@ -18,8 +18,9 @@ var copyRows = []*Row{
 		Forms: forms(".async.wait_all"), Note: "The same as cp.async.commit_group and cp.async.wait_group 0."},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk", Class: Copy, Event: event.Bulk, Bind: bindOp(OpBulk), Note: noteBulk, Forms: forms(
 		".async.bulk.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.L2::cache_hint} [d], [a], size, [bar]{, mask}{, c}'; to: shared::cluster shared::cta",
+		".async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob{.L2::cache_hint} [d], [a], size, left, right, [bar]{, c}'",
 		".async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [d], [a], size, [bar]'",
-		".async.bulk.global.shared::cta.bulk_group{.L2::cache_hint} [d], [a], size{, c}'")},
+		".async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}{.cp_mask} [d], [a], size{, c}{, mask}'")},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.commit_group", Class: Copy, Event: event.BulkCommit, Bind: bindOp(OpBulkCommit),
 		Forms: forms(".async.bulk.commit_group")},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.wait_group", Class: Copy, Event: event.BulkWait, Bind: bindOp(OpBulkWait),
@@ -31,7 +32,11 @@ var copyRows = []*Row{
 		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: and or xor; type: b32 b64",
 		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: add; type: f32 f64",
 		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.noftz.type [d], [a], size{, c}'; op: add; type: f16 bf16",
-		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: min max; type: f16 bf16")},
+		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: min max; type: f16 bf16",
+		".reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [d], [a], size, [bar]'; op: add min max; type: u32 s32",
+		".reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [d], [a], size, [bar]'; op: inc dec; type: u32",
+		".reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [d], [a], size, [bar]'; op: and or xor; type: b32",
+		".reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [d], [a], size, [bar]'; op: add; type: u64")},
 	{Op: "st", Doc: "Data Movement: st.async", Class: Copy, Event: event.Bulk, Bind: bindOp(OpStoreAsync), Note: noteStoreAsync, Forms: forms(
 		".async{.weak}{.space}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [bar]'; space: shared::cluster; type: b32 b64 u32 u64 s32 s64 f32 f64; vec: v2 v4")},
 	{Op: "red", Doc: "Data Movement: red.async", Class: Copy, Event: event.Bulk, Bind: bindReduction(OpStoreAsync), Note: noteStoreAsync, Forms: forms(
@@ -39,6 +44,8 @@ var copyRows = []*Row{
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: min max add; type: s32",
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: and or xor; type: b32",
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: add; type: u64")},
+	{Op: "st", Doc: "Data Movement: st.bulk", Class: Copy, Event: event.Store, Bind: bindOp(OpStoreBulk), Forms: forms(
+		".bulk{.weak}{.space} [a], b:u64, c:u64; space: shared::cta"), Note: "Writes zeros, whatever c is: the manual allows 0 alone."},
 	{Op: "clusterlaunchcontrol", Doc: "Parallel Synchronization: clusterlaunchcontrol.try_cancel", Class: Copy, Event: event.Bulk, Bind: bindOp(OpTryCancel), Forms: forms(
 		".try_cancel.async{.space}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [a], [bar]'; space: shared::cta"),
 		Note: "A launch whose kernel has it starts few blocks at a time, so that there are blocks to cancel. The answer is written as cp.async.bulk writes."},
@@ -52,7 +59,8 @@ var copyRows = []*Row{
 }
 
 const noteBulk = "By seed 0 a copy is performed when a thread tests its mbarrier next, or waits for its group; " +
-	"another seed may perform it, or its reads, at once. One to global memory that nobody waits for is performed when the block ends."
+	"another seed may perform it, or its reads, at once. One to global memory that nobody waits for is performed when the block ends. " +
+	"Bytes that .ignore_oob or .cp_mask leave out are neither read nor written, and count for the mbarrier all the same."
 
 const noteCopy = "size is 4, 8 or 16, with .cg 16; b the number of bytes to read, or a predicate that says that none is; the others become " +
 	"zero. By seed 0 a copy is performed when its thread waits for it; another seed may perform it, or its reads, at once."
@@ -63,7 +71,8 @@ const noteReduce = "Element by element, each an atomic operation that is relaxed
 func bindOp(op Op) func(in *Inst) { return func(in *Inst) { in.Op = op } }
 
 // bulkOperands decodes the operands of cp.async.bulk: Src is the addresses of destination and source, to which Off and Off2 are
-// added, the number of bytes, and the address of the mbarrier, to which Off3 is, where there is one.
+// added, the number of bytes, and the address of the mbarrier, to which Off3 is, where there is one; then the numbers of bytes that
+// .ignore_oob leaves out, or the mask of .cp_mask.
 func (b *body) bulkOperands(in *Inst) {
 	ops := in.Source.Operands
 	group, hint := in.Has("bulk_group"), in.Has("L2::cache_hint")
@@ -74,9 +83,12 @@ func (b *body) bulkOperands(in *Inst) {
 	if hint {
 		want++
 	}
-	multicast := in.Has("multicast::cluster")
-	if multicast {
+	multicast, ignores, masked := in.Has("multicast::cluster"), in.Has("ignore_oob"), in.Has("cp_mask")
+	if multicast || masked {
 		want++
+	}
+	if ignores {
+		want += 2
 	}
 	if len(ops) != want {
 		b.errorf(in.Source.Pos, "%s%s takes %d, not %d operands", in.Source.Op, in.Source.Mods, want, len(ops))
@@ -96,19 +108,31 @@ func (b *body) bulkOperands(in *Inst) {
 	b.address(in, &ops[1])
 	in.Off2 = in.Off
 	b.source(in, &opSpec{name: "size", typ: U32}, &ops[2])
+	rest := ops[3:]
+	if ignores {
+		rest = ops[5:]
+	}
 	if !group {
 		in.Space = event.Shared
-		b.address(in, &ops[3])
-		in.Off3 = in.Off
+		b.address(in, &rest[0])
+		in.Off3, rest = in.Off, rest[1:]
+	}
+	if ignores {
+		b.source(in, &opSpec{name: "left", typ: U32}, &ops[3])
+		b.source(in, &opSpec{name: "right", typ: U32}, &ops[4])
 	}
 	if multicast {
-		b.multicast(in, &ops[4])
+		b.multicast(in, &rest[0])
+		rest = rest[1:]
 	}
 	in.Space, in.Off = to, off
 	if hint {
 		n := len(in.Src)
-		b.source(in, &opSpec{name: "c", typ: B64}, &ops[want-1])
-		in.Src = in.Src[:n]
+		b.source(in, &opSpec{name: "c", typ: B64}, &rest[0])
+		in.Src, rest = in.Src[:n], rest[1:]
+	}
+	if masked {
+		b.source(in, &opSpec{name: "mask", typ: B16}, &rest[0])
 	}
 }
 

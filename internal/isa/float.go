@@ -8,7 +8,7 @@ import (
 
 // floatRows is the manual's "Floating Point Instructions".
 var floatRows = []*Row{
-	{Op: "testp", Doc: "Floating Point: testp", Bind: bindTestp, Forms: forms(
+	{Op: "testp", Doc: "Floating Point: testp", Bind: bindTestp, Note: "Zeros count as normal.", Forms: forms(
 		".mode.type p:pred, a; mode: finite infinite number notanumber normal subnormal; type: f32 f64")},
 	{Op: "copysign", Doc: "Floating Point: copysign", Bind: bindCopysign, Forms: forms(".type d, a, b; type: f32 f64")},
 	{Op: "add", Doc: "Floating Point: add", Bind: bindFloatAdd, Note: noteNaN, Forms: forms(
@@ -307,7 +307,7 @@ func bindTestp(in *Inst) {
 		case ModeNotANumber:
 			r = x > f.inf()
 		case ModeNormal:
-			r = x < f.inf() && x>>f.mant != 0
+			r = x < f.inf() && (x == 0 || x>>f.mant != 0) // zeros count as normal
 		case ModeSubnormal:
 			r = x != 0 && x>>f.mant == 0
 		}

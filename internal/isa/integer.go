@@ -49,6 +49,8 @@ var integerRows = []*Row{
 		"{.shiftamt}.type d:u32, a; type: u32 u64 s32 s64")},
 	{Op: "fns", Doc: "Integer Arithmetic: fns", Bind: setEval(evalFns), Forms: forms(".b32 d, a, b, c:s32"),
 		Note: "A base above 31 finds nothing."},
+	{Op: "clmad", Doc: "Integer Arithmetic: clmad", Bind: bindClmad, Forms: forms(".half.u64 d, a, b, c; half: lo hi"),
+		Note: "A half of the carry-less product of a and b, exclusive-or c."},
 	{Op: "brev", Doc: "Integer Arithmetic: brev", Bind: bindBits(
 		func(a uint64, w uint) uint64 { return bits.Reverse64(a) >> (64 - w) }), Forms: forms(".type d, a; type: b32 b64")},
 	{Op: "bfe", Doc: "Integer Arithmetic: bfe", Bind: bindBfe, Forms: forms(
@@ -389,6 +391,23 @@ func bindBfind(in *Inst) {
 		default:
 			a.D[0] = n - 1
 		}
+	}
+}
+
+// bindClmad binds clmad: the product is that of polynomials over the field of two elements.
+func bindClmad(in *Inst) {
+	hi := in.Hi
+	in.Eval = func(_ *Inst, a *Args) {
+		var upper, lower uint64
+		for m := a.S[1]; m != 0; m &= m - 1 {
+			n := bits.TrailingZeros64(m)
+			lower ^= a.S[0] << n
+			upper ^= a.S[0] >> 1 >> (63 - n)
+		}
+		if hi {
+			lower = upper
+		}
+		a.D[0] = lower ^ a.S[2]
 	}
 }
 

@@ -2,6 +2,7 @@ package isa
 
 // missing is the opcodes of the PTX manual (ISA 9.x, "Instruction Set") that have no row: they are told from misspelt ones.
 var missing = map[string]bool{
+	"fabric":   true,
 	"istypep":  true,
 	"multimem": true,
 }

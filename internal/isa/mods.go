@@ -96,6 +96,7 @@ const (
 	OpTcCommit
 	OpStoreAsync // st.async, red.async
 	OpTryCancel
+	OpStoreBulk // st.bulk
 	OpTouch
 	OpGridLaunch
 	OpGridWait

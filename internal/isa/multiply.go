@@ -2,6 +2,7 @@ package isa
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 )
@@ -22,11 +23,17 @@ var multiplyRows = []*Row{
 		mmaForm("m16n8k4", "f32.tf32.tf32.f32", 2, 1, "f32", 4), mmaForm("m16n8k8", "f32.tf32.tf32.f32", 4, 2, "f32", 4),
 		mmaForm("m16n8k16", "f32.atype.btype.f32", 2, 1, "f32", 4)+fp8, mmaForm("m16n8k32", "f32.atype.btype.f32", 4, 2, "f32", 4)+fp8,
 		mmaForm("m16n8k16", "f16.atype.btype.f16", 2, 1, "b32", 2)+fp8, mmaForm("m16n8k32", "f16.atype.btype.f16", 4, 2, "b32", 2)+fp8,
-		mmaForm("m8n8k4", "f64.f64.f64.f64", 1, 1, "f64", 2), mmaForm("m16n8k4", "f64.f64.f64.f64", 2, 1, "f64", 4),
-		mmaForm("m16n8k8", "f64.f64.f64.f64", 4, 2, "f64", 4),
+		mmaForm("m8n8k4", double, 1, 1, "f64", 2), mmaForm("m16n8k4", double, 2, 1, "f64", 4),
+		mmaForm("m16n8k8", double, 4, 2, "f64", 4), mmaForm("m16n8k16", double, 8, 4, "f64", 4),
 		mmaForm("m8n8k16{.satfinite}", "s32.atype.btype.s32", 1, 1, "s32", 2)+int8s,
 		mmaForm("m16n8k16{.satfinite}", "s32.atype.btype.s32", 2, 1, "s32", 4)+int8s,
-		mmaForm("m16n8k32{.satfinite}", "s32.atype.btype.s32", 4, 2, "s32", 4)+int8s),
+		mmaForm("m16n8k32{.satfinite}", "s32.atype.btype.s32", 4, 2, "s32", 4)+int8s,
+		mmaForm("m8n8k32{.satfinite}", "s32.atype.btype.s32", 1, 1, "s32", 2)+int4s,
+		mmaForm("m16n8k32{.satfinite}", "s32.atype.btype.s32", 2, 1, "s32", 4)+int4s,
+		mmaForm("m16n8k64{.satfinite}", "s32.atype.btype.s32", 4, 2, "s32", 4)+int4s,
+		mmaForm("m8n8k128", "s32.b1.b1.s32.bop.popc", 1, 1, "s32", 2)+bitOps,
+		mmaForm("m16n8k128", "s32.b1.b1.s32.bop.popc", 2, 1, "s32", 4)+bitOps,
+		mmaForm("m16n8k256", "s32.b1.b1.s32.bop.popc", 4, 2, "s32", 4)+bitOps),
 		Note: "All 32 lanes of a warp take part, none may have exited. The sum begins with C and adds the products in the order of k, " +
 			"product and sum in f32 (f64 fused, f16 accumulators rounded once at the end). Of tf32 the upper 19 bits count."},
 	{Op: "movmatrix", Doc: "Warp Level Matrix Multiply: movmatrix", Class: Warp, Whole: true, Bind: bindMovmatrix,
@@ -34,19 +41,26 @@ var multiplyRows = []*Row{
 }
 
 const (
-	fp8   = "; atype: e4m3 e5m2; btype: e4m3 e5m2"
-	int8s = "; atype: u8 s8; btype: u8 s8"
+	double = "f64.f64.f64.f64"
+	fp8    = "; atype: e4m3 e5m2; btype: e4m3 e5m2"
+	int8s  = "; atype: u8 s8; btype: u8 s8"
+	int4s  = "; atype: u4 s4; btype: u4 s4"
+	bitOps = "; bop: xor and"
 )
 
 // mmaForm makes a form of mma of the number of registers that A, B and C have.
 func mmaForm(shape, types string, a, b int, acc string, c int) string {
 	n, cs := strconv.Itoa, strconv.Itoa(c)+":"+acc
-	return ".sync.aligned." + shape + ".row.col." + types + " d*" + cs + ", a*" + n(a) + ":" + mmaRegister(types) + ", b*" + n(b) + ":" + mmaRegister(types) +
+	rounding := "."
+	if types == double {
+		rounding = "{.rnd}."
+	}
+	return ".sync.aligned." + shape + ".row.col" + rounding + types + " d*" + cs + ", a*" + n(a) + ":" + mmaRegister(types) + ", b*" + n(b) + ":" + mmaRegister(types) +
 		", c*" + cs
 }
 
 func mmaRegister(types string) string {
-	if types == "f64.f64.f64.f64" {
+	if types == double {
 		return "f64"
 	}
 	return "b32"
@@ -61,6 +75,8 @@ type multiply struct {
 	f16, from16      bool // D and C
 	integer          bool
 	sat              bool
+	bits             bool     // elements of one bit: the products are those of op, added up
+	op               Op       // and or xor
 	round            Rounding // of f64
 }
 
@@ -79,6 +95,8 @@ var elements = map[string]element{
 	"e4m3": {per: 4, number: fp8Number(E4M3x2)},
 	"e5m2": {per: 4, number: fp8Number(E5M2x2)},
 	"u8":   {per: 4}, "s8": {per: 4, signed: true},
+	"u4": {per: 8}, "s4": {per: 8, signed: true},
+	"b1":  {per: 32},
 	"f64": {per: 1},
 }
 
@@ -102,16 +120,24 @@ func fp8Number(t Type) func(x uint32) float32 {
 // bindMma binds mma: sources are the registers of A, B and C.
 func bindMma(in *Inst) {
 	at := slices.IndexFunc(in.Mods, isShape)
-	p := multiplyOf(in.Mods[at], in.Mods[len(in.Mods)-4:], in)
+	p := multiplyOf(in.Mods[at], matrixTypes(in.Mods[at+1:]), in)
 	p.countA, p.countB = p.registers()
 	p.countB *= p.cols / 8
 	in.Lanes = p.function()
 }
 
+// matrixTypes gives those of the modifiers that are types of elements.
+func matrixTypes(mods []string) []string {
+	return slices.DeleteFunc(slices.Clone(mods), func(m string) bool {
+		_, factor := elements[m]
+		return !factor && m != "f32" && m != "s32"
+	})
+}
+
 // multiplyOf describes the instruction of a shape and of the types of D, A, B and C.
 func multiplyOf(shape string, types []string, in *Inst) *multiply {
 	p := &multiply{a: elements[types[1]], b: elements[types[2]], f64: types[0] == "f64", f16: types[0] == "f16", from16: types[3] == "f16",
-		integer: types[0] == "s32", sat: in.Sat, round: in.Round}
+		integer: types[0] == "s32", sat: in.Sat, bits: types[1] == "b1", op: in.Op, round: in.Round}
 	if p.round == NoRound {
 		p.round = RN
 	}
@@ -123,6 +149,8 @@ func (p *multiply) function() func(*Inst, *WarpArgs) {
 	switch {
 	case p.f64:
 		return p.doubles
+	case p.bits:
+		return p.popcounts
 	case p.integer:
 		return p.integers
 	}
@@ -217,23 +245,24 @@ func lowElement(x uint32, per int) uint32 { return x & uint32(1<<(32/per)-1) }
 
 // integers multiplies in 64 bits, of which the result keeps 32.
 func (p *multiply) integers(_ *Inst, w *WarpArgs) {
-	var a [32][32]int64
-	var b [32][8]int64
-	value := func(x uint32, signed bool) int64 {
-		if signed {
-			return int64(int8(x))
+	var a [32][64]int64
+	var b [64][8]int64
+	value := func(reg uint64, j int, e element) int64 {
+		x := int32(reg) << (32 - 32/e.per*(j+1))
+		if e.signed {
+			return int64(x >> (32 - 32/e.per))
 		}
-		return int64(uint8(x))
+		return int64(uint32(x) >> (32 - 32/e.per))
 	}
 	p.eachA(func(r, l, row, k int) {
-		for j := range 4 {
-			a[row][k+j] = value(uint32(w.S[r][l]>>(8*j)), p.a.signed)
+		for j := range p.a.per {
+			a[row][k+j] = value(w.S[r][l], j, p.a)
 		}
 	})
 	for block := range p.cols / 8 {
 		p.eachB(block, func(r, l, column, k int) {
-			for j := range 4 {
-				b[k+j][column] = value(uint32(w.S[r][l]>>(8*j)), p.b.signed)
+			for j := range p.b.per {
+				b[k+j][column] = value(w.S[r][l], j, p.b)
 			}
 		})
 		for row := range p.rows {
@@ -252,10 +281,32 @@ func (p *multiply) integers(_ *Inst, w *WarpArgs) {
 	}
 }
 
+// popcounts counts the ones that op leaves of the bits of a row and of a column.
+func (p *multiply) popcounts(_ *Inst, w *WarpArgs) {
+	var a [16][8]uint32 // 32 elements of k in each
+	var b [8][8]uint32
+	p.eachA(func(r, l, row, k int) { a[row][k/32] = uint32(w.S[r][l]) })
+	p.eachB(0, func(r, l, column, k int) { b[k/32][column] = uint32(w.S[r][l]) })
+	for row := range p.rows {
+		for n := range 8 {
+			i, l := p.inC(0, row, n, false)
+			sum := uint32(w.S[p.countA+p.countB+i][l])
+			for k, x := range a[row][:p.deep/32] {
+				if p.op == OpAnd {
+					sum += uint32(bits.OnesCount32(x & b[k][n]))
+				} else {
+					sum += uint32(bits.OnesCount32(x ^ b[k][n]))
+				}
+			}
+			w.D[i][l] = uint64(sum)
+		}
+	}
+}
+
 // doubles multiplies in f64, by fused operations.
 func (p *multiply) doubles(_ *Inst, w *WarpArgs) {
-	var a [16][8]uint64
-	var b [8][8]uint64
+	var a [16][16]uint64
+	var b [16][8]uint64
 	p.eachA(func(r, l, row, k int) { a[row][k] = w.S[r][l] })
 	p.eachB(0, func(r, l, column, k int) { b[k][column] = w.S[r][l] })
 	for row := range p.rows {

@@ -24,12 +24,19 @@ var syncRows = []*Row{
 		"{.sem}.scope; sem: sc acq_rel acquire release"), Note: "Without an order it is acq_rel."},
 	{Op: "membar", Doc: "Parallel Synchronization: membar", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(
 		".scope; scope: cta gl sys"), Note: "The same as fence.sc of that scope; gl is gpu."},
+	{Op: "fence", Doc: "Parallel Synchronization: fence with sync_restrict", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(
+		".sem.sync.scope; sem: acquire; sync: sync_restrict::shared::cluster; scope: cluster",
+		".sem.sync.scope; sem: release; sync: sync_restrict::shared::cta; scope: cluster"),
+		Note: "As without sync_restrict: a fence of what all objects synchronise, and not only mbarriers in that memory."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy", Class: Hint, Note: noteProxy, Forms: forms(
-		".proxy.alias", ".proxy.tensormap::generic.release.scope")},
+		".proxy.alias", ".proxy.alias.order.sys; order: acquire release", ".proxy.tensormap::generic.release.scope")},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.tensormap", Class: Copy, Event: event.MapFence, Bind: bindOp(OpMapFence), Forms: forms(
 		".proxy.tensormap::generic.acquire.scope [a], b:u32"), Note: "Of the tensor map at that address, whatever the scope."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
-		Forms: forms(".proxy.async{.space}; space: shared::cta shared::cluster")},
+		Forms: forms(".proxy.async{.space}; space: shared::cta shared::cluster",
+			".proxy.async::generic.order.sync.cluster; order: acquire; sync: sync_restrict::shared::cluster",
+			".proxy.async::generic.order.sync.cluster; order: release; sync: sync_restrict::shared::cta"),
+		Note: "Those with sync_restrict are fence.proxy.async and order nothing else: the mbarriers that they are between do."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Hint, Note: noteProxyGlobal, Forms: forms(".proxy.async.global")},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(".mbarrier_init.sem.scope; sem: release; scope: cluster"),
 		Note: "A fence.release.cluster, of all accesses and not only of mbarrier.init."},

@@ -295,7 +295,7 @@ func bindStmatrix(in *Inst) {
 // bindWmma binds wmma.mma.
 func bindWmma(in *Inst) {
 	at := slices.IndexFunc(in.Mods, isShape)
-	shape, types := in.Mods[at], slices.DeleteFunc(slices.Clone(in.Mods[at+1:]), func(m string) bool { return m == "satfinite" || roundNames[m] != NoRound })
+	shape, types := in.Mods[at], matrixTypes(in.Mods[at+1:])
 	if len(types) == 2 {
 		types = []string{types[0], "f16", "f16", types[1]}
 	}

@@ -533,6 +533,7 @@ func TestInternalCalls(t *testing.T) {
 	other := func(a *Access) { a.Op, a.Launch = detect.Read, a.Launch+1 }
 	kernel := event.Frame{Function: "_ZN3cub23DeviceSelectSweepKernelIPiEEvT_", File: "/usr/local/cuda/include/cub/device/dispatch/dispatch_select_if.cuh", Line: 383}
 	inner := event.Frame{Function: "load", File: "/usr/local/cuda/include/cub/thread/thread_load.cuh", Line: 353}
+	setup := event.Frame{Function: "clusterInitSync<352>", File: "/usr/local/cuda/include/cub/detail/warpspeed/sync_handler.cuh", Line: 126}
 	sweep := func(op detect.Op, frames ...event.Frame) Access {
 		a := race().Accesses[0]
 		a.Op, a.Frames = op, frames
@@ -557,6 +558,9 @@ func TestInternalCalls(t *testing.T) {
 		{"by two iterations", tile(16, first, is(detect.Read)), tile(10, first, is(detect.Write)), nil, false},
 		{"by two iterations, written", tile(16, first, is(detect.Write)), tile(10, first, is(detect.Write)), nil, false},
 		{"by two launches", tile(10, first, is(detect.Write)), tile(16, first, other), nil, false},
+		{"mbarriers of a kernel", sweep(detect.Write, inner, setup, kernel), sweep(detect.AtomicOp, inner, kernel), nil, true},
+		{"mbarriers, the user's access", sweep(detect.Write, inner, setup, kernel), sweep(detect.AtomicOp, first), nil, false},
+		{"mbarriers, the other way round", sweep(detect.AtomicOp, inner, kernel), sweep(detect.Write, inner, setup, kernel), nil, false},
 		{"in place", sweep(detect.Read, inner, kernel), sweep(detect.Write, kernel), at(1, 0, 1, 7), true},
 		{"in place, of another kernel", sweep(detect.Read, inner, first), sweep(detect.Write, inner, first), at(1, 0, 1, 7), false},
 		{"in place, the user's functor", sweep(detect.Read, first, kernel), sweep(detect.Write, kernel), at(1, 0, 1, 7), false},

@@ -24,6 +24,7 @@ var toolkitPatterns = []toolkitPattern{
 	{"both accesses are in one call of a function of the toolkit, which relies on volatile accesses or on the value being the same", mildInOneCall},
 	{"both accesses are in one call of a collective of a tile of more than 32 threads: one lane acquires what the other warps " +
 		"have released, and a shuffle passes it on to the lanes of its warp", inTileCollective},
+	{"the kernel of the toolkit initialises its mbarriers and then meets at a barrier of the cluster that it arrives at in relaxed order, with no fence", settingUpBarriers},
 	{"the call selects in place: a block writes where earlier blocks have read, after a look-back that is relaxed on purpose", inPlaceSelection},
 }
 
@@ -127,6 +128,12 @@ func (a *Access) frameOf(function string) int {
 		name, _, _ := strings.Cut(BareName(f.Function), "<")
 		return name == function && systemFile(f.File)
 	})
+}
+
+// settingUpBarriers is a kernel of CUB whose warps have work of their own (detail::warpspeed, as of DeviceScan).
+func settingUpBarriers(f *Finding, _ [][]byte) bool {
+	p, q := &f.Accesses[0], &f.Accesses[1]
+	return p.Op == detect.Write && p.Launch == q.Launch && p.frameOf("clusterInitSync") >= 0 && f.inHeaders()
 }
 
 // inPlaceSelection is DeviceSelect of CUB, which thrust::unique and thrust::remove_if call too, with an output that begins

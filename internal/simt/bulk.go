@@ -60,23 +60,75 @@ func (r *run) bulk(w *warp, in *inst, on uint32, place uint32) {
 		if !ok {
 			continue
 		}
-		source := r.bulkBytes(w, w.cta, i, in, touch{event.FlagRead, fromSpace, from, n}, place)
-		if source == nil {
+		pieces, ok := r.bulkPieces(w, i, in, n, place)
+		if !ok {
 			continue
 		}
+		sources := make([][]byte, len(pieces))
+		for k, p := range pieces {
+			if sources[k] = r.bulkBytes(w, w.cta, i, in, touch{event.FlagRead, fromSpace, from + p.at, p.size}, p.at, place); sources[k] == nil {
+				ok = false
+				break
+			}
+		}
 		for _, t := range targets {
-			part := bulkPart{from: source}
-			if part.to = r.bulkBytes(w, t.of, i, in, touch{event.FlagWrite, in.Space, t.to, n}, place); part.to == nil {
+			parts := make([]bulkPart, len(pieces))
+			for k, p := range pieces {
+				if !ok {
+					break
+				}
+				parts[k].from = sources[k]
+				parts[k].to = r.bulkBytes(w, t.of, i, in, touch{event.FlagWrite, in.Space, t.to + p.at, p.size}, p.at, place)
+				ok = parts[k].to != nil
+			}
+			if !ok {
 				break
 			}
 			x := r.newBulk(w, i, in, t)
-			x.bytes, x.parts, x.own = n, []bulkPart{part}, fromSpace == event.Shared
+			x.bytes, x.parts, x.own = n, parts, fromSpace == event.Shared
 			x.reduces(in)
-			r.out.bulk(x, place, event.FlagRead, fromSpace, from, n)
-			r.out.bulk(x, place, event.FlagWrite, in.Space, w.cta.tell(t.of, t.to), n)
+			for _, p := range pieces {
+				r.out.bulk(x, place, event.FlagRead, fromSpace, from+p.at, p.size)
+				r.out.bulk(x, place, event.FlagWrite, in.Space, w.cta.tell(t.of, t.to)+p.at, p.size)
+			}
 			r.fly(x, place)
 		}
 	}
+}
+
+// bulkPiece is bytes of a bulk copy that are copied, at an offset.
+type bulkPiece struct{ at, size uint64 }
+
+// bulkPieces gives those of a copy of n bytes: all of them, or without some at both ends (.ignore_oob), or those of each bulkUnit that a
+// mask names (.cp_mask). It gives false after a fault.
+func (r *run) bulkPieces(w *warp, lane int, in *inst, n uint64, place uint32) ([]bulkPiece, bool) {
+	switch {
+	case in.Has("ignore_oob"):
+		left, right := r.m.value(w, lane, &in.src[bulkBarrier+1])&0xffff_ffff, r.m.value(w, lane, &in.src[bulkBarrier+2])&0xffff_ffff
+		if max(left, right) >= bulkUnit {
+			r.faults.at(r, Misaligned, w, lane, place, "copies", "%s is told to ignore %d bytes: up to %d can be, at each end", in.mnemonic(), max(left, right), bulkUnit-1)
+			return nil, false
+		}
+		if left+right >= n {
+			return nil, true
+		}
+		return []bulkPiece{{left, n - left - right}}, true
+	case in.Has("cp_mask"):
+		mask := r.m.value(w, lane, &in.src[bulkBarrier])
+		var list []bulkPiece
+		for at := range n {
+			last := len(list) - 1
+			switch {
+			case mask>>(at%bulkUnit)&1 == 0:
+			case last >= 0 && list[last].at+list[last].size == at:
+				list[last].size++
+			default:
+				list = append(list, bulkPiece{at, 1})
+			}
+		}
+		return list, true
+	}
+	return []bulkPiece{{0, n}}, true
 }
 
 // bulkTarget is where a bulk copy writes, and what it tells that it is complete. A copy to several blocks is one to each.
@@ -96,11 +148,17 @@ func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uin
 	if in.Has("bulk_group") {
 		return []bulkTarget{own}, true
 	}
-	var ok bool
+	generic, ok := !in.Has("shared::cluster") && !in.Has("shared::cta"), false
+	if generic {
+		to = withoutWindow(to)
+	}
 	if own.of, own.to, ok = r.resolve(w, lane, to, place); !ok {
 		return nil, false
 	}
 	barrier := r.m.value(w, lane, &in.src[bar]) + uint64(in.Off3)
+	if generic {
+		barrier = withoutWindow(barrier)
+	}
 	if own.barrierOf, own.barrier, ok = r.resolve(w, lane, barrier, place); !ok {
 		return nil, false
 	}
@@ -127,6 +185,14 @@ func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uin
 		}
 	}
 	return list, true
+}
+
+// withoutWindow gives a generic address that lies in shared memory as an address of shared memory.
+func withoutWindow(addr uint64) uint64 {
+	if space, at := splitGeneric(addr); space == event.Shared {
+		return at
+	}
+	return addr
 }
 
 // resolve gives the block of the cluster whose shared memory an address is of, and the address there; false after a fault.
@@ -167,8 +233,8 @@ func (r *run) fly(x *bulkCopy, place uint32) {
 	}
 }
 
-// bulkBytes gives the bytes that a bulk copy reads or writes, nil after a fault.
-func (r *run) bulkBytes(w *warp, of *cta, lane int, in *inst, t touch, place uint32) []byte {
+// bulkBytes gives the bytes that a bulk copy reads or writes, a piece at an offset; nil after a fault.
+func (r *run) bulkBytes(w *warp, of *cta, lane int, in *inst, t touch, offset uint64, place uint32) []byte {
 	var data []byte
 	var kind FaultKind
 	if t.space == event.Shared {
@@ -180,9 +246,9 @@ func (r *run) bulkBytes(w *warp, of *cta, lane int, in *inst, t touch, place uin
 	} else {
 		data, kind = r.globalBytes(t.addr, t.size, in, t.flags, place)
 	}
-	if kind == "" && t.addr%bulkUnit != 0 {
+	if base := t.addr - offset; kind == "" && base%bulkUnit != 0 {
 		kind = Misaligned
-		r.faults.at(r, kind, w, lane, place, "copies", "%s is given address %#x of %s memory, which is not a multiple of %d", in.mnemonic(), t.addr, t.space, bulkUnit)
+		r.faults.at(r, kind, w, lane, place, "copies", "%s is given address %#x of %s memory, which is not a multiple of %d", in.mnemonic(), base, t.space, bulkUnit)
 		return nil
 	}
 	if kind != "" {

@@ -146,6 +146,10 @@ func TestBulkFaults(t *testing.T) {
 		{"OUT 4096;", OutOfBounds, "reads 4096 bytes at offset 0x0 of shared memory"},
 		{"add.u64 %rd1, %rd1, 1472; IN 128 BAR", OutOfBounds, "reads 128 bytes at"},
 		{"add.u32 %r6, %r6, 8; IN 16 BAR", MbarrierEarly, "is given an object as mbarrier that was not initialised"},
+		{"@%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%r1+128], [%rd1], 16, 0, 16, [%r6];", Misaligned,
+			"is told to ignore 16 bytes: up to 15 can be, at each end"},
+		{"add.u64 %rd1, %rd1, 4; @%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%r1+128], [%rd1], 16, 4, 0, [%r6];", Misaligned,
+			"of global memory, which is not a multiple of 16"},
 	} {
 		g := newRig(t, kernel(bulkBody+bulkWords.Replace(c.body)))
 		if f := g.run(launch{out: g.buffer(512)}).wantFault(t, c.kind, c.text); f.Stands[0].Thread.X != 0 {
@@ -167,5 +171,49 @@ func (k *kinds) Events(b *event.Batch) {
 			}
 			k.list = append(k.list, fmt.Sprintf("%s %d %d %d", e.Kind, e.Addr%4096, e.Aux, number))
 		}
+	}
+}
+
+// TestBulkPieces: bytes that a copy leaves out are not copied, and may lie outside of what the thread can access.
+func TestBulkPieces(t *testing.T) {
+	const ignore = "EXPECT 32; @%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob"
+	for _, c := range []struct {
+		name, body    string
+		shared, other string // the words of lanes 0 to 7, 7 where nothing is copied
+	}{
+		{"ends", ignore + " [%r1+128], [%rd1], 32, 4, 9, [%r6]; TEST", "[7 101 102 103 104 105 7 7]", "[7 7 7 7 7 7 7 7]"},
+		{"ends, with a policy", ignore + ".L2::cache_hint [%r1+128], [%rd1], 32, 0, 12, [%r6], %rd1; TEST", "[100 101 102 103 104 7 7 7]", "[7 7 7 7 7 7 7 7]"},
+		{"ends outside", ignore + " [%r1+224], [%rd2], 32, 0, 12, [%r6]; TEST", "[7 7 7 7 7 7 7 7]", "[7 7 7 7 7 7 7 7]"},
+		{"nothing is left", "EXPECT 16; @%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%r1+128], [%rd1], 16, 8, 8, [%r6]; TEST",
+			"[7 7 7 7 7 7 7 7]", "[7 7 7 7 7 7 7 7]"},
+		{"mask", "@%p1 cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd1+128], [%r1], 32, %rs1; COMMIT WAIT 0;",
+			"[7 7 7 7 7 7 7 7]", "[7 201 202 7 7 205 206 7]"},
+		{"mask, with a policy", "@%p1 cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.cp_mask [%rd1+128], [%r1], 16, %rd1, %rs1; COMMIT WAIT 0;",
+			"[7 7 7 7 7 7 7 7]", "[7 201 202 7 7 7 7 7]"},
+		{"mask, the rest outside", "@%p1 cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd2+16], [%r1], 16, 15; COMMIT WAIT 0;",
+			"[7 7 7 7 7 7 7 7]", "[7 7 7 7 7 7 7 7]"},
+		{"reduction", "EXPECT 16; @%p1 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r1+128], [%r1], 16, [%r6]; TEST",
+			"[207 208 209 210 7 7 7 7]", "[7 7 7 7 7 7 7 7]"},
+		{"reduction to the least", "EXPECT 16; @%p1 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.min.s32 [%r1+144], [%r1], 16, [%r6]; TEST",
+			"[7 7 7 7 7 7 7 7]", "[7 7 7 7 7 7 7 7]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newRig(t, kernel(bulkBody+"mov.b16 %rs1, 0x0ff0; add.u64 %rd2, %rd1, 1504;"+bulkWords.Replace(c.body)+`
+	bar.warp.sync -1;
+	ld.shared.u32 %r5, [%r2+128];
+	st.global.u32 [%mine], %r5;`))
+			out := g.buffer(509) // 2036 bytes: %rd2 is 20 bytes before the end
+			o := g.run(launch{out: out})
+			if o.err != nil || len(o.faults) > 0 {
+				t.Fatal(o.err, o.faults)
+			}
+			got := g.words(out, 200)
+			if s := fmt.Sprint(got[:8]); s != c.shared {
+				t.Errorf("shared memory has %s, want %s", s, c.shared)
+			}
+			if s := fmt.Sprint(got[160:168]); s != c.other {
+				t.Errorf("global memory has %s, want %s", s, c.other)
+			}
+		})
 	}
 }

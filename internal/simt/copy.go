@@ -76,6 +76,8 @@ func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
 		r.mapOps(w, in, on, place)
 	case isa.OpStoreAsync:
 		r.storeAsync(w, in, on, place)
+	case isa.OpStoreBulk:
+		r.storeBulk(w, in, on, place)
 	case isa.OpTryCancel:
 		r.tryCancel(w, in, on, place)
 	case isa.OpTcMultiply, isa.OpTcCopy, isa.OpTcCommit:

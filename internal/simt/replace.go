@@ -54,7 +54,7 @@ func (r *run) replace(w *warp, in *inst, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		at, space := r.m.value(w, i, &in.src[0])+uint64(in.Off), in.Space
-		if space == event.Generic {
+		if space != event.Global && space != event.Shared {
 			space, at = splitGeneric(at)
 		}
 		data := r.mapBytes(w, i, in, space, at, event.FlagWrite, place)

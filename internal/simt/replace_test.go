@@ -19,7 +19,9 @@ func TestTensorMapReplace(t *testing.T) {
 	@!%p1 bra made_it;
 	mov.u64 %rd1, 0x123456780;
 	tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r1], %rd1;
-	tensormap.replace.tile.rank.shared::cta.b1024.b32 [made], 2;
+	tensormap.replace.tile.rank.shared::cta.b1024.b32 [made], 1;
+	cvt.u64.u32 %rd2, %r1; cvta.shared.u64 %rd2, %rd2;
+	tensormap.replace.tile.rank.b1024.b32 [%rd2], 2;
 	mov.u32 %r3, 100;
 	tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r1], 0, %r3;
 	tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r1], 2, 7;

@@ -67,17 +67,20 @@ func rowKernel(s *isa.Spelling, uniform int) string {
 			operands = append(operands, fmt.Sprintf("%%rd%d", k))
 		}
 	}
-	d, store := "%r20", "st.global.u32 [%rd10+64], %r20;\n"
+	if strings.Contains(s.Form.Syntax, " a*4:") {
+		operands = append([]string{"{" + strings.Join(operands[:4], ", ") + "}"}, operands[4:]...)
+	}
+	d, store := "%r20", "st.global.u32 [%rd10+80], %r20;\n"
 	switch typ := s.Dst[0]; {
 	case typ == isa.Pred:
 		d, store = "%p7", "selp.u32 %r20, 1, 0, %p7; "+store
 	case typ.Size() == 2:
 		d, store = "%rs7", "cvt.u32.u16 %r20, %rs7; "+store
 	case typ.Size() == 8:
-		d, store = "%rd20", "st.global.u64 [%rd10+64], %rd20;\n"
+		d, store = "%rd20", "st.global.u64 [%rd10+80], %rd20;\n"
 	}
 	name, _, _ := strings.Cut(s.Text, "/")
-	return kernel("mul.wide.u32 %rd10, %gid, 80; add.u64 %rd10, %rd10, %out;\n" + b.String() +
+	return kernel("mul.wide.u32 %rd10, %gid, 96; add.u64 %rd10, %rd10, %out;\n" + b.String() +
 		name + " " + d + ", " + strings.Join(operands, ", ") + ";\n" + store)
 }
 
@@ -87,8 +90,8 @@ func sameRow(t *testing.T, s *isa.Spelling, uniform int) bool {
 	src := rowKernel(s, uniform)
 	r := rand.New(rand.NewPCG(uint64(len(s.Text)), 1))
 	g := newRig(t, src)
-	buf := g.buffer(20 * threads)
-	in, err := g.mem.Bytes(buf, 80*threads)
+	buf := g.buffer(24 * threads)
+	in, err := g.mem.Bytes(buf, 96*threads)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +115,8 @@ func sameRow(t *testing.T, s *isa.Spelling, uniform int) bool {
 	}
 	for at := range results[0] {
 		if results[0][at] != results[1][at] {
-			base := at / 80 * 80
-			t.Errorf("%s, operand %d uniform, of % x: ref gives % x, warp % x", s.Text, uniform, start[base:base+64], results[0][base+64:base+72], results[1][base+64:base+72])
+			base := at / 96 * 96
+			t.Errorf("%s, operand %d uniform, of % x: ref gives % x, warp % x", s.Text, uniform, start[base:base+80], results[0][base+80:base+88], results[1][base+80:base+88])
 			return false
 		}
 	}

@@ -113,7 +113,7 @@ func (r *run) allocate(w *warp, in *inst, place uint32) bool {
 	}
 	k.allocs = append(k.allocs, columns{from, n, Stand{Place: place, Block: w.cta.id, Thread: w.tid(0), Threads: 32, Doing: "allocate it"}})
 	addr := r.m.value(w, 0, &in.src[0]) + uint64(in.Off)
-	if in.Space == event.Generic {
+	if in.Space != event.Shared {
 		_, addr = splitGeneric(addr)
 	}
 	data, kind := window(w.cta.shared, addr, 4)
@@ -280,7 +280,7 @@ func (r *run) coreCommit(w *warp, in *inst, lane int, place uint32) {
 	if !r.inShared(w, lane, in, place, addr) {
 		return
 	}
-	if in.Space == event.Generic {
+	if in.Space != event.Shared {
 		_, addr = splitGeneric(addr)
 	}
 	number := w.copies.coreCommits[lane]

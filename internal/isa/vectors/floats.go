@@ -204,7 +204,6 @@ func order(x, y num) int {
 }
 
 func testp(j *job, f form, n num, raw uint64) uint64 {
-	zero := !n.nan && !n.inf && n.r.Sign() == 0
 	var r bool
 	switch {
 	case j.Has("finite"):
@@ -216,7 +215,7 @@ func testp(j *job, f form, n num, raw uint64) uint64 {
 	case j.Has("notanumber"):
 		r = n.nan
 	case j.Has("normal"):
-		r = !n.nan && !n.inf && !zero && !f.subnormal(raw)
+		r = !n.nan && !n.inf && !f.subnormal(raw) // and zeros: the manual says so
 	case j.Has("subnormal"):
 		r = f.subnormal(raw)
 	}

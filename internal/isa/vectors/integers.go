@@ -256,6 +256,8 @@ func bitwise2(j *job, in []uint64, t isa.Type) uint64 {
 	switch j.op {
 	case "fns":
 		return findNth(in)
+	case "clmad":
+		return carryless(j, in)
 	case "szext":
 		n := inRange(j, in[1])
 		if n == 0 {
@@ -279,6 +281,24 @@ func bitwise2(j *job, in []uint64, t isa.Type) uint64 {
 		return dot(j, in)
 	}
 	panic("BUG: no oracle for " + j.Text)
+}
+
+// carryless is clmad, by the digits of the factors as polynomials.
+func carryless(j *job, in []uint64) uint64 {
+	var product [128]uint
+	for i, x := range digits(in[0], 64) {
+		for k, y := range digits(in[1], 64) {
+			product[i+k] += uint(x * y)
+		}
+	}
+	var half []int
+	for i := range 64 {
+		if j.Has("hi") {
+			i += 64
+		}
+		half = append(half, int(product[i]%2))
+	}
+	return number(half) ^ in[2]
 }
 
 // findNth is fns, in the words of the manual.

@@ -41,7 +41,7 @@ func matricesOf(j *job) matrices {
 
 // elementsOf is how many elements of a type a register holds.
 func elementsOf(t string) int {
-	return map[string]int{"f16": 2, "bf16": 2, "tf32": 1, "e4m3": 4, "e5m2": 4, "u8": 4, "s8": 4, "f32": 1, "f64": 1, "s32": 1}[t]
+	return map[string]int{"f16": 2, "bf16": 2, "tf32": 1, "e4m3": 4, "e5m2": 4, "u8": 4, "s8": 4, "u4": 8, "s4": 8, "b1": 32, "f32": 1, "f64": 1, "s32": 1}[t]
 }
 
 // inA, inB and inC say where an element is: in which lane, which register of it, and which element of that.
@@ -87,14 +87,19 @@ func matrixProduct(j *job, c warpCase, out [][32]uint64) {
 
 func (x *matrices) integers(j *job, start uint64, get func(k int) (uint64, uint64)) uint64 {
 	value := func(v uint64, t string) *big.Int {
-		if t == "s8" {
-			return signedInt(v, 8)
+		n := 32 / elementsOf(t)
+		if t[0] == 's' {
+			return signedInt(v, n)
 		}
-		return unsignedInt(v, 8)
+		return unsignedInt(v, n)
 	}
 	sum := signedInt(start, 32)
 	for k := range x.k {
 		a, b := get(k)
+		if x.a == "b1" && j.Has("xor") {
+			sum = add(sum, unsignedInt(a^b, 1))
+			continue
+		}
 		sum = add(sum, new(big.Int).Mul(value(a, x.a), value(b, x.b)))
 	}
 	if j.Has("satfinite") {

@@ -231,6 +231,9 @@ func permute(j *job, in []uint64) uint64 {
 // convert is cvt.
 func convert(j *job, in []uint64) uint64 {
 	d, s := j.typ, j.Inst().Type2
+	if j.Has("rs") {
+		return stochastic(j, in)
+	}
 	if c, ok := codeOf(d); ok {
 		return toTiny(j, in, c)
 	}
