@@ -54,10 +54,11 @@ type Detector struct {
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []*bulkHalf
 	// unawaited are those of blocks that have ended, of the launch that runs.
-	unawaited map[unawaited]unawaitedBulk
-	issuing   *bulkHalf // that is compared
-	maps      mapFences
-	proxies   map[clusterKey]*proxies // of launches with clusters
+	unawaited  map[unawaited]unawaitedBulk
+	issuing    *bulkHalf // that is compared
+	maps       mapFences
+	proxies    map[clusterKey]*proxies // of launches with clusters
+	operations uint32                  // how many were numbered, see landed.go
 	// Of peer.
 	peerEvent event.Event
 	peerBatch event.Batch

@@ -16,6 +16,7 @@ type copyNode struct {
 	turn  int    // of its warp, then
 	first int    // node of the first arrival that an mbarrier is told of it by, 0 for none
 	unit  *unitHalf
+	apart bool // it is no part of what its thread does when it is complete
 }
 
 // flies says that f comes while e, a copy, is in flight: then nothing orders the two, whatever will.
@@ -167,7 +168,7 @@ func (x *builder) leave(at int, of func(thread) bool) {
 		}
 		for _, f := range list {
 			n := &x.nodes[f.node]
-			n.copy.done, n.copy.turn = at, x.turns[[2]uint32{th.launch, th.warp}]
+			n.copy.done, n.copy.turn, n.copy.apart = at, x.turns[[2]uint32{th.launch, th.warp}], false
 			if !n.mem.shared || n.cluster.several {
 				written = append(written, f.node)
 			}
@@ -194,14 +195,16 @@ func (x *builder) leave(at int, of func(thread) bool) {
 	}
 }
 
-// pending says that f comes while e, a copy, is in flight: when e's thread would have to wait before. Who is not ordered with the
+// pending says that f comes while e, a copy, is in flight, as far as f knows: when e's thread would have to wait before. Who is not ordered with the
 // issue lacks more than that.
 func (t *trace) pending(e, f int) (inFlight, awaits bool) {
 	x, y := &t.nodes[e], &t.nodes[f]
-	if !x.copy.is || y.at >= x.copy.done {
+	if !x.copy.is || y.at >= x.copy.done && !x.copy.apart {
 		return false, false
 	}
-	return true, x.t.launch == y.t.launch && (x.t.warp == y.t.warp || x.copy.unit != nil) || t.before(x.copy.issue, f)
+	u := x.copy.unit
+	any := u != nil && (u.matrix || y.at < x.copy.done) // of the operation's threads may have told f that it may go on
+	return true, x.t.launch == y.t.launch && (x.t.warp == y.t.warp || any) || t.before(x.copy.issue, f)
 }
 
 // Copying turns accesses of a program into asynchronous copies, and adds commits and waits. Allocations that begin or end while
