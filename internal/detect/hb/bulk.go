@@ -40,6 +40,7 @@ type bulkHalf struct {
 	allowed uint32
 	early   bool
 	read    bool // a wait covered it, but only as to what the copy reads
+	issued  int  // copies.time
 	// Of one that is complete: see landed.go.
 	operations *operations
 	count      uint32
@@ -149,6 +150,9 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	x := &bulkHalf{number: e.Stride & (1<<32 - 1), barrier: uint64(e.Stride) >> 32, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
 		block: blk, group: s.groups[thread{wi, lane}]}
 	x.own = x.view
+	c := d.copiesOf(blk)
+	c.time++
+	x.issued = c.time
 	switch e.Kind {
 	case event.Wgmma:
 		d.matrixRead(s, x, e, blk)
@@ -404,7 +408,7 @@ func (s *bulks) state(x *bulkHalf) detect.CopyState {
 // stateFor is what has been done for a copy in flight as far as it concerns an access to the byte at.
 func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64) *detect.CopyState {
 	c := s.state(x)
-	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier)
+	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier, x.issued)
 	// Where the copy is the first in its place, who accesses it wants what it brings.
 	c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && !d.reuses(x.block, at, 0)
 	return &c
