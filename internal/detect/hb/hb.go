@@ -150,7 +150,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	if l == nil || e.Mask == 0 && e.Kind != event.BarrierDone {
 		return
 	}
-	if e.Kind == event.Load && e.Order == event.Acquire && e.Space == event.Shared && (l.Info.Bulk || len(d.copies) > 0) {
+	if e.Kind == event.Load && e.Order == event.Acquire && e.Space == event.Shared && e.Flags&event.FlagApart == 0 && (l.Info.Bulk || len(d.copies) > 0) {
 		blk, wi := l.Block(e.Warp)
 		d.waitsPhase(b, e, blk, wi)
 	}
