@@ -30,6 +30,7 @@ type bulkHalf struct {
 	matrix  bool // it is a read by wgmma.mma_async
 	core    bool // it is of an operation of tensor cores
 	generic bool // it is through the generic proxy
+	small   bool // it is by cp.async
 	how     uint8
 	commit  int64 // the first that covers it; -1: none
 	block   *order.Block
@@ -44,6 +45,10 @@ type bulkHalf struct {
 	// Of one that is complete: see landed.go.
 	operations *operations
 	count      uint32
+	tracks     []track      // of a copy by cp.async: other mbarriers that track it
+	others     []phaseCount // of those whose phase is complete
+	grouped    bool         // its thread has waited for its group,
+	at         order.Stamp  // then
 }
 
 // bulks is the bulk copies of a block.
@@ -210,8 +215,8 @@ func (d *Detector) compareCopies(a *history.Access, blk *order.Block) {
 		d.compareLanes(a, x, d.tellCopyOf(x))
 	}
 	d.compareBulks(a, blk)
-	if blk.Launch.Info.Bulk {
-		d.compareLanded(a, blk)
+	if l := d.landedIn(blk); l != nil {
+		d.compareLanded(a, l)
 	}
 }
 
@@ -382,7 +387,9 @@ func (d *Detector) tellPeers(s *bulks, blk *order.Block) {
 // endBulks ends those of a block that is about to end.
 func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 	d.tellPeers(s, blk)
-	d.proxiesOf(blk).landed.leave(blk)
+	if l := d.landedIn(blk); l != nil {
+		l.leave(blk)
+	}
 	for _, x := range s.list {
 		if x.memory.Shared {
 			continue
@@ -401,13 +408,14 @@ func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 
 // state is what has been done for a copy.
 func (s *bulks) state(x *bulkHalf) detect.CopyState {
-	return detect.CopyState{Bulk: true, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked,
+	return detect.CopyState{Bulk: !x.small, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked,
 		Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place}
 }
 
 // stateFor is what has been done for a copy in flight as far as it concerns an access to the byte at.
 func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64) *detect.CopyState {
 	c := s.state(x)
+	c.Committed = c.Committed || x.small && d.copiesOf(x.block).warps[x.warp].groups[x.lane] > x.group
 	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier, x.issued)
 	// Where the copy is the first in its place, who accesses it wants what it brings.
 	c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && !d.reuses(x.block, at, 0)

@@ -262,12 +262,15 @@ func (d *Detector) compareWithCopies(w *history.Warp) {
 	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && len(d.bulkGlobals) > 0 {
 		for m := w.Event.Mask; m != 0; m &= m - 1 {
 			a := w.Lane(bits.TrailingZeros32(m))
-			if d.compareBulks(a, w.Block); bulk {
-				d.compareLanded(a, w.Block)
-			}
+			d.compareBulks(a, w.Block)
 		}
 		if bulk && w.Event.Flags&event.FlagAsync == 0 {
 			d.touches(w)
+		}
+	}
+	if l := d.landedIn(w.Block); l != nil {
+		for m := w.Event.Mask; m != 0; m &= m - 1 {
+			d.compareLanded(w.Lane(bits.TrailingZeros32(m)), l)
 		}
 	}
 	if w.Memory.Shared && !(d.copying(w.Block) && d.copiesOf(w.Block).writes(w)) {
@@ -382,6 +385,7 @@ func (d *Detector) wait(e *event.Event, blk *order.Block, wi uint32) {
 	}
 	clear(c.list[len(kept):])
 	c.list = kept
+	d.groupsDone(e, blk, wi, &c.groups)
 }
 
 // track makes an mbarrier track the copies that lanes have in flight.
@@ -400,11 +404,29 @@ func (d *Detector) track(e *event.Event, blk *order.Block, wi uint32) {
 
 // phaseDone completes the copies that an mbarrier tracks, whose phase is complete. They happen before those who wait for the phase, by
 // the first arrival for them that the thread that copies has released: so they have been recorded as what it did then.
-func (d *Detector) phaseDone(addr uint64, blk *order.Block) {
+func (d *Detector) phaseDone(e *event.Event, blk *order.Block, wi uint32) {
 	if blk.Slot >= len(d.copies) {
 		return
 	}
+	addr := e.Addr
 	c := d.copiesOf(blk)
+	var of *operations
+	count := func() *operations {
+		if of == nil {
+			of = d.operationsOf(d.bulksOf(blk), operationsKey{kind: copyOps, barrier: addr})
+			of.last++
+		}
+		return of
+	}
+	if l := d.landedIn(blk); l != nil {
+		for _, z := range l.list {
+			x := z.half
+			if x.small && x.block == blk && slices.ContainsFunc(x.tracks, func(t track) bool { return t.addr == addr }) {
+				x.tracks = slices.DeleteFunc(x.tracks, func(t track) bool { return t.addr == addr })
+				x.others = append(x.others, phaseCount{count(), of.last})
+			}
+		}
+	}
 	for wi := range c.warps {
 		w := &c.warps[wi]
 		kept := w.list[:0]
@@ -417,13 +439,19 @@ func (d *Detector) phaseDone(addr uint64, blk *order.Block) {
 				done |= 1 << t.lane
 				return true
 			})
-			d.complete(x, done&x.left, false)
+			if done &= x.left; done != 0 {
+				d.landCopies(x, done, addr, count())
+			}
+			d.complete(x, done, false)
 			if x.left != 0 {
 				kept = append(kept, x)
 			}
 		}
 		clear(w.list[len(kept):])
 		w.list = kept
+	}
+	if of != nil {
+		d.tellPhase(e, blk, wi, of)
 	}
 }
 

@@ -190,9 +190,9 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 		blk, wi := l.Block(e.Warp)
 		d.track(e, blk, wi)
 	case event.MbarrierDone:
-		blk, _ := l.Block(e.Warp)
+		blk, wi := l.Block(e.Warp)
 		d.phase(e.Addr, blk)
-		d.phaseDone(e.Addr, blk)
+		d.phaseDone(e, blk, wi)
 	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.Core, event.CoreCommit, event.CoreDone, event.CoreWait, event.ProxyFence:
 		blk, wi := l.Block(e.Warp)
 		d.bulk(b, e, blk, wi)

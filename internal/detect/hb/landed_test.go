@@ -34,6 +34,11 @@ func TestLanded(t *testing.T) {
 	coreDone := func(op op, at uint64, n int64) {
 		op(0, event.Event{Kind: event.CoreDone, Mask: 1, Addr: at, Stride: n, Place: 1})
 	}
+	async := event.Event{Kind: event.Store, Flags: event.FlagWrite | event.FlagAsync, Space: event.Shared, Mask: 1, Size: 16, Place: 100}
+	track := func(op op, at uint64) {
+		op(0, event.Event{Kind: event.CopyArrive, Mask: 1, Addr: at})
+		release(op, at, 0)
+	}
 	const race = "p100-p200 copy"
 	for _, c := range []struct {
 		name string
@@ -148,6 +153,65 @@ func TestLanded(t *testing.T) {
 			e = core
 			e.Flags, e.Mask, e.Addr, e.Stride, e.Place = event.FlagWrite, 16, event.TensorBase, 1, 200
 			op(0, e)
+		}},
+		{"cp.async, one that waits for the phase", "", func(op op) {
+			op(0, async)
+			track(op, bar)
+			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: bar})
+			acquire(op, bar, 1)
+			load(op, 1)
+		}},
+		{"cp.async, one that learns of the arrival alone", race, func(op op) {
+			op(0, async)
+			track(op, bar)
+			release(op, flag, 0)
+			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: bar})
+			acquire(op, bar, 1)
+			acquire(op, flag, 2)
+			load(op, 2)
+		}},
+		{"cp.async, the copying thread", race, func(op op) {
+			op(0, async)
+			track(op, bar)
+			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: bar})
+			load(op, 0)
+		}},
+		{"cp.async, the copying thread after the wait for its group", "", func(op op) {
+			op(0, async)
+			op(0, event.Event{Kind: event.CopyCommit, Mask: 1})
+			track(op, bar)
+			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: bar})
+			op(0, event.Event{Kind: event.CopyWait, Mask: 1})
+			load(op, 0)
+		}},
+		{"cp.async, another thread when its thread has waited for the group", "", func(op op) {
+			op(0, async)
+			op(0, event.Event{Kind: event.CopyCommit, Mask: 1})
+			track(op, bar)
+			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: bar})
+			op(0, event.Event{Kind: event.CopyWait, Mask: 1})
+			release(op, flag, 0)
+			acquire(op, flag, 2)
+			load(op, 2)
+		}},
+		{"cp.async, another thread when its thread has signalled before it has waited for the group", race, func(op op) {
+			op(0, async)
+			op(0, event.Event{Kind: event.CopyCommit, Mask: 1})
+			track(op, bar)
+			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: bar})
+			release(op, flag, 0)
+			op(0, event.Event{Kind: event.CopyWait, Mask: 1})
+			acquire(op, flag, 2)
+			load(op, 2)
+		}},
+		{"cp.async, a second mbarrier that tracks it too", "", func(op op) {
+			op(0, async)
+			track(op, bar)
+			track(op, next)
+			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: bar})
+			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: next})
+			acquire(op, next, 2)
+			load(op, 2)
 		}},
 	} {
 		for _, clusters := range []bool{true, false} {

@@ -98,6 +98,9 @@ func (v *View) Knowing(operations, count uint32) *View {
 	return &View{k, v.Epoch}
 }
 
+// Operations gives the view of who knows nothing but that operations are complete up to a count.
+func Operations(operations, count uint32) *View { return (&View{}).Knowing(operations, count) }
+
 // Knows says that operations are known to be complete up to a count.
 func (v *View) Knows(operations, count uint32) bool { return v.beyond.Agent(operations) >= count }
 
