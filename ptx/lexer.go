@@ -94,6 +94,7 @@ type lexer struct {
 	prevStart int    // offset of the first byte of prevLine
 	msg       string // of a tokIllegal: what is wrong
 	asm       asmState
+	asmLine   int // on which its block begins
 }
 
 // asmState says where in a block of inline assembly, which compilers mark by comments, the lexer is.
@@ -349,7 +350,7 @@ func (l *lexer) comment(i int) (end int, ok bool) {
 	case l.src[i+1] == '/':
 		switch strings.TrimRight(l.src[i+2:end], " \r\n") {
 		case " begin inline asm":
-			l.asm = asmBegun
+			l.asm, l.asmLine = asmBegun, l.line
 		case " end inline asm":
 			l.asm = noAsm
 		}

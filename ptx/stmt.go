@@ -209,13 +209,17 @@ func (p *parser) bodyDirective() {
 		p.semicolon("declaration")
 		p.push(v)
 	case "loc", "loc_intermediate":
-		// Of those in a block of inline assembly the first is right. LLVM writes one for each line of the assembly text, as if the
-		// source had those lines too.
-		within := p.asm
+		// LLVM writes one for each instruction and label of a block of inline assembly, and adds to the line how many lines of the
+		// assembly text are before it, as if the source had them too.
+		within, before := p.asm, p.line-p.asmLine-1
 		if within == asmBegun {
 			p.asm = asmLocated
 		}
-		if l := p.loc(); within != asmLocated {
+		l := p.loc()
+		if within == asmBegun && before < l.Line {
+			l.Line -= before
+		}
+		if within != asmLocated {
 			p.push(l)
 		}
 	case "pragma":

@@ -42,6 +42,8 @@ func (f *Facts) explainCopy() (message, fix string) {
 	switch {
 	case f.Earlier.Op == Read:
 		what = "a write of bytes that are the source of"
+	case f.Later.Async && f.Later.Op == Read:
+		what = "a read by another asynchronous operation of the same bytes as"
 	case f.Later.Async:
 		what = "a write by another asynchronous copy of the same bytes as"
 	case f.Later.Op != Read:

@@ -613,6 +613,18 @@ mov.b32 %r1, 4;
 .loc 1 13 5
 mov.b32 %r1, 5;
 	// end inline asm
+.loc 1 20 5
+	// begin inline asm
+
+{
+.loc 1 22 5
+again:
+.loc 1 23 5
+mov.b32 %r1, 6;
+bra.uni again;
+}
+
+	// end inline asm
 .loc 1 14 5
 ret; }
 .file 1 "a.py"
@@ -622,7 +634,7 @@ ret; }
 	for _, in := range f.Insts {
 		got = append(got, f.Locs[in.Loc].Line)
 	}
-	if want := []int{9, 9, 9, 12, 13, 14}; !slices.Equal(got, want) {
+	if want := []int{9, 9, 9, 12, 12, 20, 20, 14}; !slices.Equal(got, want) {
 		t.Errorf("lines %v, want %v", got, want)
 	}
 }

@@ -443,7 +443,8 @@ func (r *once) found(d detect.Detector) []report.Finding {
 		if severity, why, fix, ok := r.tritonRace(&f); ok {
 			out.Severity, out.Message, out.Fix = severity, why, fix
 		} else if len(f.Accesses) > 0 {
-			out.Fix = fixIn(f.Accesses[0].Launch.Language, out.Fix)
+			language := f.Accesses[0].Launch.Language
+			out.Message, out.Fix = fixIn(language, out.Message), fixIn(language, out.Fix)
 		}
 		list = append(list, out)
 	}

@@ -146,7 +146,7 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 		"of global memory by themselves only, not across threads", "put " + between + " between the two, or keep the value in the program instead of memory", true
 }
 
-// inGluon has the words of fixes that are called otherwise in Gluon, in the order in which they are replaced.
+// inGluon has the words of explanations and fixes that are called otherwise in Gluon, in the order in which they are replaced.
 var inGluon = []struct {
 	words *regexp.Regexp
 	with  string
@@ -170,10 +170,14 @@ var inGluon = []struct {
 	{regexp.MustCompile(`mbarrier\.arrive\.expect_tx`), "mbarrier.expect"},
 	{regexp.MustCompile(`mbarrier\.inval\b`), "mbarrier.invalidate"},
 	{regexp.MustCompile(`fence\.proxy\.async\.shared::cta \(cde::fence_proxy_async_shared_cta\(\)\)`), "fence_async_shared()"},
+	{regexp.MustCompile(`put a barrier of the cluster between the two \(.*?\), where all threads of the cluster reach it`), "put gl.barrier(cluster=True) between the two, outside gl.warp_specialize"},
+	{regexp.MustCompile(`put a barrier of the cluster \(cluster\.sync\(\)\)`), "put gl.barrier(cluster=True)"},
+	{regexp.MustCompile(`no fence\.proxy\.async lies`), "no fence_async_shared() lies"},
+	{regexp.MustCompile(`wgmma\.mma_async`), "warpgroup_mma"},
 	{regexp.MustCompile(`__syncthreads\(\)`), "gl.barrier()"},
 }
 
-// fixIn says what to do in the words of the language of a kernel.
+// fixIn says what happens, or what to do, in the words of the language of a kernel.
 func fixIn(language event.Language, fix string) string {
 	if language == event.Gluon {
 		for _, w := range inGluon {

@@ -321,9 +321,9 @@ func (x *mbarrierOp) complete() {
 	x.of.completed++
 	x.w.writes++
 	o := &x.r.out
+	o.mbarrierDone(x)
 	o.mbarrier(event.Load, event.FlagRead|event.FlagApart, event.Acquire, x, 0)
 	o.mbarrier(event.Store, event.FlagWrite|event.FlagApart, event.Release, x, 4)
-	o.mbarrierDone(x)
 }
 
 // apart is what the lane does by which it completes a phase.

@@ -57,6 +57,18 @@ func (f *Foreign) Agents() *Foreign {
 	return &Foreign{agents: f.agents}
 }
 
+// Before gives f without the agents from an ID on.
+func (f *Foreign) Before(id uint32) *Foreign {
+	if f == nil || len(f.agents) == 0 || f.agents[len(f.agents)-1].ID < id {
+		return f
+	}
+	n := sort.Search(len(f.agents), func(i int) bool { return f.agents[i].ID >= id })
+	if n == 0 && len(f.parts) == 0 {
+		return nil
+	}
+	return &Foreign{f.agents[:n:n], f.parts}
+}
+
 // WithPart gives f joined with knowledge of a launch.
 func (f *Foreign) WithPart(launch uint32, g *Grid) *Foreign {
 	if g == nil {

@@ -12,7 +12,8 @@ import (
 
 // bulkHalf is what a bulk copy reads, or what it writes, that is in flight. As with other copies it happens after its issue, and
 // what overlaps with it before it is known to be complete races with it. That is known to who acquires the phase of its mbarrier,
-// or to its thread after the wait for its group: it is recorded as an access by its thread at the issue or at the wait.
+// or to its thread after the wait for its group: it is recorded as an access by its thread at the issue or at the wait. One that is recorded at the
+// issue is kept after it is complete (landed.go).
 type bulkHalf struct {
 	number  int64
 	barrier uint64 // that tracks it
@@ -29,6 +30,7 @@ type bulkHalf struct {
 	matrix  bool // it is a read by wgmma.mma_async
 	core    bool // it is of an operation of tensor cores
 	generic bool // it is through the generic proxy
+	small   bool // it is by cp.async
 	how     uint8
 	commit  int64 // the first that covers it; -1: none
 	block   *order.Block
@@ -39,16 +41,25 @@ type bulkHalf struct {
 	allowed uint32
 	early   bool
 	read    bool // a wait covered it, but only as to what the copy reads
+	issued  int  // copies.time
+	// Of one that is complete: see landed.go.
+	operations *operations
+	count      uint32
+	tracks     []track      // of a copy by cp.async: other mbarriers that track it
+	others     []phaseCount // of those whose phase is complete
+	grouped    bool         // its thread has waited for its group,
+	at         order.Stamp  // then
 }
 
 // bulks is the bulk copies of a block.
 type bulks struct {
-	list    []*bulkHalf
-	groups  map[thread]uint32 // that threads have committed
-	flying  [2][]uint32       // by granule of shared memory, the halves in flight that read there, and those that write
-	matrix  []matrices        // by warp
-	core    coreState
-	proxies *proxies // where the launch has no clusters; nil: none
+	list       []*bulkHalf
+	groups     map[thread]uint32 // that threads have committed
+	flying     [2][]uint32       // by granule of shared memory, the halves in flight that read there, and those that write
+	matrix     []matrices        // by warp
+	core       coreState
+	proxies    *proxies // where the launch has no clusters; nil: none
+	operations map[operationsKey]*operations
 }
 
 // count adds n to the counts of what a half accesses.
@@ -144,6 +155,9 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	x := &bulkHalf{number: e.Stride & (1<<32 - 1), barrier: uint64(e.Stride) >> 32, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
 		block: blk, group: s.groups[thread{wi, lane}]}
 	x.own = x.view
+	c := d.copiesOf(blk)
+	c.time++
+	x.issued = c.time
 	switch e.Kind {
 	case event.Wgmma:
 		d.matrixRead(s, x, e, blk)
@@ -201,6 +215,9 @@ func (d *Detector) compareCopies(a *history.Access, blk *order.Block) {
 		d.compareLanes(a, x, d.tellCopyOf(x))
 	}
 	d.compareBulks(a, blk)
+	if l := d.landedIn(blk); l != nil {
+		d.compareLanded(a, l)
+	}
 }
 
 // compareBulks reports where an access by a lane, or the host, races with bulk copies in flight.
@@ -234,8 +251,12 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
 			return
 		}
 	}
-	if r.Category = category(a, r.Earlier); (x.matrix || x.core) && a.Actor.Launch == blk.Launch {
+	any := x.matrix || x.core && x.operations == nil
+	if r.Category = category(a, r.Earlier); any && a.Actor.Launch == blk.Launch {
 		r.Category = detect.CopyPending // whoever of the warpgroup may have said that the stage is free
+	}
+	if x.operations != nil && r.Category != detect.CopyPending { // the histories tell
+		return
 	}
 	p, ok := d.pair(a, &r)
 	if !ok {
@@ -278,12 +299,15 @@ func (d *Detector) waitBulk(s *bulks, e *event.Event, blk *order.Block, wi uint3
 func (d *Detector) bulkDone(s *bulks, b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	var views [32]*order.View
 	lane, place := bits.TrailingZeros32(e.Mask), e.Place
+	of := d.operationsOf(s, operationsKey{kind: trackedOps, barrier: e.Addr})
+	of.last++
 	s.list = slices.DeleteFunc(s.list, func(x *bulkHalf) bool {
 		if x.core || x.number != e.Stride {
 			return false
 		}
-		views[lane], place = x.view, x.site.Event.Place
+		views[lane], place = x.view.Knowing(of.id, of.last), x.site.Event.Place
 		d.completeBulk(s, x, blk, false)
+		d.land(x, blk, of, of.last)
 		return true
 	})
 	if views[lane] != nil {
@@ -296,6 +320,7 @@ func (d *Detector) tellBarrier(b *event.Batch, e *event.Event, blk *order.Block,
 	tell := event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Launch: e.Launch, Warp: e.Warp, Place: place, Mask: e.Mask,
 		Addr: e.Addr, Space: event.Shared, Order: event.Release, Scope: event.ScopeCluster, Size: 4}
 	of := &tell
+	blk.Tells = true
 	if blk.Clustered() {
 		b, of = d.peer(b, of, blk)
 	}
@@ -362,6 +387,9 @@ func (d *Detector) tellPeers(s *bulks, blk *order.Block) {
 // endBulks ends those of a block that is about to end.
 func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 	d.tellPeers(s, blk)
+	if l := d.landedIn(blk); l != nil {
+		l.leave(blk)
+	}
 	for _, x := range s.list {
 		if x.memory.Shared {
 			continue
@@ -380,14 +408,15 @@ func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 
 // state is what has been done for a copy.
 func (s *bulks) state(x *bulkHalf) detect.CopyState {
-	return detect.CopyState{Bulk: true, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked,
+	return detect.CopyState{Bulk: !x.small, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked,
 		Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place}
 }
 
 // stateFor is what has been done for a copy in flight as far as it concerns an access to the byte at.
 func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64) *detect.CopyState {
 	c := s.state(x)
-	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier)
+	c.Committed = c.Committed || x.small && d.copiesOf(x.block).warps[x.warp].groups[x.lane] > x.group
+	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier, x.issued)
 	// Where the copy is the first in its place, who accesses it wants what it brings.
 	c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && !d.reuses(x.block, at, 0)
 	return &c

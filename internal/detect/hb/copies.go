@@ -24,7 +24,9 @@ type copies struct {
 	written []uint32
 	landed  []landing // by granule
 	bulks   *bulks    // nil where there is none
-	passed  map[passing]bool
+	passed  map[passing]passage
+	phases  map[uint64]int // of each mbarrier of the block that are complete
+	time    int            // counts issues and waits for phases
 }
 
 // passing is a thread and an mbarrier, for a phase of which it has waited with success.
@@ -34,22 +36,51 @@ type passing struct {
 	barrier uint64
 }
 
+// passage is the last wait of a thread for a phase of an mbarrier.
+type passage struct {
+	time   int
+	phases int  // that were complete
+	again  bool // the thread had waited for the last of them before, or there was none: the parity was that of an older phase
+}
+
 // waitsPhase notes a load that acquires: where one is of an mbarrier, its thread has waited for a phase.
 func (d *Detector) waitsPhase(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	c := d.copiesOf(blk)
 	if c.passed == nil {
-		c.passed = map[passing]bool{}
+		c.passed = map[passing]passage{}
 	}
+	c.time++
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		c.passed[passing{wi, lane, b.AddrOf(e, lane) &^ 7}] = true
+		k := passing{wi, lane, b.AddrOf(e, lane) &^ 7}
+		n := c.phases[k.barrier]
+		c.passed[k] = passage{c.time, n, n == c.passed[k].phases}
 	}
 }
 
-// passed says that the thread of an access has waited for an mbarrier of its block with success.
-func (d *Detector) passed(a *history.Access, b *order.Block, barrier uint64) bool {
-	return a.Actor.Launch == b.Launch && a.Actor.Block == b.Index &&
-		d.copiesOf(b).passed[passing{a.Actor.Warp - b.Index*b.WarpsPerBlock, a.Actor.Lane, barrier}]
+// passed says that the thread of an access has waited for another phase of an mbarrier of its block than that of a copy issued at a time. A
+// wait before the issue counts if it did not wait: otherwise it was for the phase before, and there is none for this one.
+func (d *Detector) passed(a *history.Access, b *order.Block, barrier uint64, issued int) bool {
+	if a.Actor.Launch != b.Launch || a.Actor.Block != b.Index {
+		return false
+	}
+	p := d.copiesOf(b).passed[passing{a.Actor.Warp - b.Index*b.WarpsPerBlock, a.Actor.Lane, barrier}]
+	return p.again || p.time > issued
+}
+
+// phase notes that a phase of an mbarrier is complete.
+func (d *Detector) phase(addr uint64, blk *order.Block) {
+	if rank := addr >> event.PeerShift; rank != 0 {
+		cluster, _ := blk.Info.ClusterOf(blk.Index)
+		if blk = blk.Launch.Running(blk.Info.BlockIn(cluster, uint32(rank)-1)); blk == nil {
+			return
+		}
+	}
+	c := d.copiesOf(blk)
+	if c.phases == nil {
+		c.phases = map[uint64]int{}
+	}
+	c.phases[addr&(1<<event.PeerShift-1)]++
 }
 
 // landing is the copies to a granule that are complete.
@@ -80,6 +111,7 @@ type copyHalf struct {
 	// tracked are the lanes of which one track at least is, or was.
 	tracked uint32
 	order   *copyOrder // nil: the async proxy does not ask
+	issued  int        // copies.time
 	// The last wait that did not cover it.
 	waited  bool
 	place   uint32
@@ -137,6 +169,8 @@ func (d *Detector) issue(b *event.Batch, e *event.Event, blk *order.Block, wi ui
 	}
 	c := d.copiesOf(blk)
 	mine := &c.warps[wi]
+	c.time++
+	x.issued = c.time
 	x.groups, x.low = mine.groups, ^uint64(0)
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
@@ -227,10 +261,16 @@ func (d *Detector) compareWithCopies(w *history.Warp) {
 	w.Each()
 	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && len(d.bulkGlobals) > 0 {
 		for m := w.Event.Mask; m != 0; m &= m - 1 {
-			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
+			a := w.Lane(bits.TrailingZeros32(m))
+			d.compareBulks(a, w.Block)
 		}
 		if bulk && w.Event.Flags&event.FlagAsync == 0 {
 			d.touches(w)
+		}
+	}
+	if l := d.landedIn(w.Block); l != nil {
+		for m := w.Event.Mask; m != 0; m &= m - 1 {
+			d.compareLanded(w.Lane(bits.TrailingZeros32(m)), l)
 		}
 	}
 	if w.Memory.Shared && !(d.copying(w.Block) && d.copiesOf(w.Block).writes(w)) {
@@ -314,7 +354,7 @@ func (d *Detector) tellCopy(a *history.Access, x *copyHalf, r history.Race) {
 
 // passedTrack says that the thread of an access has waited for an mbarrier that tracks a lane's copy.
 func (d *Detector) passedTrack(a *history.Access, x *copyHalf, lane int) bool {
-	return slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane && d.passed(a, x.Block, t.addr) })
+	return slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane && d.passed(a, x.Block, t.addr, x.issued) })
 }
 
 // commit puts the copies of lanes into groups.
@@ -345,6 +385,7 @@ func (d *Detector) wait(e *event.Event, blk *order.Block, wi uint32) {
 	}
 	clear(c.list[len(kept):])
 	c.list = kept
+	d.groupsDone(e, blk, wi, &c.groups)
 }
 
 // track makes an mbarrier track the copies that lanes have in flight.
@@ -363,11 +404,29 @@ func (d *Detector) track(e *event.Event, blk *order.Block, wi uint32) {
 
 // phaseDone completes the copies that an mbarrier tracks, whose phase is complete. They happen before those who wait for the phase, by
 // the first arrival for them that the thread that copies has released: so they have been recorded as what it did then.
-func (d *Detector) phaseDone(addr uint64, blk *order.Block) {
+func (d *Detector) phaseDone(e *event.Event, blk *order.Block, wi uint32) {
 	if blk.Slot >= len(d.copies) {
 		return
 	}
+	addr := e.Addr
 	c := d.copiesOf(blk)
+	var of *operations
+	count := func() *operations {
+		if of == nil {
+			of = d.operationsOf(d.bulksOf(blk), operationsKey{kind: copyOps, barrier: addr})
+			of.last++
+		}
+		return of
+	}
+	if l := d.landedIn(blk); l != nil {
+		for _, z := range l.list {
+			x := z.half
+			if x.small && x.block == blk && slices.ContainsFunc(x.tracks, func(t track) bool { return t.addr == addr }) {
+				x.tracks = slices.DeleteFunc(x.tracks, func(t track) bool { return t.addr == addr })
+				x.others = append(x.others, phaseCount{count(), of.last})
+			}
+		}
+	}
 	for wi := range c.warps {
 		w := &c.warps[wi]
 		kept := w.list[:0]
@@ -380,13 +439,19 @@ func (d *Detector) phaseDone(addr uint64, blk *order.Block) {
 				done |= 1 << t.lane
 				return true
 			})
-			d.complete(x, done&x.left, false)
+			if done &= x.left; done != 0 {
+				d.landCopies(x, done, addr, count())
+			}
+			d.complete(x, done, false)
 			if x.left != 0 {
 				kept = append(kept, x)
 			}
 		}
 		clear(w.list[len(kept):])
 		w.list = kept
+	}
+	if of != nil {
+		d.tellPhase(e, blk, wi, of)
 	}
 }
 

@@ -82,13 +82,15 @@ func (d *Detector) coresDone(s *bulks, b *event.Batch, e *event.Event, blk *orde
 		return
 	}
 	var views [32]*order.View
-	views[lane] = s.core.commits[i].view
+	of := d.operationsOf(s, operationsKey{kind: committedOps, warp: wi, lane: lane})
+	views[lane] = s.core.commits[i].view.Knowing(of.id, uint32(e.Stride)+1)
 	s.core.commits = slices.Delete(s.core.commits, i, i+1)
 	s.list = slices.DeleteFunc(s.list, func(x *bulkHalf) bool {
 		if !x.core || x.how != event.CoreCommits || x.warp != wi || x.lane != lane || x.commit < 0 || x.commit > e.Stride {
 			return false
 		}
 		d.completeBulk(s, x, blk, false)
+		d.land(x, blk, of, uint32(x.commit)+1)
 		return true
 	})
 	d.tellBarrier(b, e, blk, wi, &views, e.Place)
@@ -100,15 +102,18 @@ func (d *Detector) waitCores(s *bulks, e *event.Event, blk *order.Block, wi uint
 	if e.Flags&event.FlagWrite != 0 {
 		how = event.CoreStores
 	}
+	of := d.operationsOf(s, operationsKey{kind: coreOps + how, warp: wi})
+	of.last++
 	s.list = slices.DeleteFunc(s.list, func(x *bulkHalf) bool {
 		if !x.core || x.how != how || x.warp != wi {
 			return false
 		}
 		d.completeBulk(s, x, blk, false)
+		d.land(x, blk, of, of.last)
 		return true
 	})
 	if v := s.core.waits[coreWait{wi, how}]; v != nil {
-		blk.Learn(wi, e.Mask, v)
+		blk.Learn(wi, e.Mask, v.Knowing(of.id, of.last))
 	}
 	blk.Synchronised(wi, e)
 }

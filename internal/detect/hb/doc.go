@@ -43,6 +43,9 @@
 //   - An operation of the tensor cores on tensor memory, or on shared memory, by its issue and by the phase of an mbarrier that its thread has
 //     named in a later commit, or by the wait of its warp (core.go). Those of a thread are in order.
 //
+//   - Such a copy or operation is no part of what its thread does afterwards: who knows of the issue, and not that it is complete, races with it
+//     (landed.go). So does cp.async that an mbarrier tracks. This does not hold for what they access of global memory.
+//
 //   - Accesses to shared memory through the generic proxy and through the async proxy, of which the first happens before the second, race
 //     all the same where they conflict and no fence.proxy.async by a thread of the cluster lies between, in the order of what happens before
 //     what (proxy.go). What cp.async writes is an access through the generic proxy at the time when it is complete. That an access through the async proxy is complete orders it before those through the generic one.

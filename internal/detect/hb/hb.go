@@ -54,10 +54,11 @@ type Detector struct {
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []*bulkHalf
 	// unawaited are those of blocks that have ended, of the launch that runs.
-	unawaited map[unawaited]unawaitedBulk
-	issuing   *bulkHalf // that is compared
-	maps      mapFences
-	proxies   map[clusterKey]*proxies // of launches with clusters
+	unawaited  map[unawaited]unawaitedBulk
+	issuing    *bulkHalf // that is compared
+	maps       mapFences
+	proxies    map[clusterKey]*proxies // of launches with clusters
+	operations uint32                  // how many were numbered, see landed.go
 	// Of peer.
 	peerEvent event.Event
 	peerBatch event.Batch
@@ -149,7 +150,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	if l == nil || e.Mask == 0 && e.Kind != event.BarrierDone {
 		return
 	}
-	if e.Kind == event.Load && e.Order == event.Acquire && e.Space == event.Shared && (l.Info.Bulk || len(d.copies) > 0) {
+	if e.Kind == event.Load && e.Order == event.Acquire && e.Space == event.Shared && e.Flags&event.FlagApart == 0 && (l.Info.Bulk || len(d.copies) > 0) {
 		blk, wi := l.Block(e.Warp)
 		d.waitsPhase(b, e, blk, wi)
 	}
@@ -189,8 +190,9 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 		blk, wi := l.Block(e.Warp)
 		d.track(e, blk, wi)
 	case event.MbarrierDone:
-		blk, _ := l.Block(e.Warp)
-		d.phaseDone(e.Addr, blk)
+		blk, wi := l.Block(e.Warp)
+		d.phase(e.Addr, blk)
+		d.phaseDone(e, blk, wi)
 	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.Core, event.CoreCommit, event.CoreDone, event.CoreWait, event.ProxyFence:
 		blk, wi := l.Block(e.Warp)
 		d.bulk(b, e, blk, wi)

@@ -25,6 +25,7 @@ type proxies struct {
 	time     int  // counts fences, and copies that are issued or complete
 	most     int  // fences before those are dropped that nobody needs, 0: maxProxyFences
 	lost     bool // fences have been forgotten
+	landed   landed
 }
 
 type clusterKey struct{ launch, cluster uint32 }

@@ -84,6 +84,7 @@ func (d *Detector) waitMatrix(s *bulks, e *event.Event, blk *order.Block, wi uin
 			return false
 		}
 		d.completeBulk(s, x, blk, false)
+		d.land(x, blk, d.operationsOf(s, operationsKey{kind: matrixOps, warp: x.warp}), x.group+1)
 		return true
 	})
 	first := wi / groupWarps * groupWarps
@@ -91,7 +92,7 @@ func (d *Detector) waitMatrix(s *bulks, e *event.Event, blk *order.Block, wi uin
 		list := s.matrix[w].issued
 		for i := len(list) - 1; i >= 0; i-- {
 			if done(list[i].group) {
-				blk.Learn(wi, e.Mask, list[i].view)
+				blk.Learn(wi, e.Mask, list[i].view.Knowing(d.operationsOf(s, operationsKey{kind: matrixOps, warp: w}).id, list[i].group+1))
 				break
 			}
 		}

@@ -31,6 +31,7 @@ func (x *builder) bulk(e *event.Event, at int, block uint32) {
 	if n.mem, n.addr = x.memory(e, e.Addr); n.mem.shared {
 		x.touched[th] = true
 		n.async = e.Barrier != 2
+		n.copy.apart = e.Barrier != 0
 	}
 	n.copy.turn = n.turn
 	i := x.add(n)
@@ -79,7 +80,9 @@ func (x *builder) bulkDone(e *event.Event, at int, block uint32) {
 		if f.number != e.Stride {
 			return false
 		}
-		x.edge(f.node, f.after)
+		if n := &x.nodes[f.node]; !n.copy.apart { // histories take it for what its thread did
+			x.edge(f.node, f.after)
+		}
 		halves = append(halves, f.node)
 		return true
 	})

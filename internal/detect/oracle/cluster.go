@@ -189,20 +189,12 @@ type unitHalf struct {
 	warp   uint32
 	lane   int
 	node   int
-	after  int // what its first lane does next
 	number int64
 	how    uint8
 	group  uint32 // of a matrix operation
 	commit int64  // of an operation of a tensor core; -1: none
 	landed bool
 	done   bool // it is complete, and not only its block at its end
-}
-
-// afterUnit says that e is a complete operation and that f is, or comes after, what its first lane has done since. That lane need not
-// know what the others did before the operation.
-func (t *trace) afterUnit(e, f int) bool {
-	h := t.nodes[e].copy.unit
-	return h != nil && h.done && t.before(h.after, f)
 }
 
 // inOrder says that e and f are operations of tensor cores that are performed one after the other, or one.
@@ -225,15 +217,15 @@ func (x *builder) unit(e *event.Event, at int, block uint32) {
 		k = append(k, x.op(e, bits.TrailingZeros32(e.Mask), node{at: at}))
 		x.issues[key] = k
 	}
-	lanes, after := k[:len(k)-1], k[len(k)-1]
+	lanes := k[:len(k)-1]
 	lane := bits.TrailingZeros32(e.Mask)
 	x.numbered++
-	h := &unitHalf{matrix: e.Kind == event.Wgmma, launch: e.Launch, block: block, warp: e.Warp, lane: lane, after: after, number: e.Stride, how: e.Barrier,
+	h := &unitHalf{matrix: e.Kind == event.Wgmma, launch: e.Launch, block: block, warp: e.Warp, lane: lane, number: e.Stride, how: e.Barrier,
 		group: x.matrixGroups[[2]uint32{e.Launch, e.Warp}], commit: -1}
 	n := node{kind: accessNode, t: thread{e.Launch, e.Warp, lane, x.numbered}, block: block, at: at,
 		place: fmt.Sprint("p", e.Place), pc: e.Place, size: uint64(e.Aux), unit: uint64(e.Aux), read: e.Flags&event.FlagRead != 0, write: e.Flags&event.FlagWrite != 0,
 		mask: 1 << lane, turn: x.turns[[2]uint32{e.Launch, e.Warp}], cut: len(x.writes), nthAcc: at*32 + lane, async: true,
-		copy: copyNode{is: true, issue: lanes[0], done: math.MaxInt, mask: 1 << lane, unit: h}}
+		copy: copyNode{is: true, issue: lanes[0], done: math.MaxInt, mask: 1 << lane, unit: h, apart: true}}
 	n.copy.turn = n.turn
 	n.key = fmt.Sprint("unit", at)
 	n.mem, n.addr = x.memory(e, e.Addr)
@@ -262,7 +254,7 @@ func (x *builder) landUnits(at int, done func(*unitHalf) bool) {
 func (x *builder) leaveUnits(at int, of func(thread) bool) {
 	for _, h := range x.halves {
 		if n := &x.nodes[h.node]; !h.landed && of(thread{launch: h.launch, warp: h.warp, lane: h.lane}) {
-			h.landed = true
+			h.landed, n.copy.apart = true, false
 			n.copy.done, n.copy.turn = at, x.turns[[2]uint32{h.launch, h.warp}]
 			if n.write && n.cluster.several {
 				x.wrote(h.node)
@@ -314,6 +306,11 @@ func (x *builder) coresDone(e *event.Event, at int, block uint32) {
 		})
 		r := x.tell(e, at, block, fmt.Sprint("p", e.Place))
 		x.edge(c.node, r)
+		for _, h := range x.halves {
+			if h.done && !h.matrix && h.how == event.CoreCommits && h.launch == e.Launch && h.warp == e.Warp && h.lane == lane && h.commit <= e.Stride {
+				x.edge(h.node, r)
+			}
+		}
 	}
 }
 

@@ -1,7 +1,9 @@
 package oracle
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -16,6 +18,7 @@ type copyNode struct {
 	turn  int    // of its warp, then
 	first int    // node of the first arrival that an mbarrier is told of it by, 0 for none
 	unit  *unitHalf
+	apart bool // it is no part of what its thread does when it is complete
 }
 
 // flies says that f comes while e, a copy, is in flight: then nothing orders the two, whatever will.
@@ -54,7 +57,19 @@ func (x *builder) track(e *event.Event, at int) {
 func (x *builder) phaseDone(e *event.Event, at int, block uint32) {
 	wpb := x.launches[e.Launch].WarpsPerBlock()
 	done := map[int]uint32{}
-	var all []int
+	var all, landed []int
+	for th, list := range x.landed {
+		if th.launch != e.Launch || th.warp/wpb != block {
+			continue
+		}
+		for i := range list { // other mbarriers track them too
+			if n := len(list[i].track); n > 0 {
+				if list[i].track = slices.DeleteFunc(list[i].track, func(t tracked) bool { return t.addr == e.Addr }); len(list[i].track) < n {
+					landed = append(landed, list[i].node)
+				}
+			}
+		}
+	}
 	for th, list := range x.flying {
 		if th.launch != e.Launch || th.warp/wpb != block {
 			continue
@@ -71,7 +86,14 @@ func (x *builder) phaseDone(e *event.Event, at int, block uint32) {
 				left = append(left, f)
 				continue
 			}
-			x.edge(f.node, from)
+			if n := &x.nodes[f.node]; n.mem.shared && n.write {
+				n.copy.apart = true
+				landed = append(landed, f.node)
+				f.track = slices.DeleteFunc(slices.Clone(f.track), func(t tracked) bool { return t.addr == e.Addr })
+				x.landed[th] = append(x.landed[th], f)
+			} else { // histories take it for what its thread did
+				x.edge(f.node, from)
+			}
 			all = append(all, f.node)
 			done[x.nodes[f.node].at] |= 1 << th.lane
 		}
@@ -82,6 +104,13 @@ func (x *builder) phaseDone(e *event.Event, at int, block uint32) {
 		n.copy.done, n.copy.mask, n.copy.turn = at, done[n.at], x.turns[[2]uint32{e.Launch, n.t.warp}]
 	}
 	x.land(all)
+	if len(landed) > 0 {
+		r := x.tell(e, at, block, fmt.Sprint("p", e.Place))
+		x.nodes[r].silent = true
+		for _, i := range landed {
+			x.edge(i, r)
+		}
+	}
 }
 
 // copies makes the nodes of copies that the lanes of an event issue, which n describes.
@@ -125,6 +154,11 @@ func (x *builder) wait(e *event.Event, at int) {
 			done[x.nodes[f.node].at] |= 1 << lane
 		}
 		x.flying[th] = left
+		for _, f := range x.landed[th] {
+			if uint64(f.group)+uint64(e.Aux) < uint64(x.groups[th]) {
+				x.edge(f.node, w)
+			}
+		}
 	}
 	for _, i := range all {
 		n := &x.nodes[i]
@@ -167,7 +201,7 @@ func (x *builder) leave(at int, of func(thread) bool) {
 		}
 		for _, f := range list {
 			n := &x.nodes[f.node]
-			n.copy.done, n.copy.turn = at, x.turns[[2]uint32{th.launch, th.warp}]
+			n.copy.done, n.copy.turn, n.copy.apart = at, x.turns[[2]uint32{th.launch, th.warp}], false
 			if !n.mem.shared || n.cluster.several {
 				written = append(written, f.node)
 			}
@@ -194,14 +228,16 @@ func (x *builder) leave(at int, of func(thread) bool) {
 	}
 }
 
-// pending says that f comes while e, a copy, is in flight: when e's thread would have to wait before. Who is not ordered with the
+// pending says that f comes while e, a copy, is in flight, as far as f knows: when e's thread would have to wait before. Who is not ordered with the
 // issue lacks more than that.
 func (t *trace) pending(e, f int) (inFlight, awaits bool) {
 	x, y := &t.nodes[e], &t.nodes[f]
-	if !x.copy.is || y.at >= x.copy.done {
+	if !x.copy.is || y.at >= x.copy.done && !x.copy.apart {
 		return false, false
 	}
-	return true, x.t.launch == y.t.launch && (x.t.warp == y.t.warp || x.copy.unit != nil) || t.before(x.copy.issue, f)
+	u := x.copy.unit
+	any := u != nil && (u.matrix || y.at < x.copy.done) // of the operation's threads may have told f that it may go on
+	return true, x.t.launch == y.t.launch && (x.t.warp == y.t.warp || any) || t.before(x.copy.issue, f)
 }
 
 // Copying turns accesses of a program into asynchronous copies, and adds commits and waits. Allocations that begin or end while
@@ -237,17 +273,17 @@ func Copying(b *event.Batch, pick func(n int) int) *event.Batch {
 			c.Events = append(c.Events, by)
 		}
 		if pick(4) == 0 {
-			by.Kind, by.Addr = event.CopyArrive, uint64(8*pick(2))
+			by.Kind, by.Addr = event.CopyArrive, uint64(0x8000+8*pick(2))
 			c.Events = append(c.Events, by)
 			c.Events = append(c.Events, event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Launch: e.Launch, Warp: e.Warp, Mask: by.Mask,
-				Place: 101, Addr: 0x8000 + by.Addr, Space: event.Shared, Order: event.Release, Scope: event.ScopeCTA, Size: 4})
+				Place: 101, Addr: by.Addr, Space: event.Shared, Order: event.Release, Scope: event.ScopeCTA, Size: 4})
 		}
 		if pick(4) == 0 {
 			c.Events = append(c.Events, event.Event{Kind: event.Load, Flags: event.FlagRead, Launch: e.Launch, Warp: e.Warp, Mask: by.Mask, Place: 102,
 				Addr: uint64(0x8000 + 8*pick(2)), Space: event.Shared, Order: event.Acquire, Scope: event.ScopeCTA, Size: 4})
 		}
 		if pick(4) == 0 {
-			by.Kind, by.Addr = event.MbarrierDone, uint64(8*pick(2))
+			by.Kind, by.Addr = event.MbarrierDone, uint64(0x8000+8*pick(2))
 			c.Events = append(c.Events, by)
 		}
 		if pick(2) == 0 {

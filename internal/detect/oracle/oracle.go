@@ -193,7 +193,8 @@ type builder struct {
 	turns    map[[2]uint32]int // launch, warp
 	groups   map[thread]uint32 // of copies, committed
 	flying   map[thread][]flying
-	numbered int // copies
+	landed   map[thread][]flying // whose phase of an mbarrier is complete
+	numbered int                 // copies
 
 	bulkGroups map[thread]uint32 // of bulk copies, committed
 	bulks      map[thread][]bulkCopy
@@ -209,7 +210,7 @@ func (t *trace) build(b *event.Batch) {
 	x := &builder{trace: t, b: b, tokens: map[uint64]int{}, supposed: map[uint64]int{}, begun: map[uint32]int{}, start: map[uint32]int{},
 		newest: map[uint32]*event.Launch{}, waited: map[uint32][]int{}, releases: map[uint32]bool{}, ended: map[uint32]bool{},
 		arrivals: map[[3]uint32][]waiting{}, gone: map[thread]bool{}, touched: map[thread]bool{}, dirty: map[[2]uint32]bool{},
-		turns: map[[2]uint32]int{}, groups: map[thread]uint32{}, flying: map[thread][]flying{},
+		turns: map[[2]uint32]int{}, groups: map[thread]uint32{}, flying: map[thread][]flying{}, landed: map[thread][]flying{},
 		bulkGroups: map[thread]uint32{}, bulks: map[thread][]bulkCopy{}, units: newUnits()}
 	for i := range b.Events {
 		e := &b.Events[i]
@@ -828,7 +829,7 @@ func (t *trace) races() []Race {
 			if x.addr >= y.addr+y.size || y.addr >= x.addr+x.size || x.silent || y.silent || t.inOrder(e, f) {
 				continue
 			}
-			ordered := (t.before(e, f) || t.afterUnit(e, f)) && !t.flies(e, f)
+			ordered := t.before(e, f) && !t.flies(e, f)
 			if ordered && !y.async {
 				continue
 			}

@@ -62,7 +62,7 @@ func (b *Block) complete(e *event.Event) (met bool) {
 		b.Log.addBarrier(b.number, bar, e.Barrier, full)
 	}
 	b.barriers[e.Barrier] = bar[:0]
-	if met = full && !b.leftShared; met {
+	if met = full && !b.leftShared; met && !b.Tells {
 		// Every thread now knows whatever a pattern by way of these variables could tell it.
 		b.Shared.reset()
 	}

@@ -85,6 +85,8 @@ type Block struct {
 	Shared Memory
 	// Slot is a small number that no other running block of the run has.
 	Slot int
+	// Tells says that variables of the block's shared memory may tell of operations that are complete, which no barrier does.
+	Tells bool
 
 	serial   uint64 // among all blocks of the run; 0 when it has ended
 	number   uint32 // the last epoch given out
@@ -264,7 +266,7 @@ func (l *Launch) begin(i uint32) *Block {
 
 // over ends the block.
 func (b *Block) over() {
-	b.alive, b.serial = 0, 0
+	b.alive, b.serial, b.Tells = 0, 0, false
 	l := b.Launch
 	delete(l.blocks, b.Index)
 	if at := &l.recent[int(b.Index)&(len(l.recent)-1)]; *at == b {
@@ -333,7 +335,7 @@ func (b *Block) exit(w *warp, lanes uint32) {
 // leave keeps what lanes have learned of other launches.
 func (b *Block) leave(w *warp, lanes uint32) {
 	for v := range w.of(lanes) {
-		b.beyond = b.beyond.Join(v.beyond)
+		b.beyond = b.beyond.Join(v.beyond.Before(FirstOperation))
 	}
 }
 

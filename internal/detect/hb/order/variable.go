@@ -551,13 +551,20 @@ func (b *Block) HandOn(from, to *Strong) {
 // publish adds what a lane releases, to its block at least, to the patterns that a value carries.
 func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	recordOf := func(v *View) record { return record{b.Launch, b.gridOf(v, wi, 1<<uint(lane)), v.beyond} }
+	wideOf := func(v *View) record {
+		r := recordOf(v)
+		if !b.clustered { // operations concern the shared memory of the block
+			r.beyond = r.beyond.Before(FirstOperation)
+		}
+		return r
+	}
 	r := rs.blockRecord(b)
 	r.record = b.order.joinRecords(r.record, recordOf(rel.narrow))
 	if rel.wide != nil {
-		rs.wide = b.order.addRecord(rs.wide, recordOf(rel.wide))
+		rs.wide = b.order.addRecord(rs.wide, wideOf(rel.wide))
 	}
 	if rel.system != nil {
-		rs.system = b.order.addRecord(rs.system, recordOf(rel.system))
+		rs.system = b.order.addRecord(rs.system, wideOf(rel.system))
 	}
 }
 

@@ -87,6 +87,23 @@ func (a *Actor) Stamp() Stamp { return Stamp{a.Launch, a.Agent, a.Warp, a.Lane, 
 // Block is the block of a device thread's stamp.
 func (s *Stamp) Block() uint32 { return s.Warp / s.Launch.WarpsPerBlock }
 
+// FirstOperation is the first number of agents that are not of the host: each is asynchronous operations of a block's threads, such as the
+// copies that one mbarrier tracks, which count what is complete of them.
+const FirstOperation = 1 << 31
+
+// Knowing gives the view with the knowledge that operations are complete up to a count.
+func (v *View) Knowing(operations, count uint32) *View {
+	k := v.knowledge
+	k.beyond = k.beyond.WithAgent(operations, count)
+	return &View{k, v.Epoch}
+}
+
+// Operations gives the view of who knows nothing but that operations are complete up to a count.
+func Operations(operations, count uint32) *View { return (&View{}).Knowing(operations, count) }
+
+// Knows says that operations are known to be complete up to a count.
+func (v *View) Knows(operations, count uint32) bool { return v.beyond.Agent(operations) >= count }
+
 // Is says that the actor is the thread, or the agent, that made the access.
 func (a *Actor) Is(s *Stamp) bool {
 	if a.Launch == nil {

@@ -1,0 +1,205 @@
+package hb
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/hb/history"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// An operation that is complete is still no part of what its thread does: who knows of its issue, or of what the thread did after that, does
+// not know that it is complete, and its accesses race with the operation as if it were in flight. That it is complete is known by the phase of
+// its mbarrier, or by the wait of its warp, and goes from there from thread to thread. Operations that become known in one order are counted
+// together (operations): those that one mbarrier tracks, those that one thread commits, and those that one warp waits for. A view says up to
+// which count it knows them to be complete. The histories have the operations too, at their issue: they tell of who does not know even that.
+//
+// A copy by cp.async may be tracked by several mbarriers, and its thread may wait for its group too: each of these makes it known.
+//
+// Kept are halves that access shared memory or tensor memory, of each thread, place, count and range of addresses the last one: who does not know an
+// earlier one to be complete does not know the last one to be.
+
+// operations are asynchronous operations of a block's threads that become known in one order.
+type operations struct {
+	id   uint32 // for views
+	last uint32 // count
+}
+
+// operationsKey tells operations of a block apart.
+type operationsKey struct {
+	kind    uint8
+	warp    uint32
+	lane    int
+	barrier uint64
+}
+
+// The kinds of operations.
+const (
+	trackedOps   uint8 = iota // by an mbarrier
+	committedOps              // of tensor cores, by a thread
+	matrixOps                 // of a warp
+	copyOps                   // by cp.async, that a phase of an mbarrier tracks
+	coreOps                   // of a warp, plus event.CoreLoads or event.CoreStores
+)
+
+func (d *Detector) operationsOf(s *bulks, k operationsKey) *operations {
+	x := s.operations[k]
+	if x == nil {
+		if s.operations == nil {
+			s.operations = map[operationsKey]*operations{}
+		}
+		x = &operations{id: order.FirstOperation + d.operations}
+		d.operations = (d.operations + 1) % order.FirstOperation
+		s.operations[k] = x
+	}
+	return x
+}
+
+// landed is the halves of operations that are complete, of a block or a cluster.
+type landed struct {
+	list []*landedHalf
+	at   [][][]*landedHalf // by the rank of the block and the granule
+}
+
+// landedHalf is the last half of its thread, place, count and range of addresses.
+type landedHalf struct{ half *bulkHalf }
+
+// in gives where the halves of a granule are kept.
+func (l *landed) in(rank uint32, granule uint64) *[]*landedHalf {
+	for uint32(len(l.at)) <= rank {
+		l.at = append(l.at, nil)
+	}
+	of := &l.at[rank]
+	for uint64(len(*of)) <= granule {
+		*of = append(*of, make([][]*landedHalf, max(64, len(*of)))...)
+	}
+	return &(*of)[granule]
+}
+
+// land keeps a half that is complete, the count of its operations up to which that is so.
+func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uint32) {
+	rank, from, ok := sharedAt(&x.memory, x.from)
+	if !ok {
+		return
+	}
+	x.operations, x.count = of, count
+	l := &d.proxiesOf(blk).landed
+	for _, z := range *l.in(rank, from/copyGranule) {
+		y := z.half
+		if y.operations == of && y.site == x.site && y.from == x.from && y.end == x.end && y.warp == x.warp && y.lane == x.lane {
+			if y.count <= count {
+				z.half = x
+			}
+			return
+		}
+	}
+	z := &landedHalf{x}
+	l.list = append(l.list, z)
+	for at := from / copyGranule; at <= (from+x.end-x.from-1)/copyGranule; at++ {
+		in := l.in(rank, at)
+		*in = append(*in, z)
+	}
+}
+
+// leave forgets those of a block that ends.
+func (l *landed) leave(blk *order.Block) {
+	gone := func(z *landedHalf) bool { return z.half.block == blk }
+	if !slices.ContainsFunc(l.list, gone) {
+		return
+	}
+	for _, of := range l.at {
+		for i := range of {
+			of[i] = slices.DeleteFunc(of[i], gone)
+		}
+	}
+	l.list = slices.DeleteFunc(l.list, gone)
+}
+
+// landedIn gives what is kept of a block, or its cluster; nil: nothing.
+func (d *Detector) landedIn(b *order.Block) *landed {
+	var p *proxies
+	if b.Clustered() {
+		cluster, _ := b.Info.ClusterOf(b.Index)
+		p = d.proxies[clusterKey{b.Info.ID, cluster}]
+	} else if c := d.copiesOf(b); c.bulks != nil {
+		p = c.bulks.proxies
+	}
+	if p == nil || len(p.landed.list) == 0 {
+		return nil
+	}
+	return &p.landed
+}
+
+// compareLanded reports where an access by a lane races with operations that are complete, as it does not know.
+func (d *Detector) compareLanded(a *history.Access, l *landed) {
+	rank, from, ok := sharedAt(&a.Memory, a.From)
+	if !ok {
+		return
+	}
+	list := l.list
+	if granule := from / copyGranule; (from+a.End-a.From-1)/copyGranule == granule {
+		if list = nil; rank < uint32(len(l.at)) && granule < uint64(len(l.at[rank])) {
+			list = l.at[rank][granule]
+		}
+	}
+	for _, z := range list {
+		if x := z.half; a.From < x.end && x.from < a.End && !x.knownTo(&a.Actor) {
+			d.compareBulk(a, x)
+		}
+	}
+}
+
+// knownTo says that the actor knows that a half is complete.
+func (x *bulkHalf) knownTo(a *order.Actor) bool {
+	return a.View.Knows(x.operations.id, x.count) || x.grouped && a.After(&x.at) ||
+		slices.ContainsFunc(x.others, func(o phaseCount) bool { return a.View.Knows(o.operations.id, o.count) })
+}
+
+// phaseCount is a count of operations.
+type phaseCount struct {
+	operations *operations
+	count      uint32
+}
+
+// groupsDone notes that lanes have waited for copies by cp.async but for their last groups, of those that an mbarrier tracks too and that are complete.
+func (d *Detector) groupsDone(e *event.Event, blk *order.Block, wi uint32, groups *[32]uint32) {
+	l := d.landedIn(blk)
+	if l == nil {
+		return
+	}
+	for _, z := range l.list {
+		x := z.half
+		if x.small && x.block == blk && x.warp == wi && !x.grouped && e.Mask>>x.lane&1 != 0 && uint64(x.group)+uint64(e.Aux) < uint64(groups[x.lane]) {
+			a := blk.Actor(wi, x.lane)
+			x.grouped, x.at = true, a.Stamp()
+		}
+	}
+}
+
+// landCopies keeps copies by cp.async of lanes that are complete with a phase of the mbarrier at an address.
+func (d *Detector) landCopies(x *copyHalf, lanes uint32, barrier uint64, of *operations) {
+	for m := lanes; m != 0 && x.Site.Side.Write; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		from := x.batch.AddrOf(&x.event, lane)
+		d.land(&bulkHalf{small: true, tracked: true, barrier: barrier, warp: x.InBlock, lane: lane, stamp: x.stamps[lane], site: x.Site, memory: x.Memory,
+			from: from, end: from + uint64(x.event.Size), block: x.Block, group: x.groups[lane], waited: x.waited, place: x.place, allowed: x.allowed, early: x.early,
+			issued: x.issued, tracks: slices.DeleteFunc(slices.Clone(x.tracks), func(t track) bool { return t.lane != lane })}, x.Block, of, of.last)
+	}
+}
+
+// tellPhase lets who waits for a phase of the mbarrier at the address of an event, which is complete, know that operations are.
+func (d *Detector) tellPhase(e *event.Event, blk *order.Block, wi uint32, of *operations) {
+	lane := bits.TrailingZeros32(e.Mask)
+	tell := event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Launch: e.Launch, Warp: e.Warp, Place: e.Place, Mask: 1 << lane,
+		Addr: e.Addr, Space: event.Shared, Order: event.Release, Scope: event.ScopeCluster, Size: 4}
+	is := &tell
+	if blk.Tells = true; blk.Clustered() {
+		_, is = d.peer(&event.Batch{}, is, blk)
+	}
+	to := d.site(is).Sync
+	to.Address, to.Size = is.Addr, 4
+	var views [32]*order.View
+	views[lane] = order.Operations(of.id, of.last)
+	blk.As(wi, 1<<lane, &views, func() { blk.Perform(wi, lane, &to) })
+}
