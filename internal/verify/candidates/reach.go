@@ -18,6 +18,7 @@ type reach struct {
 	bits    map[location]int // values that may be promised
 	locs    map[int32]int    // locations
 	need    model.Scope      // that includes all threads
+	company []bool           // of threads: there are others in their CTA
 	threads int
 	full    bool
 	// exchanged are values that steps which exchange may give, by place.
@@ -29,7 +30,7 @@ type node struct {
 	values set    // that may be promised and are written from here on
 	locs   set    // that are written
 	mixed  set    // that are accessed so that not all other accesses are morally strong with that
-	deps   uint64 // reads that all these writes depend on
+	deps   uint64 // reads that all these writes depend on, and those that follow because the thread has come to a barrier
 	next   []*node
 }
 
@@ -37,11 +38,17 @@ type node struct {
 type set []uint64
 
 func newReach(p explore.Program, values map[int32][]int64) reach {
-	need := model.CTA
-	for _, a := range p.Places() {
-		need = max(need, model.Need(a, p.Places()[0]))
+	places := p.Places()
+	need, members := model.CTA, map[int32]int{}
+	for _, a := range places {
+		need = max(need, model.Need(a, places[0]))
+		members[a.CTA]++
 	}
-	r := reach{p: p, need: need, threads: len(p.Places()), values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
+	company := make([]bool, len(places))
+	for t, a := range places {
+		company[t] = members[a.CTA] > 1
+	}
+	r := reach{p: p, need: need, company: company, threads: len(places), values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
 	for _, loc := range sorted(values) {
 		for _, v := range values[loc] {
 			r.bits[location{loc, v}] = len(r.bits)
@@ -188,12 +195,13 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 			}
 			to(v)
 		}
-	case explore.Fence, explore.Signal:
+	case explore.Fence:
+		to(0)
+	case explore.Signal:
+		r.arrive(t, op, n)
 		to(0)
 	case explore.Arrive:
-		if op.Exchanges {
-			n.deps = 0
-		}
+		r.arrive(t, op, n)
 		for _, v := range r.gives(op) {
 			to(v)
 		}
@@ -201,8 +209,19 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	return n
 }
 
-// promisable says that read e of thread t, the last event, may be promised a value: a later write of the thread does not depend on it.
-// Other reads need no promise. If all later writes of the thread depend on a read, the read may as well wait until what it reads from
+// arrive says that other threads may write what they could not before thread t has arrived at a barrier: that depends on what its arrival
+// depends on. What they get from a step that exchanges may depend on nothing that is known here.
+func (r *reach) arrive(t int, op *explore.Op, n *node) {
+	switch {
+	case op.Exchanges:
+		n.deps = 0
+	case r.company[t]:
+		n.deps &= op.Control
+	}
+}
+
+// promisable says that read e of thread t, the last event, may be promised a value: a later write of the thread, or an arrival at a barrier
+// after which others write, does not depend on it. Other reads need no promise. If all that follows depends on a read, the read may as well wait until what it reads from
 // is there: dependencies and reads from writes form no cycle (No-Thin-Air).
 func (s *search) promisable(t, e int, value int64) bool {
 	switch ev := &s.events[e]; {

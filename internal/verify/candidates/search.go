@@ -359,7 +359,7 @@ func (s *search) arrive(t int) {
 		s.pop(t)
 		return
 	}
-	e := s.push(t, model.Arrival, model.NA, th.op.Value, 0)
+	e := s.push(t, model.Arrival, model.NA, th.op.Value, th.op.Control)
 	for _, i := range th.events[:len(th.events)-1] {
 		if o := &s.events[i]; o.Kind == model.Arrival && o.Loc == th.op.Loc {
 			s.events[e].generation++
