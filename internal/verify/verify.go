@@ -196,9 +196,9 @@ func (v *verifier) restart() {
 
 // along is a search under the model PTX along program order.
 type along struct {
-	p      explore.Program
-	mu     sync.Mutex
-	values map[int32][]int64 // that are written, by location
+	p        explore.Program
+	mu       sync.Mutex
+	accesses map[explore.Access]bool
 	// exchanged are the values that steps which exchange give, by place.
 	exchanged map[int32][]int64
 }
@@ -208,27 +208,29 @@ func newAlong(p explore.Program) *along {
 	if !explore.OneProxy(p) {
 		return nil
 	}
-	return &along{p: p, values: map[int32][]int64{}, exchanged: map[int32][]int64{}}
+	return &along{p: p, accesses: map[explore.Access]bool{}, exchanged: map[int32][]int64{}}
 }
 
 // set makes o the options of the search, or of a part of it.
 func (a *along) set(o *explore.Options) {
 	o.PTX = true
-	note := func(values map[int32][]int64) func(of int32, value int64) {
-		return func(of int32, value int64) {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			if !slices.Contains(values[of], value) {
-				values[of] = append(values[of], value)
-			}
+	o.Accessed = func(of explore.Access) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.accesses[of] = true
+	}
+	o.Exchanged = func(pos int32, value int64) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !slices.Contains(a.exchanged[pos], value) {
+			a.exchanged[pos] = append(a.exchanged[pos], value)
 		}
 	}
-	o.Wrote, o.Exchanged = note(a.values), note(a.exchanged)
 }
 
 // enough says that r, which the search has given, is what there is to say: it has visited all executions, or was stopped.
 func (a *along) enough(r explore.Result) bool {
-	return !r.Beyond && (r.Stopped || !candidates.Needed(a.p, a.values, a.exchanged))
+	return !r.Beyond && (r.Stopped || !candidates.Needed(a.p, a.accesses, a.exchanged))
 }
 
 func newVerifier(s subject, name string, o Options) *verifier {

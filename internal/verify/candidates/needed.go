@@ -8,23 +8,33 @@ import (
 )
 
 // Needed says that a read of p might read from a write that comes later than the read in every order of the events that extends
-// program order, whereas p has no data races and its accesses are by one proxy. values are those that writes write in the executions
-// without such reads, by location.
+// program order, whereas p has no data races and its accesses are by one proxy. accesses are those of the executions without such reads.
 //
-// It follows each thread by itself, and lets its reads return each value that there is. Such a read is strong, another thread may write
-// the value, and a later write of the thread of the read does not depend on the read: see promisable. Of the executions with such
-// reads, each is reached through one in which the first of them has not been made; so all follow from the values of those without.
+// Then program order, reads-from and barriers have a cycle: see cycles. Where there may be one, each thread is followed by itself, and its
+// reads return each value that there is. Such a read is strong, another thread may write
+// the value, and what follows in the thread of the read does not depend on the read: see promisable. Of the executions with such
+// reads, each is reached through one in which the first of them has not been made; so all follow from the accesses of those without.
 //
 // exchanged are the values that steps which exchange give in these executions, by place. Such a step counts as a write that does not depend on the reads
 // before it: another thread may write what follows from it.
-func Needed(p explore.Program, values, exchanged map[int32][]int64) bool {
+func Needed(p explore.Program, accesses map[explore.Access]bool, exchanged map[int32][]int64) bool {
+	cycles := cyclesOf(p, accesses)
+	if len(cycles.locs) == 0 {
+		return false
+	}
+	values := map[int32][]int64{}
+	for a := range accesses {
+		if a.Write && !slices.Contains(values[a.Loc], a.Value) {
+			values[a.Loc] = append(values[a.Loc], a.Value)
+		}
+	}
 	for _, sets := range []map[int32][]int64{values, exchanged} {
 		for i := range sets {
 			slices.Sort(sets[i])
 		}
 	}
 	s := &search{p: p, groups: explore.NewGroups(p.Places()), reach: newReach(p, values)}
-	s.reach.exchanged = exchanged
+	s.reach.exchanged, s.reach.cycles = exchanged, cycles
 	s.begin()
 	for t := range s.threads {
 		if s.needed(t, s.threads[t].state, &s.threads[t].op, 0, map[string]bool{}) {
@@ -56,7 +66,7 @@ func (s *search) needed(t int, state []int64, op *explore.Op, reads int, seen ma
 	switch op.Kind {
 	case explore.Read, explore.Update:
 		for _, v := range s.reach.values[op.Loc] {
-			if s.suppliable(t, op, v) && s.free(t, state, op, v, reads) {
+			if s.reach.cycles.locs[op.Loc] && s.suppliable(t, op, v) && s.free(t, state, op, v, reads) {
 				return true
 			}
 		}

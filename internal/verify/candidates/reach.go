@@ -21,6 +21,8 @@ type reach struct {
 	company []bool           // of threads: there are others in their CTA
 	threads int
 	full    bool
+	// cycles, if not nil, say which locations and barriers count for node.deps.
+	cycles *cycles
 	// exchanged are values that steps which exchange may give, by place.
 	exchanged map[int32][]int64
 }
@@ -30,7 +32,7 @@ type node struct {
 	values set    // that may be promised and are written from here on
 	locs   set    // that are written
 	mixed  set    // that are accessed so that not all other accesses are morally strong with that
-	deps   uint64 // reads that all these writes depend on, and those that follow because the thread has come to a barrier
+	deps   uint64 // reads that all these writes depend on, and the arrivals at barriers after which others write
 	next   []*node
 }
 
@@ -176,7 +178,9 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 			n.values.add(b)
 		}
 		n.locs.add(r.number(op.Loc))
-		n.deps &= deps
+		if r.cycles == nil || r.cycles.locs[op.Loc] {
+			n.deps &= deps
+		}
 	}
 	if k := op.Kind; (k == explore.Read || k == explore.Write || k == explore.Update) &&
 		!(op.Order.Atomic() && op.Scope >= r.need && op.Proxy == model.Generic) {
@@ -213,6 +217,7 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 // depends on. What they get from a step that exchanges may depend on nothing that is known here.
 func (r *reach) arrive(t int, op *explore.Op, n *node) {
 	switch {
+	case r.cycles != nil && !r.cycles.ctas[r.p.Places()[t].CTA]:
 	case op.Exchanges:
 		n.deps = 0
 	case r.company[t]:

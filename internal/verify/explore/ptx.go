@@ -74,24 +74,41 @@ func (g *graph) observes(r, w int32) bool {
 	}
 }
 
-// written is a value that a write has given a location.
-type written struct {
-	loc   int32
-	value int64
+// Access is an access of a thread, or its arrival at a barrier.
+type Access struct {
+	Thread  int
+	Barrier bool // an arrival; Phase and Apart alone are of interest then
+	// Apart says of an arrival that not all threads of the CTA wait there for each other.
+	Apart bool
+	// Phase is how many barriers the thread has left before.
+	Phase int
+	Loc   int32
+	Write bool
+	Value int64 // of a write
+	// Strong says that it is atomic, and Full that it is morally strong with each other one of which this holds, whatever its thread.
+	Strong, Full bool
 }
 
-// wrote tells once of the value of write e.
-func (x *explorer) wrote(e int) {
-	if x.Wrote == nil {
+// accessed tells once of event e, an access or an arrival.
+func (x *explorer) accessed(e int) {
+	if x.Accessed == nil {
 		return
 	}
 	ev := &x.g.events[e]
-	w := written{ev.op.Loc, ev.value}
-	if x.values == nil {
-		x.values = map[written]bool{}
+	a := Access{Thread: int(ev.thread), Phase: int(ev.phase)}
+	if ev.kind == model.Arrival {
+		a.Barrier, a.Apart = true, ev.op.Kind == Signal || ev.op.Lanes != 0 || ev.op.Exchanges
+	} else {
+		a.Loc, a.Write, a.Strong, a.Full = ev.op.Loc, ev.kind == model.W, ev.order.Atomic(), ev.order.Atomic() && ev.op.Scope >= x.g.widest
 	}
-	if !x.values[w] {
-		x.values[w] = true
-		x.Wrote(w.loc, w.value)
+	if a.Write {
+		a.Value = ev.value
+	}
+	if x.told == nil {
+		x.told = map[Access]bool{}
+	}
+	if !x.told[a] {
+		x.told[a] = true
+		x.Accessed(a)
 	}
 }

@@ -1,0 +1,183 @@
+package candidates
+
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+)
+
+// cycles are the locations and the CTAs through which a cycle of program order, reads-from and barriers may go.
+//
+// In such a cycle a thread reads strongly what another has written, and that thread or, after a barrier that both come to, one of its CTA
+// writes what yet another thread reads strongly, and so on. The nodes of the graph here are locations, the phases of threads between
+// barriers, and the barriers; of a CTA whose threads do not all wait for each other there is one node. A cycle through one location alone, whose
+// accesses are all morally strong, is excluded: by what is read each write precedes the next one in causality order, and so in coherence order.
+type cycles struct {
+	locs map[int32]bool
+	ctas map[int32]bool // whose barriers a cycle may go through
+}
+
+// cycleNode is a node of the graph: a location, a phase of a thread, or a barrier of a CTA.
+type cycleNode struct {
+	kind  cycleKind
+	of    int32 // the location, thread or CTA
+	phase int   // of the thread; of a barrier, the phase that it begins
+}
+
+type cycleKind uint8
+
+const (
+	locationNode cycleKind = iota
+	threadNode
+	barrierNode
+)
+
+// cyclesOf finds them from the accesses of the executions without such cycles.
+func cyclesOf(p explore.Program, accesses map[explore.Access]bool) *cycles {
+	g := newCycleGraph(p, accesses)
+	c := &cycles{locs: map[int32]bool{}, ctas: map[int32]bool{}}
+	for _, part := range g.components() {
+		var locs, ctas []int32
+		for _, n := range part {
+			switch n.kind {
+			case locationNode:
+				locs = append(locs, n.of)
+			case barrierNode:
+				ctas = append(ctas, n.of)
+			}
+		}
+		loose := slices.ContainsFunc(ctas, func(a int32) bool { return g.apart[a] })
+		if len(part) == 1 || len(locs) == 0 || len(locs) == 1 && !loose && !g.weak[locs[0]] {
+			continue
+		}
+		for _, l := range locs {
+			c.locs[l] = true
+		}
+		for _, a := range ctas {
+			c.ctas[a] = true
+		}
+	}
+	return c
+}
+
+// cycleGraph is the graph, with nodes numbered as they come.
+type cycleGraph struct {
+	numbers map[cycleNode]int
+	nodes   []cycleNode
+	next    [][]int
+	weak    map[int32]bool // locations with accesses that are not morally strong with all others
+	apart   map[int32]bool // CTAs whose threads are not in phases together
+}
+
+func newCycleGraph(p explore.Program, accesses map[explore.Access]bool) *cycleGraph {
+	g := &cycleGraph{numbers: map[cycleNode]int{}, weak: map[int32]bool{}, apart: map[int32]bool{}}
+	places := p.Places()
+	phases := map[int32]int{}
+	type by struct {
+		loc    int32
+		thread int
+	}
+	readers, writers := map[by]bool{}, map[by]bool{}
+	for a := range accesses {
+		cta := places[a.Thread].CTA
+		switch {
+		case a.Barrier:
+			g.apart[cta] = g.apart[cta] || a.Apart
+			phases[cta] = max(phases[cta], a.Phase+1)
+			continue
+		case a.Write:
+			writers[by{a.Loc, a.Thread}] = true
+		case a.Strong:
+			readers[by{a.Loc, a.Thread}] = true
+		}
+		g.weak[a.Loc] = g.weak[a.Loc] || !a.Full
+	}
+	threads := map[int32]map[int]bool{} // that write a location
+	for w := range writers {
+		if threads[w.loc] == nil {
+			threads[w.loc] = map[int]bool{}
+		}
+		threads[w.loc][w.thread] = true
+	}
+	at := func(thread, phase int) int {
+		if cta := places[thread].CTA; g.apart[cta] {
+			return g.number(cycleNode{barrierNode, cta, 0})
+		}
+		return g.number(cycleNode{threadNode, int32(thread), phase})
+	}
+	for a := range accesses {
+		if a.Barrier {
+			continue
+		}
+		loc := g.number(cycleNode{locationNode, a.Loc, 0})
+		switch {
+		case a.Write:
+			g.edge(at(a.Thread, a.Phase), loc)
+		case a.Strong && (len(threads[a.Loc]) > 1 || len(threads[a.Loc]) == 1 && !threads[a.Loc][a.Thread]):
+			g.edge(loc, at(a.Thread, a.Phase))
+		}
+	}
+	for t, place := range places {
+		for phase := range phases[place.CTA] {
+			barrier := g.number(cycleNode{barrierNode, place.CTA, phase + 1})
+			g.edge(at(t, phase), barrier)
+			g.edge(barrier, at(t, phase+1))
+		}
+	}
+	return g
+}
+
+func (g *cycleGraph) number(n cycleNode) int {
+	i, ok := g.numbers[n]
+	if !ok {
+		i = len(g.nodes)
+		g.numbers[n] = i
+		g.nodes = append(g.nodes, n)
+		g.next = append(g.next, nil)
+	}
+	return i
+}
+
+func (g *cycleGraph) edge(from, to int) { g.next[from] = append(g.next[from], to) }
+
+// components gives the strongly connected components (Tarjan's algorithm).
+func (g *cycleGraph) components() (out [][]cycleNode) {
+	order, low := make([]int, len(g.nodes)), make([]int, len(g.nodes))
+	done := make([]bool, len(g.nodes))
+	var stack []int
+	count := 0
+	var visit func(n int)
+	visit = func(n int) {
+		count++
+		order[n], low[n] = count, count
+		stack = append(stack, n)
+		for _, m := range g.next[n] {
+			if order[m] == 0 {
+				visit(m)
+			}
+			if !done[m] {
+				low[n] = min(low[n], low[m])
+			}
+		}
+		if low[n] < order[n] {
+			return
+		}
+		var part []cycleNode
+		for {
+			m := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			done[m] = true
+			part = append(part, g.nodes[m])
+			if m == n {
+				break
+			}
+		}
+		out = append(out, part)
+	}
+	for n := range g.nodes {
+		if order[n] == 0 {
+			visit(n)
+		}
+	}
+	return out
+}
