@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/verify/candidates"
@@ -197,10 +196,7 @@ func (v *verifier) restart() {
 // along is a search under the model PTX along program order.
 type along struct {
 	p        explore.Program
-	mu       sync.Mutex
-	accesses map[explore.Access]bool
-	// exchanged are the values that steps which exchange give, by place.
-	exchanged map[int32][]int64
+	evidence *candidates.Evidence
 }
 
 // newAlong is nil if no such search can be enough.
@@ -208,29 +204,18 @@ func newAlong(p explore.Program) *along {
 	if !explore.OneProxy(p) {
 		return nil
 	}
-	return &along{p: p, accesses: map[explore.Access]bool{}, exchanged: map[int32][]int64{}}
+	return &along{p, candidates.NewEvidence()}
 }
 
 // set makes o the options of the search, or of a part of it.
 func (a *along) set(o *explore.Options) {
 	o.PTX = true
-	o.Accessed = func(of explore.Access) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.accesses[of] = true
-	}
-	o.Exchanged = func(pos int32, value int64) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if !slices.Contains(a.exchanged[pos], value) {
-			a.exchanged[pos] = append(a.exchanged[pos], value)
-		}
-	}
+	a.evidence.Set(o)
 }
 
 // enough says that r, which the search has given, is what there is to say: it has visited all executions, or was stopped.
 func (a *along) enough(r explore.Result) bool {
-	return !r.Beyond && (r.Stopped || !candidates.Needed(a.p, a.accesses, a.exchanged))
+	return !r.Beyond && (r.Stopped || !a.evidence.Needed(a.p))
 }
 
 func newVerifier(s subject, name string, o Options) *verifier {

@@ -15,6 +15,7 @@ import (
 type cycles struct {
 	locs map[int32]bool
 	ctas map[int32]bool // whose barriers a cycle may go through
+	weak map[int32]bool // locations with accesses that are not morally strong with all others
 }
 
 // cycleNode is a node of the graph: a location, a phase of a thread, or a barrier of a CTA.
@@ -35,7 +36,7 @@ const (
 // cyclesOf finds them from the accesses of the executions without such cycles.
 func cyclesOf(p explore.Program, accesses map[explore.Access]bool) *cycles {
 	g := newCycleGraph(p, accesses)
-	c := &cycles{locs: map[int32]bool{}, ctas: map[int32]bool{}}
+	c := &cycles{locs: map[int32]bool{}, ctas: map[int32]bool{}, weak: g.weak}
 	for _, part := range g.components() {
 		var locs, ctas []int32
 		for _, n := range part {

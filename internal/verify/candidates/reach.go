@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// maxReach is how many states of threads are kept. Beyond it, any thread is taken to write anything.
+// maxReach is how many states of threads are kept. Beyond it, any thread is taken to write whatever it has written in the round before.
 const maxReach = 1 << 17
 
 // reach says what a thread may still write, whatever its reads return of the values that there are.
@@ -21,7 +21,8 @@ type reach struct {
 	company []bool           // of threads: there are others in their CTA
 	threads int
 	full    bool
-	// cycles, if not nil, say which locations and barriers count for node.deps.
+	by      map[writer]bool // who wrote the values
+	// cycles, if not nil, say which locations and barriers count: see follower.
 	cycles *cycles
 	// exchanged are values that steps which exchange may give, by place.
 	exchanged map[int32][]int64
@@ -29,10 +30,9 @@ type reach struct {
 
 // node is a state of a thread.
 type node struct {
-	values set    // that may be promised and are written from here on
-	locs   set    // that are written
-	mixed  set    // that are accessed so that not all other accesses are morally strong with that
-	deps   uint64 // reads that all these writes depend on, and the arrivals at barriers after which others write
+	values set // that may be promised and are written from here on
+	locs   set // that are written
+	mixed  set // that are accessed so that not all other accesses are morally strong with that
 	next   []*node
 }
 
@@ -63,7 +63,10 @@ func newReach(p explore.Program, values map[int32][]int64) reach {
 func (r *reach) may(t int, th *thread, w location) bool {
 	b, ok := r.bits[w]
 	n := r.at(t, th)
-	return !ok || r.full || n.values.has(b)
+	if ok && r.full {
+		return r.by[writer{w, t}]
+	}
+	return !ok || n.values.has(b)
 }
 
 // writes says that thread t may write a location from where it is.
@@ -118,9 +121,7 @@ func (s *set) join(o set) (grown bool) {
 func (n *node) join(o *node) bool {
 	values, locs := n.values.join(o.values), n.locs.join(o.locs)
 	mixed := n.mixed.join(o.mixed)
-	deps := n.deps &^ o.deps
-	n.deps &= o.deps
-	return values || locs || mixed || deps != 0
+	return values || locs || mixed
 }
 
 func (r *reach) number(loc int32) int {
@@ -160,7 +161,7 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	if n := r.nodes[string(key)]; n != nil {
 		return n
 	}
-	n := &node{deps: ^uint64(0)}
+	n := &node{}
 	if len(r.nodes) >= maxReach || r.full {
 		r.full = true
 		return n
@@ -173,14 +174,11 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 		r.p.Resume(t, next, value, &o)
 		n.next = append(n.next, r.walk(t, next, &o, fresh))
 	}
-	write := func(v int64, deps uint64) {
+	write := func(v int64) {
 		if b, ok := r.bits[location{op.Loc, v}]; ok {
 			n.values.add(b)
 		}
 		n.locs.add(r.number(op.Loc))
-		if r.cycles == nil || r.cycles.locs[op.Loc] {
-			n.deps &= deps
-		}
 	}
 	if k := op.Kind; (k == explore.Read || k == explore.Write || k == explore.Update) &&
 		!(op.Order.Atomic() && op.Scope >= r.need && op.Proxy == model.Generic) {
@@ -188,24 +186,20 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	}
 	switch op.Kind {
 	case explore.Write:
-		write(op.Value, op.Deps)
+		write(op.Value)
 		to(0)
 	case explore.Read, explore.Update:
 		for _, v := range r.returns(op.Loc) {
 			if op.Kind == explore.Update {
 				if w, writes := r.p.Apply(op, v); writes {
-					write(w, op.Deps) // and perhaps on its own read
+					write(w)
 				}
 			}
 			to(v)
 		}
-	case explore.Fence:
-		to(0)
-	case explore.Signal:
-		r.arrive(t, op, n)
+	case explore.Fence, explore.Signal:
 		to(0)
 	case explore.Arrive:
-		r.arrive(t, op, n)
 		for _, v := range r.gives(op) {
 			to(v)
 		}
@@ -213,16 +207,9 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	return n
 }
 
-// arrive says that other threads may write what they could not before thread t has arrived at a barrier: that depends on what its arrival
-// depends on. What they get from a step that exchanges may depend on nothing that is known here.
-func (r *reach) arrive(t int, op *explore.Op, n *node) {
-	switch {
-	case r.cycles != nil && !r.cycles.ctas[r.p.Places()[t].CTA]:
-	case op.Exchanges:
-		n.deps = 0
-	case r.company[t]:
-		n.deps &= op.Control
-	}
+// arrives says that other threads may write what they could not before thread t has arrived at a barrier.
+func (r *reach) arrives(t int, op *explore.Op) bool {
+	return (op.Exchanges || r.company[t]) && (r.cycles == nil || r.cycles.ctas[r.p.Places()[t].CTA])
 }
 
 // promisable says that read e of thread t, the last event, may be promised a value: a later write of the thread, or an arrival at a barrier
@@ -234,13 +221,21 @@ func (s *search) promisable(t, e int, value int64) bool {
 		return true
 	case !s.weak && !ev.Strong():
 		return false
-	default:
-		return s.free(t, s.threads[t].state, &ev.Op, value, len(s.threads[t].reads)-1)
 	}
+	ev, reads := &s.events[e], len(s.threads[t].reads)-1
+	state := stateKey(t, s.threads[t].state, &ev.Op, reads)
+	free, ok := s.freed[state][value]
+	if !ok {
+		free = s.free(t, s.threads[t].state, &ev.Op, value, reads, s.mixed(ev.Loc))
+		if s.freed[state] == nil {
+			s.freed[state] = map[int64]bool{}
+		}
+		s.freed[state][value] = free
+	}
+	return free
 }
 
-// mixed says that some access of a location is not morally strong with all others. If all are, an update is promised nothing for the
-// sake of its own write: a thread that reads that write writes the location later.
+// mixed says that some access of a location is not morally strong with all others.
 func (s *search) mixed(loc int32) bool {
 	b, ok := s.reach.locs[loc]
 	if s.reach.full || !ok {

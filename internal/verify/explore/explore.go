@@ -30,6 +30,9 @@ type Options struct {
 	PTX bool
 	// Accessed, if not nil, is called for what threads access, once or a few times for each.
 	Accessed func(a Access)
+	// Reads, if not nil, is called for each state in which a thread makes an atomic read, the first step of an update included, once or a
+	// few times. The thread has made so many reads before.
+	Reads func(t int, state []int64, op *Op, reads int)
 	// Exchanged, if not nil, is called with the place of each step that exchanges and the value that it gives, once or often.
 	Exchanged func(pos int32, value int64)
 	// Oldest says that an atomic read that is no update tries the write first that is the first in coherence order of those that it may
@@ -130,6 +133,8 @@ type explorer struct {
 	trial   []int64 // a state of a thread, and its next step
 	trialOp Op
 	told    map[Access]bool // of which Accessed has been told
+	states  map[string]bool // of which Reads has been told
+	key     []byte
 	psc     psc
 	blocks  blocks
 	result  Result
@@ -487,6 +492,7 @@ func (x *explorer) read(t int) {
 	}
 	e := g.push(t, model.R, order)
 	x.accessed(e)
+	x.readIn(e)
 	if g.readsFrom {
 		x.readAny(e)
 		g.pop()

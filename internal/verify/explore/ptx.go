@@ -1,6 +1,10 @@
 package explore
 
-import "fencepost.dev/fencepost/internal/verify/model"
+import (
+	"encoding/binary"
+
+	"fencepost.dev/fencepost/internal/verify/model"
+)
 
 // This file is the memory model of PTX on the same graph, for programs without data races whose accesses are by one proxy, and for
 // those of their executions in which program order and reads-from form no cycle. The names are those of internal/verify/model/ptx.go.
@@ -110,5 +114,32 @@ func (x *explorer) accessed(e int) {
 	if !x.told[a] {
 		x.told[a] = true
 		x.Accessed(a)
+	}
+}
+
+// readIn tells once of the state in which the thread of read e makes it.
+func (x *explorer) readIn(e int) {
+	g, ev := x.g, &x.g.events[e]
+	if x.Reads == nil || !ev.order.Atomic() {
+		return
+	}
+	t, reads, before := int(ev.thread), 0, -1
+	for _, o := range g.threads[t].events[:ev.index] {
+		if g.events[o].kind == model.R {
+			reads++
+		}
+		before = int(o)
+	}
+	state := g.state(t, before)
+	x.key = binary.AppendUvarint(binary.AppendUvarint(x.key[:0], uint64(t)), uint64(reads))
+	for _, w := range state {
+		x.key = binary.LittleEndian.AppendUint64(x.key, uint64(w))
+	}
+	if x.states == nil {
+		x.states = map[string]bool{}
+	}
+	if !x.states[string(x.key)] {
+		x.states[string(x.key)] = true
+		x.Reads(t, state, &ev.op, reads)
 	}
 }
