@@ -9,33 +9,32 @@ import (
 // cycles are the locations and the CTAs through which a cycle of program order, reads-from and barriers may go.
 //
 // In such a cycle a thread reads strongly what another has written, and that thread or, after a barrier that both come to, one of its CTA
-// writes what yet another thread reads strongly, and so on. The nodes of the graph here are locations, the phases of threads between
-// barriers, and the barriers; of a CTA whose threads do not all wait for each other there is one node. A cycle through one location alone, whose
-// accesses are all morally strong, is excluded: by what is read each write precedes the next one in causality order, and so in coherence order.
+// writes what yet another thread reads strongly, and so on. The nodes of the graph here are locations and barriers; of a CTA whose threads do
+// not all wait for each other there is one node. A cycle through one location alone, whose accesses are all morally strong, is excluded: by what
+// is read each write precedes the next one in causality order, and so in coherence order.
 type cycles struct {
 	locs map[int32]bool
 	ctas map[int32]bool // whose barriers a cycle may go through
 	weak map[int32]bool // locations with accesses that are not morally strong with all others
 }
 
-// cycleNode is a node of the graph: a location, a phase of a thread, or a barrier of a CTA.
+// cycleNode is a node of the graph: a location or a barrier of a CTA.
 type cycleNode struct {
 	kind  cycleKind
-	of    int32 // the location, thread or CTA
-	phase int   // of the thread; of a barrier, the phase that it begins
+	of    int32 // the location or CTA
+	phase int   // that the barrier begins
 }
 
 type cycleKind uint8
 
 const (
 	locationNode cycleKind = iota
-	threadNode
 	barrierNode
 )
 
 // cyclesOf finds them from the accesses of the executions without such cycles.
-func cyclesOf(p explore.Program, accesses map[explore.Access]bool) *cycles {
-	g := newCycleGraph(p, accesses)
+func cyclesOf(p explore.Program, accesses map[explore.Access]bool, pairs map[pair]bool) *cycles {
+	g := newCycleGraph(p, accesses, pairs)
 	c := &cycles{locs: map[int32]bool{}, ctas: map[int32]bool{}, weak: g.weak}
 	for _, part := range g.components() {
 		var locs, ctas []int32
@@ -48,7 +47,7 @@ func cyclesOf(p explore.Program, accesses map[explore.Access]bool) *cycles {
 			}
 		}
 		loose := slices.ContainsFunc(ctas, func(a int32) bool { return g.apart[a] })
-		if len(part) == 1 || len(locs) == 0 || len(locs) == 1 && !loose && !g.weak[locs[0]] {
+		if len(part) == 1 && !g.edges[[2]int{g.numbers[part[0]], g.numbers[part[0]]}] || len(locs) == 0 || len(locs) == 1 && !loose && !g.weak[locs[0]] {
 			continue
 		}
 		for _, l := range locs {
@@ -66,12 +65,13 @@ type cycleGraph struct {
 	numbers map[cycleNode]int
 	nodes   []cycleNode
 	next    [][]int
+	edges   map[[2]int]bool
 	weak    map[int32]bool // locations with accesses that are not morally strong with all others
 	apart   map[int32]bool // CTAs whose threads are not in phases together
 }
 
-func newCycleGraph(p explore.Program, accesses map[explore.Access]bool) *cycleGraph {
-	g := &cycleGraph{numbers: map[cycleNode]int{}, weak: map[int32]bool{}, apart: map[int32]bool{}}
+func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, pairs map[pair]bool) *cycleGraph {
+	g := &cycleGraph{numbers: map[cycleNode]int{}, edges: map[[2]int]bool{}, weak: map[int32]bool{}, apart: map[int32]bool{}}
 	places := p.Places()
 	phases := map[int32]int{}
 	type by struct {
@@ -100,29 +100,33 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool) *cycleGr
 		}
 		threads[w.loc][w.thread] = true
 	}
-	at := func(thread, phase int) int {
-		if cta := places[thread].CTA; g.apart[cta] {
-			return g.number(cycleNode{barrierNode, cta, 0})
-		}
-		return g.number(cycleNode{threadNode, int32(thread), phase})
+	others := func(loc int32, thread int) bool { // write it
+		return len(threads[loc]) > 1 || len(threads[loc]) == 1 && !threads[loc][thread]
 	}
+	location := func(loc int32) int { return g.number(cycleNode{locationNode, loc, 0}) }
+	barrier := func(cta int32, phase int) int { return g.number(cycleNode{barrierNode, cta, phase}) }
 	for a := range accesses {
-		if a.Barrier {
-			continue
+		cta := places[a.Thread].CTA
+		begin, end := a.Phase, a.Phase+1
+		if g.apart[cta] {
+			begin, end = 1, 1
 		}
-		loc := g.number(cycleNode{locationNode, a.Loc, 0})
 		switch {
-		case a.Write:
-			g.edge(at(a.Thread, a.Phase), loc)
-		case a.Strong && (len(threads[a.Loc]) > 1 || len(threads[a.Loc]) == 1 && !threads[a.Loc][a.Thread]):
-			g.edge(loc, at(a.Thread, a.Phase))
+		case a.Barrier:
+		case a.Write && begin > 0:
+			g.edge(barrier(cta, begin), location(a.Loc))
+		case a.Strong && !a.Write && end <= phases[cta] && others(a.Loc, a.Thread):
+			g.edge(location(a.Loc), barrier(cta, end))
 		}
 	}
-	for t, place := range places {
-		for phase := range phases[place.CTA] {
-			barrier := g.number(cycleNode{barrierNode, place.CTA, phase + 1})
-			g.edge(at(t, phase), barrier)
-			g.edge(barrier, at(t, phase+1))
+	for p := range pairs {
+		if others(p.read, p.thread) {
+			g.edge(location(p.read), location(p.write))
+		}
+	}
+	for cta, n := range phases {
+		for phase := 1; phase < n && !g.apart[cta]; phase++ {
+			g.edge(barrier(cta, phase), barrier(cta, phase+1))
 		}
 	}
 	return g
@@ -139,7 +143,12 @@ func (g *cycleGraph) number(n cycleNode) int {
 	return i
 }
 
-func (g *cycleGraph) edge(from, to int) { g.next[from] = append(g.next[from], to) }
+func (g *cycleGraph) edge(from, to int) {
+	if e := [2]int{from, to}; !g.edges[e] {
+		g.edges[e] = true
+		g.next[from] = append(g.next[from], to)
+	}
+}
 
 // components gives the strongly connected components (Tarjan's algorithm).
 func (g *cycleGraph) components() (out [][]cycleNode) {

@@ -30,6 +30,9 @@ type Options struct {
 	PTX bool
 	// Accessed, if not nil, is called for what threads access, once or a few times for each.
 	Accessed func(a Access)
+	// Follows, if not nil, is called where a thread writes a location after an atomic read, of the same or another location, with no barrier
+	// between; once or a few times for each two locations.
+	Follows func(t int, read, write int32)
 	// Reads, if not nil, is called for each state in which a thread makes an atomic read, the first step of an update included, once or a
 	// few times. The thread has made so many reads before.
 	Reads func(t int, state []int64, op *Op, reads int)
@@ -133,6 +136,7 @@ type explorer struct {
 	trial   []int64 // a state of a thread, and its next step
 	trialOp Op
 	told    map[Access]bool // of which Accessed has been told
+	pairs   map[[3]int32]bool
 	states  map[string]bool // of which Reads has been told
 	key     []byte
 	psc     psc

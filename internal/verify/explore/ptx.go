@@ -107,6 +107,7 @@ func (x *explorer) accessed(e int) {
 	}
 	if a.Write {
 		a.Value = ev.value
+		x.follows(e)
 	}
 	if x.told == nil {
 		x.told = map[Access]bool{}
@@ -114,6 +115,28 @@ func (x *explorer) accessed(e int) {
 	if !x.told[a] {
 		x.told[a] = true
 		x.Accessed(a)
+	}
+}
+
+// follows tells of the atomic reads that write e follows in its thread.
+func (x *explorer) follows(e int) {
+	if x.Follows == nil {
+		return
+	}
+	g, ev := x.g, &x.g.events[e]
+	if x.pairs == nil {
+		x.pairs = map[[3]int32]bool{}
+	}
+	of := g.threads[ev.thread].events[:ev.index]
+	for i := len(of) - 1; i >= 0; i-- {
+		r := &g.events[of[i]]
+		if r.phase != ev.phase {
+			return
+		}
+		if pair := [3]int32{int32(ev.thread), r.op.Loc, ev.op.Loc}; r.kind == model.R && r.order.Atomic() && !x.pairs[pair] {
+			x.pairs[pair] = true
+			x.Follows(int(ev.thread), r.op.Loc, ev.op.Loc)
+		}
 	}
 }
 
