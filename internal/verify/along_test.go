@@ -196,6 +196,33 @@ func TestAlongCases(t *testing.T) {
 		{"load buffering", columns(two,
 			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
 			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with fences in both threads", columns(two,
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			"fence.acq_rel.gpu | fence.sc.gpu",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), ""},
+		{"load buffering with a fence in one thread", columns(two,
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			"fence.acq_rel.gpu | ",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with an acquire fence that comes after the release fence", columns(two,
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			"fence.release.gpu | fence.acq_rel.gpu",
+			"fence.acquire.gpu | ",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with acquires and releases", columns(two,
+			"ld.acquire.gpu r0, f | ld.acquire.gpu r0, g",
+			"st.release.gpu g, 1 | st.release.gpu f, 1"), ""},
+		{"load buffering with acquires alone", columns(two,
+			"ld.acquire.gpu r0, f | ld.acquire.gpu r0, g",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with a reduction, which makes no acquire pattern", columns(two,
+			"red.relaxed.gpu.add f, 2 | ld.relaxed.gpu r0, g",
+			"fence.acq_rel.gpu | fence.acq_rel.gpu",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with an update between", columns("P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0",
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g | atom.relaxed.gpu.exch r0, g, 5",
+			"fence.acq_rel.gpu | fence.sc.gpu |",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1 |"), ""},
 		{"load buffering with a dependency in each thread", columns(two,
 			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
 			"st.relaxed.gpu g, r0 | st.relaxed.gpu f, r0"), ""},
@@ -255,6 +282,9 @@ func randomBuffering(r *rand.Rand) string {
 			n++
 			v, order := pick("x", "y", "y", "z"), pick("rlx", "rlx", "rlx", "acqrel")
 			value := pick("1", "a", fmt.Sprint(n))
+			if r.IntN(3) == 0 {
+				fmt.Fprintf(&b, " fence(%s, gpu);\n", pick("acqrel", "acqrel", "sc", "acq", "rel"))
+			}
 			switch r.IntN(6) {
 			case 0, 1:
 				fmt.Fprintf(&b, " a = load(%s, %s, gpu);\n", v, strings.Replace(order, "acqrel", "acq", 1))

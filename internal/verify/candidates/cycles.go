@@ -11,7 +11,8 @@ import (
 // In such a cycle a thread reads strongly what another has written, and that thread or, after a barrier that both come to, one of its CTA
 // writes what yet another thread reads strongly, and so on. The nodes of the graph here are locations and barriers; of a CTA whose threads do
 // not all wait for each other there is one node. A cycle through one location alone, whose accesses are all morally strong, is excluded: by what
-// is read each write precedes the next one in causality order, and so in coherence order.
+// is read each write precedes the next one in causality order, and so in coherence order. So is a cycle whose threads all acquire after they have
+// read and release before they write: each read would precede what it reads from.
 type cycles struct {
 	locs map[int32]bool
 	ctas map[int32]bool // whose barriers a cycle may go through
@@ -33,8 +34,8 @@ const (
 )
 
 // cyclesOf finds them from the accesses of the executions without such cycles.
-func cyclesOf(p explore.Program, accesses map[explore.Access]bool, pairs map[pair]bool) *cycles {
-	g := newCycleGraph(p, accesses, pairs)
+func cyclesOf(p explore.Program, accesses map[explore.Access]bool, segments map[explore.Segment]bool) *cycles {
+	g := newCycleGraph(p, accesses, segments)
 	c := &cycles{locs: map[int32]bool{}, ctas: map[int32]bool{}, weak: g.weak}
 	for _, part := range g.components() {
 		var locs, ctas []int32
@@ -46,8 +47,9 @@ func cyclesOf(p explore.Program, accesses map[explore.Access]bool, pairs map[pai
 				ctas = append(ctas, n.of)
 			}
 		}
-		loose := slices.ContainsFunc(ctas, func(a int32) bool { return g.apart[a] })
-		if len(part) == 1 && !g.edges[[2]int{g.numbers[part[0]], g.numbers[part[0]]}] || len(locs) == 0 || len(locs) == 1 && !loose && !g.weak[locs[0]] {
+		apart := slices.ContainsFunc(ctas, func(a int32) bool { return g.apart[a] })
+		if !g.within(part, g.edges) || len(locs) == 0 || len(locs) == 1 && !apart && !g.weak[locs[0]] ||
+			len(ctas) == 0 && !g.within(part, g.loose) {
 			continue
 		}
 		for _, l := range locs {
@@ -66,12 +68,13 @@ type cycleGraph struct {
 	nodes   []cycleNode
 	next    [][]int
 	edges   map[[2]int]bool
-	weak    map[int32]bool // locations with accesses that are not morally strong with all others
-	apart   map[int32]bool // CTAs whose threads are not in phases together
+	loose   map[[2]int]bool // those of segments of threads that do not synchronize
+	weak    map[int32]bool  // locations with accesses that are not morally strong with all others
+	apart   map[int32]bool  // CTAs whose threads are not in phases together
 }
 
-func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, pairs map[pair]bool) *cycleGraph {
-	g := &cycleGraph{numbers: map[cycleNode]int{}, edges: map[[2]int]bool{}, weak: map[int32]bool{}, apart: map[int32]bool{}}
+func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments map[explore.Segment]bool) *cycleGraph {
+	g := &cycleGraph{numbers: map[cycleNode]int{}, edges: map[[2]int]bool{}, loose: map[[2]int]bool{}, weak: map[int32]bool{}, apart: map[int32]bool{}}
 	places := p.Places()
 	phases := map[int32]int{}
 	type by struct {
@@ -119,9 +122,15 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, pairs ma
 			g.edge(location(a.Loc), barrier(cta, end))
 		}
 	}
-	for p := range pairs {
-		if others(p.read, p.thread) {
-			g.edge(location(p.read), location(p.write))
+	for s := range segments {
+		if !others(s.Read, s.Thread) {
+			continue
+		}
+		from, to := location(s.Read), location(s.Write)
+		g.edge(from, to)
+		// Updates pass on what synchronizes, if all are morally strong.
+		if !s.Synchronizes && !(s.Own && !g.weak[s.Read]) {
+			g.loose[[2]int{from, to}] = true
 		}
 	}
 	for cta, n := range phases {
@@ -130,6 +139,20 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, pairs ma
 		}
 	}
 	return g
+}
+
+// within says that there is an edge between nodes of a component.
+func (g *cycleGraph) within(part []cycleNode, edges map[[2]int]bool) bool {
+	in := map[int]bool{}
+	for _, n := range part {
+		in[g.numbers[n]] = true
+	}
+	for e := range edges {
+		if in[e[0]] && in[e[1]] {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *cycleGraph) number(n cycleNode) int {

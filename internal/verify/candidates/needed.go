@@ -12,15 +12,9 @@ import (
 type Evidence struct {
 	mu        sync.Mutex
 	accesses  map[explore.Access]bool
-	pairs     map[pair]bool
+	segments  map[explore.Segment]bool
 	exchanged map[int32][]int64 // the values that steps which exchange give, by place
 	readings  map[string]*reading
-}
-
-// pair is a location that a thread reads strongly and one that it writes then, with no barrier between.
-type pair struct {
-	thread      int
-	read, write int32
 }
 
 // reading is a state of a thread in which it makes a strong read, after so many others.
@@ -36,7 +30,7 @@ const maxReadings = 1 << 17
 
 // NewEvidence is that of a search which has not begun.
 func NewEvidence() *Evidence {
-	return &Evidence{accesses: map[explore.Access]bool{}, pairs: map[pair]bool{}, exchanged: map[int32][]int64{}, readings: map[string]*reading{}}
+	return &Evidence{accesses: map[explore.Access]bool{}, segments: map[explore.Segment]bool{}, exchanged: map[int32][]int64{}, readings: map[string]*reading{}}
 }
 
 // Set makes o the options of the search, or of a part of it, that gives the evidence.
@@ -46,10 +40,10 @@ func (e *Evidence) Set(o *explore.Options) {
 		defer e.mu.Unlock()
 		e.accesses[a] = true
 	}
-	o.Follows = func(t int, read, write int32) {
+	o.Follows = func(s explore.Segment) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.pairs[pair{t, read, write}] = true
+		e.segments[s] = true
 	}
 	o.Exchanged = func(pos int32, value int64) {
 		e.mu.Lock()
@@ -87,7 +81,7 @@ func stateKey(t int, state []int64, op *explore.Op, reads int) string {
 func (e *Evidence) Needed(p explore.Program) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c := cyclesOf(p, e.accesses, e.pairs)
+	c := cyclesOf(p, e.accesses, e.segments)
 	if len(c.locs) == 0 {
 		return false
 	}

@@ -31,8 +31,8 @@ type Options struct {
 	// Accessed, if not nil, is called for what threads access, once or a few times for each.
 	Accessed func(a Access)
 	// Follows, if not nil, is called where a thread writes a location after an atomic read, of the same or another location, with no barrier
-	// between; once or a few times for each two locations.
-	Follows func(t int, read, write int32)
+	// between; once or a few times for each.
+	Follows func(s Segment)
 	// Reads, if not nil, is called for each state in which a thread makes an atomic read, the first step of an update included, once or a
 	// few times. The thread has made so many reads before.
 	Reads func(t int, state []int64, op *Op, reads int)
@@ -135,9 +135,9 @@ type explorer struct {
 	numbers []int32
 	trial   []int64 // a state of a thread, and its next step
 	trialOp Op
-	told    map[Access]bool // of which Accessed has been told
-	pairs   map[[3]int32]bool
-	states  map[string]bool // of which Reads has been told
+	told    map[Access]bool  // of which Accessed has been told
+	between map[Segment]bool // of which Follows has been told
+	states  map[string]bool  // of which Reads has been told
 	key     []byte
 	psc     psc
 	blocks  blocks

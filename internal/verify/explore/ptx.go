@@ -118,24 +118,46 @@ func (x *explorer) accessed(e int) {
 	}
 }
 
+// Segment is an atomic read of a thread and a later write.
+type Segment struct {
+	Thread      int
+	Read, Write int32 // the locations
+	// Own says that the two are of one update.
+	Own bool
+	// Synchronizes says that what the read synchronizes with precedes, in base causality order, what synchronizes with the write, whatever
+	// the threads: between the two come the end of an acquire pattern and then the beginning of a release pattern, of wide scopes.
+	Synchronizes bool
+}
+
 // follows tells of the atomic reads that write e follows in its thread.
 func (x *explorer) follows(e int) {
 	if x.Follows == nil {
 		return
 	}
 	g, ev := x.g, &x.g.events[e]
-	if x.pairs == nil {
-		x.pairs = map[[3]int32]bool{}
+	if x.between == nil {
+		x.between = map[Segment]bool{}
 	}
+	wide := func(ev *event) bool { return ev.order.Atomic() && ev.op.Scope >= g.widest }
+	releases := wide(ev) && ev.order.Releases()
+	acquires := false // between the read and the write, and before what releases
 	of := g.threads[ev.thread].events[:ev.index]
 	for i := len(of) - 1; i >= 0; i-- {
 		r := &g.events[of[i]]
 		if r.phase != ev.phase {
 			return
 		}
-		if pair := [3]int32{int32(ev.thread), r.op.Loc, ev.op.Loc}; r.kind == model.R && r.order.Atomic() && !x.pairs[pair] {
-			x.pairs[pair] = true
-			x.Follows(int(ev.thread), r.op.Loc, ev.op.Loc)
+		switch {
+		case r.kind == model.F && wide(r) && r.op.Proxy == model.Generic:
+			releases = releases || wide(ev) && r.order.Releases()
+			acquires = acquires || releases && r.order.Acquires()
+		case r.kind == model.R && r.order.Atomic():
+			s := Segment{Thread: int(ev.thread), Read: r.op.Loc, Write: ev.op.Loc, Own: ev.rmw && i == len(of)-1}
+			s.Synchronizes = wide(r) && (acquires && !r.op.Reduction || releases && r.order.Acquires())
+			if !x.between[s] {
+				x.between[s] = true
+				x.Follows(s)
+			}
 		}
 	}
 }
