@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -532,6 +534,7 @@ func (r *Result) Report() *report.Report {
 	for i := range r.Findings {
 		fs = append(fs, r.Findings[i].report())
 	}
+	tellApart(fs)
 	out.Findings = report.Merge(fs)
 	switch r.Verdict() {
 	case Error:
@@ -548,4 +551,36 @@ func (r *Result) Report() *report.Report {
 		out.Skipped = append(out.Skipped, report.Skipped{What: r.Name, Reason: reason})
 	}
 	return out
+}
+
+// tellApart names the variable of races of several variables between the same places: a compiler may give all statements of a line one place.
+func tellApart(findings []report.Finding) {
+	variables := map[string]map[string][]*report.Finding{} // the races, by places and variables
+	for i := range findings {
+		f := &findings[i]
+		if f.Class != detect.Race || len(f.Accesses) != 2 {
+			continue
+		}
+		var sides []string
+		for i := range f.Accesses {
+			p := f.Accesses[i].Place()
+			sides = append(sides, fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column))
+		}
+		slices.Sort(sides)
+		at := strings.Join(sides, " ")
+		if variables[at] == nil {
+			variables[at] = map[string][]*report.Finding{}
+		}
+		name, _, _ := strings.Cut(f.Accesses[0].Object.Name, "[")
+		variables[at][name] = append(variables[at][name], f)
+	}
+	for _, of := range variables {
+		for name, races := range of {
+			for _, f := range races {
+				if len(of) > 1 {
+					f.Apart = name
+				}
+			}
+		}
+	}
 }
