@@ -21,6 +21,8 @@ import (
 // names the others. It gives every finding its ID and its group, and the order of a report:
 // the gravest first (a limit must not hide an error behind warnings), then by source place and kind.
 //
+// Findings that have an Apart are one only if they have the same.
+//
 // Findings of several runs (seeds) are merged by one call. Neither the IDs nor the order depend on how the runs were
 // scheduled, nor on the folder the program was built in.
 func Merge(findings []Finding) []Finding {
@@ -167,6 +169,9 @@ func (f *Finding) unordered() bool { return f.Class == detect.Race && f.Kind != 
 
 // key names the defect: its places and, unless it is a race within a launch, its kind.
 func (f *Finding) key() string {
+	if f.Apart != "" {
+		return f.Apart + "\n" + f.places()
+	}
 	if f.unordered() && f.Kind != detect.InterKernel { // which no synchronisation within a launch would mend
 		return f.places()
 	}

@@ -153,6 +153,7 @@ type Finding struct {
 	Detector  string
 	Also      []string // other detectors that found a race between the same source places
 	Predicted bool
+	Apart     string `json:",omitempty"` // what tells the finding from others between the same places; "" for nothing: see Merge
 	Kernel    string // linker name of the kernel of the first access
 	Count     int
 	Addresses int // distinct bytes; 0 when not counted

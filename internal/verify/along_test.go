@@ -121,9 +121,12 @@ func TestAlong(t *testing.T) {
 		why[compareAlong(t, randomGuarded(r))]++
 		why[compareAlong(t, randomPTX(r, 3+r.IntN(4), r.IntN(2) == 0))]++
 	}
+	for range want / 2 {
+		why[compareAlong(t, randomBuffering(r))]++
+	}
 	t.Logf("%v", why)
 	for _, k := range []string{"", "race", "promises"} {
-		if why[k] < want/10 {
+		if why[k] < want/30 {
 			t.Errorf("of %d programs, %d end with %q", 2*want, why[k], k)
 		}
 	}
@@ -193,9 +196,58 @@ func TestAlongCases(t *testing.T) {
 		{"load buffering", columns(two,
 			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
 			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with fences in both threads", columns(two,
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			"fence.acq_rel.gpu | fence.sc.gpu",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), ""},
+		{"load buffering with a fence in one thread", columns(two,
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			"fence.acq_rel.gpu | ",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with an acquire fence that comes after the release fence", columns(two,
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			"fence.release.gpu | fence.acq_rel.gpu",
+			"fence.acquire.gpu | ",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with acquires and releases", columns(two,
+			"ld.acquire.gpu r0, f | ld.acquire.gpu r0, g",
+			"st.release.gpu g, 1 | st.release.gpu f, 1"), ""},
+		{"load buffering with acquires alone", columns(two,
+			"ld.acquire.gpu r0, f | ld.acquire.gpu r0, g",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with a reduction, which makes no acquire pattern", columns(two,
+			"red.relaxed.gpu.add f, 2 | ld.relaxed.gpu r0, g",
+			"fence.acq_rel.gpu | fence.acq_rel.gpu",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"load buffering with an update between", columns("P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0",
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g | atom.relaxed.gpu.exch r0, g, 5",
+			"fence.acq_rel.gpu | fence.sc.gpu |",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1 |"), ""},
 		{"load buffering with a dependency in each thread", columns(two,
 			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
 			"st.relaxed.gpu g, r0 | st.relaxed.gpu f, r0"), ""},
+		{"updates of one location whose values do not depend on what is read", columns(two,
+			"atom.relaxed.gpu.exch r0, f, 1 | atom.relaxed.gpu.exch r0, f, 3",
+			"st.relaxed.gpu f, 2 | st.relaxed.gpu f, 4"), ""},
+		{"the same with scopes that exclude the others", columns(two,
+			"atom.relaxed.cta.exch r0, f, 1 | atom.relaxed.gpu.exch r0, f, 3",
+			"st.relaxed.gpu f, 2 | st.relaxed.gpu f, 4"), "race"},
+		{"a write of what nobody reads", columns(two,
+			"ld.relaxed.gpu r0, f | st.relaxed.gpu f, 1",
+			"st.relaxed.gpu g, 1 | "), ""},
+		{"load buffering through a barrier", columns("P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0",
+			"ld.relaxed.gpu r0, f | bar.cta.sync 0 | ld.relaxed.gpu r0, g",
+			"bar.cta.sync 0 | st.relaxed.gpu g, 1 | st.relaxed.gpu f, r0"), "promises"},
+		{"the same where the barrier comes first", columns("P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0",
+			"bar.cta.sync 0 | st.relaxed.gpu g, 1 | ld.relaxed.gpu r0, g",
+			"ld.relaxed.gpu r0, f | bar.cta.sync 0 | st.relaxed.gpu f, r0"), ""},
+		{"the same where the arrival depends on what is read", columns("P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0",
+			"L: ld.relaxed.gpu r0, f | bar.cta.sync 0 | ld.relaxed.gpu r0, g",
+			"beq r0, 0, L | st.relaxed.gpu g, 1 | st.relaxed.gpu f, r0",
+			"bar.cta.sync 0 | | "), ""},
+		{"one location, through a barrier", columns("P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0",
+			"ld.relaxed.gpu r0, f | bar.cta.sync 0 | atom.relaxed.gpu.add r0, f, 1",
+			"bar.cta.sync 0 | atom.relaxed.gpu.add r0, f, 1 | "), ""},
 		{"a proxy fence orders nothing", columns(two,
 			"st.weak d, 1 | ld.relaxed.gpu r0, f",
 			"fence.proxy.alias | fence.proxy.alias",
@@ -207,6 +259,53 @@ func TestAlongCases(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, why, c.why)
 		}
 	}
+}
+
+// randomBuffering writes a program without weak accesses, whose threads read and then write, some of them with barriers between: some of
+// these have executions as load buffering has.
+func randomBuffering(r *rand.Rand) string {
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	threads, ctas := 2+r.IntN(3), 1+r.IntN(3)
+	barriers := make([]string, ctas)
+	for i := range barriers {
+		if r.IntN(2) == 0 {
+			barriers[i] = pick("barrier(0);\n", "barrier(0);\n", "barrier(0); barrier(0);\n", "arrive(0);\n")
+		}
+	}
+	var b strings.Builder
+	b.WriteString("C buffering\nint x, y, z;\n")
+	n := 0
+	for t := range threads {
+		cta := r.IntN(ctas)
+		fmt.Fprintf(&b, "thread P%d @ cta %d {\n int a = 0;\n", t, cta)
+		access := func() {
+			n++
+			v, order := pick("x", "y", "y", "z"), pick("rlx", "rlx", "rlx", "acqrel")
+			value := pick("1", "a", fmt.Sprint(n))
+			if r.IntN(3) == 0 {
+				fmt.Fprintf(&b, " fence(%s, gpu);\n", pick("acqrel", "acqrel", "sc", "acq", "rel"))
+			}
+			switch r.IntN(6) {
+			case 0, 1:
+				fmt.Fprintf(&b, " a = load(%s, %s, gpu);\n", v, strings.Replace(order, "acqrel", "acq", 1))
+			case 2, 3:
+				fmt.Fprintf(&b, " store(%s, %s, %s, gpu);\n", v, value, strings.Replace(order, "acqrel", "rel", 1))
+			case 4:
+				fmt.Fprintf(&b, " a = %s(%s, %s, %s, gpu);\n", pick("exchange", "fetch_add"), v, value, order)
+			default:
+				fmt.Fprintf(&b, " if (a == %s) store(%s, 1, rlx, gpu);\n", pick("0", "1"), v)
+			}
+		}
+		for range r.IntN(3) {
+			access()
+		}
+		b.WriteString(barriers[cta])
+		for range r.IntN(3 - threads/4) {
+			access()
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
 }
 
 // randomGuarded writes a program whose threads hand data on: weak accesses of d and e, and flags f and g that say that they may be

@@ -69,7 +69,11 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 		event := func(kind model.Kind, order model.Order, v int64) step {
 			e := base
 			e.Kind, e.Order = kind, order
-			return step{Event: e, value: v, deps: op.Deps}
+			deps := op.Deps
+			if kind == model.Arrival {
+				deps = op.Control
+			}
+			return step{Event: e, value: v, deps: deps}
 		}
 		if len(done) > maxSteps {
 			return
@@ -127,6 +131,9 @@ func dependencies(steps []step) model.Rel {
 	for i, s := range steps {
 		reads := 0
 		for j, r := range steps {
+			if r.Thread == s.Thread && r.Kind == model.Leave && j < i {
+				dep.Add(j, i)
+			}
 			if r.Thread == s.Thread && r.Kind == model.R {
 				if s.deps>>reads&1 != 0 && s.Thread >= 0 {
 					dep.Add(j, i)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,15 @@ exists (P0:r0 == 1 /\ P1:r0 == 1)`, false, nil},
  atom.relaxed.gpu.add r0, x, 1  | ld.relaxed.gpu r0, y ;
  st.relaxed.gpu y, 1            | st.relaxed.gpu x, 1 ;
 exists (P0:r0 == 1 /\ P1:r0 == 1)`, true, nil},
+	{"PTX LB-through-a-barrier\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0 ;" + `
+ ld.relaxed.gpu r0, y | bar.cta.sync 0       | ld.relaxed.gpu r0, x ;
+ bar.cta.sync 0       | st.relaxed.gpu x, 1  | st.relaxed.gpu y, r0 ;
+exists (P0:r0 == 1)`, true, nil},
+	{"PTX LB-through-a-barrier-that-depends\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0 ;" + `
+ ld.relaxed.gpu r0, y | bar.cta.sync 0       | ld.relaxed.gpu r0, x ;
+ beq r0, 0, L         | st.relaxed.gpu x, 1  | st.relaxed.gpu y, r0 ;
+ L: bar.cta.sync 0    |                      | ;
+exists (P0:r0 == 1)`, false, nil},
 	{"PTX MP" + two + `
  st.weak x, 1          | ld.acquire.gpu r0, f ;
  st.release.gpu f, 1   | ld.weak r1, x ;
@@ -323,7 +333,11 @@ func randomPTX(r *rand.Rand, size int, strong bool) string {
 			columns[t] = append(columns[t], fmt.Sprintf("atom.%s.%s.add r%d, %s, 10", pick("relaxed", "acquire", "release", "acq_rel"), scope(), i, v))
 		}
 	}
+	barrier := !strong && r.IntN(3) == 0
 	for t := range columns {
+		if barrier { // what comes before and after it in other threads of the CTA may be as load buffering has it
+			columns[t] = slices.Insert(columns[t], r.IntN(len(columns[t])+1), "bar.cta.sync 0")
+		}
 		columns[t] = append(columns[t], ends[t]...)
 	}
 	var b strings.Builder

@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
+	"strings"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -196,11 +197,8 @@ func (v *verifier) restart() {
 
 // along is a search under the model PTX along program order.
 type along struct {
-	p      explore.Program
-	mu     sync.Mutex
-	values map[int32][]int64 // that are written, by location
-	// exchanged are the values that steps which exchange give, by place.
-	exchanged map[int32][]int64
+	p        explore.Program
+	evidence *candidates.Evidence
 }
 
 // newAlong is nil if no such search can be enough.
@@ -208,27 +206,18 @@ func newAlong(p explore.Program) *along {
 	if !explore.OneProxy(p) {
 		return nil
 	}
-	return &along{p: p, values: map[int32][]int64{}, exchanged: map[int32][]int64{}}
+	return &along{p, candidates.NewEvidence()}
 }
 
 // set makes o the options of the search, or of a part of it.
 func (a *along) set(o *explore.Options) {
 	o.PTX = true
-	note := func(values map[int32][]int64) func(of int32, value int64) {
-		return func(of int32, value int64) {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			if !slices.Contains(values[of], value) {
-				values[of] = append(values[of], value)
-			}
-		}
-	}
-	o.Wrote, o.Exchanged = note(a.values), note(a.exchanged)
+	a.evidence.Set(o)
 }
 
 // enough says that r, which the search has given, is what there is to say: it has visited all executions, or was stopped.
 func (a *along) enough(r explore.Result) bool {
-	return !r.Beyond && (r.Stopped || !candidates.Needed(a.p, a.values, a.exchanged))
+	return !r.Beyond && (r.Stopped || !a.evidence.Needed(a.p))
 }
 
 func newVerifier(s subject, name string, o Options) *verifier {
@@ -545,6 +534,7 @@ func (r *Result) Report() *report.Report {
 	for i := range r.Findings {
 		fs = append(fs, r.Findings[i].report())
 	}
+	tellApart(fs)
 	out.Findings = report.Merge(fs)
 	switch r.Verdict() {
 	case Error:
@@ -561,4 +551,36 @@ func (r *Result) Report() *report.Report {
 		out.Skipped = append(out.Skipped, report.Skipped{What: r.Name, Reason: reason})
 	}
 	return out
+}
+
+// tellApart names the variable of races of several variables between the same places: a compiler may give all statements of a line one place.
+func tellApart(findings []report.Finding) {
+	variables := map[string]map[string][]*report.Finding{} // the races, by places and variables
+	for i := range findings {
+		f := &findings[i]
+		if f.Class != detect.Race || len(f.Accesses) != 2 {
+			continue
+		}
+		var sides []string
+		for i := range f.Accesses {
+			p := f.Accesses[i].Place()
+			sides = append(sides, fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column))
+		}
+		slices.Sort(sides)
+		at := strings.Join(sides, " ")
+		if variables[at] == nil {
+			variables[at] = map[string][]*report.Finding{}
+		}
+		name, _, _ := strings.Cut(f.Accesses[0].Object.Name, "[")
+		variables[at][name] = append(variables[at][name], f)
+	}
+	for _, of := range variables {
+		for name, races := range of {
+			for _, f := range races {
+				if len(of) > 1 {
+					f.Apart = name
+				}
+			}
+		}
+	}
 }

@@ -40,18 +40,20 @@ var ErrExchanges = errors.New("threads exchange values within a warp (shuffles, 
 // Enumerate visits every execution of p that the model allows, once: what its reads read from, and the coherence order as far as the
 // model has it. Executions in which a thread spins on a value that is not the last one, or waits for what does not hold, do not count.
 func Enumerate(ctx context.Context, p explore.Program, m model.PTX, o explore.Options) (explore.Result, error) {
-	values := map[int32][]int64{}
+	values, by := map[int32][]int64{}, map[writer]bool{}
 	weak := m.Drop != model.PTXWhole
 	for {
 		s := newSearch(ctx, p, m, o, values)
-		s.weak = weak
+		s.weak, s.reach.by = weak, by
 		s.visit()
 		grown := s.racy && !weak
 		weak = weak || s.racy
 		for w := range s.written {
+			if !by[w] {
+				by[w], grown = true, true
+			}
 			if v := values[w.loc]; !slices.Contains(v, w.value) {
 				values[w.loc] = append(v, w.value)
-				grown = true
 			}
 		}
 		for loc := range values {
@@ -75,11 +77,17 @@ type location struct {
 	value int64
 }
 
+// writer is a thread that writes a value of a location.
+type writer struct {
+	location
+	thread int
+}
+
 // collect notes the values of writes that depend on no promise that is open.
 func (s *search) collect() {
 	for i := range s.events {
 		e := &s.events[i]
-		if w := (location{e.Loc, e.Value}); e.Kind == model.W && !s.written[w] && !s.openBelow(s.dependencies(i)) {
+		if w := (writer{location{e.Loc, e.Value}, e.Thread}); e.Kind == model.W && !s.written[w] && !s.openBelow(s.dependencies(i)) {
 			s.written[w] = true
 		}
 	}
@@ -133,4 +141,6 @@ func (s *search) openBelow(reads []int) (open bool) {
 }
 
 // sorted gives the keys of a map in order.
-func sorted[K ~int | ~int32 | ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+func sorted[K ~int | ~int32 | ~int64 | ~string, V any](m map[K]V) []K {
+	return slices.Sorted(maps.Keys(m))
+}

@@ -69,6 +69,12 @@ func (s *search) relate(b *built, at map[int32]int, e int) {
 	case model.Leave:
 		s.arrivals(e, func(a int) { b.x.Bar.Add(b.initials+a, i) })
 	}
+	of := s.threads[ev.Thread].events
+	for _, l := range of[:ev.Index] {
+		if s.events[l].Kind == model.Leave {
+			b.x.Dep.Add(b.initials+l, i)
+		}
+	}
 	for _, r := range s.dependencies(e) {
 		if r != e {
 			b.x.Dep.Add(b.initials+r, i)

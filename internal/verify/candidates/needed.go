@@ -3,73 +3,123 @@ package candidates
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"fencepost.dev/fencepost/internal/verify/explore"
 )
 
-// Needed says that a read of p might read from a write that comes later than the read in every order of the events that extends
-// program order, whereas p has no data races and its accesses are by one proxy. values are those that writes write in the executions
-// without such reads, by location.
-//
-// It follows each thread by itself, and lets its reads return each value that there is. Such a read is strong, another thread may write
-// the value, and a later write of the thread of the read does not depend on the read: see promisable. Of the executions with such
-// reads, each is reached through one in which the first of them has not been made; so all follow from the values of those without.
-//
-// exchanged are the values that steps which exchange give in these executions, by place. Such a step counts as a write that does not depend on the reads
-// before it: another thread may write what follows from it.
-func Needed(p explore.Program, values, exchanged map[int32][]int64) bool {
-	for _, sets := range []map[int32][]int64{values, exchanged} {
-		for i := range sets {
-			slices.Sort(sets[i])
-		}
-	}
-	s := &search{p: p, groups: explore.NewGroups(p.Places()), reach: newReach(p, values)}
-	s.reach.exchanged = exchanged
-	s.begin()
-	for t := range s.threads {
-		if s.needed(t, s.threads[t].state, &s.threads[t].op, 0, map[string]bool{}) {
-			return true
-		}
-	}
-	return false
+// Evidence is what the search along program order has seen: see explore.Options for its methods, which several goroutines may call.
+type Evidence struct {
+	mu        sync.Mutex
+	accesses  map[explore.Access]bool
+	segments  map[explore.Segment]bool
+	exchanged map[int32][]int64 // the values that steps which exchange give, by place
+	readings  map[string]*reading
 }
 
-// needed says so of thread t from a state on, in which it has made so many reads.
-func (s *search) needed(t int, state []int64, op *explore.Op, reads int, seen map[string]bool) bool {
-	key := make([]byte, 0, 8*len(state))
+// reading is a state of a thread in which it makes a strong read, after so many others.
+type reading struct {
+	thread int
+	state  []int64
+	op     explore.Op
+	reads  int
+}
+
+// maxReadings is how many are kept. Beyond it, a read might be from a later write.
+const maxReadings = 1 << 17
+
+// NewEvidence is that of a search which has not begun.
+func NewEvidence() *Evidence {
+	return &Evidence{accesses: map[explore.Access]bool{}, segments: map[explore.Segment]bool{}, exchanged: map[int32][]int64{}, readings: map[string]*reading{}}
+}
+
+// Set makes o the options of the search, or of a part of it, that gives the evidence.
+func (e *Evidence) Set(o *explore.Options) {
+	o.Accessed = func(a explore.Access) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.accesses[a] = true
+	}
+	o.Follows = func(s explore.Segment) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.segments[s] = true
+	}
+	o.Exchanged = func(pos int32, value int64) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if !slices.Contains(e.exchanged[pos], value) {
+			e.exchanged[pos] = append(e.exchanged[pos], value)
+		}
+	}
+	o.Reads = func(t int, state []int64, op *explore.Op, reads int) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		key := stateKey(t, state, op, reads)
+		if e.readings[key] == nil && len(e.readings) <= maxReadings {
+			e.readings[key] = &reading{t, slices.Clone(state), *op, reads}
+		}
+	}
+}
+
+// stateKey names a state of a thread.
+func stateKey(t int, state []int64, op *explore.Op, reads int) string {
+	key := binary.LittleEndian.AppendUint64(make([]byte, 0, 8*len(state)+8), uint64(t)<<32|uint64(op.Kind)<<24|uint64(reads))
 	for _, w := range state {
 		key = binary.LittleEndian.AppendUint64(key, uint64(w))
 	}
-	if s.reach.full {
+	return string(key)
+}
+
+// Needed says that a read of p might read from a write that comes later than the read in every order of the events that extends
+// program order, whereas p has no data races and its accesses are by one proxy.
+//
+// Then program order, reads-from and barriers have a cycle: see cycles. The events that do not come after one are an execution of the search
+// along program order, or part of one. Each thread that goes on makes a strong read there, of what comes later. In one of these threads what follows, a
+// write or an arrival at a barrier, does not depend on the read: otherwise each waits for another (No-Thin-Air). Of the values that are read one is
+// written first, and then it depends on none of these reads. So the values are those of the search along program order.
+func (e *Evidence) Needed(p explore.Program) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := cyclesOf(p, e.accesses, e.segments)
+	if len(c.locs) == 0 {
+		return false
+	}
+	if len(e.readings) > maxReadings {
 		return true
 	}
-	if seen[string(key)] {
-		return false
-	}
-	seen[string(key)] = true
-	to := func(value int64, reads int) bool {
-		next := slices.Clone(state)
-		var o explore.Op
-		s.p.Resume(t, next, value, &o)
-		return s.needed(t, next, &o, reads, seen)
-	}
-	switch op.Kind {
-	case explore.Read, explore.Update:
-		for _, v := range s.reach.values[op.Loc] {
-			if s.suppliable(t, op, v) && s.free(t, state, op, v, reads) {
-				return true
-			}
+	written := map[int32]map[int64]int{} // of each value of a location the thread that writes it, several for more than one
+	for a := range e.accesses {
+		if !a.Write {
+			continue
 		}
-		for _, v := range s.reach.returns(op.Loc) {
-			if to(v, reads+1) {
-				return true
-			}
+		by := written[a.Loc]
+		if by == nil {
+			by = map[int64]int{}
+			written[a.Loc] = by
 		}
-	case explore.Write, explore.Fence, explore.Signal:
-		return to(0, reads)
-	case explore.Arrive:
-		for _, v := range s.reach.gives(op) {
-			if to(v, reads) {
+		if t, ok := by[a.Value]; ok && t != a.Thread {
+			by[a.Value] = several
+		} else {
+			by[a.Value] = a.Thread
+		}
+	}
+	values := map[int32][]int64{}
+	for loc, by := range written {
+		values[loc] = sorted(by)
+	}
+	for i := range e.exchanged {
+		slices.Sort(e.exchanged[i])
+	}
+	s := &search{p: p, groups: explore.NewGroups(p.Places()), reach: newReach(p, values)}
+	s.reach.exchanged, s.reach.cycles = e.exchanged, c
+	for _, k := range sorted(e.readings) {
+		r := e.readings[k]
+		if !c.locs[r.op.Loc] {
+			continue
+		}
+		for _, v := range values[r.op.Loc] {
+			if written[r.op.Loc][v] != r.thread && s.free(r.thread, r.state, &r.op, v, r.reads, c.weak[r.op.Loc]) {
 				return true
 			}
 		}
@@ -77,23 +127,23 @@ func (s *search) needed(t int, state []int64, op *explore.Op, reads int, seen ma
 	return false
 }
 
-// suppliable says that step op of thread t is a strong read, and that another thread may write value to its location.
-func (s *search) suppliable(t int, op *explore.Op, value int64) bool {
-	if !op.Order.Atomic() {
-		return false
-	}
-	for o := range s.threads {
-		if o != t && s.reach.may(o, &s.threads[o], location{op.Loc, value}) {
-			return true
-		}
-	}
-	return false
+const several = -1
+
+// follower looks for what follows a read without depending on it.
+type follower struct {
+	*reach
+	t, bit int
+	seen   map[string]bool
 }
 
-// free says that a write of thread t that follows step op, a strong read of value, does not depend on the read, before which the thread has
-// made so many.
-func (s *search) free(t int, state []int64, op *explore.Op, value int64, reads int) bool {
-	if reads >= 63 || op.Kind == explore.Update && op.Function == explore.Exchange && s.mixed(op.Loc) {
+// maxFollowed is how many states are visited. Beyond it, something might follow.
+const maxFollowed = 1 << 14
+
+// free says that a write of thread t that follows step op, a strong read of value, or an arrival at a barrier, does not depend on the read, before
+// which the thread has made so many. mixed says that some access of its location is not morally strong with all others. If all are, an update is
+// promised nothing for the sake of its own write: a thread that reads that write writes the location later.
+func (s *search) free(t int, state []int64, op *explore.Op, value int64, reads int, mixed bool) bool {
+	if reads >= 63 || op.Kind == explore.Update && op.Function == explore.Exchange && mixed {
 		return true
 	}
 	next := slices.Clone(state)
@@ -102,6 +152,50 @@ func (s *search) free(t int, state []int64, op *explore.Op, value int64, reads i
 	if op.Loops && o.Kind == explore.Await {
 		return false
 	}
-	n := s.reach.of(t, next, &o)
-	return s.reach.full || n.deps>>reads&1 == 0
+	f := &follower{reach: &s.reach, t: t, bit: reads, seen: map[string]bool{}}
+	return f.follows(next, &o)
+}
+
+// follows says that something follows from a state on.
+func (f *follower) follows(state []int64, op *explore.Op) bool {
+	if op.Control>>f.bit&1 != 0 {
+		return false // and so does all that follows
+	}
+	key := stateKey(f.t, state, op, 0)
+	if f.seen[key] {
+		return false
+	}
+	f.seen[key] = true
+	if len(f.seen) > maxFollowed {
+		return true
+	}
+	to := func(value int64) bool {
+		next := slices.Clone(state)
+		var o explore.Op
+		f.p.Resume(f.t, next, value, &o)
+		return f.follows(next, &o)
+	}
+	counts := (f.cycles == nil || f.cycles.locs[op.Loc]) && op.Deps>>f.bit&1 == 0
+	switch op.Kind {
+	case explore.Write:
+		return counts || to(0)
+	case explore.Read:
+		return slices.ContainsFunc(f.returns(op.Loc), to)
+	case explore.Update:
+		return slices.ContainsFunc(f.returns(op.Loc), func(v int64) bool {
+			_, writes := f.p.Apply(op, v)
+			return counts && writes || to(v)
+		})
+	case explore.Fence:
+		return to(0)
+	case explore.Arrive, explore.Signal:
+		if f.arrives(f.t, op) {
+			return true
+		}
+		if op.Kind == explore.Signal {
+			return to(0)
+		}
+		return slices.ContainsFunc(f.gives(op), to)
+	}
+	return false
 }

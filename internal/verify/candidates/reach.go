@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// maxReach is how many states of threads are kept. Beyond it, any thread is taken to write anything.
+// maxReach is how many states of threads are kept. Beyond it, any thread is taken to write whatever it has written in the round before.
 const maxReach = 1 << 17
 
 // reach says what a thread may still write, whatever its reads return of the values that there are.
@@ -18,18 +18,21 @@ type reach struct {
 	bits    map[location]int // values that may be promised
 	locs    map[int32]int    // locations
 	need    model.Scope      // that includes all threads
+	company []bool           // of threads: there are others in their CTA
 	threads int
 	full    bool
+	by      map[writer]bool // who wrote the values
+	// cycles, if not nil, say which locations and barriers count: see follower.
+	cycles *cycles
 	// exchanged are values that steps which exchange may give, by place.
 	exchanged map[int32][]int64
 }
 
 // node is a state of a thread.
 type node struct {
-	values set    // that may be promised and are written from here on
-	locs   set    // that are written
-	mixed  set    // that are accessed so that not all other accesses are morally strong with that
-	deps   uint64 // reads that all these writes depend on
+	values set // that may be promised and are written from here on
+	locs   set // that are written
+	mixed  set // that are accessed so that not all other accesses are morally strong with that
 	next   []*node
 }
 
@@ -37,11 +40,17 @@ type node struct {
 type set []uint64
 
 func newReach(p explore.Program, values map[int32][]int64) reach {
-	need := model.CTA
-	for _, a := range p.Places() {
-		need = max(need, model.Need(a, p.Places()[0]))
+	places := p.Places()
+	need, members := model.CTA, map[int32]int{}
+	for _, a := range places {
+		need = max(need, model.Need(a, places[0]))
+		members[a.CTA]++
 	}
-	r := reach{p: p, need: need, threads: len(p.Places()), values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
+	company := make([]bool, len(places))
+	for t, a := range places {
+		company[t] = members[a.CTA] > 1
+	}
+	r := reach{p: p, need: need, company: company, threads: len(places), values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
 	for _, loc := range sorted(values) {
 		for _, v := range values[loc] {
 			r.bits[location{loc, v}] = len(r.bits)
@@ -54,7 +63,10 @@ func newReach(p explore.Program, values map[int32][]int64) reach {
 func (r *reach) may(t int, th *thread, w location) bool {
 	b, ok := r.bits[w]
 	n := r.at(t, th)
-	return !ok || r.full || n.values.has(b)
+	if ok && r.full {
+		return r.by[writer{w, t}]
+	}
+	return !ok || n.values.has(b)
 }
 
 // writes says that thread t may write a location from where it is.
@@ -109,9 +121,7 @@ func (s *set) join(o set) (grown bool) {
 func (n *node) join(o *node) bool {
 	values, locs := n.values.join(o.values), n.locs.join(o.locs)
 	mixed := n.mixed.join(o.mixed)
-	deps := n.deps &^ o.deps
-	n.deps &= o.deps
-	return values || locs || mixed || deps != 0
+	return values || locs || mixed
 }
 
 func (r *reach) number(loc int32) int {
@@ -151,7 +161,7 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	if n := r.nodes[string(key)]; n != nil {
 		return n
 	}
-	n := &node{deps: ^uint64(0)}
+	n := &node{}
 	if len(r.nodes) >= maxReach || r.full {
 		r.full = true
 		return n
@@ -164,12 +174,11 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 		r.p.Resume(t, next, value, &o)
 		n.next = append(n.next, r.walk(t, next, &o, fresh))
 	}
-	write := func(v int64, deps uint64) {
+	write := func(v int64) {
 		if b, ok := r.bits[location{op.Loc, v}]; ok {
 			n.values.add(b)
 		}
 		n.locs.add(r.number(op.Loc))
-		n.deps &= deps
 	}
 	if k := op.Kind; (k == explore.Read || k == explore.Write || k == explore.Update) &&
 		!(op.Order.Atomic() && op.Scope >= r.need && op.Proxy == model.Generic) {
@@ -177,13 +186,13 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	}
 	switch op.Kind {
 	case explore.Write:
-		write(op.Value, op.Deps)
+		write(op.Value)
 		to(0)
 	case explore.Read, explore.Update:
 		for _, v := range r.returns(op.Loc) {
 			if op.Kind == explore.Update {
 				if w, writes := r.p.Apply(op, v); writes {
-					write(w, op.Deps) // and perhaps on its own read
+					write(w)
 				}
 			}
 			to(v)
@@ -191,9 +200,6 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	case explore.Fence, explore.Signal:
 		to(0)
 	case explore.Arrive:
-		if op.Exchanges {
-			n.deps = 0
-		}
 		for _, v := range r.gives(op) {
 			to(v)
 		}
@@ -201,8 +207,13 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	return n
 }
 
-// promisable says that read e of thread t, the last event, may be promised a value: a later write of the thread does not depend on it.
-// Other reads need no promise. If all later writes of the thread depend on a read, the read may as well wait until what it reads from
+// arrives says that other threads may write what they could not before thread t has arrived at a barrier.
+func (r *reach) arrives(t int, op *explore.Op) bool {
+	return (op.Exchanges || r.company[t]) && (r.cycles == nil || r.cycles.ctas[r.p.Places()[t].CTA])
+}
+
+// promisable says that read e of thread t, the last event, may be promised a value: a later write of the thread, or an arrival at a barrier
+// after which others write, does not depend on it. Other reads need no promise. If all that follows depends on a read, the read may as well wait until what it reads from
 // is there: dependencies and reads from writes form no cycle (No-Thin-Air).
 func (s *search) promisable(t, e int, value int64) bool {
 	switch ev := &s.events[e]; {
@@ -210,13 +221,21 @@ func (s *search) promisable(t, e int, value int64) bool {
 		return true
 	case !s.weak && !ev.Strong():
 		return false
-	default:
-		return s.free(t, s.threads[t].state, &ev.Op, value, len(s.threads[t].reads)-1)
 	}
+	ev, reads := &s.events[e], len(s.threads[t].reads)-1
+	state := stateKey(t, s.threads[t].state, &ev.Op, reads)
+	free, ok := s.freed[state][value]
+	if !ok {
+		free = s.free(t, s.threads[t].state, &ev.Op, value, reads, s.mixed(ev.Loc))
+		if s.freed[state] == nil {
+			s.freed[state] = map[int64]bool{}
+		}
+		s.freed[state][value] = free
+	}
+	return free
 }
 
-// mixed says that some access of a location is not morally strong with all others. If all are, an update is promised nothing for the
-// sake of its own write: a thread that reads that write writes the location later.
+// mixed says that some access of a location is not morally strong with all others.
 func (s *search) mixed(loc int32) bool {
 	b, ok := s.reach.locs[loc]
 	if s.reach.full || !ok {

@@ -43,7 +43,7 @@ type search struct {
 	m        model.PTX
 	groups   explore.Groups
 	values   map[int32][]int64 // that may be promised
-	written  map[location]bool // values that depend on no promise that is open
+	written  map[writer]bool   // values that depend on no promise that is open
 	threads  []thread
 	events   []event
 	open     []int // reads with promises
@@ -59,13 +59,14 @@ type search struct {
 	promises bool // a read has read from a write that was added later
 	oneProxy bool // no access is by another proxy or another virtual address
 	seen     map[[sha256.Size]byte]bool
+	freed    map[string]map[int64]bool // what free says, by the state and the value
 	causes   causes
 }
 
 func newSearch(ctx context.Context, p explore.Program, m model.PTX, o explore.Options, values map[int32][]int64) *search {
-	s := &search{Options: o, ctx: ctx, p: p, m: m, groups: explore.NewGroups(p.Places()), values: values, written: map[location]bool{}, trial: make([]int64, p.StateWords())}
+	s := &search{Options: o, ctx: ctx, p: p, m: m, groups: explore.NewGroups(p.Places()), values: values, written: map[writer]bool{}, trial: make([]int64, p.StateWords())}
 	s.oneProxy = explore.OneProxy(p)
-	s.reach, s.seen = newReach(p, values), map[[sha256.Size]byte]bool{}
+	s.reach, s.seen, s.freed = newReach(p, values), map[[sha256.Size]byte]bool{}, map[string]map[int64]bool{}
 	s.begin()
 	return s
 }
@@ -359,7 +360,7 @@ func (s *search) arrive(t int) {
 		s.pop(t)
 		return
 	}
-	e := s.push(t, model.Arrival, model.NA, th.op.Value, 0)
+	e := s.push(t, model.Arrival, model.NA, th.op.Value, th.op.Control)
 	for _, i := range th.events[:len(th.events)-1] {
 		if o := &s.events[i]; o.Kind == model.Arrival && o.Loc == th.op.Loc {
 			s.events[e].generation++

@@ -28,8 +28,14 @@ type Options struct {
 	// PTX says that the model is that of PTX, as far as the search has it: see ptx.go. If
 	// there is a data race, the search stops with Result.Beyond, unless Found says that the race is enough. It is not for Incl, Ordered, Symmetric and ReadsFrom.
 	PTX bool
-	// Wrote, if not nil, is called for each value of a location that a write writes, once or a few times.
-	Wrote func(loc int32, value int64)
+	// Accessed, if not nil, is called for what threads access, once or a few times for each.
+	Accessed func(a Access)
+	// Follows, if not nil, is called where a thread writes a location after an atomic read, of the same or another location, with no barrier
+	// between; once or a few times for each.
+	Follows func(s Segment)
+	// Reads, if not nil, is called for each state in which a thread makes an atomic read, the first step of an update included, once or a
+	// few times. The thread has made so many reads before.
+	Reads func(t int, state []int64, op *Op, reads int)
 	// Exchanged, if not nil, is called with the place of each step that exchanges and the value that it gives, once or often.
 	Exchanged func(pos int32, value int64)
 	// Oldest says that an atomic read that is no update tries the write first that is the first in coherence order of those that it may
@@ -129,7 +135,10 @@ type explorer struct {
 	numbers []int32
 	trial   []int64 // a state of a thread, and its next step
 	trialOp Op
-	values  map[written]bool // that Wrote has been told of
+	told    map[Access]bool  // of which Accessed has been told
+	between map[Segment]bool // of which Follows has been told
+	states  map[string]bool  // of which Reads has been told
+	key     []byte
 	psc     psc
 	blocks  blocks
 	result  Result
@@ -353,6 +362,7 @@ func (x *explorer) arrive(t int, op *Op) {
 	waits := op.Kind == Arrive
 	e := g.push(t, model.Arrival, model.NA)
 	g.events[e].rank = rank
+	x.accessed(e)
 	a := g.arrivals(&g.events[e])
 	*a = append(*a, int32(e))
 	if waits {
@@ -485,6 +495,8 @@ func (x *explorer) read(t int) {
 		order = order.OfRead()
 	}
 	e := g.push(t, model.R, order)
+	x.accessed(e)
+	x.readIn(e)
 	if g.readsFrom {
 		x.readAny(e)
 		g.pop()
@@ -571,7 +583,7 @@ func (x *explorer) update(e int, value int64) {
 	t := int(g.events[e].thread)
 	w := g.push(t, model.W, g.events[e].op.Order.OfWrite())
 	g.events[w].value, g.events[w].rmw = value, true
-	x.wrote(w)
+	x.accessed(w)
 	g.resume(w, g.events[e].value)
 	l := g.locs[g.events[e].op.Loc]
 	rank, splits := len(l.co), false
@@ -606,7 +618,7 @@ func (x *explorer) write(t int) {
 	e := g.push(t, model.W, g.threads[t].op.Order)
 	ev := &g.events[e]
 	ev.value = ev.op.Value
-	x.wrote(e)
+	x.accessed(e)
 	if x.Races {
 		x.races(e)
 	}

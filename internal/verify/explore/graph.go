@@ -15,6 +15,7 @@ type event struct {
 	rel    int32 // the last event of the thread up to this one that releases, or -1
 	thread uint16
 	index  uint16 // in the thread
+	phase  uint16 // barriers that the thread has left, this event included
 	kind   model.Kind
 	order  model.Order
 	rmw    bool // part of a read-modify-write that succeeded
@@ -199,14 +200,17 @@ func (g *graph) push(t int, kind model.Kind, order model.Order) int {
 		g.prefix = append(g.prefix, make([]uint16, (e+16)*n)...)
 		g.states = append(g.states, make([]int64, (e+16)*g.words)...)
 	}
-	rel := int32(-1)
+	rel, phase := int32(-1), uint16(0)
 	if before >= 0 {
-		rel = g.events[before].rel
+		rel, phase = g.events[before].rel, g.events[before].phase
+	}
+	if kind == model.Leave {
+		phase++
 	}
 	if order.Releases() && kind != model.R {
 		rel = int32(e)
 	}
-	g.events = append(g.events, event{op: th.op, thread: uint16(t), index: uint16(len(th.events)), kind: kind, order: order, rel: rel,
+	g.events = append(g.events, event{op: th.op, thread: uint16(t), index: uint16(len(th.events)), phase: phase, kind: kind, order: order, rel: rel,
 		full: order.Atomic() && !th.op.Volatile && th.op.Scope >= g.widest})
 	th.events = append(th.events, int32(e))
 	if order == model.SC {

@@ -1,6 +1,10 @@
 package explore
 
-import "fencepost.dev/fencepost/internal/verify/model"
+import (
+	"encoding/binary"
+
+	"fencepost.dev/fencepost/internal/verify/model"
+)
 
 // This file is the memory model of PTX on the same graph, for programs without data races whose accesses are by one proxy, and for
 // those of their executions in which program order and reads-from form no cycle. The names are those of internal/verify/model/ptx.go.
@@ -74,24 +78,113 @@ func (g *graph) observes(r, w int32) bool {
 	}
 }
 
-// written is a value that a write has given a location.
-type written struct {
-	loc   int32
-	value int64
+// Access is an access of a thread, or its arrival at a barrier.
+type Access struct {
+	Thread  int
+	Barrier bool // an arrival; Phase and Apart alone are of interest then
+	// Apart says of an arrival that not all threads of the CTA wait there for each other.
+	Apart bool
+	// Phase is how many barriers the thread has left before.
+	Phase int
+	Loc   int32
+	Write bool
+	Value int64 // of a write
+	// Strong says that it is atomic, and Full that it is morally strong with each other one of which this holds, whatever its thread.
+	Strong, Full bool
 }
 
-// wrote tells once of the value of write e.
-func (x *explorer) wrote(e int) {
-	if x.Wrote == nil {
+// accessed tells once of event e, an access or an arrival.
+func (x *explorer) accessed(e int) {
+	if x.Accessed == nil {
 		return
 	}
 	ev := &x.g.events[e]
-	w := written{ev.op.Loc, ev.value}
-	if x.values == nil {
-		x.values = map[written]bool{}
+	a := Access{Thread: int(ev.thread), Phase: int(ev.phase)}
+	if ev.kind == model.Arrival {
+		a.Barrier, a.Apart = true, ev.op.Kind == Signal || ev.op.Lanes != 0 || ev.op.Exchanges
+	} else {
+		a.Loc, a.Write, a.Strong, a.Full = ev.op.Loc, ev.kind == model.W, ev.order.Atomic(), ev.order.Atomic() && ev.op.Scope >= x.g.widest
 	}
-	if !x.values[w] {
-		x.values[w] = true
-		x.Wrote(w.loc, w.value)
+	if a.Write {
+		a.Value = ev.value
+		x.follows(e)
+	}
+	if x.told == nil {
+		x.told = map[Access]bool{}
+	}
+	if !x.told[a] {
+		x.told[a] = true
+		x.Accessed(a)
+	}
+}
+
+// Segment is an atomic read of a thread and a later write.
+type Segment struct {
+	Thread      int
+	Read, Write int32 // the locations
+	// Own says that the two are of one update.
+	Own bool
+	// Synchronizes says that what the read synchronizes with precedes, in base causality order, what synchronizes with the write, whatever
+	// the threads: between the two come the end of an acquire pattern and then the beginning of a release pattern, of wide scopes.
+	Synchronizes bool
+}
+
+// follows tells of the atomic reads that write e follows in its thread.
+func (x *explorer) follows(e int) {
+	if x.Follows == nil {
+		return
+	}
+	g, ev := x.g, &x.g.events[e]
+	if x.between == nil {
+		x.between = map[Segment]bool{}
+	}
+	wide := func(ev *event) bool { return ev.order.Atomic() && ev.op.Scope >= g.widest }
+	releases := wide(ev) && ev.order.Releases()
+	acquires := false // between the read and the write, and before what releases
+	of := g.threads[ev.thread].events[:ev.index]
+	for i := len(of) - 1; i >= 0; i-- {
+		r := &g.events[of[i]]
+		if r.phase != ev.phase {
+			return
+		}
+		switch {
+		case r.kind == model.F && wide(r) && r.op.Proxy == model.Generic:
+			releases = releases || wide(ev) && r.order.Releases()
+			acquires = acquires || releases && r.order.Acquires()
+		case r.kind == model.R && r.order.Atomic():
+			s := Segment{Thread: int(ev.thread), Read: r.op.Loc, Write: ev.op.Loc, Own: ev.rmw && i == len(of)-1}
+			s.Synchronizes = wide(r) && (acquires && !r.op.Reduction || releases && r.order.Acquires())
+			if !x.between[s] {
+				x.between[s] = true
+				x.Follows(s)
+			}
+		}
+	}
+}
+
+// readIn tells once of the state in which the thread of read e makes it.
+func (x *explorer) readIn(e int) {
+	g, ev := x.g, &x.g.events[e]
+	if x.Reads == nil || !ev.order.Atomic() {
+		return
+	}
+	t, reads, before := int(ev.thread), 0, -1
+	for _, o := range g.threads[t].events[:ev.index] {
+		if g.events[o].kind == model.R {
+			reads++
+		}
+		before = int(o)
+	}
+	state := g.state(t, before)
+	x.key = binary.AppendUvarint(binary.AppendUvarint(x.key[:0], uint64(t)), uint64(reads))
+	for _, w := range state {
+		x.key = binary.LittleEndian.AppendUint64(x.key, uint64(w))
+	}
+	if x.states == nil {
+		x.states = map[string]bool{}
+	}
+	if !x.states[string(x.key)] {
+		x.states[string(x.key)] = true
+		x.Reads(t, state, &ev.op, reads)
 	}
 }

@@ -224,9 +224,10 @@ func (m PTX) Coherent(x *Execution, r *PTXRelations) bool {
 		holds(PTXDropCausalityFR, irreflexive(seq(r.FR, r.Causality)))
 }
 
-// Grounded is the axiom No-Thin-Air: no value depends on itself. It needs no order of writes.
+// Grounded is the axiom No-Thin-Air: no value depends on itself. It needs no order of writes. A barrier is communication between threads:
+// what a thread does after it depends on all arrivals, and these on the branches before them.
 func (m PTX) Grounded(x *Execution) bool {
-	return m.Drop == PTXDropThinAir || acyclic(union(x.RF, x.Dep))
+	return m.Drop == PTXDropThinAir || acyclic(union(x.RF, x.Dep, x.Bar))
 }
 
 // Race says that two accesses of an execution are in a data race: they conflict, are not morally strong, and neither precedes the

@@ -1,0 +1,216 @@
+package candidates
+
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+)
+
+// cycles are the locations and the CTAs through which a cycle of program order, reads-from and barriers may go.
+//
+// In such a cycle a thread reads strongly what another has written, and that thread or, after a barrier that both come to, one of its CTA
+// writes what yet another thread reads strongly, and so on. The nodes of the graph here are locations and barriers; of a CTA whose threads do
+// not all wait for each other there is one node. A cycle through one location alone, whose accesses are all morally strong, is excluded: by what
+// is read each write precedes the next one in causality order, and so in coherence order. So is a cycle whose threads all acquire after they have
+// read and release before they write: each read would precede what it reads from.
+type cycles struct {
+	locs map[int32]bool
+	ctas map[int32]bool // whose barriers a cycle may go through
+	weak map[int32]bool // locations with accesses that are not morally strong with all others
+}
+
+// cycleNode is a node of the graph: a location or a barrier of a CTA.
+type cycleNode struct {
+	kind  cycleKind
+	of    int32 // the location or CTA
+	phase int   // that the barrier begins
+}
+
+type cycleKind uint8
+
+const (
+	locationNode cycleKind = iota
+	barrierNode
+)
+
+// cyclesOf finds them from the accesses of the executions without such cycles.
+func cyclesOf(p explore.Program, accesses map[explore.Access]bool, segments map[explore.Segment]bool) *cycles {
+	g := newCycleGraph(p, accesses, segments)
+	c := &cycles{locs: map[int32]bool{}, ctas: map[int32]bool{}, weak: g.weak}
+	for _, part := range g.components() {
+		var locs, ctas []int32
+		for _, n := range part {
+			switch n.kind {
+			case locationNode:
+				locs = append(locs, n.of)
+			case barrierNode:
+				ctas = append(ctas, n.of)
+			}
+		}
+		apart := slices.ContainsFunc(ctas, func(a int32) bool { return g.apart[a] })
+		if !g.within(part, g.edges) || len(locs) == 0 || len(locs) == 1 && !apart && !g.weak[locs[0]] ||
+			len(ctas) == 0 && !g.within(part, g.loose) {
+			continue
+		}
+		for _, l := range locs {
+			c.locs[l] = true
+		}
+		for _, a := range ctas {
+			c.ctas[a] = true
+		}
+	}
+	return c
+}
+
+// cycleGraph is the graph, with nodes numbered as they come.
+type cycleGraph struct {
+	numbers map[cycleNode]int
+	nodes   []cycleNode
+	next    [][]int
+	edges   map[[2]int]bool
+	loose   map[[2]int]bool // those of segments of threads that do not synchronize
+	weak    map[int32]bool  // locations with accesses that are not morally strong with all others
+	apart   map[int32]bool  // CTAs whose threads are not in phases together
+}
+
+func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments map[explore.Segment]bool) *cycleGraph {
+	g := &cycleGraph{numbers: map[cycleNode]int{}, edges: map[[2]int]bool{}, loose: map[[2]int]bool{}, weak: map[int32]bool{}, apart: map[int32]bool{}}
+	places := p.Places()
+	phases := map[int32]int{}
+	type by struct {
+		loc    int32
+		thread int
+	}
+	readers, writers := map[by]bool{}, map[by]bool{}
+	for a := range accesses {
+		cta := places[a.Thread].CTA
+		switch {
+		case a.Barrier:
+			g.apart[cta] = g.apart[cta] || a.Apart
+			phases[cta] = max(phases[cta], a.Phase+1)
+			continue
+		case a.Write:
+			writers[by{a.Loc, a.Thread}] = true
+		case a.Strong:
+			readers[by{a.Loc, a.Thread}] = true
+		}
+		g.weak[a.Loc] = g.weak[a.Loc] || !a.Full
+	}
+	threads := map[int32]map[int]bool{} // that write a location
+	for w := range writers {
+		if threads[w.loc] == nil {
+			threads[w.loc] = map[int]bool{}
+		}
+		threads[w.loc][w.thread] = true
+	}
+	others := func(loc int32, thread int) bool { // write it
+		return len(threads[loc]) > 1 || len(threads[loc]) == 1 && !threads[loc][thread]
+	}
+	location := func(loc int32) int { return g.number(cycleNode{locationNode, loc, 0}) }
+	barrier := func(cta int32, phase int) int { return g.number(cycleNode{barrierNode, cta, phase}) }
+	for a := range accesses {
+		cta := places[a.Thread].CTA
+		begin, end := a.Phase, a.Phase+1
+		if g.apart[cta] {
+			begin, end = 1, 1
+		}
+		switch {
+		case a.Barrier:
+		case a.Write && begin > 0:
+			g.edge(barrier(cta, begin), location(a.Loc))
+		case a.Strong && !a.Write && end <= phases[cta] && others(a.Loc, a.Thread):
+			g.edge(location(a.Loc), barrier(cta, end))
+		}
+	}
+	for s := range segments {
+		if !others(s.Read, s.Thread) {
+			continue
+		}
+		from, to := location(s.Read), location(s.Write)
+		g.edge(from, to)
+		// Updates pass on what synchronizes, if all are morally strong.
+		if !s.Synchronizes && !(s.Own && !g.weak[s.Read]) {
+			g.loose[[2]int{from, to}] = true
+		}
+	}
+	for cta, n := range phases {
+		for phase := 1; phase < n && !g.apart[cta]; phase++ {
+			g.edge(barrier(cta, phase), barrier(cta, phase+1))
+		}
+	}
+	return g
+}
+
+// within says that there is an edge between nodes of a component.
+func (g *cycleGraph) within(part []cycleNode, edges map[[2]int]bool) bool {
+	in := map[int]bool{}
+	for _, n := range part {
+		in[g.numbers[n]] = true
+	}
+	for e := range edges {
+		if in[e[0]] && in[e[1]] {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *cycleGraph) number(n cycleNode) int {
+	i, ok := g.numbers[n]
+	if !ok {
+		i = len(g.nodes)
+		g.numbers[n] = i
+		g.nodes = append(g.nodes, n)
+		g.next = append(g.next, nil)
+	}
+	return i
+}
+
+func (g *cycleGraph) edge(from, to int) {
+	if e := [2]int{from, to}; !g.edges[e] {
+		g.edges[e] = true
+		g.next[from] = append(g.next[from], to)
+	}
+}
+
+// components gives the strongly connected components (Tarjan's algorithm).
+func (g *cycleGraph) components() (out [][]cycleNode) {
+	order, low := make([]int, len(g.nodes)), make([]int, len(g.nodes))
+	done := make([]bool, len(g.nodes))
+	var stack []int
+	count := 0
+	var visit func(n int)
+	visit = func(n int) {
+		count++
+		order[n], low[n] = count, count
+		stack = append(stack, n)
+		for _, m := range g.next[n] {
+			if order[m] == 0 {
+				visit(m)
+			}
+			if !done[m] {
+				low[n] = min(low[n], low[m])
+			}
+		}
+		if low[n] < order[n] {
+			return
+		}
+		var part []cycleNode
+		for {
+			m := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			done[m] = true
+			part = append(part, g.nodes[m])
+			if m == n {
+				break
+			}
+		}
+		out = append(out, part)
+	}
+	for n := range g.nodes {
+		if order[n] == 0 {
+			visit(n)
+		}
+	}
+	return out
+}

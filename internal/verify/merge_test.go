@@ -1,0 +1,34 @@
+package verify
+
+import (
+	"context"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/verify/litmus"
+)
+
+// TestReportOneLine wants a finding of each variable whose races a compiler has given one place, and one for each place otherwise.
+func TestReportOneLine(t *testing.T) {
+	src := "C line\nint x, y;\ngrid 2, 1;\nkernel { x = x + 1; y = y + 1; }\n"
+	test, err := litmus.Parse("line.litmus", src, litmus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Litmus(context.Background(), test, Options{})
+	count := func() int { return len(r.Report().Findings) }
+	if apart := count(); apart < 2 {
+		t.Fatalf("%d findings", apart)
+	}
+	for i := range r.Findings {
+		for k := range r.Findings[i].Sides {
+			s := &r.Findings[i].Sides[k]
+			for f := range s.frames {
+				s.frames[f].Line, s.frames[f].Column = 4, 1
+			}
+		}
+	}
+	out := r.Report().Findings
+	if len(out) != 2 || out[0].ID == out[1].ID || out[0].Accesses[0].Object.Name == out[1].Accesses[0].Object.Name {
+		t.Errorf("%+v", out)
+	}
+}
