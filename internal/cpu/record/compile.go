@@ -37,6 +37,9 @@ var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno
 	"-fno-tree-loop-distribute-patterns", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp",
 	"-fno-builtin-strlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-strcat", "-fno-builtin-strcmp"}
 
+// clangFlags keep clang from moving stores behind loops, and from merging those of several places, which then have none.
+var clangFlags = []string{"-mllvm", "-disable-licm-promotion", "-mllvm", "-sink-common-insts=false"}
+
 // Arguments gives the arguments for the compiler.
 func (c *Compiler) Arguments(args []string) ([]string, error) {
 	what := classify(args)
@@ -44,7 +47,9 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 		return args, nil
 	}
 	out := []string{"-g", "-fsanitize=thread"}
-	if !c.Clang {
+	if c.Clang {
+		out = append(out, clangFlags...)
+	} else {
 		out = append(out, gccFlags...)
 	}
 	out = append(out, args...)
