@@ -198,12 +198,20 @@ UNLOCK_CALL(omp_unset_lock, (void *lock), (lock), lock)
 LOCK_CALL(omp_set_nest_lock, (void *lock), (lock), lock)
 UNLOCK_CALL(omp_unset_nest_lock, (void *lock), (lock), lock)
 
+// Fortran's have a name of their own.
+LOCK_CALL(omp_set_lock_, (void *lock), (lock), lock)
+UNLOCK_CALL(omp_unset_lock_, (void *lock), (lock), lock)
+LOCK_CALL(omp_set_nest_lock_, (void *lock), (lock), lock)
+UNLOCK_CALL(omp_unset_nest_lock_, (void *lock), (lock), lock)
+
 #define TEST_CALL(name) EXPORT int name(void *lock) { int (*f)(void *) = LIBGOMP(#name), ok = f(lock); \
 	if (ok) \
 		record(lock, LOCK, OF_OPENMP, 0, RETURN_ADDRESS); \
 	return ok; }
 TEST_CALL(omp_test_lock)
 TEST_CALL(omp_test_nest_lock)
+TEST_CALL(omp_test_lock_)
+TEST_CALL(omp_test_nest_lock_)
 
 // Parts of loops that run in order, and waits of one iteration for others.
 EXPORT void GOMP_ordered_start(void) {
@@ -289,6 +297,8 @@ EXPORT void omp_fulfill_event(uptr event) {
 	record(&fulfilled, PUBLISH, OF_TASK, 0, RETURN_ADDRESS);
 	f(event);
 }
+
+EXPORT void omp_fulfill_event_(uptr *event) { omp_fulfill_event(*event); }
 
 static void learn_fulfilled(uptr pc) {
 	if (__atomic_load_n(&fulfilled, __ATOMIC_RELAXED))
