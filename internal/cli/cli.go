@@ -49,7 +49,7 @@ type command struct {
 
 // commands lists the commands in the order of the help page.
 func commands() []*command {
-	return []*command{demoCommand(), runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), simulateCommand(), configCommand(), suppressCommand(), explainCommand(), nvccCommand(), ccCommand(), cxxCommand(), instrumentCommand(), isaCommand(), watchCommand(), doctorCommand(), completionCommand(), manCommand(), versionCommand(), helpCommand()}
+	return []*command{demoCommand(), runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), simulateCommand(), configCommand(), suppressCommand(), explainCommand(), nvccCommand(), ccCommand(), cxxCommand(), fcCommand(), instrumentCommand(), isaCommand(), watchCommand(), doctorCommand(), completionCommand(), manCommand(), versionCommand(), helpCommand()}
 }
 
 // env is what a command may talk to.

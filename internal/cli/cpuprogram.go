@@ -42,6 +42,10 @@ func cxxCommand() *command {
 	return compilerCommand("c++", "a C++ compiler", "CXX", ".cpp", "FENCEPOST_CXX", []string{"c++", "g++", "clang++"})
 }
 
+func fcCommand() *command {
+	return compilerCommand("fc", "a Fortran compiler", "FC", ".f90", "FENCEPOST_FC", []string{"gfortran"})
+}
+
 func compilerCommand(name, what, variable, ext, env1 string, names []string) *command {
 	return &command{name: name, args: "ARGUMENTS...", raw: true, doc: "compile like " + what + ", for \"fencepost run\"",
 		long: fmt.Sprintf(ccLong, what, variable, name, ext, env1, strings.Join(names, ", ")),
@@ -53,7 +57,7 @@ func compilerCommand(name, what, variable, ext, env1 string, names []string) *co
 			if err != nil {
 				return 0, err
 			}
-			c := record.Compiler{Path: path, Clang: record.IsClang(ctx, path), Recorder: func() (string, error) { return recorder(ctx) }}
+			c := record.Compiler{Path: path, Clang: record.IsClang(ctx, path), Fortran: name == "fc", Recorder: func() (string, error) { return recorder(ctx) }}
 			code, err := c.Run(ctx, args, e.stdin, e.stdout.to, e.stderr.to)
 			if usage := (*record.UsageError)(nil); errors.As(err, &usage) {
 				return 0, usagef("%s: %s", name, usage.Msg)
@@ -112,10 +116,14 @@ func cpuProgram(args []string) (path string, ok bool, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return "", false, err
 	}
-	ours, theirs := record.Instrumented(path)
+	ours, theirs, readable := record.Instrumented(path)
 	if theirs {
 		return "", false, fmt.Errorf("%s has ThreadSanitizer's runtime library, and the recorder can only take its place\n"+
 			"  remedy: compile and link it with \"fencepost cc\" or \"fencepost c++\"", args[0])
+	}
+	if ours && !readable {
+		return "", false, fmt.Errorf("%s has the recorder of another version of Fencepost, whose records this one does not read\n"+
+			"  remedy: link it again with this version's \"fencepost cc\" or \"fencepost c++\"", args[0])
 	}
 	return path, ours, nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -96,14 +97,10 @@ func sourceOfTrace(trace string) func(string) []string {
 	}
 }
 
-// exportCPU writes the trace of a CPU program in the binary format.
-func exportCPU(ctx context.Context, e *env, o *options, name string, from io.Reader) (code int, err error) {
+// exportCPU writes the trace of a CPU program in the binary format, or as CSV where the name of the file says so.
+func exportCPU(ctx context.Context, e *env, o *options, name string, from io.ReadSeeker) (code int, err error) {
 	if strings.HasSuffix(o.out, ".parquet") {
-		return 0, usagef("%s is a trace of a CPU program, of which export makes a binary trace and no Parquet: name another file", name)
-	}
-	in, err := cputrace.NewReader(from)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
+		return 0, usagef("%s is a trace of a CPU program, of which export makes a binary trace or, for a name in .csv, a text, and no Parquet: name another file", name)
 	}
 	to, err := os.Create(o.out)
 	if err != nil {
@@ -111,24 +108,63 @@ func exportCPU(ctx context.Context, e *env, o *options, name string, from io.Rea
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	buffered := bufio.NewWriterSize(to, 1<<20)
-	w := cputrace.NewWriter(buffered)
-	events := make([]cpu.Event, 1<<12)
-	for {
-		n, err := in.Next(events)
-		w.Events(events[:n])
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", name, err)
-		}
-		if ctx.Err() != nil {
-			return 0, errors.New("interrupted")
-		}
+	var in *cputrace.Reader
+	var finish func() error
+	if strings.HasSuffix(o.out, ".csv") {
+		in, finish, err = exportCSV(ctx, from, buffered)
+	} else {
+		w := cputrace.NewWriter(buffered)
+		finish = func() error { return w.Close(&in.Names) }
+		in, err = eachEvent(ctx, from, func(events []cpu.Event) error { w.Events(events); return nil })
 	}
-	if err := errors.Join(w.Close(&in.Names), buffered.Flush()); err != nil {
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := errors.Join(finish(), buffered.Flush()); err != nil {
 		return 0, fmt.Errorf("%s is not whole: %w", o.out, err)
 	}
 	fmt.Fprintf(e.stdout, "fencepost: %s written to %s\n", count(int(in.Events()), "event"), o.out)
 	return exitClean, nil
+}
+
+// exportCSV writes a trace as CSV. A binary trace has its names at the end, so that it is read twice.
+func exportCSV(ctx context.Context, from io.ReadSeeker, to io.Writer) (*cputrace.Reader, func() error, error) {
+	in, err := eachEvent(ctx, from, func([]cpu.Event) error { return nil })
+	if err != nil {
+		return in, nil, err
+	}
+	names := in.Names.Distinct(in.Count)
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return in, nil, err
+	}
+	w := csv.NewWriter(to)
+	if err := w.Write(cputrace.CSVHeader); err != nil {
+		return in, nil, err
+	}
+	in, err = eachEvent(ctx, from, func(events []cpu.Event) error { return cputrace.WriteCSV(w, names, events) })
+	return in, func() error { w.Flush(); return w.Error() }, err
+}
+
+// eachEvent reads a trace to its end.
+func eachEvent(ctx context.Context, from io.Reader, take func([]cpu.Event) error) (*cputrace.Reader, error) {
+	in, err := cputrace.NewReader(from)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]cpu.Event, 1<<12)
+	for {
+		n, err := in.Next(events)
+		if err := take(events[:n]); err != nil {
+			return in, err
+		}
+		if errors.Is(err, io.EOF) {
+			return in, nil
+		}
+		if err != nil {
+			return in, err
+		}
+		if ctx.Err() != nil {
+			return in, errors.New("interrupted")
+		}
+	}
 }

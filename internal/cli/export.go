@@ -19,7 +19,8 @@ fencepost export --out events.parquet FILE
   and others to query; docs/trace.md tells the columns. Of a trace that is cut off, the whole part is written (exit code 3).
 
 fencepost export --out trace.fpc trace.std
-  writes the trace of a CPU program in a binary format that is read many times faster (docs/cpu.md).`
+  writes the trace of a CPU program in a binary format that is read many times faster (docs/cpu.md). For a name in .csv
+  it writes a text.`
 
 func exportCommand() *command {
 	out := &flag{"out", "TABLE", "where the table goes", setOut}

@@ -61,10 +61,10 @@ var opNames = [Ops]string{"none", "read", "write", "acquire", "release", "acquir
 
 func (o Op) String() string { return opNames[o] }
 
-// ParseOp gives the operation of a name. Part has two objects, which texts have no room for.
+// ParseOp gives the operation of a name.
 func ParseOp(name string) (Op, bool) {
 	for op := Read; op < Ops; op++ {
-		if opNames[op] == name && op != Part {
+		if opNames[op] == name {
 			return op, true
 		}
 	}
@@ -72,9 +72,7 @@ func ParseOp(name string) (Op, bool) {
 }
 
 // OpNames lists the names that ParseOp knows.
-func OpNames() []string {
-	return slices.Delete(slices.Clone(opNames[Read:]), int(Part-Read), int(Part-Read)+1)
-}
+func OpNames() []string { return slices.Clone(opNames[Read:]) }
 
 // Table is a kind of object.
 type Table uint8

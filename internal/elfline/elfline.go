@@ -104,7 +104,13 @@ func (im *Image) Frames(addr uint64) (frames []event.Frame) {
 	if !ok {
 		return nil
 	}
-	calls := im.calls(r, lr.Files(), addr)
+	calls := im.calls(r, lr.Files(), addr, false)
+	if len(calls) == 0 {
+		if r.Seek(unit.Offset); unit.Children {
+			_, _ = r.Next()
+			calls = im.calls(r, lr.Files(), addr, true)
+		}
+	}
 	if len(calls) == 0 {
 		calls = []event.Frame{{Function: im.Function(addr)}}
 	}
@@ -134,8 +140,9 @@ func lineOf(lr *dwarf.LineReader, addr uint64) (dwarf.LineEntry, bool) {
 }
 
 // calls gives the functions at an address, innermost first, with the places where they were inlined. r is after a unit's
-// entry.
-func (im *Image) calls(r *dwarf.Reader, files []*dwarf.LineFile, addr uint64) []event.Frame {
+// entry. nested says to look into functions that do not cover the address, too: GCC has the functions that it makes of OpenMP's
+// regions within the function that the regions are in.
+func (im *Image) calls(r *dwarf.Reader, files []*dwarf.LineFile, addr uint64, nested bool) []event.Frame {
 	var calls []event.Frame
 	for depth := 1; depth > 0; {
 		e, err := r.Next()
@@ -155,7 +162,7 @@ func (im *Image) calls(r *dwarf.Reader, files []*dwarf.LineFile, addr uint64) []
 		}
 		switch {
 		case !e.Children:
-		case within || e.Tag == dwarf.TagNamespace || e.Tag == dwarf.TagClassType || e.Tag == dwarf.TagStructType:
+		case within || nested && e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagNamespace || e.Tag == dwarf.TagClassType || e.Tag == dwarf.TagStructType:
 			depth++
 		default:
 			r.SkipChildren()

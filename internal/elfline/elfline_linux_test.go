@@ -100,6 +100,24 @@ func TestFramesOfImage(t *testing.T) {
 	}
 }
 
+// TestFramesOfRegion finds calls that are inlined into a function that GCC makes of a region of OpenMP, which lies in another one.
+func TestFramesOfRegion(t *testing.T) {
+	const source = `static volatile int count;
+static inline __attribute__((always_inline)) void leaf(int n) {
+  count += n;
+}
+int main(int argc, char **argv) {
+#pragma omp parallel
+  leaf(argc);
+  return 0;
+}
+`
+	got := sorted(stacksOf(Open(buildC(t, source, "-O1", "-g", "-fopenmp"), 1), "main._omp_fn.0"))
+	if want := "leaf prog.c:3:9, main._omp_fn.0 prog.c:7:3"; !slices.Contains(got, want) {
+		t.Errorf("no code at %s in %q", want, got)
+	}
+}
+
 // TestFramesWithoutLines finds functions where there is no debugging information, or no symbols but those of a library.
 func TestFramesWithoutLines(t *testing.T) {
 	for _, flags := range [][]string{{"-O1", "-g0"}, {"-O1", "-g", "-s", "-shared", "-fPIC"}} {

@@ -128,17 +128,33 @@ func exported(object string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Instrumented says whether an executable was linked with the recorder, or has ThreadSanitizer's runtime in its place.
-func Instrumented(name string) (ours, theirs bool) {
+// Instrumented says whether an executable was linked with the recorder, or has ThreadSanitizer's runtime in its place, and of a recorder
+// whether it is one that this program reads.
+func Instrumented(name string) (ours, theirs, readable bool) {
 	f, err := elf.Open(name)
 	if err != nil {
-		return false, false
+		return false, false, false
 	}
 	defer f.Close()
 	symbols, _ := f.DynamicSymbols()
 	for _, s := range symbols {
-		ours = ours || s.Name == Marker
+		if s.Name == Marker {
+			ours, readable = true, number(f, s) == version
+		}
 		theirs = theirs || strings.HasPrefix(s.Name, "__tsan_")
 	}
-	return ours, theirs && !ours
+	return ours, theirs && !ours, readable
+}
+
+// number is the value of a constant of 4 bytes; 0 where there is none.
+func number(f *elf.File, s elf.Symbol) uint32 {
+	if int(s.Section) >= len(f.Sections) {
+		return 0
+	}
+	var value [4]byte
+	section := f.Sections[s.Section]
+	if _, err := section.ReadAt(value[:], int64(s.Value-section.Addr)); err != nil {
+		return 0
+	}
+	return f.ByteOrder.Uint32(value[:])
 }

@@ -8,14 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
 
-// Compiler is a C or C++ compiler, called in a way that its programs record.
+// Compiler is a compiler of C, C++ or Fortran, called in a way that its programs record.
 type Compiler struct {
-	Path  string
-	Clang bool
+	Path    string
+	Clang   bool
+	Fortran bool // of GCC
 	// Recorder gives the folder of the recorder, which is built on first use.
 	Recorder func() (string, error)
 }
@@ -32,10 +34,16 @@ func IsClang(ctx context.Context, path string) bool {
 }
 
 // gccFlags are for GCC, whose instrumentation comes late: optimisations before it would move accesses out of loops, merge them or
-// give them other lines, and later ones would expand functions that are recorded. It also warns of fences, which are recorded.
+// give them other lines. It also warns of fences, which are recorded.
 var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-code-hoisting", "-fno-store-merging", "-fno-tree-vectorize",
-	"-fno-tree-loop-distribute-patterns", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp",
+	"-fno-tree-loop-distribute-patterns"}
+
+// gccCalls keep GCC from expanding functions that are recorded. Its Fortran does not know these flags, and expands copies of small arrays.
+var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp",
 	"-fno-builtin-strlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-strcat", "-fno-builtin-strcmp"}
+
+// clangFlags keep clang from moving stores behind loops, and from merging those of several places, which then have none.
+var clangFlags = []string{"-mllvm", "-disable-licm-promotion", "-mllvm", "-sink-common-insts=false"}
 
 // Arguments gives the arguments for the compiler.
 func (c *Compiler) Arguments(args []string) ([]string, error) {
@@ -44,8 +52,15 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 		return args, nil
 	}
 	out := []string{"-g", "-fsanitize=thread"}
-	if !c.Clang {
+	if c.Clang {
+		out = append(out, clangFlags...)
+	} else {
 		out = append(out, gccFlags...)
+		if !c.Fortran {
+			out = append(out, gccCalls...)
+		} else if runtime.GOARCH == "amd64" {
+			out = append(out, "-mstringop-strategy=libcall")
+		}
 	}
 	out = append(out, args...)
 	if !c.Clang {

@@ -130,10 +130,20 @@ func (n *Names) Global(variable uint32) report.Object {
 			continue
 		}
 		if name, size, offset := n.image(m.path).Variable(address - m.base); name != "" {
-			return report.Object{Name: name, Named: true, Size: size, Offset: offset}
+			return report.Object{Name: inModule(name), Named: true, Size: size, Offset: offset}
 		}
 	}
 	return report.Object{}
+}
+
+// inModule gives a variable of a Fortran module the name that a debugger gives it.
+func inModule(symbol string) string {
+	if rest, ok := strings.CutPrefix(symbol, "__"); ok {
+		if module, name, ok := strings.Cut(rest, "_MOD_"); ok {
+			return module + "::" + name
+		}
+	}
+	return symbol
 }
 
 // Object is what a variable is: one of the program, a block of the heap, or a stack.

@@ -155,7 +155,8 @@ func (p *process) recorded(names *Names) Recorded {
 	return Recorded{Names: names, Events: a.count, Threads: len(a.ids), Variables: int(a.memory.count), Syncs: len(a.syncs), Problems: a.problems}
 }
 
-// alive says that a process runs. One that has asked for a region and not yet given its number counts as running.
+// alive says that a process runs. One that has asked for a region and not yet given its number counts as running, and so does one whose
+// first thread has ended before others.
 func alive(pid int) bool {
 	if pid == 0 {
 		return true
@@ -164,8 +165,12 @@ func alive(pid int) bool {
 	if err != nil {
 		return false
 	}
-	_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
-	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])) // from the third on
+	const state, threads = 0, 17
+	if len(fields) <= threads {
+		return false
+	}
+	return fields[state] != "X" && (fields[state] != "Z" || fields[threads] != "0" && fields[threads] != "1")
 }
 
 // command prepares the program's process: its own group unless it must read the terminal.

@@ -58,7 +58,12 @@ func (in *interner) event(line int, thread []byte, op cpu.Op, object, location [
 		}
 		e.Object = in.id(t, object)
 	}
-	if len(location) > 0 {
+	if op == cpu.Part {
+		if len(location) == 0 {
+			return e, &Error{Line: line, Text: "part of what? The location names the variable"}
+		}
+		e.Location = in.id(cpu.Variables, location)
+	} else if len(location) > 0 {
 		e.Location = in.id(cpu.Locations, location)
 	}
 	if !in.check.event(&e) {
@@ -165,3 +170,28 @@ func (c *csvReader) next(to []cpu.Event) (n int, err error) {
 	}
 	return n, nil
 }
+
+// WriteCSV writes events as CSV. What orders nothing is left out.
+func WriteCSV(to *csv.Writer, names *Names, events []cpu.Event) error {
+	for _, e := range events {
+		row := []string{names.Of(cpu.Threads, uint32(e.Thread)), e.Op.String(), "", ""}
+		if t := e.Op.Table(); t != cpu.NoObject {
+			row[2] = names.Of(t, e.Object)
+		}
+		switch {
+		case e.Op == cpu.None:
+			continue
+		case e.Op == cpu.Part:
+			row[3] = names.Of(cpu.Variables, e.Location)
+		case e.Location != 0:
+			row[3] = names.Of(cpu.Locations, e.Location)
+		}
+		if err := to.Write(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CSVHeader is the first line of a trace in CSV.
+var CSVHeader = []string{"thread", "op", "object", "location"}

@@ -63,6 +63,23 @@ func (n *Names) Of(t cpu.Table, id uint32) string {
 	return fmt.Sprintf("%s%d", [cpu.Tables]string{"", "T", "V", "L", "location_"}[t], id)
 }
 
+// Distinct gives names of which no two of a table are alike, but those of locations. count says how many objects a table has.
+func (n *Names) Distinct(count func(cpu.Table) int) *Names {
+	out := &Names{cpu.Locations: n[cpu.Locations]}
+	for t := cpu.Threads; t < cpu.Locations; t++ {
+		taken := map[string]bool{}
+		for id := range uint32(count(t)) {
+			name := n.Of(t, id)
+			for taken[name] {
+				name = fmt.Sprintf("%s#%d", name, id)
+			}
+			taken[name] = true
+			out[t] = append(out[t], name)
+		}
+	}
+	return out
+}
+
 // Reader reads a trace.
 type Reader struct {
 	// Names are those read so far.

@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -224,6 +225,49 @@ func TestOperations(t *testing.T) {
 	got, _, _, err := readAll(write(events, &Names{}))
 	if err != nil || !slices.Equal(got, events) {
 		t.Errorf("%v\n%v\n%v", err, events, got)
+	}
+}
+
+// TestCSV writes events as text, parts of variables among them, and wants them back, whatever names objects share.
+func TestCSV(t *testing.T) {
+	whole := 0
+	for seed := range uint64(300) {
+		events := inOrder(oracle.Random(rand.New(rand.NewPCG(seed, 3))))
+		in, err := NewReader(strings.NewReader(write(events, &Names{cpu.Variables: {"x", "x", "x"}, cpu.Locations: {"", "a.c:1"}})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		for got := make([]cpu.Event, 100); err == nil; {
+			var k int
+			k, err = in.Next(got)
+			n += k
+		}
+		count := uint32(in.Count(cpu.Variables))
+		last := events[n-1]
+		if last.Op == cpu.End || count == 0 {
+			continue // nothing of that thread may come
+		}
+		events = append(events[:n:n], cpu.Event{Op: cpu.Forget, Thread: last.Thread}, cpu.Event{Op: cpu.Part, Thread: last.Thread, Object: count},
+			cpu.Event{Op: cpu.Write, Thread: last.Thread, Object: count, Location: 1})
+		in.check.number(cpu.Variables, count)
+		var b bytes.Buffer
+		w := csv.NewWriter(&b)
+		if err := errors.Join(w.Write(CSVHeader), WriteCSV(w, in.Names.Distinct(in.Count), events)); err != nil {
+			t.Fatal(err)
+		}
+		w.Flush()
+		got, _, _, err := readAll(b.String())
+		if slices.ContainsFunc(events, func(e cpu.Event) bool { return e.Op == cpu.None }) {
+			continue // is left out, so that numbers differ
+		}
+		if err != nil || !slices.Equal(got, events) {
+			t.Fatalf("trace %d: %v\n%v\n%v\n%s", seed, err, events, got, &b)
+		}
+		whole++
+	}
+	if whole < 20 {
+		t.Errorf("%d traces have come back", whole)
 	}
 }
 

@@ -2,7 +2,8 @@
 
 struct team {
 	struct team *outer;
-	u32 tasks; // any were made
+	u64 object; // number of objects to synchronise on: see TEAM_BARRIER
+	u32 tasks;  // any were made
 };
 
 // task is an explicit task, or the implicit one of a thread in a team.
@@ -10,9 +11,19 @@ struct task {
 	struct task *outer;
 	struct group *group;
 	u32 final; // the tasks that it makes are executed at once
+	u64 id;
 };
 
-struct group { struct group *outer; };
+struct group { struct group *outer; u64 id; };
+
+// Objects to synchronise on have numbers that are no addresses of programs, 8 for each call of new_object: what is on a stack may have the
+// address of what was there before.
+static u64 new_object(void) {
+	static u64 last;
+	return (1ULL << 47) + 8 * __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
+enum { TEAM_BARRIER, TEAM_ORDERED, TEAM_POSTED, TEAM_COPY, TEAM_BEGINS, TEAM_ENDS };
 
 struct region_start {
 	void *reductions; // where libgomp finds them in the data of a region that has some
@@ -79,30 +90,35 @@ static void tasks_ended(int all, uptr pc) {
 #define LIBGOMP(name) ({ static void *f; void *g = __atomic_load_n(&f, __ATOMIC_RELAXED); \
 	if (!g) { g = real(name); __atomic_store_n(&f, g, __ATOMIC_RELAXED); } g; })
 
+static void in(struct team *t, int what, u64 kind, uptr pc) { record((void *)(t->object + what), kind, OF_OPENMP, 0, pc); }
+static void of_task(u64 id, u64 kind, uptr pc) { record((void *)id, kind, OF_TASK, 0, pc); }
+
 // in_team is what each thread of a team does.
 static void in_team(void *p) {
 	struct region_start *r = p;
 	struct thread *t = self;
 	struct team *outer = t ? t->team : NULL;
-	struct task implicit = {t ? t->task : NULL}, *before = implicit.outer;
-	record(r, LEARN, OF_OPENMP, 0, 0);
+	struct task implicit = {t ? t->task : NULL, .id = new_object()}, *before = implicit.outer;
+	in(&r->team, TEAM_BEGINS, LEARN, 0);
 	tasks_ended(1, 0); // of an earlier region
 	if (t)
 		t->team = &r->team, t->task = &implicit;
 	r->run(r->data);
 	if ((t = self))
 		t->team = outer, t->task = before;
-	record(&r->team, PUBLISH, OF_OPENMP, 0, 0);
+	in(&r->team, TEAM_ENDS, PUBLISH, 0);
 }
 
+// The regions of a thread that have one address are ordered; those of tasks that it executes are not.
 #define IN_TEAM(reductions, call) do { \
-	struct region_start r = {reductions, run, data, {NULL, 0}}; \
+	struct region_start r = {reductions, run, data}; \
 	uptr pc = RETURN_ADDRESS; \
-	record(&r, PUBLISH, OF_OPENMP, 0, pc); \
+	r.team.object = self && self->present ? new_object() : (uptr)&r; \
+	in(&r.team, TEAM_BEGINS, PUBLISH, pc); \
 	call; \
-	record(&r.team, LEARN, OF_OPENMP, 0, pc); \
+	in(&r.team, TEAM_ENDS, LEARN, pc); \
 	if (__atomic_load_n(&r.team.tasks, __ATOMIC_RELAXED)) \
-		record(&r.team.tasks, LEARN, OF_TASK, 0, pc); \
+		of_task(r.team.object, LEARN, pc); \
 	tasks_ended(1, pc); \
 } while (0)
 
@@ -149,12 +165,12 @@ EXPORT void GOMP_parallel_sections(body *run, void *data, unsigned threads, unsi
 	struct team *team = self ? self->team : NULL; \
 	uptr pc = RETURN_ADDRESS; \
 	if (team) \
-		record(team, BARRIER_ENTER, OF_OPENMP, 0, pc); \
+		in(team, TEAM_BARRIER, BARRIER_ENTER, pc); \
 	call; \
 	if (team) { \
-		record(team, BARRIER_LEAVE, OF_OPENMP, 0, pc); \
+		in(team, TEAM_BARRIER, BARRIER_LEAVE, pc); \
 		if (__atomic_load_n(&team->tasks, __ATOMIC_RELAXED)) \
-			record(&team->tasks, LEARN, OF_TASK, 0, pc); \
+			of_task(team->object, LEARN, pc); \
 		tasks_ended(1, pc); \
 	} \
 } while (0)
@@ -182,30 +198,38 @@ UNLOCK_CALL(omp_unset_lock, (void *lock), (lock), lock)
 LOCK_CALL(omp_set_nest_lock, (void *lock), (lock), lock)
 UNLOCK_CALL(omp_unset_nest_lock, (void *lock), (lock), lock)
 
+// Fortran's have a name of their own.
+LOCK_CALL(omp_set_lock_, (void *lock), (lock), lock)
+UNLOCK_CALL(omp_unset_lock_, (void *lock), (lock), lock)
+LOCK_CALL(omp_set_nest_lock_, (void *lock), (lock), lock)
+UNLOCK_CALL(omp_unset_nest_lock_, (void *lock), (lock), lock)
+
 #define TEST_CALL(name) EXPORT int name(void *lock) { int (*f)(void *) = LIBGOMP(#name), ok = f(lock); \
 	if (ok) \
 		record(lock, LOCK, OF_OPENMP, 0, RETURN_ADDRESS); \
 	return ok; }
 TEST_CALL(omp_test_lock)
 TEST_CALL(omp_test_nest_lock)
+TEST_CALL(omp_test_lock_)
+TEST_CALL(omp_test_nest_lock_)
 
 // Parts of loops that run in order, and waits of one iteration for others.
 EXPORT void GOMP_ordered_start(void) {
 	void (*f)(void) = LIBGOMP("GOMP_ordered_start");
 	f();
 	if (self && self->team)
-		record((char *)self->team + 1, LEARN, OF_OPENMP, 0, RETURN_ADDRESS);
+		in(self->team, TEAM_ORDERED, LEARN, RETURN_ADDRESS);
 }
 EXPORT void GOMP_ordered_end(void) {
 	void (*f)(void) = LIBGOMP("GOMP_ordered_end");
 	if (self && self->team)
-		record((char *)self->team + 1, PUBLISH, OF_OPENMP, 0, RETURN_ADDRESS);
+		in(self->team, TEAM_ORDERED, PUBLISH, RETURN_ADDRESS);
 	f();
 }
 
 #define POST(name, type) EXPORT void name(type *at) { void (*f)(type *) = LIBGOMP(#name); \
 	if (self && self->team) \
-		record((char *)self->team + 2, PUBLISH, OF_OPENMP, 0, RETURN_ADDRESS); \
+		in(self->team, TEAM_POSTED, PUBLISH, RETURN_ADDRESS); \
 	f(at); }
 POST(GOMP_doacross_post, long)
 POST(GOMP_doacross_ull_post, unsigned long long)
@@ -216,20 +240,20 @@ POST(GOMP_doacross_ull_post, unsigned long long)
 	for (int i = 0; i < 8; i++) at[i] = va_arg(list, type); \
 	va_end(list); \
 	f(first, at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]); \
-	if (self && self->team) record((char *)self->team + 2, LEARN, OF_OPENMP, 0, RETURN_ADDRESS); }
+	if (self && self->team) in(self->team, TEAM_POSTED, LEARN, RETURN_ADDRESS); }
 AWAIT(GOMP_doacross_wait, long)
 AWAIT(GOMP_doacross_ull_wait, unsigned long long)
 
 EXPORT void *GOMP_single_copy_start(void) {
 	void *(*f)(void) = LIBGOMP("GOMP_single_copy_start"), *r = f();
 	if (r && self && self->team)
-		record((char *)self->team + 3, LEARN, OF_OPENMP, 0, RETURN_ADDRESS);
+		in(self->team, TEAM_COPY, LEARN, RETURN_ADDRESS);
 	return r;
 }
 EXPORT void GOMP_single_copy_end(void *data) {
 	void (*f)(void *) = LIBGOMP("GOMP_single_copy_end");
 	if (self && self->team)
-		record((char *)self->team + 3, PUBLISH, OF_OPENMP, 0, RETURN_ADDRESS);
+		in(self->team, TEAM_COPY, PUBLISH, RETURN_ADDRESS);
 	f(data);
 }
 
@@ -242,23 +266,20 @@ struct deferred {
 	void *from;
 	size_t offset;        // of the program's data
 	size_t size;          // of it
-	struct task *parent;
 	struct group *group;
 	struct team *team;
-	u64 id;
+	u64 id, parent;
 	u32 number;           // as a thread, 0 if it is a part of the one that executes it
 	u32 final, detached;
 	u32 depends;          // numbers of dependences that are kept, 0 if there are none
 	struct { uptr address; int writes; } depend[16];
 };
 
-static u64 task_ids;
-
 // COPIED runs what copies a task's data to a block of size bytes: it comes after those that had the block before, and before the task.
 #define COPIED(to, size, d, copy) do { \
 	record(to, FRESH, 0, size, 0); \
 	copy; \
-	record((void *)(d)->id, PUBLISH, OF_TASK, 0, 0); \
+	of_task((d)->id, PUBLISH, 0); \
 } while (0)
 
 static void copy_task(void *to, void *from) {
@@ -277,9 +298,19 @@ EXPORT void omp_fulfill_event(uptr event) {
 	f(event);
 }
 
+EXPORT void omp_fulfill_event_(uptr *event) { omp_fulfill_event(*event); }
+
 static void learn_fulfilled(uptr pc) {
 	if (__atomic_load_n(&fulfilled, __ATOMIC_RELAXED))
 		record(&fulfilled, LEARN, OF_TASK, 0, pc);
+}
+
+// Dependences order the tasks that one task makes: its number is a part of what they are on.
+static void add_depend(struct deferred *d, u64 parent, uptr address, int writes) {
+	if (d->depends < sizeof d->depend / sizeof d->depend[0]) {
+		d->depend[d->depends].address = address + parent * 0x9E3779B97F4A7C15;
+		d->depend[d->depends++].writes = writes;
+	}
 }
 
 static void depends_begin(struct deferred *d) {
@@ -300,25 +331,26 @@ static void depends_end(struct deferred *d) {
 // run_task executes a task. The size bytes at block are its data alone.
 static void run_task(struct deferred *d, u32 number, void *data, void *block, size_t size) {
 	struct thread *t = self;
-	struct task mine = {t ? t->task : NULL, d->group, d->final};
+	struct task mine = {t ? t->task : NULL, d->group, d->final, new_object()};
 	u32 before = t ? t->present : 0;
 	uptr frame = (uptr)__builtin_frame_address(0);
 	go_on(number, 0, frame);
 	if (number)
 		record(block, FRESH, 0, size, 0);
-	record((void *)d->id, LEARN, OF_TASK, 0, 0);
+	of_task(d->id, LEARN, 0);
 	depends_begin(d);
+	struct team *team = t ? t->team : NULL; // none if the thread has done its part of the region, and executes what tasks are left
 	if (t)
-		t->task = &mine;
+		t->task = &mine, t->team = d->team;
 	d->run(data);
 	if ((t = self))
-		t->task = mine.outer;
+		t->task = mine.outer, t->team = team;
 	depends_end(d);
-	record(d->parent, PUBLISH, OF_TASK, 0, 0);
+	of_task(d->parent, PUBLISH, 0);
 	for (struct group *g = d->group; g; g = g->outer)
-		record(g, PUBLISH, OF_TASK, 0, 0);
+		of_task(g->id, PUBLISH, 0);
 	if (d->team)
-		record(&d->team->tasks, PUBLISH, OF_TASK, 0, 0);
+		of_task(d->team->object, PUBLISH, 0);
 	if (number)
 		record(block, FRESH, 0, size, 0);
 	go_on(before, number && t && t->present == number, frame);
@@ -331,17 +363,20 @@ static void begin_task(void *p) {
 	run_task(d, d->number, (char *)p + d->offset, p, d->offset + d->size);
 }
 
+// present_task is the number of the task that the thread executes, 0 outside of all.
+static u64 present_task(void) { return self && self->task ? self->task->id : 0; }
+
 static void describe(struct deferred *d, body *run, uptr pc) {
 	struct thread *t = self;
 	d->run = run;
-	d->id = __atomic_add_fetch(&task_ids, 1, __ATOMIC_RELAXED);
+	d->id = new_object();
 	d->final |= t && t->task && t->task->final;
-	d->parent = t ? t->task : NULL;
+	d->parent = present_task();
 	d->group = t && t->task ? t->task->group : NULL;
 	d->team = t ? t->team : NULL;
 	if (d->team)
 		__atomic_store_n(&d->team->tasks, 1, __ATOMIC_RELAXED);
-	record((void *)d->id, PUBLISH, OF_TASK, 0, pc);
+	of_task(d->id, PUBLISH, pc);
 }
 
 // list_depends reads the compiler's list: the number, that of the writes, and addresses; or 0, the number, those of the writes,
@@ -350,19 +385,19 @@ static void list_depends(struct deferred *d, void **list) {
 	size_t n = (size_t)list[0], out = (size_t)list[1], at = 2, in = n;
 	if (!n)
 		n = (size_t)list[1], out = (size_t)list[2] + (size_t)list[3], in = out + (size_t)list[4], at = 5;
-	for (size_t i = 0; i < n && d->depends < 16; i++) {
+	for (size_t i = 0; i < n; i++) {
 		void *a = list[at + i];
 		int writes = i < out;
 		if (i >= in)
 			writes = ((uptr *)a)[1] != 1 /* in */, a = *(void **)a;
-		d->depend[d->depends].address = (uptr)a;
-		d->depend[d->depends++].writes = writes;
+		add_depend(d, present_task(), (uptr)a, writes);
 	}
 }
 
 enum { TASK_FINAL = 2, TASK_DEPEND = 8, TASK_NOGROUP = 1 << 11, TASK_REDUCTION = 1 << 12, TASK_DETACH = 1 << 13 };
 
-EXPORT void GOMP_task(body *run, void *data, void (*copy)(void *, void *), long size, long align, _Bool now, unsigned flags, void **depend, int priority, void *detach) {
+// apart says that the task is one of its own where there is no team, too.
+static void make(int apart, uptr pc, body *run, void *data, void (*copy)(void *, void *), long size, long align, _Bool now, unsigned flags, void **depend, int priority, void *detach) {
 	void (*f)(body *, void *, void (*)(void *, void *), long, long, _Bool, unsigned, void **, int, void *) = LIBGOMP("GOMP_task");
 	if (!self) {
 		f(run, data, copy, size, align, now, flags, depend, priority, detach);
@@ -377,23 +412,27 @@ EXPORT void GOMP_task(body *run, void *data, void (*copy)(void *, void *), long 
 		list_depends(d, depend);
 	if (!copy)
 		REAL(memmove)((char *)d + offset, data, size);
-	describe(d, run, RETURN_ADDRESS);
-	if (d->team)
-		d->number = make_task(0, 0, RETURN_ADDRESS);
+	describe(d, run, pc);
+	if (d->team || apart)
+		d->number = make_task(0, 0, pc);
 	u32 number = d->number;
 	f(begin_task, d, copy ? copy_task : NULL, offset + size, unit, now, flags, depend, priority, detach);
 	if (number && at_once)
-		record(NULL, TASK_JOINED, 0, number, RETURN_ADDRESS);
+		record(NULL, TASK_JOINED, 0, number, pc);
+}
+
+EXPORT void GOMP_task(body *run, void *data, void (*copy)(void *, void *), long size, long align, _Bool now, unsigned flags, void **depend, int priority, void *detach) {
+	make(0, RETURN_ADDRESS, run, data, copy, size, align, now, flags, depend, priority, detach);
 }
 
 EXPORT void GOMP_taskwait(void) {
 	void (*f)(void) = LIBGOMP("GOMP_taskwait");
 	f();
-	record(self ? self->task : NULL, LEARN, OF_TASK, 0, RETURN_ADDRESS);
+	of_task(present_task(), LEARN, RETURN_ADDRESS);
 	tasks_ended(0, RETURN_ADDRESS);
 }
 
-EXPORT void GOMP_taskwait_depend(void **list) {
+static void await_depends(void **list) {
 	void (*f)(void **) = LIBGOMP("GOMP_taskwait_depend");
 	f(list);
 	struct deferred d = {.depends = 0};
@@ -401,13 +440,15 @@ EXPORT void GOMP_taskwait_depend(void **list) {
 	depends_begin(&d);
 }
 
+EXPORT void GOMP_taskwait_depend(void **list) { await_depends(list); }
+
 // Groups are allocated, since they end in another call than they begin.
 EXPORT void GOMP_taskgroup_start(void) {
 	void (*f)(void) = LIBGOMP("GOMP_taskgroup_start");
 	struct task *t = self ? self->task : NULL;
 	if (t) {
 		struct group *g = ALLOCATOR(malloc)(sizeof *g);
-		g->outer = t->group;
+		g->outer = t->group, g->id = new_object();
 		t->group = g;
 	}
 	f();
@@ -419,7 +460,7 @@ EXPORT void GOMP_taskgroup_end(void) {
 	struct task *t = self ? self->task : NULL;
 	if (t && t->group) {
 		struct group *g = t->group;
-		record(g, LEARN, OF_TASK, 0, RETURN_ADDRESS);
+		of_task(g->id, LEARN, RETURN_ADDRESS);
 		t->group = g->outer;
 		ALLOCATOR(free)(g);
 	}
@@ -478,7 +519,7 @@ static void copy_loop(void *to, void *from) {
 		struct group mine = {NULL}; \
 		struct task *t = self->task; \
 		if (t && !(flags & TASK_NOGROUP)) \
-			mine.outer = t->group, t->group = &mine; \
+			mine.outer = t->group, mine.id = new_object(), t->group = &mine; \
 		struct deferred d = {.copy = copy, .from = data, .offset = size}; \
 		if (flags & TASK_REDUCTION) \
 			d.reductions = ((void **)data)[2]; \
@@ -488,7 +529,7 @@ static void copy_loop(void *to, void *from) {
 		u32 number = d.number; \
 		f(bodies[i], &d, copy_loop, behind(size) + sizeof d, align > 16 ? align : 16, flags, tasks, priority, from, to, step); \
 		if (t && !(flags & TASK_NOGROUP)) { \
-			record(&mine, LEARN, OF_TASK, 0, RETURN_ADDRESS); \
+			of_task(mine.id, LEARN, RETURN_ADDRESS); \
 			t->group = mine.outer; \
 			if (number) \
 				record(NULL, TASK_JOINED, 0, number, RETURN_ADDRESS); \
@@ -502,4 +543,116 @@ EXPORT void GOMP_task_reduction_remap(size_t n, size_t originals, void **list) {
 	void (*f)(size_t, size_t, void **) = LIBGOMP("GOMP_task_reduction_remap");
 	become_thread((uptr)__builtin_frame_address(0));
 	f(n, originals, list);
+}
+
+// Teams. libgomp executes the teams of a league one after another in one thread, so that each is recorded as a task.
+struct league { body *run; void *data; u32 number; };
+
+static void in_league(void *p) {
+	struct league *l = p;
+	struct thread *t = self;
+	struct task mine = {t ? t->task : NULL, .id = new_object()};
+	u32 before = t ? t->present : 0, number = make_task(l->number, 0, 0);
+	uptr frame = (uptr)__builtin_frame_address(0);
+	go_on(number, 0, frame);
+	if (t)
+		t->task = &mine;
+	l->run(l->data);
+	if ((t = self))
+		t->task = mine.outer;
+	go_on(before, t && t->present == number, frame);
+}
+
+EXPORT void GOMP_teams_reg(body *run, void *data, unsigned teams, unsigned threads, unsigned flags) {
+	void (*f)(body *, void *, unsigned, unsigned, unsigned) = LIBGOMP("GOMP_teams_reg");
+	if (!self) {
+		f(run, data, teams, threads, flags);
+		return;
+	}
+	struct league l = {run, data, make_task(0, 1, RETURN_ADDRESS)};
+	f(in_league, &l, teams, threads, flags);
+	record(NULL, TASK_JOINED, 0, l.number, RETURN_ADDRESS);
+}
+
+// Teams within a target region are turns of a loop in its function, which asks for each. What that function has on the stack is forgotten
+// from one to the next: each team has its own private variables there.
+EXPORT _Bool GOMP_teams4(unsigned least, unsigned most, unsigned threads, _Bool first) {
+	_Bool (*f)(unsigned, unsigned, unsigned, _Bool) = LIBGOMP("GOMP_teams4"), more = f(least, most, threads, first);
+	struct thread *t = self;
+	if (!t || !t->target)
+		return more;
+	if (first)
+		t->before = t->present, t->league = make_task(0, 1, RETURN_ADDRESS), t->in_team = 0;
+	if (t->in_team)
+		go_on(t->before, t->present == t->in_team, t->target);
+	t->in_team = more ? make_task(t->league, 0, RETURN_ADDRESS) : 0;
+	if (more)
+		go_on(t->in_team, 0, t->target);
+	else
+		record(NULL, TASK_JOINED, 0, t->league, RETURN_ADDRESS);
+	return more;
+}
+
+// Target regions, on the host. One that is not waited for is made a task: libgomp would execute it in this thread, or say nothing of what
+// it executes in another one. A task without a function is a transfer of data, of which the host has none to do.
+typedef void target_call(int, body *, size_t, void **, size_t *, unsigned short *, unsigned, void **, void **);
+struct target { int device; unsigned flags; body *run; size_t n; void **addresses; size_t *sizes; unsigned short *kinds; void **args; };
+enum { TARGET_NOWAIT = 1, MAP_KIND = 0xff, MAP_FIRSTPRIVATE = 0xc };
+
+static void run_target(int device, body *run, size_t n, void **addresses, size_t *sizes, unsigned short *kinds, unsigned flags, void **args) {
+	target_call *f = LIBGOMP("GOMP_target_ext");
+	uptr outer = self ? self->target : 0;
+	if (self)
+		self->target = (uptr)__builtin_frame_address(0);
+	f(device, run, n, addresses, sizes, kinds, flags, NULL, args);
+	if (self)
+		self->target = outer;
+}
+
+static void target_task(void *p) {
+	struct target *t = *(struct target **)p;
+	if (t->run)
+		run_target(t->device, t->run, t->n, t->addresses, t->sizes, t->kinds, t->flags, t->args);
+	ALLOCATOR(free)(t);
+}
+
+static size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
+
+// later makes a target region a task, with copies of what it is to have then.
+static void later(struct target *o, void **depend, uptr pc) {
+	size_t args = 0, size = aligned(sizeof *o) + aligned(o->n * sizeof(void *)) + aligned(o->n * sizeof(size_t)) + aligned(o->n * sizeof(short));
+	for (void **a = o->args; a && *a; a++) // an argument whose value is the next one has this bit
+		if (args++, (uptr)*a & 1 << 7)
+			a++, args++;
+	size += aligned((args + 1) * sizeof(void *)) + 64;
+	for (size_t i = 0; i < o->n; i++)
+		if ((o->kinds[i] & MAP_KIND) == MAP_FIRSTPRIVATE)
+			size += aligned(o->sizes[i]);
+	struct target *t = ALLOCATOR(calloc)(1, size);
+	char *to = (char *)t + aligned(sizeof *t);
+#define TAKE(what, bytes) (what = REAL(memmove)(to, what, bytes), to += aligned(bytes))
+	*t = *o;
+	TAKE(t->addresses, o->n * sizeof(void *));
+	TAKE(t->sizes, o->n * sizeof(size_t));
+	TAKE(t->kinds, o->n * sizeof(short));
+	if (t->args)
+		TAKE(t->args, args * sizeof(void *));
+	to += 64 - (uptr)to % 64;
+	for (size_t i = 0; i < o->n; i++)
+		if ((o->kinds[i] & MAP_KIND) == MAP_FIRSTPRIVATE)
+			TAKE(t->addresses[i], o->sizes[i]);
+	make(1, pc, target_task, &t, NULL, sizeof t, sizeof t, 1, depend ? TASK_DEPEND : 0, depend, 0, NULL);
+}
+
+EXPORT void GOMP_target_ext(int device, body *run, size_t n, void **addresses, size_t *sizes, unsigned short *kinds, unsigned flags, void **depend, void **args) {
+	if (!self) {
+		target_call *f = LIBGOMP("GOMP_target_ext");
+		f(device, run, n, addresses, sizes, kinds, flags, depend, args);
+	} else if (flags & TARGET_NOWAIT) {
+		later(&(struct target){device, flags & ~TARGET_NOWAIT, run, n, addresses, sizes, kinds, args}, depend, RETURN_ADDRESS);
+	} else {
+		if (depend)
+			await_depends(depend);
+		run_target(device, run, n, addresses, sizes, kinds, flags, args);
+	}
 }

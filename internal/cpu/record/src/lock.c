@@ -129,6 +129,37 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
 	return e;
 }
 
+// A thread that waits for a signal comes after those that have sent it.
+static void of_signal(int n, u64 kind, uptr pc) { record((void *)(uptr)n, kind, OF_SIGNAL, 0, pc); }
+
+#define SENDS(name, params, args) \
+	EXPORT int name params { \
+		of_signal(n, PUBLISH, RETURN_ADDRESS); \
+		return REAL(name) args; \
+	}
+SENDS(pthread_kill, (pthread_t t, int n), (t, n))
+SENDS(pthread_sigqueue, (pthread_t t, int n, const union sigval v), (t, n, v))
+SENDS(kill, (pid_t p, int n), (p, n))
+SENDS(raise, (int n), (n))
+SENDS(sigqueue, (pid_t p, int n, const union sigval v), (p, n, v))
+
+EXPORT int sigwait(const sigset_t *restrict set, int *restrict n) {
+	int e = REAL(sigwait)(set, n);
+	if (!e)
+		of_signal(*n, LEARN, RETURN_ADDRESS);
+	return e;
+}
+
+#define WAITS_FOR_SIGNAL(name, params, args) \
+	EXPORT int name params { \
+		int n = REAL(name) args; \
+		if (n > 0) \
+			of_signal(n, LEARN, RETURN_ADDRESS); \
+		return n; \
+	}
+WAITS_FOR_SIGNAL(sigwaitinfo, (const sigset_t *restrict set, siginfo_t *restrict i), (set, i))
+WAITS_FOR_SIGNAL(sigtimedwait, (const sigset_t *restrict set, siginfo_t *restrict i, const struct timespec *restrict t), (set, i, t))
+
 // once is the call that the thread makes; init functions may make others.
 struct once { void *control; void (*init)(void); uptr pc; struct once *outer; };
 static __thread struct once *once __attribute__((tls_model("initial-exec")));

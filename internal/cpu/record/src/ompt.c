@@ -12,14 +12,9 @@ enum { // of the manual
 	OMPT_DEPEND_IN = 1, OMPT_DEPEND_SOURCE = 5, OMPT_DEPEND_SINK,
 };
 
-// Objects to synchronise on have numbers that are no addresses of programs. A team has, from its number on: its begin, the even and
-// the odd barriers, its end, its tasks, and posts of loops; a task: its begin, its children.
+// A team has objects to synchronise on, from its number on: its begin, the even and the odd barriers, its end, its tasks, and posts of
+// loops; a task: its begin, its children.
 enum { TEAM_BEGIN, TEAM_BARRIERS, TEAM_END = 3, TEAM_TASKS, TEAM_POSTS, TASK_BEGIN = 0, TASK_CHILDREN };
-
-static u64 new_object(void) {
-	static u64 last;
-	return (1ULL << 47) + 8 * __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
-}
 
 struct lgroup { struct lgroup *outer; u64 object; };
 
@@ -60,7 +55,7 @@ static void implicit_task(int end, ompt_data *team, ompt_data *task, unsigned th
 		struct ltask *t = new_task();
 		task->ptr = t;
 		t->number = self ? self->present : 0;
-		if (team && !(flags & OMPT_TASK_INITIAL)) {
+		if (team && team->value) { // teams of a league begin as the first task of a program does
 			t->team = team->value;
 			learn(t->team + TEAM_BEGIN, NULL);
 			tasks_ended(1, NULL); // of an earlier region
@@ -305,10 +300,35 @@ static void dependences(ompt_data *task, const struct ompt_depend *list, int n) 
 	else if (t && n > 0 && list[0].type == OMPT_DEPEND_SINK)
 		learn(t->team + TEAM_POSTS, NULL);
 	else if (t)
-		for (int i = 0; i < n && t->depends.depends < 16; i++) {
-			t->depends.depend[t->depends.depends].address = list[i].variable.value;
-			t->depends.depend[t->depends.depends++].writes = list[i].type != OMPT_DEPEND_IN;
-		}
+		for (int i = 0; i < n; i++)
+			add_depend(&t->depends, t->parent, list[i].variable.value, list[i].type != OMPT_DEPEND_IN);
+}
+
+// What waits for dependences without making a task: taskwait, and what is executed at once. No callback tells of it.
+struct kmp_depend { uptr address; size_t size; unsigned char flags; };
+
+static void learn_depends(int n, struct kmp_depend *list) {
+	ompt_data *task = NULL;
+	if (!self || !task_info || !task_info(0, NULL, &task, NULL, NULL, NULL) || !task || !task->ptr)
+		return;
+	struct deferred d = {.depends = 0};
+	for (int i = 0; i < n; i++)
+		add_depend(&d, ((struct ltask *)task->ptr)->object, list[i].address, list[i].flags != 1 /* in */);
+	depends_begin(&d);
+}
+
+EXPORT void __kmpc_omp_wait_deps(void *location, int thread, int n, struct kmp_depend *list, int n2, struct kmp_depend *list2) {
+	void (*f)(void *, int, int, struct kmp_depend *, int, struct kmp_depend *) = LIBGOMP("__kmpc_omp_wait_deps");
+	f(location, thread, n, list, n2, list2);
+	learn_depends(n, list);
+	learn_depends(n2, list2);
+}
+
+EXPORT void __kmpc_omp_taskwait_deps_51(void *location, int thread, int n, struct kmp_depend *list, int n2, struct kmp_depend *list2, int nowait) {
+	void (*f)(void *, int, int, struct kmp_depend *, int, struct kmp_depend *, int) = LIBGOMP("__kmpc_omp_taskwait_deps_51");
+	f(location, thread, n, list, n2, list2, nowait);
+	learn_depends(n, list);
+	learn_depends(n2, list2);
 }
 
 static void mutex_acquired(int kind, u64 id, const void *pc) { record((void *)id, LOCK, OF_OPENMP, 0, (uptr)pc); }

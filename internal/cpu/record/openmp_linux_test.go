@@ -1,0 +1,266 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/cpu/fasttrack"
+)
+
+// The programs below are parts of OpenMP that one of the two compilers once judged wrong. Each is judged several times, as the order of
+// tasks is another one each time.
+const inTeam = `
+#include <omp.h>
+#include <time.h>
+static void pause_ms(int n) { struct timespec t = {0, n * 1000000L}; nanosleep(&t, 0); }
+static volatile int sink;
+int x, y, a[40];
+int main(void) {
+#pragma omp parallel num_threads(3)
+#pragma omp single
+	{
+`
+
+const noTeam = `
+#include <omp.h>
+static volatile int sink;
+int x, y, a[40];
+int main(void) {
+	{
+`
+
+var openMPPrograms = []struct{ name, begin, text string }{
+	{"dependences of tasks with other parents", inTeam, `
+#pragma omp task
+		{
+#pragma omp task depend(out: x)
+			x = 1; // want race
+		}
+#pragma omp task
+		{
+#pragma omp task depend(inout: x)
+			x++; // want race
+		}`},
+	{"taskwait with a dependence", inTeam, `
+#pragma omp task depend(out: x)
+		{ pause_ms(2); x = 1; }
+#pragma omp taskwait depend(in: x)
+		x++;`},
+	{"taskwait with another dependence", inTeam, `
+#pragma omp task depend(out: x)
+		{ pause_ms(2); x = 1; }
+#pragma omp task depend(out: y)
+		{ pause_ms(2); y = 1; } // want race
+#pragma omp taskwait depend(in: x)
+		sink = y; // want race`},
+	{"undeferred task with a dependence", inTeam, `
+#pragma omp task depend(out: x)
+		{ pause_ms(2); x = 1; }
+#pragma omp task depend(inout: x) if (0)
+		x++;
+		x++;`},
+	{"target with a dependence", inTeam, `
+#pragma omp task depend(out: x)
+		{ pause_ms(2); x = 1; }
+#pragma omp target map(tofrom: x) depend(inout: x)
+		x++;
+		x++;`},
+	{"target nowait", inTeam, `
+#pragma omp target map(tofrom: x) nowait
+		x = 1; // want race
+		x++; // want race
+#pragma omp taskwait`},
+	{"target nowait, waited for", inTeam, `
+		int k = 3;
+#pragma omp target map(tofrom: x) nowait firstprivate(k)
+		x = k;
+		k = 4;
+#pragma omp taskwait
+		x++;
+		if (x != 4)
+			__builtin_abort();`},
+	{"targets nowait with dependences", inTeam, `
+		double f = 2.5;
+		int w[5] = {1, 2, 3, 4, 5};
+#pragma omp target map(tofrom: a) nowait depend(out: a) firstprivate(f, w)
+		for (int i = 0; i < 32; i++) a[i] = i * f + w[i % 5];
+		f = 0, w[0] = 9;
+#pragma omp target map(tofrom: a) nowait depend(inout: a)
+		for (int i = 0; i < 32; i++) a[i]++;
+#pragma omp task depend(inout: a)
+		a[0]++;
+#pragma omp taskwait
+		if (a[0] != 3 || a[4] != 16)
+			__builtin_abort();`},
+	{"target nowait outside of a region", noTeam, `
+#pragma omp target map(tofrom: x) nowait
+		x = 1; // want race
+		x++; // want race
+#pragma omp taskwait`},
+	{"teams", noTeam, `
+#pragma omp teams num_teams(4)
+		x++; // want race`},
+	{"teams with a reduction", noTeam, `
+#pragma omp teams num_teams(4) reduction(+: x)
+		x += 1 + omp_get_team_num();
+		if (x < 1)
+			__builtin_abort();`},
+	{"distributed loop", noTeam, `
+#pragma omp teams distribute parallel for num_teams(3) thread_limit(2) dist_schedule(static, 1)
+		for (int i = 0; i < 39; i++)
+			a[i + 1] = a[i] + 1; // want race`},
+	{"distributed loop without a race", noTeam, `
+#pragma omp teams distribute parallel for num_teams(3) thread_limit(2)
+		for (int i = 0; i < 39; i++)
+			a[i] = i;
+		x = a[0];`},
+	{"target teams", noTeam, `
+#pragma omp target teams map(tofrom: x) num_teams(4)
+		x++; // want race`},
+	{"target teams with private variables", noTeam, `
+#pragma omp target teams map(tofrom: a) num_teams(4)
+		{
+			int mine[4], *volatile p = mine;
+			for (int i = 0; i < 4; i++) p[i] = i;
+			a[omp_get_team_num()] = p[2];
+		}
+		x = a[0];`},
+	{"stores that could be merged", inTeam, `
+#pragma omp task
+		for (int i = 0; i < 9; i++)
+			if (i % 2)
+				x = 1; // want race
+			else
+				y = 2;
+#pragma omp task
+		x = 5; // want race
+#pragma omp taskwait
+		y++;`},
+}
+
+func TestOpenMP(t *testing.T) {
+	for name, c := range compilers(t) {
+		for i, p := range openMPPrograms {
+			if !taken(name, i, 4) {
+				continue
+			}
+			t.Run(name+"/"+p.name, func(t *testing.T) {
+				source := filepath.Join(t.TempDir(), "omp_program.c")
+				if err := os.WriteFile(source, []byte(p.begin+p.text+"\n\t}\n\treturn 0;\n}\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				program := compileProgram(t, c(source), source)
+				for range 3 {
+					rep, r, out := judged(t, fasttrack.Spec, program)
+					if r.Exit != 0 || r.Signal != 0 {
+						t.Fatalf("exit code %d, signal %v: %s", r.Exit, r.Signal, out)
+					}
+					compareLines(t, source, rep)
+				}
+			})
+		}
+	}
+}
+
+// TestFirstThreadEnds judges what other threads do after the first one has ended, and takes a signal that a thread waits for as a message.
+func TestFirstThreadEnds(t *testing.T) {
+	const text = `
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+int x, message;
+static sigset_t set;
+static void *late(void *p) { struct timespec t = {0, 50000000}; nanosleep(&t, 0); x = 1; return 0; } // want race
+static void *waits(void *p) { int n; sigwait(&set, &n); return message == 3 ? 0 : p; }
+int main(void) {
+	pthread_t t, u;
+	sigemptyset(&set), sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, 0);
+	pthread_create(&t, 0, waits, &t);
+	message = 3;
+	pthread_kill(t, SIGUSR1);
+	pthread_join(t, 0);
+	pthread_create(&u, 0, late, 0);
+	x = 2; // want race
+	pthread_exit(0);
+}
+`
+	for name, c := range compilers(t) {
+		source := filepath.Join(t.TempDir(), "first.c")
+		if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		rep, r, out := judged(t, fasttrack.Spec, compileProgram(t, c(source), source, "-pthread"))
+		if r.Exit != 0 {
+			t.Errorf("%s: exit code %d: %s", name, r.Exit, out)
+		}
+		compareLines(t, source, rep)
+	}
+}
+
+// TestFortran judges a program of gfortran, which calls the library of GCC's OpenMP.
+func TestFortran(t *testing.T) {
+	path, err := exec.LookPath("gfortran")
+	if err != nil {
+		t.Skip("there is no gfortran")
+	}
+	source := filepath.Join(t.TempDir(), "program.f90")
+	const text = `module m
+integer :: total = 0
+contains
+subroutine add
+total = total + 1 ! // want race
+end subroutine
+end module
+program p
+use m
+use omp_lib
+integer(omp_lock_kind) :: l
+integer :: n, i, s, a(100), b(100)
+n = 0; s = 0; b = 2
+call omp_init_lock(l)
+!$omp parallel num_threads(4)
+call add
+call omp_set_lock(l)
+n = n + 1
+call omp_unset_lock(l)
+!$omp do reduction(+:s)
+do i = 1, 100
+s = s + i
+end do
+a = b ! // want race
+!$omp single
+!$omp task depend(out: n)
+n = n + 1
+!$omp end task
+!$omp task depend(in: n)
+if (n /= 5) stop 7
+!$omp end task
+!$omp end single
+!$omp end parallel
+if (s /= 5050) stop 8
+end program
+`
+	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "program")
+	var out bytes.Buffer
+	c := &Compiler{Path: path, Fortran: true, Recorder: recorder("gcc")}
+	if code, err := c.Run(context.Background(), []string{"-O1", "-fopenmp", source, "-o", program, "-J" + t.TempDir()}, nil, &out, &out); err != nil || code != 0 || out.Len() > 0 {
+		t.Fatalf("code %d, %v: %s", code, err, &out)
+	}
+	rep, r, printed := judged(t, fasttrack.Spec, program)
+	if r.Exit != 0 {
+		t.Fatalf("exit code %d: %s", r.Exit, printed)
+	}
+	if len(rep.Findings) > 0 && !strings.Contains(describe(rep.Findings[0]), "m::total") {
+		t.Errorf("the variable of a module is in %s", describe(rep.Findings[0]))
+	}
+	compareLines(t, source, rep)
+}
