@@ -9,9 +9,9 @@ func (b *Block) deviceOp(wi uint32, e *event.Event) {
 	b.published = true
 	token, o := event.DeviceToken(b.Info.ID, e.Aux), b.order
 	for v, lanes := range b.warps[wi].of(e.Mask) {
-		o.tokens[token] = v.beyond.WithPart(b.Info.ID, b.gridOf(v, wi, lanes))
+		o.tokens[token] = v.beyond.Before(FirstOperation).WithPart(b.Info.ID, b.gridOf(v, wi, lanes))
 		if o.assumed != nil {
-			o.assumed.tokens[token] = b.assumed.Join(v.beyond.Agents())
+			o.assumed.tokens[token] = b.assumed.Join(v.beyond.Before(FirstOperation).Agents())
 		}
 	}
 	b.next(wi, e.Mask, e)
