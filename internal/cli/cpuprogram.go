@@ -123,7 +123,7 @@ func cpuProgram(args []string) (path string, ok bool, err error) {
 	}
 	if ours && !readable {
 		return "", false, fmt.Errorf("%s has the recorder of another version of Fencepost, whose records this one does not read\n"+
-			"  remedy: link it again with this version's \"fencepost cc\" or \"fencepost c++\"", args[0])
+			"  remedy: compile and link it again with this version's \"fencepost cc\" or \"fencepost c++\"", args[0])
 	}
 	return path, ours, nil
 }

@@ -32,7 +32,7 @@ fencepost run prog.cu [more.cu] [compiler flags] [-- arguments]
 
 fencepost run ./app [arguments]
   runs a program that was built with "fencepost nvcc" or "nvcc -cudart shared" and holds PTX; or a program of the CPU that
-  was built with "fencepost cc" or "fencepost c++": docs/cpu.md.
+  was built with "fencepost cc", "c++" or "fc": docs/cpu.md.
 
 fencepost run python3 SCRIPT [arguments]
   runs a Python program, with PyTorch, Triton, numba-cuda or CUDA Python as they are installed: docs/python.md.

@@ -53,7 +53,9 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	}
 	out := []string{"-g", "-fsanitize=thread"}
 	if c.Clang {
-		out = append(out, clangFlags...)
+		if compilesSource(args) { // it warns of such flags where they have no use
+			out = append(out, clangFlags...)
+		}
 	} else {
 		out = append(out, gccFlags...)
 		if !c.Fortran {
@@ -121,6 +123,24 @@ func classify(args []string) int {
 		return asks
 	}
 	return what
+}
+
+// sourceEndings are those of files that a compiler translates.
+var sourceEndings = []string{".c", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CC", ".CPP", ".i", ".ii", ".m", ".mm"}
+
+// compilesSource says whether one of the arguments is a file to translate, as opposed to objects to link.
+func compilesSource(args []string) bool {
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "-x" || a == "-" || strings.HasPrefix(a, "-x"):
+			return true
+		case slices.Contains(valued, a):
+			i++
+		case !strings.HasPrefix(a, "-") && slices.Contains(sourceEndings, filepath.Ext(a)):
+			return true
+		}
+	}
+	return false
 }
 
 // Run calls the compiler. The code is its exit code.

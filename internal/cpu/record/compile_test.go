@@ -54,6 +54,16 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestCompilesSource wants objects told from what is translated: clang warns of flags that a link has no use for.
+func TestCompilesSource(t *testing.T) {
+	for args, want := range map[string]bool{"a.c": true, "-c x/a.cpp -o a.o": true, "a.o b.c": true, "-x c++ a": true, "-": true,
+		"a.o -o a": false, "a.o -o a.c": false, "-c a.s": false, "liba.a -lm": false} {
+		if compilesSource(strings.Fields(args)) != want {
+			t.Errorf("%s: not %t", args, want)
+		}
+	}
+}
+
 // TestMemory wants bytes told apart: which variables an access is of, which ones become parts, and which are forgotten.
 func TestMemory(t *testing.T) {
 	var got []string
