@@ -126,7 +126,7 @@ func TestAlong(t *testing.T) {
 	}
 	t.Logf("%v", why)
 	for _, k := range []string{"", "race", "promises"} {
-		if why[k] < want/30 {
+		if why[k] < want/50 {
 			t.Errorf("of %d programs, %d end with %q", 2*want, why[k], k)
 		}
 	}
@@ -245,6 +245,11 @@ func TestAlongCases(t *testing.T) {
 			"L: ld.relaxed.gpu r0, f | bar.cta.sync 0 | ld.relaxed.gpu r0, g",
 			"beq r0, 0, L | st.relaxed.gpu g, 1 | st.relaxed.gpu f, r0",
 			"bar.cta.sync 0 | | "), ""},
+		{"updates of what one thread has set before a barrier", columns("P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 0,gpu 0",
+			"st.weak f, 3 | st.weak g, 1 | ",
+			"bar.cta.sync 0 | bar.cta.sync 0 | bar.cta.sync 0",
+			"atom.relaxed.gpu.add r0, f, 1 | atom.relaxed.gpu.add r0, f, 1 | atom.relaxed.gpu.exch r0, g, 7",
+			"atom.relaxed.gpu.add r1, g, 1 | atom.relaxed.gpu.exch r1, g, 5 | "), ""},
 		{"one location, through a barrier", columns("P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0",
 			"ld.relaxed.gpu r0, f | bar.cta.sync 0 | atom.relaxed.gpu.add r0, f, 1",
 			"bar.cta.sync 0 | atom.relaxed.gpu.add r0, f, 1 | "), ""},
@@ -298,6 +303,9 @@ func randomBuffering(r *rand.Rand) string {
 		}
 		for range r.IntN(3) {
 			access()
+		}
+		if v := string("xyz"[t%3]); barriers[cta] != "" && r.IntN(4) == 0 {
+			fmt.Fprintf(&b, " %s = 1;\n", v)
 		}
 		b.WriteString(barriers[cta])
 		for range r.IntN(3 - threads/4) {

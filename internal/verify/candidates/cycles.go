@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
 )
 
 // cycles are the locations and the CTAs through which a cycle of program order, reads-from and barriers may go.
@@ -16,7 +17,7 @@ import (
 type cycles struct {
 	locs map[int32]bool
 	ctas map[int32]bool // whose barriers a cycle may go through
-	weak map[int32]bool // locations with accesses that are not morally strong with all others
+	weak map[int32]bool // locations with accesses that are not morally strong with all others: see mixed
 }
 
 // cycleNode is a node of the graph: a location or a barrier of a CTA.
@@ -69,32 +70,39 @@ type cycleGraph struct {
 	next    [][]int
 	edges   map[[2]int]bool
 	loose   map[[2]int]bool // those of segments of threads that do not synchronize
-	weak    map[int32]bool  // locations with accesses that are not morally strong with all others
+	weak    map[int32]bool  // locations with accesses that are not morally strong with all others: see mixed
 	apart   map[int32]bool  // CTAs whose threads are not in phases together
 }
 
 func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments map[explore.Segment]bool) *cycleGraph {
 	g := &cycleGraph{numbers: map[cycleNode]int{}, edges: map[[2]int]bool{}, loose: map[[2]int]bool{}, weak: map[int32]bool{}, apart: map[int32]bool{}}
 	places := p.Places()
-	phases := map[int32]int{}
+	phases, last := map[int32]int{}, map[int]int{} // after the last arrival at a barrier: of the CTA, of a thread
 	type by struct {
 		loc    int32
 		thread int
 	}
-	readers, writers := map[by]bool{}, map[by]bool{}
+	readers, writers, kinds := map[by]bool{}, map[by]bool{}, map[int32]map[explore.Access]bool{}
 	for a := range accesses {
 		cta := places[a.Thread].CTA
 		switch {
 		case a.Barrier:
 			g.apart[cta] = g.apart[cta] || a.Apart
 			phases[cta] = max(phases[cta], a.Phase+1)
+			last[a.Thread] = max(last[a.Thread], a.Phase+1)
 			continue
 		case a.Write:
 			writers[by{a.Loc, a.Thread}] = true
 		case a.Strong:
 			readers[by{a.Loc, a.Thread}] = true
 		}
-		g.weak[a.Loc] = g.weak[a.Loc] || !a.Full
+		if kinds[a.Loc] == nil {
+			kinds[a.Loc] = map[explore.Access]bool{}
+		}
+		kinds[a.Loc][explore.Access{Thread: a.Thread, Phase: a.Phase, Full: a.Full}] = true
+	}
+	for r := range readers {
+		g.weak[r.loc] = g.mixed(places, kinds[r.loc])
 	}
 	threads := map[int32]map[int]bool{} // that write a location
 	for w := range writers {
@@ -112,13 +120,13 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments
 		cta := places[a.Thread].CTA
 		begin, end := a.Phase, a.Phase+1
 		if g.apart[cta] {
-			begin, end = 1, 1
+			begin, end = min(begin, 1), 1
 		}
 		switch {
 		case a.Barrier:
 		case a.Write && begin > 0:
 			g.edge(barrier(cta, begin), location(a.Loc))
-		case a.Strong && !a.Write && end <= phases[cta] && others(a.Loc, a.Thread):
+		case a.Strong && !a.Write && a.Phase < last[a.Thread] && others(a.Loc, a.Thread):
 			g.edge(location(a.Loc), barrier(cta, end))
 		}
 	}
@@ -139,6 +147,23 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments
 		}
 	}
 	return g
+}
+
+// mixed says that some access of a location, of which there are these kinds, is neither morally strong with another nor on the other side of a barrier of
+// the CTA.
+func (g *cycleGraph) mixed(places []model.Place, kinds map[explore.Access]bool) bool {
+	for a := range kinds {
+		if a.Full {
+			continue
+		}
+		cta := places[a.Thread].CTA
+		for b := range kinds {
+			if a.Thread != b.Thread && (places[b.Thread].CTA != cta || g.apart[cta] || a.Phase == b.Phase) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // within says that there is an edge between nodes of a component.
