@@ -2,8 +2,20 @@
 //
 // What hands something on is recorded before it is done, and what takes it over after.
 
-static void took(void *m, uptr pc) { record(m, LOCK, OF_MUTEX, 0, pc); }
-static void gives(void *m, uptr pc) { record(m, UNLOCK, OF_MUTEX, 0, pc); }
+// OpenMP's library of LLVM locks for itself, by which it would order the threads of regions that have nothing to do with each other: what
+// it means is recorded by its callbacks.
+static uptr libomp_from, libomp_to;
+static int by_libomp(uptr pc) { return pc - libomp_from < libomp_to - libomp_from; }
+
+static void took(void *m, uptr pc) {
+	if (!by_libomp(pc))
+		record(m, LOCK, OF_MUTEX, 0, pc);
+}
+
+static void gives(void *m, uptr pc) {
+	if (!by_libomp(pc))
+		record(m, UNLOCK, OF_MUTEX, 0, pc);
+}
 
 #define LOCKING(result, name, params, args, m) \
 	EXPORT result name params { \
@@ -86,13 +98,14 @@ static void cancelled(void *w) { took(((struct waiting *)w)->mutex, ((struct wai
 		e = REAL(name) args; \
 		pthread_cleanup_pop(0); \
 		took(m, w.pc); \
-		if (awoken) \
+		if ((awoken) && !by_libomp(w.pc)) \
 			record(c, LEARN, OF_CONDITION, 0, w.pc); \
 		return e; \
 	}
 #define WAKING(name, type) \
 	EXPORT int name(type *c) { \
-		record(c, PUBLISH, OF_CONDITION, 0, RETURN_ADDRESS); \
+		if (!by_libomp(RETURN_ADDRESS)) \
+			record(c, PUBLISH, OF_CONDITION, 0, RETURN_ADDRESS); \
 		return REAL(name)(c); \
 	}
 

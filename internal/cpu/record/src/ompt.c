@@ -336,10 +336,21 @@ static void mutex_released(int kind, u64 id, const void *pc) { record((void *)id
 
 static void flush(ompt_data *thread, const void *pc) { record(NULL, FENCE, 0, __ATOMIC_SEQ_CST << 2, (uptr)pc); }
 
+static int locate_libomp(struct dl_phdr_info *info, size_t size, void *inside) {
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		uptr from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, to = from + info->dlpi_phdr[i].p_memsz;
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X && (uptr)inside - from < to - from)
+			libomp_to = to, libomp_from = from;
+	}
+	return 0;
+}
+
 static int initialize(void *(*lookup)(const char *), int device, ompt_data *tool) {
 	int (*set)(int, void *) = lookup("ompt_set_callback");
 	if (!set)
 		return 0;
+	if (!instrumented((uptr)set)) // not linked into the program
+		dl_iterate_phdr(locate_libomp, (void *)set);
 	task_memory = lookup("ompt_get_task_memory");
 	task_info = lookup("ompt_get_task_info");
 	set(OMPT_PARALLEL_BEGIN, parallel_begin);
