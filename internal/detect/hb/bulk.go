@@ -45,10 +45,11 @@ type bulkHalf struct {
 	// Of one that is complete: see landed.go.
 	operations *operations
 	count      uint32
-	tracks     []track      // of a copy by cp.async: other mbarriers that track it
-	others     []phaseCount // of those whose phase is complete
-	grouped    bool         // its thread has waited for its group,
-	at         order.Stamp  // then
+	tracks     []track           // of a copy by cp.async: other mbarriers that track it
+	others     []phaseCount      // of those whose phase is complete
+	grouped    bool              // its thread has waited for its group,
+	at         order.Stamp       // then
+	left       *detect.CopyState // of one whose block has ended: what had been done for it
 }
 
 // bulks is the bulk copies of a block.
@@ -265,8 +266,9 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
 	across := a.Actor.Launch != blk.Launch || a.Actor.Block != blk.Index
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
-		s := d.bulksOf(blk)
-		f.Copy = d.stateFor(s, x, a, low)
+		if f.Copy = x.left; f.Copy == nil {
+			f.Copy = d.stateFor(d.bulksOf(blk), x, a, low)
+		}
 		return f
 	})
 }
@@ -388,7 +390,7 @@ func (d *Detector) tellPeers(s *bulks, blk *order.Block) {
 func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 	d.tellPeers(s, blk)
 	if l := d.landedIn(blk); l != nil {
-		l.leave(blk)
+		l.leave(s, blk)
 	}
 	for _, x := range s.list {
 		if x.memory.Shared {

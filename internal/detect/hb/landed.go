@@ -102,8 +102,18 @@ func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uin
 	}
 }
 
-// leave forgets those of a block that ends.
-func (l *landed) leave(blk *order.Block) {
+// leave ends those of a block that ends. Its own shared memory is gone; what they did in that of other blocks of the cluster is not.
+func (l *landed) leave(s *bulks, blk *order.Block) {
+	_, own := blk.Info.ClusterOf(blk.Index)
+	last := &order.Block{Launch: blk.Launch, Index: blk.Index} // in place of blk, which will be another one
+	for _, z := range l.list {
+		x := z.half
+		if rank, _, _ := sharedAt(&x.memory, x.from); x.block == blk && !x.memory.Shared && rank != own {
+			c := s.state(x)
+			c.Lacking = x.tracked && x.site.Side.Write
+			x.left, x.block = &c, last
+		}
+	}
 	gone := func(z *landedHalf) bool { return z.half.block == blk }
 	if !slices.ContainsFunc(l.list, gone) {
 		return

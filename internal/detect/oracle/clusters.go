@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -35,7 +36,25 @@ type clusterProgram struct {
 	places  int
 }
 
-func (g *clusterProgram) emit(e event.Event) { g.b.Events = append(g.b.Events, e) }
+// emit adds an event, but for accesses to the shared memory of a block that has ended: there is none, and engines tell so.
+func (g *clusterProgram) emit(e event.Event) {
+	if e.Space == event.Shared && (e.Flags&event.FlagScattered == 0 && g.gone(e.Warp, e.Addr) || e.Flags&event.FlagScattered != 0 &&
+		slices.ContainsFunc(g.b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)], func(at uint64) bool { return g.gone(e.Warp, at) })) {
+		return
+	}
+	g.b.Events = append(g.b.Events, e)
+}
+
+// gone says that an address that a warp accesses is of a block of its cluster that has ended.
+func (g *clusterProgram) gone(warp uint32, addr uint64) bool {
+	rank := addr >> event.PeerShift
+	if rank == 0 {
+		return false
+	}
+	cluster, _ := g.l.ClusterOf(warp / g.l.WarpsPerBlock())
+	all := g.of(g.l.BlockIn(cluster, uint32(rank)-1), false)
+	return !slices.ContainsFunc(all, func(w uint32) bool { return g.live[w] != 0 })
+}
 
 func (g *clusterProgram) launch() {
 	l := event.Launch{ID: uint32(len(g.b.Launches) + 1), Agent: uint32(g.pick(2)), Kernel: "k", Synchronises: true, Swaps: true, Bulk: g.pick(6) > 0}
