@@ -102,22 +102,28 @@ func exportCPU(ctx context.Context, e *env, o *options, name string, from io.Rea
 	if strings.HasSuffix(o.out, ".parquet") {
 		return 0, usagef("%s is a trace of a CPU program, of which export makes a binary trace or, for a name in .csv, a text, and no Parquet: name another file", name)
 	}
+	in, err := cputrace.NewReader(from)
+	var names *cputrace.Names
+	if err == nil && strings.HasSuffix(o.out, ".csv") {
+		in, names, err = named(ctx, in, from)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
 	to, err := os.Create(o.out)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	buffered := bufio.NewWriterSize(to, 1<<20)
-	var in *cputrace.Reader
+	var write func([]cpu.Event) error
 	var finish func() error
-	if strings.HasSuffix(o.out, ".csv") {
-		in, finish, err = exportCSV(ctx, from, buffered)
+	if names != nil {
+		write, finish = csvTrace(buffered, names)
 	} else {
-		w := cputrace.NewWriter(buffered)
-		finish = func() error { return w.Close(&in.Names) }
-		in, err = eachEvent(ctx, from, func(events []cpu.Event) error { w.Events(events); return nil })
+		write, finish = binaryTrace(buffered, in)
 	}
-	if err != nil {
+	if err := eachEvent(ctx, in, write); err != nil {
 		return 0, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := errors.Join(finish(), buffered.Flush()); err != nil {
@@ -127,44 +133,48 @@ func exportCPU(ctx context.Context, e *env, o *options, name string, from io.Rea
 	return exitClean, nil
 }
 
-// exportCSV writes a trace as CSV. A binary trace has its names at the end, so that it is read twice.
-func exportCSV(ctx context.Context, from io.ReadSeeker, to io.Writer) (*cputrace.Reader, func() error, error) {
-	in, err := eachEvent(ctx, from, func([]cpu.Event) error { return nil })
-	if err != nil {
-		return in, nil, err
+// named gives the names of a trace, which a binary one has at its end, and a reader that begins anew.
+func named(ctx context.Context, in *cputrace.Reader, from io.ReadSeeker) (*cputrace.Reader, *cputrace.Names, error) {
+	if err := eachEvent(ctx, in, func([]cpu.Event) error { return nil }); err != nil {
+		return nil, nil, err
 	}
 	names := in.Names.Distinct(in.Count)
 	if _, err := from.Seek(0, io.SeekStart); err != nil {
-		return in, nil, err
+		return nil, nil, err
 	}
+	in, err := cputrace.NewReader(from)
+	return in, names, err
+}
+
+// binaryTrace and csvTrace write the events of a trace, and its end.
+func binaryTrace(to io.Writer, in *cputrace.Reader) (write func([]cpu.Event) error, finish func() error) {
+	w := cputrace.NewWriter(to)
+	return func(events []cpu.Event) error { w.Events(events); return nil }, func() error { return w.Close(&in.Names) }
+}
+
+func csvTrace(to io.Writer, names *cputrace.Names) (write func([]cpu.Event) error, finish func() error) {
 	w := csv.NewWriter(to)
-	if err := w.Write(cputrace.CSVHeader); err != nil {
-		return in, nil, err
-	}
-	in, err = eachEvent(ctx, from, func(events []cpu.Event) error { return cputrace.WriteCSV(w, names, events) })
-	return in, func() error { w.Flush(); return w.Error() }, err
+	begun := w.Write(cputrace.CSVHeader)
+	return func(events []cpu.Event) error { return cputrace.WriteCSV(w, names, events) },
+		func() error { w.Flush(); return errors.Join(begun, w.Error()) }
 }
 
 // eachEvent reads a trace to its end.
-func eachEvent(ctx context.Context, from io.Reader, take func([]cpu.Event) error) (*cputrace.Reader, error) {
-	in, err := cputrace.NewReader(from)
-	if err != nil {
-		return nil, err
-	}
+func eachEvent(ctx context.Context, in *cputrace.Reader, take func([]cpu.Event) error) error {
 	events := make([]cpu.Event, 1<<12)
 	for {
 		n, err := in.Next(events)
 		if err := take(events[:n]); err != nil {
-			return in, err
+			return err
 		}
 		if errors.Is(err, io.EOF) {
-			return in, nil
+			return nil
 		}
 		if err != nil {
-			return in, err
+			return err
 		}
 		if ctx.Err() != nil {
-			return in, errors.New("interrupted")
+			return errors.New("interrupted")
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
@@ -314,7 +315,7 @@ func (k *kernelOptions) blame(err error) error {
 		flag = fmt.Sprintf("%s number %d", madeFile, n)
 	}
 	text := madeTerms.Replace(at.Msg)
-	if strings.HasPrefix(text, "cudaError") { // the device cannot run it
+	if refused := (*cuda.Error)(nil); errors.As(err, &refused) {
 		return fmt.Errorf("the launch is refused (%s)", text)
 	}
 	if len(k.args) == 0 && strings.Contains(text, "its parameters are") {

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 )
@@ -41,8 +42,8 @@ type nested struct {
 // perform executes a launch, and what its threads put into streams of the device, depth launches deep. It gives the error that the device
 // shows afterwards, 0 for none.
 func (c *Context) perform(ctx context.Context, k *Kernel, l *simt.Launch, report LaunchReport, depth int) (stats simt.Stats, worst Code) {
-	n := &nest{c: c, k: k, parent: l, depth: depth, streams: map[simt.DeviceStream]uint32{}, events: map[uint64]uint64{}}
-	l.OnDevice = n.add
+	n := &nest{c: c, k: k, parent: l, depth: depth}
+	l.Queue = n
 	report.Stats, report.Err = c.dev.execute(ctx, l)
 	c.dev.spare.ran += report.Stats.Warps
 	c.gpu.own(c.dev.mem)
@@ -57,8 +58,8 @@ func (c *Context) perform(ctx context.Context, k *Kernel, l *simt.Launch, report
 	return report.Stats, worst
 }
 
-// add takes an operation that a thread puts into a stream, and gives a cudaError_t, and why that is no success.
-func (n *nest) add(op *simt.DeviceOp) (code uint32, why string) {
+// Put implements simt.DeviceQueue.
+func (n *nest) Put(op *simt.DeviceOp) (code uint32, why string) {
 	x := nested{DeviceOp: op}
 	if op.Kind == simt.DeviceLaunch {
 		if err := n.launch(&x); err != nil {
@@ -74,6 +75,12 @@ func (n *nest) add(op *simt.DeviceOp) (code uint32, why string) {
 	}
 	n.ops = append(n.ops, x)
 	return uint32(Success), ""
+}
+
+// ErrorText implements simt.DeviceQueue.
+func (n *nest) ErrorText(code uint32) (name, text string) {
+	e := calls.ErrorOf(code)
+	return e.Name, e.Text
 }
 
 // launch prepares the launch of a kernel.
@@ -117,6 +124,7 @@ func (n *nest) agent(s simt.DeviceStream) uint32 {
 
 // perform performs the operations: those of cudaStreamTailLaunch behind all others, as operations of the parent's own stream.
 func (n *nest) perform(ctx context.Context) (worst Code) {
+	n.streams, n.events = map[simt.DeviceStream]uint32{}, map[uint64]uint64{}
 	name := fmt.Sprintf("end of launch %d (%s)", n.parent.ID, n.k.Name())
 	for _, tail := range []bool{false, true} {
 		for i := range n.ops {

@@ -113,12 +113,11 @@ func (r *rewriter) refuse(pos ptx.Pos, what string) {
 func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	r.f, r.index = r.funcs[d], map[*ptx.Inst]int32{}
 	for i := range r.f.Insts {
-		if call := r.f.Insts[i].Callee; call != nil && call.Builtin != "" {
-			if name, _ := isa.DeviceRuntime(call.Builtin); name != "" {
-				r.refuse(r.f.Insts[i].Source.Pos, "cuda"+name+" in device code")
-			}
+		in := &r.f.Insts[i]
+		if in.Callee != nil && in.Callee.DeviceCall() != "" {
+			r.refuse(in.Source.Pos, "cuda"+in.Callee.DeviceCall()+" in device code")
 		}
-		if src := r.f.Insts[i].Source; src != nil {
+		if src := in.Source; src != nil {
 			if _, ok := r.index[src]; !ok {
 				r.index[src] = int32(i)
 			}

@@ -38,13 +38,13 @@ func DeviceRuntime(name string) (call string, perThreadStream bool) {
 	return "", false
 }
 
+// DeviceCall gives the name of the function of the device runtime that f is, as DeviceRuntime does; "" where it is none, or has a body.
+func (f *Func) DeviceCall() string {
+	call, _ := DeviceRuntime(f.Builtin)
+	return call
+}
+
 // LaunchesKernels says that the kernel, or a function that it may call, puts operations into streams of the device.
 func (f *Func) LaunchesKernels() bool {
-	return f.Any(func(in *Inst) bool {
-		if in.Callee == nil || in.Callee.Builtin == "" {
-			return false
-		}
-		call, _ := DeviceRuntime(in.Callee.Builtin)
-		return call != ""
-	})
+	return f.Any(func(in *Inst) bool { return in.Callee != nil && in.Callee.DeviceCall() != "" })
 }

@@ -280,7 +280,7 @@ func (c *checker) launchOne(i int) error {
 	case err == nil || c.ctx.Err() != nil || errors.As(err, &unchecked): // OnLaunch has told what there is to tell
 	case errors.As(err, &refused):
 		if len(c.findings) > told {
-			return c.at(l.Pos, "%v", refused)
+			return &FileError{File: c.in.Launch.Name, Pos: l.Pos, Msg: refused.Error(), Err: refused}
 		}
 	default:
 		return err
@@ -322,7 +322,7 @@ func (c *checker) named() []simt.Argument {
 }
 
 func (c *checker) at(pos Pos, format string, args ...any) error {
-	return &FileError{c.in.Launch.Name, pos, fmt.Sprintf(format, args...)}
+	return &FileError{File: c.in.Launch.Name, Pos: pos, Msg: fmt.Sprintf(format, args...)}
 }
 
 func (c *checker) stream(n int) (cuda.StreamID, error) {

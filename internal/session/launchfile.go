@@ -298,7 +298,7 @@ type launchReader struct {
 
 func (r *launchReader) fail(pos Pos, format string, args ...any) {
 	if len(r.errs) < 20 {
-		r.errs = append(r.errs, &FileError{r.file.Name, pos, fmt.Sprintf(format, args...)})
+		r.errs = append(r.errs, &FileError{File: r.file.Name, Pos: pos, Msg: fmt.Sprintf(format, args...)})
 	}
 }
 

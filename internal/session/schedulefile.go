@@ -82,7 +82,7 @@ type scheduleReader struct {
 }
 
 func (r *scheduleReader) fail(pos Pos, format string, args ...any) {
-	r.errs = append(r.errs, &FileError{r.file.Name, pos, fmt.Sprintf(format, args...)})
+	r.errs = append(r.errs, &FileError{File: r.file.Name, Pos: pos, Msg: fmt.Sprintf(format, args...)})
 }
 
 // ReadScheduleFile reads a schedule file. Errors are a *FileError or FileErrors.
@@ -253,7 +253,7 @@ func (p *replayer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) 
 		replay.Turns = append(replay.Turns, simt.Turn{Thread: int(t.Block*l.Block.Count() + t.Thread), Kind: t.Kind})
 	}
 	wrong := func(i int, reason string) error {
-		return &FileError{f.Name, f.Turns[i].Pos, reason + ": the schedule is of another program, or of other arguments"}
+		return &FileError{File: f.Name, Pos: f.Turns[i].Pos, Msg: reason + ": the schedule is of another program, or of other arguments"}
 	}
 	replay.At = func(i int, place uint32) error {
 		t := &f.Turns[i]

@@ -19,7 +19,11 @@ type FileError struct {
 	File string
 	Pos  Pos
 	Msg  string
+	Err  error // what Msg says, where that is an error of another package
 }
+
+// Unwrap gives Err.
+func (e *FileError) Unwrap() error { return e.Err }
 
 func (e *FileError) Error() string {
 	if e.Pos.Line == 0 {
@@ -116,7 +120,7 @@ func checkTOML(name string, data []byte) error {
 		if strings.Contains(msg, "too large to fit in a 64-bit signed integer") {
 			msg += "; an argument may be given as { bytes = \"ff ff ff ff ff ff ff ff\" }"
 		}
-		return &FileError{name, Pos{line, column}, msg}
+		return &FileError{File: name, Pos: Pos{line, column}, Msg: msg}
 	case err != nil:
 		return &FileError{File: name, Msg: strings.TrimPrefix(err.Error(), "toml: ")}
 	}
@@ -180,7 +184,7 @@ func (r *tomlReader) value(n *unstable.Node, near Pos, depth int) (*value, error
 		v.pos = near
 	}
 	if depth > maxDepth {
-		return nil, &FileError{r.file, v.pos, "lists and tables are nested too deep"}
+		return nil, &FileError{File: r.file, Pos: v.pos, Msg: "lists and tables are nested too deep"}
 	}
 	switch n.Kind {
 	case unstable.String:

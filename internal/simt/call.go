@@ -145,12 +145,12 @@ func (r *run) enter(w *warp, lane int, in *inst, c *code, base uint32) bool {
 		size := uint64(p.Size)
 		switch {
 		case p.Off < 0:
-			ln.regs[p.Reg] = r.argument(ln, fromRegs, &from, in, k, size)
+			ln.regs[p.Reg] = r.argument(ln, fromRegs, &from, in, k, 0, size)
 		case in.ArgOps[k].Kind == isa.ParamAddr:
 			to := ln.param[int(ln.paramAt)+p.Off:][:p.Size]
 			copy(to, ln.param[uint64(from.paramAt)+in.ArgOps[k].Imm:][:p.Size])
 		default:
-			putUint(ln.param[int(ln.paramAt)+p.Off:][:p.Size], r.argument(ln, fromRegs, &from, in, k, size))
+			putUint(ln.param[int(ln.paramAt)+p.Off:][:p.Size], r.argument(ln, fromRegs, &from, in, k, 0, size))
 		}
 	}
 	for _, s := range fn.Spills {
@@ -159,10 +159,10 @@ func (r *run) enter(w *warp, lane int, in *inst, c *code, base uint32) bool {
 	return true
 }
 
-// argument is the value of actual parameter k, of size bytes at most 8, in the caller's frame.
-func (r *run) argument(ln *lane, regs []uint64, from *frame, in *inst, k int, size uint64) uint64 {
+// argument is bytes of actual parameter k in the caller's frame, as machine.argument has them.
+func (r *run) argument(ln *lane, regs []uint64, from *frame, in *inst, k int, off, size uint64) uint64 {
 	if o := &in.ArgOps[k]; o.Kind == isa.ParamAddr {
-		return getUint(ln.param[uint64(from.paramAt)+o.Imm:], min(size, 8))
+		return getUint(ln.param[uint64(from.paramAt)+o.Imm+off:], min(size, 8))
 	}
 	switch o := &in.args[k]; o.kind {
 	case opReg:

@@ -52,9 +52,8 @@ type Launch struct {
 	Printf  func(text []byte)
 	// Progress, when not nil, is called now and then from the running goroutine.
 	Progress func(Stats)
-	// OnDevice, when not nil, is given what threads put into streams of the device, and gives a cudaError_t, and in words why that is not
-	// 0. It keeps what it answers with 0, to be performed when the launch has ended. nil: threads cannot do that.
-	OnDevice func(op *DeviceOp) (code uint32, why string)
+	// Queue takes what threads put into streams of the device; nil: they cannot do that.
+	Queue DeviceQueue
 	// HostWrites says that the host changes memory while the launch runs: loops that wait for that are no deadlock.
 	HostWrites bool
 

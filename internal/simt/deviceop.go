@@ -27,6 +27,15 @@ type DeviceOp struct {
 	Event          uint64 // of a record and a wait
 }
 
+// DeviceQueue takes what threads put into streams of the device.
+type DeviceQueue interface {
+	// Put gives a cudaError_t, and in words why that is not 0. It keeps an operation that it answers with 0, to be performed when the launch
+	// has ended.
+	Put(op *DeviceOp) (code uint32, why string)
+	// ErrorText gives the name of a cudaError_t, and a text.
+	ErrorText(code uint32) (name, text string)
+}
+
 // DeviceOpKind says what a DeviceOp does.
 type DeviceOpKind uint8
 
@@ -79,8 +88,6 @@ const (
 	deviceParameters          = "parameters of a kernel that a thread launches"
 	deviceEventDisableTiming  = 2
 	deviceStreamNonBlocking   = 1
-	deviceParameterAlign      = 64
-	mostDeviceParameters      = 32 << 10
 )
 
 // device is what the threads of a launch have done with streams of the device.
@@ -135,26 +142,14 @@ func (c *invocation) lastError() {
 
 func (c *invocation) peekError() { c.result(uint64(c.r.device().errors[c.thread()])) }
 
-// deviceErrors are names and texts of the error codes that device code gets here, as CUDA has them.
-var deviceErrors = map[uint32][2]string{
-	cudaSuccess:               {"cudaSuccess", "no error"},
-	cudaErrorInvalidValue:     {"cudaErrorInvalidValue", "invalid argument"},
-	cudaErrorMemoryAllocation: {"cudaErrorMemoryAllocation", "out of memory"},
-	9:                         {"cudaErrorInvalidConfiguration", "invalid configuration argument"},
-	65:                        {"cudaErrorLaunchMaxDepthExceeded", "launch would exceed maximum depth of nested launches"},
-	cudaErrorPendingCount:     {"cudaErrorLaunchPendingCountExceeded", "launch would exceed maximum outstanding nested launches"},
-	98:                        {"cudaErrorInvalidDeviceFunction", "invalid device function"},
-	cudaErrorInvalidHandle:    {"cudaErrorInvalidResourceHandle", "invalid resource handle"},
-	701:                       {"cudaErrorLaunchOutOfResources", "too many resources requested for launch"},
-	cudaErrorNoDeviceStreams:  {"cudaErrorNotSupported", "operation not supported"},
-}
-
 // errorText gives the address of the name (0) or the text (1) of the error that is argument 0.
 func (c *invocation) errorText(what int) {
-	text, ok := deviceErrors[uint32(c.arg(0))]
-	if !ok {
-		text[0], text[1] = "unrecognized error code", "unrecognized error code"
+	if c.r.l.Queue == nil {
+		c.result(0)
+		return
 	}
+	var text [2]string
+	text[0], text[1] = c.r.l.Queue.ErrorText(uint32(c.arg(0)))
 	c.result(c.r.p.constText(text[what]))
 }
 
@@ -212,13 +207,12 @@ func (c *invocation) parameterBuffer() {
 		c.r.faults.at(c.r, BadCall, c.w, c.lane, c.place, "launches", "a launch by a thread of %#x, which is no kernel of the program", c.pointer(0))
 		c.result(0)
 		return
-	case c.r.l.OnDevice == nil:
+	case c.r.l.Queue == nil:
 		c.r.faults.at(c.r, BadCall, c.w, c.lane, c.place, "launches", "a launch of %s by a thread: kernels that launch kernels cannot be executed here", op.Func.Name)
 		c.result(0)
 		return
 	}
-	size := uint64(max(paramBytes(op.Func), 1))
-	addr, err := c.r.mem.Alloc(min(size, mostDeviceParameters), deviceParameterAlign, DeviceAlloc, deviceParameters)
+	addr, err := c.r.mem.Alloc(uint64(max(paramBytes(op.Func), 1)), minAlign, DeviceAlloc, deviceParameters)
 	if err != nil {
 		c.result(0)
 		return
@@ -278,7 +272,7 @@ func (c *invocation) enqueue(op *DeviceOp, k int, perThread bool) {
 	case d.ops >= maxDeviceOps:
 		c.status(cudaErrorPendingCount)
 		return
-	case c.r.l.OnDevice == nil:
+	case c.r.l.Queue == nil:
 		c.status(cudaErrorNoDeviceStreams)
 		return
 	}
@@ -287,7 +281,7 @@ func (c *invocation) enqueue(op *DeviceOp, k int, perThread bool) {
 		return
 	}
 	op.Place, op.Number = c.place, d.ops+1
-	if code, why := c.r.l.OnDevice(op); code != cudaSuccess {
+	if code, why := c.r.l.Queue.Put(op); code != cudaSuccess {
 		if op.Kind != DeviceLaunch {
 			c.r.faults.at(c.r, OutOfBounds, c.w, c.lane, c.place, "calls", "%s", why)
 		} else {

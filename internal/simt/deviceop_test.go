@@ -106,7 +106,7 @@ set {2 65537} 12 255
 			}
 		})
 		sets := uint32(0)
-		l.OnDevice = func(op *DeviceOp) (uint32, string) {
+		l.Queue = queueFunc(func(op *DeviceOp) (uint32, string) {
 			if op.Number != last+1 {
 				t.Errorf("%s: operation %d after %d", name, op.Number, last)
 			}
@@ -128,7 +128,7 @@ set {2 65537} 12 255
 				sets++
 			}
 			return 0, ""
-		}
+		})
 		if _, err := engine.Run(context.Background(), l); err != nil {
 			t.Fatal(err)
 		}
@@ -148,6 +148,12 @@ set {2 65537} 12 255
 		}
 	}
 }
+
+// queueFunc is a queue that is a function.
+type queueFunc func(op *DeviceOp) (uint32, string)
+
+func (f queueFunc) Put(op *DeviceOp) (uint32, string)    { return f(op) }
+func (f queueFunc) ErrorText(uint32) (name, text string) { return "name", "text" }
 
 // TestDeviceOpsRefused: programs whose declarations or arguments are wrong, and launches nobody performs.
 func TestDeviceOpsRefused(t *testing.T) {

@@ -108,10 +108,7 @@ func (m refMachine) put(w *warp, lane int, d slot, v uint64) { w.lanes[lane].reg
 
 func (m refMachine) argument(w *warp, lane int, in *inst, k int, off, size uint64) uint64 {
 	ln := &w.lanes[lane]
-	if o := &in.ArgOps[k]; o.Kind == isa.ParamAddr {
-		return getUint(ln.param[uint64(ln.paramAt)+o.Imm+off:], size)
-	}
-	return m.r.argument(ln, ln.regs, &ln.frame, in, k, size)
+	return m.r.argument(ln, ln.regs, &ln.frame, in, k, off, size)
 }
 
 func (m refMachine) result(w *warp, lane int, in *inst, fn *isa.Func, v uint64) {

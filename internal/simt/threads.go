@@ -404,10 +404,8 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 		if fn == nil {
 			fn = r.p.funcAt(r.value(w, i, &in.src[0]))
 		}
-		if fn != nil && fn.Builtin != "" {
-			if call, _ := isa.DeviceRuntime(fn.Builtin); call != "" {
-				return unsupported("cuda" + call + " in device code is not explored")
-			}
+		if fn != nil && fn.DeviceCall() != "" {
+			return unsupported("cuda" + fn.DeviceCall() + " in device code is not explored")
 		}
 		if fn != nil && (fn.Builtin == "malloc" || fn.Builtin == "free") {
 			return Request{Kind: RequestUnsupported, Message: "device-side " + fn.Builtin + ": memory that a kernel allocates is not explored"}, true

@@ -33,6 +33,7 @@ var Errors = []Error{
 	{49, "cudaErrorIncompatibleDriverContext", "", "incompatible driver context"},
 	{52, "cudaErrorMissingConfiguration", "", "a launch without its configuration"},
 	{65, "cudaErrorLaunchMaxDepthExceeded", "", "device launches are nested too deeply"},
+	{69, "cudaErrorLaunchPendingCountExceeded", "", "too many device launches are pending"},
 	{98, "cudaErrorInvalidDeviceFunction", "", "invalid device function"},
 	{100, "cudaErrorNoDevice", "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
 	{101, "cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
@@ -102,12 +103,15 @@ var Errors = []Error{
 	{999, "cudaErrorUnknown", "CUDA_ERROR_UNKNOWN", "unknown error"},
 }
 
-// ErrorName gives the runtime API's name of a code.
-func ErrorName(code uint32) string {
+// ErrorOf gives the error of a code: cudaErrorUnknown, the last one, where there is none.
+func ErrorOf(code uint32) Error {
 	for _, e := range Errors {
 		if e.Code == code {
-			return e.Name
+			return e
 		}
 	}
-	return "cudaErrorUnknown"
+	return Errors[len(Errors)-1]
 }
+
+// ErrorName gives the runtime API's name of a code.
+func ErrorName(code uint32) string { return ErrorOf(code).Name }

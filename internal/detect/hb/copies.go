@@ -261,8 +261,7 @@ func (d *Detector) compareWithCopies(w *history.Warp) {
 	w.Each()
 	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && len(d.bulkGlobals) > 0 {
 		for m := w.Event.Mask; m != 0; m &= m - 1 {
-			a := w.Lane(bits.TrailingZeros32(m))
-			d.compareBulks(a, w.Block)
+			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
 		}
 		if bulk && w.Event.Flags&event.FlagAsync == 0 {
 			d.touches(w)

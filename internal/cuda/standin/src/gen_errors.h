@@ -27,6 +27,7 @@ static const struct fp_error {
     {49, "cudaErrorIncompatibleDriverContext", "", "incompatible driver context"},
     {52, "cudaErrorMissingConfiguration", "", "a launch without its configuration"},
     {65, "cudaErrorLaunchMaxDepthExceeded", "", "device launches are nested too deeply"},
+    {69, "cudaErrorLaunchPendingCountExceeded", "", "too many device launches are pending"},
     {98, "cudaErrorInvalidDeviceFunction", "", "invalid device function"},
     {100, "cudaErrorNoDevice", "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {101, "cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
