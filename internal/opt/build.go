@@ -114,12 +114,22 @@ type draft struct {
 	filled           bool
 }
 
+// variable is a register, or a byte of the parameter frame, of one frame. Its index is what read and write call its key.
+type variable struct {
+	// writes counts the instructions that write a register. Where it is one, as it is for most, what dominates says whether
+	// this definition reaches a block, and no block in between needs a phi for it.
+	writes int32
+	v      Value // of the one definition; NoValue before it is built
+	at     *Block
+}
+
 type builder struct {
 	f       *Func
 	graph   *callGraph
-	vars    int32
+	vars    []variable
 	local   uint64
 	size    int
+	dom     *DomTree
 	defs    map[*Block]map[int32]Value
 	pending map[*Block]map[int32]*Instr // phis of blocks whose predecessors are not all filled
 	draft   map[*Block]*draft
@@ -158,14 +168,12 @@ func ends(in *isa.Inst) bool {
 
 // expand drafts the blocks of one instance of fn and of all that is inlined in it.
 func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) *draft {
-	fr := &frame{fn: fn, up: up, call: call, regs: b.vars, leads: map[int]*draft{}, formals: map[int]atom{}}
+	fr := &frame{fn: fn, up: up, call: call, leads: map[int]*draft{}, formals: map[int]atom{}}
 	if up != nil {
 		fr.level = up.level + 1
 		b.size += len(fn.Insts)
 	}
-	b.vars += int32(fn.Regs)
-	fr.params = b.vars
-	b.vars += int32(fn.ParamFrame)
+	b.declare(fr)
 	if fn.LocalFrame > 0 && b.local > 0 {
 		b.local++ // so that the end of a frame is not the beginning of the next: see promoter.mayReach
 	}
@@ -190,6 +198,32 @@ func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) *draf
 		}
 	}
 	return fr.leads[0]
+}
+
+// declare makes the variables of a frame and counts who writes them.
+func (b *builder) declare(fr *frame) {
+	fn := fr.fn
+	fr.regs = int32(len(b.vars))
+	fr.params = fr.regs + int32(fn.Regs)
+	for range fn.Regs + fn.ParamFrame {
+		b.vars = append(b.vars, variable{v: NoValue})
+	}
+	count := func(ops []isa.Operand) {
+		for i := range ops {
+			if ops[i].Kind == isa.Reg {
+				b.vars[fr.regs+ops[i].Reg].writes++
+			}
+		}
+	}
+	for i := range fn.Insts {
+		count(fn.Insts[i].Dst)
+		count(fn.Insts[i].RetOps)
+	}
+	for _, p := range fn.Sig.Params {
+		if p.Off < 0 {
+			b.vars[fr.regs+p.Reg].writes++
+		}
+	}
 }
 
 // stays reports whether a call in a frame stays one.
@@ -308,6 +342,7 @@ func (b *builder) fill(entry *draft) {
 			s.block.Preds = append(s.block.Preds, d.block)
 		}
 	}
+	b.dom = Dominators(b.f)
 	b.defs[b.entry] = map[int32]Value{}
 	for i := len(order) - 1; i >= 0; i-- {
 		b.cur = order[i]
@@ -394,9 +429,21 @@ func (b *builder) zero(w Width) Value {
 	return b.zeros[w]
 }
 
-func (b *builder) write(key int32, v Value) { b.defs[b.cur.block][key] = v }
+func (b *builder) write(key int32, v Value) {
+	if d := &b.vars[key]; d.writes == 1 {
+		if d.v != NoValue {
+			panic("BUG: a second definition of the only one")
+		}
+		d.v, d.at = v, b.cur.block
+		return
+	}
+	b.defs[b.cur.block][key] = v
+}
 
 func (b *builder) read(bl *Block, key int32, w Width) Value {
+	if d := &b.vars[key]; d.v != NoValue && b.dom.Dominates(d.at, bl) {
+		return b.find(d.v)
+	}
 	if v, ok := b.defs[bl][key]; ok {
 		return b.find(v)
 	}
