@@ -37,14 +37,8 @@ func FindElements(kernel *isa.Func, shared *isa.Shared) (Elements, error) {
 		return Elements{}, err
 	}
 	f := funcs[0]
-	for changed, round := true, 0; changed && round < maxRounds; round++ {
-		changed = false
-		for _, p := range Passes() {
-			if p.Name != "unroll" { // one instruction stays one
-				changed = p.Run(f) || changed
-			}
-		}
-	}
+	// Without unrolling: one instruction stays one.
+	fixpoint(f, slices.DeleteFunc(Passes(), func(p Pass) bool { return p.Name == "unroll" }), nil)
 	Order(f)
 	return Elements{Sites: f.Sites, List: f.elements()}, nil
 }

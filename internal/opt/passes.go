@@ -31,23 +31,27 @@ const maxRounds = 4
 // Optimise runs the passes until nothing changes, orders the blocks and analyses shapes. After each pass check, when
 // not nil, sees the function (tests verify it there).
 func Optimise(f *Func, check func(pass string, f *Func)) {
-	for round := 0; round < maxRounds; round++ {
-		changed := false
-		for _, p := range Passes() {
-			if p.Run(f) {
-				changed = true
-			}
-			if check != nil {
-				check(fmt.Sprintf("%s, round %d", p.Name, round), f)
-			}
-		}
-		if !changed {
-			break
-		}
-	}
+	fixpoint(f, Passes(), check)
 	Order(f)
 	AnalyseShapes(f)
 	if check != nil {
 		check("order", f)
+	}
+}
+
+// fixpoint runs the list again and again, until each of its passes in turn has changed nothing, or for maxRounds.
+func fixpoint(f *Func, list []Pass, check func(pass string, f *Func)) {
+	idle := 0
+	for i := range maxRounds * len(list) {
+		p := list[i%len(list)]
+		if idle++; p.Run(f) {
+			idle = 0
+		}
+		if check != nil {
+			check(fmt.Sprintf("%s, round %d", p.Name, i/len(list)), f)
+		}
+		if idle == len(list) {
+			return
+		}
 	}
 }
