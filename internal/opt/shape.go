@@ -29,10 +29,11 @@ func (f *Func) analyse() {
 		dom := Dominators(f)
 		inner := Loops(f, dom)
 		diverged := map[*Block]bool{}
+		branches := varying{f: f, pdom: PostDominators(f), seen: map[*Block]bool{}}
 		var parting map[*Loop]bool
 		for grew := true; grew; {
 			f.propagate(diverged)
-			grew = f.markJoins(diverged)
+			grew = branches.markJoins(diverged)
 			var exits map[*Block]bool
 			parting, exits = f.partingLoops(inner)
 			for b := range exits {
@@ -71,20 +72,27 @@ func (f *Func) propagate(diverged map[*Block]bool) {
 	}
 }
 
+// varying holds the branches that were found to vary, while shapes are raised.
+type varying struct {
+	f    *Func
+	pdom []int
+	seen map[*Block]bool
+}
+
 // markJoins adds the blocks that lanes may reach by different ways from a branch that varies, up to its immediate
 // post-dominator, that included.
-func (f *Func) markJoins(diverged map[*Block]bool) bool {
-	pdom := PostDominators(f)
-	changed := false
+func (y *varying) markJoins(diverged map[*Block]bool) bool {
+	f, changed := y.f, false
 	for _, b := range f.Blocks {
 		t := b.Term()
-		if t.Op != Branch && t.Op != Switch || f.Values[t.Args[0]].Shape.Kind < Affine {
+		if y.seen[b] || t.Op != Branch && t.Op != Switch || f.Values[t.Args[0]].Shape.Kind < Affine {
 			continue
 		}
-		if f.Env.Lockstep && !f.apart && f.meetsLate(t, pdom[b.ID]) {
+		y.seen[b] = true
+		if f.Env.Lockstep && !f.apart && f.meetsLate(t, y.pdom[b.ID]) {
 			f.apart, changed = true, true
 		}
-		for _, x := range f.joins(b, pdom[b.ID]) {
+		for _, x := range f.joins(b, y.pdom[b.ID]) {
 			changed = changed || !diverged[x]
 			diverged[x] = true
 		}
