@@ -7,7 +7,7 @@ import "slices"
 // and constant address offsets moved into memory operations.
 func Algebra(f *Func) bool {
 	changed := false
-	a := algebra{f: f, with: map[Value]Value{}}
+	a := algebra{f: f}
 	for again := true; again; {
 		again = false
 		for _, b := range f.Blocks {
@@ -18,8 +18,8 @@ func Algebra(f *Func) bool {
 				}
 			}
 		}
-		if len(a.with) > 0 {
-			f.Replace(a.with)
+		if a.with.n > 0 {
+			f.substitute(&a.with)
 			a.sweep()
 			again = true
 		}
@@ -30,7 +30,7 @@ func Algebra(f *Func) bool {
 
 type algebra struct {
 	f    *Func
-	with map[Value]Value
+	with substitution
 }
 
 // sweep removes the instructions whose results were replaced.
@@ -40,27 +40,27 @@ func (a *algebra) sweep() {
 			if len(in.Dst) != 1 {
 				return false
 			}
-			_, gone := a.with[in.Dst[0]]
+			_, gone := a.with.next(in.Dst[0])
 			if gone {
 				a.f.Values[in.Dst[0]].Def = nil
 			}
 			return gone
 		})
 	}
-	clear(a.with)
+	a.with.clear()
 }
 
 // is replaces the result of in by v.
 func (a *algebra) is(in *Instr, v Value) bool {
-	if _, done := a.with[in.Result()]; done || v == in.Result() {
+	if _, done := a.with.next(in.Result()); done || v == in.Result() {
 		return false
 	}
-	for n, ok := v, true; ok; n, ok = a.with[n] { // never make a cycle of replacements
+	for n, ok := v, true; ok; n, ok = a.with.next(n) { // never make a cycle of replacements
 		if n == in.Result() {
 			return false
 		}
 	}
-	a.with[in.Result()] = v
+	a.with.replace(in.Result(), v)
 	return true
 }
 
@@ -94,7 +94,7 @@ func (a *algebra) rewrite(in *Instr) bool {
 	if in.Op <= Copy || in.Op > Row {
 		return false
 	}
-	if _, done := a.with[in.Result()]; done {
+	if _, done := a.with.next(in.Result()); done {
 		return false
 	}
 	w := f.Width(in.Result())
@@ -412,7 +412,7 @@ func (a *algebra) cmp(in *Instr) bool {
 }
 
 func (a *algebra) phi(in *Instr) bool {
-	if _, done := a.with[in.Result()]; done {
+	if _, done := a.with.next(in.Result()); done {
 		return false
 	}
 	same := NoValue

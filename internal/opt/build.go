@@ -134,7 +134,7 @@ type builder struct {
 	pending map[*Block]map[int32]*Instr // phis of blocks whose predecessors are not all filled
 	draft   map[*Block]*draft
 	phiUses map[*Instr][]*Instr
-	subst   []Value // replacement of a removed phi's value; grows with f.Values
+	subst   substitution // of the values of phis that were removed
 	zeros   [3]Value
 	hasZero [3]bool
 	entry   *Block
@@ -501,7 +501,7 @@ func (b *builder) simplify(phi *Instr) Value {
 	if same == NoValue {
 		same = b.zero(b.f.Width(self)) // unreachable or undefined
 	}
-	b.replace(self, same)
+	b.subst.replace(self, same)
 	phi.Op = Nop
 	users := b.phiUses[phi]
 	delete(b.phiUses, phi)
@@ -533,16 +533,4 @@ func (b *builder) seal(bl *Block) {
 	}
 }
 
-func (b *builder) replace(old, now Value) {
-	for int(old) >= len(b.subst) {
-		b.subst = append(b.subst, NoValue)
-	}
-	b.subst[old] = now
-}
-
-func (b *builder) find(v Value) Value {
-	for v != NoValue && int(v) < len(b.subst) && b.subst[v] != NoValue {
-		v = b.subst[v]
-	}
-	return v
-}
+func (b *builder) find(v Value) Value { return b.subst.find(v) }

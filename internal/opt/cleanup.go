@@ -115,7 +115,7 @@ func skipEmpty(f *Func) bool {
 func joinRows(f *Func) bool {
 	changed := false
 	gone := map[*Block]bool{}
-	with := map[Value]Value{}
+	var with substitution
 	for _, b := range f.Blocks[1:] {
 		for !gone[b] && len(b.Succs) == 1 {
 			s := b.Succs[0]
@@ -125,7 +125,7 @@ func joinRows(f *Func) bool {
 			b.Instrs = b.Instrs[:len(b.Instrs)-1]
 			for _, in := range s.Instrs {
 				if in.Op == Phi {
-					with[in.Result()] = in.Args[0]
+					with.replace(in.Result(), in.Args[0])
 					f.Values[in.Result()].Def = nil
 					continue
 				}
@@ -146,7 +146,7 @@ func joinRows(f *Func) bool {
 	}
 	if changed {
 		renumber(f, slices.DeleteFunc(f.Blocks, func(b *Block) bool { return gone[b] }))
-		f.Replace(with)
+		f.substitute(&with)
 	}
 	return changed
 }

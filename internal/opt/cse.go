@@ -28,22 +28,13 @@ type rowKey struct {
 func CSE(f *Func) bool {
 	dom := Dominators(f)
 	seen := map[key][]*Instr{}
-	with := map[Value]Value{}
-	find := func(v Value) Value {
-		for {
-			n, ok := with[v]
-			if !ok {
-				return v
-			}
-			v = n
-		}
-	}
+	var with substitution
 	post := blockPostorder(f)
 	for i := len(post) - 1; i >= 0; i-- {
 		b := post[i]
 		kept := b.Instrs[:0]
 		for _, in := range b.Instrs {
-			k, ok := f.keyOf(in, find)
+			k, ok := f.keyOf(in, with.find)
 			if !ok {
 				kept = append(kept, in)
 				continue
@@ -62,15 +53,15 @@ func CSE(f *Func) bool {
 			}
 			for j, v := range in.Dst {
 				if v != NoValue {
-					with[v] = same.Dst[j]
+					with.replace(v, same.Dst[j])
 					f.Values[v].Def = nil
 				}
 			}
 		}
 		b.Instrs = kept
 	}
-	f.Replace(with)
-	return len(with) > 0
+	f.substitute(&with)
+	return with.n > 0
 }
 
 func (f *Func) keyOf(in *Instr, find func(Value) Value) (key, bool) {
@@ -79,9 +70,7 @@ func (f *Func) keyOf(in *Instr, find func(Value) Value) (key, bool) {
 	}
 	k := key{op: in.Op, aux: in.Aux, imm: in.Imm, n: uint8(len(in.Args))}
 	for i, a := range in.Args {
-		if k.args[i] = a; a != NoValue {
-			k.args[i] = find(a)
-		}
+		k.args[i] = find(a)
 	}
 	for _, v := range in.Dst {
 		if v == NoValue {

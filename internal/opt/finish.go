@@ -7,15 +7,8 @@ func (b *builder) finish() {
 	f := b.f
 	for _, bl := range f.Blocks {
 		bl.Instrs = slices.DeleteFunc(bl.Instrs, func(in *Instr) bool { return in.Op == Nop })
-		for _, in := range bl.Instrs {
-			for i, a := range in.Args {
-				in.Args[i] = b.find(a)
-			}
-			if in.Guard != NoValue {
-				in.Guard = b.find(in.Guard)
-			}
-		}
 	}
+	f.substitute(&b.subst)
 	for v := range f.Values {
 		if d := f.Values[v].Def; d != nil && d.Op == Nop {
 			f.Values[v].Def = nil
@@ -41,32 +34,4 @@ func (f *Func) Konst(w Width, x uint64) Value {
 	in.Dst = []Value{v}
 	insertBefore(f.entry(), in)
 	return v
-}
-
-// Replace makes every use of a value a use of another, for all pairs in the map at once, chains followed.
-func (f *Func) Replace(with map[Value]Value) {
-	if len(with) == 0 {
-		return
-	}
-	find := func(v Value) Value {
-		for {
-			n, ok := with[v]
-			if !ok {
-				return v
-			}
-			v = n
-		}
-	}
-	for _, bl := range f.Blocks {
-		for _, in := range bl.Instrs {
-			for i, a := range in.Args {
-				if a != NoValue {
-					in.Args[i] = find(a)
-				}
-			}
-			if in.Guard != NoValue {
-				in.Guard = find(in.Guard)
-			}
-		}
-	}
 }

@@ -113,9 +113,13 @@ func hoist(f *Func, l *Loop, dom *DomTree) bool {
 		return d != nil && l.Blocks[d.Block]
 	}
 	// Asked before a preheader comes in, which shifts the IDs that dom goes by.
+	var blocks []*Block // of the loop, in order
 	every := map[*Block]bool{}
-	for b := range l.Blocks {
-		every[b] = everyTurn(l, b, dom)
+	for _, b := range f.Blocks {
+		if l.Blocks[b] {
+			blocks = append(blocks, b)
+			every[b] = everyTurn(l, b, dom)
+		}
 	}
 	pre := l.preheader()
 	if pre == nil && l.Header.meets() {
@@ -124,10 +128,7 @@ func hoist(f *Func, l *Loop, dom *DomTree) bool {
 	changed := false
 	for again := true; again; {
 		again = false
-		for _, b := range slices.Clone(f.Blocks) {
-			if !l.Blocks[b] {
-				continue
-			}
+		for _, b := range blocks {
 			kept := b.Instrs[:0]
 			for _, in := range b.Instrs {
 				if !in.Pure() || in.Op == Phi || in.Op == Row && !every[b] || anyArg(in, inside) {

@@ -28,7 +28,7 @@ type promoter struct {
 	size     map[uint64]int    // of the variable at an address
 	begin    map[*Block]map[uint64]Value
 	end      map[*Block]map[uint64]Value
-	with     map[Value]Value
+	with     substitution
 	open     []openPhi // phis whose arguments are to be found
 }
 
@@ -102,7 +102,8 @@ func (p *promoter) mayReach(v Value) bool {
 // each variable that it needs from before; then the phis get their arguments, which may need phis further up.
 func (p *promoter) run() {
 	f := p.f
-	p.begin, p.end, p.with = map[*Block]map[uint64]Value{}, map[*Block]map[uint64]Value{}, map[Value]Value{}
+	p.begin, p.end = map[*Block]map[uint64]Value{}, map[*Block]map[uint64]Value{}
+	p.with.clear()
 	for _, b := range f.Blocks {
 		p.begin[b], p.end[b] = map[uint64]Value{}, map[uint64]Value{}
 	}
@@ -116,7 +117,7 @@ func (p *promoter) run() {
 			o.phi.Args = append(o.phi.Args, p.out(pred, o.addr))
 		}
 	}
-	f.Replace(p.with)
+	f.substitute(&p.with)
 }
 
 func (p *promoter) walk(b *Block) {
@@ -179,7 +180,7 @@ func (p *promoter) walk(b *Block) {
 			case wd != w:
 				v = emit(ZExt, wd, uint64(n*8), v)
 			}
-			p.with[dst] = v
+			p.with.replace(dst, v)
 			f.Values[dst].Def = nil
 		}
 	}
