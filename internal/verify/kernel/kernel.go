@@ -81,6 +81,7 @@ type location struct {
 	place   uint32 // of the access that was first seen
 	written bool
 	cached  bool  // read by ld.global.nc
+	barrier bool  // an mbarrier
 	atomic  bool  // accessed by what cannot be made in parts
 	within  bool  // accessed by nothing but atomic loads, which may be made as parts of larger ones
 	parted  uint8 // bytes of such a load that has been made as a part of a load of this, 0 if there was none
@@ -241,6 +242,13 @@ func (p *Program) Location(loc int32) (space event.Space, cta uint32, addr uint6
 	return l.space, l.cta, l.addr, int(l.size)
 }
 
+// Mbarrier says that a location is an mbarrier.
+func (p *Program) Mbarrier(loc int32) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.locations.at(loc).barrier
+}
+
 // Apply implements explore.Program.
 func (p *Program) Apply(op *explore.Op, old int64) (int64, bool) {
 	v, writes := p.stateOf(op).q.Update(uint64(old))
@@ -320,10 +328,12 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 func (p *Program) Pass(s []int64) { s[wordHistory] = 0 }
 
 // vain says that a thread which has gone from state was to state is without doing anything that others see might as well have read value at
-// was: the two states differ in local memory alone, and that makes no difference any more. Code that is not optimised leaves there what it has
-// read and counted. The execution without these steps is another one.
+// was: the two states differ in what makes no difference any more. Code that is not optimised leaves in local memory, and passes on, what it
+// has read and counted. The execution without these steps is another one.
 func (p *Program) vain(was, is *state, value int64) bool {
-	if was.q.Place != is.q.Place || was.plain == is.plain || was.q.Local != is.q.Local || was.at[:was.q.Local] != is.at[:is.q.Local] || was.progress != is.progress {
+	same := is.op
+	same.Expected, same.Deps, same.Control = was.op.Expected, was.op.Deps, was.op.Control // Expected is the number of the state
+	if was.op != same || was.q.Value != is.q.Value || was.q.Swap != is.q.Swap || was.plain == is.plain || was.progress != is.progress {
 		return false
 	}
 	leads := func(st *state) *state {
@@ -603,6 +613,7 @@ func (p *Program) locate(st *state, whole, part access) int32 {
 	l := p.locations.at(loc)
 	l.cached = l.cached || q.NonCoherent
 	l.written = l.written || q.Kind != simt.RequestLoad
+	l.barrier = l.barrier || q.Mbarrier()
 	l.atomic = l.atomic || q.Order != event.Weak
 	l.within = l.within && partial(q)
 	if st.larger > 0 {
