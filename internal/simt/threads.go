@@ -74,9 +74,13 @@ type Request struct {
 	Aligned bool
 	// Warp says that a barrier of lanes is a shuffle, a vote or another instruction of the warp: it is resumed with what Exchange gives.
 	// Sources are the operands of the lane Lane before its mask.
-	Warp    bool
-	Lane    uint8
-	Sources [3]uint64
+	Warp bool
+	Lane uint8
+	// Converges says that the exchange is of the lanes that happen to execute it together (activemask), and not of Members. Lanes that do have
+	// one Stack.
+	Converges bool
+	Stack     string
+	Sources   [3]uint64
 	// NonCoherent says that a load is ld.global.nc.
 	NonCoherent bool
 	// Reduction says that nobody takes the old value of an atomic operation (red).
@@ -369,7 +373,7 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 
 // request describes what the instruction at which lane i stands asks for; false when it concerns the lane alone.
 func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Request, bool) {
-	r := t.r
+	r, ln := t.r, &w.lanes[i]
 	unsupported := func(why string) (Request, bool) {
 		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: %s", in.Source.Op, in.Source.Mods, why)}, true
 	}
@@ -383,6 +387,9 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 	case isa.WarpBarrier:
 		return t.members(w, i, in, &in.src[0])
 	case isa.Warp:
+		if !in.masked && in.Source.Op == "activemask" {
+			return Request{Kind: RequestBarrier, Members: 1<<32 - 1, Warp: true, Lane: uint8(i), Converges: true, Stack: stackOf(ln)}, true
+		}
 		if !in.masked {
 			return unsupported("threads are explored one by one, and this needs the warp")
 		}
@@ -428,6 +435,15 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 		}
 	}
 	return Request{}, false
+}
+
+// stackOf tells where a lane is, by the places in its frames.
+func stackOf(ln *lane) string {
+	var b []byte
+	for k := range ln.up {
+		b = binary.LittleEndian.AppendUint32(b, uint32(ln.up[k].pc))
+	}
+	return string(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, uint32(ln.pc)), uint32(ln.code.fn.Index)))
 }
 
 // access describes a load, store or atomic operation of memory that others see.

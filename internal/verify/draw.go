@@ -159,7 +159,9 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 			barrier = fmt.Sprintf("the barrier of lanes %#x", e.Op.Lanes)
 		}
 		if e.Op.Exchanges {
-			barrier = fmt.Sprintf("the exchange of lanes %#x", e.Op.Lanes)
+			if barrier = fmt.Sprintf("the exchange of lanes %#x", e.Op.Lanes); e.Op.Converges {
+				barrier = "the active lanes"
+			}
 		}
 		return map[model.Kind]string{model.Arrival: "arrives at ", model.Leave: "leaves "}[e.Kind] + barrier
 	}

@@ -603,7 +603,6 @@ func TestFinalMemory(t *testing.T) {
 // TestRefusals wants what is not understood refused, with the reason, and never called right.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, variables, body, want string }{
-		{"active lanes", "", "activemask.b32 %r0;", "needs the warp"},
 		{"an old shuffle", "", "shfl.bfly.b32 %r0, %t, 1, 31;", "needs the warp"},
 		{"clock", lockVariables, "mov.u32 %r0, %clock; st.global.u32 [x], %r0;", "depends on what a clock shows"},
 		{"widths", ".global .align 4 .b8 x[4];", "st.relaxed.gpu.global.u32 [x], 1; ld.global.u8 %r0, [x+1];", "accesses of 1 and of 4 bytes overlap"},

@@ -33,15 +33,17 @@ type Program struct {
 	states    list[state]
 	locations list[location]
 
-	mu      sync.RWMutex // guards what is below, and additions to the lists
-	threads *simt.Threads
-	ids     map[identity]int32
-	plain   map[identity]int32  // of states without dependencies
-	bytes   int                 // of all states
-	masks   map[uint32]int32    // of bar.warp.sync
-	inParts []int32             // places of accesses that are made in parts
-	at      map[granule][]int32 // the locations in 8 bytes of memory
-	refusal *Refusal
+	mu         sync.RWMutex // guards what is below, and additions to the lists
+	threads    *simt.Threads
+	ids        map[identity]int32
+	plain      map[identity]int32  // of states without dependencies
+	bytes      int                 // of all states
+	masks      map[uint32]int32    // of bar.warp.sync
+	stacks     map[string]int64    // of Request.Stack
+	inParts    []int32             // places of accesses that are made in parts
+	at         map[granule][]int32 // the locations in 8 bytes of memory
+	refusal    *Refusal
+	convergent bool // a thread asks which lanes are active
 }
 
 // state is a state of a thread, with the step at which it stands.
@@ -122,6 +124,8 @@ const (
 	maxBytes   = 1 << 30 // of all states
 	// blockBarriers is how many barriers a block has, maxMasks how many masks bar.warp.sync may have.
 	blockBarriers, maxMasks = 16, 16
+	// maxActive is how many threads a warp has that asks which lanes are active.
+	maxActive = 6
 )
 
 // TooLarge says that a launch has more threads than are explored.
@@ -154,7 +158,7 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
 	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
-		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}}
+		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}, stacks: map[string]int64{}}
 	if p.threads.Timed() {
 		p.past = timedPast
 	}
@@ -457,7 +461,18 @@ var reductions = map[isa.Op]explore.Function{isa.OpPopc: explore.Add, isa.OpAnd:
 func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 	q := &st.q
 	op.Kind, op.Loc, op.Aligned, op.Lanes = explore.Arrive, int32(q.Barrier), q.Aligned, q.Members
-	op.Exchanges = q.Warp
+	op.Exchanges, op.Converges = q.Warp, q.Converges
+	if q.Converges {
+		op.Aligned = false
+		op.Loc = blockBarriers + 2*maxMasks*int32(p.Launch.WarpsPerBlock()) + int32(uint64(st.thread)%p.Launch.Block.Count()/32)
+		p.convergent = true
+		first := uint64(st.thread) % p.Launch.Block.Count() / 32 * 32
+		if n := p.Launch.Block.Count() - first; n > maxActive {
+			return p.refuse(fmt.Sprintf("activemask: which lanes are active together is explored in warps of at most %d threads: launch smaller blocks", maxActive), q.Place)
+		}
+		op.Value = p.stack(q.Stack)
+		return op
+	}
 	if q.Members != 0 {
 		n, ok := p.masks[q.Members]
 		if !ok {
@@ -477,8 +492,18 @@ func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 	return op
 }
 
+// stack numbers where lanes are.
+func (p *Program) stack(s string) int64 {
+	n, ok := p.stacks[s]
+	if !ok {
+		n = int64(len(p.stacks))
+		p.stacks[s] = n
+	}
+	return n
+}
+
 // Barriers is how many barriers a block has: those of the block, and those of lanes of its warps.
-func (p *Program) Barriers() int { return blockBarriers + 2*maxMasks*int(p.Launch.WarpsPerBlock()) }
+func (p *Program) Barriers() int { return blockBarriers + (2*maxMasks+1)*int(p.Launch.WarpsPerBlock()) }
 
 // Exchange implements explore.Exchanger.
 func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
@@ -488,6 +513,13 @@ func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
 	}
 	v, ok := p.stateOf(op).q.Exchange(with)
 	return int64(v), ok
+}
+
+// Convergent says that threads ask which lanes are active.
+func (p *Program) Convergent() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.convergent
 }
 
 // access completes the step of a load, store or atomic operation.
