@@ -57,6 +57,12 @@ func pollKernel(r *rand.Rand) (functions, body string) {
 		for range 2 + r.IntN(2) {
 			switch r.IntN(5) {
 			case 0:
+				if r.IntN(2) == 0 { // adds, as often as another thread does meanwhile
+					v, label := pick("x", "lock"), b.Len()
+					fmt.Fprintf(&b, "ld.%s.gpu.global.u32 %%r1, [%s];\nAGAIN%d: mov.u32 %%r2, %%r1; add.u32 %%r3, %%r2, 1; atom.%s.gpu.global.cas.b32 %%r1, [%s], %%r2, %%r3; "+
+						"setp.ne.u32 %%p0, %%r1, %%r2; @%%p0 bra AGAIN%d;\n", pick("relaxed", "acquire"), v, label, pick("relaxed", "acquire", "acq_rel", "release"), v, label)
+					continue
+				}
 				fmt.Fprintf(&b, "atom.acq_rel.gpu.global.add.u32 %%r0, [%s], 1;\n", pick("x", "lock"))
 			case 1:
 				fmt.Fprintf(&b, "st.%s.gpu.global.u32 [%s], %d;\n", pick("relaxed", "release"), pick("x", "lock"), 1+r.IntN(2))

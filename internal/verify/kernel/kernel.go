@@ -23,12 +23,14 @@ import (
 // Its methods, but for Close, may be called from several goroutines. What has been computed they find without a lock. The numbers
 // of states, locations and masks depend on which goroutine comes to them first; nothing else does, as long as the program does not refuse.
 type Program struct {
-	Launch  *simt.Launch
-	unroll  int64
-	past    int64 // how many states wordPast has
-	follow  bool  // Options.Vain
-	refused func()
-	widths  Widths
+	Launch *simt.Launch
+	unroll int64
+	past   int64 // how many states wordPast has
+	follow bool  // Options.Vain
+	// dependencies is Options.Dependencies.
+	dependencies bool
+	refused      func()
+	widths       Widths
 
 	states    list[state]
 	locations list[location]
@@ -157,7 +159,7 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
+	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
 		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}, stacks: map[string]int64{}}
 	if p.threads.Timed() {
 		p.past = timedPast
@@ -337,7 +339,8 @@ func (p *Program) Pass(s []int64) { s[wordHistory] = 0 }
 func (p *Program) vain(was, is *state, value int64) bool {
 	same := is.op
 	same.Expected, same.Deps, same.Control = was.op.Expected, was.op.Deps, was.op.Control // Expected is the number of the state
-	if was.op != same || was.q.Value != is.q.Value || was.q.Swap != is.q.Swap || was.plain == is.plain || was.progress != is.progress {
+	equal := was.op == same && was.q.Value == is.q.Value && was.q.Swap == is.q.Swap
+	if !equal && !p.stronger(was, is, value) || was.plain == is.plain || was.progress != is.progress {
 		return false
 	}
 	leads := func(st *state) *state {
@@ -348,6 +351,25 @@ func (p *Program) vain(was, is *state, value int64) bool {
 		return p.states.at(h.state)
 	}
 	return leads(was).plain == leads(is).plain
+}
+
+// stronger says that state is reads value where state was might have read it, as a compare-and-swap that fails and the load before it or the attempt
+// before it, and that the later read synchronises with what the earlier one would.
+func (p *Program) stronger(was, is *state, value int64) bool {
+	read := func(st *state) (order model.Order, ok bool) {
+		switch st.op.Kind {
+		case explore.Read:
+			return st.op.Order, true
+		case explore.Update:
+			_, writes := p.Apply(&st.op, value) // what it has read: others could then not update what it read from
+			return st.op.Order.OfRead(), !writes
+		}
+		return 0, false
+	}
+	a, read1 := read(was)
+	b, read2 := read(is)
+	return !p.dependencies && read1 && read2 && was.op.Loc == is.op.Loc && was.larger == is.larger && was.parts == is.parts && a.Atomic() && b.Atomic() &&
+		was.op.Volatile == is.op.Volatile && (a == b || a == model.Relaxed) && was.op.Scope <= is.op.Scope
 }
 
 // lasting says that other threads see a step that is resumed with value: an update that writes what it has read they do not.
