@@ -22,7 +22,7 @@ fencepost verify kernel.cu --grid 2 --block 2 --arg 'lock:i32[1]' --arg i32=5
   data races, heterogeneous races (of atomics whose scopes do not include each other), barrier divergence and spins that
   no fair execution leaves, each with the execution that shows it; or says that there are none at this size. --launch takes a launch file in the
   place of the other flags (docs/launch.md). docs/verify.md has the memory model, what each PTX operation is in it, and
-  what is not explored: asynchronous copies and mbarriers, matrices, atomic accesses of different widths to one place. A kernel
+  what is not explored: asynchronous copies and their mbarriers, matrices, atomic accesses of different widths to one place. A kernel
   that has these is refused, with exit code 3.
 
 fencepost verify prog.cu --kernel K [--launch-number N] [-- ARGUMENTS]

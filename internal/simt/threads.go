@@ -74,9 +74,13 @@ type Request struct {
 	Aligned bool
 	// Warp says that a barrier of lanes is a shuffle, a vote or another instruction of the warp: it is resumed with what Exchange gives.
 	// Sources are the operands of the lane Lane before its mask.
-	Warp    bool
-	Lane    uint8
-	Sources [3]uint64
+	Warp bool
+	Lane uint8
+	// Converges says that the exchange is of the lanes that happen to execute it together (activemask), and not of Members. Lanes that do have
+	// one Stack.
+	Converges bool
+	Stack     string
+	Sources   [3]uint64
 	// NonCoherent says that a load is ld.global.nc.
 	NonCoherent bool
 	// Reduction says that nobody takes the old value of an atomic operation (red).
@@ -95,6 +99,9 @@ type Request struct {
 
 // Update gives what an atomic operation writes over old, and whether it writes: a cas that fails does not.
 func (q *Request) Update(old uint64) (uint64, bool) {
+	if q.inst.Class == isa.Mbarrier {
+		return q.arrived(old)
+	}
 	if q.inst.Op == isa.OpCas && old != q.Value {
 		return old, false
 	}
@@ -220,7 +227,10 @@ func (t *Threads) Resume(n int, s State, value uint64) (State, Request) {
 	pending, stopped := t.decode(&w.lanes[i], s)
 	again := stopped
 	if !stopped {
-		pending, again = t.complete(w, i, pending, value)
+		var fault *Request
+		if pending, again, fault = t.complete(w, i, pending, value); fault != nil {
+			return t.encode(&w.lanes[i], []uint64{value}, fault) // with what it has read it is no state at the operation itself
+		}
 	}
 	t.forks = 0
 	return t.run(w, i, pending, again)
@@ -229,16 +239,16 @@ func (t *Threads) Resume(n int, s State, value uint64) (State, Request) {
 // pieces is the number of requests that a memory instruction makes: one for each element of a vector.
 func (in *inst) pieces() int { return int(in.width / in.piece) }
 
-// complete finishes the request at which lane i stands. A vector is accessed element by element; pending has the elements that
+// complete finishes the request at which lane i stands, unless what it has read is a fault. A vector is accessed element by element; pending has the elements that
 // have been read, or as many values as have been written. again says that there are more.
-func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest []uint64, again bool) {
+func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest []uint64, again bool, fault *Request) {
 	ln := &w.lanes[i]
 	in := &ln.code.insts[ln.pc]
 	t.returns(ln, in, len(pending))
 	switch in.Class {
 	case isa.Load, isa.Store:
 		if pending = append(pending, value); len(pending) < in.pieces() {
-			return pending, true
+			return pending, true, nil
 		}
 		for _, d := range in.dst {
 			v := pending[d.at]
@@ -259,9 +269,16 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest
 		for _, d := range in.dst {
 			t.r.m.put(w, i, d, value>>(32*d.at)&(1<<32-1))
 		}
+	case isa.Mbarrier:
+		result, fault := t.completeMbarrier(w, i, in, value)
+		if fault != nil {
+			fault.Place = ln.place()
+			return nil, false, fault
+		}
+		t.r.give(w, i, in, result)
 	}
 	ln.pc++
-	return nil, false
+	return nil, false, nil
 }
 
 // returns follows what depends on the value that the request of a lane is resumed with, piece number piece of its instruction.
@@ -270,7 +287,8 @@ func (t *Threads) returns(ln *lane, in *inst, piece int) {
 	if t.clocks || d != nil && in.Class == isa.Warp { // memory knows nothing of clocks; and what a lane gets depends on the reads of others too
 		d.results(ln, in, func(r int32) { *d.reg(ln, r) = 0 })
 	}
-	if d == nil || t.clocks || in.Class != isa.Load && in.Class != isa.Atomic {
+	reads := in.Class == isa.Load || in.Class == isa.Atomic || in.Class == isa.Mbarrier && in.Op != isa.OpInit && in.Op != isa.OpInval
+	if d == nil || t.clocks || !reads {
 		return
 	}
 	if d.reads++; in.Class == isa.Load && piece+1 < in.pieces() {
@@ -285,7 +303,7 @@ func (t *Threads) returns(ln *lane, in *inst, piece int) {
 			continue
 		}
 		read := first
-		if in.pieces() > 1 {
+		if in.Class == isa.Load && in.pieces() > 1 {
 			read += uint64(k)
 		}
 		*d.reg(ln, in.Dst[k].Reg) = 1 << min(read, lastRead)
@@ -355,7 +373,7 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 
 // request describes what the instruction at which lane i stands asks for; false when it concerns the lane alone.
 func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Request, bool) {
-	r := t.r
+	r, ln := t.r, &w.lanes[i]
 	unsupported := func(why string) (Request, bool) {
 		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: %s", in.Source.Op, in.Source.Mods, why)}, true
 	}
@@ -369,6 +387,9 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 	case isa.WarpBarrier:
 		return t.members(w, i, in, &in.src[0])
 	case isa.Warp:
+		if !in.masked && in.Source.Op == "activemask" {
+			return Request{Kind: RequestBarrier, Members: 1<<32 - 1, Warp: true, Lane: uint8(i), Converges: true, Stack: stackOf(ln)}, true
+		}
 		if !in.masked {
 			return unsupported("threads are explored one by one, and this needs the warp")
 		}
@@ -380,7 +401,9 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 		return q, ok
 	case isa.Matrix, isa.Tile, isa.Warpgroup:
 		return unsupported("threads are explored one by one, and this needs the warp")
-	case isa.Copy, isa.Mbarrier:
+	case isa.Mbarrier:
+		return t.mbarrier(w, i, in)
+	case isa.Copy:
 		if in.Op == isa.OpGridLaunch || in.Op == isa.OpGridWait { // a launch is explored alone
 			return Request{}, false
 		}
@@ -412,6 +435,15 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 		}
 	}
 	return Request{}, false
+}
+
+// stackOf tells where a lane is, by the places in its frames.
+func stackOf(ln *lane) string {
+	var b []byte
+	for k := range ln.up {
+		b = binary.LittleEndian.AppendUint32(b, uint32(ln.up[k].pc))
+	}
+	return string(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, uint32(ln.pc)), uint32(ln.code.fn.Index)))
 }
 
 // access describes a load, store or atomic operation of memory that others see.

@@ -144,7 +144,7 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 	s := ""
 	switch e.Kind {
 	case model.R, model.W:
-		s = fmt.Sprintf("%s %s=%d %s", [...]string{"R", "W"}[e.Kind], v.subject.location(e.Loc), e.Value, e.Order)
+		s = fmt.Sprintf("%s %s=%s %s", [...]string{"R", "W"}[e.Kind], v.subject.location(e.Loc), v.subject.value(e.Loc, e.Value), e.Order)
 		if e.Proxy != model.Generic {
 			s += " by " + e.Proxy.String()
 		}
@@ -159,7 +159,9 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 			barrier = fmt.Sprintf("the barrier of lanes %#x", e.Op.Lanes)
 		}
 		if e.Op.Exchanges {
-			barrier = fmt.Sprintf("the exchange of lanes %#x", e.Op.Lanes)
+			if barrier = fmt.Sprintf("the exchange of lanes %#x", e.Op.Lanes); e.Op.Converges {
+				barrier = "the active lanes"
+			}
 		}
 		return map[model.Kind]string{model.Arrival: "arrives at ", model.Leave: "leaves "}[e.Kind] + barrier
 	}

@@ -174,6 +174,11 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 		f.Fix = fmt.Sprintf("give both the scope %s", model.Need(a.Place, b.Place))
 	} else if !a.SameProxy(&b.Event) {
 		v.describeProxies(f, a, b, x.Before(e.A, e.B) || x.Before(e.B, e.A))
+	} else if v.subject.mbarrier(a.Loc) { // arrivals and tests are atomic, init and inval are not
+		f.Kind, f.Class = detect.MixedAtomic, detect.Race
+		f.Cause = "nothing orders mbarrier.init or mbarrier.inval with another operation on the barrier"
+		f.Why = "in the execution below neither happens before the other: the barrier begins with mbarrier.init and ends with mbarrier.inval, which are plain writes."
+		f.Fix = "put a barrier of the block (__syncthreads()) after mbarrier.init and before mbarrier.inval"
 	} else {
 		f.Kind = detect.Unordered
 		if a.Order.Atomic() != b.Order.Atomic() {

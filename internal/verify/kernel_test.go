@@ -124,6 +124,14 @@ LOCK:	atom.acquire.gpu.global.cas.b32 %r0, [lock], 0, 1;
 
 const lockVariables = ".global .u32 lock;\n.global .u32 x;\n"
 
+const casSum = `
+	ld.relaxed.gpu.global.u32 %r0, [x];
+L:	mov.u32 %r3, %r0;
+	add.u32 %r1, %r3, 1;
+	atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1;
+	setp.ne.u32 %p0, %r0, %r3;
+	@%p0 bra L;`
+
 // Each thread writes its element of x, and reads that of thread t^2 or, in blocks of three, 2.
 const warpSync = `
 	mov.u64 %rd0, x;
@@ -189,6 +197,11 @@ L:	add.u32 %r0, %r0, 1;
 	st.global.u32 [x], %r0;
 	setp.lt.u32 %p0, %r0, 100;
 	@%p0 bra L;`, 1, 1, 0, Bounded},
+		// A failed attempt might as well have been the load, or the attempt before it.
+		{"a sum by compare-and-swap", lockVariables, casSum, 4, 1, 24, OK},
+		{"a sum by compare-and-swap, the load an acquire", lockVariables, strings.Replace(casSum, "ld.relaxed", "ld.acquire", 1), 2, 1, 4, OK},
+		{"a sum by compare-and-swap that acquires", lockVariables, strings.Replace(casSum, "atom.relaxed", "atom.acquire", 1), 3, 1, 6, OK},
+		{"a push, each attempt of which stores", lockVariables, strings.Replace(casSum, "mov.u32 %r3", "st.relaxed.gpu.global.u32 [lock], 7; mov.u32 %r3", 1), 1, 1, 1, OK},
 		{"a lock that is taken with an exchange", lockVariables, `
 L:	atom.acquire.gpu.global.exch.b32 %r0, [lock], 1;
 	setp.ne.s32 %p0, %r0, 0;
@@ -603,7 +616,6 @@ func TestFinalMemory(t *testing.T) {
 // TestRefusals wants what is not understood refused, with the reason, and never called right.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, variables, body, want string }{
-		{"active lanes", "", "activemask.b32 %r0;", "needs the warp"},
 		{"an old shuffle", "", "shfl.bfly.b32 %r0, %t, 1, 31;", "needs the warp"},
 		{"clock", lockVariables, "mov.u32 %r0, %clock; st.global.u32 [x], %r0;", "depends on what a clock shows"},
 		{"widths", ".global .align 4 .b8 x[4];", "st.relaxed.gpu.global.u32 [x], 1; ld.global.u8 %r0, [x+1];", "accesses of 1 and of 4 bytes overlap"},

@@ -20,6 +20,9 @@ type subject interface {
 	thread(i int) (name, of string, place model.Place) // "P0", "cta 0"
 	coordinates(i int) (block, thread event.Dim3)
 	location(loc int32) string
+	value(loc int32, v int64) string
+	// mbarrier says that a location is an mbarrier.
+	mbarrier(loc int32) bool
 	frames(pos int32) []event.Frame // of a place in the source, innermost first
 	// failure describes a step that fails: what the thread does there.
 	failure(step *explore.Op) (kind detect.Kind, class detect.Class, title, what string)
@@ -41,6 +44,10 @@ func (t litmusTest) coordinates(i int) (block, thread event.Dim3) {
 }
 
 func (t litmusTest) location(loc int32) string { return t.Location(loc) }
+
+func (t litmusTest) value(_ int32, v int64) string { return fmt.Sprint(v) }
+
+func (t litmusTest) mbarrier(int32) bool { return false }
 
 func (t litmusTest) frames(pos int32) []event.Frame {
 	line, col := t.Line(pos)
@@ -96,6 +103,15 @@ func (k kernelLaunch) location(loc int32) string {
 	}
 	return fmt.Sprintf("%#x", addr)
 }
+
+func (k kernelLaunch) value(loc int32, v int64) string {
+	if k.mbarrier(loc) {
+		return simt.MbarrierText(uint64(v))
+	}
+	return fmt.Sprint(v)
+}
+
+func (k kernelLaunch) mbarrier(loc int32) bool { return k.Mbarrier(loc) }
 
 // variableName is the name of a variable without the function that it is declared in.
 func variableName(linker string) string {

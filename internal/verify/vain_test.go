@@ -21,7 +21,7 @@ func pollKernel(r *rand.Rand) (functions, body string) {
 	var b strings.Builder
 	const polls = 2
 	for f := range polls {
-		fmt.Fprintf(&b, ".func (.reg .b32 %%left) poll%d() {\n.local .align 8 .b8 slot[16]; .reg .b32 %%r<4>; .reg .pred %%p0;\nst.local.u64 [slot], 0; st.local.u64 [slot+8], 0;\nHEAD:\n", f)
+		fmt.Fprintf(&b, ".func (.reg .b32 %%left) poll%d() {\n.local .align 8 .b8 slot[16]; .reg .b32 %%r<4>; .reg .pred %%p0;\nmov.u32 %%r3, 0; st.local.u64 [slot], 0; st.local.u64 [slot+8], 0;\nHEAD:\n", f)
 		for i := range 1 + r.IntN(3) {
 			fmt.Fprintf(&b, "ld.%s.gpu.global.u32 %%r1, [%s];\n", pick("relaxed", "acquire"), pick("x", "x", "lock"))
 			if r.IntN(2) == 0 {
@@ -32,11 +32,13 @@ func pollKernel(r *rand.Rand) (functions, body string) {
 				to = "END"
 			}
 			fmt.Fprintf(&b, "setp.%s.u32 %%p0, %%r1, %d; @%%p0 bra %s;\n", pick("eq", "ne", "ge"), 1+r.IntN(2), to)
-			switch r.IntN(4) {
+			switch r.IntN(5) {
 			case 0: // counts, up to some number
 				fmt.Fprintf(&b, "ld.local.u32 %%r2, [slot+8]; add.u32 %%r2, %%r2, 1; min.u32 %%r2, %%r2, %d; st.local.u32 [slot+8], %%r2;\n", 1+r.IntN(3))
 			case 1: // compares with what was read before
 				fmt.Fprintf(&b, "ld.local.u32 %%r2, [slot+4]; setp.ne.u32 %%p0, %%r1, %%r2; st.local.u32 [slot+4], %%r1; @%%p0 bra %s;\n", pick("HEAD", "END"))
+			case 3: // counts in a register, up to some number, after which it leaves or not
+				fmt.Fprintf(&b, "add.u32 %%r3, %%r3, 1; min.u32 %%r3, %%r3, %d; setp.ge.u32 %%p0, %%r3, 3; @%%p0 bra %s;\n", 2+r.IntN(2), pick("HEAD", "END"))
 			case 2: // leaves after some attempts
 				fmt.Fprintf(&b, "ld.local.u32 %%r2, [slot+12]; add.u32 %%r2, %%r2, 1; st.local.u32 [slot+12], %%r2; setp.ge.u32 %%p0, %%r2, 3; @%%p0 bra END;\n")
 			}
@@ -55,6 +57,12 @@ func pollKernel(r *rand.Rand) (functions, body string) {
 		for range 2 + r.IntN(2) {
 			switch r.IntN(5) {
 			case 0:
+				if r.IntN(2) == 0 { // adds, as often as another thread does meanwhile
+					v, label := pick("x", "lock"), b.Len()
+					fmt.Fprintf(&b, "ld.%s.gpu.global.u32 %%r1, [%s];\nAGAIN%d: mov.u32 %%r2, %%r1; add.u32 %%r3, %%r2, 1; atom.%s.gpu.global.cas.b32 %%r1, [%s], %%r2, %%r3; "+
+						"setp.ne.u32 %%p0, %%r1, %%r2; @%%p0 bra AGAIN%d;\n", pick("relaxed", "acquire"), v, label, pick("relaxed", "acquire", "acq_rel", "release"), v, label)
+					continue
+				}
 				fmt.Fprintf(&b, "atom.acq_rel.gpu.global.add.u32 %%r0, [%s], 1;\n", pick("x", "lock"))
 			case 1:
 				fmt.Fprintf(&b, "st.%s.gpu.global.u32 [%s], %d;\n", pick("relaxed", "release"), pick("x", "lock"), 1+r.IntN(2))

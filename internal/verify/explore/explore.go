@@ -215,7 +215,11 @@ func (x *explorer) visit() {
 		x.resume(e, 0)
 		g.pop()
 	case Arrive, Signal:
-		x.arrive(t, op)
+		if op.Converges {
+			x.gather(t)
+		} else {
+			x.arrive(t, op)
+		}
 	case depart:
 		x.leave(t)
 	}
@@ -255,7 +259,7 @@ func (x *explorer) next() int {
 		case depart:
 			if free || !x.kept(t) {
 				a := &g.events[g.last(t)]
-				if missing := g.members(t, &a.op) - len(*g.arrivals(a)); missing == 0 || x.Exits && missing == x.exited(t, a, nil) {
+				if missing := g.members(t, &a.op) - len(*g.arrivals(a)); missing == 0 || x.Exits && !a.op.Converges && missing == x.exited(t, a, nil) {
 					return t
 				}
 			}
@@ -666,7 +670,7 @@ func (x *explorer) revisits(w int) {
 			continue
 		}
 		if g.readsFrom {
-			if ev.kind == model.R && x.blocks.lastAmong(g, ev.op.Loc, e, keep) != ev.rf || ev.kind == model.Leave && ev.rank != 0 {
+			if ev.kind == model.R && x.blocks.lastAmong(g, ev.op.Loc, e, keep) != ev.rf || ev.kind == model.Leave && ev.rank != 0 || ev.chosen {
 				return
 			}
 		} else if !g.maximal(e, keep) {
@@ -697,6 +701,8 @@ func (g *graph) maximal(e int, keep clock) bool {
 		from = int(ev.rank) + 1
 	case model.Leave:
 		return ev.rank == 0 // of the orders of the arrivals, the first
+	case model.Arrival:
+		return !ev.chosen
 	default:
 		return true
 	}
@@ -812,7 +818,11 @@ func (x *explorer) leaf() {
 				end = Blocked
 			}
 		case depart:
-			stuck = true
+			if !g.events[g.last(t)].op.Converges {
+				stuck = true
+			} else if end == Complete {
+				end = Blocked
+			}
 		}
 	}
 	if end == Complete && stuck && g.readsFrom && !x.lastRead() {

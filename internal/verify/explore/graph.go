@@ -21,6 +21,7 @@ type event struct {
 	rmw    bool // part of a read-modify-write that succeeded
 	pinned bool // a read that is no longer revisited: a write that has revisited a read depends on it
 	full   bool // atomic, and its scope includes every thread of the program
+	chosen bool // an arrival, with others that the thread has chosen: see converge.go
 	poll   bool // the read of an update that spins: it would write what it has read, and its write is left out
 }
 

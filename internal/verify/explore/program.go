@@ -84,6 +84,8 @@ type Op struct {
 	Reduces bool
 	// Exchanges says that a barrier orders nothing, and gives each thread what the Exchanger says.
 	Exchanges bool
+	// Converges says that the exchange is of threads that happen to be at the place Value together, of the 32: see converge.go.
+	Converges bool
 	Loc       int32 // the location, or the number of the barrier
 	Pos       int32 // a place in the source, which the search hands on
 	Value     int64 // what is written, the operand of an update, or see Await

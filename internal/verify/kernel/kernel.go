@@ -23,25 +23,29 @@ import (
 // Its methods, but for Close, may be called from several goroutines. What has been computed they find without a lock. The numbers
 // of states, locations and masks depend on which goroutine comes to them first; nothing else does, as long as the program does not refuse.
 type Program struct {
-	Launch  *simt.Launch
-	unroll  int64
-	past    int64 // how many states wordPast has
-	follow  bool  // Options.Vain
-	refused func()
-	widths  Widths
+	Launch *simt.Launch
+	unroll int64
+	past   int64 // how many states wordPast has
+	follow bool  // Options.Vain
+	// dependencies is Options.Dependencies.
+	dependencies bool
+	refused      func()
+	widths       Widths
 
 	states    list[state]
 	locations list[location]
 
-	mu      sync.RWMutex // guards what is below, and additions to the lists
-	threads *simt.Threads
-	ids     map[identity]int32
-	plain   map[identity]int32  // of states without dependencies
-	bytes   int                 // of all states
-	masks   map[uint32]int32    // of bar.warp.sync
-	inParts []int32             // places of accesses that are made in parts
-	at      map[granule][]int32 // the locations in 8 bytes of memory
-	refusal *Refusal
+	mu         sync.RWMutex // guards what is below, and additions to the lists
+	threads    *simt.Threads
+	ids        map[identity]int32
+	plain      map[identity]int32  // of states without dependencies
+	bytes      int                 // of all states
+	masks      map[uint32]int32    // of bar.warp.sync
+	stacks     map[string]int64    // of Request.Stack
+	inParts    []int32             // places of accesses that are made in parts
+	at         map[granule][]int32 // the locations in 8 bytes of memory
+	refusal    *Refusal
+	convergent bool // a thread asks which lanes are active
 }
 
 // state is a state of a thread, with the step at which it stands.
@@ -81,6 +85,7 @@ type location struct {
 	place   uint32 // of the access that was first seen
 	written bool
 	cached  bool  // read by ld.global.nc
+	barrier bool  // an mbarrier
 	atomic  bool  // accessed by what cannot be made in parts
 	within  bool  // accessed by nothing but atomic loads, which may be made as parts of larger ones
 	parted  uint8 // bytes of such a load that has been made as a part of a load of this, 0 if there was none
@@ -121,6 +126,8 @@ const (
 	maxBytes   = 1 << 30 // of all states
 	// blockBarriers is how many barriers a block has, maxMasks how many masks bar.warp.sync may have.
 	blockBarriers, maxMasks = 16, 16
+	// maxActive is how many threads a warp has that asks which lanes are active.
+	maxActive = 6
 )
 
 // TooLarge says that a launch has more threads than are explored.
@@ -152,8 +159,8 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
-		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}}
+	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
+		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}, stacks: map[string]int64{}}
 	if p.threads.Timed() {
 		p.past = timedPast
 	}
@@ -241,6 +248,13 @@ func (p *Program) Location(loc int32) (space event.Space, cta uint32, addr uint6
 	return l.space, l.cta, l.addr, int(l.size)
 }
 
+// Mbarrier says that a location is an mbarrier.
+func (p *Program) Mbarrier(loc int32) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.locations.at(loc).barrier
+}
+
 // Apply implements explore.Program.
 func (p *Program) Apply(op *explore.Op, old int64) (int64, bool) {
 	v, writes := p.stateOf(op).q.Update(uint64(old))
@@ -320,10 +334,13 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 func (p *Program) Pass(s []int64) { s[wordHistory] = 0 }
 
 // vain says that a thread which has gone from state was to state is without doing anything that others see might as well have read value at
-// was: the two states differ in local memory alone, and that makes no difference any more. Code that is not optimised leaves there what it has
-// read and counted. The execution without these steps is another one.
+// was: the two states differ in what makes no difference any more. Code that is not optimised leaves in local memory, and passes on, what it
+// has read and counted. The execution without these steps is another one.
 func (p *Program) vain(was, is *state, value int64) bool {
-	if was.q.Place != is.q.Place || was.plain == is.plain || was.q.Local != is.q.Local || was.at[:was.q.Local] != is.at[:is.q.Local] || was.progress != is.progress {
+	same := is.op
+	same.Expected, same.Deps, same.Control = was.op.Expected, was.op.Deps, was.op.Control // Expected is the number of the state
+	equal := was.op == same && was.q.Value == is.q.Value && was.q.Swap == is.q.Swap
+	if !equal && !p.stronger(was, is, value) || was.plain == is.plain || was.progress != is.progress {
 		return false
 	}
 	leads := func(st *state) *state {
@@ -334,6 +351,25 @@ func (p *Program) vain(was, is *state, value int64) bool {
 		return p.states.at(h.state)
 	}
 	return leads(was).plain == leads(is).plain
+}
+
+// stronger says that state is reads value where state was might have read it, as a compare-and-swap that fails and the load before it or the attempt
+// before it, and that the later read synchronises with what the earlier one would.
+func (p *Program) stronger(was, is *state, value int64) bool {
+	read := func(st *state) (order model.Order, ok bool) {
+		switch st.op.Kind {
+		case explore.Read:
+			return st.op.Order, true
+		case explore.Update:
+			_, writes := p.Apply(&st.op, value) // what it has read: others could then not update what it read from
+			return st.op.Order.OfRead(), !writes
+		}
+		return 0, false
+	}
+	a, read1 := read(was)
+	b, read2 := read(is)
+	return !p.dependencies && read1 && read2 && was.op.Loc == is.op.Loc && was.larger == is.larger && was.parts == is.parts && a.Atomic() && b.Atomic() &&
+		was.op.Volatile == is.op.Volatile && (a == b || a == model.Relaxed) && was.op.Scope <= is.op.Scope
 }
 
 // lasting says that other threads see a step that is resumed with value: an update that writes what it has read they do not.
@@ -447,7 +483,18 @@ var reductions = map[isa.Op]explore.Function{isa.OpPopc: explore.Add, isa.OpAnd:
 func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 	q := &st.q
 	op.Kind, op.Loc, op.Aligned, op.Lanes = explore.Arrive, int32(q.Barrier), q.Aligned, q.Members
-	op.Exchanges = q.Warp
+	op.Exchanges, op.Converges = q.Warp, q.Converges
+	if q.Converges {
+		op.Aligned = false
+		op.Loc = blockBarriers + 2*maxMasks*int32(p.Launch.WarpsPerBlock()) + int32(uint64(st.thread)%p.Launch.Block.Count()/32)
+		p.convergent = true
+		first := uint64(st.thread) % p.Launch.Block.Count() / 32 * 32
+		if n := p.Launch.Block.Count() - first; n > maxActive {
+			return p.refuse(fmt.Sprintf("activemask: which lanes are active together is explored in warps of at most %d threads: launch smaller blocks", maxActive), q.Place)
+		}
+		op.Value = p.stack(q.Stack)
+		return op
+	}
 	if q.Members != 0 {
 		n, ok := p.masks[q.Members]
 		if !ok {
@@ -467,8 +514,18 @@ func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 	return op
 }
 
+// stack numbers where lanes are.
+func (p *Program) stack(s string) int64 {
+	n, ok := p.stacks[s]
+	if !ok {
+		n = int64(len(p.stacks))
+		p.stacks[s] = n
+	}
+	return n
+}
+
 // Barriers is how many barriers a block has: those of the block, and those of lanes of its warps.
-func (p *Program) Barriers() int { return blockBarriers + 2*maxMasks*int(p.Launch.WarpsPerBlock()) }
+func (p *Program) Barriers() int { return blockBarriers + (2*maxMasks+1)*int(p.Launch.WarpsPerBlock()) }
 
 // Exchange implements explore.Exchanger.
 func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
@@ -478,6 +535,13 @@ func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
 	}
 	v, ok := p.stateOf(op).q.Exchange(with)
 	return int64(v), ok
+}
+
+// Convergent says that threads ask which lanes are active.
+func (p *Program) Convergent() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.convergent
 }
 
 // access completes the step of a load, store or atomic operation.
@@ -603,6 +667,7 @@ func (p *Program) locate(st *state, whole, part access) int32 {
 	l := p.locations.at(loc)
 	l.cached = l.cached || q.NonCoherent
 	l.written = l.written || q.Kind != simt.RequestLoad
+	l.barrier = l.barrier || q.Mbarrier()
 	l.atomic = l.atomic || q.Order != event.Weak
 	l.within = l.within && partial(q)
 	if st.larger > 0 {

@@ -98,7 +98,7 @@ func lex(file, src string) ([]token, error) { return lexText(file, src, true) }
 
 // lexText splits a text into tokens. A file begins with its style and its name.
 func lexText(file, src string, titled bool) ([]token, error) {
-	l := &lexer{file: file, src: src, line: 1, col: 1}
+	l := &lexer{file: file, src: strings.TrimPrefix(src, "\ufeff"), line: 1, col: 1} // some editors put that mark before a text
 	for {
 		t, err := l.next()
 		if err != nil {

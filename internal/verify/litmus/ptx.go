@@ -211,7 +211,11 @@ func (p *parser) row(columns []*column) error {
 		}
 		if i+1 < len(columns) {
 			if p.is(";") {
-				return p.fail(p.peek().pos, "the line has %d columns; there are %d threads", i+1, len(columns))
+				plural := "s"
+				if i == 0 {
+					plural = ""
+				}
+				return p.fail(p.peek().pos, "the line has %d column%s; there are %d threads", i+1, plural, len(columns))
 			}
 			if err := p.expect("|", "after an instruction of thread "+c.title); err != nil {
 				return err
@@ -450,7 +454,11 @@ func (p *parser) atom(begin token, in instr, parts []string) error {
 		}
 	}
 	if function == "" || function == "cas" && parts[0] == "red" {
-		return p.fail(begin.pos, "%s needs what it does: %s", parts[0], strings.Join(slices.Sorted(maps.Keys(ptxUpdates)), ", "))
+		functions := slices.Sorted(maps.Keys(ptxUpdates))
+		if parts[0] == "red" {
+			functions = slices.DeleteFunc(functions, func(f string) bool { return f == "cas" })
+		}
+		return p.fail(begin.pos, "%s needs what it does: %s", parts[0], strings.Join(functions, ", "))
 	}
 	if err := p.modifiers(begin, &in, rest, model.Relaxed, model.GPU); err != nil {
 		return err
@@ -539,19 +547,37 @@ var ptxTypes = []string{"b32", "b64", "s32", "s64", "u32", "u64"}
 // modifiers reads the order and scope of an instruction, in the order in which they stand.
 func (p *parser) modifiers(begin token, in *instr, names []string, order model.Order, scope model.Scope) error {
 	in.order, in.scope = order, scope
+	ordered, scoped, volatile := "", "", false
 	for _, m := range names {
 		if o, ok := ptxOrders[m]; ok {
-			in.order = o
+			if ordered != "" {
+				return p.fail(begin.pos, "%s has two orders, %s and %s", begin.text, ordered, m)
+			}
+			in.order, ordered = o, m
 		} else if (m == "volatile" || m == "mmio") && (in.op == opLoad || in.op == opStore) {
 			in.order = max(in.order, model.Relaxed) // of sys, which is the default (PTX manual, ld.volatile)
+			volatile = m == "volatile"
 		} else if in.op != opFence && (m == "global" || slices.Contains(ptxTypes, m)) {
 			continue
 		} else if s, ok := scopes[m]; ok {
-			in.scope = s
+			if scoped != "" {
+				return p.fail(begin.pos, "%s has two scopes, %s and %s", begin.text, scoped, m)
+			}
+			in.scope, scoped = s, m
 		} else {
 			known := append(slices.Sorted(maps.Keys(ptxOrders)), slices.Sorted(maps.Keys(scopes))...)
 			return p.fail(begin.pos, "%s has no modifier %q%s", begin.text, m, hint(m, known))
 		}
+	}
+	switch {
+	case volatile && ordered != "":
+		return p.fail(begin.pos, "a volatile %s has no order of its own: it is relaxed, of scope sys", begin.text)
+	case volatile && scoped != "":
+		return p.fail(begin.pos, "a volatile %s has no scope of its own: it is relaxed, of scope sys", begin.text)
+	case scoped != "" && (in.op == opLoad || in.op == opStore) && in.order == model.NA:
+		return p.fail(begin.pos, "a weak %s has no scope: give it the order relaxed, or leave out %s", begin.text, scoped)
+	case scoped == "" && in.op == opFence:
+		return p.fail(begin.pos, "%s needs a scope: cta, cluster, gpu or sys", begin.text)
 	}
 	var possible []model.Order
 	switch in.op {

@@ -283,7 +283,7 @@ func fence(f Fence, pos int32) explore.Op {
 // save writes a step into eight words.
 func save(s []int64, op *explore.Op) {
 	flags := int64(0)
-	for i, b := range []bool{op.Aligned, op.Volatile, op.Loops, op.Reduces, op.Reduction, op.Inserted} {
+	for i, b := range []bool{op.Aligned, op.Volatile, op.Loops, op.Reduces, op.Reduction, op.Inserted, op.Converges} {
 		if b {
 			flags |= 1 << i
 		}
@@ -296,7 +296,7 @@ func save(s []int64, op *explore.Op) {
 
 func load(s []int64, op *explore.Op) {
 	*op = explore.Op{Kind: explore.OpKind(s[0]), Order: model.Order(s[0] >> 8), Scope: model.Scope(s[0] >> 16), Function: explore.Function(s[0] >> 24),
-		Aligned: s[0]>>32&1 != 0, Volatile: s[0]>>33&1 != 0, Loops: s[0]>>34&1 != 0, Reduces: s[0]>>35&1 != 0, Reduction: s[0]>>36&1 != 0, Inserted: s[0]>>37&1 != 0, Lanes: uint32(s[4]), Deps: uint64(s[5]), Control: uint64(s[6]),
+		Aligned: s[0]>>32&1 != 0, Volatile: s[0]>>33&1 != 0, Loops: s[0]>>34&1 != 0, Reduces: s[0]>>35&1 != 0, Reduction: s[0]>>36&1 != 0, Inserted: s[0]>>37&1 != 0, Converges: s[0]>>38&1 != 0, Lanes: uint32(s[4]), Deps: uint64(s[5]), Control: uint64(s[6]),
 		Proxy: model.Proxy(s[7]), Address: int32(s[7] >> 32),
 		Loc: int32(s[1]), Pos: int32(s[1] >> 32), Value: s[2], Expected: s[3]}
 }

@@ -79,7 +79,7 @@ var (
 	cudaOrder   = regexp.MustCompile(`\bmemory_order(_|::)(relaxed|acquire|release|acq_rel|seq_cst)\b`)
 	cudaSync    = regexp.MustCompile(`__syncthreads\(\)`)
 	cudaAssign  = regexp.MustCompile(`^(\s*)([^=;]*?[^=;+\-*/!<>&|^%\s])\s*(\+=|=|\+\+)\s*([^=;][^;]*|);(.*)$`)
-	cudaPlace   = regexp.MustCompile(`^\*?\w+(\[[^\[\]]*\])*$`)
+	cudaPlace   = regexp.MustCompile(`^\*?[A-Za-z_]\w*(\[[^\[\]]*\])*$`)
 	cudaSuffix  = map[model.Scope]string{model.CTA: "", model.Cluster: "", model.GPU: "", model.Sys: "_system"}
 	cudaFences  = map[model.Scope]string{model.CTA: "_block", model.Cluster: "", model.GPU: "", model.Sys: "_system"}
 	cudaScopes  = map[model.Scope]string{model.CTA: "block", model.Cluster: "device", model.GPU: "device", model.Sys: "system"}
@@ -239,10 +239,13 @@ func cudaMakeAtomic(line string, c CUDA) (string, error) {
 		return "", fmt.Errorf("the atomic functions are relaxed")
 	}
 	m := cudaAssign.FindStringSubmatch(line)
-	if m == nil {
+	if m == nil || cudaControl.MatchString(strings.TrimSpace(line)) {
 		return "", fmt.Errorf("this is no assignment")
 	}
 	space, left, sign, right, rest := m[1], m[2], m[3], strings.TrimSpace(m[4]), m[5]
+	if strings.TrimSpace(cudaComment.ReplaceAllString(rest, "")) != "" {
+		return "", fmt.Errorf("this is more than an assignment")
+	}
 	suffix := cudaSuffix[c.Scope]
 	address := func(s string) string {
 		if strings.HasPrefix(s, "*") {
