@@ -154,3 +154,43 @@ end: ret;
 		}
 	}
 }
+
+// TestInitFence: what a block stores before fence.mbarrier_init and a relaxed arrival at the barrier of its cluster is not released to the
+// other block, the mbarrier that it has initialised is.
+func TestInitFence(t *testing.T) {
+	for _, c := range []struct{ name, store, arrive, read, want string }{
+		{"the mbarrier", "", ".relaxed", "", ""},
+		{"data", "st.shared.u32 [%s], %t;", ".relaxed", "ld.shared::cluster.u32 %r, [%to];", "error unordered"},
+		{"data, an arrival that releases", "st.shared.u32 [%s], %t;", ".release", "ld.shared::cluster.u32 %r, [%to];", ""},
+		{"data that the peer does not read", "st.shared.u32 [%s], %t;", ".relaxed", "ld.shared.u32 %r, [%s];", ""},
+	} {
+		text := fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) .explicitcluster .reqnctapercluster 2 {
+	.reg .b32 %%t, %%s, %%b, %%c, %%to, %%bar, %%r; .reg .pred %%done, %%first; .shared .align 128 .b8 tile[128]; .shared .b64 full;
+	mov.u32 %%t, %%tid.x; mov.u32 %%c, %%cluster_ctarank; mad.lo.u32 %%s, %%t, 4, tile; mov.u32 %%b, full;
+	setp.eq.u32 %%first, %%t, 0; xor.b32 %%c, %%c, 1;
+	mapa.shared::cluster.u32 %%to, %%s, %%c; mapa.shared::cluster.u32 %%bar, %%b, %%c;
+	@%%first mbarrier.init.shared.b64 [%%b], 1;
+	%s
+	fence.mbarrier_init.release.cluster;
+	barrier.cluster.arrive%s.aligned; barrier.cluster.wait.aligned;
+	%s
+	@%%first mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%%bar];
+again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %%done, [%%b], 0; @!%%done bra again;
+	barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+	ret;
+}
+`, c.store, c.arrive, c.read)
+		for name, r := range byEachEngine(t, text, "grid = 2\nblock = 32\nargs = [{ buffer = \"p\", type = \"u32\", shape = [32] }]\n") {
+			got := ""
+			for _, f := range r.Findings {
+				got += fmt.Sprint(f.Severity, " ", f.Kind)
+			}
+			if got != c.want || len(r.Skipped) > 0 {
+				t.Errorf("%s, by engine %s: %q, want %q; %v", c.name, name, got, c.want, r.Skipped)
+			}
+		}
+	}
+}

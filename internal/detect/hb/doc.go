@@ -30,7 +30,7 @@
 //     that is earlier ended before the later one began, is a warning (detect.HostThreads).
 //
 //   - All arrivals at a barrier of a cluster before those who wait for the phase. A relaxed arrival publishes what its thread had
-//     done at its last fence.
+//     done at its last fence, and what it had stored by mbarrier.init at its last fence.mbarrier_init, which releases that alone (inits.go).
 //
 //   - What happens before its issue happens before an asynchronous copy, and the copy happens before what follows the wait of its thread
 //     that covers its group (copies.go).

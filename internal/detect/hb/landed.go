@@ -49,11 +49,17 @@ func (d *Detector) operationsOf(s *bulks, k operationsKey) *operations {
 		if s.operations == nil {
 			s.operations = map[operationsKey]*operations{}
 		}
-		x = &operations{id: order.FirstOperation + d.operations}
-		d.operations = (d.operations + 1) % order.FirstOperation
+		x = &operations{id: d.newOperations()}
 		s.operations[k] = x
 	}
 	return x
+}
+
+// newOperations numbers operations that become known in one order.
+func (d *Detector) newOperations() uint32 {
+	id := order.FirstOperation + d.operations
+	d.operations = (d.operations + 1) % order.FirstOperation
+	return id
 }
 
 // landed is the halves of operations that are complete, of a block or a cluster.
