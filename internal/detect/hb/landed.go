@@ -1,6 +1,7 @@
 package hb
 
 import (
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -17,7 +18,7 @@ import (
 //
 // A copy by cp.async may be tracked by several mbarriers, and its thread may wait for its group too: each of these makes it known.
 //
-// Kept are halves that access shared memory or tensor memory, of each thread, place, count and range of addresses the last one: who does not know an
+// Kept are halves that access shared memory or tensor memory, or that read global memory, of each thread, place, count and range of addresses the last one: who does not know an
 // earlier one to be complete does not know the last one to be.
 
 // operations are asynchronous operations of a block's threads that become known in one order.
@@ -62,6 +63,93 @@ func (d *Detector) newOperations() uint32 {
 	return id
 }
 
+// readSources are the halves of copies that an mbarrier tracks and that are complete which have read global memory, of the launches that run. They
+// are of use only if a thread writes there afterwards, which few programs do: no more than maxSources are kept.
+type readSources struct {
+	known map[sourceKey]*landedHalf
+	pages map[uint64][]*landedHalf
+}
+
+// sourceKey tells halves apart of which the last one alone is kept.
+type sourceKey struct {
+	operations *operations
+	site       *history.Site
+	from, end  uint64
+	warp       uint32
+	lane       int
+}
+
+const (
+	maxSources    = 1 << 15
+	sourcePage    = 1 << 12
+	maxSourcePage = 1 << 10 // halves
+)
+
+func (s *readSources) add(x *bulkHalf) {
+	k := sourceKey{x.operations, x.site, x.from, x.end, x.warp, x.lane}
+	if z := s.known[k]; z != nil {
+		if z.half.count <= x.count {
+			z.half = x
+		}
+		return
+	}
+	if len(s.known) >= maxSources {
+		return
+	}
+	if s.known == nil {
+		s.known, s.pages = map[sourceKey]*landedHalf{}, map[uint64][]*landedHalf{}
+	}
+	z := &landedHalf{x}
+	s.known[k] = z
+	for at := x.from / sourcePage; at <= (x.end-1)/sourcePage; at++ {
+		if len(s.pages[at]) < maxSourcePage {
+			s.pages[at] = append(s.pages[at], z)
+		}
+	}
+}
+
+// end drops those of a launch that has ended.
+func (s *readSources) end(l *order.Launch) {
+	if len(s.known) == 0 {
+		return
+	}
+	maps.DeleteFunc(s.known, func(_ sourceKey, z *landedHalf) bool { return z.half.block.Launch == l })
+	for at, list := range s.pages {
+		if list = slices.DeleteFunc(list, func(z *landedHalf) bool { return z.half.block.Launch == l }); len(list) == 0 {
+			delete(s.pages, at)
+		} else {
+			s.pages[at] = list
+		}
+	}
+}
+
+// compareSources reports where a write of global memory races with copies that have read it and are complete, as the actor does not know.
+func (d *Detector) compareSources(a *history.Access) {
+	for at := a.From / sourcePage; at <= (a.End-1)/sourcePage; at++ {
+		for _, z := range d.sourcesRead.pages[at] {
+			if x := z.half; a.From < x.end && x.from < a.End && x.near(&a.Actor) && !x.knownTo(&a.Actor) {
+				d.compareBulk(a, x)
+			}
+		}
+	}
+}
+
+// near says that the actor is of the block, or the cluster, of a half: what is complete is known there alone, see order.Block.publish.
+func (x *bulkHalf) near(a *order.Actor) bool {
+	return a.Launch == x.block.Launch && (a.Block == x.block.Index || a.Launch.Clustered() && a.Launch.Info.SameCluster(a.Block, x.block.Index))
+}
+
+// leaveSources keeps of the halves of a block that ends what is needed of them then.
+func (d *Detector) leaveSources(s *bulks, blk *order.Block) {
+	last := &order.Block{Launch: blk.Launch, Index: blk.Index} // in place of blk, which will be another one
+	for _, z := range d.sourcesRead.known {
+		if x := z.half; x.block == blk {
+			c := s.state(x)
+			x.left, x.block = &c, last
+		}
+	}
+}
+
 // landed is the halves of operations that are complete, of a block or a cluster.
 type landed struct {
 	list []*landedHalf
@@ -87,6 +175,10 @@ func (l *landed) in(rank uint32, granule uint64) *[]*landedHalf {
 func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uint32) {
 	rank, from, ok := sharedAt(&x.memory, x.from)
 	if !ok {
+		if x.tracked && !x.site.Side.Write {
+			x.operations, x.count = of, count
+			d.sourcesRead.add(x)
+		}
 		return
 	}
 	x.operations, x.count = of, count

@@ -849,7 +849,7 @@ func (t *trace) races() []Race {
 			if x.addr >= y.addr+y.size || y.addr >= x.addr+x.size || x.silent || y.silent || t.inOrder(e, f) {
 				continue
 			}
-			ordered := t.before(e, f) && !t.flies(e, f)
+			ordered := t.before(e, f) && !t.flies(e, f) || t.elsewhere(e, f)
 			if ordered && !y.async {
 				continue
 			}
