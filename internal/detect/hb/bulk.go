@@ -227,9 +227,6 @@ func (d *Detector) compareBulks(a *history.Access, blk *order.Block) {
 		for _, x := range d.bulkGlobals {
 			d.compareBulk(a, x)
 		}
-		if len(d.sourcesRead.known) > 0 && a.Site.Side.Write && blk != nil {
-			d.compareSources(a)
-		}
 		return
 	}
 	if s := d.copiesOf(blk).bulks; s != nil && s.conflicts(a) {
@@ -394,9 +391,6 @@ func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 	d.tellPeers(s, blk)
 	if l := d.landedIn(blk); l != nil {
 		l.leave(s, blk)
-	}
-	if len(d.sourcesRead.known) > 0 {
-		d.leaveSources(s, blk)
 	}
 	for _, x := range s.list {
 		if x.memory.Shared {

@@ -259,7 +259,7 @@ func (d *Detector) inFlight(shared bool, blk *order.Block) iter.Seq[*copyHalf] {
 // compareWithCopies reports the copies in flight with which an access by a warp races.
 func (d *Detector) compareWithCopies(w *history.Warp) {
 	w.Each()
-	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && (len(d.bulkGlobals) > 0 || len(d.sourcesRead.known) > 0) {
+	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && len(d.bulkGlobals) > 0 {
 		for m := w.Event.Mask; m != 0; m &= m - 1 {
 			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
 		}

@@ -53,7 +53,6 @@ type Detector struct {
 	sources []*copyHalf // in flight, of global memory
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []*bulkHalf
-	sourcesRead readSources
 	// unawaited are those of blocks that have ended, of the launch that runs.
 	unawaited  map[unawaited]unawaitedBulk
 	issuing    *bulkHalf // that is compared
@@ -136,7 +135,6 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			d.maps = mapFences{}
 			d.inits = nil
 			d.unawaited = nil
-			d.sourcesRead.end(l)
 			d.witness.End(l)
 		}
 		return

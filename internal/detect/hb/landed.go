@@ -1,7 +1,6 @@
 package hb
 
 import (
-	"maps"
 	"math/bits"
 	"slices"
 
@@ -63,97 +62,16 @@ func (d *Detector) newOperations() uint32 {
 	return id
 }
 
-// readSources are the halves of copies that an mbarrier tracks and that are complete which have read global memory, of the launches that run. They
-// are of use only if a thread writes there afterwards, which few programs do: no more than maxSources are kept.
-type readSources struct {
-	known map[sourceKey]*landedHalf
-	pages map[uint64][]*landedHalf
-}
-
-// sourceKey tells halves apart of which the last one alone is kept.
-type sourceKey struct {
-	operations *operations
-	site       *history.Site
-	from, end  uint64
-	warp       uint32
-	lane       int
-}
-
-const (
-	maxSources    = 1 << 15
-	sourcePage    = 1 << 12
-	maxSourcePage = 1 << 10 // halves
-)
-
-func (s *readSources) add(x *bulkHalf) {
-	k := sourceKey{x.operations, x.site, x.from, x.end, x.warp, x.lane}
-	if z := s.known[k]; z != nil {
-		if z.half.count <= x.count {
-			z.half = x
-		}
-		return
-	}
-	if len(s.known) >= maxSources {
-		return
-	}
-	if s.known == nil {
-		s.known, s.pages = map[sourceKey]*landedHalf{}, map[uint64][]*landedHalf{}
-	}
-	z := &landedHalf{x}
-	s.known[k] = z
-	for at := x.from / sourcePage; at <= (x.end-1)/sourcePage; at++ {
-		if len(s.pages[at]) < maxSourcePage {
-			s.pages[at] = append(s.pages[at], z)
-		}
-	}
-}
-
-// end drops those of a launch that has ended.
-func (s *readSources) end(l *order.Launch) {
-	if len(s.known) == 0 {
-		return
-	}
-	maps.DeleteFunc(s.known, func(_ sourceKey, z *landedHalf) bool { return z.half.block.Launch == l })
-	for at, list := range s.pages {
-		if list = slices.DeleteFunc(list, func(z *landedHalf) bool { return z.half.block.Launch == l }); len(list) == 0 {
-			delete(s.pages, at)
-		} else {
-			s.pages[at] = list
-		}
-	}
-}
-
-// compareSources reports where a write of global memory races with copies that have read it and are complete, as the actor does not know.
-func (d *Detector) compareSources(a *history.Access) {
-	for at := a.From / sourcePage; at <= (a.End-1)/sourcePage; at++ {
-		for _, z := range d.sourcesRead.pages[at] {
-			if x := z.half; a.From < x.end && x.from < a.End && x.near(&a.Actor) && !x.knownTo(&a.Actor) {
-				d.compareBulk(a, x)
-			}
-		}
-	}
-}
-
-// near says that the actor is of the block, or the cluster, of a half: what is complete is known there alone, see order.Block.publish.
-func (x *bulkHalf) near(a *order.Actor) bool {
-	return a.Launch == x.block.Launch && (a.Block == x.block.Index || a.Launch.Clustered() && a.Launch.Info.SameCluster(a.Block, x.block.Index))
-}
-
-// leaveSources keeps of the halves of a block that ends what is needed of them then.
-func (d *Detector) leaveSources(s *bulks, blk *order.Block) {
-	last := &order.Block{Launch: blk.Launch, Index: blk.Index} // in place of blk, which will be another one
-	for _, z := range d.sourcesRead.known {
-		if x := z.half; x.block == blk {
-			c := s.state(x)
-			x.left, x.block = &c, last
-		}
-	}
-}
+// sourceGranule is the bytes of global memory whose halves are kept together.
+const sourceGranule = 1 << 10
 
 // landed is the halves of operations that are complete, of a block or a cluster.
 type landed struct {
 	list []*landedHalf
 	at   [][][]*landedHalf // by the rank of the block and the granule
+	// Those that have read global memory, by granule. They race with writes by threads of the block or the cluster alone: that an operation is
+	// complete is known there alone, see order.Block.publish.
+	sources map[uint64][]*landedHalf
 }
 
 // landedHalf is the last half of its thread, place, count and range of addresses.
@@ -174,23 +92,18 @@ func (l *landed) in(rank uint32, granule uint64) *[]*landedHalf {
 // land keeps a half that is complete, the count of its operations up to which that is so.
 func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uint32) {
 	rank, from, ok := sharedAt(&x.memory, x.from)
-	if !ok {
-		if x.tracked && !x.site.Side.Write {
-			x.operations, x.count = of, count
-			d.sourcesRead.add(x)
-		}
+	source := !ok && x.tracked && !x.site.Side.Write
+	if !ok && !source {
 		return
 	}
 	x.operations, x.count = of, count
 	l := &d.proxiesOf(blk).landed
-	for _, z := range *l.in(rank, from/copyGranule) {
-		y := z.half
-		if y.operations == of && y.site == x.site && y.from == x.from && y.end == x.end && y.warp == x.warp && y.lane == x.lane {
-			if y.count <= count {
-				z.half = x
-			}
-			return
-		}
+	if source {
+		l.addSource(x)
+		return
+	}
+	if replace(*l.in(rank, from/copyGranule), x) {
+		return
 	}
 	z := &landedHalf{x}
 	l.list = append(l.list, z)
@@ -200,16 +113,55 @@ func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uin
 	}
 }
 
-// leave ends those of a block that ends. Its own shared memory is gone; what they did in that of other blocks of the cluster is not.
+func (l *landed) addSource(x *bulkHalf) {
+	if l.sources == nil {
+		l.sources = map[uint64][]*landedHalf{}
+	}
+	first := x.from / sourceGranule
+	if replace(l.sources[first], x) {
+		return
+	}
+	z := &landedHalf{x}
+	for at := first; at <= (x.end-1)/sourceGranule; at++ {
+		l.sources[at] = append(l.sources[at], z)
+	}
+}
+
+// replace puts a half in place of an earlier one of its thread, place and range of addresses, if the list has one.
+func replace(list []*landedHalf, x *bulkHalf) bool {
+	for _, z := range list {
+		y := z.half
+		if y.operations == x.operations && y.site == x.site && y.from == x.from && y.end == x.end && y.warp == x.warp && y.lane == x.lane {
+			if y.count <= x.count {
+				z.half = x
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// leave ends those of a block that ends. Its own shared memory is gone; what they did in that of other blocks of the cluster, and what they read of
+// global memory, is not.
 func (l *landed) leave(s *bulks, blk *order.Block) {
 	_, own := blk.Info.ClusterOf(blk.Index)
 	last := &order.Block{Launch: blk.Launch, Index: blk.Index} // in place of blk, which will be another one
+	keep := func(x *bulkHalf) {
+		c := s.state(x)
+		c.Lacking = x.tracked && x.site.Side.Write
+		x.left, x.block = &c, last
+	}
 	for _, z := range l.list {
 		x := z.half
 		if rank, _, _ := sharedAt(&x.memory, x.from); x.block == blk && !x.memory.Shared && rank != own {
-			c := s.state(x)
-			c.Lacking = x.tracked && x.site.Side.Write
-			x.left, x.block = &c, last
+			keep(x)
+		}
+	}
+	for _, list := range l.sources {
+		for _, z := range list {
+			if z.half.block == blk {
+				keep(z.half)
+			}
 		}
 	}
 	gone := func(z *landedHalf) bool { return z.half.block == blk }
@@ -233,7 +185,7 @@ func (d *Detector) landedIn(b *order.Block) *landed {
 	} else if c := d.copiesOf(b); c.bulks != nil {
 		p = c.bulks.proxies
 	}
-	if p == nil || len(p.landed.list) == 0 {
+	if p == nil || len(p.landed.list) == 0 && len(p.landed.sources) == 0 {
 		return nil
 	}
 	return &p.landed
@@ -243,6 +195,9 @@ func (d *Detector) landedIn(b *order.Block) *landed {
 func (d *Detector) compareLanded(a *history.Access, l *landed) {
 	rank, from, ok := sharedAt(&a.Memory, a.From)
 	if !ok {
+		if a.Site.Side.Write {
+			d.compareSources(a, l)
+		}
 		return
 	}
 	list := l.list
@@ -254,6 +209,20 @@ func (d *Detector) compareLanded(a *history.Access, l *landed) {
 	for _, z := range list {
 		if x := z.half; a.From < x.end && x.from < a.End && !x.knownTo(&a.Actor) {
 			d.compareBulk(a, x)
+		}
+	}
+}
+
+// compareSources reports where a write of global memory races with copies that have read it and are complete, as the actor does not know.
+func (d *Detector) compareSources(a *history.Access, l *landed) {
+	first := a.From / sourceGranule
+	for at := first; at <= (a.End-1)/sourceGranule; at++ {
+		for _, z := range l.sources[at] {
+			x := z.half
+			met := at > first && x.from/sourceGranule < at // in the granule before
+			if a.From < x.end && x.from < a.End && !met && !x.knownTo(&a.Actor) {
+				d.compareBulk(a, x)
+			}
 		}
 	}
 }
