@@ -28,6 +28,17 @@ func (f *Facts) kindOfCopy() Kind {
 	return CopyNotAwaited
 }
 
+// Overtaken gives the place of a copy into shared memory that overwrites what an earlier copy of its thread writes, which an mbarrier tracks and which
+// the thread does not know to be complete; 0 for other races. Where the copy overwrites what others may still read too, that is what its thread has
+// to wait for: who has read has waited for the earlier copy.
+func (f *Facts) Overtaken() uint32 {
+	c := f.Copy
+	if f.Kind() != CopyNotAwaited || c == nil || !c.Tracked || !c.Own || !f.Earlier.Async || !f.Later.Async || f.Later.Op != Write || f.Later.Space != event.Shared {
+		return 0
+	}
+	return f.Later.Place
+}
+
 // explainCopy says why an asynchronous copy was not complete.
 func (f *Facts) explainCopy() (message, fix string) {
 	if f.Copy != nil && f.Copy.Matrix {

@@ -163,6 +163,12 @@ const (
 	ApartTests                 // it tests the barrier when a copy is complete
 )
 
+// What a store, and a fence, has to do with the initialisation of mbarriers: Event.Barrier of Store without FlagApart, and of Fence.
+const (
+	StoreInits   uint8 = 1 // mbarrier.init
+	FenceOfInits uint8 = 1 // fence.mbarrier_init: it releases what its lanes have stored by mbarrier.init, and nothing else
+)
+
 // How an operation of the tensor cores is known to be complete: Event.Barrier of Core.
 const (
 	CoreCommits   uint8 = iota // by a commit of its lane

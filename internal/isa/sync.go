@@ -39,7 +39,7 @@ var syncRows = []*Row{
 		Note: "Those with sync_restrict are fence.proxy.async and order nothing else: the mbarriers that they are between do."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Hint, Note: noteProxyGlobal, Forms: forms(".proxy.async.global")},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(".mbarrier_init.sem.scope; sem: release; scope: cluster"),
-		Note: "A fence.release.cluster, of all accesses and not only of mbarrier.init."},
+		Note: "It releases mbarrier.init by its thread, and nothing else: for the default detector; for others it is fence.release.cluster."},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy", Class: Hint, Note: noteProxy, Forms: forms(
 		".proxy.alias")},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),

@@ -87,6 +87,13 @@ func (o *emitter) added() {
 	}
 }
 
+// room hands the events on if the next one would make them enough, so that it can be changed where it is.
+func (o *emitter) room() {
+	if len(o.batch.Events) >= batchEvents-1 {
+		event.Hand(o.l.Sink, &o.batch)
+	}
+}
+
 // begin tells that the launch begins.
 func (o *emitter) begin() {
 	if o.needs&event.NeedLaunch == 0 {
@@ -322,8 +329,16 @@ func (o *emitter) sync() bool { return o.needs&event.NeedSync != 0 }
 // fence tells of a fence by the lanes of mask.
 func (o *emitter) fence(w *warp, in *inst, mask uint32, place uint32) {
 	if o.sync() {
-		o.add(event.Event{Kind: event.Fence, Warp: w.number, Mask: mask, Place: place, Order: in.Order, Scope: in.Scope})
+		o.add(event.Event{Kind: event.Fence, Warp: w.number, Mask: mask, Place: place, Order: in.Order, Scope: in.Scope, Barrier: fenceOf(in)})
 	}
+}
+
+// fenceOf is Event.Barrier of a fence.
+func fenceOf(in *inst) uint8 {
+	if in.Has("mbarrier_init") {
+		return event.FenceOfInits
+	}
+	return 0
 }
 
 // exit tells that the lanes of mask have finished.

@@ -30,7 +30,7 @@
 //     that is earlier ended before the later one began, is a warning (detect.HostThreads).
 //
 //   - All arrivals at a barrier of a cluster before those who wait for the phase. A relaxed arrival publishes what its thread had
-//     done at its last fence.
+//     done at its last fence, and what it had stored by mbarrier.init at its last fence.mbarrier_init, which releases that alone (inits.go).
 //
 //   - What happens before its issue happens before an asynchronous copy, and the copy happens before what follows the wait of its thread
 //     that covers its group (copies.go).
@@ -44,7 +44,8 @@
 //     named in a later commit, or by the wait of its warp (core.go). Those of a thread are in order.
 //
 //   - Such a copy or operation is no part of what its thread does afterwards: who knows of the issue, and not that it is complete, races with it
-//     (landed.go). So does cp.async that an mbarrier tracks. This does not hold for what they access of global memory.
+//     (landed.go). So does cp.async that an mbarrier tracks. Of global memory this holds for what a bulk copy that an mbarrier tracks
+//     has read there, against writes by threads of its cluster, and for nothing else.
 //
 //   - Accesses to shared memory through the generic proxy and through the async proxy, of which the first happens before the second, race
 //     all the same where they conflict and no fence.proxy.async by a thread of the cluster lies between, in the order of what happens before

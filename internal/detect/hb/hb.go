@@ -59,6 +59,7 @@ type Detector struct {
 	maps       mapFences
 	proxies    map[clusterKey]*proxies // of launches with clusters
 	operations uint32                  // how many were numbered, see landed.go
+	inits      map[initKey]uint32      // their numbers
 	// Of peer.
 	peerEvent event.Event
 	peerBatch event.Batch
@@ -132,6 +133,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			}
 			d.order.End(e.Launch)
 			d.maps = mapFences{}
+			d.inits = nil
 			d.unawaited = nil
 			d.witness.End(l)
 		}
@@ -207,6 +209,10 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 		}
 		if len(d.copies) > 0 && blk.Ends(wi, e) {
 			d.endCopies(blk)
+		}
+		if e.Kind == event.Fence && e.Barrier == event.FenceOfInits {
+			d.fenceInits(e, blk, wi)
+			return
 		}
 		if l.Sync(e) && (!d.putsOff || d.resume(blk)) {
 			d.history.Forget(m)
@@ -428,6 +434,9 @@ func (d *Detector) pair(a *history.Access, r *history.Race) (explain.Pair, bool)
 
 // report adds a race to the findings.
 func (d *Detector) report(a *history.Access, r history.Race) {
+	if r.Earlier.Site.Inits && r.Category != detect.NoProxyFence && d.knowsInit(a, &r.Earlier.Stamp) {
+		return
+	}
 	p, ok := d.pair(a, &r)
 	if !ok {
 		return

@@ -145,7 +145,7 @@ func (d *Detector) putOff(b *event.Batch, e *event.Event, blk *order.Block, wi u
 		return false
 	case e.Kind == event.Atomic && shared && len(v.log) == 0 && d.putOffAtomic(v, b, e, wi):
 		return true
-	case !weak || e.Flags&event.FlagScattered != 0 || v.atomics.any():
+	case !weak || e.Flags&event.FlagScattered != 0 || e.Barrier == event.StoreInits || v.atomics.any():
 		d.breakInterval(v)
 		return false
 	}

@@ -17,7 +17,7 @@ import (
 //
 // A copy by cp.async may be tracked by several mbarriers, and its thread may wait for its group too: each of these makes it known.
 //
-// Kept are halves that access shared memory or tensor memory, of each thread, place, count and range of addresses the last one: who does not know an
+// Kept are halves that access shared memory or tensor memory, or that read global memory, of each thread, place, count and range of addresses the last one: who does not know an
 // earlier one to be complete does not know the last one to be.
 
 // operations are asynchronous operations of a block's threads that become known in one order.
@@ -49,17 +49,29 @@ func (d *Detector) operationsOf(s *bulks, k operationsKey) *operations {
 		if s.operations == nil {
 			s.operations = map[operationsKey]*operations{}
 		}
-		x = &operations{id: order.FirstOperation + d.operations}
-		d.operations = (d.operations + 1) % order.FirstOperation
+		x = &operations{id: d.newOperations()}
 		s.operations[k] = x
 	}
 	return x
 }
 
+// newOperations numbers operations that become known in one order.
+func (d *Detector) newOperations() uint32 {
+	id := order.FirstOperation + d.operations
+	d.operations = (d.operations + 1) % order.FirstOperation
+	return id
+}
+
+// sourceGranule is the bytes of global memory whose halves are kept together.
+const sourceGranule = 1 << 10
+
 // landed is the halves of operations that are complete, of a block or a cluster.
 type landed struct {
 	list []*landedHalf
 	at   [][][]*landedHalf // by the rank of the block and the granule
+	// Those that have read global memory, by granule. They race with writes by threads of the block or the cluster alone: that an operation is
+	// complete is known there alone, see order.Block.publish.
+	sources map[uint64][]*landedHalf
 }
 
 // landedHalf is the last half of its thread, place, count and range of addresses.
@@ -80,19 +92,18 @@ func (l *landed) in(rank uint32, granule uint64) *[]*landedHalf {
 // land keeps a half that is complete, the count of its operations up to which that is so.
 func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uint32) {
 	rank, from, ok := sharedAt(&x.memory, x.from)
-	if !ok {
+	source := !ok && x.tracked && !x.site.Side.Write
+	if !ok && !source {
 		return
 	}
 	x.operations, x.count = of, count
 	l := &d.proxiesOf(blk).landed
-	for _, z := range *l.in(rank, from/copyGranule) {
-		y := z.half
-		if y.operations == of && y.site == x.site && y.from == x.from && y.end == x.end && y.warp == x.warp && y.lane == x.lane {
-			if y.count <= count {
-				z.half = x
-			}
-			return
-		}
+	if source {
+		l.addSource(x)
+		return
+	}
+	if replace(*l.in(rank, from/copyGranule), x) {
+		return
 	}
 	z := &landedHalf{x}
 	l.list = append(l.list, z)
@@ -102,16 +113,55 @@ func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uin
 	}
 }
 
-// leave ends those of a block that ends. Its own shared memory is gone; what they did in that of other blocks of the cluster is not.
+func (l *landed) addSource(x *bulkHalf) {
+	if l.sources == nil {
+		l.sources = map[uint64][]*landedHalf{}
+	}
+	first := x.from / sourceGranule
+	if replace(l.sources[first], x) {
+		return
+	}
+	z := &landedHalf{x}
+	for at := first; at <= (x.end-1)/sourceGranule; at++ {
+		l.sources[at] = append(l.sources[at], z)
+	}
+}
+
+// replace puts a half in place of an earlier one of its thread, place and range of addresses, if the list has one.
+func replace(list []*landedHalf, x *bulkHalf) bool {
+	for _, z := range list {
+		y := z.half
+		if y.operations == x.operations && y.site == x.site && y.from == x.from && y.end == x.end && y.warp == x.warp && y.lane == x.lane {
+			if y.count <= x.count {
+				z.half = x
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// leave ends those of a block that ends. Its own shared memory is gone; what they did in that of other blocks of the cluster, and what they read of
+// global memory, is not.
 func (l *landed) leave(s *bulks, blk *order.Block) {
 	_, own := blk.Info.ClusterOf(blk.Index)
 	last := &order.Block{Launch: blk.Launch, Index: blk.Index} // in place of blk, which will be another one
+	keep := func(x *bulkHalf) {
+		c := s.state(x)
+		c.Lacking = x.tracked && x.site.Side.Write
+		x.left, x.block = &c, last
+	}
 	for _, z := range l.list {
 		x := z.half
 		if rank, _, _ := sharedAt(&x.memory, x.from); x.block == blk && !x.memory.Shared && rank != own {
-			c := s.state(x)
-			c.Lacking = x.tracked && x.site.Side.Write
-			x.left, x.block = &c, last
+			keep(x)
+		}
+	}
+	for _, list := range l.sources {
+		for _, z := range list {
+			if z.half.block == blk {
+				keep(z.half)
+			}
 		}
 	}
 	gone := func(z *landedHalf) bool { return z.half.block == blk }
@@ -135,7 +185,7 @@ func (d *Detector) landedIn(b *order.Block) *landed {
 	} else if c := d.copiesOf(b); c.bulks != nil {
 		p = c.bulks.proxies
 	}
-	if p == nil || len(p.landed.list) == 0 {
+	if p == nil || len(p.landed.list) == 0 && len(p.landed.sources) == 0 {
 		return nil
 	}
 	return &p.landed
@@ -145,6 +195,9 @@ func (d *Detector) landedIn(b *order.Block) *landed {
 func (d *Detector) compareLanded(a *history.Access, l *landed) {
 	rank, from, ok := sharedAt(&a.Memory, a.From)
 	if !ok {
+		if a.Site.Side.Write {
+			d.compareSources(a, l)
+		}
 		return
 	}
 	list := l.list
@@ -156,6 +209,20 @@ func (d *Detector) compareLanded(a *history.Access, l *landed) {
 	for _, z := range list {
 		if x := z.half; a.From < x.end && x.from < a.End && !x.knownTo(&a.Actor) {
 			d.compareBulk(a, x)
+		}
+	}
+}
+
+// compareSources reports where a write of global memory races with copies that have read it and are complete, as the actor does not know.
+func (d *Detector) compareSources(a *history.Access, l *landed) {
+	first := a.From / sourceGranule
+	for at := first; at <= (a.End-1)/sourceGranule; at++ {
+		for _, z := range l.sources[at] {
+			x := z.half
+			met := at > first && x.from/sourceGranule < at // in the granule before
+			if a.From < x.end && x.from < a.End && !met && !x.knownTo(&a.Actor) {
+				d.compareBulk(a, x)
+			}
 		}
 	}
 }

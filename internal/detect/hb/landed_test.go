@@ -20,6 +20,10 @@ func TestLanded(t *testing.T) {
 	store := func(op op, lane int) {
 		op(0, event.Event{Kind: event.Store, Flags: event.FlagWrite, Space: event.Shared, Mask: 1 << lane, Size: 8, Place: 200})
 	}
+	source := event.Event{Kind: event.Bulk, Flags: event.FlagRead, Space: event.Global, Addr: 4096, Barrier: 1, Mask: 1, Aux: 16, Place: 100}
+	overwrite := func(op op, lane int) {
+		op(0, event.Event{Kind: event.Store, Flags: event.FlagWrite, Space: event.Global, Addr: 4096, Mask: 1 << lane, Size: 8, Place: 200})
+	}
 	release := func(op op, at uint64, lane int) {
 		op(0, event.Event{Kind: event.Atomic, Flags: event.FlagRed, Space: event.Shared, Mask: 1 << lane, Addr: at, Size: 4, Order: event.Release, Scope: event.ScopeCluster, Place: 1})
 	}
@@ -58,6 +62,34 @@ func TestLanded(t *testing.T) {
 			acquire(op, bar, 1)
 			acquire(op, flag, 2)
 			load(op, 2)
+		}},
+		{"a thread that waits for the copy overwrites its source", "", func(op op) {
+			op(0, source)
+			op(0, done)
+			acquire(op, bar, 1)
+			overwrite(op, 1)
+		}},
+		{"one that learns of the issue alone overwrites its source", race, func(op op) {
+			op(0, source)
+			release(op, flag, 0)
+			op(0, done)
+			acquire(op, bar, 1)
+			acquire(op, flag, 2)
+			overwrite(op, 2)
+		}},
+		{"the issuing thread overwrites its source", race, func(op op) {
+			op(0, source)
+			op(0, done)
+			overwrite(op, 0)
+		}},
+		{"one that learns of it from who has waited overwrites its source", "", func(op op) {
+			op(0, source)
+			release(op, flag, 0)
+			op(0, done)
+			acquire(op, bar, 1)
+			release(op, next, 1)
+			acquire(op, next, 2)
+			overwrite(op, 2)
 		}},
 		{"one that learns of it from who has waited", "", func(op op) {
 			op(0, copies)

@@ -55,6 +55,8 @@ func TestPeers(t *testing.T) {
 		}
 	}
 	store, load := event.Event{Kind: event.Store, Place: 100}, event.Event{Kind: event.Load, Addr: peer, Place: 200}
+	init := event.Event{Kind: event.Store, Place: 100, Barrier: event.StoreInits}
+	fenceInits := event.Event{Kind: event.Fence, Order: event.Release, Scope: event.ScopeCluster, Barrier: event.FenceOfInits}
 	for _, c := range []struct {
 		name string
 		ops  func(op op)
@@ -70,6 +72,26 @@ func TestPeers(t *testing.T) {
 			op(0, event.Event{Kind: event.Fence, Order: event.AcqRel, Scope: event.ScopeCluster})
 			sync(op, event.Relaxed, 0, 1)
 			op(1, load)
+		}, false},
+		{"a fence of initialisations releases no data", func(op op) { op(0, store); op(0, fenceInits); sync(op, event.Relaxed, 0, 1); op(1, load) }, true},
+		{"a fence of initialisations releases them", func(op op) { op(0, init); op(0, fenceInits); sync(op, event.Relaxed, 0, 1); op(1, load) }, false},
+		{"an initialisation after the fence of such", func(op op) { op(0, fenceInits); op(0, init); sync(op, event.Relaxed, 0, 1); op(1, load) }, true},
+		{"an initialisation without a fence", func(op op) { op(0, init); sync(op, event.Relaxed, 0, 1); op(1, load) }, true},
+		{"an initialisation, and a flag", func(op op) {
+			op(0, init)
+			op(0, fenceInits)
+			op(0, event.Event{Kind: event.Store, Order: event.Relaxed, Scope: event.ScopeCluster, Mask: 1, Addr: 512, Place: 101})
+			op(1, event.Event{Kind: event.Load, Order: event.Acquire, Scope: event.ScopeCluster, Mask: 1, Addr: peer + 512, Place: 201})
+			op(1, event.Event{Kind: event.Load, Mask: 1, Addr: peer, Place: 200})
+		}, false},
+		{"a fence of initialisations after a fence", func(op op) {
+			op(0, store)
+			op(0, event.Event{Kind: event.Fence, Order: event.AcqRel, Scope: event.ScopeCluster})
+			op(0, event.Event{Kind: event.Store, Addr: 128, Barrier: event.StoreInits})
+			op(0, fenceInits)
+			sync(op, event.Relaxed, 0, 1)
+			op(1, load)
+			op(1, event.Event{Kind: event.Load, Addr: peer + 128})
 		}, false},
 		{"a fence of the block", func(op op) {
 			op(0, store)

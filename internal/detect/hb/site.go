@@ -21,6 +21,7 @@ type siteKey struct {
 	flags event.Flags
 	// clustered says that the launch has clusters, of which scope cluster then speaks.
 	clustered bool
+	inits     bool // mbarrier.init
 	// device is that of the launch, where the run has several: an access on one does not stand for one on another.
 	device uint8
 }
@@ -69,7 +70,8 @@ func (d *Detector) number() uint32 { return uint32(len(d.sites) + len(d.hostSite
 func (d *Detector) site(e *event.Event) *history.Site {
 	const flags = event.FlagRead | event.FlagWrite | event.FlagRed | event.FlagAsync
 	k := siteKey{e.Place, e.Kind, e.Order, e.Scope, e.Space, e.Size, uint64(e.Size), e.Flags & flags,
-		e.Scope == event.ScopeCluster && d.launch != nil && d.launch.Clustered(), d.device}
+		e.Scope == event.ScopeCluster && d.launch != nil && d.launch.Clustered(),
+		e.Kind == event.Store && e.Flags&event.FlagApart == 0 && e.Barrier == event.StoreInits, d.device}
 	switch {
 	case e.Flags&event.FlagVector == 0:
 	case e.Aux != 0 && e.Aux <= uint32(e.Size):
@@ -107,6 +109,7 @@ func newSite(k siteKey, model detect.Model) *history.Site {
 	system := strong && k.device != 0 && (scope == event.ScopeSys || scope == event.NoScope || o == event.Volatile)
 	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Widest: wide && !k.clustered && (system || k.device == 0), Strong: strong && k.flags&event.FlagAsync == 0, // reductions of copies release nothing
 		Event: event.Event{Kind: k.kind, Order: k.order, Scope: k.scope, Space: k.space, Size: k.size, Place: k.place, Flags: k.flags & event.FlagAsync}}
+	s.Inits = k.inits
 	s.Sync = order.StrongOf(k.kind, k.flags, o, wide)
 	s.Sync.Shared, s.Sync.System, s.Sync.Cluster = k.space == event.Shared, system, wide && k.clustered
 	s.Sync.Acquires = s.Sync.Acquires || model == detect.ModelHRF && strong && s.Sync.Reads

@@ -26,13 +26,13 @@ func (x *builder) bulk(e *event.Event, at int, block uint32) {
 	n := node{kind: accessNode, t: thread{th.launch, th.warp, th.lane, x.numbered}, block: block, at: at, place: fmt.Sprint("p", e.Place), pc: e.Place,
 		addr: e.Addr, size: uint64(e.Aux), unit: uint64(e.Aux), read: e.Flags&event.FlagRead != 0, write: e.Flags&event.FlagWrite != 0,
 		mask: e.Mask, turn: x.turns[[2]uint32{e.Launch, e.Warp}], cut: len(x.writes), nthAcc: at*32 + th.lane,
-		copy: copyNode{is: true, issue: issue, done: math.MaxInt, mask: e.Mask}}
+		copy: copyNode{is: true, issue: issue, after: after, done: math.MaxInt, mask: e.Mask}}
 	n.key = fmt.Sprint("bulk", at)
 	if n.mem, n.addr = x.memory(e, e.Addr); n.mem.shared {
 		x.touched[th] = true
 		n.async = e.Barrier != 2
-		n.copy.apart = e.Barrier != 0
 	}
+	n.copy.apart = e.Barrier != 0 && (n.mem.shared || !n.write)
 	n.copy.turn = n.turn
 	i := x.add(n)
 	x.edge(issue, i)

@@ -45,7 +45,7 @@ func (x *builder) clusterBarrier(e *event.Event, at int) {
 		if e.Kind == event.ClusterWait {
 			x.phases[th]++
 			for _, a := range x.arrived[phase] {
-				x.edge(a, n)
+				x.fenced(a, n)
 				x.weak[[2]int{a, n}] = x.nodes[a].kind == fenceNode
 			}
 			continue

@@ -110,7 +110,9 @@ func (g *clusterProgram) step() {
 	one := e
 	one.Mask &= -one.Mask
 	if g.pick(5) < g.polite {
-		switch g.pick(9) {
+		switch g.pick(10) {
+		case 9:
+			g.initialise(e)
 		case 8:
 			g.copyAhead(e)
 		case 6:
@@ -142,6 +144,9 @@ func (g *clusterProgram) step() {
 		g.flag(e)
 	case k < 10:
 		e.Kind, e.Order, e.Scope = event.Fence, []event.Order{event.AcqRel, event.SC, event.Acquire, event.Release}[g.pick(4)], g.scope()
+		if g.pick(2) == 0 {
+			e.Order, e.Scope, e.Barrier = event.Release, event.ScopeCluster, event.FenceOfInits
+		}
 		g.emit(e)
 	case k < 11:
 		e.Kind, e.Mask = event.WarpSync, g.live[w]
@@ -197,7 +202,9 @@ func (g *clusterProgram) peer() uint64 {
 func (g *clusterProgram) access(e event.Event) {
 	e.Kind, e.Flags = event.Load, event.FlagRead
 	if g.pick(2) == 0 {
-		e.Kind, e.Flags = event.Store, event.FlagWrite
+		if e.Kind, e.Flags = event.Store, event.FlagWrite; g.pick(3) == 0 {
+			e.Barrier = event.StoreInits
+		}
 	}
 	e.Space, e.Size = event.Shared, []uint8{4, 4, 8, 16}[g.pick(4)]
 	base := uint64(0)
@@ -242,6 +249,49 @@ func (g *clusterProgram) flag(e event.Event) {
 		e.Space, e.Addr = event.Shared, 0x40|g.peer()
 	}
 	g.emit(e)
+}
+
+// initialise lets a thread initialise mbarriers, store, and fence the initialisations, and others access what it wrote behind a barrier of the
+// cluster, or when they have observed a flag.
+func (g *clusterProgram) initialise(e event.Event) {
+	block := e.Warp / g.l.WarpsPerBlock()
+	one := e
+	one.Mask &= -one.Mask
+	word := func(kind event.Kind, at uint64, inits uint8) {
+		x := one
+		if x.Kind, x.Flags = kind, event.FlagWrite; kind == event.Load {
+			x.Flags = event.FlagRead
+		}
+		x.Space, x.Size, x.Addr, x.Barrier, x.Place = event.Shared, 4, at, inits, 1+uint32(g.pick(g.places))
+		g.emit(x)
+	}
+	at := uint64(16 * g.pick(3))
+	for range 1 + g.pick(3) {
+		word(event.Store, at|g.peer(), uint8(g.pick(3)/2))
+		word(event.Store, at+4|g.peer(), event.StoreInits)
+	}
+	f := one
+	if f.Kind, f.Order, f.Scope, f.Barrier = event.Fence, event.Release, event.ScopeCluster, event.FenceOfInits; g.pick(4) == 0 {
+		f.Mask = e.Mask
+	}
+	g.emit(f)
+	switch g.pick(4) {
+	case 0:
+		g.flag(one)
+		one.Warp = uint32(g.pick(len(g.live)))
+		g.flag(one)
+	case 1:
+		g.blockBarrier(block, e)
+	default:
+		g.clusterBarrier(block, e)
+	}
+	for range 2 {
+		all := g.of(block, true)
+		one.Warp = all[g.pick(len(all))]
+		if one.Mask = 1 << g.pick(2) & g.live[one.Warp]; one.Mask != 0 {
+			word([]event.Kind{event.Load, event.Store}[g.pick(2)], at+4*uint64(g.pick(2))|g.peer(), 0)
+		}
+	}
 }
 
 // handOver lets a thread of a cluster store, all of them fence, and one write a flag behind a barrier; and a thread of another cluster

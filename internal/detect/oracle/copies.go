@@ -18,6 +18,7 @@ type copyNode struct {
 	turn  int    // of its warp, then
 	first int    // node of the first arrival that an mbarrier is told of it by, 0 for none
 	unit  *unitHalf
+	after int  // of a bulk copy: what its thread does next
 	apart bool // it is no part of what its thread does when it is complete
 }
 
@@ -238,6 +239,14 @@ func (t *trace) pending(e, f int) (inFlight, awaits bool) {
 	u := x.copy.unit
 	any := u != nil && (u.matrix || y.at < x.copy.done) // of the operation's threads may have told f that it may go on
 	return true, x.t.launch == y.t.launch && (x.t.warp == y.t.warp || any) || t.before(x.copy.issue, f)
+}
+
+// elsewhere says that e, a bulk copy that an mbarrier tracks and that is complete, has read global memory, and that f, which is of another cluster, happens after
+// its issue: that it is complete is asked in the cluster alone.
+func (t *trace) elsewhere(e, f int) bool {
+	x, y := &t.nodes[e], &t.nodes[f]
+	return x.copy.is && x.copy.apart && !x.mem.shared && y.at >= x.copy.done && (x.t.launch != y.t.launch || x.cluster.number != y.cluster.number) &&
+		(t.before(x.copy.after, f) || x.copy.after == f)
 }
 
 // Copying turns accesses of a program into asynchronous copies, and adds commits and waits. Allocations that begin or end while

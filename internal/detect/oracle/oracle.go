@@ -107,6 +107,7 @@ type node struct {
 	volatil bool
 	copy    copyNode
 	async   bool // an access to shared memory through the async proxy
+	inits   bool // mbarrier.init, or the fence of such
 	silent  bool // an access that races with nothing
 	handed  int  // the write whose releases this one hands on, 1 more; 0: none
 }
@@ -117,6 +118,7 @@ type trace struct {
 	nodes    []node
 	edges    [][2]int
 	weak     map[[2]int]bool // edges that order no fence.sc
+	inits    [][2]int        // a fence of initialisations, and who knows what it releases
 	last     map[thread]int
 	writes   []write // in order
 	floors   []floor
@@ -378,7 +380,7 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 		}
 	case event.Fence:
 		for _, lane := range lanesOf(e.Mask) {
-			x.op(e, lane, node{kind: fenceNode, at: at, order: e.Order, scope: e.Scope})
+			x.op(e, lane, node{kind: fenceNode, at: at, order: e.Order, scope: e.Scope, inits: e.Barrier == event.FenceOfInits})
 		}
 	case event.Arrive:
 		k := [3]uint32{e.Launch, block, uint32(e.Barrier)}
@@ -464,6 +466,7 @@ func (x *builder) access(e *event.Event, at int, block uint32) {
 	n := node{kind: accessNode, at: at, order: e.Order, scope: e.Scope, place: fmt.Sprint("p", e.Place), atomic: e.Kind == event.Atomic,
 		read: e.Kind != event.Store, write: e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0,
 		mask: e.Mask, pc: e.Place, turn: x.turns[[2]uint32{e.Launch, e.Warp}], size: uint64(e.Size), unit: uint64(e.Size), red: e.Flags&event.FlagRed != 0}
+	n.inits = e.Kind == event.Store && e.Barrier == event.StoreInits
 	n.mem.shared = e.Space == event.Shared
 	if e.Flags&event.FlagVector != 0 && e.Aux != 0 {
 		n.unit = uint64(e.Aux)
@@ -656,12 +659,29 @@ func (t *trace) synchronise() {
 			for _, from := range t.released(w) {
 				for _, to := range t.acquires(r) {
 					if includes(&t.nodes[from], &t.nodes[to]) {
-						t.edge(from, to)
+						t.fenced(from, to)
 					}
 				}
 			}
 		}
 	}
+}
+
+// fenced orders what a fence, or another release operation, releases before an operation.
+func (t *trace) fenced(from, to int) {
+	if t.nodes[from].kind == fenceNode && t.nodes[from].inits {
+		t.inits = append(t.inits, [2]int{from, to})
+		return
+	}
+	t.edge(from, to)
+}
+
+// initKnown says that access e initialised an mbarrier, and that a fence of such by its thread has released that to f.
+func (t *trace) initKnown(e, f int) bool {
+	x := &t.nodes[e]
+	return x.inits && x.kind == accessNode && slices.ContainsFunc(t.inits, func(known [2]int) bool {
+		return x.t == t.nodes[known[0]].t && e < known[0] && (known[1] == f || t.before(known[1], f))
+	})
 }
 
 func (n *node) isRelease() bool {
@@ -829,7 +849,7 @@ func (t *trace) races() []Race {
 			if x.addr >= y.addr+y.size || y.addr >= x.addr+x.size || x.silent || y.silent || t.inOrder(e, f) {
 				continue
 			}
-			ordered := t.before(e, f) && !t.flies(e, f)
+			ordered := t.before(e, f) && !t.flies(e, f) || t.elsewhere(e, f)
 			if ordered && !y.async {
 				continue
 			}
@@ -848,7 +868,7 @@ func (t *trace) races() []Race {
 						rank = max(rank, rankOf(why))
 						bytes = append(bytes, fmt.Sprint(x.mem, b))
 					}
-				} else if r := rankOf(t.why(e, f, b)); r > 0 && !t.seen(e, f) {
+				} else if r := rankOf(t.why(e, f, b)); r > 0 && !t.seen(e, f) && !t.initKnown(e, f) {
 					rank = max(rank, r)
 					bytes = append(bytes, fmt.Sprint(x.mem, b))
 				}

@@ -189,8 +189,12 @@ func (f *Findings) Totals() []Total {
 // Findings gives what was found, by places, under a detector's name.
 func (f *Findings) Findings(detector string) []detect.Finding {
 	var all []detect.Finding
+	reused := f.reused()
 	for _, p := range f.list.Keys() {
 		x := f.list.Get(p)
+		if at := x.facts.Overtaken(); at != 0 && reused[at] {
+			continue
+		}
 		out := detect.NewRace(detector, &x.facts)
 		out.Count, out.Addresses = x.count, x.addresses.Len()
 		for i := range out.Accesses {
@@ -206,6 +210,17 @@ func (f *Findings) Findings(detector string) []detect.Finding {
 			}
 		}
 		all = append(all, out)
+	}
+	return all
+}
+
+// reused gives the places of copies into shared memory that overwrite what others may still read.
+func (f *Findings) reused() map[uint32]bool {
+	all := map[uint32]bool{}
+	for _, p := range f.list.Keys() {
+		if x := &f.list.Get(p).facts; x.Kind() == detect.StageReuse && x.Later.Async && x.Later.Op == detect.Write {
+			all[x.Later.Place] = true
+		}
 	}
 	return all
 }

@@ -18,6 +18,7 @@ type Site struct {
 	Side   detect.Side
 	Arms   []event.Arm
 	Unit   uint64       // bytes of an element
+	Inits  bool         // mbarrier.init
 	Strong bool         // relaxed or stronger, or volatile
 	Widest bool         // strong, and its scope includes all threads of the run
 	Sync   order.Strong // of a strong access, but for address and size

@@ -140,6 +140,35 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	b.next(wi, e.Mask, e)
 }
 
+// FenceInits lets a lane release, as by a fence of a scope, that operations are complete up to a count, and nothing else of what it has done.
+func (b *Block) FenceInits(wi uint32, lane int, scope event.Scope, operations, count uint32) {
+	w := &b.warps[wi]
+	with := func(v *View) *View {
+		if v == nil {
+			v = b.first.at(0)
+		}
+		return v.Knowing(operations, count)
+	}
+	add := func(r released) released {
+		if r.narrow = with(r.narrow); b.beyondBlock(scope) {
+			r.wide = with(r.wide)
+		}
+		return r
+	}
+	f := w.fencedOf(lane)
+	for i := range w.fenced {
+		w.fenced[i].lanes &^= 1 << lane
+	}
+	w.fenced = append(slices.DeleteFunc(w.fenced, func(f fenced) bool { return f.lanes == 0 }), fenced{add(f.released), f.sc, f.inner, 1 << lane})
+	if p := w.patterns; p != nil && p[lane] != nil {
+		for at, r := range p[lane].own {
+			p[lane].own[at] = add(r)
+		}
+	}
+	b.published = true
+	b.Advance(wi, 1<<lane)
+}
+
 // What fence.sc orders beyond its patterns: a fence.sc that its block ordered before a strong write synchronises with a
 // fence.sc that the observer's block ordered after its read. A thread therefore carries what its block's fences have
 // published (fences.published, fenced.sc) and what reads in its block have observed of such fences
