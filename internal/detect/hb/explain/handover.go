@@ -99,7 +99,7 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 			return nil, true
 		}
 	}
-	if how = x.handoverBy(&o, wi, lane); how == nil {
+	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how) {
 		how = x.handoverBefore(&o)
 	}
 	if how != nil && how.Counted && x.Category == detect.VolatileRace && !x.Earlier.Site.Side.Write {
@@ -120,11 +120,18 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 		if h.size == 0 || h.elsewhere != x.devices || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
 			continue
 		}
-		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart {
+		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how) {
 			return how
 		}
 	}
 	return nil
+}
+
+// sameData says that what passed from the one thread to the other is no flag but more of the data: another element of a volatile
+// array, which the instruction has written that also makes one of the two accesses. Vertices that read and update their neighbours'
+// values meet so all the time, and hand nothing over.
+func (x *race) sameData(how *detect.Handover) bool {
+	return x.Category == detect.VolatileRace && (how.Write == x.Earlier.Site.Event.Place || how.Write == x.later.Site.Event.Place)
 }
 
 // handoverUnheld tells how the earlier thread handed over by a lock that the later one holds and that the earlier one never held,
