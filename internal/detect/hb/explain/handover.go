@@ -25,6 +25,8 @@ type race struct {
 	// devices says that the two are of different devices.
 	devices bool
 	earlier *launch // of the earlier access, nil when it has ended
+	// outside says that the earlier thread had given back, before its access, the lock that the later one holds.
+	outside bool
 }
 
 // explain tells what synchronisation there is between the two accesses, by handovers and locks.
@@ -36,7 +38,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 		return
 	}
 	x := &race{r, l, w.writes, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock,
-		devices, w.launches[earlier]}
+		devices, w.launches[earlier], false}
 	if devices {
 		f.Handover, f.Handed = x.handover(nil, nil)
 		return
@@ -46,6 +48,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	f.ByLeader = !x.sameBlock() && x.byLeader()
 	if f.Handover == nil && !f.ByLeader {
 		f.Alone, f.TwoLocks = x.alone(early, late)
+		f.Alone = f.Alone || x.outside
 	}
 }
 
@@ -81,7 +84,10 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	me := x.after.Lane
 	if late = slices.DeleteFunc(slices.Clone(late), x.concernsLock); len(late) > 0 {
 		if i := slices.IndexFunc(late, func(s section) bool { return s.taken.size != 0 && among(early, s.lock) }); i >= 0 {
-			return x.handoverBy(&late[i].taken, x.wi, me), true
+			if how = x.handoverBy(&late[i].taken, x.wi, me); x.gavenBack(how, &late[i].taken) {
+				how, x.outside = nil, true
+			}
+			return how, true
 		}
 		return x.handoverUnheld(late), true
 	}
@@ -102,11 +108,22 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how) {
 		how = x.handoverBefore(&o)
 	}
+	if x.gavenBack(how, &o) {
+		return nil, true
+	}
 	if how != nil && how.Counted && x.Category == detect.VolatileRace && !x.Earlier.Site.Side.Write {
 		// Whoever stops others by a volatile flag that they read between two steps of a counter owes them nothing.
 		return nil, true
 	}
 	return how, true
+}
+
+// gavenBack says that the earlier thread, which takes the lock itself, had given it back before its access: another thread of its block,
+// which has given back the lock since, does not act for it.
+func (x *race) gavenBack(how *detect.Handover, o *handover) bool {
+	return how != nil && how.Apart && slices.ContainsFunc(x.sections(x.before.Block()), func(s section) bool {
+		return s.is(&x.before) && s.lock.Shared == o.shared && s.lock.Addr == o.address
+	})
 }
 
 // handoverBefore tells how the earlier thread handed over, without the fences, by what the later thread observed before the last
