@@ -226,11 +226,12 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 		}
 		return w.Stamp.Epoch < x.before.Epoch || w.Stamp.Epoch == x.before.Epoch && w.Site.Number < x.Earlier.Site.Number
 	}
-	var by history.Record // a strong write of the thread itself, or else of another of its block, which a barrier may have let go on
+	var by history.Record   // a strong write of the thread itself, or else of another of its block, which a barrier may have let go on
+	var last history.Record // strong write of the thread itself
 	itself, locks := false, false
 	x.strongWrites(o.shared, x.later.Actor.Block, o.address, func(w *history.Record) {
 		own := sameThread(&w.Stamp, &x.before)
-		if own && precedes(w) && w.Site.Number < x.Earlier.Site.Number && w.Site.Sync.Updates && w.Site.Sync.Reads {
+		if own && precedes(w) && w.Site.Number < x.Earlier.Site.Number && w.Site.Event.RMW != event.OtherRMW && w.Site.Sync.Reads {
 			locks = true
 		}
 		if w.Stamp.Block() != x.before.Block() || x.sameBlock() && !own || precedes(w) || w.Chain > o.chains {
@@ -239,23 +240,39 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 		if by.Site == nil || own && !itself || own == itself && w.Stamp.Epoch < by.Stamp.Epoch {
 			by, itself = *w, own
 		}
+		if own && (last.Site == nil || w.Stamp.Epoch > last.Stamp.Epoch) {
+			last = *w
+		}
 	})
 	early := log(&x.before)
 	if by.Site == nil || early.Lost(x.before.Epoch) {
 		return nil
 	}
-	site := by.Site
-	// Who releases a lock does not do what takes it; who arrives at a barrier does what all do.
-	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks && o.place != site.Event.Place,
-		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW}
+	out := x.handoverOf(o, &by, itself, locks, wi, lane)
+	if itself && out.Release == nil && last.Site != by.Site {
+		// It read a flag by adding nothing, or looked at the top of a stack, before its fence: what it wrote after that hands over.
+		if y := x.handoverOf(o, &last, itself, locks, wi, lane); y.Release != nil {
+			out, by = y, last
+		}
+	}
 	if !itself {
 		out.Apart = !x.earlier.past(x.before.Block()).within &&
 			!early.Waited(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
 	}
-	x.fences(out, o, &by, itself, wi, lane)
 	if itself && x.observedBefore(out, &by) {
 		out.Release, out.ReleaseWide = nil, false
 	}
+	return out
+}
+
+// handoverOf describes the handover by a strong write.
+func (x *race) handoverOf(o *handover, by *history.Record, itself, locks bool, wi uint32, lane int) *detect.Handover {
+	site := by.Site
+	// Who releases a lock does not do what takes it; who arrives at a barrier does what all do. Who counts, and who polls a counter or
+	// a flag by adding nothing, takes no lock.
+	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks && o.takes && o.place != site.Event.Place,
+		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW}
+	x.fences(out, o, by, itself, wi, lane)
 	return out
 }
 
