@@ -105,7 +105,7 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 			return nil, true
 		}
 	}
-	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how) {
+	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) {
 		how = x.handoverBefore(&o)
 	}
 	if x.gavenBack(how, &o) {
@@ -137,18 +137,30 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 		if h.size == 0 || h.elsewhere != x.devices || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
 			continue
 		}
-		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how) {
+		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how, h) {
 			return how
 		}
 	}
 	return nil
 }
 
-// sameData says that what passed from the one thread to the other is no flag but more of the data: another element of a volatile
-// array, which the instruction has written that also makes one of the two accesses. Vertices that read and update their neighbours'
-// values meet so all the time, and hand nothing over.
-func (x *race) sameData(how *detect.Handover) bool {
-	return x.Category == detect.VolatileRace && (how.Write == x.Earlier.Site.Event.Place || how.Write == x.later.Site.Event.Place)
+// sameData says that what passed from the one thread to the other by o is no flag but more of the data: another element of a volatile
+// array, written by an instruction that also writes what the race is on. Vertices that read and update their neighbours' values meet so
+// all the time, and hand nothing over.
+func (x *race) sameData(how *detect.Handover, o *handover) (same bool) {
+	if x.Category != detect.VolatileRace {
+		return false
+	}
+	either := func(place uint32) bool {
+		return place == x.Earlier.Site.Event.Place || place == x.later.Site.Event.Place
+	}
+	if either(how.Write) {
+		return true
+	}
+	block := x.later.Actor.Block
+	x.strongWrites(x.later.Memory.Shared, block, x.From, func(w *history.Record) { same = same || w.Site.Event.Place == how.Write })
+	x.strongWrites(o.shared, block, o.address, func(w *history.Record) { same = same || either(w.Site.Event.Place) })
+	return same
 }
 
 // handoverUnheld tells how the earlier thread handed over by a lock that the later one holds and that the earlier one never held,
