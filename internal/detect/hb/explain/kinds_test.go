@@ -132,7 +132,7 @@ func TestKinds(t *testing.T) {
 		{"narrow fences of a barrier that is passed twice", "0.0 add f =1; 0.0 add f =2; 0.0 st x; 0.0 fence.cta; 0.0 add f =1; 2.0 add f =2; 2.0 fence; 2.0 ld x", "3-8 insufficient-fence-scope"},
 		{"a flag set twice, and polled by adding nothing", "0.0 exch f =1; 0.0 st x; 0.0 fence.cta; 0.0 exch f =3; 2.0 add f =4; 2.0 fence; 2.0 ld x =6", "2-6 insufficient-fence-scope"},
 		{"a flag read by adding nothing, then set", "0.0 st x; 0.0 add f =7; 0.0 fence.cta; 0.0 exch f =8; 2.0 add f =9; 2.0 fence; 2.0 ld x =6", "1-6 insufficient-fence-scope"},
-		{"a volatile array, updated in two steps", "0.0 add x =7; 0.0 cas x =1; 0.0 add f =7; 2.0 ld.volatile f =2; 2.0 ld.volatile x =2", "1-2 volatile; 7-2 volatile"},
+		{"a volatile array, updated in two steps", "0.0 cas x =1; 0.0 add x =7; 0.0 add f =7; 2.0 ld.volatile f =2; 2.0 ld.volatile x =2", "1-2 volatile; 7-2 volatile"},
 		{"volatile data, counted since", "0.0 ld.volatile x; 0.0 add f; 2.0 add f; 2.0 st.volatile x", "1-4 volatile"},
 		{"a volatile flag, counted before it was written", "0.0 add f; 2.0 add f; 0.0 st.volatile x; 0.0 add f; 2.0 ld.volatile x", "3-5 volatile"},
 		{"an access after what was observed", "0.0 add f; 2.0 add f; 0.0 st.relaxed.cta x; 0.0 add f; 2.0 ld.relaxed x", "3-5 insufficient-atomic-scope"},
