@@ -493,7 +493,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 				"put one __syncthreads() after the lock is taken and one before it is given back, both where all threads of the block reach them"
 		}
 		return what + ": one thread of the first block signals for the whole block, but no __syncthreads() makes it wait for the first access",
-			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it"
+			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it; where one thread also waits for its whole block, put one after the wait too"
 	case MissingLock:
 		return what + ": " + f.unlocked(), takeLock
 	}
