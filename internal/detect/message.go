@@ -100,15 +100,10 @@ func (f *Facts) specific() int {
 // observed nothing, whatever the writer does: that says nothing of the writer.)
 func (f *Facts) Unsynchronised() bool { return f.specific() < 0 && !f.Handed && f.Earlier.Op != Read }
 
-// Join is what explains a pair of places with the races f, those seen first, and g, of one category: the graver, or else the more
-// specific of the two, but no faulty synchronisation where one of the races has none at all.
+// Join is what explains a pair of places with the races f, those seen first, and g, of one category: the more specific of the two,
+// but no faulty synchronisation where one of the races has none at all. So volatile accesses of an array, each element of which may
+// look like a flag for another, rely on volatile alone where threads also meet there that have passed nothing on.
 func (f *Facts) Join(g *Facts) *Facts {
-	if x, y := f.Severity(), g.Severity(); x != y {
-		if y > x {
-			return g
-		}
-		return f
-	}
 	out, other := f, g
 	if !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific()) {
 		out, other = g, f
@@ -280,7 +275,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			"access the variable with one size everywhere"
 	case SameValueRace:
 		return "two threads write the same value to the same bytes with nothing that orders them",
-			"let one thread write, or make the writes atomic"
+			"let one thread write, or make the writes atomic; if each computes the value from what it has read there (x++), which loses updates, make the whole update one atomic operation (atomicAdd, ...)"
 	case OneInstruction:
 		return "several threads of one warp write different values to the same bytes in one instruction, and which one remains is undefined",
 			"let one thread write, use an atomic operation, or give each thread its own element"
@@ -498,7 +493,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 				"put one __syncthreads() after the lock is taken and one before it is given back, both where all threads of the block reach them"
 		}
 		return what + ": one thread of the first block signals for the whole block, but no __syncthreads() makes it wait for the first access",
-			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it"
+			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it; where one thread also waits for its whole block, put one after the wait too"
 	case MissingLock:
 		return what + ": " + f.unlocked(), takeLock
 	}

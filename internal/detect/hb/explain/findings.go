@@ -73,7 +73,7 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across bool, fac
 		}
 	case c > x.category:
 	case c == x.category && x.kept && !c.Refined() && across && !x.across:
-	case c == x.category && x.kept && c.Refined() && !(x.facts.Unsynchronised() && x.facts.Severity() == detect.Error):
+	case c == x.category && x.kept && c.Refined() && !x.facts.Unsynchronised():
 		y := facts()
 		x.facts = *x.facts.Join(&y)
 		return

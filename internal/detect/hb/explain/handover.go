@@ -25,6 +25,8 @@ type race struct {
 	// devices says that the two are of different devices.
 	devices bool
 	earlier *launch // of the earlier access, nil when it has ended
+	// outside says that the earlier thread had given back, before its access, the lock that the later one holds.
+	outside bool
 }
 
 // explain tells what synchronisation there is between the two accesses, by handovers and locks.
@@ -36,7 +38,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 		return
 	}
 	x := &race{r, l, w.writes, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock,
-		devices, w.launches[earlier]}
+		devices, w.launches[earlier], false}
 	if devices {
 		f.Handover, f.Handed = x.handover(nil, nil)
 		return
@@ -46,6 +48,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	f.ByLeader = !x.sameBlock() && x.byLeader()
 	if f.Handover == nil && !f.ByLeader {
 		f.Alone, f.TwoLocks = x.alone(early, late)
+		f.Alone = f.Alone || x.outside
 	}
 }
 
@@ -81,7 +84,10 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	me := x.after.Lane
 	if late = slices.DeleteFunc(slices.Clone(late), x.concernsLock); len(late) > 0 {
 		if i := slices.IndexFunc(late, func(s section) bool { return s.taken.size != 0 && among(early, s.lock) }); i >= 0 {
-			return x.handoverBy(&late[i].taken, x.wi, me), true
+			if how = x.handoverBy(&late[i].taken, x.wi, me); x.gavenBack(how, &late[i].taken) {
+				how, x.outside = nil, true
+			}
+			return how, true
 		}
 		return x.handoverUnheld(late), true
 	}
@@ -99,14 +105,25 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 			return nil, true
 		}
 	}
-	if how = x.handoverBy(&o, wi, lane); how == nil {
+	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) {
 		how = x.handoverBefore(&o)
+	}
+	if x.gavenBack(how, &o) {
+		return nil, true
 	}
 	if how != nil && how.Counted && x.Category == detect.VolatileRace && !x.Earlier.Site.Side.Write {
 		// Whoever stops others by a volatile flag that they read between two steps of a counter owes them nothing.
 		return nil, true
 	}
 	return how, true
+}
+
+// gavenBack says that the earlier thread, which takes the lock itself, had given it back before its access: another thread of its block,
+// which has given back the lock since, does not act for it.
+func (x *race) gavenBack(how *detect.Handover, o *handover) bool {
+	return how != nil && how.Apart && slices.ContainsFunc(x.sections(x.before.Block()), func(s section) bool {
+		return s.is(&x.before) && s.lock.Shared == o.shared && s.lock.Addr == o.address
+	})
 }
 
 // handoverBefore tells how the earlier thread handed over, without the fences, by what the later thread observed before the last
@@ -120,11 +137,30 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 		if h.size == 0 || h.elsewhere != x.devices || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
 			continue
 		}
-		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart {
+		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how, h) {
 			return how
 		}
 	}
 	return nil
+}
+
+// sameData says that what passed from the one thread to the other by o is no flag but more of the data: another element of a volatile
+// array, written by an instruction that also writes what the race is on. Vertices that read and update their neighbours' values meet so
+// all the time, and hand nothing over.
+func (x *race) sameData(how *detect.Handover, o *handover) (same bool) {
+	if x.Category != detect.VolatileRace {
+		return false
+	}
+	either := func(place uint32) bool {
+		return place == x.Earlier.Site.Event.Place || place == x.later.Site.Event.Place
+	}
+	if either(how.Write) {
+		return true
+	}
+	block := x.later.Actor.Block
+	x.strongWrites(x.later.Memory.Shared, block, x.From, func(w *history.Record) { same = same || w.Site.Event.Place == how.Write })
+	x.strongWrites(o.shared, block, o.address, func(w *history.Record) { same = same || either(w.Site.Event.Place) })
+	return same
 }
 
 // handoverUnheld tells how the earlier thread handed over by a lock that the later one holds and that the earlier one never held,
@@ -202,11 +238,12 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 		}
 		return w.Stamp.Epoch < x.before.Epoch || w.Stamp.Epoch == x.before.Epoch && w.Site.Number < x.Earlier.Site.Number
 	}
-	var by history.Record // a strong write of the thread itself, or else of another of its block, which a barrier may have let go on
+	var by history.Record   // a strong write of the thread itself, or else of another of its block, which a barrier may have let go on
+	var last history.Record // strong write of the thread itself
 	itself, locks := false, false
 	x.strongWrites(o.shared, x.later.Actor.Block, o.address, func(w *history.Record) {
 		own := sameThread(&w.Stamp, &x.before)
-		if own && precedes(w) && w.Site.Number < x.Earlier.Site.Number && w.Site.Sync.Updates && w.Site.Sync.Reads {
+		if own && precedes(w) && w.Site.Number < x.Earlier.Site.Number && w.Site.Event.RMW != event.OtherRMW && w.Site.Sync.Reads {
 			locks = true
 		}
 		if w.Stamp.Block() != x.before.Block() || x.sameBlock() && !own || precedes(w) || w.Chain > o.chains {
@@ -215,23 +252,39 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 		if by.Site == nil || own && !itself || own == itself && w.Stamp.Epoch < by.Stamp.Epoch {
 			by, itself = *w, own
 		}
+		if own && (last.Site == nil || w.Stamp.Epoch > last.Stamp.Epoch) {
+			last = *w
+		}
 	})
 	early := log(&x.before)
 	if by.Site == nil || early.Lost(x.before.Epoch) {
 		return nil
 	}
-	site := by.Site
-	// Who releases a lock does not do what takes it; who arrives at a barrier does what all do.
-	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks && o.place != site.Event.Place,
-		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW}
+	out := x.handoverOf(o, &by, itself, locks, wi, lane)
+	if itself && out.Release == nil && last.Site != by.Site {
+		// It read a flag by adding nothing, or looked at the top of a stack, before its fence: what it wrote after that hands over.
+		if y := x.handoverOf(o, &last, itself, locks, wi, lane); y.Release != nil {
+			out, by = y, last
+		}
+	}
 	if !itself {
 		out.Apart = !x.earlier.past(x.before.Block()).within &&
 			!early.Waited(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
 	}
-	x.fences(out, o, &by, itself, wi, lane)
 	if itself && x.observedBefore(out, &by) {
 		out.Release, out.ReleaseWide = nil, false
 	}
+	return out
+}
+
+// handoverOf describes the handover by a strong write.
+func (x *race) handoverOf(o *handover, by *history.Record, itself, locks bool, wi uint32, lane int) *detect.Handover {
+	site := by.Site
+	// Who releases a lock does not do what takes it; who arrives at a barrier does what all do. Who counts, and who polls a counter or
+	// a flag by adding nothing, takes no lock.
+	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks && o.takes && o.place != site.Event.Place,
+		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW}
+	x.fences(out, o, by, itself, wi, lane)
 	return out
 }
 

@@ -84,6 +84,7 @@ type handover struct {
 	shared       bool
 	inScope      bool // morally strong
 	elsewhere    bool // the write was of another device
+	takes        bool // by a compare-and-swap or an exchange, as locks are taken
 }
 
 // section is a critical section: what a thread does while it holds a lock.
@@ -194,7 +195,7 @@ func (s *sight) handover(lane int) handover {
 	}
 	b := event.Batch{Addrs: s.addrs[:]}
 	return handover{b.AddrOf(&s.event, lane) + s.offset, s.epochs.Of(lane), s.event.Place, s.number, s.chains, s.size,
-		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0, s.elsewhere>>uint(lane)&1 != 0}
+		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0, s.elsewhere>>uint(lane)&1 != 0, s.event.RMW != event.OtherRMW}
 }
 
 // seen gives the last handovers to a lane, in no order.
