@@ -586,9 +586,12 @@ static int fp_host_call(u64 stream, const struct fp_work *w) {
   if (!w->call && !w->callback) return fpInvalidValue;
   if (fp_capture_work(stream, w, &e)) return e;
   e = fp_request(FP_HostFunc, &stream, 1, NULL, 0);
-  if (!e && w->call) w->call(w->data);
-  if (!e && w->callback) w->callback((void *)stream, 0, w->data);
-  return e;
+  if (e) return e;
+  fp_called_back++;
+  if (w->call) w->call(w->data);
+  if (w->callback) w->callback((void *)stream, 0, w->data);
+  fp_called_back--;
+  return 0;
 }
 
 enum { fpExternal = 1 }; // a flag of records and waits: a node of the graph
