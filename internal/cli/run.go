@@ -154,6 +154,9 @@ func compile(ctx context.Context, e *env, o *options, args []string, dir string,
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}
+	if err == nil {
+		p.Env = append(p.Env, jitEnv(p.Path, p.Libraries)...)
+	}
 	return err
 }
 
@@ -222,7 +225,7 @@ func program(ctx context.Context, e *env, args []string, p *session.Program) err
 	if p.Libraries, err = libraries(ctx, e.stderr); err != nil {
 		return remedy(err)
 	}
-	p.Env = pythonEnv(p.Libraries)
+	p.Env = append(pythonEnv(p.Libraries), jitEnv(p.Path, p.Libraries)...)
 	if flag := blind(name, p.Args); flag != "" {
 		fmt.Fprintf(e.stderr, "fencepost: with %s Python does not run what shows GPU packages the emulated GPU, and they will find none\n"+
 			"  remedy: leave %s out; -s and -P keep the user's and the script's folders off the path without it\n", flag, flag)

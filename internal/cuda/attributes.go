@@ -54,6 +54,11 @@ func (k *Kernel) attributes() []uint64 {
 	if o, err := k.on(k.module.ctx.gpu); err == nil {
 		k = o
 	}
+	return k.known()
+}
+
+// known is attributes of the kernel on its own device, which is locked.
+func (k *Kernel) known() []uint64 {
 	lim := k.module.ctx.limits
 	const registers = 32
 	version := uint64(lim.Major*10 + lim.Minor)

@@ -125,17 +125,26 @@ func TestErrorsOfDevices(t *testing.T) {
 	want("launch on device 1", launch(0), Success)
 }
 
-// TestPeerAccess runs a kernel on memory of another device: it faults unless the device has peer access.
+// TestPeerAccess runs kernels on memory of another device: they fault unless the device has peer access.
 func TestPeerAccess(t *testing.T) {
-	const store = `.version 8.0
+	for _, access := range []string{"st.global.u32 [%a], %r;", "ld.global.u32 %r, [%a];", "ld.volatile.u32 %r, [%a];", "ld.global.nc.u32 %r, [%a];",
+		"ld.global.u8 %r, [%a+3];", "atom.global.add.u32 %r, [%a], 1;", "red.sys.global.or.b32 [%a], 1;", "atom.cas.b32 %r, [%a], 0, 1;",
+		"cp.async.ca.shared.global [s], [%a], 4; cp.async.wait_all;"} {
+		t.Run(access, func(t *testing.T) { testPeerAccess(t, access) })
+	}
+}
+
+func testPeerAccess(t *testing.T, access string) {
+	store := `.version 8.0
 .target sm_80
 .address_size 64
 .global .u32 v = 5;
 .visible .entry store(.param .u64 to) {
 	.reg .u64 %a; .reg .u32 %r;
+	.shared .align 4 .b8 s[4];
 	ld.param.u64 %a, [to];
 	ld.global.u32 %r, [v];
-	st.global.u32 [%a], %r;
+	` + access + `
 	ret;
 }
 `

@@ -218,11 +218,15 @@ func (k *Kernel) BlocksPerSM(threads, dynamicShared uint64) (int, error) {
 	if threads == 0 {
 		return 0, fail(InvalidValue, "occupancy of blocks of no threads")
 	}
+	return k.blocksPerSM(threads, dynamicShared), nil
+}
+
+func (k *Kernel) blocksPerSM(threads, dynamicShared uint64) int {
 	lim := k.module.ctx.limits
 	if threads > uint64(k.maxThreads(lim)) || dynamicShared > uint64(k.maxDynamic) {
-		return 0, nil
+		return 0
 	}
-	return lim.ResidentBlocks(int(threads), int(k.shared.Static)+int(dynamicShared)) / lim.SMs, nil
+	return lim.ResidentBlocks(int(threads), int(k.shared.Static)+int(dynamicShared)) / lim.SMs
 }
 
 // Clusters is how many clusters of a shape are resident at once (cudaOccupancyMaxActiveClusters; zero: of the shape that the

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 	"path"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
 )
 
@@ -16,6 +19,9 @@ import (
 // device is performed when all its threads have ended, in the order of their calls: the guide promises nothing of when it begins,
 // so a kernel that waits for what it has launched waits forever. Each stream is an agent. An operation comes after what its thread knew
 // when it put it there; what follows the launch in its stream comes after all of them.
+
+// invalidPitch is cudaErrorInvalidPitchValue.
+const invalidPitch = 12
 
 // maxNesting is how deep launches may be nested (CUDA programming guide, "Technical Specifications per Compute Capability").
 const maxNesting = 24
@@ -68,9 +74,12 @@ func (n *nest) Put(op *simt.DeviceOp) (code uint32, why string) {
 			return uint32(refused.Code), fmt.Sprintf("the launch of %s by a thread is refused (%v)", op.Func.Name, err)
 		}
 	}
-	for _, addr := range x.addresses() {
-		if _, err := n.c.dev.mem.Bytes(addr, x.Size); err != nil {
-			return uint32(InvalidValue), fmt.Sprintf("%s of %d bytes at %#x: %v", x.call(), x.Size, addr, err)
+	if x.Rows > 1 && (x.Size > x.DstPitch || x.Kind == simt.DeviceCopy && x.Size > x.SrcPitch) {
+		return invalidPitch, fmt.Sprintf("%s of rows of %d bytes, more than a pitch", x.call(), x.Size)
+	}
+	for _, a := range x.areas() {
+		if _, err := n.c.dev.mem.Bytes(a.addr, a.size); err != nil {
+			return uint32(InvalidValue), fmt.Sprintf("%s of %d bytes at %#x: %v", x.call(), a.size, a.addr, err)
 		}
 	}
 	n.ops = append(n.ops, x)
@@ -81,6 +90,38 @@ func (n *nest) Put(op *simt.DeviceOp) (code uint32, why string) {
 func (n *nest) ErrorText(code uint32) (name, text string) {
 	e := calls.ErrorOf(code)
 	return e.Name, e.Text
+}
+
+// Attribute implements simt.DeviceQueue.
+func (n *nest) Attribute(number uint32) (int32, uint32) {
+	all := n.c.attributes()
+	if number == 0 || int(number) >= len(all) {
+		return 0, uint32(InvalidValue)
+	}
+	return all[number], 0
+}
+
+// FuncAttributes implements simt.DeviceQueue.
+func (n *nest) FuncAttributes(f *isa.Func) (simt.FuncAttributes, uint32) {
+	k, err := n.k.module.kernel(f.Name)
+	if err != nil {
+		return simt.FuncAttributes{}, uint32(InvalidDeviceFunction)
+	}
+	a := k.known()
+	return simt.FuncAttributes{Shared: a[0], Const: a[1], Local: a[2], Threads: int32(a[3]), Registers: int32(a[4]), PTXVersion: int32(a[5]),
+		BinaryVersion: int32(a[6]), Dynamic: int32(a[7]), Preferred: int32(a[8])}, 0
+}
+
+// Occupancy implements simt.DeviceQueue.
+func (n *nest) Occupancy(f *isa.Func, threads, shared uint64) (int, uint32) {
+	k, err := n.k.module.kernel(f.Name)
+	if err != nil {
+		return 0, uint32(InvalidDeviceFunction)
+	}
+	if threads == 0 {
+		return 0, uint32(InvalidValue)
+	}
+	return k.blocksPerSM(threads, shared), 0
 }
 
 // launch prepares the launch of a kernel.
@@ -150,19 +191,32 @@ func (n *nest) perform(ctx context.Context) (worst Code) {
 	return worst
 }
 
-// addresses gives those of the memory that a copy or a set accesses: what it reads, if it does, first.
-func (x *nested) addresses() []uint64 {
-	switch x.Kind {
-	case simt.DeviceCopy:
-		return []uint64{x.Src, x.Dst}
-	case simt.DeviceSet:
-		return []uint64{x.Dst}
+// area is the memory from the first to the last byte that a copy or a set accesses at one of its ends, with what lies between its rows.
+type area struct{ addr, pitch, size uint64 }
+
+// areas gives those of what it reads, if it does, and of what it writes.
+func (x *nested) areas() (all []area) {
+	if x.Kind != simt.DeviceCopy && x.Kind != simt.DeviceSet || x.Size == 0 || x.Rows == 0 {
+		return nil
 	}
-	return nil
+	of := func(addr, pitch uint64) area {
+		hi, gaps := bits.Mul64(pitch, x.Rows-1)
+		if size := gaps + x.Size; hi == 0 && size >= gaps {
+			return area{addr, pitch, size}
+		}
+		return area{addr, pitch, math.MaxUint64} // beyond all memory
+	}
+	if x.Kind == simt.DeviceCopy {
+		all = append(all, of(x.Src, x.SrcPitch))
+	}
+	return append(all, of(x.Dst, x.DstPitch))
 }
 
 // call names the function that the thread called.
 func (x *nested) call() string {
+	if x.Rows > 1 {
+		return [...]string{simt.DeviceCopy: "cudaMemcpy2DAsync", simt.DeviceSet: "cudaMemset2DAsync"}[x.Kind]
+	}
 	return [...]string{simt.DeviceLaunch: "launch", simt.DeviceCopy: "cudaMemcpyAsync", simt.DeviceSet: "cudaMemsetAsync", simt.DeviceRecord: "cudaEventRecord",
 		simt.DeviceWait: "cudaStreamWaitEvent"}[x.Kind]
 }
@@ -202,24 +256,36 @@ func (n *nest) do(ctx context.Context, x *nested, agent uint32) (worst Code) {
 // move copies or sets memory.
 func (n *nest) move(x *nested, op event.HostOp) Code {
 	d := n.c.dev
-	var bytes [][]byte
-	for _, addr := range x.addresses() {
-		b, err := d.mem.Bytes(addr, x.Size)
+	op.Size, op.Token = x.Size, 0
+	var ends [][]byte
+	areas := x.areas()
+	for _, a := range areas {
+		b, err := d.mem.Bytes(a.addr, a.size)
 		if err != nil { // a kernel has freed it since
 			return IllegalAddress
 		}
-		bytes = append(bytes, b)
+		ends = append(ends, b)
 	}
-	op.Kind, op.Addr, op.Size, op.Token = event.HostRead, x.Src, x.Size, 0
-	if x.Kind == simt.DeviceCopy {
-		copy(bytes[1], bytes[0])
-		d.tell(op)
-	} else {
-		for i := range bytes[0] {
-			bytes[0][i] = x.Value
+	row := func(end int, i uint64) []byte { return ends[end][i*areas[end].pitch:][:x.Size] }
+	if len(areas) > 1 {
+		op.Kind = event.HostRead
+		for i := range x.Rows {
+			op.Addr = x.Src + i*x.SrcPitch
+			copy(row(1, i), row(0, i))
+			d.tell(op)
 		}
 	}
-	op.Kind, op.Addr = event.HostWrite, x.Dst
-	d.tell(op)
+	if len(areas) == 0 {
+		return 0
+	}
+	op.Kind = event.HostWrite
+	for i := range x.Rows {
+		if op.Addr = x.Dst + i*x.DstPitch; x.Kind == simt.DeviceSet {
+			for k, b := 0, row(0, i); k < len(b); k++ {
+				b[k] = x.Value
+			}
+		}
+		d.tell(op)
+	}
 	return 0
 }

@@ -295,7 +295,7 @@ func Program(path string, libraryPath []string) ([]*Binary, error) {
 	for queue := []*Binary{first}; len(queue) > 0; queue = queue[1:] {
 		b := queue[0]
 		for _, name := range b.Needed {
-			p := b.locate(name, libraryPath)
+			p := b.Locate(name, libraryPath)
 			if p == "" || seen[p] {
 				continue
 			}
@@ -317,8 +317,8 @@ func Program(path string, libraryPath []string) ([]*Binary, error) {
 	return all, nil
 }
 
-// locate finds a needed library the way the dynamic linker does, or returns "".
-func (b *Binary) locate(name string, libraryPath []string) string {
+// Locate finds a needed library the way the dynamic linker does, or returns "".
+func (b *Binary) Locate(name string, libraryPath []string) string {
 	if strings.Contains(name, "/") {
 		return existing(name)
 	}

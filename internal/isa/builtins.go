@@ -4,8 +4,9 @@ import "strings"
 
 // deviceRuntime are the functions of CUDA's runtime that kernels which launch kernels call (cuda_device_runtime_api.h).
 var deviceRuntime = []string{"GetParameterBufferV2", "LaunchDeviceV2", "StreamCreateWithFlags", "StreamDestroy", "EventCreateWithFlags", "EventDestroy",
-	"EventRecord", "EventRecordWithFlags", "StreamWaitEvent", "MemcpyAsync", "MemsetAsync", "GetLastError", "PeekAtLastError", "GetErrorName", "GetErrorString", "GetDevice",
-	"GetDeviceCount", "Malloc", "Free"}
+	"EventRecord", "EventRecordWithFlags", "StreamWaitEvent", "MemcpyAsync", "MemsetAsync", "Memcpy2DAsync", "Memset2DAsync", "GetLastError", "PeekAtLastError", "GetErrorName", "GetErrorString", "GetDevice",
+	"GetDeviceCount", "DeviceGetAttribute", "FuncGetAttributes", "OccupancyMaxActiveBlocksPerMultiprocessor",
+	"OccupancyMaxActiveBlocksPerMultiprocessorWithFlags", "Malloc", "Free"}
 
 // perThread marks functions in code for per-thread default streams.
 const perThread = "_ptsz"

@@ -209,13 +209,13 @@ func TestErrorsStayWithTheirFunction(t *testing.T) {
 .visible .entry callsmissing() { call missing; ret; }
 .extern .func __cudaCDP2LaunchDeviceV2();
 .visible .entry launches() { call __cudaCDP2LaunchDeviceV2; ret; }
-.extern .func __cudaCDP2Memcpy2DAsync();
-.visible .entry copies() { call __cudaCDP2Memcpy2DAsync; ret; }
+.extern .func __cudaCDP2Memcpy3DAsync();
+.visible .entry copies() { call __cudaCDP2Memcpy3DAsync; ret; }
 .visible .entry prints() { .reg .b32 %r; .reg .b64 %rd;
   { .param .b64 p0; .param .b64 p1; .param .b32 rv; call (rv), vprintf, (p0, p1); ld.param.b32 %r, [rv]; } ret; }
 `)
 	for k, want := range map[string]string{"good": "", "prints": "", "callsbad": "unknown instruction exotic.u32", "callsmissing": "function missing is declared", "launches": "",
-		"copies": "cudaMemcpy2DAsync in device code is not supported"} {
+		"copies": "cudaMemcpy3DAsync in device code is not supported"} {
 		err := m.Check(m.ByName[k])
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", k, err, want)

@@ -19,6 +19,7 @@ var nestedCases = map[string]struct {
 }{
 	"sync_ok": {}, "own": {}, "two_null": {}, "two_threads_null": {}, "tail": {}, "tail_all_blocks": {}, "named_event": {}, "set": {},
 	"recursive": {}, "quicksort": {}, "next": {},
+	"rows": {}, "rows_race": {kind: detect.InterKernel}, "asks": {kind: detect.Kind(simt.DeviceRefused)},
 	"nosync": {kind: detect.InterKernel}, "after": {kind: detect.InterKernel}, "two_blocks": {kind: detect.InterKernel}, "forget": {kind: detect.InterKernel},
 	"named_noevent": {kind: detect.InterKernel}, "set_race": {kind: detect.InterKernel}, "next_other_stream": {kind: detect.InterKernel},
 	"grandchild": {kind: detect.InterKernel},

@@ -21,10 +21,11 @@ type DeviceOp struct {
 	Block  event.Dim3
 	Shared int
 	Params []byte
-	// Of a copy and a set; both are of Size bytes.
-	Dst, Src, Size uint64
-	Value          byte
-	Event          uint64 // of a record and a wait
+	// Of a copy and a set; both are of Rows rows of Size bytes, which begin DstPitch and SrcPitch apart.
+	Dst, Src, Size           uint64
+	DstPitch, SrcPitch, Rows uint64
+	Value                    byte
+	Event                    uint64 // of a record and a wait
 }
 
 // DeviceQueue takes what threads put into streams of the device.
@@ -34,6 +35,18 @@ type DeviceQueue interface {
 	Put(op *DeviceOp) (code uint32, why string)
 	// ErrorText gives the name of a cudaError_t, and a text.
 	ErrorText(code uint32) (name, text string)
+	// Attribute gives a device attribute by number (cudaDeviceAttr), and a cudaError_t.
+	Attribute(number uint32) (value int32, code uint32)
+	// FuncAttributes gives what cudaFuncGetAttributes fills, and a cudaError_t.
+	FuncAttributes(f *isa.Func) (FuncAttributes, uint32)
+	// Occupancy gives the blocks of a kernel that a multiprocessor holds, and a cudaError_t.
+	Occupancy(f *isa.Func, threads, shared uint64) (blocks int, code uint32)
+}
+
+// FuncAttributes is what is known of a kernel. The sizes are in bytes.
+type FuncAttributes struct {
+	Shared, Const, Local                                              uint64
+	Threads, Registers, PTXVersion, BinaryVersion, Dynamic, Preferred int32
 }
 
 // DeviceOpKind says what a DeviceOp does.
@@ -81,6 +94,7 @@ const (
 	cudaSuccess               = 0
 	cudaErrorInvalidValue     = 1
 	cudaErrorMemoryAllocation = 2
+	cudaErrorInvalidFunction  = 98 // cudaErrorInvalidDeviceFunction
 	cudaErrorInvalidHandle    = 400
 	cudaErrorPendingCount     = 69
 	cudaErrorNoDeviceStreams  = 801 // cudaErrorNotSupported
@@ -282,7 +296,7 @@ func (c *invocation) enqueue(op *DeviceOp, k int, perThread bool) {
 	}
 	op.Place, op.Number = c.place, d.ops+1
 	if code, why := c.r.l.Queue.Put(op); code != cudaSuccess {
-		if op.Kind != DeviceLaunch {
+		if op.Kind != DeviceLaunch && code == cudaErrorInvalidValue { // an address
 			c.r.faults.at(c.r, OutOfBounds, c.w, c.lane, c.place, "calls", "%s", why)
 		} else {
 			c.refused(true, why)
@@ -369,6 +383,56 @@ func (c *invocation) store(v uint32) {
 	c.status(cudaSuccess)
 }
 
+// ask calls a function of the queue that gives an int, and stores it at the address that is argument 0.
+func (c *invocation) ask(get func(q DeviceQueue) (int, uint32)) {
+	if c.r.l.Queue == nil {
+		c.status(cudaErrorNoDeviceStreams)
+		return
+	}
+	v, code := get(c.r.l.Queue)
+	if code != cudaSuccess {
+		c.status(code)
+		return
+	}
+	c.store(uint32(v))
+}
+
+// occupancy is cudaOccupancyMaxActiveBlocksPerMultiprocessor(where the number goes, function, threads, shared memory).
+func (c *invocation) occupancy() {
+	c.ask(func(q DeviceQueue) (int, uint32) {
+		if f := c.r.p.funcAt(c.pointer(1)); f != nil && f.Entry {
+			return q.Occupancy(f, uint64(uint32(c.arg(2))), c.arg(3))
+		}
+		return 0, cudaErrorInvalidFunction
+	})
+}
+
+// funcAttributes is cudaFuncGetAttributes(where they go, function): a structure of three sizes and of ints, of which the fifth is not used.
+func (c *invocation) funcAttributes() {
+	f := c.r.p.funcAt(c.pointer(1))
+	if c.r.l.Queue == nil || f == nil || !f.Entry {
+		c.status(cudaErrorInvalidFunction)
+		return
+	}
+	a, code := c.r.l.Queue.FuncAttributes(f)
+	if code != cudaSuccess {
+		c.status(code)
+		return
+	}
+	at, ok := c.pointer(0), true
+	for i, v := range []uint64{a.Shared, a.Const, a.Local} {
+		ok = ok && c.poke(at+8*uint64(i), v, 8)
+	}
+	for i, v := range []int32{a.Threads, a.Registers, a.PTXVersion, a.BinaryVersion, 0, a.Dynamic, a.Preferred} {
+		ok = ok && c.poke(at+24+4*uint64(i), uint64(uint32(v)), 4)
+	}
+	if !ok {
+		c.status(cudaErrorInvalidValue)
+		return
+	}
+	c.status(cudaSuccess)
+}
+
 // deviceRuntime are the functions of CUDA's device runtime for kernels that launch kernels, by what isa.DeviceRuntime gives.
 var deviceRuntime = map[string]func(c *invocation, perThread bool){
 	"GetParameterBufferV2":  func(c *invocation, _ bool) { c.parameterBuffer() },
@@ -381,10 +445,16 @@ var deviceRuntime = map[string]func(c *invocation, perThread bool){
 	"EventRecordWithFlags":  func(c *invocation, perThread bool) { c.eventOp(DeviceRecord, 0, 1, perThread) },
 	"StreamWaitEvent":       func(c *invocation, perThread bool) { c.eventOp(DeviceWait, 1, 0, perThread) },
 	"MemcpyAsync": func(c *invocation, perThread bool) {
-		c.enqueue(&DeviceOp{Kind: DeviceCopy, Dst: c.pointer(0), Src: c.pointer(1), Size: c.arg(2)}, 4, perThread)
+		c.enqueue(&DeviceOp{Kind: DeviceCopy, Dst: c.pointer(0), Src: c.pointer(1), Size: c.arg(2), Rows: 1}, 4, perThread)
 	},
 	"MemsetAsync": func(c *invocation, perThread bool) {
-		c.enqueue(&DeviceOp{Kind: DeviceSet, Dst: c.pointer(0), Value: byte(c.arg(1)), Size: c.arg(2)}, 3, perThread)
+		c.enqueue(&DeviceOp{Kind: DeviceSet, Dst: c.pointer(0), Value: byte(c.arg(1)), Size: c.arg(2), Rows: 1}, 3, perThread)
+	},
+	"Memcpy2DAsync": func(c *invocation, perThread bool) {
+		c.enqueue(&DeviceOp{Kind: DeviceCopy, Dst: c.pointer(0), DstPitch: c.arg(1), Src: c.pointer(2), SrcPitch: c.arg(3), Size: c.arg(4), Rows: c.arg(5)}, 7, perThread)
+	},
+	"Memset2DAsync": func(c *invocation, perThread bool) {
+		c.enqueue(&DeviceOp{Kind: DeviceSet, Dst: c.pointer(0), DstPitch: c.arg(1), Value: byte(c.arg(2)), Size: c.arg(3), Rows: c.arg(4)}, 5, perThread)
 	},
 	"GetLastError":    func(c *invocation, _ bool) { c.lastError() },
 	"PeekAtLastError": func(c *invocation, _ bool) { c.peekError() },
@@ -392,7 +462,16 @@ var deviceRuntime = map[string]func(c *invocation, perThread bool){
 	"GetErrorString":  func(c *invocation, _ bool) { c.errorText(1) },
 	"GetDevice":       func(c *invocation, _ bool) { c.store(0) },
 	"GetDeviceCount":  func(c *invocation, _ bool) { c.store(1) },
-	"Malloc":          func(c *invocation, _ bool) { c.allocate() },
+	"DeviceGetAttribute": func(c *invocation, _ bool) {
+		c.ask(func(q DeviceQueue) (int, uint32) {
+			v, code := q.Attribute(uint32(c.arg(1)))
+			return int(v), code
+		})
+	},
+	"FuncGetAttributes":                                  func(c *invocation, _ bool) { c.funcAttributes() },
+	"OccupancyMaxActiveBlocksPerMultiprocessor":          func(c *invocation, _ bool) { c.occupancy() },
+	"OccupancyMaxActiveBlocksPerMultiprocessorWithFlags": func(c *invocation, _ bool) { c.occupancy() },
+	"Malloc": func(c *invocation, _ bool) { c.allocate() },
 	"Free": func(c *invocation, _ bool) {
 		c.free()
 		c.status(cudaSuccess)

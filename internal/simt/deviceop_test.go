@@ -155,6 +155,12 @@ type queueFunc func(op *DeviceOp) (uint32, string)
 func (f queueFunc) Put(op *DeviceOp) (uint32, string)    { return f(op) }
 func (f queueFunc) ErrorText(uint32) (name, text string) { return "name", "text" }
 
+func (f queueFunc) Attribute(uint32) (int32, uint32) { return 0, 0 }
+
+func (f queueFunc) FuncAttributes(*isa.Func) (FuncAttributes, uint32) { return FuncAttributes{}, 0 }
+
+func (f queueFunc) Occupancy(*isa.Func, uint64, uint64) (int, uint32) { return 0, 0 }
+
 // TestDeviceOpsRefused: programs whose declarations or arguments are wrong, and launches nobody performs.
 func TestDeviceOpsRefused(t *testing.T) {
 	for _, c := range []struct{ functions, body, want string }{

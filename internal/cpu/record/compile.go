@@ -76,6 +76,8 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 			return nil, &UsageError{a + ": the recorder replaces functions of the C library, which is not possible in a static program; leave the flag out"}
 		}
 	}
+	// The recorder replaces functions of this library, too: those of one in the program would come first, or be missing.
+	out = slices.DeleteFunc(out, func(a string) bool { return a == "-static-libstdc++" })
 	dir, err := c.Recorder()
 	if err != nil {
 		return nil, err

@@ -28,6 +28,7 @@ func TestArguments(t *testing.T) {
 		"-o x":                   "",
 		"-static a.c":            "refused",
 		"-static -c a.c":         "instrumented",
+		"-static-libstdc++ a.o":  "instrumented linked",
 	} {
 		for _, clang := range []bool{false, true} {
 			c := Compiler{Clang: clang, Recorder: func() (string, error) { return "/r", nil }}
@@ -40,6 +41,9 @@ func TestArguments(t *testing.T) {
 			case err != nil:
 				t.Fatal(err)
 			default:
+				if slices.Contains(out, "-static-libstdc++") {
+					got = append(got, "static")
+				}
 				if slices.Contains(out, "-fsanitize=thread") {
 					got = append(got, "instrumented")
 				}

@@ -130,6 +130,48 @@ var openMPPrograms = []struct{ name, begin, text string }{
 			a[omp_get_team_num()] = p[2];
 		}
 		x = a[0];`},
+	{"many dependences", inTeam, `
+#pragma omp task depend(out: a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15], a[16], a[17], a[18], x)
+		{ pause_ms(2); x = 1; }
+#pragma omp task depend(in: y, a[20], a[21], a[22], a[23], a[24], a[25], a[26], a[27], a[28], a[29], a[30], a[31], a[32], a[33], a[34], a[35], a[36]) depend(inout: x)
+		x++;
+#pragma omp taskwait depend(in: a[20], a[21], a[22], a[23], a[24], a[25], a[26], a[27], a[28], a[29], a[30], a[31], a[32], a[33], a[34], a[35], a[36], x)
+		sink = x;`},
+	{"many dependences, one missing", inTeam, `
+#pragma omp task depend(out: a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15], a[16], a[17], a[18], x)
+		{ pause_ms(2); x = 1; } // want race
+#pragma omp task depend(in: y, a[20], a[21], a[22], a[23], a[24], a[25], a[26], a[27], a[28], a[29], a[30], a[31], a[32], a[33], a[34], a[35], a[36])
+		x++; // want race`},
+	{"doacross waits for another iteration", noTeam, `
+#pragma omp parallel for num_threads(3) ordered(1) schedule(static, 1)
+		for (int i = 2; i < 20; i++) {
+#pragma omp ordered depend(sink: i - 2)
+			a[i] = a[i - 1] + 1; // want race
+#pragma omp ordered depend(source)
+		}`},
+	{"doacross of two levels", noTeam, `
+#pragma omp parallel for num_threads(3) ordered(2) schedule(static, 1)
+		for (int i = 1; i < 8; i++)
+			for (int j = 1; j < 5; j++) {
+#pragma omp ordered depend(sink: i - 1, j) depend(sink: i, j - 1)
+				a[i * 5 + j] = a[i * 5 - 5 + j] + a[i * 5 + j - 1];
+#pragma omp ordered depend(source)
+			}`},
+	{"doacross of two levels, one ahead", noTeam, `
+#pragma omp parallel for num_threads(3) ordered(2) schedule(static, 1)
+		for (int i = 1; i < 7; i++)
+			for (int j = 1; j < 5; j++) {
+#pragma omp ordered depend(sink: i - 1, j)
+				a[i * 6 + j - 6] = j < 4 && i > 1 ? a[i * 6 - 6 + j - 5] : 0; // want race
+#pragma omp ordered depend(source)
+			}`},
+	{"doacross of unsigned long", noTeam, `
+#pragma omp parallel for num_threads(3) ordered(1) schedule(dynamic, 2)
+		for (unsigned long i = 1; i < 30; i++) {
+#pragma omp ordered depend(sink: i - 1)
+			a[i] = a[i - 1] + 1;
+#pragma omp ordered depend(source)
+		}`},
 	{"stores that could be merged", inTeam, `
 #pragma omp task
 		for (int i = 0; i < 9; i++)

@@ -98,8 +98,6 @@ var UnsupportedDriver = []string{
 	"cuGraphNodeGetParams",
 	"cuGraphNodeGetToolsId",
 	"cuGraphNodeSetParams_v2",
-	"cuGraphReleaseUserObject",
-	"cuGraphRetainUserObject",
 	"cuGraphicsMapResources",
 	"cuGraphicsResourceGetMappedMipmappedArray",
 	"cuGraphicsResourceGetMappedPointer",
@@ -314,8 +312,5 @@ var UnsupportedDriver = []string{
 	"cuTexRefSetMipmapLevelBias",
 	"cuTexRefSetMipmapLevelClamp",
 	"cuTexRefSetMipmappedArray",
-	"cuUserObjectCreate",
-	"cuUserObjectRelease",
-	"cuUserObjectRetain",
 	"cuWaitExternalSemaphoresAsync",
 }

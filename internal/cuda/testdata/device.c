@@ -3,6 +3,10 @@
 
 static int seen;
 static void on_host(void *data) { seen += *(int *)data; }
+static void calls_cuda(void *data) {
+  void *p;
+  seen = cudaMalloc(&p, 4) == 800 && cudaStreamSynchronize(NULL) == 800;
+}
 static void on_stream(stream s, int status, void *data) { seen += status == 0 && s ? *(int *)data : 0; }
 
 static int number(const char *p, int at) {
@@ -79,6 +83,10 @@ static void streams(void) {
   OK(cudaEventElapsedTime(&ms, e, f));
   TRUE(ms > 0);
   WANT(cudaEventElapsedTime(&ms, e, quick), 400);
+  OK(cudaLaunchHostFunc(s, calls_cuda, &one));
+  WANT(cudaGetLastError(), 800);
+  TRUE(seen == 1);
+  seen = 0;
   OK(cudaLaunchHostFunc(s, on_host, &one));
   OK(cudaStreamAddCallback(s, on_stream, &ten, 0));
   OK(cudaStreamSynchronize(s));

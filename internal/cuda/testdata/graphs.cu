@@ -168,6 +168,23 @@ int main() {
   cudaGetLastError();
   OK(cudaGraphDestroy(outer));
   OK(cudaGraphDestroy(g2));
+
+  cudaUserObject_t object;
+  static int destroyed;
+  WANT(cudaUserObjectCreate(&object, &destroyed, [](void *p) { ++*(int *)p; }, 1, (cudaUserObjectFlags)0), cudaErrorInvalidValue);
+  OK(cudaUserObjectCreate(&object, &destroyed, [](void *p) { ++*(int *)p; }, 2, cudaUserObjectNoDestructorSync));
+  OK(cudaGraphRetainUserObject(g, object, 1, 0));
+  OK(cudaGraphRetainUserObject(g, object, 2, cudaGraphUserObjectMove));
+  OK(cudaUserObjectRetain(object, 1));
+  OK(cudaUserObjectRelease(object, 1));
+  WANT(cudaGraphReleaseUserObject(g, object, 4), cudaErrorInvalidValue);
+  OK(cudaGraphInstantiate(&x, g, 0));
+  OK(cudaGraphReleaseUserObject(g, object, 2));
+  TRUE(destroyed == 0);
   OK(cudaGraphDestroy(g));
+  TRUE(destroyed == 0);
+  OK(cudaGraphExecDestroy(x));
+  TRUE(destroyed == 1);
+  cudaGetLastError();
   puts("ok");
 }

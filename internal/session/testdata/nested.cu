@@ -99,6 +99,34 @@ void go(int *x, int *y) { parent<<<1, 64>>>(x, y); }
 bool right(const int *h, int i) { return h[64+i] == 0x01010101 && h[i] == 0x01010101; }
 }
 
+namespace rows { // the left half of x, 8 numbers a row, becomes the right half of y
+__global__ void parent(int *x, int *y) { if (threadIdx.x == 0) { cudaMemset2DAsync(x, 32, 1, 16, 8, 0); cudaMemcpy2DAsync(y + 4, 32, x, 32, 16, 8, cudaMemcpyDeviceToDevice, 0); } else if (threadIdx.x % 8 > 3) x[threadIdx.x] = 2; }
+void go(int *x, int *y) { parent<<<1, 64>>>(x, y); }
+bool right(const int *h, int i) { return h[i] == (i % 8 < 4 ? 0x01010101 : 2) && h[64+i] == (i % 8 < 4 ? 0 : 0x01010101); }
+}
+
+namespace rows_race {
+__global__ void parent(int *x, int *y) { if (threadIdx.x == 0) { cudaMemset2DAsync(x, 32, 1, 16, 8, 0); } else if (threadIdx.x == 35) x[threadIdx.x] = 2; }
+void go(int *x, int *y) { parent<<<1, 64>>>(x, y); }
+bool right(const int *h, int i) { return 1; }
+}
+
+namespace asks {
+__global__ void child(int *x) { __shared__ int s[5]; s[0] = *x; x[1] = s[0]; }
+__global__ void parent(int *x, int *y) {
+    cudaFuncAttributes a;
+    int n = 0, v = 0;
+    bool ok = cudaFuncGetAttributes(&a, child) == cudaSuccess && a.maxThreadsPerBlock == 1024 && a.sharedSizeBytes == 20;
+    ok = ok && cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, child, 64, 0) == cudaSuccess && n > 0;
+    ok = ok && cudaDeviceGetAttribute(&v, cudaDevAttrWarpSize, 0) == cudaSuccess && v == 32;
+    ok = ok && cudaDeviceGetAttribute(&v, (cudaDeviceAttr)5000, 0) == cudaErrorInvalidValue && cudaGetLastError() == cudaErrorInvalidValue;
+    ok = ok && cudaMemset2DAsync(x, 8, 1, 16, 8, 0) == cudaErrorInvalidPitchValue;
+    x[threadIdx.x] = ok;
+}
+void go(int *x, int *y) { parent<<<1, 64>>>(x, y); }
+bool right(const int *h, int i) { return h[i] == 1; }
+}
+
 namespace set_race {
 __global__ void parent(int *x, int *y) { if (threadIdx.x == 0) cudaMemsetAsync(x, 1, 256, 0); x[threadIdx.x] = 2; }
 void go(int *x, int *y) { parent<<<1, 64>>>(x, y); }
@@ -201,6 +229,9 @@ static const struct {
     {"badcfg", badcfg::go, badcfg::right},
     {"next", next::go, next::right},
     {"next_other_stream", next_other_stream::go, next_other_stream::right},
+    {"rows", rows::go, rows::right},
+    {"rows_race", rows_race::go, rows_race::right},
+    {"asks", asks::go, asks::right},
     {"local", local::go, local::right},
     {"oob", oob::go, oob::right},
     {"grandchild", grandchild::go, grandchild::right},

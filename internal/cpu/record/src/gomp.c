@@ -23,7 +23,7 @@ static u64 new_object(void) {
 	return (1ULL << 47) + 8 * __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
-enum { TEAM_BARRIER, TEAM_ORDERED, TEAM_POSTED, TEAM_COPY, TEAM_BEGINS, TEAM_ENDS };
+enum { TEAM_BARRIER, TEAM_ORDERED, TEAM_COPY, TEAM_BEGINS, TEAM_ENDS };
 
 struct region_start {
 	void *reductions; // where libgomp finds them in the data of a region that has some
@@ -227,22 +227,48 @@ EXPORT void GOMP_ordered_end(void) {
 	f();
 }
 
-#define POST(name, type) EXPORT void name(type *at) { void (*f)(type *) = LIBGOMP(#name); \
-	if (self && self->team) \
-		in(self->team, TEAM_POSTED, PUBLISH, RETURN_ADDRESS); \
-	f(at); }
-POST(GOMP_doacross_post, long)
-POST(GOMP_doacross_ull_post, unsigned long long)
+// A wait of a doacross loop comes after the post of the iteration that it waits for. What both are on is a number made of that of the
+// iteration; if two are the same, which a loop of more than 4096 iterations has, the wait comes after both.
+static uptr iteration(u64 team, u32 levels, const u64 *at) {
+	u64 n = at[0];
+	for (u32 i = 1; i < levels; i++)
+		n = n * 0x9E3779B97F4A7C15 + at[i], n ^= n >> 29;
+	return (uptr)(team << 9 | (n & 4095)) & ((1ULL << 48) - 1); // teams are 8 apart
+}
 
-// The loop knows how many numbers there are; more than it has do no harm. Loops of more than 8 levels are not known to exist.
-#define AWAIT(name, type) EXPORT void name(type first, ...) { void (*f)(type, ...) = LIBGOMP(#name); \
-	type at[8]; va_list list; va_start(list, first); \
-	for (int i = 0; i < 8; i++) at[i] = va_arg(list, type); \
+// The start of the loop says how many numbers an iteration has.
+#define DOACROSS(name) EXPORT _Bool name(unsigned levels, uptr a, uptr b, uptr c, uptr d, uptr e, uptr f, uptr g) { \
+	_Bool (*start)(unsigned, uptr, uptr, uptr, uptr, uptr, uptr, uptr) = LIBGOMP(#name); \
+	if (self) \
+		self->levels = levels; \
+	return start(levels, a, b, c, d, e, f, g); }
+DOACROSS(GOMP_loop_doacross_start)
+DOACROSS(GOMP_loop_doacross_static_start)
+DOACROSS(GOMP_loop_doacross_dynamic_start)
+DOACROSS(GOMP_loop_doacross_guided_start)
+DOACROSS(GOMP_loop_doacross_runtime_start)
+DOACROSS(GOMP_loop_ull_doacross_start)
+DOACROSS(GOMP_loop_ull_doacross_static_start)
+DOACROSS(GOMP_loop_ull_doacross_dynamic_start)
+DOACROSS(GOMP_loop_ull_doacross_guided_start)
+DOACROSS(GOMP_loop_ull_doacross_runtime_start)
+
+#define POST(name) EXPORT void name(u64 *at) { void (*f)(u64 *) = LIBGOMP(#name); \
+	if (self && self->team) \
+		record((void *)iteration(self->team->object, self->levels < 9 ? self->levels : 9, at), PUBLISH, OF_DOACROSS, 0, RETURN_ADDRESS); \
+	f(at); }
+POST(GOMP_doacross_post)
+POST(GOMP_doacross_ull_post)
+
+// More numbers than the loop has do no harm. Loops of more than 8 levels are not known to exist.
+#define AWAIT(name) EXPORT void name(u64 first, ...) { void (*f)(u64, ...) = LIBGOMP(#name); \
+	u64 at[9] = {first}; va_list list; va_start(list, first); \
+	for (int i = 1; i < 9; i++) at[i] = va_arg(list, u64); \
 	va_end(list); \
-	f(first, at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]); \
-	if (self && self->team) in(self->team, TEAM_POSTED, LEARN, RETURN_ADDRESS); }
-AWAIT(GOMP_doacross_wait, long)
-AWAIT(GOMP_doacross_ull_wait, unsigned long long)
+	f(first, at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8]); \
+	if (self && self->team) record((void *)iteration(self->team->object, self->levels < 9 ? self->levels : 9, at), LEARN, OF_DOACROSS, 0, RETURN_ADDRESS); }
+AWAIT(GOMP_doacross_wait)
+AWAIT(GOMP_doacross_ull_wait)
 
 EXPORT void *GOMP_single_copy_start(void) {
 	void *(*f)(void) = LIBGOMP("GOMP_single_copy_start"), *r = f();
@@ -271,8 +297,8 @@ struct deferred {
 	u64 id, parent;
 	u32 number;           // as a thread, 0 if it is a part of the one that executes it
 	u32 final, detached;
-	u32 depends;          // numbers of dependences that are kept, 0 if there are none
-	struct { uptr address; int writes; } depend[16];
+	u32 depends, room;    // numbers of dependences, and of those that the list has room for
+	struct { uptr address; int writes; } *depend;
 };
 
 // COPIED runs what copies a task's data to a block of size bytes: it comes after those that had the block before, and before the task.
@@ -307,10 +333,18 @@ static void learn_fulfilled(uptr pc) {
 
 // Dependences order the tasks that one task makes: its number is a part of what they are on.
 static void add_depend(struct deferred *d, u64 parent, uptr address, int writes) {
-	if (d->depends < sizeof d->depend / sizeof d->depend[0]) {
-		d->depend[d->depends].address = address + parent * 0x9E3779B97F4A7C15;
-		d->depend[d->depends++].writes = writes;
+	if (d->depends == d->room) {
+		d->room = d->room ? 2 * d->room : 4;
+		d->depend = ALLOCATOR(realloc)(d->depend, d->room * sizeof d->depend[0]);
 	}
+	d->depend[d->depends].address = address + parent * 0x9E3779B97F4A7C15;
+	d->depend[d->depends++].writes = writes;
+}
+
+static void depends_free(struct deferred *d) {
+	ALLOCATOR(free)(d->depend);
+	d->depend = NULL;
+	d->depends = d->room = 0;
 }
 
 static void depends_begin(struct deferred *d) {
@@ -346,6 +380,7 @@ static void run_task(struct deferred *d, u32 number, void *data, void *block, si
 	if ((t = self))
 		t->task = mine.outer, t->team = team;
 	depends_end(d);
+	depends_free(d);
 	of_task(d->parent, PUBLISH, 0);
 	for (struct group *g = d->group; g; g = g->outer)
 		of_task(g->id, PUBLISH, 0);
@@ -438,6 +473,7 @@ static void await_depends(void **list) {
 	struct deferred d = {.depends = 0};
 	list_depends(&d, list);
 	depends_begin(&d);
+	depends_free(&d);
 }
 
 EXPORT void GOMP_taskwait_depend(void **list) { await_depends(list); }

@@ -214,3 +214,34 @@ EXPORT void __cxa_guard_release(u64 *g) {
 	record(g, PUBLISH, OF_ATOMIC, 0, RETURN_ADDRESS);
 	guard_release(g);
 }
+
+// std::promise::set_value_at_thread_exit: libstdc++ keeps what makes the state of a future ready for the end of the thread, where it stores to
+// the state's status. That store is recorded before it is done: who loads the status afterwards comes after the thread.
+struct make_ready {
+	void *next;
+	void (*run)(void *);
+	char *state;                       // a std::weak_ptr: the object, behind whose two pointers the status lies,
+	struct { void *table; int uses, others; } *count; // and its counts of references
+};
+static void (*run_ready)(void *);
+
+static void ready_at_exit(void *p) {
+	struct make_ready *r = p;
+	struct thread *t = r->count && __atomic_load_n(&r->count->uses, __ATOMIC_RELAXED) ? enter() : NULL;
+	if (t) {
+		char *status = r->state + 2 * sizeof(void *);
+		struct stripe *s = stripe_of(status);
+		lock_stripe(s);
+		change(s, WRITES);
+		settle(t, s, status, sizeof(int), WRITES, RELEASES, 0);
+		unlock_stripe(s);
+		leave(t);
+	}
+	run_ready(p);
+}
+
+EXPORT void _ZNSt13__future_base13_State_baseV211_Make_ready6_M_setEv(struct make_ready *r) {
+	REAL(_ZNSt13__future_base13_State_baseV211_Make_ready6_M_setEv)(r);
+	__atomic_store_n(&run_ready, r->run, __ATOMIC_RELAXED);
+	r->run = ready_at_exit;
+}

@@ -12,9 +12,8 @@ enum { // of the manual
 	OMPT_DEPEND_IN = 1, OMPT_DEPEND_SOURCE = 5, OMPT_DEPEND_SINK,
 };
 
-// A team has objects to synchronise on, from its number on: its begin, the even and the odd barriers, its end, its tasks, and posts of
-// loops; a task: its begin, its children.
-enum { TEAM_BEGIN, TEAM_BARRIERS, TEAM_END = 3, TEAM_TASKS, TEAM_POSTS, TASK_BEGIN = 0, TASK_CHILDREN };
+// A team has objects to synchronise on, from its number on: its begin, the even and the odd barriers, its end, and its tasks; a task: its begin, its children.
+enum { TEAM_BEGIN, TEAM_BARRIERS, TEAM_END = 3, TEAM_TASKS, TASK_BEGIN = 0, TASK_CHILDREN };
 
 struct lgroup { struct lgroup *outer; u64 object; };
 
@@ -190,6 +189,7 @@ static void task_schedule(ompt_data *prior, int status, ompt_data *next) {
 	if (joined)
 		record(NULL, TASK_JOINED, 0, joined, 0);
 	if (done && status != OMPT_TASK_DETACH) {
+		depends_free(&t->depends);
 		ALLOCATOR(free)(t);
 		prior->ptr = NULL;
 	}
@@ -293,12 +293,21 @@ EXPORT void *__kmpc_taskred_modifier_init(void *location, int thread, int loop, 
 
 struct ompt_depend { ompt_data variable; int type; };
 
+static void doacross(u64 team, const struct ompt_depend *list, int n, u64 kind) {
+	u64 at[9];
+	if (n > 9)
+		n = 9;
+	for (int i = 0; i < n; i++)
+		at[i] = list[i].variable.value;
+	record((void *)iteration(team, (u32)n, at), kind, OF_DOACROSS, 0, 0);
+}
+
 static void dependences(ompt_data *task, const struct ompt_depend *list, int n) {
 	struct ltask *t = task ? task->ptr : NULL;
 	if (t && n > 0 && list[0].type == OMPT_DEPEND_SOURCE)
-		publish(t->team + TEAM_POSTS, NULL);
+		doacross(t->team, list, n, PUBLISH);
 	else if (t && n > 0 && list[0].type == OMPT_DEPEND_SINK)
-		learn(t->team + TEAM_POSTS, NULL);
+		doacross(t->team, list, n, LEARN);
 	else if (t)
 		for (int i = 0; i < n; i++)
 			add_depend(&t->depends, t->parent, list[i].variable.value, list[i].type != OMPT_DEPEND_IN);
@@ -315,6 +324,7 @@ static void learn_depends(int n, struct kmp_depend *list) {
 	for (int i = 0; i < n; i++)
 		add_depend(&d, ((struct ltask *)task->ptr)->object, list[i].address, list[i].flags != 1 /* in */);
 	depends_begin(&d);
+	depends_free(&d);
 }
 
 EXPORT void __kmpc_omp_wait_deps(void *location, int thread, int n, struct kmp_depend *list, int n2, struct kmp_depend *list2) {

@@ -20,6 +20,7 @@ struct thread {
 	struct team *team;   // of OpenMP
 	struct task *task;
 	u32 present;         // number of the task that it executes, 0 for its own
+	u32 levels;          // of the doacross loop that it executes
 	u32 located;         // its thread-local variables were told of
 	uptr target;         // frame of the target region that it executes
 	u32 before, league, in_team; // numbers of tasks, while it executes the teams of one

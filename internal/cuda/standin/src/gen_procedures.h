@@ -148,8 +148,10 @@ static const struct {
     {"cuGraphNodeGetType", (void *)cuGraphNodeGetType},
     {"cuGraphNodeSetEnabled", (void *)cuGraphNodeSetEnabled},
     {"cuGraphNodeSetParams", (void *)cuGraphNodeSetParams},
+    {"cuGraphReleaseUserObject", (void *)cuGraphReleaseUserObject},
     {"cuGraphRemoveDependencies", (void *)cuGraphRemoveDependencies},
     {"cuGraphRemoveDependencies_v2", (void *)cuGraphRemoveDependencies_v2},
+    {"cuGraphRetainUserObject", (void *)cuGraphRetainUserObject},
     {"cuGraphUpload", (void *)cuGraphUpload},
     {"cuGraphUpload_ptsz", (void *)cuGraphUpload_ptsz},
     {"cuInit", (void *)cuInit},
@@ -322,4 +324,7 @@ static const struct {
     {"cuTexObjectGetResourceDesc", (void *)cuTexObjectGetResourceDesc},
     {"cuTexObjectGetTextureDesc", (void *)cuTexObjectGetTextureDesc},
     {"cuThreadExchangeStreamCaptureMode", (void *)cuThreadExchangeStreamCaptureMode},
+    {"cuUserObjectCreate", (void *)cuUserObjectCreate},
+    {"cuUserObjectRelease", (void *)cuUserObjectRelease},
+    {"cuUserObjectRetain", (void *)cuUserObjectRetain},
 };

@@ -95,8 +95,6 @@ EXPORT int cuGraphKernelNodeSetAttribute(void) { return finish(fp_unsupported("c
 EXPORT int cuGraphNodeGetParams(void) { return finish(fp_unsupported("cuGraphNodeGetParams")); }
 EXPORT int cuGraphNodeGetToolsId(void) { return finish(fp_unsupported("cuGraphNodeGetToolsId")); }
 EXPORT int cuGraphNodeSetParams_v2(void) { return finish(fp_unsupported("cuGraphNodeSetParams_v2")); }
-EXPORT int cuGraphReleaseUserObject(void) { return finish(fp_unsupported("cuGraphReleaseUserObject")); }
-EXPORT int cuGraphRetainUserObject(void) { return finish(fp_unsupported("cuGraphRetainUserObject")); }
 EXPORT int cuGraphicsMapResources(void) { return finish(fp_unsupported("cuGraphicsMapResources")); }
 EXPORT int cuGraphicsResourceGetMappedMipmappedArray(void) { return finish(fp_unsupported("cuGraphicsResourceGetMappedMipmappedArray")); }
 EXPORT int cuGraphicsResourceGetMappedPointer(void) { return finish(fp_unsupported("cuGraphicsResourceGetMappedPointer")); }
@@ -311,7 +309,4 @@ EXPORT int cuTexRefSetMipmapFilterMode(void) { return finish(fp_unsupported("cuT
 EXPORT int cuTexRefSetMipmapLevelBias(void) { return finish(fp_unsupported("cuTexRefSetMipmapLevelBias")); }
 EXPORT int cuTexRefSetMipmapLevelClamp(void) { return finish(fp_unsupported("cuTexRefSetMipmapLevelClamp")); }
 EXPORT int cuTexRefSetMipmappedArray(void) { return finish(fp_unsupported("cuTexRefSetMipmappedArray")); }
-EXPORT int cuUserObjectCreate(void) { return finish(fp_unsupported("cuUserObjectCreate")); }
-EXPORT int cuUserObjectRelease(void) { return finish(fp_unsupported("cuUserObjectRelease")); }
-EXPORT int cuUserObjectRetain(void) { return finish(fp_unsupported("cuUserObjectRetain")); }
 EXPORT int cuWaitExternalSemaphoresAsync(void) { return finish(fp_unsupported("cuWaitExternalSemaphoresAsync")); }

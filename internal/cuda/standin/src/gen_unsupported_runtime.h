@@ -69,8 +69,6 @@ EXPORT int cudaGraphKernelNodeGetAttribute(void) { return finish(fp_unsupported(
 EXPORT int cudaGraphKernelNodeSetAttribute(void) { return finish(fp_unsupported("cudaGraphKernelNodeSetAttribute")); }
 EXPORT int cudaGraphNodeGetParams(void) { return finish(fp_unsupported("cudaGraphNodeGetParams")); }
 EXPORT int cudaGraphNodeGetToolsId(void) { return finish(fp_unsupported("cudaGraphNodeGetToolsId")); }
-EXPORT int cudaGraphReleaseUserObject(void) { return finish(fp_unsupported("cudaGraphReleaseUserObject")); }
-EXPORT int cudaGraphRetainUserObject(void) { return finish(fp_unsupported("cudaGraphRetainUserObject")); }
 EXPORT int cudaGraphicsEGLRegisterImage(void) { return finish(fp_unsupported("cudaGraphicsEGLRegisterImage")); }
 EXPORT int cudaGraphicsGLRegisterBuffer(void) { return finish(fp_unsupported("cudaGraphicsGLRegisterBuffer")); }
 EXPORT int cudaGraphicsGLRegisterImage(void) { return finish(fp_unsupported("cudaGraphicsGLRegisterImage")); }
@@ -146,9 +144,6 @@ EXPORT int cudaStreamGetDevResource_ptsz(void) { return finish(fp_unsupported("c
 EXPORT int cudaSubgridCreate(void) { return finish(fp_unsupported("cudaSubgridCreate")); }
 EXPORT int cudaSubgridWorkerGridCreate(void) { return finish(fp_unsupported("cudaSubgridWorkerGridCreate")); }
 EXPORT int cudaSubgridWorksetCreate(void) { return finish(fp_unsupported("cudaSubgridWorksetCreate")); }
-EXPORT int cudaUserObjectCreate(void) { return finish(fp_unsupported("cudaUserObjectCreate")); }
-EXPORT int cudaUserObjectRelease(void) { return finish(fp_unsupported("cudaUserObjectRelease")); }
-EXPORT int cudaUserObjectRetain(void) { return finish(fp_unsupported("cudaUserObjectRetain")); }
 EXPORT int cudaVDPAUGetDevice(void) { return finish(fp_unsupported("cudaVDPAUGetDevice")); }
 EXPORT int cudaVDPAUSetVDPAUDevice(void) { return finish(fp_unsupported("cudaVDPAUSetVDPAUDevice")); }
 EXPORT int cudaWaitExternalSemaphoresAsync(void) { return finish(fp_unsupported("cudaWaitExternalSemaphoresAsync")); }

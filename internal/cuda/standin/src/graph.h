@@ -54,9 +54,23 @@ struct fp_node {
   u64 event;
 };
 
+// A user object is destroyed with the last reference to it; graphs own some.
+struct fp_user {
+  void (*destroy)(void *);
+  void *data;
+  u32 count;
+};
+
+struct fp_use {
+  struct fp_user *object;
+  u32 count;
+  struct fp_use *next;
+};
+
 struct fp_graph {
   struct fp_node **nodes;
   size_t count;
+  struct fp_use *uses;
   u32 id;
   const struct fp_graph *original; // of a clone
   int nested;                      // it belongs to a node
@@ -196,7 +210,39 @@ static void fp_node_free(struct fp_node *n) {
   free(n->from), free(n->waits), free(n);
 }
 
+static int fp_user_release(struct fp_user *u, u32 count) {
+  u32 had = __atomic_load_n(&u->count, __ATOMIC_RELAXED);
+  do
+    if (!count || count > had) return fpInvalidValue;
+  while (!__atomic_compare_exchange_n(&u->count, &had, had - count, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+  if (had > count) return 0;
+  u->destroy(u->data);
+  free(u);
+  return 0;
+}
+
+// fp_use_add gives a graph references to an object that are counted already.
+static int fp_use_add(struct fp_graph *g, struct fp_user *u, u32 count) {
+  struct fp_use *x = g->uses;
+  while (x && x->object != u) x = x->next;
+  if (!x) {
+    if (!(x = calloc(1, sizeof *x))) return fpOutOfMemory;
+    x->object = u, x->next = g->uses, g->uses = x;
+  }
+  x->count += count;
+  return 0;
+}
+
+static int fp_use_remove(struct fp_graph *g, struct fp_user *u, u32 count) {
+  struct fp_use **p = &g->uses, *x;
+  while (*p && (*p)->object != u) p = &(*p)->next;
+  if (!(x = *p) || !count || count > x->count) return fpInvalidValue;
+  if (!(x->count -= count)) *p = x->next, free(x);
+  return fp_user_release(u, count);
+}
+
 static void fp_graph_free(struct fp_graph *g) {
+  while (g->uses) fp_use_remove(g, g->uses->object, g->uses->count);
   for (size_t i = 0; i < g->count; i++) fp_node_free(g->nodes[i]);
   free(g->nodes), free(g);
 }
@@ -253,6 +299,10 @@ static struct fp_graph *fp_graph_clone(const struct fp_graph *g) {
   struct fp_graph *c = fp_graph_new();
   if (!c) return NULL;
   c->original = g;
+  for (struct fp_use *x = g->uses; x; x = x->next) {
+    if (fp_use_add(c, x->object, x->count)) goto fail;
+    __atomic_add_fetch(&x->object->count, x->count, __ATOMIC_RELAXED);
+  }
   for (size_t i = 0; i < g->count; i++) {
     g->nodes[i]->mark = (u32)i;
     if (fp_node_add(c, NULL, 0, &g->nodes[i]->work, NULL)) goto fail;
@@ -586,9 +636,12 @@ static int fp_host_call(u64 stream, const struct fp_work *w) {
   if (!w->call && !w->callback) return fpInvalidValue;
   if (fp_capture_work(stream, w, &e)) return e;
   e = fp_request(FP_HostFunc, &stream, 1, NULL, 0);
-  if (!e && w->call) w->call(w->data);
-  if (!e && w->callback) w->callback((void *)stream, 0, w->data);
-  return e;
+  if (e) return e;
+  fp_called_back++;
+  if (w->call) w->call(w->data);
+  if (w->callback) w->callback((void *)stream, 0, w->data);
+  fp_called_back--;
+  return 0;
 }
 
 enum { fpExternal = 1 }; // a flag of records and waits: a node of the graph

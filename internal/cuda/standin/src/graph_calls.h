@@ -423,6 +423,34 @@ EXPORT int API(GraphDestroy)(struct fp_graph *g) {
   return 0;
 }
 
+EXPORT int API(UserObjectCreate)(struct fp_user **u, void *data, void (*destroy)(void *), unsigned count, unsigned flags) {
+  enum { noDestructorSync = 1 };
+  if (!u || !destroy || !count || count > INT32_MAX || flags != noDestructorSync) return finish(fpInvalidValue);
+  if (!(*u = malloc(sizeof **u))) return finish(fpOutOfMemory);
+  **u = (struct fp_user){destroy, data, count};
+  return 0;
+}
+
+EXPORT int API(UserObjectRetain)(struct fp_user *u, unsigned count) {
+  if (!u || !count) return finish(fpInvalidValue);
+  __atomic_add_fetch(&u->count, count, __ATOMIC_RELAXED);
+  return 0;
+}
+
+EXPORT int API(UserObjectRelease)(struct fp_user *u, unsigned count) { return finish(u ? fp_user_release(u, count) : fpInvalidValue); }
+
+EXPORT int API(GraphRetainUserObject)(struct fp_graph *g, struct fp_user *u, unsigned count, unsigned flags) {
+  enum { move = 1 };
+  if (!g || !u || !count || flags > move) return finish(fpInvalidValue);
+  int e = fp_use_add(g, u, count);
+  if (!e && !(flags & move)) __atomic_add_fetch(&u->count, count, __ATOMIC_RELAXED);
+  return finish(e);
+}
+
+EXPORT int API(GraphReleaseUserObject)(struct fp_graph *g, struct fp_user *u, unsigned count) {
+  return finish(g && u ? fp_use_remove(g, u, count) : fpInvalidValue);
+}
+
 EXPORT int API(GraphClone)(struct fp_graph **clone, struct fp_graph *g) {
   if (!clone || !g) return finish(fpInvalidValue);
   *clone = fp_graph_clone(g);

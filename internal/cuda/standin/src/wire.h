@@ -54,6 +54,7 @@ enum {
   fpNotFound = 500,
   fpPeerUnsupported = 217,
   fpPeerNotEnabled = 705,
+  fpNotPermitted = 800,
   fpNotSupported = 801,
   fpUnknown = 999,
 };
@@ -308,8 +309,11 @@ static int fp_resume(void) {
   return -1;
 }
 
-// fp_begin takes the lock and sees that there is a connection. When it gives an error the lock is free.
-static int fp_begin(void) {
+// fp_called_back says that this thread executes a function of the program for a stream, which must not call CUDA.
+static __thread int fp_called_back;
+
+// fp_talk takes the lock and sees that there is a connection. When it gives an error the lock is free.
+static int fp_talk(void) {
   if (fp_forked()) return fpInitialization;
   if (fp_take(&fp.lock, fpConnectionLock)) return fp_undelivered();
   if (fp.pid != getpid()) fp_inherit();
@@ -323,6 +327,9 @@ static int fp_begin(void) {
   fp_give(&fp.lock, fpConnectionLock);
   return absent ? fpNoDevice : fp_undelivered();
 }
+
+// fp_begin is fp_talk for what the program asks for.
+static int fp_begin(void) { return fp_called_back ? fpNotPermitted : fp_talk(); }
 
 static void fp_end(void) {
   u32 unawaited = fp.unawaited;
@@ -349,7 +356,7 @@ static int fp_request(u32 op, const u64 *args, int nargs, u64 *results, int nres
 
 // fp_print writes what kernels have printed to this program's own stdout, as the synchronising calls of CUDA do.
 static void fp_print(void) {
-  if (fp.waiting == 0 || fp_begin()) return;
+  if (fp.waiting == 0 || fp_talk()) return;
   void *text = NULL;
   size_t size = 0;
   struct fp_call c = {.op = FP_Output, .reply = &text, .reply_size = &size};
@@ -375,7 +382,7 @@ static void fp_failed(int e, const char *name, const char *text) {
   char blob[512];
   int n = snprintf(blob, sizeof blob, "%s%c%s", name, 0, text ? text : "");
   fp_stand();
-  if (fp_begin()) return;
+  if (fp_talk()) return;
   const u64 args[1] = {(u64)e};
   u64 failures = fp.failures;
   struct fp_call c = {.op = FP_Failed, .blob = blob, .blob_size = (size_t)n < sizeof blob ? (size_t)n : sizeof blob - 1, .results = &failures, .results_max = 1};
@@ -386,7 +393,7 @@ static void fp_failed(int e, const char *name, const char *text) {
 
 // fp_looked tells that the program asks for errors of this thread (0), or for the text of one.
 static void fp_looked(int e) {
-  if (!__atomic_load_n(&fp.failures, __ATOMIC_RELAXED) || fp_begin()) return;
+  if (!__atomic_load_n(&fp.failures, __ATOMIC_RELAXED) || fp_talk()) return;
   const u64 args[1] = {(u64)e};
   u64 failures = fp.failures;
   struct fp_call c = {.op = FP_Looked, .results = &failures, .results_max = 1};
