@@ -72,6 +72,9 @@ func configCommand() *command {
 	return &command{name: "config", doc: "print the settings of fencepost.toml and the flags", long: configLong, flags: flags, run: runConfig}
 }
 
+// mostAligned bounds the width of the column of values: what is longer moves only its own line.
+const mostAligned = 40
+
 func runConfig(ctx context.Context, e *env, o *options, args []string) (int, error) {
 	if len(args) > 0 {
 		return 0, usagef("config takes no arguments")
@@ -80,22 +83,32 @@ func runConfig(ctx context.Context, e *env, o *options, args []string) (int, err
 	for name := range settings {
 		names = append(names, name)
 	}
+	var rows [][3]string
 	for _, name := range sorted(names) {
 		at, ok := o.origins[name]
 		if !ok {
 			at = origin{settings[name], "default"}
 		}
-		fmt.Fprintf(e.stdout, "%-15s %-30s %s\n", name, at.value, at.by)
+		rows = append(rows, [3]string{name, at.value, at.by})
 	}
 	if len(o.config.compiler) > 0 {
-		fmt.Fprintf(e.stdout, "%-15s %-30s %s\n", compilerKey, strings.Join(o.config.compiler, " "), o.config.file)
+		rows = append(rows, [3]string{compilerKey, strings.Join(o.config.compiler, " "), o.config.file})
 	}
 	var kinds []string
 	for kind := range o.config.severities {
 		kinds = append(kinds, string(kind))
 	}
 	for _, kind := range sorted(kinds) {
-		fmt.Fprintf(e.stdout, "%-15s %-30s %s\n", severityKey, fmt.Sprintf("%s = %s", kind, o.config.severities[detect.Kind(kind)]), o.config.file)
+		rows = append(rows, [3]string{severityKey, fmt.Sprintf("%s = %s", kind, o.config.severities[detect.Kind(kind)]), o.config.file})
+	}
+	wide := 0
+	for _, r := range rows {
+		if len(r[1]) <= mostAligned {
+			wide = max(wide, len(r[1]))
+		}
+	}
+	for _, r := range rows {
+		fmt.Fprintf(e.stdout, "%-15s  %-*s  %s\n", r[0], wide, r[1], r[2])
 	}
 	return exitClean, nil
 }

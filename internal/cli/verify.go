@@ -209,6 +209,9 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	if len(k.block) > 0 {
 		o.litmus.Block = k.block[0]
 	}
+	if err := readable(name); err != nil {
+		return 0, err
+	}
 	st, err := os.Stat(name)
 	if err != nil {
 		return 0, err

@@ -30,6 +30,13 @@ func runWatch(ctx context.Context, e *env, _ *options, args []string) (int, erro
 	}
 	folders, ptx := watched(args)
 	if len(folders) == 0 {
+		for _, a := range args {
+			if strings.EqualFold(filepath.Ext(a), ".ptx") || isSource(a) {
+				if err := readable(a); err != nil {
+					return 0, err
+				}
+			}
+		}
 		return 0, usagef("watch what? Name a CUDA source or a .ptx file: fencepost watch prog.cu")
 	}
 	c := runCommand()

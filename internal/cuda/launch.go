@@ -174,7 +174,7 @@ func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *simt.Launch) error {
 		if errors.As(err, &limit) {
 			return &Error{Code: codeNamed(limit.API), Msg: limit.Msg, Err: err}
 		}
-		return &Error{Code: InvalidValue, Msg: err.Error(), Err: err}
+		return &Unchecked{Kernel: k.Name(), Err: err}
 	}
 	return nil
 }

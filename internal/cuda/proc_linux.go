@@ -66,6 +66,21 @@ func statOf(pid int) (procStat, bool) {
 	return procStat{printable(string(text[from+1 : to])), fields[0][0], parent, group}, err == nil && err2 == nil
 }
 
+// handles says that a process has a handler for a signal, as SigCgt in /proc/PID/status tells in hexadecimal.
+func handles(pid int, sig syscall.Signal) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false
+	}
+	_, mask, ok := strings.Cut(string(text), "\nSigCgt:")
+	if !ok {
+		return false
+	}
+	mask, _, _ = strings.Cut(mask, "\n")
+	caught, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+	return err == nil && caught>>(uint(sig)-1)&1 != 0
+}
+
 // ours says whether a process is this one or a descendant of it.
 func ours(pid int) bool {
 	const deepest = 1000 // a process that ends on the way could lead in a circle

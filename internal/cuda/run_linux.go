@@ -214,13 +214,37 @@ func (r *running) wait(ctx context.Context) error {
 			return startError(err)
 		case s := <-signals:
 			// On a terminal the program is in our group and got the signal itself.
-			if sig, ok := s.(syscall.Signal); ok && (r.own() || sig == syscall.SIGTERM) {
-				r.signal(sig)
+			sig, ok := s.(syscall.Signal)
+			if !ok || !r.own() && sig != syscall.SIGTERM {
+				continue
 			}
+			if (sig == syscall.SIGINT || sig == syscall.SIGTERM) && !r.catches(sig) {
+				// It would die with what its standard output holds back. These signals end the run as well, and then it is asked for that.
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(lingerStopped):
+				}
+			}
+			r.signal(sig)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// catches says that the program, or a process that it has started, has a handler for a signal.
+func (r *running) catches(sig syscall.Signal) bool {
+	if handles(r.cmd.Process.Pid, sig) {
+		return true
+	}
+	family, _ := r.family()
+	for pid := range family {
+		if handles(pid, sig) {
+			return true
+		}
+	}
+	return false
 }
 
 // outlived waits for the processes that the program has left behind, and gives the names of those that stay.

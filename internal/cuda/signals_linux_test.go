@@ -82,6 +82,55 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestInterrupted does not hand SIGINT and SIGTERM to a program that has no handler for them if they end the run: it would die with
+// what its standard output holds back. One that has a handler gets them.
+func TestInterrupted(t *testing.T) {
+	needTool(t, "sh")
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		for _, trap := range []bool{false, true} {
+			script := "printf ready; exec sleep 600"
+			if trap {
+				script = "trap 'printf \" caught\"' INT TERM; printf ready; while :; do sleep 0.01; done"
+			}
+			var out lockedBuffer
+			r := &running{cmd: exec.Command("/bin/sh", "-c", script), srv: &server{name: "none"}}
+			r.cmd.Stdout = &out
+			r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+			if err := r.start(); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the program to begin", func() bool { return out.String() == "ready" })
+			if got := r.catches(sig); got != trap {
+				t.Errorf("%v is caught: %v, want %v", sig, got, trap)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan error, 1)
+			go func() { done <- r.wait(ctx) }()
+			if trap {
+				until(t, "the program to catch it", func() bool {
+					syscall.Kill(os.Getpid(), sig)
+					<-signals
+					return strings.Contains(out.String(), "caught")
+				})
+				cancel()
+			} else {
+				time.Sleep(20 * time.Millisecond) // until r waits for signals; too short a time passes too
+				syscall.Kill(os.Getpid(), sig)
+				<-signals
+				cancel()
+			}
+			if err := <-done; err != context.Canceled || r.over {
+				t.Errorf("%v: %v, over %v", sig, err, r.over)
+			}
+			r.signal(syscall.SIGKILL)
+			r.await(time.Minute)
+		}
+	}
+}
+
 // TestAwait waits for a program that has ended, and for one that does not.
 func TestAwait(t *testing.T) {
 	r := &running{done: make(chan error, 1)}

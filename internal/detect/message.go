@@ -194,6 +194,20 @@ func (a *Access) verb() string {
 	return v
 }
 
+// actor tells what an access does and whether a kernel does it.
+func (a *Access) actor() string {
+	if a.Host != "" {
+		return a.verb()
+	}
+	return article(a.verb()) + " of a kernel"
+}
+
+// hostCode says that an access is one of the program's own instructions on the host, and no call.
+func (a *Access) hostCode() bool {
+	call, _ := event.CutHostPlace(a.Host)
+	return call == "host code"
+}
+
 // article puts "a" or "an" before a noun.
 func article(noun string) string {
 	if noun == "" {
@@ -316,8 +330,11 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 
 func (f *Facts) explainLaunches() (message, fix string) {
 	if f.Earlier.Host != "" || f.Later.Host != "" {
-		return fmt.Sprintf("%s touch the same bytes, and neither stream order, an event nor a synchronising call orders the two", f.pair()),
-			"synchronise the stream before the host side touches the memory, or put both into one stream"
+		fix := "put both into one stream, let the stream of the second wait for an event recorded after the first (cudaStreamWaitEvent), or let the host wait for the first before it calls the second"
+		if f.Earlier.hostCode() || f.Later.hostCode() {
+			fix = "let the host wait before it touches the memory: cudaDeviceSynchronize, cudaStreamSynchronize, or cudaEventSynchronize of an event recorded after the other access"
+		}
+		return fmt.Sprintf("%s and %s touch the same bytes, and neither stream order, an event nor a synchronising call orders the two", f.Earlier.actor(), f.Later.actor()), fix
 	}
 	if f.Earlier.Launch.Agent == f.Later.Launch.Agent {
 		return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: the first executes griddepcontrol.launch_dependents (cudaTriggerProgrammaticLaunchCompletion), the second is launched with programmatic stream serialization, and its thread has not waited for the first", f.pair()),

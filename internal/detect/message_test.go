@@ -40,6 +40,20 @@ func TestWarpFix(t *testing.T) {
 	}
 }
 
+// TestHostFix checks that a race of the program's own instructions on the host is mended by a wait, and one of a call by streams too.
+func TestHostFix(t *testing.T) {
+	kernel := Access{Op: Write, Place: 1, Launch: event.Launch{ID: 1}}
+	for host, want := range map[string][2]string{
+		"host code" + event.HostPlace([]event.Frame{{File: "a.cu", Line: 7}}): {"a write of a kernel and host code at a.cu:7 touch", "let the host wait before"},
+		"cudaMemcpyAsync (stream 2)":                                          {"a write of a kernel and cudaMemcpyAsync (stream 2) touch", "cudaStreamWaitEvent"},
+	} {
+		f := NewRace("hb", &Facts{Category: CrossLaunch, Earlier: kernel, Later: Access{Op: Read, Place: 2, Host: host}})
+		if !strings.Contains(f.Message, want[0]) || !strings.Contains(f.Fix, want[1]) {
+			t.Errorf("%s: message %q, fix %q", host, f.Message, f.Fix)
+		}
+	}
+}
+
 // TestOnePlace checks that one store by many threads is not told to put a barrier between itself and itself.
 func TestOnePlace(t *testing.T) {
 	a := Access{Op: Write, Place: 7, Launch: event.Launch{ID: 1}}

@@ -134,7 +134,11 @@ func WriteEntry(f *OldFinding, reason, expires string) string {
 	put("kernel", BareName(f.Kernel))
 	for _, a := range f.Accesses {
 		if a.File != "" {
-			fmt.Fprintf(&b, "# %s of %s at %s:%d in %s\n", a.Op, a.Variable, filepath.Base(a.File), a.Line, BareName(a.Function))
+			in := ""
+			if a.Function != "" { // the host's is not in the report
+				in = " in " + BareName(a.Function)
+			}
+			fmt.Fprintf(&b, "# %s of %s at %s:%d%s\n", a.Op, a.Variable, filepath.Base(a.File), a.Line, in)
 		}
 	}
 	put("fingerprint", f.Fingerprint)

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +134,12 @@ func TestBaseline(t *testing.T) {
 	}
 	if _, err := ReadFindings("x", []byte(`{"schema": "other"}`)); err == nil {
 		t.Error("any JSON is a baseline")
+	}
+	host := findings[1]
+	host.Accesses = slices.Clone(host.Accesses[:1])
+	host.Accesses[0].Function = ""
+	if got := WriteEntry(&host, "x", ""); strings.Contains(got, " in \n") {
+		t.Errorf("an access without a function is in one:\n%s", got)
 	}
 	entry := WriteEntry(&findings[1], `say "no"`, "2030-01-01")
 	entries, err := ParseSuppressions("s.toml", entry, nil)

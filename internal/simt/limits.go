@@ -102,7 +102,7 @@ func (lim Limits) ResidentBlocks(threads, shared int) int {
 	return n * lim.SMs
 }
 
-// Check tells why a device with limits lim cannot run l: nil, or a *LimitError. The kernel's own bounds (.maxntid,
+// Check tells why a device with limits lim cannot run l: nil, or a *LimitError; another error if a device can and the emulator cannot. The kernel's own bounds (.maxntid,
 // .reqntid) count too. Dynamic shared memory is checked against SharedOptin; whether the program opted in is the
 // API's business.
 func Check(l *Launch, lim Limits) error {
@@ -125,7 +125,7 @@ func Check(l *Launch, lim Limits) error {
 		return bad(config, "grid %v is larger than %v", grid, lim.GridDim)
 	}
 	if warps := grid.Count() * uint64((threads+31)/32); warps > 1<<32-1 {
-		return bad(config, "grid %v has %d warps, more than can be numbered", grid, warps)
+		return fmt.Errorf("grid %v has %d warps, more than can be numbered here", grid, warps)
 	}
 	f := l.Func
 	if f.MaxThreads != 0 && threads > f.MaxThreads {
