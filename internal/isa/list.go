@@ -105,7 +105,7 @@ func (f *form) spellingOf(chosen []string) Spelling {
 		switch {
 		case o.addr, o.opt && f.row.Class == Atomic:
 		case f.row.Class == Matrix:
-			s.Dst, s.Src = slices.Repeat([]Type{o.typ}, int(sp.proto.Vec)), []Type{U64, U64} // a row
+			s.Dst, s.Src = slices.Repeat([]Type{o.typ}, max(o.count, int(sp.proto.Vec))), []Type{U64, U64} // a row
 		case o.dst:
 			s.Dst = append(s.Dst, slices.Repeat([]Type{o.typ}, max(o.count, 1))...)
 			if o.pair != nil {

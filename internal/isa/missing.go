@@ -8,7 +8,7 @@ var missing = map[string]bool{
 }
 
 // partly is the opcodes of which rows give some instructions of several, or some shapes: what no row takes is another one.
-var partly = map[string]bool{"clusterlaunchcontrol": true, "cp": true, "mbarrier": true, "mma": true, "stmatrix": true, "suld": true, "suq": true, "tcgen05": true, "tensormap": true, "sured": true, "sust": true, "tex": true,
+var partly = map[string]bool{"clusterlaunchcontrol": true, "cp": true, "mbarrier": true, "mma": true, "suld": true, "suq": true, "tcgen05": true, "tensormap": true, "sured": true, "sust": true, "tex": true,
 	"tld4": true, "txq": true, "wgmma": true, "wmma": true}
 
 // Unsupported says that an opcode is of the PTX manual and has no row here.

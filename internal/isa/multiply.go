@@ -23,6 +23,7 @@ var multiplyRows = []*Row{
 		mmaForm("m16n8k4", "f32.tf32.tf32.f32", 2, 1, "f32", 4), mmaForm("m16n8k8", "f32.tf32.tf32.f32", 4, 2, "f32", 4),
 		mmaForm("m16n8k16", "f32.atype.btype.f32", 2, 1, "f32", 4)+fp8, mmaForm("m16n8k32", "f32.atype.btype.f32", 4, 2, "f32", 4)+fp8,
 		mmaForm("m16n8k16", "f16.atype.btype.f16", 2, 1, "b32", 2)+fp8, mmaForm("m16n8k32", "f16.atype.btype.f16", 4, 2, "b32", 2)+fp8,
+		mmaForm("kind::f8f6f4.m16n8k32", "f32.atype.btype.f32", 4, 2, "f32", 4)+fewBits, mmaForm("kind::f8f6f4.m16n8k32", "f16.atype.btype.f16", 4, 2, "b32", 2)+fewBits,
 		mmaForm("m8n8k4", double, 1, 1, "f64", 2), mmaForm("m16n8k4", double, 2, 1, "f64", 4),
 		mmaForm("m16n8k8", double, 4, 2, "f64", 4), mmaForm("m16n8k16", double, 8, 4, "f64", 4),
 		mmaForm("m8n8k16{.satfinite}", "s32.atype.btype.s32", 1, 1, "s32", 2)+int8s,
@@ -41,11 +42,12 @@ var multiplyRows = []*Row{
 }
 
 const (
-	double = "f64.f64.f64.f64"
-	fp8    = "; atype: e4m3 e5m2; btype: e4m3 e5m2"
-	int8s  = "; atype: u8 s8; btype: u8 s8"
-	int4s  = "; atype: u4 s4; btype: u4 s4"
-	bitOps = "; bop: xor and"
+	double  = "f64.f64.f64.f64"
+	fp8     = "; atype: e4m3 e5m2; btype: e4m3 e5m2"
+	fewBits = "; atype: e4m3 e5m2 e3m2 e2m3 e2m1; btype: e4m3 e5m2 e3m2 e2m3 e2m1"
+	int8s   = "; atype: u8 s8; btype: u8 s8"
+	int4s   = "; atype: u4 s4; btype: u4 s4"
+	bitOps  = "; bop: xor and"
 )
 
 // mmaForm makes a form of mma of the number of registers that A, B and C have.
@@ -100,6 +102,26 @@ var elements = map[string]element{
 	"f64": {per: 1},
 }
 
+// narrow are the elements of mma with .kind::f8f6f4 that have fewer bits than the byte that holds one: of 6 the low ones, of 4 those from bit 2 on.
+var narrow = map[string]element{
+	"e3m2": {per: 4, number: narrowNumber(E3M2x2, 0, 6)},
+	"e2m3": {per: 4, number: narrowNumber(E2M3x2, 0, 6)},
+	"e2m1": {per: 4, number: narrowNumber(E2M1x2, 2, 4)},
+}
+
+func narrowNumber(t Type, shift, bits int) func(x uint32) float32 {
+	f := tinies[t]
+	return func(x uint32) float32 { return float32(f.value(uint64(x >> shift & (1<<bits - 1)))) }
+}
+
+// elementOf is the element of a type by name.
+func elementOf(name string) (e element, ok bool) {
+	if e, ok = elements[name]; !ok {
+		e, ok = narrow[name]
+	}
+	return e, ok
+}
+
 // half is the value of an f16.
 func half(x uint32) float32 {
 	v := math.Float32frombits(x&0x7fff<<13) * 0x1p112 // exact, subnormals too
@@ -129,14 +151,16 @@ func bindMma(in *Inst) {
 // matrixTypes gives those of the modifiers that are types of elements.
 func matrixTypes(mods []string) []string {
 	return slices.DeleteFunc(slices.Clone(mods), func(m string) bool {
-		_, factor := elements[m]
+		_, factor := elementOf(m)
 		return !factor && m != "f32" && m != "s32"
 	})
 }
 
 // multiplyOf describes the instruction of a shape and of the types of D, A, B and C.
 func multiplyOf(shape string, types []string, in *Inst) *multiply {
-	p := &multiply{a: elements[types[1]], b: elements[types[2]], f64: types[0] == "f64", f16: types[0] == "f16", from16: types[3] == "f16",
+	a, _ := elementOf(types[1])
+	b, _ := elementOf(types[2])
+	p := &multiply{a: a, b: b, f64: types[0] == "f64", f16: types[0] == "f16", from16: types[3] == "f16",
 		integer: types[0] == "s32", sat: in.Sat, bits: types[1] == "b1", op: in.Op, round: in.Round}
 	if p.round == NoRound {
 		p.round = RN

@@ -648,6 +648,10 @@ func (b *body) tuple(in *Inst, s *opSpec, o *ptx.Operand) {
 	one := *s
 	one.count = 0
 	for i := range list {
+		if in.Class == Matrix && s.dst { // Vec counts matrices
+			b.result(in, &one, &list[i])
+			continue
+		}
 		b.operand(in, &one, &list[i])
 	}
 }

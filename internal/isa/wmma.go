@@ -23,7 +23,10 @@ var wmmaRows = []*Row{
 	{Op: "stmatrix", Doc: "Warp Level Matrix: stmatrix", Class: Tile, Whole: true, Event: event.Store, Bind: bindStmatrix, Forms: forms(
 		".sync.aligned.m8n8.num{.trans}{.space}.b16 [a], b*1:b32; num: x1"+matrixSpaces,
 		".sync.aligned.m8n8.num{.trans}{.space}.b16 [a], b*2:b32; num: x2"+matrixSpaces,
-		".sync.aligned.m8n8.num{.trans}{.space}.b16 [a], b*4:b32; num: x4"+matrixSpaces)},
+		".sync.aligned.m8n8.num{.trans}{.space}.b16 [a], b*4:b32; num: x4"+matrixSpaces,
+		".sync.aligned.m16n8.num.trans{.space}.b8 [a], b*1:b32; num: x1"+matrixSpaces,
+		".sync.aligned.m16n8.num.trans{.space}.b8 [a], b*2:b32; num: x2"+matrixSpaces,
+		".sync.aligned.m16n8.num.trans{.space}.b8 [a], b*4:b32; num: x4"+matrixSpaces)},
 }
 
 const (
@@ -278,6 +281,19 @@ func bindStmatrix(in *Inst) {
 	t := &Tiles{Store: true, Given: true, Lines: rowLanes * uint64(in.Vec), Line: 16, Piece: 16, Element: 2}
 	in.Tiles = t
 	var moves []move
+	if in.Has("m16n8") { // transposed: the rows in memory are the 8 columns
+		t.Element = 1
+		for k := range int(in.Vec) {
+			for l := range 32 {
+				for j := range 4 {
+					row, col := 2*(l%4)+j%2, l/4+8*(j/2)
+					moves = append(moves, move{uint8(k), uint8(l), uint8(8 * j), uint8(col / 8), uint8(rowLanes*k + row), uint8(8 * (col % 8))})
+				}
+			}
+		}
+		in.Lanes = func(_ *Inst, w *WarpArgs) { storeMoves(moves, 1, 1, w) }
+		return
+	}
 	for k := range int(in.Vec) {
 		for row := range 8 {
 			for col := range 8 {

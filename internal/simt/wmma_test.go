@@ -360,3 +360,33 @@ func TestStoreMatrix(t *testing.T) {
 		}
 	}
 }
+
+// TestStoreByteMatrix stores matrices of bytes, transposed, to rows of shared memory, and compares them with the manual's figure.
+func TestStoreByteMatrix(t *testing.T) {
+	for _, n := range []int{1, 2, 4} {
+		regs := strings.Join([]string{"%r1", "%r2", "%r3", "%r4"}[:n], ",")
+		g := newRig(t, kernel(box+fmt.Sprintf(`
+	mov.u32 %%r6, box; mad.lo.u32 %%r7, %%ln, 16, %%r6;
+	mul.lo.u32 %%r1, %%ln, 0x01020304; add.u32 %%r2, %%r1, 0x40404040; add.u32 %%r3, %%r2, 0x40404040; add.u32 %%r4, %%r3, 0x40404040;
+	stmatrix.sync.aligned.m16n8.x%d.trans.shared.b8 [%%r7], {%s};
+	bar.warp.sync -1;
+	mul.wide.u32 %%rd1, %%ln, 16; add.u64 %%rd1, %%rd1, %%out;
+	ld.shared.v4.u32 {%%r1,%%r2,%%r3,%%r4}, [%%r7]; st.global.v4.u32 [%%rd1], {%%r1,%%r2,%%r3,%%r4};`, n, regs)))
+		everySchedule(t, func(t *testing.T, set func(l *Launch)) {
+			g.t = t
+			out := g.buffer(128)
+			g.mustRun(launch{out: out, set: set})
+			data, err := g.mem.Bytes(out, 512)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at := range 128 * n {
+				matrix, row, col := at/128, at/16%8, at%16
+				register := uint32(4*(col%8)+row/2)*0x01020304 + uint32(matrix)*0x40404040
+				if want := byte(register >> (8 * (row%2 + 2*(col/8)))); data[at] != want {
+					t.Fatalf("x%d: byte %d is %#x, want %#x", n, at, data[at], want)
+				}
+			}
+		})
+	}
+}

@@ -279,7 +279,9 @@ func (g *clusterProgram) initialise(e event.Event) {
 	case 0:
 		g.flag(one)
 		one.Warp = uint32(g.pick(len(g.live)))
-		g.flag(one)
+		if one.Mask = g.live[one.Warp] & -g.live[one.Warp]; one.Mask != 0 {
+			g.flag(one)
+		}
 	case 1:
 		g.blockBarrier(block, e)
 	default:

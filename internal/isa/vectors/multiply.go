@@ -41,7 +41,7 @@ func matricesOf(j *job) matrices {
 
 // elementsOf is how many elements of a type a register holds.
 func elementsOf(t string) int {
-	return map[string]int{"f16": 2, "bf16": 2, "tf32": 1, "e4m3": 4, "e5m2": 4, "u8": 4, "s8": 4, "u4": 8, "s4": 8, "b1": 32, "f32": 1, "f64": 1, "s32": 1}[t]
+	return map[string]int{"f16": 2, "bf16": 2, "tf32": 1, "e4m3": 4, "e5m2": 4, "e3m2": 4, "e2m3": 4, "e2m1": 4, "u8": 4, "s8": 4, "u4": 8, "s4": 8, "b1": 32, "f32": 1, "f64": 1, "s32": 1}[t]
 }
 
 // inA, inB and inC say where an element is: in which lane, which register of it, and which element of that.
@@ -147,6 +147,12 @@ func elementValue(t string, v uint64) num {
 	case "e4m3", "e5m2":
 		c, _ := codeOf(map[string]isa.Type{"e4m3": isa.E4M3x2, "e5m2": isa.E5M2x2}[t])
 		return c.decode(v & 0xff)
+	case "e3m2", "e2m3": // in the low bits of a byte
+		c, _ := codeOf(map[string]isa.Type{"e3m2": isa.E3M2x2, "e2m3": isa.E2M3x2}[t])
+		return c.decode(v & 0x3f)
+	case "e2m1": // in the middle of one
+		c, _ := codeOf(isa.E2M1x2)
+		return c.decode(v >> 2 & 0xf)
 	}
 	return f64.decode(v)
 }

@@ -137,6 +137,10 @@ func warpOracle(j *job, c warpCase) [][32]uint64 {
 // spread gives the elements of matrices to lanes, each to its one: those of a row, or with .trans of a column, two by two to
 // four lanes.
 func spread(j *job, c warpCase, out [][32]uint64) {
+	if !j.Has("m8n8") {
+		spreadBytes(j, c, out)
+		return
+	}
 	for k := range out {
 		for row := range 8 {
 			address := 8*k + row
@@ -148,6 +152,36 @@ func spread(j *job, c warpCase, out [][32]uint64) {
 					major, minor = col, row
 				}
 				out[k][4*major+minor/2] += x << (16 * (minor % 2))
+			}
+		}
+	}
+}
+
+// spreadBytes is ldmatrix of bytes: the elements of a row follow each other, those of 6 or 4 bits without gaps.
+func spreadBytes(j *job, c warpCase, out [][32]uint64) {
+	bits, rows := 8, 8
+	if j.Has("b6x16_p32") {
+		bits = 6
+	} else if j.Has("b4x16_p64") {
+		bits = 4
+	}
+	square := j.Has("m16n16")
+	if square {
+		rows = 16
+	}
+	for address := range min(32, rows*len(out)) {
+		if square && address >= 8*len(out) {
+			break
+		}
+		matrix, row := address/rows, address%rows
+		line := new(big.Int).SetUint64(c.src[1][address])
+		line.Lsh(line, 64).Or(line, new(big.Int).SetUint64(c.src[0][address]))
+		for col := range 16 {
+			x := new(big.Int).Rsh(line, uint(bits*col)).Uint64() & (1<<bits - 1)
+			if square { // columns become rows: four of them in a register
+				out[2*matrix+col/8][4*(col%8)+row/4] += x << (8 * (row % 4))
+			} else {
+				out[matrix][4*row+col/4] += x << (8 * (col % 4))
 			}
 		}
 	}
