@@ -127,16 +127,11 @@ func (s *readSources) end(l *order.Launch) {
 func (d *Detector) compareSources(a *history.Access) {
 	for at := a.From / sourcePage; at <= (a.End-1)/sourcePage; at++ {
 		for _, z := range d.sourcesRead.pages[at] {
-			if x := z.half; a.From < x.end && x.from < a.End && x.near(&a.Actor) && !x.knownTo(&a.Actor) {
+			if x := z.half; a.From < x.end && x.from < a.End && a.Actor.Launch == x.block.Launch && !x.knownTo(&a.Actor) {
 				d.compareBulk(a, x)
 			}
 		}
 	}
-}
-
-// near says that the actor is of the block, or the cluster, of a half: what is complete is known there alone, see order.Block.publish.
-func (x *bulkHalf) near(a *order.Actor) bool {
-	return a.Launch == x.block.Launch && (a.Block == x.block.Index || a.Launch.Clustered() && a.Launch.Info.SameCluster(a.Block, x.block.Index))
 }
 
 // leaveSources keeps of the halves of a block that ends what is needed of them then.
@@ -177,6 +172,7 @@ func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uin
 	if !ok {
 		if x.tracked && !x.site.Side.Write {
 			x.operations, x.count = of, count
+			d.order.Carries = true
 			d.sourcesRead.add(x)
 		}
 		return
