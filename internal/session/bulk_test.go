@@ -242,3 +242,43 @@ end: ret;
 		}
 	}
 }
+
+// TestSourceOverwritten: another block overwrites what a bulk copy reads of global memory, when it knows of its issue, or that it is complete.
+func TestSourceOverwritten(t *testing.T) {
+	const release = "@%first red.release.gpu.global.add.u32 [%p+256], 1;\n"
+	const wait = "more: mbarrier.try_wait.parity.shared::cta.b64 %done, [%b], 0; @!%done bra more;\n"
+	for _, c := range []struct{ name, then, want string }{
+		{"after the issue", release + wait, "error copy-not-awaited"},
+		{"when it is complete", wait + release, ""},
+	} {
+		text := `.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .b64 %p; .reg .b32 %t, %s, %b, %c; .reg .pred %done, %first, %other; .shared .align 128 .b8 tile[128]; .shared .b64 full;
+	ld.param.u64 %p, [p]; mov.u32 %t, %tid.x; mov.u32 %c, %ctaid.x; mov.u32 %s, tile; mov.u32 %b, full;
+	setp.eq.u32 %first, %t, 0; setp.eq.u32 %other, %c, 1;
+	@%other bra overwrite;
+	@%first mbarrier.init.shared.b64 [%b], 1;
+	bar.sync 0;
+	@%first mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128;
+	@%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];
+` + c.then + `
+	bra end;
+overwrite: @!%first bra end;
+again: ld.acquire.gpu.global.u32 %c, [%p+256]; setp.eq.u32 %done, %c, 0; @%done bra again;
+	st.global.u32 [%p], 5;
+end: ret;
+}
+`
+		for name, r := range byEachEngine(t, text, "grid = 2\nblock = 32\nargs = [{ buffer = \"p\", type = \"u32\", shape = [65], fill = 0 }]\n") {
+			got := ""
+			for _, f := range r.Findings {
+				got += fmt.Sprint(f.Severity, " ", f.Kind)
+			}
+			if got != c.want || len(r.Skipped) > 0 {
+				t.Errorf("%s, by engine %s: %q, want %q; %v", c.name, name, got, c.want, r.Skipped)
+			}
+		}
+	}
+}

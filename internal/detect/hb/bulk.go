@@ -61,6 +61,7 @@ type bulks struct {
 	core       coreState
 	proxies    *proxies // where the launch has no clusters; nil: none
 	operations map[operationsKey]*operations
+	sources    []*landedHalf // that are kept
 }
 
 // count adds n to the counts of what a half accesses.
@@ -227,6 +228,9 @@ func (d *Detector) compareBulks(a *history.Access, blk *order.Block) {
 		for _, x := range d.bulkGlobals {
 			d.compareBulk(a, x)
 		}
+		if len(d.sourcesRead) > 0 && a.Site.Side.Write && blk != nil {
+			d.compareSources(a)
+		}
 		return
 	}
 	if s := d.copiesOf(blk).bulks; s != nil && s.conflicts(a) {
@@ -389,8 +393,12 @@ func (d *Detector) tellPeers(s *bulks, blk *order.Block) {
 // endBulks ends those of a block that is about to end.
 func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 	d.tellPeers(s, blk)
+	last := &order.Block{Launch: blk.Launch, Index: blk.Index} // blk will be another one
 	if l := d.landedIn(blk); l != nil {
-		l.leave(s, blk)
+		l.leave(s, blk, last)
+	}
+	for _, z := range s.sources {
+		s.leave(z.half, last)
 	}
 	for _, x := range s.list {
 		if x.memory.Shared {

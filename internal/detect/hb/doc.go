@@ -45,7 +45,7 @@
 //
 //   - Such a copy or operation is no part of what its thread does afterwards: who knows of the issue, and not that it is complete, races with it
 //     (landed.go). So does cp.async that an mbarrier tracks. Of global memory this holds for what a bulk copy that an mbarrier tracks
-//     has read there, against writes by threads of its cluster, and for nothing else.
+//     has read there, against writes by threads of its launch, and for nothing else.
 //
 //   - Accesses to shared memory through the generic proxy and through the async proxy, of which the first happens before the second, race
 //     all the same where they conflict and no fence.proxy.async by a thread of the cluster lies between, in the order of what happens before

@@ -1,6 +1,7 @@
 package hb
 
 import (
+	"maps"
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -53,6 +54,7 @@ type Detector struct {
 	sources []*copyHalf // in flight, of global memory
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []*bulkHalf
+	sourcesRead map[sourceKey][]*landedHalf
 	// unawaited are those of blocks that have ended, of the launch that runs.
 	unawaited  map[unawaited]unawaitedBulk
 	issuing    *bulkHalf // that is compared
@@ -135,6 +137,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			d.maps = mapFences{}
 			d.inits = nil
 			d.unawaited = nil
+			maps.DeleteFunc(d.sourcesRead, func(k sourceKey, _ []*landedHalf) bool { return k.launch == l })
 			d.witness.End(l)
 		}
 		return

@@ -62,16 +62,18 @@ func (d *Detector) newOperations() uint32 {
 	return id
 }
 
-// sourceGranule is the bytes of global memory whose halves are kept together.
+// sourceKey tells where the halves of copies that an mbarrier tracks and that are complete are kept which have read global memory.
+type sourceKey struct {
+	launch  *order.Launch
+	granule uint64
+}
+
 const sourceGranule = 1 << 10
 
 // landed is the halves of operations that are complete, of a block or a cluster.
 type landed struct {
 	list []*landedHalf
 	at   [][][]*landedHalf // by the rank of the block and the granule
-	// Those that have read global memory, by granule. They race with writes by threads of the block or the cluster alone: that an operation is
-	// complete is known there alone, see order.Block.publish.
-	sources map[uint64][]*landedHalf
 }
 
 // landedHalf is the last half of its thread, place, count and range of addresses.
@@ -97,11 +99,11 @@ func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uin
 		return
 	}
 	x.operations, x.count = of, count
-	l := &d.proxiesOf(blk).landed
 	if source {
-		l.addSource(x)
+		d.addSource(x)
 		return
 	}
+	l := &d.proxiesOf(blk).landed
 	if replace(*l.in(rank, from/copyGranule), x) {
 		return
 	}
@@ -113,17 +115,20 @@ func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uin
 	}
 }
 
-func (l *landed) addSource(x *bulkHalf) {
-	if l.sources == nil {
-		l.sources = map[uint64][]*landedHalf{}
+// addSource is land for what has read global memory.
+func (d *Detector) addSource(x *bulkHalf) {
+	if d.sourcesRead == nil {
+		d.sourcesRead = map[sourceKey][]*landedHalf{}
+		d.order.Carries = true
 	}
-	first := x.from / sourceGranule
-	if replace(l.sources[first], x) {
+	k := sourceKey{x.block.Launch, x.from / sourceGranule}
+	if replace(d.sourcesRead[k], x) {
 		return
 	}
 	z := &landedHalf{x}
-	for at := first; at <= (x.end-1)/sourceGranule; at++ {
-		l.sources[at] = append(l.sources[at], z)
+	s := &d.copiesOf(x.block).bulks.sources
+	for *s = append(*s, z); k.granule <= (x.end-1)/sourceGranule; k.granule++ {
+		d.sourcesRead[k] = append(d.sourcesRead[k], z)
 	}
 }
 
@@ -131,7 +136,7 @@ func (l *landed) addSource(x *bulkHalf) {
 func replace(list []*landedHalf, x *bulkHalf) bool {
 	for _, z := range list {
 		y := z.half
-		if y.operations == x.operations && y.site == x.site && y.from == x.from && y.end == x.end && y.warp == x.warp && y.lane == x.lane {
+		if y.block == x.block && y.operations == x.operations && y.site == x.site && y.from == x.from && y.end == x.end && y.warp == x.warp && y.lane == x.lane {
 			if y.count <= x.count {
 				z.half = x
 			}
@@ -141,27 +146,20 @@ func replace(list []*landedHalf, x *bulkHalf) bool {
 	return false
 }
 
-// leave ends those of a block that ends. Its own shared memory is gone; what they did in that of other blocks of the cluster, and what they read of
-// global memory, is not.
-func (l *landed) leave(s *bulks, blk *order.Block) {
+// leave is for a half that is kept beyond the end of its block, in whose place it has another one from then on.
+func (s *bulks) leave(x *bulkHalf, last *order.Block) {
+	c := s.state(x)
+	c.Lacking = x.tracked && x.site.Side.Write
+	x.left, x.block = &c, last
+}
+
+// leave ends those of a block that ends. Its own shared memory is gone; what they did in that of other blocks of the cluster is not.
+func (l *landed) leave(s *bulks, blk, last *order.Block) {
 	_, own := blk.Info.ClusterOf(blk.Index)
-	last := &order.Block{Launch: blk.Launch, Index: blk.Index} // in place of blk, which will be another one
-	keep := func(x *bulkHalf) {
-		c := s.state(x)
-		c.Lacking = x.tracked && x.site.Side.Write
-		x.left, x.block = &c, last
-	}
 	for _, z := range l.list {
 		x := z.half
 		if rank, _, _ := sharedAt(&x.memory, x.from); x.block == blk && !x.memory.Shared && rank != own {
-			keep(x)
-		}
-	}
-	for _, list := range l.sources {
-		for _, z := range list {
-			if z.half.block == blk {
-				keep(z.half)
-			}
+			s.leave(x, last)
 		}
 	}
 	gone := func(z *landedHalf) bool { return z.half.block == blk }
@@ -185,7 +183,7 @@ func (d *Detector) landedIn(b *order.Block) *landed {
 	} else if c := d.copiesOf(b); c.bulks != nil {
 		p = c.bulks.proxies
 	}
-	if p == nil || len(p.landed.list) == 0 && len(p.landed.sources) == 0 {
+	if p == nil || len(p.landed.list) == 0 {
 		return nil
 	}
 	return &p.landed
@@ -195,9 +193,6 @@ func (d *Detector) landedIn(b *order.Block) *landed {
 func (d *Detector) compareLanded(a *history.Access, l *landed) {
 	rank, from, ok := sharedAt(&a.Memory, a.From)
 	if !ok {
-		if a.Site.Side.Write {
-			d.compareSources(a, l)
-		}
 		return
 	}
 	list := l.list
@@ -214,10 +209,10 @@ func (d *Detector) compareLanded(a *history.Access, l *landed) {
 }
 
 // compareSources reports where a write of global memory races with copies that have read it and are complete, as the actor does not know.
-func (d *Detector) compareSources(a *history.Access, l *landed) {
+func (d *Detector) compareSources(a *history.Access) {
 	first := a.From / sourceGranule
 	for at := first; at <= (a.End-1)/sourceGranule; at++ {
-		for _, z := range l.sources[at] {
+		for _, z := range d.sourcesRead[sourceKey{a.Actor.Launch, at}] {
 			x := z.half
 			met := at > first && x.from/sourceGranule < at // in the granule before
 			if a.From < x.end && x.from < a.End && !met && !x.knownTo(&a.Actor) {

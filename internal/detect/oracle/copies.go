@@ -241,11 +241,11 @@ func (t *trace) pending(e, f int) (inFlight, awaits bool) {
 	return true, x.t.launch == y.t.launch && (x.t.warp == y.t.warp || any) || t.before(x.copy.issue, f)
 }
 
-// elsewhere says that e, a bulk copy that an mbarrier tracks and that is complete, has read global memory, and that f, which is of another cluster, happens after
-// its issue: that it is complete is asked in the cluster alone.
+// elsewhere says that e, a bulk copy that an mbarrier tracks and that is complete, has read global memory, and that f, which is of another launch, happens after
+// its issue: that it is complete is asked in its launch alone.
 func (t *trace) elsewhere(e, f int) bool {
 	x, y := &t.nodes[e], &t.nodes[f]
-	return x.copy.is && x.copy.apart && !x.mem.shared && y.at >= x.copy.done && (x.t.launch != y.t.launch || x.cluster.number != y.cluster.number) &&
+	return x.copy.is && x.copy.apart && !x.mem.shared && y.at >= x.copy.done && x.t.launch != y.t.launch &&
 		(t.before(x.copy.after, f) || x.copy.after == f)
 }
 

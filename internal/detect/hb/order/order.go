@@ -39,6 +39,8 @@ type Order struct {
 	slots  int        // Block.Slot is below
 	begun  uint64     // blocks
 	chains ChainID    // the last given out
+	// Carries says that operations that are complete concern other blocks too: they have read global memory.
+	Carries bool
 }
 
 // New makes the order of a run in which nothing has happened.

@@ -553,7 +553,7 @@ func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	recordOf := func(v *View) record { return record{b.Launch, b.gridOf(v, wi, 1<<uint(lane)), v.beyond} }
 	wideOf := func(v *View) record {
 		r := recordOf(v)
-		if !b.clustered { // operations concern the shared memory of the block
+		if !b.clustered && !b.order.Carries { // operations concern the shared memory of the block
 			r.beyond = r.beyond.Before(FirstOperation)
 		}
 		return r
