@@ -330,7 +330,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 
 func (f *Facts) explainLaunches() (message, fix string) {
 	if f.Earlier.Host != "" || f.Later.Host != "" {
-		fix := "put both into one stream, let the stream of the second wait for an event recorded after the first (cudaStreamWaitEvent), or let the host wait for the first before it calls the second"
+		fix := "put both into one stream, let the stream of the second wait for an event recorded after the first (cudaStreamWaitEvent), or let the host wait for the first before it issues the second"
 		if f.Earlier.hostCode() || f.Later.hostCode() {
 			fix = "let the host wait before it touches the memory: cudaDeviceSynchronize, cudaStreamSynchronize, or cudaEventSynchronize of an event recorded after the other access"
 		}
