@@ -91,7 +91,7 @@ func repairKernel(ctx context.Context, e *env, o *options, name string, in *sess
 			if err == nil {
 				r.Proof, err = prove(images)
 			}
-			if err == nil && r.Proof != nil && r.Proof.Verdict() != verify.Error {
+			if err == nil && r.Proof != nil && r.Proof.Repaired() {
 				r.Diff = verify.Diff(name, string(text), edited)
 				return r, nil
 			}

@@ -225,7 +225,7 @@ func repairSource(ctx context.Context, e *env, o *options, args []string, before
 		r.Reason = "the changed source could not be built and explored: " + err.Error()
 	case again.result == nil:
 		r.Reason = "the changed program does not come to the launch; if it reads its standard input, give that as a file, which can be read again (< FILE)"
-	case again.result.Verdict() == verify.Error:
+	case !again.result.Repaired():
 		r.Reason = "the changes that can be written in the source do not rule out the errors"
 	default:
 		r.Proof, r.Diff = again.result, verify.Diff(args[0], before, after)

@@ -149,6 +149,23 @@ func TestRepair(t *testing.T) {
 	}
 }
 
+// TestRepairExists wants a test repaired that asks for a state which only the error allows: the condition is then false, and that is said.
+func TestRepairExists(t *testing.T) {
+	const src = "C a\nint x, y;\nthread A @ cta 0 { x = 1; store(y, 1, rlx, gpu); }\n" +
+		"thread B @ cta 1 { int a = load(y, acq, gpu); if (a == 1) { int b = x; } }\nexists (B:a == 1 /\\ B:b == 0)\n"
+	test, err := litmus.Parse("a.litmus", src, litmus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := RepairLitmus(context.Background(), test, src, litmus.Options{}, Options{})
+	var b strings.Builder
+	r.Text(&b)
+	if want := "repaired, but no execution ends in a state that the condition names: the condition does not hold in 2 executions"; !strings.Contains(b.String(), want) ||
+		r.Report().Verdict != OK {
+		t.Errorf("%s, %s", r.Report().Verdict, b.String())
+	}
+}
+
 // TestRepairRandom repairs random programs, and wants what is proposed to be what was explored: the changed source has no error.
 func TestRepairRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 0))

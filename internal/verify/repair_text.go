@@ -20,8 +20,10 @@ func (r *Repair) Text(w io.Writer) {
 	io.WriteString(w, r.Diff)
 	if r.Proof != nil {
 		is := "repaired"
-		if r.Proof.Verdict() == Error { // the source, changed so, is not what was explored with the changes
+		if !r.Proof.Repaired() { // the source, changed so, is not what was explored with the changes
 			is = "not repaired by that"
+		} else if r.Proof.Verdict() == Error {
+			is = "repaired, but no execution ends in a state that the condition names"
 		}
 		fmt.Fprintf(w, "%s: %s\n", is, r.Proof.Summary())
 	}
@@ -31,7 +33,9 @@ func (r *Repair) Text(w io.Writer) {
 func (r *Repair) Report() *report.Repair {
 	out := &report.Repair{Reason: r.Reason, Changes: append([]string{}, r.Changes...), Diff: r.Diff}
 	if r.Proof != nil {
-		out.Verdict = r.Proof.Verdict()
+		if out.Verdict = r.Proof.Verdict(); r.Proof.Repaired() && out.Verdict == Error {
+			out.Verdict = OK
+		}
 	}
 	return out
 }

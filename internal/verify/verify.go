@@ -114,6 +114,11 @@ func (r *Result) Verdict() string {
 	return OK
 }
 
+// Repaired says of the result for a changed source that there is no error left. A condition that asks whether a state exists is none.
+func (r *Result) Repaired() bool {
+	return r.Verdict() != Error || r.errors() == 0 && r.Condition != nil && r.Condition.Quantifier == litmus.Exists
+}
+
 // Litmus explores a litmus test.
 func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
 	v := newVerifier(litmusTest{t}, t.Name, o)
