@@ -486,19 +486,19 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.1.0 fence.sc.gpu
 		1.1.0 st x`, want: "4-8 missing-fence error"},
 	{name: "lock of scope cta", program: `begin 0 2 1
-		1.0.0 atom.acquire.cta f
+		1.0.0 swap.acquire.cta f
 		1.0.0 st x
-		1.0.0 atom.release.cta f
-		1.1.0 atom.acquire.cta f
+		1.0.0 swap.release.cta f
+		1.1.0 swap.acquire.cta f
 		1.1.0 st x
-		1.1.0 atom.release.cta f`, want: "2-5 insufficient-atomic-scope error; 2-7 insufficient-atomic-scope error; 3-6 insufficient-lock-scope error; 4-5 insufficient-atomic-scope error; 4-7 insufficient-atomic-scope error"},
+		1.1.0 swap.release.cta f`, want: "2-5 insufficient-atomic-scope error; 2-7 insufficient-atomic-scope error; 3-6 insufficient-lock-scope error; 4-5 insufficient-atomic-scope error; 4-7 insufficient-atomic-scope error"},
 	{name: "lock with narrow fences", program: `begin 0 2 1
-		1.0.0 atom.relaxed.gpu f
+		1.0.0 swap.relaxed.gpu f
 		1.0.0 fence.sc.cta
 		1.0.0 st x
 		1.0.0 fence.sc.cta
-		1.0.0 atom.relaxed.gpu f
-		1.1.0 atom.relaxed.gpu f
+		1.0.0 swap.relaxed.gpu f
+		1.1.0 swap.relaxed.gpu f
 		1.1.0 fence.sc.cta
 		1.1.0 st x`, want: "4-9 insufficient-lock-scope error"},
 	{name: "one side without the lock", program: `begin 0 2 1
