@@ -100,10 +100,15 @@ func (f *Facts) specific() int {
 // observed nothing, whatever the writer does: that says nothing of the writer.)
 func (f *Facts) Unsynchronised() bool { return f.specific() < 0 && !f.Handed && f.Earlier.Op != Read }
 
-// Join is what explains a pair of places with the races f, those seen first, and g, of one category: the more specific of the two,
-// but no faulty synchronisation where one of the races has none at all. So volatile accesses of an array, each element of which may
-// look like a flag for another, rely on volatile alone where threads also meet there that have passed nothing on.
+// Join is what explains a pair of places with the races f, those seen first, and g, of one category: the graver, or else the more
+// specific of the two, but no faulty synchronisation where one of the races has none at all.
 func (f *Facts) Join(g *Facts) *Facts {
+	if x, y := f.Severity(), g.Severity(); x != y {
+		if y > x {
+			return g
+		}
+		return f
+	}
 	out, other := f, g
 	if !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific()) {
 		out, other = g, f

@@ -28,6 +28,8 @@ type finding struct {
 	category  detect.Category // the gravest so far
 	across    bool            // facts are of a race between blocks
 	facts     detect.Facts    // of the first race of that category, if there is one between blocks, joined with the others': see detect.Facts.Join
+	own       detect.Facts    // the last of facts that were of an execution of the program's own, if isOwn
+	isOwn     bool
 	count     int
 	addresses AddressSet
 	took      [2]detect.Participants // by places of the pair; of one place, of the earlier and the later access
@@ -62,7 +64,8 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across bool, fac
 	case !faulty && c == detect.LockstepRace && x.category.Severity() < detect.Error:
 		if y := facts(); y.Severity() == detect.Error {
 			x.keep(f)
-			x.category, x.facts, x.across = max(x.category, c), y, across
+			x.explain(y)
+			x.category, x.across = max(x.category, c), across
 			return
 		}
 	}
@@ -73,15 +76,30 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across bool, fac
 		}
 	case c > x.category:
 	case c == x.category && x.kept && !c.Refined() && across && !x.across:
-	case c == x.category && x.kept && c.Refined() && !x.facts.Unsynchronised():
+	case c == x.category && x.kept && c.Refined() && !(x.facts.Unsynchronised() && x.facts.Severity() == detect.Error):
 		y := facts()
-		x.facts = *x.facts.Join(&y)
+		x.explain(*x.facts.Join(&y))
 		return
 	default:
 		return
 	}
 	x.keep(f)
-	x.category, x.facts, x.across = c, facts(), across
+	x.explain(facts())
+	x.category, x.across = c, across
+}
+
+func (x *finding) explain(by detect.Facts) {
+	if x.facts = by; by.Later.Launch.Rerun() == 0 {
+		x.own, x.isOwn = by, true
+	}
+}
+
+// shown gives the facts to show: of an execution of the program's own if they say the same.
+func (x *finding) shown() *detect.Facts {
+	if x.isOwn && x.own.Kind() == x.facts.Kind() && x.own.Severity() == x.facts.Severity() {
+		return &x.own
+	}
+	return &x.facts
 }
 
 // keep keeps a finding that has become graver than the pair was when it was let go.
@@ -195,7 +213,7 @@ func (f *Findings) Findings(detector string) []detect.Finding {
 		if at := x.facts.Overtaken(); at != 0 && reused[at] {
 			continue
 		}
-		out := detect.NewRace(detector, &x.facts)
+		out := detect.NewRace(detector, x.shown())
 		out.Count, out.Addresses = x.count, x.addresses.Len()
 		for i := range out.Accesses {
 			side := i
