@@ -101,10 +101,6 @@ func exploreKernel(ctx context.Context, l *simt.Launch, expected []Expected, con
 	}
 	v.locations = func(n int) []int32 { return observed(p, n, expected, condition) }
 	v.search(ctx)
-	if p.Convergent() {
-		v.result.Notes = append(v.result.Notes, "threads ask which lanes of their warp are active (activemask, coalesced_threads()): each set of those "+
-			"that come there is explored, as nothing says that lanes which have parted meet again")
-	}
 	refusal := p.Refusal()
 	if refusal != nil {
 		v.result.Refusal = refusal.Reason
@@ -113,6 +109,9 @@ func exploreKernel(ctx context.Context, l *simt.Launch, expected []Expected, con
 			s.File, s.Line, s.Col = place(s.frames)
 			v.result.Refused = append(v.result.Refused, s)
 		}
+	} else if p.Convergent() {
+		v.result.Notes = append(v.result.Notes, "threads ask which lanes of their warp are active (activemask, coalesced_threads()): each set of those "+
+			"that come there is explored, as nothing says that lanes which have parted meet again")
 	}
 	return v.finish(), refusal, nil
 }

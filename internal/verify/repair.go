@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -193,7 +194,7 @@ func (m *mender) where(site int32) string {
 	var lines []string
 	for _, pos := range append([]int32{site}, m.of[site]...) {
 		file, line, _ := place(m.subject.frames(pos))
-		if at := fmt.Sprintf("%s:%d", file, line); !slices.Contains(lines, at) {
+		if at := fmt.Sprintf("%s:%d", filepath.Base(file), line); !slices.Contains(lines, at) {
 			lines = append(lines, at)
 		}
 	}
