@@ -6,7 +6,7 @@ package record
 
 // The layout of the shared memory: see src/layout.h, with which a test compares.
 const (
-	version     = 2
+	version     = 3
 	fileHead    = 4096
 	processes   = 64
 	slotCount   = 512

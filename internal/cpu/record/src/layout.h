@@ -27,7 +27,7 @@ struct file_head {
 	u32 processes;
 };
 
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 // Head of a region.
 struct region_head {
