@@ -53,8 +53,8 @@ func TestActiveLanes(t *testing.T) {
 			if r.Executions != c.want && !classes || r.Verdict() != c.verdict {
 				t.Errorf("%s, %+v: %d executions, %s (%s) %+v; want %d, %s", c.name, o, r.Executions, r.Verdict(), r.Refusal, r.Findings, c.want, c.verdict)
 			}
-			if len(r.Notes) == 0 {
-				t.Errorf("%s: no note", c.name)
+			if noted := len(r.Notes) > 0; noted != (r.Refusal == "") {
+				t.Errorf("%s: notes %q", c.name, r.Notes)
 			}
 		}
 	}
