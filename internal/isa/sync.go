@@ -59,6 +59,9 @@ func bindBar(in *Inst) {
 }
 
 func bindFence(in *Inst) {
+	if in.Has("mbarrier_init") {
+		in.Op = OpInit
+	}
 	switch {
 	case in.Row.Op == "membar":
 		in.Order = event.SC

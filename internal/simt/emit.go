@@ -87,13 +87,6 @@ func (o *emitter) added() {
 	}
 }
 
-// room hands the events on if the next one would make them enough, so that it can be changed where it is.
-func (o *emitter) room() {
-	if len(o.batch.Events) >= batchEvents-1 {
-		event.Hand(o.l.Sink, &o.batch)
-	}
-}
-
 // begin tells that the launch begins.
 func (o *emitter) begin() {
 	if o.needs&event.NeedLaunch == 0 {
@@ -335,7 +328,7 @@ func (o *emitter) fence(w *warp, in *inst, mask uint32, place uint32) {
 
 // fenceOf is Event.Barrier of a fence.
 func fenceOf(in *inst) uint8 {
-	if in.Has("mbarrier_init") {
+	if in.Op == isa.OpInit {
 		return event.FenceOfInits
 	}
 	return 0

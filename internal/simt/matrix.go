@@ -27,7 +27,7 @@ func (in *inst) unit() uint64 {
 	return 0
 }
 
-// qualify gives the event of an access the flags that follow from the instruction.
+// qualify gives the event of an access what follows from the instruction.
 func (in *inst) qualify(e *event.Event) {
 	if n := in.unit(); n != 0 {
 		e.Flags |= event.FlagVector
@@ -38,6 +38,9 @@ func (in *inst) qualify(e *event.Event) {
 	}
 	if in.Copies {
 		e.Flags |= event.FlagCopied
+	}
+	if in.Class == isa.Mbarrier && in.Op == isa.OpInit {
+		e.Barrier = event.StoreInits
 	}
 }
 

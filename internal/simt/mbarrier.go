@@ -455,12 +455,7 @@ func (x *mbarrierOp) overwrite(b mbarrier) {
 	acc.value[x.lane] = [4]uint64{}
 	if o := &x.r.out; o.needs&event.NeedShared != 0 {
 		as := inst{Inst: x.in.Inst, width: 8, piece: 8}
-		o.room()
-		n := len(o.batch.Events)
 		o.access(event.Store, event.FlagWrite, x.w, &as, x.place, event.Shared, 1<<x.lane, acc)
-		if x.in.Op == isa.OpInit {
-			o.batch.Events[n].Barrier = event.StoreInits
-		}
 	}
 }
 

@@ -228,7 +228,7 @@ func (d *Detector) compareBulks(a *history.Access, blk *order.Block) {
 		for _, x := range d.bulkGlobals {
 			d.compareBulk(a, x)
 		}
-		if len(d.sourcesRead) > 0 && a.Site.Side.Write && blk != nil {
+		if len(d.sourcesRead) > 0 && a.Site.Side.Write {
 			d.compareSources(a)
 		}
 		return

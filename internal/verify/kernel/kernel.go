@@ -486,10 +486,11 @@ func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 	op.Exchanges, op.Converges = q.Warp, q.Converges
 	if q.Converges {
 		op.Aligned = false
-		op.Loc = blockBarriers + 2*maxMasks*int32(p.Launch.WarpsPerBlock()) + int32(uint64(st.thread)%p.Launch.Block.Count()/32)
+		threads := p.Launch.Block.Count()
+		warp := uint64(st.thread) % threads / 32
+		op.Loc = blockBarriers + 2*maxMasks*int32(p.Launch.WarpsPerBlock()) + int32(warp)
 		p.convergent = true
-		first := uint64(st.thread) % p.Launch.Block.Count() / 32 * 32
-		if n := p.Launch.Block.Count() - first; n > maxActive {
+		if threads-32*warp > maxActive {
 			return p.refuse(fmt.Sprintf("activemask: which lanes are active together is explored in warps of at most %d threads: launch smaller blocks", maxActive), q.Place)
 		}
 		op.Value = p.stack(q.Stack)

@@ -47,7 +47,7 @@ func TestErrors(t *testing.T) {
 		{"PTX a\nP0 ;\nfence.proxy.alias ;", `t:3:1: scoped RC11 has no proxies: fence.proxy needs --model ptx`},
 		{"PTX a\nP0 ;\nsust.weak t, 1 ;", `t:3:1: scoped RC11 has no proxies for surfaces, textures and constants: sust needs --model ptx`},
 		{"PTX a\nP0 | P0 ;", `t:2:6: the thread "P0" is declared twice`},
-		{"PTX a\nP0 | P1 ;\nmov r, 1 ;", `t:3:10: the line has 1 column; there are 2 threads`},
+		{"PTX a\nP0 | P1 ;\nmov r, 1 ;", `t:3:10: the line ends after column 1; there are 2 threads`},
 		{"PTX a\nP0 ;\nst.weak.gpu x, 1 ;", `t:3:1: a weak st has no scope: give it the order relaxed, or leave out gpu`},
 		{"PTX a\nP0 ;\nld.cta r, x ;", `t:3:1: a weak ld has no scope: give it the order relaxed, or leave out cta`},
 		{"PTX a\nP0 ;\nst.relaxed.release.gpu x, 1 ;", `t:3:1: st has two orders, relaxed and release`},

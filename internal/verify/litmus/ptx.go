@@ -211,11 +211,7 @@ func (p *parser) row(columns []*column) error {
 		}
 		if i+1 < len(columns) {
 			if p.is(";") {
-				plural := "s"
-				if i == 0 {
-					plural = ""
-				}
-				return p.fail(p.peek().pos, "the line has %d column%s; there are %d threads", i+1, plural, len(columns))
+				return p.fail(p.peek().pos, "the line ends after column %d; there are %d threads", i+1, len(columns))
 			}
 			if err := p.expect("|", "after an instruction of thread "+c.title); err != nil {
 				return err
