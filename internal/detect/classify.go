@@ -8,6 +8,7 @@ type Side struct {
 	Atomic   bool // atom, red, or a load or store that is relaxed or stronger
 	RMW      bool // atom or red
 	Volatile bool
+	Updates  bool // a store of what was computed from the same address: event.Places.Updates
 	Wide     bool // atomic, and its scope reaches beyond the block
 	System   bool // atomic, and its scope reaches beyond the device; asked for only with OtherDevice
 	Cluster  bool // atomic, and its scope ends at the cluster, which has several blocks
@@ -56,6 +57,7 @@ const (
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
 	CopyProxyFence           // as NoProxyFence, where cp.async is what the generic proxy did
 	OneInstruction           // two lanes of one instruction
+	LostUpdate               // two lanes of one instruction, and each writes the same, which it has computed from what was there
 	NoProxyFence             // ordered, but no fence between the generic proxy and the async proxy
 	NoMapFence               // ordered, but no fence between the generic proxy and the tensormap proxy
 	SameBlock                // one block
@@ -122,6 +124,8 @@ func Classify(a, b Side, r Relation) Category {
 		return StagedCopy
 	case !r.SameLaunch:
 		return r.launches()
+	case r.SameValue && r.SameEvent && a.Updates && !a.Volatile:
+		return LostUpdate
 	case r.SameValue && a.Write && b.Write && !a.Volatile && !b.Volatile && !a.Atomic && !b.Atomic:
 		return SameValueRace
 	case r.SameWarp && !r.SameEvent && r.Lockstep:

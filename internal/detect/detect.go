@@ -59,6 +59,11 @@ func (c *Config) Arms(place uint32) []event.Arm {
 	return c.Places.Arms(place)
 }
 
+// Updates is event.Places.Updates, false of a place that is unknown.
+func (c *Config) Updates(place uint32) bool {
+	return c.Places != nil && place != 0 && c.Places.Updates(place)
+}
+
 // Model selects how volatile accesses and fences are read (design: "What a race is").
 type Model uint8
 

@@ -294,7 +294,10 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			"access the variable with one size everywhere"
 	case SameValueRace:
 		return "two threads write the same value to the same bytes with nothing that orders them",
-			"let one thread write, or make the writes atomic; if each computes the value from what it has read there (x++), which loses updates, make the whole update one atomic operation (atomicAdd, ...)"
+			"let one thread write, or make the writes atomic"
+	case LostUpdate:
+		return "several threads of one warp read the same bytes, and each writes what it has computed from them: all updates but one are lost, also where the warp runs in lockstep",
+			"make the whole update one atomic operation (atomicAdd, ...), or let one thread do it"
 	case OneInstruction:
 		return "several threads of one warp write different values to the same bytes in one instruction, and which one remains is undefined",
 			"let one thread write, use an atomic operation, or give each thread its own element"

@@ -53,6 +53,9 @@ func (p tracePlaces) Frames(place uint32) []event.Frame { return p.frames(place)
 // Arms implements event.Places.
 func (p tracePlaces) Arms(place uint32) []event.Arm { return p.places.Arms(place) }
 
+// Updates implements event.Places.
+func (p tracePlaces) Updates(place uint32) bool { return p.places.Updates(place) }
+
 func newRecorder(r *once, to io.Writer, lockstep bool) (*recorder, error) {
 	w, err := trace.NewWriter(to, tracePlaces{r})
 	if err != nil {

@@ -26,9 +26,10 @@ type PlaceTable struct {
 	next   uint32
 	frames []placeFrame // by base
 	index  map[placeKey]uint32
-	// What Arms has found out.
-	arms   map[uint32][]event.Arm
-	armsOf map[*isa.Func]funcArms
+	// What Arms and Updates have found out.
+	arms    map[uint32][]event.Arm
+	armsOf  map[*isa.Func]funcArms
+	updates map[*isa.Func][]bool
 }
 
 // funcArms is what Arms asks of a function.
@@ -52,7 +53,7 @@ type placeFrame struct {
 // NewPlaceTable makes an empty table.
 func NewPlaceTable() *PlaceTable {
 	return &PlaceTable{next: 1, index: map[placeKey]uint32{}, arms: map[uint32][]event.Arm{},
-		armsOf: map[*isa.Func]funcArms{}}
+		armsOf: map[*isa.Func]funcArms{}, updates: map[*isa.Func][]bool{}}
 }
 
 // Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: launched by the
@@ -140,6 +141,22 @@ func (t *PlaceTable) Arms(place uint32) []event.Arm {
 		t.arms[place] = out
 	}
 	return out
+}
+
+// Updates implements event.Places.
+func (t *PlaceTable) Updates(place uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if place == 0 || place >= t.next {
+		return false
+	}
+	f := t.frame(place)
+	of, ok := t.updates[f.fn]
+	if !ok {
+		of = f.fn.Updates()
+		t.updates[f.fn] = of
+	}
+	return of[place-f.base]
 }
 
 // appendArms adds the arms on which instruction i of a frame lies, with the frame's call for a branch to its callees.

@@ -20,7 +20,7 @@ var histories = Spec.Options[0].Values
 // reasonOf are the oracle's names of categories.
 var reasonOf = map[detect.Category]string{
 	detect.VolatileRace: "volatile", detect.LockstepRace: "warp-synchronous", detect.MixedSizeRMW: "mixed-size-rmw",
-	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.CrossBlock: "cross-block",
+	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.LostUpdate: "lost-update", detect.CrossBlock: "cross-block",
 	detect.SameBlock: "same-block", detect.AtomicWithPlain: "atomic-with-plain", detect.MixedSizeRace: "mixed-size",
 	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.HostThreads: "host-threads", detect.CrossLaunch: "cross-launch",
 	detect.CrossDevice: "cross-device", detect.CopyPending: "copy", detect.NoProxyFence: "proxy", detect.CopyProxyFence: "copy-proxy",
@@ -110,7 +110,7 @@ func TestRandomPrograms(t *testing.T) {
 			b = oracle.Remember(b)
 		}
 		return b
-	}, "volatile", "warp-synchronous", "mixed-size-rmw", "same-value", "one-instruction", "cross-block", "same-block", "atomic-with-plain",
+	}, "volatile", "warp-synchronous", "mixed-size-rmw", "same-value", "one-instruction", "lost-update", "cross-block", "same-block", "atomic-with-plain",
 		"mixed-size", "atomic-scope", "staged-copy", "cross-launch")
 }
 

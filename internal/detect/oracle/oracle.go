@@ -38,7 +38,7 @@ func (r Race) String() string {
 }
 
 // reasons, from the mildest to the gravest; the first seven are warnings.
-var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "host-threads", "mixed-size-rmw", "copy-proxy", "one-instruction", "proxy", "same-block",
+var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "host-threads", "mixed-size-rmw", "copy-proxy", "one-instruction", "lost-update", "proxy", "same-block",
 	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "copy", "cross-device", "cross-launch"}
 
 // warnings is how many reasons are warnings.
@@ -1025,6 +1025,9 @@ func (t *trace) why(e, f int, b uint64) string {
 	}
 	weakWrite := func(n *node) bool { return n.write && n.order == event.Weak }
 	if weakWrite(x) && weakWrite(y) && t.sameValue(x, y, b) {
+		if x.at == y.at && (Places{}).Updates(x.pc) {
+			return "lost-update"
+		}
 		return "same-value"
 	}
 	oneWarp := x.t.warp == y.t.warp && !inFlight
@@ -1061,6 +1064,9 @@ func (Places) Arms(place uint32) []event.Arm {
 	}
 	return []event.Arm{{Branch: 1, Taken: place % 4}}
 }
+
+// Updates implements event.Places.
+func (Places) Updates(place uint32) bool { return place%3 == 0 }
 
 // parted says that lanes can be at two of those places, one each, on two arms.
 func parted(p, q uint32) bool {

@@ -1,15 +1,15 @@
 // Package trace writes event streams to files and reads them back.
 //
-// # Format, version 9
+// # Format, version 10
 //
-// A file is the line "fencepost trace 9\n" and blocks. A block has a header of 13 bytes - its type, the length of its
+// A file is the line "fencepost trace 10\n" and blocks. A block has a header of 13 bytes - its type, the length of its
 // content as it is in the file, its length when unpacked, and the CRC-32C of the former, numbers of 4 bytes with the
 // lowest first - and its content, compressed with zstd. Within content, numbers are of variable length (encoding/binary's
 // uvarint; signed ones as its varint) and a string is its length and its bytes.
 //
 //	P  places: a count, and of each place its number, a count of frames, and of each frame function, file, line, column,
-//	   PTX file, PTX line, instruction; then a count of arms (event.Arm), and of each its branch and the arms taken. A place
-//	   is before the first event that names it.
+//	   PTX file, PTX line, instruction; then a count of arms (event.Arm), and of each its branch and the arms taken; then 1
+//	   if the place updates what it stores to (event.Places), otherwise 0. A place is before the first event that names it.
 //	E  events: their number, then columns, each with its length in front, see columns. An E block can be read without
 //	   any other.
 //	Z  the end: whatever the writer wanted to add. A file without it is not whole.
@@ -22,7 +22,7 @@ package trace
 import "fmt"
 
 // Magic is how a file begins.
-const Magic = "fencepost trace 9\n"
+const Magic = "fencepost trace 10\n"
 
 // Types of blocks.
 const (

@@ -38,8 +38,9 @@ type Reader struct {
 
 // place is what a trace says of a place.
 type place struct {
-	frames []event.Frame
-	arms   []event.Arm
+	frames  []event.Frame
+	arms    []event.Arm
+	updates bool
 }
 
 // NewReader begins to read a trace. The error is a *CorruptError when from holds something else.
@@ -67,6 +68,9 @@ func (r *Reader) Frames(place uint32) []event.Frame { return r.places[place].fra
 
 // Arms implements event.Places in the same way.
 func (r *Reader) Arms(place uint32) []event.Arm { return r.places[place].arms }
+
+// Updates implements event.Places in the same way.
+func (r *Reader) Updates(place uint32) bool { return r.places[place].updates }
 
 // Tail is what the writer added at the end, once Next has given io.EOF.
 func (r *Reader) Tail() []byte { return r.tail }
@@ -159,6 +163,7 @@ func (r *Reader) readPlaces(c *cursor) {
 		for k := c.uvarint(); k > 0 && c.err == nil; k-- {
 			p.arms = append(p.arms, event.Arm{Branch: c.uint32(), Taken: c.uint32()})
 		}
+		p.updates = c.uvarint() != 0
 		r.places[number] = p
 	}
 }

@@ -22,6 +22,8 @@ func (somePlaces) Frames(place uint32) []event.Frame {
 		{Function: fmt.Sprint("outer", place)}}
 }
 
+func (somePlaces) Updates(place uint32) bool { return place%2 == 1 }
+
 // Arms gives every third place none.
 func (somePlaces) Arms(place uint32) []event.Arm {
 	if place%3 == 0 {
@@ -142,8 +144,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for i := range want {
 			if p := want[i].e.Place; p != 0 && (!reflect.DeepEqual(r.Frames(p), somePlaces{}.Frames(p)) ||
-				!reflect.DeepEqual(r.Arms(p), somePlaces{}.Arms(p))) {
-				t.Fatalf("seed %d: the frames of place %d differ", seed, p)
+				!reflect.DeepEqual(r.Arms(p), somePlaces{}.Arms(p)) || r.Updates(p) != somePlaces{}.Updates(p)) {
+				t.Fatalf("seed %d: what is known of place %d differs", seed, p)
 			}
 		}
 	}

@@ -327,6 +327,11 @@ func (w *Writer) flushPlaces() {
 		for _, a := range arms {
 			c = binary.AppendUvarint(binary.AppendUvarint(c, uint64(a.Branch)), uint64(a.Taken))
 		}
+		updates := uint64(0)
+		if w.places.Updates(place) {
+			updates = 1
+		}
+		c = binary.AppendUvarint(c, updates)
 	}
 	w.block(blockPlaces, c)
 	w.scratch, w.fresh = c, w.fresh[:0]
