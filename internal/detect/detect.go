@@ -175,6 +175,7 @@ type Access struct {
 	Owner   *event.Dim3 // of shared memory: the block whose it is, of a launch with clusters; nil otherwise
 	Async   bool        // by an asynchronous copy
 	Texture bool        // a texture fetch or a surface read
+	Updates bool        // a store of what was computed from what was there: event.Places.Updates
 	Doing   string      // of Wait: "arrives"
 	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
 	// after the earlier access, the last before the later access. Nil when there is none.

@@ -317,6 +317,10 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			}
 			return f.explainGrid(k)
 		}
+		if f.Earlier.Updates && f.Later.Updates {
+			return "two threads read the same bytes, and each writes what it has computed from them: volatile makes no atomic operation of the two accesses, so that updates are lost",
+				"make the whole update one atomic operation (atomicAdd, ...)"
+		}
 		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()),
 			"use cuda::atomic_ref or atomic functions instead of volatile, and for an update one operation such as atomicAdd"
 	case AtomicWithPlain:

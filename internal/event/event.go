@@ -576,7 +576,7 @@ type Places interface {
 	Frames(place uint32) []Frame
 	// Arms are those on which the place lies: of the branches of its function, and of those that called it.
 	Arms(place uint32) []Arm
-	// Updates says that the place is a plain store of a value that the thread computed from what it loaded from the same address,
+	// Updates says that the place is a store of a value that the thread computed from what it loaded from the same address,
 	// such that doing it twice differs from doing it once: x++.
 	Updates(place uint32) bool
 }

@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Updates says, for each instruction, whether it is a plain store of a value that the thread computed from what it loaded from the
+// Updates says, for each instruction, whether it is a store of a value that the thread computed from what it loaded from the
 // same address, as x++ does, such that doing it twice differs from doing it once. Minimum, maximum, and, or and selection
 // alone are no such computations.
 func (f *Func) Updates() []bool {

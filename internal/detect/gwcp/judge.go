@@ -58,7 +58,7 @@ func (d *Detector) classOf(e *event.Event, locked bool) uint32 {
 	c.side.Volatile = e.Order == event.Volatile && d.cfg.Model != detect.ModelPTX
 	c.side.Atomic = c.side.RMW || e.Order >= event.Relaxed || e.Order == event.Volatile && !c.side.Volatile
 	c.side.Wide = c.side.Atomic && (wide(e.Scope) || e.Scope == event.NoScope)
-	c.side.Updates = c.plainWrite() && d.cfg.Updates(e.Place)
+	c.side.Updates = e.Kind == event.Store && d.cfg.Updates(e.Place)
 	c.side.Unit = int(e.Size)
 	if e.Flags&event.FlagVector != 0 && e.Aux != 0 {
 		c.side.Unit = int(e.Aux)
@@ -437,7 +437,7 @@ func (d *Detector) report(x *span, at uint64, lane, other int, predicted bool, r
 
 func (d *Detector) side(c *class, warp uint32, lane int, at uint64) detect.Access {
 	x := detect.Access{Op: c.op, Order: c.order, Scope: c.scope, Space: c.space, Place: c.place, Launch: d.run.info,
-		Warp: warp, Lane: lane, Address: at, Size: int(c.size)}
+		Warp: warp, Lane: lane, Address: at, Size: int(c.size), Updates: c.side.Updates}
 	if n := uint64(c.size); n&(n-1) == 0 {
 		x.Address = at &^ (n - 1)
 	}

@@ -89,7 +89,7 @@ func (d *Detector) site(e *event.Event) *history.Site {
 	if s == nil {
 		s = newSite(k, d.cfg.Model)
 		s.Number, s.Event.RMW, s.Arms = d.number(), e.RMW, d.cfg.Arms(e.Place)
-		s.Side.Updates = s.WeakStore() && d.cfg.Updates(e.Place)
+		s.Side.Updates = e.Kind == event.Store && d.cfg.Updates(e.Place)
 		d.sites[k] = s
 	}
 	c.siteKey, c.Site = k, s
