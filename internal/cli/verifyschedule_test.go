@@ -44,7 +44,7 @@ func replaysTo(f *verify.Finding, findings []report.Finding) bool {
 
 // TestSchedules replays the schedule of every finding of programs of the corpus, as it stands in a file, and wants the finding again.
 func TestSchedules(t *testing.T) {
-	every := testsize.Of(25, 5, 1)
+	every := testsize.Of(25, 12, 1)
 	programs, err := corpus.All()
 	if err != nil {
 		t.Fatal(err)

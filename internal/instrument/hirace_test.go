@@ -276,18 +276,18 @@ func onBoth(t *testing.T, p *corpus.Program, w session.Watch, options map[string
 
 // TestHiRace wants of programs that check themselves exactly what detector hirace finds on the same schedule.
 func TestHiRace(t *testing.T) {
-	onAll(t, testsize.Of(18, 8, 1), 0, nil, func(int) session.Watch { return session.Watch{} })
+	onAll(t, testsize.Of(18, 14, 1), 0, nil, func(int) session.Watch { return session.Watch{} })
 }
 
 // TestGranularity wants the same where words are not split.
 func TestGranularity(t *testing.T) {
-	onAll(t, testsize.Of(20, 14, 5), 2, map[string]string{"granularity": "4"}, func(int) session.Watch { return session.Watch{} })
+	onAll(t, testsize.Of(20, 18, 5), 2, map[string]string{"granularity": "4"}, func(int) session.Watch { return session.Watch{} })
 }
 
 // TestSelection wants the same where only some threads, or some variables, are watched.
 func TestSelection(t *testing.T) {
 	all := watches()
-	onAll(t, testsize.Of(19, 12, 1), 1, nil, func(i int) session.Watch { return all[i%len(all)] })
+	onAll(t, testsize.Of(19, 17, 1), 1, nil, func(i int) session.Watch { return all[i%len(all)] })
 }
 
 // watches are selections of threads and memory.

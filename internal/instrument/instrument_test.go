@@ -66,7 +66,7 @@ func TestAssembles(t *testing.T) {
 			continue
 		}
 		n++
-		if testing.Short() && n%20 > 1 || n%6 > 1 && !testsize.Long() { // of both modes
+		if testing.Short() && n%20 > 1 || n%12 > 1 && !testsize.Long() { // of both modes
 			continue
 		}
 		arch := archs[n/2%len(archs)]

@@ -191,7 +191,7 @@ func randomProgram(seed uint64, switches bool) *corpus.Program {
 }
 
 // kernels is how many random kernels a test takes.
-func kernels() uint64 { return uint64(testsize.Of(20, 30, 300)) }
+func kernels() uint64 { return uint64(testsize.Of(20, 20, 300)) }
 
 // TestRandomHiRace wants of random kernels that check themselves what detector hirace finds on the same schedule, of whatever is watched.
 func TestRandomHiRace(t *testing.T) {

@@ -111,7 +111,7 @@ func TestCompiled(t *testing.T) {
 		t.Skip("no machine code on this machine")
 	}
 	often := favourites(t)
-	rounds := testsize.Of(200, 500, 1500)
+	rounds := testsize.Of(200, 300, 1500)
 	r := rand.New(rand.NewPCG(51, 52))
 	ended, noted := 0, uint64(0)
 	for round := range rounds {

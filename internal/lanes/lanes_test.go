@@ -338,7 +338,7 @@ func TestGenerated(t *testing.T) {
 	for i := range list {
 		spellings[list[i].Text] = &list[i]
 	}
-	rounds := testsize.Of(60, 150, 300)
+	rounds := testsize.Of(60, 80, 300)
 	bothWays(t, func(t *testing.T) {
 		for i := range generated {
 			e := &generated[i]

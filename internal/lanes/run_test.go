@@ -68,7 +68,7 @@ func randomImm(r *rand.Rand, e *entry) uint64 {
 
 // TestRunFunctions compares each operation of Run with the function of its name.
 func TestRunFunctions(t *testing.T) {
-	rounds := testsize.Of(20, 50, 100)
+	rounds := testsize.Of(20, 30, 100)
 	bothWays(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(17, 18))
 		for i := range generated {

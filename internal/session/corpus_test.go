@@ -116,7 +116,7 @@ func TestCorpusUnderOtherSchedules(t *testing.T) {
 		}
 	}
 	for _, schedule := range []simt.Schedule{simt.Fair, simt.PCT} {
-		t.Run(fmt.Sprint(schedule), func(t *testing.T) { underSeeds(t, schedule, 3, clean) })
+		t.Run(fmt.Sprint(schedule), func(t *testing.T) { underSeeds(t, schedule, 3, some(2, clean)) })
 	}
 }
 

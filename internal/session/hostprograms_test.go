@@ -31,7 +31,7 @@ func TestHostPrograms(t *testing.T) {
 	exe := interpreter(t)
 	n := *hostPrograms
 	if n == 0 {
-		n = testsize.Of(120, 200, 400)
+		n = testsize.Of(120, 150, 400)
 	}
 	verdicts := map[report.Verdict]int{}
 	start := time.Now()

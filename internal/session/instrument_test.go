@@ -204,7 +204,7 @@ func TestUnlogged(t *testing.T) {
 func TestFullLog(t *testing.T) {
 	sequential(t)
 	withLog(t, instrument.Shape{Queues: 1, Slots: 8})
-	n := testsize.Of(20, 10, 5)
+	n := testsize.Of(20, 20, 5)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 5 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, 0, "race", "norace")) {

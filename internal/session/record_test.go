@@ -148,7 +148,7 @@ func TestHostileTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(5, 5))
-	passed, turns := 0, testsize.Of(100, 300, 600)
+	passed, turns := 0, testsize.Of(100, 150, 600)
 	traces := make([][]byte, 40)
 	for i := range traces {
 		traces[i] = record(t, programs[rng.IntN(len(programs))])

@@ -64,7 +64,7 @@ func programs(t *testing.T) []*corpus.Program {
 // TestCorpusNoDiff compares the engines on the corpus, on one program in two where tests may not take long.
 func TestCorpusNoDiff(t *testing.T) {
 	for i, p := range programs(t) {
-		if i%testsize.Of(4, 2, 1) != 0 {
+		if i%testsize.Of(4, 3, 1) != 0 {
 			continue
 		}
 		t.Run(p.Path(), func(t *testing.T) { runDiff(t, p, true) })

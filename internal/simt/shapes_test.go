@@ -105,7 +105,7 @@ func TestShapes(t *testing.T) {
 				t.Fatal(err)
 			}
 			for k, block := range []event.Dim3{{X: 32, Y: 1, Z: 1}, {X: 16, Y: 2, Z: 1}, {X: 8, Y: 4, Z: 1}, {X: 5, Y: 5, Z: 1}} {
-				if (i+j+k)%testsize.Of(4, 2, 1) != 0 {
+				if (i+j+k)%testsize.Of(4, 3, 1) != 0 {
 					continue
 				}
 				for n, needs := range []event.Needs{all, all | event.NeedValues, all | event.NeedValues | event.NeedOld, event.NeedGlobal, event.NeedShared} {

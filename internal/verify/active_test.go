@@ -65,7 +65,7 @@ func TestActiveLanesRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(38, 1))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	wrong, executions := 0, 0
-	for range testsize.Of(40, 150, 2000) {
+	for range testsize.Of(40, 80, 2000) {
 		block := 2 + r.IntN(2)
 		lane := func() string { // steps of a lane
 			s := ""

@@ -523,7 +523,7 @@ func compare(t *testing.T, src string, m model.SRC11) (string, bool) {
 
 // TestBruteForce compares the search with the enumeration on random programs.
 func TestBruteForce(t *testing.T) {
-	want := testsize.Of(300, 750, 20000)
+	want := testsize.Of(300, 400, 20000)
 	for _, incl := range []model.Inclusion{model.Each, model.Paper} {
 		r := rand.New(rand.NewPCG(1, uint64(incl)))
 		compared := 0

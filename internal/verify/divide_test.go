@@ -41,7 +41,7 @@ exists z == 1 filter x > 2`}
 	for n := range 4 {
 		sources = append(sources, fmt.Sprintf(sb, 6+n)+"\n~exists (P0:a == 0 /\\ P5:a == 0)", fmt.Sprintf(lb, 6+n)+"\nforall (P0:a == 1)")
 	}
-	n := testsize.Of(50, 100, 200)
+	n := testsize.Of(50, 60, 200)
 	for i := range n {
 		src := randomProgram(r, 4+r.IntN(6))
 		if i%2 == 1 {
@@ -120,7 +120,7 @@ func TestKernelJobs(t *testing.T) {
 		{lockVariables, "atom.relaxed.gpu.global.add.u32 %r0, [x], 1; setp.eq.u32 %p0, %r0, 3; setp.eq.and.u32 %p0, %b, 1, %p0; @%p0 mov.u32 %r0, %clock; st.global.u32 [lock], 1;", 4, 1},
 	}
 	r := rand.New(rand.NewPCG(15, 8))
-	n := testsize.Of(12, 30, 600)
+	n := testsize.Of(12, 15, 600)
 	for range n {
 		blocks, block := 1+r.IntN(2), 1+r.IntN(2)
 		_, body := both(r, 18/(blocks*block), blocks*block, block, true)

@@ -765,7 +765,7 @@ func shapeOf(t *testing.T, p explore.Program, variable func(loc int32) int) shap
 
 // TestFrontEnds wants the same executions and errors of random programs, written as litmus tests and as kernels.
 func TestFrontEnds(t *testing.T) {
-	n := testsize.Of(300, 750, 10000)
+	n := testsize.Of(300, 400, 10000)
 	r := rand.New(rand.NewPCG(15, 1))
 	stuck, cut := 0, 0
 	for range n {
@@ -863,7 +863,7 @@ OVER:`
 
 // TestFrontEndsPTX wants the same final states, as often, and the same errors of random programs under the model PTX.
 func TestFrontEndsPTX(t *testing.T) {
-	n := testsize.Of(40, 100, 2000)
+	n := testsize.Of(40, 60, 2000)
 	r := rand.New(rand.NewPCG(15, 2))
 	explored := func(p explore.Program, locate func(variable int) int32) (states map[string]int, res explore.Result) {
 		states = map[string]int{}

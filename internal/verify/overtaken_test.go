@@ -107,7 +107,7 @@ func searched(t *testing.T, src string, o explore.Options) (map[string]int, map[
 // TestOvertaken compares the search with the one that goes on where a thread waits for ever though it need not: the same executions
 // and the same errors, of random programs that spin. Where an iteration reads once, none is given up.
 func TestOvertaken(t *testing.T) {
-	want := testsize.Of(100, 250, 4000)
+	want := testsize.Of(100, 150, 4000)
 	for _, ordered := range []bool{false, true} {
 		r := rand.New(rand.NewPCG(15, 3))
 		compared, given, left, graphs, fewer := 0, 0, 0, 0, 0

@@ -368,7 +368,7 @@ func randomPTX(r *rand.Rand, size int, strong bool) string {
 
 // TestPTXBruteForce compares the enumeration of candidates with the naive one, which knows no short cuts.
 func TestPTXBruteForce(t *testing.T) {
-	want := testsize.Of(60, 150, 5000)
+	want := testsize.Of(60, 80, 5000)
 	r := rand.New(rand.NewPCG(2, 2))
 	for compared := 0; compared < want; {
 		src := randomPTX(r, 3+r.IntN(4), false)
@@ -415,7 +415,7 @@ func TestPTXBruteForce(t *testing.T) {
 // all threads, there are no sc fences, and no read takes its value from what depends on it or comes later in its thread. Scoped RC11
 // has no acquire pattern that begins with a read and ends with an acquire of another value.
 func TestPTXAgainstSRC11(t *testing.T) {
-	want := testsize.Of(60, 150, 5000)
+	want := testsize.Of(60, 80, 5000)
 	r := rand.New(rand.NewPCG(3, 3))
 	both := 0
 	m := model.PTX{Drop: model.PTXDropAcquireRead}

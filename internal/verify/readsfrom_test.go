@@ -105,7 +105,7 @@ func difference(a, b map[string]bool) string {
 // TestReadsFromBruteForce compares the search by reads-from classes with the enumeration of all executions: each class of a consistent
 // execution is found, once, with a consistent execution of it, and no other.
 func TestReadsFromBruteForce(t *testing.T) {
-	want := testsize.Of(200, 500, 3000)
+	want := testsize.Of(200, 250, 3000)
 	for _, incl := range []model.Inclusion{model.Each, model.Paper} {
 		r := rand.New(rand.NewPCG(21, uint64(incl)))
 		executions, found, sc := 0, 0, 0
@@ -154,7 +154,7 @@ func TestReadsFromBruteForce(t *testing.T) {
 // TestReadsFrom compares the search by reads-from classes with that of every execution on larger programs: the same classes of complete
 // executions, the same errors.
 func TestReadsFrom(t *testing.T) {
-	want, most := testsize.Of(200, 500, 6000), 2000
+	want, most := testsize.Of(200, 250, 6000), 2000
 	known := []string{fmt.Sprintf(publish, 3), fmt.Sprintf(relaxation, 3), fmt.Sprintf(casLock, 2, 2), fmt.Sprintf(ttasLock, 3, 1), fmt.Sprintf(ticketLock, 3, 1)}
 	r := rand.New(rand.NewPCG(22, 0))
 	executions, found, errors, stuck := 0, 0, 0, 0
@@ -221,7 +221,7 @@ func complete(c *classes) map[string]bool {
 // TestReadsFromVerdicts compares what is reported: final states of memory and registers, findings, conditions, verdicts; for each number
 // of parts and goroutines.
 func TestReadsFromVerdicts(t *testing.T) {
-	want := testsize.Of(200, 500, 10000)
+	want := testsize.Of(200, 250, 10000)
 	r := rand.New(rand.NewPCG(23, 0))
 	conditions := []string{"exists x == 2 /\\ y == 1", "~exists x == y", "forall x != 0", "exists x == 1 filter y != 0", "~exists (x == 2 /\\ T0:r0 == 1)"}
 	executions, found, states, fell := 0, 0, 0, 0

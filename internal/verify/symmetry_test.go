@@ -176,7 +176,7 @@ func compareOrbits(t *testing.T, p explore.Program, o explore.Options, before []
 // TestSymmetry compares the search up to renaming with the whole one on random kernels: the same executions up to renaming, and the
 // same errors.
 func TestSymmetry(t *testing.T) {
-	want := testsize.Of(40, 100, 2000)
+	want := testsize.Of(40, 60, 2000)
 	r := rand.New(rand.NewPCG(11, 11))
 	compared, all, reduced, least := 0, 0, 0, 0
 	for compared < want {
@@ -283,7 +283,7 @@ func randomSymmetric(r *rand.Rand, size int, shared bool) string {
 
 // TestKernelSymmetry compares the search up to renaming with the whole one on random kernels.
 func TestKernelSymmetry(t *testing.T) {
-	want := testsize.Of(60, 150, 1500)
+	want := testsize.Of(60, 80, 1500)
 	r := rand.New(rand.NewPCG(15, 11))
 	compared, all, reduced, least, stuck := 0, 0, 0, 0, 0
 	for compared < want {

@@ -82,7 +82,7 @@ func pollKernel(r *rand.Rand) (functions, body string) {
 
 // TestVainRandom wants the same errors and the same final memory with iterations in vain and without.
 func TestVainRandom(t *testing.T) {
-	n := testsize.Of(200, 500, 5000)
+	n := testsize.Of(200, 250, 5000)
 	r := rand.New(rand.NewPCG(36, 1))
 	fewer, wrong, compared := 0, 0, 0
 	for range n {

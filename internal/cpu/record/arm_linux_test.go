@@ -20,7 +20,7 @@ func TestARM(t *testing.T) {
 		t.Skip("no aarch64-linux-gnu-gcc or no qemu-aarch64, or not on x86-64")
 	}
 	c := &Compiler{Path: cc, Recorder: recorder(cc)}
-	every := testsize.Of(15, 8, 1)
+	every := testsize.Of(15, 12, 1)
 	for _, folder := range []string{"race", "norace"} {
 		sources, _ := filepath.Glob(filepath.Join("..", "..", "..", "corpus", "cpu", folder, "*.c"))
 		if len(sources) < 15 {

@@ -161,12 +161,12 @@ func (w *written) check(t *testing.T) {
 
 const wanted = "// want race"
 
-// taken reports whether a test takes program i with a compiler: each of them where tests may take long; otherwise one of two with gcc and
-// one of six with clang, and where they are to be short one of short with either.
+// taken reports whether a test takes program i with a compiler: each of them where tests may take long; otherwise one of four with gcc and
+// one of ten with clang, and where they are to be short one of short with either.
 func taken(compiler string, i, short int) bool {
-	plain := 2
+	plain := 4
 	if compiler == "clang" {
-		plain = 6
+		plain = 10
 	}
 	return i%testsize.Of(short, plain, 1) == 0
 }

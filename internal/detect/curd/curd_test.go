@@ -313,7 +313,7 @@ func definition(done []access) map[fact]bool {
 // TestDefinition compares both modes with the definition on random launches without atomics and fences: the same
 // bytes, threads and blocks.
 func TestDefinition(t *testing.T) {
-	n, racy := testsize.Of(300, 600, 1500), 0
+	n, racy := testsize.Of(300, 400, 1500), 0
 	for seed := range uint64(n) {
 		b, done := program(rand.New(rand.NewPCG(seed, 1)))
 		want := definition(done)

@@ -48,7 +48,7 @@ func judged(b *event.Batch) string {
 
 // TestWholeWarps: accesses of whole warps are judged as those of their lanes, one after the other, are.
 func TestWholeWarps(t *testing.T) {
-	rounds := testsize.Of(800, 1500, 4000)
+	rounds := testsize.Of(800, 1000, 4000)
 	racy := 0
 	for seed := 0; seed < rounds; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))

@@ -299,7 +299,7 @@ func TestUpdatedAlike(t *testing.T) {
 func agree(t *testing.T, name string, stream uint64, n int, program func(func(int) int) *event.Batch, reasons ...string) {
 	t.Helper()
 	if !testsize.Long() {
-		n = max(n/testsize.Of(20, 8, 1), 50)
+		n = max(n/testsize.Of(20, 14, 1), 50)
 	}
 	kinds := map[string]int{}
 	clean := 0

@@ -30,7 +30,7 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	every := testsize.Of(200, 50, 12)
+	every := testsize.Of(200, 100, 12)
 	for _, mode := range []instrument.Mode{instrument.Log, instrument.HiRace} {
 		judged := 0
 		for i, p := range all {
