@@ -247,9 +247,12 @@ func (a *assembler) unlock(t *thread, lock, location uint32) {
 	}
 }
 
-func (a *assembler) unlockShared(t *thread, lock, location uint32) {
+// unlockRW gives back a read-write lock, which only the lock knows to be a reader's or the writer's.
+func (a *assembler) unlockRW(t *thread, lock, location uint32) {
 	if a.locks[lock].holder == nil {
 		a.emit(cpu.ReleaseShared, t, lock, location)
+	} else {
+		a.unlock(t, lock, location)
 	}
 }
 
@@ -396,8 +399,8 @@ func (a *assembler) ticketed(t *thread, kind, size uint8, address, number uint64
 		a.lock(t, a.sync(address, size), cpu.AcquireShared, location)
 	case kindUnlock:
 		a.unlock(t, a.sync(address, size), location)
-	case kindUnlockShared:
-		a.unlockShared(t, a.sync(address, size), location)
+	case kindUnlockRW:
+		a.unlockRW(t, a.sync(address, size), location)
 	case kindAtomic:
 		a.atomic(t, address, uint64(size), number, location)
 	case kindFence:

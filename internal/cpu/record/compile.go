@@ -44,9 +44,10 @@ var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-bui
 
 // clangFlags keep clang from moving stores behind loops, from merging accesses of several places, which then have none, and from
 // vectors, of which it does not instrument those of more than 16 bytes. It would also make "c ? x : y" of variables a read of both:
-// functions that a fuzzer is to explore keep such branches, whose counters are not wanted here.
+// functions that a fuzzer is to explore keep such branches, whose counters are not wanted here. Versions before 21 take elements of a local
+// array for the thread's alone though another thread has the address of the first one, unless they give up to look where addresses go.
 var clangFlags = []string{"-mllvm", "-disable-licm-promotion", "-mllvm", "-sink-common-insts=false", "-mllvm", "-simplifycfg-hoist-common=false",
-	"-mllvm", "-simplifycfg-merge-cond-stores=false", "-mllvm", "-enable-tail-merge=false", "-mllvm", "-force-vector-width=1", "-mllvm", "-force-vector-interleave=1", "-mllvm", "-vectorize-slp=false",
+	"-mllvm", "-simplifycfg-merge-cond-stores=false", "-mllvm", "-enable-tail-merge=false", "-mllvm", "-force-vector-width=1", "-mllvm", "-force-vector-interleave=1", "-mllvm", "-vectorize-slp=false", "-mllvm", "-capture-tracking-max-uses-to-explore=0",
 	"-fsanitize=fuzzer-no-link", "-fno-sanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table,stack-depth"}
 
 // Arguments gives the arguments for the compiler.

@@ -70,8 +70,16 @@ static void *work(void *second) {
 	record.d = 4; // want race
 	return 0;
 }
+static void *write_part(void *of) {
+	((int *)of)[3] = 1; // want race
+	return 0;
+}
 int main(void) {
 	pthread_t t;
+	int local[8] = {0};
+	pthread_create(&t, 0, write_part, local);
+	local[3] = 2; // want race
+	pthread_join(t, 0);
 	for (int i = 0; i < 64; i += 3)
 		marks[i] = 1;
 	pthread_create(&t, 0, work, (void *)1);

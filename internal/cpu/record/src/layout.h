@@ -27,7 +27,7 @@ struct file_head {
 	u32 processes;
 };
 
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 
 // Head of a region.
 struct region_head {
@@ -72,7 +72,7 @@ enum {
 	LOCK = TICKETED,
 	UNLOCK,
 	LOCK_SHARED,
-	UNLOCK_SHARED,
+	UNLOCK_RW, // a read-write lock, by a reader or the writer
 	ATOMIC,      // the number has what it does: see atomic.c
 	FENCE,       // likewise
 	FORK,        // the number is that of the thread that begins
