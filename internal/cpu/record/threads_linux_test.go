@@ -3,8 +3,10 @@ package record
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/cpu"
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 )
 
@@ -51,5 +53,52 @@ func TestThreads(t *testing.T) {
 				compareLines(t, source, rep)
 			})
 		}
+	}
+}
+
+// TestRecycled wants all threads of a program judged that has more than a detector can tell apart: what is in no order is a race, and
+// who joins a thread comes after it, also if another one has its number by then.
+func TestRecycled(t *testing.T) {
+	const n = cpu.MaxThreads + 500
+	raced := map[uint32]int{}
+	d := fasttrack.Spec.New(func(r cpu.Race) { raced[r.Variable]++ })
+	w := newWritten()
+	a := newAssembler(func(events []cpu.Event) {
+		w.add(events)
+		d.Events(slices.Clone(events))
+	})
+	begin := func(number uint32) *thread {
+		c := a.thread(number)
+		a.ticketed(c, kindBegin, 0, 0, 0, 0)
+		return c
+	}
+	write := func(c *thread, address uint64) { a.memory.access(c, address, 8, cpu.Write, 0) }
+	variable := func(i uint64) uint64 { return 1<<20 + 8*i }
+	const shared = 1 << 16
+	first := begin(0)
+	for i := range uint32(n) {
+		a.ticketed(first, kindFork, 0, 0, uint64(i+1), 0)
+		c := begin(i + 1)
+		write(c, variable(uint64(i)))
+		if i == n-2 || i == n-1 {
+			write(c, shared)
+		}
+		a.ticketed(c, kindEnd, 0, 0, 0, 0)
+	}
+	a.ticketed(first, kindFork, 0, 0, n+1, 0)
+	other := begin(n + 1)
+	for i := range uint32(n) {
+		joiner := first
+		if i%2 == 0 {
+			joiner = other
+		}
+		a.ticketed(joiner, kindJoin, 0, 0, uint64(i+1), 0)
+		write(joiner, variable(uint64(i)))
+	}
+	a.flush()
+	w.check(t)
+	v, _ := a.memory.whole(shared, 8)
+	if len(raced) != 1 || raced[v] != 1 || len(a.problems) != 1 || len(a.ids) != cpu.MaxThreads {
+		t.Errorf("races on %v, want one on %d; %d threads; problems %q", raced, v, len(a.ids), a.problems)
 	}
 }
