@@ -34,9 +34,10 @@ func IsClang(ctx context.Context, path string) bool {
 }
 
 // gccFlags are for GCC, whose instrumentation comes late: optimisations before it would move accesses out of loops, merge them or
-// give them other lines, and one after it merges calls. It also warns of fences, which are recorded.
+// give them other lines, or read two fields of which the program reads one, and one after it merges calls. It also warns of fences,
+// which are recorded.
 var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-code-hoisting", "-fno-store-merging", "-fno-tree-vectorize",
-	"-fno-tree-loop-distribute-patterns", "-fno-tree-sink", "-fno-crossjumping"}
+	"-fno-tree-loop-distribute-patterns", "-fno-tree-sink", "-fno-crossjumping", "-fno-hoist-adjacent-loads"}
 
 // gccCalls keep GCC from expanding functions that are recorded. Its Fortran does not know these flags, and expands copies of small arrays.
 var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp",

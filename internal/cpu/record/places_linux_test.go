@@ -13,6 +13,7 @@ import (
 func TestPlaces(t *testing.T) {
 	const text = `
 #include <pthread.h>
+struct pair { long left, right; } pair;
 int tail, sides, left, right, many[64], marks[64], some[64];
 struct { long a, b, c, d; } record;
 static __thread volatile int sink;
@@ -33,12 +34,13 @@ __attribute__((noinline)) static int reads(long second) {
 	else
 		return sides * 3;
 }
-__attribute__((noinline)) static int one_of_two(long second) { return second ? right : left; }
+__attribute__((noinline)) static long one_of_two(long second) { return second ? right : left; }
+__attribute__((noinline)) static long one_of_pair(struct pair *p, long second) { return second ? p->right : p->left; }
 __attribute__((noinline)) static void write_one_of_two(long second) {
 	if (second)
-		right = 1;
+		right = pair.right = 1;
 	else
-		left = 1;
+		left = pair.left = 1;
 }
 __attribute__((noinline)) static int chosen(long second) {
 	int sum = 0;
@@ -59,7 +61,7 @@ static void *work(void *second) {
 	else
 		sides = 2; // want race
 	write_one_of_two((long)second);
-	sink = one_of_two((long)second);
+	sink = one_of_two((long)second) + one_of_pair(&pair, (long)second);
 	write_chosen((long)second);
 	sink = chosen((long)second);
 	for (int i = 0; i < 64; i++)
