@@ -443,6 +443,9 @@ func (a *assembler) ticketed(t *thread, kind, size uint8, address, number uint64
 	case kindFork:
 		a.fork(t, uint32(number), location)
 	case kindJoin:
+		if child := a.threads[uint32(number)]; size != 0 && child != nil {
+			child.ended = true
+		}
 		a.join(t, uint32(number), location)
 	case kindBegin:
 		a.emit(cpu.Begin, t, 0, 0)

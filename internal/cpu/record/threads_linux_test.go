@@ -36,6 +36,28 @@ int main(void) {
 	return 0;
 }
 `},
+	{"threads that cannot be created", `
+#include <pthread.h>
+int x;
+static void *work(void *p) {
+	x++; // want race
+	return p;
+}
+int main(void) {
+	pthread_t t[2];
+	pthread_attr_t a;
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, 1UL << 46);
+	for (int i = 0; i < 5000; i++)
+		if (pthread_create(&t[0], &a, work, 0) == 0)
+			return 1;
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], 0, work, 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], 0);
+	return 0;
+}
+`},
 }
 
 func TestThreads(t *testing.T) {

@@ -76,7 +76,7 @@ enum {
 	ATOMIC,      // the number has what it does: see atomic.c
 	FENCE,       // likewise
 	FORK,        // the number is that of the thread that begins
-	JOIN,
+	JOIN,        // the size is 1 if the thread could not be created
 	BEGIN,       // the address and the number are the thread's stack, from and to; the size is 1 if it is its alone
 	END,
 	BARRIER_ENTER,
