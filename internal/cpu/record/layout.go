@@ -9,7 +9,7 @@ const (
 	version     = 4
 	fileHead    = 4096
 	processes   = 64
-	slotCount   = 512
+	slotCount   = 2048
 	records     = 1 << 14
 	moduleCount = 256
 	moduleBytes = 512

@@ -58,6 +58,37 @@ int main(void) {
 	return 0;
 }
 `},
+	{"many threads at a time, each of which goes on after another", `
+#include <pthread.h>
+#include <semaphore.h>
+enum { N = 600 };
+static sem_t go[N + 1];
+int x;
+static void *work(void *p) {
+	long i = (long)p;
+	sem_wait(&go[i]);
+	x++;
+	sem_post(i == N - 7 ? &go[N] : &go[(i + 7) % N]);
+	return 0;
+}
+int main(void) {
+	pthread_t t[N];
+	pthread_attr_t a;
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, 1 << 16);
+	for (long i = 0; i <= N; i++)
+		sem_init(&go[i], 0, 0);
+	for (long i = 0; i < N; i++)
+		if (pthread_create(&t[i], &a, work, (void *)i))
+			return 1;
+	sem_post(&go[0]);
+	sem_wait(&go[N]);
+	x++;
+	for (int i = 0; i < N; i++)
+		pthread_join(t[i], 0);
+	return x == N + 1 ? 0 : 2;
+}
+`},
 }
 
 func TestThreads(t *testing.T) {

@@ -7,7 +7,7 @@ typedef uintptr_t uptr;
 enum {
 	FILE_HEAD = 4096,
 	PROCESSES = 64,        // regions in the file
-	SLOTS = 512,           // threads of a process that are recorded at a time
+	SLOTS = 2048,          // threads of a process that are recorded at a time
 	RECORDS = 1 << 14,     // of a ring, 16 bytes each
 	MODULES = 256,         // executables and libraries with recorded code
 	MODULE_BYTES = 512,
