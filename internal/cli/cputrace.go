@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/cpu"
@@ -18,11 +19,12 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// isCPUTrace says that a file is the trace of a CPU program.
+// isCPUTrace says that a file is the trace of a CPU program, by what it has or, so that an error is said of the right format, by its name.
 func isCPUTrace(f *os.File) bool {
 	var begin [4096]byte
 	n, _ := f.ReadAt(begin[:], 0)
-	return cputrace.Looks(begin[:n])
+	ext := strings.ToLower(filepath.Ext(f.Name()))
+	return n > 0 && (ext == ".std" || ext == ".csv") || cputrace.Looks(begin[:n])
 }
 
 // cpuDetector gives the detector of CPU traces of that name.

@@ -21,6 +21,7 @@ type assembler struct {
 	tasks    int         // numbers of threads that tasks have
 	count    uint64
 	blocks   map[uint64]block // of the heap, by address
+	recycled uint16           // number of the thread that was recycled last
 	// Events have numbers of locations in the order of first use, from 1: numbers has them by the recorder's, and located the reverse.
 	numbers, located []uint32
 }
@@ -30,12 +31,13 @@ type thread struct {
 	id    uint16
 	calls callStack
 	holds []uint32
-	// spare are numbers of threads that this one has joined, which those that it creates may have.
-	spare []uint16
+	// spare are threads that this one has joined, whose numbers those that it creates may have.
+	spare []*thread
 	// stackFrom and stackTo are where its stack may be.
 	stackFrom, stackTo uint64
 	unknown            bool // there are too many threads
 	ended              bool
+	recycled           bool   // another one has its number, though it was not joined
 	number             uint32 // of the recorder
 	// task says that it is an explicit task of OpenMP: any thread may execute it.
 	task, begun bool
@@ -152,9 +154,9 @@ func (a *assembler) problem(format string, args ...any) {
 func (a *assembler) thread(number uint32) *thread {
 	t := a.threads[number]
 	if t == nil {
-		t = &thread{id: uint16(len(a.ids)), unknown: len(a.ids) >= cpu.MaxThreads}
+		t = &thread{id: uint16(len(a.ids)), unknown: len(a.ids) >= cpu.MaxThreads, number: number}
 		if t.unknown {
-			a.problem("threads beyond the %d that a detector can tell apart (those that were joined by the thread that created them do not count)", cpu.MaxThreads)
+			a.problem("threads beyond the %d that a detector can tell apart", cpu.MaxThreads)
 		} else {
 			a.ids = append(a.ids, t)
 		}
@@ -168,8 +170,14 @@ func (a *assembler) fork(t *thread, number, location uint32) {
 	if a.threads[number] != nil {
 		return
 	}
+	for n := len(t.spare); n > 0 && a.ids[t.spare[n-1].id] != t.spare[n-1]; n-- {
+		t.spare = t.spare[:n-1] // recycled meanwhile
+	}
+	if len(t.spare) == 0 && len(a.ids) == cpu.MaxThreads {
+		a.recycle(t)
+	}
 	if n := len(t.spare); n > 0 {
-		child := &thread{id: t.spare[n-1]}
+		child := &thread{id: t.spare[n-1].id, number: number}
 		t.spare = t.spare[:n-1]
 		a.threads[number], a.ids[child.id] = child, child
 	}
@@ -183,10 +191,36 @@ func (a *assembler) join(t *thread, number, location uint32) {
 	if child == nil || child.unknown || !child.ended || child == t {
 		return
 	}
-	a.emit(cpu.Join, t, uint32(child.id), location)
 	delete(a.threads, number)
-	t.spare = append(append(t.spare, child.id), child.spare...)
+	if child.recycled {
+		a.emit(cpu.AtomicRead, t, a.sync(0, ofRecycled), location)
+	} else {
+		a.emit(cpu.Join, t, uint32(child.id), location)
+		t.spare = append(append(t.spare, child), child.spare...)
+	}
 	t.taken = append(append(t.taken, child.tasks...), child.taken...)
+}
+
+// ofRecycled is the namespace of the object by which who joins a thread comes after those that have recycled one.
+const ofRecycled = 255
+
+// recycle lets t join a thread that has ended and that nobody has joined, or another one, for its number, when there are no more: so
+// that all that threads do is known, and t and those that it creates count as after that one.
+func (a *assembler) recycle(t *thread) {
+	for range cpu.MaxThreads {
+		a.recycled = (a.recycled + 1) % cpu.MaxThreads
+		child := a.ids[a.recycled]
+		if !child.ended || child.task {
+			continue
+		}
+		a.problem("all races of threads beyond the %d that a detector can tell apart (those that were joined by the thread that created them "+
+			"do not count): each of them counts as after an earlier one that has ended", cpu.MaxThreads)
+		a.emit(cpu.Join, t, uint32(child.id), 0)
+		a.emit(cpu.AtomicWrite, t, a.sync(0, ofRecycled), 0)
+		child.recycled = true
+		t.spare = append(t.spare, child)
+		return
+	}
 }
 
 // end ends a thread. The locks that it still holds are never released.
@@ -200,6 +234,7 @@ func (a *assembler) end(t *thread) {
 	}
 	a.emit(cpu.End, t, 0, 0)
 	t.ended = true
+	t.calls.recent = nil
 }
 
 func (a *assembler) sync(address uint64, class uint8) uint32 {
@@ -247,9 +282,12 @@ func (a *assembler) unlock(t *thread, lock, location uint32) {
 	}
 }
 
-func (a *assembler) unlockShared(t *thread, lock, location uint32) {
+// unlockRW gives back a read-write lock, which only the lock knows to be a reader's or the writer's.
+func (a *assembler) unlockRW(t *thread, lock, location uint32) {
 	if a.locks[lock].holder == nil {
 		a.emit(cpu.ReleaseShared, t, lock, location)
+	} else {
+		a.unlock(t, lock, location)
 	}
 }
 
@@ -396,8 +434,8 @@ func (a *assembler) ticketed(t *thread, kind, size uint8, address, number uint64
 		a.lock(t, a.sync(address, size), cpu.AcquireShared, location)
 	case kindUnlock:
 		a.unlock(t, a.sync(address, size), location)
-	case kindUnlockShared:
-		a.unlockShared(t, a.sync(address, size), location)
+	case kindUnlockRW:
+		a.unlockRW(t, a.sync(address, size), location)
 	case kindAtomic:
 		a.atomic(t, address, uint64(size), number, location)
 	case kindFence:
@@ -405,6 +443,9 @@ func (a *assembler) ticketed(t *thread, kind, size uint8, address, number uint64
 	case kindFork:
 		a.fork(t, uint32(number), location)
 	case kindJoin:
+		if child := a.threads[uint32(number)]; size != 0 && child != nil {
+			child.ended = true
+		}
 		a.join(t, uint32(number), location)
 	case kindBegin:
 		a.emit(cpu.Begin, t, 0, 0)

@@ -29,8 +29,8 @@ type node struct {
 // callStack is the present stack of a thread.
 type callStack struct {
 	stack  uint32
-	depth  int // calls that are not in stack
-	recent [256]recent
+	depth  int          // calls that are not in stack
+	recent *[256]recent // made on first use
 }
 
 // recent is a place in the code that the thread has been at.
@@ -41,6 +41,9 @@ type recent struct {
 
 // place is where a place in the code is in recent, if it is there.
 func (s *callStack) place(pc uint64) *recent {
+	if s.recent == nil {
+		s.recent = new([256]recent)
+	}
 	return &s.recent[edge{s.stack, pc}.hash()%uint64(len(s.recent))]
 }
 

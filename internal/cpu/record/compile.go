@@ -34,16 +34,22 @@ func IsClang(ctx context.Context, path string) bool {
 }
 
 // gccFlags are for GCC, whose instrumentation comes late: optimisations before it would move accesses out of loops, merge them or
-// give them other lines. It also warns of fences, which are recorded.
+// give them other lines, or read two fields of which the program reads one, and one after it merges calls. It also warns of fences,
+// which are recorded.
 var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-code-hoisting", "-fno-store-merging", "-fno-tree-vectorize",
-	"-fno-tree-loop-distribute-patterns"}
+	"-fno-tree-loop-distribute-patterns", "-fno-tree-sink", "-fno-crossjumping", "-fno-hoist-adjacent-loads"}
 
 // gccCalls keep GCC from expanding functions that are recorded. Its Fortran does not know these flags, and expands copies of small arrays.
 var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp",
 	"-fno-builtin-strlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-strcat", "-fno-builtin-strcmp"}
 
-// clangFlags keep clang from moving stores behind loops, and from merging those of several places, which then have none.
-var clangFlags = []string{"-mllvm", "-disable-licm-promotion", "-mllvm", "-sink-common-insts=false"}
+// clangFlags keep clang from moving stores behind loops, from merging accesses of several places, which then have none, and from
+// vectors, of which it does not instrument those of more than 16 bytes. It would also make "c ? x : y" of variables a read of both:
+// functions that a fuzzer is to explore keep such branches, whose counters are not wanted here. Versions before 21 take elements of a local
+// array for the thread's alone though another thread has the address of the first one, unless they give up to look where addresses go.
+var clangFlags = []string{"-mllvm", "-disable-licm-promotion", "-mllvm", "-sink-common-insts=false", "-mllvm", "-simplifycfg-hoist-common=false",
+	"-mllvm", "-simplifycfg-merge-cond-stores=false", "-mllvm", "-enable-tail-merge=false", "-mllvm", "-force-vector-width=1", "-mllvm", "-force-vector-interleave=1", "-mllvm", "-vectorize-slp=false", "-mllvm", "-capture-tracking-max-uses-to-explore=0",
+	"-fsanitize=fuzzer-no-link", "-fno-sanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table,stack-depth"}
 
 // Arguments gives the arguments for the compiler.
 func (c *Compiler) Arguments(args []string) ([]string, error) {

@@ -6,10 +6,10 @@ package record
 
 // The layout of the shared memory: see src/layout.h, with which a test compares.
 const (
-	version     = 3
+	version     = 4
 	fileHead    = 4096
 	processes   = 64
-	slotCount   = 512
+	slotCount   = 2048
 	records     = 1 << 14
 	moduleCount = 256
 	moduleBytes = 512
@@ -60,7 +60,7 @@ const (
 	kindLock = iota + 16
 	kindUnlock
 	kindLockShared
-	kindUnlockShared
+	kindUnlockRW
 	kindAtomic
 	kindFence
 	kindFork

@@ -26,7 +26,7 @@ func TestLayout(t *testing.T) {
 		"offsetof(struct slot, state)": slotState, "offsetof(struct slot, head)": slotHead, "offsetof(struct slot, tail)": slotTail,
 		"offsetof(struct module, path)": 24, "offsetof(struct file_head, processes)": 4, "FREE": slotFree, "TAKEN": slotTaken, "ENDED": slotEnded,
 		"READ": kindRead, "WRITE": kindWrite, "READ_RANGE": kindReadRange, "WRITE_RANGE": kindWriteRange, "ENTER": kindEnter, "EXIT": kindExit,
-		"LOCK": kindLock, "UNLOCK": kindUnlock, "LOCK_SHARED": kindLockShared, "UNLOCK_SHARED": kindUnlockShared, "ATOMIC": kindAtomic,
+		"LOCK": kindLock, "UNLOCK": kindUnlock, "LOCK_SHARED": kindLockShared, "UNLOCK_RW": kindUnlockRW, "ATOMIC": kindAtomic,
 		"FENCE": kindFence, "FORK": kindFork, "JOIN": kindJoin, "BEGIN": kindBegin, "END": kindEnd, "BARRIER_ENTER": kindBarrierEnter,
 		"BARRIER_LEAVE": kindBarrierLeave, "ALLOCATE": kindAllocate, "RELEASE": kindRelease, "PUBLISH": kindPublish, "LEARN": kindLearn,
 		"THREAD": kindThread, "TASK_MADE": kindTaskMade, "TASK": kindTask, "TASKS_ENDED": kindTasksEnded, "TASK_JOINED": kindTaskJoined,

@@ -110,6 +110,9 @@ func (s *stdReader) parse(line []byte) (cpu.Event, error) {
 	}
 	thread, rest, ok := bytes.Cut(line, []byte("|"))
 	if !ok {
+		if s.check.known[cpu.Threads] == 0 {
+			return wrong(`"thread|op(object)|location" is expected, or the header "thread,op,object,location"`)
+		}
 		return wrong(`"thread|op(object)|location" is expected`)
 	}
 	what, location, _ := bytes.Cut(rest, []byte("|"))

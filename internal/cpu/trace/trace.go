@@ -95,9 +95,12 @@ func Looks(begin []byte) bool {
 	if bytes.HasPrefix(begin, []byte(Magic)) {
 		return true
 	}
-	line, _, _ := bytes.Cut(bytes.TrimLeft(begin, " \t\r\n"), []byte("\n"))
+	line, _, _ := bytes.Cut(bytes.TrimLeft(bytes.TrimPrefix(begin, byteOrder), " \t\r\n"), []byte("\n"))
 	return isHeader(line) || isSTD(line)
 }
+
+// byteOrder may be before a text in UTF-8.
+var byteOrder = []byte("\ufeff")
 
 func isHeader(line []byte) bool { return bytes.HasPrefix(line, []byte("thread,op,object")) }
 
@@ -116,6 +119,12 @@ func NewReader(from io.Reader) (*Reader, error) {
 	begin, err := in.Peek(4096)
 	if err != nil && err != io.EOF && len(begin) == 0 {
 		return nil, err
+	}
+	if rest, ok := bytes.CutPrefix(begin, byteOrder); ok {
+		begin = rest
+		if _, err := in.Discard(len(byteOrder)); err != nil {
+			return nil, err
+		}
 	}
 	r := &Reader{}
 	switch {

@@ -57,13 +57,13 @@ func TestTexts(t *testing.T) {
 		{Op: cpu.End, Thread: b, Location: 5},
 		{Op: cpu.Join, Thread: a, Object: b, Location: 2},
 	}
-	for name, text := range map[string]string{"STD": std, "CSV": csvText} {
+	for name, text := range map[string]string{"STD": std, "CSV": csvText, "STD with a byte order mark": "\ufeff" + std, "CSV with a byte order mark": "\ufeff" + csvText} {
 		events, lines, names, err := readAll(text)
 		if err != nil || !slices.Equal(events, want) {
 			t.Errorf("%s: %v, %v", name, events, err)
 			continue
 		}
-		first := map[string][]int{"STD": {1, 3, 4, 5}, "CSV": {2, 3, 4, 5}}[name]
+		first := map[string][]int{"STD": {1, 3, 4, 5}, "CSV": {2, 3, 4, 5}}[name[:3]]
 		if !slices.Equal(lines[:4], first) {
 			t.Errorf("%s: lines %v", name, lines)
 		}
@@ -87,6 +87,7 @@ func TestWrongTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"A|w(x)|1\nA|lock(x)|1\n":                           `line 2: unknown operation "lock"`,
 		"A|w(x)|1\n\nA w(x)\n":                              `line 3: "thread|op(object)|location" is expected`,
+		"A w(x)\n":                                          `line 1: "thread|op(object)|location" is expected, or the header "thread,op,object,location"`,
 		"A|w(x|1\n":                                         "line 1: a ) is missing behind the object",
 		"A|w()|1\n":                                         "line 1: write of what?",
 		"A|w|1\n":                                           "line 1: write of what?",

@@ -93,8 +93,11 @@ static int create(struct newborn *n, uptr pc) {
 	return !off;
 }
 
-static void await(struct newborn *n) {
-	for (int i = 0; !__atomic_load_n(&n->begun, __ATOMIC_ACQUIRE); i++)
+// begun waits for a new thread; one that could not be created has ended.
+static void begun(struct newborn *n, int ok, uptr pc) {
+	if (!ok)
+		record(NULL, JOIN, 1, n->number, pc);
+	for (int i = 0; ok && !__atomic_load_n(&n->begun, __ATOMIC_ACQUIRE); i++)
 		nap(i);
 }
 
@@ -103,8 +106,7 @@ EXPORT int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(vo
 	if (!create(&n, RETURN_ADDRESS))
 		return REAL(pthread_create)(t, a, run, argument);
 	int e = REAL(pthread_create)(t, a, run_thread, &n);
-	if (!e)
-		await(&n);
+	begun(&n, !e, RETURN_ADDRESS);
 	return e;
 }
 
@@ -113,8 +115,7 @@ EXPORT int thrd_create(thrd_t *t, int (*run)(void *), void *argument) {
 	if (!create(&n, RETURN_ADDRESS))
 		return REAL(thrd_create)(t, run, argument);
 	int e = REAL(thrd_create)(t, run_thread11, &n);
-	if (e == thrd_success)
-		await(&n);
+	begun(&n, e == thrd_success, RETURN_ADDRESS);
 	return e;
 }
 

@@ -7,7 +7,7 @@ typedef uintptr_t uptr;
 enum {
 	FILE_HEAD = 4096,
 	PROCESSES = 64,        // regions in the file
-	SLOTS = 512,           // threads of a process that are recorded at a time
+	SLOTS = 2048,          // threads of a process that are recorded at a time
 	RECORDS = 1 << 14,     // of a ring, 16 bytes each
 	MODULES = 256,         // executables and libraries with recorded code
 	MODULE_BYTES = 512,
@@ -27,7 +27,7 @@ struct file_head {
 	u32 processes;
 };
 
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 
 // Head of a region.
 struct region_head {
@@ -72,11 +72,11 @@ enum {
 	LOCK = TICKETED,
 	UNLOCK,
 	LOCK_SHARED,
-	UNLOCK_SHARED,
+	UNLOCK_RW, // a read-write lock, by a reader or the writer
 	ATOMIC,      // the number has what it does: see atomic.c
 	FENCE,       // likewise
 	FORK,        // the number is that of the thread that begins
-	JOIN,
+	JOIN,        // the size is 1 if the thread could not be created
 	BEGIN,       // the address and the number are the thread's stack, from and to; the size is 1 if it is its alone
 	END,
 	BARRIER_ENTER,

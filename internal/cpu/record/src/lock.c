@@ -52,36 +52,17 @@ UNLOCKING(mtx_unlock, mtx_t)
 			record(m, LOCK_SHARED, OF_MUTEX, 0, RETURN_ADDRESS); \
 		return e; \
 	}
-// Only the lock knows whether an unlock is of a reader or a writer: a thread remembers what it has for writing.
-#define WRITING(name, params, args) \
-	EXPORT int name params { \
-		int e = REAL(name) args; \
-		if (!e) { \
-			took(m, RETURN_ADDRESS); \
-			if (self && self->writings < 32) \
-				self->writing[self->writings++] = (uptr)m; \
-		} \
-		return e; \
-	}
-
 SHARING(pthread_rwlock_rdlock, (pthread_rwlock_t *m), (m))
 SHARING(pthread_rwlock_tryrdlock, (pthread_rwlock_t *m), (m))
 SHARING(pthread_rwlock_timedrdlock, (pthread_rwlock_t *restrict m, const struct timespec *restrict t), (m, t))
 SHARING(pthread_rwlock_clockrdlock, (pthread_rwlock_t *restrict m, clockid_t c, const struct timespec *restrict t), (m, c, t))
-WRITING(pthread_rwlock_wrlock, (pthread_rwlock_t *m), (m))
-WRITING(pthread_rwlock_trywrlock, (pthread_rwlock_t *m), (m))
-WRITING(pthread_rwlock_timedwrlock, (pthread_rwlock_t *restrict m, const struct timespec *restrict t), (m, t))
-WRITING(pthread_rwlock_clockwrlock, (pthread_rwlock_t *restrict m, clockid_t c, const struct timespec *restrict t), (m, c, t))
+LOCKING(int, pthread_rwlock_wrlock, (pthread_rwlock_t *m), (m), m)
+LOCKING(int, pthread_rwlock_trywrlock, (pthread_rwlock_t *m), (m), m)
+LOCKING(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t *restrict m, const struct timespec *restrict t), (m, t), m)
+LOCKING(int, pthread_rwlock_clockwrlock, (pthread_rwlock_t *restrict m, clockid_t c, const struct timespec *restrict t), (m, c, t), m)
 
 EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *m) {
-	int writer = 0;
-	if (self)
-		for (u32 i = self->writings; i-- > 0 && !writer;)
-			if (self->writing[i] == (uptr)m) {
-				self->writing[i] = self->writing[--self->writings];
-				writer = 1;
-			}
-	record(m, writer ? UNLOCK : UNLOCK_SHARED, OF_MUTEX, 0, RETURN_ADDRESS);
+	record(m, UNLOCK_RW, OF_MUTEX, 0, RETURN_ADDRESS);
 	return REAL(pthread_rwlock_unlock)(m);
 }
 

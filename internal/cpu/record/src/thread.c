@@ -24,8 +24,6 @@ struct thread {
 	u32 located;         // its thread-local variables were told of
 	uptr target;         // frame of the target region that it executes
 	u32 before, league, in_team; // numbers of tasks, while it executes the teams of one
-	u64 writing[32];     // read-write locks held for writing
-	u32 writings;
 	u64 seen[SEEN];
 };
 

@@ -1,0 +1,157 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/cpu"
+	"fencepost.dev/fencepost/internal/cpu/fasttrack"
+)
+
+// Programs of POSIX threads that were once judged wrong.
+var threadPrograms = []struct{ name, text string }{
+	{"many locks held for writing", `
+#include <pthread.h>
+enum { N = 40 };
+static pthread_rwlock_t l[N];
+int x;
+static void *work(void *p) {
+	for (int i = 0; i < N; i++)
+		pthread_rwlock_wrlock(&l[i]);
+	for (int i = 0; i < N; i++)
+		pthread_rwlock_unlock(&l[i]);
+	x++; // want race
+	return p;
+}
+int main(void) {
+	pthread_t t[2];
+	for (int i = 0; i < N; i++)
+		pthread_rwlock_init(&l[i], 0);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], 0, work, 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], 0);
+	return 0;
+}
+`},
+	{"threads that cannot be created", `
+#include <pthread.h>
+int x;
+static void *work(void *p) {
+	x++; // want race
+	return p;
+}
+int main(void) {
+	pthread_t t[2];
+	pthread_attr_t a;
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, 1UL << 46);
+	for (int i = 0; i < 5000; i++)
+		if (pthread_create(&t[0], &a, work, 0) == 0)
+			return 1;
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], 0, work, 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], 0);
+	return 0;
+}
+`},
+	{"many threads at a time, each of which goes on after another", `
+#include <pthread.h>
+#include <semaphore.h>
+enum { N = 600 };
+static sem_t go[N + 1];
+int x;
+static void *work(void *p) {
+	long i = (long)p;
+	sem_wait(&go[i]);
+	x++;
+	sem_post(i == N - 7 ? &go[N] : &go[(i + 7) % N]);
+	return 0;
+}
+int main(void) {
+	pthread_t t[N];
+	pthread_attr_t a;
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, 1 << 16);
+	for (long i = 0; i <= N; i++)
+		sem_init(&go[i], 0, 0);
+	for (long i = 0; i < N; i++)
+		if (pthread_create(&t[i], &a, work, (void *)i))
+			return 1;
+	sem_post(&go[0]);
+	sem_wait(&go[N]);
+	x++;
+	for (int i = 0; i < N; i++)
+		pthread_join(t[i], 0);
+	return x == N + 1 ? 0 : 2;
+}
+`},
+}
+
+func TestThreads(t *testing.T) {
+	for name, c := range compilers(t) {
+		for _, p := range threadPrograms {
+			t.Run(name+"/"+p.name, func(t *testing.T) {
+				source := filepath.Join(t.TempDir(), "program.c")
+				if err := os.WriteFile(source, []byte(p.text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				rep, r, out := judged(t, fasttrack.Spec, compileProgram(t, c(source), source, "-pthread"))
+				if r.Exit != 0 {
+					t.Errorf("exit code %d: %s", r.Exit, out)
+				}
+				compareLines(t, source, rep)
+			})
+		}
+	}
+}
+
+// TestRecycled wants all threads of a program judged that has more than a detector can tell apart: what is in no order is a race, and
+// who joins a thread comes after it, also if another one has its number by then.
+func TestRecycled(t *testing.T) {
+	const n = cpu.MaxThreads + 500
+	raced := map[uint32]int{}
+	d := fasttrack.Spec.New(func(r cpu.Race) { raced[r.Variable]++ })
+	w := newWritten()
+	a := newAssembler(func(events []cpu.Event) {
+		w.add(events)
+		d.Events(slices.Clone(events))
+	})
+	begin := func(number uint32) *thread {
+		c := a.thread(number)
+		a.ticketed(c, kindBegin, 0, 0, 0, 0)
+		return c
+	}
+	write := func(c *thread, address uint64) { a.memory.access(c, address, 8, cpu.Write, 0) }
+	variable := func(i uint64) uint64 { return 1<<20 + 8*i }
+	const shared = 1 << 16
+	first := begin(0)
+	for i := range uint32(n) {
+		a.ticketed(first, kindFork, 0, 0, uint64(i+1), 0)
+		c := begin(i + 1)
+		write(c, variable(uint64(i)))
+		if i == n-2 || i == n-1 {
+			write(c, shared)
+		}
+		a.ticketed(c, kindEnd, 0, 0, 0, 0)
+	}
+	a.ticketed(first, kindFork, 0, 0, n+1, 0)
+	other := begin(n + 1)
+	for i := range uint32(n) {
+		joiner := first
+		if i%2 == 0 {
+			joiner = other
+		}
+		a.ticketed(joiner, kindJoin, 0, 0, uint64(i+1), 0)
+		write(joiner, variable(uint64(i)))
+	}
+	a.flush()
+	w.check(t)
+	v, _ := a.memory.whole(shared, 8)
+	if len(raced) != 1 || raced[v] != 1 || len(a.problems) != 1 || len(a.ids) != cpu.MaxThreads {
+		t.Errorf("races on %v, want one on %d; %d threads; problems %q", raced, v, len(a.ids), a.problems)
+	}
+}
