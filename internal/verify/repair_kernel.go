@@ -41,9 +41,10 @@ func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, cond
 	}
 	for {
 		r, places, refusal, err := repairKernel(ctx, l, expected, condition, o, in, use)
-		if refusal == nil || !refusal.Regroup {
+		if refusal == nil || !refusal.Regroup && !refusal.Attempts {
 			return r, places, err
 		}
+		use.Attempts = use.Attempts || refusal.Attempts
 	}
 }
 

@@ -27,6 +27,7 @@ type Program struct {
 	unroll int64
 	past   int64 // how many states wordPast has
 	follow bool  // Options.Vain
+	each   bool  // Options.Attempts
 	// dependencies is Options.Dependencies.
 	dependencies bool
 	refused      func()
@@ -59,7 +60,11 @@ type state struct {
 	progress
 	parts  int   // of the access
 	larger uint8 // bytes of the location that the access is a part of, 0 if it is the whole
+	attempts
 }
+
+// reads says that the step reads a location.
+func (st *state) reads() bool { return st.op.Kind == explore.Read || st.op.Kind == explore.Update }
 
 type identity struct {
 	thread int
@@ -114,9 +119,10 @@ type granule struct {
 
 // Refusal says why a launch cannot be explored.
 type Refusal struct {
-	Reason  string
-	Regroup bool     // see Options.Widths
-	Places  []uint32 // of the instructions concerned
+	Reason   string
+	Regroup  bool     // see Options.Widths
+	Attempts bool     // see Options.Attempts
+	Places   []uint32 // of the instructions concerned
 }
 
 // The bounds of a launch.
@@ -143,6 +149,9 @@ type Options struct {
 	Dependencies bool // steps say which reads they depend on
 	// Widths, if not nil, gets what is found about widths. The program refuses then, and Regroup is set: another one can go on with them.
 	Widths Widths
+	// Attempts says that threads which count the attempts of a loop are followed in each of them. Without it the program may refuse with
+	// Refusal.Attempts set: another one can go on with it.
+	Attempts bool
 	// Refused, if not nil, is called when the program refuses.
 	Refused func()
 	// Stops says that the threads make steps that do nothing, fences without an order, at branches and at what follows them.
@@ -159,7 +168,7 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
+	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, each: o.Attempts, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
 		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}, stacks: map[string]int64{}}
 	if p.threads.Timed() {
 		p.past = timedPast
@@ -292,10 +301,7 @@ func (p *Program) Start(t int, s []int64, op *explore.Op) {
 // and passed no barrier, waits: what it has read since might as well not have been read.
 func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	from := p.states.at(int32(s[wordState]))
-	h := from.next.find(value)
-	if h == nil {
-		h = p.step(from, value)
-	}
+	h := p.hop(from, value)
 	to := p.states.at(h.state)
 	n := s[wordHistory]
 	before := func(k int64) *state { return p.states.at(int32(s[wordPast+k%p.past])) }
@@ -313,6 +319,10 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 				return
 			}
 		}
+	}
+	if p.attempt(from, h) {
+		*op = explore.Op{Kind: explore.Await, Value: 1, Pos: to.op.Pos}
+		return
 	}
 	// A thread that waits for ever comes back to a state by the shortest way too: so waiting, above, comes before this.
 	for k := n - 1; from.q.Repeats && !p.follow && k >= max(0, n-p.past+1); k-- {
@@ -337,20 +347,23 @@ func (p *Program) Pass(s []int64) { s[wordHistory] = 0 }
 // was: the two states differ in what makes no difference any more. Code that is not optimised leaves in local memory, and passes on, what it
 // has read and counted. The execution without these steps is another one.
 func (p *Program) vain(was, is *state, value int64) bool {
+	return was.plain != is.plain && p.asWell(was, is, value) && p.states.at(p.hop(was, value).state).plain == p.states.at(p.hop(is, value).state).plain
+}
+
+// asWell says that the step of state was, which reads value, is that of state is, or weaker.
+func (p *Program) asWell(was, is *state, value int64) bool {
 	same := is.op
 	same.Expected, same.Deps, same.Control = was.op.Expected, was.op.Deps, was.op.Control // Expected is the number of the state
 	equal := was.op == same && was.q.Value == is.q.Value && was.q.Swap == is.q.Swap
-	if !equal && !p.stronger(was, is, value) || was.plain == is.plain || was.progress != is.progress {
-		return false
+	return (equal || p.stronger(was, is, value)) && was.progress == is.progress
+}
+
+// hop is what follows a state that is resumed with value.
+func (p *Program) hop(from *state, value int64) *hop {
+	if h := from.next.find(value); h != nil {
+		return h
 	}
-	leads := func(st *state) *state {
-		h := st.next.find(value)
-		if h == nil {
-			h = p.step(st, value)
-		}
-		return p.states.at(h.state)
-	}
-	return leads(was).plain == leads(is).plain
+	return p.step(from, value)
 }
 
 // stronger says that state is reads value where state was might have read it, as a compare-and-swap that fails and the load before it or the attempt
@@ -368,8 +381,13 @@ func (p *Program) stronger(was, is *state, value int64) bool {
 	}
 	a, read1 := read(was)
 	b, read2 := read(is)
-	return !p.dependencies && read1 && read2 && was.op.Loc == is.op.Loc && was.larger == is.larger && was.parts == is.parts && a.Atomic() && b.Atomic() &&
-		was.op.Volatile == is.op.Volatile && (a == b || a == model.Relaxed) && was.op.Scope <= is.op.Scope
+	return !p.dependencies && read1 && read2 && p.polls(was, is) && a.Atomic() && b.Atomic() && (a == b || a == model.Relaxed)
+}
+
+// polls says that two states read one location, and that the later of them races with nothing that the earlier one does not race with.
+func (p *Program) polls(was, is *state) bool {
+	return was.op.Loc == is.op.Loc && was.larger == is.larger && was.parts == is.parts && was.op.Order.Atomic() == is.op.Order.Atomic() &&
+		was.op.Volatile == is.op.Volatile && was.op.Scope <= is.op.Scope
 }
 
 // lasting says that other threads see a step that is resumed with value: an update that writes what it has read they do not.
