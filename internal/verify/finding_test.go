@@ -77,3 +77,13 @@ func TestPollingRace(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedAtOnce wants no drawing of an execution in which a thread fails before it accesses memory.
+func TestFailedAtOnce(t *testing.T) {
+	r := verifyLaunch(t, launchOf(t, lockVariables, "trap;", 1, 1), Options{})
+	var b strings.Builder
+	r.Text(&b, func(string, int) string { return "" }, func(_, s string) string { return s })
+	if text := b.String(); strings.Contains(text, "execution:") || !strings.Contains(text, "before it accesses memory") {
+		t.Error(text)
+	}
+}
