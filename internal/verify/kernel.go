@@ -73,7 +73,7 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition 
 		o.Jobs, use.Refused = 1, nil
 	}
 	// A checkpoint is of a search that follows what it began with following, with the widths that it began with.
-	if o.Model != PTX && o.Checkpoint == nil {
+	if o.Checkpoint == nil {
 		use.Widths = kernel.Widths{}
 	}
 	for {

@@ -200,14 +200,28 @@ func (p *Program) Place(thread int) model.Place {
 
 // Pieces says, of a step that accesses memory, how many elements its instruction accesses, each by a step of its own.
 func (p *Program) Pieces(op *explore.Op) int {
-	st := p.stateOf(op)
-	n, first := 0, st.q.Addr-uint64(st.q.Piece)*uint64(st.q.Size)
-	for i := range uint64(st.q.Pieces) {
-		a := p.accessOf(st)
-		a.addr = first + i*uint64(st.q.Size)
-		n += p.partsOf(a)
+	st, n := p.stateOf(op), 0
+	for i := range int(st.q.Pieces) {
+		n += p.partsOf(p.pieceOf(st, i))
 	}
 	return n
+}
+
+// pieceOf is the access of element i of the vector of which a thread accesses one.
+func (p *Program) pieceOf(st *state, i int) access {
+	a := p.accessOf(st)
+	a.addr += uint64(i-int(st.q.Piece)) * uint64(st.q.Size)
+	return a
+}
+
+// readsOf is in how many parts each element of a vector has been read, up to the one at which a thread stands; nil if nobody asks for it.
+func (p *Program) readsOf(st *state) (reads []int) {
+	if p.dependencies && len(p.widths) > 0 && st.q.Kind == simt.RequestLoad {
+		for i := range int(st.q.Piece) + 1 {
+			reads = append(reads, p.partsOf(p.pieceOf(st, i)))
+		}
+	}
+	return reads
 }
 
 // accessOf is the access at which a thread stands.
@@ -420,7 +434,7 @@ func (p *Program) step(from *state, value int64) *hop {
 	if from.part+1 < from.parts {
 		h.state = p.intern(from.thread, from.at, from.q, progress{from.part + 1, result})
 	} else {
-		at, q := p.threads.Resume(from.thread, from.at, result)
+		at, q := p.threads.Resume(from.thread, from.at, result, p.readsOf(from)...)
 		h.state, h.back = p.intern(from.thread, at, q, progress{}), q.Back
 	}
 	from.next.add(h)
@@ -598,7 +612,7 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 			case p.widths == nil:
 			case !larger.atomic:
 				p.remake(larger, smaller.size)
-			case smaller.within && !larger.stored:
+			case smaller.within && !larger.stored && !p.dependencies:
 				p.remake(smaller, larger.size)
 			}
 			return refused
@@ -652,7 +666,10 @@ func lowBytes(v uint64, n uint8) uint64 { return v << (64 - 8*n) >> (64 - 8*n) }
 // mixed refuses accesses of two sizes.
 func (p *Program) mixed(q *simt.Request, size, other uint8, place uint32) explore.Op {
 	where := ""
-	if p.widths != nil {
+	switch {
+	case p.widths != nil && p.dependencies:
+		where = ", but of what is not atomic"
+	case p.widths != nil:
 		where = " but for atomic loads of a part of what larger read-modify-writes update, and what is not atomic"
 	}
 	return p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored%s. Use one width for "+
