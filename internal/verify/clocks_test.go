@@ -171,9 +171,20 @@ END:	` + gives + `
 		{"and is not what is said", of(2, poll("ld.acquire", "ld.acquire", count)),
 			"setp.gt.u32 %p1, %r1, 8; @%p1 trap;", 2, 0, OK},
 	} {
-		r := verifyLaunch(t, launchOf(t, c.variables, arrive+c.body, c.threads, 1), Options{})
-		if c.want > 0 && (r.Executions != c.want || r.Blocked > 0) || r.Verdict() != c.verdict || r.Refusal != "" {
-			t.Errorf("%s: %d executions, %d given up, %s %s; want %d %s %+v", c.name, r.Executions, r.Blocked, r.Verdict(), r.Refusal, c.want, c.verdict, r.Findings)
+		for _, jobs := range []int{1, 2} {
+			r := verifyLaunch(t, launchOf(t, c.variables, arrive+c.body, c.threads, 1), Options{Jobs: jobs})
+			if c.want > 0 && (r.Executions != c.want || r.Blocked > 0) || r.Verdict() != c.verdict || r.Refusal != "" {
+				t.Errorf("%s: %d executions, %d given up, %s %s; want %d %s %+v", c.name, r.Executions, r.Blocked, r.Verdict(), r.Refusal, c.want, c.verdict, r.Findings)
+			}
+		}
+	}
+	// What comes after more attempts than are followed is not refused.
+	const read = "mov.u64 %clock, %globaltimer; ld.acquire"
+	variables := strings.Replace(of(2, poll("ld.acquire", read, one)), ".reg .pred", ".reg .b64 %clock; .reg .pred", 1)
+	for unroll, refused := range map[int]bool{4: false, 64: true} {
+		r := verifyLaunch(t, launchOf(t, variables, arrive, 2, 1), Options{Model: PTX, Unroll: unroll})
+		if refused != (r.Refusal != "") || !refused && r.Executions != 2 {
+			t.Errorf("with %d iterations %d executions, %s", unroll, r.Executions, r.Refusal)
 		}
 	}
 }

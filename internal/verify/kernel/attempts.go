@@ -28,13 +28,14 @@ const (
 	attemptGoesOn
 )
 
-// attempt says that a thread which reads value at state from, with hop h, has made an attempt and waits.
-func (p *Program) attempt(from *state, h *hop) bool {
+// attempt says that a thread which reads value at state from, with hop h, has made an attempt and waits; alike, that it may wait then. If it may
+// not, the program has refused.
+func (p *Program) attempt(from *state, h *hop) (waits, alike bool) {
 	if p.each || p.follow || !from.q.Repeats || !from.reads() || from.parts > 1 {
-		return false
+		return false, true
 	}
 	if known := h.attempt.Load(); known != attemptUnknown {
-		return known == attemptWaits
+		return known == attemptWaits, true
 	}
 	a := &from.attempts
 	a.mu.Lock()
@@ -48,12 +49,12 @@ func (p *Program) attempt(from *state, h *hop) bool {
 	}
 	if !p.alike(from) {
 		p.mu.Lock()
-		p.refuse("the number of attempts matters", from.q.Place)
-		p.refusal.Attempts = true
-		p.mu.Unlock()
+		defer p.mu.Unlock()
+		p.come(&state{refusal: &Refusal{Reason: "the number of attempts matters", Attempts: true, Places: []uint32{from.q.Place}}})
+		return false, false
 	}
 	h.attempt.Store(known)
-	return known == attemptWaits
+	return known == attemptWaits, true
 }
 
 // attempted says that a thread at state s that always reads value makes attempts and nothing else, the first of which is at state from.

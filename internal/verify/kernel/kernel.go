@@ -46,7 +46,8 @@ type Program struct {
 	inParts    []int32             // places of accesses that are made in parts
 	at         map[granule][]int32 // the locations in 8 bytes of memory
 	refusal    *Refusal
-	convergent bool // a thread asks which lanes are active
+	latest     *Refusal // of the state that is made
+	convergent bool     // a thread asks which lanes are active
 }
 
 // state is a state of a thread, with the step at which it stands.
@@ -60,6 +61,8 @@ type state struct {
 	progress
 	parts  int   // of the access
 	larger uint8 // bytes of the location that the access is a part of, 0 if it is the whole
+	// refusal says why the thread cannot be explored from here on, if so. The program refuses when the search comes here: it may not.
+	refusal *Refusal
 	attempts
 }
 
@@ -309,6 +312,17 @@ func (p *Program) Start(t int, s []int64, op *explore.Op) {
 	id := p.intern(t, at, q, progress{})
 	s[wordState] = int64(id)
 	*op = p.states.at(id).op
+	p.come(p.states.at(id))
+}
+
+// come says that the search has come to a state.
+func (p *Program) come(st *state) {
+	if st.refusal != nil && p.refusal == nil {
+		p.refusal = st.refusal
+		if p.refused != nil {
+			p.refused()
+		}
+	}
 }
 
 // Resume implements explore.Program. A thread that comes to a state in which it has been before, and since then has written nothing
@@ -334,7 +348,10 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 			}
 		}
 	}
-	if p.attempt(from, h) {
+	if waits, alike := p.attempt(from, h); !alike {
+		*op = explore.Op{Kind: explore.Refused, Pos: from.op.Pos}
+		return
+	} else if waits {
 		*op = explore.Op{Kind: explore.Await, Value: 1, Pos: to.op.Pos}
 		return
 	}
@@ -347,6 +364,11 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	}
 	s[wordState] = int64(h.state)
 	*op = to.op
+	if to.refusal != nil {
+		p.mu.Lock()
+		p.come(to)
+		p.mu.Unlock()
+	}
 	if h.back {
 		if s[wordRounds]++; s[wordRounds] > p.unroll && op.Kind != explore.End {
 			*op = explore.Op{Kind: explore.Bound, Pos: op.Pos}
@@ -454,22 +476,19 @@ func (p *Program) intern(t int, at simt.State, q simt.Request, done progress) in
 		p.plain[identity{t, at[:q.Plain], done}] = plain
 	}
 	st := &state{thread: t, at: at, q: q, plain: plain, progress: done, parts: 1}
+	p.latest = nil
 	st.op = p.op(st, id)
 	if p.bytes += len(at); id+1 >= maxStates || p.bytes >= maxBytes {
 		st.op = p.refuse(fmt.Sprintf("the threads come to more than %d states: shrink the launch or its inputs", id), q.Place)
 	}
+	st.refusal = p.latest
 	p.states.add(st)
 	p.ids[key] = id
 	return id
 }
 
 func (p *Program) refuse(reason string, places ...uint32) explore.Op {
-	if p.refusal == nil {
-		p.refusal = &Refusal{Reason: reason, Places: places}
-		if p.refused != nil {
-			p.refused()
-		}
-	}
+	p.latest = &Refusal{Reason: reason, Places: places}
 	return explore.Op{Kind: explore.Refused, Pos: int32(places[0])}
 }
 
@@ -652,7 +671,7 @@ func (p *Program) remake(l *location, size uint8) {
 	for _, w := range l.of {
 		p.widths[w] = size
 	}
-	p.refusal.Regroup = true
+	p.latest.Regroup = true
 }
 
 // partial says that an access may be made by accessing more. Loads that are not atomic may not: they would race with atomic writes beside them.
