@@ -473,7 +473,12 @@ func (t *Threads) access(w *warp, i int, in *inst, place uint32, piece int) (Req
 	case event.Global:
 		_, kind = r.global(addr, in, flags, place)
 	case event.Shared:
-		_, kind = window(w.cta.shared, addr, in.width)
+		if _, kind = window(w.cta.shared, addr, in.width); kind == "" && in.end != 0 && (addr < in.begin || addr+in.width > in.end) {
+			r.faults.beside(r, w, i, place, touch{flags, space, addr, in.width}, in.Object)
+			q = Request{Kind: RequestFault, Fault: OutOfVariable, Message: r.faults.list[0].Message}
+			r.faults = faultLog{}
+			return q, true
+		}
 	default: // the thread's own, or a fault
 		return Request{}, false
 	}
