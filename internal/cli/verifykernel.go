@@ -3,9 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -66,6 +68,8 @@ func dimensions(text string, dst *[]int) error {
 
 var (
 	numberArg = regexp.MustCompile(`^([iuf](?:8|16|32|64))=([^\s,{}\[\]"]+)$`)
+	bytesArg  = regexp.MustCompile(`^bytes=([0-9a-fA-F ]+)$`)
+	noType    = regexp.MustCompile(`^(?:[-+]?[.\d]+|null|NULL|nullptr|true|false)$`)
 	bufferArg = regexp.MustCompile(`^(\w+)(?::([iuf](?:8|16|32|64))\[(\d+)\](?:=(.+))?)?$`)
 	fillWord  = regexp.MustCompile(`^[a-z]+$`)
 )
@@ -73,12 +77,24 @@ var (
 // argument makes an entry of the args of a launch file.
 func argument(text string, dst *[]string) error {
 	if m := numberArg.FindStringSubmatch(text); m != nil {
-		*dst = append(*dst, fmt.Sprintf("{ %s = %s }", m[1], m[2]))
+		entry := fmt.Sprintf("{ %s = %s }", m[1], m[2])
+		// Numbers of a launch file have no more than 63 bits.
+		if v, err := strconv.ParseUint(m[2], 0, 64); err == nil && m[1] == "u64" && v > math.MaxInt64 {
+			entry = fmt.Sprintf("{ bytes = \"% x\" }", binary.LittleEndian.AppendUint64(nil, v))
+		}
+		*dst = append(*dst, entry)
 		return nil
+	}
+	if m := bytesArg.FindStringSubmatch(text); m != nil {
+		*dst = append(*dst, fmt.Sprintf("{ bytes = %q }", m[1]))
+		return nil
+	}
+	if noType.MatchString(text) {
+		return usagef("%q has no type: write a number as TYPE=VALUE (i32=5, f32=0.5), a bool as u8=1, and a null pointer as u64=0", text)
 	}
 	m := bufferArg.FindStringSubmatch(text)
 	if m == nil {
-		return usagef("%q is no argument: write a number as TYPE=VALUE (i32=5, f32=0.5), and a buffer as NAME:TYPE[COUNT] or "+
+		return usagef("%q is no argument: write a number as TYPE=VALUE (i32=5, f32=0.5), a struct as bytes=HEX, and a buffer as NAME:TYPE[COUNT] or "+
 			"NAME:TYPE[COUNT]=FILL (x:i32[4], x:i32[4]=7, x:u32[2]=[1, 2]), where TYPE is i8 u8 i16 u16 i32 u32 i64 u64 f32 or f64", text)
 	}
 	entry := fmt.Sprintf("{ buffer = %q", m[1])

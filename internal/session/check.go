@@ -367,6 +367,9 @@ func (c *checker) findKernel(l *LaunchSpec) (*cuda.Kernel, error) {
 		return nil, fmt.Errorf("%s holds no kernel (no .entry)", c.in.Images[0].Name)
 	case len(matches) == 1:
 		return c.module.Kernel(matches[0])
+	case l.Kernel == "" && len(matches) == 0:
+		return nil, fmt.Errorf("%s: %s has no such kernel%s", c.opts.Watch.kernelFlags(), c.in.Images[0].Name,
+			nearest.Hint(fmt.Sprint(c.opts.Watch.Kernel), callNames(names)))
 	case l.Kernel == "":
 		return nil, c.at(l.Pos, "%s holds %d kernels; say which one, as in kernel = %q (%s)", c.in.Images[0].Name, len(names),
 			CallName(names[0]), strings.Join(callNames(names), ", "))
@@ -391,8 +394,12 @@ func Called(kernel, name string) bool {
 	call := CallName(kernel)
 	bare := report.BareName(kernel)
 	plain, _, _ := strings.Cut(bare, "<")
-	return name == kernel || name == report.Demangle(kernel) || name == call || name == bare || name == plain
+	name = unspaced(name)
+	return slices.ContainsFunc([]string{kernel, report.Demangle(kernel), call, bare, plain}, func(n string) bool { return name == unspaced(n) })
 }
+
+// unspaced is a name without spaces: "tile<4,int>" is "tile<4, int>".
+func unspaced(name string) string { return strings.ReplaceAll(name, " ", "") }
 
 // CallName is the demangled name without return type and parameters: "ns::scan<float>".
 func CallName(kernel string) string {
@@ -456,6 +463,11 @@ func (c *checker) params(l *LaunchSpec, k *cuda.Kernel) ([]byte, error) {
 		if len(value) != p.Size {
 			return nil, c.at(a.Pos, "argument %d (%s) has %d bytes, and parameter %d of %s has %d",
 				i+1, a.Type, len(value), i+1, CallName(k.Name()), p.Size)
+		}
+		number := a.Buffer == nil && a.Type != "bytes"
+		if integer := p.Type.Signed() || p.Type >= isa.U8 && p.Type <= isa.U64; number && (integer && a.Type[0] == 'f' || p.Type.Float() && a.Type[0] != 'f') {
+			return nil, c.at(a.Pos, "argument %d is %s, and parameter %d of %s is %s: give a number of that type, or bytes",
+				i+1, a.Type, i+1, CallName(k.Name()), p.Type)
 		}
 		copy(block[p.Off:], value)
 	}

@@ -221,14 +221,15 @@ func (t *Threads) Start(n int) (State, Request) {
 	return t.run(w, i, nil, false)
 }
 
-// Resume completes the request of thread n in state s and runs the thread to its next request.
-func (t *Threads) Resume(n int, s State, value uint64) (State, Request) {
+// Resume completes the request of thread n in state s and runs the thread to its next request. For dependencies, reads may say how many reads it
+// took to have each piece of the instruction so far; one each, if it does not.
+func (t *Threads) Resume(n int, s State, value uint64, reads ...int) (State, Request) {
 	w, i := t.lane(n)
 	pending, stopped := t.decode(&w.lanes[i], s)
 	again := stopped
 	if !stopped {
 		var fault *Request
-		if pending, again, fault = t.complete(w, i, pending, value); fault != nil {
+		if pending, again, fault = t.complete(w, i, pending, value, reads); fault != nil {
 			return t.encode(&w.lanes[i], []uint64{value}, fault) // with what it has read it is no state at the operation itself
 		}
 	}
@@ -241,10 +242,10 @@ func (in *inst) pieces() int { return int(in.width / in.piece) }
 
 // complete finishes the request at which lane i stands, unless what it has read is a fault. A vector is accessed element by element; pending has the elements that
 // have been read, or as many values as have been written. again says that there are more.
-func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest []uint64, again bool, fault *Request) {
+func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64, reads []int) (rest []uint64, again bool, fault *Request) {
 	ln := &w.lanes[i]
 	in := &ln.code.insts[ln.pc]
-	t.returns(ln, in, len(pending))
+	t.returns(ln, in, len(pending), reads)
 	switch in.Class {
 	case isa.Load, isa.Store:
 		if pending = append(pending, value); len(pending) < in.pieces() {
@@ -281,8 +282,9 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest
 	return nil, false, nil
 }
 
-// returns follows what depends on the value that the request of a lane is resumed with, piece number piece of its instruction.
-func (t *Threads) returns(ln *lane, in *inst, piece int) {
+// returns follows what depends on the value that the request of a lane is resumed with, piece number piece of its instruction. made says how many
+// reads each piece was so far: nil if one.
+func (t *Threads) returns(ln *lane, in *inst, piece int, made []int) {
 	d := t.depends
 	if t.clocks || d != nil && in.Class == isa.Warp { // memory knows nothing of clocks; and what a lane gets depends on the reads of others too
 		d.results(ln, in, func(r int32) { *d.reg(ln, r) = 0 })
@@ -291,22 +293,27 @@ func (t *Threads) returns(ln *lane, in *inst, piece int) {
 	if d == nil || t.clocks || !reads {
 		return
 	}
-	if d.reads++; in.Class == isa.Load && piece+1 < in.pieces() {
+	of := func(piece int) uint64 {
+		if piece < len(made) {
+			return uint64(made[piece])
+		}
+		return 1
+	}
+	d.reads += of(piece)
+	if in.Class == isa.Load && piece+1 < in.pieces() {
 		return
 	}
-	first := d.reads - 1
-	if in.Class == isa.Load {
-		first = d.reads - uint64(in.pieces())
+	sets, end := make([]uint64, piece+1), d.reads
+	for k := piece; k >= 0; k-- {
+		for range of(k) {
+			end--
+			sets[k] |= 1 << min(end, lastRead)
+		}
 	}
 	for k := range in.Dst {
-		if in.Dst[k].Kind != isa.Reg {
-			continue
+		if in.Dst[k].Kind == isa.Reg {
+			*d.reg(ln, in.Dst[k].Reg) = sets[min(k, piece)]
 		}
-		read := first
-		if in.Class == isa.Load && in.pieces() > 1 {
-			read += uint64(k)
-		}
-		*d.reg(ln, in.Dst[k].Reg) = 1 << min(read, lastRead)
 	}
 }
 
@@ -466,7 +473,12 @@ func (t *Threads) access(w *warp, i int, in *inst, place uint32, piece int) (Req
 	case event.Global:
 		_, kind = r.global(addr, in, flags, place)
 	case event.Shared:
-		_, kind = window(w.cta.shared, addr, in.width)
+		if _, kind = window(w.cta.shared, addr, in.width); kind == "" && in.end != 0 && (addr < in.begin || addr+in.width > in.end) {
+			r.faults.beside(r, w, i, place, touch{flags, space, addr, in.width}, in.Object)
+			q = Request{Kind: RequestFault, Fault: OutOfVariable, Message: r.faults.list[0].Message}
+			r.faults = faultLog{}
+			return q, true
+		}
 	default: // the thread's own, or a fault
 		return Request{}, false
 	}

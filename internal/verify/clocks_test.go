@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -116,6 +117,74 @@ func TestVain(t *testing.T) {
 			if !(c.timed && model == PTX) && (r.Executions != want || r.Verdict() != OK) {
 				t.Errorf("%s, %s: %d executions, %s; want %d %s %+v", c.name, model, r.Executions, r.Verdict(), want, r.Refusal, r.Findings)
 			}
+		}
+	}
+}
+
+// TestAttempts explores barriers whose threads count how often they have asked. That makes no executions, and none is given up, unless the
+// count is used.
+func TestAttempts(t *testing.T) {
+	// poll asks until x is 4, with a pause after eight attempts, and gives what it is told to.
+	poll := func(first, later, gives string) string {
+		return lockVariables + `
+.func (.reg .b32 %gives) poll() {
+	.local .align 4 .b8 count[4];
+	.reg .b32 %r<3>;
+	.reg .pred %p0;
+	st.local.u32 [count], 0;
+HEAD:	` + first + `.gpu.global.u32 %r1, [x];
+	setp.eq.u32 %p0, %r1, 4;
+	@%p0 bra END;
+	ld.local.u32 %r2, [count];
+	setp.ge.u32 %p0, %r2, 8;
+	@%p0 bra LATER;
+	add.u32 %r2, %r2, 1;
+	st.local.u32 [count], %r2;
+	bra HEAD;
+LATER:	nanosleep.u32 20;
+	` + later + `.gpu.global.u32 %r1, [x];
+	setp.ne.u32 %p0, %r1, 4;
+	@%p0 bra LATER;
+END:	` + gives + `
+	ret;
+}
+`
+	}
+	of := func(n int, poll string) string {
+		return strings.ReplaceAll(poll, "%r1, 4;", fmt.Sprintf("%%r1, %d;", n))
+	}
+	const count, one = "ld.local.u32 %gives, [count];", "mov.u32 %gives, 1;"
+	const arrive = "setp.eq.u32 %p0, %b, 0; @%p0 st.global.u32 [y], 1; atom.release.gpu.global.add.u32 %r0, [x], 1; call (%r1), poll, ();"
+	for _, c := range []struct {
+		name, variables, body string
+		threads               uint32
+		want                  int
+		verdict               string
+	}{
+		{"four", poll("ld.acquire", "ld.acquire", one), "", 4, 24, OK},
+		{"what is published", poll("ld.acquire", "ld.acquire", one), "ld.global.u32 %r2, [y];", 4, 24, OK},
+		{"later attempts are weaker", of(2, poll("ld.acquire", "ld.relaxed", one)), "ld.global.u32 %r2, [y];", 2, 0, Error},
+		{"later attempts are stronger", of(2, poll("ld.relaxed", "ld.acquire", one)), "ld.global.u32 %r2, [y];", 2, 0, Error},
+		{"one too many", of(5, poll("ld.acquire", "ld.acquire", one)), "", 4, 0, Error},
+		{"the count is used", of(2, poll("ld.acquire", "ld.acquire", count)),
+			"setp.eq.u32 %p1, %r1, 5; @%p1 trap;", 2, 0, Error},
+		{"and is not what is said", of(2, poll("ld.acquire", "ld.acquire", count)),
+			"setp.gt.u32 %p1, %r1, 8; @%p1 trap;", 2, 0, OK},
+	} {
+		for _, jobs := range []int{1, 2} {
+			r := verifyLaunch(t, launchOf(t, c.variables, arrive+c.body, c.threads, 1), Options{Jobs: jobs})
+			if c.want > 0 && (r.Executions != c.want || r.Blocked > 0) || r.Verdict() != c.verdict || r.Refusal != "" {
+				t.Errorf("%s: %d executions, %d given up, %s %s; want %d %s %+v", c.name, r.Executions, r.Blocked, r.Verdict(), r.Refusal, c.want, c.verdict, r.Findings)
+			}
+		}
+	}
+	// What comes after more attempts than are followed is not refused.
+	const read = "mov.u64 %clock, %globaltimer; ld.acquire"
+	variables := strings.Replace(of(2, poll("ld.acquire", read, one)), ".reg .pred", ".reg .b64 %clock; .reg .pred", 1)
+	for unroll, refused := range map[int]bool{4: false, 64: true} {
+		r := verifyLaunch(t, launchOf(t, variables, arrive, 2, 1), Options{Model: PTX, Unroll: unroll})
+		if refused != (r.Refusal != "") || !refused && r.Executions != 2 {
+			t.Errorf("with %d iterations %d executions, %s", unroll, r.Executions, r.Refusal)
 		}
 	}
 }

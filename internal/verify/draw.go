@@ -14,7 +14,7 @@ const (
 )
 
 // draw writes an execution: a line for each event, in an order that extends program order, with a column for each thread. Behind
-// the event stands where the value that it reads was written. For a race, only what the two accesses depend on is drawn.
+// the event stands where the value that it reads was written. For a race, only what the two accesses depend on is drawn. It is empty if there is nothing.
 func (v *verifier) draw(x explore.Execution, events []explore.Event, e explore.Error) string {
 	shown, left := v.shown(x, events, e)
 	columns := map[int]int{}
@@ -31,6 +31,9 @@ func (v *verifier) draw(x explore.Execution, events []explore.Event, e explore.E
 			n++
 			numbers[i] = n
 		}
+	}
+	if n == 0 {
+		return ""
 	}
 	texts, widths := make([]string, len(events)), make([]int, len(threads))
 	for c, t := range threads {

@@ -87,7 +87,9 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 	case explore.Deadlock:
 		v.describeDeadlock(f, e, x, events)
 	}
-	f.Graph = v.draw(x, events, e)
+	if f.Graph = v.draw(x, events, e); f.Graph == "" && e.Kind == explore.AssertionFailed {
+		f.Why = fmt.Sprintf("thread %s comes to this state before it accesses memory that others see.", f.Sides[0].Thread)
+	}
 	if v.options.Drawings {
 		f.Drawing = v.drawing(x, events, e, fmt.Sprintf("%s [%s]", f.Title, f.Kind))
 	}

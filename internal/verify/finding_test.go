@@ -77,3 +77,27 @@ func TestPollingRace(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedAtOnce wants no drawing of an execution in which a thread fails before it accesses memory.
+func TestFailedAtOnce(t *testing.T) {
+	r := verifyLaunch(t, launchOf(t, lockVariables, "trap;", 1, 1), Options{})
+	var b strings.Builder
+	r.Text(&b, func(string, int) string { return "" }, func(_, s string) string { return s })
+	if text := b.String(); strings.Contains(text, "execution:") || !strings.Contains(text, "before it accesses memory") {
+		t.Error(text)
+	}
+}
+
+// TestBesideVariable wants an index told that leads from one shared variable into another, and what comes after the thread not.
+func TestBesideVariable(t *testing.T) {
+	const variables = ".shared .align 4 .b8 one[8];\n.shared .align 4 .b8 two[8];\n"
+	const body = "mov.u32 %r0, one; mul.lo.u32 %r1, %t, SIZE; add.u32 %r0, %r0, %r1; st.shared.u32 [%r0], %t; ld.shared.u32 %r2, [two+4];"
+	for size, want := range map[string]int{"4": 0, "8": 1} {
+		for _, model := range []string{SRC11, PTX} {
+			r := verifyLaunch(t, launchOf(t, variables, strings.Replace(body, "SIZE", size, 1), 1, 2), Options{Model: model})
+			if len(r.Findings) != want || want > 0 && (r.Findings[0].Kind != "out-of-variable" || !strings.Contains(r.Findings[0].Sides[0].What, "by an index of one, which has 8 bytes")) {
+				t.Errorf("%s, %s: %s %+v", size, model, r.Summary(), r.Findings)
+			}
+		}
+	}
+}

@@ -60,7 +60,7 @@ type TooLarge = kernel.TooLarge
 
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
-	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX}
+	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Attempts: o.Checkpoint != nil}
 	if o.Jobs > 1 {
 		alone, cancel := context.WithCancel(ctx)
 		use.Refused = cancel
@@ -72,14 +72,16 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition 
 		// What is refused, and when, depends on what was found before, by whichever goroutine. Most that is refused is refused early.
 		o.Jobs, use.Refused = 1, nil
 	}
-	if o.Model != PTX && o.Checkpoint == nil { // a checkpoint is of a search with the widths that it began with
+	// A checkpoint is of a search that follows what it began with following, with the widths that it began with.
+	if o.Checkpoint == nil {
 		use.Widths = kernel.Widths{}
 	}
 	for {
 		r, refusal, err := exploreKernel(ctx, l, expected, condition, o, use)
-		if refusal == nil || !refusal.Regroup {
+		if refusal == nil || !refusal.Regroup && !refusal.Attempts {
 			return r, err
 		}
+		use.Attempts = use.Attempts || refusal.Attempts
 	}
 }
 

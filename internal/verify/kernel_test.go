@@ -453,8 +453,15 @@ func TestWidths(t *testing.T) {
 	} {
 		body := strings.ReplaceAll(c.body, "%r16", "%rd7")
 		l := launchOf(t, ".global .align 8 .b8 x[16] = {0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 1};\n.shared .align 4 .b8 s[4];", body, 1, 2)
-		for _, jobs := range []int{1, 2} {
-			r := verifyLaunch(t, l, Options{Jobs: jobs, Schedules: true})
+		for _, o := range []Options{{Jobs: 1}, {Jobs: 2}, {Model: PTX}} {
+			o.Schedules = true
+			r := verifyLaunch(t, l, o)
+			if o.Model == PTX && strings.Contains(c.body, ".cas") { // atomics of several widths
+				if r.Refusal == "" {
+					t.Errorf("%s, %s: %s", c.name, o.Model, r.Verdict())
+				}
+				continue
+			}
 			if r.Executions != c.want || r.Verdict() != c.verdict || r.Refusal != "" {
 				t.Errorf("%s: %d executions, %s; want %d, %s (%s) %+v", c.name, r.Executions, r.Verdict(), c.want, c.verdict, r.Refusal, r.Findings)
 			}
@@ -462,6 +469,30 @@ func TestWidths(t *testing.T) {
 				if f.Schedule == nil {
 					t.Errorf("%s: no schedule of %s", c.name, f.Title)
 				}
+			}
+		}
+	}
+}
+
+// TestWidthDependencies wants what a store depends on known where a load before it is made in parts: with the load and without there are the same
+// executions of load buffering.
+func TestWidthDependencies(t *testing.T) {
+	const half = "st.global.u16 [%rd7+2], 1; "
+	for _, own := range []string{"ld.global.u32 %r5, [%rd7];", "ld.global.v2.u32 {%r5, %r6}, [%rd7];", "ld.global.v4.u16 {%r3, %r4, %r5, %r6}, [%rd7]; ld.global.u64 %rd6, [%rd7];"} {
+		for _, c := range []struct {
+			value string
+			want  int
+		}{{"%r0", 3}, {"1", 4}, {"%r5", 4}} { // all of program order, or what nothing orders too
+			threads := func(load string) string {
+				return "mov.u64 %rd7, own; mul.wide.u32 %rd6, %b, 8; add.u64 %rd7, %rd7, %rd6; mov.u32 %r5, 1;" + load +
+					"setp.eq.u32 %p0, %b, 0; @%p0 bra ONE; ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], " + c.value +
+					"; ret; ONE: ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], " + c.value + ";"
+			}
+			variables := lockVariables + ".global .align 16 .b8 own[16] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};\n"
+			r := verifyLaunch(t, launchOf(t, variables, threads(half+own), 2, 1), Options{Model: PTX})
+			want := verifyLaunch(t, launchOf(t, variables, threads(""), 2, 1), Options{Model: PTX})
+			if r.Executions != c.want || want.Executions != c.want || r.Verdict() != OK {
+				t.Errorf("%s, a store of %s: %d executions, %s %s, and %d without the load; want %d", own, c.value, r.Executions, r.Verdict(), r.Refusal, want.Executions, c.want)
 			}
 		}
 	}

@@ -156,6 +156,9 @@ func (m *mender) minimal(ctx context.Context, p repair.Patch) repair.Patch {
 	return p
 }
 
+// stronger says what an order adds to that of an operation, which may be a release already.
+var stronger = [...]string{model.Relaxed: "atomic", model.Acquire: "an acquire", model.Release: "a release", model.AcqRel: "an acquire and a release", model.SC: "sc"}
+
 // words describes a patch.
 func (m *mender) words(p repair.Patch) []string {
 	var out []string
@@ -170,7 +173,7 @@ func (m *mender) words(p repair.Patch) []string {
 			what = append(what, fmt.Sprintf("make the access atomic: %s, %s scope", c.Order, c.Scope))
 		default:
 			if c.Order != model.NA {
-				what = append(what, fmt.Sprintf("give the operation the order %s", c.Order))
+				what = append(what, "make the operation "+stronger[c.Order])
 			}
 			if c.Scope != model.Thread {
 				what = append(what, fmt.Sprintf("give the operation the scope %s", c.Scope))

@@ -35,15 +35,13 @@ type Text struct {
 // RepairKernel searches for a repair of a launch with errors, among the patches that can be written in a text. It gives the
 // changes too, by instruction.
 func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, in Text) (*Repair, []Place, error) {
-	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Stops: true}
-	if o.Model != PTX {
-		use.Widths = kernel.Widths{}
-	}
+	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Stops: true, Widths: kernel.Widths{}}
 	for {
 		r, places, refusal, err := repairKernel(ctx, l, expected, condition, o, in, use)
-		if refusal == nil || !refusal.Regroup {
+		if refusal == nil || !refusal.Regroup && !refusal.Attempts {
 			return r, places, err
 		}
+		use.Attempts = use.Attempts || refusal.Attempts
 	}
 }
 

@@ -147,10 +147,10 @@ func (k kernelLaunch) failure(step *explore.Op) (kind detect.Kind, class detect.
 			message = strings.ReplaceAll(message, alloc.Name, fmt.Sprintf("%s (%d bytes)", a.Name, a.Size))
 		}
 	}
-	title = map[simt.FaultKind]string{simt.Assertion: "failed assertion", simt.TrapHit: "trap", simt.OutOfBounds: "access out of bounds",
+	title = map[simt.FaultKind]string{simt.Assertion: "failed assertion", simt.TrapHit: "trap", simt.OutOfBounds: "access out of bounds", simt.OutOfVariable: "out of variable",
 		simt.Misaligned: "misaligned access", simt.UseAfterFree: "access to freed memory", simt.ReadOnly: "write to constant memory"}[fault]
 	if title == "" {
 		title = string(fault)
 	}
-	return detect.Kind(fault), class, title, "fails here: " + message
+	return detect.Kind(fault), class, title, "fails here: " + report.DemangleIn(message) // the engine knows linker names of variables
 }

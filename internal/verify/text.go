@@ -176,6 +176,8 @@ func (f *Finding) text(w io.Writer, source func(file string, line int) string, p
 	note("why", f.Why)
 	note("fix", f.Fix)
 	f.files(note)
-	note("execution", fmt.Sprintf("found after %s:", count(f.Executions, "complete execution")))
+	if f.Graph != "" { // nothing comes before the first step of a thread
+		note("execution", fmt.Sprintf("found after %s:", count(f.Executions, "complete execution")))
+	}
 	fmt.Fprintln(w, f.Graph)
 }

@@ -84,12 +84,13 @@ func pollKernel(r *rand.Rand) (functions, body string) {
 func TestVainRandom(t *testing.T) {
 	n := testsize.Of(200, 250, 5000)
 	r := rand.New(rand.NewPCG(36, 1))
-	fewer, wrong, compared := 0, 0, 0
+	fewer, wrong, compared, counted := 0, 0, 0, 0
 	for range n {
 		functions, body := pollKernel(r)
 		l := launchOf(t, lockVariables+".global .u32 four[4];\n"+functions, body, 2, 1)
-		run := func(vain bool) (errors, states []string, res explore.Result) {
-			p, err := kernel.New(l, kernel.Options{Unroll: 20, Vain: vain})
+		run := func(use kernel.Options) (errors, states []string, res explore.Result, refusal *kernel.Refusal) {
+			use.Unroll = 20
+			p, err := kernel.New(l, use)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,10 +126,14 @@ func TestVainRandom(t *testing.T) {
 					slices.Sort(memory)
 					ends[strings.Join(memory, " ")] = true
 				}})
-			return slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(ends)), res
+			return slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(ends)), res, p.Refusal()
 		}
-		errors, states, res := run(false)
-		wantErrors, wantStates, want := run(true)
+		errors, states, res, refusal := run(kernel.Options{})
+		if refusal != nil && refusal.Attempts {
+			counted++
+			errors, states, res, _ = run(kernel.Options{Attempts: true})
+		}
+		wantErrors, wantStates, want, _ := run(kernel.Options{Vain: true})
 		if res.Stopped || want.Stopped || want.Cut > 0 {
 			continue
 		}
@@ -143,8 +148,8 @@ func TestVainRandom(t *testing.T) {
 			wrong++
 		}
 	}
-	t.Log(n, "programs,", compared, "compared,", fewer, "with fewer executions,", wrong, "with errors")
-	if compared < n/3 || fewer < n/20 || wrong < n/10 {
-		t.Errorf("%d programs compared, %d with fewer executions, %d with errors: the test is idle", compared, fewer, wrong)
+	t.Log(n, "programs,", compared, "compared,", fewer, "with fewer executions,", wrong, "with errors,", counted, "that use what they count")
+	if compared < n/3 || fewer < n/20 || wrong < n/10 || counted < n/50 {
+		t.Errorf("%d programs compared, %d with fewer executions, %d with errors, %d that use what they count: the test is idle", compared, fewer, wrong, counted)
 	}
 }

@@ -99,7 +99,7 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments
 		if kinds[a.Loc] == nil {
 			kinds[a.Loc] = map[explore.Access]bool{}
 		}
-		kinds[a.Loc][explore.Access{Thread: a.Thread, Phase: a.Phase, Full: a.Full}] = true
+		kinds[a.Loc][explore.Access{Thread: a.Thread, Phase: a.Phase, Write: a.Write, Full: a.Full}] = true
 	}
 	for r := range readers {
 		g.weak[r.loc] = g.mixed(places, kinds[r.loc])
@@ -149,8 +149,8 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments
 	return g
 }
 
-// mixed says that some access of a location, of which there are these kinds, is neither morally strong with another nor on the other side of a barrier of
-// the CTA.
+// mixed says that some access of a location, of which there are these kinds, is neither morally strong with another that it conflicts with nor on the other
+// side of a barrier of the CTA.
 func (g *cycleGraph) mixed(places []model.Place, kinds map[explore.Access]bool) bool {
 	for a := range kinds {
 		if a.Full {
@@ -158,7 +158,7 @@ func (g *cycleGraph) mixed(places []model.Place, kinds map[explore.Access]bool) 
 		}
 		cta := places[a.Thread].CTA
 		for b := range kinds {
-			if a.Thread != b.Thread && (places[b.Thread].CTA != cta || g.apart[cta] || a.Phase == b.Phase) {
+			if a.Thread != b.Thread && (a.Write || b.Write) && (places[b.Thread].CTA != cta || g.apart[cta] || a.Phase == b.Phase) {
 				return true
 			}
 		}

@@ -27,6 +27,7 @@ type Program struct {
 	unroll int64
 	past   int64 // how many states wordPast has
 	follow bool  // Options.Vain
+	each   bool  // Options.Attempts
 	// dependencies is Options.Dependencies.
 	dependencies bool
 	refused      func()
@@ -45,7 +46,8 @@ type Program struct {
 	inParts    []int32             // places of accesses that are made in parts
 	at         map[granule][]int32 // the locations in 8 bytes of memory
 	refusal    *Refusal
-	convergent bool // a thread asks which lanes are active
+	latest     *Refusal // of the state that is made
+	convergent bool     // a thread asks which lanes are active
 }
 
 // state is a state of a thread, with the step at which it stands.
@@ -59,7 +61,13 @@ type state struct {
 	progress
 	parts  int   // of the access
 	larger uint8 // bytes of the location that the access is a part of, 0 if it is the whole
+	// refusal says why the thread cannot be explored from here on, if so. The program refuses when the search comes here: it may not.
+	refusal *Refusal
+	attempts
 }
+
+// reads says that the step reads a location.
+func (st *state) reads() bool { return st.op.Kind == explore.Read || st.op.Kind == explore.Update }
 
 type identity struct {
 	thread int
@@ -114,9 +122,10 @@ type granule struct {
 
 // Refusal says why a launch cannot be explored.
 type Refusal struct {
-	Reason  string
-	Regroup bool     // see Options.Widths
-	Places  []uint32 // of the instructions concerned
+	Reason   string
+	Regroup  bool     // see Options.Widths
+	Attempts bool     // see Options.Attempts
+	Places   []uint32 // of the instructions concerned
 }
 
 // The bounds of a launch.
@@ -143,6 +152,9 @@ type Options struct {
 	Dependencies bool // steps say which reads they depend on
 	// Widths, if not nil, gets what is found about widths. The program refuses then, and Regroup is set: another one can go on with them.
 	Widths Widths
+	// Attempts says that threads which count the attempts of a loop are followed in each of them. Without it the program may refuse with
+	// Refusal.Attempts set: another one can go on with it.
+	Attempts bool
 	// Refused, if not nil, is called when the program refuses.
 	Refused func()
 	// Stops says that the threads make steps that do nothing, fences without an order, at branches and at what follows them.
@@ -159,7 +171,7 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
+	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, each: o.Attempts, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
 		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}, stacks: map[string]int64{}}
 	if p.threads.Timed() {
 		p.past = timedPast
@@ -191,14 +203,28 @@ func (p *Program) Place(thread int) model.Place {
 
 // Pieces says, of a step that accesses memory, how many elements its instruction accesses, each by a step of its own.
 func (p *Program) Pieces(op *explore.Op) int {
-	st := p.stateOf(op)
-	n, first := 0, st.q.Addr-uint64(st.q.Piece)*uint64(st.q.Size)
-	for i := range uint64(st.q.Pieces) {
-		a := p.accessOf(st)
-		a.addr = first + i*uint64(st.q.Size)
-		n += p.partsOf(a)
+	st, n := p.stateOf(op), 0
+	for i := range int(st.q.Pieces) {
+		n += p.partsOf(p.pieceOf(st, i))
 	}
 	return n
+}
+
+// pieceOf is the access of element i of the vector of which a thread accesses one.
+func (p *Program) pieceOf(st *state, i int) access {
+	a := p.accessOf(st)
+	a.addr += uint64(i-int(st.q.Piece)) * uint64(st.q.Size)
+	return a
+}
+
+// readsOf is in how many parts each element of a vector has been read, up to the one at which a thread stands; nil if nobody asks for it.
+func (p *Program) readsOf(st *state) (reads []int) {
+	if p.dependencies && len(p.widths) > 0 && st.q.Kind == simt.RequestLoad {
+		for i := range int(st.q.Piece) + 1 {
+			reads = append(reads, p.partsOf(p.pieceOf(st, i)))
+		}
+	}
+	return reads
 }
 
 // accessOf is the access at which a thread stands.
@@ -286,16 +312,24 @@ func (p *Program) Start(t int, s []int64, op *explore.Op) {
 	id := p.intern(t, at, q, progress{})
 	s[wordState] = int64(id)
 	*op = p.states.at(id).op
+	p.come(p.states.at(id))
+}
+
+// come says that the search has come to a state.
+func (p *Program) come(st *state) {
+	if st.refusal != nil && p.refusal == nil {
+		p.refusal = st.refusal
+		if p.refused != nil {
+			p.refused()
+		}
+	}
 }
 
 // Resume implements explore.Program. A thread that comes to a state in which it has been before, and since then has written nothing
 // and passed no barrier, waits: what it has read since might as well not have been read.
 func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	from := p.states.at(int32(s[wordState]))
-	h := from.next.find(value)
-	if h == nil {
-		h = p.step(from, value)
-	}
+	h := p.hop(from, value)
 	to := p.states.at(h.state)
 	n := s[wordHistory]
 	before := func(k int64) *state { return p.states.at(int32(s[wordPast+k%p.past])) }
@@ -314,6 +348,13 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 			}
 		}
 	}
+	if waits, alike := p.attempt(from, h); !alike {
+		*op = explore.Op{Kind: explore.Refused, Pos: from.op.Pos}
+		return
+	} else if waits {
+		*op = explore.Op{Kind: explore.Await, Value: 1, Pos: to.op.Pos}
+		return
+	}
 	// A thread that waits for ever comes back to a state by the shortest way too: so waiting, above, comes before this.
 	for k := n - 1; from.q.Repeats && !p.follow && k >= max(0, n-p.past+1); k-- {
 		if p.vain(before(k), from, value) {
@@ -323,6 +364,11 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	}
 	s[wordState] = int64(h.state)
 	*op = to.op
+	if to.refusal != nil {
+		p.mu.Lock()
+		p.come(to)
+		p.mu.Unlock()
+	}
 	if h.back {
 		if s[wordRounds]++; s[wordRounds] > p.unroll && op.Kind != explore.End {
 			*op = explore.Op{Kind: explore.Bound, Pos: op.Pos}
@@ -337,20 +383,23 @@ func (p *Program) Pass(s []int64) { s[wordHistory] = 0 }
 // was: the two states differ in what makes no difference any more. Code that is not optimised leaves in local memory, and passes on, what it
 // has read and counted. The execution without these steps is another one.
 func (p *Program) vain(was, is *state, value int64) bool {
+	return was.plain != is.plain && p.asWell(was, is, value) && p.states.at(p.hop(was, value).state).plain == p.states.at(p.hop(is, value).state).plain
+}
+
+// asWell says that the step of state was, which reads value, is that of state is, or weaker.
+func (p *Program) asWell(was, is *state, value int64) bool {
 	same := is.op
 	same.Expected, same.Deps, same.Control = was.op.Expected, was.op.Deps, was.op.Control // Expected is the number of the state
 	equal := was.op == same && was.q.Value == is.q.Value && was.q.Swap == is.q.Swap
-	if !equal && !p.stronger(was, is, value) || was.plain == is.plain || was.progress != is.progress {
-		return false
+	return (equal || p.stronger(was, is, value)) && was.progress == is.progress
+}
+
+// hop is what follows a state that is resumed with value.
+func (p *Program) hop(from *state, value int64) *hop {
+	if h := from.next.find(value); h != nil {
+		return h
 	}
-	leads := func(st *state) *state {
-		h := st.next.find(value)
-		if h == nil {
-			h = p.step(st, value)
-		}
-		return p.states.at(h.state)
-	}
-	return leads(was).plain == leads(is).plain
+	return p.step(from, value)
 }
 
 // stronger says that state is reads value where state was might have read it, as a compare-and-swap that fails and the load before it or the attempt
@@ -368,8 +417,13 @@ func (p *Program) stronger(was, is *state, value int64) bool {
 	}
 	a, read1 := read(was)
 	b, read2 := read(is)
-	return !p.dependencies && read1 && read2 && was.op.Loc == is.op.Loc && was.larger == is.larger && was.parts == is.parts && a.Atomic() && b.Atomic() &&
-		was.op.Volatile == is.op.Volatile && (a == b || a == model.Relaxed) && was.op.Scope <= is.op.Scope
+	return !p.dependencies && read1 && read2 && p.polls(was, is) && a.Atomic() && b.Atomic() && (a == b || a == model.Relaxed)
+}
+
+// polls says that two states read one location, and that the later of them races with nothing that the earlier one does not race with.
+func (p *Program) polls(was, is *state) bool {
+	return was.op.Loc == is.op.Loc && was.larger == is.larger && was.parts == is.parts && was.op.Order.Atomic() == is.op.Order.Atomic() &&
+		was.op.Volatile == is.op.Volatile && was.op.Scope <= is.op.Scope
 }
 
 // lasting says that other threads see a step that is resumed with value: an update that writes what it has read they do not.
@@ -402,7 +456,7 @@ func (p *Program) step(from *state, value int64) *hop {
 	if from.part+1 < from.parts {
 		h.state = p.intern(from.thread, from.at, from.q, progress{from.part + 1, result})
 	} else {
-		at, q := p.threads.Resume(from.thread, from.at, result)
+		at, q := p.threads.Resume(from.thread, from.at, result, p.readsOf(from)...)
 		h.state, h.back = p.intern(from.thread, at, q, progress{}), q.Back
 	}
 	from.next.add(h)
@@ -422,22 +476,19 @@ func (p *Program) intern(t int, at simt.State, q simt.Request, done progress) in
 		p.plain[identity{t, at[:q.Plain], done}] = plain
 	}
 	st := &state{thread: t, at: at, q: q, plain: plain, progress: done, parts: 1}
+	p.latest = nil
 	st.op = p.op(st, id)
 	if p.bytes += len(at); id+1 >= maxStates || p.bytes >= maxBytes {
 		st.op = p.refuse(fmt.Sprintf("the threads come to more than %d states: shrink the launch or its inputs", id), q.Place)
 	}
+	st.refusal = p.latest
 	p.states.add(st)
 	p.ids[key] = id
 	return id
 }
 
 func (p *Program) refuse(reason string, places ...uint32) explore.Op {
-	if p.refusal == nil {
-		p.refusal = &Refusal{Reason: reason, Places: places}
-		if p.refused != nil {
-			p.refused()
-		}
-	}
+	p.latest = &Refusal{Reason: reason, Places: places}
 	return explore.Op{Kind: explore.Refused, Pos: int32(places[0])}
 }
 
@@ -580,7 +631,7 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 			case p.widths == nil:
 			case !larger.atomic:
 				p.remake(larger, smaller.size)
-			case smaller.within && !larger.stored:
+			case smaller.within && !larger.stored && !p.dependencies:
 				p.remake(smaller, larger.size)
 			}
 			return refused
@@ -620,7 +671,7 @@ func (p *Program) remake(l *location, size uint8) {
 	for _, w := range l.of {
 		p.widths[w] = size
 	}
-	p.refusal.Regroup = true
+	p.latest.Regroup = true
 }
 
 // partial says that an access may be made by accessing more. Loads that are not atomic may not: they would race with atomic writes beside them.
@@ -634,7 +685,10 @@ func lowBytes(v uint64, n uint8) uint64 { return v << (64 - 8*n) >> (64 - 8*n) }
 // mixed refuses accesses of two sizes.
 func (p *Program) mixed(q *simt.Request, size, other uint8, place uint32) explore.Op {
 	where := ""
-	if p.widths != nil {
+	switch {
+	case p.widths != nil && p.dependencies:
+		where = ", but of what is not atomic"
+	case p.widths != nil:
 		where = " but for atomic loads of a part of what larger read-modify-writes update, and what is not atomic"
 	}
 	return p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored%s. Use one width for "+

@@ -25,9 +25,10 @@ func (l *list[T]) add(v *T) {
 
 // hop is what follows a state that is resumed with a value.
 type hop struct {
-	value int64
-	state int32
-	back  bool // control has jumped backwards
+	value   int64
+	state   int32
+	back    bool         // control has jumped backwards
+	attempt atomic.Int32 // see attempts.go
 }
 
 // hops are the hops of a state: a hash table by value with open addressing, which is replaced by a larger one before it is full. One

@@ -43,6 +43,8 @@ func TestErrors(t *testing.T) {
 		{"C a\n/* x", `t:2:1: the comment is not closed; end it with "*/"`},
 		{"C a\n\"x", `t:2:1: the quoted text does not end on its line`},
 		{"C a\nint x = 99999999999999999999;", `t:2:9: "99999999999999999999" is no number; write one of 64 bits, as in 42 or 0x2a`},
+		{"PTX a\n{ x = 0;\n P0@cta 0 | P1@cta 1 ;\n st.weak x, 1 | ;", `t:3:2: "P0" begins the line of the threads, and the block of initial values has no "}"`},
+		{"PTX a\n{ x = 0;\n P0 | P1 ;\n st.weak x, 1 | ;", `t:3:2: "P0" begins the line of the threads, and the block of initial values has no "}"`},
 		{"PTX a\n{ t @ texture aliases x; }", `t:2:7: scoped RC11 has no proxy "texture": use --model ptx`},
 		{"PTX a\nP0 ;\nfence.proxy.alias ;", `t:3:1: scoped RC11 has no proxies: fence.proxy needs --model ptx`},
 		{"PTX a\nP0 ;\nsust.weak t, 1 ;", `t:3:1: scoped RC11 has no proxies for surfaces, textures and constants: sust needs --model ptx`},

@@ -167,13 +167,15 @@ func (p *parser) declare(name token, size int64, array bool, value int64) error 
 	return nil
 }
 
+// placeLevels are the levels that a place may name.
+var placeLevels = []string{"cta", "cluster", "gpu"}
+
 // place reads what follows the @ of a thread: "cta 0, cluster 0, gpu 0", of which parts may be left out.
 func (p *parser) place() (model.Place, error) {
 	at := map[string]int64{}
-	words := []string{"cta", "cluster", "gpu"}
 	for {
 		t := p.take()
-		if t.kind != word || !slices.Contains(words, t.text) {
+		if t.kind != word || !slices.Contains(placeLevels, t.text) {
 			return model.Place{}, p.fail(t.pos, `%v where a place is expected, as in "@ cta 0, gpu 0"`, t)
 		}
 		n, err := p.integer("the number of the " + t.text)

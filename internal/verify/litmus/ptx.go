@@ -118,6 +118,8 @@ func (p *parser) initialValue(inits map[string]map[string]int64) error {
 			inits[name.text] = map[string]int64{}
 		}
 		inits[name.text][strings.TrimPrefix(reg.text, "%")] = v
+	case p.is("|"), p.is("@") && slices.Contains(placeLevels, p.tokens[p.at+1].text):
+		return p.fail(name.pos, "%q begins the line of the threads, and the block of initial values has no \"}\"", name.text)
 	case p.accept("@"):
 		if err := p.alias(name); err != nil {
 			return err
