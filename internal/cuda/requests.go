@@ -449,7 +449,11 @@ func (p *process) eventElapsed(_ context.Context, r *request) ([]uint64, []byte,
 }
 
 func (p *process) hostFunc(_ context.Context, r *request) ([]uint64, []byte, error) {
-	return nil, nil, p.ctx.HostFunction(StreamID(r.args[0]), r.thread)
+	if r.args[1] != calls.FunctionPut {
+		return nil, nil, p.ctx.RunsHostFunction(uint32(r.args[0]), r.args[1] == calls.FunctionEnds)
+	}
+	agent, err := p.ctx.HostFunction(StreamID(r.args[0]), r.thread)
+	return []uint64{uint64(agent)}, nil, err
 }
 
 func (p *process) deviceSynchronize(context.Context, *request) ([]uint64, []byte, error) {

@@ -199,15 +199,32 @@ func (c *Context) waitStream(s *stream, name string) {
 	c.order(c.host, s.agent, name)
 }
 
-// HostFunction is cudaLaunchHostFunc or cudaStreamAddCallback: the caller runs the function at once. How the function
-// tells others that it ran cannot be seen, so the host counts as having waited for the stream.
-func (c *Context) HostFunction(id StreamID, thread uint32) error {
-	return c.on(id, thread, func(s *stream) error {
-		name := "cudaLaunchHostFunc (" + s.name + ")"
-		c.begin(s, name)
-		c.order(c.host, s.agent, name)
+// HostFunction is cudaLaunchHostFunc or cudaStreamAddCallback. It gives the agent of the stream, for RunsHostFunction.
+func (c *Context) HostFunction(id StreamID, thread uint32) (agent uint32, err error) {
+	err = c.on(id, thread, func(s *stream) error {
+		c.begin(s, "cudaLaunchHostFunc ("+s.name+")")
+		c.work(s)
+		agent = s.agent
 		return nil
 	})
+	return agent, err
+}
+
+// RunsHostFunction says that the calling thread begins or ends a function that a stream calls: after the earlier work of the stream, and
+// before its later work. Such a thread is an agent of its own (calls.ThreadOfStream), of which others learn as threads learn of each other.
+func (c *Context) RunsHostFunction(agent uint32, ends bool) error {
+	leave, err := c.enter()
+	defer leave()
+	of := slices.IndexFunc(c.allStreams(), func(s *stream) bool { return s.agent == agent })
+	switch {
+	case of < 0:
+		return fail(InvalidValue, "no stream is agent %d", agent)
+	case ends:
+		c.order(agent, c.host, "a host function")
+	default:
+		c.order(c.host, agent, "a host function")
+	}
+	return err
 }
 
 // WaitEvent is cudaStreamWaitEvent: later work of the stream waits for what the newest record of the event saw.

@@ -765,7 +765,8 @@ EXPORT int fencepostOperator(const char *name, void *stream, const u64 *boxes, s
   memcpy(blob, name, head);
   memcpy(blob + head, boxes, size - head);
   fp_stand();
-  int e = fp_begin();
+  int e = fp_behind(FP_Operator, args);
+  if (!e) e = fp_begin();
   if (!e) {
     struct fp_call c = {.op = FP_Operator, .blob = blob, .blob_size = size};
     e = fp_exchange(&c, args, 1);

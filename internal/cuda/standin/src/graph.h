@@ -3,6 +3,8 @@
 #ifndef FP_GRAPH_H
 #define FP_GRAPH_H
 
+struct fp_function;
+
 // The types of nodes (CUgraphNodeType).
 enum { fpKernelNode, fpCopyNode, fpFillNode, fpHostNode, fpChildNode, fpEmptyNode, fpWaitNode, fpRecordNode, fpAllocNode = 10, fpFreeNode };
 
@@ -120,6 +122,7 @@ THREAD int fp_capture_mode;
 // What the libraries of a process share of this is in a page before the alias.
 struct fp_shared {
   pthread_mutex_t lock;
+  struct fp_function *functions; // that streams call and that have not ended, see function.h
   struct fp_capture *captures;
   u64 captured; // captures ever
   u32 ids;
@@ -355,8 +358,8 @@ static int fp_ready(const struct fp_node *n) {
   return !n->mark;
 }
 
-// fp_sort puts nodes behind what they wait for. A host function comes as late as it can: the host counts as having waited for what
-// comes before it, which is to order nothing else of the graph.
+// fp_sort puts nodes behind what they wait for. A host function comes as late as it can: the thread that launches the graph may learn
+// from it by means that are not seen, and goes on with what follows.
 static int fp_sort(struct fp_exec *x) {
   struct fp_node **sorted = calloc(x->count + 1, sizeof *sorted);
   size_t n = 0;
@@ -630,18 +633,13 @@ static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e) {
   return 0;
 }
 
+#include "function.h"
+
 // fp_host_call puts a host function into a stream.
 static int fp_host_call(u64 stream, const struct fp_work *w) {
   int e;
   if (!w->call && !w->callback) return fpInvalidValue;
-  if (fp_capture_work(stream, w, &e)) return e;
-  e = fp_request(FP_HostFunc, &stream, 1, NULL, 0);
-  if (e) return e;
-  fp_called_back++;
-  if (w->call) w->call(w->data);
-  if (w->callback) w->callback((void *)stream, 0, w->data);
-  fp_called_back--;
-  return 0;
+  return fp_capture_work(stream, w, &e) ? e : fp_function_start(stream, w);
 }
 
 enum { fpExternal = 1 }; // a flag of records and waits: a node of the graph

@@ -52,6 +52,7 @@ enum {
   fpFileNotFound = 301,
   fpInvalidHandle = 400,
   fpNotFound = 500,
+  fpNotReady = 600,
   fpPeerUnsupported = 217,
   fpPeerNotEnabled = 705,
   fpNotPermitted = 800,
@@ -160,6 +161,7 @@ static int fp_resume(void);
 // sent again when the connection was taken up again. One whose reply is missing may have been done: it is not repeated.
 static int fp_swap(const struct fp_call *c, const u64 *args, int nargs) {
   u32 head[4];
+  __atomic_fetch_add(&fp.requests, 1, __ATOMIC_RELAXED);
   if (c->blob_size > 0xffffffffu - FP_MAX_SCRIPT) return fpInvalidValue;
   if (!fp_own(fp.fd, &fp.socket) || fp_send_request(c, args, nargs)) {
     fp_lose();
@@ -338,11 +340,13 @@ static void fp_end(void) {
 }
 
 static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e);
+static int fp_behind(u32 op, const u64 *args);
 
 // fp_request does one request.
 static int fp_request(u32 op, const u64 *args, int nargs, u64 *results, int nresults) {
   int e;
   if (fp_capture_request(op, args, results, &e)) return e;
+  if ((e = fp_behind(op, args))) return e;
   // A forked child has nothing to free. In Python, torch would end it for the error: its own allocator makes no call there.
   if (op == FP_FreeAsync && fp_py_known && fp_forked()) return 0;
   if (fp_placed(op)) fp_stand();
