@@ -5,6 +5,14 @@
 #include "bottom.h"
 #include "start.h"
 
+// fp_admit initializes the driver API with the first request, and makes a context with those that need one.
+static int fp_admit(u32 op) {
+  struct fp_shared *s = fp_shared();
+  if (s && !s->initialized) s->initialized = 1;
+  if (fp_in_context(op)) fp_runtime_context(1);
+  return 0;
+}
+
 // Errors. The last error belongs to the host thread; an error that a kernel's fault left stays for the whole process.
 THREAD int last_error;
 static int sticky_error;

@@ -122,6 +122,8 @@ THREAD int fp_capture_mode;
 // What the libraries of a process share of this is in a page before the alias.
 struct fp_shared {
   pthread_mutex_t lock;
+  u32 initialized;               // the driver API, by cuInit or by the runtime API
+  u32 key;                       // one more than that of the threads in which the runtime API has a context, 0: none
   struct fp_function *functions; // that streams call and that have not ended, see function.h
   struct fp_capture *captures;
   u64 captured; // captures ever
@@ -138,6 +140,36 @@ static int fp_capturing(void) {
   if (!fp.alias && !fp_forked() && !fp_begin()) fp_end();
   struct fp_shared *s = fp_shared();
   return s && __atomic_load_n(&s->captures, __ATOMIC_ACQUIRE) && !fp_forked();
+}
+
+// fp_in_context says that a request is made in a context, of the calling thread.
+static int fp_in_context(u32 op) {
+  switch (op) {
+    case FP_Launch: case FP_Malloc: case FP_Free: case FP_MallocAsync: case FP_FreeAsync: case FP_HostRegister: case FP_HostUnregister: case FP_Copy:
+    case FP_Fill: case FP_StreamCreate: case FP_StreamSynchronize: case FP_StreamQuery: case FP_StreamWaitEvent: case FP_StreamInfo: case FP_EventCreate:
+    case FP_EventRecord: case FP_EventSynchronize: case FP_EventQuery: case FP_EventElapsed: case FP_DeviceSynchronize: case FP_SetLimit: case FP_MemInfo: case FP_Occupancy:
+      return 1;
+  }
+  return 0;
+}
+
+// fp_runtime_context says whether the runtime API has made a context current in the calling thread, and sets that to a value beforehand
+// if it is not negative. A thread calls the runtime API in one library and the driver API in another.
+static int fp_runtime_context(int set) {
+  struct fp_shared *s = fp_shared();
+  if (!s) return 0;
+  u32 key = __atomic_load_n(&s->key, __ATOMIC_ACQUIRE);
+  if (!key && set > 0) {
+    pthread_key_t fresh;
+    if (pthread_key_create(&fresh, NULL)) return 0;
+    if (__atomic_compare_exchange_n(&s->key, &key, fresh + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+      key = fresh + 1;
+    else
+      pthread_key_delete(fresh);
+  }
+  if (!key) return 0;
+  if (set >= 0 && !pthread_getspecific(key - 1) != !set) pthread_setspecific(key - 1, set ? s : NULL);
+  return pthread_getspecific(key - 1) != NULL;
 }
 
 static void fp_graph_lock(void) {

@@ -39,7 +39,7 @@ enum {
   fpSuccess = 0,
   fpInvalidValue = 1,
   fpOutOfMemory = 2,
-  fpInitialization = 3,
+  fpInitialization = 3, // of the driver API: not initialized
   fpInvalidConfiguration = 9,
   fpInvalidSymbol = 13,
   fpMissingConfiguration = 52,
@@ -186,8 +186,12 @@ static void fp_tell_thread(void) {
   fp_swap(&c, words, 2);
 }
 
+static int fp_admit(u32 op);
+
 // fp_exchange does one request with the lock held: it posts it where it can, and sends it otherwise.
 static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
+  int refused = fp_admit(c->op);
+  if (refused) return refused;
   fp_tell_thread();
   if (fp_post(c, args, nargs)) return 0;
   if (fp.mail) fp_mail_before(c->op, args);
