@@ -31,6 +31,7 @@ type stream struct {
 	name        string
 	asked       polling
 	kernel      bool // the last operation put into it is a kernel
+	awaits      *awaited
 }
 
 // EventID is an event of a context.
@@ -108,8 +109,16 @@ func (c *Context) DestroyStream(id StreamID) error {
 	return err
 }
 
-// stream finds a stream; thread is the calling host thread, for the per-thread default stream.
+// stream finds a stream for an operation of it; thread is the calling host thread, for the per-thread default stream.
 func (c *Context) stream(id StreamID, thread uint32) (*stream, error) {
+	s, err := c.lookUp(id, thread)
+	if err == nil {
+		err = c.blocked(s)
+	}
+	return s, err
+}
+
+func (c *Context) lookUp(id StreamID, thread uint32) (*stream, error) {
 	switch id {
 	case 0, StreamLegacy:
 		return c.gpu.legacy, nil

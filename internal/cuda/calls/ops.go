@@ -105,6 +105,15 @@ const (
 	GetDevice
 	DeviceCanAccessPeer
 	PeerAccess
+	AddressReserve
+	AddressFree
+	MemCreate
+	MemRelease
+	MemMap
+	MemUnmap
+	MemSetAccess
+	MemMapped
+	StreamValue
 	NumOps
 )
 
@@ -125,7 +134,7 @@ type Spec struct {
 const Frames = 48
 
 // Placed lists the requests that tell where in the program their call is.
-var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess}
+var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess, MemUnmap}
 
 // A Placed request of an interpreted program tells where in the script its call is, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
@@ -220,6 +229,15 @@ var Specs = [NumOps]Spec{
 	GetDevice:           {"GetDevice", 0, false, "-> device of this thread, number of devices"},
 	DeviceCanAccessPeer: {"DeviceCanAccessPeer", 2, false, "device, peer -> 1 when it can be given access"},
 	PeerAccess:          {"PeerAccess", 2, false, "peer, 1: the current device gets access to its memory, 0: no more ->"},
+	AddressReserve:      {"AddressReserve", 2, false, "bytes, alignment -> address"},
+	AddressFree:         {"AddressFree", 2, false, "address, bytes ->"},
+	MemCreate:           {"MemCreate", 1, false, "bytes -> handle of a physical allocation"},
+	MemRelease:          {"MemRelease", 1, false, "handle ->"},
+	MemMap:              {"MemMap", 3, false, "address, bytes, handle ->"},
+	MemUnmap:            {"MemUnmap", 2, false, "address, bytes ->"},
+	MemSetAccess:        {"MemSetAccess", 3, false, "address, bytes, CUmemAccess_flags ->"},
+	MemMapped:           {"MemMapped", 2, false, "address, 1: another handle of it -> handle, bytes, CUmemAccess_flags of what is mapped there"},
+	StreamValue:         {"StreamValue", 5, false, "stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->"},
 	ClusterOccupancy:    {"ClusterOccupancy", 4, false, "kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster"},
 }
 
@@ -229,6 +247,9 @@ const Threads = 64
 
 // ThreadOfStream marks the number of a thread that executes a function of the program for a stream.
 const ThreadOfStream = 1 << 16
+
+// ValueWait marks a StreamValue that waits.
+const ValueWait = 1 << 8
 
 // What HostFunc tells.
 const (

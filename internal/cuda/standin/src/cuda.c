@@ -787,6 +787,8 @@ EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {
 }
 
 #include "cuda_graph.h"
+#include "cuda_value.h"
+#include "cuda_virtual.h"
 #include "cuda_array.h"
 
 // What Python code of ours asks of this library, which no other library has.

@@ -116,7 +116,7 @@ static int fp_behind(u32 op, const u64 *args) {
     case FP_Copy: key = fp_stream_key(args[10]); break;
     case FP_Fill: key = fp_stream_key(args[7]); break;
     case FP_Launch: case FP_MallocAsync: case FP_FreeAsync: case FP_EventRecord: key = fp_stream_key(args[1]); break;
-    case FP_StreamSynchronize: case FP_StreamQuery: case FP_StreamWaitEvent: case FP_StreamDestroy: case FP_HostFunc: case FP_Operator:
+    case FP_StreamSynchronize: case FP_StreamQuery: case FP_StreamWaitEvent: case FP_StreamDestroy: case FP_HostFunc: case FP_Operator: case FP_StreamValue:
       key = fp_stream_key(args[0]); break;
     case FP_DeviceSynchronize: case FP_DeviceReset: case FP_Free: case FP_HostUnregister: break;
     default: return 0;

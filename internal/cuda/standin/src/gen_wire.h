@@ -30,6 +30,7 @@
 #define FP_MAIL_POOL 1073741824
 #define FP_THREADS 64
 #define FP_THREAD_OF_STREAM 0x10000u
+#define FP_VALUE_WAIT 256
 #define FP_FUNCTION_PUT 0
 #define FP_FUNCTION_BEGINS 1
 #define FP_FUNCTION_ENDS 2
@@ -101,9 +102,18 @@ enum {
   FP_GetDevice = 57, // -> device of this thread, number of devices
   FP_DeviceCanAccessPeer = 58, // device, peer -> 1 when it can be given access
   FP_PeerAccess = 59, // peer, 1: the current device gets access to its memory, 0: no more ->
+  FP_AddressReserve = 60, // bytes, alignment -> address
+  FP_AddressFree = 61, // address, bytes ->
+  FP_MemCreate = 62, // bytes -> handle of a physical allocation
+  FP_MemRelease = 63, // handle ->
+  FP_MemMap = 64, // address, bytes, handle ->
+  FP_MemUnmap = 65, // address, bytes ->
+  FP_MemSetAccess = 66, // address, bytes, CUmemAccess_flags ->
+  FP_MemMapped = 67, // address, 1: another handle of it -> handle, bytes, CUmemAccess_flags of what is mapped there
+  FP_StreamValue = 68, // stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->
 };
 
 // fp_placed says which requests tell where in the program their call is.
 static int fp_placed(u32 op) {
-  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture || op == FP_HostAccess;
+  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture || op == FP_HostAccess || op == FP_MemUnmap;
 }

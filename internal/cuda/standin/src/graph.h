@@ -146,7 +146,7 @@ static int fp_capturing(void) {
 static int fp_in_context(u32 op) {
   switch (op) {
     case FP_Launch: case FP_Malloc: case FP_Free: case FP_MallocAsync: case FP_FreeAsync: case FP_HostRegister: case FP_HostUnregister: case FP_Copy:
-    case FP_Fill: case FP_StreamCreate: case FP_StreamSynchronize: case FP_StreamQuery: case FP_StreamWaitEvent: case FP_StreamInfo: case FP_EventCreate:
+    case FP_Fill: case FP_StreamCreate: case FP_StreamSynchronize: case FP_StreamQuery: case FP_StreamWaitEvent: case FP_StreamInfo: case FP_StreamValue: case FP_EventCreate:
     case FP_EventRecord: case FP_EventSynchronize: case FP_EventQuery: case FP_EventElapsed: case FP_DeviceSynchronize: case FP_SetLimit: case FP_MemInfo: case FP_Occupancy:
       return 1;
   }
