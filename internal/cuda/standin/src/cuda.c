@@ -615,10 +615,12 @@ static int host_function(void *s, int per_thread, void (*f)(void *), void *data)
 EXPORT int cuLaunchHostFunc(void *s, void (*f)(void *), void *data) { return finish(host_function(s, 0, f, data)); }
 EXPORT int cuLaunchHostFunc_ptsz(void *s, void (*f)(void *), void *data) { return finish(host_function(s, 1, f, data)); }
 
-EXPORT int cuStreamAddCallback(void *s, void (*f)(void *, int, void *), void *data, unsigned flags) {
-  (void)flags;
-  return finish(fp_host_call(stream_of(s, 0), &(struct fp_work){.type = fpHostNode, .callback = f, .data = data}));
+static int add_callback(void *s, int per_thread, void (*f)(void *, int, void *), void *data, unsigned flags) {
+  if (flags) return fpInvalidValue;
+  return fp_host_call(stream_of(s, per_thread), &(struct fp_work){.type = fpHostNode, .callback = f, .data = data, .object = (u64)s});
 }
+EXPORT int cuStreamAddCallback(void *s, void (*f)(void *, int, void *), void *data, unsigned flags) { return finish(add_callback(s, 0, f, data, flags)); }
+EXPORT int cuStreamAddCallback_ptsz(void *s, void (*f)(void *, int, void *), void *data, unsigned flags) { return finish(add_callback(s, 1, f, data, flags)); }
 
 EXPORT int cuEventElapsedTime(float *ms, void *start, void *end) {
   u64 ns = 0;

@@ -13,7 +13,6 @@ struct fp_function {
   struct fp_work work;
   u64 key;   // of the stream: fp_stream_key
   u64 agent; // of the stream
-  u64 stream;
   int blocking; // the stream waits for the legacy stream, and that one for it
   u32 state, users;
   pid_t id;
@@ -62,7 +61,7 @@ static void *fp_function_run(void *p) {
   fp_request(FP_HostFunc, (const u64[]){f->agent, FP_FUNCTION_BEGINS}, 2, NULL, 0);
   fp_called_back++;
   if (f->work.call) f->work.call(f->work.data);
-  if (f->work.callback) f->work.callback((void *)f->stream, 0, f->work.data);
+  if (f->work.callback) f->work.callback((void *)f->work.object, 0, f->work.data);
   fp_called_back--;
   fp_guard_stop();
   fp_request(FP_HostFunc, (const u64[]){f->agent, FP_FUNCTION_ENDS}, 2, NULL, 0);
@@ -137,7 +136,7 @@ static int fp_function_start(u64 stream, const struct fp_work *w) {
   int e = fp_request(FP_HostFunc, (const u64[]){stream, FP_FUNCTION_PUT}, 2, &agent, 1);
   struct fp_function *f = e ? NULL : malloc(sizeof *f);
   if (!f) return e ? e : fpOutOfMemory;
-  *f = (struct fp_function){.work = *w, .key = fp_stream_key(stream), .agent = agent, .stream = stream, .users = 1};
+  *f = (struct fp_function){.work = *w, .key = fp_stream_key(stream), .agent = agent, .users = 1};
   fp_guard_hand_over();
   // Signals to the process are for the program's own threads.
   sigfillset(&most);

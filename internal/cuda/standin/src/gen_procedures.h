@@ -289,6 +289,7 @@ static const struct {
     {"cuProfilerStart", (void *)cuProfilerStart},
     {"cuProfilerStop", (void *)cuProfilerStop},
     {"cuStreamAddCallback", (void *)cuStreamAddCallback},
+    {"cuStreamAddCallback_ptsz", (void *)cuStreamAddCallback_ptsz},
     {"cuStreamAttachMemAsync", (void *)cuStreamAttachMemAsync},
     {"cuStreamBatchMemOp", (void *)cuStreamBatchMemOp},
     {"cuStreamBatchMemOp_ptsz", (void *)cuStreamBatchMemOp_ptsz},

@@ -37,7 +37,7 @@ struct fp_work {
   void (*call)(void *);
   void (*callback)(void *, int, void *);
   void *data;
-  u64 object; // event, or address
+  u64 object; // event, address, or the stream as a callback gets it
   struct fp_graph *child;
 };
 
