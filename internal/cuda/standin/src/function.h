@@ -59,24 +59,29 @@ static void *fp_function_run(void *p) {
   fp_in_place = 1;
   if (fp_thread_of) fp_thread_of(f->key, fp_waits);
   fp_request(FP_HostFunc, (const u64[]){f->agent, FP_FUNCTION_BEGINS}, 2, NULL, 0);
-  fp_called_back++;
+  fp_mark_thread(0, (u32)f->id);
   if (f->work.call) f->work.call(f->work.data);
   if (f->work.callback) f->work.callback((void *)f->work.object, 0, f->work.data);
-  fp_called_back--;
+  fp_mark_thread((u32)f->id, 0);
   fp_guard_stop();
   fp_request(FP_HostFunc, (const u64[]){f->agent, FP_FUNCTION_ENDS}, 2, NULL, 0);
   fp_become(f, fpEnded);
   return NULL;
 }
 
+// fp_function_drop takes a function out of the list, which is locked.
+static void fp_function_drop(struct fp_function *f) {
+  struct fp_function **at = &fp_shared()->functions;
+  while (*at != f) at = &(*at)->next;
+  __atomic_store_n(at, f->next, __ATOMIC_RELEASE);
+}
+
 // fp_function_leave is for who has waited for a function. If it has ended, its thread is gone afterwards: processes of one thread are
 // seen better (guard.h).
 static void fp_function_leave(struct fp_function *f) {
-  struct fp_function **at = &fp_shared()->functions;
   fp_graph_lock();
   int last = --f->users == 0 && __atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == fpEnded;
-  while (last && *at != f) at = &(*at)->next;
-  if (last) __atomic_store_n(at, f->next, __ATOMIC_RELEASE);
+  if (last) fp_function_drop(f);
   fp_graph_unlock();
   if (!last) return;
   fp_join_thread(f->thread, NULL);
@@ -110,14 +115,17 @@ static int fp_ends(struct fp_function *f, int forever) {
 // after it: work is executed when it is put into a stream.
 static int fp_behind(u32 op, const u64 *args) {
   u64 key = 0;
-  if (!fp_shared() || fp_executing || fp_forked() || !__atomic_load_n(&fp_shared()->functions, __ATOMIC_ACQUIRE)) return 0;
+  if (!fp_shared() || fp_executing || fp_forked() || !__atomic_load_n(&fp_shared()->functions, __ATOMIC_ACQUIRE) || fp_called_back()) return 0;
   switch (op) {
     case FP_Copy: key = fp_stream_key(args[10]); break;
     case FP_Fill: key = fp_stream_key(args[7]); break;
     case FP_Launch: case FP_MallocAsync: case FP_FreeAsync: case FP_EventRecord: key = fp_stream_key(args[1]); break;
     case FP_StreamSynchronize: case FP_StreamQuery: case FP_StreamWaitEvent: case FP_StreamDestroy: case FP_HostFunc: case FP_Operator: case FP_StreamValue:
       key = fp_stream_key(args[0]); break;
-    case FP_DeviceSynchronize: case FP_DeviceReset: case FP_Free: case FP_HostUnregister: break;
+    case FP_Free:
+      if (!args[0]) return 0;
+      break;
+    case FP_DeviceSynchronize: case FP_DeviceReset: case FP_HostUnregister: break;
     default: return 0;
   }
   for (struct fp_function *f; (f = fp_first_before(key));) {
@@ -137,6 +145,10 @@ static int fp_function_start(u64 stream, const struct fp_work *w) {
   struct fp_function *f = e ? NULL : malloc(sizeof *f);
   if (!f) return e ? e : fpOutOfMemory;
   *f = (struct fp_function){.work = *w, .key = fp_stream_key(stream), .agent = agent, .users = 1};
+  fp_graph_lock();
+  f->next = fp_shared()->functions;
+  __atomic_store_n(&fp_shared()->functions, f, __ATOMIC_RELEASE);
+  fp_graph_unlock();
   fp_guard_hand_over();
   // Signals to the process are for the program's own threads.
   sigfillset(&most);
@@ -145,13 +157,12 @@ static int fp_function_start(u64 stream, const struct fp_work *w) {
   e = pthread_create(&f->thread, NULL, fp_function_run, f);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (e) {
+    fp_graph_lock();
+    fp_function_drop(f);
+    fp_graph_unlock();
     free(f);
     return fpOutOfMemory;
   }
-  fp_graph_lock();
-  f->next = fp_shared()->functions;
-  __atomic_store_n(&fp_shared()->functions, f, __ATOMIC_RELEASE);
-  fp_graph_unlock();
   u32 running = fpRunning;
   if (fp_await(f, fpPending, fpShortly) == fpRunning && __atomic_compare_exchange_n(&f->state, &running, fpPending, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) fp_guard_open();
   if (f->state == fpPending && !fp_request(FP_StreamInfo, &stream, 1, info, 3)) f->blocking = !(info[0] & 1);

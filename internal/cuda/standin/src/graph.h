@@ -124,6 +124,7 @@ struct fp_shared {
   pthread_mutex_t lock;
   u32 initialized;               // the driver API, by cuInit or by the runtime API
   u32 key;                       // one more than that of the threads in which the runtime API has a context, 0: none
+  u32 called_back[32];           // threads that execute functions of the program for streams
   struct fp_function *functions; // that streams call and that have not ended, see function.h
   struct fp_capture *captures;
   u64 captured; // captures ever
@@ -170,6 +171,24 @@ static int fp_runtime_context(int set) {
   if (!key) return 0;
   if (set >= 0 && !pthread_getspecific(key - 1) != !set) pthread_setspecific(key - 1, set ? s : NULL);
   return pthread_getspecific(key - 1) != NULL;
+}
+
+// fp_mark_thread replaces one thread in the list of those that execute functions by another one; 0 is none.
+static int fp_mark_thread(u32 from, u32 to) {
+  struct fp_shared *s = fp_shared();
+  for (size_t i = 0; s && i < sizeof s->called_back / sizeof *s->called_back; i++) {
+    u32 expected = from;
+    if (__atomic_compare_exchange_n(&s->called_back[i], &expected, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return 1;
+  }
+  return 0;
+}
+
+// fp_called_back says that this thread executes a function of the program for a stream, which must not call CUDA: by any library.
+static int fp_called_back(void) {
+  struct fp_shared *s = fp_shared();
+  if (!s || !__atomic_load_n(&s->functions, __ATOMIC_ACQUIRE)) return 0;
+  const u32 self = (u32)syscall(SYS_gettid);
+  return fp_mark_thread(self, self);
 }
 
 static void fp_graph_lock(void) {

@@ -315,9 +315,6 @@ static int fp_resume(void) {
   return -1;
 }
 
-// fp_called_back says that this thread executes a function of the program for a stream, which must not call CUDA.
-static __thread int fp_called_back;
-
 // fp_talk takes the lock and sees that there is a connection. When it gives an error the lock is free.
 static int fp_talk(void) {
   if (fp_forked()) return fpInitialization;
@@ -334,8 +331,10 @@ static int fp_talk(void) {
   return absent ? fpNoDevice : fp_undelivered();
 }
 
+static int fp_called_back(void);
+
 // fp_begin is fp_talk for what the program asks for.
-static int fp_begin(void) { return fp_called_back ? fpNotPermitted : fp_talk(); }
+static int fp_begin(void) { return fp_called_back() ? fpNotPermitted : fp_talk(); }
 
 static void fp_end(void) {
   u32 unawaited = fp.unawaited;
