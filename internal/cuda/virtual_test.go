@@ -48,3 +48,31 @@ func TestUnmap(t *testing.T) {
 		t.Error("a reset leaves mapped memory")
 	}
 }
+
+// TestUnmapped checks that memory that was unmapped is a freed allocation until memory is mapped there again.
+func TestUnmapped(t *testing.T) {
+	d, _ := newTestDevice(t)
+	s := &script{T: t, c: d.NewContext()}
+	at, err := s.c.ReserveAddresses(4*granularity, 0)
+	s.must(err)
+	for range 3 {
+		h, err := s.c.CreateMemory(granularity)
+		s.must(err)
+		s.must(s.c.MapMemory(at, granularity, h))
+		s.must(s.c.SetAccess(at, granularity, AccessReadWrite))
+		s.must(s.c.ReleaseMemory(h))
+		if b, err := d.mem.Bytes(at, 1); err != nil || b[0] != 0 {
+			t.Errorf("a new allocation begins with %v, %v", b, err)
+		} else {
+			b[0] = 1
+		}
+		s.must(s.c.UnmapMemory(at, granularity, ""))
+		if a, ok := d.mem.Find(at); !ok || !a.Freed {
+			t.Errorf("what was unmapped is %+v, %v", a, ok)
+		}
+	}
+	if n := len(d.mem.Known()); n != 1 {
+		t.Errorf("%d allocations are known of one place", n)
+	}
+	s.must(s.c.FreeAddresses(at, 4*granularity))
+}

@@ -295,11 +295,24 @@ func (m *Memory) Set(l *Lease, addr, size uint64, data []byte) error {
 	return nil
 }
 
-// Populate makes runs, by address and apart, the only allocations in a lease. Their bytes are those of their addresses.
+// Populate makes runs, by address and apart, the only live allocations in a lease. Their bytes are those of their addresses. One that has
+// been there and of which nothing is left is a freed one.
 func (m *Memory) Populate(l *Lease, runs []Alloc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.blocks = slices.DeleteFunc(m.blocks, func(b *block) bool { return b.Addr >= l.Begin && b.Addr < l.End })
+	replaced := func(b *block) bool {
+		return b.Addr >= l.Begin && b.Addr < l.End &&
+			slices.ContainsFunc(runs, func(a Alloc) bool { return a.Addr < b.Addr+b.Size && b.Addr < a.Addr+a.Size })
+	}
+	m.blocks = slices.DeleteFunc(m.blocks, replaced)
+	m.freed = slices.DeleteFunc(m.freed, replaced)
+	for _, b := range m.blocks {
+		if b.Addr >= l.Begin && b.Addr < l.End && !b.Freed {
+			b.Freed = true
+			m.dropPages(b)
+			m.freed = append(m.freed, b)
+		}
+	}
 	for _, a := range runs {
 		off := a.Addr - GlobalBase
 		a.Device = m.device
