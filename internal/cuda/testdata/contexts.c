@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include "api.h"
 
-int cuInit(unsigned), cuDeviceGetCount(int *), cuDeviceGet(int *, int), cuMemAlloc_v2(void **, size_t), cuMemFree_v2(void *), cuDriverGetVersion(int *);
+int cudaInitDevice(int, unsigned, unsigned), cuInit(unsigned), cuDeviceGetCount(int *), cuDeviceGet(int *, int), cuMemAlloc_v2(void **, size_t), cuMemFree_v2(void *), cuDriverGetVersion(int *);
 int cuCtxGetCurrent(void **), cuCtxSetCurrent(void *), cuCtxPushCurrent_v2(void *), cuCtxPopCurrent_v2(void **), cuCtxGetDevice(int *), cuCtxSynchronize(void);
 int cuDevicePrimaryCtxRetain(void **, int), cuStreamCreate(void **, unsigned), cuModuleLoadData(void **, const void *), cuDeviceTotalMem_v2(size_t *, int);
 int cuGetErrorName(int, const char **), cuLibraryLoadData(void **, const void *, void *, void *, unsigned, void *, void *, unsigned), cuPointerGetAttribute(void *, int, void *);
@@ -27,7 +27,10 @@ static int beside(void) {
   void *p;
   OK(cudaGetDeviceCount(&n));
   OK(cuDeviceGet(&n, 0));
+  OK(cudaInitDevice(0, 0, 0));
   WANT(cuMemAlloc_v2(&p, 4), 201);
+  OK(cudaSetDevice(0));
+  OK(cuMemAlloc_v2(&p, 4));
   return 0;
 }
 
