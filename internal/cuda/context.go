@@ -38,6 +38,11 @@ type Context struct {
 	pinned  map[uint64]registration
 	freedAt map[uint64]string // what freed the last allocation there
 
+	written map[uint64]writtenValue // by address
+
+	reserved []*reservation
+	physical map[uint64]*physical // by handle
+
 	pool, poolPeak uint64 // bytes of cudaMallocAsync in use, and the most there were
 
 	works    uint64              // operations that were put into streams
@@ -131,6 +136,7 @@ func (c *Context) release() {
 	for _, addr := range sortedKeys(c.pinned) {
 		c.unregister(addr)
 	}
+	c.endVirtual()
 	c.endLease()
 }
 
@@ -154,6 +160,11 @@ func (c *Context) Reset() error {
 func (c *Context) Synchronize() error {
 	leave, err := c.enter()
 	defer leave()
+	for _, s := range c.allStreams() {
+		if err == nil {
+			err = c.blocked(s)
+		}
+	}
 	if err == nil {
 		c.waitGPU(c.gpu, "cudaDeviceSynchronize")
 	}

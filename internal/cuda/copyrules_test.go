@@ -224,7 +224,7 @@ func TestCallRules(t *testing.T) {
 		{"cudaStreamSynchronize of another thread's stream", "", func(s *script, _ StreamID, _ uint32, _ map[string]uint64) {
 			s.must(s.c.SynchronizeStream(StreamPerThread, 8))
 		}},
-		{"cudaLaunchHostFunc", "all", func(s *script, id StreamID, thread uint32, _ map[string]uint64) { s.must(s.c.HostFunction(id, thread)) }},
+		{"cudaLaunchHostFunc", "", func(s *script, id StreamID, thread uint32, _ map[string]uint64) { s.hostFunction(id, thread) }},
 		{"cudaEventSynchronize", "all", func(s *script, id StreamID, thread uint32, _ map[string]uint64) {
 			e := s.event()
 			s.must(s.c.RecordEvent(e, id, thread))

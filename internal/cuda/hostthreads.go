@@ -63,7 +63,8 @@ func (c *Context) speak(thread uint32) {
 
 // Learn says that a thread has a number, and closed epochs before its next call, and that calls of others come before that one: of each
 // of these threads those in its first epochs.
-func (c *Context) Learn(thread, number uint32, closed uint64, of []Closed) {
+// If ofStream, the thread executes a function for a stream: work is not finished for all because it is for the stream.
+func (c *Context) Learn(thread, number uint32, ofStream bool, closed uint64, of []Closed) {
 	leave, _ := c.enter()
 	defer leave()
 	t := &c.threads
@@ -74,7 +75,7 @@ func (c *Context) Learn(thread, number uint32, closed uint64, of []Closed) {
 	me := t.list[number]
 	if me == nil {
 		me = &hostThread{agent: c.dev.newAgent()}
-		t.list[number], t.agents[me.agent] = me, true
+		t.list[number], t.agents[me.agent] = me, !ofStream
 	}
 	if me.epoch != 0 && closed >= me.epoch {
 		t.tokens++
@@ -121,7 +122,8 @@ func (c *Context) anew(thread uint32) {
 
 func (p *process) thread(_ context.Context, r *request) ([]uint64, []byte, error) {
 	const most = calls.Threads
-	if r.args[0] >= most || len(r.blob)%16 != 0 || len(r.blob) > 16*most {
+	number := r.args[0] &^ calls.ThreadOfStream
+	if number >= most || len(r.blob)%16 != 0 || len(r.blob) > 16*most {
 		return nil, nil, fail(InvalidValue, "thread %d with %d bytes", r.args[0], len(r.blob))
 	}
 	var of []Closed
@@ -130,6 +132,6 @@ func (p *process) thread(_ context.Context, r *request) ([]uint64, []byte, error
 			of = append(of, Closed{uint32(n), binary.LittleEndian.Uint64(b[8:])})
 		}
 	}
-	p.ctx.Learn(r.thread, uint32(r.args[0]), r.args[1], of)
+	p.ctx.Learn(r.thread, uint32(number), r.args[0] != number, r.args[1], of)
 	return nil, nil, nil
 }

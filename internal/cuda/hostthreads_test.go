@@ -56,7 +56,7 @@ func TestHostThreadOrder(t *testing.T) {
 					told[i][j] = clocks[i][j]
 				}
 			}
-			s.c.Learn(uint32(100+i), uint32(i), clocks[i][i], of)
+			s.c.Learn(uint32(100+i), uint32(i), false, clocks[i][i], of)
 			s.c.speak(uint32(100 + i))
 			open[i] = true
 		}
@@ -108,10 +108,10 @@ func TestHostThreadOrder(t *testing.T) {
 func TestThreadAgain(t *testing.T) {
 	s := newScript(t)
 	s.c.dev.cfg.Sink = certain{s.log}
-	s.c.Learn(7, 0, 0, nil)
+	s.c.Learn(7, 0, false, 0, nil)
 	s.c.speak(7)
 	s.launch(StreamPerThread, 7)
-	s.c.Learn(7, 1, 0, nil)
+	s.c.Learn(7, 1, false, 0, nil)
 	s.c.speak(7)
 	s.launch(StreamPerThread, 7)
 	if got := sortedKeys(s.log.before[2]); len(got) > 0 {
@@ -125,7 +125,7 @@ func TestThreadAgain(t *testing.T) {
 	id := s.stream(StreamNonBlocking)
 	s.launch(id, 7)
 	s.must(s.c.SynchronizeStream(id, 7))
-	s.c.Learn(8, 2, 0, nil)
+	s.c.Learn(8, 2, false, 0, nil)
 	s.c.speak(8)
 	s.must(s.c.QueryStream(id, 8)) // another thread has waited: it is ready
 	if s.c.unawaited() {

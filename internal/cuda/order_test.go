@@ -102,6 +102,21 @@ func (s *script) stream(flags uint64) StreamID {
 	return id
 }
 
+// hostFunction puts a function into a stream and executes it in a thread that acquires what others have closed.
+func (s *script) hostFunction(id StreamID, thread uint32, acquires ...Closed) {
+	s.Helper()
+	const runs, number = 99, 9
+	agent, err := s.c.HostFunction(id, thread)
+	s.must(err)
+	was := s.c.host
+	s.c.Learn(runs, number, true, 0, nil)
+	s.c.speak(runs)
+	s.must(s.c.RunsHostFunction(agent, false))
+	s.c.Learn(runs, number, true, 0, acquires)
+	s.must(s.c.RunsHostFunction(agent, true))
+	s.c.host = was
+}
+
 func (s *script) event() EventID {
 	s.Helper()
 	id, err := s.c.CreateEvent(0)
@@ -272,8 +287,36 @@ func TestStreamOrder(t *testing.T) {
 		{"host function", func(s *script) {
 			a, b := s.stream(1), s.stream(1)
 			s.launch(a)
-			s.must(s.c.HostFunction(a, 0))
+			s.hostFunction(a, 0)
 			s.launch(b)
+		}, nil},
+		{"host function and later work of its stream", func(s *script) {
+			a := s.stream(1)
+			s.launch(a)
+			s.hostFunction(a, 0)
+			s.launch(a)
+		}, []uint32{1}},
+		{"host function that acquires what another thread has released", func(s *script) {
+			s.c.dev.cfg.Sink = certain{s.log}
+			a, b := s.stream(1), s.stream(1)
+			s.c.Learn(1, 0, false, 0, nil)
+			s.c.Learn(2, 1, false, 0, nil)
+			s.c.speak(2)
+			s.launch(b, 2)
+			s.must(s.c.SynchronizeStream(b, 2))
+			s.c.speak(1)
+			s.hostFunction(a, 1, Closed{1, 1})
+			s.launch(a, 1)
+		}, []uint32{1}},
+		{"host function that another thread acquires from", func(s *script) {
+			s.c.dev.cfg.Sink = certain{s.log}
+			a, b := s.stream(1), s.stream(1)
+			s.launch(a)
+			s.hostFunction(a, 0)
+			s.launch(a)
+			s.c.Learn(2, 1, false, 0, []Closed{{9, 1}})
+			s.c.speak(2)
+			s.launch(b, 2)
 		}, []uint32{1}},
 	}
 	for _, tc := range cases {

@@ -43,6 +43,12 @@ func hostCall(op calls.Op) string {
 		return "a look at the findings"
 	case calls.PeerAccess:
 		return "cudaDeviceEnablePeerAccess"
+	case calls.AddressReserve, calls.AddressFree, calls.MemCreate, calls.MemRelease, calls.MemMap, calls.MemUnmap, calls.MemSetAccess:
+		return "cu" + strings.Replace(calls.Specs[op].Name, "Address", "MemAddress", 1)
+	case calls.StreamValue:
+		return "cuStreamWriteValue or cuStreamWaitValue"
+	case calls.MemMapped:
+		return "a look at memory"
 	case calls.HostFunc:
 		return "a host function in a stream"
 	}
@@ -112,6 +118,15 @@ var handlers = [calls.NumOps]handler{
 	calls.GetDevice:           (*process).getDevice,
 	calls.DeviceCanAccessPeer: (*process).canAccessPeer,
 	calls.PeerAccess:          (*process).peerAccess,
+	calls.AddressReserve:      (*process).addressReserve,
+	calls.AddressFree:         (*process).addressFree,
+	calls.MemCreate:           (*process).memCreate,
+	calls.MemRelease:          (*process).memRelease,
+	calls.MemMap:              (*process).memMap,
+	calls.MemUnmap:            (*process).memUnmap,
+	calls.MemSetAccess:        (*process).memSetAccess,
+	calls.MemMapped:           (*process).memMapped,
+	calls.StreamValue:         (*process).streamValue,
 }
 
 // handle does one request. The shape of r was checked when it was read.
@@ -449,7 +464,11 @@ func (p *process) eventElapsed(_ context.Context, r *request) ([]uint64, []byte,
 }
 
 func (p *process) hostFunc(_ context.Context, r *request) ([]uint64, []byte, error) {
-	return nil, nil, p.ctx.HostFunction(StreamID(r.args[0]), r.thread)
+	if r.args[1] != calls.FunctionPut {
+		return nil, nil, p.ctx.RunsHostFunction(uint32(r.args[0]), r.args[1] == calls.FunctionEnds)
+	}
+	agent, err := p.ctx.HostFunction(StreamID(r.args[0]), r.thread)
+	return []uint64{uint64(agent)}, nil, err
 }
 
 func (p *process) deviceSynchronize(context.Context, *request) ([]uint64, []byte, error) {

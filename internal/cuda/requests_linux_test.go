@@ -300,16 +300,20 @@ func TestStreamRequests(t *testing.T) {
 	c.want(0, nil, calls.Launch, "", 32, 0, 1, 1, 1, 1, 1, 1, 0, 0)
 	c.want(0, nil, calls.EventRecord, "", b, 2)
 	c.want(0, []uint64{1000 + 1000 + 1000 + 500 + 1000}, calls.EventElapsed, "", a, b) // b, quick, the launch, its lanes, b
-	for _, op := range []calls.Op{calls.StreamSynchronize, calls.StreamQuery, calls.HostFunc, calls.StreamInfo} {
+	for _, op := range []calls.Op{calls.StreamSynchronize, calls.StreamQuery, calls.StreamInfo} {
 		c.want(InvalidResourceHandle, nil, op, "", 5)
 	}
+	c.want(InvalidResourceHandle, []uint64{0}, calls.HostFunc, "", 5, calls.FunctionPut)
+	c.want(InvalidValue, nil, calls.HostFunc, "", 1000, calls.FunctionBegins)
 	for _, op := range []calls.Op{calls.EventSynchronize, calls.EventQuery, calls.EventDestroy} {
 		c.want(InvalidResourceHandle, nil, op, "", 5)
 	}
 	c.want(0, nil, calls.StreamSynchronize, "", 16)
 	c.want(NotReady, nil, calls.StreamQuery, "", 2)
 	c.want(0, nil, calls.StreamQuery, "", 2)
-	c.want(0, nil, calls.HostFunc, "", 2)
+	c.want(0, []uint64{7}, calls.HostFunc, "", 2, calls.FunctionPut)
+	c.want(0, nil, calls.HostFunc, "", 7, calls.FunctionBegins)
+	c.want(0, nil, calls.HostFunc, "", 7, calls.FunctionEnds)
 	if len(c.p.ctx.gpu.perThread) != 1 || c.p.ctx.gpu.perThread[3] == nil {
 		t.Errorf("streams of threads: %v", c.p.ctx.gpu.perThread)
 	}

@@ -31,6 +31,7 @@ type stream struct {
 	name        string
 	asked       polling
 	kernel      bool // the last operation put into it is a kernel
+	awaits      *awaited
 }
 
 // EventID is an event of a context.
@@ -108,8 +109,16 @@ func (c *Context) DestroyStream(id StreamID) error {
 	return err
 }
 
-// stream finds a stream; thread is the calling host thread, for the per-thread default stream.
+// stream finds a stream for an operation of it; thread is the calling host thread, for the per-thread default stream.
 func (c *Context) stream(id StreamID, thread uint32) (*stream, error) {
+	s, err := c.lookUp(id, thread)
+	if err == nil {
+		err = c.blocked(s)
+	}
+	return s, err
+}
+
+func (c *Context) lookUp(id StreamID, thread uint32) (*stream, error) {
 	switch id {
 	case 0, StreamLegacy:
 		return c.gpu.legacy, nil
@@ -199,15 +208,32 @@ func (c *Context) waitStream(s *stream, name string) {
 	c.order(c.host, s.agent, name)
 }
 
-// HostFunction is cudaLaunchHostFunc or cudaStreamAddCallback: the caller runs the function at once. How the function
-// tells others that it ran cannot be seen, so the host counts as having waited for the stream.
-func (c *Context) HostFunction(id StreamID, thread uint32) error {
-	return c.on(id, thread, func(s *stream) error {
-		name := "cudaLaunchHostFunc (" + s.name + ")"
-		c.begin(s, name)
-		c.order(c.host, s.agent, name)
+// HostFunction is cudaLaunchHostFunc or cudaStreamAddCallback. It gives the agent of the stream, for RunsHostFunction.
+func (c *Context) HostFunction(id StreamID, thread uint32) (agent uint32, err error) {
+	err = c.on(id, thread, func(s *stream) error {
+		c.begin(s, "cudaLaunchHostFunc ("+s.name+")")
+		c.work(s)
+		agent = s.agent
 		return nil
 	})
+	return agent, err
+}
+
+// RunsHostFunction says that the calling thread begins or ends a function that a stream calls: after the earlier work of the stream, and
+// before its later work. Such a thread is an agent of its own (calls.ThreadOfStream), of which others learn as threads learn of each other.
+func (c *Context) RunsHostFunction(agent uint32, ends bool) error {
+	leave, err := c.enter()
+	defer leave()
+	of := slices.IndexFunc(c.allStreams(), func(s *stream) bool { return s.agent == agent })
+	switch {
+	case of < 0:
+		return fail(InvalidValue, "no stream is agent %d", agent)
+	case ends:
+		c.order(agent, c.host, "a host function")
+	default:
+		c.order(c.host, agent, "a host function")
+	}
+	return err
 }
 
 // WaitEvent is cudaStreamWaitEvent: later work of the stream waits for what the newest record of the event saw.

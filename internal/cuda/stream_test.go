@@ -31,7 +31,7 @@ func TestOperationNames(t *testing.T) {
 		{"cudaEventRecord (stream 1)", func() { s.must(s.c.RecordEvent(ev, own, 0)) }},
 		{"cudaStreamWaitEvent (default stream)", func() { s.must(s.c.WaitEvent(0, 0, ev)) }},
 		{"cudaEventSynchronize", func() { s.must(s.c.SynchronizeEvent(ev)) }},
-		{"cudaLaunchHostFunc (stream 1)", func() { s.must(s.c.HostFunction(own, 0)) }},
+		{"cudaLaunchHostFunc (stream 1), the order of the calls, a host function", func() { s.hostFunction(own, 0) }},
 		{"cudaStreamSynchronize (stream 1)", func() { s.must(s.c.SynchronizeStream(own, 0)) }},
 		{"cudaStreamSynchronize (default stream)", func() { s.must(s.c.SynchronizeStream(0, 0)) }},
 		{"cudaDeviceSynchronize", func() { s.must(s.c.Synchronize()) }},

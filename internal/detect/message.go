@@ -411,7 +411,7 @@ func (f *Facts) explainDevices(k Kind) (message, fix string) {
 }
 
 func (f *Facts) explainThreads() (message, fix string) {
-	return fmt.Sprintf("%s of the same bytes, in an order that only the host's threads can give: different threads made the calls, and no mutex, condition variable, semaphore, barrier or join of POSIX threads orders the two. Atomic variables and other means of the program's own are not seen, and may order them", f.pair()),
+	return fmt.Sprintf("%s of the same bytes, in an order that only the host's threads can give: different threads made the calls, or a stream called a function of the program between them, and no mutex, condition variable, semaphore, barrier or join of POSIX threads orders the two. Atomic variables and other means of the program's own are not seen, and may order them", f.pair()),
 		"let one thread wait for the other, by a mutex and a condition variable or a join, and for its work by an event, or put both into one stream"
 }
 

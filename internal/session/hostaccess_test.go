@@ -29,12 +29,14 @@ func TestHostAccess(t *testing.T) {
 	for _, c := range []struct{ scenario, at string }{ // at: text of the line that races
 		{"read", `"read"))`}, {"write", `"write"))`}, {"update", `"update"))`}, {"source", "pinned[size - 1] = 4"}, {"printed", "return managed[7] == 1;"},
 		{"read call", "managed + 5000, 100) == 100"}, {"write call", "write(fd, managed + 5000"},
-		{"beside", ""}, {"synchronised", ""}, {"stream", ""}, {"event", ""}, {"crash", ""}, {"fork", ""},
+		{"beside", ""}, {"synchronised", ""}, {"stream", ""}, {"event", ""},
+		{"function reads", ""}, {"function writes", ""}, {"function beside", "// in a function"}, {"read after a function", "// orders nothing"},
+		{"crash", ""}, {"fork", ""},
 		{"other calls", "*"}, {"handler", "*"}, {"blocked", ""}, {"thread", "*"},
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		var out bytes.Buffer
-		r, err := Run(ctx, &Options{Seeds: 1, Jobs: 1, FailOn: detect.Error}, &Program{Path: exe, Args: []string{c.scenario}, Stdout: &out})
+		r, err := Run(ctx, &Options{Seeds: 1, Jobs: 1, FailOn: detect.Error}, &Program{Path: exe, Args: []string{c.scenario}, Stdout: &out, Libraries: standins(t)})
 		cancel()
 		if err != nil {
 			t.Fatal(err)

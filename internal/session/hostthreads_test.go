@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/report"
 )
 
 // TestHostThreads runs programs whose host threads are ordered, and not. Where nothing is seen to order them, and the calls came in an
@@ -31,6 +32,8 @@ func TestHostThreads(t *testing.T) {
 		{"shared", clean}, {"readers", warning}, {"spin", clean}, {"once", clean}, {"async", clean},
 		{"event", clean}, {"no event", faulty}, {"device", clean}, {"legacy", clean},
 		{"per thread", faulty}, {"per thread waits", clean}, {"per thread and legacy", clean}, {"many", clean}, {"pool", clean},
+		{"function", warning}, {"function of two streams", warning}, {"function in order", clean}, {"function waited for", clean},
+		{"function and atomic", warning}, {"function and condition", clean}, {"function and other thread", clean}, {"function and held mutex", warning}, {"function and gate", clean},
 	} {
 		got := hostThreads(t, exe, c.scenario, standins(t))
 		if !slices.Contains(strings.Split(c.want, " or "), got) {
@@ -58,7 +61,8 @@ func hostThreads(t *testing.T, exe, scenario, libraries string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.String() != "right\n" || len(r.Skipped) != 1 || r.Skipped[0].What != "the program" { // there is no kernel
+	refused := slices.DeleteFunc(slices.Clone(r.Skipped), func(s report.Skipped) bool { return s.What == "the program" }) // there is no kernel
+	if gate := scenario == "function and gate"; out.String() != "right\n" || (len(refused) > 0) != gate || gate && !strings.Contains(refused[0].What, "host function that waits") {
 		t.Errorf("%s: printed %q, not checked %+v", scenario, out.String(), r.Skipped)
 	}
 	worst, text := "", ""

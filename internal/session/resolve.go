@@ -36,7 +36,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.Misaligned:        {detect.MemoryFault, "access memory at multiples of the access's size: align the pointer, or use a narrower type"},
 	simt.NoPeerAccess:      {detect.MemoryFault, "call cudaDeviceEnablePeerAccess for the device that owns the memory, with the kernel's device current; memory of cudaMallocAsync stays with its device"},
 	simt.UseAfterFree:      {detect.MemoryFault, "free the memory after the last kernel that uses it has finished"},
-	simt.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host"},
+	simt.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host, and mapped memory by kernels that cuMemSetAccess lets write"},
 	simt.BarrierDivergence: {detect.Divergence, "let all threads of the block reach the same barrier: move it out of the branch, or let the branch depend on the block alone"},
 	simt.MemberMask:        {detect.Divergence, "name in the mask every lane that executes the instruction; 0xffffffff is the whole warp"},
 	simt.WarpDivergence:    {detect.Divergence, "let all lanes that the mask names execute the instruction with that mask: move it out of the branch or loop that parts them, or compute the mask before it with __ballot_sync"},

@@ -166,6 +166,9 @@ func (m *Memory) Describe(kind FaultKind, addr, size uint64) string {
 		case UseAfterFree:
 			return in + ", which has been freed"
 		case ReadOnly:
+			if a.Kind == DeviceAlloc {
+				return in + ", which cuMemSetAccess has made readable only"
+			}
 			return in + ", which is constant memory"
 		}
 		return fmt.Sprintf("%s, of which the last %d pass the end", in, addr+size-(a.Addr+a.Size))

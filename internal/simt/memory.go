@@ -237,20 +237,23 @@ type Lease struct {
 }
 
 // Lease sets a range of device addresses aside for AllocLeased. The error is ErrOutOfMemory.
-func (m *Memory) Lease(size uint64) (*Lease, error) {
+func (m *Memory) Lease(size uint64) (*Lease, error) { return m.Reserve(size, minAlign) }
+
+// Reserve sets a range of device addresses aside, for Populate, from a multiple of align on, a power of two. The error is ErrOutOfMemory.
+func (m *Memory) Reserve(size, align uint64) (*Lease, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := &m.halves[0]
 	size = roundUp(min(size, h.end), minAlign)
-	if size == 0 || size > (h.end-h.begin)/2 {
+	if size == 0 || size > (h.end-h.begin)/2 || align > h.end {
 		return nil, ErrOutOfMemory
 	}
 	addr := h.next
-	if addr = roundUp(addr, minAlign); addr+size <= h.end {
-		h.next = addr + size
+	if addr = roundUp(addr, align); addr+size+redZone <= h.end {
+		h.next = addr + size + redZone
 	} else {
 		var ok bool
-		if addr, ok = m.reuse(h, size, minAlign); !ok {
+		if addr, ok = m.reuse(h, size, align); !ok {
 			return nil, ErrOutOfMemory
 		}
 	}
@@ -264,6 +267,58 @@ func (m *Memory) EndLease(l *Lease) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.leases = slices.DeleteFunc(m.leases, func(o *Lease) bool { return o == l })
+}
+
+// Reserved is the size bytes at an address of a lease, whether or not anything is allocated there.
+func (m *Memory) Reserved(l *Lease, addr, size uint64) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if addr < l.Begin || addr > l.End || size > l.End-addr {
+		panic(fmt.Sprintf("BUG: %d bytes at %#x are not of the lease from %#x to %#x", size, addr, l.Begin, l.End))
+	}
+	off := addr - GlobalBase
+	return m.arena[off : off+size : off+size]
+}
+
+// Set makes the size bytes at an address of a lease those of data, or zero where it is shorter.
+func (m *Memory) Set(l *Lease, addr, size uint64, data []byte) error {
+	to := m.Reserved(l, addr, size)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.owned {
+		if err := pages.Commit(to); err != nil {
+			return ErrOutOfMemory
+		}
+	}
+	m.zero(addr-GlobalBase, size)
+	copy(to, data)
+	return nil
+}
+
+// Populate makes runs, by address and apart, the only live allocations in a lease. Their bytes are those of their addresses. One that has
+// been there and of which nothing is left is a freed one.
+func (m *Memory) Populate(l *Lease, runs []Alloc) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	replaced := func(b *block) bool {
+		return b.Addr >= l.Begin && b.Addr < l.End &&
+			slices.ContainsFunc(runs, func(a Alloc) bool { return a.Addr < b.Addr+b.Size && b.Addr < a.Addr+a.Size })
+	}
+	m.blocks = slices.DeleteFunc(m.blocks, replaced)
+	m.freed = slices.DeleteFunc(m.freed, replaced)
+	for _, b := range m.blocks {
+		if b.Addr >= l.Begin && b.Addr < l.End && !b.Freed {
+			b.Freed = true
+			m.dropPages(b)
+			m.freed = append(m.freed, b)
+		}
+	}
+	for _, a := range runs {
+		off := a.Addr - GlobalBase
+		a.Device = m.device
+		m.insert(&block{Alloc: a, data: m.arena[off : off+a.Size : off+a.Size]})
+	}
+	m.epoch.Add(1)
 }
 
 // AllocLeased is Alloc of device memory at an address of a lease: a multiple of 512, at least 512 bytes behind the allocation before.

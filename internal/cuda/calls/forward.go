@@ -66,6 +66,9 @@ var Driver = []Forward{
 	{Name: "cuMemAllocAsync", Params: "out-handle p, size n, stream s", Op: MallocAsync, Args: "n s", PTSZ: true},
 	{Name: "cuMemAllocFromPoolAsync", Params: "out-handle p, size n, skip-handle pool, stream s", Op: MallocAsync, Args: "n s", PTSZ: true},
 	{Name: "cuMemFreeAsync", Params: "handle p, stream s", Op: FreeAsync, PTSZ: true},
+	{Name: "cuMemAddressFree", Params: "handle p, size n", Op: AddressFree},
+	{Name: "cuMemRelease", Params: "handle h", Op: MemRelease},
+	{Name: "cuMemUnmap", Params: "handle p, size n", Op: MemUnmap},
 	{Name: "cuMemGetInfo_v2", Params: "out-size free, out-size total", Op: MemInfo, Args: "-"},
 
 	{Name: "cuStreamCreate", Params: "out-handle s, u32 flags", Op: StreamCreate, Args: "flags 0"},

@@ -105,6 +105,15 @@ const (
 	GetDevice
 	DeviceCanAccessPeer
 	PeerAccess
+	AddressReserve
+	AddressFree
+	MemCreate
+	MemRelease
+	MemMap
+	MemUnmap
+	MemSetAccess
+	MemMapped
+	StreamValue
 	NumOps
 )
 
@@ -125,7 +134,7 @@ type Spec struct {
 const Frames = 48
 
 // Placed lists the requests that tell where in the program their call is.
-var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess}
+var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess, MemUnmap}
 
 // A Placed request of an interpreted program tells where in the script its call is, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
@@ -189,7 +198,7 @@ var Specs = [NumOps]Spec{
 	EventSynchronize:    {"EventSynchronize", 1, false, "event ->"},
 	EventQuery:          {"EventQuery", 1, false, "event ->"},
 	EventElapsed:        {"EventElapsed", 2, false, "start, end -> nanoseconds"},
-	HostFunc:            {"HostFunc", 1, false, "stream; the program calls the function itself ->"},
+	HostFunc:            {"HostFunc", 2, false, "stream, FunctionPut -> its agent; agent, FunctionBegins or FunctionEnds ->: a thread of the program executes a function for the stream"},
 	DeviceSynchronize:   {"DeviceSynchronize", 0, false, "->"},
 	DeviceReset:         {"DeviceReset", 0, false, "->"},
 	FuncSetAttribute:    {"FuncSetAttribute", 3, false, "kernel, attribute, value ->"},
@@ -215,17 +224,39 @@ var Specs = [NumOps]Spec{
 	TensorMap:           {"TensorMap", 9, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill, 1 in im2col mode; 25 u64: sizes, strides, box, element strides, lower and upper corners -> its bytes in the blob"},
 	Texture:             {"Texture", 1, true, "1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object"},
 	HostAccess:          {"HostAccess", 3, false, "address, bytes, 1 when they are written: the program's own code touches memory that kernels can reach ->"},
-	Thread:              {"Thread", 2, true, "number of the calling thread among those that have called CUDA, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->"},
+	Thread:              {"Thread", 2, true, "number of the calling thread among those that have called CUDA, with ThreadOfStream if it executes a function for a stream, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->"},
 	SetDevice:           {"SetDevice", 1, false, "device, for the calls of this thread ->"},
 	GetDevice:           {"GetDevice", 0, false, "-> device of this thread, number of devices"},
 	DeviceCanAccessPeer: {"DeviceCanAccessPeer", 2, false, "device, peer -> 1 when it can be given access"},
 	PeerAccess:          {"PeerAccess", 2, false, "peer, 1: the current device gets access to its memory, 0: no more ->"},
+	AddressReserve:      {"AddressReserve", 2, false, "bytes, alignment -> address"},
+	AddressFree:         {"AddressFree", 2, false, "address, bytes ->"},
+	MemCreate:           {"MemCreate", 1, false, "bytes -> handle of a physical allocation"},
+	MemRelease:          {"MemRelease", 1, false, "handle ->"},
+	MemMap:              {"MemMap", 3, false, "address, bytes, handle ->"},
+	MemUnmap:            {"MemUnmap", 2, false, "address, bytes ->"},
+	MemSetAccess:        {"MemSetAccess", 3, false, "address, bytes, CUmemAccess_flags ->"},
+	MemMapped:           {"MemMapped", 2, false, "address, 1: another handle of it -> handle, bytes, CUmemAccess_flags of what is mapped there"},
+	StreamValue:         {"StreamValue", 5, false, "stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->"},
 	ClusterOccupancy:    {"ClusterOccupancy", 4, false, "kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster"},
 }
 
 // Threads is how many host threads have a number of their own: see Thread. The calls of a thread are in epochs, which close when it lets
 // other threads go on after them.
 const Threads = 64
+
+// ThreadOfStream marks the number of a thread that executes a function of the program for a stream.
+const ThreadOfStream = 1 << 16
+
+// ValueWait marks a StreamValue that waits.
+const ValueWait = 1 << 8
+
+// What HostFunc tells.
+const (
+	FunctionPut = iota
+	FunctionBegins
+	FunctionEnds
+)
 
 // The arguments of Launch.
 const (

@@ -7,6 +7,7 @@ static void calls_cuda(void *data) {
   void *p;
   seen = cudaMalloc(&p, 4) == 800 && cudaStreamSynchronize(NULL) == 800;
 }
+static void on_default(stream s, int status, void *data) { seen += status == 0 && !s ? *(int *)data : 0; }
 static void on_stream(stream s, int status, void *data) { seen += status == 0 && s ? *(int *)data : 0; }
 
 static int number(const char *p, int at) {
@@ -84,13 +85,17 @@ static void streams(void) {
   TRUE(ms > 0);
   WANT(cudaEventElapsedTime(&ms, e, quick), 400);
   OK(cudaLaunchHostFunc(s, calls_cuda, &one));
-  WANT(cudaGetLastError(), 800);
+  WANT(cudaGetLastError(), 400); // the other is of the function's thread
   TRUE(seen == 1);
   seen = 0;
   OK(cudaLaunchHostFunc(s, on_host, &one));
   OK(cudaStreamAddCallback(s, on_stream, &ten, 0));
   OK(cudaStreamSynchronize(s));
   TRUE(seen == 11);
+  OK(cudaStreamAddCallback(NULL, on_default, &ten, 0));
+  WANT(cudaStreamAddCallback(NULL, on_default, &ten, 1), 1);
+  OK(cudaDeviceSynchronize());
+  TRUE(seen == 21);
   OK(cudaEventDestroy(e));
   WANT(cudaEventDestroy(e), 400);
   WANT(cudaEventRecord(e, s), 400);

@@ -8,6 +8,7 @@ int main(void) {
   uint64_t p;
   OK(cudaGetDriverEntryPoint("cuMemAlloc", (void **)&alloc, 0, &status));
   TRUE(status == 0 && alloc != NULL);
+  OK(cudaFree(NULL)); // makes a context
   OK(alloc(&p, 64));
   OK(cudaMemset((void *)p, 1, 64));
   OK(cudaFree((void *)p));

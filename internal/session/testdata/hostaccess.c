@@ -16,6 +16,7 @@
 int cudaMallocManaged(void **, size_t, unsigned), cudaMallocHost(void **, size_t), cudaMalloc(void **, size_t), cudaDeviceSynchronize(void);
 int cudaMemsetAsync(void *, int, size_t, void *), cudaMemcpyAsync(void *, const void *, size_t, int, void *), cudaStreamCreate(void **);
 int cudaStreamSynchronize(void *), cudaEventCreate(void **), cudaEventRecord(void *, void *), cudaEventSynchronize(void *);
+int cudaLaunchHostFunc(void *, void (*)(void *), void *);
 
 enum { size = 64 << 10 };
 static char *managed, *pinned, *device;
@@ -36,6 +37,10 @@ static void *other(void *p) {
   return p;
 }
 
+static void reads(void *p) { handled = *(char *)p == 1; }
+static void writes(void *p) { *(char *)p = 2; } // in a function
+static void nothing(void *p) {}
+
 static int scenario(const char *which) {
   if (!strcmp(which, "read")) return managed[7] == 1;
   if (!strcmp(which, "write")) return (managed[7] = 2) == 2;
@@ -44,6 +49,13 @@ static int scenario(const char *which) {
   if (!strcmp(which, "synchronised")) return !cudaDeviceSynchronize() && managed[7] == 1;
   if (!strcmp(which, "stream")) return !cudaStreamSynchronize(stream) && managed[7] == 1;
   if (!strcmp(which, "event")) return !cudaEventSynchronize(event) && managed[7] == 1;
+  if (!strcmp(which, "function reads")) return !cudaLaunchHostFunc(stream, reads, managed + 7) && handled;
+  if (!strcmp(which, "function writes")) return !cudaLaunchHostFunc(NULL, writes, managed + 7) && !cudaLaunchHostFunc(stream, writes, managed + 7);
+  if (!strcmp(which, "function beside")) { // another stream's
+    void *other;
+    return !cudaStreamCreate(&other) && !cudaLaunchHostFunc(other, writes, managed + 7);
+  }
+  if (!strcmp(which, "read after a function")) return !cudaLaunchHostFunc(stream, nothing, NULL) && managed[7] == 1; // orders nothing
   if (!strcmp(which, "source")) { // the copy may still read it
     cudaDeviceSynchronize();
     cudaMemcpyAsync(device, pinned, size, 1, stream);

@@ -14,6 +14,7 @@
 extern "C" {
 int cudaMalloc(void **, size_t), cudaMemsetAsync(void *, int, size_t, void *), cudaMemset(void *, int, size_t), cudaStreamCreateWithFlags(void **, unsigned);
 int cudaStreamSynchronize(void *), cudaDeviceSynchronize(void), cudaEventCreate(void **), cudaEventRecord(void *, void *), cudaStreamWaitEvent(void *, void *, unsigned);
+int cudaLaunchHostFunc(void *, void (*)(void *), void *), cudaStreamQuery(void *);
 }
 
 enum { size = 4096 };
@@ -45,6 +46,39 @@ template <class F> static void until(F f) {
 template <class F, class G> static void each(F f, G g) {
   std::thread a(f), b(g);
   a.join(), b.join();
+}
+
+// function has the first stream call a function between two fills, which are ordered if the function orders them.
+static int function(const char *which) {
+  auto is = [&](const char *name) { return !strcmp(which, name); };
+  auto calls = [](void *stream, void (*f)(void *)) { cudaLaunchHostFunc(stream, f, nullptr); };
+  auto finish = [](void *) { { std::lock_guard l(mutex); done = true; } changed.notify_one(); };
+  auto nothing = [](void *) {};
+  auto begin = [](int i) { cudaMemsetAsync(buffer, i, size, streams[i]); };
+  if (is("function")) begin(0), calls(streams[0], nothing), begin(1);
+  else if (is("function of two streams")) begin(0), calls(streams[0], nothing), calls(streams[1], nothing), begin(1);
+  else if (is("function in order")) begin(0), calls(streams[0], nothing), begin(0);
+  else if (is("function waited for")) begin(0), calls(streams[0], nothing), cudaStreamSynchronize(streams[0]), begin(1);
+  else if (is("function and atomic")) begin(0), calls(streams[0], [](void *) { seen = true; }), until([] { return seen.load(); }), begin(1);
+  else if (is("function and condition")) {
+    begin(0), calls(streams[0], finish);
+    { std::unique_lock l(mutex); changed.wait(l, [] { return done; }); }
+    begin(1);
+  } else if (is("function and other thread")) { // which comes before the function, and so before what follows in its stream
+    std::thread t([&] { fill(1); finish(nullptr); });
+    calls(streams[0], [](void *) { std::unique_lock l(mutex); changed.wait(l, [] { return done; }); });
+    begin(0), t.join();
+  } else if (is("function and held mutex")) { // work of another stream, and questions, do not wait for it
+    { std::lock_guard l(mutex); begin(0), calls(streams[0], finish), fill(2); if (cudaStreamQuery(streams[0]) != 600) return 0; }
+    { std::unique_lock l(mutex); changed.wait(l, [] { return done; }); }
+  } else if (is("function and gate")) { // that the host opens behind later work
+    calls(streams[0], [](void *) { until([] { return seen.load(); }); });
+    int refused = cudaMemsetAsync(buffer, 0, size, streams[0]);
+    seen = true;
+    if (refused != 801) return 0;
+  } else return 0;
+  cudaDeviceSynchronize();
+  return 1;
 }
 
 static int scenario(const char *which) {
@@ -98,7 +132,7 @@ static int scenario(const char *which) {
     auto work = [&] { for (;;) { std::lock_guard l(mutex); if (next == 200) return; fill(next++ & 1); } };
     std::thread a(work), b(work), c(work);
     a.join(), b.join(), c.join();
-  } else return 0;
+  } else return function(which);
   return 1;
 }
 

@@ -49,7 +49,9 @@ func wire() string {
 		calls.KindDevice, calls.KindManaged, calls.KindPinned, calls.KindAny, calls.KindArray, calls.KindObject)
 	fmt.Fprintf(&b, "#define FP_MAIL_WRITTEN %d\n#define FP_MAIL_DONE %d\n#define FP_MAIL_CLOSED %d\n#define FP_MAIL_HEAD %d\n#define FP_MAIL_RING %d\n#define FP_MAIL_POOL %d\n",
 		calls.MailWritten, calls.MailDone, calls.MailClosed, calls.MailHead, calls.MailRing, calls.MailPool)
-	fmt.Fprintf(&b, "#define FP_THREADS %d\n", calls.Threads)
+	fmt.Fprintf(&b, "#define FP_THREADS %d\n#define FP_THREAD_OF_STREAM 0x%xu\n", calls.Threads, calls.ThreadOfStream)
+	fmt.Fprintf(&b, "#define FP_VALUE_WAIT %d\n", calls.ValueWait)
+	fmt.Fprintf(&b, "#define FP_FUNCTION_PUT %d\n#define FP_FUNCTION_BEGINS %d\n#define FP_FUNCTION_ENDS %d\n", calls.FunctionPut, calls.FunctionBegins, calls.FunctionEnds)
 	fmt.Fprintf(&b, "#define FP_UNAWAITED 0x%xu\n", uint32(calls.Unawaited))
 	fmt.Fprintf(&b, "#define FP_TEXTURE %d\n#define FP_OBJECT %d\n", calls.TextureBytes, calls.ObjectBytes)
 	fmt.Fprintf(&b, "#define FP_STREAM_LEGACY %d\n#define FP_STREAM_PER_THREAD %d\n#define FP_OF_GRAPH %d\n\nenum {\n",
@@ -122,7 +124,7 @@ func procedures(forwards string) string {
 			names["cuMemset"+fmt.Sprintf(s, m[1])] = true
 		}
 	}
-	for _, file := range []string{"graph_calls.h", "cuda_graph.h", "cuda_array.h"} {
+	for _, file := range []string{"graph_calls.h", "cuda_graph.h", "cuda_array.h", "cuda_value.h", "cuda_virtual.h"} {
 		text, err := os.ReadFile(filepath.Join("src", file))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -85,6 +85,7 @@ static int fp_copy(struct fp_box dst, struct fp_box src, u64 width, u64 height, 
   if (fp_capture_copy(dst, src, width, height, depth, kind, async, stream, &e)) return e;
   const u64 flags = (u64)async << 8 | (u64)fp_unmapped(dst.at) << 9 | (u64)fp_unmapped(src.at) << 10;
   const u64 args[11] = {dst.at, dst.pitch, dst.slice, src.at, src.pitch, src.slice, width, height, depth, (u64)kind | flags, stream};
+  if ((e = fp_behind(FP_Copy, args))) return e;
   fp_stand();
   e = fp_begin();
   if (e) return e;
@@ -118,6 +119,7 @@ static int fp_fill(struct fp_box dst, u32 value, u32 size, u64 width, u64 height
   int e;
   if (fp_capture_fill(dst, value, size, width, height, depth, stream, &e)) return e;
   const u64 args[8] = {dst.at, dst.pitch, dst.slice, width, height, depth, (u64)async, stream};
+  if ((e = fp_behind(FP_Fill, args))) return e;
   fp_stand();
   e = fp_begin();
   if (e) return e;
@@ -248,6 +250,7 @@ static int fp_launch_block(struct fp_kernel *k, const struct fp_launch *l, const
   int e;
   if (fp_forked()) return fp_refused(k->name);
   if (fp_capture_launch(k, l, block, &e)) return e;
+  if ((e = fp_behind(FP_Launch, args))) return e;
   fp_stand();
   e = fp_begin();
   if (e) return e;

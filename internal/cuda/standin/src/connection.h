@@ -39,6 +39,7 @@ static struct {
   struct fp_id file;    // what memory must be
   u32 *status;          // page of the shared file: calls that did not reach the checker
   u32 waiting;          // bytes of kernel output to fetch
+  u64 requests;         // that were made
   u32 unawaited;        // not 0: there is work that the host has not waited for
   struct fp_mail *mail; // of this process, see mail.h; NULL: none
   int mailless;         // it was asked for
@@ -48,16 +49,21 @@ static struct {
 // What threads.c has, where it is loaded: what is to be told of a thread before a call, and locks that do not order the program's threads.
 static u64 (*fp_threads)(u64 *);
 static int (*fp_lock)(pthread_mutex_t *) = pthread_mutex_lock, (*fp_unlock)(pthread_mutex_t *) = pthread_mutex_unlock;
+// And for threads of ours that execute a function of the program for a stream.
+static void (*fp_thread_of)(u64 stream, void (*waits)(void));
+static int (*fp_join_thread)(pthread_t, void **) = pthread_join;
 
 static void fp_find_threads(void) {
   void *threads = dlsym(RTLD_DEFAULT, "fencepost_threads"), *lock = dlsym(RTLD_DEFAULT, "fencepost_lock"), *unlock = dlsym(RTLD_DEFAULT, "fencepost_unlock");
-  if (!threads || !lock || !unlock) return;
+  void *of = dlsym(RTLD_DEFAULT, "fencepost_thread_of"), *join = dlsym(RTLD_DEFAULT, "fencepost_join");
+  if (!threads || !lock || !unlock || !of || !join) return;
+  fp_thread_of = (void (*)(u64, void (*)(void)))of, fp_join_thread = (int (*)(pthread_t, void **))join;
   fp_threads = (u64(*)(u64 *))threads;
   fp_lock = (int (*)(pthread_mutex_t *))lock, fp_unlock = (int (*)(pthread_mutex_t *))unlock;
 }
 
 // Locks. A signal handler that calls CUDA while its thread is inside a call would wait for itself; it gets an error.
-enum { fpConnectionLock = 1, fpRegistryLock = 2, fpLoadingLock = 4 };
+enum { fpConnectionLock = 1, fpRegistryLock = 2, fpLoadingLock = 4, fpGuardLock = 8 };
 THREAD unsigned fp_held;
 THREAD int fp_cancel;
 

@@ -19,6 +19,30 @@ static int finish_call(int e, const char *name) {
 
 #define finish(e) finish_call(e, __func__)
 
+// The contexts of the calling thread.
+static char contexts[64];
+THREAD void *stack[32] = {NULL};
+THREAD int top;
+THREAD int anywhere; // what this thread asks for needs no context
+
+// initialized says whether this library is. The runtime library may have done it before this one has spoken to the checker.
+static int initialized(void) {
+  if (!fp.alias && !fp_forked() && !fp_begin()) fp_end();
+  return fp_shared() && fp_shared()->initialized;
+}
+static int in_context(void) { return !initialized() ? fpInitialization : stack[top] || fp_runtime_context(-1) ? 0 : fpInvalidContext; }
+
+// fp_admit refuses what is asked for without cuInit, or without a context.
+static int fp_admit(u32 op) {
+  switch (op) {
+    case FP_Mapped: case FP_Output: case FP_Failed: case FP_Looked: case FP_Unsupported: case FP_Operator: case FP_Argument: case FP_Findings: case FP_Source:
+    case FP_HostFunc: case FP_HostAccess:
+      return 0;
+  }
+  if (anywhere || fp_executing || !fp_in_context(op)) return initialized() ? 0 : fpInitialization;
+  return in_context();
+}
+
 static u64 stream_of(const void *s, int per_thread) {
   if (s) return (u64)s;
   return per_thread ? FP_STREAM_PER_THREAD : FP_STREAM_LEGACY;
@@ -52,11 +76,13 @@ EXPORT int cuGetErrorString(int code, const char **text) { return error_text(cod
 
 // Devices and contexts. Every context is the primary one of its device, and the device of the current context is that of the runtime API.
 
-static char contexts[64];
-THREAD void *stack[32] = {NULL};
-THREAD int top;
-
-EXPORT int cuInit(unsigned flags) { return flags ? fpInvalidValue : present(); }
+EXPORT int cuInit(unsigned flags) {
+  int e = flags ? fpInvalidValue : fp_begin();
+  if (e) return e;
+  if (fp_shared()) fp_shared()->initialized = 1;
+  fp_end();
+  return present();
+}
 
 EXPORT int cuDriverGetVersion(int *version) {
   if (!version) return fpInvalidValue;
@@ -65,12 +91,12 @@ EXPORT int cuDriverGetVersion(int *version) {
 }
 
 static int check_device(int device) {
-  int n, e = fp_devices(NULL, &n);
+  int n = 0, e = initialized() ? fp_devices(NULL, &n) : fpInitialization;
   return e ? e : device < 0 || device >= n ? fpInvalidDevice : 0;
 }
 
 EXPORT int cuDeviceGetCount(int *n) {
-  int e = n ? fp_devices(NULL, n) : fpInvalidValue;
+  int e = !n ? fpInvalidValue : initialized() ? fp_devices(NULL, n) : fpInitialization;
   if (n && e) *n = 0;
   return e == fpNoDevice ? 0 : e;
 }
@@ -94,7 +120,9 @@ EXPORT int cuDeviceGetUuid_v2(char *uuid, int device) { return cuDeviceGetUuid(u
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device) {
   u64 r[2];
   int e = bytes ? check_device(device) : fpInvalidValue;
+  anywhere = 1;
   if (!e) e = fp_request(FP_MemInfo, NULL, 0, r, 2);
+  anywhere = 0;
   if (!e) *bytes = r[1];
   return e;
 }
@@ -132,7 +160,7 @@ EXPORT int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) {
 }
 EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
   if (flags) *flags = 0;
-  if (active) *active = top > 0 || stack[0];
+  if (active) *active = top > 0 || stack[0] || fp_runtime_context(-1);
   return check_device(device);
 }
 EXPORT int cuDevicePrimaryCtxReset_v2(int device) {
@@ -153,15 +181,22 @@ static int make_current(void) {
 // refresh lets the top of the stack be the context of the current device, which the runtime API may have changed.
 static int refresh(void) {
   int now, e = fp_devices(&now, NULL);
-  if (!e && stack[top]) stack[top] = &contexts[now];
+  if (!e && (stack[top] || fp_runtime_context(-1))) stack[top] = &contexts[now];
   return e;
+}
+
+// set_top makes a context that of this thread, or none: of the runtime API too, which makes its own again when it needs one.
+static void set_top(void *c) {
+  stack[top] = c;
+  if (!c) fp_runtime_context(0);
 }
 
 static int is_context(const char *c) { return c >= contexts && c < contexts + sizeof contexts && !check_device((int)(c - contexts)); }
 
 EXPORT int cuCtxSetCurrent(void *c) {
+  if (!initialized()) return fpInitialization;
   if (c && !is_context(c)) return fpInvalidContext;
-  stack[top] = c;
+  set_top(c);
   return make_current();
 }
 EXPORT int cuCtxGetCurrent(void **c) {
@@ -177,6 +212,7 @@ EXPORT int cuStreamGetCtx(void *s, void **c) {
   return e;
 }
 EXPORT int cuCtxPushCurrent_v2(void *c) {
+  if (!initialized()) return fpInitialization;
   if (!c || top == 31 || !is_context(c)) return fpInvalidContext;
   int e = refresh();
   if (e) return e;
@@ -184,12 +220,14 @@ EXPORT int cuCtxPushCurrent_v2(void *c) {
   return make_current();
 }
 EXPORT int cuCtxPopCurrent_v2(void **c) {
-  if (!stack[top]) return fpInvalidContext;
-  int e = refresh();
+  int e = in_context();
+  if (!e) e = refresh();
   if (e) return e;
   if (c) *c = stack[top];
-  stack[top] = NULL;
-  if (top > 0) top--;
+  if (top > 0)
+    stack[top--] = NULL;
+  else
+    set_top(NULL);
   return make_current();
 }
 EXPORT int cuCtxCreate_v2(void **c, unsigned flags, int device) {
@@ -212,12 +250,13 @@ EXPORT int cuCtxDestroy_v2(void *c) {
 EXPORT int cuCtxGetDevice(int *device) {
   if (!device) return fpInvalidValue;
   *device = 0;
-  return stack[top] ? fp_devices(device, NULL) : fpInvalidContext;
+  int e = in_context();
+  return e ? e : fp_devices(device, NULL);
 }
 EXPORT int cuCtxGetFlags(unsigned *flags) {
   if (!flags) return fpInvalidValue;
   *flags = 0;
-  return present();
+  return in_context();
 }
 EXPORT int cuCtxGetApiVersion(void *c, unsigned *version) {
   (void)c;
@@ -229,17 +268,17 @@ EXPORT int cuCtxGetLimit(size_t *value, int limit) {
   static const size_t limits[8] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0, 0};
   if (!value || limit < 0 || limit > 7) return fpInvalidValue;
   *value = limits[limit];
-  return present();
+  return in_context();
 }
 EXPORT int cuCtxGetCacheConfig(int *config) {
   if (!config) return fpInvalidValue;
   *config = 0;
-  return present();
+  return in_context();
 }
 EXPORT int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   if (least) *least = 0;
   if (greatest) *greatest = -5;
-  return present();
+  return in_context();
 }
 
 // Modules and kernels. A module handle is the checker's; a function handle is a kernel of ours.
@@ -258,14 +297,24 @@ static int load_file(void **module, const char *path) {
   return e;
 }
 
-EXPORT int cuModuleLoadData(void **module, const void *image) { return finish(load_image(module, image)); }
+EXPORT int cuModuleLoadData(void **module, const void *image) {
+  int e = in_context();
+  return finish(e ? e : load_image(module, image));
+}
 EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values) {
   (void)n, (void)options, (void)values;
-  return finish(load_image(module, image));
+  int e = in_context();
+  return finish(e ? e : load_image(module, image));
 }
-EXPORT int cuModuleLoadFatBinary(void **module, const void *image) { return finish(load_image(module, image)); }
+EXPORT int cuModuleLoadFatBinary(void **module, const void *image) {
+  int e = in_context();
+  return finish(e ? e : load_image(module, image));
+}
 
-EXPORT int cuModuleLoad(void **module, const char *path) { return finish(load_file(module, path)); }
+EXPORT int cuModuleLoad(void **module, const char *path) {
+  int e = in_context();
+  return finish(e ? e : load_file(module, path));
+}
 
 EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) {
   if (!function || !name) return fpInvalidValue;
@@ -566,10 +615,12 @@ static int host_function(void *s, int per_thread, void (*f)(void *), void *data)
 EXPORT int cuLaunchHostFunc(void *s, void (*f)(void *), void *data) { return finish(host_function(s, 0, f, data)); }
 EXPORT int cuLaunchHostFunc_ptsz(void *s, void (*f)(void *), void *data) { return finish(host_function(s, 1, f, data)); }
 
-EXPORT int cuStreamAddCallback(void *s, void (*f)(void *, int, void *), void *data, unsigned flags) {
-  (void)flags;
-  return finish(fp_host_call(stream_of(s, 0), &(struct fp_work){.type = fpHostNode, .callback = f, .data = data}));
+static int add_callback(void *s, int per_thread, void (*f)(void *, int, void *), void *data, unsigned flags) {
+  if (flags) return fpInvalidValue;
+  return fp_host_call(stream_of(s, per_thread), &(struct fp_work){.type = fpHostNode, .callback = f, .data = data, .object = (u64)s});
 }
+EXPORT int cuStreamAddCallback(void *s, void (*f)(void *, int, void *), void *data, unsigned flags) { return finish(add_callback(s, 0, f, data, flags)); }
+EXPORT int cuStreamAddCallback_ptsz(void *s, void (*f)(void *, int, void *), void *data, unsigned flags) { return finish(add_callback(s, 1, f, data, flags)); }
 
 EXPORT int cuEventElapsedTime(float *ms, void *start, void *end) {
   u64 ns = 0;
@@ -738,6 +789,8 @@ EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {
 }
 
 #include "cuda_graph.h"
+#include "cuda_value.h"
+#include "cuda_virtual.h"
 #include "cuda_array.h"
 
 // What Python code of ours asks of this library, which no other library has.
@@ -765,7 +818,8 @@ EXPORT int fencepostOperator(const char *name, void *stream, const u64 *boxes, s
   memcpy(blob, name, head);
   memcpy(blob + head, boxes, size - head);
   fp_stand();
-  int e = fp_begin();
+  int e = fp_behind(FP_Operator, args);
+  if (!e) e = fp_begin();
   if (!e) {
     struct fp_call c = {.op = FP_Operator, .blob = blob, .blob_size = size};
     e = fp_exchange(&c, args, 1);

@@ -5,6 +5,14 @@
 #include "bottom.h"
 #include "start.h"
 
+// fp_admit initializes the driver API with the first request, and makes a context with those that need one.
+static int fp_admit(u32 op) {
+  struct fp_shared *s = fp_shared();
+  if (s && !s->initialized) s->initialized = 1;
+  if (fp_in_context(op)) fp_runtime_context(1);
+  return 0;
+}
+
 // Errors. The last error belongs to the host thread; an error that a kernel's fault left stays for the whole process.
 THREAD int last_error;
 static int sticky_error;
@@ -516,17 +524,16 @@ EXPORT int cudaLaunchHostFunc_v2_ptsz(void *s, void (*f)(void *), void *data, un
 
 typedef void callback(void *stream, int status, void *data);
 
-static int add_callback(void *s, int per_thread, callback *f, void *data) {
-  return fp_host_call(stream_of(s, per_thread), &(struct fp_work){.type = fpHostNode, .callback = f, .data = data});
+static int add_callback(void *s, int per_thread, callback *f, void *data, unsigned flags) {
+  if (flags) return fpInvalidValue;
+  return fp_host_call(stream_of(s, per_thread), &(struct fp_work){.type = fpHostNode, .callback = f, .data = data, .object = (u64)s});
 }
 
 EXPORT int cudaStreamAddCallback(void *s, callback *f, void *data, unsigned flags) {
-  (void)flags;
-  return finish(add_callback(s, 0, f, data));
+  return finish(add_callback(s, 0, f, data, flags));
 }
 EXPORT int cudaStreamAddCallback_ptsz(void *s, callback *f, void *data, unsigned flags) {
-  (void)flags;
-  return finish(add_callback(s, 1, f, data));
+  return finish(add_callback(s, 1, f, data, flags));
 }
 
 #include "cudart_memory.h"

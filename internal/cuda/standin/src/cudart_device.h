@@ -22,12 +22,14 @@ EXPORT int cudaSetDevice(int device) {
   int e = check_device(device), now;
   if (!e) e = fp_devices(&now, NULL);
   if (!e && now != device) e = fp_request(FP_SetDevice, (const u64[]){(u64)device}, 1, NULL, 0);
+  if (!e) fp_runtime_context(1);
   return finish(e);
 }
 
+// cudaInitDevice makes no device, and no context, the current one.
 EXPORT int cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
   (void)device_flags, (void)flags;
-  return cudaSetDevice(device);
+  return finish(check_device(device));
 }
 
 EXPORT int cudaSetValidDevices(int *devices, int n) {

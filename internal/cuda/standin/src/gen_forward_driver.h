@@ -82,6 +82,18 @@ EXPORT int cuMemFreeAsync_ptsz(void *p, void *s) {
   int error = fp_request(FP_FreeAsync, (const u64[]){(u64)p, stream_of(s, 1)}, 2, NULL, 0);
   return finish(error);
 }
+EXPORT int cuMemAddressFree(void *p, size_t n) {
+  int error = fp_request(FP_AddressFree, (const u64[]){(u64)p, (u64)n}, 2, NULL, 0);
+  return finish(error);
+}
+EXPORT int cuMemRelease(void *h) {
+  int error = fp_request(FP_MemRelease, (const u64[]){(u64)h}, 1, NULL, 0);
+  return finish(error);
+}
+EXPORT int cuMemUnmap(void *p, size_t n) {
+  int error = fp_request(FP_MemUnmap, (const u64[]){(u64)p, (u64)n}, 2, NULL, 0);
+  return finish(error);
+}
 EXPORT int cuMemGetInfo_v2(size_t *free, size_t *total) {
   if (!free || !total) return finish(fpInvalidValue);
   u64 r[2] = {0};

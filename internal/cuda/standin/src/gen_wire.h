@@ -29,6 +29,11 @@
 #define FP_MAIL_RING 262144
 #define FP_MAIL_POOL 1073741824
 #define FP_THREADS 64
+#define FP_THREAD_OF_STREAM 0x10000u
+#define FP_VALUE_WAIT 256
+#define FP_FUNCTION_PUT 0
+#define FP_FUNCTION_BEGINS 1
+#define FP_FUNCTION_ENDS 2
 #define FP_UNAWAITED 0x80000000u
 #define FP_TEXTURE 128
 #define FP_OBJECT 448
@@ -65,7 +70,7 @@ enum {
   FP_EventSynchronize = 25, // event ->
   FP_EventQuery = 26, // event ->
   FP_EventElapsed = 27, // start, end -> nanoseconds
-  FP_HostFunc = 28, // stream; the program calls the function itself ->
+  FP_HostFunc = 28, // stream, FunctionPut -> its agent; agent, FunctionBegins or FunctionEnds ->: a thread of the program executes a function for the stream
   FP_DeviceSynchronize = 29, // ->
   FP_DeviceReset = 30, // ->
   FP_FuncSetAttribute = 31, // kernel, attribute, value ->
@@ -92,14 +97,23 @@ enum {
   FP_Texture = 52, // 1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object
   FP_ClusterOccupancy = 53, // kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster
   FP_HostAccess = 54, // address, bytes, 1 when they are written: the program's own code touches memory that kernels can reach ->
-  FP_Thread = 55, // number of the calling thread among those that have called CUDA, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->
+  FP_Thread = 55, // number of the calling thread among those that have called CUDA, with ThreadOfStream if it executes a function for a stream, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->
   FP_SetDevice = 56, // device, for the calls of this thread ->
   FP_GetDevice = 57, // -> device of this thread, number of devices
   FP_DeviceCanAccessPeer = 58, // device, peer -> 1 when it can be given access
   FP_PeerAccess = 59, // peer, 1: the current device gets access to its memory, 0: no more ->
+  FP_AddressReserve = 60, // bytes, alignment -> address
+  FP_AddressFree = 61, // address, bytes ->
+  FP_MemCreate = 62, // bytes -> handle of a physical allocation
+  FP_MemRelease = 63, // handle ->
+  FP_MemMap = 64, // address, bytes, handle ->
+  FP_MemUnmap = 65, // address, bytes ->
+  FP_MemSetAccess = 66, // address, bytes, CUmemAccess_flags ->
+  FP_MemMapped = 67, // address, 1: another handle of it -> handle, bytes, CUmemAccess_flags of what is mapped there
+  FP_StreamValue = 68, // stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->
 };
 
 // fp_placed says which requests tell where in the program their call is.
 static int fp_placed(u32 op) {
-  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture || op == FP_HostAccess;
+  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture || op == FP_HostAccess || op == FP_MemUnmap;
 }

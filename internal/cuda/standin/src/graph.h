@@ -3,6 +3,8 @@
 #ifndef FP_GRAPH_H
 #define FP_GRAPH_H
 
+struct fp_function;
+
 // The types of nodes (CUgraphNodeType).
 enum { fpKernelNode, fpCopyNode, fpFillNode, fpHostNode, fpChildNode, fpEmptyNode, fpWaitNode, fpRecordNode, fpAllocNode = 10, fpFreeNode };
 
@@ -35,7 +37,7 @@ struct fp_work {
   void (*call)(void *);
   void (*callback)(void *, int, void *);
   void *data;
-  u64 object; // event, or address
+  u64 object; // event, address, or the stream as a callback gets it
   struct fp_graph *child;
 };
 
@@ -120,6 +122,10 @@ THREAD int fp_capture_mode;
 // What the libraries of a process share of this is in a page before the alias.
 struct fp_shared {
   pthread_mutex_t lock;
+  u32 initialized;               // the driver API, by cuInit or by the runtime API
+  u32 key;                       // one more than that of the threads in which the runtime API has a context, 0: none
+  u32 called_back[32];           // threads that execute functions of the program for streams
+  struct fp_function *functions; // that streams call and that have not ended, see function.h
   struct fp_capture *captures;
   u64 captured; // captures ever
   u32 ids;
@@ -135,6 +141,54 @@ static int fp_capturing(void) {
   if (!fp.alias && !fp_forked() && !fp_begin()) fp_end();
   struct fp_shared *s = fp_shared();
   return s && __atomic_load_n(&s->captures, __ATOMIC_ACQUIRE) && !fp_forked();
+}
+
+// fp_in_context says that a request is made in a context, of the calling thread.
+static int fp_in_context(u32 op) {
+  switch (op) {
+    case FP_Launch: case FP_Malloc: case FP_Free: case FP_MallocAsync: case FP_FreeAsync: case FP_HostRegister: case FP_HostUnregister: case FP_Copy:
+    case FP_Fill: case FP_StreamCreate: case FP_StreamSynchronize: case FP_StreamQuery: case FP_StreamWaitEvent: case FP_StreamInfo: case FP_StreamValue: case FP_EventCreate:
+    case FP_EventRecord: case FP_EventSynchronize: case FP_EventQuery: case FP_EventElapsed: case FP_DeviceSynchronize: case FP_SetLimit: case FP_MemInfo: case FP_Occupancy:
+      return 1;
+  }
+  return 0;
+}
+
+// fp_runtime_context says whether the runtime API has made a context current in the calling thread, and sets that to a value beforehand
+// if it is not negative. A thread calls the runtime API in one library and the driver API in another.
+static int fp_runtime_context(int set) {
+  struct fp_shared *s = fp_shared();
+  if (!s) return 0;
+  u32 key = __atomic_load_n(&s->key, __ATOMIC_ACQUIRE);
+  if (!key && set > 0) {
+    pthread_key_t fresh;
+    if (pthread_key_create(&fresh, NULL)) return 0;
+    if (__atomic_compare_exchange_n(&s->key, &key, fresh + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+      key = fresh + 1;
+    else
+      pthread_key_delete(fresh);
+  }
+  if (!key) return 0;
+  if (set >= 0 && !pthread_getspecific(key - 1) != !set) pthread_setspecific(key - 1, set ? s : NULL);
+  return pthread_getspecific(key - 1) != NULL;
+}
+
+// fp_mark_thread replaces one thread in the list of those that execute functions by another one; 0 is none.
+static int fp_mark_thread(u32 from, u32 to) {
+  struct fp_shared *s = fp_shared();
+  for (size_t i = 0; s && i < sizeof s->called_back / sizeof *s->called_back; i++) {
+    u32 expected = from;
+    if (__atomic_compare_exchange_n(&s->called_back[i], &expected, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return 1;
+  }
+  return 0;
+}
+
+// fp_called_back says that this thread executes a function of the program for a stream, which must not call CUDA: by any library.
+static int fp_called_back(void) {
+  struct fp_shared *s = fp_shared();
+  if (!s || !__atomic_load_n(&s->functions, __ATOMIC_ACQUIRE)) return 0;
+  const u32 self = (u32)syscall(SYS_gettid);
+  return fp_mark_thread(self, self);
 }
 
 static void fp_graph_lock(void) {
@@ -355,8 +409,8 @@ static int fp_ready(const struct fp_node *n) {
   return !n->mark;
 }
 
-// fp_sort puts nodes behind what they wait for. A host function comes as late as it can: the host counts as having waited for what
-// comes before it, which is to order nothing else of the graph.
+// fp_sort puts nodes behind what they wait for. A host function comes as late as it can: the thread that launches the graph may learn
+// from it by means that are not seen, and goes on with what follows.
 static int fp_sort(struct fp_exec *x) {
   struct fp_node **sorted = calloc(x->count + 1, sizeof *sorted);
   size_t n = 0;
@@ -630,18 +684,13 @@ static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e) {
   return 0;
 }
 
+#include "function.h"
+
 // fp_host_call puts a host function into a stream.
 static int fp_host_call(u64 stream, const struct fp_work *w) {
   int e;
   if (!w->call && !w->callback) return fpInvalidValue;
-  if (fp_capture_work(stream, w, &e)) return e;
-  e = fp_request(FP_HostFunc, &stream, 1, NULL, 0);
-  if (e) return e;
-  fp_called_back++;
-  if (w->call) w->call(w->data);
-  if (w->callback) w->callback((void *)stream, 0, w->data);
-  fp_called_back--;
-  return 0;
+  return fp_capture_work(stream, w, &e) ? e : fp_function_start(stream, w);
 }
 
 enum { fpExternal = 1 }; // a flag of records and waits: a node of the graph

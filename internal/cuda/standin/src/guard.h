@@ -14,7 +14,11 @@ enum { FP_SHARED = 4096 };
 
 static void fp_guard_open(void);
 static void fp_guard_close(void);
+static void fp_guard_stop(void);
+static void fp_guard_hand_over(void);
 static int fp_unsupported(const char *name);
+
+static __thread int fp_in_place; // this thread, which is ours, executes code of the program while the program's own one waits
 
 #if defined(__x86_64__) && defined(__GLIBC__)
 #define FP_GUARDS 1
@@ -28,6 +32,7 @@ struct fp_guard {
   const char *code;    // what they pass from: of the library that closed last
   u32 refused;         // the kernel of this machine cannot do it
   u32 told;            // the checker knows that accesses go unobserved
+  u32 functions;       // streams have called functions, in threads of their own
   volatile char calls; // fpCallsPass or fpCallsCome
   struct fp_action {
     u64 handler, flags, restorer, mask;
@@ -149,13 +154,37 @@ static void fp_guard_call(int signal, siginfo_t *info, void *context) {
   g->calls = fpCallsCome;
 }
 
+// fp_guard_hand_over prepares a thread that will wait for another one of ours, whose system calls come instead.
+static void fp_guard_hand_over(void) {
+  enum { dispatch = 59, off = 0 };
+  struct fp_guard *g = fp_guard();
+  if (!g) return;
+  fp_guard_open();
+  g->functions = 1;
+  if (g->thread == (u32)syscall(SYS_gettid) && !prctl(dispatch, off, 0, 0, 0)) g->thread = 0;
+}
+
+// fp_guard_stop puts the pages in reach, and they stay there for what this thread does.
+static void fp_guard_stop(void) {
+  fp_guard_open();
+  fp_in_place = 0, fp_held |= fpGuardLock;
+}
+
+// fp_guard_alone says that no thread runs but this one.
+static int fp_guard_alone(const struct fp_guard *g) {
+  struct stat s;
+  if (!&__libc_single_threaded) return 0;
+  const int self = 3; // links of the folder of the threads, with one thread
+  return __libc_single_threaded || (g->functions && !stat("/proc/self/task", &s) && s.st_nlink == (nlink_t)(self + fp_in_place));
+}
+
 // fp_guard_obstacle says why the process cannot be guarded, or gives NULL.
 static const char *fp_guard_obstacle(const struct fp_guard *g) {
   enum { blocks = 1ULL << (SIGSEGV - 1) | 1ULL << (SIGSYS - 1) };
   struct fp_action old;
   u64 mask;
   if (g->refused) return "the kernel of this machine has no Syscall User Dispatch";
-  if (!&__libc_single_threaded || !__libc_single_threaded) return "the process has several threads";
+  if (!fp_guard_alone(g)) return "the process has several threads";
   if (fp_guard_do(SYS_rt_sigprocmask, (const long[6]){SIG_BLOCK, 0, (long)&mask, 8}) || mask & blocks) return "the process blocks SIGSEGV or SIGSYS";
   for (int s = 1; s <= 64; s++) {
     if (s == SIGKILL || s == SIGSTOP || s == 32 || s == 33 || s == FP_FLUSH_SIGNAL) continue; // 32 and 33 are the library's
@@ -215,6 +244,8 @@ static void fp_guard_learn(const struct fp_call *c, const u64 *args, int error) 
 static void fp_guard_pass(void) {}
 static void fp_guard_open(void) {}
 static void fp_guard_close(void) {}
+static void fp_guard_stop(void) {}
+static void fp_guard_hand_over(void) {}
 static void fp_guard_learn(const struct fp_call *c, const u64 *args, int error) { (void)c, (void)args, (void)error; }
 #endif
 

@@ -55,6 +55,7 @@ static __thread struct {
   u32 number;
   u64 told; // one more than its closed epochs when it told them last
   fp_clock clock, telling;
+  void (*waits)(void); // of a thread that executes a function for a stream: to be called before it waits
 } self;
 static __thread int inside; // what is called from here is not ours to see
 
@@ -151,6 +152,11 @@ static void *fp_real(const char *name) {
     fp_release(object);                               \
     return real arguments;                            \
   }
+// fp_waits says that this thread is about to wait.
+static void fp_waits(void) {
+  if (self.waits) self.waits();
+}
+
 // A mutex that a thread owns until it dies is acquired too (EOWNERDEAD).
 #define LOCKS(name, parameters, arguments, object)  \
   EXPORT int name parameters {                      \
@@ -160,7 +166,15 @@ static void *fp_real(const char *name) {
     return e;                                       \
   }
 
-LOCKS(pthread_mutex_lock, (pthread_mutex_t * m), (m), m)
+EXPORT int pthread_mutex_lock(pthread_mutex_t *m) {
+  REAL(pthread_mutex_lock);
+  int e = self.waits ? pthread_mutex_trylock(m) : EBUSY;
+  if (e != EBUSY) return e;
+  fp_waits();
+  e = real(m);
+  if (!e || e == EOWNERDEAD) fp_acquire(m);
+  return e;
+}
 LOCKS(pthread_mutex_trylock, (pthread_mutex_t * m), (m), m)
 LOCKS(pthread_mutex_timedlock, (pthread_mutex_t * m, const struct timespec *t), (m, t), m)
 RELEASES(pthread_mutex_unlock, (pthread_mutex_t * m), (m), m)
@@ -170,7 +184,14 @@ ACQUIRES(pthread_spin_trylock, (pthread_spinlock_t * s), (s), s)
 RELEASES(pthread_spin_unlock, (pthread_spinlock_t * s), (s), s)
 
 RELEASES(sem_post, (sem_t * s), (s), s)
-ACQUIRES(sem_wait, (sem_t * s), (s), s)
+EXPORT int sem_wait(sem_t *s) {
+  REAL(sem_wait);
+  if (self.waits && sem_trywait(s) == 0) return 0;
+  fp_waits();
+  int e = real(s);
+  if (!e) fp_acquire(s);
+  return e;
+}
 ACQUIRES(sem_trywait, (sem_t * s), (s), s)
 ACQUIRES(sem_timedwait, (sem_t * s, const struct timespec *t), (s, t), s)
 
@@ -187,12 +208,14 @@ static int fp_waited(int e, pthread_cond_t *c, pthread_mutex_t *m) {
 EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) {
   REAL(pthread_cond_wait);
   fp_release(m);
+  fp_waits();
   return fp_waited(real(c, m), c, m);
 }
 
 EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *t) {
   REAL(pthread_cond_timedwait);
   fp_release(m);
+  fp_waits();
   return fp_waited(real(c, m, t), c, m);
 }
 
@@ -203,6 +226,7 @@ ACQUIRES(sem_clockwait, (sem_t * s, clockid_t k, const struct timespec *t), (s, 
 EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t k, const struct timespec *t) {
   REAL(pthread_cond_clockwait);
   fp_release(m);
+  fp_waits();
   return fp_waited(real(c, m, k, t), c, m);
 }
 #endif
@@ -385,7 +409,7 @@ EXPORT int pthread_clockjoin_np(pthread_t t, void **result, clockid_t k, const s
 }
 #endif
 
-// fencepost_lock and fencepost_unlock are for the libraries of ours, whose locks do not order a program's threads.
+// fencepost_lock, fencepost_unlock and fencepost_join are for the libraries of ours, which do not order a program's threads.
 EXPORT int fencepost_lock(pthread_mutex_t *m) {
   REAL(pthread_mutex_lock);
   return real(m);
@@ -396,11 +420,33 @@ EXPORT int fencepost_unlock(pthread_mutex_t *m) {
   return real(m);
 }
 
+EXPORT int fencepost_join(pthread_t t, void **result) {
+  REAL(pthread_join);
+  return real(t, result);
+}
+
 // fp_unseen says that the process has a library by which threads are ordered in ways that are not seen here: OpenMP.
 static int fp_unseen(void) {
   static int asked, unseen;
   if (!asked) unseen = dlsym(RTLD_DEFAULT, "GOMP_parallel") || dlsym(RTLD_DEFAULT, "__kmpc_fork_call"), asked = 1;
   return unseen;
+}
+
+// fencepost_thread_of says that the calling thread, which is one of ours, executes a function of the program for a stream. It has the
+// stream's number, and begins with nothing that other threads have done: that it comes after who has put it there, the stream knows.
+EXPORT void fencepost_thread_of(u64 stream, void (*waits)(void)) {
+  static u64 streams[fpNumbers];
+  if (fp_unseen()) return;
+  self.known = 1;
+  if (!fp_enter()) return;
+  u32 n = 0;
+  while (n < numbers && streams[n] != stream) n++;
+  if (n == fpNumbers) n--;
+  if (n == numbers) numbers++;
+  streams[n] = stream;
+  memset(self.clock, 0, sizeof self.clock);
+  self.clock[n] = closed[n], self.number = n, self.numbered = 1, self.waits = waits;
+  fp_leave();
 }
 
 // fencepost_threads is to be called before a call of CUDA. It gives what is to be told of the calling thread, as a number of words: its
@@ -416,7 +462,7 @@ EXPORT u64 fencepost_threads(u64 out[2 + 2 * fpNumbers]) {
   self.open = 1;
   if (__atomic_load_n(&several, __ATOMIC_RELAXED)) {
     u64 own = self.clock[self.number];
-    out[n++] = self.number, out[n++] = own;
+    out[n++] = self.number | (self.waits ? FP_THREAD_OF_STREAM : 0), out[n++] = own;
     for (u32 i = 0; i < numbers; i++)
       if (i != self.number && self.clock[i] > self.telling[i]) out[n++] = i, out[n++] = self.telling[i] = self.clock[i];
     if (n == 2 && self.told == own + 1) n = 0;

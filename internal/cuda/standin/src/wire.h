@@ -39,7 +39,7 @@ enum {
   fpSuccess = 0,
   fpInvalidValue = 1,
   fpOutOfMemory = 2,
-  fpInitialization = 3,
+  fpInitialization = 3, // of the driver API: not initialized
   fpInvalidConfiguration = 9,
   fpInvalidSymbol = 13,
   fpMissingConfiguration = 52,
@@ -52,6 +52,7 @@ enum {
   fpFileNotFound = 301,
   fpInvalidHandle = 400,
   fpNotFound = 500,
+  fpNotReady = 600,
   fpPeerUnsupported = 217,
   fpPeerNotEnabled = 705,
   fpNotPermitted = 800,
@@ -160,6 +161,7 @@ static int fp_resume(void);
 // sent again when the connection was taken up again. One whose reply is missing may have been done: it is not repeated.
 static int fp_swap(const struct fp_call *c, const u64 *args, int nargs) {
   u32 head[4];
+  __atomic_fetch_add(&fp.requests, 1, __ATOMIC_RELAXED);
   if (c->blob_size > 0xffffffffu - FP_MAX_SCRIPT) return fpInvalidValue;
   if (!fp_own(fp.fd, &fp.socket) || fp_send_request(c, args, nargs)) {
     fp_lose();
@@ -184,8 +186,12 @@ static void fp_tell_thread(void) {
   fp_swap(&c, words, 2);
 }
 
+static int fp_admit(u32 op);
+
 // fp_exchange does one request with the lock held: it posts it where it can, and sends it otherwise.
 static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
+  int refused = fp_admit(c->op);
+  if (refused) return refused;
   fp_tell_thread();
   if (fp_post(c, args, nargs)) return 0;
   if (fp.mail) fp_mail_before(c->op, args);
@@ -309,9 +315,6 @@ static int fp_resume(void) {
   return -1;
 }
 
-// fp_called_back says that this thread executes a function of the program for a stream, which must not call CUDA.
-static __thread int fp_called_back;
-
 // fp_talk takes the lock and sees that there is a connection. When it gives an error the lock is free.
 static int fp_talk(void) {
   if (fp_forked()) return fpInitialization;
@@ -328,8 +331,10 @@ static int fp_talk(void) {
   return absent ? fpNoDevice : fp_undelivered();
 }
 
+static int fp_called_back(void);
+
 // fp_begin is fp_talk for what the program asks for.
-static int fp_begin(void) { return fp_called_back ? fpNotPermitted : fp_talk(); }
+static int fp_begin(void) { return fp_called_back() ? fpNotPermitted : fp_talk(); }
 
 static void fp_end(void) {
   u32 unawaited = fp.unawaited;
@@ -338,11 +343,13 @@ static void fp_end(void) {
 }
 
 static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e);
+static int fp_behind(u32 op, const u64 *args);
 
 // fp_request does one request.
 static int fp_request(u32 op, const u64 *args, int nargs, u64 *results, int nresults) {
   int e;
   if (fp_capture_request(op, args, results, &e)) return e;
+  if ((e = fp_behind(op, args))) return e;
   // A forked child has nothing to free. In Python, torch would end it for the error: its own allocator makes no call there.
   if (op == FP_FreeAsync && fp_py_known && fp_forked()) return 0;
   if (fp_placed(op)) fp_stand();
