@@ -259,7 +259,7 @@ func (d *Detector) inFlight(shared bool, blk *order.Block) iter.Seq[*copyHalf] {
 // compareWithCopies reports the copies in flight with which an access by a warp races.
 func (d *Detector) compareWithCopies(w *history.Warp) {
 	w.Each()
-	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && len(d.bulkGlobals) > 0 {
+	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && len(d.bulkGlobals)+len(d.sourcesRead) > 0 {
 		for m := w.Event.Mask; m != 0; m &= m - 1 {
 			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
 		}
@@ -417,15 +417,7 @@ func (d *Detector) phaseDone(e *event.Event, blk *order.Block, wi uint32) {
 		}
 		return of
 	}
-	if l := d.landedIn(blk); l != nil {
-		for _, z := range l.list {
-			x := z.half
-			if x.small && x.block == blk && slices.ContainsFunc(x.tracks, func(t track) bool { return t.addr == addr }) {
-				x.tracks = slices.DeleteFunc(x.tracks, func(t track) bool { return t.addr == addr })
-				x.others = append(x.others, phaseCount{count(), of.last})
-			}
-		}
-	}
+	d.tracksDone(blk, addr, count)
 	for wi := range c.warps {
 		w := &c.warps[wi]
 		kept := w.list[:0]
