@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/report"
 )
 
@@ -190,6 +191,43 @@ again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %%done, [%%b], 0
 			}
 			if got != c.want || len(r.Skipped) > 0 {
 				t.Errorf("%s, by engine %s: %q, want %q; %v", c.name, name, got, c.want, r.Skipped)
+			}
+		}
+	}
+}
+
+// TestInitFenceOfOthers: to no detector that knows release and acquire fence.mbarrier_init releases data.
+func TestInitFenceOfOthers(t *testing.T) {
+	l, err := ReadLaunchFile("l.toml", []byte("grid = 2\nblock = 1\nargs = [{ buffer = \"p\", type = \"u32\", shape = [128] }]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"hb", "gwcp", "barracuda+", "curd"} {
+		spec, err := detect.Choose(all.Detectors(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for fence, want := range map[string]int{"fence.acq_rel.gpu": 0, "fence.mbarrier_init.release.cluster": 1} {
+			text := fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .pred %%p; .reg .b32 %%c, %%x; .reg .b64 %%p1;
+	ld.param.u64 %%p1, [p]; mov.u32 %%c, %%ctaid.x; setp.ne.u32 %%p, %%c, 0; @%%p bra take;
+	st.global.u32 [%%p1], 7;
+	%s;
+	st.relaxed.gpu.global.u32 [%%p1+128], 1;
+	ret;
+take: ld.relaxed.gpu.global.u32 %%x, [%%p1+128]; setp.eq.u32 %%p, %%x, 0; @%%p bra take;
+	fence.acq_rel.gpu;
+	ld.global.u32 %%x, [%%p1];
+	ret;
+}
+`, fence)
+			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Detectors: []detect.Spec{spec}},
+				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+			if err != nil || len(r.Findings) != want || len(r.Skipped) > 0 {
+				t.Errorf("%s, %s: %v, want %d; %v, %v", name, fence, r.Findings, want, r.Skipped, err)
 			}
 		}
 	}

@@ -1,8 +1,8 @@
 // Package trace writes event streams to files and reads them back.
 //
-// # Format, version 9
+// # Format, version 10
 //
-// A file is the line "fencepost trace 9\n" and blocks. A block has a header of 13 bytes - its type, the length of its
+// A file is the line "fencepost trace 10\n" and blocks. A block has a header of 13 bytes - its type, the length of its
 // content as it is in the file, its length when unpacked, and the CRC-32C of the former, numbers of 4 bytes with the
 // lowest first - and its content, compressed with zstd. Within content, numbers are of variable length (encoding/binary's
 // uvarint; signed ones as its varint) and a string is its length and its bytes.
@@ -22,7 +22,7 @@ package trace
 import "fmt"
 
 // Magic is how a file begins.
-const Magic = "fencepost trace 9\n"
+const Magic = "fencepost trace 10\n"
 
 // Types of blocks.
 const (
