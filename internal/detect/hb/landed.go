@@ -123,8 +123,8 @@ func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uin
 func (d *Detector) addSource(x *bulkHalf) {
 	if d.sourcesRead == nil {
 		d.sourcesRead = map[sourceKey][]*landedHalf{}
-		d.order.Carries = true
 	}
+	d.order.Watch(x.block.Launch, x.operations.id)
 	k := sourceKey{x.block.Launch, x.from / sourceGranule}
 	s := d.copiesOf(x.block).bulks
 	z := replace(d.sourcesRead[k], x)
@@ -232,7 +232,7 @@ func (d *Detector) compareSources(a *history.Access) {
 			if a.From >= x.end || x.from >= a.End || met {
 				continue
 			}
-			if x = x.lanesOf(a); !x.knownTo(&a.Actor) {
+			if x = x.lanesOf(a); !x.knownTo(&a.Actor) && !d.told(&a.Actor, x) {
 				d.compareBulk(a, x)
 			}
 		}
@@ -258,6 +258,12 @@ func (x *bulkHalf) lanesOf(a *history.Access) *bulkHalf {
 func (x *bulkHalf) knownTo(a *order.Actor) bool {
 	return a.View.Knows(x.operations.id, x.count) || len(x.waits) > 0 && x.waits[0].Launch != nil && a.After(&x.waits[0]) ||
 		slices.ContainsFunc(x.others, func(o phaseCount) bool { return a.View.Knows(o.operations.id, o.count) })
+}
+
+// told says that the actor, of another block, knows that a half that has read global memory is complete.
+func (d *Detector) told(a *order.Actor, x *bulkHalf) bool {
+	return d.order.Told(a, x.operations.id, x.count) ||
+		slices.ContainsFunc(x.others, func(o phaseCount) bool { return d.order.Told(a, o.operations.id, o.count) })
 }
 
 // phaseCount is a count of operations.
@@ -287,6 +293,7 @@ func (d *Detector) tracksDone(blk *order.Block, addr uint64, count func() *opera
 	done := func(x *bulkHalf) bool {
 		if slices.ContainsFunc(x.tracks, is) {
 			of := count()
+			d.order.Watch(blk.Launch, of.id)
 			x.tracks, x.others = slices.DeleteFunc(x.tracks, is), append(x.others, phaseCount{of, of.last})
 		}
 		return len(x.tracks) == 0
