@@ -378,7 +378,7 @@ func (d *Detector) wait(e *event.Event, blk *order.Block, wi uint32) {
 				x.waited, x.place, x.allowed, x.early = true, e.Place, e.Aux, x.groups[lane] == c.groups[lane]
 			}
 		}
-		if d.complete(x, done, true); x.left != 0 {
+		if d.complete(x, done, true, done&^d.landGroups(x, done)); x.left != 0 {
 			kept = append(kept, x)
 		}
 	}
@@ -433,7 +433,7 @@ func (d *Detector) phaseDone(e *event.Event, blk *order.Block, wi uint32) {
 			if done &= x.left; done != 0 {
 				d.landCopies(x, done, addr, count())
 			}
-			d.complete(x, done, false)
+			d.complete(x, done, false, 0)
 			if x.left != 0 {
 				kept = append(kept, x)
 			}
@@ -446,8 +446,8 @@ func (d *Detector) phaseDone(e *event.Event, blk *order.Block, wi uint32) {
 	}
 }
 
-// complete ends copies of lanes, and records them where that is to be done now.
-func (d *Detector) complete(x *copyHalf, done uint32, record bool) {
+// complete ends copies of lanes, by a wait of their threads or with a phase of an mbarrier, and records those of some lanes.
+func (d *Detector) complete(x *copyHalf, done uint32, waited bool, record uint32) {
 	if done == 0 {
 		return
 	}
@@ -465,10 +465,8 @@ func (d *Detector) complete(x *copyHalf, done uint32, record bool) {
 	if x.left &^= done; x.left == 0 {
 		d.landed(x)
 	}
-	d.copyDone(x, done, record)
-	if record {
-		d.recordCopies(x, done)
-	}
+	d.copyDone(x, done, waited)
+	d.recordCopies(x, record)
 	if shared && x.Block.Synchronises(true) {
 		for m := done; m != 0; m &= m - 1 {
 			from := x.batch.AddrOf(&x.event, bits.TrailingZeros32(m))
@@ -522,7 +520,7 @@ func (d *Detector) endCopies(blk *order.Block) {
 			if x.Memory.Shared {
 				x.left = 0
 			} else {
-				d.complete(x, x.left, true)
+				d.complete(x, x.left, true, x.left)
 			}
 		}
 	}

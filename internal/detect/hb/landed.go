@@ -362,9 +362,7 @@ func (d *Detector) landCopies(x *copyHalf, lanes uint32, barrier uint64, of *ope
 		if last != nil {
 			d.land(last, x.Block, of, of.last)
 		}
-		last = &bulkHalf{small: true, tracked: true, barrier: barrier, warp: x.InBlock, lane: lane, stamp: x.stamps[lane], site: x.Site, memory: x.Memory,
-			from: from, end: from + size, block: x.Block, group: x.groups[lane], waited: x.waited, place: x.place, allowed: x.allowed, early: x.early,
-			issued: x.issued, tracks: tracks}
+		last = x.half(lane, barrier, tracks)
 		if x.Site.Side.Write {
 			d.land(last, x.Block, of, of.last)
 			last = nil
@@ -373,6 +371,33 @@ func (d *Detector) landCopies(x *copyHalf, lanes uint32, barrier uint64, of *ope
 	if last != nil {
 		d.land(last, x.Block, of, of.last)
 	}
+}
+
+// half is a half of a lane's copy, as bulk copies have them.
+func (x *copyHalf) half(lane int, barrier uint64, tracks []track) *bulkHalf {
+	from := x.batch.AddrOf(&x.event, lane)
+	return &bulkHalf{small: true, tracked: true, barrier: barrier, warp: x.InBlock, lane: lane, stamp: x.stamps[lane], site: x.Site, memory: x.Memory,
+		from: from, end: from + uint64(x.event.Size), block: x.Block, group: x.groups[lane], waited: x.waited, place: x.place, allowed: x.allowed, early: x.early,
+		issued: x.issued, tracks: tracks}
+}
+
+// landGroups keeps copies by cp.async of lanes that have waited for their groups, while phases of mbarriers that track them are not complete yet.
+// It gives the lanes of which that is so: their copies are in the histories since the mbarrier has tracked them.
+func (d *Detector) landGroups(x *copyHalf, lanes uint32) (kept uint32) {
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		tracks := slices.DeleteFunc(slices.Clone(x.tracks), func(t track) bool { return t.lane != lane })
+		if len(tracks) == 0 {
+			continue
+		}
+		kept |= 1 << lane
+		a := x.Block.Actor(x.InBlock, lane)
+		h := x.half(lane, tracks[0].addr, tracks)
+		h.waits = []order.Stamp{a.Stamp()}
+		of := d.operationsOf(d.bulksOf(x.Block), operationsKey{kind: copyOps, barrier: h.barrier})
+		d.land(h, x.Block, of, of.last+1) // of the phase that comes
+	}
+	return kept
 }
 
 // tellPhase lets who waits for a phase of the mbarrier at the address of an event, which is complete, know that operations are.

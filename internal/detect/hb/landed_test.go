@@ -248,6 +248,25 @@ func TestLanded(t *testing.T) {
 			acquire(op, flag, 2)
 			load(op, 2)
 		}},
+		{"cp.async, one that waits for the phase, which is complete after the wait for the group", "", func(op op) {
+			op(0, async)
+			op(0, event.Event{Kind: event.CopyCommit, Mask: 1})
+			track(op, bar)
+			op(0, event.Event{Kind: event.CopyWait, Mask: 1})
+			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: bar})
+			acquire(op, bar, 1)
+			load(op, 1)
+			load(op, 0)
+		}},
+		{"cp.async, one that knows of the arrival and not of the wait for the group that follows", race, func(op op) {
+			op(0, async)
+			op(0, event.Event{Kind: event.CopyCommit, Mask: 1})
+			track(op, bar)
+			release(op, flag, 0)
+			op(0, event.Event{Kind: event.CopyWait, Mask: 1})
+			acquire(op, flag, 2)
+			load(op, 2)
+		}},
 		{"cp.async, a second mbarrier that tracks it too", "", func(op op) {
 			op(0, async)
 			track(op, bar)

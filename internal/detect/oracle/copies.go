@@ -135,7 +135,7 @@ func (x *builder) wait(e *event.Event, at int) {
 	for _, lane := range lanesOf(e.Mask) {
 		th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
 		w := x.op(e, lane, node{at: at})
-		var left []flying
+		var left, landed []flying
 		for _, f := range x.flying[th] {
 			if uint64(f.group)+uint64(e.Aux) >= uint64(x.groups[th]) {
 				left = append(left, f)
@@ -144,6 +144,11 @@ func (x *builder) wait(e *event.Event, at int) {
 			x.edge(f.node, w)
 			all = append(all, f.node)
 			done[x.nodes[f.node].at] |= 1 << lane
+			if len(f.track) > 0 { // phases may make it known too
+				n := &x.nodes[f.node]
+				n.copy.apart, n.copy.after = true, f.track[0].node
+				landed = append(landed, f)
+			}
 		}
 		x.flying[th] = left
 		for _, f := range x.landed[th] {
@@ -151,6 +156,7 @@ func (x *builder) wait(e *event.Event, at int) {
 				x.edge(f.node, w)
 			}
 		}
+		x.landed[th] = append(x.landed[th], landed...)
 	}
 	for _, i := range all {
 		n := &x.nodes[i]
