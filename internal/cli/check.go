@@ -166,7 +166,7 @@ func inputFile(ctx context.Context, e *env, o *options, name string) ([]cuda.Ima
 	for _, g := range b.Groups {
 		arch := o.session.Arch
 		if arch == 0 {
-			arch = simt.LimitsOf(fatbin.BuiltFor(g.Entries)).Major * 10
+			arch = simt.LimitsOf(fatbin.BuiltFor(g.Entries)).Capability()
 		}
 		for _, x := range fatbin.Best(g.Entries, arch) {
 			images = append(images, cuda.Image{Name: fmt.Sprintf("%s:%s", name, x.Name), Text: string(x.Text)})
@@ -192,7 +192,7 @@ func compilePTX(ctx context.Context, e *env, o *options, name string, flags ...s
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Clang: clang, Sources: []string{name}, Flags: slices.Concat(o.config.compiler, flags), Arch: o.session.Arch, Out: dir, Output: e.stderr.to})
+	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Clang: clang, Sources: []string{name}, Flags: slices.Concat(o.config.compiler, flags), Arch: o.arch, Out: dir, Output: e.stderr.to})
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}

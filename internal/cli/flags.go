@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -37,6 +38,7 @@ type options struct {
 	limited bool // --limit was given
 	times   bool
 	launch  string
+	arch    string // the name of the device; empty: what the program was built for
 	nvcc    string
 	clang   bool // compiles in place of nvcc
 	// schedule is the file of one; "" for none.
@@ -115,9 +117,10 @@ func runFlags() []*flag {
 				return choose(v, map[string]bool{deviceWatched: false, deviceEmulated: true, deviceGPU: true, deviceAuto: true}, "device", &o.session.Logged)
 			}},
 		modeFlag(), pruneFlag(),
-		{"arch", "NAME", "what the device is: sm_80, sm_90, sm_100 (default: what the program was built for, 10.0 at most)",
+		{"arch", "NAME", "what the device is: sm_80, sm_90a, sm_100f and so on (default: what the program was built for)",
 			func(o *options, v string) error {
-				return choose(v, map[string]int{"sm_80": 80, "sm_90": 90, "sm_100": 100}, "device", &o.session.Arch)
+				o.arch = v
+				return choose(v, devices(), "device", &o.session.Arch)
 			}},
 		{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found",
 			setTimeout},
@@ -125,6 +128,24 @@ func runFlags() []*flag {
 			func(o *options, v string) error { o.times = true; return nil }},
 	}
 	return slices.Concat(flags, watchFlags(), reportFlags(), sanitizerFlags())
+}
+
+// devices gives the compute capabilities, times ten, of the architectures that nvcc has names for: with the suffix a from 9.0 on, with f from 10.0 on.
+func devices() map[string]int {
+	names := map[string]int{}
+	for _, n := range simt.Capabilities() {
+		suffixes := []string{"", "a", "f"}
+		switch {
+		case n < 90:
+			suffixes = suffixes[:1]
+		case n < 100:
+			suffixes = suffixes[:2]
+		}
+		for _, s := range suffixes {
+			names[fmt.Sprintf("sm_%d%s", n, s)] = n
+		}
+	}
+	return names
 }
 
 // watchFlags choose what is judged.

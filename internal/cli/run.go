@@ -150,7 +150,7 @@ func compile(ctx context.Context, e *env, o *options, args []string, dir string,
 	p.Env = pythonEnv(p.Libraries)
 	base := filepath.Base(args[0])
 	p.Path = filepath.Join(dir, strings.TrimSuffix(base, filepath.Ext(base)))
-	notes, err := toolchain.BuildProgram(ctx, toolchain.BuildOptions{NVCC: nvcc, Clang: clang, Flags: slices.Concat(o.config.compiler, args), Arch: o.session.Arch, Out: p.Path, RuntimeDir: p.Libraries, Output: e.stderr.to})
+	notes, err := toolchain.BuildProgram(ctx, toolchain.BuildOptions{NVCC: nvcc, Clang: clang, Flags: slices.Concat(o.config.compiler, args), Arch: o.arch, Out: p.Path, RuntimeDir: p.Libraries, Output: e.stderr.to})
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}

@@ -178,12 +178,12 @@ func TestCodes(t *testing.T) {
 // TestBuiltFor raises the capability of the device to that of a program, where it is not fixed.
 func TestBuiltFor(t *testing.T) {
 	s := newScript(t)
-	for _, c := range []struct{ arch, major, multiprocessors, shared int }{
-		{0, 8, 108, 163}, {75, 8, 108, 163}, {89, 8, 108, 163}, {90, 9, 132, 227}, {80, 9, 132, 227}, {103, 10, 148, 227}, {120, 10, 148, 227},
+	for _, c := range []struct{ arch, major, minor, multiprocessors, shared int }{
+		{0, 8, 0, 108, 163}, {75, 8, 0, 108, 163}, {89, 8, 0, 108, 163}, {90, 9, 0, 132, 227}, {80, 9, 0, 132, 227}, {103, 10, 3, 148, 227}, {120, 12, 0, 188, 99}, {100, 12, 0, 188, 99},
 	} {
 		s.c.builtFor(c.arch)
 		a := s.c.attributes()
-		if int(a[75]) != c.major || a[76] != 0 || int(a[16]) != c.multiprocessors || int(a[97]) != c.shared<<10 || (a[120] == 1) != (c.major >= 9) {
+		if int(a[75]) != c.major || int(a[76]) != c.minor || int(a[16]) != c.multiprocessors || int(a[97]) != c.shared<<10 || (a[120] == 1) != (c.major >= 9) {
 			t.Errorf("built for %d: capability %d.%d, %d multiprocessors, %d bytes, clusters %d", c.arch, a[75], a[76], a[16], a[97], a[120])
 		}
 	}

@@ -77,7 +77,7 @@ func (c *Context) LoadFatbins(data []byte) (*Module, error) {
 	if err != nil {
 		return nil, &Error{Code: InvalidKernelImage, Msg: err.Error(), Err: err}
 	}
-	best := fatbin.Best(entries, c.limits.Major*10+c.limits.Minor)
+	best := fatbin.Best(entries, c.limits.Capability())
 	if len(best) == 0 {
 		return nil, fail(NoKernelImageForDevice, "the program holds no PTX%s; build it with PTX, "+
 			"for instance with -gencode arch=compute_80,code=compute_80", holds(entries))

@@ -618,6 +618,8 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 		return "tcgen05.wait"
 	case event.MapFence:
 		return "fence.proxy.tensormap"
+	case event.InitFence:
+		return "fence.mbarrier_init"
 	case event.Fence:
 		if name, ok := cudaFences[s]; ok && o == event.SC {
 			return fmt.Sprintf("fence.sc.%s (%s)", s, name)

@@ -55,6 +55,7 @@ const (
 	CoreDone   // the operations that the lane has issued before its commit Stride are complete, and the mbarrier at Addr has been told so
 	CoreWait   // the warp waits for its operations that read tensor memory, FlagRead, or write it, FlagWrite
 	ProxyFence // what the lanes have accessed, or know to have been, is ordered before accesses through the async proxy that happen after
+	InitFence  // the lanes release what they have stored by mbarrier.init (StoreInits), and nothing else
 
 	MapRead  // a tensor copy reads its tensor map through the tensormap proxy: Aux bytes of global memory from Addr on
 	MapFence // what the lane knows to have been written of the tensor map at Addr, in global memory, is ordered before such reads that happen after
@@ -163,11 +164,8 @@ const (
 	ApartTests                 // it tests the barrier when a copy is complete
 )
 
-// What a store, and a fence, has to do with the initialisation of mbarriers: Event.Barrier of Store without FlagApart, and of Fence.
-const (
-	StoreInits   uint8 = 1 // mbarrier.init
-	FenceOfInits uint8 = 1 // fence.mbarrier_init: it releases what its lanes have stored by mbarrier.init, and nothing else
-)
+// StoreInits is Event.Barrier of a Store without FlagApart that is an mbarrier.init.
+const StoreInits uint8 = 1
 
 // How an operation of the tensor cores is known to be complete: Event.Barrier of Core.
 const (
@@ -627,7 +625,7 @@ func (e *Event) Valid() bool {
 		return e.Mask != 0 && e.Aux != 0 && e.Space == Shared && e.Flags == FlagRead
 	case DeviceOp:
 		return bits.OnesCount32(e.Mask) == 1 && e.Aux != 0
-	case Fence:
+	case Fence, InitFence:
 		return e.Mask != 0 && e.Scope != NoScope && e.Order >= Acquire
 	case Arrive, WarpSync, Exit, Branch, Else, Reconverge, CopyCommit, CopyArrive, CopyWait, MbarrierDone, BulkCommit, BulkWait, BulkDone, WgmmaCommit, WgmmaWait, ProxyFence, ClusterArrive, ClusterWait, GridLaunch, GridWait:
 		return e.Mask != 0

@@ -38,8 +38,8 @@ var syncRows = []*Row{
 			".proxy.async::generic.order.sync.cluster; order: release; sync: sync_restrict::shared::cta"),
 		Note: "Those with sync_restrict are fence.proxy.async and order nothing else: the mbarriers that they are between do."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Hint, Note: noteProxyGlobal, Forms: forms(".proxy.async.global")},
-	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(".mbarrier_init.sem.scope; sem: release; scope: cluster"),
-		Note: "It releases mbarrier.init by its thread, and nothing else: for the default detector; for others it is fence.release.cluster."},
+	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Fence, Event: event.InitFence, Bind: bindFence, Forms: forms(".mbarrier_init.sem.scope; sem: release; scope: cluster"),
+		Note: "It releases mbarrier.init by its thread, and nothing else. The default detector knows it; to the others it is no fence."},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy", Class: Hint, Note: noteProxy, Forms: forms(
 		".proxy.alias")},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
@@ -59,9 +59,6 @@ func bindBar(in *Inst) {
 }
 
 func bindFence(in *Inst) {
-	if in.Has("mbarrier_init") {
-		in.Op = OpInit
-	}
 	switch {
 	case in.Row.Op == "membar":
 		in.Order = event.SC

@@ -24,6 +24,10 @@ var tensorCoreRows = []*Row{
 		".ld.sync.aligned.shape.num{.pack::16b}.b32 d, [a]'"+coreShapes,
 		".ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 d, [a], half'"+coreNumbers),
 		Note: "The registers have their values at once; the memory counts as being read until tcgen05.wait::ld."},
+	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.ld.red", Class: Warpgroup, Whole: true, Event: event.Core, Bind: bindMove(OpTcLoad), Forms: forms(
+		".ld.red.sync.aligned.32x32b.num.op.type d, reduced, [a]'; op: min max; type: u32 s32"+coreSeveral,
+		".ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 d, reduced, [a]'; op: min max"+coreSeveral),
+		Note: "As tcgen05.ld; a lane's second result is of the registers that it loads. Without 16x32bx2."},
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.st", Class: Warpgroup, Whole: true, Event: event.Core, Bind: bindMove(OpTcStore), Forms: forms(
 		".st.sync.aligned.shape.num{.unpack::16b}.b32 [a], b'"+coreShapes,
 		".st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [a], half, b'"+coreNumbers),
@@ -45,6 +49,7 @@ var tensorCoreRows = []*Row{
 const (
 	coreGroups  = "; group: cta_group::1 cta_group::2"
 	coreNumbers = "; num: x1 x2 x4 x8 x16 x32 x64 x128"
+	coreSeveral = "; num: x2 x4 x8 x16 x32 x64 x128"
 	coreShapes  = "; shape: 32x32b 16x64b 16x128b 16x256b" + coreNumbers
 	coreKinds   = "; kind: kind::f16 kind::tf32 kind::f8f6f4 kind::i8; collector: collector::a::fill collector::a::use collector::a::lastuse collector::a::discard"
 	noteCore    = "By seed 0 an operation is performed when a thread tests an mbarrier that a later tcgen05.commit names; another seed may perform it at once. " +
@@ -61,6 +66,7 @@ type Core struct {
 	Packed              bool
 	Halves              bool // 16x32bx2: the upper lanes of the warp access other columns, Half behind
 	Half                int
+	Reduces             *reducer // of tcgen05.ld.red: what a lane loads
 	// Of tcgen05.mma: InMemory says that A is in tensor memory. Lanes of D that are left alone are the Disabled sources from Disable on.
 	InMemory          bool
 	Disable, Disabled int
@@ -83,10 +89,14 @@ func bindCoreMultiply(in *Inst) { bindCore(OpTcMultiply)(in) }
 func bindMove(op Op) func(in *Inst) {
 	return func(in *Inst) {
 		c := &Core{Group: 1, Packed: in.Has("pack::16b") || in.Has("unpack::16b")}
+		if in.Has("red") {
+			x := reduction(in)
+			c.Reduces = &x
+		}
 		in.Op, in.Core = op, c
 		for _, m := range in.Mods {
 			switch lanes, bits, ok := strings.Cut(strings.TrimSuffix(m, "b"), "x"); {
-			case !ok:
+			case !ok || m == "max":
 			case lanes == "":
 				c.Number, _ = strconv.Atoi(bits)
 			default:
@@ -134,7 +144,7 @@ func (c *Core) Word(lane, register int) int {
 
 // coreOperands decodes the operands of an instruction of the tensor cores. Src is
 //
-//	tcgen05.ld      the address
+//	tcgen05.ld      the address; Dst is the registers, and what they are reduced to
 //	tcgen05.st      the address and the registers
 //	tcgen05.mma     the address of D, A as an address, to which Off2 is added, or a descriptor, the descriptor of B, that of the instruction,
 //	                the lanes that are left alone, and whether D is added
@@ -194,14 +204,17 @@ func (b *body) tensorAddress(in *Inst, o *ptx.Operand) {
 func (b *body) coreMove(in *Inst, ops []ptx.Operand) {
 	c := in.Core
 	want := 2
-	if c.Halves {
+	if c.Halves || c.Reduces != nil {
 		want++
 	}
 	if !b.takes(in, ops, want) {
 		return
 	}
 	at, value := 0, want-1
-	if in.Op == OpTcLoad {
+	switch {
+	case c.Reduces != nil:
+		at, value = 2, 0
+	case in.Op == OpTcLoad:
 		at, value = 1, 0
 	}
 	if c.Halves {
@@ -219,6 +232,9 @@ func (b *body) coreMove(in *Inst, ops []ptx.Operand) {
 		return
 	}
 	b.tuple(in, &opSpec{name: "r", typ: B32, count: c.Registers(), dst: in.Op == OpTcLoad}, &ops[value])
+	if c.Reduces != nil {
+		b.operand(in, &opSpec{name: "reduced", typ: B32, dst: true}, &ops[1])
+	}
 	in.Src = append(in.Src, Operand{Kind: Imm, Imm: allLanes})
 }
 

@@ -136,11 +136,19 @@ func bindMatch(in *Inst) {
 	}
 }
 
-func bindRedux(in *Inst) {
+func bindRedux(in *Inst) { bindReduce(in, reduction(in)) }
+
+// A reducer folds values, each prepared before it counts.
+type reducer struct {
+	prepare func(x uint32) uint32
+	step    func(x, y uint32) uint32
+}
+
+// reduction gives the reducer of an operation on the type of an instruction.
+func reduction(in *Inst) reducer {
 	op, t := in.Op, in.Type
 	if t == F32 {
-		bindReduxFloat(in)
-		return
+		return floatReduction(in)
 	}
 	step := func(x, y uint32) uint32 {
 		switch {
@@ -161,12 +169,12 @@ func bindRedux(in *Inst) {
 		}
 		return max(x, y)
 	}
-	bindReduce(in, func(x uint32) uint32 { return x }, step)
+	return reducer{func(x uint32) uint32 { return x }, step}
 }
 
-// bindReduxFloat binds redux.sync of f32: min or max of the values, of their magnitudes with .abs. Without .NaN those that
+// floatReduction is that of f32: min or max of the values, of their magnitudes with .abs. Without .NaN those that
 // are NaN count only where all are.
-func bindReduxFloat(in *Inst) {
+func floatReduction(in *Inst) reducer {
 	isMin, nan, abs := in.Op == OpMin, in.Has("NaN"), in.Has("abs")
 	prepare := func(x uint32) uint32 {
 		switch {
@@ -177,16 +185,25 @@ func bindReduxFloat(in *Inst) {
 		}
 		return x
 	}
-	bindReduce(in, prepare, func(x, y uint32) uint32 { return uint32(fmtF32.minMax(uint64(x), uint64(y), isMin, nan)) })
+	return reducer{prepare, func(x, y uint32) uint32 { return uint32(fmtF32.minMax(uint64(x), uint64(y), isMin, nan)) }}
 }
 
-// bindReduce binds a reduction over the lanes of the mask, each value prepared before it counts.
-func bindReduce(in *Inst, prepare func(x uint32) uint32, step func(x, y uint32) uint32) {
+// Of folds values.
+func (x *reducer) Of(values ...uint32) uint32 {
+	r := x.prepare(values[0])
+	for _, v := range values[1:] {
+		r = x.step(r, x.prepare(v))
+	}
+	return r
+}
+
+// bindReduce binds a reduction over the lanes of the mask.
+func bindReduce(in *Inst, x reducer) {
 	in.Lanes = func(_ *Inst, w *WarpArgs) {
 		first := bits.TrailingZeros32(w.Mask)
-		r := prepare(uint32(w.S[0][first&31]))
+		r := x.prepare(uint32(w.S[0][first&31]))
 		for m := w.Mask & (w.Mask - 1); m != 0; m &= m - 1 {
-			r = step(r, prepare(uint32(w.S[0][bits.TrailingZeros32(m)])))
+			r = x.step(r, x.prepare(uint32(w.S[0][bits.TrailingZeros32(m)])))
 		}
 		w.fill(uint64(r))
 	}

@@ -3,10 +3,12 @@ package session
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/report"
 )
 
@@ -195,6 +197,43 @@ again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %%done, [%%b], 0
 	}
 }
 
+// TestInitFenceOfOthers: to no detector that knows release and acquire fence.mbarrier_init releases data.
+func TestInitFenceOfOthers(t *testing.T) {
+	l, err := ReadLaunchFile("l.toml", []byte("grid = 2\nblock = 1\nargs = [{ buffer = \"p\", type = \"u32\", shape = [128] }]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"hb", "gwcp", "barracuda+", "curd"} {
+		spec, err := detect.Choose(all.Detectors(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for fence, want := range map[string]int{"fence.acq_rel.gpu": 0, "fence.mbarrier_init.release.cluster": 1} {
+			text := fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .pred %%p; .reg .b32 %%c, %%x; .reg .b64 %%p1;
+	ld.param.u64 %%p1, [p]; mov.u32 %%c, %%ctaid.x; setp.ne.u32 %%p, %%c, 0; @%%p bra take;
+	st.global.u32 [%%p1], 7;
+	%s;
+	st.relaxed.gpu.global.u32 [%%p1+128], 1;
+	ret;
+take: ld.relaxed.gpu.global.u32 %%x, [%%p1+128]; setp.eq.u32 %%p, %%x, 0; @%%p bra take;
+	fence.acq_rel.gpu;
+	ld.global.u32 %%x, [%%p1];
+	ret;
+}
+`, fence)
+			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Detectors: []detect.Spec{spec}},
+				&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+			if err != nil || len(r.Findings) != want || len(r.Skipped) > 0 {
+				t.Errorf("%s, %s: %v, want %d; %v, %v", name, fence, r.Findings, want, r.Skipped, err)
+			}
+		}
+	}
+}
+
 // TestStageOvertaken: a copy overwrites a stage that the other warp has read and let go without a release. That it may overtake the copy before as well
 // is not told beside, unless nobody reads that.
 func TestStageOvertaken(t *testing.T) {
@@ -243,41 +282,55 @@ end: ret;
 	}
 }
 
-// TestSourceOverwritten: another block overwrites what a bulk copy reads of global memory, when it knows of its issue, or that it is complete.
+// TestSourceOverwritten: another block overwrites what a copy reads of global memory, when it knows of its issue, or that it is complete.
 func TestSourceOverwritten(t *testing.T) {
 	const release = "@%first red.release.gpu.global.add.u32 [%p+256], 1;\n"
+	const fence = "fence.sc.gpu; @%first red.relaxed.gpu.global.add.u32 [%p+256], 1;\n"
 	const wait = "more: mbarrier.try_wait.parity.shared::cta.b64 %done, [%b], 0; @!%done bra more;\n"
+	const oneWaits = "@!%second bra behind; " + wait + "behind: "
+	const awaits = "more: mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %done, [%b], 0; @!%done bra more; fence.acq_rel.cta;\n"
+	const race = "error copy-not-awaited"
 	for _, c := range []struct{ name, then, want string }{
-		{"after the issue", release + wait, "error copy-not-awaited"},
+		{"after the issue", release + wait, race},
+		{"after the issue, by a fence", fence + wait, race},
 		{"when it is complete", wait + release, ""},
+		{"when it is complete, by a fence", wait + fence, ""},
+		{"when another warp has waited", oneWaits + "bar.sync 0; " + release, ""},
+		{"when another warp has waited, by a fence", oneWaits + "bar.sync 0; " + fence, ""},
+		{"before another warp has waited", "bar.sync 0; " + release + oneWaits, race},
+		{"when another warp has waited, and not met", oneWaits + release, race},
+		{"when it is complete, which a fence acquires", awaits + release, ""},
 	} {
-		text := `.version 8.0
+		for copies, issue := range map[string]string{
+			"bulk, 132": "@%first mbarrier.init.shared.b64 [%b], 1; bar.sync 0; @%first mbarrier.arrive.expect_tx.shared.b64 _, [%b], 256;\n" +
+				"@%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 256, [%b];\n",
+			"cp.async, 0": "@%first mbarrier.init.shared.b64 [%b], 64; bar.sync 0; cp.async.ca.shared.global [%s], [%from], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [%b];\n",
+		} {
+			text := `.version 8.0
 .target sm_90
 .address_size 64
 .visible .entry k(.param .u64 p) {
-	.reg .b64 %p; .reg .b32 %t, %s, %b, %c; .reg .pred %done, %first, %other; .shared .align 128 .b8 tile[128]; .shared .b64 full;
-	ld.param.u64 %p, [p]; mov.u32 %t, %tid.x; mov.u32 %c, %ctaid.x; mov.u32 %s, tile; mov.u32 %b, full;
-	setp.eq.u32 %first, %t, 0; setp.eq.u32 %other, %c, 1;
+	.reg .b64 %p, %from; .reg .b32 %t, %s, %b, %c; .reg .pred %done, %first, %second, %other; .shared .align 128 .b8 tile[256]; .shared .b64 full;
+	ld.param.u64 %p, [p]; mov.u32 %t, %tid.x; mov.u32 %c, %ctaid.x; mad.lo.u32 %s, %t, 4, tile; mov.u32 %b, full; mad.wide.u32 %from, %t, 4, %p;
+	setp.eq.u32 %first, %t, 0; setp.ge.u32 %second, %t, 32; setp.eq.u32 %other, %c, 1;
 	@%other bra overwrite;
-	@%first mbarrier.init.shared.b64 [%b], 1;
-	bar.sync 0;
-	@%first mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128;
-	@%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];
-` + c.then + `
+` + issue + c.then + `
 	bra end;
 overwrite: @!%first bra end;
 again: ld.acquire.gpu.global.u32 %c, [%p+256]; setp.eq.u32 %done, %c, 0; @%done bra again;
-	st.global.u32 [%p], 5;
+	fence.sc.gpu;
+	st.global.u32 [%p+` + copies[strings.Index(copies, ", ")+2:] + `], 5;
 end: ret;
 }
 `
-		for name, r := range byEachEngine(t, text, "grid = 2\nblock = 32\nargs = [{ buffer = \"p\", type = \"u32\", shape = [65], fill = 0 }]\n") {
-			got := ""
-			for _, f := range r.Findings {
-				got += fmt.Sprint(f.Severity, " ", f.Kind)
-			}
-			if got != c.want || len(r.Skipped) > 0 {
-				t.Errorf("%s, by engine %s: %q, want %q; %v", c.name, name, got, c.want, r.Skipped)
+			for name, r := range byEachEngine(t, text, "grid = 2\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [65], fill = 0 }]\n") {
+				got := ""
+				for _, f := range r.Findings {
+					got += fmt.Sprint(f.Severity, " ", f.Kind)
+				}
+				if got != c.want || len(r.Skipped) > 0 {
+					t.Errorf("%s, %s, by engine %s: %q, want %q; %v", copies, c.name, name, got, c.want, r.Skipped)
+				}
 			}
 		}
 	}

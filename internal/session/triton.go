@@ -133,7 +133,7 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 		return detect.Info, "two threads of one program instance meet in shared memory, which the Triton compiler allocates and synchronises", none, true
 	case f.Kind == detect.SameValue && (a.Place != b.Place || r.replicas.crossed(a)):
 		return 0, "", "", false
-	case a.Place == b.Place && a.Op == detect.Write && b.Op == detect.Write:
+	case a.Op == detect.Write && b.Op == detect.Write && (a.Place == b.Place || a.Async && b.Async && r.oneLine(a, b)):
 		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", none, true
 	case a.Op != b.Op && (r.replicas.replicated(a) || r.replicas.replicated(b)):
 		return detect.Info, "two threads of one program instance hold the same element, and one stores it while the other still loads it", none, true
@@ -144,6 +144,12 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 	}
 	return detect.Warning, "one program instance stores an element with one thread and accesses it with another, and the Triton compiler orders accesses " +
 		"of global memory by themselves only, not across threads", "put " + between + " between the two, or keep the value in the program instead of memory", true
+}
+
+// oneLine says that two accesses are at one place of the source: the compiler gives each of several groups of warps a copy of the code.
+func (r *once) oneLine(a, b *detect.Access) bool {
+	x, y := r.places.Frames(a.Place), r.places.Frames(b.Place)
+	return len(x) > 0 && len(y) > 0 && x[0].File != "" && x[0].File == y[0].File && x[0].Line == y[0].Line && x[0].Column == y[0].Column
 }
 
 // inGluon has the words of explanations and fixes that are called otherwise in Gluon, in the order in which they are replaced.

@@ -103,6 +103,39 @@ func TestTritonRaces(t *testing.T) {
 	}
 }
 
+// TestTritonCopies: two groups of warps of a Triton kernel copy one tile to global memory, by two copies of the code of one place.
+func TestTritonCopies(t *testing.T) {
+	for _, c := range []struct {
+		head string
+		line int // of the second copy
+		want detect.Severity
+	}{
+		{"", 3, detect.Error}, {"// fencepost: made by Triton\n", 3, detect.Info}, {"// fencepost: made by Triton\n", 4, detect.Warning}, {"// fencepost: made by Triton with Gluon\n", 3, detect.Error},
+	} {
+		text := c.head + fmt.Sprintf(`.version 8.0
+.target sm_90
+.address_size 64
+.file 1 "k.py"
+.visible .entry k(.param .u64 p) {
+	.reg .b64 %%p; .reg .b32 %%t, %%s; .reg .pred %%a, %%b; .shared .align 16 .b32 s[4];
+	ld.param.u64 %%p, [p]; mov.u32 %%t, %%tid.x; mov.u32 %%s, s; setp.eq.u32 %%a, %%t, 0; setp.eq.u32 %%b, %%t, 32;
+	@%%a st.shared.u32 [%%s], 1; fence.proxy.async.shared::cta; bar.sync 0;
+	.loc 1 3 5
+	@%%a cp.async.bulk.global.shared::cta.bulk_group [%%p], [%%s], 16;
+	.loc 1 %d 5
+	@%%b cp.async.bulk.global.shared::cta.bulk_group [%%p], [%%s], 16;
+	cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+	ret;
+}
+`, c.line)
+		for name, r := range byEachEngine(t, text, "grid = 1\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [4] }]\n") {
+			if len(r.Findings) != 1 || r.Findings[0].Severity != c.want || len(r.Skipped) > 0 {
+				t.Errorf("%q, line %d, %s: %v, want %v; %v", c.head, c.line, name, r.Findings, c.want, r.Skipped)
+			}
+		}
+	}
+}
+
 // TestGluonWords has explanations of races in Gluon kernels, in whose words they are told.
 func TestGluonWords(t *testing.T) {
 	for text, want := range map[string]string{

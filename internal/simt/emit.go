@@ -322,16 +322,8 @@ func (o *emitter) sync() bool { return o.needs&event.NeedSync != 0 }
 // fence tells of a fence by the lanes of mask.
 func (o *emitter) fence(w *warp, in *inst, mask uint32, place uint32) {
 	if o.sync() {
-		o.add(event.Event{Kind: event.Fence, Warp: w.number, Mask: mask, Place: place, Order: in.Order, Scope: in.Scope, Barrier: fenceOf(in)})
+		o.add(event.Event{Kind: in.Row.Event, Warp: w.number, Mask: mask, Place: place, Order: in.Order, Scope: in.Scope})
 	}
-}
-
-// fenceOf is Event.Barrier of a fence.
-func fenceOf(in *inst) uint8 {
-	if in.Op == isa.OpInit {
-		return event.FenceOfInits
-	}
-	return 0
 }
 
 // exit tells that the lanes of mask have finished.

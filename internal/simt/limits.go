@@ -23,46 +23,70 @@ type Limits struct {
 	ParamBytes      int
 }
 
+// capability is what devices of a compute capability have for each multiprocessor (CUDA programming guide, "Technical Specifications per
+// Compute Capability"), and how many of these one of them has.
+type capability struct {
+	number  int // times ten
+	threads int
+	blocks  int
+	shared  int // KB
+	sms     int
+}
+
+var capabilities = []capability{
+	{80, 2048, 32, 164, 108},  // A100
+	{86, 1536, 16, 100, 84},   // A40
+	{87, 1536, 16, 164, 16},   // Orin
+	{89, 1536, 24, 100, 142},  // L40S
+	{90, 2048, 32, 228, 132},  // H100
+	{100, 2048, 32, 228, 148}, // B200
+	{103, 2048, 32, 228, 148}, // B300
+	{110, 1536, 24, 228, 20},  // Thor
+	{120, 1536, 24, 100, 188}, // RTX PRO 6000
+	{121, 1536, 24, 100, 48},  // GB10
+}
+
 // Capabilities are the compute capabilities, times ten, that a device can have.
-var Capabilities = []int{80, 90, 100}
+func Capabilities() []int {
+	var out []int
+	for _, c := range capabilities {
+		out = append(out, c.number)
+	}
+	return out
+}
 
 // DefaultLimits are those of a device of compute capability 8.0.
 func DefaultLimits() Limits { return LimitsOf(80) }
 
 // LimitsOf are the limits of a device of a compute capability, times ten: the last one of Capabilities that is not above it, or the
-// first one (CUDA programming guide, "Technical Specifications per Compute Capability"). The numbers of multiprocessors are those of
-// A100, H100 and B200.
-func LimitsOf(capability int) Limits {
-	lim := limits80()
-	switch {
-	case capability >= 100:
-		lim.Major, lim.SMs = 10, 148
-	case capability >= 90:
-		lim.Major, lim.SMs = 9, 132
-	default:
-		return lim
+// first one.
+func LimitsOf(number int) Limits {
+	c := capabilities[0]
+	for _, x := range capabilities {
+		if x.number <= number {
+			c = x
+		}
 	}
-	lim.SharedOptin, lim.SharedPerSM = 227<<10, 228<<10
-	return lim
-}
-
-func limits80() Limits {
+	const reserved = 1 << 10
 	return Limits{
-		Major: 8, Minor: 0,
+		Major: c.number / 10, Minor: c.number % 10,
 		WarpSize:        32,
 		ThreadsPerBlock: 1024,
 		BlockDim:        event.Dim3{X: 1024, Y: 1024, Z: 64},
 		GridDim:         event.Dim3{X: 1<<31 - 1, Y: 65535, Z: 65535},
 		SharedPerBlock:  48 << 10,
-		SharedOptin:     163 << 10,
-		SharedPerSM:     164 << 10,
-		SharedReserved:  1 << 10,
-		SMs:             108,
-		BlocksPerSM:     32,
-		ThreadsPerSM:    2048,
+		SharedOptin:     c.shared<<10 - reserved,
+		SharedPerSM:     c.shared << 10,
+		SharedReserved:  reserved,
+		SMs:             c.sms,
+		BlocksPerSM:     c.blocks,
+		ThreadsPerSM:    c.threads,
 		ParamBytes:      4 << 10,
 	}
 }
+
+// Capability is the compute capability, times ten.
+func (lim Limits) Capability() int { return lim.Major*10 + lim.Minor }
 
 // Clusters says that the device has thread block clusters.
 func (lim Limits) Clusters() bool { return lim.Major >= 9 }

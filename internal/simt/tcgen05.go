@@ -214,6 +214,7 @@ func (r *run) move(w *warp, in *inst, place uint32) {
 	if !r.columnsOf(w, w.cta, in, 0, column, span, place) || c.Halves && !r.columnsOf(w, w.cta, in, 0, column+c.Half, span, place) {
 		return
 	}
+	var loaded [32][]uint32 // where they are reduced
 	for i := range c.Registers() {
 		for lane := range 32 {
 			at, word := c.Cell(lane, i)
@@ -232,7 +233,15 @@ func (r *run) move(w *warp, in *inst, place uint32) {
 				r.m.put(w, lane, in.dst[i], uint64(*low&0xffff|*k.word(row+at, word+1)<<16))
 			default:
 				r.m.put(w, lane, in.dst[i], uint64(*low))
+				if c.Reduces != nil {
+					loaded[lane] = append(loaded[lane], *low)
+				}
 			}
+		}
+	}
+	for lane, values := range loaded {
+		if values != nil {
+			r.m.put(w, lane, in.dst[len(values)], uint64(c.Reduces.Of(values...)))
 		}
 	}
 	number, flags, how := w.cta.number(), event.FlagRead, event.CoreLoads

@@ -167,6 +167,43 @@ func coreValue(d, word uint32) float64 {
 	return float64(int32(word))
 }
 
+// TestCoreReduce: tcgen05.ld.red gives each lane the least or the largest of the words that it loads.
+func TestCoreReduce(t *testing.T) {
+	for _, c := range []struct {
+		op   string
+		want func(lane uint32) uint32
+	}{
+		{"min.u32", func(lane uint32) uint32 { return min(lane+5, -lane) }},
+		{"max.s32", func(lane uint32) uint32 { return 0x3f800000 }},
+		{"min.s32", func(lane uint32) uint32 { return 0xc0000000 }},
+		{"max.abs.f32", func(lane uint32) uint32 { return 0x40000000 }}, // -lane is a NaN but for 0
+		{"max.NaN.f32", func(lane uint32) uint32 { return map[bool]uint32{true: 0x3f800000, false: 0x7fffffff}[lane == 0] }},
+	} {
+		g := newRig(t, kernel(`
+	.shared .align 4 .b32 base;
+	tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [base], 32;
+	ld.shared.u32 %r2, [base];
+	add.u32 %r3, %tx, 5;
+	neg.s32 %r4, %tx;
+	tcgen05.st.sync.aligned.32x32b.x4.b32 [%r2], {%r3, %r4, 0x3f800000, 0xc0000000};
+	tcgen05.wait::st.sync.aligned;
+	tcgen05.ld.red.sync.aligned.32x32b.x4.`+c.op+` {%r3, %r4, %r5, %r6}, %r7, [%r2];
+	tcgen05.wait::ld.sync.aligned;
+	mul.wide.u32 %rd1, %tx, 4;
+	add.u64 %rd1, %rd1, %out;
+	st.global.u32 [%rd1], %r7;
+	tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 32;`))
+		out := g.buffer(32)
+		data, _ := g.mem.Bytes(out, 128)
+		g.mustRun(launch{out: out, block: 32})
+		for lane := range uint32(32) {
+			if got, want := binary.LittleEndian.Uint32(data[4*lane:]), c.want(lane); got != want {
+				t.Errorf("%s, lane %d: %#x, want %#x", c.op, lane, got, want)
+			}
+		}
+	}
+}
+
 // TestCoreLate: by seed 0 a product that nobody waits for is not there, and by some other seed it is.
 func TestCoreLate(t *testing.T) {
 	seen := map[bool]bool{}

@@ -24,7 +24,7 @@ type BuildOptions struct {
 	Clang      *Tool     // compiles in place of nvcc, with the headers of its toolkit; nil: nvcc does
 	Sources    []string  // .cu, .cpp, .c, .o, .a: anything nvcc takes
 	Flags      []string  // the user's own, rewritten as by Wrap
-	Arch       int       // the device that --arch names, 90 for sm_90: what nvcc compiles for where Flags name no architecture; 0 for the default
+	Arch       string    // the device that --arch names, as sm_90a: what nvcc compiles for where Flags name no architecture; empty for the default
 	Out        string    // the executable, or for BuildPTX a folder
 	RuntimeDir string    // our runtime libraries, as standin.Build makes them; BuildPTX needs none
 	Dir        string    // working folder, "" for the current one
@@ -129,14 +129,14 @@ func BuildProgram(ctx context.Context, o BuildOptions) (notes []string, err erro
 // archFlag lets nvcc compile for o.Arch where the user's flags name no architecture: else __CUDA_ARCH__ would be that of the
 // default device, and code for the one that the kernels see would be left out. Clang may be too old to know the device.
 func (o *BuildOptions) archFlag() []string {
-	if o.Arch == 0 {
+	if o.Arch == "" {
 		return nil
 	}
 	items, err := parseArgs(o.Flags, os.ReadFile)
 	if err != nil || slices.ContainsFunc(items, func(it item) bool { return it.opt == "-arch" || it.opt == "-gencode" }) {
 		return nil // the error is that of Wrap, which parses them again
 	}
-	return []string{"-arch=sm_" + strconv.Itoa(o.Arch)}
+	return []string{"-arch=" + o.Arch}
 }
 
 // run calls nvcc with temporary files of its own, which are gone afterwards even when nvcc is killed.

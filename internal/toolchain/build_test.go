@@ -169,22 +169,22 @@ func TestArchOfDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		arch  int
+		arch  string
 		flags string
 		want  string
 	}{
-		{0, "-O2", ""},
-		{90, "-O2", "-arch=sm_90"},
-		{100, "", "-arch=sm_100"},
-		{90, "-O2 -arch=sm_80", ""},
-		{90, "--gpu-architecture sm_80", ""},
-		{90, "-gencode arch=compute_80,code=sm_80", ""},
-		{90, "-optf " + response, ""},
-		{90, "-o -arch", "-arch=sm_90"},
+		{"", "-O2", ""},
+		{"sm_90", "-O2", "-arch=sm_90"},
+		{"sm_100f", "", "-arch=sm_100f"},
+		{"sm_90", "-O2 -arch=sm_80", ""},
+		{"sm_90", "--gpu-architecture sm_80", ""},
+		{"sm_90", "-gencode arch=compute_80,code=sm_80", ""},
+		{"sm_90", "-optf " + response, ""},
+		{"sm_90", "-o -arch", "-arch=sm_90"},
 	} {
 		o := BuildOptions{Arch: c.arch, Flags: strings.Fields(c.flags)}
 		if got := strings.Join(o.archFlag(), " "); got != c.want {
-			t.Errorf("--arch %d, flags %q: nvcc gets %q, want %q", c.arch, c.flags, got, c.want)
+			t.Errorf("--arch %s, flags %q: nvcc gets %q, want %q", c.arch, c.flags, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package clock
 
-import "sort"
+import (
+	"iter"
+	"sort"
+)
 
 // Foreign is what is known beyond one's own launch: of the agents of the host side (host threads and streams), and of
 // threads of other launches. Nil knows nothing.
@@ -67,6 +70,20 @@ func (f *Foreign) Before(id uint32) *Foreign {
 		return nil
 	}
 	return &Foreign{f.agents[:n:n], f.parts}
+}
+
+// AgentsFrom gives what f knows of the agents from an ID on.
+func (f *Foreign) AgentsFrom(id uint32) iter.Seq2[uint32, uint32] {
+	return func(yield func(id, epoch uint32) bool) {
+		if f == nil {
+			return
+		}
+		for i := len(f.agents) - 1; i >= 0 && f.agents[i].ID >= id; i-- {
+			if !yield(f.agents[i].ID, f.agents[i].Epoch) {
+				return
+			}
+		}
+	}
 }
 
 // WithPart gives f joined with knowledge of a launch.

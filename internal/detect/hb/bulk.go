@@ -47,8 +47,8 @@ type bulkHalf struct {
 	count      uint32
 	tracks     []track           // of a copy by cp.async: other mbarriers that track it
 	others     []phaseCount      // of those whose phase is complete
-	grouped    bool              // its thread has waited for its group,
-	at         order.Stamp       // then
+	each       uint64            // what has read global memory may be by several lanes, one after the other, that read so many bytes each; 0: it is by one
+	waits      []order.Stamp     // when threads waited for the group, by the lane less the first; nil where none has
 	left       *detect.CopyState // of one whose block has ended: what had been done for it
 }
 
@@ -61,7 +61,9 @@ type bulks struct {
 	core       coreState
 	proxies    *proxies // where the launch has no clusters; nil: none
 	operations map[operationsKey]*operations
-	sources    []*landedHalf // that are kept
+	sources    []*landedHalf // that are kept,
+	waitable   []*landedHalf // of them, those by cp.async for whose group a thread may still wait,
+	trackable  []*bulkHalf   // and those that other mbarriers track too
 }
 
 // count adds n to the counts of what a half accesses.
@@ -228,9 +230,7 @@ func (d *Detector) compareBulks(a *history.Access, blk *order.Block) {
 		for _, x := range d.bulkGlobals {
 			d.compareBulk(a, x)
 		}
-		if len(d.sourcesRead) > 0 && a.Site.Side.Write {
-			d.compareSources(a)
-		}
+		d.compareSources(a)
 		return
 	}
 	if s := d.copiesOf(blk).bulks; s != nil && s.conflicts(a) {

@@ -259,7 +259,7 @@ func (d *Detector) inFlight(shared bool, blk *order.Block) iter.Seq[*copyHalf] {
 // compareWithCopies reports the copies in flight with which an access by a warp races.
 func (d *Detector) compareWithCopies(w *history.Warp) {
 	w.Each()
-	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && len(d.bulkGlobals) > 0 {
+	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && len(d.bulkGlobals)+len(d.sourcesRead) > 0 {
 		for m := w.Event.Mask; m != 0; m &= m - 1 {
 			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
 		}
@@ -378,7 +378,7 @@ func (d *Detector) wait(e *event.Event, blk *order.Block, wi uint32) {
 				x.waited, x.place, x.allowed, x.early = true, e.Place, e.Aux, x.groups[lane] == c.groups[lane]
 			}
 		}
-		if d.complete(x, done, true); x.left != 0 {
+		if d.complete(x, done, true, done&^d.landGroups(x, done)); x.left != 0 {
 			kept = append(kept, x)
 		}
 	}
@@ -417,15 +417,7 @@ func (d *Detector) phaseDone(e *event.Event, blk *order.Block, wi uint32) {
 		}
 		return of
 	}
-	if l := d.landedIn(blk); l != nil {
-		for _, z := range l.list {
-			x := z.half
-			if x.small && x.block == blk && slices.ContainsFunc(x.tracks, func(t track) bool { return t.addr == addr }) {
-				x.tracks = slices.DeleteFunc(x.tracks, func(t track) bool { return t.addr == addr })
-				x.others = append(x.others, phaseCount{count(), of.last})
-			}
-		}
-	}
+	d.tracksDone(blk, addr, count)
 	for wi := range c.warps {
 		w := &c.warps[wi]
 		kept := w.list[:0]
@@ -441,7 +433,7 @@ func (d *Detector) phaseDone(e *event.Event, blk *order.Block, wi uint32) {
 			if done &= x.left; done != 0 {
 				d.landCopies(x, done, addr, count())
 			}
-			d.complete(x, done, false)
+			d.complete(x, done, false, 0)
 			if x.left != 0 {
 				kept = append(kept, x)
 			}
@@ -454,8 +446,8 @@ func (d *Detector) phaseDone(e *event.Event, blk *order.Block, wi uint32) {
 	}
 }
 
-// complete ends copies of lanes, and records them where that is to be done now.
-func (d *Detector) complete(x *copyHalf, done uint32, record bool) {
+// complete ends copies of lanes, by a wait of their threads or with a phase of an mbarrier, and records those of some lanes.
+func (d *Detector) complete(x *copyHalf, done uint32, waited bool, record uint32) {
 	if done == 0 {
 		return
 	}
@@ -473,10 +465,8 @@ func (d *Detector) complete(x *copyHalf, done uint32, record bool) {
 	if x.left &^= done; x.left == 0 {
 		d.landed(x)
 	}
-	d.copyDone(x, done, record)
-	if record {
-		d.recordCopies(x, done)
-	}
+	d.copyDone(x, done, waited)
+	d.recordCopies(x, record)
 	if shared && x.Block.Synchronises(true) {
 		for m := done; m != 0; m &= m - 1 {
 			from := x.batch.AddrOf(&x.event, bits.TrailingZeros32(m))
@@ -530,7 +520,7 @@ func (d *Detector) endCopies(blk *order.Block) {
 			if x.Memory.Shared {
 				x.left = 0
 			} else {
-				d.complete(x, x.left, true)
+				d.complete(x, x.left, true, x.left)
 			}
 		}
 	}

@@ -204,7 +204,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.MapRead, event.MapFence:
 		blk, wi := l.Block(e.Warp)
 		d.tensorMap(e, blk, wi)
-	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit, event.ClusterArrive, event.ClusterWait, event.GridLaunch, event.GridWait, event.DeviceOp:
+	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit, event.InitFence, event.ClusterArrive, event.ClusterWait, event.GridLaunch, event.GridWait, event.DeviceOp:
 		blk, wi := l.Block(e.Warp)
 		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 		if d.putsOff {
@@ -213,7 +213,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 		if len(d.copies) > 0 && blk.Ends(wi, e) {
 			d.endCopies(blk)
 		}
-		if e.Kind == event.Fence && e.Barrier == event.FenceOfInits {
+		if e.Kind == event.InitFence {
 			d.fenceInits(e, blk, wi)
 			return
 		}

@@ -1,6 +1,7 @@
 package hb
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -77,7 +78,10 @@ type landed struct {
 }
 
 // landedHalf is the last half of its thread, place, count and range of addresses.
-type landedHalf struct{ half *bulkHalf }
+type landedHalf struct {
+	half     *bulkHalf
+	waitable bool // it is in bulks.waitable
+}
 
 // in gives where the halves of a granule are kept.
 func (l *landed) in(rank uint32, granule uint64) *[]*landedHalf {
@@ -104,10 +108,10 @@ func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uin
 		return
 	}
 	l := &d.proxiesOf(blk).landed
-	if replace(*l.in(rank, from/copyGranule), x) {
+	if replace(*l.in(rank, from/copyGranule), x) != nil {
 		return
 	}
-	z := &landedHalf{x}
+	z := &landedHalf{half: x}
 	l.list = append(l.list, z)
 	for at := from / copyGranule; at <= (from+x.end-x.from-1)/copyGranule; at++ {
 		in := l.in(rank, at)
@@ -119,31 +123,38 @@ func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uin
 func (d *Detector) addSource(x *bulkHalf) {
 	if d.sourcesRead == nil {
 		d.sourcesRead = map[sourceKey][]*landedHalf{}
-		d.order.Carries = true
 	}
+	d.order.Watch(x.block.Launch, x.operations.id)
 	k := sourceKey{x.block.Launch, x.from / sourceGranule}
-	if replace(d.sourcesRead[k], x) {
-		return
+	s := d.copiesOf(x.block).bulks
+	z := replace(d.sourcesRead[k], x)
+	if z == nil {
+		z = &landedHalf{half: x}
+		for s.sources = append(s.sources, z); k.granule <= (x.end-1)/sourceGranule; k.granule++ {
+			d.sourcesRead[k] = append(d.sourcesRead[k], z)
+		}
 	}
-	z := &landedHalf{x}
-	s := &d.copiesOf(x.block).bulks.sources
-	for *s = append(*s, z); k.granule <= (x.end-1)/sourceGranule; k.granule++ {
-		d.sourcesRead[k] = append(d.sourcesRead[k], z)
+	if x.small && !z.waitable {
+		z.waitable = true
+		s.waitable = append(s.waitable, z)
+	}
+	if len(x.tracks) > 0 {
+		s.trackable = append(s.trackable, x)
 	}
 }
 
-// replace puts a half in place of an earlier one of its thread, place and range of addresses, if the list has one.
-func replace(list []*landedHalf, x *bulkHalf) bool {
+// replace puts a half in place of an earlier one of its thread, place and range of addresses, and gives where it is; nil if the list has none.
+func replace(list []*landedHalf, x *bulkHalf) *landedHalf {
 	for _, z := range list {
 		y := z.half
 		if y.block == x.block && y.operations == x.operations && y.site == x.site && y.from == x.from && y.end == x.end && y.warp == x.warp && y.lane == x.lane {
 			if y.count <= x.count {
 				z.half = x
 			}
-			return true
+			return z
 		}
 	}
-	return false
+	return nil
 }
 
 // leave is for a half that is kept beyond the end of its block, in whose place it has another one from then on.
@@ -210,22 +221,49 @@ func (d *Detector) compareLanded(a *history.Access, l *landed) {
 
 // compareSources reports where a write of global memory races with copies that have read it and are complete, as the actor does not know.
 func (d *Detector) compareSources(a *history.Access) {
+	if len(d.sourcesRead) == 0 || !a.Site.Side.Write {
+		return
+	}
 	first := a.From / sourceGranule
 	for at := first; at <= (a.End-1)/sourceGranule; at++ {
 		for _, z := range d.sourcesRead[sourceKey{a.Actor.Launch, at}] {
 			x := z.half
 			met := at > first && x.from/sourceGranule < at // in the granule before
-			if a.From < x.end && x.from < a.End && !met && !x.knownTo(&a.Actor) {
+			if a.From >= x.end || x.from >= a.End || met {
+				continue
+			}
+			if x = x.lanesOf(a); !x.knownTo(&a.Actor) && !d.told(&a.Actor, x) {
 				d.compareBulk(a, x)
 			}
 		}
 	}
 }
 
-// knownTo says that the actor knows that a half is complete.
+// lanesOf gives, of a half by several lanes, what that lane has read which is the first to read what an access is to.
+func (x *bulkHalf) lanesOf(a *history.Access) *bulkHalf {
+	if x.each == 0 {
+		return x
+	}
+	one := *x
+	i := (max(a.From, x.from) - x.from) / x.each
+	one.from += i * x.each
+	one.lane, one.stamp.Lane, one.end, one.each = x.lane+int(i), x.lane+int(i), one.from+x.each, 0
+	if x.waits != nil {
+		one.waits = x.waits[i:]
+	}
+	return &one
+}
+
+// knownTo says that the actor knows that a half, by one lane, is complete.
 func (x *bulkHalf) knownTo(a *order.Actor) bool {
-	return a.View.Knows(x.operations.id, x.count) || x.grouped && a.After(&x.at) ||
+	return a.View.Knows(x.operations.id, x.count) || len(x.waits) > 0 && x.waits[0].Launch != nil && a.After(&x.waits[0]) ||
 		slices.ContainsFunc(x.others, func(o phaseCount) bool { return a.View.Knows(o.operations.id, o.count) })
+}
+
+// told says that the actor, of another block, knows that a half that has read global memory is complete.
+func (d *Detector) told(a *order.Actor, x *bulkHalf) bool {
+	return d.order.Told(a, x.operations.id, x.count) ||
+		slices.ContainsFunc(x.others, func(o phaseCount) bool { return d.order.Told(a, o.operations.id, o.count) })
 }
 
 // phaseCount is a count of operations.
@@ -234,30 +272,132 @@ type phaseCount struct {
 	count      uint32
 }
 
-// groupsDone notes that lanes have waited for copies by cp.async but for their last groups, of those that an mbarrier tracks too and that are complete.
-func (d *Detector) groupsDone(e *event.Event, blk *order.Block, wi uint32, groups *[32]uint32) {
-	l := d.landedIn(blk)
-	if l == nil {
-		return
-	}
-	for _, z := range l.list {
-		x := z.half
-		if x.small && x.block == blk && x.warp == wi && !x.grouped && e.Mask>>x.lane&1 != 0 && uint64(x.group)+uint64(e.Aux) < uint64(groups[x.lane]) {
-			a := blk.Actor(wi, x.lane)
-			x.grouped, x.at = true, a.Stamp()
+// smallLanded gives halves of copies by cp.async of a block to shared memory that an mbarrier tracks and that are complete.
+func (d *Detector) smallLanded(blk *order.Block) iter.Seq[*bulkHalf] {
+	return func(yield func(*bulkHalf) bool) {
+		l := d.landedIn(blk)
+		if l == nil {
+			return
+		}
+		for _, z := range l.list {
+			if x := z.half; x.small && x.block == blk && !yield(x) {
+				return
+			}
 		}
 	}
 }
 
-// landCopies keeps copies by cp.async of lanes that are complete with a phase of the mbarrier at an address.
-func (d *Detector) landCopies(x *copyHalf, lanes uint32, barrier uint64, of *operations) {
-	for m := lanes; m != 0 && x.Site.Side.Write; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		from := x.batch.AddrOf(&x.event, lane)
-		d.land(&bulkHalf{small: true, tracked: true, barrier: barrier, warp: x.InBlock, lane: lane, stamp: x.stamps[lane], site: x.Site, memory: x.Memory,
-			from: from, end: from + uint64(x.event.Size), block: x.Block, group: x.groups[lane], waited: x.waited, place: x.place, allowed: x.allowed, early: x.early,
-			issued: x.issued, tracks: slices.DeleteFunc(slices.Clone(x.tracks), func(t track) bool { return t.lane != lane })}, x.Block, of, of.last)
+// tracksDone notes that a phase is complete of the mbarrier at an address, for copies that are complete with one of another mbarrier.
+func (d *Detector) tracksDone(blk *order.Block, addr uint64, count func() *operations) {
+	is := func(t track) bool { return t.addr == addr }
+	done := func(x *bulkHalf) bool {
+		if slices.ContainsFunc(x.tracks, is) {
+			of := count()
+			d.order.Watch(blk.Launch, of.id)
+			x.tracks, x.others = slices.DeleteFunc(x.tracks, is), append(x.others, phaseCount{of, of.last})
+		}
+		return len(x.tracks) == 0
 	}
+	for x := range d.smallLanded(blk) {
+		done(x)
+	}
+	if s := d.copiesOf(blk).bulks; s != nil {
+		s.trackable = slices.DeleteFunc(s.trackable, done)
+	}
+}
+
+// lanes is how many lanes a half is by.
+func (x *bulkHalf) lanes() int {
+	if x.each == 0 {
+		return 1
+	}
+	return int((x.end - x.from) / x.each)
+}
+
+// groupsDone notes that lanes have waited for copies by cp.async but for their last groups, of those that an mbarrier tracks too and that are complete.
+func (d *Detector) groupsDone(e *event.Event, blk *order.Block, wi uint32, groups *[32]uint32) {
+	done := func(x *bulkHalf) (all bool) {
+		all = true
+		for i := range x.lanes() {
+			if x.waits != nil && x.waits[i].Launch != nil {
+				continue
+			}
+			lane := x.lane + i
+			if x.warp != wi || e.Mask>>lane&1 == 0 || uint64(x.group)+uint64(e.Aux) >= uint64(groups[lane]) {
+				all = false
+				continue
+			}
+			if x.waits == nil {
+				x.waits = make([]order.Stamp, x.lanes())
+			}
+			a := blk.Actor(wi, lane)
+			x.waits[i] = a.Stamp()
+		}
+		return all
+	}
+	for x := range d.smallLanded(blk) {
+		done(x)
+	}
+	if s := d.copiesOf(blk).bulks; s != nil {
+		s.waitable = slices.DeleteFunc(s.waitable, func(z *landedHalf) bool {
+			z.waitable = !done(z.half)
+			return !z.waitable
+		})
+	}
+}
+
+// landCopies keeps copies by cp.async of lanes that are complete with a phase of the mbarrier at an address. What lanes have read of global memory one
+// after the other is kept as one.
+func (d *Detector) landCopies(x *copyHalf, lanes uint32, barrier uint64, of *operations) {
+	var last *bulkHalf
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		from, size := x.batch.AddrOf(&x.event, lane), uint64(x.event.Size)
+		tracks := slices.DeleteFunc(slices.Clone(x.tracks), func(t track) bool { return t.lane != lane })
+		if y := last; y != nil && y.lane+y.lanes() == lane && y.end == from && y.group == x.groups[lane] && y.stamp.Epoch == x.stamps[lane].Epoch &&
+			slices.EqualFunc(y.tracks, tracks, func(s, t track) bool { return s.addr == t.addr }) {
+			y.end, y.each = from+size, size
+			continue
+		}
+		if last != nil {
+			d.land(last, x.Block, of, of.last)
+		}
+		last = x.half(lane, barrier, tracks)
+		if x.Site.Side.Write {
+			d.land(last, x.Block, of, of.last)
+			last = nil
+		}
+	}
+	if last != nil {
+		d.land(last, x.Block, of, of.last)
+	}
+}
+
+// half is a half of a lane's copy, as bulk copies have them.
+func (x *copyHalf) half(lane int, barrier uint64, tracks []track) *bulkHalf {
+	from := x.batch.AddrOf(&x.event, lane)
+	return &bulkHalf{small: true, tracked: true, barrier: barrier, warp: x.InBlock, lane: lane, stamp: x.stamps[lane], site: x.Site, memory: x.Memory,
+		from: from, end: from + uint64(x.event.Size), block: x.Block, group: x.groups[lane], waited: x.waited, place: x.place, allowed: x.allowed, early: x.early,
+		issued: x.issued, tracks: tracks}
+}
+
+// landGroups keeps copies by cp.async of lanes that have waited for their groups, while phases of mbarriers that track them are not complete yet.
+// It gives the lanes of which that is so: their copies are in the histories since the mbarrier has tracked them.
+func (d *Detector) landGroups(x *copyHalf, lanes uint32) (kept uint32) {
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		tracks := slices.DeleteFunc(slices.Clone(x.tracks), func(t track) bool { return t.lane != lane })
+		if len(tracks) == 0 {
+			continue
+		}
+		kept |= 1 << lane
+		a := x.Block.Actor(x.InBlock, lane)
+		h := x.half(lane, tracks[0].addr, tracks)
+		h.waits = []order.Stamp{a.Stamp()}
+		of := d.operationsOf(d.bulksOf(x.Block), operationsKey{kind: copyOps, barrier: h.barrier})
+		d.land(h, x.Block, of, of.last+1) // of the phase that comes
+	}
+	return kept
 }
 
 // tellPhase lets who waits for a phase of the mbarrier at the address of an event, which is complete, know that operations are.

@@ -43,6 +43,18 @@ func TestLanded(t *testing.T) {
 		op(0, event.Event{Kind: event.CopyArrive, Mask: 1, Addr: at})
 		release(op, at, 0)
 	}
+	reads := event.Event{Kind: event.Load, Flags: event.FlagRead | event.FlagAsync, Space: event.Global, Addr: 4096, Stride: 16, Mask: 3, Size: 16, Place: 100}
+	phase := func(op op, at uint64) {
+		op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: at})
+	}
+	overwrite16 := func(op op, lane int, addr uint64) {
+		op(0, event.Event{Kind: event.Store, Flags: event.FlagWrite, Space: event.Global, Addr: addr, Mask: 1 << lane, Size: 8, Place: 200})
+	}
+	trackBoth := func(op op, at uint64) {
+		op(0, event.Event{Kind: event.CopyArrive, Mask: 3, Addr: at})
+		release(op, at, 0)
+		release(op, at, 1)
+	}
 	const race = "p100-p200 copy"
 	for _, c := range []struct {
 		name string
@@ -236,6 +248,25 @@ func TestLanded(t *testing.T) {
 			acquire(op, flag, 2)
 			load(op, 2)
 		}},
+		{"cp.async, one that waits for the phase, which is complete after the wait for the group", "", func(op op) {
+			op(0, async)
+			op(0, event.Event{Kind: event.CopyCommit, Mask: 1})
+			track(op, bar)
+			op(0, event.Event{Kind: event.CopyWait, Mask: 1})
+			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: bar})
+			acquire(op, bar, 1)
+			load(op, 1)
+			load(op, 0)
+		}},
+		{"cp.async, one that knows of the arrival and not of the wait for the group that follows", race, func(op op) {
+			op(0, async)
+			op(0, event.Event{Kind: event.CopyCommit, Mask: 1})
+			track(op, bar)
+			release(op, flag, 0)
+			op(0, event.Event{Kind: event.CopyWait, Mask: 1})
+			acquire(op, flag, 2)
+			load(op, 2)
+		}},
 		{"cp.async, a second mbarrier that tracks it too", "", func(op op) {
 			op(0, async)
 			track(op, bar)
@@ -244,6 +275,54 @@ func TestLanded(t *testing.T) {
 			op(0, event.Event{Kind: event.MbarrierDone, Mask: 1, Addr: next})
 			acquire(op, next, 2)
 			load(op, 2)
+		}},
+		{"cp.async, one that waits for the phase overwrites the source", "", func(op op) {
+			op(0, reads)
+			trackBoth(op, bar)
+			phase(op, bar)
+			acquire(op, bar, 2)
+			overwrite16(op, 2, 4096)
+			overwrite16(op, 2, 4112)
+		}},
+		{"cp.async, one that learns of the arrival alone overwrites the source of the second lane", race, func(op op) {
+			op(0, reads)
+			trackBoth(op, bar)
+			release(op, flag, 1)
+			phase(op, bar)
+			acquire(op, bar, 2)
+			acquire(op, flag, 3)
+			overwrite16(op, 3, 4112)
+		}},
+		{"cp.async, the copying thread overwrites the source", race, func(op op) {
+			op(0, reads)
+			trackBoth(op, bar)
+			phase(op, bar)
+			overwrite16(op, 1, 4112)
+		}},
+		{"cp.async, the copying thread overwrites the source after the wait for its group", "", func(op op) {
+			op(0, reads)
+			op(0, event.Event{Kind: event.CopyCommit, Mask: 3})
+			trackBoth(op, bar)
+			phase(op, bar)
+			op(0, event.Event{Kind: event.CopyWait, Mask: 2})
+			overwrite16(op, 1, 4112)
+		}},
+		{"cp.async, the other lane has waited for its group", race, func(op op) {
+			op(0, reads)
+			op(0, event.Event{Kind: event.CopyCommit, Mask: 3})
+			trackBoth(op, bar)
+			phase(op, bar)
+			op(0, event.Event{Kind: event.CopyWait, Mask: 1})
+			overwrite16(op, 1, 4112)
+		}},
+		{"cp.async, a second mbarrier tells that the source has been read", "", func(op op) {
+			op(0, reads)
+			trackBoth(op, bar)
+			trackBoth(op, next)
+			phase(op, bar)
+			phase(op, next)
+			acquire(op, next, 2)
+			overwrite16(op, 2, 4112)
 		}},
 	} {
 		for _, clusters := range []bool{true, false} {

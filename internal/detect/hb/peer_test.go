@@ -56,7 +56,7 @@ func TestPeers(t *testing.T) {
 	}
 	store, load := event.Event{Kind: event.Store, Place: 100}, event.Event{Kind: event.Load, Addr: peer, Place: 200}
 	init := event.Event{Kind: event.Store, Place: 100, Barrier: event.StoreInits}
-	fenceInits := event.Event{Kind: event.Fence, Order: event.Release, Scope: event.ScopeCluster, Barrier: event.FenceOfInits}
+	fenceInits := event.Event{Kind: event.InitFence, Order: event.Release, Scope: event.ScopeCluster}
 	for _, c := range []struct {
 		name string
 		ops  func(op op)

@@ -145,7 +145,7 @@ func (g *clusterProgram) step() {
 	case k < 10:
 		e.Kind, e.Order, e.Scope = event.Fence, []event.Order{event.AcqRel, event.SC, event.Acquire, event.Release}[g.pick(4)], g.scope()
 		if g.pick(2) == 0 {
-			e.Order, e.Scope, e.Barrier = event.Release, event.ScopeCluster, event.FenceOfInits
+			e.Kind, e.Order, e.Scope = event.InitFence, event.Release, event.ScopeCluster
 		}
 		g.emit(e)
 	case k < 11:
@@ -271,7 +271,7 @@ func (g *clusterProgram) initialise(e event.Event) {
 		word(event.Store, at+4|g.peer(), event.StoreInits)
 	}
 	f := one
-	if f.Kind, f.Order, f.Scope, f.Barrier = event.Fence, event.Release, event.ScopeCluster, event.FenceOfInits; g.pick(4) == 0 {
+	if f.Kind, f.Order, f.Scope = event.InitFence, event.Release, event.ScopeCluster; g.pick(4) == 0 {
 		f.Mask = e.Mask
 	}
 	g.emit(f)

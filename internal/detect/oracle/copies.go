@@ -18,7 +18,7 @@ type copyNode struct {
 	turn  int    // of its warp, then
 	first int    // node of the first arrival that an mbarrier is told of it by, 0 for none
 	unit  *unitHalf
-	after int  // of a bulk copy: what its thread does next
+	after int  // what its thread does next, by cp.async when an mbarrier is to track it
 	apart bool // it is no part of what its thread does when it is complete
 }
 
@@ -77,24 +77,15 @@ func (x *builder) phaseDone(e *event.Event, at int, block uint32) {
 		}
 		var left []flying
 		for _, f := range list {
-			from := -1
-			for _, t := range f.track {
-				if t.addr == e.Addr {
-					from = f.track[0].node
-				}
-			}
-			if from < 0 {
+			if !slices.ContainsFunc(f.track, func(t tracked) bool { return t.addr == e.Addr }) {
 				left = append(left, f)
 				continue
 			}
-			if n := &x.nodes[f.node]; n.mem.shared && n.write {
-				n.copy.apart = true
-				landed = append(landed, f.node)
-				f.track = slices.DeleteFunc(slices.Clone(f.track), func(t tracked) bool { return t.addr == e.Addr })
-				x.landed[th] = append(x.landed[th], f)
-			} else { // histories take it for what its thread did
-				x.edge(f.node, from)
-			}
+			n := &x.nodes[f.node]
+			n.copy.apart, n.copy.after = true, f.track[0].node
+			landed = append(landed, f.node)
+			f.track = slices.DeleteFunc(slices.Clone(f.track), func(t tracked) bool { return t.addr == e.Addr })
+			x.landed[th] = append(x.landed[th], f)
 			all = append(all, f.node)
 			done[x.nodes[f.node].at] |= 1 << th.lane
 		}
@@ -144,7 +135,7 @@ func (x *builder) wait(e *event.Event, at int) {
 	for _, lane := range lanesOf(e.Mask) {
 		th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
 		w := x.op(e, lane, node{at: at})
-		var left []flying
+		var left, landed []flying
 		for _, f := range x.flying[th] {
 			if uint64(f.group)+uint64(e.Aux) >= uint64(x.groups[th]) {
 				left = append(left, f)
@@ -153,6 +144,11 @@ func (x *builder) wait(e *event.Event, at int) {
 			x.edge(f.node, w)
 			all = append(all, f.node)
 			done[x.nodes[f.node].at] |= 1 << lane
+			if len(f.track) > 0 { // phases may make it known too
+				n := &x.nodes[f.node]
+				n.copy.apart, n.copy.after = true, f.track[0].node
+				landed = append(landed, f)
+			}
 		}
 		x.flying[th] = left
 		for _, f := range x.landed[th] {
@@ -160,6 +156,7 @@ func (x *builder) wait(e *event.Event, at int) {
 				x.edge(f.node, w)
 			}
 		}
+		x.landed[th] = append(x.landed[th], landed...)
 	}
 	for _, i := range all {
 		n := &x.nodes[i]
@@ -241,7 +238,7 @@ func (t *trace) pending(e, f int) (inFlight, awaits bool) {
 	return true, x.t.launch == y.t.launch && (x.t.warp == y.t.warp || any) || t.before(x.copy.issue, f)
 }
 
-// elsewhere says that e, a bulk copy that an mbarrier tracks and that is complete, has read global memory, and that f, which is of another launch, happens after
+// elsewhere says that e, a copy that an mbarrier tracks and that is complete, has read global memory, and that f, which is of another launch, happens after
 // its issue: that it is complete is asked in its launch alone.
 func (t *trace) elsewhere(e, f int) bool {
 	x, y := &t.nodes[e], &t.nodes[f]

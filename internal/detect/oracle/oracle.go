@@ -378,9 +378,9 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 		for _, lane := range lanesOf(e.Mask) {
 			x.op(e, lane, node{kind: proxyNode, at: at})
 		}
-	case event.Fence:
+	case event.Fence, event.InitFence:
 		for _, lane := range lanesOf(e.Mask) {
-			x.op(e, lane, node{kind: fenceNode, at: at, order: e.Order, scope: e.Scope, inits: e.Barrier == event.FenceOfInits})
+			x.op(e, lane, node{kind: fenceNode, at: at, order: e.Order, scope: e.Scope, inits: e.Kind == event.InitFence})
 		}
 	case event.Arrive:
 		k := [3]uint32{e.Launch, block, uint32(e.Barrier)}

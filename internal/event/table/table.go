@@ -117,7 +117,7 @@ func (w *writer) device(r *row, c *cells, b *event.Batch, e *event.Event) {
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
 		r.memory(c, b, e)
-	case event.Fence:
+	case event.Fence, event.InitFence:
 		r.Order, r.Scope = e.Order.String(), e.Scope.String()
 	case event.Arrive:
 		r.Barrier, r.Threads, r.Waits = set(&c.barrier, uint32(e.Barrier)), e.Aux, set(&c.waits, e.Flags&event.FlagWait != 0)

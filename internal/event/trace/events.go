@@ -224,7 +224,7 @@ func (r *Reader) check(b *event.Batch, e *event.Event) string {
 		lanes&*gone != 0 && e.Kind != event.BarrierDone { // which lanes complete by their exit
 		return "one of its lanes does not exist any more, or never did"
 	}
-	if !l.synchronises && (e.Kind == event.Atomic || e.Kind == event.Fence || e.Order >= event.Acquire) ||
+	if !l.synchronises && (e.Kind == event.Atomic || e.Kind == event.Fence || e.Kind == event.InitFence || e.Order >= event.Acquire) ||
 		!l.swaps && e.RMW == event.CompareAndSwap {
 		return "its kernel does not synchronise so"
 	}

@@ -134,7 +134,9 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	if e.Order != event.Acquire {
 		b.published = true
 		for v, lanes := range w.of(e.Mask) {
-			w.setFenced(lanes, v, wide, sc, inner, system)
+			if w.setFenced(lanes, v, wide, sc, inner, system); wide {
+				b.tell(v, wi, lanes)
+			}
 		}
 	}
 	b.next(wi, e.Mask, e)

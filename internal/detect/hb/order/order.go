@@ -34,13 +34,12 @@ type Order struct {
 		gridKey
 		grid *clock.Grid
 	}
-	recent [256]*View // see allKnown
-	free   []*Block   // that have ended, to be used again
-	slots  int        // Block.Slot is below
-	begun  uint64     // blocks
-	chains ChainID    // the last given out
-	// Carries says that operations that are complete concern other blocks too: they have read global memory.
-	Carries bool
+	recent [256]*View       // see allKnown
+	free   []*Block         // that have ended, to be used again
+	slots  int              // Block.Slot is below
+	begun  uint64           // blocks
+	chains ChainID          // the last given out
+	told   map[uint32]*told // by operations
 }
 
 // New makes the order of a run in which nothing has happened.
@@ -177,6 +176,7 @@ func (o *Order) End(id uint32) {
 		b.over()
 	}
 	l.blocks, l.recent, l.last = nil, nil, nil
+	o.unwatch(l)
 	a := o.Agent(l.agent)
 	a.next()
 	l.end = a.epoch

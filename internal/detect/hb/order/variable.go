@@ -505,6 +505,7 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 		p, now := w.patternsOf(lane), released{narrow: w.view(lane)}
 		if s.Wide {
 			now.wide = now.narrow
+			b.tell(now.wide, wi, 1<<uint(lane))
 		}
 		if s.System {
 			now.system = now.narrow
@@ -518,7 +519,7 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 		wide, inner := b.publishedFences(w, wi, lane)
 		if s.Wide && wide.grid != nil {
 			rs := v.carried()
-			rs.fences = b.order.addRecord(rs.fences, record{b.Launch, wide.grid, wide.beyond})
+			rs.fences = b.order.addRecord(rs.fences, record{b.Launch, wide.grid, b.within(wide.beyond)})
 		}
 		if inner.grid != nil {
 			r := v.carried().blockRecord(b)
@@ -553,9 +554,7 @@ func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	recordOf := func(v *View) record { return record{b.Launch, b.gridOf(v, wi, 1<<uint(lane)), v.beyond} }
 	wideOf := func(v *View) record {
 		r := recordOf(v)
-		if !b.clustered && !b.order.Carries { // operations concern the shared memory of the block
-			r.beyond = r.beyond.Before(FirstOperation)
-		}
+		r.beyond = b.within(r.beyond)
 		return r
 	}
 	r := rs.blockRecord(b)

@@ -1,0 +1,77 @@
+package order
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/clock"
+)
+
+// That operations are complete goes with the clocks within a block, or a cluster. To threads of other blocks it does not: what the
+// blocks of a launch know together would grow with their number, and each release would carry all of it. Where it matters to them, since operations have
+// accessed global memory, the threads are noted that have released what they knew of the operations. Who happens after such a release knows it too.
+
+// told are the releases, beyond their block, by threads that knew that operations were complete.
+type told struct {
+	launch *Launch
+	list   []tells
+}
+
+type tells struct {
+	count       uint32 // up to which they are complete
+	warp, lanes uint32 // of the grid
+	epoch       uint32
+}
+
+// Watch asks Told of operations of a launch.
+func (o *Order) Watch(l *Launch, operations uint32) {
+	if o.told == nil {
+		o.told = map[uint32]*told{}
+	}
+	if o.told[operations] == nil {
+		o.told[operations] = &told{launch: l}
+	}
+}
+
+// Told says that an actor of another block knows that operations are complete up to a count.
+func (o *Order) Told(a *Actor, operations, count uint32) bool {
+	t := o.told[operations]
+	return t != nil && slices.ContainsFunc(t.list, func(x tells) bool {
+		return x.count >= count && a.Unknown(t.launch, x.warp, x.lanes, x.epoch) != x.lanes
+	})
+}
+
+// unwatch forgets the operations of a launch, which is over.
+func (o *Order) unwatch(l *Launch) {
+	for id, t := range o.told {
+		if t.launch == l {
+			delete(o.told, id)
+		}
+	}
+}
+
+// tell notes that lanes release a view beyond their block.
+func (b *Block) tell(v *View, wi, lanes uint32) {
+	o := b.order
+	if len(o.told) == 0 || b.clustered {
+		return
+	}
+	for id, count := range v.beyond.AgentsFrom(FirstOperation) {
+		t := o.told[id]
+		if t == nil {
+			continue
+		}
+		x := tells{count, b.Index*b.WarpsPerBlock + wi, lanes, v.Epoch}
+		if n := len(t.list); n == 0 || t.list[n-1].count != count || t.list[n-1].warp != x.warp || bits.OnesCount32(lanes&^t.list[n-1].lanes) > 0 {
+			t.list = append(t.list, x)
+		}
+	}
+}
+
+// within gives what threads of other blocks learn of what a thread knows beyond its launch.
+func (b *Block) within(f *clock.Foreign) *clock.Foreign {
+	if b.clustered {
+		return f
+	}
+	return f.Before(FirstOperation)
+}
