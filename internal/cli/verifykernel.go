@@ -275,6 +275,9 @@ func explore(ctx context.Context, o session.Options, in *session.Input, v verify
 	if err == nil {
 		err = x.err
 	}
+	if rep != nil { // not of a detector
+		rep.Notes = slices.DeleteFunc(rep.Notes, func(n string) bool { return n == session.NoDetector })
+	}
 	return x, rep, err
 }
 

@@ -569,6 +569,9 @@ func (r *once) skip(what, reason string) {
 	}
 }
 
+// NoDetector is the note of a bare run.
+const NoDetector = "No detector was attached: races were not looked for."
+
 func (r *once) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
@@ -604,7 +607,7 @@ func (r *once) finish() *report.Report {
 		events, size := r.recorder.Written()
 		r.note("%d events were recorded in %d bytes. Races were not looked for: \"fencepost analyze\" does that.", events, size)
 	} else if r.opts.Bare {
-		r.note("No detector was attached: races were not looked for.")
+		r.note(NoDetector)
 	} else if note := r.opts.Watch.note(); note != "" {
 		r.note("%s", note)
 	}

@@ -101,3 +101,11 @@ func TestBesideVariable(t *testing.T) {
 		}
 	}
 }
+
+func TestElement(t *testing.T) {
+	for want, got := range map[string]string{"x": element("x", 0, 4, 4), "x+2": element("x", 2, 4, 4), "x[3]": element("x", 12, 4, 16), "x[3]+1": element("x", 13, 4, 16)} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

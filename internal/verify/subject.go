@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -95,7 +96,7 @@ func (k kernelLaunch) location(loc int32) string {
 	}
 	for _, a := range k.Launch.Arguments {
 		if addr >= a.Addr && addr-a.Addr < a.Size {
-			return element(a.Name, addr-a.Addr, width, int(a.Size))
+			return element(a.Name, addr-a.Addr, cmp.Or(a.Elem, width), int(a.Size))
 		}
 	}
 	if a, ok := k.Launch.Program.Memory.Find(addr); ok {
@@ -122,15 +123,15 @@ func variableName(linker string) string {
 	return name
 }
 
-// element names width bytes at an offset of a variable of so many bytes.
+// element names what is at an offset of a variable of so many bytes, whose elements have width bytes: "x", "x[3]", "x[3]+1".
 func element(name string, offset uint64, width, size int) string {
-	switch {
-	case size == width:
-		return name
-	case offset%uint64(width) != 0:
-		return fmt.Sprintf("%s+%d", name, offset)
+	if size != width {
+		name = fmt.Sprintf("%s[%d]", name, offset/uint64(width))
 	}
-	return fmt.Sprintf("%s[%d]", name, offset/uint64(width))
+	if rest := offset % uint64(width); rest != 0 {
+		name += fmt.Sprintf("+%d", rest)
+	}
+	return name
 }
 
 func (k kernelLaunch) failure(step *explore.Op) (kind detect.Kind, class detect.Class, title, what string) {
