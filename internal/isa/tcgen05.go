@@ -233,7 +233,7 @@ func (b *body) coreMove(in *Inst, ops []ptx.Operand) {
 	}
 	b.tuple(in, &opSpec{name: "r", typ: B32, count: c.Registers(), dst: in.Op == OpTcLoad}, &ops[value])
 	if c.Reduces != nil {
-		b.operand(in, &opSpec{name: "reduced", typ: B32, dst: true}, &ops[1])
+		b.tuple(in, &opSpec{name: "reduced", typ: B32, count: 1, dst: true}, &ops[1])
 	}
 	in.Src = append(in.Src, Operand{Kind: Imm, Imm: allLanes})
 }

@@ -171,13 +171,14 @@ func coreValue(d, word uint32) float64 {
 func TestCoreReduce(t *testing.T) {
 	for _, c := range []struct {
 		op   string
+		to   string
 		want func(lane uint32) uint32
 	}{
-		{"min.u32", func(lane uint32) uint32 { return min(lane+5, -lane) }},
-		{"max.s32", func(lane uint32) uint32 { return 0x3f800000 }},
-		{"min.s32", func(lane uint32) uint32 { return 0xc0000000 }},
-		{"max.abs.f32", func(lane uint32) uint32 { return 0x40000000 }}, // -lane is a NaN but for 0
-		{"max.NaN.f32", func(lane uint32) uint32 { return map[bool]uint32{true: 0x3f800000, false: 0x7fffffff}[lane == 0] }},
+		{"min.u32", "%r7", func(lane uint32) uint32 { return min(lane+5, -lane) }},
+		{"max.s32", "{%r7}", func(lane uint32) uint32 { return 0x3f800000 }},
+		{"min.s32", "%r7", func(lane uint32) uint32 { return 0xc0000000 }},
+		{"max.abs.f32", "%r7", func(lane uint32) uint32 { return 0x40000000 }}, // -lane is a NaN but for 0
+		{"max.NaN.f32", "%r7", func(lane uint32) uint32 { return map[bool]uint32{true: 0x3f800000, false: 0x7fffffff}[lane == 0] }},
 	} {
 		g := newRig(t, kernel(`
 	.shared .align 4 .b32 base;
@@ -187,7 +188,7 @@ func TestCoreReduce(t *testing.T) {
 	neg.s32 %r4, %tx;
 	tcgen05.st.sync.aligned.32x32b.x4.b32 [%r2], {%r3, %r4, 0x3f800000, 0xc0000000};
 	tcgen05.wait::st.sync.aligned;
-	tcgen05.ld.red.sync.aligned.32x32b.x4.`+c.op+` {%r3, %r4, %r5, %r6}, %r7, [%r2];
+	tcgen05.ld.red.sync.aligned.32x32b.x4.`+c.op+` {%r3, %r4, %r5, %r6}, `+c.to+`, [%r2];
 	tcgen05.wait::ld.sync.aligned;
 	mul.wide.u32 %rd1, %tx, 4;
 	add.u64 %rd1, %rd1, %out;
