@@ -1,6 +1,10 @@
 package kernel
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // This file keeps the search from following one by one the attempts of a thread that counts them.
 //
@@ -74,7 +78,8 @@ func (p *Program) alike(from *state) bool {
 	for len(todo) > 0 {
 		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for value, waits := range from.attempts.waits {
+		for _, value := range slices.Sorted(maps.Keys(from.attempts.waits)) {
+			waits := from.attempts.waits[value]
 			to := p.after(s, value)
 			switch {
 			case !waits && to.plain == p.after(from, value).plain && p.asWell(from, s, value), reached[to.plain]:
