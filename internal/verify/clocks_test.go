@@ -178,6 +178,13 @@ END:	` + gives + `
 			}
 		}
 	}
+	// A wait for another value of the same location is no further attempt of the wait before it.
+	const flag = "setp.ne.u32 %p0, %b, 0; @%p0 bra WAIT; st.relaxed.gpu.global.u32 [x], 1; st.relaxed.gpu.global.u32 [x], 0; ret;\n" +
+		"WAIT: ld.relaxed.gpu.global.u32 %r1, [x]; setp.eq.u32 %p0, %r1, 0; @%p0 bra WAIT;\n" +
+		"BACK: ld.relaxed.gpu.global.u32 %r1, [x]; setp.ne.u32 %p0, %r1, 0; @%p0 bra BACK;"
+	if r := verifyLaunch(t, launchOf(t, lockVariables, flag, 2, 1), Options{}); r.Executions != 1 {
+		t.Errorf("a flag that is taken back: %d executions, want 1", r.Executions)
+	}
 	// What comes after more attempts than are followed is not refused.
 	const read = "mov.u64 %clock, %globaltimer; ld.acquire"
 	variables := strings.Replace(of(2, poll("ld.acquire", read, one)), ".reg .pred", ".reg .b64 %clock; .reg .pred", 1)

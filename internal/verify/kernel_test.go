@@ -807,7 +807,7 @@ func TestFrontEnds(t *testing.T) {
 			t.Fatalf("%v\n%s", err, test)
 		}
 		l := launchOf(t, ".global .u32 x;\n", body, uint32(blocks), uint32(block))
-		p, err := kernel.New(l, kernel.Options{Unroll: litmus.DefaultUnroll})
+		p, err := kernel.New(l, kernel.Options{Unroll: litmus.DefaultUnroll, Attempts: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -923,7 +923,7 @@ func TestFrontEndsPTX(t *testing.T) {
 		res.Stopped = res.Stopped || err != nil
 		return states, res
 	}
-	compared := 0
+	compared, counted := 0, 0
 	for range n {
 		blocks, block := 1+r.IntN(2), 1+r.IntN(2)
 		test, body := both(r, 8/(blocks*block), blocks*block, block, true)
@@ -933,29 +933,41 @@ func TestFrontEndsPTX(t *testing.T) {
 			t.Fatalf("%v\n%s", err, test)
 		}
 		l := launchOf(t, ".global .u32 x;\n", body, uint32(blocks), uint32(block))
-		p, err := kernel.New(l, kernel.Options{Unroll: litmus.DefaultUnroll, Dependencies: true})
-		if err != nil {
-			t.Fatal(err)
+		run := func(use kernel.Options) (states map[string]int, res explore.Result, refusal *kernel.Refusal) {
+			use.Unroll, use.Dependencies = litmus.DefaultUnroll, true
+			p, err := kernel.New(l, use)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			states, res = explored(p, func(v int) int32 {
+				for loc := range int32(p.Locations()) {
+					if (kernelLaunch{p}).location(loc) == "xy"[v:v+1] {
+						return loc
+					}
+				}
+				return -1
+			})
+			return states, res, p.Refusal()
 		}
 		want, a := explored(parsed, func(v int) int32 { return int32(v) })
-		got, b := explored(p, func(v int) int32 {
-			for loc := range int32(p.Locations()) {
-				if (kernelLaunch{p}).location(loc) == "xy"[v:v+1] {
-					return loc
-				}
-			}
-			return -1
-		})
-		p.Close()
+		got, b, refusal := run(kernel.Options{Attempts: true})
+		few, c, counts := run(kernel.Options{})
 		l.Program.Unload()
-		if a.Stopped || b.Stopped {
+		if a.Stopped || b.Stopped || c.Stopped {
 			continue
 		}
 		compared++
-		if a.Executions != b.Executions || a.Stuck != b.Stuck || a.Cut != b.Cut || len(got) != len(want) {
-			t.Fatalf("%+v %v\n%+v %v\n%s\n%s", a, want, b, got, test, body)
+		if refusal != nil || a.Executions != b.Executions || a.Stuck != b.Stuck || a.Cut != b.Cut || len(got) != len(want) {
+			t.Fatalf("%+v %v\n%+v %v %v\n%s\n%s", a, want, b, got, refusal, test, body)
+		}
+		if counts != nil {
+			counted++
+		} else if c.Executions > b.Executions || !slices.Equal(slices.Sorted(maps.Keys(few)), slices.Sorted(maps.Keys(got))) {
+			t.Fatalf("%+v %v\nwithout attempts %+v %v\n%s\n%s", b, got, c, few, test, body)
 		}
 	}
+	t.Log(compared, "programs compared,", counted, "count attempts")
 	if compared < n/2 {
 		t.Errorf("only %d programs of %d were small enough", compared, n)
 	}

@@ -331,6 +331,11 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	from := p.states.at(int32(s[wordState]))
 	h := p.hop(from, value)
 	to := p.states.at(h.state)
+	waits, alike := p.attempt(from, h) // of all values that are read there
+	if !alike {
+		*op = explore.Op{Kind: explore.Refused, Pos: from.op.Pos}
+		return
+	}
 	n := s[wordHistory]
 	before := func(k int64) *state { return p.states.at(int32(s[wordPast+k%p.past])) }
 	if p.lasting(&from.op, value) {
@@ -348,10 +353,7 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 			}
 		}
 	}
-	if waits, alike := p.attempt(from, h); !alike {
-		*op = explore.Op{Kind: explore.Refused, Pos: from.op.Pos}
-		return
-	} else if waits {
+	if waits {
 		*op = explore.Op{Kind: explore.Await, Value: 1, Pos: to.op.Pos}
 		return
 	}
