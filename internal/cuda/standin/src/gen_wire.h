@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 10
+#define FP_VERSION 11
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
