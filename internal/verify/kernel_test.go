@@ -894,7 +894,7 @@ OVER:`
 
 // TestFrontEndsPTX wants the same final states, as often, and the same errors of random programs under the model PTX.
 func TestFrontEndsPTX(t *testing.T) {
-	n := testsize.Of(40, 60, 2000)
+	n := testsize.Of(40, 60, 1200)
 	r := rand.New(rand.NewPCG(15, 2))
 	explored := func(p explore.Program, locate func(variable int) int32) (states map[string]int, res explore.Result) {
 		states = map[string]int{}
