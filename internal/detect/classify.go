@@ -124,9 +124,10 @@ func Classify(a, b Side, r Relation) Category {
 		return StagedCopy
 	case !r.SameLaunch:
 		return r.launches()
-	case r.SameValue && r.SameEvent && a.Updates && !a.Volatile:
-		return LostUpdate
 	case r.SameValue && a.Write && b.Write && !a.Volatile && !b.Volatile && !a.Atomic && !b.Atomic:
+		if r.SameEvent && a.Updates {
+			return LostUpdate
+		}
 		return SameValueRace
 	case r.SameWarp && !r.SameEvent && r.Lockstep:
 		return LockstepRace

@@ -1,7 +1,6 @@
 package order
 
 import (
-	"math/bits"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect/clock"
@@ -62,7 +61,7 @@ func (b *Block) tell(v *View, wi, lanes uint32) {
 			continue
 		}
 		x := tells{count, b.Index*b.WarpsPerBlock + wi, lanes, v.Epoch}
-		if n := len(t.list); n == 0 || t.list[n-1].count != count || t.list[n-1].warp != x.warp || bits.OnesCount32(lanes&^t.list[n-1].lanes) > 0 {
+		if n := len(t.list); n == 0 || t.list[n-1].count != count || t.list[n-1].warp != x.warp || lanes&^t.list[n-1].lanes != 0 {
 			t.list = append(t.list, x)
 		}
 	}
