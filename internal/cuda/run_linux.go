@@ -221,6 +221,9 @@ func (r *running) wait(ctx context.Context) error {
 			if (sig == syscall.SIGINT || sig == syscall.SIGTERM) && !r.catches(sig) {
 				// It would die with what its standard output holds back. These signals end the run as well, and then it is asked for that.
 				select {
+				case err := <-r.done: // as one that has just ended, which handles nothing any more
+					r.over = true
+					return startError(err)
 				case <-ctx.Done():
 					return ctx.Err()
 				case <-time.After(lingerStopped):

@@ -43,7 +43,7 @@ func TestSignals(t *testing.T) {
 	defer signal.Stop(signals)
 	for own, want := range map[bool][]string{true: {"ready", "HUP", "TERM"}, false: {"ready", "TERM"}} {
 		var out lockedBuffer
-		r := &running{cmd: exec.Command("/bin/sh", "-c", "trap 'printf \" HUP\"' HUP; trap 'printf \" TERM\"; exit 7' TERM; printf ready; while :; do sleep 0.01; done")}
+		r := &running{srv: &server{name: "none"}, cmd: exec.Command("/bin/sh", "-c", "trap 'printf \" HUP\"' HUP; trap 'printf \" TERM\"; exit 7' TERM; printf ready; while :; do sleep 0.01; done")}
 		r.cmd.Stdout = &out
 		r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: own, Pdeathsig: syscall.SIGKILL}
 		if r.own() != own {
