@@ -14,6 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Setup is how to run a kernel.
@@ -165,7 +166,7 @@ type machine struct {
 func (m *machine) host() error {
 	m.addrs = nil
 	for _, b := range m.problem.Buffers {
-		addr, err := m.api.Malloc(uint64(len(b.Data)), simt.DeviceAlloc)
+		addr, err := m.api.Malloc(uint64(len(b.Data)), devmem.DeviceAlloc)
 		if err != nil {
 			return err
 		}

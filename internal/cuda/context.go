@@ -5,6 +5,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Context is one process's view of the device: its modules, streams, events, allocations and errors.
@@ -34,7 +35,7 @@ type Context struct {
 	events  map[EventID]*eventState
 	modules map[*Module]bool
 	allocs  map[uint64]allocation
-	leased  *simt.Lease // nil: none
+	leased  *devmem.Lease // nil: none
 	pinned  map[uint64]registration
 	freedAt map[uint64]string // what freed the last allocation there
 
@@ -58,7 +59,7 @@ type Context struct {
 // allocation is what the context knows of its own allocations.
 type allocation struct {
 	size  uint64
-	kind  simt.AllocKind
+	kind  devmem.AllocKind
 	async bool
 	flags uint32
 	// When leaks are looked for: frames is the call stack of its call, innermost first, and leaks says that the program made it.

@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // follower follows signals and waits, and knows what of "launch" and "copy" comes before each agent's next operation.
@@ -92,7 +93,7 @@ var fillRules = []struct{ dst, sync, async string }{
 func (s *script) memories() map[string]uint64 {
 	const size = 1 << 20
 	m := map[string]uint64{"pageable": 1 << 20}
-	for name, kind := range map[string]simt.AllocKind{"device": simt.DeviceAlloc, "managed": simt.ManagedAlloc, "pinned": simt.PinnedAlloc} {
+	for name, kind := range map[string]devmem.AllocKind{"device": devmem.DeviceAlloc, "managed": devmem.ManagedAlloc, "pinned": devmem.PinnedAlloc} {
 		addr, err := s.c.Malloc(size, kind)
 		s.must(err)
 		m[name] = addr
@@ -201,7 +202,7 @@ func TestCallRules(t *testing.T) {
 			s.must(err)
 		}},
 		{"cudaMalloc", "", func(s *script, _ StreamID, _ uint32, _ map[string]uint64) {
-			_, err := s.c.Malloc(16, simt.DeviceAlloc)
+			_, err := s.c.Malloc(16, devmem.DeviceAlloc)
 			s.must(err)
 		}},
 		{"cudaFreeAsync", "", func(s *script, id StreamID, thread uint32, at map[string]uint64) {

@@ -8,13 +8,14 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Device is one emulated GPU: its memory, and the contexts of the processes that use it. All its methods and those of
 // its contexts may be called from several goroutines; they take turns.
 type Device struct {
 	cfg     Config
-	mem     *simt.Memory
+	mem     *devmem.Memory
 	file    *os.File // the arena, then registered host memory; shared with programs. nil where there are none
 	backing []byte   // all of file
 	arena   uint64   // bytes of the arena
@@ -72,7 +73,7 @@ func (d *Device) Close() error {
 }
 
 // Memory is the device's global memory.
-func (d *Device) Memory() *simt.Memory { return d.mem }
+func (d *Device) Memory() *devmem.Memory { return d.mem }
 
 // Places resolves the places of the device's events and faults.
 func (d *Device) Places() *simt.PlaceTable { return d.cfg.Places }

@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -69,7 +70,7 @@ func TestDirect(t *testing.T) {
 	if k.ParamSize() != 8 || len(k.Params()) != 1 || k.Err() != nil {
 		t.Errorf("parameters %+v of %d bytes, error %v", k.Params(), k.ParamSize(), k.Err())
 	}
-	p, err := c.Malloc(16, simt.DeviceAlloc)
+	p, err := c.Malloc(16, devmem.DeviceAlloc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestDirect(t *testing.T) {
 	if err := c.Read(p, got); err != nil || got[0] != 42 {
 		t.Errorf("read %v, %v", got, err)
 	}
-	if addr, size, err := m.Symbol("step"); err != nil || size != 4 || addr < simt.GlobalBase {
+	if addr, size, err := m.Symbol("step"); err != nil || size != 4 || addr < devmem.GlobalBase {
 		t.Errorf("symbol %#x %d %v", addr, size, err)
 	}
 	if len(l.launches) != 1 || l.launches[0].ID != 1 || l.launches[0].Stats.Blocks != 1 {
@@ -96,7 +97,7 @@ func TestDirect(t *testing.T) {
 		t.Errorf("launch of an unloaded kernel: %v", err)
 	}
 	c.Close()
-	if _, err := c.Malloc(16, simt.DeviceAlloc); code(err) != InitializationError {
+	if _, err := c.Malloc(16, devmem.DeviceAlloc); code(err) != InitializationError {
 		t.Errorf("allocation in a closed context: %v", err)
 	}
 }
@@ -149,7 +150,7 @@ func TestStickyError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Launch(context.Background(), k, LaunchConfig{Grid: one, Block: one}, le64(simt.GlobalBase+12345678)); err != nil {
+	if err := c.Launch(context.Background(), k, LaunchConfig{Grid: one, Block: one}, le64(devmem.GlobalBase+12345678)); err != nil {
 		t.Errorf("the launch itself fails: %v", err)
 	}
 	if len(l.faults) == 0 || l.faults[0].Kind != simt.OutOfBounds {
@@ -158,7 +159,7 @@ func TestStickyError(t *testing.T) {
 	if err := c.Synchronize(); code(err) != IllegalAddress {
 		t.Errorf("synchronise: %v", err)
 	}
-	if _, err := c.Malloc(16, simt.DeviceAlloc); code(err) != IllegalAddress {
+	if _, err := c.Malloc(16, devmem.DeviceAlloc); code(err) != IllegalAddress {
 		t.Errorf("malloc: %v", err)
 	}
 	if err := other.Synchronize(); err != nil {
@@ -190,7 +191,7 @@ func TestWatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := c.Malloc(16, simt.DeviceAlloc)
+		p, err := c.Malloc(16, devmem.DeviceAlloc)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,22 +7,22 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // TestFailureTexts checks what is said of calls that are wrong, and what they return.
 func TestFailureTexts(t *testing.T) {
 	s := newScript(t)
 	c := s.c
-	alloc := func(kind simt.AllocKind) uint64 {
+	alloc := func(kind devmem.AllocKind) uint64 {
 		p, err := c.Malloc(1000, kind)
 		s.must(err)
 		return p
 	}
 	free := func(p uint64) error {
-		return c.free("cudaFree", p, "\nx/prog.cu:7 main", simt.DeviceAlloc, simt.ManagedAlloc)
+		return c.free("cudaFree", p, "\nx/prog.cu:7 main", devmem.DeviceAlloc, devmem.ManagedAlloc)
 	}
-	device, managed, pinned, freed, freedAsync := alloc(simt.DeviceAlloc), alloc(simt.ManagedAlloc), alloc(simt.PinnedAlloc), alloc(simt.DeviceAlloc), alloc(simt.DeviceAlloc)
+	device, managed, pinned, freed, freedAsync := alloc(devmem.DeviceAlloc), alloc(devmem.ManagedAlloc), alloc(devmem.PinnedAlloc), alloc(devmem.DeviceAlloc), alloc(devmem.DeviceAlloc)
 	s.must(free(freed))
 	s.must(c.freeAsync(freedAsync, 0, 0, ""))
 	st, ev := s.stream(0), s.event()
@@ -55,7 +55,7 @@ func TestFailureTexts(t *testing.T) {
 	check(copyOf(Copy{Dst: device, Src: freed}), "1 freed-memory false: the source is in cudaMalloc #4 (1000 bytes), which cudaFree at prog.cu:7 freed before")
 	check(copyOf(Copy{Dst: device + 990, Src: managed}), "1 call-out-of-bounds false: the destination, 16 bytes from byte 990 on, leaves cudaMalloc #1 (1000 bytes)")
 	check(copyOf(Copy{Dst: device, Width: 1 << 60}), "1 call-out-of-bounds false: the size of the destination, 1152921504606846976 bytes, is beyond all memory")
-	check(copyOf(Copy{Dst: simt.GlobalBase + 1<<22, Src: device}), "1 invalid-pointer false: the destination, 16 bytes at 0x200000400000, is in no allocation")
+	check(copyOf(Copy{Dst: devmem.GlobalBase + 1<<22, Src: device}), "1 invalid-pointer false: the destination, 16 bytes at 0x200000400000, is in no allocation")
 	check(copyOf(Copy{Dst: 4096, Src: device, Kind: Default, NoDst: true}), "1 invalid-pointer false: the destination is 0x1000, where neither the device nor the program has memory")
 	check(copyOf(Copy{Dst: device, Src: 1 << 40, Kind: Default, NoSrc: true}), "1 invalid-pointer false: the source is an address of the program's own, where neither the device nor the program has memory")
 	check(copyOf(Copy{Dst: 4096, Src: device, Kind: HostToDevice}), "1 wrong-direction false: the direction is cudaMemcpyHostToDevice, and the destination is host memory")

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // MaxDevices bounds Config.Devices.
@@ -123,9 +123,9 @@ func (c *Context) PeerAccess(peer int, enable bool) error {
 
 // own says that what is allocated from now on belongs to a device; reached also that its kernels are about to run. The memory is one for
 // all contexts, so that it is told before each use.
-func (g *gpu) own(m *simt.Memory) { m.On(g.number, 0) }
+func (g *gpu) own(m *devmem.Memory) { m.On(g.number, 0) }
 
-func (g *gpu) reached(m *simt.Memory) { m.On(g.number, ^(g.peers | 1<<g.number)) }
+func (g *gpu) reached(m *devmem.Memory) { m.On(g.number, ^(g.peers | 1<<g.number)) }
 
 // between makes a synchronous copy in the legacy default stream wait for the default streams of the devices that hold its ends, which
 // wait for it in turn (CUDA Programming Guide, "Peer-to-Peer Memory Copy": it starts when all commands issued to either device have
@@ -201,7 +201,7 @@ func (k *Kernel) on(g *gpu) (*Kernel, error) {
 
 // deviceOf gives the number of the device that memory belongs to, -1 for memory of all and of the host.
 func (e side) deviceOf() int {
-	if !e.known || e.kind == simt.ManagedAlloc || e.kind == simt.PinnedAlloc {
+	if !e.known || e.kind == devmem.ManagedAlloc || e.kind == devmem.PinnedAlloc {
 		return -1
 	}
 	return e.gpu

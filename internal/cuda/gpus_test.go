@@ -9,6 +9,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // newGPUs is newScript with several devices.
@@ -31,10 +32,10 @@ func newGPUs(t *testing.T, n int) (*script, *causality) {
 // TestOrderOfDevices follows which launches come before which: those of two devices are ordered by events, copies and the host alone.
 func TestOrderOfDevices(t *testing.T) {
 	between := func(s *script, async bool) {
-		a, err := s.c.Malloc(64, simt.DeviceAlloc)
+		a, err := s.c.Malloc(64, devmem.DeviceAlloc)
 		s.must(err)
 		s.must(s.c.SetDevice(1, 0))
-		b, err := s.c.Malloc(64, simt.DeviceAlloc)
+		b, err := s.c.Malloc(64, devmem.DeviceAlloc)
 		s.must(err)
 		s.must(s.c.SetDevice(0, 0))
 		s.must(s.c.OrderCopy(Copy{Dst: b, Src: a, Width: 64, Height: 1, Depth: 1, Kind: Default, Async: async}, 0, 0))
@@ -149,11 +150,11 @@ func testPeerAccess(t *testing.T, access string) {
 }
 `
 	for _, r := range []struct {
-		kind        simt.AllocKind
+		kind        devmem.AllocKind
 		peer, async bool
 		want        Code
-	}{{simt.DeviceAlloc, false, false, IllegalAddress}, {simt.DeviceAlloc, true, false, Success}, {simt.ManagedAlloc, false, false, Success},
-		{simt.PinnedAlloc, false, false, Success}, {simt.DeviceAlloc, true, true, IllegalAddress}} {
+	}{{devmem.DeviceAlloc, false, false, IllegalAddress}, {devmem.DeviceAlloc, true, false, Success}, {devmem.ManagedAlloc, false, false, Success},
+		{devmem.PinnedAlloc, false, false, Success}, {devmem.DeviceAlloc, true, true, IllegalAddress}} {
 		for _, engine := range []simt.Engine{simt.NewRef(), simt.NewWarp()} {
 			var faults []simt.Fault
 			d, err := NewDevice(Config{Engine: engine, MemorySize: 1 << 26, Devices: 2, OnFault: func(f simt.Fault) { faults = append(faults, f) }})

@@ -5,15 +5,15 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // hostPage is the alignment of memory that the host can touch: its pages are guarded one by one (standin/src/guard.h).
 const hostPage = 4096
 
 // alignment gives the alignment of an allocation, and notes that there is memory that the host can touch. The device is locked.
-func (c *Context) alignment(kind simt.AllocKind) uint64 {
-	if kind == simt.ManagedAlloc || kind == simt.PinnedAlloc {
+func (c *Context) alignment(kind devmem.AllocKind) uint64 {
+	if kind == devmem.ManagedAlloc || kind == devmem.PinnedAlloc {
 		c.shares = true
 		return hostPage
 	}
@@ -21,7 +21,7 @@ func (c *Context) alignment(kind simt.AllocKind) uint64 {
 }
 
 // touchable is alignment for memory that a module has.
-func (c *Context) touchable(kind simt.AllocKind) {
+func (c *Context) touchable(kind devmem.AllocKind) {
 	c.dev.mu.Lock()
 	defer c.dev.mu.Unlock()
 	c.alignment(kind)

@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // hostAccesses counts what is told of host code.
@@ -49,7 +50,7 @@ func TestUnawaited(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := ctx.Malloc(4096, simt.ManagedAlloc)
+		p, err := ctx.Malloc(4096, devmem.ManagedAlloc)
 		if err != nil {
 			t.Fatal(err)
 		}

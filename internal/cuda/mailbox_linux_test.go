@@ -12,7 +12,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // poster is a process with a mailbox and a connection, as a library in it has them.
@@ -176,8 +176,8 @@ func TestHostilePosts(t *testing.T) {
 		"half a request":  {func(x *poster) { x.post(encode(calls.FreeAsync, nil, 1, 2)[:20]) }, "unexpected EOF"},
 		"another request": {func(x *poster) { x.post(encode(calls.DeviceReset, nil)) }, "DeviceReset was posted"},
 		"too much":        {func(x *poster) { x.at = calls.MailRing + 1; x.post(nil) }, fmt.Sprint(calls.MailRing + 1)},
-		"what fails":      {func(x *poster) { x.post(encode(calls.FreeAsync, nil, simt.GlobalBase, 0)) }, "the mailbox"},
-		"no lease":        {func(x *poster) { x.post(encode(calls.MallocLeased, nil, 8, 0, simt.GlobalBase, 0)) }, "out of memory"},
+		"what fails":      {func(x *poster) { x.post(encode(calls.FreeAsync, nil, devmem.GlobalBase, 0)) }, "the mailbox"},
+		"no lease":        {func(x *poster) { x.post(encode(calls.MallocLeased, nil, 8, 0, devmem.GlobalBase, 0)) }, "out of memory"},
 		"beyond the pool": {func(x *poster) {
 			x.post(encode(calls.MallocLeased, nil, 8, 0, x.ask(calls.Lease, nil, 1<<20)[0], calls.MailPool-4))
 		}, "in no pool"},

@@ -10,24 +10,24 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // allocAlign is the alignment of every allocation, as cudaMalloc promises.
 const allocAlign = 256
 
-var kindCalls = map[simt.AllocKind]string{
-	simt.DeviceAlloc: "cudaMalloc", simt.ManagedAlloc: "cudaMallocManaged", simt.PinnedAlloc: "cudaHostAlloc",
-	simt.ArrayAlloc: "cudaMallocArray",
+var kindCalls = map[devmem.AllocKind]string{
+	devmem.DeviceAlloc: "cudaMalloc", devmem.ManagedAlloc: "cudaMallocManaged", devmem.PinnedAlloc: "cudaHostAlloc",
+	devmem.ArrayAlloc: "cudaMallocArray",
 }
 
 // Malloc allocates device, managed or pinned memory: cudaMalloc, cudaMallocManaged, cudaHostAlloc. Zero bytes give address 0.
-func (c *Context) Malloc(size uint64, kind simt.AllocKind) (uint64, error) {
+func (c *Context) Malloc(size uint64, kind devmem.AllocKind) (uint64, error) {
 	return c.malloc(size, kind, 0)
 }
 
 // malloc keeps the flags of the call, for hostFlags.
-func (c *Context) malloc(size uint64, kind simt.AllocKind, flags uint32) (uint64, error) {
+func (c *Context) malloc(size uint64, kind devmem.AllocKind, flags uint32) (uint64, error) {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {
@@ -55,9 +55,9 @@ type leased struct {
 }
 
 // alloc allocates, at a place in the context's lease when there is one.
-func (c *Context) alloc(g *gpu, size uint64, kind simt.AllocKind, agent uint32, async bool, at leased) (uint64, error) {
+func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32, async bool, at leased) (uint64, error) {
 	if size == 0 {
-		if kind == simt.ManagedAlloc {
+		if kind == devmem.ManagedAlloc {
 			return 0, fail(InvalidValue, "cudaMallocManaged of 0 bytes")
 		}
 		return 0, nil
@@ -75,7 +75,7 @@ func (c *Context) alloc(g *gpu, size uint64, kind simt.AllocKind, agent uint32, 
 	addr, err := at.addr, error(nil)
 	if addr == 0 {
 		addr, err = c.dev.mem.Alloc(size, c.alignment(kind), kind, name)
-	} else if err = simt.ErrOutOfMemory; c.leased != nil {
+	} else if err = devmem.ErrOutOfMemory; c.leased != nil {
 		err = c.dev.mem.AllocLeased(c.leased, addr, size, at.bytes, name)
 	}
 	if err != nil {
@@ -92,15 +92,15 @@ func (c *Context) alloc(g *gpu, size uint64, kind simt.AllocKind, agent uint32, 
 
 // Free is cudaFree: it waits for the device, then frees device or managed memory. Freeing address 0 does nothing.
 func (c *Context) Free(addr uint64) error {
-	return c.free("cudaFree", addr, "", simt.DeviceAlloc, simt.ManagedAlloc)
+	return c.free("cudaFree", addr, "", devmem.DeviceAlloc, devmem.ManagedAlloc)
 }
 
 // FreeHost is cudaFreeHost: like Free, of pinned memory.
 func (c *Context) FreeHost(addr uint64) error {
-	return c.free("cudaFreeHost", addr, "", simt.PinnedAlloc)
+	return c.free("cudaFreeHost", addr, "", devmem.PinnedAlloc)
 }
 
-func (c *Context) free(call string, addr uint64, place string, kinds ...simt.AllocKind) error {
+func (c *Context) free(call string, addr uint64, place string, kinds ...devmem.AllocKind) error {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil || addr == 0 {
@@ -110,7 +110,7 @@ func (c *Context) free(call string, addr uint64, place string, kinds ...simt.All
 	if !ok || !slices.Contains(kinds, a.kind) {
 		return c.badFree(call, addr)
 	}
-	if found, _ := c.dev.mem.Find(addr); a.kind == simt.DeviceAlloc || a.kind == simt.ArrayAlloc {
+	if found, _ := c.dev.mem.Find(addr); a.kind == devmem.DeviceAlloc || a.kind == devmem.ArrayAlloc {
 		c.waitGPU(c.gpus[found.Device], call)
 	} else {
 		c.waitAll(call)
@@ -145,7 +145,7 @@ func (c *Context) badFree(call string, addr uint64) error {
 	own, live := c.allocs[addr]
 	switch {
 	case live:
-		frees := map[simt.AllocKind]string{simt.PinnedAlloc: "cudaFreeHost", simt.ArrayAlloc: "cudaFreeArray", simt.ObjectAlloc: "cudaDestroyTextureObject"}
+		frees := map[devmem.AllocKind]string{devmem.PinnedAlloc: "cudaFreeHost", devmem.ArrayAlloc: "cudaFreeArray", devmem.ObjectAlloc: "cudaDestroyTextureObject"}
 		return misuse(InvalidFree, InvalidValue, "%s of memory of %s, which %s frees", call, a.Name, cmp.Or(frees[own.kind], "cudaFree"))
 	case a.Freed && addr == a.Addr && strings.HasPrefix(c.freedAt[addr], endOfContext):
 		e := &Error{Code: InvalidValue, Kind: InvalidFree, minor: true}
@@ -210,7 +210,7 @@ func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, at leased
 		name := "cudaMallocAsync (" + s.name + ")" + place
 		c.begin(s, name)
 		c.work(s)
-		if addr, err = c.alloc(s.gpu, size, simt.DeviceAlloc, s.agent, true, at); addr != 0 {
+		if addr, err = c.alloc(s.gpu, size, devmem.DeviceAlloc, s.agent, true, at); addr != 0 {
 			c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: size, Name: name})
 			c.pool += size
 			c.poolPeak = max(c.poolPeak, c.pool)
@@ -229,7 +229,7 @@ func (c *Context) FreeAsync(addr uint64, id StreamID, thread uint32) error {
 func (c *Context) freeAsync(addr uint64, id StreamID, thread uint32, place string) error {
 	err := c.on(id, thread, func(s *stream) error {
 		a, ok := c.allocs[addr]
-		if !ok || a.kind != simt.DeviceAlloc {
+		if !ok || a.kind != devmem.DeviceAlloc {
 			return c.badFree("cudaFreeAsync", addr)
 		}
 		name := "cudaFreeAsync (" + s.name + ")" + place
@@ -339,7 +339,7 @@ func (c *Context) OrderCopy(k Copy, id StreamID, thread uint32) error {
 type side struct {
 	addr, pitch, slice uint64
 	known              bool // device, managed, pinned or registered memory
-	kind               simt.AllocKind
+	kind               devmem.AllocKind
 	gpu                int // it belongs to
 }
 
@@ -404,7 +404,7 @@ func copyName(k *Copy) string {
 
 // device says whether an end counts as device memory for the rules of a copy: managed memory does.
 func (e side) device() bool {
-	return e.known && e.kind != simt.PinnedAlloc
+	return e.known && e.kind != devmem.PinnedAlloc
 }
 
 // copyWaits says whether the host waits for the copy (CUDA Runtime API, "API synchronization behavior").
@@ -474,7 +474,7 @@ func extent(pitch, slice, w, h, d uint64) (uint64, bool) {
 
 // inArena says whether a range touches the arena's addresses.
 func (c *Context) inArena(addr, n uint64) bool {
-	return addr < simt.GlobalBase+c.dev.arena && addr+n > simt.GlobalBase
+	return addr < devmem.GlobalBase+c.dev.arena && addr+n > devmem.GlobalBase
 }
 
 // checkSides says whether the ends of a copy are where its direction says that they are. With unified addressing the driver
@@ -495,7 +495,7 @@ func checkSides(k *Copy, dst, src side) error {
 		case k.Kind == Default:
 		case x.device && !x.e.known:
 			return misuse(WrongDirection, InvalidValue, "the direction is %s, and the %s is host memory", k.Kind, x.end)
-		case !x.device && x.e.known && x.e.kind == simt.DeviceAlloc:
+		case !x.device && x.e.known && x.e.kind == devmem.DeviceAlloc:
 			return misuse(WrongDirection, InvalidValue, "the direction is %s, and the %s is device memory", k.Kind, x.end)
 		}
 	}
@@ -559,7 +559,7 @@ func (c *Context) OrderFill(k Copy, id StreamID, thread uint32) error {
 	c.work(s)
 	c.touch(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Name: name}, dst, &k)
 	// cudaMemset is asynchronous to the host, except on pinned and managed memory.
-	if !k.Async && dst.kind != simt.DeviceAlloc && dst.kind != simt.ModuleAlloc {
+	if !k.Async && dst.kind != devmem.DeviceAlloc && dst.kind != devmem.ModuleAlloc {
 		c.order(c.host, s.agent, name)
 	}
 	return nil
@@ -612,7 +612,7 @@ func (c *Context) Unregister(addr uint64) (at, size uint64, err error) {
 func (c *Context) unregister(at uint64) {
 	r := c.pinned[at]
 	delete(c.pinned, at)
-	if err := c.dev.mem.Unmap(at); err != nil && !errors.Is(err, simt.ErrNotAllocated) {
+	if err := c.dev.mem.Unmap(at); err != nil && !errors.Is(err, devmem.ErrNotAllocated) {
 		panic(fmt.Sprintf("BUG: registered memory %#x cannot be unmapped: %v", at, err))
 	}
 	c.dev.registered.add(r.offset, r.size)
@@ -620,7 +620,7 @@ func (c *Context) unregister(at uint64) {
 }
 
 // Find gives the live allocation that covers addr.
-func (c *Context) Find(addr uint64) (simt.Alloc, bool) {
+func (c *Context) Find(addr uint64) (devmem.Alloc, bool) {
 	leave, _ := c.enter()
 	defer leave()
 	a, ok := c.dev.mem.Find(addr)

@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // TestReadAndWrite copies bytes in and out, also where it must not.
 func TestReadAndWrite(t *testing.T) {
 	s := newScript(t)
 	c := s.c
-	p, err := c.Malloc(1000, simt.DeviceAlloc)
+	p, err := c.Malloc(1000, devmem.DeviceAlloc)
 	s.must(err)
-	freed, err := c.Malloc(1000, simt.DeviceAlloc)
+	freed, err := c.Malloc(1000, devmem.DeviceAlloc)
 	s.must(err)
 	s.must(c.Free(freed))
 	s.must(c.Write(p+10, []byte("text")))
@@ -55,7 +55,7 @@ func TestReadAndWrite(t *testing.T) {
 func TestReadAndWriteOrder(t *testing.T) {
 	d, l := newTestDevice(t)
 	c := d.NewContext()
-	p, err := c.Malloc(1000, simt.DeviceAlloc)
+	p, err := c.Malloc(1000, devmem.DeviceAlloc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +92,8 @@ func TestRegister(t *testing.T) {
 	}{
 		{page, page, 0}, {0, page, 1}, {page, 0, 1}, {page + 1, page, 1}, {page, page + 1, 1}, {page, page - 1, 1}, {page / 2, page, 1}, {page, page / 2, 1},
 		{1<<47 - page, page, 0}, {1 << 47, page, 1}, {page, room, 0}, {page, room + page, 1},
-		{simt.GlobalBase - page, page, 0}, {simt.GlobalBase - page, 2 * page, 1}, {simt.GlobalBase, page, 1},
-		{simt.GlobalBase + arena, page, 0}, {simt.GlobalBase + arena - page, page, 1}, {simt.GlobalBase - page, arena + 2*page, 1},
+		{devmem.GlobalBase - page, page, 0}, {devmem.GlobalBase - page, 2 * page, 1}, {devmem.GlobalBase, page, 1},
+		{devmem.GlobalBase + arena, page, 0}, {devmem.GlobalBase + arena - page, page, 1}, {devmem.GlobalBase - page, arena + 2*page, 1},
 	} {
 		c := newScript(t).c
 		at, err := c.Register(r.addr, r.size)
@@ -103,7 +103,7 @@ func TestRegister(t *testing.T) {
 		if r.want != 0 {
 			continue
 		}
-		if a, ok := c.Find(r.addr + r.size - 1); !ok || a.Addr != r.addr || a.Size != r.size || a.Kind != simt.PinnedAlloc || a.Name != fmt.Sprintf("cudaHostRegister (%d bytes)", r.size) {
+		if a, ok := c.Find(r.addr + r.size - 1); !ok || a.Addr != r.addr || a.Size != r.size || a.Kind != devmem.PinnedAlloc || a.Name != fmt.Sprintf("cudaHostRegister (%d bytes)", r.size) {
 			t.Errorf("found %+v, %v", a, ok)
 		}
 	}
@@ -161,16 +161,16 @@ func TestRegistrations(t *testing.T) {
 func TestAllocationNames(t *testing.T) {
 	d, l := newTestDevice(t)
 	c, other := d.NewContext(), d.NewContext()
-	kept, err := other.Malloc(1, simt.DeviceAlloc)
+	kept, err := other.Malloc(1, devmem.DeviceAlloc)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var addrs []uint64
 	for i, r := range []struct {
-		kind simt.AllocKind
+		kind devmem.AllocKind
 		want string
 	}{
-		{simt.DeviceAlloc, "cudaMalloc #1 (1 byte)"}, {simt.ManagedAlloc, "cudaMallocManaged #2 (2 bytes)"}, {simt.PinnedAlloc, "cudaHostAlloc #3 (3 bytes)"},
+		{devmem.DeviceAlloc, "cudaMalloc #1 (1 byte)"}, {devmem.ManagedAlloc, "cudaMallocManaged #2 (2 bytes)"}, {devmem.PinnedAlloc, "cudaHostAlloc #3 (3 bytes)"},
 	} {
 		p, err := c.Malloc(uint64(i+1), r.kind)
 		a, ok := c.Find(p)
@@ -183,10 +183,10 @@ func TestAllocationNames(t *testing.T) {
 	if a, ok := c.Find(p); err != nil || !ok || a.Name != "cudaMallocAsync #4 (4 bytes)" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if _, err := c.Malloc(16, simt.ModuleAlloc); code(err) != InvalidValue {
+	if _, err := c.Malloc(16, devmem.ModuleAlloc); code(err) != InvalidValue {
 		t.Errorf("memory of a module: %v", err)
 	}
-	if _, err := c.Malloc(1<<40, simt.DeviceAlloc); code(err) != MemoryAllocation || !strings.HasPrefix(err.Error(), "cudaErrorMemoryAllocation: cudaMalloc of 1099511627776 bytes: ") {
+	if _, err := c.Malloc(1<<40, devmem.DeviceAlloc); code(err) != MemoryAllocation || !strings.HasPrefix(err.Error(), "cudaErrorMemoryAllocation: cudaMalloc of 1099511627776 bytes: ") {
 		t.Errorf("too much memory: %v", err)
 	}
 	l.hosts = nil
@@ -233,9 +233,9 @@ func TestFreeTexts(t *testing.T) {
 	s.must(err)
 	variable, _, err := m.Symbol("step")
 	s.must(err)
-	p, err := s.c.Malloc(1000, simt.DeviceAlloc)
+	p, err := s.c.Malloc(1000, devmem.DeviceAlloc)
 	s.must(err)
-	other, err := s.c.dev.NewContext().Malloc(1000, simt.DeviceAlloc)
+	other, err := s.c.dev.NewContext().Malloc(1000, devmem.DeviceAlloc)
 	s.must(err)
 	s.must(s.c.Free(p))
 	clear(s.c.freedAt)
@@ -258,7 +258,7 @@ func TestFreeTexts(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), "the destination is in cudaMalloc #1 (1000 bytes), which was freed before") {
 		t.Errorf("a copy to freed memory: %v", err)
 	}
-	again, err := s.c.Malloc(1000, simt.DeviceAlloc)
+	again, err := s.c.Malloc(1000, devmem.DeviceAlloc)
 	s.must(err)
 	s.must(s.c.OrderCopy(Copy{Dst: again + 996, Src: variable, Width: 4, Height: 1, Depth: 1, Kind: Default}, 0, 0))
 }
@@ -317,7 +317,7 @@ func TestStaged(t *testing.T) {
 // TestArenaEdges checks what counts as an address of device memory.
 func TestArenaEdges(t *testing.T) {
 	c := newScript(t).c
-	const base, end = simt.GlobalBase, simt.GlobalBase + 1<<24
+	const base, end = devmem.GlobalBase, devmem.GlobalBase + 1<<24
 	for r, want := range map[[2]uint64]bool{{base - 10, 10}: false, {base - 10, 11}: true, {base, 1}: true, {end - 1, 1}: true, {end, 1}: false, {end + 5, 5}: false,
 		{base - 1, 1<<24 + 2}: true, {0, base}: false, {0, base + 1}: true} {
 		if c.inArena(r[0], r[1]) != want {

@@ -13,6 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/fatbin"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -130,7 +131,7 @@ func (c *Context) load(images []Image) (*Module, error) {
 	program, err := simt.Load(decoded, c.dev.mem)
 	if err != nil {
 		code := InvalidKernelImage
-		if errors.Is(err, simt.ErrOutOfMemory) {
+		if errors.Is(err, devmem.ErrOutOfMemory) {
 			code = MemoryAllocation
 		}
 		return nil, &Error{Code: code, Msg: err.Error(), Err: err}

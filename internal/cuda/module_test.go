@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/fatbin"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // fatbinOf makes a fat binary of one entry.
@@ -73,7 +73,7 @@ func TestModules(t *testing.T) {
 	first, err := s.c.LoadModule(Image{"a.ptx", addKernel})
 	s.must(err)
 	addr, size, err := first.Symbol("step")
-	if a, ok := s.c.Find(addr); err != nil || size != 4 || !ok || a.Kind != simt.ModuleAlloc {
+	if a, ok := s.c.Find(addr); err != nil || size != 4 || !ok || a.Kind != devmem.ModuleAlloc {
 		t.Errorf("symbol at %#x: %+v, %v", addr, a, err)
 	}
 	k, err := first.Kernel("add")

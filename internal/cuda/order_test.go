@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 const emptyKernel = `.version 8.0
@@ -231,7 +232,7 @@ func TestStreamOrder(t *testing.T) {
 		}, []uint32{1}},
 		{"cudaFree", func(s *script) {
 			a, b := s.stream(1), s.stream(1)
-			p, err := s.c.Malloc(16, simt.DeviceAlloc)
+			p, err := s.c.Malloc(16, devmem.DeviceAlloc)
 			s.must(err)
 			s.launch(a)
 			s.must(s.c.Free(p))
@@ -240,13 +241,13 @@ func TestStreamOrder(t *testing.T) {
 		{"cudaMalloc orders nothing", func(s *script) {
 			a, b := s.stream(1), s.stream(1)
 			s.launch(a)
-			_, err := s.c.Malloc(16, simt.DeviceAlloc)
+			_, err := s.c.Malloc(16, devmem.DeviceAlloc)
 			s.must(err)
 			s.launch(b)
 		}, nil},
 		{"copy to the host", func(s *script) {
 			b := s.stream(1)
-			p, err := s.c.Malloc(16, simt.DeviceAlloc)
+			p, err := s.c.Malloc(16, devmem.DeviceAlloc)
 			s.must(err)
 			s.launch(0)
 			s.must(s.c.Read(p, make([]byte, 16)))
@@ -254,7 +255,7 @@ func TestStreamOrder(t *testing.T) {
 		}, []uint32{1}},
 		{"copy from pageable memory", func(s *script) {
 			b := s.stream(1)
-			p, err := s.c.Malloc(16, simt.DeviceAlloc)
+			p, err := s.c.Malloc(16, devmem.DeviceAlloc)
 			s.must(err)
 			s.launch(0)
 			s.must(s.c.Write(p, make([]byte, 16)))
@@ -262,7 +263,7 @@ func TestStreamOrder(t *testing.T) {
 		}, []uint32{1}},
 		{"asynchronous copy from pageable memory", func(s *script) {
 			a, b := s.stream(1), s.stream(1)
-			p, err := s.c.Malloc(16, simt.DeviceAlloc)
+			p, err := s.c.Malloc(16, devmem.DeviceAlloc)
 			s.must(err)
 			s.launch(a)
 			s.must(s.c.OrderCopy(Copy{Dst: p, Src: 4096, Width: 16, Height: 1, Depth: 1, Kind: HostToDevice, Async: true}, a, 0))
@@ -270,7 +271,7 @@ func TestStreamOrder(t *testing.T) {
 		}, nil},
 		{"memset is asynchronous", func(s *script) {
 			b := s.stream(1)
-			p, err := s.c.Malloc(16, simt.DeviceAlloc)
+			p, err := s.c.Malloc(16, devmem.DeviceAlloc)
 			s.must(err)
 			s.launch(0)
 			s.must(s.c.OrderFill(Copy{Dst: p, Width: 16, Height: 1, Depth: 1}, 0, 0))
@@ -278,7 +279,7 @@ func TestStreamOrder(t *testing.T) {
 		}, nil},
 		{"memset of managed memory waits", func(s *script) {
 			b := s.stream(1)
-			p, err := s.c.Malloc(16, simt.ManagedAlloc)
+			p, err := s.c.Malloc(16, devmem.ManagedAlloc)
 			s.must(err)
 			s.launch(0)
 			s.must(s.c.OrderFill(Copy{Dst: p, Width: 16, Height: 1, Depth: 1}, 0, 0))
@@ -339,11 +340,11 @@ func TestStreamOrder(t *testing.T) {
 func TestAccessesOfCopies(t *testing.T) {
 	d, l := newTestDevice(t)
 	c := d.NewContext()
-	p, err := c.Malloc(4096, simt.DeviceAlloc)
+	p, err := c.Malloc(4096, devmem.DeviceAlloc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := c.Malloc(4096, simt.PinnedAlloc)
+	h, err := c.Malloc(4096, devmem.PinnedAlloc)
 	if err != nil {
 		t.Fatal(err)
 	}

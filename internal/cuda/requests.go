@@ -10,7 +10,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -318,8 +318,8 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 }
 
 func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error) {
-	kinds := map[uint64]simt.AllocKind{calls.KindDevice: simt.DeviceAlloc, calls.KindManaged: simt.ManagedAlloc, calls.KindPinned: simt.PinnedAlloc,
-		calls.KindArray: simt.ArrayAlloc}
+	kinds := map[uint64]devmem.AllocKind{calls.KindDevice: devmem.DeviceAlloc, calls.KindManaged: devmem.ManagedAlloc, calls.KindPinned: devmem.PinnedAlloc,
+		calls.KindArray: devmem.ArrayAlloc}
 	kind, ok := kinds[r.args[1]&0xff]
 	if !ok {
 		return nil, nil, fail(InvalidValue, "memory kind %d", r.args[1])
@@ -335,13 +335,13 @@ func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) 
 	place := p.place(r)
 	switch r.args[1] {
 	case calls.KindPinned:
-		return nil, nil, p.ctx.free("cudaFreeHost", r.args[0], place, simt.PinnedAlloc)
+		return nil, nil, p.ctx.free("cudaFreeHost", r.args[0], place, devmem.PinnedAlloc)
 	case calls.KindArray:
-		return nil, nil, p.ctx.free("cudaFreeArray", r.args[0], place, simt.ArrayAlloc)
+		return nil, nil, p.ctx.free("cudaFreeArray", r.args[0], place, devmem.ArrayAlloc)
 	case calls.KindObject:
 		return nil, nil, p.ctx.destroyTexture(r.args[0])
 	}
-	return nil, nil, p.ctx.free("cudaFree", r.args[0], place, simt.DeviceAlloc, simt.ManagedAlloc)
+	return nil, nil, p.ctx.free("cudaFree", r.args[0], place, devmem.DeviceAlloc, devmem.ManagedAlloc)
 }
 
 func (p *process) mallocAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
@@ -403,7 +403,7 @@ func (p *process) pointer(_ context.Context, r *request) ([]uint64, []byte, erro
 	if !ok {
 		return []uint64{0, 0, 0, 0, 0}, nil, nil
 	}
-	types := map[simt.AllocKind]uint64{simt.PinnedAlloc: 1, simt.ManagedAlloc: 3}
+	types := map[devmem.AllocKind]uint64{devmem.PinnedAlloc: 1, devmem.ManagedAlloc: 3}
 	t, host := types[a.Kind]
 	if !host {
 		t = 2

@@ -7,6 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // By round robin the warps of a small kernel run one after the other: none waits for a lock, finds a queue full or loses an exchange, and
@@ -86,11 +87,11 @@ func (c *Context) save(k *Kernel, to []saved) ([]saved, bool) {
 	if !d.spare.mayAfford(k, k.saving) {
 		return to, false
 	}
-	live := slices.DeleteFunc(d.mem.Known(), func(a simt.Alloc) bool { return a.Freed || a.Const })
+	live := slices.DeleteFunc(d.mem.Known(), func(a devmem.Alloc) bool { return a.Freed || a.Const })
 	size, visible := uint64(0), false
 	for _, a := range live {
 		size += a.Size
-		visible = visible || a.Kind == simt.ManagedAlloc || a.Kind == simt.PinnedAlloc
+		visible = visible || a.Kind == devmem.ManagedAlloc || a.Kind == devmem.PinnedAlloc
 	}
 	d.spare.spend(k, uint64(len(live)))
 	k.saving = uint64(len(live)) + 2*size/copyBytes

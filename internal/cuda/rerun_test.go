@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 const contendingKernels = `.version 8.0
@@ -68,13 +69,13 @@ func TestRerun(t *testing.T) {
 		{"a fault", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.stats.Fault = simt.OutOfBounds }, nil, false},
 		{"an error", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.err = simt.ErrStopped }, nil, false},
 		{"many steps", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.stats.Warps = 2 * rerunFree }, nil, false},
-		{"much memory", "reads", nil, func(c *Context) { malloc(t, c, rerunBytes, simt.DeviceAlloc) }, false},
+		{"much memory", "reads", nil, func(c *Context) { malloc(t, c, rerunBytes, devmem.DeviceAlloc) }, false},
 		{"memory of the host", "reads", nil, func(c *Context) {
-			malloc(t, c, 64, simt.ManagedAlloc)
+			malloc(t, c, 64, devmem.ManagedAlloc)
 			c.alone = func() bool { return true }
 		}, true},
 		{"memory of the host, which has threads", "reads", nil, func(c *Context) {
-			malloc(t, c, 64, simt.ManagedAlloc)
+			malloc(t, c, 64, devmem.ManagedAlloc)
 			c.alone = func() bool { return false }
 		}, false},
 		{"threads of the host", "reads", nil, func(c *Context) {
@@ -99,7 +100,7 @@ func TestRerun(t *testing.T) {
 			if r.prepare != nil {
 				r.prepare(c)
 			}
-			at := malloc(t, c, 4, simt.DeviceAlloc)
+			at := malloc(t, c, 4, devmem.DeviceAlloc)
 			a.word, _ = d.mem.Bytes(at, 4)
 			a.word[0] = 7
 			m, err := c.LoadModule(Image{"k.ptx", contendingKernels})
@@ -175,7 +176,7 @@ func (f *fixed) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	return f.stats, nil
 }
 
-func malloc(t *testing.T, c *Context, size uint64, kind simt.AllocKind) uint64 {
+func malloc(t *testing.T, c *Context, size uint64, kind devmem.AllocKind) uint64 {
 	t.Helper()
 	at, err := c.Malloc(size, kind)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // server lends a device to the processes that connect. Every process is a context; the libraries inside one process
@@ -172,7 +172,7 @@ func (s *server) session(ctx context.Context, conn *net.UnixConn, pid int32) err
 		return gone(writeReply(conn, reply{code: InitializationError}, nil))
 	}
 	defer s.part(p, conn)
-	r := reply{results: []uint64{simt.GlobalBase, s.dev.arena, s.dev.arena / 2, s.dev.statusAt(), 0, 0}}
+	r := reply{results: []uint64{devmem.GlobalBase, s.dev.arena, s.dev.arena / 2, s.dev.statusAt(), 0, 0}}
 	if s.dev.cfg.Pinned {
 		r.results[5] = 1
 	}

@@ -16,7 +16,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 func encode(op calls.Op, blob []byte, args ...uint64) []byte {
@@ -78,10 +78,10 @@ func TestReadRequestRefuses(t *testing.T) {
 func FuzzRequests(f *testing.F) {
 	f.Add(encode(calls.Malloc, nil, 16, 0))
 	f.Add(append(encode(calls.LoadModule, []byte(emptyKernel), 1), encode(calls.GetKernel, []byte("half"), 16)...))
-	f.Add(encode(calls.Copy, nil, simt.GlobalBase, 1, 2, 3, 4, 5, 6, 7, 8, 0x104, 1))
+	f.Add(encode(calls.Copy, nil, devmem.GlobalBase, 1, 2, 3, 4, 5, 6, 7, 8, 0x104, 1))
 	f.Add(encode(calls.HostRegister, nil, 4096, 8192))
 	f.Add(scripted(encode(calls.Operator, append([]byte("add\x00"), make([]byte, 56)...), 0), "7\ta.py\tf\n"))
-	f.Add(scripted(encode(calls.Fill, nil, simt.GlobalBase, 0, 0, 4, 1, 1, 1, 0), "7\ta.py\tf\n"))
+	f.Add(scripted(encode(calls.Fill, nil, devmem.GlobalBase, 0, 0, 4, 1, 1, 1, 0), "7\ta.py\tf\n"))
 	d, err := NewDevice(Config{Engine: newCausality(), MemorySize: 1 << 24})
 	if err != nil {
 		f.Fatal(err)
@@ -148,7 +148,7 @@ func TestOperator(t *testing.T) {
 	p := newProcess(context.Background(), 1)
 	p.open(d)
 	defer p.ctx.Close()
-	addr, err := p.ctx.Malloc(64, simt.DeviceAlloc)
+	addr, err := p.ctx.Malloc(64, devmem.DeviceAlloc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestRandomRequests(t *testing.T) {
 	for range 200 {
 		p := newProcess(context.Background(), 1)
 		p.open(d)
-		pool := []uint64{0, 1, 2, 16, 32, 48, 64, 4096, 1 << 20, 1 << 31, 1 << 40, 1<<64 - 1, 1 << 63, simt.GlobalBase, simt.GlobalBase + 1<<23, simt.GlobalBase + 1<<24}
+		pool := []uint64{0, 1, 2, 16, 32, 48, 64, 4096, 1 << 20, 1 << 31, 1 << 40, 1<<64 - 1, 1 << 63, devmem.GlobalBase, devmem.GlobalBase + 1<<23, devmem.GlobalBase + 1<<24}
 		for range 200 {
 			op := calls.Op(rng.IntN(int(calls.NumOps)))
 			req := &request{op: op, thread: uint32(rng.IntN(2))}

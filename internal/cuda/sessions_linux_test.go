@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // TestWhere checks where the host is said to be, and since when.
@@ -231,7 +231,7 @@ func TestSession(t *testing.T) {
 	}
 	hello := encode(calls.Hello, nil, calls.Version, 0)
 	const arena = 1 << 30
-	greeting := []uint64{0, 0, simt.GlobalBase, arena, arena / 2, arena + registeredRoom, 0, 0}
+	greeting := []uint64{0, 0, devmem.GlobalBase, arena, arena / 2, arena + registeredRoom, 0, 0}
 	for _, r := range []struct {
 		name     string
 		requests [][]byte

@@ -7,16 +7,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // newMemory makes a device's memory over a file that programs map too.
-func newMemory(size uint64) (*simt.Memory, *os.File, []byte, error) {
+func newMemory(size uint64) (*devmem.Memory, *os.File, []byte, error) {
 	file, backing, err := sharedMemory(size + registeredRoom + statusSize)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return simt.NewMemoryOver(backing[:size:size], file), file, backing, nil
+	return devmem.NewMemoryOver(backing[:size:size], file), file, backing, nil
 }
 
 // closeShared gives the file back.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // broken is an engine that panics.
@@ -35,12 +36,12 @@ func TestMemoryFault(t *testing.T) {
 			t.Fatal(err)
 		}
 		const page = 4096
-		p, err := c.Malloc(2*page, simt.DeviceAlloc)
+		p, err := c.Malloc(2*page, devmem.DeviceAlloc)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p = (p + page - 1) &^ (page - 1)
-		pages := d.backing[p-simt.GlobalBase:][:page]
+		pages := d.backing[p-devmem.GlobalBase:][:page]
 		if err := unix.Mprotect(pages, unix.PROT_NONE); err != nil {
 			t.Fatal(err)
 		}

@@ -8,12 +8,12 @@ import (
 	"os"
 	"time"
 
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // newMemory makes a device's memory, which no program shares.
-func newMemory(size uint64) (*simt.Memory, *os.File, []byte, error) {
-	mem, err := simt.NewMemory(size)
+func newMemory(size uint64) (*devmem.Memory, *os.File, []byte, error) {
+	mem, err := devmem.New(size)
 	return mem, nil, nil, err
 }
 

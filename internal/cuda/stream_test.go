@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // TestOperationNames checks the names under which operations of streams are told.
@@ -103,7 +103,7 @@ func TestReset(t *testing.T) {
 	m := s.k.module
 	id, ev := s.stream(0), s.event()
 	s.launch(StreamPerThread, 1)
-	p, err := s.c.Malloc(1000, simt.DeviceAlloc)
+	p, err := s.c.Malloc(1000, devmem.DeviceAlloc)
 	s.must(err)
 	s.must(s.c.Reset())
 	if len(s.c.streams) != 0 || len(s.c.gpu.perThread) != 0 || len(s.c.events) != 0 || len(s.c.modules) != 0 || len(s.c.allocs) != 0 {
@@ -136,7 +136,7 @@ func TestNeedsOfSink(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		p, err := d.NewContext().Malloc(1000, simt.DeviceAlloc)
+		p, err := d.NewContext().Malloc(1000, devmem.DeviceAlloc)
 		if err != nil || (len(l.hosts) == 1) != want {
 			t.Errorf("needs %v: told %+v, %v", needs, l.hosts, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // The engine and the libraries agree on what they know of an object.
@@ -71,7 +72,7 @@ func (c *Context) CreateTexture(t *simt.Texture) (uint64, error) {
 		return 0, fail(InvalidValue, "the memory of the texture is none of the device")
 	}
 	c.gpu.own(c.dev.mem)
-	addr, err := c.dev.mem.Alloc(calls.ObjectBytes, allocAlign, simt.ObjectAlloc, "a texture or surface object")
+	addr, err := c.dev.mem.Alloc(calls.ObjectBytes, allocAlign, devmem.ObjectAlloc, "a texture or surface object")
 	if err != nil {
 		return 0, fail(MemoryAllocation, "a texture object: %v", err)
 	}
@@ -80,7 +81,7 @@ func (c *Context) CreateTexture(t *simt.Texture) (uint64, error) {
 		panic("BUG: a fresh allocation is none: " + err.Error())
 	}
 	copy(data, t.Encode())
-	c.allocs[addr] = allocation{size: calls.ObjectBytes, kind: simt.ObjectAlloc}
+	c.allocs[addr] = allocation{size: calls.ObjectBytes, kind: devmem.ObjectAlloc}
 	c.dev.tell(event.HostOp{Kind: event.HostAlloc, Agent: c.host, Addr: addr, Size: calls.ObjectBytes, Name: "cudaCreateTextureObject"})
 	return addr, nil
 }
@@ -92,7 +93,7 @@ func (c *Context) destroyTexture(object uint64) error {
 	if err != nil {
 		return err
 	}
-	if a, ok := c.allocs[object]; !ok || a.kind != simt.ObjectAlloc {
+	if a, ok := c.allocs[object]; !ok || a.kind != devmem.ObjectAlloc {
 		return fail(InvalidValue, "%#x is no texture or surface object", object)
 	}
 	c.freeAlloc(object, c.host, "cudaDestroyTextureObject")

@@ -8,7 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Stream memory operations: a stream writes a value, or waits for one. Work is executed when it is put into a stream, so a wait whose
@@ -57,7 +57,7 @@ func (c *Context) StreamValue(o ValueOp, id StreamID, thread uint32) error {
 			return fail(InvalidValue, "%s of %d bytes, condition %d", name, o.Size, o.Condition)
 		case o.Addr%uint64(o.Size) != 0:
 			return fail(InvalidValue, "%s at %#x, which is not a multiple of %d", name, o.Addr, o.Size)
-		case ok && a.Kind == simt.ManagedAlloc:
+		case ok && a.Kind == devmem.ManagedAlloc:
 			return fail(InvalidValue, "%s of managed memory", name)
 		}
 		b, err := c.bytes(o.Addr, uint64(o.Size))
@@ -82,7 +82,7 @@ func (c *Context) StreamValue(o ValueOp, id StreamID, thread uint32) error {
 		token := c.id<<48 | 1<<46 | o.Addr
 		c.written[o.Addr] = writtenValue{o, token}
 		c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: s.agent, Token: token, Name: name})
-		if a.Kind == simt.PinnedAlloc { // the host may look at it
+		if a.Kind == devmem.PinnedAlloc { // the host may look at it
 			c.signals = true
 			c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: s.agent, Token: uint64(s.agent), Name: name, Assumed: true})
 			c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: c.host, Token: uint64(s.agent), Name: name, Assumed: true})

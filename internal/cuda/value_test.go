@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // TestValueOrder follows which launches come before one that is behind a wait for a value.
@@ -47,7 +47,7 @@ func TestValueOrder(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newScript(t)
-			at, err := s.c.Malloc(16, simt.DeviceAlloc)
+			at, err := s.c.Malloc(16, devmem.DeviceAlloc)
 			s.must(err)
 			a, b, third := s.stream(StreamNonBlocking), s.stream(StreamNonBlocking), s.stream(StreamNonBlocking)
 			s.launch(third)

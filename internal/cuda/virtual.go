@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Virtual memory management: addresses are reserved, and physical allocations are mapped there. What is mapped side by side with one
@@ -17,7 +17,7 @@ const granularity = 2 << 20
 
 // reservation is a range of addresses.
 type reservation struct {
-	lease *simt.Lease
+	lease *devmem.Lease
 	name  string
 	maps  []part // by address
 }
@@ -255,7 +255,7 @@ func (c *Context) SetAccess(addr, size uint64, access Access) error {
 
 // populate tells the memory what is reached of a reservation.
 func (c *Context) populate(r *reservation) {
-	var runs []simt.Alloc
+	var runs []devmem.Alloc
 	for _, m := range r.maps {
 		if m.access == AccessNone {
 			continue
@@ -264,7 +264,7 @@ func (c *Context) populate(r *reservation) {
 			runs[n-1].Size += m.of.size
 			continue
 		}
-		runs = append(runs, simt.Alloc{Addr: m.addr, Size: m.of.size, Kind: simt.DeviceAlloc, Const: m.access == AccessRead, Name: "memory of " + r.name})
+		runs = append(runs, devmem.Alloc{Addr: m.addr, Size: m.of.size, Kind: devmem.DeviceAlloc, Const: m.access == AccessRead, Name: "memory of " + r.name})
 	}
 	c.dev.mem.Populate(r.lease, runs)
 }

@@ -20,6 +20,7 @@ import (
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Input is kernels and how to launch them.
@@ -213,12 +214,12 @@ const checkMemory = 2 * (maxBuffer + 1<<30)
 // place allocates and fills the buffers.
 func (c *checker) place() error {
 	if c.narrow() { // so that no buffer has the 32-bit address 0, which is a null pointer
-		if _, err := c.api.Malloc(1, simt.DeviceAlloc); err != nil {
+		if _, err := c.api.Malloc(1, devmem.DeviceAlloc); err != nil {
 			return err
 		}
 	}
 	for _, b := range c.in.Launch.Buffers {
-		addr, err := c.api.Malloc(b.Bytes(), simt.DeviceAlloc)
+		addr, err := c.api.Malloc(b.Bytes(), devmem.DeviceAlloc)
 		if err != nil {
 			return fmt.Errorf("%s: buffer %q of %d bytes: %w", c.in.Launch.Name, b.Name, b.Bytes(), err)
 		}

@@ -12,6 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -177,7 +178,7 @@ func (r *once) stand(f *simt.Fault, s *simt.Stand) report.Access {
 // before is the allocation that ends nearest before an address in none: the one that a launch has overrun, mostly.
 func (r *once) before(addr uint64, launch uint32) report.Object {
 	const far = 1 << 20
-	var best simt.Alloc
+	var best devmem.Alloc
 	for _, a := range r.device.Memory().Allocs() {
 		if a.Addr <= addr && a.Addr >= best.Addr {
 			best = a

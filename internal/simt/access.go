@@ -6,12 +6,13 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // tlb remembers the allocation that the accesses at a place met last.
 type tlb struct {
 	epoch uint64
-	block [64]*block
+	block [64]*devmem.Block
 }
 
 // access is what the lanes of a warp step touched, for its events.
@@ -151,8 +152,8 @@ func (r *run) noteOld(w *warp, i int, data []byte) {
 		of, _, _ := w.cta.owner(addr)
 		r.acc.old[i] = [4]uint64{around(of.shared, addr&(1<<event.PeerShift-1), 0)}
 	} else if r.acc.global>>i&1 != 0 {
-		b := r.mem.lookup(addr)
-		r.acc.old[i] = [4]uint64{around(b.data, addr-b.Addr, b.Addr)}
+		b := r.mem.Lookup(addr)
+		r.acc.old[i] = [4]uint64{around(b.Data, addr-b.Addr, b.Addr)}
 	}
 }
 
@@ -265,12 +266,12 @@ func (r *run) global(addr uint64, in *inst, flags event.Flags, place uint32) ([]
 
 // globalBytes gives n bytes of global memory at addr, wherever that points.
 func (r *run) globalBytes(addr, n uint64, in *inst, flags event.Flags, place uint32) ([]byte, FaultKind) {
-	if e := r.mem.epoch.Load(); e != r.tlb.epoch {
+	if e := r.mem.Epoch(); e != r.tlb.epoch {
 		r.tlb = tlb{epoch: e}
 	}
 	b := r.tlb.block[place%64]
-	if b == nil || !b.covers(addr) {
-		if b = r.mem.lookup(addr); b == nil {
+	if b == nil || !b.Covers(addr) {
+		if b = r.mem.Lookup(addr); b == nil {
 			if _, hidden := r.mem.Hidden(addr); hidden {
 				return nil, NoPeerAccess
 			}
@@ -283,13 +284,13 @@ func (r *run) globalBytes(addr, n uint64, in *inst, flags event.Flags, place uin
 	switch {
 	case b.Freed:
 		return nil, UseAfterFree
-	case in.Word && off < b.Size && addr&(n-1) == 0 && off+n <= uint64(cap(b.data)): // between allocations is more than a word
+	case in.Word && off < b.Size && addr&(n-1) == 0 && off+n <= uint64(cap(b.Data)): // between allocations is more than a word
 	case off > b.Size || n > b.Size-off:
 		return nil, OutOfBounds
 	case b.Const && flags&event.FlagWrite != 0:
 		return nil, ReadOnly
 	}
-	return b.data[off : off+n : off+n], ""
+	return b.Data[off : off+n : off+n], ""
 }
 
 // getUint reads the n low bytes (1, 2, 4 or 8, or an odd rest) of p, little-endian.

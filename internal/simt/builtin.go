@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // maxString bounds a string that device code hands to the host.
@@ -74,11 +75,11 @@ func (c *invocation) peek(addr, n uint64) []byte {
 	var data []byte
 	switch space {
 	case event.Global:
-		b := c.r.mem.lookup(addr)
+		b := c.r.mem.Lookup(addr)
 		if b == nil || b.Freed {
 			return nil
 		}
-		data, off = b.data, addr-b.Addr
+		data, off = b.Data, addr-b.Addr
 	case event.Shared:
 		data = c.w.cta.shared
 	case event.Local:
@@ -143,7 +144,7 @@ func (c *invocation) assertfail() {
 func (c *invocation) malloc() {
 	size := c.arg(0)
 	name := fmt.Sprintf("malloc of %d bytes by thread %v of block %v", size, c.w.tid(c.lane), c.w.cta.id)
-	addr, err := c.r.mem.heapAlloc(size, name)
+	addr, err := c.r.mem.AllocHeap(size, name)
 	if err != nil {
 		addr = 0
 	} else {
@@ -165,14 +166,14 @@ func (c *invocation) free() {
 	switch {
 	case !ok:
 		fault("free of %#x, which malloc never gave", addr)
-	case a.Kind != HeapAlloc:
+	case a.Kind != devmem.HeapAlloc:
 		fault("free of %#x, which is no memory of malloc (%s)", addr, a.Name)
 	case a.Freed:
 		fault("free of %#x (%s), which has been freed already", addr, a.Name)
 	case a.Addr != addr:
 		fault("free of %#x, which lies %d bytes inside %s", addr, addr-a.Addr, a.Name)
 	default:
-		if _, err := c.r.mem.Free(addr); errors.Is(err, ErrNotAllocated) {
+		if _, err := c.r.mem.Free(addr); errors.Is(err, devmem.ErrNotAllocated) {
 			panic("BUG: an allocation found cannot be freed")
 		}
 		c.w.writes++

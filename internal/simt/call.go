@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 const (
@@ -109,7 +110,7 @@ func (r *run) overflow(w *warp, lane int, place uint32, fn *isa.Func, depth, loc
 
 // frameAt is where the local memory of a function begins that is called by one whose own begins at from.
 func frameAt(from int32, caller *isa.Func) int32 {
-	return int32(roundUp(uint64(from)+uint64(caller.LocalFrame), localAlign))
+	return int32(devmem.RoundUp(uint64(from)+uint64(caller.LocalFrame), localAlign))
 }
 
 // stackFits reports whether a thread depth calls deep has room for a frame of fn whose local memory begins at localAt.

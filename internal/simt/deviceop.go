@@ -5,6 +5,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // DeviceOp is an operation that a thread puts into a stream of the device, a launch of a kernel above all (CUDA programming guide, "CUDA
@@ -174,7 +175,7 @@ func (p *Program) constText(text string) uint64 {
 	if addr, ok := p.consts[text]; ok {
 		return addr
 	}
-	addr, err := p.Memory.Alloc(uint64(len(text)+1), 1, DeviceAlloc, "a text of the device runtime")
+	addr, err := p.Memory.Alloc(uint64(len(text)+1), 1, devmem.DeviceAlloc, "a text of the device runtime")
 	if err != nil {
 		return 0
 	}
@@ -184,7 +185,7 @@ func (p *Program) constText(text string) uint64 {
 	}
 	copy(data, text)
 	data[len(text)] = 0
-	p.Memory.setConst(addr)
+	p.Memory.SetConst(addr)
 	p.owned = append(p.owned, addr)
 	if p.consts == nil {
 		p.consts = map[string]uint64{}
@@ -226,7 +227,7 @@ func (c *invocation) parameterBuffer() {
 		c.result(0)
 		return
 	}
-	addr, err := c.r.mem.Alloc(uint64(max(paramBytes(op.Func), 1)), minAlign, DeviceAlloc, deviceParameters)
+	addr, err := c.r.mem.Alloc(uint64(max(paramBytes(op.Func), 1)), devmem.MinAlign, devmem.DeviceAlloc, deviceParameters)
 	if err != nil {
 		c.result(0)
 		return
@@ -362,7 +363,7 @@ func (c *invocation) eventOp(kind DeviceOpKind, event, stream int, perThread boo
 // allocate is cudaMalloc(where the address goes, size).
 func (c *invocation) allocate() {
 	name := fmt.Sprintf("cudaMalloc of %d bytes by thread %v of block %v", c.arg(1), c.w.tid(c.lane), c.w.cta.id)
-	addr, err := c.r.mem.heapAlloc(c.arg(1), name)
+	addr, err := c.r.mem.AllocHeap(c.arg(1), name)
 	switch {
 	case err != nil:
 		c.status(cudaErrorMemoryAllocation)

@@ -135,69 +135,12 @@ func (a *account) plain(b *event.Batch) {
 	}
 }
 
-// state is what a launch can change of a memory.
-type state struct {
-	blocks, freed []*block
-	halves        [2]half
-	heap          uint64
-	data          []byte
-}
-
-func snapshot(m *Memory) *state {
-	s := &state{halves: m.halves, heap: m.heapUsed}
-	clone := map[*block]*block{}
-	for _, b := range m.blocks {
-		c := *b
-		clone[b] = &c
-		s.blocks = append(s.blocks, &c)
-	}
-	for _, b := range m.freed {
-		s.freed = append(s.freed, clone[b])
-	}
-	s.data = content(m)
-	return s
-}
-
-func content(m *Memory) []byte {
-	var data []byte
-	for _, b := range m.blocks {
-		if !b.Freed {
-			data = append(data, b.data...)
-		}
-	}
-	return data
-}
-
-func (s *state) restore(m *Memory) {
-	for _, b := range m.blocks {
-		clear(b.data)
-	}
-	m.blocks, m.freed = nil, nil
-	clone := map[*block]*block{}
-	for _, b := range s.blocks {
-		c := *b
-		clone[b] = &c
-		m.blocks = append(m.blocks, &c)
-	}
-	for _, b := range s.freed {
-		m.freed = append(m.freed, clone[b])
-	}
-	m.halves, m.heapUsed = s.halves, s.heap
-	m.epoch.Add(1)
-	at := 0
-	for _, b := range m.blocks {
-		if !b.Freed {
-			at += copy(b.data, s.data[at:])
-		}
-	}
-}
-
 func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	if l.Places == nil {
 		l.Places = NewPlaceTable()
 	}
 	mem := l.Program.Memory
-	before := snapshot(mem)
+	before := mem.Snapshot()
 	all := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld
 	if l.Schedule == Lockstep {
 		all |= event.NeedBranches
@@ -234,7 +177,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 			}
 		}
 		a.stats, a.err = e.Run(ctx, &copied)
-		a.memory = content(mem)
+		a.memory = mem.Contents()
 		if a.wrong != "" {
 			d.t.Errorf("%s on %T: %s", l.Kernel, e, a.wrong)
 		}
@@ -243,7 +186,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	want := run(NewRef(), l.Seed, false)
 	stable := (want.err == nil || d.exact) && !d.racy
 	for seed := uint64(1); stable && seed < 4; seed++ {
-		before.restore(mem)
+		mem.Restore(before)
 		other := run(NewRef(), l.Seed+seed*7, false)
 		other.warps = nil // paths go in another order
 		if s := want.differs(other, l); s != "" {
@@ -256,7 +199,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	}
 	// Without events accesses are done in another way.
 	for _, needs = range []event.Needs{0, event.NeedGlobal, event.NeedShared} {
-		before.restore(mem)
+		mem.Restore(before)
 		if bare := run(vecEngine{raw: needs == event.NeedShared}, l.Seed, false); stable {
 			bare.threads, bare.warps = want.threads, nil
 			if s := want.differs(bare, l); s != "" {
@@ -265,13 +208,13 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 		}
 	}
 	needs = all
-	before.restore(mem)
+	mem.Restore(before)
 	if raw := run(vecEngine{raw: true}, l.Seed, false); stable {
 		if s := want.differs(raw, l); s != "" {
 			d.t.Errorf("%s, not optimised: %s", l.Kernel, s)
 		}
 	}
-	before.restore(mem)
+	mem.Restore(before)
 	needs |= event.NeedAgain
 	got := run(NewWarp(), l.Seed, true)
 	if stable {

@@ -11,6 +11,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // maxStands bounds the stands of a deadlock.
@@ -136,7 +137,7 @@ func (r *run) describe(kind FaultKind, w *warp, lane int, t touch) string {
 	case event.Generic:
 		return fmt.Sprintf("%#x, which is no address of data", t.addr)
 	}
-	return r.mem.Describe(kind, t.addr, t.size)
+	return DescribeAddress(r.mem, kind, t.addr, t.size)
 }
 
 // describeVariable tells of an access beside the variable that it names: what is there, and how far off that is.
@@ -153,8 +154,8 @@ func (r *run) describeVariable(t touch, of *isa.Var) string {
 	return fmt.Sprintf("offset %#x of shared memory (%s), by an index of %s, which has %d bytes: %s", t.addr, there, of.Name, size, off)
 }
 
-// Describe tells what is at the address of a faulting access to global memory of so many bytes.
-func (m *Memory) Describe(kind FaultKind, addr, size uint64) string {
+// DescribeAddress tells what is at the address of a faulting access to global memory of so many bytes.
+func DescribeAddress(m *devmem.Memory, kind FaultKind, addr, size uint64) string {
 	if a, ok := m.Hidden(addr); ok {
 		return fmt.Sprintf("%#x (%s + %d), memory of device %d, to which the device of the kernel has no peer access", addr, a.Name, addr-a.Addr, a.Device)
 	}
@@ -166,7 +167,7 @@ func (m *Memory) Describe(kind FaultKind, addr, size uint64) string {
 		case UseAfterFree:
 			return in + ", which has been freed"
 		case ReadOnly:
-			if a.Kind == DeviceAlloc {
+			if a.Kind == devmem.DeviceAlloc {
 				return in + ", which cuMemSetAccess has made readable only"
 			}
 			return in + ", which is constant memory"
@@ -176,7 +177,7 @@ func (m *Memory) Describe(kind FaultKind, addr, size uint64) string {
 	if addr < 1<<16 {
 		return fmt.Sprintf("%#x: a null pointer", addr)
 	}
-	before, after := m.neighbours(addr)
+	before, after := m.Neighbours(addr)
 	const far = 1 << 20
 	past, short := uint64(far), uint64(far)
 	if before != nil {
@@ -190,13 +191,13 @@ func (m *Memory) Describe(kind FaultKind, addr, size uint64) string {
 		return fmt.Sprintf("%#x, %s of %s%s", addr, pastEnd(past), before.Name, freedNote(before))
 	case short < far:
 		return fmt.Sprintf("%#x, %d bytes before %s%s", addr, short, after.Name, freedNote(after))
-	case addr < GlobalBase || addr >= GlobalBase+uint64(len(m.arena)):
+	case !m.Spans(addr):
 		return fmt.Sprintf("%#x, which is host memory that the device cannot reach, or no memory at all", addr)
 	}
 	return fmt.Sprintf("%#x, where nothing is allocated", addr)
 }
 
-func freedNote(a *Alloc) string {
+func freedNote(a *devmem.Alloc) string {
 	if a.Freed {
 		return ", which has been freed"
 	}

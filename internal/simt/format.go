@@ -1,6 +1,7 @@
 package simt
 
 import (
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"math"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ type argBuffer struct {
 }
 
 func (a *argBuffer) next(size uint64) uint64 {
-	a.off = roundUp(a.off, size)
+	a.off = devmem.RoundUp(a.off, size)
 	data := a.peek(a.addr+a.off, size)
 	a.off += size
 	a.taken++

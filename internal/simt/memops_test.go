@@ -9,6 +9,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 func TestAccessFaults(t *testing.T) {
@@ -76,7 +77,7 @@ func TestPartOfAWord(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newRig(t, kernel(c.body))
-			out, err := g.mem.Alloc(2, 256, DeviceAlloc, "two bytes")
+			out, err := g.mem.Alloc(2, 256, devmem.DeviceAlloc, "two bytes")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/opt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // The windows of the generic address space: a tag in the top byte, so that no host pointer can be mistaken for one.
@@ -21,7 +22,7 @@ const (
 // Program is a module loaded into the memory of a device: its variables have addresses.
 type Program struct {
 	Module *isa.Module
-	Memory *Memory
+	Memory *devmem.Memory
 
 	id    uint32
 	addrs []uint64 // by Var.Index; 0 for shared variables
@@ -35,15 +36,15 @@ type Program struct {
 }
 
 // Load places the __device__, __constant__ and __managed__ variables of mod in mem and initialises them.
-func Load(mod *isa.Module, mem *Memory) (*Program, error) {
-	p := &Program{Module: mod, Memory: mem, id: mem.nextProgram(), addrs: make([]uint64, len(mod.Vars)), images: map[*isa.Func]*image{}}
+func Load(mod *isa.Module, mem *devmem.Memory) (*Program, error) {
+	p := &Program{Module: mod, Memory: mem, id: mem.NextProgram(), addrs: make([]uint64, len(mod.Vars)), images: map[*isa.Func]*image{}}
 	for _, v := range mod.Vars {
 		if v.Space != event.Global && v.Space != event.Const {
 			continue
 		}
-		kind := ModuleAlloc
+		kind := devmem.ModuleAlloc
 		if v.Managed {
-			kind = ManagedAlloc
+			kind = devmem.ManagedAlloc
 		}
 		addr, err := mem.Alloc(uint64(v.Size), uint64(v.Align), kind, v.Name)
 		if err != nil {
@@ -89,7 +90,7 @@ func (p *Program) initialise(v *isa.Var) error {
 		putUint(data[r.At:r.At+r.Size], addr)
 	}
 	if v.Space == event.Const {
-		p.Memory.setConst(p.addrs[v.Index])
+		p.Memory.SetConst(p.addrs[v.Index])
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // What a run can end with besides success and cancellation.
@@ -59,7 +60,7 @@ type run struct {
 	m      machine
 	l      *Launch
 	p      *Program
-	mem    *Memory
+	mem    *devmem.Memory
 	img    *image
 	entry  *code
 	places *PlaceTable
@@ -116,7 +117,7 @@ func newRun(ctx context.Context, l *Launch) *run {
 	r.out = newEmitter(l)
 	r.sched.init(r)
 	if l.Cooperative {
-		if a, err := r.mem.Alloc(64, 64, DeviceAlloc, "workspace of the cooperative launch"); err == nil {
+		if a, err := r.mem.Alloc(64, 64, devmem.DeviceAlloc, "workspace of the cooperative launch"); err == nil {
 			r.workspace = a
 		}
 	}

@@ -10,13 +10,14 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/ptx"
 )
 
 // rig is a device with one module, for tests.
 type rig struct {
 	t      testing.TB
-	mem    *Memory
+	mem    *devmem.Memory
 	prog   *Program
 	places *PlaceTable
 	bufs   int
@@ -76,7 +77,7 @@ func newRig(t testing.TB, src string) *rig {
 			t.Fatal(err)
 		}
 	}
-	mem := newTestMemory(t, 1<<32)
+	mem := testMemory(t, 1<<32)
 	prog, err := Load(dec, mem)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func newRig(t testing.TB, src string) *rig {
 // buffer allocates n words.
 func (g *rig) buffer(words int) uint64 {
 	g.bufs++
-	return mustAlloc(g.t, g.mem, uint64(4*words), DeviceAlloc, fmt.Sprintf("buffer %d", g.bufs))
+	return testAlloc(g.t, g.mem, uint64(4*words), devmem.DeviceAlloc, fmt.Sprintf("buffer %d", g.bufs))
 }
 
 // words reads n words.
@@ -316,4 +317,27 @@ func (g *rig) engine() Engine {
 		return NewWarp()
 	}
 	return NewRef()
+}
+
+func testMemory(t testing.TB, size uint64) *devmem.Memory {
+	t.Helper()
+	m, err := devmem.NewMemory(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func testAlloc(t testing.TB, m *devmem.Memory, size uint64, kind devmem.AllocKind, name string) uint64 {
+	t.Helper()
+	a, err := m.Alloc(size, 0, kind, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // ErrHostWait is the end of a launch whose threads loop until memory changes that the host can write.
@@ -101,7 +102,7 @@ func (r *run) spins() error {
 	switch {
 	case p.phase == spinIdle:
 		p.phase, p.hostMet, p.peerMet, p.active, p.resident = spinQuiet, false, false, false, len(s.resident)
-		r.mem.epoch.Add(1) // so that every allocation in use is looked up again
+		r.mem.ForgetLookups() // so that every allocation in use is looked up again
 		r.forgetWrites()
 		return nil
 	case p.active, r.wrote():
@@ -249,11 +250,11 @@ func (k *spinning) again(r *run) bool {
 }
 
 // meets notes that in accesses an allocation, which may be nil.
-func (r *run) meets(b *block, in *inst) {
+func (r *run) meets(b *devmem.Block, in *inst) {
 	if b == nil || in.Order != event.Volatile && in.Scope != event.ScopeSys {
 		return
 	}
-	r.sched.spin.hostMet = r.sched.spin.hostMet || b.Kind == ManagedAlloc || b.Kind == PinnedAlloc
+	r.sched.spin.hostMet = r.sched.spin.hostMet || b.Kind == devmem.ManagedAlloc || b.Kind == devmem.PinnedAlloc
 	r.sched.spin.peerMet = r.l.Device != 0
 }
 

@@ -2,6 +2,7 @@ package simt
 
 import (
 	"errors"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"strings"
 	"testing"
 )
@@ -434,8 +435,8 @@ func TestSpinLockstep(t *testing.T) {
 func TestSpinHost(t *testing.T) {
 	g := newRig(t, kernel(poll))
 	quiet := func(l *Launch) { l.Needs, l.spinFirst = 0, early }
-	for _, kind := range []AllocKind{ManagedAlloc, PinnedAlloc} {
-		out := mustAlloc(t, g.mem, 4, kind, "flag")
+	for _, kind := range []devmem.AllocKind{devmem.ManagedAlloc, devmem.PinnedAlloc} {
+		out := testAlloc(t, g.mem, 4, kind, "flag")
 		o := g.run(launch{out: out, set: quiet})
 		if !errors.Is(o.err, ErrHostWait) {
 			t.Errorf("kind %d: ended with %v", kind, o.err)
@@ -446,12 +447,12 @@ func TestSpinHost(t *testing.T) {
 	ld.volatile.global.u32 %r1, [%out];
 	setp.eq.u32 %p1, %r1, 0;
 	@%p1 bra poll;`))
-		if o := far.run(launch{block: 1, out: mustAlloc(t, far.mem, 4, kind, "far"), set: quiet}); !errors.Is(o.err, ErrHostWait) {
+		if o := far.run(launch{block: 1, out: testAlloc(t, far.mem, 4, kind, "far"), set: quiet}); !errors.Is(o.err, ErrHostWait) {
 			t.Errorf("far, kind %d: ended with %v", kind, o.err)
 		}
 		// Atomics of the device are not for the host.
 		lock := newRig(t, kernel("lock:\n\tatom.global.cas.b32 %r1, [%out], 5, 1;\n\tsetp.ne.u32 %p1, %r1, 5;\n\t@%p1 bra lock;"))
-		if o := lock.run(launch{out: mustAlloc(t, lock.mem, 4, kind, "lock"), set: quiet}); !errors.Is(o.err, ErrDeadlock) {
+		if o := lock.run(launch{out: testAlloc(t, lock.mem, 4, kind, "lock"), set: quiet}); !errors.Is(o.err, ErrDeadlock) {
 			t.Errorf("device atomics of kind %d: ended with %v", kind, o.err)
 		}
 		// That there is such memory does not matter.

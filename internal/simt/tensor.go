@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Sources of a tensor copy.
@@ -145,7 +146,7 @@ func (x *tensorCopy) gather() bool {
 	// A swizzle exchanges chunks of tensorUnit bytes.
 	all := x.bytes
 	if x.t.Swizzle != 0 {
-		all = roundUp(all, tensorUnit)
+		all = devmem.RoundUp(all, tensorUnit)
 	}
 	if n := uint64(len(x.of.shared)); at > n || all > n-at {
 		r.faults.access(r, OutOfBounds, w, x.lane, x.place, touch{flags, event.Shared, at, all})

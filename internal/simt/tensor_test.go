@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // tensorKernel copies a box between shared memory at tile and the tensor of the map at %out, at the coordinates behind the map. Shared
@@ -81,7 +82,7 @@ func randomMap(rng *rand.Rand, rank int, limit uint64) (*TensorMap, [maxRank]int
 				t.Box[0] = uint32((16 << rng.IntN(4)) / size)
 				at[0] = int32(rng.IntN(int(t.Dims[0])+2*int(t.Box[0]))) - int32(t.Box[0])
 			}
-			stride = roundUp(stride*uint64(t.Dims[d]), 16)
+			stride = devmem.RoundUp(stride*uint64(t.Dims[d]), 16)
 			if d < rank-1 {
 				t.Strides[d] = stride
 			}

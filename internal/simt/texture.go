@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // taps are the elements that the lanes of a fetch read: one each, or with linear filtering up to eight, whose weights are not zero.
@@ -75,7 +76,7 @@ func (r *run) textureOf(w *warp, lane int, in *inst, place uint32) *Texture {
 			what = "surface"
 		}
 		data, kind := r.globalBytes(handle, TextureSize, in, event.FlagRead, place)
-		if a, ok := r.mem.Find(handle); kind == UseAfterFree && ok && a.Kind == ObjectAlloc {
+		if a, ok := r.mem.Find(handle); kind == UseAfterFree && ok && a.Kind == devmem.ObjectAlloc {
 			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given a %s object that was destroyed", in.mnemonic(), what)
 			return nil
 		}

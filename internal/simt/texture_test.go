@@ -11,6 +11,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Where the buffer of a texture test holds the coordinates of the lanes and what they got: 16 bytes each. The object is at 0.
@@ -49,10 +50,10 @@ func newTextured(t testing.TB, text string, x *Texture, rng *rand.Rand) *texture
 	g := &textured{rig: newRig(t, textureKernel(text))}
 	g.buffer = g.rig.buffer(1024)
 	n := uint64(x.Texel())
-	x.Pitch = roundUp(n*uint64(x.Width), 32)
+	x.Pitch = devmem.RoundUp(n*uint64(x.Width), 32)
 	x.Slice = x.Pitch * uint64(x.Height)
 	size := x.Slice * uint64(x.Depth)
-	x.Data = mustAlloc(t, g.mem, size, ArrayAlloc, "array")
+	x.Data = testAlloc(t, g.mem, size, devmem.ArrayAlloc, "array")
 	g.data, _ = g.mem.Bytes(x.Data, size)
 	for i := range g.data {
 		g.data[i] = byte(rng.Uint32())
@@ -66,7 +67,7 @@ func newTextured(t testing.TB, text string, x *Texture, rng *rand.Rand) *texture
 			}
 		}
 	}
-	g.handle = mustAlloc(t, g.mem, TextureSize, ObjectAlloc, "texture object")
+	g.handle = testAlloc(t, g.mem, TextureSize, devmem.ObjectAlloc, "texture object")
 	object, _ := g.mem.Bytes(g.handle, TextureSize)
 	copy(object, x.Encode())
 	head, _ := g.mem.Bytes(g.buffer, 8)

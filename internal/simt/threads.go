@@ -193,9 +193,9 @@ func (t *Threads) Initial(space event.Space, addr uint64, size uint8) uint64 {
 	if space != event.Global {
 		return 0
 	}
-	b := t.r.mem.lookup(addr) // it was there when the request was made
+	b := t.r.mem.Lookup(addr) // it was there when the request was made
 	off := addr - b.Addr
-	return getUint(b.data[off:off+uint64(size)], uint64(size)) // perhaps past the end, see isa.Inst.Word
+	return getUint(b.Data[off:off+uint64(size)], uint64(size)) // perhaps past the end, see isa.Inst.Word
 }
 
 // Count is the number of threads.

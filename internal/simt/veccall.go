@@ -6,6 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Calls that stay calls. Each function has a text of its own. A group that calls gets a frame: a window of the warp's
@@ -424,7 +425,7 @@ func (x *vecMachine) enterFrame(w *warp, i int32, k int, fn *isa.Func, to *text,
 		saved: append(f.saved[:0], sc[:t.scalars]...),
 		depth: from.depth + e.call.level + 1, stack: frameAt(from.stack+e.call.localAt, e.call.caller),
 		v32: from.v32 + int32(t.v32+len(t.consts32)), v64: from.v64 + int32(t.v64+len(t.consts64)), preds: from.preds + int32(t.preds),
-		local: roundUp(from.local+uint64(t.local), localAlign),
+		local: devmem.RoundUp(from.local+uint64(t.local), localAlign),
 	}
 	x.makeRoom(v, f, to)
 	for _, d := range to.enter {

@@ -5,11 +5,12 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // cached is the allocation that the accesses of an effect met last.
 type cached struct {
-	b     *block
+	b     *devmem.Block
 	epoch uint64
 }
 
@@ -152,12 +153,12 @@ func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool)
 	switch sp.space {
 	case event.Global, event.Const:
 		c := &x.cache[i]
-		if now := x.r.mem.epoch.Load(); c.epoch != now || c.b == nil || !c.b.covers(addr) {
-			*c = cached{x.r.mem.lookup(addr), now}
+		if now := x.r.mem.Epoch(); c.epoch != now || c.b == nil || !c.b.Covers(addr) {
+			*c = cached{x.r.mem.Lookup(addr), now}
 			x.r.meets(c.b, &x.t.effects[i].inst)
 		}
 		if b := c.b; b != nil && !b.Freed && !(b.Const && write) {
-			sp.data, sp.origin = b.data, b.Addr
+			sp.data, sp.origin = b.Data, b.Addr
 		}
 	case event.Shared:
 		sp.data, sp.shift = w.cta.shared, sp.origin

@@ -118,7 +118,7 @@ func (x *vecMachine) aim(w *warp) {
 	for _, v := range x.variables {
 		v.at = unsafe.Add(x.shared, v.begin)
 	}
-	if now := x.r.mem.epoch.Load(); now != x.epoch {
+	if now := x.r.mem.Epoch(); now != x.epoch {
 		x.epoch = now
 		for k := range x.reaches {
 			if x.reaches[k].Base == &x.bases[k] {
@@ -138,14 +138,14 @@ func (x *vecMachine) learn(i int32) {
 	if c.epoch != x.epoch || c.b.Addr&(x.t.reaches[e.reach].align(e)-1) != 0 {
 		return
 	}
-	x.bases[e.reach] = unsafe.Pointer(unsafe.SliceData(c.b.data))
+	x.bases[e.reach] = unsafe.Pointer(unsafe.SliceData(c.b.Data))
 	a := &x.reaches[e.reach]
 	if a.Told = 0; sp.space == event.Global {
 		a.Told = uint64(x.r.out.needs & event.NeedGlobal)
 	}
 	a.Last = 1 // what is far from the caches is asked for ahead
 	x.begins[e.reach] = c.b.Addr
-	x.offer(a, &x.t.reaches[e.reach], e, c.b.Addr, uint64(len(c.b.data)))
+	x.offer(a, &x.t.reaches[e.reach], e, c.b.Addr, uint64(len(c.b.Data)))
 }
 
 // told makes the events of what a list did, for the lanes of mask.

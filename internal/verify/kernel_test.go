@@ -13,6 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -23,7 +24,7 @@ import (
 )
 
 // kernelMemory is the memory of the launches of the tests, one after the other.
-var kernelMemory *simt.Memory
+var kernelMemory *devmem.Memory
 
 // launchOf makes a launch of the kernel k of a body, after declarations of variables. Free registers are %r0 to %r31, %p0 to %p7;
 // %tid is the thread of the block in %t, the block in %b.
@@ -59,7 +60,7 @@ func launchText(t testing.TB, src string, grid, block uint32) *simt.Launch {
 		t.Fatalf("%v\n%s", err, src)
 	}
 	if kernelMemory == nil {
-		if kernelMemory, err = simt.NewMemory(1 << 32); err != nil {
+		if kernelMemory, err = devmem.NewMemory(1 << 32); err != nil {
 			t.Fatal(err)
 		}
 	}

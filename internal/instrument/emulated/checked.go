@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Checker is what programs that check themselves by HiRace are given, and who takes what they find.
@@ -42,7 +43,7 @@ func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.St
 		launch.Selection = e.Checker.Select(l, launch.SharedBytes)
 	}
 	state := instrument.NewChecked(launch)
-	addr, err := mem.Alloc(state.Bytes(), 64, simt.DeviceAlloc, "the shadow memory of the instrumented program")
+	addr, err := mem.Alloc(state.Bytes(), 64, devmem.DeviceAlloc, "the shadow memory of the instrumented program")
 	if err != nil {
 		return simt.Stats{}, fmt.Errorf("the shadow memory of the instrumented program: %w", err)
 	}
@@ -56,7 +57,7 @@ func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.St
 	stats, err := e.Engine.Run(ctx, &unwatched)
 	result := state.Result(bytes)
 	for _, a := range mem.Known() {
-		result.Allocated = result.Allocated || a.Kind == simt.HeapAlloc && !known[a.Addr]
+		result.Allocated = result.Allocated || a.Kind == devmem.HeapAlloc && !known[a.Addr]
 	}
 	e.Checker.Found(l, result)
 	return stats, err

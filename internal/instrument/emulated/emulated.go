@@ -11,6 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -29,7 +30,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	programs map[*ptx.Module]*program
-	logs     map[*simt.Memory]uint64 // of a GPU: they stay where they are
+	logs     map[*devmem.Memory]uint64 // of a GPU: they stay where they are
 }
 
 // largeCode is how many instructions a function of the device code has, at least, that is not inlined: programs call it at every access.
@@ -44,7 +45,7 @@ type program struct {
 
 // New makes an engine of one.
 func New(e simt.Engine, o instrument.Options) *Engine {
-	x := &Engine{Engine: e, options: o, Shape: DefaultShape, programs: map[*ptx.Module]*program{}, logs: map[*simt.Memory]uint64{}}
+	x := &Engine{Engine: e, options: o, Shape: DefaultShape, programs: map[*ptx.Module]*program{}, logs: map[*devmem.Memory]uint64{}}
 	if x.gpu() {
 		x.Shape = gpuShape
 	}
@@ -57,13 +58,13 @@ func (e *Engine) gpu() bool {
 }
 
 // log gives memory for a log, and what ends its use.
-func (e *Engine) log(m *simt.Memory) (addr uint64, end func(), err error) {
+func (e *Engine) log(m *devmem.Memory) (addr uint64, end func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if addr, ok := e.logs[m]; ok {
 		return addr, func() {}, nil
 	}
-	addr, err = m.Alloc(e.Shape.Bytes(), 64, simt.DeviceAlloc, "the log of the instrumented program")
+	addr, err = m.Alloc(e.Shape.Bytes(), 64, devmem.DeviceAlloc, "the log of the instrumented program")
 	if err != nil {
 		return 0, nil, fmt.Errorf("the log of the instrumented program: %w", err)
 	}

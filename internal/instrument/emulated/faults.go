@@ -56,7 +56,7 @@ func (f *faults) outside(e *event.Event, in *isa.Inst, lane int, addr uint64) {
 		doing, flags = "updates", event.FlagRead|event.FlagWrite
 	}
 	f.list = append(f.list, simt.Fault{Kind: kind, Launch: f.l.Launch, Count: 1,
-		Message: fmt.Sprintf("the thread %s %d bytes at %s", doing, size, f.l.Program.Memory.Describe(kind, addr, size)),
+		Message: fmt.Sprintf("the thread %s %d bytes at %s", doing, size, simt.DescribeAddress(f.l.Program.Memory, kind, addr, size)),
 		Stands: []simt.Stand{{Place: e.Place, Block: f.l.BlockOf(e.Warp), Thread: f.l.ThreadOf(e.Warp, lane), Threads: 1, Doing: doing, Flags: flags, Space: event.Global,
 			Address: addr, Size: int(size)}}})
 }

@@ -22,6 +22,7 @@ import (
 	"fencepost.dev/fencepost/internal/instrument/gpu"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/toolchain"
 	"fencepost.dev/fencepost/ptx"
 )
@@ -34,7 +35,7 @@ type driver struct {
 	worker string
 
 	mu         sync.Mutex
-	memory     *simt.Memory      // of the run: see spy
+	memory     *devmem.Memory    // of the run: see spy
 	registered map[uint64]uint64 // pages, with the range that they were registered in
 	modules    []*simt.Program
 	functions  []function

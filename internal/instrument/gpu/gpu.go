@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Engine executes launches on the first GPU, one at a time.
@@ -33,7 +34,7 @@ func New(file string) *Engine { return &Engine{file: file} }
 
 // Name gives that of the GPU, and its architecture: "NVIDIA H100 (sm_90)". The error says why there is none that can execute launches on
 // a memory.
-func Name(file string, m *simt.Memory) (string, error) {
+func Name(file string, m *devmem.Memory) (string, error) {
 	w, err := start(file, m)
 	if err != nil {
 		return "", err
@@ -143,22 +144,22 @@ func (e *Engine) begin(l *simt.Launch) error {
 }
 
 // register has the memory of all allocations registered, and no other but what they share pieces with.
-func (e *Engine) register(m *simt.Memory) error {
+func (e *Engine) register(m *devmem.Memory) error {
 	_, size := m.File()
 	used := map[uint64]bool{}
 	for _, a := range m.Known() {
 		if a.Freed || a.Size == 0 {
 			continue
 		}
-		if a.Addr < simt.GlobalBase || a.Addr-simt.GlobalBase >= size {
+		if a.Addr < devmem.GlobalBase || a.Addr-devmem.GlobalBase >= size {
 			return fmt.Errorf("memory of the host that is registered with CUDA (%s) cannot be reached from --device gpu: allocate it with cudaMallocHost, or choose --device emulated", a.Name)
 		}
-		first, last := (a.Addr-simt.GlobalBase)/pieceBytes, (a.Addr+a.Size-1-simt.GlobalBase)/pieceBytes
+		first, last := (a.Addr-devmem.GlobalBase)/pieceBytes, (a.Addr+a.Size-1-devmem.GlobalBase)/pieceBytes
 		for n := first; n <= last; n++ {
 			if used[n] = true; e.registered[n] {
 				continue
 			}
-			if _, err := e.worker.ask(opRegister, words(simt.GlobalBase+n*pieceBytes, pieceBytes)); err != nil {
+			if _, err := e.worker.ask(opRegister, words(devmem.GlobalBase+n*pieceBytes, pieceBytes)); err != nil {
 				return fmt.Errorf("memory for the GPU (%s): %w", a.Name, err)
 			}
 			e.registered[n] = true
@@ -168,7 +169,7 @@ func (e *Engine) register(m *simt.Memory) error {
 		if used[n] {
 			continue
 		}
-		if _, err := e.worker.ask(opUnregister, words(simt.GlobalBase+n*pieceBytes)); err != nil {
+		if _, err := e.worker.ask(opUnregister, words(devmem.GlobalBase+n*pieceBytes)); err != nil {
 			return fmt.Errorf("memory that the GPU no longer needs: %w", err)
 		}
 		delete(e.registered, n)

@@ -18,6 +18,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
@@ -146,7 +147,7 @@ func (endless) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
 func TestNoDriver(t *testing.T) {
 	d := newDriver(t)
 	t.Setenv("LD_LIBRARY_PATH", "")
-	m, err := simt.NewMemory(1 << 20)
+	m, err := devmem.NewMemory(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/toolchain"
 	"fencepost.dev/fencepost/ptx"
@@ -34,7 +35,7 @@ func placeAll(t *testing.T, texts ...string) ([]string, *simt.Program, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem, err := simt.NewMemory(1 << 30)
+	mem, err := devmem.NewMemory(1 << 30)
 	if err != nil {
 		t.Fatal(err)
 	}

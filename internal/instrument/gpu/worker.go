@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Requests, as internal/cuda/standin/src/gpu.c has them.
@@ -57,7 +57,7 @@ type worker struct {
 }
 
 // start starts a worker by its file, for device memory.
-func start(file string, m *simt.Memory) (*worker, error) {
+func start(file string, m *devmem.Memory) (*worker, error) {
 	memory, size := m.File()
 	if memory == nil {
 		return nil, errors.New("device memory is no file here, which a GPU needs")
@@ -75,7 +75,7 @@ func start(file string, m *simt.Memory) (*worker, error) {
 		w.conn.Close()
 		return nil, err
 	}
-	if w.name, err = w.ask(opOpen, words(simt.GlobalBase, size)); err != nil {
+	if w.name, err = w.ask(opOpen, words(devmem.GlobalBase, size)); err != nil {
 		w.kill()
 		return nil, err
 	}

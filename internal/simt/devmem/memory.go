@@ -1,4 +1,6 @@
-package simt
+// Package devmem is the global memory of a device: allocations with addresses, kinds and names, as the CUDA API and kernels use
+// them. It knows no kernel.
+package devmem
 
 import (
 	"errors"
@@ -18,7 +20,7 @@ import (
 const GlobalBase uint64 = isa.GlobalBase
 
 const (
-	minAlign = 512 // of every allocation; cudaMalloc promises 256
+	MinAlign = 512 // of every allocation; cudaMalloc promises 256
 	// redZone is the least number of bytes between two allocations: an overrun by less is not a hit in the neighbour.
 	redZone = 512
 	// keepFreed is how many freed allocations are remembered at least; twice as many at most.
@@ -63,14 +65,15 @@ type Alloc struct {
 	Freed  bool
 }
 
-// block is an Alloc with the bytes behind it.
-type block struct {
+// Block is an Alloc with its bytes.
+type Block struct {
 	Alloc
-	data []byte
-	lent bool // data is not of the arena, and is another block's when this one is freed
+	Data []byte // its capacity includes the bytes behind the block that belong to no other
+	lent bool   // data is not of the arena, and is another block's when this one is freed
 }
 
-func (b *block) covers(addr uint64) bool { return addr-b.Addr < b.Size }
+// Covers says that the byte at addr is of the block.
+func (b *Block) Covers(addr uint64) bool { return addr-b.Addr < b.Size }
 
 // Memory is the global memory of a device: an arena at GlobalBase of which the first half is device memory and the
 // second half is visible to the host, and registered host memory wherever it lies. Addresses depend on nothing but the
@@ -81,14 +84,14 @@ type Memory struct {
 	arena []byte
 	file  *os.File // of which arena is the beginning; nil: none
 	owned bool
-	epoch atomic.Uint64 // rises with every change of the tables, for caches of lookups
+	epoch atomic.Uint64
 
 	mu       sync.Mutex
 	device   int      // of allocations to come
 	hidden   uint64   // bits of the devices whose memory kernels do not reach
-	blocks   []*block // live and freed, by address, disjoint
-	freed    []*block // in the order of their Free
-	mapped   []*block // registered host memory, by address
+	blocks   []*Block // live and freed, by address, disjoint
+	freed    []*Block // in the order of their Free
+	mapped   []*Block // registered host memory, by address
 	halves   [2]half
 	leases   []*Lease
 	programs uint32
@@ -113,7 +116,7 @@ func NewMemory(size uint64) (*Memory, error) {
 
 // NewMemoryOver makes a memory over the caller's mapping of the beginning of a file (nil: of none), which must hold zeros.
 func NewMemoryOver(backing []byte, file *os.File) *Memory {
-	size := uint64(len(backing)) &^ (2*minAlign - 1)
+	size := uint64(len(backing)) &^ (2*MinAlign - 1)
 	mid := GlobalBase + size/2
 	return &Memory{
 		arena:    backing,
@@ -125,6 +128,17 @@ func NewMemoryOver(backing []byte, file *os.File) *Memory {
 
 // File is the file whose first size bytes are the arena, for processes that map it at GlobalBase; nil: there is none.
 func (m *Memory) File() (file *os.File, size uint64) { return m.file, uint64(len(m.arena)) }
+
+// Epoch rises with every change of what Lookup answers, for caches of its answers.
+func (m *Memory) Epoch() uint64 { return m.epoch.Load() }
+
+// ForgetLookups makes all caches of Lookup's answers ask again.
+func (m *Memory) ForgetLookups() { m.epoch.Add(1) }
+
+// Spans says that an address is in the range that Alloc gives out addresses of.
+func (m *Memory) Spans(addr uint64) bool {
+	return addr >= GlobalBase && addr < GlobalBase+uint64(len(m.arena))
+}
 
 // Pin keeps the pages of the memory where they are: a GPU has them.
 func (m *Memory) Pin() {
@@ -165,14 +179,14 @@ func (m *Memory) Alloc(size, align uint64, kind AllocKind, name string) (uint64,
 	return b.Addr, nil
 }
 
-// heapAlloc is device-side malloc: ErrOutOfMemory when the heap is used up.
-func (m *Memory) heapAlloc(size uint64, name string) (uint64, error) {
+// AllocHeap is device-side malloc: ErrOutOfMemory when the heap is used up.
+func (m *Memory) AllocHeap(size uint64, name string) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if size > m.heapSize || m.heapUsed > m.heapSize-size {
 		return 0, ErrOutOfMemory
 	}
-	b, err := m.alloc(size, minAlign, HeapAlloc, name)
+	b, err := m.alloc(size, MinAlign, HeapAlloc, name)
 	if err != nil {
 		return 0, err
 	}
@@ -180,8 +194,8 @@ func (m *Memory) heapAlloc(size uint64, name string) (uint64, error) {
 	return b.Addr, nil
 }
 
-// setConst makes the allocation at addr read-only for kernels.
-func (m *Memory) setConst(addr uint64) {
+// SetConst makes the allocation at addr read-only for kernels.
+func (m *Memory) SetConst(addr uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.find(m.blocks, addr); b != nil {
@@ -190,9 +204,9 @@ func (m *Memory) setConst(addr uint64) {
 	}
 }
 
-func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block, error) {
-	if align < minAlign {
-		align = minAlign
+func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*Block, error) {
+	if align < MinAlign {
+		align = MinAlign
 	}
 	if align&(align-1) != 0 {
 		return nil, fmt.Errorf("alignment %d is not a power of two", align)
@@ -204,7 +218,7 @@ func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block,
 	if size > h.end-h.begin {
 		return nil, ErrOutOfMemory
 	}
-	addr := roundUp(h.next, align)
+	addr := RoundUp(h.next, align)
 	fresh := addr+size+redZone <= h.end
 	if fresh {
 		h.next = addr + size + redZone
@@ -224,7 +238,7 @@ func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block,
 	if !fresh {
 		m.zero(off, size)
 	}
-	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: kind, Name: name, Device: m.device}, data: data}
+	b := &Block{Alloc: Alloc{Addr: addr, Size: size, Kind: kind, Name: name, Device: m.device}, Data: data}
 	m.insert(b)
 	m.epoch.Add(1)
 	return b, nil
@@ -237,19 +251,19 @@ type Lease struct {
 }
 
 // Lease sets a range of device addresses aside for AllocLeased. The error is ErrOutOfMemory.
-func (m *Memory) Lease(size uint64) (*Lease, error) { return m.Reserve(size, minAlign) }
+func (m *Memory) Lease(size uint64) (*Lease, error) { return m.Reserve(size, MinAlign) }
 
 // Reserve sets a range of device addresses aside, for Populate, from a multiple of align on, a power of two. The error is ErrOutOfMemory.
 func (m *Memory) Reserve(size, align uint64) (*Lease, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := &m.halves[0]
-	size = roundUp(min(size, h.end), minAlign)
+	size = RoundUp(min(size, h.end), MinAlign)
 	if size == 0 || size > (h.end-h.begin)/2 || align > h.end {
 		return nil, ErrOutOfMemory
 	}
 	addr := h.next
-	if addr = roundUp(addr, align); addr+size+redZone <= h.end {
+	if addr = RoundUp(addr, align); addr+size+redZone <= h.end {
 		h.next = addr + size + redZone
 	} else {
 		var ok bool
@@ -300,7 +314,7 @@ func (m *Memory) Set(l *Lease, addr, size uint64, data []byte) error {
 func (m *Memory) Populate(l *Lease, runs []Alloc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	replaced := func(b *block) bool {
+	replaced := func(b *Block) bool {
 		return b.Addr >= l.Begin && b.Addr < l.End &&
 			slices.ContainsFunc(runs, func(a Alloc) bool { return a.Addr < b.Addr+b.Size && b.Addr < a.Addr+a.Size })
 	}
@@ -316,7 +330,7 @@ func (m *Memory) Populate(l *Lease, runs []Alloc) {
 	for _, a := range runs {
 		off := a.Addr - GlobalBase
 		a.Device = m.device
-		m.insert(&block{Alloc: a, data: m.arena[off : off+a.Size : off+a.Size]})
+		m.insert(&Block{Alloc: a, Data: m.arena[off : off+a.Size : off+a.Size]})
 	}
 	m.epoch.Add(1)
 }
@@ -326,13 +340,13 @@ func (m *Memory) Populate(l *Lease, runs []Alloc) {
 func (m *Memory) AllocLeased(l *Lease, addr, size uint64, data []byte, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if addr < l.next || addr >= l.End || addr%minAlign != 0 || size > l.End-addr || redZone > l.End-addr-size {
+	if addr < l.next || addr >= l.End || addr%MinAlign != 0 || size > l.End-addr || redZone > l.End-addr-size {
 		return ErrOutOfMemory
 	}
-	l.next = roundUp(addr+size+redZone, minAlign)
-	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: DeviceAlloc, Name: name, Device: m.device}, data: data, lent: data != nil}
+	l.next = RoundUp(addr+size+redZone, MinAlign)
+	b := &Block{Alloc: Alloc{Addr: addr, Size: size, Kind: DeviceAlloc, Name: name, Device: m.device}, Data: data, lent: data != nil}
 	if off := addr - GlobalBase; !b.lent {
-		b.data = m.arena[off : off+size : off+size]
+		b.Data = m.arena[off : off+size : off+size]
 	}
 	m.insert(b)
 	m.epoch.Add(1)
@@ -345,7 +359,7 @@ func (m *Memory) pastLeases(addr, size, align uint64) uint64 {
 		again = false
 		for _, l := range m.leases {
 			if addr < l.End && l.next < addr+size+redZone {
-				addr, again = roundUp(l.End, align), true
+				addr, again = RoundUp(l.End, align), true
 			}
 		}
 	}
@@ -358,7 +372,7 @@ func (m *Memory) reuse(h *half, size, align uint64) (uint64, bool) {
 		at := h.begin
 		i := sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].Addr >= h.begin })
 		for ; ; i++ {
-			addr, end := m.pastLeases(roundUp(at, align), size, align), h.end
+			addr, end := m.pastLeases(RoundUp(at, align), size, align), h.end
 			last := i >= len(m.blocks) || m.blocks[i].Addr >= h.end
 			if !last {
 				end = m.blocks[i].Addr
@@ -380,7 +394,7 @@ func (m *Memory) reuse(h *half, size, align uint64) (uint64, bool) {
 
 // forget drops the n longest freed allocations.
 func (m *Memory) forget(n int) {
-	drop := make(map[*block]bool, n)
+	drop := make(map[*Block]bool, n)
 	for _, b := range m.freed[:n] {
 		drop[b] = true
 	}
@@ -396,7 +410,7 @@ func (m *Memory) forget(n int) {
 	m.epoch.Add(1)
 }
 
-func (m *Memory) insert(b *block) {
+func (m *Memory) insert(b *Block) {
 	i := sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].Addr > b.Addr })
 	m.blocks = append(m.blocks, nil)
 	copy(m.blocks[i+1:], m.blocks[i:])
@@ -417,7 +431,7 @@ func (m *Memory) Free(addr uint64) (Alloc, error) {
 		m.heapUsed -= b.Size
 	}
 	if b.lent {
-		b.data = nil
+		b.Data = nil
 	} else {
 		m.dropPages(b)
 	}
@@ -430,7 +444,7 @@ func (m *Memory) Free(addr uint64) (Alloc, error) {
 }
 
 // dropPages gives the whole pages of a large freed block back to the system.
-func (m *Memory) dropPages(b *block) {
+func (m *Memory) dropPages(b *Block) {
 	off := b.Addr - GlobalBase
 	m.drop(off, off+b.Size)
 }
@@ -445,7 +459,7 @@ func (m *Memory) zero(off, size uint64) {
 // drop gives the whole pages of a large range of the arena back to the system, so that they read as zero, and tells which
 // bytes those are: none where the range is small, or where the mapping cannot do so.
 func (m *Memory) drop(off, end uint64) (from, to uint64) {
-	from, to = roundUp(off, pages.Size), end&^(pages.Size-1)
+	from, to = RoundUp(off, pages.Size), end&^(pages.Size-1)
 	if end-off < dropPages || from >= to || m.pinned {
 		return end, end
 	}
@@ -470,7 +484,7 @@ func (m *Memory) Map(addr uint64, backing []byte, name string) error {
 	}
 	m.mapped = append(m.mapped, nil)
 	copy(m.mapped[i+1:], m.mapped[i:])
-	m.mapped[i] = &block{Alloc: Alloc{Addr: addr, Size: size, Kind: PinnedAlloc, Name: name}, data: backing}
+	m.mapped[i] = &Block{Alloc: Alloc{Addr: addr, Size: size, Kind: PinnedAlloc, Name: name}, Data: backing}
 	m.epoch.Add(1)
 	return nil
 }
@@ -490,17 +504,17 @@ func (m *Memory) Unmap(addr uint64) error {
 }
 
 // find gives the block of a table sorted by address that covers addr; a block of size 0 covers its own address.
-func (m *Memory) find(in []*block, addr uint64) *block {
+func (m *Memory) find(in []*Block, addr uint64) *Block {
 	i := sort.Search(len(in), func(i int) bool { return in[i].Addr > addr }) - 1
-	if i >= 0 && (in[i].covers(addr) || in[i].Addr == addr) {
+	if i >= 0 && (in[i].Covers(addr) || in[i].Addr == addr) {
 		return in[i]
 	}
 	return nil
 }
 
-// lookup gives the block that covers addr, as kernels see it: live, freed or registered host memory; nil when there is none, or when it
+// Lookup gives the block that covers addr, as kernels see it: live, freed or registered host memory; nil when there is none, or when it
 // belongs to a device whose memory they do not reach.
-func (m *Memory) lookup(addr uint64) *block {
+func (m *Memory) Lookup(addr uint64) *Block {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.known(addr)
@@ -511,14 +525,14 @@ func (m *Memory) lookup(addr uint64) *block {
 }
 
 // known gives the block that covers addr, whoever reaches it. The memory is locked.
-func (m *Memory) known(addr uint64) *block {
+func (m *Memory) known(addr uint64) *Block {
 	if b := m.find(m.blocks, addr); b != nil {
 		return b
 	}
 	return m.find(m.mapped, addr)
 }
 
-func (m *Memory) reaches(b *block) bool {
+func (m *Memory) reaches(b *Block) bool {
 	if b.Pooled {
 		return b.Device == m.device
 	}
@@ -567,11 +581,11 @@ func (m *Memory) Find(addr uint64) (Alloc, bool) {
 	return Alloc{}, false
 }
 
-// neighbours gives the allocations that end before and begin after addr, for messages.
-func (m *Memory) neighbours(addr uint64) (before, after *Alloc) {
+// Neighbours gives the allocations that end before and begin after addr, for messages.
+func (m *Memory) Neighbours(addr uint64) (before, after *Alloc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, table := range [][]*block{m.blocks, m.mapped} {
+	for _, table := range [][]*Block{m.blocks, m.mapped} {
 		i := sort.Search(len(table), func(i int) bool { return table[i].Addr > addr })
 		if i > 0 && (before == nil || table[i-1].Addr > before.Addr) {
 			a := table[i-1].Alloc
@@ -598,7 +612,7 @@ func (m *Memory) Bytes(addr, n uint64) ([]byte, error) {
 	if n > b.Size-off {
 		return nil, fmt.Errorf("%d bytes at %#x pass the end of %s by %d: %w", n, addr, b.Name, n-(b.Size-off), ErrNotAllocated)
 	}
-	return b.data[off : off+n : off+n], nil
+	return b.Data[off : off+n : off+n], nil
 }
 
 // Allocs lists the live allocations by address.
@@ -620,7 +634,7 @@ func (m *Memory) Known() []Alloc {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []Alloc
-	for _, table := range [][]*block{m.blocks, m.mapped} {
+	for _, table := range [][]*Block{m.blocks, m.mapped} {
 		for _, b := range table {
 			all = append(all, b.Alloc)
 		}
@@ -643,12 +657,13 @@ func (m *Memory) Room() (free, total uint64) {
 	return free, total
 }
 
-// nextProgram numbers the programs loaded into the memory, from 0.
-func (m *Memory) nextProgram() uint32 {
+// NextProgram numbers the programs loaded into the memory, from 0.
+func (m *Memory) NextProgram() uint32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.programs++
 	return m.programs - 1
 }
 
-func roundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
+// RoundUp gives the least multiple of align, a power of two, that is not below n.
+func RoundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

@@ -1,4 +1,4 @@
-package simt
+package devmem
 
 import (
 	"errors"
@@ -170,17 +170,17 @@ func TestMemoryOver(t *testing.T) {
 func TestMemoryHeap(t *testing.T) {
 	m := newTestMemory(t, 1<<30)
 	m.SetHeapSize(1000)
-	a, err := m.heapAlloc(600, "a")
+	a, err := m.AllocHeap(600, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.heapAlloc(600, "b"); !errors.Is(err, ErrOutOfMemory) {
+	if _, err := m.AllocHeap(600, "b"); !errors.Is(err, ErrOutOfMemory) {
 		t.Errorf("the heap gives more than it has: %v", err)
 	}
 	if _, err := m.Free(a); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.heapAlloc(600, "b"); err != nil {
+	if _, err := m.AllocHeap(600, "b"); err != nil {
 		t.Errorf("freed heap memory is lost: %v", err)
 	}
 }
