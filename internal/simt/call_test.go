@@ -331,7 +331,7 @@ next:
 			g := newRig(t, prelude+callFunctions+c.functions+entry("k", c.body))
 			l := g.prepare(launch{out: g.buffer(2048)})
 			l.Printf = func([]byte) {}
-			text, err := l.Program.text(l, false)
+			text, err := textOf(l, false)
 			if err != nil || text.units == nil && c.name != "guarded brx.idx" {
 				t.Errorf("no calls stay: %v", err)
 			}

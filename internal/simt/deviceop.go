@@ -168,32 +168,6 @@ func (c *invocation) errorText(what int) {
 	c.result(c.r.p.constText(text[what]))
 }
 
-// constText gives the address of a text in memory of the program, 0 where there is none for it.
-func (p *Program) constText(text string) uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if addr, ok := p.consts[text]; ok {
-		return addr
-	}
-	addr, err := p.Memory.Alloc(uint64(len(text)+1), 1, devmem.DeviceAlloc, "a text of the device runtime")
-	if err != nil {
-		return 0
-	}
-	data, err := p.Memory.Bytes(addr, uint64(len(text)+1))
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	copy(data, text)
-	data[len(text)] = 0
-	p.Memory.SetConst(addr)
-	p.owned = append(p.owned, addr)
-	if p.consts == nil {
-		p.consts = map[string]uint64{}
-	}
-	p.consts[text] = addr
-	return addr
-}
-
 // dim is argument k, a dim3.
 func (c *invocation) dim(k int) event.Dim3 {
 	if k >= len(c.in.CallSig.Params) || c.in.CallSig.Params[k].Size != 12 {

@@ -35,7 +35,7 @@ func newEmitter(l *Launch) emitter {
 	if l.Sink == nil {
 		o.needs = 0
 	} else {
-		o.batch = l.Program.spare.take()
+		o.batch = spareOf(l.Program).take()
 	}
 	return o
 }
@@ -44,6 +44,13 @@ func newEmitter(l *Launch) emitter {
 type spareBatch struct {
 	mu    sync.Mutex
 	batch event.Batch
+}
+
+type spareKey struct{}
+
+// spareOf is the batch that a program keeps.
+func spareOf(p *Program) *spareBatch {
+	return p.Keep(spareKey{}, func() any { return new(spareBatch) }).(*spareBatch)
 }
 
 func (s *spareBatch) take() event.Batch {
@@ -106,7 +113,7 @@ func (o *emitter) end() {
 	}
 	event.Hand(o.l.Sink, &o.batch)
 	if o.l.Sink != nil {
-		o.l.Program.spare.put(o.batch)
+		spareOf(o.l.Program).put(o.batch)
 	}
 }
 

@@ -194,7 +194,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 			stable = false
 		}
 	}
-	if _, err := l.Program.text(l, false); err != nil {
+	if _, err := textOf(l, false); err != nil {
 		d.t.Logf("%s runs on ref: %v", l.Kernel, err)
 	}
 	// Without events accesses are done in another way.

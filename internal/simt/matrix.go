@@ -8,42 +8,6 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// What a lane accesses for a matrix instruction: a row, and an element of it, in bytes.
-const (
-	matrixRow     = 16
-	matrixElement = 2
-)
-
-// unit is the size of the elements that an access is of, each an access of its own; 0 where it is of one.
-func (in *inst) unit() uint64 {
-	switch {
-	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
-		return 2
-	case in.Class == isa.Tile && in.piece == in.width:
-		return 0
-	case in.Vec > 1 || in.Class == isa.Matrix || in.Class == isa.Tile:
-		return in.piece
-	}
-	return 0
-}
-
-// qualify gives the event of an access what follows from the instruction.
-func (in *inst) qualify(e *event.Event) {
-	if n := in.unit(); n != 0 {
-		e.Flags |= event.FlagVector
-		e.Aux = uint32(n)
-	}
-	if in.nonCoherent && e.Space == event.Global {
-		e.Flags |= event.FlagNonCoherent
-	}
-	if in.Copies {
-		e.Flags |= event.FlagCopied
-	}
-	if in.Class == isa.Mbarrier && in.Op == isa.OpInit {
-		e.Barrier = event.StoreInits
-	}
-}
-
 // readRows reads the rows whose addresses lanes of on give to ldmatrix, as arguments of Inst.Lanes. It is an ordinary load of 16
 // bytes by each of these lanes. A faulting lane reads 0.
 func (r *run) readRows(w *warp, on uint32, in *inst, place uint32) {

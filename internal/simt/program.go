@@ -19,6 +19,12 @@ const (
 	codeWindow   = 4 << windowShift
 )
 
+// What a lane accesses for a matrix instruction: a row, and an element of it, in bytes.
+const (
+	matrixRow     = 16
+	matrixElement = 2
+)
+
 // Program is a module loaded into the memory of a device: its variables have addresses.
 type Program struct {
 	Module *isa.Module
@@ -31,8 +37,16 @@ type Program struct {
 	mu     sync.Mutex
 	images map[*isa.Func]*image
 	consts map[string]uint64 // texts of the device runtime
-	texts  texts             // of engine warp
-	spare  spareBatch
+	kept   sync.Map
+}
+
+// Keep gives what an engine keeps with the program under a key of a type of its own; make makes it when it is first asked for.
+func (p *Program) Keep(key any, make func() any) any {
+	if v, ok := p.kept.Load(key); ok {
+		return v
+	}
+	v, _ := p.kept.LoadOrStore(key, make())
+	return v
 }
 
 // Load places the __device__, __constant__ and __managed__ variables of mod in mem and initialises them.
@@ -87,7 +101,9 @@ func (p *Program) initialise(v *isa.Var) error {
 		if r.At < 0 || r.At+r.Size > len(data) {
 			return fmt.Errorf("initialise variable %s: an address at byte %d of %d", v.Name, r.At, len(data))
 		}
-		putUint(data[r.At:r.At+r.Size], addr)
+		for i := range r.Size {
+			data[r.At+i] = byte(addr >> (8 * i))
+		}
 	}
 	if v.Space == event.Const {
 		p.Memory.SetConst(p.addrs[v.Index])
@@ -161,6 +177,32 @@ func (p *Program) funcAt(addr uint64) *isa.Func {
 	return p.Module.Funcs[i]
 }
 
+// constText gives the address of a text in memory of the program, 0 where there is none for it.
+func (p *Program) constText(text string) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if addr, ok := p.consts[text]; ok {
+		return addr
+	}
+	addr, err := p.Memory.Alloc(uint64(len(text)+1), 1, devmem.DeviceAlloc, "a text of the device runtime")
+	if err != nil {
+		return 0
+	}
+	data, err := p.Memory.Bytes(addr, uint64(len(text)+1))
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	copy(data, text)
+	data[len(text)] = 0
+	p.Memory.SetConst(addr)
+	p.owned = append(p.owned, addr)
+	if p.consts == nil {
+		p.consts = map[string]uint64{}
+	}
+	p.consts[text] = addr
+	return addr
+}
+
 // image is a kernel with everything it can call, operands resolved.
 type image struct {
 	p      *Program
@@ -231,6 +273,47 @@ type inst struct {
 // strong says that in is an access that others may synchronise with.
 func (in *inst) strong() bool {
 	return in.Class == isa.Atomic || (in.Class == isa.Load || in.Class == isa.Store) && in.Order != event.Weak
+}
+
+// unit is the size of the elements that an access is of, each an access of its own; 0 where it is of one.
+func (in *inst) unit() uint64 {
+	switch {
+	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
+		return 2
+	case in.Class == isa.Tile && in.piece == in.width:
+		return 0
+	case in.Vec > 1 || in.Class == isa.Matrix || in.Class == isa.Tile:
+		return in.piece
+	}
+	return 0
+}
+
+// qualify gives the event of an access what follows from the instruction.
+func (in *inst) qualify(e *event.Event) {
+	if n := in.unit(); n != 0 {
+		e.Flags |= event.FlagVector
+		e.Aux = uint32(n)
+	}
+	if in.nonCoherent && e.Space == event.Global {
+		e.Flags |= event.FlagNonCoherent
+	}
+	if in.Copies {
+		e.Flags |= event.FlagCopied
+	}
+	if in.Class == isa.Mbarrier && in.Op == isa.OpInit {
+		e.Barrier = event.StoreInits
+	}
+}
+
+// pieces is the number of requests that a memory instruction makes: one for each element of a vector.
+func (in *inst) pieces() int { return int(in.width / in.piece) }
+
+// mnemonic is the instruction with its modifiers, as in the PTX.
+func (in *inst) mnemonic() string {
+	if in.Source == nil {
+		return in.Row.Op
+	}
+	return in.Source.Op + in.Source.Mods
 }
 
 // slot pairs an entry of isa.Args with a register.

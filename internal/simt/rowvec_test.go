@@ -211,7 +211,7 @@ func TestVectorInstructions(t *testing.T) {
 				break
 			}
 			g := newRig(t, vectorKernel(line, uniform))
-			text, err := g.prog.text(g.prepare(launch{out: g.buffer(32)}), false)
+			text, err := textOf(g.prepare(launch{out: g.buffer(32)}), false)
 			if err != nil {
 				t.Fatal(err)
 			}

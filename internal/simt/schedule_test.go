@@ -131,7 +131,7 @@ end:
 		r := newRun(t.Context(), l)
 		r.m = refMachine{r}
 		if vec {
-			text, err := g.prog.text(l, false)
+			text, err := textOf(l, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -237,9 +237,6 @@ func (t *Threads) Resume(n int, s State, value uint64, reads ...int) (State, Req
 	return t.run(w, i, pending, again)
 }
 
-// pieces is the number of requests that a memory instruction makes: one for each element of a vector.
-func (in *inst) pieces() int { return int(in.width / in.piece) }
-
 // complete finishes the request at which lane i stands, unless what it has read is a fault. A vector is accessed element by element; pending has the elements that
 // have been read, or as many values as have been written. again says that there are more.
 func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64, reads []int) (rest []uint64, again bool, fault *Request) {

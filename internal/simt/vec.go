@@ -31,7 +31,7 @@ func NewWarp() Engine { return vecEngine{} }
 
 // Run implements Engine.
 func (e vecEngine) Run(ctx context.Context, l *Launch) (Stats, error) {
-	t, err := l.Program.text(l, e.raw)
+	t, err := textOf(l, e.raw)
 	if err != nil {
 		if !errors.Is(err, opt.ErrUnsupported) {
 			panic("BUG: " + err.Error())
@@ -110,13 +110,21 @@ func (x *texts) grids(key textKey) int {
 	return n
 }
 
-// text gives the compiled form of a launch's kernel.
-func (p *Program) text(l *Launch, raw bool) (*text, error) {
-	p.texts.mu.Lock()
-	defer p.texts.mu.Unlock()
-	list := p.texts.list
+type textsKey struct{}
+
+// textsOf are the compiled kernels of a program.
+func textsOf(p *Program) *texts {
+	return p.Keep(textsKey{}, func() any { return new(texts) }).(*texts)
+}
+
+// textOf gives the compiled form of a launch's kernel.
+func textOf(l *Launch, raw bool) (*text, error) {
+	p, x := l.Program, textsOf(l.Program)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	list := x.list
 	key := textKey{l.Func, l.Block, l.Grid, raw, l.Schedule == Lockstep}
-	if !p.texts.has(key) && p.texts.grids(key) >= maxGrids {
+	if !x.has(key) && x.grids(key) >= maxGrids {
 		key.grid = event.Dim3{}
 	}
 	for i := len(list) - 1; i >= 0; i-- {
@@ -151,7 +159,7 @@ func (p *Program) text(l *Launch, raw bool) (*text, error) {
 	if len(list) >= maxTexts {
 		list = append(list[:0], list[1:]...)
 	}
-	p.texts.list = append(list, e)
+	x.list = append(list, e)
 	return e.t, e.err
 }
 

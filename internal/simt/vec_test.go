@@ -117,7 +117,7 @@ func TestLockstep(t *testing.T) {
 					if d.strict == 0 {
 						t.Error("the outcome on ref depends on the schedule")
 					}
-					if _, err := g.prog.text(l, false); (err != nil) != c.ref {
+					if _, err := textOf(l, false); (err != nil) != c.ref {
 						t.Errorf("ref runs it: %v, want %v", err, c.ref)
 					}
 				}
@@ -140,7 +140,7 @@ func TestTexts(t *testing.T) {
 			}
 		}
 	}
-	if n := len(g.prog.texts.list); n != maxGrids+1 {
+	if n := len(textsOf(g.prog).list); n != maxGrids+1 {
 		t.Errorf("%d texts, want %d", n, maxGrids+1)
 	}
 }
@@ -155,7 +155,7 @@ func TestKeptTexts(t *testing.T) {
 		l := g.prepare(launch{kernel: kernel, block: block, grid: grid})
 		l.Schedule = s
 		key := textKey{l.Func, l.Block, l.Grid, raw, s == Lockstep}
-		got, err := g.prog.text(l, raw)
+		got, err := textOf(l, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestKeptTexts(t *testing.T) {
 		of[key] = got
 		used = used[max(0, len(used)-maxTexts):]
 		var list []textKey
-		for _, e := range g.prog.texts.list {
+		for _, e := range textsOf(g.prog).list {
 			if list = append(list, e.key); e.t != of[e.key] {
 				t.Errorf("%+v: not its text", e.key)
 			}
@@ -215,7 +215,7 @@ func TestKeptRegisters(t *testing.T) {
 	} {
 		g := newRig(t, kernel(c.body))
 		l := g.prepare(launch{block: c.block, out: g.buffer(256)})
-		text, err := g.prog.text(l, false)
+		text, err := textOf(l, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +305,7 @@ loop:
 			t.Fatalf("thread %d, %d: got %d, want %d", x, y, w, want)
 		}
 	}
-	text, err := l.Program.text(l, false)
+	text, err := textOf(l, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ loop:
 	if _, err := NewDiff(t, false).Run(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
-	text, err := l.Program.text(l, false)
+	text, err := textOf(l, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +421,7 @@ behind:
 	if _, err := NewDiff(t, false).Run(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
-	text, err := l.Program.text(l, false)
+	text, err := textOf(l, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -438,7 +438,7 @@ behind:
 func TestMoves(t *testing.T) {
 	for _, name := range []string{"arithmetic", "saxpy", "shared", "shuffles", "atomics"} {
 		g := newRig(t, benchSource(benchKernels[name]))
-		text, err := g.prog.text(g.prepare(launch{block: 256, out: g.buffer(256), n: 10}), false)
+		text, err := textOf(g.prepare(launch{block: 256, out: g.buffer(256), n: 10}), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -536,7 +536,7 @@ func TestListedAccesses(t *testing.T) {
 		if c.shape == rows {
 			l.Block = event.Dim3{X: 16, Y: 2, Z: 1}
 		}
-		text, err := g.prog.text(l, false)
+		text, err := textOf(l, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -555,7 +555,7 @@ func TestListedAccesses(t *testing.T) {
 // TestListsBegin: a list begins with an oRun also where nothing is computed before its first access.
 func TestListsBegin(t *testing.T) {
 	g := newRig(t, kernel(".shared .align 4 .b8 box[512]; mov.u32 %r1, box; mad.lo.u32 %r1, %tx, 4, %r1;\nbar.sync 0;\nld.shared.u32 %r2, [%r1];\nbar.sync 0;\nst.shared.u32 [%r1+128], %r2;\nbar.sync 0;\nst.global.u32 [%mine], %r2;"))
-	text, err := g.prog.text(g.prepare(launch{out: g.buffer(32)}), false)
+	text, err := textOf(g.prepare(launch{out: g.buffer(32)}), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -576,7 +576,7 @@ func TestListsBegin(t *testing.T) {
 func TestFastShuffles(t *testing.T) {
 	for code, want := range map[string]bool{"shfl.sync.down.b32 %r2, %ln, 1, 31, -1;": true, "shfl.sync.idx.b32 %r2, %ln, %tx, 31, -1;": true, "shfl.sync.up.b32 %r2, %ln, 1, %tx, -1;": false} {
 		g := newRig(t, kernel(code+" st.global.u32 [%mine], %r2;"))
-		text, err := g.prog.text(g.prepare(launch{out: g.buffer(32)}), false)
+		text, err := textOf(g.prepare(launch{out: g.buffer(32)}), false)
 		if err != nil {
 			t.Fatal(err)
 		}

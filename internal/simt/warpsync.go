@@ -72,14 +72,6 @@ func (r *run) alone(w *warp, in *inst, lane int, place uint32) {
 	r.results(w, 1<<lane, in, place)
 }
 
-// mnemonic is the instruction with its modifiers, as in the PTX.
-func (in *inst) mnemonic() string {
-	if in.Source == nil {
-		return in.Row.Op
-	}
-	return in.Source.Op + in.Source.Mods
-}
-
 // gather makes the lanes of on wait for the others of their masks, and lets those go on that are complete.
 func (r *run) gather(w *warp, on uint32, why wait, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
