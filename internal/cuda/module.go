@@ -12,8 +12,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/fatbin"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -26,7 +26,7 @@ type Image struct {
 // Module is PTX loaded into the device for a context.
 type Module struct {
 	ctx     *Context
-	program *simt.Program
+	program *loader.Program
 	kernels map[string]*Kernel
 	number  int
 	written event.Language
@@ -128,7 +128,7 @@ func (c *Context) load(images []Image) (*Module, error) {
 		return nil, err
 	}
 	c.gpu.own(c.dev.mem)
-	program, err := simt.Load(decoded, c.dev.mem)
+	program, err := loader.Load(decoded, c.dev.mem)
 	if err != nil {
 		code := InvalidKernelImage
 		if errors.Is(err, devmem.ErrOutOfMemory) {

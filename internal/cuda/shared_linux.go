@@ -16,7 +16,7 @@ func newMemory(size uint64) (*devmem.Memory, *os.File, []byte, error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return devmem.NewMemoryOver(backing[:size:size], file), file, backing, nil
+	return devmem.NewOver(backing[:size:size], file), file, backing, nil
 }
 
 // closeShared gives the file back.

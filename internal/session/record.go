@@ -15,7 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/event/trace"
 	"fencepost.dev/fencepost/internal/flow"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // recorded is what a trace holds: what any detector may ask for. Branches are made in lockstep only, and old values tell
@@ -102,7 +102,7 @@ func (r *once) endTrace() {
 		a.Memory = append(a.Memory, named{Begin: m.Addr, End: m.Addr + m.Size, Base: m.Addr, Object: o})
 	}
 	type layout struct {
-		program *simt.Program
+		program *loader.Program
 		fn      launchFunc
 		dynamic bool
 	}

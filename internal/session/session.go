@@ -22,6 +22,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -191,7 +192,7 @@ type once struct {
 
 // launched is what must be known of a launch to put names to its addresses.
 type launched struct {
-	program *simt.Program
+	program *loader.Program
 	launch  event.Launch
 	fn      launchFunc
 	dynamic int // bytes of dynamic shared memory

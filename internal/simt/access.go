@@ -7,6 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // tlb remembers the allocation that the accesses at a place met last.
@@ -26,20 +27,20 @@ type access struct {
 }
 
 // load executes ld for the lanes of on. A faulting lane reads 0.
-func (r *run) load(w *warp, in *inst, on uint32, place uint32) uint64 {
+func (r *run) load(w *warp, in *loader.Instr, on uint32, place uint32) uint64 {
 	acc := &r.acc
 	acc.global, acc.shared = 0, 0
 	signed := in.Type.Signed()
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		data := r.reach(w, i, in, place, event.FlagRead)
-		for _, d := range in.dst {
+		for _, d := range in.Results {
 			v := uint64(0)
 			if data != nil {
-				v = getUint(data[uint64(d.at)*in.piece:], in.piece)
+				v = getUint(data[uint64(d.At)*in.Piece:], in.Piece)
 			}
 			if signed {
-				v = in.Type.Extend(v, in.Dst[d.at].Size)
+				v = in.Type.Extend(v, in.Dst[d.At].Size)
 			}
 			r.m.put(w, i, d, v)
 		}
@@ -57,7 +58,7 @@ func (r *run) load(w *warp, in *inst, on uint32, place uint32) uint64 {
 }
 
 // store executes st for the lanes of on, lowest first. A faulting lane writes nothing.
-func (r *run) store(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) store(w *warp, in *loader.Instr, on uint32, place uint32) {
 	acc := &r.acc
 	acc.global, acc.shared = 0, 0
 	values, olds := r.out.needs&event.NeedValues != 0, r.out.olds()
@@ -70,8 +71,8 @@ func (r *run) store(w *warp, in *inst, on uint32, place uint32) {
 		if olds {
 			r.noteOld(w, i, data)
 		}
-		for k := 0; uint64(k)*in.piece < in.width; k++ {
-			putUint(data[uint64(k)*in.piece:][:in.piece], r.m.value(w, i, &in.src[1+k]))
+		for k := 0; uint64(k)*in.Piece < in.Width; k++ {
+			putUint(data[uint64(k)*in.Piece:][:in.Piece], r.m.value(w, i, &in.Operands[1+k]))
 		}
 		if values {
 			acc.value[i] = wordsOf(data)
@@ -85,7 +86,7 @@ func (r *run) store(w *warp, in *inst, on uint32, place uint32) {
 
 // atomic executes atom and red for the lanes of on, lowest first, and tells how much it costs: one that changes
 // nothing may be a poll.
-func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
+func (r *run) atomic(w *warp, in *loader.Instr, on uint32, place uint32) uint64 {
 	acc := &r.acc
 	acc.global, acc.shared = 0, 0
 	values, before := r.out.needs&event.NeedValues != 0, r.out.olds()
@@ -94,7 +95,7 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 		i := bits.TrailingZeros32(m)
 		data := r.reach(w, i, in, place, event.FlagRead|event.FlagWrite)
 		if data == nil {
-			for _, d := range in.dst {
+			for _, d := range in.Results {
 				r.m.put(w, i, d, 0)
 			}
 			continue
@@ -103,10 +104,10 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 			r.noteOld(w, i, data)
 		}
 		var olds [8]uint64
-		pieces := int(in.width / in.piece)
+		pieces := int(in.Width / in.Piece)
 		for k := range pieces {
-			olds[k] = getUint(data[uint64(k)*in.piece:], in.piece)
-			if in.Op == isa.OpCas && lowBytes(r.m.value(w, i, &in.src[1+k]), in.piece) != olds[k] {
+			olds[k] = getUint(data[uint64(k)*in.Piece:], in.Piece)
+			if in.Op == isa.OpCas && lowBytes(r.m.value(w, i, &in.Operands[1+k]), in.Piece) != olds[k] {
 				failed |= 1 << i
 			}
 		}
@@ -114,16 +115,16 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 			if failed>>i&1 != 0 {
 				break // all pieces of a comparison or none
 			}
-			b, c := r.m.value(w, i, &in.src[1+k]), uint64(0)
+			b, c := r.m.value(w, i, &in.Operands[1+k]), uint64(0)
 			if in.Op == isa.OpCas {
-				c = r.m.value(w, i, &in.src[1+pieces+k])
+				c = r.m.value(w, i, &in.Operands[1+pieces+k])
 			}
-			at := data[uint64(k)*in.piece:][:in.piece]
+			at := data[uint64(k)*in.Piece:][:in.Piece]
 			putUint(at, in.RMW(in.Inst, olds[k], b, c))
-			changed = changed || getUint(at, in.piece) != olds[k]
+			changed = changed || getUint(at, in.Piece) != olds[k]
 		}
-		for _, d := range in.dst {
-			r.m.put(w, i, d, in.Type.Extend(olds[d.at], in.Dst[d.at].Size))
+		for _, d := range in.Results {
+			r.m.put(w, i, d, in.Type.Extend(olds[d.At], in.Dst[d.At].Size))
 		}
 		if values {
 			acc.value[i] = wordsOf(data)
@@ -177,12 +178,12 @@ func wordsOf(data []byte) (v [4]uint64) {
 }
 
 // reach gives the bytes that in accesses for a lane, and notes the address for the events. It gives nil after a fault.
-func (r *run) reach(w *warp, lane int, in *inst, place uint32, flags event.Flags) []byte {
-	return r.reachAt(w, lane, in, place, flags, r.m.value(w, lane, &in.src[0])+in.off)
+func (r *run) reach(w *warp, lane int, in *loader.Instr, place uint32, flags event.Flags) []byte {
+	return r.reachAt(w, lane, in, place, flags, r.m.value(w, lane, &in.Operands[0])+in.Offset)
 }
 
 // reachAt is reach for an address of the instruction's space.
-func (r *run) reachAt(w *warp, lane int, in *inst, place uint32, flags event.Flags, addr uint64) []byte {
+func (r *run) reachAt(w *warp, lane int, in *loader.Instr, place uint32, flags event.Flags, addr uint64) []byte {
 	space := in.Space
 	if space == event.Generic {
 		space, addr = splitGeneric(addr)
@@ -201,18 +202,18 @@ func (r *run) reachAt(w *warp, lane int, in *inst, place uint32, flags event.Fla
 	case event.Shared:
 		var of *cta
 		if of, addr, kind = w.cta.owner(addr); kind == "" {
-			data, kind = window(of.shared, addr&(1<<event.PeerShift-1), in.width)
+			data, kind = window(of.shared, addr&(1<<event.PeerShift-1), in.Width)
 		}
 		if kind == "" {
-			if at := addr & (1<<event.PeerShift - 1); in.end != 0 && (at < in.begin || at+in.width > in.end) {
-				r.faults.beside(r, w, lane, place, touch{flags, space, at, in.width}, in.Object)
+			if at := addr & (1<<event.PeerShift - 1); in.VarEnd != 0 && (at < in.VarBegin || at+in.Width > in.VarEnd) {
+				r.faults.beside(r, w, lane, place, touch{flags, space, at, in.Width}, in.Object)
 			}
 			r.acc.addr[lane] = addr
 			r.acc.shared |= 1 << lane
 			return data
 		}
 	case event.Local:
-		if data, kind = window(r.m.local(w, lane), addr, in.width); kind == "" {
+		if data, kind = window(r.m.local(w, lane), addr, in.Width); kind == "" {
 			r.acc.addr[lane] = addr
 			r.acc.local |= 1 << lane
 			return data
@@ -225,21 +226,21 @@ func (r *run) reachAt(w *warp, lane int, in *inst, place uint32, flags event.Fla
 	default: // a generic address of no window
 		kind = OutOfBounds
 	}
-	r.faults.access(r, kind, w, lane, place, touch{flags, space, addr, in.width})
+	r.faults.access(r, kind, w, lane, place, touch{flags, space, addr, in.Width})
 	return nil
 }
 
 // splitGeneric gives the space a generic address lies in, and the address there.
 func splitGeneric(addr uint64) (event.Space, uint64) {
-	switch addr >> windowShift {
+	switch addr >> loader.WindowShift {
 	case 0:
 		return event.Global, addr
-	case sharedWindow >> windowShift:
-		return event.Shared, addr &^ (0xff << windowShift)
-	case localWindow >> windowShift:
-		return event.Local, addr &^ (0xff << windowShift)
-	case paramWindow >> windowShift:
-		return event.Param, addr &^ (0xff << windowShift)
+	case loader.SharedWindow >> loader.WindowShift:
+		return event.Shared, addr &^ (0xff << loader.WindowShift)
+	case loader.LocalWindow >> loader.WindowShift:
+		return event.Local, addr &^ (0xff << loader.WindowShift)
+	case loader.ParamWindow >> loader.WindowShift:
+		return event.Param, addr &^ (0xff << loader.WindowShift)
 	}
 	return event.Generic, addr
 }
@@ -256,16 +257,16 @@ func window(bytes []byte, off, n uint64) ([]byte, FaultKind) {
 }
 
 // global gives the bytes of global memory that in accesses at addr.
-func (r *run) global(addr uint64, in *inst, flags event.Flags, place uint32) ([]byte, FaultKind) {
-	data, kind := r.globalBytes(addr, in.width, in, flags, place)
-	if kind == "" && addr&(in.width-1) != 0 {
+func (r *run) global(addr uint64, in *loader.Instr, flags event.Flags, place uint32) ([]byte, FaultKind) {
+	data, kind := r.globalBytes(addr, in.Width, in, flags, place)
+	if kind == "" && addr&(in.Width-1) != 0 {
 		return nil, Misaligned
 	}
 	return data, kind
 }
 
 // globalBytes gives n bytes of global memory at addr, wherever that points.
-func (r *run) globalBytes(addr, n uint64, in *inst, flags event.Flags, place uint32) ([]byte, FaultKind) {
+func (r *run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, place uint32) ([]byte, FaultKind) {
 	if e := r.mem.Epoch(); e != r.tlb.epoch {
 		r.tlb = tlb{epoch: e}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // allThreads is the expectation of a barrier without thread count: every thread of the block that has not exited.
@@ -65,8 +66,8 @@ func (b *barrier) arrived(c *cta) int {
 }
 
 // barrier executes bar and barrier for the lanes of on.
-func (r *run) barrier(w *warp, in *inst, on uint32, place uint32) {
-	if in.src[0].same() && (in.Src[1].Kind == isa.Sink || in.src[1].same()) {
+func (r *run) barrier(w *warp, in *loader.Instr, on uint32, place uint32) {
+	if in.Operands[0].Same() && (in.Src[1].Kind == isa.Sink || in.Operands[1].Same()) {
 		id, count := r.barrierOperands(w, in, bits.TrailingZeros32(on))
 		r.arrive(w, in, on, place, id, count)
 		return
@@ -89,16 +90,16 @@ func (r *run) barrier(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // barrierOperands gives the barrier and thread count for a lane; the count is allThreads when there is none.
-func (r *run) barrierOperands(w *warp, in *inst, lane int) (id uint64, count int) {
-	id = r.m.value(w, lane, &in.src[0]) & 0xffff_ffff
+func (r *run) barrierOperands(w *warp, in *loader.Instr, lane int) (id uint64, count int) {
+	id = r.m.value(w, lane, &in.Operands[0]) & 0xffff_ffff
 	if in.Src[1].Kind == isa.Sink {
 		return id, allThreads
 	}
-	return id, int(r.m.value(w, lane, &in.src[1]) & 0xffff_ffff)
+	return id, int(r.m.value(w, lane, &in.Operands[1]) & 0xffff_ffff)
 }
 
 // arrive makes lanes of one warp arrive at one barrier.
-func (r *run) arrive(w *warp, in *inst, on uint32, place uint32, id uint64, count int) {
+func (r *run) arrive(w *warp, in *loader.Instr, on uint32, place uint32, id uint64, count int) {
 	first := bits.TrailingZeros32(on)
 	if id >= uint64(len(w.cta.bars)) {
 		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "barrier %d does not exist: a block has barriers 0 to 15", id)
@@ -158,7 +159,7 @@ func (b *barrier) join(w *warp, on uint32) {
 }
 
 // enter notes by which instruction lanes arrived.
-func (b *barrier) enter(in *inst, w *warp, on uint32, place uint32) {
+func (b *barrier) enter(in *loader.Instr, w *warp, on uint32, place uint32) {
 	n := bits.OnesCount32(on)
 	for i := range b.sites {
 		if b.sites[i].place == place {
@@ -177,11 +178,11 @@ func (s *site) add(w *warp, n int) {
 }
 
 // reduce takes the predicates of bar.red into account.
-func (r *run) reduce(b *barrier, w *warp, in *inst, on uint32) {
+func (r *run) reduce(b *barrier, w *warp, in *loader.Instr, on uint32) {
 	b.reduced = true
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		p := r.m.value(w, i, &in.src[2])&1 != 0
+		p := r.m.value(w, i, &in.Operands[2])&1 != 0
 		if p {
 			b.popc++
 		}
@@ -213,8 +214,8 @@ func (r *run) complete(b *barrier, id uint8, w *warp, on uint32, place uint32) {
 func (r *run) wake(b *barrier, w *warp, woken uint32) {
 	for m := woken; b.reduced && m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		if in := r.m.at(w, i); len(in.dst) > 0 {
-			r.m.put(w, i, in.dst[0], b.result(in))
+		if in := r.m.at(w, i); len(in.Results) > 0 {
+			r.m.put(w, i, in.Results[0], b.result(in))
 		}
 	}
 	r.m.pass(w, woken)
@@ -230,7 +231,7 @@ func (b *barrier) needs(c *cta) int {
 }
 
 // result is what bar.red gives.
-func (b *barrier) result(in *inst) uint64 {
+func (b *barrier) result(in *loader.Instr) uint64 {
 	switch {
 	case in.Op == isa.OpPopc:
 		return uint64(b.popc)

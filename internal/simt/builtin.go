@@ -8,6 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // maxString bounds a string that device code hands to the host.
@@ -18,7 +19,7 @@ type invocation struct {
 	r     *run
 	w     *warp
 	lane  int
-	in    *inst
+	in    *loader.Instr
 	fn    *isa.Func
 	place uint32
 }

@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // bulkCopy is a bulk copy in flight: see copies for when it is performed.
@@ -43,17 +44,17 @@ type bulkPart struct {
 const bulkUnit = 16
 
 // bulk executes cp.async.bulk for the lanes of on. A lane whose operands are wrong copies nothing.
-func (r *run) bulk(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) bulk(w *warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		to, from := r.m.value(w, i, &in.src[0])+uint64(in.Off), r.m.value(w, i, &in.src[1])+uint64(in.Off2)
-		n := r.m.value(w, i, &in.src[2]) & 0xffff_ffff
+		to, from := r.m.value(w, i, &in.Operands[0])+uint64(in.Off), r.m.value(w, i, &in.Operands[1])+uint64(in.Off2)
+		n := r.m.value(w, i, &in.Operands[2]) & 0xffff_ffff
 		fromSpace := event.Global
 		if in.Space == event.Global || !in.Has("global") {
 			fromSpace = event.Shared
 		}
 		if n%bulkUnit != 0 || n == 0 {
-			r.faults.at(r, Misaligned, w, i, place, "copies", "%s is told to copy %d bytes: the number must be a multiple of %d", in.mnemonic(), n, bulkUnit)
+			r.faults.at(r, Misaligned, w, i, place, "copies", "%s is told to copy %d bytes: the number must be a multiple of %d", in.Mnemonic(), n, bulkUnit)
 			continue
 		}
 		targets, ok := r.targets(w, i, in, to, bulkBarrier, place)
@@ -101,12 +102,12 @@ type bulkPiece struct{ at, size uint64 }
 
 // bulkPieces gives those of a copy of n bytes: all of them, or without some at both ends (.ignore_oob), or those of each bulkUnit that a
 // mask names (.cp_mask). It gives false after a fault.
-func (r *run) bulkPieces(w *warp, lane int, in *inst, n uint64, place uint32) ([]bulkPiece, bool) {
+func (r *run) bulkPieces(w *warp, lane int, in *loader.Instr, n uint64, place uint32) ([]bulkPiece, bool) {
 	switch {
 	case in.Has("ignore_oob"):
-		left, right := r.m.value(w, lane, &in.src[bulkBarrier+1])&0xffff_ffff, r.m.value(w, lane, &in.src[bulkBarrier+2])&0xffff_ffff
+		left, right := r.m.value(w, lane, &in.Operands[bulkBarrier+1])&0xffff_ffff, r.m.value(w, lane, &in.Operands[bulkBarrier+2])&0xffff_ffff
 		if max(left, right) >= bulkUnit {
-			r.faults.at(r, Misaligned, w, lane, place, "copies", "%s is told to ignore %d bytes: up to %d can be, at each end", in.mnemonic(), max(left, right), bulkUnit-1)
+			r.faults.at(r, Misaligned, w, lane, place, "copies", "%s is told to ignore %d bytes: up to %d can be, at each end", in.Mnemonic(), max(left, right), bulkUnit-1)
 			return nil, false
 		}
 		if left+right >= n {
@@ -114,7 +115,7 @@ func (r *run) bulkPieces(w *warp, lane int, in *inst, n uint64, place uint32) ([
 		}
 		return []bulkPiece{{left, n - left - right}}, true
 	case in.Has("cp_mask"):
-		mask := r.m.value(w, lane, &in.src[bulkBarrier])
+		mask := r.m.value(w, lane, &in.Operands[bulkBarrier])
 		var list []bulkPiece
 		for at := range n {
 			last := len(list) - 1
@@ -143,7 +144,7 @@ type bulkTarget struct {
 const bulkBarrier = 3
 
 // targets finds those of a copy to an address; bar is the source that is the address of the mbarrier, where there is one. It gives false after a fault.
-func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uint32) ([]bulkTarget, bool) {
+func (r *run) targets(w *warp, lane int, in *loader.Instr, to uint64, bar int, place uint32) ([]bulkTarget, bool) {
 	own := bulkTarget{of: w.cta, to: to, barrierOf: w.cta}
 	if in.Has("bulk_group") {
 		return []bulkTarget{own}, true
@@ -155,7 +156,7 @@ func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uin
 	if own.of, own.to, ok = r.resolve(w, lane, to, place); !ok {
 		return nil, false
 	}
-	barrier := r.m.value(w, lane, &in.src[bar]) + uint64(in.Off3)
+	barrier := r.m.value(w, lane, &in.Operands[bar]) + uint64(in.Off3)
 	if generic {
 		barrier = withoutWindow(barrier)
 	}
@@ -166,7 +167,7 @@ func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uin
 	list := []bulkTarget{own}
 	if in.Multicast > 0 {
 		list = list[:0]
-		mask := r.m.value(w, lane, &in.src[in.Multicast])
+		mask := r.m.value(w, lane, &in.Operands[in.Multicast])
 		for rank, of := range w.cta.cluster.ctas {
 			if mask>>rank&1 == 0 {
 				continue
@@ -206,13 +207,13 @@ func (r *run) resolve(w *warp, lane int, addr uint64, place uint32) (*cta, uint6
 }
 
 // newBulk makes a copy that a lane issues, to a target.
-func (r *run) newBulk(w *warp, lane int, in *inst, t bulkTarget) *bulkCopy {
+func (r *run) newBulk(w *warp, lane int, in *loader.Instr, t bulkTarget) *bulkCopy {
 	return &bulkCopy{number: w.cta.number(), warp: w, lane: lane, tracked: !in.Has("bulk_group"), group: w.copies.bulkGroups[lane],
 		of: t.barrierOf, mbarrier: t.barrier, told: w.cta.tell(t.barrierOf, t.barrier)}
 }
 
 // reduces makes a copy a reduction, where the instruction is one of elements of its type.
-func (x *bulkCopy) reduces(in *inst) {
+func (x *bulkCopy) reduces(in *loader.Instr) {
 	if in.Reduce != isa.NoOp {
 		x.reduce, x.element = isa.Reduction(in.Reduce, in.Type), uint64(in.Type.Size())
 	}
@@ -234,7 +235,7 @@ func (r *run) fly(x *bulkCopy, place uint32) {
 }
 
 // bulkBytes gives the bytes that a bulk copy reads or writes, a piece at an offset; nil after a fault.
-func (r *run) bulkBytes(w *warp, of *cta, lane int, in *inst, t touch, offset uint64, place uint32) []byte {
+func (r *run) bulkBytes(w *warp, of *cta, lane int, in *loader.Instr, t touch, offset uint64, place uint32) []byte {
 	var data []byte
 	var kind FaultKind
 	if t.space == event.Shared {
@@ -248,7 +249,7 @@ func (r *run) bulkBytes(w *warp, of *cta, lane int, in *inst, t touch, offset ui
 	}
 	if base := t.addr - offset; kind == "" && base%bulkUnit != 0 {
 		kind = Misaligned
-		r.faults.at(r, kind, w, lane, place, "copies", "%s is given address %#x of %s memory, which is not a multiple of %d", in.mnemonic(), base, t.space, bulkUnit)
+		r.faults.at(r, kind, w, lane, place, "copies", "%s is given address %#x of %s memory, which is not a multiple of %d", in.Mnemonic(), base, t.space, bulkUnit)
 		return nil
 	}
 	if kind != "" {

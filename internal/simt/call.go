@@ -5,6 +5,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 )
 
 // call executes call for the lanes of on, which have their own callees when it is indirect.
-func (r *run) call(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) call(w *warp, in *loader.Instr, on uint32, place uint32) {
 	if on != w.group || in.Callee == nil {
 		w.regroup = true
 	}
@@ -27,16 +28,16 @@ func (r *run) call(w *warp, in *inst, on uint32, place uint32) {
 	}
 	for on != 0 {
 		first := bits.TrailingZeros32(on)
-		addr := r.value(w, first, &in.src[0])
+		addr := r.value(w, first, &in.Operands[0])
 		same := uint32(0)
 		for m := on; m != 0; m &= m - 1 {
-			if i := bits.TrailingZeros32(m); r.value(w, i, &in.src[0]) == addr {
+			if i := bits.TrailingZeros32(m); r.value(w, i, &in.Operands[0]) == addr {
 				same |= 1 << i
 			}
 		}
 		on &^= same
-		fn := r.p.funcAt(addr)
-		if fn == nil || !w.lanes[first].code.fn.MayCall(in.Inst, fn) {
+		fn := r.p.FuncAt(addr)
+		if fn == nil || !w.lanes[first].code.Func.MayCall(in.Inst, fn) {
 			r.badTarget(w, same, place, addr)
 			r.noResults(w, in, same)
 			continue
@@ -54,7 +55,7 @@ func (r *run) badTarget(w *warp, on, place uint32, addr uint64) {
 }
 
 // callOne makes the lanes of on call fn.
-func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) {
+func (r *run) callOne(w *warp, in *loader.Instr, on uint32, place uint32, fn *isa.Func) {
 	if fn.Builtin != "" {
 		for m := on; m != 0; m &= m - 1 {
 			r.builtin(&invocation{r, w, bits.TrailingZeros32(m), in, fn, place})
@@ -66,7 +67,7 @@ func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) 
 		r.noResults(w, in, on)
 		return
 	}
-	c := r.img.code(fn)
+	c := r.img.Code(fn)
 	base, ok := r.calls[callKey{place, c}]
 	if !ok {
 		base = r.places.enter(place, fn)
@@ -88,7 +89,7 @@ func (r *run) noBody(w *warp, on, place uint32, fn *isa.Func) {
 }
 
 // noResults gives the lanes of on zeros as the results of a call that was a fault.
-func (r *run) noResults(w *warp, in *inst, on uint32) {
+func (r *run) noResults(w *warp, in *loader.Instr, on uint32) {
 	for ; on != 0; on &= on - 1 {
 		ln := &w.lanes[bits.TrailingZeros32(on)]
 		for k := range in.RetOps {
@@ -119,10 +120,10 @@ func stackFits(depth, localAt int32, fn *isa.Func) bool {
 }
 
 // enter pushes a frame of c on a lane's stack and hands over the arguments; false when the stack is full.
-func (r *run) enter(w *warp, lane int, in *inst, c *code, base uint32) bool {
+func (r *run) enter(w *warp, lane int, in *loader.Instr, c *loader.Code, base uint32) bool {
 	ln := &w.lanes[lane]
 	from := ln.frame
-	caller, fn := from.code.fn, c.fn
+	caller, fn := from.code.Func, c.Func
 	localAt := frameAt(from.localAt, caller)
 	if !stackFits(ln.depth, localAt, fn) {
 		return false
@@ -161,19 +162,19 @@ func (r *run) enter(w *warp, lane int, in *inst, c *code, base uint32) bool {
 }
 
 // argument is bytes of actual parameter k in the caller's frame, as machine.argument has them.
-func (r *run) argument(ln *lane, regs []uint64, from *frame, in *inst, k int, off, size uint64) uint64 {
+func (r *run) argument(ln *lane, regs []uint64, from *frame, in *loader.Instr, k int, off, size uint64) uint64 {
 	if o := &in.ArgOps[k]; o.Kind == isa.ParamAddr {
 		return getUint(ln.param[uint64(from.paramAt)+o.Imm+off:], min(size, 8))
 	}
-	switch o := &in.args[k]; o.kind {
-	case opReg:
-		return regs[o.reg]
-	case opNotReg:
-		return regs[o.reg]&1 ^ 1
-	case opLocal:
-		return o.val + uint64(from.localAt)
+	switch o := &in.Actuals[k]; o.Kind {
+	case loader.OpReg:
+		return regs[o.Reg]
+	case loader.OpNotReg:
+		return regs[o.Reg]&1 ^ 1
+	case loader.OpLocal:
+		return o.Val + uint64(from.localAt)
 	default:
-		return o.val
+		return o.Val
 	}
 }
 
@@ -197,12 +198,12 @@ func (r *run) ret(w *warp, on uint32, place uint32) {
 
 // leave pops the lane's frame and hands over the results.
 func (ln *lane) leave() {
-	fn, regs, paramAt := ln.code.fn, ln.regs, int(ln.paramAt)
+	fn, regs, paramAt := ln.code.Func, ln.regs, int(ln.paramAt)
 	n := len(ln.up) - 1
 	ln.frame, ln.up = ln.up[n], ln.up[:n]
 	ln.depth--
-	ln.regs = ln.allRegs[ln.regAt : int(ln.regAt)+ln.code.fn.Regs]
-	in := &ln.code.insts[ln.pc-1] // the call: it left the caller standing after it
+	ln.regs = ln.allRegs[ln.regAt : int(ln.regAt)+ln.code.Func.Regs]
+	in := &ln.code.Insts[ln.pc-1] // the call: it left the caller standing after it
 	for k := range fn.Sig.Rets {
 		p := &fn.Sig.Rets[k]
 		switch o := &in.RetOps[k]; {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // maxCluster is the most blocks of a cluster: more than 8 only devices that are asked for it have (programming guide, "Thread Block
@@ -77,7 +78,7 @@ func (k *cluster) leave(free []*cta) []*cta {
 }
 
 // arriveCluster executes barrier.cluster.arrive for the lanes of on.
-func (r *run) arriveCluster(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) arriveCluster(w *warp, in *loader.Instr, on uint32, place uint32) {
 	k := w.cta.cluster
 	if twice := on & (w.arrived | w.passed); twice != 0 {
 		r.faults.at(r, ClusterMisuse, w, bits.TrailingZeros32(twice), place, "arrives",

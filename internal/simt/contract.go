@@ -9,6 +9,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // Engine executes launches.
@@ -31,7 +32,7 @@ type Argument struct {
 // Launch is one kernel launch, ready to run: Check (limits.go) compares it with the device's limits.
 type Launch struct {
 	event.Launch
-	Program       *Program
+	Program       *loader.Program
 	Places        *PlaceTable
 	Func          *isa.Func
 	DynamicShared int    // bytes

@@ -5,6 +5,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // copies are the asynchronous copies that lanes of a warp have issued and that have not been performed. What the rules leave open,
@@ -51,7 +52,7 @@ func (c *copies) reset() {
 }
 
 // copies executes cp.async and what groups copies and waits for them.
-func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) copies(w *warp, in *loader.Instr, on uint32, place uint32) {
 	switch in.Op {
 	case isa.OpCopy:
 		r.issue(w, in, on, place)
@@ -93,10 +94,10 @@ func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
 		r.awaits(w, on, 0, place)
 	default:
 		for on != 0 {
-			n := uint32(r.m.value(w, bits.TrailingZeros32(on), &in.src[0]))
+			n := uint32(r.m.value(w, bits.TrailingZeros32(on), &in.Operands[0]))
 			same := uint32(0)
 			for m := on; m != 0; m &= m - 1 {
-				if i := bits.TrailingZeros32(m); uint32(r.m.value(w, i, &in.src[0])) == n {
+				if i := bits.TrailingZeros32(m); uint32(r.m.value(w, i, &in.Operands[0])) == n {
 					same |= 1 << i
 				}
 			}
@@ -170,7 +171,7 @@ func (r *run) early(w *warp) (read, write bool) {
 }
 
 // issue executes cp.async for the lanes of on. A lane whose addresses are wrong copies nothing.
-func (r *run) issue(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) issue(w *warp, in *loader.Instr, on uint32, place uint32) {
 	x := r.newCopied()
 	size := uint64(in.Type.Size())
 	x.size, x.groups, x.left = size, w.copies.groups, 0
@@ -181,8 +182,8 @@ func (r *run) issue(w *warp, in *inst, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		n := r.copySize(w, i, in, size, place)
-		to := r.m.value(w, i, &in.src[0]) + uint64(in.Off)
-		from[i] = r.m.value(w, i, &in.src[1]) + uint64(in.Off2)
+		to := r.m.value(w, i, &in.Operands[0]) + uint64(in.Off)
+		from[i] = r.m.value(w, i, &in.Operands[1]) + uint64(in.Off2)
 		if _, kind := window(w.cta.shared, to, size); kind != "" {
 			r.faults.access(r, kind, w, i, place, touch{event.FlagWrite, event.Shared, to, size})
 			continue
@@ -237,18 +238,18 @@ func (r *run) newCopied() *copied {
 }
 
 // copySize is how many bytes a lane's copy reads.
-func (r *run) copySize(w *warp, lane int, in *inst, size uint64, place uint32) uint64 {
+func (r *run) copySize(w *warp, lane int, in *loader.Instr, size uint64, place uint32) uint64 {
 	if in.Src[2].Kind == isa.Sink {
 		return size
 	}
-	v := r.m.value(w, lane, &in.src[2])
+	v := r.m.value(w, lane, &in.Operands[2])
 	switch {
 	case in.Ignores && v&1 != 0:
 		return 0
 	case in.Ignores:
 		return size
 	case v&0xffff_ffff > size:
-		r.faults.at(r, OutOfBounds, w, lane, place, "copies", "%s of %d bytes is told to read %d", in.mnemonic(), size, v&0xffff_ffff)
+		r.faults.at(r, OutOfBounds, w, lane, place, "copies", "%s of %d bytes is told to read %d", in.Mnemonic(), size, v&0xffff_ffff)
 		return size
 	}
 	return v & 0xffff_ffff
@@ -256,17 +257,17 @@ func (r *run) copySize(w *warp, lane int, in *inst, size uint64, place uint32) u
 
 // tellCopies makes the events of copies that are issued: what they read, in pieces whose sizes are powers of two, the largest
 // first, and what they write.
-func (r *run) tellCopies(w *warp, in *inst, x *copied, from *[32]uint64, sizes *[5]uint32, place uint32) {
+func (r *run) tellCopies(w *warp, in *loader.Instr, x *copied, from *[32]uint64, sizes *[5]uint32, place uint32) {
 	acc := &r.acc
-	as := inst{Inst: in.Inst}
+	as := loader.Instr{Inst: in.Inst}
 	if r.out.needs&event.NeedGlobal != 0 {
 		acc.addr = *from
 		for k := len(sizes) - 1; k >= 0; k-- {
 			if on := sizes[k] & x.left; on != 0 {
-				as.width = 1 << k
+				as.Width = 1 << k
 				r.out.access(event.Load, event.FlagRead|event.FlagAsync, w, &as, place, event.Global, on, acc)
 				for m := on; m != 0; m &= m - 1 {
-					acc.addr[bits.TrailingZeros32(m)] += as.width
+					acc.addr[bits.TrailingZeros32(m)] += as.Width
 				}
 			}
 		}
@@ -274,7 +275,7 @@ func (r *run) tellCopies(w *warp, in *inst, x *copied, from *[32]uint64, sizes *
 	if r.out.needs&event.NeedShared == 0 || x.left == 0 {
 		return
 	}
-	as.width = x.size
+	as.Width = x.size
 	for m := x.left; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		acc.addr[i] = x.to[i]

@@ -3,13 +3,14 @@ package simt
 import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // coreProduct is a tcgen05.mma that a thread has issued.
 type coreProduct struct {
 	r     *run
 	w     *warp
-	in    *inst
+	in    *loader.Instr
 	lane  int
 	place uint32
 	shape *isa.CoreShape
@@ -22,15 +23,15 @@ type coreProduct struct {
 }
 
 // coreMultiply executes tcgen05.mma for a lane.
-func (r *run) coreMultiply(w *warp, in *inst, lane int, place uint32) {
-	value := func(k int) uint64 { return r.m.value(w, lane, &in.src[k]) }
+func (r *run) coreMultiply(w *warp, in *loader.Instr, lane int, place uint32) {
+	value := func(k int) uint64 { return r.m.value(w, lane, &in.Operands[k]) }
 	shape, text := isa.CoreShapeOf(in.Inst, uint32(value(3)))
 	if text != "" {
 		r.wrongTensor(w, in, lane, place, "the instruction descriptor %s", text)
 		return
 	}
 	x := &coreProduct{r: r, w: w, in: in, lane: lane, place: place, shape: shape, ctas: []*cta{w.cta}, b: isa.DescriptorOf(value(2)),
-		to: uint32(value(0) + uint64(in.Off)), add: value(len(in.src)-1)&1 != 0}
+		to: uint32(value(0) + uint64(in.Off)), add: value(len(in.Operands)-1)&1 != 0}
 	if in.Core.Group == 2 {
 		k := w.cta.cluster.ctas
 		if len(k)%2 != 0 {
@@ -216,8 +217,8 @@ func (x *coreProduct) fromTensor(c *cta, rows [][32]uint32) {
 }
 
 // coreCopy executes tcgen05.cp for a lane.
-func (r *run) coreCopy(w *warp, in *inst, lane int, place uint32) {
-	x := coreBlock{in: in, to: uint32(r.m.value(w, lane, &in.src[0]) + uint64(in.Off)), d: isa.DescriptorOf(r.m.value(w, lane, &in.src[1])), ctas: []*cta{w.cta}}
+func (r *run) coreCopy(w *warp, in *loader.Instr, lane int, place uint32) {
+	x := coreBlock{in: in, to: uint32(r.m.value(w, lane, &in.Operands[0]) + uint64(in.Off)), d: isa.DescriptorOf(r.m.value(w, lane, &in.Operands[1])), ctas: []*cta{w.cta}}
 	x.rows, x.bytes = x.shape()
 	if in.Core.Group == 2 && len(w.cta.cluster.ctas)%2 == 0 {
 		x.ctas = w.cta.cluster.ctas[w.cta.rank&^1:][:2]
@@ -252,7 +253,7 @@ func (r *run) coreCopy(w *warp, in *inst, lane int, place uint32) {
 
 // coreBlock is a tcgen05.cp.
 type coreBlock struct {
-	in    *inst
+	in    *loader.Instr
 	to    uint32
 	d     isa.Descriptor
 	ctas  []*cta

@@ -5,6 +5,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // depends follows which reads a thread depends on, for models in which a load and a later store may be exchanged unless the store
@@ -51,7 +52,7 @@ func fill(sets []uint64, s uint64) {
 func (d *depends) reg(ln *lane, r int32) *uint64 { return &d.regs[int(ln.regAt)+int(r)] }
 
 // sources gives the sets of the operands of an instruction: all of them, and that of the first, an address or a target, alone.
-func (d *depends) sources(ln *lane, in *inst) (all, first uint64) {
+func (d *depends) sources(ln *lane, in *loader.Instr) (all, first uint64) {
 	for i := range in.Src {
 		if o := &in.Src[i]; o.Kind == isa.Reg {
 			s := *d.reg(ln, o.Reg)
@@ -65,7 +66,7 @@ func (d *depends) sources(ln *lane, in *inst) (all, first uint64) {
 }
 
 // guard gives the set of an instruction's guard.
-func (d *depends) guard(ln *lane, in *inst) uint64 {
+func (d *depends) guard(ln *lane, in *loader.Instr) uint64 {
 	if in.Guard < 0 {
 		return 0
 	}
@@ -73,13 +74,13 @@ func (d *depends) guard(ln *lane, in *inst) uint64 {
 }
 
 // request gives the set of what an instruction asks of memory: address, value, guard, and what all further steps depend on.
-func (d *depends) request(ln *lane, in *inst) uint64 {
+func (d *depends) request(ln *lane, in *loader.Instr) uint64 {
 	all, _ := d.sources(ln, in)
 	return all | d.guard(ln, in) | d.control
 }
 
 // skip notes that an instruction was not executed because of its guard.
-func (d *depends) skip(ln *lane, in *inst) {
+func (d *depends) skip(ln *lane, in *loader.Instr) {
 	g := d.guard(ln, in)
 	switch in.Class {
 	case isa.Branch, isa.Ret, isa.Exit, isa.Call, isa.Trap:
@@ -88,7 +89,7 @@ func (d *depends) skip(ln *lane, in *inst) {
 	d.results(ln, in, func(i int32) { *d.reg(ln, i) |= g })
 }
 
-func (d *depends) results(ln *lane, in *inst, f func(reg int32)) {
+func (d *depends) results(ln *lane, in *loader.Instr, f func(reg int32)) {
 	for i := range in.Dst {
 		if in.Dst[i].Kind == isa.Reg {
 			f(in.Dst[i].Reg)
@@ -97,7 +98,7 @@ func (d *depends) results(ln *lane, in *inst, f func(reg int32)) {
 }
 
 // perform executes an instruction that concerns the lane alone by calling run, and follows what its results depend on.
-func (t *Threads) perform(w *warp, i int, in *inst, run func()) {
+func (t *Threads) perform(w *warp, i int, in *loader.Instr, run func()) {
 	d, ln := t.depends, &w.lanes[i]
 	if d == nil {
 		run()
@@ -131,19 +132,19 @@ func (t *Threads) perform(w *warp, i int, in *inst, run func()) {
 }
 
 // bytes gives the sets of the bytes of parameters or local memory that an instruction accesses; none of other memory.
-func (t *Threads) bytes(w *warp, i int, in *inst) []uint64 {
+func (t *Threads) bytes(w *warp, i int, in *loader.Instr) []uint64 {
 	d, ln := t.depends, &w.lanes[i]
 	if in.Space == event.Param && in.Inst.Src[0].Kind == isa.ParamAddr {
 		from := int(ln.paramAt) + int(in.Inst.Src[0].Imm) + int(in.Off)
-		return d.param[from : from+int(in.width)]
+		return d.param[from : from+int(in.Width)]
 	}
-	addr, space := t.r.value(w, i, &in.src[0])+in.off, in.Space
+	addr, space := t.r.value(w, i, &in.Operands[0])+in.Offset, in.Space
 	if space == event.Generic {
 		space, addr = splitGeneric(addr)
 	}
 	switch {
-	case space == event.Local && addr+in.width <= uint64(len(d.local)) && addr+in.width >= addr:
-		return d.local[addr : addr+in.width]
+	case space == event.Local && addr+in.Width <= uint64(len(d.local)) && addr+in.Width >= addr:
+		return d.local[addr : addr+in.Width]
 	case space == event.Param:
 		return d.param
 	}
@@ -151,7 +152,7 @@ func (t *Threads) bytes(w *warp, i int, in *inst) []uint64 {
 }
 
 // call follows a call: parameters depend on arguments.
-func (t *Threads) call(w *warp, i int, in *inst, run func()) {
+func (t *Threads) call(w *warp, i int, in *loader.Instr, run func()) {
 	d, ln := t.depends, &w.lanes[i]
 	args := make([]uint64, len(in.ArgOps))
 	all := uint64(0)
@@ -160,7 +161,7 @@ func (t *Threads) call(w *warp, i int, in *inst, run func()) {
 		case isa.Reg:
 			args[k] = *d.reg(ln, o.Reg)
 		case isa.ParamAddr:
-			n := ln.code.fn.ParamFrame - int(o.Imm)
+			n := ln.code.Func.ParamFrame - int(o.Imm)
 			if in.Callee != nil && k < len(in.Callee.Sig.Params) {
 				n = in.Callee.Sig.Params[k].Size
 			}
@@ -175,7 +176,7 @@ func (t *Threads) call(w *warp, i int, in *inst, run func()) {
 		t.returned(ln, in, func(int) uint64 { return all })
 		return
 	}
-	fn := ln.code.fn
+	fn := ln.code.Func
 	fill(d.regs[ln.regAt:], 0)
 	fill(d.local[ln.localAt:], 0)
 	for k := range fn.Sig.Params {
@@ -193,7 +194,7 @@ func (t *Threads) call(w *warp, i int, in *inst, run func()) {
 // ret follows a return: results of the call depend on those of the function.
 func (t *Threads) ret(w *warp, i int, run func()) {
 	d, ln := t.depends, &w.lanes[i]
-	fn := ln.code.fn
+	fn := ln.code.Func
 	sets := make([]uint64, len(fn.Sig.Rets))
 	for k := range fn.Sig.Rets {
 		if p := &fn.Sig.Rets[k]; p.Off < 0 {
@@ -203,11 +204,11 @@ func (t *Threads) ret(w *warp, i int, run func()) {
 		}
 	}
 	run()
-	t.returned(ln, &ln.code.insts[ln.pc-1], func(k int) uint64 { return sets[k] })
+	t.returned(ln, &ln.code.Insts[ln.pc-1], func(k int) uint64 { return sets[k] })
 }
 
 // returned says what the results of a call depend on.
-func (t *Threads) returned(ln *lane, call *inst, set func(k int) uint64) {
+func (t *Threads) returned(ln *lane, call *loader.Instr, set func(k int) uint64) {
 	for k := range call.RetOps {
 		switch o := &call.RetOps[k]; o.Kind {
 		case isa.Reg:
@@ -230,7 +231,7 @@ func (d *depends) encode(b []byte, ln *lane, frames func(f func(f *frame, live [
 	word(d.control)
 	word(d.reads)
 	frames(func(f *frame, live []uint64) {
-		fn := f.code.fn
+		fn := f.code.Func
 		for i := range fn.Regs {
 			if live[i>>6]>>(i&63)&1 != 0 {
 				entry(int(f.regAt)+i, d.regs[int(f.regAt)+i])
@@ -239,7 +240,7 @@ func (d *depends) encode(b []byte, ln *lane, frames func(f func(f *frame, live [
 	})
 	word(^uint64(0))
 	frames(func(f *frame, live []uint64) {
-		fn := f.code.fn
+		fn := f.code.Func
 		for i := range fn.ParamFrame {
 			if k := fn.Regs + i; live[k>>6]>>(k&63)&1 != 0 {
 				entry(int(f.paramAt)+i, d.param[int(f.paramAt)+i])
@@ -247,7 +248,7 @@ func (d *depends) encode(b []byte, ln *lane, frames func(f func(f *frame, live [
 		}
 	})
 	word(^uint64(0))
-	for i, s := range d.local[:int(ln.localAt)+ln.code.fn.LocalFrame] {
+	for i, s := range d.local[:int(ln.localAt)+ln.code.Func.LocalFrame] {
 		entry(i, s)
 	}
 	word(^uint64(0))

@@ -6,6 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // DeviceOp is an operation that a thread puts into a stream of the device, a launch of a kernel above all (CUDA programming guide, "CUDA
@@ -165,7 +166,7 @@ func (c *invocation) errorText(what int) {
 	}
 	var text [2]string
 	text[0], text[1] = c.r.l.Queue.ErrorText(uint32(c.arg(0)))
-	c.result(c.r.p.constText(text[what]))
+	c.result(c.r.p.ConstText(text[what]))
 }
 
 // dim is argument k, a dim3.
@@ -190,7 +191,7 @@ func (c *invocation) poke(addr, v, size uint64) bool {
 // parameterBuffer is cudaGetParameterBufferV2(function, grid, block, shared memory): the address at which the caller stores the
 // parameters; 0 where there is no such kernel, or no memory.
 func (c *invocation) parameterBuffer() {
-	op := &DeviceOp{Kind: DeviceLaunch, Func: c.r.p.funcAt(c.pointer(0)), Grid: c.dim(1), Block: c.dim(2), Shared: int(uint32(c.arg(3)))}
+	op := &DeviceOp{Kind: DeviceLaunch, Func: c.r.p.FuncAt(c.pointer(0)), Grid: c.dim(1), Block: c.dim(2), Shared: int(uint32(c.arg(3)))}
 	switch {
 	case op.Func == nil || !op.Func.Entry:
 		c.r.faults.at(c.r, BadCall, c.w, c.lane, c.place, "launches", "a launch by a thread of %#x, which is no kernel of the program", c.pointer(0))
@@ -201,7 +202,7 @@ func (c *invocation) parameterBuffer() {
 		c.result(0)
 		return
 	}
-	addr, err := c.r.mem.Alloc(uint64(max(paramBytes(op.Func), 1)), devmem.MinAlign, devmem.DeviceAlloc, deviceParameters)
+	addr, err := c.r.mem.Alloc(uint64(max(loader.ParamBytes(op.Func), 1)), devmem.MinAlign, devmem.DeviceAlloc, deviceParameters)
 	if err != nil {
 		c.result(0)
 		return
@@ -220,7 +221,7 @@ func (c *invocation) launch(perThread bool) {
 		return
 	}
 	delete(d.pending, addr)
-	if data, err := c.r.mem.Bytes(addr, uint64(paramBytes(op.Func))); err == nil {
+	if data, err := c.r.mem.Bytes(addr, uint64(loader.ParamBytes(op.Func))); err == nil {
 		op.Params = append([]byte(nil), data...)
 	}
 	_, _ = c.r.mem.Free(addr)
@@ -375,7 +376,7 @@ func (c *invocation) ask(get func(q DeviceQueue) (int, uint32)) {
 // occupancy is cudaOccupancyMaxActiveBlocksPerMultiprocessor(where the number goes, function, threads, shared memory).
 func (c *invocation) occupancy() {
 	c.ask(func(q DeviceQueue) (int, uint32) {
-		if f := c.r.p.funcAt(c.pointer(1)); f != nil && f.Entry {
+		if f := c.r.p.FuncAt(c.pointer(1)); f != nil && f.Entry {
 			return q.Occupancy(f, uint64(uint32(c.arg(2))), c.arg(3))
 		}
 		return 0, cudaErrorInvalidFunction
@@ -384,7 +385,7 @@ func (c *invocation) occupancy() {
 
 // funcAttributes is cudaFuncGetAttributes(where they go, function): a structure of three sizes and of ints, of which the fifth is not used.
 func (c *invocation) funcAttributes() {
-	f := c.r.p.funcAt(c.pointer(1))
+	f := c.r.p.FuncAt(c.pointer(1))
 	if c.r.l.Queue == nil || f == nil || !f.Entry {
 		c.status(cudaErrorInvalidFunction)
 		return

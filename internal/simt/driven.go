@@ -78,7 +78,7 @@ func (w *DrivenWarp) Next() (in *isa.Inst, depth int) {
 		}
 	}
 	ln := &w.w.lanes[w.w.lead]
-	return ln.code.insts[ln.pc].Inst, int(ln.depth)
+	return ln.code.Insts[ln.pc].Inst, int(ln.depth)
 }
 
 // Number is the number of the warp in the grid, as events have it.
@@ -96,8 +96,8 @@ func (w *DrivenWarp) Execute() error {
 	r := w.r
 	w.Next()
 	ln := &w.w.lanes[w.w.lead]
-	in := &ln.code.insts[ln.pc]
-	s := Step{Inst: in.Inst, Lanes: w.w.group, Addr: &r.acc.addr, Size: in.width}
+	in := &ln.code.Insts[ln.pc]
+	s := Step{Inst: in.Inst, Lanes: w.w.group, Addr: &r.acc.addr, Size: in.Width}
 	if in.Guard >= 0 {
 		s.Lanes = w.w.guarded(in)
 	}

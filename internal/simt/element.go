@@ -5,6 +5,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // refElement is an opt.Element as engine ref finds it.
@@ -16,7 +17,7 @@ type refElement struct {
 // placeElements prepares engine ref for the elements of its kernel. The element of an access lies where the instruction that
 // aligned its address, when the lane executed it last, took it from.
 func (r *run) placeElements() {
-	of := r.img.elementsOf(r.l.Func)
+	of := r.img.ElementsOf(r.l.Func)
 	if len(of.List) == 0 || r.l.Sink == nil {
 		return
 	}
@@ -43,7 +44,7 @@ func (r *run) placeElements() {
 }
 
 // noteBase keeps the addresses that the lanes of on align, where accesses to elements need them.
-func (r *run) noteBase(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) noteBase(w *warp, in *loader.Instr, on uint32, place uint32) {
 	k, ok := r.bases[place]
 	if !ok {
 		return
@@ -54,11 +55,11 @@ func (r *run) noteBase(w *warp, in *inst, on uint32, place uint32) {
 		if ln.elements == nil {
 			ln.elements = make([]uint64, len(r.bases))
 		}
-		ln.elements[k] = r.value(w, i, &in.src[0])
+		ln.elements[k] = r.value(w, i, &in.Operands[0])
 	}
 }
 
-func (m refMachine) element(w *warp, lane int, _ *inst, place uint32) (addr uint64, size uint8) {
+func (m refMachine) element(w *warp, lane int, _ *loader.Instr, place uint32) (addr uint64, size uint8) {
 	e, ok := m.r.elements[place]
 	ln := &w.lanes[lane]
 	if !ok || ln.elements == nil {
@@ -67,16 +68,16 @@ func (m refMachine) element(w *warp, lane int, _ *inst, place uint32) (addr uint
 	return ln.elements[e.base], e.size
 }
 
-func (x *vecMachine) element(w *warp, lane int, in *inst, _ uint32) (addr uint64, size uint8) {
-	if in.element == 0 {
+func (x *vecMachine) element(w *warp, lane int, in *loader.Instr, _ uint32) (addr uint64, size uint8) {
+	if in.Element == 0 {
 		return 0, 0
 	}
-	return x.value(w, lane, &in.src[len(in.src)-1]), in.element
+	return x.value(w, lane, &in.Operands[len(in.Operands)-1]), in.Element
 }
 
 // narrow makes what the lanes accessed the elements that they mean. An element that is not aligned leaves all as it
 // is.
-func (r *run) narrow(w *warp, in *inst, place uint32) {
+func (r *run) narrow(w *warp, in *loader.Instr, place uint32) {
 	acc := &r.acc
 	all := acc.global | acc.shared
 	if all == 0 {
@@ -87,8 +88,8 @@ func (r *run) narrow(w *warp, in *inst, place uint32) {
 	for m := all; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		addr, n := r.m.element(w, i, in, place)
-		at[i] = addr & (in.width - 1)
-		if n == 0 || at[i]%uint64(n) != 0 || at[i]+uint64(n) > in.width {
+		at[i] = addr & (in.Width - 1)
+		if n == 0 || at[i]%uint64(n) != 0 || at[i]+uint64(n) > in.Width {
 			return
 		}
 		size = n

@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // batchEvents is how many events are handed on at once: with their addresses and values they stay in the cache.
@@ -49,7 +50,7 @@ type spareBatch struct {
 type spareKey struct{}
 
 // spareOf is the batch that a program keeps.
-func spareOf(p *Program) *spareBatch {
+func spareOf(p *loader.Program) *spareBatch {
 	return p.Keep(spareKey{}, func() any { return new(spareBatch) }).(*spareBatch)
 }
 
@@ -100,8 +101,8 @@ func (o *emitter) begin() {
 		return
 	}
 	l := o.l.Launch
-	img := o.l.Program.image(o.l.Func)
-	l.Synchronises, l.Swaps, l.NonCoherent, l.Bulk = img.synchronises, img.swaps, img.nonCoherent, img.bulk
+	img := o.l.Program.Image(o.l.Func)
+	l.Synchronises, l.Swaps, l.NonCoherent, l.Bulk = img.Synchronises, img.Swaps, img.NonCoherentLoad, img.Bulk
 	o.batch.Launches = append(o.batch.Launches, l)
 	o.add(event.Event{Kind: event.KernelBegin})
 }
@@ -118,7 +119,7 @@ func (o *emitter) end() {
 }
 
 // accesses makes the events of a warp's load or store: one for each space that its lanes touched.
-func (o *emitter) accesses(kind event.Kind, flags event.Flags, w *warp, in *inst, place uint32, acc *access) {
+func (o *emitter) accesses(kind event.Kind, flags event.Flags, w *warp, in *loader.Instr, place uint32, acc *access) {
 	if acc.global != 0 && o.needs&event.NeedGlobal != 0 {
 		o.access(kind, flags, w, in, place, event.Global, acc.global, acc)
 	}
@@ -128,16 +129,16 @@ func (o *emitter) accesses(kind event.Kind, flags event.Flags, w *warp, in *inst
 }
 
 // access makes one event: affine where the addresses are.
-func (o *emitter) access(kind event.Kind, flags event.Flags, w *warp, in *inst, place uint32, space event.Space, mask uint32, acc *access) {
+func (o *emitter) access(kind event.Kind, flags event.Flags, w *warp, in *loader.Instr, place uint32, space event.Space, mask uint32, acc *access) {
 	e := event.Event{Kind: kind, Flags: flags, Warp: w.number, Place: place, Mask: mask,
-		Space: space, Order: in.Order, Scope: in.Scope, Size: uint8(in.width)}
+		Space: space, Order: in.Order, Scope: in.Scope, Size: uint8(in.Width)}
 	if acc.size != 0 {
 		e.Size = acc.size
 	}
 	if kind == event.Atomic {
 		e.RMW = rmwOf(in.Op)
 	}
-	in.qualify(&e)
+	in.Qualify(&e)
 	var affine bool
 	if e.Addr, e.Stride, affine = fitLine(mask, &acc.addr); !affine && !fitRows(&e, o.row, &acc.addr) {
 		e.Flags |= event.FlagScattered
@@ -262,9 +263,9 @@ func rmwOf(op isa.Op) event.RMW {
 }
 
 // wrote gives the flags of an atom or red that writes.
-func wrote(in *inst) event.Flags {
+func wrote(in *loader.Instr) event.Flags {
 	switch {
-	case len(in.dst) > 0:
+	case len(in.Results) > 0:
 		return event.FlagRead | event.FlagWrite
 	case in.Op == isa.OpExch:
 		return event.FlagWrite
@@ -274,7 +275,7 @@ func wrote(in *inst) event.Flags {
 
 // atomics makes the events of a warp's atom or red. The lanes whose compare-and-swap failed only read, in events of
 // their own, which stand so that every lane sees the writes before it in the stream and no others.
-func (o *emitter) atomics(w *warp, in *inst, place uint32, acc *access, failed uint32) {
+func (o *emitter) atomics(w *warp, in *loader.Instr, place uint32, acc *access, failed uint32) {
 	wrote := wrote(in)
 	read := wrote &^ event.FlagWrite // of those that failed
 	all := acc.global | acc.shared
@@ -327,7 +328,7 @@ func (o *emitter) atomics(w *warp, in *inst, place uint32, acc *access, failed u
 func (o *emitter) sync() bool { return o.needs&event.NeedSync != 0 }
 
 // fence tells of a fence by the lanes of mask.
-func (o *emitter) fence(w *warp, in *inst, mask uint32, place uint32) {
+func (o *emitter) fence(w *warp, in *loader.Instr, mask uint32, place uint32) {
 	if o.sync() {
 		o.add(event.Event{Kind: in.Row.Event, Warp: w.number, Mask: mask, Place: place, Order: in.Order, Scope: in.Scope})
 	}

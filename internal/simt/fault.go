@@ -142,7 +142,7 @@ func (r *run) describe(kind FaultKind, w *warp, lane int, t touch) string {
 
 // describeVariable tells of an access beside the variable that it names: what is there, and how far off that is.
 func (r *run) describeVariable(t touch, of *isa.Var) string {
-	at, size := uint64(r.img.layout.Offset[of.Index]), uint64(of.Size)
+	at, size := uint64(r.img.Layout.Offset[of.Index]), uint64(of.Size)
 	off := fmt.Sprintf("%d bytes before it", at-t.addr)
 	if t.addr >= at {
 		off = strings.TrimPrefix(past(t, at, size), ": ")
@@ -278,7 +278,7 @@ func (w *warp) doing(r *run, i int) string {
 	case s.waits() == waitWarp:
 		return fmt.Sprintf("waits at bar.warp.sync with member mask %#x for lanes %#x", s.members(), w.missing(r, i))
 	case s.waits() == waitLanes:
-		return fmt.Sprintf("waits at %s with member mask %#x for lanes %#x", r.m.at(w, i).mnemonic(), s.members(), w.missing(r, i))
+		return fmt.Sprintf("waits at %s with member mask %#x for lanes %#x", r.m.at(w, i).Mnemonic(), s.members(), w.missing(r, i))
 	case s.waits() == waitCluster:
 		return w.cta.cluster.waiting()
 	case s.waits() == waitGroup:

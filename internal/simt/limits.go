@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // Limits are what a device can do for one launch. Sizes are in bytes.
@@ -161,14 +162,14 @@ func Check(l *Launch, lim Limits) error {
 	if err := checkCluster(l, bad); err != nil {
 		return err
 	}
-	static := int(l.Program.image(f).layout.Static)
+	static := int(l.Program.Image(f).Layout.Static)
 	if static > lim.SharedPerBlock {
 		return bad("cudaErrorInvalidKernelImage", "the kernel has %d bytes of static shared memory, the device allows %d", static, lim.SharedPerBlock)
 	}
 	if static+l.DynamicShared > lim.SharedOptin || l.DynamicShared < 0 {
 		return bad("cudaErrorInvalidValue", "%d bytes of static and %d of dynamic shared memory, the device allows %d", static, l.DynamicShared, lim.SharedOptin)
 	}
-	if n := paramBytes(f); n > len(l.Params) {
+	if n := loader.ParamBytes(f); n > len(l.Params) {
 		return bad("cudaErrorInvalidValue", "the kernel takes %d bytes of parameters, the launch gives %d", n, len(l.Params))
 	}
 	if max := lim.ResidentBlocks(threads, static+l.DynamicShared); l.Cooperative && grid.Count() > uint64(max) {

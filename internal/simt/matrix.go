@@ -6,17 +6,18 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // readRows reads the rows whose addresses lanes of on give to ldmatrix, as arguments of Inst.Lanes. It is an ordinary load of 16
 // bytes by each of these lanes. A faulting lane reads 0.
-func (r *run) readRows(w *warp, on uint32, in *inst, place uint32) {
+func (r *run) readRows(w *warp, on uint32, in *loader.Instr, place uint32) {
 	acc, x := &r.acc, &r.wargs
 	acc.global, acc.shared = 0, 0
 	for m := on & in.Rows(); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		x.S[0][i], x.S[1][i] = 0, 0
-		if !r.inShared(w, i, in, place, r.m.value(w, i, &in.src[0])+in.off) {
+		if !r.inShared(w, i, in, place, r.m.value(w, i, &in.Operands[0])+in.Offset) {
 			continue
 		}
 		if row := r.reach(w, i, in, place, event.FlagRead); row != nil {
@@ -27,16 +28,16 @@ func (r *run) readRows(w *warp, on uint32, in *inst, place uint32) {
 }
 
 // tileAddress is the address at which a lane accesses its piece in a round. That of a lane beyond the last piece does not matter.
-func (r *run) tileAddress(w *warp, in *inst, lane, round int) uint64 {
-	addr := r.m.value(w, lane, &in.src[0]) + uint64(in.Off)
+func (r *run) tileAddress(w *warp, in *loader.Instr, lane, round int) uint64 {
+	addr := r.m.value(w, lane, &in.Operands[0]) + uint64(in.Off)
 	if in.Tiles.Given {
 		return addr
 	}
-	return addr + in.Tiles.At(round, lane, r.m.value(w, lane, &in.src[len(in.src)-2])&0xffff_ffff)
+	return addr + in.Tiles.At(round, lane, r.m.value(w, lane, &in.Operands[len(in.Operands)-2])&0xffff_ffff)
 }
 
 // readTile reads the pieces of a matrix for lanes of on, as arguments of Inst.Lanes. A faulting lane reads 0.
-func (r *run) readTile(w *warp, on uint32, in *inst, place uint32) {
+func (r *run) readTile(w *warp, on uint32, in *loader.Instr, place uint32) {
 	acc, x, t := &r.acc, &r.wargs, in.Tiles
 	for round := range t.Rounds() {
 		acc.global, acc.shared = 0, 0
@@ -55,7 +56,7 @@ func (r *run) readTile(w *warp, on uint32, in *inst, place uint32) {
 }
 
 // writeTile writes the pieces of a matrix, results of Inst.Lanes, for lanes of on. A faulting lane writes nothing.
-func (r *run) writeTile(w *warp, on uint32, in *inst, place uint32) {
+func (r *run) writeTile(w *warp, on uint32, in *loader.Instr, place uint32) {
 	acc, x, t := &r.acc, &r.wargs, in.Tiles
 	values, olds := r.out.needs&event.NeedValues != 0, r.out.olds()
 	for round := range t.Rounds() {
@@ -88,7 +89,7 @@ func (r *run) writeTile(w *warp, on uint32, in *inst, place uint32) {
 
 // inShared reports whether the address that a lane gives to a matrix instruction is one of shared memory, which generic
 // addresses need not be: that is a fault.
-func (r *run) inShared(w *warp, lane int, in *inst, place uint32, addr uint64) bool {
+func (r *run) inShared(w *warp, lane int, in *loader.Instr, place uint32, addr uint64) bool {
 	space := in.Space
 	if space == event.Generic {
 		space, _ = splitGeneric(addr)
@@ -103,20 +104,20 @@ func (r *run) inShared(w *warp, lane int, in *inst, place uint32, addr uint64) b
 	case isa.Mbarrier:
 		doing = "updates"
 	}
-	r.faults.at(r, OutOfBounds, w, lane, place, doing, "lane %d gives address %#x to %s, which is not one of shared memory", lane, addr, in.mnemonic())
+	r.faults.at(r, OutOfBounds, w, lane, place, doing, "lane %d gives address %#x to %s, which is not one of shared memory", lane, addr, in.Mnemonic())
 	return false
 }
 
 // whole counts a matrix instruction that the lanes of on execute, as all that are left, although it needs all 32. What
 // the others would give is zero.
-func (r *run) whole(w *warp, on uint32, in *inst, place uint32) {
+func (r *run) whole(w *warp, on uint32, in *loader.Instr, place uint32) {
 	x, lack := &r.wargs, ^on
 	if !in.Row.Whole || lack == 0 {
 		return
 	}
 	for m := lack; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		for k := range max(len(in.src), 4) { // a Tile has four words
+		for k := range max(len(in.Operands), 4) { // a Tile has four words
 			x.S[k][i] = 0
 		}
 	}
@@ -124,7 +125,7 @@ func (r *run) whole(w *warp, on uint32, in *inst, place uint32) {
 }
 
 // incomplete counts an instruction that needs all 32 lanes of a warp and is executed by those of on, all that are left.
-func (r *run) incomplete(w *warp, in *inst, on, place uint32) {
+func (r *run) incomplete(w *warp, in *loader.Instr, on, place uint32) {
 	lack := ^on
 	fault, fresh := r.faults.count(r, WarpDivergence, place, false)
 	if !fresh {
@@ -133,7 +134,7 @@ func (r *run) incomplete(w *warp, in *inst, on, place uint32) {
 	stand := func(lane int, place uint32, doing string, threads int) {
 		fault.Stands = append(fault.Stands, Stand{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: threads, Doing: doing})
 	}
-	stand(bits.TrailingZeros32(on), place, "executes "+in.mnemonic(), bits.OnesCount32(on))
+	stand(bits.TrailingZeros32(on), place, "executes "+in.Mnemonic(), bits.OnesCount32(on))
 	threads := w.cta.threads - 32*w.index
 	why := fmt.Sprintf("the warp has %d threads", threads)
 	if gone := lack & uint32(uint64(1)<<min(threads, 32)-1); gone != 0 {
@@ -141,5 +142,5 @@ func (r *run) incomplete(w *warp, in *inst, on, place uint32) {
 		why = fmt.Sprintf("lanes %#x have exited", gone)
 		stand(i, r.m.place(w, i), "exited", bits.OnesCount32(gone))
 	}
-	fault.Message = fmt.Sprintf("%s needs all 32 lanes of a warp, but %s: its result is undefined", in.mnemonic(), why)
+	fault.Message = fmt.Sprintf("%s needs all 32 lanes of a warp, but %s: its result is undefined", in.Mnemonic(), why)
 }

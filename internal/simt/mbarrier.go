@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // mbarrier is the 64 bits of a barrier in shared memory.
@@ -70,11 +71,11 @@ type earlyUse struct {
 }
 
 // notLive tells of an operation on a barrier at an address that is none.
-func (r *run) notLive(w *warp, of *cta, lane int, in *inst, addr uint64, place uint32) {
-	use := Stand{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 1, Doing: "executes " + in.mnemonic()}
-	what := in.mnemonic() + " of an object"
+func (r *run) notLive(w *warp, of *cta, lane int, in *loader.Instr, addr uint64, place uint32) {
+	use := Stand{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 1, Doing: "executes " + in.Mnemonic()}
+	what := in.Mnemonic() + " of an object"
 	if in.Class == isa.Copy {
-		what = in.mnemonic() + " is given an object as mbarrier"
+		what = in.Mnemonic() + " is given an object as mbarrier"
 	}
 	if i := slices.IndexFunc(of.ended, func(b endedBarrier) bool { return b.addr == addr }); i >= 0 {
 		if f, fresh := r.faults.count(r, MbarrierEnded, place, false); fresh {
@@ -112,17 +113,17 @@ type trackedCopies struct {
 }
 
 // mbarriers executes mbarrier instructions, and cp.async.mbarrier.arrive, for the lanes of on, the lowest first. It gives their cost.
-func (r *run) mbarriers(w *warp, in *inst, on uint32, place uint32) uint64 {
+func (r *run) mbarriers(w *warp, in *loader.Instr, on uint32, place uint32) uint64 {
 	if in.Op == isa.OpPending {
 		for m := on; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
-			r.give(w, i, in, mbarrier(r.m.value(w, i, &in.src[0])).pending())
+			r.give(w, i, in, mbarrier(r.m.value(w, i, &in.Operands[0])).pending())
 		}
 		return 1
 	}
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		addr := r.m.value(w, i, &in.src[0]) + uint64(in.Off)
+		addr := r.m.value(w, i, &in.Operands[0]) + uint64(in.Off)
 		if !r.inShared(w, i, in, place, addr) {
 			r.give(w, i, in, 1) // nobody is to wait for it
 			continue
@@ -152,9 +153,9 @@ func (r *run) mbarriers(w *warp, in *inst, on uint32, place uint32) uint64 {
 }
 
 // give gives a lane the result of an instruction that may have one.
-func (r *run) give(w *warp, lane int, in *inst, v uint64) {
-	if len(in.dst) > 0 {
-		r.m.put(w, lane, in.dst[0], v)
+func (r *run) give(w *warp, lane int, in *loader.Instr, v uint64) {
+	if len(in.Results) > 0 {
+		r.m.put(w, lane, in.Results[0], v)
 	}
 }
 
@@ -163,7 +164,7 @@ type mbarrierOp struct {
 	r     *run
 	w     *warp
 	of    *cta // whose the barrier is
-	in    *inst
+	in    *loader.Instr
 	lane  int
 	place uint32
 	addr  uint64 // in of
@@ -176,14 +177,14 @@ func (x *mbarrierOp) get() mbarrier  { return mbarrier(getUint(x.data, 8)) }
 func (x *mbarrierOp) set(b mbarrier) { putUint(x.data, uint64(b)) }
 
 func (x *mbarrierOp) operand(k int, absent uint64) uint64 {
-	if k >= len(x.in.src) {
+	if k >= len(x.in.Operands) {
 		return absent
 	}
-	return x.r.m.value(x.w, x.lane, &x.in.src[k])
+	return x.r.m.value(x.w, x.lane, &x.in.Operands[k])
 }
 
 func (x *mbarrierOp) wrong(format string, args ...any) {
-	x.r.faults.at(x.r, MbarrierMisuse, x.w, x.lane, x.place, "executes "+x.in.mnemonic(), format, args...)
+	x.r.faults.at(x.r, MbarrierMisuse, x.w, x.lane, x.place, "executes "+x.in.Mnemonic(), format, args...)
 }
 
 func (x *mbarrierOp) execute() {
@@ -194,7 +195,7 @@ func (x *mbarrierOp) execute() {
 	case x.live == nil:
 		x.r.notLive(x.w, x.of, x.lane, x.in, x.addr, x.place)
 	case !x.get().live():
-		x.wrong("%s of an object whose bytes have been written since its initialisation", x.in.mnemonic())
+		x.wrong("%s of an object whose bytes have been written since its initialisation", x.in.Mnemonic())
 		x.live = nil
 	}
 	if op != isa.OpInit && x.live == nil {
@@ -409,7 +410,7 @@ func (x *mbarrierOp) performAll() {
 func (x *mbarrierOp) passed(state uint64) bool {
 	behind := (x.live.phase - state) & maxPhase
 	if behind > 1 || !mbarrier(state).live() {
-		x.wrong("the state that %s is given is neither of the current phase of the mbarrier nor of the one before", x.in.mnemonic())
+		x.wrong("the state that %s is given is neither of the current phase of the mbarrier nor of the one before", x.in.Mnemonic())
 	}
 	return behind != 0
 }
@@ -454,7 +455,7 @@ func (x *mbarrierOp) overwrite(b mbarrier) {
 	x.set(b)
 	acc.value[x.lane] = [4]uint64{}
 	if o := &x.r.out; o.needs&event.NeedShared != 0 {
-		as := inst{Inst: x.in.Inst, width: 8, piece: 8}
+		as := loader.Instr{Inst: x.in.Inst, Width: 8, Piece: 8}
 		o.access(event.Store, event.FlagWrite, x.w, &as, x.place, event.Shared, 1<<x.lane, acc)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // What a run can end with besides success and cancellation.
@@ -59,10 +60,10 @@ type run struct {
 	ctx    context.Context
 	m      machine
 	l      *Launch
-	p      *Program
+	p      *loader.Program
 	mem    *devmem.Memory
-	img    *image
-	entry  *code
+	img    *loader.Image
+	entry  *loader.Code
 	places *PlaceTable
 	limits Limits
 	root   uint32 // the kernel's frame
@@ -100,7 +101,7 @@ type run struct {
 // callKey is a call as the place table knows it; calls caches its answers.
 type callKey struct {
 	caller uint32
-	callee *code
+	callee *loader.Code
 }
 
 func newRun(ctx context.Context, l *Launch) *run {
@@ -108,10 +109,10 @@ func newRun(ctx context.Context, l *Launch) *run {
 	if r.places == nil {
 		r.places = NewPlaceTable()
 	}
-	r.img = r.p.image(l.Func)
-	r.entry = r.img.code(l.Func)
+	r.img = r.p.Image(l.Func)
+	r.entry = r.img.Code(l.Func)
 	r.root = r.places.enter(0, l.Func)
-	r.params = make([]byte, r.entry.params)
+	r.params = make([]byte, r.entry.Params)
 	copy(r.params, l.Params)
 	r.rng = newRNG(l.Seed)
 	r.out = newEmitter(l)
@@ -180,7 +181,7 @@ func (r *run) newCTA(index uint32, of *cluster, rank uint32) *cta {
 		c, r.free = r.free[n-1], r.free[:n-1]
 		clear(c.shared)
 	} else {
-		c = &cta{shape: r.l.Block, shared: make([]byte, int(r.img.layout.Reserved)+r.sharedBytes())}
+		c = &cta{shape: r.l.Block, shared: make([]byte, int(r.img.Layout.Reserved)+r.sharedBytes())}
 		c.met = 1<<len(c.bars) - 1
 		for i := range r.l.WarpsPerBlock() {
 			c.warps = append(c.warps, &warp{cta: c, first: c.shape.At(32 * uint64(i))})
@@ -207,7 +208,7 @@ func (r *run) newCTA(index uint32, of *cluster, rank uint32) *cta {
 
 // sharedBytes is the size of a block's shared memory, without the reserved part of the window.
 func (r *run) sharedBytes() int {
-	layout := r.img.layout
+	layout := r.img.Layout
 	if r.l.DynamicShared == 0 {
 		return int(layout.Static)
 	}
@@ -233,7 +234,7 @@ type lane struct {
 
 // frame is one level of a call stack.
 type frame struct {
-	code    *code
+	code    *loader.Code
 	pc      int32
 	base    uint32 // place of instruction 0
 	regAt   int32
@@ -275,12 +276,12 @@ func (ln *lane) start(r *run, tid event.Dim3) {
 	ln.frame = frame{code: r.entry, base: r.root}
 	ln.fit()
 	clear(ln.regs)
-	clear(ln.local[:r.entry.fn.LocalFrame])
+	clear(ln.local[:r.entry.Func.LocalFrame])
 }
 
 // fit makes the stacks hold the current frame.
 func (ln *lane) fit() {
-	f := ln.code.fn
+	f := ln.code.Func
 	if need := int(ln.regAt) + f.Regs; need > len(ln.allRegs) {
 		ln.allRegs = grow(ln.allRegs, need)
 	}

@@ -6,13 +6,14 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // mapPiece is the bytes of a tensor map that one event tells of.
 const mapPiece = 32
 
 // mapBytes gives the bytes of a tensor map in global or shared memory that a lane changes or copies, nil after a fault.
-func (r *run) mapBytes(w *warp, lane int, in *inst, space event.Space, at uint64, flags event.Flags, place uint32) []byte {
+func (r *run) mapBytes(w *warp, lane int, in *loader.Instr, space event.Space, at uint64, flags event.Flags, place uint32) []byte {
 	t := touch{flags, space, at, TensorMapSize}
 	var data []byte
 	kind := OutOfBounds
@@ -33,7 +34,7 @@ func (r *run) mapBytes(w *warp, lane int, in *inst, space event.Space, at uint64
 }
 
 // tellMap makes the events of a plain access by a lane to a tensor map, which holds data now and held before what it does not any more.
-func (r *run) tellMap(w *warp, lane int, in *inst, kind event.Kind, flags event.Flags, space event.Space, at uint64, data, before []byte, place uint32) {
+func (r *run) tellMap(w *warp, lane int, in *loader.Instr, kind event.Kind, flags event.Flags, space event.Space, at uint64, data, before []byte, place uint32) {
 	need := event.NeedGlobal
 	if space == event.Shared {
 		need = event.NeedShared
@@ -42,7 +43,7 @@ func (r *run) tellMap(w *warp, lane int, in *inst, kind event.Kind, flags event.
 		return
 	}
 	acc := &r.acc
-	as := inst{Inst: in.Inst, width: mapPiece}
+	as := loader.Instr{Inst: in.Inst, Width: mapPiece}
 	for i := uint64(0); i < TensorMapSize; i += mapPiece {
 		acc.addr[lane], acc.value[lane], acc.old[lane] = at+i, wordsOf(data[i:i+mapPiece]), wordsOf(before[i:i+mapPiece])
 		r.out.access(kind, flags, w, &as, place, space, 1<<lane, acc)
@@ -50,10 +51,10 @@ func (r *run) tellMap(w *warp, lane int, in *inst, kind event.Kind, flags event.
 }
 
 // replace executes tensormap.replace for the lanes of on.
-func (r *run) replace(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) replace(w *warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		at, space := r.m.value(w, i, &in.src[0])+uint64(in.Off), in.Space
+		at, space := r.m.value(w, i, &in.Operands[0])+uint64(in.Off), in.Space
 		if space != event.Global && space != event.Shared {
 			space, at = splitGeneric(at)
 		}
@@ -63,11 +64,11 @@ func (r *run) replace(w *warp, in *inst, on uint32, place uint32) {
 		}
 		before := [TensorMapSize]byte(data)
 		ordinal := uint64(0)
-		if len(in.src) > 2 {
-			ordinal = r.m.value(w, i, &in.src[1])
+		if len(in.Operands) > 2 {
+			ordinal = r.m.value(w, i, &in.Operands[1])
 		}
-		if !replaceField(data, in, ordinal, r.m.value(w, i, &in.src[len(in.src)-1])) {
-			r.faults.at(r, TensorMisuse, w, i, place, "changes", "%s is given the field of dimension %d: there are five, of global_stride four", in.mnemonic(), ordinal)
+		if !replaceField(data, in, ordinal, r.m.value(w, i, &in.Operands[len(in.Operands)-1])) {
+			r.faults.at(r, TensorMisuse, w, i, place, "changes", "%s is given the field of dimension %d: there are five, of global_stride four", in.Mnemonic(), ordinal)
 			continue
 		}
 		r.tellMap(w, i, in, event.Store, event.FlagWrite, space, at, data, before[:], place)
@@ -76,7 +77,7 @@ func (r *run) replace(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // replaceField changes a field of the bytes of a map, see TensorMap; false where it has no such dimension.
-func replaceField(data []byte, in *inst, ordinal, v uint64) bool {
+func replaceField(data []byte, in *loader.Instr, ordinal, v uint64) bool {
 	le := binary.LittleEndian
 	dimensions := uint64(maxRank)
 	if in.Has("global_stride") {
@@ -111,9 +112,9 @@ func replaceField(data []byte, in *inst, ordinal, v uint64) bool {
 }
 
 // copyMap executes tensormap.cp_fenceproxy, which the lanes of on execute together and one of them performs.
-func (r *run) copyMap(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) copyMap(w *warp, in *loader.Instr, on uint32, place uint32) {
 	i := bits.TrailingZeros32(on)
-	to, from := r.m.value(w, i, &in.src[0])+uint64(in.Off), r.m.value(w, i, &in.src[1])+uint64(in.Off2)
+	to, from := r.m.value(w, i, &in.Operands[0])+uint64(in.Off), r.m.value(w, i, &in.Operands[1])+uint64(in.Off2)
 	source := r.mapBytes(w, i, in, event.Shared, from, event.FlagRead, place)
 	if source == nil {
 		return
@@ -130,13 +131,13 @@ func (r *run) copyMap(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // fenceMaps executes fence.proxy.tensormap::generic.acquire for the lanes of on.
-func (r *run) fenceMaps(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) fenceMaps(w *warp, in *loader.Instr, on uint32, place uint32) {
 	if !r.out.sync() {
 		return
 	}
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		if space, at := splitGeneric(r.m.value(w, i, &in.src[0]) + uint64(in.Off)); space == event.Global {
+		if space, at := splitGeneric(r.m.value(w, i, &in.Operands[0]) + uint64(in.Off)); space == event.Global {
 			r.out.add(event.Event{Kind: event.MapFence, Warp: w.number, Mask: 1 << i, Place: place, Addr: at, Space: event.Global})
 		}
 	}
@@ -150,7 +151,7 @@ func (r *run) readsMap(w *warp, lane int, at uint64, place uint32) {
 }
 
 // mapOps are the operations on tensor maps.
-func (r *run) mapOps(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) mapOps(w *warp, in *loader.Instr, on uint32, place uint32) {
 	switch in.Op {
 	case isa.OpReplace:
 		r.replace(w, in, on, place)

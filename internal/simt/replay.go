@@ -2,6 +2,7 @@ package simt
 
 import (
 	"context"
+	"fencepost.dev/fencepost/internal/simt/loader"
 	"fmt"
 	"math"
 )
@@ -58,7 +59,7 @@ func (p *Replay) replay(r *run) error {
 	for _, c := range r.sched.resident {
 		ctas[c.index] = c
 	}
-	t := &Threads{r: r, ctas: ctas, live: map[*code]*liveness{}, loops: map[*code][]bool{}, clocks: true} // which are read here
+	t := &Threads{r: r, ctas: ctas, live: map[*loader.Code]*liveness{}, loops: map[*loader.Code][]bool{}, clocks: true} // which are read here
 	for i := range p.Turns {
 		if n := p.Turns[i].Thread; n < 0 || n >= t.Count() {
 			return &TurnError{Turn: i, Reason: fmt.Sprintf("there is no thread %d: the launch has %d", n, t.Count())}
@@ -85,7 +86,7 @@ func (p *Replay) turn(t *Threads, n int) error {
 		case w.ready>>i&1 == 0:
 			return wrong("the thread waits for others")
 		}
-		in, place := &ln.code.insts[ln.pc], ln.place()
+		in, place := &ln.code.Insts[ln.pc], ln.place()
 		w.group, w.lead = 1<<i, i
 		w.together(r, w.group)
 		last := false

@@ -11,6 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -18,7 +19,7 @@ import (
 type rig struct {
 	t      testing.TB
 	mem    *devmem.Memory
-	prog   *Program
+	prog   *loader.Program
 	places *PlaceTable
 	bufs   int
 	next   uint32
@@ -78,7 +79,7 @@ func newRig(t testing.TB, src string) *rig {
 		}
 	}
 	mem := testMemory(t, 1<<32)
-	prog, err := Load(dec, mem)
+	prog, err := loader.Load(dec, mem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +322,7 @@ func (g *rig) engine() Engine {
 
 func testMemory(t testing.TB, size uint64) *devmem.Memory {
 	t.Helper()
-	m, err := devmem.NewMemory(size)
+	m, err := devmem.New(size)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // ErrHostWait is the end of a launch whose threads loop until memory changes that the host can write.
@@ -250,7 +251,7 @@ func (k *spinning) again(r *run) bool {
 }
 
 // meets notes that in accesses an allocation, which may be nil.
-func (r *run) meets(b *devmem.Block, in *inst) {
+func (r *run) meets(b *devmem.Block, in *loader.Instr) {
 	if b == nil || in.Order != event.Volatile && in.Scope != event.ScopeSys {
 		return
 	}

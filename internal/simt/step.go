@@ -5,6 +5,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // step executes one instruction for the group of w.
@@ -14,7 +15,7 @@ func (r *run) step(w *warp) {
 	r.clock++
 	r.stats.Warps++
 	r.stats.Lanes += uint64(bits.OnesCount32(w.group))
-	in := &c.insts[pc]
+	in := &c.Insts[pc]
 	on := w.group
 	if in.Guard >= 0 {
 		on = w.guarded(in)
@@ -35,7 +36,7 @@ func (r *run) step(w *warp) {
 }
 
 // perform runs in, which is at place, for the lanes of on, and gives its cost.
-func (r *run) perform(w *warp, in *inst, on uint32, place uint32) uint64 {
+func (r *run) perform(w *warp, in *loader.Instr, on uint32, place uint32) uint64 {
 	switch in.Class {
 	case isa.Pure, isa.Special:
 		if r.bases != nil {
@@ -82,7 +83,7 @@ func (r *run) perform(w *warp, in *inst, on uint32, place uint32) uint64 {
 }
 
 // guarded gives the lanes of the group whose guard holds.
-func (w *warp) guarded(in *inst) uint32 {
+func (w *warp) guarded(in *loader.Instr) uint32 {
 	on := uint32(0)
 	for m := w.group; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -94,53 +95,53 @@ func (w *warp) guarded(in *inst) uint32 {
 }
 
 // note remembers where lanes that part at in meet again, for warps in lockstep.
-func (w *warp) note(in *inst) {
+func (w *warp) note(in *loader.Instr) {
 	ln := &w.lanes[w.lead]
 	w.at = split{place: ln.place(), depth: ln.depth, pc: ln.pc + 1}
 	switch {
-	case in.Class == isa.Branch && int(ln.pc) < len(ln.code.fn.IPDom):
-		w.at.pc = ln.code.fn.IPDom[ln.pc]
+	case in.Class == isa.Branch && int(ln.pc) < len(ln.code.Func.IPDom):
+		w.at.pc = ln.code.Func.IPDom[ln.pc]
 	case in.Class == isa.Ret:
 		w.at.pc = -1
 	}
 }
 
 // pure computes results from sources, lane by lane.
-func (r *run) pure(w *warp, in *inst, on uint32) uint64 {
+func (r *run) pure(w *warp, in *loader.Instr, on uint32) uint64 {
 	a := &r.args
-	if !in.plain {
+	if !in.Plain {
 		return r.pureSlow(w, in, on)
 	}
-	a.S = in.fixed
+	a.S = in.Fixed
 	for m := on; m != 0; m &= m - 1 {
 		regs := w.lanes[bits.TrailingZeros32(m)&31].regs
-		for _, s := range in.regs {
-			a.S[s.at] = regs[s.reg]
+		for _, s := range in.Regs {
+			a.S[s.At] = regs[s.Reg]
 		}
 		in.Eval(in.Inst, a)
-		for _, d := range in.dst {
-			regs[d.reg] = a.D[d.at]
+		for _, d := range in.Results {
+			regs[d.Reg] = a.D[d.At]
 		}
 	}
 	return 1
 }
 
 // pureSlow is pure for sources of every kind.
-func (r *run) pureSlow(w *warp, in *inst, on uint32) uint64 {
+func (r *run) pureSlow(w *warp, in *loader.Instr, on uint32) uint64 {
 	a := &r.args
 	cost := uint64(1)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		ln := &w.lanes[i]
-		for k := range in.src {
-			a.S[k] = r.value(w, i, &in.src[k])
-			if o := &in.src[k]; o.kind == opSpecial && o.special >= isa.Clock && o.special <= isa.GlobalTimerHi {
+		for k := range in.Operands {
+			a.S[k] = r.value(w, i, &in.Operands[k])
+			if o := &in.Operands[k]; o.Kind == loader.OpSpecial && o.Special >= isa.Clock && o.Special <= isa.GlobalTimerHi {
 				cost = pollCost
 			}
 		}
 		in.Eval(in.Inst, a)
-		for _, d := range in.dst {
-			ln.regs[d.reg] = a.D[d.at]
+		for _, d := range in.Results {
+			ln.regs[d.Reg] = a.D[d.At]
 		}
 	}
 	if cost > 1 {
@@ -150,19 +151,19 @@ func (r *run) pureSlow(w *warp, in *inst, on uint32) uint64 {
 }
 
 // value is what an operand is for a lane.
-func (r *run) value(w *warp, lane int, o *operand) uint64 {
+func (r *run) value(w *warp, lane int, o *loader.Operand) uint64 {
 	ln := &w.lanes[lane]
-	switch o.kind {
-	case opReg:
-		return ln.regs[o.reg]
-	case opNotReg:
-		return ln.regs[o.reg]&1 ^ 1
-	case opLocal:
-		return o.val + uint64(ln.localAt)
-	case opSpecial:
-		return r.special(w, lane, o.special)
+	switch o.Kind {
+	case loader.OpReg:
+		return ln.regs[o.Reg]
+	case loader.OpNotReg:
+		return ln.regs[o.Reg]&1 ^ 1
+	case loader.OpLocal:
+		return o.Val + uint64(ln.localAt)
+	case loader.OpSpecial:
+		return r.special(w, lane, o.Special)
 	}
-	return o.val
+	return o.Val
 }
 
 // special is the value of a special register for a lane. Clocks count steps of the launch: they rise, and are the same
@@ -239,8 +240,8 @@ func (r *run) special(w *warp, lane int, id isa.SpecialID) uint64 {
 }
 
 // branch sends the lanes of on to their targets.
-func (r *run) branch(w *warp, in *inst, on uint32, place uint32) {
-	if len(in.src) > 0 {
+func (r *run) branch(w *warp, in *loader.Instr, on uint32, place uint32) {
+	if len(in.Operands) > 0 {
 		r.branchIndexed(w, in, on, place)
 		return
 	}
@@ -251,11 +252,11 @@ func (r *run) branch(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // branchIndexed is brx.idx. An index past the list is undefined; it falls through, and is a fault.
-func (r *run) branchIndexed(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) branchIndexed(w *warp, in *loader.Instr, on uint32, place uint32) {
 	w.regroup = true
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		k := r.value(w, i, &in.src[0]) & 0xffff_ffff
+		k := r.value(w, i, &in.Operands[0]) & 0xffff_ffff
 		if k < uint64(len(in.Targets)) {
 			w.lanes[i].pc = in.Targets[k]
 			continue

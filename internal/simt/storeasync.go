@@ -6,18 +6,19 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // storeBarrier is the source of st.async, red.async and clusterlaunchcontrol.try_cancel that is the address of the mbarrier; values follow.
 const storeBarrier = 1
 
 // storeAsync executes st.async and red.async for the lanes of on.
-func (r *run) storeAsync(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) storeAsync(w *warp, in *loader.Instr, on uint32, place uint32) {
 	size := uint64(in.Type.Size())
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		var data []byte
-		for _, o := range in.src[storeBarrier+1:] {
+		for _, o := range in.Operands[storeBarrier+1:] {
 			data = binary.LittleEndian.AppendUint64(data, r.m.value(w, i, &o))[:len(data)+int(size)]
 		}
 		r.writeAsync(w, in, i, data, place)
@@ -25,8 +26,8 @@ func (r *run) storeAsync(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // writeAsync issues a write of bytes to shared memory that an mbarrier tracks.
-func (r *run) writeAsync(w *warp, in *inst, lane int, data []byte, place uint32) {
-	to := r.m.value(w, lane, &in.src[0]) + uint64(in.Off)
+func (r *run) writeAsync(w *warp, in *loader.Instr, lane int, data []byte, place uint32) {
+	to := r.m.value(w, lane, &in.Operands[0]) + uint64(in.Off)
 	targets, ok := r.targets(w, lane, in, to, storeBarrier, place)
 	if !ok {
 		return
@@ -57,7 +58,7 @@ func (r *run) writeAsync(w *warp, in *inst, lane int, data []byte, place uint32)
 
 // tryCancel executes clusterlaunchcontrol.try_cancel for the lanes of on: a cluster that has not started is taken away from the grid, where
 // there is one.
-func (r *run) tryCancel(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) tryCancel(w *warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		data := make([]byte, 16)
 		if first, ok := r.cancel(); ok {

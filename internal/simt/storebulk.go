@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // storePiece is the most bytes of st.bulk that one event tells of; the address and the number of all are multiples of storeUnit.
@@ -13,10 +14,10 @@ const (
 )
 
 // storeBulk executes st.bulk for the lanes of on: each writes zeros to bytes of shared memory.
-func (r *run) storeBulk(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) storeBulk(w *warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		at, n, space := r.m.value(w, i, &in.src[0])+uint64(in.Off), r.m.value(w, i, &in.src[1]), in.Space
+		at, n, space := r.m.value(w, i, &in.Operands[0])+uint64(in.Off), r.m.value(w, i, &in.Operands[1]), in.Space
 		if space != event.Shared {
 			space, at = splitGeneric(at)
 		}
@@ -24,7 +25,7 @@ func (r *run) storeBulk(w *warp, in *inst, on uint32, place uint32) {
 		all := uint64(len(w.cta.shared))
 		switch {
 		case n%storeUnit != 0 || at%storeUnit != 0:
-			r.faults.at(r, Misaligned, w, i, place, "writes", "%s is told to write %d bytes at address %#x: both must be multiples of %d", in.mnemonic(), n, at, storeUnit)
+			r.faults.at(r, Misaligned, w, i, place, "writes", "%s is told to write %d bytes at address %#x: both must be multiples of %d", in.Mnemonic(), n, at, storeUnit)
 			continue
 		case space != event.Shared:
 			r.faults.at(r, OutOfBounds, w, i, place, "writes", "st.bulk writes shared memory alone, and is given address %#x of %s memory", at, space)
@@ -40,7 +41,7 @@ func (r *run) storeBulk(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // tellZeros makes the events of zeros that a lane writes over bytes of shared memory.
-func (r *run) tellZeros(w *warp, lane int, in *inst, at uint64, before []byte, place uint32) {
+func (r *run) tellZeros(w *warp, lane int, in *loader.Instr, at uint64, before []byte, place uint32) {
 	if r.out.needs&event.NeedShared == 0 {
 		return
 	}
@@ -51,7 +52,7 @@ func (r *run) tellZeros(w *warp, lane int, in *inst, at uint64, before []byte, p
 		for n > uint64(len(before)) || at%n != 0 {
 			n /= 2
 		}
-		as := inst{Inst: in.Inst, width: n}
+		as := loader.Instr{Inst: in.Inst, Width: n}
 		acc.addr[lane], acc.value[lane], acc.old[lane] = at, wordsOf(zeros[:n]), wordsOf(before[:n])
 		r.out.access(event.Store, event.FlagWrite, w, &as, place, event.Shared, 1<<lane, acc)
 		at, before = at+n, before[n:]

@@ -7,10 +7,11 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // surface executes suld, sust or sured for the lanes of on.
-func (r *run) surface(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) surface(w *warp, in *loader.Instr, on uint32, place uint32) {
 	acc := &r.acc
 	acc.global, acc.shared = 0, 0
 	values, olds := r.out.needs&event.NeedValues != 0, r.out.olds()
@@ -22,10 +23,10 @@ func (r *run) surface(w *warp, in *inst, on uint32, place uint32) {
 		data, addr := x.reach()
 		if in.Op == isa.OpSurfaceLoad {
 			n := uint64(in.Type.Size())
-			for _, d := range in.dst {
+			for _, d := range in.Results {
 				v := uint64(0)
 				if data != nil {
-					v = getUint(data[uint64(d.at)*n:], n)
+					v = getUint(data[uint64(d.At)*n:], n)
 				}
 				r.m.put(w, i, d, v)
 			}
@@ -67,14 +68,14 @@ func (r *run) surface(w *warp, in *inst, on uint32, place uint32) {
 type surfaceOp struct {
 	r     *run
 	w     *warp
-	in    *inst
+	in    *loader.Instr
 	lane  int
 	place uint32
 	t     *Texture
 }
 
 // source gives source k.
-func (x *surfaceOp) source(k int) uint64 { return x.r.m.value(x.w, x.lane, &x.in.src[k]) }
+func (x *surfaceOp) source(k int) uint64 { return x.r.m.value(x.w, x.lane, &x.in.Operands[k]) }
 
 // reach gives the bytes that the lane accesses and their address; nil where the access has no effect: outside, or after a fault.
 func (x *surfaceOp) reach() ([]byte, uint64) {
@@ -113,7 +114,7 @@ func (x *surfaceOp) reach() ([]byte, uint64) {
 		at[d] = max(min(at[d], limit[d]), 0)
 	}
 	if outside && s.Boundary == "trap" || limit[0] < 0 {
-		r.faults.at(r, OutOfBounds, x.w, x.lane, x.place, "traps", "%s at coordinates %s, outside %s: %d x %d x %d elements of %d bytes", in.mnemonic(),
+		r.faults.at(r, OutOfBounds, x.w, x.lane, x.place, "traps", "%s at coordinates %s, outside %s: %d x %d x %d elements of %d bytes", in.Mnemonic(),
 			coordinateText(given, s), t, t.Width, t.Height, t.Depth, t.Texel())
 		return nil, 0
 	}

@@ -63,9 +63,9 @@ func (t *Threads) reachable(ln *lane, f func(in *isa.Inst)) {
 	}
 	var todo []at
 	for i := range ln.up {
-		todo = append(todo, at{ln.up[i].code.fn, int(ln.up[i].pc)})
+		todo = append(todo, at{ln.up[i].code.Func, int(ln.up[i].pc)})
 	}
-	todo = append(todo, at{ln.code.fn, int(ln.pc)})
+	todo = append(todo, at{ln.code.Func, int(ln.pc)})
 	seen := map[at]bool{}
 	for len(todo) > 0 {
 		a := todo[len(todo)-1]

@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // cores is what a block has of the tensor cores: its tensor memory, and the operations that its threads have issued.
@@ -50,7 +51,7 @@ func (k *cores) reset() {
 }
 
 // core executes tcgen05 for the lanes of on, those of a warp together.
-func (r *run) core(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) core(w *warp, in *loader.Instr, on uint32, place uint32) {
 	switch in.Op {
 	case isa.OpTcAlloc:
 		if !r.allocate(w, in, place) {
@@ -74,7 +75,7 @@ func (r *run) core(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // coreLanes executes tcgen05 of single threads for the lanes of on.
-func (r *run) coreLanes(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) coreLanes(w *warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		switch in.Op {
@@ -89,14 +90,14 @@ func (r *run) coreLanes(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // wrongTensor reports a use of tensor memory that breaks its rules.
-func (r *run) wrongTensor(w *warp, in *inst, lane int, place uint32, format string, args ...any) {
-	r.faults.at(r, TensorMemory, w, lane, place, "executes "+in.mnemonic(), format, args...)
+func (r *run) wrongTensor(w *warp, in *loader.Instr, lane int, place uint32, format string, args ...any) {
+	r.faults.at(r, TensorMemory, w, lane, place, "executes "+in.Mnemonic(), format, args...)
 }
 
 // allocate executes tcgen05.alloc; false when it has to wait for columns.
-func (r *run) allocate(w *warp, in *inst, place uint32) bool {
+func (r *run) allocate(w *warp, in *loader.Instr, place uint32) bool {
 	k := &w.cta.cores
-	n := int(r.m.value(w, 0, &in.src[1]) & 0xffff_ffff)
+	n := int(r.m.value(w, 0, &in.Operands[1]) & 0xffff_ffff)
 	if n < unitColumns || n > event.TensorColumns || n&(n-1) != 0 {
 		r.wrongTensor(w, in, 0, place, "%d columns of tensor memory are to be allocated: it must be a power of two from %d to %d", n, unitColumns, event.TensorColumns)
 		return true
@@ -112,7 +113,7 @@ func (r *run) allocate(w *warp, in *inst, place uint32) bool {
 		k.words = make([]uint32, event.TensorLanes*event.TensorColumns)
 	}
 	k.allocs = append(k.allocs, columns{from, n, Stand{Place: place, Block: w.cta.id, Thread: w.tid(0), Threads: 32, Doing: "allocate it"}})
-	addr := r.m.value(w, 0, &in.src[0]) + uint64(in.Off)
+	addr := r.m.value(w, 0, &in.Operands[0]) + uint64(in.Off)
 	if in.Space != event.Shared {
 		_, addr = splitGeneric(addr)
 	}
@@ -138,9 +139,9 @@ func (k *cores) room(n int) int {
 }
 
 // deallocate executes tcgen05.dealloc.
-func (r *run) deallocate(w *warp, in *inst, place uint32) {
+func (r *run) deallocate(w *warp, in *loader.Instr, place uint32) {
 	k := &w.cta.cores
-	from, n := int(r.m.value(w, 0, &in.src[0])&0xffff_ffff), int(r.m.value(w, 0, &in.src[1])&0xffff_ffff)
+	from, n := int(r.m.value(w, 0, &in.Operands[0])&0xffff_ffff), int(r.m.value(w, 0, &in.Operands[1])&0xffff_ffff)
 	i := slices.IndexFunc(k.allocs, func(a columns) bool { return a.from == from && a.n == n })
 	if i < 0 {
 		r.wrongTensor(w, in, 0, place, "%d columns of tensor memory at %#x are to be freed, which are not allocated so", n, from)
@@ -177,7 +178,7 @@ func (k *cores) has(column, n int) bool {
 }
 
 // columnsOf checks that columns are allocated that an instruction accesses.
-func (r *run) columnsOf(w *warp, c *cta, in *inst, lane, column, n int, place uint32) bool {
+func (r *run) columnsOf(w *warp, c *cta, in *loader.Instr, lane, column, n int, place uint32) bool {
 	if c.cores.has(column, n) {
 		return true
 	}
@@ -196,9 +197,9 @@ func (k *cores) word(lane, column int) *uint32 {
 }
 
 // move executes tcgen05.ld and tcgen05.st for a warp.
-func (r *run) move(w *warp, in *inst, place uint32) {
+func (r *run) move(w *warp, in *loader.Instr, place uint32) {
 	c, k := in.Core, &w.cta.cores
-	addr := uint32(r.m.value(w, 0, &in.src[0]) + uint64(in.Off))
+	addr := uint32(r.m.value(w, 0, &in.Operands[0]) + uint64(in.Off))
 	row, column := int(addr>>16), int(addr&0xffff)
 	per := 1
 	if c.Packed {
@@ -225,14 +226,14 @@ func (r *run) move(w *warp, in *inst, place uint32) {
 			low := k.word(row+at, word)
 			switch {
 			case store && c.Packed:
-				v := uint32(r.m.value(w, lane, &in.src[1+i]))
+				v := uint32(r.m.value(w, lane, &in.Operands[1+i]))
 				*low, *k.word(row+at, word+1) = v&0xffff, v>>16
 			case store:
-				*low = uint32(r.m.value(w, lane, &in.src[1+i]))
+				*low = uint32(r.m.value(w, lane, &in.Operands[1+i]))
 			case c.Packed:
-				r.m.put(w, lane, in.dst[i], uint64(*low&0xffff|*k.word(row+at, word+1)<<16))
+				r.m.put(w, lane, in.Results[i], uint64(*low&0xffff|*k.word(row+at, word+1)<<16))
 			default:
-				r.m.put(w, lane, in.dst[i], uint64(*low))
+				r.m.put(w, lane, in.Results[i], uint64(*low))
 				if c.Reduces != nil {
 					loaded[lane] = append(loaded[lane], *low)
 				}
@@ -241,7 +242,7 @@ func (r *run) move(w *warp, in *inst, place uint32) {
 	}
 	for lane, values := range loaded {
 		if values != nil {
-			r.m.put(w, lane, in.dst[len(values)], uint64(c.Reduces.Of(values...)))
+			r.m.put(w, lane, in.Results[len(values)], uint64(c.Reduces.Of(values...)))
 		}
 	}
 	number, flags, how := w.cta.number(), event.FlagRead, event.CoreLoads
@@ -284,8 +285,8 @@ func (r *run) performCores(w *warp, lane int, before uint64) {
 }
 
 // coreCommit executes tcgen05.commit for a lane.
-func (r *run) coreCommit(w *warp, in *inst, lane int, place uint32) {
-	addr := r.m.value(w, lane, &in.src[0]) + uint64(in.Off)
+func (r *run) coreCommit(w *warp, in *loader.Instr, lane int, place uint32) {
+	addr := r.m.value(w, lane, &in.Operands[0]) + uint64(in.Off)
 	if !r.inShared(w, lane, in, place, addr) {
 		return
 	}
@@ -296,7 +297,7 @@ func (r *run) coreCommit(w *warp, in *inst, lane int, place uint32) {
 	w.copies.coreCommits[lane]++
 	to, mask := w.cta.cluster.ctas, uint64(0)
 	if in.Core.Mask {
-		mask = r.m.value(w, lane, &in.src[1])
+		mask = r.m.value(w, lane, &in.Operands[1])
 		addr &= 1<<event.PeerShift - 1
 	} else {
 		of, at, ok := r.resolve(w, lane, addr, place)

@@ -8,6 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // Sources of a tensor copy.
@@ -25,14 +26,14 @@ const (
 )
 
 // tensor executes cp.async.bulk.tensor for the lanes of on. A lane whose operands are wrong copies nothing.
-func (r *run) tensor(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) tensor(w *warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		t := r.mapOf(w, i, in, place)
 		if t == nil {
 			continue
 		}
-		to := r.m.value(w, i, &in.src[tensorShared]) + uint64(in.Off)
+		to := r.m.value(w, i, &in.Operands[tensorShared]) + uint64(in.Off)
 		targets, ok := r.targets(w, i, in, to, tensorBarrier, place)
 		if !ok {
 			continue
@@ -46,12 +47,12 @@ func (r *run) tensor(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // tensorTo issues a tensor copy to shared memory of a block, or from there; false after a fault.
-func (r *run) tensorTo(w *warp, lane int, in *inst, t *TensorMap, to bulkTarget, place uint32) bool {
+func (r *run) tensorTo(w *warp, lane int, in *loader.Instr, t *TensorMap, to bulkTarget, place uint32) bool {
 	x := tensorCopy{r: r, in: in, place: place, t: t, bulkCopy: r.newBulk(w, lane, in, to), out: in.Has("bulk_group"), of: to.of, at: to.to}
 	if in.Reduce != isa.NoOp {
 		x.element, x.reduce = t.element(), isa.Reduction(in.Reduce, TensorTypes[t.Type])
 		if x.reduce == nil {
-			r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s has no operation on elements of type %s", in.mnemonic(), TensorTypes[t.Type])
+			r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s has no operation on elements of type %s", in.Mnemonic(), TensorTypes[t.Type])
 			return false
 		}
 	}
@@ -74,8 +75,8 @@ func (r *run) tensorTo(w *warp, lane int, in *inst, t *TensorMap, to bulkTarget,
 func (x *tensorCopy) four() bool { return x.in.Has("tile::gather4") || x.in.Has("tile::scatter4") }
 
 // mapOf reads the tensor map whose address a lane gives, nil after a fault.
-func (r *run) mapOf(w *warp, lane int, in *inst, place uint32) *TensorMap {
-	addr := r.m.value(w, lane, &in.src[tensorMap]) + uint64(in.Off2)
+func (r *run) mapOf(w *warp, lane int, in *loader.Instr, place uint32) *TensorMap {
+	addr := r.m.value(w, lane, &in.Operands[tensorMap]) + uint64(in.Off2)
 	space, at := splitGeneric(addr)
 	var data []byte
 	kind := OutOfBounds
@@ -94,20 +95,20 @@ func (r *run) mapOf(w *warp, lane int, in *inst, place uint32) *TensorMap {
 		return nil
 	}
 	if at%TensorMapAlign != 0 {
-		r.faults.at(r, Misaligned, w, lane, place, "copies", "%s is given a tensor map at %#x, which is not a multiple of %d", in.mnemonic(), addr, TensorMapAlign)
+		r.faults.at(r, Misaligned, w, lane, place, "copies", "%s is given a tensor map at %#x, which is not a multiple of %d", in.Mnemonic(), addr, TensorMapAlign)
 		return nil
 	}
 	t, err := DecodeTensorMap(data)
 	if n := in.Coordinates; err == nil && n != t.Rank && !(n == 5 && t.Rank == 2 && (in.Has("tile::gather4") || in.Has("tile::scatter4"))) {
-		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given %d coordinates and the map of a tensor of %d dimensions", in.mnemonic(), n, t.Rank)
+		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given %d coordinates and the map of a tensor of %d dimensions", in.Mnemonic(), n, t.Rank)
 		return nil
 	}
 	if im2col := in.Has("im2col") || in.Has("im2col_no_offs"); err == nil && im2col != t.Im2col {
-		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given a tensor map of the other mode: tiled and im2col maps are made by different calls", in.mnemonic())
+		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given a tensor map of the other mode: tiled and im2col maps are made by different calls", in.Mnemonic())
 		return nil
 	}
 	if err != nil {
-		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given a tensor map that is none: %v", in.mnemonic(), err)
+		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given a tensor map that is none: %v", in.Mnemonic(), err)
 		return nil
 	}
 	return t
@@ -117,7 +118,7 @@ func (r *run) mapOf(w *warp, lane int, in *inst, place uint32) *TensorMap {
 type tensorCopy struct {
 	*bulkCopy
 	r       *run
-	in      *inst
+	in      *loader.Instr
 	place   uint32
 	t       *TensorMap
 	out     bool     // to global memory
@@ -133,14 +134,14 @@ type extent struct{ from, end uint64 }
 // gather finds what the copy moves; false after a fault.
 func (x *tensorCopy) gather() bool {
 	r, w, in := x.r, x.warp, x.in
-	value := func(k int) uint64 { return r.m.value(w, x.lane, &in.src[k]) }
+	value := func(k int) uint64 { return r.m.value(w, x.lane, &in.Operands[k]) }
 	at := x.at
 	flags := event.FlagWrite
 	if x.out {
 		flags = event.FlagRead
 	}
 	if at%tensorUnit != 0 {
-		r.faults.at(r, Misaligned, w, x.lane, x.place, "copies", "%s is given address %#x of shared memory, which is not a multiple of %d", in.mnemonic(), at, tensorUnit)
+		r.faults.at(r, Misaligned, w, x.lane, x.place, "copies", "%s is given address %#x of shared memory, which is not a multiple of %d", in.Mnemonic(), at, tensorUnit)
 		return false
 	}
 	// A swizzle exchanges chunks of tensorUnit bytes.

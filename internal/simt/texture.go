@@ -7,6 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // taps are the elements that the lanes of a fetch read: one each, or with linear filtering up to eight, whose weights are not zero.
@@ -17,7 +18,7 @@ type taps struct {
 }
 
 // texture executes a texture or surface instruction for the lanes of on, lowest first.
-func (r *run) texture(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) texture(w *warp, in *loader.Instr, on uint32, place uint32) {
 	if in.Op == isa.OpSurfaceLoad || in.Op == isa.OpSurfaceStore || in.Op == isa.OpSurfaceRed {
 		r.surface(w, in, on, place)
 		return
@@ -29,7 +30,7 @@ func (r *run) texture(w *warp, in *inst, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		var out [4]uint32
-		if h := r.m.value(w, i, &in.src[0]); f.t == nil || h != handle {
+		if h := r.m.value(w, i, &in.Operands[0]); f.t == nil || h != handle {
 			f.t, handle = r.textureOf(w, i, in, place), h
 		}
 		if t := f.t; t != nil && in.Op == isa.OpQuery {
@@ -39,8 +40,8 @@ func (r *run) texture(w *warp, in *inst, on uint32, place uint32) {
 			f.do(&out)
 			k.sizes[bits.TrailingZeros(uint(t.Texel()))] |= 1 << i
 		}
-		for _, d := range in.dst {
-			r.m.put(w, i, d, uint64(out[d.at]))
+		for _, d := range in.Results {
+			r.m.put(w, i, d, uint64(out[d.At]))
 		}
 	}
 	if r.out.needs&event.NeedGlobal == 0 {
@@ -56,19 +57,19 @@ func (r *run) texture(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // tellSizes makes the events of accesses by lanes of on, of sizes as taps has them.
-func (r *run) tellSizes(kind event.Kind, flags event.Flags, w *warp, in *inst, place, on uint32, sizes *[5]uint32) {
-	as := inst{Inst: in.Inst}
+func (r *run) tellSizes(kind event.Kind, flags event.Flags, w *warp, in *loader.Instr, place, on uint32, sizes *[5]uint32) {
+	as := loader.Instr{Inst: in.Inst}
 	for i, lanes := range sizes {
 		if lanes &= on; lanes != 0 {
-			as.width = 1 << i
+			as.Width = 1 << i
 			r.out.access(kind, flags, w, &as, place, event.Global, lanes, &r.acc)
 		}
 	}
 }
 
 // textureOf gives what the object of an instruction stands for, nil after a fault.
-func (r *run) textureOf(w *warp, lane int, in *inst, place uint32) *Texture {
-	handle := r.m.value(w, lane, &in.src[0])
+func (r *run) textureOf(w *warp, lane int, in *loader.Instr, place uint32) *Texture {
+	handle := r.m.value(w, lane, &in.Operands[0])
 	t := r.textures[handle]
 	if t == nil {
 		what := "texture"
@@ -77,14 +78,14 @@ func (r *run) textureOf(w *warp, lane int, in *inst, place uint32) *Texture {
 		}
 		data, kind := r.globalBytes(handle, TextureSize, in, event.FlagRead, place)
 		if a, ok := r.mem.Find(handle); kind == UseAfterFree && ok && a.Kind == devmem.ObjectAlloc {
-			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given a %s object that was destroyed", in.mnemonic(), what)
+			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given a %s object that was destroyed", in.Mnemonic(), what)
 			return nil
 		}
 		if kind == "" {
 			t = decodeTexture(data)
 		}
 		if t == nil {
-			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given %#x, which is no %s object", in.mnemonic(), handle, what)
+			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given %#x, which is no %s object", in.Mnemonic(), handle, what)
 			return nil
 		}
 		if r.textures == nil {
@@ -99,7 +100,7 @@ func (r *run) textureOf(w *warp, lane int, in *inst, place uint32) *Texture {
 		layered, cube = layered || cube, false
 	}
 	if surface != t.Surface || in.Op != isa.OpQuery && (!t.has(x.Dims) || x.Layered != layered || x.Cube != cube) {
-		r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given the object of %s", in.mnemonic(), t)
+		r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given the object of %s", in.Mnemonic(), t)
 		return nil
 	}
 	return t
@@ -159,7 +160,7 @@ func (t *Texture) query(what string) uint32 {
 type fetch struct {
 	r     *run
 	w     *warp
-	in    *inst
+	in    *loader.Instr
 	lane  int
 	place uint32
 	t     *Texture
@@ -170,7 +171,7 @@ type fetch struct {
 func (f *fetch) do(out *[4]uint32) {
 	t, x := f.t, f.in.Texel
 	coordinate := func(k int) float64 {
-		v := uint32(f.r.m.value(f.w, f.lane, &f.in.src[1+k]))
+		v := uint32(f.r.m.value(f.w, f.lane, &f.in.Operands[1+k]))
 		if f.in.Type2 == isa.F32 {
 			return float64(math.Float32frombits(v))
 		}
@@ -182,7 +183,7 @@ func (f *fetch) do(out *[4]uint32) {
 		if x.Cube {
 			layers /= 6
 		}
-		layer = min(int64(uint32(f.r.m.value(f.w, f.lane, &f.in.src[1]))), layers-1)
+		layer = min(int64(uint32(f.r.m.value(f.w, f.lane, &f.in.Operands[1]))), layers-1)
 		k = 1
 	}
 	var at [3]float64

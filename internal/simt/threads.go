@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // Threads executes the threads of a launch apart from each other, as a model checker drives them: a thread runs to its next
@@ -18,10 +19,10 @@ import (
 type Threads struct {
 	r      *run
 	ctas   []*cta
-	live   map[*code]*liveness
-	loops  map[*code][]bool
-	stops  map[*code][]bool // at branches; nil if nobody asks for them
-	states int              // bytes of the largest state, to begin the next with
+	live   map[*loader.Code]*liveness
+	loops  map[*loader.Code][]bool
+	stops  map[*loader.Code][]bool // at branches; nil if nobody asks for them
+	states int                     // bytes of the largest state, to begin the next with
 	// depends follows dependencies of the thread that runs; nil if nobody asks for them.
 	depends *depends
 	// clocks says that depends follows what clocks show in the place of reads; forks counts, and forking has, the states in which that
@@ -94,7 +95,7 @@ type Request struct {
 	Depends, Control uint64
 	Fault            FaultKind
 	Message          string // of RequestFault and RequestUnsupported
-	inst             *inst
+	inst             *loader.Instr
 }
 
 // Update gives what an atomic operation writes over old, and whether it writes: a cas that fails does not.
@@ -137,7 +138,7 @@ func NewThreads(l *Launch, dependencies bool) *Threads {
 	alone := *l
 	alone.Sink, alone.Needs, alone.OnFault, alone.Printf, alone.Progress = nil, 0, nil, nil, nil
 	alone.Schedule = Fair
-	t := &Threads{live: map[*code]*liveness{}, loops: map[*code][]bool{}}
+	t := &Threads{live: map[*loader.Code]*liveness{}, loops: map[*loader.Code][]bool{}}
 	if dependencies {
 		t.depends = &depends{}
 	}
@@ -156,7 +157,7 @@ func NewThreads(l *Launch, dependencies bool) *Threads {
 // clocks do not stop: ways that a clock decides between must come to one request.
 func (t *Threads) Stop() {
 	if !t.clocks {
-		t.stops = map[*code][]bool{}
+		t.stops = map[*loader.Code][]bool{}
 	}
 }
 
@@ -167,9 +168,9 @@ func (t *Threads) stopsAt(ln *lane) bool {
 	}
 	at, ok := t.stops[ln.code]
 	if !ok {
-		at = make([]bool, len(ln.code.insts)+1)
-		for pc := range ln.code.insts {
-			for _, to := range ln.code.insts[pc].Targets {
+		at = make([]bool, len(ln.code.Insts)+1)
+		for pc := range ln.code.Insts {
+			for _, to := range ln.code.Insts[pc].Targets {
 				at[to], at[pc], at[pc+1] = true, true, true
 			}
 		}
@@ -241,31 +242,31 @@ func (t *Threads) Resume(n int, s State, value uint64, reads ...int) (State, Req
 // have been read, or as many values as have been written. again says that there are more.
 func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64, reads []int) (rest []uint64, again bool, fault *Request) {
 	ln := &w.lanes[i]
-	in := &ln.code.insts[ln.pc]
+	in := &ln.code.Insts[ln.pc]
 	t.returns(ln, in, len(pending), reads)
 	switch in.Class {
 	case isa.Load, isa.Store:
-		if pending = append(pending, value); len(pending) < in.pieces() {
+		if pending = append(pending, value); len(pending) < in.Pieces() {
 			return pending, true, nil
 		}
-		for _, d := range in.dst {
-			v := pending[d.at]
+		for _, d := range in.Results {
+			v := pending[d.At]
 			if in.Type.Signed() {
-				v = in.Type.Extend(v, in.Dst[d.at].Size)
+				v = in.Type.Extend(v, in.Dst[d.At].Size)
 			}
 			t.r.m.put(w, i, d, v)
 		}
 	case isa.Atomic:
-		for _, d := range in.dst {
-			t.r.m.put(w, i, d, in.Type.Extend(value, in.Dst[d.at].Size))
+		for _, d := range in.Results {
+			t.r.m.put(w, i, d, in.Type.Extend(value, in.Dst[d.At].Size))
 		}
 	case isa.Barrier:
-		for _, d := range in.dst {
+		for _, d := range in.Results {
 			t.r.m.put(w, i, d, value)
 		}
 	case isa.Warp:
-		for _, d := range in.dst {
-			t.r.m.put(w, i, d, value>>(32*d.at)&(1<<32-1))
+		for _, d := range in.Results {
+			t.r.m.put(w, i, d, value>>(32*d.At)&(1<<32-1))
 		}
 	case isa.Mbarrier:
 		result, fault := t.completeMbarrier(w, i, in, value)
@@ -281,7 +282,7 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64, reads
 
 // returns follows what depends on the value that the request of a lane is resumed with, piece number piece of its instruction. made says how many
 // reads each piece was so far: nil if one.
-func (t *Threads) returns(ln *lane, in *inst, piece int, made []int) {
+func (t *Threads) returns(ln *lane, in *loader.Instr, piece int, made []int) {
 	d := t.depends
 	if t.clocks || d != nil && in.Class == isa.Warp { // memory knows nothing of clocks; and what a lane gets depends on the reads of others too
 		d.results(ln, in, func(r int32) { *d.reg(ln, r) = 0 })
@@ -297,7 +298,7 @@ func (t *Threads) returns(ln *lane, in *inst, piece int, made []int) {
 		return 1
 	}
 	d.reads += of(piece)
-	if in.Class == isa.Load && piece+1 < in.pieces() {
+	if in.Class == isa.Load && piece+1 < in.Pieces() {
 		return
 	}
 	sets, end := make([]uint64, piece+1), d.reads
@@ -320,10 +321,10 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 	w.group, w.lead = 1<<i, i
 	back := false
 	for range maxSilent {
-		if int(ln.pc) >= len(ln.code.insts) {
+		if int(ln.pc) >= len(ln.code.Insts) {
 			panic("BUG: a thread runs past the end of its function")
 		}
-		in := &ln.code.insts[ln.pc]
+		in := &ln.code.Insts[ln.pc]
 		place := ln.place()
 		if !within && t.stopsAt(ln) {
 			return t.encode(ln, nil, &Request{Kind: RequestStop, Place: place, Back: back, inst: in})
@@ -351,7 +352,7 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 			return t.encode(ln, pending, &q)
 		}
 		if t.clocks && readsClock(in.Inst) {
-			for _, d := range in.dst {
+			for _, d := range in.Results {
 				t.r.m.put(w, i, d, 0)
 			}
 			t.depends.results(ln, in, func(r int32) { *t.depends.reg(ln, r) = shown })
@@ -376,7 +377,7 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 }
 
 // request describes what the instruction at which lane i stands asks for; false when it concerns the lane alone.
-func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Request, bool) {
+func (t *Threads) request(w *warp, i int, in *loader.Instr, place uint32, piece int) (Request, bool) {
 	r, ln := t.r, &w.lanes[i]
 	unsupported := func(why string) (Request, bool) {
 		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: %s", in.Source.Op, in.Source.Mods, why)}, true
@@ -389,18 +390,18 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 	case isa.Barrier:
 		return t.barrier(w, i, in)
 	case isa.WarpBarrier:
-		return t.members(w, i, in, &in.src[0])
+		return t.members(w, i, in, &in.Operands[0])
 	case isa.Warp:
-		if !in.masked && in.Source.Op == "activemask" {
+		if !in.Masked && in.Source.Op == "activemask" {
 			return Request{Kind: RequestBarrier, Members: 1<<32 - 1, Warp: true, Lane: uint8(i), Converges: true, Stack: stackOf(ln)}, true
 		}
-		if !in.masked {
+		if !in.Masked {
 			return unsupported("threads are explored one by one, and this needs the warp")
 		}
-		q, ok := t.members(w, i, in, &in.src[len(in.src)-1])
+		q, ok := t.members(w, i, in, &in.Operands[len(in.Operands)-1])
 		q.Warp, q.Aligned, q.Lane = true, true, uint8(i)
-		for k := range in.src[:len(in.src)-1] {
-			q.Sources[k] = r.value(w, i, &in.src[k])
+		for k := range in.Operands[:len(in.Operands)-1] {
+			q.Sources[k] = r.value(w, i, &in.Operands[k])
 		}
 		return q, ok
 	case isa.Matrix, isa.Tile, isa.Warpgroup:
@@ -429,7 +430,7 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 	case isa.Call:
 		fn := in.Callee
 		if fn == nil {
-			fn = r.p.funcAt(r.value(w, i, &in.src[0]))
+			fn = r.p.FuncAt(r.value(w, i, &in.Operands[0]))
 		}
 		if fn != nil && fn.DeviceCall() != "" {
 			return unsupported("cuda" + fn.DeviceCall() + " in device code is not explored")
@@ -447,17 +448,17 @@ func stackOf(ln *lane) string {
 	for k := range ln.up {
 		b = binary.LittleEndian.AppendUint32(b, uint32(ln.up[k].pc))
 	}
-	return string(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, uint32(ln.pc)), uint32(ln.code.fn.Index)))
+	return string(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, uint32(ln.pc)), uint32(ln.code.Func.Index)))
 }
 
 // access describes a load, store or atomic operation of memory that others see.
-func (t *Threads) access(w *warp, i int, in *inst, place uint32, piece int) (Request, bool) {
+func (t *Threads) access(w *warp, i int, in *loader.Instr, place uint32, piece int) (Request, bool) {
 	r := t.r
-	addr, space := r.value(w, i, &in.src[0])+in.off, in.Space
+	addr, space := r.value(w, i, &in.Operands[0])+in.Offset, in.Space
 	if space == event.Generic {
 		space, addr = splitGeneric(addr)
 	}
-	q := Request{Order: in.Order, Scope: in.Scope, Space: space, NonCoherent: in.nonCoherent, Size: uint8(in.piece)}
+	q := Request{Order: in.Order, Scope: in.Scope, Space: space, NonCoherent: in.NonCoherentLoad, Size: uint8(in.Piece)}
 	flags, kind := event.FlagRead, FaultKind("")
 	q.Kind = RequestLoad
 	switch in.Class {
@@ -470,8 +471,8 @@ func (t *Threads) access(w *warp, i int, in *inst, place uint32, piece int) (Req
 	case event.Global:
 		_, kind = r.global(addr, in, flags, place)
 	case event.Shared:
-		if _, kind = window(w.cta.shared, addr, in.width); kind == "" && in.end != 0 && (addr < in.begin || addr+in.width > in.end) {
-			r.faults.beside(r, w, i, place, touch{flags, space, addr, in.width}, in.Object)
+		if _, kind = window(w.cta.shared, addr, in.Width); kind == "" && in.VarEnd != 0 && (addr < in.VarBegin || addr+in.Width > in.VarEnd) {
+			r.faults.beside(r, w, i, place, touch{flags, space, addr, in.Width}, in.Object)
 			q = Request{Kind: RequestFault, Fault: OutOfVariable, Message: r.faults.list[0].Message}
 			r.faults = faultLog{}
 			return q, true
@@ -482,23 +483,23 @@ func (t *Threads) access(w *warp, i int, in *inst, place uint32, piece int) (Req
 	if kind != "" {
 		return Request{}, false // it is a fault
 	}
-	if in.pieces() > 1 && in.Order != event.Weak && in.Order != event.Volatile {
+	if in.Pieces() > 1 && in.Order != event.Weak && in.Order != event.Volatile {
 		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: an atomic access of more than 8 bytes or of a vector", in.Source.Op, in.Source.Mods)}, true
 	}
-	q.Addr = addr + uint64(piece)*in.piece
-	q.Piece, q.Pieces = uint8(piece), uint8(in.pieces())
+	q.Addr = addr + uint64(piece)*in.Piece
+	q.Piece, q.Pieces = uint8(piece), uint8(in.Pieces())
 	if in.Class != isa.Load {
-		q.Value = lowBytes(r.value(w, i, &in.src[1+piece]), in.piece)
+		q.Value = lowBytes(r.value(w, i, &in.Operands[1+piece]), in.Piece)
 	}
-	q.Reduction = in.Class == isa.Atomic && len(in.dst) == 0
+	q.Reduction = in.Class == isa.Atomic && len(in.Results) == 0
 	if in.Op == isa.OpCas {
-		q.Swap = lowBytes(r.value(w, i, &in.src[2]), in.piece)
+		q.Swap = lowBytes(r.value(w, i, &in.Operands[2]), in.Piece)
 	}
 	return q, true
 }
 
 // members describes a barrier of the lanes that a mask names.
-func (t *Threads) members(w *warp, i int, in *inst, mask *operand) (Request, bool) {
+func (t *Threads) members(w *warp, i int, in *loader.Instr, mask *loader.Operand) (Request, bool) {
 	members := uint32(t.r.value(w, i, mask))
 	if members>>i&1 == 0 {
 		return Request{Kind: RequestFault, Fault: MemberMask,
@@ -508,7 +509,7 @@ func (t *Threads) members(w *warp, i int, in *inst, mask *operand) (Request, boo
 }
 
 // barrier describes a barrier of the block.
-func (t *Threads) barrier(w *warp, i int, in *inst) (Request, bool) {
+func (t *Threads) barrier(w *warp, i int, in *loader.Instr) (Request, bool) {
 	id, count := t.r.barrierOperands(w, in, i)
 	unsupported := func(format string, args ...any) (Request, bool) {
 		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: ", in.Source.Op, in.Source.Mods) + fmt.Sprintf(format, args...)}, true
@@ -522,7 +523,7 @@ func (t *Threads) barrier(w *warp, i int, in *inst) (Request, bool) {
 	case in.Op == isa.OpArrive:
 		return Request{Kind: RequestArrive, Barrier: uint8(id)}, true
 	case in.Op != isa.OpSync:
-		return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned, Reduce: in.Op, Value: t.r.value(w, i, &in.src[2]) & 1}, true
+		return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned, Reduce: in.Op, Value: t.r.value(w, i, &in.Operands[2]) & 1}, true
 	}
 	return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned}, true
 }
@@ -532,9 +533,9 @@ func (t *Threads) repeats(ln *lane) bool {
 	at := func(f *frame) bool {
 		in, ok := t.loops[f.code]
 		if !ok {
-			in = make([]bool, len(f.code.insts)+1)
-			for pc := range f.code.insts {
-				for _, to := range f.code.insts[pc].Targets {
+			in = make([]bool, len(f.code.Insts)+1)
+			for pc := range f.code.Insts {
+				for _, to := range f.code.Insts[pc].Targets {
 					for k := int(to); k <= pc; k++ {
 						in[k] = true
 					}
@@ -567,7 +568,7 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 		word(v)
 	}
 	keep := func(f *frame, live []uint64) {
-		fn := f.code.fn
+		fn := f.code.Func
 		word(uint64(fn.Index)<<32 | uint64(uint32(f.pc)))
 		word(uint64(f.base))
 		for i := range fn.Regs {
@@ -587,7 +588,7 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 	}
 	t.frames(ln, keep)
 	q.Local = len(b)
-	b = append(b, ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame]...)
+	b = append(b, ln.local[:int(ln.localAt)+ln.code.Func.LocalFrame]...)
 	if q.Plain = len(b); t.depends != nil {
 		b = t.depends.encode(b, ln, func(f func(f *frame, live []uint64)) { t.frames(ln, f) })
 	}
@@ -630,9 +631,9 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 	var last frame
 	for level := range depth + 1 {
 		at := word()
-		f := frame{code: t.r.img.code(t.r.p.Module.Funcs[at>>32]), pc: int32(uint32(at)), base: uint32(word())}
+		f := frame{code: t.r.img.Code(t.r.p.Module.Funcs[at>>32]), pc: int32(uint32(at)), base: uint32(word())}
 		if level > 0 {
-			up := last.code.fn
+			up := last.code.Func
 			f.regAt, f.paramAt, f.localAt = last.regAt+int32(up.Regs), last.paramAt+int32(up.ParamFrame), frameAt(last.localAt, up)
 			ln.up = append(ln.up, last)
 		}
@@ -641,11 +642,11 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 		for i := word(); i != ^uint64(0); i = word() {
 			ln.regs[i] = word()
 		}
-		n := f.code.fn.ParamFrame
+		n := f.code.Func.ParamFrame
 		copy(ln.param[f.paramAt:], b[:n])
 		b = b[n:]
 	}
-	local := copy(ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame], b)
+	local := copy(ln.local[:int(ln.localAt)+ln.code.Func.LocalFrame], b)
 	if t.depends != nil {
 		t.depends.decode(ln, b[local:])
 	}
@@ -674,7 +675,7 @@ func (l *liveness) during(pc int) []uint64 {
 	return out
 }
 
-func (t *Threads) liveness(c *code) *liveness {
+func (t *Threads) liveness(c *loader.Code) *liveness {
 	l := t.live[c]
 	if l == nil {
 		l = newLiveness(c)
@@ -684,8 +685,8 @@ func (t *Threads) liveness(c *code) *liveness {
 }
 
 // newLiveness solves the usual equations backwards.
-func newLiveness(c *code) *liveness {
-	fn := c.fn
+func newLiveness(c *loader.Code) *liveness {
+	fn := c.Func
 	l := &liveness{fn: fn, words: (fn.Regs + fn.ParamFrame + 63) / 64}
 	l.in = make([]uint64, (len(fn.Insts)+1)*l.words)
 	out := make([]uint64, l.words)
@@ -712,7 +713,7 @@ func newLiveness(c *code) *liveness {
 			if in.Guard < 0 {
 				l.writes(in, reset)
 			}
-			l.reads(&c.insts[pc], set)
+			l.reads(&c.Insts[pc], set)
 			for k, w := range out {
 				changed = changed || l.before(pc)[k] != w
 			}
@@ -743,7 +744,7 @@ func (l *liveness) writes(in *isa.Inst, f func(from, n int)) {
 }
 
 // reads calls f for what an instruction may read.
-func (l *liveness) reads(in *inst, f func(from, n int)) {
+func (l *liveness) reads(in *loader.Instr, f func(from, n int)) {
 	fn := l.fn
 	if in.Guard >= 0 {
 		f(int(in.Guard), 1)
@@ -757,7 +758,7 @@ func (l *liveness) reads(in *inst, f func(from, n int)) {
 	case isa.Load:
 		switch {
 		case in.Space == event.Param && in.Inst.Src[0].Kind == isa.ParamAddr:
-			f(fn.Regs+int(in.Src[0].Imm)+int(in.Off), int(in.width))
+			f(fn.Regs+int(in.Src[0].Imm)+int(in.Off), int(in.Width))
 		case in.Space == event.Param:
 			f(fn.Regs, fn.ParamFrame)
 		}

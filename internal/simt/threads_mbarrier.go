@@ -5,6 +5,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // To Threads an mbarrier is a word of 64 bits in shared memory: its init and inval store it, an arrival is an atomic operation that gives
@@ -19,7 +20,7 @@ func phasedMbarrier(phase, expected, pending uint64) mbarrier {
 }
 
 // mbarrier describes an operation on an mbarrier; false when it concerns the lane alone, or fails.
-func (t *Threads) mbarrier(w *warp, i int, in *inst) (Request, bool) {
+func (t *Threads) mbarrier(w *warp, i int, in *loader.Instr) (Request, bool) {
 	r := t.r
 	if in.Op == isa.OpPending {
 		return Request{}, false
@@ -35,7 +36,7 @@ func (t *Threads) mbarrier(w *warp, i int, in *inst) (Request, bool) {
 	if in.Has("expect_tx") {
 		return unsupported("asynchronous operations are not explored, and so no transactions of an mbarrier")
 	}
-	addr := r.value(w, i, &in.src[0]) + uint64(in.Off)
+	addr := r.value(w, i, &in.Operands[0]) + uint64(in.Off)
 	if in.Space == event.Generic {
 		space, at := splitGeneric(addr)
 		if space != event.Shared {
@@ -47,8 +48,8 @@ func (t *Threads) mbarrier(w *warp, i int, in *inst) (Request, bool) {
 		return Request{}, false
 	}
 	q := Request{Space: event.Shared, Addr: addr, Size: 8, Pieces: 1, Value: 1}
-	if len(in.src) > 1 {
-		q.Value = r.value(w, i, &in.src[1])
+	if len(in.Operands) > 1 {
+		q.Value = r.value(w, i, &in.Operands[1])
 		q.Value &= 1<<32 - 1
 	}
 	q.Order, q.Scope = in.Order, in.Scope
@@ -113,7 +114,7 @@ func (q *Request) arrived(old uint64) (uint64, bool) {
 }
 
 // completeMbarrier gives what a lane gets of an operation on an mbarrier that has read value, or the fault that this is.
-func (t *Threads) completeMbarrier(w *warp, i int, in *inst, value uint64) (result uint64, fault *Request) {
+func (t *Threads) completeMbarrier(w *warp, i int, in *loader.Instr, value uint64) (result uint64, fault *Request) {
 	b := mbarrier(value)
 	wrong := func(kind FaultKind, format string, args ...any) (uint64, *Request) {
 		return 0, &Request{Kind: RequestFault, Fault: kind, Message: fmt.Sprintf(format, args...), inst: in}
@@ -122,11 +123,11 @@ func (t *Threads) completeMbarrier(w *warp, i int, in *inst, value uint64) (resu
 		return 0, nil
 	}
 	if !b.live() {
-		return wrong(MbarrierEarly, "%s of an object that was not initialised, or has been invalidated", in.mnemonic())
+		return wrong(MbarrierEarly, "%s of an object that was not initialised, or has been invalidated", in.Mnemonic())
 	}
 	operand := uint64(1)
-	if len(in.src) > 1 {
-		operand = t.r.value(w, i, &in.src[1])
+	if len(in.Operands) > 1 {
+		operand = t.r.value(w, i, &in.Operands[1])
 	}
 	if in.Op != isa.OpTest {
 		n := operand & (1<<32 - 1)
@@ -143,7 +144,7 @@ func (t *Threads) completeMbarrier(w *warp, i int, in *inst, value uint64) (resu
 	}
 	behind := (b.phase() - operand) & maxPhase
 	if behind > 1 || !mbarrier(operand).live() {
-		return wrong(MbarrierMisuse, "the state that %s is given is neither of the current phase of the mbarrier nor of the one before", in.mnemonic())
+		return wrong(MbarrierMisuse, "the state that %s is given is neither of the current phase of the mbarrier nor of the one before", in.Mnemonic())
 	}
 	return behind, nil
 }

@@ -13,6 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // vecEngine is engine warp. Raw leaves the passes of the optimiser out; tests tell its mistakes from others so.
@@ -113,7 +114,7 @@ func (x *texts) grids(key textKey) int {
 type textsKey struct{}
 
 // textsOf are the compiled kernels of a program.
-func textsOf(p *Program) *texts {
+func textsOf(p *loader.Program) *texts {
 	return p.Keep(textsKey{}, func() any { return new(texts) }).(*texts)
 }
 
@@ -135,11 +136,11 @@ func textOf(l *Launch, raw bool) (*text, error) {
 		}
 	}
 	e := &textEntry{key: key}
-	img := p.image(l.Func)
+	img := p.Image(l.Func)
 	funcs, err := opt.Build(l.Func, opt.Env{
 		Block:  [3]uint32{l.Block.X, l.Block.Y, l.Block.Z},
 		Grid:   [3]uint32{key.grid.X, key.grid.Y, key.grid.Z},
-		Shared: img.layout,
+		Shared: img.Layout,
 
 		Lockstep: key.lockstep,
 	})
@@ -152,7 +153,7 @@ func textOf(l *Launch, raw bool) (*text, error) {
 				opt.Optimise(f, nil)
 			}
 		}
-		funcs[0].AttachElements(img.elementsOf(l.Func))
+		funcs[0].AttachElements(img.ElementsOf(l.Func))
 		e.t = compileAll(funcs, img)
 	}
 	e.err = err
@@ -645,88 +646,88 @@ func (x *vecMachine) place(w *warp, lane int) uint32 {
 	return x.r.root
 }
 
-func (x *vecMachine) at(w *warp, lane int) *inst {
+func (x *vecMachine) at(w *warp, lane int) *loader.Instr {
 	g := w.vec.groupOf(lane)
 	t := x.textOf(w.vec, g)
-	return &t.effects[t.code[g.pc].a].inst
+	return &t.effects[t.code[g.pc].a].Instr
 }
 
-func (x *vecMachine) value(w *warp, lane int, o *operand) uint64 {
+func (x *vecMachine) value(w *warp, lane int, o *loader.Operand) uint64 {
 	v := w.vec
-	switch o.kind {
-	case opUniform:
-		return x.scalars(v, v.groupOf(lane).slot)[o.reg]
-	case opAffine32:
-		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.reg] + uint64(lane)*o.val))
-	case opAffine64:
-		return x.scalars(v, v.groupOf(lane).slot)[o.reg] + uint64(lane)*o.val
-	case opPattern32:
-		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.reg]) + x.textOf(v, v.groupOf(lane)).patterns[o.val].low[lane])
-	case opPattern64:
-		return x.scalars(v, v.groupOf(lane).slot)[o.reg] + x.textOf(v, v.groupOf(lane)).patterns[o.val].all[lane]
-	case opV32:
+	switch o.Kind {
+	case loader.OpUniform:
+		return x.scalars(v, v.groupOf(lane).slot)[o.Reg]
+	case loader.OpAffine32:
+		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.Reg] + uint64(lane)*o.Val))
+	case loader.OpAffine64:
+		return x.scalars(v, v.groupOf(lane).slot)[o.Reg] + uint64(lane)*o.Val
+	case loader.OpPattern32:
+		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.Reg]) + x.textOf(v, v.groupOf(lane)).patterns[o.Val].low[lane])
+	case loader.OpPattern64:
+		return x.scalars(v, v.groupOf(lane).slot)[o.Reg] + x.textOf(v, v.groupOf(lane)).patterns[o.Val].all[lane]
+	case loader.OpV32:
 		if v.stack != nil {
-			return uint64(v.window32(lane)[o.reg][lane])
+			return uint64(v.window32(lane)[o.Reg][lane])
 		}
-		return uint64(v.v32[o.reg][lane])
-	case opV64:
+		return uint64(v.v32[o.Reg][lane])
+	case loader.OpV64:
 		if v.stack != nil {
-			return v.window64(lane)[o.reg][lane]
+			return v.window64(lane)[o.Reg][lane]
 		}
-		return v.v64[o.reg][lane]
-	case opPred:
+		return v.v64[o.Reg][lane]
+	case loader.OpPred:
 		if v.stack != nil {
-			return uint64(v.windowPreds(lane)[o.reg] >> uint(lane) & 1)
+			return uint64(v.windowPreds(lane)[o.Reg] >> uint(lane) & 1)
 		}
-		return uint64(v.preds[o.reg] >> uint(lane) & 1)
+		return uint64(v.preds[o.Reg] >> uint(lane) & 1)
 	}
-	return o.val
+	return o.Val
 }
 
-func (x *vecMachine) put(w *warp, lane int, d slot, val uint64) {
+func (x *vecMachine) put(w *warp, lane int, d loader.Slot, val uint64) {
 	v := w.vec
-	switch d.kind {
-	case opUniform:
+	switch d.Kind {
+	case loader.OpUniform:
 		if x.isLate {
-			x.late[d.at] = val
+			x.late[d.At] = val
 			return
 		}
-		x.scalars(v, v.groupOf(lane).slot)[d.reg] = val
-	case opV32:
+		x.scalars(v, v.groupOf(lane).slot)[d.Reg] = val
+	case loader.OpV32:
 		file := v.v32
 		if v.stack != nil {
 			file = v.window32(lane)
 		}
-		file[d.reg][lane] = uint32(val)
-	case opV64:
+		file[d.Reg][lane] = uint32(val)
+	case loader.OpV64:
 		file := v.v64
 		if v.stack != nil {
 			file = v.window64(lane)
 		}
-		file[d.reg][lane] = val
-	case opPred:
+		file[d.Reg][lane] = val
+	case loader.OpPred:
 		file := v.preds
 		if v.stack != nil {
 			file = v.windowPreds(lane)
 		}
-		p := &file[d.reg]
+		p := &file[d.Reg]
 		*p = *p&^(1<<uint(lane)) | uint32(val&1)<<uint(lane)
 	default:
 		panic("BUG: a result without a register")
 	}
 }
 
-func (x *vecMachine) argument(w *warp, lane int, in *inst, k int, off, size uint64) uint64 {
+func (x *vecMachine) argument(w *warp, lane int, in *loader.Instr, k int, off, size uint64) uint64 {
 	at := 0
 	for i := range k {
 		at += opt.Pieces(in.CallSig.Params[i].Size)
 	}
-	return lowBytes(x.value(w, lane, &in.args[at+int(off/8)])>>(off%8*8), size)
+	return lowBytes(x.value(w, lane, &in.Actuals[at+int(off/8)])>>(off%8*8), size)
 }
 
-func (x *vecMachine) result(w *warp, lane int, in *inst, _ *isa.Func, val uint64) {
-	if len(in.dst) > 0 {
-		x.put(w, lane, in.dst[0], val)
+func (x *vecMachine) result(w *warp, lane int, in *loader.Instr, _ *isa.Func, val uint64) {
+	if len(in.Results) > 0 {
+		x.put(w, lane, in.Results[0], val)
 	}
 }
 
@@ -735,10 +736,10 @@ func (x *vecMachine) local(w *warp, lane int) []byte {
 	return w.vec.local[at : at+x.end : at+x.end]
 }
 
-func (x *vecMachine) paramBytes(_ *warp, _ int, in *inst, off uint64) []byte {
+func (x *vecMachine) paramBytes(_ *warp, _ int, in *loader.Instr, off uint64) []byte {
 	params := x.r.params
-	if off > uint64(len(params)) || in.width > uint64(len(params))-off {
+	if off > uint64(len(params)) || in.Width > uint64(len(params))-off {
 		return nil
 	}
-	return params[off : off+in.width : off+in.width]
+	return params[off : off+in.Width : off+in.Width]
 }

@@ -6,16 +6,17 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // lanesRMW gives what package lanes does for an atomic, NoRMW where it has no function or the registers are not those of
 // its type.
 func lanesRMW(e *effect) lanes.RMW {
-	wide, kind := e.piece == 8, opV32
+	wide, kind := e.Piece == 8, loader.OpV32
 	if wide {
-		kind = opV64
+		kind = loader.OpV64
 	}
-	if e.Vec > 1 || e.piece < 4 || e.width != e.piece || e.wide[0] != wide || len(e.dst) > 1 || len(e.dst) == 1 && e.dst[0].kind != kind {
+	if e.Vec > 1 || e.Piece < 4 || e.Width != e.Piece || e.wide[0] != wide || len(e.Results) > 1 || len(e.Results) == 1 && e.Results[0].Kind != kind {
 		return lanes.NoRMW
 	}
 	if e.Op == isa.OpCas && e.wide[1] != wide {
@@ -50,8 +51,8 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 	if on == 0 {
 		return
 	}
-	if e.element != 0 || e.Vec > 1 || e.width > 8 || !x.reach(w, s, i, on, true) {
-		if x.r.atomic(w, &e.inst, on, x.places[i]) > 1 {
+	if e.Element != 0 || e.Vec > 1 || e.Width > 8 || !x.reach(w, s, i, on, true) {
+		if x.r.atomic(w, &e.Instr, on, x.places[i]) > 1 {
 			w.polled()
 		}
 		return
@@ -67,7 +68,7 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 		changed = x.addTogether(w.vec, s, e, on)
 	case e.rmw == lanes.NoRMW:
 		changed, failed = x.updateEach(w, s, e, on)
-	case e.piece == 4:
+	case e.Piece == 4:
 		changed, failed = x.update32(w.vec, s, e, on)
 	default:
 		changed, failed = x.update64(w.vec, s, e, on)
@@ -97,9 +98,9 @@ func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 	}
 	// What was there may overwrite b, unless that is still to be read.
 	old := &x.x32[2]
-	direct := len(e.dst) > 0 && !cas && !valued
+	direct := len(e.Results) > 0 && !cas && !valued
 	if direct {
-		old = &v.v32[e.dst[0].reg]
+		old = &v.v32[e.Results[0].Reg]
 	}
 	changed = lanes.Atomic32(e.rmw, old, x.span.data, &x.offsets, b, c, on)
 	if cas {
@@ -109,8 +110,8 @@ func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 		e.rmw.Leaves32(&x.left, old, b, c, on)
 		lanes.ZExt64(&x.before, old, on)
 	}
-	if len(e.dst) > 0 && !direct {
-		lanes.Copy32(&v.v32[e.dst[0].reg], old, on)
+	if len(e.Results) > 0 && !direct {
+		lanes.Copy32(&v.v32[e.Results[0].Reg], old, on)
 	}
 	return changed, failed
 }
@@ -118,8 +119,8 @@ func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 // addTogether adds to one place the sum of what the lanes of on add there. It is for atomics whose old value is not used and whose
 // events have no values. It reports whether a lane changes what is in memory.
 func (x *vecMachine) addTogether(v *vecWarp, s []uint64, e *effect, on uint32) (changed bool) {
-	at := x.span.data[x.span.at:][:e.piece]
-	sum, mask := uint64(0), ^uint64(0)>>(64-8*e.piece)
+	at := x.span.data[x.span.at:][:e.Piece]
+	sum, mask := uint64(0), ^uint64(0)>>(64-8*e.Piece)
 	add := func(val uint64) {
 		sum += val
 		changed = changed || val&mask != 0
@@ -129,7 +130,7 @@ func (x *vecMachine) addTogether(v *vecWarp, s []uint64, e *effect, on uint32) (
 		val := s[x.t.lines[^o].reg]
 		add(val)
 		sum = val * uint64(bits.OnesCount32(on))
-	case e.piece == 4:
+	case e.Piece == 4:
 		from := x.vec32(v, s, o, 0)
 		for m := on; m != 0; m &= m - 1 {
 			add(uint64(from[bits.TrailingZeros32(m)&31]))
@@ -140,7 +141,7 @@ func (x *vecMachine) addTogether(v *vecWarp, s []uint64, e *effect, on uint32) (
 			add(from[bits.TrailingZeros32(m)&31])
 		}
 	}
-	putUint(at, getUint(at, e.piece)+sum)
+	putUint(at, getUint(at, e.Piece)+sum)
 	return changed
 }
 
@@ -153,9 +154,9 @@ func (x *vecMachine) update64(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 		c = x.vec64(v, s, e.vals[1], 1)
 	}
 	old := &x.x64[2]
-	direct := len(e.dst) > 0 && !cas && !valued
+	direct := len(e.Results) > 0 && !cas && !valued
 	if direct {
-		old = &v.v64[e.dst[0].reg]
+		old = &v.v64[e.Results[0].Reg]
 	}
 	changed = lanes.Atomic64(e.rmw, old, x.span.data, &x.offsets, b, c, on)
 	if cas {
@@ -165,21 +166,21 @@ func (x *vecMachine) update64(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 		e.rmw.Leaves64(&x.left, old, b, c, on)
 		lanes.Copy64(&x.before, old, on)
 	}
-	if len(e.dst) > 0 && !direct {
-		lanes.Copy64(&v.v64[e.dst[0].reg], old, on)
+	if len(e.Results) > 0 && !direct {
+		lanes.Copy64(&v.v64[e.Results[0].Reg], old, on)
 	}
 	return changed, failed
 }
 
 // updateEach does read-modify-writes for which package lanes has nothing, lowest lane first.
 func (x *vecMachine) updateEach(w *warp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
-	n, off := e.piece, &x.offsets
+	n, off := e.Piece, &x.offsets
 	for m := on; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		at := x.span.data[off[l]:][:n:n]
-		old, b, c := getUint(at, n), x.value(w, l, &e.src[1]), uint64(0)
+		old, b, c := getUint(at, n), x.value(w, l, &e.Operands[1]), uint64(0)
 		if e.Op == isa.OpCas {
-			c = x.value(w, l, &e.src[2])
+			c = x.value(w, l, &e.Operands[2])
 			if lowBytes(b, n) != old {
 				failed |= 1 << l
 			}
@@ -190,9 +191,9 @@ func (x *vecMachine) updateEach(w *warp, s []uint64, e *effect, on uint32) (chan
 		}
 		putUint(at, now)
 		changed = changed || now != old
-		for k := range e.dst {
-			d := &e.dst[k]
-			x.put(w, l, *d, e.Type.Extend(old, e.Dst[d.at].Size))
+		for k := range e.Results {
+			d := &e.Results[k]
+			x.put(w, l, *d, e.Type.Extend(old, e.Dst[d.At].Size))
 		}
 		x.left[l] = now
 	}
@@ -220,10 +221,10 @@ func (x *vecMachine) tellAtomic(w *warp, e *effect, place uint32, on, failed uin
 			acc.addr[l] = sp.origin + off[l]
 			acc.value[l], acc.old[l] = [4]uint64{x.left[l]}, [4]uint64{x.before[l]}
 		}
-		o.atomics(w, &e.inst, place, acc, failed)
+		o.atomics(w, &e.Instr, place, acc, failed)
 		return
 	}
-	flags := wrote(&e.inst)
+	flags := wrote(&e.Instr)
 	if failed != 0 {
 		flags &^= event.FlagWrite
 	}

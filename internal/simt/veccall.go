@@ -7,6 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // Calls that stay calls. Each function has a text of its own. A group that calls gets a frame: a window of the warp's
@@ -52,7 +53,7 @@ type target struct {
 }
 
 // compileAll makes the texts of a kernel and of what it can call.
-func compileAll(funcs []*opt.Func, img *image) *text {
+func compileAll(funcs []*opt.Func, img *loader.Image) *text {
 	var units []*text
 	of := map[*isa.Func]*text{}
 	for _, f := range funcs {
@@ -84,7 +85,7 @@ func hasCalls(t *text) bool {
 }
 
 // link finds the texts that a call means.
-func (e *effect) link(img *image, of map[*isa.Func]*text) {
+func (e *effect) link(img *loader.Image, of map[*isa.Func]*text) {
 	c := e.call
 	if e.fn != nil {
 		c.target = of[e.fn]
@@ -96,7 +97,7 @@ func (e *effect) link(img *image, of map[*isa.Func]*text) {
 	}
 	for _, fn := range list {
 		if c.caller.MayCall(e.Inst, fn) {
-			c.targets = append(c.targets, target{img.p.funcAddr(fn), fn, of[fn]})
+			c.targets = append(c.targets, target{img.Program.FuncAddr(fn), fn, of[fn]})
 		}
 	}
 }
@@ -109,7 +110,7 @@ func (b *compiler) callEffect(e *effect, in *opt.Instr) {
 		return
 	case opt.Call:
 		b.values(e, in.Args[1:])
-		e.args = e.src[1:]
+		e.Actuals = e.Operands[1:]
 		if in.Fn == nil {
 			e.addr = b.vec(in.Args[0])
 		}
@@ -384,7 +385,7 @@ func (c *vecCall) find(addr uint64) *target {
 // noResults gives the lanes of a call that was a fault its results.
 func (x *vecMachine) noResults(w *warp, e *effect, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
-		for _, d := range e.dst {
+		for _, d := range e.Results {
 			x.put(w, bits.TrailingZeros32(m), d, 0)
 		}
 	}
@@ -429,10 +430,10 @@ func (x *vecMachine) enterFrame(w *warp, i int32, k int, fn *isa.Func, to *text,
 	}
 	x.makeRoom(v, f, to)
 	for _, d := range to.enter {
-		if d.kind == opV32 {
-			lanes.Copy32(&s.v32[f.v32+d.reg], x.vec32(v, sc, e.vals[d.at], 0), g.mask)
+		if d.Kind == loader.OpV32 {
+			lanes.Copy32(&s.v32[f.v32+d.Reg], x.vec32(v, sc, e.vals[d.At], 0), g.mask)
 		} else {
-			lanes.Copy64(&s.v64[f.v64+d.reg], x.vec64(v, sc, e.vals[d.at], 0), g.mask)
+			lanes.Copy64(&s.v64[f.v64+d.Reg], x.vec64(v, sc, e.vals[d.At], 0), g.mask)
 		}
 	}
 	for j := range to.consts32 { // those of other lanes may be another function's
@@ -502,11 +503,11 @@ func (x *vecMachine) leaveFrame(w *warp, e *effect, mask uint32) {
 	f := &s.frames[g.frame]
 	up := &s.frames[f.up]
 	sc := x.scalars(v, g.slot)
-	for _, d := range up.unit.t.effects[f.call].dst {
-		if d.kind == opV32 {
-			lanes.Copy32(&s.v32[up.v32+d.reg], x.vec32(v, sc, e.vals[d.at], 0), mask)
+	for _, d := range up.unit.t.effects[f.call].Results {
+		if d.Kind == loader.OpV32 {
+			lanes.Copy32(&s.v32[up.v32+d.Reg], x.vec32(v, sc, e.vals[d.At], 0), mask)
 		} else {
-			lanes.Copy64(&s.v64[up.v64+d.reg], x.vec64(v, sc, e.vals[d.at], 0), mask)
+			lanes.Copy64(&s.v64[up.v64+d.Reg], x.vec64(v, sc, e.vals[d.At], 0), mask)
 		}
 	}
 	copy(sc, f.saved)

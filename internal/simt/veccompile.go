@@ -7,12 +7,13 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // compiler turns the internal form of a kernel into a text.
 type compiler struct {
 	f   *opt.Func
-	img *image
+	img *loader.Image
 	t   *text
 
 	file  []file  // by value
@@ -36,7 +37,7 @@ type compiler struct {
 }
 
 // compile makes the text of an optimised function.
-func compile(f *opt.Func, img *image) *text {
+func compile(f *opt.Func, img *loader.Image) *text {
 	n := len(f.Values)
 	b := &compiler{f: f, img: img, t: &text{local: (f.Local + 15) &^ 15, sites: f.Sites}, file: make([]file, n), slope: make([]slope, n),
 		fixed: make([]bool, n), reg: make([]int32, n), heads: make([]int, len(f.Blocks)), starts: make([]int32, len(f.Blocks)), lineOf: map[line]int32{}}
@@ -248,7 +249,7 @@ func (b *compiler) fix() {
 			case opt.KParam:
 				x.from, x.size = fixedParam, uint64(in.Aux)
 			case opt.Symbol:
-				x.val = b.img.operand(in.Sym).val
+				x.val = b.img.Operand(in.Sym).Val
 			case opt.Special:
 				x.from = fixedSpecial
 			}
@@ -301,46 +302,46 @@ func (b *compiler) pred(v opt.Value) int32 {
 }
 
 // operand is v for access lane by lane.
-func (b *compiler) operand(v opt.Value) operand {
+func (b *compiler) operand(v opt.Value) loader.Operand {
 	if v == opt.NoValue {
-		return operand{}
+		return loader.Operand{}
 	}
-	o := operand{reg: b.reg[v]}
+	o := loader.Operand{Reg: b.reg[v]}
 	switch b.file[v] {
 	case scalars:
-		o.kind = opUniform
+		o.Kind = loader.OpUniform
 		if b.uniform(v) {
 			break
 		}
 		l := b.t.lines[^b.vec(v)]
 		wide := b.f.Width(v) == opt.W64
-		switch o.val = l.stride; {
+		switch o.Val = l.stride; {
 		case l.pattern >= 0 && wide:
-			o.kind, o.val = opPattern64, uint64(l.pattern)
+			o.Kind, o.Val = loader.OpPattern64, uint64(l.pattern)
 		case l.pattern >= 0:
-			o.kind, o.val = opPattern32, uint64(l.pattern)
+			o.Kind, o.Val = loader.OpPattern32, uint64(l.pattern)
 		case wide:
-			o.kind = opAffine64
+			o.Kind = loader.OpAffine64
 		default:
-			o.kind = opAffine32
+			o.Kind = loader.OpAffine32
 		}
 	case vectors32:
-		o.kind = opV32
+		o.Kind = loader.OpV32
 	case vectors64:
-		o.kind = opV64
+		o.Kind = loader.OpV64
 	case predicates:
-		o.kind = opPred
+		o.Kind = loader.OpPred
 	}
 	return o
 }
 
 // results are the slots of the results that are kept.
-func (b *compiler) results(in *opt.Instr) []slot {
-	var out []slot
+func (b *compiler) results(in *opt.Instr) []loader.Slot {
+	var out []loader.Slot
 	for i, v := range in.Dst {
 		if v != opt.NoValue {
 			o := b.operand(v)
-			out = append(out, slot{at: int32(i), reg: o.reg, kind: o.kind})
+			out = append(out, loader.Slot{At: int32(i), Reg: o.Reg, Kind: o.Kind})
 		}
 	}
 	return out
@@ -470,7 +471,7 @@ func (b *compiler) row(in *opt.Instr, w row) {
 	}
 	w.dst = b.results(in)
 	for _, d := range w.dst {
-		once = once && d.kind == opUniform
+		once = once && d.Kind == loader.OpUniform
 	}
 	op := oRow
 	if once {
@@ -517,42 +518,42 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		e.Inst = &isa.Inst{}
 	}
 	for _, a := range in.Args {
-		e.src = append(e.src, b.operand(a))
+		e.Operands = append(e.Operands, b.operand(a))
 	}
-	e.args = e.src
-	e.dst = b.results(in)
+	e.Actuals = e.Operands
+	e.Results = b.results(in)
 	if in.Guard != opt.NoValue {
 		e.guarded, e.guardNot, e.guard = true, in.GuardNot, b.pred(in.Guard)
 	}
 	switch in.Op {
 	case opt.Load, opt.Store, opt.Atomic:
 		size := uint64(in.Inst.Type.Size())
-		e.width, e.piece, e.off = size*uint64(max(in.Inst.Vec, 1)), min(size, 8), in.Imm
-		e.nonCoherent = in.Inst.NonCoherent()
-		e.begin, e.end = b.img.object(in.Inst)
+		e.Width, e.Piece, e.Offset = size*uint64(max(in.Inst.Vec, 1)), min(size, 8), in.Imm
+		e.NonCoherentLoad = in.Inst.NonCoherent()
+		e.VarBegin, e.VarEnd = b.img.Object(in.Inst)
 		e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
 		e.reach = -1
 		vals := in.Args[1:]
-		if e.element = in.Elem; e.element != 0 {
+		if e.Element = in.Elem; e.Element != 0 {
 			vals = vals[:len(vals)-1]
 		}
 		b.values(&e, vals)
 		if in.Op == opt.Atomic {
-			e.unread = !slices.ContainsFunc(e.dst, func(d slot) bool { return b.used.has(in.Dst[d.at]) })
+			e.unread = !slices.ContainsFunc(e.Results, func(d loader.Slot) bool { return b.used.has(in.Dst[d.At]) })
 			e.rmw = lanesRMW(&e)
 		}
-		e.uniform = in.Op == opt.Load && slices.ContainsFunc(e.dst, func(d slot) bool { return d.kind == opUniform })
+		e.uniform = in.Op == opt.Load && slices.ContainsFunc(e.Results, func(d loader.Slot) bool { return d.Kind == loader.OpUniform })
 	case opt.Barrier:
 		if id, ok := b.f.ConstOf(in.Args[0]); ok && id < 16 && in.Inst.Op == isa.OpSync && in.Inst.Src[1].Kind == isa.Sink {
 			e.bar = int8(id)
 		}
 	case opt.Warp:
-		e.masked = in.Inst.Has("sync")
+		e.Masked = in.Inst.Has("sync")
 		if in.Inst.Class == isa.Tile {
-			e.width, e.piece = in.Inst.Tiles.Piece, in.Inst.Tiles.Element
+			e.Width, e.Piece = in.Inst.Tiles.Piece, in.Inst.Tiles.Element
 		}
 		if in.Inst.Class == isa.Matrix {
-			e.width, e.piece, e.off = matrixRow, matrixElement, in.Imm
+			e.Width, e.Piece, e.Offset = loader.MatrixRow, loader.MatrixElement, in.Imm
 			e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
 		}
 		if e.shuffles = in.Inst.Row.Op == "shfl" && b.uniform(in.Args[2]) && b.f.Width(in.Args[0]) == opt.W32 && b.f.Width(in.Args[1]) == opt.W32; e.shuffles {

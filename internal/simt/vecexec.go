@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // vec32 gives a vector operand; one that is a scalar is spread into scratch vector k.
@@ -103,10 +104,10 @@ func (x *vecMachine) forkMany(w *warp, v *vecWarp, e *effect, place uint32) {
 	rest := v.groups[v.cur].mask
 	for rest != 0 {
 		lane := bits.TrailingZeros32(rest)
-		k := x.value(w, lane, &e.src[0]) & 0xffff_ffff
+		k := x.value(w, lane, &e.Operands[0]) & 0xffff_ffff
 		same := uint32(0)
 		for m := rest; m != 0; m &= m - 1 {
-			if i := bits.TrailingZeros32(m); x.value(w, i, &e.src[0])&0xffff_ffff == k {
+			if i := bits.TrailingZeros32(m); x.value(w, i, &e.Operands[0])&0xffff_ffff == k {
 				same |= 1 << i
 			}
 		}
@@ -175,7 +176,7 @@ func (x *vecMachine) rowLanes(w *warp, n *row, mask uint32) {
 		}
 		n.eval(a)
 		for _, d := range n.dst {
-			x.put(w, i, d, a.D[d.at])
+			x.put(w, i, d, a.D[d.At])
 		}
 	}
 }
@@ -184,15 +185,15 @@ func (x *vecMachine) rowLanes(w *warp, n *row, mask uint32) {
 func (x *vecMachine) rowOnce(s []uint64, n *row) {
 	a := &x.r.args
 	for k := range n.src {
-		if o := &n.src[k]; o.kind == opUniform {
-			a.S[k] = s[o.reg]
+		if o := &n.src[k]; o.Kind == loader.OpUniform {
+			a.S[k] = s[o.Reg]
 		} else {
-			a.S[k] = o.val
+			a.S[k] = o.Val
 		}
 	}
 	n.eval(a)
 	for _, d := range n.dst {
-		s[d.reg] = a.D[d.at]
+		s[d.Reg] = a.D[d.At]
 	}
 }
 
@@ -210,7 +211,7 @@ func (x *vecMachine) specialLanes(w *warp, n *row, mask uint32) {
 // builtin calls a function that the engine supplies.
 func (x *vecMachine) builtin(w *warp, e *effect, mask uint32, place uint32) {
 	for m := mask; m != 0; m &= m - 1 {
-		x.r.builtin(&invocation{x.r, w, bits.TrailingZeros32(m), &e.inst, e.fn, place})
+		x.r.builtin(&invocation{x.r, w, bits.TrailingZeros32(m), &e.Instr, e.fn, place})
 	}
 }
 
@@ -236,7 +237,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 	from, yields := pc, x.r.yields()
 	for {
 		in := &code[pc]
-		if yields && in.op >= oLoad && in.op <= oAtomic && t.effects[in.a].strong() {
+		if yields && in.op >= oLoad && in.op <= oAtomic && t.effects[in.a].Strong() {
 			x.spent(w, from, pc, mask)
 			if from = pc; x.r.givesWay(w, end) {
 				g.pc, g.ran = pc, w.strain
@@ -309,7 +310,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			case oTrap:
 				x.r.trap(w, mask, place)
 			case oFence:
-				x.r.out.fence(w, &e.inst, mask, place)
+				x.r.out.fence(w, &e.Instr, mask, place)
 			case oSync:
 				if t.lockstep {
 					x.partsAt(w, in.a, behind(pc+1), pc+1)

@@ -7,6 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // maxRun bounds the operations of one lanes.Run, which cannot be interrupted.
@@ -94,7 +95,7 @@ func (b *compiler) fuseBranch(bl *opt.Block) {
 		i.op, code = oBranchS, lanes.OpIfScalar
 	} else if t := bl.Term(); b.t.lockstep {
 		i.d, i.fn = int32(len(b.t.effects)), uint16(t.Aux)
-		b.t.effects = append(b.t.effects, effect{inst: inst{Inst: &isa.Inst{}}, site: t.Site, bar: -1, meet: int32(t.Imm)})
+		b.t.effects = append(b.t.effects, effect{Instr: loader.Instr{Inst: &isa.Inst{}}, site: t.Site, bar: -1, meet: int32(t.Imm)})
 	}
 	i.c = b.reg[c]
 	b.segment()
@@ -188,21 +189,21 @@ func (b *compiler) fastAccess(e *effect, store bool) *fused {
 	default:
 		return nil
 	}
-	if e.guarded || e.width != e.piece || !store && (e.Order != event.Weak || len(e.dst) != 1) {
+	if e.guarded || e.Width != e.Piece || !store && (e.Order != event.Weak || len(e.Results) != 1) {
 		return nil
 	}
 	f := &fused{store: store}
 	data := int32(0)
 	switch {
 	case !store:
-		d := &e.dst[0]
-		data = d.reg
-		if e.Type.Signed() && uint64(e.Dst[d.at].Size) != max(e.piece, 4) {
+		d := &e.Results[0]
+		data = d.Reg
+		if e.Type.Signed() && uint64(e.Dst[d.At].Size) != max(e.Piece, 4) {
 			return nil
 		}
-	case e.wide[0] != (e.piece == 8):
+	case e.wide[0] != (e.Piece == 8):
 		return nil
-	case e.piece == 8:
+	case e.Piece == 8:
 		data = b.spread64(&f.before, e.vals[0], 1)
 	default:
 		data = b.spread32(&f.before, e.vals[0], 1)
@@ -213,7 +214,7 @@ func (b *compiler) fastAccess(e *effect, store bool) *fused {
 	}
 	e.reach = int32(len(b.t.reaches))
 	r.effect, r.store, r.each = int32(len(b.t.effects)), store, e.addr >= 0
-	r.before = store && (e.piece >= 4 || !r.each)
+	r.before = store && (e.Piece >= 4 || !r.each)
 	if !r.each {
 		r.line = b.t.lines[^e.addr]
 	}
@@ -247,47 +248,47 @@ var eachCodes = map[eachAccess]lanes.Code{
 
 // accessCode gives the operation of an access, its address, and what it reaches; OpEnd where there is no operation.
 func (b *compiler) accessCode(e *effect, store bool) (code lanes.Code, at int32, r reaching) {
-	r.size = e.width
-	long, vector := e.piece == 8, opV32
+	r.size = e.Width
+	long, vector := e.Piece == 8, loader.OpV32
 	if long {
-		vector = opV64
+		vector = loader.OpV64
 	}
-	fits := store || e.dst[0].kind == vector
+	fits := store || e.Results[0].Kind == vector
 	if e.addr >= 0 {
 		if !fits {
 			return lanes.OpEnd, 0, r
 		}
-		return eachCodes[eachAccess{e.piece, !store && e.piece < 4 && e.Type.Signed(), e.narrow, store}], e.addr, r
+		return eachCodes[eachAccess{e.Piece, !store && e.Piece < 4 && e.Type.Signed(), e.narrow, store}], e.addr, r
 	}
 	l := b.t.lines[^e.addr]
 	even := l.pattern < 0
 	switch {
 	case e.narrow && e.Space != event.Shared:
 		return lanes.OpEnd, 0, r // the ends of what is reached might be more than 32 bits apart
-	case even && l.stride == 0 && !store && e.dst[0].kind == opUniform:
+	case even && l.stride == 0 && !store && e.Results[0].Kind == loader.OpUniform:
 		if e.Type.Signed() {
-			return signedSame[e.piece], l.reg, r
+			return signedSame[e.Piece], l.reg, r
 		}
-		return uniformLoads[e.piece], l.reg, r
+		return uniformLoads[e.Piece], l.reg, r
 	case !fits:
 		return lanes.OpEnd, 0, r
-	case !even || l.stride != e.piece:
+	case !even || l.stride != e.Piece:
 		return b.rowsCode(e, store, l)
 	}
-	r.size = 32 * e.piece
+	r.size = 32 * e.Piece
 	switch {
 	case store:
 		r.apart = true
-		return fastStores[e.piece], l.reg, r
+		return fastStores[e.Piece], l.reg, r
 	case e.Type.Signed():
-		return signedLoads[e.piece], l.reg, r
+		return signedLoads[e.Piece], l.reg, r
 	}
-	return fastLoads[e.piece], l.reg, r
+	return fastLoads[e.Piece], l.reg, r
 }
 
 // rowsCode is accessCode for lanes that do not lie side by side.
 func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at int32, r reaching) {
-	if l.pattern < 0 && l.stride == 0 || e.piece < 4 {
+	if l.pattern < 0 && l.stride == 0 || e.Piece < 4 {
 		return lanes.OpEnd, 0, r
 	}
 	p := l.pattern
@@ -296,15 +297,15 @@ func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at 
 	}
 	n := &b.t.patterns[p]
 	for _, off := range n.all {
-		if off%e.piece != 0 {
+		if off%e.Piece != 0 {
 			return lanes.OpEnd, 0, r
 		}
 	}
 	if n.least < -1<<30 || n.most > 1<<30 {
 		return lanes.OpEnd, 0, r
 	}
-	r.low, r.size = uint64(n.least), uint64(n.most-n.least)+e.piece
-	if b.f.Env.RowLanes() == 16 && e.piece == 4 && n.least == 0 {
+	r.low, r.size = uint64(n.least), uint64(n.most-n.least)+e.Piece
+	if b.f.Env.RowLanes() == 16 && e.Piece == 4 && n.least == 0 {
 		r.row = n.slope.row
 		switch {
 		case n.slope.lane == 4 && store:
@@ -319,9 +320,9 @@ func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at 
 	r.offsets = b.offsets(p)
 	r.apart = n.apart()
 	switch {
-	case e.piece == 4 && store:
+	case e.Piece == 4 && store:
 		code = lanes.OpStore32Pattern
-	case e.piece == 4:
+	case e.Piece == 4:
 		code = lanes.OpLoad32Pattern
 	case store:
 		code = lanes.OpStore64Pattern

@@ -6,6 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // cached is the allocation that the accesses of an effect met last.
@@ -73,7 +74,7 @@ func (x *vecMachine) reachLine(w *warp, s []uint64, i int32, on uint32, write bo
 			return false
 		}
 	}
-	base += e.off
+	base += e.Offset
 	span := n * sp.stride
 	low := base
 	if int64(span) < 0 {
@@ -82,7 +83,7 @@ func (x *vecMachine) reachLine(w *warp, s []uint64, i int32, on uint32, write bo
 	}
 	x.region(w, sp, i, low, write)
 	limit, ok := x.limit(e, sp)
-	if !ok || (base|sp.stride)&(e.width-1) != 0 || low-sp.origin > limit || span > limit-(low-sp.origin) {
+	if !ok || (base|sp.stride)&(e.Width-1) != 0 || low-sp.origin > limit || span > limit-(low-sp.origin) {
 		return false
 	}
 	sp.at = base - sp.origin
@@ -103,7 +104,7 @@ func (x *vecMachine) limit(e *effect, sp *span) (uint64, bool) {
 	if sp.space == event.Local {
 		n = x.end
 	}
-	return n - e.width, sp.data != nil && n >= e.width && sp.origin&(e.width-1) == 0
+	return n - e.Width, sp.data != nil && n >= e.Width && sp.origin&(e.Width-1) == 0
 }
 
 // reachEach is reach where each lane has an address of its own.
@@ -116,12 +117,12 @@ func (x *vecMachine) reachEach(w *warp, s []uint64, i int32, on uint32, write bo
 	} else {
 		addr = x.vec64(v, s, e.addr, 0)
 	}
-	x.region(w, sp, i, addr[sp.first]+e.off, write)
+	x.region(w, sp, i, addr[sp.first]+e.Offset, write)
 	limit, ok := x.limit(e, sp)
 	if !ok {
 		return false
 	}
-	if !lanes.Offsets(off, addr, sp.origin-e.off, limit, e.width-1, on) {
+	if !lanes.Offsets(off, addr, sp.origin-e.Offset, limit, e.Width-1, on) {
 		return false
 	}
 	sp.at = off[sp.first]
@@ -148,22 +149,22 @@ func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool)
 	sp.space, sp.origin = x.t.effects[i].Space, 0
 	if sp.space == event.Generic {
 		sp.space, _ = splitGeneric(addr)
-		sp.origin = addr >> windowShift << windowShift
+		sp.origin = addr >> loader.WindowShift << loader.WindowShift
 	}
 	switch sp.space {
 	case event.Global, event.Const:
 		c := &x.cache[i]
 		if now := x.r.mem.Epoch(); c.epoch != now || c.b == nil || !c.b.Covers(addr) {
 			*c = cached{x.r.mem.Lookup(addr), now}
-			x.r.meets(c.b, &x.t.effects[i].inst)
+			x.r.meets(c.b, &x.t.effects[i].Instr)
 		}
 		if b := c.b; b != nil && !b.Freed && !(b.Const && write) {
 			sp.data, sp.origin = b.Data, b.Addr
 		}
 	case event.Shared:
 		sp.data, sp.shift = w.cta.shared, sp.origin
-		if e := &x.t.effects[i]; e.end != 0 { // outside of the variable: lane by lane
-			sp.data, sp.origin = sp.data[e.begin:e.end], sp.origin+e.begin
+		if e := &x.t.effects[i]; e.VarEnd != 0 { // outside of the variable: lane by lane
+			sp.data, sp.origin = sp.data[e.VarBegin:e.VarEnd], sp.origin+e.VarBegin
 		}
 	case event.Local:
 		sp.data = w.vec.local
@@ -176,7 +177,7 @@ func (x *vecMachine) parts(s []uint64, e *effect, mask uint32) bool {
 	if e.Space != event.Generic || mask&(mask-1) == 0 {
 		return false
 	}
-	return (s[x.t.lines[^e.addr].reg]+e.off)>>windowShift == localWindow>>windowShift
+	return (s[x.t.lines[^e.addr].reg]+e.Offset)>>loader.WindowShift == loader.LocalWindow>>loader.WindowShift
 }
 
 // load executes ld for the lanes of mask whose guard holds.
@@ -187,9 +188,9 @@ func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
 		return
 	}
 	sp := &x.span
-	if e.element != 0 || !x.reach(w, s, i, on, false) {
+	if e.Element != 0 || !x.reach(w, s, i, on, false) {
 		x.isLate = e.uniform
-		cost := x.r.load(w, &e.inst, on, x.places[i])
+		cost := x.r.load(w, &e.Instr, on, x.places[i])
 		if x.isLate = false; e.uniform {
 			x.writeLate(s, e)
 		}
@@ -199,8 +200,8 @@ func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
 		return
 	}
 	x.learn(i)
-	for k := range e.dst {
-		x.loadPiece(v, e, &e.dst[k], sp, on)
+	for k := range e.Results {
+		x.loadPiece(v, e, &e.Results[k], sp, on)
 	}
 	if e.uniform {
 		x.writeLate(s, e)
@@ -214,60 +215,60 @@ func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
 
 // writeLate gives the scalar results of a load their values, now that nothing reads its address any more.
 func (x *vecMachine) writeLate(s []uint64, e *effect) {
-	for _, d := range e.dst {
-		if d.kind == opUniform {
-			s[d.reg] = x.late[d.at]
+	for _, d := range e.Results {
+		if d.Kind == loader.OpUniform {
+			s[d.Reg] = x.late[d.At]
 		}
 	}
 }
 
 // loadPiece loads one result.
-func (x *vecMachine) loadPiece(v *vecWarp, e *effect, d *slot, sp *span, on uint32) {
-	plus := uint64(d.at) * e.piece
-	if sp.line && (sp.stride == 0 || d.kind == opUniform) {
-		val := getUint(sp.data[sp.at+plus:], e.piece)
+func (x *vecMachine) loadPiece(v *vecWarp, e *effect, d *loader.Slot, sp *span, on uint32) {
+	plus := uint64(d.At) * e.Piece
+	if sp.line && (sp.stride == 0 || d.Kind == loader.OpUniform) {
+		val := getUint(sp.data[sp.at+plus:], e.Piece)
 		if e.Type.Signed() {
-			val = e.Type.Extend(val, e.Dst[d.at].Size)
+			val = e.Type.Extend(val, e.Dst[d.At].Size)
 		}
-		switch d.kind {
-		case opUniform:
-			x.late[d.at] = val
-		case opV32:
-			lanes.Set32(&v.v32[d.reg], uint32(val), on)
+		switch d.Kind {
+		case loader.OpUniform:
+			x.late[d.At] = val
+		case loader.OpV32:
+			lanes.Set32(&v.v32[d.Reg], uint32(val), on)
 		default:
-			lanes.Set64(&v.v64[d.reg], val, on)
+			lanes.Set64(&v.v64[d.Reg], val, on)
 		}
 		return
 	}
 	back := uint64(sp.first) * sp.stride
-	together := sp.line && sp.stride == e.piece && sp.at+plus >= back
+	together := sp.line && sp.stride == e.Piece && sp.at+plus >= back
 	switch {
-	case d.kind == opV32 && e.piece == 4 && together:
-		lanes.Load32(&v.v32[d.reg], sp.data[sp.at+plus-back:], on)
+	case d.Kind == loader.OpV32 && e.Piece == 4 && together:
+		lanes.Load32(&v.v32[d.Reg], sp.data[sp.at+plus-back:], on)
 		return
-	case d.kind == opV64 && e.piece == 8 && together:
-		lanes.Load64(&v.v64[d.reg], sp.data[sp.at+plus-back:], on)
+	case d.Kind == loader.OpV64 && e.Piece == 8 && together:
+		lanes.Load64(&v.v64[d.Reg], sp.data[sp.at+plus-back:], on)
 		return
 	}
 	off := x.each(on)
 	data := sp.data[plus:]
 	switch {
-	case d.kind == opV32 && e.piece == 4:
-		lanes.Gather32(&v.v32[d.reg], data, off, on)
-	case d.kind == opV64 && e.piece == 8:
-		lanes.Gather64(&v.v64[d.reg], data, off, on)
+	case d.Kind == loader.OpV32 && e.Piece == 4:
+		lanes.Gather32(&v.v32[d.Reg], data, off, on)
+	case d.Kind == loader.OpV64 && e.Piece == 8:
+		lanes.Gather64(&v.v64[d.Reg], data, off, on)
 	default:
-		signed, size := e.Type.Signed(), e.Dst[d.at].Size
+		signed, size := e.Type.Signed(), e.Dst[d.At].Size
 		for m := on; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m) & 31
-			val := getUint(data[off[l]:], e.piece)
+			val := getUint(data[off[l]:], e.Piece)
 			if signed {
 				val = e.Type.Extend(val, size)
 			}
-			if d.kind == opV32 {
-				v.v32[d.reg][l] = uint32(val)
+			if d.Kind == loader.OpV32 {
+				v.v32[d.Reg][l] = uint32(val)
 			} else {
-				v.v64[d.reg][l] = val
+				v.v64[d.Reg][l] = val
 			}
 		}
 	}
@@ -291,7 +292,7 @@ func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
 	}
 	sp := &x.span
 	if !x.reach(w, s, i, on, true) {
-		x.r.store(w, &e.inst, on, x.places[i])
+		x.r.store(w, &e.Instr, on, x.places[i])
 		return
 	}
 	x.learn(i)
@@ -309,7 +310,7 @@ func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
 func (x *vecMachine) storePieces(w *warp, v *vecWarp, s []uint64, e *effect, sp *span, on uint32) {
 	// An access is aligned to its size, so that lanes touch the same bytes or none in common: piece by piece, each by the
 	// lowest lane first, leaves what lane by lane does.
-	for k := 0; uint64(k)*e.piece < e.width; k++ {
+	for k := 0; uint64(k)*e.Piece < e.Width; k++ {
 		x.storePiece(w, v, s, e, k, sp, on)
 	}
 }
@@ -318,8 +319,8 @@ func (x *vecMachine) storePieces(w *warp, v *vecWarp, s []uint64, e *effect, sp 
 func (x *vecMachine) storeOver(w *warp, v *vecWarp, s []uint64, e *effect, sp *span, on uint32) {
 	x.olds = x.olds[:0]
 	back := uint64(sp.first) * sp.stride
-	if sp.line && sp.stride == e.width && sp.at >= back && e.piece == e.width { // side by side
-		switch e.width {
+	if sp.line && sp.stride == e.Width && sp.at >= back && e.Piece == e.Width { // side by side
+		switch e.Width {
 		case 4:
 			lanes.Load32(&x.was, sp.data[sp.at-back:], on)
 			lanes.ZExt64(&x.out, &x.was, on)
@@ -334,16 +335,16 @@ func (x *vecMachine) storeOver(w *warp, v *vecWarp, s []uint64, e *effect, sp *s
 		}
 	}
 	off := x.each(on)
-	n := uint64(event.ValueWords(uint8(e.width)))
+	n := uint64(event.ValueWords(uint8(e.Width)))
 	far := int64(sp.stride)
-	apart := sp.line && max(far, -far) >= int64(max(e.width, 4)) // no lane changes what another is to tell
+	apart := sp.line && max(far, -far) >= int64(max(e.Width, 4)) // no lane changes what another is to tell
 	for m := on; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
-		if e.width < 4 {
+		if e.Width < 4 {
 			x.olds = append(x.olds, around(sp.data, off[l], sp.origin))
 		} else {
 			for k := uint64(0); k < n; k++ {
-				x.olds = append(x.olds, getUint(sp.data[off[l]+8*k:], min(8, e.width)))
+				x.olds = append(x.olds, getUint(sp.data[off[l]+8*k:], min(8, e.Width)))
 			}
 		}
 		if !apart {
@@ -356,11 +357,11 @@ func (x *vecMachine) storeOver(w *warp, v *vecWarp, s []uint64, e *effect, sp *s
 }
 
 func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *effect, k int, sp *span, on uint32) {
-	plus := uint64(k) * e.piece
+	plus := uint64(k) * e.Piece
 	back := uint64(sp.first) * sp.stride
-	together := sp.line && sp.stride == e.piece && sp.at+plus >= back
-	word := e.piece == 4 && !e.wide[k]
-	long := e.piece == 8 && e.wide[k]
+	together := sp.line && sp.stride == e.Piece && sp.at+plus >= back
+	word := e.Piece == 4 && !e.wide[k]
+	long := e.Piece == 8 && e.wide[k]
 	if together && word {
 		lanes.Store32(sp.data[sp.at+plus-back:], x.vec32(v, s, e.vals[k], 0), on)
 		return
@@ -379,7 +380,7 @@ func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *effect, k in
 	default:
 		for m := on; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m) & 31
-			putUint(data[off[l]:][:e.piece], x.value(w, l, &e.src[1+k]))
+			putUint(data[off[l]:][:e.Piece], x.value(w, l, &e.Operands[1+k]))
 		}
 	}
 }
@@ -410,8 +411,8 @@ func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flag
 func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effect, place uint32, on uint32) *event.Event {
 	o, sp := &x.r.out, &x.span
 	ev := o.next(kind, w, on, place)
-	ev.Flags, ev.Space, ev.Order, ev.Scope, ev.Size = flags, sp.space, e.Order, e.Scope, uint8(e.width)
-	e.qualify(ev)
+	ev.Flags, ev.Space, ev.Order, ev.Scope, ev.Size = flags, sp.space, e.Order, e.Scope, uint8(e.Width)
+	e.Qualify(ev)
 	if sp.line {
 		ev.Addr, ev.Stride = sp.addr, int64(sp.stride)
 		return ev
@@ -429,21 +430,21 @@ func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effec
 func (x *vecMachine) values(w *warp, s []uint64, e *effect, on uint32) {
 	o, v := &x.r.out, w.vec
 	switch {
-	case e.width == 4 && e.piece == 4 && !e.wide[0]:
+	case e.Width == 4 && e.Piece == 4 && !e.wide[0]:
 		lanes.ZExt64(&x.out, x.vec32(v, s, e.vals[0], 0), on)
 		o.batch.Values = pack(o.batch.Values, &x.out, on)
 		return
-	case e.width == 8 && e.piece == 8 && e.wide[0]:
+	case e.Width == 8 && e.Piece == 8 && e.wide[0]:
 		o.batch.Values = pack(o.batch.Values, x.vec64(v, s, e.vals[0], 0), on)
 		return
 	}
 	for m := on; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
-		for at := uint64(0); at < e.width; {
+		for at := uint64(0); at < e.Width; {
 			word := uint64(0)
-			for in := uint64(0); in < 8 && at < e.width; in += e.piece {
-				word |= lowBytes(x.value(w, l, &e.src[1+at/e.piece]), e.piece) << (8 * in)
-				at += e.piece
+			for in := uint64(0); in < 8 && at < e.Width; in += e.Piece {
+				word |= lowBytes(x.value(w, l, &e.Operands[1+at/e.Piece]), e.Piece) << (8 * in)
+				at += e.Piece
 			}
 			o.batch.Values = append(o.batch.Values, word)
 		}

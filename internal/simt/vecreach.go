@@ -35,7 +35,7 @@ func (x *vecMachine) newReaches() {
 		if e.Space == event.Shared && x.listed(n, event.Shared) {
 			x.shares = x.shares || n.store
 			a.Told = uint64(r.out.needs & event.NeedShared)
-			x.offerShared(k, uint64(int(r.img.layout.Reserved)+r.sharedBytes()))
+			x.offerShared(k, uint64(int(r.img.Layout.Reserved)+r.sharedBytes()))
 		}
 	}
 }
@@ -45,11 +45,11 @@ func (x *vecMachine) offerShared(k int, all uint64) {
 	n, e, a := &x.t.reaches[k], &x.t.effects[x.t.reaches[k].effect], &x.reaches[k]
 	a.Base = &x.shared
 	switch {
-	case e.end == 0:
+	case e.VarEnd == 0:
 		x.offer(a, n, e, 0, all)
-	case e.begin&(n.align(e)-1) == 0:
-		a.Base, x.begins[k] = x.variable(e.begin), e.begin
-		x.offer(a, n, e, e.begin, e.end-e.begin)
+	case e.VarBegin&(n.align(e)-1) == 0:
+		a.Base, x.begins[k] = x.variable(e.VarBegin), e.VarBegin
+		x.offer(a, n, e, e.VarBegin, e.VarEnd-e.VarBegin)
 	}
 }
 
@@ -57,9 +57,9 @@ func (x *vecMachine) offerShared(k int, all uint64) {
 // is told in words.
 func (n *reaching) align(e *effect) uint64 {
 	if n.store {
-		return max(e.width, 4)
+		return max(e.Width, 4)
 	}
-	return e.width
+	return e.Width
 }
 
 // variable gives where a pointer stands to the byte at an offset of the running block's shared memory.
@@ -83,14 +83,14 @@ type variable struct {
 // newEvent is the event of an access as far as it is the same for all warps and frames.
 func newEvent(launch uint32, e *effect, store bool) event.Event {
 	ev := event.Event{Launch: launch, Kind: event.Load, Flags: event.FlagRead, Space: event.Global, Order: e.Order, Scope: e.Scope,
-		Size: uint8(e.width)}
+		Size: uint8(e.Width)}
 	if e.Space == event.Shared {
 		ev.Space = event.Shared
 	}
 	if store {
 		ev.Kind, ev.Flags = event.Store, event.FlagWrite
 	}
-	e.qualify(&ev)
+	e.Qualify(&ev)
 	return ev
 }
 
@@ -106,7 +106,7 @@ func (x *vecMachine) listed(n *reaching, space event.Space) bool {
 
 // offer lets an access reach size bytes from an address on.
 func (x *vecMachine) offer(a *lanes.Access, n *reaching, e *effect, addr, size uint64) {
-	a.Origin, a.Room = addr-e.off-n.low, 0
+	a.Origin, a.Room = addr-e.Offset-n.low, 0
 	if size >= n.size {
 		a.Room = size - n.size + 1
 	}

@@ -6,6 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // sync executes barriers and warp instructions.
@@ -13,39 +14,39 @@ func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
 	e := &x.t.effects[i]
 	switch e.Class {
 	case isa.Barrier:
-		x.r.barrier(w, &e.inst, mask, place)
+		x.r.barrier(w, &e.Instr, mask, place)
 	case isa.WarpBarrier:
 		v := w.vec
-		if !x.complete(w, x.scalars(v, v.groups[v.cur].slot), &e.src[0], mask) {
-			x.r.warpBarrier(w, &e.inst, mask, place)
+		if !x.complete(w, x.scalars(v, v.groups[v.cur].slot), &e.Operands[0], mask) {
+			x.r.warpBarrier(w, &e.Instr, mask, place)
 			return
 		}
 		x.r.out.warpSync(w, mask, place)
 	case isa.Mbarrier:
-		if x.r.mbarriers(w, &e.inst, mask, place) > 1 {
+		if x.r.mbarriers(w, &e.Instr, mask, place) > 1 {
 			w.polled()
 		}
 	case isa.Warpgroup:
-		x.r.warpOp(w, &e.inst, mask, place)
+		x.r.warpOp(w, &e.Instr, mask, place)
 	case isa.Texture:
-		x.r.texture(w, &e.inst, mask, place)
+		x.r.texture(w, &e.Instr, mask, place)
 	case isa.Copy:
-		x.r.copies(w, &e.inst, mask, place)
+		x.r.copies(w, &e.Instr, mask, place)
 	case isa.Matrix:
 		s := x.scalars(w.vec, w.vec.groups[w.vec.cur].slot)
-		if mask != ^uint32(0) || !x.complete(w, s, &e.src[len(e.src)-1], mask) {
-			x.r.warpOp(w, &e.inst, mask, place)
+		if mask != ^uint32(0) || !x.complete(w, s, &e.Operands[len(e.Operands)-1], mask) {
+			x.r.warpOp(w, &e.Instr, mask, place)
 			return
 		}
 		x.matrix(w, s, i, mask, place)
 	default:
 		v := w.vec
 		s := x.scalars(v, v.groups[v.cur].slot)
-		if e.masked && (e.Row.Whole && mask != ^uint32(0) || !x.complete(w, s, &e.src[len(e.src)-1], mask)) {
-			x.r.warpOp(w, &e.inst, mask, place)
+		if e.Masked && (e.Row.Whole && mask != ^uint32(0) || !x.complete(w, s, &e.Operands[len(e.Operands)-1], mask)) {
+			x.r.warpOp(w, &e.Instr, mask, place)
 			return
 		}
-		if !e.masked {
+		if !e.Masked {
 			x.r.sched.spin.active = true // as in warpOp
 		}
 		if !x.vote(v, s, e, mask) && !x.shuffle(w, s, e, mask, place) {
@@ -75,7 +76,7 @@ func (x *vecMachine) meet(w *warp, g *group, e *effect, pc int32, place uint32) 
 	if len(b.sites) == 1 && b.sites[0].place == place {
 		b.sites[0].add(w, bits.OnesCount32(on))
 	} else {
-		b.enter(&e.inst, w, on, place)
+		b.enter(&e.Instr, w, on, place)
 	}
 	if o := &x.r.out; o.sync() {
 		flags := event.FlagWait
@@ -114,31 +115,31 @@ func (x *vecMachine) meet(w *warp, g *group, e *effect, pc int32, place uint32) 
 }
 
 // complete reports whether the lanes of on are all live ones of a member mask that is the same for them.
-func (x *vecMachine) complete(w *warp, s []uint64, members *operand, on uint32) bool {
-	if members.kind != opUniform {
+func (x *vecMachine) complete(w *warp, s []uint64, members *loader.Operand, on uint32) bool {
+	if members.Kind != loader.OpUniform {
 		return false
 	}
-	mask := uint32(s[members.reg])
+	mask := uint32(s[members.Reg])
 	return mask&w.live == on && on&^mask == 0
 }
 
 // vote executes vote for lanes that are all there; false for other instructions.
 func (x *vecMachine) vote(v *vecWarp, s []uint64, e *effect, on uint32) bool {
-	if e.Row.Op != "vote" || len(e.dst) != 1 {
+	if e.Row.Op != "vote" || len(e.Results) != 1 {
 		return false
 	}
-	o := &e.src[0]
+	o := &e.Operands[0]
 	var ballot uint32
-	switch o.kind {
-	case opPred:
-		ballot = v.preds[o.reg] & on
-	case opUniform:
-		ballot = -uint32(s[o.reg]&1) & on
+	switch o.Kind {
+	case loader.OpPred:
+		ballot = v.preds[o.Reg] & on
+	case loader.OpUniform:
+		ballot = -uint32(s[o.Reg]&1) & on
 	default:
 		return false
 	}
 	holds := false
-	d := &e.dst[0]
+	d := &e.Results[0]
 	switch e.Op {
 	case isa.OpAll:
 		holds = ballot == on
@@ -147,18 +148,18 @@ func (x *vecMachine) vote(v *vecWarp, s []uint64, e *effect, on uint32) bool {
 	case isa.OpUni:
 		holds = ballot == 0 || ballot == on
 	default:
-		if d.kind != opV32 {
+		if d.Kind != loader.OpV32 {
 			return false
 		}
-		lanes.Set32(&v.v32[d.reg], ballot, on)
+		lanes.Set32(&v.v32[d.Reg], ballot, on)
 		return true
 	}
-	if d.kind != opPred {
+	if d.Kind != loader.OpPred {
 		return false
 	}
-	v.preds[d.reg] &^= on
+	v.preds[d.Reg] &^= on
 	if holds {
-		v.preds[d.reg] |= on
+		v.preds[d.Reg] |= on
 	}
 	return true
 }
@@ -182,15 +183,15 @@ func (x *vecMachine) shuffle(w *warp, s []uint64, e *effect, on uint32, place ui
 	if !e.shuffles {
 		return false
 	}
-	v, c := w.vec, s[e.src[2].reg]
+	v, c := w.vec, s[e.Operands[2].Reg]
 	var from *v32
 	inside := on
-	switch b := &e.src[1]; {
-	case b.kind == opUniform:
-		k := x.sources(e, s[b.reg], c, on)
+	switch b := &e.Operands[1]; {
+	case b.Kind == loader.OpUniform:
+		k := x.sources(e, s[b.Reg], c, on)
 		from, inside = &k.from, k.inside
-		if k.astray != 0 && e.masked {
-			x.r.astray(w, &e.inst, k.astray, place)
+		if k.astray != 0 && e.Masked {
+			x.r.astray(w, &e.Instr, k.astray, place)
 		}
 	case e.Op == isa.OpIdx && c&0x1f1f == 31 && on == ^uint32(0):
 		from = x.vec32(v, s, e.vals[1], 1)
@@ -198,11 +199,11 @@ func (x *vecMachine) shuffle(w *warp, s []uint64, e *effect, on uint32, place ui
 		return false
 	}
 	val := x.vec32(v, s, e.vals[0], 0)
-	for _, d := range e.dst {
-		if d.at == 0 {
-			lanes.Perm32(&v.v32[d.reg], val, from, on)
+	for _, d := range e.Results {
+		if d.At == 0 {
+			lanes.Perm32(&v.v32[d.Reg], val, from, on)
 		} else {
-			v.preds[d.reg] = v.preds[d.reg]&^on | inside&on
+			v.preds[d.Reg] = v.preds[d.Reg]&^on | inside&on
 		}
 	}
 	return true
@@ -232,18 +233,18 @@ func (x *vecMachine) sources(e *effect, b, c uint64, on uint32) *shuffled {
 func (x *vecMachine) exchange(w *warp, s []uint64, e *effect, on uint32, place uint32) {
 	v, a := w.vec, &x.r.wargs
 	a.Mask, a.Astray = on, 0
-	for k := range e.src {
+	for k := range e.Operands {
 		to := &a.S[k]
-		switch o := &e.src[k]; o.kind {
-		case opV32:
-			from := &v.v32[o.reg]
+		switch o := &e.Operands[k]; o.Kind {
+		case loader.OpV32:
+			from := &v.v32[o.Reg]
 			for i := range from {
 				to[i] = uint64(from[i])
 			}
-		case opV64:
-			*to = v.v64[o.reg]
-		case opUniform:
-			lanes.Set64(to, s[o.reg], on)
+		case loader.OpV64:
+			*to = v.v64[o.Reg]
+		case loader.OpUniform:
+			lanes.Set64(to, s[o.Reg], on)
 		default:
 			for m := on; m != 0; m &= m - 1 {
 				i := bits.TrailingZeros32(m)
@@ -252,14 +253,14 @@ func (x *vecMachine) exchange(w *warp, s []uint64, e *effect, on uint32, place u
 		}
 	}
 	if e.Class == isa.Tile && !e.Tiles.Store {
-		x.r.readTile(w, on, &e.inst, place)
+		x.r.readTile(w, on, &e.Instr, place)
 	}
 	e.Lanes(e.Inst, a)
-	if e.masked && a.Astray != 0 {
-		x.r.astray(w, &e.inst, a.Astray, place)
+	if e.Masked && a.Astray != 0 {
+		x.r.astray(w, &e.Instr, a.Astray, place)
 	}
 	if e.Class == isa.Tile && e.Tiles.Store {
-		x.r.writeTile(w, on, &e.inst, place)
+		x.r.writeTile(w, on, &e.Instr, place)
 		return
 	}
 	x.received(v, e, on)
@@ -268,16 +269,16 @@ func (x *vecMachine) exchange(w *warp, s []uint64, e *effect, on uint32, place u
 // received gives the lanes of on what a warp instruction computed for them.
 func (x *vecMachine) received(v *vecWarp, e *effect, on uint32) {
 	a := &x.r.wargs
-	for k := range e.dst {
-		d := &e.dst[k]
-		from := &a.D[d.at]
-		switch d.kind {
-		case opV32:
-			lanes.Low32(&v.v32[d.reg], from, on)
-		case opV64:
-			lanes.Copy64(&v.v64[d.reg], from, on)
-		case opPred:
-			v.preds[d.reg] = v.preds[d.reg]&^on | lanes.Odd64(from, on)&on
+	for k := range e.Results {
+		d := &e.Results[k]
+		from := &a.D[d.At]
+		switch d.Kind {
+		case loader.OpV32:
+			lanes.Low32(&v.v32[d.Reg], from, on)
+		case loader.OpV64:
+			lanes.Copy64(&v.v64[d.Reg], from, on)
+		case loader.OpPred:
+			v.preds[d.Reg] = v.preds[d.Reg]&^on | lanes.Odd64(from, on)&on
 		default:
 			panic("BUG: a warp instruction with a scalar result")
 		}
@@ -294,7 +295,7 @@ func (x *vecMachine) matrix(w *warp, s []uint64, i int32, on uint32, place uint3
 		lanes.Gather64(&a.S[1], sp.data[8:], off, rows)
 		x.tell(w, s, event.Load, event.FlagRead, e, place, sp, rows)
 	} else {
-		x.r.readRows(w, on, &e.inst, place)
+		x.r.readRows(w, on, &e.Instr, place)
 	}
 	a.Mask = on
 	e.Lanes(e.Inst, a)

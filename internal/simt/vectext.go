@@ -6,6 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // text is a kernel, or a function that stays called, compiled for a block and grid shape, as engine warp executes it. Values live in four register files:
@@ -36,7 +37,7 @@ type text struct {
 	// Of kernels: the texts of what they can call, the kernel's first; nil where nothing stays a call. Of the others: the
 	// registers that their parameters come in, by part.
 	units []*text
-	enter []slot
+	enter []loader.Slot
 
 	mu      sync.Mutex
 	slots   []*vecWarp         // register files of launches that have ended
@@ -114,7 +115,7 @@ const (
 
 // effect is an instruction that does more than compute.
 type effect struct {
-	inst
+	loader.Instr
 	site     int32
 	bar      int8  // the number of a barrier of all threads without more to it, -1 for others
 	guard    int32 // predicate operand
@@ -144,8 +145,8 @@ type row struct {
 	imm    uint64
 	aux    uint8
 	width  opt.Width
-	src    []operand
-	dst    []slot
+	src    []loader.Operand
+	dst    []loader.Slot
 	kept   bool // a clock: costs what a poll does
 }
 

@@ -82,7 +82,7 @@ func (a order) less(b order) bool {
 // order of the lane's instruction.
 func (ln *lane) order() order {
 	rank := ln.pc
-	if f := ln.code.fn; int(ln.pc) < len(f.Rank) {
+	if f := ln.code.Func; int(ln.pc) < len(f.Rank) {
 		rank = f.Rank[ln.pc]
 	}
 	return order{(1<<31-uint64(ln.depth))<<32 | uint64(uint32(rank)), ln.place()}
@@ -213,7 +213,7 @@ func (w *warp) ending() (lanes uint32) {
 	for m := w.ready; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		ln := &w.lanes[i]
-		if f := ln.code.fn; ln.depth == 0 && int(ln.pc) < len(f.Insts) {
+		if f := ln.code.Func; ln.depth == 0 && int(ln.pc) < len(f.Insts) {
 			if in := &f.Insts[ln.pc]; in.Guard < 0 && (in.Class == isa.Ret || in.Class == isa.Exit) {
 				lanes |= 1 << i
 			}

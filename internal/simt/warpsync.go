@@ -6,17 +6,18 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // warpOp executes shfl, vote, match, redux, activemask and ldmatrix for the lanes of on. Those with a member mask wait until all
 // lanes of it that have not exited execute the same instruction with the same mask (PTX ISA, "shfl.sync", "vote.sync").
-func (r *run) warpOp(w *warp, in *inst, on uint32, place uint32) {
-	if !in.masked {
+func (r *run) warpOp(w *warp, in *loader.Instr, on uint32, place uint32) {
+	if !in.Masked {
 		r.sched.spin.active = true // activemask, and vote and shfl without .sync
 		r.exchange(w, on, in, place)
 		return
 	}
-	on, mask, same := r.memberMasks(w, in, on, place, &in.src[len(in.src)-1])
+	on, mask, same := r.memberMasks(w, in, on, place, &in.Operands[len(in.Operands)-1])
 	switch {
 	case on == 0:
 	case same && mask&w.live == on:
@@ -27,8 +28,8 @@ func (r *run) warpOp(w *warp, in *inst, on uint32, place uint32) {
 }
 
 // warpBarrier executes bar.warp.sync for the lanes of on.
-func (r *run) warpBarrier(w *warp, in *inst, on uint32, place uint32) {
-	on, mask, same := r.memberMasks(w, in, on, place, &in.src[0])
+func (r *run) warpBarrier(w *warp, in *loader.Instr, on uint32, place uint32) {
+	on, mask, same := r.memberMasks(w, in, on, place, &in.Operands[0])
 	switch {
 	case on == 0:
 	case same && mask&w.live == on:
@@ -40,13 +41,13 @@ func (r *run) warpBarrier(w *warp, in *inst, on uint32, place uint32) {
 
 // memberMasks notes the member masks of the lanes of on, and reports whether they have one in common. A lane that its own
 // mask does not name is undefined behaviour: a fault, and the lane executes the instruction by itself. The others are in.
-func (r *run) memberMasks(w *warp, op *inst, on uint32, place uint32, src *operand) (in, mask uint32, same bool) {
+func (r *run) memberMasks(w *warp, op *loader.Instr, on uint32, place uint32, src *loader.Operand) (in, mask uint32, same bool) {
 	same = true
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		v := uint32(r.m.value(w, i, src))
 		if v&(1<<i) == 0 {
-			r.faults.at(r, MemberMask, w, i, place, "executes "+op.mnemonic(), "lane %d executes %s with member mask %#x, which does not name the lane", i, op.mnemonic(), v)
+			r.faults.at(r, MemberMask, w, i, place, "executes "+op.Mnemonic(), "lane %d executes %s with member mask %#x, which does not name the lane", i, op.Mnemonic(), v)
 			r.alone(w, op, i, place)
 			continue
 		}
@@ -62,7 +63,7 @@ func (r *run) memberMasks(w *warp, op *inst, on uint32, place uint32, src *opera
 }
 
 // alone executes a warp-level instruction for one lane as if no other lane were there.
-func (r *run) alone(w *warp, in *inst, lane int, place uint32) {
+func (r *run) alone(w *warp, in *loader.Instr, lane int, place uint32) {
 	if in.Class == isa.WarpBarrier {
 		r.out.warpSync(w, 1<<lane, place)
 		return
@@ -121,12 +122,12 @@ func (w *warp) waitsWith(r *run, lane, i int) bool {
 }
 
 // sameOp reports whether two warp instructions have the same qualifiers.
-func sameOp(a, b *inst) bool {
+func sameOp(a, b *loader.Instr) bool {
 	return a.Inst == b.Inst || a.Row == b.Row && slices.Equal(a.Mods, b.Mods)
 }
 
 // exchange executes a warp instruction for the lanes of on, which are at it together.
-func (r *run) exchange(w *warp, on uint32, in *inst, place uint32) {
+func (r *run) exchange(w *warp, on uint32, in *loader.Instr, place uint32) {
 	if in.Class == isa.Warpgroup {
 		r.warpgroup(w, in, on, place)
 		return
@@ -134,7 +135,7 @@ func (r *run) exchange(w *warp, on uint32, in *inst, place uint32) {
 	r.compute(w, on, in, place)
 	r.whole(w, on, in, place)
 	in.Lanes(in.Inst, &r.wargs)
-	if in.masked && r.wargs.Astray != 0 {
+	if in.Masked && r.wargs.Astray != 0 {
 		r.astray(w, in, r.wargs.Astray, place)
 	}
 	r.results(w, on, in, place)
@@ -184,7 +185,7 @@ func (r *run) exchangeApart(w *warp, on uint32) {
 }
 
 // compute puts what the lanes of on give to in, at which they stand, into the arguments.
-func (r *run) compute(w *warp, on uint32, in *inst, place uint32) {
+func (r *run) compute(w *warp, on uint32, in *loader.Instr, place uint32) {
 	r.wargs.Mask, r.wargs.Astray = on, 0
 	if in.Class == isa.Matrix {
 		r.readRows(w, on, in, place)
@@ -198,37 +199,37 @@ func (r *run) compute(w *warp, on uint32, in *inst, place uint32) {
 	}
 }
 
-func (r *run) sources(w *warp, lane int, in *inst) {
-	for k := range in.src {
-		r.wargs.S[k][lane] = r.m.value(w, lane, &in.src[k])
+func (r *run) sources(w *warp, lane int, in *loader.Instr) {
+	for k := range in.Operands {
+		r.wargs.S[k][lane] = r.m.value(w, lane, &in.Operands[k])
 	}
 }
 
 // results gives the lanes of on what in computed for them.
-func (r *run) results(w *warp, on uint32, in *inst, place uint32) {
+func (r *run) results(w *warp, on uint32, in *loader.Instr, place uint32) {
 	if in.Class == isa.Tile && in.Tiles.Store {
 		r.writeTile(w, on, in, place)
 		return
 	}
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		for _, d := range in.dst {
-			r.m.put(w, i, d, r.wargs.D[d.at][i])
+		for _, d := range in.Results {
+			r.m.put(w, i, d, r.wargs.D[d.At][i])
 		}
 	}
 }
 
 // astray counts the lanes of stray, which read by the shuffle in from lanes that take no part in it. It
 // is called before they have their results.
-func (r *run) astray(w *warp, in *inst, stray, place uint32) {
+func (r *run) astray(w *warp, in *loader.Instr, stray, place uint32) {
 	fault, fresh := r.faults.count(r, UndefinedShuffle, place, true)
 	fault.Count += bits.OnesCount32(stray) - 1
 	if !fresh {
 		return
 	}
 	i := bits.TrailingZeros32(stray)
-	from, _ := in.ShuffleSource(i, r.m.value(w, i, &in.src[1]), r.m.value(w, i, &in.src[2]))
-	mask := uint32(r.m.value(w, i, &in.src[len(in.src)-1]))
+	from, _ := in.ShuffleSource(i, r.m.value(w, i, &in.Operands[1]), r.m.value(w, i, &in.Operands[2]))
+	mask := uint32(r.m.value(w, i, &in.Operands[len(in.Operands)-1]))
 	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.tid(i), Threads: 1, Doing: fmt.Sprintf("reads lane %d", from)}}
 	why := ""
 	switch threads := w.cta.threads - 32*w.index; {
@@ -240,23 +241,23 @@ func (r *run) astray(w *warp, in *inst, stray, place uint32) {
 	default:
 		why = "which the mask does not name"
 	}
-	fault.Message = fmt.Sprintf("lane %d reads lane %d, %s, by %s with member mask %#x: the value is undefined", i, from, why, in.mnemonic(), mask)
+	fault.Message = fmt.Sprintf("lane %d reads lane %d, %s, by %s with member mask %#x: the value is undefined", i, from, why, in.Mnemonic(), mask)
 }
 
 // apart counts a warp instruction that lanes of one mask execute at several places. The programming guide wants them to
 // execute the same one; bar.warp.sync alone may be anywhere.
-func (r *run) apart(w *warp, in *inst, on uint32) {
+func (r *run) apart(w *warp, in *loader.Instr, on uint32) {
 	var s standSet
 	first := ^uint32(0)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		place := r.m.place(w, i)
 		first = min(first, place)
-		s.add(place, "executes "+in.mnemonic(), w.cta.id, w.tid(i))
+		s.add(place, "executes "+in.Mnemonic(), w.cta.id, w.tid(i))
 	}
 	fault, fresh := r.faults.count(r, WarpDivergence, first, true)
 	if fresh {
-		fault.Message = fmt.Sprintf("lanes %#x of a warp execute one %s together, but at different places", on, in.mnemonic())
+		fault.Message = fmt.Sprintf("lanes %#x of a warp execute one %s together, but at different places", on, in.Mnemonic())
 		fault.Stands = s.stands()
 	}
 }

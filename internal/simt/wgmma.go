@@ -6,13 +6,14 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // groupWarps is how many warps a warpgroup has: the first one's number is a multiple of it.
 const groupWarps = 4
 
 // warpgroup executes wgmma for the lanes of on, which are all that are left of a warp.
-func (r *run) warpgroup(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) warpgroup(w *warp, in *loader.Instr, on uint32, place uint32) {
 	if on != ^uint32(0) {
 		r.incomplete(w, in, on, place)
 		return
@@ -24,7 +25,7 @@ func (r *run) warpgroup(w *warp, in *inst, on uint32, place uint32) {
 		if w.copies.fenced {
 			r.unfenced(w, in, place)
 		} else {
-			r.faults.at(r, WgmmaNoFence, w, 0, place, "executes "+in.mnemonic(), "the warpgroup executes its first wgmma.mma_async with no wgmma.fence before it, which orders the accesses to its registers")
+			r.faults.at(r, WgmmaNoFence, w, 0, place, "executes "+in.Mnemonic(), "the warpgroup executes its first wgmma.mma_async with no wgmma.fence before it, which orders the accesses to its registers")
 		}
 		w.copies.operations = append(w.copies.operations, matrixOp{in.Wgmma, w.copies.wgmmas, place})
 		r.wgmma(w, in, place)
@@ -35,7 +36,7 @@ func (r *run) warpgroup(w *warp, in *inst, on uint32, place uint32) {
 		r.out.copies(event.WgmmaCommit, w, on, place, 0)
 		r.wakeGroup(w)
 	case isa.OpWgmmaWait:
-		n := uint32(r.m.value(w, 0, &in.src[0]))
+		n := uint32(r.m.value(w, 0, &in.Operands[0]))
 		w.copies.allowed, w.copies.wanted = n, w.copies.wgmmas-min(n, w.copies.wgmmas)
 		w.copies.operations = slices.DeleteFunc(w.copies.operations, func(o matrixOp) bool { return o.group < w.copies.wanted })
 		if w.issued() {
@@ -61,7 +62,7 @@ type written struct {
 }
 
 // unfenced tells of a write of registers of an operation that comes next, with no wgmma.fence between.
-func (r *run) unfenced(w *warp, in *inst, place uint32) {
+func (r *run) unfenced(w *warp, in *loader.Instr, place uint32) {
 	i := slices.IndexFunc(w.copies.written, func(x written) bool { return x.of == in.Wgmma })
 	if i < 0 {
 		return
@@ -76,12 +77,12 @@ func (r *run) unfenced(w *warp, in *inst, place uint32) {
 	fault.Message = "the warpgroup executes wgmma.mma_async after another instruction has written registers of it, with no wgmma.fence between, which orders the two"
 	fault.Stands = []Stand{
 		{Place: x.place, Block: w.cta.id, Thread: w.tid(lane), Threads: bits.OnesCount32(x.on), Doing: "write its registers"},
-		{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 32, Doing: "execute " + in.mnemonic()},
+		{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 32, Doing: "execute " + in.Mnemonic()},
 	}
 }
 
 // touch tells of an access to registers of operations that are in flight, and notes a write of registers of one that may come next.
-func (r *run) touch(w *warp, in *inst, on uint32, place uint32) {
+func (r *run) touch(w *warp, in *loader.Instr, on uint32, place uint32) {
 	for _, g := range in.Touch.Unfenced {
 		if !slices.ContainsFunc(w.copies.written, func(x written) bool { return x.of == g }) {
 			w.copies.written = append(w.copies.written, written{g, place, on})
@@ -141,15 +142,15 @@ func (r *run) wakeGroup(w *warp) {
 }
 
 // wgmma executes wgmma.mma_async for a warp: its rows of the matrix.
-func (r *run) wgmma(w *warp, in *inst, place uint32) {
+func (r *run) wgmma(w *warp, in *loader.Instr, place uint32) {
 	g := in.Wgmma
 	x := &r.wgmmaArgs
-	b := len(in.src) - isa.WgmmaB
-	add := r.m.value(w, 0, &in.src[b+1])&1 != 0
+	b := len(in.Operands) - isa.WgmmaB
+	add := r.m.value(w, 0, &in.Operands[b+1])&1 != 0
 	if add {
 		for k := range g.Accumulators {
 			for i := range 32 {
-				x.D[k][i] = uint32(r.m.value(w, i, &in.src[k]))
+				x.D[k][i] = uint32(r.m.value(w, i, &in.Operands[k]))
 			}
 		}
 	}
@@ -159,22 +160,22 @@ func (r *run) wgmma(w *warp, in *inst, place uint32) {
 		var a [4][32]uint32
 		for k := range a {
 			for i := range 32 {
-				a[k][i] = uint32(r.m.value(w, i, &in.src[g.Accumulators+k]))
+				a[k][i] = uint32(r.m.value(w, i, &in.Operands[g.Accumulators+k]))
 			}
 		}
 		g.FromRegisters(x, &a)
 	} else {
-		d := isa.DescriptorOf(r.m.value(w, 0, &in.src[g.Accumulators]))
+		d := isa.DescriptorOf(r.m.value(w, 0, &in.Operands[g.Accumulators]))
 		if extents, ok = r.matrixAt(w, in, &d, &g.A, 16*(w.index%groupWarps), x.A[:], extents, place); !ok {
 			return
 		}
 	}
-	d := isa.DescriptorOf(r.m.value(w, 0, &in.src[b]))
+	d := isa.DescriptorOf(r.m.value(w, 0, &in.Operands[b]))
 	if extents, ok = r.matrixAt(w, in, &d, &g.B, 0, x.B[:g.Columns], extents, place); !ok {
 		return
 	}
 	g.Multiply(x, add)
-	for k, d := range in.dst {
+	for k, d := range in.Results {
 		for i := range 32 {
 			r.m.put(w, i, d, uint64(x.D[k][i]))
 		}
@@ -191,7 +192,7 @@ func (r *run) wgmma(w *warp, in *inst, place uint32) {
 
 // matrixAt reads the rows of a matrix in shared memory (of B the columns), from row first on, and adds where they are to extents. It
 // gives false after a fault.
-func (r *run) matrixAt(w *warp, in *inst, d *isa.Descriptor, l *isa.Layout, first int, rows [][32]uint32, extents []extent, place uint32) ([]extent, bool) {
+func (r *run) matrixAt(w *warp, in *loader.Instr, d *isa.Descriptor, l *isa.Layout, first int, rows [][32]uint32, extents []extent, place uint32) ([]extent, bool) {
 	m := matrixAt{c: w.cta, d: d, l: l, depth: in.Wgmma.Depth, first: first}
 	bad, ok := m.read(rows, &extents)
 	if !ok {

@@ -14,6 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -60,11 +61,11 @@ func launchText(t testing.TB, src string, grid, block uint32) *simt.Launch {
 		t.Fatalf("%v\n%s", err, src)
 	}
 	if kernelMemory == nil {
-		if kernelMemory, err = devmem.NewMemory(1 << 32); err != nil {
+		if kernelMemory, err = devmem.New(1 << 32); err != nil {
 			t.Fatal(err)
 		}
 	}
-	program, err := simt.Load(module, kernelMemory)
+	program, err := loader.Load(module, kernelMemory)
 	if err != nil {
 		t.Fatal(err)
 	}

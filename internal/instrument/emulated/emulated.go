@@ -12,6 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -154,7 +155,7 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 }
 
 // point makes a variable of the program point to addr, and gives what ends that.
-func point(p *simt.Program, symbol string, addr uint64) (end func()) {
+func point(p *loader.Program, symbol string, addr uint64) (end func()) {
 	at, size, ok := p.Symbol(symbol)
 	if !ok {
 		panic("BUG: an instrumented program without " + symbol)

@@ -23,6 +23,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/internal/toolchain"
 	"fencepost.dev/fencepost/ptx"
 )
@@ -37,7 +38,7 @@ type driver struct {
 	mu         sync.Mutex
 	memory     *devmem.Memory    // of the run: see spy
 	registered map[uint64]uint64 // pages, with the range that they were registered in
-	modules    []*simt.Program
+	modules    []*loader.Program
 	functions  []function
 	running    *execution
 	launches   int
@@ -46,7 +47,7 @@ type driver struct {
 }
 
 type function struct {
-	program *simt.Program
+	program *loader.Program
 	f       *isa.Func
 }
 
@@ -244,7 +245,7 @@ func (d *driver) answer(op uint32, data []byte) (uint32, []byte) {
 	return 0, nil
 }
 
-func (d *driver) load(data []byte) (*simt.Program, error) {
+func (d *driver) load(data []byte) (*loader.Program, error) {
 	var trees []*ptx.Module
 	for len(data) > 0 {
 		end := slices.Index(data, 0)
@@ -268,7 +269,7 @@ func (d *driver) load(data []byte) (*simt.Program, error) {
 			return nil, fmt.Errorf("variable %s is not placed", v.Name)
 		}
 	}
-	return simt.Load(m, d.memory)
+	return loader.Load(m, d.memory)
 }
 
 // launch begins a launch. Its kernel executes when it is asked for.

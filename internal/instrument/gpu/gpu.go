@@ -17,6 +17,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // Engine executes launches on the first GPU, one at a time.
@@ -25,8 +26,8 @@ type Engine struct {
 
 	mu         sync.Mutex
 	worker     *worker
-	loaded     map[*simt.Program]uint64 // modules of the worker
-	registered map[uint64]bool          // pieces of memory, by number
+	loaded     map[*loader.Program]uint64 // modules of the worker
+	registered map[uint64]bool            // pieces of memory, by number
 }
 
 // New makes an engine by the file of the worker.
@@ -126,7 +127,7 @@ func (e *Engine) begin(l *simt.Launch) error {
 		if err != nil {
 			return err
 		}
-		e.worker, e.loaded, e.registered = w, map[*simt.Program]uint64{}, map[uint64]bool{}
+		e.worker, e.loaded, e.registered = w, map[*loader.Program]uint64{}, map[uint64]bool{}
 	}
 	if err := e.register(m); err != nil {
 		return err
@@ -178,7 +179,7 @@ func (e *Engine) register(m *devmem.Memory) error {
 }
 
 // load gives the module of a program.
-func (e *Engine) load(p *simt.Program) (uint64, error) {
+func (e *Engine) load(p *loader.Program) (uint64, error) {
 	texts, err := placed(p)
 	if err != nil {
 		return 0, err

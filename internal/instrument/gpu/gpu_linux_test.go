@@ -147,7 +147,7 @@ func (endless) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
 func TestNoDriver(t *testing.T) {
 	d := newDriver(t)
 	t.Setenv("LD_LIBRARY_PATH", "")
-	m, err := devmem.NewMemory(1 << 20)
+	m, err := devmem.New(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}

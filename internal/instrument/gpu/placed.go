@@ -9,7 +9,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -17,7 +17,7 @@ import (
 // where the program has them: an address is in the place of each name. Constant memory is global memory then. Tables of virtual functions,
 // which nobody else names, stay variables of the module, because only the driver knows the addresses of functions. Lines are left out: the
 // GPU has no use for them. The error names what cannot be placed.
-func placed(p *simt.Program) ([]string, error) {
+func placed(p *loader.Program) ([]string, error) {
 	for _, v := range p.Module.Vars {
 		if virtual := strings.HasPrefix(v.Name, virtualTable); slices.ContainsFunc(v.Relocs, func(r isa.Reloc) bool { return (r.Func == nil) == virtual }) {
 			return nil, fmt.Errorf("variable %s holds the address of a function: --device gpu cannot place it; choose --device emulated", v.Name)
@@ -41,7 +41,7 @@ func placed(p *simt.Program) ([]string, error) {
 
 // placer rewrites a module.
 type placer struct {
-	program *simt.Program
+	program *loader.Program
 	tree    *ptx.Module
 	names   map[string]uint64 // addresses of the variables that are seen where it is; 0: of something else
 	err     error

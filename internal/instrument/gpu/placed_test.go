@@ -11,8 +11,8 @@ import (
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/toolchain"
 	"fencepost.dev/fencepost/ptx"
@@ -21,7 +21,7 @@ import (
 const head = ".version 7.0\n.target sm_80\n.address_size 64\n"
 
 // placeAll loads modules as one program, and gives their texts.
-func placeAll(t *testing.T, texts ...string) ([]string, *simt.Program, error) {
+func placeAll(t *testing.T, texts ...string) ([]string, *loader.Program, error) {
 	t.Helper()
 	var trees []*ptx.Module
 	for i, text := range texts {
@@ -35,12 +35,12 @@ func placeAll(t *testing.T, texts ...string) ([]string, *simt.Program, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem, err := devmem.NewMemory(1 << 30)
+	mem, err := devmem.New(1 << 30)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mem.Close() })
-	p, err := simt.Load(m, mem)
+	p, err := loader.Load(m, mem)
 	if err != nil {
 		t.Fatal(err)
 	}

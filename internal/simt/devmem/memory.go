@@ -103,19 +103,19 @@ type Memory struct {
 // half is one part of the arena. Addresses below next have been given out at least once.
 type half struct{ begin, next, end uint64 }
 
-// NewMemory makes a memory of its own: size bytes of address space, no pages until they are touched.
-func NewMemory(size uint64) (*Memory, error) {
+// New makes a memory of its own: size bytes of address space, no pages until they are touched.
+func New(size uint64) (*Memory, error) {
 	arena, err := pages.Reserve(size)
 	if err != nil {
 		return nil, fmt.Errorf("reserve %d bytes of address space for device memory: %w", size, err)
 	}
-	m := NewMemoryOver(arena, nil)
+	m := NewOver(arena, nil)
 	m.owned = true
 	return m, nil
 }
 
-// NewMemoryOver makes a memory over the caller's mapping of the beginning of a file (nil: of none), which must hold zeros.
-func NewMemoryOver(backing []byte, file *os.File) *Memory {
+// NewOver makes a memory over the caller's mapping of the beginning of a file (nil: of none), which must hold zeros.
+func NewOver(backing []byte, file *os.File) *Memory {
 	size := uint64(len(backing)) &^ (2*MinAlign - 1)
 	mid := GlobalBase + size/2
 	return &Memory{
@@ -147,7 +147,7 @@ func (m *Memory) Pin() {
 	m.pinned = true
 }
 
-// Close gives the address space of a NewMemory back. Nothing may use the memory afterwards.
+// Close gives the address space of a New back. Nothing may use the memory afterwards.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

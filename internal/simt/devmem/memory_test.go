@@ -9,7 +9,7 @@ import (
 
 func newTestMemory(t testing.TB, size uint64) *Memory {
 	t.Helper()
-	m, err := NewMemory(size)
+	m, err := New(size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestMemoryMap(t *testing.T) {
 
 func TestMemoryOver(t *testing.T) {
 	backing := make([]byte, 1<<16)
-	m := NewMemoryOver(backing, nil)
+	m := NewOver(backing, nil)
 	a := mustAlloc(t, m, 16, PinnedAlloc, "p")
 	b, err := m.Bytes(a, 16)
 	if err != nil {
@@ -188,7 +188,7 @@ func TestMemoryHeap(t *testing.T) {
 // TestDrop gives the whole pages of a megabyte and more back, which then read as zero.
 func TestDrop(t *testing.T) {
 	m := newTestMemory(t, 8<<20)
-	over := NewMemoryOver(make([]byte, 8<<20), nil) // which cannot do that
+	over := NewOver(make([]byte, 8<<20), nil) // which cannot do that
 	for _, c := range []struct{ off, end, from, to uint64 }{
 		{0, 1 << 20, 0, 1 << 20}, {0, 1<<20 - 1, 1<<20 - 1, 1<<20 - 1}, {4096, 3 << 20, 4096, 3 << 20}, {1, 1<<20 + 1, 4096, 1 << 20}, {4095, 2<<20 + 4095, 4096, 2 << 20},
 	} {

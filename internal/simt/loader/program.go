@@ -1,4 +1,6 @@
-package simt
+// Package loader makes modules executable: variables get addresses in the memory of a device, and operands of instructions
+// are resolved for a kernel.
+package loader
 
 import (
 	"fmt"
@@ -12,17 +14,17 @@ import (
 
 // The windows of the generic address space: a tag in the top byte, so that no host pointer can be mistaken for one.
 const (
-	windowShift  = 56
-	sharedWindow = 1 << windowShift
-	localWindow  = 2 << windowShift
-	paramWindow  = 3 << windowShift
-	codeWindow   = 4 << windowShift
+	WindowShift  = 56
+	SharedWindow = 1 << WindowShift
+	LocalWindow  = 2 << WindowShift
+	ParamWindow  = 3 << WindowShift
+	codeWindow   = 4 << WindowShift
 )
 
 // What a lane accesses for a matrix instruction: a row, and an element of it, in bytes.
 const (
-	matrixRow     = 16
-	matrixElement = 2
+	MatrixRow     = 16
+	MatrixElement = 2
 )
 
 // Program is a module loaded into the memory of a device: its variables have addresses.
@@ -35,7 +37,7 @@ type Program struct {
 	owned []uint64 // addresses to free
 
 	mu     sync.Mutex
-	images map[*isa.Func]*image
+	images map[*isa.Func]*Image
 	consts map[string]uint64 // texts of the device runtime
 	kept   sync.Map
 }
@@ -51,7 +53,7 @@ func (p *Program) Keep(key any, make func() any) any {
 
 // Load places the __device__, __constant__ and __managed__ variables of mod in mem and initialises them.
 func Load(mod *isa.Module, mem *devmem.Memory) (*Program, error) {
-	p := &Program{Module: mod, Memory: mem, id: mem.NextProgram(), addrs: make([]uint64, len(mod.Vars)), images: map[*isa.Func]*image{}}
+	p := &Program{Module: mod, Memory: mem, id: mem.NextProgram(), addrs: make([]uint64, len(mod.Vars)), images: map[*isa.Func]*Image{}}
 	for _, v := range mod.Vars {
 		if v.Space != event.Global && v.Space != event.Const {
 			continue
@@ -91,7 +93,7 @@ func (p *Program) initialise(v *isa.Var) error {
 		var addr uint64
 		switch {
 		case r.Func != nil:
-			addr = p.funcAddr(r.Func)
+			addr = p.FuncAddr(r.Func)
 		case r.Var.Space == event.Shared:
 			return fmt.Errorf("initialise variable %s: the address of shared variable %s is not a constant", v.Name, r.Var.Name)
 		default:
@@ -144,7 +146,7 @@ func (p *Program) Address(v *isa.Var) uint64 { return p.addrs[v.Index] }
 
 // SharedVar names the shared variable of kernel that covers offset off of its window, and the variable's offset.
 func (p *Program) SharedVar(kernel *isa.Func, off uint64) (name string, at uint64, ok bool) {
-	layout := p.image(kernel).layout
+	layout := p.Image(kernel).Layout
 	if off < uint64(layout.Reserved) {
 		return "reserved shared memory", 0, true
 	}
@@ -163,13 +165,13 @@ func (p *Program) SharedVar(kernel *isa.Func, off uint64) (name string, at uint6
 	return "", 0, false
 }
 
-// funcAddr is the address of a function as kernels see it.
-func (p *Program) funcAddr(f *isa.Func) uint64 {
+// FuncAddr is the address of a function as kernels see it.
+func (p *Program) FuncAddr(f *isa.Func) uint64 {
 	return codeWindow | uint64(p.id)<<32 | uint64(f.Index)
 }
 
-// funcAt is the function at an address, nil when there is none.
-func (p *Program) funcAt(addr uint64) *isa.Func {
+// FuncAt is the function at an address, nil when there is none.
+func (p *Program) FuncAt(addr uint64) *isa.Func {
 	i := addr & 0xffff_ffff
 	if addr&^0xffff_ffff != codeWindow|uint64(p.id)<<32 || i >= uint64(len(p.Module.Funcs)) {
 		return nil
@@ -177,8 +179,8 @@ func (p *Program) funcAt(addr uint64) *isa.Func {
 	return p.Module.Funcs[i]
 }
 
-// constText gives the address of a text in memory of the program, 0 where there is none for it.
-func (p *Program) constText(text string) uint64 {
+// ConstText gives the address of a text in memory of the program, 0 where there is none for it.
+func (p *Program) ConstText(text string) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if addr, ok := p.consts[text]; ok {
@@ -203,98 +205,98 @@ func (p *Program) constText(text string) uint64 {
 	return addr
 }
 
-// image is a kernel with everything it can call, operands resolved.
-type image struct {
-	p      *Program
-	layout *isa.Shared
-	mu     sync.Mutex
-	codes  map[*isa.Func]*code
+// Image is a kernel with everything it can call, operands resolved.
+type Image struct {
+	Program *Program
+	Layout  *isa.Shared
+	mu      sync.Mutex
+	codes   map[*isa.Func]*Code
 	// What the code of the kernel has, see event.Launch.
-	synchronises, swaps, nonCoherent, bulk bool
+	Synchronises, Swaps, NonCoherentLoad, Bulk bool
 
 	found    sync.Once
 	elements opt.Elements
 }
 
-// elementsOf finds the elements of the image's kernel.
-func (img *image) elementsOf(kernel *isa.Func) opt.Elements {
+// ElementsOf finds the elements of the image's kernel.
+func (img *Image) ElementsOf(kernel *isa.Func) opt.Elements {
 	img.found.Do(func() {
 		// A kernel that opt does not express has none: its accesses stay those of the instructions.
-		img.elements, _ = opt.FindElements(kernel, img.layout)
+		img.elements, _ = opt.FindElements(kernel, img.Layout)
 	})
 	return img.elements
 }
 
-// image gives the resolved form of a kernel.
-func (p *Program) image(kernel *isa.Func) *image {
+// Image gives the resolved form of a kernel.
+func (p *Program) Image(kernel *isa.Func) *Image {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	img := p.images[kernel]
 	if img == nil {
-		img = &image{p: p, layout: p.Module.SharedLayout(kernel), codes: map[*isa.Func]*code{},
-			synchronises: kernel.Synchronises(), swaps: kernel.Swaps(),
-			nonCoherent: kernel.Any((*isa.Inst).NonCoherent), bulk: kernel.Any((*isa.Inst).Bulk)}
+		img = &Image{Program: p, Layout: p.Module.SharedLayout(kernel), codes: map[*isa.Func]*Code{},
+			Synchronises: kernel.Synchronises(), Swaps: kernel.Swaps(),
+			NonCoherentLoad: kernel.Any((*isa.Inst).NonCoherent), Bulk: kernel.Any((*isa.Inst).Bulk)}
 		p.images[kernel] = img
 	}
 	return img
 }
 
-// code is a function whose operands are resolved for one kernel.
-type code struct {
-	fn     *isa.Func
-	insts  []inst
-	params int // bytes of a kernel's own parameters; 0 for other functions
+// Code is a function whose operands are resolved for one kernel.
+type Code struct {
+	Func   *isa.Func
+	Insts  []Instr
+	Params int // bytes of a kernel's own parameters; 0 for other functions
 }
 
-// inst is an instruction with resolved operands.
-type inst struct {
+// Instr is an instruction with resolved operands.
+type Instr struct {
 	*isa.Inst
-	src []operand
-	// fixed and regs are the sources again when all of them are registers and constants (plain): fixed holds the
-	// constants, regs the rest.
-	plain bool
-	fixed [8]uint64
-	regs  []slot
-	dst   []slot // results that are kept
+	Operands []Operand
+	// Fixed and Regs are the sources again when all of them are registers and constants (Plain): Fixed holds the
+	// constants, Regs the rest.
+	Plain   bool
+	Fixed   [8]uint64
+	Regs    []Slot
+	Results []Slot // results that are kept
 	// Of memory instructions: bytes of an access, and of the piece that one operand holds.
-	width, piece uint64
-	off          uint64 // added to the address
-	// The access is to a variable that lies in shared memory from begin to end; 0, 0 where it is not known to which.
-	begin, end uint64
-	// element, of engine warp, is the size of the element that an access means, whose address is the last source; 0 for none.
-	element     uint8
-	nonCoherent bool
-	// masked says that the last source of a Warp, Matrix or Tile instruction is a member mask.
-	masked bool
-	// args are the actual parameters of a call; those in .param variables are read from the frame.
-	args []operand
+	Width, Piece uint64
+	Offset       uint64 // added to the address
+	// The access is to a variable that lies in shared memory from VarBegin to VarEnd; 0, 0 where it is not known to which.
+	VarBegin, VarEnd uint64
+	// Element, of engine warp, is the size of the element that an access means, whose address is the last source; 0 for none.
+	Element         uint8
+	NonCoherentLoad bool
+	// Masked says that the last source of a Warp, Matrix or Tile instruction is a member mask.
+	Masked bool
+	// Actuals are the actual parameters of a call; those in .param variables are read from the frame.
+	Actuals []Operand
 }
 
-// strong says that in is an access that others may synchronise with.
-func (in *inst) strong() bool {
+// Strong says that in is an access that others may synchronise with.
+func (in *Instr) Strong() bool {
 	return in.Class == isa.Atomic || (in.Class == isa.Load || in.Class == isa.Store) && in.Order != event.Weak
 }
 
 // unit is the size of the elements that an access is of, each an access of its own; 0 where it is of one.
-func (in *inst) unit() uint64 {
+func (in *Instr) unit() uint64 {
 	switch {
 	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
 		return 2
-	case in.Class == isa.Tile && in.piece == in.width:
+	case in.Class == isa.Tile && in.Piece == in.Width:
 		return 0
 	case in.Vec > 1 || in.Class == isa.Matrix || in.Class == isa.Tile:
-		return in.piece
+		return in.Piece
 	}
 	return 0
 }
 
-// qualify gives the event of an access what follows from the instruction.
-func (in *inst) qualify(e *event.Event) {
+// Qualify gives the event of an access what follows from the instruction.
+func (in *Instr) Qualify(e *event.Event) {
 	if n := in.unit(); n != 0 {
 		e.Flags |= event.FlagVector
 		e.Aux = uint32(n)
 	}
-	if in.nonCoherent && e.Space == event.Global {
+	if in.NonCoherentLoad && e.Space == event.Global {
 		e.Flags |= event.FlagNonCoherent
 	}
 	if in.Copies {
@@ -305,160 +307,160 @@ func (in *inst) qualify(e *event.Event) {
 	}
 }
 
-// pieces is the number of requests that a memory instruction makes: one for each element of a vector.
-func (in *inst) pieces() int { return int(in.width / in.piece) }
+// Pieces is the number of requests that a memory instruction makes: one for each element of a vector.
+func (in *Instr) Pieces() int { return int(in.Width / in.Piece) }
 
-// mnemonic is the instruction with its modifiers, as in the PTX.
-func (in *inst) mnemonic() string {
+// Mnemonic is the instruction with its modifiers, as in the PTX.
+func (in *Instr) Mnemonic() string {
 	if in.Source == nil {
 		return in.Row.Op
 	}
 	return in.Source.Op + in.Source.Mods
 }
 
-// slot pairs an entry of isa.Args with a register.
-type slot struct {
-	at, reg int32
-	kind    operandKind // of engine warp
+// Slot pairs an entry of isa.Args with a register.
+type Slot struct {
+	At, Reg int32
+	Kind    OperandKind // of engine warp
 }
 
-// operandKind says how a resolved operand gets its value.
-type operandKind uint8
+// OperandKind says how a resolved operand gets its value.
+type OperandKind uint8
 
 const (
-	opConst operandKind = iota // val
-	opReg
-	opNotReg  // a negated predicate
-	opLocal   // val + the local frame
-	opSpecial // special register
+	OpConst OperandKind = iota // Val
+	OpReg
+	OpNotReg  // a negated predicate
+	OpLocal   // Val + the local frame
+	OpSpecial // special register
 
 	// Of engine warp. A value that is uniform, or base + lane * val, or base + what pattern val says, over a group is the
 	// scalar reg, base.
-	opUniform
-	opAffine32
-	opAffine64
-	opPattern32
-	opPattern64
-	opV32
-	opV64
-	opPred
+	OpUniform
+	OpAffine32
+	OpAffine64
+	OpPattern32
+	OpPattern64
+	OpV32
+	OpV64
+	OpPred
 )
 
-// operand is a source with everything known before the launch resolved.
-type operand struct {
-	kind    operandKind
-	special isa.SpecialID
-	reg     int32
-	val     uint64
+// Operand is a source with everything known before the launch resolved.
+type Operand struct {
+	Kind    OperandKind
+	Special isa.SpecialID
+	Reg     int32
+	Val     uint64
 }
 
-// same reports whether the operand is the same for all lanes that execute the instruction together.
-func (o *operand) same() bool { return o.kind == opConst || o.kind == opUniform }
+// Same reports whether the operand is the same for all lanes that execute the instruction together.
+func (o *Operand) Same() bool { return o.Kind == OpConst || o.Kind == OpUniform }
 
-// code gives the resolved form of fn.
-func (img *image) code(fn *isa.Func) *code {
+// Code gives the resolved form of fn.
+func (img *Image) Code(fn *isa.Func) *Code {
 	img.mu.Lock()
 	defer img.mu.Unlock()
 	c := img.codes[fn]
 	if c == nil {
-		c = &code{fn: fn, insts: make([]inst, len(fn.Insts))}
+		c = &Code{Func: fn, Insts: make([]Instr, len(fn.Insts))}
 		if fn.Entry {
-			c.params = paramBytes(fn)
+			c.Params = ParamBytes(fn)
 		}
 		for i := range fn.Insts {
-			img.resolve(&c.insts[i], &fn.Insts[i])
+			img.resolve(&c.Insts[i], &fn.Insts[i])
 		}
 		img.codes[fn] = c
 	}
 	return c
 }
 
-func (img *image) resolve(to *inst, in *isa.Inst) {
+func (img *Image) resolve(to *Instr, in *isa.Inst) {
 	to.Inst = in
 	if in.Class == isa.Load || in.Class == isa.Store || in.Class == isa.Atomic {
 		size := uint64(in.Type.Size())
-		to.width, to.piece, to.off = size*uint64(max(in.Vec, 1)), min(size, 8), uint64(in.Off)
-		to.nonCoherent = in.NonCoherent()
-		to.begin, to.end = img.object(in)
+		to.Width, to.Piece, to.Offset = size*uint64(max(in.Vec, 1)), min(size, 8), uint64(in.Off)
+		to.NonCoherentLoad = in.NonCoherent()
+		to.VarBegin, to.VarEnd = img.Object(in)
 	}
 	if in.Class == isa.Matrix {
-		to.width, to.piece, to.off = matrixRow, matrixElement, uint64(in.Off)
+		to.Width, to.Piece, to.Offset = MatrixRow, MatrixElement, uint64(in.Off)
 	}
 	if in.Class == isa.Tile {
-		to.width, to.piece = in.Tiles.Piece, in.Tiles.Element
+		to.Width, to.Piece = in.Tiles.Piece, in.Tiles.Element
 	}
-	to.masked = (in.Class == isa.Warp || in.Class == isa.Matrix || in.Class == isa.Tile || in.Class == isa.Warpgroup) && in.Has("sync")
+	to.Masked = (in.Class == isa.Warp || in.Class == isa.Matrix || in.Class == isa.Tile || in.Class == isa.Warpgroup) && in.Has("sync")
 	for i := range in.ArgOps {
-		to.args = append(to.args, img.operand(&in.ArgOps[i]))
+		to.Actuals = append(to.Actuals, img.Operand(&in.ArgOps[i]))
 	}
-	to.src = make([]operand, len(in.Src))
-	to.plain = len(in.Src) <= len(to.fixed)
+	to.Operands = make([]Operand, len(in.Src))
+	to.Plain = len(in.Src) <= len(to.Fixed)
 	for i := range in.Src {
-		o := img.operand(&in.Src[i])
-		to.src[i] = o
+		o := img.Operand(&in.Src[i])
+		to.Operands[i] = o
 		switch {
-		case o.kind == opConst && i < len(to.fixed):
-			to.fixed[i] = o.val
-		case o.kind == opReg:
-			to.regs = append(to.regs, slot{at: int32(i), reg: o.reg})
+		case o.Kind == OpConst && i < len(to.Fixed):
+			to.Fixed[i] = o.Val
+		case o.Kind == OpReg:
+			to.Regs = append(to.Regs, Slot{At: int32(i), Reg: o.Reg})
 		default:
-			to.plain = false
+			to.Plain = false
 		}
 	}
 	for i := range in.Dst {
 		if in.Dst[i].Kind == isa.Reg {
-			to.dst = append(to.dst, slot{at: int32(i), reg: in.Dst[i].Reg})
+			to.Results = append(to.Results, Slot{At: int32(i), Reg: in.Dst[i].Reg})
 		}
 	}
 }
 
-// object tells where the shared variable lies that an instruction accesses; 0, 0 where that is not known.
-func (img *image) object(in *isa.Inst) (begin, end uint64) {
+// Object tells where the shared variable lies that an instruction accesses; 0, 0 where that is not known.
+func (img *Image) Object(in *isa.Inst) (begin, end uint64) {
 	if in.Object == nil {
 		return 0, 0
 	}
-	begin = uint64(img.layout.Offset[in.Object.Index])
+	begin = uint64(img.Layout.Offset[in.Object.Index])
 	return begin, begin + uint64(in.Object.Size)
 }
 
-// operand resolves a source operand.
-func (img *image) operand(o *isa.Operand) operand {
+// Operand resolves a source operand.
+func (img *Image) Operand(o *isa.Operand) Operand {
 	switch o.Kind {
 	case isa.Reg:
 		if o.Not {
-			return operand{kind: opNotReg, reg: o.Reg}
+			return Operand{Kind: OpNotReg, Reg: o.Reg}
 		}
-		return operand{kind: opReg, reg: o.Reg}
+		return Operand{Kind: OpReg, Reg: o.Reg}
 	case isa.SpecialReg:
-		return operand{kind: opSpecial, special: o.Special}
+		return Operand{Kind: OpSpecial, Special: o.Special}
 	case isa.LocalAddr:
-		return operand{kind: opLocal, val: o.Imm}
+		return Operand{Kind: OpLocal, Val: o.Imm}
 	case isa.FuncAddr:
-		return operand{val: img.p.funcAddr(o.Func)}
+		return Operand{Val: img.Program.FuncAddr(o.Func)}
 	case isa.GlobalAddr, isa.GenericAddr, isa.SharedAddr:
-		return operand{val: img.varAddr(o.Var, o.Kind == isa.GenericAddr) + o.Imm}
+		return Operand{Val: img.varAddr(o.Var, o.Kind == isa.GenericAddr) + o.Imm}
 	default: // Sink, Imm, ParamAddr
-		return operand{val: o.Imm}
+		return Operand{Val: o.Imm}
 	}
 }
 
 // varAddr is the address of a variable.
-func (img *image) varAddr(v *isa.Var, generic bool) uint64 {
+func (img *Image) varAddr(v *isa.Var, generic bool) uint64 {
 	if v.Space != event.Shared {
-		return img.p.addrs[v.Index]
+		return img.Program.addrs[v.Index]
 	}
-	off := uint64(img.layout.Dynamic)
+	off := uint64(img.Layout.Dynamic)
 	if !v.Dynamic {
-		off = uint64(img.layout.Offset[v.Index])
+		off = uint64(img.Layout.Offset[v.Index])
 	}
 	if generic {
-		off |= sharedWindow
+		off |= SharedWindow
 	}
 	return off
 }
 
-// paramBytes is the size of the parameter block of a kernel.
-func paramBytes(f *isa.Func) int {
+// ParamBytes is the size of the parameter block of a kernel.
+func ParamBytes(f *isa.Func) int {
 	n := 0
 	for _, p := range f.Sig.Params {
 		n = max(n, p.Off+p.Size)
