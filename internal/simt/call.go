@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -13,8 +12,6 @@ const (
 	// Capability"); maxDepth bounds calls, whose return addresses take room on hardware too.
 	maxLocal = 512 << 10
 	maxDepth = 8192
-	// localAlign is the alignment of a frame's local variables.
-	localAlign = 32
 )
 
 // call executes call for the lanes of on, which have their own callees when it is indirect.
@@ -109,11 +106,6 @@ func (r *run) overflow(w *warp, lane int, place uint32, fn *isa.Func, depth, loc
 	r.fail(ErrTrap)
 }
 
-// frameAt is where the local memory of a function begins that is called by one whose own begins at from.
-func frameAt(from int32, caller *isa.Func) int32 {
-	return int32(devmem.RoundUp(uint64(from)+uint64(caller.LocalFrame), localAlign))
-}
-
 // stackFits reports whether a thread depth calls deep has room for a frame of fn whose local memory begins at localAt.
 func stackFits(depth, localAt int32, fn *isa.Func) bool {
 	return depth < maxDepth && int(localAt)+fn.LocalFrame <= maxLocal
@@ -124,7 +116,7 @@ func (r *run) enter(w *warp, lane int, in *loader.Instr, c *loader.Code, base ui
 	ln := &w.lanes[lane]
 	from := ln.frame
 	caller, fn := from.code.Func, c.Func
-	localAt := frameAt(from.localAt, caller)
+	localAt := loader.FrameAt(from.localAt, caller)
 	if !stackFits(ln.depth, localAt, fn) {
 		return false
 	}

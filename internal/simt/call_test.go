@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // callFunctions are what the kernels of TestCallsNoDiff call.
@@ -419,7 +420,7 @@ func TestStackFits(t *testing.T) {
 		from, want int32
 		frame      int
 	}{{0, 0, 0}, {0, 32, 1}, {0, 32, 32}, {32, 96, 33}, {64, 128, 64}} {
-		if got := frameAt(c.from, &isa.Func{LocalFrame: c.frame}); got != c.want {
+		if got := loader.FrameAt(c.from, &isa.Func{LocalFrame: c.frame}); got != c.want {
 			t.Errorf("a frame of %d bytes from %d: the next begins at %d", c.frame, c.from, got)
 		}
 	}

@@ -1,10 +1,11 @@
 package simt
 
 import (
-	"fencepost.dev/fencepost/internal/simt/devmem"
 	"math"
 	"strconv"
 	"strings"
+
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // argBuffer reads the arguments of a device-side printf one after the other. A buffer that ends early gives zeros.

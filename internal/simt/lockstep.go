@@ -117,7 +117,7 @@ func (m refMachine) fallen(w *warp, mask uint32) uint32 {
 // The warp engine.
 
 // Where lanes meet that parted at an instruction at which they may wait: right behind it (split.meet). Other numbers are those
-// of an oMeet, and -1 is where lanes exit.
+// of an opMeet, and -1 is where lanes exit.
 func behind(pc int32) int32 { return -2 - pc }
 
 // partsAt notes where lanes meet that part at effect i; fall is where those go on that fall through.
@@ -145,7 +145,7 @@ func (x *vecMachine) switchPath(w *warp, i int32) {
 	x.partsAt(w, i, e.meet, fall)
 }
 
-// met implements machine. Lanes have come to an oMeet when they are at it or behind it.
+// met implements machine. Lanes have come to an opMeet when they are at it or behind it.
 func (x *vecMachine) met(w *warp, s *split, mask uint32) uint32 {
 	met, code := uint32(0), x.t.code
 	for i := range w.vec.groups {
@@ -153,10 +153,10 @@ func (x *vecMachine) met(w *warp, s *split, mask uint32) uint32 {
 		if g.mask&mask == 0 {
 			continue
 		}
-		if in := &code[g.pc]; in.op == oMeet && in.a == s.meet {
+		if in := &code[g.pc]; in.op == opMeet && in.a == s.meet {
 			g.pc++
 		}
-		if s.meet <= behind(0) && g.pc == behind(s.meet) || g.pc > 0 && code[g.pc-1].op == oMeet && code[g.pc-1].a == s.meet {
+		if s.meet <= behind(0) && g.pc == behind(s.meet) || g.pc > 0 && code[g.pc-1].op == opMeet && code[g.pc-1].a == s.meet {
 			met |= g.mask
 		}
 	}

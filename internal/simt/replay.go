@@ -2,9 +2,10 @@ package simt
 
 import (
 	"context"
-	"fencepost.dev/fencepost/internal/simt/loader"
 	"fmt"
 	"math"
+
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // Turn is what one thread does in a Replay: it runs up to its next operation that others can observe or that waits for them, as

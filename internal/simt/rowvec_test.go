@@ -215,7 +215,7 @@ func TestVectorInstructions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if slices.ContainsFunc(text.code, func(in ins) bool { return in.op == oRow }) {
+			if slices.ContainsFunc(text.code, func(in ins) bool { return in.op == opRow }) {
 				t.Errorf("%s, operand %d the same for all: computed lane by lane", line, uniform)
 			}
 			for _, o := range text.ops {

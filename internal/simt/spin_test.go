@@ -2,9 +2,10 @@ package simt
 
 import (
 	"errors"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 	"strings"
 	"testing"
+
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 const (

@@ -634,7 +634,7 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 		f := frame{code: t.r.img.Code(t.r.p.Module.Funcs[at>>32]), pc: int32(uint32(at)), base: uint32(word())}
 		if level > 0 {
 			up := last.code.Func
-			f.regAt, f.paramAt, f.localAt = last.regAt+int32(up.Regs), last.paramAt+int32(up.ParamFrame), frameAt(last.localAt, up)
+			f.regAt, f.paramAt, f.localAt = last.regAt+int32(up.Regs), last.paramAt+int32(up.ParamFrame), loader.FrameAt(last.localAt, up)
 			ln.up = append(ln.up, last)
 		}
 		ln.frame, last = f, f

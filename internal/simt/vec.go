@@ -51,7 +51,6 @@ const keptBytes = 1 << 20
 
 // finish keeps some of the register files for the next launch.
 func (x *vecMachine) finish() {
-	t := x.t
 	kept := 0
 	for _, v := range x.slots {
 		kept += v.size()
@@ -62,10 +61,11 @@ func (x *vecMachine) finish() {
 			x.slots = append(x.slots, v)
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(x.slots) > len(t.slots) {
-		t.slots = x.slots
+	e := x.of
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(x.slots) > len(e.files) {
+		e.files = x.slots
 	}
 }
 
@@ -90,10 +90,14 @@ type texts struct {
 	list []*textEntry // used last: at the end
 }
 
+// textEntry is a compiled kernel with the register files of launches that have ended.
 type textEntry struct {
 	key textKey
-	t   *text
+	*text
 	err error
+
+	mu    sync.Mutex
+	files []*vecWarp
 }
 
 func (x *texts) has(key textKey) bool {
@@ -119,7 +123,7 @@ func textsOf(p *loader.Program) *texts {
 }
 
 // textOf gives the compiled form of a launch's kernel.
-func textOf(l *Launch, raw bool) (*text, error) {
+func textOf(l *Launch, raw bool) (*textEntry, error) {
 	p, x := l.Program, textsOf(l.Program)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -132,7 +136,7 @@ func textOf(l *Launch, raw bool) (*text, error) {
 		if e := list[i]; e.key == key {
 			copy(list[i:], list[i+1:])
 			list[len(list)-1] = e
-			return e.t, e.err
+			return e, e.err
 		}
 	}
 	e := &textEntry{key: key}
@@ -154,22 +158,23 @@ func textOf(l *Launch, raw bool) (*text, error) {
 			}
 		}
 		funcs[0].AttachElements(img.ElementsOf(l.Func))
-		e.t = compileAll(funcs, img)
+		e.text = compileAll(funcs, img)
 	}
 	e.err = err
 	if len(list) >= maxTexts {
 		list = append(list[:0], list[1:]...)
 	}
 	x.list = append(list, e)
-	return e.t, e.err
+	return e, e.err
 }
 
 // vecMachine is the machine of engine warp for one launch.
 type vecMachine struct {
 	r      *run
-	calls  *calling // nil where nothing stays a call
-	stride int      // scalars of a slot
-	places []uint32 // by effect
+	of     *textEntry // that the launch executes
+	calls  *calling   // nil where nothing stays a call
+	stride int        // scalars of a slot
+	places []uint32   // by effect
 	loaded
 	own, end uint64 // bytes of local memory of each lane of the running warp, and where its frame ends
 
@@ -241,12 +246,13 @@ type group struct {
 	ran   uint64 // warp.strain when it last ran
 }
 
-func newVecMachine(r *run, t *text) *vecMachine {
-	x := &vecMachine{r: r, stride: t.scalars, own: uint64(t.local), end: uint64(t.local)}
+func newVecMachine(r *run, e *textEntry) *vecMachine {
+	t := e.text
+	x := &vecMachine{r: r, of: e, stride: t.scalars, own: uint64(t.local), end: uint64(t.local)}
 	x.tells = r.out.needs&(event.NeedGlobal|event.NeedShared) != 0
-	t.mu.Lock()
-	x.slots, t.slots = t.slots, nil
-	t.mu.Unlock()
+	e.mu.Lock()
+	x.slots, e.files = e.files, nil
+	e.mu.Unlock()
 	x.prepare(t)
 	x.places = x.placesOf(t, r.root)
 	if t.units != nil {
@@ -272,9 +278,7 @@ func (x *vecMachine) prepare(t *text) {
 		}
 	}
 	x.newReaches()
-	t.mu.Lock()
-	x.machine = t.machine[withLog(x.tells)]
-	t.mu.Unlock()
+	x.machine = t.readyCode(x.tells)
 }
 
 // placesOf gives the places of a text's effects in a frame.
@@ -502,7 +506,7 @@ func (x *vecMachine) choose(w *warp) {
 // ending gives the lanes that are about to exit.
 func (x *vecMachine) ending(v *vecWarp) (lanes uint32) {
 	for i := range v.groups {
-		if g := &v.groups[i]; x.textOf(v, g).code[g.pc].op == oExit {
+		if g := &v.groups[i]; x.textOf(v, g).code[g.pc].op == opExit {
 			lanes |= g.mask
 		}
 	}
@@ -637,7 +641,7 @@ func (x *vecMachine) place(w *warp, lane int) uint32 {
 	}
 	// The next instruction with a place of its own: what lies between computes only.
 	for ; int(pc) < len(t.code); pc++ {
-		if in := &t.code[pc]; in.op >= oSwitch && in.op <= oAtomic {
+		if in := &t.code[pc]; in.op >= opSwitch && in.op <= opAtomic {
 			if p := places[in.a]; p != 0 {
 				return p
 			}

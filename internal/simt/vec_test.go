@@ -161,18 +161,18 @@ func TestKeptTexts(t *testing.T) {
 		}
 		if i := slices.Index(used, key); i >= 0 {
 			used = slices.Delete(used, i, i+1)
-			if of[key] != got {
+			if of[key] != got.text {
 				t.Errorf("%+v: compiled again", key)
 			}
-		} else if of[key] == got {
+		} else if of[key] == got.text {
 			t.Errorf("%+v: not compiled again", key)
 		}
 		used = append(used, key)
-		of[key] = got
+		of[key] = got.text
 		used = used[max(0, len(used)-maxTexts):]
 		var list []textKey
 		for _, e := range textsOf(g.prog).list {
-			if list = append(list, e.key); e.t != of[e.key] {
+			if list = append(list, e.key); e.text != of[e.key] {
 				t.Errorf("%+v: not its text", e.key)
 			}
 		}
@@ -224,18 +224,18 @@ func TestKeptRegisters(t *testing.T) {
 			if _, err := NewWarp().Run(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}
-			if len(text.slots) != c.want {
-				t.Errorf("%s: %d files are kept, want %d", c.name, len(text.slots), c.want)
+			if len(text.files) != c.want {
+				t.Errorf("%s: %d files are kept, want %d", c.name, len(text.files), c.want)
 			}
-			for i, v := range text.slots {
+			for i, v := range text.files {
 				if before != nil && 32*c.want == c.block && !slices.Contains(before, v) {
 					t.Errorf("%s: a file was not used again", c.name)
 				}
-				if v.files != (lanes.Regs{}) || slices.Index(text.slots, v) != i {
+				if v.files != (lanes.Regs{}) || slices.Index(text.files, v) != i {
 					t.Errorf("%s: file %d is kept with its memory, or twice", c.name, i)
 				}
 			}
-			before = slices.Clone(text.slots)
+			before = slices.Clone(text.files)
 		}
 	}
 }
@@ -552,7 +552,7 @@ func TestListedAccesses(t *testing.T) {
 	}
 }
 
-// TestListsBegin: a list begins with an oRun also where nothing is computed before its first access.
+// TestListsBegin: a list begins with an opRun also where nothing is computed before its first access.
 func TestListsBegin(t *testing.T) {
 	g := newRig(t, kernel(".shared .align 4 .b8 box[512]; mov.u32 %r1, box; mad.lo.u32 %r1, %tx, 4, %r1;\nbar.sync 0;\nld.shared.u32 %r2, [%r1];\nbar.sync 0;\nst.shared.u32 [%r1+128], %r2;\nbar.sync 0;\nst.global.u32 [%mine], %r2;"))
 	text, err := textOf(g.prepare(launch{out: g.buffer(32)}), false)
@@ -561,8 +561,8 @@ func TestListsBegin(t *testing.T) {
 	}
 	n := 0
 	for i, in := range text.code {
-		if in.op == oLoad || in.op == oStore {
-			if n++; text.effects[in.a].reach < 0 || text.code[i-1].op != oRun {
+		if in.op == opLoad || in.op == opStore {
+			if n++; text.effects[in.a].reach < 0 || text.code[i-1].op != opRun {
 				t.Errorf("instruction %d is in no list: before it is %+v", i, text.code[i-1])
 			}
 		}

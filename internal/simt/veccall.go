@@ -5,7 +5,6 @@ import (
 
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
-	"fencepost.dev/fencepost/internal/opt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
@@ -34,97 +33,6 @@ func (x *vecMachine) deepEnd(w *warp, end uint64) uint64 {
 		end = min(end, w.time+most-r.clock)
 	}
 	return end
-}
-
-// vecCall is what an effect knows of the call that it is, or is inlined of.
-type vecCall struct {
-	caller  *isa.Func // the function that the call is in
-	level   int32     // inlined calls around it
-	localAt int32     // where that function's local memory begins in the frame, as ref counts
-	target  *text     // of a call by name; nil where that has no body
-	targets []target  // of a call through a pointer
-}
-
-// target is a function that a call through a pointer may mean.
-type target struct {
-	addr uint64
-	fn   *isa.Func
-	text *text
-}
-
-// compileAll makes the texts of a kernel and of what it can call.
-func compileAll(funcs []*opt.Func, img *loader.Image) *text {
-	var units []*text
-	of := map[*isa.Func]*text{}
-	for _, f := range funcs {
-		t := compile(f, img)
-		units = append(units, t)
-		of[f.Fn] = t
-	}
-	for _, t := range units {
-		for i := range t.effects {
-			if e := &t.effects[i]; e.call != nil {
-				e.link(img, of)
-			}
-		}
-	}
-	kernel := units[0]
-	if len(units) > 1 || len(kernel.effects) > 0 && hasCalls(kernel) {
-		kernel.units = units
-	}
-	return kernel
-}
-
-func hasCalls(t *text) bool {
-	for i := range t.effects {
-		if t.effects[i].call != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// link finds the texts that a call means.
-func (e *effect) link(img *loader.Image, of map[*isa.Func]*text) {
-	c := e.call
-	if e.fn != nil {
-		c.target = of[e.fn]
-		return
-	}
-	list := e.Callees
-	if list == nil {
-		list = c.caller.Calls
-	}
-	for _, fn := range list {
-		if c.caller.MayCall(e.Inst, fn) {
-			c.targets = append(c.targets, target{img.Program.FuncAddr(fn), fn, of[fn]})
-		}
-	}
-}
-
-// callEffect fills in the effect of a call, of a return, or of an inlined call that must not overflow the stack.
-func (b *compiler) callEffect(e *effect, in *opt.Instr) {
-	switch in.Op {
-	case opt.Return:
-		b.values(e, in.Args)
-		return
-	case opt.Call:
-		b.values(e, in.Args[1:])
-		e.Actuals = e.Operands[1:]
-		if in.Fn == nil {
-			e.addr = b.vec(in.Args[0])
-		}
-	}
-	s := &b.f.Sites[in.Site]
-	e.call = &vecCall{caller: s.Fn}
-	var chain []*isa.Func // the callers above it
-	for at := s.Call; at >= 0; at = b.f.Sites[at].Call {
-		chain = append(chain, b.f.Sites[at].Fn)
-		e.call.level++
-	}
-	for i := len(chain) - 1; i >= 0; i-- {
-		e.call.localAt = frameAt(e.call.localAt, chain[i])
-	}
 }
 
 // calling is what a machine holds where there are calls.
@@ -324,9 +232,9 @@ func (v *vecWarp) size() int {
 func (x *vecMachine) cross(w *warp, in *ins, mask uint32) {
 	v, e, place := w.vec, &x.t.effects[in.a], x.places[in.a]
 	switch {
-	case in.op == oDepth:
+	case in.op == opDepth:
 		x.fitsStack(w, e, e.fn, mask, place)
-	case in.op == oReturn:
+	case in.op == opReturn:
 		x.leaveFrame(w, e, mask)
 	case e.fn != nil:
 		x.callOne(w, in.a, v.cur, e.fn, e.call.target, place)
@@ -339,7 +247,7 @@ func (x *vecMachine) cross(w *warp, in *ins, mask uint32) {
 func (x *vecMachine) fitsStack(w *warp, e *effect, fn *isa.Func, mask, place uint32) bool {
 	f := &w.vec.stack.frames[w.vec.groups[w.vec.cur].frame]
 	depth, localAt := f.depth+e.call.level, f.stack+e.call.localAt
-	if stackFits(depth, frameAt(localAt, e.call.caller), fn) {
+	if stackFits(depth, loader.FrameAt(localAt, e.call.caller), fn) {
 		return true
 	}
 	for m := mask; m != 0; m &= m - 1 {
@@ -371,15 +279,6 @@ func (x *vecMachine) callMany(w *warp, i int32, mask, place uint32) {
 		x.callOne(w, i, at, to.fn, to.text, place)
 	}
 	w.regroup = true
-}
-
-func (c *vecCall) find(addr uint64) *target {
-	for k := range c.targets {
-		if c.targets[k].addr == addr {
-			return &c.targets[k]
-		}
-	}
-	return nil
 }
 
 // noResults gives the lanes of a call that was a fault its results.
@@ -424,9 +323,9 @@ func (x *vecMachine) enterFrame(w *warp, i int32, k int, fn *isa.Func, to *text,
 	*f = vecFrame{
 		unit: x.calls.of[to], at: x.frameOf(from.at, i, place, fn, to), users: 1, up: g.frame, call: i, pc: g.pc,
 		saved: append(f.saved[:0], sc[:t.scalars]...),
-		depth: from.depth + e.call.level + 1, stack: frameAt(from.stack+e.call.localAt, e.call.caller),
+		depth: from.depth + e.call.level + 1, stack: loader.FrameAt(from.stack+e.call.localAt, e.call.caller),
 		v32: from.v32 + int32(t.v32+len(t.consts32)), v64: from.v64 + int32(t.v64+len(t.consts64)), preds: from.preds + int32(t.preds),
-		local: devmem.RoundUp(from.local+uint64(t.local), localAlign),
+		local: devmem.RoundUp(from.local+uint64(t.local), loader.LocalAlign),
 	}
 	x.makeRoom(v, f, to)
 	for _, d := range to.enter {

@@ -29,7 +29,7 @@ type compiler struct {
 	pending         []lanes.Op // not yet in the code
 	counted         int32      // instructions that pending stands for
 	region          []lanes.Op // the list of operations being made
-	runs            []int32    // the oRun of region, which have places in it
+	runs            []int32    // the opRun of region, which have places in it
 	stores          bool       // region has stores
 	jumps           []jump
 	placed          int             // how many of jumps lie in text.ops; the others in region
@@ -440,7 +440,7 @@ func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 	case opt.Meet:
 		if b.meets[in.Imm] {
 			b.flush()
-			b.append(ins{op: oMeet, a: int32(in.Imm)}, 0)
+			b.append(ins{op: opMeet, a: int32(in.Imm)}, 0)
 		}
 	case opt.Jump:
 		b.fuseJump(bl)
@@ -473,9 +473,9 @@ func (b *compiler) row(in *opt.Instr, w row) {
 	for _, d := range w.dst {
 		once = once && d.Kind == loader.OpUniform
 	}
-	op := oRow
+	op := opRow
 	if once {
-		op = oRowS
+		op = opRowS
 	}
 	b.t.rows = append(b.t.rows, w)
 	b.add(ins{op: op, a: int32(len(b.t.rows) - 1)})
@@ -488,16 +488,16 @@ func (b *compiler) special(in *opt.Instr) {
 	}
 	w := row{imm: in.Imm, kept: !in.Pure(), dst: b.results(in)}
 	b.t.rows = append(b.t.rows, w)
-	op := oSpecial
+	op := opSpecial
 	if b.file[v] == scalars {
-		op = oClock
+		op = opClock
 	}
 	b.add(ins{op: op, d: b.reg[v], a: int32(len(b.t.rows) - 1), imm: in.Imm})
 }
 
-var effectOps = map[opt.Op]opcode{opt.Switch: oSwitch, opt.Exit: oExit, opt.Trap: oTrap, opt.Load: oLoad, opt.Store: oStore,
-	opt.Atomic: oAtomic, opt.Fence: oFence, opt.Barrier: oSync, opt.Warp: oSync, opt.WarpBar: oSync, opt.Builtin: oBuiltin,
-	opt.Call: oCall, opt.Return: oReturn, opt.Depth: oDepth}
+var effectOps = map[opt.Op]opcode{opt.Switch: opSwitch, opt.Exit: opExit, opt.Trap: opTrap, opt.Load: opLoad, opt.Store: opStore,
+	opt.Atomic: opAtomic, opt.Fence: opFence, opt.Barrier: opSync, opt.Warp: opSync, opt.WarpBar: opSync, opt.Builtin: opBuiltin,
+	opt.Call: opCall, opt.Return: opReturn, opt.Depth: opDepth}
 
 // values gives an effect operands for what it stores or hands over.
 func (b *compiler) values(e *effect, args []opt.Value) {

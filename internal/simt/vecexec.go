@@ -237,7 +237,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 	from, yields := pc, x.r.yields()
 	for {
 		in := &code[pc]
-		if yields && in.op >= oLoad && in.op <= oAtomic && t.effects[in.a].Strong() {
+		if yields && in.op >= opLoad && in.op <= opAtomic && t.effects[in.a].Strong() {
 			x.spent(w, from, pc, mask)
 			if from = pc; x.r.givesWay(w, end) {
 				g.pc, g.ran = pc, w.strain
@@ -246,13 +246,13 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 		}
 		var to *edge
 		switch in.op {
-		case oJump:
+		case opJump:
 			to = &t.edges[in.a]
-		case oBranchS:
+		case opBranchS:
 			if to = &t.edges[in.b]; s[in.c]&1 != 0 {
 				to = &t.edges[in.a]
 			}
-		case oBranch:
+		case opBranch:
 			taken := v.preds[in.c] & mask
 			switch taken {
 			case mask:
@@ -279,7 +279,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				from = pc
 				continue
 			}
-		case oMeet:
+		case opMeet:
 			if n := len(w.splits); n > 0 && w.splits[n-1].meet == in.a {
 				x.spent(w, from, pc, mask)
 				g.pc, g.ran, w.regroup = pc+1, w.strain, true
@@ -287,7 +287,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			}
 			pc++
 			continue
-		case oSwitch, oExit, oTrap, oFence, oSync, oBuiltin:
+		case opSwitch, opExit, opTrap, opFence, opSync, opBuiltin:
 			e, place := &t.effects[in.a], x.places[in.a]
 			x.spent(w, from, pc+1, mask)
 			if e.bar >= 0 && mask == w.live && x.meet(w, g, e, pc, place) {
@@ -300,18 +300,18 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			}
 			g.pc, g.ran = pc+1, w.strain
 			switch in.op {
-			case oSwitch:
+			case opSwitch:
 				if t.lockstep {
 					x.switchPath(w, in.a)
 				}
 				x.forkMany(w, v, e, place)
-			case oExit:
+			case opExit:
 				x.exit(w, mask, place)
-			case oTrap:
+			case opTrap:
 				x.r.trap(w, mask, place)
-			case oFence:
+			case opFence:
 				x.r.out.fence(w, &e.Instr, mask, place)
-			case oSync:
+			case opSync:
 				if t.lockstep {
 					x.partsAt(w, in.a, behind(pc+1), pc+1)
 				}
@@ -326,7 +326,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			pc++
 			from = pc
 			continue
-		case oCall, oReturn, oDepth:
+		case opCall, opReturn, opDepth:
 			x.spent(w, from, pc+1, mask)
 			g.pc, g.ran = pc+1, w.strain
 			if x.cross(w, in, mask); w.regroup || x.r.stop != nil {
@@ -335,7 +335,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			pc++
 			from = pc
 			continue
-		case oRun:
+		case opRun:
 			pc = x.list(w, in, mask, end, from)
 			if t.meet[pc] < 0 {
 				continue
@@ -348,7 +348,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				return
 			}
 			continue
-		case oLoad:
+		case opLoad:
 			if e := &t.effects[in.a]; e.uniform && !t.lockstep && x.parts(s, e, mask) {
 				x.spent(w, from, pc, mask)
 				g, from = x.leave(w, v, pc, mask&(mask-1)), pc
@@ -357,18 +357,18 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				continue
 			}
 			x.load(w, in.a, mask, s)
-		case oStore:
+		case opStore:
 			x.store(w, in.a, mask, s)
-		case oAtomic:
+		case opAtomic:
 			x.atomic(w, in.a, mask, s)
-		case oRow:
+		case opRow:
 			x.rowLanes(w, &t.rows[in.a], mask)
-		case oRowS:
+		case opRowS:
 			x.rowOnce(s, &t.rows[in.a])
-		case oClock, oSpecial:
+		case opClock, opSpecial:
 			x.spent(w, from, pc, mask)
 			from = pc
-			if in.op == oClock {
+			if in.op == opClock {
 				s[in.d] = x.r.special(w, bits.TrailingZeros32(mask), isa.SpecialID(in.imm))
 			} else {
 				x.specialLanes(w, &t.rows[in.a], mask)
@@ -377,7 +377,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				w.polls++
 				w.polled()
 			}
-		case sWiden:
+		case opSWiden:
 			if ok := x.widenLine(s, in, mask); ok != mask {
 				x.spent(w, from, pc, mask)
 				g, from = x.leave(w, v, pc, mask&^ok), pc

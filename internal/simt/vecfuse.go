@@ -13,10 +13,10 @@ import (
 // maxRun bounds the operations of one lanes.Run, which cannot be interrupted.
 const maxRun = 1000
 
-// What only computes becomes lists of operations of package lanes (oRun). Plain loads and stores, and checked widening, are
+// What only computes becomes lists of operations of package lanes (opRun). Plain loads and stores, and checked widening, are
 // among them, so that straight code is one list; and each is an instruction of its own besides, which does all that can
 // happen: a list ends at an operation that is not the usual case (lanes.Access), and the machine goes on with the instruction of
-// that operation, behind which the next oRun is the rest of the list. So where accesses have events, or memory is not
+// that operation, behind which the next opRun is the rest of the list. So where accesses have events, or memory is not
 // known yet, a list ends at each of them. Where all lanes go one way a list goes on into the next block, until the turn
 // of the warp is over.
 
@@ -35,6 +35,15 @@ type reaching struct {
 	line      line
 }
 
+// align is what the address of memory must be a multiple of for lists to access it by offsets from there: what a store overwrites
+// is told in words.
+func (n *reaching) align(e *effect) uint64 {
+	if n.store {
+		return max(e.Width, 4)
+	}
+	return e.Width
+}
+
 // fused is how a list does an instruction: op, which may end the list, with what comes before and after it.
 type fused struct {
 	before []lanes.Op
@@ -45,7 +54,7 @@ type fused struct {
 
 // add emits an instruction.
 func (b *compiler) add(i ins) {
-	if i.op > oSpecial && i.op != sWiden {
+	if i.op > opSpecial && i.op != opSWiden {
 		b.pending = append(b.pending, b.opsOf(&i)...)
 		if b.counted++; len(b.pending)+len(b.region) > maxRun {
 			b.flush()
@@ -77,7 +86,7 @@ func (b *compiler) fuseJump(bl *opt.Block) {
 	e := b.edge(bl, 0)
 	b.segment()
 	b.goTo(bl.Succs[0], int32(len(b.t.code)))
-	b.append(ins{op: oJump, a: e}, 1)
+	b.append(ins{op: opJump, a: e}, 1)
 }
 
 // goTo ends the list, but for what other ways lead to, with a jump.
@@ -89,10 +98,10 @@ func (b *compiler) goTo(to *opt.Block, pc int32) {
 // fuseBranch emits a branch. Lists do it where all lanes go one way.
 func (b *compiler) fuseBranch(bl *opt.Block) {
 	e := [2]int32{b.edge(bl, 0), b.edge(bl, 1)}
-	i, code := ins{op: oBranch, a: e[0], b: e[1]}, lanes.OpIfPred
+	i, code := ins{op: opBranch, a: e[0], b: e[1]}, lanes.OpIfPred
 	c := bl.Term().Args[0]
 	if b.file[c] == scalars {
-		i.op, code = oBranchS, lanes.OpIfScalar
+		i.op, code = opBranchS, lanes.OpIfScalar
 	} else if t := bl.Term(); b.t.lockstep {
 		i.d, i.fn = int32(len(b.t.effects)), uint16(t.Aux)
 		b.t.effects = append(b.t.effects, effect{Instr: loader.Instr{Inst: &isa.Inst{}}, site: t.Site, bar: -1, meet: int32(t.Imm)})
@@ -129,7 +138,7 @@ func (b *compiler) link() {
 	for _, j := range b.jumps {
 		o, to := &t.ops[j.op], b.starts[j.to]
 		o.Imm, o.A, o.C = uint64(to), t.counts[to], t.counts[j.pc+1]-t.counts[to]
-		if in := &t.code[to]; in.op == oRun {
+		if in := &t.code[to]; in.op == opRun {
 			o.B, o.D = (in.a-j.op)*int32(unsafe.Sizeof(lanes.Op{})), int32(in.fn)
 		}
 	}
@@ -142,7 +151,7 @@ func (b *compiler) segment() {
 		return
 	}
 	b.runs = append(b.runs, int32(len(b.t.code)))
-	b.append(ins{op: oRun, a: int32(len(b.region))}, b.counted)
+	b.append(ins{op: opRun, a: int32(len(b.region))}, b.counted)
 	b.region = append(b.region, b.pending...)
 	b.pending, b.counted = b.pending[:0], 0
 }
@@ -332,7 +341,7 @@ func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at 
 	return code, l.reg, r
 }
 
-// fastWiden is how a list does an sWiden in the case that nothing wraps; nil where its strides are large.
+// fastWiden is how a list does an opSWiden in the case that nothing wraps; nil where its strides are large.
 func (b *compiler) fastWiden(i *ins) *fused {
 	least, most := b.ends(b.t.lines[i.b])
 	if least < -1<<30 || most > 1<<30 {

@@ -124,11 +124,11 @@ const (
 var nativeBin = map[opt.Op]uint16{opt.Add: fAdd, opt.Sub: fSub, opt.Mul: fMul, opt.And: fAnd, opt.Or: fOr, opt.Xor: fXor,
 	opt.Shl: fShl, opt.ShrU: fShrU, opt.ShrS: fShrS}
 
-var nativePred = map[opt.Op]opcode{opt.And: oAnd1, opt.Or: oOr1, opt.Xor: oXor1, opt.Not: oNot1}
+var nativePred = map[opt.Op]opcode{opt.And: opAnd1, opt.Or: opOr1, opt.Xor: opXor1, opt.Not: opNot1}
 
-var nativeScalar = map[opt.Op]opcode{opt.Add: sAdd, opt.Sub: sSub, opt.Mul: sMul, opt.And: sAnd, opt.Or: sOr, opt.Xor: sXor, opt.Not: sNot,
-	opt.Shl: sShl, opt.ShrU: sShrU, opt.ShrS: sShrS, opt.MulU: sMulU, opt.MulS: sMulS, opt.SExt: sSExt, opt.ZExt: sZExt, opt.Copy: sCopy,
-	opt.Sel: sSel, opt.Cmp: sCmp}
+var nativeScalar = map[opt.Op]opcode{opt.Add: opSAdd, opt.Sub: opSSub, opt.Mul: opSMul, opt.And: opSAnd, opt.Or: opSOr, opt.Xor: opSXor, opt.Not: opSNot,
+	opt.Shl: opSShl, opt.ShrU: opSShrU, opt.ShrS: opSShrS, opt.MulU: opSMulU, opt.MulS: opSMulS, opt.SExt: opSSExt, opt.ZExt: opSZExt, opt.Copy: opSCopy,
+	opt.Sel: opSSel, opt.Cmp: opSCmp}
 
 // usual reports whether an operation has the widths that scalar knows.
 func (b *compiler) usual(in *opt.Instr) bool {
@@ -197,7 +197,7 @@ func (b *compiler) widenLine(in *opt.Instr, factor uint64) {
 		kind = widenS
 	}
 	a := in.Args[0]
-	i := ins{op: sWiden, fn: kind, d: b.reg[in.Result()], a: b.reg[a], b: ^b.line(b.reg[a], b.slope[a]), imm: factor}
+	i := ins{op: opSWiden, fn: kind, d: b.reg[in.Result()], a: b.reg[a], b: ^b.line(b.reg[a], b.slope[a]), imm: factor}
 	if f := b.fastWiden(&i); f != nil {
 		b.fuse(i, f)
 		return
@@ -214,16 +214,16 @@ func (b *compiler) vector(in *opt.Instr) bool {
 	case w == opt.W1:
 		return b.predicate(in)
 	case in.Op == opt.Sel:
-		op := oSel32
+		op := opSel32
 		if w == opt.W64 {
-			op = oSel64
+			op = opSel64
 		}
 		b.add(ins{op: op, d: b.reg[d], c: b.pred(in.Args[0]), a: b.vec(in.Args[1]), b: b.vec(in.Args[2])})
 		return true
 	case in.Op == opt.Copy:
-		op := oCopy32
+		op := opCopy32
 		if w == opt.W64 {
-			op = oCopy64
+			op = opCopy64
 		}
 		b.add(ins{op: op, d: b.reg[d], a: b.vec(in.Args[0])})
 		return true
@@ -235,12 +235,12 @@ func (b *compiler) vector(in *opt.Instr) bool {
 			fn = 1
 		}
 		x, y := b.sides(in.Args[0], in.Args[1])
-		b.two(oMul64, oMul64S, fn, d, x, y)
+		b.two(opMul64, opMul64S, fn, d, x, y)
 		return true
 	case in.Op == opt.Not:
-		op := oUn32
+		op := opUn32
 		if w == opt.W64 {
-			op = oUn64
+			op = opUn64
 		}
 		b.add(ins{op: op, d: b.reg[d], a: b.vec(in.Args[0])})
 		return true
@@ -278,18 +278,18 @@ func (b *compiler) arithmetic(in *opt.Instr, w opt.Width) bool {
 			return false
 		}
 		if w == opt.W64 {
-			b.two(oShift64, oShift64S, fn-fShl, d, x, y)
+			b.two(opShift64, opShift64S, fn-fShl, d, x, y)
 		} else {
-			b.two(oBin32, oBin32S, fn, d, x, y)
+			b.two(opBin32, opBin32S, fn, d, x, y)
 		}
 		return true
 	}
 	if b.f.Width(x) != w || b.f.Width(y) != w {
 		return false
 	}
-	op, opS, reversed := oBin32, oBin32S, fRSub
+	op, opS, reversed := opBin32, opBin32S, fRSub
 	if w == opt.W64 {
-		op, opS, reversed = oBin64, oBin64S, fRSub64
+		op, opS, reversed = opBin64, opBin64S, fRSub64
 	}
 	switch {
 	case fn != fSub:
@@ -314,22 +314,22 @@ func (b *compiler) predicate(in *opt.Instr) bool {
 	case opt.And, opt.Or, opt.Xor:
 		b.add(ins{op: nativePred[in.Op], d: d, a: b.pred(in.Args[0]), b: b.pred(in.Args[1])})
 	case opt.Not:
-		b.add(ins{op: oNot1, d: d, a: b.pred(in.Args[0])})
+		b.add(ins{op: opNot1, d: d, a: b.pred(in.Args[0])})
 	case opt.Copy:
-		b.add(ins{op: oCopy1, d: d, a: b.pred(in.Args[0])})
+		b.add(ins{op: opCopy1, d: d, a: b.pred(in.Args[0])})
 	case opt.Sel:
-		b.add(ins{op: oSel1, d: d, c: b.pred(in.Args[0]), a: b.pred(in.Args[1]), b: b.pred(in.Args[2])})
+		b.add(ins{op: opSel1, d: d, c: b.pred(in.Args[0]), a: b.pred(in.Args[1]), b: b.pred(in.Args[2])})
 	case opt.ZExt, opt.SExt:
 		if in.Imm == 0 {
 			return false
 		}
 		switch a := in.Args[0]; b.f.Width(a) {
 		case opt.W1:
-			b.add(ins{op: oCopy1, d: d, a: b.pred(a)})
+			b.add(ins{op: opCopy1, d: d, a: b.pred(a)})
 		case opt.W32:
-			b.add(ins{op: oTo1, d: d, a: b.vec(a)})
+			b.add(ins{op: opTo1, d: d, a: b.vec(a)})
 		default:
-			b.add(ins{op: oTo1W, d: d, a: b.vec(a)})
+			b.add(ins{op: opTo1W, d: d, a: b.vec(a)})
 		}
 	default:
 		return false
@@ -344,9 +344,9 @@ var swapped = [...]opt.Cond{opt.EQ: opt.EQ, opt.NE: opt.NE, opt.LTS: opt.GTS, op
 func (b *compiler) compare(in *opt.Instr) bool {
 	x, y := in.Args[0], in.Args[1]
 	w := opt.W32
-	op, opS := oCmp32, oCmp32S
+	op, opS := opCmp32, opCmp32S
 	if in.Aux == 64 {
-		w, op, opS = opt.W64, oCmp64, oCmp64S
+		w, op, opS = opt.W64, opCmp64, opCmp64S
 	}
 	if in.Aux != 32 && in.Aux != 64 || b.f.Width(x) != w || b.f.Width(y) != w {
 		return false
@@ -378,27 +378,27 @@ func (b *compiler) extend(in *opt.Instr, w opt.Width) bool {
 		if in.Op == opt.SExt && n == 1 {
 			ones = w.Mask()
 		}
-		op := oFrom1
+		op := opFrom1
 		if w == opt.W64 {
-			op = oFrom1W
+			op = opFrom1W
 		}
 		b.add(ins{op: op, d: d, a: b.pred(a), imm: ones})
 	case w == opt.W32 && from == opt.W32:
-		b.add(ins{op: oBits32, fn: fn, d: d, a: b.vec(a), imm: n})
+		b.add(ins{op: opBits32, fn: fn, d: d, a: b.vec(a), imm: n})
 	case w == opt.W32:
-		b.add(ins{op: oNarrow, d: d, a: b.vec(a)})
+		b.add(ins{op: opNarrow, d: d, a: b.vec(a)})
 		if n < 32 {
-			b.add(ins{op: oBits32, fn: fn, d: d, a: d, imm: n})
+			b.add(ins{op: opBits32, fn: fn, d: d, a: d, imm: n})
 		}
 	case from == opt.W64:
-		b.add(ins{op: oBits64, fn: fn, d: d, a: b.vec(a), imm: n})
+		b.add(ins{op: opBits64, fn: fn, d: d, a: b.vec(a), imm: n})
 	default:
 		if n > 32 {
 			fn, n = 1, 32 // what is above a 32-bit value is zero
 		}
-		b.add(ins{op: oWiden, fn: fn, d: d, a: b.vec(a)})
+		b.add(ins{op: opWiden, fn: fn, d: d, a: b.vec(a)})
 		if n < 32 {
-			b.add(ins{op: oBits64, fn: fn, d: d, a: d, imm: n})
+			b.add(ins{op: opBits64, fn: fn, d: d, a: d, imm: n})
 		}
 	}
 	return true

@@ -30,7 +30,7 @@ type span struct {
 }
 
 // active gives the lanes of mask that take part in an access.
-func (e *effect) active(v *vecWarp, s []uint64, mask uint32) uint32 {
+func (v *vecWarp) active(e *effect, s []uint64, mask uint32) uint32 {
 	if !e.guarded {
 		return mask
 	}
@@ -183,7 +183,7 @@ func (x *vecMachine) parts(s []uint64, e *effect, mask uint32) bool {
 // load executes ld for the lanes of mask whose guard holds.
 func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
 	e, v := &x.t.effects[i], w.vec
-	on := e.active(v, s, mask)
+	on := v.active(e, s, mask)
 	if on == 0 {
 		return
 	}
@@ -286,7 +286,7 @@ func (x *vecMachine) each(on uint32) *v64 {
 // store executes st for the lanes of mask whose guard holds.
 func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
 	e, v := &x.t.effects[i], w.vec
-	on := e.active(v, s, mask)
+	on := v.active(e, s, mask)
 	if on == 0 {
 		return
 	}

@@ -28,105 +28,105 @@ func (b *compiler) opsOf(i *ins) []lanes.Op {
 	}
 	do := func(c lanes.Code, sources ...int32) { with(c, 0, sources...) }
 	switch i.op {
-	case oBin32:
+	case opBin32:
 		x, y := v32(i.a, 0), v32(i.b, 1)
 		do(bin32[i.fn], x, y)
-	case oBin32S:
+	case opBin32S:
 		do(bin32S[i.fn], v32(i.a, 0), i.b)
-	case oUn32:
+	case opUn32:
 		do(un32[i.fn], v32(i.a, 0))
-	case oTer32:
+	case opTer32:
 		x, y, z := v32(i.a, 0), v32(i.b, 1), v32(i.c, 2)
 		do(ter32[i.fn], x, y, z)
-	case oTer32S:
+	case opTer32S:
 		x, y := v32(i.a, 0), v32(i.b, 1)
 		do(ter32S[i.fn], x, y, i.c)
-	case oTer32SB:
+	case opTer32SB:
 		x, z := v32(i.a, 0), v32(i.c, 2)
 		do(ter32SB[i.fn], x, i.b, z)
-	case oBin64:
+	case opBin64:
 		x, y := v64(i.a, 0), v64(i.b, 1)
 		do(bin64[i.fn], x, y)
-	case oBin64S:
+	case opBin64S:
 		do(bin64S[i.fn], v64(i.a, 0), i.b)
-	case oUn64:
+	case opUn64:
 		do(un64[i.fn], v64(i.a, 0))
-	case oTer64:
+	case opTer64:
 		x, y, z := v64(i.a, 0), v64(i.b, 1), v64(i.c, 2)
 		do(ter64[i.fn], x, y, z)
-	case oTer64S:
+	case opTer64S:
 		x, y := v64(i.a, 0), v64(i.b, 1)
 		do(ter64S[i.fn], x, y, i.c)
-	case oTer64SB:
+	case opTer64SB:
 		x, z := v64(i.a, 0), v64(i.c, 2)
 		do(ter64SB[i.fn], x, i.b, z)
-	case oShift64:
+	case opShift64:
 		x, y := v64(i.a, 0), v32(i.b, 1)
 		do(shift64[i.fn], x, y)
-	case oShift64S:
+	case opShift64S:
 		do(shiftS[i.fn], v64(i.a, 0), i.b)
-	case oWiden:
+	case opWiden:
 		do(widen[i.fn], v32(i.a, 0))
-	case oNarrow:
+	case opNarrow:
 		do(narrow[i.fn], v64(i.a, 0))
-	case oMul64:
+	case opMul64:
 		x, y := v32(i.a, 0), v32(i.b, 1)
 		do(mul64[i.fn], x, y)
-	case oMul64S:
+	case opMul64S:
 		do(mul64S[i.fn], v32(i.a, 0), i.b)
-	case oBits32:
+	case opBits32:
 		with(bits32[i.fn], i.imm, v32(i.a, 0))
-	case oBits64:
+	case opBits64:
 		with(bits64[i.fn], i.imm, v64(i.a, 0))
-	case oImm32:
+	case opImm32:
 		x, y := v32(i.a, 0), v32(i.b, 1)
 		with(imm32[i.fn], i.imm, x, y)
-	case oImm32T:
+	case opImm32T:
 		x, y, z := v32(i.a, 0), v32(i.b, 1), v32(i.c, 2)
 		with(imm32T[i.fn], i.imm, x, y, z)
-	case oCmp32:
+	case opCmp32:
 		x, y := v32(i.a, 0), v32(i.b, 1)
 		do(cmp32[i.fn], x, y)
-	case oCmp32S:
+	case opCmp32S:
 		do(cmp32S[i.fn], v32(i.a, 0), i.b)
-	case oCmp64:
+	case opCmp64:
 		x, y := v64(i.a, 0), v64(i.b, 1)
 		do(cmp64[i.fn], x, y)
-	case oCmp64S:
+	case opCmp64S:
 		do(cmp64S[i.fn], v64(i.a, 0), i.b)
-	case oSel32:
+	case opSel32:
 		x, y, c := v32(i.a, 0), v32(i.b, 1), pred(i.c, 2)
 		do(lanes.OpSel32, x, y, c)
-	case oSel64:
+	case opSel64:
 		x, y, c := v64(i.a, 0), v64(i.b, 1), pred(i.c, 2)
 		do(lanes.OpSel64, x, y, c)
-	case oFrom1:
+	case opFrom1:
 		with(lanes.OpBool32, i.imm, pred(i.a, 0))
-	case oFrom1W:
+	case opFrom1W:
 		with(lanes.OpBool64, i.imm, pred(i.a, 0))
-	case oTo1:
+	case opTo1:
 		do(lanes.OpOdd32, v32(i.a, 0))
-	case oTo1W:
+	case opTo1W:
 		do(lanes.OpOdd64, v64(i.a, 0))
-	case oPack:
+	case opPack:
 		x, y := v32(i.a, 0), v32(i.b, 1)
 		do(lanes.OpPack64, x, y)
-	case oCopy32:
+	case opCopy32:
 		b.spreadTo(&out, i.d, i.a, lanes.OpCopy32, lanes.OpSet32, lanes.OpAffine32)
-	case oCopy64:
+	case opCopy64:
 		b.spreadTo(&out, i.d, i.a, lanes.OpCopy64, lanes.OpSet64, lanes.OpAffine64)
-	case oCopy1:
+	case opCopy1:
 		if i.a < 0 {
 			do(lanes.OpPredSet, ^i.a)
 		} else {
 			do(lanes.OpPredCopy, i.a)
 		}
-	case oAnd1, oOr1, oXor1:
+	case opAnd1, opOr1, opXor1:
 		x, y := pred(i.a, 0), pred(i.b, 1)
-		do(map[opcode]lanes.Code{oAnd1: lanes.OpPredAnd, oOr1: lanes.OpPredOr, oXor1: lanes.OpPredXor}[i.op], x, y)
-	case oNot1:
+		do(map[opcode]lanes.Code{opAnd1: lanes.OpPredAnd, opOr1: lanes.OpPredOr, opXor1: lanes.OpPredXor}[i.op], x, y)
+	case opNot1:
 		do(lanes.OpPredNot, pred(i.a, 0))
-	case oSel1:
+	case opSel1:
 		x, y, c := pred(i.a, 0), pred(i.b, 1), pred(i.c, 2)
 		do(lanes.OpPredSel, x, y, c)
 	default:
@@ -188,42 +188,42 @@ func (b *compiler) scalarOps(out []lanes.Op, i *ins) []lanes.Op {
 		return narrow
 	}
 	switch i.op {
-	case sAdd:
+	case opSAdd:
 		with(lanes.OpScalarAdd, i.imm, i.a, i.b)
-	case sSub:
+	case opSSub:
 		with(lanes.OpScalarSub, i.imm, i.a, i.b)
-	case sMul:
+	case opSMul:
 		with(lanes.OpScalarMul, i.imm, i.a, i.b)
-	case sAnd:
+	case opSAnd:
 		do(lanes.OpScalarAnd, i.a, i.b)
-	case sOr:
+	case opSOr:
 		do(lanes.OpScalarOr, i.a, i.b)
-	case sXor:
+	case opSXor:
 		do(lanes.OpScalarXor, i.a, i.b)
-	case sNot:
+	case opSNot:
 		with(lanes.OpScalarNot, i.imm, i.a)
-	case sShl:
+	case opSShl:
 		do(pick(lanes.OpScalarShl32, lanes.OpScalarShl64), i.a, i.b)
-	case sShrU:
+	case opSShrU:
 		do(pick(lanes.OpScalarShrU32, lanes.OpScalarShrU64), i.a, i.b)
-	case sShrS:
+	case opSShrS:
 		do(pick(lanes.OpScalarShrS32, lanes.OpScalarShrS64), i.a, i.b)
-	case sMulU:
+	case opSMulU:
 		do(lanes.OpScalarMulU, i.a, i.b)
-	case sMulS:
+	case opSMulS:
 		do(lanes.OpScalarMulS, i.a, i.b)
-	case sZExt:
+	case opSZExt:
 		with(lanes.OpScalarMask, mask&i.imm, i.a)
-	case sSExt:
+	case opSSExt:
 		with(lanes.OpScalarSExt, 64-uint64(i.fn), i.a)
 		if i.imm != ^uint64(0) {
 			with(lanes.OpScalarMask, i.imm, i.d)
 		}
-	case sCopy:
+	case opSCopy:
 		do(lanes.OpScalarCopy, i.a)
-	case sSel:
+	case opSSel:
 		do(lanes.OpScalarSel, i.a, i.b, i.c)
-	case sCmp:
+	case opSCmp:
 		code := scalarCmp[i.fn]
 		if i.imm == 64 {
 			code = scalarCmp64[i.fn]

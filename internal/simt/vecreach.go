@@ -53,15 +53,6 @@ func (x *vecMachine) offerShared(k int, all uint64) {
 	}
 }
 
-// align is what the address of memory must be a multiple of for lists to access it by offsets from there: what a store overwrites
-// is told in words.
-func (n *reaching) align(e *effect) uint64 {
-	if n.store {
-		return max(e.Width, 4)
-	}
-	return e.Width
-}
-
 // variable gives where a pointer stands to the byte at an offset of the running block's shared memory.
 func (x *vecMachine) variable(begin uint64) *unsafe.Pointer {
 	for _, v := range x.variables {

@@ -13,7 +13,7 @@ type signature struct {
 }
 
 // lanesOp is how a row is computed 32 lanes a step. The operation is that of a two-operand form with a scalar next to it
-// (oBin32, oBin32S), of three operands with its two, or of one operand.
+// (opBin32, opBin32S), of three operands with its two, or of one operand.
 type lanesOp struct {
 	op      opcode
 	fn      uint16
@@ -24,87 +24,87 @@ type lanesOp struct {
 
 // vectorRows are the rows with a function in package lanes: integers, and floating point to nearest without .ftz, .sat.
 var vectorRows = map[signature]lanesOp{
-	{op: "add", t: isa.F32}: {op: oBin32, fn: fFAdd, commute: true},
-	{op: "sub", t: isa.F32}: {op: oBin32, fn: fFSub, reversed: fFRSub},
-	{op: "mul", t: isa.F32}: {op: oBin32, fn: fFMul, commute: true},
-	{op: "div", t: isa.F32}: {op: oBin32, fn: fFDiv, reversed: fFRDiv},
-	{op: "min", t: isa.F32}: {op: oBin32, fn: fFMin},
-	{op: "max", t: isa.F32}: {op: oBin32, fn: fFMax},
-	{op: "add", t: isa.F64}: {op: oBin64, fn: fFAdd64}, // the first NaN operand passes on: not commutative
-	{op: "sub", t: isa.F64}: {op: oBin64, fn: fFSub64, reversed: fFRSub64},
-	{op: "mul", t: isa.F64}: {op: oBin64, fn: fFMul64},
-	{op: "div", t: isa.F64}: {op: oBin64, fn: fFDiv64, reversed: fFRDiv64},
-	{op: "min", t: isa.F64}: {op: oBin64, fn: fFMin64},
-	{op: "max", t: isa.F64}: {op: oBin64, fn: fFMax64},
-	{op: "fma", t: isa.F32}: {op: oTer32, fn: 1},
-	{op: "mad", t: isa.F32}: {op: oTer32, fn: 1},
-	{op: "fma", t: isa.F64}: {op: oTer64, fn: 1},
-	{op: "mad", t: isa.F64}: {op: oTer64, fn: 1},
+	{op: "add", t: isa.F32}: {op: opBin32, fn: fFAdd, commute: true},
+	{op: "sub", t: isa.F32}: {op: opBin32, fn: fFSub, reversed: fFRSub},
+	{op: "mul", t: isa.F32}: {op: opBin32, fn: fFMul, commute: true},
+	{op: "div", t: isa.F32}: {op: opBin32, fn: fFDiv, reversed: fFRDiv},
+	{op: "min", t: isa.F32}: {op: opBin32, fn: fFMin},
+	{op: "max", t: isa.F32}: {op: opBin32, fn: fFMax},
+	{op: "add", t: isa.F64}: {op: opBin64, fn: fFAdd64}, // the first NaN operand passes on: not commutative
+	{op: "sub", t: isa.F64}: {op: opBin64, fn: fFSub64, reversed: fFRSub64},
+	{op: "mul", t: isa.F64}: {op: opBin64, fn: fFMul64},
+	{op: "div", t: isa.F64}: {op: opBin64, fn: fFDiv64, reversed: fFRDiv64},
+	{op: "min", t: isa.F64}: {op: opBin64, fn: fFMin64},
+	{op: "max", t: isa.F64}: {op: opBin64, fn: fFMax64},
+	{op: "fma", t: isa.F32}: {op: opTer32, fn: 1},
+	{op: "mad", t: isa.F32}: {op: opTer32, fn: 1},
+	{op: "fma", t: isa.F64}: {op: opTer64, fn: 1},
+	{op: "mad", t: isa.F64}: {op: opTer64, fn: 1},
 
-	{op: "min", t: isa.S32}:    {op: oBin32, fn: fMinS, commute: true},
-	{op: "min", t: isa.U32}:    {op: oBin32, fn: fMinU, commute: true},
-	{op: "max", t: isa.S32}:    {op: oBin32, fn: fMaxS, commute: true},
-	{op: "max", t: isa.U32}:    {op: oBin32, fn: fMaxU, commute: true},
-	{op: "min", t: isa.S64}:    {op: oBin64, fn: fMinS64, commute: true},
-	{op: "min", t: isa.U64}:    {op: oBin64, fn: fMinU64, commute: true},
-	{op: "max", t: isa.S64}:    {op: oBin64, fn: fMaxS64, commute: true},
-	{op: "max", t: isa.U64}:    {op: oBin64, fn: fMaxU64, commute: true},
-	{op: "mul.hi", t: isa.S32}: {op: oBin32, fn: fMulHiS, commute: true},
-	{op: "mul.hi", t: isa.U32}: {op: oBin32, fn: fMulHiU, commute: true},
-	{op: "div", t: isa.S32}:    {op: oBin32, fn: fDivS},
-	{op: "div", t: isa.U32}:    {op: oBin32, fn: fDivU},
-	{op: "rem", t: isa.S32}:    {op: oBin32, fn: fRemS},
-	{op: "rem", t: isa.U32}:    {op: oBin32, fn: fRemU},
+	{op: "min", t: isa.S32}:    {op: opBin32, fn: fMinS, commute: true},
+	{op: "min", t: isa.U32}:    {op: opBin32, fn: fMinU, commute: true},
+	{op: "max", t: isa.S32}:    {op: opBin32, fn: fMaxS, commute: true},
+	{op: "max", t: isa.U32}:    {op: opBin32, fn: fMaxU, commute: true},
+	{op: "min", t: isa.S64}:    {op: opBin64, fn: fMinS64, commute: true},
+	{op: "min", t: isa.U64}:    {op: opBin64, fn: fMinU64, commute: true},
+	{op: "max", t: isa.S64}:    {op: opBin64, fn: fMaxS64, commute: true},
+	{op: "max", t: isa.U64}:    {op: opBin64, fn: fMaxU64, commute: true},
+	{op: "mul.hi", t: isa.S32}: {op: opBin32, fn: fMulHiS, commute: true},
+	{op: "mul.hi", t: isa.U32}: {op: opBin32, fn: fMulHiU, commute: true},
+	{op: "div", t: isa.S32}:    {op: opBin32, fn: fDivS},
+	{op: "div", t: isa.U32}:    {op: opBin32, fn: fDivU},
+	{op: "rem", t: isa.S32}:    {op: opBin32, fn: fRemS},
+	{op: "rem", t: isa.U32}:    {op: opBin32, fn: fRemU},
 
-	{op: "popc", t: isa.B32}:                   {op: oUn32, fn: 1},
-	{op: "clz", t: isa.B32}:                    {op: oUn32, fn: 2},
-	{op: "brev", t: isa.B32}:                   {op: oUn32, fn: 3},
-	{op: "sqrt", t: isa.F32}:                   {op: oUn32, fn: 4},
-	{op: "rcp", t: isa.F32}:                    {op: oUn32, fn: 5},
-	{op: "neg", t: isa.F32}:                    {op: oUn32, fn: 6},
-	{op: "abs", t: isa.F32}:                    {op: oUn32, fn: 7},
-	{op: "rsqrt", t: isa.F32}:                  {op: oUn32, fn: 8},
-	{op: "cvt", t: isa.F32, from: isa.S32}:     {op: oUn32, fn: 9},
-	{op: "cvt", t: isa.F32, from: isa.U32}:     {op: oUn32, fn: 10},
-	{op: "cvt.rzi", t: isa.S32, from: isa.F32}: {op: oUn32, fn: 11},
-	{op: "cvt.rzi", t: isa.U32, from: isa.F32}: {op: oUn32, fn: 12},
-	{op: "ex2", t: isa.F32}:                    {op: oUn32, fn: 13},
-	{op: "lg2", t: isa.F32}:                    {op: oUn32, fn: 14},
-	{op: "cvt.sat", t: isa.F32, from: isa.F32}: {op: oUn32, fn: 15},
-	{op: "abs", t: isa.S32}:                    {op: oUn32, fn: 16},
-	{op: "cvt.rni", t: isa.F32, from: isa.F32}: {op: oUn32, fn: 17},
-	{op: "cvt.rmi", t: isa.F32, from: isa.F32}: {op: oUn32, fn: 18},
-	{op: "cvt.rpi", t: isa.F32, from: isa.F32}: {op: oUn32, fn: 19},
-	{op: "cvt.rzi", t: isa.F32, from: isa.F32}: {op: oUn32, fn: 20},
-	{op: "cvt.rni", t: isa.S32, from: isa.F32}: {op: oUn32, fn: 21},
-	{op: "cvt.rmi", t: isa.S32, from: isa.F32}: {op: oUn32, fn: 22},
-	{op: "cvt.rpi", t: isa.S32, from: isa.F32}: {op: oUn32, fn: 23},
-	{op: "abs", t: isa.S64}:                    {op: oUn64, fn: 9},
-	{op: "cvt.rni", t: isa.F64, from: isa.F64}: {op: oUn64, fn: 10},
-	{op: "cvt.rmi", t: isa.F64, from: isa.F64}: {op: oUn64, fn: 11},
-	{op: "cvt.rpi", t: isa.F64, from: isa.F64}: {op: oUn64, fn: 12},
-	{op: "cvt.rzi", t: isa.F64, from: isa.F64}: {op: oUn64, fn: 13},
-	{op: "fma.rm", t: isa.F32}:                 {op: oTer32, fn: 2},
-	{op: "sqrt", t: isa.F64}:                   {op: oUn64, fn: 1},
-	{op: "rcp", t: isa.F64}:                    {op: oUn64, fn: 2},
-	{op: "neg", t: isa.F64}:                    {op: oUn64, fn: 3},
-	{op: "abs", t: isa.F64}:                    {op: oUn64, fn: 4},
-	{op: "cvt", t: isa.F64, from: isa.S64}:     {op: oUn64, fn: 5},
-	{op: "cvt", t: isa.F64, from: isa.U64}:     {op: oUn64, fn: 6},
-	{op: "cvt.rzi", t: isa.S64, from: isa.F64}: {op: oUn64, fn: 7},
-	{op: "cvt.rzi", t: isa.U64, from: isa.F64}: {op: oUn64, fn: 8},
-	{op: "cvt", t: isa.F64, from: isa.S32}:     {op: oWiden, fn: 2},
-	{op: "cvt", t: isa.F64, from: isa.U32}:     {op: oWiden, fn: 3},
-	{op: "cvt", t: isa.F64, from: isa.F32}:     {op: oWiden, fn: 4},
-	{op: "cvt.rzi", t: isa.S64, from: isa.F32}: {op: oWiden, fn: 5},
-	{op: "cvt.rzi", t: isa.U64, from: isa.F32}: {op: oWiden, fn: 6},
-	{op: "popc", t: isa.B64}:                   {op: oNarrow, fn: 2},
-	{op: "clz", t: isa.B64}:                    {op: oNarrow, fn: 3},
-	{op: "cvt", t: isa.F32, from: isa.S64}:     {op: oNarrow, fn: 4},
-	{op: "cvt", t: isa.F32, from: isa.U64}:     {op: oNarrow, fn: 5},
-	{op: "cvt", t: isa.F32, from: isa.F64}:     {op: oNarrow, fn: 6},
-	{op: "cvt.rzi", t: isa.S32, from: isa.F64}: {op: oNarrow, fn: 7},
-	{op: "cvt.rzi", t: isa.U32, from: isa.F64}: {op: oNarrow, fn: 8},
+	{op: "popc", t: isa.B32}:                   {op: opUn32, fn: 1},
+	{op: "clz", t: isa.B32}:                    {op: opUn32, fn: 2},
+	{op: "brev", t: isa.B32}:                   {op: opUn32, fn: 3},
+	{op: "sqrt", t: isa.F32}:                   {op: opUn32, fn: 4},
+	{op: "rcp", t: isa.F32}:                    {op: opUn32, fn: 5},
+	{op: "neg", t: isa.F32}:                    {op: opUn32, fn: 6},
+	{op: "abs", t: isa.F32}:                    {op: opUn32, fn: 7},
+	{op: "rsqrt", t: isa.F32}:                  {op: opUn32, fn: 8},
+	{op: "cvt", t: isa.F32, from: isa.S32}:     {op: opUn32, fn: 9},
+	{op: "cvt", t: isa.F32, from: isa.U32}:     {op: opUn32, fn: 10},
+	{op: "cvt.rzi", t: isa.S32, from: isa.F32}: {op: opUn32, fn: 11},
+	{op: "cvt.rzi", t: isa.U32, from: isa.F32}: {op: opUn32, fn: 12},
+	{op: "ex2", t: isa.F32}:                    {op: opUn32, fn: 13},
+	{op: "lg2", t: isa.F32}:                    {op: opUn32, fn: 14},
+	{op: "cvt.sat", t: isa.F32, from: isa.F32}: {op: opUn32, fn: 15},
+	{op: "abs", t: isa.S32}:                    {op: opUn32, fn: 16},
+	{op: "cvt.rni", t: isa.F32, from: isa.F32}: {op: opUn32, fn: 17},
+	{op: "cvt.rmi", t: isa.F32, from: isa.F32}: {op: opUn32, fn: 18},
+	{op: "cvt.rpi", t: isa.F32, from: isa.F32}: {op: opUn32, fn: 19},
+	{op: "cvt.rzi", t: isa.F32, from: isa.F32}: {op: opUn32, fn: 20},
+	{op: "cvt.rni", t: isa.S32, from: isa.F32}: {op: opUn32, fn: 21},
+	{op: "cvt.rmi", t: isa.S32, from: isa.F32}: {op: opUn32, fn: 22},
+	{op: "cvt.rpi", t: isa.S32, from: isa.F32}: {op: opUn32, fn: 23},
+	{op: "abs", t: isa.S64}:                    {op: opUn64, fn: 9},
+	{op: "cvt.rni", t: isa.F64, from: isa.F64}: {op: opUn64, fn: 10},
+	{op: "cvt.rmi", t: isa.F64, from: isa.F64}: {op: opUn64, fn: 11},
+	{op: "cvt.rpi", t: isa.F64, from: isa.F64}: {op: opUn64, fn: 12},
+	{op: "cvt.rzi", t: isa.F64, from: isa.F64}: {op: opUn64, fn: 13},
+	{op: "fma.rm", t: isa.F32}:                 {op: opTer32, fn: 2},
+	{op: "sqrt", t: isa.F64}:                   {op: opUn64, fn: 1},
+	{op: "rcp", t: isa.F64}:                    {op: opUn64, fn: 2},
+	{op: "neg", t: isa.F64}:                    {op: opUn64, fn: 3},
+	{op: "abs", t: isa.F64}:                    {op: opUn64, fn: 4},
+	{op: "cvt", t: isa.F64, from: isa.S64}:     {op: opUn64, fn: 5},
+	{op: "cvt", t: isa.F64, from: isa.U64}:     {op: opUn64, fn: 6},
+	{op: "cvt.rzi", t: isa.S64, from: isa.F64}: {op: opUn64, fn: 7},
+	{op: "cvt.rzi", t: isa.U64, from: isa.F64}: {op: opUn64, fn: 8},
+	{op: "cvt", t: isa.F64, from: isa.S32}:     {op: opWiden, fn: 2},
+	{op: "cvt", t: isa.F64, from: isa.U32}:     {op: opWiden, fn: 3},
+	{op: "cvt", t: isa.F64, from: isa.F32}:     {op: opWiden, fn: 4},
+	{op: "cvt.rzi", t: isa.S64, from: isa.F32}: {op: opWiden, fn: 5},
+	{op: "cvt.rzi", t: isa.U64, from: isa.F32}: {op: opWiden, fn: 6},
+	{op: "popc", t: isa.B64}:                   {op: opNarrow, fn: 2},
+	{op: "clz", t: isa.B64}:                    {op: opNarrow, fn: 3},
+	{op: "cvt", t: isa.F32, from: isa.S64}:     {op: opNarrow, fn: 4},
+	{op: "cvt", t: isa.F32, from: isa.U64}:     {op: opNarrow, fn: 5},
+	{op: "cvt", t: isa.F32, from: isa.F64}:     {op: opNarrow, fn: 6},
+	{op: "cvt.rzi", t: isa.S32, from: isa.F64}: {op: opNarrow, fn: 7},
+	{op: "cvt.rzi", t: isa.U32, from: isa.F64}: {op: opNarrow, fn: 8},
 }
 
 // cmpFloat is the index of the first floating-point comparison in cmp32 and cmp64, isa.CmpEQ.
@@ -200,18 +200,18 @@ func (b *compiler) lanesRow(in *opt.Instr, o lanesOp) bool {
 	args, d := b.operands(in), in.Dst[0]
 	src, dst := opt.W32, opt.W32
 	switch o.op {
-	case oBin64, oTer64, oUn64:
+	case opBin64, opTer64, opUn64:
 		src, dst = opt.W64, opt.W64
-	case oWiden:
+	case opWiden:
 		dst = opt.W64
-	case oNarrow:
+	case opNarrow:
 		src = opt.W64
 	}
 	if !b.reads(src, args...) || !b.widths(dst, d) {
 		return false
 	}
 	switch o.op {
-	case oBin32, oBin64:
+	case opBin32, opBin64:
 		if len(args) != 2 {
 			return false
 		}
@@ -224,12 +224,12 @@ func (b *compiler) lanesRow(in *opt.Instr, o lanesOp) bool {
 			return true
 		}
 		b.two(o.op, o.op+1, o.fn, d, x, y)
-	case oTer32, oTer64:
+	case opTer32, opTer64:
 		if len(args) != 3 {
 			return false
 		}
 		x, y, z := args[0], args[1], args[2]
-		if o.op == oTer32 {
+		if o.op == opTer32 {
 			x, y = b.sides(x, y)
 		}
 		i := ins{op: o.op, fn: o.fn, d: b.reg[d], a: b.vec(x)}
@@ -249,9 +249,9 @@ func (b *compiler) lanesRow(in *opt.Instr, o lanesOp) bool {
 		if from := b.vec(args[0]); !in.Inst.Ftz {
 			b.add(ins{op: o.op, fn: o.fn, d: b.reg[d], a: from})
 		} else {
-			b.add(ins{op: oUn32, fn: flush, d: b.reg[d], a: from})
+			b.add(ins{op: opUn32, fn: flush, d: b.reg[d], a: from})
 			b.add(ins{op: o.op, fn: o.fn, d: b.reg[d], a: b.reg[d]})
-			b.add(ins{op: oUn32, fn: flush, d: b.reg[d], a: b.reg[d]})
+			b.add(ins{op: opUn32, fn: flush, d: b.reg[d], a: b.reg[d]})
 		}
 	}
 	return true
@@ -275,11 +275,11 @@ var integral = map[isa.Rounding]string{isa.RNI: "cvt.rni", isa.RMI: "cvt.rmi", i
 // compareFloats emits setp of f32 and f64 without a Boolean operation.
 func (b *compiler) compareFloats(in *opt.Instr) bool {
 	inst, args := in.Inst, b.operands(in)
-	op, opS, w := oCmp32, oCmp32S, opt.W32
+	op, opS, w := opCmp32, opCmp32S, opt.W32
 	switch inst.Type {
 	case isa.F32:
 	case isa.F64:
-		op, opS, w = oCmp64, oCmp64S, opt.W64
+		op, opS, w = opCmp64, opCmp64S, opt.W64
 	default:
 		return false
 	}
@@ -300,7 +300,7 @@ func (b *compiler) withConstant(in *opt.Instr) bool {
 	if !ok {
 		return false
 	}
-	i := ins{op: oImm32, d: b.reg[in.Dst[0]], a: b.vec(args[0]), b: b.vec(args[1]), imm: n}
+	i := ins{op: opImm32, d: b.reg[in.Dst[0]], a: b.vec(args[0]), b: b.vec(args[1]), imm: n}
 	switch inst.Row.Op {
 	case "shf":
 		if len(args) != 3 || n > 31 {
@@ -318,7 +318,7 @@ func (b *compiler) withConstant(in *opt.Instr) bool {
 		if len(args) != 4 || inst.Op != isa.NoOp {
 			return false
 		}
-		i.op, i.c = oImm32T, b.vec(args[2])
+		i.op, i.c = opImm32T, b.vec(args[2])
 	}
 	b.add(i)
 	return true
@@ -330,7 +330,7 @@ func (b *compiler) pack(in *opt.Instr) bool {
 	if in.Inst.Type.Size() != 8 || len(args) != 2 || !b.widths(opt.W32, args...) || !b.widths(opt.W64, in.Dst[0]) {
 		return false
 	}
-	b.add(ins{op: oPack, d: b.reg[in.Dst[0]], a: b.vec(args[0]), b: b.vec(args[1])})
+	b.add(ins{op: opPack, d: b.reg[in.Dst[0]], a: b.vec(args[0]), b: b.vec(args[1])})
 	return true
 }
 
@@ -346,7 +346,7 @@ func (b *compiler) unpack(in *opt.Instr) bool {
 		}
 	}
 	for k, d := range in.Dst {
-		b.add(ins{op: oNarrow, fn: uint16(k), d: b.reg[d], a: b.vec(args[0])})
+		b.add(ins{op: opNarrow, fn: uint16(k), d: b.reg[d], a: b.vec(args[0])})
 	}
 	return true
 }

@@ -16,7 +16,7 @@ import (
 // belong to the group.
 type text struct {
 	code     []ins
-	ops      []lanes.Op // what oRun and edges do, lists that end in OpEnd
+	ops      []lanes.Op // what opRun and edges do, lists that end in OpEnd
 	counts   []int32    // by pc: instructions of the internal form before it
 	lines    []line     // scalars that are used as vectors
 	patterns []pattern
@@ -40,7 +40,6 @@ type text struct {
 	enter []loader.Slot
 
 	mu      sync.Mutex
-	slots   []*vecWarp         // register files of launches that have ended
 	machine [2]*lanes.Compiled // the lists, where they are done often; of launches of which accesses are told the second
 }
 
@@ -134,7 +133,7 @@ type effect struct {
 	fn       *isa.Func
 	call     *vecCall
 	succs    []int32 // Switch: edges
-	meet     int32   // in lockstep, of a branch or Switch: the oMeet; -1 for none
+	meet     int32   // in lockstep, of a branch or Switch: the opMeet; -1 for none
 	fall     int     // and of a Switch: the index in succs of those that fall through, -1 for none
 }
 
@@ -164,90 +163,90 @@ type opcode uint16
 
 // The operations. "S" after a name: the last source is a scalar.
 const (
-	oJump     opcode = iota // a: edge
-	oBranch                 // c: predicate; a, b: edges; in lockstep d: effect, fn: 1 if b is the edge of those that fall through
-	oBranchS                // c: scalar; a, b: edges
-	oMeet                   // in lockstep: lanes meet that parted at effects whose meet is a
-	oSwitch                 // a: effect
-	oExit                   // a: effect; and for all down to oMemory
-	oTrap                   //
-	oFence                  //
-	oSync                   // barriers and warp instructions
-	oBuiltin                //
-	oCall                   //
-	oReturn                 //
-	oDepth                  // an inlined call
-	oLoad                   // b: what it reaches, where lists do it too
-	oStore                  //
-	oAtomic                 //
-	oRun                    // a: operations; fn: 1 where there are stores among them
-	oRow                    // a: row, lane by lane
-	oRowS                   // a: row, once
-	oClock                  // d: scalar; a: row
-	oSpecial                // a: row
-	oBin32                  // d, a, b: vectors
-	oBin32S                 // d, a: vectors, b: scalar
-	oUn32                   // d, a
-	oTer32                  // d, a, b, c
-	oTer32S                 // c scalar
-	oTer32SB                // b scalar
-	oBin64                  //
-	oBin64S                 //
-	oUn64                   //
-	oTer64                  //
-	oTer64S                 //
-	oTer64SB                //
-	oShift64                // d, a: 64, b: 32 bits
-	oShift64S               // b: scalar
-	oWiden                  // d: 64, a: 32
-	oNarrow                 // d: 32, a: 64
-	oMul64                  // d: 64, a, b: 32
-	oMul64S                 // b: scalar
-	oBits32                 // d, a; imm: bits
-	oBits64                 // d, a; imm: bits
-	oImm32                  // d, a, b; imm: the last operand
-	oImm32T                 // d, a, b, c; imm
-	oCmp32                  // d: predicate, a, b
-	oCmp32S                 // b: scalar
-	oCmp64                  //
-	oCmp64S                 //
-	oSel32                  // d, a, b: vectors, c: predicate
-	oSel64                  //
-	oFrom1                  // d: 32, a: predicate; imm: the ones
-	oFrom1W                 // d: 64
-	oTo1                    // d: predicate, a: 32: the lowest bit
-	oTo1W                   // a: 64
-	oPack                   // d: 64, a, b: 32 bits
-	oCopy32                 //
-	oCopy64                 //
-	oCopy1                  //
-	oAnd1                   // d, a, b: predicates
-	oOr1                    //
-	oXor1                   //
-	oNot1                   //
-	oSel1                   // d, a, b, c: predicates; c chooses
-	sAdd                    // scalars; imm: mask of the width
-	sSub                    //
-	sMul                    //
-	sAnd                    //
-	sOr                     //
-	sXor                    //
-	sNot                    //
-	sShl                    // fn: width
-	sShrU                   //
-	sShrS                   //
-	sMulU                   //
-	sMulS                   //
-	sSExt                   // fn: bits
-	sZExt                   // fn: bits
-	sCopy                   //
-	sSel                    // c ? a : b
-	sCmp                    // fn: condition, imm: bits
-	sWiden                  // d, a; b: line of a; fn: kind; imm: factor: what may wrap between lanes
+	opJump     opcode = iota // a: edge
+	opBranch                 // c: predicate; a, b: edges; in lockstep d: effect, fn: 1 if b is the edge of those that fall through
+	opBranchS                // c: scalar; a, b: edges
+	opMeet                   // in lockstep: lanes meet that parted at effects whose meet is a
+	opSwitch                 // a: effect
+	opExit                   // a: effect; and for all down to oMemory
+	opTrap                   //
+	opFence                  //
+	opSync                   // barriers and warp instructions
+	opBuiltin                //
+	opCall                   //
+	opReturn                 //
+	opDepth                  // an inlined call
+	opLoad                   // b: what it reaches, where lists do it too
+	opStore                  //
+	opAtomic                 //
+	opRun                    // a: operations; fn: 1 where there are stores among them
+	opRow                    // a: row, lane by lane
+	opRowS                   // a: row, once
+	opClock                  // d: scalar; a: row
+	opSpecial                // a: row
+	opBin32                  // d, a, b: vectors
+	opBin32S                 // d, a: vectors, b: scalar
+	opUn32                   // d, a
+	opTer32                  // d, a, b, c
+	opTer32S                 // c scalar
+	opTer32SB                // b scalar
+	opBin64                  //
+	opBin64S                 //
+	opUn64                   //
+	opTer64                  //
+	opTer64S                 //
+	opTer64SB                //
+	opShift64                // d, a: 64, b: 32 bits
+	opShift64S               // b: scalar
+	opWiden                  // d: 64, a: 32
+	opNarrow                 // d: 32, a: 64
+	opMul64                  // d: 64, a, b: 32
+	opMul64S                 // b: scalar
+	opBits32                 // d, a; imm: bits
+	opBits64                 // d, a; imm: bits
+	opImm32                  // d, a, b; imm: the last operand
+	opImm32T                 // d, a, b, c; imm
+	opCmp32                  // d: predicate, a, b
+	opCmp32S                 // b: scalar
+	opCmp64                  //
+	opCmp64S                 //
+	opSel32                  // d, a, b: vectors, c: predicate
+	opSel64                  //
+	opFrom1                  // d: 32, a: predicate; imm: the ones
+	opFrom1W                 // d: 64
+	opTo1                    // d: predicate, a: 32: the lowest bit
+	opTo1W                   // a: 64
+	opPack                   // d: 64, a, b: 32 bits
+	opCopy32                 //
+	opCopy64                 //
+	opCopy1                  //
+	opAnd1                   // d, a, b: predicates
+	opOr1                    //
+	opXor1                   //
+	opNot1                   //
+	opSel1                   // d, a, b, c: predicates; c chooses
+	opSAdd                   // scalars; imm: mask of the width
+	opSSub                   //
+	opSMul                   //
+	opSAnd                   //
+	opSOr                    //
+	opSXor                   //
+	opSNot                   //
+	opSShl                   // fn: width
+	opSShrU                  //
+	opSShrS                  //
+	opSMulU                  //
+	opSMulS                  //
+	opSSExt                  // fn: bits
+	opSZExt                  // fn: bits
+	opSCopy                  //
+	opSSel                   // c ? a : b
+	opSCmp                   // fn: condition, imm: bits
+	opSWiden                 // d, a; b: line of a; fn: kind; imm: factor: what may wrap between lanes
 	opcodes
 )
 
-// The kinds of sWiden.
+// The kinds of opSWiden.
 const (
 	widenS uint16 = iota
 	widenU

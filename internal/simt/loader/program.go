@@ -467,3 +467,11 @@ func ParamBytes(f *isa.Func) int {
 	}
 	return n
 }
+
+// LocalAlign is the alignment of the local memory of a frame.
+const LocalAlign = 32
+
+// FrameAt is where the local memory of a function begins that is called by one whose own begins at from.
+func FrameAt(from int32, caller *isa.Func) int32 {
+	return int32(devmem.RoundUp(uint64(from)+uint64(caller.LocalFrame), LocalAlign))
+}
