@@ -333,7 +333,7 @@ next:
 			l := g.prepare(launch{out: g.buffer(2048)})
 			l.Printf = func([]byte) {}
 			text, err := textOf(l, false)
-			if err != nil || text.units == nil && c.name != "guarded brx.idx" {
+			if err != nil || text.Units == nil && c.name != "guarded brx.idx" {
 				t.Errorf("no calls stay: %v", err)
 			}
 			d := &diff{t: t, exact: true}

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
 // split is a divergence of a warp in lockstep: path runs until its lanes are where they meet the others again, then
@@ -117,7 +118,7 @@ func (m refMachine) fallen(w *warp, mask uint32) uint32 {
 // The warp engine.
 
 // Where lanes meet that parted at an instruction at which they may wait: right behind it (split.meet). Other numbers are those
-// of an opMeet, and -1 is where lanes exit.
+// of an OpMeet, and -1 is where lanes exit.
 func behind(pc int32) int32 { return -2 - pc }
 
 // partsAt notes where lanes meet that part at effect i; fall is where those go on that fall through.
@@ -126,37 +127,37 @@ func (x *vecMachine) partsAt(w *warp, i, meet, fall int32) {
 }
 
 // forkPath parts the running group at a branch: the lanes of taken go over edge a, the others over b.
-func (x *vecMachine) forkPath(w *warp, in *ins, taken uint32) {
+func (x *vecMachine) forkPath(w *warp, in *vcode.Instr, taken uint32) {
 	v, t := w.vec, x.t
 	k := x.part(v, v.cur, v.groups[v.cur].mask&^taken)
-	x.follow(v, &v.groups[v.cur], &t.edges[in.a])
-	x.follow(v, &v.groups[k], &t.edges[in.b])
-	fall := [2]int32{in.a, in.b}[in.fn]
-	x.partsAt(w, in.d, t.effects[in.d].meet, t.edges[fall].to)
+	x.follow(v, &v.groups[v.cur], &t.Edges[in.A])
+	x.follow(v, &v.groups[k], &t.Edges[in.B])
+	fall := [2]int32{in.A, in.B}[in.Fn]
+	x.partsAt(w, in.D, t.Effects[in.D].Meet, t.Edges[fall].To)
 	w.regroup = true
 }
 
 // switchPath notes where lanes meet that part at an indexed branch.
 func (x *vecMachine) switchPath(w *warp, i int32) {
-	e, fall := &x.t.effects[i], int32(-1)
-	if e.fall >= 0 {
-		fall = x.t.edges[e.succs[e.fall]].to
+	e, fall := &x.t.Effects[i], int32(-1)
+	if e.Fall >= 0 {
+		fall = x.t.Edges[e.Succs[e.Fall]].To
 	}
-	x.partsAt(w, i, e.meet, fall)
+	x.partsAt(w, i, e.Meet, fall)
 }
 
-// met implements machine. Lanes have come to an opMeet when they are at it or behind it.
+// met implements machine. Lanes have come to an OpMeet when they are at it or behind it.
 func (x *vecMachine) met(w *warp, s *split, mask uint32) uint32 {
-	met, code := uint32(0), x.t.code
+	met, code := uint32(0), x.t.Code
 	for i := range w.vec.groups {
 		g := &w.vec.groups[i]
 		if g.mask&mask == 0 {
 			continue
 		}
-		if in := &code[g.pc]; in.op == opMeet && in.a == s.meet {
+		if in := &code[g.pc]; in.Op == vcode.OpMeet && in.A == s.meet {
 			g.pc++
 		}
-		if s.meet <= behind(0) && g.pc == behind(s.meet) || g.pc > 0 && code[g.pc-1].op == opMeet && code[g.pc-1].a == s.meet {
+		if s.meet <= behind(0) && g.pc == behind(s.meet) || g.pc > 0 && code[g.pc-1].Op == vcode.OpMeet && code[g.pc-1].A == s.meet {
 			met |= g.mask
 		}
 	}
@@ -206,7 +207,7 @@ func (x *vecMachine) choosePath(w *warp) {
 			continue
 		}
 		cur := &v.groups[v.cur]
-		if m := x.t.meet[g.pc]; m < 0 || !x.agree(v, x.t, cur, g) {
+		if m := x.t.Meet[g.pc]; m < 0 || !x.agree(v, x.t, cur, g) {
 			panic("BUG: lanes in lockstep meet with scalars that differ")
 		}
 		cur.mask |= g.mask

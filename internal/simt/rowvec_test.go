@@ -10,6 +10,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
 // vectorLines are instructions that are done 32 lanes at once. The operands whose numbers are after the bar are read as scalars.
@@ -215,10 +216,10 @@ func TestVectorInstructions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if slices.ContainsFunc(text.code, func(in ins) bool { return in.op == opRow }) {
+			if slices.ContainsFunc(text.Code, func(in vcode.Instr) bool { return in.Op == vcode.OpRow }) {
 				t.Errorf("%s, operand %d the same for all: computed lane by lane", line, uniform)
 			}
-			for _, o := range text.ops {
+			for _, o := range text.Ops {
 				if spread := o.Code == lanes.OpSet32 || o.Code == lanes.OpSet64 || o.Code == lanes.OpPredSet; spread && uniform >= 0 && strings.Contains(scalar, fmt.Sprint(uniform)) {
 					t.Errorf("%s, operand %d the same for all: it becomes a vector first", line, uniform)
 				}

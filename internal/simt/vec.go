@@ -14,6 +14,12 @@ import (
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/vcode"
+)
+
+type (
+	v32 = lanes.V32
+	v64 = lanes.V64
 )
 
 // vecEngine is engine warp. Raw leaves the passes of the optimiser out; tests tell its mistakes from others so.
@@ -93,7 +99,7 @@ type texts struct {
 // textEntry is a compiled kernel with the register files of launches that have ended.
 type textEntry struct {
 	key textKey
-	*text
+	*vcode.Text
 	err error
 
 	mu    sync.Mutex
@@ -158,7 +164,7 @@ func textOf(l *Launch, raw bool) (*textEntry, error) {
 			}
 		}
 		funcs[0].AttachElements(img.ElementsOf(l.Func))
-		e.text = compileAll(funcs, img)
+		e.Text = vcode.Compile(funcs, img)
 	}
 	e.err = err
 	if len(list) >= maxTexts {
@@ -203,9 +209,9 @@ type vecMachine struct {
 
 // loaded is what a machine holds for the text that it executes.
 type loaded struct {
-	t        *text
+	t        *vcode.Text
 	template []uint64 // the scalars at the start of a warp or call, but for special registers
-	specials []fixed
+	specials []vcode.Fixed
 	cache    []cached // by effect
 
 	access  *lanes.Access // the first of reaches
@@ -247,57 +253,57 @@ type group struct {
 }
 
 func newVecMachine(r *run, e *textEntry) *vecMachine {
-	t := e.text
-	x := &vecMachine{r: r, of: e, stride: t.scalars, own: uint64(t.local), end: uint64(t.local)}
+	t := e.Text
+	x := &vecMachine{r: r, of: e, stride: t.Scalars, own: uint64(t.Local), end: uint64(t.Local)}
 	x.tells = r.out.needs&(event.NeedGlobal|event.NeedShared) != 0
 	e.mu.Lock()
 	x.slots, e.files = e.files, nil
 	e.mu.Unlock()
 	x.prepare(t)
 	x.places = x.placesOf(t, r.root)
-	if t.units != nil {
+	if t.Units != nil {
 		x.prepareCalls()
 	}
 	return x
 }
 
 // prepare makes the machine one that executes a text.
-func (x *vecMachine) prepare(t *text) {
+func (x *vecMachine) prepare(t *vcode.Text) {
 	r := x.r
-	x.loaded = loaded{t: t, template: make([]uint64, t.scalars), cache: make([]cached, len(t.effects))}
-	for _, f := range t.fixed {
-		switch f.from {
-		case fixedValue, fixedLocal:
-			x.template[f.reg] = f.val
-		case fixedParam:
-			if f.val+f.size <= uint64(len(r.params)) {
-				x.template[f.reg] = getUint(r.params[f.val:], f.size)
+	x.loaded = loaded{t: t, template: make([]uint64, t.Scalars), cache: make([]cached, len(t.Effects))}
+	for _, f := range t.Fixed {
+		switch f.From {
+		case vcode.FixedValue, vcode.FixedLocal:
+			x.template[f.Reg] = f.Val
+		case vcode.FixedParam:
+			if f.Val+f.Size <= uint64(len(r.params)) {
+				x.template[f.Reg] = getUint(r.params[f.Val:], f.Size)
 			}
-		case fixedSpecial:
+		case vcode.FixedSpecial:
 			x.specials = append(x.specials, f)
 		}
 	}
 	x.newReaches()
-	x.machine = t.readyCode(x.tells)
+	x.machine = t.ReadyCode(x.tells)
 }
 
 // placesOf gives the places of a text's effects in a frame.
-func (x *vecMachine) placesOf(t *text, frame uint32) []uint32 {
-	places := make([]uint32, len(t.effects))
+func (x *vecMachine) placesOf(t *vcode.Text, frame uint32) []uint32 {
+	places := make([]uint32, len(t.Effects))
 	bases := map[int32]uint32{-1: frame}
 	var base func(call int32, fn *isa.Func) uint32
 	base = func(call int32, fn *isa.Func) uint32 {
 		b, ok := bases[call]
 		if !ok {
-			s := &t.sites[call]
+			s := &t.Sites[call]
 			b = x.r.places.enter(base(s.Call, s.Fn)+uint32(s.At), fn)
 			bases[call] = b
 		}
 		return b
 	}
-	for i := range t.effects {
-		if at := t.effects[i].site; at >= 0 {
-			s := &t.sites[at]
+	for i := range t.Effects {
+		if at := t.Effects[i].Site; at >= 0 {
+			s := &t.Sites[at]
 			places[i] = base(s.Call, s.Fn) + uint32(s.At)
 		}
 	}
@@ -364,17 +370,17 @@ func (x *vecMachine) begin(w *warp) {
 	v.cur = 0
 	s := x.scalars(v, 0)
 	for _, f := range x.specials {
-		s[f.reg] = x.r.special(w, 0, isa.SpecialID(f.val))
+		s[f.Reg] = x.r.special(w, 0, isa.SpecialID(f.Val))
 	}
 }
 
 // registers makes a register file.
 func (x *vecMachine) registers() *vecWarp {
 	t := x.t
-	v := &vecWarp{v32: make([]v32, t.v32, t.v32+len(t.consts32)), v64: make([]v64, t.v64, t.v64+len(t.consts64)),
-		preds: make([]uint32, t.preds), sc: make([]uint64, x.stride), local: make([]byte, 32*t.local), groups: make([]group, 0, 4)}
-	copy(v.v32[t.v32:cap(v.v32)], t.consts32)
-	copy(v.v64[t.v64:cap(v.v64)], t.consts64)
+	v := &vecWarp{v32: make([]v32, t.V32, t.V32+len(t.Const32)), v64: make([]v64, t.V64, t.V64+len(t.Const64)),
+		preds: make([]uint32, t.Preds), sc: make([]uint64, x.stride), local: make([]byte, 32*t.Local), groups: make([]group, 0, 4)}
+	copy(v.v32[t.V32:cap(v.v32)], t.Const32)
+	copy(v.v64[t.V64:cap(v.v64)], t.Const64)
 	return v
 }
 
@@ -450,7 +456,7 @@ func (x *vecMachine) choose(w *warp) {
 	}
 	v.groups = v.groups[:n]
 	v.several, v.next = false, math.MaxInt32
-	if x.t.lockstep {
+	if x.t.Lockstep {
 		x.choosePath(w)
 		return
 	}
@@ -506,7 +512,7 @@ func (x *vecMachine) choose(w *warp) {
 // ending gives the lanes that are about to exit.
 func (x *vecMachine) ending(v *vecWarp) (lanes uint32) {
 	for i := range v.groups {
-		if g := &v.groups[i]; x.textOf(v, g).code[g.pc].op == opExit {
+		if g := &v.groups[i]; x.textOf(v, g).Code[g.pc].Op == vcode.OpExit {
 			lanes |= g.mask
 		}
 	}
@@ -518,7 +524,7 @@ func (x *vecMachine) join(v *vecWarp, from uint32) {
 	for i := 0; i < len(v.groups); i++ {
 		g := &v.groups[i]
 		t := x.textOf(v, g)
-		if g.mask&from == 0 || t.meet[g.pc] < 0 {
+		if g.mask&from == 0 || t.Meet[g.pc] < 0 {
 			continue
 		}
 		for j := i + 1; j < len(v.groups); j++ {
@@ -537,9 +543,9 @@ func (x *vecMachine) join(v *vecWarp, from uint32) {
 }
 
 // agree reports whether two groups at one place hold the same scalars, as far as they live there.
-func (x *vecMachine) agree(v *vecWarp, t *text, g, h *group) bool {
+func (x *vecMachine) agree(v *vecWarp, t *vcode.Text, g, h *group) bool {
 	a, b := x.scalars(v, g.slot), x.scalars(v, h.slot)
-	for _, reg := range t.meets[t.meet[g.pc]] {
+	for _, reg := range t.Meets[t.Meet[g.pc]] {
 		if a[reg] != b[reg] {
 			return false
 		}
@@ -640,9 +646,9 @@ func (x *vecMachine) place(w *warp, lane int) uint32 {
 		}
 	}
 	// The next instruction with a place of its own: what lies between computes only.
-	for ; int(pc) < len(t.code); pc++ {
-		if in := &t.code[pc]; in.op >= opSwitch && in.op <= opAtomic {
-			if p := places[in.a]; p != 0 {
+	for ; int(pc) < len(t.Code); pc++ {
+		if in := &t.Code[pc]; in.Op >= vcode.OpSwitch && in.Op <= vcode.OpAtomic {
+			if p := places[in.A]; p != 0 {
 				return p
 			}
 		}
@@ -653,7 +659,7 @@ func (x *vecMachine) place(w *warp, lane int) uint32 {
 func (x *vecMachine) at(w *warp, lane int) *loader.Instr {
 	g := w.vec.groupOf(lane)
 	t := x.textOf(w.vec, g)
-	return &t.effects[t.code[g.pc].a].Instr
+	return &t.Effects[t.Code[g.pc].A].Instr
 }
 
 func (x *vecMachine) value(w *warp, lane int, o *loader.Operand) uint64 {
@@ -666,9 +672,9 @@ func (x *vecMachine) value(w *warp, lane int, o *loader.Operand) uint64 {
 	case loader.OpAffine64:
 		return x.scalars(v, v.groupOf(lane).slot)[o.Reg] + uint64(lane)*o.Val
 	case loader.OpPattern32:
-		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.Reg]) + x.textOf(v, v.groupOf(lane)).patterns[o.Val].low[lane])
+		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.Reg]) + x.textOf(v, v.groupOf(lane)).Patterns[o.Val].Low[lane])
 	case loader.OpPattern64:
-		return x.scalars(v, v.groupOf(lane).slot)[o.Reg] + x.textOf(v, v.groupOf(lane)).patterns[o.Val].all[lane]
+		return x.scalars(v, v.groupOf(lane).slot)[o.Reg] + x.textOf(v, v.groupOf(lane)).Patterns[o.Val].All[lane]
 	case loader.OpV32:
 		if v.stack != nil {
 			return uint64(v.window32(lane)[o.Reg][lane])

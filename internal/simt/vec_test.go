@@ -9,6 +9,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
 // TestWarp runs the tests of ref on engine warp: the same events in the same order, faults, outcomes and schedules.
@@ -149,7 +150,7 @@ func TestTexts(t *testing.T) {
 func TestKeptTexts(t *testing.T) {
 	g := newRig(t, kernel("st.global.u32 [%mine], %gid;")+entry("other", ""))
 	var used []textKey // as they must be in the list
-	of := map[textKey]*text{}
+	of := map[textKey]*vcode.Text{}
 	use := func(kernel string, block, grid int, raw bool, s Schedule) {
 		t.Helper()
 		l := g.prepare(launch{kernel: kernel, block: block, grid: grid})
@@ -161,18 +162,18 @@ func TestKeptTexts(t *testing.T) {
 		}
 		if i := slices.Index(used, key); i >= 0 {
 			used = slices.Delete(used, i, i+1)
-			if of[key] != got.text {
+			if of[key] != got.Text {
 				t.Errorf("%+v: compiled again", key)
 			}
-		} else if of[key] == got.text {
+		} else if of[key] == got.Text {
 			t.Errorf("%+v: not compiled again", key)
 		}
 		used = append(used, key)
-		of[key] = got.text
+		of[key] = got.Text
 		used = used[max(0, len(used)-maxTexts):]
 		var list []textKey
 		for _, e := range textsOf(g.prog).list {
-			if list = append(list, e.key); e.text != of[e.key] {
+			if list = append(list, e.key); e.Text != of[e.key] {
 				t.Errorf("%+v: not its text", e.key)
 			}
 		}
@@ -311,7 +312,7 @@ loop:
 	}
 	seen := map[lanes.Code]bool{}
 	back := false
-	for _, o := range text.ops {
+	for _, o := range text.Ops {
 		seen[o.Code] = true
 		back = back || o.Code == lanes.OpGoto && o.B < 0
 	}
@@ -370,7 +371,7 @@ loop:
 		t.Fatal(err)
 	}
 	seen := map[lanes.Code]bool{}
-	for _, o := range text.ops {
+	for _, o := range text.Ops {
 		seen[o.Code] = true
 	}
 	for name, c := range map[string]lanes.Code{"rows": lanes.OpStore32Rows, "a pattern": lanes.OpStore64Pattern, "addresses": lanes.OpStore32Each,
@@ -426,7 +427,7 @@ behind:
 		t.Fatal(err)
 	}
 	n := map[lanes.Code]int{}
-	for _, o := range text.ops {
+	for _, o := range text.Ops {
 		n[o.Code]++
 	}
 	if n[lanes.OpStore8Line] != 7 || n[lanes.OpStore16Line] != 4 {
@@ -443,12 +444,12 @@ func TestMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		copies := 0
-		for _, o := range text.ops {
+		for _, o := range text.Ops {
 			if o.Code == lanes.OpCopy32 || o.Code == lanes.OpCopy64 || o.Code == lanes.OpScalarCopy || o.Code == lanes.OpPredCopy {
 				copies++
 			}
 		}
-		if moves := slices.ContainsFunc(text.edges, func(e edge) bool { return e.moves >= 0 }); moves || copies > 1 {
+		if moves := slices.ContainsFunc(text.Edges, func(e vcode.Edge) bool { return e.Moves >= 0 }); moves || copies > 1 {
 			t.Errorf("%s: %d copies, edges move: %v", name, copies, moves)
 		}
 	}
@@ -541,7 +542,7 @@ func TestListedAccesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []lanes.Code
-		for _, o := range text.ops {
+		for _, o := range text.Ops {
 			if o.Code >= lanes.OpLoad8ULine && o.Code < lanes.OpSteadyS {
 				got = append(got, o.Code)
 			}
@@ -552,7 +553,7 @@ func TestListedAccesses(t *testing.T) {
 	}
 }
 
-// TestListsBegin: a list begins with an opRun also where nothing is computed before its first access.
+// TestListsBegin: a list begins with an vcode.OpRun also where nothing is computed before its first access.
 func TestListsBegin(t *testing.T) {
 	g := newRig(t, kernel(".shared .align 4 .b8 box[512]; mov.u32 %r1, box; mad.lo.u32 %r1, %tx, 4, %r1;\nbar.sync 0;\nld.shared.u32 %r2, [%r1];\nbar.sync 0;\nst.shared.u32 [%r1+128], %r2;\nbar.sync 0;\nst.global.u32 [%mine], %r2;"))
 	text, err := textOf(g.prepare(launch{out: g.buffer(32)}), false)
@@ -560,10 +561,10 @@ func TestListsBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for i, in := range text.code {
-		if in.op == opLoad || in.op == opStore {
-			if n++; text.effects[in.a].reach < 0 || text.code[i-1].op != opRun {
-				t.Errorf("instruction %d is in no list: before it is %+v", i, text.code[i-1])
+	for i, in := range text.Code {
+		if in.Op == vcode.OpLoad || in.Op == vcode.OpStore {
+			if n++; text.Effects[in.A].Reach < 0 || text.Code[i-1].Op != vcode.OpRun {
+				t.Errorf("instruction %d is in no list: before it is %+v", i, text.Code[i-1])
 			}
 		}
 	}
@@ -580,7 +581,7 @@ func TestFastShuffles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.ContainsFunc(text.effects, func(e effect) bool { return e.shuffles }); got != want {
+		if got := slices.ContainsFunc(text.Effects, func(e vcode.Effect) bool { return e.Shuffles }); got != want {
 			t.Errorf("%s: %v", code, got)
 		}
 	}

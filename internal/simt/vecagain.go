@@ -43,11 +43,11 @@ func (x *vecMachine) newRuns() {
 	if x.r.out.needs&both != both {
 		return
 	}
-	for k := range x.t.reaches {
-		n := &x.t.reaches[k]
-		if e := &x.t.effects[n.effect]; e.Space == event.Shared && e.Order == event.Weak && !n.each && x.listed(n, event.Shared) {
+	for k := range x.t.Reaches {
+		n := &x.t.Reaches[k]
+		if e := &x.t.Effects[n.Effect]; e.Space == event.Shared && e.Order == event.Weak && !n.Each && x.listed(n, event.Shared) {
 			if x.runs == nil {
-				x.runs = make([]uint8, len(x.t.reaches))
+				x.runs = make([]uint8, len(x.t.Reaches))
 			}
 			x.runs[k] = unknownRun
 		}
@@ -61,7 +61,7 @@ func (x *vecMachine) newRuns() {
 // gives their number, or 0 where it has told of none.
 func (x *vecMachine) again(w *warp, mask uint32, i int) int {
 	list := x.log.Heads[i:x.log.N]
-	first := x.t.code[list[0].Imm].b
+	first := x.t.Code[list[0].Imm].B
 	n := int(x.runs[first])
 	if n == 0 || len(list) == 1 {
 		return 0
@@ -97,10 +97,10 @@ func (x *vecMachine) again(w *warp, mask uint32, i int) int {
 // runOf counts the accesses that may be of a sequence at the begin of a list, the first of which may.
 func (x *vecMachine) runOf(list []lanes.Head) int {
 	n := 1
-	for n < len(list) && x.runs[x.t.code[list[n].Imm].b] != 0 {
+	for n < len(list) && x.runs[x.t.Code[list[n].Imm].B] != 0 {
 		n++
 	}
-	x.runs[x.t.code[list[0].Imm].b] = uint8(n)
+	x.runs[x.t.Code[list[0].Imm].B] = uint8(n)
 	return n
 }
 
@@ -148,13 +148,13 @@ func (x *vecMachine) makeSeries(s *sequence, at int) {
 	events := make([]event.Event, len(s.keys))
 	for i := range events {
 		ev := &events[i]
-		k := x.t.code[s.keys[i].Imm].b
+		k := x.t.Code[s.keys[i].Imm].B
 		*ev = x.events[k]
 		x.fill(ev, k, s.mask, at+i)
 		if ev.Flags&event.FlagScattered != 0 {
 			panic("BUG: rows of a block are scattered")
 		}
-		if !x.t.reaches[k].store || o.needs&event.NeedValues == 0 {
+		if !x.t.Reaches[k].Store || o.needs&event.NeedValues == 0 {
 			continue
 		}
 		s.stores = append(s.stores, i)

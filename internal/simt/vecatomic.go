@@ -6,11 +6,12 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
 // atomic executes atom and red for the lanes of mask whose guard holds.
 func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
-	e := &x.t.effects[i]
+	e := &x.t.Effects[i]
 	on := w.vec.active(e, s, mask)
 	if on == 0 {
 		return
@@ -23,14 +24,14 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 	}
 	var changed bool
 	var failed uint32
-	together := e.rmw == lanes.RMWAdd && x.span.line && x.span.stride == 0 && e.unread && !x.valued()
+	together := e.LaneRMW == lanes.RMWAdd && x.span.line && x.span.stride == 0 && e.Unread && !x.valued()
 	if !together {
 		x.each(on)
 	}
 	switch {
 	case together:
 		changed = x.addTogether(w.vec, s, e, on)
-	case e.rmw == lanes.NoRMW:
+	case e.LaneRMW == lanes.NoRMW:
 		changed, failed = x.updateEach(w, s, e, on)
 	case e.Piece == 4:
 		changed, failed = x.update32(w.vec, s, e, on)
@@ -53,12 +54,12 @@ func (x *vecMachine) valued() bool { return x.r.out.needs&event.NeedValues != 0 
 
 // update32 does the read-modify-writes of four bytes. It tells whether one changed what is in memory, and which lanes
 // failed to compare and swap.
-func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
-	b := x.vec32(v, s, e.vals[0], 0)
+func (x *vecMachine) update32(v *vecWarp, s []uint64, e *vcode.Effect, on uint32) (changed bool, failed uint32) {
+	b := x.vec32(v, s, e.Vals[0], 0)
 	c := b
-	cas, valued := e.rmw == lanes.RMWCas, x.valued()
+	cas, valued := e.LaneRMW == lanes.RMWCas, x.valued()
 	if cas {
-		c = x.vec32(v, s, e.vals[1], 1)
+		c = x.vec32(v, s, e.Vals[1], 1)
 	}
 	// What was there may overwrite b, unless that is still to be read.
 	old := &x.x32[2]
@@ -66,12 +67,12 @@ func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 	if direct {
 		old = &v.v32[e.Results[0].Reg]
 	}
-	changed = lanes.Atomic32(e.rmw, old, x.span.data, &x.offsets, b, c, on)
+	changed = lanes.Atomic32(e.LaneRMW, old, x.span.data, &x.offsets, b, c, on)
 	if cas {
 		failed = lanes.NE32(old, b, on)
 	}
 	if valued {
-		e.rmw.Leaves32(&x.left, old, b, c, on)
+		e.LaneRMW.Leaves32(&x.left, old, b, c, on)
 		lanes.ZExt64(&x.before, old, on)
 	}
 	if len(e.Results) > 0 && !direct {
@@ -82,16 +83,16 @@ func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 
 // addTogether adds to one place the sum of what the lanes of on add there. It is for atomics whose old value is not used and whose
 // events have no values. It reports whether a lane changes what is in memory.
-func (x *vecMachine) addTogether(v *vecWarp, s []uint64, e *effect, on uint32) (changed bool) {
+func (x *vecMachine) addTogether(v *vecWarp, s []uint64, e *vcode.Effect, on uint32) (changed bool) {
 	at := x.span.data[x.span.at:][:e.Piece]
 	sum, mask := uint64(0), ^uint64(0)>>(64-8*e.Piece)
 	add := func(val uint64) {
 		sum += val
 		changed = changed || val&mask != 0
 	}
-	switch o := e.vals[0]; {
-	case o < 0 && x.t.lines[^o].pattern < 0 && x.t.lines[^o].stride == 0:
-		val := s[x.t.lines[^o].reg]
+	switch o := e.Vals[0]; {
+	case o < 0 && x.t.Lines[^o].Pattern < 0 && x.t.Lines[^o].Stride == 0:
+		val := s[x.t.Lines[^o].Reg]
 		add(val)
 		sum = val * uint64(bits.OnesCount32(on))
 	case e.Piece == 4:
@@ -110,24 +111,24 @@ func (x *vecMachine) addTogether(v *vecWarp, s []uint64, e *effect, on uint32) (
 }
 
 // update64 is update32 for eight bytes.
-func (x *vecMachine) update64(v *vecWarp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
-	b := x.vec64(v, s, e.vals[0], 0)
+func (x *vecMachine) update64(v *vecWarp, s []uint64, e *vcode.Effect, on uint32) (changed bool, failed uint32) {
+	b := x.vec64(v, s, e.Vals[0], 0)
 	c := b
-	cas, valued := e.rmw == lanes.RMWCas, x.valued()
+	cas, valued := e.LaneRMW == lanes.RMWCas, x.valued()
 	if cas {
-		c = x.vec64(v, s, e.vals[1], 1)
+		c = x.vec64(v, s, e.Vals[1], 1)
 	}
 	old := &x.x64[2]
 	direct := len(e.Results) > 0 && !cas && !valued
 	if direct {
 		old = &v.v64[e.Results[0].Reg]
 	}
-	changed = lanes.Atomic64(e.rmw, old, x.span.data, &x.offsets, b, c, on)
+	changed = lanes.Atomic64(e.LaneRMW, old, x.span.data, &x.offsets, b, c, on)
 	if cas {
 		failed = lanes.NE64(old, b, on)
 	}
 	if valued {
-		e.rmw.Leaves64(&x.left, old, b, c, on)
+		e.LaneRMW.Leaves64(&x.left, old, b, c, on)
 		lanes.Copy64(&x.before, old, on)
 	}
 	if len(e.Results) > 0 && !direct {
@@ -137,7 +138,7 @@ func (x *vecMachine) update64(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 }
 
 // updateEach does read-modify-writes for which package lanes has nothing, lowest lane first.
-func (x *vecMachine) updateEach(w *warp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
+func (x *vecMachine) updateEach(w *warp, s []uint64, e *vcode.Effect, on uint32) (changed bool, failed uint32) {
 	n, off := e.Piece, &x.offsets
 	for m := on; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
@@ -165,7 +166,7 @@ func (x *vecMachine) updateEach(w *warp, s []uint64, e *effect, on uint32) (chan
 }
 
 // tellAtomic makes the events of an atomic; x.left holds what the lanes left in memory.
-func (x *vecMachine) tellAtomic(w *warp, e *effect, place uint32, on, failed uint32) {
+func (x *vecMachine) tellAtomic(w *warp, e *vcode.Effect, place uint32, on, failed uint32) {
 	sp, o := &x.span, &x.r.out
 	switch {
 	case sp.space == event.Global && o.needs&event.NeedGlobal != 0:

@@ -7,6 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
 // Calls that stay calls. Each function has a text of its own. A group that calls gets a frame: a window of the warp's
@@ -38,7 +39,7 @@ func (x *vecMachine) deepEnd(w *warp, end uint64) uint64 {
 // calling is what a machine holds where there are calls.
 type calling struct {
 	units []*unit
-	of    map[*text]*unit
+	of    map[*vcode.Text]*unit
 	now   *unit // whose state the machine has
 	root  *frameAtPlace
 	known map[frameKey]*frameAtPlace
@@ -47,20 +48,20 @@ type calling struct {
 // unit is what a machine holds for one of its texts while it executes another.
 type unit struct {
 	loaded
-	locals []fixed
+	locals []vcode.Fixed
 }
 
 // frameAtPlace is a function called at a place: it knows the places of its effects. Frames that a recursion folds
 // into one share it.
 type frameAtPlace struct {
-	t      *text
+	t      *vcode.Text
 	base   uint32
 	places []uint32
 	called [][]*frameAtPlace // by effect: what calls led to
 }
 
 type frameKey struct {
-	t    *text
+	t    *vcode.Text
 	base uint32
 }
 
@@ -92,21 +93,21 @@ type vecStack struct {
 
 // prepareCalls sets up the texts of what the kernel can call.
 func (x *vecMachine) prepareCalls() {
-	c := &calling{of: map[*text]*unit{}, known: map[frameKey]*frameAtPlace{}}
+	c := &calling{of: map[*vcode.Text]*unit{}, known: map[frameKey]*frameAtPlace{}}
 	kernel := x.t
-	for _, t := range kernel.units {
-		x.stride = max(x.stride, t.scalars)
+	for _, t := range kernel.Units {
+		x.stride = max(x.stride, t.Scalars)
 		x.prepare(t)
 		u := &unit{loaded: x.loaded}
-		for _, f := range t.fixed {
-			if f.from == fixedLocal {
+		for _, f := range t.Fixed {
+			if f.From == vcode.FixedLocal {
 				u.locals = append(u.locals, f)
 			}
 		}
 		c.units = append(c.units, u)
 		c.of[t] = u
 	}
-	c.root = &frameAtPlace{t: kernel, base: x.r.root, places: x.places, called: make([][]*frameAtPlace, len(kernel.effects))}
+	c.root = &frameAtPlace{t: kernel, base: x.r.root, places: x.places, called: make([][]*frameAtPlace, len(kernel.Effects))}
 	c.now = c.units[len(c.units)-1]
 	x.calls = c
 }
@@ -125,7 +126,7 @@ func (x *vecMachine) turnTo(u *unit) {
 func (x *vecMachine) bottom(v *vecWarp) {
 	copy(x.scalars(v, 0), x.template)
 	if v.stack == nil {
-		v.stack = &vecStack{v32: v.v32[:cap(v.v32)], v64: v.v64[:cap(v.v64)], preds: v.preds, own: uint64(x.t.local)}
+		v.stack = &vecStack{v32: v.v32[:cap(v.v32)], v64: v.v64[:cap(v.v64)], preds: v.preds, own: uint64(x.t.Local)}
 	}
 	s := v.stack
 	s.free = s.free[:0]
@@ -134,8 +135,8 @@ func (x *vecMachine) bottom(v *vecWarp) {
 	saved := f.saved
 	*f = vecFrame{unit: x.calls.units[0], at: x.calls.root, users: 1, saved: saved}
 	// Calls have written over what never changes.
-	copy(s.v32[x.t.v32:], x.t.consts32)
-	copy(s.v64[x.t.v64:], x.t.consts64)
+	copy(s.v32[x.t.V32:], x.t.Const32)
+	copy(s.v64[x.t.V64:], x.t.Const64)
 	v.clearFrame(f, ^uint32(0))
 }
 
@@ -174,15 +175,15 @@ func (x *vecMachine) stage(v *vecWarp) {
 	x.turnTo(f.unit)
 	t := x.t
 	x.places = f.at.places
-	x.own, x.end = s.own, f.local+uint64(t.local)
-	v.v32 = s.v32[f.v32 : int(f.v32)+t.v32]
-	v.v64 = s.v64[f.v64 : int(f.v64)+t.v64]
-	v.preds = s.preds[f.preds : int(f.preds)+t.preds]
+	x.own, x.end = s.own, f.local+uint64(t.Local)
+	v.v32 = s.v32[f.v32 : int(f.v32)+t.V32]
+	v.v64 = s.v64[f.v64 : int(f.v64)+t.V64]
+	v.preds = s.preds[f.preds : int(f.preds)+t.Preds]
 	x.open(v)
 }
 
 // textOf gives the text that a group executes.
-func (x *vecMachine) textOf(v *vecWarp, g *group) *text {
+func (x *vecMachine) textOf(v *vecWarp, g *group) *vcode.Text {
 	if v.stack == nil {
 		return x.t
 	}
@@ -212,7 +213,7 @@ func (v *vecWarp) windowPreds(lane int) []uint32 {
 
 // clearFrame clears the local memory of a frame of the lanes of mask.
 func (v *vecWarp) clearFrame(f *vecFrame, mask uint32) {
-	if n := f.unit.t.local; n > 0 {
+	if n := f.unit.t.Local; n > 0 {
 		for m := mask; m != 0; m &= m - 1 {
 			clear(v.local[uint64(bits.TrailingZeros32(m))*v.stack.own+f.local:][:n])
 		}
@@ -229,25 +230,25 @@ func (v *vecWarp) size() int {
 }
 
 // cross executes what leads into functions and out of them.
-func (x *vecMachine) cross(w *warp, in *ins, mask uint32) {
-	v, e, place := w.vec, &x.t.effects[in.a], x.places[in.a]
+func (x *vecMachine) cross(w *warp, in *vcode.Instr, mask uint32) {
+	v, e, place := w.vec, &x.t.Effects[in.A], x.places[in.A]
 	switch {
-	case in.op == opDepth:
-		x.fitsStack(w, e, e.fn, mask, place)
-	case in.op == opReturn:
+	case in.Op == vcode.OpDepth:
+		x.fitsStack(w, e, e.Fn, mask, place)
+	case in.Op == vcode.OpReturn:
 		x.leaveFrame(w, e, mask)
-	case e.fn != nil:
-		x.callOne(w, in.a, v.cur, e.fn, e.call.target, place)
+	case e.Fn != nil:
+		x.callOne(w, in.A, v.cur, e.Fn, e.Call.Target, place)
 	default:
-		x.callMany(w, in.a, mask, place)
+		x.callMany(w, in.A, mask, place)
 	}
 }
 
 // fitsStack reports whether the stacks of the lanes of mask have room for a call of fn; that they have not is a fault.
-func (x *vecMachine) fitsStack(w *warp, e *effect, fn *isa.Func, mask, place uint32) bool {
+func (x *vecMachine) fitsStack(w *warp, e *vcode.Effect, fn *isa.Func, mask, place uint32) bool {
 	f := &w.vec.stack.frames[w.vec.groups[w.vec.cur].frame]
-	depth, localAt := f.depth+e.call.level, f.stack+e.call.localAt
-	if stackFits(depth, loader.FrameAt(localAt, e.call.caller), fn) {
+	depth, localAt := f.depth+e.Call.Level, f.stack+e.Call.LocalAt
+	if stackFits(depth, loader.FrameAt(localAt, e.Call.Caller), fn) {
 		return true
 	}
 	for m := mask; m != 0; m &= m - 1 {
@@ -258,15 +259,15 @@ func (x *vecMachine) fitsStack(w *warp, e *effect, fn *isa.Func, mask, place uin
 
 // callMany makes the lanes of the running group call what each finds in the pointer.
 func (x *vecMachine) callMany(w *warp, i int32, mask, place uint32) {
-	v, e := w.vec, &x.t.effects[i]
+	v, e := w.vec, &x.t.Effects[i]
 	sc := x.scalars(v, v.groups[v.cur].slot)
-	addrs := *x.vec64(v, sc, e.addr, 0)
+	addrs := *x.vec64(v, sc, e.Addr, 0)
 	for rest := mask; rest != 0; {
 		lane := bits.TrailingZeros32(rest)
 		addr := addrs[lane]
 		same := lanes.EQ64S(&addrs, addr, rest)
 		rest &^= same
-		to := e.call.find(addr)
+		to := e.Call.Find(addr)
 		if to == nil {
 			x.r.badTarget(w, same, place, addr)
 			x.noResults(w, e, same)
@@ -276,13 +277,13 @@ func (x *vecMachine) callMany(w *warp, i int32, mask, place uint32) {
 		if v.groups[at].mask != same {
 			at = x.part(v, at, same)
 		}
-		x.callOne(w, i, at, to.fn, to.text, place)
+		x.callOne(w, i, at, to.Fn, to.Text, place)
 	}
 	w.regroup = true
 }
 
 // noResults gives the lanes of a call that was a fault its results.
-func (x *vecMachine) noResults(w *warp, e *effect, mask uint32) {
+func (x *vecMachine) noResults(w *warp, e *vcode.Effect, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		for _, d := range e.Results {
 			x.put(w, bits.TrailingZeros32(m), d, 0)
@@ -291,13 +292,13 @@ func (x *vecMachine) noResults(w *warp, e *effect, mask uint32) {
 }
 
 // callOne makes group k, which comes after the call, call fn.
-func (x *vecMachine) callOne(w *warp, i int32, k int, fn *isa.Func, to *text, place uint32) {
-	v, e := w.vec, &x.t.effects[i]
+func (x *vecMachine) callOne(w *warp, i int32, k int, fn *isa.Func, to *vcode.Text, place uint32) {
+	v, e := w.vec, &x.t.Effects[i]
 	mask := v.groups[k].mask
 	switch {
 	case fn.Builtin != "":
 		called := *e
-		called.fn = fn
+		called.Fn = fn
 		x.builtin(w, &called, mask, place)
 	case to == nil:
 		x.r.noBody(w, mask, place, fn)
@@ -309,8 +310,8 @@ func (x *vecMachine) callOne(w *warp, i int32, k int, fn *isa.Func, to *text, pl
 }
 
 // enterFrame puts group k in a frame of fn.
-func (x *vecMachine) enterFrame(w *warp, i int32, k int, fn *isa.Func, to *text, place uint32) {
-	v, e, t := w.vec, &x.t.effects[i], x.t
+func (x *vecMachine) enterFrame(w *warp, i int32, k int, fn *isa.Func, to *vcode.Text, place uint32) {
+	v, e, t := w.vec, &x.t.Effects[i], x.t
 	s, g := v.stack, &v.groups[k]
 	n := int32(len(s.frames))
 	if m := len(s.free); m > 0 {
@@ -322,38 +323,38 @@ func (x *vecMachine) enterFrame(w *warp, i int32, k int, fn *isa.Func, to *text,
 	sc := x.scalars(v, g.slot)
 	*f = vecFrame{
 		unit: x.calls.of[to], at: x.frameOf(from.at, i, place, fn, to), users: 1, up: g.frame, call: i, pc: g.pc,
-		saved: append(f.saved[:0], sc[:t.scalars]...),
-		depth: from.depth + e.call.level + 1, stack: loader.FrameAt(from.stack+e.call.localAt, e.call.caller),
-		v32: from.v32 + int32(t.v32+len(t.consts32)), v64: from.v64 + int32(t.v64+len(t.consts64)), preds: from.preds + int32(t.preds),
-		local: devmem.RoundUp(from.local+uint64(t.local), loader.LocalAlign),
+		saved: append(f.saved[:0], sc[:t.Scalars]...),
+		depth: from.depth + e.Call.Level + 1, stack: loader.FrameAt(from.stack+e.Call.LocalAt, e.Call.Caller),
+		v32: from.v32 + int32(t.V32+len(t.Const32)), v64: from.v64 + int32(t.V64+len(t.Const64)), preds: from.preds + int32(t.Preds),
+		local: devmem.RoundUp(from.local+uint64(t.Local), loader.LocalAlign),
 	}
 	x.makeRoom(v, f, to)
-	for _, d := range to.enter {
+	for _, d := range to.Enter {
 		if d.Kind == loader.OpV32 {
-			lanes.Copy32(&s.v32[f.v32+d.Reg], x.vec32(v, sc, e.vals[d.At], 0), g.mask)
+			lanes.Copy32(&s.v32[f.v32+d.Reg], x.vec32(v, sc, e.Vals[d.At], 0), g.mask)
 		} else {
-			lanes.Copy64(&s.v64[f.v64+d.Reg], x.vec64(v, sc, e.vals[d.At], 0), g.mask)
+			lanes.Copy64(&s.v64[f.v64+d.Reg], x.vec64(v, sc, e.Vals[d.At], 0), g.mask)
 		}
 	}
-	for j := range to.consts32 { // those of other lanes may be another function's
-		lanes.Copy32(&s.v32[int(f.v32)+to.v32+j], &to.consts32[j], g.mask)
+	for j := range to.Const32 { // those of other lanes may be another function's
+		lanes.Copy32(&s.v32[int(f.v32)+to.V32+j], &to.Const32[j], g.mask)
 	}
-	for j := range to.consts64 {
-		lanes.Copy64(&s.v64[int(f.v64)+to.v64+j], &to.consts64[j], g.mask)
+	for j := range to.Const64 {
+		lanes.Copy64(&s.v64[int(f.v64)+to.V64+j], &to.Const64[j], g.mask)
 	}
 	v.clearFrame(f, g.mask)
 	copy(sc, f.unit.template)
 	for _, r := range f.unit.locals {
-		sc[r.reg] = f.local + r.val
+		sc[r.Reg] = f.local + r.Val
 	}
 	for _, r := range f.unit.specials {
-		sc[r.reg] = x.r.special(w, 0, isa.SpecialID(r.val))
+		sc[r.Reg] = x.r.special(w, 0, isa.SpecialID(r.Val))
 	}
 	g.frame, g.pc = n, 0
 }
 
 // frameOf gives what is known of a function called in a frame.
-func (x *vecMachine) frameOf(from *frameAtPlace, i int32, place uint32, fn *isa.Func, to *text) *frameAtPlace {
+func (x *vecMachine) frameOf(from *frameAtPlace, i int32, place uint32, fn *isa.Func, to *vcode.Text) *frameAtPlace {
 	for _, f := range from.called[i] {
 		if f.t == to {
 			return f
@@ -362,7 +363,7 @@ func (x *vecMachine) frameOf(from *frameAtPlace, i int32, place uint32, fn *isa.
 	key := frameKey{to, x.r.places.enter(place, fn)}
 	f := x.calls.known[key]
 	if f == nil {
-		f = &frameAtPlace{t: to, base: key.base, places: x.placesOf(to, key.base), called: make([][]*frameAtPlace, len(to.effects))}
+		f = &frameAtPlace{t: to, base: key.base, places: x.placesOf(to, key.base), called: make([][]*frameAtPlace, len(to.Effects))}
 		x.calls.known[key] = f
 	}
 	from.called[i] = append(from.called[i], f)
@@ -370,19 +371,19 @@ func (x *vecMachine) frameOf(from *frameAtPlace, i int32, place uint32, fn *isa.
 }
 
 // makeRoom makes the register files and local memory hold a frame of a text. The running frame keeps its window.
-func (x *vecMachine) makeRoom(v *vecWarp, f *vecFrame, t *text) {
+func (x *vecMachine) makeRoom(v *vecWarp, f *vecFrame, t *vcode.Text) {
 	s := v.stack
 	grown := false
-	if need := int(f.v32) + t.v32 + len(t.consts32); need > len(s.v32) {
+	if need := int(f.v32) + t.V32 + len(t.Const32); need > len(s.v32) {
 		s.v32, grown = grow(s.v32, need), true
 	}
-	if need := int(f.v64) + t.v64 + len(t.consts64); need > len(s.v64) {
+	if need := int(f.v64) + t.V64 + len(t.Const64); need > len(s.v64) {
 		s.v64, grown = grow(s.v64, need), true
 	}
-	if need := int(f.preds) + t.preds; need > len(s.preds) {
+	if need := int(f.preds) + t.Preds; need > len(s.preds) {
 		s.preds, grown = grow(s.preds, need), true
 	}
-	if need := f.local + uint64(t.local); need > s.own {
+	if need := f.local + uint64(t.Local); need > s.own {
 		own := max(need, 2*s.own)
 		local := make([]byte, 32*own)
 		for l := range uint64(32) {
@@ -396,17 +397,17 @@ func (x *vecMachine) makeRoom(v *vecWarp, f *vecFrame, t *text) {
 }
 
 // leaveFrame returns the running group to where its function was called.
-func (x *vecMachine) leaveFrame(w *warp, e *effect, mask uint32) {
+func (x *vecMachine) leaveFrame(w *warp, e *vcode.Effect, mask uint32) {
 	v := w.vec
 	s, g := v.stack, &v.groups[v.cur]
 	f := &s.frames[g.frame]
 	up := &s.frames[f.up]
 	sc := x.scalars(v, g.slot)
-	for _, d := range up.unit.t.effects[f.call].Results {
+	for _, d := range up.unit.t.Effects[f.call].Results {
 		if d.Kind == loader.OpV32 {
-			lanes.Copy32(&s.v32[up.v32+d.Reg], x.vec32(v, sc, e.vals[d.At], 0), mask)
+			lanes.Copy32(&s.v32[up.v32+d.Reg], x.vec32(v, sc, e.Vals[d.At], 0), mask)
 		} else {
-			lanes.Copy64(&s.v64[up.v64+d.Reg], x.vec64(v, sc, e.vals[d.At], 0), mask)
+			lanes.Copy64(&s.v64[up.v64+d.Reg], x.vec64(v, sc, e.Vals[d.At], 0), mask)
 		}
 	}
 	copy(sc, f.saved)

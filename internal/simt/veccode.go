@@ -8,13 +8,13 @@ import (
 // which take about as long as to compile them, so that launches of a few warps do not wait for that. Tests change it.
 var hotLists = 1000
 
-// operations does the list at a place of text.ops.
+// operations does the list at a place of vcode.Text.Ops.
 func (x *vecMachine) operations(at int32, f *lanes.Regs, mask uint32) uint64 {
 	if x.machine != nil {
 		return x.machine.Run(at, f, mask)
 	}
 	if x.lists++; x.lists == hotLists {
-		x.machine = x.t.compiled(x.tells)
+		x.machine = x.t.Compiled(x.tells)
 	}
-	return lanes.Run(x.t.ops[at:], f, mask)
+	return lanes.Run(x.t.Ops[at:], f, mask)
 }

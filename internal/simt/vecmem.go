@@ -7,6 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
 // cached is the allocation that the accesses of an effect met last.
@@ -30,12 +31,12 @@ type span struct {
 }
 
 // active gives the lanes of mask that take part in an access.
-func (v *vecWarp) active(e *effect, s []uint64, mask uint32) uint32 {
-	if !e.guarded {
+func (v *vecWarp) active(e *vcode.Effect, s []uint64, mask uint32) uint32 {
+	if !e.Guarded {
 		return mask
 	}
-	on := v.pred(s, e.guard)
-	if e.guardNot {
+	on := v.pred(s, e.Pred)
+	if e.PredNot {
 		on = ^on
 	}
 	return on & mask
@@ -44,9 +45,9 @@ func (v *vecWarp) active(e *effect, s []uint64, mask uint32) uint32 {
 // reach finds what the lanes of on access. It gives false when something is odd (a fault, several spaces, several
 // allocations): then the access goes lane by lane.
 func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) bool {
-	e, sp := &x.t.effects[i], &x.span
+	e, sp := &x.t.Effects[i], &x.span
 	sp.stride, sp.shift, sp.data = 0, 0, nil
-	sp.line = e.addr < 0 && x.t.lines[^e.addr].pattern < 0
+	sp.line = e.Addr < 0 && x.t.Lines[^e.Addr].Pattern < 0
 	sp.first = bits.TrailingZeros32(on)
 	var ok bool
 	if sp.line {
@@ -61,14 +62,14 @@ func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) 
 
 // reachLine is reach where the address is a scalar.
 func (x *vecMachine) reachLine(w *warp, s []uint64, i int32, on uint32, write bool) bool {
-	e, sp := &x.t.effects[i], &x.span
-	l := &x.t.lines[^e.addr]
+	e, sp := &x.t.Effects[i], &x.span
+	l := &x.t.Lines[^e.Addr]
 	n := uint64(31 - bits.LeadingZeros32(on) - sp.first) // from the first lane to the last
-	base := s[l.reg] + uint64(sp.first)*l.stride
-	if sp.stride = l.stride; sp.stride+1<<40 >= 1<<41 {
+	base := s[l.Reg] + uint64(sp.first)*l.Stride
+	if sp.stride = l.Stride; sp.stride+1<<40 >= 1<<41 {
 		return false
 	}
-	if e.narrow {
+	if e.Narrow {
 		base &= 0xffff_ffff
 		if end := base + n*sp.stride; end>>32 != 0 {
 			return false
@@ -99,7 +100,7 @@ func (x *vecMachine) reachLine(w *warp, s []uint64, i int32, on uint32, write bo
 }
 
 // limit is the greatest offset an access may have in the memory of the span.
-func (x *vecMachine) limit(e *effect, sp *span) (uint64, bool) {
+func (x *vecMachine) limit(e *vcode.Effect, sp *span) (uint64, bool) {
 	n := uint64(len(sp.data))
 	if sp.space == event.Local {
 		n = x.end
@@ -109,13 +110,13 @@ func (x *vecMachine) limit(e *effect, sp *span) (uint64, bool) {
 
 // reachEach is reach where each lane has an address of its own.
 func (x *vecMachine) reachEach(w *warp, s []uint64, i int32, on uint32, write bool) bool {
-	e, v, sp := &x.t.effects[i], w.vec, &x.span
+	e, v, sp := &x.t.Effects[i], w.vec, &x.span
 	off := &x.offsets
 	addr := off
-	if e.narrow {
-		lanes.ZExt64(off, x.vec32(v, s, e.addr, 0), on)
+	if e.Narrow {
+		lanes.ZExt64(off, x.vec32(v, s, e.Addr, 0), on)
 	} else {
-		addr = x.vec64(v, s, e.addr, 0)
+		addr = x.vec64(v, s, e.Addr, 0)
 	}
 	x.region(w, sp, i, addr[sp.first]+e.Offset, write)
 	limit, ok := x.limit(e, sp)
@@ -146,7 +147,7 @@ func (x *vecMachine) reachEach(w *warp, s []uint64, i int32, on uint32, write bo
 // region finds the memory around an address, and the address at which it begins; nil data when there is none that may
 // be accessed so.
 func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool) {
-	sp.space, sp.origin = x.t.effects[i].Space, 0
+	sp.space, sp.origin = x.t.Effects[i].Space, 0
 	if sp.space == event.Generic {
 		sp.space, _ = splitGeneric(addr)
 		sp.origin = addr >> loader.WindowShift << loader.WindowShift
@@ -156,14 +157,14 @@ func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool)
 		c := &x.cache[i]
 		if now := x.r.mem.Epoch(); c.epoch != now || c.b == nil || !c.b.Covers(addr) {
 			*c = cached{x.r.mem.Lookup(addr), now}
-			x.r.meets(c.b, &x.t.effects[i].Instr)
+			x.r.meets(c.b, &x.t.Effects[i].Instr)
 		}
 		if b := c.b; b != nil && !b.Freed && !(b.Const && write) {
 			sp.data, sp.origin = b.Data, b.Addr
 		}
 	case event.Shared:
 		sp.data, sp.shift = w.cta.shared, sp.origin
-		if e := &x.t.effects[i]; e.VarEnd != 0 { // outside of the variable: lane by lane
+		if e := &x.t.Effects[i]; e.VarEnd != 0 { // outside of the variable: lane by lane
 			sp.data, sp.origin = sp.data[e.VarBegin:e.VarEnd], sp.origin+e.VarBegin
 		}
 	case event.Local:
@@ -173,25 +174,25 @@ func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool)
 
 // parts reports whether a load of a uniform address reads memory that is each lane's own, so that the lanes must go
 // apart.
-func (x *vecMachine) parts(s []uint64, e *effect, mask uint32) bool {
+func (x *vecMachine) parts(s []uint64, e *vcode.Effect, mask uint32) bool {
 	if e.Space != event.Generic || mask&(mask-1) == 0 {
 		return false
 	}
-	return (s[x.t.lines[^e.addr].reg]+e.Offset)>>loader.WindowShift == loader.LocalWindow>>loader.WindowShift
+	return (s[x.t.Lines[^e.Addr].Reg]+e.Offset)>>loader.WindowShift == loader.LocalWindow>>loader.WindowShift
 }
 
 // load executes ld for the lanes of mask whose guard holds.
 func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
-	e, v := &x.t.effects[i], w.vec
+	e, v := &x.t.Effects[i], w.vec
 	on := v.active(e, s, mask)
 	if on == 0 {
 		return
 	}
 	sp := &x.span
 	if e.Element != 0 || !x.reach(w, s, i, on, false) {
-		x.isLate = e.uniform
+		x.isLate = e.Uniform
 		cost := x.r.load(w, &e.Instr, on, x.places[i])
-		if x.isLate = false; e.uniform {
+		if x.isLate = false; e.Uniform {
 			x.writeLate(s, e)
 		}
 		if cost > 1 {
@@ -203,7 +204,7 @@ func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
 	for k := range e.Results {
 		x.loadPiece(v, e, &e.Results[k], sp, on)
 	}
-	if e.uniform {
+	if e.Uniform {
 		x.writeLate(s, e)
 	}
 	x.tell(w, s, event.Load, event.FlagRead, e, x.places[i], sp, on)
@@ -214,7 +215,7 @@ func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
 }
 
 // writeLate gives the scalar results of a load their values, now that nothing reads its address any more.
-func (x *vecMachine) writeLate(s []uint64, e *effect) {
+func (x *vecMachine) writeLate(s []uint64, e *vcode.Effect) {
 	for _, d := range e.Results {
 		if d.Kind == loader.OpUniform {
 			s[d.Reg] = x.late[d.At]
@@ -223,7 +224,7 @@ func (x *vecMachine) writeLate(s []uint64, e *effect) {
 }
 
 // loadPiece loads one result.
-func (x *vecMachine) loadPiece(v *vecWarp, e *effect, d *loader.Slot, sp *span, on uint32) {
+func (x *vecMachine) loadPiece(v *vecWarp, e *vcode.Effect, d *loader.Slot, sp *span, on uint32) {
 	plus := uint64(d.At) * e.Piece
 	if sp.line && (sp.stride == 0 || d.Kind == loader.OpUniform) {
 		val := getUint(sp.data[sp.at+plus:], e.Piece)
@@ -285,7 +286,7 @@ func (x *vecMachine) each(on uint32) *v64 {
 
 // store executes st for the lanes of mask whose guard holds.
 func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
-	e, v := &x.t.effects[i], w.vec
+	e, v := &x.t.Effects[i], w.vec
 	on := v.active(e, s, mask)
 	if on == 0 {
 		return
@@ -307,7 +308,7 @@ func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
 	x.tell(w, s, event.Store, event.FlagWrite, e, x.places[i], sp, on)
 }
 
-func (x *vecMachine) storePieces(w *warp, v *vecWarp, s []uint64, e *effect, sp *span, on uint32) {
+func (x *vecMachine) storePieces(w *warp, v *vecWarp, s []uint64, e *vcode.Effect, sp *span, on uint32) {
 	// An access is aligned to its size, so that lanes touch the same bytes or none in common: piece by piece, each by the
 	// lowest lane first, leaves what lane by lane does.
 	for k := 0; uint64(k)*e.Piece < e.Width; k++ {
@@ -316,7 +317,7 @@ func (x *vecMachine) storePieces(w *warp, v *vecWarp, s []uint64, e *effect, sp 
 }
 
 // storeOver stores, and keeps in x.olds what was there before.
-func (x *vecMachine) storeOver(w *warp, v *vecWarp, s []uint64, e *effect, sp *span, on uint32) {
+func (x *vecMachine) storeOver(w *warp, v *vecWarp, s []uint64, e *vcode.Effect, sp *span, on uint32) {
 	x.olds = x.olds[:0]
 	back := uint64(sp.first) * sp.stride
 	if sp.line && sp.stride == e.Width && sp.at >= back && e.Piece == e.Width { // side by side
@@ -356,27 +357,27 @@ func (x *vecMachine) storeOver(w *warp, v *vecWarp, s []uint64, e *effect, sp *s
 	}
 }
 
-func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *effect, k int, sp *span, on uint32) {
+func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *vcode.Effect, k int, sp *span, on uint32) {
 	plus := uint64(k) * e.Piece
 	back := uint64(sp.first) * sp.stride
 	together := sp.line && sp.stride == e.Piece && sp.at+plus >= back
-	word := e.Piece == 4 && !e.wide[k]
-	long := e.Piece == 8 && e.wide[k]
+	word := e.Piece == 4 && !e.Wide[k]
+	long := e.Piece == 8 && e.Wide[k]
 	if together && word {
-		lanes.Store32(sp.data[sp.at+plus-back:], x.vec32(v, s, e.vals[k], 0), on)
+		lanes.Store32(sp.data[sp.at+plus-back:], x.vec32(v, s, e.Vals[k], 0), on)
 		return
 	}
 	if together && long {
-		lanes.Store64(sp.data[sp.at+plus-back:], x.vec64(v, s, e.vals[k], 0), on)
+		lanes.Store64(sp.data[sp.at+plus-back:], x.vec64(v, s, e.Vals[k], 0), on)
 		return
 	}
 	off := x.each(on)
 	data := sp.data[plus:]
 	switch {
 	case word:
-		lanes.Scatter32(data, off, x.vec32(v, s, e.vals[k], 0), on)
+		lanes.Scatter32(data, off, x.vec32(v, s, e.Vals[k], 0), on)
 	case long:
-		lanes.Scatter64(data, off, x.vec64(v, s, e.vals[k], 0), on)
+		lanes.Scatter64(data, off, x.vec64(v, s, e.Vals[k], 0), on)
 	default:
 		for m := on; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m) & 31
@@ -386,7 +387,7 @@ func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *effect, k in
 }
 
 // tell makes the event of an access.
-func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flags, e *effect, place uint32, sp *span, on uint32) {
+func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flags, e *vcode.Effect, place uint32, sp *span, on uint32) {
 	o := &x.r.out
 	switch {
 	case sp.space == event.Global && o.needs&event.NeedGlobal != 0:
@@ -408,7 +409,7 @@ func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flag
 }
 
 // event appends the event of the access whose span is at hand, without values.
-func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effect, place uint32, on uint32) *event.Event {
+func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *vcode.Effect, place uint32, on uint32) *event.Event {
 	o, sp := &x.r.out, &x.span
 	ev := o.next(kind, w, on, place)
 	ev.Flags, ev.Space, ev.Order, ev.Scope, ev.Size = flags, sp.space, e.Order, e.Scope, uint8(e.Width)
@@ -427,15 +428,15 @@ func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effec
 }
 
 // values appends what the lanes of on store.
-func (x *vecMachine) values(w *warp, s []uint64, e *effect, on uint32) {
+func (x *vecMachine) values(w *warp, s []uint64, e *vcode.Effect, on uint32) {
 	o, v := &x.r.out, w.vec
 	switch {
-	case e.Width == 4 && e.Piece == 4 && !e.wide[0]:
-		lanes.ZExt64(&x.out, x.vec32(v, s, e.vals[0], 0), on)
+	case e.Width == 4 && e.Piece == 4 && !e.Wide[0]:
+		lanes.ZExt64(&x.out, x.vec32(v, s, e.Vals[0], 0), on)
 		o.batch.Values = pack(o.batch.Values, &x.out, on)
 		return
-	case e.Width == 8 && e.Piece == 8 && e.wide[0]:
-		o.batch.Values = pack(o.batch.Values, x.vec64(v, s, e.vals[0], 0), on)
+	case e.Width == 8 && e.Piece == 8 && e.Wide[0]:
+		o.batch.Values = pack(o.batch.Values, x.vec64(v, s, e.Vals[0], 0), on)
 		return
 	}
 	for m := on; m != 0; m &= m - 1 {

@@ -8,32 +8,33 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
 // newReaches sets up what accesses reach: shared memory is known, all other is learnt.
 func (x *vecMachine) newReaches() {
 	r, t := x.r, x.t
-	if len(t.reaches) == 0 {
+	if len(t.Reaches) == 0 {
 		return
 	}
-	x.reaches, x.bases, x.begins = make([]lanes.Access, len(t.reaches)), make([]unsafe.Pointer, len(t.reaches)), make([]uint64, len(t.reaches))
+	x.reaches, x.bases, x.begins = make([]lanes.Access, len(t.Reaches)), make([]unsafe.Pointer, len(t.Reaches)), make([]uint64, len(t.Reaches))
 	x.access = &x.reaches[0]
 	if x.tells {
-		x.events = make([]event.Event, len(t.reaches))
+		x.events = make([]event.Event, len(t.Reaches))
 		if x.log == nil {
 			x.log = new(lanes.Log)
 		}
 		x.newRuns()
 	}
-	for k := range t.reaches {
-		n, e := &t.reaches[k], &t.effects[t.reaches[k].effect]
+	for k := range t.Reaches {
+		n, e := &t.Reaches[k], &t.Effects[t.Reaches[k].Effect]
 		a := &x.reaches[k]
-		a.Base, a.Row = &x.bases[k], n.row
+		a.Base, a.Row = &x.bases[k], n.Row
 		if x.tells {
-			x.events[k] = newEvent(r.l.ID, e, n.store)
+			x.events[k] = newEvent(r.l.ID, e, n.Store)
 		}
 		if e.Space == event.Shared && x.listed(n, event.Shared) {
-			x.shares = x.shares || n.store
+			x.shares = x.shares || n.Store
 			a.Told = uint64(r.out.needs & event.NeedShared)
 			x.offerShared(k, uint64(int(r.img.Layout.Reserved)+r.sharedBytes()))
 		}
@@ -42,12 +43,12 @@ func (x *vecMachine) newReaches() {
 
 // offerShared lets the k-th access reach shared memory, all bytes of it or those of its variable.
 func (x *vecMachine) offerShared(k int, all uint64) {
-	n, e, a := &x.t.reaches[k], &x.t.effects[x.t.reaches[k].effect], &x.reaches[k]
+	n, e, a := &x.t.Reaches[k], &x.t.Effects[x.t.Reaches[k].Effect], &x.reaches[k]
 	a.Base = &x.shared
 	switch {
 	case e.VarEnd == 0:
 		x.offer(a, n, e, 0, all)
-	case e.VarBegin&(n.align(e)-1) == 0:
+	case e.VarBegin&(n.Align(e)-1) == 0:
 		a.Base, x.begins[k] = x.variable(e.VarBegin), e.VarBegin
 		x.offer(a, n, e, e.VarBegin, e.VarEnd-e.VarBegin)
 	}
@@ -72,7 +73,7 @@ type variable struct {
 }
 
 // newEvent is the event of an access as far as it is the same for all warps and frames.
-func newEvent(launch uint32, e *effect, store bool) event.Event {
+func newEvent(launch uint32, e *vcode.Effect, store bool) event.Event {
 	ev := event.Event{Launch: launch, Kind: event.Load, Flags: event.FlagRead, Space: event.Global, Order: e.Order, Scope: e.Scope,
 		Size: uint8(e.Width)}
 	if e.Space == event.Shared {
@@ -86,20 +87,20 @@ func newEvent(launch uint32, e *effect, store bool) event.Event {
 }
 
 // listed reports whether lists may do an access: its event, if it has one, is made of what they tell.
-func (x *vecMachine) listed(n *reaching, space event.Space) bool {
+func (x *vecMachine) listed(n *vcode.Reaching, space event.Space) bool {
 	o := &x.r.out
 	switch {
 	case space == event.Global && o.needs&event.NeedGlobal == 0, space == event.Shared && o.needs&event.NeedShared == 0, space == event.Const:
 		return true
 	}
-	return !n.store || !o.olds() || n.before
+	return !n.Store || !o.olds() || n.Before
 }
 
 // offer lets an access reach size bytes from an address on.
-func (x *vecMachine) offer(a *lanes.Access, n *reaching, e *effect, addr, size uint64) {
-	a.Origin, a.Room = addr-e.Offset-n.low, 0
-	if size >= n.size {
-		a.Room = size - n.size + 1
+func (x *vecMachine) offer(a *lanes.Access, n *vcode.Reaching, e *vcode.Effect, addr, size uint64) {
+	a.Origin, a.Room = addr-e.Offset-n.Low, 0
+	if size >= n.Size {
+		a.Room = size - n.Size + 1
 	}
 }
 
@@ -121,22 +122,22 @@ func (x *vecMachine) aim(w *warp) {
 
 // learn notes the allocation that an access met, for the ones after it.
 func (x *vecMachine) learn(i int32) {
-	e, sp := &x.t.effects[i], &x.span
-	if e.reach < 0 || sp.space != event.Global && sp.space != event.Const || !x.listed(&x.t.reaches[e.reach], sp.space) {
+	e, sp := &x.t.Effects[i], &x.span
+	if e.Reach < 0 || sp.space != event.Global && sp.space != event.Const || !x.listed(&x.t.Reaches[e.Reach], sp.space) {
 		return
 	}
 	c := &x.cache[i]
-	if c.epoch != x.epoch || c.b.Addr&(x.t.reaches[e.reach].align(e)-1) != 0 {
+	if c.epoch != x.epoch || c.b.Addr&(x.t.Reaches[e.Reach].Align(e)-1) != 0 {
 		return
 	}
-	x.bases[e.reach] = unsafe.Pointer(unsafe.SliceData(c.b.Data))
-	a := &x.reaches[e.reach]
+	x.bases[e.Reach] = unsafe.Pointer(unsafe.SliceData(c.b.Data))
+	a := &x.reaches[e.Reach]
 	if a.Told = 0; sp.space == event.Global {
 		a.Told = uint64(x.r.out.needs & event.NeedGlobal)
 	}
 	a.Last = 1 // what is far from the caches is asked for ahead
-	x.begins[e.reach] = c.b.Addr
-	x.offer(a, &x.t.reaches[e.reach], e, c.b.Addr, uint64(len(c.b.Data)))
+	x.begins[e.Reach] = c.b.Addr
+	x.offer(a, &x.t.Reaches[e.Reach], e, c.b.Addr, uint64(len(c.b.Data)))
 }
 
 // told makes the events of what a list did, for the lanes of mask.
@@ -158,12 +159,12 @@ func (x *vecMachine) told(w *warp, mask uint32) {
 // tellOf makes the event of the i-th access of the log.
 func (x *vecMachine) tellOf(w *warp, mask uint32, i int) {
 	o := &x.r.out
-	k := x.t.code[x.log.Heads[i].Imm].b
+	k := x.t.Code[x.log.Heads[i].Imm].B
 	o.batch.Events = append(o.batch.Events, x.events[k])
 	ev := &o.batch.Events[len(o.batch.Events)-1]
 	ev.Warp = w.number
 	x.fill(ev, k, mask, i)
-	if x.t.reaches[k].store && o.needs&event.NeedValues != 0 {
+	if x.t.Reaches[k].Store && o.needs&event.NeedValues != 0 {
 		x.toldValues(ev, i)
 	}
 	o.added()
@@ -171,46 +172,46 @@ func (x *vecMachine) tellOf(w *warp, mask uint32, i int) {
 
 // fill gives the event of reach k what the i-th access of the log gives it, but for warp and values.
 func (x *vecMachine) fill(ev *event.Event, k int32, mask uint32, i int) {
-	n := &x.t.reaches[k]
-	ev.Mask, ev.Place = mask, x.places[n.effect]
-	x.locate(ev, n, i, x.begins[k]-n.low)
+	n := &x.t.Reaches[k]
+	ev.Mask, ev.Place = mask, x.places[n.Effect]
+	x.locate(ev, n, i, x.begins[k]-n.Low)
 }
 
 // locate gives an event the addresses of its lanes: plus and what is told of the i-th access.
-func (x *vecMachine) locate(ev *event.Event, n *reaching, i int, plus uint64) {
-	from, slope := &x.log.List[i].Offsets, slope{}
-	if !n.each {
+func (x *vecMachine) locate(ev *event.Event, n *vcode.Reaching, i int, plus uint64) {
+	from, slope := &x.log.List[i].Offsets, vcode.Slope{}
+	if !n.Each {
 		plus += x.log.Heads[i].At
-		l := &n.line
-		if l.pattern < 0 {
+		l := &n.Line
+		if l.Pattern < 0 {
 			first := bits.TrailingZeros32(ev.Mask)
-			ev.Addr = plus + uint64(first)*l.stride
+			ev.Addr = plus + uint64(first)*l.Stride
 			if ev.Mask&(ev.Mask-1) != 0 {
-				ev.Stride = int64(l.stride)
+				ev.Stride = int64(l.Stride)
 			}
 			return
 		}
-		p := &x.t.patterns[l.pattern]
-		from, slope = &p.all, p.slope
+		p := &x.t.Patterns[l.Pattern]
+		from, slope = &p.All, p.Slope
 	}
 	o := &x.r.out
 	switch full := ^ev.Mask == 0; {
-	case full && n.each && o.row > 0:
+	case full && n.Each && o.row > 0:
 		if allRows(ev, o.row, (*[32]uint64)(from)) {
 			ev.Addr += plus
 			return
 		}
-	case n.each || !full: // some of the lanes of a pattern may lie in a line, all do not
+	case n.Each || !full: // some of the lanes of a pattern may lie in a line, all do not
 		if _, stride, ok := lanes.Stride(from, ev.Mask); ok {
 			ev.Addr, ev.Stride = from[bits.TrailingZeros32(ev.Mask)]+plus, int64(stride)
 			return
 		}
-		if n.each && fitRows(ev, o.row, (*[32]uint64)(from)) {
+		if n.Each && fitRows(ev, o.row, (*[32]uint64)(from)) {
 			ev.Addr += plus
 			return
 		}
 	}
-	if !n.each && ev.InRows(o.row, int64(slope.lane), int64(slope.row)) {
+	if !n.Each && ev.InRows(o.row, int64(slope.Lane), int64(slope.Row)) {
 		ev.Addr = from[bits.TrailingZeros32(ev.Mask)] + plus
 		return
 	}
@@ -251,7 +252,7 @@ func (x *vecMachine) toldValues(ev *event.Event, i int) {
 	if o.olds() {
 		if ev.Size < 4 {
 			wordsAround(ev, t)
-		} else if n := &x.t.reaches[x.t.code[x.log.Heads[i].Imm].b]; !n.apart && (!ev.Affine() || ev.Stride == 0) && ev.Mask&(ev.Mask-1) != 0 {
+		} else if n := &x.t.Reaches[x.t.Code[x.log.Heads[i].Imm].B]; !n.Apart && (!ev.Affine() || ev.Stride == 0) && ev.Mask&(ev.Mask-1) != 0 {
 			x.overlay(ev, n, t)
 		}
 		ev.Flags |= event.FlagOld
@@ -274,10 +275,10 @@ func wordsAround(ev *event.Event, t *lanes.Told) {
 
 // overlay corrects what is told of a store whose lanes may write one place: a lane overwrites what the last one below it
 // wrote there.
-func (x *vecMachine) overlay(ev *event.Event, n *reaching, t *lanes.Told) {
+func (x *vecMachine) overlay(ev *event.Event, n *vcode.Reaching, t *lanes.Told) {
 	at := &t.Offsets
-	if !n.each {
-		at = &x.t.patterns[n.line.pattern].all
+	if !n.Each {
+		at = &x.t.Patterns[n.Line.Pattern].All
 	}
 	var lanes [64]uint8 // more one, by a hash of where they write
 	for m := ev.Mask; m != 0; m &= m - 1 {

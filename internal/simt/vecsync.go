@@ -7,11 +7,12 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
 // sync executes barriers and warp instructions.
 func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
-	e := &x.t.effects[i]
+	e := &x.t.Effects[i]
 	switch e.Class {
 	case isa.Barrier:
 		x.r.barrier(w, &e.Instr, mask, place)
@@ -58,10 +59,10 @@ func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
 // meet executes a barrier of all threads for all live lanes of a warp together, which is what barriers nearly always are;
 // it does what run.barrier does in that case. It gives false when some thread makes it another one. The group stands
 // at the barrier, pc, if it must wait, and behind it when the barrier is complete.
-func (x *vecMachine) meet(w *warp, g *group, e *effect, pc int32, place uint32) bool {
+func (x *vecMachine) meet(w *warp, g *group, e *vcode.Effect, pc int32, place uint32) bool {
 	c := w.cta
-	b := &c.bars[e.bar]
-	if x.t.lockstep && b.told {
+	b := &c.bars[e.Bar]
+	if x.t.Lockstep && b.told {
 		return false // lanes count for others
 	}
 	if b.expect != allThreads {
@@ -69,7 +70,7 @@ func (x *vecMachine) meet(w *warp, g *group, e *effect, pc int32, place uint32) 
 			return false
 		}
 		b.expect = allThreads
-		c.met |= 1 << e.bar
+		c.met |= 1 << e.Bar
 	}
 	on := g.mask
 	b.join(w, on)
@@ -83,18 +84,18 @@ func (x *vecMachine) meet(w *warp, g *group, e *effect, pc int32, place uint32) 
 		if e.Aligned {
 			flags |= event.FlagAligned
 		}
-		o.arrive(w, on, place, uint8(e.bar), flags, 0)
+		o.arrive(w, on, place, uint8(e.Bar), flags, 0)
 	}
 	if b.count < c.live {
 		b.wait[w.index] = on
-		w.whole, w.ready = standing(waitBarrier, uint8(e.bar), 0), 0
+		w.whole, w.ready = standing(waitBarrier, uint8(e.Bar), 0), 0
 		g.pc = pc
 		return true
 	}
 	if len(b.sites) > 1 || c.live < c.threads {
-		x.r.checkSites(b, uint8(e.bar), c)
+		x.r.checkSites(b, uint8(e.Bar), c)
 	}
-	x.r.out.barrierDone(w, on, place, uint8(e.bar))
+	x.r.out.barrierDone(w, on, place, uint8(e.Bar))
 	c.completed++
 	for i, v := range c.warps {
 		woken := b.wait[i]
@@ -124,7 +125,7 @@ func (x *vecMachine) complete(w *warp, s []uint64, members *loader.Operand, on u
 }
 
 // vote executes vote for lanes that are all there; false for other instructions.
-func (x *vecMachine) vote(v *vecWarp, s []uint64, e *effect, on uint32) bool {
+func (x *vecMachine) vote(v *vecWarp, s []uint64, e *vcode.Effect, on uint32) bool {
 	if e.Row.Op != "vote" || len(e.Results) != 1 {
 		return false
 	}
@@ -179,8 +180,8 @@ const shuffles = 64
 
 // shuffle executes shfl over a distance, or from a lane, that is the same for all lanes; and from lanes that differ where
 // all are there. False for other instructions.
-func (x *vecMachine) shuffle(w *warp, s []uint64, e *effect, on uint32, place uint32) bool {
-	if !e.shuffles {
+func (x *vecMachine) shuffle(w *warp, s []uint64, e *vcode.Effect, on uint32, place uint32) bool {
+	if !e.Shuffles {
 		return false
 	}
 	v, c := w.vec, s[e.Operands[2].Reg]
@@ -194,11 +195,11 @@ func (x *vecMachine) shuffle(w *warp, s []uint64, e *effect, on uint32, place ui
 			x.r.astray(w, &e.Instr, k.astray, place)
 		}
 	case e.Op == isa.OpIdx && c&0x1f1f == 31 && on == ^uint32(0):
-		from = x.vec32(v, s, e.vals[1], 1)
+		from = x.vec32(v, s, e.Vals[1], 1)
 	default:
 		return false
 	}
-	val := x.vec32(v, s, e.vals[0], 0)
+	val := x.vec32(v, s, e.Vals[0], 0)
 	for _, d := range e.Results {
 		if d.At == 0 {
 			lanes.Perm32(&v.v32[d.Reg], val, from, on)
@@ -210,7 +211,7 @@ func (x *vecMachine) shuffle(w *warp, s []uint64, e *effect, on uint32, place ui
 }
 
 // sources gives the sources of a shuffle: what the instruction does to the numbers of the lanes.
-func (x *vecMachine) sources(e *effect, b, c uint64, on uint32) *shuffled {
+func (x *vecMachine) sources(e *vcode.Effect, b, c uint64, on uint32) *shuffled {
 	if x.shuffled == nil {
 		x.shuffled = make([]shuffled, shuffles)
 	}
@@ -230,7 +231,7 @@ func (x *vecMachine) sources(e *effect, b, c uint64, on uint32) *shuffled {
 }
 
 // exchange executes a warp instruction for lanes that are all there.
-func (x *vecMachine) exchange(w *warp, s []uint64, e *effect, on uint32, place uint32) {
+func (x *vecMachine) exchange(w *warp, s []uint64, e *vcode.Effect, on uint32, place uint32) {
 	v, a := w.vec, &x.r.wargs
 	a.Mask, a.Astray = on, 0
 	for k := range e.Operands {
@@ -267,7 +268,7 @@ func (x *vecMachine) exchange(w *warp, s []uint64, e *effect, on uint32, place u
 }
 
 // received gives the lanes of on what a warp instruction computed for them.
-func (x *vecMachine) received(v *vecWarp, e *effect, on uint32) {
+func (x *vecMachine) received(v *vecWarp, e *vcode.Effect, on uint32) {
 	a := &x.r.wargs
 	for k := range e.Results {
 		d := &e.Results[k]
@@ -287,7 +288,7 @@ func (x *vecMachine) received(v *vecWarp, e *effect, on uint32) {
 
 // matrix executes ldmatrix for all lanes of a warp.
 func (x *vecMachine) matrix(w *warp, s []uint64, i int32, on uint32, place uint32) {
-	e, a, sp := &x.t.effects[i], &x.r.wargs, &x.span
+	e, a, sp := &x.t.Effects[i], &x.r.wargs, &x.span
 	rows := e.Rows()
 	if x.reach(w, s, i, rows, false) && sp.space == event.Shared {
 		off := x.each(rows)

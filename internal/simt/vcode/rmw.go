@@ -1,4 +1,4 @@
-package simt
+package vcode
 
 import (
 	"fencepost.dev/fencepost/internal/isa"
@@ -8,15 +8,15 @@ import (
 
 // lanesRMW gives what package lanes does for an atomic, NoRMW where it has no function or the registers are not those of
 // its type.
-func lanesRMW(e *effect) lanes.RMW {
+func lanesRMW(e *Effect) lanes.RMW {
 	wide, kind := e.Piece == 8, loader.OpV32
 	if wide {
 		kind = loader.OpV64
 	}
-	if e.Vec > 1 || e.Piece < 4 || e.Width != e.Piece || e.wide[0] != wide || len(e.Results) > 1 || len(e.Results) == 1 && e.Results[0].Kind != kind {
+	if e.Vec > 1 || e.Piece < 4 || e.Width != e.Piece || e.Wide[0] != wide || len(e.Results) > 1 || len(e.Results) == 1 && e.Results[0].Kind != kind {
 		return lanes.NoRMW
 	}
-	if e.Op == isa.OpCas && e.wide[1] != wide {
+	if e.Op == isa.OpCas && e.Wide[1] != wide {
 		return lanes.NoRMW
 	}
 	if e.Type.Float() {

@@ -1,4 +1,4 @@
-package simt
+package vcode
 
 import (
 	"unsafe"
@@ -13,32 +13,32 @@ import (
 // maxRun bounds the operations of one lanes.Run, which cannot be interrupted.
 const maxRun = 1000
 
-// What only computes becomes lists of operations of package lanes (opRun). Plain loads and stores, and checked widening, are
+// What only computes becomes lists of operations of package lanes (OpRun). Plain loads and stores, and checked widening, are
 // among them, so that straight code is one list; and each is an instruction of its own besides, which does all that can
 // happen: a list ends at an operation that is not the usual case (lanes.Access), and the machine goes on with the instruction of
-// that operation, behind which the next opRun is the rest of the list. So where accesses have events, or memory is not
+// that operation, behind which the next OpRun is the rest of the list. So where accesses have events, or memory is not
 // known yet, a list ends at each of them. Where all lanes go one way a list goes on into the next block, until the turn
 // of the warp is over.
 
-// reaching is what an access of a list reaches, as far as the text tells. The lowest byte of its lanes lies low bytes from the
+// Reaching is what an access of a list reaches, as far as the text tells. The lowest byte of its lanes lies low bytes from the
 // scalar that is the address, and size bytes are from there to the end of the highest; the address itself counts where
 // each lane has its own.
-type reaching struct {
-	effect    int32
-	low, size uint64
-	row       uint64 // from lanes 0 to 15 to the others
+type Reaching struct {
+	Effect    int32
+	Low, Size uint64
+	Row       uint64 // from lanes 0 to 15 to the others
 	offsets   int32  // the register with what lanes add to the lowest, where the operation takes one; 0 otherwise
-	store     bool
-	before    bool // what a store overwrites is told
-	apart     bool // no two lanes of a store write one place, for all that its text tells
-	each      bool // lanes have addresses of their own; otherwise the address is line
-	line      line
+	Store     bool
+	Before    bool // what a store overwrites is told
+	Apart     bool // no two lanes of a store write one place, for all that its text tells
+	Each      bool // lanes have addresses of their own; otherwise the address is line
+	Line      Line
 }
 
-// align is what the address of memory must be a multiple of for lists to access it by offsets from there: what a store overwrites
+// Align is what the address of memory must be a multiple of for lists to access it by offsets from there: what a store overwrites
 // is told in words.
-func (n *reaching) align(e *effect) uint64 {
-	if n.store {
+func (n *Reaching) Align(e *Effect) uint64 {
+	if n.Store {
 		return max(e.Width, 4)
 	}
 	return e.Width
@@ -53,8 +53,8 @@ type fused struct {
 }
 
 // add emits an instruction.
-func (b *compiler) add(i ins) {
-	if i.op > opSpecial && i.op != opSWiden {
+func (b *compiler) add(i Instr) {
+	if i.Op > OpSpecial && i.Op != OpSWiden {
 		b.pending = append(b.pending, b.opsOf(&i)...)
 		if b.counted++; len(b.pending)+len(b.region) > maxRun {
 			b.flush()
@@ -66,9 +66,9 @@ func (b *compiler) add(i ins) {
 }
 
 // fuse emits an instruction that the list does too.
-func (b *compiler) fuse(i ins, f *fused) {
+func (b *compiler) fuse(i Instr, f *fused) {
 	b.segment()
-	f.op.Imm = uint64(len(b.t.code))
+	f.op.Imm = uint64(len(b.t.Code))
 	b.append(i, 1)
 	b.region = append(append(append(b.region, f.before...), f.op), f.after...)
 	b.stores = b.stores || f.store
@@ -76,7 +76,7 @@ func (b *compiler) fuse(i ins, f *fused) {
 
 // jump is an OpGoto whose target has no place yet.
 type jump struct {
-	op int32 // in text.ops
+	op int32 // in Text.Ops
 	to int   // block
 	pc int32 // of the instruction that jumps
 }
@@ -85,8 +85,8 @@ type jump struct {
 func (b *compiler) fuseJump(bl *opt.Block) {
 	e := b.edge(bl, 0)
 	b.segment()
-	b.goTo(bl.Succs[0], int32(len(b.t.code)))
-	b.append(ins{op: opJump, a: e}, 1)
+	b.goTo(bl.Succs[0], int32(len(b.t.Code)))
+	b.append(Instr{Op: OpJump, A: e}, 1)
 }
 
 // goTo ends the list, but for what other ways lead to, with a jump.
@@ -98,21 +98,21 @@ func (b *compiler) goTo(to *opt.Block, pc int32) {
 // fuseBranch emits a branch. Lists do it where all lanes go one way.
 func (b *compiler) fuseBranch(bl *opt.Block) {
 	e := [2]int32{b.edge(bl, 0), b.edge(bl, 1)}
-	i, code := ins{op: opBranch, a: e[0], b: e[1]}, lanes.OpIfPred
+	i, code := Instr{Op: OpBranch, A: e[0], B: e[1]}, lanes.OpIfPred
 	c := bl.Term().Args[0]
 	if b.file[c] == scalars {
-		i.op, code = opBranchS, lanes.OpIfScalar
-	} else if t := bl.Term(); b.t.lockstep {
-		i.d, i.fn = int32(len(b.t.effects)), uint16(t.Aux)
-		b.t.effects = append(b.t.effects, effect{Instr: loader.Instr{Inst: &isa.Inst{}}, site: t.Site, bar: -1, meet: int32(t.Imm)})
+		i.Op, code = OpBranchS, lanes.OpIfScalar
+	} else if t := bl.Term(); b.t.Lockstep {
+		i.D, i.Fn = int32(len(b.t.Effects)), uint16(t.Aux)
+		b.t.Effects = append(b.t.Effects, Effect{Instr: loader.Instr{Inst: &isa.Inst{}}, Site: t.Site, Bar: -1, Meet: int32(t.Imm)})
 	}
-	i.c = b.reg[c]
+	i.C = b.reg[c]
 	b.segment()
-	pc := int32(len(b.t.code))
+	pc := int32(len(b.t.Code))
 	b.append(i, 1)
 	yes, no := b.movesOf(e[0]), b.movesOf(e[1])
 	const size = int32(unsafe.Sizeof(lanes.Op{}))
-	b.region = append(append(b.region, lanes.Make(code, uint64(pc), 0, i.c, size, int32(len(yes)+2)*size)), yes...)
+	b.region = append(append(b.region, lanes.Make(code, uint64(pc), 0, i.C, size, int32(len(yes)+2)*size)), yes...)
 	b.goTo(bl.Succs[0], pc)
 	b.region = append(b.region, no...)
 	b.goTo(bl.Succs[1], pc)
@@ -120,15 +120,15 @@ func (b *compiler) fuseBranch(bl *opt.Block) {
 
 // movesOf gives the operations of an edge.
 func (b *compiler) movesOf(edge int32) []lanes.Op {
-	at := b.t.edges[edge].moves
+	at := b.t.Edges[edge].Moves
 	if at < 0 {
 		return nil
 	}
 	n := at
-	for b.t.ops[n].Code != lanes.OpEnd {
+	for b.t.Ops[n].Code != lanes.OpEnd {
 		n++
 	}
-	return b.t.ops[at:n]
+	return b.t.Ops[at:n]
 }
 
 // link gives the jumps of lists their targets: the list that a block begins with. Where it begins with an instruction that lists
@@ -136,10 +136,10 @@ func (b *compiler) movesOf(edge int32) []lanes.Op {
 func (b *compiler) link() {
 	t := b.t
 	for _, j := range b.jumps {
-		o, to := &t.ops[j.op], b.starts[j.to]
-		o.Imm, o.A, o.C = uint64(to), t.counts[to], t.counts[j.pc+1]-t.counts[to]
-		if in := &t.code[to]; in.op == opRun {
-			o.B, o.D = (in.a-j.op)*int32(unsafe.Sizeof(lanes.Op{})), int32(in.fn)
+		o, to := &t.Ops[j.op], b.starts[j.to]
+		o.Imm, o.A, o.C = uint64(to), t.Counts[to], t.Counts[j.pc+1]-t.Counts[to]
+		if in := &t.Code[to]; in.Op == OpRun {
+			o.B, o.D = (in.A-j.op)*int32(unsafe.Sizeof(lanes.Op{})), int32(in.Fn)
 		}
 	}
 }
@@ -150,8 +150,8 @@ func (b *compiler) segment() {
 	if len(b.pending) == 0 && len(b.region) > 0 {
 		return
 	}
-	b.runs = append(b.runs, int32(len(b.t.code)))
-	b.append(ins{op: opRun, a: int32(len(b.region))}, b.counted)
+	b.runs = append(b.runs, int32(len(b.t.Code)))
+	b.append(Instr{Op: OpRun, A: int32(len(b.region))}, b.counted)
 	b.region = append(b.region, b.pending...)
 	b.pending, b.counted = b.pending[:0], 0
 }
@@ -164,17 +164,17 @@ func (b *compiler) flush() {
 	if len(b.region) == 0 {
 		return
 	}
-	at := int32(len(b.t.ops))
-	b.t.ops = append(append(b.t.ops, b.region...), lanes.Op{Code: lanes.OpEnd, Imm: uint64(len(b.t.code))})
+	at := int32(len(b.t.Ops))
+	b.t.Ops = append(append(b.t.Ops, b.region...), lanes.Op{Code: lanes.OpEnd, Imm: uint64(len(b.t.Code))})
 	for i := b.placed; i < len(b.jumps); i++ {
 		b.jumps[i].op += at
 	}
 	b.placed = len(b.jumps)
 	for _, k := range b.runs {
-		in := &b.t.code[k]
-		in.a += at
+		in := &b.t.Code[k]
+		in.A += at
 		if b.stores {
-			in.fn = 1
+			in.Fn = 1
 		}
 	}
 	b.region, b.runs, b.stores = b.region[:0], b.runs[:0], false
@@ -192,13 +192,13 @@ var (
 
 // fastAccess is how a list does a load or store in the usual case; what it reaches is noted. It is nil where there is no
 // operation for that.
-func (b *compiler) fastAccess(e *effect, store bool) *fused {
+func (b *compiler) fastAccess(e *Effect, store bool) *fused {
 	switch e.Space {
 	case event.Global, event.Const, event.Generic, event.Shared:
 	default:
 		return nil
 	}
-	if e.guarded || e.Width != e.Piece || !store && (e.Order != event.Weak || len(e.Results) != 1) {
+	if e.Guarded || e.Width != e.Piece || !store && (e.Order != event.Weak || len(e.Results) != 1) {
 		return nil
 	}
 	f := &fused{store: store}
@@ -210,28 +210,28 @@ func (b *compiler) fastAccess(e *effect, store bool) *fused {
 		if e.Type.Signed() && uint64(e.Dst[d.At].Size) != max(e.Piece, 4) {
 			return nil
 		}
-	case e.wide[0] != (e.Piece == 8):
+	case e.Wide[0] != (e.Piece == 8):
 		return nil
 	case e.Piece == 8:
-		data = b.spread64(&f.before, e.vals[0], 1)
+		data = b.spread64(&f.before, e.Vals[0], 1)
 	default:
-		data = b.spread32(&f.before, e.vals[0], 1)
+		data = b.spread32(&f.before, e.Vals[0], 1)
 	}
 	code, at, r := b.accessCode(e, store)
 	if code == lanes.OpEnd {
 		return nil
 	}
-	e.reach = int32(len(b.t.reaches))
-	r.effect, r.store, r.each = int32(len(b.t.effects)), store, e.addr >= 0
-	r.before = store && (e.Piece >= 4 || !r.each)
-	if !r.each {
-		r.line = b.t.lines[^e.addr]
+	e.Reach = int32(len(b.t.Reaches))
+	r.Effect, r.Store, r.Each = int32(len(b.t.Effects)), store, e.Addr >= 0
+	r.Before = store && (e.Piece >= 4 || !r.Each)
+	if !r.Each {
+		r.Line = b.t.Lines[^e.Addr]
 	}
-	b.t.reaches = append(b.t.reaches, r)
+	b.t.Reaches = append(b.t.Reaches, r)
 	if r.offsets != 0 {
-		f.op = lanes.Make(code, 0, data, at, e.reach, r.offsets)
+		f.op = lanes.Make(code, 0, data, at, e.Reach, r.offsets)
 	} else {
-		f.op = lanes.Make(code, 0, data, at, e.reach)
+		f.op = lanes.Make(code, 0, data, at, e.Reach)
 	}
 	return f
 }
@@ -256,56 +256,56 @@ var eachCodes = map[eachAccess]lanes.Code{
 }
 
 // accessCode gives the operation of an access, its address, and what it reaches; OpEnd where there is no operation.
-func (b *compiler) accessCode(e *effect, store bool) (code lanes.Code, at int32, r reaching) {
-	r.size = e.Width
+func (b *compiler) accessCode(e *Effect, store bool) (code lanes.Code, at int32, r Reaching) {
+	r.Size = e.Width
 	long, vector := e.Piece == 8, loader.OpV32
 	if long {
 		vector = loader.OpV64
 	}
 	fits := store || e.Results[0].Kind == vector
-	if e.addr >= 0 {
+	if e.Addr >= 0 {
 		if !fits {
 			return lanes.OpEnd, 0, r
 		}
-		return eachCodes[eachAccess{e.Piece, !store && e.Piece < 4 && e.Type.Signed(), e.narrow, store}], e.addr, r
+		return eachCodes[eachAccess{e.Piece, !store && e.Piece < 4 && e.Type.Signed(), e.Narrow, store}], e.Addr, r
 	}
-	l := b.t.lines[^e.addr]
-	even := l.pattern < 0
+	l := b.t.Lines[^e.Addr]
+	even := l.Pattern < 0
 	switch {
-	case e.narrow && e.Space != event.Shared:
+	case e.Narrow && e.Space != event.Shared:
 		return lanes.OpEnd, 0, r // the ends of what is reached might be more than 32 bits apart
-	case even && l.stride == 0 && !store && e.Results[0].Kind == loader.OpUniform:
+	case even && l.Stride == 0 && !store && e.Results[0].Kind == loader.OpUniform:
 		if e.Type.Signed() {
-			return signedSame[e.Piece], l.reg, r
+			return signedSame[e.Piece], l.Reg, r
 		}
-		return uniformLoads[e.Piece], l.reg, r
+		return uniformLoads[e.Piece], l.Reg, r
 	case !fits:
 		return lanes.OpEnd, 0, r
-	case !even || l.stride != e.Piece:
+	case !even || l.Stride != e.Piece:
 		return b.rowsCode(e, store, l)
 	}
-	r.size = 32 * e.Piece
+	r.Size = 32 * e.Piece
 	switch {
 	case store:
-		r.apart = true
-		return fastStores[e.Piece], l.reg, r
+		r.Apart = true
+		return fastStores[e.Piece], l.Reg, r
 	case e.Type.Signed():
-		return signedLoads[e.Piece], l.reg, r
+		return signedLoads[e.Piece], l.Reg, r
 	}
-	return fastLoads[e.Piece], l.reg, r
+	return fastLoads[e.Piece], l.Reg, r
 }
 
 // rowsCode is accessCode for lanes that do not lie side by side.
-func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at int32, r reaching) {
-	if l.pattern < 0 && l.stride == 0 || e.Piece < 4 {
+func (b *compiler) rowsCode(e *Effect, store bool, l Line) (code lanes.Code, at int32, r Reaching) {
+	if l.Pattern < 0 && l.Stride == 0 || e.Piece < 4 {
 		return lanes.OpEnd, 0, r
 	}
-	p := l.pattern
+	p := l.Pattern
 	if p < 0 {
-		p = b.pattern(slope{l.stride, l.stride * uint64(b.f.Env.RowLanes())})
+		p = b.pattern(Slope{l.Stride, l.Stride * uint64(b.f.Env.RowLanes())})
 	}
-	n := &b.t.patterns[p]
-	for _, off := range n.all {
+	n := &b.t.Patterns[p]
+	for _, off := range n.All {
 		if off%e.Piece != 0 {
 			return lanes.OpEnd, 0, r
 		}
@@ -313,21 +313,21 @@ func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at 
 	if n.least < -1<<30 || n.most > 1<<30 {
 		return lanes.OpEnd, 0, r
 	}
-	r.low, r.size = uint64(n.least), uint64(n.most-n.least)+e.Piece
+	r.Low, r.Size = uint64(n.least), uint64(n.most-n.least)+e.Piece
 	if b.f.Env.RowLanes() == 16 && e.Piece == 4 && n.least == 0 {
-		r.row = n.slope.row
+		r.Row = n.Slope.Row
 		switch {
-		case n.slope.lane == 4 && store:
-			r.apart = r.row >= 64
-			return lanes.OpStore32Rows, l.reg, r
-		case n.slope.lane == 4:
-			return lanes.OpLoad32Rows, l.reg, r
-		case n.slope.lane == 0 && !store:
-			return lanes.OpLoad32Spread, l.reg, r
+		case n.Slope.Lane == 4 && store:
+			r.Apart = r.Row >= 64
+			return lanes.OpStore32Rows, l.Reg, r
+		case n.Slope.Lane == 4:
+			return lanes.OpLoad32Rows, l.Reg, r
+		case n.Slope.Lane == 0 && !store:
+			return lanes.OpLoad32Spread, l.Reg, r
 		}
 	}
 	r.offsets = b.offsets(p)
-	r.apart = n.apart()
+	r.Apart = n.apart()
 	switch {
 	case e.Piece == 4 && store:
 		code = lanes.OpStore32Pattern
@@ -338,32 +338,32 @@ func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at 
 	default:
 		code = lanes.OpLoad64Pattern
 	}
-	return code, l.reg, r
+	return code, l.Reg, r
 }
 
-// fastWiden is how a list does an opSWiden in the case that nothing wraps; nil where its strides are large.
-func (b *compiler) fastWiden(i *ins) *fused {
-	least, most := b.ends(b.t.lines[i.b])
+// fastWiden is how a list does an OpSWiden in the case that nothing wraps; nil where its strides are large.
+func (b *compiler) fastWiden(i *Instr) *fused {
+	least, most := b.ends(b.t.Lines[i.B])
 	if least < -1<<30 || most > 1<<30 {
 		return nil
 	}
 	code := lanes.OpSteadyU
-	if i.fn == widenS {
+	if i.Fn == WidenS {
 		code = lanes.OpSteadyS
 	}
-	f := &fused{op: lanes.Make(code, 0, i.d, i.a, int32(least), int32(most-least))}
-	if i.imm != 1 {
-		f.after = []lanes.Op{lanes.Make(lanes.OpScalarMulBy, i.imm, i.d, i.d)}
+	f := &fused{op: lanes.Make(code, 0, i.D, i.A, int32(least), int32(most-least))}
+	if i.Imm != 1 {
+		f.after = []lanes.Op{lanes.Make(lanes.OpScalarMulBy, i.Imm, i.D, i.D)}
 	}
 	return f
 }
 
 // ends gives the least and the most that a lane adds to the scalar.
-func (b *compiler) ends(l line) (least, most int64) {
-	if l.pattern >= 0 {
-		p := &b.t.patterns[l.pattern]
+func (b *compiler) ends(l Line) (least, most int64) {
+	if l.Pattern >= 0 {
+		p := &b.t.Patterns[l.Pattern]
 		return p.least, p.most
 	}
-	end := 31 * int64(l.stride)
+	end := 31 * int64(l.Stride)
 	return min(end, 0), max(end, 0)
 }

@@ -1,13 +1,8 @@
-package simt
+package vcode
 
 import (
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
-)
-
-type (
-	v32 = lanes.V32
-	v64 = lanes.V64
 )
 
 // What computes the operations, by ins.fn.
@@ -124,11 +119,11 @@ const (
 var nativeBin = map[opt.Op]uint16{opt.Add: fAdd, opt.Sub: fSub, opt.Mul: fMul, opt.And: fAnd, opt.Or: fOr, opt.Xor: fXor,
 	opt.Shl: fShl, opt.ShrU: fShrU, opt.ShrS: fShrS}
 
-var nativePred = map[opt.Op]opcode{opt.And: opAnd1, opt.Or: opOr1, opt.Xor: opXor1, opt.Not: opNot1}
+var nativePred = map[opt.Op]Opcode{opt.And: OpAnd1, opt.Or: OpOr1, opt.Xor: OpXor1, opt.Not: OpNot1}
 
-var nativeScalar = map[opt.Op]opcode{opt.Add: opSAdd, opt.Sub: opSSub, opt.Mul: opSMul, opt.And: opSAnd, opt.Or: opSOr, opt.Xor: opSXor, opt.Not: opSNot,
-	opt.Shl: opSShl, opt.ShrU: opSShrU, opt.ShrS: opSShrS, opt.MulU: opSMulU, opt.MulS: opSMulS, opt.SExt: opSSExt, opt.ZExt: opSZExt, opt.Copy: opSCopy,
-	opt.Sel: opSSel, opt.Cmp: opSCmp}
+var nativeScalar = map[opt.Op]Opcode{opt.Add: OpSAdd, opt.Sub: OpSSub, opt.Mul: OpSMul, opt.And: OpSAnd, opt.Or: OpSOr, opt.Xor: OpSXor, opt.Not: OpSNot,
+	opt.Shl: OpSShl, opt.ShrU: OpSShrU, opt.ShrS: OpSShrS, opt.MulU: OpSMulU, opt.MulS: OpSMulS, opt.SExt: OpSSExt, opt.ZExt: OpSZExt, opt.Copy: OpSCopy,
+	opt.Sel: OpSSel, opt.Cmp: OpSCmp}
 
 // usual reports whether an operation has the widths that scalar knows.
 func (b *compiler) usual(in *opt.Instr) bool {
@@ -153,19 +148,19 @@ func (b *compiler) usual(in *opt.Instr) bool {
 // scalar emits a native operation whose result is a scalar.
 func (b *compiler) scalar(in *opt.Instr) {
 	w := b.f.Width(in.Result())
-	i := ins{op: nativeScalar[in.Op], d: b.reg[in.Result()], imm: w.Mask()}
+	i := Instr{Op: nativeScalar[in.Op], D: b.reg[in.Result()], Imm: w.Mask()}
 	regs := [3]int32{}
 	line := false
 	for k, a := range in.Args {
 		regs[k] = b.reg[a]
-		line = line || b.slope[a] != slope{}
+		line = line || b.slope[a] != Slope{}
 	}
-	i.a, i.b, i.c = regs[0], regs[1], regs[2]
+	i.A, i.B, i.C = regs[0], regs[1], regs[2]
 	switch in.Op {
 	case opt.Shl, opt.ShrU, opt.ShrS:
-		i.fn = uint16(w.Bits())
+		i.Fn = uint16(w.Bits())
 	case opt.SExt, opt.ZExt:
-		i.fn = uint16(in.Imm)
+		i.Fn = uint16(in.Imm)
 		if line && w == opt.W64 && in.Imm == 32 {
 			b.widenLine(in, 1)
 			return
@@ -182,9 +177,9 @@ func (b *compiler) scalar(in *opt.Instr) {
 			return
 		}
 	case opt.Sel:
-		i.c, i.a, i.b = regs[0], regs[1], regs[2]
+		i.C, i.A, i.B = regs[0], regs[1], regs[2]
 	case opt.Cmp:
-		i.fn, i.imm = uint16(in.Imm), uint64(in.Aux)
+		i.Fn, i.Imm = uint16(in.Imm), uint64(in.Aux)
 	}
 	b.add(i)
 }
@@ -194,10 +189,10 @@ func (b *compiler) scalar(in *opt.Instr) {
 func (b *compiler) widenLine(in *opt.Instr, factor uint64) {
 	kind := widenU
 	if in.Op == opt.SExt || in.Op == opt.MulS {
-		kind = widenS
+		kind = WidenS
 	}
 	a := in.Args[0]
-	i := ins{op: opSWiden, fn: kind, d: b.reg[in.Result()], a: b.reg[a], b: ^b.line(b.reg[a], b.slope[a]), imm: factor}
+	i := Instr{Op: OpSWiden, Fn: kind, D: b.reg[in.Result()], A: b.reg[a], B: ^b.line(b.reg[a], b.slope[a]), Imm: factor}
 	if f := b.fastWiden(&i); f != nil {
 		b.fuse(i, f)
 		return
@@ -214,18 +209,18 @@ func (b *compiler) vector(in *opt.Instr) bool {
 	case w == opt.W1:
 		return b.predicate(in)
 	case in.Op == opt.Sel:
-		op := opSel32
+		op := OpSel32
 		if w == opt.W64 {
-			op = opSel64
+			op = OpSel64
 		}
-		b.add(ins{op: op, d: b.reg[d], c: b.pred(in.Args[0]), a: b.vec(in.Args[1]), b: b.vec(in.Args[2])})
+		b.add(Instr{Op: op, D: b.reg[d], C: b.pred(in.Args[0]), A: b.vec(in.Args[1]), B: b.vec(in.Args[2])})
 		return true
 	case in.Op == opt.Copy:
-		op := opCopy32
+		op := OpCopy32
 		if w == opt.W64 {
-			op = opCopy64
+			op = OpCopy64
 		}
-		b.add(ins{op: op, d: b.reg[d], a: b.vec(in.Args[0])})
+		b.add(Instr{Op: op, D: b.reg[d], A: b.vec(in.Args[0])})
 		return true
 	case in.Op == opt.SExt || in.Op == opt.ZExt:
 		return b.extend(in, w)
@@ -235,14 +230,14 @@ func (b *compiler) vector(in *opt.Instr) bool {
 			fn = 1
 		}
 		x, y := b.sides(in.Args[0], in.Args[1])
-		b.two(opMul64, opMul64S, fn, d, x, y)
+		b.two(OpMul64, OpMul64S, fn, d, x, y)
 		return true
 	case in.Op == opt.Not:
-		op := opUn32
+		op := OpUn32
 		if w == opt.W64 {
-			op = opUn64
+			op = OpUn64
 		}
-		b.add(ins{op: op, d: b.reg[d], a: b.vec(in.Args[0])})
+		b.add(Instr{Op: op, D: b.reg[d], A: b.vec(in.Args[0])})
 		return true
 	default:
 		return b.arithmetic(in, w)
@@ -258,12 +253,12 @@ func (b *compiler) sides(x, y opt.Value) (opt.Value, opt.Value) {
 }
 
 // two emits an operation of two sources, in the form with a scalar where the second is uniform.
-func (b *compiler) two(op, opS opcode, fn uint16, d, x, y opt.Value) {
+func (b *compiler) two(op, OpS Opcode, fn uint16, d, x, y opt.Value) {
 	if b.uniform(y) {
-		b.add(ins{op: opS, fn: fn, d: b.reg[d], a: b.vec(x), b: b.reg[y]})
+		b.add(Instr{Op: OpS, Fn: fn, D: b.reg[d], A: b.vec(x), B: b.reg[y]})
 		return
 	}
-	b.add(ins{op: op, fn: fn, d: b.reg[d], a: b.vec(x), b: b.vec(y)})
+	b.add(Instr{Op: op, Fn: fn, D: b.reg[d], A: b.vec(x), B: b.vec(y)})
 }
 
 // arithmetic emits the operations that have a function for each width.
@@ -278,27 +273,27 @@ func (b *compiler) arithmetic(in *opt.Instr, w opt.Width) bool {
 			return false
 		}
 		if w == opt.W64 {
-			b.two(opShift64, opShift64S, fn-fShl, d, x, y)
+			b.two(OpShift64, OpShift64S, fn-fShl, d, x, y)
 		} else {
-			b.two(opBin32, opBin32S, fn, d, x, y)
+			b.two(OpBin32, OpBin32S, fn, d, x, y)
 		}
 		return true
 	}
 	if b.f.Width(x) != w || b.f.Width(y) != w {
 		return false
 	}
-	op, opS, reversed := opBin32, opBin32S, fRSub
+	op, OpS, reversed := OpBin32, OpBin32S, fRSub
 	if w == opt.W64 {
-		op, opS, reversed = opBin64, opBin64S, fRSub64
+		op, OpS, reversed = OpBin64, OpBin64S, fRSub64
 	}
 	switch {
 	case fn != fSub:
 		x, y = b.sides(x, y)
 	case b.uniform(x):
-		b.add(ins{op: opS, fn: reversed, d: b.reg[d], a: b.vec(y), b: b.reg[x]})
+		b.add(Instr{Op: OpS, Fn: reversed, D: b.reg[d], A: b.vec(y), B: b.reg[x]})
 		return true
 	}
-	b.two(op, opS, fn, d, x, y)
+	b.two(op, OpS, fn, d, x, y)
 	return true
 }
 
@@ -312,24 +307,24 @@ func (b *compiler) predicate(in *opt.Instr) bool {
 	}
 	switch in.Op {
 	case opt.And, opt.Or, opt.Xor:
-		b.add(ins{op: nativePred[in.Op], d: d, a: b.pred(in.Args[0]), b: b.pred(in.Args[1])})
+		b.add(Instr{Op: nativePred[in.Op], D: d, A: b.pred(in.Args[0]), B: b.pred(in.Args[1])})
 	case opt.Not:
-		b.add(ins{op: opNot1, d: d, a: b.pred(in.Args[0])})
+		b.add(Instr{Op: OpNot1, D: d, A: b.pred(in.Args[0])})
 	case opt.Copy:
-		b.add(ins{op: opCopy1, d: d, a: b.pred(in.Args[0])})
+		b.add(Instr{Op: OpCopy1, D: d, A: b.pred(in.Args[0])})
 	case opt.Sel:
-		b.add(ins{op: opSel1, d: d, c: b.pred(in.Args[0]), a: b.pred(in.Args[1]), b: b.pred(in.Args[2])})
+		b.add(Instr{Op: OpSel1, D: d, C: b.pred(in.Args[0]), A: b.pred(in.Args[1]), B: b.pred(in.Args[2])})
 	case opt.ZExt, opt.SExt:
 		if in.Imm == 0 {
 			return false
 		}
 		switch a := in.Args[0]; b.f.Width(a) {
 		case opt.W1:
-			b.add(ins{op: opCopy1, d: d, a: b.pred(a)})
+			b.add(Instr{Op: OpCopy1, D: d, A: b.pred(a)})
 		case opt.W32:
-			b.add(ins{op: opTo1, d: d, a: b.vec(a)})
+			b.add(Instr{Op: OpTo1, D: d, A: b.vec(a)})
 		default:
-			b.add(ins{op: opTo1W, d: d, a: b.vec(a)})
+			b.add(Instr{Op: OpTo1W, D: d, A: b.vec(a)})
 		}
 	default:
 		return false
@@ -344,9 +339,9 @@ var swapped = [...]opt.Cond{opt.EQ: opt.EQ, opt.NE: opt.NE, opt.LTS: opt.GTS, op
 func (b *compiler) compare(in *opt.Instr) bool {
 	x, y := in.Args[0], in.Args[1]
 	w := opt.W32
-	op, opS := opCmp32, opCmp32S
+	op, OpS := OpCmp32, OpCmp32S
 	if in.Aux == 64 {
-		w, op, opS = opt.W64, opCmp64, opCmp64S
+		w, op, OpS = opt.W64, OpCmp64, OpCmp64S
 	}
 	if in.Aux != 32 && in.Aux != 64 || b.f.Width(x) != w || b.f.Width(y) != w {
 		return false
@@ -359,7 +354,7 @@ func (b *compiler) compare(in *opt.Instr) bool {
 	if b.uniform(x) {
 		return false
 	}
-	b.two(op, opS, uint16(c), in.Result(), x, y)
+	b.two(op, OpS, uint16(c), in.Result(), x, y)
 	return true
 }
 
@@ -378,27 +373,27 @@ func (b *compiler) extend(in *opt.Instr, w opt.Width) bool {
 		if in.Op == opt.SExt && n == 1 {
 			ones = w.Mask()
 		}
-		op := opFrom1
+		op := OpFrom1
 		if w == opt.W64 {
-			op = opFrom1W
+			op = OpFrom1W
 		}
-		b.add(ins{op: op, d: d, a: b.pred(a), imm: ones})
+		b.add(Instr{Op: op, D: d, A: b.pred(a), Imm: ones})
 	case w == opt.W32 && from == opt.W32:
-		b.add(ins{op: opBits32, fn: fn, d: d, a: b.vec(a), imm: n})
+		b.add(Instr{Op: OpBits32, Fn: fn, D: d, A: b.vec(a), Imm: n})
 	case w == opt.W32:
-		b.add(ins{op: opNarrow, d: d, a: b.vec(a)})
+		b.add(Instr{Op: OpNarrow, D: d, A: b.vec(a)})
 		if n < 32 {
-			b.add(ins{op: opBits32, fn: fn, d: d, a: d, imm: n})
+			b.add(Instr{Op: OpBits32, Fn: fn, D: d, A: d, Imm: n})
 		}
 	case from == opt.W64:
-		b.add(ins{op: opBits64, fn: fn, d: d, a: b.vec(a), imm: n})
+		b.add(Instr{Op: OpBits64, Fn: fn, D: d, A: b.vec(a), Imm: n})
 	default:
 		if n > 32 {
 			fn, n = 1, 32 // what is above a 32-bit value is zero
 		}
-		b.add(ins{op: opWiden, fn: fn, d: d, a: b.vec(a)})
+		b.add(Instr{Op: OpWiden, Fn: fn, D: d, A: b.vec(a)})
 		if n < 32 {
-			b.add(ins{op: opBits64, fn: fn, d: d, a: d, imm: n})
+			b.add(Instr{Op: OpBits64, Fn: fn, D: d, A: d, Imm: n})
 		}
 	}
 	return true

@@ -1,4 +1,4 @@
-package simt
+package vcode
 
 import (
 	"slices"
@@ -14,10 +14,10 @@ import (
 type compiler struct {
 	f   *opt.Func
 	img *loader.Image
-	t   *text
+	t   *Text
 
 	file  []file  // by value
-	slope []slope // of scalars
+	slope []Slope // of scalars
 	fixed []bool  // scalars that never change
 	reg   []int32
 	heads []int // by block: the instructions that edges do
@@ -25,32 +25,32 @@ type compiler struct {
 	used            bitset // values that an instruction reads
 	liveIn, liveOut []bitset
 	starts          []int32 // pc of each block
-	lineOf          map[line]int32
+	lineOf          map[Line]int32
 	pending         []lanes.Op // not yet in the code
 	counted         int32      // instructions that pending stands for
 	region          []lanes.Op // the list of operations being made
-	runs            []int32    // the opRun of region, which have places in it
+	runs            []int32    // the OpRun of region, which have places in it
 	stores          bool       // region has stores
 	jumps           []jump
-	placed          int             // how many of jumps lie in text.ops; the others in region
+	placed          int             // how many of jumps lie in Text.Ops; the others in region
 	meets           map[uint64]bool // in lockstep: the Meets of branches that lanes may part at
 }
 
 // compile makes the text of an optimised function.
-func compile(f *opt.Func, img *loader.Image) *text {
+func compile(f *opt.Func, img *loader.Image) *Text {
 	n := len(f.Values)
-	b := &compiler{f: f, img: img, t: &text{local: (f.Local + 15) &^ 15, sites: f.Sites}, file: make([]file, n), slope: make([]slope, n),
-		fixed: make([]bool, n), reg: make([]int32, n), heads: make([]int, len(f.Blocks)), starts: make([]int32, len(f.Blocks)), lineOf: map[line]int32{}}
+	b := &compiler{f: f, img: img, t: &Text{Local: (f.Local + 15) &^ 15, Sites: f.Sites}, file: make([]file, n), slope: make([]Slope, n),
+		fixed: make([]bool, n), reg: make([]int32, n), heads: make([]int, len(f.Blocks)), starts: make([]int32, len(f.Blocks)), lineOf: map[Line]int32{}}
 	for v := range b.reg {
 		b.reg[v] = -1
 	}
-	b.t.lockstep = f.Env.Lockstep
+	b.t.Lockstep = f.Env.Lockstep
 	for b.classify(); ; b.classify() {
 		bad := b.check()
 		if len(bad) == 0 {
 			break
 		}
-		if b.t.lockstep { // what hangs on them, joins among it, must be known
+		if b.t.Lockstep { // what hangs on them, joins among it, must be known
 			f.Vary(bad)
 			return compile(f, img)
 		}
@@ -68,11 +68,11 @@ func compile(f *opt.Func, img *loader.Image) *text {
 	b.flush()
 	b.link()
 	// Edges were made before the blocks behind them had a place.
-	for i := range b.t.edges {
-		b.t.edges[i].to = b.starts[b.t.edges[i].to]
+	for i := range b.t.Edges {
+		b.t.Edges[i].To = b.starts[b.t.Edges[i].To]
 	}
 	if !b.usesLocal() {
-		b.t.local = 0
+		b.t.Local = 0
 	}
 	return b.t
 }
@@ -139,14 +139,14 @@ func (b *compiler) classifyValue(v opt.Value, in *opt.Instr) {
 }
 
 // uniform reports whether v is a scalar that is the same in all lanes.
-func (b *compiler) uniform(v opt.Value) bool { return b.file[v] == scalars && b.slope[v] == slope{} }
+func (b *compiler) uniform(v opt.Value) bool { return b.file[v] == scalars && b.slope[v] == Slope{} }
 
 // partings finds out which Meets lanes may wait at.
 func (b *compiler) partings() {
 	b.meets = map[uint64]bool{}
 	for _, bl := range b.f.Blocks {
 		if t := bl.Term(); t.Op == opt.Switch || t.Op == opt.Branch && b.file[t.Args[0]] != scalars {
-			b.meets[t.Imm] = b.t.lockstep
+			b.meets[t.Imm] = b.t.Lockstep
 		}
 	}
 }
@@ -178,10 +178,10 @@ func (b *compiler) fits(in *opt.Instr, v opt.Value) bool {
 		}
 	}
 	want := b.slope[v]
-	flat := want == slope{}
-	arg := func(i int) slope { return b.slope[in.Args[i]] }
-	same := func(x slope) bool { return (x.lane-want.lane)&mask == 0 && (x.row-want.row)&mask == 0 }
-	sum := func(x, y slope, sign uint64) slope { return slope{x.lane + sign*y.lane, x.row + sign*y.row} }
+	flat := want == Slope{}
+	arg := func(i int) Slope { return b.slope[in.Args[i]] }
+	same := func(x Slope) bool { return (x.Lane-want.Lane)&mask == 0 && (x.Row-want.Row)&mask == 0 }
+	sum := func(x, y Slope, sign uint64) Slope { return Slope{x.Lane + sign*y.Lane, x.Row + sign*y.Row} }
 	switch in.Op {
 	case opt.Special:
 		return true
@@ -224,7 +224,7 @@ func (b *compiler) fits(in *opt.Instr, v opt.Value) bool {
 		case opt.MulS:
 			c = uint64(int64(int32(c)))
 		}
-		return same(slope{arg(0).lane * c, arg(0).row * c})
+		return same(Slope{arg(0).Lane * c, arg(0).Row * c})
 	case opt.SExt, opt.ZExt:
 		from := b.f.Width(in.Args[0])
 		return same(arg(0)) && (int(in.Imm) >= b.f.Width(v).Bits() || in.Imm == 32 && from == opt.W32)
@@ -242,46 +242,46 @@ func (b *compiler) fix() {
 				continue
 			}
 			v := in.Dst[0]
-			x := fixed{reg: int32(b.t.scalars), val: in.Imm}
+			x := Fixed{Reg: int32(b.t.Scalars), Val: in.Imm}
 			switch in.Op {
 			case opt.LocalPtr:
-				x.from = fixedLocal
+				x.From = FixedLocal
 			case opt.KParam:
-				x.from, x.size = fixedParam, uint64(in.Aux)
+				x.From, x.Size = FixedParam, uint64(in.Aux)
 			case opt.Symbol:
-				x.val = b.img.Operand(in.Sym).Val
+				x.Val = b.img.Operand(in.Sym).Val
 			case opt.Special:
-				x.from = fixedSpecial
+				x.From = FixedSpecial
 			}
-			b.reg[v] = x.reg
-			b.t.fixed = append(b.t.fixed, x)
-			b.t.scalars++
+			b.reg[v] = x.Reg
+			b.t.Fixed = append(b.t.Fixed, x)
+			b.t.Scalars++
 		}
 	}
 }
 
 // slopeOf is the slope of values of a shape.
-func slopeOf(s opt.Shape) slope { return slope{uint64(s.Stride), uint64(s.Row)} }
+func slopeOf(s opt.Shape) Slope { return Slope{uint64(s.Stride), uint64(s.Row)} }
 
 // line gives the operand for a scalar that is used as a vector.
-func (b *compiler) line(reg int32, s slope) int32 {
-	l := line{reg: reg, pattern: -1, stride: s.lane}
+func (b *compiler) line(reg int32, s Slope) int32 {
+	l := Line{Reg: reg, Pattern: -1, Stride: s.Lane}
 	switch row := uint64(b.f.Env.RowLanes()); {
-	case row == 32 || s.row == row*s.lane:
+	case row == 32 || s.Row == row*s.Lane:
 	case row == 1:
-		l.stride = s.row
+		l.Stride = s.Row
 	default:
-		l.stride, l.pattern = 0, b.pattern(s)
+		l.Stride, l.Pattern = 0, b.pattern(s)
 	}
 	return b.lineAt(l)
 }
 
-func (b *compiler) lineAt(l line) int32 {
+func (b *compiler) lineAt(l Line) int32 {
 	i, ok := b.lineOf[l]
 	if !ok {
-		i = int32(len(b.t.lines))
+		i = int32(len(b.t.Lines))
 		b.lineOf[l] = i
-		b.t.lines = append(b.t.lines, l)
+		b.t.Lines = append(b.t.Lines, l)
 	}
 	return ^i
 }
@@ -313,13 +313,13 @@ func (b *compiler) operand(v opt.Value) loader.Operand {
 		if b.uniform(v) {
 			break
 		}
-		l := b.t.lines[^b.vec(v)]
+		l := b.t.Lines[^b.vec(v)]
 		wide := b.f.Width(v) == opt.W64
-		switch o.Val = l.stride; {
-		case l.pattern >= 0 && wide:
-			o.Kind, o.Val = loader.OpPattern64, uint64(l.pattern)
-		case l.pattern >= 0:
-			o.Kind, o.Val = loader.OpPattern32, uint64(l.pattern)
+		switch o.Val = l.Stride; {
+		case l.Pattern >= 0 && wide:
+			o.Kind, o.Val = loader.OpPattern64, uint64(l.Pattern)
+		case l.Pattern >= 0:
+			o.Kind, o.Val = loader.OpPattern32, uint64(l.Pattern)
 		case wide:
 			o.Kind = loader.OpAffine64
 		default:
@@ -349,7 +349,7 @@ func (b *compiler) results(in *opt.Instr) []loader.Slot {
 
 // block emits the instructions of a block.
 func (b *compiler) block(bl *opt.Block) {
-	b.starts[bl.ID] = int32(len(b.t.code))
+	b.starts[bl.ID] = int32(len(b.t.Code))
 	head := b.heads[bl.ID]
 	// Where groups meet again inside the block, what lives there must be known.
 	after := map[int]bitset{}
@@ -371,12 +371,12 @@ func (b *compiler) block(bl *opt.Block) {
 	for k := head; k < len(bl.Instrs); k++ {
 		if l, ok := after[k]; ok {
 			b.flush()
-			at, regs = len(b.t.code), b.scalarsOf(l)
+			at, regs = len(b.t.Code), b.scalarsOf(l)
 		}
 		b.instr(bl, bl.Instrs[k])
-		if at >= 0 && len(b.t.code) > at {
-			b.t.meet[at] = int32(len(b.t.meets))
-			b.t.meets = append(b.t.meets, regs)
+		if at >= 0 && len(b.t.Code) > at {
+			b.t.Meet[at] = int32(len(b.t.Meets))
+			b.t.Meets = append(b.t.Meets, regs)
 			at = -1
 		}
 	}
@@ -415,18 +415,18 @@ func (b *compiler) edge(from *opt.Block, k int) int32 {
 			moves = append(moves, m)
 		}
 	})
-	e := edge{to: int32(from.Succs[k].ID), moves: -1}
+	e := Edge{To: int32(from.Succs[k].ID), Moves: -1}
 	ops := b.moveOps(b.sequence(moves))
 	switch {
 	case len(ops) == 0:
 	case from.Term().Op == opt.Jump:
 		b.pending = append(b.pending, ops...)
 	default:
-		e.moves = int32(len(b.t.ops))
-		b.t.ops = append(append(b.t.ops, ops...), lanes.Op{Code: lanes.OpEnd})
+		e.Moves = int32(len(b.t.Ops))
+		b.t.Ops = append(append(b.t.Ops, ops...), lanes.Op{Code: lanes.OpEnd})
 	}
-	b.t.edges = append(b.t.edges, e)
-	return int32(len(b.t.edges) - 1)
+	b.t.Edges = append(b.t.Edges, e)
+	return int32(len(b.t.Edges) - 1)
 }
 
 // instr emits an instruction.
@@ -434,13 +434,13 @@ func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 	switch in.Op {
 	case opt.Nop, opt.Const, opt.KParam, opt.Symbol, opt.LocalPtr:
 	case opt.Enter:
-		b.t.enter = b.results(in)
+		b.t.Enter = b.results(in)
 	case opt.Special:
 		b.special(in)
 	case opt.Meet:
 		if b.meets[in.Imm] {
 			b.flush()
-			b.append(ins{op: opMeet, a: int32(in.Imm)}, 0)
+			b.append(Instr{Op: OpMeet, A: int32(in.Imm)}, 0)
 		}
 	case opt.Jump:
 		b.fuseJump(bl)
@@ -451,34 +451,34 @@ func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 		b.effect(bl, in)
 	case opt.Row:
 		if !b.vectorRow(in) {
-			b.row(in, row{in: in.Inst})
+			b.row(in, Row{in: in.Inst})
 		}
 	default:
 		if scalar := b.file[in.Result()] == scalars; scalar && b.usual(in) {
 			b.scalar(in)
 		} else if scalar || !b.vector(in) {
-			b.row(in, row{native: in.Op, imm: in.Imm, aux: in.Aux, width: b.f.Width(in.Result())})
+			b.row(in, Row{native: in.Op, Imm: in.Imm, aux: in.Aux, width: b.f.Width(in.Result())})
 		}
 	}
 }
 
 // row emits an instruction that is computed lane by lane, or once where everything is uniform.
-func (b *compiler) row(in *opt.Instr, w row) {
+func (b *compiler) row(in *opt.Instr, w Row) {
 	once := true
 	for _, a := range in.Args {
-		w.src = append(w.src, b.operand(a))
+		w.Src = append(w.Src, b.operand(a))
 		once = once && (a == opt.NoValue || b.uniform(a))
 	}
-	w.dst = b.results(in)
-	for _, d := range w.dst {
+	w.Dst = b.results(in)
+	for _, d := range w.Dst {
 		once = once && d.Kind == loader.OpUniform
 	}
-	op := opRow
+	op := OpRow
 	if once {
-		op = opRowS
+		op = OpRowS
 	}
-	b.t.rows = append(b.t.rows, w)
-	b.add(ins{op: op, a: int32(len(b.t.rows) - 1)})
+	b.t.Rows = append(b.t.Rows, w)
+	b.add(Instr{Op: op, A: int32(len(b.t.Rows) - 1)})
 }
 
 func (b *compiler) special(in *opt.Instr) {
@@ -486,33 +486,33 @@ func (b *compiler) special(in *opt.Instr) {
 	if b.fixed[v] {
 		return
 	}
-	w := row{imm: in.Imm, kept: !in.Pure(), dst: b.results(in)}
-	b.t.rows = append(b.t.rows, w)
-	op := opSpecial
+	w := Row{Imm: in.Imm, Kept: !in.Pure(), Dst: b.results(in)}
+	b.t.Rows = append(b.t.Rows, w)
+	op := OpSpecial
 	if b.file[v] == scalars {
-		op = opClock
+		op = OpClock
 	}
-	b.add(ins{op: op, d: b.reg[v], a: int32(len(b.t.rows) - 1), imm: in.Imm})
+	b.add(Instr{Op: op, D: b.reg[v], A: int32(len(b.t.Rows) - 1), Imm: in.Imm})
 }
 
-var effectOps = map[opt.Op]opcode{opt.Switch: opSwitch, opt.Exit: opExit, opt.Trap: opTrap, opt.Load: opLoad, opt.Store: opStore,
-	opt.Atomic: opAtomic, opt.Fence: opFence, opt.Barrier: opSync, opt.Warp: opSync, opt.WarpBar: opSync, opt.Builtin: opBuiltin,
-	opt.Call: opCall, opt.Return: opReturn, opt.Depth: opDepth}
+var effectOps = map[opt.Op]Opcode{opt.Switch: OpSwitch, opt.Exit: OpExit, opt.Trap: OpTrap, opt.Load: OpLoad, opt.Store: OpStore,
+	opt.Atomic: OpAtomic, opt.Fence: OpFence, opt.Barrier: OpSync, opt.Warp: OpSync, opt.WarpBar: OpSync, opt.Builtin: OpBuiltin,
+	opt.Call: OpCall, opt.Return: OpReturn, opt.Depth: OpDepth}
 
 // values gives an effect operands for what it stores or hands over.
-func (b *compiler) values(e *effect, args []opt.Value) {
+func (b *compiler) values(e *Effect, args []opt.Value) {
 	for _, a := range args {
 		if a == opt.NoValue {
-			e.vals, e.wide = append(e.vals, 0), append(e.wide, false)
+			e.Vals, e.Wide = append(e.Vals, 0), append(e.Wide, false)
 			continue
 		}
-		e.vals, e.wide = append(e.vals, b.vec(a)), append(e.wide, b.f.Width(a) == opt.W64)
+		e.Vals, e.Wide = append(e.Vals, b.vec(a)), append(e.Wide, b.f.Width(a) == opt.W64)
 	}
 }
 
 // effect emits an instruction that does more than compute.
 func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
-	e := effect{site: in.Site, fn: in.Fn, bar: -1}
+	e := Effect{Site: in.Site, Fn: in.Fn, Bar: -1}
 	e.Inst = in.Inst
 	if e.Inst == nil {
 		e.Inst = &isa.Inst{}
@@ -523,7 +523,7 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 	e.Actuals = e.Operands
 	e.Results = b.results(in)
 	if in.Guard != opt.NoValue {
-		e.guarded, e.guardNot, e.guard = true, in.GuardNot, b.pred(in.Guard)
+		e.Guarded, e.PredNot, e.Pred = true, in.GuardNot, b.pred(in.Guard)
 	}
 	switch in.Op {
 	case opt.Load, opt.Store, opt.Atomic:
@@ -531,21 +531,21 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		e.Width, e.Piece, e.Offset = size*uint64(max(in.Inst.Vec, 1)), min(size, 8), in.Imm
 		e.NonCoherentLoad = in.Inst.NonCoherent()
 		e.VarBegin, e.VarEnd = b.img.Object(in.Inst)
-		e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
-		e.reach = -1
+		e.Addr, e.Narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
+		e.Reach = -1
 		vals := in.Args[1:]
 		if e.Element = in.Elem; e.Element != 0 {
 			vals = vals[:len(vals)-1]
 		}
 		b.values(&e, vals)
 		if in.Op == opt.Atomic {
-			e.unread = !slices.ContainsFunc(e.Results, func(d loader.Slot) bool { return b.used.has(in.Dst[d.At]) })
-			e.rmw = lanesRMW(&e)
+			e.Unread = !slices.ContainsFunc(e.Results, func(d loader.Slot) bool { return b.used.has(in.Dst[d.At]) })
+			e.LaneRMW = lanesRMW(&e)
 		}
-		e.uniform = in.Op == opt.Load && slices.ContainsFunc(e.Results, func(d loader.Slot) bool { return d.Kind == loader.OpUniform })
+		e.Uniform = in.Op == opt.Load && slices.ContainsFunc(e.Results, func(d loader.Slot) bool { return d.Kind == loader.OpUniform })
 	case opt.Barrier:
 		if id, ok := b.f.ConstOf(in.Args[0]); ok && id < 16 && in.Inst.Op == isa.OpSync && in.Inst.Src[1].Kind == isa.Sink {
-			e.bar = int8(id)
+			e.Bar = int8(id)
 		}
 	case opt.Warp:
 		e.Masked = in.Inst.Has("sync")
@@ -554,29 +554,29 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		}
 		if in.Inst.Class == isa.Matrix {
 			e.Width, e.Piece, e.Offset = loader.MatrixRow, loader.MatrixElement, in.Imm
-			e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
+			e.Addr, e.Narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
 		}
-		if e.shuffles = in.Inst.Row.Op == "shfl" && b.uniform(in.Args[2]) && b.f.Width(in.Args[0]) == opt.W32 && b.f.Width(in.Args[1]) == opt.W32; e.shuffles {
-			e.vals = []int32{b.vec(in.Args[0]), b.vec(in.Args[1])}
+		if e.Shuffles = in.Inst.Row.Op == "shfl" && b.uniform(in.Args[2]) && b.f.Width(in.Args[0]) == opt.W32 && b.f.Width(in.Args[1]) == opt.W32; e.Shuffles {
+			e.Vals = []int32{b.vec(in.Args[0]), b.vec(in.Args[1])}
 		}
 	case opt.Call, opt.Return, opt.Depth:
 		b.callEffect(&e, in)
 	case opt.Switch:
 		for k := range bl.Succs {
-			e.succs = append(e.succs, b.edge(bl, k))
+			e.Succs = append(e.Succs, b.edge(bl, k))
 		}
-		e.meet = int32(in.Imm)
-		e.fall = slices.Index(in.Inst.Targets, b.f.Sites[in.Site].At+1)
+		e.Meet = int32(in.Imm)
+		e.Fall = slices.Index(in.Inst.Targets, b.f.Sites[in.Site].At+1)
 	}
-	i := ins{op: effectOps[in.Op], a: int32(len(b.t.effects))}
+	i := Instr{Op: effectOps[in.Op], A: int32(len(b.t.Effects))}
 	if in.Op == opt.Load || in.Op == opt.Store {
 		if f := b.fastAccess(&e, in.Op == opt.Store); f != nil {
-			b.t.effects = append(b.t.effects, e)
-			i.b = e.reach
+			b.t.Effects = append(b.t.Effects, e)
+			i.B = e.Reach
 			b.fuse(i, f)
 			return
 		}
 	}
-	b.t.effects = append(b.t.effects, e)
+	b.t.Effects = append(b.t.Effects, e)
 	b.add(i)
 }

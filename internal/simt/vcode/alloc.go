@@ -1,4 +1,4 @@
-package simt
+package vcode
 
 import (
 	"math/bits"
@@ -177,7 +177,7 @@ func (b *compiler) allocate() {
 	slices.SortStableFunc(order, func(x, y interval) int { return x.start - y.start })
 	hints := b.hints()
 	var until [predicates + 1][]int // by file and register: the end of the interval that has it
-	for r := 0; r < b.t.scalars; r++ {
+	for r := 0; r < b.t.Scalars; r++ {
 		until[scalars] = append(until[scalars], 1<<62) // the fixed ones
 	}
 	for _, iv := range order {
@@ -201,8 +201,8 @@ func (b *compiler) allocate() {
 		(*free)[reg] = iv.end
 		b.reg[iv.v] = int32(reg)
 	}
-	b.t.scalars, b.t.v32 = len(until[scalars])+spares, len(until[vectors32])+spares
-	b.t.v64, b.t.preds = len(until[vectors64])+spares, len(until[predicates])+spares
+	b.t.Scalars, b.t.V32 = len(until[scalars])+spares, len(until[vectors32])+spares
+	b.t.V64, b.t.Preds = len(until[vectors64])+spares, len(until[predicates])+spares
 }
 
 // hints pairs values that an edge copies from one to the other.
@@ -233,7 +233,7 @@ func (b *compiler) sequence(moves []move) []move {
 		case m.file == predicates:
 			return ^m.src == reg
 		}
-		return b.t.lines[^m.src].reg == reg
+		return b.t.Lines[^m.src].Reg == reg
 	}
 	for len(moves) > 0 {
 		progress := false
@@ -254,7 +254,7 @@ func (b *compiler) sequence(moves []move) []move {
 		}
 		// A cycle: what the first one overwrites is kept in the spare register, and read there.
 		m := moves[0]
-		spare := int32(map[file]int{scalars: b.t.scalars, vectors32: b.t.v32, vectors64: b.t.v64, predicates: b.t.preds}[m.file] - spares)
+		spare := int32(map[file]int{scalars: b.t.Scalars, vectors32: b.t.V32, vectors64: b.t.V64, predicates: b.t.Preds}[m.file] - spares)
 		out = append(out, move{m.file, spare, m.dst})
 		moves = slices.Clone(moves)
 		for i := range moves {
@@ -265,8 +265,8 @@ func (b *compiler) sequence(moves []move) []move {
 				case o.file == predicates:
 					o.src = ^spare
 				default:
-					l := b.t.lines[^o.src]
-					l.reg = spare
+					l := b.t.Lines[^o.src]
+					l.Reg = spare
 					o.src = b.lineAt(l)
 				}
 			}
