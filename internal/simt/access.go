@@ -1,7 +1,6 @@
 package simt
 
 import (
-	"encoding/binary"
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -292,39 +291,6 @@ func (r *run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, p
 		return nil, ReadOnly
 	}
 	return b.Data[off : off+n : off+n], ""
-}
-
-// getUint reads the n low bytes (1, 2, 4 or 8, or an odd rest) of p, little-endian.
-func getUint(p []byte, n uint64) uint64 {
-	switch n {
-	case 4:
-		return uint64(binary.LittleEndian.Uint32(p))
-	case 8:
-		return binary.LittleEndian.Uint64(p)
-	case 2:
-		return uint64(binary.LittleEndian.Uint16(p))
-	case 1:
-		return uint64(p[0])
-	}
-	v := uint64(0)
-	for i := range n {
-		v |= uint64(p[i]) << (8 * i)
-	}
-	return v
-}
-
-// putUint writes the low bytes of v to all of p, little-endian.
-func putUint(p []byte, v uint64) {
-	switch len(p) {
-	case 4:
-		binary.LittleEndian.PutUint32(p, uint32(v))
-	case 8:
-		binary.LittleEndian.PutUint64(p, v)
-	default:
-		for i := range p {
-			p[i] = byte(v >> (8 * i))
-		}
-	}
 }
 
 // lowBytes is v cut to n bytes.

@@ -67,7 +67,7 @@ func (r *run) callOne(w *warp, in *loader.Instr, on uint32, place uint32, fn *is
 	c := r.img.Code(fn)
 	base, ok := r.calls[callKey{place, c}]
 	if !ok {
-		base = r.places.enter(place, fn)
+		base = r.places.Enter(place, fn)
 		r.calls[callKey{place, c}] = base
 	}
 	for m := on; m != 0; m &= m - 1 {

@@ -27,7 +27,7 @@ func (r *run) placeElements() {
 			return r.root
 		}
 		s := &of.Sites[call]
-		return r.places.enter(base(s.Call, s.Fn)+uint32(s.At), fn)
+		return r.places.Enter(base(s.Call, s.Fn)+uint32(s.At), fn)
 	}
 	place := func(site int32) uint32 {
 		s := &of.Sites[site]

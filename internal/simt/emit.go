@@ -27,7 +27,7 @@ func newEmitter(l *Launch) emitter {
 	if x := l.Block.X; x < 32 && x&(x-1) == 0 && l.Block.Y*l.Block.Z > 1 {
 		o.row = uint8(bits.TrailingZeros32(x))
 	}
-	if o.needs&event.NeedReconverge != 0 && l.Places != nil && !l.Places.partsAgain(l.Func) {
+	if o.needs&event.NeedReconverge != 0 && l.Places != nil && !l.Places.PartsAgain(l.Func) {
 		o.needs &^= event.NeedReconverge
 	}
 	if l.ClusterShape().Count() > 1 {

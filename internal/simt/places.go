@@ -1,7 +1,6 @@
 package simt
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/ptx"
 )
 
 // maxPlaces is the number of places from which call stacks are no longer told apart.
@@ -58,10 +56,7 @@ func NewPlaceTable() *PlaceTable {
 
 // Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: launched by the
 // host). Events that do not come from an engine have their places by it.
-func (t *PlaceTable) Enter(caller uint32, callee *isa.Func) uint32 { return t.enter(caller, callee) }
-
-// enter gives the base of the frame of callee called at place caller (0: launched by the host).
-func (t *PlaceTable) enter(caller uint32, callee *isa.Func) uint32 {
+func (t *PlaceTable) Enter(caller uint32, callee *isa.Func) uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if base, ok := t.index[placeKey{caller, callee}]; ok {
@@ -188,9 +183,9 @@ func (t *PlaceTable) of(f *isa.Func) funcArms {
 	return x
 }
 
-// partsAgain says that lanes of a warp that runs a function may part at a branch with accesses on two arms, and do so again after
+// PartsAgain says that lanes of a warp that runs a function may part at a branch with accesses on two arms, and do so again after
 // they have reconverged. A function that is called may be called in a loop.
-func (t *PlaceTable) partsAgain(f *isa.Func) bool {
+func (t *PlaceTable) PartsAgain(f *isa.Func) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	seen := map[*isa.Func]bool{f: true}
@@ -238,7 +233,7 @@ func appendFrames(out []event.Frame, fn *isa.Func, i int) []event.Frame {
 		base.PTXFile = in.File.Name
 	}
 	if in.Source != nil {
-		base.PTXLine, base.Inst = int(in.Source.Pos.Line), instText(in.Source)
+		base.PTXLine, base.Inst = int(in.Source.Pos.Line), strings.TrimSuffix(in.Source.String(), ";")
 	}
 	if in.Loc < 0 || int(in.Loc) >= len(fn.Locs) {
 		return append(out, base)
@@ -252,55 +247,4 @@ func appendFrames(out []event.Frame, fn *isa.Func, i int) []event.Frame {
 		out = append(out, f)
 	}
 	return out
-}
-
-// instText is an instruction as one line of text.
-func instText(in *ptx.Inst) string {
-	var b strings.Builder
-	if in.Pred != "" {
-		b.WriteByte('@')
-		if in.PredNot {
-			b.WriteByte('!')
-		}
-		b.WriteString(in.Pred + " ")
-	}
-	b.WriteString(in.Op + in.Mods)
-	for i := range in.Operands {
-		b.WriteString([]string{" ", ", "}[min(i, 1)])
-		b.WriteString(operandText(&in.Operands[i]))
-	}
-	return b.String()
-}
-
-// operandText is an operand as text.
-func operandText(o *ptx.Operand) string {
-	args := make([]string, len(o.Args))
-	for i := range o.Args {
-		args[i] = operandText(&o.Args[i])
-	}
-	list := strings.Join(args, ", ")
-	off := ""
-	if o.HasOff {
-		off = fmt.Sprintf("%+d", o.Off)
-	}
-	switch o.Kind {
-	case ptx.OperandAddr:
-		if len(args) == 0 {
-			return "[" + off + "]"
-		}
-		args[0] += off
-		return "[" + strings.Join(args, ", ") + "]" + o.Name
-	case ptx.OperandVector:
-		return "{" + list + "}"
-	case ptx.OperandList:
-		return "(" + list + ")"
-	case ptx.OperandPair:
-		return strings.Join(args, "|")
-	case ptx.OperandNot:
-		return "!" + list
-	case ptx.OperandNeg:
-		return "-" + list
-	default:
-		return o.Name + off
-	}
 }

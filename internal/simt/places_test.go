@@ -96,7 +96,7 @@ func (s *storePlaces) Events(b *event.Batch) {
 func TestFirstPlace(t *testing.T) {
 	g := newRig(t, kernel(""))
 	table, k := NewPlaceTable(), g.prog.Kernel("k")
-	if base := table.enter(0, k); base != 1 {
+	if base := table.Enter(0, k); base != 1 {
 		t.Errorf("the first kernel begins at place %d", base)
 	}
 	if fs := table.Frames(1); len(fs) != 1 || len(table.Frames(0)) != 0 {
@@ -133,7 +133,7 @@ J:	st.global.u32 [%mine], 11;
 	// place gives that of a store of a value, in a frame.
 	place := func(base uint32, f *isa.Func, value string) uint32 {
 		for i := range f.Insts {
-			if src := f.Insts[i].Source; f.Insts[i].Class == isa.Store && src.Mods == ".global.u32" && operandText(&src.Operands[1]) == value {
+			if src := f.Insts[i].Source; f.Insts[i].Class == isa.Store && src.Mods == ".global.u32" && src.Operands[1].String() == value {
 				return base + uint32(i)
 			}
 		}
@@ -141,7 +141,7 @@ J:	st.global.u32 [%mine], 11;
 		return 0
 	}
 	p := g.places
-	base := p.enter(0, k)
+	base := p.Enter(0, k)
 	var calls []uint32
 	for i := range k.Insts {
 		if k.Insts[i].Class == isa.Call {
@@ -155,7 +155,7 @@ J:	st.global.u32 [%mine], 11;
 		value string
 	}{"else, one": {0, "one", "1"}, "then, two": {1, "two", "2"}, "by pointer, one": {2, "one", "1"}, "by pointer, two": {2, "two", "2"},
 		"deep": {3, "deep", "3"}, "deep, after": {3, "deep", "4"}} {
-		at[name] = place(p.enter(calls[x.call], fn(x.fn)), fn(x.fn), x.value)
+		at[name] = place(p.Enter(calls[x.call], fn(x.fn)), fn(x.fn), x.value)
 	}
 	parted := map[[2]string]bool{{"else", "then, two"}: true, {"else, one", "then, two"}: true, {"by pointer, one", "by pointer, two"}: true,
 		{"deep", "deep, after"}: true, {"deep", "deep"}: true, {"deep, after", "deep, after"}: true}

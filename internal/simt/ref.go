@@ -111,7 +111,7 @@ func newRun(ctx context.Context, l *Launch) *run {
 	}
 	r.img = r.p.Image(l.Func)
 	r.entry = r.img.Code(l.Func)
-	r.root = r.places.enter(0, l.Func)
+	r.root = r.places.Enter(0, l.Func)
 	r.params = make([]byte, r.entry.Params)
 	copy(r.params, l.Params)
 	r.rng = newRNG(l.Seed)

@@ -94,7 +94,7 @@ func randomMap(rng *rand.Rand, rank int, limit uint64) (*TensorMap, [maxRank]int
 }
 
 // eachOf calls f for each element of a box: where it is in shared memory from the box on, and its address, 0 for one outside.
-func (t *TensorMap) eachOf(at [maxRank]int32, f func(shared, global uint64)) {
+func eachOf(t *TensorMap, at [maxRank]int32, f func(shared, global uint64)) {
 	n := uint64(1)
 	for d := range t.Rank {
 		n *= t.box(d)
@@ -167,7 +167,7 @@ func TestTensor(t *testing.T) {
 			}
 			size := m.element()
 			add := isa.Reduction(isa.OpAdd, TensorTypes[m.Type])
-			m.eachOf(at, func(s, global uint64) {
+			eachOf(m, at, func(s, global uint64) {
 				s = manualSwizzle(m.Swizzle, s)
 				cell := shared[s : s+size]
 				switch {

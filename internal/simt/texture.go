@@ -106,56 +106,6 @@ func (r *run) textureOf(w *warp, lane int, in *loader.Instr, place uint32) *Text
 	return t
 }
 
-// has says that an instruction for dims dimensions can access the texture: one of more is as good if it has one row, or slice, as arrays
-// have that are allocated with a height of 1.
-func (t *Texture) has(dims int) bool {
-	return dims == int(t.Dims) || dims < int(t.Dims) && t.Depth == 1 && (dims > 1 || t.Height == 1)
-}
-
-// String says what kind of object the texture is of.
-func (t *Texture) String() string {
-	s := [...]string{"one dimension", "two dimensions", "three dimensions"}[t.Dims-1]
-	what := "a texture of "
-	if t.Surface {
-		what = "a surface of "
-	}
-	if t.Cube {
-		s = "a cube"
-	}
-	if t.Layered {
-		s += " with layers"
-	}
-	return what + s
-}
-
-// query gives what txq and suq ask for.
-func (t *Texture) query(what string) uint32 {
-	switch what {
-	case "width":
-		return t.Width
-	case "height":
-		return t.Height
-	case "depth":
-		if t.Dims == 3 {
-			return t.Depth
-		}
-		return 0
-	case "array_size":
-		if t.Layered {
-			return t.Depth
-		}
-		return 0
-	case "num_mipmap_levels", "num_samples":
-		return 1
-	case "normalized_coords":
-		if t.Normalized {
-			return 1
-		}
-		return 0
-	}
-	panic("BUG: a query for " + what)
-}
-
 // fetch is a texture fetch of a lane.
 type fetch struct {
 	r     *run

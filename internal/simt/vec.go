@@ -296,7 +296,7 @@ func (x *vecMachine) placesOf(t *vcode.Text, frame uint32) []uint32 {
 		b, ok := bases[call]
 		if !ok {
 			s := &t.Sites[call]
-			b = x.r.places.enter(base(s.Call, s.Fn)+uint32(s.At), fn)
+			b = x.r.places.Enter(base(s.Call, s.Fn)+uint32(s.At), fn)
 			bases[call] = b
 		}
 		return b

@@ -360,7 +360,7 @@ func (x *vecMachine) frameOf(from *frameAtPlace, i int32, place uint32, fn *isa.
 			return f
 		}
 	}
-	key := frameKey{to, x.r.places.enter(place, fn)}
+	key := frameKey{to, x.r.places.Enter(place, fn)}
 	f := x.calls.known[key]
 	if f == nil {
 		f = &frameAtPlace{t: to, base: key.base, places: x.placesOf(to, key.base), called: make([][]*frameAtPlace, len(to.Effects))}
