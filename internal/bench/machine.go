@@ -15,6 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/places"
 )
 
 // Setup is how to run a kernel.
@@ -52,7 +53,7 @@ type Run struct {
 func (k *Kernel) Execute(ctx context.Context, p *Problem, s Setup) (*Run, error) {
 	run := &Run{}
 	sink := &relay{}
-	cfg := cuda.Config{Engine: s.Engine(), Places: simt.NewPlaceTable(), Seed: s.Seed,
+	cfg := cuda.Config{Engine: s.Engine(), Places: places.New(), Seed: s.Seed,
 		OnFault:  func(f simt.Fault) { run.Faults = append(run.Faults, f) },
 		OnLaunch: run.launched}
 	if s.Detector != nil {

@@ -11,6 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/places"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -19,7 +20,7 @@ type Config struct {
 	Engine   simt.Engine
 	Sink     event.Sink  // nil: no events
 	Needs    event.Needs // what Sink asks for
-	Places   *simt.PlaceTable
+	Places   *places.Table
 	Seed     uint64
 	Schedule simt.Schedule
 	MaxSteps uint64 // warp instructions a launch; 0: no bound

@@ -9,6 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/places"
 )
 
 // Device is one emulated GPU: its memory, and the contexts of the processes that use it. All its methods and those of
@@ -47,7 +48,7 @@ func NewDevice(cfg Config) (*Device, error) {
 		cfg.MemorySize = DefaultMemorySize
 	}
 	if cfg.Places == nil {
-		cfg.Places = simt.NewPlaceTable()
+		cfg.Places = places.New()
 	}
 	mem, file, backing, err := newMemory(cfg.MemorySize)
 	if err != nil {
@@ -76,7 +77,7 @@ func (d *Device) Close() error {
 func (d *Device) Memory() *devmem.Memory { return d.mem }
 
 // Places resolves the places of the device's events and faults.
-func (d *Device) Places() *simt.PlaceTable { return d.cfg.Places }
+func (d *Device) Places() *places.Table { return d.cfg.Places }
 
 // limits are the limits of a device for those of whom it is not known what they were built for.
 func (d *Device) limits() simt.Limits {

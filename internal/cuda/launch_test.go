@@ -10,6 +10,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/places"
 )
 
 // player is an engine whose launches go as they are told.
@@ -76,7 +77,7 @@ func TestLaunchArguments(t *testing.T) {
 	l := &log{}
 	var printed strings.Builder
 	var progress string
-	places := simt.NewPlaceTable()
+	places := places.New()
 	cfg := Config{Engine: e, Sink: l, Needs: event.NeedHost, MemorySize: 1 << 24, Seed: 42, MaxSteps: 77, Printf: &printed, Places: places,
 		OnFault:  func(f simt.Fault) { l.faults = append(l.faults, f) },
 		Progress: func(kernel string, blocks uint64, s simt.Stats) { progress = fmt.Sprint(kernel, blocks, s.Lanes) },

@@ -23,6 +23,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/places"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -150,7 +151,7 @@ func whyStopped(ctx context.Context) string {
 type once struct {
 	opts      *Options
 	ctx       context.Context
-	places    *simt.PlaceTable
+	places    *places.Table
 	detectors []*metered
 	judges    *detect.Judges // of detectors and recorder
 	release   func() bool    // lets go of the context
@@ -205,7 +206,7 @@ type launched struct {
 // newOnce makes the device, with so much memory (0: the default), and the detectors of one run, which may use so many cores.
 func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uint64, printf io.Writer) (*once, error) {
 	var err error
-	r := &once{opts: o, ctx: ctx, places: simt.NewPlaceTable(), launched: map[uint32]launched{}, unseen: map[string]bool{},
+	r := &once{opts: o, ctx: ctx, places: places.New(), launched: map[uint32]launched{}, unseen: map[string]bool{},
 		newer: map[string]bool{}, replicas: replicas{places: map[uint32]*sharing{}}}
 	var needs event.Needs
 	var needBranches []string // detectors

@@ -36,7 +36,7 @@ func (r *run) load(w *warp, in *loader.Instr, on uint32, place uint32) uint64 {
 		for _, d := range in.Results {
 			v := uint64(0)
 			if data != nil {
-				v = getUint(data[uint64(d.At)*in.Piece:], in.Piece)
+				v = devmem.Uint(data[uint64(d.At)*in.Piece:], in.Piece)
 			}
 			if signed {
 				v = in.Type.Extend(v, in.Dst[d.At].Size)
@@ -71,7 +71,7 @@ func (r *run) store(w *warp, in *loader.Instr, on uint32, place uint32) {
 			r.noteOld(w, i, data)
 		}
 		for k := 0; uint64(k)*in.Piece < in.Width; k++ {
-			putUint(data[uint64(k)*in.Piece:][:in.Piece], r.m.value(w, i, &in.Operands[1+k]))
+			devmem.PutUint(data[uint64(k)*in.Piece:][:in.Piece], r.m.value(w, i, &in.Operands[1+k]))
 		}
 		if values {
 			acc.value[i] = wordsOf(data)
@@ -105,7 +105,7 @@ func (r *run) atomic(w *warp, in *loader.Instr, on uint32, place uint32) uint64 
 		var olds [8]uint64
 		pieces := int(in.Width / in.Piece)
 		for k := range pieces {
-			olds[k] = getUint(data[uint64(k)*in.Piece:], in.Piece)
+			olds[k] = devmem.Uint(data[uint64(k)*in.Piece:], in.Piece)
 			if in.Op == isa.OpCas && lowBytes(r.m.value(w, i, &in.Operands[1+k]), in.Piece) != olds[k] {
 				failed |= 1 << i
 			}
@@ -119,8 +119,8 @@ func (r *run) atomic(w *warp, in *loader.Instr, on uint32, place uint32) uint64 
 				c = r.m.value(w, i, &in.Operands[1+pieces+k])
 			}
 			at := data[uint64(k)*in.Piece:][:in.Piece]
-			putUint(at, in.RMW(in.Inst, olds[k], b, c))
-			changed = changed || getUint(at, in.Piece) != olds[k]
+			devmem.PutUint(at, in.RMW(in.Inst, olds[k], b, c))
+			changed = changed || devmem.Uint(at, in.Piece) != olds[k]
 		}
 		for _, d := range in.Results {
 			r.m.put(w, i, d, in.Type.Extend(olds[d.At], in.Dst[d.At].Size))
@@ -171,7 +171,7 @@ func around(data []byte, at, origin uint64) (v uint64) {
 // wordsOf gives up to 32 bytes as words.
 func wordsOf(data []byte) (v [4]uint64) {
 	for k := 0; k < len(data); k += 8 {
-		v[k/8] = getUint(data[k:], uint64(min(8, len(data)-k)))
+		v[k/8] = devmem.Uint(data[k:], uint64(min(8, len(data)-k)))
 	}
 	return v
 }

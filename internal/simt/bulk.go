@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -290,7 +291,7 @@ func (x *bulkCopy) write() {
 			continue
 		}
 		for n := x.element; len(p.to) > 0; p.to, p.data = p.to[n:], p.data[n:] {
-			putUint(p.to[:n], x.reduce(getUint(p.to, n), getUint(p.data, n)))
+			devmem.PutUint(p.to[:n], x.reduce(devmem.Uint(p.to, n), devmem.Uint(p.data, n)))
 		}
 	}
 	x.written = true

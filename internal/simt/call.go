@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -144,7 +145,7 @@ func (r *run) enter(w *warp, lane int, in *loader.Instr, c *loader.Code, base ui
 			to := ln.param[int(ln.paramAt)+p.Off:][:p.Size]
 			copy(to, ln.param[uint64(from.paramAt)+in.ArgOps[k].Imm:][:p.Size])
 		default:
-			putUint(ln.param[int(ln.paramAt)+p.Off:][:p.Size], r.argument(ln, fromRegs, &from, in, k, 0, size))
+			devmem.PutUint(ln.param[int(ln.paramAt)+p.Off:][:p.Size], r.argument(ln, fromRegs, &from, in, k, 0, size))
 		}
 	}
 	for _, s := range fn.Spills {
@@ -156,7 +157,7 @@ func (r *run) enter(w *warp, lane int, in *loader.Instr, c *loader.Code, base ui
 // argument is bytes of actual parameter k in the caller's frame, as machine.argument has them.
 func (r *run) argument(ln *lane, regs []uint64, from *frame, in *loader.Instr, k int, off, size uint64) uint64 {
 	if o := &in.ArgOps[k]; o.Kind == isa.ParamAddr {
-		return getUint(ln.param[uint64(from.paramAt)+o.Imm+off:], min(size, 8))
+		return devmem.Uint(ln.param[uint64(from.paramAt)+o.Imm+off:], min(size, 8))
 	}
 	switch o := &in.Actuals[k]; o.Kind {
 	case loader.OpReg:
@@ -202,9 +203,9 @@ func (ln *lane) leave() {
 		case o.Kind == isa.ParamAddr && p.Off >= 0:
 			copy(ln.param[uint64(ln.paramAt)+o.Imm:][:p.Size], ln.param[paramAt+p.Off:][:p.Size])
 		case o.Kind == isa.ParamAddr:
-			putUint(ln.param[uint64(ln.paramAt)+o.Imm:][:p.Size], regs[p.Reg])
+			devmem.PutUint(ln.param[uint64(ln.paramAt)+o.Imm:][:p.Size], regs[p.Reg])
 		case o.Kind == isa.Reg && p.Off >= 0:
-			ln.regs[o.Reg] = getUint(ln.param[paramAt+p.Off:], uint64(min(p.Size, 8)))
+			ln.regs[o.Reg] = devmem.Uint(ln.param[paramAt+p.Off:], uint64(min(p.Size, 8)))
 		case o.Kind == isa.Reg:
 			ln.regs[o.Reg] = regs[p.Reg]
 		}

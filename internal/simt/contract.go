@@ -10,6 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/places"
 )
 
 // Engine executes launches.
@@ -33,7 +34,7 @@ type Argument struct {
 type Launch struct {
 	event.Launch
 	Program       *loader.Program
-	Places        *PlaceTable
+	Places        *places.Table
 	Func          *isa.Func
 	DynamicShared int    // bytes
 	Params        []byte // the kernel's parameter block, laid out as Func.Sig says

@@ -3,6 +3,7 @@ package simt
 import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -318,7 +319,7 @@ func (x *coreBlock) perform() {
 		for row := range x.rows {
 			for k := 0; k < x.bytes; k += 4 {
 				at := x.d.Chunk(&bytesLayout, uint64(row), uint64(k/chunk*chunk)) + uint64(k%chunk)
-				v := uint32(getUint(c.shared[at:], 4))
+				v := uint32(devmem.Uint(c.shared[at:], 4))
 				for _, lanes := range x.targets() {
 					*c.cores.word(int(x.to>>16)+lanes[row], int(x.to&0xffff)+k/4) = v
 				}

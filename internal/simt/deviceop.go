@@ -184,7 +184,7 @@ func (c *invocation) poke(addr, v, size uint64) bool {
 	if uint64(len(to)) < size {
 		return false
 	}
-	putUint(to, v)
+	devmem.PutUint(to, v)
 	return true
 }
 
@@ -238,7 +238,7 @@ func (c *invocation) launch(perThread bool) {
 func (op *DeviceOp) private() (k int, space event.Space) {
 	for i, p := range op.Func.Sig.Params {
 		if p.Size == 8 && p.Off >= 0 && p.Off+8 <= len(op.Params) {
-			if space, _ := splitGeneric(getUint(op.Params[p.Off:], 8)); space == event.Shared || space == event.Local {
+			if space, _ := splitGeneric(devmem.Uint(op.Params[p.Off:], 8)); space == event.Shared || space == event.Local {
 				return i + 1, space
 			}
 		}

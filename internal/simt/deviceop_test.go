@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 const deviceFunctions = `
@@ -114,7 +115,7 @@ set {2 65537} 12 255
 			switch op.Kind {
 			case DeviceLaunch:
 				thread := op.Block.Z
-				if op.Func.Name != "child" || len(op.Params) != 12 || getUint(op.Params, 8) != out {
+				if op.Func.Name != "child" || len(op.Params) != 12 || devmem.Uint(op.Params, 8) != out {
 					t.Errorf("%s: %s with parameters %x", name, op.Func.Name, op.Params)
 				}
 				n := strings.Count(byThread[thread], "\n")
@@ -122,7 +123,7 @@ set {2 65537} 12 255
 				if id.Kind == FireAndForget {
 					id.ID = 2 // what number it has hangs on the order of threads
 				}
-				byThread[thread] += fmt.Sprintf("launch %d %v %v %v %d %d\n", n, id, op.Grid, op.Block, op.Shared, getUint(op.Params[8:], 4))
+				byThread[thread] += fmt.Sprintf("launch %d %v %v %v %d %d\n", n, id, op.Grid, op.Block, op.Shared, devmem.Uint(op.Params[8:], 4))
 			case DeviceSet:
 				byThread[sets] += fmt.Sprintf("set %v %d %d\n", op.Stream, op.Size, op.Value)
 				sets++

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt/places"
 )
 
 // NewDiff makes an engine that runs every launch on ref and on warp, from the same memory, and compares what they did:
@@ -137,7 +138,7 @@ func (a *account) plain(b *event.Batch) {
 
 func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	if l.Places == nil {
-		l.Places = NewPlaceTable()
+		l.Places = places.New()
 	}
 	mem := l.Program.Memory
 	before := mem.Snapshot()

@@ -384,7 +384,7 @@ func (r *run) waitedBarriers() string {
 					name = fmt.Sprintf("%s + %d", v, l.addr-at)
 				}
 			}
-			b := mbarrier(getUint(data, 8))
+			b := mbarrier(devmem.Uint(data, 8))
 			text := fmt.Sprintf("phase %d (parity %d) of the mbarrier %s ", l.phase, l.phase&1, name)
 			switch tx := b.tx(); {
 			case b.pending() == 0 && tx > 0:

@@ -24,7 +24,7 @@ func (a *argBuffer) next(size uint64) uint64 {
 	if uint64(len(data)) < size {
 		return 0
 	}
-	return getUint(data, size)
+	return devmem.Uint(data, size)
 }
 
 // formatter executes a C format string.

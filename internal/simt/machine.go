@@ -5,6 +5,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -116,7 +117,7 @@ func (m refMachine) result(w *warp, lane int, in *loader.Instr, fn *isa.Func, v 
 	ln := &w.lanes[lane]
 	switch o := &in.RetOps[0]; o.Kind {
 	case isa.ParamAddr:
-		putUint(ln.param[uint64(ln.paramAt)+o.Imm:][:fn.Sig.Rets[0].Size], v)
+		devmem.PutUint(ln.param[uint64(ln.paramAt)+o.Imm:][:fn.Sig.Rets[0].Size], v)
 	case isa.Reg:
 		ln.regs[o.Reg] = v
 	}

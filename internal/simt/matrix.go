@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -21,7 +22,7 @@ func (r *run) readRows(w *warp, on uint32, in *loader.Instr, place uint32) {
 			continue
 		}
 		if row := r.reach(w, i, in, place, event.FlagRead); row != nil {
-			x.S[0][i], x.S[1][i] = getUint(row, 8), getUint(row[8:], 8)
+			x.S[0][i], x.S[1][i] = devmem.Uint(row, 8), devmem.Uint(row[8:], 8)
 		}
 	}
 	r.out.accesses(event.Load, event.FlagRead, w, in, place, acc)
@@ -47,7 +48,7 @@ func (r *run) readTile(w *warp, on uint32, in *loader.Instr, place uint32) {
 			for k := range 2 {
 				x.S[2*round+k][i] = 0
 				if data != nil && uint64(8*k) < t.Piece {
-					x.S[2*round+k][i] = getUint(data[8*k:], min(t.Piece, 8))
+					x.S[2*round+k][i] = devmem.Uint(data[8*k:], min(t.Piece, 8))
 				}
 			}
 		}
@@ -74,7 +75,7 @@ func (r *run) writeTile(w *warp, on uint32, in *loader.Instr, place uint32) {
 				r.noteOld(w, i, data)
 			}
 			for k := 0; uint64(8*k) < t.Piece; k++ {
-				putUint(data[8*k:min(t.Piece, uint64(8*k+8))], x.D[2*round+k][i])
+				devmem.PutUint(data[8*k:min(t.Piece, uint64(8*k+8))], x.D[2*round+k][i])
 			}
 			if values {
 				acc.value[i] = wordsOf(data)

@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -173,8 +174,8 @@ type mbarrierOp struct {
 	live  *liveBarrier
 }
 
-func (x *mbarrierOp) get() mbarrier  { return mbarrier(getUint(x.data, 8)) }
-func (x *mbarrierOp) set(b mbarrier) { putUint(x.data, uint64(b)) }
+func (x *mbarrierOp) get() mbarrier  { return mbarrier(devmem.Uint(x.data, 8)) }
+func (x *mbarrierOp) set(b mbarrier) { devmem.PutUint(x.data, uint64(b)) }
 
 func (x *mbarrierOp) operand(k int, absent uint64) uint64 {
 	if k >= len(x.in.Operands) {

@@ -8,6 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/places"
 )
 
 // TestStacksOfRecursion: functions that call each other are told apart by who called whom, though their calls are at the
@@ -95,7 +96,7 @@ func (s *storePlaces) Events(b *event.Batch) {
 // TestFirstPlace: places are numbered from 1; 0 is none.
 func TestFirstPlace(t *testing.T) {
 	g := newRig(t, kernel(""))
-	table, k := NewPlaceTable(), g.prog.Kernel("k")
+	table, k := places.New(), g.prog.Kernel("k")
 	if base := table.Enter(0, k); base != 1 {
 		t.Errorf("the first kernel begins at place %d", base)
 	}

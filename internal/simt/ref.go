@@ -10,6 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/places"
 )
 
 // What a run can end with besides success and cancellation.
@@ -64,7 +65,7 @@ type run struct {
 	mem    *devmem.Memory
 	img    *loader.Image
 	entry  *loader.Code
-	places *PlaceTable
+	places *places.Table
 	limits Limits
 	root   uint32 // the kernel's frame
 	params []byte
@@ -107,7 +108,7 @@ type callKey struct {
 func newRun(ctx context.Context, l *Launch) *run {
 	r := &run{ctx: ctx, l: l, p: l.Program, mem: l.Program.Memory, places: l.Places, limits: DefaultLimits(), calls: map[callKey]uint32{}}
 	if r.places == nil {
-		r.places = NewPlaceTable()
+		r.places = places.New()
 	}
 	r.img = r.p.Image(l.Func)
 	r.entry = r.img.Code(l.Func)

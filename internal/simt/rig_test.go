@@ -12,6 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/places"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -20,7 +21,7 @@ type rig struct {
 	t      testing.TB
 	mem    *devmem.Memory
 	prog   *loader.Program
-	places *PlaceTable
+	places *places.Table
 	bufs   int
 	next   uint32
 }
@@ -83,7 +84,7 @@ func newRig(t testing.TB, src string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t: t, mem: mem, prog: prog, places: NewPlaceTable()}
+	return &rig{t: t, mem: mem, prog: prog, places: places.New()}
 }
 
 // buffer allocates n words.

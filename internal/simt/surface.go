@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -26,7 +27,7 @@ func (r *run) surface(w *warp, in *loader.Instr, on uint32, place uint32) {
 			for _, d := range in.Results {
 				v := uint64(0)
 				if data != nil {
-					v = getUint(data[uint64(d.At)*n:], n)
+					v = devmem.Uint(data[uint64(d.At)*n:], n)
 				}
 				r.m.put(w, i, d, v)
 			}
@@ -139,12 +140,12 @@ func (x *surfaceOp) write(data []byte) {
 	first := 1 + in.Texel.Coordinates()
 	switch {
 	case in.Op == isa.OpSurfaceRed:
-		old := getUint(data, uint64(len(data)))
-		putUint(data, in.RMW(in.Inst, old, x.source(first), 0))
+		old := devmem.Uint(data, uint64(len(data)))
+		devmem.PutUint(data, in.RMW(in.Inst, old, x.source(first), 0))
 	case in.Texel.Bytes:
 		n := in.Type.Size()
 		for k := range int(max(in.Vec, 1)) {
-			putUint(data[k*n:][:n], x.source(first+k))
+			devmem.PutUint(data[k*n:][:n], x.source(first+k))
 		}
 	default: // formatted: channels that it does not give are zero
 		n := int(t.Bits[0]) / 8
@@ -153,7 +154,7 @@ func (x *surfaceOp) write(data []byte) {
 			if c < int(max(in.Vec, 1)) {
 				v = t.toChannel(uint32(x.source(first + c)))
 			}
-			putUint(data[c*n:][:n], v)
+			devmem.PutUint(data[c*n:][:n], v)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -122,7 +123,7 @@ func (r *run) allocate(w *warp, in *loader.Instr, place uint32) bool {
 		r.faults.access(r, kind, w, 0, place, touch{event.FlagWrite, event.Shared, addr, 4})
 		return true
 	}
-	putUint(data, uint64(from))
+	devmem.PutUint(data, uint64(from))
 	w.writes++
 	r.out.core(w, ^uint32(0), place, w.cta.number(), event.CoreAllocates, event.FlagWrite, extent{addr, addr + 4})
 	return true

@@ -185,7 +185,7 @@ func TestTensor(t *testing.T) {
 					copy(cell, want[global-tensor:])
 				case global != 0 && reduce != "":
 					to := want[global-tensor:][:size]
-					putUint(to, add(getUint(to, size), getUint(cell, size)))
+					devmem.PutUint(to, add(devmem.Uint(to, size), devmem.Uint(cell, size)))
 				case global != 0:
 					copy(want[global-tensor:], cell)
 				}

@@ -86,7 +86,7 @@ func (g *textured) value(x *Texture, at [3]int64, c int) (*big.Rat, uint32) {
 		return big.NewRat(int64(one), 1), one
 	}
 	off := at[0]*int64(x.Texel()) + at[1]*int64(x.Pitch) + at[2]*int64(x.Slice) + int64(c*n)
-	raw := getUint(g.data[off:], uint64(n))
+	raw := devmem.Uint(g.data[off:], uint64(n))
 	number := func(f float64) *big.Rat { return new(big.Rat).SetFloat64(f) }
 	switch {
 	case x.Format == FloatChannel && n == 2:

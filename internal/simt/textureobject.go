@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Texture is what a texture or surface object stands for: where its elements lie, of what format they are, and how they are read
@@ -195,7 +196,7 @@ func (t *Texture) channel(data []byte, c int) uint32 {
 		}
 		return 1
 	}
-	raw := uint32(getUint(data[uint64(c)*n:], n))
+	raw := uint32(devmem.Uint(data[uint64(c)*n:], n))
 	bits := t.Bits[0]
 	switch {
 	case t.Format == FloatChannel && bits == 16:

@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -196,7 +197,7 @@ func (t *Threads) Initial(space event.Space, addr uint64, size uint8) uint64 {
 	}
 	b := t.r.mem.Lookup(addr) // it was there when the request was made
 	off := addr - b.Addr
-	return getUint(b.Data[off:off+uint64(size)], uint64(size)) // perhaps past the end, see isa.Inst.Word
+	return devmem.Uint(b.Data[off:off+uint64(size)], uint64(size)) // perhaps past the end, see isa.Inst.Word
 }
 
 // Count is the number of threads.

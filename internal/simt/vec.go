@@ -13,6 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/internal/simt/vcode"
 )
@@ -277,7 +278,7 @@ func (x *vecMachine) prepare(t *vcode.Text) {
 			x.template[f.Reg] = f.Val
 		case vcode.FixedParam:
 			if f.Val+f.Size <= uint64(len(r.params)) {
-				x.template[f.Reg] = getUint(r.params[f.Val:], f.Size)
+				x.template[f.Reg] = devmem.Uint(r.params[f.Val:], f.Size)
 			}
 		case vcode.FixedSpecial:
 			x.specials = append(x.specials, f)

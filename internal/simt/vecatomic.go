@@ -6,6 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
@@ -106,7 +107,7 @@ func (x *vecMachine) addTogether(v *vecWarp, s []uint64, e *vcode.Effect, on uin
 			add(from[bits.TrailingZeros32(m)&31])
 		}
 	}
-	putUint(at, getUint(at, e.Piece)+sum)
+	devmem.PutUint(at, devmem.Uint(at, e.Piece)+sum)
 	return changed
 }
 
@@ -143,7 +144,7 @@ func (x *vecMachine) updateEach(w *warp, s []uint64, e *vcode.Effect, on uint32)
 	for m := on; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		at := x.span.data[off[l]:][:n:n]
-		old, b, c := getUint(at, n), x.value(w, l, &e.Operands[1]), uint64(0)
+		old, b, c := devmem.Uint(at, n), x.value(w, l, &e.Operands[1]), uint64(0)
 		if e.Op == isa.OpCas {
 			c = x.value(w, l, &e.Operands[2])
 			if lowBytes(b, n) != old {
@@ -154,7 +155,7 @@ func (x *vecMachine) updateEach(w *warp, s []uint64, e *vcode.Effect, on uint32)
 		if x.before[l] = old; n < 4 {
 			x.before[l] = around(x.span.data, off[l], x.span.origin)
 		}
-		putUint(at, now)
+		devmem.PutUint(at, now)
 		changed = changed || now != old
 		for k := range e.Results {
 			d := &e.Results[k]

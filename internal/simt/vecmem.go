@@ -227,7 +227,7 @@ func (x *vecMachine) writeLate(s []uint64, e *vcode.Effect) {
 func (x *vecMachine) loadPiece(v *vecWarp, e *vcode.Effect, d *loader.Slot, sp *span, on uint32) {
 	plus := uint64(d.At) * e.Piece
 	if sp.line && (sp.stride == 0 || d.Kind == loader.OpUniform) {
-		val := getUint(sp.data[sp.at+plus:], e.Piece)
+		val := devmem.Uint(sp.data[sp.at+plus:], e.Piece)
 		if e.Type.Signed() {
 			val = e.Type.Extend(val, e.Dst[d.At].Size)
 		}
@@ -262,7 +262,7 @@ func (x *vecMachine) loadPiece(v *vecWarp, e *vcode.Effect, d *loader.Slot, sp *
 		signed, size := e.Type.Signed(), e.Dst[d.At].Size
 		for m := on; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m) & 31
-			val := getUint(data[off[l]:], e.Piece)
+			val := devmem.Uint(data[off[l]:], e.Piece)
 			if signed {
 				val = e.Type.Extend(val, size)
 			}
@@ -345,7 +345,7 @@ func (x *vecMachine) storeOver(w *warp, v *vecWarp, s []uint64, e *vcode.Effect,
 			x.olds = append(x.olds, around(sp.data, off[l], sp.origin))
 		} else {
 			for k := uint64(0); k < n; k++ {
-				x.olds = append(x.olds, getUint(sp.data[off[l]+8*k:], min(8, e.Width)))
+				x.olds = append(x.olds, devmem.Uint(sp.data[off[l]+8*k:], min(8, e.Width)))
 			}
 		}
 		if !apart {
@@ -381,7 +381,7 @@ func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *vcode.Effect
 	default:
 		for m := on; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m) & 31
-			putUint(data[off[l]:][:e.Piece], x.value(w, l, &e.Operands[1+k]))
+			devmem.PutUint(data[off[l]:][:e.Piece], x.value(w, l, &e.Operands[1+k]))
 		}
 	}
 }

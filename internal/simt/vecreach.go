@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
@@ -269,7 +270,7 @@ func wordsAround(ev *event.Event, t *lanes.Told) {
 		l := bits.TrailingZeros32(m) & 31
 		at := l * int(ev.Size)
 		t.Before32[l] = binary.LittleEndian.Uint32(mem[at&^3:])
-		putUint(mem[at:at+int(ev.Size)], uint64(t.Values32[l]))
+		devmem.PutUint(mem[at:at+int(ev.Size)], uint64(t.Values32[l]))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -227,7 +228,7 @@ func (m *matrixAt) read(rows [][32]uint32, extents *[]extent) (bad uint64, ok bo
 			data := m.c.shared[at:][:chunk]
 			*extents = append(*extents, extent{at, at + chunk})
 			for j := range per {
-				v := uint32(getUint(data[j*l.Size:], uint64(l.Size)))
+				v := uint32(devmem.Uint(data[j*l.Size:], uint64(l.Size)))
 				if l.Major {
 					rows[i+j][k] = v
 				} else {

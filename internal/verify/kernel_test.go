@@ -15,6 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/places"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -71,7 +72,7 @@ func launchText(t testing.TB, src string, grid, block uint32) *simt.Launch {
 	}
 	t.Cleanup(program.Unload)
 	return &simt.Launch{Launch: event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: grid, Y: 1, Z: 1}, Block: event.Dim3{X: block, Y: 1, Z: 1}},
-		Program: program, Places: simt.NewPlaceTable(), Func: program.Kernel("k")}
+		Program: program, Places: places.New(), Func: program.Kernel("k")}
 }
 
 func verifyLaunch(t testing.TB, l *simt.Launch, o Options) *Result {

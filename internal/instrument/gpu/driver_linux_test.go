@@ -24,6 +24,7 @@ import (
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/places"
 	"fencepost.dev/fencepost/internal/toolchain"
 	"fencepost.dev/fencepost/ptx"
 )
@@ -281,7 +282,7 @@ func (d *driver) launch(data []byte) {
 	d.running = x
 	d.launches++
 	l := &simt.Launch{Launch: event.Launch{ID: uint32(d.launches), Kernel: f.f.Name, Grid: event.Dim3{X: n(0), Y: n(1), Z: n(2)}, Block: event.Dim3{X: n(3), Y: n(4), Z: n(5)}},
-		Program: f.program, Places: simt.NewPlaceTable(), Func: f.f, DynamicShared: int(n(6)), Cooperative: n(7) == 1, HostWrites: true, Printf: func(text []byte) { x.text = append(x.text, text...) }}
+		Program: f.program, Places: places.New(), Func: f.f, DynamicShared: int(n(6)), Cooperative: n(7) == 1, HostWrites: true, Printf: func(text []byte) { x.text = append(x.text, text...) }}
 	params := data[40:]
 	for _, p := range f.f.Sig.Params {
 		for len(l.Params) < p.Off {

@@ -1,9 +1,9 @@
-package simt
+package devmem
 
 import "encoding/binary"
 
-// getUint reads the n low bytes (1, 2, 4 or 8, or an odd rest) of p, little-endian.
-func getUint(p []byte, n uint64) uint64 {
+// Uint reads the n low bytes (1, 2, 4 or 8, or an odd rest) of p, little-endian.
+func Uint(p []byte, n uint64) uint64 {
 	switch n {
 	case 4:
 		return uint64(binary.LittleEndian.Uint32(p))
@@ -21,8 +21,8 @@ func getUint(p []byte, n uint64) uint64 {
 	return v
 }
 
-// putUint writes the low bytes of v to all of p, little-endian.
-func putUint(p []byte, v uint64) {
+// PutUint writes the low bytes of v to all of p, little-endian.
+func PutUint(p []byte, v uint64) {
 	switch len(p) {
 	case 4:
 		binary.LittleEndian.PutUint32(p, uint32(v))

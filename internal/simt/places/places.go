@@ -1,4 +1,5 @@
-package simt
+// Package places numbers what threads can be at: instructions with the calls that lead there.
+package places
 
 import (
 	"slices"
@@ -13,13 +14,13 @@ import (
 // maxPlaces is the number of places from which call stacks are no longer told apart.
 const maxPlaces = 1 << 30
 
-// PlaceTable numbers the places of a device: it implements event.Places. A place is a call frame's base plus an
+// Table numbers the places of a device: it implements event.Places. A place is a call frame's base plus an
 // instruction's index, and frames are interned by the place that called and the function called, so a place names the
 // whole call stack. A recursive call by a call site that is on the stack already shares the frame of the earlier one:
 // the stack of a recursion names each of its call sites once.
 //
 // Its methods may be called from several goroutines.
-type PlaceTable struct {
+type Table struct {
 	mu     sync.Mutex
 	next   uint32
 	frames []placeFrame // by base
@@ -48,15 +49,15 @@ type placeFrame struct {
 	fn     *isa.Func
 }
 
-// NewPlaceTable makes an empty table.
-func NewPlaceTable() *PlaceTable {
-	return &PlaceTable{next: 1, index: map[placeKey]uint32{}, arms: map[uint32][]event.Arm{},
+// New makes an empty table.
+func New() *Table {
+	return &Table{next: 1, index: map[placeKey]uint32{}, arms: map[uint32][]event.Arm{},
 		armsOf: map[*isa.Func]funcArms{}, updates: map[*isa.Func][]bool{}}
 }
 
 // Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: launched by the
 // host). Events that do not come from an engine have their places by it.
-func (t *PlaceTable) Enter(caller uint32, callee *isa.Func) uint32 {
+func (t *Table) Enter(caller uint32, callee *isa.Func) uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if base, ok := t.index[placeKey{caller, callee}]; ok {
@@ -81,7 +82,7 @@ func (t *PlaceTable) Enter(caller uint32, callee *isa.Func) uint32 {
 }
 
 // folded finds the frame on caller's stack that the same call of the same function made.
-func (t *PlaceTable) folded(caller uint32, callee *isa.Func) (uint32, bool) {
+func (t *Table) folded(caller uint32, callee *isa.Func) (uint32, bool) {
 	if caller == 0 {
 		return 0, false
 	}
@@ -98,13 +99,13 @@ func (t *PlaceTable) folded(caller uint32, callee *isa.Func) (uint32, bool) {
 }
 
 // frame gives the frame that place lies in.
-func (t *PlaceTable) frame(place uint32) *placeFrame {
+func (t *Table) frame(place uint32) *placeFrame {
 	i := sort.Search(len(t.frames), func(i int) bool { return t.frames[i].base > place }) - 1
 	return &t.frames[i]
 }
 
 // Frames gives the call stack of a place, innermost first, inlined calls included; nil for an unknown place.
-func (t *PlaceTable) Frames(place uint32) []event.Frame {
+func (t *Table) Frames(place uint32) []event.Frame {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if place == 0 || place >= t.next {
@@ -120,7 +121,7 @@ func (t *PlaceTable) Frames(place uint32) []event.Frame {
 }
 
 // Arms implements event.Places.
-func (t *PlaceTable) Arms(place uint32) []event.Arm {
+func (t *Table) Arms(place uint32) []event.Arm {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if place == 0 || place >= t.next {
@@ -139,7 +140,7 @@ func (t *PlaceTable) Arms(place uint32) []event.Arm {
 }
 
 // Updates implements event.Places.
-func (t *PlaceTable) Updates(place uint32) bool {
+func (t *Table) Updates(place uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if place == 0 || place >= t.next {
@@ -155,7 +156,7 @@ func (t *PlaceTable) Updates(place uint32) bool {
 }
 
 // appendArms adds the arms on which instruction i of a frame lies, with the frame's call for a branch to its callees.
-func (t *PlaceTable) appendArms(out []event.Arm, f *placeFrame, i uint32) []event.Arm {
+func (t *Table) appendArms(out []event.Arm, f *placeFrame, i uint32) []event.Arm {
 	of := t.of(f.fn)
 	for _, a := range of.of[i] {
 		out = append(out, event.Arm{Branch: f.base + a.Branch, Taken: a.Taken})
@@ -173,7 +174,7 @@ func (t *PlaceTable) appendArms(out []event.Arm, f *placeFrame, i uint32) []even
 	return out
 }
 
-func (t *PlaceTable) of(f *isa.Func) funcArms {
+func (t *Table) of(f *isa.Func) funcArms {
 	x, ok := t.armsOf[f]
 	if !ok {
 		x.of, x.again = f.Arms()
@@ -185,7 +186,7 @@ func (t *PlaceTable) of(f *isa.Func) funcArms {
 
 // PartsAgain says that lanes of a warp that runs a function may part at a branch with accesses on two arms, and do so again after
 // they have reconverged. A function that is called may be called in a loop.
-func (t *PlaceTable) PartsAgain(f *isa.Func) bool {
+func (t *Table) PartsAgain(f *isa.Func) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	seen := map[*isa.Func]bool{f: true}
