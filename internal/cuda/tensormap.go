@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 )
 
 // tensorMap makes the bytes of a CUtensorMap.
@@ -28,14 +28,14 @@ func (p *process) tensorMap(_ context.Context, r *request) ([]uint64, []byte, er
 		}
 		return nil, nil, misuse(BadTensorMap, InvalidValue, call+format, args...)
 	}
-	if a[0]%simt.TensorMapAlign != 0 {
-		return bad("the CUtensorMap is at %#x: the address must be a multiple of %d", a[0], simt.TensorMapAlign)
+	if a[0]%descriptor.TensorMapAlign != 0 {
+		return bad("the CUtensorMap is at %#x: the address must be a multiple of %d", a[0], descriptor.TensorMapAlign)
 	}
-	typ, ok := simt.TensorType(a[1])
+	typ, ok := descriptor.TensorType(a[1])
 	if !ok || a[2] < 1 || a[2] > most || max(a[4], a[5], a[7]) > 255 {
 		return bad("type %d, rank %d, interleave %d, swizzle %d or fill %d does not exist", a[1], a[2], a[4], a[5], a[7])
 	}
-	t := simt.TensorMap{Rank: int(a[2]), Type: typ, Address: a[3], Interleave: uint8(a[4]), Swizzle: uint8(a[5]), Fill: uint8(a[7])}
+	t := descriptor.TensorMap{Rank: int(a[2]), Type: typ, Address: a[3], Interleave: uint8(a[4]), Swizzle: uint8(a[5]), Fill: uint8(a[7])}
 	for i := range t.Rank {
 		t.Dims[i], t.Box[i], t.Steps[i] = uint32(min(word(sizes+i), 1<<32-1)), uint32(min(word(box+i), 1<<32-1)), uint8(min(word(steps+i), 255))
 		if i < t.Rank-1 {

@@ -7,12 +7,12 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // The engine and the libraries agree on what they know of an object.
-var _ [calls.TextureBytes]byte = [simt.TextureSize]byte{}
+var _ [calls.TextureBytes]byte = [descriptor.TextureSize]byte{}
 
 // texture makes a texture or surface object.
 func (p *process) texture(_ context.Context, r *request) ([]uint64, []byte, error) {
@@ -27,16 +27,16 @@ func (p *process) texture(_ context.Context, r *request) ([]uint64, []byte, erro
 	}
 	small := func() uint8 { return uint8(min(next(), math.MaxUint8)) }
 	size := func() uint32 { return uint32(min(next(), math.MaxUint32)) }
-	t := simt.Texture{Surface: r.args[0] != 0}
+	t := descriptor.Texture{Surface: r.args[0] != 0}
 	t.Data, t.Pitch, t.Slice = next(), next(), next()
 	t.Width, t.Height, t.Depth = size(), size(), size()
 	t.Dims, t.Layered, t.Cube, t.Linear = small(), next() != 0, next() != 0, next() != 0
-	t.Format = simt.ChannelFormat(small())
+	t.Format = descriptor.ChannelFormat(small())
 	for i := range t.Bits {
 		t.Bits[i] = small()
 	}
 	for i := range t.Address {
-		t.Address[i] = simt.AddressMode(small())
+		t.Address[i] = descriptor.AddressMode(small())
 	}
 	t.Filter, t.Normalized, t.AsFloat, t.SRGB = next() != 0, next() != 0, next() != 0, next() != 0
 	for i := range t.Border {
@@ -47,7 +47,7 @@ func (p *process) texture(_ context.Context, r *request) ([]uint64, []byte, erro
 }
 
 // CreateTexture is cudaCreateTextureObject and cudaCreateSurfaceObject: the object is the address of its description.
-func (c *Context) CreateTexture(t *simt.Texture) (uint64, error) {
+func (c *Context) CreateTexture(t *descriptor.Texture) (uint64, error) {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Context) CreateTexture(t *simt.Texture) (uint64, error) {
 	}
 	if t.Cube { // coordinates are directions
 		t.Normalized = true
-		t.Address = [3]simt.AddressMode{simt.AddressClamp, simt.AddressClamp, simt.AddressClamp}
+		t.Address = [3]descriptor.AddressMode{descriptor.AddressClamp, descriptor.AddressClamp, descriptor.AddressClamp}
 	}
 	if t.Width == 0 || t.Height == 0 || t.Depth == 0 || t.Dims < 1 || t.Dims > 3 {
 		return 0, fail(InvalidValue, "a texture of %d x %d x %d elements and %d dimensions", t.Width, t.Height, t.Depth, t.Dims)
@@ -76,7 +76,7 @@ func (c *Context) CreateTexture(t *simt.Texture) (uint64, error) {
 	if err != nil {
 		return 0, fail(MemoryAllocation, "a texture object: %v", err)
 	}
-	data, err := c.bytes(addr, simt.TextureSize)
+	data, err := c.bytes(addr, descriptor.TextureSize)
 	if err != nil {
 		panic("BUG: a fresh allocation is none: " + err.Error())
 	}

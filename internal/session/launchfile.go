@@ -11,7 +11,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/nearest"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 )
 
 // Bounds of launch files: what is above them is a mistake or an attack, never a test.
@@ -89,26 +89,26 @@ type Arg struct {
 type TextureArg struct {
 	Surface    bool
 	Dims       int
-	Address    simt.AddressMode
+	Address    descriptor.AddressMode
 	Filter     bool // linear
 	Normalized bool
 }
 
 // describe gives the texture over a buffer at an address.
-func (x *TextureArg) describe(b *Buffer, addr uint64) *simt.Texture {
+func (x *TextureArg) describe(b *Buffer, addr uint64) *descriptor.Texture {
 	size := [3]uint32{1, 1, 1}
 	for d := range x.Dims {
 		size[d] = uint32(b.shape[x.Dims-1-d])
 	}
-	t := &simt.Texture{Data: addr, Width: size[0], Height: size[1], Depth: size[2], Dims: uint8(x.Dims), Surface: x.Surface, Filter: x.Filter,
-		Normalized: x.Normalized, Address: [3]simt.AddressMode{x.Address, x.Address, x.Address}, Bits: [4]uint8{uint8(8 * b.Type.Size)}}
+	t := &descriptor.Texture{Data: addr, Width: size[0], Height: size[1], Depth: size[2], Dims: uint8(x.Dims), Surface: x.Surface, Filter: x.Filter,
+		Normalized: x.Normalized, Address: [3]descriptor.AddressMode{x.Address, x.Address, x.Address}, Bits: [4]uint8{uint8(8 * b.Type.Size)}}
 	t.Pitch = uint64(size[0]) * uint64(b.Type.Size)
 	t.Slice = t.Pitch * uint64(size[1])
 	switch {
 	case b.Type.Float:
-		t.Format = simt.FloatChannel
+		t.Format = descriptor.FloatChannel
 	case !b.Type.Sign:
-		t.Format = simt.UnsignedChannel
+		t.Format = descriptor.UnsignedChannel
 	}
 	return t
 }
@@ -537,7 +537,7 @@ var (
 
 // texture reads the keys of a texture or surface; nil where there is none.
 func (r *launchReader) texture(v *value) *TextureArg {
-	x := &TextureArg{Address: simt.AddressClamp}
+	x := &TextureArg{Address: descriptor.AddressClamp}
 	found := false
 	for _, e := range v.table.entries {
 		switch e.name {
@@ -555,7 +555,7 @@ func (r *launchReader) texture(v *value) *TextureArg {
 			if i < 0 {
 				r.fail(e.val.pos, "unknown address mode %q%s", name, nearest.Hint(name, addressModes))
 			}
-			x.Address = simt.AddressMode(max(i, 0))
+			x.Address = descriptor.AddressMode(max(i, 0))
 		case "filter":
 			name := r.text(e)
 			if x.Filter = name == "linear"; !x.Filter && name != "point" {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 )
 
 const goodLaunch = `
@@ -69,15 +69,15 @@ args = [{buffer = "a", type = "u16", shape = [2, 3, 5], texture = "3d", address 
 		t.Fatal(err)
 	}
 	args := f.Launches[0].Args
-	var got []simt.Texture
+	var got []descriptor.Texture
 	for _, a := range args[:3] {
 		got = append(got, *a.Texture.describe(a.Buffer, 4096))
 	}
-	mirror, clamp := [3]simt.AddressMode{2, 2, 2}, [3]simt.AddressMode{1, 1, 1}
-	for i, want := range []simt.Texture{
-		{Data: 4096, Width: 5, Height: 3, Depth: 2, Dims: 3, Pitch: 10, Slice: 30, Format: simt.UnsignedChannel, Bits: [4]uint8{16}, Address: mirror, Normalized: true},
-		{Data: 4096, Width: 5, Height: 3, Depth: 2, Dims: 3, Pitch: 10, Slice: 30, Format: simt.UnsignedChannel, Bits: [4]uint8{16}, Address: clamp, Surface: true},
-		{Data: 4096, Width: 7, Height: 1, Depth: 1, Dims: 1, Pitch: 28, Slice: 28, Format: simt.FloatChannel, Bits: [4]uint8{32}, Address: clamp, Filter: true},
+	mirror, clamp := [3]descriptor.AddressMode{2, 2, 2}, [3]descriptor.AddressMode{1, 1, 1}
+	for i, want := range []descriptor.Texture{
+		{Data: 4096, Width: 5, Height: 3, Depth: 2, Dims: 3, Pitch: 10, Slice: 30, Format: descriptor.UnsignedChannel, Bits: [4]uint8{16}, Address: mirror, Normalized: true},
+		{Data: 4096, Width: 5, Height: 3, Depth: 2, Dims: 3, Pitch: 10, Slice: 30, Format: descriptor.UnsignedChannel, Bits: [4]uint8{16}, Address: clamp, Surface: true},
+		{Data: 4096, Width: 7, Height: 1, Depth: 1, Dims: 1, Pitch: 28, Slice: 28, Format: descriptor.FloatChannel, Bits: [4]uint8{32}, Address: clamp, Filter: true},
 	} {
 		if got[i] != want {
 			t.Errorf("argument %d is %+v, want %+v", i, got[i], want)

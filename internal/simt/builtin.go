@@ -9,10 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/simt/printf"
 )
-
-// maxString bounds a string that device code hands to the host.
-const maxString = 64 << 10
 
 // invocation is a call of a builtin function by one lane.
 type invocation struct {
@@ -96,7 +94,7 @@ func (c *invocation) peek(addr, n uint64) []byte {
 
 // text is the zero-terminated string at a generic address.
 func (c *invocation) text(addr uint64) (string, bool) {
-	data := c.peek(addr, maxString)
+	data := c.peek(addr, printf.MaxString)
 	if data == nil {
 		return "", false
 	}
@@ -114,12 +112,12 @@ func (c *invocation) vprintf() {
 		c.result(0xffff_ffff)
 		return
 	}
-	f := formatter{format: formatText, args: argBuffer{peek: c.peek, addr: c.pointer(1)}, text: c.text}
-	out := f.run()
+	f := printf.Formatter{Format: formatText, Args: printf.Args{Peek: c.peek, Addr: c.pointer(1)}, Text: c.text}
+	out := f.Run()
 	if c.r.l.Printf != nil {
 		c.r.l.Printf(out)
 	}
-	c.result(uint64(uint32(f.args.taken)))
+	c.result(uint64(uint32(f.Args.Taken)))
 }
 
 // assertfail is __assertfail(message, file, line, function, size of a character): it ends the launch.

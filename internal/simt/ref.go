@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/internal/simt/places"
@@ -91,8 +92,8 @@ type run struct {
 
 	wgmmaArgs isa.WgmmaArgs
 	calls     map[callKey]uint32
-	free      []*cta              // finished blocks, for reuse
-	textures  map[uint64]*Texture // that texture instructions have been given, by object
+	free      []*cta                         // finished blocks, for reuse
+	textures  map[uint64]*descriptor.Texture // that texture instructions have been given, by object
 	taps      taps
 	dev       *device // nil where no thread has done anything with streams of the device
 	// spareCopies are copies that have been performed, for reuse.

@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -14,16 +15,16 @@ const mapPiece = 32
 
 // mapBytes gives the bytes of a tensor map in global or shared memory that a lane changes or copies, nil after a fault.
 func (r *run) mapBytes(w *warp, lane int, in *loader.Instr, space event.Space, at uint64, flags event.Flags, place uint32) []byte {
-	t := touch{flags, space, at, TensorMapSize}
+	t := touch{flags, space, at, descriptor.TensorMapSize}
 	var data []byte
 	kind := OutOfBounds
 	switch space {
 	case event.Global:
-		data, kind = r.globalBytes(at, TensorMapSize, in, flags, place)
+		data, kind = r.globalBytes(at, descriptor.TensorMapSize, in, flags, place)
 	case event.Shared:
-		data, kind = window(w.cta.shared, at, TensorMapSize)
+		data, kind = window(w.cta.shared, at, descriptor.TensorMapSize)
 	}
-	if kind == "" && at%TensorMapAlign != 0 {
+	if kind == "" && at%descriptor.TensorMapAlign != 0 {
 		kind = Misaligned
 	}
 	if kind != "" {
@@ -44,7 +45,7 @@ func (r *run) tellMap(w *warp, lane int, in *loader.Instr, kind event.Kind, flag
 	}
 	acc := &r.acc
 	as := loader.Instr{Inst: in.Inst, Width: mapPiece}
-	for i := uint64(0); i < TensorMapSize; i += mapPiece {
+	for i := uint64(0); i < descriptor.TensorMapSize; i += mapPiece {
 		acc.addr[lane], acc.value[lane], acc.old[lane] = at+i, wordsOf(data[i:i+mapPiece]), wordsOf(before[i:i+mapPiece])
 		r.out.access(kind, flags, w, &as, place, space, 1<<lane, acc)
 	}
@@ -62,7 +63,7 @@ func (r *run) replace(w *warp, in *loader.Instr, on uint32, place uint32) {
 		if data == nil {
 			continue
 		}
-		before := [TensorMapSize]byte(data)
+		before := [descriptor.TensorMapSize]byte(data)
 		ordinal := uint64(0)
 		if len(in.Operands) > 2 {
 			ordinal = r.m.value(w, i, &in.Operands[1])
@@ -79,7 +80,7 @@ func (r *run) replace(w *warp, in *loader.Instr, on uint32, place uint32) {
 // replaceField changes a field of the bytes of a map, see TensorMap; false where it has no such dimension.
 func replaceField(data []byte, in *loader.Instr, ordinal, v uint64) bool {
 	le := binary.LittleEndian
-	dimensions := uint64(maxRank)
+	dimensions := uint64(descriptor.MaxRank)
 	if in.Has("global_stride") {
 		dimensions--
 	}
@@ -124,7 +125,7 @@ func (r *run) copyMap(w *warp, in *loader.Instr, on uint32, place uint32) {
 		return
 	}
 	r.tellMap(w, i, in, event.Load, event.FlagRead, event.Shared, from, source, source, place)
-	before := [TensorMapSize]byte(data)
+	before := [descriptor.TensorMapSize]byte(data)
 	copy(data, source)
 	r.tellMap(w, i, in, event.Store, event.FlagWrite, event.Global, to, data, before[:], place)
 	w.writes++
@@ -146,7 +147,7 @@ func (r *run) fenceMaps(w *warp, in *loader.Instr, on uint32, place uint32) {
 // readsMap tells of a tensor map in global memory that a lane's copy reads.
 func (r *run) readsMap(w *warp, lane int, at uint64, place uint32) {
 	if r.out.needs&event.NeedGlobal != 0 {
-		r.out.add(event.Event{Kind: event.MapRead, Flags: event.FlagRead, Warp: w.number, Mask: 1 << lane, Place: place, Addr: at, Space: event.Global, Aux: TensorMapSize})
+		r.out.add(event.Event{Kind: event.MapRead, Flags: event.FlagRead, Warp: w.number, Mask: 1 << lane, Place: place, Addr: at, Space: event.Global, Aux: descriptor.TensorMapSize})
 	}
 }
 

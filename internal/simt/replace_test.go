@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 )
 
 // TestTensorMapReplace makes a map field by field, and copies it to global memory.
@@ -44,10 +46,10 @@ made_it:
 	if o.err != nil || len(o.faults) > 0 {
 		t.Fatalf("%v, %+v", o.err, o.faults)
 	}
-	data, _ := g.mem.Bytes(out+128, TensorMapSize)
-	want := TensorMap{Rank: 2, Type: 7, Swizzle: 3, Fill: 1, Address: 0x123456780}
+	data, _ := g.mem.Bytes(out+128, descriptor.TensorMapSize)
+	want := descriptor.TensorMap{Rank: 2, Type: 7, Swizzle: 3, Fill: 1, Address: 0x123456780}
 	want.Dims[0], want.Dims[2], want.Box[1], want.Steps[2], want.Strides[1] = 100, 7, 32, 3, 4096
-	if got, _ := DecodeTensorMap(data); got == nil || !reflect.DeepEqual(*got, want) {
+	if got, _ := descriptor.DecodeTensorMap(data); got == nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("the map is %+v, want %+v", got, want)
 	}
 	fences := 0

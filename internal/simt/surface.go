@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
@@ -72,7 +73,7 @@ type surfaceOp struct {
 	in    *loader.Instr
 	lane  int
 	place uint32
-	t     *Texture
+	t     *descriptor.Texture
 }
 
 // source gives source k.
@@ -152,7 +153,7 @@ func (x *surfaceOp) write(data []byte) {
 		for c := 0; c*n < len(data); c++ {
 			v := uint64(0)
 			if c < int(max(in.Vec, 1)) {
-				v = t.toChannel(uint32(x.source(first + c)))
+				v = t.ToChannel(uint32(x.source(first + c)))
 			}
 			devmem.PutUint(data[c*n:][:n], v)
 		}

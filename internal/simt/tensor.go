@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
@@ -47,12 +48,12 @@ func (r *run) tensor(w *warp, in *loader.Instr, on uint32, place uint32) {
 }
 
 // tensorTo issues a tensor copy to shared memory of a block, or from there; false after a fault.
-func (r *run) tensorTo(w *warp, lane int, in *loader.Instr, t *TensorMap, to bulkTarget, place uint32) bool {
+func (r *run) tensorTo(w *warp, lane int, in *loader.Instr, t *descriptor.TensorMap, to bulkTarget, place uint32) bool {
 	x := tensorCopy{r: r, in: in, place: place, t: t, bulkCopy: r.newBulk(w, lane, in, to), out: in.Has("bulk_group"), of: to.of, at: to.to}
 	if in.Reduce != isa.NoOp {
-		x.element, x.reduce = t.element(), isa.Reduction(in.Reduce, TensorTypes[t.Type])
+		x.element, x.reduce = t.Element(), isa.Reduction(in.Reduce, descriptor.TensorTypes[t.Type])
 		if x.reduce == nil {
-			r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s has no operation on elements of type %s", in.Mnemonic(), TensorTypes[t.Type])
+			r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s has no operation on elements of type %s", in.Mnemonic(), descriptor.TensorTypes[t.Type])
 			return false
 		}
 	}
@@ -61,7 +62,7 @@ func (r *run) tensorTo(w *warp, lane int, in *loader.Instr, t *TensorMap, to bul
 		x.bytes *= 4
 	}
 	if t.Fill == 1 {
-		x.nan = t.element()
+		x.nan = t.Element()
 	}
 	if !x.gather() {
 		return false
@@ -75,30 +76,30 @@ func (r *run) tensorTo(w *warp, lane int, in *loader.Instr, t *TensorMap, to bul
 func (x *tensorCopy) four() bool { return x.in.Has("tile::gather4") || x.in.Has("tile::scatter4") }
 
 // mapOf reads the tensor map whose address a lane gives, nil after a fault.
-func (r *run) mapOf(w *warp, lane int, in *loader.Instr, place uint32) *TensorMap {
+func (r *run) mapOf(w *warp, lane int, in *loader.Instr, place uint32) *descriptor.TensorMap {
 	addr := r.m.value(w, lane, &in.Operands[tensorMap]) + uint64(in.Off2)
 	space, at := splitGeneric(addr)
 	var data []byte
 	kind := OutOfBounds
 	switch space {
 	case event.Global:
-		if data, kind = r.globalBytes(at, TensorMapSize, in, event.FlagRead, place); kind == "" {
+		if data, kind = r.globalBytes(at, descriptor.TensorMapSize, in, event.FlagRead, place); kind == "" {
 			r.readsMap(w, lane, at, place)
 		}
 	case event.Param:
-		if n := uint64(len(r.params)); at <= n && TensorMapSize <= n-at {
+		if n := uint64(len(r.params)); at <= n && descriptor.TensorMapSize <= n-at {
 			data, kind = r.params[at:], ""
 		}
 	}
 	if kind != "" {
-		r.faults.access(r, kind, w, lane, place, touch{event.FlagRead, space, at, TensorMapSize})
+		r.faults.access(r, kind, w, lane, place, touch{event.FlagRead, space, at, descriptor.TensorMapSize})
 		return nil
 	}
-	if at%TensorMapAlign != 0 {
-		r.faults.at(r, Misaligned, w, lane, place, "copies", "%s is given a tensor map at %#x, which is not a multiple of %d", in.Mnemonic(), addr, TensorMapAlign)
+	if at%descriptor.TensorMapAlign != 0 {
+		r.faults.at(r, Misaligned, w, lane, place, "copies", "%s is given a tensor map at %#x, which is not a multiple of %d", in.Mnemonic(), addr, descriptor.TensorMapAlign)
 		return nil
 	}
-	t, err := DecodeTensorMap(data)
+	t, err := descriptor.DecodeTensorMap(data)
 	if n := in.Coordinates; err == nil && n != t.Rank && !(n == 5 && t.Rank == 2 && (in.Has("tile::gather4") || in.Has("tile::scatter4"))) {
 		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given %d coordinates and the map of a tensor of %d dimensions", in.Mnemonic(), n, t.Rank)
 		return nil
@@ -120,7 +121,7 @@ type tensorCopy struct {
 	r       *run
 	in      *loader.Instr
 	place   uint32
-	t       *TensorMap
+	t       *descriptor.TensorMap
 	out     bool     // to global memory
 	of      *cta     // whose shared memory it is
 	at      uint64   // where in that
@@ -153,7 +154,7 @@ func (x *tensorCopy) gather() bool {
 		r.faults.access(r, OutOfBounds, w, x.lane, x.place, touch{flags, event.Shared, at, all})
 		return false
 	}
-	var coordinates, offsets [maxRank]int64
+	var coordinates, offsets [descriptor.MaxRank]int64
 	for d := range in.Coordinates {
 		coordinates[d] = int64(int32(value(tensorCoordinates + d)))
 	}
@@ -161,43 +162,43 @@ func (x *tensorCopy) gather() bool {
 		offsets[d] = int64(value(tensorCoordinates+in.Coordinates+d) & 0xffff)
 	}
 	ok := true
-	width := x.t.box(0) * x.t.element()
-	x.each(&coordinates, &offsets, func(row boxRow) {
+	width := x.t.Extent(0) * x.t.Element()
+	x.each(&coordinates, &offsets, func(row descriptor.BoxRow) {
 		if !ok {
 			return
 		}
 		var inside []byte
-		if n := row.to - row.from; n > 0 {
+		if n := row.To - row.From; n > 0 {
 			var kind FaultKind
 			global := event.FlagRead | event.FlagWrite ^ flags
-			if inside, kind = r.globalBytes(row.global, n, in, global, x.place); kind != "" {
-				r.faults.access(r, kind, w, x.lane, x.place, touch{global, event.Global, row.global, n})
+			if inside, kind = r.globalBytes(row.Global, n, in, global, x.place); kind != "" {
+				r.faults.access(r, kind, w, x.lane, x.place, touch{global, event.Global, row.Global, n})
 				ok = false
 				return
 			}
-			x.globals = append(x.globals, extent{row.global, row.global + n})
+			x.globals = append(x.globals, extent{row.Global, row.Global + n})
 		}
-		x.row(at+row.at, width, row.from, inside)
+		x.row(at+row.At, width, row.From, inside)
 	})
 	return ok
 }
 
 // each calls f for each row that the copy moves.
-func (x *tensorCopy) each(coordinates, offsets *[maxRank]int64, f func(boxRow)) {
+func (x *tensorCopy) each(coordinates, offsets *[descriptor.MaxRank]int64, f func(descriptor.BoxRow)) {
 	switch {
 	case x.t.Im2col:
-		x.t.pixels(coordinates, offsets, f)
+		x.t.EachPixel(coordinates, offsets, f)
 	case x.four():
-		width := x.t.box(0) * x.t.element()
+		width := x.t.Extent(0) * x.t.Element()
 		for i := range uint64(4) {
-			at := [maxRank]int64{coordinates[0], coordinates[1+i]}
-			x.t.rows(&at, func(row boxRow) {
-				row.at = i * width
+			at := [descriptor.MaxRank]int64{coordinates[0], coordinates[1+i]}
+			x.t.EachRow(&at, func(row descriptor.BoxRow) {
+				row.At = i * width
 				f(row)
 			})
 		}
 	default:
-		x.t.rows(coordinates, f)
+		x.t.EachRow(coordinates, f)
 	}
 }
 
@@ -209,7 +210,7 @@ func (x *tensorCopy) row(addr, width, from uint64, inside []byte) {
 		step = chunk
 	}
 	for at := uint64(0); at < width; at += step {
-		place := swizzle(x.t.Swizzle, addr+at)
+		place := descriptor.Swizzle(x.t.Swizzle, addr+at)
 		low, high := max(at, from), min(at+step, from+uint64(len(inside)))
 		var global []byte
 		skip := uint64(0)

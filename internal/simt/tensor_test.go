@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
@@ -35,7 +36,7 @@ init:
 `
 	for d := range rank {
 		coordinates = append(coordinates, fmt.Sprint("%r", 10+d))
-		body += fmt.Sprintf("\tld.global.u32 %%r%d, [%%out+%d];\n", 10+d, TensorMapSize+4*d)
+		body += fmt.Sprintf("\tld.global.u32 %%r%d, [%%out+%d];\n", 10+d, descriptor.TensorMapSize+4*d)
 	}
 	at := fmt.Sprintf("[%%out, {%s}]", strings.Join(coordinates, ", "))
 	if out == "" {
@@ -47,7 +48,7 @@ init:
 wait:
 	mbarrier.try_wait.parity.shared.b64 %%p2, [%%r2], 0;
 	@!%%p2 bra wait;
-`, TensorMapSize+20, rank, at)
+`, descriptor.TensorMapSize+20, rank, at)
 	} else {
 		body += fmt.Sprintf(`
 	@%%p1 cp%s.async.bulk.tensor.%dd.global.shared::cta%s.bulk_group %s, [%%r1];
@@ -69,11 +70,11 @@ dump:
 }
 
 // randomMap draws a map of a box of at most 16 KiB in a tensor of at most limit bytes, but for its address, and coordinates.
-func randomMap(rng *rand.Rand, rank int, limit uint64) (*TensorMap, [maxRank]int32) {
+func randomMap(rng *rand.Rand, rank int, limit uint64) (*descriptor.TensorMap, [descriptor.MaxRank]int32) {
 	for {
-		t := &TensorMap{Rank: rank, Type: uint8(rng.IntN(13)), Swizzle: uint8(rng.IntN(4)), Fill: uint8(rng.IntN(2))}
-		var at [maxRank]int32
-		size := t.element()
+		t := &descriptor.TensorMap{Rank: rank, Type: uint8(rng.IntN(13)), Swizzle: uint8(rng.IntN(4)), Fill: uint8(rng.IntN(2))}
+		var at [descriptor.MaxRank]int32
+		size := t.Element()
 		stride := size
 		for d := range rank {
 			t.Dims[d], t.Box[d], t.Steps[d] = uint32(1+rng.IntN(40)), uint32(1+rng.IntN(12)), uint8(1+rng.IntN(8)&rng.IntN(8))
@@ -94,17 +95,17 @@ func randomMap(rng *rand.Rand, rank int, limit uint64) (*TensorMap, [maxRank]int
 }
 
 // eachOf calls f for each element of a box: where it is in shared memory from the box on, and its address, 0 for one outside.
-func eachOf(t *TensorMap, at [maxRank]int32, f func(shared, global uint64)) {
+func eachOf(t *descriptor.TensorMap, at [descriptor.MaxRank]int32, f func(shared, global uint64)) {
 	n := uint64(1)
 	for d := range t.Rank {
-		n *= t.box(d)
+		n *= t.Extent(d)
 	}
 	for i := range n {
 		global, inside, rest := t.Address, true, i
 		for d := range t.Rank {
-			k := int64(rest % t.box(d))
-			rest /= t.box(d)
-			stride := int64(t.element())
+			k := int64(rest % t.Extent(d))
+			rest /= t.Extent(d)
+			stride := int64(t.Element())
 			if d > 0 {
 				stride = int64(t.Strides[d-1])
 				k *= int64(t.Steps[d])
@@ -116,7 +117,7 @@ func eachOf(t *TensorMap, at [maxRank]int32, f func(shared, global uint64)) {
 		if !inside {
 			global = 0
 		}
-		f(i*t.element(), global)
+		f(i*t.Element(), global)
 	}
 }
 
@@ -142,7 +143,7 @@ func TestTensor(t *testing.T) {
 			}
 		}
 		m, at := randomMap(rng, rank, 1<<20)
-		if reduce != "" && isa.Reduction(isa.OpAdd, TensorTypes[m.Type]) == nil {
+		if reduce != "" && isa.Reduction(isa.OpAdd, descriptor.TensorTypes[m.Type]) == nil {
 			continue
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -157,16 +158,16 @@ func TestTensor(t *testing.T) {
 			head, _ := g.mem.Bytes(buffer, 512)
 			copy(head, m.Encode())
 			for d := range rank {
-				binary.LittleEndian.PutUint32(head[TensorMapSize+4*d:], uint32(at[d]))
+				binary.LittleEndian.PutUint32(head[descriptor.TensorMapSize+4*d:], uint32(at[d]))
 			}
-			binary.LittleEndian.PutUint32(head[TensorMapSize+20:], uint32(m.Bytes()))
+			binary.LittleEndian.PutUint32(head[descriptor.TensorMapSize+20:], uint32(m.Bytes()))
 			g.mustRun(launch{out: buffer})
 			shared := make([]byte, 16<<10)
 			for i := range len(shared) / 4 {
 				binary.LittleEndian.PutUint32(shared[4*i:], uint32(7*i+1))
 			}
-			size := m.element()
-			add := isa.Reduction(isa.OpAdd, TensorTypes[m.Type])
+			size := m.Element()
+			add := isa.Reduction(isa.OpAdd, descriptor.TensorTypes[m.Type])
 			eachOf(m, at, func(s, global uint64) {
 				s = manualSwizzle(m.Swizzle, s)
 				cell := shared[s : s+size]
@@ -203,7 +204,7 @@ func TestTensor(t *testing.T) {
 
 // modeTest is a copy of another mode than that of tiles.
 type modeTest struct {
-	m           *TensorMap // but for its address
+	m           *descriptor.TensorMap // but for its address
 	mode        string
 	rank        int
 	coordinates []int32
@@ -229,7 +230,7 @@ func (c *modeTest) kernel() string {
 
 // run copies, and holds shared memory and the tensor to what each lists: where an element is in shared memory, were it not for the swizzle,
 // and in the tensor, of which the first is before the innermost dimension; false for one outside.
-func (c *modeTest) run(t *testing.T, rng *rand.Rand, each func(f func(shared uint64, at [maxRank]int64))) {
+func (c *modeTest) run(t *testing.T, rng *rand.Rand, each func(f func(shared uint64, at [descriptor.MaxRank]int64))) {
 	g := newRig(t, c.kernel())
 	buffer, tensor := g.buffer(8<<10), g.buffer(1<<18)
 	m := c.m
@@ -242,14 +243,14 @@ func (c *modeTest) run(t *testing.T, rng *rand.Rand, each func(f func(shared uin
 	head, _ := g.mem.Bytes(buffer, 512)
 	copy(head, m.Encode())
 	for d, at := range c.coordinates {
-		binary.LittleEndian.PutUint32(head[TensorMapSize+4*d:], uint32(at))
+		binary.LittleEndian.PutUint32(head[descriptor.TensorMapSize+4*d:], uint32(at))
 	}
 	shared := make([]byte, 16<<10)
 	for i := range len(shared) / 4 {
 		binary.LittleEndian.PutUint32(shared[4*i:], uint32(7*i+1))
 	}
-	size, bytes, inside := m.element(), uint64(0), 0
-	each(func(s uint64, at [maxRank]int64) {
+	size, bytes, inside := m.Element(), uint64(0), 0
+	each(func(s uint64, at [descriptor.MaxRank]int64) {
 		bytes += size
 		global, in := uint64(0), true
 		for d := range m.Rank {
@@ -273,7 +274,7 @@ func (c *modeTest) run(t *testing.T, rng *rand.Rand, each func(f func(shared uin
 			inside++
 		}
 	})
-	binary.LittleEndian.PutUint32(head[TensorMapSize+20:], uint32(bytes))
+	binary.LittleEndian.PutUint32(head[descriptor.TensorMapSize+20:], uint32(bytes))
 	g.mustRun(launch{out: buffer})
 	if got, _ := g.mem.Bytes(buffer+512, 16<<10); string(got) != string(shared) {
 		t.Errorf("shared memory differs: %+v of %+v, %d elements inside", c, m, inside)
@@ -299,10 +300,10 @@ func TestFourRows(t *testing.T) {
 			c.coordinates = append(c.coordinates, int32(rows[i])-2)
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			c.run(t, rng, func(f func(uint64, [maxRank]int64)) {
+			c.run(t, rng, func(f func(uint64, [descriptor.MaxRank]int64)) {
 				for row := range uint64(4) {
 					for i := range uint64(m.Box[0]) {
-						f((row*uint64(m.Box[0])+i)*m.element(), [maxRank]int64{int64(c.coordinates[0]) + int64(i), int64(c.coordinates[1+row])})
+						f((row*uint64(m.Box[0])+i)*m.Element(), [descriptor.MaxRank]int64{int64(c.coordinates[0]) + int64(i), int64(c.coordinates[1+row])})
 					}
 				}
 			})
@@ -316,8 +317,8 @@ func TestIm2col(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for n := range 60 {
 		rank := 3 + n%3
-		m := &TensorMap{Rank: rank, Type: []uint8{0, 1, 2, 7, 10}[rng.IntN(5)], Swizzle: uint8(rng.IntN(4)), Im2col: true}
-		size := m.element()
+		m := &descriptor.TensorMap{Rank: rank, Type: []uint8{0, 1, 2, 7, 10}[rng.IntN(5)], Swizzle: uint8(rng.IntN(4)), Im2col: true}
+		size := m.Element()
 		m.Box[0] = uint32((16 << rng.IntN(int(m.Swizzle)+1)) / size)
 		m.Box[1] = uint32(1 + rng.IntN(40))
 		m.Dims[0] = m.Box[0] * uint32(1+rng.IntN(3))
@@ -342,9 +343,9 @@ func TestIm2col(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The pixels of the box in their order, of all images and some behind them.
-		var pixels [][maxRank]int64
-		var list func(d int, at [maxRank]int64)
-		list = func(d int, at [maxRank]int64) {
+		var pixels [][descriptor.MaxRank]int64
+		var list func(d int, at [descriptor.MaxRank]int64)
+		list = func(d int, at [descriptor.MaxRank]int64) {
 			switch {
 			case d == 0:
 				pixels = append(pixels, at)
@@ -358,7 +359,7 @@ func TestIm2col(t *testing.T) {
 				}
 			}
 		}
-		list(rank-1, [maxRank]int64{})
+		list(rank-1, [descriptor.MaxRank]int64{})
 		first := rng.IntN(min(len(pixels)-int(m.Box[1]), 60))
 		c := &modeTest{m: m, mode: "im2col", rank: rank, coordinates: []int32{int32(m.Box[0]) * int32(rng.IntN(3)-1)}}
 		for d := 1; d < rank; d++ {
@@ -368,7 +369,7 @@ func TestIm2col(t *testing.T) {
 			}
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			c.run(t, rng, func(f func(uint64, [maxRank]int64)) {
+			c.run(t, rng, func(f func(uint64, [descriptor.MaxRank]int64)) {
 				for k, at := range pixels[first:][:m.Box[1]] {
 					for d, o := range c.offsets {
 						at[1+d] += int64(o)
@@ -385,17 +386,17 @@ func TestIm2col(t *testing.T) {
 
 // TestTensorFaults: operands that a tensor copy cannot have.
 func TestTensorFaults(t *testing.T) {
-	good := TensorMap{Rank: 2, Type: 7, Dims: [5]uint32{64, 8}, Box: [5]uint32{32, 4}, Steps: [5]uint8{1, 1}, Strides: [4]uint64{256}}
+	good := descriptor.TensorMap{Rank: 2, Type: 7, Dims: [5]uint32{64, 8}, Box: [5]uint32{32, 4}, Steps: [5]uint8{1, 1}, Strides: [4]uint64{256}}
 	for _, c := range []struct {
-		change func(m *TensorMap)
+		change func(m *descriptor.TensorMap)
 		edit   func(text string) string
 		kind   FaultKind
 		text   string
 	}{
-		{func(m *TensorMap) { *m = TensorMap{Rank: 2} }, nil, TensorMisuse, "is given a tensor map that is none: dimension 0 has 0 elements"},
-		{func(m *TensorMap) { m.Rank, m.Steps[2], m.Dims[2], m.Box[2] = 3, 1, 1, 1 }, nil, TensorMisuse, "is given 2 coordinates and the map of a tensor of 3 dimensions"},
-		{func(m *TensorMap) { m.Address += 8 }, nil, TensorMisuse, "is not a multiple of 16"},
-		{func(m *TensorMap) { m.Strides[0] = 1 << 19 }, nil, OutOfBounds, "reads 128 bytes at"},
+		{func(m *descriptor.TensorMap) { *m = descriptor.TensorMap{Rank: 2} }, nil, TensorMisuse, "is given a tensor map that is none: dimension 0 has 0 elements"},
+		{func(m *descriptor.TensorMap) { m.Rank, m.Steps[2], m.Dims[2], m.Box[2] = 3, 1, 1, 1 }, nil, TensorMisuse, "is given 2 coordinates and the map of a tensor of 3 dimensions"},
+		{func(m *descriptor.TensorMap) { m.Address += 8 }, nil, TensorMisuse, "is not a multiple of 16"},
+		{func(m *descriptor.TensorMap) { m.Strides[0] = 1 << 19 }, nil, OutOfBounds, "reads 128 bytes at"},
 		{nil, func(s string) string { return strings.ReplaceAll(s, "[%out, {", "[%out+32, {") }, Misaligned, "which is not a multiple of 64"},
 		{nil, func(s string) string { return strings.ReplaceAll(s, "bytes [%r1], ", "bytes [%r1+16], ") }, Misaligned, "is given address 0x10 of shared memory, which is not a multiple of 128"},
 		{nil, func(s string) string { return strings.ReplaceAll(s, "bytes [%r1], ", "bytes [%r1+16256], ") }, OutOfBounds, "writes 512 bytes at"},

@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
@@ -34,7 +35,7 @@ func (r *run) texture(w *warp, in *loader.Instr, on uint32, place uint32) {
 			f.t, handle = r.textureOf(w, i, in, place), h
 		}
 		if t := f.t; t != nil && in.Op == isa.OpQuery {
-			out[0] = t.query(in.Texel.Query)
+			out[0] = t.Query(in.Texel.Query)
 		} else if t != nil {
 			f.lane, f.n = i, 0
 			f.do(&out)
@@ -68,7 +69,7 @@ func (r *run) tellSizes(kind event.Kind, flags event.Flags, w *warp, in *loader.
 }
 
 // textureOf gives what the object of an instruction stands for, nil after a fault.
-func (r *run) textureOf(w *warp, lane int, in *loader.Instr, place uint32) *Texture {
+func (r *run) textureOf(w *warp, lane int, in *loader.Instr, place uint32) *descriptor.Texture {
 	handle := r.m.value(w, lane, &in.Operands[0])
 	t := r.textures[handle]
 	if t == nil {
@@ -76,20 +77,20 @@ func (r *run) textureOf(w *warp, lane int, in *loader.Instr, place uint32) *Text
 		if in.Row.Op[0] == 's' {
 			what = "surface"
 		}
-		data, kind := r.globalBytes(handle, TextureSize, in, event.FlagRead, place)
+		data, kind := r.globalBytes(handle, descriptor.TextureSize, in, event.FlagRead, place)
 		if a, ok := r.mem.Find(handle); kind == UseAfterFree && ok && a.Kind == devmem.ObjectAlloc {
 			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given a %s object that was destroyed", in.Mnemonic(), what)
 			return nil
 		}
 		if kind == "" {
-			t = decodeTexture(data)
+			t = descriptor.DecodeTexture(data)
 		}
 		if t == nil {
 			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given %#x, which is no %s object", in.Mnemonic(), handle, what)
 			return nil
 		}
 		if r.textures == nil {
-			r.textures = map[uint64]*Texture{}
+			r.textures = map[uint64]*descriptor.Texture{}
 		}
 		r.textures[handle] = t
 	}
@@ -99,7 +100,7 @@ func (r *run) textureOf(w *warp, lane int, in *loader.Instr, place uint32) *Text
 	if surface { // the faces of a cube are layers
 		layered, cube = layered || cube, false
 	}
-	if surface != t.Surface || in.Op != isa.OpQuery && (!t.has(x.Dims) || x.Layered != layered || x.Cube != cube) {
+	if surface != t.Surface || in.Op != isa.OpQuery && (!t.HasDims(x.Dims) || x.Layered != layered || x.Cube != cube) {
 		r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given the object of %s", in.Mnemonic(), t)
 		return nil
 	}
@@ -113,7 +114,7 @@ type fetch struct {
 	in    *loader.Instr
 	lane  int
 	place uint32
-	t     *Texture
+	t     *descriptor.Texture
 	n     int // taps so far
 }
 
@@ -141,45 +142,45 @@ func (f *fetch) do(out *[4]uint32) {
 		at[d] = coordinate(k + d)
 	}
 	if x.Cube {
-		face, u, v := faceOf(at[0], at[1], at[2])
+		face, u, v := descriptor.FaceOf(at[0], at[1], at[2])
 		layer, at[0], at[1] = 6*layer+face, u, v
 	}
 	gather := f.in.Op == isa.OpGather
 	whole := f.in.Type2 != isa.F32
 	near := whole || !t.Filter && !gather
-	axes := [3]axis{{}, {}, {at: layer}}
+	axes := [3]descriptor.Axis{{}, {}, {At: layer}}
 	for d := range x.Dims {
-		if axes[d] = (axis{at: int64(at[d])}); !whole {
-			axes[d] = t.axis(d, at[d], near)
+		if axes[d] = (descriptor.Axis{At: int64(at[d])}); !whole {
+			axes[d] = t.Axis(d, at[d], near)
 		}
 	}
 	switch {
 	case gather:
 		var element [4]uint32
 		for i, off := range [4][2]int64{{0, 1}, {1, 1}, {1, 0}, {0, 0}} {
-			f.element(axes[0].at+off[0], axes[1].at+off[1], axes[2].at, &element)
+			f.element(axes[0].At+off[0], axes[1].At+off[1], axes[2].At, &element)
 			out[i] = element[x.Component]
 		}
 	case near:
-		f.element(axes[0].at, axes[1].at, axes[2].at, out)
+		f.element(axes[0].At, axes[1].At, axes[2].At, out)
 	default:
 		f.filter(&axes, out)
 	}
 }
 
 // filter gives the mean of the elements around a place, by their weights.
-func (f *fetch) filter(axes *[3]axis, out *[4]uint32) {
+func (f *fetch) filter(axes *[3]descriptor.Axis, out *[4]uint32) {
 	var sum [4]float64
 	var element [4]uint32
 	for corner := range 1 << f.in.Texel.Dims {
 		weight := 1
-		at := [3]int64{axes[0].at, axes[1].at, axes[2].at}
+		at := [3]int64{axes[0].At, axes[1].At, axes[2].At}
 		for d := range f.in.Texel.Dims {
 			if corner>>d&1 != 0 {
 				at[d]++
-				weight *= axes[d].share
+				weight *= axes[d].Share
 			} else {
-				weight *= 256 - axes[d].share
+				weight *= 256 - axes[d].Share
 			}
 		}
 		if weight == 0 {
@@ -202,12 +203,12 @@ func (f *fetch) element(x, y, z int64, out *[4]uint32) {
 	at, inside := [3]int64{x, y, z}, true
 	for d := range f.in.Texel.Dims {
 		var ok bool
-		at[d], ok = t.index(d, at[d])
+		at[d], ok = t.Wrap(d, at[d])
 		inside = inside && ok
 	}
 	if !inside {
 		for c := range out {
-			out[c] = t.border(c)
+			out[c] = t.BorderOf(c)
 		}
 		return
 	}
@@ -224,6 +225,6 @@ func (f *fetch) element(x, y, z int64, out *[4]uint32) {
 	k.addr[f.n][f.lane] = addr
 	f.n++
 	for c := range out {
-		out[c] = t.channel(data, c)
+		out[c] = t.ChannelOf(data, c)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/descriptor"
 	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
@@ -46,7 +47,7 @@ type textured struct {
 	data           []byte
 }
 
-func newTextured(t testing.TB, text string, x *Texture, rng *rand.Rand) *textured {
+func newTextured(t testing.TB, text string, x *descriptor.Texture, rng *rand.Rand) *textured {
 	g := &textured{rig: newRig(t, textureKernel(text))}
 	g.buffer = g.rig.buffer(1024)
 	n := uint64(x.Texel())
@@ -58,7 +59,7 @@ func newTextured(t testing.TB, text string, x *Texture, rng *rand.Rand) *texture
 	for i := range g.data {
 		g.data[i] = byte(rng.Uint32())
 	}
-	if x.Format == FloatChannel { // numbers of about one size
+	if x.Format == descriptor.FloatChannel { // numbers of about one size
 		for i := 0; i+4 <= len(g.data); i += 4 {
 			if x.Bits[0] == 32 {
 				binary.LittleEndian.PutUint32(g.data[i:], math.Float32bits(rng.Float32()*2-1))
@@ -67,8 +68,8 @@ func newTextured(t testing.TB, text string, x *Texture, rng *rand.Rand) *texture
 			}
 		}
 	}
-	g.handle = testAlloc(t, g.mem, TextureSize, devmem.ObjectAlloc, "texture object")
-	object, _ := g.mem.Bytes(g.handle, TextureSize)
+	g.handle = testAlloc(t, g.mem, descriptor.TextureSize, devmem.ObjectAlloc, "texture object")
+	object, _ := g.mem.Bytes(g.handle, descriptor.TextureSize)
 	copy(object, x.Encode())
 	head, _ := g.mem.Bytes(g.buffer, 8)
 	binary.LittleEndian.PutUint64(head, g.handle)
@@ -76,7 +77,7 @@ func newTextured(t testing.TB, text string, x *Texture, rng *rand.Rand) *texture
 }
 
 // value is an element's channel by the manual: a number, or an integer as a register has it.
-func (g *textured) value(x *Texture, at [3]int64, c int) (*big.Rat, uint32) {
+func (g *textured) value(x *descriptor.Texture, at [3]int64, c int) (*big.Rat, uint32) {
 	n := int(x.Bits[0]) / 8
 	if x.Bits[c] == 0 {
 		one := uint32(0)
@@ -89,11 +90,11 @@ func (g *textured) value(x *Texture, at [3]int64, c int) (*big.Rat, uint32) {
 	raw := devmem.Uint(g.data[off:], uint64(n))
 	number := func(f float64) *big.Rat { return new(big.Rat).SetFloat64(f) }
 	switch {
-	case x.Format == FloatChannel && n == 2:
+	case x.Format == descriptor.FloatChannel && n == 2:
 		return number(float64(isa.HalfToFloat(uint16(raw)))), 0
-	case x.Format == FloatChannel:
+	case x.Format == descriptor.FloatChannel:
 		return number(float64(math.Float32frombits(uint32(raw)))), 0
-	case x.Format == UnsignedChannel:
+	case x.Format == descriptor.UnsignedChannel:
 		if n == 4 {
 			return nil, uint32(raw)
 		}
@@ -107,16 +108,16 @@ func (g *textured) value(x *Texture, at [3]int64, c int) (*big.Rat, uint32) {
 }
 
 // manualCoordinate is a coordinate in elements, after what the guide's "Texture Fetching" does to it before it is looked up.
-func manualCoordinate(v float32, n int64, mode AddressMode, normalized bool) *big.Rat {
+func manualCoordinate(v float32, n int64, mode descriptor.AddressMode, normalized bool) *big.Rat {
 	x := new(big.Rat).SetFloat64(float64(v))
 	if !normalized {
 		return x
 	}
 	floor, frac := floorOf(x)
 	switch mode {
-	case AddressWrap:
+	case descriptor.AddressWrap:
 		x = frac
-	case AddressMirror:
+	case descriptor.AddressMirror:
 		if x = frac; new(big.Int).And(floor, big.NewInt(1)).Sign() != 0 {
 			x = new(big.Rat).Sub(big.NewRat(1, 1), frac)
 		}
@@ -130,7 +131,7 @@ func floorOf(x *big.Rat) (*big.Int, *big.Rat) {
 }
 
 // lookUp gives channel c of what stands for an element: one inside, or the border.
-func (g *textured) lookUp(x *Texture, dims int, at [3]int64, c int) (*big.Rat, uint32) {
+func (g *textured) lookUp(x *descriptor.Texture, dims int, at [3]int64, c int) (*big.Rat, uint32) {
 	for d := range dims {
 		n := [3]int64{int64(x.Width), int64(x.Height), int64(x.Depth)}[d]
 		if at[d] >= 0 && at[d] < n {
@@ -139,10 +140,10 @@ func (g *textured) lookUp(x *Texture, dims int, at [3]int64, c int) (*big.Rat, u
 		switch mode := x.Address[d]; {
 		case x.Linear:
 			return new(big.Rat), 0
-		case mode == AddressBorder:
+		case mode == descriptor.AddressBorder:
 			b := float64(x.Border[c])
 			return new(big.Rat).SetFloat64(b), uint32(int32(max(b, float64(x.Format)*-1*b)))
-		case mode == AddressWrap && x.Normalized:
+		case mode == descriptor.AddressWrap && x.Normalized:
 			for ; at[d] < 0; at[d] += n {
 			}
 			for ; at[d] >= n; at[d] -= n {
@@ -157,7 +158,7 @@ func (g *textured) lookUp(x *Texture, dims int, at [3]int64, c int) (*big.Rat, u
 }
 
 // expect computes a fetch exactly.
-func (g *textured) expect(x *Texture, dims int, places [3]*big.Rat, layer int64, filter bool) (out [4]uint32) {
+func (g *textured) expect(x *descriptor.Texture, dims int, places [3]*big.Rat, layer int64, filter bool) (out [4]uint32) {
 	var first [3]int64
 	var share [3]*big.Rat
 	half := big.NewRat(1, 2)
@@ -179,7 +180,7 @@ func (g *textured) expect(x *Texture, dims int, places [3]*big.Rat, layer int64,
 	for c := range out {
 		if !filter {
 			v, raw := g.lookUp(x, dims, first, c)
-			if out[c] = raw; x.number() {
+			if out[c] = raw; x.IsFloat() {
 				f, _ := v.Float32()
 				out[c] = math.Float32bits(f)
 			}
@@ -206,9 +207,9 @@ func (g *textured) expect(x *Texture, dims int, places [3]*big.Rat, layer int64,
 }
 
 // randomTexture draws a texture of dims dimensions.
-func randomTexture(rng *rand.Rand, dims int) *Texture {
+func randomTexture(rng *rand.Rand, dims int) *descriptor.Texture {
 	for {
-		x := &Texture{Dims: uint8(dims), Width: uint32(1 + rng.IntN(9)), Height: 1, Depth: 1, Format: ChannelFormat(rng.IntN(3)),
+		x := &descriptor.Texture{Dims: uint8(dims), Width: uint32(1 + rng.IntN(9)), Height: 1, Depth: 1, Format: descriptor.ChannelFormat(rng.IntN(3)),
 			Filter: rng.IntN(2) == 0, Normalized: rng.IntN(2) == 0, AsFloat: rng.IntN(2) == 0, Border: [4]float32{0.5, 7, 0, 1}}
 		if dims > 1 {
 			x.Height = uint32(1 + rng.IntN(9))
@@ -223,7 +224,7 @@ func randomTexture(rng *rand.Rand, dims int) *Texture {
 			x.Bits[c] = width
 		}
 		for d := range x.Address {
-			x.Address[d] = AddressMode(rng.IntN(4))
+			x.Address[d] = descriptor.AddressMode(rng.IntN(4))
 		}
 		if x.Check() == nil {
 			return x
@@ -268,7 +269,7 @@ func TestTextureFetch(t *testing.T) {
 			for lane := range want {
 				var at [3]*big.Rat
 				for d := range dims {
-					size := float32(x.size(d))
+					size := float32(x.Size(d))
 					v := (rng.Float32()*4 - 1.5) * size
 					if rng.IntN(3) == 0 {
 						v = float32(math.Round(float64(v*2)) / 2) // the middle or the edge of an element
@@ -277,7 +278,7 @@ func TestTextureFetch(t *testing.T) {
 						v /= size
 					}
 					mode := x.Address[d]
-					at[d] = manualCoordinate(v, x.size(d), mode, x.Normalized)
+					at[d] = manualCoordinate(v, x.Size(d), mode, x.Normalized)
 					bits := math.Float32bits(v)
 					if whole {
 						bits = uint32(int32(math.Floor(float64(v))))
@@ -319,14 +320,14 @@ func TestCube(t *testing.T) {
 		{[3]float64{1, 0.5, 2}, 4, (0.5 + 1) / 2, (-0.25 + 1) / 2},
 		{[3]float64{1, 0.5, -2}, 5, (-0.5 + 1) / 2, (-0.25 + 1) / 2},
 	} {
-		if face, s, u := faceOf(c.at[0], c.at[1], c.at[2]); face != c.face || s != c.s || u != c.t {
+		if face, s, u := descriptor.FaceOf(c.at[0], c.at[1], c.at[2]); face != c.face || s != c.s || u != c.t {
 			t.Errorf("%v: face %d at %g, %g; want %d at %g, %g", c.at, face, s, u, c.face, c.s, c.t)
 		}
 	}
 }
 
-func floatTexture(dims uint8, w, h, d uint32) *Texture {
-	return &Texture{Dims: dims, Width: w, Height: h, Depth: d, Format: FloatChannel, Bits: [4]uint8{32}, Address: [3]AddressMode{AddressClamp, AddressClamp, AddressClamp}}
+func floatTexture(dims uint8, w, h, d uint32) *descriptor.Texture {
+	return &descriptor.Texture{Dims: dims, Width: w, Height: h, Depth: d, Format: descriptor.FloatChannel, Bits: [4]uint8{32}, Address: [3]descriptor.AddressMode{descriptor.AddressClamp, descriptor.AddressClamp, descriptor.AddressClamp}}
 }
 
 // lanePlaces gives each lane coordinates.
@@ -343,7 +344,7 @@ func (g *textured) lanePlaces(of func(lane int) [4]uint32) []byte {
 // TestTextureOthers: gathers, cubes and queries.
 func TestTextureOthers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	word := func(g *textured, x *Texture, i, j, k int) uint32 {
+	word := func(g *textured, x *descriptor.Texture, i, j, k int) uint32 {
 		return binary.LittleEndian.Uint32(g.data[4*i+j*int(x.Pitch)+k*int(x.Slice):])
 	}
 	f := math.Float32bits
@@ -404,26 +405,26 @@ func TestSurface(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		bits       uint8
-		format     ChannelFormat
+		format     descriptor.ChannelFormat
 		channels   int
 		step       int // what the x coordinate counts, in bytes
 		outside    bool
 		// expect gives what an element becomes, and what the lane gets.
 		expect func(old, lane uint32) (element, got uint32)
 	}{
-		{"load", "suld.b.2d.b32.trap {%r5}, [%rd1, {%r1, %r2}];", 32, UnsignedChannel, 1, 4, false, func(old, _ uint32) (uint32, uint32) { return old, old }},
-		{"load zero", "suld.b.2d.b32.zero {%r5}, [%rd1, {%r1, %r2}];", 32, UnsignedChannel, 1, 4, true, func(old, _ uint32) (uint32, uint32) { return old, old }},
-		{"store", "sust.b.2d.b32.zero [%rd1, {%r1, %r2}], {%r3};", 32, UnsignedChannel, 1, 4, true, func(_, lane uint32) (uint32, uint32) { return 1000 * lane, 0 }},
-		{"bytes", "cvt.u16.u32 %rs1, %r3;\nsust.b.2d.v4.b8.trap [%rd1, {%r1, %r2}], {%rs1, %rs1, %rs1, %rs1};", 8, UnsignedChannel, 4, 4, false,
+		{"load", "suld.b.2d.b32.trap {%r5}, [%rd1, {%r1, %r2}];", 32, descriptor.UnsignedChannel, 1, 4, false, func(old, _ uint32) (uint32, uint32) { return old, old }},
+		{"load zero", "suld.b.2d.b32.zero {%r5}, [%rd1, {%r1, %r2}];", 32, descriptor.UnsignedChannel, 1, 4, true, func(old, _ uint32) (uint32, uint32) { return old, old }},
+		{"store", "sust.b.2d.b32.zero [%rd1, {%r1, %r2}], {%r3};", 32, descriptor.UnsignedChannel, 1, 4, true, func(_, lane uint32) (uint32, uint32) { return 1000 * lane, 0 }},
+		{"bytes", "cvt.u16.u32 %rs1, %r3;\nsust.b.2d.v4.b8.trap [%rd1, {%r1, %r2}], {%rs1, %rs1, %rs1, %rs1};", 8, descriptor.UnsignedChannel, 4, 4, false,
 			func(_, lane uint32) (uint32, uint32) { return 0x01010101 * (1000 * lane & 0xff), 0 }},
-		{"formatted", "mul.lo.u32 %r3, %r3, 100;\nsust.p.2d.v2.b32.zero [%rd1, {%r1, %r2}], {%r3, %r1};", 16, UnsignedChannel, 2, 1, true,
+		{"formatted", "mul.lo.u32 %r3, %r3, 100;\nsust.p.2d.v2.b32.zero [%rd1, {%r1, %r2}], {%r3, %r1};", 16, descriptor.UnsignedChannel, 2, 1, true,
 			func(_, lane uint32) (uint32, uint32) { return min(100*min(1000*lane, 20000), 65535) | lane%8<<16, 0 }},
-		{"add", "sured.b.add.2d.u32.trap [%rd1, {%r1, %r2}], %r3;", 32, UnsignedChannel, 1, 4, false, func(old, lane uint32) (uint32, uint32) { return old + 1000*lane, 0 }},
-		{"min", "sured.b.min.2d.s32.trap [%rd1, {%r1, %r2}], %r3;", 32, SignedChannel, 1, 4, false,
+		{"add", "sured.b.add.2d.u32.trap [%rd1, {%r1, %r2}], %r3;", 32, descriptor.UnsignedChannel, 1, 4, false, func(old, lane uint32) (uint32, uint32) { return old + 1000*lane, 0 }},
+		{"min", "sured.b.min.2d.s32.trap [%rd1, {%r1, %r2}], %r3;", 32, descriptor.SignedChannel, 1, 4, false,
 			func(old, lane uint32) (uint32, uint32) { return uint32(min(int32(old), int32(1000*lane))), 0 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := &Texture{Dims: 2, Width: 8, Height: 4, Depth: 1, Surface: true, Format: c.format}
+			x := &descriptor.Texture{Dims: 2, Width: 8, Height: 4, Depth: 1, Surface: true, Format: c.format}
 			for i := range c.channels {
 				x.Bits[i] = c.bits
 			}
@@ -479,19 +480,19 @@ func TestTextureFaults(t *testing.T) {
 	const fetch, load = "tex.2d.v4.u32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}];", "suld.b.2d.b32.trap {%r5}, [%rd1, {%r1, %r2}];"
 	for _, c := range []struct {
 		name, text string
-		change     func(g *textured, x *Texture)
+		change     func(g *textured, x *descriptor.Texture)
 		places     [4]uint32
 		kind       FaultKind
 		want       string
 	}{
-		{"none", fetch, func(g *textured, _ *Texture) { g.handle += 8 }, [4]uint32{}, TextureMisuse, "which is no texture object"},
+		{"none", fetch, func(g *textured, _ *descriptor.Texture) { g.handle += 8 }, [4]uint32{}, TextureMisuse, "which is no texture object"},
 		{"dimensions", strings.ReplaceAll(fetch, "2d", "1d"), nil, [4]uint32{}, TextureMisuse, "is given the object of a texture of two dimensions"},
 		{"kind", load, nil, [4]uint32{}, TextureMisuse, "is given the object of a texture of two dimensions"},
-		{"destroyed", fetch, func(g *textured, _ *Texture) { _, _ = g.mem.Free(g.handle) }, [4]uint32{}, TextureMisuse, "a texture object that was destroyed"},
-		{"freed", fetch, func(g *textured, x *Texture) { _, _ = g.mem.Free(x.Data) }, [4]uint32{}, UseAfterFree, "reads 4 bytes at"},
-		{"outside", load, func(_ *textured, x *Texture) { x.Surface = true }, [4]uint32{4, 5}, OutOfBounds, "suld.b.2d.b32.trap at coordinates x = byte 4, y = 5, outside a surface of two dimensions: 8 x 5 x 1 elements of 4 bytes"},
-		{"negative", load, func(_ *textured, x *Texture) { x.Surface = true }, [4]uint32{1<<32 - 4, 0}, OutOfBounds, "x = byte -4, y = 0"},
-		{"misaligned", load, func(_ *textured, x *Texture) { x.Surface = true }, [4]uint32{2, 0}, Misaligned, "reads 4 bytes at"},
+		{"destroyed", fetch, func(g *textured, _ *descriptor.Texture) { _, _ = g.mem.Free(g.handle) }, [4]uint32{}, TextureMisuse, "a texture object that was destroyed"},
+		{"freed", fetch, func(g *textured, x *descriptor.Texture) { _, _ = g.mem.Free(x.Data) }, [4]uint32{}, UseAfterFree, "reads 4 bytes at"},
+		{"outside", load, func(_ *textured, x *descriptor.Texture) { x.Surface = true }, [4]uint32{4, 5}, OutOfBounds, "suld.b.2d.b32.trap at coordinates x = byte 4, y = 5, outside a surface of two dimensions: 8 x 5 x 1 elements of 4 bytes"},
+		{"negative", load, func(_ *textured, x *descriptor.Texture) { x.Surface = true }, [4]uint32{1<<32 - 4, 0}, OutOfBounds, "x = byte -4, y = 0"},
+		{"misaligned", load, func(_ *textured, x *descriptor.Texture) { x.Surface = true }, [4]uint32{2, 0}, Misaligned, "reads 4 bytes at"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := floatTexture(2, 8, 5, 1)
@@ -499,7 +500,7 @@ func TestTextureFaults(t *testing.T) {
 			if c.change != nil {
 				c.change(g, x)
 			}
-			if object, err := g.mem.Bytes(g.handle, TextureSize-8); err == nil && c.name != "none" {
+			if object, err := g.mem.Bytes(g.handle, descriptor.TextureSize-8); err == nil && c.name != "none" {
 				copy(object, x.Encode())
 			}
 			head := g.lanePlaces(func(int) [4]uint32 { return c.places })

@@ -97,6 +97,7 @@ func (b *compiler) callEffect(e *Effect, in *opt.Instr) {
 	}
 }
 
+// Find gives the function at an address, nil when the call cannot mean it.
 func (c *Call) Find(addr uint64) *Target {
 	for k := range c.targets {
 		if c.targets[k].addr == addr {

@@ -1,4 +1,4 @@
-package simt
+package printf
 
 import (
 	"encoding/binary"
@@ -95,14 +95,14 @@ func packArgs(args []any, pool map[uint64]string) []byte {
 func formatted(format string, args []any) (string, int) {
 	pool := map[uint64]string{}
 	buf := packArgs(args, pool)
-	f := formatter{
-		format: format,
-		args: argBuffer{peek: func(addr, n uint64) []byte {
+	f := Formatter{
+		Format: format,
+		Args: Args{Peek: func(addr, n uint64) []byte {
 			return buf[min(addr, uint64(len(buf))):min(addr+n, uint64(len(buf)))]
 		}},
-		text: func(addr uint64) (string, bool) { s, ok := pool[addr]; return s, ok },
+		Text: func(addr uint64) (string, bool) { s, ok := pool[addr]; return s, ok },
 	}
-	return string(f.run()), f.args.taken
+	return string(f.Run()), f.Args.Taken
 }
 
 func TestFormat(t *testing.T) {

@@ -1,4 +1,5 @@
-package simt
+// Package printf formats what kernels print.
+package printf
 
 import (
 	"math"
@@ -8,30 +9,33 @@ import (
 	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
-// argBuffer reads the arguments of a device-side printf one after the other. A buffer that ends early gives zeros.
-type argBuffer struct {
-	peek  func(addr, n uint64) []byte
-	addr  uint64
+// MaxString bounds a string that device code hands to the host.
+const MaxString = 64 << 10
+
+// Args reads the arguments of a device-side printf one after the other. A buffer that ends early gives zeros.
+type Args struct {
+	Peek  func(addr, n uint64) []byte
+	Addr  uint64
 	off   uint64
-	taken int
+	Taken int
 }
 
-func (a *argBuffer) next(size uint64) uint64 {
+func (a *Args) next(size uint64) uint64 {
 	a.off = devmem.RoundUp(a.off, size)
-	data := a.peek(a.addr+a.off, size)
+	data := a.Peek(a.Addr+a.off, size)
 	a.off += size
-	a.taken++
+	a.Taken++
 	if uint64(len(data)) < size {
 		return 0
 	}
 	return devmem.Uint(data, size)
 }
 
-// formatter executes a C format string.
-type formatter struct {
-	format string
-	args   argBuffer
-	text   func(addr uint64) (string, bool)
+// Formatter executes a C format string.
+type Formatter struct {
+	Format string
+	Args   Args
+	Text   func(addr uint64) (string, bool)
 	out    []byte
 }
 
@@ -45,9 +49,9 @@ type spec struct {
 	verb                          byte
 }
 
-// run formats everything. What is no valid conversion is copied as it stands.
-func (f *formatter) run() []byte {
-	s := f.format
+// Run formats everything. What is no valid conversion is copied as it stands.
+func (f *Formatter) Run() []byte {
+	s := f.Format
 	for len(s) > 0 {
 		i := strings.IndexByte(s, '%')
 		if i < 0 {
@@ -67,7 +71,7 @@ func (f *formatter) run() []byte {
 }
 
 // conversion executes the conversion at the head of s and gives its length, 0 when it is none.
-func (f *formatter) conversion(s string) int {
+func (f *Formatter) conversion(s string) int {
 	p := spec{prec: -1, size: 4}
 	i := 1
 	for ; i < len(s); i++ {
@@ -99,12 +103,12 @@ func (f *formatter) conversion(s string) int {
 }
 
 // number reads a width or precision, which may be an argument.
-func (f *formatter) number(s string) (v, n int) {
+func (f *Formatter) number(s string) (v, n int) {
 	if strings.HasPrefix(s, "*") {
-		return int(max(min(int32(f.args.next(4)), maxString), -maxString)), 1
+		return int(max(min(int32(f.Args.next(4)), MaxString), -MaxString)), 1
 	}
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		v = min(v*10+int(s[n]-'0'), maxString)
+		v = min(v*10+int(s[n]-'0'), MaxString)
 		n++
 	}
 	return v, n
@@ -126,12 +130,12 @@ func (p *spec) length(s string) int {
 }
 
 // convert formats one argument.
-func (f *formatter) convert(p *spec) {
+func (f *Formatter) convert(p *spec) {
 	switch p.verb {
 	case '%':
 		f.out = append(f.out, '%')
 	case 'd', 'i':
-		v := f.args.next(p.size)
+		v := f.Args.next(p.size)
 		bits := 64 - int(8*p.size)
 		if p.narrow != 0 {
 			bits = 64 - p.narrow
@@ -145,9 +149,9 @@ func (f *formatter) convert(p *spec) {
 	case 'u', 'o', 'x', 'X':
 		f.unsigned(p)
 	case 'c':
-		f.pad(p, "", string([]byte{byte(f.args.next(4))}), false)
+		f.pad(p, "", string([]byte{byte(f.Args.next(4))}), false)
 	case 's':
-		s, ok := f.text(f.args.next(8))
+		s, ok := f.Text(f.Args.next(8))
 		if !ok {
 			s = "(null)"
 		}
@@ -156,20 +160,20 @@ func (f *formatter) convert(p *spec) {
 		}
 		f.pad(p, "", s, false)
 	case 'p':
-		if v := f.args.next(8); v != 0 {
+		if v := f.Args.next(8); v != 0 {
 			f.pad(p, "", "0x"+strconv.FormatUint(v, 16), false)
 		} else {
 			f.pad(p, "", "(nil)", false)
 		}
 	case 'n':
-		f.args.next(8) // not supported on the device
+		f.Args.next(8) // not supported on the device
 	default:
-		f.float(p, math.Float64frombits(f.args.next(8)))
+		f.float(p, math.Float64frombits(f.Args.next(8)))
 	}
 }
 
-func (f *formatter) unsigned(p *spec) {
-	v := f.args.next(p.size)
+func (f *Formatter) unsigned(p *spec) {
+	v := f.Args.next(p.size)
 	if p.narrow != 0 {
 		v &= 1<<p.narrow - 1
 	}
@@ -194,7 +198,7 @@ func (f *formatter) unsigned(p *spec) {
 }
 
 // integer pads the digits of an integer to the precision and the whole to the width.
-func (f *formatter) integer(p *spec, prefix, digits string) {
+func (f *Formatter) integer(p *spec, prefix, digits string) {
 	if octal := p.verb == 'o' && p.alt; p.prec == 0 && digits == "0" && !octal { // # wants the first digit of an octal number to be 0
 		digits = ""
 	}
@@ -218,7 +222,7 @@ func (p *spec) sign(neg bool) string {
 }
 
 // pad fills to the width: with zeros behind the prefix when the flag asks for it and zeros are allowed.
-func (f *formatter) pad(p *spec, prefix, body string, zeros bool) {
+func (f *Formatter) pad(p *spec, prefix, body string, zeros bool) {
 	n := p.width - len(prefix) - len(body)
 	switch {
 	case n <= 0:
@@ -232,7 +236,7 @@ func (f *formatter) pad(p *spec, prefix, body string, zeros bool) {
 	}
 }
 
-func (f *formatter) float(p *spec, v float64) {
+func (f *Formatter) float(p *spec, v float64) {
 	prefix := p.sign(math.Signbit(v))
 	abs := math.Abs(v)
 	upper := p.verb >= 'A' && p.verb <= 'Z'

@@ -1,4 +1,4 @@
-package simt
+package descriptor
 
 import (
 	"bytes"
@@ -69,8 +69,8 @@ func (t *Texture) Encode() []byte {
 	return append(b, make([]byte, TextureSize-len(b))...)
 }
 
-// decodeTexture reads the bytes of a texture, nil where they are none.
-func decodeTexture(b []byte) *Texture {
+// DecodeTexture reads the bytes of a texture, nil where they are none.
+func DecodeTexture(b []byte) *Texture {
 	t := &Texture{}
 	if binary.Read(bytes.NewReader(b), binary.LittleEndian, t) != nil || t.Magic != textureMagic {
 		return nil
@@ -119,19 +119,19 @@ func (t *Texture) Texel() int {
 	return n
 }
 
-// size is the number of elements along a dimension.
-func (t *Texture) size(d int) int64 { return int64([3]uint32{t.Width, t.Height, t.Depth}[d]) }
+// Size is the number of elements along a dimension.
+func (t *Texture) Size(d int) int64 { return int64([3]uint32{t.Width, t.Height, t.Depth}[d]) }
 
-// axis is what a coordinate means along a dimension: element at, or with linear filtering what lies between it and the next, which
+// Axis is what a coordinate means along a dimension: element at, or with linear filtering what lies between it and the next, which
 // has the weight share/256 (CUDA C++ Programming Guide, "Linear Filtering").
-type axis struct {
-	at    int64
-	share int
+type Axis struct {
+	At    int64
+	Share int
 }
 
-// axis gives the meaning of coordinate x of dimension d; near says that what lies between elements has no weight of its own.
-func (t *Texture) axis(d int, x float64, near bool) axis {
-	n := float64(t.size(d))
+// Axis gives the meaning of coordinate x of dimension d; near says that what lies between elements has no weight of its own.
+func (t *Texture) Axis(d int, x float64, near bool) Axis {
+	n := float64(t.Size(d))
 	if t.Normalized {
 		switch t.mode(d) {
 		case AddressWrap:
@@ -149,11 +149,11 @@ func (t *Texture) axis(d int, x float64, near bool) axis {
 	}
 	x = min(max(x, -(1<<40)), 1<<40) // beyond all dimensions
 	if near {
-		return axis{at: int64(math.Floor(x))}
+		return Axis{At: int64(math.Floor(x))}
 	}
 	x -= 0.5
-	a := axis{at: int64(math.Floor(x))}
-	a.share = int(math.Floor((x-math.Floor(x))*256 + 0.5))
+	a := Axis{At: int64(math.Floor(x))}
+	a.Share = int(math.Floor((x-math.Floor(x))*256 + 0.5))
 	return a
 }
 
@@ -166,9 +166,9 @@ func (t *Texture) mode(d int) AddressMode {
 	return m
 }
 
-// index gives the element that stands for element i along dimension d; false for none, which is the border.
-func (t *Texture) index(d int, i int64) (int64, bool) {
-	n := t.size(d)
+// Wrap gives the element that stands for element i along dimension d; false for none, which is the border.
+func (t *Texture) Wrap(d int, i int64) (int64, bool) {
+	n := t.Size(d)
 	if i >= 0 && i < n {
 		return i, true
 	}
@@ -181,17 +181,17 @@ func (t *Texture) index(d int, i int64) (int64, bool) {
 	return min(max(i, 0), n-1), true
 }
 
-// number says that elements are read as floating-point numbers.
-func (t *Texture) number() bool { return t.Format == FloatChannel || t.AsFloat }
+// IsFloat says that elements are read as floating-point numbers.
+func (t *Texture) IsFloat() bool { return t.Format == FloatChannel || t.AsFloat }
 
-// channel gives channel c of the element in data as what a register gets: the bits of a float32 or an integer of 32 bits.
-func (t *Texture) channel(data []byte, c int) uint32 {
+// ChannelOf gives channel c of the element in data as what a register gets: the bits of a float32 or an integer of 32 bits.
+func (t *Texture) ChannelOf(data []byte, c int) uint32 {
 	n := uint64(t.Bits[0]) / 8
 	if t.Bits[c] == 0 {
 		switch {
 		case c < 3:
 			return 0
-		case t.number():
+		case t.IsFloat():
 			return math.Float32bits(1)
 		}
 		return 1
@@ -227,12 +227,12 @@ func linearOf(v float64) float64 {
 	return math.Pow((v+0.055)/1.055, 2.4)
 }
 
-// border gives channel c of what stands for elements outside.
-func (t *Texture) border(c int) uint32 {
+// BorderOf gives channel c of what stands for elements outside.
+func (t *Texture) BorderOf(c int) uint32 {
 	switch {
 	case t.Linear:
 		return 0
-	case t.number():
+	case t.IsFloat():
 		return math.Float32bits(t.Border[c])
 	case t.Format == SignedChannel:
 		return uint32(int32(min(max(t.Border[c], math.MinInt32), math.MaxInt32)))
@@ -240,9 +240,9 @@ func (t *Texture) border(c int) uint32 {
 	return uint32(min(max(float64(t.Border[c]), 0), math.MaxUint32))
 }
 
-// faceOf gives the face of a cube that a direction meets and where, as coordinates from 0 to 1 (CUDA C++ Programming Guide, "Cubemap
+// FaceOf gives the face of a cube that a direction meets and where, as coordinates from 0 to 1 (CUDA C++ Programming Guide, "Cubemap
 // Textures").
-func faceOf(x, y, z float64) (face int64, s, t float64) {
+func FaceOf(x, y, z float64) (face int64, s, t float64) {
 	ax, ay, az := math.Abs(x), math.Abs(y), math.Abs(z)
 	var m float64
 	switch {
@@ -265,8 +265,8 @@ func faceOf(x, y, z float64) (face int64, s, t float64) {
 	return face, (s/m + 1) / 2, (t/m + 1) / 2
 }
 
-// toChannel converts 32 bits of a formatted store to channel c: integers saturate.
-func (t *Texture) toChannel(v uint32) uint64 {
+// ToChannel converts 32 bits of a formatted store to channel c: integers saturate.
+func (t *Texture) ToChannel(v uint32) uint64 {
 	bits := t.Bits[0]
 	switch {
 	case t.Format == FloatChannel && bits == 16:
@@ -280,9 +280,9 @@ func (t *Texture) toChannel(v uint32) uint64 {
 	return uint64(uint32(min(max(int32(v), -high-1), high))) & (1<<bits - 1)
 }
 
-// has says that an instruction for dims dimensions can access the texture: one of more is as good if it has one row, or slice, as arrays
+// HasDims says that an instruction for dims dimensions can access the texture: one of more is as good if it has one row, or slice, as arrays
 // have that are allocated with a height of 1.
-func (t *Texture) has(dims int) bool {
+func (t *Texture) HasDims(dims int) bool {
 	return dims == int(t.Dims) || dims < int(t.Dims) && t.Depth == 1 && (dims > 1 || t.Height == 1)
 }
 
@@ -302,8 +302,8 @@ func (t *Texture) String() string {
 	return what + s
 }
 
-// query gives what txq and suq ask for.
-func (t *Texture) query(what string) uint32 {
+// Query gives what txq and suq ask for.
+func (t *Texture) Query(what string) uint32 {
 	switch what {
 	case "width":
 		return t.Width

@@ -1,4 +1,6 @@
-package simt
+// Package descriptor holds the objects of the CUDA API that kernels are given by their addresses: tensor maps, and texture and
+// surface objects. The API encodes them into device memory, and the engine decodes them there.
+package descriptor
 
 import (
 	"encoding/binary"
@@ -11,7 +13,7 @@ import (
 const (
 	TensorMapSize  = 128
 	TensorMapAlign = 64
-	maxRank        = 5
+	MaxRank        = 5
 )
 
 // TensorMap is what cuTensorMapEncodeTiled makes a CUtensorMap of (CUDA Driver API, "Tensor Map Object Management"): an array in
@@ -39,13 +41,13 @@ type TensorMap struct {
 	Swizzle    uint8
 	Fill       uint8
 	Address    uint64
-	Dims       [maxRank]uint32
-	Box        [maxRank]uint32
-	Steps      [maxRank]uint8
-	Strides    [maxRank - 1]uint64
+	Dims       [MaxRank]uint32
+	Box        [MaxRank]uint32
+	Steps      [MaxRank]uint8
+	Strides    [MaxRank - 1]uint64
 	Im2col     bool
-	Lower      [maxRank - 2]int16
-	Upper      [maxRank - 2]int16
+	Lower      [MaxRank - 2]int16
+	Upper      [MaxRank - 2]int16
 }
 
 // TensorTypes are the element types by the number that tensormap.replace gives them (PTX ISA, "tensormap.replace"); NoType
@@ -69,7 +71,7 @@ func (t *TensorMap) Encode() []byte {
 	b := make([]byte, TensorMapSize)
 	b[0], b[1], b[2], b[3], b[4] = uint8(t.Rank-1), t.Type, t.Interleave, t.Swizzle, t.Fill
 	binary.LittleEndian.PutUint64(b[8:], t.Address)
-	for i := range maxRank {
+	for i := range MaxRank {
 		binary.LittleEndian.PutUint32(b[16+4*i:], t.Dims[i])
 		binary.LittleEndian.PutUint32(b[36+4*i:], t.Box[i])
 		b[56+i] = t.Steps[i]
@@ -90,7 +92,7 @@ func (t *TensorMap) Encode() []byte {
 // DecodeTensorMap reads the bytes of a map.
 func DecodeTensorMap(b []byte) (*TensorMap, error) {
 	t := &TensorMap{Rank: int(b[0]) + 1, Type: b[1], Interleave: b[2], Swizzle: b[3], Fill: b[4], Address: binary.LittleEndian.Uint64(b[8:])}
-	for i := range maxRank {
+	for i := range MaxRank {
 		t.Dims[i] = binary.LittleEndian.Uint32(b[16+4*i:])
 		t.Box[i] = binary.LittleEndian.Uint32(b[36+4*i:])
 		t.Steps[i] = b[56+i]
@@ -106,13 +108,13 @@ func DecodeTensorMap(b []byte) (*TensorMap, error) {
 	return t, t.Check()
 }
 
-// element is the size of an element in bytes.
-func (t *TensorMap) element() uint64 { return uint64(TensorTypes[t.Type].Size()) }
+// Element is the size of an element in bytes.
+func (t *TensorMap) Element() uint64 { return uint64(TensorTypes[t.Type].Size()) }
 
 // Check says what of the map breaks the rules of cuTensorMapEncodeTiled, or is not supported.
 func (t *TensorMap) Check() error {
 	switch {
-	case t.Rank < 1 || t.Rank > maxRank:
+	case t.Rank < 1 || t.Rank > MaxRank:
 		return fmt.Errorf("the rank is %d: it must be between 1 and 5", t.Rank)
 	case int(t.Type) >= len(TensorTypes):
 		return fmt.Errorf("%d is no type of elements", t.Type)
@@ -143,7 +145,7 @@ func (t *TensorMap) Check() error {
 			return fmt.Errorf("the stride of dimension %d is %d bytes: it must be a multiple of 16 below 2^40", i, t.Strides[i-1])
 		}
 	}
-	inner := uint64(t.Box[0]) * t.element()
+	inner := uint64(t.Box[0]) * t.Element()
 	if inner%16 != 0 {
 		return fmt.Errorf("a row of the box has %d bytes: it must be a multiple of 16", inner)
 	}
@@ -153,8 +155,8 @@ func (t *TensorMap) Check() error {
 	return nil
 }
 
-// box is how many elements a copy moves along a dimension.
-func (t *TensorMap) box(d int) uint64 {
+// Extent is how many elements a copy moves along a dimension.
+func (t *TensorMap) Extent(d int) uint64 {
 	if d >= t.Rank {
 		return 1
 	}
@@ -166,40 +168,40 @@ func (t *TensorMap) box(d int) uint64 {
 
 // Bytes is how much a copy moves, elements outside the array included.
 func (t *TensorMap) Bytes() uint64 {
-	n := t.element()
+	n := t.Element()
 	if t.Im2col {
 		return n * uint64(t.Box[0]) * uint64(t.Box[1])
 	}
 	for d := range t.Rank {
-		n *= t.box(d)
+		n *= t.Extent(d)
 	}
 	return n
 }
 
-// swizzle gives the place in shared memory of the byte that would be at an address without: the 16-byte chunks of 32, 64 or 128
+// Swizzle gives the place in shared memory of the byte that would be at an address without: the 16-byte chunks of 32, 64 or 128
 // bytes are exchanged as the bits of the address from the 7th on say.
-func swizzle(mode uint8, addr uint64) uint64 {
+func Swizzle(mode uint8, addr uint64) uint64 {
 	return addr ^ addr>>7&(1<<mode-1)<<4
 }
 
-// pixels calls f for each pixel that a copy in im2col mode moves from coordinates on: in the order of the dimensions between the first and the
+// EachPixel calls f for each pixel that a copy in im2col mode moves from coordinates on: in the order of the dimensions between the first and the
 // last, which begin again at the lower corner of the box, and then of the last. Each is moved by the offsets.
-func (t *TensorMap) pixels(at, offsets *[maxRank]int64, f func(boxRow)) {
-	size := t.element()
+func (t *TensorMap) EachPixel(at, offsets *[MaxRank]int64, f func(BoxRow)) {
+	size := t.Element()
 	width := uint64(t.Box[0]) * size
 	low, high := min(max(-at[0], 0), int64(t.Box[0])), min(max(int64(t.Dims[0])-at[0], 0), int64(t.Box[0]))
 	c, last := *at, t.Rank-1
 	for i := range uint64(t.Box[1]) {
-		r := boxRow{at: i * width, global: t.Address + uint64(max(at[0], 0))*size, from: uint64(low) * size, to: uint64(max(low, high)) * size}
+		r := BoxRow{At: i * width, Global: t.Address + uint64(max(at[0], 0))*size, From: uint64(low) * size, To: uint64(max(low, high)) * size}
 		for d := 1; d <= last; d++ {
 			x := c[d]
 			if d < last {
 				x += offsets[d-1]
 			}
 			if x < 0 || x >= int64(t.Dims[d]) {
-				r.to = r.from
+				r.To = r.From
 			}
-			r.global += uint64(x) * t.Strides[d-1]
+			r.Global += uint64(x) * t.Strides[d-1]
 		}
 		f(r)
 		for d := 1; d <= last; d++ {
@@ -212,32 +214,32 @@ func (t *TensorMap) pixels(at, offsets *[maxRank]int64, f func(boxRow)) {
 	}
 }
 
-// boxRow is a row of the innermost dimension of a box: elements next to each other.
-type boxRow struct {
-	at       uint64 // in the box, in bytes
-	global   uint64 // address of what lies inside the array
-	from, to uint64 // bytes of the row that do; from == to: none
+// BoxRow is a row of the innermost dimension of a box: elements next to each other.
+type BoxRow struct {
+	At       uint64 // in the box, in bytes
+	Global   uint64 // address of what lies inside the array
+	From, To uint64 // bytes of the row that do; from == to: none
 }
 
-// rows calls f for each row of the box at coordinates.
-func (t *TensorMap) rows(at *[maxRank]int64, f func(boxRow)) {
-	size := t.element()
-	width := t.box(0) * size
-	low, high := min(max(-at[0], 0), int64(t.box(0))), min(max(int64(t.Dims[0])-at[0], 0), int64(t.box(0)))
-	var i [maxRank]uint64
+// EachRow calls f for each row of the box at coordinates.
+func (t *TensorMap) EachRow(at *[MaxRank]int64, f func(BoxRow)) {
+	size := t.Element()
+	width := t.Extent(0) * size
+	low, high := min(max(-at[0], 0), int64(t.Extent(0))), min(max(int64(t.Dims[0])-at[0], 0), int64(t.Extent(0)))
+	var i [MaxRank]uint64
 	for row := uint64(0); ; row++ {
-		r := boxRow{at: row * width, global: t.Address + uint64(max(at[0], 0))*size, from: uint64(low) * size, to: uint64(max(low, high)) * size}
+		r := BoxRow{At: row * width, Global: t.Address + uint64(max(at[0], 0))*size, From: uint64(low) * size, To: uint64(max(low, high)) * size}
 		for d := 1; d < t.Rank; d++ {
 			c := at[d] + int64(i[d])*int64(t.Steps[d])
 			if c < 0 || c >= int64(t.Dims[d]) {
-				r.to = r.from
+				r.To = r.From
 			}
-			r.global += uint64(c) * t.Strides[d-1]
+			r.Global += uint64(c) * t.Strides[d-1]
 		}
 		f(r)
 		d := 1
 		for ; d < t.Rank; d++ {
-			if i[d]++; i[d] < t.box(d) {
+			if i[d]++; i[d] < t.Extent(d) {
 				break
 			}
 			i[d] = 0
