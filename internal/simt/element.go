@@ -68,13 +68,6 @@ func (m refMachine) element(w *warp, lane int, _ *loader.Instr, place uint32) (a
 	return ln.elements[e.base], e.size
 }
 
-func (x *vecMachine) element(w *warp, lane int, in *loader.Instr, _ uint32) (addr uint64, size uint8) {
-	if in.Element == 0 {
-		return 0, 0
-	}
-	return x.value(w, lane, &in.Operands[len(in.Operands)-1]), in.Element
-}
-
 // narrow makes what the lanes accessed the elements that they mean. An element that is not aligned leaves all as it
 // is.
 func (r *run) narrow(w *warp, in *loader.Instr, place uint32) {

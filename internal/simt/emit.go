@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
@@ -392,4 +393,15 @@ func (o *emitter) branch(kind event.Kind, w *warp, place uint32, mask, others ui
 	if o.needs&event.NeedBranches != 0 || o.needs&event.NeedReconverge != 0 && kind == event.Reconverge && mask == w.live {
 		o.add(event.Event{Kind: kind, Warp: w.number, Mask: mask, Place: place, Aux: others})
 	}
+}
+
+// pack appends the lanes of on, lowest first.
+func pack(to []uint64, from *lanes.V64, on uint32) []uint64 {
+	if on == ^uint32(0) {
+		return append(to, from[:]...)
+	}
+	for m := on; m != 0; m &= m - 1 {
+		to = append(to, from[bits.TrailingZeros32(m)&31])
+	}
+	return to
 }

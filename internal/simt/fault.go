@@ -285,18 +285,10 @@ func (w *warp) doing(r *run, i int) string {
 		return "waits for the other warps of its warpgroup to issue the same groups of wgmma.mma_async"
 	case s.waits() == waitColumns:
 		return "waits for tensor memory of its block to be freed"
-	case w.stalled, len(w.splits) > 0 && w.running()&(1<<i) == 0:
+	case w.stalled, len(w.splits) > 0 && r.m.running(w)&(1<<i) == 0:
 		return "waits for the other lanes of its warp (lockstep)"
 	}
 	return "runs"
-}
-
-// running gives the lanes that ran last.
-func (w *warp) running() uint32 {
-	if w.vec != nil {
-		return w.vec.groups[w.vec.cur].mask
-	}
-	return w.group
 }
 
 // missing gives the lanes that a lane's warp-level wait lacks.

@@ -38,6 +38,8 @@ type machine interface {
 	still(w *warp, image any) bool
 	// element gives the address and size of the element that a lane's access, at place, means; size 0 for none.
 	element(w *warp, lane int, in *loader.Instr, place uint32) (addr uint64, size uint8)
+	// running gives the lanes of w that ran last.
+	running(w *warp) uint32
 	// local is a lane's local memory.
 	local(w *warp, lane int) []byte
 	// met gives the lanes of mask that are where those of a split meet again, beside those that are where one does, and
@@ -77,6 +79,8 @@ func (m refMachine) run(w *warp, end uint64) {
 		r.step(w)
 	}
 }
+
+func (m refMachine) running(w *warp) uint32 { return w.group }
 
 func (m refMachine) woken(w *warp, mask uint32) {
 	for l := mask; l != 0; l &= l - 1 {

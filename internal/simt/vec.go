@@ -330,8 +330,11 @@ func (x *vecMachine) takeSlot(v *vecWarp) int32 {
 // start leaves the warp without register file: it takes one when it first runs and gives it back when its lanes have
 // exited, so that warps which run to their end without waiting use one after the other the same few lines of the cache.
 func (x *vecMachine) start(w *warp, _ uint32) {
-	w.exits.several = false
-	if w.vec != nil { // of a block that never ended
+	if w.own == nil {
+		w.own = &held{}
+	}
+	heldOf(w).exits.several = false
+	if vecOf(w) != nil { // of a block that never ended
 		x.release(w)
 	}
 }
@@ -359,7 +362,7 @@ func (x *vecMachine) begin(w *warp) {
 		v = x.registers()
 		copy(x.scalars(v, 0), x.template)
 	}
-	w.vec = v
+	heldOf(w).vec = v
 	x.open(v)
 	if x.calls != nil {
 		x.bottom(v)
@@ -387,12 +390,12 @@ func (x *vecMachine) registers() *vecWarp {
 
 // release takes the register file of a warp away.
 func (x *vecMachine) release(w *warp) {
-	x.pool = append(x.pool, w.vec)
-	w.vec = nil
+	x.pool = append(x.pool, vecOf(w))
+	heldOf(w).vec = nil
 }
 
 func (x *vecMachine) run(w *warp, end uint64) {
-	if w.vec == nil {
+	if vecOf(w) == nil {
 		x.begin(w)
 	}
 	if x.calls != nil {
@@ -410,6 +413,16 @@ func (x *vecMachine) run(w *warp, end uint64) {
 		x.release(w)
 	}
 }
+
+// held is what engine warp has of a warp.
+type held struct {
+	vec   *vecWarp // nil while no lane has run, and when all have exited
+	exits exits
+}
+
+func heldOf(w *warp) *held { return w.own.(*held) }
+
+func vecOf(w *warp) *vecWarp { return heldOf(w).vec }
 
 // exits tells at which places lanes of a warp exited.
 type exits struct {
@@ -442,7 +455,7 @@ func (e *exits) of(lane int) uint32 {
 // choose joins groups that are together with equal scalars and picks the one that runs next: of those deepest in calls
 // that at the smallest place (the blocks of a loop are before what follows it), or one that has been waiting for long.
 func (x *vecMachine) choose(w *warp) {
-	v := w.vec
+	v := vecOf(w)
 	w.regroup = false
 	n := 0
 	for i := range v.groups {
@@ -557,8 +570,9 @@ func (x *vecMachine) agree(v *vecWarp, t *vcode.Text, g, h *group) bool {
 // longWaiting gives the lanes of the group that has waited longest, none when nobody is starved.
 func (x *vecMachine) longWaiting(w *warp) uint32 {
 	oldest, lanes := w.strain-w.period+1, uint32(0)
-	for i := range w.vec.groups {
-		if g := &w.vec.groups[i]; g.mask&w.ready != 0 && g.ran < oldest {
+	v := vecOf(w)
+	for i := range v.groups {
+		if g := &v.groups[i]; g.mask&w.ready != 0 && g.ran < oldest {
 			oldest, lanes = g.ran, g.mask
 		}
 	}
@@ -597,15 +611,16 @@ func (x *vecMachine) carve(v *vecWarp, mask uint32, f func(g *group)) {
 }
 
 func (x *vecMachine) woken(w *warp, mask uint32) {
-	for i := range w.vec.groups {
-		if g := &w.vec.groups[i]; g.mask&mask != 0 {
+	v := vecOf(w)
+	for i := range v.groups {
+		if g := &v.groups[i]; g.mask&mask != 0 {
 			g.ran = w.strain
 		}
 	}
 }
 
 func (x *vecMachine) hold(w *warp, mask uint32, _ uint32) {
-	v := w.vec
+	v := vecOf(w)
 	if g := &v.groups[v.cur]; g.mask == mask {
 		g.pc--
 		return
@@ -614,7 +629,7 @@ func (x *vecMachine) hold(w *warp, mask uint32, _ uint32) {
 }
 
 func (x *vecMachine) pass(w *warp, mask uint32) {
-	x.carve(w.vec, mask, func(g *group) { g.pc++ })
+	x.carve(vecOf(w), mask, func(g *group) { g.pc++ })
 }
 
 // groupOf gives the group of a lane, nil for one that has exited.
@@ -632,17 +647,17 @@ func (v *vecWarp) groupOf(lane int) *group {
 
 func (x *vecMachine) place(w *warp, lane int) uint32 {
 	if w.live>>uint(lane)&1 == 0 {
-		return w.exits.of(lane)
+		return heldOf(w).exits.of(lane)
 	}
 	t, places, pc := x.t, x.places, int32(0)
 	if x.calls != nil {
 		t, places = x.calls.units[0].t, x.calls.root.places
 	}
-	if w.vec != nil {
-		g := w.vec.groupOf(lane)
+	if vecOf(w) != nil {
+		g := vecOf(w).groupOf(lane)
 		pc = g.pc
 		if x.calls != nil {
-			f := &w.vec.stack.frames[g.frame]
+			f := &vecOf(w).stack.frames[g.frame]
 			t, places = f.unit.t, f.at.places
 		}
 	}
@@ -658,13 +673,13 @@ func (x *vecMachine) place(w *warp, lane int) uint32 {
 }
 
 func (x *vecMachine) at(w *warp, lane int) *loader.Instr {
-	g := w.vec.groupOf(lane)
-	t := x.textOf(w.vec, g)
+	g := vecOf(w).groupOf(lane)
+	t := x.textOf(vecOf(w), g)
 	return &t.Effects[t.Code[g.pc].A].Instr
 }
 
 func (x *vecMachine) value(w *warp, lane int, o *loader.Operand) uint64 {
-	v := w.vec
+	v := vecOf(w)
 	switch o.Kind {
 	case loader.OpUniform:
 		return x.scalars(v, v.groupOf(lane).slot)[o.Reg]
@@ -696,7 +711,7 @@ func (x *vecMachine) value(w *warp, lane int, o *loader.Operand) uint64 {
 }
 
 func (x *vecMachine) put(w *warp, lane int, d loader.Slot, val uint64) {
-	v := w.vec
+	v := vecOf(w)
 	switch d.Kind {
 	case loader.OpUniform:
 		if x.isLate {
@@ -744,7 +759,7 @@ func (x *vecMachine) result(w *warp, lane int, in *loader.Instr, _ *isa.Func, va
 
 func (x *vecMachine) local(w *warp, lane int) []byte {
 	at := uint64(lane) * x.own
-	return w.vec.local[at : at+x.end : at+x.end]
+	return vecOf(w).local[at : at+x.end : at+x.end]
 }
 
 func (x *vecMachine) paramBytes(_ *warp, _ int, in *loader.Instr, off uint64) []byte {
@@ -753,4 +768,21 @@ func (x *vecMachine) paramBytes(_ *warp, _ int, in *loader.Instr, off uint64) []
 		return nil
 	}
 	return params[off : off+in.Width : off+in.Width]
+}
+
+// element implements machine.
+func (x *vecMachine) element(w *warp, lane int, in *loader.Instr, _ uint32) (addr uint64, size uint8) {
+	if in.Element == 0 {
+		return 0, 0
+	}
+	return x.value(w, lane, &in.Operands[len(in.Operands)-1]), in.Element
+}
+
+// running implements machine.
+func (x *vecMachine) running(w *warp) uint32 {
+	v := vecOf(w)
+	if v == nil {
+		return 0
+	}
+	return v.groups[v.cur].mask
 }

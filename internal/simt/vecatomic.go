@@ -13,7 +13,7 @@ import (
 // atomic executes atom and red for the lanes of mask whose guard holds.
 func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 	e := &x.t.Effects[i]
-	on := w.vec.active(e, s, mask)
+	on := vecOf(w).active(e, s, mask)
 	if on == 0 {
 		return
 	}
@@ -31,13 +31,13 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 	}
 	switch {
 	case together:
-		changed = x.addTogether(w.vec, s, e, on)
+		changed = x.addTogether(vecOf(w), s, e, on)
 	case e.LaneRMW == lanes.NoRMW:
 		changed, failed = x.updateEach(w, s, e, on)
 	case e.Piece == 4:
-		changed, failed = x.update32(w.vec, s, e, on)
+		changed, failed = x.update32(vecOf(w), s, e, on)
 	default:
-		changed, failed = x.update64(w.vec, s, e, on)
+		changed, failed = x.update64(vecOf(w), s, e, on)
 	}
 	if x.tells {
 		x.tellAtomic(w, e, x.places[i], on, failed)

@@ -25,7 +25,7 @@ const (
 
 // deepEnd gives the end of a warp's turn that would end at end.
 func (x *vecMachine) deepEnd(w *warp, end uint64) uint64 {
-	v, r := w.vec, x.r
+	v, r := vecOf(w), x.r
 	if v.stack.depth(v.groups[v.cur].frame) < deepCalls {
 		return end
 	}
@@ -231,7 +231,7 @@ func (v *vecWarp) size() int {
 
 // cross executes what leads into functions and out of them.
 func (x *vecMachine) cross(w *warp, in *vcode.Instr, mask uint32) {
-	v, e, place := w.vec, &x.t.Effects[in.A], x.places[in.A]
+	v, e, place := vecOf(w), &x.t.Effects[in.A], x.places[in.A]
 	switch {
 	case in.Op == vcode.OpDepth:
 		x.fitsStack(w, e, e.Fn, mask, place)
@@ -246,7 +246,7 @@ func (x *vecMachine) cross(w *warp, in *vcode.Instr, mask uint32) {
 
 // fitsStack reports whether the stacks of the lanes of mask have room for a call of fn; that they have not is a fault.
 func (x *vecMachine) fitsStack(w *warp, e *vcode.Effect, fn *isa.Func, mask, place uint32) bool {
-	f := &w.vec.stack.frames[w.vec.groups[w.vec.cur].frame]
+	f := &vecOf(w).stack.frames[vecOf(w).groups[vecOf(w).cur].frame]
 	depth, localAt := f.depth+e.Call.Level, f.stack+e.Call.LocalAt
 	if stackFits(depth, loader.FrameAt(localAt, e.Call.Caller), fn) {
 		return true
@@ -259,7 +259,7 @@ func (x *vecMachine) fitsStack(w *warp, e *vcode.Effect, fn *isa.Func, mask, pla
 
 // callMany makes the lanes of the running group call what each finds in the pointer.
 func (x *vecMachine) callMany(w *warp, i int32, mask, place uint32) {
-	v, e := w.vec, &x.t.Effects[i]
+	v, e := vecOf(w), &x.t.Effects[i]
 	sc := x.scalars(v, v.groups[v.cur].slot)
 	addrs := *x.vec64(v, sc, e.Addr, 0)
 	for rest := mask; rest != 0; {
@@ -293,7 +293,7 @@ func (x *vecMachine) noResults(w *warp, e *vcode.Effect, mask uint32) {
 
 // callOne makes group k, which comes after the call, call fn.
 func (x *vecMachine) callOne(w *warp, i int32, k int, fn *isa.Func, to *vcode.Text, place uint32) {
-	v, e := w.vec, &x.t.Effects[i]
+	v, e := vecOf(w), &x.t.Effects[i]
 	mask := v.groups[k].mask
 	switch {
 	case fn.Builtin != "":
@@ -311,7 +311,7 @@ func (x *vecMachine) callOne(w *warp, i int32, k int, fn *isa.Func, to *vcode.Te
 
 // enterFrame puts group k in a frame of fn.
 func (x *vecMachine) enterFrame(w *warp, i int32, k int, fn *isa.Func, to *vcode.Text, place uint32) {
-	v, e, t := w.vec, &x.t.Effects[i], x.t
+	v, e, t := vecOf(w), &x.t.Effects[i], x.t
 	s, g := v.stack, &v.groups[k]
 	n := int32(len(s.frames))
 	if m := len(s.free); m > 0 {
@@ -398,7 +398,7 @@ func (x *vecMachine) makeRoom(v *vecWarp, f *vecFrame, t *vcode.Text) {
 
 // leaveFrame returns the running group to where its function was called.
 func (x *vecMachine) leaveFrame(w *warp, e *vcode.Effect, mask uint32) {
-	v := w.vec
+	v := vecOf(w)
 	s, g := v.stack, &v.groups[v.cur]
 	f := &s.frames[g.frame]
 	up := &s.frames[f.up]

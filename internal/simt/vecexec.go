@@ -218,13 +218,13 @@ func (x *vecMachine) builtin(w *warp, e *vcode.Effect, mask uint32, place uint32
 
 // exit ends the lanes of mask.
 func (x *vecMachine) exit(w *warp, mask uint32, place uint32) {
-	w.exits.note(mask, w.live, place)
+	heldOf(w).exits.note(mask, w.live, place)
 	x.r.exit(w, mask, place)
 }
 
 // exec runs the current group until its turn ends, it stands, or others must be looked at.
 func (x *vecMachine) exec(w *warp, end uint64) {
-	v := w.vec
+	v := vecOf(w)
 	if x.calls != nil {
 		x.stage(v)
 	}
@@ -414,9 +414,9 @@ func (x *vecMachine) ends(w *warp, v *vecWarp, pc int32, end uint64) bool {
 
 // list does a list of operations and gives the place at which it ended; from is the one up to which instructions are counted.
 func (x *vecMachine) list(w *warp, in *vcode.Instr, mask uint32, end uint64, from int32) int32 {
-	f := &w.vec.files
+	f := &vecOf(w).files
 	f.Steps, f.Limit, f.Marks = 0, math.MinInt64, uint64(in.Fn)
-	if !w.vec.several {
+	if !vecOf(w).several {
 		f.Limit = int64(end-w.time) + int64(x.t.Counts[from])
 	}
 	pc := int32(x.operations(in.A, f, mask))

@@ -110,7 +110,7 @@ func (x *vecMachine) limit(e *vcode.Effect, sp *span) (uint64, bool) {
 
 // reachEach is reach where each lane has an address of its own.
 func (x *vecMachine) reachEach(w *warp, s []uint64, i int32, on uint32, write bool) bool {
-	e, v, sp := &x.t.Effects[i], w.vec, &x.span
+	e, v, sp := &x.t.Effects[i], vecOf(w), &x.span
 	off := &x.offsets
 	addr := off
 	if e.Narrow {
@@ -168,7 +168,7 @@ func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool)
 			sp.data, sp.origin = sp.data[e.VarBegin:e.VarEnd], sp.origin+e.VarBegin
 		}
 	case event.Local:
-		sp.data = w.vec.local
+		sp.data = vecOf(w).local
 	}
 }
 
@@ -183,7 +183,7 @@ func (x *vecMachine) parts(s []uint64, e *vcode.Effect, mask uint32) bool {
 
 // load executes ld for the lanes of mask whose guard holds.
 func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
-	e, v := &x.t.Effects[i], w.vec
+	e, v := &x.t.Effects[i], vecOf(w)
 	on := v.active(e, s, mask)
 	if on == 0 {
 		return
@@ -286,7 +286,7 @@ func (x *vecMachine) each(on uint32) *v64 {
 
 // store executes st for the lanes of mask whose guard holds.
 func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
-	e, v := &x.t.Effects[i], w.vec
+	e, v := &x.t.Effects[i], vecOf(w)
 	on := v.active(e, s, mask)
 	if on == 0 {
 		return
@@ -429,7 +429,7 @@ func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *vcode
 
 // values appends what the lanes of on store.
 func (x *vecMachine) values(w *warp, s []uint64, e *vcode.Effect, on uint32) {
-	o, v := &x.r.out, w.vec
+	o, v := &x.r.out, vecOf(w)
 	switch {
 	case e.Width == 4 && e.Piece == 4 && !e.Wide[0]:
 		lanes.ZExt64(&x.out, x.vec32(v, s, e.Vals[0], 0), on)
@@ -450,15 +450,4 @@ func (x *vecMachine) values(w *warp, s []uint64, e *vcode.Effect, on uint32) {
 			o.batch.Values = append(o.batch.Values, word)
 		}
 	}
-}
-
-// pack appends the lanes of on, lowest first.
-func pack(to []uint64, from *v64, on uint32) []uint64 {
-	if on == ^uint32(0) {
-		return append(to, from[:]...)
-	}
-	for m := on; m != 0; m &= m - 1 {
-		to = append(to, from[bits.TrailingZeros32(m)&31])
-	}
-	return to
 }

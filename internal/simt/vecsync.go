@@ -17,7 +17,7 @@ func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
 	case isa.Barrier:
 		x.r.barrier(w, &e.Instr, mask, place)
 	case isa.WarpBarrier:
-		v := w.vec
+		v := vecOf(w)
 		if !x.complete(w, x.scalars(v, v.groups[v.cur].slot), &e.Operands[0], mask) {
 			x.r.warpBarrier(w, &e.Instr, mask, place)
 			return
@@ -34,14 +34,14 @@ func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
 	case isa.Copy:
 		x.r.copies(w, &e.Instr, mask, place)
 	case isa.Matrix:
-		s := x.scalars(w.vec, w.vec.groups[w.vec.cur].slot)
+		s := x.scalars(vecOf(w), vecOf(w).groups[vecOf(w).cur].slot)
 		if mask != ^uint32(0) || !x.complete(w, s, &e.Operands[len(e.Operands)-1], mask) {
 			x.r.warpOp(w, &e.Instr, mask, place)
 			return
 		}
 		x.matrix(w, s, i, mask, place)
 	default:
-		v := w.vec
+		v := vecOf(w)
 		s := x.scalars(v, v.groups[v.cur].slot)
 		if e.Masked && (e.Row.Whole && mask != ^uint32(0) || !x.complete(w, s, &e.Operands[len(e.Operands)-1], mask)) {
 			x.r.warpOp(w, &e.Instr, mask, place)
@@ -102,7 +102,7 @@ func (x *vecMachine) meet(w *warp, g *group, e *vcode.Effect, pc int32, place ui
 		if woken == 0 {
 			continue
 		}
-		if h := &v.vec.groups[0]; v.whole != 0 && h.mask == woken && !b.reduced {
+		if h := &vecOf(v).groups[0]; v.whole != 0 && h.mask == woken && !b.reduced {
 			h.pc++
 			h.ran = v.strain
 			v.ready, v.whole = woken, 0
@@ -184,7 +184,7 @@ func (x *vecMachine) shuffle(w *warp, s []uint64, e *vcode.Effect, on uint32, pl
 	if !e.Shuffles {
 		return false
 	}
-	v, c := w.vec, s[e.Operands[2].Reg]
+	v, c := vecOf(w), s[e.Operands[2].Reg]
 	var from *v32
 	inside := on
 	switch b := &e.Operands[1]; {
@@ -232,7 +232,7 @@ func (x *vecMachine) sources(e *vcode.Effect, b, c uint64, on uint32) *shuffled 
 
 // exchange executes a warp instruction for lanes that are all there.
 func (x *vecMachine) exchange(w *warp, s []uint64, e *vcode.Effect, on uint32, place uint32) {
-	v, a := w.vec, &x.r.wargs
+	v, a := vecOf(w), &x.r.wargs
 	a.Mask, a.Astray = on, 0
 	for k := range e.Operands {
 		to := &a.S[k]
@@ -300,5 +300,5 @@ func (x *vecMachine) matrix(w *warp, s []uint64, i int32, on uint32, place uint3
 	}
 	a.Mask = on
 	e.Lanes(e.Inst, a)
-	x.received(w.vec, e, on)
+	x.received(vecOf(w), e, on)
 }

@@ -32,8 +32,7 @@ type warp struct {
 	ready  uint32     // live lanes that wait for nothing
 	first  event.Dim3 // the coordinate of lane 0
 	lanes  []lane     // of engine ref, 32
-	vec    *vecWarp   // of engine warp; nil while no lane has run, and when all have exited
-	exits  exits      // of engine warp
+	own    any        // of other engines
 	copies copies
 	// Lanes that have arrived at the barrier of the cluster and not waited: of the phase that is not complete, and of the one before.
 	arrived, passed uint32
