@@ -3,114 +3,11 @@ package simt
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
 )
-
-// TestWiden: the window grows when no block has ended while the warps that can step ran so much each.
-func TestWiden(t *testing.T) {
-	polls, reads, writes := &warp{ready: 1, polls: 3}, &warp{ready: 1}, &warp{ready: 1, polls: 1, writes: 1}
-	waits := &warp{live: 1} // cannot step
-	for _, c := range []struct {
-		name  string
-		warps []*warp
-		need  uint64 // of sinceEnd
-	}{
-		{"polling", []*warp{polls}, 1 << 10},
-		{"two polling", []*warp{polls, polls}, 2 * growPolling},
-		{"polling beside a waiting one", []*warp{waits, polls, waits, polls, polls}, 3 * growPolling},
-		{"reading", []*warp{reads}, 4 << 10},
-		{"polling and reading", []*warp{polls, reads, polls}, 3 * growReading},
-		{"polling and writing", []*warp{polls, writes}, 2 * growPolling},
-		{"reading and writing", []*warp{reads, writes}, 2 * 64 << 10},
-		{"writing and reading", []*warp{writes, reads, waits}, 2 * growAnyhow},
-	} {
-		for _, since := range []uint64{0, growPolling - 1, growPolling, c.need - 1, c.need, c.need + 1, 1 << 40} {
-			for _, left := range []uint64{0, 1} {
-				var copies []*warp
-				for _, w := range c.warps {
-					k := *w
-					copies = append(copies, &k)
-				}
-				r := &run{sched: schedule{blocks: 10, started: 10 - left, window: 5, resident: make([]*cta, 7), warps: copies, sinceEnd: since}}
-				r.widen()
-				grown := r.sched.window == growBy*7 && r.sched.sinceEnd == 0
-				if want := left > 0 && since >= c.need; grown != want || !grown && (r.sched.window != 5 || r.sched.sinceEnd != since) {
-					t.Errorf("%s, %d since a block ended, %d left: window %d, %d since", c.name, since, left, r.sched.window, r.sched.sinceEnd)
-				}
-				for i, w := range copies {
-					if forgot := w.polls == 0 && w.writes == 0; grown != forgot && c.warps[i].polls+c.warps[i].writes > 0 {
-						t.Errorf("%s: warp %d has %d polls and %d writes after that", c.name, i, w.polls, w.writes)
-					}
-				}
-			}
-		}
-	}
-	r := &run{sched: schedule{blocks: 10, window: 9, resident: make([]*cta, 7), sinceEnd: 1 << 40}}
-	if r.widen(); r.sched.window != growBy*9 {
-		t.Errorf("a window of 9 grows to %d", r.sched.window)
-	}
-}
-
-// TestNextBlock: blocks start in their order, or with a seed shuffled by 256, each of them once.
-func TestNextBlock(t *testing.T) {
-	for _, seed := range []uint64{0, 1, 2} {
-		const blocks = 600
-		r := &run{l: &Launch{Seed: seed}, rng: newRNG(seed), sched: schedule{blocks: blocks}}
-		var order []uint32
-		seen := map[uint32]bool{}
-		inOrder := true
-		for i := range uint32(blocks) {
-			b := r.nextCluster()
-			order = append(order, b)
-			seen[b] = true
-			inOrder = inOrder && b == i
-			if b/256 != i/256 {
-				t.Errorf("seed %d: block %d starts as number %d", seed, b, i)
-			}
-		}
-		if len(seen) != blocks || r.sched.started != blocks || inOrder != (seed == 0) {
-			t.Errorf("seed %d: %d blocks of %d started: %v", seed, len(seen), blocks, order)
-		}
-	}
-}
-
-// TestWindow: 8192 threads are resident at first, fewer where their stacks would take more than 256 MB, and at least four blocks.
-func TestWindow(t *testing.T) {
-	g := newRig(t, prelude+`
-.visible .entry bare() { ret; }
-.visible .entry stacks() { .local .align 16 .b8 box[65536]; .reg .b64 %rd<2>; mov.u64 %rd1, box; st.local.u32 [%rd1], 1; ret; }`)
-	for _, c := range []struct {
-		kernel        string
-		threads, want int
-	}{{"bare", 32, 256}, {"bare", 1, 256}, {"bare", 64, 128}, {"bare", 33, 128}, {"bare", 1024, 8}, {"bare", 1000, 8}, {"stacks", 32, 127}, {"stacks", 512, 7}, {"stacks", 1024, 4}} {
-		l := g.prepare(launch{kernel: c.kernel, block: c.threads, grid: 1000})
-		if n := newRun(t.Context(), l).sched.window; n != c.want {
-			t.Errorf("%s, blocks of %d: %d are resident, want %d", c.kernel, c.threads, n, c.want)
-		}
-		if l.Cooperative = true; newRun(t.Context(), l).sched.window != math.MaxInt32 {
-			t.Error("not all blocks of a cooperative launch are resident")
-		}
-	}
-}
-
-// TestPollsCount: in a warp's turn a poll counts as 32 steps, for starvation as 16384.
-func TestPollsCount(t *testing.T) {
-	ref, vec := &warp{regroup: true}, &warp{time: 1, strain: 1}
-	ref.moved(nil, pollCost)
-	vec.polled()
-	for _, w := range []*warp{ref, vec} {
-		if w.time != 32 || w.strain != 16384 {
-			t.Errorf("a poll counts %d and %d", w.time, w.strain)
-		}
-	}
-	if ref.moved(nil, 1); ref.time != 33 || ref.strain != 16385 {
-		t.Errorf("with a step: %d and %d", ref.time, ref.strain)
-	}
-}
 
 // TestCompleted: a block counts its barriers that have completed, whether engine warp meets them with whole warps or not.
 func TestCompleted(t *testing.T) {
@@ -126,24 +23,32 @@ some:
 end:
 	barrier.red.popc.u32 %r1, 3, %p1;
 	bar.sync 0;`))
-	for _, vec := range []bool{false, true} {
-		l := g.prepare(launch{block: 64, out: g.buffer(64)})
-		r := newRun(t.Context(), l)
-		r.m = refMachine{r}
-		if vec {
-			text, err := textOf(l, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.m = newVecMachine(r, text)
-		}
-		if _, err := r.execute(r.loop); err != nil {
-			t.Fatal(err)
-		}
-		if len(r.free) != 1 || r.free[0].completed != 5 {
-			t.Errorf("engine warp %v: %d blocks, %d barriers", vec, len(r.free), r.free[0].completed)
-		}
+	l := g.prepare(launch{block: 64, out: g.buffer(64)})
+	text, err := textOf(l, false)
+	if err != nil {
+		t.Fatal(err)
 	}
+	r := newRun(t.Context(), l)
+	x := &startSpy{vecMachine: newVecMachine(r, text)}
+	r.m = x
+	if _, err := r.execute(r.loop); err != nil {
+		t.Fatal(err)
+	}
+	if x.block == nil || x.block.completed != 5 {
+		t.Errorf("barriers of %+v", x.block)
+	}
+}
+
+// startSpy keeps the block of a warp that starts.
+type startSpy struct {
+	*vecMachine
+	block *cta
+}
+
+func (x *startSpy) start(w *warp, mask uint32) {
+	x.block = w.cta
+	x.vecMachine.start(w, mask)
+
 }
 
 // TestSteps counts the steps of a round of a loop, by warps and by lanes. What only computes is counted when it is left, so that

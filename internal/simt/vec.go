@@ -44,7 +44,7 @@ func (e vecEngine) Run(ctx context.Context, l *Launch) (Stats, error) {
 		if !errors.Is(err, opt.ErrUnsupported) {
 			panic("BUG: " + err.Error())
 		}
-		return ref{}.Run(ctx, l)
+		return NewRef().Run(ctx, l)
 	}
 	r := newRun(ctx, l)
 	x := newVecMachine(r, t)

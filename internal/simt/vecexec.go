@@ -70,12 +70,6 @@ func (x *vecMachine) count(w *warp, k uint64, mask uint32) {
 	x.r.stats.Lanes += k * uint64(bits.OnesCount32(mask))
 }
 
-// polled counts an operation that may be a poll, besides being an instruction.
-func (w *warp) polled() {
-	w.time += pollCost - 1
-	w.strain += pollStrain - 1
-}
-
 // follow does the moves of an edge for a group.
 func (x *vecMachine) follow(v *vecWarp, g *group, e *vcode.Edge) {
 	if e.Moves >= 0 {

@@ -272,3 +272,9 @@ func (w *warp) jump(mask uint32, pc int32) {
 		w.lanes[bits.TrailingZeros32(m)].pc = pc
 	}
 }
+
+// polled counts an operation that may be a poll, besides being an instruction.
+func (w *warp) polled() {
+	w.time += pollCost - 1
+	w.strain += pollStrain - 1
+}
