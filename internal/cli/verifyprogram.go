@@ -16,6 +16,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/verify"
 )
 
@@ -186,7 +187,7 @@ func (x *picked) run(ctx context.Context, e *env, o *options, args []string, sou
 	}
 	ctx, x.stop = context.WithCancel(ctx)
 	defer x.stop()
-	x.Engine, x.kernel, x.number, x.launches = simt.NewWarp(), o.kernel.name, max(o.kernel.number, 1), map[string]int{}
+	x.Engine, x.kernel, x.number, x.launches = warp.New(), o.kernel.name, max(o.kernel.number, 1), map[string]int{}
 	s := o.session
 	s.Sources, s.Bare, s.Seeds, s.Engine = sources, true, 1, func() simt.Engine { return x }
 	rep, err := session.Run(ctx, &s, p)

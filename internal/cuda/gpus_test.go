@@ -10,6 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/warp"
 )
 
 // newGPUs is newScript with several devices.
@@ -155,7 +156,7 @@ func testPeerAccess(t *testing.T, access string) {
 		want        Code
 	}{{devmem.DeviceAlloc, false, false, IllegalAddress}, {devmem.DeviceAlloc, true, false, Success}, {devmem.ManagedAlloc, false, false, Success},
 		{devmem.PinnedAlloc, false, false, Success}, {devmem.DeviceAlloc, true, true, IllegalAddress}} {
-		for _, engine := range []simt.Engine{simt.NewRef(), simt.NewWarp()} {
+		for _, engine := range []simt.Engine{simt.NewRef(), warp.New()} {
 			var faults []simt.Fault
 			d, err := NewDevice(Config{Engine: engine, MemorySize: 1 << 26, Devices: 2, OnFault: func(f simt.Fault) { faults = append(faults, f) }})
 			if err != nil {

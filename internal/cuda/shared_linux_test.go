@@ -9,6 +9,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/simt/warp"
 )
 
 // broken is an engine that panics.
@@ -19,7 +20,7 @@ func (broken) Run(context.Context, *simt.Launch) (simt.Stats, error) { panic("BU
 // TestMemoryFault checks that a page of device memory which cannot be had ends the launch, in either engine, and that other
 // panics are not taken for that.
 func TestMemoryFault(t *testing.T) {
-	for name, engine := range map[string]simt.Engine{"ref": simt.NewRef(), "warp": simt.NewWarp()} {
+	for name, engine := range map[string]simt.Engine{"ref": simt.NewRef(), "warp": warp.New()} {
 		var last LaunchReport
 		d, err := NewDevice(Config{Engine: engine, MemorySize: 1 << 24, OnLaunch: func(r LaunchReport) { last = r }})
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
@@ -245,7 +246,7 @@ var endless = map[string]bool{"fault/flag_unset": true, "fault/lock_kept": true}
 // onBoth runs a program of the corpus that checks what is watched, and gives what it found and what detector hirace finds on the same
 // schedule; ok is false where it cannot be instrumented.
 func onBoth(t *testing.T, p *corpus.Program, w session.Watch, options map[string]string) (device, detector []string, ok bool) {
-	o := &ordered{Engine: simt.NewWarp(), config: detect.Config{Options: options}}
+	o := &ordered{Engine: warp.New(), config: detect.Config{Options: options}}
 	timeout := 20 * time.Second
 	if endless[p.Path()] {
 		timeout = 5 * time.Second

@@ -18,6 +18,7 @@ import (
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
@@ -248,7 +249,7 @@ func TestRandomOrdered(t *testing.T) {
 	for seed := range kernels() / 10 {
 		p := randomProgram(seed, true)
 		for mode, d := range []detect.Spec{instrument.Log: hb.Spec, instrument.HiRace: hirace.Spec} {
-			o := &watched{Engine: simt.NewWarp()}
+			o := &watched{Engine: warp.New()}
 			r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.Mode(mode), Detectors: []detect.Spec{d},
 				Engine: func() simt.Engine { return o }, Timeout: time.Minute}, []*corpus.Program{p})[0]
 			if r.Err != nil || o.launches != 1 || len(o.found) > 0 {

@@ -22,6 +22,7 @@ import (
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
@@ -152,7 +153,7 @@ func TestDeviceCodeIsOrdered(t *testing.T) {
 	withLog(t, instrument.Shape{Queues: 4, Slots: 1 << 16})
 	n := testsize.Of(32, 32, 4)
 	for mode, detectors := range map[instrument.Mode][]detect.Spec{instrument.Log: nil, instrument.HiRace: {hirace.Spec}} {
-		w := &watcher{Engine: simt.NewWarp(), mode: mode}
+		w := &watcher{Engine: warp.New(), mode: mode}
 		o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Mode: mode, Detectors: detectors, Engine: func() simt.Engine { return w },
 			Timeout: 10 * time.Minute}
 		CheckCorpus(context.Background(), o, instrumentable(t, n, 0, "norace", "race"))

@@ -24,6 +24,7 @@ import (
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/internal/simt/places"
+	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -80,14 +81,14 @@ func Ballast() []byte { return make([]byte, 32<<20) }
 
 // Engines lists the engines by name; warp is the default.
 func Engines() map[string]func() simt.Engine {
-	return map[string]func() simt.Engine{"ref": simt.NewRef, "warp": simt.NewWarp}
+	return map[string]func() simt.Engine{"ref": simt.NewRef, "warp": warp.New}
 }
 
 func (o *Options) engine() simt.Engine {
 	if o.Engine != nil {
 		return o.Engine()
 	}
-	return simt.NewWarp()
+	return warp.New()
 }
 
 func (o *Options) detectors() []detect.Spec {

@@ -17,18 +17,18 @@ type tlb struct {
 
 // access is what the lanes of a warp step touched, for its events.
 type access struct {
-	global, shared uint32 // lanes, by space
+	Global, Shared uint32 // lanes, by space
 	local          uint32 // of Driven, which clears it
-	addr           [32]uint64
-	value          [32][4]uint64 // written, when asked for
-	old            [32][4]uint64 // what was there, when asked for
+	Addr           [32]uint64
+	Value          [32][4]uint64 // written, when asked for
+	Old            [32][4]uint64 // what was there, when asked for
 	size           uint8         // bytes of the elements that the lanes mean, at addr; 0: all that the instruction accesses
 }
 
-// load executes ld for the lanes of on. A faulting lane reads 0.
-func (r *run) load(w *warp, in *loader.Instr, on uint32, place uint32) uint64 {
-	acc := &r.acc
-	acc.global, acc.shared = 0, 0
+// Load executes ld for the lanes of on. A faulting lane reads 0.
+func (r *Run) Load(w *Warp, in *loader.Instr, on uint32, place uint32) uint64 {
+	acc := &r.Access
+	acc.Global, acc.Shared = 0, 0
 	signed := in.Type.Signed()
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -41,26 +41,26 @@ func (r *run) load(w *warp, in *loader.Instr, on uint32, place uint32) uint64 {
 			if signed {
 				v = in.Type.Extend(v, in.Dst[d.At].Size)
 			}
-			r.m.put(w, i, d, v)
+			r.Machine.Put(w, i, d, v)
 		}
 	}
 	if in.Order != event.Weak {
 		r.narrow(w, in, place)
 	}
-	r.out.accesses(event.Load, event.FlagRead, w, in, place, acc)
+	r.Out.accesses(event.Load, event.FlagRead, w, in, place, acc)
 	acc.size = 0
 	if in.Order != event.Weak {
-		w.polls++
+		w.Polls++
 		return pollCost
 	}
 	return 1
 }
 
-// store executes st for the lanes of on, lowest first. A faulting lane writes nothing.
-func (r *run) store(w *warp, in *loader.Instr, on uint32, place uint32) {
-	acc := &r.acc
-	acc.global, acc.shared = 0, 0
-	values, olds := r.out.needs&event.NeedValues != 0, r.out.olds()
+// Store executes st for the lanes of on, lowest first. A faulting lane writes nothing.
+func (r *Run) Store(w *Warp, in *loader.Instr, on uint32, place uint32) {
+	acc := &r.Access
+	acc.Global, acc.Shared = 0, 0
+	values, olds := r.Out.Needs&event.NeedValues != 0, r.Out.Olds()
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		data := r.reach(w, i, in, place, event.FlagWrite)
@@ -71,31 +71,31 @@ func (r *run) store(w *warp, in *loader.Instr, on uint32, place uint32) {
 			r.noteOld(w, i, data)
 		}
 		for k := 0; uint64(k)*in.Piece < in.Width; k++ {
-			devmem.PutUint(data[uint64(k)*in.Piece:][:in.Piece], r.m.value(w, i, &in.Operands[1+k]))
+			devmem.PutUint(data[uint64(k)*in.Piece:][:in.Piece], r.Machine.Value(w, i, &in.Operands[1+k]))
 		}
 		if values {
-			acc.value[i] = wordsOf(data)
+			acc.Value[i] = wordsOf(data)
 		}
 	}
-	if acc.global|acc.shared != 0 {
-		w.writes++
+	if acc.Global|acc.Shared != 0 {
+		w.Writes++
 	}
-	r.out.accesses(event.Store, event.FlagWrite, w, in, place, acc)
+	r.Out.accesses(event.Store, event.FlagWrite, w, in, place, acc)
 }
 
-// atomic executes atom and red for the lanes of on, lowest first, and tells how much it costs: one that changes
+// Atomic executes atom and red for the lanes of on, lowest first, and tells how much it costs: one that changes
 // nothing may be a poll.
-func (r *run) atomic(w *warp, in *loader.Instr, on uint32, place uint32) uint64 {
-	acc := &r.acc
-	acc.global, acc.shared = 0, 0
-	values, before := r.out.needs&event.NeedValues != 0, r.out.olds()
+func (r *Run) Atomic(w *Warp, in *loader.Instr, on uint32, place uint32) uint64 {
+	acc := &r.Access
+	acc.Global, acc.Shared = 0, 0
+	values, before := r.Out.Needs&event.NeedValues != 0, r.Out.Olds()
 	changed, failed := false, uint32(0)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		data := r.reach(w, i, in, place, event.FlagRead|event.FlagWrite)
 		if data == nil {
 			for _, d := range in.Results {
-				r.m.put(w, i, d, 0)
+				r.Machine.Put(w, i, d, 0)
 			}
 			continue
 		}
@@ -106,7 +106,7 @@ func (r *run) atomic(w *warp, in *loader.Instr, on uint32, place uint32) uint64 
 		pieces := int(in.Width / in.Piece)
 		for k := range pieces {
 			olds[k] = devmem.Uint(data[uint64(k)*in.Piece:], in.Piece)
-			if in.Op == isa.OpCas && lowBytes(r.m.value(w, i, &in.Operands[1+k]), in.Piece) != olds[k] {
+			if in.Op == isa.OpCas && LowBytes(r.Machine.Value(w, i, &in.Operands[1+k]), in.Piece) != olds[k] {
 				failed |= 1 << i
 			}
 		}
@@ -114,51 +114,51 @@ func (r *run) atomic(w *warp, in *loader.Instr, on uint32, place uint32) uint64 
 			if failed>>i&1 != 0 {
 				break // all pieces of a comparison or none
 			}
-			b, c := r.m.value(w, i, &in.Operands[1+k]), uint64(0)
+			b, c := r.Machine.Value(w, i, &in.Operands[1+k]), uint64(0)
 			if in.Op == isa.OpCas {
-				c = r.m.value(w, i, &in.Operands[1+pieces+k])
+				c = r.Machine.Value(w, i, &in.Operands[1+pieces+k])
 			}
 			at := data[uint64(k)*in.Piece:][:in.Piece]
 			devmem.PutUint(at, in.RMW(in.Inst, olds[k], b, c))
 			changed = changed || devmem.Uint(at, in.Piece) != olds[k]
 		}
 		for _, d := range in.Results {
-			r.m.put(w, i, d, in.Type.Extend(olds[d.At], in.Dst[d.At].Size))
+			r.Machine.Put(w, i, d, in.Type.Extend(olds[d.At], in.Dst[d.At].Size))
 		}
 		if values {
-			acc.value[i] = wordsOf(data)
+			acc.Value[i] = wordsOf(data)
 		}
 	}
 	r.narrow(w, in, place)
-	r.out.atomics(w, in, place, acc, failed)
+	r.Out.Atomics(w, in, place, acc, failed)
 	acc.size = 0
 	if changed {
-		w.writes++
+		w.Writes++
 	} else if len(in.Dst) > 0 {
-		w.polls++
+		w.Polls++
 		return pollCost
 	}
 	return 1
 }
 
 // noteOld keeps what is where lane i, which has just been reached, will write.
-func (r *run) noteOld(w *warp, i int, data []byte) {
+func (r *Run) noteOld(w *Warp, i int, data []byte) {
 	if len(data) >= 4 {
-		r.acc.old[i] = wordsOf(data)
+		r.Access.Old[i] = wordsOf(data)
 		return
 	}
-	addr := r.acc.addr[i]
-	if r.acc.shared>>i&1 != 0 {
-		of, _, _ := w.cta.owner(addr)
-		r.acc.old[i] = [4]uint64{around(of.shared, addr&(1<<event.PeerShift-1), 0)}
-	} else if r.acc.global>>i&1 != 0 {
-		b := r.mem.Lookup(addr)
-		r.acc.old[i] = [4]uint64{around(b.Data, addr-b.Addr, b.Addr)}
+	addr := r.Access.Addr[i]
+	if r.Access.Shared>>i&1 != 0 {
+		of, _, _ := w.CTA.owner(addr)
+		r.Access.Old[i] = [4]uint64{Around(of.Shared, addr&(1<<event.PeerShift-1), 0)}
+	} else if r.Access.Global>>i&1 != 0 {
+		b := r.Memory.Lookup(addr)
+		r.Access.Old[i] = [4]uint64{Around(b.Data, addr-b.Addr, b.Addr)}
 	}
 }
 
-// around gives the four bytes around data[at], aligned by address, of data that begins at origin; those outside are zero.
-func around(data []byte, at, origin uint64) (v uint64) {
+// Around gives the four bytes around data[at], aligned by address, of data that begins at origin; those outside are zero.
+func Around(data []byte, at, origin uint64) (v uint64) {
 	first := (origin+at)&^3 - origin // perhaps before the beginning
 	for i := range uint64(4) {
 		if first+i < uint64(len(data)) {
@@ -177,60 +177,60 @@ func wordsOf(data []byte) (v [4]uint64) {
 }
 
 // reach gives the bytes that in accesses for a lane, and notes the address for the events. It gives nil after a fault.
-func (r *run) reach(w *warp, lane int, in *loader.Instr, place uint32, flags event.Flags) []byte {
-	return r.reachAt(w, lane, in, place, flags, r.m.value(w, lane, &in.Operands[0])+in.Offset)
+func (r *Run) reach(w *Warp, lane int, in *loader.Instr, place uint32, flags event.Flags) []byte {
+	return r.reachAt(w, lane, in, place, flags, r.Machine.Value(w, lane, &in.Operands[0])+in.Offset)
 }
 
 // reachAt is reach for an address of the instruction's space.
-func (r *run) reachAt(w *warp, lane int, in *loader.Instr, place uint32, flags event.Flags, addr uint64) []byte {
+func (r *Run) reachAt(w *Warp, lane int, in *loader.Instr, place uint32, flags event.Flags, addr uint64) []byte {
 	space := in.Space
 	if space == event.Generic {
-		space, addr = splitGeneric(addr)
+		space, addr = SplitGeneric(addr)
 	}
 	var data []byte
 	var kind FaultKind
 	switch space {
 	case event.Global, event.Const:
 		if data, kind = r.global(addr, in, flags, place); kind == "" {
-			r.acc.addr[lane] = addr
+			r.Access.Addr[lane] = addr
 			if space == event.Global {
-				r.acc.global |= 1 << lane
+				r.Access.Global |= 1 << lane
 			}
 			return data
 		}
 	case event.Shared:
-		var of *cta
-		if of, addr, kind = w.cta.owner(addr); kind == "" {
-			data, kind = window(of.shared, addr&(1<<event.PeerShift-1), in.Width)
+		var of *CTA
+		if of, addr, kind = w.CTA.owner(addr); kind == "" {
+			data, kind = window(of.Shared, addr&(1<<event.PeerShift-1), in.Width)
 		}
 		if kind == "" {
 			if at := addr & (1<<event.PeerShift - 1); in.VarEnd != 0 && (at < in.VarBegin || at+in.Width > in.VarEnd) {
-				r.faults.beside(r, w, lane, place, touch{flags, space, at, in.Width}, in.Object)
+				r.Faults.beside(r, w, lane, place, touch{flags, space, at, in.Width}, in.Object)
 			}
-			r.acc.addr[lane] = addr
-			r.acc.shared |= 1 << lane
+			r.Access.Addr[lane] = addr
+			r.Access.Shared |= 1 << lane
 			return data
 		}
 	case event.Local:
-		if data, kind = window(r.m.local(w, lane), addr, in.Width); kind == "" {
-			r.acc.addr[lane] = addr
-			r.acc.local |= 1 << lane
+		if data, kind = window(r.Machine.Local(w, lane), addr, in.Width); kind == "" {
+			r.Access.Addr[lane] = addr
+			r.Access.local |= 1 << lane
 			return data
 		}
 	case event.Param:
-		if data = r.m.paramBytes(w, lane, in, addr); data != nil {
+		if data = r.Machine.ParamBytes(w, lane, in, addr); data != nil {
 			return data
 		}
 		kind = OutOfBounds
 	default: // a generic address of no window
 		kind = OutOfBounds
 	}
-	r.faults.access(r, kind, w, lane, place, touch{flags, space, addr, in.Width})
+	r.Faults.access(r, kind, w, lane, place, touch{flags, space, addr, in.Width})
 	return nil
 }
 
-// splitGeneric gives the space a generic address lies in, and the address there.
-func splitGeneric(addr uint64) (event.Space, uint64) {
+// SplitGeneric gives the space a generic address lies in, and the address there.
+func SplitGeneric(addr uint64) (event.Space, uint64) {
 	switch addr >> loader.WindowShift {
 	case 0:
 		return event.Global, addr
@@ -256,7 +256,7 @@ func window(bytes []byte, off, n uint64) ([]byte, FaultKind) {
 }
 
 // global gives the bytes of global memory that in accesses at addr.
-func (r *run) global(addr uint64, in *loader.Instr, flags event.Flags, place uint32) ([]byte, FaultKind) {
+func (r *Run) global(addr uint64, in *loader.Instr, flags event.Flags, place uint32) ([]byte, FaultKind) {
 	data, kind := r.globalBytes(addr, in.Width, in, flags, place)
 	if kind == "" && addr&(in.Width-1) != 0 {
 		return nil, Misaligned
@@ -265,21 +265,21 @@ func (r *run) global(addr uint64, in *loader.Instr, flags event.Flags, place uin
 }
 
 // globalBytes gives n bytes of global memory at addr, wherever that points.
-func (r *run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, place uint32) ([]byte, FaultKind) {
-	if e := r.mem.Epoch(); e != r.tlb.epoch {
+func (r *Run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, place uint32) ([]byte, FaultKind) {
+	if e := r.Memory.Epoch(); e != r.tlb.epoch {
 		r.tlb = tlb{epoch: e}
 	}
 	b := r.tlb.block[place%64]
 	if b == nil || !b.Covers(addr) {
-		if b = r.mem.Lookup(addr); b == nil {
-			if _, hidden := r.mem.Hidden(addr); hidden {
+		if b = r.Memory.Lookup(addr); b == nil {
+			if _, hidden := r.Memory.Hidden(addr); hidden {
 				return nil, NoPeerAccess
 			}
 			return nil, OutOfBounds
 		}
 		r.tlb.block[place%64] = b
 	}
-	r.meets(b, in)
+	r.Meets(b, in)
 	off := addr - b.Addr
 	switch {
 	case b.Freed:
@@ -293,8 +293,8 @@ func (r *run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, p
 	return b.Data[off : off+n : off+n], ""
 }
 
-// lowBytes is v cut to n bytes.
-func lowBytes(v, n uint64) uint64 {
+// LowBytes is v cut to n bytes.
+func LowBytes(v, n uint64) uint64 {
 	if n >= 8 {
 		return v
 	}

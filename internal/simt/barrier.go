@@ -10,28 +10,28 @@ import (
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
-// allThreads is the expectation of a barrier without thread count: every thread of the block that has not exited.
-const allThreads = -1
+// AllThreads is the expectation of a barrier without thread count: every thread of the block that has not exited.
+const AllThreads = -1
 
 // barrier is one of the 16 barriers of a block (PTX ISA, "Parallel Synchronization and Communication Instructions:
 // bar, barrier"). Threads arrive one by one, as since Volta.
 type barrier struct {
-	expect int      // allThreads, a thread count, or 0 while nobody has arrived
-	count  int      // arrivals
+	Expect int      // allThreads, a thread count, or 0 while nobody has arrived
+	Count  int      // arrivals
 	got    []uint32 // by warp, the lanes that arrived
-	wait   []uint32 // by warp, the lanes that wait
+	Wait   []uint32 // by warp, the lanes that wait
 	// Of bar.red: over the arrivals.
-	reduced bool
+	Reduced bool
 	popc    uint32
 	and, or bool
-	sites   []site
+	Sites   []site
 	whole   bool // the warps are in lockstep
-	told    bool // a mismatch of counts has been reported: the places need no telling
+	Told    bool // a mismatch of counts has been reported: the places need no telling
 }
 
 // site is an instruction by which threads arrived, for the check that they all came by the same one.
 type site struct {
-	place   uint32
+	Place   uint32
 	aligned bool
 	block   event.Dim3
 	thread  event.Dim3
@@ -39,24 +39,25 @@ type site struct {
 	warps   uint32 // bit i: lanes of warp i came by it
 }
 
-func (b *barrier) reset() {
-	b.expect, b.count, b.popc, b.and, b.or = 0, 0, 0, true, false
+// Reset makes the barrier one that nobody has arrived at.
+func (b *barrier) Reset() {
+	b.Expect, b.Count, b.popc, b.and, b.or = 0, 0, 0, true, false
 	clear(b.got)
-	clear(b.wait)
-	b.reduced = false
-	b.sites, b.told = b.sites[:0], false
+	clear(b.Wait)
+	b.Reduced = false
+	b.Sites, b.Told = b.Sites[:0], false
 }
 
 // arrived is the number of threads a barrier counts. A warp of which every live lane has arrived counts in full for a
 // barrier with a thread count: lanes that exited or that the block never had do not hold it up. A warp in lockstep
 // arrives as a whole when any of its lanes does.
-func (b *barrier) arrived(c *cta) int {
-	n := b.count
+func (b *barrier) arrived(c *CTA) int {
+	n := b.Count
 	for i, got := range b.got {
-		live := c.warps[i].live
+		live := c.Warps[i].Live
 		switch {
 		case got == 0:
-		case b.expect != allThreads && (b.whole || live&^got == 0):
+		case b.Expect != AllThreads && (b.whole || live&^got == 0):
 			n += 32 - bits.OnesCount32(got)
 		case b.whole:
 			n += bits.OnesCount32(live &^ got)
@@ -65,8 +66,8 @@ func (b *barrier) arrived(c *cta) int {
 	return n
 }
 
-// barrier executes bar and barrier for the lanes of on.
-func (r *run) barrier(w *warp, in *loader.Instr, on uint32, place uint32) {
+// Barrier executes bar and barrier for the lanes of on.
+func (r *Run) Barrier(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	if in.Operands[0].Same() && (in.Src[1].Kind == isa.Sink || in.Operands[1].Same()) {
 		id, count := r.barrierOperands(w, in, bits.TrailingZeros32(on))
 		r.arrive(w, in, on, place, id, count)
@@ -90,38 +91,38 @@ func (r *run) barrier(w *warp, in *loader.Instr, on uint32, place uint32) {
 }
 
 // barrierOperands gives the barrier and thread count for a lane; the count is allThreads when there is none.
-func (r *run) barrierOperands(w *warp, in *loader.Instr, lane int) (id uint64, count int) {
-	id = r.m.value(w, lane, &in.Operands[0]) & 0xffff_ffff
+func (r *Run) barrierOperands(w *Warp, in *loader.Instr, lane int) (id uint64, count int) {
+	id = r.Machine.Value(w, lane, &in.Operands[0]) & 0xffff_ffff
 	if in.Src[1].Kind == isa.Sink {
-		return id, allThreads
+		return id, AllThreads
 	}
-	return id, int(r.m.value(w, lane, &in.Operands[1]) & 0xffff_ffff)
+	return id, int(r.Machine.Value(w, lane, &in.Operands[1]) & 0xffff_ffff)
 }
 
 // arrive makes lanes of one warp arrive at one barrier.
-func (r *run) arrive(w *warp, in *loader.Instr, on uint32, place uint32, id uint64, count int) {
+func (r *Run) arrive(w *Warp, in *loader.Instr, on uint32, place uint32, id uint64, count int) {
 	first := bits.TrailingZeros32(on)
-	if id >= uint64(len(w.cta.bars)) {
-		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "barrier %d does not exist: a block has barriers 0 to 15", id)
+	if id >= uint64(len(w.CTA.Bars)) {
+		r.Faults.At(r, BarrierDivergence, w, first, place, "arrives", "barrier %d does not exist: a block has barriers 0 to 15", id)
 		return
 	}
-	if count != allThreads && (count == 0 || count%32 != 0) {
-		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "barrier %d is given a thread count of %d, which is not a positive multiple of 32", id, count)
+	if count != AllThreads && (count == 0 || count%32 != 0) {
+		r.Faults.At(r, BarrierDivergence, w, first, place, "arrives", "barrier %d is given a thread count of %d, which is not a positive multiple of 32", id, count)
 		return
 	}
-	b := &w.cta.bars[id]
-	w.cta.met |= 1 << id
-	if b.expect != 0 && b.expect != count {
-		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "threads arrive at barrier %d expecting %s, others that wait there expect %s", id, expects(count), expects(b.expect))
-		count, b.told = b.expect, true
+	b := &w.CTA.Bars[id]
+	w.CTA.Met |= 1 << id
+	if b.Expect != 0 && b.Expect != count {
+		r.Faults.At(r, BarrierDivergence, w, first, place, "arrives", "threads arrive at barrier %d expecting %s, others that wait there expect %s", id, expects(count), expects(b.Expect))
+		count, b.Told = b.Expect, true
 	}
-	b.expect = count
-	if b.whole = r.l.Schedule == Lockstep; b.whole && on != w.live {
-		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "barrier %d is reached by lanes %#x of a warp while lanes %#x are elsewhere: warps in lockstep must not part here", id, on, w.live&^on)
-		b.told = true
+	b.Expect = count
+	if b.whole = r.Launch.Schedule == Lockstep; b.whole && on != w.Live {
+		r.Faults.At(r, BarrierDivergence, w, first, place, "arrives", "barrier %d is reached by lanes %#x of a warp while lanes %#x are elsewhere: warps in lockstep must not part here", id, on, w.Live&^on)
+		b.Told = true
 	}
-	b.join(w, on)
-	b.enter(in, w, on, place)
+	b.Join(w, on)
+	b.Enter(in, w, on, place)
 	waits := in.Op != isa.OpArrive
 	if in.Op != isa.OpSync && waits {
 		r.reduce(b, w, in, on)
@@ -129,60 +130,60 @@ func (r *run) arrive(w *warp, in *loader.Instr, on uint32, place uint32, id uint
 	flags, threads := event.Flags(0), count
 	if waits {
 		flags |= event.FlagWait
-		b.wait[w.index] |= on
-		w.block(r, on, standing(waitBarrier, uint8(id), 0), place) // they are here until the barrier completes
+		b.Wait[w.Index] |= on
+		w.block(r, on, Standing(WaitBarrier, uint8(id), 0), place) // they are here until the barrier completes
 	}
-	if count == allThreads {
+	if count == AllThreads {
 		threads = 0
 		if in.Aligned {
 			flags |= event.FlagAligned
 		}
 	}
-	r.out.arrive(w, on, place, uint8(id), flags, threads)
+	r.Out.Arrive(w, on, place, uint8(id), flags, threads)
 	r.complete(b, uint8(id), w, on, place)
 }
 
 func expects(count int) string {
-	if count == allThreads {
+	if count == AllThreads {
 		return "all threads of the block"
 	}
 	return fmt.Sprintf("%d threads", count)
 }
 
-// join counts the lanes of on.
-func (b *barrier) join(w *warp, on uint32) {
-	if len(b.got) < len(w.cta.warps) {
-		b.got, b.wait = make([]uint32, len(w.cta.warps)), make([]uint32, len(w.cta.warps))
+// Join counts the lanes of on.
+func (b *barrier) Join(w *Warp, on uint32) {
+	if len(b.got) < len(w.CTA.Warps) {
+		b.got, b.Wait = make([]uint32, len(w.CTA.Warps)), make([]uint32, len(w.CTA.Warps))
 	}
-	b.got[w.index] |= on
-	b.count += bits.OnesCount32(on)
+	b.got[w.Index] |= on
+	b.Count += bits.OnesCount32(on)
 }
 
-// enter notes by which instruction lanes arrived.
-func (b *barrier) enter(in *loader.Instr, w *warp, on uint32, place uint32) {
+// Enter notes by which instruction lanes arrived.
+func (b *barrier) Enter(in *loader.Instr, w *Warp, on uint32, place uint32) {
 	n := bits.OnesCount32(on)
-	for i := range b.sites {
-		if b.sites[i].place == place {
-			b.sites[i].add(w, n)
+	for i := range b.Sites {
+		if b.Sites[i].Place == place {
+			b.Sites[i].Add(w, n)
 			return
 		}
 	}
-	b.sites = append(b.sites, site{place: place, aligned: in.Aligned, block: w.cta.id, thread: w.tid(bits.TrailingZeros32(on)),
-		threads: n, warps: 1 << w.index})
+	b.Sites = append(b.Sites, site{Place: place, aligned: in.Aligned, block: w.CTA.id, thread: w.tid(bits.TrailingZeros32(on)),
+		threads: n, warps: 1 << w.Index})
 }
 
-// add counts n threads of w.
-func (s *site) add(w *warp, n int) {
+// Add counts n threads of w.
+func (s *site) Add(w *Warp, n int) {
 	s.threads += n
-	s.warps |= 1 << w.index
+	s.warps |= 1 << w.Index
 }
 
 // reduce takes the predicates of bar.red into account.
-func (r *run) reduce(b *barrier, w *warp, in *loader.Instr, on uint32) {
-	b.reduced = true
+func (r *Run) reduce(b *barrier, w *Warp, in *loader.Instr, on uint32) {
+	b.Reduced = true
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		p := r.m.value(w, i, &in.Operands[2])&1 != 0
+		p := r.Machine.Value(w, i, &in.Operands[2])&1 != 0
 		if p {
 			b.popc++
 		}
@@ -192,42 +193,42 @@ func (r *run) reduce(b *barrier, w *warp, in *loader.Instr, on uint32) {
 }
 
 // complete lets the waiting threads of a barrier go on when enough have arrived.
-func (r *run) complete(b *barrier, id uint8, w *warp, on uint32, place uint32) {
-	c := w.cta
-	if b.expect == 0 || b.arrived(c) < b.needs(c) {
+func (r *Run) complete(b *barrier, id uint8, w *Warp, on uint32, place uint32) {
+	c := w.CTA
+	if b.Expect == 0 || b.arrived(c) < b.needs(c) {
 		return
 	}
-	if b.expect == allThreads {
-		r.checkSites(b, id, c)
+	if b.Expect == AllThreads {
+		r.CheckSites(b, id, c)
 	}
-	r.out.barrierDone(w, on, place, id)
-	c.completed++
-	for _, v := range c.warps {
-		if woken := b.wait[v.index]; woken != 0 {
-			r.wake(b, v, woken)
+	r.Out.BarrierDone(w, on, place, id)
+	c.Completed++
+	for _, v := range c.Warps {
+		if woken := b.Wait[v.Index]; woken != 0 {
+			r.Wake(b, v, woken)
 		}
 	}
-	b.reset()
+	b.Reset()
 }
 
-// wake lets the lanes of woken go on, which wait at b.
-func (r *run) wake(b *barrier, w *warp, woken uint32) {
-	for m := woken; b.reduced && m != 0; m &= m - 1 {
+// Wake lets the lanes of woken go on, which wait at b.
+func (r *Run) Wake(b *barrier, w *Warp, woken uint32) {
+	for m := woken; b.Reduced && m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		if in := r.m.at(w, i); len(in.Results) > 0 {
-			r.m.put(w, i, in.Results[0], b.result(in))
+		if in := r.Machine.At(w, i); len(in.Results) > 0 {
+			r.Machine.Put(w, i, in.Results[0], b.result(in))
 		}
 	}
-	r.m.pass(w, woken)
+	r.Machine.Pass(w, woken)
 	w.wake(r, woken)
 }
 
 // needs is the number of threads that complete the barrier.
-func (b *barrier) needs(c *cta) int {
-	if b.expect == allThreads {
-		return c.live
+func (b *barrier) needs(c *CTA) int {
+	if b.Expect == AllThreads {
+		return c.Live
 	}
-	return b.expect
+	return b.Expect
 }
 
 // result is what bar.red gives.
@@ -242,34 +243,34 @@ func (b *barrier) result(in *loader.Instr) uint64 {
 }
 
 // exitedBarriers completes the barriers that waited for lanes that have now exited.
-func (r *run) exitedBarriers(w *warp, on uint32, place uint32) {
-	for m := w.cta.met; m != 0; m &= m - 1 {
+func (r *Run) exitedBarriers(w *Warp, on uint32, place uint32) {
+	for m := w.CTA.Met; m != 0; m &= m - 1 {
 		id := bits.TrailingZeros16(m)
-		if b := &w.cta.bars[id]; b.expect != 0 {
+		if b := &w.CTA.Bars[id]; b.Expect != 0 {
 			r.complete(b, uint8(id), w, on, place)
 		}
 	}
 }
 
-// checkSites judges a barrier of all threads that has completed: threads that have exited never reached it, and
+// CheckSites judges a barrier of all threads that has completed: threads that have exited never reached it, and
 // __syncthreads() must be the same one for all.
-func (r *run) checkSites(b *barrier, id uint8, c *cta) {
-	if len(b.sites) == 1 && c.live == c.threads {
+func (r *Run) CheckSites(b *barrier, id uint8, c *CTA) {
+	if len(b.Sites) == 1 && c.Live == c.Threads {
 		return
 	}
-	sort.Slice(b.sites, func(i, j int) bool { return b.sites[i].place < b.sites[j].place })
-	first := b.sites[0].place
-	if missing := c.threads - c.live; missing > 0 {
-		if f, fresh := r.faults.count(r, BarrierDivergence, first, true); fresh {
-			f.Message = fmt.Sprintf("barrier %d completed without %d of the block's %d threads, which have exited", id, missing, c.threads)
+	sort.Slice(b.Sites, func(i, j int) bool { return b.Sites[i].Place < b.Sites[j].Place })
+	first := b.Sites[0].Place
+	if missing := c.Threads - c.Live; missing > 0 {
+		if f, fresh := r.Faults.count(r, BarrierDivergence, first, true); fresh {
+			f.Message = fmt.Sprintf("barrier %d completed without %d of the block's %d threads, which have exited", id, missing, c.Threads)
 			f.Stands = append(b.stands(id), r.exitStands(c)...)
 		}
 	}
-	if len(b.sites) == 1 || b.told {
+	if len(b.Sites) == 1 || b.Told {
 		return
 	}
 	aligned, mixed, seen := false, false, uint32(0)
-	for _, s := range b.sites {
+	for _, s := range b.Sites {
 		aligned = aligned || s.aligned
 		mixed = mixed || seen&s.warps != 0
 		seen |= s.warps
@@ -279,7 +280,7 @@ func (r *run) checkSites(b *barrier, id uint8, c *cta) {
 	}
 	// The PTX manual wants the threads of a warp to execute the same aligned barrier; the programming guide wants it of
 	// all threads of the block.
-	if f, fresh := r.faults.count(r, BarrierDivergence, first, !mixed); fresh {
+	if f, fresh := r.Faults.count(r, BarrierDivergence, first, !mixed); fresh {
 		f.Message = fmt.Sprintf("the threads of a block met at barrier %d by different instructions: the barrier is in divergent code", id)
 		f.Stands = b.stands(id)
 	}
@@ -288,19 +289,19 @@ func (r *run) checkSites(b *barrier, id uint8, c *cta) {
 // stands tells by which instructions threads arrived.
 func (b *barrier) stands(id uint8) []Stand {
 	var list []Stand
-	for _, s := range b.sites {
-		list = append(list, Stand{Place: s.place, Block: s.block, Thread: s.thread, Threads: s.threads, Doing: fmt.Sprintf("arrived at barrier %d", id)})
+	for _, s := range b.Sites {
+		list = append(list, Stand{Place: s.Place, Block: s.block, Thread: s.thread, Threads: s.threads, Doing: fmt.Sprintf("arrived at barrier %d", id)})
 	}
 	return list
 }
 
 // exitStands tells where threads of a block exited.
-func (r *run) exitStands(c *cta) []Stand {
+func (r *Run) exitStands(c *CTA) []Stand {
 	var s standSet
-	for _, w := range c.warps {
-		for i := range min(32, c.threads-32*w.index) {
-			if w.live&(1<<i) == 0 {
-				s.add(r.m.place(w, i), "exited", c.id, w.tid(i))
+	for _, w := range c.Warps {
+		for i := range min(32, c.Threads-32*w.Index) {
+			if w.Live&(1<<i) == 0 {
+				s.add(r.Machine.Place(w, i), "exited", c.id, w.tid(i))
 			}
 		}
 	}

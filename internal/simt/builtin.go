@@ -12,79 +12,80 @@ import (
 	"fencepost.dev/fencepost/internal/simt/printf"
 )
 
-// invocation is a call of a builtin function by one lane.
-type invocation struct {
-	r     *run
-	w     *warp
-	lane  int
-	in    *loader.Instr
-	fn    *isa.Func
-	place uint32
+// Invocation is a call of a builtin function by one lane.
+type Invocation struct {
+	R     *Run
+	W     *Warp
+	Lane  int
+	In    *loader.Instr
+	Fn    *isa.Func
+	Place uint32
 }
 
 // builtins are the functions that CUDA's device runtime supplies (PTX Interoperability, "System Calls").
-var builtins = map[string]func(c *invocation){
-	"vprintf":      (*invocation).vprintf,
-	"__assertfail": (*invocation).assertfail,
-	"malloc":       (*invocation).malloc,
-	"free":         (*invocation).free,
+var builtins = map[string]func(c *Invocation){
+	"vprintf":      (*Invocation).vprintf,
+	"__assertfail": (*Invocation).assertfail,
+	"malloc":       (*Invocation).malloc,
+	"free":         (*Invocation).free,
 }
 
-func (r *run) builtin(c *invocation) {
-	if f := builtins[c.fn.Builtin]; f != nil {
+// Builtin executes the call of a function that CUDA supplies.
+func (r *Run) Builtin(c *Invocation) {
+	if f := builtins[c.Fn.Builtin]; f != nil {
 		f(c)
 		return
 	}
-	name, perThread := isa.DeviceRuntime(c.fn.Builtin)
+	name, perThread := isa.DeviceRuntime(c.Fn.Builtin)
 	if f := deviceRuntime[name]; f != nil {
 		f(c, perThread)
 		return
 	}
-	r.faults.at(r, BadCall, c.w, c.lane, c.place, "calls", "%s is not supplied", c.fn.Builtin)
+	r.Faults.At(r, BadCall, c.W, c.Lane, c.Place, "calls", "%s is not supplied", c.Fn.Builtin)
 }
 
 // arg is argument k, at most 8 bytes.
-func (c *invocation) arg(k int) uint64 {
-	if k >= len(c.in.CallSig.Params) {
+func (c *Invocation) arg(k int) uint64 {
+	if k >= len(c.In.CallSig.Params) {
 		return 0
 	}
-	return c.r.m.argument(c.w, c.lane, c.in, k, 0, uint64(min(c.in.CallSig.Params[k].Size, 8)))
+	return c.R.Machine.Argument(c.W, c.Lane, c.In, k, 0, uint64(min(c.In.CallSig.Params[k].Size, 8)))
 }
 
 // pointer is argument k as a generic address.
-func (c *invocation) pointer(k int) uint64 {
+func (c *Invocation) pointer(k int) uint64 {
 	a := c.arg(k)
-	if a != 0 && k < len(c.fn.Sig.Params) && c.fn.Sig.Params[k].Size == 4 {
+	if a != 0 && k < len(c.Fn.Sig.Params) && c.Fn.Sig.Params[k].Size == 4 {
 		return isa.Widen(uint32(a))
 	}
 	return a
 }
 
 // result hands v to the caller.
-func (c *invocation) result(v uint64) {
-	if len(c.in.RetOps) == 0 || len(c.fn.Sig.Rets) == 0 {
+func (c *Invocation) result(v uint64) {
+	if len(c.In.RetOps) == 0 || len(c.Fn.Sig.Rets) == 0 {
 		return
 	}
-	c.r.m.result(c.w, c.lane, c.in, c.fn, v)
+	c.R.Machine.Result(c.W, c.Lane, c.In, c.Fn, v)
 }
 
 // peek gives up to n bytes at a generic address, nil when there are none.
-func (c *invocation) peek(addr, n uint64) []byte {
-	space, off := splitGeneric(addr)
+func (c *Invocation) peek(addr, n uint64) []byte {
+	space, off := SplitGeneric(addr)
 	var data []byte
 	switch space {
 	case event.Global:
-		b := c.r.mem.Lookup(addr)
+		b := c.R.Memory.Lookup(addr)
 		if b == nil || b.Freed {
 			return nil
 		}
 		data, off = b.Data, addr-b.Addr
 	case event.Shared:
-		data = c.w.cta.shared
+		data = c.W.CTA.Shared
 	case event.Local:
-		data = c.r.m.local(c.w, c.lane)
+		data = c.R.Machine.Local(c.W, c.Lane)
 	case event.Param:
-		data = c.r.params
+		data = c.R.Params
 	}
 	if off >= uint64(len(data)) {
 		return nil
@@ -93,7 +94,7 @@ func (c *invocation) peek(addr, n uint64) []byte {
 }
 
 // text is the zero-terminated string at a generic address.
-func (c *invocation) text(addr uint64) (string, bool) {
+func (c *Invocation) text(addr uint64) (string, bool) {
 	data := c.peek(addr, printf.MaxString)
 	if data == nil {
 		return "", false
@@ -106,7 +107,7 @@ func (c *invocation) text(addr uint64) (string, bool) {
 
 // vprintf is printf: the format, and a buffer with the arguments, each at a multiple of its size. Its result is the
 // number of arguments, -1 without a format (CUDA programming guide, "Formatted Output").
-func (c *invocation) vprintf() {
+func (c *Invocation) vprintf() {
 	formatText, ok := c.text(c.pointer(0))
 	if !ok {
 		c.result(0xffff_ffff)
@@ -114,14 +115,14 @@ func (c *invocation) vprintf() {
 	}
 	f := printf.Formatter{Format: formatText, Args: printf.Args{Peek: c.peek, Addr: c.pointer(1)}, Text: c.text}
 	out := f.Run()
-	if c.r.l.Printf != nil {
-		c.r.l.Printf(out)
+	if c.R.Launch.Printf != nil {
+		c.R.Launch.Printf(out)
 	}
 	c.result(uint64(uint32(f.Args.Taken)))
 }
 
 // assertfail is __assertfail(message, file, line, function, size of a character): it ends the launch.
-func (c *invocation) assertfail() {
+func (c *Invocation) assertfail() {
 	str := func(k int) string {
 		s, ok := c.text(c.pointer(k))
 		if !ok {
@@ -130,37 +131,37 @@ func (c *invocation) assertfail() {
 		return s
 	}
 	message, file, line, function := str(0), str(1), uint32(c.arg(2)), str(3)
-	b, t := c.w.cta.id, c.w.tid(c.lane)
-	if c.r.l.Printf != nil {
-		c.r.l.Printf(fmt.Appendf(nil, "%s:%d: %s: block: [%d,%d,%d], thread: [%d,%d,%d] Assertion `%s` failed.\n",
+	b, t := c.W.CTA.id, c.W.tid(c.Lane)
+	if c.R.Launch.Printf != nil {
+		c.R.Launch.Printf(fmt.Appendf(nil, "%s:%d: %s: block: [%d,%d,%d], thread: [%d,%d,%d] Assertion `%s` failed.\n",
 			file, line, function, b.X, b.Y, b.Z, t.X, t.Y, t.Z, message))
 	}
-	c.r.faults.at(c.r, Assertion, c.w, c.lane, c.place, "asserts", "assertion `%s` failed in %s (%s:%d)", message, function, file, line)
-	c.r.fail(ErrAssert)
+	c.R.Faults.At(c.R, Assertion, c.W, c.Lane, c.Place, "asserts", "assertion `%s` failed in %s (%s:%d)", message, function, file, line)
+	c.R.fail(ErrAssert)
 }
 
 // malloc is device-side malloc: 0 when the heap is used up.
-func (c *invocation) malloc() {
+func (c *Invocation) malloc() {
 	size := c.arg(0)
-	name := fmt.Sprintf("malloc of %d bytes by thread %v of block %v", size, c.w.tid(c.lane), c.w.cta.id)
-	addr, err := c.r.mem.AllocHeap(size, name)
+	name := fmt.Sprintf("malloc of %d bytes by thread %v of block %v", size, c.W.tid(c.Lane), c.W.CTA.id)
+	addr, err := c.R.Memory.AllocHeap(size, name)
 	if err != nil {
 		addr = 0
 	} else {
-		c.w.writes++ // the heap is memory that others find changed
+		c.W.Writes++ // the heap is memory that others find changed
 	}
 	c.result(addr)
 }
 
 // free is device-side free.
-func (c *invocation) free() {
+func (c *Invocation) free() {
 	addr := c.pointer(0)
 	if addr == 0 {
 		return
 	}
-	a, ok := c.r.mem.Find(addr)
+	a, ok := c.R.Memory.Find(addr)
 	fault := func(format string, args ...any) {
-		c.r.faults.at(c.r, DeviceHeap, c.w, c.lane, c.place, "frees", format, args...)
+		c.R.Faults.At(c.R, DeviceHeap, c.W, c.Lane, c.Place, "frees", format, args...)
 	}
 	switch {
 	case !ok:
@@ -172,9 +173,9 @@ func (c *invocation) free() {
 	case a.Addr != addr:
 		fault("free of %#x, which lies %d bytes inside %s", addr, addr-a.Addr, a.Name)
 	default:
-		if _, err := c.r.mem.Free(addr); errors.Is(err, devmem.ErrNotAllocated) {
+		if _, err := c.R.Memory.Free(addr); errors.Is(err, devmem.ErrNotAllocated) {
 			panic("BUG: an allocation found cannot be freed")
 		}
-		c.w.writes++
+		c.W.Writes++
 	}
 }

@@ -13,12 +13,12 @@ import (
 // bulkCopy is a bulk copy in flight: see copies for when it is performed.
 type bulkCopy struct {
 	number   uint64 // in the block
-	warp     *warp
+	warp     *Warp
 	lane     int
 	parts    []bulkPart
 	bytes    uint64 // that the mbarrier is told of
 	tracked  bool
-	of       *cta   // whose mbarrier tracks it; that of the thread, where none does
+	of       *CTA   // whose mbarrier tracks it; that of the thread, where none does
 	mbarrier uint64 // that does, in that block
 	told     uint64 // and as events have it
 	group    uint32
@@ -45,17 +45,17 @@ type bulkPart struct {
 const bulkUnit = 16
 
 // bulk executes cp.async.bulk for the lanes of on. A lane whose operands are wrong copies nothing.
-func (r *run) bulk(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) bulk(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		to, from := r.m.value(w, i, &in.Operands[0])+uint64(in.Off), r.m.value(w, i, &in.Operands[1])+uint64(in.Off2)
-		n := r.m.value(w, i, &in.Operands[2]) & 0xffff_ffff
+		to, from := r.Machine.Value(w, i, &in.Operands[0])+uint64(in.Off), r.Machine.Value(w, i, &in.Operands[1])+uint64(in.Off2)
+		n := r.Machine.Value(w, i, &in.Operands[2]) & 0xffff_ffff
 		fromSpace := event.Global
 		if in.Space == event.Global || !in.Has("global") {
 			fromSpace = event.Shared
 		}
 		if n%bulkUnit != 0 || n == 0 {
-			r.faults.at(r, Misaligned, w, i, place, "copies", "%s is told to copy %d bytes: the number must be a multiple of %d", in.Mnemonic(), n, bulkUnit)
+			r.Faults.At(r, Misaligned, w, i, place, "copies", "%s is told to copy %d bytes: the number must be a multiple of %d", in.Mnemonic(), n, bulkUnit)
 			continue
 		}
 		targets, ok := r.targets(w, i, in, to, bulkBarrier, place)
@@ -68,7 +68,7 @@ func (r *run) bulk(w *warp, in *loader.Instr, on uint32, place uint32) {
 		}
 		sources := make([][]byte, len(pieces))
 		for k, p := range pieces {
-			if sources[k] = r.bulkBytes(w, w.cta, i, in, touch{event.FlagRead, fromSpace, from + p.at, p.size}, p.at, place); sources[k] == nil {
+			if sources[k] = r.bulkBytes(w, w.CTA, i, in, touch{event.FlagRead, fromSpace, from + p.at, p.size}, p.at, place); sources[k] == nil {
 				ok = false
 				break
 			}
@@ -90,8 +90,8 @@ func (r *run) bulk(w *warp, in *loader.Instr, on uint32, place uint32) {
 			x.bytes, x.parts, x.own = n, parts, fromSpace == event.Shared
 			x.reduces(in)
 			for _, p := range pieces {
-				r.out.bulk(x, place, event.FlagRead, fromSpace, from+p.at, p.size)
-				r.out.bulk(x, place, event.FlagWrite, in.Space, w.cta.tell(t.of, t.to)+p.at, p.size)
+				r.Out.bulk(x, place, event.FlagRead, fromSpace, from+p.at, p.size)
+				r.Out.bulk(x, place, event.FlagWrite, in.Space, w.CTA.tell(t.of, t.to)+p.at, p.size)
 			}
 			r.fly(x, place)
 		}
@@ -103,12 +103,12 @@ type bulkPiece struct{ at, size uint64 }
 
 // bulkPieces gives those of a copy of n bytes: all of them, or without some at both ends (.ignore_oob), or those of each bulkUnit that a
 // mask names (.cp_mask). It gives false after a fault.
-func (r *run) bulkPieces(w *warp, lane int, in *loader.Instr, n uint64, place uint32) ([]bulkPiece, bool) {
+func (r *Run) bulkPieces(w *Warp, lane int, in *loader.Instr, n uint64, place uint32) ([]bulkPiece, bool) {
 	switch {
 	case in.Has("ignore_oob"):
-		left, right := r.m.value(w, lane, &in.Operands[bulkBarrier+1])&0xffff_ffff, r.m.value(w, lane, &in.Operands[bulkBarrier+2])&0xffff_ffff
+		left, right := r.Machine.Value(w, lane, &in.Operands[bulkBarrier+1])&0xffff_ffff, r.Machine.Value(w, lane, &in.Operands[bulkBarrier+2])&0xffff_ffff
 		if max(left, right) >= bulkUnit {
-			r.faults.at(r, Misaligned, w, lane, place, "copies", "%s is told to ignore %d bytes: up to %d can be, at each end", in.Mnemonic(), max(left, right), bulkUnit-1)
+			r.Faults.At(r, Misaligned, w, lane, place, "copies", "%s is told to ignore %d bytes: up to %d can be, at each end", in.Mnemonic(), max(left, right), bulkUnit-1)
 			return nil, false
 		}
 		if left+right >= n {
@@ -116,7 +116,7 @@ func (r *run) bulkPieces(w *warp, lane int, in *loader.Instr, n uint64, place ui
 		}
 		return []bulkPiece{{left, n - left - right}}, true
 	case in.Has("cp_mask"):
-		mask := r.m.value(w, lane, &in.Operands[bulkBarrier])
+		mask := r.Machine.Value(w, lane, &in.Operands[bulkBarrier])
 		var list []bulkPiece
 		for at := range n {
 			last := len(list) - 1
@@ -135,9 +135,9 @@ func (r *run) bulkPieces(w *warp, lane int, in *loader.Instr, n uint64, place ui
 
 // bulkTarget is where a bulk copy writes, and what it tells that it is complete. A copy to several blocks is one to each.
 type bulkTarget struct {
-	of        *cta // whose shared memory it writes, or reads
+	of        *CTA // whose shared memory it writes, or reads
 	to        uint64
-	barrierOf *cta
+	barrierOf *CTA
 	barrier   uint64
 }
 
@@ -145,8 +145,8 @@ type bulkTarget struct {
 const bulkBarrier = 3
 
 // targets finds those of a copy to an address; bar is the source that is the address of the mbarrier, where there is one. It gives false after a fault.
-func (r *run) targets(w *warp, lane int, in *loader.Instr, to uint64, bar int, place uint32) ([]bulkTarget, bool) {
-	own := bulkTarget{of: w.cta, to: to, barrierOf: w.cta}
+func (r *Run) targets(w *Warp, lane int, in *loader.Instr, to uint64, bar int, place uint32) ([]bulkTarget, bool) {
+	own := bulkTarget{of: w.CTA, to: to, barrierOf: w.CTA}
 	if in.Has("bulk_group") {
 		return []bulkTarget{own}, true
 	}
@@ -157,7 +157,7 @@ func (r *run) targets(w *warp, lane int, in *loader.Instr, to uint64, bar int, p
 	if own.of, own.to, ok = r.resolve(w, lane, to, place); !ok {
 		return nil, false
 	}
-	barrier := r.m.value(w, lane, &in.Operands[bar]) + uint64(in.Off3)
+	barrier := r.Machine.Value(w, lane, &in.Operands[bar]) + uint64(in.Off3)
 	if generic {
 		barrier = withoutWindow(barrier)
 	}
@@ -168,14 +168,14 @@ func (r *run) targets(w *warp, lane int, in *loader.Instr, to uint64, bar int, p
 	list := []bulkTarget{own}
 	if in.Multicast > 0 {
 		list = list[:0]
-		mask := r.m.value(w, lane, &in.Operands[in.Multicast])
-		for rank, of := range w.cta.cluster.ctas {
+		mask := r.Machine.Value(w, lane, &in.Operands[in.Multicast])
+		for rank, of := range w.CTA.cluster.ctas {
 			if mask>>rank&1 == 0 {
 				continue
 			}
 			t := bulkTarget{of, own.to, of, own.barrier}
 			if pair { // the first of two blocks waits for both
-				t.barrierOf = w.cta.cluster.ctas[rank&^1]
+				t.barrierOf = w.CTA.cluster.ctas[rank&^1]
 			}
 			list = append(list, t)
 		}
@@ -191,26 +191,26 @@ func (r *run) targets(w *warp, lane int, in *loader.Instr, to uint64, bar int, p
 
 // withoutWindow gives a generic address that lies in shared memory as an address of shared memory.
 func withoutWindow(addr uint64) uint64 {
-	if space, at := splitGeneric(addr); space == event.Shared {
+	if space, at := SplitGeneric(addr); space == event.Shared {
 		return at
 	}
 	return addr
 }
 
 // resolve gives the block of the cluster whose shared memory an address is of, and the address there; false after a fault.
-func (r *run) resolve(w *warp, lane int, addr uint64, place uint32) (*cta, uint64, bool) {
-	of, _, kind := w.cta.owner(addr)
+func (r *Run) resolve(w *Warp, lane int, addr uint64, place uint32) (*CTA, uint64, bool) {
+	of, _, kind := w.CTA.owner(addr)
 	if kind != "" {
-		r.faults.access(r, kind, w, lane, place, touch{event.FlagWrite, event.Shared, addr, 8})
+		r.Faults.access(r, kind, w, lane, place, touch{event.FlagWrite, event.Shared, addr, 8})
 		return nil, 0, false
 	}
 	return of, addr & (1<<event.PeerShift - 1), true
 }
 
 // newBulk makes a copy that a lane issues, to a target.
-func (r *run) newBulk(w *warp, lane int, in *loader.Instr, t bulkTarget) *bulkCopy {
-	return &bulkCopy{number: w.cta.number(), warp: w, lane: lane, tracked: !in.Has("bulk_group"), group: w.copies.bulkGroups[lane],
-		of: t.barrierOf, mbarrier: t.barrier, told: w.cta.tell(t.barrierOf, t.barrier)}
+func (r *Run) newBulk(w *Warp, lane int, in *loader.Instr, t bulkTarget) *bulkCopy {
+	return &bulkCopy{number: w.CTA.number(), warp: w, lane: lane, tracked: !in.Has("bulk_group"), group: w.copies.bulkGroups[lane],
+		of: t.barrierOf, mbarrier: t.barrier, told: w.CTA.tell(t.barrierOf, t.barrier)}
 }
 
 // reduces makes a copy a reduction, where the instruction is one of elements of its type.
@@ -221,9 +221,9 @@ func (x *bulkCopy) reduces(in *loader.Instr) {
 }
 
 // fly issues a copy.
-func (r *run) fly(x *bulkCopy, place uint32) {
+func (r *Run) fly(x *bulkCopy, place uint32) {
 	w := x.warp
-	x.stand = Stand{Place: place, Block: w.cta.id, Thread: w.tid(x.lane), Threads: 1, Doing: "copies"}
+	x.stand = Stand{Place: place, Block: w.CTA.id, Thread: w.tid(x.lane), Threads: 1, Doing: "copies"}
 	x.of.bulks = append(x.of.bulks, x)
 	read, write := r.early(w)
 	w.copies.issued++
@@ -236,25 +236,25 @@ func (r *run) fly(x *bulkCopy, place uint32) {
 }
 
 // bulkBytes gives the bytes that a bulk copy reads or writes, a piece at an offset; nil after a fault.
-func (r *run) bulkBytes(w *warp, of *cta, lane int, in *loader.Instr, t touch, offset uint64, place uint32) []byte {
+func (r *Run) bulkBytes(w *Warp, of *CTA, lane int, in *loader.Instr, t touch, offset uint64, place uint32) []byte {
 	var data []byte
 	var kind FaultKind
 	if t.space == event.Shared {
-		if all := uint64(len(of.shared)); t.addr > all || t.size > all-t.addr {
+		if all := uint64(len(of.Shared)); t.addr > all || t.size > all-t.addr {
 			kind = OutOfBounds
 		} else {
-			data = of.shared[t.addr:][:t.size:t.size]
+			data = of.Shared[t.addr:][:t.size:t.size]
 		}
 	} else {
 		data, kind = r.globalBytes(t.addr, t.size, in, t.flags, place)
 	}
 	if base := t.addr - offset; kind == "" && base%bulkUnit != 0 {
 		kind = Misaligned
-		r.faults.at(r, kind, w, lane, place, "copies", "%s is given address %#x of %s memory, which is not a multiple of %d", in.Mnemonic(), base, t.space, bulkUnit)
+		r.Faults.At(r, kind, w, lane, place, "copies", "%s is given address %#x of %s memory, which is not a multiple of %d", in.Mnemonic(), base, t.space, bulkUnit)
 		return nil
 	}
 	if kind != "" {
-		r.faults.access(r, kind, w, lane, place, t)
+		r.Faults.access(r, kind, w, lane, place, t)
 		return nil
 	}
 	return data
@@ -295,12 +295,12 @@ func (x *bulkCopy) write() {
 		}
 	}
 	x.written = true
-	x.warp.writes++
+	x.warp.Writes++
 }
 
 // awaitsBulk performs the bulk copies of all groups of the lanes of on but the last n; with read, only their reads.
-func (r *run) awaitsBulk(w *warp, on uint32, n uint32, read bool, place uint32) {
-	c := w.cta
+func (r *Run) awaitsBulk(w *Warp, on uint32, n uint32, read bool, place uint32) {
+	c := w.CTA
 	c.bulks = slices.DeleteFunc(c.bulks, func(x *bulkCopy) bool {
 		if x.warp != w || on>>x.lane&1 == 0 || x.tracked || uint64(x.group)+uint64(n) >= uint64(w.copies.bulkGroups[x.lane]) {
 			return false
@@ -312,19 +312,19 @@ func (r *run) awaitsBulk(w *warp, on uint32, n uint32, read bool, place uint32) 
 		x.write()
 		return true
 	})
-	if !r.out.sync() {
+	if !r.Out.Sync() {
 		return
 	}
-	e := event.Event{Kind: event.BulkWait, Warp: w.number, Mask: on, Place: place, Aux: n}
+	e := event.Event{Kind: event.BulkWait, Warp: w.Number, Mask: on, Place: place, Aux: n}
 	if read {
 		e.Flags = event.FlagRead
 	}
-	r.out.add(e)
+	r.Out.add(e)
 }
 
 // endBulks performs the bulk copies of a block that ends to global memory: the end of a kernel waits for them. One may not have read
 // its source before the memory is another block's, unless it has been waited for, and one from global memory may be written there.
-func (r *run) endBulks(c *cta) {
+func (r *Run) endBulks(c *CTA) {
 	for _, x := range c.bulks {
 		if !x.tracked {
 			x.write()
@@ -340,7 +340,7 @@ func (r *run) endBulks(c *cta) {
 	c.bulks = c.bulks[:0]
 	for _, p := range c.cluster.ctas { // copies to them go on
 		for _, x := range p.bulks {
-			if x.warp.cta == c && x.own && !x.isRead {
+			if x.warp.CTA == c && x.own && !x.isRead {
 				x.read()
 				r.outlives(x, "read its shared memory: it is complete when the mbarrier of another block says so")
 			}
@@ -349,8 +349,8 @@ func (r *run) endBulks(c *cta) {
 }
 
 // outlives tells of a copy that its block does not wait for.
-func (r *run) outlives(x *bulkCopy, what string) {
-	if f, fresh := r.faults.count(r, CopyOutlives, x.stand.Place, true); fresh {
+func (r *Run) outlives(x *bulkCopy, what string) {
+	if f, fresh := r.Faults.count(r, CopyOutlives, x.stand.Place, true); fresh {
 		f.Message = "the block ends while a bulk copy may still " + what
 		f.Stands = []Stand{x.stand}
 	}
@@ -369,22 +369,22 @@ func (x *mbarrierOp) completeBulks() {
 	})
 	for _, b := range done {
 		b.write()
-		x.r.out.bulkDone(b, x.place)
+		x.r.Out.bulkDone(b, x.place)
 		x.transfer(-int64(b.bytes))
 		x.complete()
 	}
 }
 
 // bulk tells of bytes that lie together of a half of a bulk copy.
-func (o *emitter) bulk(x *bulkCopy, place uint32, flags event.Flags, space event.Space, addr, n uint64) {
+func (o *Emitter) bulk(x *bulkCopy, place uint32, flags event.Flags, space event.Space, addr, n uint64) {
 	need := event.NeedGlobal
 	if space == event.Shared {
 		need = event.NeedShared
 	}
-	if o.needs&need == 0 {
+	if o.Needs&need == 0 {
 		return
 	}
-	e := event.Event{Kind: event.Bulk, Flags: flags, Warp: x.warp.number, Mask: 1 << x.lane, Place: place, Addr: addr, Stride: int64(x.number), Space: space, Aux: uint32(n)}
+	e := event.Event{Kind: event.Bulk, Flags: flags, Warp: x.warp.Number, Mask: 1 << x.lane, Place: place, Addr: addr, Stride: int64(x.number), Space: space, Aux: uint32(n)}
 	if x.tracked {
 		if e.Barrier = 1; x.generic {
 			e.Barrier = 2
@@ -397,8 +397,8 @@ func (o *emitter) bulk(x *bulkCopy, place uint32, flags event.Flags, space event
 	o.add(e)
 }
 
-func (o *emitter) bulkDone(x *bulkCopy, place uint32) {
-	if o.sync() {
-		o.add(event.Event{Kind: event.BulkDone, Warp: x.warp.number, Mask: 1 << x.lane, Place: place, Addr: x.told, Stride: int64(x.number)})
+func (o *Emitter) bulkDone(x *bulkCopy, place uint32) {
+	if o.Sync() {
+		o.add(event.Event{Kind: event.BulkDone, Warp: x.warp.Number, Mask: 1 << x.lane, Place: place, Addr: x.told, Stride: int64(x.number)})
 	}
 }

@@ -16,9 +16,9 @@ const (
 )
 
 // call executes call for the lanes of on, which have their own callees when it is indirect.
-func (r *run) call(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) call(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	if on != w.group || in.Callee == nil {
-		w.regroup = true
+		w.Regroup = true
 	}
 	if in.Callee != nil {
 		r.callOne(w, in, on, place, in.Callee)
@@ -36,7 +36,7 @@ func (r *run) call(w *warp, in *loader.Instr, on uint32, place uint32) {
 		on &^= same
 		fn := r.p.FuncAt(addr)
 		if fn == nil || !w.lanes[first].code.Func.MayCall(in.Inst, fn) {
-			r.badTarget(w, same, place, addr)
+			r.BadTarget(w, same, place, addr)
 			r.noResults(w, in, same)
 			continue
 		}
@@ -44,50 +44,50 @@ func (r *run) call(w *warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// badTarget tells of an indirect call, by the lanes of on, that means no function. Each counts: who is together hangs on the
+// BadTarget tells of an indirect call, by the lanes of on, that means no function. Each counts: who is together hangs on the
 // schedule.
-func (r *run) badTarget(w *warp, on, place uint32, addr uint64) {
+func (r *Run) BadTarget(w *Warp, on, place uint32, addr uint64) {
 	for ; on != 0; on &= on - 1 {
-		r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "an indirect call of %#x, which is no function of the signature called", addr)
+		r.Faults.At(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "an indirect call of %#x, which is no function of the signature called", addr)
 	}
 }
 
 // callOne makes the lanes of on call fn.
-func (r *run) callOne(w *warp, in *loader.Instr, on uint32, place uint32, fn *isa.Func) {
+func (r *Run) callOne(w *Warp, in *loader.Instr, on uint32, place uint32, fn *isa.Func) {
 	if fn.Builtin != "" {
 		for m := on; m != 0; m &= m - 1 {
-			r.builtin(&invocation{r, w, bits.TrailingZeros32(m), in, fn, place})
+			r.Builtin(&Invocation{r, w, bits.TrailingZeros32(m), in, fn, place})
 		}
 		return
 	}
 	if len(fn.Insts) == 0 || fn.Err != nil {
-		r.noBody(w, on, place, fn)
+		r.NoBody(w, on, place, fn)
 		r.noResults(w, in, on)
 		return
 	}
-	c := r.img.Code(fn)
+	c := r.Image.Code(fn)
 	base, ok := r.calls[callKey{place, c}]
 	if !ok {
-		base = r.places.Enter(place, fn)
+		base = r.Places.Enter(place, fn)
 		r.calls[callKey{place, c}] = base
 	}
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		if !r.enter(w, i, in, c, base) {
-			r.overflow(w, i, place, fn, w.lanes[i].depth, w.lanes[i].localAt)
+			r.Overflow(w, i, place, fn, w.lanes[i].depth, w.lanes[i].localAt)
 		}
 	}
 }
 
-// noBody tells of a call, by the lanes of on, of a function that is defined nowhere.
-func (r *run) noBody(w *warp, on, place uint32, fn *isa.Func) {
+// NoBody tells of a call, by the lanes of on, of a function that is defined nowhere.
+func (r *Run) NoBody(w *Warp, on, place uint32, fn *isa.Func) {
 	for ; on != 0; on &= on - 1 {
-		r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s has no body that can be executed", fn.Name)
+		r.Faults.At(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s has no body that can be executed", fn.Name)
 	}
 }
 
 // noResults gives the lanes of on zeros as the results of a call that was a fault.
-func (r *run) noResults(w *warp, in *loader.Instr, on uint32) {
+func (r *Run) noResults(w *Warp, in *loader.Instr, on uint32) {
 	for ; on != 0; on &= on - 1 {
 		ln := &w.lanes[bits.TrailingZeros32(on)]
 		for k := range in.RetOps {
@@ -101,24 +101,24 @@ func (r *run) noResults(w *warp, in *loader.Instr, on uint32) {
 	}
 }
 
-// overflow tells that the stack of a lane has no room for a call, and ends the run.
-func (r *run) overflow(w *warp, lane int, place uint32, fn *isa.Func, depth, localAt int32) {
-	r.faults.at(r, StackOverflow, w, lane, place, "calls "+fn.Name, "the call stack of the thread is %d calls deep with %d bytes of local memory", depth, localAt)
+// Overflow tells that the stack of a lane has no room for a call, and ends the run.
+func (r *Run) Overflow(w *Warp, lane int, place uint32, fn *isa.Func, depth, localAt int32) {
+	r.Faults.At(r, StackOverflow, w, lane, place, "calls "+fn.Name, "the call stack of the thread is %d calls deep with %d bytes of local memory", depth, localAt)
 	r.fail(ErrTrap)
 }
 
-// stackFits reports whether a thread depth calls deep has room for a frame of fn whose local memory begins at localAt.
-func stackFits(depth, localAt int32, fn *isa.Func) bool {
+// StackFits reports whether a thread depth calls deep has room for a frame of fn whose local memory begins at localAt.
+func StackFits(depth, localAt int32, fn *isa.Func) bool {
 	return depth < maxDepth && int(localAt)+fn.LocalFrame <= maxLocal
 }
 
 // enter pushes a frame of c on a lane's stack and hands over the arguments; false when the stack is full.
-func (r *run) enter(w *warp, lane int, in *loader.Instr, c *loader.Code, base uint32) bool {
+func (r *Run) enter(w *Warp, lane int, in *loader.Instr, c *loader.Code, base uint32) bool {
 	ln := &w.lanes[lane]
 	from := ln.frame
 	caller, fn := from.code.Func, c.Func
 	localAt := loader.FrameAt(from.localAt, caller)
-	if !stackFits(ln.depth, localAt, fn) {
+	if !StackFits(ln.depth, localAt, fn) {
 		return false
 	}
 	fromRegs := ln.regs
@@ -155,7 +155,7 @@ func (r *run) enter(w *warp, lane int, in *loader.Instr, c *loader.Code, base ui
 }
 
 // argument is bytes of actual parameter k in the caller's frame, as machine.argument has them.
-func (r *run) argument(ln *lane, regs []uint64, from *frame, in *loader.Instr, k int, off, size uint64) uint64 {
+func (r *Run) argument(ln *lane, regs []uint64, from *frame, in *loader.Instr, k int, off, size uint64) uint64 {
 	if o := &in.ArgOps[k]; o.Kind == isa.ParamAddr {
 		return devmem.Uint(ln.param[uint64(from.paramAt)+o.Imm+off:], min(size, 8))
 	}
@@ -172,8 +172,8 @@ func (r *run) argument(ln *lane, regs []uint64, from *frame, in *loader.Instr, k
 }
 
 // ret returns the lanes of on from their functions; from the kernel that is an exit.
-func (r *run) ret(w *warp, on uint32, place uint32) {
-	w.regroup = true
+func (r *Run) ret(w *Warp, on uint32, place uint32) {
+	w.Regroup = true
 	out := uint32(0)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -185,7 +185,7 @@ func (r *run) ret(w *warp, on uint32, place uint32) {
 		ln.leave()
 	}
 	if out != 0 {
-		r.exit(w, out, place)
+		r.Exit(w, out, place)
 	}
 }
 

@@ -39,7 +39,7 @@ func (t *Threads) readsClocks() bool {
 }
 
 // timed does what clocks ask for before lane i executes an instruction; ok says that this has led to a request.
-func (t *Threads) timed(w *warp, i int, in *loader.Instr, place uint32) (s State, q Request, ok bool) {
+func (t *Threads) timed(w *Warp, i int, in *loader.Instr, place uint32) (s State, q Request, ok bool) {
 	d, ln := t.depends, &w.lanes[i]
 	d.fit(ln)
 	if d.guard(ln, in) != 0 {
@@ -72,7 +72,7 @@ func (t *Threads) depending(ln *lane, place uint32) (State, Request) {
 }
 
 // either runs lane i to its next request with both values of the guard of the instruction at which it stands.
-func (t *Threads) either(w *warp, i int, in *loader.Instr, place uint32) (State, Request) {
+func (t *Threads) either(w *Warp, i int, in *loader.Instr, place uint32) (State, Request) {
 	ln := &w.lanes[i]
 	from, _ := t.encode(ln, nil, &Request{})
 	if slices.Contains(t.forking, from) {

@@ -20,27 +20,27 @@ const (
 // Communication Instructions: barrier.cluster").
 type cluster struct {
 	index   uint32
-	ctas    []*cta // by rank
+	ctas    []*CTA // by rank
 	live    int    // threads that have not exited
 	arrived int    // of those, at the current phase
 }
 
 // newCluster starts the blocks of a cluster.
-func (r *run) newCluster(index uint32) *cluster {
+func (r *Run) newCluster(index uint32) *cluster {
 	k := &cluster{index: index}
-	for rank := range uint32(r.l.ClusterShape().Count()) {
-		c := r.newCTA(r.l.BlockIn(index, rank), k, rank)
+	for rank := range uint32(r.Launch.ClusterShape().Count()) {
+		c := r.newCTA(r.Launch.BlockIn(index, rank), k, rank)
 		k.ctas = append(k.ctas, c)
-		k.live += c.live
+		k.live += c.Live
 	}
 	return k
 }
 
 // single starts a block of a launch without clusters.
-func (r *run) single(block uint32) *cta { return r.newCluster(block).ctas[0] }
+func (r *Run) single(block uint32) *CTA { return r.newCluster(block).ctas[0] }
 
 // runnable says that a block can go on, now or when others of its cluster have.
-func (k *cluster) runnable(c *cta) bool {
+func (k *cluster) runnable(c *CTA) bool {
 	if c.runnable() {
 		return true
 	}
@@ -56,9 +56,9 @@ func (k *cluster) runnable(c *cta) bool {
 }
 
 // waitsForCluster says that a thread of the block waits at the barrier of the cluster.
-func (c *cta) waitsForCluster() bool {
-	for _, w := range c.warps {
-		for m := w.live; m != 0; m &= m - 1 {
+func (c *CTA) waitsForCluster() bool {
+	for _, w := range c.Warps {
+		for m := w.Live; m != 0; m &= m - 1 {
 			if w.standOf(bits.TrailingZeros32(m)).waits() == waitCluster {
 				return true
 			}
@@ -68,7 +68,7 @@ func (c *cta) waitsForCluster() bool {
 }
 
 // leave adds the blocks of a cluster to those to be used again, when all have gone.
-func (k *cluster) leave(free []*cta) []*cta {
+func (k *cluster) leave(free []*CTA) []*CTA {
 	for _, c := range k.ctas {
 		if !c.gone {
 			return free
@@ -78,31 +78,31 @@ func (k *cluster) leave(free []*cta) []*cta {
 }
 
 // arriveCluster executes barrier.cluster.arrive for the lanes of on.
-func (r *run) arriveCluster(w *warp, in *loader.Instr, on uint32, place uint32) {
-	k := w.cta.cluster
+func (r *Run) arriveCluster(w *Warp, in *loader.Instr, on uint32, place uint32) {
+	k := w.CTA.cluster
 	if twice := on & (w.arrived | w.passed); twice != 0 {
-		r.faults.at(r, ClusterMisuse, w, bits.TrailingZeros32(twice), place, "arrives",
+		r.Faults.At(r, ClusterMisuse, w, bits.TrailingZeros32(twice), place, "arrives",
 			"a thread arrives at the barrier of its cluster again without barrier.cluster.wait")
 	}
 	order := event.Release
 	if in.Has("relaxed") {
 		order = event.Relaxed
 	}
-	if r.out.sync() {
-		r.out.add(event.Event{Kind: event.ClusterArrive, Warp: w.number, Mask: on, Place: place, Order: order})
+	if r.Out.Sync() {
+		r.Out.add(event.Event{Kind: event.ClusterArrive, Warp: w.Number, Mask: on, Place: place, Order: order})
 	}
 	fresh := on &^ w.arrived
 	w.arrived |= fresh
 	w.passed &^= on
 	k.arrived += bits.OnesCount32(fresh)
-	w.writes++
+	w.Writes++
 	k.complete(r)
 }
 
 // waitCluster executes barrier.cluster.wait for the lanes of on.
-func (r *run) waitCluster(w *warp, on uint32, place uint32) {
+func (r *Run) waitCluster(w *Warp, on uint32, place uint32) {
 	if without := on &^ (w.arrived | w.passed); without != 0 {
-		r.faults.at(r, ClusterMisuse, w, bits.TrailingZeros32(without), place, "waits",
+		r.Faults.At(r, ClusterMisuse, w, bits.TrailingZeros32(without), place, "waits",
 			"a thread waits at the barrier of its cluster without barrier.cluster.arrive")
 		on &^= without
 	}
@@ -110,51 +110,51 @@ func (r *run) waitCluster(w *warp, on uint32, place uint32) {
 		r.passCluster(w, through, place)
 	}
 	if stay := on & w.arrived; stay != 0 {
-		w.block(r, stay, standing(waitCluster, 0, 0), place)
+		w.block(r, stay, Standing(waitCluster, 0, 0), place)
 	}
 }
 
 // passCluster lets lanes go on behind the barrier.
-func (r *run) passCluster(w *warp, on uint32, place uint32) {
+func (r *Run) passCluster(w *Warp, on uint32, place uint32) {
 	w.passed &^= on
-	if r.out.sync() {
-		r.out.add(event.Event{Kind: event.ClusterWait, Warp: w.number, Mask: on, Place: place})
+	if r.Out.Sync() {
+		r.Out.add(event.Event{Kind: event.ClusterWait, Warp: w.Number, Mask: on, Place: place})
 	}
 }
 
 // complete ends the phase of the barrier when all threads that are left have arrived.
-func (k *cluster) complete(r *run) {
+func (k *cluster) complete(r *Run) {
 	if k.arrived == 0 || k.arrived < k.live {
 		return
 	}
 	k.arrived = 0
 	for _, c := range k.ctas {
-		c.completed++
-		for _, w := range c.warps {
+		c.Completed++
+		for _, w := range c.Warps {
 			w.passed |= w.arrived
 			w.arrived = 0
 		}
 	}
 	for _, c := range k.ctas {
-		for _, w := range c.warps {
+		for _, w := range c.Warps {
 			r.wakeCluster(w)
 		}
 	}
 }
 
 // wakeCluster lets lanes go on that wait for a phase that is complete, those at one place together.
-func (r *run) wakeCluster(w *warp) {
+func (r *Run) wakeCluster(w *Warp) {
 	var wait uint32
-	for m := w.passed & w.live &^ w.ready; m != 0; m &= m - 1 {
+	for m := w.passed & w.Live &^ w.Ready; m != 0; m &= m - 1 {
 		if i := bits.TrailingZeros32(m); w.standOf(i).waits() == waitCluster {
 			wait |= 1 << i
 		}
 	}
 	all := wait
 	for wait != 0 {
-		place, same := r.m.place(w, bits.TrailingZeros32(wait)), uint32(0)
+		place, same := r.Machine.Place(w, bits.TrailingZeros32(wait)), uint32(0)
 		for m := wait; m != 0; m &= m - 1 {
-			if i := bits.TrailingZeros32(m); r.m.place(w, i) == place {
+			if i := bits.TrailingZeros32(m); r.Machine.Place(w, i) == place {
 				same |= 1 << i
 			}
 		}
@@ -162,13 +162,13 @@ func (r *run) wakeCluster(w *warp) {
 		wait &^= same
 	}
 	if all != 0 {
-		r.m.pass(w, all)
+		r.Machine.Pass(w, all)
 		w.wake(r, all)
 	}
 }
 
 // exited takes lanes away that have exited.
-func (k *cluster) exited(r *run, w *warp, on uint32) {
+func (k *cluster) exited(r *Run, w *Warp, on uint32) {
 	k.live -= bits.OnesCount32(on)
 	k.arrived -= bits.OnesCount32(on & w.arrived)
 	w.arrived &^= on
@@ -181,8 +181,8 @@ func (k *cluster) waiting() string {
 	var lack []string
 	for _, c := range k.ctas {
 		n := 0
-		for _, w := range c.warps {
-			n += bits.OnesCount32(w.live &^ w.arrived)
+		for _, w := range c.Warps {
+			n += bits.OnesCount32(w.Live &^ w.arrived)
 		}
 		if n != 0 {
 			lack = append(lack, fmt.Sprintf("%d of block %v", n, c.id))
@@ -192,7 +192,7 @@ func (k *cluster) waiting() string {
 }
 
 // owner gives the block whose shared memory an address is of, and the address as events have it.
-func (c *cta) owner(addr uint64) (*cta, uint64, FaultKind) {
+func (c *CTA) owner(addr uint64) (*CTA, uint64, FaultKind) {
 	tag := addr >> event.PeerShift
 	switch {
 	case tag == 0:
@@ -203,21 +203,21 @@ func (c *cta) owner(addr uint64) (*cta, uint64, FaultKind) {
 		return c, addr & (1<<event.PeerShift - 1), ""
 	}
 	of := c.cluster.ctas[tag-1]
-	if of.live == 0 {
+	if of.Live == 0 {
 		return nil, addr, PeerGone
 	}
 	return of, addr, ""
 }
 
 // describePeer tells what is at the address of a faulting access to the shared memory of another block.
-func (r *run) describePeer(kind FaultKind, w *warp, t touch) string {
-	k, rank := w.cta.cluster, t.addr>>event.PeerShift-1
+func (r *Run) describePeer(kind FaultKind, w *Warp, t touch) string {
+	k, rank := w.CTA.cluster, t.addr>>event.PeerShift-1
 	at := t.addr & (1<<event.PeerShift - 1)
 	if rank >= uint64(len(k.ctas)) {
 		return fmt.Sprintf("offset %#x of the shared memory of rank %d of the cluster, which has %d blocks", at, rank, len(k.ctas))
 	}
 	what := fmt.Sprintf("offset %#x of the shared memory of block %v", at, k.ctas[rank].id)
-	if name, from, ok := r.p.SharedVar(r.l.Func, at); ok {
+	if name, from, ok := r.p.SharedVar(r.Launch.Func, at); ok {
 		what += fmt.Sprintf(" (%s + %d)", name, at-from)
 	}
 	switch kind {

@@ -1,6 +1,7 @@
 // Package simt executes kernels: grids, blocks, warps and lanes over the memory of a device. Two engines keep one
-// contract: ref runs one lane at a time and is obviously right, warp runs optimised kernels 32 lanes a step. Memory,
-// barriers, schedules, faults and events are common to them (machine says what is not), and tests run both and compare.
+// contract: ref, which is in this package, runs one lane at a time and is obviously right; that of package warp runs optimised
+// kernels 32 lanes a step. Memory, barriers, schedules, faults and events are common to them (Machine says what is not), and
+// the tests of package warp run both and compare.
 package simt
 
 import (
@@ -59,7 +60,7 @@ type Launch struct {
 	// HostWrites says that the host changes memory while the launch runs: loops that wait for that are no deadlock.
 	HostWrites bool
 
-	spinFirst uint64 // in place of the constant, for tests; 0: none
+	SpinFirst uint64 // in place of the constant, for tests; 0: none
 }
 
 // Schedule is a policy for choosing who runs next.

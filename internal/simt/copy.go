@@ -51,8 +51,8 @@ func (c *copies) reset() {
 	c.wgmmas, c.fenced, c.operations, c.written = 0, false, c.operations[:0], c.written[:0]
 }
 
-// copies executes cp.async and what groups copies and waits for them.
-func (r *run) copies(w *warp, in *loader.Instr, on uint32, place uint32) {
+// Copies executes cp.async and what groups copies and waits for them.
+func (r *Run) Copies(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	switch in.Op {
 	case isa.OpCopy:
 		r.issue(w, in, on, place)
@@ -66,9 +66,9 @@ func (r *run) copies(w *warp, in *loader.Instr, on uint32, place uint32) {
 		for m := on; m != 0; m &= m - 1 {
 			w.copies.bulkGroups[bits.TrailingZeros32(m)]++
 		}
-		r.out.copies(event.BulkCommit, w, on, place, 0)
+		r.Out.copies(event.BulkCommit, w, on, place, 0)
 	case isa.OpProxyFence:
-		r.out.copies(event.ProxyFence, w, on, place, 0)
+		r.Out.copies(event.ProxyFence, w, on, place, 0)
 	case isa.OpClusterArrive:
 		r.arriveCluster(w, in, on, place)
 	case isa.OpClusterWait:
@@ -84,9 +84,9 @@ func (r *run) copies(w *warp, in *loader.Instr, on uint32, place uint32) {
 	case isa.OpTcMultiply, isa.OpTcCopy, isa.OpTcCommit:
 		r.coreLanes(w, in, on, place)
 	case isa.OpGridLaunch:
-		r.out.copies(event.GridLaunch, w, on, place, 0)
+		r.Out.copies(event.GridLaunch, w, on, place, 0)
 	case isa.OpGridWait:
-		r.out.copies(event.GridWait, w, on, place, 0)
+		r.Out.copies(event.GridWait, w, on, place, 0)
 	case isa.OpTouch:
 		r.touch(w, in, on, place)
 	case isa.OpWaitAll:
@@ -94,10 +94,10 @@ func (r *run) copies(w *warp, in *loader.Instr, on uint32, place uint32) {
 		r.awaits(w, on, 0, place)
 	default:
 		for on != 0 {
-			n := uint32(r.m.value(w, bits.TrailingZeros32(on), &in.Operands[0]))
+			n := uint32(r.Machine.Value(w, bits.TrailingZeros32(on), &in.Operands[0]))
 			same := uint32(0)
 			for m := on; m != 0; m &= m - 1 {
-				if i := bits.TrailingZeros32(m); uint32(r.m.value(w, i, &in.Operands[0])) == n {
+				if i := bits.TrailingZeros32(m); uint32(r.Machine.Value(w, i, &in.Operands[0])) == n {
 					same |= 1 << i
 				}
 			}
@@ -111,15 +111,15 @@ func (r *run) copies(w *warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-func (r *run) commit(w *warp, on uint32, place uint32) {
+func (r *Run) commit(w *Warp, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		w.copies.groups[bits.TrailingZeros32(m)]++
 	}
-	r.out.copies(event.CopyCommit, w, on, place, 0)
+	r.Out.copies(event.CopyCommit, w, on, place, 0)
 }
 
 // awaits performs the copies of all groups of the lanes of on but the last n.
-func (r *run) awaits(w *warp, on uint32, n uint32, place uint32) {
+func (r *Run) awaits(w *Warp, on uint32, n uint32, place uint32) {
 	c := &w.copies
 	kept := c.list[:0]
 	for _, x := range c.list {
@@ -137,30 +137,30 @@ func (r *run) awaits(w *warp, on uint32, n uint32, place uint32) {
 		}
 	}
 	c.list = kept
-	r.out.copies(event.CopyWait, w, on, place, n)
+	r.Out.copies(event.CopyWait, w, on, place, n)
 }
 
 // performCopies performs the copies of lanes.
-func (r *run) performCopies(w *warp, x *copied, on uint32) {
+func (r *Run) performCopies(w *Warp, x *copied, on uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		if !x.read {
 			x.data[i] = [16]byte{}
 			copy(x.data[i][:x.size], x.from[i])
 		}
-		copy(w.cta.shared[x.to[i]:], x.data[i][:x.size])
+		copy(w.CTA.Shared[x.to[i]:], x.data[i][:x.size])
 	}
 	if on != 0 {
-		w.writes++
+		w.Writes++
 	}
 }
 
 // early chooses whether copies that a warp issues now read, and write, at once.
-func (r *run) early(w *warp) (read, write bool) {
-	if r.l.Seed == 0 {
+func (r *Run) early(w *Warp) (read, write bool) {
+	if r.Launch.Seed == 0 {
 		return false, false
 	}
-	g := newRNG(r.l.Seed ^ uint64(w.number)<<32 ^ w.copies.issued)
+	g := newRNG(r.Launch.Seed ^ uint64(w.Number)<<32 ^ w.copies.issued)
 	switch g.below(3) {
 	case 0:
 		return true, true
@@ -171,7 +171,7 @@ func (r *run) early(w *warp) (read, write bool) {
 }
 
 // issue executes cp.async for the lanes of on. A lane whose addresses are wrong copies nothing.
-func (r *run) issue(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) issue(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	x := r.newCopied()
 	size := uint64(in.Type.Size())
 	x.size, x.groups, x.left = size, w.copies.groups, 0
@@ -182,10 +182,10 @@ func (r *run) issue(w *warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		n := r.copySize(w, i, in, size, place)
-		to := r.m.value(w, i, &in.Operands[0]) + uint64(in.Off)
-		from[i] = r.m.value(w, i, &in.Operands[1]) + uint64(in.Off2)
-		if _, kind := window(w.cta.shared, to, size); kind != "" {
-			r.faults.access(r, kind, w, i, place, touch{event.FlagWrite, event.Shared, to, size})
+		to := r.Machine.Value(w, i, &in.Operands[0]) + uint64(in.Off)
+		from[i] = r.Machine.Value(w, i, &in.Operands[1]) + uint64(in.Off2)
+		if _, kind := window(w.CTA.Shared, to, size); kind != "" {
+			r.Faults.access(r, kind, w, i, place, touch{event.FlagWrite, event.Shared, to, size})
 			continue
 		}
 		x.from[i], x.to[i] = nil, to
@@ -195,7 +195,7 @@ func (r *run) issue(w *warp, in *loader.Instr, on uint32, place uint32) {
 				kind = Misaligned
 			}
 			if kind != "" {
-				r.faults.access(r, kind, w, i, place, touch{event.FlagRead, event.Global, from[i], size})
+				r.Faults.access(r, kind, w, i, place, touch{event.FlagRead, event.Global, from[i], size})
 				continue
 			}
 			x.from[i] = data
@@ -228,7 +228,7 @@ func (r *run) issue(w *warp, in *loader.Instr, on uint32, place uint32) {
 	w.copies.list = append(w.copies.list, x)
 }
 
-func (r *run) newCopied() *copied {
+func (r *Run) newCopied() *copied {
 	if n := len(r.spareCopies); n > 0 {
 		x := r.spareCopies[n-1]
 		r.spareCopies = r.spareCopies[:n-1]
@@ -238,18 +238,18 @@ func (r *run) newCopied() *copied {
 }
 
 // copySize is how many bytes a lane's copy reads.
-func (r *run) copySize(w *warp, lane int, in *loader.Instr, size uint64, place uint32) uint64 {
+func (r *Run) copySize(w *Warp, lane int, in *loader.Instr, size uint64, place uint32) uint64 {
 	if in.Src[2].Kind == isa.Sink {
 		return size
 	}
-	v := r.m.value(w, lane, &in.Operands[2])
+	v := r.Machine.Value(w, lane, &in.Operands[2])
 	switch {
 	case in.Ignores && v&1 != 0:
 		return 0
 	case in.Ignores:
 		return size
 	case v&0xffff_ffff > size:
-		r.faults.at(r, OutOfBounds, w, lane, place, "copies", "%s of %d bytes is told to read %d", in.Mnemonic(), size, v&0xffff_ffff)
+		r.Faults.At(r, OutOfBounds, w, lane, place, "copies", "%s of %d bytes is told to read %d", in.Mnemonic(), size, v&0xffff_ffff)
 		return size
 	}
 	return v & 0xffff_ffff
@@ -257,34 +257,34 @@ func (r *run) copySize(w *warp, lane int, in *loader.Instr, size uint64, place u
 
 // tellCopies makes the events of copies that are issued: what they read, in pieces whose sizes are powers of two, the largest
 // first, and what they write.
-func (r *run) tellCopies(w *warp, in *loader.Instr, x *copied, from *[32]uint64, sizes *[5]uint32, place uint32) {
-	acc := &r.acc
+func (r *Run) tellCopies(w *Warp, in *loader.Instr, x *copied, from *[32]uint64, sizes *[5]uint32, place uint32) {
+	acc := &r.Access
 	as := loader.Instr{Inst: in.Inst}
-	if r.out.needs&event.NeedGlobal != 0 {
-		acc.addr = *from
+	if r.Out.Needs&event.NeedGlobal != 0 {
+		acc.Addr = *from
 		for k := len(sizes) - 1; k >= 0; k-- {
 			if on := sizes[k] & x.left; on != 0 {
 				as.Width = 1 << k
-				r.out.access(event.Load, event.FlagRead|event.FlagAsync, w, &as, place, event.Global, on, acc)
+				r.Out.access(event.Load, event.FlagRead|event.FlagAsync, w, &as, place, event.Global, on, acc)
 				for m := on; m != 0; m &= m - 1 {
-					acc.addr[bits.TrailingZeros32(m)] += as.Width
+					acc.Addr[bits.TrailingZeros32(m)] += as.Width
 				}
 			}
 		}
 	}
-	if r.out.needs&event.NeedShared == 0 || x.left == 0 {
+	if r.Out.Needs&event.NeedShared == 0 || x.left == 0 {
 		return
 	}
 	as.Width = x.size
 	for m := x.left; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		acc.addr[i] = x.to[i]
-		if r.out.needs&event.NeedValues != 0 {
+		acc.Addr[i] = x.to[i]
+		if r.Out.Needs&event.NeedValues != 0 {
 			var data [16]byte
 			copy(data[:x.size], x.from[i])
-			acc.value[i] = wordsOf(data[:x.size])
-			acc.old[i] = wordsOf(w.cta.shared[x.to[i]:][:x.size])
+			acc.Value[i] = wordsOf(data[:x.size])
+			acc.Old[i] = wordsOf(w.CTA.Shared[x.to[i]:][:x.size])
 		}
 	}
-	r.out.access(event.Store, event.FlagWrite|event.FlagAsync, w, &as, place, event.Shared, x.left, acc)
+	r.Out.access(event.Store, event.FlagWrite|event.FlagAsync, w, &as, place, event.Shared, x.left, acc)
 }

@@ -9,13 +9,13 @@ import (
 
 // coreProduct is a tcgen05.mma that a thread has issued.
 type coreProduct struct {
-	r     *run
-	w     *warp
+	r     *Run
+	w     *Warp
 	in    *loader.Instr
 	lane  int
 	place uint32
 	shape *isa.CoreShape
-	ctas  []*cta // one, or the two that share the operation
+	ctas  []*CTA // one, or the two that share the operation
 	a, b  isa.Descriptor
 	from  uint32 // of A in tensor memory
 	to    uint32 // of D
@@ -24,22 +24,22 @@ type coreProduct struct {
 }
 
 // coreMultiply executes tcgen05.mma for a lane.
-func (r *run) coreMultiply(w *warp, in *loader.Instr, lane int, place uint32) {
-	value := func(k int) uint64 { return r.m.value(w, lane, &in.Operands[k]) }
+func (r *Run) coreMultiply(w *Warp, in *loader.Instr, lane int, place uint32) {
+	value := func(k int) uint64 { return r.Machine.Value(w, lane, &in.Operands[k]) }
 	shape, text := isa.CoreShapeOf(in.Inst, uint32(value(3)))
 	if text != "" {
 		r.wrongTensor(w, in, lane, place, "the instruction descriptor %s", text)
 		return
 	}
-	x := &coreProduct{r: r, w: w, in: in, lane: lane, place: place, shape: shape, ctas: []*cta{w.cta}, b: isa.DescriptorOf(value(2)),
+	x := &coreProduct{r: r, w: w, in: in, lane: lane, place: place, shape: shape, ctas: []*CTA{w.CTA}, b: isa.DescriptorOf(value(2)),
 		to: uint32(value(0) + uint64(in.Off)), add: value(len(in.Operands)-1)&1 != 0}
 	if in.Core.Group == 2 {
-		k := w.cta.cluster.ctas
+		k := w.CTA.cluster.ctas
 		if len(k)%2 != 0 {
 			r.wrongTensor(w, in, lane, place, "it is an operation of two blocks, and the cluster has %d", len(k))
 			return
 		}
-		x.ctas = k[w.cta.rank&^1:][:2]
+		x.ctas = k[w.CTA.rank&^1:][:2]
 	}
 	if in.Core.InMemory {
 		x.from = uint32(value(1) + uint64(in.Off2))
@@ -117,12 +117,12 @@ func (x *coreProduct) check() bool {
 
 // tell makes the events of the operation's accesses, and gives its number.
 func (x *coreProduct) tell() uint64 {
-	number := x.w.cta.number()
-	s, out := x.shape, &x.r.out
-	add := func(c *cta, flags event.Flags, list []extent) {
+	number := x.w.CTA.number()
+	s, out := x.shape, &x.r.Out
+	add := func(c *CTA, flags event.Flags, list []extent) {
 		for _, e := range joined(list) {
 			n := e.end - e.from
-			e.from = x.w.cta.tell(c, e.from)
+			e.from = x.w.CTA.tell(c, e.from)
 			out.core(x.w, 1<<x.lane, x.place, number, event.CoreCommits, flags, extent{e.from, e.from + n})
 		}
 	}
@@ -144,13 +144,13 @@ func (x *coreProduct) tell() uint64 {
 }
 
 // matrix reads a matrix in the shared memory of a block; faults are reported when it is issued.
-func (x *coreProduct) matrix(c *cta, d *isa.Descriptor, l *isa.Layout, rows [][32]uint32, issue bool) ([]extent, bool) {
+func (x *coreProduct) matrix(c *CTA, d *isa.Descriptor, l *isa.Layout, rows [][32]uint32, issue bool) ([]extent, bool) {
 	place := x.place
 	var list []extent
 	at := matrixAt{c: c, d: d, l: l, depth: x.shape.Depth}
 	bad, ok := at.read(rows, &list)
 	if !ok && issue {
-		x.r.faults.access(x.r, OutOfBounds, x.w, x.lane, place, touch{event.FlagRead, event.Shared, bad, chunk})
+		x.r.Faults.access(x.r, OutOfBounds, x.w, x.lane, place, touch{event.FlagRead, event.Shared, bad, chunk})
 	}
 	return list, ok
 }
@@ -187,11 +187,11 @@ func (x *coreProduct) perform() {
 			}
 		})
 	}
-	x.w.writes++
+	x.w.Writes++
 }
 
 // each calls f for each element of D of a block.
-func (x *coreProduct) each(c *cta, f func(row, column, lane int, word *uint32)) {
+func (x *coreProduct) each(c *CTA, f func(row, column, lane int, word *uint32)) {
 	if c.cores.words == nil {
 		return // freed
 	}
@@ -205,7 +205,7 @@ func (x *coreProduct) each(c *cta, f func(row, column, lane int, word *uint32)) 
 }
 
 // fromTensor takes A from tensor memory, where the elements of 32 bits lie in one word.
-func (x *coreProduct) fromTensor(c *cta, rows [][32]uint32) {
+func (x *coreProduct) fromTensor(c *CTA, rows [][32]uint32) {
 	size := x.shape.A.Size
 	per := 4 / size
 	for row := range rows {
@@ -218,26 +218,26 @@ func (x *coreProduct) fromTensor(c *cta, rows [][32]uint32) {
 }
 
 // coreCopy executes tcgen05.cp for a lane.
-func (r *run) coreCopy(w *warp, in *loader.Instr, lane int, place uint32) {
-	x := coreBlock{in: in, to: uint32(r.m.value(w, lane, &in.Operands[0]) + uint64(in.Off)), d: isa.DescriptorOf(r.m.value(w, lane, &in.Operands[1])), ctas: []*cta{w.cta}}
+func (r *Run) coreCopy(w *Warp, in *loader.Instr, lane int, place uint32) {
+	x := coreBlock{in: in, to: uint32(r.Machine.Value(w, lane, &in.Operands[0]) + uint64(in.Off)), d: isa.DescriptorOf(r.Machine.Value(w, lane, &in.Operands[1])), ctas: []*CTA{w.CTA}}
 	x.rows, x.bytes = x.shape()
-	if in.Core.Group == 2 && len(w.cta.cluster.ctas)%2 == 0 {
-		x.ctas = w.cta.cluster.ctas[w.cta.rank&^1:][:2]
+	if in.Core.Group == 2 && len(w.CTA.cluster.ctas)%2 == 0 {
+		x.ctas = w.CTA.cluster.ctas[w.CTA.rank&^1:][:2]
 	}
-	number := w.cta.number()
+	number := w.CTA.number()
 	for _, c := range x.ctas {
 		if !r.columnsOf(w, c, in, lane, int(x.to&0xffff), x.bytes/4, place) {
 			return
 		}
 		list, bad, ok := x.extents(c)
 		if !ok {
-			r.faults.access(r, OutOfBounds, w, lane, place, touch{event.FlagRead, event.Shared, bad, chunk})
+			r.Faults.access(r, OutOfBounds, w, lane, place, touch{event.FlagRead, event.Shared, bad, chunk})
 			return
 		}
 		add := func(flags event.Flags, list []extent) {
 			for _, e := range joined(list) {
-				from := w.cta.tell(c, e.from)
-				r.out.core(w, 1<<lane, place, number, event.CoreCommits, flags, extent{from, from + e.end - e.from})
+				from := w.CTA.tell(c, e.from)
+				r.Out.core(w, 1<<lane, place, number, event.CoreCommits, flags, extent{from, from + e.end - e.from})
 			}
 		}
 		add(event.FlagRead, list)
@@ -257,7 +257,7 @@ type coreBlock struct {
 	in    *loader.Instr
 	to    uint32
 	d     isa.Descriptor
-	ctas  []*cta
+	ctas  []*CTA
 	rows  int
 	bytes int // of a row
 }
@@ -298,11 +298,11 @@ func (x *coreBlock) targets() [][]int {
 // layout is that of the rows as bytes.
 var bytesLayout = isa.Layout{Size: 1}
 
-func (x *coreBlock) extents(c *cta) (list []extent, bad uint64, ok bool) {
+func (x *coreBlock) extents(c *CTA) (list []extent, bad uint64, ok bool) {
 	for row := range x.rows {
 		for k := 0; k < x.bytes; k += chunk {
 			at := x.d.Chunk(&bytesLayout, uint64(row), uint64(k))
-			if at+chunk > uint64(len(c.shared)) {
+			if at+chunk > uint64(len(c.Shared)) {
 				return nil, at, false
 			}
 			list = append(list, extent{at, at + chunk})
@@ -319,7 +319,7 @@ func (x *coreBlock) perform() {
 		for row := range x.rows {
 			for k := 0; k < x.bytes; k += 4 {
 				at := x.d.Chunk(&bytesLayout, uint64(row), uint64(k/chunk*chunk)) + uint64(k%chunk)
-				v := uint32(devmem.Uint(c.shared[at:], 4))
+				v := uint32(devmem.Uint(c.Shared[at:], 4))
 				for _, lanes := range x.targets() {
 					*c.cores.word(int(x.to>>16)+lanes[row], int(x.to&0xffff)+k/4) = v
 				}

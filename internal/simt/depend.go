@@ -98,7 +98,7 @@ func (d *depends) results(ln *lane, in *loader.Instr, f func(reg int32)) {
 }
 
 // perform executes an instruction that concerns the lane alone by calling run, and follows what its results depend on.
-func (t *Threads) perform(w *warp, i int, in *loader.Instr, run func()) {
+func (t *Threads) perform(w *Warp, i int, in *loader.Instr, run func()) {
 	d, ln := t.depends, &w.lanes[i]
 	if d == nil {
 		run()
@@ -132,7 +132,7 @@ func (t *Threads) perform(w *warp, i int, in *loader.Instr, run func()) {
 }
 
 // bytes gives the sets of the bytes of parameters or local memory that an instruction accesses; none of other memory.
-func (t *Threads) bytes(w *warp, i int, in *loader.Instr) []uint64 {
+func (t *Threads) bytes(w *Warp, i int, in *loader.Instr) []uint64 {
 	d, ln := t.depends, &w.lanes[i]
 	if in.Space == event.Param && in.Inst.Src[0].Kind == isa.ParamAddr {
 		from := int(ln.paramAt) + int(in.Inst.Src[0].Imm) + int(in.Off)
@@ -140,7 +140,7 @@ func (t *Threads) bytes(w *warp, i int, in *loader.Instr) []uint64 {
 	}
 	addr, space := t.r.value(w, i, &in.Operands[0])+in.Offset, in.Space
 	if space == event.Generic {
-		space, addr = splitGeneric(addr)
+		space, addr = SplitGeneric(addr)
 	}
 	switch {
 	case space == event.Local && addr+in.Width <= uint64(len(d.local)) && addr+in.Width >= addr:
@@ -152,7 +152,7 @@ func (t *Threads) bytes(w *warp, i int, in *loader.Instr) []uint64 {
 }
 
 // call follows a call: parameters depend on arguments.
-func (t *Threads) call(w *warp, i int, in *loader.Instr, run func()) {
+func (t *Threads) call(w *Warp, i int, in *loader.Instr, run func()) {
 	d, ln := t.depends, &w.lanes[i]
 	args := make([]uint64, len(in.ArgOps))
 	all := uint64(0)
@@ -192,7 +192,7 @@ func (t *Threads) call(w *warp, i int, in *loader.Instr, run func()) {
 }
 
 // ret follows a return: results of the call depend on those of the function.
-func (t *Threads) ret(w *warp, i int, run func()) {
+func (t *Threads) ret(w *Warp, i int, run func()) {
 	d, ln := t.depends, &w.lanes[i]
 	fn := ln.code.Func
 	sets := make([]uint64, len(fn.Sig.Rets))

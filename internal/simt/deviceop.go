@@ -101,7 +101,7 @@ const (
 	cudaErrorPendingCount     = 69
 	cudaErrorNoDeviceStreams  = 801 // cudaErrorNotSupported
 	maxDeviceOps              = 1 << 20
-	deviceParameters          = "parameters of a kernel that a thread launches"
+	DeviceParameters          = "parameters of a kernel that a thread launches"
 	deviceEventDisableTiming  = 2
 	deviceStreamNonBlocking   = 1
 )
@@ -121,7 +121,7 @@ type deviceThread struct {
 	lane int
 }
 
-func (r *run) device() *device {
+func (r *Run) device() *device {
 	if r.dev == nil {
 		r.dev = &device{handles: firstHandle, pending: map[uint64]*DeviceOp{}, streams: map[uint64]bool{}, events: map[uint64]bool{}, errors: map[deviceThread]uint32{}}
 	}
@@ -129,57 +129,57 @@ func (r *run) device() *device {
 }
 
 // endDevice frees the parameters of launches, which have been copied or will never be used.
-func (r *run) endDevice() {
+func (r *Run) endDevice() {
 	if r.dev == nil {
 		return
 	}
 	for addr := range r.dev.pending {
-		_, _ = r.mem.Free(addr) // the program cannot have freed it: that is a fault
+		_, _ = r.Memory.Free(addr) // the program cannot have freed it: that is a fault
 	}
 	r.dev.pending = nil
 }
 
-func (c *invocation) thread() deviceThread { return deviceThread{c.w.number, c.lane} }
+func (c *Invocation) thread() deviceThread { return deviceThread{c.W.Number, c.Lane} }
 
 // status hands an error code to the caller, and keeps it for cudaGetLastError.
-func (c *invocation) status(code uint32) {
+func (c *Invocation) status(code uint32) {
 	if code != cudaSuccess {
-		c.r.device().errors[c.thread()] = code
+		c.R.device().errors[c.thread()] = code
 	}
 	c.result(uint64(code))
 }
 
-func (c *invocation) lastError() {
-	d := c.r.device()
+func (c *Invocation) lastError() {
+	d := c.R.device()
 	code := d.errors[c.thread()]
 	delete(d.errors, c.thread())
 	c.result(uint64(code))
 }
 
-func (c *invocation) peekError() { c.result(uint64(c.r.device().errors[c.thread()])) }
+func (c *Invocation) peekError() { c.result(uint64(c.R.device().errors[c.thread()])) }
 
 // errorText gives the address of the name (0) or the text (1) of the error that is argument 0.
-func (c *invocation) errorText(what int) {
-	if c.r.l.Queue == nil {
+func (c *Invocation) errorText(what int) {
+	if c.R.Launch.Queue == nil {
 		c.result(0)
 		return
 	}
 	var text [2]string
-	text[0], text[1] = c.r.l.Queue.ErrorText(uint32(c.arg(0)))
-	c.result(c.r.p.ConstText(text[what]))
+	text[0], text[1] = c.R.Launch.Queue.ErrorText(uint32(c.arg(0)))
+	c.result(c.R.p.ConstText(text[what]))
 }
 
 // dim is argument k, a dim3.
-func (c *invocation) dim(k int) event.Dim3 {
-	if k >= len(c.in.CallSig.Params) || c.in.CallSig.Params[k].Size != 12 {
+func (c *Invocation) dim(k int) event.Dim3 {
+	if k >= len(c.In.CallSig.Params) || c.In.CallSig.Params[k].Size != 12 {
 		return event.Dim3{}
 	}
-	at := func(off uint64) uint32 { return uint32(c.r.m.argument(c.w, c.lane, c.in, k, off, 4)) }
+	at := func(off uint64) uint32 { return uint32(c.R.Machine.Argument(c.W, c.Lane, c.In, k, off, 4)) }
 	return event.Dim3{X: at(0), Y: at(4), Z: at(8)}
 }
 
 // poke stores v at a generic address. It says false where nothing can be stored.
-func (c *invocation) poke(addr, v, size uint64) bool {
+func (c *Invocation) poke(addr, v, size uint64) bool {
 	to := c.peek(addr, size)
 	if uint64(len(to)) < size {
 		return false
@@ -190,30 +190,30 @@ func (c *invocation) poke(addr, v, size uint64) bool {
 
 // parameterBuffer is cudaGetParameterBufferV2(function, grid, block, shared memory): the address at which the caller stores the
 // parameters; 0 where there is no such kernel, or no memory.
-func (c *invocation) parameterBuffer() {
-	op := &DeviceOp{Kind: DeviceLaunch, Func: c.r.p.FuncAt(c.pointer(0)), Grid: c.dim(1), Block: c.dim(2), Shared: int(uint32(c.arg(3)))}
+func (c *Invocation) parameterBuffer() {
+	op := &DeviceOp{Kind: DeviceLaunch, Func: c.R.p.FuncAt(c.pointer(0)), Grid: c.dim(1), Block: c.dim(2), Shared: int(uint32(c.arg(3)))}
 	switch {
 	case op.Func == nil || !op.Func.Entry:
-		c.r.faults.at(c.r, BadCall, c.w, c.lane, c.place, "launches", "a launch by a thread of %#x, which is no kernel of the program", c.pointer(0))
+		c.R.Faults.At(c.R, BadCall, c.W, c.Lane, c.Place, "launches", "a launch by a thread of %#x, which is no kernel of the program", c.pointer(0))
 		c.result(0)
 		return
-	case c.r.l.Queue == nil:
-		c.r.faults.at(c.r, BadCall, c.w, c.lane, c.place, "launches", "a launch of %s by a thread: kernels that launch kernels cannot be executed here", op.Func.Name)
+	case c.R.Launch.Queue == nil:
+		c.R.Faults.At(c.R, BadCall, c.W, c.Lane, c.Place, "launches", "a launch of %s by a thread: kernels that launch kernels cannot be executed here", op.Func.Name)
 		c.result(0)
 		return
 	}
-	addr, err := c.r.mem.Alloc(uint64(max(loader.ParamBytes(op.Func), 1)), devmem.MinAlign, devmem.DeviceAlloc, deviceParameters)
+	addr, err := c.R.Memory.Alloc(uint64(max(loader.ParamBytes(op.Func), 1)), devmem.MinAlign, devmem.DeviceAlloc, DeviceParameters)
 	if err != nil {
 		c.result(0)
 		return
 	}
-	c.r.device().pending[addr] = op
+	c.R.device().pending[addr] = op
 	c.result(addr)
 }
 
 // launch is cudaLaunchDeviceV2(parameters, stream).
-func (c *invocation) launch(perThread bool) {
-	d := c.r.device()
+func (c *Invocation) launch(perThread bool) {
+	d := c.R.device()
 	addr := c.pointer(0)
 	op := d.pending[addr]
 	if op == nil {
@@ -221,10 +221,10 @@ func (c *invocation) launch(perThread bool) {
 		return
 	}
 	delete(d.pending, addr)
-	if data, err := c.r.mem.Bytes(addr, uint64(loader.ParamBytes(op.Func))); err == nil {
+	if data, err := c.R.Memory.Bytes(addr, uint64(loader.ParamBytes(op.Func))); err == nil {
 		op.Params = append([]byte(nil), data...)
 	}
-	_, _ = c.r.mem.Free(addr)
+	_, _ = c.R.Memory.Free(addr)
 	if k, space := op.private(); k > 0 {
 		why := fmt.Sprintf("the launch of %s by a thread is refused (parameter %d is an address of %s memory of the launching thread, which the kernel cannot access)", op.Func.Name, k, space)
 		c.refused(false, why)
@@ -238,7 +238,7 @@ func (c *invocation) launch(perThread bool) {
 func (op *DeviceOp) private() (k int, space event.Space) {
 	for i, p := range op.Func.Sig.Params {
 		if p.Size == 8 && p.Off >= 0 && p.Off+8 <= len(op.Params) {
-			if space, _ := splitGeneric(devmem.Uint(op.Params[p.Off:], 8)); space == event.Shared || space == event.Local {
+			if space, _ := SplitGeneric(devmem.Uint(op.Params[p.Off:], 8)); space == event.Shared || space == event.Local {
 				return i + 1, space
 			}
 		}
@@ -247,22 +247,22 @@ func (op *DeviceOp) private() (k int, space event.Space) {
 }
 
 // refused tells why a launch by the thread does not take place.
-func (c *invocation) refused(warning bool, why string) {
-	if f, fresh := c.r.faults.count(c.r, DeviceRefused, c.place, warning); fresh {
+func (c *Invocation) refused(warning bool, why string) {
+	if f, fresh := c.R.Faults.count(c.R, DeviceRefused, c.Place, warning); fresh {
 		f.Message = why
-		f.Stands = []Stand{{Place: c.place, Block: c.w.cta.id, Thread: c.w.tid(c.lane), Threads: 1, Doing: "launches"}}
+		f.Stands = []Stand{{Place: c.Place, Block: c.W.CTA.id, Thread: c.W.tid(c.Lane), Threads: 1, Doing: "launches"}}
 	}
 }
 
 // enqueue puts an operation into the stream that is argument k.
-func (c *invocation) enqueue(op *DeviceOp, k int, perThread bool) {
-	d := c.r.device()
+func (c *Invocation) enqueue(op *DeviceOp, k int, perThread bool) {
+	d := c.R.device()
 	var ok bool
 	switch {
 	case d.ops >= maxDeviceOps:
 		c.status(cudaErrorPendingCount)
 		return
-	case c.r.l.Queue == nil:
+	case c.R.Launch.Queue == nil:
 		c.status(cudaErrorNoDeviceStreams)
 		return
 	}
@@ -270,10 +270,10 @@ func (c *invocation) enqueue(op *DeviceOp, k int, perThread bool) {
 		c.status(cudaErrorInvalidHandle)
 		return
 	}
-	op.Place, op.Number = c.place, d.ops+1
-	if code, why := c.r.l.Queue.Put(op); code != cudaSuccess {
+	op.Place, op.Number = c.Place, d.ops+1
+	if code, why := c.R.Launch.Queue.Put(op); code != cudaSuccess {
 		if op.Kind != DeviceLaunch && code == cudaErrorInvalidValue { // an address
-			c.r.faults.at(c.r, OutOfBounds, c.w, c.lane, c.place, "calls", "%s", why)
+			c.R.Faults.At(c.R, OutOfBounds, c.W, c.Lane, c.Place, "calls", "%s", why)
 		} else {
 			c.refused(true, why)
 		}
@@ -281,19 +281,19 @@ func (c *invocation) enqueue(op *DeviceOp, k int, perThread bool) {
 		return
 	}
 	d.ops++
-	c.r.out.deviceOp(c.w, c.lane, c.place, op.Number)
+	c.R.Out.deviceOp(c.W, c.Lane, c.Place, op.Number)
 	c.status(cudaSuccess)
 }
 
 // stream gives the stream of a handle.
-func (c *invocation) stream(handle uint64, perThread bool) (s DeviceStream, ok bool) {
-	d := c.r.device()
-	thread := uint64(c.w.number)<<5 | uint64(c.lane)
+func (c *Invocation) stream(handle uint64, perThread bool) (s DeviceStream, ok bool) {
+	d := c.R.device()
+	thread := uint64(c.W.Number)<<5 | uint64(c.Lane)
 	switch {
 	case handle == handlePerThread, handle == 0 && perThread:
 		return DeviceStream{ThreadStream, thread}, true
 	case handle < handlePerThread:
-		return DeviceStream{BlockStream, uint64(c.w.cta.index)}, true
+		return DeviceStream{BlockStream, uint64(c.W.CTA.index)}, true
 	case handle == handleTailLaunch:
 		return DeviceStream{Kind: TailLaunch}, true
 	case handle == handleFireAndForget:
@@ -304,8 +304,8 @@ func (c *invocation) stream(handle uint64, perThread bool) (s DeviceStream, ok b
 
 // create is cudaStreamCreateWithFlags or cudaEventCreateWithFlags(where the handle goes, flags). Streams of the device must not
 // synchronise with others, and events must have no times.
-func (c *invocation) create(all map[uint64]bool, needs uint32) {
-	d := c.r.device()
+func (c *Invocation) create(all map[uint64]bool, needs uint32) {
+	d := c.R.device()
 	if uint32(c.arg(1))&needs == 0 || !c.poke(c.pointer(0), d.handles, 8) {
 		c.status(cudaErrorInvalidValue)
 		return
@@ -316,7 +316,7 @@ func (c *invocation) create(all map[uint64]bool, needs uint32) {
 }
 
 // destroy is cudaStreamDestroy or cudaEventDestroy(handle). What the stream still has to do is done.
-func (c *invocation) destroy(all map[uint64]bool) {
+func (c *Invocation) destroy(all map[uint64]bool) {
 	if h := c.arg(0); all[h] {
 		delete(all, h)
 		c.status(cudaSuccess)
@@ -326,9 +326,9 @@ func (c *invocation) destroy(all map[uint64]bool) {
 }
 
 // eventOp is cudaEventRecord(event, stream) or cudaStreamWaitEvent(stream, event, flags).
-func (c *invocation) eventOp(kind DeviceOpKind, event, stream int, perThread bool) {
+func (c *Invocation) eventOp(kind DeviceOpKind, event, stream int, perThread bool) {
 	op := &DeviceOp{Kind: kind, Event: c.arg(event)}
-	if !c.r.device().events[op.Event] {
+	if !c.R.device().events[op.Event] {
 		c.status(cudaErrorInvalidHandle)
 		return
 	}
@@ -336,22 +336,22 @@ func (c *invocation) eventOp(kind DeviceOpKind, event, stream int, perThread boo
 }
 
 // allocate is cudaMalloc(where the address goes, size).
-func (c *invocation) allocate() {
-	name := fmt.Sprintf("cudaMalloc of %d bytes by thread %v of block %v", c.arg(1), c.w.tid(c.lane), c.w.cta.id)
-	addr, err := c.r.mem.AllocHeap(c.arg(1), name)
+func (c *Invocation) allocate() {
+	name := fmt.Sprintf("cudaMalloc of %d bytes by thread %v of block %v", c.arg(1), c.W.tid(c.Lane), c.W.CTA.id)
+	addr, err := c.R.Memory.AllocHeap(c.arg(1), name)
 	switch {
 	case err != nil:
 		c.status(cudaErrorMemoryAllocation)
 	case !c.poke(c.pointer(0), addr, 8):
 		c.status(cudaErrorInvalidValue)
 	default:
-		c.w.writes++
+		c.W.Writes++
 		c.status(cudaSuccess)
 	}
 }
 
 // store stores a number at the address that is argument 0.
-func (c *invocation) store(v uint32) {
+func (c *Invocation) store(v uint32) {
 	if !c.poke(c.pointer(0), uint64(v), 4) {
 		c.status(cudaErrorInvalidValue)
 		return
@@ -360,12 +360,12 @@ func (c *invocation) store(v uint32) {
 }
 
 // ask calls a function of the queue that gives an int, and stores it at the address that is argument 0.
-func (c *invocation) ask(get func(q DeviceQueue) (int, uint32)) {
-	if c.r.l.Queue == nil {
+func (c *Invocation) ask(get func(q DeviceQueue) (int, uint32)) {
+	if c.R.Launch.Queue == nil {
 		c.status(cudaErrorNoDeviceStreams)
 		return
 	}
-	v, code := get(c.r.l.Queue)
+	v, code := get(c.R.Launch.Queue)
 	if code != cudaSuccess {
 		c.status(code)
 		return
@@ -374,9 +374,9 @@ func (c *invocation) ask(get func(q DeviceQueue) (int, uint32)) {
 }
 
 // occupancy is cudaOccupancyMaxActiveBlocksPerMultiprocessor(where the number goes, function, threads, shared memory).
-func (c *invocation) occupancy() {
+func (c *Invocation) occupancy() {
 	c.ask(func(q DeviceQueue) (int, uint32) {
-		if f := c.r.p.FuncAt(c.pointer(1)); f != nil && f.Entry {
+		if f := c.R.p.FuncAt(c.pointer(1)); f != nil && f.Entry {
 			return q.Occupancy(f, uint64(uint32(c.arg(2))), c.arg(3))
 		}
 		return 0, cudaErrorInvalidFunction
@@ -384,13 +384,13 @@ func (c *invocation) occupancy() {
 }
 
 // funcAttributes is cudaFuncGetAttributes(where they go, function): a structure of three sizes and of ints, of which the fifth is not used.
-func (c *invocation) funcAttributes() {
-	f := c.r.p.FuncAt(c.pointer(1))
-	if c.r.l.Queue == nil || f == nil || !f.Entry {
+func (c *Invocation) funcAttributes() {
+	f := c.R.p.FuncAt(c.pointer(1))
+	if c.R.Launch.Queue == nil || f == nil || !f.Entry {
 		c.status(cudaErrorInvalidFunction)
 		return
 	}
-	a, code := c.r.l.Queue.FuncAttributes(f)
+	a, code := c.R.Launch.Queue.FuncAttributes(f)
 	if code != cudaSuccess {
 		c.status(code)
 		return
@@ -410,45 +410,45 @@ func (c *invocation) funcAttributes() {
 }
 
 // deviceRuntime are the functions of CUDA's device runtime for kernels that launch kernels, by what isa.DeviceRuntime gives.
-var deviceRuntime = map[string]func(c *invocation, perThread bool){
-	"GetParameterBufferV2":  func(c *invocation, _ bool) { c.parameterBuffer() },
-	"LaunchDeviceV2":        (*invocation).launch,
-	"StreamCreateWithFlags": func(c *invocation, _ bool) { c.create(c.r.device().streams, deviceStreamNonBlocking) },
-	"StreamDestroy":         func(c *invocation, _ bool) { c.destroy(c.r.device().streams) },
-	"EventCreateWithFlags":  func(c *invocation, _ bool) { c.create(c.r.device().events, deviceEventDisableTiming) },
-	"EventDestroy":          func(c *invocation, _ bool) { c.destroy(c.r.device().events) },
-	"EventRecord":           func(c *invocation, perThread bool) { c.eventOp(DeviceRecord, 0, 1, perThread) },
-	"EventRecordWithFlags":  func(c *invocation, perThread bool) { c.eventOp(DeviceRecord, 0, 1, perThread) },
-	"StreamWaitEvent":       func(c *invocation, perThread bool) { c.eventOp(DeviceWait, 1, 0, perThread) },
-	"MemcpyAsync": func(c *invocation, perThread bool) {
+var deviceRuntime = map[string]func(c *Invocation, perThread bool){
+	"GetParameterBufferV2":  func(c *Invocation, _ bool) { c.parameterBuffer() },
+	"LaunchDeviceV2":        (*Invocation).launch,
+	"StreamCreateWithFlags": func(c *Invocation, _ bool) { c.create(c.R.device().streams, deviceStreamNonBlocking) },
+	"StreamDestroy":         func(c *Invocation, _ bool) { c.destroy(c.R.device().streams) },
+	"EventCreateWithFlags":  func(c *Invocation, _ bool) { c.create(c.R.device().events, deviceEventDisableTiming) },
+	"EventDestroy":          func(c *Invocation, _ bool) { c.destroy(c.R.device().events) },
+	"EventRecord":           func(c *Invocation, perThread bool) { c.eventOp(DeviceRecord, 0, 1, perThread) },
+	"EventRecordWithFlags":  func(c *Invocation, perThread bool) { c.eventOp(DeviceRecord, 0, 1, perThread) },
+	"StreamWaitEvent":       func(c *Invocation, perThread bool) { c.eventOp(DeviceWait, 1, 0, perThread) },
+	"MemcpyAsync": func(c *Invocation, perThread bool) {
 		c.enqueue(&DeviceOp{Kind: DeviceCopy, Dst: c.pointer(0), Src: c.pointer(1), Size: c.arg(2), Rows: 1}, 4, perThread)
 	},
-	"MemsetAsync": func(c *invocation, perThread bool) {
+	"MemsetAsync": func(c *Invocation, perThread bool) {
 		c.enqueue(&DeviceOp{Kind: DeviceSet, Dst: c.pointer(0), Value: byte(c.arg(1)), Size: c.arg(2), Rows: 1}, 3, perThread)
 	},
-	"Memcpy2DAsync": func(c *invocation, perThread bool) {
+	"Memcpy2DAsync": func(c *Invocation, perThread bool) {
 		c.enqueue(&DeviceOp{Kind: DeviceCopy, Dst: c.pointer(0), DstPitch: c.arg(1), Src: c.pointer(2), SrcPitch: c.arg(3), Size: c.arg(4), Rows: c.arg(5)}, 7, perThread)
 	},
-	"Memset2DAsync": func(c *invocation, perThread bool) {
+	"Memset2DAsync": func(c *Invocation, perThread bool) {
 		c.enqueue(&DeviceOp{Kind: DeviceSet, Dst: c.pointer(0), DstPitch: c.arg(1), Value: byte(c.arg(2)), Size: c.arg(3), Rows: c.arg(4)}, 5, perThread)
 	},
-	"GetLastError":    func(c *invocation, _ bool) { c.lastError() },
-	"PeekAtLastError": func(c *invocation, _ bool) { c.peekError() },
-	"GetErrorName":    func(c *invocation, _ bool) { c.errorText(0) },
-	"GetErrorString":  func(c *invocation, _ bool) { c.errorText(1) },
-	"GetDevice":       func(c *invocation, _ bool) { c.store(0) },
-	"GetDeviceCount":  func(c *invocation, _ bool) { c.store(1) },
-	"DeviceGetAttribute": func(c *invocation, _ bool) {
+	"GetLastError":    func(c *Invocation, _ bool) { c.lastError() },
+	"PeekAtLastError": func(c *Invocation, _ bool) { c.peekError() },
+	"GetErrorName":    func(c *Invocation, _ bool) { c.errorText(0) },
+	"GetErrorString":  func(c *Invocation, _ bool) { c.errorText(1) },
+	"GetDevice":       func(c *Invocation, _ bool) { c.store(0) },
+	"GetDeviceCount":  func(c *Invocation, _ bool) { c.store(1) },
+	"DeviceGetAttribute": func(c *Invocation, _ bool) {
 		c.ask(func(q DeviceQueue) (int, uint32) {
 			v, code := q.Attribute(uint32(c.arg(1)))
 			return int(v), code
 		})
 	},
-	"FuncGetAttributes":                                  func(c *invocation, _ bool) { c.funcAttributes() },
-	"OccupancyMaxActiveBlocksPerMultiprocessor":          func(c *invocation, _ bool) { c.occupancy() },
-	"OccupancyMaxActiveBlocksPerMultiprocessorWithFlags": func(c *invocation, _ bool) { c.occupancy() },
-	"Malloc": func(c *invocation, _ bool) { c.allocate() },
-	"Free": func(c *invocation, _ bool) {
+	"FuncGetAttributes":                                  func(c *Invocation, _ bool) { c.funcAttributes() },
+	"OccupancyMaxActiveBlocksPerMultiprocessor":          func(c *Invocation, _ bool) { c.occupancy() },
+	"OccupancyMaxActiveBlocksPerMultiprocessorWithFlags": func(c *Invocation, _ bool) { c.occupancy() },
+	"Malloc": func(c *Invocation, _ bool) { c.allocate() },
+	"Free": func(c *Invocation, _ bool) {
 		c.free()
 		c.status(cudaSuccess)
 	},

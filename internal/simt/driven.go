@@ -12,14 +12,14 @@ import (
 // and picks the warp that steps next, so that how often a thread spins depends on the time that the model computes. It uses the
 // instructions of engine ref, and makes the same events.
 type Driven struct {
-	r     *run
+	r     *Run
 	began time.Time
 }
 
 // DrivenWarp is a warp of a started block.
 type DrivenWarp struct {
-	r *run
-	w *warp
+	r *Run
+	w *Warp
 	// Step is what the last step did.
 	Step Step
 }
@@ -38,42 +38,42 @@ type Step struct {
 
 // NewDriven prepares a launch. Finish ends it.
 func NewDriven(ctx context.Context, l *Launch) *Driven {
-	r := newRun(ctx, l)
-	r.m = refMachine{r}
+	r := NewRun(ctx, l)
+	r.Machine = refMachine{r}
 	r.placeElements()
-	r.out.begin()
+	r.Out.begin()
 	return &Driven{r, time.Now()}
 }
 
 // StartBlock starts the next block of the grid and gives its warps; nil when all have been started.
 func (d *Driven) StartBlock() []*DrivenWarp {
-	s := &d.r.sched
+	s := &d.r.Sched
 	if s.started == s.blocks {
 		return nil
 	}
 	c := d.r.single(d.r.nextCluster())
 	s.resident = append(s.resident, c)
-	warps := make([]*DrivenWarp, len(c.warps))
-	for i, w := range c.warps {
+	warps := make([]*DrivenWarp, len(c.Warps))
+	for i, w := range c.Warps {
 		warps[i] = &DrivenWarp{r: d.r, w: w}
 	}
 	return warps
 }
 
 // Warps is the number of warps of a block.
-func (d *Driven) Warps() int { return int(d.r.l.WarpsPerBlock()) }
+func (d *Driven) Warps() int { return int(d.r.Launch.WarpsPerBlock()) }
 
 // Shared is how many bytes of shared memory a block has.
-func (d *Driven) Shared() int { return d.r.sharedBytes() }
+func (d *Driven) Shared() int { return d.r.SharedBytes() }
 
 // Next is the instruction that the warp executes in its next step, and the depth of the call in which it does, nil when the warp
 // cannot step. That changes by steps of its block alone.
 func (w *DrivenWarp) Next() (in *isa.Inst, depth int) {
-	if !w.w.runnable() {
+	if !w.w.Runnable() {
 		return nil, 0
 	}
-	if w.w.regroup {
-		if w.w.choose(w.r); !w.w.runnable() {
+	if w.w.Regroup {
+		if w.w.choose(w.r); !w.w.Runnable() {
 			return nil, 0
 		}
 	}
@@ -82,13 +82,13 @@ func (w *DrivenWarp) Next() (in *isa.Inst, depth int) {
 }
 
 // Number is the number of the warp in the grid, as events have it.
-func (w *DrivenWarp) Number() uint32 { return w.w.number }
+func (w *DrivenWarp) Number() uint32 { return w.w.Number }
 
 // Exited reports whether all threads of the warp have exited.
-func (w *DrivenWarp) Exited() bool { return w.w.live == 0 }
+func (w *DrivenWarp) Exited() bool { return w.w.Live == 0 }
 
 // BlockDone reports whether all threads of the warp's block have exited.
-func (w *DrivenWarp) BlockDone() bool { return w.w.cta.live == 0 }
+func (w *DrivenWarp) BlockDone() bool { return w.w.CTA.Live == 0 }
 
 // Execute makes the warp, which can step, execute its next instruction; Step then says what it did. The error says why the launch
 // has ended.
@@ -97,13 +97,13 @@ func (w *DrivenWarp) Execute() error {
 	w.Next()
 	ln := &w.w.lanes[w.w.lead]
 	in := &ln.code.Insts[ln.pc]
-	s := Step{Inst: in.Inst, Lanes: w.w.group, Addr: &r.acc.addr, Size: in.Width}
+	s := Step{Inst: in.Inst, Lanes: w.w.group, Addr: &r.Access.Addr, Size: in.Width}
 	if in.Guard >= 0 {
 		s.Lanes = w.w.guarded(in)
 	}
-	r.acc.global, r.acc.shared, r.acc.local = 0, 0, 0
+	r.Access.Global, r.Access.Shared, r.Access.local = 0, 0, 0
 	r.step(w.w)
-	s.Global, s.Shared, s.Local = r.acc.global, r.acc.shared, r.acc.local
+	s.Global, s.Shared, s.Local = r.Access.Global, r.Access.Shared, r.Access.local
 	w.Step = s
 	return r.halted()
 }
@@ -120,7 +120,7 @@ func (d *Driven) EndBlock(w *DrivenWarp) {
 func (d *Driven) Stuck() error {
 	r := d.r
 	r.retire()
-	r.faults.reportStuck(r)
+	r.Faults.reportStuck(r)
 	return ErrDeadlock
 }
 
@@ -130,14 +130,14 @@ func (d *Driven) Finish(err error) (Stats, error) {
 	if err != nil && err != ErrDeadlock {
 		err = r.interrupted(err)
 	}
-	r.faults.deliver(r.l)
-	r.out.end()
-	r.stats.Elapsed = time.Since(d.began)
-	r.stats.Fault = r.faults.lost
+	r.Faults.deliver(r.Launch)
+	r.Out.end()
+	r.Stats.Elapsed = time.Since(d.began)
+	r.Stats.Fault = r.Faults.lost
 	if r.workspace != 0 {
-		_, _ = r.mem.Free(r.workspace) // nobody else knows the address
+		_, _ = r.Memory.Free(r.workspace) // nobody else knows the address
 	}
-	return r.stats, err
+	return r.Stats, err
 }
 
 // Lines appends the distinct lines of 1<<shift bytes that lanes of a step access, in the order of the lanes.

@@ -16,18 +16,18 @@ type refElement struct {
 
 // placeElements prepares engine ref for the elements of its kernel. The element of an access lies where the instruction that
 // aligned its address, when the lane executed it last, took it from.
-func (r *run) placeElements() {
-	of := r.img.ElementsOf(r.l.Func)
-	if len(of.List) == 0 || r.l.Sink == nil {
+func (r *Run) placeElements() {
+	of := r.Image.ElementsOf(r.Launch.Func)
+	if len(of.List) == 0 || r.Launch.Sink == nil {
 		return
 	}
 	var base func(call int32, fn *isa.Func) uint32
 	base = func(call int32, fn *isa.Func) uint32 {
 		if call < 0 {
-			return r.root
+			return r.Root
 		}
 		s := &of.Sites[call]
-		return r.places.Enter(base(s.Call, s.Fn)+uint32(s.At), fn)
+		return r.Places.Enter(base(s.Call, s.Fn)+uint32(s.At), fn)
 	}
 	place := func(site int32) uint32 {
 		s := &of.Sites[site]
@@ -44,7 +44,7 @@ func (r *run) placeElements() {
 }
 
 // noteBase keeps the addresses that the lanes of on align, where accesses to elements need them.
-func (r *run) noteBase(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) noteBase(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	k, ok := r.bases[place]
 	if !ok {
 		return
@@ -59,7 +59,7 @@ func (r *run) noteBase(w *warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-func (m refMachine) element(w *warp, lane int, _ *loader.Instr, place uint32) (addr uint64, size uint8) {
+func (m refMachine) Element(w *Warp, lane int, _ *loader.Instr, place uint32) (addr uint64, size uint8) {
 	e, ok := m.r.elements[place]
 	ln := &w.lanes[lane]
 	if !ok || ln.elements == nil {
@@ -70,9 +70,9 @@ func (m refMachine) element(w *warp, lane int, _ *loader.Instr, place uint32) (a
 
 // narrow makes what the lanes accessed the elements that they mean. An element that is not aligned leaves all as it
 // is.
-func (r *run) narrow(w *warp, in *loader.Instr, place uint32) {
-	acc := &r.acc
-	all := acc.global | acc.shared
+func (r *Run) narrow(w *Warp, in *loader.Instr, place uint32) {
+	acc := &r.Access
+	all := acc.Global | acc.Shared
 	if all == 0 {
 		return
 	}
@@ -80,7 +80,7 @@ func (r *run) narrow(w *warp, in *loader.Instr, place uint32) {
 	var size uint8
 	for m := all; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		addr, n := r.m.element(w, i, in, place)
+		addr, n := r.Machine.Element(w, i, in, place)
 		at[i] = addr & (in.Width - 1)
 		if n == 0 || at[i]%uint64(n) != 0 || at[i]+uint64(n) > in.Width {
 			return
@@ -88,12 +88,12 @@ func (r *run) narrow(w *warp, in *loader.Instr, place uint32) {
 		size = n
 	}
 	acc.size = size
-	values := r.out.needs&event.NeedValues != 0
+	values := r.Out.Needs&event.NeedValues != 0
 	for m := all; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		acc.addr[i] += at[i]
+		acc.Addr[i] += at[i]
 		if values { // the old ones stay the four bytes around: see event.Batch.OldOf
-			acc.value[i] = [4]uint64{lowBytes(acc.value[i][0]>>(8*at[i]), uint64(size))}
+			acc.Value[i] = [4]uint64{LowBytes(acc.Value[i][0]>>(8*at[i]), uint64(size))}
 		}
 	}
 }

@@ -43,7 +43,7 @@ type touch struct {
 }
 
 // count gives the fault of kind at place, and whether it is new: then the caller fills it.
-func (f *faultLog) count(r *run, kind FaultKind, place uint32, warning bool) (fault *Fault, fresh bool) {
+func (f *faultLog) count(r *Run, kind FaultKind, place uint32, warning bool) (fault *Fault, fresh bool) {
 	switch kind {
 	case OutOfBounds, Misaligned, UseAfterFree, NoPeerAccess, ReadOnly, TrapHit, Assertion, StackOverflow, BadCall, DeviceHeap, PeerGone:
 		if f.lost == "" {
@@ -58,7 +58,7 @@ func (f *faultLog) count(r *run, kind FaultKind, place uint32, warning bool) (fa
 		old.Count++
 		return old, false
 	}
-	fault = &Fault{Kind: kind, Launch: r.l.Launch, Warning: warning, Count: 1}
+	fault = &Fault{Kind: kind, Launch: r.Launch.Launch, Warning: warning, Count: 1}
 	f.index[key] = fault
 	f.list = append(f.list, fault)
 	return fault, true
@@ -74,32 +74,32 @@ func (f *faultLog) deliver(l *Launch) {
 	}
 }
 
-// at counts a fault of one lane.
-func (f *faultLog) at(r *run, kind FaultKind, w *warp, lane int, place uint32, doing, format string, args ...any) {
+// At counts a fault of one lane.
+func (f *faultLog) At(r *Run, kind FaultKind, w *Warp, lane int, place uint32, doing, format string, args ...any) {
 	fault, fresh := f.count(r, kind, place, false)
 	if !fresh {
 		return
 	}
 	fault.Message = fmt.Sprintf(format, args...)
-	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 1, Doing: doing}}
+	fault.Stands = []Stand{{Place: place, Block: w.CTA.id, Thread: w.tid(lane), Threads: 1, Doing: doing}}
 }
 
 // access counts a fault of a memory access.
-func (f *faultLog) access(r *run, kind FaultKind, w *warp, lane int, place uint32, t touch) {
+func (f *faultLog) access(r *Run, kind FaultKind, w *Warp, lane int, place uint32, t touch) {
 	if fault, fresh := f.count(r, kind, place, false); fresh {
 		fault.touched(w, lane, place, t, r.describe(kind, w, lane, t))
 	}
 }
 
 // beside counts an access whose index leads out of the shared variable that the source names.
-func (f *faultLog) beside(r *run, w *warp, lane int, place uint32, t touch, of *isa.Var) {
+func (f *faultLog) beside(r *Run, w *Warp, lane int, place uint32, t touch, of *isa.Var) {
 	if fault, fresh := f.count(r, OutOfVariable, place, false); fresh {
 		fault.touched(w, lane, place, t, r.describeVariable(t, of))
 	}
 }
 
 // touched fills a fault of a memory access; what says what is at its address.
-func (fault *Fault) touched(w *warp, lane int, place uint32, t touch, what string) {
+func (fault *Fault) touched(w *Warp, lane int, place uint32, t touch, what string) {
 	doing := "reads"
 	switch {
 	case t.flags == event.FlagWrite:
@@ -108,47 +108,47 @@ func (fault *Fault) touched(w *warp, lane int, place uint32, t touch, what strin
 		doing = "updates"
 	}
 	fault.Message = fmt.Sprintf("the thread %s %d bytes at %s", doing, t.size, what)
-	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 1, Doing: doing,
+	fault.Stands = []Stand{{Place: place, Block: w.CTA.id, Thread: w.tid(lane), Threads: 1, Doing: doing,
 		Flags: t.flags, Space: t.space, Address: t.addr, Size: int(t.size)}}
 }
 
 // describe tells what is at the address of a faulting access.
-func (r *run) describe(kind FaultKind, w *warp, lane int, t touch) string {
+func (r *Run) describe(kind FaultKind, w *Warp, lane int, t touch) string {
 	switch t.space {
 	case event.Shared:
 		if t.addr>>event.PeerShift != 0 {
 			return r.describePeer(kind, w, t)
 		}
-		name, at, ok := r.p.SharedVar(r.l.Func, t.addr)
+		name, at, ok := r.p.SharedVar(r.Launch.Func, t.addr)
 		switch {
 		case kind == Misaligned && ok:
 			return fmt.Sprintf("offset %#x of shared memory (%s + %d), which is not a multiple of %d", t.addr, name, t.addr-at, t.size)
 		case kind == Misaligned:
 			return fmt.Sprintf("offset %#x of shared memory, which is not a multiple of %d", t.addr, t.size)
 		}
-		return fmt.Sprintf("offset %#x of shared memory, of which the block has %d bytes%s", t.addr, len(w.cta.shared), past(t, 0, uint64(len(w.cta.shared))))
+		return fmt.Sprintf("offset %#x of shared memory, of which the block has %d bytes%s", t.addr, len(w.CTA.Shared), past(t, 0, uint64(len(w.CTA.Shared))))
 	case event.Local:
 		if kind == Misaligned {
 			return fmt.Sprintf("offset %#x of local memory, which is not a multiple of %d", t.addr, t.size)
 		}
-		return fmt.Sprintf("offset %#x of local memory, of which the thread has %d bytes here", t.addr, len(r.m.local(w, lane)))
+		return fmt.Sprintf("offset %#x of local memory, of which the thread has %d bytes here", t.addr, len(r.Machine.Local(w, lane)))
 	case event.Param:
 		return fmt.Sprintf("offset %#x of the parameters, which are fewer bytes", t.addr)
 	case event.Generic:
 		return fmt.Sprintf("%#x, which is no address of data", t.addr)
 	}
-	return DescribeAddress(r.mem, kind, t.addr, t.size)
+	return DescribeAddress(r.Memory, kind, t.addr, t.size)
 }
 
 // describeVariable tells of an access beside the variable that it names: what is there, and how far off that is.
-func (r *run) describeVariable(t touch, of *isa.Var) string {
-	at, size := uint64(r.img.Layout.Offset[of.Index]), uint64(of.Size)
+func (r *Run) describeVariable(t touch, of *isa.Var) string {
+	at, size := uint64(r.Image.Layout.Offset[of.Index]), uint64(of.Size)
 	off := fmt.Sprintf("%d bytes before it", at-t.addr)
 	if t.addr >= at {
 		off = strings.TrimPrefix(past(t, at, size), ": ")
 	}
 	there := "no variable"
-	if name, begin, ok := r.p.SharedVar(r.l.Func, t.addr); ok && begin != at {
+	if name, begin, ok := r.p.SharedVar(r.Launch.Func, t.addr); ok && begin != at {
 		there = fmt.Sprintf("%s + %d", name, t.addr-begin)
 	}
 	return fmt.Sprintf("offset %#x of shared memory (%s), by an index of %s, which has %d bytes: %s", t.addr, there, of.Name, size, off)
@@ -258,42 +258,42 @@ func (s *standSet) stands() []Stand {
 }
 
 // addBlock counts the threads of a block.
-func (s *standSet) addBlock(r *run, c *cta) {
-	for _, w := range c.warps {
-		for i := range min(32, c.threads-32*w.index) {
-			s.add(r.m.place(w, i), w.doing(r, i), c.id, w.tid(i))
+func (s *standSet) addBlock(r *Run, c *CTA) {
+	for _, w := range c.Warps {
+		for i := range min(32, c.Threads-32*w.Index) {
+			s.add(r.Machine.Place(w, i), w.doing(r, i), c.id, w.tid(i))
 		}
 	}
 }
 
 // doing says what a lane is about.
-func (w *warp) doing(r *run, i int) string {
+func (w *Warp) doing(r *Run, i int) string {
 	s := w.standOf(i)
 	switch {
-	case w.live&(1<<i) == 0:
+	case w.Live&(1<<i) == 0:
 		return "exited"
-	case s.waits() == waitBarrier:
-		b := &w.cta.bars[s.bar()]
-		return fmt.Sprintf("waits at barrier %d (%d of %d threads have arrived)", s.bar(), b.arrived(w.cta), b.needs(w.cta))
+	case s.waits() == WaitBarrier:
+		b := &w.CTA.Bars[s.bar()]
+		return fmt.Sprintf("waits at barrier %d (%d of %d threads have arrived)", s.bar(), b.arrived(w.CTA), b.needs(w.CTA))
 	case s.waits() == waitWarp:
 		return fmt.Sprintf("waits at bar.warp.sync with member mask %#x for lanes %#x", s.members(), w.missing(r, i))
 	case s.waits() == waitLanes:
-		return fmt.Sprintf("waits at %s with member mask %#x for lanes %#x", r.m.at(w, i).Mnemonic(), s.members(), w.missing(r, i))
+		return fmt.Sprintf("waits at %s with member mask %#x for lanes %#x", r.Machine.At(w, i).Mnemonic(), s.members(), w.missing(r, i))
 	case s.waits() == waitCluster:
-		return w.cta.cluster.waiting()
+		return w.CTA.cluster.waiting()
 	case s.waits() == waitGroup:
 		return "waits for the other warps of its warpgroup to issue the same groups of wgmma.mma_async"
 	case s.waits() == waitColumns:
 		return "waits for tensor memory of its block to be freed"
-	case w.stalled, len(w.splits) > 0 && r.m.running(w)&(1<<i) == 0:
+	case w.Stalled, len(w.Splits) > 0 && r.Machine.Running(w)&(1<<i) == 0:
 		return "waits for the other lanes of its warp (lockstep)"
 	}
 	return "runs"
 }
 
 // missing gives the lanes that a lane's warp-level wait lacks.
-func (w *warp) missing(r *run, lane int) uint32 {
-	lack := w.standOf(lane).members() & w.live
+func (w *Warp) missing(r *Run, lane int) uint32 {
+	lack := w.standOf(lane).members() & w.Live
 	for m := lack; m != 0; m &= m - 1 {
 		if i := bits.TrailingZeros32(m); w.waitsWith(r, lane, i) {
 			lack &^= 1 << i
@@ -313,15 +313,15 @@ var stuckFaults = [3]struct {
 }
 
 // addStuck notes where the threads of a block stand that can never finish.
-func (f *faultLog) addStuck(r *run, c *cta) {
+func (f *faultLog) addStuck(r *Run, c *CTA) {
 	parted := 0
-	for _, w := range c.warps {
-		for m := w.live; m != 0; m &= m - 1 {
+	for _, w := range c.Warps {
+		for m := w.Live; m != 0; m &= m - 1 {
 			s := w.standOf(bits.TrailingZeros32(m))
 			switch {
 			case s.waits() == waitWarp || s.waits() == waitLanes:
 				parted = 2
-			case s.waits() == waitBarrier && c.bars[s.bar()].expect == allThreads:
+			case s.waits() == WaitBarrier && c.Bars[s.bar()].Expect == AllThreads:
 				parted = max(parted, 1)
 			}
 		}
@@ -330,7 +330,7 @@ func (f *faultLog) addStuck(r *run, c *cta) {
 }
 
 // reportStuck makes the faults of blocks that can never finish.
-func (f *faultLog) reportStuck(r *run) {
+func (f *faultLog) reportStuck(r *Run) {
 	for i := len(stuckFaults) - 1; i >= 0; i-- {
 		if list := f.stuck[i].stands(); len(list) > 0 {
 			fault, _ := f.count(r, stuckFaults[i].kind, list[0].Place, false)
@@ -341,9 +341,9 @@ func (f *faultLog) reportStuck(r *run) {
 }
 
 // reportSpin makes the fault of a grid whose threads loop for ever.
-func (f *faultLog) reportSpin(r *run) {
+func (f *faultLog) reportSpin(r *Run) {
 	var s standSet
-	for _, c := range r.sched.resident {
+	for _, c := range r.Sched.resident {
 		s.addBlock(r, c)
 	}
 	s.list = slices.DeleteFunc(s.list, func(s Stand) bool { return s.Doing == "exited" })
@@ -360,17 +360,17 @@ func (f *faultLog) reportSpin(r *run) {
 }
 
 // waitedBarriers tells of barriers in shared memory whose phase threads have tested, and which is not complete, of one block.
-func (r *run) waitedBarriers() string {
-	for _, c := range r.sched.resident {
+func (r *Run) waitedBarriers() string {
+	for _, c := range r.Sched.resident {
 		var list []string
 		for i := range c.barriers {
 			l := &c.barriers[i]
-			data, kind := window(c.shared, l.addr, 8)
+			data, kind := window(c.Shared, l.addr, 8)
 			if !l.failed || kind != "" {
 				continue
 			}
 			name := fmt.Sprintf("at offset %#x of shared memory", l.addr)
-			if v, at, ok := r.p.SharedVar(r.l.Func, l.addr); ok {
+			if v, at, ok := r.p.SharedVar(r.Launch.Func, l.addr); ok {
 				name = v
 				if l.addr != at {
 					name = fmt.Sprintf("%s + %d", v, l.addr-at)
@@ -405,18 +405,18 @@ func (r *run) waitedBarriers() string {
 }
 
 // reportStopped makes the fault of a run that was ended from outside.
-func (f *faultLog) reportStopped(r *run, err error) {
+func (f *faultLog) reportStopped(r *Run, err error) {
 	why := "the run was cancelled"
 	switch {
 	case errors.Is(err, ErrStopped):
-		why = fmt.Sprintf("the step limit of %d warp instructions was reached", r.l.MaxSteps)
+		why = fmt.Sprintf("the step limit of %d warp instructions was reached", r.Launch.MaxSteps)
 	case errors.Is(err, context.DeadlineExceeded):
 		why = "the time limit was reached"
 	case errors.Is(err, ErrHostWait), errors.Is(err, ErrDeviceWait):
 		why = err.Error()
 	}
 	var s standSet
-	for _, c := range r.sched.resident {
+	for _, c := range r.Sched.resident {
 		s.addBlock(r, c)
 	}
 	list := s.stands()
@@ -425,6 +425,6 @@ func (f *faultLog) reportStopped(r *run, err error) {
 	}
 	fault, _ := f.count(r, StepLimit, list[0].Place, false)
 	// Threads that read clocks while they wait, as those of cuda::barrier do, may loop for ever and are not known to.
-	fault.Message = fmt.Sprintf("%s with %d of %d blocks finished", why, r.stats.Blocks, r.sched.blocks) + r.waitedBarriers()
+	fault.Message = fmt.Sprintf("%s with %d of %d blocks finished", why, r.Stats.Blocks, r.Sched.blocks) + r.waitedBarriers()
 	fault.Stands = list
 }

@@ -51,7 +51,7 @@ func TestFits(t *testing.T) {
 		}
 		e := event.Event{Mask: mask}
 		short := int64(int32(rowStride)) == rowStride
-		switch ok := fitRows(&e, shift, &addr); {
+		switch ok := FitRows(&e, shift, &addr); {
 		case ok && !given(mask, &e, &addr):
 			return
 		case !ok && shift > 0 && told && short:
@@ -69,7 +69,7 @@ func TestFits(t *testing.T) {
 		}
 		addr[r.IntN(32)] += 4
 		e = event.Event{Mask: mask}
-		if fitRows(&e, shift, &addr) && !given(mask, &e, &addr) {
+		if FitRows(&e, shift, &addr) && !given(mask, &e, &addr) {
 			return
 		}
 		first, slope, ok = fitLine(mask, &addr)

@@ -10,38 +10,38 @@ import (
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
-// readRows reads the rows whose addresses lanes of on give to ldmatrix, as arguments of Inst.Lanes. It is an ordinary load of 16
+// ReadRows reads the rows whose addresses lanes of on give to ldmatrix, as arguments of Inst.Lanes. It is an ordinary load of 16
 // bytes by each of these lanes. A faulting lane reads 0.
-func (r *run) readRows(w *warp, on uint32, in *loader.Instr, place uint32) {
-	acc, x := &r.acc, &r.wargs
-	acc.global, acc.shared = 0, 0
+func (r *Run) ReadRows(w *Warp, on uint32, in *loader.Instr, place uint32) {
+	acc, x := &r.Access, &r.WarpArgs
+	acc.Global, acc.Shared = 0, 0
 	for m := on & in.Rows(); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		x.S[0][i], x.S[1][i] = 0, 0
-		if !r.inShared(w, i, in, place, r.m.value(w, i, &in.Operands[0])+in.Offset) {
+		if !r.inShared(w, i, in, place, r.Machine.Value(w, i, &in.Operands[0])+in.Offset) {
 			continue
 		}
 		if row := r.reach(w, i, in, place, event.FlagRead); row != nil {
 			x.S[0][i], x.S[1][i] = devmem.Uint(row, 8), devmem.Uint(row[8:], 8)
 		}
 	}
-	r.out.accesses(event.Load, event.FlagRead, w, in, place, acc)
+	r.Out.accesses(event.Load, event.FlagRead, w, in, place, acc)
 }
 
 // tileAddress is the address at which a lane accesses its piece in a round. That of a lane beyond the last piece does not matter.
-func (r *run) tileAddress(w *warp, in *loader.Instr, lane, round int) uint64 {
-	addr := r.m.value(w, lane, &in.Operands[0]) + uint64(in.Off)
+func (r *Run) tileAddress(w *Warp, in *loader.Instr, lane, round int) uint64 {
+	addr := r.Machine.Value(w, lane, &in.Operands[0]) + uint64(in.Off)
 	if in.Tiles.Given {
 		return addr
 	}
-	return addr + in.Tiles.At(round, lane, r.m.value(w, lane, &in.Operands[len(in.Operands)-2])&0xffff_ffff)
+	return addr + in.Tiles.At(round, lane, r.Machine.Value(w, lane, &in.Operands[len(in.Operands)-2])&0xffff_ffff)
 }
 
-// readTile reads the pieces of a matrix for lanes of on, as arguments of Inst.Lanes. A faulting lane reads 0.
-func (r *run) readTile(w *warp, on uint32, in *loader.Instr, place uint32) {
-	acc, x, t := &r.acc, &r.wargs, in.Tiles
+// ReadTile reads the pieces of a matrix for lanes of on, as arguments of Inst.Lanes. A faulting lane reads 0.
+func (r *Run) ReadTile(w *Warp, on uint32, in *loader.Instr, place uint32) {
+	acc, x, t := &r.Access, &r.WarpArgs, in.Tiles
 	for round := range t.Rounds() {
-		acc.global, acc.shared = 0, 0
+		acc.Global, acc.Shared = 0, 0
 		for m := on & t.Lanes(round); m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
 			data := r.reachAt(w, i, in, place, event.FlagRead, r.tileAddress(w, in, i, round))
@@ -52,16 +52,16 @@ func (r *run) readTile(w *warp, on uint32, in *loader.Instr, place uint32) {
 				}
 			}
 		}
-		r.out.accesses(event.Load, event.FlagRead, w, in, place, acc)
+		r.Out.accesses(event.Load, event.FlagRead, w, in, place, acc)
 	}
 }
 
-// writeTile writes the pieces of a matrix, results of Inst.Lanes, for lanes of on. A faulting lane writes nothing.
-func (r *run) writeTile(w *warp, on uint32, in *loader.Instr, place uint32) {
-	acc, x, t := &r.acc, &r.wargs, in.Tiles
-	values, olds := r.out.needs&event.NeedValues != 0, r.out.olds()
+// WriteTile writes the pieces of a matrix, results of Inst.Lanes, for lanes of on. A faulting lane writes nothing.
+func (r *Run) WriteTile(w *Warp, on uint32, in *loader.Instr, place uint32) {
+	acc, x, t := &r.Access, &r.WarpArgs, in.Tiles
+	values, olds := r.Out.Needs&event.NeedValues != 0, r.Out.Olds()
 	for round := range t.Rounds() {
-		acc.global, acc.shared = 0, 0
+		acc.Global, acc.Shared = 0, 0
 		for m := on & t.Lanes(round); m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
 			if t.Given && !r.inShared(w, i, in, place, r.tileAddress(w, in, i, round)) {
@@ -78,22 +78,22 @@ func (r *run) writeTile(w *warp, on uint32, in *loader.Instr, place uint32) {
 				devmem.PutUint(data[8*k:min(t.Piece, uint64(8*k+8))], x.D[2*round+k][i])
 			}
 			if values {
-				acc.value[i] = wordsOf(data)
+				acc.Value[i] = wordsOf(data)
 			}
 		}
-		if acc.global|acc.shared != 0 {
-			w.writes++
+		if acc.Global|acc.Shared != 0 {
+			w.Writes++
 		}
-		r.out.accesses(event.Store, event.FlagWrite, w, in, place, acc)
+		r.Out.accesses(event.Store, event.FlagWrite, w, in, place, acc)
 	}
 }
 
 // inShared reports whether the address that a lane gives to a matrix instruction is one of shared memory, which generic
 // addresses need not be: that is a fault.
-func (r *run) inShared(w *warp, lane int, in *loader.Instr, place uint32, addr uint64) bool {
+func (r *Run) inShared(w *Warp, lane int, in *loader.Instr, place uint32, addr uint64) bool {
 	space := in.Space
 	if space == event.Generic {
-		space, _ = splitGeneric(addr)
+		space, _ = SplitGeneric(addr)
 	}
 	if space == event.Shared {
 		return true
@@ -105,14 +105,14 @@ func (r *run) inShared(w *warp, lane int, in *loader.Instr, place uint32, addr u
 	case isa.Mbarrier:
 		doing = "updates"
 	}
-	r.faults.at(r, OutOfBounds, w, lane, place, doing, "lane %d gives address %#x to %s, which is not one of shared memory", lane, addr, in.Mnemonic())
+	r.Faults.At(r, OutOfBounds, w, lane, place, doing, "lane %d gives address %#x to %s, which is not one of shared memory", lane, addr, in.Mnemonic())
 	return false
 }
 
 // whole counts a matrix instruction that the lanes of on execute, as all that are left, although it needs all 32. What
 // the others would give is zero.
-func (r *run) whole(w *warp, on uint32, in *loader.Instr, place uint32) {
-	x, lack := &r.wargs, ^on
+func (r *Run) whole(w *Warp, on uint32, in *loader.Instr, place uint32) {
+	x, lack := &r.WarpArgs, ^on
 	if !in.Row.Whole || lack == 0 {
 		return
 	}
@@ -126,22 +126,22 @@ func (r *run) whole(w *warp, on uint32, in *loader.Instr, place uint32) {
 }
 
 // incomplete counts an instruction that needs all 32 lanes of a warp and is executed by those of on, all that are left.
-func (r *run) incomplete(w *warp, in *loader.Instr, on, place uint32) {
+func (r *Run) incomplete(w *Warp, in *loader.Instr, on, place uint32) {
 	lack := ^on
-	fault, fresh := r.faults.count(r, WarpDivergence, place, false)
+	fault, fresh := r.Faults.count(r, WarpDivergence, place, false)
 	if !fresh {
 		return
 	}
 	stand := func(lane int, place uint32, doing string, threads int) {
-		fault.Stands = append(fault.Stands, Stand{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: threads, Doing: doing})
+		fault.Stands = append(fault.Stands, Stand{Place: place, Block: w.CTA.id, Thread: w.tid(lane), Threads: threads, Doing: doing})
 	}
 	stand(bits.TrailingZeros32(on), place, "executes "+in.Mnemonic(), bits.OnesCount32(on))
-	threads := w.cta.threads - 32*w.index
+	threads := w.CTA.Threads - 32*w.Index
 	why := fmt.Sprintf("the warp has %d threads", threads)
 	if gone := lack & uint32(uint64(1)<<min(threads, 32)-1); gone != 0 {
 		i := bits.TrailingZeros32(gone)
 		why = fmt.Sprintf("lanes %#x have exited", gone)
-		stand(i, r.m.place(w, i), "exited", bits.OnesCount32(gone))
+		stand(i, r.Machine.Place(w, i), "exited", bits.OnesCount32(gone))
 	}
 	fault.Message = fmt.Sprintf("%s needs all 32 lanes of a warp, but %s: its result is undefined", in.Mnemonic(), why)
 }

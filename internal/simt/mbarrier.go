@@ -50,12 +50,12 @@ type liveBarrier struct {
 }
 
 // firstTest says that a lane has not tested the barrier before, and notes that it does.
-func (b *liveBarrier) firstTest(w *warp, lane int) bool {
-	for len(b.tested) <= w.index {
+func (b *liveBarrier) firstTest(w *Warp, lane int) bool {
+	for len(b.tested) <= w.Index {
 		b.tested = append(b.tested, 0)
 	}
-	first := b.tested[w.index]>>lane&1 == 0
-	b.tested[w.index] |= 1 << lane
+	first := b.tested[w.Index]>>lane&1 == 0
+	b.tested[w.Index] |= 1 << lane
 	return first
 }
 
@@ -72,19 +72,19 @@ type earlyUse struct {
 }
 
 // notLive tells of an operation on a barrier at an address that is none.
-func (r *run) notLive(w *warp, of *cta, lane int, in *loader.Instr, addr uint64, place uint32) {
-	use := Stand{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 1, Doing: "executes " + in.Mnemonic()}
+func (r *Run) notLive(w *Warp, of *CTA, lane int, in *loader.Instr, addr uint64, place uint32) {
+	use := Stand{Place: place, Block: w.CTA.id, Thread: w.tid(lane), Threads: 1, Doing: "executes " + in.Mnemonic()}
 	what := in.Mnemonic() + " of an object"
 	if in.Class == isa.Copy {
 		what = in.Mnemonic() + " is given an object as mbarrier"
 	}
 	if i := slices.IndexFunc(of.ended, func(b endedBarrier) bool { return b.addr == addr }); i >= 0 {
-		if f, fresh := r.faults.count(r, MbarrierEnded, place, false); fresh {
+		if f, fresh := r.Faults.count(r, MbarrierEnded, place, false); fresh {
 			f.Message, f.Stands = what+" that has been invalidated", []Stand{of.ended[i].stand, use}
 		}
 		return
 	}
-	if f, fresh := r.faults.count(r, MbarrierEarly, place, false); fresh {
+	if f, fresh := r.Faults.count(r, MbarrierEarly, place, false); fresh {
 		f.Message, f.Stands = what+" that was not initialised", []Stand{use}
 		of.early = append(of.early, earlyUse{addr, f})
 	}
@@ -102,43 +102,43 @@ func (x *mbarrierOp) begun() {
 }
 
 func (x *mbarrierOp) stand(doing string) Stand {
-	return Stand{Place: x.place, Block: x.w.cta.id, Thread: x.w.tid(x.lane), Threads: 1, Doing: doing}
+	return Stand{Place: x.place, Block: x.w.CTA.id, Thread: x.w.tid(x.lane), Threads: 1, Doing: doing}
 }
 
 // trackedCopies is an arrival that lanes owe to a barrier until the copies that they issued before are performed.
 type trackedCopies struct {
-	warp   *warp
+	warp   *Warp
 	lane   int
 	addr   uint64
 	issued uint64 // instructions of the warp before it
 }
 
-// mbarriers executes mbarrier instructions, and cp.async.mbarrier.arrive, for the lanes of on, the lowest first. It gives their cost.
-func (r *run) mbarriers(w *warp, in *loader.Instr, on uint32, place uint32) uint64 {
+// Mbarriers executes mbarrier instructions, and cp.async.mbarrier.arrive, for the lanes of on, the lowest first. It gives their cost.
+func (r *Run) Mbarriers(w *Warp, in *loader.Instr, on uint32, place uint32) uint64 {
 	if in.Op == isa.OpPending {
 		for m := on; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
-			r.give(w, i, in, mbarrier(r.m.value(w, i, &in.Operands[0])).pending())
+			r.give(w, i, in, mbarrier(r.Machine.Value(w, i, &in.Operands[0])).pending())
 		}
 		return 1
 	}
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		addr := r.m.value(w, i, &in.Operands[0]) + uint64(in.Off)
+		addr := r.Machine.Value(w, i, &in.Operands[0]) + uint64(in.Off)
 		if !r.inShared(w, i, in, place, addr) {
 			r.give(w, i, in, 1) // nobody is to wait for it
 			continue
 		}
 		if in.Space == event.Generic {
-			_, addr = splitGeneric(addr)
+			_, addr = SplitGeneric(addr)
 		}
-		of, addr, kind := w.cta.owner(addr)
+		of, addr, kind := w.CTA.owner(addr)
 		var data []byte
 		if kind == "" {
-			data, kind = window(of.shared, addr&(1<<event.PeerShift-1), 8)
+			data, kind = window(of.Shared, addr&(1<<event.PeerShift-1), 8)
 		}
 		if kind != "" {
-			r.faults.access(r, kind, w, i, place, touch{event.FlagRead | event.FlagWrite, event.Shared, addr, 8})
+			r.Faults.access(r, kind, w, i, place, touch{event.FlagRead | event.FlagWrite, event.Shared, addr, 8})
 			r.give(w, i, in, 1)
 			continue
 		}
@@ -146,25 +146,25 @@ func (r *run) mbarriers(w *warp, in *loader.Instr, on uint32, place uint32) uint
 		x.execute()
 	}
 	if in.Op == isa.OpTest {
-		w.polls++
+		w.Polls++
 		return pollCost
 	}
-	w.writes++
+	w.Writes++
 	return 1
 }
 
 // give gives a lane the result of an instruction that may have one.
-func (r *run) give(w *warp, lane int, in *loader.Instr, v uint64) {
+func (r *Run) give(w *Warp, lane int, in *loader.Instr, v uint64) {
 	if len(in.Results) > 0 {
-		r.m.put(w, lane, in.Results[0], v)
+		r.Machine.Put(w, lane, in.Results[0], v)
 	}
 }
 
 // mbarrierOp is an operation of a lane on a barrier.
 type mbarrierOp struct {
-	r     *run
-	w     *warp
-	of    *cta // whose the barrier is
+	r     *Run
+	w     *Warp
+	of    *CTA // whose the barrier is
 	in    *loader.Instr
 	lane  int
 	place uint32
@@ -181,11 +181,11 @@ func (x *mbarrierOp) operand(k int, absent uint64) uint64 {
 	if k >= len(x.in.Operands) {
 		return absent
 	}
-	return x.r.m.value(x.w, x.lane, &x.in.Operands[k])
+	return x.r.Machine.Value(x.w, x.lane, &x.in.Operands[k])
 }
 
 func (x *mbarrierOp) wrong(format string, args ...any) {
-	x.r.faults.at(x.r, MbarrierMisuse, x.w, x.lane, x.place, "executes "+x.in.Mnemonic(), format, args...)
+	x.r.Faults.At(x.r, MbarrierMisuse, x.w, x.lane, x.place, "executes "+x.in.Mnemonic(), format, args...)
 }
 
 func (x *mbarrierOp) execute() {
@@ -210,7 +210,7 @@ func (x *mbarrierOp) execute() {
 	case isa.OpInval:
 		x.set(0)
 		for at := uint64(0); at < 8; at += 4 {
-			x.r.out.mbarrier(event.Store, event.FlagWrite, event.Relaxed, x, at)
+			x.r.Out.mbarrier(event.Store, event.FlagWrite, event.Relaxed, x, at)
 		}
 		x.r.untrack(x.of, x.addr)
 		x.of.endBarrier(x.addr)
@@ -256,7 +256,7 @@ func (x *mbarrierOp) init(n uint64) {
 }
 
 // liveBarrier is the barrier at an address of shared memory, nil where there is none.
-func (c *cta) liveBarrier(addr uint64) *liveBarrier {
+func (c *CTA) liveBarrier(addr uint64) *liveBarrier {
 	for i := range c.barriers {
 		if c.barriers[i].addr == addr {
 			return &c.barriers[i]
@@ -265,7 +265,7 @@ func (c *cta) liveBarrier(addr uint64) *liveBarrier {
 	return nil
 }
 
-func (c *cta) endBarrier(addr uint64) {
+func (c *CTA) endBarrier(addr uint64) {
 	c.barriers = slices.DeleteFunc(c.barriers, func(b liveBarrier) bool { return b.addr == addr })
 }
 
@@ -320,9 +320,9 @@ func (x *mbarrierOp) complete() {
 	x.live.phase++
 	x.live.unseen++
 	x.live.failed = false
-	x.of.completed++
-	x.w.writes++
-	o := &x.r.out
+	x.of.Completed++
+	x.w.Writes++
+	o := &x.r.Out
 	o.mbarrierDone(x)
 	o.mbarrier(event.Load, event.FlagRead|event.FlagApart, event.Acquire, x, 0)
 	o.mbarrier(event.Store, event.FlagWrite|event.FlagApart, event.Release, x, 4)
@@ -347,7 +347,7 @@ func (x *mbarrierOp) track() {
 		b := x.get()
 		x.set(newMbarrier(b.parity(), b.expected(), min(b.pending()+1, maxArrivals), b.tx()))
 	}
-	x.r.out.copyArrive(x)
+	x.r.Out.copyArrive(x)
 	x.tell(event.Release)
 	c := x.of
 	c.tracked = append(c.tracked, trackedCopies{x.w, x.lane, x.addr, x.w.copies.issued})
@@ -367,10 +367,10 @@ func (x *mbarrierOp) test() {
 		x.live.unseen = 0
 		if order = x.order(event.Acquire); first && order != event.Relaxed {
 			// The lane might have looked before: what it learns by this test does not say that the barrier was initialised when it did.
-			x.r.out.mbarrier(event.Load, event.FlagRead, event.Relaxed, x, 4)
+			x.r.Out.mbarrier(event.Load, event.FlagRead, event.Relaxed, x, 4)
 		}
 	}
-	x.r.out.mbarrier(event.Load, event.FlagRead, order, x, 4)
+	x.r.Out.mbarrier(event.Load, event.FlagRead, order, x, 4)
 	v := uint64(0)
 	if done {
 		v = 1
@@ -401,7 +401,7 @@ func (x *mbarrierOp) performAll() {
 	for _, t := range due {
 		x.r.performTracked(&t)
 		x.arrive(1, false)
-		x.w.writes++
+		x.w.Writes++
 	}
 	x.completeBulks()
 	x.completeCores()
@@ -417,7 +417,7 @@ func (x *mbarrierOp) passed(state uint64) bool {
 }
 
 // performTracked performs the copies that a barrier waits for.
-func (r *run) performTracked(t *trackedCopies) {
+func (r *Run) performTracked(t *trackedCopies) {
 	c := &t.warp.copies
 	kept := c.list[:0]
 	for _, x := range c.list {
@@ -435,7 +435,7 @@ func (r *run) performTracked(t *trackedCopies) {
 }
 
 // untrack forgets what a barrier waits for that begins or ends.
-func (r *run) untrack(c *cta, addr uint64) {
+func (r *Run) untrack(c *CTA, addr uint64) {
 	kept := c.tracked[:0]
 	for _, t := range c.tracked {
 		if t.addr != addr {
@@ -448,14 +448,14 @@ func (r *run) untrack(c *cta, addr uint64) {
 
 // overwrite writes the object as a plain store does. An object is opaque: what events tell of its value is zeros.
 func (x *mbarrierOp) overwrite(b mbarrier) {
-	acc := &x.r.acc
-	acc.addr[x.lane] = x.addr
-	if acc.old[x.lane] = wordsOf(x.data); x.get().live() {
-		acc.old[x.lane] = [4]uint64{}
+	acc := &x.r.Access
+	acc.Addr[x.lane] = x.addr
+	if acc.Old[x.lane] = wordsOf(x.data); x.get().live() {
+		acc.Old[x.lane] = [4]uint64{}
 	}
 	x.set(b)
-	acc.value[x.lane] = [4]uint64{}
-	if o := &x.r.out; o.needs&event.NeedShared != 0 {
+	acc.Value[x.lane] = [4]uint64{}
+	if o := &x.r.Out; o.Needs&event.NeedShared != 0 {
 		as := loader.Instr{Inst: x.in.Inst, Width: 8, Piece: 8}
 		o.access(event.Store, event.FlagWrite, x.w, &as, x.place, event.Shared, 1<<x.lane, acc)
 	}
@@ -463,50 +463,50 @@ func (x *mbarrierOp) overwrite(b mbarrier) {
 
 // tell tells of a read-modify-write of the barrier.
 func (x *mbarrierOp) tell(order event.Order) {
-	x.r.out.mbarrier(event.Atomic, event.FlagRead|event.FlagWrite|event.FlagRed, order, x, 0)
+	x.r.Out.mbarrier(event.Atomic, event.FlagRead|event.FlagWrite|event.FlagRed, order, x, 0)
 }
 
 // mbarrier tells of a strong access to a half of a barrier.
-func (o *emitter) mbarrier(kind event.Kind, flags event.Flags, order event.Order, x *mbarrierOp, at uint64) {
-	if o.needs&event.NeedShared == 0 {
+func (o *Emitter) mbarrier(kind event.Kind, flags event.Flags, order event.Order, x *mbarrierOp, at uint64) {
+	if o.Needs&event.NeedShared == 0 {
 		return
 	}
 	scope := x.in.Scope
 	switch {
 	case scope != event.NoScope:
-	case len(x.w.cta.cluster.ctas) > 1:
+	case len(x.w.CTA.cluster.ctas) > 1:
 		// The manual's default is .cta, with which a remote arrival would order nothing; all code for clusters relies on it.
 		scope = event.ScopeCluster
 	default:
 		scope = event.ScopeCTA
 	}
-	e := event.Event{Kind: kind, Flags: flags, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.told + at,
+	e := event.Event{Kind: kind, Flags: flags, Warp: x.w.Number, Place: x.place, Mask: 1 << x.lane, Addr: x.told + at,
 		Space: event.Shared, Order: order, Scope: scope, Size: 4}
 	if flags&event.FlagApart != 0 {
 		e.Barrier = x.apart()
 	}
-	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
+	if o.Needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
 		e.Flags |= event.FlagValues
-		e.Val = uint32(len(o.batch.Values))
-		o.batch.Values = append(o.batch.Values, 0)
-		if o.olds() {
+		e.Val = uint32(len(o.Batch.Values))
+		o.Batch.Values = append(o.Batch.Values, 0)
+		if o.Olds() {
 			e.Flags |= event.FlagOld
-			o.batch.Values = append(o.batch.Values, 0)
+			o.Batch.Values = append(o.Batch.Values, 0)
 		}
 	}
 	o.add(e)
 }
 
 // mbarrierDone tells that a phase is complete.
-func (o *emitter) mbarrierDone(x *mbarrierOp) {
-	if o.sync() {
-		o.add(event.Event{Kind: event.MbarrierDone, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.told})
+func (o *Emitter) mbarrierDone(x *mbarrierOp) {
+	if o.Sync() {
+		o.add(event.Event{Kind: event.MbarrierDone, Warp: x.w.Number, Place: x.place, Mask: 1 << x.lane, Addr: x.told})
 	}
 }
 
 // copyArrive tells that a barrier waits for copies.
-func (o *emitter) copyArrive(x *mbarrierOp) {
-	if o.sync() {
-		o.add(event.Event{Kind: event.CopyArrive, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.addr})
+func (o *Emitter) copyArrive(x *mbarrierOp) {
+	if o.Sync() {
+		o.add(event.Event{Kind: event.CopyArrive, Warp: x.w.Number, Place: x.place, Mask: 1 << x.lane, Addr: x.addr})
 	}
 }

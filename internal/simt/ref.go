@@ -34,42 +34,42 @@ func NewRef() Engine { return ref{} }
 
 // Run implements Engine.
 func (ref) Run(ctx context.Context, l *Launch) (Stats, error) {
-	r := newRun(ctx, l)
-	r.m = refMachine{r}
+	r := NewRun(ctx, l)
+	r.Machine = refMachine{r}
 	r.placeElements()
-	return r.execute(r.loop)
+	return r.Execute(r.Loop)
 }
 
-// execute runs the launch to its end, by loop.
-func (r *run) execute(loop func() error) (Stats, error) {
-	start, l := time.Now(), r.l
-	r.out.begin()
+// Execute runs the launch to its end, by loop.
+func (r *Run) Execute(loop func() error) (Stats, error) {
+	start, l := time.Now(), r.Launch
+	r.Out.begin()
 	err := loop()
-	r.faults.deliver(l)
-	r.out.end()
-	r.stats.Elapsed = time.Since(start)
-	r.stats.Fault = r.faults.lost
+	r.Faults.deliver(l)
+	r.Out.end()
+	r.Stats.Elapsed = time.Since(start)
+	r.Stats.Fault = r.Faults.lost
 	if r.workspace != 0 {
 		// Nobody else knows the address.
-		_, _ = r.mem.Free(r.workspace)
+		_, _ = r.Memory.Free(r.workspace)
 	}
 	r.endDevice()
-	return r.stats, err
+	return r.Stats, err
 }
 
-// run is one launch being executed.
-type run struct {
-	ctx    context.Context
-	m      machine
-	l      *Launch
-	p      *loader.Program
-	mem    *devmem.Memory
-	img    *loader.Image
-	entry  *loader.Code
-	places *places.Table
-	limits Limits
-	root   uint32 // the kernel's frame
-	params []byte
+// Run is one launch being executed.
+type Run struct {
+	ctx     context.Context
+	Machine Machine
+	Launch  *Launch
+	p       *loader.Program
+	Memory  *devmem.Memory
+	Image   *loader.Image
+	entry   *loader.Code
+	Places  *places.Table
+	limits  Limits
+	Root    uint32 // the kernel's frame
+	Params  []byte
 	// workspace is what %envreg1 and 2 point to in a cooperative launch; 0 otherwise.
 	workspace uint64
 	// Of engine ref: the accesses that mean elements, by place, and the instructions that align their addresses, which number the
@@ -77,22 +77,22 @@ type run struct {
 	elements map[uint32]refElement
 	bases    map[uint32]int
 
-	sched  schedule
-	rng    rng
-	clock  uint64 // warp steps so far
-	asked  uint64 // clock at which the context was asked last
-	stats  Stats
-	stop   error // set by a step that ends the run
-	faults faultLog
-	out    emitter
-	tlb    tlb
-	acc    access
-	args   isa.Args
-	wargs  isa.WarpArgs
+	Sched    schedule
+	rng      rng
+	Clock    uint64 // warp steps so far
+	asked    uint64 // clock at which the context was asked last
+	Stats    Stats
+	Stop     error // set by a step that ends the run
+	Faults   faultLog
+	Out      Emitter
+	tlb      tlb
+	Access   access
+	Args     isa.Args
+	WarpArgs isa.WarpArgs
 
 	wgmmaArgs isa.WgmmaArgs
 	calls     map[callKey]uint32
-	free      []*cta                         // finished blocks, for reuse
+	free      []*CTA                         // finished blocks, for reuse
 	textures  map[uint64]*descriptor.Texture // that texture instructions have been given, by object
 	taps      taps
 	dev       *device // nil where no thread has done anything with streams of the device
@@ -106,21 +106,22 @@ type callKey struct {
 	callee *loader.Code
 }
 
-func newRun(ctx context.Context, l *Launch) *run {
-	r := &run{ctx: ctx, l: l, p: l.Program, mem: l.Program.Memory, places: l.Places, limits: DefaultLimits(), calls: map[callKey]uint32{}}
-	if r.places == nil {
-		r.places = places.New()
+// NewRun prepares the execution of a launch. The engine gives it a Machine before Execute.
+func NewRun(ctx context.Context, l *Launch) *Run {
+	r := &Run{ctx: ctx, Launch: l, p: l.Program, Memory: l.Program.Memory, Places: l.Places, limits: DefaultLimits(), calls: map[callKey]uint32{}}
+	if r.Places == nil {
+		r.Places = places.New()
 	}
-	r.img = r.p.Image(l.Func)
-	r.entry = r.img.Code(l.Func)
-	r.root = r.places.Enter(0, l.Func)
-	r.params = make([]byte, r.entry.Params)
-	copy(r.params, l.Params)
+	r.Image = r.p.Image(l.Func)
+	r.entry = r.Image.Code(l.Func)
+	r.Root = r.Places.Enter(0, l.Func)
+	r.Params = make([]byte, r.entry.Params)
+	copy(r.Params, l.Params)
 	r.rng = newRNG(l.Seed)
-	r.out = newEmitter(l)
-	r.sched.init(r)
+	r.Out = newEmitter(l)
+	r.Sched.init(r)
 	if l.Cooperative {
-		if a, err := r.mem.Alloc(64, 64, devmem.DeviceAlloc, "workspace of the cooperative launch"); err == nil {
+		if a, err := r.Memory.Alloc(64, 64, devmem.DeviceAlloc, "workspace of the cooperative launch"); err == nil {
 			r.workspace = a
 		}
 	}
@@ -128,9 +129,9 @@ func newRun(ctx context.Context, l *Launch) *run {
 }
 
 // fail ends the run after the current step.
-func (r *run) fail(err error) {
-	if r.stop == nil {
-		r.stop = err
+func (r *Run) fail(err error) {
+	if r.Stop == nil {
+		r.Stop = err
 	}
 }
 
@@ -138,35 +139,35 @@ func (r *run) fail(err error) {
 const askAfter = 1 << 12
 
 // halted tells why the run must end now, nil when it goes on.
-func (r *run) halted() error {
+func (r *Run) halted() error {
 	switch {
-	case r.stop != nil:
-		return r.stop
-	case r.l.MaxSteps != 0 && r.clock >= r.l.MaxSteps:
+	case r.Stop != nil:
+		return r.Stop
+	case r.Launch.MaxSteps != 0 && r.Clock >= r.Launch.MaxSteps:
 		return ErrStopped
-	case r.clock-r.asked < askAfter:
+	case r.Clock-r.asked < askAfter:
 		return nil
 	}
-	r.asked = r.clock
+	r.asked = r.Clock
 	return r.ctx.Err()
 }
 
-// cta is a resident block.
-type cta struct {
+// CTA is a resident block.
+type CTA struct {
 	index   uint32
 	cluster *cluster
 	rank    uint32 // in the cluster
 	id      event.Dim3
 	shape   event.Dim3
-	threads int
-	live    int  // threads that have not exited
+	Threads int
+	Live    int  // threads that have not exited
 	gone    bool // finished or stuck, no longer resident
-	warps   []*warp
-	shared  []byte
-	bars    [16]barrier
-	met     uint16 // barriers that somebody has arrived at
+	Warps   []*Warp
+	Shared  []byte
+	Bars    [16]barrier
+	Met     uint16 // barriers that somebody has arrived at
 
-	completed uint64 // how often barriers were
+	Completed uint64 // how often barriers were
 	tracked   []trackedCopies
 	bulks     []*bulkCopy // in flight
 	cores     cores
@@ -177,44 +178,44 @@ type cta struct {
 }
 
 // newCTA starts block index.
-func (r *run) newCTA(index uint32, of *cluster, rank uint32) *cta {
-	var c *cta
+func (r *Run) newCTA(index uint32, of *cluster, rank uint32) *CTA {
+	var c *CTA
 	if n := len(r.free); n > 0 {
 		c, r.free = r.free[n-1], r.free[:n-1]
-		clear(c.shared)
+		clear(c.Shared)
 	} else {
-		c = &cta{shape: r.l.Block, shared: make([]byte, int(r.img.Layout.Reserved)+r.sharedBytes())}
-		c.met = 1<<len(c.bars) - 1
-		for i := range r.l.WarpsPerBlock() {
-			c.warps = append(c.warps, &warp{cta: c, first: c.shape.At(32 * uint64(i))})
+		c = &CTA{shape: r.Launch.Block, Shared: make([]byte, int(r.Image.Layout.Reserved)+r.SharedBytes())}
+		c.Met = 1<<len(c.Bars) - 1
+		for i := range r.Launch.WarpsPerBlock() {
+			c.Warps = append(c.Warps, &Warp{CTA: c, first: c.shape.At(32 * uint64(i))})
 		}
 	}
 	c.cluster, c.rank = of, rank
-	c.index, c.id = index, r.l.Grid.At(uint64(index))
-	c.threads = int(r.l.Block.Count())
-	c.live, c.gone = c.threads, false
-	for m := c.met; m != 0; m &= m - 1 {
-		c.bars[bits.TrailingZeros16(m)].reset()
+	c.index, c.id = index, r.Launch.Grid.At(uint64(index))
+	c.Threads = int(r.Launch.Block.Count())
+	c.Live, c.gone = c.Threads, false
+	for m := c.Met; m != 0; m &= m - 1 {
+		c.Bars[bits.TrailingZeros16(m)].Reset()
 	}
-	c.met = 0
+	c.Met = 0
 	c.tracked, c.barriers, c.bulks, c.bulksDone = c.tracked[:0], c.barriers[:0], c.bulks[:0], 0
 	c.ended, c.early = c.ended[:0], c.early[:0]
 	c.cores.reset()
-	for i, w := range c.warps {
-		n := min(32, c.threads-32*i)
-		w.start(r, index*r.l.WarpsPerBlock()+uint32(i), i, uint32(1<<uint(n)-1))
+	for i, w := range c.Warps {
+		n := min(32, c.Threads-32*i)
+		w.start(r, index*r.Launch.WarpsPerBlock()+uint32(i), i, uint32(1<<uint(n)-1))
 	}
-	r.stats.Threads += uint64(c.threads)
+	r.Stats.Threads += uint64(c.Threads)
 	return c
 }
 
-// sharedBytes is the size of a block's shared memory, without the reserved part of the window.
-func (r *run) sharedBytes() int {
-	layout := r.img.Layout
-	if r.l.DynamicShared == 0 {
+// SharedBytes is the size of a block's shared memory, without the reserved part of the window.
+func (r *Run) SharedBytes() int {
+	layout := r.Image.Layout
+	if r.Launch.DynamicShared == 0 {
 		return int(layout.Static)
 	}
-	return int(layout.Dynamic-layout.Reserved) + r.l.DynamicShared
+	return int(layout.Dynamic-layout.Reserved) + r.Launch.DynamicShared
 }
 
 // lane is one thread.
@@ -248,7 +249,8 @@ type frame struct {
 // that those of a warp are set at once.
 type stand uint64
 
-func standing(why wait, bar uint8, members uint32) stand {
+// Standing says what lanes wait for: with the number of a barrier, and the member mask of a warp-level wait.
+func Standing(why wait, bar uint8, members uint32) stand {
 	return stand(why) | stand(bar)<<8 | stand(members)<<32
 }
 
@@ -261,7 +263,7 @@ type wait uint8
 
 const (
 	waitNone    wait = iota
-	waitBarrier      // a CTA barrier
+	WaitBarrier      // a CTA barrier
 	waitWarp         // bar.warp.sync
 	waitLanes        // a warp-level instruction with a member mask
 	waitCluster      // barrier.cluster.wait
@@ -272,10 +274,10 @@ const (
 func (ln *lane) place() uint32 { return ln.base + uint32(ln.pc) }
 
 // start makes the lane stand at the first instruction of the kernel.
-func (ln *lane) start(r *run, tid event.Dim3) {
+func (ln *lane) start(r *Run, tid event.Dim3) {
 	ln.tid = tid
 	ln.depth, ln.up = 0, ln.up[:0]
-	ln.frame = frame{code: r.entry, base: r.root}
+	ln.frame = frame{code: r.entry, base: r.Root}
 	ln.fit()
 	clear(ln.regs)
 	clear(ln.local[:r.entry.Func.LocalFrame])
@@ -285,19 +287,19 @@ func (ln *lane) start(r *run, tid event.Dim3) {
 func (ln *lane) fit() {
 	f := ln.code.Func
 	if need := int(ln.regAt) + f.Regs; need > len(ln.allRegs) {
-		ln.allRegs = grow(ln.allRegs, need)
+		ln.allRegs = Grow(ln.allRegs, need)
 	}
 	ln.regs = ln.allRegs[ln.regAt : int(ln.regAt)+f.Regs]
 	if need := int(ln.paramAt) + f.ParamFrame; need > len(ln.param) {
-		ln.param = grow(ln.param, need)
+		ln.param = Grow(ln.param, need)
 	}
 	if need := int(ln.localAt) + f.LocalFrame; need > len(ln.local) {
-		ln.local = grow(ln.local, need)
+		ln.local = Grow(ln.local, need)
 	}
 }
 
-// grow gives s at least n elements: just so many at first, doubling later.
-func grow[T any](s []T, n int) []T {
+// Grow gives s at least n elements: just so many at first, doubling later.
+func Grow[T any](s []T, n int) []T {
 	if len(s) > 0 {
 		n = max(n, 2*len(s))
 	}

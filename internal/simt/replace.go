@@ -14,7 +14,7 @@ import (
 const mapPiece = 32
 
 // mapBytes gives the bytes of a tensor map in global or shared memory that a lane changes or copies, nil after a fault.
-func (r *run) mapBytes(w *warp, lane int, in *loader.Instr, space event.Space, at uint64, flags event.Flags, place uint32) []byte {
+func (r *Run) mapBytes(w *Warp, lane int, in *loader.Instr, space event.Space, at uint64, flags event.Flags, place uint32) []byte {
 	t := touch{flags, space, at, descriptor.TensorMapSize}
 	var data []byte
 	kind := OutOfBounds
@@ -22,42 +22,42 @@ func (r *run) mapBytes(w *warp, lane int, in *loader.Instr, space event.Space, a
 	case event.Global:
 		data, kind = r.globalBytes(at, descriptor.TensorMapSize, in, flags, place)
 	case event.Shared:
-		data, kind = window(w.cta.shared, at, descriptor.TensorMapSize)
+		data, kind = window(w.CTA.Shared, at, descriptor.TensorMapSize)
 	}
 	if kind == "" && at%descriptor.TensorMapAlign != 0 {
 		kind = Misaligned
 	}
 	if kind != "" {
-		r.faults.access(r, kind, w, lane, place, t)
+		r.Faults.access(r, kind, w, lane, place, t)
 		return nil
 	}
 	return data
 }
 
 // tellMap makes the events of a plain access by a lane to a tensor map, which holds data now and held before what it does not any more.
-func (r *run) tellMap(w *warp, lane int, in *loader.Instr, kind event.Kind, flags event.Flags, space event.Space, at uint64, data, before []byte, place uint32) {
+func (r *Run) tellMap(w *Warp, lane int, in *loader.Instr, kind event.Kind, flags event.Flags, space event.Space, at uint64, data, before []byte, place uint32) {
 	need := event.NeedGlobal
 	if space == event.Shared {
 		need = event.NeedShared
 	}
-	if r.out.needs&need == 0 {
+	if r.Out.Needs&need == 0 {
 		return
 	}
-	acc := &r.acc
+	acc := &r.Access
 	as := loader.Instr{Inst: in.Inst, Width: mapPiece}
 	for i := uint64(0); i < descriptor.TensorMapSize; i += mapPiece {
-		acc.addr[lane], acc.value[lane], acc.old[lane] = at+i, wordsOf(data[i:i+mapPiece]), wordsOf(before[i:i+mapPiece])
-		r.out.access(kind, flags, w, &as, place, space, 1<<lane, acc)
+		acc.Addr[lane], acc.Value[lane], acc.Old[lane] = at+i, wordsOf(data[i:i+mapPiece]), wordsOf(before[i:i+mapPiece])
+		r.Out.access(kind, flags, w, &as, place, space, 1<<lane, acc)
 	}
 }
 
 // replace executes tensormap.replace for the lanes of on.
-func (r *run) replace(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) replace(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		at, space := r.m.value(w, i, &in.Operands[0])+uint64(in.Off), in.Space
+		at, space := r.Machine.Value(w, i, &in.Operands[0])+uint64(in.Off), in.Space
 		if space != event.Global && space != event.Shared {
-			space, at = splitGeneric(at)
+			space, at = SplitGeneric(at)
 		}
 		data := r.mapBytes(w, i, in, space, at, event.FlagWrite, place)
 		if data == nil {
@@ -66,15 +66,15 @@ func (r *run) replace(w *warp, in *loader.Instr, on uint32, place uint32) {
 		before := [descriptor.TensorMapSize]byte(data)
 		ordinal := uint64(0)
 		if len(in.Operands) > 2 {
-			ordinal = r.m.value(w, i, &in.Operands[1])
+			ordinal = r.Machine.Value(w, i, &in.Operands[1])
 		}
-		if !replaceField(data, in, ordinal, r.m.value(w, i, &in.Operands[len(in.Operands)-1])) {
-			r.faults.at(r, TensorMisuse, w, i, place, "changes", "%s is given the field of dimension %d: there are five, of global_stride four", in.Mnemonic(), ordinal)
+		if !replaceField(data, in, ordinal, r.Machine.Value(w, i, &in.Operands[len(in.Operands)-1])) {
+			r.Faults.At(r, TensorMisuse, w, i, place, "changes", "%s is given the field of dimension %d: there are five, of global_stride four", in.Mnemonic(), ordinal)
 			continue
 		}
 		r.tellMap(w, i, in, event.Store, event.FlagWrite, space, at, data, before[:], place)
 	}
-	w.writes++
+	w.Writes++
 }
 
 // replaceField changes a field of the bytes of a map, see TensorMap; false where it has no such dimension.
@@ -113,9 +113,9 @@ func replaceField(data []byte, in *loader.Instr, ordinal, v uint64) bool {
 }
 
 // copyMap executes tensormap.cp_fenceproxy, which the lanes of on execute together and one of them performs.
-func (r *run) copyMap(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) copyMap(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	i := bits.TrailingZeros32(on)
-	to, from := r.m.value(w, i, &in.Operands[0])+uint64(in.Off), r.m.value(w, i, &in.Operands[1])+uint64(in.Off2)
+	to, from := r.Machine.Value(w, i, &in.Operands[0])+uint64(in.Off), r.Machine.Value(w, i, &in.Operands[1])+uint64(in.Off2)
 	source := r.mapBytes(w, i, in, event.Shared, from, event.FlagRead, place)
 	if source == nil {
 		return
@@ -128,31 +128,31 @@ func (r *run) copyMap(w *warp, in *loader.Instr, on uint32, place uint32) {
 	before := [descriptor.TensorMapSize]byte(data)
 	copy(data, source)
 	r.tellMap(w, i, in, event.Store, event.FlagWrite, event.Global, to, data, before[:], place)
-	w.writes++
+	w.Writes++
 }
 
 // fenceMaps executes fence.proxy.tensormap::generic.acquire for the lanes of on.
-func (r *run) fenceMaps(w *warp, in *loader.Instr, on uint32, place uint32) {
-	if !r.out.sync() {
+func (r *Run) fenceMaps(w *Warp, in *loader.Instr, on uint32, place uint32) {
+	if !r.Out.Sync() {
 		return
 	}
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		if space, at := splitGeneric(r.m.value(w, i, &in.Operands[0]) + uint64(in.Off)); space == event.Global {
-			r.out.add(event.Event{Kind: event.MapFence, Warp: w.number, Mask: 1 << i, Place: place, Addr: at, Space: event.Global})
+		if space, at := SplitGeneric(r.Machine.Value(w, i, &in.Operands[0]) + uint64(in.Off)); space == event.Global {
+			r.Out.add(event.Event{Kind: event.MapFence, Warp: w.Number, Mask: 1 << i, Place: place, Addr: at, Space: event.Global})
 		}
 	}
 }
 
 // readsMap tells of a tensor map in global memory that a lane's copy reads.
-func (r *run) readsMap(w *warp, lane int, at uint64, place uint32) {
-	if r.out.needs&event.NeedGlobal != 0 {
-		r.out.add(event.Event{Kind: event.MapRead, Flags: event.FlagRead, Warp: w.number, Mask: 1 << lane, Place: place, Addr: at, Space: event.Global, Aux: descriptor.TensorMapSize})
+func (r *Run) readsMap(w *Warp, lane int, at uint64, place uint32) {
+	if r.Out.Needs&event.NeedGlobal != 0 {
+		r.Out.add(event.Event{Kind: event.MapRead, Flags: event.FlagRead, Warp: w.Number, Mask: 1 << lane, Place: place, Addr: at, Space: event.Global, Aux: descriptor.TensorMapSize})
 	}
 }
 
 // mapOps are the operations on tensor maps.
-func (r *run) mapOps(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) mapOps(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	switch in.Op {
 	case isa.OpReplace:
 		r.replace(w, in, on, place)

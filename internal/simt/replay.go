@@ -38,26 +38,26 @@ func (e *TurnError) Error() string { return fmt.Sprintf("turn %d: %s", e.Turn+1,
 func (p *Replay) Run(ctx context.Context, l *Launch) (Stats, error) {
 	fair := *l
 	fair.Schedule = Fair
-	r := newRun(ctx, &fair)
-	r.m = refMachine{r}
+	r := NewRun(ctx, &fair)
+	r.Machine = refMachine{r}
 	r.placeElements()
-	r.sched.window = math.MaxInt32
-	return r.execute(func() error {
+	r.Sched.window = math.MaxInt32
+	return r.Execute(func() error {
 		if err := p.replay(r); err != nil {
 			return err
 		}
 		if err := r.halted(); err != nil {
 			return r.interrupted(err)
 		}
-		return r.loop()
+		return r.Loop()
 	})
 }
 
 // replay does all turns, or those up to the end of the run.
-func (p *Replay) replay(r *run) error {
+func (p *Replay) replay(r *Run) error {
 	r.admit()
-	ctas := make([]*cta, r.sched.blocks)
-	for _, c := range r.sched.resident {
+	ctas := make([]*CTA, r.Sched.blocks)
+	for _, c := range r.Sched.resident {
 		ctas[c.index] = c
 	}
 	t := &Threads{r: r, ctas: ctas, live: map[*loader.Code]*liveness{}, loops: map[*loader.Code][]bool{}, clocks: true} // which are read here
@@ -82,14 +82,14 @@ func (p *Replay) turn(t *Threads, n int) error {
 	}
 	for range maxSilent {
 		switch {
-		case w.live>>i&1 == 0:
+		case w.Live>>i&1 == 0:
 			return wrong("the thread has exited")
-		case w.ready>>i&1 == 0:
+		case w.Ready>>i&1 == 0:
 			return wrong("the thread waits for others")
 		}
 		in, place := &ln.code.Insts[ln.pc], ln.place()
 		w.group, w.lead = 1<<i, i
-		w.together(r, w.group)
+		w.Together(r, w.group)
 		last := false
 		if in.Guard < 0 || (ln.regs[in.Guard]&1 != 0) != in.GuardNot {
 			if q, ok := t.request(w, i, in, place, 0); ok {
@@ -102,10 +102,10 @@ func (p *Replay) turn(t *Threads, n int) error {
 				last = true
 			}
 		}
-		faults := len(r.faults.list)
+		faults := len(r.Faults.list)
 		r.step(w)
-		w.regroup = true
-		failed := r.stop != nil || len(r.faults.list) > faults
+		w.Regroup = true
+		failed := r.Stop != nil || len(r.Faults.list) > faults
 		switch {
 		case last, failed && turn.Kind == RequestFault:
 			return nil

@@ -13,15 +13,15 @@ const (
 	windowThreads = 8192
 	windowBlocks  = 4
 	windowBytes   = 256 << 20
-	// sliceCost is what a warp may run before the next one does, by seed 0.
-	sliceCost = 256
+	// SliceCost is what a warp may run before the next one does, by seed 0.
+	SliceCost = 256
 	// barrierTurns bounds how often the warps of a block have their turns before those of the next block do, by seed 0, as long
 	// as they complete a barrier each time: what they work on is in the cache.
 	barrierTurns = 32
-	// gives is before how many of its strong accesses a warp may give way (Contended). A slice holds the whole of a short critical
+	// Gives is before how many of its strong accesses a warp may give way (Contended). A slice holds the whole of a short critical
 	// section, so that by round robin the warps of a small kernel run one after the other, and no lock, ticket or queue is contended.
 	// Before each of them, warps that do the same would take turns in step, and only the first would ever succeed.
-	gives = 32
+	Gives = 32
 	// The window grows by growBy when no block has finished while the warps that can step ran so much each, because the
 	// blocks inside may wait for blocks outside: growPolling when all of them polled, growReading when none wrote,
 	// growAnyhow otherwise.
@@ -34,8 +34,8 @@ const (
 	demote      = 16 << 10
 	demoteStep  = 257
 	firstLowest = uint64(1 << 62)
-	// afterStuck is how many warp steps a grid goes on after a block that can never finish.
-	afterStuck = 1 << 20
+	// AfterStuck is how many warp steps a grid goes on after a block that can never finish.
+	AfterStuck = 1 << 20
 )
 
 // schedule is the state of a launch's scheduling: which blocks are resident, and whose turn it is.
@@ -44,44 +44,44 @@ type schedule struct {
 	started  uint64
 	chunk    []uint32 // clusters to start next
 	window   int      // blocks that may be resident
-	resident []*cta
-	warps    []*warp // of the resident blocks, in the order of a round
+	resident []*CTA
+	warps    []*Warp // of the resident blocks, in the order of a round
 	sinceEnd uint64  // cost since a block finished or the window grew
 	spent    uint64  // cost of the launch
 	stuck    bool    // a block can never finish
 	deadline uint64  // clock at which a grid with a stuck block ends
 	shown    uint64  // clock of the last Progress
-	spin     spin
+	Spin     spin
 
 	changes []uint64 // PCT: clocks at which the running warp loses its priority
 	lowest  uint64   // PCT: the next priority below all others
 }
 
-func (s *schedule) init(r *run) {
-	s.blocks = r.l.Grid.Count()
-	perBlock := int(r.l.WarpsPerBlock()) * 32
-	f := r.l.Func
+func (s *schedule) init(r *Run) {
+	s.blocks = r.Launch.Grid.Count()
+	perBlock := int(r.Launch.WarpsPerBlock()) * 32
+	f := r.Launch.Func
 	perThread := 8*f.Regs + f.ParamFrame + f.LocalFrame
 	s.window = max(windowBlocks, min(windowThreads, windowBytes/(perThread+1))/perBlock)
 	if f.Any(func(i *isa.Inst) bool { return i.Op == isa.OpTryCancel }) {
 		s.window = windowBlocks // so that there are blocks to cancel
 	}
-	if r.l.Cooperative {
+	if r.Launch.Cooperative {
 		s.window = math.MaxInt32 // all of them; Check bounds their number
 	}
 	s.lowest = firstLowest
-	s.spin.first = cmp.Or(r.l.spinFirst, spinFirst)
-	s.spin.at = s.spin.first
-	if r.l.Schedule == PCT {
+	s.Spin.first = cmp.Or(r.Launch.SpinFirst, spinFirst)
+	s.Spin.at = s.Spin.first
+	if r.Launch.Schedule == PCT {
 		for range 3 {
 			s.changes = append(s.changes, uint64(r.rng.spread(20)))
 		}
 	}
 }
 
-// loop runs the grid to its end.
-func (r *run) loop() error {
-	s := &r.sched
+// Loop runs the grid to its end.
+func (r *Run) Loop() error {
+	s := &r.Sched
 	for {
 		r.admit()
 		if len(s.resident) == 0 {
@@ -103,34 +103,34 @@ func (r *run) loop() error {
 }
 
 // finish is the end of a grid of which no block is resident.
-func (r *run) finish() error {
-	if r.sched.stuck {
-		r.faults.reportStuck(r)
+func (r *Run) finish() error {
+	if r.Sched.stuck {
+		r.Faults.reportStuck(r)
 		return ErrDeadlock
 	}
 	return nil
 }
 
 // interrupted is the end of a grid that has not finished.
-func (r *run) interrupted(err error) error {
-	if r.sched.stuck {
-		r.faults.reportStuck(r)
+func (r *Run) interrupted(err error) error {
+	if r.Sched.stuck {
+		r.Faults.reportStuck(r)
 	}
 	if err == ErrTrap || err == ErrAssert || err == ErrDeadlock {
 		return err
 	}
-	r.faults.reportStopped(r, err)
+	r.Faults.reportStopped(r, err)
 	return err
 }
 
 // admit starts blocks while the window has room.
-func (r *run) admit() {
-	s := &r.sched
+func (r *Run) admit() {
+	s := &r.Sched
 	for len(s.resident) < s.window && s.started < s.blocks {
 		of := r.newCluster(r.nextCluster())
 		for _, c := range of.ctas {
 			s.resident = append(s.resident, c)
-			for _, w := range c.warps {
+			for _, w := range c.Warps {
 				w.priority = 1<<63 | r.rng.next()
 				s.warps = append(s.warps, w)
 			}
@@ -139,11 +139,11 @@ func (r *run) admit() {
 }
 
 // nextCluster gives the cluster, mostly of one block, to start next: in their order, or shuffled by 256 with a seed.
-func (r *run) nextCluster() uint32 {
-	s := &r.sched
-	size := r.l.ClusterShape().Count()
+func (r *Run) nextCluster() uint32 {
+	s := &r.Sched
+	size := r.Launch.ClusterShape().Count()
 	first := s.started / size
-	if r.l.Seed == 0 {
+	if r.Launch.Seed == 0 {
 		s.started += size
 		return uint32(first)
 	}
@@ -166,12 +166,12 @@ func (r *run) nextCluster() uint32 {
 
 // round gives every warp that can step its turn (by PCT: the one of the highest priority), and reports whether there
 // was one.
-func (r *run) round() (ran bool, err error) {
-	s := &r.sched
-	if r.l.Schedule == PCT {
+func (r *Run) round() (ran bool, err error) {
+	s := &r.Sched
+	if r.Launch.Schedule == PCT {
 		return r.roundPCT()
 	}
-	if r.l.Seed != 0 {
+	if r.Launch.Seed != 0 {
 		for i := len(s.warps) - 1; i > 0; i-- {
 			j := r.rng.below(i + 1)
 			s.warps[i], s.warps[j] = s.warps[j], s.warps[i]
@@ -179,15 +179,15 @@ func (r *run) round() (ran bool, err error) {
 	}
 	for i := 0; i < len(s.warps); {
 		j := i + 1
-		for r.l.Seed == 0 && j < len(s.warps) && s.warps[j].cta == s.warps[i].cta {
+		for r.Launch.Seed == 0 && j < len(s.warps) && s.warps[j].CTA == s.warps[i].CTA {
 			j++
 		}
 		for range barrierTurns {
-			before := s.warps[i].cta.completed
+			before := s.warps[i].CTA.Completed
 			if err := r.turns(s.warps[i:j], &ran); err != nil {
 				return ran, err
 			}
-			if r.l.Seed != 0 || s.warps[i].cta.completed == before {
+			if r.Launch.Seed != 0 || s.warps[i].CTA.Completed == before {
 				break
 			}
 		}
@@ -197,14 +197,14 @@ func (r *run) round() (ran bool, err error) {
 }
 
 // turns gives each of some warps a turn.
-func (r *run) turns(warps []*warp, ran *bool) error {
-	s := &r.sched
+func (r *Run) turns(warps []*Warp, ran *bool) error {
+	s := &r.Sched
 	for _, w := range warps {
-		if !w.runnable() {
+		if !w.Runnable() {
 			continue
 		}
-		n := uint64(sliceCost)
-		if r.l.Seed != 0 {
+		n := uint64(SliceCost)
+		if r.Launch.Seed != 0 {
 			n = uint64(r.rng.spread(10))
 		}
 		*ran = true
@@ -212,7 +212,7 @@ func (r *run) turns(warps []*warp, ran *bool) error {
 		if err := r.halted(); err != nil {
 			return err
 		}
-		if s.stuck && r.clock >= s.deadline {
+		if s.stuck && r.Clock >= s.deadline {
 			return ErrDeadlock
 		}
 	}
@@ -220,11 +220,11 @@ func (r *run) turns(warps []*warp, ran *bool) error {
 }
 
 // roundPCT runs the warp of the highest priority for a while.
-func (r *run) roundPCT() (ran bool, err error) {
-	s := &r.sched
-	var top *warp
+func (r *Run) roundPCT() (ran bool, err error) {
+	s := &r.Sched
+	var top *Warp
 	for _, w := range s.warps {
-		if w.runnable() && (top == nil || w.priority > top.priority) {
+		if w.Runnable() && (top == nil || w.priority > top.priority) {
 			top = w
 		}
 	}
@@ -233,75 +233,77 @@ func (r *run) roundPCT() (ran bool, err error) {
 	}
 	n := demote + (firstLowest-s.lowest)*demoteStep%demote
 	for _, c := range s.changes {
-		if c > r.clock && c-r.clock < n {
-			n = c - r.clock
+		if c > r.Clock && c-r.Clock < n {
+			n = c - r.Clock
 		}
 	}
-	before := top.time
+	before := top.Time
 	// Cost counts polls more than the clock does, so a turn can end before its change point; the demotion then is early.
 	r.turn(top, n)
-	if top.time-before >= n {
+	if top.Time-before >= n {
 		top.priority = s.lowest
 		s.lowest--
 	}
 	if err := r.halted(); err != nil {
 		return true, err
 	}
-	if s.stuck && r.clock >= s.deadline {
+	if s.stuck && r.Clock >= s.deadline {
 		return true, ErrDeadlock
 	}
 	return true, nil
 }
 
 // turn runs w until it has run n, cannot step, or the run ends.
-func (r *run) turn(w *warp, n uint64) {
-	from := w.time
-	if max := r.l.MaxSteps; max != 0 {
-		n = min(n, max-r.clock) // a step costs 1 or more
+func (r *Run) turn(w *Warp, n uint64) {
+	from := w.Time
+	if max := r.Launch.MaxSteps; max != 0 {
+		n = min(n, max-r.Clock) // a step costs 1 or more
 	}
 	end := from + n
-	w.began, w.over = from, false
-	r.m.run(w, end)
-	r.sched.sinceEnd += w.time - from
-	r.sched.spent += w.time - from
-	if r.l.Progress != nil && r.clock-r.sched.shown >= 1<<16 {
-		r.sched.shown = r.clock
-		r.l.Progress(r.stats)
+	w.began, w.Over = from, false
+	r.Machine.Run(w, end)
+	r.Sched.sinceEnd += w.Time - from
+	r.Sched.spent += w.Time - from
+	if r.Launch.Progress != nil && r.Clock-r.Sched.shown >= 1<<16 {
+		r.Sched.shown = r.Clock
+		r.Launch.Progress(r.Stats)
 	}
 }
 
-// givesWay ends the turn of a warp before a strong access where the turn has run its time, or others are to go on first: what they
+// GivesWay ends the turn of a warp before a strong access where the turn has run its time, or others are to go on first: what they
 // do between two such accesses decides what the second one gives. (Before any other access the order matters only if there is a race.)
-func (r *run) givesWay(w *warp, end uint64) bool {
+func (r *Run) GivesWay(w *Warp, end uint64) bool {
 	switch {
-	case !r.yields():
-	case w.time >= end:
-		w.over = true
-	case r.l.Seed == 0 && r.l.Schedule == Contended && w.gaveWay < gives && w.time != w.began:
+	case !r.Yields():
+	case w.Time >= end:
+		w.Over = true
+	case r.Launch.Seed == 0 && r.Launch.Schedule == Contended && w.gaveWay < Gives && w.Time != w.began:
 		w.gaveWay++
-		w.over = r.rng.below(2) == 0
+		w.Over = r.rng.below(2) == 0
 	}
-	return w.over
+	return w.Over
 }
 
-// yields says that turns may end before strong accesses: not by round robin.
-func (r *run) yields() bool { return r.l.Seed != 0 || r.l.Schedule == Contended || r.l.Schedule == PCT }
+// Yields says that turns may end before strong accesses: not by round robin.
+func (r *Run) Yields() bool {
+	return r.Launch.Seed != 0 || r.Launch.Schedule == Contended || r.Launch.Schedule == PCT
+}
 
 // retire takes away blocks that have finished, and those that never will.
-func (r *run) retire() {
-	s := &r.sched
+func (r *Run) retire() {
+	s := &r.Sched
 	kept := s.resident[:0]
 	for _, c := range s.resident {
 		switch {
-		case c.live == 0:
+		case c.Live == 0:
 			r.endBulks(c)
 			r.endCores(c)
-			r.stats.Blocks++
+			r.Stats.Blocks++
 			s.sinceEnd = 0
 		case !c.cluster.runnable(c):
-			r.faults.addStuck(r, c)
+			r.Faults.addStuck(r, c)
 			if !s.stuck {
-				s.stuck, s.deadline = true, r.clock+afterStuck
+				s.stuck, s.deadline = true, r.Clock+AfterStuck
 			}
 		default:
 			kept = append(kept, c)
@@ -317,7 +319,7 @@ func (r *run) retire() {
 	s.resident = kept
 	warps := s.warps[:0]
 	for _, w := range s.warps {
-		if !w.cta.gone {
+		if !w.CTA.gone {
 			warps = append(warps, w)
 		}
 	}
@@ -325,9 +327,9 @@ func (r *run) retire() {
 	s.warps = warps
 }
 
-func (c *cta) runnable() bool {
-	for _, w := range c.warps {
-		if w.runnable() {
+func (c *CTA) runnable() bool {
+	for _, w := range c.Warps {
+		if w.Runnable() {
 			return true
 		}
 	}
@@ -335,17 +337,17 @@ func (c *cta) runnable() bool {
 }
 
 // widen lets more blocks in when those that are resident seem to wait for others.
-func (r *run) widen() {
-	s := &r.sched
+func (r *Run) widen() {
+	s := &r.Sched
 	if s.started == s.blocks || s.sinceEnd < growPolling {
 		return
 	}
 	running, polling, reading := uint64(0), true, true
 	for _, w := range s.warps {
-		if w.runnable() {
+		if w.Runnable() {
 			running++
-			polling = polling && w.polls != 0
-			reading = reading && w.writes == 0
+			polling = polling && w.Polls != 0
+			reading = reading && w.Writes == 0
 		}
 	}
 	need := uint64(growAnyhow)
@@ -359,7 +361,7 @@ func (r *run) widen() {
 		return
 	}
 	for _, w := range s.warps {
-		w.polls, w.writes = 0, 0
+		w.Polls, w.Writes = 0, 0
 	}
 	s.sinceEnd = 0
 	s.window = growBy * max(s.window, len(s.resident))

@@ -17,14 +17,15 @@ var ErrHostWait = errors.New("its threads loop until memory changes that the hos
 // ErrDeviceWait is the end of a launch, on one of several devices, whose threads loop until memory changes that kernels of the others can write.
 var ErrDeviceWait = errors.New("its threads loop until memory changes that a kernel on another device can write, and a launch runs to its end before the next one begins")
 
+// When launches are watched, and for how long.
 const (
-	// spinFirst is what a launch has cost, polls counting pollCost, when it is first suspected to spin; spinRounds is how long it is
+	// spinFirst is what a launch has cost, polls counting pollCost, when it is first suspected to spin; SpinRounds is how long it is
 	// watched then.
 	spinFirst  = 1 << 17
-	spinRounds = 1 << 10
+	SpinRounds = 1 << 10
 	// spinStrain is what a warp runs at least until every group of its lanes has had a slice: each waits one period at most
 	// for every other one.
-	spinStrain = 64 * starved
+	spinStrain = 64 * Starved
 )
 
 // spin finds launches that go on for ever without getting anywhere: all threads that can step loop, and wait for memory that
@@ -42,10 +43,10 @@ const (
 type spin struct {
 	first   uint64 // spinFirst
 	at      uint64 // cost at which to watch next
-	phase   spinPhase
+	Phase   spinPhase
 	rounds  int
 	timed   bool // it reads clocks
-	active  bool // lanes have asked which are active since spinQuiet began, so that how they come together counts
+	Active  bool // lanes have asked which are active since spinQuiet began, so that how they come together counts
 	asked   bool // timed is known
 	waited  bool // time has passed quickly, and nothing has happened
 	stands  bool // clocks show what they showed at stood
@@ -62,8 +63,9 @@ type spin struct {
 
 type spinPhase uint8
 
+// What is done about a launch that may spin.
 const (
-	spinIdle   spinPhase = iota
+	SpinIdle   spinPhase = iota
 	spinQuiet            // waiting for a round without stores
 	spinSettle           // clocks stand, and threads forget what they showed before
 	spinWatch
@@ -72,13 +74,13 @@ const (
 
 // spinning is a warp that is watched, as it was at the beginning.
 type spinning struct {
-	w      *warp
+	w      *Warp
 	live   uint32
 	ready  uint32
 	strain uint64
 	whole  stand
 	stands [32]uint64
-	splits []split
+	splits []Split
 	image  any
 	alone  bool // its lanes ran together
 	back   bool // it has been in this state again
@@ -86,45 +88,45 @@ type spinning struct {
 
 // arrivals are what the barriers of a block counted.
 type arrivals struct {
-	c         *cta
+	c         *CTA
 	completed uint64
 	counts    []int
 }
 
 // spins looks, between rounds, whether the launch gets anywhere, and gives the error it ends with when it does not.
-func (r *run) spins() error {
-	s, p := &r.sched, &r.sched.spin
-	if s.spent < p.at || s.started < s.blocks || r.l.HostWrites {
+func (r *Run) spins() error {
+	s, p := &r.Sched, &r.Sched.Spin
+	if s.spent < p.at || s.started < s.blocks || r.Launch.HostWrites {
 		return nil
 	}
 	if !p.asked {
-		p.asked, p.timed = true, r.l.Func.ReadsClocks()
+		p.asked, p.timed = true, r.Launch.Func.ReadsClocks()
 	}
 	switch {
-	case p.phase == spinIdle:
-		p.phase, p.hostMet, p.peerMet, p.active, p.resident = spinQuiet, false, false, false, len(s.resident)
-		r.mem.ForgetLookups() // so that every allocation in use is looked up again
+	case p.Phase == SpinIdle:
+		p.Phase, p.hostMet, p.peerMet, p.Active, p.resident = spinQuiet, false, false, false, len(s.resident)
+		r.Memory.ForgetLookups() // so that every allocation in use is looked up again
 		r.forgetWrites()
 		return nil
-	case p.active, r.wrote():
+	case p.Active, r.wrote():
 		p.later(s.spent)
 		return nil
-	case p.phase == spinQuiet && len(s.resident) != p.resident:
-		p.phase = spinIdle // what a block that has ended stored is not known
+	case p.Phase == spinQuiet && len(s.resident) != p.resident:
+		p.Phase = SpinIdle // what a block that has ended stored is not known
 		return nil
-	case p.phase == spinQuiet && p.timed:
+	case p.Phase == spinQuiet && p.timed:
 		p.stand(r)
 		return nil
-	case p.phase == spinQuiet, p.phase == spinSettle && p.rounds > p.limit(r)/4:
+	case p.Phase == spinQuiet, p.Phase == spinSettle && p.rounds > p.limit(r)/4:
 		p.begin(r)
 		return nil
-	case p.phase == spinSettle:
+	case p.Phase == spinSettle:
 		p.rounds++
 		return nil
-	case p.phase == spinHurry && p.moved():
+	case p.Phase == spinHurry && p.moved():
 		p.later(s.spent)
 		return nil
-	case p.phase == spinHurry:
+	case p.Phase == spinHurry:
 		if p.rounds++; p.rounds > p.limit(r) {
 			p.waited, p.warps, p.blocks = true, nil, nil
 			p.stand(r)
@@ -139,86 +141,86 @@ func (r *run) spins() error {
 		return nil
 	}
 	if p.timed && !p.waited {
-		p.phase, p.rounds, p.stands = spinHurry, 0, false
+		p.Phase, p.rounds, p.stands = spinHurry, 0, false
 		return nil
 	}
 	if p.hostMet {
-		r.faults.reportStopped(r, ErrHostWait)
+		r.Faults.reportStopped(r, ErrHostWait)
 		return ErrHostWait
 	}
 	if p.peerMet {
-		r.faults.reportStopped(r, ErrDeviceWait)
+		r.Faults.reportStopped(r, ErrDeviceWait)
 		return ErrDeviceWait
 	}
 	if s.stuck {
-		r.faults.reportStuck(r)
+		r.Faults.reportStuck(r)
 	}
-	r.faults.reportSpin(r)
+	r.Faults.reportSpin(r)
 	return ErrDeadlock
 }
 
 // stand makes clocks stand.
-func (p *spin) stand(r *run) {
-	p.phase, p.rounds, p.stood, p.stands = spinSettle, 0, r.time(), true
+func (p *spin) stand(r *Run) {
+	p.Phase, p.rounds, p.stood, p.stands = spinSettle, 0, r.time(), true
 }
 
 // limit is for how many rounds a launch is watched.
-func (p *spin) limit(r *run) int {
-	if r.l.Schedule == PCT {
-		return 32 * (len(r.sched.warps) + 1) // a round is the turn of one warp
+func (p *spin) limit(r *Run) int {
+	if r.Launch.Schedule == PCT {
+		return 32 * (len(r.Sched.warps) + 1) // a round is the turn of one warp
 	}
-	return spinRounds
+	return SpinRounds
 }
 
 // time is what clocks show.
-func (r *run) time() uint64 {
-	p := &r.sched.spin
+func (r *Run) time() uint64 {
+	p := &r.Sched.Spin
 	switch {
 	case p.stands:
 		return p.stood
-	case p.phase == spinHurry:
+	case p.Phase == spinHurry:
 		p.random = p.random*0x5851f42d4c957f2d + 0x14057b7ef767814f
 		p.ahead += p.random >> 28
 	}
-	return r.clock + p.ahead
+	return r.Clock + p.ahead
 }
 
 // later ends the watch until the launch, which has cost so much, has cost half as much again.
 func (p *spin) later(spent uint64) {
 	p.at = spent + max(spent/2, p.first)
-	p.phase, p.warps, p.blocks, p.waited, p.stands = spinIdle, nil, nil, false, false
+	p.Phase, p.warps, p.blocks, p.waited, p.stands = SpinIdle, nil, nil, false, false
 }
 
-func (r *run) forgetWrites() {
-	for _, w := range r.sched.warps {
-		w.writes = 0
+func (r *Run) forgetWrites() {
+	for _, w := range r.Sched.warps {
+		w.Writes = 0
 	}
 }
 
 // wrote reports whether a resident warp has stored, or changed a value, since forgetWrites.
-func (r *run) wrote() bool {
-	return slices.ContainsFunc(r.sched.warps, func(w *warp) bool { return w.writes != 0 })
+func (r *Run) wrote() bool {
+	return slices.ContainsFunc(r.Sched.warps, func(w *Warp) bool { return w.Writes != 0 })
 }
 
 // begin takes note of the state of the launch.
-func (p *spin) begin(r *run) {
-	p.phase, p.rounds = spinWatch, 0
-	for _, w := range r.sched.warps {
-		if w.runnable() {
-			image, alone := r.m.image(w)
-			p.warps = append(p.warps, spinning{w: w, live: w.live, ready: w.ready, strain: w.strain, whole: w.whole, stands: w.stands,
-				splits: slices.Clone(w.splits), image: image, alone: alone || r.l.Schedule == Lockstep})
+func (p *spin) begin(r *Run) {
+	p.Phase, p.rounds = spinWatch, 0
+	for _, w := range r.Sched.warps {
+		if w.Runnable() {
+			image, alone := r.Machine.Image(w)
+			p.warps = append(p.warps, spinning{w: w, live: w.Live, ready: w.Ready, strain: w.Strain, whole: w.Whole, stands: w.stands,
+				splits: slices.Clone(w.Splits), image: image, alone: alone || r.Launch.Schedule == Lockstep})
 		}
 	}
-	for _, c := range r.sched.resident {
-		p.blocks = append(p.blocks, arrivals{c, c.completed, c.counts()})
+	for _, c := range r.Sched.resident {
+		p.blocks = append(p.blocks, arrivals{c, c.Completed, c.counts()})
 	}
 }
 
-func (c *cta) counts() []int {
-	n := make([]int, len(c.bars))
-	for i := range c.bars {
-		n[i] = c.bars[i].count
+func (c *CTA) counts() []int {
+	n := make([]int, len(c.Bars))
+	for i := range c.Bars {
+		n[i] = c.Bars[i].Count
 	}
 	return n
 }
@@ -226,12 +228,12 @@ func (c *cta) counts() []int {
 // moved reports whether a block has ended or a thread has arrived at a barrier.
 func (p *spin) moved() bool {
 	return slices.ContainsFunc(p.blocks, func(a arrivals) bool {
-		return a.c.gone || a.c.completed != a.completed || !slices.Equal(a.c.counts(), a.counts)
+		return a.c.gone || a.c.Completed != a.completed || !slices.Equal(a.c.counts(), a.counts)
 	})
 }
 
 // returned reports whether every warp has been in its first state again.
-func (p *spin) returned(r *run) bool {
+func (p *spin) returned(r *Run) bool {
 	all := true
 	for i := range p.warps {
 		k := &p.warps[i]
@@ -242,21 +244,21 @@ func (p *spin) returned(r *run) bool {
 }
 
 // again reports whether a warp is in its first state, and every lane has run since.
-func (k *spinning) again(r *run) bool {
+func (k *spinning) again(r *Run) bool {
 	w := k.w
-	ran := w.strain - k.strain
+	ran := w.Strain - k.strain
 	return ran != 0 && (k.alone || ran >= spinStrain) &&
-		w.live == k.live && w.ready == k.ready && w.whole == k.whole && w.stands == k.stands && slices.Equal(w.splits, k.splits) &&
-		r.m.still(w, k.image)
+		w.Live == k.live && w.Ready == k.ready && w.Whole == k.whole && w.stands == k.stands && slices.Equal(w.Splits, k.splits) &&
+		r.Machine.Still(w, k.image)
 }
 
-// meets notes that in accesses an allocation, which may be nil.
-func (r *run) meets(b *devmem.Block, in *loader.Instr) {
+// Meets notes that in accesses an allocation, which may be nil.
+func (r *Run) Meets(b *devmem.Block, in *loader.Instr) {
 	if b == nil || in.Order != event.Volatile && in.Scope != event.ScopeSys {
 		return
 	}
-	r.sched.spin.hostMet = r.sched.spin.hostMet || b.Kind == devmem.ManagedAlloc || b.Kind == devmem.PinnedAlloc
-	r.sched.spin.peerMet = r.l.Device != 0
+	r.Sched.Spin.hostMet = r.Sched.Spin.hostMet || b.Kind == devmem.ManagedAlloc || b.Kind == devmem.PinnedAlloc
+	r.Sched.Spin.peerMet = r.Launch.Device != 0
 }
 
 // refImage is what the lanes of a warp of engine ref hold.
@@ -265,17 +267,17 @@ type refImage struct {
 	lanes []lane
 }
 
-func (m refMachine) image(w *warp) (image any, alone bool) {
-	k := refImage{mask: w.ready, lanes: slices.Clone(w.lanes)}
+func (m refMachine) Image(w *Warp) (image any, alone bool) {
+	k := refImage{mask: w.Ready, lanes: slices.Clone(w.lanes)}
 	for l := k.mask; l != 0; l &= l - 1 {
 		ln := &k.lanes[bits.TrailingZeros32(l)]
 		ln.up, ln.allRegs = slices.Clone(ln.up), slices.Clone(ln.allRegs)
 		ln.param, ln.local = slices.Clone(ln.param), slices.Clone(ln.local)
 	}
-	return k, w.group == w.ready
+	return k, w.group == w.Ready
 }
 
-func (m refMachine) still(w *warp, image any) bool {
+func (m refMachine) Still(w *Warp, image any) bool {
 	k := image.(refImage)
 	for l := k.mask; l != 0; l &= l - 1 {
 		a, b := &w.lanes[bits.TrailingZeros32(l)], &k.lanes[bits.TrailingZeros32(l)]

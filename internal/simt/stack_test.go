@@ -14,7 +14,7 @@ func TestStackFits(t *testing.T) {
 		frame          int
 		want           bool
 	}{{0, 0, 0, true}, {8191, 0, 16, true}, {8192, 0, 0, false}, {1, 1024, 523264, true}, {1, 1024, 523265, false}, {1, 524288, 0, true}, {1, 524289, 0, false}} {
-		if got := stackFits(c.depth, c.localAt, &isa.Func{LocalFrame: c.frame}); got != c.want {
+		if got := StackFits(c.depth, c.localAt, &isa.Func{LocalFrame: c.frame}); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

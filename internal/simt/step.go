@@ -9,18 +9,18 @@ import (
 )
 
 // step executes one instruction for the group of w.
-func (r *run) step(w *warp) {
+func (r *Run) step(w *Warp) {
 	ln := &w.lanes[w.lead]
 	c, pc := ln.code, ln.pc
-	r.clock++
-	r.stats.Warps++
-	r.stats.Lanes += uint64(bits.OnesCount32(w.group))
+	r.Clock++
+	r.Stats.Warps++
+	r.Stats.Lanes += uint64(bits.OnesCount32(w.group))
 	in := &c.Insts[pc]
 	on := w.group
 	if in.Guard >= 0 {
 		on = w.guarded(in)
 	}
-	if r.l.Schedule == Lockstep {
+	if r.Launch.Schedule == Lockstep {
 		w.note(in)
 	}
 	if in.Class != isa.Branch {
@@ -36,7 +36,7 @@ func (r *run) step(w *warp) {
 }
 
 // perform runs in, which is at place, for the lanes of on, and gives its cost.
-func (r *run) perform(w *warp, in *loader.Instr, on uint32, place uint32) uint64 {
+func (r *Run) perform(w *Warp, in *loader.Instr, on uint32, place uint32) uint64 {
 	switch in.Class {
 	case isa.Pure, isa.Special:
 		if r.bases != nil {
@@ -44,25 +44,25 @@ func (r *run) perform(w *warp, in *loader.Instr, on uint32, place uint32) uint64
 		}
 		return r.pure(w, in, on)
 	case isa.Load:
-		return r.load(w, in, on, place)
+		return r.Load(w, in, on, place)
 	case isa.Store:
-		r.store(w, in, on, place)
+		r.Store(w, in, on, place)
 	case isa.Atomic:
-		return r.atomic(w, in, on, place)
+		return r.Atomic(w, in, on, place)
 	case isa.Fence:
-		r.out.fence(w, in, on, place)
+		r.Out.Fence(w, in, on, place)
 	case isa.Barrier:
-		r.barrier(w, in, on, place)
+		r.Barrier(w, in, on, place)
 	case isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup:
-		r.warpOp(w, in, on, place)
+		r.WarpOp(w, in, on, place)
 	case isa.Mbarrier:
-		return r.mbarriers(w, in, on, place)
+		return r.Mbarriers(w, in, on, place)
 	case isa.Texture:
-		r.texture(w, in, on, place)
+		r.Texture(w, in, on, place)
 	case isa.Copy:
-		r.copies(w, in, on, place)
+		r.Copies(w, in, on, place)
 	case isa.WarpBarrier:
-		r.warpBarrier(w, in, on, place)
+		r.WarpBarrier(w, in, on, place)
 	case isa.Branch:
 		r.branch(w, in, on, place)
 	case isa.Call:
@@ -70,11 +70,11 @@ func (r *run) perform(w *warp, in *loader.Instr, on uint32, place uint32) uint64
 	case isa.Ret:
 		r.ret(w, on, place)
 	case isa.Exit:
-		r.exit(w, on, place)
+		r.Exit(w, on, place)
 	case isa.Trap:
-		r.trap(w, on, place)
+		r.Trap(w, on, place)
 	case isa.Hint:
-		w.polls++
+		w.Polls++
 		return pollCost
 	default:
 		panic("BUG: instruction of an unknown class")
@@ -83,7 +83,7 @@ func (r *run) perform(w *warp, in *loader.Instr, on uint32, place uint32) uint64
 }
 
 // guarded gives the lanes of the group whose guard holds.
-func (w *warp) guarded(in *loader.Instr) uint32 {
+func (w *Warp) guarded(in *loader.Instr) uint32 {
 	on := uint32(0)
 	for m := w.group; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -95,20 +95,20 @@ func (w *warp) guarded(in *loader.Instr) uint32 {
 }
 
 // note remembers where lanes that part at in meet again, for warps in lockstep.
-func (w *warp) note(in *loader.Instr) {
+func (w *Warp) note(in *loader.Instr) {
 	ln := &w.lanes[w.lead]
-	w.at = split{place: ln.place(), depth: ln.depth, pc: ln.pc + 1}
+	w.At = Split{Place: ln.place(), depth: ln.depth, pc: ln.pc + 1}
 	switch {
 	case in.Class == isa.Branch && int(ln.pc) < len(ln.code.Func.IPDom):
-		w.at.pc = ln.code.Func.IPDom[ln.pc]
+		w.At.pc = ln.code.Func.IPDom[ln.pc]
 	case in.Class == isa.Ret:
-		w.at.pc = -1
+		w.At.pc = -1
 	}
 }
 
 // pure computes results from sources, lane by lane.
-func (r *run) pure(w *warp, in *loader.Instr, on uint32) uint64 {
-	a := &r.args
+func (r *Run) pure(w *Warp, in *loader.Instr, on uint32) uint64 {
+	a := &r.Args
 	if !in.Plain {
 		return r.pureSlow(w, in, on)
 	}
@@ -127,8 +127,8 @@ func (r *run) pure(w *warp, in *loader.Instr, on uint32) uint64 {
 }
 
 // pureSlow is pure for sources of every kind.
-func (r *run) pureSlow(w *warp, in *loader.Instr, on uint32) uint64 {
-	a := &r.args
+func (r *Run) pureSlow(w *Warp, in *loader.Instr, on uint32) uint64 {
+	a := &r.Args
 	cost := uint64(1)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -145,13 +145,13 @@ func (r *run) pureSlow(w *warp, in *loader.Instr, on uint32) uint64 {
 		}
 	}
 	if cost > 1 {
-		w.polls++
+		w.Polls++
 	}
 	return cost
 }
 
 // value is what an operand is for a lane.
-func (r *run) value(w *warp, lane int, o *loader.Operand) uint64 {
+func (r *Run) value(w *Warp, lane int, o *loader.Operand) uint64 {
 	ln := &w.lanes[lane]
 	switch o.Kind {
 	case loader.OpReg:
@@ -161,14 +161,14 @@ func (r *run) value(w *warp, lane int, o *loader.Operand) uint64 {
 	case loader.OpLocal:
 		return o.Val + uint64(ln.localAt)
 	case loader.OpSpecial:
-		return r.special(w, lane, o.Special)
+		return r.Special(w, lane, o.Special)
 	}
 	return o.Val
 }
 
-// special is the value of a special register for a lane. Clocks count steps of the launch: they rise, and are the same
+// Special is the value of a special register for a lane. Clocks count steps of the launch: they rise, and are the same
 // in every run.
-func (r *run) special(w *warp, lane int, id isa.SpecialID) uint64 {
+func (r *Run) Special(w *Warp, lane int, id isa.SpecialID) uint64 {
 	pick := func(d event.Dim3, first isa.SpecialID) uint64 {
 		return uint64([3]uint32{d.X, d.Y, d.Z}[id-first])
 	}
@@ -176,37 +176,37 @@ func (r *run) special(w *warp, lane int, id isa.SpecialID) uint64 {
 	case isa.TidX, isa.TidY, isa.TidZ:
 		return pick(w.tid(lane), isa.TidX)
 	case isa.NtidX, isa.NtidY, isa.NtidZ:
-		return pick(r.l.Block, isa.NtidX)
+		return pick(r.Launch.Block, isa.NtidX)
 	case isa.CtaidX, isa.CtaidY, isa.CtaidZ:
-		return pick(w.cta.id, isa.CtaidX)
+		return pick(w.CTA.id, isa.CtaidX)
 	case isa.NctaidX, isa.NctaidY, isa.NctaidZ:
-		return pick(r.l.Grid, isa.NctaidX)
+		return pick(r.Launch.Grid, isa.NctaidX)
 	case isa.ClusterIDX, isa.ClusterIDY, isa.ClusterIDZ:
-		return pick(r.l.Clusters().At(uint64(w.cta.cluster.index)), isa.ClusterIDX)
+		return pick(r.Launch.Clusters().At(uint64(w.CTA.cluster.index)), isa.ClusterIDX)
 	case isa.NClusterIDX, isa.NClusterIDY, isa.NClusterIDZ:
-		return pick(r.l.Clusters(), isa.NClusterIDX)
+		return pick(r.Launch.Clusters(), isa.NClusterIDX)
 	case isa.ClusterCtaidX, isa.ClusterCtaidY, isa.ClusterCtaidZ:
-		return pick(r.l.ClusterShape().At(uint64(w.cta.rank)), isa.ClusterCtaidX)
+		return pick(r.Launch.ClusterShape().At(uint64(w.CTA.rank)), isa.ClusterCtaidX)
 	case isa.ClusterNctaidX, isa.ClusterNctaidY, isa.ClusterNctaidZ:
-		return pick(r.l.ClusterShape(), isa.ClusterNctaidX)
+		return pick(r.Launch.ClusterShape(), isa.ClusterNctaidX)
 	case isa.ClusterCtarank:
-		return uint64(w.cta.rank)
+		return uint64(w.CTA.rank)
 	case isa.ClusterNctarank:
-		return r.l.ClusterShape().Count()
+		return r.Launch.ClusterShape().Count()
 	case isa.IsExplicitCluster:
-		return min(1, r.l.Cluster.Count())
+		return min(1, r.Launch.Cluster.Count())
 	case isa.LaneID:
 		return uint64(lane)
 	case isa.WarpID:
-		return uint64(w.index)
+		return uint64(w.Index)
 	case isa.NWarpID:
 		return uint64(r.limits.ThreadsPerSM / r.limits.WarpSize)
 	case isa.SMID:
-		return uint64(w.cta.index) % uint64(r.limits.SMs)
+		return uint64(w.CTA.index) % uint64(r.limits.SMs)
 	case isa.NSMID:
 		return uint64(r.limits.SMs)
 	case isa.GridID:
-		return uint64(r.l.ID)
+		return uint64(r.Launch.ID)
 	case isa.LanemaskEQ:
 		return 1 << lane
 	case isa.LanemaskLT:
@@ -224,9 +224,9 @@ func (r *run) special(w *warp, lane int, id isa.SpecialID) uint64 {
 	case isa.Clock64, isa.GlobalTimer:
 		return r.time()
 	case isa.DynamicSmemSize:
-		return uint64(r.l.DynamicShared)
+		return uint64(r.Launch.DynamicShared)
 	case isa.TotalSmemSize, isa.AggrSmemSize:
-		return uint64(r.sharedBytes())
+		return uint64(r.SharedBytes())
 	case isa.ReservedSmemSize:
 		return isa.ReservedShared
 	case isa.SpecialOne:
@@ -240,20 +240,20 @@ func (r *run) special(w *warp, lane int, id isa.SpecialID) uint64 {
 }
 
 // branch sends the lanes of on to their targets.
-func (r *run) branch(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) branch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	if len(in.Operands) > 0 {
 		r.branchIndexed(w, in, on, place)
 		return
 	}
 	w.jump(on, in.Targets[0])
 	if on != w.group {
-		w.regroup = true
+		w.Regroup = true
 	}
 }
 
 // branchIndexed is brx.idx. An index past the list is undefined; it falls through, and is a fault.
-func (r *run) branchIndexed(w *warp, in *loader.Instr, on uint32, place uint32) {
-	w.regroup = true
+func (r *Run) branchIndexed(w *Warp, in *loader.Instr, on uint32, place uint32) {
+	w.Regroup = true
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		k := r.value(w, i, &in.Operands[0]) & 0xffff_ffff
@@ -262,31 +262,31 @@ func (r *run) branchIndexed(w *warp, in *loader.Instr, on uint32, place uint32) 
 			continue
 		}
 		w.lanes[i].pc++
-		r.faults.at(r, BadCall, w, i, place, "branches", "brx.idx by %d, but the list has %d targets", k, len(in.Targets))
+		r.Faults.At(r, BadCall, w, i, place, "branches", "brx.idx by %d, but the list has %d targets", k, len(in.Targets))
 	}
 }
 
-// exit ends the lanes of on.
-func (r *run) exit(w *warp, on uint32, place uint32) {
-	r.m.hold(w, on, place) // reports say where they exited
-	w.live &^= on
-	w.ready &^= on
-	w.regroup = true
-	w.cta.live -= bits.OnesCount32(on)
-	r.out.exit(w, on, place)
+// Exit ends the lanes of on.
+func (r *Run) Exit(w *Warp, on uint32, place uint32) {
+	r.Machine.Hold(w, on, place) // reports say where they exited
+	w.Live &^= on
+	w.Ready &^= on
+	w.Regroup = true
+	w.CTA.Live -= bits.OnesCount32(on)
+	r.Out.exit(w, on, place)
 	r.exitedBarriers(w, on, place)
-	w.cta.cluster.exited(r, w, on)
-	if w.live != 0 {
+	w.CTA.cluster.exited(r, w, on)
+	if w.Live != 0 {
 		r.wakeWarp(w)
 	} else {
 		r.wakeGroup(w)
 	}
 }
 
-// trap ends the launch.
-func (r *run) trap(w *warp, on uint32, place uint32) {
+// Trap ends the launch.
+func (r *Run) Trap(w *Warp, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
-		r.faults.at(r, TrapHit, w, bits.TrailingZeros32(m), place, "traps", "the kernel executes a trap instruction")
+		r.Faults.At(r, TrapHit, w, bits.TrailingZeros32(m), place, "traps", "the kernel executes a trap instruction")
 	}
 	r.fail(ErrTrap)
 }

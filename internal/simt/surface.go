@@ -13,10 +13,10 @@ import (
 )
 
 // surface executes suld, sust or sured for the lanes of on.
-func (r *run) surface(w *warp, in *loader.Instr, on uint32, place uint32) {
-	acc := &r.acc
-	acc.global, acc.shared = 0, 0
-	values, olds := r.out.needs&event.NeedValues != 0, r.out.olds()
+func (r *Run) surface(w *Warp, in *loader.Instr, on uint32, place uint32) {
+	acc := &r.Access
+	acc.Global, acc.Shared = 0, 0
+	values, olds := r.Out.Needs&event.NeedValues != 0, r.Out.Olds()
 	var sizes [5]uint32 // see taps
 	x := surfaceOp{r: r, w: w, in: in, place: place}
 	for m := on; m != 0; m &= m - 1 {
@@ -30,14 +30,14 @@ func (r *run) surface(w *warp, in *loader.Instr, on uint32, place uint32) {
 				if data != nil {
 					v = devmem.Uint(data[uint64(d.At)*n:], n)
 				}
-				r.m.put(w, i, d, v)
+				r.Machine.Put(w, i, d, v)
 			}
 		}
 		if data == nil {
 			continue
 		}
-		acc.addr[i] = addr
-		acc.global |= 1 << i
+		acc.Addr[i] = addr
+		acc.Global |= 1 << i
 		sizes[bits.TrailingZeros(uint(len(data)))] |= 1 << i
 		if in.Op == isa.OpSurfaceLoad {
 			continue
@@ -47,29 +47,29 @@ func (r *run) surface(w *warp, in *loader.Instr, on uint32, place uint32) {
 		}
 		x.write(data)
 		if values {
-			acc.value[i] = wordsOf(data)
+			acc.Value[i] = wordsOf(data)
 		}
 	}
-	if in.Op != isa.OpSurfaceLoad && acc.global != 0 {
-		w.writes++
+	if in.Op != isa.OpSurfaceLoad && acc.Global != 0 {
+		w.Writes++
 	}
-	if r.out.needs&event.NeedGlobal == 0 {
+	if r.Out.Needs&event.NeedGlobal == 0 {
 		return
 	}
 	switch in.Op {
 	case isa.OpSurfaceLoad:
-		r.tellSizes(event.Load, event.FlagRead|event.FlagNonCoherent|event.FlagTexture, w, in, place, acc.global, &sizes)
+		r.tellSizes(event.Load, event.FlagRead|event.FlagNonCoherent|event.FlagTexture, w, in, place, acc.Global, &sizes)
 	case isa.OpSurfaceStore:
-		r.tellSizes(event.Store, event.FlagWrite, w, in, place, acc.global, &sizes)
+		r.tellSizes(event.Store, event.FlagWrite, w, in, place, acc.Global, &sizes)
 	default:
-		r.tellSizes(event.Atomic, event.FlagRead|event.FlagWrite|event.FlagRed, w, in, place, acc.global, &sizes)
+		r.tellSizes(event.Atomic, event.FlagRead|event.FlagWrite|event.FlagRed, w, in, place, acc.Global, &sizes)
 	}
 }
 
 // surfaceOp is an access of a lane to a surface.
 type surfaceOp struct {
-	r     *run
-	w     *warp
+	r     *Run
+	w     *Warp
 	in    *loader.Instr
 	lane  int
 	place uint32
@@ -77,7 +77,7 @@ type surfaceOp struct {
 }
 
 // source gives source k.
-func (x *surfaceOp) source(k int) uint64 { return x.r.m.value(x.w, x.lane, &x.in.Operands[k]) }
+func (x *surfaceOp) source(k int) uint64 { return x.r.Machine.Value(x.w, x.lane, &x.in.Operands[k]) }
 
 // reach gives the bytes that the lane accesses and their address; nil where the access has no effect: outside, or after a fault.
 func (x *surfaceOp) reach() ([]byte, uint64) {
@@ -116,7 +116,7 @@ func (x *surfaceOp) reach() ([]byte, uint64) {
 		at[d] = max(min(at[d], limit[d]), 0)
 	}
 	if outside && s.Boundary == "trap" || limit[0] < 0 {
-		r.faults.at(r, OutOfBounds, x.w, x.lane, x.place, "traps", "%s at coordinates %s, outside %s: %d x %d x %d elements of %d bytes", in.Mnemonic(),
+		r.Faults.At(r, OutOfBounds, x.w, x.lane, x.place, "traps", "%s at coordinates %s, outside %s: %d x %d x %d elements of %d bytes", in.Mnemonic(),
 			coordinateText(given, s), t, t.Width, t.Height, t.Depth, t.Texel())
 		return nil, 0
 	}
@@ -129,7 +129,7 @@ func (x *surfaceOp) reach() ([]byte, uint64) {
 		kind = Misaligned
 	}
 	if kind != "" {
-		r.faults.access(r, kind, x.w, x.lane, x.place, touch{flags, event.Global, addr, size})
+		r.Faults.access(r, kind, x.w, x.lane, x.place, touch{flags, event.Global, addr, size})
 		return nil, 0
 	}
 	return data, addr

@@ -20,18 +20,18 @@ func (t *Threads) Likeness(n int) string {
 	t.decode(&w.lanes[i], state)
 	b := []byte(state)
 	word := func(v uint64) { b = binary.LittleEndian.AppendUint64(b, v) }
-	if len(w.cta.shared) > 0 {
-		word(uint64(w.cta.index))
+	if len(w.CTA.Shared) > 0 {
+		word(uint64(w.CTA.index))
 	}
 	t.reachable(&w.lanes[i], func(in *isa.Inst) {
 		for k := range in.Src {
 			if o := &in.Src[k]; o.Kind == isa.SpecialReg && !isClock(o.Special) {
-				word(t.r.special(w, i, o.Special))
+				word(t.r.Special(w, i, o.Special))
 			}
 		}
 		switch in.Class {
 		case isa.Warp, isa.WarpBarrier, isa.Matrix, isa.Tile, isa.Warpgroup:
-			word(uint64(w.index))
+			word(uint64(w.Index))
 			if last := len(in.Src) - 1; lanesAlike(in) && in.Src[last].Kind == isa.Imm {
 				word(in.Src[last].Imm >> i & 1)
 			} else {

@@ -29,14 +29,14 @@ type columns struct {
 // later commit names, so that a program that does not wait computes with what was there before.
 type coreOp struct {
 	number  uint64 // in the block
-	warp    *warp
+	warp    *Warp
 	lane    int
 	perform func()
 }
 
 // coreCommit is an arrival that a thread owes to a barrier when its operations so far are complete.
 type coreCommit struct {
-	warp   *warp
+	warp   *Warp
 	lane   int
 	addr   uint64
 	issued uint64 // operations of the block before it
@@ -52,16 +52,16 @@ func (k *cores) reset() {
 }
 
 // core executes tcgen05 for the lanes of on, those of a warp together.
-func (r *run) core(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) core(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	switch in.Op {
 	case isa.OpTcAlloc:
 		if !r.allocate(w, in, place) {
-			w.block(r, on, standing(waitColumns, 0, 0), place)
+			w.block(r, on, Standing(waitColumns, 0, 0), place)
 		}
 	case isa.OpTcFree:
 		r.deallocate(w, in, place)
 	case isa.OpTcRelinquish:
-		w.cta.cores.closed = true
+		w.CTA.cores.closed = true
 	case isa.OpTcLoad, isa.OpTcStore:
 		r.move(w, in, place)
 	case isa.OpTcWait:
@@ -69,14 +69,14 @@ func (r *run) core(w *warp, in *loader.Instr, on uint32, place uint32) {
 		if in.Has("wait::st") {
 			flags = event.FlagWrite
 		}
-		if r.out.sync() {
-			r.out.add(event.Event{Kind: event.CoreWait, Flags: flags, Warp: w.number, Mask: on, Place: place})
+		if r.Out.Sync() {
+			r.Out.add(event.Event{Kind: event.CoreWait, Flags: flags, Warp: w.Number, Mask: on, Place: place})
 		}
 	}
 }
 
 // coreLanes executes tcgen05 of single threads for the lanes of on.
-func (r *run) coreLanes(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) coreLanes(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		switch in.Op {
@@ -91,14 +91,14 @@ func (r *run) coreLanes(w *warp, in *loader.Instr, on uint32, place uint32) {
 }
 
 // wrongTensor reports a use of tensor memory that breaks its rules.
-func (r *run) wrongTensor(w *warp, in *loader.Instr, lane int, place uint32, format string, args ...any) {
-	r.faults.at(r, TensorMemory, w, lane, place, "executes "+in.Mnemonic(), format, args...)
+func (r *Run) wrongTensor(w *Warp, in *loader.Instr, lane int, place uint32, format string, args ...any) {
+	r.Faults.At(r, TensorMemory, w, lane, place, "executes "+in.Mnemonic(), format, args...)
 }
 
 // allocate executes tcgen05.alloc; false when it has to wait for columns.
-func (r *run) allocate(w *warp, in *loader.Instr, place uint32) bool {
-	k := &w.cta.cores
-	n := int(r.m.value(w, 0, &in.Operands[1]) & 0xffff_ffff)
+func (r *Run) allocate(w *Warp, in *loader.Instr, place uint32) bool {
+	k := &w.CTA.cores
+	n := int(r.Machine.Value(w, 0, &in.Operands[1]) & 0xffff_ffff)
 	if n < unitColumns || n > event.TensorColumns || n&(n-1) != 0 {
 		r.wrongTensor(w, in, 0, place, "%d columns of tensor memory are to be allocated: it must be a power of two from %d to %d", n, unitColumns, event.TensorColumns)
 		return true
@@ -113,19 +113,19 @@ func (r *run) allocate(w *warp, in *loader.Instr, place uint32) bool {
 	if k.words == nil {
 		k.words = make([]uint32, event.TensorLanes*event.TensorColumns)
 	}
-	k.allocs = append(k.allocs, columns{from, n, Stand{Place: place, Block: w.cta.id, Thread: w.tid(0), Threads: 32, Doing: "allocate it"}})
-	addr := r.m.value(w, 0, &in.Operands[0]) + uint64(in.Off)
+	k.allocs = append(k.allocs, columns{from, n, Stand{Place: place, Block: w.CTA.id, Thread: w.tid(0), Threads: 32, Doing: "allocate it"}})
+	addr := r.Machine.Value(w, 0, &in.Operands[0]) + uint64(in.Off)
 	if in.Space != event.Shared {
-		_, addr = splitGeneric(addr)
+		_, addr = SplitGeneric(addr)
 	}
-	data, kind := window(w.cta.shared, addr, 4)
+	data, kind := window(w.CTA.Shared, addr, 4)
 	if kind != "" {
-		r.faults.access(r, kind, w, 0, place, touch{event.FlagWrite, event.Shared, addr, 4})
+		r.Faults.access(r, kind, w, 0, place, touch{event.FlagWrite, event.Shared, addr, 4})
 		return true
 	}
 	devmem.PutUint(data, uint64(from))
-	w.writes++
-	r.out.core(w, ^uint32(0), place, w.cta.number(), event.CoreAllocates, event.FlagWrite, extent{addr, addr + 4})
+	w.Writes++
+	r.Out.core(w, ^uint32(0), place, w.CTA.number(), event.CoreAllocates, event.FlagWrite, extent{addr, addr + 4})
 	return true
 }
 
@@ -140,9 +140,9 @@ func (k *cores) room(n int) int {
 }
 
 // deallocate executes tcgen05.dealloc.
-func (r *run) deallocate(w *warp, in *loader.Instr, place uint32) {
-	k := &w.cta.cores
-	from, n := int(r.m.value(w, 0, &in.Operands[0])&0xffff_ffff), int(r.m.value(w, 0, &in.Operands[1])&0xffff_ffff)
+func (r *Run) deallocate(w *Warp, in *loader.Instr, place uint32) {
+	k := &w.CTA.cores
+	from, n := int(r.Machine.Value(w, 0, &in.Operands[0])&0xffff_ffff), int(r.Machine.Value(w, 0, &in.Operands[1])&0xffff_ffff)
 	i := slices.IndexFunc(k.allocs, func(a columns) bool { return a.from == from && a.n == n })
 	if i < 0 {
 		r.wrongTensor(w, in, 0, place, "%d columns of tensor memory at %#x are to be freed, which are not allocated so", n, from)
@@ -150,23 +150,23 @@ func (r *run) deallocate(w *warp, in *loader.Instr, place uint32) {
 	}
 	k.allocs = slices.Delete(k.allocs, i, i+1)
 	for group := 0; group < event.TensorLanes; group += 16 {
-		r.out.core(w, ^uint32(0), place, w.cta.number(), event.CoreFrees, event.FlagWrite, extent{event.TensorWord(group, from), event.TensorWord(group, from) + 64*uint64(n)})
+		r.Out.core(w, ^uint32(0), place, w.CTA.number(), event.CoreFrees, event.FlagWrite, extent{event.TensorWord(group, from), event.TensorWord(group, from) + 64*uint64(n)})
 	}
-	for _, v := range w.cta.warps {
-		if v.live != 0 && v.standOf(bits.TrailingZeros32(v.live)).waits() == waitColumns {
-			if lane := bits.TrailingZeros32(v.live); !r.allocate(v, r.m.at(v, lane), r.m.place(v, lane)) {
+	for _, v := range w.CTA.Warps {
+		if v.Live != 0 && v.standOf(bits.TrailingZeros32(v.Live)).waits() == waitColumns {
+			if lane := bits.TrailingZeros32(v.Live); !r.allocate(v, r.Machine.At(v, lane), r.Machine.Place(v, lane)) {
 				continue
 			}
-			r.m.pass(v, v.live)
-			v.wake(r, v.live)
+			r.Machine.Pass(v, v.Live)
+			v.wake(r, v.Live)
 		}
 	}
 }
 
 // endCores reports tensor memory that a block has not freed when it ends.
-func (r *run) endCores(c *cta) {
+func (r *Run) endCores(c *CTA) {
 	for _, a := range c.cores.allocs {
-		if f, fresh := r.faults.count(r, TensorLeak, a.stand.Place, false); fresh {
+		if f, fresh := r.Faults.count(r, TensorLeak, a.stand.Place, false); fresh {
 			f.Message = "the block ends without freeing tensor memory that it has allocated: later blocks on the same processor wait for it for ever"
 			f.Stands = []Stand{a.stand}
 		}
@@ -179,7 +179,7 @@ func (k *cores) has(column, n int) bool {
 }
 
 // columnsOf checks that columns are allocated that an instruction accesses.
-func (r *run) columnsOf(w *warp, c *cta, in *loader.Instr, lane, column, n int, place uint32) bool {
+func (r *Run) columnsOf(w *Warp, c *CTA, in *loader.Instr, lane, column, n int, place uint32) bool {
 	if c.cores.has(column, n) {
 		return true
 	}
@@ -198,9 +198,9 @@ func (k *cores) word(lane, column int) *uint32 {
 }
 
 // move executes tcgen05.ld and tcgen05.st for a warp.
-func (r *run) move(w *warp, in *loader.Instr, place uint32) {
-	c, k := in.Core, &w.cta.cores
-	addr := uint32(r.m.value(w, 0, &in.Operands[0]) + uint64(in.Off))
+func (r *Run) move(w *Warp, in *loader.Instr, place uint32) {
+	c, k := in.Core, &w.CTA.cores
+	addr := uint32(r.Machine.Value(w, 0, &in.Operands[0]) + uint64(in.Off))
 	row, column := int(addr>>16), int(addr&0xffff)
 	per := 1
 	if c.Packed {
@@ -208,12 +208,12 @@ func (r *run) move(w *warp, in *loader.Instr, place uint32) {
 	}
 	span := per * c.Number * c.Bits / 32
 	store := in.Op == isa.OpTcStore
-	quarter := w.index % groupWarps * 32
+	quarter := w.Index % groupWarps * 32
 	if row < quarter || row+c.Lanes > quarter+32 || row%16 != 0 {
-		r.wrongTensor(w, in, 0, place, "lanes %d to %d of tensor memory are accessed by warp %d of its block, which reaches lanes %d to %d", row, row+c.Lanes-1, w.index, quarter, quarter+31)
+		r.wrongTensor(w, in, 0, place, "lanes %d to %d of tensor memory are accessed by warp %d of its block, which reaches lanes %d to %d", row, row+c.Lanes-1, w.Index, quarter, quarter+31)
 		return
 	}
-	if !r.columnsOf(w, w.cta, in, 0, column, span, place) || c.Halves && !r.columnsOf(w, w.cta, in, 0, column+c.Half, span, place) {
+	if !r.columnsOf(w, w.CTA, in, 0, column, span, place) || c.Halves && !r.columnsOf(w, w.CTA, in, 0, column+c.Half, span, place) {
 		return
 	}
 	var loaded [32][]uint32 // where they are reduced
@@ -227,14 +227,14 @@ func (r *run) move(w *warp, in *loader.Instr, place uint32) {
 			low := k.word(row+at, word)
 			switch {
 			case store && c.Packed:
-				v := uint32(r.m.value(w, lane, &in.Operands[1+i]))
+				v := uint32(r.Machine.Value(w, lane, &in.Operands[1+i]))
 				*low, *k.word(row+at, word+1) = v&0xffff, v>>16
 			case store:
-				*low = uint32(r.m.value(w, lane, &in.Operands[1+i]))
+				*low = uint32(r.Machine.Value(w, lane, &in.Operands[1+i]))
 			case c.Packed:
-				r.m.put(w, lane, in.Results[i], uint64(*low&0xffff|*k.word(row+at, word+1)<<16))
+				r.Machine.Put(w, lane, in.Results[i], uint64(*low&0xffff|*k.word(row+at, word+1)<<16))
 			default:
-				r.m.put(w, lane, in.Results[i], uint64(*low))
+				r.Machine.Put(w, lane, in.Results[i], uint64(*low))
 				if c.Reduces != nil {
 					loaded[lane] = append(loaded[lane], *low)
 				}
@@ -243,30 +243,30 @@ func (r *run) move(w *warp, in *loader.Instr, place uint32) {
 	}
 	for lane, values := range loaded {
 		if values != nil {
-			r.m.put(w, lane, in.Results[len(values)], uint64(c.Reduces.Of(values...)))
+			r.Machine.Put(w, lane, in.Results[len(values)], uint64(c.Reduces.Of(values...)))
 		}
 	}
-	number, flags, how := w.cta.number(), event.FlagRead, event.CoreLoads
+	number, flags, how := w.CTA.number(), event.FlagRead, event.CoreLoads
 	if store {
 		flags, how = event.FlagWrite, event.CoreStores
 	}
 	for group := row; group < row+c.Lanes; group += 16 {
-		r.out.core(w, ^uint32(0), place, number, how, flags, tensorExtent(group, column, span))
+		r.Out.core(w, ^uint32(0), place, number, how, flags, tensorExtent(group, column, span))
 		if c.Halves {
-			r.out.core(w, ^uint32(0), place, number, how, flags, tensorExtent(group, column+c.Half, span))
+			r.Out.core(w, ^uint32(0), place, number, how, flags, tensorExtent(group, column+c.Half, span))
 		}
 	}
 }
 
 // number numbers an operation among the asynchronous ones of the block.
-func (c *cta) number() uint64 {
+func (c *CTA) number() uint64 {
 	c.bulksDone++
 	return c.bulksDone - 1
 }
 
 // flyCore issues an operation of the tensor cores.
-func (r *run) flyCore(w *warp, lane int, number uint64, perform func()) {
-	w.cta.cores.issued = append(w.cta.cores.issued, &coreOp{number, w, lane, perform})
+func (r *Run) flyCore(w *Warp, lane int, number uint64, perform func()) {
+	w.CTA.cores.issued = append(w.CTA.cores.issued, &coreOp{number, w, lane, perform})
 	_, now := r.early(w)
 	if w.copies.issued++; now {
 		r.performCores(w, lane, number+1)
@@ -274,8 +274,8 @@ func (r *run) flyCore(w *warp, lane int, number uint64, perform func()) {
 }
 
 // performCores performs the operations of a thread before one of a number.
-func (r *run) performCores(w *warp, lane int, before uint64) {
-	k := &w.cta.cores
+func (r *Run) performCores(w *Warp, lane int, before uint64) {
+	k := &w.CTA.cores
 	k.issued = slices.DeleteFunc(k.issued, func(x *coreOp) bool {
 		if x.warp != w || x.lane != lane || x.number >= before {
 			return false
@@ -286,19 +286,19 @@ func (r *run) performCores(w *warp, lane int, before uint64) {
 }
 
 // coreCommit executes tcgen05.commit for a lane.
-func (r *run) coreCommit(w *warp, in *loader.Instr, lane int, place uint32) {
-	addr := r.m.value(w, lane, &in.Operands[0]) + uint64(in.Off)
+func (r *Run) coreCommit(w *Warp, in *loader.Instr, lane int, place uint32) {
+	addr := r.Machine.Value(w, lane, &in.Operands[0]) + uint64(in.Off)
 	if !r.inShared(w, lane, in, place, addr) {
 		return
 	}
 	if in.Space != event.Shared {
-		_, addr = splitGeneric(addr)
+		_, addr = SplitGeneric(addr)
 	}
 	number := w.copies.coreCommits[lane]
 	w.copies.coreCommits[lane]++
-	to, mask := w.cta.cluster.ctas, uint64(0)
+	to, mask := w.CTA.cluster.ctas, uint64(0)
 	if in.Core.Mask {
-		mask = r.m.value(w, lane, &in.Operands[1])
+		mask = r.Machine.Value(w, lane, &in.Operands[1])
 		addr &= 1<<event.PeerShift - 1
 	} else {
 		of, at, ok := r.resolve(w, lane, addr, place)
@@ -315,15 +315,15 @@ func (r *run) coreCommit(w *warp, in *loader.Instr, lane int, place uint32) {
 			r.notLive(w, of, lane, in, addr, place)
 			continue
 		}
-		of.cores.commits = append(of.cores.commits, coreCommit{w, lane, addr, w.cta.bulksDone, number, place})
-		if told := w.cta.tell(of, addr); r.out.sync() {
-			r.out.add(event.Event{Kind: event.CoreCommit, Warp: w.number, Mask: 1 << lane, Place: place, Addr: told, Stride: int64(number)})
+		of.cores.commits = append(of.cores.commits, coreCommit{w, lane, addr, w.CTA.bulksDone, number, place})
+		if told := w.CTA.tell(of, addr); r.Out.Sync() {
+			r.Out.add(event.Event{Kind: event.CoreCommit, Warp: w.Number, Mask: 1 << lane, Place: place, Addr: told, Stride: int64(number)})
 		}
 	}
 }
 
 // tell gives an address of the shared memory of a block of the cluster as events of another one have it.
-func (c *cta) tell(of *cta, addr uint64) uint64 {
+func (c *CTA) tell(of *CTA, addr uint64) uint64 {
 	if of == c {
 		return addr
 	}
@@ -341,17 +341,17 @@ func (x *mbarrierOp) completeCores() {
 		c := k.commits[i]
 		k.commits = slices.Delete(k.commits, i, i+1)
 		x.r.performCores(c.warp, c.lane, c.issued)
-		if o := &x.r.out; o.sync() {
-			o.add(event.Event{Kind: event.CoreDone, Warp: c.warp.number, Mask: 1 << c.lane, Place: c.place, Addr: c.warp.cta.tell(x.of, x.addr), Stride: int64(c.number)})
+		if o := &x.r.Out; o.Sync() {
+			o.add(event.Event{Kind: event.CoreDone, Warp: c.warp.Number, Mask: 1 << c.lane, Place: c.place, Addr: c.warp.CTA.tell(x.of, x.addr), Stride: int64(c.number)})
 		}
 		x.arrive(1, false)
 	}
 }
 
 // core makes the event of a half of an operation.
-func (o *emitter) core(w *warp, mask uint32, place uint32, number uint64, how uint8, flags event.Flags, e extent) {
-	if o.needs&event.NeedShared != 0 {
-		o.add(event.Event{Kind: event.Core, Flags: flags, Warp: w.number, Mask: mask, Place: place, Addr: e.from, Stride: int64(number), Barrier: how,
+func (o *Emitter) core(w *Warp, mask uint32, place uint32, number uint64, how uint8, flags event.Flags, e extent) {
+	if o.Needs&event.NeedShared != 0 {
+		o.add(event.Event{Kind: event.Core, Flags: flags, Warp: w.Number, Mask: mask, Place: place, Addr: e.from, Stride: int64(number), Barrier: how,
 			Space: event.Shared, Aux: uint32(e.end - e.from)})
 	}
 }

@@ -27,14 +27,14 @@ const (
 )
 
 // tensor executes cp.async.bulk.tensor for the lanes of on. A lane whose operands are wrong copies nothing.
-func (r *run) tensor(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) tensor(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		t := r.mapOf(w, i, in, place)
 		if t == nil {
 			continue
 		}
-		to := r.m.value(w, i, &in.Operands[tensorShared]) + uint64(in.Off)
+		to := r.Machine.Value(w, i, &in.Operands[tensorShared]) + uint64(in.Off)
 		targets, ok := r.targets(w, i, in, to, tensorBarrier, place)
 		if !ok {
 			continue
@@ -48,12 +48,12 @@ func (r *run) tensor(w *warp, in *loader.Instr, on uint32, place uint32) {
 }
 
 // tensorTo issues a tensor copy to shared memory of a block, or from there; false after a fault.
-func (r *run) tensorTo(w *warp, lane int, in *loader.Instr, t *descriptor.TensorMap, to bulkTarget, place uint32) bool {
+func (r *Run) tensorTo(w *Warp, lane int, in *loader.Instr, t *descriptor.TensorMap, to bulkTarget, place uint32) bool {
 	x := tensorCopy{r: r, in: in, place: place, t: t, bulkCopy: r.newBulk(w, lane, in, to), out: in.Has("bulk_group"), of: to.of, at: to.to}
 	if in.Reduce != isa.NoOp {
 		x.element, x.reduce = t.Element(), isa.Reduction(in.Reduce, descriptor.TensorTypes[t.Type])
 		if x.reduce == nil {
-			r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s has no operation on elements of type %s", in.Mnemonic(), descriptor.TensorTypes[t.Type])
+			r.Faults.At(r, TensorMisuse, w, lane, place, "copies", "%s has no operation on elements of type %s", in.Mnemonic(), descriptor.TensorTypes[t.Type])
 			return false
 		}
 	}
@@ -76,9 +76,9 @@ func (r *run) tensorTo(w *warp, lane int, in *loader.Instr, t *descriptor.Tensor
 func (x *tensorCopy) four() bool { return x.in.Has("tile::gather4") || x.in.Has("tile::scatter4") }
 
 // mapOf reads the tensor map whose address a lane gives, nil after a fault.
-func (r *run) mapOf(w *warp, lane int, in *loader.Instr, place uint32) *descriptor.TensorMap {
-	addr := r.m.value(w, lane, &in.Operands[tensorMap]) + uint64(in.Off2)
-	space, at := splitGeneric(addr)
+func (r *Run) mapOf(w *Warp, lane int, in *loader.Instr, place uint32) *descriptor.TensorMap {
+	addr := r.Machine.Value(w, lane, &in.Operands[tensorMap]) + uint64(in.Off2)
+	space, at := SplitGeneric(addr)
 	var data []byte
 	kind := OutOfBounds
 	switch space {
@@ -87,29 +87,29 @@ func (r *run) mapOf(w *warp, lane int, in *loader.Instr, place uint32) *descript
 			r.readsMap(w, lane, at, place)
 		}
 	case event.Param:
-		if n := uint64(len(r.params)); at <= n && descriptor.TensorMapSize <= n-at {
-			data, kind = r.params[at:], ""
+		if n := uint64(len(r.Params)); at <= n && descriptor.TensorMapSize <= n-at {
+			data, kind = r.Params[at:], ""
 		}
 	}
 	if kind != "" {
-		r.faults.access(r, kind, w, lane, place, touch{event.FlagRead, space, at, descriptor.TensorMapSize})
+		r.Faults.access(r, kind, w, lane, place, touch{event.FlagRead, space, at, descriptor.TensorMapSize})
 		return nil
 	}
 	if at%descriptor.TensorMapAlign != 0 {
-		r.faults.at(r, Misaligned, w, lane, place, "copies", "%s is given a tensor map at %#x, which is not a multiple of %d", in.Mnemonic(), addr, descriptor.TensorMapAlign)
+		r.Faults.At(r, Misaligned, w, lane, place, "copies", "%s is given a tensor map at %#x, which is not a multiple of %d", in.Mnemonic(), addr, descriptor.TensorMapAlign)
 		return nil
 	}
 	t, err := descriptor.DecodeTensorMap(data)
 	if n := in.Coordinates; err == nil && n != t.Rank && !(n == 5 && t.Rank == 2 && (in.Has("tile::gather4") || in.Has("tile::scatter4"))) {
-		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given %d coordinates and the map of a tensor of %d dimensions", in.Mnemonic(), n, t.Rank)
+		r.Faults.At(r, TensorMisuse, w, lane, place, "copies", "%s is given %d coordinates and the map of a tensor of %d dimensions", in.Mnemonic(), n, t.Rank)
 		return nil
 	}
 	if im2col := in.Has("im2col") || in.Has("im2col_no_offs"); err == nil && im2col != t.Im2col {
-		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given a tensor map of the other mode: tiled and im2col maps are made by different calls", in.Mnemonic())
+		r.Faults.At(r, TensorMisuse, w, lane, place, "copies", "%s is given a tensor map of the other mode: tiled and im2col maps are made by different calls", in.Mnemonic())
 		return nil
 	}
 	if err != nil {
-		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given a tensor map that is none: %v", in.Mnemonic(), err)
+		r.Faults.At(r, TensorMisuse, w, lane, place, "copies", "%s is given a tensor map that is none: %v", in.Mnemonic(), err)
 		return nil
 	}
 	return t
@@ -118,12 +118,12 @@ func (r *run) mapOf(w *warp, lane int, in *loader.Instr, place uint32) *descript
 // tensorCopy is a tensor copy that is being issued.
 type tensorCopy struct {
 	*bulkCopy
-	r       *run
+	r       *Run
 	in      *loader.Instr
 	place   uint32
 	t       *descriptor.TensorMap
 	out     bool     // to global memory
-	of      *cta     // whose shared memory it is
+	of      *CTA     // whose shared memory it is
 	at      uint64   // where in that
 	globals []extent // that the copy accesses
 	shareds []extent
@@ -135,14 +135,14 @@ type extent struct{ from, end uint64 }
 // gather finds what the copy moves; false after a fault.
 func (x *tensorCopy) gather() bool {
 	r, w, in := x.r, x.warp, x.in
-	value := func(k int) uint64 { return r.m.value(w, x.lane, &in.Operands[k]) }
+	value := func(k int) uint64 { return r.Machine.Value(w, x.lane, &in.Operands[k]) }
 	at := x.at
 	flags := event.FlagWrite
 	if x.out {
 		flags = event.FlagRead
 	}
 	if at%tensorUnit != 0 {
-		r.faults.at(r, Misaligned, w, x.lane, x.place, "copies", "%s is given address %#x of shared memory, which is not a multiple of %d", in.Mnemonic(), at, tensorUnit)
+		r.Faults.At(r, Misaligned, w, x.lane, x.place, "copies", "%s is given address %#x of shared memory, which is not a multiple of %d", in.Mnemonic(), at, tensorUnit)
 		return false
 	}
 	// A swizzle exchanges chunks of tensorUnit bytes.
@@ -150,8 +150,8 @@ func (x *tensorCopy) gather() bool {
 	if x.t.Swizzle != 0 {
 		all = devmem.RoundUp(all, tensorUnit)
 	}
-	if n := uint64(len(x.of.shared)); at > n || all > n-at {
-		r.faults.access(r, OutOfBounds, w, x.lane, x.place, touch{flags, event.Shared, at, all})
+	if n := uint64(len(x.of.Shared)); at > n || all > n-at {
+		r.Faults.access(r, OutOfBounds, w, x.lane, x.place, touch{flags, event.Shared, at, all})
 		return false
 	}
 	var coordinates, offsets [descriptor.MaxRank]int64
@@ -172,7 +172,7 @@ func (x *tensorCopy) gather() bool {
 			var kind FaultKind
 			global := event.FlagRead | event.FlagWrite ^ flags
 			if inside, kind = r.globalBytes(row.Global, n, in, global, x.place); kind != "" {
-				r.faults.access(r, kind, w, x.lane, x.place, touch{global, event.Global, row.Global, n})
+				r.Faults.access(r, kind, w, x.lane, x.place, touch{global, event.Global, row.Global, n})
 				ok = false
 				return
 			}
@@ -218,10 +218,10 @@ func (x *tensorCopy) row(addr, width, from uint64, inside []byte) {
 			global, skip = inside[low-from:high-from], low-at
 		}
 		if !x.out {
-			x.parts = append(x.parts, bulkPart{from: global, skip: skip, to: x.of.shared[place:][:step]})
+			x.parts = append(x.parts, bulkPart{from: global, skip: skip, to: x.of.Shared[place:][:step]})
 			x.shareds = append(x.shareds, extent{place, place + step})
 		} else if low < high {
-			x.parts = append(x.parts, bulkPart{from: x.of.shared[place+low-at:][:high-low], to: global})
+			x.parts = append(x.parts, bulkPart{from: x.of.Shared[place+low-at:][:high-low], to: global})
 			x.shareds = append(x.shareds, extent{place + low - at, place + high - at})
 		}
 	}
@@ -233,12 +233,12 @@ func (x *tensorCopy) tell() {
 	if x.out {
 		global, shared = shared, global
 	}
-	o := &x.r.out
+	o := &x.r.Out
 	for _, e := range joined(x.globals) {
 		o.bulk(x.bulkCopy, x.place, global, event.Global, e.from, e.end-e.from)
 	}
 	for _, e := range joined(x.shareds) {
-		o.bulk(x.bulkCopy, x.place, shared, event.Shared, x.warp.cta.tell(x.of, e.from), e.end-e.from)
+		o.bulk(x.bulkCopy, x.place, shared, event.Shared, x.warp.CTA.tell(x.of, e.from), e.end-e.from)
 	}
 }
 

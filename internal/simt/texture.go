@@ -18,8 +18,8 @@ type taps struct {
 	sizes [5]uint32 // lanes whose elements have 1<<i bytes
 }
 
-// texture executes a texture or surface instruction for the lanes of on, lowest first.
-func (r *run) texture(w *warp, in *loader.Instr, on uint32, place uint32) {
+// Texture executes a texture or surface instruction for the lanes of on, lowest first.
+func (r *Run) Texture(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	if in.Op == isa.OpSurfaceLoad || in.Op == isa.OpSurfaceStore || in.Op == isa.OpSurfaceRed {
 		r.surface(w, in, on, place)
 		return
@@ -31,7 +31,7 @@ func (r *run) texture(w *warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		var out [4]uint32
-		if h := r.m.value(w, i, &in.Operands[0]); f.t == nil || h != handle {
+		if h := r.Machine.Value(w, i, &in.Operands[0]); f.t == nil || h != handle {
 			f.t, handle = r.textureOf(w, i, in, place), h
 		}
 		if t := f.t; t != nil && in.Op == isa.OpQuery {
@@ -42,35 +42,35 @@ func (r *run) texture(w *warp, in *loader.Instr, on uint32, place uint32) {
 			k.sizes[bits.TrailingZeros(uint(t.Texel()))] |= 1 << i
 		}
 		for _, d := range in.Results {
-			r.m.put(w, i, d, uint64(out[d.At]))
+			r.Machine.Put(w, i, d, uint64(out[d.At]))
 		}
 	}
-	if r.out.needs&event.NeedGlobal == 0 {
+	if r.Out.Needs&event.NeedGlobal == 0 {
 		return
 	}
 	for i := range k.on {
 		if k.on[i] == 0 {
 			break // lanes fill their taps from the first on
 		}
-		r.acc.addr = k.addr[i]
+		r.Access.Addr = k.addr[i]
 		r.tellSizes(event.Load, event.FlagRead|event.FlagNonCoherent|event.FlagTexture, w, in, place, k.on[i], &k.sizes)
 	}
 }
 
 // tellSizes makes the events of accesses by lanes of on, of sizes as taps has them.
-func (r *run) tellSizes(kind event.Kind, flags event.Flags, w *warp, in *loader.Instr, place, on uint32, sizes *[5]uint32) {
+func (r *Run) tellSizes(kind event.Kind, flags event.Flags, w *Warp, in *loader.Instr, place, on uint32, sizes *[5]uint32) {
 	as := loader.Instr{Inst: in.Inst}
 	for i, lanes := range sizes {
 		if lanes &= on; lanes != 0 {
 			as.Width = 1 << i
-			r.out.access(kind, flags, w, &as, place, event.Global, lanes, &r.acc)
+			r.Out.access(kind, flags, w, &as, place, event.Global, lanes, &r.Access)
 		}
 	}
 }
 
 // textureOf gives what the object of an instruction stands for, nil after a fault.
-func (r *run) textureOf(w *warp, lane int, in *loader.Instr, place uint32) *descriptor.Texture {
-	handle := r.m.value(w, lane, &in.Operands[0])
+func (r *Run) textureOf(w *Warp, lane int, in *loader.Instr, place uint32) *descriptor.Texture {
+	handle := r.Machine.Value(w, lane, &in.Operands[0])
 	t := r.textures[handle]
 	if t == nil {
 		what := "texture"
@@ -78,15 +78,15 @@ func (r *run) textureOf(w *warp, lane int, in *loader.Instr, place uint32) *desc
 			what = "surface"
 		}
 		data, kind := r.globalBytes(handle, descriptor.TextureSize, in, event.FlagRead, place)
-		if a, ok := r.mem.Find(handle); kind == UseAfterFree && ok && a.Kind == devmem.ObjectAlloc {
-			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given a %s object that was destroyed", in.Mnemonic(), what)
+		if a, ok := r.Memory.Find(handle); kind == UseAfterFree && ok && a.Kind == devmem.ObjectAlloc {
+			r.Faults.At(r, TextureMisuse, w, lane, place, "fetches", "%s is given a %s object that was destroyed", in.Mnemonic(), what)
 			return nil
 		}
 		if kind == "" {
 			t = descriptor.DecodeTexture(data)
 		}
 		if t == nil {
-			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given %#x, which is no %s object", in.Mnemonic(), handle, what)
+			r.Faults.At(r, TextureMisuse, w, lane, place, "fetches", "%s is given %#x, which is no %s object", in.Mnemonic(), handle, what)
 			return nil
 		}
 		if r.textures == nil {
@@ -101,7 +101,7 @@ func (r *run) textureOf(w *warp, lane int, in *loader.Instr, place uint32) *desc
 		layered, cube = layered || cube, false
 	}
 	if surface != t.Surface || in.Op != isa.OpQuery && (!t.HasDims(x.Dims) || x.Layered != layered || x.Cube != cube) {
-		r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given the object of %s", in.Mnemonic(), t)
+		r.Faults.At(r, TextureMisuse, w, lane, place, "fetches", "%s is given the object of %s", in.Mnemonic(), t)
 		return nil
 	}
 	return t
@@ -109,8 +109,8 @@ func (r *run) textureOf(w *warp, lane int, in *loader.Instr, place uint32) *desc
 
 // fetch is a texture fetch of a lane.
 type fetch struct {
-	r     *run
-	w     *warp
+	r     *Run
+	w     *Warp
 	in    *loader.Instr
 	lane  int
 	place uint32
@@ -122,7 +122,7 @@ type fetch struct {
 func (f *fetch) do(out *[4]uint32) {
 	t, x := f.t, f.in.Texel
 	coordinate := func(k int) float64 {
-		v := uint32(f.r.m.value(f.w, f.lane, &f.in.Operands[1+k]))
+		v := uint32(f.r.Machine.Value(f.w, f.lane, &f.in.Operands[1+k]))
 		if f.in.Type2 == isa.F32 {
 			return float64(math.Float32frombits(v))
 		}
@@ -134,7 +134,7 @@ func (f *fetch) do(out *[4]uint32) {
 		if x.Cube {
 			layers /= 6
 		}
-		layer = min(int64(uint32(f.r.m.value(f.w, f.lane, &f.in.Operands[1]))), layers-1)
+		layer = min(int64(uint32(f.r.Machine.Value(f.w, f.lane, &f.in.Operands[1]))), layers-1)
 		k = 1
 	}
 	var at [3]float64
@@ -216,7 +216,7 @@ func (f *fetch) element(x, y, z int64, out *[4]uint32) {
 	addr := t.Data + uint64(at[0])*n + uint64(at[1])*t.Pitch + uint64(at[2])*t.Slice
 	data, kind := f.r.globalBytes(addr, n, f.in, event.FlagRead, f.place)
 	if kind != "" {
-		f.r.faults.access(f.r, kind, f.w, f.lane, f.place, touch{event.FlagRead, event.Global, addr, n})
+		f.r.Faults.access(f.r, kind, f.w, f.lane, f.place, touch{event.FlagRead, event.Global, addr, n})
 		*out = [4]uint32{}
 		return
 	}

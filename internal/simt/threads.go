@@ -18,8 +18,8 @@ import (
 // What a thread is between two requests is a State, a value: a thread may be resumed from any of its states, and as often as
 // wanted.
 type Threads struct {
-	r      *run
-	ctas   []*cta
+	r      *Run
+	ctas   []*CTA
 	live   map[*loader.Code]*liveness
 	loops  map[*loader.Code][]bool
 	stops  map[*loader.Code][]bool // at branches; nil if nobody asks for them
@@ -107,7 +107,7 @@ func (q *Request) Update(old uint64) (uint64, bool) {
 	if q.inst.Op == isa.OpCas && old != q.Value {
 		return old, false
 	}
-	return lowBytes(q.inst.RMW(q.inst.Inst, old, q.Value, q.Swap), uint64(q.Size)), true
+	return LowBytes(q.inst.RMW(q.inst.Inst, old, q.Value, q.Swap), uint64(q.Size)), true
 }
 
 // Exchange gives what the instruction of the warp at which a lane stands gives it, when the lanes of all execute it together, that lane
@@ -143,8 +143,8 @@ func NewThreads(l *Launch, dependencies bool) *Threads {
 	if dependencies {
 		t.depends = &depends{}
 	}
-	t.r = newRun(context.Background(), &alone)
-	t.r.m = refMachine{t.r}
+	t.r = NewRun(context.Background(), &alone)
+	t.r.Machine = refMachine{t.r}
 	for b := range uint32(l.Grid.Count()) {
 		t.ctas = append(t.ctas, t.r.single(b))
 	}
@@ -183,7 +183,7 @@ func (t *Threads) stopsAt(ln *lane) bool {
 // Close frees what the launch has in the device's memory.
 func (t *Threads) Close() {
 	if t.r.workspace != 0 {
-		_, _ = t.r.mem.Free(t.r.workspace) // nobody else knows the address
+		_, _ = t.r.Memory.Free(t.r.workspace) // nobody else knows the address
 	}
 }
 
@@ -195,19 +195,19 @@ func (t *Threads) Initial(space event.Space, addr uint64, size uint8) uint64 {
 	if space != event.Global {
 		return 0
 	}
-	b := t.r.mem.Lookup(addr) // it was there when the request was made
+	b := t.r.Memory.Lookup(addr) // it was there when the request was made
 	off := addr - b.Addr
 	return devmem.Uint(b.Data[off:off+uint64(size)], uint64(size)) // perhaps past the end, see isa.Inst.Word
 }
 
 // Count is the number of threads.
-func (t *Threads) Count() int { return int(t.r.l.Grid.Count() * t.r.l.Block.Count()) }
+func (t *Threads) Count() int { return int(t.r.Launch.Grid.Count() * t.r.Launch.Block.Count()) }
 
 // lane finds thread n of the launch, blocks one after the other.
-func (t *Threads) lane(n int) (*warp, int) {
-	block := int(t.r.l.Block.Count())
+func (t *Threads) lane(n int) (*Warp, int) {
+	block := int(t.r.Launch.Block.Count())
 	in := n % block
-	return t.ctas[n/block].warps[in/32], in % 32
+	return t.ctas[n/block].Warps[in/32], in % 32
 }
 
 // Start runs thread n to its first request.
@@ -241,7 +241,7 @@ func (t *Threads) Resume(n int, s State, value uint64, reads ...int) (State, Req
 
 // complete finishes the request at which lane i stands, unless what it has read is a fault. A vector is accessed element by element; pending has the elements that
 // have been read, or as many values as have been written. again says that there are more.
-func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64, reads []int) (rest []uint64, again bool, fault *Request) {
+func (t *Threads) complete(w *Warp, i int, pending []uint64, value uint64, reads []int) (rest []uint64, again bool, fault *Request) {
 	ln := &w.lanes[i]
 	in := &ln.code.Insts[ln.pc]
 	t.returns(ln, in, len(pending), reads)
@@ -255,19 +255,19 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64, reads
 			if in.Type.Signed() {
 				v = in.Type.Extend(v, in.Dst[d.At].Size)
 			}
-			t.r.m.put(w, i, d, v)
+			t.r.Machine.Put(w, i, d, v)
 		}
 	case isa.Atomic:
 		for _, d := range in.Results {
-			t.r.m.put(w, i, d, in.Type.Extend(value, in.Dst[d.At].Size))
+			t.r.Machine.Put(w, i, d, in.Type.Extend(value, in.Dst[d.At].Size))
 		}
 	case isa.Barrier:
 		for _, d := range in.Results {
-			t.r.m.put(w, i, d, value)
+			t.r.Machine.Put(w, i, d, value)
 		}
 	case isa.Warp:
 		for _, d := range in.Results {
-			t.r.m.put(w, i, d, value>>(32*d.At)&(1<<32-1))
+			t.r.Machine.Put(w, i, d, value>>(32*d.At)&(1<<32-1))
 		}
 	case isa.Mbarrier:
 		result, fault := t.completeMbarrier(w, i, in, value)
@@ -317,7 +317,7 @@ func (t *Threads) returns(ln *lane, in *loader.Instr, piece int, made []int) {
 }
 
 // run executes lane i up to its next request. within says that the instruction at which it stands has been begun.
-func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Request) {
+func (t *Threads) run(w *Warp, i int, pending []uint64, within bool) (State, Request) {
 	r, ln := t.r, &w.lanes[i]
 	w.group, w.lead = 1<<i, i
 	back := false
@@ -354,7 +354,7 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 		}
 		if t.clocks && readsClock(in.Inst) {
 			for _, d := range in.Results {
-				t.r.m.put(w, i, d, 0)
+				t.r.Machine.Put(w, i, d, 0)
 			}
 			t.depends.results(ln, in, func(r int32) { *t.depends.reg(ln, r) = shown })
 			ln.pc++
@@ -365,9 +365,9 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 			ln.pc++
 		}
 		t.perform(w, i, in, func() { r.perform(w, in, w.group, place) })
-		if len(r.faults.list) > 0 || r.stop != nil {
-			q := Request{Kind: RequestFault, Place: place, Fault: r.faults.list[0].Kind, Message: r.faults.list[0].Message, Back: back, inst: in}
-			r.faults, r.stop = faultLog{}, nil
+		if len(r.Faults.list) > 0 || r.Stop != nil {
+			q := Request{Kind: RequestFault, Place: place, Fault: r.Faults.list[0].Kind, Message: r.Faults.list[0].Message, Back: back, inst: in}
+			r.Faults, r.Stop = faultLog{}, nil
 			ln.depth, ln.pc = depth, from
 			return t.encode(ln, nil, &q)
 		}
@@ -378,7 +378,7 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 }
 
 // request describes what the instruction at which lane i stands asks for; false when it concerns the lane alone.
-func (t *Threads) request(w *warp, i int, in *loader.Instr, place uint32, piece int) (Request, bool) {
+func (t *Threads) request(w *Warp, i int, in *loader.Instr, place uint32, piece int) (Request, bool) {
 	r, ln := t.r, &w.lanes[i]
 	unsupported := func(why string) (Request, bool) {
 		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: %s", in.Source.Op, in.Source.Mods, why)}, true
@@ -453,11 +453,11 @@ func stackOf(ln *lane) string {
 }
 
 // access describes a load, store or atomic operation of memory that others see.
-func (t *Threads) access(w *warp, i int, in *loader.Instr, place uint32, piece int) (Request, bool) {
+func (t *Threads) access(w *Warp, i int, in *loader.Instr, place uint32, piece int) (Request, bool) {
 	r := t.r
 	addr, space := r.value(w, i, &in.Operands[0])+in.Offset, in.Space
 	if space == event.Generic {
-		space, addr = splitGeneric(addr)
+		space, addr = SplitGeneric(addr)
 	}
 	q := Request{Order: in.Order, Scope: in.Scope, Space: space, NonCoherent: in.NonCoherentLoad, Size: uint8(in.Piece)}
 	flags, kind := event.FlagRead, FaultKind("")
@@ -472,10 +472,10 @@ func (t *Threads) access(w *warp, i int, in *loader.Instr, place uint32, piece i
 	case event.Global:
 		_, kind = r.global(addr, in, flags, place)
 	case event.Shared:
-		if _, kind = window(w.cta.shared, addr, in.Width); kind == "" && in.VarEnd != 0 && (addr < in.VarBegin || addr+in.Width > in.VarEnd) {
-			r.faults.beside(r, w, i, place, touch{flags, space, addr, in.Width}, in.Object)
-			q = Request{Kind: RequestFault, Fault: OutOfVariable, Message: r.faults.list[0].Message}
-			r.faults = faultLog{}
+		if _, kind = window(w.CTA.Shared, addr, in.Width); kind == "" && in.VarEnd != 0 && (addr < in.VarBegin || addr+in.Width > in.VarEnd) {
+			r.Faults.beside(r, w, i, place, touch{flags, space, addr, in.Width}, in.Object)
+			q = Request{Kind: RequestFault, Fault: OutOfVariable, Message: r.Faults.list[0].Message}
+			r.Faults = faultLog{}
 			return q, true
 		}
 	default: // the thread's own, or a fault
@@ -490,17 +490,17 @@ func (t *Threads) access(w *warp, i int, in *loader.Instr, place uint32, piece i
 	q.Addr = addr + uint64(piece)*in.Piece
 	q.Piece, q.Pieces = uint8(piece), uint8(in.Pieces())
 	if in.Class != isa.Load {
-		q.Value = lowBytes(r.value(w, i, &in.Operands[1+piece]), in.Piece)
+		q.Value = LowBytes(r.value(w, i, &in.Operands[1+piece]), in.Piece)
 	}
 	q.Reduction = in.Class == isa.Atomic && len(in.Results) == 0
 	if in.Op == isa.OpCas {
-		q.Swap = lowBytes(r.value(w, i, &in.Operands[2]), in.Piece)
+		q.Swap = LowBytes(r.value(w, i, &in.Operands[2]), in.Piece)
 	}
 	return q, true
 }
 
 // members describes a barrier of the lanes that a mask names.
-func (t *Threads) members(w *warp, i int, in *loader.Instr, mask *loader.Operand) (Request, bool) {
+func (t *Threads) members(w *Warp, i int, in *loader.Instr, mask *loader.Operand) (Request, bool) {
 	members := uint32(t.r.value(w, i, mask))
 	if members>>i&1 == 0 {
 		return Request{Kind: RequestFault, Fault: MemberMask,
@@ -510,17 +510,17 @@ func (t *Threads) members(w *warp, i int, in *loader.Instr, mask *loader.Operand
 }
 
 // barrier describes a barrier of the block.
-func (t *Threads) barrier(w *warp, i int, in *loader.Instr) (Request, bool) {
+func (t *Threads) barrier(w *Warp, i int, in *loader.Instr) (Request, bool) {
 	id, count := t.r.barrierOperands(w, in, i)
 	unsupported := func(format string, args ...any) (Request, bool) {
 		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: ", in.Source.Op, in.Source.Mods) + fmt.Sprintf(format, args...)}, true
 	}
 	switch {
-	case id >= uint64(len(w.cta.bars)):
+	case id >= uint64(len(w.CTA.Bars)):
 		return Request{Kind: RequestFault, Fault: BarrierDivergence,
-			Message: fmt.Sprintf("barrier %d does not exist: a block has barriers 0 to %d", id, len(w.cta.bars)-1)}, true
-	case count != allThreads && count != 32*int(t.r.l.WarpsPerBlock()): // lanes that a warp lacks count
-		return unsupported("a barrier of %d threads, and the block has %d: barriers of a part of the block are not explored", count, t.r.l.Block.Count())
+			Message: fmt.Sprintf("barrier %d does not exist: a block has barriers 0 to %d", id, len(w.CTA.Bars)-1)}, true
+	case count != AllThreads && count != 32*int(t.r.Launch.WarpsPerBlock()): // lanes that a warp lacks count
+		return unsupported("a barrier of %d threads, and the block has %d: barriers of a part of the block are not explored", count, t.r.Launch.Block.Count())
 	case in.Op == isa.OpArrive:
 		return Request{Kind: RequestArrive, Barrier: uint8(id)}, true
 	case in.Op != isa.OpSync:
@@ -632,7 +632,7 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 	var last frame
 	for level := range depth + 1 {
 		at := word()
-		f := frame{code: t.r.img.Code(t.r.p.Module.Funcs[at>>32]), pc: int32(uint32(at)), base: uint32(word())}
+		f := frame{code: t.r.Image.Code(t.r.p.Module.Funcs[at>>32]), pc: int32(uint32(at)), base: uint32(word())}
 		if level > 0 {
 			up := last.code.Func
 			f.regAt, f.paramAt, f.localAt = last.regAt+int32(up.Regs), last.paramAt+int32(up.ParamFrame), loader.FrameAt(last.localAt, up)

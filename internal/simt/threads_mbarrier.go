@@ -20,7 +20,7 @@ func phasedMbarrier(phase, expected, pending uint64) mbarrier {
 }
 
 // mbarrier describes an operation on an mbarrier; false when it concerns the lane alone, or fails.
-func (t *Threads) mbarrier(w *warp, i int, in *loader.Instr) (Request, bool) {
+func (t *Threads) mbarrier(w *Warp, i int, in *loader.Instr) (Request, bool) {
 	r := t.r
 	if in.Op == isa.OpPending {
 		return Request{}, false
@@ -38,13 +38,13 @@ func (t *Threads) mbarrier(w *warp, i int, in *loader.Instr) (Request, bool) {
 	}
 	addr := r.value(w, i, &in.Operands[0]) + uint64(in.Off)
 	if in.Space == event.Generic {
-		space, at := splitGeneric(addr)
+		space, at := SplitGeneric(addr)
 		if space != event.Shared {
 			return Request{}, false
 		}
 		addr = at
 	}
-	if _, kind := window(w.cta.shared, addr, 8); kind != "" {
+	if _, kind := window(w.CTA.Shared, addr, 8); kind != "" {
 		return Request{}, false
 	}
 	q := Request{Space: event.Shared, Addr: addr, Size: 8, Pieces: 1, Value: 1}
@@ -114,7 +114,7 @@ func (q *Request) arrived(old uint64) (uint64, bool) {
 }
 
 // completeMbarrier gives what a lane gets of an operation on an mbarrier that has read value, or the fault that this is.
-func (t *Threads) completeMbarrier(w *warp, i int, in *loader.Instr, value uint64) (result uint64, fault *Request) {
+func (t *Threads) completeMbarrier(w *Warp, i int, in *loader.Instr, value uint64) (result uint64, fault *Request) {
 	b := mbarrier(value)
 	wrong := func(kind FaultKind, format string, args ...any) (uint64, *Request) {
 		return 0, &Request{Kind: RequestFault, Fault: kind, Message: fmt.Sprintf(format, args...), inst: in}

@@ -14,7 +14,7 @@ import (
 const groupWarps = 4
 
 // warpgroup executes wgmma for the lanes of on, which are all that are left of a warp.
-func (r *run) warpgroup(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) warpgroup(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	if on != ^uint32(0) {
 		r.incomplete(w, in, on, place)
 		return
@@ -26,7 +26,7 @@ func (r *run) warpgroup(w *warp, in *loader.Instr, on uint32, place uint32) {
 		if w.copies.fenced {
 			r.unfenced(w, in, place)
 		} else {
-			r.faults.at(r, WgmmaNoFence, w, 0, place, "executes "+in.Mnemonic(), "the warpgroup executes its first wgmma.mma_async with no wgmma.fence before it, which orders the accesses to its registers")
+			r.Faults.At(r, WgmmaNoFence, w, 0, place, "executes "+in.Mnemonic(), "the warpgroup executes its first wgmma.mma_async with no wgmma.fence before it, which orders the accesses to its registers")
 		}
 		w.copies.operations = append(w.copies.operations, matrixOp{in.Wgmma, w.copies.wgmmas, place})
 		r.wgmma(w, in, place)
@@ -34,17 +34,17 @@ func (r *run) warpgroup(w *warp, in *loader.Instr, on uint32, place uint32) {
 		w.copies.fenced, w.copies.written = true, w.copies.written[:0]
 	case isa.OpWgmmaCommit:
 		w.copies.wgmmas++
-		r.out.copies(event.WgmmaCommit, w, on, place, 0)
+		r.Out.copies(event.WgmmaCommit, w, on, place, 0)
 		r.wakeGroup(w)
 	case isa.OpWgmmaWait:
-		n := uint32(r.m.value(w, 0, &in.Operands[0]))
+		n := uint32(r.Machine.Value(w, 0, &in.Operands[0]))
 		w.copies.allowed, w.copies.wanted = n, w.copies.wgmmas-min(n, w.copies.wgmmas)
 		w.copies.operations = slices.DeleteFunc(w.copies.operations, func(o matrixOp) bool { return o.group < w.copies.wanted })
 		if w.issued() {
-			r.out.copies(event.WgmmaWait, w, on, place, n)
+			r.Out.copies(event.WgmmaWait, w, on, place, n)
 			return
 		}
-		w.block(r, on, standing(waitGroup, 0, 0), place)
+		w.block(r, on, Standing(waitGroup, 0, 0), place)
 	}
 }
 
@@ -63,27 +63,27 @@ type written struct {
 }
 
 // unfenced tells of a write of registers of an operation that comes next, with no wgmma.fence between.
-func (r *run) unfenced(w *warp, in *loader.Instr, place uint32) {
+func (r *Run) unfenced(w *Warp, in *loader.Instr, place uint32) {
 	i := slices.IndexFunc(w.copies.written, func(x written) bool { return x.of == in.Wgmma })
 	if i < 0 {
 		return
 	}
 	x := w.copies.written[i]
 	w.copies.written = slices.DeleteFunc(w.copies.written, func(x written) bool { return x.of == in.Wgmma })
-	fault, fresh := r.faults.count(r, WgmmaNoFence, place, false)
+	fault, fresh := r.Faults.count(r, WgmmaNoFence, place, false)
 	if !fresh {
 		return
 	}
 	lane := bits.TrailingZeros32(x.on)
 	fault.Message = "the warpgroup executes wgmma.mma_async after another instruction has written registers of it, with no wgmma.fence between, which orders the two"
 	fault.Stands = []Stand{
-		{Place: x.place, Block: w.cta.id, Thread: w.tid(lane), Threads: bits.OnesCount32(x.on), Doing: "write its registers"},
-		{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 32, Doing: "execute " + in.Mnemonic()},
+		{Place: x.place, Block: w.CTA.id, Thread: w.tid(lane), Threads: bits.OnesCount32(x.on), Doing: "write its registers"},
+		{Place: place, Block: w.CTA.id, Thread: w.tid(lane), Threads: 32, Doing: "execute " + in.Mnemonic()},
 	}
 }
 
 // touch tells of an access to registers of operations that are in flight, and notes a write of registers of one that may come next.
-func (r *run) touch(w *warp, in *loader.Instr, on uint32, place uint32) {
+func (r *Run) touch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for _, g := range in.Touch.Unfenced {
 		if !slices.ContainsFunc(w.copies.written, func(x written) bool { return x.of == g }) {
 			w.copies.written = append(w.copies.written, written{g, place, on})
@@ -97,7 +97,7 @@ func (r *run) touch(w *warp, in *loader.Instr, on uint32, place uint32) {
 			}
 			access, doing = "writes registers of operand A", "write its operand A"
 		}
-		fault, fresh := r.faults.count(r, WgmmaTouched, place, false)
+		fault, fresh := r.Faults.count(r, WgmmaTouched, place, false)
 		if fresh {
 			why := "its warpgroup has not waited for its group"
 			if o.group == w.copies.wgmmas {
@@ -106,8 +106,8 @@ func (r *run) touch(w *warp, in *loader.Instr, on uint32, place uint32) {
 			lane := bits.TrailingZeros32(on)
 			fault.Message = "the thread " + access + " of a wgmma.mma_async that may not be complete: " + why
 			fault.Stands = []Stand{
-				{Place: o.place, Block: w.cta.id, Thread: w.tid(lane), Threads: 32, Doing: "issue the operation"},
-				{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: bits.OnesCount32(on), Doing: doing},
+				{Place: o.place, Block: w.CTA.id, Thread: w.tid(lane), Threads: 32, Doing: "issue the operation"},
+				{Place: place, Block: w.CTA.id, Thread: w.tid(lane), Threads: bits.OnesCount32(on), Doing: doing},
 			}
 		}
 		return
@@ -115,9 +115,9 @@ func (r *run) touch(w *warp, in *loader.Instr, on uint32, place uint32) {
 }
 
 // issued says that all warps of a warpgroup have issued the groups that one waits for.
-func (w *warp) issued() bool {
+func (w *Warp) issued() bool {
 	for _, v := range w.group4() {
-		if v.live != 0 && v.copies.wgmmas < w.copies.wanted {
+		if v.Live != 0 && v.copies.wgmmas < w.copies.wanted {
 			return false
 		}
 	}
@@ -125,33 +125,33 @@ func (w *warp) issued() bool {
 }
 
 // group4 are the warps of the warpgroup.
-func (w *warp) group4() []*warp {
-	first := w.index &^ (groupWarps - 1)
-	return w.cta.warps[first:min(first+groupWarps, len(w.cta.warps))]
+func (w *Warp) group4() []*Warp {
+	first := w.Index &^ (groupWarps - 1)
+	return w.CTA.Warps[first:min(first+groupWarps, len(w.CTA.Warps))]
 }
 
 // wakeGroup lets the warps of a warpgroup go on that have waited for this one, which has issued a group or exited.
-func (r *run) wakeGroup(w *warp) {
+func (r *Run) wakeGroup(w *Warp) {
 	for _, v := range w.group4() {
-		if v.live == 0 || v.standOf(bits.TrailingZeros32(v.live)).waits() != waitGroup || !v.issued() {
+		if v.Live == 0 || v.standOf(bits.TrailingZeros32(v.Live)).waits() != waitGroup || !v.issued() {
 			continue
 		}
-		r.out.copies(event.WgmmaWait, v, v.live, r.m.place(v, bits.TrailingZeros32(v.live)), v.copies.allowed)
-		r.m.pass(v, v.live)
-		v.wake(r, v.live)
+		r.Out.copies(event.WgmmaWait, v, v.Live, r.Machine.Place(v, bits.TrailingZeros32(v.Live)), v.copies.allowed)
+		r.Machine.Pass(v, v.Live)
+		v.wake(r, v.Live)
 	}
 }
 
 // wgmma executes wgmma.mma_async for a warp: its rows of the matrix.
-func (r *run) wgmma(w *warp, in *loader.Instr, place uint32) {
+func (r *Run) wgmma(w *Warp, in *loader.Instr, place uint32) {
 	g := in.Wgmma
 	x := &r.wgmmaArgs
 	b := len(in.Operands) - isa.WgmmaB
-	add := r.m.value(w, 0, &in.Operands[b+1])&1 != 0
+	add := r.Machine.Value(w, 0, &in.Operands[b+1])&1 != 0
 	if add {
 		for k := range g.Accumulators {
 			for i := range 32 {
-				x.D[k][i] = uint32(r.m.value(w, i, &in.Operands[k]))
+				x.D[k][i] = uint32(r.Machine.Value(w, i, &in.Operands[k]))
 			}
 		}
 	}
@@ -161,50 +161,50 @@ func (r *run) wgmma(w *warp, in *loader.Instr, place uint32) {
 		var a [4][32]uint32
 		for k := range a {
 			for i := range 32 {
-				a[k][i] = uint32(r.m.value(w, i, &in.Operands[g.Accumulators+k]))
+				a[k][i] = uint32(r.Machine.Value(w, i, &in.Operands[g.Accumulators+k]))
 			}
 		}
 		g.FromRegisters(x, &a)
 	} else {
-		d := isa.DescriptorOf(r.m.value(w, 0, &in.Operands[g.Accumulators]))
-		if extents, ok = r.matrixAt(w, in, &d, &g.A, 16*(w.index%groupWarps), x.A[:], extents, place); !ok {
+		d := isa.DescriptorOf(r.Machine.Value(w, 0, &in.Operands[g.Accumulators]))
+		if extents, ok = r.matrixAt(w, in, &d, &g.A, 16*(w.Index%groupWarps), x.A[:], extents, place); !ok {
 			return
 		}
 	}
-	d := isa.DescriptorOf(r.m.value(w, 0, &in.Operands[b]))
+	d := isa.DescriptorOf(r.Machine.Value(w, 0, &in.Operands[b]))
 	if extents, ok = r.matrixAt(w, in, &d, &g.B, 0, x.B[:g.Columns], extents, place); !ok {
 		return
 	}
 	g.Multiply(x, add)
 	for k, d := range in.Results {
 		for i := range 32 {
-			r.m.put(w, i, d, uint64(x.D[k][i]))
+			r.Machine.Put(w, i, d, uint64(x.D[k][i]))
 		}
 	}
-	number := w.cta.number()
-	if r.out.needs&event.NeedShared == 0 {
+	number := w.CTA.number()
+	if r.Out.Needs&event.NeedShared == 0 {
 		return
 	}
 	for _, e := range joined(extents) {
-		r.out.add(event.Event{Kind: event.Wgmma, Flags: event.FlagRead, Warp: w.number, Mask: ^uint32(0), Place: place, Addr: e.from, Stride: int64(number),
+		r.Out.add(event.Event{Kind: event.Wgmma, Flags: event.FlagRead, Warp: w.Number, Mask: ^uint32(0), Place: place, Addr: e.from, Stride: int64(number),
 			Space: event.Shared, Aux: uint32(e.end - e.from)})
 	}
 }
 
 // matrixAt reads the rows of a matrix in shared memory (of B the columns), from row first on, and adds where they are to extents. It
 // gives false after a fault.
-func (r *run) matrixAt(w *warp, in *loader.Instr, d *isa.Descriptor, l *isa.Layout, first int, rows [][32]uint32, extents []extent, place uint32) ([]extent, bool) {
-	m := matrixAt{c: w.cta, d: d, l: l, depth: in.Wgmma.Depth, first: first}
+func (r *Run) matrixAt(w *Warp, in *loader.Instr, d *isa.Descriptor, l *isa.Layout, first int, rows [][32]uint32, extents []extent, place uint32) ([]extent, bool) {
+	m := matrixAt{c: w.CTA, d: d, l: l, depth: in.Wgmma.Depth, first: first}
 	bad, ok := m.read(rows, &extents)
 	if !ok {
-		r.faults.access(r, OutOfBounds, w, 0, place, touch{event.FlagRead, event.Shared, bad, chunk})
+		r.Faults.access(r, OutOfBounds, w, 0, place, touch{event.FlagRead, event.Shared, bad, chunk})
 	}
 	return extents, ok
 }
 
 // matrixAt is a matrix in shared memory.
 type matrixAt struct {
-	c     *cta
+	c     *CTA
 	d     *isa.Descriptor
 	l     *isa.Layout
 	depth int
@@ -222,10 +222,10 @@ func (m *matrixAt) read(rows [][32]uint32, extents *[]extent) (bad uint64, ok bo
 	for i := 0; i < ni; i += di {
 		for k := 0; k < nk; k += dk {
 			at := m.d.Chunk(l, uint64(m.first+i), uint64(k))
-			if at+chunk > uint64(len(m.c.shared)) {
+			if at+chunk > uint64(len(m.c.Shared)) {
 				return at, false
 			}
-			data := m.c.shared[at:][:chunk]
+			data := m.c.Shared[at:][:chunk]
 			*extents = append(*extents, extent{at, at + chunk})
 			for j := range per {
 				v := uint32(devmem.Uint(data[j*l.Size:], uint64(l.Size)))

@@ -25,6 +25,7 @@ import (
 	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/internal/simt/places"
+	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/toolchain"
 	"fencepost.dev/fencepost/ptx"
 )
@@ -115,7 +116,7 @@ func newDriver(t *testing.T) *driver {
 	t.Cleanup(func() { l.Close() })
 	t.Setenv("LD_LIBRARY_PATH", b.dir)
 	t.Setenv("FENCEPOST_TEST_DRIVER", socket)
-	d := &driver{t: t, engine: simt.NewWarp, worker: filepath.Join(b.libs, calls.GPUWorker)}
+	d := &driver{t: t, engine: warp.New, worker: filepath.Join(b.libs, calls.GPUWorker)}
 	go func() {
 		for {
 			c, err := l.Accept()

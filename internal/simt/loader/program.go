@@ -327,6 +327,7 @@ type Slot struct {
 // OperandKind says how a resolved operand gets its value.
 type OperandKind uint8
 
+// The kinds of operands.
 const (
 	OpConst OperandKind = iota // Val
 	OpReg

@@ -1,0 +1,20 @@
+package warp
+
+import (
+	"fencepost.dev/fencepost/internal/lanes"
+)
+
+// hotLists is how many lists of a text a launch does before they are compiled (lanes.Compile): some milliseconds of a warp's work,
+// which take about as long as to compile them, so that launches of a few warps do not wait for that. Tests change it.
+var hotLists = 1000
+
+// operations does the list at a place of vcode.Text.Ops.
+func (x *machine) operations(at int32, f *lanes.Regs, mask uint32) uint64 {
+	if x.machine != nil {
+		return x.machine.Run(at, f, mask)
+	}
+	if x.lists++; x.lists == hotLists {
+		x.machine = x.t.Compiled(x.tells)
+	}
+	return lanes.Run(x.t.Ops[at:], f, mask)
+}

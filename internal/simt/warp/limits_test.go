@@ -1,0 +1,115 @@
+package warp
+
+import (
+	"cmp"
+	"errors"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// TestLimits launches what a device can just run, and what it just cannot.
+func TestLimits(t *testing.T) {
+	small := simt.Limits{Major: 8, WarpSize: 32, ThreadsPerBlock: 200, BlockDim: event.Dim3{X: 100, Y: 50, Z: 20}, GridDim: event.Dim3{X: 90, Y: 80, Z: 70},
+		SharedPerBlock: 1 << 10, SharedOptin: 2 << 10, SharedPerSM: 4 << 10, SharedReserved: 512, SMs: 3, BlocksPerSM: 4, ThreadsPerSM: 256, ParamBytes: 4096}
+	g := newRig(t, kernel("")+`
+.visible .entry big() { .shared .align 4 .b8 box[1024]; .reg .b32 %r<2>; mov.u32 %r1, box; ret; }
+.visible .entry bigger() { .shared .align 4 .b8 box[1028]; .reg .b32 %r<2>; mov.u32 %r1, box; ret; }
+.visible .entry most() .maxntid 40, 1, 1 { ret; }
+.visible .entry just() .reqntid 16, 2, 1 { ret; }`)
+	const config, value = "cudaErrorInvalidConfiguration", "cudaErrorInvalidValue"
+	for _, c := range []struct {
+		kernel      string
+		grid, block event.Dim3
+		dynamic     int
+		cooperative bool
+		params      int
+		want        string
+	}{
+		{block: event.Dim3{X: 100, Y: 2, Z: 1}},
+		{block: event.Dim3{X: 101, Y: 1, Z: 1}, want: config},
+		{block: event.Dim3{X: 1, Y: 50, Z: 1}},
+		{block: event.Dim3{X: 1, Y: 51, Z: 1}, want: config},
+		{block: event.Dim3{X: 1, Y: 1, Z: 20}},
+		{block: event.Dim3{X: 1, Y: 1, Z: 21}, want: config},
+		{block: event.Dim3{X: 20, Y: 10, Z: 1}},
+		{block: event.Dim3{X: 67, Y: 3, Z: 1}, want: config},
+		{block: event.Dim3{X: 1, Y: 0, Z: 1}, want: config},
+		{grid: event.Dim3{X: 1, Y: 0, Z: 1}, want: config},
+		{grid: event.Dim3{X: 90, Y: 80, Z: 70}},
+		{grid: event.Dim3{X: 91, Y: 1, Z: 1}, want: config},
+		{grid: event.Dim3{X: 1, Y: 81, Z: 1}, want: config},
+		{grid: event.Dim3{X: 1, Y: 1, Z: 71}, want: config},
+		{kernel: "big"},
+		{kernel: "big", dynamic: 1024},
+		{kernel: "big", dynamic: 1025, want: value},
+		{kernel: "bigger", want: "cudaErrorInvalidKernelImage"},
+		{dynamic: 2048},
+		{dynamic: 2049, want: value},
+		{dynamic: -1, want: value},
+		{kernel: "most", block: event.Dim3{X: 20, Y: 2, Z: 1}},
+		{kernel: "most", block: event.Dim3{X: 41, Y: 1, Z: 1}, want: "cudaErrorLaunchOutOfResources"},
+		{kernel: "just", block: event.Dim3{X: 16, Y: 2, Z: 1}},
+		{kernel: "just", block: event.Dim3{X: 32, Y: 1, Z: 1}, want: config},
+		{params: 12},
+		{params: 11, want: value},
+		{cooperative: true, grid: event.Dim3{X: 12, Y: 1, Z: 1}},
+		{cooperative: true, grid: event.Dim3{X: 13, Y: 1, Z: 1}, want: "cudaErrorCooperativeLaunchTooLarge"},
+		{grid: event.Dim3{X: 13, Y: 1, Z: 1}},
+		{cooperative: true, grid: event.Dim3{X: 6, Y: 1, Z: 1}, dynamic: 1024},
+		{cooperative: true, grid: event.Dim3{X: 7, Y: 1, Z: 1}, dynamic: 1024, want: "cudaErrorCooperativeLaunchTooLarge"},
+	} {
+		l := g.prepare(launch{kernel: cmp.Or(c.kernel, "k"), dynamic: c.dynamic})
+		one := event.Dim3{X: 1, Y: 1, Z: 1}
+		if c.grid == (event.Dim3{}) {
+			c.grid = one
+		}
+		if c.block == (event.Dim3{}) {
+			c.block = one
+		}
+		l.Grid, l.Block, l.Cooperative = c.grid, c.block, c.cooperative
+		if c.params != 0 {
+			l.Params = make([]byte, c.params)
+		}
+		var e *simt.LimitError
+		if err := simt.Check(l, small); errors.As(err, &e) != (c.want != "") || e != nil && e.API != c.want {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	l := g.prepare(launch{})
+	wide := simt.DefaultLimits()
+	wide.GridDim = event.Dim3{X: 1<<32 - 1, Y: 1 << 16, Z: 1}
+	if l.Grid = (event.Dim3{X: 1<<32 - 1, Y: 1, Z: 1}); simt.Check(l, wide) != nil {
+		t.Error(simt.Check(l, wide))
+	}
+	if l.Grid = (event.Dim3{X: 1 << 31, Y: 2, Z: 1}); simt.Check(l, wide) == nil || errors.As(simt.Check(l, wide), new(*simt.LimitError)) {
+		t.Error("2^32 warps are no limit of the device", simt.Check(l, wide))
+	}
+	if l.Grid, l.Block = (event.Dim3{X: 1 << 31, Y: 1, Z: 1}), (event.Dim3{X: 33, Y: 1, Z: 1}); simt.Check(l, wide) == nil || errors.As(simt.Check(l, wide), new(*simt.LimitError)) {
+		t.Error("2^32 warps of large blocks are no limit of the device", simt.Check(l, wide))
+	}
+}
+
+// TestResidentBlocks: the numbers are those of the occupancy calculator for compute capability 8.0, times its 108 processors.
+func TestResidentBlocks(t *testing.T) {
+	if lim := simt.DefaultLimits(); lim != (simt.Limits{Major: 8, Minor: 0, WarpSize: 32, ThreadsPerBlock: 1024, BlockDim: event.Dim3{X: 1024, Y: 1024, Z: 64}, GridDim: event.Dim3{X: 2147483647, Y: 65535, Z: 65535},
+		SharedPerBlock: 49152, SharedOptin: 166912, SharedPerSM: 167936, SharedReserved: 1024, SMs: 108, BlocksPerSM: 32, ThreadsPerSM: 2048, ParamBytes: 4096}) {
+		t.Errorf("%+v", lim)
+	}
+	for _, c := range []struct{ threads, shared, each int }{
+		{1, 0, 32}, {32, 0, 32}, {64, 0, 32}, {65, 0, 21}, {96, 0, 21}, {128, 0, 16}, {1024, 0, 2}, {1023, 0, 2}, {993, 0, 2}, {992, 0, 2}, {672, 0, 3},
+		{32, 4 << 10, 32}, {32, 5 << 10, 27}, {32, 48 << 10, 3}, {32, 163 << 10, 1},
+		{32, 32512, 5}, {32, 32513, 4}, // in pieces of 128 bytes
+	} {
+		if n := simt.DefaultLimits().ResidentBlocks(c.threads, c.shared); n != 108*c.each {
+			t.Errorf("%d threads with %d bytes of shared memory: %d blocks, want %d", c.threads, c.shared, n, 108*c.each)
+		}
+	}
+	bare := simt.Limits{WarpSize: 32, BlocksPerSM: 32, ThreadsPerSM: 2048, SharedPerSM: 20 * 128, SMs: 1} // which reserves no shared memory
+	for shared, want := range []int{32, 20, 10} {
+		if n := bare.ResidentBlocks(32, 128*shared); n != want {
+			t.Errorf("nothing reserved, %d bytes: %d blocks, want %d", 128*shared, n, want)
+		}
+	}
+}
