@@ -12,7 +12,7 @@ type Split struct {
 	all, path, other uint32
 	Place            uint32 // of the instruction that split them
 	depth, pc        int32  // ref: where they meet; pc -1: when they have returned from that depth
-	Meet             int32  // warp: where they meet, see vecMachine.met
+	Meet             int32  // warp: where they meet, see Machine.Met of package warp
 	Behind           int32  // warp: where those stand that fall through
 }
 

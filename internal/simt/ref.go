@@ -230,8 +230,8 @@ type lane struct {
 	param   []byte
 	local   []byte
 	tid     event.Dim3
-	ran     uint64 // warp.strain when it last ran
-	// elements are the addresses that instructions aligned last, see run.bases; nil before the first.
+	ran     uint64 // Warp.Strain when it last ran
+	// elements are the addresses that instructions aligned last, see Run.bases; nil before the first.
 	elements []uint64
 }
 

@@ -252,7 +252,7 @@ type group struct {
 	pc    int32
 	slot  int32  // of the scalars
 	frame int32  // the call it is in, of callStack.frames; 0 in the kernel
-	ran   uint64 // warp.strain when it last ran
+	ran   uint64 // Warp.Strain when it last ran
 }
 
 func newMachine(r *simt.Run, e *textEntry) *machine {

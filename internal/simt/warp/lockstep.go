@@ -5,7 +5,7 @@ import (
 	"fencepost.dev/fencepost/internal/simt/vcode"
 )
 
-// Where lanes meet that parted at an instruction at which they may wait: right behind it (split.meet). Other numbers are those
+// Where lanes meet that parted at an instruction at which they may wait: right behind it (simt.Split.Meet). Other numbers are those
 // of an OpMeet, and -1 is where lanes exit.
 func behind(pc int32) int32 { return -2 - pc }
 
