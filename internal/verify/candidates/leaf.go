@@ -100,7 +100,7 @@ func (c *candidate) strong(a, b int) bool {
 }
 
 // fenceSC tries the orders of the sc fences: of those that are morally strong it matters which comes first. Causality without them
-// says of some which.
+// says of some which. Of the orders that differ in fences that are not related, the first by their numbers is tried.
 func (c *candidate) fenceSC(r *model.PTXRelations, rest, done []int) {
 	if c.result.Stopped {
 		return
@@ -112,8 +112,12 @@ func (c *candidate) fenceSC(r *model.PTXRelations, rest, done []int) {
 next:
 	for i, f := range rest {
 		for k, o := range rest {
-			// Those of a thread, and those that are not related, come in one order.
-			if k < i && (c.x.E[o].Thread == c.x.E[f].Thread || !c.strong(o, f)) || k != i && r.BaseCausality.Has(o, f) && c.strong(o, f) {
+			if k < i && c.x.E[o].Thread == c.x.E[f].Thread || k != i && r.BaseCausality.Has(o, f) && c.strong(o, f) {
+				continue next
+			}
+		}
+		for k := len(done) - 1; k >= 0 && !c.strong(done[k], f); k-- {
+			if done[k] > f { // f might stand before it
 				continue next
 			}
 		}
