@@ -70,7 +70,8 @@ type Request struct {
 	// of bar.red, which Reduce names.
 	Members uint32
 	Reduce  isa.Op
-	// Aligned says that all threads that meet at the barrier must execute the same instruction.
+	// Aligned says that all threads that meet at the barrier must execute the same instruction. Those of a barrier with a number of
+	// threads need not: warps with different work meet there.
 	Aligned bool
 	// Warp says that a barrier of lanes is a shuffle, a vote or another instruction of the warp: it is resumed with what Exchange gives.
 	// Sources are the operands of the lane Lane before its mask.
@@ -524,10 +525,12 @@ func (t *Threads) barrier(w *warp, i int, in *inst) (Request, bool) {
 		return unsupported("a barrier of %d threads, and the block has %d: barriers of a part of the block are not explored", count, t.r.l.Block.Count())
 	case in.Op == isa.OpArrive:
 		return Request{Kind: RequestArrive, Barrier: uint8(id)}, true
-	case in.Op != isa.OpSync:
-		return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned, Reduce: in.Op, Value: t.r.value(w, i, &in.src[2]) & 1}, true
 	}
-	return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned}, true
+	q := Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned && count == allThreads}
+	if in.Op != isa.OpSync {
+		q.Reduce, q.Value = in.Op, t.r.value(w, i, &in.src[2])&1
+	}
+	return q, true
 }
 
 // repeats says that the lane is in a loop of a function on its stack.

@@ -294,6 +294,12 @@ L:	ld.relaxed.gpu.global.u32 %r0, [y];
 	setp.eq.u32 %p0, %t, 0;
 	@%p0 barrier.sync 0;
 	@!%p0 barrier.sync 0;`, 1, 2, 1, OK},
+		{"a barrier at which one warp arrives and another waits", lockVariables, `
+	setp.lt.u32 %p0, %t, 32;
+	@%p0 bar.arrive 1, 64;
+	@!%p0 bar.sync 1, 64;
+	@%p0 bar.sync 2, 64;
+	@!%p0 bar.sync 2, 64;`, 1, 64, 1, OK},
 		{"volatile", lockVariables, "st.volatile.global.u32 [x], %b;", 2, 1, 2, Error},
 		{"signed minimum", ".global .s32 x = -5;", "atom.relaxed.gpu.global.min.s32 %r0, [x], 3; setp.eq.s32 %p0, %r0, -5; @!%p0 trap;", 2, 1, 2, OK},
 		{"a byte", ".global .u8 x = 255;", "ld.global.u8 %r0, [x]; setp.eq.u32 %p0, %r0, 255; @!%p0 trap;", 1, 1, 1, OK},
