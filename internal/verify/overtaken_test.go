@@ -133,3 +133,23 @@ func TestOvertaken(t *testing.T) {
 		t.Logf("of %d executions that were given up %d are left, of %d graphs %d", given, left, graphs, fewer)
 	}
 }
+
+// TestSpinningWrites: threads that spin and write what they have read do not keep each other from waiting for ever.
+func TestSpinningWrites(t *testing.T) {
+	const src = `C spins
+int a, b;
+grid %s;
+kernel { exchange(a, 1, rlx, gpu); while (fetch_add(b, 0, rlx, gpu) == 0) fetch_add(a, 0, rlx, gpu); }`
+	for _, grid := range []string{"1, 1", "2, 1", "1, 3"} {
+		for _, o := range []Options{{}, {Model: PTX}, {ReadsFrom: true}, {Symmetry: true}} {
+			test, err := litmus.Parse("spins.litmus", fmt.Sprintf(src, grid), litmus.Options{Unroll: 4, PTX: o.Model == PTX})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := Litmus(context.Background(), test, o)
+			if len(r.Findings) != 1 || r.Findings[0].Kind != "liveness" || r.Blocked > 0 {
+				t.Errorf("grid %s, %+v: %d findings, %+v", grid, o, len(r.Findings), r.Result)
+			}
+		}
+	}
+}

@@ -30,7 +30,7 @@ func (s *search) leaf() {
 		}
 		e := s.push(t, model.R, s.readOrder(&op), 0, op.Deps)
 		s.sources(e, func(w int, value int64) {
-			if w == promised || !s.awaits(t, value) || s.overwritten(w, op.Loc) {
+			if w == promised || !s.awaits(t, value) || s.overwritten(w, value, op.Loc) {
 				return
 			}
 			s.events[e].rf, s.events[e].Value = w, value
@@ -47,11 +47,11 @@ func (s *search) cut() bool {
 	return slices.ContainsFunc(s.threads, func(th thread) bool { return th.op.Kind == explore.Bound })
 }
 
-// overwritten says that another write of a location follows write w, whatever else is chosen.
-func (s *search) overwritten(w int, loc int32) bool {
+// overwritten says that a write of another value follows write w of a location, whatever else is chosen.
+func (s *search) overwritten(w int, value int64, loc int32) bool {
 	for i := range s.events {
 		f := &s.events[i]
-		if f.Kind == model.W && f.Loc == loc && (w == initial || i > w && f.Thread == s.events[w].Thread && f.SameProxy(&s.events[w].Event.Event)) {
+		if f.Kind == model.W && f.Loc == loc && f.Value != value && (w == initial || i > w && f.Thread == s.events[w].Thread && f.SameProxy(&s.events[w].Event.Event)) {
 			return true
 		}
 	}
@@ -286,11 +286,13 @@ func (c *candidate) ending(r *model.PTXRelations) explore.Ending {
 	return end
 }
 
-// fair says that thread t, which spins, has read in its last iteration what no write follows.
+// fair says that no write of another value follows what thread t, which spins, has read in its last iteration.
 func (c *candidate) fair(t int, r *model.PTXRelations) bool {
 	for _, i := range c.iteration(t) {
-		if !r.FR.EmptyRow(c.initials + i) {
-			return false
+		for w := range c.events {
+			if r.FR.Has(c.initials+i, c.initials+w) && c.events[w].Value != c.events[i].Value {
+				return false
+			}
 		}
 	}
 	return true
