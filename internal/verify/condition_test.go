@@ -69,3 +69,13 @@ func TestWhyDeadlock(t *testing.T) {
 		t.Errorf("%+v", r.Findings)
 	}
 }
+
+// TestVacuous wants no proof of a program of which no execution is complete.
+func TestVacuous(t *testing.T) {
+	for _, model := range []string{SRC11, PTX} {
+		r := verifyText(t, model, "C t\nint x;\nthread A { assume(load(x, rlx) == 1); }\nforall (x == 0)\n", litmus.Options{}, Options{Model: model})
+		if r.Verdict() != Bounded || !strings.Contains(r.Summary(), "no execution is complete") {
+			t.Errorf("%s: %s, %s", model, r.Verdict(), r.Summary())
+		}
+	}
+}

@@ -108,11 +108,14 @@ func (r *Result) Verdict() string {
 	switch {
 	case r.errors() > 0 || !r.Holds && r.judged():
 		return Error
-	case r.Cut > 0 || r.Stopped || r.Refusal != "":
+	case r.Cut > 0 || r.Stopped || r.Refusal != "" || r.vacuous():
 		return Bounded
 	}
 	return OK
 }
+
+// vacuous says that nothing was explored to its end, as where no assume holds.
+func (r *Result) vacuous() bool { return r.Executions == 0 && r.Stuck == 0 }
 
 // Repaired says of the result for a changed source that there is no error left. A condition that asks whether a state exists is none.
 func (r *Result) Repaired() bool {
@@ -552,6 +555,8 @@ func (r *Result) Report() *report.Report {
 			reason = r.Refusal
 		case r.Cut > 0:
 			reason = fmt.Sprintf("a loop reached its bound in %d executions", r.Cut)
+		case r.vacuous():
+			reason = "no execution is complete"
 		}
 		out.Skipped = append(out.Skipped, report.Skipped{What: r.Name, Reason: reason})
 	}
