@@ -350,6 +350,11 @@ func (in *instr) uses() (reads [3]operand, writes int32) {
 	return reads, writes
 }
 
+// pure says that an instruction does nothing but write its register.
+func (in *instr) pure() bool {
+	return in.op == opMove || in.op == opBinary && in.fn != fnDiv && in.fn != fnMod
+}
+
 // finish computes which registers live at the heads of loops, and lays out the state. keep are those that live at the end.
 // dependencies says that the state keeps them.
 func (c *code) finish(keep []int32, dependencies bool) {
@@ -371,6 +376,9 @@ func (c *code) finish(keep []int32, dependencies bool) {
 			}
 			reads, writes := in.uses()
 			if writes >= 0 {
+				if in.pure() && out[writes>>6]>>(writes&63)&1 == 0 {
+					reads = [3]operand{-1, -1, -1} // as of a counter that is counted up, and not looked at
+				}
 				out[writes>>6] &^= 1 << (writes & 63)
 			}
 			for _, r := range reads {
