@@ -389,6 +389,9 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 	case isa.Load, isa.Store, isa.Atomic:
 		return t.access(w, i, in, place, piece)
 	case isa.Fence:
+		if in.Row.Event == event.InitFence {
+			return Request{}, false // it releases what mbarrier.init stores, and that between blocks of a cluster
+		}
 		return Request{Kind: RequestFence, Order: in.Order, Scope: in.Scope}, true
 	case isa.Barrier:
 		return t.barrier(w, i, in)
