@@ -24,8 +24,9 @@ type Threads struct {
 	states int              // bytes of the largest state, to begin the next with
 	// depends follows dependencies of the thread that runs; nil if nobody asks for them.
 	depends *depends
-	// clocks says that depends follows what clocks show in the place of reads; forks counts, and forking has, the states in which that
-	// decides a guard since the last request.
+	// reads says that depends follows reads. clocks says that it follows what clocks show; forks counts, and forking has, the states in
+	// which that decides a guard since the last request.
+	reads   bool
 	clocks  bool
 	forks   int
 	forking []State
@@ -139,16 +140,14 @@ func NewThreads(l *Launch, dependencies bool) *Threads {
 	alone.Sink, alone.Needs, alone.OnFault, alone.Printf, alone.Progress = nil, 0, nil, nil, nil
 	alone.Schedule = Fair
 	t := &Threads{live: map[*code]*liveness{}, loops: map[*code][]bool{}}
-	if dependencies {
-		t.depends = &depends{}
-	}
 	t.r = newRun(context.Background(), &alone)
 	t.r.m = refMachine{t.r}
 	for b := range uint32(l.Grid.Count()) {
 		t.ctas = append(t.ctas, t.r.single(b))
 	}
-	if !dependencies && t.Count() > 0 && t.readsClocks() {
-		t.depends, t.clocks = &depends{}, true
+	t.reads, t.clocks = dependencies, t.Count() > 0 && t.readsClocks()
+	if t.reads || t.clocks {
+		t.depends = &depends{}
 	}
 	return t
 }
@@ -287,11 +286,11 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64, reads
 // reads each piece was so far: nil if one.
 func (t *Threads) returns(ln *lane, in *inst, piece int, made []int) {
 	d := t.depends
-	if t.clocks || d != nil && in.Class == isa.Warp { // memory knows nothing of clocks; and what a lane gets depends on the reads of others too
+	if t.clocks || t.reads && in.Class == isa.Warp { // memory knows nothing of clocks; and what a lane gets depends on the reads of others too
 		d.results(ln, in, func(r int32) { *d.reg(ln, r) = 0 })
 	}
 	reads := in.Class == isa.Load || in.Class == isa.Atomic || in.Class == isa.Mbarrier && in.Op != isa.OpInit && in.Op != isa.OpInval
-	if d == nil || t.clocks || !reads {
+	if !t.reads || !reads {
 		return
 	}
 	of := func(piece int) uint64 {
@@ -308,7 +307,7 @@ func (t *Threads) returns(ln *lane, in *inst, piece int, made []int) {
 	for k := piece; k >= 0; k-- {
 		for range of(k) {
 			end--
-			sets[k] |= 1 << min(end, lastRead)
+			sets[k] |= t.bit(end)
 		}
 	}
 	for k := range in.Dst {
@@ -350,7 +349,7 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 			q.Place, q.Back, q.inst = place, back, in
 			q.Repeats = t.repeats(ln)
 			if t.depends != nil {
-				q.Depends, q.Control = t.depends.request(ln, in), t.depends.control
+				q.Depends, q.Control = t.told(t.depends.request(ln, in)), t.told(t.depends.control)
 			}
 			return t.encode(ln, pending, &q)
 		}
@@ -358,7 +357,7 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 			for _, d := range in.dst {
 				t.r.m.put(w, i, d, 0)
 			}
-			t.depends.results(ln, in, func(r int32) { *t.depends.reg(ln, r) = shown })
+			t.depends.results(ln, in, func(r int32) { *t.depends.reg(ln, r) = t.depends.guard(ln, in) | shown })
 			ln.pc++
 			continue
 		}
