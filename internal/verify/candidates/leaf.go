@@ -362,11 +362,14 @@ func (c *candidate) stuck(end explore.Ending) {
 		c.found(explore.Error{Kind: explore.BarrierDivergence, A: -1, B: -1, Thread: c.diverged, Other: c.other, Pos: at.Pos, OtherPos: other.Pos})
 		return
 	}
+	first := -1 // that spins: one that reads nothing, if there is one
 	for t := range c.threads {
-		if op := &c.threads[t].op; op.Kind == explore.Await {
-			c.found(explore.Error{Kind: explore.Deadlock, A: -1, B: -1, Thread: t, Other: -1, Pos: op.Pos})
-			return
+		if c.threads[t].op.Kind == explore.Await && (first < 0 || len(c.iteration(t)) == 0 && len(c.iteration(first)) > 0) {
+			first = t
 		}
+	}
+	if first >= 0 {
+		c.found(explore.Error{Kind: explore.Deadlock, A: -1, B: -1, Thread: first, Other: -1, Pos: c.threads[first].op.Pos})
 	}
 }
 

@@ -888,14 +888,29 @@ func (g *graph) iteration(t int, do func(r int32)) {
 		if ev.op.Inserted {
 			steps++
 		}
-		switch ev.kind {
-		case model.W: // and its read before it
+		switch {
+		case ev.kind == model.W && ev.rmw: // and its read before it
 			do(of[len(of)-1])
 			of = of[:len(of)-1]
-		case model.R:
+		case ev.kind == model.R:
 			do(e)
 		}
 	}
+}
+
+// endless are those of threads that spin which read nothing, all if there are none: what others wait for, these may yet write again.
+func (g *graph) endless(spinning []int) []int {
+	var out []int
+	for _, t := range spinning {
+		reads := false
+		if g.iteration(t, func(int32) { reads = true }); !reads {
+			out = append(out, t)
+		}
+	}
+	if out == nil {
+		return spinning
+	}
+	return out
 }
 
 // stuck tells why an execution that cannot go on has not ended: of the first thread that waits at a barrier and the first that does not come
@@ -940,6 +955,7 @@ func (x *explorer) stuck() Ending {
 	if waiting != nil {
 		return Diverged
 	}
+	spinning = g.endless(spinning)
 	for _, t := range spinning {
 		if g.mayLead(t, spinning, t, spinning) {
 			x.found(Error{Kind: Deadlock, A: g.last(t), B: -1, Thread: t, Other: -1, Pos: g.threads[t].op.Pos})
