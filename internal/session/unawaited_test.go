@@ -17,6 +17,7 @@ func TestUnawaited(t *testing.T) {
 			"@%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];"
 		wait = "again: mbarrier.try_wait.parity.shared.b64 %done, [%b], 0; @!%done bra again;"
 		miss = "mbarrier.try_wait.parity.shared.b64 %done, [%b], 1;"
+		next = "bar.sync 0; @%first mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128; @%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p+128], 128, [%b];"
 		late = "mov.u32 %r, 0; more: add.u32 %r, %r, 1; setp.lt.u32 %done, %r, 5000; @%done bra more;" // the copy has been issued by then
 		read = "ld.shared.u32 %r, [%s]; st.global.u32 [%q], %r;"
 		// Thread 0 of block 0 copies to global memory and sets a flag that the other block waits for.
@@ -37,6 +38,8 @@ func TestUnawaited(t *testing.T) {
 		{"no wait, by another warp alone", "", in + "@%low bra end;" + late + read + "end:", 1, "copy-not-awaited", "mbarrier.try_wait"},
 		{"another phase, by another warp alone", "", in + "@%low bra end;" + late + miss + read + "end:", 1, "wrong-phase", "mbarrier.arrive.expect_tx"},
 		{"another phase", "", in + miss + read, 1, "wrong-phase", "mbarrier.arrive.expect_tx"},
+		{"the phase of a second copy", "", in + wait + next + strings.NewReplacer("again", "again1", ", 0;", ", 1;").Replace(wait) + read, 1, "", ""},
+		{"the phase before a second copy", "", in + wait + next + "@%low bra end;" + late + strings.Replace(miss, ", 1;", ", 0;", 1) + read + "end:", 1, "wrong-phase", "mbarrier.arrive.expect_tx"},
 		{"no wait, in Gluon", gluon, in + read, 1, "copy-not-awaited", "access: mbarrier.wait"},
 		{"another phase, in Gluon", gluon, in + miss + read, 1, "wrong-phase", "mbarrier.wait with phase 0"},
 		{"a flag after the wait", "", out + "cp.async.bulk.wait_group 0;" + flag, 2, "", ""},

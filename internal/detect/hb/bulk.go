@@ -427,8 +427,8 @@ func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64)
 	c := s.state(x)
 	c.Committed = c.Committed || x.small && d.copiesOf(x.block).warps[x.warp].groups[x.lane] > x.group
 	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier, x.issued)
-	// Where the copy is the first in its place, who accesses it wants what it brings.
-	c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && !d.reuses(x.block, at, 0)
+	// Where the copy is the first in its place, who accesses it wants what it brings; and so does who has waited since for the copy's mbarrier.
+	c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && (c.Passed || !d.reuses(x.block, at, 0))
 	return &c
 }
 
