@@ -442,9 +442,8 @@ func (r *once) found(d detect.Detector) []report.Finding {
 		out := resolve(r, &f)
 		if severity, why, fix, ok := r.tritonRace(&f); ok {
 			out.Severity, out.Message, out.Fix = severity, why, fix
-		} else if len(f.Accesses) > 0 {
-			language := f.Accesses[0].Launch.Language
-			out.Message, out.Fix = fixIn(language, out.Message), fixIn(language, out.Fix)
+		} else {
+			tellIn(dialectFor(&f), &out)
 		}
 		list = append(list, out)
 	}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"math/bits"
-	"regexp"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
@@ -150,45 +149,4 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 func (r *once) oneLine(a, b *detect.Access) bool {
 	x, y := r.places.Frames(a.Place), r.places.Frames(b.Place)
 	return len(x) > 0 && len(y) > 0 && x[0].File != "" && x[0].File == y[0].File && x[0].Line == y[0].Line && x[0].Column == y[0].Column
-}
-
-// inGluon has the words of explanations and fixes that are called otherwise in Gluon, in the order in which they are replaced.
-var inGluon = []struct {
-	words *regexp.Regexp
-	with  string
-}{
-	{regexp.MustCompile(`__syncthreads\(\) between the two, where all threads of the block reach it; between turns of a loop, at the end of its body`),
-		"gl.barrier() between the two; between partitions of gl.warp_specialize, mbarrier.arrive after the first and mbarrier.wait before the second"},
-	{regexp.MustCompile(`__syncthreads\(\) between the last access to the buffer and the issue of the copy into it \(.*? of cuda::pipeline\)`),
-		"gl.barrier() between the last access to the buffer and the issue of the copy into it; between partitions of gl.warp_specialize, mbarrier.arrive after the access and mbarrier.wait before the copy"},
-	{regexp.MustCompile(`cp\.async\.wait_group (\d+) or less \(.*?\)\)`), "async_copy.wait_group($1) or less"},
-	{regexp.MustCompile(`cp\.async\.wait_group 0 \(.*? cooperative_groups::wait\)`), "async_copy.wait_group(0)"},
-	{regexp.MustCompile(`cp\.async\.commit_group \(.*? producer_commit\(\)\)`), "async_copy.commit_group()"},
-	{regexp.MustCompile(`for the group without \.read: cp\.async\.bulk\.wait_group 0`), "for the copy, and not only for what it reads: tma.store_wait(0, read_only=False)"},
-	{regexp.MustCompile(`cp\.async\.bulk\.wait_group 0, or where only the source is written again \.read`), "tma.store_wait(0), with read_only=False where what the copy writes is used"},
-	{regexp.MustCompile(`cp\.async\.bulk\.wait_group (\d+) or less`), "tma.store_wait($1) or less"},
-	{regexp.MustCompile(`cp\.async\.bulk\.wait_group\.read 0 in the thread that copies from shared memory`), "tma.store_wait(0) for copies from shared memory"},
-	{regexp.MustCompile(`wgmma\.wait_group (\d+)`), "warpgroup_mma_wait($1)"},
-	{regexp.MustCompile(`wgmma\.commit_group and wgmma\.wait_group|wgmma\.commit_group, wgmma\.wait_group`), "warpgroup_mma_wait"},
-	{regexp.MustCompile(`tcgen05\.commit`), "tcgen05_commit"},
-	{regexp.MustCompile(`mbarrier\.try_wait\.parity with 0`), "mbarrier.wait with phase 0"},
-	{regexp.MustCompile(`mbarrier\.try_wait, wait\(\) of cuda::barrier|wait\(\), or arrive_and_wait\(\), of cuda::barrier, .*? mbarrier\.test_wait|mbarrier\.try_wait`), "mbarrier.wait"},
-	{regexp.MustCompile(`mbarrier\.arrive\.expect_tx`), "mbarrier.expect"},
-	{regexp.MustCompile(`mbarrier\.inval\b`), "mbarrier.invalidate"},
-	{regexp.MustCompile(`fence\.proxy\.async\.shared::cta \(cde::fence_proxy_async_shared_cta\(\)\)`), "fence_async_shared()"},
-	{regexp.MustCompile(`put a barrier of the cluster between the two \(.*?\), where all threads of the cluster reach it`), "put gl.barrier(cluster=True) between the two, outside gl.warp_specialize"},
-	{regexp.MustCompile(`put a barrier of the cluster \(cluster\.sync\(\)\)`), "put gl.barrier(cluster=True)"},
-	{regexp.MustCompile(`no fence\.proxy\.async lies`), "no fence_async_shared() lies"},
-	{regexp.MustCompile(`wgmma\.mma_async`), "warpgroup_mma"},
-	{regexp.MustCompile(`__syncthreads\(\)`), "gl.barrier()"},
-}
-
-// fixIn says what happens, or what to do, in the words of the language of a kernel.
-func fixIn(language event.Language, fix string) string {
-	if language == event.Gluon {
-		for _, w := range inGluon {
-			fix = w.words.ReplaceAllString(fix, w.with)
-		}
-	}
-	return fix
 }

@@ -135,22 +135,3 @@ func TestTritonCopies(t *testing.T) {
 		}
 	}
 }
-
-// TestGluonWords has explanations of races in Gluon kernels, in whose words they are told.
-func TestGluonWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"waiting for that phase orders the two, __syncthreads() does not": "waiting for that phase orders the two, gl.barrier() does not",
-		"the mbarrier that tcgen05.commit names":                          "the mbarrier that tcgen05_commit names",
-		"a write of bytes that a wgmma.mma_async reads":                   "a write of bytes that a warpgroup_mma reads",
-		"no fence.proxy.async lies between":                               "no fence_async_shared() lies between",
-		"put a barrier of the cluster (cluster.sync()) between the two":   "put gl.barrier(cluster=True) between the two",
-		"put a barrier of the cluster between the two (cluster.sync(); barrier.cluster.arrive.release and barrier.cluster.wait.acquire), where all threads of the cluster reach it": "put gl.barrier(cluster=True) between the two, outside gl.warp_specialize",
-	} {
-		if got := fixIn(event.Gluon, text); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-		if got := fixIn(event.Triton, text); got != text {
-			t.Errorf("%q, want %q", got, text)
-		}
-	}
-}
