@@ -122,20 +122,23 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 		return 0, "", "", false // its author waits for copies
 	}
 	shared := a.Space == event.Shared || a.Space == event.Tensor
-	const none = "nothing in the script: the Triton compiler decides it"
+	const nothing = "nothing in the script: the Triton compiler decides it"
 	switch {
 	case shared && l.Language == event.Gluon && f.Kind == detect.SameValue && a.Place == b.Place:
-		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", none, true
+		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", nothing, true
 	case shared && l.Language == event.Gluon:
 		return 0, "", "", false
 	case shared:
-		return detect.Info, "two threads of one program instance meet in shared memory, which the Triton compiler allocates and synchronises", none, true
+		return detect.Info, "two threads of one program instance meet in shared memory, which the Triton compiler allocates and synchronises", nothing, true
 	case f.Kind == detect.SameValue && (a.Place != b.Place || r.replicas.crossed(a)):
 		return 0, "", "", false
-	case a.Op == detect.Write && b.Op == detect.Write && (a.Place == b.Place || a.Async && b.Async && r.oneLine(a, b)):
-		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", none, true
+	case a.Op == detect.Write && b.Op == detect.Write && (a.Place == b.Place && (f.Kind == detect.SameValue || r.replicas.replicated(a)) || a.Async && b.Async && r.oneLine(a, b)):
+		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", nothing, true
+	case a.Op == detect.Write && b.Op == detect.Write && r.oneLine(a, b):
+		return detect.Warning, "one program instance stores two elements of a tensor at one address, by two threads, and which one remains is undefined",
+			sayIn(dialectOf(l), "let the addresses of the elements differ, or make the store an atomic operation (atomicAdd, atomicMax, ...); between turns of a loop, put __syncthreads() at the end of its body"), true
 	case a.Op != b.Op && (r.replicas.replicated(a) || r.replicas.replicated(b)):
-		return detect.Info, "two threads of one program instance hold the same element, and one stores it while the other still loads it", none, true
+		return detect.Info, "two threads of one program instance hold the same element, and one stores it while the other still loads it", nothing, true
 	}
 	between := "tl.debug_barrier()"
 	if l.Language == event.Gluon {
@@ -145,8 +148,12 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 		"of global memory by themselves only, not across threads", "put " + between + " between the two, or keep the value in the program instead of memory", true
 }
 
-// oneLine says that two accesses are at one place of the source: the compiler gives each of several groups of warps a copy of the code.
+// oneLine says that two accesses are at one place of the source: the compiler makes several instructions of one store, and gives each of
+// several groups of warps a copy of the code.
 func (r *once) oneLine(a, b *detect.Access) bool {
+	if a.Place == b.Place {
+		return true
+	}
 	x, y := r.places.Frames(a.Place), r.places.Frames(b.Place)
 	return len(x) > 0 && len(y) > 0 && x[0].File != "" && x[0].File == y[0].File && x[0].Line == y[0].Line && x[0].Column == y[0].Column
 }

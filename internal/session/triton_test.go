@@ -56,6 +56,8 @@ func TestTritonRaces(t *testing.T) {
 		{"two places in shared memory", "st.shared.u32 [%w], %t; ld.shared.u32 %r, [%v];", detect.Error, detect.Info, detect.Error},
 		{"stores of one element by replicas", "st.global.u32 [%h], %t;", detect.Error, detect.Info, detect.Info},
 		{"the same value by replicas", "st.global.u32 [%h], 1;", detect.Warning, detect.Info, detect.Info},
+		{"stores of two elements at one address", "setp.eq.u32 %low, %t, 63; selp.u32 %i, 0, %t, %low; mad.lo.u32 %i, %c, 64, %i; mad.wide.u32 %h, %i, 4, %p; st.global.u32 [%h], %t;", detect.Error, detect.Warning, detect.Warning},
+		{"stores of two elements at one address by one warp", "min.u32 %i, %t, 62; mad.lo.u32 %i, %c, 64, %i; mad.wide.u32 %h, %i, 4, %p; st.global.u32 [%h], %t;", detect.Error, detect.Warning, detect.Warning},
 		{"the same value by all blocks", "st.global.u32 [%p], 1;", detect.Warning, detect.Warning, detect.Warning},
 		{"different values by all blocks", "st.global.u32 [%p], %t;", detect.Error, detect.Error, detect.Error},
 		{"a replica loads what its twin stores", "ld.global.u32 %r, [%h]; @%low st.global.u32 [%h], %r;", detect.Error, detect.Info, detect.Info},
