@@ -76,3 +76,31 @@ func TestUnawaited(t *testing.T) {
 		}
 	}
 }
+
+// TestAllocationReadEarly reads where allocated tensor memory begins before a barrier: tcgen05.alloc writes the word itself, and is no copy.
+func TestAllocationReadEarly(t *testing.T) {
+	const text = `.version 8.6
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .b32 %r, %s, %t; .reg .pred %first; .shared .align 16 .b8 at[16];
+	mov.u32 %s, at; mov.u32 %t, %tid.x; setp.lt.u32 %first, %t, 32;
+	@!%first bra skip;
+	tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%s], 32;
+skip:
+	@!%first ld.shared.u32 %r, [%s];
+	bar.sync 0;
+	@!%first bra end;
+	ld.shared.u32 %r, [%s];
+	tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r, 32;
+end:
+	ret;
+}
+`
+	for name, r := range byEachEngine(t, text, "grid = 1\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [64] }]\n") {
+		if len(r.Findings) != 1 || r.Findings[0].Kind != detect.MissingBarrier || r.Findings[0].Severity != detect.Error || r.Findings[0].Accesses[0].Size != 4 ||
+			!strings.HasPrefix(r.Findings[0].Message, "a write and a read of the same bytes") || len(r.Skipped) > 0 {
+			t.Errorf("by engine %s: %+v; %v", name, r.Findings, r.Skipped)
+		}
+	}
+}

@@ -155,6 +155,9 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 			as.Order, as.Scope, as.Size = e.Order, e.Scope, e.Size
 		}
 	}
+	if e.Kind == event.Core && e.Barrier == event.CoreAllocates { // it is complete when the instruction is
+		as.Flags, as.Size = event.FlagWrite, uint8(e.Aux)
+	}
 	lane := bits.TrailingZeros32(e.Mask)
 	x := &bulkHalf{number: e.Stride & (1<<32 - 1), barrier: uint64(e.Stride) >> 32, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
 		block: blk, group: s.groups[thread{wi, lane}]}
