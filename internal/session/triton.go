@@ -12,17 +12,19 @@ import (
 // launch, and hands everything on.
 type replicas struct {
 	next   event.Sink
-	warps  uint32             // of a block
-	first  map[element]uint32 // in this launch, the thread that an element was seen with first
-	stored map[element]uint32 // in this launch, the block that stored an element first; its own is 0
+	warps  uint32         // of a block
+	held   map[page]*span // in this launch, the thread that an element was seen with first, plus 1
+	stored map[page]*span // in this launch, the block that stored an element first, plus 1; the page's block is 0
 	places map[uint32]*sharing
 }
 
-// element is what one instruction accesses for one thread.
-type element struct {
+// page is elements next to each other that one instruction accesses in a block, and span what is noted of each; 0: nothing.
+type page struct {
 	place, block uint32
-	addr         uint64
+	index        uint64
 }
+
+type span [32]uint32
 
 // sharing is what is known of an instruction.
 type sharing struct {
@@ -33,7 +35,7 @@ type sharing struct {
 
 // over makes the sink of a launch.
 func (r *replicas) over(next event.Sink, l *event.Launch) event.Sink {
-	r.next, r.warps, r.first, r.stored = next, l.WarpsPerBlock(), map[element]uint32{}, map[element]uint32{}
+	r.next, r.warps, r.held, r.stored = next, l.WarpsPerBlock(), map[page]*span{}, map[page]*span{}
 	return r
 }
 
@@ -49,10 +51,7 @@ func (r *replicas) Events(b *event.Batch) {
 			s = &sharing{}
 			r.places[e.Place] = s
 		}
-		for m := e.Mask; m != 0 && s.notes < noted; m &= m - 1 {
-			lane := bits.TrailingZeros32(m)
-			r.note(s, element{e.Place, e.Warp / r.warps, b.AddrOf(e, lane)}, e.Warp%r.warps*32+uint32(lane), e.Kind == event.Store)
-		}
+		r.note(s, b, e)
 	}
 	r.next.Events(b)
 }
@@ -67,24 +66,46 @@ const noted = 8 * sampled
 // again marks an element, in place of a thread, that several threads hold.
 const again = 1 << 31
 
-func (r *replicas) note(s *sharing, k element, thread uint32, store bool) {
-	s.notes++
-	switch first, ok := r.first[k]; {
-	case !ok && s.elements == sampled:
-		return
-	case !ok:
-		r.first[k] = thread
-		s.elements++
-	case first != thread && first != again:
-		r.first[k] = again
-		s.repeated++
-	}
-	if store {
-		any := element{place: k.place, addr: k.addr}
-		if block, ok := r.stored[any]; ok && block != k.block {
-			s.blocks = true
+// note takes notes of the elements that an event accesses. Those of a warp mostly lie on one or two pages.
+func (r *replicas) note(s *sharing, b *event.Batch, e *event.Event) {
+	block := e.Warp / r.warps
+	var last page
+	var held, stored *span
+	for m := e.Mask; m != 0 && s.notes < noted; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		at := b.AddrOf(e, lane) / uint64(max(e.Size, 1))
+		thread := e.Warp%r.warps*32 + uint32(lane) + 1
+		if k := (page{e.Place, block, at / uint64(len(span{}))}); held == nil || k != last {
+			last, held, stored = k, r.held[k], nil
 		}
-		r.stored[any] = k.block
+		s.notes++
+		at %= uint64(len(span{}))
+		if held == nil || held[at] == 0 {
+			if s.elements == sampled {
+				continue
+			}
+			if held == nil {
+				held = &span{}
+				r.held[last] = held
+			}
+			held[at] = thread
+			s.elements++
+		} else if held[at] != thread && held[at] != again {
+			held[at] = again
+			s.repeated++
+		}
+		if e.Kind != event.Store || s.blocks {
+			continue
+		}
+		if stored == nil {
+			any := page{place: e.Place, index: last.index}
+			if stored = r.stored[any]; stored == nil {
+				stored = &span{}
+				r.stored[any] = stored
+			}
+		}
+		s.blocks = stored[at] != 0 && stored[at] != block+1
+		stored[at] = block + 1
 	}
 }
 

@@ -29,8 +29,8 @@ func TestSampled(t *testing.T) {
 			t.Errorf("after two events: replicated %v, crossed %v", r.replicated(a), r.crossed(a))
 		}
 	}
-	if len(r.first) != sampled || len(r.stored) != sampled || !r.crossed(a) {
-		t.Errorf("%d elements and %d stored are kept, crossed %v", len(r.first), len(r.stored), r.crossed(a))
+	if n := sampled / len(span{}); len(r.held) != n || len(r.stored) != n || !r.crossed(a) {
+		t.Errorf("%d pages of elements and %d of stored ones are kept, want %d; crossed %v", len(r.held), len(r.stored), n, r.crossed(a))
 	}
 	if !r.replicated(a) {
 		t.Error("when no more notes are taken, the elements are not replicated any more")
