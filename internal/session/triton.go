@@ -123,7 +123,7 @@ func (r *replicas) crossed(a *detect.Access) bool {
 
 // tritonRace judges a race of one program instance of a Triton kernel by what its author can mend: nothing, where the compiler has
 // spread the instance over threads so that they race without effect, or where it orders shared memory itself. ok is false
-// for any other race, which stays what it is.
+// for any other race, which stays what it is. It may give the finding another kind.
 func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix string, ok bool) {
 	// Of a pair of places with races of several kinds the gravest is told. One between plain accesses of two blocks is graver than
 	// one within a block, so that there is none where this is within a block; for races of these kinds that does not hold.
@@ -156,6 +156,7 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 	case a.Op == detect.Write && b.Op == detect.Write && (a.Place == b.Place && (f.Kind == detect.SameValue || r.replicas.replicated(a)) || a.Async && b.Async && r.oneLine(a, b)):
 		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", nothing, true
 	case a.Op == detect.Write && b.Op == detect.Write && r.oneLine(a, b):
+		f.Kind = detect.Unordered
 		return detect.Warning, "one program instance stores two elements of a tensor at one address, by two threads, and which one remains is undefined",
 			sayIn(dialectOf(l), "let the addresses of the elements differ, or make the store an atomic operation (atomicAdd, atomicMax, ...); between turns of a loop, put __syncthreads() at the end of its body"), true
 	case a.Op != b.Op && (r.replicas.replicated(a) || r.replicas.replicated(b)):
