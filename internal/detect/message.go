@@ -53,6 +53,7 @@ type Handover struct {
 	InScope     bool   // the two are morally strong
 	Lock        bool   // both are read-modify-writes
 	Apart       bool   // the write is another thread's of the earlier one's block, and no barrier lies between
+	Relayed     bool   // the same, but the threads of that block hand over to each other, and may have done so between
 	Counted     bool   // the write adds to a counter, or the like
 	// The fence or release operation between the earlier access and the write, and the fence or acquire operation between
 	// the read and the later access; nil where there is none. Wide: its scope reaches beyond the block.
@@ -321,8 +322,14 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			return "two threads read the same bytes, and each writes what it has computed from them: volatile makes no atomic operation of the two accesses, so that updates are lost",
 				"make the whole update one atomic operation (atomicAdd, ...)"
 		}
-		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()),
-			"use cuda::atomic_ref or atomic functions instead of volatile, and for an update one operation such as atomicAdd"
+		fix := "use cuda::atomic_ref or atomic functions instead of volatile, and for an update one operation such as atomicAdd"
+		switch {
+		case f.sameWarp():
+			fix += "; if the second is to come after the first, put __syncwarp() between the two"
+		case f.sameBlock():
+			fix += "; if the second is to come after the first, put __syncthreads() between the two"
+		}
+		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()), fix
 	case AtomicWithPlain:
 		return fmt.Sprintf("%s of the same bytes by different threads: the plain access is not atomic, and nothing orders the two%s", f.pair(), f.around()),
 			f.fixPlain()
@@ -545,7 +552,7 @@ func (f *Facts) fixPlain() string {
 		return "if the plain access initialises the variable or reads its final value, put a barrier of the cluster (cluster.sync()) between the two; otherwise make it atomic as well"
 	}
 	if f.Earlier.Op == Write || f.Later.Op == Write {
-		return "if the plain write initialises the variable, do that before the launch (cudaMemset) or in an earlier kernel; otherwise make it atomic as well, with the same size"
+		return "if the plain write initialises the variable, do that before the launch (cudaMemset), in an earlier kernel or before a barrier of the grid; otherwise make it atomic as well, with the same size"
 	}
 	return "make the plain read atomic as well, with the same size, or use the value that an atomic operation of its thread returns; if the final value is needed, read it in a later kernel or after a barrier of the grid"
 }
