@@ -207,10 +207,10 @@ func (f *Findings) Totals() []Total {
 // Findings gives what was found, by places, under a detector's name.
 func (f *Findings) Findings(detector string) []detect.Finding {
 	var all []detect.Finding
-	reused := f.reused()
+	reused, lost := f.reused(), f.lost()
 	for _, p := range f.list.Keys() {
 		x := f.list.Get(p)
-		if at := x.facts.Overtaken(); at != 0 && reused[at] {
+		if at := x.facts.Overtaken(); at != 0 && reused[at] || lost[p] && x.category == detect.LockstepRace {
 			continue
 		}
 		out := detect.NewRace(detector, x.shown())
@@ -238,6 +238,18 @@ func (f *Findings) reused() map[uint32]bool {
 	for _, p := range f.list.Keys() {
 		if x := &f.list.Get(p).facts; x.Kind() == detect.StageReuse && x.Later.Async && x.Later.Op == detect.Write {
 			all[x.Later.Place] = true
+		}
+	}
+	return all
+}
+
+// lost gives the pairs of the load and the store of an update (x++) that lanes of one warp lose to each other. The finding at the
+// store says so: a barrier between the load and the store, which is what one for lockstep asks for, would save no update.
+func (f *Findings) lost() map[Pair]bool {
+	all := map[Pair]bool{}
+	for _, p := range f.list.Keys() {
+		if x := f.list.Get(p); p.A == p.B && x.category == detect.LostUpdate {
+			all[PairOf(uint64(x.facts.Later.Load), p.A)] = true
 		}
 	}
 	return all
