@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -199,5 +200,12 @@ func oneBarrier(group []*Finding) string {
 		p.File == "" || p.File != q.File || p.Function != q.Function || p.Line >= q.Line {
 		return ""
 	}
-	return fmt.Sprintf("; one __syncthreads() between lines %d and %d orders them all", p.Line, q.Line)
+	barrier := barrierName.FindString(last.Fix)
+	if barrier == "" {
+		barrier = "__syncthreads()"
+	}
+	return fmt.Sprintf("; one %s between lines %d and %d orders them all", barrier, p.Line, q.Line)
 }
+
+// barrierName is what a fix calls the barrier of a block: the languages of kernels differ.
+var barrierName = regexp.MustCompile(`[\w.]*(?:syncthreads|barrier)\(\)`)

@@ -45,6 +45,22 @@ func barrierRace(write, read, from, to int) Finding {
 	return f
 }
 
+// TestBarrierName names the barrier that orders a group as its findings do.
+func TestBarrierName(t *testing.T) {
+	for fix, want := range map[string]string{
+		"":                                       "; one __syncthreads() between lines 4 and 7 orders them all",
+		"put __syncthreads() between the two":    "; one __syncthreads() between lines 4 and 7 orders them all",
+		"put cuda.syncthreads() between the two": "; one cuda.syncthreads() between lines 4 and 7 orders them all",
+		"put gl.barrier() between the two; between partitions, mbarrier.wait": "; one gl.barrier() between lines 4 and 7 orders them all",
+	} {
+		f := barrierRace(4, 7, 50, 70)
+		f.Fix = fix
+		if got := oneBarrier([]*Finding{&f}); got != want {
+			t.Errorf("after %q: %q, want %q", fix, got, want)
+		}
+	}
+}
+
 func TestGroups(t *testing.T) {
 	flag := func(line int, key string) Finding {
 		f := race()

@@ -87,8 +87,8 @@ func (r *once) fault(f simt.Fault) {
 	if f.Kind == simt.Deadlock && strings.Contains(out.Message, "bytes of transactions") {
 		out.Fix += "; let the phase expect the bytes that its copies bring (mbarrier.arrive.expect_tx), no more and no fewer"
 	}
-	out.Fix = fixIn(f.Launch.Language, out.Fix)
 	out.Message = report.DemangleIn(r.nameBuffers(out.Message)) // the engine knows linker names of variables
+	out.Fix = sayIn(dialectOf(&f.Launch), out.Fix)              // the message names instructions
 	r.findings = append(r.findings, out)
 }
 

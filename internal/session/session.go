@@ -442,12 +442,12 @@ func withoutOutlived(list []report.Finding) []report.Finding {
 func (r *once) found(d detect.Detector) []report.Finding {
 	var list []report.Finding
 	for _, f := range d.Findings() {
+		severity, why, fix, ok := r.tritonRace(&f)
 		out := resolve(r, &f)
-		if severity, why, fix, ok := r.tritonRace(&f); ok {
+		if ok {
 			out.Severity, out.Message, out.Fix = severity, why, fix
-		} else if len(f.Accesses) > 0 {
-			language := f.Accesses[0].Launch.Language
-			out.Message, out.Fix = fixIn(language, out.Message), fixIn(language, out.Fix)
+		} else {
+			tellIn(dialectFor(&f), &out)
 		}
 		list = append(list, out)
 	}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"math/bits"
-	"regexp"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
@@ -13,17 +12,19 @@ import (
 // launch, and hands everything on.
 type replicas struct {
 	next   event.Sink
-	warps  uint32             // of a block
-	first  map[element]uint32 // in this launch, the thread that an element was seen with first
-	stored map[element]uint32 // in this launch, the block that stored an element first; its own is 0
+	warps  uint32         // of a block
+	held   map[page]*span // in this launch, the thread that an element was seen with first, plus 1
+	stored map[page]*span // in this launch, the block that stored an element first, plus 1; the page's block is 0
 	places map[uint32]*sharing
 }
 
-// element is what one instruction accesses for one thread.
-type element struct {
+// page is elements next to each other that one instruction accesses in a block, and span what is noted of each; 0: nothing.
+type page struct {
 	place, block uint32
-	addr         uint64
+	index        uint64
 }
+
+type span [32]uint32
 
 // sharing is what is known of an instruction.
 type sharing struct {
@@ -34,7 +35,7 @@ type sharing struct {
 
 // over makes the sink of a launch.
 func (r *replicas) over(next event.Sink, l *event.Launch) event.Sink {
-	r.next, r.warps, r.first, r.stored = next, l.WarpsPerBlock(), map[element]uint32{}, map[element]uint32{}
+	r.next, r.warps, r.held, r.stored = next, l.WarpsPerBlock(), map[page]*span{}, map[page]*span{}
 	return r
 }
 
@@ -50,10 +51,7 @@ func (r *replicas) Events(b *event.Batch) {
 			s = &sharing{}
 			r.places[e.Place] = s
 		}
-		for m := e.Mask; m != 0 && s.notes < noted; m &= m - 1 {
-			lane := bits.TrailingZeros32(m)
-			r.note(s, element{e.Place, e.Warp / r.warps, b.AddrOf(e, lane)}, e.Warp%r.warps*32+uint32(lane), e.Kind == event.Store)
-		}
+		r.note(s, b, e)
 	}
 	r.next.Events(b)
 }
@@ -68,24 +66,46 @@ const noted = 8 * sampled
 // again marks an element, in place of a thread, that several threads hold.
 const again = 1 << 31
 
-func (r *replicas) note(s *sharing, k element, thread uint32, store bool) {
-	s.notes++
-	switch first, ok := r.first[k]; {
-	case !ok && s.elements == sampled:
-		return
-	case !ok:
-		r.first[k] = thread
-		s.elements++
-	case first != thread && first != again:
-		r.first[k] = again
-		s.repeated++
-	}
-	if store {
-		any := element{place: k.place, addr: k.addr}
-		if block, ok := r.stored[any]; ok && block != k.block {
-			s.blocks = true
+// note takes notes of the elements that an event accesses. Those of a warp mostly lie on one or two pages.
+func (r *replicas) note(s *sharing, b *event.Batch, e *event.Event) {
+	block := e.Warp / r.warps
+	var last page
+	var held, stored *span
+	for m := e.Mask; m != 0 && s.notes < noted; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		at := b.AddrOf(e, lane) / uint64(max(e.Size, 1))
+		thread := e.Warp%r.warps*32 + uint32(lane) + 1
+		if k := (page{e.Place, block, at / uint64(len(span{}))}); held == nil || k != last {
+			last, held, stored = k, r.held[k], nil
 		}
-		r.stored[any] = k.block
+		s.notes++
+		at %= uint64(len(span{}))
+		if held == nil || held[at] == 0 {
+			if s.elements == sampled {
+				continue
+			}
+			if held == nil {
+				held = &span{}
+				r.held[last] = held
+			}
+			held[at] = thread
+			s.elements++
+		} else if held[at] != thread && held[at] != again {
+			held[at] = again
+			s.repeated++
+		}
+		if e.Kind != event.Store || s.blocks {
+			continue
+		}
+		if stored == nil {
+			any := page{place: e.Place, index: last.index}
+			if stored = r.stored[any]; stored == nil {
+				stored = &span{}
+				r.stored[any] = stored
+			}
+		}
+		s.blocks = stored[at] != 0 && stored[at] != block+1
+		stored[at] = block + 1
 	}
 }
 
@@ -103,7 +123,7 @@ func (r *replicas) crossed(a *detect.Access) bool {
 
 // tritonRace judges a race of one program instance of a Triton kernel by what its author can mend: nothing, where the compiler has
 // spread the instance over threads so that they race without effect, or where it orders shared memory itself. ok is false
-// for any other race, which stays what it is.
+// for any other race, which stays what it is. It may give the finding another kind.
 func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix string, ok bool) {
 	// Of a pair of places with races of several kinds the gravest is told. One between plain accesses of two blocks is graver than
 	// one within a block, so that there is none where this is within a block; for races of these kinds that does not hold.
@@ -123,20 +143,24 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 		return 0, "", "", false // its author waits for copies
 	}
 	shared := a.Space == event.Shared || a.Space == event.Tensor
-	const none = "nothing in the script: the Triton compiler decides it"
+	const nothing = "nothing in the script: the Triton compiler decides it"
 	switch {
 	case shared && l.Language == event.Gluon && f.Kind == detect.SameValue && a.Place == b.Place:
-		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", none, true
+		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", nothing, true
 	case shared && l.Language == event.Gluon:
 		return 0, "", "", false
 	case shared:
-		return detect.Info, "two threads of one program instance meet in shared memory, which the Triton compiler allocates and synchronises", none, true
+		return detect.Info, "two threads of one program instance meet in shared memory, which the Triton compiler allocates and synchronises", nothing, true
 	case f.Kind == detect.SameValue && (a.Place != b.Place || r.replicas.crossed(a)):
 		return 0, "", "", false
-	case a.Op == detect.Write && b.Op == detect.Write && (a.Place == b.Place || a.Async && b.Async && r.oneLine(a, b)):
-		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", none, true
+	case a.Op == detect.Write && b.Op == detect.Write && (a.Place == b.Place && (f.Kind == detect.SameValue || r.replicas.replicated(a)) || a.Async && b.Async && r.oneLine(a, b)):
+		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", nothing, true
+	case a.Op == detect.Write && b.Op == detect.Write && r.oneLine(a, b):
+		f.Kind = detect.Unordered
+		return detect.Warning, "one program instance stores two elements of a tensor at one address, by two threads, and which one remains is undefined",
+			sayIn(dialectOf(l), "let the addresses of the elements differ, or make the store an atomic operation (atomicAdd, atomicMax, ...); between turns of a loop, put __syncthreads() at the end of its body"), true
 	case a.Op != b.Op && (r.replicas.replicated(a) || r.replicas.replicated(b)):
-		return detect.Info, "two threads of one program instance hold the same element, and one stores it while the other still loads it", none, true
+		return detect.Info, "two threads of one program instance hold the same element, and one stores it while the other still loads it", nothing, true
 	}
 	between := "tl.debug_barrier()"
 	if l.Language == event.Gluon {
@@ -146,49 +170,12 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 		"of global memory by themselves only, not across threads", "put " + between + " between the two, or keep the value in the program instead of memory", true
 }
 
-// oneLine says that two accesses are at one place of the source: the compiler gives each of several groups of warps a copy of the code.
+// oneLine says that two accesses are at one place of the source: the compiler makes several instructions of one store, and gives each of
+// several groups of warps a copy of the code.
 func (r *once) oneLine(a, b *detect.Access) bool {
+	if a.Place == b.Place {
+		return true
+	}
 	x, y := r.places.Frames(a.Place), r.places.Frames(b.Place)
 	return len(x) > 0 && len(y) > 0 && x[0].File != "" && x[0].File == y[0].File && x[0].Line == y[0].Line && x[0].Column == y[0].Column
-}
-
-// inGluon has the words of explanations and fixes that are called otherwise in Gluon, in the order in which they are replaced.
-var inGluon = []struct {
-	words *regexp.Regexp
-	with  string
-}{
-	{regexp.MustCompile(`__syncthreads\(\) between the two, where all threads of the block reach it; between turns of a loop, at the end of its body`),
-		"gl.barrier() between the two; between partitions of gl.warp_specialize, mbarrier.arrive after the first and mbarrier.wait before the second"},
-	{regexp.MustCompile(`__syncthreads\(\) between the last access to the buffer and the issue of the copy into it \(.*? of cuda::pipeline\)`),
-		"gl.barrier() between the last access to the buffer and the issue of the copy into it; between partitions of gl.warp_specialize, mbarrier.arrive after the access and mbarrier.wait before the copy"},
-	{regexp.MustCompile(`cp\.async\.wait_group (\d+) or less \(.*?\)\)`), "async_copy.wait_group($1) or less"},
-	{regexp.MustCompile(`cp\.async\.wait_group 0 \(.*? cooperative_groups::wait\)`), "async_copy.wait_group(0)"},
-	{regexp.MustCompile(`cp\.async\.commit_group \(.*? producer_commit\(\)\)`), "async_copy.commit_group()"},
-	{regexp.MustCompile(`for the group without \.read: cp\.async\.bulk\.wait_group 0`), "for the copy, and not only for what it reads: tma.store_wait(0, read_only=False)"},
-	{regexp.MustCompile(`cp\.async\.bulk\.wait_group 0, or where only the source is written again \.read`), "tma.store_wait(0), with read_only=False where what the copy writes is used"},
-	{regexp.MustCompile(`cp\.async\.bulk\.wait_group (\d+) or less`), "tma.store_wait($1) or less"},
-	{regexp.MustCompile(`cp\.async\.bulk\.wait_group\.read 0 in the thread that copies from shared memory`), "tma.store_wait(0) for copies from shared memory"},
-	{regexp.MustCompile(`wgmma\.wait_group (\d+)`), "warpgroup_mma_wait($1)"},
-	{regexp.MustCompile(`wgmma\.commit_group and wgmma\.wait_group|wgmma\.commit_group, wgmma\.wait_group`), "warpgroup_mma_wait"},
-	{regexp.MustCompile(`tcgen05\.commit`), "tcgen05_commit"},
-	{regexp.MustCompile(`mbarrier\.try_wait\.parity with 0`), "mbarrier.wait with phase 0"},
-	{regexp.MustCompile(`mbarrier\.try_wait, wait\(\) of cuda::barrier|wait\(\), or arrive_and_wait\(\), of cuda::barrier, .*? mbarrier\.test_wait|mbarrier\.try_wait`), "mbarrier.wait"},
-	{regexp.MustCompile(`mbarrier\.arrive\.expect_tx`), "mbarrier.expect"},
-	{regexp.MustCompile(`mbarrier\.inval\b`), "mbarrier.invalidate"},
-	{regexp.MustCompile(`fence\.proxy\.async\.shared::cta \(cde::fence_proxy_async_shared_cta\(\)\)`), "fence_async_shared()"},
-	{regexp.MustCompile(`put a barrier of the cluster between the two \(.*?\), where all threads of the cluster reach it`), "put gl.barrier(cluster=True) between the two, outside gl.warp_specialize"},
-	{regexp.MustCompile(`put a barrier of the cluster \(cluster\.sync\(\)\)`), "put gl.barrier(cluster=True)"},
-	{regexp.MustCompile(`no fence\.proxy\.async lies`), "no fence_async_shared() lies"},
-	{regexp.MustCompile(`wgmma\.mma_async`), "warpgroup_mma"},
-	{regexp.MustCompile(`__syncthreads\(\)`), "gl.barrier()"},
-}
-
-// fixIn says what happens, or what to do, in the words of the language of a kernel.
-func fixIn(language event.Language, fix string) string {
-	if language == event.Gluon {
-		for _, w := range inGluon {
-			fix = w.words.ReplaceAllString(fix, w.with)
-		}
-	}
-	return fix
 }

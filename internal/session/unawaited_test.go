@@ -17,6 +17,7 @@ func TestUnawaited(t *testing.T) {
 			"@%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];"
 		wait = "again: mbarrier.try_wait.parity.shared.b64 %done, [%b], 0; @!%done bra again;"
 		miss = "mbarrier.try_wait.parity.shared.b64 %done, [%b], 1;"
+		next = "bar.sync 0; @%first mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128; @%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p+128], 128, [%b];"
 		late = "mov.u32 %r, 0; more: add.u32 %r, %r, 1; setp.lt.u32 %done, %r, 5000; @%done bra more;" // the copy has been issued by then
 		read = "ld.shared.u32 %r, [%s]; st.global.u32 [%q], %r;"
 		// Thread 0 of block 0 copies to global memory and sets a flag that the other block waits for.
@@ -37,6 +38,8 @@ func TestUnawaited(t *testing.T) {
 		{"no wait, by another warp alone", "", in + "@%low bra end;" + late + read + "end:", 1, "copy-not-awaited", "mbarrier.try_wait"},
 		{"another phase, by another warp alone", "", in + "@%low bra end;" + late + miss + read + "end:", 1, "wrong-phase", "mbarrier.arrive.expect_tx"},
 		{"another phase", "", in + miss + read, 1, "wrong-phase", "mbarrier.arrive.expect_tx"},
+		{"the phase of a second copy", "", in + wait + next + strings.NewReplacer("again", "again1", ", 0;", ", 1;").Replace(wait) + read, 1, "", ""},
+		{"the phase before a second copy", "", in + wait + next + "@%low bra end;" + late + strings.Replace(miss, ", 1;", ", 0;", 1) + read + "end:", 1, "wrong-phase", "mbarrier.arrive.expect_tx"},
 		{"no wait, in Gluon", gluon, in + read, 1, "copy-not-awaited", "access: mbarrier.wait"},
 		{"another phase, in Gluon", gluon, in + miss + read, 1, "wrong-phase", "mbarrier.wait with phase 0"},
 		{"a flag after the wait", "", out + "cp.async.bulk.wait_group 0;" + flag, 2, "", ""},
@@ -70,6 +73,34 @@ func TestUnawaited(t *testing.T) {
 			if got != c.want || !strings.Contains(fix, c.fix) || len(r.Skipped) > 0 {
 				t.Errorf("%s, by engine %s: %q, want %q; fix %q, want %q; %v", c.name, name, got, c.want, fix, c.fix, r.Skipped)
 			}
+		}
+	}
+}
+
+// TestAllocationReadEarly reads where allocated tensor memory begins before a barrier: tcgen05.alloc writes the word itself, and is no copy.
+func TestAllocationReadEarly(t *testing.T) {
+	const text = `.version 8.6
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .b32 %r, %s, %t; .reg .pred %first; .shared .align 16 .b8 at[16];
+	mov.u32 %s, at; mov.u32 %t, %tid.x; setp.lt.u32 %first, %t, 32;
+	@!%first bra skip;
+	tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%s], 32;
+skip:
+	@!%first ld.shared.u32 %r, [%s];
+	bar.sync 0;
+	@!%first bra end;
+	ld.shared.u32 %r, [%s];
+	tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r, 32;
+end:
+	ret;
+}
+`
+	for name, r := range byEachEngine(t, text, "grid = 1\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [64] }]\n") {
+		if len(r.Findings) != 1 || r.Findings[0].Kind != detect.MissingBarrier || r.Findings[0].Severity != detect.Error || r.Findings[0].Accesses[0].Size != 4 ||
+			!strings.HasPrefix(r.Findings[0].Message, "a write and a read of the same bytes") || len(r.Skipped) > 0 {
+			t.Errorf("by engine %s: %+v; %v", name, r.Findings, r.Skipped)
 		}
 	}
 }

@@ -21,7 +21,12 @@ type Watch struct {
 
 // kernel says that a kernel is watched.
 func (w *Watch) kernel(demangled string) bool {
-	return (w.Kernel == nil || w.Kernel.MatchString(demangled)) && (w.SkipKernel == nil || !w.SkipKernel.MatchString(demangled))
+	return (w.Kernel == nil || names(w.Kernel, demangled)) && (w.SkipKernel == nil || !names(w.SkipKernel, demangled))
+}
+
+// names says that a filter matches a name, or is a part of it: a name as reports show it, scan<4>(int*), is no expression that matches itself.
+func names(filter *regexp.Regexp, name string) bool {
+	return filter.MatchString(name) || strings.Contains(name, filter.String())
 }
 
 // named gives those of kernels, by linker name, of which one may be meant where a launch names none: those that are watched; the one that the

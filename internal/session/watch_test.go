@@ -85,3 +85,24 @@ func TestWatchedRaces(t *testing.T) {
 		}
 	}
 }
+
+// TestWatchedKernels: a filter is an expression, or a name as it stands in a report.
+func TestWatchedKernels(t *testing.T) {
+	for _, c := range []struct {
+		filter, kernel string
+		watched        bool
+	}{
+		{"scan", "scan_add(int*)", true},
+		{"^scan$", "scan_add(int*)", false},
+		{"scan_add(int*)", "scan_add(int*)", true},
+		{"scan_add(int*)", "scan(int*)", false},
+		{"scan<4>(int*)", "void scan<4>(int*)", true},
+		{"sum|scan", "void scan<4>(int*)", true},
+	} {
+		w := Watch{Kernel: regexp.MustCompile(c.filter)}
+		skip := Watch{SkipKernel: w.Kernel}
+		if w.kernel(c.kernel) != c.watched || skip.kernel(c.kernel) == c.watched {
+			t.Errorf("%s, %s: watched %t", c.filter, c.kernel, !c.watched)
+		}
+	}
+}

@@ -13,8 +13,26 @@ import (
 // thread runs both ways to its next request. Both must come to the same one; what they leave behind that differs is marked. A request, an
 // address or a target that is marked cannot be explored.
 
-// shown is the mark.
-const shown = 1
+// shown is the mark, in the place of a read.
+const shown = 1 << (lastRead - 1)
+
+// bit is that of a read in a set.
+func (t *Threads) bit(read uint64) uint64 {
+	if t.clocks && read >= lastRead-1 {
+		return 1 << lastRead
+	}
+	return 1 << min(read, lastRead)
+}
+
+// told is a set as others know it: a bit for each read, and the last one for all from there on.
+func (t *Threads) told(set uint64) uint64 {
+	if t.clocks {
+		if set &^= shown; set>>lastRead != 0 {
+			set |= 1 << (lastRead - 1)
+		}
+	}
+	return set
+}
 
 // maxForks is how many guards may depend on clocks between two requests, over all ways.
 const maxForks = 256
@@ -42,7 +60,7 @@ func (t *Threads) readsClocks() bool {
 func (t *Threads) timed(w *Warp, i int, in *loader.Instr, place uint32) (s State, q Request, ok bool) {
 	d, ln := t.depends, &w.lanes[i]
 	d.fit(ln)
-	if d.guard(ln, in) != 0 {
+	if d.guard(ln, in)&shown != 0 {
 		s, q = t.either(w, i, in, place)
 		return s, q, true
 	}
@@ -50,6 +68,7 @@ func (t *Threads) timed(w *Warp, i int, in *loader.Instr, place uint32) (s State
 		return "", Request{}, false
 	}
 	all, first := d.sources(ln, in)
+	all, first = all&shown, first&shown
 	var bad bool
 	switch in.Class {
 	case isa.Load, isa.Store, isa.Atomic, isa.Call: // of the thread's own memory, or builtin; others are requests
@@ -88,7 +107,7 @@ func (t *Threads) either(w *Warp, i int, in *loader.Instr, place uint32) (State,
 	for value := range uint64(2) {
 		t.decode(ln, from)
 		ln.regs[in.Guard] = value // as it is known on this way
-		*t.depends.reg(ln, int32(in.Guard)) = 0
+		*t.depends.reg(ln, int32(in.Guard)) &^= shown
 		to, r := t.run(w, i, nil, false)
 		switch {
 		case r.Kind == requestAgain:
@@ -125,27 +144,32 @@ func (t *Threads) join(ln *lane, s *State, q *Request, to State, r *Request) boo
 	t.decode(ln, *s)
 	up, top := slices.Clone(ln.up), ln.frame
 	regs, param, local := slices.Clone(ln.allRegs), slices.Clone(ln.param), slices.Clone(ln.local)
-	marks := depends{regs: slices.Clone(d.regs), param: slices.Clone(d.param), local: slices.Clone(d.local)}
+	marks := depends{regs: slices.Clone(d.regs), param: slices.Clone(d.param), local: slices.Clone(d.local), control: d.control, reads: d.reads}
 	t.decode(ln, to)
-	if !slices.Equal(up, ln.up) || top != ln.frame {
+	if !slices.Equal(up, ln.up) || top != ln.frame || d.control != marks.control || d.reads != marks.reads ||
+		!merge(ln.allRegs, regs, d.regs, marks.regs) || !merge(ln.param, param, d.param, marks.param) || !merge(ln.local, local, d.local, marks.local) {
 		return false
 	}
-	merge(ln.allRegs, regs, d.regs, marks.regs)
-	merge(ln.param, param, d.param, marks.param)
-	merge(ln.local, local, d.local, marks.local)
 	*s, *q = t.encode(ln, nil, q)
 	return true
 }
 
-// merge marks what differs.
-func merge[T comparable](values, others []T, marks, otherMarks []uint64) {
+// merge marks what differs. It gives false if the two depend on several reads.
+func merge[T comparable](values, others []T, marks, otherMarks []uint64) bool {
 	var zero T
 	for i := range values {
+		other := uint64(0)
 		if i < len(otherMarks) {
-			marks[i] |= otherMarks[i]
+			other = otherMarks[i]
 		}
+		if (marks[i]^other)&^shown != 0 {
+			return false
+		}
+		marks[i] |= other
 		if i >= len(others) || values[i] != others[i] {
-			values[i], marks[i] = zero, shown
+			values[i] = zero
+			marks[i] |= shown
 		}
 	}
+	return true
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // depends follows which reads a thread depends on, for models in which a load and a later store may be exchanged unless the store
-// depends on the load. A set of reads is a word: bit n is read n of the thread, the last bit all from there on.
+// depends on the load. A set of reads is a word: bit n is read n of the thread, the last bit all from there on (see Threads.bit).
 //
 // It is that of one thread at a time, as the lane that runs. Its parts are laid out as those of the lane.
 type depends struct {

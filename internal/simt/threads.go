@@ -26,8 +26,9 @@ type Threads struct {
 	states int                     // bytes of the largest state, to begin the next with
 	// depends follows dependencies of the thread that runs; nil if nobody asks for them.
 	depends *depends
-	// clocks says that depends follows what clocks show in the place of reads; forks counts, and forking has, the states in which that
-	// decides a guard since the last request.
+	// reads says that depends follows reads. clocks says that it follows what clocks show; forks counts, and forking has, the states in
+	// which that decides a guard since the last request.
+	reads   bool
 	clocks  bool
 	forks   int
 	forking []State
@@ -72,7 +73,8 @@ type Request struct {
 	// of bar.red, which Reduce names.
 	Members uint32
 	Reduce  isa.Op
-	// Aligned says that all threads that meet at the barrier must execute the same instruction.
+	// Aligned says that all threads that meet at the barrier must execute the same instruction. Those of a barrier with a number of
+	// threads need not: warps with different work meet there.
 	Aligned bool
 	// Warp says that a barrier of lanes is a shuffle, a vote or another instruction of the warp: it is resumed with what Exchange gives.
 	// Sources are the operands of the lane Lane before its mask.
@@ -140,16 +142,14 @@ func NewThreads(l *Launch, dependencies bool) *Threads {
 	alone.Sink, alone.Needs, alone.OnFault, alone.Printf, alone.Progress = nil, 0, nil, nil, nil
 	alone.Schedule = Fair
 	t := &Threads{live: map[*loader.Code]*liveness{}, loops: map[*loader.Code][]bool{}}
-	if dependencies {
-		t.depends = &depends{}
-	}
 	t.r = NewRun(context.Background(), &alone)
 	t.r.Machine = refMachine{t.r}
 	for b := range uint32(l.Grid.Count()) {
 		t.ctas = append(t.ctas, t.r.single(b))
 	}
-	if !dependencies && t.Count() > 0 && t.readsClocks() {
-		t.depends, t.clocks = &depends{}, true
+	t.reads, t.clocks = dependencies, t.Count() > 0 && t.readsClocks()
+	if t.reads || t.clocks {
+		t.depends = &depends{}
 	}
 	return t
 }
@@ -285,11 +285,11 @@ func (t *Threads) complete(w *Warp, i int, pending []uint64, value uint64, reads
 // reads each piece was so far: nil if one.
 func (t *Threads) returns(ln *lane, in *loader.Instr, piece int, made []int) {
 	d := t.depends
-	if t.clocks || d != nil && in.Class == isa.Warp { // memory knows nothing of clocks; and what a lane gets depends on the reads of others too
+	if t.clocks || t.reads && in.Class == isa.Warp { // memory knows nothing of clocks; and what a lane gets depends on the reads of others too
 		d.results(ln, in, func(r int32) { *d.reg(ln, r) = 0 })
 	}
 	reads := in.Class == isa.Load || in.Class == isa.Atomic || in.Class == isa.Mbarrier && in.Op != isa.OpInit && in.Op != isa.OpInval
-	if d == nil || t.clocks || !reads {
+	if !t.reads || !reads {
 		return
 	}
 	of := func(piece int) uint64 {
@@ -306,7 +306,7 @@ func (t *Threads) returns(ln *lane, in *loader.Instr, piece int, made []int) {
 	for k := piece; k >= 0; k-- {
 		for range of(k) {
 			end--
-			sets[k] |= 1 << min(end, lastRead)
+			sets[k] |= t.bit(end)
 		}
 	}
 	for k := range in.Dst {
@@ -348,7 +348,7 @@ func (t *Threads) run(w *Warp, i int, pending []uint64, within bool) (State, Req
 			q.Place, q.Back, q.inst = place, back, in
 			q.Repeats = t.repeats(ln)
 			if t.depends != nil {
-				q.Depends, q.Control = t.depends.request(ln, in), t.depends.control
+				q.Depends, q.Control = t.told(t.depends.request(ln, in)), t.told(t.depends.control)
 			}
 			return t.encode(ln, pending, &q)
 		}
@@ -356,7 +356,7 @@ func (t *Threads) run(w *Warp, i int, pending []uint64, within bool) (State, Req
 			for _, d := range in.Results {
 				t.r.Machine.Put(w, i, d, 0)
 			}
-			t.depends.results(ln, in, func(r int32) { *t.depends.reg(ln, r) = shown })
+			t.depends.results(ln, in, func(r int32) { *t.depends.reg(ln, r) = t.depends.guard(ln, in) | shown })
 			ln.pc++
 			continue
 		}
@@ -387,6 +387,9 @@ func (t *Threads) request(w *Warp, i int, in *loader.Instr, place uint32, piece 
 	case isa.Load, isa.Store, isa.Atomic:
 		return t.access(w, i, in, place, piece)
 	case isa.Fence:
+		if in.Row.Event == event.InitFence {
+			return Request{}, false // it releases what mbarrier.init stores, and that between blocks of a cluster
+		}
 		return Request{Kind: RequestFence, Order: in.Order, Scope: in.Scope}, true
 	case isa.Barrier:
 		return t.barrier(w, i, in)
@@ -523,10 +526,12 @@ func (t *Threads) barrier(w *Warp, i int, in *loader.Instr) (Request, bool) {
 		return unsupported("a barrier of %d threads, and the block has %d: barriers of a part of the block are not explored", count, t.r.Launch.Block.Count())
 	case in.Op == isa.OpArrive:
 		return Request{Kind: RequestArrive, Barrier: uint8(id)}, true
-	case in.Op != isa.OpSync:
-		return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned, Reduce: in.Op, Value: t.r.value(w, i, &in.Operands[2]) & 1}, true
 	}
-	return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned}, true
+	q := Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned && count == AllThreads}
+	if in.Op != isa.OpSync {
+		q.Reduce, q.Value = in.Op, t.r.value(w, i, &in.Operands[2])&1
+	}
+	return q, true
 }
 
 // repeats says that the lane is in a loop of a function on its stack.

@@ -69,3 +69,25 @@ func TestWhyDeadlock(t *testing.T) {
 		t.Errorf("%+v", r.Findings)
 	}
 }
+
+// TestVacuous wants no proof of a program of which no execution is complete.
+func TestVacuous(t *testing.T) {
+	for _, model := range []string{SRC11, PTX} {
+		r := verifyText(t, model, "C t\nint x;\nthread A { assume(load(x, rlx) == 1); }\nforall (x == 0)\n", litmus.Options{}, Options{Model: model})
+		if r.Verdict() != Bounded || !strings.Contains(r.Summary(), "no execution is complete") {
+			t.Errorf("%s: %s, %s", model, r.Verdict(), r.Summary())
+		}
+	}
+}
+
+// TestCounted: a loop may count its iterations, as for a pause that grows, if nobody looks at the count.
+func TestCounted(t *testing.T) {
+	const lock = "C t\nint lock, x;\ngrid 2, 1;\nkernel { int n = 0; while (cas(lock, 0, 1, acq) != 0) { n = n * 2 + 1; } x = x + 1; store(lock, 0, rel); }\n"
+	for condition, want := range map[string]string{"forall (x == 2)": OK, "forall (x == 2 /\\ P0:n >= 0)": Bounded} {
+		for _, model := range []string{SRC11, PTX} {
+			if r := verifyText(t, condition, lock+condition, litmus.Options{Unroll: 4}, Options{Model: model}); r.Verdict() != want || want == OK && r.Executions != 2 {
+				t.Errorf("%s, %s: %s", condition, model, r.Summary())
+			}
+		}
+	}
+}

@@ -209,17 +209,21 @@ func (v *verifier) describeDeadlock(f *Finding, e explore.Error, x explore.Execu
 	f.Title = "liveness: a spin that no fair execution leaves"
 	f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits in this loop")}
 	var what []string
-	told := map[int]bool{} // threads
+	told := map[int][]int32{} // of threads, the locations that they read again and again
 	lost := ""
 	for _, wait := range explore.Waits(x) {
 		r := &events[wait.Read]
-		if !told[r.Thread] && len(told) < maxWaits {
-			told[r.Thread] = true
+		if of := told[r.Thread]; !slices.Contains(of, r.Loc) && (of != nil || len(told) < maxWaits) && len(of) < maxWaits {
+			told[r.Thread] = append(of, r.Loc)
 			by := "which no thread has written"
 			if r.RF >= 0 {
 				by = fmt.Sprintf("last written by thread %s at line %d", v.name(&events[r.RF]), v.line(&events[r.RF]))
 			}
-			what = append(what, fmt.Sprintf("thread %s waits for %s, %s", v.name(r), v.subject.location(r.Loc), by))
+			if where := fmt.Sprintf("%s, %s", v.subject.location(r.Loc), by); of == nil {
+				what = append(what, fmt.Sprintf("thread %s waits for %s", v.name(r), where))
+			} else {
+				what[len(what)-1] += ", or " + where
+			}
 		}
 		if len(wait.Lost) == 0 || lost != "" {
 			continue

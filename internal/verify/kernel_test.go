@@ -297,6 +297,12 @@ L:	ld.relaxed.gpu.global.u32 %r0, [y];
 	setp.eq.u32 %p0, %t, 0;
 	@%p0 barrier.sync 0;
 	@!%p0 barrier.sync 0;`, 1, 2, 1, OK},
+		{"a barrier at which one warp arrives and another waits", lockVariables, `
+	setp.lt.u32 %p0, %t, 32;
+	@%p0 bar.arrive 1, 64;
+	@!%p0 bar.sync 1, 64;
+	@%p0 bar.sync 2, 64;
+	@!%p0 bar.sync 2, 64;`, 1, 64, 1, OK},
 		{"volatile", lockVariables, "st.volatile.global.u32 [x], %b;", 2, 1, 2, Error},
 		{"signed minimum", ".global .s32 x = -5;", "atom.relaxed.gpu.global.min.s32 %r0, [x], 3; setp.eq.s32 %p0, %r0, -5; @!%p0 trap;", 2, 1, 2, OK},
 		{"a byte", ".global .u8 x = 255;", "ld.global.u8 %r0, [x]; setp.eq.u32 %p0, %r0, 255; @!%p0 trap;", 1, 1, 1, OK},
@@ -884,7 +890,9 @@ OVER:`
 		{"a shuffle between a load and a store", "setp.eq.u32 %p0, %t, 0; @%p0 ld.relaxed.gpu.global.u32 %r1, [x]; shfl.sync.idx.b32 %r0, 1, 0, 31, -1; @!%p0 st.relaxed.gpu.global.u32 [x], 1;", 1, 2, 0, Bounded},
 		{"load buffering beside a shuffle", "shfl.sync.idx.b32 %r0, 1, 0, 31, -1; setp.eq.u32 %p0, %b, 0; @%p0 ld.relaxed.gpu.global.u32 %r1, [x]; @%p0 st.relaxed.gpu.global.u32 [lock], 1;" +
 			"@!%p0 ld.relaxed.gpu.global.u32 %r1, [lock]; @!%p0 st.relaxed.gpu.global.u32 [x], 1;", 2, 1, 0, Bounded},
-		{"a race behind a shuffle", "shfl.sync.idx.b32 %r0, 1, 0, 31, -1; st.global.u32 [x], %t;", 1, 2, 0, Bounded},
+		{"a race behind a shuffle", "shfl.sync.idx.b32 %r0, 1, 0, 31, -1; st.global.u32 [x], %t;", 1, 2, 0, Error},
+		{"an addition between a vote and a shuffle", "setp.lt.u32 %p1, %t, 2; vote.sync.ballot.b32 %r1, %p1, -1; setp.eq.u32 %p0, %t, 0; @%p0 atom.relaxed.gpu.global.add.u32 %r0, [x], %r1; " +
+			"shfl.sync.idx.b32 %r0, %r0, 0, 31, -1; rem.u32 %r0, %r0, 3; setp.ne.u32 %p0, %r0, 0; @%p0 trap;", 2, 2, 2, OK},
 	} {
 		variables := lockVariables + ".global .u32 four[4];\n.func (.reg .b32 a) same(.reg .b32 b, .reg .b32 c) { mov.u32 a, b; ret; }\n"
 		text := strings.Replace(kernelText(variables, c.body), "\t.reg .b64 %rd<8>;\n\t.reg .pred", local+"\t.reg .b64 %rd<8>;\n\t.reg .pred", 1)

@@ -40,6 +40,8 @@ func TestMbarriers(t *testing.T) {
 		{"a relaxed arrival", change("arrive.shared", "arrive.relaxed.cta.shared"), "2", 2, -1, Error, "data race"},
 		{"a relaxed wait", change("test_wait.shared", "test_wait.relaxed.cta.shared"), "2", 2, -1, Error, "data race"},
 		{"no barrier after the init", change("bar.sync 0;", ""), "2", 2, -1, Error, "data race"},
+		{"a fence of initialisations, which releases no data", "setp.ne.u32 %p0, %t, 0; @%p0 bra WAIT; st.shared.u32 [x], 7; fence.mbarrier_init.release.cluster; st.relaxed.cta.shared.u32 [x+4], 1; ret;\n" +
+			"WAIT: ld.acquire.cta.shared.u32 %r0, [x+4]; setp.eq.u32 %p0, %r0, 0; @%p0 bra WAIT; ld.shared.u32 %r0, [x];", "1", 2, -1, Error, "data race"},
 		{"no init", change("mbarrier.init.shared.b64 [bar], N;", ""), "2", 2, -1, Error, "mbarrier"},
 		{"a count of 0", whole, "0", 2, -1, Error, "mbarrier"},
 		// The thread that drops out leaves the next phase to the others.

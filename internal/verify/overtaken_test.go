@@ -133,3 +133,64 @@ func TestOvertaken(t *testing.T) {
 		t.Logf("of %d executions that were given up %d are left, of %d graphs %d", given, left, graphs, fewer)
 	}
 }
+
+// TestSpinningWrites: threads that spin and write what they have read do not keep each other from waiting for ever.
+func TestSpinningWrites(t *testing.T) {
+	const src = `C spins
+int a, b;
+grid %s;
+kernel { exchange(a, 1, rlx, gpu); while (fetch_add(b, 0, rlx, gpu) == 0) fetch_add(a, 0, rlx, gpu); }`
+	for _, grid := range []string{"1, 1", "2, 1", "1, 3"} {
+		for _, o := range []Options{{}, {Model: PTX}, {ReadsFrom: true}, {Symmetry: true}} {
+			test, err := litmus.Parse("spins.litmus", fmt.Sprintf(src, grid), litmus.Options{Unroll: 4, PTX: o.Model == PTX})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := Litmus(context.Background(), test, o)
+			if len(r.Findings) != 1 || r.Findings[0].Kind != "liveness" || r.Blocked > 0 {
+				t.Errorf("grid %s, %+v: %d findings, %+v", grid, o, len(r.Findings), r.Result)
+			}
+		}
+	}
+}
+
+// TestEndless wants a thread told that writes for ever and reads nothing; what another waits for it may write again.
+func TestEndless(t *testing.T) {
+	for _, c := range []struct {
+		thread string
+		want   string
+	}{
+		{"while (1) store(x, 1, rlx);", Error},
+		{"while (1) { store(x, 1, rlx); fence(sc); store(x, 2, rlx); }", Error},
+		{"int n; for (n = 0; n < 3; n++) store(x, 1, rlx);", OK},
+		{"int n; for (n = 0; n < 100; n++) store(x, 1, rlx);", Bounded},
+		{"while (load(y, rlx) == 0) store(x, 1, rlx);", Bounded},
+		{"while (1) { store(x, 1, rlx); barrier(); }", Bounded},
+	} {
+		for _, model := range []string{SRC11, PTX} {
+			src := "C t\nint x, y;\nthread A @ cta 0 { " + c.thread + " }\n"
+			if c.want == Error {
+				src += "thread B @ cta 1 { while (load(x, rlx) == 0) ; while (load(x, rlx) == 2) ; }\n"
+			}
+			r := verifyText(t, c.thread, src, litmus.Options{Unroll: 8}, Options{Model: model})
+			if r.Verdict() != c.want || c.want == Error && (len(r.Findings) != 1 || r.Findings[0].Kind != "liveness" || r.Findings[0].Sides[0].Thread != "A") {
+				t.Errorf("%s, %s: %s %+v", c.thread, model, r.Summary(), r.Findings)
+			}
+		}
+	}
+	for body, want := range map[string]string{
+		"L: st.relaxed.gpu.global.u32 [x], 1; bra L;": Error,
+		"L: st.relaxed.gpu.global.u32 [x], 1; fence.sc.gpu; st.relaxed.gpu.global.u32 [y], 2; st.relaxed.gpu.global.u32 [x], 3; bra L;": Error,
+		// The first iterations are not as those in which the thread stays.
+		"mov.u32 %r1, 0; L: st.relaxed.gpu.global.u32 [x], %r1; min.u32 %r1, %r1, 2; add.u32 %r1, %r1, 1; bra L;":        Error,
+		"mov.u32 %r1, 0; L: st.relaxed.gpu.global.u32 [x], 1; add.u32 %r1, %r1, 1; setp.lt.u32 %p0, %r1, 5; @%p0 bra L;": OK,
+		"L: st.relaxed.gpu.global.u32 [x], 1; ld.relaxed.gpu.global.u32 %r0, [y]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;":  Bounded,
+		"L: st.relaxed.gpu.global.u32 [x], 1; bar.sync 0; bra L;":                                                        Bounded,
+	} {
+		for _, model := range []string{SRC11, PTX} {
+			if r := verifyLaunch(t, launchOf(t, lockVariables, body, 1, 1), Options{Model: model, Unroll: 8}); r.Verdict() != want {
+				t.Errorf("%s, %s: %s %s %+v", body, model, r.Summary(), r.Refusal, r.Findings)
+			}
+		}
+	}
+}

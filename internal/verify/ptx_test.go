@@ -130,6 +130,11 @@ exists (P0:r0 == 0 /\ P1:r0 == 0)`, true, []model.PTXDrop{model.PTXDropScopes}},
  st.release.gpu f, 1   | fence.sc.gpu ;
  ld.relaxed.gpu r1, z  | st.relaxed.gpu z, 1 ;
 exists (P1:r0 == 1 /\ P0:r1 == 1)`, true, nil},
+	{"PTX SB-beside-a-fence-of-its-block\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0 ;" + `
+ st.relaxed.gpu x, 1   | fence.sc.cta | st.relaxed.gpu y, 1 ;
+ fence.sc.gpu          |              | fence.sc.gpu ;
+ ld.relaxed.gpu r0, y  |              | ld.relaxed.gpu r0, x ;
+exists (P0:r0 == 1 /\ P2:r0 == 0)`, true, nil},
 	{"PTX IRIW\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0 | P3@cta 3,gpu 0 ;" + `
  st.relaxed.gpu x, 1   | st.relaxed.gpu y, 1 | ld.acquire.gpu r0, x | ld.acquire.gpu r0, y ;
                        |                     | ld.acquire.gpu r1, y | ld.acquire.gpu r1, x ;
@@ -366,12 +371,36 @@ func randomPTX(r *rand.Rand, size int, strong bool) string {
 	}
 }
 
+// randomFences writes a program of four threads, of which all have an sc fence and most a store before and a load after it.
+func randomFences(r *rand.Rand) string {
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	var at, before, fence, after []string
+	for t := range 4 {
+		at = append(at, fmt.Sprintf(" P%d@cta %d,gpu %d", t, r.IntN(3), r.IntN(2)))
+		fence = append(fence, "fence.sc."+pick("cta", "gpu", "sys"))
+		store, load := fmt.Sprintf("st.relaxed.sys %s, %d", pick("x", "y"), t+1), "ld.relaxed.sys r0, "+pick("x", "y")
+		if t == 3 {
+			store, load = "", ""
+		}
+		before, after = append(before, store), append(after, load)
+	}
+	var b strings.Builder
+	b.WriteString("PTX fences\n")
+	for _, row := range [][]string{at, before, fence, after} {
+		b.WriteString(strings.Join(row, " | ") + " ;\n")
+	}
+	return b.String()
+}
+
 // TestPTXBruteForce compares the enumeration of candidates with the naive one, which knows no short cuts.
 func TestPTXBruteForce(t *testing.T) {
 	want := testsize.Of(60, 80, 5000)
 	r := rand.New(rand.NewPCG(2, 2))
 	for compared := 0; compared < want; {
 		src := randomPTX(r, 3+r.IntN(4), false)
+		if r.IntN(4) == 0 {
+			src = randomFences(r)
+		}
 		test, err := litmus.Parse("random.litmus", src, litmus.Options{PTX: true})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, src)

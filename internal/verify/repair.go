@@ -82,7 +82,7 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 			return true // a warning
 		}
 		if !wrong {
-			suggested = repair.Suggest(x, &e, m.site)
+			suggested = repair.Suggest(x, &e, m.site, m.options.Model == PTX)
 		}
 		wrong = true
 		return false
@@ -90,7 +90,7 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 	o.Leaf = func(x explore.Execution, end explore.Ending) {
 		if end == explore.Complete && m.violates != nil && !wrong && m.violates(x) {
 			wrong = true
-			suggested = repair.Suggest(x, nil, m.site)
+			suggested = repair.Suggest(x, nil, m.site, m.options.Model == PTX)
 		}
 	}
 	o.Enough = func() bool { return wrong }

@@ -150,6 +150,42 @@ func TestRepair(t *testing.T) {
 }
 
 // TestRepairExists wants a test repaired that asks for a state which only the error allows: the condition is then false, and that is said.
+// TestRepairPeterson wants a repair of a lock that takes fences, or sc accesses, at several places: without them nothing is read that the threads could
+// synchronise by.
+func TestRepairPeterson(t *testing.T) {
+	src := `C a
+int flag[2], turn, x;
+grid 2, 1;
+kernel {
+  int other = 1 - tid;
+  store(flag[tid], 1, rlx);
+  store(turn, other, rlx);
+  while (load(flag[other], acq) == 1 && load(turn, acq) == other) ;
+  x = x + 1;
+  store(flag[tid], 0, rel);
+}
+forall (x == 2)
+`
+	for model, want := range map[string]string{SRC11: `
+-  store(flag[tid], 1, rlx);
+-  store(turn, other, rlx);
+-  while (load(flag[other], acq) == 1 && load(turn, acq) == other) ;
++  store(flag[tid], 1, sc);
++  store(turn, other, sc);
++  while (load(flag[other], sc) == 1 && load(turn, acq) == other) ;`, PTX: `
++  fence(sc, gpu);
++  fence(sc, gpu);`} {
+		l, o := litmus.Options{PTX: model == PTX}, Options{Model: model}
+		test, err := litmus.Parse("a.litmus", src, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := RepairLitmus(context.Background(), test, src, l, o); r.Proof == nil || r.Proof.Verdict() != OK || changed(r.Diff) != want {
+			t.Errorf("%s: %d tried, %q, %v; diff\n%s", model, r.Tried, r.Reason, r.Changes, r.Diff)
+		}
+	}
+}
+
 func TestRepairExists(t *testing.T) {
 	const src = "C a\nint x, y;\nthread A @ cta 0 { x = 1; store(y, 1, rlx, gpu); }\n" +
 		"thread B @ cta 1 { int a = load(y, acq, gpu); if (a == 1) { int b = x; } }\nexists (B:a == 1 /\\ B:b == 0)\n"
@@ -341,6 +377,19 @@ func TestRepairKernel(t *testing.T) {
 		{"volatile", "	st.volatile.global.u32 [x], %b;", 2, 1, `
 -	st.volatile.global.u32 [x], %b;
 +	st.relaxed.gpu.global.u32 [x], %b;`},
+		{"a volatile flag", `
+	setp.ne.u32 %p0, %b, 0;
+	@%p0 bra R;
+	st.global.u32 [x], 1;
+	st.volatile.global.u32 [lock], 1;
+	ret;
+R:	ld.volatile.global.u32 %r0, [lock];
+	setp.eq.u32 %p0, %r0, 0;
+	@%p0 bra R;
+	fence.sc.gpu;
+	ld.global.u32 %r1, [x];`, 2, 1, `
+-	st.volatile.global.u32 [lock], 1;
++	st.release.sys.global.u32 [lock], 1;`},
 		{"a fence of the block", `
 	setp.ne.u32 %p0, %b, 0;
 	@%p0 bra READ;

@@ -95,6 +95,8 @@ func (r *Result) Summary() string {
 		return fmt.Sprintf("stopped after %s; no error so far", r.executions(r.Executions))
 	case !r.Holds && r.judged():
 		return fmt.Sprintf("the condition does not hold %s; %s", in, bound)
+	case r.Cut == 0 && r.vacuous():
+		return fmt.Sprintf("no execution is complete%s: nothing is known of this program", given)
 	}
 	return fmt.Sprintf("No error %s at this size, for these inputs; %s", in, bound)
 }

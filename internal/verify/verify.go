@@ -108,11 +108,14 @@ func (r *Result) Verdict() string {
 	switch {
 	case r.errors() > 0 || !r.Holds && r.judged():
 		return Error
-	case r.Cut > 0 || r.Stopped || r.Refusal != "":
+	case r.Cut > 0 || r.Stopped || r.Refusal != "" || r.vacuous():
 		return Bounded
 	}
 	return OK
 }
+
+// vacuous says that nothing was explored to its end, as where no assume holds.
+func (r *Result) vacuous() bool { return r.Executions == 0 && r.Stuck == 0 }
 
 // Repaired says of the result for a changed source that there is no error left. A condition that asks whether a state exists is none.
 func (r *Result) Repaired() bool {
@@ -171,24 +174,41 @@ func (v *verifier) exploration() explore.Options {
 	return x
 }
 
-// ptx searches under the model PTX: along program order, and if that is not enough, with reads from later writes.
+// ptx searches under the model PTX: along program order, and if that is not enough, with reads from later writes. Errors that a search has found
+// before it begins again are errors; they count if the last one does not come to its end.
 func (v *verifier) ptx(ctx context.Context) {
+	before := map[key]*Finding{}
+	again := func() {
+		for k, f := range v.findings {
+			if before[k] == nil {
+				before[k] = f
+			}
+		}
+		v.restart()
+	}
 	if v.along = newAlong(v.subject); v.along != nil {
 		v.exploreParts(ctx)
 		if v.along.enough(v.result.Result) {
 			return
 		}
-		v.restart()
+		again()
 		v.along, v.result.Result, v.result.Refusal = nil, explore.Result{}, ""
 	}
 	x := v.exploration()
-	x.Restart = v.restart
+	x.Restart = again
 	if v.options.Progress != nil {
 		x.Progress = func(executions int, _ float64) { v.options.Progress(fmt.Sprintf("%d executions", executions)) }
 	}
 	var err error
 	if v.result.Result, err = candidates.Enumerate(ctx, v.subject, model.PTX{}, x); err != nil {
 		v.result.Refusal = err.Error()
+	}
+	if err != nil || ctx.Err() != nil {
+		for k, f := range before {
+			if v.findings[k] == nil {
+				v.findings[k] = f
+			}
+		}
 	}
 }
 
@@ -292,6 +312,9 @@ func (v *verifier) exploreParts(ctx context.Context) {
 		Done: func(p *explore.Part, next []int32) bool {
 			if p.Result.SC || p.Result.Beyond {
 				v.result.SC, v.result.Beyond = p.Result.SC, p.Result.Beyond
+				if part := of[p.Options]; part != nil && p.Result.Beyond {
+					v.add(part)
+				}
 				return false
 			}
 			if c := v.options.Checkpoint; c != nil && !saved && p.Result.Stopped {
@@ -552,6 +575,8 @@ func (r *Result) Report() *report.Report {
 			reason = r.Refusal
 		case r.Cut > 0:
 			reason = fmt.Sprintf("a loop reached its bound in %d executions", r.Cut)
+		case r.vacuous():
+			reason = "no execution is complete"
 		}
 		out.Skipped = append(out.Skipped, report.Skipped{What: r.Name, Reason: reason})
 	}

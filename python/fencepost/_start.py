@@ -150,6 +150,9 @@ def _installed(file):
 def _torch_libraries():
     _runtime()
     _compilers()
+    # Whatever the script has set: an allocator that keeps blocks would hide errors, and segments that grow are not emulated.
+    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+        os.environ[name] = "backend:cudaMallocAsync"
 
 
 def _torch(module):

@@ -710,6 +710,18 @@ def test_a_torch_operator_that_races_is_reported(tmp_path):
     assert "aten::" not in fixed.stderr
 
 
+@pytest.mark.parametrize("setting", ["expandable_segments:True", "max_split_size_mb:64", "backend:native"])
+def test_allocator_settings_of_a_script(setting):
+    """A script may configure torch's allocator: tensors come from the device each by itself all the same."""
+    script = (
+        f"import os; os.environ['PYTORCH_CUDA_ALLOC_CONF'] = os.environ['PYTORCH_ALLOC_CONF'] = '{setting}'\n"
+        "import torch\n"
+        "x = torch.ones(100, device='cuda')\n"
+        "assert x.sum().item() == 100 and torch.cuda.get_allocator_backend() == 'cudaMallocAsync'\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=100).returncode == 0
+
+
 def test_rows_on_two_streams(tmp_path):
     """Operators of two streams that nothing orders race on rows that both touch, and on no others."""
     script = tmp_path / "script.py"

@@ -155,6 +155,9 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 			as.Order, as.Scope, as.Size = e.Order, e.Scope, e.Size
 		}
 	}
+	if e.Kind == event.Core && e.Barrier == event.CoreAllocates { // it is complete when the instruction is
+		as.Flags, as.Size = event.FlagWrite, uint8(e.Aux)
+	}
 	lane := bits.TrailingZeros32(e.Mask)
 	x := &bulkHalf{number: e.Stride & (1<<32 - 1), barrier: uint64(e.Stride) >> 32, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
 		block: blk, group: s.groups[thread{wi, lane}]}
@@ -427,8 +430,8 @@ func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64)
 	c := s.state(x)
 	c.Committed = c.Committed || x.small && d.copiesOf(x.block).warps[x.warp].groups[x.lane] > x.group
 	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier, x.issued)
-	// Where the copy is the first in its place, who accesses it wants what it brings.
-	c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && !d.reuses(x.block, at, 0)
+	// Where the copy is the first in its place, who accesses it wants what it brings; and so does who has waited since for the copy's mbarrier.
+	c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && (c.Passed || !d.reuses(x.block, at, 0))
 	return &c
 }
 

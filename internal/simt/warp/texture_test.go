@@ -307,26 +307,6 @@ func TestTextureFetch(t *testing.T) {
 	}
 }
 
-// TestCube: a direction meets the face and the place that the guide's table tells.
-func TestCube(t *testing.T) {
-	for _, c := range []struct {
-		at   [3]float64
-		face int64
-		s, t float64
-	}{
-		{[3]float64{2, 1, 0.5}, 0, (-0.25 + 1) / 2, (-0.5 + 1) / 2},
-		{[3]float64{-2, 1, 0.5}, 1, (0.25 + 1) / 2, (-0.5 + 1) / 2},
-		{[3]float64{1, 2, 0.5}, 2, (0.5 + 1) / 2, (0.25 + 1) / 2},
-		{[3]float64{1, -2, 0.5}, 3, (0.5 + 1) / 2, (-0.25 + 1) / 2},
-		{[3]float64{1, 0.5, 2}, 4, (0.5 + 1) / 2, (-0.25 + 1) / 2},
-		{[3]float64{1, 0.5, -2}, 5, (-0.5 + 1) / 2, (-0.25 + 1) / 2},
-	} {
-		if face, s, u := descriptor.FaceOf(c.at[0], c.at[1], c.at[2]); face != c.face || s != c.s || u != c.t {
-			t.Errorf("%v: face %d at %g, %g; want %d at %g, %g", c.at, face, s, u, c.face, c.s, c.t)
-		}
-	}
-}
-
 func floatTexture(dims uint8, w, h, d uint32) *descriptor.Texture {
 	return &descriptor.Texture{Dims: dims, Width: w, Height: h, Depth: d, Format: descriptor.FloatChannel, Bits: [4]uint8{32}, Address: [3]descriptor.AddressMode{descriptor.AddressClamp, descriptor.AddressClamp, descriptor.AddressClamp}}
 }

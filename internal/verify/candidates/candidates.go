@@ -35,7 +35,7 @@ var ErrTooLarge = errors.New("the program is too large for the model ptx: an exe
 
 // ErrExchanges says that a program has warp instructions that exchange values.
 var ErrExchanges = errors.New("threads exchange values within a warp (shuffles, votes and the like), and there is a data race, or a read might be from a write that comes later: " +
-	"that is not explored under the model ptx. --first reports the first race; the default model explores all")
+	"that is not explored under the model ptx; the default model explores it")
 
 // Enumerate visits every execution of p that the model allows, once: what its reads read from, and the coherence order as far as the
 // model has it. Executions in which a thread spins on a value that is not the last one, or waits for what does not hold, do not count.

@@ -48,7 +48,7 @@ func cyclesOf(p explore.Program, accesses map[explore.Access]bool, segments map[
 				ctas = append(ctas, n.of)
 			}
 		}
-		apart := slices.ContainsFunc(ctas, func(a int32) bool { return g.apart[a] })
+		apart := slices.ContainsFunc(ctas, func(a int32) bool { return g.apart[a] || g.exchanges[a] })
 		if !g.within(part, g.edges) || len(locs) == 0 || len(locs) == 1 && !apart && !g.weak[locs[0]] ||
 			len(ctas) == 0 && !g.within(part, g.loose) {
 			continue
@@ -72,10 +72,12 @@ type cycleGraph struct {
 	loose   map[[2]int]bool // those of segments of threads that do not synchronize
 	weak    map[int32]bool  // locations with accesses that are not morally strong with all others: see mixed
 	apart   map[int32]bool  // CTAs whose threads are not in phases together
+	// exchanges are the CTAs with barriers that order nothing.
+	exchanges map[int32]bool
 }
 
 func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments map[explore.Segment]bool) *cycleGraph {
-	g := &cycleGraph{numbers: map[cycleNode]int{}, edges: map[[2]int]bool{}, loose: map[[2]int]bool{}, weak: map[int32]bool{}, apart: map[int32]bool{}}
+	g := &cycleGraph{numbers: map[cycleNode]int{}, edges: map[[2]int]bool{}, loose: map[[2]int]bool{}, weak: map[int32]bool{}, apart: map[int32]bool{}, exchanges: map[int32]bool{}}
 	places := p.Places()
 	phases, last := map[int32]int{}, map[int]int{} // after the last arrival at a barrier: of the CTA, of a thread
 	type by struct {
@@ -88,6 +90,7 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments
 		switch {
 		case a.Barrier:
 			g.apart[cta] = g.apart[cta] || a.Apart
+			g.exchanges[cta] = g.exchanges[cta] || a.Exchanges
 			phases[cta] = max(phases[cta], a.Phase+1)
 			last[a.Thread] = max(last[a.Thread], a.Phase+1)
 			continue
@@ -158,7 +161,7 @@ func (g *cycleGraph) mixed(places []model.Place, kinds map[explore.Access]bool) 
 		}
 		cta := places[a.Thread].CTA
 		for b := range kinds {
-			if a.Thread != b.Thread && (a.Write || b.Write) && (places[b.Thread].CTA != cta || g.apart[cta] || a.Phase == b.Phase) {
+			if a.Thread != b.Thread && (a.Write || b.Write) && (places[b.Thread].CTA != cta || g.apart[cta] || g.exchanges[cta] || a.Phase == b.Phase) {
 				return true
 			}
 		}

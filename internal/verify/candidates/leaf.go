@@ -30,7 +30,7 @@ func (s *search) leaf() {
 		}
 		e := s.push(t, model.R, s.readOrder(&op), 0, op.Deps)
 		s.sources(e, func(w int, value int64) {
-			if w == promised || !s.awaits(t, value) || s.overwritten(w, op.Loc) {
+			if w == promised || !s.awaits(t, value) || s.overwritten(w, value, op.Loc) {
 				return
 			}
 			s.events[e].rf, s.events[e].Value = w, value
@@ -47,11 +47,11 @@ func (s *search) cut() bool {
 	return slices.ContainsFunc(s.threads, func(th thread) bool { return th.op.Kind == explore.Bound })
 }
 
-// overwritten says that another write of a location follows write w, whatever else is chosen.
-func (s *search) overwritten(w int, loc int32) bool {
+// overwritten says that a write of another value follows write w of a location, whatever else is chosen.
+func (s *search) overwritten(w int, value int64, loc int32) bool {
 	for i := range s.events {
 		f := &s.events[i]
-		if f.Kind == model.W && f.Loc == loc && (w == initial || i > w && f.Thread == s.events[w].Thread && f.SameProxy(&s.events[w].Event.Event)) {
+		if f.Kind == model.W && f.Loc == loc && f.Value != value && (w == initial || i > w && f.Thread == s.events[w].Thread && f.SameProxy(&s.events[w].Event.Event)) {
 			return true
 		}
 	}
@@ -100,7 +100,7 @@ func (c *candidate) strong(a, b int) bool {
 }
 
 // fenceSC tries the orders of the sc fences: of those that are morally strong it matters which comes first. Causality without them
-// says of some which.
+// says of some which. Of the orders that differ in fences that are not related, the first by their numbers is tried.
 func (c *candidate) fenceSC(r *model.PTXRelations, rest, done []int) {
 	if c.result.Stopped {
 		return
@@ -112,8 +112,12 @@ func (c *candidate) fenceSC(r *model.PTXRelations, rest, done []int) {
 next:
 	for i, f := range rest {
 		for k, o := range rest {
-			// Those of a thread, and those that are not related, come in one order.
-			if k < i && (c.x.E[o].Thread == c.x.E[f].Thread || !c.strong(o, f)) || k != i && r.BaseCausality.Has(o, f) && c.strong(o, f) {
+			if k < i && c.x.E[o].Thread == c.x.E[f].Thread || k != i && r.BaseCausality.Has(o, f) && c.strong(o, f) {
+				continue next
+			}
+		}
+		for k := len(done) - 1; k >= 0 && !c.strong(done[k], f); k-- {
+			if done[k] > f { // f might stand before it
 				continue next
 			}
 		}
@@ -282,11 +286,13 @@ func (c *candidate) ending(r *model.PTXRelations) explore.Ending {
 	return end
 }
 
-// fair says that thread t, which spins, has read in its last iteration what no write follows.
+// fair says that no write of another value follows what thread t, which spins, has read in its last iteration.
 func (c *candidate) fair(t int, r *model.PTXRelations) bool {
 	for _, i := range c.iteration(t) {
-		if !r.FR.EmptyRow(c.initials + i) {
-			return false
+		for w := range c.events {
+			if r.FR.Has(c.initials+i, c.initials+w) && c.events[w].Value != c.events[i].Value {
+				return false
+			}
 		}
 	}
 	return true
@@ -356,11 +362,14 @@ func (c *candidate) stuck(end explore.Ending) {
 		c.found(explore.Error{Kind: explore.BarrierDivergence, A: -1, B: -1, Thread: c.diverged, Other: c.other, Pos: at.Pos, OtherPos: other.Pos})
 		return
 	}
+	first := -1 // that spins: one that reads nothing, if there is one
 	for t := range c.threads {
-		if op := &c.threads[t].op; op.Kind == explore.Await {
-			c.found(explore.Error{Kind: explore.Deadlock, A: -1, B: -1, Thread: t, Other: -1, Pos: op.Pos})
-			return
+		if c.threads[t].op.Kind == explore.Await && (first < 0 || len(c.iteration(t)) == 0 && len(c.iteration(first)) > 0) {
+			first = t
 		}
+	}
+	if first >= 0 {
+		c.found(explore.Error{Kind: explore.Deadlock, A: -1, B: -1, Thread: first, Other: -1, Pos: c.threads[first].op.Pos})
 	}
 }
 

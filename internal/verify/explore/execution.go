@@ -108,7 +108,7 @@ func (x *graphView) Executions() int { return *x.executions }
 
 // Iteration gives the reads in the last iteration of thread t, which spins, the last first.
 func (x *graphView) Iteration(t int) (out []int) {
-	x.g.iteration(t, func(r, _ int32) { out = append(out, int(r)) })
+	x.g.iteration(t, func(r int32) { out = append(out, int(r)) })
 	return out
 }
 

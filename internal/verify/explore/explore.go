@@ -309,7 +309,7 @@ func (x *explorer) proceed(e int) {
 		x.assertion(t, e)
 	case Await:
 		g.spun = true
-		if x.stale(e) {
+		if x.stale(e) && (g.readsFrom || g.changed(int32(e))) {
 			x.done += x.part
 			return
 		}
@@ -861,23 +861,25 @@ func (x *explorer) show(end Ending) {
 	}
 }
 
-// overtaken says that thread t, which spins, has read a value that is not the last. An update that it has made in the iteration
-// counts as what it has read.
-func (x *explorer) overtaken(t int) bool {
-	g, over := x.g, false
-	g.iteration(t, func(r, w int32) {
-		rank := initial
-		if w != initial {
-			rank = int(g.events[w].rank)
-		}
-		over = over || rank < len(g.locs[g.events[r].op.Loc].co)-1
-	})
+// overtaken says that a write of another value comes after what thread t, which spins, has read.
+func (x *explorer) overtaken(t int) (over bool) {
+	x.g.iteration(t, func(r int32) { over = over || x.g.changed(r) })
 	return over
 }
 
-// iteration calls do for each read in the last iteration of thread t, which spins, the last first: with the write that it read from or, of an
-// update, made.
-func (g *graph) iteration(t int, do func(r, w int32)) {
+// changed says that a write of another value comes after what r reads from. Threads that spin in turn may write what they have read.
+func (g *graph) changed(r int32) bool {
+	ev := &g.events[r]
+	for _, w := range g.locs[ev.op.Loc].co[g.rank(r)+1:] {
+		if g.events[w].value != ev.value {
+			return true
+		}
+	}
+	return false
+}
+
+// iteration calls do for each read in the last iteration of thread t, which spins, the last first. An update writes what it has read.
+func (g *graph) iteration(t int, do func(r int32)) {
 	of := g.threads[t].events
 	for steps := g.threads[t].op.Value; steps > 0 && len(of) > 0; steps-- {
 		e := of[len(of)-1]
@@ -886,14 +888,29 @@ func (g *graph) iteration(t int, do func(r, w int32)) {
 		if ev.op.Inserted {
 			steps++
 		}
-		switch ev.kind {
-		case model.W: // and its read before it
-			do(of[len(of)-1], e)
+		switch {
+		case ev.kind == model.W && ev.rmw: // and its read before it
+			do(of[len(of)-1])
 			of = of[:len(of)-1]
-		case model.R:
-			do(e, ev.rf)
+		case ev.kind == model.R:
+			do(e)
 		}
 	}
+}
+
+// endless are those of threads that spin which read nothing, all if there are none: what others wait for, these may yet write again.
+func (g *graph) endless(spinning []int) []int {
+	var out []int
+	for _, t := range spinning {
+		reads := false
+		if g.iteration(t, func(int32) { reads = true }); !reads {
+			out = append(out, t)
+		}
+	}
+	if out == nil {
+		return spinning
+	}
+	return out
 }
 
 // stuck tells why an execution that cannot go on has not ended: of the first thread that waits at a barrier and the first that does not come
@@ -938,6 +955,7 @@ func (x *explorer) stuck() Ending {
 	if waiting != nil {
 		return Diverged
 	}
+	spinning = g.endless(spinning)
 	for _, t := range spinning {
 		if g.mayLead(t, spinning, t, spinning) {
 			x.found(Error{Kind: Deadlock, A: g.last(t), B: -1, Thread: t, Other: -1, Pos: g.threads[t].op.Pos})

@@ -4,7 +4,7 @@ import "fencepost.dev/fencepost/internal/verify/model"
 
 // This file keeps the search from executions that it would give up.
 //
-// A thread that spins has read the last value. A write that comes after that value later serves the read (a revisit), or overtakes it: the
+// A thread that spins has read the last value. A write of another value that comes after that one later serves the read (a revisit), or overtakes it: the
 // thread waits for ever in what follows, since the read is not maximal any more for a write that depends on the overtaking one. What is left
 // to be found there are revisits that cut the overtaking write. The writes that make them do not depend on it, nor do the other reads
 // and writes that they need. Events that depend on an overtaking write are there to be cut; so they are left out, but for the read with
@@ -18,7 +18,7 @@ import "fencepost.dev/fencepost/internal/verify/model"
 // the last value. An error in it that is no race of the read is in that one, and a race of the read is told when the later of the two events is
 // added, or is one of the read in the place of which the thread reads the later value.
 
-// overtakes says that write w comes after what a spinning thread has read last.
+// overtakes says that write w, of another value, comes after what a spinning thread has read last.
 func (g *graph) overtakes(w int) bool {
 	if !g.spun || g.readsFrom {
 		return false
@@ -27,7 +27,8 @@ func (g *graph) overtakes(w int) bool {
 		if g.threads[t].op.Kind != Await {
 			continue
 		}
-		if r := g.last(t); g.events[r].kind == model.R && g.events[r].op.Loc == g.events[w].op.Loc && g.rank(int32(r)) < int(g.events[w].rank) {
+		if r := &g.events[g.last(t)]; r.kind == model.R && r.op.Loc == g.events[w].op.Loc && r.value != g.events[w].value &&
+			g.rank(int32(g.last(t))) < int(g.events[w].rank) {
 			return true
 		}
 	}

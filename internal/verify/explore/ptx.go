@@ -82,8 +82,8 @@ func (g *graph) observes(r, w int32) bool {
 type Access struct {
 	Thread  int
 	Barrier bool // an arrival; Phase and Apart alone are of interest then
-	// Apart says of an arrival that not all threads of the CTA wait there for each other.
-	Apart bool
+	// Apart says of an arrival that not all threads of the CTA wait there for each other, and Exchanges that nothing is ordered by it.
+	Apart, Exchanges bool
 	// Phase is how many barriers the thread has left before.
 	Phase int
 	Loc   int32
@@ -101,7 +101,9 @@ func (x *explorer) accessed(e int) {
 	ev := &x.g.events[e]
 	a := Access{Thread: int(ev.thread), Phase: int(ev.phase)}
 	if ev.kind == model.Arrival {
-		a.Barrier, a.Apart = true, ev.op.Kind == Signal || ev.op.Lanes != 0 || ev.op.Exchanges
+		t := int(ev.thread)
+		a.Barrier, a.Exchanges = true, ev.op.Exchanges
+		a.Apart = ev.op.Kind == Signal || ev.op.Converges || x.g.members(t, &ev.op) < x.g.size[x.g.cta[t]]
 	} else {
 		a.Loc, a.Write, a.Strong, a.Full = ev.op.Loc, ev.kind == model.W, ev.order.Atomic(), ev.order.Atomic() && ev.op.Scope >= x.g.widest
 	}

@@ -347,16 +347,18 @@ func (g *graph) ordersSC(t int, op *Op) bool {
 
 // lastRead says that in some coherence order every thread that spins has read the last values.
 func (x *explorer) lastRead() bool {
-	read, ok := map[int32]int32{}, true
-	for t := range x.g.threads {
-		if x.g.threads[t].op.Kind != Await {
+	g, read, ok := x.g, map[int32]int64{}, true
+	for t := range g.threads {
+		if g.threads[t].op.Kind != Await {
 			continue
 		}
-		x.g.iteration(t, func(r, w int32) {
-			loc := x.g.events[r].op.Loc
+		g.iteration(t, func(r int32) {
+			ev := &g.events[r]
+			loc := ev.op.Loc
 			other, known := read[loc]
-			read[loc] = w
-			ok = ok && (!known || other == w) && x.blocks.of(x.g, loc).mayBeLast(w)
+			read[loc] = ev.value
+			ok = ok && (!known || other == ev.value) &&
+				(known || slices.ContainsFunc(x.blocks.of(g, loc).ends(), func(w int32) bool { return g.value(w, loc) == ev.value }))
 		})
 	}
 	return ok

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Wait is a read of a thread that spins at the end of an execution: it has read what no write comes after.
+// Wait is a read of a thread that spins at the end of an execution: no write of another value comes after what it has read.
 type Wait struct {
 	Read int // the event
 	// Lost are the writes of another value, by other threads than that of the write that is read, which come before it in coherence

@@ -295,7 +295,10 @@ const (
 	wordState   = iota
 	wordRounds  // how often it went back in loops
 	wordHistory // steps since it last wrote or passed a barrier
-	wordPast    // the states before these steps, the last of them, at the number of the step
+	wordAnchor  // one more than the plain number of a state since which the thread has read nothing and passed no barrier; 0 for none
+	wordWrites  // steps since that state
+	wordNext    // after how many of them another state takes its place
+	wordPast    // the states before the steps of the history, the last of them, at the number of the step
 )
 
 // minPast is how many states wordPast has, timedPast in a kernel that reads clocks: libcu++ asks dozens of times before it begins anew.
@@ -338,6 +341,10 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	}
 	n := s[wordHistory]
 	before := func(k int64) *state { return p.states.at(int32(s[wordPast+k%p.past])) }
+	if p.endless(s, from, to) {
+		*op = explore.Op{Kind: explore.Await, Value: s[wordWrites], Pos: to.op.Pos}
+		return
+	}
 	if p.lasting(&from.op, value) {
 		s[wordHistory] = 0
 	} else {
@@ -378,8 +385,30 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	}
 }
 
+// endless says that a thread goes round a loop in which it writes, and reads nothing: it comes back to a state, and will again. One state is
+// remembered, and another one after twice as many steps (Brent's algorithm).
+func (p *Program) endless(s []int64, from, to *state) bool {
+	switch {
+	case from.op.Inserted:
+		return false
+	case from.op.Kind != explore.Write && from.op.Kind != explore.Fence:
+		s[wordAnchor] = 0
+		return false
+	}
+	if s[wordAnchor] == 0 {
+		s[wordAnchor], s[wordWrites], s[wordNext] = int64(from.plain)+1, 0, 1
+	}
+	if s[wordWrites]++; int64(to.plain)+1 == s[wordAnchor] {
+		return true
+	}
+	if s[wordWrites] == s[wordNext] {
+		s[wordAnchor], s[wordWrites], s[wordNext] = int64(to.plain)+1, 0, 2*s[wordNext]
+	}
+	return false
+}
+
 // Pass says that a thread in a state has passed a barrier that is no step of the program: nothing that it did before is an iteration in vain.
-func (p *Program) Pass(s []int64) { s[wordHistory] = 0 }
+func (p *Program) Pass(s []int64) { s[wordHistory], s[wordAnchor] = 0, 0 }
 
 // vain says that a thread which has gone from state was to state is without doing anything that others see might as well have read value at
 // was: the two states differ in what makes no difference any more. Code that is not optimised leaves in local memory, and passes on, what it

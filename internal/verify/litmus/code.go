@@ -119,7 +119,7 @@ func binary(fn uint8, a, b int64) (v int64, ok bool) {
 // loop is a place that is jumped back to.
 type loop struct {
 	live []int32 // registers whose values matter there
-	at   int     // of the state: how often it was reached, effects and steps at the last time, the live registers then
+	at   int     // of the state: how often it was reached, effects, steps and reads at the last time, the live registers then
 }
 
 // code is the code of one thread.
@@ -168,6 +168,7 @@ const (
 	statePC      = iota
 	stateEffects // barriers so far, and writes of another value than was there
 	stateSteps   // so far
+	stateReads   // and barriers so far
 	stateRegs    // the first register
 )
 
@@ -235,11 +236,11 @@ func (c *code) run(s []int64, bound int64, op *explore.Op) {
 	*op = explore.Op{Kind: explore.Bound, Pos: int32(c.instrs[s[statePC]].pos)}
 }
 
-// head is reached at the beginning of each iteration. It gives Await if the one before changed nothing, Bound if there were too
-// many, and else End.
+// head is reached at the beginning of each iteration. It gives Await if the one before changed nothing, or has read nothing and the next is like
+// it, Bound if there were too many, and else End.
 func (c *code) head(s []int64, l *loop, bound int64, op *explore.Op) explore.OpKind {
-	saved := s[l.at+3:]
-	same := s[l.at+1] == s[stateEffects]+1
+	saved := s[l.at+4:]
+	same := s[l.at+1] == s[stateEffects]+1 || s[l.at+1] > 0 && s[l.at+3] == s[stateReads]
 	for i, r := range l.live {
 		v := s[stateRegs+r]
 		same = same && saved[i] == v
@@ -253,7 +254,7 @@ func (c *code) head(s []int64, l *loop, bound int64, op *explore.Op) explore.OpK
 		*op = explore.Op{}
 		return explore.Bound
 	}
-	s[l.at+1], s[l.at+2] = s[stateEffects]+1, s[stateSteps]
+	s[l.at+1], s[l.at+2], s[l.at+3] = s[stateEffects]+1, s[stateSteps], s[stateReads]
 	return explore.End
 }
 
@@ -306,6 +307,9 @@ func (c *code) step(s []int64, in *instr, op *explore.Op) {
 func (c *code) complete(s []int64, value int64) {
 	in := &c.instrs[s[statePC]]
 	s[stateSteps]++
+	if in.op != opStore && in.op != opFence {
+		s[stateReads]++
+	}
 	if c.depends != 0 && (in.op == opLoad || in.op == opUpdate) {
 		reads := &s[c.depends+dependReads]
 		c.derive(s, in.a, 1<<min(*reads, 63))
@@ -350,6 +354,11 @@ func (in *instr) uses() (reads [3]operand, writes int32) {
 	return reads, writes
 }
 
+// pure says that an instruction does nothing but write its register.
+func (in *instr) pure() bool {
+	return in.op == opMove || in.op == opBinary && in.fn != fnDiv && in.fn != fnMod
+}
+
 // finish computes which registers live at the heads of loops, and lays out the state. keep are those that live at the end.
 // dependencies says that the state keeps them.
 func (c *code) finish(keep []int32, dependencies bool) {
@@ -371,6 +380,9 @@ func (c *code) finish(keep []int32, dependencies bool) {
 			}
 			reads, writes := in.uses()
 			if writes >= 0 {
+				if in.pure() && out[writes>>6]>>(writes&63)&1 == 0 {
+					reads = [3]operand{-1, -1, -1} // as of a counter that is counted up, and not looked at
+				}
 				out[writes>>6] &^= 1 << (writes & 63)
 			}
 			for _, r := range reads {
@@ -409,7 +421,7 @@ func (c *code) finish(keep []int32, dependencies bool) {
 				l.live = append(l.live, int32(k*64+bits.TrailingZeros64(w)))
 			}
 		}
-		c.words += 3 + len(l.live)
+		c.words += 4 + len(l.live)
 	}
 	if dependencies {
 		c.depends = c.words

@@ -177,13 +177,11 @@ func (e *editor) scopedC(src string, i int, c repair.Change) error {
 	if c.Barrier {
 		before = append(before, "barrier();")
 	}
-	for f, list := range map[repair.Fence]*[]string{c.Before: &before, c.After: &behind} {
-		if f.Order != model.NA {
-			*list = append(*list, fmt.Sprintf("fence(%s, %s);", f.Order, f.Scope))
-		}
+	if f := c.Before; f.Order != model.NA {
+		before = append(before, fmt.Sprintf("fence(%s, %s);", f.Order, f.Scope))
 	}
-	if len(before) > 0 && len(behind) > 0 {
-		return fmt.Errorf("fences on both sides of one statement are not written")
+	if f := c.After; f.Order != model.NA {
+		behind = append(behind, fmt.Sprintf("fence(%s, %s);", f.Order, f.Scope))
 	}
 	if len(before)+len(behind) > 0 {
 		if err := e.put(src, i, before, behind); err != nil {

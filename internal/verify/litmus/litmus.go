@@ -112,7 +112,7 @@ func (t *Test) Start(i int, s []int64, op *explore.Op) {
 }
 
 // Pass says that a thread in a state has passed a barrier that is no step of the test: the iteration changes something.
-func (t *Test) Pass(s []int64) { s[stateEffects]++ }
+func (t *Test) Pass(s []int64) { s[stateEffects]++; s[stateReads]++ }
 
 // Resume implements explore.Program.
 func (t *Test) Resume(i int, s []int64, value int64, op *explore.Op) {

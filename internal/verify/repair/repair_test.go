@@ -42,6 +42,11 @@ func TestEditCUDA(t *testing.T) {
 	}{
 		{"  x[i] = 1;", CUDA{relaxed, false, true}, "  atomicExch(&x[i], 1);"},
 		{"  *x = y;", CUDA{relaxed, false, true}, "  atomicExch(x, y);"},
+		{"f(volatile int *flag, volatile unsigned *x) {\n  flag[i] = 1;", CUDA{relaxed, false, true}, "f(volatile int *flag, volatile unsigned *x) {\n  atomicExch((int *)&flag[i], 1);"},
+		{"f(volatile float *x) {\n  *x = 1;", CUDA{relaxed, false, true}, "f(volatile float *x) {\n  atomicExch((float *)x, 1);"},
+		{"volatile unsigned long long n;\n  n++;", CUDA{relaxed, true, true}, "volatile unsigned long long n;\n  atomicAdd((unsigned long long *)&n, 1);"},
+		{"f(volatile int *x);\ng(float *x) {\n  *x = 1;", CUDA{relaxed, false, true}, ""},
+		{"f(volatile int *flag, int *x) {\n  *x = 1;", CUDA{relaxed, false, true}, "f(volatile int *flag, int *x) {\n  atomicExch(x, 1);"},
 		{"  int a = x[i + 1];", CUDA{relaxed, true, false}, "  int a = atomicAdd(&x[i + 1], 0);"},
 		{"  x[i] += f(2);", CUDA{relaxed, true, true}, "  atomicAdd(&x[i], f(2));"},
 		{"  *x = *x + 1;", CUDA{relaxed, true, true}, "  atomicAdd(x, 1);"},

@@ -79,6 +79,7 @@ var (
 	cudaOrder   = regexp.MustCompile(`\bmemory_order(_|::)(relaxed|acquire|release|acq_rel|seq_cst)\b`)
 	cudaSync    = regexp.MustCompile(`__syncthreads\(\)`)
 	cudaAssign  = regexp.MustCompile(`^(\s*)([^=;]*?[^=;+\-*/!<>&|^%\s])\s*(\+=|=|\+\+)\s*([^=;][^;]*|);(.*)$`)
+	cudaName    = regexp.MustCompile(`^\w+`)
 	cudaPlace   = regexp.MustCompile(`^\*?[A-Za-z_]\w*(\[[^\[\]]*\])*$`)
 	cudaSuffix  = map[model.Scope]string{model.CTA: "", model.Cluster: "", model.GPU: "", model.Sys: "_system"}
 	cudaFences  = map[model.Scope]string{model.CTA: "_block", model.Cluster: "", model.GPU: "", model.Sys: "_system"}
@@ -122,7 +123,7 @@ func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
 		}
 		return cudaSync.ReplaceAllString(line, ""), nil
 	case c.Load || c.Store:
-		line, err = cudaMakeAtomic(line, c)
+		line, err = cudaMakeAtomic(lines[:i], line, c)
 	case c.Order != model.NA || c.Scope != model.Thread:
 		line, err = cudaStrengthen(lines, out, i, c)
 	}
@@ -233,8 +234,23 @@ func cudaStrengthen(lines, out []string, i int, c CUDA) (string, error) {
 	return line, nil
 }
 
-// cudaMakeAtomic writes an assignment with an atomic function.
-func cudaMakeAtomic(line string, c CUDA) (string, error) {
+// cudaVolatile gives the type of what name is or points to, if that is declared volatile in the lines before; otherwise it is "". Atomic functions
+// take no pointer to volatile.
+func cudaVolatile(before []string, name string) (string, error) {
+	declared := regexp.MustCompile(`(?:\bvolatile\s+((?:(?:unsigned|signed|long|short)\s+)*\w+)\s*[*&]?|\w\s*[*&])\s*(?:__restrict__\s+)?` + name + `\b`)
+	all := declared.FindAllStringSubmatch(cudaComment.ReplaceAllString(strings.Join(before, "\n"), " "), -1)
+	typ := ""
+	for _, m := range all {
+		if typ != "" && m[1] != typ {
+			return "", fmt.Errorf("the type of %s is not clear", name)
+		}
+		typ = m[1]
+	}
+	return typ, nil
+}
+
+// cudaMakeAtomic writes an assignment, which comes after some lines, with an atomic function.
+func cudaMakeAtomic(before []string, line string, c CUDA) (string, error) {
 	if c.Order != model.Relaxed {
 		return "", fmt.Errorf("the atomic functions are relaxed")
 	}
@@ -247,11 +263,20 @@ func cudaMakeAtomic(line string, c CUDA) (string, error) {
 		return "", fmt.Errorf("this is more than an assignment")
 	}
 	suffix := cudaSuffix[c.Scope]
+	var unclear error
 	address := func(s string) string {
-		if strings.HasPrefix(s, "*") {
-			return s[1:]
+		name, pointer := strings.CutPrefix(s, "*")
+		typ, err := cudaVolatile(before, cudaName.FindString(name))
+		if err != nil {
+			unclear = err
 		}
-		return "&" + s
+		if !pointer {
+			name = "&" + s
+		}
+		if typ != "" {
+			name = "(" + typ + " *)" + name
+		}
+		return name
 	}
 	if sum, ok := strings.CutPrefix(right, left+" + "); ok && sign == "=" && !strings.ContainsAny(sum, "<>=&|^?,") { // no operator that binds less
 		sign, right = "+=", sum
@@ -263,7 +288,7 @@ func cudaMakeAtomic(line string, c CUDA) (string, error) {
 	case !cudaPlace.MatchString(left) && (c.Store || sign != "="):
 		return "", fmt.Errorf("what is assigned to is not simple")
 	case sign == "+=" && c.Store:
-		return fmt.Sprintf("%satomicAdd%s(%s, %s);%s", space, suffix, address(left), right, rest), nil
+		return fmt.Sprintf("%satomicAdd%s(%s, %s);%s", space, suffix, address(left), right, rest), unclear
 	case sign != "=" || c.Load && !cudaPlace.MatchString(right):
 		return "", fmt.Errorf("what is read is not simple")
 	}
@@ -271,7 +296,7 @@ func cudaMakeAtomic(line string, c CUDA) (string, error) {
 		right = fmt.Sprintf("atomicAdd%s(%s, 0)", suffix, address(right))
 	}
 	if c.Store {
-		return fmt.Sprintf("%satomicExch%s(%s, %s);%s", space, suffix, address(left), right, rest), nil
+		return fmt.Sprintf("%satomicExch%s(%s, %s);%s", space, suffix, address(left), right, rest), unclear
 	}
-	return fmt.Sprintf("%s%s = %s;%s", space, left, right, rest), nil
+	return fmt.Sprintf("%s%s = %s;%s", space, left, right, rest), unclear
 }

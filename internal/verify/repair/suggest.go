@@ -12,12 +12,14 @@ type suggester struct {
 	x      explore.Execution
 	events []explore.Event
 	site   func(pos int32) int32
+	ptx    bool
 	out    []Patch
 }
 
-// Suggest gives changes each of which might rule out error e of execution x. Of an execution that fails a condition e is nil.
-func Suggest(x explore.Execution, e *explore.Error, site func(pos int32) int32) []Patch {
-	s := &suggester{x: x, events: x.Events(), site: site}
+// Suggest gives changes each of which might rule out error e of execution x. Of an execution that fails a condition e is nil. ptx says that the
+// model is that of PTX, which has no sc accesses.
+func Suggest(x explore.Execution, e *explore.Error, site func(pos int32) int32, ptx bool) []Patch {
+	s := &suggester{x: x, events: x.Events(), site: site, ptx: ptx}
 	switch {
 	case e == nil:
 		s.order(nil)
@@ -25,6 +27,9 @@ func Suggest(x explore.Execution, e *explore.Error, site func(pos int32) int32) 
 		s.synchronise(e.A, e.B)
 		s.synchronise(e.B, e.A)
 		s.barriers(e.A, e.B)
+		if len(s.out) == 0 { // as where threads let each other pass by what they do not read
+			s.order(func(i int) bool { return x.Before(i, e.A) || x.Before(i, e.B) })
+		}
 		s.atomic(e.A, e.B)
 	case e.Kind == explore.HeterogeneousRace:
 		s.atomic(e.A, e.B)
@@ -56,11 +61,11 @@ func (s *suggester) need(a, b int) model.Scope {
 	return model.Need(s.events[a].Place, s.events[b].Place)
 }
 
-// included is what makes e atomic with at least that scope.
+// included is what makes e strong with at least that scope.
 func (s *suggester) included(e int, scope model.Scope) Patch {
 	ev := &s.events[e]
 	switch {
-	case !ev.Order.Atomic() || ev.Op.Volatile:
+	case !ev.Order.Atomic():
 		return Patch{s.pos(e): {Order: model.Relaxed, Scope: scope, Atomic: true}}
 	case ev.Scope < scope:
 		return Patch{s.pos(e): {Scope: scope}}
@@ -70,8 +75,14 @@ func (s *suggester) included(e int, scope model.Scope) Patch {
 
 // atomic makes both accesses atomic with scopes that include each other: the repair of the paper.
 func (s *suggester) atomic(a, b int) {
-	scope := s.need(a, b)
-	s.out = append(s.out, s.included(a, scope).And(s.included(b, scope)))
+	out, scope := Patch{}, s.need(a, b)
+	for _, e := range []int{a, b} {
+		if s.events[e].Op.Volatile {
+			out = out.And(Patch{s.pos(e): {Order: model.Relaxed, Scope: scope, Atomic: true}})
+		}
+		out = out.And(s.included(e, scope))
+	}
+	s.out = append(s.out, out)
 }
 
 // synchronise suggests what makes a happen before b: a read that happens before b, of a write that a happens before or of an update
@@ -196,7 +207,7 @@ func (s *suggester) barriers(a, b int) {
 }
 
 // order suggests what orders an execution more: the synchronisation of what is read with where it was written, sc accesses, and sc
-// fences before reads. Of the events, those count for which matters holds.
+// fences before reads; under the model PTX fences before writes in the place of sc accesses. Of the events, those count for which matters holds.
 func (s *suggester) order(matters func(e int) bool) {
 	widest := model.CTA
 	for i := range s.events {
@@ -216,12 +227,17 @@ func (s *suggester) order(matters func(e int) bool) {
 			if c.Atomic = !ev.Order.Atomic(); !c.Atomic && ev.Scope >= widest {
 				c.Scope = model.Thread
 			}
-			if ev.Order != model.SC {
+			if ev.Order != model.SC && (!s.ptx || ev.Kind == model.F) {
 				s.out = append(s.out, Patch{s.pos(i): c})
 			}
 		}
-		if ev.Kind == model.R && ev.Index > 0 {
-			s.out = append(s.out, Patch{s.pos(i): {Before: Fence{model.SC, widest}}})
+		if (ev.Kind == model.R || ev.Kind == model.W && !ev.RMW && s.ptx) && ev.Index > 0 {
+			before := slices.IndexFunc(s.events, func(e explore.Event) bool { return e.Thread == ev.Thread && e.Index == ev.Index-1 })
+			if ev.Op.Loops && s.events[before].Kind == model.W { // rather than in the loop
+				s.out = append(s.out, Patch{s.pos(before): {After: Fence{model.SC, widest}}})
+			} else {
+				s.out = append(s.out, Patch{s.pos(i): {Before: Fence{model.SC, widest}}})
+			}
 		}
 	}
 }

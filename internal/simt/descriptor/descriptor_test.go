@@ -1,0 +1,66 @@
+package descriptor
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestEncoding: what is decoded is what was encoded, every field.
+func TestEncoding(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		m := TensorMap{Rank: 1 + rng.IntN(MaxRank), Type: uint8(rng.IntN(12)), Interleave: uint8(rng.Uint32()), Swizzle: uint8(rng.Uint32()), Fill: uint8(rng.Uint32()),
+			Address: rng.Uint64(), Im2col: rng.IntN(2) == 0}
+		for i := range MaxRank {
+			m.Dims[i], m.Box[i], m.Steps[i] = rng.Uint32(), rng.Uint32(), uint8(rng.Uint32())
+		}
+		for i := range m.Strides {
+			m.Strides[i] = rng.Uint64()
+		}
+		for i := range m.Lower {
+			m.Lower[i], m.Upper[i] = int16(rng.Uint32()), int16(rng.Uint32())
+		}
+		if got, _ := DecodeTensorMap(m.Encode()); *got != m { // it breaks rules
+			t.Errorf("%+v becomes %+v", m, *got)
+		}
+		x := Texture{Data: rng.Uint64(), Pitch: rng.Uint64(), Slice: rng.Uint64(), Width: rng.Uint32(), Height: rng.Uint32(), Depth: rng.Uint32(), Dims: uint8(1 + rng.IntN(3)),
+			Layered: rng.IntN(2) == 0, Cube: rng.IntN(2) == 0, Linear: rng.IntN(2) == 0, Surface: rng.IntN(2) == 0, Format: ChannelFormat(rng.IntN(3)), Filter: rng.IntN(2) == 0,
+			Normalized: rng.IntN(2) == 0, AsFloat: rng.IntN(2) == 0, SRGB: rng.IntN(2) == 0}
+		for i := range x.Bits {
+			x.Bits[i], x.Border[i] = uint8(rng.Uint32()), rng.Float32()
+		}
+		for i := range x.Address {
+			x.Address[i] = AddressMode(rng.IntN(4))
+		}
+		got := DecodeTexture(x.Encode())
+		if got == nil {
+			t.Fatalf("%+v cannot be decoded", x)
+		}
+		if x.Magic = got.Magic; *got != x {
+			t.Errorf("%+v becomes %+v", x, *got)
+		}
+	}
+	if DecodeTexture(make([]byte, TextureSize)) != nil {
+		t.Error("zeros are a texture")
+	}
+}
+
+// TestCube: a direction meets the face and the place that the guide's table tells.
+func TestCube(t *testing.T) {
+	for _, c := range []struct {
+		at   [3]float64
+		face int64
+		s, t float64
+	}{
+		{[3]float64{2, 1, 0.5}, 0, (-0.25 + 1) / 2, (-0.5 + 1) / 2},
+		{[3]float64{-2, 1, 0.5}, 1, (0.25 + 1) / 2, (-0.5 + 1) / 2},
+		{[3]float64{1, 2, 0.5}, 2, (0.5 + 1) / 2, (0.25 + 1) / 2},
+		{[3]float64{1, -2, 0.5}, 3, (0.5 + 1) / 2, (-0.25 + 1) / 2},
+		{[3]float64{1, 0.5, 2}, 4, (0.5 + 1) / 2, (-0.25 + 1) / 2},
+		{[3]float64{1, 0.5, -2}, 5, (-0.5 + 1) / 2, (-0.25 + 1) / 2},
+	} {
+		if face, s, u := FaceOf(c.at[0], c.at[1], c.at[2]); face != c.face || s != c.s || u != c.t {
+			t.Errorf("%v: face %d at %g, %g; want %d at %g, %g", c.at, face, s, u, c.face, c.s, c.t)
+		}
+	}
+}
