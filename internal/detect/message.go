@@ -20,6 +20,7 @@ type Facts struct {
 	// Others is set where the fence is missing: in another race of the two places the same variable is written by another thread
 	// of the earlier one's block, and no barrier lies between (Handover.Apart).
 	Others bool
+	Lost   bool // the two are the load and the store of an update that lanes of one warp do at once: see LostUpdate
 	Reuses bool // one of the two is an asynchronous copy into a buffer that the other uses as it was before
 	Copy   *CopyState
 }
@@ -298,7 +299,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			"let one thread write, or make the writes atomic"
 	case LostUpdate:
 		return "several threads of one warp read the same bytes, and each writes what it has computed from them: all updates but one are lost, also where the warp runs in lockstep",
-			"make the whole update one atomic operation (atomicAdd, ...), or let one thread do it"
+			fixLost
 	case OneInstruction:
 		return "several threads of one warp write different values to the same bytes in one instruction, and which one remains is undefined",
 			"let one thread write, use an atomic operation, or give each thread its own element"
@@ -307,6 +308,9 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			return f.explainBlock(k)
 		}
 		why := fmt.Sprintf("%s of the same bytes by threads of one warp are ordered only if the warp runs in lockstep, which is not guaranteed", f.pair())
+		if f.Lost {
+			return why + ": they are the load and the store of one update, which all of them do at once, and all but one are lost", fixLost
+		}
 		if f.maskedApart() {
 			why += f.around()
 		}
@@ -450,6 +454,9 @@ const (
 	twoLocks = "they are in critical sections of different locks"
 	takeLock = "take the same lock around both accesses; a thread that takes several takes them in one fixed order"
 )
+
+// fixLost is what mends an update that lanes of a warp lose to each other.
+const fixLost = "make the whole update one atomic operation (atomicAdd, ...), or let one thread do it"
 
 // unlocked says why locks do not order the two.
 func (f *Facts) unlocked() string {

@@ -210,10 +210,12 @@ func (f *Findings) Findings(detector string) []detect.Finding {
 	reused, lost := f.reused(), f.lost()
 	for _, p := range f.list.Keys() {
 		x := f.list.Get(p)
-		if at := x.facts.Overtaken(); at != 0 && reused[at] || lost[p] && x.category == detect.LockstepRace {
+		if at := x.facts.Overtaken(); at != 0 && reused[at] {
 			continue
 		}
-		out := detect.NewRace(detector, x.shown())
+		facts := *x.shown()
+		facts.Lost = lost[p]
+		out := detect.NewRace(detector, &facts)
 		out.Count, out.Addresses = x.count, x.addresses.Len()
 		for i := range out.Accesses {
 			side := i
@@ -243,8 +245,8 @@ func (f *Findings) reused() map[uint32]bool {
 	return all
 }
 
-// lost gives the pairs of the load and the store of an update (x++) that lanes of one warp lose to each other. The finding at the
-// store says so: a barrier between the load and the store, which is what one for lockstep asks for, would save no update.
+// lost gives the pairs of the load and the store of an update (x++) that lanes of one warp lose to each other. A barrier between the
+// two, which orders lanes otherwise, would save no update.
 func (f *Findings) lost() map[Pair]bool {
 	all := map[Pair]bool{}
 	for _, p := range f.list.Keys() {
