@@ -73,9 +73,9 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	if c.mayRerun(k, l) {
 		c.dev.spare.before, rerun = c.save(k, c.dev.spare.before)
 	}
-	stats, worst := c.perform(ctx, k, l, report, 1)
-	if rerun && worst == 0 {
-		c.rerun(ctx, k, again, stats)
+	report, worst := c.perform(ctx, k, l, report, 1)
+	if deadlock := errors.Is(report.Err, simt.ErrDeadlock); rerun && (worst == 0 || deadlock) {
+		c.rerun(ctx, k, again, report.Stats.Warps, deadlock)
 	}
 	if worst != 0 {
 		c.sticky = &Error{Code: worst, Msg: fmt.Sprintf("after launch %d", l.ID), lost: true}

@@ -47,7 +47,7 @@ type nested struct {
 
 // perform executes a launch, and what its threads put into streams of the device, depth launches deep. It gives the error that the device
 // shows afterwards, 0 for none.
-func (c *Context) perform(ctx context.Context, k *Kernel, l *simt.Launch, report LaunchReport, depth int) (stats simt.Stats, worst Code) {
+func (c *Context) perform(ctx context.Context, k *Kernel, l *simt.Launch, report LaunchReport, depth int) (ended LaunchReport, worst Code) {
 	n := &nest{c: c, k: k, parent: l, depth: depth}
 	l.Queue = n
 	report.Stats, report.Err = c.dev.execute(ctx, l)
@@ -61,7 +61,7 @@ func (c *Context) perform(ctx context.Context, k *Kernel, l *simt.Launch, report
 	if worst == 0 && len(n.ops) > 0 {
 		worst = n.perform(ctx)
 	}
-	return report.Stats, worst
+	return report, worst
 }
 
 // Put implements simt.DeviceQueue.

@@ -110,31 +110,32 @@ func (c *Context) save(k *Kernel, to []saved) ([]saved, bool) {
 	return to, true
 }
 
-// rerun executes a launch that has ended once more, l as it was before, on the memory that it began with.
-func (c *Context) rerun(ctx context.Context, k *Kernel, l simt.Launch, stats simt.Stats) {
+// rerun executes a launch of a cost that has ended, or come to a deadlock, once more, l as it was before, on the memory that it began
+// with.
+func (c *Context) rerun(ctx context.Context, k *Kernel, l simt.Launch, cost uint64, deadlock bool) {
 	d := c.dev
 	a := &d.spare
 	var ok bool
-	if !a.mayAfford(k, stats.Warps) {
+	if !a.mayAfford(k, cost) {
 		return
 	}
 	if a.after, ok = c.save(k, a.after); !ok {
 		return
 	}
-	l.MaxSteps, l.Printf, l.Progress = rerunFactor*stats.Warps+rerunSteps, nil, nil
+	l.MaxSteps, l.Printf, l.Progress = rerunFactor*cost+rerunSteps, nil, nil
 	if most := d.cfg.MaxSteps; most != 0 {
 		l.MaxSteps = min(l.MaxSteps, most)
 	}
 	if told := l.OnFault; told != nil {
 		l.OnFault = func(f simt.Fault) {
-			if f.Kind != simt.StepLimit {
-				told(f)
+			if f.Kind != simt.StepLimit && (f.Kind != simt.Deadlock || !deadlock) {
+				told(f) // where the launch itself came to a deadlock, other places where threads may wait then say nothing new
 			}
 		}
 	}
 	spent := uint64(0)
 	for i, by := range reruns {
-		if i > 0 && (spent+stats.Warps > rerunOthers || !a.mayAfford(k, stats.Warps)) || ctx.Err() != nil {
+		if i > 0 && (spent+cost > rerunOthers || !a.mayAfford(k, cost)) || ctx.Err() != nil {
 			break
 		}
 		for i := range a.before {

@@ -68,6 +68,7 @@ func TestRerun(t *testing.T) {
 		{"two warps of a block", "reads", func(_ *Config, l *LaunchConfig, _ *actor) { l.Grid, l.Block.X = one, 33 }, nil, true},
 		{"a fault", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.stats.Fault = simt.OutOfBounds }, nil, false},
 		{"an error", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.err = simt.ErrStopped }, nil, false},
+		{"a deadlock", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.err = simt.ErrDeadlock }, nil, true},
 		{"many steps", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.stats.Warps = 2 * rerunFree }, nil, false},
 		{"much memory", "reads", nil, func(c *Context) { malloc(t, c, rerunBytes, devmem.DeviceAlloc) }, false},
 		{"memory of the host", "reads", nil, func(c *Context) {
@@ -133,7 +134,11 @@ func TestRerun(t *testing.T) {
 					t.Errorf("execution %d: %+v, schedule %d, seed %d, at most %d steps; the word was %d", i, l.Launch, l.Schedule, l.Seed, l.MaxSteps, a.began[i])
 				}
 			}
-			if faults != len(reruns) || c.sticky != nil {
+			want := len(reruns) // each execution comes to a deadlock, which is news where the first does not
+			if a.err != nil {
+				want = 0
+			}
+			if faults != want || (c.sticky != nil) != (a.err != nil) {
 				t.Errorf("%d faults are told; the context is lost: %v", faults, c.sticky)
 			}
 		})

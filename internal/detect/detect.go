@@ -60,8 +60,16 @@ func (c *Config) Arms(place uint32) []event.Arm {
 }
 
 // Updates is event.Places.Updates, false of a place that is unknown.
-func (c *Config) Updates(place uint32) bool {
-	return c.Places != nil && place != 0 && c.Places.Updates(place)
+func (c *Config) Updates(place uint32) (load uint32, ok bool) {
+	if c.Places == nil || place == 0 {
+		return 0, false
+	}
+	return c.Places.Updates(place)
+}
+
+// Discards is event.Places.Discards, false of a place that is unknown.
+func (c *Config) Discards(place uint32) bool {
+	return c.Places != nil && place != 0 && c.Places.Discards(place)
 }
 
 // Model selects how volatile accesses and fences are read (design: "What a race is").
@@ -176,6 +184,7 @@ type Access struct {
 	Async   bool        // by an asynchronous copy
 	Texture bool        // a texture fetch or a surface read
 	Updates bool        // a store of what was computed from what was there: event.Places.Updates
+	Load    uint32      // where it was loaded
 	Doing   string      // of Wait: "arrives"
 	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
 	// after the earlier access, the last before the later access. Nil when there is none.

@@ -20,6 +20,7 @@ type Facts struct {
 	// Others is set where the fence is missing: in another race of the two places the same variable is written by another thread
 	// of the earlier one's block, and no barrier lies between (Handover.Apart).
 	Others bool
+	Lost   bool // the two are the load and the store of an update that lanes of one warp do at once: see LostUpdate
 	Reuses bool // one of the two is an asynchronous copy into a buffer that the other uses as it was before
 	Copy   *CopyState
 }
@@ -53,6 +54,7 @@ type Handover struct {
 	InScope     bool   // the two are morally strong
 	Lock        bool   // both are read-modify-writes
 	Apart       bool   // the write is another thread's of the earlier one's block, and no barrier lies between
+	Relayed     bool   // the same, but the threads of that block hand over to each other, and may have done so between
 	Counted     bool   // the write adds to a counter, or the like
 	// The fence or release operation between the earlier access and the write, and the fence or acquire operation between
 	// the read and the later access; nil where there is none. Wide: its scope reaches beyond the block.
@@ -297,7 +299,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			"let one thread write, or make the writes atomic"
 	case LostUpdate:
 		return "several threads of one warp read the same bytes, and each writes what it has computed from them: all updates but one are lost, also where the warp runs in lockstep",
-			"make the whole update one atomic operation (atomicAdd, ...), or let one thread do it"
+			fixLost
 	case OneInstruction:
 		return "several threads of one warp write different values to the same bytes in one instruction, and which one remains is undefined",
 			"let one thread write, use an atomic operation, or give each thread its own element"
@@ -306,6 +308,9 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			return f.explainBlock(k)
 		}
 		why := fmt.Sprintf("%s of the same bytes by threads of one warp are ordered only if the warp runs in lockstep, which is not guaranteed", f.pair())
+		if f.Lost {
+			return why + ": they are the load and the store of one update, which all of them do at once, and all but one are lost", fixLost
+		}
 		if f.maskedApart() {
 			why += f.around()
 		}
@@ -321,8 +326,14 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			return "two threads read the same bytes, and each writes what it has computed from them: volatile makes no atomic operation of the two accesses, so that updates are lost",
 				"make the whole update one atomic operation (atomicAdd, ...)"
 		}
-		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()),
-			"use cuda::atomic_ref or atomic functions instead of volatile, and for an update one operation such as atomicAdd"
+		fix := "use cuda::atomic_ref or atomic functions instead of volatile, and for an update one operation such as atomicAdd"
+		switch {
+		case f.sameWarp():
+			fix += "; if the second is to come after the first, put __syncwarp() between the two"
+		case f.sameBlock():
+			fix += "; if the second is to come after the first, put __syncthreads() between the two"
+		}
+		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()), fix
 	case AtomicWithPlain:
 		return fmt.Sprintf("%s of the same bytes by different threads: the plain access is not atomic, and nothing orders the two%s", f.pair(), f.around()),
 			f.fixPlain()
@@ -444,6 +455,9 @@ const (
 	takeLock = "take the same lock around both accesses; a thread that takes several takes them in one fixed order"
 )
 
+// fixLost is what mends an update that lanes of a warp lose to each other.
+const fixLost = "make the whole update one atomic operation (atomicAdd, ...), or let one thread do it"
+
 // unlocked says why locks do not order the two.
 func (f *Facts) unlocked() string {
 	if f.TwoLocks {
@@ -545,7 +559,7 @@ func (f *Facts) fixPlain() string {
 		return "if the plain access initialises the variable or reads its final value, put a barrier of the cluster (cluster.sync()) between the two; otherwise make it atomic as well"
 	}
 	if f.Earlier.Op == Write || f.Later.Op == Write {
-		return "if the plain write initialises the variable, do that before the launch (cudaMemset) or in an earlier kernel; otherwise make it atomic as well, with the same size"
+		return "if the plain write initialises the variable, do that before the launch (cudaMemset), in an earlier kernel or before a barrier of the grid; otherwise make it atomic as well, with the same size"
 	}
 	return "make the plain read atomic as well, with the same size, or use the value that an atomic operation of its thread returns; if the final value is needed, read it in a later kernel or after a barrier of the grid"
 }

@@ -575,8 +575,10 @@ type Places interface {
 	// Arms are those on which the place lies: of the branches of its function, and of those that called it.
 	Arms(place uint32) []Arm
 	// Updates says that the place is a store of a value that the thread computed from what it loaded from the same address,
-	// such that doing it twice differs from doing it once: x++.
-	Updates(place uint32) bool
+	// such that doing it twice differs from doing it once: x++. It gives the place of the load.
+	Updates(place uint32) (load uint32, ok bool)
+	// Discards says that the place is an atomic operation whose result the program does not use.
+	Discards(place uint32) bool
 }
 
 // Arm says on which arms of a branch a place lies: those by which a lane comes from the branch to the place before it

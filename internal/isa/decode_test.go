@@ -511,6 +511,10 @@ mov.b32 %r1, 1;
 mov.b32 %r1, 2;
 .loc 2 9 2, function_name $L__info_string1+4, inlined_at 2 5 1
 mov.b32 %r1, 3;
+.loc 2 0 4
+mov.b32 %r1, 4;
+.loc 1 0 5
+mov.b32 %r1, 5;
 .loc 1 10 3
 ret; }
 .file 1 "a.cu"
@@ -530,7 +534,8 @@ $L__info_string1: .b8 120, 120, 120, 0, 98, 97, 114, 0 }
 		}
 		got = append(got, s)
 	}
-	want := []string{"-", "a.cu:10:3 ;", "b.h:5:1 foo;a.cu:10:3 ;", "b.h:9:2 bar;b.h:5:1 foo;a.cu:10:3 ;", "a.cu:10:3 ;"}
+	const bar = "b.h:9:2 bar;b.h:5:1 foo;a.cu:10:3 ;"
+	want := []string{"-", "a.cu:10:3 ;", "b.h:5:1 foo;a.cu:10:3 ;", bar, bar, "a.cu:0:5 ;", "a.cu:10:3 ;"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}

@@ -76,8 +76,12 @@ func newLocations(u *unit, f *ptx.Func) *locations {
 }
 
 // directive reads a .loc. What is inlined names the place of the call, whose own .loc is before it and may be
-// inlined in turn.
+// inlined in turn. Line 0 is what nvcc gives blocks that it makes of one statement, such as the loop that copies a structure:
+// they go on where the code before them is.
 func (ls *locations) directive(d *ptx.Loc) {
+	if d.Line == 0 && ls.now >= 0 && ls.own[ls.now].File == ls.u.files[d.File] {
+		return
+	}
 	p := place{d.File, d.Line, d.Column}
 	k := locKey{place: p}
 	if d.Inlined {

@@ -6,11 +6,11 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Updates says, for each instruction, whether it is a store of a value that the thread computed from what it loaded from the
-// same address, as x++ does, such that doing it twice differs from doing it once. Minimum, maximum, and, or and selection
-// alone are no such computations.
-func (f *Func) Updates() []bool {
-	out := make([]bool, len(f.Insts)+1) // falling off the end is a place too
+// Updates gives, for each instruction that is a store of a value that the thread computed from what it loaded from the same
+// address, as x++ does, such that doing it twice differs from doing it once, the load; -1 for others. Minimum, maximum, and, or
+// and selection alone are no such computations.
+func (f *Func) Updates() []int32 {
+	out := make([]int32, len(f.Insts)+1) // falling off the end is a place too
 	u := &updates{f: f, defs: make([][]int32, f.Regs), equal: map[[2]int32]bool{}}
 	for i := range f.Insts {
 		for _, d := range f.Insts[i].Dst {
@@ -19,8 +19,11 @@ func (f *Func) Updates() []bool {
 			}
 		}
 	}
-	for i := range f.Insts {
-		out[i] = f.Insts[i].Class == Store && shareable(f.Insts[i].Space) && u.updates(int32(i))
+	for i := range out {
+		out[i] = -1
+		if i < len(f.Insts) && f.Insts[i].Class == Store && shareable(f.Insts[i].Space) {
+			out[i] = u.updates(int32(i))
+		}
 	}
 	return out
 }
@@ -36,8 +39,8 @@ func shareable(s event.Space) bool {
 	return s == event.Global || s == event.Shared || s == event.Generic
 }
 
-// updates follows the values that a store writes back to loads of what it writes to.
-func (u *updates) updates(store int32) bool {
+// updates follows the values that a store writes back to a load of what it writes to; -1 where there is none.
+func (u *updates) updates(store int32) int32 {
 	type value struct {
 		reg     int32
 		changed bool // on the way to the store
@@ -60,7 +63,7 @@ func (u *updates) updates(store int32) bool {
 			switch in := &u.f.Insts[i]; {
 			case in.Class == Load:
 				if v.changed && shareable(in.Space) && in.Type.Size() == st.Type.Size() && in.Off == st.Off && u.same(i, &in.Src[0], store, &st.Src[0]) {
-					return true
+					return i
 				}
 			case in.Class != Pure || in.Row.Op == "setp":
 			case in.Row.Op == "selp":
@@ -70,7 +73,7 @@ func (u *updates) updates(store int32) bool {
 			}
 		}
 	}
-	return false
+	return -1
 }
 
 // repeatable are the operations that give the same when their result is their operand again, and those that move values.

@@ -48,8 +48,9 @@ func TestUpdates(t *testing.T) {
 `, test.body))
 		f := m.ByName["k"]
 		got := false
-		for i, updates := range f.Updates() {
-			if updates && f.Insts[i].Class != Store {
+		for i, load := range f.Updates() {
+			updates := load >= 0
+			if updates && (f.Insts[i].Class != Store || f.Insts[load].Class != Load) {
 				t.Fatalf("%s: instruction %d updates", test.body, i)
 			}
 			got = got || updates

@@ -54,7 +54,10 @@ func (p tracePlaces) Frames(place uint32) []event.Frame { return p.frames(place)
 func (p tracePlaces) Arms(place uint32) []event.Arm { return p.places.Arms(place) }
 
 // Updates implements event.Places.
-func (p tracePlaces) Updates(place uint32) bool { return p.places.Updates(place) }
+func (p tracePlaces) Updates(place uint32) (load uint32, ok bool) { return p.places.Updates(place) }
+
+// Discards implements event.Places.
+func (p tracePlaces) Discards(place uint32) bool { return p.places.Discards(place) }
 
 func newRecorder(r *once, to io.Writer, lockstep bool) (*recorder, error) {
 	w, err := trace.NewWriter(to, tracePlaces{r})

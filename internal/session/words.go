@@ -84,10 +84,10 @@ var wordings = []wording{
 		inTriton: `split the kernel there, or let the first program instance set a flag after its access (tl.debug_barrier(), then tl.atomic_xchg with sem="release") and the second wait for it before its own (tl.atomic_cas with sem="acquire" in a loop)`,
 		inGluon:  `split the kernel there, or let the first program instance set a flag after its access (gl.barrier(), then gl.atomic_xchg with sem="release") and the second wait for it before its own (gl.atomic_cas with sem="acquire" in a loop)`,
 		inNumba:  "synchronise the grid between the two (cuda.cg.this_grid().sync()), split the kernel there, or let the first thread set a flag after its access (cuda.threadfence(), then cuda.atomic.exch) and the second wait for it before its own (cuda.atomic.cas in a loop, then cuda.threadfence())"}),
-	say(`do that before the launch \(cudaMemset\) or in an earlier kernel`, [dialects]string{
+	say(`do that before the launch \(cudaMemset\), in an earlier kernel or before a barrier of the grid`, [dialects]string{
 		inTriton: "do that before the launch (torch.zeros, Tensor.zero_()) or in an earlier kernel",
 		inGluon:  "do that before the launch (torch.zeros, Tensor.zero_()) or in an earlier kernel",
-		inNumba:  "do that before the launch (cuda.to_device) or in an earlier kernel"}),
+		inNumba:  "do that before the launch (cuda.to_device), in an earlier kernel or before a barrier of the grid (cuda.cg.this_grid().sync())"}),
 	say(`before the fence of the signalling thread, where all threads of the block reach it; where one thread also waits for its whole block, put one after the wait too|before the fence of the signalling thread, where all threads of the block reach it`, [dialects]string{
 		inTriton: "before the atomic operation that signals",
 		inGluon:  "before the atomic operation that signals"}),

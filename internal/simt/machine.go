@@ -73,7 +73,7 @@ func (m refMachine) Run(w *Warp, end uint64) {
 				break
 			}
 		}
-		if ln := &w.lanes[w.lead]; ln.code.Insts[ln.pc].Strong() && r.GivesWay(w, end) {
+		if ln := &w.lanes[w.lead]; ln.code.Insts[ln.pc].Strong() && r.GivesWay(w, end, &ln.code.Insts[ln.pc]) {
 			break
 		}
 		r.step(w)

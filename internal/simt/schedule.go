@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 const (
@@ -52,6 +53,7 @@ type schedule struct {
 	deadline uint64  // clock at which a grid with a stuck block ends
 	shown    uint64  // clock of the last Progress
 	Spin     spin
+	arrives  bool // the turn of a warp has ended before a release (see GivesWay)
 
 	changes []uint64 // PCT: clocks at which the running warp loses its priority
 	lowest  uint64   // PCT: the next priority below all others
@@ -182,12 +184,13 @@ func (r *Run) round() (ran bool, err error) {
 		for r.Launch.Seed == 0 && j < len(s.warps) && s.warps[j].CTA == s.warps[i].CTA {
 			j++
 		}
+		s.arrives = false
 		for range barrierTurns {
 			before := s.warps[i].CTA.Completed
 			if err := r.turns(s.warps[i:j], &ran); err != nil {
 				return ran, err
 			}
-			if r.Launch.Seed != 0 || s.warps[i].CTA.Completed == before {
+			if r.Launch.Seed != 0 || s.arrives || s.warps[i].CTA.Completed == before {
 				break
 			}
 		}
@@ -272,8 +275,16 @@ func (r *Run) turn(w *Warp, n uint64) {
 
 // GivesWay ends the turn of a warp before a strong access where the turn has run its time, or others are to go on first: what they
 // do between two such accesses decides what the second one gives. (Before any other access the order matters only if there is a race.)
-func (r *Run) GivesWay(w *Warp, end uint64) bool {
+//
+// In a cooperative launch a turn ends before each release operation, such as an arrival at the barrier of the grid: so all blocks see
+// that they may leave the barrier before one of them arrives at the next. A block that sees the second arrival would have
+// synchronised with what was done between the two, and that the barrier between these is missing would show nowhere.
+func (r *Run) GivesWay(w *Warp, end uint64, in *loader.Instr) bool {
 	switch {
+	case r.separates():
+		if w.Over = w.Time != w.began && in.Releases(); w.Over {
+			r.Sched.arrives = true
+		}
 	case !r.Yields():
 	case w.Time >= end:
 		w.Over = true
@@ -286,7 +297,12 @@ func (r *Run) GivesWay(w *Warp, end uint64) bool {
 
 // Yields says that turns may end before strong accesses: not by round robin.
 func (r *Run) Yields() bool {
-	return r.Launch.Seed != 0 || r.Launch.Schedule == Contended || r.Launch.Schedule == PCT
+	return r.Launch.Seed != 0 || r.Launch.Schedule == Contended || r.Launch.Schedule == PCT || r.separates()
+}
+
+// separates says that turns end before release operations.
+func (r *Run) separates() bool {
+	return r.Launch.Cooperative && r.Launch.Schedule == Fair && r.Launch.Seed == 0
 }
 
 // retire takes away blocks that have finished, and those that never will.

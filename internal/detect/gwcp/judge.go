@@ -58,7 +58,8 @@ func (d *Detector) classOf(e *event.Event, locked bool) uint32 {
 	c.side.Volatile = e.Order == event.Volatile && d.cfg.Model != detect.ModelPTX
 	c.side.Atomic = c.side.RMW || e.Order >= event.Relaxed || e.Order == event.Volatile && !c.side.Volatile
 	c.side.Wide = c.side.Atomic && (wide(e.Scope) || e.Scope == event.NoScope)
-	c.side.Updates = e.Kind == event.Store && d.cfg.Updates(e.Place)
+	_, updates := d.cfg.Updates(e.Place)
+	c.side.Updates = e.Kind == event.Store && updates
 	c.side.Unit = int(e.Size)
 	if e.Flags&event.FlagVector != 0 && e.Aux != 0 {
 		c.side.Unit = int(e.Aux)

@@ -89,7 +89,10 @@ func (d *Detector) site(e *event.Event) *history.Site {
 	if s == nil {
 		s = newSite(k, d.cfg.Model)
 		s.Number, s.Event.RMW, s.Arms = d.number(), e.RMW, d.cfg.Arms(e.Place)
-		s.Side.Updates = e.Kind == event.Store && d.cfg.Updates(e.Place)
+		if e.Kind == event.Store {
+			s.Load, s.Side.Updates = d.cfg.Updates(e.Place)
+		}
+		s.Discards = e.Kind == event.Atomic && d.cfg.Discards(e.Place)
 		d.sites[k] = s
 	}
 	c.siteKey, c.Site = k, s

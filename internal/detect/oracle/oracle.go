@@ -1025,7 +1025,7 @@ func (t *trace) why(e, f int, b uint64) string {
 	}
 	weakWrite := func(n *node) bool { return n.write && n.order == event.Weak }
 	if weakWrite(x) && weakWrite(y) && t.sameValue(x, y, b) {
-		if x.at == y.at && (Places{}).Updates(x.pc) {
+		if _, updates := (Places{}).Updates(x.pc); x.at == y.at && updates {
 			return "lost-update"
 		}
 		return "same-value"
@@ -1066,7 +1066,10 @@ func (Places) Arms(place uint32) []event.Arm {
 }
 
 // Updates implements event.Places.
-func (Places) Updates(place uint32) bool { return place%3 == 0 }
+func (Places) Updates(place uint32) (load uint32, ok bool) { return 0, place%3 == 0 }
+
+// Discards implements event.Places.
+func (Places) Discards(place uint32) bool { return place%5 == 0 }
 
 // parted says that lanes can be at two of those places, one each, on two arms.
 func parted(p, q uint32) bool {

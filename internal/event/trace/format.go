@@ -8,8 +8,8 @@
 // uvarint; signed ones as its varint) and a string is its length and its bytes.
 //
 //	P  places: a count, and of each place its number, a count of frames, and of each frame function, file, line, column,
-//	   PTX file, PTX line, instruction; then a count of arms (event.Arm), and of each its branch and the arms taken; then 1
-//	   if the place updates what it stores to (event.Places), otherwise 0. A place is before the first event that names it.
+//	   PTX file, PTX line, instruction; then a count of arms (event.Arm), and of each its branch and the arms taken; then
+//	   what else event.Places says of it: see the bits below. A place is before the first event that names it.
 //	E  events: their number, then columns, each with its length in front, see columns. An E block can be read without
 //	   any other.
 //	Z  the end: whatever the writer wanted to add. A file without it is not whole.
@@ -23,6 +23,13 @@ import "fmt"
 
 // Magic is how a file begins.
 const Magic = "fencepost trace 10\n"
+
+// What is told of a place: bits, and above them, of a place that updates, that of its load.
+const (
+	traitUpdates = 1 << iota
+	traitDiscards
+	traitBits = iota
+)
 
 // Types of blocks.
 const (

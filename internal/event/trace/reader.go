@@ -38,9 +38,9 @@ type Reader struct {
 
 // place is what a trace says of a place.
 type place struct {
-	frames  []event.Frame
-	arms    []event.Arm
-	updates bool
+	frames []event.Frame
+	arms   []event.Arm
+	traits uint64
 }
 
 // NewReader begins to read a trace. The error is a *CorruptError when from holds something else.
@@ -70,7 +70,13 @@ func (r *Reader) Frames(place uint32) []event.Frame { return r.places[place].fra
 func (r *Reader) Arms(place uint32) []event.Arm { return r.places[place].arms }
 
 // Updates implements event.Places in the same way.
-func (r *Reader) Updates(place uint32) bool { return r.places[place].updates }
+func (r *Reader) Updates(place uint32) (load uint32, ok bool) {
+	traits := r.places[place].traits
+	return uint32(traits >> traitBits), traits&traitUpdates != 0
+}
+
+// Discards implements event.Places in the same way.
+func (r *Reader) Discards(place uint32) bool { return r.places[place].traits&traitDiscards != 0 }
 
 // Tail is what the writer added at the end, once Next has given io.EOF.
 func (r *Reader) Tail() []byte { return r.tail }
@@ -163,7 +169,7 @@ func (r *Reader) readPlaces(c *cursor) {
 		for k := c.uvarint(); k > 0 && c.err == nil; k-- {
 			p.arms = append(p.arms, event.Arm{Branch: c.uint32(), Taken: c.uint32()})
 		}
-		p.updates = c.uvarint() != 0
+		p.traits = c.uvarint()
 		r.places[number] = p
 	}
 }

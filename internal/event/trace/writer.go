@@ -327,11 +327,14 @@ func (w *Writer) flushPlaces() {
 		for _, a := range arms {
 			c = binary.AppendUvarint(binary.AppendUvarint(c, uint64(a.Branch)), uint64(a.Taken))
 		}
-		updates := uint64(0)
-		if w.places.Updates(place) {
-			updates = 1
+		traits := uint64(0)
+		if load, ok := w.places.Updates(place); ok {
+			traits = traitUpdates | uint64(load)<<traitBits
 		}
-		c = binary.AppendUvarint(c, updates)
+		if w.places.Discards(place) {
+			traits |= traitDiscards
+		}
+		c = binary.AppendUvarint(c, traits)
 	}
 	w.block(blockPlaces, c)
 	w.scratch, w.fresh = c, w.fresh[:0]

@@ -277,6 +277,11 @@ func (in *Instr) Strong() bool {
 	return in.Class == isa.Atomic || (in.Class == isa.Load || in.Class == isa.Store) && in.Order != event.Weak
 }
 
+// Releases says that in is a release operation.
+func (in *Instr) Releases() bool {
+	return in.Strong() && in.Order >= event.Release && in.Class != isa.Load
+}
+
 // unit is the size of the elements that an access is of, each an access of its own; 0 where it is of one.
 func (in *Instr) unit() uint64 {
 	switch {

@@ -25,10 +25,11 @@ type Table struct {
 	next   uint32
 	frames []placeFrame // by base
 	index  map[placeKey]uint32
-	// What Arms and Updates have found out.
-	arms    map[uint32][]event.Arm
-	armsOf  map[*isa.Func]funcArms
-	updates map[*isa.Func][]bool
+	// What the methods of event.Places have found out.
+	arms     map[uint32][]event.Arm
+	armsOf   map[*isa.Func]funcArms
+	updates  map[*isa.Func][]int32
+	discards map[*isa.Func][]isa.Use
 }
 
 // funcArms is what Arms asks of a function.
@@ -52,7 +53,7 @@ type placeFrame struct {
 // New makes an empty table.
 func New() *Table {
 	return &Table{next: 1, index: map[placeKey]uint32{}, arms: map[uint32][]event.Arm{},
-		armsOf: map[*isa.Func]funcArms{}, updates: map[*isa.Func][]bool{}}
+		armsOf: map[*isa.Func]funcArms{}, updates: map[*isa.Func][]int32{}, discards: map[*isa.Func][]isa.Use{}}
 }
 
 // Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: launched by the
@@ -140,11 +141,11 @@ func (t *Table) Arms(place uint32) []event.Arm {
 }
 
 // Updates implements event.Places.
-func (t *Table) Updates(place uint32) bool {
+func (t *Table) Updates(place uint32) (load uint32, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if place == 0 || place >= t.next {
-		return false
+		return 0, false
 	}
 	f := t.frame(place)
 	of, ok := t.updates[f.fn]
@@ -152,7 +153,32 @@ func (t *Table) Updates(place uint32) bool {
 		of = f.fn.Updates()
 		t.updates[f.fn] = of
 	}
-	return of[place-f.base]
+	if i := of[place-f.base]; i >= 0 {
+		return f.base + uint32(i), true
+	}
+	return 0, false
+}
+
+// Discards implements event.Places.
+func (t *Table) Discards(place uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for place != 0 && place < t.next {
+		f := t.frame(place)
+		of, ok := t.discards[f.fn]
+		if !ok {
+			of = f.fn.Discards()
+			t.discards[f.fn] = of
+		}
+		switch of[place-f.base] {
+		case isa.Discarded:
+			return true
+		case isa.Used:
+			return false
+		}
+		place = f.caller // it is the result of a function
+	}
+	return false
 }
 
 // appendArms adds the arms on which instruction i of a frame lies, with the frame's call for a branch to its callees.

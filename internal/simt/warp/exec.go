@@ -235,7 +235,7 @@ func (x *machine) exec(w *simt.Warp, end uint64) {
 		in := &code[pc]
 		if yields && in.Op >= vcode.OpLoad && in.Op <= vcode.OpAtomic && t.Effects[in.A].Strong() {
 			x.spent(w, from, pc, mask)
-			if from = pc; x.r.GivesWay(w, end) {
+			if from = pc; x.r.GivesWay(w, end, &t.Effects[in.A].Instr) {
 				g.pc, g.ran = pc, w.Strain
 				return
 			}

@@ -219,3 +219,58 @@ H:` + branch + `
 		}
 	}
 }
+
+// TestDiscards: the result of an atomic operation may be that of a function, which its caller does or does not use.
+func TestDiscards(t *testing.T) {
+	src := prelude + `
+.func (.param .b32 old) add (.param .b64 at)
+{
+	.reg .b32 %r1;
+	.reg .b64 %rd1;
+	ld.param.u64 %rd1, [at];
+	atom.global.add.u32 %r1, [%rd1], 1;
+	st.param.b32 [old], %r1;
+	ret;
+}
+` + entry("k", `
+	{
+	.param .b64 a;
+	.param .b32 r;
+	.reg .b32 %x;
+	st.param.b64 [a], %mine;
+	call (r), add, (a);
+	ld.param.b32 %x, [r];
+	}
+	{
+	.param .b64 a;
+	.param .b32 r;
+	.reg .b32 %x;
+	st.param.b64 [a], %mine;
+	call (r), add, (a);
+	ld.param.b32 %x, [r];
+	st.global.u32 [%mine], %x;
+	}`)
+	for name, e := range map[string]simt.Engine{"ref": simt.NewRef(), "warp": New()} {
+		g := newRig(t, src)
+		l := g.prepare(launch{out: g.buffer(32)})
+		s := &atomicPlaces{}
+		l.Sink, l.Needs = s, event.NeedGlobal
+		if _, err := e.Run(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.places) != 2 || !g.places.Discards(s.places[0]) || g.places.Discards(s.places[1]) {
+			t.Errorf("%s: of the atomic operations at %d the first or not the second alone is said to be discarded", name, s.places)
+		}
+	}
+}
+
+// atomicPlaces keeps the places of atomic operations.
+type atomicPlaces struct{ places []uint32 }
+
+func (s *atomicPlaces) Events(b *event.Batch) {
+	for _, e := range b.Events {
+		if e.Kind == event.Atomic {
+			s.places = append(s.places, e.Place)
+		}
+	}
+}

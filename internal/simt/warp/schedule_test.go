@@ -188,3 +188,54 @@ func TestGivesWay(t *testing.T) {
 		}
 	}
 }
+
+// TestArrivalsApart: in a cooperative launch all blocks see that they may leave a barrier of the grid before one of them arrives at the next,
+// so that none synchronises with what another has done between the two.
+func TestArrivalsApart(t *testing.T) {
+	src := prelude + entry("k", `
+	.reg .b32 %a;
+	.reg .b64 %x;
+	.reg .pred %q;
+	mov.u64 %x, %out;
+	atom.add.release.gpu.global.u32 %a, [%x], 1;
+first:
+	ld.acquire.gpu.global.u32 %a, [%x];
+	setp.lt.u32 %q, %a, 3;
+	@%q bra first;
+	atom.add.release.gpu.global.u32 %a, [%x], 1;
+second:
+	ld.acquire.gpu.global.u32 %a, [%x];
+	setp.lt.u32 %q, %a, 6;
+	@%q bra second;`)
+	for name, e := range map[string]simt.Engine{"ref": simt.NewRef(), "warp": New()} {
+		g := newRig(t, src)
+		l := g.prepare(launch{grid: 3, out: g.buffer(4)})
+		s := &addsAndPolls{}
+		l.Sink, l.Needs, l.Cooperative = s, event.NeedGlobal, true
+		if _, err := e.Run(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		if s.adds != 6 || s.late > 0 {
+			t.Errorf("%s: %d arrivals; %d polls of the first barrier come after an arrival at the second", name, s.adds, s.late)
+		}
+	}
+}
+
+// addsAndPolls counts atomic operations, and the loads of the first place that come after more than three of them.
+type addsAndPolls struct {
+	adds, late int
+	first      uint32
+}
+
+func (s *addsAndPolls) Events(b *event.Batch) {
+	for _, e := range b.Events {
+		switch {
+		case e.Kind == event.Atomic:
+			s.adds++
+		case e.Kind == event.Load && (s.first == 0 || e.Place == s.first):
+			if s.first = e.Place; s.adds > 3 {
+				s.late++
+			}
+		}
+	}
+}

@@ -27,7 +27,7 @@ func log(x *order.Stamp) *order.Log { return x.Launch.LogOf(x.Block()) }
 // side describes an access of a site that touches the byte at an address.
 func side(s *history.Site, who *order.Stamp, address uint64) detect.Access {
 	x := detect.Access{Op: detect.Read, Order: s.Event.Order, Scope: s.Event.Scope, Space: s.Event.Space, Place: s.Event.Place,
-		Host: s.Host, Address: address, Size: int(s.Event.Size), Async: s.Event.Flags&event.FlagAsync != 0, Updates: s.Side.Updates}
+		Host: s.Host, Address: address, Size: int(s.Event.Size), Async: s.Event.Flags&event.FlagAsync != 0, Updates: s.Side.Updates, Load: s.Load}
 	switch {
 	case s.Event.Kind == event.Atomic:
 		x.Op = detect.AtomicOp

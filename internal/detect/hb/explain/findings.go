@@ -207,13 +207,15 @@ func (f *Findings) Totals() []Total {
 // Findings gives what was found, by places, under a detector's name.
 func (f *Findings) Findings(detector string) []detect.Finding {
 	var all []detect.Finding
-	reused := f.reused()
+	reused, lost := f.reused(), f.lost()
 	for _, p := range f.list.Keys() {
 		x := f.list.Get(p)
 		if at := x.facts.Overtaken(); at != 0 && reused[at] {
 			continue
 		}
-		out := detect.NewRace(detector, x.shown())
+		facts := *x.shown()
+		facts.Lost = lost[p]
+		out := detect.NewRace(detector, &facts)
 		out.Count, out.Addresses = x.count, x.addresses.Len()
 		for i := range out.Accesses {
 			side := i
@@ -238,6 +240,18 @@ func (f *Findings) reused() map[uint32]bool {
 	for _, p := range f.list.Keys() {
 		if x := &f.list.Get(p).facts; x.Kind() == detect.StageReuse && x.Later.Async && x.Later.Op == detect.Write {
 			all[x.Later.Place] = true
+		}
+	}
+	return all
+}
+
+// lost gives the pairs of the load and the store of an update (x++) that lanes of one warp lose to each other. A barrier between the
+// two, which orders lanes otherwise, would save no update.
+func (f *Findings) lost() map[Pair]bool {
+	all := map[Pair]bool{}
+	for _, p := range f.list.Keys() {
+		if x := f.list.Get(p); p.A == p.B && x.category == detect.LostUpdate {
+			all[PairOf(uint64(x.facts.Later.Load), p.A)] = true
 		}
 	}
 	return all

@@ -134,7 +134,7 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 	slices.SortFunc(all[:], func(a, b handover) int { return cmp.Compare(b.number, a.number) })
 	for i := range all {
 		h := &all[i]
-		if h.size == 0 || h.elsewhere != x.devices || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
+		if h.size == 0 || x.idle(h) || h.elsewhere != x.devices || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
 			continue
 		}
 		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how, h) {
@@ -164,19 +164,24 @@ func (x *race) sameData(how *detect.Handover, o *handover) (same bool) {
 }
 
 // handoverUnheld tells how the earlier thread handed over by a lock that the later one holds and that the earlier one never held,
-// nil when it did not: readers of a reader-writer lock count in it, and a semaphore that is taken at first signals.
+// nil when it did not: readers of a reader-writer lock count in it, and a semaphore that is taken at first signals. Other threads of its
+// block that give the lock back do not act for it.
 func (x *race) handoverUnheld(late []section) *detect.Handover {
 	for i := range late {
 		s := &late[i]
 		if s.taken.size == 0 || slices.ContainsFunc(x.sections(x.before.Block()), func(e section) bool { return e.is(&x.before) && e.lock == s.lock }) {
 			continue
 		}
-		if how := x.handoverBy(&s.taken, x.wi, x.after.Lane); how != nil && !how.Apart {
+		if how := x.handoverBy(&s.taken, x.wi, x.after.Lane); how != nil && !how.Apart && !how.Relayed {
 			return how
 		}
 	}
 	return nil
 }
+
+// idle says that a handover is none: threads of a block that add to a sum, and do not look at it, do not wait for each other. (Those
+// of different blocks that arrive at a barrier add so too, and then poll; the last one reads what it has written itself.)
+func (x *race) idle(h *handover) bool { return h.discards && x.sameBlock() }
 
 // follows says that the later access happens after an epoch of a thread of its block.
 func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
@@ -187,26 +192,34 @@ func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
 // 0 when there is none.
 func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, lane int) {
 	take := func(h handover, wi uint32, i int) {
-		if h.size != 0 && h.elsewhere == x.devices && h.number >= last.number && !x.concerns(h.shared, h.address, uint64(h.size)) {
+		if h.size != 0 && !x.idle(&h) && h.elsewhere == x.devices && h.number >= last.number && !x.concerns(h.shared, h.address, uint64(h.size)) {
 			last, warp, lane = h, wi, i
 		}
 	}
+	spaces := 2
+	if !x.sameBlock() && !x.before.Launch.Clustered() {
+		spaces = 1 // blocks do not share the other
+	}
 	for wi := from; wi < to; wi++ {
-		w := &x.block.warps[wi]
-		for i := 0; w.last != nil && i < len(w.last); i++ {
-			s := &w.last[i]
-			for m := s.lanes & lanes; m != 0 && s.number >= last.number; m &= m - 1 {
-				j := bits.TrailingZeros32(m)
-				take(s.handover(j), wi, j)
+		for k := range spaces {
+			w := &x.block.warps[wi].seenIn[k]
+			for i := 0; w.last != nil && i < len(w.last); i++ {
+				s := &w.last[i]
+				for m := s.lanes & lanes; m != 0 && s.number >= last.number; m &= m - 1 {
+					j := bits.TrailingZeros32(m)
+					take(s.handover(j), wi, j)
+				}
 			}
 		}
 	}
 	for wi := from; wi < to; wi++ { // mostly older
-		w := &x.block.warps[wi]
-		for m := lanes; m != 0 && w.settled >= last.number && w.before != nil; m &= m - 1 {
-			i := bits.TrailingZeros32(m)
-			take(w.before[i][0], wi, i)
-			take(w.before[i][1], wi, i)
+		for k := range spaces {
+			w := &x.block.warps[wi].seenIn[k]
+			for m := lanes; m != 0 && w.settled >= last.number && w.before != nil; m &= m - 1 {
+				i := bits.TrailingZeros32(m)
+				take(w.before[i][0], wi, i)
+				take(w.before[i][1], wi, i)
+			}
 		}
 	}
 	return last, warp, lane
@@ -268,8 +281,9 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 		}
 	}
 	if !itself {
-		out.Apart = !x.earlier.past(x.before.Block()).within &&
-			!early.Waited(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
+		apart := !early.Waited(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
+		out.Relayed = x.earlier.past(x.before.Block()).within
+		out.Apart, out.Relayed = apart && !out.Relayed, apart && out.Relayed
 	}
 	if itself && x.observedBefore(out, &by) {
 		out.Release, out.ReleaseWide = nil, false
@@ -310,9 +324,9 @@ func (x *race) fences(out *detect.Handover, o *handover, by *history.Record, its
 	if out.Release == nil && !itself {
 		out.Release, released = early.Released(x.before.Warp%wpb, x.before.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
 	}
-	out.Acquire, acquired = late.Acquired(wi, lane, o.epoch, o.place)
+	out.Acquire, acquired = late.Acquired(wi, lane, o.epoch, o.place, o.address)
 	if out.Acquire == nil && (wi != x.wi || lane != me) {
-		out.Acquire, acquired = late.Acquired(x.wi, me, o.epoch, o.place)
+		out.Acquire, acquired = late.Acquired(x.wi, me, o.epoch, o.place, o.address)
 	}
 	out.ReleaseWide, out.AcquireWide = x.wide(released), x.wide(acquired)
 }

@@ -52,11 +52,16 @@ type block struct {
 }
 
 type warp struct {
-	last    *[2]sight        // the last operations by which lanes observed others, by turns; nil until there is one
+	seenIn [2]sights // in global and in shared memory: volatile data in the one does not displace the flags in the other
+	held   []section
+}
+
+// sights is how lanes of a warp observed others.
+type sights struct {
+	last    *[2]sight        // the last operations by which they did, by turns; nil until there is one
 	newest  int              // of last
 	before  *[32][2]handover // by lane: the last one before those, and the last one of another location; nil until there is one
 	settled uint32           // the highest number of those
-	held    []section
 }
 
 // sight is an operation by which lanes observed others. What it says of each lane is worked out when somebody asks: most warps
@@ -70,6 +75,7 @@ type sight struct {
 	number         uint32
 	chains         order.ChainID
 	size           uint8
+	discards       bool // see history.Site
 	epochs         order.Epochs
 }
 
@@ -85,6 +91,7 @@ type handover struct {
 	inScope      bool // morally strong
 	elsewhere    bool // the write was of another device
 	takes        bool // by a compare-and-swap or an exchange, as locks are taken
+	discards     bool // nobody uses what was read
 }
 
 // section is a critical section: what a thread does while it holds a lock.
@@ -148,7 +155,10 @@ func (w *Witness) Observed(o *Operation, offset uint64, seen *order.Observations
 	lanes := seen.Lanes
 	b := w.block(o.Block, true)
 	b.within = b.within || seen.Within
-	x := &b.warps[o.Warp]
+	x := &b.warps[o.Warp].seenIn[0]
+	if o.Event.Space == event.Shared {
+		x = &b.warps[o.Warp].seenIn[1]
+	}
 	if x.last == nil {
 		x.last = new([2]sight)
 	}
@@ -163,7 +173,7 @@ func (w *Witness) Observed(o *Operation, offset uint64, seen *order.Observations
 		former := &x.last[1-x.newest]
 		x.settle(former, former.lanes&^(s.lanes|lanes))
 		s, x.newest = former, 1-x.newest
-		s.event, s.offset, s.lanes, s.size = e, offset, lanes, uint8(o.Site.Unit)
+		s.event, s.offset, s.lanes, s.size, s.discards = e, offset, lanes, uint8(o.Site.Unit), o.Site.Discards
 		copy(s.addrs[:], addrs)
 	}
 	b.number++
@@ -171,7 +181,7 @@ func (w *Witness) Observed(o *Operation, offset uint64, seen *order.Observations
 }
 
 // settle moves what an operation says of lanes to those before.
-func (x *warp) settle(s *sight, lanes uint32) {
+func (x *sights) settle(s *sight, lanes uint32) {
 	if lanes != 0 {
 		x.settled = max(x.settled, s.number)
 		if x.before == nil {
@@ -195,22 +205,24 @@ func (s *sight) handover(lane int) handover {
 	}
 	b := event.Batch{Addrs: s.addrs[:]}
 	return handover{b.AddrOf(&s.event, lane) + s.offset, s.epochs.Of(lane), s.event.Place, s.number, s.chains, s.size,
-		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0, s.elsewhere>>uint(lane)&1 != 0, s.event.RMW != event.OtherRMW}
+		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0, s.elsewhere>>uint(lane)&1 != 0, s.event.RMW != event.OtherRMW, s.discards}
 }
 
 // seen gives the last handovers to a lane, in no order.
-func (x *warp) seen(lane int) (all [4]handover) {
-	if x.last != nil {
-		all[0], all[1] = x.last[0].handover(lane), x.last[1].handover(lane)
-	}
-	if x.before != nil {
-		all[2], all[3] = x.before[lane][0], x.before[lane][1]
+func (x *warp) seen(lane int) (all [8]handover) {
+	for i := range x.seenIn {
+		if s := &x.seenIn[i]; s.last != nil {
+			all[4*i], all[4*i+1] = s.last[0].handover(lane), s.last[1].handover(lane)
+			if s.before != nil {
+				all[4*i+2], all[4*i+3] = s.before[lane][0], s.before[lane][1]
+			}
+		}
 	}
 	return all
 }
 
 // newest gives the last of some handovers that is fit.
-func newest(all [4]handover, fit func(*handover) bool) (h handover) {
+func newest(all [8]handover, fit func(*handover) bool) (h handover) {
 	for i := range all {
 		if o := &all[i]; o.size != 0 && o.number >= h.number && fit(o) {
 			h = *o
@@ -298,11 +310,15 @@ func (w *Witness) end(b *block) {
 	b.of, b.number, b.locked, b.past = nil, 0, false, past{sections: b.sections[:0]}
 	for i := range b.warps {
 		x := &b.warps[i]
-		if x.held = x.held[:0]; x.last != nil {
-			*x.last, x.newest = [2]sight{}, 0
-		}
-		if x.before != nil {
-			*x.before = [32][2]handover{}
+		x.held = x.held[:0]
+		for k := range x.seenIn {
+			s := &x.seenIn[k]
+			if s.last != nil {
+				*s.last, s.newest = [2]sight{}, 0
+			}
+			if s.before != nil {
+				*s.before = [32][2]handover{}
+			}
 		}
 	}
 	w.spare = append(w.spare, b)

@@ -106,7 +106,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 		s.perform(s.atomic(i, event.CompareAndSwap))
 		s.sync(i, event.Fence)
 		b := s.launches[s.launch].blocks[i]
-		if x := &b.warps[0]; len(x.held) != 32 || x.held[7].from != 2 || x.held[7].taken.address != 4*(7*7%32) || x.last[0].lanes != 0 || x.before != nil {
+		if x := &b.warps[0]; len(x.held) != 32 || x.held[7].from != 2 || x.held[7].taken.address != 4*(7*7%32) || x.seenIn[0].last[0].lanes != 0 || x.seenIn[0].before != nil {
 			t.Errorf("block %d: %d sections, the eighth %+v", i, len(x.held), x.held[7])
 		}
 		if s.sync(i, event.Exit); len(s.spare) != 1 || i > 0 && b.locks != locks {
@@ -116,7 +116,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 	o := s.atomic(2, event.OtherRMW)
 	s.Observed(o, 0, &order.Observations{Lanes: 1})
-	if b := s.launches[s.launch].blocks[2]; b.within || b.locked || len(b.sections) > 0 || len(b.warps[0].held) > 0 || b.warps[0].seen(1) != [4]handover{} {
+	if b := s.launches[s.launch].blocks[2]; b.within || b.locked || len(b.sections) > 0 || len(b.warps[0].held) > 0 || b.warps[0].seen(1) != [8]handover{} {
 		t.Errorf("a block begins with %+v", b.past)
 	}
 }

@@ -22,6 +22,9 @@ type Site struct {
 	Strong bool         // relaxed or stronger, or volatile
 	Widest bool         // strong, and its scope includes all threads of the run
 	Sync   order.Strong // of a strong access, but for address and size
+	Load   uint32       // of an update: see event.Places.Updates
+	// Discards says that nobody uses what an atomic operation reads.
+	Discards bool
 }
 
 // WeakStore says that the site is a store that is no strong operation: one whose values are compared (detect.SameValueRace).

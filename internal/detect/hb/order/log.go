@@ -26,12 +26,13 @@ type logged struct {
 	scope        event.Scope
 	barrier      uint8
 	waits        bool
+	address      uint64 // of the first lane of an access
 }
 
 const allWarps = ^uint32(0)
 
 func (g *Log) add(epoch, warp, lanes uint32, e *event.Event) {
-	x := logged{epoch, e.Place, warp, lanes, e.Kind, e.Order, e.Scope, e.Barrier, e.Flags&event.FlagWait != 0}
+	x := logged{epoch, e.Place, warp, lanes, e.Kind, e.Order, e.Scope, e.Barrier, e.Flags&event.FlagWait != 0, e.Addr}
 	if len(g.ops) < logSize {
 		g.ops = append(g.ops, x)
 		return

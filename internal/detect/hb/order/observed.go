@@ -40,11 +40,12 @@ func (g *Log) Released(warp uint32, lane int, after, until, place uint32) (s *de
 	})
 }
 
-// Acquired gives the last synchronisation of a thread after an epoch that acquires what it observed: a fence, or an acquire
-// operation of a place.
-func (g *Log) Acquired(warp uint32, lane int, after, place uint32) (s *detect.Sync, scope event.Scope) {
+// Acquired gives the last synchronisation of a thread after an epoch that acquires what it observed at an address: a fence, or an
+// acquire operation of a place or, where the thread accesses it alone, of the address. (Who arrives at a barrier of the grid by an
+// atomic addition polls the same word by another instruction.)
+func (g *Log) Acquired(warp uint32, lane int, after, place uint32, address uint64) (s *detect.Sync, scope event.Scope) {
 	return g.last(warp, lane, func(x *logged) bool {
-		return x.epoch > after && (x.kind == event.Fence || x.place == place &&
+		return x.epoch > after && (x.kind == event.Fence || (x.place == place || x.address == address && x.lanes == 1<<lane) &&
 			(x.kind == event.Load || x.kind == event.Atomic && x.order >= event.Acquire && x.order != event.Release))
 	})
 }
