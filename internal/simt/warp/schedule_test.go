@@ -239,3 +239,38 @@ func (s *addsAndPolls) Events(b *event.Batch) {
 		}
 	}
 }
+
+// TestLaneOrder: lanes of a warp add to one word, the lowest first; by schedule contended some of the upper ones go before the others.
+func TestLaneOrder(t *testing.T) {
+	g := newRig(t, kernel("atom.global.add.u32 %r1, [%out], 1;\nst.global.u32 [%mine+4], %r1;"))
+	for name, e := range map[string]simt.Engine{"ref": simt.NewRef(), "warp": New()} {
+		for _, s := range []simt.Schedule{simt.Fair, simt.Contended} {
+			for block := 1; block <= 32; block++ {
+				out := g.buffer(33)
+				l := g.prepare(launch{block: block, out: out})
+				l.Schedule = s
+				if _, err := e.Run(t.Context(), l); err != nil {
+					t.Fatal(err)
+				}
+				olds := g.words(out, block+1)[1:]
+				turned := 0 // lanes that come before the lane below them
+				for i := 1; i < block; i++ {
+					switch olds[i] {
+					case olds[i-1] + 1:
+					case 0:
+						turned++
+					default:
+						t.Fatalf("%s, schedule %v, %d lanes: %v", name, s, block, olds)
+					}
+				}
+				want := 0
+				if s == simt.Contended && block > 1 {
+					want = 1
+				}
+				if turned != want || want == 1 && olds[0] != olds[block-1]+1 {
+					t.Errorf("%s, schedule %v, %d lanes: %v", name, s, block, olds)
+				}
+			}
+		}
+	}
+}
