@@ -155,7 +155,7 @@ func TestGivesWay(t *testing.T) {
 	for _, e := range []simt.Engine{simt.NewRef(), New()} {
 		changes := func(s simt.Schedule, seed uint64) (n int) { // of the warp from one access to the next
 			var order accessors
-			l := g.prepare(launch{grid: 2, block: 32, out: g.buffer(64)})
+			l := g.prepare(launch{grid: 2, block: 1, out: g.buffer(64)})
 			l.Schedule, l.Seed, l.Needs = s, seed, event.NeedGlobal
 			l.Sink = &order
 			if _, err := e.Run(t.Context(), l); err != nil {
