@@ -274,3 +274,28 @@ func TestLaneOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestSeparationsEnd: in a cooperative launch, blocks that poll a counter under a lock come to an end, though who has the lock takes it
+// again in the turn in which it has given it back, and turns end before that.
+func TestSeparationsEnd(t *testing.T) {
+	g := newRig(t, kernel(`
+	mov.u32 %r5, 1;
+take:
+	atom.acquire.gpu.global.cas.b32 %r1, [%out], 0, 1;
+	setp.ne.u32 %p1, %r1, 0;
+	@%p1 bra take;
+	ld.relaxed.gpu.global.u32 %r2, [%out+4];
+	add.u32 %r2, %r2, %r5;
+	mov.u32 %r5, 0;
+	st.relaxed.gpu.global.u32 [%out+4], %r2;
+	atom.release.gpu.global.exch.b32 %r1, [%out], 0;
+	setp.lt.u32 %p1, %r2, 3;
+	@%p1 bra take;`))
+	for name, e := range map[string]simt.Engine{"ref": simt.NewRef(), "warp": New()} {
+		l := g.prepare(launch{block: 1, grid: 3, out: g.buffer(8)})
+		l.Cooperative, l.MaxSteps = true, 10_000_000
+		if _, err := e.Run(t.Context(), l); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
