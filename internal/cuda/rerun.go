@@ -55,8 +55,7 @@ type saved struct {
 // mayRerun says that a launch may be executed once more, as far as is known before it is executed.
 func (c *Context) mayRerun(k *Kernel, l *simt.Launch) bool {
 	d := c.dev
-	warps := (l.Block.Count() + 31) / 32 * l.Grid.Count()
-	return d.cfg.Rerun && d.cfg.Schedule == simt.Fair && d.cfg.Seed == 0 && l.Sink != nil && warps > 1 && !l.Early &&
+	return d.cfg.Rerun && d.cfg.Schedule == simt.Fair && d.cfg.Seed == 0 && l.Sink != nil && l.Block.Count()*l.Grid.Count() > 1 && !l.Early &&
 		d.contexts == 1 && len(c.gpus) == 1 && d.launches < 1<<event.RerunShift && k.contends()
 }
 

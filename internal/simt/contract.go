@@ -71,7 +71,7 @@ const (
 	Fair      Schedule = iota // round robin with slices; the seed varies order and slice lengths (seed 0: round robin, the warps of a block going on together from barrier to barrier; see GivesWay for cooperative launches)
 	Lockstep                  // a warp runs as on hardware before Volta: the lanes of a split wait for each other at its reconvergence point
 	PCT                       // random priorities with change points (Burckhardt et al.), by seed
-	Contended                 // Fair, but by seed 0 a warp gives way before half of its first strong accesses, drawn at random
+	Contended                 // Fair, but by seed 0 a warp gives way before half of its first strong accesses, drawn at random, and upper lanes execute atomic operations before lower ones (see LaneOrder)
 )
 
 // Stats count what a launch did.

@@ -23,6 +23,10 @@ const (
 	// section, so that by round robin the warps of a small kernel run one after the other, and no lock, ticket or queue is contended.
 	// Before each of them, warps that do the same would take turns in step, and only the first would ever succeed.
 	Gives = 32
+	// separations is before how many of its releases a warp gives way in a cooperative launch (GivesWay). The lengths of turns there
+	// are as many as turnLengths, a prime: where all were alike, a turn could end in a critical section each time.
+	separations = 256
+	turnLengths = 61
 	// The window grows by growBy when no block has finished while the warps that can step ran so much each, because the
 	// blocks inside may wait for blocks outside: growPolling when all of them polled, growReading when none wrote,
 	// growAnyhow otherwise.
@@ -53,7 +57,8 @@ type schedule struct {
 	deadline uint64  // clock at which a grid with a stuck block ends
 	shown    uint64  // clock of the last Progress
 	Spin     spin
-	arrives  bool // the turn of a warp has ended before a release (see GivesWay)
+	turned   uint64 // turns, where their lengths differ
+	arrives  bool   // the turn of a warp has ended before a release (see GivesWay)
 
 	changes []uint64 // PCT: clocks at which the running warp loses its priority
 	lowest  uint64   // PCT: the next priority below all others
@@ -207,8 +212,12 @@ func (r *Run) turns(warps []*Warp, ran *bool) error {
 			continue
 		}
 		n := uint64(SliceCost)
-		if r.Launch.Seed != 0 {
+		switch {
+		case r.Launch.Seed != 0:
 			n = uint64(r.rng.spread(10))
+		case r.separates():
+			n += s.turned % turnLengths
+			s.turned++
 		}
 		*ran = true
 		r.turn(w, n)
@@ -278,11 +287,14 @@ func (r *Run) turn(w *Warp, n uint64) {
 //
 // In a cooperative launch a turn ends before each release operation, such as an arrival at the barrier of the grid: so all blocks see
 // that they may leave the barrier before one of them arrives at the next. A block that sees the second arrival would have
-// synchronised with what was done between the two, and that the barrier between these is missing would show nowhere.
+// synchronised with what was done between the two, and that the barrier between these is missing would show nowhere. Each warp does
+// so separations times at most: turns that end at the same places each time may keep a warp from a lock for ever, which is free
+// in the turns of another one alone.
 func (r *Run) GivesWay(w *Warp, end uint64, in *loader.Instr) bool {
 	switch {
 	case r.separates():
-		if w.Over = w.Time != w.began && in.Releases(); w.Over {
+		if w.Over = w.Time != w.began && w.gaveWay < separations && in.Releases(); w.Over {
+			w.gaveWay++
 			r.Sched.arrives = true
 		}
 	case !r.Yields():

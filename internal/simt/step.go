@@ -48,7 +48,12 @@ func (r *Run) perform(w *Warp, in *loader.Instr, on uint32, place uint32) uint64
 	case isa.Store:
 		r.Store(w, in, on, place)
 	case isa.Atomic:
-		return r.Atomic(w, in, on, place)
+		first, second := r.LaneOrder(w, on, place)
+		cost := r.Atomic(w, in, first, place)
+		if second != 0 {
+			cost = min(cost, r.Atomic(w, in, second, place))
+		}
+		return cost
 	case isa.Fence:
 		r.Out.Fence(w, in, on, place)
 	case isa.Barrier:

@@ -18,6 +18,16 @@ func (x *machine) atomic(w *simt.Warp, i int32, mask uint32, s []uint64) {
 	if on == 0 {
 		return
 	}
+	first, second := x.r.LaneOrder(w, on, x.places[i])
+	x.atomicBy(w, i, first, s)
+	if second != 0 {
+		x.atomicBy(w, i, second, s)
+	}
+}
+
+// atomicBy executes atom and red for the lanes of on, lowest first.
+func (x *machine) atomicBy(w *simt.Warp, i int32, on uint32, s []uint64) {
+	e := &x.t.Effects[i]
 	if e.Element != 0 || e.Vec > 1 || e.Width > 8 || !x.reach(w, s, i, on, true) {
 		if x.r.Atomic(w, &e.Instr, on, x.places[i]) > 1 {
 			w.Polled()

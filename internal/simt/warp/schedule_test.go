@@ -155,7 +155,7 @@ func TestGivesWay(t *testing.T) {
 	for _, e := range []simt.Engine{simt.NewRef(), New()} {
 		changes := func(s simt.Schedule, seed uint64) (n int) { // of the warp from one access to the next
 			var order accessors
-			l := g.prepare(launch{grid: 2, block: 32, out: g.buffer(64)})
+			l := g.prepare(launch{grid: 2, block: 1, out: g.buffer(64)})
 			l.Schedule, l.Seed, l.Needs = s, seed, event.NeedGlobal
 			l.Sink = &order
 			if _, err := e.Run(t.Context(), l); err != nil {
@@ -236,6 +236,66 @@ func (s *addsAndPolls) Events(b *event.Batch) {
 			if s.first = e.Place; s.adds > 3 {
 				s.late++
 			}
+		}
+	}
+}
+
+// TestLaneOrder: lanes of a warp add to one word, the lowest first; by schedule contended some of the upper ones go before the others.
+func TestLaneOrder(t *testing.T) {
+	g := newRig(t, kernel("atom.global.add.u32 %r1, [%out], 1;\nst.global.u32 [%mine+4], %r1;"))
+	for name, e := range map[string]simt.Engine{"ref": simt.NewRef(), "warp": New()} {
+		for _, s := range []simt.Schedule{simt.Fair, simt.Contended} {
+			for block := 1; block <= 32; block++ {
+				out := g.buffer(33)
+				l := g.prepare(launch{block: block, out: out})
+				l.Schedule = s
+				if _, err := e.Run(t.Context(), l); err != nil {
+					t.Fatal(err)
+				}
+				olds := g.words(out, block+1)[1:]
+				turned := 0 // lanes that come before the lane below them
+				for i := 1; i < block; i++ {
+					switch olds[i] {
+					case olds[i-1] + 1:
+					case 0:
+						turned++
+					default:
+						t.Fatalf("%s, schedule %v, %d lanes: %v", name, s, block, olds)
+					}
+				}
+				want := 0
+				if s == simt.Contended && block > 1 {
+					want = 1
+				}
+				if turned != want || want == 1 && olds[0] != olds[block-1]+1 {
+					t.Errorf("%s, schedule %v, %d lanes: %v", name, s, block, olds)
+				}
+			}
+		}
+	}
+}
+
+// TestSeparationsEnd: in a cooperative launch, blocks that poll a counter under a lock come to an end, though who has the lock takes it
+// again in the turn in which it has given it back, and turns end before that.
+func TestSeparationsEnd(t *testing.T) {
+	g := newRig(t, kernel(`
+	mov.u32 %r5, 1;
+take:
+	atom.acquire.gpu.global.cas.b32 %r1, [%out], 0, 1;
+	setp.ne.u32 %p1, %r1, 0;
+	@%p1 bra take;
+	ld.relaxed.gpu.global.u32 %r2, [%out+4];
+	add.u32 %r2, %r2, %r5;
+	mov.u32 %r5, 0;
+	st.relaxed.gpu.global.u32 [%out+4], %r2;
+	atom.release.gpu.global.exch.b32 %r1, [%out], 0;
+	setp.lt.u32 %p1, %r2, 3;
+	@%p1 bra take;`))
+	for name, e := range map[string]simt.Engine{"ref": simt.NewRef(), "warp": New()} {
+		l := g.prepare(launch{block: 1, grid: 3, out: g.buffer(8)})
+		l.Cooperative, l.MaxSteps = true, 10_000_000
+		if _, err := e.Run(t.Context(), l); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
