@@ -86,13 +86,12 @@ func (r *Run) Store(w *Warp, in *loader.Instr, on uint32, place uint32) {
 // LaneOrder gives the lanes of on that execute an atomic operation first, and those after them; 0 for none. They go lowest first, but by
 // schedule Contended some of the upper ones go before the others: the order is not defined, and who comes last observes all others.
 func (r *Run) LaneOrder(w *Warp, on, place uint32) (first, second uint32) {
-	n := bits.OnesCount32(on)
-	if r.Launch.Schedule != Contended || r.Launch.Seed != 0 || n < 2 {
+	if r.Launch.Schedule != Contended || r.Launch.Seed != 0 || on&(on-1) == 0 {
 		return on, 0
 	}
 	g := newRNG(uint64(w.Number)<<32 ^ uint64(place))
 	first = on
-	for range 1 + g.below(n-1) {
+	for range 1 + g.below(bits.OnesCount32(on)-1) {
 		first &= first - 1
 	}
 	return first, on &^ first

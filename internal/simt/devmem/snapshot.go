@@ -1,6 +1,7 @@
 package devmem
 
-// Snapshot is what a launch can change of a memory, for tests that execute a launch several times.
+// Snapshot is what a launch can change of a memory, for tests that execute a launch several times. Nothing may use the memory while it
+// is taken or restored.
 type Snapshot struct {
 	blocks, freed []*Block
 	halves        [2]half

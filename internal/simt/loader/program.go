@@ -103,9 +103,7 @@ func (p *Program) initialise(v *isa.Var) error {
 		if r.At < 0 || r.At+r.Size > len(data) {
 			return fmt.Errorf("initialise variable %s: an address at byte %d of %d", v.Name, r.At, len(data))
 		}
-		for i := range r.Size {
-			data[r.At+i] = byte(addr >> (8 * i))
-		}
+		devmem.PutUint(data[r.At:r.At+r.Size], addr)
 	}
 	if v.Space == event.Const {
 		p.Memory.SetConst(p.addrs[v.Index])

@@ -248,7 +248,6 @@ const (
 	OpSSel                   // c ? a : b
 	OpSCmp                   // fn: condition, imm: bits
 	OpSWiden                 // d, a; b: line of a; fn: kind; imm: factor: what may wrap between lanes
-	opcodes
 )
 
 // The kinds of OpSWiden.
