@@ -108,3 +108,66 @@ func (in *Inst) accesses() bool {
 	}
 	return false
 }
+
+// Passed says of control at instruction at that it comes to instruction b no more. Then acts says that both come to an instruction
+// of f that other threads can notice, and returns that both can return from f.
+func (f *Func) Passed(at, b uint32) (acts, returns bool) {
+	g := blocksOf(f)
+	past, through := g.reach(f, at), g.reach(f, b+1)
+	if past[b] {
+		return false, false
+	}
+	for i := range f.Insts {
+		if past[i] && through[i] {
+			acts = acts || f.Insts[i].acts()
+			returns = returns || f.Insts[i].Class == Ret
+		}
+	}
+	return acts, returns
+}
+
+// Acts says that control at an instruction comes to one that other threads can notice, and returns that it can return from f.
+func (f *Func) Acts(at uint32) (acts, returns bool) {
+	for i, there := range blocksOf(f).reach(f, at) {
+		acts = acts || there && f.Insts[i].acts()
+		returns = returns || there && f.Insts[i].Class == Ret
+	}
+	return acts, returns
+}
+
+// reach gives the instructions that control comes to from one of them, which is among them.
+func (g *graph) reach(f *Func, from uint32) []bool {
+	there := make([]bool, len(f.Insts))
+	if int(from) >= len(f.Insts) {
+		return there
+	}
+	first, ok := slices.BinarySearch(g.start, int32(from))
+	if !ok {
+		first--
+	}
+	seen := make([]bool, g.blocks())
+	for work, at := []int32{int32(first)}, int32(from); len(work) > 0; {
+		x := work[len(work)-1]
+		work = work[:len(work)-1]
+		for i := max(at, g.start[x]); i < g.start[x+1]; i++ {
+			there[i] = true
+		}
+		at = 0
+		for _, s := range g.succ[x] {
+			if !seen[s] {
+				seen[s] = true
+				work = append(work, s)
+			}
+		}
+	}
+	return there
+}
+
+// acts says that other threads can notice that an instruction is executed.
+func (in *Inst) acts() bool {
+	switch in.Class {
+	case Barrier, Warp, WarpBarrier, Fence:
+		return true
+	}
+	return in.accesses()
+}

@@ -20,6 +20,7 @@ type barrier struct {
 	Count  int      // arrivals
 	got    []uint32 // by warp, the lanes that arrived
 	Wait   []uint32 // by warp, the lanes that wait
+	passed []uint32 // by warp, the lanes that had passed the barrier by when others of the warp arrived
 	// Of bar.red: over the arrivals.
 	Reduced bool
 	popc    uint32
@@ -44,6 +45,7 @@ func (b *barrier) Reset() {
 	b.Expect, b.Count, b.popc, b.and, b.or = 0, 0, 0, true, false
 	clear(b.got)
 	clear(b.Wait)
+	clear(b.passed)
 	b.Reduced = false
 	b.Sites, b.Told = b.Sites[:0], false
 }
@@ -123,6 +125,9 @@ func (r *Run) arrive(w *Warp, in *loader.Instr, on uint32, place uint32, id uint
 	}
 	b.Join(w, on)
 	b.Enter(in, w, on, place)
+	if in.Aligned && count == AllThreads && !b.whole && on != w.Live {
+		b.pass(r, w, place)
+	}
 	waits := in.Op != isa.OpArrive
 	if in.Op != isa.OpSync && waits {
 		r.reduce(b, w, in, on)
@@ -153,10 +158,20 @@ func expects(count int) string {
 // Join counts the lanes of on.
 func (b *barrier) Join(w *Warp, on uint32) {
 	if len(b.got) < len(w.CTA.Warps) {
-		b.got, b.Wait = make([]uint32, len(w.CTA.Warps)), make([]uint32, len(w.CTA.Warps))
+		n := len(w.CTA.Warps)
+		b.got, b.Wait, b.passed = make([]uint32, n), make([]uint32, n), make([]uint32, n)
 	}
 	b.got[w.Index] |= on
 	b.Count += bits.OnesCount32(on)
+}
+
+// pass notes the lanes of w that have passed the barrier at place by.
+func (b *barrier) pass(r *Run, w *Warp, place uint32) {
+	for m := w.Live &^ b.got[w.Index]; m != 0; m &= m - 1 {
+		if i := bits.TrailingZeros32(m); r.Places.Passed(r.Machine.Place(w, i), place) {
+			b.passed[w.Index] |= 1 << i
+		}
+	}
 }
 
 // Enter notes by which instruction lanes arrived.
@@ -261,8 +276,16 @@ func (r *Run) CheckSites(b *barrier, id uint8, c *CTA) {
 	sort.Slice(b.Sites, func(i, j int) bool { return b.Sites[i].Place < b.Sites[j].Place })
 	first := b.Sites[0].Place
 	if missing := c.Threads - c.Live; missing > 0 {
-		if f, fresh := r.Faults.count(r, BarrierDivergence, first, true); fresh {
+		// The PTX manual wants all lanes of a warp that go on to execute an aligned barrier.
+		passed := 0
+		for i, lanes := range b.passed {
+			passed += bits.OnesCount32(lanes &^ b.got[i])
+		}
+		if f, fresh := r.Faults.count(r, BarrierDivergence, first, passed == 0); fresh {
 			f.Message = fmt.Sprintf("barrier %d completed without %d of the block's %d threads, which have exited", id, missing, c.Threads)
+			if passed > 0 {
+				f.Message += fmt.Sprintf("; %d of them had passed it by while lanes of their warps waited", passed)
+			}
 			f.Stands = append(b.stands(id), r.exitStands(c)...)
 		}
 	}

@@ -30,6 +30,7 @@ type Table struct {
 	armsOf   map[*isa.Func]funcArms
 	updates  map[*isa.Func][]int32
 	discards map[*isa.Func][]isa.Use
+	passed   map[[2]uint32]bool
 }
 
 // funcArms is what Arms asks of a function.
@@ -53,7 +54,8 @@ type placeFrame struct {
 // New makes an empty table.
 func New() *Table {
 	return &Table{next: 1, index: map[placeKey]uint32{}, arms: map[uint32][]event.Arm{},
-		armsOf: map[*isa.Func]funcArms{}, updates: map[*isa.Func][]int32{}, discards: map[*isa.Func][]isa.Use{}}
+		armsOf: map[*isa.Func]funcArms{}, updates: map[*isa.Func][]int32{}, discards: map[*isa.Func][]isa.Use{},
+		passed: map[[2]uint32]bool{}}
 }
 
 // Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: launched by the
@@ -179,6 +181,49 @@ func (t *Table) Discards(place uint32) bool {
 		place = f.caller // it is the result of a function
 	}
 	return false
+}
+
+// Passed says that a thread at a place comes to another place no more, and goes on with what a thread does that has been there: it
+// does not merely return.
+func (t *Table) Passed(at, place uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at == 0 || place == 0 || at >= t.next || place >= t.next {
+		return false
+	}
+	key := [2]uint32{at, place}
+	passed, ok := t.passed[key]
+	if !ok {
+		passed = t.passes(at, place)
+		t.passed[key] = passed
+	}
+	return passed
+}
+
+func (t *Table) passes(at, place uint32) bool {
+	// Out of calls, to the innermost one that both are in: frames are older than those of the calls that they make.
+	f, g := t.frame(at), t.frame(place)
+	for f != g {
+		if f.base > g.base {
+			if f.caller == 0 {
+				return false
+			}
+			at = f.caller + 1
+			f = t.frame(f.caller)
+			continue
+		}
+		if place = g.caller; place == 0 {
+			return false
+		}
+		g = t.frame(place)
+	}
+	acts, returns := f.fn.Passed(at-f.base, place-f.base)
+	for !acts && returns && f.caller != 0 {
+		at = f.caller + 1
+		f = t.frame(f.caller)
+		acts, returns = f.fn.Acts(at - f.base)
+	}
+	return acts
 }
 
 // appendArms adds the arms on which instruction i of a frame lies, with the frame's call for a branch to its callees.

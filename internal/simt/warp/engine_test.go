@@ -33,6 +33,7 @@ func TestWarp(t *testing.T) {
 		{"BarrierEvents", TestBarrierEvents},
 		{"EarlyReturn", TestEarlyReturn},
 		{"DivergentBarrier", TestDivergentBarrier},
+		{"PassedBarrier", TestPassedBarrier},
 		{"BarrierDeadlock", TestBarrierDeadlock},
 		{"CountDeadlock", TestCountDeadlock},
 		{"BadBarriers", TestBadBarriers},

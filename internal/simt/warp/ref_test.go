@@ -391,6 +391,50 @@ done:`)
 	}
 }
 
+// TestPassedBarrier tells lanes that pass by a barrier where others of their warp wait from lanes that return.
+func TestPassedBarrier(t *testing.T) {
+	const skip = "setp.ge.u32 %p1, %tx, %n; @%p1 bra over; bar.sync 0; over:"
+	const store = "st.global.u32 [%mine], %tx;"
+	inner := func(body string) string {
+		return ".func inner(.param .b32 t, .param .b32 n) { .reg .b32 %tx, %n; .reg .pred %p1; ld.param.u32 %tx, [t]; ld.param.u32 %n, [n]; " + body + " ret; }\n"
+	}
+	const call = "{ .param .b32 t; .param .b32 m; st.param.b32 [t], %tx; st.param.b32 [m], %n; call inner, (t, m); }"
+	for _, c := range []struct {
+		name, functions, body string
+		n                     uint32
+		passed                int // lanes
+	}{
+		{"an if", "", skip + store, 40, 24},
+		{"an if of a whole warp", "", skip + store, 32, 0},
+		{"an if at the end", "", skip, 40, 0},
+		{"an if whose end only computes", "", skip + "add.u32 %tx, %tx, 1;", 40, 0},
+		{"an if within the second branch", "", "setp.ge.u32 %p1, %tx, %n; @%p1 bra else; bar.sync 0; bra over; else: " + store + " over: " + store, 40, 24},
+		{"a return after a store", "", "setp.lt.u32 %p1, %tx, %n; @%p1 bra on; " + store + " ret; on: bar.sync 0; " + store, 40, 0},
+		{"a loop", "", "mov.u32 %r0, 0; and.b32 %r1, %tx, 1; loop: bar.sync 0; add.u32 %r0, %r0, 1; setp.le.u32 %p1, %r0, %r1; @%p1 bra loop; " + store, 0, 32},
+		{"a return from a loop", "", "mov.u32 %r0, 0; and.b32 %r1, %tx, 1; loop: setp.gt.u32 %p1, %r0, %r1; @%p1 ret; bar.sync 0; " + store +
+			" add.u32 %r0, %r0, 1; setp.lt.u32 %p1, %r0, 3; @%p1 bra loop;" + store, 0, 0},
+		{"a function that returns early, and what follows the call", inner("setp.ge.u32 %p1, %tx, %n; @%p1 ret; bar.sync 0;"), call + store, 40, 24},
+		{"a function that returns early, and nothing follows", inner("setp.ge.u32 %p1, %tx, %n; @%p1 ret; bar.sync 0;"), call, 40, 0},
+		{"another function, by one call", inner("bar.sync 0;") + ".func other(.param .b32 t, .param .b32 n) { ret; }\n",
+			`{ .reg .b64 %f1, %f2; mov.u64 %f1, inner; mov.u64 %f2, other; setp.ge.u32 %p1, %tx, %n; selp.b64 %f1, %f2, %f1, %p1;
+			.param .b32 t; .param .b32 m; st.param.b32 [t], %tx; st.param.b32 [m], %n; p: .callprototype _ (.param .b32 t, .param .b32 m); call %f1, (t, m), p; }` + store, 40, 24},
+		{"a call that is passed by", inner("bar.sync 0;"), "setp.ge.u32 %p1, %tx, %n; @%p1 bra over; " + call + " over: " + store, 40, 24},
+	} {
+		g := newRig(t, prelude+c.functions+entry("k", c.body))
+		f := g.run(launch{block: 64, n: c.n, out: g.buffer(64)}).wantFault(t, simt.BarrierDivergence, "which have exited")
+		want := ""
+		if c.passed > 0 {
+			want = fmt.Sprintf("; %d of them had passed it by", c.passed)
+		}
+		if _, passed, _ := strings.Cut(f.Message, "exited"); !strings.HasPrefix(passed, want) || f.Warning != (want == "") || want == "" && passed != "" {
+			t.Errorf("%s: %s, warning %v", c.name, f.Message, f.Warning)
+		}
+	}
+	// Lanes that come late have not passed by.
+	g := newRig(t, kernel("setp.ge.u32 %p1, %tx, %n; @%p1 bra late; bra all; late: "+store+" bra all; all: bar.sync 0; "+store))
+	g.mustRun(launch{block: 64, n: 40, out: g.buffer(64)})
+}
+
 func TestBarrierDeadlock(t *testing.T) {
 	// Half of each warp waits at barrier 0, the other half at barrier 1.
 	g := newRig(t, kernel(`
