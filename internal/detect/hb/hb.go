@@ -341,7 +341,7 @@ func (d *Detector) relaxed(w *history.Warp) uint32 {
 	})
 }
 
-// witnessed tells the witness of a strong access.
+// witnessed tells the witness of a strong access. Lanes that give back a lock by it begin an epoch.
 func (d *Detector) witnessed(o *explain.Operation) {
 	for i := range o.Event.Size / uint8(o.Site.Unit) {
 		if x := &d.observed[i]; x.Lanes != 0 {
@@ -350,7 +350,9 @@ func (d *Detector) witnessed(o *explain.Operation) {
 		}
 	}
 	if o.Site.Side.Write {
-		d.witness.Wrote(o)
+		if gave := d.witness.Wrote(o); gave != 0 {
+			o.Block.Advance(o.Warp, gave)
+		}
 	}
 }
 

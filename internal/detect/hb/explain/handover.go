@@ -383,20 +383,25 @@ func (x *race) byLeader() bool {
 	})
 }
 
-// alone says that one of the two threads is in a critical section of a lock that the other never took, and whether the other
-// is in one of another lock.
+// alone says that one of the two threads is in a critical section of a lock that the other never took, or had given back, and
+// whether the other is in one of another lock.
 func (x *race) alone(early, late []section) (yes, twoLocks bool) {
 	if slices.ContainsFunc(early, func(s section) bool { return among(late, s.lock) }) ||
 		slices.ContainsFunc(early, x.concernsLock) || slices.ContainsFunc(late, x.concernsLock) {
 		return false, false
 	}
-	yes = slices.ContainsFunc(early, func(s section) bool { return !x.wrote(s.lock, &x.after) }) ||
-		slices.ContainsFunc(late, func(s section) bool { return !x.wrote(s.lock, &x.before) })
+	yes = slices.ContainsFunc(early, func(s section) bool { return x.without(s.lock, &x.after, never) }) ||
+		slices.ContainsFunc(late, func(s section) bool { return x.without(s.lock, &x.before, x.before.Epoch) })
 	return yes, yes && len(early) > 0 && len(late) > 0
 }
 
-// wrote says that a thread has strongly written a lock.
-func (x *race) wrote(id lock.ID, t *order.Stamp) (yes bool) {
-	x.strongWrites(id.Shared, id.Block, id.Addr, func(w *history.Record) { yes = yes || sameThread(&w.Stamp, t) })
-	return yes
+// without says that a thread that is in no critical section of a lock at an epoch never took it, or gave it back before and has not
+// written it since: it does not hand over by it either.
+func (x *race) without(id lock.ID, t *order.Stamp, epoch uint32) bool {
+	wrote, since := false, false
+	x.strongWrites(id.Shared, id.Block, id.Addr, func(w *history.Record) {
+		own := sameThread(&w.Stamp, t)
+		wrote, since = wrote || own, since || own && w.Stamp.Epoch > epoch
+	})
+	return !wrote || !since && slices.ContainsFunc(x.sections(t.Block()), func(s section) bool { return s.is(t) && s.lock == id })
 }

@@ -231,15 +231,17 @@ func newest(all [8]handover, fit func(*handover) bool) (h handover) {
 	return h
 }
 
-// Wrote notes a strong write, which has been performed, yet has not begun an epoch.
-func (w *Witness) Wrote(o *Operation) {
+// Wrote notes a strong write, which has been performed, yet has not begun an epoch. It gives the lanes that gave back a lock by it, which
+// are to begin one: what they do now is outside.
+func (w *Witness) Wrote(o *Operation) (gave uint32) {
 	takes := o.Event.RMW == event.CompareAndSwap
 	if w.locking = w.locking || takes; !w.locking {
-		return
+		return 0
 	}
 	if b := w.block(o.Block, takes); b != nil && (takes || b.locked) {
-		b.lock(o.Batch, o.Event, o.Warp)
+		return b.lock(o.Batch, o.Event, o.Warp)
 	}
+	return 0
 }
 
 // Follows says that all strong writes of a block count: it may have taken a lock.
@@ -265,8 +267,8 @@ func (w *Witness) Sync(batch *event.Batch, e *event.Event, of *order.Block, wi u
 	}
 }
 
-// lock follows critical sections over an event.
-func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) {
+// lock follows critical sections over an event, and gives the lanes whose ends there.
+func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) (gave uint32) {
 	if !b.locked {
 		if b.locked = true; b.locks == nil {
 			b.locks = lock.New(lock.Rules{Unfenced: true, Swap: true, Last: true})
@@ -282,6 +284,7 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) {
 				taken := newest(x.seen(lane), func(h *handover) bool { return h.address == s.Lock.Addr && h.shared == s.Lock.Shared })
 				x.held = append(x.held, section{s.Lock, taken, e.Warp, lane, now, never})
 			} else if i := slices.IndexFunc(x.held, func(y section) bool { return y.lane == lane && y.lock == s.Lock }); i >= 0 {
+				gave |= 1 << lane
 				x.held[i].to = now
 				b.sections = append(b.sections, x.held[i])
 				x.held = slices.Delete(x.held, i, i+1)
@@ -291,6 +294,7 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) {
 	if n := len(b.sections); n > 2*maxSections {
 		b.sections = append(b.sections[:0], b.sections[n-maxSections:]...)
 	}
+	return gave
 }
 
 // end keeps of a block that has ended its past, and its memory for others.
