@@ -222,7 +222,9 @@ func TestKinds(t *testing.T) {
 		{"a swap that failed", "0.0 cas.fails m; 0.0 fence; 0.0 st x; 2.0 st x", "3-4 unordered"},
 		{"a swap without a fence", "0.0 cas m; 0.0 st x; 2.0 st x", "2-3 unordered"},
 		{"an acquire", "0.0 cas.acquire m; 0.0 st x; 2.0 st x", "2-3 missing-lock"},
-		{"who took the lock once", locked("2.0", "2.0 st y") + locked("0.0", "0.0 st x") + "2.0 st x", "8-11 unordered"},
+		{"who took the lock once", locked("2.0", "2.0 st y") + locked("0.0", "0.0 st x") + "2.0 st x", "8-11 missing-lock"},
+		{"who has given the lock back", locked("0.0", "0.0 st x") + "0.0 st x; " + locked("2.0", "2.0 st x"), "6-9 missing-lock"},
+		{"who takes the lock later", "0.0 st x; " + locked("2.0", "2.0 st x") + locked("0.0", "0.0 st x"), "1-4 missing-lock"},
 		{"two locks", "0.0 cas m; 0.0 fence; 0.0 st x; 2.0 cas n; 2.0 fence; 2.0 st x", "3-6 missing-lock two"},
 		{"an arrival at a barrier of the grid, polled by another instruction, and the next one", "2.0 add.release f =1; 0.0 add.release f =1; 0.0 ld.acquire f =3; 2.0 ld.acquire f =3; " +
 			"2.0 st x =5; 2.0 add.release f =1; 0.0 ld x =7", "5-7 unordered"},
