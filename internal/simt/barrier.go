@@ -126,7 +126,7 @@ func (r *Run) arrive(w *Warp, in *loader.Instr, on uint32, place uint32, id uint
 	b.Join(w, on)
 	b.Enter(in, w, on, place)
 	if in.Aligned && count == AllThreads && !b.whole && on != w.Live {
-		b.pass(r, w, place)
+		b.passed[w.Index] |= r.passed(w, w.Live&^b.got[w.Index], place)
 	}
 	waits := in.Op != isa.OpArrive
 	if in.Op != isa.OpSync && waits {
@@ -163,15 +163,6 @@ func (b *barrier) Join(w *Warp, on uint32) {
 	}
 	b.got[w.Index] |= on
 	b.Count += bits.OnesCount32(on)
-}
-
-// pass notes the lanes of w that have passed the barrier at place by.
-func (b *barrier) pass(r *Run, w *Warp, place uint32) {
-	for m := w.Live &^ b.got[w.Index]; m != 0; m &= m - 1 {
-		if i := bits.TrailingZeros32(m); r.Places.Passed(r.Machine.Place(w, i), place) {
-			b.passed[w.Index] |= 1 << i
-		}
-	}
 }
 
 // Enter notes by which instruction lanes arrived.

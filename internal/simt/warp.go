@@ -39,6 +39,8 @@ type Warp struct {
 	stands          [32]uint64
 	Whole           stand // what all live lanes wait for, if they do together: the stands do not matter then
 	stood           bool  // stands are not zeros
+	// skipped are, of lanes that wait in a warp-level function, those that their masks name and that had passed it by then.
+	skipped [32]uint32
 
 	group   uint32 // the lanes that run; all are at one place
 	lead    int    // the lowest of them

@@ -76,10 +76,22 @@ func (r *Run) alone(w *Warp, in *loader.Instr, lane int, place uint32) {
 // gather makes the lanes of on wait for the others of their masks, and lets those go on that are complete.
 func (r *Run) gather(w *Warp, on uint32, why wait, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
-		w.stands[bits.TrailingZeros32(m)] |= uint64(why)
+		i := bits.TrailingZeros32(m)
+		w.stands[i] |= uint64(why)
+		w.skipped[i] = r.passed(w, w.standOf(i).members()&w.Live&^on, place)
 	}
 	w.halt(r, on, place)
 	r.wakeWarp(w)
+}
+
+// passed gives those of lanes that have passed by an instruction at a place.
+func (r *Run) passed(w *Warp, lanes, place uint32) (passed uint32) {
+	for m := lanes; m != 0; m &= m - 1 {
+		if i := bits.TrailingZeros32(m); r.Places.Passed(r.Machine.Place(w, i), place) {
+			passed |= 1 << i
+		}
+	}
+	return passed
 }
 
 // wakeWarp lets the lanes go on whose warp-level waits are complete.
@@ -93,6 +105,7 @@ func (r *Run) wakeWarp(w *Warp) {
 		if !r.together(w, i, need) {
 			continue
 		}
+		r.skipped(w, need)
 		if s.waits() == waitWarp {
 			r.Out.WarpSync(w, need, r.Machine.Place(w, i))
 		} else {
@@ -258,6 +271,40 @@ func (r *Run) apart(w *Warp, in *loader.Instr, on uint32) {
 	fault, fresh := r.Faults.count(r, WarpDivergence, first, true)
 	if fresh {
 		fault.Message = fmt.Sprintf("lanes %#x of a warp execute one %s together, but at different places", on, in.Mnemonic())
+		fault.Stands = s.stands()
+	}
+}
+
+// skipped counts a warp instruction that lanes execute without others of their mask that went past it while they waited, and have exited.
+// The programming guide wants all that the mask names, unless they had exited before.
+func (r *Run) skipped(w *Warp, on uint32) {
+	skipped, first, at := uint32(0), ^uint32(0), 0
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		skipped |= w.skipped[i] &^ w.Live
+		w.skipped[i] = 0
+		if place := r.Machine.Place(w, i); place < first {
+			first, at = place, i
+		}
+	}
+	if skipped == 0 {
+		return
+	}
+	in := r.Machine.At(w, at)
+	if in.Row.Whole {
+		return // it is an error, see whole
+	}
+	if fault, fresh := r.Faults.count(r, WarpDivergence, first, true); fresh {
+		fault.Message = fmt.Sprintf("lanes %#x of a warp execute %s without lanes %#x, which their mask names: those skipped it and have exited", on, in.Mnemonic(), skipped)
+		var s standSet
+		for i := range 32 {
+			switch {
+			case on>>i&1 != 0:
+				s.add(r.Machine.Place(w, i), "executes "+in.Mnemonic(), w.CTA.id, w.tid(i))
+			case skipped>>i&1 != 0:
+				s.add(r.Machine.Place(w, i), "exited", w.CTA.id, w.tid(i))
+			}
+		}
 		fault.Stands = s.stands()
 	}
 }

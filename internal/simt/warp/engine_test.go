@@ -40,7 +40,7 @@ func TestWarp(t *testing.T) {
 		{"TextureFetch", TestTextureFetch}, {"TextureOthers", TestTextureOthers}, {"Surface", TestSurface}, {"TextureFaults", TestTextureFaults}, {"TextureEvents", TestTextureEvents},
 		{"WarpSync", TestWarpSync},
 		{"WarpSyncDeadlock", TestWarpSyncDeadlock},
-		{"UndefinedShuffle", TestUndefinedShuffle}, {"UndefinedShuffleWaits", TestUndefinedShuffleWaits}, {"WarpDivergence", TestWarpDivergence}, {"WarpDifferentMasks", TestWarpDifferentMasks}, {"WarpNoDivergence", TestWarpNoDivergence}, {"MaskWithoutSomeLanes", TestMaskWithoutSomeLanes}, {"WarpPlaces", TestWarpPlaces}, {"ReduxQualifiers", TestReduxQualifiers},
+		{"UndefinedShuffle", TestUndefinedShuffle}, {"SkippedByLanes", TestSkippedByLanes}, {"UndefinedShuffleWaits", TestUndefinedShuffleWaits}, {"WarpDivergence", TestWarpDivergence}, {"WarpDifferentMasks", TestWarpDifferentMasks}, {"WarpNoDivergence", TestWarpNoDivergence}, {"MaskWithoutSomeLanes", TestMaskWithoutSomeLanes}, {"WarpPlaces", TestWarpPlaces}, {"ReduxQualifiers", TestReduxQualifiers},
 		{"LoadMatrix", TestLoadMatrix}, {"LoadMatrixEvents", TestLoadMatrixEvents}, {"LoadMatrixFaults", TestLoadMatrixFaults}, {"LoadMatrixMissingLanes", TestLoadMatrixMissingLanes},
 		{"Copies", TestCopies}, {"CopiesBySeed", TestCopiesBySeed}, {"CopyEvents", TestCopyEvents}, {"CopyFaults", TestCopyFaults},
 		{"CountedBarrierOfDivergedWarp", TestCountedBarrierOfDivergedWarp}, {"BarrierCounts", TestBarrierCounts}, {"FallingOffTheEnd", TestFallingOffTheEnd}, {"ClockGivesWay", TestClockGivesWay},

@@ -56,6 +56,36 @@ func TestUndefinedShuffle(t *testing.T) {
 	}
 }
 
+// TestSkippedByLanes has lanes wait for others that go past them and exit, or that return.
+func TestSkippedByLanes(t *testing.T) {
+	const store, skip = "\n\tst.global.u32 [%mine], %tx;", "setp.ge.u32 %p1, %ln, 20;\n\t@%p1 bra over;\n\t"
+	for _, c := range []struct {
+		name, body, message string
+	}{
+		{"a vote", skip + "vote.sync.ballot.b32 %r1, %p1, -1;\nover:" + store,
+			"lanes 0xfffff of a warp execute vote.sync.ballot.b32 without lanes 0xfff00000, which their mask names: those skipped it and have exited"},
+		{"a barrier", skip + "bar.warp.sync -1;\nover:" + store, "execute bar.warp.sync without lanes 0xfff00000"},
+		{"lanes of the mask", skip + "vote.sync.ballot.b32 %r1, %p1, 0x3fffff;\nover:" + store, "without lanes 0x300000,"},
+		{"others", skip + "vote.sync.ballot.b32 %r1, %p1, 0xfffff;\nover:" + store, ""},
+		{"nothing after it", skip + "vote.sync.ballot.b32 %r1, %p1, -1;\nover:", ""},
+		{"an early return", "setp.ge.u32 %p1, %ln, 20;\n\t@%p1 ret;\n\tvote.sync.ballot.b32 %r1, %p1, -1;" + store, ""},
+		{"the next turn", "mov.u32 %r2, 0;\nloop:\n\tadd.u32 %r2, %r2, 1;\n\tsetp.eq.u32 %p1, %r2, %tx;\n\t@%p1 bra over;\n\tbar.warp.sync -1;\nover:\n\tsetp.lt.u32 %p1, %r2, 32;\n\t@%p1 bra loop;" + store,
+			"execute bar.warp.sync without lanes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newRig(t, kernel(c.body))
+			o := g.run(launch{block: 32, out: g.buffer(32)})
+			if c.message == "" && len(o.faults) == 0 {
+				return
+			}
+			f := o.wantFault(t, simt.WarpDivergence, c.message)
+			if o.err != nil || c.message == "" || !f.Warning || len(f.Stands) != 2 || f.Stands[1].Doing != "exited" {
+				t.Errorf("ended with %v, %+v", o.err, f)
+			}
+		})
+	}
+}
+
 // TestUndefinedShuffleWaits has the halves of a warp wait for each other at one shuffle that reads exited lanes.
 func TestUndefinedShuffleWaits(t *testing.T) {
 	g := newRig(t, kernel(`
@@ -152,13 +182,11 @@ func TestWarpDifferentMasks(t *testing.T) {
 	}
 }
 
-// TestWarpNoDivergence: lanes that have exited, or exit while others wait, are waited for by nobody; and halves with masks of
-// their own go on by themselves.
+// TestWarpNoDivergence: lanes that have exited are waited for by nobody; and halves with masks of their own go on by themselves.
 func TestWarpNoDivergence(t *testing.T) {
 	for _, inst := range warpLevel {
 		for _, frame := range []string{
 			"mov.u32 %%r9, -1;\n\t@%%p1 ret;\n\t%s",
-			"mov.u32 %%r9, -1;\n\t@%%p1 bra done;\n\t%s\ndone:\n\tst.global.u32 [%%mine], %%tx;",
 			"selp.b32 %%r9, 0x000001ff, 0xfffffe00, %%p1;\n\t%s",
 			"selp.b32 %%r9, 0x000001ff, 0xfffffe00, %%p1;\n\t@%%p1 bra other;\n\t%[1]s\n\tbra done;\nother:\n\tvote.sync.all.pred %%p3, %%p1, %%r9;\n\t%[1]s\ndone:\n",
 		} {
