@@ -40,8 +40,6 @@ var UnsupportedCalls = []string{
 	"cudaExternalMemoryGetMappedBuffer",
 	"cudaExternalMemoryGetMappedMipmappedArray",
 	"cudaFreeMipmappedArray",
-	"cudaFuncGetParamCount",
-	"cudaFuncGetParamInfo",
 	"cudaGLGetDevices",
 	"cudaGLMapBufferObject",
 	"cudaGLMapBufferObjectAsync",

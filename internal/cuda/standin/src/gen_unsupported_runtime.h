@@ -37,8 +37,6 @@ EXPORT int cudaExecutionCtxWaitEvent(void) { return finish(fp_unsupported("cudaE
 EXPORT int cudaExternalMemoryGetMappedBuffer(void) { return finish(fp_unsupported("cudaExternalMemoryGetMappedBuffer")); }
 EXPORT int cudaExternalMemoryGetMappedMipmappedArray(void) { return finish(fp_unsupported("cudaExternalMemoryGetMappedMipmappedArray")); }
 EXPORT int cudaFreeMipmappedArray(void) { return finish(fp_unsupported("cudaFreeMipmappedArray")); }
-EXPORT int cudaFuncGetParamCount(void) { return finish(fp_unsupported("cudaFuncGetParamCount")); }
-EXPORT int cudaFuncGetParamInfo(void) { return finish(fp_unsupported("cudaFuncGetParamInfo")); }
 EXPORT int cudaGLGetDevices(void) { return finish(fp_unsupported("cudaGLGetDevices")); }
 EXPORT int cudaGLMapBufferObject(void) { return finish(fp_unsupported("cudaGLMapBufferObject")); }
 EXPORT int cudaGLMapBufferObjectAsync(void) { return finish(fp_unsupported("cudaGLMapBufferObjectAsync")); }
