@@ -444,9 +444,12 @@ func (r *once) found(d detect.Detector) []report.Finding {
 	for _, f := range d.Findings() {
 		severity, why, fix, ok := r.tritonRace(&f)
 		out := resolve(r, &f)
-		if ok {
+		switch {
+		case ok:
 			out.Severity, out.Message, out.Fix = severity, why, fix
-		} else {
+		case f.Kind == detect.InterKernel && nodesOfGraph(&out):
+			tellIn(inGraph, &out)
+		default:
 			tellIn(dialectFor(&f), &out)
 		}
 		list = append(list, out)
