@@ -56,7 +56,6 @@ var UnsupportedCalls = []string{
 	"cudaGraphAddExternalSemaphoresWaitNode",
 	"cudaGraphConditionalHandleCreate",
 	"cudaGraphConditionalHandleCreate_v2",
-	"cudaGraphDebugDotPrint",
 	"cudaGraphExecExternalSemaphoresSignalNodeSetParams",
 	"cudaGraphExecExternalSemaphoresWaitNodeSetParams",
 	"cudaGraphExecGetId",

@@ -245,7 +245,7 @@ static int kernel_of(const void *f, struct entity **found) {
   if (!e) return fp_absent() ? fpNoDevice : fpInvalidDeviceFunction;
   int error = load(e->binary);
   if (error && !e->binary->handle) return error;
-  e->kernel.module = e->binary->handle, e->kernel.name = e->name;
+  e->kernel.module = e->binary->handle, e->kernel.name = e->name, e->kernel.host = e->host;
   *found = e;
   return fp_find_kernel(&e->kernel);
 }

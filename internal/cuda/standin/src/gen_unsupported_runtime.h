@@ -53,7 +53,6 @@ EXPORT int cudaGraphAddExternalSemaphoresSignalNode(void) { return finish(fp_uns
 EXPORT int cudaGraphAddExternalSemaphoresWaitNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresWaitNode")); }
 EXPORT int cudaGraphConditionalHandleCreate(void) { return finish(fp_unsupported("cudaGraphConditionalHandleCreate")); }
 EXPORT int cudaGraphConditionalHandleCreate_v2(void) { return finish(fp_unsupported("cudaGraphConditionalHandleCreate_v2")); }
-EXPORT int cudaGraphDebugDotPrint(void) { return finish(fp_unsupported("cudaGraphDebugDotPrint")); }
 EXPORT int cudaGraphExecExternalSemaphoresSignalNodeSetParams(void) { return finish(fp_unsupported("cudaGraphExecExternalSemaphoresSignalNodeSetParams")); }
 EXPORT int cudaGraphExecExternalSemaphoresWaitNodeSetParams(void) { return finish(fp_unsupported("cudaGraphExecExternalSemaphoresWaitNodeSetParams")); }
 EXPORT int cudaGraphExecGetId(void) { return finish(fp_unsupported("cudaGraphExecGetId")); }

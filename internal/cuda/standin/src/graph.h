@@ -633,7 +633,7 @@ static int fp_capture_fill(struct fp_box to, u32 value, u32 size, u64 width, u64
 }
 
 static int fp_capture_launch(struct fp_kernel *k, const struct fp_launch *l, const void *block, int *e) {
-  const struct fp_work w = {.type = fpKernelNode, .kernel = k, .function = k, .launch = *l, .block = (char *)block};
+  const struct fp_work w = {.type = fpKernelNode, .kernel = k, .function = k->host ? k->host : k, .launch = *l, .block = (char *)block};
   return fp_capture_work(l->stream, &w, e);
 }
 

@@ -50,6 +50,7 @@ enum {
   fpInvalidContext = 201,
   fpNoImage = 209,
   fpFileNotFound = 301,
+  fpOperatingSystem = 304,
   fpInvalidHandle = 400,
   fpNotFound = 500,
   fpNotReady = 600,
