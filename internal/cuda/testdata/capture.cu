@@ -54,6 +54,10 @@ int main() {
   OK(cudaMemset(a, 0, n * 4));
   OK(cudaDeviceSynchronize());
 
+  WANT(cudaStreamWaitEvent(s, fork, cudaEventWaitExternal), cudaErrorInvalidValue); // outside of a capture
+  WANT(cudaEventRecordWithFlags(fork, s, cudaEventRecordExternal), cudaErrorInvalidValue);
+  WANT(cudaStreamWaitEvent(s, fork, 6), cudaErrorInvalidValue);
+  cudaGetLastError();
   OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
   OK(cudaMemsetAsync(a, 0, n * 4, s));
   OK(cudaEventRecord(fork, s));

@@ -697,14 +697,21 @@ static int fp_host_call(u64 stream, const struct fp_work *w) {
   return fp_capture_work(stream, w, &e) ? e : fp_function_start(stream, w);
 }
 
-enum { fpExternal = 1 }; // a flag of records and waits: a node of the graph
+enum { fpExternal = 1 }; // the flag of records and waits: a node of the graph that is captured
+
+// fp_external takes a record or a wait with flags, which only a stream that captures may have.
+static int fp_external(u64 stream, const struct fp_work *w, unsigned flags) {
+  int e = 0;
+  if (flags != fpExternal || !fp_capturing()) return fpInvalidValue;
+  return fp_capture_work(stream, w, &e) || e ? e : fpInvalidValue;
+}
 
 static int fp_event_record(u64 event, u64 stream, unsigned flags) {
   const struct fp_work w = {.type = fpRecordNode, .object = event};
   struct fp_capture *c, *other;
   int e = 0;
+  if (flags) return fp_external(stream, &w, flags);
   if (!fp_capturing()) return fp_record(stream, event);
-  if (flags & fpExternal) return fp_capture_work(stream, &w, &e) ? e : fp_record(stream, event);
   fp_graph_lock();
   struct fp_branch *b = fp_branch_of(stream, &c);
   struct fp_mark *m = fp_mark_of(event, &other);
@@ -747,8 +754,8 @@ static int fp_event_wait(u64 stream, u64 event, unsigned flags) {
   const struct fp_work w = {.type = fpWaitNode, .object = event};
   struct fp_capture *c = NULL, *of = NULL;
   int e = 0;
+  if (flags) return fp_external(stream, &w, flags);
   if (!fp_capturing()) return fp_after(stream, event);
-  if (flags & fpExternal) return fp_capture_work(stream, &w, &e) ? e : fp_after(stream, event);
   fp_graph_lock();
   struct fp_branch *b = fp_branch_of(stream, &c);
   struct fp_mark *m = fp_mark_of(event, &of);
