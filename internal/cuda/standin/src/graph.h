@@ -526,7 +526,7 @@ static int fp_exec_launch(struct fp_exec *x, u64 stream) {
       if (n->waits[k]->lane != n->lane) e = fp_after(lane, n->waits[k]->event);
     fp_node_origin = &n->origin;
     if (!e && !n->disabled) e = fp_work_do(&n->work, lane);
-    fp_node_origin = NULL;
+    if (!e) fp_node_origin = NULL; // the call that fails tells the node of the failure, too
     if (!e && n->event) e = fp_record(lane, n->event);
   }
   for (size_t i = 0; i < x->count && !e; i++)

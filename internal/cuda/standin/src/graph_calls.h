@@ -582,8 +582,14 @@ EXPORT int API(GraphUpload)(struct fp_exec *x, void *s) {
 }
 EXPORT int API(GraphUpload_ptsz)(struct fp_exec *x, void *s) { return API(GraphUpload)(x, s); }
 
-EXPORT int API(GraphLaunch)(struct fp_exec *x, void *s) { return finish(x ? fp_exec_launch(x, stream_of(s, 0)) : fpInvalidValue); }
-EXPORT int API(GraphLaunch_ptsz)(struct fp_exec *x, void *s) { return finish(x ? fp_exec_launch(x, stream_of(s, 1)) : fpInvalidValue); }
+#define GRAPH_LAUNCH(suffix, own)                                              \
+  EXPORT int API(GraphLaunch##suffix)(struct fp_exec *x, void *s) {            \
+    int e = finish(x ? fp_exec_launch(x, stream_of(s, own)) : fpInvalidValue); \
+    fp_node_origin = NULL;                                                     \
+    return e;                                                                  \
+  }
+GRAPH_LAUNCH(, 0)
+GRAPH_LAUNCH(_ptsz, 1)
 
 EXPORT int API(GraphNodeSetEnabled)(struct fp_exec *x, struct fp_node *n, unsigned on) {
   struct fp_node *own = exec_node(x, n);
