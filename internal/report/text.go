@@ -399,7 +399,7 @@ func (t *Text) calls(b *bytes.Buffer, pad string, frames []event.Frame) {
 	for i, f := range frames {
 		switch {
 		case i == 0:
-		case i > most && i != own:
+		case i > most && i != own && f.Graph == 0:
 			skipped++
 		default:
 			if skipped > 0 {
