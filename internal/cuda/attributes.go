@@ -32,6 +32,7 @@ func (c *Context) attributes() []int32 {
 	set(92, 1, 1, 1) // stream memory operations: at all, of 64 bits, waits for bits that are not set; and 122, 123
 	set(122, 1, 1)
 	v[106] = int32(lim.BlocksPerSM)
+	set(108, 30<<20, 134213632)        // of the L2 cache: what may persist, and the largest window of an access policy
 	v[111] = int32(lim.SharedReserved) // shared memory a block that the system takes
 	v[115] = 1                         // memory pools
 	if lim.Clusters() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -43,6 +44,21 @@ type Failure struct {
 	Count      int
 	Unseen     int    // of Count, those whose error the program never asked for
 	Bytes      uint64 // that leak, of all of them
+}
+
+// Returned names the error as the call returned it: the driver API has names of its own, and fewer errors.
+func (f *Failure) Returned() string {
+	if rest, ok := strings.CutPrefix(f.Call, "cu"); !ok || rest == "" || rest[0] < 'A' || rest[0] > 'Z' {
+		return f.Code.String()
+	}
+	code := f.Code
+	switch code { // as driver_code of standin/src/cuda.c
+	case InvalidConfiguration, InvalidPitchValue, InvalidMemcpyDirection:
+		code = InvalidValue
+	case InvalidSymbol, InvalidDeviceFunction:
+		code = SymbolNotFound
+	}
+	return cmp.Or(calls.ErrorOf(uint32(code)).Driver, code.String())
 }
 
 // misuse is an error of the API that is worth a finding by itself.

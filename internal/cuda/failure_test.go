@@ -101,6 +101,27 @@ func TestRefusedLaunch(t *testing.T) {
 	}
 }
 
+// TestReturned has errors in the names of the API that returned them.
+func TestReturned(t *testing.T) {
+	for _, c := range []struct {
+		call string
+		code Code
+		want string
+	}{
+		{"cudaMemcpy2D", InvalidPitchValue, "cudaErrorInvalidPitchValue"},
+		{"cuMemcpy2D", InvalidPitchValue, "CUDA_ERROR_INVALID_VALUE"},
+		{"cuLaunchKernel", InvalidConfiguration, "CUDA_ERROR_INVALID_VALUE"},
+		{"cuModuleGetGlobal", InvalidSymbol, "CUDA_ERROR_NOT_FOUND"},
+		{"cuMemFree", MemoryAllocation, "CUDA_ERROR_OUT_OF_MEMORY"},
+		{"the launch", InvalidConfiguration, "cudaErrorInvalidConfiguration"},
+		{"cu", InvalidValue, "cudaErrorInvalidValue"},
+	} {
+		if got := (&Failure{Call: c.call, Code: c.code}).Returned(); got != c.want {
+			t.Errorf("%s, %d: %s, want %s", c.call, c.code, got, c.want)
+		}
+	}
+}
+
 // TestFailuresOfPlaces checks that failures of one place are one, that many places are bounded, and that those the program
 // asked for are not told where they are nothing but errors.
 func TestFailuresOfPlaces(t *testing.T) {

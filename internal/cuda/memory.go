@@ -376,7 +376,7 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 	if staged {
 		// The call waits for the stream before it stages the source, but not for the copy that follows.
 		c.order(c.host, s.agent, name)
-		name += ", which may return before the device has the bytes"
+		name = fmt.Sprintf("%s (%s), which may return before the device has the bytes%s", call, s.name, k.Place)
 	}
 	c.work(s)
 	c.touch(event.HostOp{Kind: event.HostRead, Agent: s.agent, Name: name}, src, k)

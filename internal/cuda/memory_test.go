@@ -302,10 +302,12 @@ func TestStaged(t *testing.T) {
 		for src := range at {
 			for _, async := range []bool{false, true} {
 				l.hosts = nil
-				s.must(s.c.OrderCopy(Copy{Dst: at[dst], Src: at[src] + 64, Width: 4, Height: 1, Depth: 1, Kind: Default, Async: async}, 0, 0))
+				s.must(s.c.OrderCopy(Copy{Dst: at[dst], Src: at[src] + 64, Width: 4, Height: 1, Depth: 1, Kind: Default, Async: async, Place: "\na.cu:7 main"}, 0, 0))
 				want := !async && src == "pageable" && (dst == "device" || dst == "managed")
 				for _, o := range l.hosts {
-					if o.Kind == event.HostWrite && (o.Staged != want || strings.HasSuffix(o.Name, ", which may return before the device has the bytes") != want) {
+					call, frames := event.CutHostPlace(o.Name)
+					if o.Kind == event.HostWrite && (o.Staged != want || strings.HasSuffix(call, ", which may return before the device has the bytes") != want ||
+						len(frames) != 1 || frames[0] != event.Frame{File: "a.cu", Line: 7, Function: "main"}) {
 						t.Errorf("from %s to %s, async %v: %+v", src, dst, async, o)
 					}
 				}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/elfline"
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -66,13 +67,27 @@ func (p *process) mappingOf(addr uint64) (mapping, bool) {
 }
 
 // stack gives the frames of a request's call stack, innermost first, of the program's own code: what the compiler makes for a
-// launch is left out, and so is what called main. The device is locked.
+// launch is left out, and so is what called main. What is done for a node of a graph has two stacks: that of the call that made
+// the node, and after it that of the call that launches the graph. The device is locked.
 func (p *process) stack(r *request) []event.Frame {
 	if len(r.script) > 0 {
 		return r.script
 	}
+	at := slices.IndexFunc(r.frames, func(a uint64) bool { return a >= calls.OfGraphLaunch })
+	if at < 0 {
+		return p.calls(r.frames)
+	}
+	node, launch := p.calls(r.frames[:at]), slices.Clone(p.calls(r.frames[at+1:]))
+	if i := slices.IndexFunc(launch, hasLine); i >= 0 {
+		launch[i].Graph = uint32(r.frames[at])
+	}
+	return slices.Concat(node, launch)
+}
+
+// calls gives the frames of one call stack.
+func (p *process) calls(addresses []uint64) []event.Frame {
 	var all []event.Frame
-	for _, a := range r.frames {
+	for _, a := range addresses {
 		m, ok := p.mappingOf(a - 1)
 		if !ok {
 			break
@@ -96,8 +111,10 @@ func (p *process) place(r *request) string {
 func (p *process) caller(r *request) []event.Frame {
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(p.stack(r)), func(f event.Frame) bool { return f.File == "" || f.Line <= 0 })
+	return slices.DeleteFunc(slices.Clone(p.stack(r)), func(f event.Frame) bool { return !hasLine(f) })
 }
+
+func hasLine(f event.Frame) bool { return f.File != "" && f.Line > 0 }
 
 // withoutStubs removes the frames between <<<...>>> and the runtime: a stub, for templates another one, and the host function that
 // has the kernel's name.

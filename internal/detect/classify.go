@@ -110,7 +110,7 @@ func (c Category) Kind() Kind {
 	return Unordered
 }
 
-// Classify judges two accesses by different threads that overlap in bytes and that nothing orders.
+// Classify judges two accesses by different threads that overlap in bytes and that nothing orders. The run had a before b.
 // NoRace: they do not conflict, or they are morally strong.
 func Classify(a, b Side, r Relation) Category {
 	if !a.Write && !b.Write {
@@ -120,7 +120,7 @@ func Classify(a, b Side, r Relation) Category {
 		return classifyAtomics(a, b, r)
 	}
 	switch {
-	case !r.SameLaunch && (a.Staged || b.Staged):
+	case !r.SameLaunch && a.Staged: // what comes before the copy, it meets when it begins
 		return StagedCopy
 	case !r.SameLaunch:
 		return r.launches()

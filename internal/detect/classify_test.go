@@ -1,6 +1,9 @@
 package detect
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestHostThreads checks that a race which only unseen order of host threads could exclude is a warning.
 func TestHostThreads(t *testing.T) {
@@ -24,13 +27,20 @@ func TestStagedCopy(t *testing.T) {
 		t.Errorf("a host write: category %d, %s %s", c, c.Severity(), c.Kind())
 	}
 	write.Staged = true
-	for _, c := range []Category{Classify(write, read, Relation{}), Classify(read, write, Relation{})} {
-		if c != StagedCopy || c.Severity() != Warning || c.Kind() != InterKernel {
-			t.Errorf("a staged copy: category %d, %s %s", c, c.Severity(), c.Kind())
+	c := Classify(write, read, Relation{})
+	if c != StagedCopy || c.Severity() != Warning || c.Kind() != InterKernel {
+		t.Errorf("a staged copy: category %d, %s %s", c, c.Severity(), c.Kind())
+	}
+	if f := NewRace("x", &Facts{Category: c, Earlier: Access{Host: "cudaMemcpy"}}); f.Message == "" || f.Fix == "" {
+		t.Error("a staged copy has no message")
+	}
+	for later, want := range map[string]string{"": "the kernel's stream does not wait", "host code": "the host does not wait", "cudaMemsetAsync (stream 2)": "the other stream does not wait"} {
+		if f := NewRace("x", &Facts{Category: c, Earlier: Access{Host: "cudaMemcpy"}, Later: Access{Host: later}}); !strings.Contains(f.Message, want) {
+			t.Errorf("before %q: %s", later, f.Message)
 		}
-		if f := NewRace("x", &Facts{Category: c, Earlier: Access{Host: "cudaMemcpy"}}); f.Message == "" || f.Fix == "" {
-			t.Error("a staged copy has no message")
-		}
+	}
+	if c := Classify(read, write, Relation{}); c != CrossLaunch {
+		t.Errorf("a staged copy after what it does not wait for: category %d", c)
 	}
 }
 

@@ -274,8 +274,15 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 	case CrossDevice:
 		return f.explainDevices(k)
 	case StagedCopy:
-		return "a copy from pageable host memory may return once its source was staged, and the kernel's stream does not wait for the copy that follows in the default stream; most drivers finish it before they return, but the manual does not promise that",
-			"call cudaStreamSynchronize after the copy, copy in the kernel's stream, or create that stream without cudaStreamNonBlocking"
+		who, orElse := "the kernel's stream", ", copy in the kernel's stream, or create that stream without cudaStreamNonBlocking"
+		switch {
+		case f.Later.hostCode():
+			who, orElse = "the host", ""
+		case f.Later.Host != "":
+			who, orElse = "the other stream", ", copy in that stream, or create it without cudaStreamNonBlocking"
+		}
+		return "a copy from pageable host memory may return once its source was staged, and " + who + " does not wait for the copy that follows in the default stream; most drivers finish it before they return, but the manual does not promise that",
+			"call cudaStreamSynchronize after the copy" + orElse
 	case HostThreads:
 		return f.explainThreads()
 	case NonCoherentLoad:

@@ -567,6 +567,9 @@ type Frame struct {
 	PTXFile  string
 	PTXLine  int
 	Inst     string // the PTX instruction
+	// Graph is the number of the launch of a graph that this frame of a host's call stack and those after it made, where those before it made
+	// a node of the graph; else 0.
+	Graph uint32
 }
 
 // Places tells where a Place is: the instruction and the calls that led to it, innermost first, inlined calls included.

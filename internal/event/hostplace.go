@@ -8,11 +8,14 @@ import (
 )
 
 // HostPlace is the end of a HostOp's name that says where in the program its call is, from the call stack, innermost
-// first: a line for each frame that has a source line. CutHostPlace takes it off again.
+// first: a line for each frame that has a source line, before which a line "#N" tells its Graph. CutHostPlace takes it off again.
 func HostPlace(frames []Frame) string {
 	var b strings.Builder
 	for _, f := range frames {
 		if f.File != "" && f.Line > 0 {
+			if f.Graph != 0 {
+				fmt.Fprintf(&b, "\n#%d", f.Graph)
+			}
 			fmt.Fprintf(&b, "\n%s:%d %s", f.File, f.Line, f.Function)
 		}
 	}
@@ -22,12 +25,18 @@ func HostPlace(frames []Frame) string {
 // CutHostPlace parts the name of a HostOp from the call stack that HostPlace made of it.
 func CutHostPlace(name string) (call string, frames []Frame) {
 	call, rest, _ := strings.Cut(name, "\n")
+	graph := 0
 	for line := range strings.Lines(rest) {
 		line = strings.TrimSuffix(line, "\n")
+		if launch, ok := strings.CutPrefix(line, "#"); ok && !strings.Contains(line, ":") {
+			graph, _ = strconv.Atoi(launch)
+			continue
+		}
 		at := strings.LastIndexByte(line, ':')
 		number, function, _ := strings.Cut(line[at+1:], " ")
 		if n, err := strconv.Atoi(number); err == nil && at > 0 {
-			frames = append(frames, Frame{File: line[:at], Line: n, Function: function})
+			frames = append(frames, Frame{File: line[:at], Line: n, Function: function, Graph: uint32(graph)})
+			graph = 0
 		}
 	}
 	return call, frames

@@ -169,11 +169,15 @@ func (b *pageBuilder) side(a *Access) pageSide {
 	}
 	if at := userIndex(a.Frames); at >= 0 {
 		for _, f := range a.Frames[min(at+1, len(a.Frames)):] {
-			s.Calls = append(s.Calls, "called from "+b.text.Where(f))
+			s.Calls = append(s.Calls, calledFrom(f)+" "+b.text.Where(f))
 		}
 	}
 	for i, f := range a.Caller {
-		s.Calls = append(s.Calls, map[bool]string{true: "launched at ", false: "called from "}[i == 0]+b.text.Where(f))
+		how := calledFrom(f)
+		if i == 0 {
+			how = "launched at"
+		}
+		s.Calls = append(s.Calls, how+" "+b.text.Where(f))
 	}
 	switch {
 	case a.Host != "":

@@ -111,6 +111,7 @@ type jsonFrame struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Function string `json:"function"`
+	Graph    bool   `json:"graph,omitempty"` // from here on it is the call that launched the graph of which the frames before made a node
 }
 
 // JSON writes the report as one JSON object, indented, with a newline at its end. The bytes depend on the report alone.
@@ -191,7 +192,7 @@ func findingJSON(f *Finding) jsonFinding {
 			ja.PTXLine = a.Frames[0].PTXLine
 		}
 		for _, f := range a.Caller {
-			ja.Launched = append(ja.Launched, jsonFrame{f.File, f.Line, Demangle(f.Function)})
+			ja.Launched = append(ja.Launched, jsonFrame{f.File, f.Line, Demangle(f.Function), f.Graph != 0})
 		}
 		if a.Space != event.NoSpace {
 			ja.Space = a.Space.String()

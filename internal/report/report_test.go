@@ -575,6 +575,17 @@ func TestInternalCalls(t *testing.T) {
 	}
 }
 
+// TestGraphCall shows where a graph was launched, however deep the call that made its node.
+func TestGraphCall(t *testing.T) {
+	launch := frame(4, 2, 50, "user")
+	launch.Graph = 5
+	var b bytes.Buffer
+	new(Text).calls(&b, "", append(slices.Repeat([]event.Frame{frame(3, 2, 40, "deep")}, 12), launch))
+	if text := b.String(); !strings.Contains(text, "in a graph launched at") || !strings.Contains(text, "through 5 more calls") {
+		t.Error(text)
+	}
+}
+
 // TestUserCall shows the user's own call, however deep it lies below headers.
 func TestUserCall(t *testing.T) {
 	header := event.Frame{Function: "h", File: "/usr/local/cuda/include/cub/h.cuh", Line: 7}

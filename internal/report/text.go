@@ -399,19 +399,27 @@ func (t *Text) calls(b *bytes.Buffer, pad string, frames []event.Frame) {
 	for i, f := range frames {
 		switch {
 		case i == 0:
-		case i > most && i != own:
+		case i > most && i != own && f.Graph == 0:
 			skipped++
 		default:
 			if skipped > 0 {
 				fmt.Fprintf(b, "%s %s   through %s\n", pad, bar, plural(skipped, "more call"))
 				skipped = 0
 			}
-			fmt.Fprintf(b, "%s %s   called from %s\n", pad, bar, t.Where(f))
+			fmt.Fprintf(b, "%s %s   %s %s\n", pad, bar, calledFrom(f), t.Where(f))
 		}
 	}
 	if skipped > 0 {
 		fmt.Fprintf(b, "%s %s   and %s\n", pad, bar, plural(skipped, "more call"))
 	}
+}
+
+// calledFrom tells what a frame of a call stack is to the one before it.
+func calledFrom(f event.Frame) string {
+	if f.Graph != 0 {
+		return "in a graph launched at"
+	}
+	return "called from"
 }
 
 // caller writes where the host made the launch of an access.

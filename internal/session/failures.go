@@ -51,7 +51,7 @@ func failure(f *cuda.Failure) report.Finding {
 	k := misuses[f.Kind]
 	out := report.Finding{Class: detect.API, Kind: detect.Kind(f.Kind), Severity: k.severity, Detector: engineName, Count: f.Count,
 		Message: failureText(f), Fix: k.fix}
-	out.Accesses = []report.Access{{Op: detect.Call, Host: f.Call, Doing: "returns " + f.Code.String(), Frames: f.Frames}}
+	out.Accesses = []report.Access{{Op: detect.Call, Host: f.Call, Doing: "returns " + f.Returned(), Frames: f.Frames}}
 	if f.Kind == cuda.Leak {
 		out.Accesses[0].Doing = "allocates it"
 	}
@@ -67,25 +67,27 @@ func failure(f *cuda.Failure) report.Finding {
 // unseenRefusal judges a launch that did not take place while the program goes on as if it had. A launch <<<...>>> returns no error, so that
 // the program cannot have seen it; what another call returned it may have looked at.
 func (r *once) unseenRefusal(f *cuda.Failure, out *report.Finding) {
-	out.Message += "; the program never asks for the error, and goes on without what the kernel does"
 	if f.Configured {
+		out.Message += "; the program never asks for the error, and goes on without what the kernel does"
 		out.Severity = detect.Error
 		return
 	}
+	const unseen = "whether the program looks at what the call returns cannot be seen from outside"
+	out.Message += "; " + unseen
 	name := "a kernel"
 	if f.Launch != nil {
 		name = "kernel " + report.ShortName(report.BareName(f.Launch.Kernel))
 	}
-	r.skip(name, "not run: its launch is refused with "+f.Code.String()+", and the program never asks for the error")
+	r.skip(name, "not run: its launch is refused with "+f.Returned()+", and "+unseen)
 }
 
 // failureText says what is wrong with a call.
 func failureText(f *cuda.Failure) string {
 	switch {
 	case f.Launch != nil && f.Kind == cuda.LaunchRefused:
-		return refusal(f.Launch, f.Code, f.Msg)
+		return refusal(f.Launch, f.Returned(), f.Msg)
 	case f.Kind == cuda.ErrorIgnored:
-		text := "the call returns " + f.Code.String()
+		text := "the call returns " + f.Returned()
 		if f.Msg != "" {
 			text += " (" + strings.TrimSuffix(f.Msg, ".") + ")"
 		}
@@ -98,12 +100,12 @@ func failureText(f *cuda.Failure) string {
 		}
 		return fmt.Sprintf("%d allocations, %d bytes in all, are %s; the first is %s", f.Count, f.Bytes, end, f.Msg)
 	case f.Msg == "":
-		return "the call returns " + f.Code.String()
+		return "the call returns " + f.Returned()
 	}
 	return f.Msg
 }
 
-func refusal(l *cuda.LaunchReport, code cuda.Code, msg string) string {
+func refusal(l *cuda.LaunchReport, code, msg string) string {
 	text := fmt.Sprintf("the launch with grid %s and block %s is refused with %s", l.Grid, l.Block, code)
 	if msg != "" {
 		text += ": " + strings.TrimSuffix(msg, ".")

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,9 +30,20 @@ func TestGraphOrder(t *testing.T) {
 			if r.Verdict != want {
 				t.Errorf("%v: verdict %s, want %s; %v", args, r.Verdict, want, r.Skipped)
 			}
-			for _, f := range r.Findings {
+			for i := range r.Findings {
+				f := &r.Findings[i]
 				if f.Kind != "inter-kernel" {
 					t.Errorf("%v: %s %s: %s", args, f.Severity, f.Kind, f.Message)
+				}
+				nodes := scenario != "launches" && scenario != "stream" // of one launch, that race
+				if strings.Contains(f.Message, "nodes of one graph") != nodes || strings.Contains(f.Fix, "by an edge") != nodes {
+					t.Errorf("%v: %s; %s", args, f.Message, f.Fix)
+				}
+				if a := f.Accesses[0].Frames; scenario == "capture" {
+					b := f.Accesses[1].Frames
+					if len(a) != 2 || len(b) != 2 || b[0].Line != a[0].Line+3 || a[0].Graph != 0 || a[1].Graph == 0 || a[1] != b[1] {
+						t.Errorf("%v: the nodes were made at %v and %v", args, a, b)
+					}
 				}
 			}
 		}

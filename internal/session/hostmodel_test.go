@@ -127,7 +127,7 @@ func (m *hostModel) touch(s *modelStream, slot, from, n int, write, staged bool)
 		if o.memory != a.memory || o.generation != a.generation || o.end <= a.from || a.end <= o.from || !o.write && !a.write || s.knows>>i&1 != 0 {
 			continue
 		}
-		if o.staged || a.staged {
+		if o.staged {
 			m.races["warning"] = true
 		} else {
 			m.races["error"] = true

@@ -444,9 +444,12 @@ func (r *once) found(d detect.Detector) []report.Finding {
 	for _, f := range d.Findings() {
 		severity, why, fix, ok := r.tritonRace(&f)
 		out := resolve(r, &f)
-		if ok {
+		switch {
+		case ok:
 			out.Severity, out.Message, out.Fix = severity, why, fix
-		} else {
+		case f.Kind == detect.InterKernel && nodesOfGraph(&out):
+			tellIn(inGraph, &out)
+		default:
 			tellIn(dialectFor(&f), &out)
 		}
 		list = append(list, out)
@@ -537,7 +540,7 @@ func (r *once) launch(l cuda.LaunchReport) {
 // refused makes a finding of a launch of a launch file that the API does not take.
 func (r *once) refused(l cuda.LaunchReport, e *cuda.Error) {
 	r.findings = append(r.findings, report.Finding{Class: detect.API, Kind: detect.Kind(cuda.LaunchRefused), Severity: detect.Warning,
-		Detector: engineName, Kernel: l.Kernel, Count: 1, Message: refusal(&l, e.Code, e.Msg), Fix: misuses[cuda.LaunchRefused].fix})
+		Detector: engineName, Kernel: l.Kernel, Count: 1, Message: refusal(&l, e.Code.String(), e.Msg), Fix: misuses[cuda.LaunchRefused].fix})
 }
 
 // kernelShape is what tells the entries of the list of kernels apart.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -18,6 +19,7 @@ const (
 	inGluon
 	inNumba
 	inTorch // operators and tensors of PyTorch, and no kernel
+	inGraph // CUDA's graphs: what races are two nodes of one
 	dialects
 )
 
@@ -53,6 +55,19 @@ func dialectFor(f *detect.Finding) dialect {
 	return inCUDA
 }
 
+// nodesOfGraph says that what a finding is of are two nodes that one launch of a graph executed.
+func nodesOfGraph(f *report.Finding) bool {
+	launch := func(a *report.Access) uint32 {
+		for _, x := range slices.Concat(a.Caller, a.Frames) {
+			if x.Graph != 0 {
+				return x.Graph
+			}
+		}
+		return 0
+	}
+	return len(f.Accesses) == 2 && launch(&f.Accesses[0]) != 0 && launch(&f.Accesses[0]) == launch(&f.Accesses[1])
+}
+
 // A wording is what is called otherwise in other languages. A dialect that it does not name keeps the words. $1 in a text is what the first
 // group of the pattern matches.
 type wording struct {
@@ -67,6 +82,14 @@ func say(words string, in [dialects]string) wording { return wording{regexp.Must
 
 // wordings are replaced in their order: whole sentences before the names in them.
 var wordings = []wording{
+	// Nodes of a graph.
+	say(`they are in different streams, and no event or synchronising call orders them`, [dialects]string{
+		inGraph: "they are nodes of one graph, and no path of its edges leads from one to the other"}),
+	say(`, and neither stream order, an event nor a synchronising call orders the two`, [dialects]string{
+		inGraph: ": they are nodes of one graph, and no path of its edges leads from one to the other"}),
+	say(`^put both (kernels )?into one stream, let .*`, [dialects]string{
+		inGraph: "let one node depend on the other: by an edge, or where a capture makes the graph, by capturing both in one stream or with an event between the two streams (cudaEventRecord, cudaStreamWaitEvent)"}),
+
 	// What to do within a block.
 	say(`__syncthreads\(\) between the two, where all threads of the block reach it; between turns of a loop, at the end of its body`, [dialects]string{
 		inGluon: "gl.barrier() between the two; between partitions of gl.warp_specialize, mbarrier.arrive after the first and mbarrier.wait before the second"}),

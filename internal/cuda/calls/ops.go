@@ -133,6 +133,13 @@ type Spec struct {
 // is Placed: enough to reach through the layers of a header library, such as Thrust, to the code that called it.
 const Frames = 48
 
+// What the launch of a graph does for a node tells both places: at most OriginFrames return addresses of the call that made the node,
+// then OfGraphLaunch plus the number of the launch in its process, which no address is, then those of the call that launches.
+const (
+	OriginFrames  = 40
+	OfGraphLaunch = 0xffff << 48
+)
+
 // Placed lists the requests that tell where in the program their call is.
 var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess, MemUnmap}
 

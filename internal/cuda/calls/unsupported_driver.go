@@ -83,7 +83,6 @@ var UnsupportedDriver = []string{
 	"cuGraphBatchMemOpNodeGetParams",
 	"cuGraphBatchMemOpNodeSetParams",
 	"cuGraphConditionalHandleCreate",
-	"cuGraphDebugDotPrint",
 	"cuGraphExecBatchMemOpNodeSetParams",
 	"cuGraphExecExternalSemaphoresSignalNodeSetParams",
 	"cuGraphExecExternalSemaphoresWaitNodeSetParams",

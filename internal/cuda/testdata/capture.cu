@@ -54,6 +54,10 @@ int main() {
   OK(cudaMemset(a, 0, n * 4));
   OK(cudaDeviceSynchronize());
 
+  WANT(cudaStreamWaitEvent(s, fork, cudaEventWaitExternal), cudaErrorInvalidValue); // outside of a capture
+  WANT(cudaEventRecordWithFlags(fork, s, cudaEventRecordExternal), cudaErrorInvalidValue);
+  WANT(cudaStreamWaitEvent(s, fork, 6), cudaErrorInvalidValue);
+  cudaGetLastError();
   OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
   OK(cudaMemsetAsync(a, 0, n * 4, s));
   OK(cudaEventRecord(fork, s));
@@ -78,6 +82,21 @@ int main() {
   OK(cuStreamIsCapturing(s, &other));
   TRUE(other == CU_STREAM_CAPTURE_STATUS_ACTIVE);
   OK(cudaStreamEndCapture(s, &g));
+  cudaGraphNode_t list[16];
+  size_t many = 16, kernels = 0;
+  OK(cudaGraphGetNodes(g, list, &many));
+  for (size_t i = 0; i < many; i++) {
+    cudaGraphNodeType type;
+    cudaKernelNodeParams shown;
+    OK(cudaGraphNodeGetType(list[i], &type));
+    if (type != cudaGraphNodeTypeKernel) continue;
+    OK(cudaGraphKernelNodeGetParams(list[i], &shown));
+    TRUE(shown.func == (void *)add);
+    kernels++;
+  }
+  TRUE(kernels == 4);
+  OK(cudaGraphDebugDotPrint(g, "/dev/null", 0));
+  WANT(cudaGraphDebugDotPrint(g, "/no/such/folder/g.dot", 0), cudaErrorOperatingSystem);
   TRUE(called == 0 && out[0] == 0);
   size_t nodes;
   OK(cudaGraphGetNodes(g, nullptr, &nodes));

@@ -1014,7 +1014,7 @@ func (t *trace) why(e, f int, b uint64) string {
 		}
 		return "mixed-size"
 	}
-	if !oneLaunch && (x.staged || y.staged) {
+	if !oneLaunch && x.staged {
 		return "staged-copy"
 	}
 	if !oneLaunch && t.supposes(e, f) {

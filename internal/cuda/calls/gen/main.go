@@ -43,6 +43,7 @@ func wire() string {
 	fmt.Fprintf(&b, "#define FP_ATTRIBUTES %d\n", calls.NumAttributes)
 	fmt.Fprintf(&b, "#define FP_FRAMES %d\n#define FP_SCRIPT 0x%xu\n#define FP_MAX_SCRIPT %d\n#define FP_PYTHON_ENV %q\n",
 		calls.Frames, uint32(calls.Script), calls.MaxScript, calls.PythonEnv)
+	fmt.Fprintf(&b, "#define FP_ORIGIN_FRAMES %d\n#define FP_OF_GRAPH_LAUNCH 0x%xull\n", calls.OriginFrames, uint64(calls.OfGraphLaunch))
 	fmt.Fprintf(&b, "#define FP_LAUNCH_COOPERATIVE %d\n#define FP_LAUNCH_CONFIGURED %d\n#define FP_LAUNCH_PROGRAMMATIC %d\n#define FP_LAUNCH_CLUSTER %d\n",
 		calls.LaunchCooperative, calls.LaunchConfigured, calls.LaunchProgrammatic, calls.LaunchCluster)
 	fmt.Fprintf(&b, "#define FP_KIND_DEVICE %d\n#define FP_KIND_MANAGED %d\n#define FP_KIND_PINNED %d\n#define FP_KIND_ANY %d\n#define FP_KIND_ARRAY %d\n#define FP_KIND_OBJECT %d\n",

@@ -193,12 +193,13 @@ static int fp_unregister(u64 address) {
 struct fp_kernel {
   u64 module; // handle of the checker
   const char *name;
-  int found;  // looked up
-  int error;  // of the look-up
-  u64 handle; // of the checker
-  u32 count;  // parameters
-  u32 size;   // bytes of the parameter block
-  u32 *layout; // offset and size of each parameter
+  int found;        // looked up
+  int error;        // of the look-up
+  u64 handle;       // of the checker
+  u32 count;        // parameters
+  u32 size;         // bytes of the parameter block
+  u32 *layout;      // offset and size of each parameter
+  const void *host; // the function of the program that stands for it; NULL: none does
 };
 
 static int fp_find_kernel(struct fp_kernel *k) {

@@ -245,7 +245,7 @@ static int kernel_of(const void *f, struct entity **found) {
   if (!e) return fp_absent() ? fpNoDevice : fpInvalidDeviceFunction;
   int error = load(e->binary);
   if (error && !e->binary->handle) return error;
-  e->kernel.module = e->binary->handle, e->kernel.name = e->name;
+  e->kernel.module = e->binary->handle, e->kernel.name = e->name, e->kernel.host = e->host;
   *found = e;
   return fp_find_kernel(&e->kernel);
 }
@@ -257,9 +257,32 @@ EXPORT int __cudaGetKernel(void **kernel, const void *f) {
   return 0;
 }
 
-EXPORT int cudaGetKernel(void **kernel, const void *f) { return __cudaGetKernel(kernel, f); }
+// cudaGetKernel gives what the driver API takes as its own, so the kernel is looked up here, not when it is launched.
+EXPORT int cudaGetKernel(void **kernel, const void *f) {
+  struct entity *e;
+  int error = kernel ? kernel_of(f, &e) : fpInvalidValue;
+  if (!error) *kernel = e;
+  return finish(error);
+}
 
-EXPORT int cudaGetFuncBySymbol(void **function, const void *f) { return __cudaGetKernel(function, f); }
+EXPORT int cudaGetFuncBySymbol(void **function, const void *f) { return cudaGetKernel(function, f); }
+
+EXPORT int cudaFuncGetParamCount(const void *f, size_t *count) {
+  struct entity *e;
+  int error = count ? kernel_of(f, &e) : fpInvalidValue;
+  if (!error) *count = e->kernel.count;
+  return finish(error);
+}
+
+EXPORT int cudaFuncGetParamInfo(const void *f, size_t i, size_t *offset, size_t *size) {
+  struct entity *e;
+  int error = offset ? kernel_of(f, &e) : fpInvalidValue;
+  if (!error && i >= e->kernel.count) error = fpInvalidValue;
+  if (error) return finish(error);
+  *offset = e->kernel.layout[2 * i];
+  if (size) *size = e->kernel.layout[2 * i + 1];
+  return 0;
+}
 
 EXPORT int cudaFuncGetName(const char **name, const void *f) {
   struct entity *e;

@@ -95,6 +95,7 @@ static const struct {
     {"cuGraphChildGraphNodeGetGraph", (void *)cuGraphChildGraphNodeGetGraph},
     {"cuGraphClone", (void *)cuGraphClone},
     {"cuGraphCreate", (void *)cuGraphCreate},
+    {"cuGraphDebugDotPrint", (void *)cuGraphDebugDotPrint},
     {"cuGraphDestroy", (void *)cuGraphDestroy},
     {"cuGraphDestroyNode", (void *)cuGraphDestroyNode},
     {"cuGraphEventRecordNodeGetEvent", (void *)cuGraphEventRecordNodeGetEvent},

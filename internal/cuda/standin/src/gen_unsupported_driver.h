@@ -80,7 +80,6 @@ EXPORT int cuGraphAddNode_v3(void) { return finish(fp_unsupported("cuGraphAddNod
 EXPORT int cuGraphBatchMemOpNodeGetParams(void) { return finish(fp_unsupported("cuGraphBatchMemOpNodeGetParams")); }
 EXPORT int cuGraphBatchMemOpNodeSetParams(void) { return finish(fp_unsupported("cuGraphBatchMemOpNodeSetParams")); }
 EXPORT int cuGraphConditionalHandleCreate(void) { return finish(fp_unsupported("cuGraphConditionalHandleCreate")); }
-EXPORT int cuGraphDebugDotPrint(void) { return finish(fp_unsupported("cuGraphDebugDotPrint")); }
 EXPORT int cuGraphExecBatchMemOpNodeSetParams(void) { return finish(fp_unsupported("cuGraphExecBatchMemOpNodeSetParams")); }
 EXPORT int cuGraphExecExternalSemaphoresSignalNodeSetParams(void) { return finish(fp_unsupported("cuGraphExecExternalSemaphoresSignalNodeSetParams")); }
 EXPORT int cuGraphExecExternalSemaphoresWaitNodeSetParams(void) { return finish(fp_unsupported("cuGraphExecExternalSemaphoresWaitNodeSetParams")); }

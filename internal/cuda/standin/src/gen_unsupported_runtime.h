@@ -37,8 +37,6 @@ EXPORT int cudaExecutionCtxWaitEvent(void) { return finish(fp_unsupported("cudaE
 EXPORT int cudaExternalMemoryGetMappedBuffer(void) { return finish(fp_unsupported("cudaExternalMemoryGetMappedBuffer")); }
 EXPORT int cudaExternalMemoryGetMappedMipmappedArray(void) { return finish(fp_unsupported("cudaExternalMemoryGetMappedMipmappedArray")); }
 EXPORT int cudaFreeMipmappedArray(void) { return finish(fp_unsupported("cudaFreeMipmappedArray")); }
-EXPORT int cudaFuncGetParamCount(void) { return finish(fp_unsupported("cudaFuncGetParamCount")); }
-EXPORT int cudaFuncGetParamInfo(void) { return finish(fp_unsupported("cudaFuncGetParamInfo")); }
 EXPORT int cudaGLGetDevices(void) { return finish(fp_unsupported("cudaGLGetDevices")); }
 EXPORT int cudaGLMapBufferObject(void) { return finish(fp_unsupported("cudaGLMapBufferObject")); }
 EXPORT int cudaGLMapBufferObjectAsync(void) { return finish(fp_unsupported("cudaGLMapBufferObjectAsync")); }
@@ -55,7 +53,6 @@ EXPORT int cudaGraphAddExternalSemaphoresSignalNode(void) { return finish(fp_uns
 EXPORT int cudaGraphAddExternalSemaphoresWaitNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresWaitNode")); }
 EXPORT int cudaGraphConditionalHandleCreate(void) { return finish(fp_unsupported("cudaGraphConditionalHandleCreate")); }
 EXPORT int cudaGraphConditionalHandleCreate_v2(void) { return finish(fp_unsupported("cudaGraphConditionalHandleCreate_v2")); }
-EXPORT int cudaGraphDebugDotPrint(void) { return finish(fp_unsupported("cudaGraphDebugDotPrint")); }
 EXPORT int cudaGraphExecExternalSemaphoresSignalNodeSetParams(void) { return finish(fp_unsupported("cudaGraphExecExternalSemaphoresSignalNodeSetParams")); }
 EXPORT int cudaGraphExecExternalSemaphoresWaitNodeSetParams(void) { return finish(fp_unsupported("cudaGraphExecExternalSemaphoresWaitNodeSetParams")); }
 EXPORT int cudaGraphExecGetId(void) { return finish(fp_unsupported("cudaGraphExecGetId")); }

@@ -47,6 +47,7 @@ struct fp_node {
   size_t count;
   const struct fp_node *original; // of a clone
   struct fp_work work;
+  struct fp_origin origin;
   int disabled;
   u32 id, mark;
   // In an executable graph: what it waits for with child graphs opened up, its lane, and the event after it, 0 when nobody needs one.
@@ -336,7 +337,7 @@ static int fp_node_add(struct fp_graph *g, struct fp_node *const *from, size_t c
   }
   struct fp_node *n = calloc(1, sizeof *n);
   if (!n) return fpOutOfMemory;
-  n->graph = g, n->id = fp_graph_id();
+  n->graph = g, n->id = fp_graph_id(), n->origin.count = fp_stack(n->origin.frames, FP_ORIGIN_FRAMES);
   int e = fp_work_copy(&n->work, w);
   for (size_t i = 0; !e && i < count; i++) e = fp_join(&n->from, &n->count, from[i]);
   if (!e && !fp_grow(&g->nodes, g->count, sizeof *g->nodes)) e = fpOutOfMemory;
@@ -360,7 +361,7 @@ static struct fp_graph *fp_graph_clone(const struct fp_graph *g) {
   for (size_t i = 0; i < g->count; i++) {
     g->nodes[i]->mark = (u32)i;
     if (fp_node_add(c, NULL, 0, &g->nodes[i]->work, NULL)) goto fail;
-    c->nodes[i]->original = g->nodes[i], c->nodes[i]->disabled = g->nodes[i]->disabled;
+    c->nodes[i]->original = g->nodes[i], c->nodes[i]->origin = g->nodes[i]->origin, c->nodes[i]->disabled = g->nodes[i]->disabled;
   }
   for (size_t i = 0; i < g->count; i++)
     for (size_t k = 0; k < g->nodes[i]->count; k++)
@@ -517,12 +518,15 @@ static int fp_exec_launch(struct fp_exec *x, u64 stream) {
   if (!e && x->nlanes > 1) e = fp_record(stream, x->begin);
   for (u32 i = 1; i < x->nlanes && !e; i++) e = fp_after(x->lanes[i], x->begin);
   if (x->lanes) x->lanes[0] = stream;
+  fp_graph_launch = fp_graph_id();
   for (size_t i = 0; i < x->count && !e; i++) {
     struct fp_node *n = x->order[i];
     u64 lane = x->lanes[n->lane];
     for (size_t k = 0; k < n->waiting && !e; k++)
       if (n->waits[k]->lane != n->lane) e = fp_after(lane, n->waits[k]->event);
+    fp_node_origin = &n->origin;
     if (!e && !n->disabled) e = fp_work_do(&n->work, lane);
+    if (!e) fp_node_origin = NULL; // the call that fails tells the node of the failure, too
     if (!e && n->event) e = fp_record(lane, n->event);
   }
   for (size_t i = 0; i < x->count && !e; i++)
@@ -629,7 +633,7 @@ static int fp_capture_fill(struct fp_box to, u32 value, u32 size, u64 width, u64
 }
 
 static int fp_capture_launch(struct fp_kernel *k, const struct fp_launch *l, const void *block, int *e) {
-  const struct fp_work w = {.type = fpKernelNode, .kernel = k, .function = k, .launch = *l, .block = (char *)block};
+  const struct fp_work w = {.type = fpKernelNode, .kernel = k, .function = k->host ? k->host : k, .launch = *l, .block = (char *)block};
   return fp_capture_work(l->stream, &w, e);
 }
 
@@ -693,14 +697,21 @@ static int fp_host_call(u64 stream, const struct fp_work *w) {
   return fp_capture_work(stream, w, &e) ? e : fp_function_start(stream, w);
 }
 
-enum { fpExternal = 1 }; // a flag of records and waits: a node of the graph
+enum { fpExternal = 1 }; // the flag of records and waits: a node of the graph that is captured
+
+// fp_external takes a record or a wait with flags, which only a stream that captures may have.
+static int fp_external(u64 stream, const struct fp_work *w, unsigned flags) {
+  int e = 0;
+  if (flags != fpExternal || !fp_capturing()) return fpInvalidValue;
+  return fp_capture_work(stream, w, &e) || e ? e : fpInvalidValue;
+}
 
 static int fp_event_record(u64 event, u64 stream, unsigned flags) {
   const struct fp_work w = {.type = fpRecordNode, .object = event};
   struct fp_capture *c, *other;
   int e = 0;
+  if (flags) return fp_external(stream, &w, flags);
   if (!fp_capturing()) return fp_record(stream, event);
-  if (flags & fpExternal) return fp_capture_work(stream, &w, &e) ? e : fp_record(stream, event);
   fp_graph_lock();
   struct fp_branch *b = fp_branch_of(stream, &c);
   struct fp_mark *m = fp_mark_of(event, &other);
@@ -743,8 +754,8 @@ static int fp_event_wait(u64 stream, u64 event, unsigned flags) {
   const struct fp_work w = {.type = fpWaitNode, .object = event};
   struct fp_capture *c = NULL, *of = NULL;
   int e = 0;
+  if (flags) return fp_external(stream, &w, flags);
   if (!fp_capturing()) return fp_after(stream, event);
-  if (flags & fpExternal) return fp_capture_work(stream, &w, &e) ? e : fp_after(stream, event);
   fp_graph_lock();
   struct fp_branch *b = fp_branch_of(stream, &c);
   struct fp_mark *m = fp_mark_of(event, &of);

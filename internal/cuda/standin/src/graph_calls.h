@@ -347,6 +347,32 @@ static int list(struct fp_node *const *nodes, size_t count, struct fp_node **out
   return 0;
 }
 
+// dot writes the nodes and edges of a graph as Graphviz reads them. A child graph is a frame.
+static void dot(FILE *f, const struct fp_graph *g) {
+  static const char *const types[] = {"kernel ", "memcpy", "memset", "host", "graph", "empty", "wait event", "record event", [fpAllocNode] = "mem alloc", "mem free"};
+  for (size_t i = 0; i < g->count; i++) {
+    const struct fp_node *n = g->nodes[i];
+    const struct fp_work *w = &n->work;
+    fprintf(f, "\"%u\" [label=\"%u\\n%s%s\"];\n", n->id, n->id, types[w->type], w->kernel ? w->kernel->name : "");
+    for (size_t k = 0; k < n->count; k++) fprintf(f, "\"%u\" -> \"%u\";\n", n->from[k]->id, n->id);
+    if (!w->child) continue;
+    fprintf(f, "subgraph \"cluster_%u\" {\nlabel=\"%u\";\n", n->id, n->id);
+    dot(f, w->child);
+    fprintf(f, "}\n");
+  }
+}
+
+EXPORT int API(GraphDebugDotPrint)(struct fp_graph *g, const char *path, unsigned flags) {
+  (void)flags; // what else it is to tell of nodes
+  if (!g || !path) return finish(fpInvalidValue);
+  FILE *f = fopen(path, "w");
+  if (!f) return finish(fpOperatingSystem);
+  fprintf(f, "digraph dot {\n");
+  dot(f, g);
+  fprintf(f, "}\n");
+  return finish(fclose(f) ? fpOperatingSystem : 0);
+}
+
 static int edges(struct fp_graph *g, struct fp_node **from, struct fp_node **to, void *data, size_t *n) {
   size_t count = 0;
   if (!g || !n || !from != !to) return fpInvalidValue;
@@ -556,8 +582,14 @@ EXPORT int API(GraphUpload)(struct fp_exec *x, void *s) {
 }
 EXPORT int API(GraphUpload_ptsz)(struct fp_exec *x, void *s) { return API(GraphUpload)(x, s); }
 
-EXPORT int API(GraphLaunch)(struct fp_exec *x, void *s) { return finish(x ? fp_exec_launch(x, stream_of(s, 0)) : fpInvalidValue); }
-EXPORT int API(GraphLaunch_ptsz)(struct fp_exec *x, void *s) { return finish(x ? fp_exec_launch(x, stream_of(s, 1)) : fpInvalidValue); }
+#define GRAPH_LAUNCH(suffix, own)                                              \
+  EXPORT int API(GraphLaunch##suffix)(struct fp_exec *x, void *s) {            \
+    int e = finish(x ? fp_exec_launch(x, stream_of(s, own)) : fpInvalidValue); \
+    fp_node_origin = NULL;                                                     \
+    return e;                                                                  \
+  }
+GRAPH_LAUNCH(, 0)
+GRAPH_LAUNCH(_ptsz, 1)
 
 EXPORT int API(GraphNodeSetEnabled)(struct fp_exec *x, struct fp_node *n, unsigned on) {
   struct fp_node *own = exec_node(x, n);

@@ -50,6 +50,7 @@ enum {
   fpInvalidContext = 201,
   fpNoImage = 209,
   fpFileNotFound = 301,
+  fpOperatingSystem = 304,
   fpInvalidHandle = 400,
   fpNotFound = 500,
   fpNotReady = 600,
@@ -80,24 +81,43 @@ static int fp_swap(const struct fp_call *c, const u64 *args, int nargs);
 
 #include "guard.h"
 
-// fp_frames gives the return addresses of the call stack from the caller of the API on, or those behind a guarded access.
-static int fp_frames(u64 frames[FP_FRAMES]) {
+// fp_stack gives the return addresses of the call stack from the caller of the API on, or those behind a guarded access.
+static int fp_stack(u64 *frames, int most) {
   enum { own = 8 }; // at most, below the function of the API
   void *raw[FP_FRAMES + own];
-  int n = backtrace(raw, FP_FRAMES + own), i = 0, k = 0;
+  int n = backtrace(raw, most + own), i = 0, k = 0;
 #ifdef FP_GUARDS
   if (fp_guard_at) {
     while (i < n && (u64)raw[i] != fp_guard_at) i++;
     if (i < n) frames[k++] = fp_guard_at + 1, i++;
-    for (; i < n && k < FP_FRAMES; i++) frames[k++] = (u64)raw[i];
+    for (; i < n && k < most; i++) frames[k++] = (u64)raw[i];
     return k;
   }
 #endif
 #define FP_OF_API(p) ((const char *)(p) > fp_api_begin && (const char *)(p) <= fp_api_end)
   while (i < n && !FP_OF_API(raw[i])) i++;
   while (i < n && FP_OF_API(raw[i])) i++;
-  for (; i < n && k < FP_FRAMES; i++) frames[k++] = (u64)raw[i];
+  for (; i < n && k < most; i++) frames[k++] = (u64)raw[i];
   return k;
+}
+
+// Where the node of a graph was made, and while a launch of the graph executes it, that node's and the launch's number.
+struct fp_origin {
+  u64 frames[FP_ORIGIN_FRAMES];
+  int count;
+};
+THREAD const struct fp_origin *fp_node_origin;
+THREAD u64 fp_graph_launch;
+
+// fp_frames gives the places of a request.
+static int fp_frames(u64 frames[FP_FRAMES]) {
+  int k = 0;
+  if (fp_node_origin) {
+    k = fp_node_origin->count;
+    memcpy(frames, fp_node_origin->frames, (size_t)k * sizeof *frames);
+    frames[k++] = FP_OF_GRAPH_LAUNCH + fp_graph_launch;
+  }
+  return k + fp_stack(frames + k, FP_FRAMES - k);
 }
 
 // fp_header makes a request's header and arguments. tail is how many bytes of fp_script follow its blob.

@@ -67,10 +67,12 @@ func (g *Log) addBarrier(epoch uint32, bar []arrival, id uint8, full bool) {
 
 // of calls f for the synchronisations of a lane of a warp of the block, the oldest first, until f says false.
 func (g *Log) of(warp uint32, lane int, f func(x *logged) bool) {
-	for i := range g.ops {
-		x := &g.ops[(g.at+i)%len(g.ops)]
-		if (x.warp == allWarps || x.warp == warp && x.lanes>>uint(lane)&1 != 0) && !f(x) {
-			return
+	for _, part := range [...][]logged{g.ops[g.at:], g.ops[:g.at]} {
+		for i := range part {
+			x := &part[i]
+			if (x.warp == allWarps || x.warp == warp && x.lanes>>uint(lane)&1 != 0) && !f(x) {
+				return
+			}
 		}
 	}
 }
