@@ -184,6 +184,9 @@ func (l *linker) declareVar(u *unit, d *ptx.Var, n *ptx.VarName) {
 		return
 	}
 	defines := d.Linkage&ptx.Extern == 0
+	if defines && n.Init == nil && slices.Contains(n.Dims, -1) {
+		l.errorf(u, n.Pos, "variable %s needs a size, an initial value or .extern", n.Name)
+	}
 	if s.defined && defines && d.Linkage&ptx.Common == 0 {
 		l.errorf(u, n.Pos, "variable %s is defined twice (first in line %d)", n.Name, s.pos.Line)
 		return
