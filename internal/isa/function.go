@@ -379,7 +379,7 @@ func (b *body) inst(src *ptx.Inst) {
 		}
 		return
 	}
-	list, err := b.l.spell(src.Op, src.Mods, b.u.legacy)
+	list, err := b.l.spell(src.Op, src.Mods, b.u.era)
 	if err != nil {
 		b.errorf(src.Pos, "%v", err)
 		return
@@ -482,7 +482,7 @@ func (b *body) end() {
 			}
 		}
 	}
-	list, _ := b.l.spell("ret", "", false)
+	list, _ := b.l.spell("ret", "", today)
 	in := list[0].proto
 	in.Source = &ptx.Inst{Pos: f.Decl.Body.End, Op: "ret"}
 	in.File, in.Loc = b.u.m, b.locs.now
