@@ -417,7 +417,7 @@ func (p *parser) varModifiers(v *Var) {
 		switch name := p.dirName(); name {
 		case "align":
 			p.next()
-			v.Align = p.small("an alignment")
+			v.Align = p.alignment()
 		case "attribute":
 			v.Attributes = append(v.Attributes, p.directive())
 		case "ptr":
@@ -451,7 +451,7 @@ func (p *parser) ptrAttr() *PtrAttr {
 	}
 	if p.isDir("align") {
 		p.next()
-		a.Align = p.small("an alignment")
+		a.Align = p.alignment()
 	}
 	return a
 }

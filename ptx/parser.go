@@ -215,6 +215,16 @@ func (p *parser) small(what string) int {
 	return int(l.Bits)
 }
 
+// alignment reads the number of .align.
+func (p *parser) alignment() int {
+	pos := p.pos()
+	n := p.small("an alignment")
+	if p.tok != tokBad && n&(n-1) != 0 {
+		p.fail(pos, "the alignment %d is no power of two", n)
+	}
+	return n
+}
+
 // inBounds reads a constant expression between brackets: a count of registers or an array dimension.
 func (p *parser) inBounds(what string) int64 {
 	pos := p.pos()

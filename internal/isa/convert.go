@@ -47,6 +47,8 @@ var convertRows = []*Row{
 		".rn{.relu}.satfinite.bf16x2.tiny d, a:b16; tiny: "+tinyTypes,
 		".rn{.relu}.satfinite.bf16x2.e2m1x2 d, a:b8",
 		".rn{.relu}.dtype.e2m1x2 d, a:b8; dtype: f16x2 bf16x2",
+		".rn{.relu}{.satfinite}.scaled::n2::ue8m0.bf16x2.tiny d, a:b16, b:b16; tiny: "+tinyTypes,
+		".rn{.relu}{.satfinite}.scaled::n2::ue8m0.bf16x2.e2m1x2 d, a:b8, b:b16",
 		".rn.bf16x2.ue8m0x2 d, a:b16",
 		".rnd{.satfinite}.ue8m0x2.f32 d:b16, a:f32, b:f32; rnd: rz rp",
 		".rnd{.satfinite}.ue8m0x2.bf16x2 d:b16, a:bf16x2; rnd: rz rp",

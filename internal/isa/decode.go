@@ -73,7 +73,7 @@ type unit struct {
 	files   map[int]string
 	strings *debugStrings
 	alias   []*ptx.Alias
-	legacy  bool              // of the first versions: see legacyModifiers
+	era     era
 	outside map[string]string // names at module level that belong to each thread, to their space
 }
 
@@ -121,7 +121,7 @@ func (l *linker) collect(m *ptx.Module) *unit {
 
 // newUnit makes the unit of a module, which knows the debugging information and no name yet.
 func newUnit(m *ptx.Module) *unit {
-	u := &unit{m: m, symbols: map[string]*symbol{}, files: map[int]string{}, legacy: legacy(m), outside: map[string]string{}}
+	u := &unit{m: m, symbols: map[string]*symbol{}, files: map[int]string{}, era: eraOf(m), outside: map[string]string{}}
 	var sections []*ptx.Section
 	for _, d := range m.Decls {
 		switch d := d.(type) {
@@ -184,6 +184,9 @@ func (l *linker) declareVar(u *unit, d *ptx.Var, n *ptx.VarName) {
 		return
 	}
 	defines := d.Linkage&ptx.Extern == 0
+	if defines && n.Init == nil && slices.Contains(n.Dims, -1) {
+		l.errorf(u, n.Pos, "variable %s needs a size, an initial value or .extern", n.Name)
+	}
 	if s.defined && defines && d.Linkage&ptx.Common == 0 {
 		l.errorf(u, n.Pos, "variable %s is defined twice (first in line %d)", n.Name, s.pos.Line)
 		return
@@ -492,17 +495,16 @@ func (l *linker) takeAddress(f *Func) {
 	l.taken = append(l.taken, f)
 }
 
-// spell looks an opcode with modifiers up, once for each spelling; legacy says that modifiers may be absent that early
-// versions took for granted.
-func (l *linker) spell(op, mods string, legacy bool) ([]*spelling, error) {
+// spell looks an opcode with modifiers up, once for each spelling and era.
+func (l *linker) spell(op, mods string, of era) ([]*spelling, error) {
 	key := op + mods
-	if legacy {
-		key = "1.x " + key
+	if of != today {
+		key = string('0'+rune(of)) + key
 	}
 	s, ok := l.spelled[key]
 	if !ok {
 		s.list, s.err = l.table.spellings(op, withoutBank(mods))
-		if taken := legacyModifiers[op+lastModifier(mods)]; s.err != nil && legacy && taken != "" {
+		if taken := implied[of][op+lastModifier(mods)]; s.err != nil && taken != "" {
 			s.list, s.err = l.table.spellings(op, taken+mods)
 		}
 		// The key is part of the source text; a copy of its own would keep less alive, but the tree is kept anyway.

@@ -81,7 +81,7 @@ func TestClusters(t *testing.T) {
 
 // TestRefusals: each line of a kernel gets the error that its comment asks for.
 func TestRefusals(t *testing.T) {
-	const registers = ".reg .pred %p<4>; .reg .b16 %rs<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<9>; .shared .b32 sh[4];"
+	const registers = ".reg .pred %p<4>; .reg .b16 %rs<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<9>; .shared .b32 sh[4]; .reg .u32 x; .reg .u64 y; .reg .v2 .u32 v;"
 	for _, line := range []string{
 		"add.s3 %r1, %r2, %r3; // add does not take .s3",
 		"{ .reg .b128 %q; ld.global.u32 %q, [%rd1]; } // operand %q has 128 bits, .u32 needs 32",
@@ -176,10 +176,29 @@ func TestRefusals(t *testing.T) {
 		"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2}, [%r4]; // takes a vector of 4 registers",
 		"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%rd1, %r2}, [%r4]; // operand %rd1 has 64 bits, .b32 needs 32",
 		"ld.u32 %r1, [%r4]; // cannot hold an address",
+		"add.s32 %r1, %r2, %f3; // operand %f3 is a register of type .f32, not of .s32 or .b32",
+		"add.f32 %f1, %f2, x; // operand x is a register of type .u32, not of .f32 or .b32",
+		"add.f16x2 %r1, %r2, x; // operand x is a register of type .u32, not of .f16x2 or .b32",
+		"ld.global.u8 %f1, [%rd1]; // operand %f1 is a register of type .f32, not of .u8 or .b32",
+		"st.global.f64 [%rd1], y; // operand y is a register of type .u64, not of .f64 or .b64",
+		"mov.f32 %f1, v.x; // operand v.x is a register of type .u32, not of .f32 or .b32",
+		"ld.global.u32 %r1, [%fd1]; // %fd1 cannot hold an address",
+		"add.u64 %rd1, %rd2, 1.0; // 1.0 is a floating-point number; .u64 takes an integer",
+		"mov.u32 %r1, 0f3F800000; // 0f3F800000 is a floating-point number; .u32 takes an integer",
+		"add.f16 %rs1, %rs2, 0x3C00; // .f16 takes a register, not a constant",
+		"st.const.u32 [%rd1], %r1; // does not take .const",
+		"st.param.u32 [p], %r1; // p is a parameter of the function: it cannot be written",
+		".reg .f32 x; // x is declared twice in one scope",
+		".local .b32 x; // x is declared twice in one scope",
+		".reg .f32 p; // p is declared twice in one scope",
+		".reg .u32 %r3; // %r3 is declared twice in one scope",
+		".reg .u32 z7, z<8>; // z is declared twice in one scope",
+		".reg .f32 %r<2>; // %r is declared twice in one scope",
+		"call (%r1), %rd1, (%r2), sh; // sh is neither a prototype nor a list of .calltargets nor an array of functions",
 		".reg .b37 x; // variables of type .b37",
 	} {
 		code, want, _ := strings.Cut(line, " // ")
-		src := header + ".visible .entry k() {\n" + registers + "\n" + code + "\nL: ret;\n}"
+		src := header + ".visible .entry k(.param .b32 p) {\n" + registers + "\n" + code + "\nL: ret;\n}"
 		m, err := ptx.Parse("test.ptx", src)
 		if err != nil {
 			if strings.Contains(code, ".b37") {
@@ -194,6 +213,45 @@ func TestRefusals(t *testing.T) {
 		got := fmt.Sprint(d.Check(d.ByName["k"]))
 		if !strings.Contains(got, want) || !strings.HasPrefix(got, "test.ptx:6:") {
 			t.Errorf("%s\n got  %s\n want %s", code, got, want)
+		}
+	}
+}
+
+// TestTypes: what registers of other types than the instruction's are taken all the same.
+func TestTypes(t *testing.T) {
+	kernel(t, `.reg .b16 n16; .reg .b32 %r<5>; .reg .f32 %f<5>; .reg .u32 x; .reg .s32 y; .reg .f16x2 h; .reg .b64 %rd; .reg .u32 z<7>, z7;
+{ .reg .f32 x; mov.f32 x, %f1; }
+add.f32 %f1, %r1, %r2;
+add.s32 x, y, %r1;
+and.b32 %f1, h, x;
+mov.b32 %f1, x;
+ld.global.v2.u32 {%r1, %f1}, [%rd];
+mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %r1, %f3, %f4}, {%r1, x}, {h}, {%f1, %f2, %f3, %f4};
+cvt.rn.scaled::n2::ue8m0.bf16x2.e4m3x2 %r1, n16, n16;
+prefetch.L2::evict_last [%rd];
+red.global.add.noftz.f32 [%rd], %f1;
+ret;`)
+}
+
+// TestWithoutSize: what has no size, and an alignment that is none.
+func TestWithoutSize(t *testing.T) {
+	for src, want := range map[string]string{
+		".shared .b8 s[]; .visible .entry k() { ret; }":                                              "test.ptx:4:13: variable s needs a size, an initial value or .extern",
+		".extern .shared .b8 s[]; .global .b8 g[] = {1}; .visible .entry k() { ret; }":               "",
+		".global .align 3 .b8 g; .visible .entry k() { ret; }":                                       "test.ptx:4:16: the alignment 3 is no power of two",
+		".func f(.param .b32 n, .param .b8 rest[]) { ret; } .visible .entry k() { call f, (1, 2); }": "test.ptx:4:35: parameters without a size are not supported: rest",
+		".visible .entry k(.param .b32 n, .param .b64 n) { ret; }":                                   "test.ptx:4:46: n is declared twice in one scope",
+	} {
+		m, err := ptx.Parse("test.ptx", header+src)
+		var d *Module
+		if err == nil {
+			d, err = Decode(m)
+		}
+		if err == nil {
+			err = d.Check(d.ByName["k"])
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", src, err, want)
 		}
 	}
 }
@@ -465,6 +523,7 @@ func TestCalls(t *testing.T) {
 .func (.param .b32 z) g(.param .b32 a) { ret; }
 .func (.param .b32 z) h(.param .b32 a) { ret; }
 .func (.param .b32 z) i(.param .b32 a) { ret; }
+.global .b64 table[3] = {h, i, h};
 .visible .entry k() { .reg .b64 %rd<3>; .reg .b32 %r<3>;
   .param .b32 x; .param .b32 y;
   targets: .calltargets g, h;
@@ -473,6 +532,7 @@ func TestCalls(t *testing.T) {
   mov.u64 %rd2, i;
   call (y), %rd1, (x), targets;
   call (y), %rd1, (x), proto;
+  call (y), %rd1, (x), table;
   call (%r1), r, (%r2);
   call (_), r, (5);
   ret; }`)
@@ -487,6 +547,10 @@ func TestCalls(t *testing.T) {
 		return s
 	}
 	in := k.Insts
+	if names(in[4].Callees) != "hi" || in[4].CallSig == nil {
+		t.Error("call by a table")
+	}
+	in = slices.Delete(in, 4, 5)
 	if names(in[2].Callees) != "gh" || in[3].Callees != nil || in[3].CallSig == nil || in[3].Src[0].Kind != Reg {
 		t.Error("indirect calls")
 	}

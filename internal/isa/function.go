@@ -2,6 +2,7 @@ package isa
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -31,12 +32,14 @@ type body struct {
 
 // scope is a naming scope: a block of statements.
 type scope struct {
-	up      *scope
-	names   map[string]*local
-	ranges  map[string]*registers // `%r<9>` by prefix
-	labels  map[string]*label
-	protos  map[string]*ptx.Prototype
-	targets map[string]*ptx.TargetList
+	up     *scope
+	names  map[string]*local
+	ranges map[string]*registers // `%r<9>` by prefix
+	// numbered is the least index by prefix that a name declared alone could have in a range: see fresh.
+	numbered map[string]int
+	labels   map[string]*label
+	protos   map[string]*ptx.Prototype
+	targets  map[string]*ptx.TargetList
 }
 
 // local is a name in a function.
@@ -114,7 +117,7 @@ func (b *body) errorf(pos ptx.Pos, format string, args ...any) {
 
 // open begins a scope. Labels and prototypes of a block can be used before they stand.
 func (b *body) open(blk *ptx.Block) {
-	s := &scope{up: b.scope, names: map[string]*local{}, ranges: map[string]*registers{}, labels: map[string]*label{},
+	s := &scope{up: b.scope, names: map[string]*local{}, ranges: map[string]*registers{}, numbered: map[string]int{}, labels: map[string]*label{},
 		protos: map[string]*ptx.Prototype{}, targets: map[string]*ptx.TargetList{}}
 	b.scope = s
 	for _, st := range blk.Stmts {
@@ -141,6 +144,10 @@ func (b *body) formals(vars []*ptx.Var, ps []Param) {
 		for j := range v.Names {
 			p := &ps[i]
 			i++
+			b.fresh(&v.Names[j])
+			if slices.Contains(v.Names[j].Dims, -1) {
+				b.errorf(v.Names[j].Pos, "parameters without a size are not supported: %s", p.Name)
+			}
 			if p.Off >= 0 {
 				b.scope.names[p.Name] = &local{param: true, formal: true, off: p.Off, size: p.Size}
 				b.named[p.Name] = p.Off
@@ -180,8 +187,27 @@ func (b *body) statements(blk *ptx.Block) {
 	}
 }
 
+// fresh minds a name that its scope has already. Ranges may overlap, as NVIDIA's assembler allows.
+func (b *body) fresh(n *ptx.VarName) {
+	s := b.scope
+	known := s.names[n.Name] != nil || s.inRange(n.Name) != nil
+	if n.Range >= 0 {
+		least, ok := s.numbered[n.Name]
+		known = s.ranges[n.Name] != nil || ok && least < n.Range
+	}
+	if known {
+		b.errorf(n.Pos, "%s is declared twice in one scope", n.Name)
+	}
+	for prefix, i := range splits(n.Name) {
+		if least, ok := s.numbered[prefix]; n.Range < 0 && (!ok || i < least) {
+			s.numbered[prefix] = i
+		}
+	}
+}
+
 // declare declares a variable of the function.
 func (b *body) declare(d *ptx.Var, n *ptx.VarName) {
+	b.fresh(n)
 	if _, ok := typeByName[d.Type]; !ok {
 		b.errorf(d.Pos, "variables of type .%s are not supported%s", d.Type, didYouMean(d.Type, typeNames[1:]))
 		return
@@ -291,19 +317,30 @@ func (s *scope) inRange(name string) *local {
 	if len(s.ranges) == 0 {
 		return nil
 	}
-	i, scale, at := 0, 1, len(name)
-	for at > 1 && name[at-1] >= '0' && name[at-1] <= '9' && len(name)-at < 9 {
-		at--
-		i += int(name[at]-'0') * scale
-		scale *= 10
-		if name[at] == '0' && at < len(name)-1 {
-			continue // a leading zero belongs to the prefix
-		}
-		if r := s.ranges[name[:at]]; r != nil && i < r.n {
+	for prefix, i := range splits(name) {
+		if r := s.ranges[prefix]; r != nil && i < r.n {
 			return &local{regs: r, off: i}
 		}
 	}
 	return nil
+}
+
+// splits gives the prefixes and indices that a name like `%r12` may have been made of: `%r1` and 2, `%r` and 12.
+func splits(name string) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		i, scale, at := 0, 1, len(name)
+		for at > 1 && name[at-1] >= '0' && name[at-1] <= '9' && len(name)-at < 9 {
+			at--
+			i += int(name[at]-'0') * scale
+			scale *= 10
+			if name[at] == '0' && at < len(name)-1 {
+				continue // a leading zero belongs to the prefix
+			}
+			if !yield(name[:at], i) {
+				return
+			}
+		}
+	}
 }
 
 func (s *scope) label(name string) *label {
@@ -342,7 +379,7 @@ func (b *body) inst(src *ptx.Inst) {
 		}
 		return
 	}
-	list, err := b.l.spell(src.Op, src.Mods, b.u.legacy)
+	list, err := b.l.spell(src.Op, src.Mods, b.u.era)
 	if err != nil {
 		b.errorf(src.Pos, "%v", err)
 		return
@@ -445,7 +482,7 @@ func (b *body) end() {
 			}
 		}
 	}
-	list, _ := b.l.spell("ret", "", false)
+	list, _ := b.l.spell("ret", "", today)
 	in := list[0].proto
 	in.Source = &ptx.Inst{Pos: f.Decl.Body.End, Op: "ret"}
 	in.File, in.Loc = b.u.m, b.locs.now

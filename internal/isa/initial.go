@@ -164,17 +164,18 @@ func immediate(lit string, t Type) (raw uint64, text string) {
 	}
 	single, double := l.Kind == ptx.LiteralSingle, l.Kind == ptx.LiteralDouble
 	switch t {
-	case F32, F32x2, TF32:
+	case F16, F16x2, BF16, BF16x2, F32x2, TF32:
+		return 0, "." + t.String() + " takes a register, not a constant"
+	case F32:
 		switch {
 		case single:
 			return l.Bits, ""
 		case double:
 			return fmtF32.round(fmtF64.value(l.Bits), RN), ""
-		case t == F32 && l.Bits == 0: // 0 is 0.0 in every reading
+		case l.Bits == 0: // 0 is 0.0 in every reading
 			return 0, ""
-		case t == F32:
-			return 0, lit + " is an integer; .f32 takes 0f... or a number with a decimal point"
 		}
+		return 0, lit + " is an integer; .f32 takes 0f... or a number with a decimal point"
 	case F64:
 		switch {
 		case double:
@@ -190,9 +191,9 @@ func immediate(lit string, t Type) (raw uint64, text string) {
 		return bit(l.Bits != 0), ""
 	}
 	switch {
-	case single && t.Size() == 4, double && t.Size() == 8:
+	case single && t == B32, double && t == B64:
 		return l.Bits, ""
-	case double && t.Size() == 4 && !t.Signed() && t == B32:
+	case double && t == B32: // of initial values and of elements in braces
 		return fmtF32.round(fmtF64.value(l.Bits), RN), ""
 	case single || double:
 		return 0, lit + " is a floating-point number; ." + t.String() + " takes an integer"

@@ -7,19 +7,36 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// legacyModifiers are the modifiers that PTX ISA 1.0 to 1.3 took for granted where none stand ("Floating Point
-// Instructions", the notes of each), and those of mad on targets sm_1x, whose product was not rounded: as for the
-// later devices that ran such programs it is fused here.
-var legacyModifiers = map[string]string{
-	"mad.f32": ".rn.ftz", "mad.f64": ".rn", "div.f32": ".approx.ftz", "div.f64": ".rn", "rcp.f32": ".approx.ftz", "rcp.f64": ".rn",
-	"sqrt.f32": ".approx.ftz", "sqrt.f64": ".rn", "rsqrt.f32": ".approx.ftz", "rsqrt.f64": ".approx",
-	"sin.f32": ".approx.ftz", "cos.f32": ".approx.ftz", "lg2.f32": ".approx.ftz", "ex2.f32": ".approx.ftz",
+// era is a time of PTX by the modifiers that instructions could leave out.
+type era int
+
+const (
+	today era = iota
+	early     // ISA 2.0 to 3.1
+	first     // ISA 1.0 to 1.3, and targets sm_1x
+)
+
+// implied are the modifiers that were taken for granted where none stand ("Floating Point Instructions", the notes of each). The
+// product of mad was not rounded on targets sm_1x: as for the later devices that ran such programs it is fused here.
+var implied = [...]map[string]string{
+	early: {"mad.f32": ".rn"},
+	first: {
+		"mad.f32": ".rn.ftz", "mad.f64": ".rn", "div.f32": ".approx.ftz", "div.f64": ".rn", "rcp.f32": ".approx.ftz", "rcp.f64": ".rn",
+		"sqrt.f32": ".approx.ftz", "sqrt.f64": ".rn", "rsqrt.f32": ".approx.ftz", "rsqrt.f64": ".approx",
+		"sin.f32": ".approx.ftz", "cos.f32": ".approx.ftz", "lg2.f32": ".approx.ftz", "ex2.f32": ".approx.ftz",
+	},
 }
 
-// legacy says that a module is of the first versions or for the first devices.
-func legacy(m *ptx.Module) bool {
-	return m.Version.Major == 1 && m.Version.Minor < 4 ||
-		slices.ContainsFunc(m.Targets, func(t string) bool { return len(t) == len("sm_10") && strings.HasPrefix(t, "sm_1") })
+// eraOf is the era of a module. NVIDIA's assembler has the rounding of mad.f32 left out up to ISA 3.1.
+func eraOf(m *ptx.Module) era {
+	switch {
+	case m.Version.Major == 1 && m.Version.Minor < 4,
+		slices.ContainsFunc(m.Targets, func(t string) bool { return len(t) == len("sm_10") && strings.HasPrefix(t, "sm_1") }):
+		return first
+	case m.Version.Major == 2, m.Version.Major == 3 && m.Version.Minor < 2:
+		return early
+	}
+	return today
 }
 
 // lastModifier is the last of some modifiers with its dot, "" when there is none.

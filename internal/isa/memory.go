@@ -16,32 +16,34 @@ var memoryRows = []*Row{
 		".mmio.sem.sys{.global}.type d~, [a]; sem: relaxed acquire"+memTypes)},
 	{Op: "ldu", Doc: "Data Movement: ldu", Class: Load, Event: event.Load, Forms: forms("{.global}{.vec}.type d~, [a]" + memTypes)},
 	{Op: "st", Doc: "Data Movement: st", Class: Store, Event: event.Store, Forms: forms(
-		"{.weak}{.space}{.cop}{.ehint}{.ehint2}{.L2::cache_hint}{.vec}.type [a], b~{, c:b64}; cop: wb cg cs wt; "+ehint2+memTypes,
-		".volatile{.space}{.vec}.type [a], b~"+memTypes,
-		".sem.scope{.space}{.ehint}{.ehint2}{.L2::cache_hint}{.vec}.type [a], b~{, c:b64}; sem: relaxed release; "+ehint2+memTypes,
+		"{.weak}{.space}{.cop}{.ehint}{.ehint2}{.L2::cache_hint}{.vec}.type [a], b~{, c:b64}; cop: wb cg cs wt; "+storeSpaces+ehint2+memTypes,
+		".volatile{.space}{.vec}.type [a], b~; "+storeSpaces+memTypes[2:],
+		".sem.scope{.space}{.ehint}{.ehint2}{.L2::cache_hint}{.vec}.type [a], b~{, c:b64}; sem: relaxed release; "+storeSpaces+ehint2+memTypes,
 		".mmio.sem.sys{.global}.type [a], b~; sem: relaxed release"+memTypes)},
 	{Op: "atom", Doc: "Parallel Synchronization: atom", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms(
 		"d, [a], b", ".op{.L2::cache_hint}.b32", "; op: and or xor exch",
 		"d, [a], b", ".op{.L2::cache_hint}.b64", "; op: and or xor exch",
 		"d, [a], b", ".op{.L2::cache_hint}.b128", "; op: exch",
 		"d, [a], b, c", ".op{.L2::cache_hint}.type", "; op: cas; type: b16 b32 b64 b128",
-		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 s64 f32 f64",
+		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 s64 f64",
+		"d, [a], b", ".op{.noftz}{.L2::cache_hint}.f32", "; op: add",
 		"d, [a], b", ".op{.L2::cache_hint}.u32", "; op: inc dec",
 		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: min max; type: u32 s32 u64 s64",
 		"d, [a], b", ".op.noftz{.L2::cache_hint}.type", "; op: add min max; type: f16 f16x2 bf16 bf16x2",
-		"d, [a], b", ".op{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
+		"d, [a], b", ".op{.noftz}{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
 		"d, [a], b", ".op.noftz{.L2::cache_hint}.vec.type", "; op: add min max; vec: v2 v4 v8; type: f16 f16x2 bf16 bf16x2")},
 	{Op: "red", Doc: "Parallel Synchronization: red", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms(
 		"[a], b", ".op{.L2::cache_hint}.type", "; op: and or xor; type: b32 b64",
-		"[a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 s64 f32 f64",
+		"[a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 s64 f64",
+		"[a], b", ".op{.noftz}{.L2::cache_hint}.f32", "; op: add",
 		"[a], b", ".op{.L2::cache_hint}.u32", "; op: inc dec",
 		"[a], b", ".op{.L2::cache_hint}.type", "; op: min max; type: u32 s32 u64 s64",
 		"[a], b", ".op.noftz{.L2::cache_hint}.type", "; op: add min max; type: f16 f16x2 bf16 bf16x2",
-		"[a], b", ".op{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
+		"[a], b", ".op{.noftz}{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
 		"[a], b", ".op.noftz{.L2::cache_hint}.vec.type", "; op: add min max; vec: v2 v4 v8; type: f16 f16x2 bf16 bf16x2")},
 	{Op: "prefetch", Doc: "Data Movement: prefetch", Class: Hint, Forms: forms(
 		"{.space}.level [a]; space: global local; level: L1 L2",
-		".global.level [a]; level: L2::evict_last L2::evict_normal",
+		"{.global}.level [a]; level: L2::evict_last L2::evict_normal",
 		"{.space}.tensormap [a]; space: const param")},
 	{Op: "prefetchu", Doc: "Data Movement: prefetchu", Class: Hint, Forms: forms(".L1 [a]")},
 	{Op: "discard", Doc: "Data Movement: discard", Class: Hint, Forms: forms("{.global}.L2 [a], b:u32"),
@@ -50,8 +52,9 @@ var memoryRows = []*Row{
 }
 
 const (
-	ehint2   = "ehint2: L2::evict_normal L2::evict_first L2::evict_last"
-	memTypes = "; type: b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f16 f32 f64"
+	storeSpaces = "space: global shared shared::cta shared::cluster local param param::func; "
+	ehint2      = "ehint2: L2::evict_normal L2::evict_first L2::evict_last"
+	memTypes    = "; type: b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f16 f32 f64"
 
 	noteAtom = "Without an order it is relaxed, without a scope gpu. Floating-point addition rounds to nearest and keeps subnormals (hardware flushes those of f32 in global memory)."
 )

@@ -74,7 +74,7 @@ func (b *body) widenAddress(in *Inst, o *Operand, space event.Space) {
 
 // spelled is an instruction that the decoder itself writes.
 func (b *body) spelled(op, mods string) *spelling {
-	list, err := b.l.spell(op, mods, false)
+	list, err := b.l.spell(op, mods, today)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}

@@ -254,12 +254,8 @@ func (b *body) registerOperand(o *ptx.Operand) ([]Operand, bool) {
 	}
 	x := b.scope.find(o.Name)
 	element := -1
-	if x == nil {
-		// v.x of a vector register
-		if n := len(o.Name); n > 2 && o.Name[n-2] == '.' {
-			element = map[byte]int{'x': 0, 'y': 1, 'z': 2, 'w': 3, 'r': 0, 'g': 1, 'b': 2, 'a': 3}[o.Name[n-1]]
-			x = b.scope.find(o.Name[:n-2])
-		}
+	if base, i, ok := vectorElement(o.Name); x == nil && ok {
+		element, x = i, b.scope.find(base)
 	}
 	if x == nil || x.regs == nil {
 		return nil, false
@@ -306,15 +302,36 @@ func (b *body) fits(in *Inst, s *opSpec, o *ptx.Operand, regs []Operand) bool {
 		return true
 	case got < want, got > want && !s.wider, got == 16 && s.dst: // a result would have to be extended to the second register of 128 bits
 		b.errorf(o.Pos, "%s%s: operand %s has %d bits, .%s needs %d", in.Source.Op, in.Source.Mods, o.Name, 8*got, s.typ, 8*want)
+	case !s.braced && !s.typ.takes(b.typeOf(o.Name)):
+		b.errorf(o.Pos, "%s%s: operand %s is a register of type .%s, not of .%s or .b%d", in.Source.Op, in.Source.Mods, o.Name, b.typeOf(o.Name), s.typ, 8*got)
 	default:
 		return true
 	}
 	return false
 }
 
-func (b *body) isPredicate(o *ptx.Operand) bool {
-	x := b.scope.find(o.Name)
-	return x != nil && x.regs != nil && x.regs.typ == Pred
+func (b *body) isPredicate(o *ptx.Operand) bool { return b.typeOf(o.Name) == Pred }
+
+// typeOf is the type of a register or of an element of a vector register, NoType of other names.
+func (b *body) typeOf(name string) Type {
+	x := b.scope.find(name)
+	if base, _, ok := vectorElement(name); x == nil && ok {
+		x = b.scope.find(base)
+	}
+	if x == nil || x.regs == nil {
+		return NoType
+	}
+	return x.regs.typ
+}
+
+// vectorElement takes v.x apart, an element of a vector register.
+func vectorElement(name string) (base string, element int, ok bool) {
+	n := len(name)
+	if n <= 2 || name[n-2] != '.' {
+		return "", 0, false
+	}
+	element, ok = map[byte]int{'x': 0, 'y': 1, 'z': 2, 'w': 3, 'r': 0, 'g': 1, 'b': 2, 'a': 3}[name[n-1]]
+	return name[:n-2], element, ok
 }
 
 // source decodes a source operand.
@@ -543,8 +560,8 @@ func (b *body) address(in *Inst, o *ptx.Operand) {
 				(in.Class == Mbarrier || in.Row.Op == "ldmatrix" || in.Row.Op == "stmatrix") {
 				in.Space = event.Shared // no other space is possible, and the headers of the toolkit write 32-bit addresses without one
 			}
-			if len(regs) != 1 || regs[0].Size != 8 && (regs[0].Size != 4 || !narrowSpace(in.Space) && !b.u.narrow()) {
-				b.errorf(base.Pos, "%s cannot hold an address: a 64-bit register is needed", base.Name)
+			if len(regs) != 1 || b.typeOf(base.Name).Float() || regs[0].Size != 8 && (regs[0].Size != 4 || !narrowSpace(in.Space) && !b.u.narrow()) {
+				b.errorf(base.Pos, "%s cannot hold an address: a 64-bit register of integers or bits is needed", base.Name)
 				return
 			}
 			in.Src = append(in.Src, regs[0])
@@ -580,6 +597,10 @@ func (b *body) addressSpace(in *Inst, o *ptx.Operand, a Operand) {
 		s = event.Local
 	case ParamAddr:
 		s = event.Param
+		if in.Class == Store && b.isArgument(o.Name) {
+			b.errorf(o.Pos, "%s is a parameter of the function: it cannot be written", o.Name)
+			return
+		}
 	case FuncAddr:
 		b.errorf(o.Pos, "%s is a function: it cannot be accessed as memory", o.Name)
 		return
@@ -594,13 +615,21 @@ func (b *body) addressSpace(in *Inst, o *ptx.Operand, a Operand) {
 	}
 }
 
+// isArgument says that a name is a .param variable that the function is called with.
+func (b *body) isArgument(name string) bool {
+	x := b.scope.find(name)
+	return x != nil && x.formal && slices.ContainsFunc(b.f.Sig.Params, func(p Param) bool { return p.Name == name })
+}
+
 // elements decodes the value of a load, store, vector atomic or matrix: one operand, or a vector of Vec elements.
 func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
+	elem := *s
+	elem.braced = in.Vec > 1
 	one := func(o *ptx.Operand) {
 		if s.dst {
-			b.result(in, s, o)
+			b.result(in, &elem, o)
 		} else {
-			b.source(in, s, o)
+			b.source(in, &elem, o)
 		}
 	}
 	if in.Vec == 1 {
@@ -646,7 +675,7 @@ func (b *body) tuple(in *Inst, s *opSpec, o *ptx.Operand) {
 		return
 	}
 	one := *s
-	one.count = 0
+	one.count, one.braced = 0, true
 	for i := range list {
 		if in.Class == Matrix && s.dst { // Vec counts matrices
 			b.result(in, &one, &list[i])
@@ -783,9 +812,13 @@ func (b *body) indirect(in *Inst, callee, hint *ptx.Operand) {
 		in.CallSig = &sig
 		return
 	}
+	if table := b.callTable(hint.Name); len(table) > 0 {
+		in.Callees, in.CallSig = table, &table[0].Sig
+		return
+	}
 	l := b.scope.targetList(hint.Name)
 	if l == nil || !l.Calls || len(l.Targets) == 0 {
-		b.errorf(hint.Pos, "%s is neither a prototype nor a list of .calltargets", hint.Name)
+		b.errorf(hint.Pos, "%s is neither a prototype nor a list of .calltargets nor an array of functions", hint.Name)
 		return
 	}
 	for _, name := range l.Targets {
@@ -798,6 +831,26 @@ func (b *body) indirect(in *Inst, callee, hint *ptx.Operand) {
 		in.Callees = append(in.Callees, t.fn)
 		in.CallSig = &t.fn.Sig
 	}
+}
+
+// callTable is the functions that a variable is initialised with (PTX ISA, "call": the name of a call table).
+func (b *body) callTable(name string) []*Func {
+	var v *Var
+	if x := b.scope.find(name); x != nil {
+		v = x.v
+	} else if t := b.u.target(name); t != nil {
+		v = t.v
+	}
+	if v == nil {
+		return nil
+	}
+	var out []*Func
+	for _, r := range v.Relocs {
+		if r.Func != nil && !r.Func.Entry && !slices.Contains(out, r.Func) {
+			out = append(out, r.Func)
+		}
+	}
+	return out
 }
 
 // actuals decodes the results or arguments of a call against the signature.

@@ -70,6 +70,7 @@ type opSpec struct {
 	ways   int     // parts that a selector names, 0 where there is none
 	count  int     // registers of a vector that the form fixes, 0 where it is none
 	neg    bool    // may have a sign
+	braced bool    // an element in braces, where one register of bits makes those beside it bits
 	pair   *opSpec // the half after the bar
 }
 

@@ -111,19 +111,29 @@ func bindCvtScale(in *Inst) {
 	in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]>>16&0xffff)<<8 | one(a.S[0]&0xffff) }
 }
 
-// bindCvtFromTiny binds the conversions of two numbers of a tiny format to a packed pair; all are exact.
-func bindCvtFromTiny(in *Inst) {
-	d, relu, satfinite := formatOf(in.Type), in.Has("relu"), in.Has("satfinite")
-	width, value := uint(8), func(x uint64) float64 { // ue8m0: an exponent alone
-		if x == 0xff {
-			return math.NaN()
-		}
-		return math.Ldexp(1, int(x)-127)
+// power is the number that a code of ue8m0 is, an exponent alone.
+func power(x uint64) float64 {
+	if x&0xff == 0xff {
+		return math.NaN()
 	}
+	return math.Ldexp(1, int(x&0xff)-127)
+}
+
+// bindCvtFromTiny binds the conversions of two numbers of a tiny format to a packed pair. All are exact but those with a
+// scale: a power of two for each of the two, by which it is multiplied before it is rounded.
+func bindCvtFromTiny(in *Inst) {
+	d, relu, satfinite, scaled := formatOf(in.Type), in.Has("relu"), in.Has("satfinite"), in.Has("scaled::n2::ue8m0")
+	width, value := uint(8), power
 	if f := tinies[in.Type2]; f != nil {
 		width, value = f.width, f.value
 	}
 	mask := uint64(1)<<width - 1
-	one := func(x uint64) uint64 { return d.narrow(d.round(value(x&mask), RN), relu, satfinite) }
-	in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]>>width)<<16 | one(a.S[0]) }
+	one := func(x, scale uint64) uint64 {
+		v := value(x & mask)
+		if scaled {
+			v *= power(scale)
+		}
+		return d.narrow(d.round(v, RN), relu, satfinite)
+	}
+	in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]>>width, a.S[1]>>8)<<16 | one(a.S[0], a.S[1]) }
 }

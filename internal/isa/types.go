@@ -50,6 +50,22 @@ func (t Type) Float() bool {
 	return false
 }
 
+// untyped reports whether a register of the type is bits that instructions of any type take.
+func (t Type) untyped() bool { return t >= B8 && t <= B128 }
+
+// takes reports whether an instruction of type t takes a register of type r, sizes aside (PTX ISA, "Operand Type Checking"): bits
+// agree with everything, integers with each other, floating-point types with themselves. Packed types that registers cannot
+// have want bits; NVIDIA's assembler takes .f16x2 for integers too.
+func (t Type) takes(r Type) bool {
+	switch {
+	case t == r || t.untyped() || r.untyped():
+		return true
+	case t.Float() || r.Float():
+		return r == F16x2 && !t.Float()
+	}
+	return true
+}
+
 // Extend gives what a register of size bytes holds after a value of type t (raw bits, of which the low Size() bytes
 // count) was written to it: sign-extended for a signed type, zero-extended for the others (PTX ISA, "Operand Size
 // Exceeding Instruction-Type Size").

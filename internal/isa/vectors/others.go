@@ -238,7 +238,7 @@ func convert(j *job, in []uint64) uint64 {
 		return toTiny(j, in, c)
 	}
 	if c, ok := codeOf(s); ok {
-		return fromTiny(j, in[0], c)
+		return fromTiny(j, in, c)
 	}
 	switch {
 	case j.Has("pack"):

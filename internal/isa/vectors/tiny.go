@@ -144,12 +144,22 @@ func toTiny(j *job, in []uint64, c code) uint64 {
 	return one(hi)<<c.place() | one(lo)
 }
 
-// fromTiny converts two tiny numbers to the halves of a packed result.
-func fromTiny(j *job, in uint64, c code) uint64 {
+// fromTiny converts two tiny numbers to the halves of a packed result, each times a power of two where there are scales.
+func fromTiny(j *job, in []uint64, c code) uint64 {
 	f := formOf(j.typ)
-	one := func(x uint64) uint64 {
+	one := func(x, scale uint64) uint64 {
 		n := c.decode(x & (1<<c.place() - 1))
+		switch {
+		case scale&0xff == 0xff:
+			n = num{nan: true}
+		case !n.nan && !n.inf:
+			n.r = new(big.Rat).Mul(n.r, pow2(int(scale&0xff)-127))
+		}
 		return after(j, f, f.finish(n, "rn"), false)
 	}
-	return one(in>>c.place())<<16 | one(in)
+	scales := uint64(127<<8 | 127)
+	if len(in) > 1 {
+		scales = in[1]
+	}
+	return one(in[0]>>c.place(), scales>>8)<<16 | one(in[0], scales)
 }
