@@ -270,8 +270,13 @@ POST(GOMP_doacross_ull_post)
 AWAIT(GOMP_doacross_wait)
 AWAIT(GOMP_doacross_ull_wait)
 
+static void offer(uptr pc);
+static void came(int some, int more);
+
 EXPORT void *GOMP_single_copy_start(void) {
-	void *(*f)(void) = LIBGOMP("GOMP_single_copy_start"), *r = f();
+	void *(*f)(void) = LIBGOMP("GOMP_single_copy_start"), *r;
+	offer(RETURN_ADDRESS);
+	came(!(r = f()), 1);
 	if (r && self && self->team)
 		in(self->team, TEAM_COPY, LEARN, RETURN_ADDRESS);
 	return r;
