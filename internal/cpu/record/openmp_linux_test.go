@@ -231,6 +231,26 @@ var openMPPrograms = []struct{ name, begin, text string }{
 		}
 		if (x != 400 || y != 1600)
 			__builtin_abort();`},
+	{"tasks that use what is their thread's", inTeam, `
+		a[omp_get_thread_num()]++;
+		for (int i = 0; i < 30; i++)
+#pragma omp task
+			{
+				a[omp_get_thread_num()]++;
+#pragma omp task
+				a[omp_get_thread_num()]++;
+#pragma omp taskwait
+				a[omp_get_thread_num()]++;
+			}
+#pragma omp taskloop nogroup
+		for (int i = 0; i < 30; i++)
+			a[omp_get_thread_num()]++;`},
+	{"a task that has a number and one that has none", inTeam, `
+#pragma omp task
+		{ pause_ms(1); a[omp_get_thread_num()]++, x++; } // want race
+#pragma omp task
+		{ pause_ms(1); x++; } // want race
+#pragma omp taskwait`},
 	{"stores that could be merged", inTeam, `
 #pragma omp task
 		for (int i = 0; i < 9; i++)

@@ -24,6 +24,7 @@ struct ltask {
 	u32 begun;
 	u32 number; // as a thread, 0 if it is a part of the one that executes it
 	u32 at_once, untied;
+	u32 asked; // for the number of its thread
 	struct lgroup *group;
 	struct deferred depends;
 };
@@ -154,6 +155,8 @@ static void task_schedule(ompt_data *prior, int status, ompt_data *next) {
 	uptr frame = (uptr)__builtin_frame_address(0) + MARGIN;
 	u32 joined = 0;
 	int ended = 0, begins = 0;
+	if (t && t->asked)
+		by_number(t->team, PUBLISH, 0);
 	int done = t && t->parent && (status == OMPT_TASK_COMPLETE || status == OMPT_TASK_CANCEL || status == OMPT_TASK_DETACH || status == OMPT_TASK_LATE);
 	if (done) {
 		void *block = NULL;
@@ -200,7 +203,22 @@ static void task_schedule(ompt_data *prior, int status, ompt_data *next) {
 			depends_begin(&n->depends);
 		n->begun = 1;
 	}
+	if (n && n->asked)
+		by_number(n->team, LEARN, 0);
 }
+
+#define NUMBER(name) EXPORT int name(void) { \
+	int (*f)(void) = LIBGOMP(#name); \
+	ompt_data *task = NULL; \
+	struct thread *t = self; \
+	if (t && t->task && t->team) \
+		ask(&t->task->asked, t->team->object, RETURN_ADDRESS); \
+	else if (t && task_info && task_info(0, NULL, &task, NULL, NULL, NULL) && task && task->ptr) \
+		ask(&((struct ltask *)task->ptr)->asked, ((struct ltask *)task->ptr)->team, RETURN_ADDRESS); \
+	return f(); \
+}
+NUMBER(omp_get_thread_num)
+NUMBER(omp_get_thread_num_)
 
 // The code of a task that is not tied to a thread runs in parts. Another thread may end the task before one that has run a part says that
 // it has, so that a part says so itself. Each such code has a function of its own, as loops have.
