@@ -110,8 +110,10 @@ func cpuProgram(args []string) (path string, ok bool, err error) {
 	if len(args) == 0 || isSource(args[0]) {
 		return "", false, nil
 	}
-	if path, err = exec.LookPath(args[0]); err != nil {
-		return "", false, nil // told by who runs it
+	if path = args[0]; readable(path) != nil { // as kernels' programs are named, too
+		if path, err = exec.LookPath(path); err != nil {
+			return "", false, nil // told by who runs it
+		}
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return "", false, err

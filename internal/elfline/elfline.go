@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -121,6 +122,14 @@ func (im *Image) Frames(addr uint64) (frames []event.Frame) {
 		c.File, file = file, c.File
 		c.Line, n = n, c.Line
 		c.Column, column = column, c.Column
+	}
+	// DWARF 5 may name a folder from the one that the unit was compiled in; debug/dwarf joins them for older versions alone.
+	if dir, _ := unit.Val(dwarf.AttrCompDir).(string); dir != "" {
+		for i := range calls {
+			if f := &calls[i].File; *f != "" && !filepath.IsAbs(*f) {
+				*f = filepath.Join(dir, *f)
+			}
+		}
 	}
 	return calls
 }

@@ -118,6 +118,35 @@ int main(int argc, char **argv) {
 	}
 }
 
+// TestFramesOfClang finds the file of a unit that clang was given by its absolute path, whose folder it names from its own.
+func TestFramesOfClang(t *testing.T) {
+	path, err := exec.LookPath("clang")
+	if err != nil {
+		t.Skip("there is no clang")
+	}
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "src", "prog.c"), filepath.Join(dir, "prog")
+	if err := os.Mkdir(filepath.Dir(source), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(source, []byte(placesSource), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-O1", "-gdwarf-5", "-o", program, source)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("clang: %v\n%s", err, out)
+	}
+	im := Open(program, 1)
+	for _, addr := range stacksOf(im, "outer") {
+		for _, f := range im.Frames(addr) {
+			if f.File != source {
+				t.Errorf("code of outer in %q", f.File)
+			}
+		}
+	}
+}
+
 // TestFramesWithoutLines finds functions where there is no debugging information, or no symbols but those of a library.
 func TestFramesWithoutLines(t *testing.T) {
 	for _, flags := range [][]string{{"-O1", "-g0"}, {"-O1", "-g", "-s", "-shared", "-fPIC"}} {

@@ -40,8 +40,10 @@ var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno
 	"-fno-tree-loop-distribute-patterns", "-fno-tree-sink", "-fno-crossjumping", "-fno-hoist-adjacent-loads"}
 
 // gccCalls keep GCC from expanding functions that are recorded. Its Fortran does not know these flags, and expands copies of small arrays.
-var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp",
-	"-fno-builtin-strlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-strcat", "-fno-builtin-strcmp"}
+var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp", "-fno-builtin-memchr", "-fno-builtin-bzero",
+	"-fno-builtin-strlen", "-fno-builtin-strnlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-stpcpy", "-fno-builtin-strcat", "-fno-builtin-strncat",
+	"-fno-builtin-strcmp", "-fno-builtin-strncmp", "-fno-builtin-strcasecmp", "-fno-builtin-strncasecmp", "-fno-builtin-strchr", "-fno-builtin-strrchr",
+	"-fno-builtin-strstr", "-fno-builtin-strdup", "-fno-builtin-strndup", "-fno-builtin-sprintf", "-fno-builtin-snprintf", "-fno-builtin-fputs"}
 
 // clangFlags keep clang from moving stores behind loops, from merging accesses of several places, which then have none, and from
 // vectors, of which it does not instrument those of more than 16 bytes. It would also make "c ? x : y" of variables a read of both:

@@ -172,6 +172,85 @@ var openMPPrograms = []struct{ name, begin, text string }{
 			a[i] = a[i - 1] + 1;
 #pragma omp ordered depend(source)
 		}`},
+	{"sections that one thread could execute", noTeam, `
+#pragma omp parallel sections num_threads(3)
+		{
+#pragma omp section
+			x = 1; // want race
+#pragma omp section
+			x = 2; // want race
+		}`},
+	{"single regions that one thread could execute", noTeam, `
+#pragma omp parallel num_threads(3)
+		{
+#pragma omp single nowait
+			x = 1; // want race
+#pragma omp single nowait
+			x = 2; // want race
+		}`},
+	{"dynamic loop that one thread could execute", noTeam, `
+#pragma omp parallel for schedule(dynamic) num_threads(3)
+		for (int i = 0; i < 5; i++)
+			a[i + 1] = a[i]; // want race`},
+	{"guided loop that one thread could execute", noTeam, `
+#pragma omp parallel for schedule(guided) num_threads(3)
+		for (unsigned long i = 0; i < 8; i++)
+			x += i; // want race`},
+	{"shared out without a race", noTeam, `
+#pragma omp parallel num_threads(3)
+		for (int k = 0; k < 30; k++) {
+#pragma omp single
+			x++;
+#pragma omp for schedule(dynamic)
+			for (int i = 0; i < 5; i++) a[i] += x;
+#pragma omp sections
+			{
+				a[0]++;
+#pragma omp section
+				a[1]++;
+			}
+		}
+		if (x != 30 || a[2] != 465)
+			__builtin_abort();`},
+	{"regions that others wait for", noTeam, `
+#pragma omp parallel num_threads(4)
+		{
+#pragma omp for ordered schedule(dynamic)
+			for (int i = 0; i < 400; i++) {
+#pragma omp ordered
+				x += x == i;
+			}
+			for (int i = 0; i < 400; i++) {
+#pragma omp critical
+				{
+					y++;
+#pragma omp critical (inner)
+					a[0]++;
+				}
+			}
+		}
+		if (x != 400 || y != 1600)
+			__builtin_abort();`},
+	{"tasks that use what is their thread's", inTeam, `
+		a[omp_get_thread_num()]++;
+		for (int i = 0; i < 30; i++)
+#pragma omp task
+			{
+				a[omp_get_thread_num()]++;
+#pragma omp task
+				a[omp_get_thread_num()]++;
+#pragma omp taskwait
+				a[omp_get_thread_num()]++;
+			}
+#pragma omp taskloop nogroup
+		for (int i = 0; i < 30; i++)
+			a[omp_get_thread_num()]++;`},
+	{"a task that has a number and one that has none", inTeam, `
+#pragma omp task
+		{ pause_ms(1); a[omp_get_thread_num()]++, x++; } // want race
+#pragma omp task
+		{ pause_ms(1); x++; } // want race
+#pragma omp taskwait`},
 	{"stores that could be merged", inTeam, `
 #pragma omp task
 		for (int i = 0; i < 9; i++)

@@ -11,6 +11,7 @@ struct task {
 	struct task *outer;
 	struct group *group;
 	u32 final; // the tasks that it makes are executed at once
+	u32 asked; // for the number of its thread
 	u64 id;
 };
 
@@ -93,6 +94,19 @@ static void tasks_ended(int all, uptr pc) {
 static void in(struct team *t, int what, u64 kind, uptr pc) { record((void *)(t->object + what), kind, OF_OPENMP, 0, pc); }
 static void of_task(u64 id, u64 kind, uptr pc) { record((void *)id, kind, OF_TASK, 0, pc); }
 
+// A task may use what belongs to the thread that executes it, if it asks for the thread's number in the team. What tasks that have asked do in one
+// thread is therefore ordered, as no other thread of the team has that number. Teams are apart.
+static void by_number(u64 team, u64 kind, uptr pc) {
+	struct thread *t = self;
+	if (t && team && __atomic_load_n(&tasked, __ATOMIC_RELAXED))
+		record((void *)(uptr)((team * 0x9E3779B97F4A7C15 + t->number) & ((1ULL << 48) - 1)), kind, OF_NUMBER, 0, pc);
+}
+
+static void ask(u32 *asked, u64 team, uptr pc) {
+	if (!*asked)
+		*asked = 1, by_number(team, LEARN, pc);
+}
+
 // in_team is what each thread of a team does.
 static void in_team(void *p) {
 	struct region_start *r = p;
@@ -104,6 +118,8 @@ static void in_team(void *p) {
 	if (t)
 		t->team = &r->team, t->task = &implicit;
 	r->run(r->data);
+	if (implicit.asked)
+		by_number(r->team.object, PUBLISH, 0);
 	if ((t = self))
 		t->team = outer, t->task = before;
 	in(&r->team, TEAM_ENDS, PUBLISH, 0);
@@ -270,8 +286,13 @@ POST(GOMP_doacross_ull_post)
 AWAIT(GOMP_doacross_wait)
 AWAIT(GOMP_doacross_ull_wait)
 
+static void offer(uptr pc);
+static void came(int some, int more);
+
 EXPORT void *GOMP_single_copy_start(void) {
-	void *(*f)(void) = LIBGOMP("GOMP_single_copy_start"), *r = f();
+	void *(*f)(void) = LIBGOMP("GOMP_single_copy_start"), *r;
+	offer(RETURN_ADDRESS);
+	came(!(r = f()), 1);
 	if (r && self && self->team)
 		in(self->team, TEAM_COPY, LEARN, RETURN_ADDRESS);
 	return r;
@@ -365,18 +386,22 @@ static void depends_end(struct deferred *d) {
 // run_task executes a task. The size bytes at block are its data alone.
 static void run_task(struct deferred *d, u32 number, void *data, void *block, size_t size) {
 	struct thread *t = self;
-	struct task mine = {t ? t->task : NULL, d->group, d->final, new_object()};
+	struct task mine = {t ? t->task : NULL, d->group, d->final, .id = new_object()};
+	struct team *team = t ? t->team : NULL; // none if the thread has done its part of the region, and executes what tasks are left
+	u64 asked = team && mine.outer && mine.outer->asked ? team->object : 0; // whose number the task that waits has asked for
 	u32 before = t ? t->present : 0;
 	uptr frame = (uptr)__builtin_frame_address(0);
+	by_number(asked, PUBLISH, 0);
 	go_on(number, 0, frame);
 	if (number)
 		record(block, FRESH, 0, size, 0);
 	of_task(d->id, LEARN, 0);
 	depends_begin(d);
-	struct team *team = t ? t->team : NULL; // none if the thread has done its part of the region, and executes what tasks are left
 	if (t)
 		t->task = &mine, t->team = d->team;
 	d->run(data);
+	if (mine.asked)
+		by_number(d->team->object, PUBLISH, 0);
 	if ((t = self))
 		t->task = mine.outer, t->team = team;
 	depends_end(d);
@@ -389,6 +414,7 @@ static void run_task(struct deferred *d, u32 number, void *data, void *block, si
 	if (number)
 		record(block, FRESH, 0, size, 0);
 	go_on(before, number && t && t->present == number, frame);
+	by_number(asked, LEARN, 0);
 }
 
 static void begin_task(void *p) {

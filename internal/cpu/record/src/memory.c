@@ -307,21 +307,28 @@ static void through(int fd, u64 kind, uptr pc) {
 	errno = error;
 }
 
-EXPORT ssize_t read(int fd, void *to, size_t n) {
-	ssize_t k = REAL(read)(fd, to, n);
-	if (k >= 0)
-		through(fd, LEARN, RETURN_ADDRESS);
-	if (k > 0 && TRACED)
-		range(to, k, WRITE_RANGE, RETURN_ADDRESS);
-	return k;
-}
-
-EXPORT ssize_t write(int fd, const void *from, size_t n) {
-	if (TRACED)
-		range(from, n, READ_RANGE, RETURN_ADDRESS);
-	through(fd, PUBLISH, RETURN_ADDRESS);
-	return REAL(write)(fd, from, n);
-}
+#define READING(name, params, args) \
+	EXPORT ssize_t name params { \
+		ssize_t k = REAL(name) args; \
+		if (k >= 0) \
+			through(fd, LEARN, RETURN_ADDRESS); \
+		if (k > 0 && TRACED) \
+			range(to, (size_t)k < n ? k : n, WRITE_RANGE, RETURN_ADDRESS); \
+		return k; \
+	}
+#define WRITING(name, params, args) \
+	EXPORT ssize_t name params { \
+		if (TRACED) \
+			range(from, n, READ_RANGE, RETURN_ADDRESS); \
+		through(fd, PUBLISH, RETURN_ADDRESS); \
+		return REAL(name) args; \
+	}
+READING(read, (int fd, void *to, size_t n), (fd, to, n))
+READING(recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags))
+READING(recvfrom, (int fd, void *to, size_t n, int flags, struct sockaddr *a, socklen_t *len), (fd, to, n, flags, a, len))
+WRITING(write, (int fd, const void *from, size_t n), (fd, from, n))
+WRITING(send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags))
+WRITING(sendto, (int fd, const void *from, size_t n, int flags, const struct sockaddr *a, socklen_t len), (fd, from, n, flags, a, len))
 
 // A pipe that is closed, or a connection, ends what the other side reads.
 EXPORT int close(int fd) {
@@ -342,16 +349,12 @@ EXPORT int close(int fd) {
 		return k; \
 	}
 SENDING(ssize_t, writev, (int fd, const struct iovec *v, int n), (fd, v, n))
-SENDING(ssize_t, send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags))
-SENDING(ssize_t, sendto, (int fd, const void *from, size_t n, int flags, const struct sockaddr *a, socklen_t len), (fd, from, n, flags, a, len))
 SENDING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags))
 SENDING(int, shutdown, (int fd, int how), (fd, how))
 SENDING(int, eventfd_write, (int fd, eventfd_t n), (fd, n))
 SENDING(int, connect, (int fd, const struct sockaddr *a, socklen_t len), (fd, a, len))
 SENDING(int, epoll_ctl, (int fd, int op, int of, struct epoll_event *e), (fd, op, of, e))
 RECEIVING(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n))
-RECEIVING(ssize_t, recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags))
-RECEIVING(ssize_t, recvfrom, (int fd, void *to, size_t n, int flags, struct sockaddr *a, socklen_t *len), (fd, to, n, flags, a, len))
 RECEIVING(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags))
 RECEIVING(int, eventfd_read, (int fd, eventfd_t *n), (fd, n))
 RECEIVING(int, accept, (int fd, struct sockaddr *a, socklen_t *len), (fd, a, len))

@@ -9,6 +9,7 @@ enum { // of the manual
 	OMPT_TASKWAIT = 5, OMPT_TASKGROUP, OMPT_IN_REDUCTION,
 	OMPT_TASK_COMPLETE = 1, OMPT_TASK_CANCEL = 3, OMPT_TASK_DETACH = 4, OMPT_TASK_LATE = 6, OMPT_TASK_SWITCH = 7,
 	OMPT_TASK_INITIAL = 1, OMPT_TASK_UNDEFERRED = 0x8000000, OMPT_TASK_UNTIED = 0x10000000,
+	OMPT_CRITICAL = 5, // of kinds of mutexes: those before are locks
 	OMPT_DEPEND_IN = 1, OMPT_DEPEND_SOURCE = 5, OMPT_DEPEND_SINK,
 };
 
@@ -23,6 +24,7 @@ struct ltask {
 	u32 begun;
 	u32 number; // as a thread, 0 if it is a part of the one that executes it
 	u32 at_once, untied;
+	u32 asked; // for the number of its thread
 	struct lgroup *group;
 	struct deferred depends;
 };
@@ -153,6 +155,8 @@ static void task_schedule(ompt_data *prior, int status, ompt_data *next) {
 	uptr frame = (uptr)__builtin_frame_address(0) + MARGIN;
 	u32 joined = 0;
 	int ended = 0, begins = 0;
+	if (t && t->asked)
+		by_number(t->team, PUBLISH, 0);
 	int done = t && t->parent && (status == OMPT_TASK_COMPLETE || status == OMPT_TASK_CANCEL || status == OMPT_TASK_DETACH || status == OMPT_TASK_LATE);
 	if (done) {
 		void *block = NULL;
@@ -199,7 +203,22 @@ static void task_schedule(ompt_data *prior, int status, ompt_data *next) {
 			depends_begin(&n->depends);
 		n->begun = 1;
 	}
+	if (n && n->asked)
+		by_number(n->team, LEARN, 0);
 }
+
+#define NUMBER(name) EXPORT int name(void) { \
+	int (*f)(void) = LIBGOMP(#name); \
+	ompt_data *task = NULL; \
+	struct thread *t = self; \
+	if (t && t->task && t->team) \
+		ask(&t->task->asked, t->team->object, RETURN_ADDRESS); \
+	else if (t && task_info && task_info(0, NULL, &task, NULL, NULL, NULL) && task && task->ptr) \
+		ask(&((struct ltask *)task->ptr)->asked, ((struct ltask *)task->ptr)->team, RETURN_ADDRESS); \
+	return f(); \
+}
+NUMBER(omp_get_thread_num)
+NUMBER(omp_get_thread_num_)
 
 // The code of a task that is not tied to a thread runs in parts. Another thread may end the task before one that has run a part says that
 // it has, so that a part says so itself. Each such code has a function of its own, as loops have.
@@ -341,8 +360,44 @@ EXPORT void __kmpc_omp_taskwait_deps_51(void *location, int thread, int n, struc
 	learn_depends(n2, list2);
 }
 
-static void mutex_acquired(int kind, u64 id, const void *pc) { record((void *)id, LOCK, OF_OPENMP, 0, (uptr)pc); }
-static void mutex_released(int kind, u64 id, const void *pc) { record((void *)id, UNLOCK, OF_OPENMP, 0, (uptr)pc); }
+// Regions that exclude each other, or come in an order. libomp tells of the end of one when another thread may have begun the next, so that
+// the end is recorded before the program's call of it. What has the id of a region is known from its begin; locks have calls of their own.
+enum { HELD = 16 };
+static __thread u64 held[HELD] __attribute__((tls_model("initial-exec")));
+static __thread u32 holds __attribute__((tls_model("initial-exec")));
+
+static void mutex_acquired(int kind, u64 id, const void *pc) {
+	if (kind < OMPT_CRITICAL)
+		return;
+	record((void *)id, LOCK, OF_OPENMP, 0, (uptr)pc);
+	if (holds < HELD)
+		held[holds] = id;
+	holds++;
+}
+
+static void mutex_released(int kind, u64 id, const void *pc) {
+	if (kind < OMPT_CRITICAL || !holds || (holds <= HELD && held[holds - 1] != id))
+		return;
+	holds--;
+	record((void *)id, UNLOCK, OF_OPENMP, 0, (uptr)pc);
+}
+
+static void region_ends(uptr pc) {
+	if (holds && holds <= HELD)
+		mutex_released(OMPT_CRITICAL, held[holds - 1], (void *)pc);
+}
+
+EXPORT void __kmpc_end_critical(void *location, int thread, void *name) {
+	void (*f)(void *, int, void *) = LIBGOMP("__kmpc_end_critical");
+	region_ends(RETURN_ADDRESS);
+	f(location, thread, name);
+}
+
+EXPORT void __kmpc_end_ordered(void *location, int thread) {
+	void (*f)(void *, int) = LIBGOMP("__kmpc_end_ordered");
+	region_ends(RETURN_ADDRESS);
+	f(location, thread);
+}
 
 static void flush(ompt_data *thread, const void *pc) { record(NULL, FENCE, 0, __ATOMIC_SEQ_CST << 2, (uptr)pc); }
 

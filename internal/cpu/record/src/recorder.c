@@ -17,8 +17,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -36,9 +38,11 @@
 #include "access.c"
 #include "atomic.c"
 #include "memory.c"
+#include "string.c"
 #include "lock.c"
 #include "create.c"
 #include "gomp.c"
+#include "share.c"
 #include "ompt.c"
 
 // unlock_all is for a forked process: it does not have the threads that may have held the recorder's locks.
