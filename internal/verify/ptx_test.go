@@ -51,6 +51,11 @@ exists (P0:r0 == 1 /\ P1:r0 == 1)`, false, nil},
  atom.relaxed.gpu.add r0, x, 1  | ld.relaxed.gpu r0, y ;
  st.relaxed.gpu y, 1            | st.relaxed.gpu x, 1 ;
 exists (P0:r0 == 1 /\ P1:r0 == 1)`, true, nil},
+	{"PTX LB-exchange\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0 ;" + `
+ atom.relaxed.gpu.exch r0, x, 1 | ld.relaxed.gpu r0, x | ld.relaxed.gpu r0, y ;
+                                | st.relaxed.gpu y, r0 | add r1, r0, 1 ;
+                                |                      | st.relaxed.gpu x, r1 ;
+exists (P0:r0 == 2)`, true, nil},
 	{"PTX LB-through-a-barrier\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0 ;" + `
  ld.relaxed.gpu r0, y | bar.cta.sync 0       | ld.relaxed.gpu r0, x ;
  bar.cta.sync 0       | st.relaxed.gpu x, 1  | st.relaxed.gpu y, r0 ;
@@ -398,8 +403,11 @@ func TestPTXBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for compared := 0; compared < want; {
 		src := randomPTX(r, 3+r.IntN(4), false)
-		if r.IntN(4) == 0 {
+		switch r.IntN(8) {
+		case 0, 1:
 			src = randomFences(r)
+		case 2, 3:
+			src = randomBuffering(r)
 		}
 		test, err := litmus.Parse("random.litmus", src, litmus.Options{PTX: true})
 		if err != nil {
@@ -429,7 +437,7 @@ func TestPTXBruteForce(t *testing.T) {
 				}
 			})
 		}
-		if !b.run() {
+		if !b.run() || b.cut {
 			continue
 		}
 		compared++

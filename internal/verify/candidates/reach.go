@@ -17,7 +17,6 @@ type reach struct {
 	nodes   map[string]*node
 	bits    map[location]int // values that may be promised
 	locs    map[int32]int    // locations
-	need    model.Scope      // that includes all threads
 	company []bool           // of threads: there are others in their CTA
 	threads int
 	full    bool
@@ -32,7 +31,6 @@ type reach struct {
 type node struct {
 	values set // that may be promised and are written from here on
 	locs   set // that are written
-	mixed  set // that are accessed so that not all other accesses are morally strong with that
 	next   []*node
 }
 
@@ -41,16 +39,15 @@ type set []uint64
 
 func newReach(p explore.Program, values map[int32][]int64) reach {
 	places := p.Places()
-	need, members := model.CTA, map[int32]int{}
+	members := map[int32]int{}
 	for _, a := range places {
-		need = max(need, model.Need(a, places[0]))
 		members[a.CTA]++
 	}
 	company := make([]bool, len(places))
 	for t, a := range places {
 		company[t] = members[a.CTA] > 1
 	}
-	r := reach{p: p, need: need, company: company, threads: len(places), values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
+	r := reach{p: p, company: company, threads: len(places), values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
 	for _, loc := range sorted(values) {
 		for _, v := range values[loc] {
 			r.bits[location{loc, v}] = len(r.bits)
@@ -120,8 +117,7 @@ func (s *set) join(o set) (grown bool) {
 // join adds what another node writes, and says whether that is new.
 func (n *node) join(o *node) bool {
 	values, locs := n.values.join(o.values), n.locs.join(o.locs)
-	mixed := n.mixed.join(o.mixed)
-	return values || locs || mixed
+	return values || locs
 }
 
 func (r *reach) number(loc int32) int {
@@ -180,10 +176,6 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 		}
 		n.locs.add(r.number(op.Loc))
 	}
-	if k := op.Kind; (k == explore.Read || k == explore.Write || k == explore.Update) &&
-		!(op.Order.Atomic() && op.Scope >= r.need && op.Proxy == model.Generic) {
-		n.mixed.add(r.number(op.Loc))
-	}
 	switch op.Kind {
 	case explore.Write:
 		write(op.Value)
@@ -226,27 +218,13 @@ func (s *search) promisable(t, e int, value int64) bool {
 	state := stateKey(t, s.threads[t].state, &ev.Op, reads)
 	free, ok := s.freed[state][value]
 	if !ok {
-		free = s.free(t, s.threads[t].state, &ev.Op, value, reads, s.mixed(ev.Loc))
+		free = s.free(t, s.threads[t].state, &ev.Op, value, reads)
 		if s.freed[state] == nil {
 			s.freed[state] = map[int64]bool{}
 		}
 		s.freed[state][value] = free
 	}
 	return free
-}
-
-// mixed says that some access of a location is not morally strong with all others.
-func (s *search) mixed(loc int32) bool {
-	b, ok := s.reach.locs[loc]
-	if s.reach.full || !ok {
-		return true
-	}
-	for t := range s.threads {
-		if s.start[t].mixed.has(b) {
-			return true
-		}
-	}
-	return false
 }
 
 // keepable says that each open promise may still be kept: by a thread that goes on without it, and without promises that wait for it.
