@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -445,6 +447,26 @@ func TestPTXBruteForce(t *testing.T) {
 		if err != nil || got.Executions != len(found) {
 			t.Fatalf("%d executions, %v; there are %d\n%s", got.Executions, err, len(found), src)
 		}
+	}
+}
+
+// TestPTXQueue wants of a queue behind a lock that what reads might be promised is followed no further than it might be kept. An update that
+// comes after the release of the lock may be exchanged with the next attempt to take it, so the search along program order is not enough.
+func TestPTXQueue(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join("testdata", "queue.litmus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	test, err := litmus.Parse("queue.litmus", string(src), litmus.Options{PTX: true, Unroll: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := candidates.Enumerate(context.Background(), test, model.PTX{}, explore.Options{Races: true})
+	if want := explore.Explore(context.Background(), test, explore.Options{}).Executions; err != nil || got.Executions != want {
+		t.Errorf("%d executions, %v, want %d", got.Executions, err, want)
+	}
+	if got.Graphs > 40000 {
+		t.Errorf("%d graphs", got.Graphs)
 	}
 }
 

@@ -17,10 +17,13 @@ type reach struct {
 	nodes   map[string]*node
 	bits    map[location]int // values that may be promised
 	locs    map[int32]int    // locations
+	need    model.Scope      // that includes all threads
 	company []bool           // of threads: there are others in their CTA
 	threads int
 	full    bool
 	by      map[writer]bool // who wrote the values
+	// mixed are the locations that have been accessed, in this round or one before, so that not all other accesses are morally strong with that.
+	mixed map[int32]bool
 	// cycles, if not nil, say which locations and barriers count: see follower.
 	cycles *cycles
 	// exchanged are values that steps which exchange may give, by place.
@@ -31,6 +34,7 @@ type reach struct {
 type node struct {
 	values set // that may be promised and are written from here on
 	locs   set // that are written
+	mixed  set // that are accessed so that not all other accesses are morally strong with that
 	next   []*node
 }
 
@@ -39,15 +43,16 @@ type set []uint64
 
 func newReach(p explore.Program, values map[int32][]int64) reach {
 	places := p.Places()
-	members := map[int32]int{}
+	need, members := model.CTA, map[int32]int{}
 	for _, a := range places {
+		need = max(need, model.Need(a, places[0]))
 		members[a.CTA]++
 	}
 	company := make([]bool, len(places))
 	for t, a := range places {
 		company[t] = members[a.CTA] > 1
 	}
-	r := reach{p: p, company: company, threads: len(places), values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
+	r := reach{p: p, need: need, company: company, threads: len(places), values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
 	for _, loc := range sorted(values) {
 		for _, v := range values[loc] {
 			r.bits[location{loc, v}] = len(r.bits)
@@ -117,7 +122,8 @@ func (s *set) join(o set) (grown bool) {
 // join adds what another node writes, and says whether that is new.
 func (n *node) join(o *node) bool {
 	values, locs := n.values.join(o.values), n.locs.join(o.locs)
-	return values || locs
+	mixed := n.mixed.join(o.mixed)
+	return values || locs || mixed
 }
 
 func (r *reach) number(loc int32) int {
@@ -176,6 +182,9 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 		}
 		n.locs.add(r.number(op.Loc))
 	}
+	if r.partial(op) {
+		n.mixed.add(r.number(op.Loc))
+	}
 	switch op.Kind {
 	case explore.Write:
 		write(op.Value)
@@ -197,6 +206,12 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 		}
 	}
 	return n
+}
+
+// partial says that a step is an access which is not morally strong with each other access of its location.
+func (r *reach) partial(op *explore.Op) bool {
+	k := op.Kind
+	return (k == explore.Read || k == explore.Write || k == explore.Update) && !(op.Order.Atomic() && op.Scope >= r.need && op.Proxy == model.Generic)
 }
 
 // arrives says that other threads may write what they could not before thread t has arrived at a barrier.
@@ -227,6 +242,23 @@ func (s *search) promisable(t, e int, value int64) bool {
 	return free
 }
 
+// mixed says that some access of a location is not morally strong with all others.
+func (s *search) mixed(loc int32) bool {
+	b, ok := s.reach.locs[loc]
+	if s.reach.full {
+		return s.reach.mixed[loc]
+	}
+	if !ok {
+		return true
+	}
+	for _, n := range s.start {
+		if n.mixed.has(b) {
+			return true
+		}
+	}
+	return false
+}
+
 // keepable says that each open promise may still be kept: by a thread that goes on without it, and without promises that wait for it.
 func (s *search) keepable() bool {
 	if len(s.open) == 0 {
@@ -247,9 +279,12 @@ func (s *search) keepable() bool {
 // keeper says that some thread may write what read r is promised, and depends on no promise but those that are kept.
 func (s *search) keeper(r int, kept map[int]bool) bool {
 	e := &s.events[r]
+	if s.starved(r) {
+		return false
+	}
 	for t := range s.threads {
 		th := &s.threads[t]
-		if t == e.Thread || th.parked && !s.released(t) || s.after(t, r) {
+		if t == e.Thread || th.parked && !s.released(t) || s.after(t, r) || s.passed(t, r) {
 			continue
 		}
 		free := true
@@ -264,6 +299,44 @@ func (s *search) keeper(r int, kept map[int]bool) bool {
 		}
 	}
 	return false
+}
+
+// passed says that thread t has read what the thread of read r wrote to its location after it, or an update of that: what t writes there comes
+// later in coherence order, and r earlier.
+func (s *search) passed(t, r int) bool {
+	e := &s.events[r]
+	if s.m.Drop != model.PTXWhole || s.mixed(e.Loc) {
+		return false
+	}
+	for _, o := range s.threads[t].reads {
+		for o >= 0 && s.events[o].Loc == e.Loc && s.events[o].rf >= 0 {
+			f := &s.events[s.events[o].rf]
+			if f.Thread == e.Thread && f.Index > e.Index {
+				return true
+			}
+			if o = -1; f.RMW {
+				o = s.threads[f.Thread].events[f.Index-1]
+			}
+		}
+	}
+	return false
+}
+
+// starved says that each other thread that may write the location of read r, which has an open promise, waits to read what is written there after the
+// promise: the first of them reads what the thread of r writes after it, and so all of them come too late, as in passed.
+func (s *search) starved(r int) bool {
+	e := &s.events[r]
+	if s.m.Drop != model.PTXWhole || s.mixed(e.Loc) {
+		return false
+	}
+	for t := range s.threads {
+		th := &s.threads[t]
+		reads := (th.op.Kind == explore.Read || th.op.Kind == explore.Update) && th.op.Loc == e.Loc && th.fresh > r
+		if t != e.Thread && !reads && s.reach.writes(t, th, e.Loc) {
+			return false
+		}
+	}
+	return true
 }
 
 // released says that a thread that is parked at a barrier may still leave it: no missing thread has ended.

@@ -50,12 +50,14 @@ type search struct {
 	events   []event
 	open     []int // reads with promises
 	reach    reach
+	start    []*node // of the threads
 	view     view
 	result   explore.Result
 	err      error
 	trial    []int64
 	trialOp  explore.Op
 	weak     bool // weak reads are promised values too
+	grown    bool // reach.mixed has grown
 	racy     bool // there is a data race
 	promises bool // a read has read from a write that was added later
 	oneProxy bool // no access is by another proxy or another virtual address
@@ -79,6 +81,7 @@ func (s *search) begin() {
 		th := &s.threads[t]
 		th.state = make([]int64, s.p.StateWords())
 		s.p.Start(t, th.state, &th.op)
+		s.start = append(s.start, s.reach.at(t, th))
 	}
 }
 
@@ -222,6 +225,9 @@ func (s *search) awaits(t int, value int64) bool {
 func (s *search) push(t int, kind model.Kind, order model.Order, value int64, deps uint64) int {
 	th := &s.threads[t]
 	op := &th.op
+	if s.reach.partial(op) && !s.reach.mixed[op.Loc] {
+		s.reach.mixed[op.Loc], s.grown = true, true
+	}
 	e := len(s.events)
 	s.events = append(s.events, event{rf: initial, deps: deps, Event: explore.Event{Event: model.Event{Thread: t, Kind: kind, Order: order, Scope: op.Scope, Loc: op.Loc,
 		Place: s.groups.Places[t], Proxy: op.Proxy, Address: op.Address, Reduction: op.Reduction}, Op: *op, Index: len(th.events), Value: value, RF: -1}})
