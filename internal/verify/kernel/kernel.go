@@ -691,7 +691,7 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 			case p.widths == nil:
 			case !larger.atomic:
 				p.remake(larger, smaller.size)
-			case smaller.within && !larger.stored && !p.dependencies:
+			case smaller.within && !larger.stored:
 				p.remake(smaller, larger.size)
 			}
 			return refused
@@ -745,10 +745,7 @@ func lowBytes(v uint64, n uint8) uint64 { return v << (64 - 8*n) >> (64 - 8*n) }
 // mixed refuses accesses of two sizes.
 func (p *Program) mixed(q *simt.Request, size, other uint8, place uint32) explore.Op {
 	where := ""
-	switch {
-	case p.widths != nil && p.dependencies:
-		where = ", but of what is not atomic"
-	case p.widths != nil:
+	if p.widths != nil {
 		where = " but for atomic loads of a part of what larger read-modify-writes update, and what is not atomic"
 	}
 	return p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored%s. Use one width for "+
