@@ -126,7 +126,7 @@ func TestAlong(t *testing.T) {
 	}
 	t.Logf("%v", why)
 	for _, k := range []string{"", "race", "promises"} {
-		if why[k] < want/50 {
+		if why[k] < want/100 {
 			t.Errorf("of %d programs, %d end with %q", 2*want, why[k], k)
 		}
 	}
@@ -208,6 +208,11 @@ func TestAlongCases(t *testing.T) {
 			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
 			"fence.release.gpu | fence.acq_rel.gpu",
 			"fence.acquire.gpu | ",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), ""},
+		{"the same in both threads", columns(two,
+			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			"fence.release.gpu | fence.release.gpu",
+			"fence.acquire.gpu | fence.acquire.gpu",
 			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
 		{"load buffering with acquires and releases", columns(two,
 			"ld.acquire.gpu r0, f | ld.acquire.gpu r0, g",
@@ -218,7 +223,19 @@ func TestAlongCases(t *testing.T) {
 		{"load buffering with a reduction, which makes no acquire pattern", columns(two,
 			"red.relaxed.gpu.add f, 2 | ld.relaxed.gpu r0, g",
 			"fence.acq_rel.gpu | fence.acq_rel.gpu",
+			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), ""},
+		{"the same with two of them", columns(two,
+			"red.relaxed.gpu.add f, 2 | red.relaxed.gpu.add g, 2",
+			"fence.acq_rel.gpu | fence.acq_rel.gpu",
 			"st.relaxed.gpu g, 1 | st.relaxed.gpu f, 1"), "promises"},
+		{"dependencies without fences in one thread, and fences without dependencies in the others", columns(three,
+			"ld.acquire.gpu r0, f | ld.relaxed.gpu r0, g | ld.relaxed.gpu r0, h",
+			" | fence.acq_rel.gpu | fence.acq_rel.gpu",
+			"st.relaxed.gpu g, r0 | st.relaxed.gpu h, 1 | st.relaxed.gpu f, 1"), ""},
+		{"an exchange that does not depend on what it reads", columns(three,
+			"atom.relaxed.gpu.exch r0, f, 1 | ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g",
+			" | st.relaxed.gpu g, r0 | add r1, r0, 1",
+			" | | st.relaxed.gpu f, r1"), "promises"},
 		{"load buffering with an update between", columns("P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0",
 			"ld.relaxed.gpu r0, f | ld.relaxed.gpu r0, g | atom.relaxed.gpu.exch r0, g, 5",
 			"fence.acq_rel.gpu | fence.sc.gpu |",

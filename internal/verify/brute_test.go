@@ -38,6 +38,8 @@ type brute struct {
 	limit  int // of executions to try
 	// counting says that executions are counted and not tried: what there is too much of is not begun.
 	counting bool
+	// cut says that a thread may do more than is followed.
+	cut bool
 	// judge, if not nil, judges in the place of model.
 	judge func(x *model.Execution, steps []step, rf []int, order [][]int)
 }
@@ -76,6 +78,7 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 			return step{Event: e, value: v, deps: deps}
 		}
 		if len(done) > maxSteps {
+			b.cut = true
 			return
 		}
 		switch op.Kind {

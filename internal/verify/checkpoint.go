@@ -28,7 +28,7 @@ type Checkpoint struct {
 }
 
 // checkpointVersion is raised when the parts of a search change, or what is saved of them.
-const checkpointVersion = 6
+const checkpointVersion = 7
 
 // between is how long a search goes on between two checkpoints.
 const between = 10 * time.Second

@@ -40,7 +40,9 @@ type mender struct {
 	queue    patches
 	seen     map[string]bool
 	tried    int
-	leftOut  bool // a patch that cannot be written in CUDA source was not tried
+	// strongest orders the atomic accesses of all executions with errors most.
+	strongest repair.Patch
+	leftOut   bool // a patch that cannot be written in CUDA source was not tried
 }
 
 type candidate struct {
@@ -76,13 +78,21 @@ func (m *mender) push(p repair.Patch) {
 func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repair.Patch, fine bool) {
 	m.tried++
 	wrong := false
+	suggest := func(x explore.Execution, e *explore.Error) {
+		suggested = repair.Suggest(x, e, m.site, m.options.Model == PTX)
+		for pos, c := range repair.Strongest(x, m.site, m.options.Model == PTX) {
+			if !p[pos].Atomic {
+				m.strongest = m.strongest.And(repair.Patch{pos: c})
+			}
+		}
+	}
 	o := explore.Options{Incl: m.options.Incl, Races: true, Exits: m.test == nil}
 	o.Found = func(e explore.Error, x explore.Execution) bool {
 		if e.Kind == explore.PolledRace || e.Kind == explore.Undefined {
 			return true // a warning
 		}
 		if !wrong {
-			suggested = repair.Suggest(x, &e, m.site, m.options.Model == PTX)
+			suggest(x, &e)
 		}
 		wrong = true
 		return false
@@ -90,7 +100,7 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 	o.Leaf = func(x explore.Execution, end explore.Ending) {
 		if end == explore.Complete && m.violates != nil && !wrong && m.violates(x) {
 			wrong = true
-			suggested = repair.Suggest(x, nil, m.site, m.options.Model == PTX)
+			suggest(x, nil)
 		}
 	}
 	o.Enough = func() bool { return wrong }
@@ -111,9 +121,10 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 }
 
 // repair searches for the smallest patch after which there is no error: it explores the smallest that has not been, and adds to it
-// what might rule out the error that it finds. A patch is part of the result only if the program is wrong without it.
+// what might rule out the error that it finds. A patch is part of the result only if the program is wrong without it. An algorithm that
+// needs many sc accesses has too many smaller patches: then all that can be ordered is, and what is not needed is left out again.
 func (m *mender) repair(ctx context.Context) *Repair {
-	m.seen = map[string]bool{}
+	m.seen, m.strongest = map[string]bool{}, repair.Patch{}
 	m.push(repair.Patch{})
 	for len(m.queue) > 0 && m.tried < maxTried && ctx.Err() == nil {
 		c := heap.Pop(&m.queue).(candidate)
@@ -127,6 +138,12 @@ func (m *mender) repair(ctx context.Context) *Repair {
 		}
 		for _, s := range suggested {
 			m.push(c.patch.And(s))
+		}
+	}
+	if p := m.strongest; ctx.Err() == nil && len(p) > 0 && m.can(p) {
+		if _, fine := m.explore(ctx, p); fine {
+			p = m.weakened(ctx, m.minimal(ctx, p))
+			return &Repair{Patch: p, Changes: m.words(p), Tried: m.tried}
 		}
 	}
 	if ctx.Err() != nil {
@@ -150,6 +167,24 @@ func (m *mender) minimal(ctx context.Context, p repair.Patch) repair.Patch {
 		if m.can(less) {
 			if _, fine := m.explore(ctx, less); fine {
 				p = less
+			}
+		}
+	}
+	return p
+}
+
+// weakened asks for less at each place, as long as the program has no error.
+func (m *mender) weakened(ctx context.Context, p repair.Patch) repair.Patch {
+	for _, pos := range p.Places() {
+		for _, c := range p[pos].Weaker() {
+			less := p.And(nil)
+			less[pos] = c
+			if !m.can(less) {
+				continue
+			}
+			if _, fine := m.explore(ctx, less); fine {
+				p = less
+				break
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -149,7 +150,6 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestRepairExists wants a test repaired that asks for a state which only the error allows: the condition is then false, and that is said.
 // TestRepairPeterson wants a repair of a lock that takes fences, or sc accesses, at several places: without them nothing is read that the threads could
 // synchronise by.
 func TestRepairPeterson(t *testing.T) {
@@ -186,6 +186,33 @@ forall (x == 2)
 	}
 }
 
+// TestRepairMany wants a repair that needs changes at more places than all smaller patches can be tried for: the same lock of two threads with code of
+// their own, all of it relaxed.
+func TestRepairMany(t *testing.T) {
+	thread := func(me, other int) string {
+		return fmt.Sprintf(`thread P%[1]d @ cta %[1]d {
+  store(flag%[1]d, 1, rlx, gpu);
+  store(turn, %[2]d, rlx, gpu);
+  while (load(flag%[2]d, rlx, gpu) == 1 && load(turn, rlx, gpu) == %[2]d) ;
+  x = x + 1;
+  store(flag%[1]d, 0, rlx, gpu);
+}
+`, me, other)
+	}
+	src := "C a\nint flag0, flag1, turn, x;\n" + thread(0, 1) + thread(1, 0) + "forall (x == 2)\n"
+	for model, want := range map[string]int{SRC11: 8, PTX: 8} {
+		l, o := litmus.Options{PTX: model == PTX}, Options{Model: model}
+		test, err := litmus.Parse("a.litmus", src, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := RepairLitmus(context.Background(), test, src, l, o); r.Proof == nil || r.Proof.Verdict() != OK || len(r.Changes) != want {
+			t.Errorf("%s: %d tried, %q, %v; diff\n%s", model, r.Tried, r.Reason, r.Changes, r.Diff)
+		}
+	}
+}
+
+// TestRepairExists wants a test repaired that asks for a state which only the error allows: the condition is then false, and that is said.
 func TestRepairExists(t *testing.T) {
 	const src = "C a\nint x, y;\nthread A @ cta 0 { x = 1; store(y, 1, rlx, gpu); }\n" +
 		"thread B @ cta 1 { int a = load(y, acq, gpu); if (a == 1) { int b = x; } }\nexists (B:a == 1 /\\ B:b == 0)\n"

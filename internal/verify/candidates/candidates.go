@@ -40,13 +40,13 @@ var ErrExchanges = errors.New("threads exchange values within a warp (shuffles, 
 // Enumerate visits every execution of p that the model allows, once: what its reads read from, and the coherence order as far as the
 // model has it. Executions in which a thread spins on a value that is not the last one, or waits for what does not hold, do not count.
 func Enumerate(ctx context.Context, p explore.Program, m model.PTX, o explore.Options) (explore.Result, error) {
-	values, by := map[int32][]int64{}, map[writer]bool{}
+	values, by, mixed := map[int32][]int64{}, map[writer]bool{}, map[int32]bool{}
 	weak := m.Drop != model.PTXWhole
 	for {
 		s := newSearch(ctx, p, m, o, values)
-		s.weak, s.reach.by = weak, by
+		s.weak, s.reach.by, s.reach.mixed = weak, by, mixed
 		s.visit()
-		grown := s.racy && !weak
+		grown := s.racy && !weak || s.grown
 		weak = weak || s.racy
 		for w := range s.written {
 			if !by[w] {

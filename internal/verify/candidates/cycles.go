@@ -12,8 +12,9 @@ import (
 // In such a cycle a thread reads strongly what another has written, and that thread or, after a barrier that both come to, one of its CTA
 // writes what yet another thread reads strongly, and so on. The nodes of the graph here are locations and barriers; of a CTA whose threads do
 // not all wait for each other there is one node. A cycle through one location alone, whose accesses are all morally strong, is excluded: by what
-// is read each write precedes the next one in causality order, and so in coherence order. So is a cycle whose threads all acquire after they have
-// read and release before they write: each read would precede what it reads from.
+// is read each write precedes the next one in causality order, and so in coherence order. So is a cycle in which all reads but one, perhaps,
+// synchronize with what they read from, since threads acquire after they have read and release before they write: the write that the one
+// observes would precede itself in causality order. So is a cycle in which each write depends on the read before it. See ring.
 type cycles struct {
 	locs map[int32]bool
 	ctas map[int32]bool // whose barriers a cycle may go through
@@ -50,7 +51,7 @@ func cyclesOf(p explore.Program, accesses map[explore.Access]bool, segments map[
 		}
 		apart := slices.ContainsFunc(ctas, func(a int32) bool { return g.apart[a] || g.exchanges[a] })
 		if !g.within(part, g.edges) || len(locs) == 0 || len(locs) == 1 && !apart && !g.weak[locs[0]] ||
-			len(ctas) == 0 && !g.within(part, g.loose) {
+			len(ctas) == 0 && !g.ring(locs, segments) {
 			continue
 		}
 		for _, l := range locs {
@@ -69,15 +70,14 @@ type cycleGraph struct {
 	nodes   []cycleNode
 	next    [][]int
 	edges   map[[2]int]bool
-	loose   map[[2]int]bool // those of segments of threads that do not synchronize
-	weak    map[int32]bool  // locations with accesses that are not morally strong with all others: see mixed
-	apart   map[int32]bool  // CTAs whose threads are not in phases together
+	weak    map[int32]bool // locations with accesses that are not morally strong with all others: see mixed
+	apart   map[int32]bool // CTAs whose threads are not in phases together
 	// exchanges are the CTAs with barriers that order nothing.
 	exchanges map[int32]bool
 }
 
 func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments map[explore.Segment]bool) *cycleGraph {
-	g := &cycleGraph{numbers: map[cycleNode]int{}, edges: map[[2]int]bool{}, loose: map[[2]int]bool{}, weak: map[int32]bool{}, apart: map[int32]bool{}, exchanges: map[int32]bool{}}
+	g := &cycleGraph{numbers: map[cycleNode]int{}, edges: map[[2]int]bool{}, weak: map[int32]bool{}, apart: map[int32]bool{}, exchanges: map[int32]bool{}}
 	places := p.Places()
 	phases, last := map[int32]int{}, map[int]int{} // after the last arrival at a barrier: of the CTA, of a thread
 	type by struct {
@@ -137,12 +137,7 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments
 		if !others(s.Read, s.Thread) {
 			continue
 		}
-		from, to := location(s.Read), location(s.Write)
-		g.edge(from, to)
-		// Updates pass on what synchronizes, if all are morally strong.
-		if !s.Synchronizes && !(s.Own && !g.weak[s.Read]) {
-			g.loose[[2]int{from, to}] = true
-		}
+		g.edge(location(s.Read), location(s.Write))
 	}
 	for cta, n := range phases {
 		for phase := 1; phase < n && !g.apart[cta]; phase++ {
@@ -164,6 +159,76 @@ func (g *cycleGraph) mixed(places []model.Place, kinds map[explore.Access]bool) 
 			if a.Thread != b.Thread && (a.Write || b.Write) && (places[b.Thread].CTA != cta || g.apart[cta] || g.exchanges[cta] || a.Phase == b.Phase) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// maxRings is how many ways are followed to find a cycle. Beyond it, there might be one.
+const maxRings = 1 << 18
+
+// ring says that there may be a cycle of program order and reads-from through some of these locations. The shortest one goes through each
+// thread once, by a segment of it. Two reads or more do not synchronize with what they read from, and some write does not depend on the read
+// before it. An update passes on what synchronizes with it, so its own segment only lengthens the way from a write to the read.
+func (g *cycleGraph) ring(locs []int32, segments map[explore.Segment]bool) bool {
+	of := map[int32][]explore.Segment{} // by the location of the read
+	for s := range segments {
+		if slices.Contains(locs, s.Read) && slices.Contains(locs, s.Write) {
+			of[s.Read] = append(of[s.Read], s)
+		}
+	}
+	tried := 0
+	threads := map[int]bool{}
+	// from follows the segments after one that writes loc; released says that the last one that is no update's own releases. The first segment
+	// is not an update's own. Of loose reads and free writes there have been so many.
+	var from func(first explore.Segment, loc int32, released bool, loose int, free, several bool) bool
+	from = func(first explore.Segment, loc int32, released bool, loose int, free, several bool) bool {
+		if tried++; tried > maxRings {
+			return true
+		}
+		unsynchronized := func(s explore.Segment) (n int) {
+			if !released || !s.Acquires {
+				n++
+			}
+			if g.weak[loc] { // what is read is not even observed
+				n = 2
+			}
+			return n
+		}
+		if loc == first.Read && free && (several || g.weak[loc]) && loose+unsynchronized(first) > 1 {
+			return true
+		}
+		for _, s := range of[loc] {
+			if threads[s.Thread] {
+				continue
+			}
+			threads[s.Thread] = true
+			n, passes := loose, released
+			if !s.Own || g.weak[loc] {
+				if n += unsynchronized(s); s.Acquires && s.Releases && !s.Synchronizes {
+					n++
+				}
+				passes = s.Releases
+			}
+			found := from(first, s.Write, passes, n, free || s.Free, several || s.Write != first.Read)
+			if delete(threads, s.Thread); found {
+				return true
+			}
+		}
+		return false
+	}
+	for s := range segments {
+		if s.Own && !g.weak[s.Read] || !slices.Contains(locs, s.Read) || !slices.Contains(locs, s.Write) {
+			continue
+		}
+		n := 0
+		if s.Acquires && s.Releases && !s.Synchronizes {
+			n++
+		}
+		threads[s.Thread] = true
+		found := from(s, s.Write, s.Releases, n, s.Free, s.Write != s.Read)
+		if delete(threads, s.Thread); found {
+			return true
 		}
 	}
 	return false

@@ -77,6 +77,10 @@ func (s *search) judge() {
 		}
 	}
 	r := s.m.Causes(c.x)
+	if s.m.Drop == model.PTXWhole && s.oneProxy && c.inclusive(fences) && !c.racing(r) {
+		c.coherences(r, func() bool { return c.ordered(r) })
+		return
+	}
 	c.fenceSC(r, fences, nil)
 }
 
@@ -92,6 +96,28 @@ func (c *candidate) parked() {
 			}
 		}
 	}
+}
+
+// inclusive says that all sc fences are morally strong.
+func (c *candidate) inclusive(fences []int) bool {
+	for i, f := range fences {
+		if slices.ContainsFunc(fences[:i], func(g int) bool { return !c.strong(f, g) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// ordered says that there is an order of the sc fences with the coherence order that has been chosen, and adds what it must have.
+func (c *candidate) ordered(r *model.PTXRelations) bool {
+	order, ok := c.m.FenceOrder(c.x, r)
+	if ok {
+		c.x.FenceSC = order
+		c.r = c.m.Causes(c.x)
+		c.r.Coherence, c.r.FR = r.Coherence, r.FR
+		c.x.FenceSC = model.NewRel(len(c.x.E))
+	}
+	return ok
 }
 
 // strong says that two events are morally strong.
@@ -146,7 +172,12 @@ func (c *candidate) causes(fences []int) {
 		}
 	}
 	r := c.m.Causes(x)
-	if !c.m.Causal(x, r) {
+	c.coherences(r, func() bool { c.r = r; return true })
+}
+
+// coherences judges the execution with each coherence order that the axioms allow for each location alone, and that all of them allow together.
+func (c *candidate) coherences(r *model.PTXRelations, allow func() bool) {
+	if !c.m.Causal(c.x, r) {
 		return
 	}
 	allowed := make([][]coherent, len(c.locs))
@@ -155,7 +186,6 @@ func (c *candidate) causes(fences []int) {
 			return
 		}
 	}
-	c.r = r
 	c.search.view = view{c: c, executions: c.result.Executions}
 	raced := false
 	var choose func(l int, coherence, fr model.Rel, key string)
@@ -170,7 +200,9 @@ func (c *candidate) causes(fences []int) {
 			}
 			return
 		}
-		r.Coherence, r.FR = coherence, fr
+		if r.Coherence, r.FR = coherence, fr; !allow() {
+			return
+		}
 		end := c.ending(r)
 		if end == unfair {
 			return
@@ -184,7 +216,7 @@ func (c *candidate) causes(fences []int) {
 			c.execution(end)
 		}
 	}
-	empty := model.NewRel(len(x.E))
+	empty := model.NewRel(len(c.x.E))
 	choose(0, empty, empty, "")
 }
 
@@ -208,10 +240,21 @@ func (c *candidate) coherence(l *local) (out []coherent) {
 
 // races reports the data races of the execution.
 func (c *candidate) races(r *model.PTXRelations) {
+	c.racesOf(r, func(a, b int) bool { c.race(a, b); return true })
+}
+
+// racing says that the execution has a data race.
+func (c *candidate) racing(r *model.PTXRelations) (racing bool) {
+	c.racesOf(r, func(int, int) bool { racing = true; return false })
+	return racing
+}
+
+// racesOf calls do for each data race of the execution until do says false.
+func (c *candidate) racesOf(r *model.PTXRelations, do func(a, b int) bool) {
 	for a := c.initials; a < len(c.x.E); a++ {
 		for b := a + 1; b < len(c.x.E); b++ {
-			if r.Race(c.x, a, b) || c.polls(r, a, b) {
-				c.race(a, b)
+			if (r.Race(c.x, a, b) || c.polls(r, a, b)) && !do(a, b) {
+				return
 			}
 		}
 	}

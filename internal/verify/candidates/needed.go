@@ -119,7 +119,7 @@ func (e *Evidence) Needed(p explore.Program) bool {
 			continue
 		}
 		for _, v := range values[r.op.Loc] {
-			if written[r.op.Loc][v] != r.thread && s.free(r.thread, r.state, &r.op, v, r.reads, c.weak[r.op.Loc]) {
+			if written[r.op.Loc][v] != r.thread && s.free(r.thread, r.state, &r.op, v, r.reads) {
 				return true
 			}
 		}
@@ -140,10 +140,9 @@ type follower struct {
 const maxFollowed = 1 << 14
 
 // free says that a write of thread t that follows step op, a strong read of value, or an arrival at a barrier, does not depend on the read, before
-// which the thread has made so many. mixed says that some access of its location is not morally strong with all others. If all are, an update is
-// promised nothing for the sake of its own write: a thread that reads that write writes the location later.
-func (s *search) free(t int, state []int64, op *explore.Op, value int64, reads int, mixed bool) bool {
-	if reads >= 63 || op.Kind == explore.Update && op.Function == explore.Exchange && mixed {
+// which the thread has made so many. The write of an exchange does not.
+func (s *search) free(t int, state []int64, op *explore.Op, value int64, reads int) bool {
+	if reads >= 63 || op.Kind == explore.Update && op.Function == explore.Exchange {
 		return true
 	}
 	next := slices.Clone(state)

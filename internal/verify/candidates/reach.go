@@ -22,6 +22,8 @@ type reach struct {
 	threads int
 	full    bool
 	by      map[writer]bool // who wrote the values
+	// mixed are the locations that have been accessed, in this round or one before, so that not all other accesses are morally strong with that.
+	mixed map[int32]bool
 	// cycles, if not nil, say which locations and barriers count: see follower.
 	cycles *cycles
 	// exchanged are values that steps which exchange may give, by place.
@@ -180,8 +182,7 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 		}
 		n.locs.add(r.number(op.Loc))
 	}
-	if k := op.Kind; (k == explore.Read || k == explore.Write || k == explore.Update) &&
-		!(op.Order.Atomic() && op.Scope >= r.need && op.Proxy == model.Generic) {
+	if r.partial(op) {
 		n.mixed.add(r.number(op.Loc))
 	}
 	switch op.Kind {
@@ -207,6 +208,12 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	return n
 }
 
+// partial says that a step is an access which is not morally strong with each other access of its location.
+func (r *reach) partial(op *explore.Op) bool {
+	k := op.Kind
+	return (k == explore.Read || k == explore.Write || k == explore.Update) && !(op.Order.Atomic() && op.Scope >= r.need && op.Proxy == model.Generic)
+}
+
 // arrives says that other threads may write what they could not before thread t has arrived at a barrier.
 func (r *reach) arrives(t int, op *explore.Op) bool {
 	return (op.Exchanges || r.company[t]) && (r.cycles == nil || r.cycles.ctas[r.p.Places()[t].CTA])
@@ -226,7 +233,7 @@ func (s *search) promisable(t, e int, value int64) bool {
 	state := stateKey(t, s.threads[t].state, &ev.Op, reads)
 	free, ok := s.freed[state][value]
 	if !ok {
-		free = s.free(t, s.threads[t].state, &ev.Op, value, reads, s.mixed(ev.Loc))
+		free = s.free(t, s.threads[t].state, &ev.Op, value, reads)
 		if s.freed[state] == nil {
 			s.freed[state] = map[int64]bool{}
 		}
@@ -238,11 +245,14 @@ func (s *search) promisable(t, e int, value int64) bool {
 // mixed says that some access of a location is not morally strong with all others.
 func (s *search) mixed(loc int32) bool {
 	b, ok := s.reach.locs[loc]
-	if s.reach.full || !ok {
+	if s.reach.full {
+		return s.reach.mixed[loc]
+	}
+	if !ok {
 		return true
 	}
-	for t := range s.threads {
-		if s.start[t].mixed.has(b) {
+	for _, n := range s.start {
+		if n.mixed.has(b) {
 			return true
 		}
 	}
@@ -269,9 +279,12 @@ func (s *search) keepable() bool {
 // keeper says that some thread may write what read r is promised, and depends on no promise but those that are kept.
 func (s *search) keeper(r int, kept map[int]bool) bool {
 	e := &s.events[r]
+	if s.starved(r) {
+		return false
+	}
 	for t := range s.threads {
 		th := &s.threads[t]
-		if t == e.Thread || th.parked && !s.released(t) || s.after(t, r) {
+		if t == e.Thread || th.parked && !s.released(t) || s.after(t, r) || s.passed(t, r) {
 			continue
 		}
 		free := true
@@ -286,6 +299,44 @@ func (s *search) keeper(r int, kept map[int]bool) bool {
 		}
 	}
 	return false
+}
+
+// passed says that thread t has read what the thread of read r wrote to its location after it, or an update of that: what t writes there comes
+// later in coherence order, and r earlier.
+func (s *search) passed(t, r int) bool {
+	e := &s.events[r]
+	if s.m.Drop != model.PTXWhole || s.mixed(e.Loc) {
+		return false
+	}
+	for _, o := range s.threads[t].reads {
+		for o >= 0 && s.events[o].Loc == e.Loc && s.events[o].rf >= 0 {
+			f := &s.events[s.events[o].rf]
+			if f.Thread == e.Thread && f.Index > e.Index {
+				return true
+			}
+			if o = -1; f.RMW {
+				o = s.threads[f.Thread].events[f.Index-1]
+			}
+		}
+	}
+	return false
+}
+
+// starved says that each other thread that may write the location of read r, which has an open promise, waits to read what is written there after the
+// promise: the first of them reads what the thread of r writes after it, and so all of them come too late, as in passed.
+func (s *search) starved(r int) bool {
+	e := &s.events[r]
+	if s.m.Drop != model.PTXWhole || s.mixed(e.Loc) {
+		return false
+	}
+	for t := range s.threads {
+		th := &s.threads[t]
+		reads := (th.op.Kind == explore.Read || th.op.Kind == explore.Update) && th.op.Loc == e.Loc && th.fresh > r
+		if t != e.Thread && !reads && s.reach.writes(t, th, e.Loc) {
+			return false
+		}
+	}
+	return true
 }
 
 // released says that a thread that is parked at a barrier may still leave it: no missing thread has ended.

@@ -33,6 +33,8 @@ type thread struct {
 	events []int
 	reads  []int
 	parked bool // at a barrier
+	// fresh is how many of the events the read at which the thread stands may not read from: see promise.
+	fresh int
 }
 
 // search builds executions, an event at a time.
@@ -55,6 +57,7 @@ type search struct {
 	trial    []int64
 	trialOp  explore.Op
 	weak     bool // weak reads are promised values too
+	grown    bool // reach.mixed has grown
 	racy     bool // there is a data race
 	promises bool // a read has read from a write that was added later
 	oneProxy bool // no access is by another proxy or another virtual address
@@ -101,7 +104,7 @@ func (s *search) visit() {
 			return
 		}
 	}
-	if s.again() {
+	if s.visited(s.appendFresh(s.key(nil))) {
 		return
 	}
 	spins := true
@@ -110,7 +113,7 @@ func (s *search) visit() {
 			spins = s.read(t) && spins
 		}
 	}
-	if spins && len(s.open) == 0 && !s.result.Stopped && s.err == nil {
+	if spins && len(s.open) == 0 && !s.result.Stopped && s.err == nil && !s.visited(s.key([]byte("leaf"))) {
 		s.leaf()
 	}
 }
@@ -153,9 +156,8 @@ func (s *search) step(t int) {
 	}
 }
 
-// again says that what there is has been visited, by another order of the threads. What the threads have read determines it.
-func (s *search) again() bool {
-	var key []byte
+// key names what there is, which another order of the threads may have come to. What the threads have read determines it.
+func (s *search) key(key []byte) []byte {
 	for t := range s.threads {
 		th := &s.threads[t]
 		key = binary.AppendUvarint(key, uint64(len(th.events)))
@@ -171,12 +173,34 @@ func (s *search) again() bool {
 			}
 		}
 	}
+	return key
+}
+
+// visited says that key has been visited before, and that it is now.
+func (s *search) visited(key []byte) bool {
 	id := sha256.Sum256(key)
-	if s.seen[id] {
-		return true
-	}
+	before := s.seen[id]
 	s.seen[id] = true
-	return false
+	return before
+}
+
+// appendFresh appends the writes that the next reads of the threads may not read from.
+func (s *search) appendFresh(key []byte) []byte {
+	for t := range s.threads {
+		th := &s.threads[t]
+		if k := th.op.Kind; k != explore.Read && k != explore.Update || th.fresh == 0 {
+			continue
+		}
+		key = binary.AppendUvarint(append(key, 2), uint64(t))
+		for o := range s.threads {
+			for _, w := range s.threads[o].events {
+				if e := &s.events[w]; w < th.fresh && e.Kind == model.W && e.Loc == th.op.Loc {
+					key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(o)), uint64(e.Index))
+				}
+			}
+		}
+	}
+	return key
 }
 
 // tick counts what is tried, and says whether the search has been stopped.
@@ -201,6 +225,9 @@ func (s *search) awaits(t int, value int64) bool {
 func (s *search) push(t int, kind model.Kind, order model.Order, value int64, deps uint64) int {
 	th := &s.threads[t]
 	op := &th.op
+	if s.reach.partial(op) && !s.reach.mixed[op.Loc] {
+		s.reach.mixed[op.Loc], s.grown = true, true
+	}
 	e := len(s.events)
 	s.events = append(s.events, event{rf: initial, deps: deps, Event: explore.Event{Event: model.Event{Thread: t, Kind: kind, Order: order, Scope: op.Scope, Loc: op.Loc,
 		Place: s.groups.Places[t], Proxy: op.Proxy, Address: op.Address, Reduction: op.Reduction}, Op: *op, Index: len(th.events), Value: value, RF: -1}})
@@ -224,12 +251,12 @@ func (s *search) pop(t int) {
 // resume lets thread t go on with value, calls then, and brings the thread back.
 func (s *search) resume(t int, value int64, then func()) {
 	th := &s.threads[t]
-	op, state, node := th.op, slices.Clone(th.state), th.node
-	th.node = nil
+	op, state, node, fresh := th.op, slices.Clone(th.state), th.node, th.fresh
+	th.node, th.fresh = nil, 0
 	s.p.Resume(t, th.state, value, &th.op)
 	then()
 	copy(th.state, state)
-	th.op, th.node = op, node
+	th.op, th.node, th.fresh = op, node, fresh
 }
 
 // read explores the next step of thread t, a read or an update. Values after which it waits are left out: it makes its step when
@@ -242,20 +269,35 @@ func (s *search) read(t int) (spins bool) {
 		case op.Loops && s.awaits(t, value):
 			spins = true
 			return
-		case w == promised && !s.promisable(t, e, value):
+		case w == promised && !s.promisable(t, e, value) || w != promised && s.threads[t].fresh > 0 && w < s.threads[t].fresh:
 			return
 		}
 		s.events[e].rf, s.events[e].Value = w, value
 		if w == promised {
-			s.open = append(s.open, e)
-			s.completeRead(t, e)
-			s.open = s.open[:len(s.open)-1]
+			s.promise(t, e)
 		} else {
 			s.completeRead(t, e)
 		}
 	})
 	s.pop(t)
 	return spins
+}
+
+// promise explores what follows read e of thread t, the last event, which is promised its value. A promise is made where no thread can read
+// from a write that is there: what each of them reads next is written later, as a read of a write that is there may as well come first. The
+// threads and the writes that they wait for have a cycle then, and so the write that keeps the promise comes after the read: see supplyFrom.
+func (s *search) promise(t, e int) {
+	before := make([]int, len(s.threads))
+	for o := range s.threads {
+		before[o] = s.threads[o].fresh
+		s.threads[o].fresh = len(s.events)
+	}
+	s.open = append(s.open, e)
+	s.completeRead(t, e)
+	s.open = s.open[:len(s.open)-1]
+	for o := range s.threads {
+		s.threads[o].fresh = before[o]
+	}
 }
 
 // readOrder is the order of the read of a step.
@@ -323,6 +365,10 @@ func (s *search) supplyFrom(w, from int, then func()) {
 	if s.result.Stopped {
 		return
 	}
+	if len(s.open) > 0 && !s.followsOpen(w) {
+		then()
+		return
+	}
 	for k := from; k < len(s.open); k++ {
 		r := s.open[k]
 		e, f := &s.events[r], &s.events[w]
@@ -341,6 +387,33 @@ func (s *search) supplyFrom(w, from int, then func()) {
 		return
 	}
 	then()
+}
+
+// followsOpen says that event w comes after a read with an open promise by program order, reads-from and barriers.
+func (s *search) followsOpen(w int) bool {
+	upto := make([]int, len(s.threads)) // of the threads, how many events are known to come before w
+	var walk func(e int) bool
+	walk = func(e int) bool {
+		ev := &s.events[e]
+		of, known := s.threads[ev.Thread].events, upto[ev.Thread]
+		upto[ev.Thread] = max(known, ev.Index+1)
+		for i := ev.Index; i >= known; i-- {
+			open := false
+			switch o := &s.events[of[i]]; {
+			case o.Kind == model.R && o.rf == promised:
+				open = true
+			case o.Kind == model.R && o.rf >= 0:
+				open = walk(o.rf)
+			case o.Kind == model.Leave:
+				s.arrivals(of[i], func(a int) { open = open || walk(a) })
+			}
+			if open {
+				return true
+			}
+		}
+		return false
+	}
+	return walk(w)
 }
 
 // arrive lets thread t come to a barrier, or leave one that all have come to.

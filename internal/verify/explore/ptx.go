@@ -126,9 +126,12 @@ type Segment struct {
 	Read, Write int32 // the locations
 	// Own says that the two are of one update.
 	Own bool
-	// Synchronizes says that what the read synchronizes with precedes, in base causality order, what synchronizes with the write, whatever
-	// the threads: between the two come the end of an acquire pattern and then the beginning of a release pattern, of wide scopes.
-	Synchronizes bool
+	// Acquires says that an acquire pattern which the read begins ends before the write, and Releases that a release pattern which ends with
+	// the write begins after the read, both of wide scopes. Synchronizes says that the one ends before the other begins: what the read
+	// synchronizes with precedes, in base causality order, what synchronizes with the write, whatever the threads.
+	Acquires, Releases, Synchronizes bool
+	// Free says that the write does not depend on the read.
+	Free bool
 }
 
 // follows tells of the atomic reads that write e follows in its thread.
@@ -141,21 +144,34 @@ func (x *explorer) follows(e int) {
 		x.between = map[Segment]bool{}
 	}
 	wide := func(ev *event) bool { return ev.order.Atomic() && ev.op.Scope >= g.widest }
-	releases := wide(ev) && ev.order.Releases()
-	acquires := false // between the read and the write, and before what releases
 	of := g.threads[ev.thread].events[:ev.index]
+	reads := 0
+	for _, i := range of {
+		if g.events[i].kind == model.R {
+			reads++
+		}
+	}
+	released := wide(ev) && ev.order.Releases()
+	fenced, acquires := false, false // an acquire fence comes before the write; and before what releases
 	for i := len(of) - 1; i >= 0; i-- {
 		r := &g.events[of[i]]
 		if r.phase != ev.phase {
 			return
 		}
+		if r.kind == model.R {
+			reads--
+		}
 		switch {
 		case r.kind == model.F && wide(r) && r.op.Proxy == model.Generic:
-			releases = releases || wide(ev) && r.order.Releases()
-			acquires = acquires || releases && r.order.Acquires()
+			released = released || wide(ev) && r.order.Releases()
+			fenced = fenced || r.order.Acquires()
+			acquires = acquires || released && r.order.Acquires()
 		case r.kind == model.R && r.order.Atomic():
 			s := Segment{Thread: int(ev.thread), Read: r.op.Loc, Write: ev.op.Loc, Own: ev.rmw && i == len(of)-1}
-			s.Synchronizes = wide(r) && (acquires && !r.op.Reduction || releases && r.order.Acquires())
+			s.Acquires = wide(r) && (fenced && !r.op.Reduction || r.order.Acquires())
+			s.Releases = released
+			s.Synchronizes = wide(r) && (acquires && !r.op.Reduction || released && r.order.Acquires())
+			s.Free = reads >= 63 || ev.op.Deps>>reads&1 == 0 && !(s.Own && ev.op.Function != Exchange)
 			if !x.between[s] {
 				x.between[s] = true
 				x.Follows(s)

@@ -209,6 +209,23 @@ func (m PTX) Causal(x *Execution, r *PTXRelations) bool {
 	return irreflexive(seq(x.FenceSC, r.BaseCausality)) && (m.Drop == PTXDropCausalityRF || irreflexive(seq(x.RF, r.Causality)))
 }
 
+// FenceOrder gives an order of the sc fences that Fence-SC, Causality and Coherence allow, if there is one, of an execution without data
+// races whose accesses are by one proxy and whose sc fences are morally strong. x has the coherence order and no order of fences, and r the
+// relations of x without such an order, which the axioms allow.
+//
+// To order g before f is forbidden where f precedes, in base causality order, an event a that another one communicates with, and that one, or
+// what observes it, precedes g: causality order would run from there back to a. Of a way through several fences the order of the first
+// and the last is what matters, as the order of fences is total and Fence-SC has base causality order in it.
+func (m PTX) FenceOrder(x *Execution, r *PTXRelations) (Rel, bool) {
+	communicates := seq(union(x.RF, r.Coherence, r.FR, r.Observation), opt(r.Observation))
+	sc := func(i int) bool {
+		e := &x.E[i]
+		return e.Kind == F && e.Order == SC && e.Proxy == Generic
+	}
+	order := plus(union(r.BaseCausality, seq(r.BaseCausality, communicates, r.BaseCausality)).where(func(a, b int) bool { return sc(a) && sc(b) }))
+	return order, irreflexive(order)
+}
+
 // Coherent checks the axioms that depend on coherence order: Coherence, Atomicity, SC-per-Location, and the second half of Causality.
 // Each is one for each location: it may be asked for some locations alone.
 func (m PTX) Coherent(x *Execution, r *PTXRelations) bool {

@@ -206,13 +206,68 @@ func (s *suggester) barriers(a, b int) {
 	}
 }
 
-// order suggests what orders an execution more: the synchronisation of what is read with where it was written, sc accesses, and sc
-// fences before reads; under the model PTX fences before writes in the place of sc accesses. Of the events, those count for which matters holds.
-func (s *suggester) order(matters func(e int) bool) {
+// Strongest gives the change that orders the atomic accesses of an execution most: they become sc, or acquires and releases with sc fences between
+// them where ptx says that the model is that of PTX.
+func Strongest(x explore.Execution, site func(pos int32) int32, ptx bool) Patch {
+	s := &suggester{x: x, events: x.Events(), site: site, ptx: ptx}
+	out, widest := Patch{}, s.widest()
+	for i := range s.events {
+		ev := &s.events[i]
+		if ev.Kind != model.R && ev.Kind != model.W || !ev.Order.Atomic() {
+			continue
+		}
+		c := Change{Order: model.SC}
+		if ev.Scope < widest {
+			c.Scope = widest
+		}
+		if ptx {
+			if c.Order = model.Release; ev.Kind == model.R {
+				c.Order = model.Acquire
+			}
+			switch {
+			case ev.Kind == model.W:
+				c.After = Fence{model.SC, widest}
+			case !ev.Op.Loops: // rather than in the loop
+				c.Before = Fence{model.SC, widest}
+			}
+		}
+		out = out.And(Patch{s.pos(i): c})
+	}
+	return out
+}
+
+// Weaker gives changes that ask for less at a place than c does, the least first.
+func (c Change) Weaker() (out []Change) {
+	fenceless := c
+	fenceless.Before, fenceless.After = Fence{}, Fence{}
+	if c.Order == model.SC {
+		for _, o := range []model.Order{model.Acquire, model.Release, model.AcqRel} {
+			w := c
+			w.Order = o
+			out = append(out, w)
+		}
+	}
+	if fenceless != c && fenceless != (Change{}) {
+		unordered := c
+		unordered.Order = model.NA
+		out = append(out, fenceless, unordered)
+	}
+	return out
+}
+
+// widest is the scope that includes all threads.
+func (s *suggester) widest() model.Scope {
 	widest := model.CTA
 	for i := range s.events {
 		widest = max(widest, s.need(0, i))
 	}
+	return widest
+}
+
+// order suggests what orders an execution more: the synchronisation of what is read with where it was written, sc accesses, and sc
+// fences before reads; under the model PTX fences before writes in the place of sc accesses. Of the events, those count for which matters holds.
+func (s *suggester) order(matters func(e int) bool) {
+	widest := s.widest()
 	for i := range s.events {
 		ev := &s.events[i]
 		if matters != nil && !matters(i) {
