@@ -86,8 +86,13 @@ func (r *Run) gather(w *Warp, on uint32, why wait, place uint32) {
 
 // passed gives those of lanes that have passed by an instruction at a place.
 func (r *Run) passed(w *Warp, lanes, place uint32) (passed uint32) {
+	at, yes := uint32(0), false // of the lane before, which is mostly at the same place
 	for m := lanes; m != 0; m &= m - 1 {
-		if i := bits.TrailingZeros32(m); r.Places.Passed(r.Machine.Place(w, i), place) {
+		i := bits.TrailingZeros32(m)
+		if p := r.Machine.Place(w, i); p != at {
+			at, yes = p, r.Places.Passed(p, place)
+		}
+		if yes {
 			passed |= 1 << i
 		}
 	}
