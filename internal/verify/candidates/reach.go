@@ -2,6 +2,7 @@ package candidates
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -323,7 +324,8 @@ func (s *search) passed(t, r int) bool {
 }
 
 // starved says that each other thread that may write the location of read r, which has an open promise, waits to read what is written there after the
-// promise: the first of them reads what the thread of r writes after it, and so all of them come too late, as in passed.
+// promise, and that no other thread has written there since: the first of them reads what the thread of r writes after it, and so all of them
+// come too late, as in passed.
 func (s *search) starved(r int) bool {
 	e := &s.events[r]
 	if s.m.Drop != model.PTXWhole || s.mixed(e.Loc) {
@@ -336,7 +338,7 @@ func (s *search) starved(r int) bool {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(s.events[r:], func(w event) bool { return w.Kind == model.W && w.Loc == e.Loc && w.Thread != e.Thread })
 }
 
 // released says that a thread that is parked at a barrier may still leave it: no missing thread has ended.
