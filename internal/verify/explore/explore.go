@@ -192,7 +192,7 @@ func (x *explorer) visit() {
 	if x.result.Stopped {
 		return
 	}
-	if t < 0 || x.turning() {
+	if t < 0 {
 		x.leaf()
 		return
 	}
@@ -244,14 +244,8 @@ func (x *explorer) pause() {
 // often written before. Any choice is sound that the graph alone determines.
 func (x *explorer) next() int {
 	g := x.g
-	reader, waiter, turned, free := -1, -1, -1, g.before == nil && len(g.over) == 0
+	reader, waiter, free := -1, -1, g.before == nil && len(g.over) == 0
 	for t := range g.threads {
-		if g.threads[t].op.Turned > 0 && (free || !x.kept(t)) {
-			if turned < 0 {
-				turned = t
-			}
-			continue
-		}
 		switch g.threads[t].op.Kind {
 		case Write, Fence, Arrive, Signal:
 			if free || !x.kept(t) {
@@ -279,13 +273,10 @@ func (x *explorer) next() int {
 			}
 		}
 	}
-	switch {
-	case reader >= 0:
-		return reader
-	case waiter >= 0:
+	if reader < 0 {
 		return waiter
 	}
-	return turned
+	return reader
 }
 
 // waits says that thread t, which stands at a read, would wait if it read the last value.
@@ -826,8 +817,6 @@ func (x *explorer) leaf() {
 			if end == Complete && !g.readsFrom && x.overtaken(t) {
 				end = Blocked
 			}
-		case Read, Write, Update, Fence:
-			stuck = stuck || g.threads[t].op.Turned > 0
 		case depart:
 			if !g.events[g.last(t)].op.Converges {
 				stuck = true
@@ -892,7 +881,7 @@ func (g *graph) changed(r int32) bool {
 // iteration calls do for each read in the last iteration of thread t, which spins, the last first. An update writes what it has read.
 func (g *graph) iteration(t int, do func(r int32)) {
 	of := g.threads[t].events
-	for steps := g.threads[t].op.iteration(); steps > 0 && len(of) > 0; steps-- {
+	for steps := g.threads[t].op.Value; steps > 0 && len(of) > 0; steps-- {
 		e := of[len(of)-1]
 		of = of[:len(of)-1]
 		ev := &g.events[e]
@@ -924,42 +913,6 @@ func (g *graph) endless(spinning []int) []int {
 	return out
 }
 
-// turning says that all threads that have not ended go round in circles, or spin, and leave memory as it is: each reads in its last iteration what the
-// last value is, and writes that. So the threads will do the same again.
-func (x *explorer) turning() bool {
-	g := x.g
-	turned := false
-	for t := range g.threads {
-		switch op := &g.threads[t].op; {
-		case op.Turned > 0:
-			turned = true
-		case op.Kind != End && op.Kind != Await:
-			return false
-		}
-	}
-	if !turned || g.readsFrom {
-		return false
-	}
-	for t := range g.threads {
-		of := g.threads[t].events
-		for steps := g.threads[t].op.iteration(); steps > 0 && len(of) > 0; of = of[:len(of)-1] {
-			ev := &g.events[of[len(of)-1]]
-			switch ev.kind {
-			case model.Arrival, model.Leave:
-				return false
-			case model.R, model.W:
-				if co := g.locs[ev.op.Loc].co; len(co) > 0 && ev.value != g.events[co[len(co)-1]].value {
-					return false
-				}
-			}
-			if !(ev.kind == model.W && ev.rmw) && !ev.op.Inserted {
-				steps--
-			}
-		}
-	}
-	return true
-}
-
 // stuck tells why an execution that cannot go on has not ended: of the first thread that waits at a barrier and the first that does not come
 // to it, or else of the first that spins. Of symmetric threads each is told that would be the first by another name.
 func (x *explorer) stuck() Ending {
@@ -973,10 +926,6 @@ func (x *explorer) stuck() Ending {
 			failed = true
 		case Await:
 			spinning = append(spinning, t)
-		case Read, Write, Update, Fence:
-			if g.threads[t].op.Turned > 0 {
-				spinning = append(spinning, t)
-			}
 		case depart:
 			at := g.events[g.last(t)]
 			for o := range g.threads {

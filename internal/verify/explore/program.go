@@ -66,9 +66,6 @@ type Op struct {
 	// Vain says of an Assumed that the thread might have done without its last iteration, which has changed nothing: the execution
 	// without it is another one.
 	Vain bool
-	// Turned is how many steps ago the thread stood at this step in the same state, if it has come back to it, and 0 otherwise. It has written since:
-	// the next steps are the same if it reads the same.
-	Turned int32
 	// Inserted says that the step is none of the program, and does not count for an Await.
 	Inserted bool
 	// Proxy is that of an access, or of a fence that is a proxy fence; Address numbers the virtual address of an access; Reduction
@@ -93,17 +90,6 @@ type Op struct {
 	Pos       int32 // a place in the source, which the search hands on
 	Value     int64 // what is written, the operand of an update, or see Await
 	Expected  int64
-}
-
-// iteration is how many of the last steps are the last iteration of a thread that stands at op: it spins, or goes round in a circle.
-func (op *Op) iteration() int64 {
-	switch {
-	case op.Kind == Await:
-		return op.Value
-	case op.Turned > 0:
-		return int64(op.Turned)
-	}
-	return 0
 }
 
 // Apply is the value that the functions above write, and whether they write. A Program whose values are 64-bit integers returns it.

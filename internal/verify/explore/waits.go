@@ -21,7 +21,7 @@ func Waits(x Execution) (out []Wait) {
 		threads[events[i].Thread] = true
 	}
 	for _, t := range slices.Sorted(maps.Keys(threads)) {
-		if op := x.Next(t); op.Kind != Await && op.Turned == 0 {
+		if x.Next(t).Kind != Await {
 			continue
 		}
 		for _, r := range x.Iteration(t) {

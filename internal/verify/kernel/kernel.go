@@ -298,9 +298,6 @@ const (
 	wordAnchor  // one more than the plain number of a state since which the thread has read nothing and passed no barrier; 0 for none
 	wordWrites  // steps since that state
 	wordNext    // after how many of them another state takes its place
-	wordCircle  // one more than the plain number of a state since which the thread has passed no barrier; 0 for none
-	wordSteps   // steps since that state
-	wordLater   // after how many of them another state takes its place
 	wordPast    // the states before the steps of the history, the last of them, at the number of the step
 )
 
@@ -376,7 +373,6 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	}
 	s[wordState] = int64(h.state)
 	*op = to.op
-	op.Turned = p.turned(s, from, to)
 	if to.refusal != nil {
 		p.mu.Lock()
 		p.come(to)
@@ -411,33 +407,8 @@ func (p *Program) endless(s []int64, from, to *state) bool {
 	return false
 }
 
-// turned says how many steps ago the thread was in the state to which it comes from another one, if it has been there, and 0 otherwise. One state is
-// remembered, as in endless.
-func (p *Program) turned(s []int64, from, to *state) int32 {
-	switch from.op.Kind {
-	case explore.Arrive, explore.Signal:
-		s[wordCircle] = 0
-		return 0
-	}
-	if from.op.Inserted {
-		return 0
-	}
-	if s[wordCircle] == 0 {
-		s[wordCircle], s[wordSteps], s[wordLater] = int64(from.plain)+1, 0, 1
-	}
-	s[wordSteps]++
-	if steps := s[wordSteps]; int64(to.plain)+1 == s[wordCircle] {
-		s[wordSteps] = 0
-		return int32(steps)
-	}
-	if s[wordSteps] == s[wordLater] {
-		s[wordCircle], s[wordSteps], s[wordLater] = int64(to.plain)+1, 0, 2*s[wordLater]
-	}
-	return 0
-}
-
 // Pass says that a thread in a state has passed a barrier that is no step of the program: nothing that it did before is an iteration in vain.
-func (p *Program) Pass(s []int64) { s[wordHistory], s[wordAnchor], s[wordCircle] = 0, 0, 0 }
+func (p *Program) Pass(s []int64) { s[wordHistory], s[wordAnchor] = 0, 0 }
 
 // vain says that a thread which has gone from state was to state is without doing anything that others see might as well have read value at
 // was: the two states differ in what makes no difference any more. Code that is not optimised leaves in local memory, and passes on, what it

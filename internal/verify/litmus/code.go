@@ -181,7 +181,6 @@ func (c *code) get(s []int64, o operand) int64 {
 
 // run executes from the instruction at which the thread stands to its next step.
 func (c *code) run(s []int64, bound int64, op *explore.Op) {
-	turned := int32(0)
 	for range maxLocal {
 		in := &c.instrs[s[statePC]]
 		switch in.op {
@@ -221,18 +220,15 @@ func (c *code) run(s []int64, bound int64, op *explore.Op) {
 			l := &c.loops[in.imm]
 			s[l.at], s[l.at+1] = 0, 0
 		case opHead:
-			kind := c.head(s, &c.loops[in.imm], bound, op)
-			if kind != explore.End {
+			if kind := c.head(s, &c.loops[in.imm], bound, op); kind != explore.End {
 				op.Kind, op.Pos = kind, int32(in.pos)
 				return
 			}
-			turned = op.Turned
 		case opEnd:
 			*op = explore.Op{Kind: explore.End, Pos: int32(in.pos)}
 			return
 		default:
 			c.step(s, in, op)
-			op.Turned = turned
 			return
 		}
 		s[statePC]++
@@ -241,19 +237,16 @@ func (c *code) run(s []int64, bound int64, op *explore.Op) {
 }
 
 // head is reached at the beginning of each iteration. It gives Await if the one before changed nothing, or has read nothing and the next is like
-// it, Bound if there were too many, and else End, with Turned if the registers are those of the iteration before.
+// it, Bound if there were too many, and else End.
 func (c *code) head(s []int64, l *loop, bound int64, op *explore.Op) explore.OpKind {
 	saved := s[l.at+4:]
-	same := s[l.at+1] > 0
+	same := s[l.at+1] == s[stateEffects]+1 || s[l.at+1] > 0 && s[l.at+3] == s[stateReads]
 	for i, r := range l.live {
 		v := s[stateRegs+r]
 		same = same && saved[i] == v
 		saved[i] = v
 	}
-	if *op = (explore.Op{}); same {
-		op.Turned = int32(s[stateSteps] - s[l.at+2])
-	}
-	if same && (s[l.at+1] == s[stateEffects]+1 || s[l.at+3] == s[stateReads]) {
+	if same {
 		*op = explore.Op{Value: s[stateSteps] - s[l.at+2]}
 		return explore.Await
 	}
