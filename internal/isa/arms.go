@@ -117,18 +117,18 @@ func (f *Func) Passed(at, b uint32) (acts, returns bool) {
 	if past[b] {
 		return false, false
 	}
-	for i := range f.Insts {
-		if past[i] && through[i] {
-			acts = acts || f.Insts[i].acts()
-			returns = returns || f.Insts[i].Class == Ret
-		}
+	for i := range past {
+		past[i] = past[i] && through[i]
 	}
-	return acts, returns
+	return f.acting(past)
 }
 
 // Acts says that control at an instruction comes to one that other threads can notice, and returns that it can return from f.
-func (f *Func) Acts(at uint32) (acts, returns bool) {
-	for i, there := range blocksOf(f).reach(f, at) {
+func (f *Func) Acts(at uint32) (acts, returns bool) { return f.acting(blocksOf(f).reach(f, at)) }
+
+// acting says so of a set of instructions.
+func (f *Func) acting(set []bool) (acts, returns bool) {
+	for i, there := range set {
 		acts = acts || there && f.Insts[i].acts()
 		returns = returns || there && f.Insts[i].Class == Ret
 	}

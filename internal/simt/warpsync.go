@@ -75,10 +75,11 @@ func (r *Run) alone(w *Warp, in *loader.Instr, lane int, place uint32) {
 
 // gather makes the lanes of on wait for the others of their masks, and lets those go on that are complete.
 func (r *Run) gather(w *Warp, on uint32, why wait, place uint32) {
+	passed := r.passed(w, w.Live&^on, place)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		w.stands[i] |= uint64(why)
-		w.skipped[i] = r.passed(w, w.standOf(i).members()&w.Live&^on, place)
+		w.skipped[i] = w.standOf(i).members() & passed
 	}
 	w.halt(r, on, place)
 	r.wakeWarp(w)
