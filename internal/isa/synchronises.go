@@ -1,6 +1,7 @@
 package isa
 
 import (
+	"iter"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -23,6 +24,21 @@ func (in *Inst) Signals() bool {
 // Contends says that the instruction reads what other threads may change at that time, so that what it reads depends on who was first.
 func (in *Inst) Contends() bool {
 	return in.Class == Atomic && in.Row.Op != "red" || in.Class == Load && in.Order != event.Weak
+}
+
+// Communicates says that the code of the function, or of one that it may call, reads on purpose what other blocks may change at that
+// time, by a strong load or by an atomic operation whose result is used. What a block of other kernels does depends on when others run
+// only where there is a race.
+func (f *Func) Communicates() bool {
+	for g := range f.reachable() {
+		uses := g.Discards()
+		for i := range g.Insts {
+			if in := &g.Insts[i]; in.Contends() && in.Space != event.Shared && uses[i] != Discarded {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
@@ -48,21 +64,32 @@ func (f *Func) ReadsClocks() bool {
 
 // Any says that an instruction of the function, or of one that it may call, is such.
 func (f *Func) Any(such func(*Inst) bool) bool {
-	seen := map[*Func]bool{f: true}
-	for todo := []*Func{f}; len(todo) > 0; {
-		g := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	for g := range f.reachable() {
 		for i := range g.Insts {
 			if such(&g.Insts[i]) {
 				return true
 			}
 		}
-		for _, callee := range g.Calls {
-			if !seen[callee] {
-				seen[callee] = true
-				todo = append(todo, callee)
+	}
+	return false
+}
+
+// reachable gives the function and those that it may call.
+func (f *Func) reachable() iter.Seq[*Func] {
+	return func(yield func(*Func) bool) {
+		seen := map[*Func]bool{f: true}
+		for todo := []*Func{f}; len(todo) > 0; {
+			g := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if !yield(g) {
+				return
+			}
+			for _, callee := range g.Calls {
+				if !seen[callee] {
+					seen[callee] = true
+					todo = append(todo, callee)
+				}
 			}
 		}
 	}
-	return false
 }

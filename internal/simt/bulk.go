@@ -209,7 +209,7 @@ func (r *Run) resolve(w *Warp, lane int, addr uint64, place uint32) (*CTA, uint6
 
 // newBulk makes a copy that a lane issues, to a target.
 func (r *Run) newBulk(w *Warp, lane int, in *loader.Instr, t bulkTarget) *bulkCopy {
-	return &bulkCopy{number: w.CTA.number(), warp: w, lane: lane, tracked: !in.Has("bulk_group"), group: w.copies.bulkGroups[lane],
+	return &bulkCopy{number: w.CTA.number(), warp: w, lane: lane, tracked: !in.Has("bulk_group"), group: w.async().bulkGroups[lane],
 		of: t.barrierOf, mbarrier: t.barrier, told: w.CTA.tell(t.barrierOf, t.barrier)}
 }
 
@@ -226,7 +226,7 @@ func (r *Run) fly(x *bulkCopy, place uint32) {
 	x.stand = Stand{Place: place, Block: w.CTA.id, Thread: w.tid(x.lane), Threads: 1, Doing: "copies"}
 	x.of.bulks = append(x.of.bulks, x)
 	read, write := r.early(w)
-	w.copies.issued++
+	w.async().issued++
 	if read {
 		x.read()
 	}
@@ -302,7 +302,7 @@ func (x *bulkCopy) write() {
 func (r *Run) awaitsBulk(w *Warp, on uint32, n uint32, read bool, place uint32) {
 	c := w.CTA
 	c.bulks = slices.DeleteFunc(c.bulks, func(x *bulkCopy) bool {
-		if x.warp != w || on>>x.lane&1 == 0 || x.tracked || uint64(x.group)+uint64(n) >= uint64(w.copies.bulkGroups[x.lane]) {
+		if x.warp != w || on>>x.lane&1 == 0 || x.tracked || uint64(x.group)+uint64(n) >= uint64(w.async().bulkGroups[x.lane]) {
 			return false
 		}
 		if x.read(); read {

@@ -27,10 +27,18 @@ type cluster struct {
 
 // newCluster starts the blocks of a cluster.
 func (r *Run) newCluster(index uint32) *cluster {
-	k := &cluster{index: index}
-	for rank := range uint32(r.Launch.ClusterShape().Count()) {
-		c := r.newCTA(r.Launch.BlockIn(index, rank), k, rank)
-		k.ctas = append(k.ctas, c)
+	var k *cluster
+	if n := len(r.free); n > 0 {
+		k, r.free = r.free[n-1], r.free[:n-1]
+	} else {
+		k = &cluster{}
+		for rank := range uint32(r.Launch.ClusterShape().Count()) {
+			k.ctas = append(k.ctas, r.newCTA(k, rank))
+		}
+	}
+	k.index, k.live, k.arrived = index, 0, 0
+	for _, c := range k.ctas {
+		r.start(c, r.Launch.BlockIn(index, c.rank))
 		k.live += c.Live
 	}
 	return k
@@ -67,14 +75,14 @@ func (c *CTA) waitsForCluster() bool {
 	return false
 }
 
-// leave adds the blocks of a cluster to those to be used again, when all have gone.
-func (k *cluster) leave(free []*CTA) []*CTA {
+// gone says that all blocks of a cluster have.
+func (k *cluster) gone() bool {
 	for _, c := range k.ctas {
 		if !c.gone {
-			return free
+			return false
 		}
 	}
-	return append(free, k.ctas...)
+	return true
 }
 
 // arriveCluster executes barrier.cluster.arrive for the lanes of on.

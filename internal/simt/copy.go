@@ -43,6 +43,14 @@ type copied struct {
 	data [32][16]byte
 }
 
+// async gives the asynchronous copies of the warp.
+func (w *Warp) async() *copies {
+	if w.copies == nil {
+		w.copies = &copies{}
+	}
+	return w.copies
+}
+
 func (c *copies) reset() {
 	c.list, c.issued = c.list[:0], 0
 	clear(c.groups[:])
@@ -64,7 +72,7 @@ func (r *Run) Copies(w *Warp, in *loader.Instr, on uint32, place uint32) {
 		r.tensor(w, in, on, place)
 	case isa.OpBulkCommit:
 		for m := on; m != 0; m &= m - 1 {
-			w.copies.bulkGroups[bits.TrailingZeros32(m)]++
+			w.async().bulkGroups[bits.TrailingZeros32(m)]++
 		}
 		r.Out.copies(event.BulkCommit, w, on, place, 0)
 	case isa.OpProxyFence:
@@ -113,14 +121,14 @@ func (r *Run) Copies(w *Warp, in *loader.Instr, on uint32, place uint32) {
 
 func (r *Run) commit(w *Warp, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
-		w.copies.groups[bits.TrailingZeros32(m)]++
+		w.async().groups[bits.TrailingZeros32(m)]++
 	}
 	r.Out.copies(event.CopyCommit, w, on, place, 0)
 }
 
 // awaits performs the copies of all groups of the lanes of on but the last n.
 func (r *Run) awaits(w *Warp, on uint32, n uint32, place uint32) {
-	c := &w.copies
+	c := w.async()
 	kept := c.list[:0]
 	for _, x := range c.list {
 		done := uint32(0)
@@ -160,7 +168,7 @@ func (r *Run) early(w *Warp) (read, write bool) {
 	if r.Launch.Seed == 0 {
 		return false, false
 	}
-	g := newRNG(r.Launch.Seed ^ uint64(w.Number)<<32 ^ w.copies.issued)
+	g := newRNG(r.Launch.Seed ^ uint64(w.Number)<<32 ^ w.async().issued)
 	switch g.below(3) {
 	case 0:
 		return true, true
@@ -174,9 +182,9 @@ func (r *Run) early(w *Warp) (read, write bool) {
 func (r *Run) issue(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	x := r.newCopied()
 	size := uint64(in.Type.Size())
-	x.size, x.groups, x.left = size, w.copies.groups, 0
-	x.number = w.copies.issued
-	w.copies.issued++
+	x.size, x.groups, x.left = size, w.async().groups, 0
+	x.number = w.async().issued
+	w.async().issued++
 	var from [32]uint64
 	var sizes [5]uint32 // lanes that read that many bytes, as powers of two from 1 on
 	for m := on; m != 0; m &= m - 1 {
@@ -225,7 +233,7 @@ func (r *Run) issue(w *Warp, in *loader.Instr, on uint32, place uint32) {
 		r.spareCopies = append(r.spareCopies, x)
 		return
 	}
-	w.copies.list = append(w.copies.list, x)
+	w.async().list = append(w.async().list, x)
 }
 
 func (r *Run) newCopied() *copied {

@@ -350,7 +350,7 @@ func (x *mbarrierOp) track() {
 	x.r.Out.copyArrive(x)
 	x.tell(event.Release)
 	c := x.of
-	c.tracked = append(c.tracked, trackedCopies{x.w, x.lane, x.addr, x.w.copies.issued})
+	c.tracked = append(c.tracked, trackedCopies{x.w, x.lane, x.addr, x.w.async().issued})
 }
 
 // test tells whether a phase is complete. Copies that the barrier waits for are performed now at the latest, but for those that a wait
@@ -418,7 +418,7 @@ func (x *mbarrierOp) passed(state uint64) bool {
 
 // performTracked performs the copies that a barrier waits for.
 func (r *Run) performTracked(t *trackedCopies) {
-	c := &t.warp.copies
+	c := t.warp.async()
 	kept := c.list[:0]
 	for _, x := range c.list {
 		if x.number < t.issued && x.left>>t.lane&1 != 0 {

@@ -92,7 +92,7 @@ type Run struct {
 
 	wgmmaArgs isa.WgmmaArgs
 	calls     map[callKey]uint32
-	free      []*CTA                         // finished blocks, for reuse
+	free      []*cluster                     // whose blocks have all finished, for reuse
 	textures  map[uint64]*descriptor.Texture // that texture instructions have been given, by object
 	taps      taps
 	dev       *device // nil where no thread has done anything with streams of the device
@@ -168,6 +168,7 @@ type CTA struct {
 	Met     uint16 // barriers that somebody has arrived at
 
 	Completed uint64 // how often barriers were
+	grouped   bool   // a warp has waited for its warpgroup
 	tracked   []trackedCopies
 	bulks     []*bulkCopy // in flight
 	cores     cores
@@ -177,23 +178,24 @@ type CTA struct {
 	early     []earlyUse
 }
 
-// newCTA starts block index.
-func (r *Run) newCTA(index uint32, of *cluster, rank uint32) *CTA {
-	var c *CTA
-	if n := len(r.free); n > 0 {
-		c, r.free = r.free[n-1], r.free[:n-1]
-		clear(c.Shared)
-	} else {
-		c = &CTA{shape: r.Launch.Block, Shared: make([]byte, int(r.Image.Layout.Reserved)+r.SharedBytes())}
-		c.Met = 1<<len(c.Bars) - 1
-		for i := range r.Launch.WarpsPerBlock() {
-			c.Warps = append(c.Warps, &Warp{CTA: c, first: c.shape.At(32 * uint64(i))})
-		}
+// newCTA makes room for a block of a cluster.
+func (r *Run) newCTA(of *cluster, rank uint32) *CTA {
+	c := &CTA{cluster: of, rank: rank, shape: r.Launch.Block, Threads: int(r.Launch.Block.Count()),
+		Shared: make([]byte, int(r.Image.Layout.Reserved)+r.SharedBytes())}
+	for i := range c.Bars {
+		c.Bars[i].Reset()
 	}
-	c.cluster, c.rank = of, rank
+	for i := range r.Launch.WarpsPerBlock() {
+		c.Warps = append(c.Warps, &Warp{CTA: c, Index: int(i), first: c.shape.At(32 * uint64(i))})
+	}
+	return c
+}
+
+// start makes c block index, at its first instruction.
+func (r *Run) start(c *CTA, index uint32) {
+	clear(c.Shared)
 	c.index, c.id = index, r.Launch.Grid.At(uint64(index))
-	c.Threads = int(r.Launch.Block.Count())
-	c.Live, c.gone = c.Threads, false
+	c.Live, c.gone, c.grouped = c.Threads, false, false
 	for m := c.Met; m != 0; m &= m - 1 {
 		c.Bars[bits.TrailingZeros16(m)].Reset()
 	}
@@ -203,10 +205,9 @@ func (r *Run) newCTA(index uint32, of *cluster, rank uint32) *CTA {
 	c.cores.reset()
 	for i, w := range c.Warps {
 		n := min(32, c.Threads-32*i)
-		w.start(r, index*r.Launch.WarpsPerBlock()+uint32(i), i, uint32(1<<uint(n)-1))
+		w.start(r, index*uint32(len(c.Warps))+uint32(i), uint32(1<<uint(n)-1))
 	}
 	r.Stats.Threads += uint64(c.Threads)
-	return c
 }
 
 // SharedBytes is the size of a block's shared memory, without the reserved part of the window.

@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"math"
 
-	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 const (
-	// windowThreads is the number of threads that are resident at first; windowBlocks the least number of blocks.
-	// windowBytes bounds what the stacks of that many threads take.
+	// windowThreads is the number of threads that are resident at first, windowApart where blocks do not communicate: what few blocks
+	// work on is in the cache. windowBlocks is the least number of blocks. windowBytes bounds what the stacks of that many threads take.
 	windowThreads = 8192
+	windowApart   = 1024
 	windowBlocks  = 4
 	windowBytes   = 256 << 20
 	// SliceCost is what a warp may run before the next one does, by seed 0.
@@ -69,8 +69,12 @@ func (s *schedule) init(r *Run) {
 	perBlock := int(r.Launch.WarpsPerBlock()) * 32
 	f := r.Launch.Func
 	perThread := 8*f.Regs + f.ParamFrame + f.LocalFrame
-	s.window = max(windowBlocks, min(windowThreads, windowBytes/(perThread+1))/perBlock)
-	if f.Any(func(i *isa.Inst) bool { return i.Op == isa.OpTryCancel }) {
+	threads := windowThreads
+	if !r.Image.Communicates {
+		threads = windowApart
+	}
+	s.window = max(windowBlocks, min(threads, windowBytes/(perThread+1))/perBlock)
+	if r.Image.Cancels {
 		s.window = windowBlocks // so that there are blocks to cancel
 	}
 	if r.Launch.Cooperative {
@@ -338,7 +342,9 @@ func (r *Run) retire() {
 			continue
 		}
 		c.gone = true
-		r.free = c.cluster.leave(r.free)
+		if c.cluster.gone() {
+			r.free = append(r.free, c.cluster)
+		}
 	}
 	if len(kept) == len(s.resident) {
 		return

@@ -281,9 +281,10 @@ func (r *Run) Exit(w *Warp, on uint32, place uint32) {
 	r.Out.exit(w, on, place)
 	r.exitedBarriers(w, on, place)
 	w.CTA.cluster.exited(r, w, on)
-	if w.Live != 0 {
+	switch {
+	case w.Live != 0:
 		r.wakeWarp(w)
-	} else {
+	case w.CTA.grouped:
 		r.wakeGroup(w)
 	}
 }

@@ -268,7 +268,7 @@ func (c *CTA) number() uint64 {
 func (r *Run) flyCore(w *Warp, lane int, number uint64, perform func()) {
 	w.CTA.cores.issued = append(w.CTA.cores.issued, &coreOp{number, w, lane, perform})
 	_, now := r.early(w)
-	if w.copies.issued++; now {
+	if w.async().issued++; now {
 		r.performCores(w, lane, number+1)
 	}
 }
@@ -294,8 +294,8 @@ func (r *Run) coreCommit(w *Warp, in *loader.Instr, lane int, place uint32) {
 	if in.Space != event.Shared {
 		_, addr = SplitGeneric(addr)
 	}
-	number := w.copies.coreCommits[lane]
-	w.copies.coreCommits[lane]++
+	number := w.async().coreCommits[lane]
+	w.async().coreCommits[lane]++
 	to, mask := w.CTA.cluster.ctas, uint64(0)
 	if in.Core.Mask {
 		mask = r.Machine.Value(w, lane, &in.Operands[1])

@@ -26,48 +26,50 @@ const (
 // its own, so that spinning lanes cannot keep out the lane they wait for.
 type Warp struct {
 	CTA    *CTA
-	Number uint32     // event.Event.Warp
-	Index  int        // in the block
-	Live   uint32     // lanes that have not exited
-	Ready  uint32     // live lanes that wait for nothing
-	first  event.Dim3 // the coordinate of lane 0
-	lanes  []lane     // of engine ref, 32
-	Own    any        // of other engines
-	copies copies
-	// Lanes that have arrived at the barrier of the cluster and not waited: of the phase that is not complete, and of the one before.
-	arrived, passed uint32
-	stands          [32]uint64
-	Whole           stand // what all live lanes wait for, if they do together: the stands do not matter then
-	stood           bool  // stands are not zeros
-	// skipped are, of lanes that wait in a warp-level function, those that their masks name and that had passed it by then.
-	skipped [32]uint32
+	Number uint32 // event.Event.Warp
+	Index  int    // in the block
+	Live   uint32 // lanes that have not exited
+	Ready  uint32 // live lanes that wait for nothing
+	Own    any    // of other engines
 
 	group   uint32 // the lanes that run; all are at one place
 	lead    int    // the lowest of them
 	Regroup bool   // group must be chosen anew before the next step
 	others  bool   // lanes outside the group could run
 	Apart   bool   // not all live lanes were in one group since they last were
-	next    order  // the least order of those
+	stood   bool   // stands are not zeros
+	Stalled bool   // lockstep: the running path waits for something
+	Over    bool   // its turn is, before a strong access
 
 	Time   uint64 // what this warp has run, polls counting pollCost
 	Strain uint64 // the same, polls counting pollStrain
 	Period uint64 // how long lanes must have waited to be starved
 	Check  uint64 // strain at which starvation is looked for
 	Forced uint32 // lanes that have a slice of their own, until check
+	Whole  stand  // what all live lanes wait for, if they do together: the stands do not matter then
 
-	// Lockstep only.
-	Splits  []Split
-	At      Split  // where the last step stood and where lanes that part there meet again
-	parted  uint64 // splits so far
-	Stalled bool   // the running path waits for something
-
-	began   uint64 // time when its turn did
-	gaveWay int    // before how many strong accesses it might have given way
-	Over    bool   // its turn is, before a strong access
-
+	began    uint64 // time when its turn did
+	gaveWay  int    // before how many strong accesses it might have given way
 	Polls    uint64 // since the scheduler last looked
 	Writes   uint64
 	priority uint64 // PCT
+
+	// Lanes that have arrived at the barrier of the cluster and not waited: of the phase that is not complete, and of the one before.
+	arrived, passed uint32
+	first           event.Dim3 // the coordinate of lane 0
+	lanes           []lane     // of engine ref, 32
+	next            order      // the least order of the lanes outside the group
+
+	// Lockstep only.
+	Splits []Split
+	At     Split  // where the last step stood and where lanes that part there meet again
+	parted uint64 // splits so far
+
+	// What most warps never use comes last, away from what each turn does.
+	copies *copies // nil before the first use, see async
+	stands [32]uint64
+	// skipped are, of lanes that wait in a warp-level function, those that their masks name and that had passed it by then.
+	skipped [32]uint32
 }
 
 // order says which of two groups runs first: the smaller.
@@ -90,8 +92,8 @@ func (ln *lane) order() order {
 }
 
 // start makes the warp stand at the kernel's first instruction with the lanes of mask.
-func (w *Warp) start(r *Run, number uint32, index int, mask uint32) {
-	w.Number, w.Index = number, index
+func (w *Warp) start(r *Run, number uint32, mask uint32) {
+	w.Number = number
 	w.Live, w.Ready = mask, mask
 	w.Regroup, w.Forced, w.Time, w.Strain = true, 0, 0, 0
 	w.Whole = 0
@@ -101,7 +103,9 @@ func (w *Warp) start(r *Run, number uint32, index int, mask uint32) {
 	w.Splits, w.Stalled, w.parted = w.Splits[:0], false, 0
 	w.Polls, w.Writes, w.gaveWay = 0, 0, 0
 	w.arrived, w.passed = 0, 0
-	w.copies.reset()
+	if w.copies != nil {
+		w.copies.reset()
+	}
 	if w.stood {
 		w.stands, w.stood = [32]uint64{}, false
 	}

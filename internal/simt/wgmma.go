@@ -23,27 +23,28 @@ func (r *Run) warpgroup(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	case isa.OpTcAlloc, isa.OpTcFree, isa.OpTcRelinquish, isa.OpTcLoad, isa.OpTcStore, isa.OpTcWait:
 		r.core(w, in, on, place)
 	case isa.OpWgmma:
-		if w.copies.fenced {
+		if w.async().fenced {
 			r.unfenced(w, in, place)
 		} else {
 			r.Faults.At(r, WgmmaNoFence, w, 0, place, "executes "+in.Mnemonic(), "the warpgroup executes its first wgmma.mma_async with no wgmma.fence before it, which orders the accesses to its registers")
 		}
-		w.copies.operations = append(w.copies.operations, matrixOp{in.Wgmma, w.copies.wgmmas, place})
+		w.async().operations = append(w.async().operations, matrixOp{in.Wgmma, w.async().wgmmas, place})
 		r.wgmma(w, in, place)
 	case isa.OpWgmmaFence:
-		w.copies.fenced, w.copies.written = true, w.copies.written[:0]
+		w.async().fenced, w.async().written = true, w.async().written[:0]
 	case isa.OpWgmmaCommit:
-		w.copies.wgmmas++
+		w.async().wgmmas++
 		r.Out.copies(event.WgmmaCommit, w, on, place, 0)
 		r.wakeGroup(w)
 	case isa.OpWgmmaWait:
 		n := uint32(r.Machine.Value(w, 0, &in.Operands[0]))
-		w.copies.allowed, w.copies.wanted = n, w.copies.wgmmas-min(n, w.copies.wgmmas)
-		w.copies.operations = slices.DeleteFunc(w.copies.operations, func(o matrixOp) bool { return o.group < w.copies.wanted })
+		w.async().allowed, w.async().wanted = n, w.async().wgmmas-min(n, w.async().wgmmas)
+		w.async().operations = slices.DeleteFunc(w.async().operations, func(o matrixOp) bool { return o.group < w.async().wanted })
 		if w.issued() {
 			r.Out.copies(event.WgmmaWait, w, on, place, n)
 			return
 		}
+		w.CTA.grouped = true
 		w.block(r, on, Standing(waitGroup, 0, 0), place)
 	}
 }
@@ -64,12 +65,12 @@ type written struct {
 
 // unfenced tells of a write of registers of an operation that comes next, with no wgmma.fence between.
 func (r *Run) unfenced(w *Warp, in *loader.Instr, place uint32) {
-	i := slices.IndexFunc(w.copies.written, func(x written) bool { return x.of == in.Wgmma })
+	i := slices.IndexFunc(w.async().written, func(x written) bool { return x.of == in.Wgmma })
 	if i < 0 {
 		return
 	}
-	x := w.copies.written[i]
-	w.copies.written = slices.DeleteFunc(w.copies.written, func(x written) bool { return x.of == in.Wgmma })
+	x := w.async().written[i]
+	w.async().written = slices.DeleteFunc(w.async().written, func(x written) bool { return x.of == in.Wgmma })
 	fault, fresh := r.Faults.count(r, WgmmaNoFence, place, false)
 	if !fresh {
 		return
@@ -85,11 +86,11 @@ func (r *Run) unfenced(w *Warp, in *loader.Instr, place uint32) {
 // touch tells of an access to registers of operations that are in flight, and notes a write of registers of one that may come next.
 func (r *Run) touch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for _, g := range in.Touch.Unfenced {
-		if !slices.ContainsFunc(w.copies.written, func(x written) bool { return x.of == g }) {
-			w.copies.written = append(w.copies.written, written{g, place, on})
+		if !slices.ContainsFunc(w.async().written, func(x written) bool { return x.of == g }) {
+			w.async().written = append(w.async().written, written{g, place, on})
 		}
 	}
-	for _, o := range slices.Backward(w.copies.operations) {
+	for _, o := range slices.Backward(w.async().operations) {
 		access, doing := "accesses accumulators", "access its accumulators"
 		if !slices.Contains(in.Touch.Accumulators, o.of) {
 			if !slices.Contains(in.Touch.Fragments, o.of) {
@@ -100,7 +101,7 @@ func (r *Run) touch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 		fault, fresh := r.Faults.count(r, WgmmaTouched, place, false)
 		if fresh {
 			why := "its warpgroup has not waited for its group"
-			if o.group == w.copies.wgmmas {
+			if o.group == w.async().wgmmas {
 				why = "it was not even committed to a group"
 			}
 			lane := bits.TrailingZeros32(on)
@@ -117,7 +118,7 @@ func (r *Run) touch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 // issued says that all warps of a warpgroup have issued the groups that one waits for.
 func (w *Warp) issued() bool {
 	for _, v := range w.group4() {
-		if v.Live != 0 && v.copies.wgmmas < w.copies.wanted {
+		if v.Live != 0 && v.async().wgmmas < w.async().wanted {
 			return false
 		}
 	}
@@ -136,7 +137,7 @@ func (r *Run) wakeGroup(w *Warp) {
 		if v.Live == 0 || v.standOf(bits.TrailingZeros32(v.Live)).waits() != waitGroup || !v.issued() {
 			continue
 		}
-		r.Out.copies(event.WgmmaWait, v, v.Live, r.Machine.Place(v, bits.TrailingZeros32(v.Live)), v.copies.allowed)
+		r.Out.copies(event.WgmmaWait, v, v.Live, r.Machine.Place(v, bits.TrailingZeros32(v.Live)), v.async().allowed)
 		r.Machine.Pass(v, v.Live)
 		v.wake(r, v.Live)
 	}

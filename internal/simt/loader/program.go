@@ -211,6 +211,8 @@ type Image struct {
 	codes   map[*isa.Func]*Code
 	// What the code of the kernel has, see event.Launch.
 	Synchronises, Swaps, NonCoherentLoad, Bulk bool
+	// Communicates: see isa.Func. Cancels says that blocks may cancel others that have not begun.
+	Communicates, Cancels bool
 
 	found    sync.Once
 	elements opt.Elements
@@ -233,7 +235,8 @@ func (p *Program) Image(kernel *isa.Func) *Image {
 	if img == nil {
 		img = &Image{Program: p, Layout: p.Module.SharedLayout(kernel), codes: map[*isa.Func]*Code{},
 			Synchronises: kernel.Synchronises(), Swaps: kernel.Swaps(),
-			NonCoherentLoad: kernel.Any((*isa.Inst).NonCoherent), Bulk: kernel.Any((*isa.Inst).Bulk)}
+			NonCoherentLoad: kernel.Any((*isa.Inst).NonCoherent), Bulk: kernel.Any((*isa.Inst).Bulk),
+			Communicates: kernel.Communicates() || kernel.ReadsClocks(), Cancels: kernel.Any(func(in *isa.Inst) bool { return in.Op == isa.OpTryCancel })}
 		p.images[kernel] = img
 	}
 	return img

@@ -373,7 +373,8 @@ func (x *machine) begin(w *simt.Warp) {
 	}
 	v.slots = 1
 	v.groups = append(v.groups[:0], group{mask: w.Live})
-	v.cur = 0
+	v.cur, v.several, v.next = 0, false, math.MaxInt32
+	w.Regroup = x.t.Lockstep
 	s := x.scalars(v, 0)
 	for _, f := range x.specials {
 		s[f.Reg] = x.r.Special(w, 0, isa.SpecialID(f.Val))
