@@ -61,12 +61,20 @@ var groupRegs = []amd64.Reg{amd64.R8, amd64.R9, amd64.BX, amd64.SI}
 
 // lanesPerStrip gives the lanes of a strip that an operation is done in.
 func lanesPerStrip(c Code) int {
-	for _, f := range operands[c] {
-		if f == vectors64 {
-			return 4
-		}
+	if inDoubles[c] || widthOf(c) == 64 {
+		return 4
 	}
 	return 8
+}
+
+// widthOf gives the bits of a lane of what an operation takes besides vectors.
+func widthOf(c Code) int {
+	for _, f := range operands[c] {
+		if f == vectors64 {
+			return 64
+		}
+	}
+	return 32
 }
 
 // translates reports whether an operation is not left to the assembly.
@@ -388,7 +396,7 @@ const (
 func (t *translator) nextUse(v value) int {
 	for k := t.at; k < min(t.n, t.at+40); k++ {
 		o := &t.ops[t.first+k]
-		w := lanesPerStrip(o.Code)
+		w := widthOf(o.Code)
 		for i, off := range []int32{o.A, o.B, o.C} {
 			if operandValue(operands[o.Code][1+i], off, w) == v {
 				return k
@@ -402,7 +410,7 @@ func (t *translator) nextUse(v value) int {
 }
 
 // operandValue gives the value that an operand is; for a number in an Op it gives none.
-func operandValue(f file, off int32, lanes int) value {
+func operandValue(f file, off int32, w int) value {
 	v := value{at: uint64(uint32(off))}
 	switch f {
 	case vectors32:
@@ -410,11 +418,11 @@ func operandValue(f file, off int32, lanes int) value {
 	case vectors64:
 		v.kind = vector64
 	case scalars:
-		if v.kind = spread32; lanes == 4 {
+		if v.kind = spread32; w == 64 {
 			v.kind = spread64
 		}
 	case preds:
-		if v.kind = lanes32; lanes == 4 {
+		if v.kind = lanes32; w == 64 {
 			v.kind = lanes64
 		}
 	default:
@@ -467,12 +475,12 @@ func (t *translator) number(w int, v uint64) int32 {
 // arg gives source number i of an operation.
 func (t *translator) arg(o *Op, i int) amd64.Vec {
 	off := [...]int32{o.A, o.B, o.C}[i]
-	return t.have(operandValue(operands[o.Code][1+i], off, lanesPerStrip(o.Code)))
+	return t.have(operandValue(operands[o.Code][1+i], off, widthOf(o.Code)))
 }
 
 // out gives the register for the result of an operation, which is to be written after its sources are read.
 func (t *translator) out(o *Op) amd64.Vec {
-	v := operandValue(operands[o.Code][0], o.D, lanesPerStrip(o.Code))
+	v := operandValue(operands[o.Code][0], o.D, widthOf(o.Code))
 	r := t.take()
 	for i := range t.regs {
 		if t.regs[i].value == v {

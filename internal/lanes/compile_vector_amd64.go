@@ -29,6 +29,9 @@ func init() {
 	moveCode()
 	widthCode()
 	floatCode()
+	roundCode()
+	bitsCode()
+	doubleCode()
 }
 
 // do gives code to operations.
@@ -306,8 +309,7 @@ func moveCode() {
 		do(oneSource(w, amd64.VMOVDQU), by(OpCopy32, OpCopy64), by(OpSet32, OpSet64))
 		do(func(t *translator, o *Op) {
 			base := t.arg(o, 0)
-			plus := t.table(w, func(l uint64) uint64 { return l * o.Imm })
-			t.V3M(pick(w, amd64.VPADDD, amd64.VPADDQ), t.all(w), t.out(o), base, t.lanesAt(amd64.AX, plus, w))
+			t.addLanes(w, t.out(o), base, o.Imm)
 		}, by(OpAffine32, OpAffine64))
 	}
 }
@@ -324,13 +326,11 @@ func widthCode() {
 	half := func(which byte, c Code) {
 		do(func(t *translator, o *Op) {
 			a := t.arg(o, 0)
-			d, x := t.out(o), t.take()
-			t.VUpper(x, a)
-			t.V3I(amd64.VSHUFPS, false, d, a, x, which)
+			t.narrow(t.out(o), a, which)
 		}, c)
 	}
-	half(0x88, OpLow32)
-	half(0xdd, OpHigh32)
+	half(lowHalves, OpLow32)
+	half(highHalves, OpHigh32)
 	do(func(t *translator, o *Op) {
 		low, high := t.arg(o, 0), t.arg(o, 1)
 		d, x := t.out(o), t.take()
@@ -413,23 +413,127 @@ func floatCode() {
 			t.oneNaN(w, d)
 		}, cs...)
 	}
-	do(func(t *translator, o *Op) {
-		a, d := t.arg(o, 0), t.out(o)
-		t.V2(amd64.VSQRTPS, t.all(32), d, a)
-		t.oneNaN(32, d)
-	}, OpFSqrt32)
-	do(func(t *translator, o *Op) {
-		a, one := t.arg(o, 0), t.num(32, 0x3f800000)
-		d := t.out(o)
-		t.V3(amd64.VDIVPS, t.all(32), d, one, a)
-		t.oneNaN(32, d)
-	}, OpFRcp32)
+	for w, c := range map[int][2]Code{32: {OpFSqrt32, OpFRcp32}, 64: {OpFSqrt64, OpFRcp64}} {
+		do(func(t *translator, o *Op) {
+			a, d := t.arg(o, 0), t.out(o)
+			t.V2(pick(w, amd64.VSQRTPS, amd64.VSQRTPD), t.all(w), d, a)
+			t.oneNaN(w, d)
+		}, c[0])
+		do(func(t *translator, o *Op) {
+			a, one := t.arg(o, 0), t.float(w, 1)
+			d := t.out(o)
+			t.V3(pick(w, amd64.VDIVPS, amd64.VDIVPD), t.all(w), d, one, a)
+			t.oneNaN(w, d)
+		}, c[1])
+		extremes(w)
+	}
+	do((*translator).fmaDown, OpFMAM32, OpFMAM32S, OpFMAM32SB)
 	do(withNumber(32, amd64.VPXOR, 1<<31), OpFNeg32)
 	do(withNumber(64, amd64.VPXOR, 1<<63), OpFNeg64)
 	do(withNumber(32, amd64.VPAND, 1<<31-1), OpFAbs32)
 	do(withNumber(64, amd64.VPAND, 1<<63-1), OpFAbs64)
 	do(oneSource(32, amd64.VCVTDQ2PS), OpS32toF32)
 	floatCompares()
+}
+
+// extremes gives code to the minimum and the maximum: -0 is less than +0, a NaN loses to a number.
+func extremes(w int) {
+	compare := pick(w, amd64.VCMPPS, amd64.VCMPPD)
+	for _, c := range []struct {
+		narrow, wide, zeros amd64.VOp // zeros: which of two zeros is less
+		codes               [4]Code
+	}{{amd64.VMINPS, amd64.VMINPD, amd64.VPOR, [4]Code{OpFMin32, OpFMin32S, OpFMin64, OpFMin64S}},
+		{amd64.VMAXPS, amd64.VMAXPD, amd64.VPAND, [4]Code{OpFMax32, OpFMax32S, OpFMax64, OpFMax64S}}} {
+		do(func(t *translator, o *Op) {
+			a, b, all := t.arg(o, 0), t.arg(o, 1), t.all(w)
+			d, x, y := t.out(o), t.take(), t.take()
+			op := pick(w, c.narrow, c.wide)
+			t.V3(op, all, x, a, b)
+			t.V3(op, all, y, b, a)
+			t.V3(c.zeros, all, d, x, y)
+			t.V3I(compare, all, x, a, a, 3)
+			t.V3I(compare, all, y, b, b, 3)
+			t.VBlend(all, d, d, b, x)
+			t.VBlend(all, d, d, a, y)
+			t.V3(amd64.VPAND, all, x, x, y) // both are NaN
+			if w == 64 {
+				t.V3M(amd64.VPAND, all, x, x, t.whole(64, quiet64))
+				t.V3(amd64.VPOR, all, d, d, x)
+				return
+			}
+			t.VBlend(all, d, d, t.num(32, nan32), x)
+		}, c.codes[w/64*2:w/64*2+2]...)
+	}
+}
+
+// fmaDown rounds down.
+func (t *translator) fmaDown(o *Op) {
+	const near, down = 0x1f80, 0x3f80 // of MXCSR, the first as Go has it
+	a, b, c := t.arg(o, 0), t.arg(o, 1), t.arg(o, 2)
+	d := t.out(o)
+	t.V2(amd64.VMOVDQU, t.all(32), d, b)
+	t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, down)})
+	t.V3(amd64.VFMADD213PS, t.all(32), d, a, c)
+	t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, near)})
+	t.oneNaN(32, d)
+}
+
+// roundCode gives code to what rounds to whole numbers, or brings numbers into a range.
+func roundCode() {
+	// The numbers that VROUNDPS and VROUNDPD take: to nearest, down, up, to zero.
+	for _, c := range []struct {
+		mode                  byte
+		narrow, wide, integer Code
+	}{{8, OpFRoundN32, OpFRoundN64, OpF32toS32N}, {9, OpFRoundM32, OpFRoundM64, OpF32toS32M}, {10, OpFRoundP32, OpFRoundP64, OpF32toS32P},
+		{11, OpFRoundZ32, OpFRoundZ64, OpF32toS32Z}} {
+		for w, code := range map[int]Code{32: c.narrow, 64: c.wide} {
+			do(func(t *translator, o *Op) {
+				a, d := t.arg(o, 0), t.out(o)
+				t.V2I(pick(w, amd64.VROUNDPS, amd64.VROUNDPD), t.all(w), d, a, c.mode)
+				t.oneNaN(w, d)
+			}, code)
+		}
+		do(func(t *translator, o *Op) {
+			a, limit, most, all := t.arg(o, 0), t.float(32, 1<<31), t.num(32, 1<<31-1), t.all(32)
+			d, x, y := t.out(o), t.take(), t.take()
+			t.V2I(amd64.VROUNDPS, all, x, a, c.mode)
+			t.V2(amd64.VCVTTPS2DQ, all, d, x)
+			t.V3I(amd64.VCMPPS, all, y, x, limit, 0x1d)
+			t.VBlend(all, d, d, most, y)
+			t.V3I(amd64.VCMPPS, all, y, x, x, 7)
+			t.V3(amd64.VPAND, all, d, d, y) // 0 for a NaN
+		}, c.integer)
+	}
+	do(func(t *translator, o *Op) {
+		a, top, limit, all := t.arg(o, 0), t.float(32, 1<<31), t.float(32, 1<<32), t.all(32)
+		d, x, y, z := t.out(o), t.take(), t.take(), t.take()
+		t.V3(amd64.VPXOR, all, x, x, x)
+		t.V3(amd64.VMAXPS, all, x, a, x) // 0 for a NaN
+		t.V3I(amd64.VCMPPS, all, y, x, top, 0x1d)
+		t.V3(amd64.VPAND, all, z, y, top)
+		t.V3(amd64.VSUBPS, all, z, x, z)
+		t.V2(amd64.VCVTTPS2DQ, all, d, z)
+		t.VShiftI(amd64.VPSLLDI, all, y, y, 31)
+		t.V3(amd64.VPXOR, all, d, d, y)
+		t.V3I(amd64.VCMPPS, all, y, x, limit, 0x1d)
+		t.V3(amd64.VPOR, all, d, d, y)
+	}, OpF32toU32Z)
+	do(func(t *translator, o *Op) { // a subnormal becomes a zero of its sign
+		a, all := t.arg(o, 0), t.all(32)
+		d, x, y := t.out(o), t.take(), t.take()
+		t.V3(amd64.VPXOR, all, x, x, x)
+		t.V3M(amd64.VPAND, all, y, a, t.whole(32, 0x7f800000))
+		t.V3(amd64.VPCMPEQD, all, y, y, x)
+		t.V3M(amd64.VPAND, all, x, a, t.whole(32, 1<<31))
+		t.VBlend(all, d, a, x, y)
+	}, OpFFtz32)
+	do(func(t *translator, o *Op) {
+		a, one, all := t.arg(o, 0), t.float(32, 1), t.all(32)
+		d, x := t.out(o), t.take()
+		t.V3(amd64.VPXOR, all, x, x, x)
+		t.V3(amd64.VMAXPS, all, d, a, x) // 0 for a NaN
+		t.V3(amd64.VMINPS, all, d, d, one)
+	}, OpFSat32)
 }
 
 func floatCompares() {
