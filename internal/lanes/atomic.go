@@ -1,9 +1,6 @@
 package lanes
 
-import (
-	"encoding/binary"
-	"unsafe"
-)
+import "encoding/binary"
 
 // RMW is a read-modify-write of memory (PTX ISA, "atom"): what it leaves, of what was there (old) and the operands b
 // and c.
@@ -31,12 +28,6 @@ const (
 // there. It reports whether a lane changed what it found. D may be b or c; c is for RMWCas. Bounds are the caller's, as
 // in all accesses of this package.
 func Atomic32(op RMW, d *V32, mem []byte, off *V64, b, c *V32, mask uint32) (changed bool) {
-	if mask == 0 {
-		return false
-	}
-	if Best() != Interpreted {
-		return asmAtomic32(d, uint32(op), unsafe.SliceData(mem), off, b, c, mask) != 0
-	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		at := mem[off[l]:]
@@ -51,12 +42,6 @@ func Atomic32(op RMW, d *V32, mem []byte, off *V64, b, c *V32, mask uint32) (cha
 
 // Atomic64 is Atomic32 of eight bytes.
 func Atomic64(op RMW, d *V64, mem []byte, off *V64, b, c *V64, mask uint32) (changed bool) {
-	if mask == 0 {
-		return false
-	}
-	if Best() != Interpreted {
-		return asmAtomic64(d, uint32(op), unsafe.SliceData(mem), off, b, c, mask) != 0
-	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		at := mem[off[l]:]

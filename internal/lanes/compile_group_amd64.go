@@ -9,7 +9,7 @@ import (
 
 // A group is operations that follow each other and are done together: first the scalar ones, with all that may end the list there,
 // then the others, for a few lanes at a time (a strip), whose values stay in registers in between. What may end the list is checked
-// before a vector is touched: where it does, the assembly does the vector operations before it, and goes on from there.
+// before a vector is touched: where it does, the vector operations before it are done, and the list ends.
 type group struct {
 	first, n int
 	strips   int         // into which the lanes are divided: 4 of 8 lanes, or 8 of 4
@@ -77,7 +77,7 @@ func widthOf(c Code) int {
 	return 32
 }
 
-// translates reports whether an operation is not left to the assembly.
+// translates reports whether an operation is not left to Go code.
 func (t *translator) translates(o *Op) bool {
 	return vectorCode[o.Code] != nil || t.isScalar(o.Code) || t.isLoad(o.Code) || t.isSingle(o.Code)
 }
@@ -88,7 +88,7 @@ func (t *translator) together(i int) int {
 	*g = group{first: i, uses: g.uses[:0]}
 	read, written := map[int32]bool{}, map[int32]bool{} // scalars that strips read, predicates that comparisons write
 	free, vectors := groupRegs, 0
-	for ; g.n < maxGroup; g.n++ {
+	for ; g.n < maxGroup && i+g.n < t.limit; g.n++ {
 		if g.n > 0 && t.target[i+g.n] {
 			break
 		}
@@ -146,68 +146,83 @@ func (t *translator) write(vectors int) int {
 	if g.n == 0 {
 		return 0
 	}
-	reach := false
+	reach, before := false, false
+	var stops []stop
 	for k := range g.n {
 		o := &t.ops[g.first+k]
 		if isAccess := t.isLoad(o.Code) || t.isScalarLoad(o.Code); isAccess && !reach {
 			t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
 			reach = true
 		}
+		odd := func() *amd64.Label {
+			if !before {
+				return t.stop(o.Imm)
+			}
+			stops = append(stops, stop{new(amd64.Label), k})
+			return stops[len(stops)-1].at
+		}
 		switch {
 		case t.isLoad(o.Code):
-			t.reach(o, g.uses[k], t.otherwise(k))
+			t.reach(o, g.uses[k], odd())
+			before = true
 		case t.isScalar(o.Code):
-			t.scalar(o, func() *amd64.Label { return t.otherwise(k) })
+			t.scalar(o, odd)
+		default:
+			before = true
 		}
 	}
 	if vectors > 0 {
 		t.writeStrips(vectors)
 	}
+	if len(stops) > 0 {
+		whole := *g
+		whole.uses = slices.Clone(g.uses)
+		t.cold = append(t.cold, func() { t.writeStops(whole, stops) })
+	}
 	return g.n
 }
 
-// otherwise gives a label at which the assembly goes on with operation k of the group, after what precedes it.
-func (t *translator) otherwise(k int) *amd64.Label {
-	g := &t.group
-	ops, n := t.ops[g.first:g.first+g.n], g.first+g.n
-	uses, l := slices.Clone(g.uses[:k]), new(amd64.Label)
-	t.cold = append(t.cold, func() { t.Bind(l); t.redo(ops, uses, t.after(n)) })
-	return l
+// stop is where a group goes if the list ends at its operation k.
+type stop struct {
+	at *amd64.Label
+	k  int
 }
 
-// redo writes the operations of a group where those checked, which the registers of uses are for, are done but for vectors: scalars
-// are not done again. Nor are loads checked again, as their addresses may have changed since; code does them, the assembly the rest.
-func (t *translator) redo(ops []Op, uses []amd64.Reg, next *amd64.Label) {
-	kept := func(r amd64.Reg) amd64.Mem {
-		return amd64.Mem{Base: amd64.R10, Disp: checkedAt + 8*int32(slices.Index(groupRegs, r))}
-	}
-	for k, r := range uses {
-		if t.isLoad(ops[k].Code) {
-			t.Store(true, kept(r), r)
+// writeStops does the vector operations of a group that precede the one at which the list ends, which is one of stops; R15 says which.
+// The scalar ones are done, and loads checked.
+func (t *translator) writeStops(whole group, stops []stop) {
+	var begin amd64.Label
+	for i, s := range stops {
+		t.Bind(s.at)
+		if len(stops) > 1 {
+			t.Set(amd64.R15, uint64(i))
+			t.Jump(&begin)
 		}
 	}
-	var todo []Op
-	for k, r := range uses {
-		switch o := &ops[k]; {
-		case t.isScalar(o.Code):
-		case t.isLoad(o.Code):
-			if len(todo) > 0 {
-				here := new(amd64.Label)
-				t.assembly(todo, here)
-				t.Bind(here)
-				todo = nil
+	t.Bind(&begin)
+	from := 0
+	for i, s := range stops {
+		g := &t.group
+		*g = group{first: whole.first + from, n: s.k - from, strips: whole.strips, uses: whole.uses[from:s.k]}
+		vectors := 0
+		for k := range g.n {
+			if c := t.ops[g.first+k].Code; !t.isScalar(c) {
+				vectors++
+				g.straight = g.straight || t.isLoad(c) && accessOps[c-OpLoad8ULine].unrolls()
 			}
-			t.Load(8, false, amd64.AX, kept(r))
-			t.strips = 32 / lanesPerStrip(o.Code)
-			for t.strip = range t.strips {
-				t.loadLanes(o, amd64.AX, 0)
-				t.VStore(true, t.vectorAt(operandValue(operands[o.Code][0], o.D, 0)), 0)
-			}
-		default:
-			todo = append(todo, *o)
 		}
+		if vectors > 0 {
+			t.writeStrips(vectors)
+		}
+		from = s.k
+		imm := t.ops[whole.first+s.k].Imm
+		if i+1 == len(stops) {
+			t.leave(imm)
+			return
+		}
+		t.RI(amd64.CMP, false, amd64.R15, int32(i))
+		t.JumpIf(amd64.Equal, t.stop(imm))
 	}
-	t.assembly(append(todo, ops[len(uses):]...), next)
 }
 
 // writeStrips writes the part of a group that is done strip by strip.
@@ -323,6 +338,14 @@ func (t *translator) vectorAt(v value) amd64.Mem {
 	return t.lanesAt(amd64.DI, int32(v.at), 32)
 }
 
+// maskAt gives the place of the strip's lanes that are in the mask.
+func (t *translator) maskAt(w int) amd64.Mem {
+	if w == 64 {
+		return t.lanesAt(amd64.R10, lanes64At, 64)
+	}
+	return t.lanesAt(amd64.R10, lanes32At, 32)
+}
+
 // keep writes what a register holds to its place, if that is due.
 func (t *translator) keep(r amd64.Vec) {
 	c := &t.regs[r]
@@ -332,15 +355,11 @@ func (t *translator) keep(r amd64.Vec) {
 	c.dirty = false
 	w := vectorWidth(c.kind)
 	if t.masked {
-		keep := t.takeFree()
-		disp := int32(keep32At)
-		if w == 64 {
-			disp = keep64At
-		}
-		t.V2M(amd64.VMOVDQU, t.all(w), keep, t.lanesAt(amd64.R10, disp, w))
-		old := t.takeFree()
+		// A store of the lanes alone would stall the next operation, which loads what was stored.
+		in, old := t.takeFree(), t.takeFree()
+		t.V2M(amd64.VMOVDQU, t.all(w), in, t.maskAt(w))
 		t.V2M(amd64.VMOVDQU, t.all(w), old, t.vectorAt(c.value))
-		t.VBlend(t.all(w), old, r, old, keep)
+		t.VBlend(t.all(w), old, old, r, in)
 		t.VStore(t.all(w), t.vectorAt(c.value), old)
 		return
 	}

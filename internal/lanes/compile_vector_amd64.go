@@ -4,8 +4,7 @@ import (
 	"fencepost.dev/fencepost/internal/codegen/amd64"
 )
 
-// vectorCode writes the instructions of an operation on a strip; nil for those that are left to the assembly. They do what the
-// assembly does; see gen.
+// vectorCode writes the instructions of an operation on a strip; nil for those that are left to Go code.
 var vectorCode [codes]func(t *translator, o *Op)
 
 // negated are the comparisons whose instructions give the other lanes.
@@ -572,19 +571,23 @@ func (t *translator) loadLanes(o *Op, r amd64.Reg, d amd64.Vec) {
 	case a.size == 1:
 		op = amd64.VPMOVZXBD
 	}
-	if !a.unrolls() {
-		t.V2M(op, true, d, t.lanesAt(r, 0, w))
+	at := t.lanesAt(r, 0, w)
+	if a.unrolls() {
+		at = amd64.Mem{Base: r, Disp: int32(t.strip) * 8 * int32(a.size)}
+		if a.how != line {
+			if at.Disp = int32(t.strip%2) * 32; a.how == spread {
+				at.Disp = 0
+			}
+			if t.strip == 2 { // the second row
+				t.Load(8, false, amd64.CX, amd64.Mem{Base: amd64.R10, Disp: reachAt})
+				t.RM(amd64.ADD, true, r, amd64.Mem{Base: amd64.CX, Disp: o.B + rowAt})
+			}
+		}
+	}
+	if t.masked && a.how != spread { // a lane outside may lie outside of memory, too
+		t.V2M(amd64.VMOVDQU, true, d, t.maskAt(w))
+		t.V3M(pick(w, amd64.VPMASKMOVD, amd64.VPMASKMOVQ), true, d, d, at)
 		return
 	}
-	at := int32(t.strip) * 8 * int32(a.size)
-	if a.how != line {
-		if at = int32(t.strip%2) * 32; a.how == spread {
-			at = 0
-		}
-		if t.strip == 2 { // the second row
-			t.Load(8, false, amd64.CX, amd64.Mem{Base: amd64.R10, Disp: reachAt})
-			t.RM(amd64.ADD, true, r, amd64.Mem{Base: amd64.CX, Disp: o.B + rowAt})
-		}
-	}
-	t.V2M(op, true, d, amd64.Mem{Base: r, Disp: at})
+	t.V2M(op, true, d, at)
 }
