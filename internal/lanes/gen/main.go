@@ -19,6 +19,7 @@ func main() {
 	writeGo("gen_api.go", api(rows))
 	writeGo("gen_list_test.go", testList(rows))
 	writeGo("gen_run.go", runGo(rows))
+	writeGo("gen_atomic.go", atomicLoops())
 }
 
 // writeGo formats and writes a Go file.

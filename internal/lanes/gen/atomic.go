@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// atomic is a read-modify-write of memory: what it leaves, of what was there and the operands b and c. U and I are the types of
+// unsigned and signed numbers of the width.
+type atomic struct{ name, expr string }
+
+// atomics are those of lanes.RMW but for NoRMW. The last ones are of 32 bits only.
+var atomics = []atomic{
+	{"Add", "old + b"},
+	{"And", "old & b"},
+	{"Or", "old | b"},
+	{"Xor", "old ^ b"},
+	{"Exch", "b"},
+	{"Cas", "pickW(eqW(old, b), c[l], old)"},
+	{"MinS", "U(min(I(old), I(b)))"},
+	{"MinU", "min(old, b)"},
+	{"MaxS", "U(max(I(old), I(b)))"},
+	{"MaxU", "max(old, b)"},
+	{"FAdd", "faddW(old, b)"},
+	{"Inc", "inc(old, b)"},
+	{"Dec", "dec(old, b)"},
+}
+
+// atomicLoops writes the loops over the lanes, one for each read-modify-write: a choice in the loop would take longer than the rest.
+func atomicLoops() []byte {
+	var b bytes.Buffer
+	b.WriteString(header + "package lanes\n\nimport (\n\"encoding/binary\"\n\"unsafe\"\n)\n")
+	for _, w := range []int{32, 64} {
+		fmt.Fprintf(&b, "\nfunc (op RMW) do%d(d *V%d, mem unsafe.Pointer, off *V64, b, c *V%d, mask uint32) (changed bool) {\n\tvar differ uint%d\n\tswitch op {\n", w, w, w, w)
+		types := strings.NewReplacer("U", fmt.Sprint("uint", w), "I", fmt.Sprint("int", w), "W", fmt.Sprint(w))
+		for _, a := range atomics {
+			if w == 64 && (a.name == "Inc" || a.name == "Dec") {
+				continue
+			}
+			fmt.Fprintf(&b, "\tcase RMW%s:\n\t\tfor m := mask; m != 0; m &= m - 1 {\n\t\t\tl := first(m)\n\t\t\tat := (*[%d]byte)(unsafe.Add(mem, off[l]))[:]\n"+
+				"\t\t\told, b := binary.LittleEndian.Uint%d(at), b[l]\n\t\t\tnow := %s\n\t\t\tbinary.LittleEndian.PutUint%d(at, now)\n"+
+				"\t\t\td[l] = old\n\t\t\tdiffer |= old ^ now\n\t\t}\n", a.name, w/8, w, types.Replace(a.expr), w)
+		}
+		fmt.Fprintf(&b, "\tdefault:\n\t\tpanic(\"BUG: an unknown read-modify-write of %d bits\")\n\t}\n\treturn differ != 0\n}\n", w)
+	}
+	return b.Bytes()
+}
