@@ -13,6 +13,7 @@ import (
 type group struct {
 	first, n int
 	strips   int         // into which the lanes are divided: 4 of 8 lanes, or 8 of 4
+	down     bool        // results are rounded down
 	uses     []amd64.Reg // by operation: the register of its address or comparison
 	strip    int         // the one being written; anyStrip in a loop
 	at       int         // the operation being written
@@ -102,13 +103,14 @@ func (t *translator) together(i int) int {
 		case vectorCode[o.Code] != nil || t.isLoad(o.Code):
 			strips := 32 / lanesPerStrip(o.Code)
 			takes := t.isLoad(o.Code) || operands[o.Code][0] == preds
-			if g.strips != 0 && g.strips != strips || takes && len(free) == 0 || !o.joins(read, written) {
+			down := o.Code >= OpFMAM32 && o.Code <= OpFMAM32SB
+			if g.strips != 0 && (g.strips != strips || g.down != down) || takes && len(free) == 0 || !o.joins(read, written) {
 				return t.write(vectors)
 			}
 			if takes {
 				reg, free = free[0], free[1:]
 			}
-			g.strips = strips
+			g.strips, g.down = strips, down
 			g.straight = g.straight || t.isLoad(o.Code) && accessOps[o.Code-OpLoad8ULine].unrolls()
 			vectors++
 		default:
@@ -203,7 +205,7 @@ func (t *translator) writeStops(whole group, stops []stop) {
 	from := 0
 	for i, s := range stops {
 		g := &t.group
-		*g = group{first: whole.first + from, n: s.k - from, strips: whole.strips, uses: whole.uses[from:s.k]}
+		*g = group{first: whole.first + from, n: s.k - from, strips: whole.strips, down: whole.down, uses: whole.uses[from:s.k]}
 		vectors := 0
 		for k := range g.n {
 			if c := t.ops[g.first+k].Code; !t.isScalar(c) {
@@ -227,8 +229,13 @@ func (t *translator) writeStops(whole group, stops []stop) {
 
 // writeStrips writes the part of a group that is done strip by strip.
 func (t *translator) writeStrips(vectors int) {
+	const near, down = 0x1f80, 0x3f80 // of MXCSR, the first as Go has it
 	g := &t.group
 	t.Address(amd64.AX, &t.data)
+	if g.down {
+		t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, down)})
+		defer func() { t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, near)}) }()
+	}
 	if g.straight = g.straight || vectors*g.strips <= unrolled; g.straight {
 		for g.strip = range g.strips {
 			t.writeStrip()

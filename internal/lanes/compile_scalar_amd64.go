@@ -239,8 +239,10 @@ func (t *translator) single(i int) bool {
 	switch a := &accessOps[o.Code-OpLoad8ULine]; {
 	case a.store && (a.how == line || a.how == rows) && !t.halves(a):
 		t.storeLine(o, a)
-	case t.masked || a.size < 4:
+	case a.size < 4 || t.masked && a.store:
 		t.byLane(o, a, t.eachLane)
+	case t.masked:
+		t.byLane(o, a, t.someLanes)
 	default:
 		t.byLane(o, a, t.allLanes)
 	}
@@ -386,6 +388,8 @@ func (t *translator) byLane(o *Op, a *accessOp, move func(a *accessOp, store boo
 		}
 		before := t.noteValues(a, data)
 		switch {
+		case a.tellsBefore() && t.masked:
+			t.someLanes(a, false, p, before)
 		case a.tellsBefore():
 			move(a, false, p, before)
 		case a.tellsBytes():
@@ -414,6 +418,36 @@ func (t *translator) allLanes(a *accessOp, store bool, p lanePlaces, data amd64.
 		t.Load(int(a.size), false, amd64.AX, data)
 		t.Store(a.size == 8, m, amd64.AX)
 		data.Disp += int32(a.size)
+	}
+}
+
+// someLanes loads the lanes of the mask, of 32 bits or of 64.
+func (t *translator) someLanes(a *accessOp, _ bool, p lanePlaces, data amd64.Mem) {
+	w, _ := a.register()
+	byPattern := a.how == pattern
+	t.strips = 8
+	op := pick(w, amd64.VPGATHERQD, amd64.VPGATHERQQ)
+	if byPattern {
+		t.strips = 8 * w / 64
+		op = pick(w, amd64.VPGATHERDD, amd64.VPGATHERDQ)
+	}
+	const d, mask, offsets = 0, 1, 2
+	for t.strip = range t.strips {
+		all := w == 64 || t.strips == 4
+		from := t.lanesAt(p.from.Base, p.from.Disp, 8*p.size)
+		switch {
+		case byPattern:
+			t.V2M(amd64.VMOVDQU, t.strips == 4, offsets, from)
+		case p.size == 4:
+			t.V2M(amd64.VPMOVZXDQ, true, offsets, from)
+		default:
+			t.V2M(amd64.VMOVDQU, true, offsets, from)
+		}
+		to := t.lanesAt(data.Base, data.Disp, w)
+		t.V2M(amd64.VMOVDQU, all, mask, t.maskAt(w))
+		t.V2M(amd64.VMOVDQU, all, d, to)
+		t.VGather(op, true, d, mask, amd64.R9, offsets)
+		t.VStore(all, to, d)
 	}
 }
 

@@ -403,7 +403,7 @@ func floatCode() {
 	float(64, amd64.VDIVPD, false, OpFDiv64, OpFDiv64S)
 	float(32, amd64.VDIVPS, true, OpFRDiv32S)
 	float(64, amd64.VDIVPD, true, OpFRDiv64S)
-	for w, cs := range map[int][]Code{32: {OpFMA32, OpFMA32S, OpFMA32SB}, 64: {OpFMA64, OpFMA64S, OpFMA64SB}} {
+	for w, cs := range map[int][]Code{32: {OpFMA32, OpFMA32S, OpFMA32SB, OpFMAM32, OpFMAM32S, OpFMAM32SB}, 64: {OpFMA64, OpFMA64S, OpFMA64SB}} {
 		do(func(t *translator, o *Op) {
 			a, b, c := t.arg(o, 0), t.arg(o, 1), t.arg(o, 2)
 			d := t.out(o)
@@ -426,7 +426,6 @@ func floatCode() {
 		}, c[1])
 		extremes(w)
 	}
-	do((*translator).fmaDown, OpFMAM32, OpFMAM32S, OpFMAM32SB)
 	do(withNumber(32, amd64.VPXOR, 1<<31), OpFNeg32)
 	do(withNumber(64, amd64.VPXOR, 1<<63), OpFNeg64)
 	do(withNumber(32, amd64.VPAND, 1<<31-1), OpFAbs32)
@@ -463,18 +462,6 @@ func extremes(w int) {
 			t.VBlend(all, d, d, t.num(32, nan32), x)
 		}, c.codes[w/64*2:w/64*2+2]...)
 	}
-}
-
-// fmaDown rounds down.
-func (t *translator) fmaDown(o *Op) {
-	const near, down = 0x1f80, 0x3f80 // of MXCSR, the first as Go has it
-	a, b, c := t.arg(o, 0), t.arg(o, 1), t.arg(o, 2)
-	d := t.out(o)
-	t.V2(amd64.VMOVDQU, t.all(32), d, b)
-	t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, down)})
-	t.V3(amd64.VFMADD213PS, t.all(32), d, a, c)
-	t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, near)})
-	t.oneNaN(32, d)
 }
 
 // roundCode gives code to what rounds to whole numbers, or brings numbers into a range.

@@ -11,6 +11,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 	var differ uint32
 	switch op {
 	case RMWAdd:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := old + b
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -21,6 +32,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWAnd:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := old & b
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -31,6 +53,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWOr:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := old | b
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -41,6 +74,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWXor:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := old ^ b
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -51,6 +95,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWExch:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := b
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -61,6 +116,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWCas:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := pick32(eq32(old, b), c[l], old)
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -71,6 +137,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWMinS:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := uint32(min(int32(old), int32(b)))
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -81,6 +158,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWMinU:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := min(old, b)
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -91,6 +179,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWMaxS:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := uint32(max(int32(old), int32(b)))
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -101,6 +200,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWMaxU:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := max(old, b)
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -111,6 +221,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWFAdd:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := fadd32(old, b)
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -121,6 +242,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWInc:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := inc(old, b)
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -131,6 +263,17 @@ func (op RMW) do32(d *V32, mem unsafe.Pointer, off *V64, b, c *V32, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWDec:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint32(at), b[l]
+				now := dec(old, b)
+				binary.LittleEndian.PutUint32(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[4]byte)(unsafe.Add(mem, off[l]))[:]
@@ -150,6 +293,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 	var differ uint64
 	switch op {
 	case RMWAdd:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := old + b
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
@@ -160,6 +314,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWAnd:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := old & b
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
@@ -170,6 +335,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWOr:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := old | b
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
@@ -180,6 +356,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWXor:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := old ^ b
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
@@ -190,6 +377,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWExch:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := b
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
@@ -200,6 +398,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWCas:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := pick64(eq64(old, b), c[l], old)
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
@@ -210,6 +419,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWMinS:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := uint64(min(int64(old), int64(b)))
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
@@ -220,6 +440,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWMinU:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := min(old, b)
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
@@ -230,6 +461,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWMaxS:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := uint64(max(int64(old), int64(b)))
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
@@ -240,6 +482,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWMaxU:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := max(old, b)
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
@@ -250,6 +503,17 @@ func (op RMW) do64(d *V64, mem unsafe.Pointer, off *V64, b, c *V64, mask uint32)
 			differ |= old ^ now
 		}
 	case RMWFAdd:
+		if mask == 1<<32-1 {
+			for l := range 32 {
+				at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]
+				old, b := binary.LittleEndian.Uint64(at), b[l]
+				now := fadd64(old, b)
+				binary.LittleEndian.PutUint64(at, now)
+				d[l] = old
+				differ |= old ^ now
+			}
+			break
+		}
 		for m := mask; m != 0; m &= m - 1 {
 			l := first(m)
 			at := (*[8]byte)(unsafe.Add(mem, off[l]))[:]

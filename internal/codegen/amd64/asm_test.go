@@ -188,7 +188,7 @@ var vectorOps = []VOp{VPADDD, VPADDQ, VPSUBD, VPSUBQ, VPMULLD, VPMULUDQ, VPMULDQ
 	VPSRLQI, VPSRADI, VADDPS, VADDPD, VSUBPS, VSUBPD, VMULPS, VMULPD, VDIVPS, VDIVPD, VMINPS, VMAXPS, VSQRTPS, VFMADD213PS, VFMADD213PD,
 	VCVTDQ2PS, VPMOVSXBD, VPMOVSXWD, VPMOVZXBD, VPMOVZXWD, VPMOVSXDQ, VPMOVZXDQ, VPBROADCASTD, VPBROADCASTQ, VMOVDQU, VCMPPS, VCMPPD, VSHUFPS,
 	VPADDB, VPCMPGTB, VPSADBW, VPMADDUBSW, VPMADDWD, VPBLENDD, VPSLLVQ, VPSRLVQ, VMINPD, VMAXPD, VSQRTPD, VROUNDPS, VROUNDPD, VCVTPS2PD,
-	VCVTDQ2PD, VCVTPD2PS, VCVTPD2DQ, VCVTTPD2DQ, VPMASKMOVD, VPMASKMOVQ}
+	VCVTDQ2PD, VCVTPD2PS, VCVTPD2DQ, VCVTTPD2DQ, VPMASKMOVD, VPMASKMOVQ, VPGATHERDD, VPGATHERDQ, VPGATHERQD, VPGATHERQQ}
 
 // halfSources are the instructions whose source is half as long as their result, halfResults those of which the opposite is true.
 var (
@@ -249,6 +249,22 @@ func (l *listing) vectors() {
 					l.V3M(o, all, d, s1, m)
 					l.note("%s %s, %s, %s", o.name, y(d), y(s1), m.text())
 					l.VStoreIf(o, all, m, s1, d)
+				case gathered:
+					base, offsets := Reg((d*3+1)%16), (d+2)%16
+					if base&7 == BP {
+						base = BX
+					}
+					from, to := y(offsets), y(d)
+					mask := (d + 5) % 16
+					lanes := y(mask)
+					switch o.name {
+					case "VPGATHERDQ":
+						from = fmt.Sprint("X", offsets)
+					case "VPGATHERQD":
+						to, lanes = fmt.Sprint("X", d), fmt.Sprint("X", mask)
+					}
+					l.note("%s %s, (%s)(%s*1), %s", o.name, lanes, regNames[base], from, to)
+					l.VGather(o, all, d, mask, base, offsets)
 				case byImm:
 					l.note("%s $%d, %s, %s", o.name, 3+d, y(s2), y(d))
 					l.VShiftI(o, all, d, s2, byte(3+d))

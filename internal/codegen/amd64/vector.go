@@ -20,6 +20,7 @@ const (
 	byImm               // d, s and a number
 	fused               // d = d*s1 + s2 in the order of its name
 	masked              // d, the lanes that are moved, and memory
+	gathered            // d, the lanes that are moved, and memory at a register and the lanes of another
 )
 
 // The vector instructions.
@@ -107,6 +108,10 @@ var (
 	VCVTTPD2DQ   = VOp{"VCVTTPD2DQ", 1, 1, false, 0xe6, two, 0}
 	VPMASKMOVD   = VOp{"VPMASKMOVD", 1, 2, false, 0x8c, masked, 0}
 	VPMASKMOVQ   = VOp{"VPMASKMOVQ", 1, 2, true, 0x8c, masked, 0}
+	VPGATHERDD   = VOp{"VPGATHERDD", 1, 2, false, 0x90, gathered, 0}
+	VPGATHERDQ   = VOp{"VPGATHERDQ", 1, 2, true, 0x90, gathered, 0}
+	VPGATHERQD   = VOp{"VPGATHERQD", 1, 2, false, 0x91, gathered, 0}
+	VPGATHERQQ   = VOp{"VPGATHERQQ", 1, 2, true, 0x91, gathered, 0}
 )
 
 // V3 and V3M are the instructions of two sources, the second a register or in memory; on 256 bits where all says so.
@@ -150,6 +155,15 @@ func (a *Asm) VShiftI(o VOp, all bool, d, s Vec, n byte) {
 func (a *Asm) VStoreIf(o VOp, all bool, m Mem, mask, s Vec) {
 	o.opcode += 2
 	a.vexMem(&o, all, uint8(s), uint8(mask), m)
+}
+
+// VGather loads the lanes of d whose highest bits in the mask are set, each from base + its lane of offsets, and clears the mask.
+func (a *Asm) VGather(o VOp, all bool, d, mask Vec, base Reg, offsets Vec) {
+	if base&7 == BP {
+		panic("BUG: a base of which there is no form without a displacement")
+	}
+	a.vex(o.pp, o.group, o.wide, all, high(uint8(d)), high(uint8(offsets)), high(uint8(base)), uint8(mask))
+	a.bytes(o.opcode, modrm(0, byte(d), byte(SP)), modrm(0, byte(offsets), byte(base)))
 }
 
 // VStore writes a register to memory (VMOVDQU).

@@ -38,9 +38,10 @@ func atomicLoops() []byte {
 			if w == 64 && (a.name == "Inc" || a.name == "Dec") {
 				continue
 			}
-			fmt.Fprintf(&b, "\tcase RMW%s:\n\t\tfor m := mask; m != 0; m &= m - 1 {\n\t\t\tl := first(m)\n\t\t\tat := (*[%d]byte)(unsafe.Add(mem, off[l]))[:]\n"+
-				"\t\t\told, b := binary.LittleEndian.Uint%d(at), b[l]\n\t\t\tnow := %s\n\t\t\tbinary.LittleEndian.PutUint%d(at, now)\n"+
-				"\t\t\td[l] = old\n\t\t\tdiffer |= old ^ now\n\t\t}\n", a.name, w/8, w, types.Replace(a.expr), w)
+			one := fmt.Sprintf("at := (*[%d]byte)(unsafe.Add(mem, off[l]))[:]\nold, b := binary.LittleEndian.Uint%d(at), b[l]\nnow := %s\n"+
+				"binary.LittleEndian.PutUint%d(at, now)\nd[l] = old\ndiffer |= old ^ now\n}\n", w/8, w, types.Replace(a.expr), w)
+			fmt.Fprintf(&b, "case RMW%s:\nif mask == 1<<32-1 {\nfor l := range 32 {\n%sbreak\n}\n", a.name, one)
+			fmt.Fprintf(&b, "for m := mask; m != 0; m &= m - 1 {\nl := first(m)\n%s", one)
 		}
 		fmt.Fprintf(&b, "\tdefault:\n\t\tpanic(\"BUG: an unknown read-modify-write of %d bits\")\n\t}\n\treturn differ != 0\n}\n", w)
 	}
