@@ -15,7 +15,7 @@ func bitsCode() {
 		v, s Code
 	}{{amd64.VPMULUDQ, OpMulHiU32, OpMulHiU32S}, {amd64.VPMULDQ, OpMulHiS32, OpMulHiS32S}} {
 		do(func(t *translator, o *Op) { // the even lanes, and the odd ones
-			a, b, all := t.arg(o, 0), t.arg(o, 1), t.all(32)
+			a, b, all := t.arg(0), t.arg(1), t.all(32)
 			d, x, y := t.out(o), t.take(), t.take()
 			t.V3(c.op, all, d, a, b)
 			t.VShiftI(amd64.VPSRLQI, all, x, a, 32)
@@ -27,7 +27,7 @@ func bitsCode() {
 	}
 	for w, c := range map[int]Code{32: OpEQAffine32, 64: OpEQAffine64} {
 		do(func(t *translator, o *Op) {
-			a, base, d := t.arg(o, 0), t.arg(o, 1), t.take()
+			a, base, d := t.arg(0), t.arg(1), t.take()
 			t.addLanes(w, d, base, o.Imm)
 			t.V3(equal(w), t.all(w), d, d, a)
 			t.compared(w, d)
@@ -35,7 +35,7 @@ func bitsCode() {
 	}
 	do((*translator).count, OpPopc32, OpPopc64)
 	do(func(t *translator, o *Op) {
-		a, nibble, all := t.arg(o, 0), t.num(32, 0x0f0f0f0f), t.all(32)
+		a, nibble, all := t.arg(0), t.num(32, 0x0f0f0f0f), t.all(32)
 		d, x := t.out(o), t.take()
 		t.V3(amd64.VPAND, all, x, a, nibble)
 		t.VShiftI(amd64.VPSRLDI, all, d, a, 4)
@@ -55,7 +55,7 @@ func long64() {
 		v, s           Code
 	}{{false, false, OpMinS64, OpMinS64S}, {true, false, OpMinU64, OpMinU64S}, {false, true, OpMaxS64, OpMaxS64S}, {true, true, OpMaxU64, OpMaxU64S}} {
 		do(func(t *translator, o *Op) {
-			a, b := t.arg(o, 0), t.arg(o, 1)
+			a, b := t.arg(0), t.arg(1)
 			d, x := t.out(o), t.take()
 			if c.unsigned {
 				top, y := t.num(64, 1<<63), t.take()
@@ -72,7 +72,7 @@ func long64() {
 		}, c.v, c.s)
 	}
 	do(func(t *translator, o *Op) {
-		a := t.arg(o, 0)
+		a := t.arg(0)
 		d, x := t.out(o), t.take()
 		t.V3(amd64.VPXOR, true, x, x, x)
 		t.V3(amd64.VPCMPGTQ, true, x, x, a)
@@ -81,7 +81,7 @@ func long64() {
 	}, OpAbsS64)
 	each := func(c Code, signed bool, op amd64.VOp) {
 		do(func(t *translator, o *Op) {
-			a, n := t.arg(o, 0), t.arg(o, 1)
+			a, n := t.arg(0), t.arg(1)
 			d, x := t.out(o), t.take()
 			t.V2(amd64.VPMOVZXDQ, true, x, n)
 			t.shift64(signed, d, a, func(d, a amd64.Vec) { t.V3(op, true, d, a, x) })
@@ -91,11 +91,11 @@ func long64() {
 	each(OpShrU64, false, amd64.VPSRLVQ)
 	each(OpShrS64, true, amd64.VPSRLVQ)
 	do(func(t *translator, o *Op) {
-		a, n := t.arg(o, 0), t.have(value{shiftCount, uint64(o.B)})
+		a, n := t.arg(0), t.have(value{shiftCount, uint64(o.B)})
 		t.shift64(true, t.out(o), a, func(d, a amd64.Vec) { t.V3(amd64.VPSRLQ, true, d, a, n) })
 	}, OpShrS64S)
 	do(func(t *translator, o *Op) {
-		a, d := t.arg(o, 0), t.out(o)
+		a, d := t.arg(0), t.out(o)
 		t.VShiftI(amd64.VPSLLQI, true, d, a, byte(64-o.Imm))
 		t.shift64(true, d, d, func(d, a amd64.Vec) { t.VShiftI(amd64.VPSRLQI, true, d, a, byte(64-o.Imm)) })
 	}, OpSExtBits64)
@@ -154,7 +154,7 @@ func (t *translator) count(o *Op) {
 		w = 64
 	}
 	ones := func(n uint64) uint64 { return n&1 + n>>1&1 + n>>2&1 + n>>3 }
-	a, nibble, all := t.arg(o, 0), t.num(w, 0x0f0f0f0f0f0f0f0f>>(64-w)), t.all(w)
+	a, nibble, all := t.arg(0), t.num(w, 0x0f0f0f0f0f0f0f0f>>(64-w)), t.all(w)
 	d, x, y := t.out(o), t.take(), t.take()
 	t.VShiftI(amd64.VPSRLDI, all, y, a, 4)
 	t.V3(amd64.VPAND, all, x, a, nibble)
@@ -184,7 +184,7 @@ func (t *translator) permute(o *Op) {
 			sign |= 0xff << (i % 4 * 8)
 		}
 	}
-	a, b, all := t.arg(o, 0), t.arg(o, 1), t.all(32)
+	a, b, all := t.arg(0), t.arg(1), t.all(32)
 	d, x := t.out(o), t.take()
 	t.V3M(amd64.VPSHUFB, all, d, a, amd64.Mem{Base: amd64.AX, Disp: t.constant(from[0][:])})
 	t.V3M(amd64.VPSHUFB, all, x, b, amd64.Mem{Base: amd64.AX, Disp: t.constant(from[1][:])})

@@ -26,7 +26,7 @@ func doubleCode() {
 	throughDoubles(divide(false, true), OpRemU32, OpRemU32S)
 	throughDoubles(divide(true, true), OpRemS32, OpRemS32S)
 	throughDoubles(func(t *translator, o *Op) {
-		a, one := t.arg(o, 0), t.float(64, 1)
+		a, one := t.arg(0), t.float(64, 1)
 		d, x := t.out(o), t.take()
 		t.V2(amd64.VCVTPS2PD, true, x, a)
 		t.V2(amd64.VSQRTPD, true, x, x)
@@ -37,7 +37,7 @@ func doubleCode() {
 	throughDoubles((*translator).exp2, OpFExpTwo32)
 	throughDoubles((*translator).log2, OpFLogTwo32)
 	throughDoubles(func(t *translator, o *Op) {
-		a := t.arg(o, 0)
+		a := t.arg(0)
 		d, x := t.out(o), t.take()
 		t.doubles(false, x, a)
 		t.V2(amd64.VCVTPD2PS, true, d, x)
@@ -45,16 +45,16 @@ func doubleCode() {
 	do(oneSource(64, amd64.VCVTDQ2PD), OpS32toF64)
 	do(oneSource(64, amd64.VCVTPS2PD), OpF32toF64)
 	do(func(t *translator, o *Op) {
-		a := t.arg(o, 0)
+		a := t.arg(0)
 		t.doubles(false, t.out(o), a)
 	}, OpU32toF64)
 	do(func(t *translator, o *Op) {
-		a, d := t.arg(o, 0), t.out(o)
+		a, d := t.arg(0), t.out(o)
 		t.V2(amd64.VCVTPD2PS, true, d, a)
 		t.oneNaN(32, d)
 	}, OpF64toF32)
 	do(func(t *translator, o *Op) {
-		a, limit, most := t.arg(o, 0), t.float(64, 1<<31), t.num(32, 1<<31-1)
+		a, limit, most := t.arg(0), t.float(64, 1<<31), t.num(32, 1<<31-1)
 		d, x := t.out(o), t.take()
 		t.V2(amd64.VCVTTPD2DQ, true, d, a)
 		t.V3I(amd64.VCMPPD, true, x, a, limit, 0x1d)
@@ -110,7 +110,7 @@ func (t *translator) narrow(d, a amd64.Vec, which byte) {
 // rounding can move it.
 func divide(isSigned, rem bool) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
-		a, b := t.arg(o, 0), t.arg(o, 1)
+		a, b := t.arg(0), t.arg(1)
 		d, x, y := t.out(o), t.take(), t.take()
 		t.doubles(isSigned, x, a)
 		t.doubles(isSigned, y, b)
@@ -149,7 +149,7 @@ func (t *translator) polynomial(d, x amd64.Vec, terms []float64) {
 // exp2 takes the steps of package approx. Beyond 400 the result is infinite, or zero, in single precision, and the exponent of the
 // double does not overflow.
 func (t *translator) exp2(o *Op) {
-	a, most, least := t.arg(o, 0), t.float(64, 400), t.float(64, -400)
+	a, most, least := t.arg(0), t.float(64, 400), t.float(64, -400)
 	d, x, n, p := t.out(o), t.take(), t.take(), t.take()
 	t.V2(amd64.VCVTPS2PD, true, x, a)
 	t.V3(amd64.VMAXPD, true, x, least, x) // of a NaN the second: it stays
@@ -168,7 +168,7 @@ func (t *translator) exp2(o *Op) {
 // log2 takes the steps of package approx, with the exponent and the mantissa (from 3/4 to 3/2) taken out of the bits.
 func (t *translator) log2(o *Op) {
 	const two52 = 1 << 52 // the exponent's bits below those of 2^52 are a number when 2^52 and the bias are subtracted
-	a, one := t.arg(o, 0), t.float(64, 1)
+	a, one := t.arg(0), t.float(64, 1)
 	d, x, size := t.out(o), t.take(), t.take()
 	exponent, mantissa, y, z := t.take(), t.take(), t.take(), t.take()
 	t.V2(amd64.VCVTPS2PD, true, x, a)

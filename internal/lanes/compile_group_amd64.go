@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/codegen/amd64"
@@ -15,6 +16,7 @@ type group struct {
 	strips   int         // into which the lanes are divided: 4 of 8 lanes, or 8 of 4
 	down     bool        // results are rounded down
 	uses     []amd64.Reg // by operation: the register of its address or comparison
+	operands [][4]value  // by operation
 	strip    int         // the one being written; anyStrip in a loop
 	at       int         // the operation being written
 	regs     [16]content
@@ -86,7 +88,7 @@ func (t *translator) translates(o *Op) bool {
 // together writes a group that begins with operation i, and gives the number of its operations; 0 where it is in none.
 func (t *translator) together(i int) int {
 	g := &t.group
-	*g = group{first: i, uses: g.uses[:0]}
+	*g = group{first: i, uses: g.uses[:0], operands: g.operands}
 	read, written := map[int32]bool{}, map[int32]bool{} // scalars that strips read, predicates that comparisons write
 	free, vectors := groupRegs, 0
 	for ; g.n < maxGroup && i+g.n < t.limit; g.n++ {
@@ -205,7 +207,7 @@ func (t *translator) writeStops(whole group, stops []stop) {
 	from := 0
 	for i, s := range stops {
 		g := &t.group
-		*g = group{first: whole.first + from, n: s.k - from, strips: whole.strips, down: whole.down, uses: whole.uses[from:s.k]}
+		*g = group{first: whole.first + from, n: s.k - from, strips: whole.strips, down: whole.down, uses: whole.uses[from:s.k], operands: g.operands}
 		vectors := 0
 		for k := range g.n {
 			if c := t.ops[g.first+k].Code; !t.isScalar(c) {
@@ -285,6 +287,12 @@ func (t *translator) setPred(off int32, r amd64.Reg) {
 func (t *translator) writeStrip() {
 	g := &t.group
 	g.regs = [16]content{}
+	g.operands = g.operands[:0]
+	for k := range g.n {
+		o := &t.ops[g.first+k]
+		f, w := &operands[o.Code], widthOf(o.Code)
+		g.operands = append(g.operands, [4]value{operandValue(f[0], o.D, w), operandValue(f[1], o.A, w), operandValue(f[2], o.B, w), operandValue(f[3], o.C, w)})
+	}
 	for g.at = range g.n {
 		o := &t.ops[g.first+g.at]
 		g.pinned = 0
@@ -379,60 +387,68 @@ func (t *translator) takeFree() amd64.Vec {
 	return 14 + t.spare
 }
 
-// take gives a register for something new, until the operation at hand is done.
+// take gives a register for something new, until the operation at hand is done: one that holds nothing, or that whose value is read
+// last.
 func (t *translator) take() amd64.Vec {
 	n := 16
 	if t.masked {
 		n = 14
 	}
-	best, far := -1, -1
+	best := -1
 	for r := range n {
-		if t.pinned>>r&1 != 0 {
-			continue
-		}
-		c := &t.regs[r]
-		if c.kind == nothing {
+		if t.pinned>>r&1 == 0 && t.regs[r].kind == nothing {
 			best = r
 			break
 		}
-		next := 2 * t.nextUse(c.value)
-		if !c.dirty {
-			next++
+	}
+	if best < 0 {
+		uses, far := t.nextUses(n), -1
+		for r, next := range uses[:n] {
+			if next = 2 * next; !t.regs[r].dirty {
+				next++
+			}
+			if t.pinned>>r&1 == 0 && next > far {
+				best, far = r, next
+			}
 		}
-		if next > far {
-			best, far = r, next
+		if uses[best] != overwritten {
+			t.keep(amd64.Vec(best))
 		}
 	}
-	r := amd64.Vec(best)
-	if t.regs[r].kind != nothing && t.nextUse(t.regs[r].value) != overwritten {
-		t.keep(r)
-	}
-	t.regs[r] = content{}
-	t.pinned |= 1 << r
-	return r
+	t.regs[best] = content{}
+	t.pinned |= 1 << best
+	return amd64.Vec(best)
 }
 
-// What nextUse gives for a value that is not read soon, and for one that is not read any more.
+// What nextUses gives for a value that is not read soon, and for one that is not read any more.
 const (
 	farAway     = math.MaxInt32 - 1
 	overwritten = math.MaxInt32
 )
 
-// nextUse gives the next operation of the group, from the one at hand on, that reads a value.
-func (t *translator) nextUse(v value) int {
-	for k := t.at; k < min(t.n, t.at+40); k++ {
-		o := &t.ops[t.first+k]
-		w := widthOf(o.Code)
-		for i, off := range []int32{o.A, o.B, o.C} {
-			if operandValue(operands[o.Code][1+i], off, w) == v {
-				return k
+// nextUses gives for each of the first n registers, all of which hold something, the next operation of the group, from the one at hand
+// on, that reads it.
+func (t *translator) nextUses(n int) (uses [16]int) {
+	open := uint(1)<<n - 1
+	for r := range n {
+		uses[r] = farAway
+	}
+	for k := t.at; k < min(t.n, t.at+40) && open != 0; k++ {
+		o := &t.operands[k]
+		for rest := open; rest != 0; rest &= rest - 1 {
+			r := bits.TrailingZeros(rest)
+			switch v := t.regs[r].value; v {
+			case o[1], o[2], o[3]:
+				uses[r] = k
+			case o[0]:
+				uses[r] = overwritten
+			default:
+				continue
 			}
-		}
-		if operandValue(operands[o.Code][0], o.D, w) == v {
-			return overwritten
+			open &^= 1 << r
 		}
 	}
-	return farAway
+	return uses
 }
 
 // operandValue gives the value that an operand is; for a number in an Op it gives none.
@@ -498,15 +514,14 @@ func (t *translator) number(w int, v uint64) int32 {
 	return t.constant(b)
 }
 
-// arg gives source number i of an operation.
-func (t *translator) arg(o *Op, i int) amd64.Vec {
-	off := [...]int32{o.A, o.B, o.C}[i]
-	return t.have(operandValue(operands[o.Code][1+i], off, widthOf(o.Code)))
+// arg gives source number i of the operation at hand.
+func (t *translator) arg(i int) amd64.Vec {
+	return t.have(t.operands[t.at][1+i])
 }
 
 // out gives the register for the result of an operation, which is to be written after its sources are read.
 func (t *translator) out(o *Op) amd64.Vec {
-	v := operandValue(operands[o.Code][0], o.D, widthOf(o.Code))
+	v := t.operands[t.at][0]
 	r := t.take()
 	for i := range t.regs {
 		if t.regs[i].value == v {
