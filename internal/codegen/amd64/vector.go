@@ -14,13 +14,13 @@ type VOp struct {
 type form uint8
 
 const (
-	three   form = iota // d, s1 and s2, which may be in memory
-	two                 // d and s, which may be in memory
-	counted             // d, s1 and the lower half of an X register
-	byImm               // d, s and a number
-	fused               // d = d*s1 + s2 in the order of its name
-	masked              // d, the lanes that are moved, and memory
-	gathered            // d, the lanes that are moved, and memory at a register and the lanes of another
+	three    form = iota // d, s1 and s2, which may be in memory
+	two                  // d and s, which may be in memory
+	counted              // d, s1 and the lower half of an X register
+	byImm                // d, s and a number
+	fused                // d = d*s1 + s2 in the order of its name
+	masked               // d, the lanes that are moved, and memory
+	gathered             // d, the lanes that are moved, and memory at a register and the lanes of another
 )
 
 // The vector instructions.
