@@ -69,11 +69,8 @@ func vectors() string {
 // path says what computed the lanes.
 func (r *Report) path() string {
 	const others = "which nearly all processors of laptops, servers and CI machines with x86-64 have. On others (ARM) it is Go code, and four to twenty times slower."
-	switch r.Tier {
-	case lanes.Compiling.String():
+	if r.Tier == lanes.Compiling.String() {
 		return "The engine `warp` computed lanes by machine code for AVX2 that it makes at run time (tier `compiled`),\n" + others
-	case lanes.Assembled.String():
-		return "The engine `warp` computed lanes by its assembly for AVX2 (tier `assembly`),\n" + others
 	}
 	return "The engine `warp` computed lanes by Go code (tier `interpret`); the processor has " + r.Vectors + ". With AVX2 it is four to twenty times faster."
 }

@@ -122,7 +122,6 @@ func checkGPU(ctx context.Context) toolchain.Check {
 func checkTier() toolchain.Check {
 	how := map[lanes.Tier]string{
 		lanes.Interpreted: "Go code, which is four to twenty times slower: there is code for AVX2 only",
-		lanes.Assembled:   "assembly for AVX2",
 		lanes.Compiling:   "machine code for AVX2, made at run time",
 	}[lanes.Best()]
 	c := toolchain.Check{Name: "speed of kernels", Purpose: fmt.Sprintf("lanes are computed by %s (tier %s)", how, lanes.Best())}

@@ -26,7 +26,7 @@ type Access struct {
 	Base   *unsafe.Pointer
 	Row    uint64
 	Told   uint64 // not 0: accesses are noted in the Log; one that cannot be is not done (see Log and Told)
-	Last   uint64 // not 0: the next place is asked for ahead, as far from this one as this is from the last; the assembly's own then
+	Last   uint64 // not 0: the next place is asked for ahead, as far from this one as this is from the last; Run leaves it alone
 }
 
 // Log is what Run did, in its order, as far as it is to be told. It has room for 32 accesses.

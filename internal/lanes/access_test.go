@@ -221,19 +221,6 @@ func moveBytes(a accessOp, f *files, o *Op, m *reach, at [32]int, mask uint32) {
 	}
 }
 
-// TestLayout holds the layouts that the assembly knows (gen/access.go, gen/bodies.go).
-func TestLayout(t *testing.T) {
-	var l Log
-	if unsafe.Offsetof(Regs{}.Marks) != 64 || unsafe.Offsetof(Regs{}.keep32) != 72 || unsafe.Offsetof(Regs{}.keep64) != 72+128 {
-		t.Error("the assembly has another layout of Regs")
-	}
-	if unsafe.Sizeof(Access{}) != 48 || unsafe.Offsetof(Access{}.Told) != 32 || unsafe.Offsetof(l.Heads) != 64 || unsafe.Sizeof(l.Heads[0]) != 16 || unsafe.Offsetof(l.List) != 64+512 || len(l.List) != 32 || unsafe.Sizeof(l.List[0]) != 64+256+256+128+256+128 || unsafe.Offsetof(l.List[0].Offsets) != 64 ||
-		unsafe.Offsetof(l.List[0].Values) != 64+256 || unsafe.Offsetof(l.List[0].Values32) != 64+256+256 ||
-		unsafe.Offsetof(l.List[0].Before) != 64+256+256+128 || unsafe.Offsetof(l.List[0].Before32) != 64+256+256+128+256 {
-		t.Fatal("the assembly has another layout of Access or Log")
-	}
-}
-
 func TestSteady(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(33, 34))

@@ -1,15 +1,12 @@
 package lanes
 
-import (
-	"encoding/binary"
-	"unsafe"
-)
+import "unsafe"
 
 // RMW is a read-modify-write of memory (PTX ISA, "atom"): what it leaves, of what was there (old) and the operands b
 // and c.
 type RMW uint32
 
-// The read-modify-writes. Their order is that of the generator.
+// The read-modify-writes.
 const (
 	NoRMW   RMW = iota
 	RMWAdd      // old + b
@@ -31,42 +28,12 @@ const (
 // there. It reports whether a lane changed what it found. D may be b or c; c is for RMWCas. Bounds are the caller's, as
 // in all accesses of this package.
 func Atomic32(op RMW, d *V32, mem []byte, off *V64, b, c *V32, mask uint32) (changed bool) {
-	if mask == 0 {
-		return false
-	}
-	if Best() != Interpreted {
-		return asmAtomic32(d, uint32(op), unsafe.SliceData(mem), off, b, c, mask) != 0
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		at := mem[off[l]:]
-		old := binary.LittleEndian.Uint32(at)
-		now := op.leaves32(old, b[l], c[l])
-		binary.LittleEndian.PutUint32(at, now)
-		d[l] = old
-		changed = changed || now != old
-	}
-	return changed
+	return op.do32(d, unsafe.Pointer(unsafe.SliceData(mem)), off, b, c, mask)
 }
 
 // Atomic64 is Atomic32 of eight bytes.
 func Atomic64(op RMW, d *V64, mem []byte, off *V64, b, c *V64, mask uint32) (changed bool) {
-	if mask == 0 {
-		return false
-	}
-	if Best() != Interpreted {
-		return asmAtomic64(d, uint32(op), unsafe.SliceData(mem), off, b, c, mask) != 0
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		at := mem[off[l]:]
-		old := binary.LittleEndian.Uint64(at)
-		now := op.leaves64(old, b[l], c[l])
-		binary.LittleEndian.PutUint64(at, now)
-		d[l] = old
-		changed = changed || now != old
-	}
-	return changed
+	return op.do64(d, unsafe.Pointer(unsafe.SliceData(mem)), off, b, c, mask)
 }
 
 // Leaves32 gives what the read-modify-writes leave in memory, zeros above it. D, old, b and c are different vectors.
@@ -95,11 +62,16 @@ func (op RMW) Leaves32(d *V64, old, b, c *V32, mask uint32) {
 		Sel32(&now, c, old, EQ32(old, b, mask), mask)
 	case RMWExch:
 		now = *b
-	default:
+	case RMWInc, RMWDec:
 		for m := mask; m != 0; m &= m - 1 {
-			l := first(m)
-			now[l] = op.leaves32(old[l], b[l], c[l])
+			if l := first(m); op == RMWInc {
+				now[l] = inc(old[l], b[l])
+			} else {
+				now[l] = dec(old[l], b[l])
+			}
 		}
+	default:
+		panic("BUG: an unknown read-modify-write of 32 bits")
 	}
 	ZExt64(d, &now, mask)
 }
@@ -134,62 +106,16 @@ func (op RMW) Leaves64(d, old, b, c *V64, mask uint32) {
 	}
 }
 
-func (op RMW) leaves32(old, b, c uint32) uint32 {
-	switch op {
-	case RMWAdd:
-		return old + b
-	case RMWAnd:
-		return old & b
-	case RMWOr:
-		return old | b
-	case RMWXor:
-		return old ^ b
-	case RMWExch:
-		return b
-	case RMWCas:
-		return pick32(uint32(one(old == b)), c, old)
-	case RMWMinS:
-		return uint32(min(int32(old), int32(b)))
-	case RMWMinU:
-		return min(old, b)
-	case RMWMaxS:
-		return uint32(max(int32(old), int32(b)))
-	case RMWMaxU:
-		return max(old, b)
-	case RMWFAdd:
-		return fadd32(old, b)
-	case RMWInc:
-		return pick32(uint32(one(old >= b)), 0, old+1)
-	case RMWDec:
-		return pick32(uint32(one(old == 0 || old > b)), b, old-1)
+func inc(old, b uint32) uint32 {
+	if old >= b {
+		return 0
 	}
-	panic("BUG: an unknown read-modify-write")
+	return old + 1
 }
 
-func (op RMW) leaves64(old, b, c uint64) uint64 {
-	switch op {
-	case RMWAdd:
-		return old + b
-	case RMWAnd:
-		return old & b
-	case RMWOr:
-		return old | b
-	case RMWXor:
-		return old ^ b
-	case RMWExch:
+func dec(old, b uint32) uint32 {
+	if old == 0 || old > b {
 		return b
-	case RMWCas:
-		return pick64(uint32(one(old == b)), c, old)
-	case RMWMinS:
-		return uint64(min(int64(old), int64(b)))
-	case RMWMinU:
-		return min(old, b)
-	case RMWMaxS:
-		return uint64(max(int64(old), int64(b)))
-	case RMWMaxU:
-		return max(old, b)
-	case RMWFAdd:
-		return fadd64(old, b)
 	}
-	panic("BUG: an unknown read-modify-write of 64 bits")
+	return old - 1
 }

@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"encoding/binary"
+	"slices"
 	"unsafe"
 
 	"fencepost.dev/fencepost/internal/codegen/amd64"
@@ -9,15 +10,15 @@ import (
 
 // translator makes code of lists, once for all lanes and once for some.
 //
-// Code keeps to the registers of the assembly (see gen): DI and R11 are the registers of 32 and 64 bits, R13 the scalars, R14 the
-// predicates, R10 the Regs, R15 the handlers of the assembly, DX the mask. AX, CX and R12 are free in it, BX, SI, R8 and R9 hold
-// addresses and comparisons of a group.
+// Code finds what enter brings it in: DI and R11 are the registers of 32 and 64 bits, R13 the scalars, R14 the predicates, R10 the
+// Regs, DX the mask. AX, CX, R12 and R15 are free in it, BX, SI, R8 and R9 hold addresses and comparisons of a group.
 type translator struct {
 	amd64.Asm
 	ops    []Op
-	masked bool // some lanes
-	told   bool
+	masked bool   // some lanes
+	told   bool   // accesses may be noted
 	target []bool // an operation that is jumped to, or begins a list
+	limit  int    // the operation at which what is done together ends at the latest
 	labels []amd64.Label
 	ends   []end
 	cold   []func() // code that is rarely run, written after the rest
@@ -34,11 +35,10 @@ type end struct {
 	imm uint64
 }
 
-// record is operations that the assembly does before code goes on at a label.
+// record is operations that Go code does before code goes on at a label.
 type record struct {
-	at   amd64.Label
 	ops  []Op
-	next *amd64.Label
+	next amd64.Label
 }
 
 // The offsets of Regs and Access; a test compares them.
@@ -47,9 +47,8 @@ const (
 	stepsAt   = 48
 	limitAt   = 56
 	marksAt   = 64
-	keep32At  = 72
-	keep64At  = keep32At + 128
-	checkedAt = keep64At + 256
+	lanes32At = 72
+	lanes64At = lanes32At + 128
 
 	originAt = 0
 	roomAt   = 8
@@ -58,11 +57,17 @@ const (
 	lastAt   = 40
 )
 
+// The results of enter, as code finds them.
+const (
+	endAt  = 32
+	leftAt = 40
+)
+
 const opSize = int32(unsafe.Sizeof(Op{}))
 
 func (c *Compiled) translate(starts []int32, told bool) []byte {
 	c.full, c.part = make([]int32, len(c.ops)), make([]int32, len(c.ops))
-	t := &translator{ops: c.ops, told: told, known: map[string]int32{}}
+	t := &translator{ops: c.ops, told: told, known: map[string]int32{}, limit: len(c.ops)}
 	t.findTargets(starts)
 	t.Prefetch(amd64.Mem{Base: amd64.AX}) // no list begins at 0
 	for _, masked := range []bool{false, true} {
@@ -77,6 +82,9 @@ func (c *Compiled) translate(starts []int32, told bool) []byte {
 		}
 	}
 	t.writeData()
+	for _, r := range t.later {
+		c.left = append(c.left, left{r.ops, int32(r.next.At())})
+	}
 	return t.Code
 }
 
@@ -103,33 +111,48 @@ func (t *translator) findTargets(starts []int32) {
 // endsList reports whether what follows the operation in the list is only reached by jumps.
 func endsList(c Code) bool { return c == OpEnd || c == OpGoto || c == OpIfScalar || c == OpIfPred }
 
-// lists writes the code of all operations. Those of starts that lie within what is done together are done by the assembly up to its
-// end: a list begins there only after it ended at the operation before.
+// lists writes the code of all operations. For those of starts that lie within what is done together there is code of its own, which
+// goes on from one to the next: a list begins there only after it ended at the operation before.
 func (t *translator) lists(starts []int32) {
-	begins := make([]bool, len(t.ops))
-	for _, s := range starts {
-		begins[s] = true
-	}
 	for i := 0; i < len(t.ops); {
 		t.Bind(&t.labels[i])
 		n := t.some(i)
-		for k := i + 1; k < i+n; k++ {
-			if begins[k] {
-				rest, next := t.ops[k:i+n], t.after(i+n)
-				t.cold = append(t.cold, func() { t.Bind(&t.labels[k]); t.assembly(rest, next) })
-			}
+		for len(starts) > 0 && int(starts[0]) <= i {
+			starts = starts[1:]
+		}
+		var within []int32
+		for len(starts) > 0 && int(starts[0]) < i+n {
+			within, starts = append(within, starts[0]), starts[1:]
 		}
 		i += n
+		if end := i; len(within) > 0 {
+			t.cold = append(t.cold, func() { t.parts(within, end) })
+		}
 	}
-	for _, f := range t.cold {
-		f()
+	for ; len(t.cold) > 0; t.cold = t.cold[1:] {
+		t.cold[0]()
 	}
-	t.cold = t.cold[:0]
 	for _, e := range t.ends {
 		t.Bind(e.at)
 		t.leave(e.imm)
 	}
 	t.ends = t.ends[:0]
+}
+
+// parts writes the code of operations up to end, with a beginning at each of starts.
+func (t *translator) parts(starts []int32, end int) {
+	for k, s := range starts {
+		t.Bind(&t.labels[s])
+		t.limit = end
+		if k+1 < len(starts) {
+			t.limit = int(starts[k+1])
+		}
+		for i := int(s); i < t.limit; {
+			i += t.some(i)
+		}
+	}
+	t.limit = len(t.ops)
+	t.Jump(t.after(end))
 }
 
 // after gives the label of operation i.
@@ -166,9 +189,9 @@ func (t *translator) some(i int) int {
 		return 1
 	}
 	n := 1
-	for ; !t.target[i+n] && !endsList(t.ops[i+n].Code) && !t.translates(&t.ops[i+n]); n++ {
+	for ; i+n < t.limit && !t.target[i+n] && !endsList(t.ops[i+n].Code) && !t.translates(&t.ops[i+n]); n++ {
 	}
-	t.assembly(t.ops[i:i+n], t.after(i+n))
+	t.leaveToGo(t.ops[i : i+n])
 	return n
 }
 
@@ -199,41 +222,33 @@ func (t *translator) stop(imm uint64) *amd64.Label {
 	return l
 }
 
-// leave goes back to Go: see runEnd in the assembly.
+// leave goes back to Go code, where the list ends.
 func (t *translator) leave(imm uint64) {
 	t.Set(amd64.AX, imm)
-	t.Store(true, amd64.Mem{Base: amd64.SP, Disp: 40}, amd64.AX)
-	t.StoreI(true, amd64.Mem{Base: amd64.SP, Disp: 48}, 0)
+	t.back(amd64.AX, 0)
+}
+
+// leaveToGo lets Go code do operations and come back.
+func (t *translator) leaveToGo(ops []Op) {
+	r := &record{ops: append(slices.Clone(ops), Op{})}
+	t.later = append(t.later, r)
+	t.back(amd64.AX, int32(len(t.later)))
+	t.Bind(&r.next)
+}
+
+// back returns from enter.
+func (t *translator) back(end amd64.Reg, left int32) {
+	t.Store(true, amd64.Mem{Base: amd64.SP, Disp: endAt}, end)
+	t.StoreI(true, amd64.Mem{Base: amd64.SP, Disp: leftAt}, left)
 	t.VZeroUpper()
 	t.Return()
 }
 
-// assembly lets the assembly do operations and come back.
-func (t *translator) assembly(ops []Op, next *amd64.Label) {
-	r := &record{ops: ops, next: next}
-	t.later = append(t.later, r)
-	t.Address(amd64.R12, &r.at)
-	t.Set(amd64.AX, uint64(uint32(ops[0].D)))
-	t.JumpTo(amd64.Mem{Base: amd64.R15, Disp: int32(ops[0].Code) * 8})
-}
-
 // writeData writes what code refers to.
 func (t *translator) writeData() {
-	align := func(n int) {
-		for len(t.Code)%n != 0 {
-			t.Return()
-		}
+	for len(t.Code)%32 != 0 {
+		t.Return()
 	}
-	align(8)
-	for _, r := range t.later {
-		t.Bind(&r.at)
-		for k := range r.ops {
-			t.Code = append(t.Code, unsafe.Slice((*byte)(unsafe.Pointer(&r.ops[k])), opSize)...)
-		}
-		resume := Op{Code: OpResume, Imm: uint64(r.next.At() - len(t.Code))}
-		t.Code = append(t.Code, unsafe.Slice((*byte)(unsafe.Pointer(&resume)), opSize)...)
-	}
-	align(32)
 	t.Bind(&t.data)
 	t.Code = append(t.Code, t.pool...)
 }

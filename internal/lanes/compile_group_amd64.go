@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/codegen/amd64"
@@ -9,11 +10,13 @@ import (
 
 // A group is operations that follow each other and are done together: first the scalar ones, with all that may end the list there,
 // then the others, for a few lanes at a time (a strip), whose values stay in registers in between. What may end the list is checked
-// before a vector is touched: where it does, the assembly does the vector operations before it, and goes on from there.
+// before a vector is touched: where it does, the vector operations before it are done, and the list ends.
 type group struct {
 	first, n int
 	strips   int         // into which the lanes are divided: 4 of 8 lanes, or 8 of 4
+	down     bool        // results are rounded down
 	uses     []amd64.Reg // by operation: the register of its address or comparison
+	operands [][4]value  // by operation
 	strip    int         // the one being written; anyStrip in a loop
 	at       int         // the operation being written
 	regs     [16]content
@@ -61,15 +64,23 @@ var groupRegs = []amd64.Reg{amd64.R8, amd64.R9, amd64.BX, amd64.SI}
 
 // lanesPerStrip gives the lanes of a strip that an operation is done in.
 func lanesPerStrip(c Code) int {
-	for _, f := range operands[c] {
-		if f == vectors64 {
-			return 4
-		}
+	if inDoubles[c] || widthOf(c) == 64 {
+		return 4
 	}
 	return 8
 }
 
-// translates reports whether an operation is not left to the assembly.
+// widthOf gives the bits of a lane of what an operation takes besides vectors.
+func widthOf(c Code) int {
+	for _, f := range operands[c] {
+		if f == vectors64 {
+			return 64
+		}
+	}
+	return 32
+}
+
+// translates reports whether an operation is not left to Go code.
 func (t *translator) translates(o *Op) bool {
 	return vectorCode[o.Code] != nil || t.isScalar(o.Code) || t.isLoad(o.Code) || t.isSingle(o.Code)
 }
@@ -77,10 +88,10 @@ func (t *translator) translates(o *Op) bool {
 // together writes a group that begins with operation i, and gives the number of its operations; 0 where it is in none.
 func (t *translator) together(i int) int {
 	g := &t.group
-	*g = group{first: i, uses: g.uses[:0]}
+	*g = group{first: i, uses: g.uses[:0], operands: g.operands}
 	read, written := map[int32]bool{}, map[int32]bool{} // scalars that strips read, predicates that comparisons write
 	free, vectors := groupRegs, 0
-	for ; g.n < maxGroup; g.n++ {
+	for ; g.n < maxGroup && i+g.n < t.limit; g.n++ {
 		if g.n > 0 && t.target[i+g.n] {
 			break
 		}
@@ -94,13 +105,14 @@ func (t *translator) together(i int) int {
 		case vectorCode[o.Code] != nil || t.isLoad(o.Code):
 			strips := 32 / lanesPerStrip(o.Code)
 			takes := t.isLoad(o.Code) || operands[o.Code][0] == preds
-			if g.strips != 0 && g.strips != strips || takes && len(free) == 0 || !o.joins(read, written) {
+			down := o.Code >= OpFMAM32 && o.Code <= OpFMAM32SB
+			if g.strips != 0 && (g.strips != strips || g.down != down) || takes && len(free) == 0 || !o.joins(read, written) {
 				return t.write(vectors)
 			}
 			if takes {
 				reg, free = free[0], free[1:]
 			}
-			g.strips = strips
+			g.strips, g.down = strips, down
 			g.straight = g.straight || t.isLoad(o.Code) && accessOps[o.Code-OpLoad8ULine].unrolls()
 			vectors++
 		default:
@@ -138,74 +150,94 @@ func (t *translator) write(vectors int) int {
 	if g.n == 0 {
 		return 0
 	}
-	reach := false
+	reach, before := false, false
+	var stops []stop
 	for k := range g.n {
 		o := &t.ops[g.first+k]
 		if isAccess := t.isLoad(o.Code) || t.isScalarLoad(o.Code); isAccess && !reach {
 			t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
 			reach = true
 		}
+		odd := func() *amd64.Label {
+			if !before {
+				return t.stop(o.Imm)
+			}
+			stops = append(stops, stop{new(amd64.Label), k})
+			return stops[len(stops)-1].at
+		}
 		switch {
 		case t.isLoad(o.Code):
-			t.reach(o, g.uses[k], t.otherwise(k))
+			t.reach(o, g.uses[k], odd())
+			before = true
 		case t.isScalar(o.Code):
-			t.scalar(o, func() *amd64.Label { return t.otherwise(k) })
+			t.scalar(o, odd)
+		default:
+			before = true
 		}
 	}
 	if vectors > 0 {
 		t.writeStrips(vectors)
 	}
+	if len(stops) > 0 {
+		whole := *g
+		whole.uses = slices.Clone(g.uses)
+		t.cold = append(t.cold, func() { t.writeStops(whole, stops) })
+	}
 	return g.n
 }
 
-// otherwise gives a label at which the assembly goes on with operation k of the group, after what precedes it.
-func (t *translator) otherwise(k int) *amd64.Label {
-	g := &t.group
-	ops, n := t.ops[g.first:g.first+g.n], g.first+g.n
-	uses, l := slices.Clone(g.uses[:k]), new(amd64.Label)
-	t.cold = append(t.cold, func() { t.Bind(l); t.redo(ops, uses, t.after(n)) })
-	return l
+// stop is where a group goes if the list ends at its operation k.
+type stop struct {
+	at *amd64.Label
+	k  int
 }
 
-// redo writes the operations of a group where those checked, which the registers of uses are for, are done but for vectors: scalars
-// are not done again. Nor are loads checked again, as their addresses may have changed since; code does them, the assembly the rest.
-func (t *translator) redo(ops []Op, uses []amd64.Reg, next *amd64.Label) {
-	kept := func(r amd64.Reg) amd64.Mem {
-		return amd64.Mem{Base: amd64.R10, Disp: checkedAt + 8*int32(slices.Index(groupRegs, r))}
-	}
-	for k, r := range uses {
-		if t.isLoad(ops[k].Code) {
-			t.Store(true, kept(r), r)
+// writeStops does the vector operations of a group that precede the one at which the list ends, which is one of stops; R15 says which.
+// The scalar ones are done, and loads checked.
+func (t *translator) writeStops(whole group, stops []stop) {
+	var begin amd64.Label
+	for i, s := range stops {
+		t.Bind(s.at)
+		if len(stops) > 1 {
+			t.Set(amd64.R15, uint64(i))
+			t.Jump(&begin)
 		}
 	}
-	var todo []Op
-	for k, r := range uses {
-		switch o := &ops[k]; {
-		case t.isScalar(o.Code):
-		case t.isLoad(o.Code):
-			if len(todo) > 0 {
-				here := new(amd64.Label)
-				t.assembly(todo, here)
-				t.Bind(here)
-				todo = nil
+	t.Bind(&begin)
+	from := 0
+	for i, s := range stops {
+		g := &t.group
+		*g = group{first: whole.first + from, n: s.k - from, strips: whole.strips, down: whole.down, uses: whole.uses[from:s.k], operands: g.operands}
+		vectors := 0
+		for k := range g.n {
+			if c := t.ops[g.first+k].Code; !t.isScalar(c) {
+				vectors++
+				g.straight = g.straight || t.isLoad(c) && accessOps[c-OpLoad8ULine].unrolls()
 			}
-			t.Load(8, false, amd64.AX, kept(r))
-			t.strips = 32 / lanesPerStrip(o.Code)
-			for t.strip = range t.strips {
-				t.loadLanes(o, amd64.AX, 0)
-				t.VStore(true, t.vectorAt(operandValue(operands[o.Code][0], o.D, 0)), 0)
-			}
-		default:
-			todo = append(todo, *o)
 		}
+		if vectors > 0 {
+			t.writeStrips(vectors)
+		}
+		from = s.k
+		imm := t.ops[whole.first+s.k].Imm
+		if i+1 == len(stops) {
+			t.leave(imm)
+			return
+		}
+		t.RI(amd64.CMP, false, amd64.R15, int32(i))
+		t.JumpIf(amd64.Equal, t.stop(imm))
 	}
-	t.assembly(append(todo, ops[len(uses):]...), next)
 }
 
 // writeStrips writes the part of a group that is done strip by strip.
 func (t *translator) writeStrips(vectors int) {
+	const near, down = 0x1f80, 0x3f80 // of MXCSR, the first as Go has it
 	g := &t.group
 	t.Address(amd64.AX, &t.data)
+	if g.down {
+		t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, down)})
+		defer func() { t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, near)}) }()
+	}
 	if g.straight = g.straight || vectors*g.strips <= unrolled; g.straight {
 		for g.strip = range g.strips {
 			t.writeStrip()
@@ -255,6 +287,12 @@ func (t *translator) setPred(off int32, r amd64.Reg) {
 func (t *translator) writeStrip() {
 	g := &t.group
 	g.regs = [16]content{}
+	g.operands = g.operands[:0]
+	for k := range g.n {
+		o := &t.ops[g.first+k]
+		f, w := &operands[o.Code], widthOf(o.Code)
+		g.operands = append(g.operands, [4]value{operandValue(f[0], o.D, w), operandValue(f[1], o.A, w), operandValue(f[2], o.B, w), operandValue(f[3], o.C, w)})
+	}
 	for g.at = range g.n {
 		o := &t.ops[g.first+g.at]
 		g.pinned = 0
@@ -315,6 +353,14 @@ func (t *translator) vectorAt(v value) amd64.Mem {
 	return t.lanesAt(amd64.DI, int32(v.at), 32)
 }
 
+// maskAt gives the place of the strip's lanes that are in the mask.
+func (t *translator) maskAt(w int) amd64.Mem {
+	if w == 64 {
+		return t.lanesAt(amd64.R10, lanes64At, 64)
+	}
+	return t.lanesAt(amd64.R10, lanes32At, 32)
+}
+
 // keep writes what a register holds to its place, if that is due.
 func (t *translator) keep(r amd64.Vec) {
 	c := &t.regs[r]
@@ -324,15 +370,11 @@ func (t *translator) keep(r amd64.Vec) {
 	c.dirty = false
 	w := vectorWidth(c.kind)
 	if t.masked {
-		keep := t.takeFree()
-		disp := int32(keep32At)
-		if w == 64 {
-			disp = keep64At
-		}
-		t.V2M(amd64.VMOVDQU, t.all(w), keep, t.lanesAt(amd64.R10, disp, w))
-		old := t.takeFree()
+		// A store of the lanes alone would stall the next operation, which loads what was stored.
+		in, old := t.takeFree(), t.takeFree()
+		t.V2M(amd64.VMOVDQU, t.all(w), in, t.maskAt(w))
 		t.V2M(amd64.VMOVDQU, t.all(w), old, t.vectorAt(c.value))
-		t.VBlend(t.all(w), old, r, old, keep)
+		t.VBlend(t.all(w), old, old, r, in)
 		t.VStore(t.all(w), t.vectorAt(c.value), old)
 		return
 	}
@@ -345,64 +387,72 @@ func (t *translator) takeFree() amd64.Vec {
 	return 14 + t.spare
 }
 
-// take gives a register for something new, until the operation at hand is done.
+// take gives a register for something new, until the operation at hand is done: one that holds nothing, or that whose value is read
+// last.
 func (t *translator) take() amd64.Vec {
 	n := 16
 	if t.masked {
 		n = 14
 	}
-	best, far := -1, -1
+	best := -1
 	for r := range n {
-		if t.pinned>>r&1 != 0 {
-			continue
-		}
-		c := &t.regs[r]
-		if c.kind == nothing {
+		if t.pinned>>r&1 == 0 && t.regs[r].kind == nothing {
 			best = r
 			break
 		}
-		next := 2 * t.nextUse(c.value)
-		if !c.dirty {
-			next++
+	}
+	if best < 0 {
+		uses, far := t.nextUses(n), -1
+		for r, next := range uses[:n] {
+			if next = 2 * next; !t.regs[r].dirty {
+				next++
+			}
+			if t.pinned>>r&1 == 0 && next > far {
+				best, far = r, next
+			}
 		}
-		if next > far {
-			best, far = r, next
+		if uses[best] != overwritten {
+			t.keep(amd64.Vec(best))
 		}
 	}
-	r := amd64.Vec(best)
-	if t.regs[r].kind != nothing && t.nextUse(t.regs[r].value) != overwritten {
-		t.keep(r)
-	}
-	t.regs[r] = content{}
-	t.pinned |= 1 << r
-	return r
+	t.regs[best] = content{}
+	t.pinned |= 1 << best
+	return amd64.Vec(best)
 }
 
-// What nextUse gives for a value that is not read soon, and for one that is not read any more.
+// What nextUses gives for a value that is not read soon, and for one that is not read any more.
 const (
 	farAway     = math.MaxInt32 - 1
 	overwritten = math.MaxInt32
 )
 
-// nextUse gives the next operation of the group, from the one at hand on, that reads a value.
-func (t *translator) nextUse(v value) int {
-	for k := t.at; k < min(t.n, t.at+40); k++ {
-		o := &t.ops[t.first+k]
-		w := lanesPerStrip(o.Code)
-		for i, off := range []int32{o.A, o.B, o.C} {
-			if operandValue(operands[o.Code][1+i], off, w) == v {
-				return k
+// nextUses gives for each of the first n registers, all of which hold something, the next operation of the group, from the one at hand
+// on, that reads it.
+func (t *translator) nextUses(n int) (uses [16]int) {
+	open := uint(1)<<n - 1
+	for r := range n {
+		uses[r] = farAway
+	}
+	for k := t.at; k < min(t.n, t.at+40) && open != 0; k++ {
+		o := &t.operands[k]
+		for rest := open; rest != 0; rest &= rest - 1 {
+			r := bits.TrailingZeros(rest)
+			switch v := t.regs[r].value; v {
+			case o[1], o[2], o[3]:
+				uses[r] = k
+			case o[0]:
+				uses[r] = overwritten
+			default:
+				continue
 			}
-		}
-		if operandValue(operands[o.Code][0], o.D, w) == v {
-			return overwritten
+			open &^= 1 << r
 		}
 	}
-	return farAway
+	return uses
 }
 
 // operandValue gives the value that an operand is; for a number in an Op it gives none.
-func operandValue(f file, off int32, lanes int) value {
+func operandValue(f file, off int32, w int) value {
 	v := value{at: uint64(uint32(off))}
 	switch f {
 	case vectors32:
@@ -410,11 +460,11 @@ func operandValue(f file, off int32, lanes int) value {
 	case vectors64:
 		v.kind = vector64
 	case scalars:
-		if v.kind = spread32; lanes == 4 {
+		if v.kind = spread32; w == 64 {
 			v.kind = spread64
 		}
 	case preds:
-		if v.kind = lanes32; lanes == 4 {
+		if v.kind = lanes32; w == 64 {
 			v.kind = lanes64
 		}
 	default:
@@ -464,15 +514,14 @@ func (t *translator) number(w int, v uint64) int32 {
 	return t.constant(b)
 }
 
-// arg gives source number i of an operation.
-func (t *translator) arg(o *Op, i int) amd64.Vec {
-	off := [...]int32{o.A, o.B, o.C}[i]
-	return t.have(operandValue(operands[o.Code][1+i], off, lanesPerStrip(o.Code)))
+// arg gives source number i of the operation at hand.
+func (t *translator) arg(i int) amd64.Vec {
+	return t.have(t.operands[t.at][1+i])
 }
 
 // out gives the register for the result of an operation, which is to be written after its sources are read.
 func (t *translator) out(o *Op) amd64.Vec {
-	v := operandValue(operands[o.Code][0], o.D, lanesPerStrip(o.Code))
+	v := t.operands[t.at][0]
 	r := t.take()
 	for i := range t.regs {
 		if t.regs[i].value == v {

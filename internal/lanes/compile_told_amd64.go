@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/codegen/amd64"
 )
 
-// Code notes accesses in the Log as the assembly does: see Regs.tell.
+// Code notes accesses in the Log: see Regs.tell.
 
 // The offsets of what code writes of the Log, and of Told.
 const (
@@ -78,13 +78,15 @@ func (t *translator) noteValues(a *accessOp, from amd64.Mem) (before amd64.Mem) 
 	return before
 }
 
-// copyBytes copies n bytes, a multiple of 32.
-func (t *translator) copyBytes(to, from amd64.Mem, n int32) {
-	for range n / 32 {
-		t.V2M(amd64.VMOVDQU, true, 0, from)
-		t.VStore(true, to, 0)
-		to.Disp, from.Disp = to.Disp+32, from.Disp+32
+// copyBytes copies n bytes, a multiple of 16, and gives the place behind them.
+func (t *translator) copyBytes(to, from amd64.Mem, n int32) amd64.Mem {
+	for n > 0 {
+		t.V2M(amd64.VMOVDQU, n >= 32, 0, from)
+		t.VStore(n >= 32, to, 0)
+		by := min(n, 32)
+		to.Disp, from.Disp, n = to.Disp+by, from.Disp+by, n-by
 	}
+	return to
 }
 
 // noteOffsets writes the offsets of lanes whose addresses, of size bytes, are in the register at from, to the Told at CX.

@@ -4,8 +4,7 @@ import (
 	"fencepost.dev/fencepost/internal/codegen/amd64"
 )
 
-// vectorCode writes the instructions of an operation on a strip; nil for those that are left to the assembly. They do what the
-// assembly does; see gen.
+// vectorCode writes the instructions of an operation on a strip; nil for those that are left to Go code.
 var vectorCode [codes]func(t *translator, o *Op)
 
 // negated are the comparisons whose instructions give the other lanes.
@@ -29,6 +28,9 @@ func init() {
 	moveCode()
 	widthCode()
 	floatCode()
+	roundCode()
+	bitsCode()
+	doubleCode()
 }
 
 // do gives code to operations.
@@ -41,7 +43,7 @@ func do(f func(t *translator, o *Op), cs ...Code) {
 // twoSources is an instruction of two sources.
 func twoSources(w int, op amd64.VOp) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
-		a, b := t.arg(o, 0), t.arg(o, 1)
+		a, b := t.arg(0), t.arg(1)
 		t.V3(op, t.all(w), t.out(o), a, b)
 	}
 }
@@ -49,7 +51,7 @@ func twoSources(w int, op amd64.VOp) func(t *translator, o *Op) {
 // reversed is twoSources with the sources exchanged.
 func reversed(w int, op amd64.VOp) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
-		a, b := t.arg(o, 0), t.arg(o, 1)
+		a, b := t.arg(0), t.arg(1)
 		t.V3(op, t.all(w), t.out(o), b, a)
 	}
 }
@@ -57,7 +59,7 @@ func reversed(w int, op amd64.VOp) func(t *translator, o *Op) {
 // oneSource is an instruction of one source.
 func oneSource(w int, op amd64.VOp) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
-		a := t.arg(o, 0)
+		a := t.arg(0)
 		t.V2(op, t.all(w), t.out(o), a)
 	}
 }
@@ -65,7 +67,7 @@ func oneSource(w int, op amd64.VOp) func(t *translator, o *Op) {
 // withNumber is an instruction of a source and a number.
 func withNumber(w int, op amd64.VOp, v uint64) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
-		a, n := t.arg(o, 0), t.num(w, v)
+		a, n := t.arg(0), t.num(w, v)
 		t.V3(op, t.all(w), t.out(o), a, n)
 	}
 }
@@ -92,17 +94,17 @@ func integerCode() {
 	do(twoSources(32, amd64.VPMAXUD), OpMaxU32, OpMaxU32S)
 	do(oneSource(32, amd64.VPABSD), OpAbsS32)
 	do(func(t *translator, o *Op) {
-		a, b, c := t.arg(o, 0), t.arg(o, 1), t.arg(o, 2)
+		a, b, c := t.arg(0), t.arg(1), t.arg(2)
 		d := t.out(o)
 		t.V3(amd64.VPMULLD, t.all(32), d, a, b)
 		t.V3(amd64.VPADDD, t.all(32), d, d, c)
 	}, OpMad32, OpMad32S, OpMad32SB)
 	do(func(t *translator, o *Op) {
-		a, b := t.arg(o, 0), t.arg(o, 1)
+		a, b := t.arg(0), t.arg(1)
 		t.multiply64(t.out(o), a, b)
 	}, OpMul64, OpMul64S)
 	do(func(t *translator, o *Op) {
-		a, b, c := t.arg(o, 0), t.arg(o, 1), t.arg(o, 2)
+		a, b, c := t.arg(0), t.arg(1), t.arg(2)
 		d := t.out(o)
 		t.multiply64(d, a, b)
 		t.V3(amd64.VPADDQ, true, d, d, c)
@@ -125,7 +127,7 @@ func (t *translator) multiply64(d, a, b amd64.Vec) {
 
 // lop3 is a function of three bits: a chooses one of two functions of b and c.
 func (t *translator) lop3(o *Op) {
-	a, b, c := t.arg(o, 0), t.arg(o, 1), t.arg(o, 2)
+	a, b, c := t.arg(0), t.arg(1), t.arg(2)
 	all := t.all(32)
 	zero, one := byte(o.Imm)&15, byte(o.Imm)>>4&15
 	d := t.out(o)
@@ -187,7 +189,7 @@ func shiftCode() {
 	do(twoSources(32, amd64.VPSRAVD), OpShrS32)
 	by := func(w int, op amd64.VOp, c Code) {
 		do(func(t *translator, o *Op) {
-			a, n := t.arg(o, 0), t.have(value{shiftCount, uint64(o.B)})
+			a, n := t.arg(0), t.have(value{shiftCount, uint64(o.B)})
 			t.V3(op, t.all(w), t.out(o), a, n)
 		}, c)
 	}
@@ -198,7 +200,7 @@ func shiftCode() {
 	by(64, amd64.VPSRLQ, OpShrU64S)
 	funnel := func(c Code, left bool) {
 		do(func(t *translator, o *Op) {
-			low, high := t.arg(o, 0), t.arg(o, 1)
+			low, high := t.arg(0), t.arg(1)
 			n := byte(o.Imm & 31)
 			down, up := n, 32-n
 			if left {
@@ -219,7 +221,7 @@ func compare(w int, not bool, f func(t *translator, d, a, b amd64.Vec), cs ...Co
 	for _, c := range cs {
 		negated[c] = not
 		vectorCode[c] = func(t *translator, o *Op) {
-			a, b := t.arg(o, 0), t.arg(o, 1)
+			a, b := t.arg(0), t.arg(1)
 			d := t.take()
 			f(t, d, a, b)
 			t.compared(w, d)
@@ -276,12 +278,12 @@ func compareCode() {
 	compare(64, false, flipped(false), OpGTU64S)
 	compare(64, true, flipped(true), OpGEU64S)
 	do(func(t *translator, o *Op) {
-		a, d := t.arg(o, 0), t.take()
+		a, d := t.arg(0), t.take()
 		t.VShiftI(amd64.VPSLLDI, t.all(32), d, a, 31)
 		t.compared(32, d)
 	}, OpOdd32)
 	do(func(t *translator, o *Op) {
-		a, d := t.arg(o, 0), t.take()
+		a, d := t.arg(0), t.take()
 		t.VShiftI(amd64.VPSLLQI, true, d, a, 63)
 		t.compared(64, d)
 	}, OpOdd64)
@@ -296,43 +298,40 @@ func moveCode() {
 			return c32
 		}
 		do(func(t *translator, o *Op) {
-			a, b, on := t.arg(o, 0), t.arg(o, 1), t.arg(o, 2)
+			a, b, on := t.arg(0), t.arg(1), t.arg(2)
 			t.VBlend(t.all(w), t.out(o), b, a, on)
 		}, by(OpSel32, OpSel64), by(OpSel32VS, OpSel64VS), by(OpSel32SV, OpSel64SV), by(OpSel32SS, OpSel64SS))
 		do(func(t *translator, o *Op) {
-			on, v := t.arg(o, 0), t.num(w, o.Imm&(1<<(w-1)<<1-1))
+			on, v := t.arg(0), t.num(w, o.Imm&(1<<(w-1)<<1-1))
 			t.V3(amd64.VPAND, t.all(w), t.out(o), on, v)
 		}, by(OpBool32, OpBool64))
 		do(oneSource(w, amd64.VMOVDQU), by(OpCopy32, OpCopy64), by(OpSet32, OpSet64))
 		do(func(t *translator, o *Op) {
-			base := t.arg(o, 0)
-			plus := t.table(w, func(l uint64) uint64 { return l * o.Imm })
-			t.V3M(pick(w, amd64.VPADDD, amd64.VPADDQ), t.all(w), t.out(o), base, t.lanesAt(amd64.AX, plus, w))
+			base := t.arg(0)
+			t.addLanes(w, t.out(o), base, o.Imm)
 		}, by(OpAffine32, OpAffine64))
 	}
 }
 
 func widthCode() {
 	do(func(t *translator, o *Op) {
-		a := t.arg(o, 0)
+		a := t.arg(0)
 		t.V2(amd64.VPMOVSXDQ, true, t.out(o), a)
 	}, OpSExt64)
 	do(func(t *translator, o *Op) {
-		a := t.arg(o, 0)
+		a := t.arg(0)
 		t.V2(amd64.VPMOVZXDQ, true, t.out(o), a)
 	}, OpZExt64)
 	half := func(which byte, c Code) {
 		do(func(t *translator, o *Op) {
-			a := t.arg(o, 0)
-			d, x := t.out(o), t.take()
-			t.VUpper(x, a)
-			t.V3I(amd64.VSHUFPS, false, d, a, x, which)
+			a := t.arg(0)
+			t.narrow(t.out(o), a, which)
 		}, c)
 	}
-	half(0x88, OpLow32)
-	half(0xdd, OpHigh32)
+	half(lowHalves, OpLow32)
+	half(highHalves, OpHigh32)
 	do(func(t *translator, o *Op) {
-		low, high := t.arg(o, 0), t.arg(o, 1)
+		low, high := t.arg(0), t.arg(1)
 		d, x := t.out(o), t.take()
 		t.V2(amd64.VPMOVZXDQ, true, x, low)
 		t.V2(amd64.VPMOVZXDQ, true, d, high)
@@ -341,7 +340,7 @@ func widthCode() {
 	}, OpPack64)
 	product := func(extend, op amd64.VOp, both, scalar Code) {
 		do(func(t *translator, o *Op) {
-			a, b := t.arg(o, 0), t.arg(o, 1)
+			a, b := t.arg(0), t.arg(1)
 			d := t.out(o)
 			t.V2(extend, true, d, a)
 			if o.Code == scalar { // in the lower half of every lane
@@ -356,15 +355,15 @@ func widthCode() {
 	product(amd64.VPMOVZXDQ, amd64.VPMULUDQ, OpMulU64, OpMulU64S)
 	product(amd64.VPMOVSXDQ, amd64.VPMULDQ, OpMulS64, OpMulS64S)
 	do(func(t *translator, o *Op) {
-		a, n := t.arg(o, 0), t.num(32, 1<<o.Imm-1)
+		a, n := t.arg(0), t.num(32, 1<<o.Imm-1)
 		t.V3(amd64.VPAND, t.all(32), t.out(o), a, n)
 	}, OpZExtBits32)
 	do(func(t *translator, o *Op) {
-		a, n := t.arg(o, 0), t.num(64, 1<<o.Imm-1)
+		a, n := t.arg(0), t.num(64, 1<<o.Imm-1)
 		t.V3(amd64.VPAND, true, t.out(o), a, n)
 	}, OpZExtBits64)
 	do(func(t *translator, o *Op) {
-		a, d := t.arg(o, 0), t.out(o)
+		a, d := t.arg(0), t.out(o)
 		t.VShiftI(amd64.VPSLLDI, t.all(32), d, a, byte(32-o.Imm))
 		t.VShiftI(amd64.VPSRADI, t.all(32), d, d, byte(32-o.Imm))
 	}, OpSExtBits32)
@@ -383,7 +382,7 @@ func (t *translator) oneNaN(w int, d amd64.Vec) {
 func floatCode() {
 	float := func(w int, op amd64.VOp, swap bool, cs ...Code) {
 		do(func(t *translator, o *Op) {
-			a, b := t.arg(o, 0), t.arg(o, 1)
+			a, b := t.arg(0), t.arg(1)
 			if swap {
 				a, b = b, a
 			}
@@ -404,32 +403,123 @@ func floatCode() {
 	float(64, amd64.VDIVPD, false, OpFDiv64, OpFDiv64S)
 	float(32, amd64.VDIVPS, true, OpFRDiv32S)
 	float(64, amd64.VDIVPD, true, OpFRDiv64S)
-	for w, cs := range map[int][]Code{32: {OpFMA32, OpFMA32S, OpFMA32SB}, 64: {OpFMA64, OpFMA64S, OpFMA64SB}} {
+	for w, cs := range map[int][]Code{32: {OpFMA32, OpFMA32S, OpFMA32SB, OpFMAM32, OpFMAM32S, OpFMAM32SB}, 64: {OpFMA64, OpFMA64S, OpFMA64SB}} {
 		do(func(t *translator, o *Op) {
-			a, b, c := t.arg(o, 0), t.arg(o, 1), t.arg(o, 2)
+			a, b, c := t.arg(0), t.arg(1), t.arg(2)
 			d := t.out(o)
 			t.V2(amd64.VMOVDQU, t.all(w), d, b)
 			t.V3(pick(w, amd64.VFMADD213PS, amd64.VFMADD213PD), t.all(w), d, a, c)
 			t.oneNaN(w, d)
 		}, cs...)
 	}
-	do(func(t *translator, o *Op) {
-		a, d := t.arg(o, 0), t.out(o)
-		t.V2(amd64.VSQRTPS, t.all(32), d, a)
-		t.oneNaN(32, d)
-	}, OpFSqrt32)
-	do(func(t *translator, o *Op) {
-		a, one := t.arg(o, 0), t.num(32, 0x3f800000)
-		d := t.out(o)
-		t.V3(amd64.VDIVPS, t.all(32), d, one, a)
-		t.oneNaN(32, d)
-	}, OpFRcp32)
+	for w, c := range map[int][2]Code{32: {OpFSqrt32, OpFRcp32}, 64: {OpFSqrt64, OpFRcp64}} {
+		do(func(t *translator, o *Op) {
+			a, d := t.arg(0), t.out(o)
+			t.V2(pick(w, amd64.VSQRTPS, amd64.VSQRTPD), t.all(w), d, a)
+			t.oneNaN(w, d)
+		}, c[0])
+		do(func(t *translator, o *Op) {
+			a, one := t.arg(0), t.float(w, 1)
+			d := t.out(o)
+			t.V3(pick(w, amd64.VDIVPS, amd64.VDIVPD), t.all(w), d, one, a)
+			t.oneNaN(w, d)
+		}, c[1])
+		extremes(w)
+	}
 	do(withNumber(32, amd64.VPXOR, 1<<31), OpFNeg32)
 	do(withNumber(64, amd64.VPXOR, 1<<63), OpFNeg64)
 	do(withNumber(32, amd64.VPAND, 1<<31-1), OpFAbs32)
 	do(withNumber(64, amd64.VPAND, 1<<63-1), OpFAbs64)
 	do(oneSource(32, amd64.VCVTDQ2PS), OpS32toF32)
 	floatCompares()
+}
+
+// extremes gives code to the minimum and the maximum: -0 is less than +0, a NaN loses to a number.
+func extremes(w int) {
+	compare := pick(w, amd64.VCMPPS, amd64.VCMPPD)
+	for _, c := range []struct {
+		narrow, wide, zeros amd64.VOp // zeros: which of two zeros is less
+		codes               [4]Code
+	}{{amd64.VMINPS, amd64.VMINPD, amd64.VPOR, [4]Code{OpFMin32, OpFMin32S, OpFMin64, OpFMin64S}},
+		{amd64.VMAXPS, amd64.VMAXPD, amd64.VPAND, [4]Code{OpFMax32, OpFMax32S, OpFMax64, OpFMax64S}}} {
+		do(func(t *translator, o *Op) {
+			a, b, all := t.arg(0), t.arg(1), t.all(w)
+			d, x, y := t.out(o), t.take(), t.take()
+			op := pick(w, c.narrow, c.wide)
+			t.V3(op, all, x, a, b)
+			t.V3(op, all, y, b, a)
+			t.V3(c.zeros, all, d, x, y)
+			t.V3I(compare, all, x, a, a, 3)
+			t.V3I(compare, all, y, b, b, 3)
+			t.VBlend(all, d, d, b, x)
+			t.VBlend(all, d, d, a, y)
+			t.V3(amd64.VPAND, all, x, x, y) // both are NaN
+			if w == 64 {
+				t.V3M(amd64.VPAND, all, x, x, t.whole(64, quiet64))
+				t.V3(amd64.VPOR, all, d, d, x)
+				return
+			}
+			t.VBlend(all, d, d, t.num(32, nan32), x)
+		}, c.codes[w/64*2:w/64*2+2]...)
+	}
+}
+
+// roundCode gives code to what rounds to whole numbers, or brings numbers into a range.
+func roundCode() {
+	// The numbers that VROUNDPS and VROUNDPD take: to nearest, down, up, to zero.
+	for _, c := range []struct {
+		mode                  byte
+		narrow, wide, integer Code
+	}{{8, OpFRoundN32, OpFRoundN64, OpF32toS32N}, {9, OpFRoundM32, OpFRoundM64, OpF32toS32M}, {10, OpFRoundP32, OpFRoundP64, OpF32toS32P},
+		{11, OpFRoundZ32, OpFRoundZ64, OpF32toS32Z}} {
+		for w, code := range map[int]Code{32: c.narrow, 64: c.wide} {
+			do(func(t *translator, o *Op) {
+				a, d := t.arg(0), t.out(o)
+				t.V2I(pick(w, amd64.VROUNDPS, amd64.VROUNDPD), t.all(w), d, a, c.mode)
+				t.oneNaN(w, d)
+			}, code)
+		}
+		do(func(t *translator, o *Op) {
+			a, limit, most, all := t.arg(0), t.float(32, 1<<31), t.num(32, 1<<31-1), t.all(32)
+			d, x, y := t.out(o), t.take(), t.take()
+			t.V2I(amd64.VROUNDPS, all, x, a, c.mode)
+			t.V2(amd64.VCVTTPS2DQ, all, d, x)
+			t.V3I(amd64.VCMPPS, all, y, x, limit, 0x1d)
+			t.VBlend(all, d, d, most, y)
+			t.V3I(amd64.VCMPPS, all, y, x, x, 7)
+			t.V3(amd64.VPAND, all, d, d, y) // 0 for a NaN
+		}, c.integer)
+	}
+	do(func(t *translator, o *Op) {
+		a, top, limit, all := t.arg(0), t.float(32, 1<<31), t.float(32, 1<<32), t.all(32)
+		d, x, y, z := t.out(o), t.take(), t.take(), t.take()
+		t.V3(amd64.VPXOR, all, x, x, x)
+		t.V3(amd64.VMAXPS, all, x, a, x) // 0 for a NaN
+		t.V3I(amd64.VCMPPS, all, y, x, top, 0x1d)
+		t.V3(amd64.VPAND, all, z, y, top)
+		t.V3(amd64.VSUBPS, all, z, x, z)
+		t.V2(amd64.VCVTTPS2DQ, all, d, z)
+		t.VShiftI(amd64.VPSLLDI, all, y, y, 31)
+		t.V3(amd64.VPXOR, all, d, d, y)
+		t.V3I(amd64.VCMPPS, all, y, x, limit, 0x1d)
+		t.V3(amd64.VPOR, all, d, d, y)
+	}, OpF32toU32Z)
+	do(func(t *translator, o *Op) { // a subnormal becomes a zero of its sign
+		a, all := t.arg(0), t.all(32)
+		d, x, y := t.out(o), t.take(), t.take()
+		t.V3(amd64.VPXOR, all, x, x, x)
+		t.V3M(amd64.VPAND, all, y, a, t.whole(32, 0x7f800000))
+		t.V3(amd64.VPCMPEQD, all, y, y, x)
+		t.V3M(amd64.VPAND, all, x, a, t.whole(32, 1<<31))
+		t.VBlend(all, d, a, x, y)
+	}, OpFFtz32)
+	do(func(t *translator, o *Op) {
+		a, one, all := t.arg(0), t.float(32, 1), t.all(32)
+		d, x := t.out(o), t.take()
+		t.V3(amd64.VPXOR, all, x, x, x)
+		t.V3(amd64.VMAXPS, all, d, a, x) // 0 for a NaN
+		t.V3(amd64.VMINPS, all, d, d, one)
+	}, OpFSat32)
 }
 
 func floatCompares() {
@@ -468,19 +558,23 @@ func (t *translator) loadLanes(o *Op, r amd64.Reg, d amd64.Vec) {
 	case a.size == 1:
 		op = amd64.VPMOVZXBD
 	}
-	if !a.unrolls() {
-		t.V2M(op, true, d, t.lanesAt(r, 0, w))
+	at := t.lanesAt(r, 0, w)
+	if a.unrolls() {
+		at = amd64.Mem{Base: r, Disp: int32(t.strip) * 8 * int32(a.size)}
+		if a.how != line {
+			if at.Disp = int32(t.strip%2) * 32; a.how == spread {
+				at.Disp = 0
+			}
+			if t.strip == 2 { // the second row
+				t.Load(8, false, amd64.CX, amd64.Mem{Base: amd64.R10, Disp: reachAt})
+				t.RM(amd64.ADD, true, r, amd64.Mem{Base: amd64.CX, Disp: o.B + rowAt})
+			}
+		}
+	}
+	if t.masked && a.how != spread { // a lane outside may lie outside of memory, too
+		t.V2M(amd64.VMOVDQU, true, d, t.maskAt(w))
+		t.V3M(pick(w, amd64.VPMASKMOVD, amd64.VPMASKMOVQ), true, d, d, at)
 		return
 	}
-	at := int32(t.strip) * 8 * int32(a.size)
-	if a.how != line {
-		if at = int32(t.strip%2) * 32; a.how == spread {
-			at = 0
-		}
-		if t.strip == 2 { // the second row
-			t.Load(8, false, amd64.CX, amd64.Mem{Base: amd64.R10, Disp: reachAt})
-			t.RM(amd64.ADD, true, r, amd64.Mem{Base: amd64.CX, Disp: o.B + rowAt})
-		}
-	}
-	t.V2M(op, true, d, amd64.Mem{Base: r, Disp: at})
+	t.V2M(op, true, d, at)
 }

@@ -7,27 +7,33 @@ import (
 )
 
 // Compiled is lists of operations as machine code. It does what Run does with them, in less time: operations are done one after the
-// other for 8 lanes at a time (4 where there are 64 bits), and what one leaves in a processor's register the next finds there. An
-// operation for which there is no code, and all that a list does where it cannot go on as usual, is left to the assembly of Run, which
-// code goes to and comes back from within a list.
+// other for 8 lanes at a time (4 where there are 64 bits), and what one leaves in a processor's register the next finds there. The few
+// operations for which there is no code it leaves to Go code.
 type Compiled struct {
 	ops  []Op
 	code *codegen.Code
 	// By operation: where code that begins with it begins, for all lanes and for some. 0 where none does.
 	full, part []int32
+	left       []left
 }
 
-// Compile makes code of lists that Run could do; each of starts is where one may begin. If told is set, accesses may be noted in the
-// Log; otherwise none may be. It gives nil where lists cannot be compiled: see Tier.
+// left is operations that code leaves to Go code, a list, and where it is entered after them.
+type left struct {
+	ops  []Op
+	next int32
+}
+
+// Compile makes code of lists that Run could do; each of starts, in ascending order, is where one may begin. If told is set, accesses
+// may be noted in the Log; otherwise none may be. It gives nil where lists cannot be compiled: see Tier.
 func Compile(ops []Op, starts []int32, told bool) *Compiled {
 	if Best() < Compiling {
 		return nil
 	}
-	c := &Compiled{ops: ops}
+	c := &Compiled{ops: ops, full: make([]int32, len(ops)), part: make([]int32, len(ops))}
 	text := c.translate(starts, told)
 	var err error
 	if c.code, err = codegen.New(text); err != nil {
-		current.CompareAndSwap(uint32(Compiling), uint32(Assembled)) // for other lists as well
+		current.CompareAndSwap(uint32(Compiling), uint32(Interpreted)) // for other lists as well
 		return nil
 	}
 	return c
@@ -38,11 +44,42 @@ func (c *Compiled) Size() int { return c.code.Size() }
 
 // Run does the list that begins with operation at, one of the starts; see Run, the function.
 func (c *Compiled) Run(at int32, x *Regs, mask uint32) uint64 {
-	entry := c.full
+	next := c.full[at]
 	if mask != ^uint32(0) {
-		entry = c.part
+		next = c.part[at]
+		x.setLanes(mask)
 	}
-	end := run(&c.ops[at], c.code.At(int(entry[at])), x, mask)
-	runtime.KeepAlive(c)
-	return end
+	for {
+		end, n := enter(c.code.At(int(next)), x, mask)
+		if n == 0 {
+			runtime.KeepAlive(c)
+			return end
+		}
+		l := &c.left[n-1]
+		runGo(l.ops, x, mask)
+		next = l.next
+	}
 }
+
+// setLanes makes lanes32 and lanes64 of a mask.
+func (x *Regs) setLanes(mask uint32) {
+	if x.lanesOf == mask {
+		return
+	}
+	x.lanesOf = mask
+	for i := range x.lanes32 {
+		bits := &fourLanes[mask>>(4*i)&15]
+		x.lanes64[i] = *bits
+		x.lanes32[i] = [4]uint32{uint32(bits[0]), uint32(bits[1]), uint32(bits[2]), uint32(bits[3])}
+	}
+}
+
+// fourLanes has, for four bits of a mask, all bits of the lanes that are in it.
+var fourLanes = func() (all [16][4]uint64) {
+	for m := range all {
+		for l := range 4 {
+			all[m][l] = -uint64(m >> l & 1)
+		}
+	}
+	return all
+}()

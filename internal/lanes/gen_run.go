@@ -387,7 +387,6 @@ const (
 	OpGoto
 	OpIfScalar
 	OpIfPred
-	OpResume
 
 	codes
 )
@@ -821,7 +820,6 @@ var operands = [codes][4]file{
 	OpGoto:           {literal, literal, literal, literal},
 	OpIfScalar:       {literal, scalars, literal, literal},
 	OpIfPred:         {literal, preds, literal, literal},
-	OpResume:         {literal},
 }
 
 func runGo(code []Op, x *Regs, mask uint32) uint64 {

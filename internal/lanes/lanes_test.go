@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,73 @@ func (e *entry) parse() (ps []param, hasD bool) {
 		ps = append(ps, param{name, typ})
 	}
 	return ps, len(ps) > 0 && ps[0].name == "d"
+}
+
+// entryOf gives the function of a name.
+func entryOf(name string) *entry {
+	return &generated[slices.IndexFunc(generated, func(e entry) bool { return e.name == name })]
+}
+
+// compiledOps are lists of one operation, by the operation.
+var compiledOps = map[Op]*Compiled{}
+
+// do calls the function, or does its operation by code that is compiled for it where that is the tier. Arguments that are one vector
+// are one register.
+func (e *entry) do(x *args) uint32 {
+	if Best() != Compiling {
+		return e.call(x)
+	}
+	var f files
+	o := Op{Code: Code(1 + slices.IndexFunc(generated, func(g entry) bool { return g.name == e.name }))}
+	fields := []*int32{&o.D, &o.A, &o.B, &o.C}
+	ps, hasD := e.parse()
+	at := 0
+	if !hasD {
+		at = 1
+	}
+	for i, p := range ps {
+		kind, n := none, i
+		if at < 4 {
+			kind = operands[o.Code][at]
+		}
+		switch kind {
+		case vectors32:
+			n = slices.Index(x.v32[:], x.v32[i])
+			f.v32[n] = *x.v32[i]
+		case vectors64:
+			n = slices.Index(x.v64[:], x.v64[i])
+			f.v64[n] = *x.v64[i]
+		case preds:
+			n = i + 1
+			f.preds[n] = x.u32[i]
+		case scalars:
+			f.scalars[n] = x.u64[i]
+			if p.typ == "uint32" {
+				f.scalars[n] = x.u64[i]<<32 | uint64(x.u32[i])
+			}
+		default:
+			o.Imm = x.u64[i]
+			if p.typ == "uint32" {
+				o.Imm = uint64(x.u32[i])
+			}
+			continue
+		}
+		*fields[at] = int32(n) * sizes[kind]
+		at++
+	}
+	c := compiledOps[o]
+	if c == nil {
+		c = Compile([]Op{o, {}}, []int32{0}, false)
+		compiledOps[o] = c
+	}
+	c.Run(0, f.regs(), x.mask)
+	switch {
+	case hasD && ps[0].typ == "*V32":
+		*x.v32[0] = f.v32[o.D/sizes[vectors32]]
+	case hasD:
+		*x.v64[0] = f.v64[o.D/sizes[vectors64]]
+	}
+	return f.preds[0] & x.mask
 }
 
 // asPTX says which instruction computes the same in a lane, and from which parameters. Forms with a scalar are found
@@ -451,7 +519,7 @@ func checkWith(t *testing.T, e *entry, ref reference, r *rand.Rand, prepare func
 			want[l] = x.value(0, l, ps[0])
 		}
 	}
-	got := e.call(&x)
+	got := e.do(&x)
 	for l := range 32 {
 		g := uint64(got >> l & 1)
 		if hasD {
@@ -468,12 +536,13 @@ func checkWith(t *testing.T, e *entry, ref reference, r *rand.Rand, prepare func
 // TestLop3 tries every table.
 func TestLop3(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
+		e := entryOf("Lop3")
 		var a, b, c, d V32
 		for l := range uint32(32) {
 			a[l], b[l], c[l] = 0xf0f0f0f0+l, 0xcccccccc-l, 0xaaaaaaaa^l<<9
 		}
 		for lut := range uint32(256) {
-			Lop3(&d, &a, &b, &c, lut, ^uint32(0))
+			e.do(&args{v32: [5]*V32{&d, &a, &b, &c}, u32: [5]uint32{4: lut}, mask: ^uint32(0)})
 			for l := range d {
 				for bit := range 32 {
 					i := a[l]>>bit&1<<2 | b[l]>>bit&1<<1 | c[l]>>bit&1
@@ -493,13 +562,14 @@ func TestApprox(t *testing.T) {
 		step = 99991
 	}
 	bothWays(t, func(t *testing.T) {
+		exp2, log2 := entryOf("FExpTwo32"), entryOf("FLogTwo32")
 		var a, e, g V32
 		for x := uint64(0); x < 1<<32; x += 32 * uint64(step) {
 			for l := range a {
 				a[l] = uint32(x) + uint32(l)*step
 			}
-			FExpTwo32(&e, &a, ^uint32(0))
-			FLogTwo32(&g, &a, ^uint32(0))
+			exp2.do(&args{v32: [5]*V32{&e, &a}, mask: ^uint32(0)})
+			log2.do(&args{v32: [5]*V32{&g, &a}, mask: ^uint32(0)})
 			for l := range a {
 				if e[l] != fexp2(a[l]) || g[l] != flog2(a[l]) {
 					t.Fatalf("of %g: 2^x %g, log2 %g; want %g, %g", f32(a[l]), f32(e[l]), f32(g[l]), f32(fexp2(a[l])), f32(flog2(a[l])))
@@ -513,14 +583,15 @@ func TestApprox(t *testing.T) {
 func TestDivide32(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
+		div, rem := entryOf("DivU32"), entryOf("RemU32")
 		var a, b, q, m V32
 		for range 3000 {
 			for l := range a {
 				b[l] = max(1, r.Uint32()>>r.IntN(32))
 				a[l] = b[l]*(r.Uint32()>>r.IntN(32)) + uint32(r.IntN(3)) - 1
 			}
-			DivU32(&q, &a, &b, ^uint32(0))
-			RemU32(&m, &a, &b, ^uint32(0))
+			div.do(&args{v32: [5]*V32{&q, &a, &b}, mask: ^uint32(0)})
+			rem.do(&args{v32: [5]*V32{&m, &a, &b}, mask: ^uint32(0)})
 			for l := range a {
 				if q[l] != a[l]/b[l] || m[l] != a[l]%b[l] {
 					t.Fatalf("%d / %d gives %d, %d", a[l], b[l], q[l], m[l])
@@ -535,26 +606,24 @@ func TestTime(t *testing.T) {
 	if testing.Short() || !testing.Verbose() {
 		t.Skip("prints times: go test -v -run TestTime")
 	}
-	bothWays(t, func(t *testing.T) {
-		var b strings.Builder
-		for i := range generated {
-			e := &generated[i]
-			var x args
-			ps, _ := e.parse()
-			r := rand.New(rand.NewPCG(3, 4))
-			for i, p := range ps {
-				x.fill(r, i, p, e.name)
-				for l := range 32 { // ordinary numbers
-					x.v32[i][l], x.v64[i][l] = math.Float32bits(1+r.Float32()), math.Float64bits(1+r.Float64())
-				}
+	var b strings.Builder
+	for i := range generated {
+		e := &generated[i]
+		var x args
+		ps, _ := e.parse()
+		r := rand.New(rand.NewPCG(3, 4))
+		for i, p := range ps {
+			x.fill(r, i, p, e.name)
+			for l := range 32 { // ordinary numbers
+				x.v32[i][l], x.v64[i][l] = math.Float32bits(1+r.Float32()), math.Float64bits(1+r.Float64())
 			}
-			x.mask = ^uint32(0)
-			full := least(func() { e.call(&x) })
-			x.mask = 0x00ffff71
-			fmt.Fprintf(&b, "%-12s %6.1f ns, part of the lanes %6.1f ns\n", e.name, full, least(func() { e.call(&x) }))
 		}
-		t.Log("\n" + b.String())
-	})
+		x.mask = ^uint32(0)
+		full := least(func() { e.call(&x) })
+		x.mask = 0x00ffff71
+		fmt.Fprintf(&b, "%-12s %6.1f ns, part of the lanes %6.1f ns\n", e.name, full, least(func() { e.call(&x) }))
+	}
+	t.Log("\n" + b.String())
 }
 
 // least gives the shortest time of f in ns.

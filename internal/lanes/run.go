@@ -29,11 +29,10 @@ type Regs struct {
 	// Steps grows by what OpGoto says, which is not followed where they come to Limit. Marks are what those add that were met.
 	Steps, Limit int64
 	Marks        uint64
-	// The lanes that keep what they hold, all bits set: the assembly makes them where some do.
-	keep32 V32
-	keep64 V64
-	// The addresses of loads that code has checked and not done when it leaves to the assembly what follows: see redo.
-	checked [4]uint64
+	// What code wants of a mask: all bits set in the lanes that are in it.
+	lanes32 [8][4]uint32
+	lanes64 [8][4]uint64
+	lanesOf uint32
 }
 
 // file is the kind of an operand.
@@ -69,33 +68,10 @@ func Make(c Code, imm uint64, d int32, sources ...int32) Op {
 	return o
 }
 
-// Run does the operations of code, one after the other, in the lanes of mask; the last one must be OpEnd. It takes a
-// fraction of the time of calls: operations follow each other without a return to Go, so it should not be given more
-// than some thousands of them. The offsets are not checked. Run gives Imm of the operation at which it ended: OpEnd, or
-// one that could not be done (see Access), of which nothing is done then.
-func Run(code []Op, x *Regs, mask uint32) uint64 {
-	if Best() == Interpreted {
-		return runGo(code, x, mask)
-	}
-	return run(&code[0], 0, x, mask)
-}
-
-// run does operations by the assembly: those from o on, or the code compiled of them (see Compiled).
-func run(o *Op, at uintptr, x *Regs, mask uint32) uint64 {
-	for {
-		end, left := asmRun(o, at, x, mask)
-		if left == nil {
-			return end
-		}
-		if end := runGo([]Op{*left, {Imm: done}}, x, mask); end != done {
-			return end
-		}
-		o, at = left.after(1), 0
-	}
-}
-
-// done is no Imm of an operation.
-const done = 1<<64 - 1
+// Run does the operations of code, one after the other, in the lanes of mask; the last one must be OpEnd. It should not be given more
+// than some thousands of them. The offsets are not checked. Run gives Imm of the operation at which it ended: OpEnd, or one that could
+// not be done (see Access), of which nothing is done then. Lists that are done often should be compiled: see Compile.
+func Run(code []Op, x *Regs, mask uint32) uint64 { return runGo(code, x, mask) }
 
 // after gives the operation n behind o.
 func (o *Op) after(n int) *Op {

@@ -44,6 +44,9 @@ func pick64(c uint32, a, b uint64) uint64 {
 	return b
 }
 
+func eq32(a, b uint32) uint32 { return uint32(one(a == b)) }
+func eq64(a, b uint64) uint32 { return uint32(one(a == b)) }
+
 func divU32(a, b uint32) uint32 {
 	if b == 0 {
 		return ^uint32(0)

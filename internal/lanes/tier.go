@@ -15,11 +15,10 @@ type Tier uint32
 // The tiers, the slowest first.
 const (
 	Interpreted Tier = iota // Go code
-	Assembled               // the assembly of Run
-	Compiling               // lists that are done often as machine code that is made at run time; others by the assembly
+	Compiling               // lists that are done often as machine code that is made at run time; others by Go code
 )
 
-var tierNames = [...]string{"interpret", "assembly", "compiled"}
+var tierNames = [...]string{"interpret", "compiled"}
 
 func (t Tier) String() string { return tierNames[t] }
 
@@ -29,11 +28,8 @@ const TierVariable = "FENCEPOST_TIER"
 // possible is the best tier of this processor and system, current the one in use, and errTier what is wrong with TierVariable.
 var (
 	possible = func() Tier {
-		switch {
-		case !capable:
+		if !capable || !codegen.Supported {
 			return Interpreted
-		case !codegen.Supported:
-			return Assembled
 		}
 		return Compiling
 	}()

@@ -259,8 +259,23 @@ func (a *Asm) Load(size int, signed bool, d Reg, m Mem) {
 	}
 }
 
-// Store writes 4 or 8 bytes of a register.
+// Store writes 4 or 8 bytes of a register, StoreLow 1, 2, 4 or 8.
 func (a *Asm) Store(wide bool, m Mem, s Reg) { a.onMem(wide, uint8(s), m, 0x89) }
+
+// StoreLow: see Store.
+func (a *Asm) StoreLow(size int, m Mem, s Reg) {
+	switch size {
+	case 1:
+		a.rex(false, high(uint8(s)), m.highIndex(), high(uint8(m.Base)), s >= SP)
+		a.bytes(0x88)
+		a.place(uint8(s), &m)
+	case 2:
+		a.bytes(0x66)
+		a.onMem(false, uint8(s), m, 0x89)
+	default:
+		a.Store(size == 8, m, s)
+	}
+}
 
 // StoreI writes a number, extended by its sign.
 func (a *Asm) StoreI(wide bool, m Mem, v int32) {
@@ -332,6 +347,19 @@ func (a *Asm) AndNot(d, s Reg, m Mem) {
 	a.vex(0, 2, false, false, high(uint8(d)), m.highIndex(), high(uint8(m.Base)), uint8(s))
 	a.bytes(0xf2)
 	a.place(uint8(d), &m)
+}
+
+// LowestBit makes d the number of the lowest bit set in s (TZCNT), ClearLowest the lower 32 bits of s without it (BLSR, which sets the
+// flags).
+func (a *Asm) LowestBit(d, s Reg) {
+	a.bytes(0xf3)
+	a.onReg(false, uint8(d), s, 0x0f, 0xbc)
+}
+
+// ClearLowest: see LowestBit.
+func (a *Asm) ClearLowest(d, s Reg) {
+	a.vex(0, 2, false, false, false, false, high(uint8(s)), uint8(d))
+	a.bytes(0xf3, modrm(3, 1, byte(s)))
 }
 
 // Cond is a condition of the flags.

@@ -141,6 +141,10 @@ func (l *listing) others() {
 			l.note("%s %s, %s", x.name, m.text(), regNames[d])
 			l.Load(x.size, x.signed, d, m)
 		}
+		for size, name := range map[int]string{1: "MOVB", 2: "MOVW", 4: "MOVL", 8: "MOVQ"} {
+			l.note("%s %s, %s", name, regNames[d], m.text())
+			l.StoreLow(size, m, d)
+		}
 		l.note("LEAQ %s, %s", m.text(), regNames[d])
 		l.Lea(d, m)
 		l.note("TESTB $%d, %s", i%100, m.text())
@@ -159,6 +163,10 @@ func (l *listing) others() {
 		}
 		l.note("TESTL $%d, %s", 7+d, regNames[d])
 		l.TestRegI(d, int32(7+d))
+		l.note("TZCNTL %s, %s", regNames[(d*7+3)%16], regNames[d])
+		l.LowestBit(d, (d*7+3)%16)
+		l.note("BLSRL %s, %s", regNames[(d*7+3)%16], regNames[d])
+		l.ClearLowest(d, (d*7+3)%16)
 		for c, name := range map[Cond]string{Below: "CS", AboveEqual: "CC", Equal: "EQ", NotEqual: "NE", BelowEqual: "LS", Above: "HI", Less: "LT",
 			GreaterEqual: "GE", LessEqual: "LE", Greater: "GT"} {
 			l.note("CMOVQ%s %s, %s", name, regNames[(d+3)%16], regNames[d])
@@ -178,7 +186,16 @@ func (l *listing) others() {
 var vectorOps = []VOp{VPADDD, VPADDQ, VPSUBD, VPSUBQ, VPMULLD, VPMULUDQ, VPMULDQ, VPAND, VPANDN, VPOR, VPXOR, VPSHUFB, VPUNPCKLDQ, VPUNPCKLQDQ, VCVTTPS2DQ, VPMINSD, VPMINUD, VPMAXSD, VPMAXUD,
 	VPABSD, VPCMPEQD, VPCMPEQQ, VPCMPGTD, VPCMPGTQ, VPSLLVD, VPSRLVD, VPSRAVD, VPSLLD, VPSLLQ, VPSRLD, VPSRLQ, VPSRAD, VPSLLDI, VPSLLQI, VPSRLDI,
 	VPSRLQI, VPSRADI, VADDPS, VADDPD, VSUBPS, VSUBPD, VMULPS, VMULPD, VDIVPS, VDIVPD, VMINPS, VMAXPS, VSQRTPS, VFMADD213PS, VFMADD213PD,
-	VCVTDQ2PS, VPMOVSXBD, VPMOVSXWD, VPMOVZXBD, VPMOVZXWD, VPMOVSXDQ, VPMOVZXDQ, VPBROADCASTD, VPBROADCASTQ, VMOVDQU, VCMPPS, VCMPPD, VSHUFPS}
+	VCVTDQ2PS, VPMOVSXBD, VPMOVSXWD, VPMOVZXBD, VPMOVZXWD, VPMOVSXDQ, VPMOVZXDQ, VPBROADCASTD, VPBROADCASTQ, VMOVDQU, VCMPPS, VCMPPD, VSHUFPS,
+	VPADDB, VPCMPGTB, VPSADBW, VPMADDUBSW, VPMADDWD, VPBLENDD, VPSLLVQ, VPSRLVQ, VMINPD, VMAXPD, VSQRTPD, VROUNDPS, VROUNDPD, VCVTPS2PD,
+	VCVTDQ2PD, VCVTPD2PS, VCVTPD2DQ, VCVTTPD2DQ, VPMASKMOVD, VPMASKMOVQ, VPGATHERDD, VPGATHERDQ, VPGATHERQD, VPGATHERQQ}
+
+// halfSources are the instructions whose source is half as long as their result, halfResults those of which the opposite is true.
+var (
+	halfSources = regexp.MustCompile("^VPMOV|^VPBROADCAST|^VCVTPS2PD|^VCVTDQ2PD")
+	halfResults = regexp.MustCompile("^VCVTT?PD2")
+	withNumbers = regexp.MustCompile("^VCMP|^VSHUFPS|^VROUND|^VPBLENDD")
+)
 
 // vectors writes every vector instruction with every register in every place.
 func (l *listing) vectors() {
@@ -191,11 +208,15 @@ func (l *listing) vectors() {
 			s1, s2 := (d*7+3)%16, (d*5+9)%16
 			for _, o := range vectorOps {
 				narrow := func(v Vec) string { return y(v) }
-				if strings.HasPrefix(o.name, "VPMOV") || strings.HasPrefix(o.name, "VPBROADCAST") || o.form == counted {
+				if halfSources.MatchString(o.name) || o.form == counted {
 					narrow = func(v Vec) string { return fmt.Sprint("X", v) }
 				}
+				name, result := o.name, y(d)
+				if halfResults.MatchString(o.name) {
+					name, result = o.name+y(d)[:1], fmt.Sprint("X", d)
+				}
 				imm := ""
-				if o.name == "VCMPPS" || o.name == "VCMPPD" || o.name == "VSHUFPS" {
+				if withNumbers.MatchString(o.name) {
 					imm = fmt.Sprintf("$%d, ", 5+d)
 				}
 				number := func() {
@@ -213,11 +234,37 @@ func (l *listing) vectors() {
 					l.V3M(o, all, d, s1, m)
 					number()
 				case two:
-					l.note("%s %s, %s", o.name, narrow(s2), y(d))
+					l.note("%s %s%s, %s", name, imm, narrow(s2), result)
+					if imm != "" {
+						l.V2I(o, all, d, s2, 5+byte(d))
+						continue
+					}
 					l.V2(o, all, d, s2)
 					m := mem()
-					l.note("%s %s, %s", o.name, m.text(), y(d))
+					l.note("%s %s, %s", name, m.text(), result)
 					l.V2M(o, all, d, m)
+				case masked:
+					m := mem()
+					l.note("%s %s, %s, %s", o.name, m.text(), y(s1), y(d))
+					l.V3M(o, all, d, s1, m)
+					l.note("%s %s, %s, %s", o.name, y(d), y(s1), m.text())
+					l.VStoreIf(o, all, m, s1, d)
+				case gathered:
+					base, offsets := Reg((d*3+1)%16), (d+2)%16
+					if base&7 == BP {
+						base = BX
+					}
+					from, to := y(offsets), y(d)
+					mask := (d + 5) % 16
+					lanes := y(mask)
+					switch o.name {
+					case "VPGATHERDQ":
+						from = fmt.Sprint("X", offsets)
+					case "VPGATHERQD":
+						to, lanes = fmt.Sprint("X", d), fmt.Sprint("X", mask)
+					}
+					l.note("%s %s, (%s)(%s*1), %s", o.name, lanes, regNames[base], from, to)
+					l.VGather(o, all, d, mask, base, offsets)
 				case byImm:
 					l.note("%s $%d, %s, %s", o.name, 3+d, y(s2), y(d))
 					l.VShiftI(o, all, d, s2, byte(3+d))
@@ -226,6 +273,8 @@ func (l *listing) vectors() {
 			m := mem()
 			l.note("VMOVDQU %s, %s", y(d), m.text())
 			l.VStore(all, m, d)
+			l.note("VLDMXCSR %s", m.text())
+			l.VRounding(m)
 			l.note("VMOVQ X%d, %s", d, m.text())
 			l.VStoreLow(m, d)
 			l.note("VMOVD %s, X%d", m.text(), d)

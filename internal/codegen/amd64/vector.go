@@ -14,11 +14,13 @@ type VOp struct {
 type form uint8
 
 const (
-	three   form = iota // d, s1 and s2, which may be in memory
-	two                 // d and s, which may be in memory
-	counted             // d, s1 and the lower half of an X register
-	byImm               // d, s and a number
-	fused               // d = d*s1 + s2 in the order of its name
+	three    form = iota // d, s1 and s2, which may be in memory
+	two                  // d and s, which may be in memory
+	counted              // d, s1 and the lower half of an X register
+	byImm                // d, s and a number
+	fused                // d = d*s1 + s2 in the order of its name
+	masked               // d, the lanes that are moved, and memory
+	gathered             // d, the lanes that are moved, and memory at a register and the lanes of another
 )
 
 // The vector instructions.
@@ -86,6 +88,30 @@ var (
 	VCMPPS       = VOp{"VCMPPS", 0, 1, false, 0xc2, three, 0}
 	VCMPPD       = VOp{"VCMPPD", 1, 1, false, 0xc2, three, 0}
 	VSHUFPS      = VOp{"VSHUFPS", 0, 1, false, 0xc6, three, 0}
+	VPADDB       = VOp{"VPADDB", 1, 1, false, 0xfc, three, 0}
+	VPCMPGTB     = VOp{"VPCMPGTB", 1, 1, false, 0x64, three, 0}
+	VPSADBW      = VOp{"VPSADBW", 1, 1, false, 0xf6, three, 0}
+	VPMADDUBSW   = VOp{"VPMADDUBSW", 1, 2, false, 0x04, three, 0}
+	VPMADDWD     = VOp{"VPMADDWD", 1, 1, false, 0xf5, three, 0}
+	VPBLENDD     = VOp{"VPBLENDD", 1, 3, false, 0x02, three, 0}
+	VPSLLVQ      = VOp{"VPSLLVQ", 1, 2, true, 0x47, three, 0}
+	VPSRLVQ      = VOp{"VPSRLVQ", 1, 2, true, 0x45, three, 0}
+	VMINPD       = VOp{"VMINPD", 1, 1, false, 0x5d, three, 0}
+	VMAXPD       = VOp{"VMAXPD", 1, 1, false, 0x5f, three, 0}
+	VSQRTPD      = VOp{"VSQRTPD", 1, 1, false, 0x51, two, 0}
+	VROUNDPS     = VOp{"VROUNDPS", 1, 3, false, 0x08, two, 0}
+	VROUNDPD     = VOp{"VROUNDPD", 1, 3, false, 0x09, two, 0}
+	VCVTPS2PD    = VOp{"VCVTPS2PD", 0, 1, false, 0x5a, two, 0}
+	VCVTDQ2PD    = VOp{"VCVTDQ2PD", 2, 1, false, 0xe6, two, 0}
+	VCVTPD2PS    = VOp{"VCVTPD2PS", 1, 1, false, 0x5a, two, 0}
+	VCVTPD2DQ    = VOp{"VCVTPD2DQ", 3, 1, false, 0xe6, two, 0}
+	VCVTTPD2DQ   = VOp{"VCVTTPD2DQ", 1, 1, false, 0xe6, two, 0}
+	VPMASKMOVD   = VOp{"VPMASKMOVD", 1, 2, false, 0x8c, masked, 0}
+	VPMASKMOVQ   = VOp{"VPMASKMOVQ", 1, 2, true, 0x8c, masked, 0}
+	VPGATHERDD   = VOp{"VPGATHERDD", 1, 2, false, 0x90, gathered, 0}
+	VPGATHERDQ   = VOp{"VPGATHERDQ", 1, 2, true, 0x90, gathered, 0}
+	VPGATHERQD   = VOp{"VPGATHERQD", 1, 2, false, 0x91, gathered, 0}
+	VPGATHERQQ   = VOp{"VPGATHERQQ", 1, 2, true, 0x91, gathered, 0}
 )
 
 // V3 and V3M are the instructions of two sources, the second a register or in memory; on 256 bits where all says so.
@@ -113,10 +139,31 @@ func (a *Asm) V2(o VOp, all bool, d, s Vec) {
 // V2M: see V2.
 func (a *Asm) V2M(o VOp, all bool, d Vec, m Mem) { a.vexMem(&o, all, uint8(d), 0, m) }
 
+// V2I is V2 with a number besides.
+func (a *Asm) V2I(o VOp, all bool, d, s Vec, imm byte) {
+	a.V2(o, all, d, s)
+	a.bytes(imm)
+}
+
 // VShiftI shifts by a number.
 func (a *Asm) VShiftI(o VOp, all bool, d, s Vec, n byte) {
 	a.vexReg(&o, all, o.field, uint8(d), uint8(s))
 	a.bytes(n)
+}
+
+// VStoreIf writes the lanes of s whose bits in the mask are set, by the instruction that loads them (VPMASKMOVD, VPMASKMOVQ).
+func (a *Asm) VStoreIf(o VOp, all bool, m Mem, mask, s Vec) {
+	o.opcode += 2
+	a.vexMem(&o, all, uint8(s), uint8(mask), m)
+}
+
+// VGather loads the lanes of d whose highest bits in the mask are set, each from base + its lane of offsets, and clears the mask.
+func (a *Asm) VGather(o VOp, all bool, d, mask Vec, base Reg, offsets Vec) {
+	if base&7 == BP {
+		panic("BUG: a base of which there is no form without a displacement")
+	}
+	a.vex(o.pp, o.group, o.wide, all, high(uint8(d)), high(uint8(offsets)), high(uint8(base)), uint8(mask))
+	a.bytes(o.opcode, modrm(0, byte(d), byte(SP)), modrm(0, byte(offsets), byte(base)))
 }
 
 // VStore writes a register to memory (VMOVDQU).
@@ -170,6 +217,9 @@ func (a *Asm) VUpper(d, s Vec) {
 	a.vexReg(&VOp{pp: 1, group: 3, opcode: 0x39}, true, uint8(s), 0, uint8(d))
 	a.bytes(1)
 }
+
+// VRounding sets how results are rounded (VLDMXCSR).
+func (a *Asm) VRounding(m Mem) { a.vexMem(&VOp{group: 1, opcode: 0xae}, false, 2, 0, m) }
 
 // VZeroUpper is VZEROUPPER.
 func (a *Asm) VZeroUpper() { a.bytes(0xc5, 0xf8, 0x77) }

@@ -1,5 +1,5 @@
-// Command gen writes the generated files of package lanes: the exported functions, which are Go code, and the lists of operations
-// that Run does by assembly or by those functions, all from one table. It is run in the folder of the package: go generate.
+// Command gen writes the generated files of package lanes: the exported functions, and Run, which does lists of operations by those
+// functions, all from one table. It is run in the folder of the package: go generate.
 package main
 
 import (
@@ -18,14 +18,8 @@ func main() {
 	rows := table()
 	writeGo("gen_api.go", api(rows))
 	writeGo("gen_list_test.go", testList(rows))
-	write("gen_amd64.s", assembly(rows))
 	writeGo("gen_run.go", runGo(rows))
-}
-
-func write(name string, text []byte) {
-	if err := os.WriteFile(name, text, 0o666); err != nil {
-		log.Fatal(err)
-	}
+	writeGo("gen_atomic.go", atomicLoops())
 }
 
 // writeGo formats and writes a Go file.
@@ -34,7 +28,9 @@ func writeGo(name string, text []byte) {
 	if err != nil {
 		log.Fatalf("%s: %v\n%s", name, err, text)
 	}
-	write(name, src)
+	if err := os.WriteFile(name, src, 0o666); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // signature writes the parameters and the result.
@@ -76,16 +72,6 @@ func api(rows []*row) []byte {
 		}
 		b.WriteString("}\n")
 	}
-	return b.Bytes()
-}
-
-// assembly writes the assembly.
-func assembly(rows []*row) []byte {
-	var b bytes.Buffer
-	b.WriteString(header + "#include \"textflag.h\"\n\n")
-	b.Write(constants())
-	b.Write(atomicFunctions())
-	b.Write(runAssembly(rows))
 	return b.Bytes()
 }
 

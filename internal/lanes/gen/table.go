@@ -311,11 +311,9 @@ func (t *list) floats32() {
 	t.add(row{name: "FSat32", doc: "clamps to [0, 1]; +0 for NaN and -0", dst: v32, in: in, expr: "fsat32($a)"})
 }
 
-// modes are the rounding modes of PTX and, in the assembly, the immediate of VROUND.
-var modes = []struct {
-	name, doc string
-	imm       int
-}{{"N", "to nearest, ties to even", 8}, {"M", "down", 9}, {"P", "up", 10}, {"Z", "to zero", 11}}
+// modes are the rounding modes of PTX, and what rounds to them in Go.
+var modes = []struct{ name, doc, round string }{{"N", "to nearest, ties to even", "math.RoundToEven"}, {"M", "down", "math.Floor"},
+	{"P", "up", "math.Ceil"}, {"Z", "to zero", "math.Trunc"}}
 
 // roundings adds what rounds in other modes than to nearest, and to whole numbers.
 func (t *list) roundings() {
@@ -324,18 +322,15 @@ func (t *list) roundings() {
 		for _, w := range []int{32, 64} {
 			v := vec(w)
 			t.add(row{name: fmt.Sprintf("FRound%s%d", m.name, w), doc: "rounds a to a whole number, " + m.doc + "; the sign of zero stays", dst: v,
-				in: []param{{"a", v}}, expr: fmt.Sprintf("fround%d($a, %s)", w, mathRound[m.name])})
+				in: []param{{"a", v}}, expr: fmt.Sprintf("fround%d($a, %s)", w, m.round)})
 		}
 		if m.name == "Z" {
 			continue // see conversions
 		}
 		t.add(row{name: "F32toS32" + m.name, doc: "rounds " + m.doc + ", and saturates; 0 for NaN", dst: v32, in: []param{{"a", v32}},
-			expr: "f32toS32(fround32($a, " + mathRound[m.name] + "))"})
+			expr: "f32toS32(fround32($a, " + m.round + "))"})
 	}
 }
-
-// mathRound rounds in portable code.
-var mathRound = map[string]string{"N": "math.RoundToEven", "M": "math.Floor", "P": "math.Ceil", "Z": "math.Trunc"}
 
 func (t *list) conversions() {
 	one := func(name, dst, src, doc, expr string) {

@@ -18,11 +18,19 @@ func (t *Text) Compiled(told bool) *lanes.Compiled {
 	return *m
 }
 
-// ReadyCode is the machine code that there is already, nil for none.
-func (t *Text) ReadyCode(told bool) *lanes.Compiled {
+// ReadyCode is the machine code that there is already, nil for none, and how many lists launches have done without.
+func (t *Text) ReadyCode(told bool) (code *lanes.Compiled, done int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.machine[withLog(told)]
+	return t.machine[withLog(told)], t.done[withLog(told)]
+}
+
+// Done says how many lists launches have done without machine code, as far as one knows: of those that run together one counts.
+func (t *Text) Done(told bool, lists int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := &t.done[withLog(told)]
+	*n = max(*n, lists)
 }
 
 // withLog is the index in Text.machine.

@@ -44,6 +44,7 @@ type Text struct {
 
 	mu      sync.Mutex
 	machine [2]*lanes.Compiled // the lists, where they are done often; of launches of which accesses are told the second
+	done    [2]int             // lists done without
 }
 
 // Instr is one instruction. Register operands are indices in the file that the operation says. Where a vector is asked

@@ -4,8 +4,8 @@ import (
 	"fencepost.dev/fencepost/internal/lanes"
 )
 
-// hotLists is how many lists of a text a launch does before they are compiled (lanes.Compile): some milliseconds of a warp's work,
-// which take about as long as to compile them, so that launches of a few warps do not wait for that. Tests change it.
+// hotLists is how many lists of a text launches do before they are compiled (lanes.Compile): about as much work as to compile them, so
+// that launches of a few warps do not wait for that. Tests change it.
 var hotLists = 1000
 
 // operations does the list at a place of vcode.Text.Ops.

@@ -70,6 +70,12 @@ func (x *machine) finish() {
 			x.slots = append(x.slots, v)
 		}
 	}
+	x.t.Done(x.tells, x.lists)
+	if x.calls != nil {
+		for _, u := range x.calls.units {
+			u.t.Done(x.tells, u.lists)
+		}
+	}
 	e := x.of
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -227,7 +233,7 @@ type loaded struct {
 	shares  bool             // lists have stores to shared memory
 
 	machine *lanes.Compiled // the lists, once they are compiled
-	lists   int             // that were done before
+	lists   int             // that were done before, by earlier launches too
 }
 
 // registers is what a warp holds.
@@ -287,7 +293,7 @@ func (x *machine) prepare(t *vcode.Text) {
 		}
 	}
 	x.newReaches()
-	x.machine = t.ReadyCode(x.tells)
+	x.machine, x.lists = t.ReadyCode(x.tells)
 }
 
 // placesOf gives the places of a text's effects in a frame.
