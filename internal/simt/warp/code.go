@@ -4,9 +4,9 @@ import (
 	"fencepost.dev/fencepost/internal/lanes"
 )
 
-// hotLists is how many lists of a text launches do before they are compiled (lanes.Compile). Of 50, 200 and 1000, 200 gave the shortest
-// first launches of the kernels of cmd/bench: Go code does that many in about the time in which they are compiled, so
-// that launches of a few warps do not wait for that. Tests change it.
+// hotLists is how many lists of a text launches do before they are compiled (lanes.Compile), so that launches of a few warps do not wait
+// for that: Go code does that many in about the time that it takes to compile a text. Of 50, 200 and 1000, 200 gave the shortest first
+// launches of kernels of cmd/bench. Tests change it.
 var hotLists = 200
 
 // operations does the list at a place of vcode.Text.Ops.
