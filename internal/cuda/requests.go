@@ -49,6 +49,8 @@ func hostCall(op calls.Op) string {
 		return "cuStreamWriteValue or cuStreamWaitValue"
 	case calls.MemMapped:
 		return "a look at memory"
+	case calls.Condition:
+		return "a conditional node of a graph"
 	case calls.HostFunc:
 		return "a host function in a stream"
 	}
@@ -127,6 +129,7 @@ var handlers = [calls.NumOps]handler{
 	calls.MemSetAccess:        (*process).memSetAccess,
 	calls.MemMapped:           (*process).memMapped,
 	calls.StreamValue:         (*process).streamValue,
+	calls.Condition:           (*process).condition,
 }
 
 // handle does one request. The shape of r was checked when it was read.

@@ -49,3 +49,31 @@ func TestGraphOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestGraphKernels launches graphs with conditional nodes and programmatic edges: what they order, and what they do not.
+func TestGraphKernels(t *testing.T) {
+	exe := hostProgram(t, "testdata/graphkernels.c", "-lcuda")
+	for _, scenario := range []string{"condition", "two", "before", "behind", "iterations", "programmatic", "beside"} {
+		for _, ordered := range []bool{false, true} {
+			args, want := []string{scenario}, report.Found
+			if ordered {
+				args, want = append(args, "ordered"), report.Clean
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			var out bytes.Buffer
+			r, err := Run(ctx, &Options{Seeds: 1, Jobs: 1, FailOn: detect.Warning}, &Program{Path: exe, Args: args, Stdout: &out, Libraries: standins(t)})
+			cancel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != want || out.Len() > 0 || len(r.Findings) > 1 {
+				t.Errorf("%v: verdict %s, want %s; %v; %d findings; printed %q", args, r.Verdict, want, r.Skipped, len(r.Findings), out.String())
+			}
+			for i := range r.Findings {
+				if f := &r.Findings[i]; f.Kind != "inter-kernel" || f.Severity != detect.Error && scenario != "two" {
+					t.Errorf("%v: %s %s: %s", args, f.Severity, f.Kind, f.Message)
+				}
+			}
+		}
+	}
+}

@@ -5,7 +5,7 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 11
+const Version = 12
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
@@ -114,6 +114,7 @@ const (
 	MemSetAccess
 	MemMapped
 	StreamValue
+	Condition
 	NumOps
 )
 
@@ -141,7 +142,7 @@ const (
 )
 
 // Placed lists the requests that tell where in the program their call is.
-var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess, MemUnmap}
+var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess, MemUnmap, Condition}
 
 // A Placed request of an interpreted program tells where in the script its call is, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
@@ -245,6 +246,7 @@ var Specs = [NumOps]Spec{
 	MemSetAccess:        {"MemSetAccess", 3, false, "address, bytes, CUmemAccess_flags ->"},
 	MemMapped:           {"MemMapped", 2, false, "address, 1: another handle of it -> handle, bytes, CUmemAccess_flags of what is mapped there"},
 	StreamValue:         {"StreamValue", 5, false, "stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->"},
+	Condition:           {"Condition", 4, false, "stream, condition of a graph or 0 to make one, 1 to set it, value -> the condition that was made or its value"},
 	ClusterOccupancy:    {"ClusterOccupancy", 4, false, "kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster"},
 }
 
@@ -289,8 +291,8 @@ const (
 	StreamPerThread = 2
 )
 
-// OfGraph is a flag of StreamCreate and of Malloc's kind that no program gives: a branch of a graph runs there, or an allocation node
-// has its memory there, which stays.
+// OfGraph is a flag of StreamCreate, EventCreate and of Malloc's kind that no program gives: a branch of a graph runs there, the event is an
+// edge of a graph, or an allocation node has its memory there, which stays.
 const OfGraph = 1 << 40
 
 // A texture or surface object is memory of ObjectBytes: TextureBytes that the engine reads (simt.Texture), and behind them what the

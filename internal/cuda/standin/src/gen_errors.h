@@ -57,6 +57,7 @@ static const struct fp_error {
     {304, "cudaErrorOperatingSystem", "CUDA_ERROR_OPERATING_SYSTEM", "an operating system call failed"},
     {400, "cudaErrorInvalidResourceHandle", "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {401, "cudaErrorIllegalState", "CUDA_ERROR_ILLEGAL_STATE", "the resource is not in a state for this operation"},
+    {402, "cudaErrorLossyQuery", "CUDA_ERROR_LOSSY_QUERY", "the query would leave data of the answer out"},
     {500, "cudaErrorSymbolNotFound", "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {600, "cudaErrorNotReady", "CUDA_ERROR_NOT_READY", "device not ready"},
     {700, "cudaErrorIllegalAddress", "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},

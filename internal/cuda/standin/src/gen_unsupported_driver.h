@@ -79,7 +79,6 @@ EXPORT int cuGraphAddExternalSemaphoresWaitNode(void) { return finish(fp_unsuppo
 EXPORT int cuGraphAddNode_v3(void) { return finish(fp_unsupported("cuGraphAddNode_v3")); }
 EXPORT int cuGraphBatchMemOpNodeGetParams(void) { return finish(fp_unsupported("cuGraphBatchMemOpNodeGetParams")); }
 EXPORT int cuGraphBatchMemOpNodeSetParams(void) { return finish(fp_unsupported("cuGraphBatchMemOpNodeSetParams")); }
-EXPORT int cuGraphConditionalHandleCreate(void) { return finish(fp_unsupported("cuGraphConditionalHandleCreate")); }
 EXPORT int cuGraphExecBatchMemOpNodeSetParams(void) { return finish(fp_unsupported("cuGraphExecBatchMemOpNodeSetParams")); }
 EXPORT int cuGraphExecExternalSemaphoresSignalNodeSetParams(void) { return finish(fp_unsupported("cuGraphExecExternalSemaphoresSignalNodeSetParams")); }
 EXPORT int cuGraphExecExternalSemaphoresWaitNodeSetParams(void) { return finish(fp_unsupported("cuGraphExecExternalSemaphoresWaitNodeSetParams")); }
@@ -88,10 +87,6 @@ EXPORT int cuGraphExternalSemaphoresSignalNodeGetParams(void) { return finish(fp
 EXPORT int cuGraphExternalSemaphoresSignalNodeSetParams(void) { return finish(fp_unsupported("cuGraphExternalSemaphoresSignalNodeSetParams")); }
 EXPORT int cuGraphExternalSemaphoresWaitNodeGetParams(void) { return finish(fp_unsupported("cuGraphExternalSemaphoresWaitNodeGetParams")); }
 EXPORT int cuGraphExternalSemaphoresWaitNodeSetParams(void) { return finish(fp_unsupported("cuGraphExternalSemaphoresWaitNodeSetParams")); }
-EXPORT int cuGraphKernelNodeCopyAttributes(void) { return finish(fp_unsupported("cuGraphKernelNodeCopyAttributes")); }
-EXPORT int cuGraphKernelNodeGetAttribute(void) { return finish(fp_unsupported("cuGraphKernelNodeGetAttribute")); }
-EXPORT int cuGraphKernelNodeSetAttribute(void) { return finish(fp_unsupported("cuGraphKernelNodeSetAttribute")); }
-EXPORT int cuGraphNodeGetParams(void) { return finish(fp_unsupported("cuGraphNodeGetParams")); }
 EXPORT int cuGraphNodeGetToolsId(void) { return finish(fp_unsupported("cuGraphNodeGetToolsId")); }
 EXPORT int cuGraphNodeSetParams_v2(void) { return finish(fp_unsupported("cuGraphNodeSetParams_v2")); }
 EXPORT int cuGraphicsMapResources(void) { return finish(fp_unsupported("cuGraphicsMapResources")); }

@@ -51,8 +51,6 @@ EXPORT int cudaGetMipmappedArrayLevel(void) { return finish(fp_unsupported("cuda
 EXPORT int cudaGetTextureObjectResourceViewDesc(void) { return finish(fp_unsupported("cudaGetTextureObjectResourceViewDesc")); }
 EXPORT int cudaGraphAddExternalSemaphoresSignalNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresSignalNode")); }
 EXPORT int cudaGraphAddExternalSemaphoresWaitNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresWaitNode")); }
-EXPORT int cudaGraphConditionalHandleCreate(void) { return finish(fp_unsupported("cudaGraphConditionalHandleCreate")); }
-EXPORT int cudaGraphConditionalHandleCreate_v2(void) { return finish(fp_unsupported("cudaGraphConditionalHandleCreate_v2")); }
 EXPORT int cudaGraphExecExternalSemaphoresSignalNodeSetParams(void) { return finish(fp_unsupported("cudaGraphExecExternalSemaphoresSignalNodeSetParams")); }
 EXPORT int cudaGraphExecExternalSemaphoresWaitNodeSetParams(void) { return finish(fp_unsupported("cudaGraphExecExternalSemaphoresWaitNodeSetParams")); }
 EXPORT int cudaGraphExecGetId(void) { return finish(fp_unsupported("cudaGraphExecGetId")); }
@@ -60,11 +58,6 @@ EXPORT int cudaGraphExternalSemaphoresSignalNodeGetParams(void) { return finish(
 EXPORT int cudaGraphExternalSemaphoresSignalNodeSetParams(void) { return finish(fp_unsupported("cudaGraphExternalSemaphoresSignalNodeSetParams")); }
 EXPORT int cudaGraphExternalSemaphoresWaitNodeGetParams(void) { return finish(fp_unsupported("cudaGraphExternalSemaphoresWaitNodeGetParams")); }
 EXPORT int cudaGraphExternalSemaphoresWaitNodeSetParams(void) { return finish(fp_unsupported("cudaGraphExternalSemaphoresWaitNodeSetParams")); }
-EXPORT int cudaGraphInstantiateWithParams_ptsz(void) { return finish(fp_unsupported("cudaGraphInstantiateWithParams_ptsz")); }
-EXPORT int cudaGraphKernelNodeCopyAttributes(void) { return finish(fp_unsupported("cudaGraphKernelNodeCopyAttributes")); }
-EXPORT int cudaGraphKernelNodeGetAttribute(void) { return finish(fp_unsupported("cudaGraphKernelNodeGetAttribute")); }
-EXPORT int cudaGraphKernelNodeSetAttribute(void) { return finish(fp_unsupported("cudaGraphKernelNodeSetAttribute")); }
-EXPORT int cudaGraphNodeGetParams(void) { return finish(fp_unsupported("cudaGraphNodeGetParams")); }
 EXPORT int cudaGraphNodeGetToolsId(void) { return finish(fp_unsupported("cudaGraphNodeGetToolsId")); }
 EXPORT int cudaGraphicsEGLRegisterImage(void) { return finish(fp_unsupported("cudaGraphicsEGLRegisterImage")); }
 EXPORT int cudaGraphicsGLRegisterBuffer(void) { return finish(fp_unsupported("cudaGraphicsGLRegisterBuffer")); }

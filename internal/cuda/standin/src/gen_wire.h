@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 11
+#define FP_VERSION 12
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -113,9 +113,10 @@ enum {
   FP_MemSetAccess = 66, // address, bytes, CUmemAccess_flags ->
   FP_MemMapped = 67, // address, 1: another handle of it -> handle, bytes, CUmemAccess_flags of what is mapped there
   FP_StreamValue = 68, // stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->
+  FP_Condition = 69, // stream, condition of a graph or 0 to make one, 1 to set it, value -> the condition that was made or its value
 };
 
 // fp_placed says which requests tell where in the program their call is.
 static int fp_placed(u32 op) {
-  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture || op == FP_HostAccess || op == FP_MemUnmap;
+  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture || op == FP_HostAccess || op == FP_MemUnmap || op == FP_Condition;
 }
