@@ -313,6 +313,16 @@ const (
 	Default
 )
 
+// SourceOrder says when a copy reads its source (cudaMemcpySrcAccessOrder).
+type SourceOrder uint8
+
+// The orders. What the stream did before does not come before a read out of stream order.
+const (
+	InStream   SourceOrder = iota
+	DuringCall             // before the call returns
+	AnyTime                // between the call and the end of the copy
+)
+
 // Copy is a copy of Width bytes, Height rows and Depth slices; pitches are in bytes, and a slice pitch is too.
 // It describes cudaMemcpy and its 2D, 3D and asynchronous kin. Addresses outside the device's memory are pageable host memory.
 type Copy struct {
@@ -321,7 +331,8 @@ type Copy struct {
 	Width, Height, Depth    uint64
 	Kind                    CopyKind
 	Async                   bool
-	NoDst, NoSrc            bool   // the program has no memory at that end
+	NoDst, NoSrc            bool // the program has no memory at that end
+	Source                  SourceOrder
 	Place                   string // of the call in the program, see event.HostPlace; "" when it is not known
 }
 
@@ -367,7 +378,21 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 	}
 	call := copyName(k)
 	name := fmt.Sprintf("%s (%s)%s", call, s.name, k.Place)
+	reader := s.agent
+	switch k.Source {
+	case DuringCall:
+		reader = c.host
+	case AnyTime:
+		reader = c.dev.newAgent()
+		c.order(reader, c.host, name)
+	}
+	if reader != s.agent {
+		c.touch(event.HostOp{Kind: event.HostRead, Agent: reader, Name: name}, src, k)
+	}
 	c.begin(s, name)
+	if k.Source == AnyTime {
+		c.order(s.agent, reader, name)
+	}
 	after := func() {}
 	if !k.Async && s == s.gpu.legacy {
 		after = c.between(s, name, dst.deviceOf(), src.deviceOf())
@@ -379,7 +404,9 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 		name = fmt.Sprintf("%s (%s), which may return before the device has the bytes%s", call, s.name, k.Place)
 	}
 	c.work(s)
-	c.touch(event.HostOp{Kind: event.HostRead, Agent: s.agent, Name: name}, src, k)
+	if reader == s.agent {
+		c.touch(event.HostOp{Kind: event.HostRead, Agent: reader, Name: name}, src, k)
+	}
 	c.touch(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Name: name, Staged: staged}, dst, k)
 	after()
 	if copyWaits(k.Async, dst, src) {

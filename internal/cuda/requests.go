@@ -392,6 +392,12 @@ func (p *process) copy(_ context.Context, r *request) ([]uint64, []byte, error) 
 	k := Copy{Dst: a[0], DstPitch: a[1], DstSlice: a[2], Src: a[3], SrcPitch: a[4], SrcSlice: a[5],
 		Width: a[6], Height: a[7], Depth: a[8], Kind: CopyKind(a[9]), Async: a[9]&0x100 != 0,
 		NoDst: a[9]&0x200 != 0, NoSrc: a[9]&0x400 != 0, Place: p.place(r)}
+	switch a[9] >> 8 & (calls.CopyDuringCall | calls.CopyAnyTime) {
+	case calls.CopyDuringCall:
+		k.Source = DuringCall
+	case calls.CopyAnyTime:
+		k.Source = AnyTime
+	}
 	return nil, nil, p.ctx.OrderCopy(k, StreamID(a[10]), r.thread)
 }
 

@@ -77,7 +77,7 @@ func (c *Context) CreateStream(flags uint64, priority int32) (StreamID, error) {
 	if err != nil {
 		return 0, err
 	}
-	if flags&^(StreamNonBlocking|calls.OfGraph) != 0 {
+	if flags&^(StreamNonBlocking|calls.OfGraph|calls.OfBatch) != 0 {
 		return 0, fail(InvalidValue, "stream flags %#x", flags)
 	}
 	c.live = nil
@@ -85,6 +85,9 @@ func (c *Context) CreateStream(flags uint64, priority int32) (StreamID, error) {
 	name := "stream"
 	if flags&calls.OfGraph != 0 {
 		name = "branch of a graph, stream"
+	}
+	if flags&calls.OfBatch != 0 {
+		name = "part of a batch, stream"
 	}
 	c.streams[id] = &stream{gpu: c.gpu, agent: c.dev.newAgent(), nonBlocking: flags&StreamNonBlocking != 0, flags: uint32(flags),
 		priority: min(max(priority, -5), 0), name: fmt.Sprintf("%s %d%s", name, uint64(id)/16, c.gpu.suffix())}

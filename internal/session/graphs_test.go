@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,33 @@ func TestGraphKernels(t *testing.T) {
 			}
 			for i := range r.Findings {
 				if f := &r.Findings[i]; f.Kind != "inter-kernel" || f.Severity != detect.Error && scenario != "two" {
+					t.Errorf("%v: %s %s: %s", args, f.Severity, f.Kind, f.Message)
+				}
+			}
+		}
+	}
+}
+
+// TestBatchOrder makes batches of copies: their copies are not ordered, the batch is, and of reads out of stream order what the API promises.
+func TestBatchOrder(t *testing.T) {
+	exe := hostProgram(t, "testdata/batches.c")
+	for _, scenario := range []string{"overlap", "chain", "before", "behind", "during", "any", "reuse", "done"} {
+		for _, right := range []bool{false, true} {
+			args, want := []string{scenario}, report.Found
+			if right {
+				args, want = append(args, "right"), report.NotChecked // no kernel ran
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			r, err := Run(ctx, &Options{Seeds: 1, Jobs: 1, FailOn: detect.Warning}, &Program{Path: exe, Args: args, Stdout: io.Discard})
+			cancel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != want || len(r.Findings) > 1 {
+				t.Errorf("%v: verdict %s, want %s; %v; %d findings", args, r.Verdict, want, r.Skipped, len(r.Findings))
+			}
+			for i := range r.Findings {
+				if f := &r.Findings[i]; f.Kind != "inter-kernel" || f.Severity != detect.Error {
 					t.Errorf("%v: %s %s: %s", args, f.Severity, f.Kind, f.Message)
 				}
 			}

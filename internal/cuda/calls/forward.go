@@ -103,8 +103,6 @@ var Accepted = []string{
 	"cudaStreamAttachMemAsync_ptsz: handle s, handle p, size n, u32 flags",
 	"cudaCtxResetPersistingL2Cache",
 	"cudaDeviceFlushGPUDirectRDMAWrites: u32 target, u32 scope",
-	"cudaStreamCopyAttributes: handle d, handle s",
-	"cudaStreamCopyAttributes_ptsz: handle d, handle s",
 	"cudaMemPoolTrimTo: handle pool, size n",
 	"cudaMemPoolDestroy: handle pool",
 	"cudaMemPoolSetAccess: handle pool, handle list, size n",
@@ -128,8 +126,5 @@ var AcceptedDriver = []string{
 	"cuMemPoolSetAccess: handle pool, handle list, size n",
 	"cuDeviceSetMemPool: u32 device, handle pool",
 	"cuDeviceGraphMemTrim: u32 device",
-	"cuMemAdvise: handle p, size n, u32 advice, u32 device",
-	"cuMemPrefetchAsync: handle p, size n, u32 device, handle s",
-	"cuMemPrefetchAsync_ptsz: handle p, size n, u32 device, handle s",
 	"cuFuncLoad: handle f",
 }

@@ -191,7 +191,7 @@ var Specs = [NumOps]Spec{
 	FreeAsync:           {"FreeAsync", 2, false, "address, stream ->"},
 	HostRegister:        {"HostRegister", 2, false, "page-aligned address, bytes -> file offset"},
 	HostUnregister:      {"HostUnregister", 1, false, "address -> page-aligned address, bytes"},
-	Copy:                {"Copy", 11, false, "dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10, stream ->"},
+	Copy:                {"Copy", 11, false, "dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10 | CopyDuringCall or CopyAnyTime<<8, stream ->"},
 	Fill:                {"Fill", 8, false, "dst, pitch, slice pitch, width bytes, height, depth, async, stream ->"},
 	Pointer:             {"Pointer", 1, false, "address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, flags, device"},
 	StreamCreate:        {"StreamCreate", 2, false, "flags, priority -> stream"},
@@ -294,6 +294,16 @@ const (
 // OfGraph is a flag of StreamCreate, EventCreate and of Malloc's kind that no program gives: a branch of a graph runs there, the event is an
 // edge of a graph, or an allocation node has its memory there, which stays.
 const OfGraph = 1 << 40
+
+// OfBatch is such a flag of StreamCreate: a copy of a batch is made there.
+const OfBatch = 1 << 41
+
+// When a copy reads its source, beside 1 for an asynchronous one: bits of its direction above the lowest 8. Neither is ordered with what the
+// stream did before.
+const (
+	CopyDuringCall = 8  // before the call returns
+	CopyAnyTime    = 16 // between the call and the end of the copy
+)
 
 // A texture or surface object is memory of ObjectBytes: TextureBytes that the engine reads (simt.Texture), and behind them what the
 // process keeps there.

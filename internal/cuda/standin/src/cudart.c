@@ -563,3 +563,5 @@ EXPORT int cudaStreamAddCallback_ptsz(void *s, callback *f, void *data, unsigned
 #include "cudart_array.h"
 #include "cudart_device.h"
 #include "cudart_graph.h"
+#include "batch.h"
+#include "hints.h"

@@ -266,27 +266,6 @@ EXPORT int cuDeviceGraphMemTrim(unsigned device) {
   (void)device;
   return finish(present());
 }
-EXPORT int cuMemAdvise(void *p, size_t n, unsigned advice, unsigned device) {
-  (void)p;
-  (void)n;
-  (void)advice;
-  (void)device;
-  return finish(present());
-}
-EXPORT int cuMemPrefetchAsync(void *p, size_t n, unsigned device, void *s) {
-  (void)p;
-  (void)n;
-  (void)device;
-  (void)s;
-  return finish(present());
-}
-EXPORT int cuMemPrefetchAsync_ptsz(void *p, size_t n, unsigned device, void *s) {
-  (void)p;
-  (void)n;
-  (void)device;
-  (void)s;
-  return finish(present());
-}
 EXPORT int cuFuncLoad(void *f) {
   (void)f;
   return finish(present());

@@ -249,16 +249,6 @@ EXPORT int cudaDeviceFlushGPUDirectRDMAWrites(unsigned target, unsigned scope) {
   (void)scope;
   return finish(present());
 }
-EXPORT int cudaStreamCopyAttributes(void *d, void *s) {
-  (void)d;
-  (void)s;
-  return finish(present());
-}
-EXPORT int cudaStreamCopyAttributes_ptsz(void *d, void *s) {
-  (void)d;
-  (void)s;
-  return finish(present());
-}
 EXPORT int cudaMemPoolTrimTo(void *pool, size_t n) {
   (void)pool;
   (void)n;

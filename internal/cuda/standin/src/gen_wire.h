@@ -33,6 +33,9 @@
 #define FP_THREADS 64
 #define FP_THREAD_OF_STREAM 0x10000u
 #define FP_VALUE_WAIT 256
+#define FP_OF_BATCH 2199023255552
+#define FP_COPY_DURING_CALL 8
+#define FP_COPY_ANY_TIME 16
 #define FP_FUNCTION_PUT 0
 #define FP_FUNCTION_BEGINS 1
 #define FP_FUNCTION_ENDS 2
@@ -57,7 +60,7 @@ enum {
   FP_FreeAsync = 10, // address, stream ->
   FP_HostRegister = 11, // page-aligned address, bytes -> file offset
   FP_HostUnregister = 12, // address -> page-aligned address, bytes
-  FP_Copy = 13, // dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10, stream ->
+  FP_Copy = 13, // dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10 | CopyDuringCall or CopyAnyTime<<8, stream ->
   FP_Fill = 14, // dst, pitch, slice pitch, width bytes, height, depth, async, stream ->
   FP_Pointer = 15, // address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, flags, device
   FP_StreamCreate = 16, // flags, priority -> stream

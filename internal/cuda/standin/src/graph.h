@@ -4,6 +4,8 @@
 #define FP_GRAPH_H
 
 struct fp_function;
+struct fp_hint;
+struct fp_stream_attribute;
 
 // The types of nodes (CUgraphNodeType).
 enum { fpKernelNode, fpCopyNode, fpFillNode, fpHostNode, fpChildNode, fpEmptyNode, fpWaitNode, fpRecordNode, fpAllocNode = 10, fpFreeNode, fpConditionNode = 13 };
@@ -153,6 +155,10 @@ struct fp_shared {
   u32 ids;
   u64 *memory; // addresses of allocation nodes
   size_t memories;
+  struct fp_hint *hints; // see hints.h
+  size_t nhints;
+  struct fp_stream_attribute *attributes;
+  size_t nattributes;
 };
 
 static struct fp_shared *fp_shared(void) { return fp.alias ? (struct fp_shared *)(fp.alias - FP_SHARED) : NULL; }
