@@ -33,7 +33,7 @@ func (c *Context) malloc(size uint64, kind devmem.AllocKind, flags uint32) (uint
 	if err != nil {
 		return 0, err
 	}
-	addr, err := c.alloc(c.gpu, size, kind, c.host, false, leased{})
+	addr, err := c.alloc(c.gpu, size, kind, c.host, nil, leased{})
 	if a, ok := c.allocs[addr]; ok {
 		a.flags = flags
 		c.allocs[addr] = a
@@ -54,8 +54,8 @@ type leased struct {
 	bytes []byte // behind it; nil: those of the address
 }
 
-// alloc allocates, at a place in the context's lease when there is one.
-func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32, async bool, at leased) (uint64, error) {
+// alloc allocates, from a pool when there is one, and at a place in the context's lease when there is one.
+func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32, from *pool, at leased) (uint64, error) {
 	if size == 0 {
 		if kind == devmem.ManagedAlloc {
 			return 0, fail(InvalidValue, "cudaMallocManaged of 0 bytes")
@@ -66,8 +66,11 @@ func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32
 	if !ok {
 		return 0, fail(InvalidValue, "memory kind %d", kind)
 	}
-	if async {
+	if from != nil {
 		call = "cudaMallocAsync"
+		if err := from.grow(size); err != nil {
+			return 0, err
+		}
 	}
 	c.mallocs++
 	name := fmt.Sprintf("%s #%d (%s)", call, c.mallocs, byteCount(size))
@@ -79,12 +82,15 @@ func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32
 		err = c.dev.mem.AllocLeased(c.leased, addr, size, at.bytes, name)
 	}
 	if err != nil {
+		if from != nil {
+			from.used -= size
+		}
 		return 0, fail(MemoryAllocation, "%s of %d bytes: %v", call, size, err)
 	}
-	if async && len(c.gpus) > 1 {
-		c.dev.mem.SetPooled(addr)
+	if from != nil && len(c.gpus) > 1 {
+		c.dev.mem.SetPooled(addr, from.peers)
 	}
-	c.allocs[addr] = allocation{size: size, kind: kind, async: async}
+	c.allocs[addr] = allocation{size: size, kind: kind, pool: from}
 	delete(c.freedAt, addr)
 	c.dev.tell(event.HostOp{Kind: event.HostAlloc, Agent: agent, Addr: addr, Size: size, Name: call})
 	return addr, nil
@@ -167,8 +173,8 @@ func (c *Context) badFree(call string, addr uint64) error {
 func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 	a := c.allocs[addr]
 	delete(c.allocs, addr)
-	if a.async {
-		c.pool -= a.size
+	if a.pool != nil {
+		a.pool.used -= a.size
 	}
 	if _, err := c.dev.mem.Free(addr); err != nil {
 		panic(fmt.Sprintf("BUG: allocation %#x is unknown to the memory: %v", addr, err))
@@ -179,7 +185,7 @@ func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 // MallocAsync is cudaMallocAsync: the memory belongs to the stream until others wait for it, so that it is told as a write in
 // stream order; and so is FreeAsync, which must come after all that others do with it.
 func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uint64, err error) {
-	return c.mallocAsync(size, id, thread, leased{}, "")
+	return c.mallocAsync(size, id, thread, 0, leased{}, "")
 }
 
 // lease sets addresses aside that the process gives out by itself.
@@ -205,15 +211,20 @@ func (c *Context) endLease() {
 	}
 }
 
-func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, at leased, place string) (addr uint64, err error) {
+// mallocAsync allocates from a pool; 0 is the current one of the stream's device.
+func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, pool uint64, at leased, place string) (addr uint64, err error) {
 	err = c.on(id, thread, func(s *stream) error {
+		from := c.ofPool(s.gpu, true)
+		if pool != 0 {
+			if from, err = c.poolByID(pool); err != nil {
+				return err
+			}
+		}
 		name := "cudaMallocAsync (" + s.name + ")" + place
 		c.begin(s, name)
 		c.work(s)
-		if addr, err = c.alloc(s.gpu, size, devmem.DeviceAlloc, s.agent, true, at); addr != 0 {
+		if addr, err = c.alloc(from.gpu, size, devmem.DeviceAlloc, s.agent, from, at); addr != 0 {
 			c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: size, Name: name})
-			c.pool += size
-			c.poolPeak = max(c.poolPeak, c.pool)
 		}
 		return err
 	})

@@ -38,7 +38,7 @@ func hostCall(op calls.Op) string {
 	case calls.Texture:
 		return "cudaCreateTextureObject"
 	case calls.Pool:
-		return "a look at a memory pool"
+		return "a call about a memory pool"
 	case calls.Findings:
 		return "a look at the findings"
 	case calls.PeerAccess:
@@ -348,7 +348,7 @@ func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) 
 }
 
 func (p *process) mallocAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
-	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, leased{}, p.place(r))
+	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, r.args[2], leased{}, p.place(r))
 	p.allocatedBy(addr, r)
 	return []uint64{addr}, nil, err
 }
@@ -368,7 +368,7 @@ func (p *process) mallocLeased(_ context.Context, r *request) ([]uint64, []byte,
 			return nil, nil, fail(InvalidValue, "%d bytes at %#x in no pool", r.args[0], offset)
 		}
 	}
-	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, at, p.place(r))
+	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, 0, at, p.place(r))
 	p.allocatedBy(addr, r)
 	return nil, nil, err
 }

@@ -26,8 +26,7 @@ var Runtime = []Forward{
 	{Name: "cudaMalloc", Params: "out-handle p, size n", Op: Malloc, Args: "n 0"},
 	{Name: "cudaFree", Params: "handle p", Op: Free, Args: "p 3", Sync: true},
 	{Name: "cudaFreeHost", Params: "handle p", Op: Free, Args: "p 2", Sync: true},
-	{Name: "cudaMallocAsync", Params: "out-handle p, size n, stream s", Op: MallocAsync, Args: "n s", PTSZ: true},
-	{Name: "cudaMallocFromPoolAsync", Params: "out-handle p, size n, skip-handle pool, stream s", Op: MallocAsync, Args: "n s", PTSZ: true},
+	{Name: "cudaMallocAsync", Params: "out-handle p, size n, stream s", Op: MallocAsync, Args: "n s 0", PTSZ: true},
 	{Name: "cudaFreeAsync", Params: "handle p, stream s", Op: FreeAsync, PTSZ: true},
 	{Name: "cudaMemGetInfo", Params: "out-size free, out-size total", Op: MemInfo, Args: "-"},
 
@@ -63,8 +62,7 @@ var Driver = []Forward{
 	{Name: "cuMemAllocManaged", Params: "out-handle p, size n, skip-u32 flags", Op: Malloc, Args: "n 1"},
 	{Name: "cuMemFree_v2", Params: "handle p", Op: Free, Args: "p 3", Sync: true},
 	{Name: "cuMemFreeHost", Params: "handle p", Op: Free, Args: "p 2", Sync: true},
-	{Name: "cuMemAllocAsync", Params: "out-handle p, size n, stream s", Op: MallocAsync, Args: "n s", PTSZ: true},
-	{Name: "cuMemAllocFromPoolAsync", Params: "out-handle p, size n, skip-handle pool, stream s", Op: MallocAsync, Args: "n s", PTSZ: true},
+	{Name: "cuMemAllocAsync", Params: "out-handle p, size n, stream s", Op: MallocAsync, Args: "n s 0", PTSZ: true},
 	{Name: "cuMemFreeAsync", Params: "handle p, stream s", Op: FreeAsync, PTSZ: true},
 	{Name: "cuMemAddressFree", Params: "handle p, size n", Op: AddressFree},
 	{Name: "cuMemRelease", Params: "handle h", Op: MemRelease},
@@ -103,10 +101,6 @@ var Accepted = []string{
 	"cudaStreamAttachMemAsync_ptsz: handle s, handle p, size n, u32 flags",
 	"cudaCtxResetPersistingL2Cache",
 	"cudaDeviceFlushGPUDirectRDMAWrites: u32 target, u32 scope",
-	"cudaMemPoolTrimTo: handle pool, size n",
-	"cudaMemPoolDestroy: handle pool",
-	"cudaMemPoolSetAccess: handle pool, handle list, size n",
-	"cudaDeviceSetMemPool: u32 device, handle pool",
 	"cudaDeviceGraphMemTrim: u32 device",
 }
 
@@ -121,10 +115,6 @@ var AcceptedDriver = []string{
 	"cuProfilerStop",
 	"cuStreamAttachMemAsync: handle s, handle p, size n, u32 flags",
 	"cuCtxResetPersistingL2Cache",
-	"cuMemPoolTrimTo: handle pool, size n",
-	"cuMemPoolDestroy: handle pool",
-	"cuMemPoolSetAccess: handle pool, handle list, size n",
-	"cuDeviceSetMemPool: u32 device, handle pool",
 	"cuDeviceGraphMemTrim: u32 device",
 	"cuFuncLoad: handle f",
 }

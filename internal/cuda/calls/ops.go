@@ -187,7 +187,7 @@ var Specs = [NumOps]Spec{
 	Launch:              {"Launch", 10, true, "kernel, stream, grid xyz, block xyz, dynamic shared bytes, flags; parameter block ->"},
 	Malloc:              {"Malloc", 2, false, "bytes, memory kind | flags<<8 -> address"},
 	Free:                {"Free", 2, false, "address, memory kind expected ->"},
-	MallocAsync:         {"MallocAsync", 2, false, "bytes, stream -> address"},
+	MallocAsync:         {"MallocAsync", 3, false, "bytes, stream, memory pool or 0 for the current one of the stream's device -> address"},
 	FreeAsync:           {"FreeAsync", 2, false, "address, stream ->"},
 	HostRegister:        {"HostRegister", 2, false, "page-aligned address, bytes -> file offset"},
 	HostUnregister:      {"HostUnregister", 1, false, "address -> page-aligned address, bytes"},
@@ -221,7 +221,7 @@ var Specs = [NumOps]Spec{
 	NotChecked:          {"NotChecked", 1, true, "reason; kernel or cause: a request without Hello ->"},
 	SetLimit:            {"SetLimit", 2, false, "limit, value ->"},
 	Operator:            {"Operator", 1, true, "stream; name of what the host computes in the stream's place, NUL, and for each box of bytes it touches 7 u64: 1 when it writes, address, pitch, slice pitch, width bytes, height, depth ->"},
-	Pool:                {"Pool", 1, false, "1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak"},
+	Pool:                {"Pool", 4, false, "PoolDefault..., device (up to PoolCreate) or pool, number, value -> value"},
 	Argument:            {"Argument", 3, true, "address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->"},
 	Findings:            {"Findings", 0, false, "-> what was found and what could not be checked that this process was not told yet: JSON in the blob"},
 	Posting:             {"Posting", 1, false, "address of the mailbox's mapping in this process, 0 to ask for it, or 1 when there can be none -> its offset in the file, its bytes, what was told first (0: nothing yet)"},
@@ -259,6 +259,22 @@ const ThreadOfStream = 1 << 16
 
 // ValueWait marks a StreamValue that waits.
 const ValueWait = 1 << 8
+
+// What Pool asks for: the default pool of a device, its current one, to choose it (number: the pool), to make one (number: its most bytes, 0: no
+// bound); of a pool, to destroy it, to give its unused memory back, an attribute (number), to set it to a value, the access that a device (number)
+// has, to give it access (value: CUmemAccess_flags).
+const (
+	PoolDefault = iota
+	PoolCurrent
+	PoolChoose
+	PoolCreate
+	PoolDestroy
+	PoolTrim
+	PoolGet
+	PoolSet
+	PoolAccess
+	PoolGrant
+)
 
 // What HostFunc tells.
 const (

@@ -769,27 +769,8 @@ EXPORT int cuPointerGetAttributes(unsigned n, int *attributes, void **values, u6
   return present();
 }
 
-EXPORT int cuDeviceGetDefaultMemPool(void **pool, int device) {
-  int n;
-  if (!fp_devices(NULL, &n) && n > 1) return fp_unsupported("memory pools with several devices");
-  if (!pool) return fpInvalidValue;
-  *pool = &fp_pool;
-  return check_device(device);
-}
-EXPORT int cuMemPoolCreate(void **pool, const void *properties) {
-  (void)properties;
-  return finish(cuDeviceGetDefaultMemPool(pool, 0));
-}
 EXPORT int cuDeviceGetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 0)); }
 EXPORT int cuDeviceSetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 1)); }
-EXPORT int cuMemPoolGetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 0)); }
-EXPORT int cuMemPoolSetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 1)); }
-EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {
-  (void)location;
-  if (pool != &fp_pool || !flags) return finish(fpInvalidValue);
-  *flags = 3; // read and write
-  return 0;
-}
 
 #include "cuda_graph.h"
 #include "cuda_value.h"
@@ -797,6 +778,7 @@ EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {
 #include "cuda_array.h"
 #include "batch.h"
 #include "hints.h"
+#include "pool.h"
 #include "cuda_copy.h"
 
 // What Python code of ours asks of this library, which no other library has.
@@ -930,7 +912,6 @@ EXPORT int cuTensorMapReplaceAddress(void *map, void *address) {
   memcpy((char *)map + place, &address, sizeof address);
   return 0;
 }
-EXPORT int cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
 
 // The export tables are private interfaces between parts of NVIDIA's software: there are none here.
 EXPORT int cuGetExportTable(const void **table, const void *id) {

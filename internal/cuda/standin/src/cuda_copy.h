@@ -81,3 +81,6 @@ EXPORT int cuLaunchHostFunc_v2_ptsz(void *s, void (*f)(void *), void *data, unsi
   (void)mode;
   return cuLaunchHostFunc_ptsz(s, f, data);
 }
+
+EXPORT int cuMemAllocFromPoolAsync(u64 *p, size_t n, u64 pool, void *s) { return finish(pool_malloc(p, n, pool, stream_of(s, 0))); }
+EXPORT int cuMemAllocFromPoolAsync_ptsz(u64 *p, size_t n, u64 pool, void *s) { return finish(pool_malloc(p, n, pool, stream_of(s, 1))); }

@@ -565,3 +565,7 @@ EXPORT int cudaStreamAddCallback_ptsz(void *s, callback *f, void *data, unsigned
 #include "cudart_graph.h"
 #include "batch.h"
 #include "hints.h"
+#include "pool.h"
+
+EXPORT int cudaMallocFromPoolAsync(u64 *p, size_t n, u64 pool, void *s) { return finish(pool_malloc(p, n, pool, stream_of(s, 0))); }
+EXPORT int cudaMallocFromPoolAsync_ptsz(u64 *p, size_t n, u64 pool, void *s) { return finish(pool_malloc(p, n, pool, stream_of(s, 1))); }

@@ -314,28 +314,5 @@ EXPORT int cudaMemcpyFromSymbolAsync_ptsz(void *d, const void *v, size_t n, size
   return copy_symbol(__func__, v, (u64)d, n, offset, 0, kind, 1, stream_of(stream, 1));
 }
 
-// Memory pools.
-
-EXPORT int cudaDeviceGetDefaultMemPool(void **pool, int device) {
-  int n;
-  if (!fp_devices(NULL, &n) && n > 1) return finish(fp_unsupported("memory pools with several devices"));
-  if (!pool || device) return finish(pool ? fpInvalidDevice : fpInvalidValue);
-  *pool = &fp_pool;
-  return 0;
-}
-EXPORT int cudaDeviceGetMemPool(void **pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
-EXPORT int cudaMemPoolCreate(void **pool, const void *properties) {
-  (void)properties;
-  return cudaDeviceGetDefaultMemPool(pool, 0);
-}
-
 EXPORT int cudaDeviceGetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 0)); }
 EXPORT int cudaDeviceSetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 1)); }
-EXPORT int cudaMemPoolGetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 0)); }
-EXPORT int cudaMemPoolSetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 1)); }
-EXPORT int cudaMemPoolGetAccess(int *flags, void *pool, void *location) {
-  (void)location;
-  if (pool != &fp_pool || !flags) return finish(fpInvalidValue);
-  *flags = 3; // read and write
-  return 0;
-}

@@ -149,11 +149,9 @@ EXPORT int cuMemDiscardBatchAsync_ptsz(void) { return finish(fp_unsupported("cuM
 EXPORT int cuMemExportToShareableHandle(void) { return finish(fp_unsupported("cuMemExportToShareableHandle")); }
 EXPORT int cuMemFree(void) { return finish(fp_unsupported("cuMemFree")); }
 EXPORT int cuMemGetAddressRange(void) { return finish(fp_unsupported("cuMemGetAddressRange")); }
-EXPORT int cuMemGetDefaultMemPool(void) { return finish(fp_unsupported("cuMemGetDefaultMemPool")); }
 EXPORT int cuMemGetHandleForAddressRange(void) { return finish(fp_unsupported("cuMemGetHandleForAddressRange")); }
 EXPORT int cuMemGetInfo(void) { return finish(fp_unsupported("cuMemGetInfo")); }
 EXPORT int cuMemGetLocationInfo(void) { return finish(fp_unsupported("cuMemGetLocationInfo")); }
-EXPORT int cuMemGetMemPool(void) { return finish(fp_unsupported("cuMemGetMemPool")); }
 EXPORT int cuMemHostGetDevicePointer(void) { return finish(fp_unsupported("cuMemHostGetDevicePointer")); }
 EXPORT int cuMemHostRegister(void) { return finish(fp_unsupported("cuMemHostRegister")); }
 EXPORT int cuMemImportFromShareableHandle(void) { return finish(fp_unsupported("cuMemImportFromShareableHandle")); }
@@ -163,7 +161,6 @@ EXPORT int cuMemPoolExportPointer(void) { return finish(fp_unsupported("cuMemPoo
 EXPORT int cuMemPoolExportToShareableHandle(void) { return finish(fp_unsupported("cuMemPoolExportToShareableHandle")); }
 EXPORT int cuMemPoolImportFromShareableHandle(void) { return finish(fp_unsupported("cuMemPoolImportFromShareableHandle")); }
 EXPORT int cuMemPoolImportPointer(void) { return finish(fp_unsupported("cuMemPoolImportPointer")); }
-EXPORT int cuMemSetMemPool(void) { return finish(fp_unsupported("cuMemSetMemPool")); }
 EXPORT int cuMemcpy2D(void) { return finish(fp_unsupported("cuMemcpy2D")); }
 EXPORT int cuMemcpy2DAsync(void) { return finish(fp_unsupported("cuMemcpy2DAsync")); }
 EXPORT int cuMemcpy2DUnaligned(void) { return finish(fp_unsupported("cuMemcpy2DUnaligned")); }

@@ -95,14 +95,11 @@ EXPORT int cudaMemDiscardAndPrefetchBatchAsync(void) { return finish(fp_unsuppor
 EXPORT int cudaMemDiscardAndPrefetchBatchAsync_ptsz(void) { return finish(fp_unsupported("cudaMemDiscardAndPrefetchBatchAsync_ptsz")); }
 EXPORT int cudaMemDiscardBatchAsync(void) { return finish(fp_unsupported("cudaMemDiscardBatchAsync")); }
 EXPORT int cudaMemDiscardBatchAsync_ptsz(void) { return finish(fp_unsupported("cudaMemDiscardBatchAsync_ptsz")); }
-EXPORT int cudaMemGetDefaultMemPool(void) { return finish(fp_unsupported("cudaMemGetDefaultMemPool")); }
 EXPORT int cudaMemGetLocationInfo(void) { return finish(fp_unsupported("cudaMemGetLocationInfo")); }
-EXPORT int cudaMemGetMemPool(void) { return finish(fp_unsupported("cudaMemGetMemPool")); }
 EXPORT int cudaMemPoolExportPointer(void) { return finish(fp_unsupported("cudaMemPoolExportPointer")); }
 EXPORT int cudaMemPoolExportToShareableHandle(void) { return finish(fp_unsupported("cudaMemPoolExportToShareableHandle")); }
 EXPORT int cudaMemPoolImportFromShareableHandle(void) { return finish(fp_unsupported("cudaMemPoolImportFromShareableHandle")); }
 EXPORT int cudaMemPoolImportPointer(void) { return finish(fp_unsupported("cudaMemPoolImportPointer")); }
-EXPORT int cudaMemSetMemPool(void) { return finish(fp_unsupported("cudaMemSetMemPool")); }
 EXPORT int cudaMipmappedArrayGetMemoryRequirements(void) { return finish(fp_unsupported("cudaMipmappedArrayGetMemoryRequirements")); }
 EXPORT int cudaMipmappedArrayGetSparseProperties(void) { return finish(fp_unsupported("cudaMipmappedArrayGetSparseProperties")); }
 EXPORT int cudaSignalExternalSemaphoresAsync(void) { return finish(fp_unsupported("cudaSignalExternalSemaphoresAsync")); }

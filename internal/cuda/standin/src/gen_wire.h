@@ -32,6 +32,16 @@
 #define FP_MAIL_POOL 1073741824
 #define FP_THREADS 64
 #define FP_THREAD_OF_STREAM 0x10000u
+#define FP_POOL_DEFAULT 0
+#define FP_POOL_CURRENT 1
+#define FP_POOL_CHOOSE 2
+#define FP_POOL_CREATE 3
+#define FP_POOL_DESTROY 4
+#define FP_POOL_TRIM 5
+#define FP_POOL_GET 6
+#define FP_POOL_SET 7
+#define FP_POOL_ACCESS 8
+#define FP_POOL_GRANT 9
 #define FP_VALUE_WAIT 256
 #define FP_OF_BATCH 2199023255552
 #define FP_COPY_DURING_CALL 8
@@ -56,7 +66,7 @@ enum {
   FP_Launch = 6, // kernel, stream, grid xyz, block xyz, dynamic shared bytes, flags; parameter block ->
   FP_Malloc = 7, // bytes, memory kind | flags<<8 -> address
   FP_Free = 8, // address, memory kind expected ->
-  FP_MallocAsync = 9, // bytes, stream -> address
+  FP_MallocAsync = 9, // bytes, stream, memory pool or 0 for the current one of the stream's device -> address
   FP_FreeAsync = 10, // address, stream ->
   FP_HostRegister = 11, // page-aligned address, bytes -> file offset
   FP_HostUnregister = 12, // address -> page-aligned address, bytes
@@ -90,7 +100,7 @@ enum {
   FP_NotChecked = 40, // reason; kernel or cause: a request without Hello ->
   FP_SetLimit = 41, // limit, value ->
   FP_Operator = 42, // stream; name of what the host computes in the stream's place, NUL, and for each box of bytes it touches 7 u64: 1 when it writes, address, pitch, slice pitch, width bytes, height, depth ->
-  FP_Pool = 43, // 1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak
+  FP_Pool = 43, // PoolDefault..., device (up to PoolCreate) or pool, number, value -> value
   FP_Argument = 44, // address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->
   FP_Findings = 45, // -> what was found and what could not be checked that this process was not told yet: JSON in the blob
   FP_Posting = 46, // address of the mailbox's mapping in this process, 0 to ask for it, or 1 when there can be none -> its offset in the file, its bytes, what was told first (0: nothing yet)
