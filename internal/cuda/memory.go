@@ -88,7 +88,7 @@ func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32
 		return 0, fail(MemoryAllocation, "%s of %d bytes: %v", call, size, err)
 	}
 	if from != nil && len(c.gpus) > 1 {
-		c.dev.mem.SetPooled(addr, from.peers)
+		c.dev.mem.SetPooled(addr, from.peers|1<<from.gpu.number)
 	}
 	c.allocs[addr] = allocation{size: size, kind: kind, pool: from}
 	delete(c.freedAt, addr)

@@ -137,7 +137,7 @@ func (c *Context) grant(p *pool, g *gpu, access Access) error {
 	}
 	for addr, a := range c.allocs {
 		if a.pool == p {
-			c.dev.mem.SetPooled(addr, p.peers)
+			c.dev.mem.SetPooled(addr, p.peers|1<<p.gpu.number)
 		}
 	}
 	return nil

@@ -119,12 +119,12 @@ enum {
   FP_PeerAccess = 59, // peer, 1: the current device gets access to its memory, 0: no more ->
   FP_AddressReserve = 60, // bytes, alignment -> address
   FP_AddressFree = 61, // address, bytes ->
-  FP_MemCreate = 62, // bytes -> handle of a physical allocation
+  FP_MemCreate = 62, // bytes, device -> handle of a physical allocation
   FP_MemRelease = 63, // handle ->
   FP_MemMap = 64, // address, bytes, handle ->
   FP_MemUnmap = 65, // address, bytes ->
-  FP_MemSetAccess = 66, // address, bytes, CUmemAccess_flags ->
-  FP_MemMapped = 67, // address, 1: another handle of it -> handle, bytes, CUmemAccess_flags of what is mapped there
+  FP_MemSetAccess = 66, // address, bytes, device, its CUmemAccess_flags ->
+  FP_MemMapped = 67, // address, 1: another handle of it, device -> handle, bytes, CUmemAccess_flags of the device of what is mapped there; 0, 0, handle -> device
   FP_StreamValue = 68, // stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->
   FP_Condition = 69, // stream, condition of a graph or 0 to make one, 1 to set it, value -> the condition that was made or its value
 };
