@@ -54,7 +54,7 @@ EXPORT int cudaPeekAtLastError(void) {
 
 static const struct fp_error *error_entry(int code) {
   for (size_t i = 0; i < sizeof fp_errors / sizeof *fp_errors; i++)
-    if (fp_errors[i].code == (u32)code) return &fp_errors[i];
+    if (fp_errors[i].code == (u32)code && *fp_errors[i].name) return &fp_errors[i];
   return NULL;
 }
 
