@@ -26,10 +26,8 @@ func (c *Context) attributes() []int32 {
 	set(75, lim.Major, lim.Minor)
 	set(78, 1, 1, 1, lim.SharedPerSM, 64<<10, 1, 0, 0, 0, 2, 0, 1, 1, 1) // priorities, L1 caches, shared and registers an SM, managed memory ... registered pointers
 	set(95, 1, 0, lim.SharedOptin, 0, 1, 0, 0)                           // cooperative launch, opt-in shared memory, host registration
-	if len(c.gpus) == 1 {
-		v[102] = 1 // virtual memory management
-	}
-	set(92, 1, 1, 1) // stream memory operations: at all, of 64 bits, waits for bits that are not set; and 122, 123
+	v[102] = 1                                                           // virtual memory management
+	set(92, 1, 1, 1)                                                     // stream memory operations: at all, of 64 bits, waits for bits that are not set; and 122, 123
 	set(122, 1, 1)
 	v[106] = int32(lim.BlocksPerSM)
 	set(108, 30<<20, 134213632)        // of the L2 cache: what may persist, and the largest window of an access policy

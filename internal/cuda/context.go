@@ -44,7 +44,8 @@ type Context struct {
 	reserved []*reservation
 	physical map[uint64]*physical // by handle
 
-	pool, poolPeak uint64 // bytes of cudaMallocAsync in use, and the most there were
+	pools     map[uint64]*pool // by handle
+	poolsMade uint64
 
 	works    uint64              // operations that were put into streams
 	progress map[uint32]progress // by agent
@@ -60,7 +61,7 @@ type Context struct {
 type allocation struct {
 	size  uint64
 	kind  devmem.AllocKind
-	async bool
+	pool  *pool // nil: it is not stream-ordered
 	flags uint32
 	// When leaks are looked for: frames is the call stack of its call, innermost first, and leaks says that the program made it.
 	frames []event.Frame

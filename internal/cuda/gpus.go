@@ -19,7 +19,9 @@ type gpu struct {
 	perThread map[uint32]*stream // by host thread
 	// gone and goneFree stand for the destroyed streams, blocking and non-blocking: agents that have waited for them.
 	gone, goneFree uint32
-	peers          uint64 // bits of the devices whose memory its kernels may access
+	// defaultPool is nil as long as nobody needs it; pool is the one that cudaMallocAsync takes.
+	defaultPool, pool *pool
+	peers             uint64 // bits of the devices whose memory its kernels may access
 }
 
 // newGPU makes a device. Names of streams tell of the device unless it is the first.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/devmem"
@@ -151,11 +152,13 @@ func testPeerAccess(t *testing.T, access string) {
 }
 `
 	for _, r := range []struct {
-		kind        devmem.AllocKind
-		peer, async bool
-		want        Code
-	}{{devmem.DeviceAlloc, false, false, IllegalAddress}, {devmem.DeviceAlloc, true, false, Success}, {devmem.ManagedAlloc, false, false, Success},
-		{devmem.PinnedAlloc, false, false, Success}, {devmem.DeviceAlloc, true, true, IllegalAddress}} {
+		kind           devmem.AllocKind
+		peer, async    bool
+		before, behind bool // access to the pool is given
+		want           Code
+	}{{kind: devmem.DeviceAlloc, want: IllegalAddress}, {kind: devmem.DeviceAlloc, peer: true}, {kind: devmem.ManagedAlloc},
+		{kind: devmem.PinnedAlloc}, {kind: devmem.DeviceAlloc, peer: true, async: true, want: IllegalAddress},
+		{kind: devmem.DeviceAlloc, async: true, before: true}, {kind: devmem.DeviceAlloc, async: true, behind: true}} {
 		for _, engine := range []simt.Engine{simt.NewRef(), warp.New()} {
 			var faults []simt.Fault
 			d, err := NewDevice(Config{Engine: engine, MemorySize: 1 << 26, Devices: 2, OnFault: func(f simt.Fault) { faults = append(faults, f) }})
@@ -168,12 +171,24 @@ func testPeerAccess(t *testing.T, access string) {
 			k, err := m.Kernel("store")
 			s.must(err)
 			var addr uint64
+			pool, err := s.c.Pool(calls.PoolDefault, 0, 0, 0)
+			s.must(err)
+			grant := func() {
+				_, err := s.c.Pool(calls.PoolGrant, pool, 1, uint64(AccessReadWrite))
+				s.must(err)
+			}
+			if r.before {
+				grant()
+			}
 			if r.async {
 				addr, err = s.c.MallocAsync(4, 0, 0)
 			} else {
 				addr, err = s.c.Malloc(4, r.kind)
 			}
 			s.must(err)
+			if r.behind {
+				grant()
+			}
 			first, _, err := m.Symbol("v")
 			s.must(err)
 			s.must(s.c.SetDevice(1, 0))

@@ -26,7 +26,7 @@ func (c *Context) leaks() {
 			continue
 		}
 		call := kindCalls[a.kind]
-		if a.async {
+		if a.pool != nil {
 			call = "cudaMallocAsync"
 		}
 		known, _ := c.dev.mem.Find(addr)

@@ -42,7 +42,7 @@ func TestLeaks(t *testing.T) {
 		alloc(at(7, 200, calls.KindDevice))
 		freed := alloc(at(8, 4, calls.KindManaged))
 		alloc(at(9, 8, calls.KindPinned))
-		if _, _, err := p.mallocAsync(context.Background(), at(10, 16, 0)); err != nil {
+		if _, _, err := p.mallocAsync(context.Background(), at(10, 16, 0, 0)); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := p.free(context.Background(), at(11, freed, calls.KindDevice)); err != nil {

@@ -33,7 +33,7 @@ func (c *Context) malloc(size uint64, kind devmem.AllocKind, flags uint32) (uint
 	if err != nil {
 		return 0, err
 	}
-	addr, err := c.alloc(c.gpu, size, kind, c.host, false, leased{})
+	addr, err := c.alloc(c.gpu, size, kind, c.host, nil, leased{})
 	if a, ok := c.allocs[addr]; ok {
 		a.flags = flags
 		c.allocs[addr] = a
@@ -54,8 +54,8 @@ type leased struct {
 	bytes []byte // behind it; nil: those of the address
 }
 
-// alloc allocates, at a place in the context's lease when there is one.
-func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32, async bool, at leased) (uint64, error) {
+// alloc allocates, from a pool when there is one, and at a place in the context's lease when there is one.
+func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32, from *pool, at leased) (uint64, error) {
 	if size == 0 {
 		if kind == devmem.ManagedAlloc {
 			return 0, fail(InvalidValue, "cudaMallocManaged of 0 bytes")
@@ -66,8 +66,11 @@ func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32
 	if !ok {
 		return 0, fail(InvalidValue, "memory kind %d", kind)
 	}
-	if async {
+	if from != nil {
 		call = "cudaMallocAsync"
+		if err := from.grow(size); err != nil {
+			return 0, err
+		}
 	}
 	c.mallocs++
 	name := fmt.Sprintf("%s #%d (%s)", call, c.mallocs, byteCount(size))
@@ -79,12 +82,15 @@ func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32
 		err = c.dev.mem.AllocLeased(c.leased, addr, size, at.bytes, name)
 	}
 	if err != nil {
+		if from != nil {
+			from.used -= size
+		}
 		return 0, fail(MemoryAllocation, "%s of %d bytes: %v", call, size, err)
 	}
-	if async && len(c.gpus) > 1 {
-		c.dev.mem.SetPooled(addr)
+	if from != nil && len(c.gpus) > 1 {
+		c.dev.mem.SetPooled(addr, from.peers|1<<from.gpu.number)
 	}
-	c.allocs[addr] = allocation{size: size, kind: kind, async: async}
+	c.allocs[addr] = allocation{size: size, kind: kind, pool: from}
 	delete(c.freedAt, addr)
 	c.dev.tell(event.HostOp{Kind: event.HostAlloc, Agent: agent, Addr: addr, Size: size, Name: call})
 	return addr, nil
@@ -167,8 +173,8 @@ func (c *Context) badFree(call string, addr uint64) error {
 func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 	a := c.allocs[addr]
 	delete(c.allocs, addr)
-	if a.async {
-		c.pool -= a.size
+	if a.pool != nil {
+		a.pool.used -= a.size
 	}
 	if _, err := c.dev.mem.Free(addr); err != nil {
 		panic(fmt.Sprintf("BUG: allocation %#x is unknown to the memory: %v", addr, err))
@@ -179,7 +185,7 @@ func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 // MallocAsync is cudaMallocAsync: the memory belongs to the stream until others wait for it, so that it is told as a write in
 // stream order; and so is FreeAsync, which must come after all that others do with it.
 func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uint64, err error) {
-	return c.mallocAsync(size, id, thread, leased{}, "")
+	return c.mallocAsync(size, id, thread, 0, leased{}, "")
 }
 
 // lease sets addresses aside that the process gives out by itself.
@@ -205,15 +211,20 @@ func (c *Context) endLease() {
 	}
 }
 
-func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, at leased, place string) (addr uint64, err error) {
+// mallocAsync allocates from a pool; 0 is the current one of the stream's device.
+func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, pool uint64, at leased, place string) (addr uint64, err error) {
 	err = c.on(id, thread, func(s *stream) error {
+		from := c.ofPool(s.gpu, true)
+		if pool != 0 {
+			if from, err = c.poolByID(pool); err != nil {
+				return err
+			}
+		}
 		name := "cudaMallocAsync (" + s.name + ")" + place
 		c.begin(s, name)
 		c.work(s)
-		if addr, err = c.alloc(s.gpu, size, devmem.DeviceAlloc, s.agent, true, at); addr != 0 {
+		if addr, err = c.alloc(from.gpu, size, devmem.DeviceAlloc, s.agent, from, at); addr != 0 {
 			c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: size, Name: name})
-			c.pool += size
-			c.poolPeak = max(c.poolPeak, c.pool)
 		}
 		return err
 	})
@@ -313,6 +324,16 @@ const (
 	Default
 )
 
+// SourceOrder says when a copy reads its source (cudaMemcpySrcAccessOrder).
+type SourceOrder uint8
+
+// The orders. What the stream did before does not come before a read out of stream order.
+const (
+	InStream   SourceOrder = iota
+	DuringCall             // before the call returns
+	AnyTime                // between the call and the end of the copy
+)
+
 // Copy is a copy of Width bytes, Height rows and Depth slices; pitches are in bytes, and a slice pitch is too.
 // It describes cudaMemcpy and its 2D, 3D and asynchronous kin. Addresses outside the device's memory are pageable host memory.
 type Copy struct {
@@ -321,7 +342,8 @@ type Copy struct {
 	Width, Height, Depth    uint64
 	Kind                    CopyKind
 	Async                   bool
-	NoDst, NoSrc            bool   // the program has no memory at that end
+	NoDst, NoSrc            bool // the program has no memory at that end
+	Source                  SourceOrder
 	Place                   string // of the call in the program, see event.HostPlace; "" when it is not known
 }
 
@@ -367,7 +389,21 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 	}
 	call := copyName(k)
 	name := fmt.Sprintf("%s (%s)%s", call, s.name, k.Place)
+	reader := s.agent
+	switch k.Source {
+	case DuringCall:
+		reader = c.host
+	case AnyTime:
+		reader = c.dev.newAgent()
+		c.order(reader, c.host, name)
+	}
+	if reader != s.agent {
+		c.touch(event.HostOp{Kind: event.HostRead, Agent: reader, Name: name}, src, k)
+	}
 	c.begin(s, name)
+	if k.Source == AnyTime {
+		c.order(s.agent, reader, name)
+	}
 	after := func() {}
 	if !k.Async && s == s.gpu.legacy {
 		after = c.between(s, name, dst.deviceOf(), src.deviceOf())
@@ -379,7 +415,9 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 		name = fmt.Sprintf("%s (%s), which may return before the device has the bytes%s", call, s.name, k.Place)
 	}
 	c.work(s)
-	c.touch(event.HostOp{Kind: event.HostRead, Agent: s.agent, Name: name}, src, k)
+	if reader == s.agent {
+		c.touch(event.HostOp{Kind: event.HostRead, Agent: reader, Name: name}, src, k)
+	}
 	c.touch(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Name: name, Staged: staged}, dst, k)
 	after()
 	if copyWaits(k.Async, dst, src) {

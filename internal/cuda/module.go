@@ -109,9 +109,10 @@ func holds(entries []fatbin.Entry) string {
 }
 
 func (c *Context) load(images []Image) (*Module, error) {
-	trees := make([]*ptx.Module, len(images))
+	linked := withConditions(images)
+	trees := make([]*ptx.Module, len(linked))
 	var sources []written
-	for i, im := range images {
+	for i, im := range linked {
 		tree, err := ptx.Parse(im.Name, im.Text)
 		if err != nil {
 			isa.Locate(tree, err)

@@ -71,16 +71,6 @@ func (p *process) operator(_ context.Context, r *request) ([]uint64, []byte, err
 	return nil, nil, p.ctx.Operator(printable(string(name)), boxes, StreamID(r.args[0]), r.thread, p.place(r))
 }
 
-// pool gives the bytes of stream-ordered allocations in use and their peak, which begins anew on request.
-func (p *process) pool(_ context.Context, r *request) ([]uint64, []byte, error) {
-	leave, err := p.ctx.enter()
-	defer leave()
-	if r.args[0] != 0 {
-		p.ctx.poolPeak = p.ctx.pool
-	}
-	return []uint64{p.ctx.pool, p.ctx.poolPeak}, nil, err
-}
-
 // argument keeps a name for the next launch of a thread. One launch has few; what is never launched is dropped.
 func (p *process) argument(_ context.Context, r *request) ([]uint64, []byte, error) {
 	const most = 1024

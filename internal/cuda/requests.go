@@ -38,7 +38,7 @@ func hostCall(op calls.Op) string {
 	case calls.Texture:
 		return "cudaCreateTextureObject"
 	case calls.Pool:
-		return "a look at a memory pool"
+		return "a call about a memory pool"
 	case calls.Findings:
 		return "a look at the findings"
 	case calls.PeerAccess:
@@ -49,6 +49,8 @@ func hostCall(op calls.Op) string {
 		return "cuStreamWriteValue or cuStreamWaitValue"
 	case calls.MemMapped:
 		return "a look at memory"
+	case calls.Condition:
+		return "a conditional node of a graph"
 	case calls.HostFunc:
 		return "a host function in a stream"
 	}
@@ -127,6 +129,7 @@ var handlers = [calls.NumOps]handler{
 	calls.MemSetAccess:        (*process).memSetAccess,
 	calls.MemMapped:           (*process).memMapped,
 	calls.StreamValue:         (*process).streamValue,
+	calls.Condition:           (*process).condition,
 }
 
 // handle does one request. The shape of r was checked when it was read.
@@ -345,7 +348,7 @@ func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) 
 }
 
 func (p *process) mallocAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
-	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, leased{}, p.place(r))
+	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, r.args[2], leased{}, p.place(r))
 	p.allocatedBy(addr, r)
 	return []uint64{addr}, nil, err
 }
@@ -365,7 +368,7 @@ func (p *process) mallocLeased(_ context.Context, r *request) ([]uint64, []byte,
 			return nil, nil, fail(InvalidValue, "%d bytes at %#x in no pool", r.args[0], offset)
 		}
 	}
-	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, at, p.place(r))
+	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, 0, at, p.place(r))
 	p.allocatedBy(addr, r)
 	return nil, nil, err
 }
@@ -389,6 +392,12 @@ func (p *process) copy(_ context.Context, r *request) ([]uint64, []byte, error) 
 	k := Copy{Dst: a[0], DstPitch: a[1], DstSlice: a[2], Src: a[3], SrcPitch: a[4], SrcSlice: a[5],
 		Width: a[6], Height: a[7], Depth: a[8], Kind: CopyKind(a[9]), Async: a[9]&0x100 != 0,
 		NoDst: a[9]&0x200 != 0, NoSrc: a[9]&0x400 != 0, Place: p.place(r)}
+	switch a[9] >> 8 & (calls.CopyDuringCall | calls.CopyAnyTime) {
+	case calls.CopyDuringCall:
+		k.Source = DuringCall
+	case calls.CopyAnyTime:
+		k.Source = AnyTime
+	}
 	return nil, nil, p.ctx.OrderCopy(k, StreamID(a[10]), r.thread)
 }
 

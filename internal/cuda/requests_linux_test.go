@@ -177,8 +177,8 @@ func TestMemoryRequests(t *testing.T) {
 	if n := free(); n != 8<<20 {
 		t.Errorf("%d bytes are free", n)
 	}
-	c.want(InvalidResourceHandle, nil, calls.MallocAsync, "", 1000, 16)
-	async := c.request(calls.MallocAsync, "", 1000, 2).results[0]
+	c.want(InvalidResourceHandle, nil, calls.MallocAsync, "", 1000, 16, 0)
+	async := c.request(calls.MallocAsync, "", 1000, 2, 0).results[0]
 	if last := c.l.hosts[len(c.l.hosts)-1]; last.Agent != c.p.ctx.gpu.perThread[3].agent || last.Size != 1000 || last.Addr != async {
 		t.Errorf("cudaMallocAsync is told as %+v", last)
 	}
@@ -336,7 +336,7 @@ func TestStreamRequests(t *testing.T) {
 	}{
 		{calls.DeviceSynchronize, nil}, {calls.StreamSynchronize, []uint64{0}}, {calls.StreamCreate, []uint64{0, 0}}, {calls.EventCreate, []uint64{0}},
 		{calls.EventQuery, []uint64{b}}, {calls.EventElapsed, []uint64{b, b}}, {calls.EventDestroy, []uint64{b}}, {calls.EventDestroy, []uint64{b}},
-		{calls.StreamDestroy, []uint64{32}}, {calls.StreamDestroy, []uint64{32}}, {calls.Malloc, []uint64{16, 0}}, {calls.MallocAsync, []uint64{16, 0}},
+		{calls.StreamDestroy, []uint64{32}}, {calls.StreamDestroy, []uint64{32}}, {calls.Malloc, []uint64{16, 0}}, {calls.MallocAsync, []uint64{16, 0, 0}},
 		{calls.Free, []uint64{0, 0}}, {calls.HostRegister, []uint64{1 << 30, 4096}}, {calls.HostUnregister, []uint64{1 << 30}}, {calls.DeviceReset, nil},
 		{calls.Copy, make([]uint64, 11)}, {calls.Fill, make([]uint64, 8)},
 	} {

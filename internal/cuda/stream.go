@@ -45,6 +45,7 @@ type eventState struct {
 	saw      progress // the work before the newest record
 	asked    polling
 	flags    uint32
+	ofGraph  bool // an edge of a graph, which stands between no two kernels of a branch
 }
 
 // The event flags this package looks at.
@@ -76,7 +77,7 @@ func (c *Context) CreateStream(flags uint64, priority int32) (StreamID, error) {
 	if err != nil {
 		return 0, err
 	}
-	if flags&^(StreamNonBlocking|calls.OfGraph) != 0 {
+	if flags&^(StreamNonBlocking|calls.OfGraph|calls.OfBatch) != 0 {
 		return 0, fail(InvalidValue, "stream flags %#x", flags)
 	}
 	c.live = nil
@@ -84,6 +85,9 @@ func (c *Context) CreateStream(flags uint64, priority int32) (StreamID, error) {
 	name := "stream"
 	if flags&calls.OfGraph != 0 {
 		name = "branch of a graph, stream"
+	}
+	if flags&calls.OfBatch != 0 {
+		name = "part of a batch, stream"
 	}
 	c.streams[id] = &stream{gpu: c.gpu, agent: c.dev.newAgent(), nonBlocking: flags&StreamNonBlocking != 0, flags: uint32(flags),
 		priority: min(max(priority, -5), 0), name: fmt.Sprintf("%s %d%s", name, uint64(id)/16, c.gpu.suffix())}
@@ -260,12 +264,12 @@ func (c *Context) CreateEvent(flags uint64) (EventID, error) {
 	if err != nil {
 		return 0, err
 	}
-	if flags&^7 != 0 || flags&4 != 0 && flags&EventDisableTiming == 0 {
+	if flags&^(7|calls.OfGraph) != 0 || flags&4 != 0 && flags&EventDisableTiming == 0 {
 		return 0, fail(InvalidValue, "event flags %#x", flags)
 	}
 	id := EventID(c.newID())
 	// Tokens of events lie above those of agents and apart for each context, which counts from 1.
-	c.events[id] = &eventState{gpu: c.gpu, token: c.id<<48 | uint64(id), flags: uint32(flags)}
+	c.events[id] = &eventState{gpu: c.gpu, token: c.id<<48 | uint64(id), flags: uint32(flags), ofGraph: flags&calls.OfGraph != 0}
 	return id, nil
 }
 
@@ -291,7 +295,9 @@ func (c *Context) RecordEvent(ev EventID, id StreamID, thread uint32) error {
 			return fail(InvalidResourceHandle, "the event is of device %d, and the stream of device %d", e.gpu.number, s.gpu.number)
 		}
 		name := "cudaEventRecord (" + s.name + ")"
+		kernel := s.kernel && e.ofGraph
 		c.begin(s, name)
+		s.kernel = kernel
 		c.clock += eventTime
 		e.recorded, e.at = true, c.clock
 		e.saw, e.asked = maps.Clone(c.progress[s.agent]), polling{}

@@ -24,14 +24,25 @@ type reservation struct {
 
 // part is a physical allocation at addresses of a reservation.
 type part struct {
-	addr   uint64
-	of     *physical
-	access Access
+	addr           uint64
+	of             *physical
+	writers, reads uint64 // bits of the devices that may read and write, and that may only read
+}
+
+func (m *part) accessOf(device int) Access {
+	switch {
+	case m.writers>>device&1 != 0:
+		return AccessReadWrite
+	case m.reads>>device&1 != 0:
+		return AccessRead
+	}
+	return AccessNone
 }
 
 // physical is an allocation of cuMemCreate. Its bytes are those of the address where it is mapped, and saved where it is not.
 type physical struct {
 	id, size uint64
+	gpu      *gpu
 	refs     int // handles
 	mapped   bool
 	saved    []byte
@@ -47,15 +58,12 @@ const (
 	AccessReadWrite Access = 3
 )
 
-// virtual does f under the lock. Several devices have no virtual memory management.
+// virtual does f under the lock.
 func (c *Context) virtual(f func() error) error {
 	leave, err := c.enter()
 	defer leave()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(c.gpus) > 1:
-		return fail(NotSupported, "virtual memory management with several devices")
 	}
 	return f()
 }
@@ -106,16 +114,20 @@ func (c *Context) FreeAddresses(addr, size uint64) error {
 	})
 }
 
-// CreateMemory is cuMemCreate, and gives the handle.
-func (c *Context) CreateMemory(size uint64) (handle uint64, err error) {
+// CreateMemory is cuMemCreate on a device, and gives the handle.
+func (c *Context) CreateMemory(size uint64, device int) (handle uint64, err error) {
 	err = c.virtual(func() error {
+		g, err := c.gpuOf(device)
+		if err != nil {
+			return err
+		}
 		if size == 0 || size%granularity != 0 {
 			return fail(InvalidValue, "cuMemCreate of %d bytes, which is no multiple of %d", size, granularity)
 		}
 		if free, _ := c.dev.mem.Room(); size > free || c.physicalBytes() > free-size {
 			return fail(MemoryAllocation, "cuMemCreate of %d bytes", size)
 		}
-		p := &physical{id: c.newID(), size: size, refs: 1}
+		p := &physical{id: c.newID(), size: size, gpu: g, refs: 1}
 		if c.physical == nil {
 			c.physical = map[uint64]*physical{}
 		}
@@ -234,19 +246,35 @@ func (c *Context) UnmapMemory(addr, size uint64, place string) error {
 	})
 }
 
-// SetAccess is cuMemSetAccess.
-func (c *Context) SetAccess(addr, size uint64, access Access) error {
+// SetAccess is cuMemSetAccess for one device.
+func (c *Context) SetAccess(addr, size uint64, device int, access Access) error {
 	return c.virtual(func() error {
 		r, err := c.reservation("cuMemSetAccess", addr, size)
 		if err != nil {
+			return err
+		}
+		if _, err := c.gpuOf(device); err != nil {
 			return err
 		}
 		from, to, ok := r.whole(addr, size)
 		if !ok || access != AccessNone && access != AccessRead && access != AccessReadWrite {
 			return fail(InvalidValue, "cuMemSetAccess of %s at byte %d of %s, access %d", byteCount(size), addr-r.lease.Begin, r.name, access)
 		}
+		bit := uint64(1) << device
 		for i := from; i < to; i++ {
-			r.maps[i].access = access
+			m := &r.maps[i]
+			m.writers, m.reads = m.writers&^bit, m.reads&^bit
+			switch access {
+			case AccessRead:
+				m.reads |= bit
+			case AccessReadWrite:
+				m.writers |= bit
+			}
+			if m.writers != 0 && m.reads != 0 {
+				const what = "mapped memory that one device writes and another one may only read"
+				c.dev.noteUnsupported(what)
+				return fail(NotSupported, what)
+			}
 		}
 		c.populate(r)
 		return nil
@@ -257,20 +285,22 @@ func (c *Context) SetAccess(addr, size uint64, access Access) error {
 func (c *Context) populate(r *reservation) {
 	var runs []devmem.Alloc
 	for _, m := range r.maps {
-		if m.access == AccessNone {
+		a := devmem.Alloc{Addr: m.addr, Size: m.of.size, Kind: devmem.DeviceAlloc, Const: m.writers == 0, Device: m.of.gpu.number, Pooled: len(c.gpus) > 1,
+			Peers: m.writers | m.reads, Name: "memory of " + r.name}
+		if a.Peers == 0 {
 			continue
 		}
-		if n := len(runs); n > 0 && runs[n-1].Addr+runs[n-1].Size == m.addr && runs[n-1].Const == (m.access == AccessRead) {
-			runs[n-1].Size += m.of.size
+		if n := len(runs); n > 0 && runs[n-1].Addr+runs[n-1].Size == a.Addr && runs[n-1].Const == a.Const && runs[n-1].Peers == a.Peers && runs[n-1].Device == a.Device {
+			runs[n-1].Size += a.Size
 			continue
 		}
-		runs = append(runs, devmem.Alloc{Addr: m.addr, Size: m.of.size, Kind: devmem.DeviceAlloc, Const: m.access == AccessRead, Name: "memory of " + r.name})
+		runs = append(runs, a)
 	}
 	c.dev.mem.Populate(r.lease, runs)
 }
 
-// Mapped gives the physical allocation at an address, its size, and the access; retain makes another handle of it.
-func (c *Context) Mapped(addr uint64, retain bool) (handle, size uint64, access Access, err error) {
+// Mapped gives the physical allocation at an address, and the access of a device; retain makes another handle of it.
+func (c *Context) Mapped(addr uint64, retain bool, device int) (handle, size uint64, access Access, err error) {
 	err = c.virtual(func() error {
 		r, err := c.reservation("a look at memory", addr, 1)
 		if err != nil {
@@ -278,7 +308,7 @@ func (c *Context) Mapped(addr uint64, retain bool) (handle, size uint64, access 
 		}
 		for _, m := range r.maps {
 			if addr-m.addr < m.of.size {
-				handle, size, access = m.of.id, m.of.size, m.access
+				handle, size, access = m.of.id, m.of.size, m.accessOf(device)
 				if retain {
 					m.of.refs++
 				}
@@ -288,6 +318,18 @@ func (c *Context) Mapped(addr uint64, retain bool) (handle, size uint64, access 
 		return fail(InvalidValue, "nothing is mapped at %#x", addr)
 	})
 	return handle, size, access, err
+}
+
+// DeviceOf gives the device of a physical allocation.
+func (c *Context) DeviceOf(handle uint64) (device int, err error) {
+	err = c.virtual(func() error {
+		p, err := c.physicalOf("a look at memory", handle)
+		if err == nil {
+			device = p.gpu.number
+		}
+		return err
+	})
+	return device, err
 }
 
 // endVirtual ends all reservations, with what is mapped there.
@@ -312,7 +354,7 @@ func (p *process) addressFree(_ context.Context, r *request) ([]uint64, []byte, 
 }
 
 func (p *process) memCreate(_ context.Context, r *request) ([]uint64, []byte, error) {
-	handle, err := p.ctx.CreateMemory(r.args[0])
+	handle, err := p.ctx.CreateMemory(r.args[0], int(int32(r.args[1])))
 	return []uint64{handle}, nil, err
 }
 
@@ -330,10 +372,14 @@ func (p *process) memUnmap(_ context.Context, r *request) ([]uint64, []byte, err
 }
 
 func (p *process) memSetAccess(_ context.Context, r *request) ([]uint64, []byte, error) {
-	return nil, nil, p.ctx.SetAccess(r.args[0], r.args[1], Access(r.args[2]))
+	return nil, nil, p.ctx.SetAccess(r.args[0], r.args[1], int(int32(r.args[2])), Access(r.args[3]))
 }
 
 func (p *process) memMapped(_ context.Context, r *request) ([]uint64, []byte, error) {
-	handle, size, access, err := p.ctx.Mapped(r.args[0], r.args[1] != 0)
+	if r.args[0] == 0 {
+		device, err := p.ctx.DeviceOf(r.args[2])
+		return []uint64{uint64(device)}, nil, err
+	}
+	handle, size, access, err := p.ctx.Mapped(r.args[0], r.args[1] != 0, int(int32(r.args[2])))
 	return []uint64{handle, size, uint64(access)}, nil, err
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,61 @@ func TestGraphOrder(t *testing.T) {
 					if len(a) != 2 || len(b) != 2 || b[0].Line != a[0].Line+3 || a[0].Graph != 0 || a[1].Graph == 0 || a[1] != b[1] {
 						t.Errorf("%v: the nodes were made at %v and %v", args, a, b)
 					}
+				}
+			}
+		}
+	}
+}
+
+// TestGraphKernels launches graphs with conditional nodes and programmatic edges: what they order, and what they do not.
+func TestGraphKernels(t *testing.T) {
+	exe := hostProgram(t, "testdata/graphkernels.c", "-lcuda")
+	for _, scenario := range []string{"condition", "two", "before", "behind", "iterations", "programmatic", "beside"} {
+		for _, ordered := range []bool{false, true} {
+			args, want := []string{scenario}, report.Found
+			if ordered {
+				args, want = append(args, "ordered"), report.Clean
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			var out bytes.Buffer
+			r, err := Run(ctx, &Options{Seeds: 1, Jobs: 1, FailOn: detect.Warning}, &Program{Path: exe, Args: args, Stdout: &out, Libraries: standins(t)})
+			cancel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != want || out.Len() > 0 || len(r.Findings) > 1 {
+				t.Errorf("%v: verdict %s, want %s; %v; %d findings; printed %q", args, r.Verdict, want, r.Skipped, len(r.Findings), out.String())
+			}
+			for i := range r.Findings {
+				if f := &r.Findings[i]; f.Kind != "inter-kernel" || f.Severity != detect.Error && scenario != "two" {
+					t.Errorf("%v: %s %s: %s", args, f.Severity, f.Kind, f.Message)
+				}
+			}
+		}
+	}
+}
+
+// TestBatchOrder makes batches of copies: their copies are not ordered, the batch is, and of reads out of stream order what the API promises.
+func TestBatchOrder(t *testing.T) {
+	exe := hostProgram(t, "testdata/batches.c")
+	for _, scenario := range []string{"overlap", "chain", "before", "behind", "during", "any", "reuse", "done"} {
+		for _, right := range []bool{false, true} {
+			args, want := []string{scenario}, report.Found
+			if right {
+				args, want = append(args, "right"), report.NotChecked // no kernel ran
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			r, err := Run(ctx, &Options{Seeds: 1, Jobs: 1, FailOn: detect.Warning}, &Program{Path: exe, Args: args, Stdout: io.Discard})
+			cancel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != want || len(r.Findings) > 1 {
+				t.Errorf("%v: verdict %s, want %s; %v; %d findings", args, r.Verdict, want, r.Skipped, len(r.Findings))
+			}
+			for i := range r.Findings {
+				if f := &r.Findings[i]; f.Kind != "inter-kernel" || f.Severity != detect.Error {
+					t.Errorf("%v: %s %s: %s", args, f.Severity, f.Kind, f.Message)
 				}
 			}
 		}

@@ -5,7 +5,7 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 11
+const Version = 12
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
@@ -114,6 +114,7 @@ const (
 	MemSetAccess
 	MemMapped
 	StreamValue
+	Condition
 	NumOps
 )
 
@@ -141,7 +142,7 @@ const (
 )
 
 // Placed lists the requests that tell where in the program their call is.
-var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess, MemUnmap}
+var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess, MemUnmap, Condition}
 
 // A Placed request of an interpreted program tells where in the script its call is, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
@@ -186,11 +187,11 @@ var Specs = [NumOps]Spec{
 	Launch:              {"Launch", 10, true, "kernel, stream, grid xyz, block xyz, dynamic shared bytes, flags; parameter block ->"},
 	Malloc:              {"Malloc", 2, false, "bytes, memory kind | flags<<8 -> address"},
 	Free:                {"Free", 2, false, "address, memory kind expected ->"},
-	MallocAsync:         {"MallocAsync", 2, false, "bytes, stream -> address"},
+	MallocAsync:         {"MallocAsync", 3, false, "bytes, stream, memory pool or 0 for the current one of the stream's device -> address"},
 	FreeAsync:           {"FreeAsync", 2, false, "address, stream ->"},
 	HostRegister:        {"HostRegister", 2, false, "page-aligned address, bytes -> file offset"},
 	HostUnregister:      {"HostUnregister", 1, false, "address -> page-aligned address, bytes"},
-	Copy:                {"Copy", 11, false, "dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10, stream ->"},
+	Copy:                {"Copy", 11, false, "dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10 | CopyDuringCall or CopyAnyTime<<8, stream ->"},
 	Fill:                {"Fill", 8, false, "dst, pitch, slice pitch, width bytes, height, depth, async, stream ->"},
 	Pointer:             {"Pointer", 1, false, "address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, flags, device"},
 	StreamCreate:        {"StreamCreate", 2, false, "flags, priority -> stream"},
@@ -220,7 +221,7 @@ var Specs = [NumOps]Spec{
 	NotChecked:          {"NotChecked", 1, true, "reason; kernel or cause: a request without Hello ->"},
 	SetLimit:            {"SetLimit", 2, false, "limit, value ->"},
 	Operator:            {"Operator", 1, true, "stream; name of what the host computes in the stream's place, NUL, and for each box of bytes it touches 7 u64: 1 when it writes, address, pitch, slice pitch, width bytes, height, depth ->"},
-	Pool:                {"Pool", 1, false, "1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak"},
+	Pool:                {"Pool", 4, false, "PoolDefault..., device (up to PoolCreate) or pool, number, value -> value"},
 	Argument:            {"Argument", 3, true, "address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->"},
 	Findings:            {"Findings", 0, false, "-> what was found and what could not be checked that this process was not told yet: JSON in the blob"},
 	Posting:             {"Posting", 1, false, "address of the mailbox's mapping in this process, 0 to ask for it, or 1 when there can be none -> its offset in the file, its bytes, what was told first (0: nothing yet)"},
@@ -238,13 +239,14 @@ var Specs = [NumOps]Spec{
 	PeerAccess:          {"PeerAccess", 2, false, "peer, 1: the current device gets access to its memory, 0: no more ->"},
 	AddressReserve:      {"AddressReserve", 2, false, "bytes, alignment -> address"},
 	AddressFree:         {"AddressFree", 2, false, "address, bytes ->"},
-	MemCreate:           {"MemCreate", 1, false, "bytes -> handle of a physical allocation"},
+	MemCreate:           {"MemCreate", 2, false, "bytes, device -> handle of a physical allocation"},
 	MemRelease:          {"MemRelease", 1, false, "handle ->"},
 	MemMap:              {"MemMap", 3, false, "address, bytes, handle ->"},
 	MemUnmap:            {"MemUnmap", 2, false, "address, bytes ->"},
-	MemSetAccess:        {"MemSetAccess", 3, false, "address, bytes, CUmemAccess_flags ->"},
-	MemMapped:           {"MemMapped", 2, false, "address, 1: another handle of it -> handle, bytes, CUmemAccess_flags of what is mapped there"},
+	MemSetAccess:        {"MemSetAccess", 4, false, "address, bytes, device, its CUmemAccess_flags ->"},
+	MemMapped:           {"MemMapped", 3, false, "address, 1: another handle of it, device -> handle, bytes, CUmemAccess_flags of the device of what is mapped there; 0, 0, handle -> device"},
 	StreamValue:         {"StreamValue", 5, false, "stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->"},
+	Condition:           {"Condition", 4, false, "stream, condition of a graph or 0 to make one, 1 to set it, value -> the condition that was made or its value"},
 	ClusterOccupancy:    {"ClusterOccupancy", 4, false, "kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster"},
 }
 
@@ -257,6 +259,22 @@ const ThreadOfStream = 1 << 16
 
 // ValueWait marks a StreamValue that waits.
 const ValueWait = 1 << 8
+
+// What Pool asks for: the default pool of a device, its current one, to choose it (number: the pool), to make one (number: its most bytes, 0: no
+// bound); of a pool, to destroy it, to give its unused memory back, an attribute (number), to set it to a value, the access that a device (number)
+// has, to give it access (value: CUmemAccess_flags).
+const (
+	PoolDefault = iota
+	PoolCurrent
+	PoolChoose
+	PoolCreate
+	PoolDestroy
+	PoolTrim
+	PoolGet
+	PoolSet
+	PoolAccess
+	PoolGrant
+)
 
 // What HostFunc tells.
 const (
@@ -289,9 +307,19 @@ const (
 	StreamPerThread = 2
 )
 
-// OfGraph is a flag of StreamCreate and of Malloc's kind that no program gives: a branch of a graph runs there, or an allocation node
-// has its memory there, which stays.
+// OfGraph is a flag of StreamCreate, EventCreate and of Malloc's kind that no program gives: a branch of a graph runs there, the event is an
+// edge of a graph, or an allocation node has its memory there, which stays.
 const OfGraph = 1 << 40
+
+// OfBatch is such a flag of StreamCreate: a copy of a batch is made there.
+const OfBatch = 1 << 41
+
+// When a copy reads its source, beside 1 for an asynchronous one: bits of its direction above the lowest 8. Neither is ordered with what the
+// stream did before.
+const (
+	CopyDuringCall = 8  // before the call returns
+	CopyAnyTime    = 16 // between the call and the end of the copy
+)
 
 // A texture or surface object is memory of ObjectBytes: TextureBytes that the engine reads (simt.Texture), and behind them what the
 // process keeps there.

@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -131,5 +133,96 @@ func TestTablesDoNotOverlap(t *testing.T) {
 	}
 	for _, n := range append(slices.Clone(calls.UnsupportedCalls), calls.UnsupportedDriver...) {
 		add("the unsupported calls", n)
+	}
+}
+
+// header gives a header of CUDA's toolkit, preprocessed with some macros.
+func header(t *testing.T, name string, macros ...string) string {
+	t.Helper()
+	nvcc, err := exec.LookPath("nvcc")
+	if err != nil {
+		t.Skip("nvcc is not installed")
+	}
+	include := filepath.Join(filepath.Dir(nvcc), "..", "include")
+	text, err := exec.Command("gcc", append(macros, "-E", "-P", "-I"+include, filepath.Join(include, name))...).Output()
+	if err != nil {
+		t.Skipf("%s: %v", name, err)
+	}
+	return string(text)
+}
+
+// TestHeaders checks that the libraries offer every function that CUDA's headers declare: one that they lack, a program that calls it cannot be
+// linked with, or it takes the one for the other default stream.
+func TestHeaders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the libraries are built")
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := Build(context.Background(), "gcc", filepath.Join(cache, "fencepost-test"))
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, api := range []struct{ header, library, declared string }{
+		{"cuda.h", "libcuda.so.1", `\bcu[A-Z]\w*\(`}, {"cuda_runtime_api.h", "libcudart.so.13", `\bcuda[A-Z]\w*\(`},
+	} {
+		f, err := elf.Open(filepath.Join(dir, api.library))
+		if err != nil {
+			t.Fatal(err)
+		}
+		symbols, err := f.DynamicSymbols()
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		offered := map[string]bool{}
+		for _, s := range symbols {
+			offered[s.Name] = s.Section != elf.SHN_UNDEF
+		}
+		for _, macro := range []string{"-DUNUSED", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"} {
+			declared := regexp.MustCompile(api.declared).FindAllString(header(t, api.header, macro), -1)
+			if len(declared) < 300 {
+				t.Errorf("%s declares %d functions", api.header, len(declared))
+			}
+			for _, name := range declared {
+				if name = strings.TrimSuffix(name, "("); !offered[name] {
+					t.Errorf("%s lacks %s", api.library, name)
+					offered[name] = true // once is enough
+				}
+			}
+		}
+	}
+}
+
+// TestErrorNames compares the table of errors with the headers.
+func TestErrorNames(t *testing.T) {
+	const base = 10000 // cudaErrorApiFailureBase, which no call returns
+	for _, api := range []struct{ header, from string }{
+		{"driver_types.h", "cudaError\n"}, {"cuda.h", "typedef enum cudaError_enum"},
+	} {
+		text := header(t, api.header)
+		i := strings.Index(text, api.from)
+		if i < 0 {
+			t.Fatalf("%s has no %q", api.header, api.from)
+		}
+		all := regexp.MustCompile(`(\w+)\s*=\s*(\d+)`).FindAllStringSubmatch(text[i:i+strings.Index(text[i:], "}")], -1)
+		if len(all) < 80 {
+			t.Errorf("%s has %d errors", api.header, len(all))
+		}
+		for _, m := range all {
+			code, _ := strconv.Atoi(m[2])
+			i := slices.IndexFunc(calls.Errors, func(e calls.Error) bool { return e.Code == uint32(code) })
+			if i < 0 {
+				if code != base {
+					t.Errorf("no error %d, %s", code, m[1])
+				}
+				continue
+			}
+			if e := calls.Errors[i]; e.Name != m[1] && e.Driver != m[1] {
+				t.Errorf("error %d is %s and %s, not %s", code, e.Name, e.Driver, m[1])
+			}
+		}
 	}
 }

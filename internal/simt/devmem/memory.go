@@ -59,8 +59,10 @@ type Alloc struct {
 	Const bool // kernels must not write it
 	// Device is the number of the GPU that the allocation belongs to. Kernels of all devices reach managed and pinned memory.
 	Device int
-	// Pooled says that its device alone reaches it, whatever access it has to others: peer access does not extend to memory pools.
+	// Pooled says that the devices whose bits are set in Peers reach it, whatever access they have to memory of others: peer access does not
+	// extend to memory pools, nor to memory that is mapped.
 	Pooled bool
+	Peers  uint64
 	Name   string // variable name, or what made it: "cudaMalloc #3 (4096 bytes)"
 	Freed  bool
 }
@@ -329,7 +331,6 @@ func (m *Memory) Populate(l *Lease, runs []Alloc) {
 	}
 	for _, a := range runs {
 		off := a.Addr - GlobalBase
-		a.Device = m.device
 		m.insert(&Block{Alloc: a, Data: m.arena[off : off+a.Size : off+a.Size]})
 	}
 	m.epoch.Add(1)
@@ -534,17 +535,17 @@ func (m *Memory) known(addr uint64) *Block {
 
 func (m *Memory) reaches(b *Block) bool {
 	if b.Pooled {
-		return b.Device == m.device
+		return b.Peers>>m.device&1 != 0
 	}
 	return m.hidden>>b.Device&1 == 0 || b.Kind == ManagedAlloc || b.Kind == PinnedAlloc
 }
 
-// SetPooled says that the allocation at addr is of a memory pool.
-func (m *Memory) SetPooled(addr uint64) {
+// SetPooled says that the allocation at addr is of a memory pool, and which devices reach it.
+func (m *Memory) SetPooled(addr, peers uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.known(addr); b != nil {
-		b.Pooled = true
+		b.Pooled, b.Peers = true, peers
 		m.epoch.Add(1)
 	}
 }

@@ -51,7 +51,11 @@ func wire() string {
 	fmt.Fprintf(&b, "#define FP_MAIL_WRITTEN %d\n#define FP_MAIL_DONE %d\n#define FP_MAIL_CLOSED %d\n#define FP_MAIL_HEAD %d\n#define FP_MAIL_RING %d\n#define FP_MAIL_POOL %d\n",
 		calls.MailWritten, calls.MailDone, calls.MailClosed, calls.MailHead, calls.MailRing, calls.MailPool)
 	fmt.Fprintf(&b, "#define FP_THREADS %d\n#define FP_THREAD_OF_STREAM 0x%xu\n", calls.Threads, calls.ThreadOfStream)
+	for i, name := range []string{"DEFAULT", "CURRENT", "CHOOSE", "CREATE", "DESTROY", "TRIM", "GET", "SET", "ACCESS", "GRANT"} {
+		fmt.Fprintf(&b, "#define FP_POOL_%s %d\n", name, i)
+	}
 	fmt.Fprintf(&b, "#define FP_VALUE_WAIT %d\n", calls.ValueWait)
+	fmt.Fprintf(&b, "#define FP_OF_BATCH %d\n#define FP_COPY_DURING_CALL %d\n#define FP_COPY_ANY_TIME %d\n", calls.OfBatch, calls.CopyDuringCall, calls.CopyAnyTime)
 	fmt.Fprintf(&b, "#define FP_FUNCTION_PUT %d\n#define FP_FUNCTION_BEGINS %d\n#define FP_FUNCTION_ENDS %d\n", calls.FunctionPut, calls.FunctionBegins, calls.FunctionEnds)
 	fmt.Fprintf(&b, "#define FP_UNAWAITED 0x%xu\n", uint32(calls.Unawaited))
 	fmt.Fprintf(&b, "#define FP_TEXTURE %d\n#define FP_OBJECT %d\n", calls.TextureBytes, calls.ObjectBytes)
@@ -121,11 +125,11 @@ func procedures(forwards string) string {
 		}
 	}
 	for _, m := range regexp.MustCompile(`(?m)^FILL\((\d+)`).FindAllStringSubmatch(string(source), -1) {
-		for _, s := range []string{"D%s_v2", "D%s_v2_ptds", "D%sAsync", "D%sAsync_ptsz", "D2D%s_v2", "D2D%sAsync"} {
+		for _, s := range []string{"D%s_v2", "D%s_v2_ptds", "D%sAsync", "D%sAsync_ptsz", "D2D%s_v2", "D2D%s_v2_ptds", "D2D%sAsync", "D2D%sAsync_ptsz"} {
 			names["cuMemset"+fmt.Sprintf(s, m[1])] = true
 		}
 	}
-	for _, file := range []string{"graph_calls.h", "cuda_graph.h", "cuda_array.h", "cuda_value.h", "cuda_virtual.h"} {
+	for _, file := range []string{"graph_calls.h", "cuda_graph.h", "cuda_array.h", "cuda_value.h", "cuda_virtual.h", "batch.h", "hints.h", "pool.h", "cuda_copy.h"} {
 		text, err := os.ReadFile(filepath.Join("src", file))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

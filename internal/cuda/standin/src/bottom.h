@@ -435,30 +435,6 @@ static int fp_symbol(u64 module, const char *name, u64 result[2]) {
   return e;
 }
 
-// Memory pools: there is one, and what is allocated from it is allocated as ever.
-static char fp_pool;
-
-// fp_pool_attribute reads or sets an attribute of the pool (cuMemPool_attribute): three switches, the threshold for giving memory
-// back, bytes reserved and their peak, bytes in use and their peak. A peak can be set to begin anew.
-static int fp_pool_attribute(void *pool, int a, void *value, int set) {
-  static u64 kept[5] = {0, 1, 1, 1, 0};
-  if (pool != &fp_pool || a < 1 || a > 8 || !value) return fpInvalidValue;
-  if (a <= 4) {
-    size_t size = a <= 3 ? sizeof(int) : sizeof(u64);
-    if (set)
-      memcpy(&kept[a], value, size);
-    else
-      memcpy(value, &kept[a], size);
-    return 0;
-  }
-  u64 in_use[2];
-  int peak = a == 6 || a == 8;
-  if (set && !peak) return fpInvalidValue;
-  int e = fp_request(FP_Pool, (const u64[]){(u64)set}, 1, in_use, 2);
-  if (!e && !set) memcpy(value, &in_use[peak], sizeof(u64));
-  return e;
-}
-
 // fp_graph_memory reads an attribute of the memory that graphs hold (cuGraphMem_attribute: bytes in use, their peak, bytes reserved,
 // their peak), or lets a peak begin anew. Memory of graphs is allocated as ever, and not counted.
 static int fp_graph_memory(int device, int a, u64 *value, int set) {

@@ -205,12 +205,6 @@ EXPORT int cuCtxGetCurrent(void **c) {
   *c = stack[top];
   return e;
 }
-EXPORT int cuStreamGetCtx(void *s, void **c) {
-  u64 r[4] = {0};
-  int e = c ? fp_request(FP_StreamInfo, (const u64[]){stream_of(s, 0)}, 1, r, 4) : fpInvalidValue;
-  if (!e) *c = stack[top] ? &contexts[r[3]] : NULL;
-  return e;
-}
 EXPORT int cuCtxPushCurrent_v2(void *c) {
   if (!initialized()) return fpInitialization;
   if (!c || top == 31 || !is_context(c)) return fpInvalidContext;
@@ -672,7 +666,10 @@ static int copy_2d(const struct copy_2d *c, int async, u64 stream) {
 
 EXPORT int cuMemcpy2D_v2(const struct copy_2d *c) { return finish(copy_2d(c, 0, FP_STREAM_LEGACY)); }
 EXPORT int cuMemcpy2DUnaligned_v2(const struct copy_2d *c) { return finish(copy_2d(c, 0, FP_STREAM_LEGACY)); }
+EXPORT int cuMemcpy2D_v2_ptds(const struct copy_2d *c) { return finish(copy_2d(c, 0, FP_STREAM_PER_THREAD)); }
+EXPORT int cuMemcpy2DUnaligned_v2_ptds(const struct copy_2d *c) { return finish(copy_2d(c, 0, FP_STREAM_PER_THREAD)); }
 EXPORT int cuMemcpy2DAsync_v2(const struct copy_2d *c, void *s) { return finish(copy_2d(c, 1, stream_of(s, 0))); }
+EXPORT int cuMemcpy2DAsync_v2_ptsz(const struct copy_2d *c, void *s) { return finish(copy_2d(c, 1, stream_of(s, 1))); }
 
 static int fill(u64 d, size_t pitch, u32 v, u32 size, size_t w, size_t h, int async, u64 stream) {
   return fp_fill((struct fp_box){d, pitch, 0}, v, size, fp_times(w, size), h, 1, async, stream);
@@ -688,6 +685,12 @@ static int fill(u64 d, size_t pitch, u32 v, u32 size, size_t w, size_t h, int as
   }                                                                                                                           \
   EXPORT int cuMemsetD2D##bits##Async(u64 d, size_t pitch, type v, size_t w, size_t h, void *s) {                             \
     return finish(fill(d, pitch, v, bits / 8, w, h, 1, stream_of(s, 0)));                                                             \
+  }                                                                                                                           \
+  EXPORT int cuMemsetD2D##bits##_v2_ptds(u64 d, size_t pitch, type v, size_t w, size_t h) {                                   \
+    return finish(fill(d, pitch, v, bits / 8, w, h, 0, FP_STREAM_PER_THREAD));                                                        \
+  }                                                                                                                           \
+  EXPORT int cuMemsetD2D##bits##Async_ptsz(u64 d, size_t pitch, type v, size_t w, size_t h, void *s) {                        \
+    return finish(fill(d, pitch, v, bits / 8, w, h, 1, stream_of(s, 1)));                                                             \
   }
 FILL(8, unsigned char)
 FILL(16, unsigned short)
@@ -766,32 +769,17 @@ EXPORT int cuPointerGetAttributes(unsigned n, int *attributes, void **values, u6
   return present();
 }
 
-EXPORT int cuDeviceGetDefaultMemPool(void **pool, int device) {
-  int n;
-  if (!fp_devices(NULL, &n) && n > 1) return fp_unsupported("memory pools with several devices");
-  if (!pool) return fpInvalidValue;
-  *pool = &fp_pool;
-  return check_device(device);
-}
-EXPORT int cuMemPoolCreate(void **pool, const void *properties) {
-  (void)properties;
-  return finish(cuDeviceGetDefaultMemPool(pool, 0));
-}
 EXPORT int cuDeviceGetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 0)); }
 EXPORT int cuDeviceSetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 1)); }
-EXPORT int cuMemPoolGetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 0)); }
-EXPORT int cuMemPoolSetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 1)); }
-EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {
-  (void)location;
-  if (pool != &fp_pool || !flags) return finish(fpInvalidValue);
-  *flags = 3; // read and write
-  return 0;
-}
 
 #include "cuda_graph.h"
 #include "cuda_value.h"
 #include "cuda_virtual.h"
 #include "cuda_array.h"
+#include "batch.h"
+#include "hints.h"
+#include "pool.h"
+#include "cuda_copy.h"
 
 // What Python code of ours asks of this library, which no other library has.
 
@@ -924,7 +912,6 @@ EXPORT int cuTensorMapReplaceAddress(void *map, void *address) {
   memcpy((char *)map + place, &address, sizeof address);
   return 0;
 }
-EXPORT int cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
 
 // The export tables are private interfaces between parts of NVIDIA's software: there are none here.
 EXPORT int cuGetExportTable(const void **table, const void *id) {

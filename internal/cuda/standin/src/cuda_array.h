@@ -72,21 +72,36 @@ static int array_line(struct fp_array *a, size_t x, u64 other, size_t n, int to,
   if (e) return e;
   return to ? fp_copy_linear(box.at, other, n, kind, async, stream) : fp_copy_linear(other, box.at, n, kind, async, stream);
 }
-EXPORT int cuMemcpyHtoA_v2(struct fp_array *a, size_t x, const void *s, size_t n) { return finish(array_line(a, x, (u64)s, n, 1, fpHostToDevice, 0, FP_STREAM_LEGACY)); }
-EXPORT int cuMemcpyAtoH_v2(void *d, struct fp_array *a, size_t x, size_t n) { return finish(array_line(a, x, (u64)d, n, 0, fpDeviceToHost, 0, FP_STREAM_LEGACY)); }
-EXPORT int cuMemcpyDtoA_v2(struct fp_array *a, size_t x, u64 s, size_t n) { return finish(array_line(a, x, s, n, 1, fpDeviceToDevice, 0, FP_STREAM_LEGACY)); }
-EXPORT int cuMemcpyAtoD_v2(u64 d, struct fp_array *a, size_t x, size_t n) { return finish(array_line(a, x, d, n, 0, fpDeviceToDevice, 0, FP_STREAM_LEGACY)); }
-EXPORT int cuMemcpyHtoAAsync_v2(struct fp_array *a, size_t x, const void *s, size_t n, void *st) {
-  return finish(array_line(a, x, (u64)s, n, 1, fpHostToDevice, 1, stream_of(st, 0)));
-}
-EXPORT int cuMemcpyAtoHAsync_v2(void *d, struct fp_array *a, size_t x, size_t n, void *st) {
-  return finish(array_line(a, x, (u64)d, n, 0, fpDeviceToHost, 1, stream_of(st, 0)));
-}
-EXPORT int cuMemcpyAtoA_v2(struct fp_array *to, size_t x, struct fp_array *from, size_t y, size_t n) {
-  struct fp_box box;
-  int e = fp_array_box(from, y, 0, 0, n, 1, 1, &box);
-  return finish(e ? e : array_line(to, x, box.at, n, 1, fpDeviceToDevice, 0, FP_STREAM_LEGACY));
-}
+#define LINES(suffix, stream)                                                                                                         \
+  EXPORT int cuMemcpyHtoA_v2##suffix(struct fp_array *a, size_t x, const void *s, size_t n) {                                         \
+    return finish(array_line(a, x, (u64)s, n, 1, fpHostToDevice, 0, stream));                                                         \
+  }                                                                                                                                   \
+  EXPORT int cuMemcpyAtoH_v2##suffix(void *d, struct fp_array *a, size_t x, size_t n) {                                               \
+    return finish(array_line(a, x, (u64)d, n, 0, fpDeviceToHost, 0, stream));                                                         \
+  }                                                                                                                                   \
+  EXPORT int cuMemcpyDtoA_v2##suffix(struct fp_array *a, size_t x, u64 s, size_t n) {                                                 \
+    return finish(array_line(a, x, s, n, 1, fpDeviceToDevice, 0, stream));                                                            \
+  }                                                                                                                                   \
+  EXPORT int cuMemcpyAtoD_v2##suffix(u64 d, struct fp_array *a, size_t x, size_t n) {                                                 \
+    return finish(array_line(a, x, d, n, 0, fpDeviceToDevice, 0, stream));                                                            \
+  }                                                                                                                                   \
+  EXPORT int cuMemcpyAtoA_v2##suffix(struct fp_array *to, size_t x, struct fp_array *from, size_t y, size_t n) {                      \
+    struct fp_box box;                                                                                                                \
+    int e = fp_array_box(from, y, 0, 0, n, 1, 1, &box);                                                                               \
+    return finish(e ? e : array_line(to, x, box.at, n, 1, fpDeviceToDevice, 0, stream));                                              \
+  }
+LINES(, FP_STREAM_LEGACY)
+LINES(_ptds, FP_STREAM_PER_THREAD)
+
+#define LINES_ASYNC(suffix, own)                                                                                                      \
+  EXPORT int cuMemcpyHtoAAsync_v2##suffix(struct fp_array *a, size_t x, const void *s, size_t n, void *st) {                          \
+    return finish(array_line(a, x, (u64)s, n, 1, fpHostToDevice, 1, stream_of(st, own)));                                             \
+  }                                                                                                                                   \
+  EXPORT int cuMemcpyAtoHAsync_v2##suffix(void *d, struct fp_array *a, size_t x, size_t n, void *st) {                                \
+    return finish(array_line(a, x, (u64)d, n, 0, fpDeviceToHost, 1, stream_of(st, own)));                                             \
+  }
+LINES_ASYNC(, 0)
+LINES_ASYNC(_ptsz, 1)
 
 // Objects.
 

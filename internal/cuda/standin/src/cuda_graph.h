@@ -68,6 +68,11 @@ EXPORT int cuGraphKernelNodeGetParams_v2(struct fp_node *n, struct kernel_params
   return finish(kernel_shown(&n->work, p));
 }
 
+EXPORT int cuGraphConditionalHandleCreate(u64 *handle, struct fp_graph *g, void *context, unsigned value, unsigned flags) {
+  (void)context;
+  return finish(condition_create(handle, g, value, flags));
+}
+
 static int instantiate_log(struct fp_exec **x, struct fp_graph *g, struct fp_node **error, char *log, size_t n) {
   if (error) *error = NULL;
   if (log && n) *log = 0;

@@ -37,7 +37,7 @@ EXPORT int cuMemAddressReserve(u64 *address, size_t n, size_t align, u64 hint, u
 
 EXPORT int cuMemCreate(u64 *handle, size_t n, const struct allocation_properties *p, u64 flags) {
   int e = handle && !flags ? check_properties(p) : fpInvalidValue;
-  return finish(e ? e : fp_request(FP_MemCreate, (const u64[]){n}, 1, handle, 1));
+  return finish(e ? e : fp_request(FP_MemCreate, (const u64[]){n, (u64)p->location.id}, 2, handle, 1));
 }
 
 EXPORT int cuMemMap(u64 address, size_t n, size_t offset, u64 handle, u64 flags) {
@@ -49,24 +49,25 @@ EXPORT int cuMemSetAccess(u64 address, size_t n, const struct access *list, size
   for (size_t i = 0; i < count && !e; i++) {
     if (list[i].location.type != fpOnDevice) return finish(fp_unsupported("access to mapped memory from elsewhere than a device (cuMemSetAccess)"));
     e = check_device(list[i].location.id);
-    if (!e) e = fp_request(FP_MemSetAccess, (const u64[]){address, n, (u64)list[i].flags}, 3, NULL, 0);
+    if (!e) e = fp_request(FP_MemSetAccess, (const u64[]){address, n, (u64)list[i].location.id, (u64)list[i].flags}, 4, NULL, 0);
   }
   return finish(e);
 }
 
 EXPORT int cuMemGetAccess(u64 *flags, const struct location *of, u64 address) {
   u64 r[3] = {0};
-  int e = flags && of && of->type == fpOnDevice ? fp_request(FP_MemMapped, (const u64[]){address, 0}, 2, r, 3) : fpInvalidValue;
+  int e = flags && of && of->type == fpOnDevice ? fp_request(FP_MemMapped, (const u64[]){address, 0, (u64)of->id}, 3, r, 3) : fpInvalidValue;
   if (!e) *flags = r[2];
   return finish(e);
 }
 
 EXPORT int cuMemRetainAllocationHandle(u64 *handle, void *address) {
-  return finish(handle ? fp_request(FP_MemMapped, (const u64[]){(u64)address, 1}, 2, handle, 1) : fpInvalidValue);
+  return finish(handle ? fp_request(FP_MemMapped, (const u64[]){(u64)address, 1, 0}, 3, handle, 1) : fpInvalidValue);
 }
 
 EXPORT int cuMemGetAllocationPropertiesFromHandle(struct allocation_properties *p, u64 handle) {
-  if (!p || !handle) return finish(fpInvalidValue);
-  *p = (struct allocation_properties){.type = fpPinned, .location = {fpOnDevice, 0}};
-  return 0;
+  u64 device = 0;
+  int e = p && handle ? fp_request(FP_MemMapped, (const u64[]){0, 0, handle}, 3, &device, 1) : fpInvalidValue;
+  if (!e) *p = (struct allocation_properties){.type = fpPinned, .location = {fpOnDevice, (int)device}};
+  return finish(e);
 }

@@ -54,7 +54,7 @@ EXPORT int cudaPeekAtLastError(void) {
 
 static const struct fp_error *error_entry(int code) {
   for (size_t i = 0; i < sizeof fp_errors / sizeof *fp_errors; i++)
-    if (fp_errors[i].code == (u32)code) return &fp_errors[i];
+    if (fp_errors[i].code == (u32)code && *fp_errors[i].name) return &fp_errors[i];
   return NULL;
 }
 
@@ -563,3 +563,9 @@ EXPORT int cudaStreamAddCallback_ptsz(void *s, callback *f, void *data, unsigned
 #include "cudart_array.h"
 #include "cudart_device.h"
 #include "cudart_graph.h"
+#include "batch.h"
+#include "hints.h"
+#include "pool.h"
+
+EXPORT int cudaMallocFromPoolAsync(u64 *p, size_t n, u64 pool, void *s) { return finish(pool_malloc(p, n, pool, stream_of(s, 0))); }
+EXPORT int cudaMallocFromPoolAsync_ptsz(u64 *p, size_t n, u64 pool, void *s) { return finish(pool_malloc(p, n, pool, stream_of(s, 1))); }

@@ -71,6 +71,13 @@ static int linear_from_array(void *d, const struct fp_array *from, size_t x, siz
   return e ? e : fp_copy_linear((u64)d, at, n, kind, async, stream);
 }
 
+static int linear_between(struct fp_array *to, size_t tx, size_t ty, const struct fp_array *from, size_t x, size_t y, size_t n, int kind, u64 stream) {
+  u64 d, s;
+  int e = linear_part(to, tx, ty, n, &d);
+  if (!e) e = linear_part(from, x, y, n, &s);
+  return e ? e : fp_copy_linear(d, s, n, kind, 0, stream);
+}
+
 #define ARRAY_COPIES(suffix, own)                                                                                                                  \
   EXPORT int cudaMemcpy2DToArray##suffix(struct fp_array *to, size_t x, size_t y, const void *s, size_t pitch, size_t w, size_t h, int kind) {     \
     return finish(copy_to_array(to, x, y, s, pitch, w, h, kind, 0, stream_of(NULL, own)));                                                         \
@@ -84,6 +91,10 @@ static int linear_from_array(void *d, const struct fp_array *from, size_t x, siz
   }                                                                                                                                                \
   EXPORT int cudaMemcpyToArray##suffix(struct fp_array *to, size_t x, size_t y, const void *s, size_t n, int kind) {                               \
     return finish(linear_to_array(to, x, y, s, n, kind, 0, stream_of(NULL, own)));                                                                 \
+  }                                                                                                                                                \
+  EXPORT int cudaMemcpyArrayToArray##suffix(struct fp_array *to, size_t tx, size_t ty, const struct fp_array *from, size_t x, size_t y, size_t n,    \
+                                            int kind) {                                                                                            \
+    return finish(linear_between(to, tx, ty, from, x, y, n, kind, stream_of(NULL, own)));                                                          \
   }                                                                                                                                                \
   EXPORT int cudaMemcpyFromArray##suffix(void *d, const struct fp_array *from, size_t x, size_t y, size_t n, int kind) {                           \
     return finish(linear_from_array(d, from, x, y, n, kind, 0, stream_of(NULL, own)));                                                             \

@@ -196,8 +196,6 @@ static int elapsed(float *ms, void *start, void *end) {
 EXPORT int cudaEventElapsedTime(float *ms, void *start, void *end) { return finish(elapsed(ms, start, end)); }
 EXPORT int cudaEventElapsedTime_v2(float *ms, void *start, void *end) { return finish(elapsed(ms, start, end)); }
 
-// Stream capture is not supported, and so no stream is capturing.
-
 EXPORT int cudaStreamGetDevice(void *s, int *device) {
   u64 r[4] = {0};
   int e = device ? fp_request(FP_StreamInfo, (const u64[]){stream_of(s, 0)}, 1, r, 4) : fpInvalidValue;
@@ -205,19 +203,6 @@ EXPORT int cudaStreamGetDevice(void *s, int *device) {
   return finish(e);
 }
 EXPORT int cudaStreamGetDevice_ptsz(void *s, int *device) { return cudaStreamGetDevice(s, device); }
-
-EXPORT int cudaStreamGetAttribute(void *s, int attribute, void *value) {
-  (void)s, (void)attribute;
-  if (!value) return finish(fpInvalidValue);
-  memset(value, 0, 64);
-  return finish(present());
-}
-EXPORT int cudaStreamGetAttribute_ptsz(void *s, int attribute, void *value) { return cudaStreamGetAttribute(s, attribute, value); }
-EXPORT int cudaStreamSetAttribute(void *s, int attribute, const void *value) {
-  (void)s, (void)attribute;
-  return finish(value ? present() : fpInvalidValue);
-}
-EXPORT int cudaStreamSetAttribute_ptsz(void *s, int attribute, const void *value) { return cudaStreamSetAttribute(s, attribute, value); }
 
 // The double conversions of old devices do nothing.
 EXPORT int cudaSetDoubleForDevice(double *d) { return finish(d ? 0 : fpInvalidValue); }

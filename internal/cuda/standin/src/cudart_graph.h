@@ -30,6 +30,12 @@ static int kernel_named(const struct kernel_params *p, struct fp_kernel **k) {
   return error;
 }
 
+EXPORT int cudaGraphConditionalHandleCreate(u64 *handle, struct fp_graph *g, unsigned value, unsigned flags) { return finish(condition_create(handle, g, value, flags)); }
+EXPORT int cudaGraphConditionalHandleCreate_v2(u64 *handle, struct fp_graph *g, void *context, unsigned value, unsigned flags) {
+  (void)context;
+  return finish(condition_create(handle, g, value, flags));
+}
+
 EXPORT int cudaGraphInstantiate(struct fp_exec **x, struct fp_graph *g, u64 flags) { return finish(instantiate(x, g, flags)); }
 
 EXPORT int cudaGraphExecUpdate(struct fp_exec *x, struct fp_graph *g, struct update_result *r) { return finish(r ? exec_update(x, g, r) : fpInvalidValue); }

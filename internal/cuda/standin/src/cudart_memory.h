@@ -186,6 +186,30 @@ EXPORT int cudaMemcpy3D_ptds(const struct copy_3d *c) { return finish(copy_3d(c,
 EXPORT int cudaMemcpy3DAsync(const struct copy_3d *c, void *s) { return finish(copy_3d(c, 1, stream_of(s, 0))); }
 EXPORT int cudaMemcpy3DAsync_ptsz(const struct copy_3d *c, void *s) { return finish(copy_3d(c, 1, stream_of(s, 1))); }
 
+struct copy_peer {
+  struct fp_array *from_array;
+  size_t from_at[3];
+  struct pitched from;
+  int from_device;
+  struct fp_array *to_array;
+  size_t to_at[3];
+  struct pitched to;
+  int to_device;
+  struct extent extent;
+};
+
+static int copy_3d_peer(const struct copy_peer *c, int async, u64 stream) {
+  int e = c ? check_pair(c->to_device, c->from_device) : fpInvalidValue;
+  if (e) return e;
+  struct copy_3d all = {c->from_array, {c->from_at[0], c->from_at[1], c->from_at[2]}, c->from,
+                        c->to_array, {c->to_at[0], c->to_at[1], c->to_at[2]}, c->to, c->extent, fpDeviceToDevice};
+  return copy_3d(&all, async, stream);
+}
+EXPORT int cudaMemcpy3DPeer(const struct copy_peer *c) { return finish(copy_3d_peer(c, 0, FP_STREAM_LEGACY)); }
+EXPORT int cudaMemcpy3DPeer_ptds(const struct copy_peer *c) { return finish(copy_3d_peer(c, 0, FP_STREAM_PER_THREAD)); }
+EXPORT int cudaMemcpy3DPeerAsync(const struct copy_peer *c, void *s) { return finish(copy_3d_peer(c, 1, stream_of(s, 0))); }
+EXPORT int cudaMemcpy3DPeerAsync_ptsz(const struct copy_peer *c, void *s) { return finish(copy_3d_peer(c, 1, stream_of(s, 1))); }
+
 // Fills.
 
 static int fill(void *d, size_t pitch, size_t slice, int value, size_t width, size_t height, size_t rows, int async, u64 stream) {
@@ -290,44 +314,5 @@ EXPORT int cudaMemcpyFromSymbolAsync_ptsz(void *d, const void *v, size_t n, size
   return copy_symbol(__func__, v, (u64)d, n, offset, 0, kind, 1, stream_of(stream, 1));
 }
 
-// Hints about managed memory. The location is an int up to CUDA 12 and a small structure from 13 on; neither is read.
-
-static int hint(const void *p) {
-  struct place x;
-  int e = place_of(p, &x);
-  return !e && x.type == 0 ? fpInvalidValue : e;
-}
-
-EXPORT int cudaMemAdvise(const void *p, size_t n, int advice, u64 location) {
-  (void)n, (void)advice, (void)location;
-  return finish(hint(p));
-}
-EXPORT int cudaMemAdvise_v2(const void *p, size_t n, int advice, u64 location) { return cudaMemAdvise(p, n, advice, location); }
-EXPORT int cudaMemPrefetchAsync(const void *p) { return finish(hint(p)); }
-EXPORT int cudaMemPrefetchAsync_ptsz(const void *p) { return finish(hint(p)); }
-EXPORT int cudaMemPrefetchAsync_v2(const void *p) { return finish(hint(p)); }
-EXPORT int cudaMemPrefetchAsync_v2_ptsz(const void *p) { return finish(hint(p)); }
-
-EXPORT int cudaDeviceGetDefaultMemPool(void **pool, int device) {
-  int n;
-  if (!fp_devices(NULL, &n) && n > 1) return finish(fp_unsupported("memory pools with several devices"));
-  if (!pool || device) return finish(pool ? fpInvalidDevice : fpInvalidValue);
-  *pool = &fp_pool;
-  return 0;
-}
-EXPORT int cudaDeviceGetMemPool(void **pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
-EXPORT int cudaMemPoolCreate(void **pool, const void *properties) {
-  (void)properties;
-  return cudaDeviceGetDefaultMemPool(pool, 0);
-}
-
 EXPORT int cudaDeviceGetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 0)); }
 EXPORT int cudaDeviceSetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 1)); }
-EXPORT int cudaMemPoolGetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 0)); }
-EXPORT int cudaMemPoolSetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 1)); }
-EXPORT int cudaMemPoolGetAccess(int *flags, void *pool, void *location) {
-  (void)location;
-  if (pool != &fp_pool || !flags) return finish(fpInvalidValue);
-  *flags = 3; // read and write
-  return 0;
-}

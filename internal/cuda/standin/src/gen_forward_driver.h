@@ -47,30 +47,14 @@ EXPORT int cuMemFreeHost(void *p) {
 EXPORT int cuMemAllocAsync(void **p, size_t n, void *s) {
   if (!p) return finish(fpInvalidValue);
   u64 r[1] = {0};
-  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 0)}, 2, r, 1);
+  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 0), 0}, 3, r, 1);
   if (!error) *p = (void *)r[0];
   return finish(error);
 }
 EXPORT int cuMemAllocAsync_ptsz(void **p, size_t n, void *s) {
   if (!p) return finish(fpInvalidValue);
   u64 r[1] = {0};
-  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 1)}, 2, r, 1);
-  if (!error) *p = (void *)r[0];
-  return finish(error);
-}
-EXPORT int cuMemAllocFromPoolAsync(void **p, size_t n, void *pool, void *s) {
-  (void)pool;
-  if (!p) return finish(fpInvalidValue);
-  u64 r[1] = {0};
-  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 0)}, 2, r, 1);
-  if (!error) *p = (void *)r[0];
-  return finish(error);
-}
-EXPORT int cuMemAllocFromPoolAsync_ptsz(void **p, size_t n, void *pool, void *s) {
-  (void)pool;
-  if (!p) return finish(fpInvalidValue);
-  u64 r[1] = {0};
-  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 1)}, 2, r, 1);
+  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 1), 0}, 3, r, 1);
   if (!error) *p = (void *)r[0];
   return finish(error);
 }
@@ -242,49 +226,8 @@ EXPORT int cuStreamAttachMemAsync(void *s, void *p, size_t n, unsigned flags) {
 EXPORT int cuCtxResetPersistingL2Cache(void) {
   return finish(present());
 }
-EXPORT int cuMemPoolTrimTo(void *pool, size_t n) {
-  (void)pool;
-  (void)n;
-  return finish(present());
-}
-EXPORT int cuMemPoolDestroy(void *pool) {
-  (void)pool;
-  return finish(present());
-}
-EXPORT int cuMemPoolSetAccess(void *pool, void *list, size_t n) {
-  (void)pool;
-  (void)list;
-  (void)n;
-  return finish(present());
-}
-EXPORT int cuDeviceSetMemPool(unsigned device, void *pool) {
-  (void)device;
-  (void)pool;
-  return finish(present());
-}
 EXPORT int cuDeviceGraphMemTrim(unsigned device) {
   (void)device;
-  return finish(present());
-}
-EXPORT int cuMemAdvise(void *p, size_t n, unsigned advice, unsigned device) {
-  (void)p;
-  (void)n;
-  (void)advice;
-  (void)device;
-  return finish(present());
-}
-EXPORT int cuMemPrefetchAsync(void *p, size_t n, unsigned device, void *s) {
-  (void)p;
-  (void)n;
-  (void)device;
-  (void)s;
-  return finish(present());
-}
-EXPORT int cuMemPrefetchAsync_ptsz(void *p, size_t n, unsigned device, void *s) {
-  (void)p;
-  (void)n;
-  (void)device;
-  (void)s;
   return finish(present());
 }
 EXPORT int cuFuncLoad(void *f) {

@@ -27,30 +27,14 @@ EXPORT int cudaFreeHost(void *p) {
 EXPORT int cudaMallocAsync(void **p, size_t n, void *s) {
   if (!p) return finish(fpInvalidValue);
   u64 r[1] = {0};
-  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 0)}, 2, r, 1);
+  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 0), 0}, 3, r, 1);
   if (!error) *p = (void *)r[0];
   return finish(error);
 }
 EXPORT int cudaMallocAsync_ptsz(void **p, size_t n, void *s) {
   if (!p) return finish(fpInvalidValue);
   u64 r[1] = {0};
-  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 1)}, 2, r, 1);
-  if (!error) *p = (void *)r[0];
-  return finish(error);
-}
-EXPORT int cudaMallocFromPoolAsync(void **p, size_t n, void *pool, void *s) {
-  (void)pool;
-  if (!p) return finish(fpInvalidValue);
-  u64 r[1] = {0};
-  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 0)}, 2, r, 1);
-  if (!error) *p = (void *)r[0];
-  return finish(error);
-}
-EXPORT int cudaMallocFromPoolAsync_ptsz(void **p, size_t n, void *pool, void *s) {
-  (void)pool;
-  if (!p) return finish(fpInvalidValue);
-  u64 r[1] = {0};
-  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 1)}, 2, r, 1);
+  int error = fp_request(FP_MallocAsync, (const u64[]){(u64)n, stream_of(s, 1), 0}, 3, r, 1);
   if (!error) *p = (void *)r[0];
   return finish(error);
 }
@@ -247,36 +231,6 @@ EXPORT int cudaCtxResetPersistingL2Cache(void) {
 EXPORT int cudaDeviceFlushGPUDirectRDMAWrites(unsigned target, unsigned scope) {
   (void)target;
   (void)scope;
-  return finish(present());
-}
-EXPORT int cudaStreamCopyAttributes(void *d, void *s) {
-  (void)d;
-  (void)s;
-  return finish(present());
-}
-EXPORT int cudaStreamCopyAttributes_ptsz(void *d, void *s) {
-  (void)d;
-  (void)s;
-  return finish(present());
-}
-EXPORT int cudaMemPoolTrimTo(void *pool, size_t n) {
-  (void)pool;
-  (void)n;
-  return finish(present());
-}
-EXPORT int cudaMemPoolDestroy(void *pool) {
-  (void)pool;
-  return finish(present());
-}
-EXPORT int cudaMemPoolSetAccess(void *pool, void *list, size_t n) {
-  (void)pool;
-  (void)list;
-  (void)n;
-  return finish(present());
-}
-EXPORT int cudaDeviceSetMemPool(unsigned device, void *pool) {
-  (void)device;
-  (void)pool;
   return finish(present());
 }
 EXPORT int cudaDeviceGraphMemTrim(unsigned device) {

@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 11
+#define FP_VERSION 12
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -32,7 +32,20 @@
 #define FP_MAIL_POOL 1073741824
 #define FP_THREADS 64
 #define FP_THREAD_OF_STREAM 0x10000u
+#define FP_POOL_DEFAULT 0
+#define FP_POOL_CURRENT 1
+#define FP_POOL_CHOOSE 2
+#define FP_POOL_CREATE 3
+#define FP_POOL_DESTROY 4
+#define FP_POOL_TRIM 5
+#define FP_POOL_GET 6
+#define FP_POOL_SET 7
+#define FP_POOL_ACCESS 8
+#define FP_POOL_GRANT 9
 #define FP_VALUE_WAIT 256
+#define FP_OF_BATCH 2199023255552
+#define FP_COPY_DURING_CALL 8
+#define FP_COPY_ANY_TIME 16
 #define FP_FUNCTION_PUT 0
 #define FP_FUNCTION_BEGINS 1
 #define FP_FUNCTION_ENDS 2
@@ -53,11 +66,11 @@ enum {
   FP_Launch = 6, // kernel, stream, grid xyz, block xyz, dynamic shared bytes, flags; parameter block ->
   FP_Malloc = 7, // bytes, memory kind | flags<<8 -> address
   FP_Free = 8, // address, memory kind expected ->
-  FP_MallocAsync = 9, // bytes, stream -> address
+  FP_MallocAsync = 9, // bytes, stream, memory pool or 0 for the current one of the stream's device -> address
   FP_FreeAsync = 10, // address, stream ->
   FP_HostRegister = 11, // page-aligned address, bytes -> file offset
   FP_HostUnregister = 12, // address -> page-aligned address, bytes
-  FP_Copy = 13, // dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10, stream ->
+  FP_Copy = 13, // dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10 | CopyDuringCall or CopyAnyTime<<8, stream ->
   FP_Fill = 14, // dst, pitch, slice pitch, width bytes, height, depth, async, stream ->
   FP_Pointer = 15, // address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, flags, device
   FP_StreamCreate = 16, // flags, priority -> stream
@@ -87,7 +100,7 @@ enum {
   FP_NotChecked = 40, // reason; kernel or cause: a request without Hello ->
   FP_SetLimit = 41, // limit, value ->
   FP_Operator = 42, // stream; name of what the host computes in the stream's place, NUL, and for each box of bytes it touches 7 u64: 1 when it writes, address, pitch, slice pitch, width bytes, height, depth ->
-  FP_Pool = 43, // 1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak
+  FP_Pool = 43, // PoolDefault..., device (up to PoolCreate) or pool, number, value -> value
   FP_Argument = 44, // address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->
   FP_Findings = 45, // -> what was found and what could not be checked that this process was not told yet: JSON in the blob
   FP_Posting = 46, // address of the mailbox's mapping in this process, 0 to ask for it, or 1 when there can be none -> its offset in the file, its bytes, what was told first (0: nothing yet)
@@ -106,16 +119,17 @@ enum {
   FP_PeerAccess = 59, // peer, 1: the current device gets access to its memory, 0: no more ->
   FP_AddressReserve = 60, // bytes, alignment -> address
   FP_AddressFree = 61, // address, bytes ->
-  FP_MemCreate = 62, // bytes -> handle of a physical allocation
+  FP_MemCreate = 62, // bytes, device -> handle of a physical allocation
   FP_MemRelease = 63, // handle ->
   FP_MemMap = 64, // address, bytes, handle ->
   FP_MemUnmap = 65, // address, bytes ->
-  FP_MemSetAccess = 66, // address, bytes, CUmemAccess_flags ->
-  FP_MemMapped = 67, // address, 1: another handle of it -> handle, bytes, CUmemAccess_flags of what is mapped there
+  FP_MemSetAccess = 66, // address, bytes, device, its CUmemAccess_flags ->
+  FP_MemMapped = 67, // address, 1: another handle of it, device -> handle, bytes, CUmemAccess_flags of the device of what is mapped there; 0, 0, handle -> device
   FP_StreamValue = 68, // stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->
+  FP_Condition = 69, // stream, condition of a graph or 0 to make one, 1 to set it, value -> the condition that was made or its value
 };
 
 // fp_placed says which requests tell where in the program their call is.
 static int fp_placed(u32 op) {
-  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture || op == FP_HostAccess || op == FP_MemUnmap;
+  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture || op == FP_HostAccess || op == FP_MemUnmap || op == FP_Condition;
 }

@@ -4,9 +4,11 @@
 #define FP_GRAPH_H
 
 struct fp_function;
+struct fp_hint;
+struct fp_stream_attribute;
 
 // The types of nodes (CUgraphNodeType).
-enum { fpKernelNode, fpCopyNode, fpFillNode, fpHostNode, fpChildNode, fpEmptyNode, fpWaitNode, fpRecordNode, fpAllocNode = 10, fpFreeNode };
+enum { fpKernelNode, fpCopyNode, fpFillNode, fpHostNode, fpChildNode, fpEmptyNode, fpWaitNode, fpRecordNode, fpAllocNode = 10, fpFreeNode, fpConditionNode = 13 };
 
 // The errors of captures.
 enum {
@@ -22,14 +24,20 @@ enum {
   fpUpdateFailure = 910,
 };
 
-// What a node does: the fields of its type. The bytes behind block and params are the work's own.
+// The attributes of a kernel node that are hints: they are kept to be read back.
+struct fp_hints {
+  u64 of[20][8]; // by number: cudaLaunchAttributeID
+};
+
+// What a node does: the fields of its type. What block, params, hints and bodies point to is the work's own.
 struct fp_work {
   int type;
   struct fp_kernel *kernel;
   const void *function; // as the program named the kernel
-  struct fp_launch launch;
+  struct fp_launch launch; // FP_LAUNCH_PROGRAMMATIC: the edge to the node is programmatic, see fp_early
   char *block;
   void **params;
+  struct fp_hints *hints; // NULL: none was set
   struct fp_box to, from;
   u64 width, height, depth; // width in bytes
   int direction;
@@ -37,9 +45,14 @@ struct fp_work {
   void (*call)(void *);
   void (*callback)(void *, int, void *);
   void *data;
-  u64 object; // event, address, or the stream as a callback gets it
+  u64 object; // event, address, condition, or the stream as a callback gets it
   struct fp_graph *child;
+  struct fp_graph **bodies; // of a conditional node
+  u32 nbodies;
+  int test; // fpIf, fpWhile, fpSwitch
 };
+
+enum { fpIf, fpWhile, fpSwitch };
 
 struct fp_node {
   struct fp_graph *graph;
@@ -55,6 +68,8 @@ struct fp_node {
   size_t waiting;
   u32 lane;
   u64 event;
+  struct fp_node *follower; // whose edge from here is programmatic
+  struct fp_exec **inner;   // the bodies of a conditional node
 };
 
 // A user object is destroyed with the last reference to it; graphs own some.
@@ -70,17 +85,25 @@ struct fp_use {
   struct fp_use *next;
 };
 
+// A condition with a value that every launch of the graph begins with.
+struct fp_condition {
+  u64 handle;
+  u32 value;
+  struct fp_condition *next;
+};
+
 struct fp_graph {
   struct fp_node **nodes;
   size_t count;
   struct fp_use *uses;
+  struct fp_condition *conditions;
   u32 id;
   const struct fp_graph *original; // of a clone
   int nested;                      // it belongs to a node
 };
 
 struct fp_exec {
-  struct fp_graph *graph; // a clone
+  struct fp_graph *graph; // a clone; of a conditional node's body, that in the clone
   struct fp_node **order;
   size_t count;
   u64 *lanes; // streams; the first is the one of the launch
@@ -132,6 +155,10 @@ struct fp_shared {
   u32 ids;
   u64 *memory; // addresses of allocation nodes
   size_t memories;
+  struct fp_hint *hints; // see hints.h
+  size_t nhints;
+  struct fp_stream_attribute *attributes;
+  size_t nattributes;
 };
 
 static struct fp_shared *fp_shared(void) { return fp.alias ? (struct fp_shared *)(fp.alias - FP_SHARED) : NULL; }
@@ -148,7 +175,7 @@ static int fp_capturing(void) {
 static int fp_in_context(u32 op) {
   switch (op) {
     case FP_Launch: case FP_Malloc: case FP_Free: case FP_MallocAsync: case FP_FreeAsync: case FP_HostRegister: case FP_HostUnregister: case FP_Copy:
-    case FP_Fill: case FP_StreamCreate: case FP_StreamSynchronize: case FP_StreamQuery: case FP_StreamWaitEvent: case FP_StreamInfo: case FP_StreamValue: case FP_EventCreate:
+    case FP_Fill: case FP_StreamCreate: case FP_StreamSynchronize: case FP_StreamQuery: case FP_StreamWaitEvent: case FP_StreamInfo: case FP_StreamValue: case FP_Condition: case FP_EventCreate:
     case FP_EventRecord: case FP_EventSynchronize: case FP_EventQuery: case FP_EventElapsed: case FP_DeviceSynchronize: case FP_SetLimit: case FP_MemInfo: case FP_Occupancy:
       return 1;
   }
@@ -256,11 +283,27 @@ static struct fp_graph *fp_graph_new(void) {
 static void fp_graph_free(struct fp_graph *g);
 
 static void fp_work_free(struct fp_work *w) {
-  free(w->block), free(w->params);
+  free(w->block), free(w->params), free(w->hints);
   if (w->child) fp_graph_free(w->child);
+  for (u32 i = 0; w->bodies && i < w->nbodies; i++)
+    if (w->bodies[i]) fp_graph_free(w->bodies[i]);
+  free(w->bodies);
+}
+
+static void fp_exec_free(struct fp_exec *x);
+
+// fp_inner_free frees the bodies of a conditional node of an executable graph, whose graphs are the node's.
+static void fp_inner_free(struct fp_node *n) {
+  for (u32 i = 0; n->inner && i < n->work.nbodies; i++) {
+    if (!n->inner[i]) continue;
+    n->inner[i]->graph = NULL;
+    fp_exec_free(n->inner[i]);
+  }
+  free(n->inner);
 }
 
 static void fp_node_free(struct fp_node *n) {
+  fp_inner_free(n);
   fp_work_free(&n->work);
   free(n->from), free(n->waits), free(n);
 }
@@ -298,6 +341,7 @@ static int fp_use_remove(struct fp_graph *g, struct fp_user *u, u32 count) {
 
 static void fp_graph_free(struct fp_graph *g) {
   while (g->uses) fp_use_remove(g, g->uses->object, g->uses->count);
+  for (struct fp_condition *c; (c = g->conditions);) g->conditions = c->next, free(c);
   for (size_t i = 0; i < g->count; i++) fp_node_free(g->nodes[i]);
   free(g->nodes), free(g);
 }
@@ -312,20 +356,46 @@ static int fp_params(struct fp_work *w) {
   return w->params ? 0 : fpOutOfMemory;
 }
 
+// fp_bodies makes the bodies of a conditional node: copies, or empty graphs where there are none yet.
+static int fp_bodies(struct fp_work *to, struct fp_graph *const *bodies) {
+  to->bodies = calloc(to->nbodies, sizeof *to->bodies);
+  for (u32 i = 0; to->bodies && i < to->nbodies; i++) {
+    if (!(to->bodies[i] = bodies ? fp_graph_clone(bodies[i]) : fp_graph_new())) return fpOutOfMemory;
+    to->bodies[i]->nested = 1;
+  }
+  return to->bodies ? 0 : fpOutOfMemory;
+}
+
 // fp_work_copy makes a work of its own.
 static int fp_work_copy(struct fp_work *to, const struct fp_work *w) {
   *to = *w;
-  to->block = NULL, to->params = NULL, to->child = NULL;
+  to->block = NULL, to->params = NULL, to->hints = NULL, to->child = NULL, to->bodies = NULL;
   if (w->type == fpKernelNode) {
     to->block = calloc(1, w->kernel->size + 1u);
-    if (!to->block) return fpOutOfMemory;
+    if (w->hints && (to->hints = malloc(sizeof *to->hints))) *to->hints = *w->hints;
+    if (!to->block || !w->hints != !to->hints) return fpOutOfMemory;
     memcpy(to->block, w->block, w->kernel->size);
     return fp_params(to);
   }
+  if (w->type == fpConditionNode) return fp_bodies(to, w->bodies);
   if (w->type != fpChildNode) return 0;
   to->child = fp_graph_clone(w->child);
   if (to->child) to->child->nested = 1;
   return to->child ? 0 : fpOutOfMemory;
+}
+
+// fp_early gives the kernel node that a node follows by a programmatic edge, its only one: it may begin before that one has ended. That is
+// what the attribute of a captured launch means too, where it comes behind a kernel.
+static struct fp_node *fp_early(const struct fp_node *n) {
+  return n->work.launch.flags & FP_LAUNCH_PROGRAMMATIC && n->count == 1 && n->from[0]->work.type == fpKernelNode ? n->from[0] : NULL;
+}
+
+static int fp_condition_add(struct fp_graph *g, u64 handle, u32 value) {
+  struct fp_condition *c = malloc(sizeof *c);
+  if (!c) return fpOutOfMemory;
+  *c = (struct fp_condition){handle, value, g->conditions};
+  g->conditions = c;
+  return 0;
 }
 
 // fp_node_add adds a node that does work, which it copies, after others of the graph.
@@ -358,6 +428,8 @@ static struct fp_graph *fp_graph_clone(const struct fp_graph *g) {
     if (fp_use_add(c, x->object, x->count)) goto fail;
     __atomic_add_fetch(&x->object->count, x->count, __ATOMIC_RELAXED);
   }
+  for (struct fp_condition *x = g->conditions; x; x = x->next)
+    if (fp_condition_add(c, x->handle, x->value)) goto fail;
   for (size_t i = 0; i < g->count; i++) {
     g->nodes[i]->mark = (u32)i;
     if (fp_node_add(c, NULL, 0, &g->nodes[i]->work, NULL)) goto fail;
@@ -372,11 +444,13 @@ fail:
   return NULL;
 }
 
-// fp_node_in finds the node of a clone that stands for a node of the graph that was cloned, in child graphs as well.
+// fp_node_in finds the node of a clone that stands for a node of the graph that was cloned, in child graphs and bodies as well.
 static struct fp_node *fp_node_in(const struct fp_graph *g, const struct fp_node *original) {
   for (size_t i = 0; i < g->count; i++) {
+    const struct fp_work *w = &g->nodes[i]->work;
     if (g->nodes[i]->original == original) return g->nodes[i];
-    struct fp_node *n = g->nodes[i]->work.child ? fp_node_in(g->nodes[i]->work.child, original) : NULL;
+    struct fp_node *n = w->child ? fp_node_in(w->child, original) : NULL;
+    for (u32 k = 0; k < w->nbodies && !n; k++) n = fp_node_in(w->bodies[k], original);
     if (n) return n;
   }
   return NULL;
@@ -431,18 +505,30 @@ static int fp_sort(struct fp_exec *x) {
   return e;
 }
 
-static int fp_event_new(u64 *event) { return *event ? 0 : fp_request(FP_EventCreate, (const u64[]){2}, 1, event, 1); }
+static int fp_event_new(u64 *event) { return *event ? 0 : fp_request(FP_EventCreate, (const u64[]){2 | FP_OF_GRAPH}, 1, event, 1); }
+
+// fp_followers finds who follows by a programmatic edge: two such nodes cannot both come directly after theirs in its lane.
+static int fp_followers(struct fp_exec *x) {
+  for (size_t i = 0; i < x->count; i++) {
+    struct fp_node *n = x->order[i], *early = fp_early(n);
+    if (early && early->follower) return fp_unsupported("several programmatic edges from one node of a graph");
+    if (early) early->follower = n;
+  }
+  return 0;
+}
 
 // fp_lanes gives each node a lane: that of a node it waits for if nothing else follows there, or one of its own.
 static int fp_lanes(struct fp_exec *x) {
   struct fp_node **last = calloc(x->count + 1, sizeof *last);
-  int e = last ? 0 : fpOutOfMemory;
+  int e = last ? fp_followers(x) : fpOutOfMemory;
   u32 lanes = 0;
   for (size_t i = 0; i < x->count && !e; i++) {
     struct fp_node *n = x->order[i];
     n->lane = lanes;
-    for (size_t k = 0; k < n->waiting && n->lane == lanes; k++)
-      if (last[n->waits[k]->lane] == n->waits[k]) n->lane = n->waits[k]->lane;
+    for (size_t k = 0; k < n->waiting && n->lane == lanes; k++) {
+      const struct fp_node *f = n->waits[k]->follower;
+      if (last[n->waits[k]->lane] == n->waits[k] && (!f || f == n)) n->lane = n->waits[k]->lane;
+    }
     if (n->lane == lanes) lanes++;
     last[n->lane] = n;
     for (size_t k = 0; k < n->waiting && !e; k++)
@@ -470,17 +556,36 @@ static void fp_exec_free(struct fp_exec *x) {
   free(x->order), free(x->lanes), free(x);
 }
 
-static int fp_exec_new(struct fp_graph *g, u64 flags, struct fp_exec **made) {
+// fp_exec_open makes a graph, which becomes its own, executable; so does fp_inner with the bodies of a conditional node.
+static int fp_exec_open(struct fp_graph *g, u64 flags, struct fp_exec **made);
+
+static int fp_inner(struct fp_node *n) {
+  int e = n->work.nbodies && !(n->inner = calloc(n->work.nbodies, sizeof *n->inner)) ? fpOutOfMemory : 0;
+  for (u32 i = 0; i < n->work.nbodies && !e; i++) e = fp_exec_open(n->work.bodies[i], 0, &n->inner[i]);
+  return e;
+}
+
+static int fp_exec_open(struct fp_graph *g, u64 flags, struct fp_exec **made) {
   struct fp_exec *x = calloc(1, sizeof *x);
   if (!x) return fpOutOfMemory;
-  x->flags = flags, x->graph = fp_graph_clone(g);
-  int e = x->graph ? fp_open_up(x, x->graph, NULL, 0) : fpOutOfMemory;
+  x->flags = flags, x->graph = g;
+  int e = fp_open_up(x, g, NULL, 0);
   if (!e) e = fp_sort(x);
   if (!e) e = fp_lanes(x);
-  if (e)
+  for (size_t i = 0; i < x->count && !e; i++) e = fp_inner(x->order[i]);
+  if (e) {
+    x->graph = NULL;
     fp_exec_free(x);
-  else
+  } else {
     *made = x;
+  }
+  return e;
+}
+
+static int fp_exec_new(struct fp_graph *g, u64 flags, struct fp_exec **made) {
+  struct fp_graph *own = fp_graph_clone(g);
+  int e = own ? fp_exec_open(own, flags, made) : fpOutOfMemory;
+  if (e && own) fp_graph_free(own);
   return e;
 }
 
@@ -488,13 +593,19 @@ static int fp_exec_new(struct fp_graph *g, u64 flags, struct fp_exec **made) {
 
 static int fp_host_call(u64 stream, const struct fp_work *w);
 
-static int fp_work_do(struct fp_work *w, u64 stream) {
+static int fp_condition_do(struct fp_node *n, u64 stream);
+
+static int fp_node_do(struct fp_node *n, u64 stream) {
+  struct fp_work *w = &n->work;
+  struct fp_launch l = w->launch;
   int e;
   switch (w->type) {
     case fpKernelNode:
-      w->launch.stream = stream;
+      l.stream = stream;
+      if (!fp_early(n)) l.flags &= ~(u64)FP_LAUNCH_PROGRAMMATIC;
       e = fp_find_kernel(w->kernel);
-      return e ? e : fp_launch_block(w->kernel, &w->launch, w->block, w->kernel->size);
+      return e ? e : fp_launch_block(w->kernel, &l, w->block, w->kernel->size);
+    case fpConditionNode: return fp_condition_do(n, stream);
     case fpCopyNode: return fp_copy(w->to, w->from, w->width, w->height, w->depth, w->direction, 1, stream);
     case fpFillNode: return fp_fill(w->to, w->value, w->size, w->width, w->height, w->depth, 1, stream);
     case fpHostNode: return fp_host_call(stream, w);
@@ -509,23 +620,20 @@ static int fp_record(u64 stream, u64 event) { return fp_request(FP_EventRecord, 
 
 static int fp_capture_work(u64 stream, const struct fp_work *w, int *e);
 
-// fp_exec_launch launches a graph: after what the stream holds and after its own launch before.
-static int fp_exec_launch(struct fp_exec *x, u64 stream) {
+// fp_exec_run puts the nodes of an executable graph into a stream: after what the stream holds and after their own run before.
+static int fp_exec_run(struct fp_exec *x, u64 stream) {
   int e = 0;
-  struct fp_work nested = {.type = fpChildNode, .child = x->graph};
-  if (fp_capture_work(stream, &nested, &e)) return e;
   if (x->launched) e = fp_after(stream, x->end);
   if (!e && x->nlanes > 1) e = fp_record(stream, x->begin);
   for (u32 i = 1; i < x->nlanes && !e; i++) e = fp_after(x->lanes[i], x->begin);
   if (x->lanes) x->lanes[0] = stream;
-  fp_graph_launch = fp_graph_id();
   for (size_t i = 0; i < x->count && !e; i++) {
     struct fp_node *n = x->order[i];
     u64 lane = x->lanes[n->lane];
     for (size_t k = 0; k < n->waiting && !e; k++)
       if (n->waits[k]->lane != n->lane) e = fp_after(lane, n->waits[k]->event);
     fp_node_origin = &n->origin;
-    if (!e && !n->disabled) e = fp_work_do(&n->work, lane);
+    if (!e && !n->disabled) e = fp_node_do(n, lane);
     if (!e) fp_node_origin = NULL; // the call that fails tells the node of the failure, too
     if (!e && n->event) e = fp_record(lane, n->event);
   }
@@ -534,6 +642,43 @@ static int fp_exec_launch(struct fp_exec *x, u64 stream) {
   if (!e) e = fp_record(stream, x->end);
   x->launched = 1;
   return e;
+}
+
+// fp_condition_do executes a conditional node. Work is executed when it is put into a stream, so the condition has its value.
+static int fp_condition_do(struct fp_node *n, u64 stream) {
+  for (;;) {
+    u64 value = 0;
+    int e = fp_request(FP_Condition, (const u64[]){stream, n->work.object, 0, 0}, 4, &value, 1);
+    u64 body = n->work.test == fpSwitch ? value : n->work.test == fpIf ? !value : value ? 0 : n->work.nbodies;
+    if (e || body >= n->work.nbodies) return e;
+    e = fp_exec_run(n->inner[body], stream);
+    if (e || n->work.test != fpWhile) return e;
+  }
+}
+
+// fp_conditions_begin gives the conditions of a graph, and of the graphs in it, the values that a launch begins with.
+static int fp_conditions_begin(const struct fp_graph *g, u64 stream) {
+  int e = 0;
+  for (struct fp_condition *c = g->conditions; c && !e; c = c->next) {
+    u64 value;
+    e = fp_request(FP_Condition, (const u64[]){stream, c->handle, 1, c->value}, 4, &value, 1);
+  }
+  for (size_t i = 0; i < g->count && !e; i++) {
+    const struct fp_work *w = &g->nodes[i]->work;
+    if (w->child) e = fp_conditions_begin(w->child, stream);
+    for (u32 k = 0; k < w->nbodies && !e; k++) e = fp_conditions_begin(w->bodies[k], stream);
+  }
+  return e;
+}
+
+static int fp_exec_launch(struct fp_exec *x, u64 stream) {
+  int e = 0;
+  struct fp_work nested = {.type = fpChildNode, .child = x->graph};
+  if (fp_capture_work(stream, &nested, &e)) return e;
+  if (x->launched) e = fp_after(stream, x->end); // the conditions too
+  fp_graph_launch = fp_graph_id();
+  if (!e) e = fp_conditions_begin(x->graph, stream);
+  return e ? e : fp_exec_run(x, stream);
 }
 
 // Captures.
@@ -814,12 +959,11 @@ static int fp_unjoined(struct fp_capture *c) {
 
 static int fp_capture_end(u64 stream, struct fp_graph **made) {
   struct fp_capture *c;
-  if (!made) return fpInvalidValue;
-  *made = NULL;
-  if (!fp_capturing()) return 401;
+  if (made) *made = NULL;
+  if (!fp_capturing()) return made ? 401 : fpInvalidValue;
   fp_graph_lock();
   struct fp_branch *b = fp_branch_of(stream, &c);
-  int e = !b ? 401 : b != c->origin ? fpCaptureUnmatched : 0;
+  int e = !b ? 401 : !made && !c->to_graph ? fpInvalidValue : b != c->origin ? fpCaptureUnmatched : 0;
   if (!e && c->mode != fpRelaxed && c->thread != (u64)syscall(SYS_gettid)) e = fpCaptureWrongThread;
   if (e == fpCaptureUnmatched) c->invalid = 1;
   if (!e) {
@@ -829,10 +973,8 @@ static int fp_capture_end(u64 stream, struct fp_graph **made) {
         __atomic_store_n(p, c->next, __ATOMIC_RELEASE);
         break;
       }
-    if (!e)
-      *made = c->graph;
-    else if (!c->to_graph)
-      fp_graph_free(c->graph);
+    if (!e && made) *made = c->graph;
+    if (e && !c->to_graph) fp_graph_free(c->graph);
     while ((b = c->branches)) c->branches = b->next, free(b->set), free(b);
     for (struct fp_mark *m; (m = c->marks);) c->marks = m->next, free(m->set), free(m);
     free(c);

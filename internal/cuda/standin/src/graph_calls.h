@@ -29,6 +29,14 @@ struct alloc_params {
   void *at;
 };
 
+struct condition_params {
+  u64 handle;
+  int test;
+  unsigned count;
+  struct fp_graph **bodies; // out
+  void *context;
+};
+
 struct node_params {
   int type, reserved[3];
   union {
@@ -43,6 +51,7 @@ struct node_params {
     struct fp_graph *child;
     u64 object;
     struct alloc_params alloc;
+    struct condition_params condition;
     long long space[29];
   } of;
   long long end;
@@ -102,6 +111,12 @@ static int alloc_work(struct fp_work *w, struct alloc_params *p) {
   return e;
 }
 
+static int condition_work(struct fp_work *w, const struct condition_params *p) {
+  const unsigned most = p->test == fpSwitch ? 1u << 16 : p->test == fpIf ? 2 : 1;
+  *w = (struct fp_work){.type = fpConditionNode, .object = p->handle, .test = p->test, .nbodies = p->count};
+  return p->test < fpIf || p->test > fpSwitch || !p->count || p->count > most || !p->handle ? fpInvalidValue : 0;
+}
+
 static int node_work(struct fp_work *w, struct node_params *p) {
   if (!p) return fpInvalidValue;
   *w = (struct fp_work){.type = p->type, .object = p->of.object};
@@ -114,9 +129,10 @@ static int node_work(struct fp_work *w, struct node_params *p) {
       w->child = p->of.child, w->object = 0;
       return w->child ? 0 : fpInvalidValue;
     case fpAllocNode: return alloc_work(w, &p->of.alloc);
+    case fpConditionNode: return condition_work(w, &p->of.condition);
     case fpEmptyNode: case fpWaitNode: case fpRecordNode: case fpFreeNode: return 0;
   }
-  return fp_unsupported("a graph node of a type beyond copies, fills, kernels, host functions, events, child graphs and memory");
+  return fp_unsupported("a graph node of a type beyond copies, fills, kernels, host functions, events, child graphs, conditions and memory");
 }
 
 // node_add adds a node and drops what the work holds for it.
@@ -127,7 +143,7 @@ static int node_add(int e, struct fp_node **node, struct fp_graph *g, struct fp_
 }
 
 struct update_result {
-  int result; // 0 success, 2 topology, 3 type of a node, 4 kernel
+  int result; // 0 success, 2 topology, 3 type of a node, 4 kernel, 5 parameters
   struct fp_node *error, *from;
 };
 
@@ -149,6 +165,9 @@ static int graphs_differ(const struct fp_graph *a, const struct fp_graph *b, str
       }
     }
     if (x->work.child && graphs_differ(x->work.child, y->work.child, r)) return r->result;
+    if (x->work.nbodies != y->work.nbodies || (x->work.nbodies && (x->work.test != y->work.test || x->work.object != y->work.object))) return r->result = 5;
+    for (u32 k = 0; k < x->work.nbodies; k++)
+      if (graphs_differ(x->work.bodies[k], y->work.bodies[k], r)) return r->result;
   }
   r->error = NULL;
   return 0;
@@ -159,10 +178,9 @@ static int graph_update(struct fp_graph *a, const struct fp_graph *b) {
   int e = 0;
   for (size_t i = 0; i < b->count && !e; i++) {
     struct fp_work *w = &b->nodes[i]->work, own;
-    if (w->child) {
-      e = graph_update(a->nodes[i]->work.child, w->child);
-      continue;
-    }
+    if (w->child) e = graph_update(a->nodes[i]->work.child, w->child);
+    for (u32 k = 0; k < w->nbodies && !e; k++) e = graph_update(a->nodes[i]->work.bodies[k], w->bodies[k]);
+    if (w->child || w->nbodies) continue;
     if ((e = fp_work_copy(&own, w))) break;
     fp_work_free(&a->nodes[i]->work);
     a->nodes[i]->work = own;
@@ -170,11 +188,12 @@ static int graph_update(struct fp_graph *a, const struct fp_graph *b) {
   return e;
 }
 
-// node_set replaces what a node does by other work of the same type. The nodes of a child graph stay.
+// node_set replaces what a node does by other work of the same type. The nodes of a child graph stay, and the attributes of a kernel.
 static int node_set(int e, struct fp_node *n, struct fp_work *w) {
   struct fp_work own;
   struct update_result r;
-  if (!e && (!n || n->work.type != w->type)) e = fpInvalidValue;
+  if (!e && (!n || n->work.type != w->type || w->nbodies)) e = fpInvalidValue;
+  if (!e && w->type == fpKernelNode) w->launch.flags = n->work.launch.flags, w->hints = n->work.hints;
   if (!e && w->child) {
     e = graphs_differ(n->work.child, w->child, &r) ? fpInvalidValue : graph_update(n->work.child, w->child);
   } else if (!e && !(e = fp_work_copy(&own, w))) {
@@ -279,6 +298,32 @@ EXPORT int API(GraphMemAllocNodeGetParams)(struct fp_node *n, struct alloc_param
   return 0;
 }
 
+// node_shown fills the parameters of a node of any type.
+static int node_shown(struct fp_node *n, struct node_params *p) {
+  const struct fp_work *w = &n->work;
+  memset(p, 0, sizeof *p);
+  p->type = w->type;
+  switch (w->type) {
+    case fpKernelNode: return kernel_shown(w, &p->of.kernel);
+    case fpCopyNode: return copy_shown(w, &p->of.copy.params);
+    case fpFillNode: return fill_shown(w, &p->of.fill);
+    case fpHostNode: return host_shown(w, &p->of.host);
+    case fpChildNode: p->of.child = w->child; break;
+    case fpAllocNode: p->of.alloc.size = w->width, p->of.alloc.at = (void *)w->object; break;
+    case fpConditionNode: p->of.condition = (struct condition_params){.handle = w->object, .test = w->test, .count = w->nbodies, .bodies = w->bodies}; break;
+    default: p->of.object = w->object;
+  }
+  return 0;
+}
+EXPORT int API(GraphNodeGetParams)(struct fp_node *n, struct node_params *p) { return finish(n && p ? node_shown(n, p) : fpInvalidValue); }
+
+static int condition_create(u64 *handle, struct fp_graph *g, unsigned value, unsigned flags) {
+  enum { assignDefault = 1 };
+  if (!handle || !g || flags > assignDefault) return fpInvalidValue;
+  int e = fp_request(FP_Condition, (const u64[]){0, 0, 0, 0}, 4, handle, 1);
+  return e || !flags ? e : fp_condition_add(g, *handle, value);
+}
+
 EXPORT int API(GraphAddEmptyNode)(NODE) {
   struct fp_work w = {.type = fpEmptyNode};
   return finish(node_add(0, node, g, from, n, &w));
@@ -295,22 +340,111 @@ EXPORT int API(GraphChildGraphNodeGetGraph)(struct fp_node *n, struct fp_graph *
   return 0;
 }
 
-// Edges. Those that let a kernel begin before the one that it depends on has ended are refused by name.
+// Attributes of kernel nodes (cudaLaunchAttributeID). Those that change what a launch does are its flags.
 
-static int edges_plain(const void *data, size_t n) {
-  const char *p = data;
-  for (size_t i = 0; p && i < 8 * n; i++)
-    if (p[i]) return fp_unsupported("a programmatic edge of a graph");
+enum { fpCooperative = 2, fpClusters = 4, fpUpdatable = 13 };
+
+static int attribute_hint(int id) {
+  switch (id) {
+    case 1: case 5: case 8: case 9: case 10: case 11: case 14: case 16: case 17: case 18: return 1;
+  }
   return 0;
 }
 
-static int node_add_any(struct fp_node **node, struct fp_graph *g, struct fp_node **from, const void *data, size_t n, struct node_params *p) {
-  struct fp_work w = {0};
-  int e = edges_plain(data, n);
-  return e ? e : node_add(node_work(&w, p), node, g, from, n, &w);
+static int attribute_set(struct fp_work *w, int id, const u32 *value) {
+  enum { shape = 0xffffff };
+  u64 *flags = &w->launch.flags;
+  if (w->type != fpKernelNode) return fpInvalidValue;
+  switch (id) {
+    case fpCooperative: *flags = (*flags & ~(u64)FP_LAUNCH_COOPERATIVE) | (value[0] ? FP_LAUNCH_COOPERATIVE : 0); return 0;
+    case fpClusters:
+      *flags = (*flags & ~((u64)shape << FP_LAUNCH_CLUSTER)) | fp_cluster(value[0], value[1], value[2]);
+      return 0;
+    case fpUpdatable: return value[0] ? fp_unsupported("a kernel node that kernels update") : 0;
+  }
+  if (!attribute_hint(id)) return fpInvalidValue;
+  if (!w->hints && !(w->hints = calloc(1, sizeof *w->hints))) return fpOutOfMemory;
+  memcpy(w->hints->of[id], value, sizeof w->hints->of[id]);
+  return 0;
 }
 
-EXPORT int API(GraphAddNode_v2)(struct fp_node **node, struct fp_graph *g, struct fp_node **from, const void *data, size_t n, struct node_params *p) {
+static int attribute_get(const struct fp_work *w, int id, u32 *value) {
+  const u64 flags = w->launch.flags;
+  if (w->type != fpKernelNode) return fpInvalidValue;
+  if (id != fpCooperative && id != fpClusters && id != fpUpdatable && !attribute_hint(id)) return fpInvalidValue;
+  memset(value, 0, sizeof(u64[8]));
+  if (id == fpCooperative) value[0] = !!(flags & FP_LAUNCH_COOPERATIVE);
+  for (int i = 0; id == fpClusters && i < 3; i++) value[i] = flags >> (FP_LAUNCH_CLUSTER + 8 * i) & 0xff;
+  if (attribute_hint(id) && w->hints) memcpy(value, w->hints->of[id], sizeof w->hints->of[id]);
+  return 0;
+}
+
+EXPORT int API(GraphKernelNodeSetAttribute)(struct fp_node *n, int id, const u32 *value) { return finish(n && value ? attribute_set(&n->work, id, value) : fpInvalidValue); }
+EXPORT int API(GraphKernelNodeGetAttribute)(struct fp_node *n, int id, u32 *value) { return finish(n && value ? attribute_get(&n->work, id, value) : fpInvalidValue); }
+
+static int attributes_copy(struct fp_node *to, const struct fp_node *from) {
+  const u64 edge = FP_LAUNCH_PROGRAMMATIC; // which is none of the node
+  struct fp_hints *hints = NULL;
+  if (!to || !from || to->work.type != fpKernelNode || from->work.type != fpKernelNode) return fpInvalidValue;
+  if (to == from) return 0;
+  if (from->work.hints && !(hints = malloc(sizeof *hints))) return fpOutOfMemory;
+  if (hints) *hints = *from->work.hints;
+  free(to->work.hints);
+  to->work.hints = hints, to->work.launch.flags = (from->work.launch.flags & ~edge) | (to->work.launch.flags & edge);
+  return 0;
+}
+// Up to CUDA 12 the first parameter is the source.
+#if FP_RUNTIME == 12
+EXPORT int API(GraphKernelNodeCopyAttributes)(struct fp_node *from, struct fp_node *to) { return finish(attributes_copy(to, from)); }
+#else
+EXPORT int API(GraphKernelNodeCopyAttributes)(struct fp_node *to, struct fp_node *from) { return finish(attributes_copy(to, from)); }
+#endif
+
+// Edges. A programmatic edge lets a kernel begin before the one that it depends on has ended.
+
+struct edge {
+  unsigned char from, to, type, rest[5];
+};
+
+static int edge_plain(const struct edge *d) {
+  const struct edge zero = {0};
+  return !d || !memcmp(d, &zero, sizeof zero);
+}
+
+// edge_check says whether an edge can be: one that is programmatic is the only edge between kernels to its node.
+static int edge_check(const struct edge *d, const struct fp_node *from, int to_kernel, int alone) {
+  const struct edge programmatic = {.from = 1, .type = 1}, begun = {.from = 2, .type = 1};
+  if (edge_plain(d)) return 0;
+  if (!memcmp(d, &begun, sizeof begun)) return fp_unsupported("an edge of a graph to a kernel that begins when another one has begun");
+  if (memcmp(d, &programmatic, sizeof programmatic) || !from || from->work.type != fpKernelNode || !to_kernel) return fpInvalidValue;
+  return alone ? 0 : fp_unsupported("a programmatic edge of a graph beside other edges to its node");
+}
+
+static int edges_plain(const struct edge *d, size_t n) {
+  for (size_t i = 0; d && i < n; i++)
+    if (!edge_plain(&d[i])) return fp_unsupported("a programmatic edge in a capture");
+  return 0;
+}
+
+// edge_to gives the data of an edge.
+static struct edge edge_to(const struct fp_node *from, const struct fp_node *to) {
+  return from == fp_early(to) ? (struct edge){.from = 1, .type = 1} : (struct edge){0};
+}
+
+static int node_add_any(struct fp_node **node, struct fp_graph *g, struct fp_node **from, const struct edge *data, size_t n, struct node_params *p) {
+  struct fp_work w = {0};
+  int e = node_work(&w, p), early = 0;
+  for (size_t i = 0; data && i < n && !e; i++) {
+    e = from ? edge_check(&data[i], from[i], w.type == fpKernelNode, n == 1) : fpInvalidValue;
+    early |= !edge_plain(&data[i]);
+  }
+  if (early) w.launch.flags |= FP_LAUNCH_PROGRAMMATIC;
+  e = node_add(e, node, g, from, n, &w);
+  if (!e && w.type == fpConditionNode) p->of.condition.bodies = (*node)->work.bodies;
+  return e;
+}
+
+EXPORT int API(GraphAddNode_v2)(struct fp_node **node, struct fp_graph *g, struct fp_node **from, const struct edge *data, size_t n, struct node_params *p) {
   return finish(node_add_any(node, g, from, data, n, p));
 }
 
@@ -324,17 +458,30 @@ EXPORT int API(GraphExecNodeSetParams)(struct fp_exec *x, struct fp_node *n, str
   return finish(node_set(node_work(&w, p), exec_node(x, n), &w));
 }
 
-static int depend(struct fp_graph *g, struct fp_node **from, struct fp_node **to, const void *data, size_t n, int add) {
-  int e = g && ((from && to) || !n) ? edges_plain(data, n) : fpInvalidValue;
+static int depend_one(struct fp_node *from, struct fp_node *to, const struct edge *data, int add) {
+  u64 *flags = &to->work.launch.flags;
+  size_t k = 0;
+  while (k < to->count && to->from[k] != from) k++;
+  if ((k < to->count) == add) return fpInvalidValue;
+  if (!add) {
+    if (edge_plain(data) == (from == fp_early(to))) return fpInvalidValue;
+    if (fp_early(to)) *flags &= ~(u64)FP_LAUNCH_PROGRAMMATIC;
+    memmove(&to->from[k], &to->from[k + 1], (--to->count - k) * sizeof *to->from);
+    return 0;
+  }
+  if (fp_early(to)) return fp_unsupported("a programmatic edge of a graph beside other edges to its node");
+  int e = edge_check(data, from, to->work.type == fpKernelNode, !to->count);
+  if (e) return e;
+  *flags &= ~(u64)FP_LAUNCH_PROGRAMMATIC; // of a captured launch that came behind no kernel
+  if (!edge_plain(data)) *flags |= FP_LAUNCH_PROGRAMMATIC;
+  return fp_join(&to->from, &to->count, from);
+}
+
+static int depend(struct fp_graph *g, struct fp_node **from, struct fp_node **to, const struct edge *data, size_t n, int add) {
+  int e = g && ((from && to) || !n) ? 0 : fpInvalidValue;
   for (size_t i = 0; i < n && !e; i++) {
     if (!from[i] || !to[i] || from[i]->graph != g || to[i]->graph != g || from[i] == to[i]) return fpInvalidValue;
-    size_t k = 0;
-    while (k < to[i]->count && to[i]->from[k] != from[i]) k++;
-    if ((k < to[i]->count) == add) return fpInvalidValue;
-    if (add)
-      e = fp_join(&to[i]->from, &to[i]->count, from[i]);
-    else
-      memmove(&to[i]->from[k], &to[i]->from[k + 1], (--to[i]->count - k) * sizeof *to[i]->from);
+    e = depend_one(from[i], to[i], data ? &data[i] : NULL, add);
   }
   return e;
 }
@@ -349,16 +496,19 @@ static int list(struct fp_node *const *nodes, size_t count, struct fp_node **out
 
 // dot writes the nodes and edges of a graph as Graphviz reads them. A child graph is a frame.
 static void dot(FILE *f, const struct fp_graph *g) {
-  static const char *const types[] = {"kernel ", "memcpy", "memset", "host", "graph", "empty", "wait event", "record event", [fpAllocNode] = "mem alloc", "mem free"};
+  static const char *const types[] = {"kernel ", "memcpy", "memset", "host", "graph", "empty", "wait event", "record event", [fpAllocNode] = "mem alloc", "mem free",
+                                      [fpConditionNode] = "conditional"};
   for (size_t i = 0; i < g->count; i++) {
     const struct fp_node *n = g->nodes[i];
     const struct fp_work *w = &n->work;
     fprintf(f, "\"%u\" [label=\"%u\\n%s%s\"];\n", n->id, n->id, types[w->type], w->kernel ? w->kernel->name : "");
     for (size_t k = 0; k < n->count; k++) fprintf(f, "\"%u\" -> \"%u\";\n", n->from[k]->id, n->id);
-    if (!w->child) continue;
-    fprintf(f, "subgraph \"cluster_%u\" {\nlabel=\"%u\";\n", n->id, n->id);
-    dot(f, w->child);
-    fprintf(f, "}\n");
+    for (u32 k = 0; k < w->nbodies + !!w->child; k++) {
+      const struct fp_graph *in = w->child ? w->child : w->bodies[k];
+      fprintf(f, "subgraph \"cluster_%u\" {\nlabel=\"%u\";\n", in->id, n->id);
+      dot(f, in);
+      fprintf(f, "}\n");
+    }
   }
 }
 
@@ -373,24 +523,44 @@ EXPORT int API(GraphDebugDotPrint)(struct fp_graph *g, const char *path, unsigne
   return finish(fclose(f) ? fpOperatingSystem : 0);
 }
 
-static int edges(struct fp_graph *g, struct fp_node **from, struct fp_node **to, void *data, size_t *n) {
+enum { fpLossyQuery = 402 }; // an edge with data was asked for without
+
+static int edges(struct fp_graph *g, struct fp_node **from, struct fp_node **to, struct edge *data, size_t *n) {
   size_t count = 0;
+  int e = 0;
   if (!g || !n || !from != !to) return fpInvalidValue;
   for (size_t i = 0; i < g->count; i++)
-    for (size_t k = 0; k < g->nodes[i]->count; k++, count++)
-      if (from && count < *n) from[count] = g->nodes[i]->from[k], to[count] = g->nodes[i];
+    for (size_t k = 0; k < g->nodes[i]->count; k++, count++) {
+      if (!from || count >= *n) continue;
+      from[count] = g->nodes[i]->from[k], to[count] = g->nodes[i];
+      const struct edge d = edge_to(from[count], to[count]);
+      if (data)
+        data[count] = d;
+      else if (!edge_plain(&d))
+        e = fpLossyQuery;
+    }
   if (!from || *n > count) *n = count;
-  if (from && data) memset(data, 0, 8 * *n);
-  return 0;
-}
-
-static int dependencies(struct fp_node *node, struct fp_node **out, void *data, size_t *n) {
-  int e = node ? list(node->from, node->count, out, n) : fpInvalidValue;
-  if (!e && out && data) memset(data, 0, 8 * *n);
   return e;
 }
 
-static int dependents(struct fp_node *node, struct fp_node **out, void *data, size_t *n) {
+// edges_of adds the data of edges between a node and others.
+static int edges_of(const struct fp_node *node, struct fp_node *const *others, size_t n, int dependents, struct edge *data) {
+  for (size_t i = 0; i < n; i++) {
+    const struct edge d = dependents ? edge_to(node, others[i]) : edge_to(others[i], node);
+    if (data)
+      data[i] = d;
+    else if (!edge_plain(&d))
+      return fpLossyQuery;
+  }
+  return 0;
+}
+
+static int dependencies(struct fp_node *node, struct fp_node **out, struct edge *data, size_t *n) {
+  int e = node ? list(node->from, node->count, out, n) : fpInvalidValue;
+  return e || !out ? e : edges_of(node, out, *n, 0, data);
+}
+
+static int dependents(struct fp_node *node, struct fp_node **out, struct edge *data, size_t *n) {
   struct fp_node **all = NULL;
   size_t count = 0;
   int e = node ? 0 : fpInvalidValue;
@@ -398,7 +568,7 @@ static int dependents(struct fp_node *node, struct fp_node **out, void *data, si
     for (size_t k = 0; k < node->graph->nodes[i]->count && !e; k++)
       if (node->graph->nodes[i]->from[k] == node) e = fp_join(&all, &count, node->graph->nodes[i]);
   if (!e) e = list(all, count, out, n);
-  if (!e && out && data) memset(data, 0, 8 * *n);
+  if (!e && out) e = edges_of(node, out, *n, 1, data);
   free(all);
   return e;
 }
@@ -421,11 +591,11 @@ static int dependents(struct fp_node *node, struct fp_node **out, void *data, si
     return finish(dependents(node, out, data, n));                                                                                    \
   }
 #define NOTHING
-#define DATA_OF_EDGES void *edge_data,
+#define DATA_OF_EDGES struct edge *edge_data,
 EDGES(_v2, DATA_OF_EDGES, edge_data)
 #if FP_RUNTIME == 13
 EDGES(, DATA_OF_EDGES, edge_data)
-EXPORT int API(GraphAddNode)(struct fp_node **node, struct fp_graph *g, struct fp_node **from, const void *data, size_t n, struct node_params *p) {
+EXPORT int API(GraphAddNode)(struct fp_node **node, struct fp_graph *g, struct fp_node **from, const struct edge *data, size_t n, struct node_params *p) {
   return finish(node_add_any(node, g, from, data, n, p));
 }
 #else
@@ -557,12 +727,14 @@ struct instantiate_params {
 };
 
 EXPORT int API(GraphInstantiateWithFlags)(struct fp_exec **x, struct fp_graph *g, u64 flags) { return finish(instantiate(x, g, flags)); }
-EXPORT int API(GraphInstantiateWithParams)(struct fp_exec **x, struct fp_graph *g, struct instantiate_params *p) {
-  if (!p) return finish(fpInvalidValue);
+static int instantiate_params(struct fp_exec **x, struct fp_graph *g, struct instantiate_params *p) {
+  if (!p) return fpInvalidValue;
   int e = instantiate(x, g, p->flags);
   p->error = NULL, p->result = e ? 2 : 0;
-  return finish(e);
+  return e;
 }
+EXPORT int API(GraphInstantiateWithParams)(struct fp_exec **x, struct fp_graph *g, struct instantiate_params *p) { return finish(instantiate_params(x, g, p)); }
+EXPORT int API(GraphInstantiateWithParams_ptsz)(struct fp_exec **x, struct fp_graph *g, struct instantiate_params *p) { return finish(instantiate_params(x, g, p)); }
 
 EXPORT int API(GraphExecGetFlags)(struct fp_exec *x, u64 *flags) {
   if (!x || !flags) return finish(fpInvalidValue);

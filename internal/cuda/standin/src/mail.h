@@ -22,6 +22,7 @@ struct fp_mail {
   u32 closed;
   u32 lock;
   u32 distrusted; // something may have been freed that the tables do not know of
+  u32 pools;      // allocations are sent: their pool may refuse them
   u32 streams, blocks, dead;
   u64 belled;                 // written when the checker was told last
   u64 lease_next, lease_end;  // addresses that are left to give out
@@ -213,7 +214,7 @@ static int fp_mail_put(const struct fp_call *c, const u64 *args, int nargs, char
   if (c->op == FP_Operator && !fp_mail_boxes(c)) return fpMustSend;
   if (c->op == FP_FreeAsync && (!(freed = fp_mail_block(args[0])) || freed->at != args[0] || freed->ending)) return fpMustSend;
   if (c->op == FP_MallocAsync) {
-    if (!args[0] || args[0] > FP_MAIL_LEASE / 4 || m->blocks == FP_MAIL_BLOCKS || !c->results_max) return fpMustSend;
+    if (!args[0] || args[2] || m->pools || args[0] > FP_MAIL_LEASE / 4 || m->blocks == FP_MAIL_BLOCKS || !c->results_max) return fpMustSend;
     end = (m->lease_next + args[0] + 1023) & ~(u64)511; // at least 512 bytes stay free between two
     if (end > m->lease_end) return fpNoLease;
     leased = *c, leased.op = FP_MallocLeased;
