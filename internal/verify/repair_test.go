@@ -32,6 +32,16 @@ forall (x == 2)
 `, `
 -  store(lock, 0, rel, cta);
 +  store(lock, 0, rel, gpu);`},
+	{"a thread that passes on", `C a
+int x, f, g;
+thread A @ cta 0 { x = 1; store(f, 1, rel, gpu); }
+thread B @ cta 1 {
+  while (load(f, rlx, gpu) == 0) ;
+  store(g, 1, rlx, gpu);
+}
+thread C @ cta 2 { while (load(g, acq, gpu) == 0) ; int r = x; }
+`, `
++  fence(acqrel, gpu);`},
 	{"release and acquire", `C a
 int lock, x;
 grid 2, 1;
