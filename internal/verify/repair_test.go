@@ -239,6 +239,21 @@ func TestRepairExists(t *testing.T) {
 	}
 }
 
+// TestRepairPlaces wants changes of one line of a test told by their columns.
+func TestRepairPlaces(t *testing.T) {
+	const src = "PTX SB\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\n" +
+		" ld.relaxed.gpu r0, y | ld.relaxed.gpu r0, x ;\n~exists (P0:r0 == 0 /\\ P1:r0 == 0)\n"
+	test, err := litmus.Parse("sb.litmus", src, litmus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := RepairLitmus(context.Background(), test, src, litmus.Options{}, Options{})
+	want := []string{"sb.litmus:5:2: insert a fence before it: sc, gpu scope", "sb.litmus:5:25: insert a fence before it: sc, gpu scope"}
+	if !slices.Equal(r.Changes, want) {
+		t.Errorf("%q, want %q", r.Changes, want)
+	}
+}
+
 // TestRepairRandom repairs random programs, and wants what is proposed to be what was explored: the changed source has no error.
 func TestRepairRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 0))

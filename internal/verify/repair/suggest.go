@@ -31,7 +31,8 @@ func Suggest(x explore.Execution, e *explore.Error, site func(pos int32) int32, 
 			s.hops(e.A, e.B)
 			s.hops(e.B, e.A)
 		}
-		if len(s.out) == 0 { // as where threads let each other pass by what they do not read
+		// As where threads let each other pass by what they do not read.
+		if len(s.out) == 0 && s.events[e.A].RF != e.B && s.events[e.B].RF != e.A {
 			s.order(func(i int) bool { return x.Before(i, e.A) || x.Before(i, e.B) })
 		}
 		s.atomic(e.A, e.B)
