@@ -75,7 +75,7 @@ func (v *verifier) draw(x explore.Execution, events []explore.Event, e explore.E
 		trim(&b)
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "        (%s of other threads left out)\n", count(left, "event"))
+		fmt.Fprintf(&b, "        (%s)\n", leftOut(left, e))
 	}
 	return b.String()
 }
@@ -86,7 +86,52 @@ func (v *verifier) shown(x explore.Execution, events []explore.Event, e explore.
 	for i := range events {
 		shown[i] = e.A < 0 || e.B < 0 || i == e.A || i == e.B || x.Prefix(i, e.A) || x.Prefix(i, e.B)
 	}
-	return shown, v.thin(shown, events, e)
+	if e.Kind == explore.Deadlock {
+		left = turns(shown, x, events)
+	}
+	return shown, left + v.thin(shown, events, e)
+}
+
+// leftOut says what is left out of the drawing of an error.
+func leftOut(left int, e explore.Error) string {
+	of := "of other threads"
+	if e.Kind == explore.Deadlock {
+		of += " or earlier turns of loops"
+	}
+	return count(left, "event") + " " + of + " left out"
+}
+
+// turns leaves out what threads that go round a loop for ever have done before their last turn, as far as it was the same. It gives how many events
+// these are.
+func turns(shown []bool, x explore.Execution, events []explore.Event) (left int) {
+	of := map[int][]int{} // by thread
+	for i := range events {
+		of[events[i].Thread] = append(of[events[i].Thread], i)
+	}
+	for t, es := range of {
+		if x.Next(t).Kind != explore.Bound {
+			continue
+		}
+		same := func(i, turn int) bool { // as in the turn after it
+			a, b := &events[es[i]], &events[es[i+turn]]
+			return a.Kind == b.Kind && a.Loc == b.Loc && a.Value == b.Value && a.Op.Pos == b.Op.Pos
+		}
+		for turn := 1; 2*turn <= len(es); turn++ {
+			i := len(es) - turn - 1
+			for i >= 0 && same(i, turn) {
+				i--
+			}
+			if i >= len(es)-2*turn { // not all of the turn before
+				continue
+			}
+			for _, e := range es[i+1 : len(es)-turn] {
+				shown[e] = false
+				left++
+			}
+			break
+		}
+	}
+	return left
 }
 
 // thin leaves out events of a long execution: it keeps those of the threads of e and the writes that they read from. It gives how

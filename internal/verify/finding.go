@@ -194,6 +194,11 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 			m.cause = notAtomic(a, b)
 			m.why = "the threads do not synchronise between them, and " + m.cause
 			m.fix = "order them with a release and an acquire, a lock or a barrier; or make both atomic"
+		} else if plain := a; f.Kind == detect.MixedAtomic {
+			if a.Order.Atomic() {
+				plain = b
+			}
+			m.fix += fmt.Sprintf("; or make the %s at line %d atomic", [...]string{"read", "write"}[plain.Kind], v.line(plain)) + v.cuda("cuda::atomic_ref")
 		}
 		f.Cause, f.Fix = m.cause, m.fix
 		f.Why = "in the execution below neither happens before the other: " + m.why + "."
@@ -420,7 +425,8 @@ func (v *verifier) fences(x explore.Execution, events []explore.Event, a, w, r, 
 	if !events[w].Order.Releases() {
 		if other, narrow, wide := side(w, model.Order.Releases, true); !wide {
 			if a == w {
-				return missed{"a release is missing", "it is no release, and only what comes before the fence is released", fmt.Sprintf("make the write at line %d a release", v.line(&events[w]))}
+				return missed{"a release is missing", "the write is no release, and the fence before it releases only what comes before the fence",
+					fmt.Sprintf("make the write at line %d a release", v.line(&events[w])) + v.cuda("memory_order_release")}
 			}
 			m := tell(other, narrow, a, w, "after", "a release")
 			if elsewhere := v.fencedElsewhere(x, events, a, w, r, b); narrow < 0 && elsewhere != "" {
@@ -433,7 +439,8 @@ func (v *verifier) fences(x explore.Execution, events []explore.Event, a, w, r, 
 	if !events[r].Order.Acquires() {
 		if other, narrow, wide := side(r, model.Order.Acquires, false); !wide {
 			if b == r {
-				return missed{"an acquire is missing", "it is no acquire, and only what comes after the fence is ordered", fmt.Sprintf("make the read at line %d an acquire", v.line(&events[r]))}
+				return missed{"an acquire is missing", "the read is no acquire, and the fence after it orders only what comes after the fence",
+					fmt.Sprintf("make the read at line %d an acquire", v.line(&events[r])) + v.cuda("memory_order_acquire")}
 			}
 			return tell(other, narrow, b, r, "before", "an acquire")
 		}

@@ -49,6 +49,16 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// TestMixedFix wants both remedies of a race of an atomic and a plain access told, as where the last thread resets a counter.
+func TestMixedFix(t *testing.T) {
+	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nfence.acq_rel.gpu | atom.add r0, x, 1 ;\natom.add r0, x, 1 | bne r0, 1, E ;\n | fence.acq_rel.gpu ;\n | st.weak x, 0 ;\n | E: ;\n"
+	r := verifyText(t, "t", src, litmus.Options{}, Options{})
+	const why, fix = "the write is no release, and the fence before it releases only what comes before the fence.", "make the write at line 5 a release; or make the write at line 7 atomic"
+	if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return strings.HasSuffix(f.Why, why) && f.Fix == fix }) {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
 // TestFailedAlone wants nothing told of threads that wait for one whose assertion has failed.
 func TestFailedAlone(t *testing.T) {
 	for _, wait := range []string{"barrier(0);", "while (load(x, rlx) == 0) ;"} {

@@ -283,6 +283,11 @@ L:	ld.relaxed.gpu.global.u32 %r0, [y];
 	st.relaxed.gpu.global.u32 [x], 1;
 	ld.relaxed.gpu.global.u32 %r0, [y];
 	setp.eq.u32 %p0, %r0, 0;
+	@%p0 bra L;`, 1, 1, 0, Error},
+		{"a loop that writes something else each time", lockVariables, `
+L:	ld.relaxed.gpu.global.u32 %r0, [y];
+	red.relaxed.gpu.global.add.u32 [x], 1;
+	setp.eq.u32 %p0, %r0, 0;
 	@%p0 bra L;`, 1, 1, 0, Bounded},
 		{"a barrier that a thread leaves out by exiting", lockVariables, "setp.eq.u32 %p0, %t, 0; @%p0 exit; bar.sync 0; bar.sync 1;", 1, 3, 1, Error},
 		{"a barrier that a thread waits before", lockVariables, `
@@ -884,7 +889,7 @@ OVER:`
 		{"the same without acquire", strings.Replace(lockPTX, "acquire", "relaxed", 1), 2, 1, 6, Error},
 		{"volatile", "st.volatile.global.u32 [x], %b;", 2, 1, 2, OK},
 		{"a spin", "L: ld.relaxed.gpu.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;", 1, 1, 0, Error},
-		{"a bound", "L: ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;", 1, 1, 0, Bounded},
+		{"a bound", "L: ld.relaxed.gpu.global.u32 %r0, [x]; red.relaxed.gpu.global.add.u32 [y], 1; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;", 1, 1, 0, Bounded},
 		{"a barrier that counts", "setp.lt.u32 %p0, %t, 2; bar.red.popc.u32 %r0, 0, %p0; setp.ne.u32 %p1, %r0, 2; @%p1 trap;", 1, 3, 1, OK},
 		{"a barrier of lanes", strings.ReplaceAll(warpSync+"bar.warp.sync -1;"+warpRead, "x;", "four;"), 1, 3, 1, OK},
 		{"a barrier that a thread leaves out by exiting", "setp.eq.u32 %p0, %t, 0; @%p0 exit; bar.sync 0;", 1, 2, 1, Error},

@@ -164,7 +164,7 @@ func TestEndless(t *testing.T) {
 		{"while (1) { store(x, 1, rlx); fence(sc); store(x, 2, rlx); }", Error},
 		{"int n; for (n = 0; n < 3; n++) store(x, 1, rlx);", OK},
 		{"int n; for (n = 0; n < 100; n++) store(x, 1, rlx);", Bounded},
-		{"while (load(y, rlx) == 0) store(x, 1, rlx);", Bounded},
+		{"while (load(y, rlx) == 0) store(x, 1, rlx);", Error},
 		{"while (1) { store(x, 1, rlx); barrier(); }", Bounded},
 	} {
 		for _, model := range []string{SRC11, PTX} {
@@ -184,12 +184,45 @@ func TestEndless(t *testing.T) {
 		// The first iterations are not as those in which the thread stays.
 		"mov.u32 %r1, 0; L: st.relaxed.gpu.global.u32 [x], %r1; min.u32 %r1, %r1, 2; add.u32 %r1, %r1, 1; bra L;":        Error,
 		"mov.u32 %r1, 0; L: st.relaxed.gpu.global.u32 [x], 1; add.u32 %r1, %r1, 1; setp.lt.u32 %p0, %r1, 5; @%p0 bra L;": OK,
-		"L: st.relaxed.gpu.global.u32 [x], 1; ld.relaxed.gpu.global.u32 %r0, [y]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;":  Bounded,
+		"L: st.relaxed.gpu.global.u32 [x], 1; ld.relaxed.gpu.global.u32 %r0, [y]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;":  Error,
 		"L: st.relaxed.gpu.global.u32 [x], 1; bar.sync 0; bra L;":                                                        Bounded,
 	} {
 		for _, model := range []string{SRC11, PTX} {
 			if r := verifyLaunch(t, launchOf(t, lockVariables, body, 1, 1), Options{Model: model, Unroll: 8}); r.Verdict() != want {
 				t.Errorf("%s, %s: %s %s %+v", body, model, r.Summary(), r.Refusal, r.Findings)
+			}
+		}
+	}
+}
+
+// TestCircling wants threads told that reach the bound of a loop and would go round it for ever, and none that may leave it.
+func TestCircling(t *testing.T) {
+	const lock = "while (cas(l, 0, 1, acq, gpu) != 0) ; "
+	for _, c := range []struct {
+		threads string
+		circles bool
+	}{
+		{"grid 2, 1; kernel { while (load(y, acq, gpu) == 0) store(x, 1, rlx, gpu); }", true},
+		{"thread A @ cta 0 { while (load(y, acq, gpu) == 0) store(x, 1, rlx, gpu); } thread B @ cta 1 { while (load(x, acq, gpu) != 2) ; }", true},
+		{"thread A { int v = 0; while (v == 0) { " + lock + "v = y; store(l, 0, rel, gpu); } }", true},
+		{"thread A { int v = 0; while (v == 0) { " + lock + "v = y; store(l, 2, rel, gpu); store(l, 0, rel, gpu); } } thread B @ cta 1 { while (load(x, rlx, gpu) == 0) ; }", true},
+		{"thread A @ cta 0 { int v = 0; while (v == 0) { " + lock + "v = y; store(l, 0, rel, gpu); } } thread B @ cta 1 { " + lock + "y = 1; store(l, 0, rel, gpu); }", false},
+		{"thread A @ cta 0 { do store(x, 1, rlx, gpu); while (load(y, acq, gpu) != 2); } thread B @ cta 1 { store(y, 2, rel, gpu); }", false},
+		// The other thread may see the lock taken, or the variable set.
+		{"grid 2, 1; kernel { while (load(y, rlx, gpu) == 0 && cas(l, 0, 1, rlx, gpu) == 0) store(l, 0, rlx, gpu); store(y, 1, rlx, gpu); }", false},
+		{"thread A @ cta 0 { do { store(x, 1, rlx, gpu); store(x, 0, rlx, gpu); } while (load(y, rlx, gpu) == 0); } thread B @ cta 1 { while (load(x, rlx, gpu) == 0) ; store(y, 1, rlx, gpu); }", false},
+		// Something changes.
+		{"thread A { while (load(y, rlx, gpu) == 0) fetch_add(x, 1, rlx, gpu); }", false},
+		{"thread A { int n = 0; do { store(x, n, rlx, gpu); n++; } while (load(y, rlx, gpu) == 0); }", false},
+		{"thread A { int n = 0; do { store(x, 1, rlx, gpu); n++; } while (n < 100); }", false},
+		{"thread A { while (load(x, rlx, gpu) < 100) fetch_add(x, 1, rlx, gpu); }", false},
+	} {
+		for _, o := range []Options{{}, {Symmetry: true}, {Model: PTX}} {
+			r := verifyText(t, c.threads, "C t\nint x, y, l;\n"+c.threads+"\n", litmus.Options{Unroll: 3, PTX: o.Model == PTX}, o)
+			if told := len(r.Findings) == 1 && r.Findings[0].Kind == "liveness"; told != c.circles || len(r.Findings) > 1 || r.Cut == 0 {
+				t.Errorf("%s, %+v: %s %+v", c.threads, o, r.Summary(), r.Findings)
+			} else if told && !strings.Contains(r.Findings[0].Graph, "earlier turns of loops left out") {
+				t.Errorf("%s, %+v: all turns are drawn:\n%s", c.threads, o, r.Findings[0].Graph)
 			}
 		}
 	}

@@ -197,9 +197,16 @@ var stronger = [...]string{model.Relaxed: "atomic", model.Acquire: "an acquire",
 // words describes a patch.
 func (m *mender) words(p repair.Patch) []string {
 	var out []string
+	changes := map[string]int{} // of a line
+	for pos := range p {
+		changes[m.where(pos, false)]++
+	}
 	for _, pos := range p.Places() {
 		c := p[pos]
-		where := m.where(pos)
+		where := m.where(pos, false)
+		if m.test != nil && changes[where] > 1 { // as where a line has an instruction of each thread
+			where = m.where(pos, true)
+		}
 		var what []string
 		switch {
 		case c.Drop:
@@ -222,17 +229,24 @@ func (m *mender) words(p repair.Patch) []string {
 				what = append(what, fmt.Sprintf("insert a fence %s it: %s, %s scope%s", [...]string{"before", "after"}[i], f.Order, f.Scope, m.cuda(threadfence(f.Scope))))
 			}
 		}
-		out = append(out, fmt.Sprintf("%s: %s", where, strings.Join(what, "; ")))
+		// The load and the store of an x++ are one statement.
+		if text := fmt.Sprintf("%s: %s", where, strings.Join(what, "; ")); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
 	}
 	return out
 }
 
 // where gives the source lines of a site: "lock.cu:4", or "lock.cu:4, lock.cu:6" where a function is called from several lines.
-func (m *mender) where(site int32) string {
+func (m *mender) where(site int32, column bool) string {
 	var lines []string
 	for _, pos := range append([]int32{site}, m.of[site]...) {
-		file, line, _ := place(m.subject.frames(pos))
-		if at := fmt.Sprintf("%s:%d", filepath.Base(file), line); !slices.Contains(lines, at) {
+		file, line, col := place(m.subject.frames(pos))
+		at := fmt.Sprintf("%s:%d", filepath.Base(file), line)
+		if column {
+			at += fmt.Sprintf(":%d", col)
+		}
+		if !slices.Contains(lines, at) {
 			lines = append(lines, at)
 		}
 	}

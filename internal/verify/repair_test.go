@@ -32,6 +32,16 @@ forall (x == 2)
 `, `
 -  store(lock, 0, rel, cta);
 +  store(lock, 0, rel, gpu);`},
+	{"a thread that passes on", `C a
+int x, f, g;
+thread A @ cta 0 { x = 1; store(f, 1, rel, gpu); }
+thread B @ cta 1 {
+  while (load(f, rlx, gpu) == 0) ;
+  store(g, 1, rlx, gpu);
+}
+thread C @ cta 2 { while (load(g, acq, gpu) == 0) ; int r = x; }
+`, `
++  fence(acqrel, gpu);`},
 	{"release and acquire", `C a
 int lock, x;
 grid 2, 1;
@@ -226,6 +236,21 @@ func TestRepairExists(t *testing.T) {
 	if want := "repaired, but no execution ends in a state that the condition names: the condition does not hold in 2 executions"; !strings.Contains(b.String(), want) ||
 		r.Report().Verdict != OK {
 		t.Errorf("%s, %s", r.Report().Verdict, b.String())
+	}
+}
+
+// TestRepairPlaces wants changes of one line of a test told by their columns.
+func TestRepairPlaces(t *testing.T) {
+	const src = "PTX SB\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\n" +
+		" ld.relaxed.gpu r0, y | ld.relaxed.gpu r0, x ;\n~exists (P0:r0 == 0 /\\ P1:r0 == 0)\n"
+	test, err := litmus.Parse("sb.litmus", src, litmus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := RepairLitmus(context.Background(), test, src, litmus.Options{}, Options{})
+	want := []string{"sb.litmus:5:2: insert a fence before it: sc, gpu scope", "sb.litmus:5:25: insert a fence before it: sc, gpu scope"}
+	if !slices.Equal(r.Changes, want) {
+		t.Errorf("%q, want %q", r.Changes, want)
 	}
 }
 

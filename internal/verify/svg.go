@@ -27,7 +27,7 @@ type Drawing struct {
 	Threads []DrawnThread // those of a CTA side by side
 	Nodes   []DrawnNode   // in an order that extends program order
 	Edges   []DrawnEdge
-	Left    int // events that are left out
+	Left    string // what is left out; "" for nothing
 }
 
 // DrawnThread is a column.
@@ -59,7 +59,10 @@ const maxRelated = 600
 // drawing makes the drawing of an execution: of the events that are drawn as text, with their numbers.
 func (v *verifier) drawing(x explore.Execution, events []explore.Event, e explore.Error, title string) *Drawing {
 	shown, left := v.shown(x, events, e)
-	d := &Drawing{Title: title, Left: left}
+	d := &Drawing{Title: title}
+	if left > 0 {
+		d.Left = leftOut(left, e)
+	}
 	var threads []int
 	for i := range events {
 		if t := events[i].Thread; shown[i] && !slices.Contains(threads, t) {
@@ -293,8 +296,8 @@ func (d *Drawing) SVG() string {
 			at += charWidth * (len(r.relation) + len(r.text) + 4)
 		}
 	}
-	if d.Left > 0 {
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666666">%s of other threads left out</text>`+"\n", margin, height-28, count(d.Left, "event"))
+	if d.Left != "" {
+		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666666">%s</text>`+"\n", margin, height-28, escaped(d.Left))
 	}
 	b.WriteString("</svg>\n")
 	return b.String()

@@ -83,7 +83,7 @@ const (
 	PolledRace   // the same, of a flag that a loop polls: of the read in the loop, or of a write that follows such a read
 	BarrierDivergence
 	ExitedBarrier // a barrier that has been completed without a thread, which has ended
-	Deadlock      // every thread that has not ended waits, and at least one spins
+	Deadlock      // every thread that has not ended waits, and at least one spins or goes round a loop for ever
 	Undefined     // a step that exchanges gives a value that is not defined
 	Forbidden     // an execution that a condition forbids; no search finds it, callers do
 )
@@ -828,8 +828,11 @@ func (x *explorer) leaf() {
 	if end == Complete && stuck && g.readsFrom && !x.lastRead() {
 		end = Blocked
 	}
-	if end == Complete && stuck {
+	switch {
+	case end == Complete && stuck:
 		end = x.stuck()
+	case end == Cut && x.circling():
+		x.stuck()
 	}
 	switch end {
 	case Complete:
@@ -924,7 +927,7 @@ func (x *explorer) stuck() Ending {
 		switch g.threads[t].op.Kind {
 		case Fail:
 			failed = true
-		case Await:
+		case Await, Bound:
 			spinning = append(spinning, t)
 		case depart:
 			at := g.events[g.last(t)]

@@ -218,4 +218,6 @@ type Program interface {
 	Start(t int, state []int64, op *Op)
 	// Resume completes the step that thread t stood at and brings it to the next.
 	Resume(t int, state []int64, value int64, op *Op)
+	// Alike says that thread t does the same from two states on if it reads the same, but for the bounds of its loops. False is always right.
+	Alike(t int, a, b []int64) bool
 }

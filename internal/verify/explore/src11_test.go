@@ -19,6 +19,7 @@ func (p *straight) Places() []model.Place                 { return p.places }
 func (p *straight) Initial(int32) int64                   { return 0 }
 func (p *straight) Apply(op *Op, old int64) (int64, bool) { return op.Apply(old) }
 func (p *straight) StateWords() int                       { return 1 }
+func (p *straight) Alike(_ int, a, b []int64) bool        { return a[0] == b[0] }
 func (p *straight) Start(t int, _ []int64, op *Op)        { *op = p.threads[t][0] }
 func (p *straight) Resume(t int, s []int64, _ int64, op *Op) {
 	s[0]++

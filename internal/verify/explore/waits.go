@@ -21,7 +21,7 @@ func Waits(x Execution) (out []Wait) {
 		threads[events[i].Thread] = true
 	}
 	for _, t := range slices.Sorted(maps.Keys(threads)) {
-		if x.Next(t).Kind != Await {
+		if next := x.Next(t).Kind; next != Await && next != Bound {
 			continue
 		}
 		for _, r := range x.Iteration(t) {

@@ -385,6 +385,11 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	}
 }
 
+// Alike implements explore.Program.
+func (p *Program) Alike(_ int, a, b []int64) bool {
+	return p.states.at(int32(a[wordState])).plain == p.states.at(int32(b[wordState])).plain
+}
+
 // endless says that a thread goes round a loop in which it writes, and reads nothing: it comes back to a state, and will again. One state is
 // remembered, and another one after twice as many steps (Brent's algorithm).
 func (p *Program) endless(s []int64, from, to *state) bool {

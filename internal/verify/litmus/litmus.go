@@ -4,6 +4,7 @@ package litmus
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -119,6 +120,12 @@ func (t *Test) Resume(i int, s []int64, value int64, op *explore.Op) {
 	c := t.Threads[i].code
 	c.complete(s, value)
 	c.run(s, t.unroll, op)
+}
+
+// Alike implements explore.Program.
+func (t *Test) Alike(i int, a, b []int64) bool {
+	to := stateRegs + t.Threads[i].code.regs
+	return a[statePC] == b[statePC] && slices.Equal(a[stateRegs:to], b[stateRegs:to])
 }
 
 // OneProxy says that no access is by another proxy than the generic one, or by another virtual address of a variable.

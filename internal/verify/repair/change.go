@@ -224,6 +224,12 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	}
 }
 
+// Alike implements explore.Program.
+func (p *Program) Alike(t int, a, b []int64) bool {
+	n := len(a) - words
+	return slices.Equal(a[n:], b[n:]) && p.Program.Alike(t, a[:n], b[:n])
+}
+
 // siteOf is the place of the source at which a step stands; all are one where nothing is changed.
 func (p *Program) siteOf(pos int32) int32 {
 	if len(p.Patch) == 0 {

@@ -27,7 +27,12 @@ func Suggest(x explore.Execution, e *explore.Error, site func(pos int32) int32, 
 		s.synchronise(e.A, e.B)
 		s.synchronise(e.B, e.A)
 		s.barriers(e.A, e.B)
-		if len(s.out) == 0 { // as where threads let each other pass by what they do not read
+		if len(s.out) == 0 {
+			s.hops(e.A, e.B)
+			s.hops(e.B, e.A)
+		}
+		// As where threads let each other pass by what they do not read.
+		if len(s.out) == 0 && s.events[e.A].RF != e.B && s.events[e.B].RF != e.A {
 			s.order(func(i int) bool { return x.Before(i, e.A) || x.Before(i, e.B) })
 		}
 		s.atomic(e.A, e.B)
@@ -86,11 +91,11 @@ func (s *suggester) atomic(a, b int) {
 }
 
 // synchronise suggests what makes a happen before b: a read that happens before b, of a write that a happens before or of an update
-// in the release sequence of one, is made to synchronise with it.
+// in the release sequence of one, is made to synchronise with it. These are not a and b themselves, which only become atomic: see atomic.
 func (s *suggester) synchronise(a, b int) {
 	before := func(x, y int) bool { return x == y || s.x.Before(x, y) }
 	for r := range s.events {
-		if s.events[r].Kind != model.R || !before(r, b) {
+		if s.events[r].Kind != model.R || !before(r, b) || r == b && s.events[r].RF == a {
 			continue
 		}
 		chain := Patch{}
@@ -110,6 +115,21 @@ func (s *suggester) synchronise(a, b int) {
 			read = slices.IndexFunc(s.events, func(e explore.Event) bool {
 				return e.Thread == s.events[w].Thread && e.Index == s.events[w].Index-1
 			})
+		}
+	}
+}
+
+// hops suggests what makes a happen before b where a thread between them has read what the one wrote and written what the other has read, and more than
+// one of these reads does not synchronise: each of them.
+func (s *suggester) hops(a, b int) {
+	for r := range s.events {
+		w := s.events[r].RF
+		if s.events[r].Kind != model.R || w < 0 || s.events[w].Thread == s.events[r].Thread || s.x.Before(w, r) || w == a && r == b {
+			continue
+		}
+		if (w == a || s.x.Prefix(a, w)) && (r == b || s.x.Prefix(r, b)) {
+			scope := s.need(w, r)
+			s.pair(w, r, s.included(w, scope).And(s.included(r, scope)), -1, -1)
 		}
 	}
 }
