@@ -463,11 +463,10 @@ func (e *Events) forget(w *warpState) {
 // access makes the events of a load, store or atomic.
 func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
 	v := event.Event{Warp: r.Warp, Place: place, Order: in.Order, Scope: in.Scope, Space: spaceOf(in)}
-	size := uint64(in.Type.Size()) * uint64(max(in.Vec, 1))
+	v.Size = uint8(pieceBytes(in))
 	if in.Class == isa.Matrix {
-		size, lanes = matrixRow, lanes&in.Rows()
+		lanes &= in.Rows()
 	}
-	v.Size = uint8(size)
 	switch {
 	case r.Flags&recordGeneric != 0:
 		v.Space = event.Global

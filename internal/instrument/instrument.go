@@ -36,7 +36,7 @@ const (
 )
 
 // reserved begins the names of the device code.
-const reserved = "__fencepost_"
+const reserved = isa.ToolPrefix
 
 // Ours says whether a name is one of the device code.
 func Ours(name string) bool { return strings.HasPrefix(name, reserved) }
@@ -217,14 +217,12 @@ func spaceOf(in *isa.Inst) event.Space {
 // strong says that an access synchronises or may: it is logged in the order in which it takes effect.
 func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != event.Weak }
 
-// missing says that an instruction has events that the mode does not know. Classes that are not named here have.
-func (m Mode) missing(in *isa.Inst) bool {
+// missing says that an instruction has events that the device code does not know. Classes that are not named here have.
+func missing(in *isa.Inst) bool {
 	switch in.Class {
-	case isa.Matrix, isa.Tile:
-		return m != Log
 	case isa.Copy:
-		return m != Log || in.Op != isa.OpCopy && in.Op != isa.OpCommit && in.Op != isa.OpWaitGroup && in.Op != isa.OpWaitAll
-	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Fence, isa.Barrier, isa.Warp, isa.WarpBarrier, isa.Branch, isa.Call, isa.Ret,
+		return in.Op != isa.OpCopy && in.Op != isa.OpCommit && in.Op != isa.OpWaitGroup && in.Op != isa.OpWaitAll
+	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Matrix, isa.Tile, isa.Fence, isa.Barrier, isa.Warp, isa.WarpBarrier, isa.Branch, isa.Call, isa.Ret,
 		isa.Exit, isa.Trap, isa.Hint:
 		return false
 	case isa.Atomic:

@@ -239,12 +239,12 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 		}
 		return r.around(src, src)
 	}
-	if r.options.Mode.missing(in) {
+	if missing(in) {
 		r.refuse(src.Pos, src.Op+src.Mods)
 		return []ptx.Stmt{src}
 	}
 	kind, ok := kindOf(r.f, in)
-	if !ok || r.leftOut(in) || kind == Fence && r.options.Mode == HiRace {
+	if !ok || r.leftOut(in) || r.options.Mode == HiRace && (kind == Fence || kind == CopyCommit || kind == CopyWait) {
 		return []ptx.Stmt{src}
 	}
 	if r.pruned[i] {
@@ -355,16 +355,21 @@ func addressOf(o *ptx.Operand, as *isa.Operand) string {
 // copied logs what an asynchronous copy writes, and how much it reads if not as much, and puts what it reads into %@v.
 func (r *rewriter) copied(src *ptx.Inst, in *isa.Inst, index int32) string {
 	s := ".reg .b64 %@v;\n"
-	if n := &in.Src[2]; n.Kind != isa.Sink {
-		operand := src.Operands[3].String()
-		if in.Ignores {
-			s += fmt.Sprintf("selp.b64 %%@v, 0, %d, %s;\n", in.Type.Size(), operand)
-		} else {
-			s += ".reg .b32 %@m; mov.b32 %@m, " + operand + "; cvt.u64.u32 %@v, %@m;\n"
-		}
-		s += operation("%@v", r.site(CopySize, index))
+	if in.Src[2].Kind != isa.Sink {
+		s += copySize(src, in) + operation("%@v", r.site(CopySize, index))
 	}
 	return s + addressOf(&src.Operands[0], &in.Src[0]) + operation("%@v", r.site(CopyTo, index)) + addressOf(&src.Operands[1], &in.Src[1])
+}
+
+// copySize puts how much an asynchronous copy reads into %@v.
+func copySize(src *ptx.Inst, in *isa.Inst) string {
+	switch {
+	case in.Src[2].Kind == isa.Sink:
+		return fmt.Sprintf("mov.b64 %%@v, %d;\n", in.Type.Size())
+	case in.Ignores:
+		return fmt.Sprintf("selp.b64 %%@v, 0, %d, %s;\n", in.Type.Size(), src.Operands[3])
+	}
+	return ".reg .b32 %@m; mov.b32 %@m, " + src.Operands[3].String() + "; cvt.u64.u32 %@v, %@m;\n"
 }
 
 // barrierValue packs the barrier and the number of threads.

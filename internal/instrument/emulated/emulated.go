@@ -65,15 +65,25 @@ func (e *Engine) log(m *devmem.Memory) (addr uint64, end func(), err error) {
 	if addr, ok := e.logs[m]; ok {
 		return addr, func() {}, nil
 	}
-	addr, err = m.Alloc(e.Shape.Bytes(), 64, devmem.DeviceAlloc, "the log of the instrumented program")
-	if err != nil {
-		return 0, nil, fmt.Errorf("the log of the instrumented program: %w", err)
+	addr, free, err := e.alloc(m, e.Shape.Bytes(), "the log of the instrumented program")
+	if err == nil && e.gpu() {
+		e.logs[m], free = addr, func() {}
 	}
+	return addr, free, err
+}
+
+// alloc gives memory to the device code. A GPU has all memory in the arena; an emulated device has this apart from that of the program.
+func (e *Engine) alloc(m *devmem.Memory, size uint64, name string) (addr uint64, free func(), err error) {
 	if e.gpu() {
-		e.logs[m] = addr
-		return addr, func() {}, nil
+		addr, err = m.Alloc(size, 64, devmem.DeviceAlloc, name)
+		free = func() { _, _ = m.Free(addr) }
+	} else {
+		addr, free, err = m.AllocApart(size, name)
 	}
-	return addr, func() { _, _ = m.Free(addr) }, nil
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return addr, free, nil
 }
 
 // Rewrite instruments a module: cuda.Config.Rewrite.
@@ -133,7 +143,7 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	unwatched.Sink, unwatched.HostWrites = nil, true // threads wait until the log has room
 	launch := launchOf(l, p)
 	if e.gpu() {
-		f := &faults{l: l}
+		f := &faults{l: l, own: addr}
 		launch.Global, launch.Outside, unwatched.OnFault = f.there, f.outside, f.add
 		defer f.tell()
 	}
