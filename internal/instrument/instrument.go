@@ -57,6 +57,7 @@ const (
 	CallBegin             // nothing: the lanes are about to call
 	CallEnd               // nothing: the lanes have returned
 
+	StoreWord  // 8 bytes that are stored, the first ones first, by an Access that follows
 	TileStride // how far the lines of a matrix are apart, of an Access that follows
 
 	// Of asynchronous copies.

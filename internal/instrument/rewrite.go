@@ -125,7 +125,7 @@ func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	}
 	r.private, r.pruned = privateRegisters(r.f), nil
 	if r.options.Prune {
-		r.pruned = redundant(r.f)
+		r.pruned = redundant(r.f, r.options.Mode == Log)
 	}
 	r.out.Static += len(r.index)
 	out := *d
@@ -292,7 +292,21 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 		b.WriteString(".reg .b64 %@w; cvt.u64.u32 %@w, " + src.Operands[2].String() + ";\n" + operation("%@w", r.site(TileStride, r.out.Sites[site].Index)))
 	}
 	generic := spaceOf(in) == event.Generic
+	words := storedWords(src, in)
+	for i, w := range words {
+		b.WriteString(w)
+		if strong(in) || i < len(words)-1 {
+			b.WriteString(operation("%@d", r.site(StoreWord, r.out.Sites[site].Index)))
+		}
+	}
 	switch {
+	case !strong(in) && len(words) > 0:
+		name := reserved + "store"
+		if generic {
+			name += "_generic"
+		}
+		b.WriteString(call(name, "b64 %@v", "b64 %@d", fmt.Sprintf("b32 %d", site)) + "@op;\n")
+		return r.code(guarded(src, b.String()), src)
 	case !strong(in) && generic:
 		b.WriteString(call(reserved+"generic", "b64 %@v", fmt.Sprintf("b32 %d", site)) + "@op;\n")
 		return r.code(guarded(src, b.String()), src)
@@ -326,6 +340,53 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 	}
 	b.WriteString(call(name, "b64 %@v", fmt.Sprintf("b32 %d", site), "b32 %@m", failed))
 	return r.code(guarded(src, b.String()), op)
+}
+
+// storedWords is what puts each 8 bytes that a store writes into %@d, the first bytes first. Nothing is known of stores of 128-bit registers.
+func storedWords(src *ptx.Inst, in *isa.Inst) (code []string) {
+	size := in.Type.Size()
+	if in.Class != isa.Store || size > 8 {
+		return nil
+	}
+	elements := []ptx.Operand{src.Operands[1]}
+	if elements[0].Kind == ptx.OperandVector {
+		elements = elements[0].Args
+	}
+	declare := ".reg .b64 %@d, %@e;\n"
+	for first := 0; first < len(elements); first += 8 / size {
+		s := declare + element(&elements[first], &in.Src[1+first], size) + "mov.b64 %@d, %@e;\n"
+		declare = ""
+		for i := first + 1; i < min(first+8/size, len(elements)); i++ {
+			s += element(&elements[i], &in.Src[1+i], size) + fmt.Sprintf("shl.b64 %%@e, %%@e, %d;\nor.b64 %%@d, %%@d, %%@e;\n", 8*size*(i-first))
+		}
+		code = append(code, s)
+	}
+	return code
+}
+
+// element puts the low bytes of an operand into %@e, and zeros above.
+func element(o *ptx.Operand, as *isa.Operand, size int) string {
+	mask := uint64(1)<<(8*size) - 1
+	if size == 8 {
+		mask = ^uint64(0)
+	}
+	if as.Kind == isa.Imm {
+		return fmt.Sprintf("mov.b64 %%@e, %#x;\n", as.Imm&mask)
+	}
+	s := "mov.b64 %@e, " + o.String() + ";\n"
+	if n := int(as.Size); as.Kind == isa.Reg && n < 8 {
+		s = fmt.Sprintf("{ .reg .b%d %%@x; mov.b%d %%@x, %s; cvt.u64.u%d %%@e, %%@x; }\n", 8*n, 8*n, o, 8*n)
+		if n == 1 {
+			s = fmt.Sprintf("cvt.u64.u8 %%@e, %s;\n", o)
+		}
+		if n == size {
+			return s
+		}
+	}
+	if size < 8 {
+		s += fmt.Sprintf("and.b64 %%@e, %%@e, %#x;\n", mask)
+	}
+	return s
 }
 
 // In templates @ stands for the prefix, and @op for the instruction itself.

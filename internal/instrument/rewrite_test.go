@@ -23,10 +23,12 @@ func TestForms(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"ld.global.u32 %r1, [%rd1];", "operation"},
 		{"ld.global.v2.u32 {%r1, %r2}, [%rd1+8];", "operation"},
-		{"@%p1 st.global.u32 [%rd1], %r1;", "operation"},
-		{"@!%p1 st.shared.u32 [s], %r1;", "operation"},
+		{"@%p1 st.global.u32 [%rd1], %r1;", "store"},
+		{"@!%p1 st.shared.u32 [s], %r1;", "store"},
+		{"st.global.v2.u32 [%rd1], {%r1, %r2};", "store"},
+		{"st.v2.u64 [%rd1], {%rd1, 3};", "operation store_generic"},
 		{"ld.u32 %r1, [%rd1];", "generic"},
-		{"st.volatile.u32 [%rd1], %r1;", "begin end_generic"},
+		{"st.volatile.u32 [%rd1], %r1;", "operation begin end_generic"},
 		{"ld.acquire.gpu.global.u32 %r1, [%rd1];", "begin end"},
 		{"atom.global.add.u32 %r1, [%rd1], 1;", "begin end"},
 		{"red.global.add.u32 [%rd1], 1;", "begin end"},
@@ -100,6 +102,14 @@ func TestCheckedForms(t *testing.T) {
 		{"bar.warp.sync 0xffffffff;", "together", ""},
 		{"@%p1 exit;", "exit", ""},
 		{"ld.local.u32 %r1, [t];", "", ""},
+		{"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [%rd1];", "access", "size 16 action 0 space 1"},
+		{"wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1], %r2;", "tile", "size 16 action 0 space 1"},
+		{"wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1], 32;", "tile", "size 16 action 0 space 2"},
+		{"wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%rd1], {%r1, %r2, %r3, %r4};", "tile", "size 16 action 1 space 0"},
+		{"@%p1 cp.async.ca.shared.global [%rd2], [%rd1], 8, %r2;", "copy", "size 8 action 1 space 1"},
+		{"cp.async.cg.shared.global [%rd2], [%rd1], 16, %p1;", "copy", "size 16 action 1 space 1"},
+		{"cp.async.commit_group;", "", ""},
+		{"cp.async.wait_group 2;", "", ""},
 	} {
 		out, p, err := Text("k.ptx", kernel(c.body), Options{Mode: HiRace})
 		if err != nil {
@@ -130,7 +140,7 @@ func TestCheckedForms(t *testing.T) {
 
 // TestRefused wants every instruction that cannot be instrumented, and its line.
 func TestRefused(t *testing.T) {
-	copies := kernel("cp.async.ca.shared.global [s], [%rd1], 4;\nadd.u32 %r1, %r1, 1;\ncp.async.ca.shared.global [s], [%rd1], 4;")
+	copies := kernel("mbarrier.init.shared.b64 [s], 1;\nadd.u32 %r1, %r1, 1;\nmbarrier.init.shared.b64 [s], 1;")
 	_, _, err := Text("k.ptx", copies, Options{Mode: HiRace})
 	var refused *Error
 	if !errors.As(err, &refused) {
@@ -143,7 +153,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: error %v", body, err)
 		}
 	}
-	want := "k.ptx:8: cp.async.ca.shared.global k.ptx:10: cp.async.ca.shared.global"
+	want := "k.ptx:8: mbarrier.init.shared.b64 k.ptx:10: mbarrier.init.shared.b64"
 	if got := strings.Join(refused.Missing, " "); got != want {
 		t.Errorf("refused %q, want %q", got, want)
 	}
@@ -177,14 +187,19 @@ func TestPruned(t *testing.T) {
 		{"ld.volatile.global.u32 %r1, [%rd1];\nld.global.u32 %r2, [%rd1];", 0},
 		{"st.shared.u32 [s], %r1;\nst.shared.u32 [s], %r1;", 1},
 	} {
-		_, all, err := Text("k.ptx", kernel(c.body), Options{})
+		_, all, err := Text("k.ptx", kernel(c.body), Options{Mode: HiRace})
 		if err != nil {
 			t.Errorf("%s: %v", c.body, err)
 			continue
 		}
-		_, p, err := Text("k.ptx", kernel(c.body), Options{Prune: true})
+		_, p, err := Text("k.ptx", kernel(c.body), Options{Mode: HiRace, Prune: true})
 		if err != nil || p.Pruned != c.want || p.Logged+p.Pruned != all.Logged {
 			t.Errorf("%s: %d pruned, %d logged of %d, error %v; want %d pruned", c.body, p.Pruned, p.Logged, all.Logged, err, c.want)
 		}
+	}
+	// In a log stores have values.
+	body := "st.global.u32 [%rd1], %r1;\nld.global.u32 %r2, [%rd1];\nst.global.u32 [%rd1], %r3;"
+	if _, p, err := Text("k.ptx", kernel(body), Options{Prune: true}); err != nil || p.Pruned != 1 {
+		t.Errorf("%d pruned, error %v; want the load", p.Pruned, err)
 	}
 }

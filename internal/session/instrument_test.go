@@ -28,9 +28,6 @@ import (
 
 // unlogged is what a log does not tell, by program of the corpus: what is found instead differs from what the emulator finds.
 var unlogged = map[string]string{
-	"bugs/global_warps_same_widths":         "the values of stores",
-	"bugs/shared_lanes_plain_same":          "the values of stores",
-	"race/found":                            "the values of stores",
 	"norace/byte_flag":                      "the values of compare-and-swaps, by which one of a byte is known",
 	"norace/byte_lock":                      "the values of compare-and-swaps, by which one of a byte is known",
 	"norace/byte_mixed":                     "the values of compare-and-swaps, by which one of a byte is known",
@@ -204,7 +201,7 @@ func TestUnlogged(t *testing.T) {
 // is lost.
 func TestFullLog(t *testing.T) {
 	sequential(t)
-	withLog(t, instrument.Shape{Queues: 1, Slots: 8})
+	withLog(t, instrument.Shape{Queues: 1, Slots: 16})
 	n := testsize.Of(20, 20, 5)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 5 * time.Minute}
 	var judged []CorpusResult
