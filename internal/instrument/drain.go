@@ -17,7 +17,10 @@ import (
 const (
 	slotBytes  = 64
 	queueBytes = 64
-	logBytes   = 48
+	blockLocks = 1024
+	lockBytes  = 8
+	headBytes  = 64
+	logBytes   = headBytes + blockLocks*lockBytes
 
 	scatteredSlots = 4 // that 32 addresses take, or 32 values
 )
@@ -46,7 +49,7 @@ func (s Shape) Format(mem []byte, addr uint64) {
 		panic(fmt.Sprintf("BUG: a log of %d queues of %d slots", s.Queues, s.Slots))
 	}
 	clear(mem[:logBytes+s.Queues*queueBytes]) // of the slots nobody reads what he has not written
-	for i, v := range []uint64{uint64(s.Queues), s.Slots, 0, 0, addr + logBytes, addr + logBytes + uint64(s.Queues)*queueBytes} {
+	for i, v := range []uint64{uint64(s.Queues), s.Slots, 0, 0, addr + logBytes, addr + logBytes + uint64(s.Queues)*queueBytes, blockLocks, addr + headBytes} {
 		binary.LittleEndian.PutUint64(mem[8*i:], v)
 	}
 }

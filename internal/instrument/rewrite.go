@@ -316,7 +316,14 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 	}
 	op := src
 	failed := "b32 0"
-	b.WriteString(".reg .b32 %@m;\n{ .param .b32 @r; call (@r), " + reserved + "begin, (); ld.param.b32 %@m, [@r]; }\n")
+	suffix, argument, arguments := "", "", ""
+	switch {
+	case generic:
+		suffix, argument, arguments = "_generic", ".param .b64 @0; st.param.b64 [@0], %@v; ", "@0"
+	case spaceOf(in) == event.Shared:
+		suffix = "_shared"
+	}
+	b.WriteString(".reg .b32 %@m;\n{ .param .b32 @r; " + argument + "call (@r), " + reserved + "begin" + suffix + ", (" + arguments + "); ld.param.b32 %@m, [@r]; }\n")
 	if in.Op == isa.OpCas && in.Class == isa.Atomic {
 		bits := in.Type.Size() * 8
 		result := src.Operands[0].String()
@@ -334,11 +341,7 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 	} else {
 		b.WriteString("@op;\n")
 	}
-	name := reserved + "end"
-	if generic {
-		name += "_generic"
-	}
-	b.WriteString(call(name, "b64 %@v", fmt.Sprintf("b32 %d", site), "b32 %@m", failed))
+	b.WriteString(call(reserved+"end"+suffix, "b64 %@v", fmt.Sprintf("b32 %d", site), "b32 %@m", failed))
 	return r.code(guarded(src, b.String()), op)
 }
 

@@ -6,8 +6,9 @@
 // waits until the host has read what was in them, and has them read by moving the commit index over them. Indices grow
 // forever; their remainders by the size of the queue are slots.
 //
-// Stamps number the records of a launch, all queues together. Operations that synchronise run under a lock together
-// with their stamps, so the order of stamps is one in which they took effect. Other operations have their stamps before.
+// Stamps number the records of a launch, all queues together. Operations that synchronise run under a lock together with their stamps, so
+// that for each location the order of stamps is the one in which they took effect. The lock is that of the block for operations on shared
+// memory, which no other block accesses, and else that of the device. Other operations have their stamps before.
 //
 // internal/instrument/drain.go reads this layout.
 
@@ -24,14 +25,21 @@ struct Queue {
 	u64 unused[5];
 };
 
+// Lock has warps take turns, so that none waits for ever.
+struct Lock {
+	u32 ticket; // of the next one that comes
+	u32 turn;   // whose turn it is
+};
+
 struct Log {
 	u64 queues;
 	u64 slots; // of each queue, a power of two
 	u64 stamp; // of the next record
-	u32 ticket; // of the next warp that executes an operation that synchronises: they take turns, so that none waits for ever
-	u32 turn;   // whose turn it is
+	Lock device; // of operations that synchronise
 	Queue *queue;
 	Slot *slot;
+	u64 locks; // a power of two
+	Lock *lock; // the same of blocks
 };
 
 // Of Slot.word[3].
@@ -155,30 +163,53 @@ extern "C" __device__ __noinline__ void __fencepost_store_generic(u64 address, u
 		split(log, lanes, address, data, site, stores, 0);
 }
 
-// begin is before an operation that synchronises. It gives the lanes that execute it together.
-extern "C" __device__ __noinline__ u32 __fencepost_begin()
+static __device__ void enter(Lock *l)
 {
-	u32 lanes = __activemask();
+	u32 mine = take(&l->ticket);
+	while (acquire(&l->turn) != mine)
+		__nanosleep(pause);
+}
+
+static __device__ void leave(Lock *l) { release(&l->turn, acquire(&l->turn) + 1); }
+
+static __device__ Lock *blockLock(Log *log) { return log->lock + (block() & (log->locks - 1)); }
+
+// begin is before an operation that synchronises, on addresses in shared memory or others. It gives the lanes that execute it together.
+static __device__ u32 begin(u32 lanes, bool in_shared)
+{
 	if (Log *log = __fencepost_log) {
+		u32 shareds = __ballot_sync(lanes, in_shared);
 		if (lane() == __ffs(lanes) - 1) {
-			u32 mine = take(&log->ticket);
-			while (acquire(&log->turn) != mine)
-				__nanosleep(pause);
+			if (shareds)
+				enter(blockLock(log));
+			if (shareds != lanes)
+				enter(&log->device);
 		}
 		__syncwarp(lanes);
 	}
 	return lanes;
 }
 
-static __device__ void end(Log *log, u32 lanes)
+// end is after it.
+static __device__ void end(Log *log, u32 lanes, bool in_shared)
 {
-	__syncwarp(lanes);
-	if (lane() == __ffs(lanes) - 1)
-		release(&log->turn, acquire(&log->turn) + 1);
+	u32 shareds = __ballot_sync(lanes, in_shared);
+	if (lane() == __ffs(lanes) - 1) {
+		if (shareds != lanes)
+			leave(&log->device);
+		if (shareds)
+			leave(blockLock(log));
+	}
 	__syncwarp(lanes);
 }
 
-// end comes after it. failed says that a compare-and-swap has not swapped.
+extern "C" __device__ __noinline__ u32 __fencepost_begin() { return begin(__activemask(), false); }
+
+extern "C" __device__ __noinline__ u32 __fencepost_begin_shared() { return begin(__activemask(), true); }
+
+extern "C" __device__ __noinline__ u32 __fencepost_begin_generic(u64 address) { return begin(__activemask(), __isShared((const void *)address)); }
+
+// failed says that a compare-and-swap has not swapped.
 extern "C" __device__ __noinline__ void __fencepost_end(u64 address, u32 site, u32 lanes, u32 failed)
 {
 	Log *log = __fencepost_log;
@@ -186,10 +217,19 @@ extern "C" __device__ __noinline__ void __fencepost_end(u64 address, u32 site, u
 		return;
 	__syncwarp(lanes);
 	__fencepost_append(log, lanes, address, 0, site, 0, failed);
-	end(log, lanes);
+	end(log, lanes, false);
 }
 
-// The same for a generic address.
+extern "C" __device__ __noinline__ void __fencepost_end_shared(u64 address, u32 site, u32 lanes, u32 failed)
+{
+	Log *log = __fencepost_log;
+	if (!log)
+		return;
+	__syncwarp(lanes);
+	__fencepost_append(log, lanes, address, 0, site, 0, failed);
+	end(log, lanes, true);
+}
+
 extern "C" __device__ __noinline__ void __fencepost_end_generic(u64 address, u32 site, u32 lanes, u32 failed)
 {
 	Log *log = __fencepost_log;
@@ -197,5 +237,5 @@ extern "C" __device__ __noinline__ void __fencepost_end_generic(u64 address, u32
 		return;
 	__syncwarp(lanes);
 	split(log, lanes, address, 0, site, 0, failed);
-	end(log, lanes);
+	end(log, lanes, __isShared((const void *)address));
 }
