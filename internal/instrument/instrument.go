@@ -8,6 +8,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -96,6 +97,9 @@ type Program struct {
 	// Static is how many instructions there were, and Logged how many of them are instrumented (figure 5.11).
 	// Pruned are those that would be without Options.Prune.
 	Static, Logged, Pruned int
+	// Unchecked are the kernels that are as they were, by name, with what they or functions that they may call have that cannot be
+	// instrumented.
+	Unchecked map[string]*Error
 }
 
 // Options say what is instrumented.
@@ -103,9 +107,11 @@ type Options struct {
 	Mode Mode
 	// Prune leaves out accesses that another one of the same basic block tells of (section 5.5.3): findings name fewer places.
 	Prune bool
+	// Partly leaves kernels as they are that cannot be instrumented, and says so in Program.Unchecked. Without it they are an error.
+	Partly bool
 }
 
-// Error says what cannot be instrumented. Nothing is left out silently: the whole module is refused.
+// Error says what cannot be instrumented. Nothing is left out silently.
 type Error struct {
 	Missing []string // sorted by place: "kernel.ptx:12: cp.async.ca.shared.global"
 }
@@ -129,19 +135,74 @@ var minVersion = ptx.Version{Major: 6, Minor: 4}
 
 // Instrument instruments a decoded program. The trees of m are not changed. The error is an *Error.
 func Instrument(m *isa.Module, o Options) (*Program, error) {
+	p, missing := instrument(m, o, nil)
+	if len(missing) == 0 {
+		return p, nil
+	}
+	whole := slices.ContainsFunc(missing, func(x lack) bool { return x.f == nil && !x.all })
+	if whole || !o.Partly {
+		return nil, errorOf(missing)
+	}
+	asIs, unchecked := map[*isa.Func]bool{}, map[string]*Error{}
+	for _, f := range m.Funcs {
+		reached := reachedFrom(f)
+		if of := slices.DeleteFunc(slices.Clone(missing), func(x lack) bool { return !x.all && !reached[x.f] }); len(of) > 0 {
+			if asIs[f] = true; f.Entry {
+				unchecked[f.Name] = errorOf(of)
+			}
+		}
+	}
+	p, missing = instrument(m, o, asIs)
+	if len(missing) > 0 {
+		panic(fmt.Sprintf("BUG: what cannot be instrumented was instrumented: %v", missing))
+	}
+	p.Unchecked = unchecked
+	return p, nil
+}
+
+// reachedFrom gives a function and those that it may call.
+func reachedFrom(f *isa.Func) map[*isa.Func]bool {
+	seen := map[*isa.Func]bool{f: true}
+	for todo := []*isa.Func{f}; len(todo) > 0; {
+		g := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, callee := range g.Calls {
+			if !seen[callee] {
+				seen[callee] = true
+				todo = append(todo, callee)
+			}
+		}
+	}
+	return seen
+}
+
+// lack is something that cannot be instrumented, of a function or (nil) of a module as a whole.
+type lack struct {
+	f    *isa.Func
+	all  bool // all functions stay as they are because of it
+	what string
+}
+
+func errorOf(missing []lack) *Error {
+	e := &Error{}
+	for _, x := range missing {
+		e.Missing = append(e.Missing, x.what)
+	}
+	return e
+}
+
+// instrument instruments all functions but those of asIs, and says what cannot be.
+func instrument(m *isa.Module, o Options, asIs map[*isa.Func]bool) (*Program, []lack) {
 	r := &rewriter{out: &Program{}, options: o, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m)}
 	for _, f := range m.Funcs {
-		if f.Decl.Body != nil {
+		if f.Decl.Body != nil && !asIs[f] {
 			r.funcs[f.Decl] = f
 		}
 	}
 	for _, tree := range m.Source {
 		r.out.Modules = append(r.out.Modules, r.module(tree))
 	}
-	if len(r.missing) > 0 {
-		return nil, &Error{r.missing}
-	}
-	return r.out, nil
+	return r.out, r.missing
 }
 
 // Text instruments the PTX of one file and gives what to write in its place.

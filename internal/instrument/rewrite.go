@@ -17,7 +17,7 @@ type rewriter struct {
 	options Options
 	funcs   map[*ptx.Func]*isa.Func
 	logs    map[*isa.Func]bool
-	missing []string
+	missing []lack
 
 	tree   *ptx.Module // being rewritten
 	prefix string      // begins the names of code that is put in
@@ -57,6 +57,7 @@ func (r *rewriter) module(tree *ptx.Module) *ptx.Module {
 		}
 		if fn, ok := d.(*ptx.Func); ok && r.funcs[fn] != nil {
 			d = r.function(fn)
+			r.f = nil
 		}
 		out.Decls = append(out.Decls, d)
 	}
@@ -105,18 +106,24 @@ func freshPrefix(tree *ptx.Module) string {
 	}
 }
 
+// refuse notes what cannot be instrumented, of the function being rewritten if there is one.
 func (r *rewriter) refuse(pos ptx.Pos, what string) {
-	r.missing = append(r.missing, fmt.Sprintf("%s:%d: %s", r.tree.Name, pos.Line, what))
+	r.missing = append(r.missing, lack{f: r.f, what: fmt.Sprintf("%s:%d: %s", r.tree.Name, pos.Line, what)})
 }
 
 // function gives the instrumented form of a function.
 func (r *rewriter) function(d *ptx.Func) *ptx.Func {
-	r.f, r.index = r.funcs[d], map[*ptx.Inst]int32{}
+	f := r.funcs[d]
+	for i := range f.Insts {
+		// A kernel that launches others may run beside them, and call functions that log for them.
+		if c := f.Insts[i].Callee; c != nil && c.DeviceCall() != "" {
+			r.refuse(f.Insts[i].Source.Pos, "cuda"+c.DeviceCall()+" in device code")
+			r.missing[len(r.missing)-1].all = true
+		}
+	}
+	r.f, r.index = f, map[*ptx.Inst]int32{}
 	for i := range r.f.Insts {
 		in := &r.f.Insts[i]
-		if in.Callee != nil && in.Callee.DeviceCall() != "" {
-			r.refuse(in.Source.Pos, "cuda"+in.Callee.DeviceCall()+" in device code")
-		}
 		if src := in.Source; src != nil {
 			if _, ok := r.index[src]; !ok {
 				r.index[src] = int32(i)

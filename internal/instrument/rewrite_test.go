@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/ptx"
 )
 
 // kernel puts instructions into a kernel with a pointer in %rd1, a predicate %p1 and a shared variable.
@@ -157,6 +160,39 @@ func TestRefused(t *testing.T) {
 	want := "k.ptx:8: mbarrier.init.shared.b64 k.ptx:10: mbarrier.init.shared.b64"
 	if got := strings.Join(refused.Missing, " "); got != want {
 		t.Errorf("refused %q, want %q", got, want)
+	}
+}
+
+// TestPartly wants kernels left as they are, and named, that have what cannot be instrumented or call what has it, and the others instrumented.
+func TestPartly(t *testing.T) {
+	text := kernel("st.global.u32 [%rd1], %r1;") + `.func helper(.param .b64 q) { .reg .b64 %rd2; ld.param.b64 %rd2, [q]; mbarrier.init.shared.b64 [%rd2], 1; ret; }
+.visible .entry m(.param .u64 p) { .reg .b64 %rd1; ld.param.u64 %rd1, [p]; { .param .b64 a; st.param.b64 [a], %rd1; call helper, (a); } ret; }
+`
+	tree, err := ptx.Parse("k.ptx", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := isa.Decode(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Instrument(m, Options{}); !errors.As(err, new(*Error)) {
+		t.Errorf("error %v", err)
+	}
+	p, err := Instrument(m, Options{Partly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := p.Unchecked["m"]; len(p.Unchecked) != 1 || why == nil || len(why.Missing) != 1 || !strings.Contains(why.Missing[0], "mbarrier.init") {
+		t.Errorf("unchecked: %v", p.Unchecked)
+	}
+	for _, s := range p.Sites {
+		if s.Func.Name != "k" {
+			t.Errorf("a site in %s", s.Func.Name)
+		}
+	}
+	if len(p.Sites) != 2 {
+		t.Errorf("%d sites, want those of the store and of the exit", len(p.Sites))
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
+	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/testsize"
@@ -52,7 +53,7 @@ func TestCorpusLogged(t *testing.T) {
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, programs) {
-		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+		if !refused(&r) {
 			judged = append(judged, r)
 		}
 	}
@@ -61,6 +62,13 @@ func TestCorpusLogged(t *testing.T) {
 		t.Errorf("only %d of %d programs were instrumented", len(judged), len(programs))
 	}
 	requireAsWanted(t, judged)
+}
+
+// refused says that a program, or a kernel of it, was not instrumented.
+func refused(r *CorpusResult) bool {
+	const what = "cannot be instrumented"
+	return r.Err != nil && strings.Contains(r.Err.Error(), what) ||
+		r.Report != nil && slices.ContainsFunc(r.Report.Skipped, func(s report.Skipped) bool { return strings.Contains(s.Reason, what) })
 }
 
 // withLog gives the emulated device a log of another shape until the test ends. The test must not be parallel.
@@ -206,7 +214,7 @@ func TestFullLog(t *testing.T) {
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 5 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, 0, "race", "norace")) {
-		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+		if !refused(&r) {
 			judged = append(judged, r)
 		}
 	}
@@ -299,10 +307,11 @@ func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
 		}}
 	o := &Options{Seeds: 1, Jobs: 1, Logged: logged, Detectors: []detect.Spec{spec}, Timeout: time.Minute}
 	r := CheckCorpus(context.Background(), o, []*corpus.Program{p})[0]
+	if refused(&r) {
+		return nil
+	}
 	if r.Err != nil {
-		if !strings.Contains(r.Err.Error(), "cannot be instrumented") {
-			t.Errorf("%s: %v", p.Path(), r.Err)
-		}
+		t.Errorf("%s: %v", p.Path(), r.Err)
 		return nil
 	}
 	return got
@@ -353,7 +362,7 @@ func TestPrunedLog(t *testing.T) {
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Prune: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, 4, "race", "norace", "bugs", "predict", "predict_norace")) {
-		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+		if !refused(&r) {
 			judged = append(judged, r)
 		}
 	}

@@ -19,6 +19,9 @@ import (
 // instrumented gives the engine of a run whose programs are instrumented. needBranches are those of its detectors that ask for branches.
 func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []string) (*emulated.Engine, error) {
 	e := emulated.New(engine, instrument.Options{Mode: o.Mode, Prune: o.Prune})
+	e.Unchecked = func(l *simt.Launch, why error) {
+		r.skip("kernel "+report.ShortName(report.BareName(l.Kernel)), "it ran unchecked: it "+why.Error()+": choose --device watched")
+	}
 	if o.Mode == instrument.HiRace {
 		if len(r.detectors) != 1 {
 			return nil, errors.New("programs instrumented for hirace detect races themselves: no detector but hirace can judge them: --detector hirace")

@@ -27,7 +27,9 @@ type Engine struct {
 	simt.Engine
 	Shape   instrument.Shape // of the log
 	Checker Checker          // of instrument.HiRace
-	options instrument.Options
+	// Unchecked is told of launches of kernels that cannot be instrumented. They run as they are.
+	Unchecked func(l *simt.Launch, why error)
+	options   instrument.Options
 
 	mu       sync.Mutex
 	programs map[*ptx.Module]*program
@@ -39,13 +41,15 @@ const largeCode = 300
 
 // program is what must be known of an instrumented module.
 type program struct {
-	original *isa.Module
-	sites    []instrument.Site
-	marked   bool // functions that are not to be inlined
+	original  *isa.Module
+	sites     []instrument.Site
+	unchecked map[string]*instrument.Error // kernels
+	marked    bool                         // functions that are not to be inlined
 }
 
 // New makes an engine of one.
 func New(e simt.Engine, o instrument.Options) *Engine {
+	o.Partly = true
 	x := &Engine{Engine: e, options: o, Shape: DefaultShape, programs: map[*ptx.Module]*program{}, logs: map[*devmem.Memory]uint64{}}
 	if x.gpu() {
 		x.Shape = gpuShape
@@ -95,7 +99,7 @@ func (e *Engine) Rewrite(m *isa.Module) ([]*ptx.Module, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(p.Modules) > 0 {
-		e.programs[p.Modules[0]] = &program{original: m, sites: p.Sites}
+		e.programs[p.Modules[0]] = &program{original: m, sites: p.Sites, unchecked: p.Unchecked}
 	}
 	return p.Modules, nil
 }
@@ -113,11 +117,19 @@ func (e *Engine) program(l *simt.Launch) *program {
 	return p
 }
 
-// Run implements simt.Engine. A launch that nobody watches does not log.
+// Run implements simt.Engine. A launch that nobody watches does not log, and neither does one of a kernel that is not instrumented.
 func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	p := e.program(l)
 	if p == nil {
 		panic("BUG: a launch of a program that is not instrumented")
+	}
+	if why := p.unchecked[l.Func.Name]; why != nil {
+		if e.Unchecked != nil && l.Sink != nil {
+			e.Unchecked(l, why)
+		}
+		unwatched := *l
+		unwatched.Sink = nil
+		return e.Engine.Run(ctx, &unwatched)
 	}
 	if e.options.Mode == instrument.HiRace {
 		return e.check(ctx, l, p)
