@@ -186,17 +186,18 @@ type base struct {
 
 // warpState is what a warp has told.
 type warpState struct {
-	number uint32
-	live   uint32
-	parted bool // not all live lanes were in the last record
-	calls  [32][]uint32
-	waits  [32]uint32 // member masks of the lanes that wait at bar.warp.sync; 0: none
-	places [32]uint32 // where
-	off    uint32     // lanes whose accesses are not to be checked
-	memory [32]memory // that they are switching
-	copies [32]copied // of which they have told something
-	stride [32]uint64 // of the matrix that they are about to access
-	stored [32]stored // by the store that they are about to execute
+	number  uint32
+	live    uint32
+	parted  bool // not all live lanes were in the last record
+	calls   [32][]uint32
+	waits   [32]uint32  // member masks of the lanes that wait at bar.warp.sync; 0: none
+	places  [32]uint32  // where
+	off     uint32      // lanes whose accesses are not to be checked
+	memory  [32]memory  // that they are switching
+	copies  [32]copied  // of which they have told something
+	stride  [32]uint64  // of the matrix that they are about to access
+	stored  [32]stored  // by the store that they are about to execute
+	operand [32]operand // of the operation on an mbarrier that they are about to execute
 }
 
 // stored is what a lane has told of a store so far.
@@ -218,9 +219,10 @@ type memory struct {
 
 // blockState is what the barriers of a block have counted.
 type blockState struct {
-	live     int   // threads
-	off      spans // of its shared memory
-	barriers [16]barrierState
+	live      int   // threads
+	off       spans // of its shared memory
+	barriers  [16]barrierState
+	mbarriers map[uint64]*mbarrier // by address
 }
 
 type barrierState struct {
@@ -419,9 +421,20 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 	switch s.Kind {
 	case Access:
 		e.access(r, s.Inst(), w, lanes, place)
+	case MbarrierOperand:
+		for m := lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			w.operand[l] = operand{true, r.Values[l]}
+		}
+	case Mbarrier:
+		e.mbarriers(r, s.Inst(), w, lanes, place)
 	case Fence:
 		in := s.Inst()
-		e.sync(event.Event{Kind: event.Fence, Warp: w.number, Mask: lanes, Place: place, Order: in.Order, Scope: in.Scope})
+		kind := event.Fence
+		if in.Row.Event == event.InitFence {
+			kind = event.InitFence
+		}
+		e.sync(event.Event{Kind: kind, Warp: w.number, Mask: lanes, Place: place, Order: in.Order, Scope: in.Scope})
 	case Barrier:
 		e.barrier(r, s.Inst(), w, lanes, place)
 	case WarpSync:

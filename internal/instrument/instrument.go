@@ -61,6 +61,9 @@ const (
 	StoreWord  // 8 bytes that are stored, the first ones first, by an Access that follows
 	TileStride // how far the lines of a matrix are apart, of an Access that follows
 
+	MbarrierOperand // the operand of a Mbarrier that follows: a count, bytes, or what a test is for
+	Mbarrier        // an operation on an mbarrier: its address. Record.Failed are tests of a phase that is not complete
+
 	// Of asynchronous copies.
 	CopyTo     // the destination, in shared memory, of a CopyFrom that follows
 	CopySize   // how many bytes that reads
@@ -244,6 +247,8 @@ func kindOf(f *isa.Func, in *isa.Inst) (k Kind, ok bool) {
 		case isa.OpWaitGroup, isa.OpWaitAll:
 			return CopyWait, true
 		}
+	case isa.Mbarrier:
+		return Mbarrier, in.Op != isa.OpPending
 	case isa.Fence:
 		return Fence, true
 	case isa.Barrier:
@@ -279,9 +284,12 @@ func spaceOf(in *isa.Inst) event.Space {
 // strong says that an access synchronises or may: it is logged in the order in which it takes effect.
 func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != event.Weak }
 
-// missing says that an instruction has events that the device code does not know. Classes that are not named here have.
-func missing(in *isa.Inst) bool {
+// missing says that an instruction has events that the device code of the mode does not know. Classes that are not named here have.
+// HiRace knows no order by mbarriers.
+func (m Mode) missing(in *isa.Inst) bool {
 	switch in.Class {
+	case isa.Mbarrier:
+		return in.Op != isa.OpPending && (m != Log || in.Has("shared::cluster"))
 	case isa.Copy:
 		return in.Op != isa.OpCopy && in.Op != isa.OpCommit && in.Op != isa.OpWaitGroup && in.Op != isa.OpWaitAll
 	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Matrix, isa.Tile, isa.Fence, isa.Barrier, isa.Warp, isa.WarpBarrier, isa.Branch, isa.Call, isa.Ret,

@@ -246,7 +246,7 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 		}
 		return r.around(src, src)
 	}
-	if missing(in) {
+	if r.options.Mode.missing(in) {
 		r.refuse(src.Pos, src.Op+src.Mods)
 		return []ptx.Stmt{src}
 	}
@@ -266,6 +266,8 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 	switch kind {
 	case Access:
 		return []ptx.Stmt{r.access(src, in, site)}
+	case Mbarrier:
+		return []ptx.Stmt{r.code(guarded(src, address(src, in)+r.mbarrierOperand(src, in, i)+begin(in)+"@op;\n"+untested(src, in)+end(in, site, "%@f")), tested(src, in))}
 	case CopyFrom:
 		return []ptx.Stmt{r.code(guarded(src, r.copied(src, in, i)+operation("%@v", site)+"@op;\n"), src)}
 	case CopyWait:
@@ -322,15 +324,8 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 		return r.code(guarded(src, b.String()), src)
 	}
 	op := src
-	failed := "b32 0"
-	suffix, argument, arguments := "", "", ""
-	switch {
-	case generic:
-		suffix, argument, arguments = "_generic", ".param .b64 @0; st.param.b64 [@0], %@v; ", "@0"
-	case spaceOf(in) == event.Shared:
-		suffix = "_shared"
-	}
-	b.WriteString(".reg .b32 %@m;\n{ .param .b32 @r; " + argument + "call (@r), " + reserved + "begin" + suffix + ", (" + arguments + "); ld.param.b32 %@m, [@r]; }\n")
+	failed := "0"
+	b.WriteString(begin(in))
 	if in.Op == isa.OpCas && in.Class == isa.Atomic {
 		bits := in.Type.Size() * 8
 		result := src.Operands[0].String()
@@ -342,14 +337,71 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 			op = &changed
 		}
 		fmt.Fprintf(&b, ".reg .b%d %%@b, %%@d; .reg .pred %%@p; .reg .b32 %%@f; mov.b%d %%@b, %s;\n", bits, bits, src.Operands[2])
-		failed = "b32 %@f"
+		failed = "%@f"
 		b.WriteString("@op;\n")
 		fmt.Fprintf(&b, "setp.ne.b%d %%@p, %s, %%@b; selp.b32 %%@f, 1, 0, %%@p;\n", bits, result)
 	} else {
 		b.WriteString("@op;\n")
 	}
-	b.WriteString(call(reserved+"end"+suffix, "b64 %@v", fmt.Sprintf("b32 %d", site), "b32 %@m", failed))
+	b.WriteString(end(in, site, failed))
 	return r.code(guarded(src, b.String()), op)
+}
+
+// begin is before an operation that synchronises, on the address in %@v.
+func begin(in *isa.Inst) string {
+	suffix, argument, arguments := suffixOf(in), "", ""
+	if suffix == "_generic" {
+		argument, arguments = ".param .b64 @0; st.param.b64 [@0], %@v; ", "@0"
+	}
+	return ".reg .b32 %@m;\n{ .param .b32 @r; " + argument + "call (@r), " + reserved + "begin" + suffix + ", (" + arguments + "); ld.param.b32 %@m, [@r]; }\n"
+}
+
+// end is after it. failed is a value that is not 0 if a compare-and-swap has not swapped, or the like.
+func end(in *isa.Inst, site int, failed string) string {
+	return call(reserved+"end"+suffixOf(in), "b64 %@v", fmt.Sprintf("b32 %d", site), "b32 %@m", "b32 "+failed)
+}
+
+// suffixOf ends the names of the functions of the device code for an operation that synchronises.
+func suffixOf(in *isa.Inst) string {
+	switch spaceOf(in) {
+	case event.Generic:
+		return "_generic"
+	case event.Shared:
+		return "_shared"
+	}
+	return ""
+}
+
+// mbarrierOperand logs what the operand of an operation on an mbarrier is behind the address, if there is one.
+func (r *rewriter) mbarrierOperand(src *ptx.Inst, in *isa.Inst, index int32) string {
+	i := 1 + slices.IndexFunc(src.Operands, func(o ptx.Operand) bool { return o.Kind == ptx.OperandAddr })
+	if i >= len(src.Operands) {
+		return ""
+	}
+	size := 4
+	if in.Op == isa.OpTest && !in.Has("parity") {
+		size = 8
+	}
+	return ".reg .b64 %@e;\n" + element(&src.Operands[i], &in.Src[1], size) + operation("%@e", r.site(MbarrierOperand, index))
+}
+
+// untested puts into %@f whether a test of an mbarrier says that the phase is not complete.
+func untested(src *ptx.Inst, in *isa.Inst) string {
+	if in.Op != isa.OpTest {
+		return ".reg .b32 %@f; mov.b32 %@f, 0;\n"
+	}
+	return ".reg .b32 %@f; selp.b32 %@f, 0, 1, " + src.Operands[0].String() + ";\n"
+}
+
+// tested has a thread that waits for an mbarrier test it: others take their turns to arrive there.
+func tested(src *ptx.Inst, in *isa.Inst) *ptx.Inst {
+	if !in.Has("try_wait") {
+		return src
+	}
+	out := *src
+	out.Mods = strings.Replace(src.Mods, ".try_wait", ".test_wait", 1)
+	out.Operands = src.Operands[:3]
+	return &out
 }
 
 // storedWords is what puts each 8 bytes that a store writes into %@d, the first bytes first. Nothing is known of stores of 128-bit registers.

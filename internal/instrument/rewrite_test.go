@@ -54,6 +54,13 @@ func TestForms(t *testing.T) {
 		{"@%p1 cp.async.ca.shared.global [%rd2], [%rd1], 8, %r2;", "operation operation operation"},
 		{"cp.async.cg.shared.global [%rd2], [%rd1], 16, %p1;", "operation operation operation"},
 		{"cp.async.commit_group;", "operation"},
+		{"mbarrier.init.shared.b64 [%rd2], 4;", "operation begin_shared end_shared"},
+		{"@%p1 mbarrier.arrive.shared.b64 %rd3, [%rd2];", "begin_shared end_shared"},
+		{"mbarrier.arrive.b64 %rd3, [%rd2], 2;", "operation begin_generic end_generic"},
+		{"mbarrier.test_wait.shared.b64 %p1, [%rd2], %rd3;", "operation begin_shared end_shared"},
+		{"mbarrier.try_wait.parity.shared.b64 %p1, [%rd2], 0, 1000;", "operation begin_shared end_shared"},
+		{"cp.async.mbarrier.arrive.noinc.shared.b64 [%rd2];", "begin_shared end_shared"},
+		{"mbarrier.pending_count.b64 %r1, %rd3;", ""},
 		{"cp.async.wait_group 2;", "operation"},
 		{"@%p1 cp.async.wait_all;", "operation"},
 	} {
@@ -151,7 +158,7 @@ func TestRefused(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	for _, body := range []string{"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];", "sust.b.1d.b32.trap [%rd1, {%r1}], %r2;",
-		"mbarrier.init.shared.b64 [s], 1;", "cp.async.mbarrier.arrive.shared.b64 [s];", "wgmma.commit_group.sync.aligned;"} {
+		"mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];", "cp.async.bulk.commit_group;", "wgmma.commit_group.sync.aligned;"} {
 		text := strings.NewReplacer("sm_80", "sm_90a", ".version 7.0", ".version 8.0").Replace(kernel(body))
 		if _, _, err := Text("k.ptx", text, Options{}); !errors.As(err, new(*Error)) {
 			t.Errorf("%s: error %v", body, err)
@@ -165,7 +172,7 @@ func TestRefused(t *testing.T) {
 
 // TestPartly wants kernels left as they are, and named, that have what cannot be instrumented or call what has it, and the others instrumented.
 func TestPartly(t *testing.T) {
-	text := kernel("st.global.u32 [%rd1], %r1;") + `.func helper(.param .b64 q) { .reg .b64 %rd2; ld.param.b64 %rd2, [q]; mbarrier.init.shared.b64 [%rd2], 1; ret; }
+	text := kernel("st.global.u32 [%rd1], %r1;") + `.func helper(.param .b64 q) { .reg .b64 %rd2; ld.param.b64 %rd2, [q]; cp.async.bulk.commit_group; ret; }
 .visible .entry m(.param .u64 p) { .reg .b64 %rd1; ld.param.u64 %rd1, [p]; { .param .b64 a; st.param.b64 [a], %rd1; call helper, (a); } ret; }
 `
 	tree, err := ptx.Parse("k.ptx", text)
@@ -183,7 +190,7 @@ func TestPartly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := p.Unchecked["m"]; len(p.Unchecked) != 1 || why == nil || len(why.Missing) != 1 || !strings.Contains(why.Missing[0], "mbarrier.init") {
+	if why := p.Unchecked["m"]; len(p.Unchecked) != 1 || why == nil || len(why.Missing) != 1 || !strings.Contains(why.Missing[0], "cp.async.bulk.commit_group") {
 		t.Errorf("unchecked: %v", p.Unchecked)
 	}
 	for _, s := range p.Sites {
