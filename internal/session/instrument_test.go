@@ -29,20 +29,19 @@ import (
 
 // unlogged is what a log does not tell, by program of the corpus: what is found instead differs from what the emulator finds.
 var unlogged = map[string]string{
-	"norace/byte_flag":                      "the values of compare-and-swaps, by which one of a byte is known",
-	"norace/byte_lock":                      "the values of compare-and-swaps, by which one of a byte is known",
-	"norace/byte_mixed":                     "the values of compare-and-swaps, by which one of a byte is known",
-	"race/byte_flag":                        "the values of compare-and-swaps, by which one of a byte is known",
-	"race/byte_lock":                        "the values of compare-and-swaps, by which one of a byte is known",
-	"bugs/global_lanes_exit_syncwarp":       "when lanes part and reconverge, but for what they do next",
-	"bugs/shared_lanes_coalesced_path":      "when lanes part and reconverge, but for what they do next",
-	"bugs/shared_lanes_syncwarp_halves":     "when lanes part and reconverge, but for what they do next",
-	"race/bitonic":                          "when lanes part and reconverge, but for what they do next",
-	"fault/flag_unset":                      "that a loop waits for what nobody writes: it ends when the time is over",
-	"fault/lock_kept":                       "that a loop waits for what nobody writes: it ends when the time is over",
-	"bugs/global_blocks_lock_plain_release": "nothing; but the threads come in another order",
-	"predict/gap_composed":                  "nothing; but the threads come in another order",
-	"scopedapps/treesearch@4":               "nothing; but the threads come in another order",
+	"norace/byte_flag":                  "the values of compare-and-swaps, by which one of a byte is known",
+	"norace/byte_lock":                  "the values of compare-and-swaps, by which one of a byte is known",
+	"norace/byte_mixed":                 "the values of compare-and-swaps, by which one of a byte is known",
+	"race/byte_flag":                    "the values of compare-and-swaps, by which one of a byte is known",
+	"race/byte_lock":                    "the values of compare-and-swaps, by which one of a byte is known",
+	"bugs/global_lanes_exit_syncwarp":   "when lanes part and reconverge, but for what they do next",
+	"bugs/shared_lanes_coalesced_path":  "when lanes part and reconverge, but for what they do next",
+	"bugs/shared_lanes_syncwarp_halves": "when lanes part and reconverge, but for what they do next",
+	"race/bitonic":                      "when lanes part and reconverge, but for what they do next",
+	"fault/flag_unset":                  "that a loop waits for what nobody writes: it ends when the time is over",
+	"fault/lock_kept":                   "that a loop waits for what nobody writes: it ends when the time is over",
+	"predict/gap_composed":              "nothing; but the threads come in another order",
+	"scopedapps/treesearch@4":           "nothing; but the threads come in another order",
 }
 
 // TestCorpusLogged wants of instrumented programs, judged by their logs, what is wanted of the programs as they are: results in
