@@ -2,6 +2,7 @@ package instrument
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -17,7 +18,8 @@ const (
 	actionDeviceAtomic
 )
 
-// actionOf is what an access does. Loads and stores of order relaxed or stronger are atomic, as in detector hirace.
+// actionOf is what an access does; of an asynchronous copy, what it does to shared memory. Loads and stores of order relaxed or stronger are
+// atomic, as in detector hirace.
 func actionOf(in *isa.Inst) uint64 {
 	switch {
 	case in.Class == isa.Atomic || in.Order >= event.Relaxed:
@@ -25,7 +27,7 @@ func actionOf(in *isa.Inst) uint64 {
 			return actionDeviceAtomic
 		}
 		return actionBlockAtomic
-	case in.Class == isa.Store:
+	case in.Class == isa.Store, in.Class == isa.Copy, in.Class == isa.Tile && in.Tiles.Store:
 		return actionWrite
 	}
 	return actionRead
@@ -34,15 +36,44 @@ func actionOf(in *isa.Inst) uint64 {
 // described is an access as it is described to the device code.
 func described(in *isa.Inst, site int) uint64 {
 	space := map[event.Space]uint64{event.Global: 0, event.Shared: 1, event.Generic: 2}[spaceOf(in)]
-	size := uint64(in.Type.Size()) * uint64(max(in.Vec, 1))
-	return uint64(site) | size<<32 | actionOf(in)<<40 | space<<42
+	return uint64(site) | pieceBytes(in)<<32 | actionOf(in)<<40 | space<<42
+}
+
+// checkedAccess checks an access to the address in %@v: that of a lane or, where the lanes access a matrix together, of the matrix.
+func checkedAccess(src *ptx.Inst, in *isa.Inst, site int) string {
+	what := fmt.Sprintf("b64 %d", described(in, site))
+	one := call(reserved+"access", "b64 %@v", what)
+	switch {
+	case in.Class == isa.Matrix:
+		return byFirst(bits.OnesCount32(in.Rows()), one)
+	case in.Class != isa.Tile:
+		return one
+	case in.Tiles.Given:
+		return byFirst(bits.OnesCount32(in.Tiles.Lanes(0)), one)
+	}
+	t := in.Tiles
+	stride := fmt.Sprintf("mov.b64 %%@w, %d;\n", in.TileStride().Imm)
+	if in.TileStride().Kind == isa.Reg {
+		stride = "cvt.u64.u32 %@w, " + src.Operands[2].String() + ";\n"
+	}
+	shape := t.Lines*t.Line/t.Piece | t.Line<<16 | t.Element<<48
+	return ".reg .b64 %@w;\n" + stride + call(reserved+"tile", "b64 %@v", "b64 %@w", fmt.Sprintf("b64 %d", shape), what)
+}
+
+// byFirst has the first n lanes of a warp execute code.
+func byFirst(n int, code string) string {
+	return fmt.Sprintf(".reg .b32 %%@l; .reg .pred %%@q; mov.u32 %%@l, %%laneid; setp.ge.u32 %%@q, %%@l, %d;\n@%%@q bra $@others;\n%s$@others:\n", n, code)
 }
 
 // checked is an instruction with what HiRace does before and after it.
 func checked(src *ptx.Inst, in *isa.Inst, k Kind, site int) string {
 	switch k {
 	case Access:
-		return address(src, in) + call(reserved+"access", "b64 %@v", fmt.Sprintf("b64 %d", described(in, site))) + "@op;\n"
+		return address(src, in) + checkedAccess(src, in, site) + "@op;\n"
+	case CopyFrom:
+		what := fmt.Sprintf("b64 %d", described(in, site)|1<<42)
+		return ".reg .b64 %@f, %@n, %@v;\n" + addressOf(&src.Operands[1], &in.Src[1]) + "mov.b64 %@f, %@v;\n" + copySize(src, in) + "mov.b64 %@n, %@v;\n" +
+			addressOf(&src.Operands[0], &in.Src[0]) + call(reserved+"copy", "b64 %@v", "b64 %@f", "b64 %@n", what) + "@op;\n"
 	case Barrier:
 		id := src.Operands[0]
 		if in.Op != isa.OpSync && in.Op != isa.OpArrive {

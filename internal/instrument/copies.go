@@ -10,6 +10,17 @@ import (
 // matrixRow is what a lane reads for ldmatrix, in bytes.
 const matrixRow = 16
 
+// pieceBytes is what a lane accesses at once, in bytes: of an asynchronous copy what it writes.
+func pieceBytes(in *isa.Inst) uint64 {
+	switch in.Class {
+	case isa.Matrix:
+		return matrixRow
+	case isa.Tile:
+		return in.Tiles.Piece
+	}
+	return uint64(in.Type.Size()) * uint64(max(in.Vec, 1))
+}
+
 // copied is what a lane has told of an asynchronous copy that it is about to issue.
 type copied struct {
 	partly   bool   // it reads size bytes, and not as many as it writes

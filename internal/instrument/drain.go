@@ -17,9 +17,12 @@ import (
 const (
 	slotBytes  = 64
 	queueBytes = 64
-	logBytes   = 48
+	blockLocks = 1024
+	lockBytes  = 8
+	headBytes  = 64
+	logBytes   = headBytes + blockLocks*lockBytes
 
-	slotsOfScattered = 5 // slots of a record with 32 addresses
+	scatteredSlots = 4 // that 32 addresses take, or 32 values
 )
 
 // Flags of a record.
@@ -27,12 +30,14 @@ const (
 	recordGeneric   = 1 // the access was generic, and these lanes meant global memory
 	recordShared    = 2 // the same of shared memory
 	recordScattered = 4
+	recordStores    = 8 // there is what is stored
+	recordDataApart = 16
 )
 
 // Shape says how large a log is.
 type Shape struct {
 	Queues int    // blocks are dealt out to them; section 5.5.2 found 1.1 to 1.5 for each multiprocessor best
-	Slots  uint64 // of 64 bytes in each: a power of two, at least 8
+	Slots  uint64 // of 64 bytes in each: a power of two, at least 16
 }
 
 // Bytes is the memory that a log takes.
@@ -40,11 +45,11 @@ func (s Shape) Bytes() uint64 { return logBytes + uint64(s.Queues)*(queueBytes+s
 
 // Format writes an empty log to mem, of Shape.Bytes bytes, which the device has at addr.
 func (s Shape) Format(mem []byte, addr uint64) {
-	if s.Queues < 1 || s.Slots < 8 || s.Slots&(s.Slots-1) != 0 {
+	if s.Queues < 1 || s.Slots < 1+2*scatteredSlots || s.Slots&(s.Slots-1) != 0 {
 		panic(fmt.Sprintf("BUG: a log of %d queues of %d slots", s.Queues, s.Slots))
 	}
 	clear(mem[:logBytes+s.Queues*queueBytes]) // of the slots nobody reads what he has not written
-	for i, v := range []uint64{uint64(s.Queues), s.Slots, 0, 0, addr + logBytes, addr + logBytes + uint64(s.Queues)*queueBytes} {
+	for i, v := range []uint64{uint64(s.Queues), s.Slots, 0, 0, addr + logBytes, addr + logBytes + uint64(s.Queues)*queueBytes, blockLocks, addr + headBytes} {
 		binary.LittleEndian.PutUint64(mem[8*i:], v)
 	}
 }
@@ -68,6 +73,7 @@ type Record struct {
 	Failed uint32 // of Lanes: their compare-and-swap has not swapped
 	Flags  uint32
 	Values [32]uint64 // by lane
+	Data   [32]uint64 // by lane: what is stored, or the last 8 bytes of that
 }
 
 // Reader reads the log of a launch.
@@ -123,21 +129,26 @@ func (r *Reader) record(slots []byte, at uint64) (*Record, uint64) {
 	}
 	rec := &Record{Stamp: word(at, 0), Warp: uint32(word(at, 1)), Site: uint32(word(at, 1) >> 32),
 		Lanes: uint32(word(at, 2)), Failed: uint32(word(at, 2) >> 32), Flags: uint32(word(at, 3))}
-	if rec.Flags&recordScattered != 0 {
-		for l := range rec.Values {
-			if rec.Lanes>>l&1 != 0 {
-				rec.Values[l] = word(at+1+uint64(l/8), l%8)
+	n := uint64(1)
+	values := func(to *[32]uint64, apart bool, from int) {
+		first := bits.TrailingZeros32(rec.Lanes)
+		for m := rec.Lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			if apart {
+				to[l] = word(at+n+uint64(l/8), l%8)
+			} else {
+				to[l] = word(at, from) + uint64(l-first)*word(at, from+1)
 			}
 		}
-		return rec, slotsOfScattered
-	}
-	first := bits.TrailingZeros32(rec.Lanes)
-	for l := range rec.Values {
-		if rec.Lanes>>l&1 != 0 {
-			rec.Values[l] = word(at, 4) + uint64(l-first)*word(at, 5)
+		if apart {
+			n += scatteredSlots
 		}
 	}
-	return rec, 1
+	values(&rec.Values, rec.Flags&recordScattered != 0, 4)
+	if rec.Flags&recordStores != 0 {
+		values(&rec.Data, rec.Flags&recordDataApart != 0, 6)
+	}
+	return rec, n
 }
 
 // Launch is what must be known of a launch to make its events.
@@ -175,16 +186,29 @@ type base struct {
 
 // warpState is what a warp has told.
 type warpState struct {
-	number uint32
-	live   uint32
-	parted bool // not all live lanes were in the last record
-	calls  [32][]uint32
-	waits  [32]uint32 // member masks of the lanes that wait at bar.warp.sync; 0: none
-	places [32]uint32 // where
-	off    uint32     // lanes whose accesses are not to be checked
-	memory [32]memory // that they are switching
-	copies [32]copied // of which they have told something
-	stride [32]uint64 // of the matrix that they are about to access
+	number  uint32
+	live    uint32
+	parted  bool // not all live lanes were in the last record
+	calls   [32][]uint32
+	waits   [32]uint32  // member masks of the lanes that wait at bar.warp.sync; 0: none
+	places  [32]uint32  // where
+	off     uint32      // lanes whose accesses are not to be checked
+	memory  [32]memory  // that they are switching
+	copies  [32]copied  // of which they have told something
+	stride  [32]uint64  // of the matrix that they are about to access
+	stored  [32]stored  // by the store that they are about to execute
+	operand [32]operand // of the operation on an mbarrier that they are about to execute
+}
+
+// stored is what a lane has told of a store so far.
+type stored struct {
+	words [4]uint64
+	n     uint8
+}
+
+func (s *stored) add(word uint64) {
+	s.words[s.n&3] = word
+	s.n++
 }
 
 // memory is what a lane has told so far of memory that it switches.
@@ -195,9 +219,10 @@ type memory struct {
 
 // blockState is what the barriers of a block have counted.
 type blockState struct {
-	live     int   // threads
-	off      spans // of its shared memory
-	barriers [16]barrierState
+	live      int   // threads
+	off       spans // of its shared memory
+	barriers  [16]barrierState
+	mbarriers map[uint64]*mbarrier // by address
 }
 
 type barrierState struct {
@@ -396,9 +421,20 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 	switch s.Kind {
 	case Access:
 		e.access(r, s.Inst(), w, lanes, place)
+	case MbarrierOperand:
+		for m := lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			w.operand[l] = operand{true, r.Values[l]}
+		}
+	case Mbarrier:
+		e.mbarriers(r, s.Inst(), w, lanes, place)
 	case Fence:
 		in := s.Inst()
-		e.sync(event.Event{Kind: event.Fence, Warp: w.number, Mask: lanes, Place: place, Order: in.Order, Scope: in.Scope})
+		kind := event.Fence
+		if in.Row.Event == event.InitFence {
+			kind = event.InitFence
+		}
+		e.sync(event.Event{Kind: kind, Warp: w.number, Mask: lanes, Place: place, Order: in.Order, Scope: in.Scope})
 	case Barrier:
 		e.barrier(r, s.Inst(), w, lanes, place)
 	case WarpSync:
@@ -419,6 +455,11 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 		for m := lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
 			w.stride[l] = r.Values[l]
+		}
+	case StoreWord:
+		for m := lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			w.stored[l].add(r.Values[l])
 		}
 	case CopyTo, CopySize:
 		for m := lanes; m != 0; m &= m - 1 {
@@ -463,11 +504,10 @@ func (e *Events) forget(w *warpState) {
 // access makes the events of a load, store or atomic.
 func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
 	v := event.Event{Warp: r.Warp, Place: place, Order: in.Order, Scope: in.Scope, Space: spaceOf(in)}
-	size := uint64(in.Type.Size()) * uint64(max(in.Vec, 1))
+	v.Size = uint8(pieceBytes(in))
 	if in.Class == isa.Matrix {
-		size, lanes = matrixRow, lanes&in.Rows()
+		lanes &= in.Rows()
 	}
-	v.Size = uint8(size)
 	switch {
 	case r.Flags&recordGeneric != 0:
 		v.Space = event.Global
@@ -478,6 +518,7 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 		e.tile(r, in, w, lanes, v)
 		return
 	}
+	executes := lanes
 	lanes = e.told(&v, in, w, &r.Values, lanes)
 	switch {
 	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
@@ -498,10 +539,30 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 	case isa.Store:
 		v.Kind = event.Store
 		v.Flags |= event.FlagWrite
+		e.values(r, in, w, &v, executes, lanes)
 		e.lanes(r, v, lanes)
 	case isa.Atomic:
 		v.Kind = event.Atomic
 		e.atomic(r, in, v, lanes)
+	}
+}
+
+// values puts what lanes store into the event, of those that execute the store.
+func (e *Events) values(r *Record, in *isa.Inst, w *warpState, v *event.Event, executes, lanes uint32) {
+	if wanted := e.l.Needs&event.NeedValues != 0 && in.Type.Size() <= 8; wanted && lanes != 0 {
+		v.Flags |= event.FlagValues
+		v.Val = uint32(len(e.batch.Values))
+		for m := lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			s := w.stored[l]
+			if r.Flags&recordStores != 0 {
+				s.add(r.Data[l])
+			}
+			e.batch.Values = append(e.batch.Values, s.words[:event.ValueWords(v.Size)]...)
+		}
+	}
+	for m := executes; m != 0; m &= m - 1 {
+		w.stored[bits.TrailingZeros32(m)].n = 0
 	}
 }
 

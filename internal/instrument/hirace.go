@@ -388,11 +388,11 @@ func (c *Checked) trace(mem []byte, word uint64) Trace {
 		return Trace{}
 	}
 	place, in := c.place(mem, number)
-	e := event.Event{Place: place, Order: in.Order, Scope: in.Scope, Size: uint8(uint64(in.Type.Size()) * uint64(max(in.Vec, 1)))}
-	switch in.Class {
-	case isa.Load:
+	e := event.Event{Place: place, Order: in.Order, Scope: in.Scope, Size: uint8(pieceBytes(in))}
+	switch action := word >> 30 & 3; {
+	case in.Class == isa.Load, action == actionRead:
 		e.Kind = event.Load
-	case isa.Store:
+	case in.Class == isa.Store, action == actionWrite:
 		e.Kind = event.Store
 	default:
 		e.Kind = event.Atomic

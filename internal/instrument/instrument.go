@@ -8,6 +8,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -36,7 +37,7 @@ const (
 )
 
 // reserved begins the names of the device code.
-const reserved = "__fencepost_"
+const reserved = isa.ToolPrefix
 
 // Ours says whether a name is one of the device code.
 func Ours(name string) bool { return strings.HasPrefix(name, reserved) }
@@ -57,7 +58,11 @@ const (
 	CallBegin             // nothing: the lanes are about to call
 	CallEnd               // nothing: the lanes have returned
 
+	StoreWord  // 8 bytes that are stored, the first ones first, by an Access that follows
 	TileStride // how far the lines of a matrix are apart, of an Access that follows
+
+	MbarrierOperand // the operand of a Mbarrier that follows: a count, bytes, or what a test is for
+	Mbarrier        // an operation on an mbarrier: its address. Record.Failed are tests of a phase that is not complete
 
 	// Of asynchronous copies.
 	CopyTo     // the destination, in shared memory, of a CopyFrom that follows
@@ -95,6 +100,9 @@ type Program struct {
 	// Static is how many instructions there were, and Logged how many of them are instrumented (figure 5.11).
 	// Pruned are those that would be without Options.Prune.
 	Static, Logged, Pruned int
+	// Unchecked are the kernels that are as they were, by name, with what they or functions that they may call have that cannot be
+	// instrumented.
+	Unchecked map[string]*Error
 }
 
 // Options say what is instrumented.
@@ -102,9 +110,11 @@ type Options struct {
 	Mode Mode
 	// Prune leaves out accesses that another one of the same basic block tells of (section 5.5.3): findings name fewer places.
 	Prune bool
+	// Partly leaves kernels as they are that cannot be instrumented, and says so in Program.Unchecked. Without it they are an error.
+	Partly bool
 }
 
-// Error says what cannot be instrumented. Nothing is left out silently: the whole module is refused.
+// Error says what cannot be instrumented. Nothing is left out silently.
 type Error struct {
 	Missing []string // sorted by place: "kernel.ptx:12: cp.async.ca.shared.global"
 }
@@ -128,19 +138,74 @@ var minVersion = ptx.Version{Major: 6, Minor: 4}
 
 // Instrument instruments a decoded program. The trees of m are not changed. The error is an *Error.
 func Instrument(m *isa.Module, o Options) (*Program, error) {
+	p, missing := instrument(m, o, nil)
+	if len(missing) == 0 {
+		return p, nil
+	}
+	whole := slices.ContainsFunc(missing, func(x lack) bool { return x.f == nil && !x.all })
+	if whole || !o.Partly {
+		return nil, errorOf(missing)
+	}
+	asIs, unchecked := map[*isa.Func]bool{}, map[string]*Error{}
+	for _, f := range m.Funcs {
+		reached := reachedFrom(f)
+		if of := slices.DeleteFunc(slices.Clone(missing), func(x lack) bool { return !x.all && !reached[x.f] }); len(of) > 0 {
+			if asIs[f] = true; f.Entry {
+				unchecked[f.Name] = errorOf(of)
+			}
+		}
+	}
+	p, missing = instrument(m, o, asIs)
+	if len(missing) > 0 {
+		panic(fmt.Sprintf("BUG: what cannot be instrumented was instrumented: %v", missing))
+	}
+	p.Unchecked = unchecked
+	return p, nil
+}
+
+// reachedFrom gives a function and those that it may call.
+func reachedFrom(f *isa.Func) map[*isa.Func]bool {
+	seen := map[*isa.Func]bool{f: true}
+	for todo := []*isa.Func{f}; len(todo) > 0; {
+		g := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, callee := range g.Calls {
+			if !seen[callee] {
+				seen[callee] = true
+				todo = append(todo, callee)
+			}
+		}
+	}
+	return seen
+}
+
+// lack is something that cannot be instrumented, of a function or (nil) of a module as a whole.
+type lack struct {
+	f    *isa.Func
+	all  bool // all functions stay as they are because of it
+	what string
+}
+
+func errorOf(missing []lack) *Error {
+	e := &Error{}
+	for _, x := range missing {
+		e.Missing = append(e.Missing, x.what)
+	}
+	return e
+}
+
+// instrument instruments all functions but those of asIs, and says what cannot be.
+func instrument(m *isa.Module, o Options, asIs map[*isa.Func]bool) (*Program, []lack) {
 	r := &rewriter{out: &Program{}, options: o, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m)}
 	for _, f := range m.Funcs {
-		if f.Decl.Body != nil {
+		if f.Decl.Body != nil && !asIs[f] {
 			r.funcs[f.Decl] = f
 		}
 	}
 	for _, tree := range m.Source {
 		r.out.Modules = append(r.out.Modules, r.module(tree))
 	}
-	if len(r.missing) > 0 {
-		return nil, &Error{r.missing}
-	}
-	return r.out, nil
+	return r.out, r.missing
 }
 
 // Text instruments the PTX of one file and gives what to write in its place.
@@ -182,6 +247,8 @@ func kindOf(f *isa.Func, in *isa.Inst) (k Kind, ok bool) {
 		case isa.OpWaitGroup, isa.OpWaitAll:
 			return CopyWait, true
 		}
+	case isa.Mbarrier:
+		return Mbarrier, in.Op != isa.OpPending
 	case isa.Fence:
 		return Fence, true
 	case isa.Barrier:
@@ -217,14 +284,15 @@ func spaceOf(in *isa.Inst) event.Space {
 // strong says that an access synchronises or may: it is logged in the order in which it takes effect.
 func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != event.Weak }
 
-// missing says that an instruction has events that the mode does not know. Classes that are not named here have.
+// missing says that an instruction has events that the device code of the mode does not know. Classes that are not named here have.
+// HiRace knows no order by mbarriers.
 func (m Mode) missing(in *isa.Inst) bool {
 	switch in.Class {
-	case isa.Matrix, isa.Tile:
-		return m != Log
+	case isa.Mbarrier:
+		return in.Op != isa.OpPending && (m != Log || in.Has("shared::cluster"))
 	case isa.Copy:
-		return m != Log || in.Op != isa.OpCopy && in.Op != isa.OpCommit && in.Op != isa.OpWaitGroup && in.Op != isa.OpWaitAll
-	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Fence, isa.Barrier, isa.Warp, isa.WarpBarrier, isa.Branch, isa.Call, isa.Ret,
+		return in.Op != isa.OpCopy && in.Op != isa.OpCommit && in.Op != isa.OpWaitGroup && in.Op != isa.OpWaitAll
+	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Matrix, isa.Tile, isa.Fence, isa.Barrier, isa.Warp, isa.WarpBarrier, isa.Branch, isa.Call, isa.Ret,
 		isa.Exit, isa.Trap, isa.Hint:
 		return false
 	case isa.Atomic:

@@ -18,8 +18,8 @@ type accessed struct{ bytes, written int }
 // redundant finds the weak accesses that need no record because one before in the same basic block tells the same (BARRACUDA,
 // section 5.5.3): it is of the same address, its bytes include theirs, it writes if they write, and nothing between them orders
 // one thread with another. Whatever races with such an access then races with the one before. So the same defects are found, and
-// reported with fewer of their places.
-func redundant(f *isa.Func) map[int32]bool {
+// reported with fewer of their places. Stores tell something of their own where values count.
+func redundant(f *isa.Func, values bool) map[int32]bool {
 	out := map[int32]bool{}
 	starts := map[int32]bool{}
 	for i := range f.Insts {
@@ -42,7 +42,7 @@ func redundant(f *isa.Func) map[int32]bool {
 			base.Size = 0
 			a := codeAddress{base, in.Off, spaceOf(in)}
 			was, size := seen[a], in.Type.Size()*int(max(in.Vec, 1))
-			if was.written >= size || in.Class == isa.Load && was.bytes >= size {
+			if in.Class == isa.Store && was.written >= size && !values || in.Class == isa.Load && was.bytes >= size {
 				out[int32(i)] = true
 			} else if in.Guard < 0 {
 				was.bytes = max(was.bytes, size)

@@ -261,6 +261,7 @@ func TestRandomOrdered(t *testing.T) {
 
 // stream is a detector that keeps what each thread, and each barrier of a block, did.
 type stream struct {
+	values bool // stores are to have theirs
 	places event.Places
 	launch event.Launch
 	did    map[[2]uint32][]string // by warp and lane; by block and 32 plus a barrier
@@ -301,16 +302,28 @@ func (s *stream) Events(b *event.Batch) {
 			}
 			at := [2]uint32{e.Warp, uint32(lane)}
 			s.did[at] = append(s.did[at], fmt.Sprintf("kind %d at%s, addr %#x size %d space %d order %d scope %d aux %d barrier %d rmw %d flags %#x",
-				e.Kind, where, addr, e.Size, e.Space, e.Order, e.Scope, e.Aux, e.Barrier, e.RMW, flags))
+				e.Kind, where, addr, e.Size, e.Space, e.Order, e.Scope, e.Aux, e.Barrier, e.RMW, flags)+s.stored(b, e, lane))
 		}
 	}
 }
 
+// stored says what a lane stores, if that is wanted.
+func (s *stream) stored(b *event.Batch, e *event.Event, lane int) string {
+	if !s.values || e.Kind != event.Store {
+		return ""
+	}
+	return fmt.Sprintf(" %#x", b.ValueOf(e, lane))
+}
+
 // streamOf gives what the threads of a program did, as the emulator sees it or as its log tells.
-func streamOf(t *testing.T, p *corpus.Program, logged bool) *stream {
+func streamOf(t *testing.T, p *corpus.Program, logged, values bool) *stream {
 	t.Helper()
-	s := &stream{did: map[[2]uint32][]string{}}
-	spec := detect.Spec{Name: "stream", Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
+	s := &stream{did: map[[2]uint32][]string{}, values: values}
+	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch
+	if values {
+		needs |= event.NeedValues
+	}
+	spec := detect.Spec{Name: "stream", Needs: needs,
 		New: func(c detect.Config) detect.Detector { s.places = c.Places; return s }}
 	r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: logged, Mode: instrument.Log, Detectors: []detect.Spec{spec},
 		Timeout: time.Minute}, []*corpus.Program{p})[0]
@@ -320,13 +333,86 @@ func streamOf(t *testing.T, p *corpus.Program, logged bool) *stream {
 	return s
 }
 
+// TestStoredValues wants of the log what each form of a store stores.
+func TestStoredValues(t *testing.T) {
+	t.Parallel()
+	p := &corpus.Program{Name: "stores", Dir: "race", PTX: `.version 8.8
+.target sm_100
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+.reg .b16 %h<3>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<3>; .reg .f64 %fd<3>; .reg .pred %p;
+.shared .align 16 .b8 s[512];
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %tid.x;
+mul.lo.u32 %r2, %r1, %r1;
+mul.lo.u32 %r3, %r2, 0x9E3779B1;
+mul.wide.u32 %rd2, %r3, %r3;
+cvt.u16.u32 %h1, %r3;
+cvt.rn.f32.u32 %f1, %r3;
+cvt.rn.f64.u32 %fd1, %r3;
+mul.wide.u32 %rd3, %r1, 32;
+add.s64 %rd4, %rd1, %rd3;
+setp.gt.u32 %p, %r1, 9;
+st.global.u8 [%rd4], %r3;
+st.global.u8 [%rd4+1], %h1;
+st.global.u8 [%rd4+2], -1;
+st.global.s16 [%rd4+4], %h1;
+st.global.u16 [%rd4+6], %r3;
+st.global.u16 [%rd4+8], -2;
+st.global.u32 [%rd4], %r1;
+st.global.u32 [%rd4], -7;
+st.global.f32 [%rd4], %f1;
+st.global.f32 [%rd4], 0f3F800000;
+st.global.f64 [%rd4], %fd1;
+st.global.f64 [%rd4], 0d3FF0000000000000;
+st.global.u64 [%rd4], %rd2;
+st.global.v2.u8 [%rd4], {%r1, %r3};
+st.global.v4.u8 [%rd4], {%h1, %r1, %r3, %h1};
+st.global.v4.u16 [%rd4], {%h1, %h1, 3, %h1};
+st.global.v2.f32 [%rd4], {%f1, 0f00000000};
+st.global.v4.u32 [%rd4], {%r1, %r2, %r3, 5};
+st.global.v2.b64 [%rd4], {%rd2, %rd3};
+st.global.v8.b32 [%rd4], {%r1, %r2, %r3, %r1, %r1, %r2, %r3, %r2};
+st.global.v4.b64 [%rd4], {%rd2, 1, %rd3, 0};
+@%p st.v2.u64 [%rd4], {%rd2, 4};
+@!%p st.u64 [%rd4], %rd2;
+@%p st.volatile.global.v2.u64 [%rd4], {%rd2, %rd3};
+st.release.gpu.global.u32 [%rd4], %r3;
+mul.lo.u32 %r4, %r2, 4;
+and.b32 %r4, %r4, 508;
+cvt.u64.u32 %rd5, %r4;
+mov.u64 %rd6, s;
+add.s64 %rd6, %rd6, %rd5;
+st.shared.u32 [%rd6], %r3;
+@%p st.shared.u32 [%rd6], %r1;
+cvta.shared.u64 %rd6, %rd6;
+@!%p mov.u64 %rd6, %rd4;
+st.u32 [%rd6], %r2;
+@%p st.u32 [%rd6], 1;
+ret;
+}
+`, Launch: []byte("kernel = \"k\"\ngrid = 1\nblock = 40\nargs = [{ buffer = \"x\", type = \"i32\", shape = [512], fill = 0 }]\n")}
+	plain, logged := streamOf(t, p, false, true), streamOf(t, p, true, true)
+	if len(plain.did) < 40 {
+		t.Fatalf("%d threads", len(plain.did))
+	}
+	for k, did := range plain.did {
+		for i, want := range did {
+			if got := logged.did[k]; i >= len(got) || got[i] != want {
+				t.Fatalf("%v did\n%s\nand logged\n%s", k, strings.Join(did, "\n"), strings.Join(got, "\n"))
+			}
+		}
+	}
+}
+
 // TestRandomLog wants of the log of random kernels that each thread, and each barrier, does what the emulator sees it do, in the same order.
 func TestRandomLog(t *testing.T) {
 	t.Parallel()
 	operations := 0
 	for seed := range kernels() {
 		p := randomProgram(seed, false)
-		plain, logged := streamOf(t, p, false), streamOf(t, p, true)
+		plain, logged := streamOf(t, p, false, false), streamOf(t, p, true, false)
 		if len(plain.did) != len(logged.did) {
 			t.Errorf("seed %d: %d threads and barriers, logged %d\n%s", seed, len(plain.did), len(logged.did), p.PTX)
 		}

@@ -17,7 +17,7 @@ type rewriter struct {
 	options Options
 	funcs   map[*ptx.Func]*isa.Func
 	logs    map[*isa.Func]bool
-	missing []string
+	missing []lack
 
 	tree   *ptx.Module // being rewritten
 	prefix string      // begins the names of code that is put in
@@ -57,6 +57,7 @@ func (r *rewriter) module(tree *ptx.Module) *ptx.Module {
 		}
 		if fn, ok := d.(*ptx.Func); ok && r.funcs[fn] != nil {
 			d = r.function(fn)
+			r.f = nil
 		}
 		out.Decls = append(out.Decls, d)
 	}
@@ -105,18 +106,24 @@ func freshPrefix(tree *ptx.Module) string {
 	}
 }
 
+// refuse notes what cannot be instrumented, of the function being rewritten if there is one.
 func (r *rewriter) refuse(pos ptx.Pos, what string) {
-	r.missing = append(r.missing, fmt.Sprintf("%s:%d: %s", r.tree.Name, pos.Line, what))
+	r.missing = append(r.missing, lack{f: r.f, what: fmt.Sprintf("%s:%d: %s", r.tree.Name, pos.Line, what)})
 }
 
 // function gives the instrumented form of a function.
 func (r *rewriter) function(d *ptx.Func) *ptx.Func {
-	r.f, r.index = r.funcs[d], map[*ptx.Inst]int32{}
+	f := r.funcs[d]
+	for i := range f.Insts {
+		// A kernel that launches others may run beside them, and call functions that log for them.
+		if c := f.Insts[i].Callee; c != nil && c.DeviceCall() != "" {
+			r.refuse(f.Insts[i].Source.Pos, "cuda"+c.DeviceCall()+" in device code")
+			r.missing[len(r.missing)-1].all = true
+		}
+	}
+	r.f, r.index = f, map[*ptx.Inst]int32{}
 	for i := range r.f.Insts {
 		in := &r.f.Insts[i]
-		if in.Callee != nil && in.Callee.DeviceCall() != "" {
-			r.refuse(in.Source.Pos, "cuda"+in.Callee.DeviceCall()+" in device code")
-		}
 		if src := in.Source; src != nil {
 			if _, ok := r.index[src]; !ok {
 				r.index[src] = int32(i)
@@ -125,7 +132,7 @@ func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	}
 	r.private, r.pruned = privateRegisters(r.f), nil
 	if r.options.Prune {
-		r.pruned = redundant(r.f)
+		r.pruned = redundant(r.f, r.options.Mode == Log)
 	}
 	r.out.Static += len(r.index)
 	out := *d
@@ -244,7 +251,7 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 		return []ptx.Stmt{src}
 	}
 	kind, ok := kindOf(r.f, in)
-	if !ok || r.leftOut(in) || kind == Fence && r.options.Mode == HiRace {
+	if !ok || r.leftOut(in) || r.options.Mode == HiRace && (kind == Fence || kind == CopyCommit || kind == CopyWait) {
 		return []ptx.Stmt{src}
 	}
 	if r.pruned[i] {
@@ -259,6 +266,8 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 	switch kind {
 	case Access:
 		return []ptx.Stmt{r.access(src, in, site)}
+	case Mbarrier:
+		return []ptx.Stmt{r.code(guarded(src, address(src, in)+r.mbarrierOperand(src, in, i)+begin(in)+"@op;\n"+untested(src, in)+end(in, site, "%@f")), tested(src, in))}
 	case CopyFrom:
 		return []ptx.Stmt{r.code(guarded(src, r.copied(src, in, i)+operation("%@v", site)+"@op;\n"), src)}
 	case CopyWait:
@@ -292,7 +301,21 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 		b.WriteString(".reg .b64 %@w; cvt.u64.u32 %@w, " + src.Operands[2].String() + ";\n" + operation("%@w", r.site(TileStride, r.out.Sites[site].Index)))
 	}
 	generic := spaceOf(in) == event.Generic
+	words := storedWords(src, in)
+	for i, w := range words {
+		b.WriteString(w)
+		if strong(in) || i < len(words)-1 {
+			b.WriteString(operation("%@d", r.site(StoreWord, r.out.Sites[site].Index)))
+		}
+	}
 	switch {
+	case !strong(in) && len(words) > 0:
+		name := reserved + "store"
+		if generic {
+			name += "_generic"
+		}
+		b.WriteString(call(name, "b64 %@v", "b64 %@d", fmt.Sprintf("b32 %d", site)) + "@op;\n")
+		return r.code(guarded(src, b.String()), src)
 	case !strong(in) && generic:
 		b.WriteString(call(reserved+"generic", "b64 %@v", fmt.Sprintf("b32 %d", site)) + "@op;\n")
 		return r.code(guarded(src, b.String()), src)
@@ -301,8 +324,8 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 		return r.code(guarded(src, b.String()), src)
 	}
 	op := src
-	failed := "b32 0"
-	b.WriteString(".reg .b32 %@m;\n{ .param .b32 @r; call (@r), " + reserved + "begin, (); ld.param.b32 %@m, [@r]; }\n")
+	failed := "0"
+	b.WriteString(begin(in))
 	if in.Op == isa.OpCas && in.Class == isa.Atomic {
 		bits := in.Type.Size() * 8
 		result := src.Operands[0].String()
@@ -314,18 +337,118 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 			op = &changed
 		}
 		fmt.Fprintf(&b, ".reg .b%d %%@b, %%@d; .reg .pred %%@p; .reg .b32 %%@f; mov.b%d %%@b, %s;\n", bits, bits, src.Operands[2])
-		failed = "b32 %@f"
+		failed = "%@f"
 		b.WriteString("@op;\n")
 		fmt.Fprintf(&b, "setp.ne.b%d %%@p, %s, %%@b; selp.b32 %%@f, 1, 0, %%@p;\n", bits, result)
 	} else {
 		b.WriteString("@op;\n")
 	}
-	name := reserved + "end"
-	if generic {
-		name += "_generic"
-	}
-	b.WriteString(call(name, "b64 %@v", fmt.Sprintf("b32 %d", site), "b32 %@m", failed))
+	b.WriteString(end(in, site, failed))
 	return r.code(guarded(src, b.String()), op)
+}
+
+// begin is before an operation that synchronises, on the address in %@v.
+func begin(in *isa.Inst) string {
+	suffix, argument, arguments := suffixOf(in), "", ""
+	if suffix == "_generic" {
+		argument, arguments = ".param .b64 @0; st.param.b64 [@0], %@v; ", "@0"
+	}
+	return ".reg .b32 %@m;\n{ .param .b32 @r; " + argument + "call (@r), " + reserved + "begin" + suffix + ", (" + arguments + "); ld.param.b32 %@m, [@r]; }\n"
+}
+
+// end is after it. failed is a value that is not 0 if a compare-and-swap has not swapped, or the like.
+func end(in *isa.Inst, site int, failed string) string {
+	return call(reserved+"end"+suffixOf(in), "b64 %@v", fmt.Sprintf("b32 %d", site), "b32 %@m", "b32 "+failed)
+}
+
+// suffixOf ends the names of the functions of the device code for an operation that synchronises.
+func suffixOf(in *isa.Inst) string {
+	switch spaceOf(in) {
+	case event.Generic:
+		return "_generic"
+	case event.Shared:
+		return "_shared"
+	}
+	return ""
+}
+
+// mbarrierOperand logs what the operand of an operation on an mbarrier is behind the address, if there is one.
+func (r *rewriter) mbarrierOperand(src *ptx.Inst, in *isa.Inst, index int32) string {
+	i := 1 + slices.IndexFunc(src.Operands, func(o ptx.Operand) bool { return o.Kind == ptx.OperandAddr })
+	if i >= len(src.Operands) {
+		return ""
+	}
+	size := 4
+	if in.Op == isa.OpTest && !in.Has("parity") {
+		size = 8
+	}
+	return ".reg .b64 %@e;\n" + element(&src.Operands[i], &in.Src[1], size) + operation("%@e", r.site(MbarrierOperand, index))
+}
+
+// untested puts into %@f whether a test of an mbarrier says that the phase is not complete.
+func untested(src *ptx.Inst, in *isa.Inst) string {
+	if in.Op != isa.OpTest {
+		return ".reg .b32 %@f; mov.b32 %@f, 0;\n"
+	}
+	return ".reg .b32 %@f; selp.b32 %@f, 0, 1, " + src.Operands[0].String() + ";\n"
+}
+
+// tested has a thread that waits for an mbarrier test it: others take their turns to arrive there.
+func tested(src *ptx.Inst, in *isa.Inst) *ptx.Inst {
+	if !in.Has("try_wait") {
+		return src
+	}
+	out := *src
+	out.Mods = strings.Replace(src.Mods, ".try_wait", ".test_wait", 1)
+	out.Operands = src.Operands[:3]
+	return &out
+}
+
+// storedWords is what puts each 8 bytes that a store writes into %@d, the first bytes first. Nothing is known of stores of 128-bit registers.
+func storedWords(src *ptx.Inst, in *isa.Inst) (code []string) {
+	size := in.Type.Size()
+	if in.Class != isa.Store || size > 8 {
+		return nil
+	}
+	elements := []ptx.Operand{src.Operands[1]}
+	if elements[0].Kind == ptx.OperandVector {
+		elements = elements[0].Args
+	}
+	declare := ".reg .b64 %@d, %@e;\n"
+	for first := 0; first < len(elements); first += 8 / size {
+		s := declare + element(&elements[first], &in.Src[1+first], size) + "mov.b64 %@d, %@e;\n"
+		declare = ""
+		for i := first + 1; i < min(first+8/size, len(elements)); i++ {
+			s += element(&elements[i], &in.Src[1+i], size) + fmt.Sprintf("shl.b64 %%@e, %%@e, %d;\nor.b64 %%@d, %%@d, %%@e;\n", 8*size*(i-first))
+		}
+		code = append(code, s)
+	}
+	return code
+}
+
+// element puts the low bytes of an operand into %@e, and zeros above.
+func element(o *ptx.Operand, as *isa.Operand, size int) string {
+	mask := uint64(1)<<(8*size) - 1
+	if size == 8 {
+		mask = ^uint64(0)
+	}
+	if as.Kind == isa.Imm {
+		return fmt.Sprintf("mov.b64 %%@e, %#x;\n", as.Imm&mask)
+	}
+	s := "mov.b64 %@e, " + o.String() + ";\n"
+	if n := int(as.Size); as.Kind == isa.Reg && n < 8 {
+		s = fmt.Sprintf("{ .reg .b%d %%@x; mov.b%d %%@x, %s; cvt.u64.u%d %%@e, %%@x; }\n", 8*n, 8*n, o, 8*n)
+		if n == 1 {
+			s = fmt.Sprintf("cvt.u64.u8 %%@e, %s;\n", o)
+		}
+		if n == size {
+			return s
+		}
+	}
+	if size < 8 {
+		s += fmt.Sprintf("and.b64 %%@e, %%@e, %#x;\n", mask)
+	}
+	return s
 }
 
 // In templates @ stands for the prefix, and @op for the instruction itself.
@@ -355,16 +478,21 @@ func addressOf(o *ptx.Operand, as *isa.Operand) string {
 // copied logs what an asynchronous copy writes, and how much it reads if not as much, and puts what it reads into %@v.
 func (r *rewriter) copied(src *ptx.Inst, in *isa.Inst, index int32) string {
 	s := ".reg .b64 %@v;\n"
-	if n := &in.Src[2]; n.Kind != isa.Sink {
-		operand := src.Operands[3].String()
-		if in.Ignores {
-			s += fmt.Sprintf("selp.b64 %%@v, 0, %d, %s;\n", in.Type.Size(), operand)
-		} else {
-			s += ".reg .b32 %@m; mov.b32 %@m, " + operand + "; cvt.u64.u32 %@v, %@m;\n"
-		}
-		s += operation("%@v", r.site(CopySize, index))
+	if in.Src[2].Kind != isa.Sink {
+		s += copySize(src, in) + operation("%@v", r.site(CopySize, index))
 	}
 	return s + addressOf(&src.Operands[0], &in.Src[0]) + operation("%@v", r.site(CopyTo, index)) + addressOf(&src.Operands[1], &in.Src[1])
+}
+
+// copySize puts how much an asynchronous copy reads into %@v.
+func copySize(src *ptx.Inst, in *isa.Inst) string {
+	switch {
+	case in.Src[2].Kind == isa.Sink:
+		return fmt.Sprintf("mov.b64 %%@v, %d;\n", in.Type.Size())
+	case in.Ignores:
+		return fmt.Sprintf("selp.b64 %%@v, 0, %d, %s;\n", in.Type.Size(), src.Operands[3])
+	}
+	return ".reg .b32 %@m; mov.b32 %@m, " + src.Operands[3].String() + "; cvt.u64.u32 %@v, %@m;\n"
 }
 
 // barrierValue packs the barrier and the number of threads.

@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/ptx"
 )
 
 // kernel puts instructions into a kernel with a pointer in %rd1, a predicate %p1 and a shared variable.
@@ -23,15 +26,18 @@ func TestForms(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"ld.global.u32 %r1, [%rd1];", "operation"},
 		{"ld.global.v2.u32 {%r1, %r2}, [%rd1+8];", "operation"},
-		{"@%p1 st.global.u32 [%rd1], %r1;", "operation"},
-		{"@!%p1 st.shared.u32 [s], %r1;", "operation"},
+		{"@%p1 st.global.u32 [%rd1], %r1;", "store"},
+		{"@!%p1 st.shared.u32 [s], %r1;", "store"},
+		{"st.global.v2.u32 [%rd1], {%r1, %r2};", "store"},
+		{"st.v2.u64 [%rd1], {%rd1, 3};", "operation store_generic"},
 		{"ld.u32 %r1, [%rd1];", "generic"},
-		{"st.volatile.u32 [%rd1], %r1;", "begin end_generic"},
+		{"st.volatile.u32 [%rd1], %r1;", "operation begin_generic end_generic"},
 		{"ld.acquire.gpu.global.u32 %r1, [%rd1];", "begin end"},
 		{"atom.global.add.u32 %r1, [%rd1], 1;", "begin end"},
 		{"red.global.add.u32 [%rd1], 1;", "begin end"},
+		{"atom.shared.add.u32 %r1, [s], 1;", "begin_shared end_shared"},
 		{"atom.global.cas.b32 %r1, [%rd1], %r2, %r3;", "begin end"},
-		{"atom.cas.b32 _, [%rd1], %r2, %r3;", "begin end_generic"},
+		{"atom.cas.b32 _, [%rd1], %r2, %r3;", "begin_generic end_generic"},
 		{"membar.gl;", "operation"},
 		{"bar.sync 0;", "operation"},
 		{"bar.sync 1, 64;", "operation"},
@@ -48,6 +54,13 @@ func TestForms(t *testing.T) {
 		{"@%p1 cp.async.ca.shared.global [%rd2], [%rd1], 8, %r2;", "operation operation operation"},
 		{"cp.async.cg.shared.global [%rd2], [%rd1], 16, %p1;", "operation operation operation"},
 		{"cp.async.commit_group;", "operation"},
+		{"mbarrier.init.shared.b64 [%rd2], 4;", "operation begin_shared end_shared"},
+		{"@%p1 mbarrier.arrive.shared.b64 %rd3, [%rd2];", "begin_shared end_shared"},
+		{"mbarrier.arrive.b64 %rd3, [%rd2], 2;", "operation begin_generic end_generic"},
+		{"mbarrier.test_wait.shared.b64 %p1, [%rd2], %rd3;", "operation begin_shared end_shared"},
+		{"mbarrier.try_wait.parity.shared.b64 %p1, [%rd2], 0, 1000;", "operation begin_shared end_shared"},
+		{"cp.async.mbarrier.arrive.noinc.shared.b64 [%rd2];", "begin_shared end_shared"},
+		{"mbarrier.pending_count.b64 %r1, %rd3;", ""},
 		{"cp.async.wait_group 2;", "operation"},
 		{"@%p1 cp.async.wait_all;", "operation"},
 	} {
@@ -100,6 +113,14 @@ func TestCheckedForms(t *testing.T) {
 		{"bar.warp.sync 0xffffffff;", "together", ""},
 		{"@%p1 exit;", "exit", ""},
 		{"ld.local.u32 %r1, [t];", "", ""},
+		{"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [%rd1];", "access", "size 16 action 0 space 1"},
+		{"wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1], %r2;", "tile", "size 16 action 0 space 1"},
+		{"wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1], 32;", "tile", "size 16 action 0 space 2"},
+		{"wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%rd1], {%r1, %r2, %r3, %r4};", "tile", "size 16 action 1 space 0"},
+		{"@%p1 cp.async.ca.shared.global [%rd2], [%rd1], 8, %r2;", "copy", "size 8 action 1 space 1"},
+		{"cp.async.cg.shared.global [%rd2], [%rd1], 16, %p1;", "copy", "size 16 action 1 space 1"},
+		{"cp.async.commit_group;", "", ""},
+		{"cp.async.wait_group 2;", "", ""},
 	} {
 		out, p, err := Text("k.ptx", kernel(c.body), Options{Mode: HiRace})
 		if err != nil {
@@ -130,22 +151,55 @@ func TestCheckedForms(t *testing.T) {
 
 // TestRefused wants every instruction that cannot be instrumented, and its line.
 func TestRefused(t *testing.T) {
-	copies := kernel("cp.async.ca.shared.global [s], [%rd1], 4;\nadd.u32 %r1, %r1, 1;\ncp.async.ca.shared.global [s], [%rd1], 4;")
+	copies := kernel("mbarrier.init.shared.b64 [s], 1;\nadd.u32 %r1, %r1, 1;\nmbarrier.init.shared.b64 [s], 1;")
 	_, _, err := Text("k.ptx", copies, Options{Mode: HiRace})
 	var refused *Error
 	if !errors.As(err, &refused) {
 		t.Fatalf("error %v", err)
 	}
 	for _, body := range []string{"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];", "sust.b.1d.b32.trap [%rd1, {%r1}], %r2;",
-		"mbarrier.init.shared.b64 [s], 1;", "cp.async.mbarrier.arrive.shared.b64 [s];", "wgmma.commit_group.sync.aligned;"} {
+		"mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];", "cp.async.bulk.commit_group;", "wgmma.commit_group.sync.aligned;"} {
 		text := strings.NewReplacer("sm_80", "sm_90a", ".version 7.0", ".version 8.0").Replace(kernel(body))
 		if _, _, err := Text("k.ptx", text, Options{}); !errors.As(err, new(*Error)) {
 			t.Errorf("%s: error %v", body, err)
 		}
 	}
-	want := "k.ptx:8: cp.async.ca.shared.global k.ptx:10: cp.async.ca.shared.global"
+	want := "k.ptx:8: mbarrier.init.shared.b64 k.ptx:10: mbarrier.init.shared.b64"
 	if got := strings.Join(refused.Missing, " "); got != want {
 		t.Errorf("refused %q, want %q", got, want)
+	}
+}
+
+// TestPartly wants kernels left as they are, and named, that have what cannot be instrumented or call what has it, and the others instrumented.
+func TestPartly(t *testing.T) {
+	text := kernel("st.global.u32 [%rd1], %r1;") + `.func helper(.param .b64 q) { .reg .b64 %rd2; ld.param.b64 %rd2, [q]; cp.async.bulk.commit_group; ret; }
+.visible .entry m(.param .u64 p) { .reg .b64 %rd1; ld.param.u64 %rd1, [p]; { .param .b64 a; st.param.b64 [a], %rd1; call helper, (a); } ret; }
+`
+	tree, err := ptx.Parse("k.ptx", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := isa.Decode(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Instrument(m, Options{}); !errors.As(err, new(*Error)) {
+		t.Errorf("error %v", err)
+	}
+	p, err := Instrument(m, Options{Partly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := p.Unchecked["m"]; len(p.Unchecked) != 1 || why == nil || len(why.Missing) != 1 || !strings.Contains(why.Missing[0], "cp.async.bulk.commit_group") {
+		t.Errorf("unchecked: %v", p.Unchecked)
+	}
+	for _, s := range p.Sites {
+		if s.Func.Name != "k" {
+			t.Errorf("a site in %s", s.Func.Name)
+		}
+	}
+	if len(p.Sites) != 2 {
+		t.Errorf("%d sites, want those of the store and of the exit", len(p.Sites))
 	}
 }
 
@@ -177,14 +231,19 @@ func TestPruned(t *testing.T) {
 		{"ld.volatile.global.u32 %r1, [%rd1];\nld.global.u32 %r2, [%rd1];", 0},
 		{"st.shared.u32 [s], %r1;\nst.shared.u32 [s], %r1;", 1},
 	} {
-		_, all, err := Text("k.ptx", kernel(c.body), Options{})
+		_, all, err := Text("k.ptx", kernel(c.body), Options{Mode: HiRace})
 		if err != nil {
 			t.Errorf("%s: %v", c.body, err)
 			continue
 		}
-		_, p, err := Text("k.ptx", kernel(c.body), Options{Prune: true})
+		_, p, err := Text("k.ptx", kernel(c.body), Options{Mode: HiRace, Prune: true})
 		if err != nil || p.Pruned != c.want || p.Logged+p.Pruned != all.Logged {
 			t.Errorf("%s: %d pruned, %d logged of %d, error %v; want %d pruned", c.body, p.Pruned, p.Logged, all.Logged, err, c.want)
 		}
+	}
+	// In a log stores have values.
+	body := "st.global.u32 [%rd1], %r1;\nld.global.u32 %r2, [%rd1];\nst.global.u32 [%rd1], %r3;"
+	if _, p, err := Text("k.ptx", kernel(body), Options{Prune: true}); err != nil || p.Pruned != 1 {
+		t.Errorf("%d pruned, error %v; want the load", p.Pruned, err)
 	}
 }

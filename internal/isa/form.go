@@ -206,6 +206,9 @@ type Inst struct {
 	// Copies says that what a load gives is only stored again.
 	Copies bool
 
+	// Tool says that the instruction is of a function that instrumentation has put into the program.
+	Tool bool
+
 	Space event.Space // memory classes; Generic to be resolved by address
 	Order event.Order
 	Scope event.Scope

@@ -416,6 +416,7 @@ func (b *body) inst(src *ptx.Inst) {
 
 // finish settles what depends on the operands.
 func (b *body) finish(in *Inst) {
+	in.Tool = strings.HasPrefix(b.f.Name, ToolPrefix)
 	switch {
 	case in.Class == Load || in.Class == Store || in.Class == Atomic:
 		b.widenAddress(in, &in.Src[0], in.Space)

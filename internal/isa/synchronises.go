@@ -15,10 +15,14 @@ func (f *Func) Synchronises() bool {
 	})
 }
 
-// Signals says that the instruction may be part of how a kernel and host code synchronise: it is of the scope of the system, or volatile.
+// ToolPrefix begins the names of the functions and variables that instrumentation puts into a program (internal/instrument).
+const ToolPrefix = "__fencepost_"
+
+// Signals says that the instruction may be part of how a kernel and host code synchronise: it is of the scope of the system, or volatile,
+// and of the program itself.
 func (in *Inst) Signals() bool {
 	shared := in.Space == event.Shared || in.Space == event.Local
-	return !shared && (in.Scope == event.ScopeSys || in.Order == event.Volatile)
+	return !shared && !in.Tool && (in.Scope == event.ScopeSys || in.Order == event.Volatile)
 }
 
 // Contends says that the instruction reads what other threads may change at that time, so that what it reads depends on who was first.

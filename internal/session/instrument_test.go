@@ -21,6 +21,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
+	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/testsize"
@@ -28,23 +29,19 @@ import (
 
 // unlogged is what a log does not tell, by program of the corpus: what is found instead differs from what the emulator finds.
 var unlogged = map[string]string{
-	"bugs/global_warps_same_widths":         "the values of stores",
-	"bugs/shared_lanes_plain_same":          "the values of stores",
-	"race/found":                            "the values of stores",
-	"norace/byte_flag":                      "the values of compare-and-swaps, by which one of a byte is known",
-	"norace/byte_lock":                      "the values of compare-and-swaps, by which one of a byte is known",
-	"norace/byte_mixed":                     "the values of compare-and-swaps, by which one of a byte is known",
-	"race/byte_flag":                        "the values of compare-and-swaps, by which one of a byte is known",
-	"race/byte_lock":                        "the values of compare-and-swaps, by which one of a byte is known",
-	"bugs/global_lanes_exit_syncwarp":       "when lanes part and reconverge, but for what they do next",
-	"bugs/shared_lanes_coalesced_path":      "when lanes part and reconverge, but for what they do next",
-	"bugs/shared_lanes_syncwarp_halves":     "when lanes part and reconverge, but for what they do next",
-	"race/bitonic":                          "when lanes part and reconverge, but for what they do next",
-	"fault/flag_unset":                      "that a loop waits for what nobody writes: it ends when the time is over",
-	"fault/lock_kept":                       "that a loop waits for what nobody writes: it ends when the time is over",
-	"bugs/global_blocks_lock_plain_release": "nothing; but the threads come in another order",
-	"predict/gap_composed":                  "nothing; but the threads come in another order",
-	"scopedapps/treesearch@4":               "nothing; but the threads come in another order",
+	"norace/byte_flag":                  "the values of compare-and-swaps, by which one of a byte is known",
+	"norace/byte_lock":                  "the values of compare-and-swaps, by which one of a byte is known",
+	"norace/byte_mixed":                 "the values of compare-and-swaps, by which one of a byte is known",
+	"race/byte_flag":                    "the values of compare-and-swaps, by which one of a byte is known",
+	"race/byte_lock":                    "the values of compare-and-swaps, by which one of a byte is known",
+	"bugs/global_lanes_exit_syncwarp":   "when lanes part and reconverge, but for what they do next",
+	"bugs/shared_lanes_coalesced_path":  "when lanes part and reconverge, but for what they do next",
+	"bugs/shared_lanes_syncwarp_halves": "when lanes part and reconverge, but for what they do next",
+	"race/bitonic":                      "when lanes part and reconverge, but for what they do next",
+	"fault/flag_unset":                  "that a loop waits for what nobody writes: it ends when the time is over",
+	"fault/lock_kept":                   "that a loop waits for what nobody writes: it ends when the time is over",
+	"predict/gap_composed":              "nothing; but the threads come in another order",
+	"scopedapps/treesearch@4":           "nothing; but the threads come in another order",
 }
 
 // TestCorpusLogged wants of instrumented programs, judged by their logs, what is wanted of the programs as they are: results in
@@ -55,7 +52,7 @@ func TestCorpusLogged(t *testing.T) {
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, programs) {
-		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+		if !refused(&r) {
 			judged = append(judged, r)
 		}
 	}
@@ -64,6 +61,13 @@ func TestCorpusLogged(t *testing.T) {
 		t.Errorf("only %d of %d programs were instrumented", len(judged), len(programs))
 	}
 	requireAsWanted(t, judged)
+}
+
+// refused says that a program, or a kernel of it, was not instrumented.
+func refused(r *CorpusResult) bool {
+	const what = "cannot be instrumented"
+	return r.Err != nil && strings.Contains(r.Err.Error(), what) ||
+		r.Report != nil && slices.ContainsFunc(r.Report.Skipped, func(s report.Skipped) bool { return strings.Contains(s.Reason, what) })
 }
 
 // withLog gives the emulated device a log of another shape until the test ends. The test must not be parallel.
@@ -204,12 +208,12 @@ func TestUnlogged(t *testing.T) {
 // is lost.
 func TestFullLog(t *testing.T) {
 	sequential(t)
-	withLog(t, instrument.Shape{Queues: 1, Slots: 8})
+	withLog(t, instrument.Shape{Queues: 1, Slots: 16})
 	n := testsize.Of(20, 20, 5)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 5 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, 0, "race", "norace")) {
-		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+		if !refused(&r) {
 			judged = append(judged, r)
 		}
 	}
@@ -302,10 +306,11 @@ func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
 		}}
 	o := &Options{Seeds: 1, Jobs: 1, Logged: logged, Detectors: []detect.Spec{spec}, Timeout: time.Minute}
 	r := CheckCorpus(context.Background(), o, []*corpus.Program{p})[0]
+	if refused(&r) {
+		return nil
+	}
 	if r.Err != nil {
-		if !strings.Contains(r.Err.Error(), "cannot be instrumented") {
-			t.Errorf("%s: %v", p.Path(), r.Err)
-		}
+		t.Errorf("%s: %v", p.Path(), r.Err)
 		return nil
 	}
 	return got
@@ -356,7 +361,7 @@ func TestPrunedLog(t *testing.T) {
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Prune: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, 4, "race", "norace", "bugs", "predict", "predict_norace")) {
-		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+		if !refused(&r) {
 			judged = append(judged, r)
 		}
 	}

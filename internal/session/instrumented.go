@@ -12,12 +12,16 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
+	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 )
 
 // instrumented gives the engine of a run whose programs are instrumented. needBranches are those of its detectors that ask for branches.
 func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []string) (*emulated.Engine, error) {
 	e := emulated.New(engine, instrument.Options{Mode: o.Mode, Prune: o.Prune})
+	e.Unchecked = func(l *simt.Launch, why error) {
+		r.skip("kernel "+report.ShortName(report.BareName(l.Kernel)), "it ran unchecked: it "+why.Error()+": choose --device watched")
+	}
 	if o.Mode == instrument.HiRace {
 		if len(r.detectors) != 1 {
 			return nil, errors.New("programs instrumented for hirace detect races themselves: no detector but hirace can judge them: --detector hirace")
@@ -26,7 +30,7 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 		if !ok || o.Record != nil {
 			return nil, errors.New("programs instrumented for hirace detect races themselves and make no events: choose --detector hirace, or --instrument log")
 		}
-		e.Checker = checkerOf(d)
+		e.Checker = checkerOf(d, r.skip)
 		if watch := o.Watch.detectors(r.object); watch != nil {
 			e.Checker.Select = func(l *simt.Launch, shared uint64) instrument.Selection { return r.selection(watch, l, shared) }
 		}
@@ -101,8 +105,8 @@ func pieces(edges []uint64, chosen func(at uint64) bool) (out []instrument.Range
 	return out
 }
 
-// checkerOf has a detector take what programs find by themselves.
-func checkerOf(d *hirace.Detector) emulated.Checker {
+// checkerOf has a detector take what programs find by themselves, and skip what they have not checked.
+func checkerOf(d *hirace.Detector, skip func(what, reason string)) emulated.Checker {
 	c := emulated.Checker{Machine: d.Table(), LastTick: d.LastTick(), Bounds: instrument.DefaultBounds}
 	c.Bounds.Blocks, c.Bounds.Coarse = d.Groups(), d.Coarse()
 	if n := d.Pairs(); n > 0 {
@@ -120,24 +124,31 @@ func checkerOf(d *hirace.Detector) emulated.Checker {
 				Address: x.Address, Location: x.Location, Size: x.Size, Space: x.Space}
 		}
 		d.Tell(&l.Launch, told)
-		unchecked(d, &l.Launch, &c.Bounds, r)
+		unchecked(d, &l.Launch, &c.Bounds, r, skip)
 	}
 	return c
 }
 
-// unchecked notes what a program that checks itself has not checked.
-func unchecked(d *hirace.Detector, l *event.Launch, b *instrument.Bounds, r *instrument.Result) {
+// unchecked tells what a program that checks itself has not checked: notes are about what the user, or the paper, wants so.
+func unchecked(d *hirace.Detector, l *event.Launch, b *instrument.Bounds, r *instrument.Result, skip func(what, reason string)) {
+	unasked := func(format string, args ...any) {
+		skip(fmt.Sprintf("launch %d of %s", l.ID, report.ShortName(report.BareName(l.Kernel))), fmt.Sprintf(format, args...))
+	}
 	if b.Blocks != 0 && l.Grid.Count() > b.Blocks {
 		d.Unchecked(l, "of %d blocks the first %d were checked, as groups asks", l.Grid.Count(), b.Blocks)
 	}
 	if r.TooLarge {
-		d.Unchecked(l, "it has more threads than a shadow word can tell apart, and was not checked")
+		unasked("it has more threads than a shadow word can tell apart: choose --instrument log")
 	}
 	if r.Stopped {
 		d.Unchecked(l, "a clock overflowed, after that many barriers: races after that are not reported")
 	}
 	if r.Untracked > 0 {
-		d.Unchecked(l, "%d accesses were to memory for whose shadow there was no room, and were not checked", r.Untracked)
+		tell := unasked
+		if d.Words() > 0 {
+			tell = func(format string, args ...any) { d.Unchecked(l, format, args...) }
+		}
+		tell("%d accesses were to memory for whose shadow there was no room, and were not checked", r.Untracked)
 	}
 	if r.Dropped > 0 {
 		remedy := ""
@@ -150,9 +161,9 @@ func unchecked(d *hirace.Detector, l *event.Launch, b *instrument.Bounds, r *ins
 		d.Unchecked(l, "%d races were of more than %d pairs of places, and are not reported%s", r.Dropped, b.Pairs, remedy)
 	}
 	if r.Allocated {
-		d.Unchecked(l, "memory that it allocated itself, by malloc, was not checked: choose --instrument log")
+		unasked("memory that it allocated itself, by malloc, was not checked: choose --instrument log")
 	}
 	if r.Cut > 0 {
-		d.Unchecked(l, "the kernel ended while it wrote what it knew of a pair of places with %d races: they are not reported", r.Cut)
+		unasked("it ended while it wrote what it knew of a pair of places with %d races: they are not reported", r.Cut)
 	}
 }

@@ -507,6 +507,36 @@ extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what
 	}
 }
 
+// copy is called before an asynchronous copy that reads n bytes of global memory, in pieces whose sizes are powers of two, the largest
+// first. what describes the write.
+extern "C" __device__ __noinline__ void __fencepost_copy(u64 to, u64 from, u64 n, u64 what)
+{
+	u32 size = what >> sizeShift & 255, site = (u32)what;
+	n = n < size ? n : size;
+	for (u64 piece = size; piece != 0; piece /= 2) {
+		if (n & piece) {
+			__fencepost_access(from, site | piece << sizeShift | (u64)read << accessShift | (u64)inGlobal << spaceShift);
+			from += piece;
+		}
+	}
+	__fencepost_access(to, what);
+}
+
+// Of the word that describes a matrix; internal/instrument writes it.
+enum { lineShift = 16, elementShift = 48 }; // in bytes; below: how many pieces there are
+
+// tile is called before lanes access a matrix together: its pieces, of lines that lie stride elements apart. what describes an access to
+// a piece.
+extern "C" __device__ __noinline__ void __fencepost_tile(u64 address, u64 stride, u64 shape, u64 what)
+{
+	u64 piece = what >> sizeShift & 255, line = shape >> lineShift & 0xffffffff;
+	u32 pieces = shape & 0xffff;
+	for (u32 q = lane(); q < pieces; q += 32) {
+		u64 at = q * piece;
+		__fencepost_access(address + at / line * stride * (shape >> elementShift) + at % line, what);
+	}
+}
+
 // stop ends all checking of the launch: a clock would overflow.
 static __device__ bool overflows(State *s, u32 clock)
 {

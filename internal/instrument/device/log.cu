@@ -1,12 +1,14 @@
 // Device code of the log: what instrumented programs call to tell the host what they do (BARRACUDA, section 5.5.2).
 //
-// A record is one slot of 64 bytes, followed by four slots of addresses where those are not affine in the lane. A block
+// A record is one slot of 64 bytes, followed by four slots of addresses where those are not affine in the lane, and by four of what is
+// stored where that is not. A block
 // writes to one queue. The first lane of those that execute an operation together reserves slots at the head of the queue,
 // waits until the host has read what was in them, and has them read by moving the commit index over them. Indices grow
 // forever; their remainders by the size of the queue are slots.
 //
-// Stamps number the records of a launch, all queues together. Operations that synchronise run under a lock together
-// with their stamps, so the order of stamps is one in which they took effect. Other operations have their stamps before.
+// Stamps number the records of a launch, all queues together. Operations that synchronise run under a lock together with their stamps, so
+// that for each location the order of stamps is the one in which they took effect. The lock is that of the block for operations on shared
+// memory, which no other block accesses, and else that of the device. Other operations have their stamps before.
 //
 // internal/instrument/drain.go reads this layout.
 
@@ -23,18 +25,25 @@ struct Queue {
 	u64 unused[5];
 };
 
+// Lock has warps take turns, so that none waits for ever.
+struct Lock {
+	u32 ticket; // of the next one that comes
+	u32 turn;   // whose turn it is
+};
+
 struct Log {
 	u64 queues;
 	u64 slots; // of each queue, a power of two
 	u64 stamp; // of the next record
-	u32 ticket; // of the next warp that executes an operation that synchronises: they take turns, so that none waits for ever
-	u32 turn;   // whose turn it is
+	Lock device; // of operations that synchronise
 	Queue *queue;
 	Slot *slot;
+	u64 locks; // a power of two
+	Lock *lock; // the same of blocks
 };
 
 // Of Slot.word[3].
-enum { generic = 1, shared = 2, scattered = 4 };
+enum { generic = 1, shared = 2, scattered = 4, stores = 8, scatteredData = 16 };
 
 // The log of this device; null where nobody reads one.
 extern "C" __device__ Log *__fencepost_log = nullptr;
@@ -47,20 +56,36 @@ static __device__ u64 reserve(Log *log, Queue *q, u32 n)
 	return at;
 }
 
-// append writes one record for the lanes that call it together. The name is not static: the compiler would put a hash of the folder
-// into it.
-extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, u64 value, u32 site, u32 flags, u32 failed)
+// series says whether values are affine in the lane, for the lanes that call it together: the first one, and how far they are apart.
+static __device__ bool series(u32 lanes, u64 value, u64 *first, u64 *stride)
 {
 	u32 l = lane(), leader = __ffs(lanes) - 1, rest = lanes & (lanes - 1);
-	u64 first = __shfl_sync(lanes, value, leader);
-	long long stride = 0;
+	*first = __shfl_sync(lanes, value, leader);
+	long long step = 0;
 	if (rest != 0) {
 		int second = __ffs(rest) - 1, gap = second - (int)leader;
-		long long far = (long long)(__shfl_sync(lanes, value, second) - first);
-		stride = gap == 1 ? far : far / gap;
+		long long far = (long long)(__shfl_sync(lanes, value, second) - *first);
+		step = gap == 1 ? far : far / gap;
 	}
-	bool affine = __all_sync(lanes, value == first + (u64)((long long)((int)l - (int)leader) * stride));
-	u32 slots = affine ? 1 : 5;
+	*stride = (u64)step;
+	return __all_sync(lanes, value == *first + (u64)((long long)((int)l - (int)leader) * step));
+}
+
+// append writes one record for the lanes that call it together; data is what they store. The name is not static: the compiler would put a
+// hash of the folder into it.
+extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, u64 value, u64 data, u32 site, u32 flags, u32 failed)
+{
+	u32 l = lane(), leader = __ffs(lanes) - 1;
+	u64 first, stride, firstData = 0, dataStride = 0;
+	u32 slots = 1;
+	if (!series(lanes, value, &first, &stride)) {
+		flags |= scattered;
+		slots += 4;
+	}
+	if (flags & stores && !series(lanes, data, &firstData, &dataStride)) {
+		flags |= scatteredData;
+		slots += 4;
+	}
 	u32 failures = __ballot_sync(lanes, failed != 0);
 
 	u64 number = block() % log->queues;
@@ -70,17 +95,21 @@ extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, 
 	if (l == leader)
 		at = reserve(log, q, slots);
 	at = __shfl_sync(lanes, at, leader);
-	if (!affine)
+	if (flags & scattered)
 		slot[(at + 1 + l / 8) & (log->slots - 1)].word[l % 8] = value;
+	if (flags & scatteredData)
+		slot[(at + slots - 4 + l / 8) & (log->slots - 1)].word[l % 8] = data;
 	__syncwarp(lanes);
 	if (l == leader) {
 		Slot *s = slot + (at & (log->slots - 1));
 		s->word[0] = add(&log->stamp, 1);
 		s->word[1] = (u64)site << 32 | warp();
 		s->word[2] = (u64)failures << 32 | lanes;
-		s->word[3] = flags | (affine ? 0 : scattered);
+		s->word[3] = flags;
 		s->word[4] = first;
-		s->word[5] = (u64)stride;
+		s->word[5] = stride;
+		s->word[6] = firstData;
+		s->word[7] = dataStride;
 		while (acquire(&q->commit) != at)
 			__nanosleep(pause);
 		release(&q->commit, at + slots);
@@ -89,16 +118,16 @@ extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, 
 }
 
 // split appends a record for the lanes whose generic addresses lie in global memory, and one for those in shared memory.
-static __device__ void split(Log *log, u32 lanes, u64 address, u32 site, u32 failed)
+static __device__ void split(Log *log, u32 lanes, u64 address, u64 data, u32 site, u32 flags, u32 failed)
 {
 	const void *p = (const void *)address;
 	bool in_shared = __isShared(p), in_global = !in_shared && !__isLocal(p);
 	u32 shareds = __ballot_sync(lanes, in_shared), globals = __ballot_sync(lanes, in_global);
 	if (in_global)
-		__fencepost_append(log, globals, address, site, generic, failed);
+		__fencepost_append(log, globals, address, data, site, flags | generic, failed);
 	__syncwarp(lanes);
 	if (in_shared)
-		__fencepost_append(log, shareds, __cvta_generic_to_shared(p), site, shared, failed);
+		__fencepost_append(log, shareds, __cvta_generic_to_shared(p), data, site, flags | shared, failed);
 	__syncwarp(lanes);
 }
 
@@ -107,7 +136,7 @@ extern "C" __device__ __noinline__ void __fencepost_operation(u64 value, u32 sit
 {
 	u32 lanes = __activemask();
 	if (Log *log = __fencepost_log)
-		__fencepost_append(log, lanes, value, site, 0, 0);
+		__fencepost_append(log, lanes, value, 0, site, 0, 0);
 }
 
 // The same for a generic address.
@@ -115,50 +144,98 @@ extern "C" __device__ __noinline__ void __fencepost_generic(u64 address, u32 sit
 {
 	u32 lanes = __activemask();
 	if (Log *log = __fencepost_log)
-		split(log, lanes, address, site, 0);
+		split(log, lanes, address, 0, site, 0, 0);
 }
 
-// begin is before an operation that synchronises. It gives the lanes that execute it together.
-extern "C" __device__ __noinline__ u32 __fencepost_begin()
+// store is logged for a store of data, up to 8 bytes.
+extern "C" __device__ __noinline__ void __fencepost_store(u64 address, u64 data, u32 site)
 {
 	u32 lanes = __activemask();
+	if (Log *log = __fencepost_log)
+		__fencepost_append(log, lanes, address, data, site, stores, 0);
+}
+
+// The same for a generic address.
+extern "C" __device__ __noinline__ void __fencepost_store_generic(u64 address, u64 data, u32 site)
+{
+	u32 lanes = __activemask();
+	if (Log *log = __fencepost_log)
+		split(log, lanes, address, data, site, stores, 0);
+}
+
+static __device__ void enter(Lock *l)
+{
+	u32 mine = take(&l->ticket);
+	while (acquire(&l->turn) != mine)
+		__nanosleep(pause);
+}
+
+static __device__ void leave(Lock *l) { release(&l->turn, acquire(&l->turn) + 1); }
+
+static __device__ Lock *blockLock(Log *log) { return log->lock + (block() & (log->locks - 1)); }
+
+// begin is before an operation that synchronises, on addresses in shared memory or others. It gives the lanes that execute it together.
+static __device__ u32 begin(u32 lanes, bool in_shared)
+{
 	if (Log *log = __fencepost_log) {
+		u32 shareds = __ballot_sync(lanes, in_shared);
 		if (lane() == __ffs(lanes) - 1) {
-			u32 mine = take(&log->ticket);
-			while (acquire(&log->turn) != mine)
-				__nanosleep(pause);
+			if (shareds)
+				enter(blockLock(log));
+			if (shareds != lanes)
+				enter(&log->device);
 		}
 		__syncwarp(lanes);
 	}
 	return lanes;
 }
 
-static __device__ void end(Log *log, u32 lanes)
+// end is after it.
+static __device__ void end(Log *log, u32 lanes, bool in_shared)
 {
-	__syncwarp(lanes);
-	if (lane() == __ffs(lanes) - 1)
-		release(&log->turn, acquire(&log->turn) + 1);
+	u32 shareds = __ballot_sync(lanes, in_shared);
+	if (lane() == __ffs(lanes) - 1) {
+		if (shareds != lanes)
+			leave(&log->device);
+		if (shareds)
+			leave(blockLock(log));
+	}
 	__syncwarp(lanes);
 }
 
-// end comes after it. failed says that a compare-and-swap has not swapped.
+extern "C" __device__ __noinline__ u32 __fencepost_begin() { return begin(__activemask(), false); }
+
+extern "C" __device__ __noinline__ u32 __fencepost_begin_shared() { return begin(__activemask(), true); }
+
+extern "C" __device__ __noinline__ u32 __fencepost_begin_generic(u64 address) { return begin(__activemask(), __isShared((const void *)address)); }
+
+// failed says that a compare-and-swap has not swapped.
 extern "C" __device__ __noinline__ void __fencepost_end(u64 address, u32 site, u32 lanes, u32 failed)
 {
 	Log *log = __fencepost_log;
 	if (!log)
 		return;
 	__syncwarp(lanes);
-	__fencepost_append(log, lanes, address, site, 0, failed);
-	end(log, lanes);
+	__fencepost_append(log, lanes, address, 0, site, 0, failed);
+	end(log, lanes, false);
 }
 
-// The same for a generic address.
+extern "C" __device__ __noinline__ void __fencepost_end_shared(u64 address, u32 site, u32 lanes, u32 failed)
+{
+	Log *log = __fencepost_log;
+	if (!log)
+		return;
+	__syncwarp(lanes);
+	__fencepost_append(log, lanes, address, 0, site, 0, failed);
+	end(log, lanes, true);
+}
+
 extern "C" __device__ __noinline__ void __fencepost_end_generic(u64 address, u32 site, u32 lanes, u32 failed)
 {
 	Log *log = __fencepost_log;
 	if (!log)
 		return;
 	__syncwarp(lanes);
-	split(log, lanes, address, site, failed);
-	end(log, lanes);
+	split(log, lanes, address, 0, site, 0, failed);
+	end(log, lanes, __isShared((const void *)address));
 }

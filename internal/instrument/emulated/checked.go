@@ -43,11 +43,11 @@ func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.St
 		launch.Selection = e.Checker.Select(l, launch.SharedBytes)
 	}
 	state := instrument.NewChecked(launch)
-	addr, err := mem.Alloc(state.Bytes(), 64, devmem.DeviceAlloc, "the shadow memory of the instrumented program")
+	addr, free, err := e.alloc(mem, state.Bytes(), "the shadow memory of the instrumented program")
 	if err != nil {
-		return simt.Stats{}, fmt.Errorf("the shadow memory of the instrumented program: %w", err)
+		return simt.Stats{}, err
 	}
-	defer func() { _, _ = mem.Free(addr) }()
+	defer free()
 	bytes, err := mem.Bytes(addr, state.Bytes())
 	if err != nil {
 		panic(fmt.Sprintf("BUG: %v", err))

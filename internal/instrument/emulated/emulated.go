@@ -27,7 +27,9 @@ type Engine struct {
 	simt.Engine
 	Shape   instrument.Shape // of the log
 	Checker Checker          // of instrument.HiRace
-	options instrument.Options
+	// Unchecked is told of launches of kernels that cannot be instrumented. They run as they are.
+	Unchecked func(l *simt.Launch, why error)
+	options   instrument.Options
 
 	mu       sync.Mutex
 	programs map[*ptx.Module]*program
@@ -39,13 +41,15 @@ const largeCode = 300
 
 // program is what must be known of an instrumented module.
 type program struct {
-	original *isa.Module
-	sites    []instrument.Site
-	marked   bool // functions that are not to be inlined
+	original  *isa.Module
+	sites     []instrument.Site
+	unchecked map[string]*instrument.Error // kernels
+	marked    bool                         // functions that are not to be inlined
 }
 
 // New makes an engine of one.
 func New(e simt.Engine, o instrument.Options) *Engine {
+	o.Partly = true
 	x := &Engine{Engine: e, options: o, Shape: DefaultShape, programs: map[*ptx.Module]*program{}, logs: map[*devmem.Memory]uint64{}}
 	if x.gpu() {
 		x.Shape = gpuShape
@@ -65,15 +69,25 @@ func (e *Engine) log(m *devmem.Memory) (addr uint64, end func(), err error) {
 	if addr, ok := e.logs[m]; ok {
 		return addr, func() {}, nil
 	}
-	addr, err = m.Alloc(e.Shape.Bytes(), 64, devmem.DeviceAlloc, "the log of the instrumented program")
-	if err != nil {
-		return 0, nil, fmt.Errorf("the log of the instrumented program: %w", err)
+	addr, free, err := e.alloc(m, e.Shape.Bytes(), "the log of the instrumented program")
+	if err == nil && e.gpu() {
+		e.logs[m], free = addr, func() {}
 	}
+	return addr, free, err
+}
+
+// alloc gives memory to the device code. A GPU has all memory in the arena; an emulated device has this apart from that of the program.
+func (e *Engine) alloc(m *devmem.Memory, size uint64, name string) (addr uint64, free func(), err error) {
 	if e.gpu() {
-		e.logs[m] = addr
-		return addr, func() {}, nil
+		addr, err = m.Alloc(size, 64, devmem.DeviceAlloc, name)
+		free = func() { _, _ = m.Free(addr) }
+	} else {
+		addr, free, err = m.AllocApart(size, name)
 	}
-	return addr, func() { _, _ = m.Free(addr) }, nil
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return addr, free, nil
 }
 
 // Rewrite instruments a module: cuda.Config.Rewrite.
@@ -85,7 +99,7 @@ func (e *Engine) Rewrite(m *isa.Module) ([]*ptx.Module, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(p.Modules) > 0 {
-		e.programs[p.Modules[0]] = &program{original: m, sites: p.Sites}
+		e.programs[p.Modules[0]] = &program{original: m, sites: p.Sites, unchecked: p.Unchecked}
 	}
 	return p.Modules, nil
 }
@@ -103,11 +117,19 @@ func (e *Engine) program(l *simt.Launch) *program {
 	return p
 }
 
-// Run implements simt.Engine. A launch that nobody watches does not log.
+// Run implements simt.Engine. A launch that nobody watches does not log, and neither does one of a kernel that is not instrumented.
 func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	p := e.program(l)
 	if p == nil {
 		panic("BUG: a launch of a program that is not instrumented")
+	}
+	if why := p.unchecked[l.Func.Name]; why != nil {
+		if e.Unchecked != nil && l.Sink != nil {
+			e.Unchecked(l, why)
+		}
+		unwatched := *l
+		unwatched.Sink = nil
+		return e.Engine.Run(ctx, &unwatched)
 	}
 	if e.options.Mode == instrument.HiRace {
 		return e.check(ctx, l, p)
@@ -133,7 +155,7 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	unwatched.Sink, unwatched.HostWrites = nil, true // threads wait until the log has room
 	launch := launchOf(l, p)
 	if e.gpu() {
-		f := &faults{l: l}
+		f := &faults{l: l, own: addr}
 		launch.Global, launch.Outside, unwatched.OnFault = f.there, f.outside, f.add
 		defer f.tell()
 	}

@@ -15,6 +15,7 @@ type GPU interface{ GPU() bool }
 // faults are those of a launch on a GPU, one for each kind and place.
 type faults struct {
 	l      *simt.Launch
+	own    uint64       // the address of the log, which is no memory of the program
 	list   []simt.Fault // by the log
 	device []simt.Fault // by the engine
 }
@@ -28,7 +29,7 @@ func (f *faults) wrong(in *isa.Inst, addr, size uint64) simt.FaultKind {
 	switch {
 	case addr&(size-1) != 0:
 		return simt.Misaligned
-	case !ok || !in.Word && addr+size > a.Addr+a.Size:
+	case !ok || a.Addr == f.own || !in.Word && addr+size > a.Addr+a.Size:
 		return simt.OutOfBounds
 	case a.Freed:
 		return simt.UseAfterFree

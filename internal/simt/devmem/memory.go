@@ -490,6 +490,36 @@ func (m *Memory) Map(addr uint64, backing []byte, name string) error {
 	return nil
 }
 
+// apart is where memory of tools begins: above all addresses of the host, and too far from the arena for a wrong access of a program to
+// meet it.
+const apart = 1 << 48
+
+// AllocApart places memory of a tool that programs use without knowing of it: they are given the addresses that they have without it, and
+// their accesses outside of what they have allocated stay so. The bytes are zero. free ends the allocation. The error is ErrOutOfMemory.
+func (m *Memory) AllocApart(size uint64, name string) (addr uint64, free func(), err error) {
+	data, err := pages.Reserve(size)
+	if err != nil {
+		return 0, nil, ErrOutOfMemory
+	}
+	if pages.Commit(data) != nil {
+		_ = pages.Release(data)
+		return 0, nil, ErrOutOfMemory
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	addr = apart
+	if n := len(m.mapped); n > 0 {
+		last := m.mapped[n-1]
+		addr = max(addr, RoundUp(last.Addr+last.Size+redZone, MinAlign))
+	}
+	m.mapped = append(m.mapped, &Block{Alloc: Alloc{Addr: addr, Size: size, Kind: DeviceAlloc, Name: name, Device: m.device}, Data: data})
+	m.epoch.Add(1)
+	return addr, func() {
+		_ = m.Unmap(addr)
+		_ = pages.Release(data)
+	}, nil
+}
+
 // Unmap undoes the Map at addr. The error is ErrNotAllocated.
 func (m *Memory) Unmap(addr uint64) error {
 	m.mu.Lock()
