@@ -234,3 +234,15 @@ func TestManyThreads(t *testing.T) {
 		t.Errorf("found %q, notes %q", races(r), r.Notes)
 	}
 }
+
+// TestOutside wants wrong accesses found, in both modes, wherever the device code has its memory.
+func TestOutside(t *testing.T) {
+	for _, mode := range []instrument.Mode{instrument.Log, instrument.HiRace} {
+		for _, at := range []int{1 << 16, 1 << 20, 1 << 24, 1 << 28} {
+			r := judged(t, mode, fmt.Sprintf("st.global.u32 [%%rd1+%d], %%r1;\n", at), 1, 1, 1000, nil, session.Watch{})
+			if len(r.Findings) != 1 || r.Findings[0].Kind != "out-of-bounds" {
+				t.Errorf("mode %d, %d bytes behind: %q", mode, at, races(r))
+			}
+		}
+	}
+}

@@ -247,3 +247,24 @@ func TestPruned(t *testing.T) {
 		t.Errorf("%d pruned, error %v; want the load", p.Pruned, err)
 	}
 }
+
+// TestSignals wants of what is put in nothing that could pass for how the program and the host synchronise.
+func TestSignals(t *testing.T) {
+	for _, mode := range []Mode{Log, HiRace} {
+		text, _, err := Text("k.ptx", kernel("st.global.u32 [%rd1], %r1;"), Options{Mode: mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := ptx.Parse("k.ptx", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := isa.Decode(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.ByName["k"].Any((*isa.Inst).Signals) {
+			t.Errorf("mode %d: the device code signals to the host", mode)
+		}
+	}
+}

@@ -63,7 +63,7 @@ type Options struct {
 	// Record takes a trace of the run, of one seed alone; nil: none. See Analyze.
 	Record io.Writer
 	// NoValues keeps what is written out of the trace: writes of one value that race are then judged as if they differed.
-	// Programs that are instrumented do not tell it.
+	// The trace of an instrumented program never has it.
 	NoValues bool
 	// Sources takes the texts that code was compiled from at run time; nil drops them.
 	Sources *report.Sources

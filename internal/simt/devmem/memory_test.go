@@ -212,3 +212,32 @@ func TestDrop(t *testing.T) {
 		t.Errorf("of pinned memory: %d to %d", from, to)
 	}
 }
+
+// TestApart wants memory of a tool far from that of the program, whose addresses it does not change, and gone when it is freed.
+func TestApart(t *testing.T) {
+	m := newTestMemory(t, 1<<20)
+	first := mustAlloc(t, m, 100, DeviceAlloc, "a")
+	a, freeA, err := m.AllocApart(1<<30, "tool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, freeB, err := m.AllocApart(64, "tool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a < apart || b < a+1<<30 {
+		t.Errorf("at %#x and %#x", a, b)
+	}
+	if next := mustAlloc(t, m, 1, DeviceAlloc, "b"); next != first+RoundUp(100+redZone, 512) {
+		t.Errorf("the program's next allocation is at %#x", next)
+	}
+	data, err := m.Bytes(a+1<<30-8, 8)
+	if err != nil || data[0] != 0 {
+		t.Errorf("%v, error %v", data, err)
+	}
+	freeA()
+	freeB()
+	if _, ok := m.Find(a); ok {
+		t.Error("it is there when it was freed")
+	}
+}
