@@ -25,7 +25,6 @@ type Fast struct {
 
 	// What is interned.
 	shapes    map[shapeKey]*shape
-	prints    map[footprint]uint32
 	kindOf    map[kindKey]uint32
 	kinds     []kind
 	histories []interned // the first is that of nothing
@@ -52,15 +51,14 @@ type Fast struct {
 	pending      pending
 	relaxed      relaxed
 
-	launches     []*launchState
-	current      *launchState
-	ended        []*loads // of launches that have ended
-	mostLoads    int      // of a launch and class that are put off
-	mostEnded    int      // launches that have ended, of which loads are put off
-	condenseFrom uint64   // bytes of them
-	host         []Record
-	limit        int // from how many stamps and histories on to sweep
-	summaries    summaries
+	launches  []*launchState
+	current   *launchState
+	ended     []*loads // of launches that have ended
+	mostLoads int      // of a launch and class that are put off
+	mostEnded int      // launches that have ended, of which loads are put off
+	host      []Record
+	limit     int // from how many stamps and histories on to sweep
+	summaries summaries
 }
 
 // siteState is what the fast history knows of a site.
@@ -116,8 +114,8 @@ type window struct {
 
 // NewFast makes an empty history.
 func NewFast(o *order.Order) *Fast {
-	return &Fast{order: o, limit: sweepFrom, mostLoads: mostLoads, mostEnded: mostEnded, condenseFrom: condenseFrom,
-		shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
+	return &Fast{order: o, limit: sweepFrom, mostLoads: mostLoads, mostEnded: mostEnded,
+		shapes: map[shapeKey]*shape{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
 		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
 		stamps: make([]stamp, 1), indices: map[*list]*index{}, summaries: newSummaries()}
 }

@@ -195,18 +195,13 @@ type kind struct {
 type kindKey struct {
 	site  *Site
 	exec  uint32
-	print uint32
+	print footprint
 }
 
 // accessOf gives the number of the access of a site with a footprint of a warp's lanes, and the lane that it is counted from.
 func (h *Fast) accessOf(s *Site, exec uint32, f *footprint) (uint32, uint8) {
 	c, lane := f.canonical()
-	print, ok := h.prints[c]
-	if !ok {
-		print = uint32(len(h.prints))
-		h.prints[c] = print
-	}
-	k := kindKey{s, bits.RotateLeft32(exec, -int(lane)), print}
+	k := kindKey{s, bits.RotateLeft32(exec, -int(lane)), c}
 	n, ok := h.kindOf[k]
 	if !ok {
 		n = uint32(len(h.kinds))

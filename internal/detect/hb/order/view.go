@@ -151,8 +151,5 @@ func (v *View) Unknown(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epo
 	return v.beyond.Part(l.Info.ID).Unknown(l.depth, block, in, lanes, epoch)
 }
 
-// KnowsBlock says that all threads of the view's own block are known up to an epoch.
-func (v *View) KnowsBlock(epoch uint32) bool { return v.block != nil && v.block.Min >= epoch }
-
 // KnowsGrid says that all threads of the view's launch are known up to an epoch, as far as that is cheap to see.
 func (v *View) KnowsGrid(epoch uint32) bool { return v.grid != nil && v.grid.Min >= epoch }
