@@ -27,9 +27,9 @@ func (l *Launch) Ended(block uint32) bool { return l.blocks[block] == nil }
 func (b *Block) As(wi, lanes uint32, views *[32]*View, f func()) {
 	w := &b.warps[wi]
 	x := &w.views
-	now, fenced, patterns := *x, w.fenced, w.patterns
-	w.fenced, w.patterns = nil, nil
-	defer func() { w.fenced, w.patterns = fenced, patterns }()
+	now, was, patterns := *x, w.fenced, w.patterns
+	w.fenced, w.patterns = fenced{}, nil
+	defer func() { w.fenced, w.patterns = was, patterns }()
 	each := *views
 	for i := range each {
 		if lanes>>i&1 == 0 {
@@ -81,7 +81,7 @@ func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).live > 
 // in its block.
 func (b *Block) Begun(wi uint32) bool {
 	w := &b.warps[wi]
-	return b.fencesSC || len(w.fenced) > 0 || w.patterns != nil
+	return b.fencesSC || w.fenced.any() || w.patterns != nil
 }
 
 // Variable points to what is to be read of the variable of a word of global memory, for prefetch.Lines.
@@ -98,39 +98,15 @@ type Observations struct {
 // of such updates of it by several lanes, of which each observes the one before. It says false, having done nothing, where the value
 // of the variable is part of a pattern.
 func (b *Block) Relaxed(wi uint32, lanes uint32, s *Strong, seen *Observations) (chain ChainID, ok bool) {
-	first, lane := bits.TrailingZeros32(lanes), 31-bits.LeadingZeros32(lanes)
-	m := b.memory(s.Shared)
-	v := m.find(s.Address, s.Size)
-	strong := v.morallyStrong(b, s)
-	if v != nil {
-		if v.traits&hasRecords != 0 {
-			return 0, false
-		}
-		within := v.block == b.Index
-		switch {
-		case !s.Reads:
-		case v.launch != b.Launch.number:
-			if b.elsewhere(v) {
-				seen.addElsewhere(first, strong)
-			}
-		case !within || v.writer != threadOf(wi, first):
-			seen.add(first, within, strong)
-		}
+	first, last := bits.TrailingZeros32(lanes), 31-bits.LeadingZeros32(lanes)
+	if v := b.memory(s.Shared).find(s.Address, s.Size); v != nil && v.traits&hasRecords != 0 {
+		return 0, false
 	}
+	b.Observed(wi, first, s, seen)
 	if later := lanes &^ (1 << first); s.Reads && later != 0 {
 		seen.Lanes, seen.InScope, seen.Within = seen.Lanes|later, seen.InScope|later, true
 	}
-	switch {
-	case s.Writes:
-		if v == nil {
-			v = m.make(s.Address, s.Size)
-		}
-		b.write(m, v, wi, lane, s, strong)
-		chain = v.chain
-	case strong:
-		v.observe(b, wi, lane)
-	}
-	return chain, true
+	return b.Perform(wi, last, s), true
 }
 
 // add adds a lane.
@@ -177,7 +153,7 @@ func (b *Block) Ends(wi uint32, e *event.Event) bool {
 // Patterns says that threads of the block may have begun release or acquire patterns.
 func (b *Block) Patterns() bool {
 	for i := range b.warps {
-		if w := &b.warps[i]; len(w.fenced) > 0 || w.patterns != nil {
+		if w := &b.warps[i]; w.fenced.any() || w.patterns != nil {
 			return true
 		}
 	}

@@ -107,7 +107,7 @@ type warp struct {
 	live             uint32         // lanes that have not exited
 	used, usedShared uint32         // lanes that have accessed memory, shared memory
 	whole            uint32         // the epoch that began when all lanes last reconverged
-	fenced           []fenced       // what lanes had done at their last fences
+	fenced           fenced         // what lanes had done at their last fences
 	patterns         *[32]*patterns // that lanes have begun
 	phase            uint32         // the parity of the phase of the cluster's barrier that lanes are at
 }
@@ -258,7 +258,7 @@ func (l *Launch) begin(i uint32) *Block {
 	b.warps = slices.Grow(b.warps[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
 	b.waiting = slices.Grow(b.waiting[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
 	for j := range b.warps {
-		b.warps[j] = warp{live: ^uint32(0), views: views{same: l.first}, fenced: b.warps[j].fenced[:0]}
+		b.warps[j] = warp{live: ^uint32(0), views: views{same: l.first}}
 	}
 	if n := l.Info.Block.Count() % 32; n != 0 {
 		b.warps[l.WarpsPerBlock-1].live = 1<<n - 1
@@ -413,20 +413,12 @@ func (b *Block) Whole(wi uint32) uint32 { return b.warps[wi].whole }
 
 // set gives lanes a view, the others keeping theirs.
 func (w *warp) set(lanes uint32, v *View) {
-	if w.live&^lanes == 0 {
-		w.same, w.each = v, nil
-		return
+	if w.lent && w.each != nil && w.live&^lanes != 0 {
+		each := *w.each
+		w.each = &each
 	}
-	if was := w.views; was.each == nil || w.lent {
-		w.each = new([32]*View)
-		for i := range w.each {
-			w.each[i] = was.view(i)
-		}
-		w.same, w.lent = nil, false
-	}
-	for m := lanes; m != 0; m &= m - 1 {
-		w.each[bits.TrailingZeros32(m)] = v
-	}
+	w.lent = false
+	w.views.set(w.live, lanes, v)
 }
 
 // idle adds to lanes, all of them live, those that exited or never began and have not accessed memory: to know them costs
