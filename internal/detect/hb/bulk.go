@@ -56,7 +56,7 @@ type bulkHalf struct {
 type bulks struct {
 	list       []*bulkHalf
 	groups     map[thread]uint32 // that threads have committed
-	flying     [2][]uint32       // by granule of shared memory, the halves in flight that read there, and those that write
+	flying     [2]granuleCounts  // the halves in flight that read, and those that write
 	matrix     []matrices        // by warp
 	core       coreState
 	proxies    *proxies // where the launch has no clusters; nil: none
@@ -68,34 +68,18 @@ type bulks struct {
 
 // count adds n to the counts of what a half accesses.
 func (s *bulks) count(x *bulkHalf, n uint32) {
-	if !x.memory.Shared {
-		return
-	}
-	list := &s.flying[0]
-	if x.site.Side.Write {
-		list = &s.flying[1]
-	}
-	for at := x.from / copyGranule; at <= (x.end-1)/copyGranule; at++ {
-		for uint64(len(*list)) <= at {
-			*list = append(*list, make([]uint32, max(64, len(*list)))...)
-		}
-		(*list)[at] += n
+	switch {
+	case !x.memory.Shared:
+	case x.site.Side.Write:
+		s.flying[1].add(x.from, x.end, n)
+	default:
+		s.flying[0].add(x.from, x.end, n)
 	}
 }
 
 // conflicts says that a half in flight may conflict with an access to shared memory.
 func (s *bulks) conflicts(a *history.Access) bool {
-	for i, list := range s.flying {
-		if i == 0 && !a.Site.Side.Write {
-			continue
-		}
-		for at := a.From / copyGranule; at <= (a.End-1)/copyGranule && at < uint64(len(list)); at++ {
-			if list[at] != 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return s.flying[1].any(a.From, a.End) || a.Site.Side.Write && s.flying[0].any(a.From, a.End)
 }
 
 type thread struct {
@@ -348,7 +332,9 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 	if x.site.Side.Write {
 		if x.memory.Shared {
 			if !x.core {
-				d.copiesOf(blk).land(x.from, x.end)
+				for at := x.from / copyGranule; at <= (x.end-1)/copyGranule; at++ {
+					d.copiesOf(blk).land(at, nil)
+				}
 			}
 		}
 		if rank, from, ok := sharedAt(&x.memory, x.from); ok && !x.generic {

@@ -85,14 +85,7 @@ type landedHalf struct {
 
 // in gives where the halves of a granule are kept.
 func (l *landed) in(rank uint32, granule uint64) *[]*landedHalf {
-	for uint32(len(l.at)) <= rank {
-		l.at = append(l.at, nil)
-	}
-	of := &l.at[rank]
-	for uint64(len(*of)) <= granule {
-		*of = append(*of, make([][]*landedHalf, max(64, len(*of)))...)
-	}
-	return &(*of)[granule]
+	return granuleAt(ofRank(&l.at, rank), granule)
 }
 
 // land keeps a half that is complete, the count of its operations up to which that is so.

@@ -5,7 +5,7 @@ import "unsafe"
 // Bytes is the memory of the history now, but for what Go's maps and lists of numbers add to it.
 func (h *Fast) Bytes() (n uint64) {
 	n += uint64(cap(h.moves.table)) * uint64(unsafe.Sizeof(move{}))
-	n += uint64(len(h.kindOf)) * uint64(unsafe.Sizeof(footprint{})) * 2
+	n += uint64(len(h.prints)) * uint64(unsafe.Sizeof(footprint{})) * 2
 	n += uint64(cap(h.kinds)) * uint64(unsafe.Sizeof(kind{}))
 	n += uint64(cap(h.histories)) * uint64(unsafe.Sizeof(interned{}))
 	for i := range h.histories {

@@ -2,11 +2,9 @@ package history
 
 import (
 	"math/bits"
-	"unsafe"
 
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/prefetch"
 )
 
 // Fast is a history for whole programs. It judges weak accesses by warps as wholes, as long as they do not race, and words
@@ -24,14 +22,14 @@ type Fast struct {
 	order *order.Order
 
 	// What is interned.
-	shapes    map[shapeKey]*shape
+	shapes    map[shapeKey][]piece
+	prints    map[footprint]*footprint
 	kindOf    map[kindKey]uint32
 	kinds     []kind
 	histories []interned // the first is that of nothing
 	historyOf map[uint64]uint32
 	moves     moves
 	checks    [][]check // the first is none
-	merges    map[mergeKey]merged
 	sites     []*siteState
 
 	chunks       map[uint64]*chunk
@@ -63,9 +61,7 @@ type Fast struct {
 
 // siteState is what the fast history knows of a site.
 type siteState struct {
-	recent [32]*shape
 	shapes int // that it has had
-	missed int // events of other shapes
 	stamps [64]stampSlot
 	loads  siteLoads
 	direct *launchState // in which loads are not put off
@@ -115,8 +111,8 @@ type window struct {
 // NewFast makes an empty history.
 func NewFast(o *order.Order) *Fast {
 	return &Fast{order: o, limit: sweepFrom, mostLoads: mostLoads, mostEnded: mostEnded,
-		shapes: map[shapeKey]*shape{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
-		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
+		shapes: map[shapeKey][]piece{}, prints: map[footprint]*footprint{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
+		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
 		stamps: make([]stamp, 1), indices: map[*list]*index{}, summaries: newSummaries()}
 }
 
@@ -165,24 +161,18 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 		return
 	}
-	if s.missed > manyMisses && lanes != ^uint32(0) || lanes&(lanes-1) == 0 && h.isSplit(w, e) {
+	if lanes&(lanes-1) == 0 && h.isSplit(w, e) {
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 		return
 	}
-	slot := &s.recent[(uint32(e.Addr%segmentBytes)>>2^lanes>>7^lanes)%uint32(len(s.recent))]
-	if *slot == nil || !(*slot).key.is(e, lanes) {
-		x := h.shapeOf(w.Batch, e, keyOf(w.Site, e, lanes), s)
-		if x == nil {
-			s.missed++
-			h.byLanes(w, s, lanes, 0, ^uint64(0), race)
-			return
-		}
-		*slot = x
+	parts := h.shapeOf(w.Batch, e, keyOf(w.Site, e, lanes), s)
+	if parts == nil {
+		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
+		return
 	}
 	a := acting{Warp: w, site: s}
 	base := e.Addr / segmentBytes
 	changed := ^uint8(0)
-	parts := (*slot).parts
 	for i := range parts {
 		part := &parts[i]
 		n := base + uint64(part.segment)
@@ -215,9 +205,6 @@ func aligned(e *event.Event) bool {
 	below := uint64(e.Size) - 1
 	return uint64(e.Size)&below == 0 && e.Addr&below == 0
 }
-
-// manyMisses is after how many events without a shape no more are looked for.
-const manyMisses = 512
 
 // isSplit says that an event's address is of a segment whose words have histories of their own.
 func (h *Fast) isSplit(w *Warp, e *event.Event) bool {
@@ -261,21 +248,22 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 		return lanes
 	}
 	number := h.stampOf(s, w.stamp())
-	if lanes&(lanes-1) == 0 { // nothing to read ahead
-		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
-		if p := h.page(w.Memory, at); at%uint64(e.Size) == 0 && !p.mayRace && h.plain(w, h.wordAt(p, int(at/segmentBytes%pageSegs), at), number, lanes) {
-			return 0
-		}
-		return lanes
-	}
-	var words [32]*word
-	rest = h.locate(w, lanes, &words)
-	for m := lanes &^ rest; m != 0; m &= m - 1 {
-		if !h.plain(w, words[bits.TrailingZeros32(m)], number, m&-m) {
+	for m := lanes; m != 0; m &= m - 1 {
+		if x := h.wordOf(w, bits.TrailingZeros32(m)); x == nil || !h.plain(w, x, number, m&-m) {
 			rest |= m & -m
 		}
 	}
 	return rest
+}
+
+// wordOf gives the word that a lane of a warp accesses, nil where it is no one word or of a page that has summaries to be judged.
+func (h *Fast) wordOf(w *Warp, lane int) *word {
+	at := w.Batch.AddrOf(w.Event, lane)
+	p := h.page(w.Memory, at)
+	if at%uint64(w.Event.Size) != 0 || p.mayRace {
+		return nil
+	}
+	return h.wordAt(p, int(at/segmentBytes%pageSegs), at)
 }
 
 // plain judges and records an access of a word, or of a part of it, by a lane where it is plain that it does not race. It says false,
@@ -294,7 +282,7 @@ func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
 	case x.stamp&(listFlag|partsFlag) == 0 && h.own(w, x, number, lane):
 		return true
 	}
-	return !write && h.load(x, number, lane) || x.stamp&listFlag != 0 && h.next(w, x, number, lane)
+	return x.stamp&listFlag != 0 && h.next(w, x, number, lane)
 }
 
 // next judges and records an access of a word with a list by one lane that happens after all in the list. It says false, having
@@ -311,53 +299,6 @@ func (h *Fast) next(w *Warp, x *word, number, lane uint32) bool {
 	}
 	h.recordList(a, x, l, entry{stamp: number, lanes: lane, bytes: 15}, a.From, 0, true)
 	return true
-}
-
-// locate finds the words that lanes of a warp access, and brings them into the processor's caches. It gives the lanes whose access
-// is of no one word, or of a page that has summaries to be judged.
-func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
-	var at [32]uint64
-	var pages [32]*page
-	var ask [prefetch.Most]unsafe.Pointer
-	n := 0
-	var p *page
-	for m := lanes; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros32(m)
-		at[i] = w.Batch.AddrOf(w.Event, i)
-		if p == nil || at[i]&^(pageBytes-1) != p.address {
-			p = h.page(w.Memory, at[i])
-		} else {
-			h.touch(w.Memory, p, at[i])
-		}
-		if at[i]%uint64(w.Event.Size) != 0 || p.mayRace {
-			rest |= m & -m
-			continue
-		}
-		pages[i] = p
-		ask[n] = unsafe.Pointer(&p.segments[at[i]/segmentBytes%pageSegs])
-		n++
-	}
-	prefetch.Lines(&ask, n)
-	n = 0
-	for m := lanes &^ rest; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros32(m)
-		words[i] = h.wordAt(pages[i], int(at[i]/segmentBytes%pageSegs), at[i])
-		ask[n] = unsafe.Pointer(words[i])
-		n++
-	}
-	prefetch.Lines(&ask, n)
-	n = 0
-	for m := lanes &^ rest; m != 0; m &= m - 1 {
-		if x := words[bits.TrailingZeros32(m)]; x.stamp&listFlag != 0 {
-			ask[n] = unsafe.Pointer(h.lists.of(x.stamp &^ listFlag))
-			n++
-		} else if x.stamp&partsFlag != 0 {
-			ask[n] = unsafe.Pointer(h.parts.of(x.stamp &^ partsFlag))
-			n++
-		}
-	}
-	prefetch.Lines(&ask, n)
-	return rest
 }
 
 // own judges and records an access of a word without a list, or of a byte of one, that its thread alone has accessed in the launch. It says false, having

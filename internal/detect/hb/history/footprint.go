@@ -121,19 +121,7 @@ func keyOf(s *Site, e *event.Event, lanes uint32) shapeKey {
 	return k
 }
 
-// is says that k is keyOf an event of its site. (Making that first costs more than the comparison.)
-func (k *shapeKey) is(e *event.Event, lanes uint32) bool {
-	return k.exec == e.Mask && k.lanes == lanes && k.within == uint8(e.Addr%segmentBytes) && k.stride == e.Stride &&
-		(e.Flags&event.FlagRows == 0 && k.shift == 0 || e.Flags&event.FlagRows != 0 && k.shift == e.RowShift+1 && k.rows == e.RowStride())
-}
-
-// shape is the parts of an event, one for each segment.
-type shape struct {
-	key   shapeKey
-	parts []piece
-}
-
-// piece is what an event accesses of a segment.
+// piece is what an event accesses of a segment. The pieces of an event, one for each segment, are its shape.
 type piece struct {
 	segment int64 // counted from that of the event's address
 	access  uint32
@@ -144,14 +132,13 @@ type piece struct {
 // manyShapes is how many shapes of a site are kept: one with more follows no pattern, and is judged by words.
 const manyShapes = 96
 
-// shapeOf gives the parts of an event's lanes, nil where its site has too many shapes.
-func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteState) *shape {
-	s := h.shapes[k]
-	if s != nil || site.shapes >= manyShapes {
-		return s
+// shapeOf gives that of an event's lanes, nil where its site has too many shapes.
+func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteState) []piece {
+	parts := h.shapes[k]
+	if parts != nil || site.shapes >= manyShapes {
+		return parts
 	}
 	site.shapes++
-	s = &shape{key: k}
 	var prints []footprint
 	base := e.Addr / segmentBytes
 	for m := k.lanes; m != 0; m &= m - 1 {
@@ -161,11 +148,11 @@ func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteSta
 			n := at / segmentBytes
 			next := min(end, (n+1)*segmentBytes)
 			i := 0
-			for i < len(s.parts) && s.parts[i].segment != int64(n-base) {
+			for i < len(parts) && parts[i].segment != int64(n-base) {
 				i++
 			}
-			if i == len(s.parts) {
-				s.parts = append(s.parts, piece{segment: int64(n - base)})
+			if i == len(parts) {
+				parts = append(parts, piece{segment: int64(n - base)})
 				prints = append(prints, footprint{})
 			}
 			prints[i].lanes |= m & -m
@@ -173,13 +160,13 @@ func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteSta
 			at = next
 		}
 	}
-	for i := range s.parts {
-		p := &s.parts[i]
+	for i := range parts {
+		p := &parts[i]
 		p.lanes = prints[i].lanes
 		p.access, p.lane = h.accessOf(k.site, k.exec, &prints[i])
 	}
-	h.shapes[k] = s
-	return s
+	h.shapes[k] = parts
+	return parts
 }
 
 // kind is an access of a segment by a warp, one for all that are alike but for warp, lane and epoch.
@@ -195,18 +182,23 @@ type kind struct {
 type kindKey struct {
 	site  *Site
 	exec  uint32
-	print footprint
+	print *footprint
 }
 
 // accessOf gives the number of the access of a site with a footprint of a warp's lanes, and the lane that it is counted from.
 func (h *Fast) accessOf(s *Site, exec uint32, f *footprint) (uint32, uint8) {
 	c, lane := f.canonical()
-	k := kindKey{s, bits.RotateLeft32(exec, -int(lane)), c}
+	print := h.prints[c]
+	if print == nil {
+		print = &c
+		h.prints[c] = print
+	}
+	k := kindKey{s, bits.RotateLeft32(exec, -int(lane)), print}
 	n, ok := h.kindOf[k]
 	if !ok {
 		n = uint32(len(h.kinds))
 		all, disjoint := c.all()
-		h.kinds = append(h.kinds, kind{site: s, exec: k.exec, print: &c, all: all, disjoint: disjoint, write: s.Side.Write})
+		h.kinds = append(h.kinds, kind{site: s, exec: k.exec, print: print, all: all, disjoint: disjoint, write: s.Side.Write})
 		h.kindOf[k] = n
 	}
 	return n, lane

@@ -11,11 +11,9 @@ import (
 // launchState is what the fast history knows of a launch.
 type launchState struct {
 	*order.Launch
-	hosts []Record // accesses of the host that its threads may not know
-	// firstStamp is above all stamps made before the launch.
-	firstStamp uint32
-	logs       [classes]*loads
-	others     []*loads // of launches that it does not follow
+	hosts  []Record // accesses of the host that its threads may not know
+	logs   [classes]*loads
+	others []*loads // of launches that it does not follow
 }
 
 // enter makes a launch the current one.
@@ -32,7 +30,7 @@ func (h *Fast) enter(l *order.Launch) {
 	if len(h.stamps)+len(h.histories)+int(h.sets.n/4) > h.limit || len(h.summaries.list) > mostSummaries {
 		h.sweep()
 	}
-	x := &launchState{Launch: l, firstStamp: uint32(len(h.stamps))}
+	x := &launchState{Launch: l}
 	first := l.First()
 	for i := range h.host {
 		if !first.After(&h.host[i].Stamp) {

@@ -284,35 +284,8 @@ func (h *Fast) write(epoch uint32) {
 	if len(l.list) < most && len(l.addrs) < mostAddrs/addrsBlock {
 		return
 	}
-	if l.compact(); len(l.list) > most/2 || len(l.addrs) >= mostAddrs/addrsBlock {
-		h.perform(l)
-		l.off = true
-	}
-}
-
-// compact drops loads that repeat others in their epoch: those of a loop, or of several, within a loop. To perform them all would take as
-// long as not to have put them off. Scattered ones stay, as their addresses are not at hand.
-func (l *loads) compact() {
-	if l.class != weakLoads {
-		return
-	}
-	from := 0
-	for _, f := range l.freed { // what memory was before it was freed is apart from what it is now
-		from = max(from, f.after)
-	}
-	seen := map[load]bool{}
-	kept := l.list[:from]
-	for _, x := range l.list[from:] {
-		if l.kinds[x.kind].event.Flags&event.FlagScattered == 0 {
-			if seen[x] {
-				continue
-			}
-			seen[x] = true
-		}
-		kept = append(kept, x)
-	}
-	clear(l.tails)
-	l.list = kept
+	h.perform(l)
+	l.off = true
 }
 
 // add adds the addresses of a scattered load, counted from one.
