@@ -88,13 +88,7 @@ type page struct {
 	saved     map[int][]*savedValues
 }
 
-type chunk struct {
-	pages  [chunkSize]*page
-	putOff [classes]struct { // those that were put off last in the chunk, and of which granules
-		loads    *loads
-		granules *granules
-	}
-}
+type chunk struct{ pages [chunkSize]*page }
 
 type recentChunk struct {
 	number uint64
@@ -446,8 +440,8 @@ func (h *Fast) enterPage(m Memory, slot **page, at uint64) *page {
 		logs = [classes]*loads{h.loadsOf(m)}
 	}
 	for class, l := range logs {
-		if l != nil && l.granules[at/chunkBytes] != nil {
-			p.putOff[class] = l.granules[at/chunkBytes].page(at)
+		if l != nil && l.granules.chunks[at/chunkBytes] != nil {
+			p.putOff[class] = l.granules.chunks[at/chunkBytes].page(at)
 		}
 	}
 	return p

@@ -37,7 +37,7 @@ type loads struct {
 	widest uint64     // bytes that one lane loads
 	addrs  [][]uint32 // of the lanes of scattered loads, counted from load.addr; blocks of whole loads
 	// granules are those of which loads were put off, by chunks. The launch has accessed them in no other way.
-	granules map[uint64]*granules
+	granules *granuleSet
 	tails    []uint32 // by site and warp: one more than the last load of one of those that have this place
 	fixed    int      // so many loads are not made longer any more
 	freed    []freed
@@ -200,7 +200,7 @@ func (h *Fast) PutOffMost(ofLaunch, ended int) { h.mostLoads, h.mostEnded = ofLa
 
 func (l *loads) bytes() uint64 {
 	return uint64(unsafe.Sizeof(*l)) + uint64(cap(l.tails))*4 + uint64(cap(l.list))*uint64(unsafe.Sizeof(load{})) + uint64(len(l.addrs))*4*addrsBlock +
-		uint64(len(l.granules))*uint64(unsafe.Sizeof(granules{})) + uint64(cap(l.kinds))*uint64(unsafe.Sizeof(loadKind{}))
+		uint64(len(l.granules.chunks))*uint64(unsafe.Sizeof(granules{})) + uint64(cap(l.kinds))*uint64(unsafe.Sizeof(loadKind{}))
 }
 
 // putOff puts a weak load by lanes with one view off. It says false, having done nothing, where it is to be performed.
@@ -434,28 +434,10 @@ func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 
 // untouched says that loads of all that lanes access may be put off, and notes the granules.
 func (h *Fast) untouched(l *loads, r reach, w *Warp) bool {
-	if r.from < r.end && r.from/chunkBytes == (r.end-1)/chunkBytes && h.granulesOf(l, r.from).hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
+	if r.from < r.end && r.from/chunkBytes == (r.end-1)/chunkBytes && l.granules.of(r.from).hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
 		return true
 	}
 	return eachGranule(w.Batch, w.Event, func(at uint64) bool { return h.untouchedAt(l, at) })
-}
-
-// granulesOf gives the part of the granules loaded from that has an address.
-func (h *Fast) granulesOf(l *loads, at uint64) *granules {
-	if l.window != nil {
-		return l.granules[0]
-	}
-	n := at / chunkBytes
-	c := &h.chunkOf(n).putOff[l.class]
-	if c.loads != l {
-		s := l.granules[n]
-		if s == nil {
-			s = new(granules)
-			l.granules[n] = s
-		}
-		c.loads, c.granules = l, s
-	}
-	return c.granules
 }
 
 // pageOf gives the page of an address; nil where nothing was done.
@@ -468,7 +450,7 @@ func (h *Fast) pageOf(l *loads, at uint64) *page {
 
 // untouchedAt is untouched for the granule of an address.
 func (h *Fast) untouchedAt(l *loads, at uint64) bool {
-	s, i := h.granulesOf(l, at), granuleOf(at)
+	s, i := l.granules.of(at), granuleOf(at)
 	if s.has(i) {
 		return true
 	}
@@ -498,7 +480,7 @@ func (h *Fast) otherwise(l *loads, at uint64) bool {
 		return false
 	}
 	holds := func(o *loads) bool {
-		s := o.granules[at/chunkBytes]
+		s := o.granules.chunks[at/chunkBytes]
 		return o.class != l.class && s != nil && s.has(granuleOf(at))
 	}
 	return holds(h.current.logs[classes-1-l.class]) || slices.ContainsFunc(h.current.others, holds)
@@ -511,7 +493,7 @@ func (h *Fast) loadsOf(m Memory) *loads {
 	}
 	w := h.windowOf(m)
 	if w.loads == nil {
-		w.loads = &loads{state: h.current, window: w, granules: map[uint64]*granules{0: {}}}
+		w.loads = &loads{state: h.current, window: w, granules: newGranuleSet()}
 	}
 	return w.loads
 }
@@ -521,7 +503,7 @@ func (l *loads) forget() {
 	if l == nil {
 		return
 	}
-	*l.granules[0] = granules{}
+	*l.granules.of(0) = granules{}
 	l.list, l.kinds, l.freed = l.list[:0], l.kinds[:0], l.freed[:0]
 	if len(l.addrs) > 0 {
 		l.addrs = l.addrs[:1]
@@ -537,7 +519,7 @@ func (p *page) before(x *launchState) bool {
 
 // holds says that loads of bytes of [from, end) may have been put off.
 func (l *loads) holds(from, end uint64) bool {
-	for n, s := range l.granules {
+	for n, s := range l.granules.chunks {
 		lo, hi := max(from, n*chunkBytes), min(end, (n+1)*chunkBytes)
 		for at := lo; at < hi; at = (at + granuleBytes) &^ (granuleBytes - 1) {
 			if s.has(granuleOf(at)) {
@@ -563,7 +545,7 @@ func (h *Fast) touch(m Memory, p *page, at uint64) {
 // performOthers performs the loads from a page by launches that the current one does not follow, which enters the page.
 func (h *Fast) performOthers(at uint64) {
 	for _, l := range h.current.others {
-		if s := l.granules[at/chunkBytes]; s != nil && s.page(at) != 0 {
+		if s := l.granules.chunks[at/chunkBytes]; s != nil && s.page(at) != 0 {
 			h.perform(l)
 		}
 	}
@@ -693,7 +675,7 @@ func (l *loads) visit(once bool, f func(s *Site, b *event.Batch, e *event.Event,
 // perform performs the loads that a launch has put off. They race with nothing: what was done since to what they loaded is by
 // launches that follow theirs.
 func (h *Fast) perform(l *loads) {
-	h.release(l, l.granules)
+	h.release(l, l.granules.chunks)
 	all := l.take()
 	h.performNow(&all)
 }
@@ -728,7 +710,7 @@ func (h *Fast) performAt(l *loads, at uint64) {
 // release notes that no loads from granules are put off any more.
 func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
 	for n, gone := range chunks {
-		s := l.granules[n]
+		s := l.granules.chunks[n]
 		if s == nil {
 			continue
 		}
@@ -799,7 +781,7 @@ func (l *loads) straddles(from, end uint64) (found bool) {
 // beginLoads tells of a launch that begins.
 func (h *Fast) beginLoads(x *launchState) {
 	for class := range x.logs {
-		x.logs[class] = &loads{class: class, state: x, granules: map[uint64]*granules{}}
+		x.logs[class] = &loads{class: class, state: x, granules: newGranuleSet()}
 	}
 	kept := h.ended[:0]
 	for _, l := range h.ended {
