@@ -35,13 +35,9 @@ type bulkHalf struct {
 	commit  int64 // the first that covers it; -1: none
 	block   *order.Block
 	group   uint32
-	// The last wait that did not cover it.
-	waited  bool
-	place   uint32
-	allowed uint32
-	early   bool
-	read    bool // a wait covered it, but only as to what the copy reads
-	issued  int  // copies.time
+	waited  detect.CopyState // by the last wait that did not cover it
+	read    bool             // a wait covered it, but only as to what the copy reads
+	issued  int              // copies.time
 	// Of one that is complete: see landed.go.
 	operations *operations
 	count      uint32
@@ -272,7 +268,7 @@ func (d *Detector) waitBulk(s *bulks, e *event.Event, blk *order.Block, wi uint3
 			return false
 		}
 		if n := s.groups[thread{wi, x.lane}]; uint64(x.group)+uint64(e.Aux) >= uint64(n) {
-			x.waited, x.place, x.allowed, x.early = true, e.Place, e.Aux, x.group == n
+			x.waited = waitedBy(e, x.group == n)
 			return false
 		}
 		if e.Flags&event.FlagRead != 0 && x.site.Side.Write {
@@ -407,8 +403,10 @@ func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 
 // state is what has been done for a copy.
 func (s *bulks) state(x *bulkHalf) detect.CopyState {
-	return detect.CopyState{Bulk: !x.small, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked,
-		Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place}
+	c := x.waited
+	c.Bulk, c.Matrix, c.Core, c.How = !x.small, x.matrix, x.core, x.how
+	c.Read, c.Committed, c.Tracked = x.read, s.committed(x) > x.group, x.tracked
+	return c
 }
 
 // stateFor is what has been done for a copy in flight as far as it concerns an access to the byte at.

@@ -141,13 +141,14 @@ type copyHalf struct {
 	tracks []track
 	// tracked are the lanes of which one track at least is, or was.
 	tracked uint32
-	order   *copyOrder // nil: the async proxy does not ask
-	issued  int        // copies.time
-	// The last wait that did not cover it.
-	waited  bool
-	place   uint32
-	allowed uint32
-	early   bool // the copy was not committed then
+	order   *copyOrder       // nil: the async proxy does not ask
+	issued  int              // copies.time
+	waited  detect.CopyState // by the last wait that did not cover it
+}
+
+// waitedBy gives the state of a copy that a wait did not cover. Early says that it was not committed then.
+func waitedBy(e *event.Event, early bool) detect.CopyState {
+	return detect.CopyState{Waited: true, Wait: e.Place, Allowed: e.Aux, Early: early}
 }
 
 // track says that an mbarrier in shared memory tracks a lane's copy.
@@ -359,8 +360,11 @@ func (d *Detector) tellCopy(a *history.Access, x *copyHalf, r history.Race) {
 	across := a.Actor.Launch != x.Block.Launch || a.Actor.Block != r.Earlier.Stamp.Block()
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
-		f.Copy = &detect.CopyState{Passed: d.passedTrack(a, x, lane), Committed: d.copiesOf(x.Block).warps[x.InBlock].groups[lane] > x.groups[lane],
-			Tracked: slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane }), Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&r.Earlier.Stamp)}
+		c := x.waited
+		c.Passed, c.Own = d.passedTrack(a, x, lane), a.Actor.Is(&r.Earlier.Stamp)
+		c.Committed = d.copiesOf(x.Block).warps[x.InBlock].groups[lane] > x.groups[lane]
+		c.Tracked = slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane })
+		f.Copy = &c
 		f.Reuses = x.Memory.Shared && d.reuses(x.Block, r.From, 0)
 		return f
 	})
@@ -390,7 +394,7 @@ func (d *Detector) wait(e *event.Event, blk *order.Block, wi uint32) {
 			if uint64(x.groups[lane])+uint64(e.Aux) < uint64(c.groups[lane]) {
 				done |= 1 << lane
 			} else {
-				x.waited, x.place, x.allowed, x.early = true, e.Place, e.Aux, x.groups[lane] == c.groups[lane]
+				x.waited = waitedBy(e, x.groups[lane] == c.groups[lane])
 			}
 		}
 		if d.complete(x, done, true, done&^d.landGroups(x, done)); x.left != 0 {

@@ -370,7 +370,7 @@ func (d *Detector) landCopies(x *copyHalf, lanes uint32, barrier uint64, of *ope
 func (x *copyHalf) half(lane int, barrier uint64, tracks []track) *bulkHalf {
 	from := x.batch.AddrOf(&x.event, lane)
 	return &bulkHalf{small: true, tracked: true, barrier: barrier, warp: x.InBlock, lane: lane, stamp: x.stamps[lane], site: x.Site, memory: x.Memory,
-		from: from, end: from + uint64(x.event.Size), block: x.Block, group: x.groups[lane], waited: x.waited, place: x.place, allowed: x.allowed, early: x.early,
+		from: from, end: from + uint64(x.event.Size), block: x.Block, group: x.groups[lane], waited: x.waited,
 		issued: x.issued, tracks: tracks}
 }
 

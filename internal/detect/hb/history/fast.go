@@ -42,8 +42,6 @@ type Fast struct {
 	lists        slab[list]
 	indices      map[*list]*index
 	sets         sets
-	scratch      []member  // of joinOf
-	later        []int     // of dropFollowed
 	single       [1]member // of members
 	joins        [1024]join
 	pending      pending

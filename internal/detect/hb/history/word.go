@@ -220,7 +220,7 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 // dropFollowed drops the entries of which there are others by the same site to the same bytes, in a launch that follows theirs: who
 // does not know the one does not know the other.
 func (h *Fast) dropFollowed(l *list) {
-	later := h.later[:0] // entries that differ in this, or in the launch
+	var later []int // entries that differ in this, or in the launch
 	for i := len(l.entries) - 1; i >= 0; i-- {
 		e := &l.entries[i]
 		s := &h.stamps[e.stamp]
@@ -241,7 +241,6 @@ func (h *Fast) dropFollowed(l *list) {
 			later = append(later, i)
 		}
 	}
-	h.later = later
 }
 
 // each calls f for the entries of a word.
