@@ -61,11 +61,13 @@ func (a *pending) aligned() bool {
 // atomics performs and records atomic operations now. It gives the lanes whose operations remain.
 func (h *Fast) atomics(a *relaxed) (rest uint32) {
 	number := h.stampOf(a.site, a.stamp())
-	h.askVariables(a.Warp, a.lanes)
-	for m := a.lanes; m != 0; m &= m - 1 {
+	var words [32]*word
+	rest = h.locate(a.Warp, a.lanes, &words)
+	h.askVariables(a.Warp, a.lanes&^rest)
+	for m := a.lanes &^ rest; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		x := h.wordOf(a.Warp, lane)
-		if x == nil || x.stamp != 0 && (x.stamp&listFlag == 0 || x.lanes&listWeak != 0) {
+		x := words[lane]
+		if x.stamp != 0 && (x.stamp&listFlag == 0 || x.lanes&listWeak != 0) {
 			rest |= m & -m
 			continue
 		}

@@ -2,9 +2,11 @@ package history
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/prefetch"
 )
 
 // Fast is a history for whole programs. It judges weak accesses by warps as wholes, as long as they do not race, and words
@@ -240,22 +242,21 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 		return lanes
 	}
 	number := h.stampOf(s, w.stamp())
-	for m := lanes; m != 0; m &= m - 1 {
-		if x := h.wordOf(w, bits.TrailingZeros32(m)); x == nil || !h.plain(w, x, number, m&-m) {
+	if lanes&(lanes-1) == 0 { // nothing to read ahead
+		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
+		if p := h.page(w.Memory, at); at%uint64(e.Size) == 0 && !p.mayRace && h.plain(w, h.wordAt(p, int(at/segmentBytes%pageSegs), at), number, lanes) {
+			return 0
+		}
+		return lanes
+	}
+	var words [32]*word
+	rest = h.locate(w, lanes, &words)
+	for m := lanes &^ rest; m != 0; m &= m - 1 {
+		if !h.plain(w, words[bits.TrailingZeros32(m)], number, m&-m) {
 			rest |= m & -m
 		}
 	}
 	return rest
-}
-
-// wordOf gives the word that a lane of a warp accesses, nil where it is no one word or of a page that has summaries to be judged.
-func (h *Fast) wordOf(w *Warp, lane int) *word {
-	at := w.Batch.AddrOf(w.Event, lane)
-	p := h.page(w.Memory, at)
-	if at%uint64(w.Event.Size) != 0 || p.mayRace {
-		return nil
-	}
-	return h.wordAt(p, int(at/segmentBytes%pageSegs), at)
 }
 
 // plain judges and records an access of a word, or of a part of it, by a lane where it is plain that it does not race. It says false,
@@ -291,6 +292,53 @@ func (h *Fast) next(w *Warp, x *word, number, lane uint32) bool {
 	}
 	h.recordList(a, x, l, entry{stamp: number, lanes: lane, bytes: 15}, a.From, 0, true)
 	return true
+}
+
+// locate finds the words that lanes of a warp access, and brings them into the processor's caches. It gives the lanes whose access
+// is of no one word, or of a page that has summaries to be judged.
+func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
+	var at [32]uint64
+	var pages [32]*page
+	var ask [prefetch.Most]unsafe.Pointer
+	n := 0
+	var p *page
+	for m := lanes; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		at[i] = w.Batch.AddrOf(w.Event, i)
+		if p == nil || at[i]&^(pageBytes-1) != p.address {
+			p = h.page(w.Memory, at[i])
+		} else {
+			h.touch(w.Memory, p, at[i])
+		}
+		if at[i]%uint64(w.Event.Size) != 0 || p.mayRace {
+			rest |= m & -m
+			continue
+		}
+		pages[i] = p
+		ask[n] = unsafe.Pointer(&p.segments[at[i]/segmentBytes%pageSegs])
+		n++
+	}
+	prefetch.Lines(&ask, n)
+	n = 0
+	for m := lanes &^ rest; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		words[i] = h.wordAt(pages[i], int(at[i]/segmentBytes%pageSegs), at[i])
+		ask[n] = unsafe.Pointer(words[i])
+		n++
+	}
+	prefetch.Lines(&ask, n)
+	n = 0
+	for m := lanes &^ rest; m != 0; m &= m - 1 {
+		if x := words[bits.TrailingZeros32(m)]; x.stamp&listFlag != 0 {
+			ask[n] = unsafe.Pointer(h.lists.of(x.stamp &^ listFlag))
+			n++
+		} else if x.stamp&partsFlag != 0 {
+			ask[n] = unsafe.Pointer(h.parts.of(x.stamp &^ partsFlag))
+			n++
+		}
+	}
+	prefetch.Lines(&ask, n)
+	return rest
 }
 
 // own judges and records an access of a word without a list, or of a byte of one, that its thread alone has accessed in the launch. It says false, having

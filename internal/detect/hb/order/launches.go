@@ -98,15 +98,39 @@ type Observations struct {
 // of such updates of it by several lanes, of which each observes the one before. It says false, having done nothing, where the value
 // of the variable is part of a pattern.
 func (b *Block) Relaxed(wi uint32, lanes uint32, s *Strong, seen *Observations) (chain ChainID, ok bool) {
-	first, last := bits.TrailingZeros32(lanes), 31-bits.LeadingZeros32(lanes)
-	if v := b.memory(s.Shared).find(s.Address, s.Size); v != nil && v.traits&hasRecords != 0 {
-		return 0, false
+	first, lane := bits.TrailingZeros32(lanes), 31-bits.LeadingZeros32(lanes)
+	m := b.memory(s.Shared)
+	v := m.find(s.Address, s.Size)
+	strong := v.morallyStrong(b, s)
+	if v != nil {
+		if v.traits&hasRecords != 0 {
+			return 0, false
+		}
+		within := v.block == b.Index
+		switch {
+		case !s.Reads:
+		case v.launch != b.Launch.number:
+			if b.elsewhere(v) {
+				seen.addElsewhere(first, strong)
+			}
+		case !within || v.writer != threadOf(wi, first):
+			seen.add(first, within, strong)
+		}
 	}
-	b.Observed(wi, first, s, seen)
 	if later := lanes &^ (1 << first); s.Reads && later != 0 {
 		seen.Lanes, seen.InScope, seen.Within = seen.Lanes|later, seen.InScope|later, true
 	}
-	return b.Perform(wi, last, s), true
+	switch {
+	case s.Writes:
+		if v == nil {
+			v = m.make(s.Address, s.Size)
+		}
+		b.write(m, v, wi, lane, s, strong)
+		chain = v.chain
+	case strong:
+		v.observe(b, wi, lane)
+	}
+	return chain, true
 }
 
 // add adds a lane.
