@@ -61,6 +61,7 @@ type Fast struct {
 
 // siteState is what the fast history knows of a site.
 type siteState struct {
+	recent [32]shape
 	shapes int // that it has had
 	stamps [64]stampSlot
 	loads  siteLoads
@@ -159,11 +160,17 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 		return
 	}
-	parts := h.shapeOf(w.Batch, e, keyOf(w.Site, e, lanes), s)
-	if parts == nil {
-		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
-		return
+	slot := &s.recent[(uint32(e.Addr%segmentBytes)>>2^lanes>>7^lanes)%uint32(len(s.recent))]
+	if slot.parts == nil || !slot.key.is(e, lanes) {
+		k := keyOf(w.Site, e, lanes)
+		parts := h.shapeOf(w.Batch, e, k, s)
+		if parts == nil {
+			h.byLanes(w, s, lanes, 0, ^uint64(0), race)
+			return
+		}
+		*slot = shape{k, parts}
 	}
+	parts := slot.parts
 	a := acting{Warp: w, site: s}
 	base := e.Addr / segmentBytes
 	changed := ^uint8(0)

@@ -121,7 +121,19 @@ func keyOf(s *Site, e *event.Event, lanes uint32) shapeKey {
 	return k
 }
 
-// piece is what an event accesses of a segment. The pieces of an event, one for each segment, are its shape.
+// is says that k is keyOf an event of its site. (Making that first costs more than the comparison.)
+func (k *shapeKey) is(e *event.Event, lanes uint32) bool {
+	return k.exec == e.Mask && k.lanes == lanes && k.within == uint8(e.Addr%segmentBytes) && k.stride == e.Stride &&
+		(e.Flags&event.FlagRows == 0 && k.shift == 0 || e.Flags&event.FlagRows != 0 && k.shift == e.RowShift+1 && k.rows == e.RowStride())
+}
+
+// shape is the parts of an event, one for each segment.
+type shape struct {
+	key   shapeKey
+	parts []piece
+}
+
+// piece is what an event accesses of a segment.
 type piece struct {
 	segment int64 // counted from that of the event's address
 	access  uint32
@@ -132,7 +144,7 @@ type piece struct {
 // manyShapes is how many shapes of a site are kept: one with more follows no pattern, and is judged by words.
 const manyShapes = 96
 
-// shapeOf gives that of an event's lanes, nil where its site has too many shapes.
+// shapeOf gives the parts of an event's lanes, nil where its site has too many shapes.
 func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteState) []piece {
 	parts := h.shapes[k]
 	if parts != nil || site.shapes >= manyShapes {
