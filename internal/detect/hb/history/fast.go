@@ -24,7 +24,7 @@ type Fast struct {
 	order *order.Order
 
 	// What is interned.
-	shapes    map[shapeKey][]piece
+	shapes    map[shapeKey]*shape
 	prints    map[footprint]*footprint
 	kindOf    map[kindKey]uint32
 	kinds     []kind
@@ -61,7 +61,7 @@ type Fast struct {
 
 // siteState is what the fast history knows of a site.
 type siteState struct {
-	recent [32]shape
+	recent [32]*shape
 	shapes int // that it has had
 	stamps [64]stampSlot
 	loads  siteLoads
@@ -106,7 +106,7 @@ type window struct {
 // NewFast makes an empty history.
 func NewFast(o *order.Order) *Fast {
 	return &Fast{order: o, limit: sweepFrom, mostLoads: mostLoads, mostEnded: mostEnded,
-		shapes: map[shapeKey][]piece{}, prints: map[footprint]*footprint{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
+		shapes: map[shapeKey]*shape{}, prints: map[footprint]*footprint{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
 		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
 		stamps: make([]stamp, 1), indices: map[*list]*index{}, summaries: newSummaries()}
 }
@@ -161,16 +161,15 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		return
 	}
 	slot := &s.recent[(uint32(e.Addr%segmentBytes)>>2^lanes>>7^lanes)%uint32(len(s.recent))]
-	if slot.parts == nil || !slot.key.is(e, lanes) {
-		k := keyOf(w.Site, e, lanes)
-		parts := h.shapeOf(w.Batch, e, k, s)
-		if parts == nil {
+	if *slot == nil || !(*slot).key.is(e, lanes) {
+		x := h.shapeOf(w.Batch, e, keyOf(w.Site, e, lanes), s)
+		if x == nil {
 			h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 			return
 		}
-		*slot = shape{k, parts}
+		*slot = x
 	}
-	parts := slot.parts
+	parts := (*slot).parts
 	a := acting{Warp: w, site: s}
 	base := e.Addr / segmentBytes
 	changed := ^uint8(0)

@@ -145,12 +145,13 @@ type piece struct {
 const manyShapes = 96
 
 // shapeOf gives the parts of an event's lanes, nil where its site has too many shapes.
-func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteState) []piece {
-	parts := h.shapes[k]
-	if parts != nil || site.shapes >= manyShapes {
-		return parts
+func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteState) *shape {
+	s := h.shapes[k]
+	if s != nil || site.shapes >= manyShapes {
+		return s
 	}
 	site.shapes++
+	s = &shape{key: k}
 	var prints []footprint
 	base := e.Addr / segmentBytes
 	for m := k.lanes; m != 0; m &= m - 1 {
@@ -160,11 +161,11 @@ func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteSta
 			n := at / segmentBytes
 			next := min(end, (n+1)*segmentBytes)
 			i := 0
-			for i < len(parts) && parts[i].segment != int64(n-base) {
+			for i < len(s.parts) && s.parts[i].segment != int64(n-base) {
 				i++
 			}
-			if i == len(parts) {
-				parts = append(parts, piece{segment: int64(n - base)})
+			if i == len(s.parts) {
+				s.parts = append(s.parts, piece{segment: int64(n - base)})
 				prints = append(prints, footprint{})
 			}
 			prints[i].lanes |= m & -m
@@ -172,13 +173,13 @@ func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteSta
 			at = next
 		}
 	}
-	for i := range parts {
-		p := &parts[i]
+	for i := range s.parts {
+		p := &s.parts[i]
 		p.lanes = prints[i].lanes
 		p.access, p.lane = h.accessOf(k.site, k.exec, &prints[i])
 	}
-	h.shapes[k] = parts
-	return parts
+	h.shapes[k] = s
+	return s
 }
 
 // kind is an access of a segment by a warp, one for all that are alike but for warp, lane and epoch.
