@@ -35,13 +35,9 @@ type bulkHalf struct {
 	commit  int64 // the first that covers it; -1: none
 	block   *order.Block
 	group   uint32
-	// The last wait that did not cover it.
-	waited  bool
-	place   uint32
-	allowed uint32
-	early   bool
-	read    bool // a wait covered it, but only as to what the copy reads
-	issued  int  // copies.time
+	waited  detect.CopyState // by the last wait that did not cover it
+	read    bool             // a wait covered it, but only as to what the copy reads
+	issued  int              // copies.time
 	// Of one that is complete: see landed.go.
 	operations *operations
 	count      uint32
@@ -56,7 +52,7 @@ type bulkHalf struct {
 type bulks struct {
 	list       []*bulkHalf
 	groups     map[thread]uint32 // that threads have committed
-	flying     [2][]uint32       // by granule of shared memory, the halves in flight that read there, and those that write
+	flying     [2]granuleCounts  // the halves in flight that read, and those that write
 	matrix     []matrices        // by warp
 	core       coreState
 	proxies    *proxies // where the launch has no clusters; nil: none
@@ -68,34 +64,18 @@ type bulks struct {
 
 // count adds n to the counts of what a half accesses.
 func (s *bulks) count(x *bulkHalf, n uint32) {
-	if !x.memory.Shared {
-		return
-	}
-	list := &s.flying[0]
-	if x.site.Side.Write {
-		list = &s.flying[1]
-	}
-	for at := x.from / copyGranule; at <= (x.end-1)/copyGranule; at++ {
-		for uint64(len(*list)) <= at {
-			*list = append(*list, make([]uint32, max(64, len(*list)))...)
-		}
-		(*list)[at] += n
+	switch {
+	case !x.memory.Shared:
+	case x.site.Side.Write:
+		s.flying[1].add(x.from, x.end, n)
+	default:
+		s.flying[0].add(x.from, x.end, n)
 	}
 }
 
 // conflicts says that a half in flight may conflict with an access to shared memory.
 func (s *bulks) conflicts(a *history.Access) bool {
-	for i, list := range s.flying {
-		if i == 0 && !a.Site.Side.Write {
-			continue
-		}
-		for at := a.From / copyGranule; at <= (a.End-1)/copyGranule && at < uint64(len(list)); at++ {
-			if list[at] != 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return s.flying[1].any(a.From, a.End) || a.Site.Side.Write && s.flying[0].any(a.From, a.End)
 }
 
 type thread struct {
@@ -288,7 +268,7 @@ func (d *Detector) waitBulk(s *bulks, e *event.Event, blk *order.Block, wi uint3
 			return false
 		}
 		if n := s.groups[thread{wi, x.lane}]; uint64(x.group)+uint64(e.Aux) >= uint64(n) {
-			x.waited, x.place, x.allowed, x.early = true, e.Place, e.Aux, x.group == n
+			x.waited = waitedBy(e, x.group == n)
 			return false
 		}
 		if e.Flags&event.FlagRead != 0 && x.site.Side.Write {
@@ -348,7 +328,9 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 	if x.site.Side.Write {
 		if x.memory.Shared {
 			if !x.core {
-				d.copiesOf(blk).land(x.from, x.end)
+				for at := x.from / copyGranule; at <= (x.end-1)/copyGranule; at++ {
+					d.copiesOf(blk).land(at, nil)
+				}
 			}
 		}
 		if rank, from, ok := sharedAt(&x.memory, x.from); ok && !x.generic {
@@ -421,8 +403,10 @@ func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 
 // state is what has been done for a copy.
 func (s *bulks) state(x *bulkHalf) detect.CopyState {
-	return detect.CopyState{Bulk: !x.small, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked,
-		Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place}
+	c := x.waited
+	c.Bulk, c.Matrix, c.Core, c.How = !x.small, x.matrix, x.core, x.how
+	c.Read, c.Committed, c.Tracked = x.read, s.committed(x) > x.group, x.tracked
+	return c
 }
 
 // stateFor is what has been done for a copy in flight as far as it concerns an access to the byte at.

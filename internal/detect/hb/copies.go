@@ -19,14 +19,13 @@ import (
 type copies struct {
 	block    *order.Block // nil: it has issued none
 	warps    []warpCopies
-	inFlight int // halves that write shared memory
-	// written counts, by granule, the lanes whose copies in flight write there.
-	written []uint32
-	landed  []landing // by granule
-	bulks   *bulks    // nil where there is none
-	passed  map[passing]passage
-	phases  map[uint64]int // of each mbarrier of the block that are complete
-	time    int            // counts issues and waits for phases
+	inFlight int           // halves that write shared memory
+	written  granuleCounts // the lanes whose copies in flight write there
+	landed   []landing     // by granule
+	bulks    *bulks        // nil where there is none
+	passed   map[passing]passage
+	phases   map[uint64]int // of each mbarrier of the block that are complete
+	time     int            // counts issues and waits for phases
 }
 
 // passing is a thread and an mbarrier, for a phase of which it has waited with success.
@@ -89,8 +88,40 @@ type landing struct {
 	n    uint8 // instructions, up to 2
 }
 
-// copyGranule is the bytes of shared memory that copies.written counts together: no copy is larger, and all are aligned.
+// copyGranule is the bytes of shared memory that are counted together: no copy by cp.async is larger, and all are aligned.
 const copyGranule = 16
+
+// granuleCounts counts what is in flight by granules of shared memory.
+type granuleCounts []uint32
+
+// add adds n to the counts of the bytes [from, end).
+func (g *granuleCounts) add(from, end uint64, n uint32) {
+	for at := from / copyGranule; at <= (end-1)/copyGranule; at++ {
+		*granuleAt((*[]uint32)(g), at) += n
+	}
+}
+
+// any says that something may be in flight that touches the bytes [from, end).
+func (g granuleCounts) any(from, end uint64) bool {
+	first, last := from/copyGranule, (end-1)/copyGranule
+	return first < uint64(len(g)) && slices.ContainsFunc(g[first:min(last+1, uint64(len(g)))], func(n uint32) bool { return n != 0 })
+}
+
+// granuleAt gives the element of a granule, made when there is none.
+func granuleAt[T any](list *[]T, at uint64) *T {
+	for uint64(len(*list)) <= at {
+		*list = append(*list, make([]T, max(64, len(*list)))...)
+	}
+	return &(*list)[at]
+}
+
+// ofRank gives the list of the block of a rank, made when there is none.
+func ofRank[T any](lists *[][]T, rank uint32) *[]T {
+	for uint32(len(*lists)) <= rank {
+		*lists = append(*lists, nil)
+	}
+	return &(*lists)[rank]
+}
 
 type warpCopies struct {
 	groups [32]uint32 // that lanes have committed
@@ -110,13 +141,14 @@ type copyHalf struct {
 	tracks []track
 	// tracked are the lanes of which one track at least is, or was.
 	tracked uint32
-	order   *copyOrder // nil: the async proxy does not ask
-	issued  int        // copies.time
-	// The last wait that did not cover it.
-	waited  bool
-	place   uint32
-	allowed uint32
-	early   bool // the copy was not committed then
+	order   *copyOrder       // nil: the async proxy does not ask
+	issued  int              // copies.time
+	waited  detect.CopyState // by the last wait that did not cover it
+}
+
+// waitedBy gives the state of a copy that a wait did not cover. Early says that it was not committed then.
+func waitedBy(e *event.Event, early bool) detect.CopyState {
+	return detect.CopyState{Waited: true, Wait: e.Place, Allowed: e.Aux, Early: early}
 }
 
 // track says that an mbarrier in shared memory tracks a lane's copy.
@@ -195,26 +227,15 @@ func (d *Detector) issue(b *event.Batch, e *event.Event, blk *order.Block, wi ui
 // count adds n to the counts of what the copies of lanes write.
 func (c *copies) count(x *copyHalf, lanes uint32, n uint32) {
 	for m := lanes; m != 0; m &= m - 1 {
-		at := int(x.batch.AddrOf(&x.event, bits.TrailingZeros32(m)) / copyGranule)
-		c.reach(at)
-		c.written[at] += n
+		from := x.batch.AddrOf(&x.event, bits.TrailingZeros32(m))
+		c.written.add(from, from+uint64(x.event.Size), n)
 	}
 }
 
-// reach makes room for a granule.
-func (c *copies) reach(at int) {
-	if more := at + 1 - len(c.written); more > 0 {
-		c.written = append(c.written, make([]uint32, more)...)
-		c.landed = append(c.landed, make([]landing, more)...)
-	}
-}
-
-// land notes a bulk copy to shared memory that is complete.
-func (c *copies) land(from, end uint64) {
-	c.reach(int((end - 1) / copyGranule))
-	for at := from / copyGranule; at <= (end-1)/copyGranule; at++ {
-		x := &c.landed[at]
-		x.last, x.n = nil, min(x.n+1, 2)
+// land notes a copy to a granule that is complete, by lanes of x where it is by cp.async.
+func (c *copies) land(granule uint64, x *copyHalf) {
+	if at := granuleAt(&c.landed, granule); x == nil || at.last != x {
+		at.last, at.n = x, min(at.n+1, 2)
 	}
 }
 
@@ -222,11 +243,8 @@ func (c *copies) land(from, end uint64) {
 func (c *copies) writes(w *history.Warp) bool {
 	e := w.Event
 	for m := e.Mask; m != 0; m &= m - 1 {
-		from := w.Batch.AddrOf(e, bits.TrailingZeros32(m))
-		for at := from / copyGranule; at <= (from+uint64(e.Size)-1)/copyGranule && at < uint64(len(c.written)); at++ {
-			if c.written[at] != 0 {
-				return true
-			}
+		if from := w.Batch.AddrOf(e, bits.TrailingZeros32(m)); c.written.any(from, from+uint64(e.Size)) {
+			return true
 		}
 	}
 	return false
@@ -320,13 +338,11 @@ func (d *Detector) reuses(b *order.Block, at uint64, last uint8) bool {
 		return false
 	}
 	c := d.copies[b.Slot]
-	if at /= copyGranule; at >= uint64(len(c.landed)) {
-		return false
-	}
-	if c.written[at] != 0 { // it is not complete itself
+	if c.written.any(at, at+1) { // it is not complete itself
 		last = 0
 	}
-	return c.landed[at].n > last
+	at /= copyGranule
+	return at < uint64(len(c.landed)) && c.landed[at].n > last
 }
 
 // tellCopyOf gives what adds a race with a copy in flight to the findings.
@@ -344,8 +360,11 @@ func (d *Detector) tellCopy(a *history.Access, x *copyHalf, r history.Race) {
 	across := a.Actor.Launch != x.Block.Launch || a.Actor.Block != r.Earlier.Stamp.Block()
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
-		f.Copy = &detect.CopyState{Passed: d.passedTrack(a, x, lane), Committed: d.copiesOf(x.Block).warps[x.InBlock].groups[lane] > x.groups[lane],
-			Tracked: slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane }), Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&r.Earlier.Stamp)}
+		c := x.waited
+		c.Passed, c.Own = d.passedTrack(a, x, lane), a.Actor.Is(&r.Earlier.Stamp)
+		c.Committed = d.copiesOf(x.Block).warps[x.InBlock].groups[lane] > x.groups[lane]
+		c.Tracked = slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane })
+		f.Copy = &c
 		f.Reuses = x.Memory.Shared && d.reuses(x.Block, r.From, 0)
 		return f
 	})
@@ -375,7 +394,7 @@ func (d *Detector) wait(e *event.Event, blk *order.Block, wi uint32) {
 			if uint64(x.groups[lane])+uint64(e.Aux) < uint64(c.groups[lane]) {
 				done |= 1 << lane
 			} else {
-				x.waited, x.place, x.allowed, x.early = true, e.Place, e.Aux, x.groups[lane] == c.groups[lane]
+				x.waited = waitedBy(e, x.groups[lane] == c.groups[lane])
 			}
 		}
 		if d.complete(x, done, true, done&^d.landGroups(x, done)); x.left != 0 {
@@ -456,10 +475,7 @@ func (d *Detector) complete(x *copyHalf, done uint32, waited bool, record uint32
 	if shared {
 		c.count(x, done, ^uint32(0))
 		for m := done; m != 0; m &= m - 1 {
-			at := &c.landed[x.batch.AddrOf(&x.event, bits.TrailingZeros32(m))/copyGranule]
-			if at.last != x {
-				at.last, at.n = x, min(at.n+1, 2)
-			}
+			c.land(x.batch.AddrOf(&x.event, bits.TrailingZeros32(m))/copyGranule, x)
 		}
 	}
 	if x.left &^= done; x.left == 0 {

@@ -155,21 +155,19 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	if l == nil || e.Mask == 0 && e.Kind != event.BarrierDone {
 		return
 	}
+	blk, wi := l.Block(e.Warp)
 	if e.Kind == event.Load && e.Order == event.Acquire && e.Space == event.Shared && e.Flags&event.FlagApart == 0 && (l.Info.Bulk || len(d.copies) > 0) {
-		blk, wi := l.Block(e.Warp)
 		d.waitsPhase(b, e, blk, wi)
 	}
 	if l.Clustered() && e.Space == event.Shared {
 		switch e.Kind {
 		case event.Load, event.Store, event.Atomic, event.Bulk, event.Wgmma, event.Core:
-			blk, _ := l.Block(e.Warp)
 			b, e = d.peer(b, e, blk)
 		}
 	}
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
 		if (e.Space == event.Global || e.Space == event.Shared) && e.Size > 0 {
-			blk, wi := l.Block(e.Warp)
 			if e.Flags&event.FlagAsync != 0 {
 				d.issue(b, e, blk, wi)
 				return
@@ -183,29 +181,21 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			}
 		}
 	case event.Again:
-		blk, wi := l.Block(e.Warp)
 		d.series(b, e, blk, wi)
 	case event.CopyCommit:
-		blk, wi := l.Block(e.Warp)
 		d.commit(e, blk, wi)
 	case event.CopyWait:
-		blk, wi := l.Block(e.Warp)
 		d.wait(e, blk, wi)
 	case event.CopyArrive:
-		blk, wi := l.Block(e.Warp)
 		d.track(e, blk, wi)
 	case event.MbarrierDone:
-		blk, wi := l.Block(e.Warp)
 		d.phase(e.Addr, blk)
 		d.phaseDone(e, blk, wi)
 	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.Core, event.CoreCommit, event.CoreDone, event.CoreWait, event.ProxyFence:
-		blk, wi := l.Block(e.Warp)
 		d.bulk(b, e, blk, wi)
 	case event.MapRead, event.MapFence:
-		blk, wi := l.Block(e.Warp)
 		d.tensorMap(e, blk, wi)
 	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit, event.InitFence, event.ClusterArrive, event.ClusterWait, event.GridLaunch, event.GridWait, event.DeviceOp:
-		blk, wi := l.Block(e.Warp)
 		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 		if d.putsOff {
 			d.synchronise(e, blk, wi)

@@ -85,14 +85,7 @@ type landedHalf struct {
 
 // in gives where the halves of a granule are kept.
 func (l *landed) in(rank uint32, granule uint64) *[]*landedHalf {
-	for uint32(len(l.at)) <= rank {
-		l.at = append(l.at, nil)
-	}
-	of := &l.at[rank]
-	for uint64(len(*of)) <= granule {
-		*of = append(*of, make([][]*landedHalf, max(64, len(*of)))...)
-	}
-	return &(*of)[granule]
+	return granuleAt(ofRank(&l.at, rank), granule)
 }
 
 // land keeps a half that is complete, the count of its operations up to which that is so.
@@ -377,7 +370,7 @@ func (d *Detector) landCopies(x *copyHalf, lanes uint32, barrier uint64, of *ope
 func (x *copyHalf) half(lane int, barrier uint64, tracks []track) *bulkHalf {
 	from := x.batch.AddrOf(&x.event, lane)
 	return &bulkHalf{small: true, tracked: true, barrier: barrier, warp: x.InBlock, lane: lane, stamp: x.stamps[lane], site: x.Site, memory: x.Memory,
-		from: from, end: from + uint64(x.event.Size), block: x.Block, group: x.groups[lane], waited: x.waited, place: x.place, allowed: x.allowed, early: x.early,
+		from: from, end: from + uint64(x.event.Size), block: x.Block, group: x.groups[lane], waited: x.waited,
 		issued: x.issued, tracks: tracks}
 }
 

@@ -178,7 +178,7 @@ func TestLoadsCompacted(t *testing.T) {
 				s.memory(event.Event{Kind: event.Store, Space: event.Global, Warp: 1, Place: 3, Mask: 1, Addr: heap + to, Size: 4})
 				s.end()
 				d := New(detect.Config{Places: oracle.Places{}})
-				d.history.(*history.Fast).PutOffMost(16, 64, 1<<20)
+				d.history.(*history.Fast).PutOffMost(16, 64)
 				d.Events(&s.Batch)
 				found := ""
 				for _, x := range d.totals() {

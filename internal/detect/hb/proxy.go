@@ -102,14 +102,7 @@ func sharedAt(m *history.Memory, addr uint64) (rank uint32, at uint64, ok bool) 
 
 // at gives the granule of an address.
 func (p *proxies) at(rank uint32, addr uint64) *granule {
-	for uint32(len(p.granules)) <= rank {
-		p.granules = append(p.granules, nil)
-	}
-	list := &p.granules[rank]
-	for uint64(len(*list)) <= addr/copyGranule {
-		*list = append(*list, make([]granule, max(64, len(*list)))...)
-	}
-	return &(*list)[addr/copyGranule]
+	return granuleAt(ofRank(&p.granules, rank), addr/copyGranule)
 }
 
 // known gives the granules of a range of addresses that there are.

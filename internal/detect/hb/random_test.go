@@ -27,7 +27,7 @@ var reasonOf = map[detect.Category]string{
 }
 
 // races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins,
-// and two thirds put few loads off and condense them soon.
+// and two thirds put few loads off.
 func races(b *event.Batch, m detect.Model, kept string) string {
 	d := New(detect.Config{Model: m, Places: oracle.Places{}, Options: map[string]string{"history": kept}})
 	if h, ok := d.history.(*history.Fast); ok {
@@ -36,9 +36,9 @@ func races(b *event.Batch, m detect.Model, kept string) string {
 		}
 		switch len(b.Events) % 3 {
 		case 0:
-			h.PutOffMost(4, 1, 0)
+			h.PutOffMost(4, 1)
 		case 1:
-			h.PutOffMost(100, 2, 0)
+			h.PutOffMost(100, 2)
 		}
 	}
 	d.Events(b)

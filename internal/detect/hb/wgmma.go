@@ -80,7 +80,7 @@ func (d *Detector) waitMatrix(s *bulks, e *event.Event, blk *order.Block, wi uin
 			return false
 		}
 		if !done(x.group) {
-			x.waited, x.place, x.allowed, x.early = true, e.Place, e.Aux, x.group == n
+			x.waited = waitedBy(e, x.group == n)
 			return false
 		}
 		d.completeBulk(s, x, blk, false)

@@ -141,9 +141,6 @@ func (f *Findings) Unwatched() { f.races++ }
 // Races counts calls of Add.
 func (f *Findings) Races() uint64 { return f.races }
 
-// Racing says that the operation being judged has raced.
-func (f *Findings) Racing() bool { return len(f.now) > 0 }
-
 // at gives the races of the operation being judged at a pair of places.
 func (f *Findings) at(p Pair) *current {
 	for i := len(f.now) - 1; i >= 0; i-- { // nearly always the last of a few

@@ -160,18 +160,6 @@ func (h *Fast) chainOf(s *Site, at uint64, last order.ChainID) order.ChainID {
 	return h.order.Chain(at, wordBytes, last)
 }
 
-// condensedAtomics records atomic operations of words of segment i of a page, as performCondensed does: it does not matter which
-// thread made them.
-func (h *Fast) condensedAtomics(l *loads, s *Site, p *page, i int, bytes mask) {
-	number := h.stampOf(h.stateOf(s), stamp{s, l.state.Launch, 0, 1, 1})
-	for at := range wordsPerSegment {
-		if bytes.word(at) != 0 {
-			address := p.address + uint64(i*segmentBytes+at*wordBytes)
-			h.atomic(h.wordAt(p, i, address), word{number, 1}, h.chainOf(s, address, l.chains))
-		}
-	}
-}
-
 // askVariables brings the variables of words that lanes access into the processor's caches.
 func (h *Fast) askVariables(w *Warp, lanes uint32) {
 	var ask [prefetch.Most]unsafe.Pointer

@@ -25,14 +25,13 @@ type Fast struct {
 
 	// What is interned.
 	shapes    map[shapeKey]*shape
-	prints    map[footprint]uint32
+	prints    map[footprint]*footprint
 	kindOf    map[kindKey]uint32
 	kinds     []kind
 	histories []interned // the first is that of nothing
 	historyOf map[uint64]uint32
 	moves     moves
 	checks    [][]check // the first is none
-	merges    map[mergeKey]merged
 	sites     []*siteState
 
 	chunks       map[uint64]*chunk
@@ -45,29 +44,25 @@ type Fast struct {
 	lists        slab[list]
 	indices      map[*list]*index
 	sets         sets
-	scratch      []member  // of joinOf
-	later        []int     // of dropFollowed
 	single       [1]member // of members
 	joins        [1024]join
 	pending      pending
 	relaxed      relaxed
 
-	launches     []*launchState
-	current      *launchState
-	ended        []*loads // of launches that have ended
-	mostLoads    int      // of a launch and class that are put off
-	mostEnded    int      // launches that have ended, of which loads are put off
-	condenseFrom uint64   // bytes of them
-	host         []Record
-	limit        int // from how many stamps and histories on to sweep
-	summaries    summaries
+	launches  []*launchState
+	current   *launchState
+	ended     []*loads // of launches that have ended
+	mostLoads int      // of a launch and class that are put off
+	mostEnded int      // launches that have ended, of which loads are put off
+	host      []Record
+	limit     int // from how many stamps and histories on to sweep
+	summaries summaries
 }
 
 // siteState is what the fast history knows of a site.
 type siteState struct {
 	recent [32]*shape
 	shapes int // that it has had
-	missed int // events of other shapes
 	stamps [64]stampSlot
 	loads  siteLoads
 	direct *launchState // in which loads are not put off
@@ -94,13 +89,7 @@ type page struct {
 	saved     map[int][]*savedValues
 }
 
-type chunk struct {
-	pages  [chunkSize]*page
-	putOff [classes]struct { // those that were put off last in the chunk, and of which granules
-		loads    *loads
-		granules *granules
-	}
-}
+type chunk struct{ pages [chunkSize]*page }
 
 type recentChunk struct {
 	number uint64
@@ -116,9 +105,9 @@ type window struct {
 
 // NewFast makes an empty history.
 func NewFast(o *order.Order) *Fast {
-	return &Fast{order: o, limit: sweepFrom, mostLoads: mostLoads, mostEnded: mostEnded, condenseFrom: condenseFrom,
-		shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
-		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
+	return &Fast{order: o, limit: sweepFrom, mostLoads: mostLoads, mostEnded: mostEnded,
+		shapes: map[shapeKey]*shape{}, prints: map[footprint]*footprint{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
+		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
 		stamps: make([]stamp, 1), indices: map[*list]*index{}, summaries: newSummaries()}
 }
 
@@ -167,7 +156,7 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 		return
 	}
-	if s.missed > manyMisses && lanes != ^uint32(0) || lanes&(lanes-1) == 0 && h.isSplit(w, e) {
+	if lanes&(lanes-1) == 0 && h.isSplit(w, e) {
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 		return
 	}
@@ -175,16 +164,15 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 	if *slot == nil || !(*slot).key.is(e, lanes) {
 		x := h.shapeOf(w.Batch, e, keyOf(w.Site, e, lanes), s)
 		if x == nil {
-			s.missed++
 			h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 			return
 		}
 		*slot = x
 	}
+	parts := (*slot).parts
 	a := acting{Warp: w, site: s}
 	base := e.Addr / segmentBytes
 	changed := ^uint8(0)
-	parts := (*slot).parts
 	for i := range parts {
 		part := &parts[i]
 		n := base + uint64(part.segment)
@@ -217,9 +205,6 @@ func aligned(e *event.Event) bool {
 	below := uint64(e.Size) - 1
 	return uint64(e.Size)&below == 0 && e.Addr&below == 0
 }
-
-// manyMisses is after how many events without a shape no more are looked for.
-const manyMisses = 512
 
 // isSplit says that an event's address is of a segment whose words have histories of their own.
 func (h *Fast) isSplit(w *Warp, e *event.Event) bool {
@@ -296,7 +281,7 @@ func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
 	case x.stamp&(listFlag|partsFlag) == 0 && h.own(w, x, number, lane):
 		return true
 	}
-	return !write && h.load(x, number, lane) || x.stamp&listFlag != 0 && h.next(w, x, number, lane)
+	return x.stamp&listFlag != 0 && h.next(w, x, number, lane)
 }
 
 // next judges and records an access of a word with a list by one lane that happens after all in the list. It says false, having
@@ -507,8 +492,8 @@ func (h *Fast) enterPage(m Memory, slot **page, at uint64) *page {
 		logs = [classes]*loads{h.loadsOf(m)}
 	}
 	for class, l := range logs {
-		if l != nil && l.granules[at/chunkBytes] != nil {
-			p.putOff[class] = l.granules[at/chunkBytes].page(at)
+		if l != nil && l.granules.chunks[at/chunkBytes] != nil {
+			p.putOff[class] = l.granules.chunks[at/chunkBytes].page(at)
 		}
 	}
 	return p

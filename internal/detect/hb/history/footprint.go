@@ -195,15 +195,15 @@ type kind struct {
 type kindKey struct {
 	site  *Site
 	exec  uint32
-	print uint32
+	print *footprint
 }
 
 // accessOf gives the number of the access of a site with a footprint of a warp's lanes, and the lane that it is counted from.
 func (h *Fast) accessOf(s *Site, exec uint32, f *footprint) (uint32, uint8) {
 	c, lane := f.canonical()
-	print, ok := h.prints[c]
-	if !ok {
-		print = uint32(len(h.prints))
+	print := h.prints[c]
+	if print == nil {
+		print = &c
 		h.prints[c] = print
 	}
 	k := kindKey{s, bits.RotateLeft32(exec, -int(lane)), print}
@@ -211,7 +211,7 @@ func (h *Fast) accessOf(s *Site, exec uint32, f *footprint) (uint32, uint8) {
 	if !ok {
 		n = uint32(len(h.kinds))
 		all, disjoint := c.all()
-		h.kinds = append(h.kinds, kind{site: s, exec: k.exec, print: &c, all: all, disjoint: disjoint, write: s.Side.Write})
+		h.kinds = append(h.kinds, kind{site: s, exec: k.exec, print: print, all: all, disjoint: disjoint, write: s.Side.Write})
 		h.kindOf[k] = n
 	}
 	return n, lane

@@ -11,12 +11,9 @@ import (
 // launchState is what the fast history knows of a launch.
 type launchState struct {
 	*order.Launch
-	hosts []Record // accesses of the host that its threads may not know
-	knows map[uint32]bool
-	// firstStamp is above all stamps made before the launch.
-	firstStamp uint32
-	logs       [classes]*loads
-	others     []*loads // of launches that it does not follow
+	hosts  []Record // accesses of the host that its threads may not know
+	logs   [classes]*loads
+	others []*loads // of launches that it does not follow
 }
 
 // enter makes a launch the current one.
@@ -33,7 +30,7 @@ func (h *Fast) enter(l *order.Launch) {
 	if len(h.stamps)+len(h.histories)+int(h.sets.n/4) > h.limit || len(h.summaries.list) > mostSummaries {
 		h.sweep()
 	}
-	x := &launchState{Launch: l, knows: map[uint32]bool{}, firstStamp: uint32(len(h.stamps))}
+	x := &launchState{Launch: l}
 	first := l.First()
 	for i := range h.host {
 		if !first.After(&h.host[i].Stamp) {
@@ -85,8 +82,7 @@ func (h *Fast) pass(p *page) {
 	}
 	p.launch, p.mayRace = h.current, false
 	for i := range p.segments {
-		n := p.summaryOf(i)
-		p.mayRace = p.mayRace || n != 0 && !h.current.knowsSummary(h, n)
+		p.mayRace = p.mayRace || slices.ContainsFunc(h.summaries.list[p.summaryOf(i)], func(s summary) bool { return !h.current.Follows(s.launch) })
 	}
 	for _, x := range p.past {
 		p.mayRace = p.mayRace || !h.current.Follows(x.launch)
@@ -145,19 +141,6 @@ func (p *page) summaryOf(i int) uint32 {
 		return 0
 	}
 	return p.summaries[i]
-}
-
-// knowsSummary says that all threads of a launch know the accesses of a summary.
-func (x *launchState) knowsSummary(h *Fast, n uint32) bool {
-	known, ok := x.knows[n]
-	if !ok {
-		known = true
-		for _, s := range h.summaries.list[n] {
-			known = known && x.Follows(s.launch)
-		}
-		x.knows[n] = known
-	}
-	return known
 }
 
 // summary is what the threads of a launch that has ended did to a segment by a site.
@@ -298,7 +281,6 @@ func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
 	for i := range h.host {
 		h.judgeHosts(a, &h.host[i], a.From, a.End, race)
 	}
-	known := map[uint32]bool{}
 	h.pages(a.From, a.End, func(p *page) {
 		for i := range p.segments {
 			base := p.address + uint64(i)*segmentBytes
@@ -306,16 +288,7 @@ func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
 			if from >= end {
 				continue
 			}
-			if n := p.summaryOf(i); n != 0 {
-				all, ok := known[n]
-				if !ok {
-					all = !slices.ContainsFunc(h.summaries.list[n], func(s summary) bool { return !a.Actor.Knows(s.launch) })
-					known[n] = all
-				}
-				if !all {
-					h.judgeSummary(a, n, base, from, end, race)
-				}
-			}
+			h.judgeSummary(a, p.summaryOf(i), base, from, end, race)
 			for _, x := range p.past {
 				h.judgeSegment(a, x.launch, &x.segments[i], base, from, end, race)
 			}

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -38,7 +37,7 @@ type loads struct {
 	widest uint64     // bytes that one lane loads
 	addrs  [][]uint32 // of the lanes of scattered loads, counted from load.addr; blocks of whole loads
 	// granules are those of which loads were put off, by chunks. The launch has accessed them in no other way.
-	granules map[uint64]*granules
+	granules *granuleSet
 	tails    []uint32 // by site and warp: one more than the last load of one of those that have this place
 	fixed    int      // so many loads are not made longer any more
 	freed    []freed
@@ -47,15 +46,7 @@ type loads struct {
 	// chains is at least the last chain that the launch, which has ended, made or continued; 0 while it runs.
 	chains order.ChainID
 	newest order.ChainID // of those that its writes made or continued
-	// condensed is what is left of list when a launch has ended that loaded much: bytes by site and chunk.
-	condensed map[*Site]map[uint64]*bytesOfChunk
 }
-
-// bytesOfChunk is a set of the bytes of a chunk.
-type bytesOfChunk [chunkBytes / 64]uint64
-
-// any says that loads are put off.
-func (l *loads) any() bool { return len(l.list) > 0 || len(l.condensed) > 0 }
 
 // load is loads, or atomic operations, of one kind: so many times by each of several adjacent warps. Addresses are arithmetic progressions, and so
 // are epochs, which are the same for each warp.
@@ -195,9 +186,7 @@ const (
 	// Flags of events that tell of values.
 	valueFlags = event.FlagValues | event.FlagOld
 	addrsBlock = 1 << 12
-	// condenseFrom is from how many bytes on it is asked whether the loads of an ended launch are to be condensed; 0: they are.
-	condenseFrom = 1 << 20
-	mostEnded    = 64 // launches that have ended, of which loads are put off
+	mostEnded  = 64 // launches that have ended, of which loads are put off
 	// mostEndedBytes bounds what is kept of those.
 	mostEndedBytes = 64 << 20
 	mostFreed      = 64
@@ -206,19 +195,12 @@ const (
 	chunkBytes     = pageBytes * chunkSize
 )
 
-// PutOffMost sets of how many loads of a launch, and of how many launches that have ended, loads are put off, and from how many
-// bytes on those are condensed, for tests.
-func (h *Fast) PutOffMost(ofLaunch, ended int, condensed uint64) {
-	h.mostLoads, h.mostEnded, h.condenseFrom = ofLaunch, ended, condensed
-}
+// PutOffMost sets of how many loads of a launch, and of how many launches that have ended, loads are put off, for tests.
+func (h *Fast) PutOffMost(ofLaunch, ended int) { h.mostLoads, h.mostEnded = ofLaunch, ended }
 
 func (l *loads) bytes() uint64 {
-	n := uint64(unsafe.Sizeof(*l)) + uint64(cap(l.tails))*4 + uint64(cap(l.list))*uint64(unsafe.Sizeof(load{})) + uint64(len(l.addrs))*4*addrsBlock +
-		uint64(len(l.granules))*uint64(unsafe.Sizeof(granules{})) + uint64(cap(l.kinds))*uint64(unsafe.Sizeof(loadKind{}))
-	for _, c := range l.condensed {
-		n += uint64(len(c)) * uint64(unsafe.Sizeof(bytesOfChunk{}))
-	}
-	return n
+	return uint64(unsafe.Sizeof(*l)) + uint64(cap(l.tails))*4 + uint64(cap(l.list))*uint64(unsafe.Sizeof(load{})) + uint64(len(l.addrs))*4*addrsBlock +
+		uint64(len(l.granules.chunks))*uint64(unsafe.Sizeof(granules{})) + uint64(cap(l.kinds))*uint64(unsafe.Sizeof(loadKind{}))
 }
 
 // putOff puts a weak load by lanes with one view off. It says false, having done nothing, where it is to be performed.
@@ -302,35 +284,8 @@ func (h *Fast) write(epoch uint32) {
 	if len(l.list) < most && len(l.addrs) < mostAddrs/addrsBlock {
 		return
 	}
-	if l.compact(); len(l.list) > most/2 || len(l.addrs) >= mostAddrs/addrsBlock {
-		h.perform(l)
-		l.off = true
-	}
-}
-
-// compact drops loads that repeat others in their epoch: those of a loop, or of several, within a loop. To perform them all would take as
-// long as not to have put them off. Scattered ones stay, as their addresses are not at hand.
-func (l *loads) compact() {
-	if l.class != weakLoads {
-		return
-	}
-	from := 0
-	for _, f := range l.freed { // what memory was before it was freed is apart from what it is now
-		from = max(from, f.after)
-	}
-	seen := map[load]bool{}
-	kept := l.list[:from]
-	for _, x := range l.list[from:] {
-		if l.kinds[x.kind].event.Flags&event.FlagScattered == 0 {
-			if seen[x] {
-				continue
-			}
-			seen[x] = true
-		}
-		kept = append(kept, x)
-	}
-	clear(l.tails)
-	l.list = kept
+	h.perform(l)
+	l.off = true
 }
 
 // add adds the addresses of a scattered load, counted from one.
@@ -479,28 +434,10 @@ func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 
 // untouched says that loads of all that lanes access may be put off, and notes the granules.
 func (h *Fast) untouched(l *loads, r reach, w *Warp) bool {
-	if r.from < r.end && r.from/chunkBytes == (r.end-1)/chunkBytes && h.granulesOf(l, r.from).hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
+	if r.from < r.end && r.from/chunkBytes == (r.end-1)/chunkBytes && l.granules.of(r.from).hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
 		return true
 	}
 	return eachGranule(w.Batch, w.Event, func(at uint64) bool { return h.untouchedAt(l, at) })
-}
-
-// granulesOf gives the part of the granules loaded from that has an address.
-func (h *Fast) granulesOf(l *loads, at uint64) *granules {
-	if l.window != nil {
-		return l.granules[0]
-	}
-	n := at / chunkBytes
-	c := &h.chunkOf(n).putOff[l.class]
-	if c.loads != l {
-		s := l.granules[n]
-		if s == nil {
-			s = new(granules)
-			l.granules[n] = s
-		}
-		c.loads, c.granules = l, s
-	}
-	return c.granules
 }
 
 // pageOf gives the page of an address; nil where nothing was done.
@@ -513,7 +450,7 @@ func (h *Fast) pageOf(l *loads, at uint64) *page {
 
 // untouchedAt is untouched for the granule of an address.
 func (h *Fast) untouchedAt(l *loads, at uint64) bool {
-	s, i := h.granulesOf(l, at), granuleOf(at)
+	s, i := l.granules.of(at), granuleOf(at)
 	if s.has(i) {
 		return true
 	}
@@ -543,7 +480,7 @@ func (h *Fast) otherwise(l *loads, at uint64) bool {
 		return false
 	}
 	holds := func(o *loads) bool {
-		s := o.granules[at/chunkBytes]
+		s := o.granules.chunks[at/chunkBytes]
 		return o.class != l.class && s != nil && s.has(granuleOf(at))
 	}
 	return holds(h.current.logs[classes-1-l.class]) || slices.ContainsFunc(h.current.others, holds)
@@ -556,7 +493,7 @@ func (h *Fast) loadsOf(m Memory) *loads {
 	}
 	w := h.windowOf(m)
 	if w.loads == nil {
-		w.loads = &loads{state: h.current, window: w, granules: map[uint64]*granules{0: {}}}
+		w.loads = &loads{state: h.current, window: w, granules: newGranuleSet()}
 	}
 	return w.loads
 }
@@ -566,7 +503,7 @@ func (l *loads) forget() {
 	if l == nil {
 		return
 	}
-	*l.granules[0] = granules{}
+	*l.granules.of(0) = granules{}
 	l.list, l.kinds, l.freed = l.list[:0], l.kinds[:0], l.freed[:0]
 	if len(l.addrs) > 0 {
 		l.addrs = l.addrs[:1]
@@ -582,7 +519,7 @@ func (p *page) before(x *launchState) bool {
 
 // holds says that loads of bytes of [from, end) may have been put off.
 func (l *loads) holds(from, end uint64) bool {
-	for n, s := range l.granules {
+	for n, s := range l.granules.chunks {
 		lo, hi := max(from, n*chunkBytes), min(end, (n+1)*chunkBytes)
 		for at := lo; at < hi; at = (at + granuleBytes) &^ (granuleBytes - 1) {
 			if s.has(granuleOf(at)) {
@@ -608,7 +545,7 @@ func (h *Fast) touch(m Memory, p *page, at uint64) {
 // performOthers performs the loads from a page by launches that the current one does not follow, which enters the page.
 func (h *Fast) performOthers(at uint64) {
 	for _, l := range h.current.others {
-		if s := l.granules[at/chunkBytes]; s != nil && s.page(at) != 0 {
+		if s := l.granules.chunks[at/chunkBytes]; s != nil && s.page(at) != 0 {
 			h.perform(l)
 		}
 	}
@@ -635,7 +572,7 @@ func (h *Fast) performLoads(a *Access) {
 // take takes the loads out of those that are put off.
 func (l *loads) take() loads {
 	was := *l
-	l.list, l.addrs, l.freed, l.fixed, l.tails, l.condensed = nil, nil, nil, 0, nil, nil
+	l.list, l.addrs, l.freed, l.fixed, l.tails = nil, nil, nil, 0, nil
 	return was
 }
 
@@ -738,10 +675,9 @@ func (l *loads) visit(once bool, f func(s *Site, b *event.Batch, e *event.Event,
 // perform performs the loads that a launch has put off. They race with nothing: what was done since to what they loaded is by
 // launches that follow theirs.
 func (h *Fast) perform(l *loads) {
-	h.release(l, l.granules)
+	h.release(l, l.granules.chunks)
 	all := l.take()
 	h.performNow(&all)
-	h.performCondensed(&all)
 }
 
 // performAt performs loads of the current launch, which is about to access the granule of an address in another way: those of all
@@ -774,7 +710,7 @@ func (h *Fast) performAt(l *loads, at uint64) {
 // release notes that no loads from granules are put off any more.
 func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
 	for n, gone := range chunks {
-		s := l.granules[n]
+		s := l.granules.chunks[n]
 		if s == nil {
 			continue
 		}
@@ -811,124 +747,10 @@ func (h *Fast) performNow(l *loads) {
 	h.current = was
 }
 
-// saves says that condensing loads saves much memory.
-func (h *Fast) saves(l *loads) bool {
-	if h.condenseFrom == 0 { // in tests
-		return true
-	}
-	n := l.bytes()
-	if n < h.condenseFrom {
-		return false
-	}
-	type part struct {
-		site  *Site
-		chunk uint64
-	}
-	parts := map[part]bool{}
-	for i := range l.list {
-		x := &l.list[i]
-		for _, at := range []uint64{x.addr, x.at(x.times-1, x.warps-1)} {
-			parts[part{l.kinds[x.kind].site, at / chunkBytes}] = true
-		}
-	}
-	return 4*uint64(len(parts))*uint64(unsafe.Sizeof(bytesOfChunk{})) < n
-}
-
-// condense keeps of the loads of a launch that has ended which bytes each site loaded: others know all of the launch or nothing.
-func (l *loads) condense() {
-	all := l.take()
-	l.condensed = map[*Site]map[uint64]*bytesOfChunk{}
-	all.places(func(s *Site, b *event.Batch, e *event.Event, lanes uint32) {
-		chunks := l.condensed[s]
-		if chunks == nil {
-			chunks = map[uint64]*bytesOfChunk{}
-			l.condensed[s] = chunks
-		}
-		var c *bytesOfChunk
-		number, from, end := ^uint64(0), uint64(0), uint64(0)
-		add := func() { // what adjacent lanes have loaded
-			for from < end {
-				if n := from / chunkBytes; n != number {
-					if c, number = chunks[n], n; c == nil {
-						c = new(bytesOfChunk)
-						chunks[n] = c
-					}
-				}
-				stop := min(end, (number+1)*chunkBytes)
-				c.add(from%chunkBytes, stop-from)
-				from = stop
-			}
-		}
-		for m := lanes; m != 0; m &= m - 1 {
-			if at := b.AddrOf(e, bits.TrailingZeros32(m)); at != end {
-				add()
-				from, end = at, at
-			}
-			end += uint64(e.Size)
-		}
-		add()
-	})
-}
-
-// add adds n bytes.
-func (c *bytesOfChunk) add(from, n uint64) {
-	for end := from + n; from < end; from = from&^63 + 64 {
-		c[from/64] |= ^uint64(0) >> (64 - (min(end, from&^63+64) - from)) << (from % 64)
-	}
-}
-
-// performCondensed performs loads, or atomic operations, that are condensed: others know all of the launch or nothing.
-func (h *Fast) performCondensed(l *loads) {
-	was := h.current
-	h.current = l.state
-	for _, s := range slices.SortedFunc(maps.Keys(l.condensed), func(a, b *Site) int { return int(a.Number) - int(b.Number) }) {
-		chunks := l.condensed[s]
-		for _, n := range slices.Sorted(maps.Keys(chunks)) {
-			bytes := chunks[n]
-			for i := 0; i < len(bytes); i += 2 {
-				if m := (mask{bytes[i], bytes[i+1]}); !m.empty() {
-					h.performSegment(l, s, n*chunkBytes+uint64(i/2*segmentBytes), m)
-				}
-			}
-		}
-	}
-	h.current = was
-}
-
-// performSegment is performCondensed for bytes of a segment at an address.
-func (h *Fast) performSegment(l *loads, s *Site, at uint64, bytes mask) {
-	slot := &h.chunkOf(at / chunkBytes).pages[at/pageBytes%chunkSize]
-	if *slot == nil {
-		*slot = &page{address: at &^ (pageBytes - 1)}
-	}
-	p, i := *slot, int(at/segmentBytes%pageSegs)
-	p.accessed(l.state.Launch)
-	if l.class == relaxedAtomics {
-		h.condensedAtomics(l, s, p, i, bytes)
-		return
-	}
-	if p.summaries == nil {
-		p.summaries = new([pageSegs]uint32)
-	}
-	n := &p.summaries[i]
-	*n = h.summaries.intern(addSummary(slices.Clone(h.summaries.list[*n]), summary{s, l.state.Launch, bytes}))
-}
-
 // reuseLoads drops the loads of [from, end) that were put off.
 func (h *Fast) reuseLoads(from, end uint64) {
 	for _, l := range h.allLoads() {
-		if !l.any() || !l.holds(from, end) {
-			continue
-		}
-		for _, chunks := range l.condensed {
-			for n, c := range chunks {
-				lo, hi := max(from, n*chunkBytes), min(end, (n+1)*chunkBytes)
-				for at := lo; at < hi; at++ {
-					c[at%chunkBytes/64] &^= 1 << (at % 64)
-				}
-			}
-		}
-		if l.condensed != nil {
+		if len(l.list) == 0 || !l.holds(from, end) {
 			continue
 		}
 		if (from|end)%l.widest != 0 && l.straddles(from, end) {
@@ -959,11 +781,11 @@ func (l *loads) straddles(from, end uint64) (found bool) {
 // beginLoads tells of a launch that begins.
 func (h *Fast) beginLoads(x *launchState) {
 	for class := range x.logs {
-		x.logs[class] = &loads{class: class, state: x, granules: map[uint64]*granules{}}
+		x.logs[class] = &loads{class: class, state: x, granules: newGranuleSet()}
 	}
 	kept := h.ended[:0]
 	for _, l := range h.ended {
-		if l.any() {
+		if len(l.list) > 0 {
 			kept = append(kept, l)
 		}
 	}
@@ -974,13 +796,10 @@ func (h *Fast) beginLoads(x *launchState) {
 			continue
 		}
 		for _, l := range o.logs {
-			if !l.any() {
+			if len(l.list) == 0 {
 				continue
 			}
-			l.chains = max(h.order.Chains(), 1)
-			if l.tails = nil; h.saves(l) && whole(o.Launch) {
-				l.condense()
-			}
+			l.chains, l.tails = max(h.order.Chains(), 1), nil
 			h.ended = append(slices.DeleteFunc(h.ended, func(m *loads) bool { return l.makesUp(m) }), l)
 		}
 	}
@@ -1004,7 +823,7 @@ func (h *Fast) beginLoads(x *launchState) {
 // makesUp says that a launch follows another and has put off the same loads: who races with the one races with the other.
 func (l *loads) makesUp(o *loads) bool {
 	switch {
-	case l.class != o.class || !l.state.Follows(o.state.Launch) || (l.condensed == nil) != (o.condensed == nil):
+	case l.class != o.class || !l.state.Follows(o.state.Launch):
 		return false
 	case l.newest > o.chains:
 		return false // who has observed what the later launch wrote need not have observed the earlier one
@@ -1012,10 +831,6 @@ func (l *loads) makesUp(o *loads) bool {
 		return !slices.ContainsFunc(o.freed, func(s freed) bool { return s.from == r.from && s.end == r.end && s.after >= r.after })
 	}):
 		return false // of these the earlier launch has loads
-	case l.condensed != nil:
-		return maps.EqualFunc(l.condensed, o.condensed, func(a, b map[uint64]*bytesOfChunk) bool {
-			return maps.EqualFunc(a, b, func(x, y *bytesOfChunk) bool { return *x == *y })
-		})
 	}
 	return slices.Equal(l.list, o.list) && slices.EqualFunc(l.addrs, o.addrs, slices.Equal) &&
 		slices.EqualFunc(l.kinds, o.kinds, func(a, b loadKind) bool { return a.site == b.site && a.is(&b.event) })

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"maps"
 	"math/bits"
 	"slices"
@@ -213,16 +212,5 @@ func (p *Plain) Reuse(from, end uint64) {
 		word := k.from &^ (wordBytes - 1)
 		return from <= word && word < end
 	})
-	var kept []Record
-	for _, r := range m.host {
-		for _, rest := range [][2]uint64{{r.From, min(r.End, from)}, {max(r.From, end), r.End}} {
-			if rest[0] < rest[1] {
-				x := r
-				x.From, x.End = rest[0], rest[1]
-				kept = append(kept, x)
-			}
-		}
-	}
-	slices.SortStableFunc(kept, func(x, y Record) int { return cmp.Compare(x.From, y.From) })
-	m.host = kept
+	m.host = withoutRange(m.host, from, end)
 }

@@ -305,52 +305,34 @@ func (h *Fast) put(records []record, now record) []record {
 		if r.access == now.access && r.lane == now.lane { // the same, or later
 			continue
 		}
-		m := h.merge(&r, &now, exec)
+		access, lane := h.merge(&r, &now, exec)
 		if r.epoch == now.epoch {
-			now.access, now.lane = m.access, m.lane
-		} else if r.access, r.lane = m.access, m.lane; r.access != 0 {
+			now.access, now.lane = access, lane
+		} else if r.access, r.lane = access, lane; access != 0 {
 			kept = append(kept, r)
 		}
 	}
 	return append(kept, now)
 }
 
-// mergeKey is two accesses by a warp and a site.
-type mergeKey struct {
-	old, now uint32
-	lane     uint8 // of the first, counted from that of the second
-	same     bool  // they have one epoch
-}
-
-// merged is an access, and the lane that it is counted from.
-type merged struct {
-	access uint32
-	lane   uint8
-}
-
-// merge gives the access that two of one epoch are together, or else what is left of the older, if anything.
-func (h *Fast) merge(old, now *record, exec uint32) merged {
-	key := mergeKey{old.access, now.access, (old.lane - now.lane) & 31, old.epoch == now.epoch}
-	m, ok := h.merges[key]
-	if !ok {
-		f, g := h.kinds[now.access].print.turned(now.lane), h.kinds[old.access].print.turned(old.lane)
-		for i := range g.bytes {
-			if key.same {
-				g.bytes[i] = g.bytes[i].or(f.bytes[i])
-			} else {
-				g.bytes[i] = g.bytes[i].without(f.bytes[i])
-			}
-			if g.lanes |= 1 << i; g.bytes[i].empty() {
-				g.lanes &^= 1 << i
-			}
+// merge gives the access, and the lane that it is counted from, that two of one epoch are together, or else what is left of the
+// older, if anything.
+func (h *Fast) merge(old, now *record, exec uint32) (access uint32, lane uint8) {
+	f, g := h.kinds[now.access].print.turned(now.lane), h.kinds[old.access].print.turned(old.lane)
+	for i := range g.bytes {
+		if old.epoch == now.epoch {
+			g.bytes[i] = g.bytes[i].or(f.bytes[i])
+		} else {
+			g.bytes[i] = g.bytes[i].without(f.bytes[i])
 		}
-		if g.lanes != 0 {
-			m.access, m.lane = h.accessOf(h.kinds[now.access].site, exec, &g)
-			m.lane = (m.lane - now.lane) & 31
+		if g.lanes |= 1 << i; g.bytes[i].empty() {
+			g.lanes &^= 1 << i
 		}
-		h.merges[key] = m
 	}
-	return merged{m.access, (m.lane + now.lane) & 31}
+	if g.lanes == 0 {
+		return 0, 0
+	}
+	return h.accessOf(h.kinds[now.access].site, exec, &g)
 }
 
 // normal makes a move lead to a history with records.

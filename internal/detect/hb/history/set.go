@@ -25,7 +25,7 @@ func (h *Fast) joinOf(from uint32, now member) *join {
 	}
 	*j = join{from: from, now: now, known: true, clear: true}
 	n := &h.stamps[now.stamp]
-	kept := h.scratch[:0]
+	var kept []member
 	for _, m := range h.members(from) {
 		s := &h.stamps[m.stamp]
 		same := s.site == n.site
@@ -50,7 +50,7 @@ func (h *Fast) joinOf(from uint32, now member) *join {
 		kept = append(kept, m)
 	}
 	kept = append(kept, now)
-	if h.scratch = kept; len(kept) > mostMembers {
+	if len(kept) > mostMembers {
 		j.clear = false
 	}
 	if j.clear {

@@ -35,7 +35,7 @@ func (h *Fast) sweep() {
 		}
 	}
 	fresh.ended, fresh.launches = h.ended, h.launches
-	fresh.mostLoads, fresh.mostEnded, fresh.condenseFrom = h.mostLoads, h.mostEnded, h.condenseFrom
+	fresh.mostLoads, fresh.mostEnded = h.mostLoads, h.mostEnded
 	fresh.chunks, fresh.host, fresh.limit = h.chunks, h.host, max(h.limit, 2*(len(fresh.stamps)+len(fresh.histories)))
 	*h = *fresh
 }

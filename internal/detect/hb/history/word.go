@@ -218,9 +218,9 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 }
 
 // dropFollowed drops the entries of which there are others by the same site to the same bytes, in a launch that follows theirs: who
-// does not know the one does not know the other. recordList does so for the accesses that it adds; others come from segments.
+// does not know the one does not know the other.
 func (h *Fast) dropFollowed(l *list) {
-	later := h.later[:0] // entries that differ in this, or in the launch
+	var later []int // entries that differ in this, or in the launch
 	for i := len(l.entries) - 1; i >= 0; i-- {
 		e := &l.entries[i]
 		s := &h.stamps[e.stamp]
@@ -241,7 +241,6 @@ func (h *Fast) dropFollowed(l *list) {
 			later = append(later, i)
 		}
 	}
-	h.later = later
 }
 
 // each calls f for the entries of a word.
@@ -418,33 +417,6 @@ func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes ui
 	h.recordList(a, w, l, entry{stamp: number, lanes: lane, bytes: bytes}, at, chain, h.afterAll(a, l))
 }
 
-// load records a load of a word that only loads have accessed. It says false, having done nothing, of others.
-func (h *Fast) load(w *word, number, lane uint32) bool {
-	switch {
-	case w.stamp&listFlag != 0:
-		if w.lanes&listWritten != 0 {
-			return false
-		}
-	case w.stamp&(setFlag|partsFlag) != 0 || h.stamps[w.stamp].site.Side.Write:
-		return false
-	}
-	l := h.listed(w)
-	n := &h.stamps[number]
-	h.inherit(l, n.launch)
-	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
-		e := &l.entries[i-1]
-		if e.stamp == number {
-			l.grow(e, lane)
-			return true
-		}
-		if e.warp == uint8(n.warp) && e.lanes&lane != 0 && e.bytes == 15 && h.supersedes(number, &h.stamps[e.stamp]) {
-			e.lanes &^= lane
-		}
-	}
-	l.add(h, w, entry{stamp: number, lanes: lane, bytes: 15})
-	return true
-}
-
 // supersedes says that accesses by the same lanes with two stamps differ in nothing but that the first is later.
 func (h *Fast) supersedes(number uint32, s *stamp) bool {
 	n := &h.stamps[number]
@@ -460,13 +432,6 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 	n := &h.stamps[now.stamp]
 	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
 		e := &l.entries[i-1]
-		if e.stamp < h.current.firstStamp && e.bytes == now.bytes && e.lanes != 0 {
-			if s := &h.stamps[e.stamp]; s.launch != n.launch && s.site == n.site && (!s.site.chained() || e.more == now.more) &&
-				n.launch.Follows(s.launch) {
-				e.lanes = 0
-				continue
-			}
-		}
 		if e.warp != uint8(n.warp) || e.lanes&now.lanes == 0 && e.stamp != now.stamp || e.lanes == 0 || e.bytes != now.bytes || a.Site.chained() && e.more != now.more {
 			continue
 		}

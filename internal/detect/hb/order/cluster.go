@@ -56,7 +56,7 @@ func (b *Block) arriveCluster(wi uint32, e *event.Event) {
 		}
 		for m := lanes; m != 0; m &= m - 1 {
 			lane := bits.TrailingZeros32(m)
-			f := w.fencedOf(lane)
+			f := w.releasedBy(lane)
 			v := f.wide
 			if !b.clustered { // the cluster is the block
 				v = f.narrow

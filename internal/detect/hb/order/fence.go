@@ -2,7 +2,6 @@ package order
 
 import (
 	"math/bits"
-	"slices"
 
 	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/event"
@@ -17,14 +16,12 @@ type patterns struct {
 	inner    passed                // what they have seen of fence.sc of the block, where it is no part of a cluster
 }
 
-// fenced is what lanes of a warp had done at their last fence, at their last one beyond the block, and at their last fence.sc
-// beyond the block, and at their last fence.sc. The last two, patterns.observed and patterns.inner are empty after a barrier: its view
-// says it then.
+// fenced is what lanes of a warp had done at their last fences, by what these publish to. Nil: there was none. Sc, inner,
+// patterns.observed and patterns.inner are empty after a barrier: its view says it then.
 type fenced struct {
-	released
-	sc    *View
-	inner *View // where the block is no part of a cluster
-	lanes uint32
+	narrow, wide, system views // as of released
+	sc                   views // of a fence.sc beyond the block
+	inner                views // of any fence.sc, where the block is no part of a cluster
 }
 
 // released are the views that a strong write publishes: to threads of the same block, to others, and to those of other devices, where the
@@ -56,64 +53,13 @@ func (w *warp) patternsOf(lane int) *patterns {
 	return w.patterns[lane]
 }
 
-// fencedOf gives what a lane had done at its last fences.
-func (w *warp) fencedOf(lane int) fenced {
-	for i := range w.fenced {
-		if w.fenced[i].lanes>>uint(lane)&1 != 0 {
-			return w.fenced[i]
-		}
-	}
-	return fenced{}
-}
+// any says that a lane has executed a fence that releases.
+func (f *fenced) any() bool { return f.narrow.same != nil || f.narrow.each != nil }
 
-// setFenced notes that lanes have executed a fence with a view, or, where that is nil, that they have met at a barrier. Lanes of
-// which the same is said share an element.
-func (w *warp) setFenced(lanes uint32, v *View, wide, sc, inner, system bool) {
-	rest := lanes
-	for i, f := range w.fenced {
-		both := f.lanes & lanes
-		if rest &^= both; both != 0 && both != f.lanes {
-			w.fenced[i].lanes &^= both
-			f.lanes = both
-			w.fenced = append(w.fenced, f)
-		}
-	}
-	if rest != 0 {
-		w.fenced = append(w.fenced, fenced{lanes: rest})
-	}
-	kept := w.fenced[:0]
-	for _, f := range w.fenced {
-		if f.lanes&lanes != 0 {
-			f.note(v, wide, sc, inner, system)
-			if i := slices.IndexFunc(kept, func(x fenced) bool { return x.released == f.released && x.sc == f.sc && x.inner == f.inner }); i >= 0 {
-				kept[i].lanes |= f.lanes
-				continue
-			}
-		}
-		kept = append(kept, f)
-	}
-	w.fenced = kept
-}
-
-// note is setFenced of lanes that share an element.
-func (f *fenced) note(v *View, wide, sc, inner, system bool) {
-	if v == nil {
-		f.sc, f.inner = nil, nil
-		return
-	}
-	f.narrow = v
-	if wide {
-		f.wide = v
-	}
-	if sc {
-		f.sc = v
-	}
-	if inner {
-		f.inner = v
-	}
-	if system {
-		f.system = v
-	}
+// releasedBy gives what a lane had done at its last fences.
+func (w *warp) releasedBy(lane int) released {
+	f := &w.fenced
+	return released{f.narrow.view(lane), f.wide.view(lane), f.system.view(lane)}
 }
 
 // fence ends acquire patterns and begins release patterns.
@@ -134,7 +80,19 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	if e.Order != event.Acquire {
 		b.published = true
 		for v, lanes := range w.of(e.Mask) {
-			if w.setFenced(lanes, v, wide, sc, inner, system); wide {
+			f := &w.fenced
+			f.narrow.set(w.live, lanes, v)
+			if sc {
+				f.sc.set(w.live, lanes, v)
+			}
+			if inner {
+				f.inner.set(w.live, lanes, v)
+			}
+			if system {
+				f.system.set(w.live, lanes, v)
+			}
+			if wide {
+				f.wide.set(w.live, lanes, v)
 				b.tell(v, wi, lanes)
 			}
 		}
@@ -157,11 +115,11 @@ func (b *Block) FenceInits(wi uint32, lane int, scope event.Scope, operations, c
 		}
 		return r
 	}
-	f := w.fencedOf(lane)
-	for i := range w.fenced {
-		w.fenced[i].lanes &^= 1 << lane
+	now := add(w.releasedBy(lane))
+	w.fenced.narrow.set(w.live, 1<<lane, now.narrow)
+	if now.wide != nil {
+		w.fenced.wide.set(w.live, 1<<lane, now.wide)
 	}
-	w.fenced = append(slices.DeleteFunc(w.fenced, func(f fenced) bool { return f.lanes == 0 }), fenced{add(f.released), f.sc, f.inner, 1 << lane})
 	if p := w.patterns; p != nil && p[lane] != nil {
 		for at, r := range p[lane].own {
 			p[lane].own[at] = add(r)
@@ -226,16 +184,14 @@ func (b *Block) carried(w *warp, wi, lanes uint32) (all *fences) {
 	for v := range w.of(lanes) {
 		all = o.joinFences(all, v.fences)
 	}
-	for i := range w.fenced {
-		f := &w.fenced[i]
-		if f.lanes&lanes == 0 {
-			continue
+	for v, having := range w.fenced.sc.of(lanes) {
+		if v != nil {
+			all = o.joinFences(all, &fences{published: passed{b.gridOf(v, wi, having), v.beyond}})
 		}
-		if v := f.sc; v != nil {
-			all = o.joinFences(all, &fences{published: passed{b.gridOf(v, wi, f.lanes&lanes), v.beyond}})
-		}
-		if v := f.inner; v != nil {
-			all = o.joinFences(all, &fences{innerPublished: passed{b.gridOf(v, wi, f.lanes&lanes), v.beyond}})
+	}
+	for v, having := range w.fenced.inner.of(lanes) {
+		if v != nil {
+			all = o.joinFences(all, &fences{innerPublished: passed{b.gridOf(v, wi, having), v.beyond}})
 		}
 	}
 	for m := lanes; m != 0 && w.patterns != nil; m &= m - 1 {
@@ -248,9 +204,8 @@ func (b *Block) carried(w *warp, wi, lanes uint32) (all *fences) {
 
 // settled forgets of lanes that have met at a barrier what their view now says.
 func (w *warp) settled(lanes uint32) {
-	if slices.ContainsFunc(w.fenced, func(f fenced) bool { return (f.sc != nil || f.inner != nil) && f.lanes&lanes != 0 }) {
-		w.setFenced(lanes, nil, false, false, false, false)
-	}
+	w.fenced.sc.set(w.live, lanes, nil)
+	w.fenced.inner.set(w.live, lanes, nil)
 	for m := lanes; m != 0 && w.patterns != nil; m &= m - 1 {
 		if p := w.patterns[bits.TrailingZeros32(m)]; p != nil {
 			p.observed, p.inner = passed{}, passed{}
@@ -263,11 +218,10 @@ func (b *Block) publishedFences(w *warp, wi uint32, lane int) (wide, inner passe
 	if f := w.view(lane).fences; f != nil {
 		wide, inner = f.published, f.innerPublished
 	}
-	f := w.fencedOf(lane)
-	if v := f.sc; v != nil {
+	if v := w.fenced.sc.view(lane); v != nil {
 		wide = b.order.joinPassed(wide, passed{b.gridOf(v, wi, 1<<uint(lane)), v.beyond})
 	}
-	if v := f.inner; v != nil {
+	if v := w.fenced.inner.view(lane); v != nil {
 		inner = b.order.joinPassed(inner, passed{b.gridOf(v, wi, 1<<uint(lane)), v.beyond})
 	}
 	return wide, inner

@@ -27,9 +27,9 @@ func (l *Launch) Ended(block uint32) bool { return l.blocks[block] == nil }
 func (b *Block) As(wi, lanes uint32, views *[32]*View, f func()) {
 	w := &b.warps[wi]
 	x := &w.views
-	now, fenced, patterns := *x, w.fenced, w.patterns
-	w.fenced, w.patterns = nil, nil
-	defer func() { w.fenced, w.patterns = fenced, patterns }()
+	now, was, patterns := *x, w.fenced, w.patterns
+	w.fenced, w.patterns = fenced{}, nil
+	defer func() { w.fenced, w.patterns = was, patterns }()
 	each := *views
 	for i := range each {
 		if lanes>>i&1 == 0 {
@@ -81,7 +81,7 @@ func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).live > 
 // in its block.
 func (b *Block) Begun(wi uint32) bool {
 	w := &b.warps[wi]
-	return b.fencesSC || len(w.fenced) > 0 || w.patterns != nil
+	return b.fencesSC || w.fenced.any() || w.patterns != nil
 }
 
 // Variable points to what is to be read of the variable of a word of global memory, for prefetch.Lines.
@@ -177,7 +177,7 @@ func (b *Block) Ends(wi uint32, e *event.Event) bool {
 // Patterns says that threads of the block may have begun release or acquire patterns.
 func (b *Block) Patterns() bool {
 	for i := range b.warps {
-		if w := &b.warps[i]; len(w.fenced) > 0 || w.patterns != nil {
+		if w := &b.warps[i]; w.fenced.any() || w.patterns != nil {
 			return true
 		}
 	}

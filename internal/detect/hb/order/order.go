@@ -57,17 +57,15 @@ type Launch struct {
 	number     uint32            // in Order.numbered
 	blocks     map[uint32]*Block // those that run
 	recent     []*Block          // of them, by the low bits of Index: as a rule all, since blocks that run together have near indices
-	last       *Block            // that was asked for, and its first warp
-	firstWarp  uint32
-	logs       map[uint32]Log // of blocks that have ended
-	lastLog    Log            // of logs
-	first      *View          // of threads that have synchronised with none
-	start      *clock.Foreign // what its threads begin with
-	assumed    *clock.Foreign // the same with what is assumed of host threads; nil where nothing is, or it may begin early
-	before     *clock.Foreign // what its agent had done before it, which is more where it began early
-	dependents bool           // may begin early, if the agent launches them so
-	beyond     *clock.Foreign // what they learned of other launches; its agent knows that after the end
-	end        uint32         // the agent's epoch at the end; 0 while the launch runs
+	logs       map[uint32]Log    // of blocks that have ended
+	lastLog    Log               // of logs
+	first      *View             // of threads that have synchronised with none
+	start      *clock.Foreign    // what its threads begin with
+	assumed    *clock.Foreign    // the same with what is assumed of host threads; nil where nothing is, or it may begin early
+	before     *clock.Foreign    // what its agent had done before it, which is more where it began early
+	dependents bool              // may begin early, if the agent launches them so
+	beyond     *clock.Foreign    // what they learned of other launches; its agent knows that after the end
+	end        uint32            // the agent's epoch at the end; 0 while the launch runs
 	agent      uint32
 	depth      int // of clock.Grid
 	clustered  bool
@@ -107,7 +105,7 @@ type warp struct {
 	live             uint32         // lanes that have not exited
 	used, usedShared uint32         // lanes that have accessed memory, shared memory
 	whole            uint32         // the epoch that began when all lanes last reconverged
-	fenced           []fenced       // what lanes had done at their last fences
+	fenced           fenced         // what lanes had done at their last fences
 	patterns         *[32]*patterns // that lanes have begun
 	phase            uint32         // the parity of the phase of the cluster's barrier that lanes are at
 }
@@ -175,7 +173,7 @@ func (o *Order) End(id uint32) {
 		}
 		b.over()
 	}
-	l.blocks, l.recent, l.last = nil, nil, nil
+	l.blocks, l.recent = nil, nil
 	o.unwatch(l)
 	a := o.Agent(l.agent)
 	a.next()
@@ -215,16 +213,12 @@ func (o *Order) HostAccess(agent uint32) Actor {
 
 // Block gives the block of a warp of a launch, and the number of the warp in it.
 func (l *Launch) Block(w uint32) (b *Block, inBlock uint32) {
-	if inBlock = w - l.firstWarp; inBlock < l.WarpsPerBlock && l.last != nil {
-		return l.last, inBlock
-	}
 	i := w / l.WarpsPerBlock
 	b = l.recent[int(i)&(len(l.recent)-1)]
 	if b == nil || b.Index != i {
 		b = l.running(i)
 	}
-	l.last, l.firstWarp = b, i*l.WarpsPerBlock
-	return b, w - l.firstWarp
+	return b, w - i*l.WarpsPerBlock
 }
 
 // running gives a block, which may have to begin, and makes it recent.
@@ -258,7 +252,7 @@ func (l *Launch) begin(i uint32) *Block {
 	b.warps = slices.Grow(b.warps[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
 	b.waiting = slices.Grow(b.waiting[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
 	for j := range b.warps {
-		b.warps[j] = warp{live: ^uint32(0), views: views{same: l.first}, fenced: b.warps[j].fenced[:0]}
+		b.warps[j] = warp{live: ^uint32(0), views: views{same: l.first}}
 	}
 	if n := l.Info.Block.Count() % 32; n != 0 {
 		b.warps[l.WarpsPerBlock-1].live = 1<<n - 1
@@ -273,9 +267,6 @@ func (b *Block) over() {
 	delete(l.blocks, b.Index)
 	if at := &l.recent[int(b.Index)&(len(l.recent)-1)]; *at == b {
 		*at = nil
-	}
-	if l.last == b {
-		l.last = nil
 	}
 	l.keepLog(b)
 	b.Shared.reset()
@@ -413,20 +404,12 @@ func (b *Block) Whole(wi uint32) uint32 { return b.warps[wi].whole }
 
 // set gives lanes a view, the others keeping theirs.
 func (w *warp) set(lanes uint32, v *View) {
-	if w.live&^lanes == 0 {
-		w.same, w.each = v, nil
-		return
+	if w.lent && w.each != nil && w.live&^lanes != 0 {
+		each := *w.each
+		w.each = &each
 	}
-	if was := w.views; was.each == nil || w.lent {
-		w.each = new([32]*View)
-		for i := range w.each {
-			w.each[i] = was.view(i)
-		}
-		w.same, w.lent = nil, false
-	}
-	for m := lanes; m != 0; m &= m - 1 {
-		w.each[bits.TrailingZeros32(m)] = v
-	}
+	w.lent = false
+	w.views.set(w.live, lanes, v)
 }
 
 // idle adds to lanes, all of them live, those that exited or never began and have not accessed memory: to know them costs

@@ -75,40 +75,33 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestFenced compares what lanes of a warp had done at their fences with the same lane by lane.
-func TestFenced(t *testing.T) {
+// TestViews gives lanes of a warp views and compares each lane's with what it was given last. Lanes that are given one together
+// have one.
+func TestViews(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		var w warp
-		var want [32]fenced
+		var x views
+		var want [32]*View
 		for range 30 {
-			lanes, v := rng.Uint32()&rng.Uint32(), &View{}
+			lanes, v := rng.Uint32()&rng.Uint32(), &View{Epoch: rng.Uint32()}
 			if rng.IntN(3) == 0 {
 				lanes = ^uint32(0)
 			}
-			wide, sc, system := rng.IntN(2) == 0, rng.IntN(2) == 0, rng.IntN(2) == 0
 			if rng.IntN(5) == 0 {
 				v = nil
 			}
-			w.setFenced(lanes, v, wide, wide && sc, sc, wide && system)
+			x.set(^uint32(0), lanes, v)
 			for i := range want {
 				if lanes>>i&1 != 0 {
-					want[i].note(v, wide, wide && sc, sc, wide && system)
+					want[i] = v
 				}
-				if got := w.fencedOf(i); got.released != want[i].released || got.sc != want[i].sc || got.inner != want[i].inner {
-					t.Fatalf("seed %d: lane %d is not as it is alone", seed, i)
-				}
-			}
-			for i, f := range w.fenced {
-				for _, g := range w.fenced[:i] {
-					if f.lanes&g.lanes != 0 {
-						t.Fatalf("seed %d: lanes stand twice", seed)
-					}
+				if x.view(i) != want[i] {
+					t.Fatalf("seed %d: lane %d has %v, not %v", seed, i, x.view(i), want[i])
 				}
 			}
-		}
-		if w.setFenced(^uint32(0), &View{}, true, true, true, true); len(w.fenced) != 1 {
-			t.Fatalf("seed %d: lanes that have fenced together stand apart", seed)
+			if lanes == ^uint32(0) && x.each != nil {
+				t.Fatalf("seed %d: lanes that have one view stand apart", seed)
+			}
 		}
 	}
 }
@@ -132,7 +125,7 @@ func TestBlocks(t *testing.T) {
 			}
 			for j := range blk.warps {
 				w := &blk.warps[j]
-				if w.same != l.first || w.each != nil || w.live != ^uint32(0) || w.used != 0 || w.patterns != nil || len(w.fenced) != 0 {
+				if w.same != l.first || w.each != nil || w.live != ^uint32(0) || w.used != 0 || w.patterns != nil || w.fenced.any() {
 					t.Fatalf("warp %d of block %d is %+v", j, i, w)
 				}
 			}

@@ -526,7 +526,7 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 			r.fences = b.order.joinPassed(r.fences, inner)
 		}
 	}
-	rel := w.fencedOf(lane).released
+	rel := w.releasedBy(lane)
 	if w.patterns != nil && w.patterns[lane] != nil {
 		rel = rel.newer(w.patterns[lane].own[s.location()])
 	}

@@ -40,6 +40,27 @@ func (x *views) view(lane int) *View {
 	return x.same
 }
 
+// set gives lanes a view. Others keep theirs, unless no live one does.
+func (x *views) set(live, lanes uint32, v *View) {
+	if live&^lanes == 0 {
+		*x = views{same: v}
+		return
+	}
+	if x.each == nil {
+		if x.same == v {
+			return
+		}
+		each := new([32]*View)
+		for i := range each {
+			each[i] = x.same
+		}
+		*x = views{each: each}
+	}
+	for m := lanes; m != 0; m &= m - 1 {
+		x.each[bits.TrailingZeros32(m)] = v
+	}
+}
+
 // of gives the views that lanes have, each with the lanes that have it. Meanwhile these lanes may be given others.
 func (x *views) of(lanes uint32) iter.Seq2[*View, uint32] {
 	was := *x
@@ -150,9 +171,6 @@ func (v *View) Unknown(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epo
 	}
 	return v.beyond.Part(l.Info.ID).Unknown(l.depth, block, in, lanes, epoch)
 }
-
-// KnowsBlock says that all threads of the view's own block are known up to an epoch.
-func (v *View) KnowsBlock(epoch uint32) bool { return v.block != nil && v.block.Min >= epoch }
 
 // KnowsGrid says that all threads of the view's launch are known up to an epoch, as far as that is cheap to see.
 func (v *View) KnowsGrid(epoch uint32) bool { return v.grid != nil && v.grid.Min >= epoch }
