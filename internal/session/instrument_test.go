@@ -40,6 +40,7 @@ var unlogged = map[string]string{
 	"race/bitonic":                      "when lanes part and reconverge, but for what they do next",
 	"fault/flag_unset":                  "that a loop waits for what nobody writes: it ends when the time is over",
 	"fault/lock_kept":                   "that a loop waits for what nobody writes: it ends when the time is over",
+	"fault/mbarrier_count":              "that a loop waits for what nobody writes: it ends when the time is over",
 	"predict/gap_composed":              "nothing; but the threads come in another order",
 	"scopedapps/treesearch@4":           "nothing; but the threads come in another order",
 }
