@@ -476,7 +476,7 @@ func (r *once) costs() []report.Detector {
 }
 
 func (r *once) watch(kernel string) bool {
-	if r.opts.Watch.kernel(report.Demangle(kernel)) {
+	if r.opts.Watch.kernel(kernel) {
 		return true
 	}
 	r.unseen[kernel] = true

@@ -19,9 +19,13 @@ type Watch struct {
 	Addresses              []detect.Range // of global memory; none: all, and shared memory
 }
 
-// kernel says that a kernel is watched.
-func (w *Watch) kernel(demangled string) bool {
-	return (w.Kernel == nil || names(w.Kernel, demangled)) && (w.SkipKernel == nil || !names(w.SkipKernel, demangled))
+// kernel says that a kernel, by linker name, is watched.
+func (w *Watch) kernel(name string) bool {
+	if w.Kernel == nil && w.SkipKernel == nil {
+		return true // launches are many, and to demangle takes as long as to run a small one
+	}
+	name = report.Demangle(name)
+	return (w.Kernel == nil || names(w.Kernel, name)) && (w.SkipKernel == nil || !names(w.SkipKernel, name))
 }
 
 // names says that a filter matches a name, or is a part of it: a name as reports show it, scan<4>(int*), is no expression that matches itself.
@@ -37,7 +41,7 @@ func (w *Watch) named(kernels []string) []string {
 	}
 	var watched []string
 	for _, k := range kernels {
-		if !w.kernel(report.Demangle(k)) {
+		if !w.kernel(k) {
 			continue
 		}
 		if CallName(k) == w.Kernel.String() {

@@ -90,7 +90,7 @@ type Run struct {
 	Args     isa.Args
 	WarpArgs isa.WarpArgs
 
-	wgmmaArgs isa.WgmmaArgs
+	wgmmaArgs *isa.WgmmaArgs // nil before the first use
 	calls     map[callKey]uint32
 	free      []*cluster                     // whose blocks have all finished, for reuse
 	textures  map[uint64]*descriptor.Texture // that texture instructions have been given, by object

@@ -146,7 +146,10 @@ func (r *Run) wakeGroup(w *Warp) {
 // wgmma executes wgmma.mma_async for a warp: its rows of the matrix.
 func (r *Run) wgmma(w *Warp, in *loader.Instr, place uint32) {
 	g := in.Wgmma
-	x := &r.wgmmaArgs
+	if r.wgmmaArgs == nil {
+		r.wgmmaArgs = &isa.WgmmaArgs{}
+	}
+	x := r.wgmmaArgs
 	b := len(in.Operands) - isa.WgmmaB
 	add := r.Machine.Value(w, 0, &in.Operands[b+1])&1 != 0
 	if add {
