@@ -494,7 +494,10 @@ func (r *once) launch(l cuda.LaunchReport) {
 	if r.opts.Progress != nil {
 		r.opts.Progress("")
 	}
-	name := report.ShortName(report.BareName(l.Kernel))
+	var name string
+	if l.Err != nil { // most have none, and to demangle takes as long as to run a small one
+		name = report.ShortName(report.BareName(l.Kernel))
+	}
 	var refused *cuda.Error
 	var unchecked *cuda.Unchecked
 	var lost *cuda.Lost

@@ -22,7 +22,7 @@ type Watch struct {
 // kernel says that a kernel, by linker name, is watched.
 func (w *Watch) kernel(name string) bool {
 	if w.Kernel == nil && w.SkipKernel == nil {
-		return true // launches are many, and to demangle takes as long as to run a small one
+		return true // without demangling: see once.launch
 	}
 	name = report.Demangle(name)
 	return (w.Kernel == nil || names(w.Kernel, name)) && (w.SkipKernel == nil || !names(w.SkipKernel, name))
