@@ -3,6 +3,7 @@ package isa
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fencepost.dev/fencepost/ptx"
@@ -38,12 +39,14 @@ func knownTarget(t string) bool {
 	if slices.Contains(platform, t) {
 		return true
 	}
-	for _, n := range targets {
-		for _, family := range []string{"sm_", "compute_"} {
-			if rest, ok := strings.CutPrefix(t, fmt.Sprint(family, n)); ok && (rest == "" || n >= 90 && (rest == "a" || rest == "f")) {
-				return true
-			}
+	rest, ok := strings.CutPrefix(t, "sm_")
+	if !ok {
+		if rest, ok = strings.CutPrefix(t, "compute_"); !ok {
+			return false
 		}
 	}
-	return false
+	number := strings.TrimRight(rest, "af")
+	n, err := strconv.Atoi(number)
+	known := err == nil && slices.Contains(targets, n) && number == strconv.Itoa(n)
+	return known && (rest == number || n >= 90 && len(rest) == len(number)+1)
 }
