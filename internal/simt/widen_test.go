@@ -84,8 +84,9 @@ func TestWindow(t *testing.T) {
 	mod, err := ptx.Parse("test.ptx", `.version 8.0
 .target sm_80
 .address_size 64
-.visible .entry bare() { ret; }
-.visible .entry stacks() { .local .align 16 .b8 box[65536]; .reg .b64 %rd<2>; mov.u64 %rd1, box; st.local.u32 [%rd1], 1; ret; }`)
+.visible .entry apart() { ret; }
+.visible .entry bare() { .reg .b64 %rd<2>; mov.u64 %rd1, %clock64; ret; }
+.visible .entry stacks() { .local .align 16 .b8 box[65536]; .reg .b64 %rd<3>; mov.u64 %rd1, box; mov.u64 %rd2, %clock64; st.local.u64 [%rd1], %rd2; ret; }`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestWindow(t *testing.T) {
 	for _, c := range []struct {
 		kernel        string
 		threads, want int
-	}{{"bare", 32, 256}, {"bare", 1, 256}, {"bare", 64, 128}, {"bare", 33, 128}, {"bare", 1024, 8}, {"bare", 1000, 8}, {"stacks", 32, 127}, {"stacks", 512, 7}, {"stacks", 1024, 4}} {
+	}{{"apart", 32, 32}, {"apart", 256, 4}, {"apart", 1024, 4}, {"bare", 32, 256}, {"bare", 1, 256}, {"bare", 64, 128}, {"bare", 33, 128}, {"bare", 1024, 8}, {"bare", 1000, 8}, {"stacks", 32, 127}, {"stacks", 512, 7}, {"stacks", 1024, 4}} {
 		l := &Launch{Program: p, Func: p.Kernel(c.kernel), Launch: event.Launch{Grid: event.Dim3{X: 1000, Y: 1, Z: 1}, Block: event.Dim3{X: uint32(c.threads), Y: 1, Z: 1}}}
 		if n := NewRun(t.Context(), l).Sched.window; n != c.want {
 			t.Errorf("%s, blocks of %d: %d are resident, want %d", c.kernel, c.threads, n, c.want)
