@@ -148,8 +148,8 @@ func Instrument(m *isa.Module, o Options) (*Program, error) {
 	}
 	asIs, unchecked := map[*isa.Func]bool{}, map[string]*Error{}
 	for _, f := range m.Funcs {
-		reached := reachedFrom(f)
-		if of := slices.DeleteFunc(slices.Clone(missing), func(x lack) bool { return !x.all && !reached[x.f] }); len(of) > 0 {
+		reached := f.Reachable()
+		if of := slices.DeleteFunc(slices.Clone(missing), func(x lack) bool { return !x.all && !slices.Contains(reached, x.f) }); len(of) > 0 {
 			if asIs[f] = true; f.Entry {
 				unchecked[f.Name] = errorOf(of)
 			}
@@ -161,22 +161,6 @@ func Instrument(m *isa.Module, o Options) (*Program, error) {
 	}
 	p.Unchecked = unchecked
 	return p, nil
-}
-
-// reachedFrom gives a function and those that it may call.
-func reachedFrom(f *isa.Func) map[*isa.Func]bool {
-	seen := map[*isa.Func]bool{f: true}
-	for todo := []*isa.Func{f}; len(todo) > 0; {
-		g := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, callee := range g.Calls {
-			if !seen[callee] {
-				seen[callee] = true
-				todo = append(todo, callee)
-			}
-		}
-	}
-	return seen
 }
 
 // lack is something that cannot be instrumented, of a function or (nil) of a module as a whole.

@@ -92,7 +92,7 @@ func (x *mbarrierOp) execute(given operand, done bool) {
 			n = given.value
 		}
 		x.b.arrived[x.thread()] = x.b.phase
-		x.update(x.order(event.Release))
+		x.update(x.in.MbarrierOrder(event.Release))
 		if op == isa.OpDrop {
 			x.b.expected -= min(n, x.b.expected)
 		}
@@ -110,14 +110,6 @@ func (x *mbarrierOp) execute(given operand, done bool) {
 }
 
 func (x *mbarrierOp) thread() thread { return thread{x.w.number, x.lane} }
-
-// order is that of the instruction, which may have been left out.
-func (x *mbarrierOp) order(otherwise event.Order) event.Order {
-	if x.in.Order == event.Weak {
-		return otherwise
-	}
-	return x.in.Order
-}
 
 func (x *mbarrierOp) arrive(n uint64) {
 	x.b.pending -= min(n, x.b.pending)
@@ -153,24 +145,11 @@ func (x *mbarrierOp) test(phase uint64, done bool) {
 	x.b.tested[x.w.number] |= 1 << x.lane
 	order := event.Relaxed
 	if done {
-		if order = x.order(event.Acquire); first && order != event.Relaxed {
+		if order = x.in.MbarrierOrder(event.Acquire); first && order != event.Relaxed {
 			x.half(event.Event{Kind: event.Load, Flags: event.FlagRead, Order: event.Relaxed}, mbarrierBytes/2)
 		}
 	}
 	x.half(event.Event{Kind: event.Load, Flags: event.FlagRead, Order: order}, mbarrierBytes/2)
-}
-
-// apart is what the lane does by which it completes a phase.
-func (x *mbarrierOp) apart() uint8 {
-	switch x.in.Op {
-	case isa.OpTest:
-		return event.ApartTests
-	case isa.OpArrive, isa.OpDrop:
-		if x.order(event.Release) != event.Relaxed {
-			return event.ApartReleases
-		}
-	}
-	return event.ApartArrives
 }
 
 // update tells of a read-modify-write.
@@ -186,7 +165,7 @@ func (x *mbarrierOp) half(v event.Event, at uint64) {
 		}
 	}
 	if v.Flags&event.FlagApart != 0 {
-		v.Barrier = x.apart()
+		v.Barrier = x.in.Apart()
 	}
 	x.tell(v, at, mbarrierBytes/2)
 }

@@ -8,10 +8,10 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// reachable lists the functions a kernel can reach, itself first, in the order they are found.
-func (m *Module) reachable(kernel *Func) []*Func {
-	seen := map[*Func]bool{kernel: true}
-	list := []*Func{kernel}
+// Reachable lists the function and those that it may call, in the order they are found.
+func (f *Func) Reachable() []*Func {
+	seen := map[*Func]bool{f: true}
+	list := []*Func{f}
 	for i := 0; i < len(list); i++ {
 		for _, g := range list[i].Calls {
 			if !seen[g] {
@@ -39,7 +39,7 @@ func (f *Func) MayCall(in *Inst, g *Func) bool {
 func (m *Module) Check(kernel *Func) error {
 	var errs ptx.ErrorList
 	from := map[*Func][]ptx.Source{} // the calls that lead to a function, innermost first
-	for _, f := range m.reachable(kernel) {
+	for _, f := range kernel.Reachable() {
 		if list, ok := f.Err.(ptx.ErrorList); ok {
 			for _, e := range list {
 				told := *e
@@ -93,7 +93,7 @@ const ReservedShared = 1024
 func (m *Module) SharedLayout(kernel *Func) *Shared {
 	s := &Shared{Offset: make([]int64, len(m.Vars))}
 	used := make([]bool, len(m.Vars))
-	for _, f := range m.reachable(kernel) {
+	for _, f := range kernel.Reachable() {
 		for i := range f.Insts {
 			for _, o := range f.Insts[i].Src {
 				switch {

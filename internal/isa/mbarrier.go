@@ -32,3 +32,24 @@ const (
 	noteMbarrier  = "What detectors see: init is a plain store, inval are two relaxed ones; an arrival is a read-modify-write of its first " +
 		"word that releases; who completes a phase hands what that word carries to the second, which a wait acquires that finds the phase complete."
 )
+
+// MbarrierOrder is the order of an operation on an mbarrier, which is otherwise where the instruction names none (PTX ISA, "mbarrier").
+func (in *Inst) MbarrierOrder(otherwise event.Order) event.Order {
+	if in.Order == event.Weak {
+		return otherwise
+	}
+	return in.Order
+}
+
+// Apart is what a thread does by which it completes a phase of an mbarrier: event.ApartTests and the like.
+func (in *Inst) Apart() uint8 {
+	switch in.Op {
+	case OpTest:
+		return event.ApartTests
+	case OpArrive, OpDrop:
+		if in.MbarrierOrder(event.Release) != event.Relaxed {
+			return event.ApartReleases
+		}
+	}
+	return event.ApartArrives
+}

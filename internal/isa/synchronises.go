@@ -1,7 +1,6 @@
 package isa
 
 import (
-	"iter"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -34,7 +33,7 @@ func (in *Inst) Contends() bool {
 // time, by a strong load or by an atomic operation whose result is used. What a block of other kernels does depends on when others run
 // only where there is a race.
 func (f *Func) Communicates() bool {
-	for g := range f.reachable() {
+	for _, g := range f.Reachable() {
 		uses := g.Discards()
 		for i := range g.Insts {
 			if in := &g.Insts[i]; in.Contends() && in.Space != event.Shared && uses[i] != Discarded {
@@ -68,7 +67,7 @@ func (f *Func) ReadsClocks() bool {
 
 // Any says that an instruction of the function, or of one that it may call, is such.
 func (f *Func) Any(such func(*Inst) bool) bool {
-	for g := range f.reachable() {
+	for _, g := range f.Reachable() {
 		for i := range g.Insts {
 			if such(&g.Insts[i]) {
 				return true
@@ -76,24 +75,4 @@ func (f *Func) Any(such func(*Inst) bool) bool {
 		}
 	}
 	return false
-}
-
-// reachable gives the function and those that it may call.
-func (f *Func) reachable() iter.Seq[*Func] {
-	return func(yield func(*Func) bool) {
-		seen := map[*Func]bool{f: true}
-		for todo := []*Func{f}; len(todo) > 0; {
-			g := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
-			if !yield(g) {
-				return
-			}
-			for _, callee := range g.Calls {
-				if !seen[callee] {
-					seen[callee] = true
-					todo = append(todo, callee)
-				}
-			}
-		}
-	}
 }

@@ -229,7 +229,7 @@ func (x *mbarrierOp) execute() {
 			x.transfer(int64(n))
 			n = 1
 		}
-		x.tell(x.order(event.Release))
+		x.tell(x.in.MbarrierOrder(event.Release))
 		x.arrive(n, op == isa.OpDrop)
 	case isa.OpArriveCopies:
 		x.track()
@@ -267,14 +267,6 @@ func (c *CTA) liveBarrier(addr uint64) *liveBarrier {
 
 func (c *CTA) endBarrier(addr uint64) {
 	c.barriers = slices.DeleteFunc(c.barriers, func(b liveBarrier) bool { return b.addr == addr })
-}
-
-// order is that of the instruction, which may have been left out.
-func (x *mbarrierOp) order(otherwise event.Order) event.Order {
-	if x.in.Order == event.Weak {
-		return otherwise
-	}
-	return x.in.Order
 }
 
 // transfer adds to the bytes of transactions that the phase waits for.
@@ -328,19 +320,6 @@ func (x *mbarrierOp) complete() {
 	o.mbarrier(event.Store, event.FlagWrite|event.FlagApart, event.Release, x, 4)
 }
 
-// apart is what the lane does by which it completes a phase.
-func (x *mbarrierOp) apart() uint8 {
-	switch x.in.Op {
-	case isa.OpTest:
-		return event.ApartTests
-	case isa.OpArrive, isa.OpDrop:
-		if x.order(event.Release) != event.Relaxed {
-			return event.ApartReleases
-		}
-	}
-	return event.ApartArrives
-}
-
 // track makes the barrier wait for the copies that the lane has issued.
 func (x *mbarrierOp) track() {
 	if !x.in.Has("noinc") {
@@ -365,7 +344,7 @@ func (x *mbarrierOp) test() {
 	order := event.Relaxed
 	if first := x.live.firstTest(x.w, x.lane); done {
 		x.live.unseen = 0
-		if order = x.order(event.Acquire); first && order != event.Relaxed {
+		if order = x.in.MbarrierOrder(event.Acquire); first && order != event.Relaxed {
 			// The lane might have looked before: what it learns by this test does not say that the barrier was initialised when it did.
 			x.r.Out.mbarrier(event.Load, event.FlagRead, event.Relaxed, x, 4)
 		}
@@ -483,7 +462,7 @@ func (o *Emitter) mbarrier(kind event.Kind, flags event.Flags, order event.Order
 	e := event.Event{Kind: kind, Flags: flags, Warp: x.w.Number, Place: x.place, Mask: 1 << x.lane, Addr: x.told + at,
 		Space: event.Shared, Order: order, Scope: scope, Size: 4}
 	if flags&event.FlagApart != 0 {
-		e.Barrier = x.apart()
+		e.Barrier = x.in.Apart()
 	}
 	if o.Needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
 		e.Flags |= event.FlagValues

@@ -209,26 +209,20 @@ extern "C" __device__ __noinline__ u32 __fencepost_begin_shared() { return begin
 
 extern "C" __device__ __noinline__ u32 __fencepost_begin_generic(u64 address) { return begin(__activemask(), __isShared((const void *)address)); }
 
-// failed says that a compare-and-swap has not swapped.
-extern "C" __device__ __noinline__ void __fencepost_end(u64 address, u32 site, u32 lanes, u32 failed)
+static __device__ void finish(u64 address, u32 site, u32 lanes, u32 failed, bool in_shared)
 {
 	Log *log = __fencepost_log;
 	if (!log)
 		return;
 	__syncwarp(lanes);
 	__fencepost_append(log, lanes, address, 0, site, 0, failed);
-	end(log, lanes, false);
+	end(log, lanes, in_shared);
 }
 
-extern "C" __device__ __noinline__ void __fencepost_end_shared(u64 address, u32 site, u32 lanes, u32 failed)
-{
-	Log *log = __fencepost_log;
-	if (!log)
-		return;
-	__syncwarp(lanes);
-	__fencepost_append(log, lanes, address, 0, site, 0, failed);
-	end(log, lanes, true);
-}
+// failed says that a compare-and-swap has not swapped.
+extern "C" __device__ __noinline__ void __fencepost_end(u64 address, u32 site, u32 lanes, u32 failed) { finish(address, site, lanes, failed, false); }
+
+extern "C" __device__ __noinline__ void __fencepost_end_shared(u64 address, u32 site, u32 lanes, u32 failed) { finish(address, site, lanes, failed, true); }
 
 extern "C" __device__ __noinline__ void __fencepost_end_generic(u64 address, u32 site, u32 lanes, u32 failed)
 {

@@ -1,13 +1,9 @@
 // batch.h: batches of copies, for both faces, which give API (the prefix) and finish. A batch is one operation of its stream, and its copies
 // are not ordered: each is made in a stream of its own between what the stream did before and what it does next.
 
-struct batch_location {
-  int type, id;
-};
-
 struct batch_attributes {
   int order;                       // of the accesses to the source: fpStreamOrder...
-  struct batch_location from, to; // hints
+  struct fp_location from, to;     // hints
   unsigned flags;                  // hints
 };
 
@@ -18,7 +14,7 @@ struct batch_operand {
   union {
     struct {
       u64 at, row, height; // in elements; 0: no gaps
-      struct batch_location hint;
+      struct fp_location hint;
     } pointer;
     struct {
       struct fp_array *array;

@@ -6,6 +6,17 @@
 
 #include "linked.h"
 
+// CUmemLocation, cudaMemLocation: where memory is.
+struct fp_location {
+  int type, id; // 1 a device, 2 the host, 3 a part of it
+};
+
+// CUmemAccessDesc, cudaMemAccessDesc.
+struct fp_access {
+  struct fp_location at;
+  int flags;
+};
+
 // A box of bytes: width bytes, height rows, depth slices, at a pitch and a slice pitch.
 struct fp_box {
   u64 at, pitch, slice;

@@ -1,19 +1,10 @@
 // cuda_virtual.h: virtual memory management of the driver API. Part of cuda.c.
 
-struct location {
-  int type, id; // 1: a device
-};
-
 struct allocation_properties {
   int type, handles; // 1: pinned
-  struct location location;
+  struct fp_location location;
   void *reserved;
   char flags[8];
-};
-
-struct access {
-  struct location location;
-  int flags;
 };
 
 enum { fpGranularity = 2 << 20, fpOnDevice = 1, fpPinned = 1 };
@@ -44,17 +35,17 @@ EXPORT int cuMemMap(u64 address, size_t n, size_t offset, u64 handle, u64 flags)
   return finish(offset || flags ? fpInvalidValue : fp_request(FP_MemMap, (const u64[]){address, n, handle}, 3, NULL, 0));
 }
 
-EXPORT int cuMemSetAccess(u64 address, size_t n, const struct access *list, size_t count) {
+EXPORT int cuMemSetAccess(u64 address, size_t n, const struct fp_access *list, size_t count) {
   int e = list && count ? 0 : fpInvalidValue;
   for (size_t i = 0; i < count && !e; i++) {
-    if (list[i].location.type != fpOnDevice) return finish(fp_unsupported("access to mapped memory from elsewhere than a device (cuMemSetAccess)"));
-    e = check_device(list[i].location.id);
-    if (!e) e = fp_request(FP_MemSetAccess, (const u64[]){address, n, (u64)list[i].location.id, (u64)list[i].flags}, 4, NULL, 0);
+    if (list[i].at.type != fpOnDevice) return finish(fp_unsupported("access to mapped memory from elsewhere than a device (cuMemSetAccess)"));
+    e = check_device(list[i].at.id);
+    if (!e) e = fp_request(FP_MemSetAccess, (const u64[]){address, n, (u64)list[i].at.id, (u64)list[i].flags}, 4, NULL, 0);
   }
   return finish(e);
 }
 
-EXPORT int cuMemGetAccess(u64 *flags, const struct location *of, u64 address) {
+EXPORT int cuMemGetAccess(u64 *flags, const struct fp_location *of, u64 address) {
   u64 r[3] = {0};
   int e = flags && of && of->type == fpOnDevice ? fp_request(FP_MemMapped, (const u64[]){address, 0, (u64)of->id}, 3, r, 3) : fpInvalidValue;
   if (!e) *flags = r[2];

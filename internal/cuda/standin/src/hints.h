@@ -1,16 +1,12 @@
 // hints.h: what the program advises about managed memory, and attributes of streams, for both faces, which give API (the prefix) and finish.
 // Nothing here does anything but answer what was told. The libraries of a process share it.
 
-struct hint_location {
-  int type, id; // 1 a device, 2 the host, 3 a part of it
-};
-
 enum { fpReadMostly = 1, fpPreferred, fpAccessedBy, fpPrefetched };
 
 struct fp_hint {
   u64 from, to;
   int what;
-  struct hint_location at; // type 0: no more
+  struct fp_location at; // type 0: no more
 };
 
 struct fp_stream_attribute {
@@ -19,7 +15,7 @@ struct fp_stream_attribute {
   u64 value[8];
 };
 
-static struct hint_location device_location(int device) { return device < 0 ? (struct hint_location){2, 0} : (struct hint_location){1, device}; }
+static struct fp_location device_location(int device) { return device < 0 ? (struct fp_location){2, 0} : (struct fp_location){1, device}; }
 
 // managed says whether a range lies in one allocation of managed memory.
 static int managed(u64 p, u64 n) {
@@ -49,12 +45,12 @@ static int tell_hint(struct fp_hint fresh) {
 }
 
 // hint_of gives what was told last about all of a range; type 0 when that is nothing, or differs.
-static struct hint_location hint_of(u64 from, u64 to, int what, int id) {
+static struct fp_location hint_of(u64 from, u64 to, int what, int id) {
   struct fp_shared *s = fp_shared();
-  struct hint_location all = {0, 0};
+  struct fp_location all = {0, 0};
   fp_graph_lock();
   for (u64 at = from, next; s && at < to; at = next) {
-    struct hint_location here = {0, 0};
+    struct fp_location here = {0, 0};
     next = to;
     for (size_t i = 0; i < s->nhints; i++) {
       const struct fp_hint *h = &s->hints[i];
@@ -71,22 +67,22 @@ static struct hint_location hint_of(u64 from, u64 to, int what, int id) {
   return all;
 }
 
-static int advise(u64 p, u64 n, int advice, struct hint_location at) {
+static int advise(u64 p, u64 n, int advice, struct fp_location at) {
   static const char what[] = {0, fpReadMostly, fpReadMostly, fpPreferred, fpPreferred, fpAccessedBy, fpAccessedBy};
   if (advice < 1 || advice > 6) return fpInvalidValue;
   int e = managed(p, n);
-  if (what[advice] == fpReadMostly) at = (struct hint_location){1, 0};
+  if (what[advice] == fpReadMostly) at = (struct fp_location){1, 0};
   if (what[advice] == fpAccessedBy && at.type != 1) at.id = -1; // and is told apart by that
   if (advice % 2 == 0) at.type = 0;
   return e ? e : tell_hint((struct fp_hint){p, p + n, what[advice], at});
 }
 
-static int prefetch(u64 p, u64 n, struct hint_location to) {
+static int prefetch(u64 p, u64 n, struct fp_location to) {
   int e = managed(p, n);
   return e ? e : tell_hint((struct fp_hint){p, p + n, fpPrefetched, to});
 }
 
-static int prefetch_batch(const u64 *p, const size_t *n, size_t count, const struct hint_location *to, const size_t *first, size_t places, u64 flags) {
+static int prefetch_batch(const u64 *p, const size_t *n, size_t count, const struct fp_location *to, const size_t *first, size_t places, u64 flags) {
   if (!p || !n || !count || !to || !first || !places || places > count || first[0] || flags) return fpInvalidValue;
   int e = 0;
   for (size_t i = 0, k = 0; i < count && !e; i++) {
@@ -104,7 +100,7 @@ static int range_attribute(int *out, size_t size, int attribute, u64 p, u64 n) {
   if (!e) e = fp_devices(NULL, &devices);
   if (e) return e;
   const int which = attribute == preferred || attribute == preferredType || attribute == preferredId ? fpPreferred : fpPrefetched;
-  const struct hint_location at = hint_of(p, p + n, which, 0);
+  const struct fp_location at = hint_of(p, p + n, which, 0);
   switch (attribute) {
     case readMostly: *out = hint_of(p, p + n, fpReadMostly, 0).type != 0; return 0;
     case preferred: case prefetched: *out = at.type == 1 ? at.id : at.type ? host : none; return 0;
@@ -129,19 +125,19 @@ EXPORT int API(MemRangeGetAttributes)(int **out, const size_t *sizes, const int 
 }
 
 // The device is a number up to CUDA 12, and a location after it.
-EXPORT int API(MemAdvise_v2)(u64 p, size_t n, int advice, struct hint_location at) { return finish(advise(p, n, advice, at)); }
+EXPORT int API(MemAdvise_v2)(u64 p, size_t n, int advice, struct fp_location at) { return finish(advise(p, n, advice, at)); }
 #if FP_RUNTIME == 13
-EXPORT int API(MemAdvise)(u64 p, size_t n, int advice, struct hint_location at) { return finish(advise(p, n, advice, at)); }
+EXPORT int API(MemAdvise)(u64 p, size_t n, int advice, struct fp_location at) { return finish(advise(p, n, advice, at)); }
 #else
 EXPORT int API(MemAdvise)(u64 p, size_t n, int advice, int device) { return finish(advise(p, n, advice, device_location(device))); }
 #endif
 
 #define PREFETCH(suffix)                                                                                                                             \
-  EXPORT int API(MemPrefetchAsync_v2##suffix)(u64 p, size_t n, struct hint_location to, unsigned flags, void *s) {                                   \
+  EXPORT int API(MemPrefetchAsync_v2##suffix)(u64 p, size_t n, struct fp_location to, unsigned flags, void *s) {                                   \
     (void)s;                                                                                                                                         \
     return finish(flags ? fpInvalidValue : prefetch(p, n, to));                                                                                      \
   }                                                                                                                                                  \
-  EXPORT int API(MemPrefetchBatchAsync##suffix)(const u64 *p, const size_t *n, size_t count, const struct hint_location *to, const size_t *first,    \
+  EXPORT int API(MemPrefetchBatchAsync##suffix)(const u64 *p, const size_t *n, size_t count, const struct fp_location *to, const size_t *first,    \
                                                 size_t places, u64 flags, void *s) {                                                                 \
     (void)s;                                                                                                                                         \
     return finish(prefetch_batch(p, n, count, to, first, places, flags));                                                                            \
@@ -150,7 +146,7 @@ PREFETCH()
 PREFETCH(_ptsz)
 #if FP_RUNTIME == 13
 #define PREFETCH_OLD(suffix)                                                                                                                         \
-  EXPORT int API(MemPrefetchAsync##suffix)(u64 p, size_t n, struct hint_location to, unsigned flags, void *s) {                                      \
+  EXPORT int API(MemPrefetchAsync##suffix)(u64 p, size_t n, struct fp_location to, unsigned flags, void *s) {                                      \
     return API(MemPrefetchAsync_v2)(p, n, to, flags, s);                                                                                             \
   }
 #else

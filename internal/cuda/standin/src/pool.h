@@ -1,19 +1,10 @@
 // pool.h: memory pools, for both faces, which give API (the prefix), finish and check_device. A pool is the checker's.
 
-struct pool_location {
-  int type, id; // 1: a device
-};
-
 struct pool_properties {
   int type, handles; // 1: pinned
-  struct pool_location at;
+  struct fp_location at;
   void *reserved;
   size_t most;
-};
-
-struct pool_access {
-  struct pool_location of;
-  int flags;
 };
 
 enum { fpPoolPinned = 1, fpPoolOnDevice = 1 };
@@ -42,23 +33,23 @@ EXPORT int API(DeviceGetDefaultMemPool)(u64 *pool, int device) { return finish(p
 EXPORT int API(DeviceGetMemPool)(u64 *pool, int device) { return finish(pool_of(FP_POOL_CURRENT, device, pool)); }
 EXPORT int API(DeviceSetMemPool)(int device, u64 pool) { return finish(pool_choose(device, pool)); }
 
-static int pool_location(const struct pool_location *at, int type) {
+static int pool_location(const struct fp_location *at, int type) {
   if (!at) return fpInvalidValue;
   return type == fpPoolPinned && at->type == fpPoolOnDevice ? 0 : fp_unsupported("a memory pool of the host, or of managed memory");
 }
 
-static int pool_at(u64 what, u64 *pool, const struct pool_location *at, int type) {
+static int pool_at(u64 what, u64 *pool, const struct fp_location *at, int type) {
   int e = pool_location(at, type);
   return e ? e : pool_of(what, at->id, pool);
 }
 
-EXPORT int API(MemGetDefaultMemPool)(u64 *pool, const struct pool_location *at, int type) { return finish(pool_at(FP_POOL_DEFAULT, pool, at, type)); }
-EXPORT int API(MemGetMemPool)(u64 *pool, const struct pool_location *at, int type) { return finish(pool_at(FP_POOL_CURRENT, pool, at, type)); }
-static int pool_choose_at(const struct pool_location *at, int type, u64 pool) {
+EXPORT int API(MemGetDefaultMemPool)(u64 *pool, const struct fp_location *at, int type) { return finish(pool_at(FP_POOL_DEFAULT, pool, at, type)); }
+EXPORT int API(MemGetMemPool)(u64 *pool, const struct fp_location *at, int type) { return finish(pool_at(FP_POOL_CURRENT, pool, at, type)); }
+static int pool_choose_at(const struct fp_location *at, int type, u64 pool) {
   int e = pool_location(at, type);
   return e ? e : pool_choose(at->id, pool);
 }
-EXPORT int API(MemSetMemPool)(const struct pool_location *at, int type, u64 pool) { return finish(pool_choose_at(at, type, pool)); }
+EXPORT int API(MemSetMemPool)(const struct fp_location *at, int type, u64 pool) { return finish(pool_choose_at(at, type, pool)); }
 
 static int pool_create(u64 *pool, const struct pool_properties *p) {
   int e = pool && p ? pool_location(&p->at, p->type) : fpInvalidValue;
@@ -90,24 +81,24 @@ static int pool_set(u64 pool, int a, const void *value) {
 EXPORT int API(MemPoolGetAttribute)(u64 pool, int a, void *value) { return finish(pool_get(pool, a, value)); }
 EXPORT int API(MemPoolSetAttribute)(u64 pool, int a, const void *value) { return finish(pool_set(pool, a, value)); }
 
-static int pool_grant(u64 pool, const struct pool_access *list, size_t n) {
+static int pool_grant(u64 pool, const struct fp_access *list, size_t n) {
   int e = list && n ? 0 : fpInvalidValue;
   for (size_t i = 0; i < n && !e; i++) {
-    if (list[i].of.type != fpPoolOnDevice) return fp_unsupported("access of the host to a memory pool of a device");
-    e = check_device(list[i].of.id);
-    if (!e) e = pool_ask(FP_POOL_GRANT, pool, (u64)list[i].of.id, (u64)list[i].flags, NULL);
+    if (list[i].at.type != fpPoolOnDevice) return fp_unsupported("access of the host to a memory pool of a device");
+    e = check_device(list[i].at.id);
+    if (!e) e = pool_ask(FP_POOL_GRANT, pool, (u64)list[i].at.id, (u64)list[i].flags, NULL);
   }
   return e;
 }
-static int pool_accessible(int *flags, u64 pool, const struct pool_location *of) {
+static int pool_accessible(int *flags, u64 pool, const struct fp_location *of) {
   u64 r = 0;
   int e = flags && of && of->type == fpPoolOnDevice ? check_device(of->id) : fpInvalidValue;
   if (!e) e = pool_ask(FP_POOL_ACCESS, pool, (u64)of->id, 0, &r);
   if (!e) *flags = (int)r;
   return e;
 }
-EXPORT int API(MemPoolSetAccess)(u64 pool, const struct pool_access *list, size_t n) { return finish(pool_grant(pool, list, n)); }
-EXPORT int API(MemPoolGetAccess)(int *flags, u64 pool, const struct pool_location *of) { return finish(pool_accessible(flags, pool, of)); }
+EXPORT int API(MemPoolSetAccess)(u64 pool, const struct fp_access *list, size_t n) { return finish(pool_grant(pool, list, n)); }
+EXPORT int API(MemPoolGetAccess)(int *flags, u64 pool, const struct fp_location *of) { return finish(pool_accessible(flags, pool, of)); }
 
 static int pool_malloc(u64 *p, size_t n, u64 pool, u64 stream) {
   return p && pool ? fp_request(FP_MallocAsync, (const u64[]){n, stream, pool}, 3, p, 1) : fpInvalidValue;
