@@ -23,7 +23,7 @@ fencepost export --out trace.fpc trace.std
   it writes a text.`
 
 func exportCommand() *command {
-	out := &flag{"out", "TABLE", "where the table goes", setOut}
+	out := &flag{"out", "TABLE", "where the table goes (also -o)", setOut}
 	return &command{name: "export", args: "--out TABLE FILE", long: exportLong, doc: "write the events of a recorded run as Parquet",
 		flags: []*flag{out}, run: runExport, anywhere: true}
 }

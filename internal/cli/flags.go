@@ -531,6 +531,9 @@ func within(f *flag, err error) error {
 }
 
 func (c *command) flag(name string) *flag {
+	if name == "o" { // as compilers spell it
+		name = "out"
+	}
 	for _, f := range c.flags {
 		if f.name == name {
 			return f

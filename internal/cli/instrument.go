@@ -11,11 +11,11 @@ import (
 )
 
 func instrumentCommand() *command {
-	out := &flag{"out", "FILE", "where the instrumented PTX goes", setOut}
+	out := &flag{"out", "FILE", "where the instrumented PTX goes (also -o)", setOut}
 	return &command{name: "instrument", args: "IN.ptx", doc: "rewrite PTX so that it logs or checks its accesses (docs/gpu.md)",
 		flags: []*flag{out, modeFlag(), pruneFlag()}, anywhere: true, run: runInstrument,
 		long: `
-fencepost instrument in.ptx --out out.ptx
+fencepost instrument in.ptx -o out.ptx
   adds calls to every access of global and shared memory, atomic, fence, barrier and exit. The result needs no other file. It
   computes what in.ptx does, and logs only if the host has set the variable __fencepost_log; with --instrument hirace, it checks
   only if the host has set __fencepost_state.`}
@@ -37,10 +37,10 @@ func pruneFlag() *flag {
 
 func runInstrument(_ context.Context, e *env, o *options, args []string) (int, error) {
 	if len(args) != 1 {
-		return 0, usagef("instrument takes one PTX file: fencepost instrument in.ptx --out out.ptx")
+		return 0, usagef("instrument takes one PTX file: fencepost instrument in.ptx -o out.ptx")
 	}
 	if o.out == "" {
-		return 0, usagef("instrument: name the file to write: --out FILE")
+		return 0, usagef("instrument: name the file to write: -o FILE")
 	}
 	name := args[0]
 	if !strings.EqualFold(filepath.Ext(name), ".ptx") {

@@ -87,7 +87,7 @@ fencepost record --out FILE corpus/race/reduce
   instrumented program: it has neither what is written nor branches. Flags stand before the program.`
 
 func recordCommand() *command {
-	out := &flag{"out", "FILE", "where the trace goes", setOut}
+	out := &flag{"out", "FILE", "where the trace goes (also -o)", setOut}
 	values := &flag{"values", "WORD", "on (default) or off: without what is written traces are small, and same-value writes count as others",
 		func(o *options, v string) error {
 			return choose(v, map[string]bool{"on": false, "off": true}, "word", &o.session.NoValues)
