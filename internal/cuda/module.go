@@ -256,6 +256,9 @@ func (k *Kernel) Err() error { return k.err }
 // Params describes the parameter block of the kernel; ParamSize is its length in bytes.
 func (k *Kernel) Params() []isa.Param { return k.fn.Sig.Params }
 
+// SyncsGrid reports whether the kernel synchronises its grid, which wants a cooperative launch.
+func (k *Kernel) SyncsGrid() bool { return k.fn.SyncsGrid() }
+
 // ParamSize is the length of the parameter block in bytes.
 func (k *Kernel) ParamSize() int {
 	n := 0

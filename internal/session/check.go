@@ -265,7 +265,10 @@ func (c *checker) launchOne(i int) error {
 	if err != nil {
 		return err
 	}
-	cfg := cuda.LaunchConfig{Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, Shared: l.Shared, Cooperative: l.Cooperative, Programmatic: l.Programmatic, Arguments: c.named()}
+	cfg := cuda.LaunchConfig{Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, Shared: l.Shared, Cooperative: k.SyncsGrid(), Programmatic: l.Programmatic, Arguments: c.named()}
+	if l.Cooperative != nil {
+		cfg.Cooperative = *l.Cooperative
+	}
 	if cfg.Stream, err = c.stream(l.Stream); err != nil {
 		return err
 	}

@@ -18,6 +18,31 @@ import (
 	"fencepost.dev/fencepost/internal/simt"
 )
 
+// TestCooperativeByDefault launches a kernel that traps, as cooperative groups do, without the workspace of a cooperative launch.
+func TestCooperativeByDefault(t *testing.T) {
+	const text = `.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k()
+{
+	.reg .b32 %r<4>;
+	.reg .pred %p1;
+	mov.u32 %r1, %envreg1;
+	mov.u32 %r2, %envreg2;
+	or.b32 %r3, %r1, %r2;
+	setp.eq.u32 %p1, %r3, 0;
+	@%p1 trap;
+	ret;
+}`
+	for launch, want := range map[string]report.Verdict{"": report.Clean, "cooperative = true\n": report.Clean, "cooperative = false\n": report.Found} {
+		for engine, r := range byEachEngine(t, text, "grid = 2\nblock = 32\n"+launch) {
+			if r.Verdict != want {
+				t.Errorf("%q, %s: %v", launch, engine, r.Verdict)
+			}
+		}
+	}
+}
+
 // kernels is PTX of the kernels that the tests launch.
 const kernels = `.version 8.0
 .target sm_80

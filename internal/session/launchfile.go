@@ -64,8 +64,8 @@ type LaunchSpec struct {
 	KernelPos    Pos
 	Grid         event.Dim3
 	Block        event.Dim3
-	Shared       int // bytes of dynamic shared memory
-	Cooperative  bool
+	Shared       int        // bytes of dynamic shared memory
+	Cooperative  *bool      // nil: if the kernel synchronises its grid
 	Programmatic bool       // programmatic stream serialization
 	Cluster      event.Dim3 // zero: none given
 	Stream       int        // 0 is the default stream
@@ -392,7 +392,8 @@ func (r *launchReader) launch(t *table) {
 		case "shared":
 			l.Shared = int(r.count(e, maxShared))
 		case "cooperative":
-			l.Cooperative = r.truth(e)
+			is := r.truth(e)
+			l.Cooperative = &is
 		case "programmatic":
 			l.Programmatic = r.truth(e)
 		case "stream":

@@ -32,7 +32,7 @@ func TestReadLaunchFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := f.Launches[0]
-	if len(f.Launches) != 1 || l.Kernel != "reduce" || l.Shared != 1024 || l.Cooperative || l.Stream != 0 {
+	if len(f.Launches) != 1 || l.Kernel != "reduce" || l.Shared != 1024 || l.Cooperative != nil || l.Stream != 0 {
 		t.Errorf("launch is %+v", l)
 	}
 	if l.Grid != (event.Dim3{X: 4, Y: 1, Z: 1}) || l.Block != (event.Dim3{X: 16, Y: 2, Z: 1}) {
@@ -109,7 +109,7 @@ args = [{buffer = "a"}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Launches) != 2 || f.Launches[0].Stream != 1 || f.Launches[1].Stream != 2 || !f.Launches[1].Sync || !f.Launches[1].Cooperative {
+	if len(f.Launches) != 2 || f.Launches[0].Stream != 1 || f.Launches[1].Stream != 2 || !f.Launches[1].Sync || !*f.Launches[1].Cooperative {
 		t.Errorf("launches %+v", f.Launches)
 	}
 	if l := f.Launches[0]; l.Query != 2 || l.EventQuery != 1 {
