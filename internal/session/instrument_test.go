@@ -49,7 +49,7 @@ var unlogged = map[string]string{
 // memory, and findings but for those of unlogged. What cannot be instrumented yet says so.
 func TestCorpusLogged(t *testing.T) {
 	t.Parallel()
-	programs := instrumentable(t, oneIn(12), 0)
+	programs := instrumentable(t, testsize.Of(10, 12, 1), 0)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, programs) {
@@ -78,10 +78,6 @@ func withLog(t *testing.T, s instrument.Shape) {
 	emulated.DefaultShape = s
 	t.Cleanup(func() { emulated.DefaultShape = before })
 }
-
-// oneIn gives of how many programs a test takes one that can take one of n: all where tests may take long, and one of ten where they are
-// to be short.
-func oneIn(n int) int { return testsize.Of(10, n, 1) }
 
 // instrumentable gives every nth program of folders of the corpus (none given: all), but for those of unlogged. Tests that begin
 // with different ones, by number, take different programs where they take few.
@@ -323,7 +319,7 @@ func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
 func TestLogIsWhatHappened(t *testing.T) {
 	sequential(t)
 	t.Parallel()
-	n := oneIn(12)
+	n := testsize.Of(10, 12, 3)
 	judged := 0
 	for _, p := range instrumentable(t, n, 2, "race", "norace", "bugs", "fault", "predict") {
 		if strings.HasPrefix(p.Path(), "race/message_plain") { // waits for a weak store
@@ -358,7 +354,7 @@ func TestLogIsWhatHappened(t *testing.T) {
 func TestPrunedLog(t *testing.T) {
 	sequential(t)
 	t.Parallel()
-	n := oneIn(12)
+	n := testsize.Of(10, 12, 3)
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Prune: true, Timeout: 10 * time.Minute}
 	var judged []CorpusResult
 	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, 4, "race", "norace", "bugs", "predict", "predict_norace")) {
