@@ -48,8 +48,17 @@ func (e *CompileError) Error() string {
 	return text
 }
 
+const (
+	machineCode = "the library is machine code, which cannot be emulated: build a program without it (docs/run.md)"
+	partial     = "Fencepost computes some functions of this library on the host, and this is none of them: docs/run.md has the list"
+)
+
 // remedies are what to do about errors of compilers and linkers, by what they print.
 var remedies = []struct{ printed, remedy string }{
+	{"cannot find -lcublasLt", machineCode}, {"cannot find -lcufft", machineCode}, {"cannot find -lcusparse", machineCode},
+	{"cannot find -lcusolver", machineCode}, {"cannot find -lcudnn", machineCode}, {"cannot find -lnccl", machineCode},
+	{"cannot find -lnpp", machineCode}, {"cannot find -lnvjpeg", machineCode},
+	{"undefined reference to `cublas", partial}, {"undefined reference to `curand", partial},
 	{"requires separate compilation mode", "kernels that launch kernels need the flag -rdc=true"},
 	{"undefined reference to `main'", "sources without main have kernels alone, which \"fencepost check\" launches: see \"fencepost help check\""},
 	{"curand_kernel.h: No such file", "the header is part of NVIDIA's cuRAND: install that beside nvcc (pip: nvidia-curand)"},
