@@ -39,7 +39,7 @@ var (
 		func(o *options, v string) error { return dimensions(v, &o.kernel.grid) }}
 	blockFlag = &flag{"block", "N[,N[,N]]", "launch a kernel with blocks of so many threads, whatever the file says",
 		func(o *options, v string) error { return dimensions(v, &o.kernel.block) }}
-	argFlag = &flag{"arg", "VALUE", "an argument of the kernel, one --arg for each: i32=5, or a buffer as in x:i32[4] or x:i32[4]=7",
+	argFlag = &flag{"arg", "VALUE", "an argument of the kernel, one --arg for each: i32=5, or a buffer as in x:i32[4] or x:i32[4]=7, or x alone once more",
 		func(o *options, v string) error { return argument(v, &o.kernel.args) }}
 	sharedFlag = &flag{"shared", "BYTES", "dynamic shared memory of a block of the kernel",
 		func(o *options, v string) error { return number(v, 0, 1<<20, &o.kernel.shared) }}
@@ -95,7 +95,7 @@ func argument(text string, dst *[]string) error {
 	m := bufferArg.FindStringSubmatch(text)
 	if m == nil {
 		return usagef("%q is no argument: write a number as TYPE=VALUE (i32=5, f32=0.5), a struct as bytes=HEX, and a buffer as NAME:TYPE[COUNT] or "+
-			"NAME:TYPE[COUNT]=FILL (x:i32[4], x:i32[4]=7, x:u32[2]=[1, 2]), where TYPE is i8 u8 i16 u16 i32 u32 i64 u64 f32 or f64", text)
+			"NAME:TYPE[COUNT]=FILL (x:i32[4], x:i32[4]=7, x:u32[2]=[1, 2]), where TYPE is i8 u8 i16 u16 i32 u32 i64 u64 f32 or f64; NAME alone is a buffer described before", text)
 	}
 	entry := fmt.Sprintf("{ buffer = %q", m[1])
 	if m[2] != "" {

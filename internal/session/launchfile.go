@@ -607,7 +607,7 @@ func (r *launchReader) buffer(v *value) *Buffer {
 	old := r.buffers[b.Name]
 	switch {
 	case old != nil && (typed || shaped || fill != nil):
-		r.fail(v.pos, `buffer %q is described already: refer to it by { buffer = %q } alone`, b.Name, b.Name)
+		r.fail(v.pos, `buffer %q is described already: refer to it by { buffer = %q } alone, or by --arg %s`, b.Name, b.Name, b.Name)
 		return old
 	case old != nil:
 		return old
