@@ -296,7 +296,7 @@ func TestGranularity(t *testing.T) {
 // TestSelection wants the same where only some threads, or some variables, are watched.
 func TestSelection(t *testing.T) {
 	all := watches()
-	onAll(t, testsize.Of(19, 17, 1), 1, nil, func(i int) session.Watch { return all[i%len(all)] })
+	onAll(t, testsize.Of(19, 17, 4), 1, nil, func(i int) session.Watch { return all[i%len(all)] })
 }
 
 // watches are selections of threads and memory.
