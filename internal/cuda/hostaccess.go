@@ -53,8 +53,9 @@ func (c *Context) signalling(k *Kernel) {
 	c.signals = c.signals || k.signals
 }
 
-// HostAccess reports an access to device memory by code of the program. place is where, as event.HostPlace gives it.
-func (c *Context) HostAccess(addr, size uint64, write bool, place string) {
+// HostAccess reports an access to device memory by code of the program: by what is named, if that is known, at a place, as event.HostPlace
+// gives it.
+func (c *Context) HostAccess(addr, size uint64, write bool, name, place string) {
 	leave, _ := c.enter()
 	defer leave()
 	a, ok := c.dev.mem.Find(addr)
@@ -62,6 +63,9 @@ func (c *Context) HostAccess(addr, size uint64, write bool, place string) {
 		return
 	}
 	op := event.HostOp{Kind: event.HostRead, Agent: c.host, Addr: addr, Size: min(size, a.Addr+a.Size-addr), Name: "host code" + place}
+	if name != "" {
+		op.Name = name + " (host code)" + place
+	}
 	if write {
 		op.Kind = event.HostWrite
 	}
@@ -69,6 +73,6 @@ func (c *Context) HostAccess(addr, size uint64, write bool, place string) {
 }
 
 func (p *process) hostAccess(_ context.Context, r *request) ([]uint64, []byte, error) {
-	p.ctx.HostAccess(r.args[0], r.args[1], r.args[2] != 0, p.place(r))
+	p.ctx.HostAccess(r.args[0], r.args[1], r.args[2] != 0, string(r.blob), p.place(r))
 	return nil, nil, nil
 }

@@ -60,7 +60,7 @@ func TestUnawaited(t *testing.T) {
 				t.Errorf("%s: %s: unawaited is %v", c.body, name, got)
 			}
 			before := told.writes
-			ctx.HostAccess(p, 4, true, "")
+			ctx.HostAccess(p, 4, true, "", "")
 			if name != "at first" && (told.writes > before) != want && name != "when all is awaited" {
 				t.Errorf("%s: %s: told is %v", c.body, name, told.writes > before)
 			}
@@ -74,7 +74,7 @@ func TestUnawaited(t *testing.T) {
 			t.Fatal(err)
 		}
 		access("when all is awaited", false)
-		ctx.HostAccess(1<<40, 4, true, "") // no memory of the device
+		ctx.HostAccess(1<<40, 4, true, "", "") // no memory of the device
 		ctx.Close()
 		if err := d.Close(); err != nil {
 			t.Fatal(err)

@@ -212,7 +212,7 @@ func (a *Access) actor() string {
 // hostCode says that an access is one of the program's own instructions on the host, and no call.
 func (a *Access) hostCode() bool {
 	call, _ := event.CutHostPlace(a.Host)
-	return call == "host code"
+	return call == "host code" || strings.HasSuffix(call, " (host code)")
 }
 
 // article puts "a" or "an" before a noun.

@@ -33,6 +33,8 @@ class Device:
         self._operator.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         self._argument = driver.fencepostArgument
         self._argument.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64]
+        self._host_access = driver.fencepostHostAccess
+        self._host_access.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
         self._source = driver.fencepostSource
         self._source.argtypes = [ctypes.c_char_p]
         self._findings = driver.fencepostFindings
@@ -61,6 +63,10 @@ class Device:
     def argument(self, name, pointer, size, element):
         """Name size bytes of memory for the next launch of this thread: "name\\ntype", in elements of so many bytes."""
         self._argument(name.encode(), pointer, size, element)
+
+    def host_access(self, name, address, size, write):
+        """Tell that an operator of the host accesses memory that kernels can reach. False: it has waited for all work, and need not tell more."""
+        return self._host_access(name.encode(), address, size, write) != 0
 
     def unsupported(self, name):
         """Name what cannot be computed to the report, which then says that not everything was checked."""

@@ -11,6 +11,7 @@ through the object given to install():
     device.host_address(ptr)                  the address at which this process may read and write the device memory at ptr
     device.operator(name, stream, accesses)   an operation of a stream, told before the bytes are touched; an access is
                                               (write, address, pitch, slice, width, height, depth): rows of width bytes
+    device.host_access(name, address, size, write)  an operator of the host itself; false when the host has waited for all work
     device.unsupported(name)                  names what could not be computed, and so was not checked
 """
 
@@ -22,6 +23,7 @@ import warnings
 import torch
 
 from . import _torch_operators as substitutes
+from ._torch_host import Watch
 
 # Operators that make, view or query tensors and never start a kernel, or that use nothing but the CUDA runtime's copies.
 # Operators whose results are views of their arguments are recognised by their schemas.
@@ -132,6 +134,7 @@ _MOST_BOXES = 4096
 _MOST_RUNS = 1 << 18  # each costs the checker about 10 microseconds and 400 bytes
 
 _device = None  # the checker's end, see above
+_watch = None  # of host memory that copies use
 _runtime = None  # the CUDA runtime library of this process
 _libraries = []  # registrations last as long as their library objects
 
@@ -654,6 +657,8 @@ def _copy(self, source, non_blocking=False):
     if _same_bytes(self, source):
         if self.data_ptr() != source.data_ptr():
             _memcpy(self, source, index, across and not non_blocking)
+            if across and non_blocking:
+                _watch.copy(source if self.is_cuda else self)
     elif not across:
         accesses = []
         _add_accesses(accesses, source, False)
@@ -716,16 +721,17 @@ def _override(names, key, host_key):
 
 def install(device):
     """Overrides the CUDA operators of this process. device is the checker's end, described above."""
-    global _device, _runtime
+    global _device, _runtime, _watch
     if _device is not None or torch.version.cuda is None:
         return
-    _device = device
+    _device, _watch = device, Watch(device, boxes)
     _runtime = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
     _runtime.cudaMemcpyAsync.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
     _runtime.cudaStreamSynchronize.argtypes = [ctypes.c_void_p]
     _without_cudnn()
     _without_nccl()
     _runtime.__cudaFencepostTorch()
+    torch.ctc_loss = _watch.without(torch.ctc_loss)  # with a mode, lengths in host memory are refused
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some releases warn of every override
         _override_all()

@@ -231,7 +231,7 @@ var Specs = [NumOps]Spec{
 	Source:              {"Source", 0, true, "name of a text that code was compiled from and that is in no file, newline, the text ->"},
 	TensorMap:           {"TensorMap", 9, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill, 1 in im2col mode; 25 u64: sizes, strides, box, element strides, lower and upper corners -> its bytes in the blob"},
 	Texture:             {"Texture", 1, true, "1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object"},
-	HostAccess:          {"HostAccess", 3, false, "address, bytes, 1 when they are written: the program's own code touches memory that kernels can reach ->"},
+	HostAccess:          {"HostAccess", 3, true, "address, bytes, 1 when they are written; name or nothing: the program's own code touches memory that kernels can reach ->"},
 	Thread:              {"Thread", 2, true, "number of the calling thread among those that have called CUDA, with ThreadOfStream if it executes a function for a stream, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->"},
 	SetDevice:           {"SetDevice", 1, false, "device, for the calls of this thread ->"},
 	GetDevice:           {"GetDevice", 0, false, "-> device of this thread, number of devices"},

@@ -827,6 +827,19 @@ EXPORT int fencepostCompute(const char *name, void *stream, const u64 *boxes, si
   return 0;
 }
 
+// fencepostHostAccess tells that what is named, code of the host, accesses n bytes of memory that kernels can reach. It gives 1 while there is work that the
+// host has not waited for, else 0.
+EXPORT int fencepostHostAccess(const char *name, u64 address, u64 n, int write) {
+  const u64 args[3] = {address, n, (u64)write};
+  fp_stand();
+  if (fp_begin()) return 0;
+  struct fp_call c = {.op = FP_HostAccess, .blob = name, .blob_size = strlen(name)};
+  fp_exchange(&c, args, 3);
+  int unawaited = fp.unawaited != 0;
+  fp_end();
+  return unawaited;
+}
+
 // fencepostArgument names n bytes for the next launch of this thread.
 EXPORT int fencepostArgument(const char *name, u64 address, u64 n, u64 element) {
   const u64 args[3] = {address, n, element};
