@@ -14,8 +14,13 @@ import (
 
 // cause names what makes a race, so that races of one cause are one group; nil when it is not certain.
 func cause(r namer, f *detect.Finding, out *report.Finding) *report.Cause {
-	if f.Class != detect.Race || len(f.Accesses) != 2 || f.Accesses[0].Host != "" || f.Accesses[1].Host != "" ||
-		f.Accesses[0].Launch.ID != f.Accesses[1].Launch.ID {
+	if f.Class != detect.Race || len(f.Accesses) != 2 {
+		return nil
+	}
+	if f.Accesses[0].Host != "" && f.Accesses[1].Host != "" {
+		return streamCause(f.Accesses[0].Host, f.Accesses[1].Host)
+	}
+	if f.Accesses[0].Host != "" || f.Accesses[1].Host != "" || f.Accesses[0].Launch.ID != f.Accesses[1].Launch.ID {
 		return nil
 	}
 	switch {
@@ -41,6 +46,17 @@ func cause(r namer, f *detect.Finding, out *report.Finding) *report.Cause {
 		return &report.Cause{Key: fmt.Sprintf("access %s\n%s", f.Kind, stack(r.frames(x.Place)))}
 	}
 	return nil
+}
+
+// streamCause is that of a race of two operations of streams, given by their names: the later one does not wait for the stream of the
+// earlier. One wait orders it after all that this stream did before, the allocation included.
+func streamCause(earlier, later string) *report.Cause {
+	call, _ := event.CutHostPlace(earlier)
+	_, stream, ok := strings.Cut(call, " (")
+	if !ok || !strings.Contains(stream, "stream") {
+		return nil // a call of the host
+	}
+	return &report.Cause{Key: fmt.Sprintf("wait for %s\n%s", stream, later)}
 }
 
 // stack names a place with the calls that led to it.

@@ -5,7 +5,25 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/flow"
+	"fencepost.dev/fencepost/internal/report"
 )
+
+// TestStreamCause: races of one operation with several of one other stream have one cause.
+func TestStreamCause(t *testing.T) {
+	const later = "aten::mul.Tensor (stream 5)\nt.py:7 <module>"
+	allocated, filled := streamCause("cudaMallocAsync (default stream)\nt.py:2 <module>", later), streamCause("aten::fill_ (default stream)\nt.py:3 <module>", later)
+	if allocated == nil || filled == nil || allocated.Key != filled.Key {
+		t.Errorf("%+v, %+v", allocated, filled)
+	}
+	for _, other := range []*report.Cause{streamCause("aten::fill_ (stream 4)\nt.py:3 <module>", later), streamCause("aten::fill_ (default stream)\nt.py:3 <module>", later+"2")} {
+		if other == nil || other.Key == filled.Key {
+			t.Errorf("%+v", other)
+		}
+	}
+	if got := streamCause("cudaFree\nt.py:3 <module>", later); got != nil {
+		t.Errorf("%+v", got)
+	}
+}
 
 // TestCodeOfTrace: a trace whose control flow is not consistent has none, and much of it is not looked at for ever.
 func TestCodeOfTrace(t *testing.T) {
