@@ -9,17 +9,6 @@ import (
 
 // Operations on float64, or by way of it.
 
-// inDoubles are the operations on 32 bits that compute in float64: a strip has 4 lanes.
-var inDoubles [codes]bool
-
-// throughDoubles gives code to operations that compute in float64.
-func throughDoubles(f func(t *translator, o *Op), cs ...Code) {
-	for _, c := range cs {
-		inDoubles[c] = true
-	}
-	do(f, cs...)
-}
-
 func doubleCode() {
 	throughDoubles(divide(false, false), OpDivU32, OpDivU32S)
 	throughDoubles(divide(true, false), OpDivS32, OpDivS32S)
