@@ -1,4 +1,4 @@
-//go:build amd64
+//go:build amd64 || arm64
 
 package lanes
 
@@ -84,6 +84,9 @@ func (c *Compiled) translate(starts []int32, told bool) []byte {
 	t.writeData()
 	for _, r := range t.later {
 		c.left = append(c.left, left{r.ops, int32(r.next.At())})
+	}
+	if t.tooLong() {
+		return nil
 	}
 	return t.Code
 }
@@ -249,15 +252,6 @@ func (t *translator) table(w int, f func(lane uint64) uint64) int32 {
 		} else {
 			b = binary.LittleEndian.AppendUint64(b, f(l))
 		}
-	}
-	return t.constant(b)
-}
-
-// number is constant for one number.
-func (t *translator) number(w int, v uint64) int32 {
-	b := make([]byte, w/8)
-	for i := range b {
-		b[i] = byte(v >> (8 * i))
 	}
 	return t.constant(b)
 }

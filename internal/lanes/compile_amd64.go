@@ -18,7 +18,10 @@ const (
 	allocated   = vectorRegs
 )
 
-const farthest = 1 << 30 // bytes of code over which jumps on a condition reach
+const farthest = 1 << 30 // see lists: jumps reach as far
+
+// tooLong reports that a jump does not reach.
+func (t *translator) tooLong() bool { return false }
 
 // Code finds what enter brings it in: DI and R11 are the registers of 32 and 64 bits, R13 the scalars, R14 the predicates, R10 the
 // Regs, DX the mask. AX, CX, R12 and R15 are free in it, BX, SI, R8 and R9 hold addresses and comparisons of a group.
@@ -224,4 +227,13 @@ func (t *translator) fetch(v value, r amd64.Vec) {
 		t.V3M(amd64.VPAND, all, r, r, t.lanesAt(amd64.AX, bits, w))
 		t.V3M(equal(w), all, r, r, t.lanesAt(amd64.AX, bits, w))
 	}
+}
+
+// number is constant for one number.
+func (t *translator) number(w int, v uint64) int32 {
+	b := make([]byte, w/8)
+	for i := range b {
+		b[i] = byte(v >> (8 * i))
+	}
+	return t.constant(b)
 }

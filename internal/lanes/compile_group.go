@@ -1,4 +1,4 @@
-//go:build amd64
+//go:build amd64 || arm64
 
 package lanes
 
@@ -52,6 +52,8 @@ const (
 	const64
 	lanes32 // all bits of a lane where a predicate holds
 	lanes64
+	bits32Of // in each lane its own bit
+	bits64Of
 )
 
 // maxGroup bounds the operations of a group.
@@ -283,7 +285,7 @@ func (t *translator) writeStrip() {
 func (t *translator) all(w int) bool { return t.strips == 128/vectorBytes || w == 64 }
 
 func vectorWidth(k valueKind) int {
-	if k == vector64 || k == spread64 || k == const64 || k == lanes64 {
+	if k == vector64 || k == spread64 || k == const64 || k == lanes64 || k == bits64Of {
 		return 64
 	}
 	return 32

@@ -1,4 +1,4 @@
-//go:build amd64
+//go:build amd64 || arm64
 
 package lanes
 
@@ -26,14 +26,6 @@ func throughDoubles(f func(t *translator, o *Op), cs ...Code) {
 	do(f, cs...)
 }
 
-// pick gives the instruction for lanes of w bits.
-func pick(w int, narrow, wide vop) vop {
-	if w == 64 {
-		return wide
-	}
-	return narrow
-}
-
 // twoSources is an instruction of two sources.
 func twoSources(w int, op vop) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
@@ -55,14 +47,6 @@ func oneSource(w int, op vop) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
 		a := t.arg(0)
 		t.V2(op, t.all(w), t.out(o), a)
-	}
-}
-
-// withNumber is an instruction of a source and a number.
-func withNumber(w int, op vop, v uint64) func(t *translator, o *Op) {
-	return func(t *translator, o *Op) {
-		a, n := t.arg(0), t.num(w, v)
-		t.V3(op, t.all(w), t.out(o), a, n)
 	}
 }
 

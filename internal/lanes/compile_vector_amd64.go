@@ -14,6 +14,22 @@ func (t *translator) copyVector(all bool, d, s vec) { t.V2(amd64.VMOVDQU, all, d
 func broadcast(w int) amd64.VOp { return pick(w, amd64.VPBROADCASTD, amd64.VPBROADCASTQ) }
 func equal(w int) amd64.VOp     { return pick(w, amd64.VPCMPEQD, amd64.VPCMPEQQ) }
 
+// pick gives the instruction for lanes of w bits.
+func pick(w int, narrow, wide vop) vop {
+	if w == 64 {
+		return wide
+	}
+	return narrow
+}
+
+// withNumber is an instruction of a source and a number.
+func withNumber(w int, op vop, v uint64) func(t *translator, o *Op) {
+	return func(t *translator, o *Op) {
+		a, n := t.arg(0), t.num(w, v)
+		t.V3(op, t.all(w), t.out(o), a, n)
+	}
+}
+
 func init() {
 	integerCode()
 	shiftCode()
