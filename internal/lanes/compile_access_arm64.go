@@ -303,11 +303,13 @@ func (t *translator) move(a *accessOp, store bool, p lanePlaces, data mem) {
 	case !t.masked && a.size >= 4:
 		t.allLanes(a, store, p, data)
 	case a.how == rows:
-		t.eachLane(a, store, p, data, placeReg, 0xffff)
+		t.eachRun(a, store, data, placeReg, 0xffff)
 		t.AddI(place2Reg, place2Reg, -16*int64(a.size))
-		t.eachLane(a, store, p, data, place2Reg, 0xffff0000)
+		t.eachRun(a, store, data, place2Reg, 0xffff0000)
+	case side && a.size >= 4:
+		t.eachRun(a, store, data, placeReg, 1<<32-1)
 	default:
-		t.eachLane(a, store, p, data, placeReg, 1<<32-1)
+		t.eachLane(a, store, p, data)
 	}
 }
 
@@ -360,16 +362,53 @@ func (t *translator) allLanes(a *accessOp, store bool, p lanePlaces, data mem) {
 	}
 }
 
-// eachLane moves those of some lanes that are in the mask, one after the other.
-func (t *translator) eachLane(a *accessOp, store bool, p lanePlaces, data mem, place reg, lanes uint64) {
-	var again, done label
-	w, _ := a.register()
+// lanesToMove makes lanesReg those of some lanes that are in the mask, and valuesReg the place of what is moved. It goes to none where
+// there are none.
+func (t *translator) lanesToMove(lanes uint64, data mem, none *label) {
 	t.Set(lanesReg, lanes)
 	if t.masked {
 		t.RR(arm64.AND, false, lanesReg, lanesReg, maskReg)
-		t.JumpZero(false, lanesReg, &done)
+		t.JumpZero(false, lanesReg, none)
 	}
 	t.AddI(valuesReg, data.Base, int64(data.Disp))
+}
+
+// eachRun moves those of some lanes that are in the mask, which lie side by side: as many as are in a register, or one.
+func (t *translator) eachRun(a *accessOp, store bool, data mem, place reg, lanes uint64) {
+	var again, single, done label
+	n := 16 / int(a.size)
+	t.lanesToMove(lanes, data, &done)
+	t.AddI(offReg, place, 0)
+	from, to := mem{Base: offReg}, mem{Base: valuesReg}
+	if store {
+		from, to = to, from
+	}
+	t.Bind(&again)
+	t.LowestBit(laneReg, lanesReg)
+	t.RR(arm64.LSR, false, lanesReg, lanesReg, laneReg)
+	t.RRShift(arm64.ADD, true, offReg, offReg, laneReg, a.logSize())
+	t.RRShift(arm64.ADD, true, valuesReg, valuesReg, laneReg, a.logSize())
+	t.LowBits(tmp1, lanesReg, n)
+	t.CompareI(false, tmp1, 1<<n-1)
+	t.JumpIf(arm64.NotEqual, &single)
+	t.VLoad(true, 0, from)
+	t.VStore(true, to, 0)
+	t.AddI(lanesReg, lanesReg, -(1<<n - 1))
+	t.JumpNotZero(false, lanesReg, &again)
+	t.Jump(&done)
+	t.Bind(&single)
+	t.Load(int(a.size), false, tmp1, from)
+	t.StoreLow(int(a.size), to, tmp1)
+	t.AddI(lanesReg, lanesReg, -1)
+	t.JumpNotZero(false, lanesReg, &again)
+	t.Bind(&done)
+}
+
+// eachLane moves the lanes of the mask one after the other.
+func (t *translator) eachLane(a *accessOp, store bool, p lanePlaces, data mem) {
+	var again, done label
+	w, _ := a.register()
+	t.lanesToMove(1<<32-1, data, &done)
 	if p.size != 0 {
 		t.AddI(fromReg, p.from.Base, int64(p.from.Disp))
 	}
@@ -377,9 +416,9 @@ func (t *translator) eachLane(a *accessOp, store bool, p lanePlaces, data mem, p
 	t.LowestBit(laneReg, lanesReg)
 	if p.size != 0 {
 		t.LoadIndex(p.size, p.signed, offReg, fromReg, laneReg, false, true)
-		t.RR(arm64.ADD, true, offReg, place, offReg)
+		t.RR(arm64.ADD, true, offReg, placeReg, offReg)
 	} else {
-		t.RRShift(arm64.ADD, true, offReg, place, laneReg, a.logSize())
+		t.RRShift(arm64.ADD, true, offReg, placeReg, laneReg, a.logSize())
 	}
 	if store {
 		t.LoadIndex(w/8, false, tmp1, valuesReg, laneReg, false, true)

@@ -436,27 +436,42 @@ func (t *translator) float(w int, v float64) vec {
 	return t.num(32, uint64(math.Float32bits(float32(v))))
 }
 
-// oneNaN makes every NaN of a result the one that the package wants: of 64 bits the first NaN of the sources, in which the processor
-// prefers those that signal.
+// oneNaN makes every NaN of a result the one that the package wants.
 func (t *translator) oneNaN(w int, d vec, sources ...vec) {
-	all, x := t.all(w), t.take()
-	t.V3(arm64.VFCMEQ.W(w), all, x, d, d)
-	if w == 32 {
-		t.V3(arm64.VBIF, all, d, t.num(32, nan32), x)
+	x := t.take()
+	if w == 64 {
+		t.firstNaN(d, x, sources)
 		return
 	}
-	t.V3(arm64.VBIF, all, d, t.num(64, nan64), x)
-	first := sources[len(sources)-1]
-	for i := len(sources) - 2; i >= 0; i-- {
-		y := t.take()
-		t.V3(arm64.VFCMEQ.W(w), all, y, sources[i], sources[i])
-		t.V3(arm64.VBSL, all, y, first, sources[i])
-		first = y
-	}
-	quiet := t.take()
-	t.V3(arm64.VFADD.W(w), all, quiet, first, first)
-	t.V3(arm64.VFCMEQ.W(w), all, x, quiet, quiet)
-	t.V3(arm64.VBIF, all, d, quiet, x)
+	t.V3(arm64.VFCMEQ, t.all(32), x, d, d)
+	t.V3(arm64.VBIF, t.all(32), d, t.num(32, nan32), x)
+}
+
+// firstNaN makes a NaN of a result the first one of the sources, of which the processor prefers those that signal, and where there is
+// none the negative one. That is done in code of its own: NaN is rare, and so are two infinities whose sum is.
+func (t *translator) firstNaN(d, x vec, sources []vec) {
+	first, y := t.take(), t.take()
+	odd, on := new(label), new(label)
+	t.VSumDoubles(x, d)
+	t.VCompareDoubles(x, x)
+	t.JumpIf(arm64.Unordered, odd)
+	t.Bind(on)
+	op := func(op vop, d, n, m vec) { t.V3(op.W(64), true, d, n, m) }
+	t.cold = append(t.cold, func() {
+		t.Bind(odd)
+		op(arm64.VFCMEQ, x, d, d)
+		t.VLoad(true, y, t.whole(64, nan64))
+		op(arm64.VBIF, d, y, x)
+		t.VMove(true, first, sources[len(sources)-1])
+		for i := len(sources) - 2; i >= 0; i-- {
+			op(arm64.VFCMEQ, y, sources[i], sources[i])
+			op(arm64.VBIF, first, sources[i], y)
+		}
+		op(arm64.VFADD, first, first, first) // quiet
+		op(arm64.VFCMEQ, y, first, first)
+		op(arm64.VBIF, d, first, y)
+		t.Jump(on)
+	})
 }
 
 func floatCode() {

@@ -224,6 +224,7 @@ const (
 	NotEqual     Cond = 1
 	HigherSame   Cond = 2
 	Lower        Cond = 3
+	Unordered    Cond = 6 // of floating-point numbers
 	Higher       Cond = 8
 	LowerSame    Cond = 9
 	GreaterEqual Cond = 10

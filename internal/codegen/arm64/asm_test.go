@@ -97,7 +97,7 @@ func (l *listing) general() {
 			l.TestLowBits(n, bits)
 		}
 		for c, text := range map[Cond]string{Equal: "eq", NotEqual: "ne", HigherSame: "hs", Lower: "lo", Higher: "hi", LowerSame: "ls",
-			GreaterEqual: "ge", Less: "lt", Greater: "gt", LessEqual: "le"} {
+			Unordered: "vs", GreaterEqual: "ge", Less: "lt", Greater: "gt", LessEqual: "le"} {
 			l.note("csel %s, %s, %s, %s", x(d), x(n), x(m), text)
 			l.Select(c, d, n, m)
 			l.note("cset %s, %s", x(d), text)
@@ -375,8 +375,10 @@ func (l *listing) vectors() {
 			l.note("ld1 {v%d.d}[%d], [%s]", d, i, base(rn))
 			l.VLoadLane(true, d, i, rn)
 		}
-		l.note("addp d%d, v%d.2d", d, n)
-		l.VSumLong(d, n)
+		l.note("faddp d%d, v%d.2d", d, n)
+		l.VSumDoubles(d, n)
+		l.note("fcmp d%d, d%d", d, n)
+		l.VCompareDoubles(d, n)
 		l.note("scvtf s%d, %s", d, x(rn))
 		l.VSingle(true, d, rn)
 		l.note("ucvtf s%d, %s", d, x(rn))

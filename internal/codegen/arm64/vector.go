@@ -248,8 +248,12 @@ func (a *Asm) VLookUp(keep, all bool, d, n, m Vec) {
 	a.emit(word | q(all) | uint32(m)<<16 | vdn(d, n))
 }
 
-// VSumLong makes the lower lane of 64 bits of d the sum of both of s (ADDP).
-func (a *Asm) VSumLong(d, s Vec) { a.emit(0x5ef1b800 | vdn(d, s)) }
+// VSumDoubles makes the lower lane of d the sum of both of s in double precision (FADDP), VCompareDoubles sets the flags by the lower
+// lanes of two registers (FCMP).
+func (a *Asm) VSumDoubles(d, s Vec) { a.emit(0x7e70d800 | vdn(d, s)) }
+
+// VCompareDoubles: see VSumDoubles.
+func (a *Asm) VCompareDoubles(n, m Vec) { a.emit(0x1e602000 | uint32(m)<<16 | vdn(0, n)) }
 
 // VSingle makes the lower lane of 32 bits of d the number of single precision that is next to a number of 64 bits (SCVTF, UCVTF).
 func (a *Asm) VSingle(signed bool, d Vec, s Reg) {
