@@ -35,6 +35,13 @@ func TestCodeLayout(t *testing.T) {
 	}
 }
 
+// TestPossible wants machine code on every ARM under Linux: there, tests of it must not be skipped.
+func TestPossible(t *testing.T) {
+	if runtime.GOOS == "linux" && runtime.GOARCH == "arm64" && possible != Compiling {
+		t.Errorf("the best tier is %s", possible)
+	}
+}
+
 // TestLeftToGo names the operations for which there is no code.
 func TestLeftToGo(t *testing.T) {
 	want := map[string]string{"amd64": "Clz32 Clz64 F32toS64Z F32toU64Z F64toS64Z F64toU32Z F64toU64Z S64toF32 S64toF64 U64toF32 U64toF64", "arm64": ""}
