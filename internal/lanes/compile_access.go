@@ -59,6 +59,17 @@ func (t *translator) scalar(o *Op, odd func() *label) {
 	t.Store(true, scalarAt(o.D), resultReg)
 }
 
+func (t *translator) loadScalar(r reg, off int32, wide bool) {
+	size := 4
+	if wide {
+		size = 8
+	}
+	t.Load(size, false, r, scalarAt(off))
+}
+
+func scalarAt(off int32) mem { return mem{Base: scalarsReg, Disp: off} }
+func predAt(off int32) mem   { return mem{Base: predsReg, Disp: off} }
+
 // single writes the code of an operation that is in no group; false where there is none.
 func (t *translator) single(i int) bool {
 	o := &t.ops[i]
@@ -71,6 +82,21 @@ func (t *translator) single(i int) bool {
 		t.moveLanes(o, &accessOps[o.Code-OpLoad8ULine])
 	}
 	return true
+}
+
+// register gives the bits of a lane of what an access moves, and what its offset counts from.
+func (a *accessOp) register() (w int, base reg) {
+	if a.size == 8 {
+		return 64, longsReg
+	}
+	return 32, wordsReg
+}
+
+// lanePlaces says where the lanes of an access are, counted from a register.
+type lanePlaces struct {
+	from   mem // the offset of lane 0
+	size   int // its bytes; 0 where lanes lie side by side
+	signed bool
 }
 
 // The offsets of what code writes of the Log, and of Told; see Regs.tell.

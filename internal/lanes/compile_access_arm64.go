@@ -10,14 +10,6 @@ import (
 var scalarConds = [...]arm64.Cond{arm64.Equal, arm64.NotEqual, arm64.Less, arm64.LessEqual, arm64.Greater, arm64.GreaterEqual,
 	arm64.Lower, arm64.LowerSame, arm64.Higher, arm64.HigherSame}
 
-func (t *translator) loadScalar(r reg, off int32, wide bool) {
-	size := 4
-	if wide {
-		size = 8
-	}
-	t.Load(size, false, r, scalarAt(off))
-}
-
 func (t *translator) compareScalars(o *Op, wide bool, c arm64.Cond) {
 	t.loadScalar(resultReg, o.A, wide)
 	t.loadScalar(tmp1, o.B, wide)
@@ -213,7 +205,7 @@ func (t *translator) askAhead(a *accessOp, r reg) {
 	t.Bind(&near)
 }
 
-// byLanes reports whether an access moves lanes one by one that lie side by side: there are no accesses of some lanes.
+// byLanes reports whether an access moves some of the lanes that lie side by side: no load or store does that.
 func (t *translator) byLanes(a *accessOp) bool { return t.masked && (a.how == line || a.how == rows) }
 
 // loadLanes loads the lanes of a strip from the address in r, and moves it to those of the next.
@@ -250,21 +242,6 @@ const (
 	fromReg   = reg(24) // where their offsets are
 	valuesReg = reg(25) // where what is moved is
 )
-
-// lanePlaces says where the lanes of an access are.
-type lanePlaces struct {
-	from   mem // the offset of lane 0 from placeReg
-	size   int // its bytes; 0 where lanes lie side by side
-	signed bool
-}
-
-// register gives the bits of a lane of what an access moves, and what its offset counts from.
-func (a *accessOp) register() (w int, base reg) {
-	if a.size == 8 {
-		return 64, longsReg
-	}
-	return 32, wordsReg
-}
 
 // moveLanes writes an access that strips do not do.
 func (t *translator) moveLanes(o *Op, a *accessOp) {

@@ -23,14 +23,19 @@ const farthest = 1 << 30 // see lists: jumps reach as far
 // tooLong reports that a jump does not reach.
 func (t *translator) tooLong() bool { return false }
 
-// Code finds what enter brings it in: DI and R11 are the registers of 32 and 64 bits, R13 the scalars, R14 the predicates, R10 the
-// Regs, DX the mask. AX, CX, R12 and R15 are free in it, BX, SI, R8 and R9 hold addresses and comparisons of a group.
-var groupRegs = []reg{amd64.R8, amd64.R9, amd64.BX, amd64.SI}
-
+// The registers, most of which enter fills. R10 is the Regs, DX the mask. CX, R12 and R15 are free in code of all kinds.
 const (
-	resultReg = amd64.AX  // what an operation on scalars gives
-	stopReg   = amd64.R15 // see writeStops
+	wordsReg   = amd64.DI  // vectors of 32 bits
+	longsReg   = amd64.R11 // of 64
+	predsReg   = amd64.R14
+	scalarsReg = amd64.R13
+	dataReg    = amd64.AX  // the constants, while strips are done
+	resultReg  = amd64.AX  // what an operation on scalars gives
+	stopReg    = amd64.R15 // see writeStops
 )
+
+// groupRegs hold addresses and comparisons of a group.
+var groupRegs = []reg{amd64.R8, amd64.R9, amd64.BX, amd64.SI}
 
 // begin writes something: no list begins at 0.
 func (t *translator) begin() { t.Prefetch(amd64.Mem{Base: amd64.AX}) }
@@ -94,9 +99,6 @@ func (t *translator) ifStop(i int, to *label) {
 	t.RI(amd64.CMP, false, stopReg, int32(i))
 	t.JumpIf(amd64.Equal, to)
 }
-
-func scalarAt(off int32) amd64.Mem { return amd64.Mem{Base: amd64.R13, Disp: off} }
-func predAt(off int32) amd64.Mem   { return amd64.Mem{Base: amd64.R14, Disp: off} }
 
 // beginStrips makes AX point to the constants.
 func (t *translator) beginStrips() {
@@ -173,14 +175,6 @@ func (t *translator) lanesAt(base amd64.Reg, disp int32, w int) amd64.Mem {
 		return amd64.Mem{Base: base, Index: amd64.R12, Scale: byte(w / 32), Disp: disp}
 	}
 	return amd64.Mem{Base: base, Disp: disp + int32(t.strip*32/t.strips*w/8)}
-}
-
-// vectorAt gives where a vector's lanes are kept.
-func (t *translator) vectorAt(v value) amd64.Mem {
-	if v.kind == vector64 {
-		return t.lanesAt(amd64.R11, int32(v.at), 64)
-	}
-	return t.lanesAt(amd64.DI, int32(v.at), 32)
 }
 
 // maskAt gives the place of the strip's lanes that are in the mask.

@@ -121,9 +121,6 @@ func (t *translator) ifStop(i int, to *label) {
 	t.JumpIf(arm64.Equal, to)
 }
 
-func scalarAt(off int32) mem { return mem{Base: scalarsReg, Disp: off} }
-func predAt(off int32) mem   { return mem{Base: predsReg, Disp: off} }
-
 // beginStrips makes dataReg point to the constants.
 func (t *translator) beginStrips() {
 	t.Address(dataReg, &t.data)
@@ -219,14 +216,6 @@ func (t *translator) lanesAt(base reg, disp int32, w int) mem {
 	return mem{Base: base, Disp: disp}
 }
 
-// vectorAt gives where a vector's lanes are kept.
-func (t *translator) vectorAt(v value) mem {
-	if v.kind == vector64 {
-		return t.lanesAt(longsReg, int32(v.at), 64)
-	}
-	return t.lanesAt(wordsReg, int32(v.at), 32)
-}
-
 // writeBack writes a register to the place of a vector, the lanes of the mask only.
 func (t *translator) writeBack(v value, r vec) {
 	w := vectorWidth(v.kind)
@@ -268,13 +257,4 @@ func (t *translator) fetch(v value, r vec) {
 		everywhere(false, true, predAt(int32(v.at)))
 		t.V3(arm64.VCMTST.W(w), all, r, r, t.laneBits(w))
 	}
-}
-
-// whole gives the place of a number in every lane of a register.
-func (t *translator) whole(w int, v uint64) mem {
-	b := make([]byte, vectorBytes)
-	for i := range b {
-		b[i] = byte(v >> (i * 8 % w))
-	}
-	return mem{Base: dataReg, Disp: t.constant(b)}
 }

@@ -52,23 +52,6 @@ func doubleCode() {
 	}, OpF64toS32Z)
 }
 
-// float is num for a floating-point number.
-func (t *translator) float(w int, v float64) amd64.Vec {
-	if w == 64 {
-		return t.num(64, math.Float64bits(v))
-	}
-	return t.num(32, uint64(math.Float32bits(float32(v))))
-}
-
-// whole gives the place of a number in every lane of a whole register, for what is read once.
-func (t *translator) whole(w int, v uint64) amd64.Mem {
-	b := make([]byte, 32)
-	for i := range b {
-		b[i] = byte(v >> (i * 8 % w))
-	}
-	return amd64.Mem{Base: amd64.AX, Disp: t.constant(b)}
-}
-
 func (t *translator) wholeFloat(v float64) amd64.Mem { return t.whole(64, math.Float64bits(v)) }
 
 // doubles converts 4 lanes of 32 bits. There are no conversions of unsigned numbers: 2^31 is taken off, and put back.

@@ -432,3 +432,28 @@ func (t *translator) num(w int, v uint64) vec {
 	}
 	return t.have(value{const32, v})
 }
+
+// float is num for a floating-point number.
+func (t *translator) float(w int, v float64) vec {
+	if w == 64 {
+		return t.num(64, math.Float64bits(v))
+	}
+	return t.num(32, uint64(math.Float32bits(float32(v))))
+}
+
+// whole gives the place of a number in every lane of a register.
+func (t *translator) whole(w int, v uint64) mem {
+	b := make([]byte, vectorBytes)
+	for i := range b {
+		b[i] = byte(v >> (i * 8 % w))
+	}
+	return mem{Base: dataReg, Disp: t.constant(b)}
+}
+
+// vectorAt gives where a vector's lanes are kept.
+func (t *translator) vectorAt(v value) mem {
+	if v.kind == vector64 {
+		return t.lanesAt(longsReg, int32(v.at), 64)
+	}
+	return t.lanesAt(wordsReg, int32(v.at), 32)
+}

@@ -69,14 +69,6 @@ func (t *translator) word(o *Op) {
 	}
 }
 
-func (t *translator) loadScalar(r amd64.Reg, off int32, wide bool) {
-	size := 4
-	if wide {
-		size = 8
-	}
-	t.Load(size, false, r, scalarAt(off))
-}
-
 func (t *translator) compareScalars(o *Op, wide bool, c amd64.Cond) {
 	t.loadScalar(amd64.CX, o.A, wide)
 	t.RR(amd64.XOR, false, amd64.AX, amd64.AX)
@@ -263,14 +255,6 @@ func (t *translator) storeLine(o *Op, a *accessOp) {
 	}
 }
 
-// register gives the bits of a lane of what an access moves, and what its offset counts from.
-func (a *accessOp) register() (w int, base amd64.Reg) {
-	if a.size == 8 {
-		return 64, amd64.R11
-	}
-	return 32, amd64.DI
-}
-
 // lowerBytes are the indices that bring the lower size bytes of 4 lanes of 32 bits together, for both halves of a register.
 func lowerBytes(size int) []byte {
 	b := make([]byte, 32)
@@ -281,13 +265,6 @@ func lowerBytes(size int) []byte {
 		}
 	}
 	return b
-}
-
-// lanePlaces says where the lanes of an access are: R9 points to what they count from.
-type lanePlaces struct {
-	from   amd64.Mem // the offset of lane 0
-	size   int       // its bytes; 0 where lanes lie side by side
-	signed bool
 }
 
 // byLane writes an access of lanes at places of their own; move does it, and copies what lies there to other memory where that is told.

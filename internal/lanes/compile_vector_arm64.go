@@ -428,14 +428,6 @@ func (t *translator) permute(o *Op) {
 	t.V3(arm64.VBIT, true, d, x, signs)
 }
 
-// float is num for a floating-point number.
-func (t *translator) float(w int, v float64) vec {
-	if w == 64 {
-		return t.num(64, math.Float64bits(v))
-	}
-	return t.num(32, uint64(math.Float32bits(float32(v))))
-}
-
 // oneNaN makes every NaN of a result the one that the package wants.
 func (t *translator) oneNaN(w int, d vec, sources ...vec) {
 	x := t.take()
