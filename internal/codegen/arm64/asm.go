@@ -114,7 +114,6 @@ type Op struct {
 // The instructions of three registers. Those whose names end in S set the flags; SMULL and UMULL make 64 bits of 32.
 var (
 	ADD   = Op{"add", 0x0b000000}
-	ADDS  = Op{"adds", 0x2b000000}
 	SUB   = Op{"sub", 0x4b000000}
 	SUBS  = Op{"subs", 0x6b000000}
 	AND   = Op{"and", 0x0a000000}

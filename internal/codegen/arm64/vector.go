@@ -51,7 +51,6 @@ var (
 	VSMIN  = VOp{"smin", 0x0e206c00, three, 32}
 	VUMAX  = VOp{"umax", 0x2e206400, three, 32}
 	VUMIN  = VOp{"umin", 0x2e206c00, three, 32}
-	VADDP  = VOp{"addp", 0x0e20bc00, three, 32}
 	VUZP1  = VOp{"uzp1", 0x0e001800, three, 32}
 	VUZP2  = VOp{"uzp2", 0x0e005800, three, 32}
 	VZIP1  = VOp{"zip1", 0x0e003800, three, 32}
