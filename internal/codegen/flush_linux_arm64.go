@@ -8,8 +8,6 @@ import (
 )
 
 // clean makes the instructions at addresses those that were written there.
-//
-//go:noescape
 func clean(from, to uintptr)
 
 // Of membarrier: that every thread of the process forgets the instructions that it fetched ahead, and that the process will ask for it.
@@ -20,8 +18,8 @@ const (
 
 var register = sync.OnceFunc(func() { membarrier(registerSyncCore) })
 
-// membarrier asks every processor that runs this process. Linux before 4.16 does not know how, and nothing else does: code is new to the
-// addresses that it is at, so that a processor has fetched none there unless other code was there until shortly before.
+// membarrier tells every processor that runs this process. Linux before 4.16 and some sandboxes refuse that. Then the rest must do: a
+// processor has fetched something else ahead only if other code was unmapped from the same addresses an instant before.
 func membarrier(command uintptr) { _, _, _ = unix.Syscall(unix.SYS_MEMBARRIER, command, 0, 0) }
 
 // flush lets every processor execute what was written to pages. Caches of data and of instructions are apart, and Linux makes them agree
