@@ -58,6 +58,8 @@ func cpuModel() string {
 // vectors names the vector instructions of the processor.
 func vectors() string {
 	switch x := cpu.X86; {
+	case runtime.GOARCH == "arm64":
+		return "NEON"
 	case runtime.GOARCH != "amd64":
 		return runtime.GOARCH
 	case x.HasAVX2:
@@ -68,11 +70,15 @@ func vectors() string {
 
 // path says what computed the lanes.
 func (r *Report) path() string {
-	const others = "which nearly all processors of laptops, servers and CI machines with x86-64 have. On others (ARM) it is Go code, and four to twenty times slower."
-	if r.Tier == lanes.Compiling.String() {
-		return "The engine `warp` computed lanes by machine code for AVX2 that it makes at run time (tier `compiled`),\n" + others
+	const code = "The engine `warp` computed lanes by machine code for %s that it makes at run time (tier `compiled`)"
+	const others = "which nearly all processors of laptops, servers and CI machines with x86-64 have. On Linux on ARM it is machine code too, of unknown speed; elsewhere it is Go code, and four to twenty times slower."
+	switch {
+	case r.Tier != lanes.Compiling.String():
+		return "The engine `warp` computed lanes by Go code (tier `interpret`); the processor has " + r.Vectors + ". With AVX2 it is four to twenty times faster."
+	case r.Vectors != "AVX2":
+		return fmt.Sprintf(code+".", r.Vectors)
 	}
-	return "The engine `warp` computed lanes by Go code (tier `interpret`); the processor has " + r.Vectors + ". With AVX2 it is four to twenty times faster."
+	return fmt.Sprintf(code+",\n", r.Vectors) + others
 }
 
 // WriteText writes the report for a terminal: the tables in Markdown, and what they need to be understood.

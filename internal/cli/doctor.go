@@ -120,10 +120,13 @@ func checkGPU(ctx context.Context) toolchain.Check {
 
 // checkTier says how the lanes of a warp are computed, of which nothing but the speed depends.
 func checkTier() toolchain.Check {
-	how := map[lanes.Tier]string{
-		lanes.Interpreted: "Go code, which is four to twenty times slower: there is code for AVX2 only",
-		lanes.Compiling:   "machine code for AVX2, made at run time",
-	}[lanes.Best()]
+	how := "Go code, which is four to twenty times slower than machine code for AVX2"
+	switch {
+	case lanes.Best() == lanes.Compiling && runtime.GOARCH == "arm64":
+		how = "machine code for NEON, made at run time; it was tested in an emulator, and its speed was not measured"
+	case lanes.Best() == lanes.Compiling:
+		how = "machine code for AVX2, made at run time"
+	}
 	c := toolchain.Check{Name: "speed of kernels", Purpose: fmt.Sprintf("lanes are computed by %s (tier %s)", how, lanes.Best())}
 	if err := lanes.TierError(); err != nil {
 		c.Problem, c.Remedy = err.Error(), "unset "+lanes.TierVariable

@@ -21,6 +21,7 @@ func executable(code []byte) ([]byte, error) {
 		release(pages)
 		return nil, fmt.Errorf("memory for code: %w", err)
 	}
+	flush(pages)
 	return pages, nil
 }
 

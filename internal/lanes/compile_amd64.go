@@ -1,207 +1,81 @@
 package lanes
 
-import (
-	"encoding/binary"
-	"slices"
-	"unsafe"
+import "fencepost.dev/fencepost/internal/codegen/amd64"
 
-	"fencepost.dev/fencepost/internal/codegen/amd64"
+type (
+	asm   = amd64.Asm
+	label = amd64.Label
+	mem   = amd64.Mem
+	reg   = amd64.Reg
+	vec   = amd64.Vec
+	vop   = amd64.VOp
 )
 
-// translator makes code of lists, once for all lanes and once for some.
-//
-// Code finds what enter brings it in: DI and R11 are the registers of 32 and 64 bits, R13 the scalars, R14 the predicates, R10 the
-// Regs, DX the mask. AX, CX, R12 and R15 are free in it, BX, SI, R8 and R9 hold addresses and comparisons of a group.
-type translator struct {
-	amd64.Asm
-	ops    []Op
-	masked bool   // some lanes
-	told   bool   // accesses may be noted
-	target []bool // an operation that is jumped to, or begins a list
-	limit  int    // the operation at which what is done together ends at the latest
-	labels []amd64.Label
-	ends   []end
-	cold   []func() // code that is rarely run, written after the rest
-	later  []*record
-	data   amd64.Label
-	pool   []byte // constants, at data
-	known  map[string]int32
-	group
-}
-
-// end leaves a list.
-type end struct {
-	at  *amd64.Label
-	imm uint64
-}
-
-// record is operations that Go code does before code goes on at a label.
-type record struct {
-	ops  []Op
-	next amd64.Label
-}
-
-// The offsets of Regs and Access; a test compares them.
+// The vector registers, of which operations are allocated all.
 const (
-	reachAt   = 32
-	stepsAt   = 48
-	limitAt   = 56
-	marksAt   = 64
-	lanes32At = 72
-	lanes64At = lanes32At + 128
-
-	originAt = 0
-	roomAt   = 8
-	baseAt   = 16
-	rowAt    = 24
-	lastAt   = 40
+	vectorBytes = 32
+	vectorRegs  = 16
+	allocated   = vectorRegs
 )
 
-// The results of enter, as code finds them.
+const farthest = 1 << 30 // see lists: jumps reach as far
+
+// tooLong reports that a jump does not reach.
+func (t *translator) tooLong() bool { return false }
+
+// The registers, most of which enter fills. R10 is the Regs, DX the mask. CX, R12 and R15 are free in code of all kinds.
 const (
-	endAt  = 32
-	leftAt = 40
+	wordsReg   = amd64.DI  // vectors of 32 bits
+	longsReg   = amd64.R11 // of 64
+	predsReg   = amd64.R14
+	scalarsReg = amd64.R13
+	dataReg    = amd64.AX  // the constants, while strips are done
+	resultReg  = amd64.AX  // what an operation on scalars gives
+	stopReg    = amd64.R15 // see writeStops
 )
 
-const opSize = int32(unsafe.Sizeof(Op{}))
+// groupRegs hold addresses and comparisons of a group.
+var groupRegs = []reg{amd64.R8, amd64.R9, amd64.BX, amd64.SI}
 
-func (c *Compiled) translate(starts []int32, told bool) []byte {
-	c.full, c.part = make([]int32, len(c.ops)), make([]int32, len(c.ops))
-	t := &translator{ops: c.ops, told: told, known: map[string]int32{}, limit: len(c.ops)}
-	t.findTargets(starts)
-	t.Prefetch(amd64.Mem{Base: amd64.AX}) // no list begins at 0
-	for _, masked := range []bool{false, true} {
-		entries := c.full
-		if t.masked = masked; masked {
-			entries = c.part
-		}
-		t.labels = make([]amd64.Label, len(c.ops))
-		t.lists(starts)
-		for _, s := range starts {
-			entries[s] = int32(t.labels[s].At())
-		}
-	}
-	t.writeData()
-	for _, r := range t.later {
-		c.left = append(c.left, left{r.ops, int32(r.next.At())})
-	}
-	return t.Code
+// begin writes something: no list begins at 0.
+func (t *translator) begin() { t.Prefetch(amd64.Mem{Base: amd64.AX}) }
+
+// leave goes back to Go code, where the list ends.
+func (t *translator) leave(imm uint64) {
+	t.Set(amd64.AX, imm)
+	t.back(0)
 }
 
-// findTargets marks what may be jumped to.
-func (t *translator) findTargets(starts []int32) {
-	t.target = make([]bool, len(t.ops)+1)
-	for i := range t.ops {
-		switch o := &t.ops[i]; o.Code {
-		case OpGoto:
-			if o.B != 0 {
-				t.target[int32(i)+o.B/opSize] = true
-			}
-		case OpIfScalar, OpIfPred:
-			t.target[int32(i)+o.B/opSize], t.target[int32(i)+o.C/opSize] = true, true
-		}
-	}
-	for _, s := range starts {
-		if s == 0 || endsList(t.ops[s-1].Code) {
-			t.target[s] = true
-		}
-	}
+// back returns from enter; AX says where the list ended.
+func (t *translator) back(left int32) {
+	t.Store(true, amd64.Mem{Base: amd64.SP, Disp: endAt}, amd64.AX)
+	t.StoreI(true, amd64.Mem{Base: amd64.SP, Disp: leftAt}, left)
+	t.VZeroUpper()
+	t.Return()
 }
 
-// endsList reports whether what follows the operation in the list is only reached by jumps.
-func endsList(c Code) bool { return c == OpEnd || c == OpGoto || c == OpIfScalar || c == OpIfPred }
-
-// lists writes the code of all operations. For those of starts that lie within what is done together there is code of its own, which
-// goes on from one to the next: a list begins there only after it ended at the operation before.
-func (t *translator) lists(starts []int32) {
-	for i := 0; i < len(t.ops); {
-		t.Bind(&t.labels[i])
-		n := t.some(i)
-		for len(starts) > 0 && int(starts[0]) <= i {
-			starts = starts[1:]
-		}
-		var within []int32
-		for len(starts) > 0 && int(starts[0]) < i+n {
-			within, starts = append(within, starts[0]), starts[1:]
-		}
-		i += n
-		if end := i; len(within) > 0 {
-			t.cold = append(t.cold, func() { t.parts(within, end) })
-		}
-	}
-	for ; len(t.cold) > 0; t.cold = t.cold[1:] {
-		t.cold[0]()
-	}
-	for _, e := range t.ends {
-		t.Bind(e.at)
-		t.leave(e.imm)
-	}
-	t.ends = t.ends[:0]
+func (t *translator) ifScalar(o *Op, yes, no *label) {
+	t.TestI(scalarAt(o.A), 1)
+	t.JumpIf(amd64.Equal, no)
+	t.Jump(yes)
 }
 
-// parts writes the code of operations up to end, with a beginning at each of starts.
-func (t *translator) parts(starts []int32, end int) {
-	for k, s := range starts {
-		t.Bind(&t.labels[s])
-		t.limit = end
-		if k+1 < len(starts) {
-			t.limit = int(starts[k+1])
-		}
-		for i := int(s); i < t.limit; {
-			i += t.some(i)
-		}
-	}
-	t.limit = len(t.ops)
-	t.Jump(t.after(end))
+func (t *translator) ifPred(o *Op, all, none *label) {
+	t.Load(4, false, amd64.AX, predAt(o.A))
+	t.RR(amd64.AND, false, amd64.AX, amd64.DX)
+	t.JumpIf(amd64.Equal, none)
+	t.RR(amd64.CMP, false, amd64.AX, amd64.DX)
+	t.JumpIf(amd64.NotEqual, t.stop(o.Imm))
+	t.Jump(all)
 }
 
-// after gives the label of operation i.
-func (t *translator) after(i int) *amd64.Label { return &t.labels[i] }
-
-// some writes the code of some operations from i on, and gives their number.
-func (t *translator) some(i int) int {
-	o := &t.ops[i]
-	switch o.Code {
-	case OpEnd:
-		t.leave(o.Imm)
-		return 1
-	case OpGoto:
-		t.jumpOn(i, o)
-		return 1
-	case OpIfScalar:
-		t.TestI(scalarAt(o.A), 1)
-		t.JumpIf(amd64.Equal, t.after(i+int(o.C/opSize)))
-		t.Jump(t.after(i + int(o.B/opSize)))
-		return 1
-	case OpIfPred:
-		t.Load(4, false, amd64.AX, predAt(o.A))
-		t.RR(amd64.AND, false, amd64.AX, amd64.DX)
-		t.JumpIf(amd64.Equal, t.after(i+int(o.C/opSize)))
-		t.RR(amd64.CMP, false, amd64.AX, amd64.DX)
-		t.JumpIf(amd64.NotEqual, t.stop(o.Imm))
-		t.Jump(t.after(i + int(o.B/opSize)))
-		return 1
-	}
-	if n := t.together(i); n > 0 {
-		return n
-	}
-	if t.single(i) {
-		return 1
-	}
-	n := 1
-	for ; i+n < t.limit && !t.target[i+n] && !endsList(t.ops[i+n].Code) && !t.translates(&t.ops[i+n]); n++ {
-	}
-	t.leaveToGo(t.ops[i : i+n])
-	return n
-}
-
-// jumpOn writes an OpGoto; see Regs.jump.
-func (t *translator) jumpOn(i int, o *Op) {
+// jumpOn writes an OpGoto to a label, or to nowhere; see Regs.jump.
+func (t *translator) jumpOn(o *Op, to *label) {
 	regs := func(at int32) amd64.Mem { return amd64.Mem{Base: amd64.R10, Disp: at} }
 	if o.D != 0 {
 		t.MI(amd64.ADD, true, regs(marksAt), o.D)
 	}
-	if o.B == 0 {
+	if to == nil {
 		t.MI(amd64.ADD, true, regs(stepsAt), o.C)
 		t.leave(o.Imm)
 		return
@@ -212,70 +86,148 @@ func (t *translator) jumpOn(i int, o *Op) {
 	t.RI(amd64.ADD, true, amd64.AX, o.A)
 	t.RM(amd64.CMP, true, amd64.AX, regs(limitAt))
 	t.JumpIf(amd64.GreaterEqual, t.stop(o.Imm))
-	t.Jump(t.after(i + int(o.B/opSize)))
+	t.Jump(to)
 }
 
-// stop gives a label at which the list is left.
-func (t *translator) stop(imm uint64) *amd64.Label {
-	l := new(amd64.Label)
-	t.ends = append(t.ends, end{l, imm})
-	return l
+// loadReach makes R12 point to what accesses reach.
+func (t *translator) loadReach() {
+	t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
 }
 
-// leave goes back to Go code, where the list ends.
-func (t *translator) leave(imm uint64) {
-	t.Set(amd64.AX, imm)
-	t.back(amd64.AX, 0)
+// ifStop jumps where the group ends at stop i.
+func (t *translator) ifStop(i int, to *label) {
+	t.RI(amd64.CMP, false, stopReg, int32(i))
+	t.JumpIf(amd64.Equal, to)
 }
 
-// leaveToGo lets Go code do operations and come back.
-func (t *translator) leaveToGo(ops []Op) {
-	r := &record{ops: append(slices.Clone(ops), Op{})}
-	t.later = append(t.later, r)
-	t.back(amd64.AX, int32(len(t.later)))
-	t.Bind(&r.next)
-}
-
-// back returns from enter.
-func (t *translator) back(end amd64.Reg, left int32) {
-	t.Store(true, amd64.Mem{Base: amd64.SP, Disp: endAt}, end)
-	t.StoreI(true, amd64.Mem{Base: amd64.SP, Disp: leftAt}, left)
-	t.VZeroUpper()
-	t.Return()
-}
-
-// writeData writes what code refers to.
-func (t *translator) writeData() {
-	for len(t.Code)%32 != 0 {
-		t.Return()
+// beginStrips makes AX point to the constants.
+func (t *translator) beginStrips() {
+	t.Address(amd64.AX, &t.data)
+	if t.down {
+		t.round(true)
 	}
-	t.Bind(&t.data)
-	t.Code = append(t.Code, t.pool...)
 }
 
-// constant gives the place of bytes among the constants.
-func (t *translator) constant(b []byte) int32 {
-	at, ok := t.known[string(b)]
-	if !ok {
-		at = int32(len(t.pool))
-		t.known[string(b)] = at
-		t.pool = append(t.pool, b...)
+// round lets results be rounded down, or as Go has it.
+func (t *translator) round(down bool) {
+	mode := uint64(0x1f80) // of MXCSR
+	if down {
+		mode = 0x3f80
 	}
-	return at
+	t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, mode)})
 }
 
-// table is constant for a number of 32 or 64 bits a lane.
-func (t *translator) table(w int, f func(lane uint64) uint64) int32 {
-	var b []byte
-	for l := range uint64(32) {
-		if w == 32 {
-			b = binary.LittleEndian.AppendUint32(b, uint32(f(l)))
-		} else {
-			b = binary.LittleEndian.AppendUint64(b, f(l))
+// loop does all strips, with R12 the offset of the lanes of 32 bits.
+func (t *translator) loop(strip func()) {
+	t.RR(amd64.XOR, false, amd64.R12, amd64.R12)
+	for k := range t.n {
+		if t.compares(k) {
+			t.RR(amd64.XOR, false, t.uses[k], t.uses[k])
 		}
+	}
+	var again label
+	t.Bind(&again)
+	strip()
+	t.RI(amd64.ADD, false, amd64.R12, int32(128/t.strips))
+	t.RI(amd64.CMP, false, amd64.R12, 128)
+	t.JumpIf(amd64.NotEqual, &again)
+}
+
+// setCompared writes what a comparison gave, which is in r.
+func (t *translator) setCompared(o *Op, r amd64.Reg) {
+	if negated[o.Code] {
+		t.Not(false, r)
+	}
+	t.setPred(o.D, r)
+}
+
+// setPred writes a register to a predicate, the lanes of the mask only.
+func (t *translator) setPred(off int32, r amd64.Reg) {
+	if t.masked {
+		t.RR(amd64.AND, false, r, amd64.DX)
+		t.AndNot(amd64.CX, amd64.DX, predAt(off))
+		t.RR(amd64.OR, false, r, amd64.CX)
+	}
+	t.Store(false, predAt(off), r)
+}
+
+// compared takes the lanes of a strip, all bits set or none, into the result of the comparison at hand.
+func (t *translator) compared(w int, lanes amd64.Vec) {
+	to, n := t.uses[t.at], byte(32/t.strips)
+	switch {
+	case t.strip == 0:
+		t.VSigns(w == 64, to, lanes)
+	case t.strip == anyStrip:
+		t.VSigns(w == 64, amd64.CX, lanes)
+		t.ShiftI(amd64.SHR, false, to, n)
+		t.ShiftI(amd64.SHL, false, amd64.CX, 32-n)
+		t.RR(amd64.OR, false, to, amd64.CX)
+	default:
+		t.VSigns(w == 64, amd64.CX, lanes)
+		t.ShiftI(amd64.SHL, false, amd64.CX, n*byte(t.strip))
+		t.RR(amd64.OR, false, to, amd64.CX)
+	}
+}
+
+// lanesAt gives the place of the strip's lanes of w bits in what begins disp bytes after base.
+func (t *translator) lanesAt(base amd64.Reg, disp int32, w int) amd64.Mem {
+	if t.strip == anyStrip {
+		return amd64.Mem{Base: base, Index: amd64.R12, Scale: byte(w / 32), Disp: disp}
+	}
+	return amd64.Mem{Base: base, Disp: disp + int32(t.strip*32/t.strips*w/8)}
+}
+
+// maskAt gives the place of the strip's lanes that are in the mask.
+func (t *translator) maskAt(w int) amd64.Mem {
+	if w == 64 {
+		return t.lanesAt(amd64.R10, lanes64At, 64)
+	}
+	return t.lanesAt(amd64.R10, lanes32At, 32)
+}
+
+// writeBack writes a register to the place of a vector.
+func (t *translator) writeBack(v value, r amd64.Vec) {
+	w := vectorWidth(v.kind)
+	if t.masked {
+		// A store of the lanes alone would stall the next operation, which loads what was stored.
+		in, old := t.takeFree(), t.takeFree()
+		t.V2M(amd64.VMOVDQU, t.all(w), in, t.maskAt(w))
+		t.V2M(amd64.VMOVDQU, t.all(w), old, t.vectorAt(v))
+		t.VBlend(t.all(w), old, old, r, in)
+		t.VStore(t.all(w), t.vectorAt(v), old)
+		return
+	}
+	t.VStore(t.all(w), t.vectorAt(v), r)
+}
+
+// fetch brings a value to a register.
+func (t *translator) fetch(v value, r amd64.Vec) {
+	w := vectorWidth(v.kind)
+	all := t.all(w)
+	switch v.kind {
+	case vector32, vector64:
+		t.V2M(amd64.VMOVDQU, all, r, t.vectorAt(v))
+	case spread32:
+		t.V2M(amd64.VPBROADCASTD, all, r, scalarAt(int32(v.at)))
+	case spread64:
+		t.V2M(amd64.VPBROADCASTQ, all, r, scalarAt(int32(v.at)))
+	case shiftCount:
+		t.VLoadLow(false, r, scalarAt(int32(v.at)))
+	case const32, const64:
+		t.V2M(broadcast(w), all, r, amd64.Mem{Base: amd64.AX, Disp: t.number(w, v.at)})
+	case lanes32, lanes64:
+		bits := t.table(w, func(l uint64) uint64 { return 1 << l })
+		t.V2M(amd64.VPBROADCASTD, all, r, predAt(int32(v.at)))
+		t.V3M(amd64.VPAND, all, r, r, t.lanesAt(amd64.AX, bits, w))
+		t.V3M(equal(w), all, r, r, t.lanesAt(amd64.AX, bits, w))
+	}
+}
+
+// number is constant for one number.
+func (t *translator) number(w int, v uint64) int32 {
+	b := make([]byte, w/8)
+	for i := range b {
+		b[i] = byte(v >> (8 * i))
 	}
 	return t.constant(b)
 }
-
-func scalarAt(off int32) amd64.Mem { return amd64.Mem{Base: amd64.R13, Disp: off} }
-func predAt(off int32) amd64.Mem   { return amd64.Mem{Base: amd64.R14, Disp: off} }

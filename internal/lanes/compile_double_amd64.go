@@ -9,17 +9,6 @@ import (
 
 // Operations on float64, or by way of it.
 
-// inDoubles are the operations on 32 bits that compute in float64: a strip has 4 lanes.
-var inDoubles [codes]bool
-
-// throughDoubles gives code to operations that compute in float64.
-func throughDoubles(f func(t *translator, o *Op), cs ...Code) {
-	for _, c := range cs {
-		inDoubles[c] = true
-	}
-	do(f, cs...)
-}
-
 func doubleCode() {
 	throughDoubles(divide(false, false), OpDivU32, OpDivU32S)
 	throughDoubles(divide(true, false), OpDivS32, OpDivS32S)
@@ -61,23 +50,6 @@ func doubleCode() {
 		t.narrow(x, x, lowHalves)
 		t.VBlend(false, d, d, most, x)
 	}, OpF64toS32Z)
-}
-
-// float is num for a floating-point number.
-func (t *translator) float(w int, v float64) amd64.Vec {
-	if w == 64 {
-		return t.num(64, math.Float64bits(v))
-	}
-	return t.num(32, uint64(math.Float32bits(float32(v))))
-}
-
-// whole gives the place of a number in every lane of a whole register, for what is read once.
-func (t *translator) whole(w int, v uint64) amd64.Mem {
-	b := make([]byte, 32)
-	for i := range b {
-		b[i] = byte(v >> (i * 8 % w))
-	}
-	return amd64.Mem{Base: amd64.AX, Disp: t.constant(b)}
 }
 
 func (t *translator) wholeFloat(v float64) amd64.Mem { return t.whole(64, math.Float64bits(v)) }

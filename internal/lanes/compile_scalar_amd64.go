@@ -6,64 +6,6 @@ import "fencepost.dev/fencepost/internal/codegen/amd64"
 var scalarConds = [...]amd64.Cond{amd64.Equal, amd64.NotEqual, amd64.Less, amd64.LessEqual, amd64.Greater, amd64.GreaterEqual,
 	amd64.Below, amd64.BelowEqual, amd64.Above, amd64.AboveEqual}
 
-// isScalar reports whether an operation is done before the strips of its group.
-func (t *translator) isScalar(c Code) bool {
-	return c >= OpScalarSet && c <= OpScalarGEU64 || c == OpSteadyS || c == OpSteadyU || t.isScalarLoad(c)
-}
-
-func (t *translator) isAccess(c Code) bool { return c >= OpLoad8ULine && c < OpSteadyS }
-
-func (t *translator) isScalarLoad(c Code) bool {
-	return t.isAccess(c) && accessOps[c-OpLoad8ULine].how == same
-}
-
-// isLoad reports whether an operation is a load that strips do.
-func (t *translator) isLoad(c Code) bool {
-	if !t.isAccess(c) {
-		return false
-	}
-	a := &accessOps[c-OpLoad8ULine]
-	return !a.store && (a.how == line || a.how == rows || a.how == spread) && !t.halves(a)
-}
-
-// halves reports whether an access moves lanes of less than 32 bits under a mask, of which there are none in the processor.
-func (t *translator) halves(a *accessOp) bool { return t.masked && a.size < 4 }
-
-// isSingle reports whether single writes code for an operation.
-func (t *translator) isSingle(c Code) bool {
-	return c >= OpPredCopy && c <= OpPredSet || t.isAccess(c) && !t.isScalarLoad(c) && !t.isLoad(c)
-}
-
-// ownPlaces says that each lane has an address of its own.
-func (a *accessOp) ownPlaces() bool { return a.how == each || a.how == eachLow }
-
-// unrolls reports whether a load is written for each strip: the place of its lanes is not proportional to that of their registers.
-func (a *accessOp) unrolls() bool { return a.size < 4 || a.how != line }
-
-// scalar writes an operation on scalars. It goes to odd() where it cannot be done.
-func (t *translator) scalar(o *Op, odd func() *amd64.Label) {
-	switch c := o.Code; {
-	case c == OpSteadyS || c == OpSteadyU:
-		t.steady(o, odd())
-		return
-	case c >= OpLoad8ULine:
-		a := &accessOps[c-OpLoad8ULine]
-		t.reach(o, amd64.AX, odd())
-		t.Load(int(a.size), a.signed, amd64.AX, amd64.Mem{Base: amd64.AX})
-	case c >= OpScalarEQ64:
-		t.compareScalars(o, true, scalarConds[c-OpScalarEQ64])
-	case c >= OpScalarShl64:
-		t.shiftScalar(o, true, c-OpScalarShl64)
-	case c >= OpScalarEQ32:
-		t.compareScalars(o, false, scalarConds[c-OpScalarEQ32])
-	case c >= OpScalarShl32:
-		t.shiftScalar(o, false, c-OpScalarShl32)
-	default:
-		t.word(o)
-	}
-	t.Store(true, scalarAt(o.D), amd64.AX)
-}
-
 // word makes a scalar in AX of others.
 func (t *translator) word(o *Op) {
 	wide := o.Imm != 1<<32-1 // of what is cut to Imm: to 32 bits an instruction does
@@ -125,14 +67,6 @@ func (t *translator) word(o *Op) {
 	default:
 		panic("BUG: an operation on scalars without code")
 	}
-}
-
-func (t *translator) loadScalar(r amd64.Reg, off int32, wide bool) {
-	size := 4
-	if wide {
-		size = 8
-	}
-	t.Load(size, false, r, scalarAt(off))
 }
 
 func (t *translator) compareScalars(o *Op, wide bool, c amd64.Cond) {
@@ -226,18 +160,13 @@ func (t *translator) askAhead(a *accessOp, r amd64.Reg, last amd64.Mem) {
 	t.Bind(&near)
 }
 
-// single writes the code of an operation that is in no group; false where there is none.
-func (t *translator) single(i int) bool {
-	o := &t.ops[i]
-	if !t.isSingle(o.Code) {
-		return false
-	}
-	if o.Code <= OpPredSet {
-		t.predicate(o)
-		return true
-	}
-	switch a := &accessOps[o.Code-OpLoad8ULine]; {
-	case a.store && (a.how == line || a.how == rows) && !t.halves(a):
+// byLanes reports whether an access moves lanes of less than 32 bits under a mask, of which there are none in the processor.
+func (t *translator) byLanes(a *accessOp) bool { return t.masked && a.size < 4 }
+
+// moveLanes writes an access that strips do not do.
+func (t *translator) moveLanes(o *Op, a *accessOp) {
+	switch {
+	case a.store && (a.how == line || a.how == rows) && !t.byLanes(a):
 		t.storeLine(o, a)
 	case a.size < 4 || t.masked && a.store:
 		t.byLane(o, a, t.eachLane)
@@ -246,7 +175,6 @@ func (t *translator) single(i int) bool {
 	default:
 		t.byLane(o, a, t.allLanes)
 	}
-	return true
 }
 
 func (t *translator) predicate(o *Op) {
@@ -327,14 +255,6 @@ func (t *translator) storeLine(o *Op, a *accessOp) {
 	}
 }
 
-// register gives the bits of a lane of what an access moves, and what its offset counts from.
-func (a *accessOp) register() (w int, base amd64.Reg) {
-	if a.size == 8 {
-		return 64, amd64.R11
-	}
-	return 32, amd64.DI
-}
-
 // lowerBytes are the indices that bring the lower size bytes of 4 lanes of 32 bits together, for both halves of a register.
 func lowerBytes(size int) []byte {
 	b := make([]byte, 32)
@@ -345,13 +265,6 @@ func lowerBytes(size int) []byte {
 		}
 	}
 	return b
-}
-
-// lanePlaces says where the lanes of an access are: R9 points to what they count from.
-type lanePlaces struct {
-	from   amd64.Mem // the offset of lane 0
-	size   int       // its bytes; 0 where lanes lie side by side
-	signed bool
 }
 
 // byLane writes an access of lanes at places of their own; move does it, and copies what lies there to other memory where that is told.

@@ -1,23 +1,8 @@
 package lanes
 
-import (
-	"unsafe"
-
-	"fencepost.dev/fencepost/internal/codegen/amd64"
-)
+import "fencepost.dev/fencepost/internal/codegen/amd64"
 
 // Code notes accesses in the Log: see Regs.tell.
-
-// The offsets of what code writes of the Log, and of Told.
-const (
-	logAt    = 40
-	toldAt   = 32
-	headsAt  = int32(unsafe.Offsetof(Log{}.Heads))
-	headImm  = int32(unsafe.Offsetof(Head{}.Imm))
-	headSize = unsafe.Sizeof(Head{})
-	listAt   = int32(unsafe.Offsetof(Log{}.List))
-	toldSize = int32(unsafe.Sizeof(Told{}))
-)
 
 // noteHead notes the access whose place less the Origin is in r, if it is to be told; it goes to full where the Log has no room. R12
 // points to the accesses; CX is lost.
@@ -57,15 +42,6 @@ func (t *translator) noteRest(o *Op, f func()) {
 	f()
 	t.Bind(&quiet)
 }
-
-// The vectors of a Told.
-const (
-	offsetsAt  = int32(unsafe.Offsetof(Told{}.Offsets))
-	valuesAt   = int32(unsafe.Offsetof(Told{}.Values))
-	values32At = int32(unsafe.Offsetof(Told{}.Values32))
-	beforeAt   = int32(unsafe.Offsetof(Told{}.Before))
-	before32At = int32(unsafe.Offsetof(Told{}.Before32))
-)
 
 // noteValues copies what a store stores, the register at from, to the Told at CX, and gives where what it overwrites is to be.
 func (t *translator) noteValues(a *accessOp, from amd64.Mem) (before amd64.Mem) {

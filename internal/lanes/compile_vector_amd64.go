@@ -4,21 +4,30 @@ import (
 	"fencepost.dev/fencepost/internal/codegen/amd64"
 )
 
-// vectorCode writes the instructions of an operation on a strip; nil for those that are left to Go code.
-var vectorCode [codes]func(t *translator, o *Op)
+var bitsAnd, bitsOr, bitsXor = amd64.VPAND, amd64.VPOR, amd64.VPXOR
 
-// negated are the comparisons whose instructions give the other lanes.
-var negated [codes]bool
+// andNot makes d = b &^ not.
+func (t *translator) andNot(all bool, d, not, b vec) { t.V3(amd64.VPANDN, all, d, not, b) }
+
+func (t *translator) copyVector(all bool, d, s vec) { t.V2(amd64.VMOVDQU, all, d, s) }
 
 func broadcast(w int) amd64.VOp { return pick(w, amd64.VPBROADCASTD, amd64.VPBROADCASTQ) }
 func equal(w int) amd64.VOp     { return pick(w, amd64.VPCMPEQD, amd64.VPCMPEQQ) }
 
 // pick gives the instruction for lanes of w bits.
-func pick(w int, narrow, wide amd64.VOp) amd64.VOp {
+func pick(w int, narrow, wide vop) vop {
 	if w == 64 {
 		return wide
 	}
 	return narrow
+}
+
+// withNumber is an instruction of a source and a number.
+func withNumber(w int, op vop, v uint64) func(t *translator, o *Op) {
+	return func(t *translator, o *Op) {
+		a, n := t.arg(0), t.num(w, v)
+		t.V3(op, t.all(w), t.out(o), a, n)
+	}
 }
 
 func init() {
@@ -31,45 +40,6 @@ func init() {
 	roundCode()
 	bitsCode()
 	doubleCode()
-}
-
-// do gives code to operations.
-func do(f func(t *translator, o *Op), cs ...Code) {
-	for _, c := range cs {
-		vectorCode[c] = f
-	}
-}
-
-// twoSources is an instruction of two sources.
-func twoSources(w int, op amd64.VOp) func(t *translator, o *Op) {
-	return func(t *translator, o *Op) {
-		a, b := t.arg(0), t.arg(1)
-		t.V3(op, t.all(w), t.out(o), a, b)
-	}
-}
-
-// reversed is twoSources with the sources exchanged.
-func reversed(w int, op amd64.VOp) func(t *translator, o *Op) {
-	return func(t *translator, o *Op) {
-		a, b := t.arg(0), t.arg(1)
-		t.V3(op, t.all(w), t.out(o), b, a)
-	}
-}
-
-// oneSource is an instruction of one source.
-func oneSource(w int, op amd64.VOp) func(t *translator, o *Op) {
-	return func(t *translator, o *Op) {
-		a := t.arg(0)
-		t.V2(op, t.all(w), t.out(o), a)
-	}
-}
-
-// withNumber is an instruction of a source and a number.
-func withNumber(w int, op amd64.VOp, v uint64) func(t *translator, o *Op) {
-	return func(t *translator, o *Op) {
-		a, n := t.arg(0), t.num(w, v)
-		t.V3(op, t.all(w), t.out(o), a, n)
-	}
 }
 
 func integerCode() {
@@ -125,64 +95,6 @@ func (t *translator) multiply64(d, a, b amd64.Vec) {
 	t.V3(amd64.VPADDQ, true, d, d, x)
 }
 
-// lop3 is a function of three bits: a chooses one of two functions of b and c.
-func (t *translator) lop3(o *Op) {
-	a, b, c := t.arg(0), t.arg(1), t.arg(2)
-	all := t.all(32)
-	zero, one := byte(o.Imm)&15, byte(o.Imm)>>4&15
-	d := t.out(o)
-	switch {
-	case zero == one:
-		t.function(d, b, c, zero)
-	case zero == ^one&15: // a turns it
-		t.function(d, b, c, zero)
-		t.V3(amd64.VPXOR, all, d, d, a)
-	default:
-		x := t.take()
-		t.function(d, b, c, zero)
-		t.V3(amd64.VPANDN, all, d, a, d)
-		t.function(x, b, c, one)
-		t.V3(amd64.VPAND, all, x, x, a)
-		t.V3(amd64.VPOR, all, d, d, x)
-	}
-}
-
-// function makes d, which is neither b nor c, the function of two bits whose table is lut: bit 2b+c of it.
-func (t *translator) function(d, b, c amd64.Vec, lut byte) {
-	all := t.all(32)
-	not := func(from amd64.Vec) {
-		ones := t.num(32, 1<<32-1)
-		t.V3(amd64.VPXOR, all, d, from, ones)
-	}
-	switch lut {
-	case 0b0000:
-		t.V3(amd64.VPXOR, all, d, d, d)
-	case 0b1111:
-		t.V3(amd64.VPCMPEQD, all, d, d, d)
-	case 0b1000:
-		t.V3(amd64.VPAND, all, d, b, c)
-	case 0b1110:
-		t.V3(amd64.VPOR, all, d, b, c)
-	case 0b0110:
-		t.V3(amd64.VPXOR, all, d, b, c)
-	case 0b0010: // c alone
-		t.V3(amd64.VPANDN, all, d, b, c)
-	case 0b0100: // b alone
-		t.V3(amd64.VPANDN, all, d, c, b)
-	case 0b1010:
-		t.V2(amd64.VMOVDQU, all, d, c)
-	case 0b1100:
-		t.V2(amd64.VMOVDQU, all, d, b)
-	case 0b0101:
-		not(c)
-	case 0b0011:
-		not(b)
-	default:
-		t.function(d, b, c, ^lut&15)
-		not(d)
-	}
-}
-
 func shiftCode() {
 	do(twoSources(32, amd64.VPSLLVD), OpShl32)
 	do(twoSources(32, amd64.VPSRLVD), OpShrU32)
@@ -214,19 +126,6 @@ func shiftCode() {
 	}
 	funnel(OpShfL32S, true)
 	funnel(OpShfR32S, false)
-}
-
-// compare gives code to comparisons: f makes the lanes where one holds, or where it does not (not).
-func compare(w int, not bool, f func(t *translator, d, a, b amd64.Vec), cs ...Code) {
-	for _, c := range cs {
-		negated[c] = not
-		vectorCode[c] = func(t *translator, o *Op) {
-			a, b := t.arg(0), t.arg(1)
-			d := t.take()
-			f(t, d, a, b)
-			t.compared(w, d)
-		}
-	}
 }
 
 func compareCode() {

@@ -7,8 +7,8 @@ import (
 )
 
 // Compiled is lists of operations as machine code. It does what Run does with them, in less time: operations are done one after the
-// other for 8 lanes at a time (4 where there are 64 bits), and what one leaves in a processor's register the next finds there. The few
-// operations for which there is no code it leaves to Go code.
+// other for as many lanes at a time as a vector register has, and what one leaves in a register the next finds there. The few operations
+// for which there is no code it leaves to Go code.
 type Compiled struct {
 	ops  []Op
 	code *codegen.Code
@@ -24,13 +24,17 @@ type left struct {
 }
 
 // Compile makes code of lists that Run could do; each of starts, in ascending order, is where one may begin. If told is set, accesses
-// may be noted in the Log; otherwise none may be. It gives nil where lists cannot be compiled: see Tier.
+// may be noted in the Log; otherwise none may be. It gives nil where lists cannot be compiled (see Tier), or are so long that a jump does
+// not reach.
 func Compile(ops []Op, starts []int32, told bool) *Compiled {
 	if Best() < Compiling {
 		return nil
 	}
 	c := &Compiled{ops: ops, full: make([]int32, len(ops)), part: make([]int32, len(ops))}
 	text := c.translate(starts, told)
+	if text == nil {
+		return nil
+	}
 	var err error
 	if c.code, err = codegen.New(text); err != nil {
 		current.CompareAndSwap(uint32(Compiling), uint32(Interpreted)) // for other lists as well

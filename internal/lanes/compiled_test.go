@@ -146,7 +146,11 @@ func TestCompiled(t *testing.T) {
 		wide := r.IntN(3)
 		var code []Op
 		starts := []int32{0}
-		for at := range 1 + r.IntN(300) {
+		length := 1 + r.IntN(300)
+		if round == 0 {
+			length = 6000 // further than a jump on a condition reaches on ARM
+		}
+		for at := range length {
 			c := often[r.IntN(len(often))]
 			if r.IntN(30) == 0 {
 				c = Code(1 + r.IntN(int(OpGoto)-1))
@@ -176,6 +180,9 @@ func TestCompiled(t *testing.T) {
 		x, y := f.regs(), want.regs()
 		x.Reach, x.Log, y.Reach, y.Log = &m.reach[0], &m.log, &other.reach[0], &other.log
 		c := Compile(code, starts, told)
+		if round == 0 && c.Size() < 1<<20 {
+			t.Errorf("%d bytes of code are too few to need far jumps", c.Size())
+		}
 		for at := int32(0); ; {
 			got, end := c.Run(at, x, mask), runGo(code[at:], y, mask)
 			if *f != want || got != end || m.mem != other.mem || m.log.N != other.log.N || differsIn(code, &m.log, &other.log, mask) != "" {
@@ -271,5 +278,58 @@ func TestCompiledAgain(t *testing.T) {
 	a, b := (&Compiled{ops: code}).translate([]int32{0}, false), (&Compiled{ops: code}).translate([]int32{0}, false)
 	if !slices.Equal(a, b) || len(a) < 4096 {
 		t.Errorf("%d and %d bytes", len(a), len(b))
+	}
+}
+
+// TestCompiledFar has registers, accesses and constants further away than an instruction of ARM reaches.
+func TestCompiledFar(t *testing.T) {
+	if possible < Compiling {
+		t.Skip("no machine code on this machine")
+	}
+	const v32s, v64s, words, accesses = 1000, 500, 9000, 2000
+	r := rand.New(rand.NewPCG(61, 62))
+	for _, mask := range []uint32{^uint32(0), 0x7ff00ff5} {
+		type state struct {
+			v32 [v32s]V32
+			v64 [v64s]V64
+			p   [words]uint32
+			s   [words]uint64
+			m   reach
+		}
+		a := &state{m: *newReach(r)}
+		for i := range 8 {
+			for l := range 32 {
+				a.v32[v32s-8+i][l], a.v64[v64s-8+i][l] = random32(r), random64(r)
+			}
+			a.p[words-8+i], a.s[words-8+i] = r.Uint32(), random64(r)
+		}
+		a.s[words-1] = 64 // an address
+		var code []Op
+		for i := range int32(300) { // with a table of constants each
+			code = append(code, Make(OpAffine64, uint64(i)*1000003, v64s-1-i%4, words-2), Make(OpXor64, 0, v64s-5, v64s-5, v64s-1-i%4))
+		}
+		for range 8 { // in a loop over strips, and in none
+			code = append(code, Make(OpAdd32, 0, v32s-1, v32s-2, v32s-3), Make(OpMul32S, 0, v32s-3, v32s-1, words-3), Make(OpLTU32S, 0, words-1, v32s-3, words-4),
+				Make(OpPredAnd, 0, words-2, words-1, words-3), Make(OpSel32, 0, v32s-2, v32s-4, v32s-3, words-2), Make(OpScalarAdd, 1<<64-1, words-3, words-3, words-4),
+				Make(OpLoad32Line, 7, v32s-4, words-1, accesses-1), Make(OpStore32Line, 8, v32s-2, words-1, accesses-2), Make(OpLoad32Same, 9, words-5, words-1, accesses-1))
+		}
+		code = append(code, Op{Imm: 1})
+		run := func(do func(x *Regs) uint64) *state {
+			b := *a
+			b.m.point()
+			far := make([]Access, accesses)
+			for i := range far {
+				far[i] = Access{Room: 128, Base: &b.m.base}
+			}
+			if end := do(&Regs{V32: &b.v32[0], V64: &b.v64[0], Preds: &b.p[0], Scalars: &b.s[0], Reach: &far[0]}); end != 1 {
+				t.Errorf("mask %08x: ends with %d", mask, end)
+			}
+			b.m.base, b.m.reach = nil, [8]Access{}
+			return &b
+		}
+		c := Compile(code, []int32{0}, false)
+		if got, want := run(func(x *Regs) uint64 { return c.Run(0, x, mask) }), run(func(x *Regs) uint64 { return runGo(code, x, mask) }); *got != *want {
+			t.Errorf("mask %08x: not what the Go code gives", mask)
+		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 // tierTests run on the tiers of package lanes below the best as well, from NoSpin on in long runs only.
 const tierTests = "Lists|ListedStores|ListedBytes|VectorValues|Shapes|AtomicsNoDiff|NoSpin|Again|ShufflesNoDiff"
 
-// TestTiers runs tests of this binary as on a processor without AVX2, where package lanes is Go code, and as on a system without memory
-// for machine code: a list of operations may end elsewhere then.
+// TestTiers runs tests of this binary as on a processor that there is no code for, where package lanes is Go code, and as on a system
+// without memory for machine code: a list of operations may end elsewhere then.
 func TestTiers(t *testing.T) {
 	if forced := os.Getenv(lanes.TierVariable); forced != "" {
 		if got := lanes.Best().String(); got != forced {

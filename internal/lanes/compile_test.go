@@ -1,6 +1,11 @@
+//go:build amd64 || arm64
+
 package lanes
 
 import (
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 )
@@ -27,5 +32,30 @@ func TestCodeLayout(t *testing.T) {
 	if unsafe.Offsetof(a.Origin) != originAt || unsafe.Offsetof(a.Room) != roomAt || unsafe.Offsetof(a.Base) != baseAt || unsafe.Offsetof(a.Row) != rowAt ||
 		unsafe.Offsetof(a.Last) != lastAt {
 		t.Error("compiled code has another layout of Access")
+	}
+}
+
+// TestPossible wants machine code on every ARM under Linux: there, tests of it must not be skipped.
+func TestPossible(t *testing.T) {
+	if runtime.GOOS == "linux" && runtime.GOARCH == "arm64" && possible != Compiling {
+		t.Errorf("the best tier is %s", possible)
+	}
+}
+
+// TestLeftToGo names the operations for which there is no code.
+func TestLeftToGo(t *testing.T) {
+	want := map[string]string{"amd64": "Clz32 Clz64 F32toS64Z F32toU64Z F64toS64Z F64toU32Z F64toU64Z S64toF32 S64toF64 U64toF32 U64toF64", "arm64": ""}
+	for _, masked := range []bool{false, true} {
+		var names []string
+		for c := Code(1); c < OpGoto; c++ {
+			if (&translator{masked: masked}).translates(&Op{Code: c}) {
+				continue
+			}
+			names = append(names, generated[c-1].name)
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != want[runtime.GOARCH] {
+			t.Errorf("%d operations are left to Go code: %s; want %s", len(names), got, want[runtime.GOARCH])
+		}
 	}
 }

@@ -1,11 +1,11 @@
+//go:build amd64 || arm64
+
 package lanes
 
 import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"fencepost.dev/fencepost/internal/codegen/amd64"
 )
 
 // A group is operations that follow each other and are done together: first the scalar ones, with all that may end the list there,
@@ -13,16 +13,16 @@ import (
 // before a vector is touched: where it does, the vector operations before it are done, and the list ends.
 type group struct {
 	first, n int
-	strips   int         // into which the lanes are divided: 4 of 8 lanes, or 8 of 4
-	down     bool        // results are rounded down
-	uses     []amd64.Reg // by operation: the register of its address or comparison
-	operands [][4]value  // by operation
-	strip    int         // the one being written; anyStrip in a loop
-	at       int         // the operation being written
-	regs     [16]content
-	pinned   uint16
-	straight bool      // written without a loop
-	spare    amd64.Vec // see takeFree
+	strips   int        // into which the lanes are divided: as many as a register has of 32 bits are in one, or of 64
+	down     bool       // results are rounded down
+	uses     []reg      // by operation: the register of its address or comparison
+	operands [][4]value // by operation
+	strip    int        // the one being written; anyStrip in a loop
+	at       int        // the operation being written
+	regs     [vectorRegs]content
+	pinned   uint32
+	straight bool // written without a loop
+	spare    vec  // see takeFree
 }
 
 const anyStrip = -1
@@ -52,6 +52,8 @@ const (
 	const64
 	lanes32 // all bits of a lane where a predicate holds
 	lanes64
+	bits32Of // in each lane its own bit
+	bits64Of
 )
 
 // maxGroup bounds the operations of a group.
@@ -60,14 +62,12 @@ const maxGroup = 200
 // unrolled is the most operations, over all strips, that are written without a loop.
 const unrolled = 24
 
-var groupRegs = []amd64.Reg{amd64.R8, amd64.R9, amd64.BX, amd64.SI}
-
 // lanesPerStrip gives the lanes of a strip that an operation is done in.
 func lanesPerStrip(c Code) int {
 	if inDoubles[c] || widthOf(c) == 64 {
-		return 4
+		return vectorBytes / 8
 	}
-	return 8
+	return vectorBytes / 4
 }
 
 // widthOf gives the bits of a lane of what an operation takes besides vectors.
@@ -96,7 +96,7 @@ func (t *translator) together(i int) int {
 			break
 		}
 		o := &t.ops[i+g.n]
-		reg := amd64.AX
+		var r reg
 		switch {
 		case t.isScalar(o.Code):
 			if read[o.D] {
@@ -110,7 +110,7 @@ func (t *translator) together(i int) int {
 				return t.write(vectors)
 			}
 			if takes {
-				reg, free = free[0], free[1:]
+				r, free = free[0], free[1:]
 			}
 			g.strips, g.down = strips, down
 			g.straight = g.straight || t.isLoad(o.Code) && accessOps[o.Code-OpLoad8ULine].unrolls()
@@ -118,7 +118,7 @@ func (t *translator) together(i int) int {
 		default:
 			return t.write(vectors)
 		}
-		g.uses = append(g.uses, reg)
+		g.uses = append(g.uses, r)
 	}
 	return t.write(vectors)
 }
@@ -155,14 +155,14 @@ func (t *translator) write(vectors int) int {
 	for k := range g.n {
 		o := &t.ops[g.first+k]
 		if isAccess := t.isLoad(o.Code) || t.isScalarLoad(o.Code); isAccess && !reach {
-			t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
+			t.loadReach()
 			reach = true
 		}
-		odd := func() *amd64.Label {
+		odd := func() *label {
 			if !before {
 				return t.stop(o.Imm)
 			}
-			stops = append(stops, stop{new(amd64.Label), k})
+			stops = append(stops, stop{new(label), k})
 			return stops[len(stops)-1].at
 		}
 		switch {
@@ -188,18 +188,18 @@ func (t *translator) write(vectors int) int {
 
 // stop is where a group goes if the list ends at its operation k.
 type stop struct {
-	at *amd64.Label
+	at *label
 	k  int
 }
 
-// writeStops does the vector operations of a group that precede the one at which the list ends, which is one of stops; R15 says which.
+// writeStops does the vector operations of a group that precede the one at which the list ends, which is one of stops; a register says which.
 // The scalar ones are done, and loads checked.
 func (t *translator) writeStops(whole group, stops []stop) {
-	var begin amd64.Label
+	var begin label
 	for i, s := range stops {
 		t.Bind(s.at)
 		if len(stops) > 1 {
-			t.Set(amd64.R15, uint64(i))
+			t.Set(stopReg, uint64(i))
 			t.Jump(&begin)
 		}
 	}
@@ -224,47 +224,29 @@ func (t *translator) writeStops(whole group, stops []stop) {
 			t.leave(imm)
 			return
 		}
-		t.RI(amd64.CMP, false, amd64.R15, int32(i))
-		t.JumpIf(amd64.Equal, t.stop(imm))
+		t.ifStop(i, t.stop(imm))
 	}
 }
 
 // writeStrips writes the part of a group that is done strip by strip.
 func (t *translator) writeStrips(vectors int) {
-	const near, down = 0x1f80, 0x3f80 // of MXCSR, the first as Go has it
 	g := &t.group
-	t.Address(amd64.AX, &t.data)
-	if g.down {
-		t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, down)})
-		defer func() { t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, near)}) }()
-	}
+	t.beginStrips()
 	if g.straight = g.straight || vectors*g.strips <= unrolled; g.straight {
 		for g.strip = range g.strips {
 			t.writeStrip()
 		}
 	} else {
 		g.strip = anyStrip
-		t.RR(amd64.XOR, false, amd64.R12, amd64.R12)
-		for k := range g.n {
-			if t.compares(k) {
-				t.RR(amd64.XOR, false, g.uses[k], g.uses[k])
-			}
-		}
-		var again amd64.Label
-		t.Bind(&again)
-		t.writeStrip()
-		t.RI(amd64.ADD, false, amd64.R12, int32(128/g.strips))
-		t.RI(amd64.CMP, false, amd64.R12, 128)
-		t.JumpIf(amd64.NotEqual, &again)
+		t.loop(t.writeStrip)
 	}
 	for k := range g.n {
 		if t.compares(k) {
-			o := &t.ops[g.first+k]
-			if negated[o.Code] {
-				t.Not(false, g.uses[k])
-			}
-			t.setPred(o.D, g.uses[k])
+			t.setCompared(&t.ops[g.first+k], g.uses[k])
 		}
+	}
+	if g.down {
+		t.round(false)
 	}
 }
 
@@ -274,19 +256,9 @@ func (t *translator) compares(k int) bool {
 	return vectorCode[c] != nil && operands[c][0] == preds
 }
 
-// setPred writes a register to a predicate, the lanes of the mask only.
-func (t *translator) setPred(off int32, r amd64.Reg) {
-	if t.masked {
-		t.RR(amd64.AND, false, r, amd64.DX)
-		t.AndNot(amd64.CX, amd64.DX, predAt(off))
-		t.RR(amd64.OR, false, r, amd64.CX)
-	}
-	t.Store(false, predAt(off), r)
-}
-
 func (t *translator) writeStrip() {
 	g := &t.group
-	g.regs = [16]content{}
+	g.regs = [vectorRegs]content{}
 	g.operands = g.operands[:0]
 	for k := range g.n {
 		o := &t.ops[g.first+k]
@@ -305,94 +277,42 @@ func (t *translator) writeStrip() {
 	}
 	g.at = g.n
 	for r := range g.regs {
-		t.keep(amd64.Vec(r))
-	}
-}
-
-// compared takes the lanes of a strip, all bits set or none, into the result of the comparison at hand.
-func (t *translator) compared(w int, lanes amd64.Vec) {
-	to, n := t.uses[t.at], byte(32/t.strips)
-	switch {
-	case t.strip == 0:
-		t.VSigns(w == 64, to, lanes)
-	case t.strip == anyStrip:
-		t.VSigns(w == 64, amd64.CX, lanes)
-		t.ShiftI(amd64.SHR, false, to, n)
-		t.ShiftI(amd64.SHL, false, amd64.CX, 32-n)
-		t.RR(amd64.OR, false, to, amd64.CX)
-	default:
-		t.VSigns(w == 64, amd64.CX, lanes)
-		t.ShiftI(amd64.SHL, false, amd64.CX, n*byte(t.strip))
-		t.RR(amd64.OR, false, to, amd64.CX)
+		t.keep(vec(r))
 	}
 }
 
 // all says that lanes of w bits of a strip fill a whole register.
-func (t *translator) all(w int) bool { return t.strips == 4 || w == 64 }
-
-// lanesAt gives the place of the strip's lanes of w bits in what begins disp bytes after base.
-func (t *translator) lanesAt(base amd64.Reg, disp int32, w int) amd64.Mem {
-	if t.strip == anyStrip {
-		return amd64.Mem{Base: base, Index: amd64.R12, Scale: byte(w / 32), Disp: disp}
-	}
-	return amd64.Mem{Base: base, Disp: disp + int32(t.strip*32/t.strips*w/8)}
-}
+func (t *translator) all(w int) bool { return t.strips == 128/vectorBytes || w == 64 }
 
 func vectorWidth(k valueKind) int {
-	if k == vector64 || k == spread64 || k == const64 || k == lanes64 {
+	if k == vector64 || k == spread64 || k == const64 || k == lanes64 || k == bits64Of {
 		return 64
 	}
 	return 32
 }
 
-// place gives where a vector's lanes are kept.
-func (t *translator) vectorAt(v value) amd64.Mem {
-	if v.kind == vector64 {
-		return t.lanesAt(amd64.R11, int32(v.at), 64)
-	}
-	return t.lanesAt(amd64.DI, int32(v.at), 32)
-}
-
-// maskAt gives the place of the strip's lanes that are in the mask.
-func (t *translator) maskAt(w int) amd64.Mem {
-	if w == 64 {
-		return t.lanesAt(amd64.R10, lanes64At, 64)
-	}
-	return t.lanesAt(amd64.R10, lanes32At, 32)
-}
-
 // keep writes what a register holds to its place, if that is due.
-func (t *translator) keep(r amd64.Vec) {
+func (t *translator) keep(r vec) {
 	c := &t.regs[r]
 	if !c.dirty {
 		return
 	}
 	c.dirty = false
-	w := vectorWidth(c.kind)
-	if t.masked {
-		// A store of the lanes alone would stall the next operation, which loads what was stored.
-		in, old := t.takeFree(), t.takeFree()
-		t.V2M(amd64.VMOVDQU, t.all(w), in, t.maskAt(w))
-		t.V2M(amd64.VMOVDQU, t.all(w), old, t.vectorAt(c.value))
-		t.VBlend(t.all(w), old, old, r, in)
-		t.VStore(t.all(w), t.vectorAt(c.value), old)
-		return
-	}
-	t.VStore(t.all(w), t.vectorAt(c.value), r)
+	t.writeBack(c.value, r)
 }
 
 // takeFree gives one of two registers that hold nothing from one instruction to the next: those are for keep.
-func (t *translator) takeFree() amd64.Vec {
+func (t *translator) takeFree() vec {
 	t.spare ^= 1
-	return 14 + t.spare
+	return allocated - 2 + t.spare
 }
 
 // take gives a register for something new, until the operation at hand is done: one that holds nothing, or that whose value is read
 // last.
-func (t *translator) take() amd64.Vec {
-	n := 16
+func (t *translator) take() vec {
+	n := allocated
 	if t.masked {
-		n = 14
+		n -= 2
 	}
 	best := -1
 	for r := range n {
@@ -412,12 +332,12 @@ func (t *translator) take() amd64.Vec {
 			}
 		}
 		if uses[best] != overwritten {
-			t.keep(amd64.Vec(best))
+			t.keep(vec(best))
 		}
 	}
 	t.regs[best] = content{}
 	t.pinned |= 1 << best
-	return amd64.Vec(best)
+	return vec(best)
 }
 
 // What nextUses gives for a value that is not read soon, and for one that is not read any more.
@@ -428,7 +348,7 @@ const (
 
 // nextUses gives for each of the first n registers, all of which hold something, the next operation of the group, from the one at hand
 // on, that reads it.
-func (t *translator) nextUses(n int) (uses [16]int) {
+func (t *translator) nextUses(n int) (uses [vectorRegs]int) {
 	open := uint(1)<<n - 1
 	for r := range n {
 		uses[r] = farAway
@@ -474,53 +394,26 @@ func operandValue(f file, off int32, w int) value {
 }
 
 // have gives a register that holds a value.
-func (t *translator) have(v value) amd64.Vec {
+func (t *translator) have(v value) vec {
 	for r := range t.regs {
 		if t.regs[r].value == v {
 			t.pinned |= 1 << r
-			return amd64.Vec(r)
+			return vec(r)
 		}
 	}
 	r := t.take()
-	w := vectorWidth(v.kind)
-	all := t.all(w)
-	switch v.kind {
-	case vector32, vector64:
-		t.V2M(amd64.VMOVDQU, all, r, t.vectorAt(v))
-	case spread32:
-		t.V2M(amd64.VPBROADCASTD, all, r, scalarAt(int32(v.at)))
-	case spread64:
-		t.V2M(amd64.VPBROADCASTQ, all, r, scalarAt(int32(v.at)))
-	case shiftCount:
-		t.VLoadLow(false, r, scalarAt(int32(v.at)))
-	case const32, const64:
-		t.V2M(broadcast(w), all, r, amd64.Mem{Base: amd64.AX, Disp: t.number(w, v.at)})
-	case lanes32, lanes64:
-		bits := t.table(w, func(l uint64) uint64 { return 1 << l })
-		t.V2M(amd64.VPBROADCASTD, all, r, predAt(int32(v.at)))
-		t.V3M(amd64.VPAND, all, r, r, t.lanesAt(amd64.AX, bits, w))
-		t.V3M(equal(w), all, r, r, t.lanesAt(amd64.AX, bits, w))
-	}
+	t.fetch(v, r)
 	t.regs[r].value = v
 	return r
 }
 
-// number is constant for one number.
-func (t *translator) number(w int, v uint64) int32 {
-	b := make([]byte, w/8)
-	for i := range b {
-		b[i] = byte(v >> (8 * i))
-	}
-	return t.constant(b)
-}
-
 // arg gives source number i of the operation at hand.
-func (t *translator) arg(i int) amd64.Vec {
+func (t *translator) arg(i int) vec {
 	return t.have(t.operands[t.at][1+i])
 }
 
 // out gives the register for the result of an operation, which is to be written after its sources are read.
-func (t *translator) out(o *Op) amd64.Vec {
+func (t *translator) out(o *Op) vec {
 	v := t.operands[t.at][0]
 	r := t.take()
 	for i := range t.regs {
@@ -533,9 +426,34 @@ func (t *translator) out(o *Op) amd64.Vec {
 }
 
 // num gives a register with a number in every lane.
-func (t *translator) num(w int, v uint64) amd64.Vec {
+func (t *translator) num(w int, v uint64) vec {
 	if w == 64 {
 		return t.have(value{const64, v})
 	}
 	return t.have(value{const32, v})
+}
+
+// float is num for a floating-point number.
+func (t *translator) float(w int, v float64) vec {
+	if w == 64 {
+		return t.num(64, math.Float64bits(v))
+	}
+	return t.num(32, uint64(math.Float32bits(float32(v))))
+}
+
+// whole gives the place of a number in every lane of a register.
+func (t *translator) whole(w int, v uint64) mem {
+	b := make([]byte, vectorBytes)
+	for i := range b {
+		b[i] = byte(v >> (i * 8 % w))
+	}
+	return mem{Base: dataReg, Disp: t.constant(b)}
+}
+
+// vectorAt gives where a vector's lanes are kept.
+func (t *translator) vectorAt(v value) mem {
+	if v.kind == vector64 {
+		return t.lanesAt(longsReg, int32(v.at), 64)
+	}
+	return t.lanesAt(wordsReg, int32(v.at), 32)
 }

@@ -1,0 +1,122 @@
+//go:build amd64 || arm64
+
+package lanes
+
+// vectorCode writes the instructions of an operation on a strip; nil for those that are left to Go code.
+var vectorCode [codes]func(t *translator, o *Op)
+
+// negated are the comparisons whose instructions give the other lanes.
+var negated [codes]bool
+
+// inDoubles are the operations on 32 bits that compute in float64: a strip has as many lanes as of 64 bits.
+var inDoubles [codes]bool
+
+// do gives code to operations.
+func do(f func(t *translator, o *Op), cs ...Code) {
+	for _, c := range cs {
+		vectorCode[c] = f
+	}
+}
+
+// throughDoubles gives code to operations that compute in float64.
+func throughDoubles(f func(t *translator, o *Op), cs ...Code) {
+	for _, c := range cs {
+		inDoubles[c] = true
+	}
+	do(f, cs...)
+}
+
+// twoSources is an instruction of two sources.
+func twoSources(w int, op vop) func(t *translator, o *Op) {
+	return func(t *translator, o *Op) {
+		a, b := t.arg(0), t.arg(1)
+		t.V3(op, t.all(w), t.out(o), a, b)
+	}
+}
+
+// reversed is twoSources with the sources exchanged.
+func reversed(w int, op vop) func(t *translator, o *Op) {
+	return func(t *translator, o *Op) {
+		a, b := t.arg(0), t.arg(1)
+		t.V3(op, t.all(w), t.out(o), b, a)
+	}
+}
+
+// oneSource is an instruction of one source.
+func oneSource(w int, op vop) func(t *translator, o *Op) {
+	return func(t *translator, o *Op) {
+		a := t.arg(0)
+		t.V2(op, t.all(w), t.out(o), a)
+	}
+}
+
+// compare gives code to comparisons: f makes the lanes where one holds, or where it does not (not).
+func compare(w int, not bool, f func(t *translator, d, a, b vec), cs ...Code) {
+	for _, c := range cs {
+		negated[c] = not
+		vectorCode[c] = func(t *translator, o *Op) {
+			a, b := t.arg(0), t.arg(1)
+			d := t.take()
+			f(t, d, a, b)
+			t.compared(w, d)
+		}
+	}
+}
+
+// lop3 is a function of three bits: a chooses one of two functions of b and c.
+func (t *translator) lop3(o *Op) {
+	a, b, c := t.arg(0), t.arg(1), t.arg(2)
+	all := t.all(32)
+	zero, one := byte(o.Imm)&15, byte(o.Imm)>>4&15
+	d := t.out(o)
+	switch {
+	case zero == one:
+		t.function(d, b, c, zero)
+	case zero == ^one&15: // a turns it
+		t.function(d, b, c, zero)
+		t.V3(bitsXor, all, d, d, a)
+	default:
+		x := t.take()
+		t.function(d, b, c, zero)
+		t.andNot(all, d, a, d)
+		t.function(x, b, c, one)
+		t.V3(bitsAnd, all, x, x, a)
+		t.V3(bitsOr, all, d, d, x)
+	}
+}
+
+// function makes d, which is neither b nor c, the function of two bits whose table is lut: bit 2b+c of it.
+func (t *translator) function(d, b, c vec, lut byte) {
+	all := t.all(32)
+	not := func(from vec) {
+		ones := t.num(32, 1<<32-1)
+		t.V3(bitsXor, all, d, from, ones)
+	}
+	switch lut {
+	case 0b0000:
+		t.V3(bitsXor, all, d, d, d)
+	case 0b1111:
+		t.V3(equal(32), all, d, d, d)
+	case 0b1000:
+		t.V3(bitsAnd, all, d, b, c)
+	case 0b1110:
+		t.V3(bitsOr, all, d, b, c)
+	case 0b0110:
+		t.V3(bitsXor, all, d, b, c)
+	case 0b0010: // c alone
+		t.andNot(all, d, b, c)
+	case 0b0100: // b alone
+		t.andNot(all, d, c, b)
+	case 0b1010:
+		t.copyVector(all, d, c)
+	case 0b1100:
+		t.copyVector(all, d, b)
+	case 0b0101:
+		not(c)
+	case 0b0011:
+		not(b)
+	default:
+		t.function(d, b, c, ^lut&15)
+		not(d)
+	}
+}
