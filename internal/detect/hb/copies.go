@@ -358,7 +358,7 @@ func (d *Detector) tellCopy(a *history.Access, x *copyHalf, r history.Race) {
 	}
 	lane := r.Earlier.Stamp.Lane
 	across := a.Actor.Launch != x.Block.Launch || a.Actor.Block != r.Earlier.Stamp.Block()
-	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, false, func() detect.Facts {
 		f := d.witness.Facts(a, r)
 		c := x.waited
 		c.Passed, c.Own = d.passedTrack(a, x, lane), a.Actor.Is(&r.Earlier.Stamp)

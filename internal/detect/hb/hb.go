@@ -442,7 +442,7 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 		d.tell(l, r.Earlier.Stamp.Block())
 		across = across || r.Earlier.Stamp.Block() != a.Actor.Block
 	}
-	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, across && d.witness.Observes(a), func() detect.Facts {
 		f := d.witness.Facts(a, r)
 		switch f.Copy = d.unawaitedBy(a, &r); {
 		case !a.Memory.Shared:

@@ -50,9 +50,10 @@ func NewFindings(most int) *Findings {
 		func(f *finding) (detect.Severity, detect.Kind) { return f.facts.Severity(), f.facts.Kind() })}
 }
 
-// Add adds races of lanes of the operation being judged with an access; across says, an access of another block. Facts are asked
-// for where they may say more, or less, than those of the races before.
-func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across bool, facts func() detect.Facts) {
+// Add adds races of lanes of the operation being judged with an access; across says, an access of another block, and observes, that
+// a thread of the operation's block has observed others. Facts are asked for where they may say more, or less, than those of the
+// races before.
+func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across, observes bool, facts func() detect.Facts) {
 	f.races++
 	x := f.at(p)
 	x.lanes |= lanes
@@ -76,7 +77,7 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across bool, fac
 		}
 	case c > x.category:
 	case c == x.category && x.kept && !c.Refined() && across && !x.across:
-	case c == x.category && x.kept && c.Refined() && !(x.facts.Unsynchronised() && x.facts.Severity() == detect.Error):
+	case c == x.category && x.kept && c.Refined() && (across && observes || !(x.facts.Unsynchronised() && x.facts.Severity() == detect.Error)):
 		y := facts()
 		x.explain(*x.facts.Join(&y))
 		return

@@ -15,7 +15,7 @@ import (
 //
 // What it keeps is bounded for each running block; of blocks that have ended it keeps the last critical sections.
 type Witness struct {
-	writes   history.StrongWrites
+	accesses history.StrongAccesses
 	launches map[*order.Launch]*launch
 	recent   [16]*block // by index
 	spare    []*block   // memory of blocks that have ended
@@ -23,8 +23,8 @@ type Witness struct {
 }
 
 // NewWitness makes a Witness that asks a history who wrote a variable.
-func NewWitness(w history.StrongWrites) *Witness {
-	return &Witness{writes: w, launches: map[*order.Launch]*launch{}}
+func NewWitness(w history.StrongAccesses) *Witness {
+	return &Witness{accesses: w, launches: map[*order.Launch]*launch{}}
 }
 
 // launch is a launch that runs.
@@ -37,7 +37,7 @@ type launch struct {
 
 // past is what is kept of a block when it has ended.
 type past struct {
-	within   bool      // threads of the block have observed strong writes of each other
+	within   uint32    // the block's epoch when one of its threads last observed a strong write of another; 0: none has
 	sections []section // the last that have ended
 }
 
@@ -91,6 +91,7 @@ type handover struct {
 	inScope      bool // morally strong
 	elsewhere    bool // the write was of another device
 	takes        bool // by a compare-and-swap or an exchange, as locks are taken
+	failed       bool // by a compare-and-swap that did not swap
 	discards     bool // nobody uses what was read
 }
 
@@ -120,6 +121,12 @@ type Operation struct {
 	Site  *history.Site
 	Block *order.Block
 	Warp  uint32 // in the block
+}
+
+// Observes says that a thread of the block of an access has observed strong writes of others.
+func (w *Witness) Observes(a *history.Access) bool {
+	l := w.launches[a.Actor.Launch]
+	return l != nil && l.blocks[a.Actor.Block] != nil && l.blocks[a.Actor.Block].number > 0
 }
 
 // block gives what is known of a block, nil when that is nothing yet, unless it is to be made.
@@ -154,7 +161,9 @@ func (w *Witness) block(of *order.Block, make bool) *block {
 func (w *Witness) Observed(o *Operation, offset uint64, seen *order.Observations) {
 	lanes := seen.Lanes
 	b := w.block(o.Block, true)
-	b.within = b.within || seen.Within
+	if seen.Within {
+		b.within = o.Block.Epoch()
+	}
 	x := &b.warps[o.Warp].seenIn[0]
 	if o.Event.Space == event.Shared {
 		x = &b.warps[o.Warp].seenIn[1]
@@ -205,7 +214,8 @@ func (s *sight) handover(lane int) handover {
 	}
 	b := event.Batch{Addrs: s.addrs[:]}
 	return handover{b.AddrOf(&s.event, lane) + s.offset, s.epochs.Of(lane), s.event.Place, s.number, s.chains, s.size,
-		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0, s.elsewhere>>uint(lane)&1 != 0, s.event.RMW != event.OtherRMW, s.discards}
+		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0, s.elsewhere>>uint(lane)&1 != 0, s.event.RMW != event.OtherRMW,
+		s.event.RMW == event.CompareAndSwap && s.event.Flags&event.FlagWrite == 0, s.discards}
 }
 
 // seen gives the last handovers to a lane, in no order.
@@ -301,7 +311,7 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) (gave uint32
 func (w *Witness) end(b *block) {
 	l := w.launches[b.of.Launch]
 	delete(l.blocks, b.of.Index)
-	if b.within || len(b.sections) > 0 {
+	if b.within > 0 || len(b.sections) > 0 {
 		l.ended[b.of.Index] = past{b.within, slices.Clone(b.sections[max(len(b.sections)-maxSections, 0):])}
 		if l.order = append(l.order, b.of.Index); len(l.order) > maxEnded {
 			delete(l.ended, l.order[0])
