@@ -15,7 +15,7 @@ type Facts struct {
 	Handover       *Handover
 	Handed         bool // the later thread, or one of its block or warp, has observed a strong write of another: it may have waited
 	ByLeader       bool // of both blocks a thread takes the same lock, and holds it over a barrier, as for all of them
-	Unawaited      bool // another thread of the later one's block comes after the earlier access: it has waited, and the later one has not
+	Unawaited      bool // of one of the two another thread of its block has waited for the access by the other
 	Alone          bool // one of the two is in a critical section of a lock that the other's thread never took
 	TwoLocks       bool // Alone, and the other is in one of another lock
 	// Others is set where the fence is missing: in another race of the two places the same variable is written by another thread
@@ -541,8 +541,12 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 			"replace every __threadfence_block() between the two by __threadfence(), or access the variable that passes between them with release and acquire at device scope"
 	case MissingBarrier:
 		if f.Unawaited {
-			return what + ": one thread of the second block waits for the first, but no __syncthreads() makes the others of its block wait for it",
-				"put __syncthreads() after the wait and the fence of the thread that waits, where all threads of the block reach it"
+			who := "second"
+			if f.Earlier.Op == Read {
+				who = "first"
+			}
+			return fmt.Sprintf("%s: one thread of the %s block waits for the other block, but no __syncthreads() makes the others wait for it", what, who),
+				"put __syncthreads() after the wait and the fence of the thread that waits, where all threads of the block reach it; for lanes of its own warp alone, __syncwarp() will do"
 		}
 		if f.ByLeader {
 			return what + ": one thread of each block takes a lock for all of them, but there is no barrier between this access and the taking, or the giving back, of the lock",

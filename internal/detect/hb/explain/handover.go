@@ -134,11 +134,19 @@ func (x *race) unawaited() bool {
 			return false
 		}
 	}
-	a, e := &x.later.Actor, &x.before
-	for wi := range a.Launch.WarpsPerBlock {
-		for v := range x.block.of.Views(wi, ^uint32(0)) {
-			if v.Unknown(a.Launch, a.Block, e.Launch, e.Warp, 1<<uint(e.Lane), e.Epoch) == 0 {
-				return true
+	return unawaited(x.block.of, &x.later.Actor, &x.before)
+}
+
+// unawaited says that a thread of the block of an actor comes after an access of another block now, but not the actor's.
+func unawaited(b *order.Block, a *order.Actor, other *order.Stamp) bool {
+	after := func(v *order.View) bool {
+		return v.Unknown(a.Launch, a.Block, other.Launch, other.Warp, 1<<uint(other.Lane), other.Epoch) == 0
+	}
+	wi := a.Warp % a.Launch.WarpsPerBlock
+	for i := range a.Launch.WarpsPerBlock {
+		for v := range b.Views(i, ^uint32(0)) {
+			if after(v) {
+				return !after(b.ViewOf(wi, a.Lane))
 			}
 		}
 	}

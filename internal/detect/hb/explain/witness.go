@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/detect/lock"
@@ -20,11 +21,20 @@ type Witness struct {
 	recent   [16]*block // by index
 	spare    []*block   // memory of blocks that have ended
 	locking  bool       // a lock may have been taken
+	awaits   []awaits
 }
 
 // NewWitness makes a Witness that asks a history who wrote a variable.
 func NewWitness(w history.StrongAccesses) *Witness {
 	return &Witness{accesses: w, launches: map[*order.Launch]*launch{}}
+}
+
+// awaits is a race between blocks of which one thread has observed nothing: another thread of its block may wait for the access by the
+// other. It is the later one, or one that read what was written later.
+type awaits struct {
+	pair  Pair
+	who   order.Actor
+	other order.Stamp
 }
 
 // launch is a launch that runs.
@@ -127,6 +137,36 @@ type Operation struct {
 func (w *Witness) Observes(a *history.Access) bool {
 	l := w.launches[a.Actor.Launch]
 	return l != nil && l.blocks[a.Actor.Block] != nil && l.blocks[a.Actor.Block].number > 0
+}
+
+// Await notes a race that explains a pair.
+func (w *Witness) Await(p Pair, a *history.Access, r *history.Race) {
+	x := &r.Earlier.Stamp
+	switch {
+	case r.Category != detect.CrossBlock:
+	case r.Earlier.Site.Side.Write:
+		w.awaits = append(w.awaits, awaits{p, a.Actor, *x})
+	case !log(x).Waited(x.Warp%x.Launch.WarpsPerBlock, x.Lane, x.Epoch, never):
+		w.awaits = append(w.awaits, awaits{p, order.Actor{Launch: x.Launch, Block: x.Block(), Warp: x.Warp, Lane: x.Lane}, a.Actor.Stamp()})
+	}
+}
+
+// Late calls f for the pairs of races of which one thread has not waited for another of its block: that one comes after the other access
+// when the block meets at a barrier, or has ended.
+func (w *Witness) Late(e *event.Event, of *order.Block, f func(Pair)) {
+	if len(w.awaits) == 0 {
+		return
+	}
+	w.awaits = slices.DeleteFunc(w.awaits, func(x awaits) bool {
+		if x.who.Launch != of.Launch || x.who.Block != of.Index {
+			return x.who.Launch.Ended(x.who.Block)
+		}
+		late := unawaited(of, &x.who, &x.other)
+		if late {
+			f(x.pair)
+		}
+		return late || e.Kind == event.BarrierDone
+	})
 }
 
 // block gives what is known of a block, nil when that is nothing yet, unless it is to be made.
@@ -342,4 +382,5 @@ func (w *Witness) end(b *block) {
 func (w *Witness) End(of *order.Launch) {
 	delete(w.launches, of)
 	clear(w.recent[:])
+	w.awaits = slices.DeleteFunc(w.awaits, func(x awaits) bool { return x.who.Launch == of })
 }
