@@ -44,6 +44,8 @@ type CopyState struct {
 	Early   bool
 	// Passed says that the later thread has waited for the mbarrier that tracks the copy, with success: for another phase.
 	Passed bool
+	// Ahead says that the later thread has waited for its own group of the same number: the copy's thread does so too, but perhaps not yet.
+	Ahead bool
 	// Lacking says that the wait for the copy is what is missing, though nothing orders its issue with the other access either.
 	Lacking bool
 }
