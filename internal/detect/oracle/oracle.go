@@ -1075,6 +1075,9 @@ func (Places) Updates(place uint32) (load uint32, ok bool) { return 0, place%3 =
 // Discards implements event.Places.
 func (Places) Discards(place uint32) bool { return place%5 == 0 }
 
+// Dereferences implements event.Places.
+func (Places) Dereferences(uint32) bool { return false }
+
 // parted says that lanes can be at two of those places, one each, on two arms.
 func parted(p, q uint32) bool {
 	p, q = p%4, q%4

@@ -106,6 +106,7 @@ func (p places) Updates(place uint32) (load uint32, ok bool) {
 	return load, ok
 }
 func (p places) Discards(place uint32) bool { return p.discards[place] }
+func (places) Dereferences(uint32) bool     { return false }
 
 // TestPlaces holds findings to what is known of the code.
 func TestPlaces(t *testing.T) {
