@@ -120,12 +120,9 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 }
 
 // unawaited says that another thread of the later one's block comes after the earlier access, though the later one, which has observed
-// nothing itself, does not. Volatile data are none where what that thread observed is more of them.
+// nothing since it last met its block, does not. Volatile data are none where what that thread observed is more of them.
 func (x *race) unawaited() bool {
-	if x.block == nil || x.sameBlock() {
-		return false
-	}
-	if own, _, _ := x.last(x.wi, x.wi+1, 1<<uint(x.after.Lane)); own.size != 0 {
+	if x.block == nil || x.sameBlock() || x.block.observed(&x.later.Actor) {
 		return false
 	}
 	if x.Category == detect.VolatileRace {
@@ -135,6 +132,17 @@ func (x *race) unawaited() bool {
 		}
 	}
 	return unawaited(x.block.of, &x.later.Actor, &x.before)
+}
+
+// observed says that a thread of the block has observed others since it last waited at a barrier.
+func (b *block) observed(a *order.Actor) bool {
+	wi := a.Warp % a.Launch.WarpsPerBlock
+	for _, h := range b.warps[wi].seen(a.Lane) {
+		if h.size != 0 && !a.Launch.LogOf(a.Block).Waited(wi, a.Lane, h.epoch, never) {
+			return true
+		}
+	}
+	return false
 }
 
 // unawaited says that a thread of the block of an actor comes after an access of another block now, but not the actor's.

@@ -206,6 +206,8 @@ func TestKinds(t *testing.T) {
 		{"one that is early, and reads before the other writes", "3.5 ld x; 0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-2 missing-barrier waits"},
 		{"one that reads early, and meets its block before the other writes", "3.5 ld x; 1 bar; 0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-3 unordered"},
 		{"one that meets its block before another of it waits", "0.0 st x; 3.5 ld x; 1 bar; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-2 unordered"},
+		{"one that another of its block tells, without a fence", release + "2.0 ld.relaxed f; 2.0 fence; 2.0 st.relaxed G; 3.5 ld.relaxed G; 3.5 ld x", "1-8 unordered"},
+		{"one that another of its block told something before", release + "2.0 st.relaxed G; 3.5 ld.relaxed G; 1 bar; 2.0 ld.relaxed f; 2.0 fence; 3.5 ld x", "1-9 missing-barrier waits"},
 		{"the same, without a fence", release + "2.0 ld.relaxed f; 3.5 ld x", "1-5 unordered"},
 		{"one that has waited for its block", release + "2.0 ld.relaxed f; 2.0 fence; 1 bar; 3.5 ld x", ""},
 		{"who did not get the lock", locked("0.0", "0.0 st x =20") + "2.0 cas.fails m; 2.0 st x =21", "20-21 missing-lock"},

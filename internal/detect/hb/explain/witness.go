@@ -161,7 +161,8 @@ func (w *Witness) Late(e *event.Event, of *order.Block, f func(Pair)) {
 		if x.who.Launch != of.Launch || x.who.Block != of.Index {
 			return x.who.Launch.Ended(x.who.Block)
 		}
-		late := unawaited(of, &x.who, &x.other)
+		b := w.block(of, false)
+		late := unawaited(of, &x.who, &x.other) && (b == nil || !b.observed(&x.who))
 		if late {
 			f(x.pair)
 		}
