@@ -15,9 +15,10 @@ type Facts struct {
 	Handover       *Handover
 	Handed         bool // the later thread, or one of its block or warp, has observed a strong write of another: it may have waited
 	ByLeader       bool // of both blocks a thread takes the same lock, and holds it over a barrier, as for all of them
-	Unawaited      bool // of one of the two another thread of its block has waited for the access by the other
-	Alone          bool // one of the two is in a critical section of a lock that the other's thread never took
-	TwoLocks       bool // Alone, and the other is in one of another lock
+	// Unawaited is "first" or "second" where another thread of the block of that one has waited for the other access, and it has not.
+	Unawaited string
+	Alone     bool // one of the two is in a critical section of a lock that the other's thread never took
+	TwoLocks  bool // Alone, and the other is in one of another lock
 	// Others is set where the fence is missing: in another race of the two places the same variable is written by another thread
 	// of the earlier one's block, and no barrier lies between (Handover.Apart).
 	Others bool
@@ -116,7 +117,7 @@ func (f *Facts) Join(g *Facts) *Facts {
 		return f
 	}
 	out, other := f, g
-	if g.Unawaited && !f.Unawaited || !f.Unawaited && !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific()) {
+	if f.Unawaited == "" && (g.Unawaited != "" || !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific())) {
 		out, other = g, f
 	}
 	if out.Kind() == MissingFence && !out.Others && (other.Others || other.Kind() == MissingBarrier && other.Handover != nil &&
@@ -144,7 +145,7 @@ func (f *Facts) Kind() Kind {
 	}
 	h := f.Handover
 	switch {
-	case f.ByLeader, f.Unawaited, h != nil && h.Apart:
+	case f.ByLeader, f.Unawaited != "", h != nil && h.Apart:
 		return MissingBarrier
 	case h == nil && f.Alone:
 		return MissingLock
@@ -542,12 +543,8 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s: the %s between them has a scope that does not include the other block", what, s.What),
 			"replace every __threadfence_block() between the two by __threadfence(), or access the variable that passes between them with release and acquire at device scope"
 	case MissingBarrier:
-		if f.Unawaited {
-			who := "second"
-			if f.Earlier.Op == Read {
-				who = "first"
-			}
-			return fmt.Sprintf("%s: one thread of the %s block waits for the other block, but no __syncthreads() makes the others wait for it", what, who),
+		if f.Unawaited != "" {
+			return fmt.Sprintf("%s: one thread of the %s block waits for the other block, but no __syncthreads() makes the others wait for it", what, f.Unawaited),
 				"put __syncthreads() after the wait and the fence of the thread that waits, where all threads of the block reach it; for lanes of its own warp alone, __syncwarp() will do"
 		}
 		if f.ByLeader {

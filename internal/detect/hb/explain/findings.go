@@ -92,15 +92,15 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across, observes
 }
 
 // Unawaited notes of what explains a pair that another thread of the block of one has waited for the access by the other.
-func (f *Findings) Unawaited(p Pair) {
+func (f *Findings) Unawaited(p Pair, which string) {
 	x := f.list.Get(p)
 	if x == nil || x.facts.Handed || x.facts.Kind() != x.facts.Category.Kind() {
 		return
 	}
 	if x.isOwn && x.own.Later == x.facts.Later && x.own.Earlier == x.facts.Earlier {
-		x.own.Unawaited = true
+		x.own.Unawaited = which
 	}
-	x.facts.Unawaited = true
+	x.facts.Unawaited = which
 }
 
 func (x *finding) explain(by detect.Facts) {

@@ -50,7 +50,9 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 		f.Alone, f.TwoLocks = x.alone(early, late)
 		f.Alone = f.Alone || x.outside
 	}
-	f.Unawaited = f.Kind() == f.Category.Kind() && x.unawaited()
+	if f.Kind() == f.Category.Kind() && x.unawaited() {
+		f.Unawaited = "second"
+	}
 }
 
 func (x *race) sameBlock() bool { return !x.devices && x.before.Block() == x.later.Actor.Block }

@@ -203,7 +203,8 @@ func TestKinds(t *testing.T) {
 		{"one that does not, and one that is early", release + "2.0 ld.relaxed f; 2.0 fence; 3.5 ld x =9; 4.0 ld x =9", "1-9 missing-barrier waits"},
 		{"one that is early, and has exited when another of its block has waited", "0.0 st x; 3.5 ld x; 3.0 exit; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 2.0 exit", "1-2 missing-barrier waits"},
 		{"one that is early, and meets its block after another of it has waited", "0.0 st x; 3.5 ld x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-2 missing-barrier waits"},
-		{"one that is early, and reads before the other writes", "3.5 ld x; 0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-2 missing-barrier waits"},
+		{"one that is early, and reads before the other writes", "3.5 ld x; 0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-2 missing-barrier awaits"},
+		{"one that writes what the other has read", "0.0 ld x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 3.5 st x", "1-6 missing-barrier waits"},
 		{"one that reads early, and meets its block before the other writes", "3.5 ld x; 1 bar; 0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-3 unordered"},
 		{"one that meets its block before another of it waits", "0.0 st x; 3.5 ld x; 1 bar; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-2 unordered"},
 		{"one that another of its block tells, without a fence", release + "2.0 ld.relaxed f; 2.0 fence; 2.0 st.relaxed G; 3.5 ld.relaxed G; 3.5 ld x", "1-8 unordered"},
@@ -306,7 +307,7 @@ func TestKinds(t *testing.T) {
 		var got []string
 		for _, f := range d.Findings() {
 			text := fmt.Sprintf("%d-%d %s", f.Accesses[0].Place, f.Accesses[1].Place, f.Kind)
-			for word, said := range map[string]string{"two": "different locks", "leader": "for all of them", "waits": "block waits for the other block"} {
+			for word, said := range map[string]string{"two": "different locks", "leader": "for all of them", "waits": "of the second block waits", "awaits": "of the first block waits"} {
 				if strings.Contains(f.Message, said) {
 					text += " " + word
 				}

@@ -33,6 +33,7 @@ func NewWitness(w history.StrongAccesses) *Witness {
 // other. It is the later one, or one that read what was written later.
 type awaits struct {
 	pair  Pair
+	which string // "first" or "second": who
 	who   order.Actor
 	other order.Stamp
 }
@@ -145,15 +146,15 @@ func (w *Witness) Await(p Pair, a *history.Access, r *history.Race) {
 	switch {
 	case r.Category != detect.CrossBlock:
 	case r.Earlier.Site.Side.Write:
-		w.awaits = append(w.awaits, awaits{p, a.Actor, *x})
+		w.awaits = append(w.awaits, awaits{p, "second", a.Actor, *x})
 	case !log(x).Waited(x.Warp%x.Launch.WarpsPerBlock, x.Lane, x.Epoch, never):
-		w.awaits = append(w.awaits, awaits{p, order.Actor{Launch: x.Launch, Block: x.Block(), Warp: x.Warp, Lane: x.Lane}, a.Actor.Stamp()})
+		w.awaits = append(w.awaits, awaits{p, "first", order.Actor{Launch: x.Launch, Block: x.Block(), Warp: x.Warp, Lane: x.Lane}, a.Actor.Stamp()})
 	}
 }
 
 // Late calls f for the pairs of races of which one thread has not waited for another of its block: that one comes after the other access
 // when the block meets at a barrier, or has ended.
-func (w *Witness) Late(e *event.Event, of *order.Block, f func(Pair)) {
+func (w *Witness) Late(e *event.Event, of *order.Block, f func(p Pair, which string)) {
 	if len(w.awaits) == 0 {
 		return
 	}
@@ -164,7 +165,7 @@ func (w *Witness) Late(e *event.Event, of *order.Block, f func(Pair)) {
 		b := w.block(of, false)
 		late := unawaited(of, &x.who, &x.other) && (b == nil || !b.observed(&x.who))
 		if late {
-			f(x.pair)
+			f(x.pair, x.which)
 		}
 		return late || e.Kind == event.BarrierDone
 	})
