@@ -41,9 +41,10 @@ type pair struct{ load, store uint32 }
 
 // launch is the pointers to local and shared memory that a launch has stored.
 type launch struct {
-	info   event.Launch
-	stored map[location]pointer
-	full   bool // there was no room for one
+	info      event.Launch
+	stored    map[location]pointer
+	low, high uint64 // between which their addresses lie, in global memory or in that of any block
+	full      bool   // there was no room for one
 }
 
 // location is eight bytes of global memory, or of the shared memory of a block, which is numbered from 1.
@@ -65,7 +66,7 @@ type pointer struct {
 // Events implements event.Sink.
 func (c *checker) Events(b *event.Batch) {
 	for i := range b.Launches {
-		c.launches[b.Launches[i].ID] = &launch{info: b.Launches[i], stored: map[location]pointer{}}
+		c.launches[b.Launches[i].ID] = &launch{info: b.Launches[i], stored: map[location]pointer{}, low: ^uint64(0)}
 	}
 	var l *launch
 	for i := range b.Events {
@@ -81,17 +82,32 @@ func (c *checker) Events(b *event.Batch) {
 			if l == nil || l.info.ID != e.Launch {
 				l = c.launches[e.Launch]
 			}
-			if l != nil && (e.Space == event.Global || e.Space == event.Shared) && e.Flags&event.FlagAsync == 0 && (len(l.stored) > 0 || e.Size >= 8) {
-				c.access(b, e, l)
+			if l != nil && (e.Space == event.Global || e.Space == event.Shared) && e.Flags&event.FlagAsync == 0 {
+				if pointers := stores(b, e); pointers || len(l.stored) > 0 {
+					c.access(b, e, l, pointers)
+				}
 			}
 		}
 	}
 	c.Detector.Events(b)
 }
 
-// access looks for pointers in what lanes load and store.
-func (c *checker) access(b *event.Batch, e *event.Event, l *launch) {
-	if e.Flags&event.FlagWrite == 0 && (len(l.stored) == 0 || e.Size < 8) {
+// stores says that lanes store a pointer to local or shared memory.
+func stores(b *event.Batch, e *event.Event) bool {
+	if e.Size < 8 || e.Flags&event.FlagValues == 0 {
+		return false
+	}
+	for _, v := range b.Values[e.Val:][:bits.OnesCount32(e.Mask)*event.ValueWords(e.Size)] {
+		if event.PrivateSpace(v) != event.NoSpace {
+			return true
+		}
+	}
+	return false
+}
+
+// access looks for pointers in what lanes load and store; pointers says that they store some.
+func (c *checker) access(b *event.Batch, e *event.Event, l *launch, pointers bool) {
+	if e.Flags&event.FlagWrite == 0 && e.Size < 8 {
 		return
 	}
 	at := location{}
@@ -101,6 +117,11 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch) {
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		from := b.AddrOf(e, lane)
+		if end := from + uint64(e.Size); pointers {
+			l.low, l.high = min(l.low, from), max(l.high, end)
+		} else if end <= l.low || l.high <= from {
+			continue
+		}
 		values := b.ValueOf(e, lane)
 		for k := range max(1, uint64(e.Size)/8) {
 			at.address = from&^7 + 8*k
