@@ -8,7 +8,7 @@ __device__ int load(int *p) {
 __global__ void k(int *data, int *flag, int *out) {
   int t = threadIdx.x;
   if (blockIdx.x == 0) {
-    data[t] = t; // want error:unordered
+    data[t] = t; // want error:missing-barrier
     __syncthreads();
     if (t == 0) {
       __threadfence();
@@ -18,6 +18,6 @@ __global__ void k(int *data, int *flag, int *out) {
     if (t == 0) {
       while (load(flag) == 0) {}
     }
-    out[t] = data[63 - t]; // want error:unordered
+    out[t] = data[63 - t]; // want error:missing-barrier
   }
 }

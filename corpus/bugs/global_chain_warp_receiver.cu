@@ -2,7 +2,7 @@
 __global__ void k(int *data, int *flag, int *out) {
   int t = threadIdx.x;
   if (blockIdx.x == 0) {
-    data[t] = t; // want error:unordered
+    data[t] = t; // want error:missing-barrier
     __syncwarp();
     if (t == 0) {
       __threadfence();
@@ -14,6 +14,6 @@ __global__ void k(int *data, int *flag, int *out) {
       __threadfence();
     }
     __shfl_sync(0xffffffff, t, 0);
-    out[t] = data[31 - t]; // want error:unordered
+    out[t] = data[31 - t]; // want error:missing-barrier
   }
 }

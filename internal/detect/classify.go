@@ -119,7 +119,10 @@ func Classify(a, b Side, r Relation) Category {
 	if a.Atomic && b.Atomic {
 		return classifyAtomics(a, b, r)
 	}
+	volatile := a.Volatile && (b.Volatile || b.Atomic) || a.Atomic && b.Volatile
 	switch {
+	case volatile && !r.SameLaunch && !r.OtherDevice && !r.Assumed: // kernels that run at the same time hand over by volatile flags too
+		return VolatileRace
 	case !r.SameLaunch && a.Staged: // what comes before the copy, it meets when it begins
 		return StagedCopy
 	case !r.SameLaunch:
@@ -131,7 +134,7 @@ func Classify(a, b Side, r Relation) Category {
 		return SameValueRace
 	case r.SameWarp && !r.SameEvent && r.Lockstep:
 		return LockstepRace
-	case a.Volatile && (b.Volatile || b.Atomic), a.Atomic && b.Volatile:
+	case volatile:
 		return VolatileRace
 	case a.Atomic || b.Atomic:
 		return AtomicWithPlain

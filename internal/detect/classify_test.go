@@ -70,3 +70,23 @@ func TestOtherDevice(t *testing.T) {
 		}
 	}
 }
+
+// TestVolatileLaunches checks that volatile accesses by kernels that may run at the same time are judged as those of one kernel are.
+func TestVolatileLaunches(t *testing.T) {
+	read, write, add := Side{Volatile: true}, Side{Volatile: true, Write: true}, Side{Write: true, Atomic: true, RMW: true, Wide: true, Unit: 4}
+	for _, c := range []struct {
+		a, b Side
+		r    Relation
+		want Category
+	}{
+		{read, write, Relation{}, VolatileRace},
+		{read, add, Relation{}, VolatileRace},
+		{write, Side{}, Relation{}, CrossLaunch},
+		{read, add, Relation{OtherDevice: true}, CrossDevice},
+		{read, add, Relation{Assumed: true}, HostThreads},
+	} {
+		if got, back := Classify(c.a, c.b, c.r), Classify(c.b, c.a, c.r); got != c.want || back != c.want {
+			t.Errorf("%+v, %+v, %+v: categories %d and %d, want %d", c.a, c.b, c.r, got, back, c.want)
+		}
+	}
+}

@@ -12,6 +12,8 @@ func (f *Facts) kindOfCopy() Kind {
 	switch {
 	case c == nil:
 		return CopyNotAwaited
+	case c.Ahead:
+		return MissingBarrier
 	case c.Tracked && c.Passed:
 		return WrongPhase
 	case c.Core && (f.Earlier.Op != Read || f.Later.Space != event.Shared):
@@ -70,6 +72,8 @@ func (f *Facts) explainCopy() (message, fix string) {
 // lacks says which wait is missing or faulty.
 func (c *CopyState) lacks() string {
 	switch {
+	case c != nil && c.Ahead:
+		return "the second thread has waited for its own, but no __syncthreads() after that makes it wait until the thread that copies has waited too"
 	case c != nil && c.Tracked && c.Passed && c.Bulk:
 		return "it completes with a phase of an mbarrier, which was not complete; the second thread has waited for that mbarrier, and has gone on because another phase was complete, or because the phase did not expect the copy's bytes"
 	case c != nil && c.Tracked && c.Passed:
@@ -97,6 +101,8 @@ func (c *CopyState) fix() string {
 		then = ""
 	}
 	switch {
+	case c != nil && c.Ahead:
+		return "put __syncthreads() between the wait for the copies and the access, where all threads of the block reach it"
 	case c != nil && c.Tracked && c.Passed:
 		return fixPhase
 	case c != nil && c.Tracked:

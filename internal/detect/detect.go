@@ -72,6 +72,11 @@ func (c *Config) Discards(place uint32) bool {
 	return c.Places != nil && place != 0 && c.Places.Discards(place)
 }
 
+// Dereferences is event.Places.Dereferences, false of a place that is unknown.
+func (c *Config) Dereferences(place uint32) bool {
+	return c.Places != nil && place != 0 && c.Places.Dereferences(place)
+}
+
 // Model selects how volatile accesses and fences are read (design: "What a race is").
 type Model uint8
 
@@ -135,6 +140,7 @@ const (
 // The kinds of what detectors find that is no race.
 const (
 	UninitialisedRead Kind = "uninitialised-read" // of memory that nothing has written
+	ForeignPointer    Kind = "foreign-pointer"    // to local memory of another thread, or shared memory of another block
 )
 
 // RaceKinds lists the kinds of races.

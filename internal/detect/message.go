@@ -15,8 +15,10 @@ type Facts struct {
 	Handover       *Handover
 	Handed         bool // the later thread, or one of its block or warp, has observed a strong write of another: it may have waited
 	ByLeader       bool // of both blocks a thread takes the same lock, and holds it over a barrier, as for all of them
-	Alone          bool // one of the two is in a critical section of a lock that the other's thread never took
-	TwoLocks       bool // Alone, and the other is in one of another lock
+	// Unawaited is "first" or "second" where another thread of the block of that one has waited for the other access, and it has not.
+	Unawaited string
+	Alone     bool // one of the two is in a critical section of a lock that the other's thread never took
+	TwoLocks  bool // Alone, and the other is in one of another lock
 	// Others is set where the fence is missing: in another race of the two places the same variable is written by another thread
 	// of the earlier one's block, and no barrier lies between (Handover.Apart).
 	Others bool
@@ -43,6 +45,8 @@ type CopyState struct {
 	Early   bool
 	// Passed says that the later thread has waited for the mbarrier that tracks the copy, with success: for another phase.
 	Passed bool
+	// Ahead says that the later thread has waited for its own group of the same number: the copy's thread does so too, but perhaps not yet.
+	Ahead bool
 	// Lacking says that the wait for the copy is what is missing, though nothing orders its issue with the other access either.
 	Lacking bool
 }
@@ -103,7 +107,8 @@ func (f *Facts) specific() int {
 func (f *Facts) Unsynchronised() bool { return f.specific() < 0 && !f.Handed && f.Earlier.Op != Read }
 
 // Join is what explains a pair of places with the races f, those seen first, and g, of one category: the graver, or else the more
-// specific of the two, but no faulty synchronisation where one of the races has none at all.
+// specific of the two, but no faulty synchronisation where one of the races has none at all. Threads that do not wait for the one of
+// their block that does are early in some executions and late in others: where one is late, that is what explains the others.
 func (f *Facts) Join(g *Facts) *Facts {
 	if x, y := f.Severity(), g.Severity(); x != y {
 		if y > x {
@@ -112,7 +117,7 @@ func (f *Facts) Join(g *Facts) *Facts {
 		return f
 	}
 	out, other := f, g
-	if !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific()) {
+	if f.Unawaited == "" && (g.Unawaited != "" || !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific())) {
 		out, other = g, f
 	}
 	if out.Kind() == MissingFence && !out.Others && (other.Others || other.Kind() == MissingBarrier && other.Handover != nil &&
@@ -140,7 +145,7 @@ func (f *Facts) Kind() Kind {
 	}
 	h := f.Handover
 	switch {
-	case f.ByLeader, h != nil && h.Apart:
+	case f.ByLeader, f.Unawaited != "", h != nil && h.Apart:
 		return MissingBarrier
 	case h == nil && f.Alone:
 		return MissingLock
@@ -538,6 +543,10 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s: the %s between them has a scope that does not include the other block", what, s.What),
 			"replace every __threadfence_block() between the two by __threadfence(), or access the variable that passes between them with release and acquire at device scope"
 	case MissingBarrier:
+		if f.Unawaited != "" {
+			return fmt.Sprintf("%s: one thread of the %s block waits for the other block, but no __syncthreads() makes the others wait for it", what, f.Unawaited),
+				"put __syncthreads() after the wait and the fence of the thread that waits, where all threads of the block reach it; for lanes of its own warp alone, __syncwarp() will do"
+		}
 		if f.ByLeader {
 			return what + ": one thread of each block takes a lock for all of them, but there is no barrier between this access and the taking, or the giving back, of the lock",
 				"put one __syncthreads() after the lock is taken and one before it is given back, both where all threads of the block reach them"

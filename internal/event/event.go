@@ -435,6 +435,18 @@ func TensorCell(addr uint64) (lane, column int) {
 	return word/tensorGroup/TensorColumns*tensorGroup + word%tensorGroup, word / tensorGroup % TensorColumns
 }
 
+// PrivateSpace gives the space of a generic address in local memory, or in the shared memory of the block that uses it; NoSpace for other
+// numbers.
+func PrivateSpace(addr uint64) Space {
+	switch addr >> PeerShift {
+	case 1 << (56 - PeerShift):
+		return Shared
+	case 2 << (56 - PeerShift):
+		return Local
+	}
+	return NoSpace
+}
+
 // InTensorMemory says that an address is not of the shared memory of a block, but of its tensor memory.
 func InTensorMemory(addr uint64) bool { return addr&(1<<PeerShift-1) >= TensorBase }
 
@@ -582,6 +594,8 @@ type Places interface {
 	Updates(place uint32) (load uint32, ok bool)
 	// Discards says that the place is an atomic operation whose result the program does not use.
 	Discards(place uint32) bool
+	// Dereferences says that the place is a load of an address by which the thread accesses memory.
+	Dereferences(place uint32) bool
 }
 
 // Arm says on which arms of a branch a place lies: those by which a lane comes from the branch to the place before it

@@ -59,6 +59,9 @@ func (p tracePlaces) Updates(place uint32) (load uint32, ok bool) { return p.pla
 // Discards implements event.Places.
 func (p tracePlaces) Discards(place uint32) bool { return p.places.Discards(place) }
 
+// Dereferences implements event.Places.
+func (p tracePlaces) Dereferences(place uint32) bool { return p.places.Dereferences(place) }
+
 func newRecorder(r *once, to io.Writer, lockstep bool) (*recorder, error) {
 	w, err := trace.NewWriter(to, tracePlaces{r})
 	if err != nil {

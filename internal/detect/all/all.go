@@ -9,6 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hb"
 	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/detect/iguard"
+	"fencepost.dev/fencepost/internal/detect/private"
 	"fencepost.dev/fencepost/internal/detect/racecheck"
 	"fencepost.dev/fencepost/internal/detect/readonly"
 	"fencepost.dev/fencepost/internal/detect/scord"
@@ -39,9 +40,11 @@ func Uninit(report string) detect.Spec {
 	return spec
 }
 
-// defaultSpec is hb, which finds read-only loads as well.
+// defaultSpec is hb, which finds read-only loads and uses of foreign pointers as well.
 func defaultSpec() detect.Spec {
 	spec := hb.Spec
-	spec.New = func(c detect.Config) detect.Detector { return readonly.Beside(hb.Spec.New(c), spec.Name, c) }
+	spec.New = func(c detect.Config) detect.Detector {
+		return private.Beside(readonly.Beside(hb.Spec.New(c), spec.Name, c), spec.Name, c)
+	}
 	return spec
 }

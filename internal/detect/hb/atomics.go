@@ -150,9 +150,9 @@ func (d *Detector) tell(l *order.Launch, block uint32) {
 	}
 }
 
-// StrongWrites implements history.StrongWrites: with those that are put off.
-func (d *Detector) StrongWrites(m history.Memory, address uint64, f func(*history.Record)) {
-	d.history.StrongWrites(m, address, f)
+// StrongAccesses implements history.StrongAccesses: with those that are put off.
+func (d *Detector) StrongAccesses(m history.Memory, address uint64, f func(*history.Record)) {
+	d.history.StrongAccesses(m, address, f)
 	for _, v := range d.intervals {
 		if !m.Shared || v.block == nil || v.block.Info.ID != m.Launch || v.block.Index != m.Block {
 			continue

@@ -251,7 +251,7 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
 		return
 	}
 	across := a.Actor.Launch != blk.Launch || a.Actor.Block != blk.Index
-	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, false, func() detect.Facts {
 		f := d.witness.Facts(a, r)
 		if f.Copy = x.left; f.Copy == nil {
 			f.Copy = d.stateFor(d.bulksOf(blk), x, a, low)

@@ -125,6 +125,7 @@ func ofRank[T any](lists *[][]T, rank uint32) *[]T {
 
 type warpCopies struct {
 	groups [32]uint32 // that lanes have committed
+	waited [32]uint32 // the first of these that their last wait did not cover
 	list   []*copyHalf
 }
 
@@ -358,16 +359,26 @@ func (d *Detector) tellCopy(a *history.Access, x *copyHalf, r history.Race) {
 	}
 	lane := r.Earlier.Stamp.Lane
 	across := a.Actor.Launch != x.Block.Launch || a.Actor.Block != r.Earlier.Stamp.Block()
-	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, false, func() detect.Facts {
 		f := d.witness.Facts(a, r)
 		c := x.waited
 		c.Passed, c.Own = d.passedTrack(a, x, lane), a.Actor.Is(&r.Earlier.Stamp)
 		c.Committed = d.copiesOf(x.Block).warps[x.InBlock].groups[lane] > x.groups[lane]
 		c.Tracked = slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane })
+		if l := a.Actor.Launch; l == x.Block.Launch && a.Actor.Block == x.Block.Index && !c.Own && !c.Tracked {
+			mine := &d.copiesOf(x.Block).warps[a.Actor.Warp%l.WarpsPerBlock]
+			c.Ahead = mine.waited[a.Actor.Lane] > x.groups[lane]
+			c.Lacking = !c.Ahead && !a.Site.Side.Write && mine.copies(a.Actor.Lane, x.Site, x.groups[lane])
+		}
 		f.Copy = &c
 		f.Reuses = x.Memory.Shared && d.reuses(x.Block, r.From, 0)
 		return f
 	})
+}
+
+// copies says that copies of a lane by a site are in flight in a group.
+func (c *warpCopies) copies(lane int, s *history.Site, group uint32) bool {
+	return slices.ContainsFunc(c.list, func(x *copyHalf) bool { return x.Site == s && x.left>>uint(lane)&1 != 0 && x.groups[lane] == group })
 }
 
 // passedTrack says that the thread of an access has waited for an mbarrier that tracks a lane's copy.
@@ -386,6 +397,10 @@ func (d *Detector) commit(e *event.Event, blk *order.Block, wi uint32) {
 // wait completes the copies of lanes but for their last groups.
 func (d *Detector) wait(e *event.Event, blk *order.Block, wi uint32) {
 	c := &d.copiesOf(blk).warps[wi]
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		c.waited[lane] = c.groups[lane] - min(c.groups[lane], e.Aux)
+	}
 	kept := c.list[:0]
 	for _, x := range c.list {
 		done := uint32(0)

@@ -200,6 +200,9 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 		if d.putsOff {
 			d.synchronise(e, blk, wi)
 		}
+		if e.Kind == event.BarrierDone || e.Kind == event.Exit {
+			d.witness.Late(e, blk, d.findings.Unawaited)
+		}
 		if len(d.copies) > 0 && blk.Ends(wi, e) {
 			d.endCopies(blk)
 		}
@@ -442,7 +445,7 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 		d.tell(l, r.Earlier.Stamp.Block())
 		across = across || r.Earlier.Stamp.Block() != a.Actor.Block
 	}
-	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
+	shown := d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, across && d.witness.Observes(a), func() detect.Facts {
 		f := d.witness.Facts(a, r)
 		switch f.Copy = d.unawaitedBy(a, &r); {
 		case !a.Memory.Shared:
@@ -453,4 +456,7 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 		}
 		return f
 	})
+	if shown && across {
+		d.witness.Await(p, a, &r)
+	}
 }

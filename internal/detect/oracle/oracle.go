@@ -1020,7 +1020,11 @@ func (t *trace) why(e, f int, b uint64) string {
 	if !oneLaunch && t.supposes(e, f) {
 		return "host-threads"
 	}
-	if !oneLaunch {
+	volatil := x.volatil && (y.volatil || isAtomic(y)) || y.volatil && isAtomic(x)
+	switch {
+	case !oneLaunch && volatil && x.device == y.device:
+		return "volatile"
+	case !oneLaunch:
 		return apart
 	}
 	weakWrite := func(n *node) bool { return n.write && n.order == event.Weak }
@@ -1039,7 +1043,7 @@ func (t *trace) why(e, f int, b uint64) string {
 		return "warp-synchronous"
 	}
 	switch {
-	case x.volatil && (y.volatil || isAtomic(y)), y.volatil && isAtomic(x):
+	case volatil:
 		return "volatile"
 	case isAtomic(x) || isAtomic(y):
 		return "atomic-with-plain"
@@ -1070,6 +1074,9 @@ func (Places) Updates(place uint32) (load uint32, ok bool) { return 0, place%3 =
 
 // Discards implements event.Places.
 func (Places) Discards(place uint32) bool { return place%5 == 0 }
+
+// Dereferences implements event.Places.
+func (Places) Dereferences(uint32) bool { return false }
 
 // parted says that lanes can be at two of those places, one each, on two arms.
 func parted(p, q uint32) bool {

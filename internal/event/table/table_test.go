@@ -45,6 +45,7 @@ func (s *batches) Frames(place uint32) []event.Frame {
 
 func (s *batches) Updates(uint32) (uint32, bool) { return 0, false }
 func (s *batches) Discards(uint32) bool          { return false }
+func (s *batches) Dereferences(uint32) bool      { return false }
 func (s *batches) Arms(uint32) []event.Arm       { return nil }
 
 func write(t *testing.T, s *batches) []byte {

@@ -2,7 +2,7 @@
 //
 // # Format, version 10
 //
-// A file is the line "fencepost trace 10\n" and blocks. A block has a header of 13 bytes - its type, the length of its
+// A file is the line "fencepost trace 11\n" and blocks. A block has a header of 13 bytes - its type, the length of its
 // content as it is in the file, its length when unpacked, and the CRC-32C of the former, numbers of 4 bytes with the
 // lowest first - and its content, compressed with zstd. Within content, numbers are of variable length (encoding/binary's
 // uvarint; signed ones as its varint) and a string is its length and its bytes.
@@ -22,12 +22,13 @@ package trace
 import "fmt"
 
 // Magic is how a file begins.
-const Magic = "fencepost trace 10\n"
+const Magic = "fencepost trace 11\n"
 
 // What is told of a place: bits, and above them, of a place that updates, that of its load.
 const (
 	traitUpdates = 1 << iota
 	traitDiscards
+	traitDereferences
 	traitBits = iota
 )
 

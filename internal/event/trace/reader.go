@@ -78,6 +78,11 @@ func (r *Reader) Updates(place uint32) (load uint32, ok bool) {
 // Discards implements event.Places in the same way.
 func (r *Reader) Discards(place uint32) bool { return r.places[place].traits&traitDiscards != 0 }
 
+// Dereferences implements event.Places in the same way.
+func (r *Reader) Dereferences(place uint32) bool {
+	return r.places[place].traits&traitDereferences != 0
+}
+
 // Tail is what the writer added at the end, once Next has given io.EOF.
 func (r *Reader) Tail() []byte { return r.tail }
 

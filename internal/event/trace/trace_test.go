@@ -29,13 +29,15 @@ func (somePlaces) Updates(place uint32) (load uint32, ok bool) {
 	return place / 2, true
 }
 
-func (somePlaces) Discards(place uint32) bool { return place%3 == 1 }
+func (somePlaces) Discards(place uint32) bool     { return place%3 == 1 }
+func (somePlaces) Dereferences(place uint32) bool { return place%5 == 2 }
 
 // sameTraits says that a reader says of a place what somePlaces does.
 func sameTraits(r *Reader, place uint32) bool {
 	load, ok := r.Updates(place)
 	l, o := somePlaces{}.Updates(place)
-	return load == l && ok == o && r.Discards(place) == somePlaces{}.Discards(place)
+	return load == l && ok == o && r.Discards(place) == somePlaces{}.Discards(place) &&
+		r.Dereferences(place) == somePlaces{}.Dereferences(place)
 }
 
 // Arms gives every third place none.

@@ -334,6 +334,9 @@ func (w *Writer) flushPlaces() {
 		if w.places.Discards(place) {
 			traits |= traitDiscards
 		}
+		if w.places.Dereferences(place) {
+			traits |= traitDereferences
+		}
 		c = binary.AppendUvarint(c, traits)
 	}
 	w.block(blockPlaces, c)

@@ -30,6 +30,7 @@ type Table struct {
 	armsOf   map[*isa.Func]funcArms
 	updates  map[*isa.Func][]int32
 	discards map[*isa.Func][]isa.Use
+	pointers map[*isa.Func][]bool
 	passed   map[[2]uint32]bool
 }
 
@@ -54,7 +55,7 @@ type placeFrame struct {
 // New makes an empty table.
 func New() *Table {
 	return &Table{next: 1, index: map[placeKey]uint32{}, arms: map[uint32][]event.Arm{},
-		armsOf: map[*isa.Func]funcArms{}, updates: map[*isa.Func][]int32{}, discards: map[*isa.Func][]isa.Use{},
+		armsOf: map[*isa.Func]funcArms{}, updates: map[*isa.Func][]int32{}, discards: map[*isa.Func][]isa.Use{}, pointers: map[*isa.Func][]bool{},
 		passed: map[[2]uint32]bool{}}
 }
 
@@ -159,6 +160,22 @@ func (t *Table) Updates(place uint32) (load uint32, ok bool) {
 		return f.base + uint32(i), true
 	}
 	return 0, false
+}
+
+// Dereferences implements event.Places.
+func (t *Table) Dereferences(place uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if place == 0 || place >= t.next {
+		return false
+	}
+	f := t.frame(place)
+	of, ok := t.pointers[f.fn]
+	if !ok {
+		of = f.fn.Dereferences()
+		t.pointers[f.fn] = of
+	}
+	return of[place-f.base]
 }
 
 // Discards implements event.Places.

@@ -50,9 +50,10 @@ func NewFindings(most int) *Findings {
 		func(f *finding) (detect.Severity, detect.Kind) { return f.facts.Severity(), f.facts.Kind() })}
 }
 
-// Add adds races of lanes of the operation being judged with an access; across says, an access of another block. Facts are asked
-// for where they may say more, or less, than those of the races before.
-func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across bool, facts func() detect.Facts) {
+// Add adds races of lanes of the operation being judged with an access; across says, an access of another block, and observes, that
+// a thread of the operation's block has observed others. Facts are asked for where they may say more, or less, than those of the
+// races before. It says whether these races are what explains the pair now.
+func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across, observes bool, facts func() detect.Facts) (shown bool) {
 	f.races++
 	x := f.at(p)
 	x.lanes |= lanes
@@ -60,32 +61,46 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across bool, fac
 	case c.Severity() == detect.Error:
 	case faulty && x.facts.Category != c:
 		x.category = max(x.category, c)
-		return
+		return false
 	case !faulty && c == detect.LockstepRace && x.category.Severity() < detect.Error:
 		if y := facts(); y.Severity() == detect.Error {
 			x.keep(f)
 			x.explain(y)
 			x.category, x.across = max(x.category, c), across
-			return
+			return true
 		}
 	}
 	switch {
 	case !x.kept && c == detect.VolatileRace && x.category.Severity() < detect.Error:
 		if y := facts(); y.Severity() < detect.Error {
-			return
+			return false
 		}
 	case c > x.category:
 	case c == x.category && x.kept && !c.Refined() && across && !x.across:
-	case c == x.category && x.kept && c.Refined() && !(x.facts.Unsynchronised() && x.facts.Severity() == detect.Error):
+	case c == x.category && x.kept && c.Refined() && (across && observes || !(x.facts.Unsynchronised() && x.facts.Severity() == detect.Error)):
 		y := facts()
-		x.explain(*x.facts.Join(&y))
-		return
+		out := x.facts.Join(&y)
+		x.explain(*out)
+		return out == &y
 	default:
-		return
+		return false
 	}
 	x.keep(f)
 	x.explain(facts())
 	x.category, x.across = c, across
+	return true
+}
+
+// Unawaited notes of what explains a pair that another thread of the block of one has waited for the access by the other.
+func (f *Findings) Unawaited(p Pair, which string) {
+	x := f.list.Get(p)
+	if x == nil || x.facts.Handed || x.facts.Kind() != x.facts.Category.Kind() {
+		return
+	}
+	if x.isOwn && x.own.Later == x.facts.Later && x.own.Earlier == x.facts.Earlier {
+		x.own.Unawaited = which
+	}
+	x.facts.Unawaited = which
 }
 
 func (x *finding) explain(by detect.Facts) {

@@ -18,11 +18,11 @@ func TestWeakLock(t *testing.T) {
 				races = append(races[1:], races[0])
 				f := NewFindings(most)
 				for i := range most + 2 { // those kept in the end; what lies beyond is a warning until it shows otherwise
-					f.Add(PairOf(uint64(i), 9), 1, other, false, func() detect.Facts { return detect.Facts{Category: other} })
+					f.Add(PairOf(uint64(i), 9), 1, other, false, false, func() detect.Facts { return detect.Facts{Category: other} })
 					f.Settle()
 				}
 				for _, r := range races {
-					f.Add(PairOf(8, 9), 1, r.Category, false, func() detect.Facts { return r })
+					f.Add(PairOf(8, 9), 1, r.Category, false, false, func() detect.Facts { return r })
 					f.Settle()
 				}
 				kinds := []detect.Kind{}

@@ -16,12 +16,12 @@ import (
 type race struct {
 	history.Race
 	*launch
-	writes history.StrongWrites
-	later  *history.Access
-	before order.Stamp // of the earlier access
-	after  order.Stamp // of the later one
-	block  *block      // of the later one, nil when nothing is known of it
-	wi     uint32      // its warp in the block
+	accesses history.StrongAccesses
+	later    *history.Access
+	before   order.Stamp // of the earlier access
+	after    order.Stamp // of the later one
+	block    *block      // of the later one, nil when nothing is known of it
+	wi       uint32      // its warp in the block
 	// devices says that the two are of different devices.
 	devices bool
 	earlier *launch // of the earlier access, nil when it has ended
@@ -37,7 +37,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	if l == nil || earlier != a.Actor.Launch && !devices {
 		return
 	}
-	x := &race{r, l, w.writes, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock,
+	x := &race{r, l, w.accesses, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock,
 		devices, w.launches[earlier], false}
 	if devices {
 		f.Handover, f.Handed = x.handover(nil, nil)
@@ -49,6 +49,9 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	if f.Handover == nil && !f.ByLeader {
 		f.Alone, f.TwoLocks = x.alone(early, late)
 		f.Alone = f.Alone || x.outside
+	}
+	if f.Kind() == f.Category.Kind() && x.unawaited() {
+		f.Unawaited = "second"
 	}
 }
 
@@ -108,8 +111,8 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) {
 		how = x.handoverBefore(&o)
 	}
-	if x.gavenBack(how, &o) {
-		return nil, true
+	if x.gavenBack(how, &o) || o.failed && slices.ContainsFunc(x.sections(x.before.Block()), o.of) {
+		return nil, true // who did not get the lock goes on without it
 	}
 	if how != nil && how.Counted && x.Category == detect.VolatileRace && !x.Earlier.Site.Side.Write {
 		// Whoever stops others by a volatile flag that they read between two steps of a counter owes them nothing.
@@ -118,11 +121,56 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	return how, true
 }
 
+// unawaited says that another thread of the later one's block comes after the earlier access, though the later one, which has observed
+// nothing since it last met its block, does not. Volatile data are none where what that thread observed is more of them.
+func (x *race) unawaited() bool {
+	if x.block == nil || x.sameBlock() || x.block.observed(&x.later.Actor) {
+		return false
+	}
+	if x.Category == detect.VolatileRace {
+		o, wi, lane := x.last(0, uint32(len(x.block.warps)), ^uint32(0))
+		if how := x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) {
+			return false
+		}
+	}
+	return unawaited(x.block.of, &x.later.Actor, &x.before)
+}
+
+// observed says that a thread of the block has observed others since it last waited at a barrier.
+func (b *block) observed(a *order.Actor) bool {
+	wi := a.Warp % a.Launch.WarpsPerBlock
+	for _, h := range b.warps[wi].seen(a.Lane) {
+		if h.size != 0 && !a.Launch.LogOf(a.Block).Waited(wi, a.Lane, h.epoch, never) {
+			return true
+		}
+	}
+	return false
+}
+
+// unawaited says that a thread of the block of an actor comes after an access of another block now, but not the actor's.
+func unawaited(b *order.Block, a *order.Actor, other *order.Stamp) bool {
+	after := func(v *order.View) bool {
+		return v.Unknown(a.Launch, a.Block, other.Launch, other.Warp, 1<<uint(other.Lane), other.Epoch) == 0
+	}
+	wi := a.Warp % a.Launch.WarpsPerBlock
+	for i := range a.Launch.WarpsPerBlock {
+		for v := range b.Views(i, ^uint32(0)) {
+			if after(v) {
+				return !after(b.ViewOf(wi, a.Lane))
+			}
+		}
+	}
+	return false
+}
+
+// of says that the handover is by the lock of a section.
+func (h *handover) of(s section) bool { return s.lock.Shared == h.shared && s.lock.Addr == h.address }
+
 // gavenBack says that the earlier thread, which takes the lock itself, had given it back before its access: another thread of its block,
 // which has given back the lock since, does not act for it.
 func (x *race) gavenBack(how *detect.Handover, o *handover) bool {
 	return how != nil && how.Apart && slices.ContainsFunc(x.sections(x.before.Block()), func(s section) bool {
-		return s.is(&x.before) && s.lock.Shared == o.shared && s.lock.Addr == o.address
+		return s.is(&x.before) && o.of(s)
 	})
 }
 
@@ -145,21 +193,16 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 }
 
 // sameData says that what passed from the one thread to the other by o is no flag but more of the data: another element of a volatile
-// array, written by an instruction that also writes what the race is on. Vertices that read and update their neighbours' values meet so
-// all the time, and hand nothing over.
+// array, accessed by an instruction that also accesses what the race is on. Vertices that read and update their neighbours' values meet
+// so all the time, and hand nothing over.
 func (x *race) sameData(how *detect.Handover, o *handover) (same bool) {
 	if x.Category != detect.VolatileRace {
 		return false
 	}
-	either := func(place uint32) bool {
-		return place == x.Earlier.Site.Event.Place || place == x.later.Site.Event.Place
-	}
-	if either(how.Write) {
-		return true
-	}
-	block := x.later.Actor.Block
-	x.strongWrites(x.later.Memory.Shared, block, x.From, func(w *history.Record) { same = same || w.Site.Event.Place == how.Write })
-	x.strongWrites(o.shared, block, o.address, func(w *history.Record) { same = same || either(w.Site.Event.Place) })
+	block, data := x.later.Actor.Block, []uint32{x.Earlier.Site.Event.Place, x.later.Site.Event.Place}
+	x.strongAccesses(x.later.Memory.Shared, block, x.From, func(w *history.Record) { data = append(data, w.Site.Event.Place) })
+	same = slices.Contains(data, how.Write) || slices.Contains(data, how.Read)
+	x.strongAccesses(o.shared, block, o.address, func(w *history.Record) { same = same || slices.Contains(data, w.Site.Event.Place) })
 	return same
 }
 
@@ -227,11 +270,20 @@ func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, 
 
 // strongWrites calls f for the launch's strong writes of a byte of global memory, or of the shared memory of a block.
 func (x *race) strongWrites(shared bool, block uint32, address uint64, f func(w *history.Record)) {
+	x.strongAccesses(shared, block, address, func(w *history.Record) {
+		if w.Site.Side.Write {
+			f(w)
+		}
+	})
+}
+
+// strongAccesses does so for strong reads too.
+func (x *race) strongAccesses(shared bool, block uint32, address uint64, f func(w *history.Record)) {
 	m := history.Memory{}
 	if shared {
 		m = history.Memory{Shared: true, Launch: x.before.Launch.Info.ID, Block: block}
 	}
-	x.writes.StrongWrites(m, address, func(w *history.Record) {
+	x.accesses.StrongAccesses(m, address, func(w *history.Record) {
 		if w.Stamp.Launch == x.before.Launch {
 			f(w)
 		}
@@ -282,7 +334,7 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 	}
 	if !itself {
 		apart := !early.Waited(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
-		out.Relayed = x.earlier.past(x.before.Block()).within
+		out.Relayed = x.earlier.past(x.before.Block()).within >= x.before.Epoch // what was observed before passed nothing on
 		out.Apart, out.Relayed = apart && !out.Relayed, apart && out.Relayed
 	}
 	if itself && x.observedBefore(out, &by) {
@@ -334,13 +386,15 @@ func (x *race) fences(out *detect.Handover, o *handover, by *history.Record, its
 // past gives that of a block. Of one that is forgotten nothing can be ruled out.
 func (l *launch) past(block uint32) past {
 	if l == nil {
-		return past{within: true}
+		return past{within: never}
 	}
 	if b := l.blocks[block]; b != nil {
 		return b.past
 	}
 	p, known := l.ended[block]
-	p.within = p.within || !known && l.forgot
+	if !known && l.forgot {
+		p.within = never
+	}
 	return p
 }
 

@@ -106,6 +106,7 @@ func (p places) Updates(place uint32) (load uint32, ok bool) {
 	return load, ok
 }
 func (p places) Discards(place uint32) bool { return p.discards[place] }
+func (places) Dereferences(uint32) bool     { return false }
 
 // TestPlaces holds findings to what is known of the code.
 func TestPlaces(t *testing.T) {
@@ -197,11 +198,30 @@ func TestKinds(t *testing.T) {
 		{"within a block", "0.0 st X; 0.0 st.volatile.cta F; 1.0 ld.volatile.cta F; 1.0 ld X", "1-4 missing-fence; 2-3 volatile"},
 		{"a lane for another", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 3.5 ld x", "1-5 missing-fence"},
 		{"a lane for another, without a barrier", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 3.5 ld x", "1-4 unordered"},
+		{"a lane that does not wait for another of its block", release + "2.0 ld.relaxed f; 2.0 fence; 3.5 ld x", "1-6 missing-barrier waits"},
+		{"one that does not, and one that was early", "0.0 st x; 2.5 ld x =9; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 3.5 ld x =9", "1-9 missing-barrier waits"},
+		{"one that does not, and one that is early", release + "2.0 ld.relaxed f; 2.0 fence; 3.5 ld x =9; 4.0 ld x =9", "1-9 missing-barrier waits"},
+		{"one that is early, and has exited when another of its block has waited", "0.0 st x; 3.5 ld x; 3.0 exit; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 2.0 exit", "1-2 missing-barrier waits"},
+		{"one that is early, and meets its block after another of it has waited", "0.0 st x; 3.5 ld x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-2 missing-barrier waits"},
+		{"one that is early, and reads before the other writes", "3.5 ld x; 0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-2 missing-barrier awaits"},
+		{"one that writes what the other has read", "0.0 ld x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 3.5 st x", "1-6 missing-barrier waits"},
+		{"one that reads early, and meets its block before the other writes", "3.5 ld x; 1 bar; 0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-3 unordered"},
+		{"one that meets its block before another of it waits", "0.0 st x; 3.5 ld x; 1 bar; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 1 bar", "1-2 unordered"},
+		{"one that another of its block tells, without a fence", release + "2.0 ld.relaxed f; 2.0 fence; 2.0 st.relaxed G; 3.5 ld.relaxed G; 3.5 ld x", "1-8 unordered"},
+		{"one that another of its block told something before", release + "2.0 st.relaxed G; 3.5 ld.relaxed G; 1 bar; 2.0 ld.relaxed f; 2.0 fence; 3.5 ld x", "1-9 missing-barrier waits"},
+		{"the same, without a fence", release + "2.0 ld.relaxed f; 3.5 ld x", "1-5 unordered"},
+		{"one that has waited for its block", release + "2.0 ld.relaxed f; 2.0 fence; 1 bar; 3.5 ld x", ""},
+		{"who did not get the lock", locked("0.0", "0.0 st x =20") + "2.0 cas.fails m; 2.0 st x =21", "20-21 missing-lock"},
+		{"neither got the lock", locked("0.0", "0.0 st y") + "0.0 cas.fails m; 0.0 st x =20; " + locked("0.0", "0.0 st y") + "2.0 cas.fails m; 2.0 st x =21", "20-21 unordered"},
+		{"a flag polled by a swap that fails", "0.0 st x; 0.0 exch f; 2.0 cas.fails f; 2.0 ld x", "1-4 missing-fence"},
+		{"a volatile array, whose elements one instruction reads", "0.0 ld.volatile x =1; 0.0 st.volatile f =2; 2.0 ld.volatile f =1; 2.0 st.volatile x =4", "1-4 volatile; 2-1 volatile"},
+		{"the same, read by a third thread", "0.0 ld.volatile x =1; 4.0 ld.volatile x =3; 0.0 st.volatile f =2; 2.0 ld.volatile f =3; 2.0 st.volatile x =4", "1-4 volatile; 2-3 volatile; 3-4 volatile"},
 		{"a lane's own, though others have observed since", "0.0 st x; 0.0 st.relaxed f; 4.0 st.relaxed g; 2.0 ld.relaxed f; 2.1 ld.relaxed g; 2.0 ld x", "1-6 missing-fence"},
 		{"for a block", "0.1 st x; 0 bar; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 2.0 ld x", "1-6 missing-fence"},
 		{"for a block, before a barrier", "0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "1-6 missing-barrier"},
 		{"for a block that hands over by itself", "1.1 st.relaxed g; 1.2 ld.relaxed g; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "3-8 unordered"},
-		{"for a block that counted before a barrier", "1.1 add G; 1.2 add G; 0 bar; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "4-9 unordered"},
+		{"for a block that counted before a barrier", "1.1 add G; 1.2 add G; 0 bar; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "4-9 missing-barrier"},
+		{"for a block that counts since", "0.1 st x; 1.1 add G; 1.2 add G; 0.0 fence; 0.0 st.relaxed f; " + acquire, "1-8 unordered"},
 		{"after counting in the block", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 2.0 add G; 3.5 add G; 3.5 ld x", "1-7 missing-fence"},
 		{"counted within a block", "0.0 st x; 0.0 add F; 1.0 add F; 1.0 ld x", "1-4 missing-fence"},
 		{"counted", "0.0 st x; 0.0 add f; 2.0 add f; 2.0 ld x", "1-4 missing-fence"},
@@ -287,7 +307,7 @@ func TestKinds(t *testing.T) {
 		var got []string
 		for _, f := range d.Findings() {
 			text := fmt.Sprintf("%d-%d %s", f.Accesses[0].Place, f.Accesses[1].Place, f.Kind)
-			for word, said := range map[string]string{"two": "different locks", "leader": "for all of them"} {
+			for word, said := range map[string]string{"two": "different locks", "leader": "for all of them", "waits": "of the second block waits", "awaits": "of the first block waits"} {
 				if strings.Contains(f.Message, said) {
 					text += " " + word
 				}

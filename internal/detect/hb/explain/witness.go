@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/detect/lock"
@@ -15,16 +16,26 @@ import (
 //
 // What it keeps is bounded for each running block; of blocks that have ended it keeps the last critical sections.
 type Witness struct {
-	writes   history.StrongWrites
+	accesses history.StrongAccesses
 	launches map[*order.Launch]*launch
 	recent   [16]*block // by index
 	spare    []*block   // memory of blocks that have ended
 	locking  bool       // a lock may have been taken
+	awaits   []awaits
 }
 
 // NewWitness makes a Witness that asks a history who wrote a variable.
-func NewWitness(w history.StrongWrites) *Witness {
-	return &Witness{writes: w, launches: map[*order.Launch]*launch{}}
+func NewWitness(w history.StrongAccesses) *Witness {
+	return &Witness{accesses: w, launches: map[*order.Launch]*launch{}}
+}
+
+// awaits is a race between blocks of which one thread has observed nothing: another thread of its block may wait for the access by the
+// other. It is the later one, or one that read what was written later.
+type awaits struct {
+	pair  Pair
+	which string // "first" or "second": who
+	who   order.Actor
+	other order.Stamp
 }
 
 // launch is a launch that runs.
@@ -37,7 +48,7 @@ type launch struct {
 
 // past is what is kept of a block when it has ended.
 type past struct {
-	within   bool      // threads of the block have observed strong writes of each other
+	within   uint32    // the block's epoch when one of its threads last observed a strong write of another; 0: none has
 	sections []section // the last that have ended
 }
 
@@ -91,6 +102,7 @@ type handover struct {
 	inScope      bool // morally strong
 	elsewhere    bool // the write was of another device
 	takes        bool // by a compare-and-swap or an exchange, as locks are taken
+	failed       bool // by a compare-and-swap that did not swap
 	discards     bool // nobody uses what was read
 }
 
@@ -120,6 +132,43 @@ type Operation struct {
 	Site  *history.Site
 	Block *order.Block
 	Warp  uint32 // in the block
+}
+
+// Observes says that a thread of the block of an access has observed strong writes of others.
+func (w *Witness) Observes(a *history.Access) bool {
+	l := w.launches[a.Actor.Launch]
+	return l != nil && l.blocks[a.Actor.Block] != nil && l.blocks[a.Actor.Block].number > 0
+}
+
+// Await notes a race that explains a pair.
+func (w *Witness) Await(p Pair, a *history.Access, r *history.Race) {
+	x := &r.Earlier.Stamp
+	switch {
+	case r.Category != detect.CrossBlock:
+	case r.Earlier.Site.Side.Write:
+		w.awaits = append(w.awaits, awaits{p, "second", a.Actor, *x})
+	case !log(x).Waited(x.Warp%x.Launch.WarpsPerBlock, x.Lane, x.Epoch, never):
+		w.awaits = append(w.awaits, awaits{p, "first", order.Actor{Launch: x.Launch, Block: x.Block(), Warp: x.Warp, Lane: x.Lane}, a.Actor.Stamp()})
+	}
+}
+
+// Late calls f for the pairs of races of which one thread has not waited for another of its block: that one comes after the other access
+// when the block meets at a barrier, or has ended.
+func (w *Witness) Late(e *event.Event, of *order.Block, f func(p Pair, which string)) {
+	if len(w.awaits) == 0 {
+		return
+	}
+	w.awaits = slices.DeleteFunc(w.awaits, func(x awaits) bool {
+		if x.who.Launch != of.Launch || x.who.Block != of.Index {
+			return x.who.Launch.Ended(x.who.Block)
+		}
+		b := w.block(of, false)
+		late := unawaited(of, &x.who, &x.other) && (b == nil || !b.observed(&x.who))
+		if late {
+			f(x.pair, x.which)
+		}
+		return late || e.Kind == event.BarrierDone
+	})
 }
 
 // block gives what is known of a block, nil when that is nothing yet, unless it is to be made.
@@ -154,7 +203,9 @@ func (w *Witness) block(of *order.Block, make bool) *block {
 func (w *Witness) Observed(o *Operation, offset uint64, seen *order.Observations) {
 	lanes := seen.Lanes
 	b := w.block(o.Block, true)
-	b.within = b.within || seen.Within
+	if seen.Within {
+		b.within = o.Block.Epoch()
+	}
 	x := &b.warps[o.Warp].seenIn[0]
 	if o.Event.Space == event.Shared {
 		x = &b.warps[o.Warp].seenIn[1]
@@ -205,7 +256,8 @@ func (s *sight) handover(lane int) handover {
 	}
 	b := event.Batch{Addrs: s.addrs[:]}
 	return handover{b.AddrOf(&s.event, lane) + s.offset, s.epochs.Of(lane), s.event.Place, s.number, s.chains, s.size,
-		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0, s.elsewhere>>uint(lane)&1 != 0, s.event.RMW != event.OtherRMW, s.discards}
+		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0, s.elsewhere>>uint(lane)&1 != 0, s.event.RMW != event.OtherRMW,
+		s.event.RMW == event.CompareAndSwap && s.event.Flags&event.FlagWrite == 0, s.discards}
 }
 
 // seen gives the last handovers to a lane, in no order.
@@ -301,7 +353,7 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) (gave uint32
 func (w *Witness) end(b *block) {
 	l := w.launches[b.of.Launch]
 	delete(l.blocks, b.of.Index)
-	if b.within || len(b.sections) > 0 {
+	if b.within > 0 || len(b.sections) > 0 {
 		l.ended[b.of.Index] = past{b.within, slices.Clone(b.sections[max(len(b.sections)-maxSections, 0):])}
 		if l.order = append(l.order, b.of.Index); len(l.order) > maxEnded {
 			delete(l.ended, l.order[0])
@@ -332,4 +384,5 @@ func (w *Witness) end(b *block) {
 func (w *Witness) End(of *order.Launch) {
 	delete(w.launches, of)
 	clear(w.recent[:])
+	w.awaits = slices.DeleteFunc(w.awaits, func(x awaits) bool { return x.who.Launch == of })
 }

@@ -87,10 +87,10 @@ func TestBounded(t *testing.T) {
 	if len(l.blocks) > 0 || len(l.ended) != maxEnded || len(s.spare) != 1 {
 		t.Errorf("%d blocks run, %d ended, memory of %d", len(l.blocks), len(l.ended), len(s.spare))
 	}
-	if old, last := l.past(0), l.past(2*maxEnded); !old.within || len(old.sections) > 0 || len(last.sections) != 32 {
+	if old, last := l.past(0), l.past(2*maxEnded); old.within != never || len(old.sections) > 0 || len(last.sections) != 32 {
 		t.Errorf("%d sections of the first block, %d of the last", len(old.sections), len(last.sections))
 	}
-	if p := l.past(3*maxEnded - 1); !p.within { // no telling from those that are forgotten
+	if p := l.past(3*maxEnded - 1); p.within != never { // no telling from those that are forgotten
 		t.Error("a block that has not begun is known")
 	}
 	if s.End(s.launch); len(s.launches) > 0 {
@@ -116,7 +116,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 	o := s.atomic(2, event.OtherRMW)
 	s.Observed(o, 0, &order.Observations{Lanes: 1})
-	if b := s.launches[s.launch].blocks[2]; b.within || b.locked || len(b.sections) > 0 || len(b.warps[0].held) > 0 || b.warps[0].seen(1) != [8]handover{} {
+	if b := s.launches[s.launch].blocks[2]; b.within != 0 || b.locked || len(b.sections) > 0 || len(b.warps[0].held) > 0 || b.warps[0].seen(1) != [8]handover{} {
 		t.Errorf("a block begins with %+v", b.past)
 	}
 }

@@ -33,11 +33,11 @@ func (s *Site) WeakStore() bool { return s.Side.Write && !s.Strong && s.Host == 
 // chained says that the site is a strong write: what is known of two of them differs if their chains do.
 func (s *Site) chained() bool { return s.Strong && s.Side.Write }
 
-// StrongWrites is a history that can be asked who wrote a variable.
-type StrongWrites interface {
-	// StrongWrites calls f for the strong writes of a byte that are known, of each thread and site at least the last one since
+// StrongAccesses is a history that can be asked who accessed a variable.
+type StrongAccesses interface {
+	// StrongAccesses calls f for the strong accesses of a byte that are known, of each thread and site at least the last write since
 	// the byte's memory was last forgotten. A record is valid during the call.
-	StrongWrites(m Memory, address uint64, f func(*Record))
+	StrongAccesses(m Memory, address uint64, f func(*Record))
 }
 
 // Memory names global memory (zero), or the shared memory of a block.
@@ -107,7 +107,7 @@ type History interface {
 	Forget(m Memory)
 	// EndBlock drops the shared memory of a block that has ended.
 	EndBlock(m Memory)
-	StrongWrites
+	StrongAccesses
 	// Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
 	Reuse(from, end uint64)
 }

@@ -185,11 +185,11 @@ func (m *memory) store(a *Access) {
 	}
 }
 
-// StrongWrites implements the interface StrongWrites.
-func (p *Plain) StrongWrites(m Memory, address uint64, f func(*Record)) {
+// StrongAccesses implements the interface StrongAccesses.
+func (p *Plain) StrongAccesses(m Memory, address uint64, f func(*Record)) {
 	if m := p.memories[m]; m != nil {
 		for _, r := range m.bytes[address] {
-			if r.Site.Strong && r.Site.Side.Write {
+			if r.Site.Strong {
 				f(&r)
 			}
 		}

@@ -260,8 +260,8 @@ func (h *Fast) each(w *word, f func(e *entry)) {
 	}
 }
 
-// StrongWrites implements the interface StrongWrites.
-func (h *Fast) StrongWrites(m Memory, address uint64, f func(*Record)) {
+// StrongAccesses implements the interface StrongAccesses.
+func (h *Fast) StrongAccesses(m Memory, address uint64, f func(*Record)) {
 	p := h.page(m, address)
 	s := &p.segments[address/segmentBytes%pageSegs]
 	if s.history&wordsFlag == 0 {
@@ -269,7 +269,7 @@ func (h *Fast) StrongWrites(m Memory, address uint64, f func(*Record)) {
 	}
 	h.each(&h.words.of(s.history &^ wordsFlag)[address%segmentBytes/wordBytes], func(e *entry) {
 		x := &h.stamps[e.stamp]
-		if e.bytes>>(address%wordBytes)&1 == 0 || !x.site.Strong || !x.site.Side.Write {
+		if e.bytes>>(address%wordBytes)&1 == 0 || !x.site.Strong {
 			return
 		}
 		from := address &^ (x.site.Unit - 1)

@@ -28,6 +28,9 @@ func (b *Block) Observed(wi uint32, lane int, s *Strong, seen *Observations) {
 // Chains is Order.Chains.
 func (b *Block) Chains() ChainID { return b.order.chains }
 
+// Epoch is the last one that a thread of the block has begun.
+func (b *Block) Epoch() uint32 { return b.number }
+
 // Over says that all threads of the block have exited.
 func (b *Block) Over() bool { return b.alive == 0 }
 

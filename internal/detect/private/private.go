@@ -1,0 +1,218 @@
+// Package private finds uses of a pointer to memory that is not the user's: a thread stores the address of a local variable, or of
+// shared memory, in memory that others read, and a thread that has another variable there, or a thread of a block that has other shared
+// memory, accesses memory by it. Such an address means the same offset in the memory of whoever uses it.
+//
+// Blind spots: pointers that are not stored (shuffles), that are stored in parts or by a matrix or asynchronous operation, and those that
+// another launch left behind.
+package private
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// maxPointers is how many are kept of a launch.
+const maxPointers = 1 << 20
+
+// Beside lets a detector find such uses as well, which carry its name. It must ask for NeedGlobal, NeedShared, NeedValues and NeedLaunch.
+func Beside(d detect.Detector, name string, c detect.Config) detect.Detector {
+	return &checker{Detector: d, name: name, cfg: c, launches: map[uint32]*launch{}, room: maxPointers, found: detect.NewShortlist(c.MaxFindings,
+		func(x, y pair) int { return cmp.Or(cmp.Compare(x.load, y.load), cmp.Compare(x.store, y.store)) },
+		func(f *detect.Finding) (detect.Severity, detect.Kind) { return f.Severity, f.Kind })}
+}
+
+// checker is a detector, and the launches that run.
+type checker struct {
+	detect.Detector
+	name     string
+	cfg      detect.Config
+	launches map[uint32]*launch
+	room     int // for pointers of a launch
+	notes    []string
+	found    *detect.Shortlist[pair, detect.Finding]
+}
+
+// pair is the places of a load and of the store before it.
+type pair struct{ load, store uint32 }
+
+// launch is the pointers to local and shared memory that a launch has stored.
+type launch struct {
+	info      event.Launch
+	stored    map[location]pointer
+	low, high uint64 // between which their addresses lie, in global memory or in that of any block
+	full      bool   // there was no room for one
+}
+
+// location is eight bytes of global memory, or of the shared memory of a block, which is numbered from 1.
+type location struct {
+	block   uint32
+	address uint64
+}
+
+// pointer is one that was stored.
+type pointer struct {
+	to          event.Space
+	kind        event.Kind
+	order       event.Order
+	scope       event.Scope
+	lane        uint8
+	warp, place uint32
+}
+
+// Events implements event.Sink.
+func (c *checker) Events(b *event.Batch) {
+	for i := range b.Launches {
+		c.launches[b.Launches[i].ID] = &launch{info: b.Launches[i], stored: map[location]pointer{}, low: ^uint64(0)}
+	}
+	var l *launch
+	for i := range b.Events {
+		e := &b.Events[i]
+		switch e.Kind {
+		case event.KernelEnd:
+			if x := c.launches[e.Launch]; x != nil && x.full {
+				c.notes = append(c.notes, fmt.Sprintf("launch %d of %s: it stores more than %d pointers to local or shared memory, of which not all were checked.",
+					x.info.ID, x.info.Kernel, c.room))
+			}
+			delete(c.launches, e.Launch)
+		case event.Load, event.Store, event.Atomic:
+			if l == nil || l.info.ID != e.Launch {
+				l = c.launches[e.Launch]
+			}
+			if l != nil && (e.Space == event.Global || e.Space == event.Shared) && e.Flags&event.FlagAsync == 0 {
+				if pointers := stores(b, e); pointers || len(l.stored) > 0 {
+					c.access(b, e, l, pointers)
+				}
+			}
+		}
+	}
+	c.Detector.Events(b)
+}
+
+// stores says that lanes store a pointer to local or shared memory.
+func stores(b *event.Batch, e *event.Event) bool {
+	if e.Size < 8 || e.Flags&event.FlagValues == 0 {
+		return false
+	}
+	for _, v := range b.Values[e.Val:][:bits.OnesCount32(e.Mask)*event.ValueWords(e.Size)] {
+		if event.PrivateSpace(v) != event.NoSpace {
+			return true
+		}
+	}
+	return false
+}
+
+// access looks for pointers in what lanes load and store; pointers says that they store some.
+func (c *checker) access(b *event.Batch, e *event.Event, l *launch, pointers bool) {
+	if e.Flags&event.FlagWrite == 0 && e.Size < 8 {
+		return
+	}
+	at := location{}
+	if e.Space == event.Shared {
+		at.block = e.Warp/l.info.WarpsPerBlock() + 1
+	}
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		from := b.AddrOf(e, lane)
+		if end := from + uint64(e.Size); pointers {
+			l.low, l.high = min(l.low, from), max(l.high, end)
+		} else if end <= l.low || l.high <= from {
+			continue
+		}
+		values := b.ValueOf(e, lane)
+		for k := range max(1, uint64(e.Size)/8) {
+			at.address = from&^7 + 8*k
+			p, ok := l.stored[at]
+			if e.Flags&event.FlagRead != 0 && ok && e.Size >= 8 && p.foreign(e.Warp, lane, &l.info) && c.cfg.Dereferences(e.Place) {
+				c.add(p, e, lane, at.address, l)
+			}
+			if e.Flags&event.FlagWrite == 0 {
+				continue
+			}
+			to := event.NoSpace
+			if e.Size >= 8 && values != nil {
+				to = event.PrivateSpace(values[k])
+			}
+			switch l.full = l.full || to != event.NoSpace && !ok && len(l.stored) >= c.room; {
+			case to == event.NoSpace:
+				delete(l.stored, at)
+			case ok || len(l.stored) < c.room:
+				l.stored[at] = pointer{to, e.Kind, e.Order, e.Scope, uint8(lane), e.Warp, e.Place}
+			}
+		}
+	}
+}
+
+// foreign says that a pointer means other memory where a thread uses it.
+func (p *pointer) foreign(warp uint32, lane int, l *event.Launch) bool {
+	if p.to == event.Shared {
+		return p.warp/l.WarpsPerBlock() != warp/l.WarpsPerBlock()
+	}
+	return p.warp != warp || int(p.lane) != lane
+}
+
+// add makes the finding of a load.
+func (c *checker) add(p pointer, e *event.Event, lane int, address uint64, l *launch) {
+	k := pair{e.Place, p.place}
+	if f := c.found.Get(k); f != nil {
+		f.Count++
+		return
+	}
+	message, fix := "a thread stores the address of a local variable, and another thread loads it and accesses memory by it: local memory is each thread's own, so on a GPU the address means what the second thread has there",
+		"store the value and not its address, or keep the variable in shared or global memory"
+	if p.to == event.Shared {
+		message = "a thread stores an address in shared memory, and a thread of another block loads it and accesses memory by it: shared memory is each block's own, so the address means what the second block has there"
+		fix = "keep in global memory what blocks share, or launch them as a cluster and use map_shared_rank of cooperative groups"
+	}
+	access := func(k event.Kind, op detect.Op, order event.Order, scope event.Scope, place, warp uint32, lane int) detect.Access {
+		if k == event.Atomic {
+			op = detect.AtomicOp
+		}
+		return detect.Access{Op: op, Order: order, Scope: scope, Space: e.Space, Place: place, Launch: l.info, Warp: warp, Lane: lane, Address: address, Size: 8}
+	}
+	c.found.Put(k, &detect.Finding{Class: detect.MemoryFault, Kind: detect.ForeignPointer, Severity: detect.Error, Detector: c.name, Count: 1,
+		Message: message, Fix: fix, Accesses: []detect.Access{access(p.kind, detect.Write, p.order, p.scope, p.place, p.warp, int(p.lane)),
+			access(e.Kind, detect.Read, e.Order, e.Scope, e.Place, e.Warp, lane)}})
+	c.found.Trim()
+}
+
+// Findings gives the detector's findings, and then those of pointers.
+func (c *checker) Findings() []detect.Finding {
+	out := c.Detector.Findings()
+	for _, k := range c.found.Keys() {
+		out = append(out, *c.found.Get(k))
+	}
+	return out
+}
+
+// More implements detect.Capped.
+func (c *checker) More() (int, bool) {
+	n, atLeast := c.found.More()
+	if d, ok := c.Detector.(detect.Capped); ok {
+		m, more := d.More()
+		n, atLeast = n+m, atLeast || more
+	}
+	return n, atLeast
+}
+
+// MemoryBytes implements detect.Metered.
+func (c *checker) MemoryBytes() (n uint64) {
+	for _, l := range c.launches {
+		n += uint64(len(l.stored)) * 64
+	}
+	if d, ok := c.Detector.(detect.Metered); ok {
+		n += d.MemoryBytes()
+	}
+	return n
+}
+
+// Notes implements detect.Noted.
+func (c *checker) Notes() []string {
+	if d, ok := c.Detector.(detect.Noted); ok {
+		return append(d.Notes(), c.notes...)
+	}
+	return c.notes
+}
