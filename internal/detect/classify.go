@@ -26,6 +26,7 @@ type Relation struct {
 	Lockstep    bool // same warp, and both lanes took part in one of the two executions, or they were not Parted
 	SameValue   bool // both write, the same value
 	OtherDevice bool // by threads of two devices
+	Nested      bool // of two launches, one at least of which a thread made
 	Assumed     bool // ordered by what is assumed of host threads (event.HostOp)
 }
 
@@ -121,7 +122,7 @@ func Classify(a, b Side, r Relation) Category {
 	}
 	volatile := a.Volatile && (b.Volatile || b.Atomic) || a.Atomic && b.Volatile
 	switch {
-	case volatile && !r.SameLaunch && !r.OtherDevice && !r.Assumed: // kernels that run at the same time hand over by volatile flags too
+	case volatile && r.Nested && !r.OtherDevice && !r.Assumed: // a kernel and those that it launches hand over as threads of one kernel do
 		return VolatileRace
 	case !r.SameLaunch && a.Staged: // what comes before the copy, it meets when it begins
 		return StagedCopy

@@ -71,7 +71,7 @@ func TestOtherDevice(t *testing.T) {
 	}
 }
 
-// TestVolatileLaunches checks that volatile accesses by kernels that may run at the same time are judged as those of one kernel are.
+// TestVolatileLaunches checks that volatile accesses by a kernel and those that its threads launch are judged as those of one kernel are.
 func TestVolatileLaunches(t *testing.T) {
 	read, write, add := Side{Volatile: true}, Side{Volatile: true, Write: true}, Side{Write: true, Atomic: true, RMW: true, Wide: true, Unit: 4}
 	for _, c := range []struct {
@@ -79,11 +79,12 @@ func TestVolatileLaunches(t *testing.T) {
 		r    Relation
 		want Category
 	}{
-		{read, write, Relation{}, VolatileRace},
-		{read, add, Relation{}, VolatileRace},
-		{write, Side{}, Relation{}, CrossLaunch},
-		{read, add, Relation{OtherDevice: true}, CrossDevice},
-		{read, add, Relation{Assumed: true}, HostThreads},
+		{read, write, Relation{Nested: true}, VolatileRace},
+		{read, add, Relation{Nested: true}, VolatileRace},
+		{read, add, Relation{}, CrossLaunch},
+		{write, Side{}, Relation{Nested: true}, CrossLaunch},
+		{read, add, Relation{Nested: true, OtherDevice: true}, CrossDevice},
+		{read, add, Relation{Nested: true, Assumed: true}, HostThreads},
 	} {
 		if got, back := Classify(c.a, c.b, c.r), Classify(c.b, c.a, c.r); got != c.want || back != c.want {
 			t.Errorf("%+v, %+v, %+v: categories %d and %d, want %d", c.a, c.b, c.r, got, back, c.want)

@@ -329,7 +329,7 @@ func category(a *history.Access, r *history.Record) detect.Category {
 		return detect.CopyPending
 	}
 	return detect.Classify(r.Site.Side, a.Site.Side, detect.Relation{SameLaunch: same, SameBlock: same && a.Actor.Block == x.Block(),
-		OtherDevice: a.Actor.OtherDevice(x.Launch), Assumed: !same && a.Actor.Assumes(x)})
+		OtherDevice: a.Actor.OtherDevice(x.Launch), Nested: !same && a.Actor.Nested(x.Launch), Assumed: !same && a.Actor.Assumes(x)})
 }
 
 // reuses says that copies have been complete before where a copy writes: of those by which an access races, the last one

@@ -81,6 +81,7 @@ type node struct {
 	t       thread
 	block   uint32
 	device  uint8 // 0: the run has one device, or the host
+	nested  bool  // of a launch that a thread made
 	cluster cluster
 	at      int // index of the event
 	order   event.Order
@@ -161,7 +162,7 @@ func (t *trace) add(n node) int {
 	n.saw = -1
 	if l := t.launches[n.t.launch]; l != nil {
 		number, _ := l.ClusterOf(n.block)
-		n.cluster, n.device = cluster{clustered(l), number}, l.Device
+		n.cluster, n.device, n.nested = cluster{clustered(l), number}, l.Device, l.Parent != 0
 	}
 	t.nodes = append(t.nodes, n)
 	if p, ok := t.last[n.t]; ok {
@@ -1022,7 +1023,7 @@ func (t *trace) why(e, f int, b uint64) string {
 	}
 	volatil := x.volatil && (y.volatil || isAtomic(y)) || y.volatil && isAtomic(x)
 	switch {
-	case !oneLaunch && volatil && x.device == y.device:
+	case !oneLaunch && volatil && x.device == y.device && (x.nested || y.nested):
 		return "volatile"
 	case !oneLaunch:
 		return apart

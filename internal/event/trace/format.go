@@ -1,6 +1,6 @@
 // Package trace writes event streams to files and reads them back.
 //
-// # Format, version 10
+// # Format, version 11
 //
 // A file is the line "fencepost trace 11\n" and blocks. A block has a header of 13 bytes - its type, the length of its
 // content as it is in the file, its length when unpacked, and the CRC-32C of the former, numbers of 4 bytes with the

@@ -80,7 +80,7 @@ type Race struct {
 func (a *Access) relation(r *Record) detect.Relation {
 	l := a.Actor.Launch
 	if l == nil || l != r.Stamp.Launch {
-		return detect.Relation{OtherDevice: a.Actor.OtherDevice(r.Stamp.Launch), Assumed: a.Actor.Assumes(&r.Stamp)}
+		return detect.Relation{OtherDevice: a.Actor.OtherDevice(r.Stamp.Launch), Nested: a.Actor.Nested(r.Stamp.Launch), Assumed: a.Actor.Assumes(&r.Stamp)}
 	}
 	rel := detect.Relation{SameLaunch: true, SameBlock: a.Actor.Block == r.Stamp.Block(), SameWarp: a.Actor.Warp == r.Stamp.Warp}
 	rel.SameCluster = (a.Site.Side.Cluster || r.Site.Side.Cluster) && l.Info.SameCluster(a.Actor.Block, r.Stamp.Block())

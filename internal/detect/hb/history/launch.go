@@ -237,7 +237,7 @@ func (h *Fast) judgeSummary(a *Access, n uint32, base, from, end uint64, race fu
 			continue
 		}
 		r := Record{Site: s.site, Stamp: order.Stamp{Launch: s.launch}}
-		c := detect.Classify(s.site.Side, a.Site.Side, detect.Relation{OtherDevice: a.Actor.OtherDevice(s.launch), Assumed: a.Actor.Assumes(&r.Stamp)})
+		c := detect.Classify(s.site.Side, a.Site.Side, detect.Relation{OtherDevice: a.Actor.OtherDevice(s.launch), Nested: a.Actor.Nested(s.launch), Assumed: a.Actor.Assumes(&r.Stamp)})
 		if c == detect.NoRace {
 			continue
 		}

@@ -138,6 +138,11 @@ func (a *Actor) OtherDevice(l *Launch) bool {
 	return a.Launch != nil && l != nil && a.Launch.Info.Device != l.Info.Device
 }
 
+// Nested says that the actor is a thread, and that a thread has made its launch or the other one.
+func (a *Actor) Nested(l *Launch) bool {
+	return a.Launch != nil && l != nil && (a.Launch.Info.Parent != 0 || l.Info.Parent != 0)
+}
+
 // After says that the actor happens after an access, or made it itself.
 func (a *Actor) After(s *Stamp) bool {
 	switch {
