@@ -5,11 +5,11 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/barracuda"
 	"fencepost.dev/fencepost/internal/detect/curd"
+	"fencepost.dev/fencepost/internal/detect/foreign"
 	"fencepost.dev/fencepost/internal/detect/gwcp"
 	"fencepost.dev/fencepost/internal/detect/hb"
 	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/detect/iguard"
-	"fencepost.dev/fencepost/internal/detect/private"
 	"fencepost.dev/fencepost/internal/detect/racecheck"
 	"fencepost.dev/fencepost/internal/detect/readonly"
 	"fencepost.dev/fencepost/internal/detect/scord"
@@ -44,7 +44,7 @@ func Uninit(report string) detect.Spec {
 func defaultSpec() detect.Spec {
 	spec := hb.Spec
 	spec.New = func(c detect.Config) detect.Detector {
-		return private.Beside(readonly.Beside(hb.Spec.New(c), spec.Name, c), spec.Name, c)
+		return foreign.Beside(readonly.Beside(hb.Spec.New(c), spec.Name, c), spec.Name, c)
 	}
 	return spec
 }

@@ -1,10 +1,10 @@
-// Package private finds uses of a pointer to memory that is not the user's: a thread stores the address of a local variable, or of
+// Package foreign finds uses of a pointer to memory that is not the user's: a thread stores the address of a local variable, or of
 // shared memory, in memory that others read, and a thread that has another variable there, or a thread of a block that has other shared
 // memory, accesses memory by it. Such an address means the same offset in the memory of whoever uses it.
 //
 // Blind spots: pointers that are not stored (shuffles), that are stored in parts or by a matrix or asynchronous operation, and those that
 // another launch left behind.
-package private
+package foreign
 
 import (
 	"cmp"
