@@ -89,6 +89,45 @@ int main(void) {
 	return x == N + 1 ? 0 : 2;
 }
 `},
+	{"queues of messages, and semaphores of System V", `
+#include <fcntl.h>
+#include <mqueue.h>
+#include <pthread.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+static mqd_t q;
+static int m, s, x[3], late;
+static struct { long type; int value; } message = {1, 5};
+static void *work(void *p) {
+	struct sembuf up = {0, 1, 0};
+	x[0] = 1, msgsnd(m, &message, sizeof message.value, 0);
+	x[1] = 1, semop(s, &up, 1);
+	x[2] = 1, q != -1 && mq_send(q, "a", 1, 0);
+	late = 1; // want race
+	return 0;
+}
+int main(void) {
+	pthread_t t;
+	char text[9];
+	struct sembuf down = {0, -1, 0};
+	struct mq_attr a = {.mq_maxmsg = 1, .mq_msgsize = sizeof text};
+	q = mq_open("/fencepost-test", O_RDWR | O_CREAT, 0600, &a), mq_unlink("/fencepost-test");
+	m = msgget(IPC_PRIVATE, 0600), s = semget(IPC_PRIVATE, 1, 0600);
+	if (m < 0 || s < 0)
+		return 1;
+	pthread_create(&t, 0, work, 0);
+	struct { long type; int value; } got;
+	msgrcv(m, &got, sizeof got.value, 0, 0), x[0]++;
+	semop(s, &down, 1), x[1]++;
+	if (q != -1)
+		mq_receive(q, text, sizeof text, 0), x[2]++;
+	late++; // want race
+	pthread_join(t, 0);
+	msgctl(m, IPC_RMID, 0), semctl(s, 0, IPC_RMID);
+	return got.value != 5;
+}
+`},
 }
 
 func TestThreads(t *testing.T) {
