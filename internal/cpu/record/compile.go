@@ -60,6 +60,10 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	if what == asks {
 		return args, nil
 	}
+	dir, err := c.Recorder()
+	if err != nil {
+		return nil, err
+	}
 	out := []string{"-g", "-fsanitize=thread"}
 	if c.Clang {
 		if compilesSource(args) { // it warns of such flags where they have no use
@@ -71,7 +75,7 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	} else {
 		out = append(out, gccFlags...)
 		if !c.Fortran {
-			out = append(out, gccCalls...)
+			out = append(append(out, gccCalls...), "-include", filepath.Join(dir, "src", builtinFile))
 		} else if runtime.GOARCH == "amd64" {
 			out = append(out, "-mstringop-strategy=libcall")
 		}
@@ -90,10 +94,6 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	}
 	// The recorder replaces functions of this library, too: those of one in the program would come first, or be missing.
 	out = slices.DeleteFunc(out, func(a string) bool { return a == "-static-libstdc++" })
-	dir, err := c.Recorder()
-	if err != nil {
-		return nil, err
-	}
 	if c.Clang {
 		out = append(out, "-fno-sanitize-link-runtime")
 	} else {

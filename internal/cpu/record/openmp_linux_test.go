@@ -290,6 +290,13 @@ var openMPPrograms = []struct{ name, begin, text string }{
 		pthread_join(u, 0);
 		if (x != 6)
 			__builtin_abort();`},
+	{"loops of tasks in tasks of a loop", inTeam, `
+#pragma omp taskloop grainsize(1)
+		for (int i = 0; i < 6; i++) {
+#pragma omp taskloop grainsize(2)
+			for (int j = 0; j < 6; j++) a[i * 6 + j] = j;
+			a[i * 6]++;
+		}`},
 	{"stores that could be merged", inTeam, `
 #pragma omp task
 		for (int i = 0; i < 9; i++)

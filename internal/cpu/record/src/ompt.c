@@ -259,6 +259,9 @@ static routine *part_of(routine *run) {
 	return run;
 }
 
+static __thread void *made __attribute__((tls_model("initial-exec"))); // the last task
+static __thread size_t made_size __attribute__((tls_model("initial-exec")));
+
 // What the program writes into the memory of a task before it makes the task comes after those that had the memory before.
 EXPORT void *__kmpc_omp_task_alloc(void *location, int thread, int flags, size_t size, size_t shared, routine *run) {
 	if (!(flags & 1) && self)
@@ -266,7 +269,26 @@ EXPORT void *__kmpc_omp_task_alloc(void *location, int thread, int flags, size_t
 	void *(*f)(void *, int, int, size_t, size_t, routine *) = LIBGOMP("__kmpc_omp_task_alloc"), *t = f(location, thread, flags, size, shared, run);
 	uptr variables = *(uptr *)t, end = shared ? variables + shared : (uptr)t + size;
 	record(t, FRESH, 0, end - (uptr)t, RETURN_ADDRESS);
+	made = t, made_size = end - (uptr)t;
 	return t;
+}
+
+// The tasks of a loop are copies of one that is given back without a callback.
+static void given_back(void *task, uptr pc) {
+	if (task == made)
+		record(task, FRESH, 0, made_size, pc);
+}
+
+EXPORT void __kmpc_taskloop(void *location, int thread, void *task, int now, u64 *from, u64 *to, long long step, int nogroup, int schedule, u64 grain, void *copy) {
+	void (*f)(void *, int, void *, int, u64 *, u64 *, long long, int, int, u64, void *) = LIBGOMP("__kmpc_taskloop");
+	given_back(task, RETURN_ADDRESS);
+	f(location, thread, task, now, from, to, step, nogroup, schedule, grain, copy);
+}
+
+EXPORT void __kmpc_taskloop_5(void *location, int thread, void *task, int now, u64 *from, u64 *to, long long step, int nogroup, int schedule, u64 grain, int modifier, void *copy) {
+	void (*f)(void *, int, void *, int, u64 *, u64 *, long long, int, int, u64, int, void *) = LIBGOMP("__kmpc_taskloop_5");
+	given_back(task, RETURN_ADDRESS);
+	f(location, thread, task, now, from, to, step, nogroup, schedule, grain, modifier, copy);
 }
 
 // Tasks that take part in a reduction work on the thread's copies, of which libomp gives the address.
