@@ -92,6 +92,9 @@ static void *change(void *unused) {
 }
 int main(void) {
 	pthread_t t[2];
+	char *end = "none";
+	if (strtol("1", &end, 1) || *end != 'n')
+		return 1;
 	stream = tmpfile(), file = fileno(stream);
 	fputs("abcdefghi", stream), fflush(stream);
 	socketpair(AF_UNIX, SOCK_STREAM, 0, ends);

@@ -95,18 +95,19 @@ EXPORT char *strtok_r(char *restrict s, const char *restrict ends, char **restri
 	return token;
 }
 
-// Numbers: what is looked at ends with the first character that is none of theirs. Headers of glibc 2.38 name functions of C23.
+// Numbers: what is looked at ends with the first character that is none of theirs; nothing is if there is no such base. Headers of glibc
+// 2.38 name functions of C23.
 #define NUMBER(result, name, more, args) \
 	extern result name(const char *, char ** more); \
 	EXPORT result name(const char *s, char **end more) { \
-		char *to; \
+		char *to = NULL; \
 		result r = REAL(name)args; \
-		if (TRACED) { \
+		if (TRACED && to) { \
 			READS(s, to - s + 1); \
 			if (end) \
 				WRITES_TO(end, sizeof *end); \
 		} \
-		if (end) \
+		if (end && to) \
 			*end = to; \
 		return r; \
 	}
