@@ -123,15 +123,25 @@ func (im *Image) Frames(addr uint64) (frames []event.Frame) {
 		c.Line, n = n, c.Line
 		c.Column, column = column, c.Column
 	}
-	// DWARF 5 may name a folder from the one that the unit was compiled in; debug/dwarf joins them for older versions alone.
+	// DWARF 5 may name a folder from the one that the unit was compiled in; debug/dwarf joins them for older versions alone. What it joins
+	// for DWARF 5 may be that folder and an absolute path, as clang names a file that has nothing but the root in common with it.
 	if dir, _ := unit.Val(dwarf.AttrCompDir).(string); dir != "" {
 		for i := range calls {
-			if f := &calls[i].File; *f != "" && !filepath.IsAbs(*f) {
+			f := &calls[i].File
+			if *f != "" && !filepath.IsAbs(*f) {
 				*f = filepath.Join(dir, *f)
+			}
+			if absolute, ok := strings.CutPrefix(*f, dir); ok && filepath.IsAbs(absolute) && !exists(*f) && exists(absolute) {
+				*f = absolute
 			}
 		}
 	}
 	return calls
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // lineOf finds the entry for an address. (LineReader.SeekPC looks into the first sequence alone, and templates have their own.)
@@ -149,8 +159,8 @@ func lineOf(lr *dwarf.LineReader, addr uint64) (dwarf.LineEntry, bool) {
 }
 
 // calls gives the functions at an address, innermost first, with the places where they were inlined. r is after a unit's
-// entry. nested says to look into functions that do not cover the address, too: GCC has the functions that it makes of OpenMP's
-// regions within the function that the regions are in.
+// entry. nested says to look into functions and blocks that do not cover the address, too: GCC has the functions that it makes
+// of OpenMP's regions within the function and the block that the regions are in.
 func (im *Image) calls(r *dwarf.Reader, files []*dwarf.LineFile, addr uint64, nested bool) []event.Frame {
 	var calls []event.Frame
 	for depth := 1; depth > 0; {
@@ -171,7 +181,7 @@ func (im *Image) calls(r *dwarf.Reader, files []*dwarf.LineFile, addr uint64, ne
 		}
 		switch {
 		case !e.Children:
-		case within || nested && e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagNamespace || e.Tag == dwarf.TagClassType || e.Tag == dwarf.TagStructType:
+		case within || nested && (e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagLexDwarfBlock) || e.Tag == dwarf.TagNamespace || e.Tag == dwarf.TagClassType || e.Tag == dwarf.TagStructType:
 			depth++
 		default:
 			r.SkipChildren()

@@ -100,7 +100,8 @@ func TestFramesOfImage(t *testing.T) {
 	}
 }
 
-// TestFramesOfRegion finds calls that are inlined into a function that GCC makes of a region of OpenMP, which lies in another one.
+// TestFramesOfRegion finds calls that are inlined into functions that GCC makes of regions of OpenMP, which lie in another one, and in its
+// blocks.
 func TestFramesOfRegion(t *testing.T) {
 	const source = `static volatile int count;
 static inline __attribute__((always_inline)) void leaf(int n) {
@@ -109,16 +110,24 @@ static inline __attribute__((always_inline)) void leaf(int n) {
 int main(int argc, char **argv) {
 #pragma omp parallel
   leaf(argc);
+  for (int i = 0; i < argc; i++) {
+    int twice = 2 * i;
+#pragma omp task
+    leaf(twice);
+  }
   return 0;
 }
 `
-	got := sorted(stacksOf(Open(buildC(t, source, "-O1", "-g", "-fopenmp"), 1), "main._omp_fn.0"))
-	if want := "leaf prog.c:3:9, main._omp_fn.0 prog.c:7:3"; !slices.Contains(got, want) {
-		t.Errorf("no code at %s in %q", want, got)
+	im := Open(buildC(t, source, "-O1", "-g", "-fopenmp"), 1)
+	for region, line := range map[string]string{"main._omp_fn.0": "7:3", "main._omp_fn.1": "11:5"} {
+		got := sorted(stacksOf(im, region))
+		if want := fmt.Sprintf("leaf prog.c:3:9, %s prog.c:%s", region, line); !slices.Contains(got, want) {
+			t.Errorf("no code at %s in %q", want, got)
+		}
 	}
 }
 
-// TestFramesOfClang finds the file of a unit that clang was given by its absolute path, whose folder it names from its own.
+// TestFramesOfClang finds the file of a unit that clang was given by its absolute path, whose folder it names from its own, or not at all.
 func TestFramesOfClang(t *testing.T) {
 	path, err := exec.LookPath("clang")
 	if err != nil {
@@ -132,16 +141,18 @@ func TestFramesOfClang(t *testing.T) {
 	if err := os.WriteFile(source, []byte(placesSource), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "-O1", "-gdwarf-5", "-o", program, source)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("clang: %v\n%s", err, out)
-	}
-	im := Open(program, 1)
-	for _, addr := range stacksOf(im, "outer") {
-		for _, f := range im.Frames(addr) {
-			if f.File != source {
-				t.Errorf("code of outer in %q", f.File)
+	for _, from := range []string{dir, "/usr"} {
+		cmd := exec.Command(path, "-O1", "-gdwarf-5", "-o", program, source)
+		cmd.Dir = from
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("clang: %v\n%s", err, out)
+		}
+		im := Open(program, 1)
+		for _, addr := range stacksOf(im, "outer") {
+			for _, f := range im.Frames(addr) {
+				if f.File != source {
+					t.Errorf("compiled in %s: code of outer in %q", from, f.File)
+				}
 			}
 		}
 	}

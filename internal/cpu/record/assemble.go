@@ -140,6 +140,8 @@ func (a *assembler) flush() {
 		a.count += uint64(len(a.out))
 		a.sink(a.out)
 		a.out = a.out[:0]
+		a.memory.spare = append(a.memory.spare, a.memory.forgotten...)
+		a.memory.forgotten = a.memory.forgotten[:0]
 	}
 }
 

@@ -28,9 +28,10 @@ var flags = []string{"-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden",
 
 // Names of files in the folder that Build gives.
 const (
-	objectFile = "recorder.o"
-	listFile   = "recorder.list" // of symbols that libraries of the program must find in it
-	gccFolder  = "gcc"           // is before GCC's own runtime library
+	objectFile  = "recorder.o"
+	listFile    = "recorder.list" // of symbols that libraries of the program must find in it
+	gccFolder   = "gcc"           // is before GCC's own runtime library
+	builtinFile = "builtin.h"     // in src
 )
 
 func key(cc string) string {

@@ -40,17 +40,18 @@ var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno
 	"-fno-tree-loop-distribute-patterns", "-fno-tree-sink", "-fno-crossjumping", "-fno-hoist-adjacent-loads"}
 
 // gccCalls keep GCC from expanding functions that are recorded. Its Fortran does not know these flags, and expands copies of small arrays.
-var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp", "-fno-builtin-memchr", "-fno-builtin-bzero",
+var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-mempcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp", "-fno-builtin-memchr", "-fno-builtin-bzero",
 	"-fno-builtin-strlen", "-fno-builtin-strnlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-stpcpy", "-fno-builtin-strcat", "-fno-builtin-strncat",
 	"-fno-builtin-strcmp", "-fno-builtin-strncmp", "-fno-builtin-strcasecmp", "-fno-builtin-strncasecmp", "-fno-builtin-strchr", "-fno-builtin-strrchr",
-	"-fno-builtin-strstr", "-fno-builtin-strdup", "-fno-builtin-strndup", "-fno-builtin-sprintf", "-fno-builtin-snprintf", "-fno-builtin-fputs"}
+	"-fno-builtin-strstr", "-fno-builtin-strpbrk", "-fno-builtin-strspn", "-fno-builtin-strcspn", "-fno-builtin-strdup", "-fno-builtin-strndup", "-fno-builtin-sprintf", "-fno-builtin-snprintf", "-fno-builtin-fputs"}
 
 // clangFlags keep clang from moving stores behind loops, from merging accesses of several places, which then have none, and from
-// vectors, of which it does not instrument those of more than 16 bytes. It would also make "c ? x : y" of variables a read of both:
+// vectors, of which it does not instrument those of more than 16 bytes: loops that ask for a length, as simd loops of OpenMP may, get what
+// the processor has where the length is taken for that of vectors of no fixed size, and of AVX the processor is to have the shortest. It would also make "c ? x : y" of variables a read of both:
 // functions that a fuzzer is to explore keep such branches, whose counters are not wanted here. Versions before 21 take elements of a local
 // array for the thread's alone though another thread has the address of the first one, unless they give up to look where addresses go.
 var clangFlags = []string{"-mllvm", "-disable-licm-promotion", "-mllvm", "-sink-common-insts=false", "-mllvm", "-simplifycfg-hoist-common=false",
-	"-mllvm", "-simplifycfg-merge-cond-stores=false", "-mllvm", "-enable-tail-merge=false", "-mllvm", "-force-vector-width=1", "-mllvm", "-force-vector-interleave=1", "-mllvm", "-vectorize-slp=false", "-mllvm", "-capture-tracking-max-uses-to-explore=0",
+	"-mllvm", "-simplifycfg-merge-cond-stores=false", "-mllvm", "-enable-tail-merge=false", "-mllvm", "-force-vector-width=1", "-mllvm", "-force-vector-interleave=1", "-mllvm", "-vectorize-slp=false", "-mllvm", "-scalable-vectorization=on", "-mllvm", "-capture-tracking-max-uses-to-explore=0",
 	"-fsanitize=fuzzer-no-link", "-fno-sanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table,stack-depth"}
 
 // Arguments gives the arguments for the compiler.
@@ -59,15 +60,22 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	if what == asks {
 		return args, nil
 	}
+	dir, err := c.Recorder()
+	if err != nil {
+		return nil, err
+	}
 	out := []string{"-g", "-fsanitize=thread"}
 	if c.Clang {
 		if compilesSource(args) { // it warns of such flags where they have no use
 			out = append(out, clangFlags...)
+			if runtime.GOARCH == "amd64" {
+				out = append(out, "-mprefer-vector-width=128")
+			}
 		}
 	} else {
 		out = append(out, gccFlags...)
 		if !c.Fortran {
-			out = append(out, gccCalls...)
+			out = append(append(out, gccCalls...), "-include", filepath.Join(dir, "src", builtinFile))
 		} else if runtime.GOARCH == "amd64" {
 			out = append(out, "-mstringop-strategy=libcall")
 		}
@@ -86,10 +94,6 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	}
 	// The recorder replaces functions of this library, too: those of one in the program would come first, or be missing.
 	out = slices.DeleteFunc(out, func(a string) bool { return a == "-static-libstdc++" })
-	dir, err := c.Recorder()
-	if err != nil {
-		return nil, err
-	}
 	if c.Clang {
 		out = append(out, "-fno-sanitize-link-runtime")
 	} else {

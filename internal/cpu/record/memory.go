@@ -19,6 +19,7 @@ type memory struct {
 	spareRows []uint32
 	count     uint32   // variables
 	spare     []uint32 // numbers of variables whose memory is used for something else
+	forgotten []uint32 // likewise, and their events may not have been taken yet, for which they need their addresses
 	address   []uint64 // by variable: where it begins
 }
 
@@ -232,7 +233,7 @@ func (m *memory) forget(t *thread, address, size uint64) {
 	m.words(address, size, func(p *page, w uint64) {
 		m.variables(p, w, func(v uint32) {
 			m.to.emit(cpu.Forget, t, v, 0)
-			m.spare = append(m.spare, v)
+			m.forgotten = append(m.forgotten, v)
 		})
 		if v := p.word[w]; v&divided != 0 {
 			m.spareRows = append(m.spareRows, v&^divided)

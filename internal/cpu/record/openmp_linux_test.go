@@ -3,9 +3,11 @@ package record
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -30,6 +32,34 @@ const noTeam = `
 #include <omp.h>
 static volatile int sink;
 int x, y, a[40];
+int main(void) {
+	{
+`
+
+// Teams of two threads, the first of which has ended, and libomp's first thread with it, before the second begins its team.
+const twoTeams = `
+#include <pthread.h>
+#include <semaphore.h>
+static sem_t began, go;
+int x;
+static void add(void) {
+#pragma omp parallel num_threads(2)
+#pragma omp critical
+	x++;
+}
+static void *first(void *p) {
+	add();
+	sem_post(&began);
+	sem_wait(&go);
+	return p;
+}
+static void *second(void *p) {
+	add();
+	sem_post(&go);
+	pthread_join(*(pthread_t *)p, 0);
+	add();
+	return 0;
+}
 int main(void) {
 	{
 `
@@ -251,6 +281,22 @@ var openMPPrograms = []struct{ name, begin, text string }{
 #pragma omp task
 		{ pause_ms(1); x++; } // want race
 #pragma omp taskwait`},
+	{"teams of threads that end", twoTeams, `
+		pthread_t t, u;
+		sem_init(&began, 0, 0), sem_init(&go, 0, 0);
+		pthread_create(&t, 0, first, 0);
+		sem_wait(&began);
+		pthread_create(&u, 0, second, &t);
+		pthread_join(u, 0);
+		if (x != 6)
+			__builtin_abort();`},
+	{"loops of tasks in tasks of a loop", inTeam, `
+#pragma omp taskloop grainsize(1)
+		for (int i = 0; i < 6; i++) {
+#pragma omp taskloop grainsize(2)
+			for (int j = 0; j < 6; j++) a[i * 6 + j] = j;
+			a[i * 6]++;
+		}`},
 	{"stores that could be merged", inTeam, `
 #pragma omp task
 		for (int i = 0; i < 9; i++)
@@ -283,6 +329,34 @@ func TestOpenMP(t *testing.T) {
 					}
 					compareLines(t, source, rep)
 				}
+			})
+		}
+	}
+}
+
+// TestLongVectors judges a loop that asks for longer vectors than a compiler instruments.
+func TestLongVectors(t *testing.T) {
+	const text = `
+double v[300];
+int main(void) {
+#pragma omp parallel for simd simdlen(16) num_threads(3)
+	for (int i = 0; i < 280; i++)
+		v[i] = v[i + 16] * 2; // want race
+	return 0;
+}
+`
+	source := filepath.Join(t.TempDir(), "omp_vectors.c")
+	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range compilers(t) {
+		for _, flags := range [][]string{nil, {"-mavx"}} {
+			if flags != nil && runtime.GOARCH != "amd64" {
+				continue
+			}
+			t.Run(fmt.Sprint(name, flags), func(t *testing.T) {
+				rep, _, _ := judged(t, fasttrack.Spec, compileProgram(t, c(source), source, flags...))
+				compareLines(t, source, rep)
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,6 +90,89 @@ int main(void) {
 	return x == N + 1 ? 0 : 2;
 }
 `},
+	{"signals that are read, and timers that create threads", `
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+static sem_t fired;
+int sent, set, late;
+static void *sends(void *p) {
+	sent = 1;
+	kill(getpid(), SIGUSR1);
+	late = 1; // want race
+	return 0;
+}
+static void fire(union sigval v) {
+	set++;
+	sem_post(&fired);
+}
+int main(void) {
+	pthread_t t;
+	sigset_t s;
+	struct signalfd_siginfo i;
+	sigemptyset(&s), sigaddset(&s, SIGUSR1), pthread_sigmask(SIG_BLOCK, &s, 0);
+	int fd = signalfd(-1, &s, 0);
+	pthread_create(&t, 0, sends, 0);
+	if (read(fd, &i, sizeof i) != sizeof i)
+		return 1;
+	sent++;
+	late++; // want race
+	pthread_join(t, 0);
+
+	timer_t timer;
+	struct sigevent e = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = fire};
+	struct itimerspec soon = {{0, 0}, {0, 1000000}};
+	sem_init(&fired, 0, 0);
+	if (timer_create(CLOCK_MONOTONIC, &e, &timer))
+		return 2;
+	set = 1;
+	timer_settime(timer, 0, &soon, 0);
+	sem_wait(&fired);
+	return set != 2;
+}
+`},
+	{"queues of messages, and semaphores of System V", `
+#include <fcntl.h>
+#include <mqueue.h>
+#include <pthread.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+static mqd_t q;
+static int m, s, x[3], late;
+static struct { long type; int value; } message = {1, 5};
+static void *work(void *p) {
+	struct sembuf up = {0, 1, 0};
+	x[0] = 1, msgsnd(m, &message, sizeof message.value, 0);
+	x[1] = 1, semop(s, &up, 1);
+	x[2] = 1, q != -1 && mq_send(q, "a", 1, 0);
+	late = 1; // want race
+	return 0;
+}
+int main(void) {
+	pthread_t t;
+	char text[9];
+	struct sembuf down = {0, -1, 0};
+	struct mq_attr a = {.mq_maxmsg = 1, .mq_msgsize = sizeof text};
+	q = mq_open("/fencepost-test", O_RDWR | O_CREAT, 0600, &a), mq_unlink("/fencepost-test");
+	m = msgget(IPC_PRIVATE, 0600), s = semget(IPC_PRIVATE, 1, 0600);
+	if (m < 0 || s < 0)
+		return 1;
+	pthread_create(&t, 0, work, 0);
+	struct { long type; int value; } got;
+	msgrcv(m, &got, sizeof got.value, 0, 0), x[0]++;
+	semop(s, &down, 1), x[1]++;
+	if (q != -1)
+		mq_receive(q, text, sizeof text, 0), x[2]++;
+	late++; // want race
+	pthread_join(t, 0);
+	msgctl(m, IPC_RMID, 0), semctl(s, 0, IPC_RMID);
+	return got.value != 5;
+}
+`},
 }
 
 func TestThreads(t *testing.T) {
@@ -106,6 +190,29 @@ func TestThreads(t *testing.T) {
 				compareLines(t, source, rep)
 			})
 		}
+	}
+}
+
+// TestForgotten wants the address of a variable known as long as its events have not been taken, though its memory has become something else.
+func TestForgotten(t *testing.T) {
+	var a *assembler
+	got := map[uint64]int{}
+	a = newAssembler(func(events []cpu.Event) {
+		for _, e := range events {
+			got[a.memory.address[e.Object]]++
+		}
+	})
+	c := a.thread(0)
+	for i := range uint64(3) {
+		a.memory.access(c, 1<<16+8*i, 8, cpu.Write, 0)
+		a.memory.forget(c, 1<<16+8*i, 8)
+		if i == 1 {
+			a.flush()
+		}
+	}
+	a.flush()
+	if want := map[uint64]int{1 << 16: 2, 1<<16 + 8: 2, 1<<16 + 16: 2}; !maps.Equal(got, want) || a.memory.count != 2 {
+		t.Errorf("events of %v, want %v; %d variables, want two", got, want, a.memory.count)
 	}
 }
 

@@ -123,12 +123,13 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
 	return e;
 }
 
-// A thread that waits for a signal comes after those that have sent it.
+// A thread that waits for a signal, or reads a signalfd, comes after those that have sent it.
 static void of_signal(int n, u64 kind, uptr pc) { record((void *)(uptr)n, kind, OF_SIGNAL, 0, pc); }
 
 #define SENDS(name, params, args) \
 	EXPORT int name params { \
 		of_signal(n, PUBLISH, RETURN_ADDRESS); \
+		any(PUBLISH, RETURN_ADDRESS); \
 		return REAL(name) args; \
 	}
 SENDS(pthread_kill, (pthread_t t, int n), (t, n))
@@ -136,6 +137,16 @@ SENDS(pthread_sigqueue, (pthread_t t, int n, const union sigval v), (t, n, v))
 SENDS(kill, (pid_t p, int n), (p, n))
 SENDS(raise, (int n), (n))
 SENDS(sigqueue, (pid_t p, int n, const union sigval v), (p, n, v))
+
+// A thread that the C library creates for an event comes after the program has asked for it: see begin.
+#define ASKS(name, params, args) \
+	EXPORT int name params { \
+		record(&asked_for, PUBLISH, OF_SIGNAL, 0, RETURN_ADDRESS); \
+		return REAL(name) args; \
+	}
+ASKS(timer_create, (clockid_t c, struct sigevent *restrict e, timer_t *restrict t), (c, e, t))
+ASKS(timer_settime, (timer_t t, int flags, const struct itimerspec *restrict when, struct itimerspec *restrict before), (t, flags, when, before))
+ASKS(mq_notify, (mqd_t q, const struct sigevent *e), (q, e))
 
 EXPORT int sigwait(const sigset_t *restrict set, int *restrict n) {
 	int e = REAL(sigwait)(set, n);

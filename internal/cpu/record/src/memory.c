@@ -373,3 +373,38 @@ POLLING(poll, (struct pollfd *p, nfds_t n, int timeout), (p, n, timeout))
 POLLING(ppoll, (struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask), (p, n, t, mask))
 POLLING(select, (int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x, struct timeval *restrict t), (n, r, w, x, t))
 POLLING(pselect, (int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x, const struct timespec *restrict t, const sigset_t *restrict mask), (n, r, w, x, t, mask))
+
+// Queues of messages, and semaphores of System V.
+#define QUEUEING(name, params, args) \
+	EXPORT int name params { \
+		if (TRACED) \
+			range(from, n, READ_RANGE, RETURN_ADDRESS); \
+		any(PUBLISH, RETURN_ADDRESS); \
+		return REAL(name) args; \
+	}
+#define DEQUEUEING(name, params, args) \
+	EXPORT ssize_t name params { \
+		ssize_t k = REAL(name) args; \
+		if (k >= 0) \
+			any(LEARN, RETURN_ADDRESS); \
+		if (k > 0 && TRACED) \
+			range(to, k, WRITE_RANGE, RETURN_ADDRESS); \
+		return k; \
+	}
+QUEUEING(mq_send, (mqd_t q, const char *from, size_t n, unsigned priority), (q, from, n, priority))
+QUEUEING(mq_timedsend, (mqd_t q, const char *from, size_t n, unsigned priority, const struct timespec *t), (q, from, n, priority, t))
+QUEUEING(msgsnd, (int q, const void *from, size_t n, int flags), (q, from, n, flags))
+DEQUEUEING(mq_receive, (mqd_t q, char *to, size_t n, unsigned *priority), (q, to, n, priority))
+DEQUEUEING(mq_timedreceive, (mqd_t q, char *restrict to, size_t n, unsigned *restrict priority, const struct timespec *restrict t), (q, to, n, priority, t))
+DEQUEUEING(msgrcv, (int q, void *to, size_t n, long type, int flags), (q, to, n, type, flags))
+
+#define SEMAPHORES(name, params, args) \
+	EXPORT int name params { \
+		any(PUBLISH, RETURN_ADDRESS); \
+		int e = REAL(name) args; \
+		if (!e) \
+			any(LEARN, RETURN_ADDRESS); \
+		return e; \
+	}
+SEMAPHORES(semop, (int s, struct sembuf *o, size_t n), (s, o, n))
+SEMAPHORES(semtimedop, (int s, struct sembuf *o, size_t n, const struct timespec *t), (s, o, n, t))

@@ -4,12 +4,12 @@ typedef union { u64 value; void *ptr; } ompt_data;
 
 enum { // of the manual
 	OMPT_PARALLEL_BEGIN = 3, OMPT_PARALLEL_END, OMPT_TASK_CREATE, OMPT_TASK_SCHEDULE, OMPT_IMPLICIT_TASK,
-	OMPT_SYNC_REGION_WAIT = 16, OMPT_MUTEX_RELEASED = 17, OMPT_DEPENDENCES = 18, OMPT_SYNC_REGION = 23, OMPT_MUTEX_ACQUIRED = 27, OMPT_FLUSH = 29, OMPT_REDUCTION = 31,
+	OMPT_SYNC_REGION_WAIT = 16, OMPT_DEPENDENCES = 18, OMPT_SYNC_REGION = 23, OMPT_MUTEX_ACQUIRED = 27, OMPT_FLUSH = 29, OMPT_REDUCTION = 31,
 	OMPT_SCOPE_BEGIN = 1, OMPT_SCOPE_END,
 	OMPT_TASKWAIT = 5, OMPT_TASKGROUP, OMPT_IN_REDUCTION,
 	OMPT_TASK_COMPLETE = 1, OMPT_TASK_CANCEL = 3, OMPT_TASK_DETACH = 4, OMPT_TASK_LATE = 6, OMPT_TASK_SWITCH = 7,
 	OMPT_TASK_INITIAL = 1, OMPT_TASK_UNDEFERRED = 0x8000000, OMPT_TASK_UNTIED = 0x10000000,
-	OMPT_CRITICAL = 5, // of kinds of mutexes: those before are locks
+	OMPT_CRITICAL = 5, OMPT_ORDERED = 7, // kinds of mutexes
 	OMPT_DEPEND_IN = 1, OMPT_DEPEND_SOURCE = 5, OMPT_DEPEND_SINK,
 };
 
@@ -259,6 +259,9 @@ static routine *part_of(routine *run) {
 	return run;
 }
 
+static __thread void *made __attribute__((tls_model("initial-exec"))); // the last task
+static __thread size_t made_size __attribute__((tls_model("initial-exec")));
+
 // What the program writes into the memory of a task before it makes the task comes after those that had the memory before.
 EXPORT void *__kmpc_omp_task_alloc(void *location, int thread, int flags, size_t size, size_t shared, routine *run) {
 	if (!(flags & 1) && self)
@@ -266,7 +269,26 @@ EXPORT void *__kmpc_omp_task_alloc(void *location, int thread, int flags, size_t
 	void *(*f)(void *, int, int, size_t, size_t, routine *) = LIBGOMP("__kmpc_omp_task_alloc"), *t = f(location, thread, flags, size, shared, run);
 	uptr variables = *(uptr *)t, end = shared ? variables + shared : (uptr)t + size;
 	record(t, FRESH, 0, end - (uptr)t, RETURN_ADDRESS);
+	made = t, made_size = end - (uptr)t;
 	return t;
+}
+
+// The tasks of a loop are copies of one that is given back without a callback.
+static void given_back(void *task, uptr pc) {
+	if (task == made)
+		record(task, FRESH, 0, made_size, pc);
+}
+
+EXPORT void __kmpc_taskloop(void *location, int thread, void *task, int now, u64 *from, u64 *to, long long step, int nogroup, int schedule, u64 grain, void *copy) {
+	void (*f)(void *, int, void *, int, u64 *, u64 *, long long, int, int, u64, void *) = LIBGOMP("__kmpc_taskloop");
+	given_back(task, RETURN_ADDRESS);
+	f(location, thread, task, now, from, to, step, nogroup, schedule, grain, copy);
+}
+
+EXPORT void __kmpc_taskloop_5(void *location, int thread, void *task, int now, u64 *from, u64 *to, long long step, int nogroup, int schedule, u64 grain, int modifier, void *copy) {
+	void (*f)(void *, int, void *, int, u64 *, u64 *, long long, int, int, u64, int, void *) = LIBGOMP("__kmpc_taskloop_5");
+	given_back(task, RETURN_ADDRESS);
+	f(location, thread, task, now, from, to, step, nogroup, schedule, grain, modifier, copy);
 }
 
 // Tasks that take part in a reduction work on the thread's copies, of which libomp gives the address.
@@ -360,31 +382,26 @@ EXPORT void __kmpc_omp_taskwait_deps_51(void *location, int thread, int n, struc
 	learn_depends(n2, list2);
 }
 
-// Regions that exclude each other, or come in an order. libomp tells of the end of one when another thread may have begun the next, so that
-// the end is recorded before the program's call of it. What has the id of a region is known from its begin; locks have calls of their own.
+// Regions that exclude each other, or come in an order. libomp tells of the end of one when another thread may have begun the next, and
+// crashes in telling so where its first thread has ended, so that the end is recorded before the program's call of it. What has the id of a
+// region is known from its begin; locks have calls of their own.
 enum { HELD = 16 };
 static __thread u64 held[HELD] __attribute__((tls_model("initial-exec")));
 static __thread u32 holds __attribute__((tls_model("initial-exec")));
 
 static void mutex_acquired(int kind, u64 id, const void *pc) {
-	if (kind < OMPT_CRITICAL)
+	if (kind != OMPT_CRITICAL && kind != OMPT_ORDERED)
 		return;
-	record((void *)id, LOCK, OF_OPENMP, 0, (uptr)pc);
-	if (holds < HELD)
+	if (holds < HELD) {
+		record((void *)id, LOCK, OF_OPENMP, 0, (uptr)pc);
 		held[holds] = id;
+	}
 	holds++;
 }
 
-static void mutex_released(int kind, u64 id, const void *pc) {
-	if (kind < OMPT_CRITICAL || !holds || (holds <= HELD && held[holds - 1] != id))
-		return;
-	holds--;
-	record((void *)id, UNLOCK, OF_OPENMP, 0, (uptr)pc);
-}
-
 static void region_ends(uptr pc) {
-	if (holds && holds <= HELD)
-		mutex_released(OMPT_CRITICAL, held[holds - 1], (void *)pc);
+	if (holds && --holds < HELD)
+		record((void *)held[holds], UNLOCK, OF_OPENMP, 0, pc);
 }
 
 EXPORT void __kmpc_end_critical(void *location, int thread, void *name) {
@@ -428,7 +445,6 @@ static int initialize(void *(*lookup)(const char *), int device, ompt_data *tool
 	set(OMPT_TASK_SCHEDULE, task_schedule);
 	set(OMPT_DEPENDENCES, dependences);
 	set(OMPT_MUTEX_ACQUIRED, mutex_acquired);
-	set(OMPT_MUTEX_RELEASED, mutex_released);
 	set(OMPT_FLUSH, flush);
 	return 1;
 }

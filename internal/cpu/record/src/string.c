@@ -62,6 +62,77 @@ EXPORT char *strstr(const char *s, const char *what) {
 	return found;
 }
 
+#define SPANNING(name) \
+	EXPORT size_t name(const char *s, const char *set) { \
+		size_t n = REAL(name)(s, set); \
+		if (TRACED) { \
+			READS(set, upto(set, -1)); \
+			READS(s, n + 1); \
+		} \
+		return n; \
+	}
+SPANNING(strspn)
+SPANNING(strcspn)
+
+EXPORT char *strpbrk(const char *s, const char *set) {
+	char *found = REAL(strpbrk)(s, set);
+	if (TRACED) {
+		READS(set, upto(set, -1));
+		READS(s, found ? (size_t)(found - s) + 1 : upto(s, -1));
+	}
+	return found;
+}
+
+// The end of a token is overwritten, unless the string ends there.
+EXPORT char *strtok_r(char *restrict s, const char *restrict ends, char **restrict rest) {
+	char *from = s ? s : *rest, *token = REAL(strtok_r)(s, ends, rest);
+	if (TRACED) {
+		READS(ends, upto(ends, -1));
+		READS(from, *rest > from ? *rest - from : 1);
+		if (token && *rest > token + length(token, -1))
+			WRITES_TO(*rest - 1, 1);
+	}
+	return token;
+}
+
+// Numbers: what is looked at ends with the first character that is none of theirs; nothing is if there is no such base. Headers of glibc
+// 2.38 name functions of C23.
+#define NUMBER(result, name, more, args) \
+	extern result name(const char *, char ** more); \
+	EXPORT result name(const char *s, char **end more) { \
+		char *to = NULL; \
+		result r = REAL(name)args; \
+		if (TRACED && to) { \
+			READS(s, to - s + 1); \
+			if (end) \
+				WRITES_TO(end, sizeof *end); \
+		} \
+		if (end && to) \
+			*end = to; \
+		return r; \
+	}
+#define BASE , int base
+#define INTEGER(result, name) NUMBER(result, name, BASE, (s, &to, base)) NUMBER(result, __isoc23_##name, BASE, (s, &to, base))
+INTEGER(long, strtol)
+INTEGER(long long, strtoll)
+INTEGER(unsigned long, strtoul)
+INTEGER(unsigned long long, strtoull)
+NUMBER(float, strtof, , (s, &to))
+NUMBER(double, strtod, , (s, &to))
+NUMBER(long double, strtold, , (s, &to))
+
+#define SHORT_NUMBER(result, name, parse) \
+	EXPORT result name(const char *s) { \
+		char *to; \
+		result r = (result)parse; \
+		if (TRACED) \
+			READS(s, to - s + 1); \
+		return r; \
+	}
+SHORT_NUMBER(int, atoi, REAL(strtol)(s, &to, 10))
+SHORT_NUMBER(long, atol, REAL(strtol)(s, &to, 10))
+SHORT_NUMBER(double, atof, REAL(strtod)(s, &to))
+
 // compared is how many bytes of two strings are compared.
 static size_t compared(const char *a, const char *b, size_t most, unsigned ignored) {
 	size_t i = 0;
@@ -107,6 +178,34 @@ EXPORT char *strndup(const char *s, size_t most) {
 }
 
 EXPORT void bzero(void *to, size_t n) { fill(to, 0, n, TRACED, RETURN_ADDRESS); }
+EXPORT void *mempcpy(void *restrict to, const void *restrict from, size_t n) { return (char *)move(to, from, n, TRACED, RETURN_ADDRESS) + n; }
+
+// Strings of wide characters, std::wstring among them.
+EXPORT wchar_t *wmemcpy(wchar_t *restrict to, const wchar_t *restrict from, size_t n) { return move(to, from, n * sizeof *to, TRACED, RETURN_ADDRESS); }
+EXPORT wchar_t *wmemmove(wchar_t *to, const wchar_t *from, size_t n) { return move(to, from, n * sizeof *to, TRACED, RETURN_ADDRESS); }
+EXPORT wchar_t *wmemset(wchar_t *to, wchar_t c, size_t n) {
+	if (TRACED)
+		WRITES_TO(to, n * sizeof *to);
+	return REAL(wmemset)(to, c, n);
+}
+EXPORT size_t wcslen(const wchar_t *s) {
+	size_t n = REAL(wcslen)(s);
+	if (TRACED)
+		READS(s, (n + 1) * sizeof *s);
+	return n;
+}
+EXPORT wchar_t *wcscpy(wchar_t *restrict to, const wchar_t *restrict from) {
+	return move(to, from, (REAL(wcslen)(from) + 1) * sizeof *to, TRACED, RETURN_ADDRESS);
+}
+
+#define SORTING(name, params, args) \
+	EXPORT void name params { \
+		if (TRACED) \
+			WRITES_TO(base, n * size); \
+		REAL(name) args; \
+	}
+SORTING(qsort, (void *base, size_t n, size_t size, int (*compare)(const void *, const void *)), (base, n, size, compare))
+SORTING(qsort_r, (void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *), void *more), (base, n, size, compare, more))
 
 // The text is written, and what its arguments point to is not told.
 EXPORT int vsnprintf(char *restrict to, size_t most, const char *restrict format, va_list list) {
