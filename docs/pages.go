@@ -128,7 +128,7 @@ var pages = map[string]Page{
 		Fix:     "asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" :: \"r\"(m), \"r\"(blockDim.x));"},
 	"wgmma-no-fence": {Rule: "A wgmma.fence stands before the first wgmma.mma_async of a warpgroup, and between a write of registers and an operation that uses them.", Corpus: "async/wgmma_fence",
 		Manual: "PTX ISA: wgmma.fence", Fix: "wgmma.fence.sync.aligned;\nwgmma.mma_async...;"},
-	"accumulators-not-awaited": {Rule: "Accumulators of a wgmma.mma_async are accessed, and registers of its operand A written, after a wgmma.wait_group that waits for it.", Corpus: "async/wgmma_wait",
+	"accumulators-not-awaited": {Rule: "Accumulators of a wgmma.mma_async are accessed, and registers of its operand A written, after a wgmma.wait_group that waits for it; what tcgen05.ld loads, after tcgen05.wait::ld.", Corpus: "async/wgmma_wait",
 		Manual: "PTX ISA: wgmma.mma_async; wgmma.wait_group", Fix: "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\nadd.f32 s, d0, d1;"},
 	"copy-outlives-block": {Rule: "A block ends when its bulk copies have read, and written, its shared memory.", Manual: "PTX ISA: cp.async.bulk; CUDA C++ Programming Guide: Asynchronous Data Copies using the Tensor Memory Accelerator",
 		Program: "__global__ void put(int *out) {\n  __shared__ alignas(16) int tile[32];\n  tile[threadIdx.x] = threadIdx.x;\n  cde::fence_proxy_async_shared_cta();\n  __syncwarp();\n  if (threadIdx.x == 0) {\n    cde::cp_async_bulk_shared_to_global(out, tile, sizeof(tile));\n    cde::cp_async_bulk_commit_group();\n  }\n}",

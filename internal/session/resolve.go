@@ -46,7 +46,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.MbarrierEnded:     {detect.Divergence, "put a barrier of the block between the last use of the barrier and mbarrier.inval"},
 	simt.MbarrierMisuse:    {detect.Divergence, "initialise the barrier once, with as many arrivals as a phase has, before any thread uses it; end it with mbarrier.inval before its memory serves as anything else"},
 	simt.WgmmaNoFence:      {detect.Divergence, "execute wgmma.fence.sync.aligned in all warps of the warpgroup before its first wgmma.mma_async, and before each one whose registers other instructions have accessed"},
-	simt.WgmmaTouched:      {detect.Divergence, "commit the operation and wait for it, wgmma.commit_group and wgmma.wait_group, before its accumulators are used or the registers of A are written again"},
+	simt.WgmmaTouched:      {detect.Divergence, "commit the operation and wait for it, wgmma.commit_group and wgmma.wait_group, before its accumulators are used or the registers of A are written again; execute tcgen05.wait::ld before what tcgen05.ld loads is used"},
 	simt.TensorMemory:      {detect.MemoryFault, "access columns of tensor memory between tcgen05.alloc and tcgen05.dealloc of them, each warp the lanes of its quarter, and allocate a power of two from 32 to 512"},
 	simt.TensorLeak:        {detect.MemoryFault, "execute tcgen05.dealloc, in one warp, for each allocation before the block ends"},
 	simt.CopyOutlives:      {detect.MemoryFault, "wait before the block ends: cp.async.bulk.wait_group.read 0 in the thread that copies from shared memory, the phase of the mbarrier for copies to it"},
