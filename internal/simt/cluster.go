@@ -137,7 +137,7 @@ func (k *cluster) complete(r *Run) {
 	}
 	k.arrived = 0
 	for _, c := range k.ctas {
-		c.Completed++
+		c.CountBarrier()
 		for _, w := range c.Warps {
 			w.passed |= w.arrived
 			w.arrived = 0
