@@ -1,9 +1,15 @@
 package isa
 
-import "slices"
+import (
+	"slices"
 
-// unawaited gives, for instructions of a function, the tcgen05.ld of which they access registers, or copies of these, where control may come
-// to them from it with no tcgen05.wait::ld between. Moves are no such accesses: compilers put them anywhere.
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// unawaited gives, for instructions of a function, the tcgen05.ld of which they use registers, or what is computed from these, where control
+// may come to them from it with no tcgen05.wait::ld between. Computing is no use: LLVM computes before the wait what the program computes
+// after it, as for it they have nothing to do with each other, and ptxas waits where it has to. What accesses memory, synchronises or
+// branches stays where the program has it.
 func unawaited(f *Func) map[int][]*Core {
 	found := map[int][]*Core{}
 	type point struct {
@@ -17,46 +23,42 @@ func unawaited(f *Func) map[int][]*Core {
 		}
 		seen := map[point]bool{}
 		var work []point
-		carry := func(from int, reg int32) {
+		carry := func(from int, regs ...Operand) {
 			in := &f.Insts[from]
 			next := in.Targets
 			if stops, _ := leaves(in); !stops && from+1 < len(f.Insts) {
 				next = append(slices.Clone(next), int32(from+1))
 			}
 			for _, n := range next {
-				if p := (point{n, reg}); !seen[p] {
-					seen[p] = true
-					work = append(work, p)
+				for _, o := range regs {
+					if p := (point{n, o.Reg}); o.Kind == Reg && !seen[p] {
+						seen[p] = true
+						work = append(work, p)
+					}
 				}
 			}
 		}
-		for _, d := range load.Dst {
-			if d.Kind == Reg {
-				carry(i, d.Reg)
-			}
-		}
+		carry(i, load.Dst...)
 		for len(work) > 0 {
 			p := work[len(work)-1]
 			work = work[:len(work)-1]
-			in := &f.Insts[p.before]
+			at, in := int(p.before), &f.Insts[p.before]
 			of := func(o Operand) bool { return o.Kind == Reg && o.Reg == p.reg }
-			reads, writes := slices.ContainsFunc(in.Src, of), slices.ContainsFunc(in.Dst, of)
-			switch {
+			switch reads := in.Guard == p.reg || slices.ContainsFunc(in.Src, of); {
 			case in.Op == OpTcWait && in.Has("wait::ld"):
 				continue
-			case reads && in.Row.Op == "mov":
-				for _, d := range in.Dst {
-					if d.Kind == Reg {
-						carry(int(p.before), d.Reg)
-					}
-				}
-			case (reads || writes) && (in.Op == OpTcStore || !moves(in)) && !slices.Contains(found[int(p.before)], load.Core):
-				found[int(p.before)] = append(found[int(p.before)], load.Core)
+			case reads && in.Class <= Special:
+				carry(at, in.Dst...)
+			case reads && (in.Op == OpTcStore || in.storesGeneric() || !moves(in)) && !slices.Contains(found[at], load.Core):
+				found[at] = append(found[at], load.Core)
 			}
-			if !writes || in.Guard >= 0 {
-				carry(int(p.before), p.reg)
+			if in.Guard >= 0 || !slices.ContainsFunc(in.Dst, of) {
+				carry(at, Operand{Kind: Reg, Reg: p.reg})
 			}
 		}
 	}
 	return found
 }
+
+// storesGeneric says that an instruction stores to memory that may be local, which the engine sees.
+func (in *Inst) storesGeneric() bool { return in.Class == Store && in.Space == event.Generic }

@@ -18,7 +18,7 @@ import (
 // not touch, and ptxas waits where it has to. So code that was compiled without optimisation, which keeps all variables in local memory, is
 // not looked at.
 //
-// The same holds for the registers of tcgen05.ld until tcgen05.wait::ld (loaded.go).
+// The same holds for the registers of tcgen05.ld until tcgen05.wait::ld (loaded.go), but that stores to global memory by generic addresses count.
 
 // touchRow is the row of OpTouch, which no PTX spells.
 var touchRow = &Row{Op: "wgmma", Doc: "an access to registers of a matrix operation", Class: Copy}
@@ -28,7 +28,7 @@ type Touch struct {
 	Accumulators []*Wgmma // of which it accesses accumulators
 	Fragments    []*Wgmma // of which it writes registers of A
 	Unfenced     []*Wgmma // that may come next and have registers that it writes, with no wgmma.fence before them
-	Loads        []*Core  // of tcgen05.ld, of which it accesses registers
+	Loads        []*Core  // of tcgen05.ld, of which it uses registers; with a source, by a store to that address
 }
 
 // watchRegisters puts OpTouch before instructions of a function that may touch registers of operations in flight.
@@ -52,7 +52,11 @@ func watchRegisters(f *Func) {
 			a.touched(i, &of)
 		}
 		if of.Accumulators != nil || of.Fragments != nil || of.Unfenced != nil || of.Loads != nil {
-			insts = append(insts, Inst{Row: touchRow, Class: Copy, Op: OpTouch, Source: in.Source, File: in.File, Loc: in.Loc, Guard: in.Guard, GuardNot: in.GuardNot, Touch: &of})
+			touch := Inst{Row: touchRow, Class: Copy, Op: OpTouch, Source: in.Source, File: in.File, Loc: in.Loc, Guard: in.Guard, GuardNot: in.GuardNot, Touch: &of}
+			if of.Loads != nil && in.storesGeneric() {
+				touch.Src, touch.Off = in.Src[:1], in.Off
+			}
+			insts = append(insts, touch)
 		}
 		insts = append(insts, *in)
 	}

@@ -101,10 +101,16 @@ func (r *Run) touch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 		}
 	}
 	for _, o := range slices.Backward(w.async().loads) {
-		if slices.Contains(in.Touch.Loads, o.of) {
-			tell(WgmmaTouched, "the thread accesses registers of a tcgen05.ld that may not be complete: its warp has not executed tcgen05.wait::ld", o.place, "access its registers")
-			return
+		if !slices.Contains(in.Touch.Loads, o.of) {
+			continue
 		}
+		if len(in.Operands) > 0 {
+			if space, _ := SplitGeneric(r.Machine.Value(w, lane, &in.Operands[0]) + uint64(in.Off)); space == event.Local {
+				return
+			}
+		}
+		tell(WgmmaTouched, "the thread uses what a tcgen05.ld loads that may not be complete: its warp has not executed tcgen05.wait::ld", o.place, "use its registers")
+		return
 	}
 	for _, o := range slices.Backward(w.async().operations) {
 		access, doing := "accesses accumulators", "access its accumulators"
