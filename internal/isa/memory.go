@@ -19,7 +19,9 @@ var memoryRows = []*Row{
 		"{.weak}{.space}{.cop}{.ehint}{.ehint2}{.L2::cache_hint}{.vec}.type [a], b~{, c:b64}; cop: wb cg cs wt; "+storeSpaces+ehint2+memTypes,
 		".volatile{.space}{.vec}.type [a], b~; "+storeSpaces+memTypes[2:],
 		".sem.scope{.space}{.ehint}{.ehint2}{.L2::cache_hint}{.vec}.type [a], b~{, c:b64}; sem: relaxed release; "+storeSpaces+ehint2+memTypes,
-		".mmio.sem.sys{.global}.type [a], b~; sem: relaxed release"+memTypes)},
+		".mmio.sem.sys{.global}.type [a], b~; sem: relaxed release"+memTypes,
+		".async.release.scope{.global}.type [a], b~; scope: gpu sys"+asyncTypes,
+		".async.mmio.release.sys{.global}.type [a], b~"+asyncTypes), Note: "st.async to global memory is performed at its issue."},
 	{Op: "atom", Doc: "Parallel Synchronization: atom", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms(
 		"d, [a], b", ".op{.L2::cache_hint}.b32", "; op: and or xor exch",
 		"d, [a], b", ".op{.L2::cache_hint}.b64", "; op: and or xor exch",
@@ -41,6 +43,10 @@ var memoryRows = []*Row{
 		"[a], b", ".op.noftz{.L2::cache_hint}.type", "; op: add min max; type: f16 f16x2 bf16 bf16x2",
 		"[a], b", ".op{.noftz}{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
 		"[a], b", ".op.noftz{.L2::cache_hint}.vec.type", "; op: add min max; vec: v2 v4 v8; type: f16 f16x2 bf16 bf16x2")},
+	{Op: "red", Doc: "Data Movement: red.async to global memory", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: "Performed at its issue.", Forms: forms(
+		".async.release.gpu{.global}.op.type [a], b; op: add; type: u32 s32 u64 s64",
+		".async.release.sys{.global}.op.type [a], b; op: add; type: u32 s32 u64 s64",
+		".async.mmio.release.sys{.global}.op.type [a], b; op: add; type: u32 s32 u64 s64")},
 	{Op: "prefetch", Doc: "Data Movement: prefetch", Class: Hint, Forms: forms(
 		"{.space}.level [a]; space: global local; level: L1 L2",
 		"{.global}.level [a]; level: L2::evict_last L2::evict_normal",
@@ -55,6 +61,8 @@ const (
 	storeSpaces = "space: global shared shared::cta shared::cluster local param param::func; "
 	ehint2      = "ehint2: L2::evict_normal L2::evict_first L2::evict_last"
 	memTypes    = "; type: b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f16 f32 f64"
+
+	asyncTypes = "; type: b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
 
 	noteAtom = "Without an order it is relaxed, without a scope gpu. Floating-point addition rounds to nearest and keeps subnormals (hardware flushes those of f32 in global memory)."
 )
