@@ -51,6 +51,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.TensorLeak:        {detect.MemoryFault, "execute tcgen05.dealloc, in one warp, for each allocation before the block ends"},
 	simt.CopyOutlives:      {detect.MemoryFault, "wait before the block ends: cp.async.bulk.wait_group.read 0 in the thread that copies from shared memory, the phase of the mbarrier for copies to it"},
 	simt.PeerGone:          {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) between the last access to a block's shared memory and the end of that block"},
+	simt.PeerEarly:         {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) before the first access to another block's shared memory"},
 	simt.ClusterMisuse:     {detect.Divergence, "let every thread arrive once at the barrier of its cluster, and wait once, for each phase"},
 	simt.TextureMisuse:     {detect.MemoryFault, "pass the object that cudaCreateTextureObject or cudaCreateSurfaceObject made, not yet destroyed, and use it by the function for its kind and number of dimensions"},
 	simt.TensorMisuse:      {detect.MemoryFault, "pass the map that cuTensorMapEncodeTiled made as a __grid_constant__ parameter, or write all fields of one that is made on the device, and copy a tensor of its rank"},

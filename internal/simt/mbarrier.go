@@ -150,6 +150,7 @@ func (r *Run) Mbarriers(w *Warp, in *loader.Instr, on uint32, place uint32) uint
 			r.give(w, i, in, 1)
 			continue
 		}
+		r.reaches(w, of, i, place)
 		x := mbarrierOp{r: r, w: w, of: of, in: in, lane: i, place: place, addr: addr & (1<<event.PeerShift - 1), told: addr, data: data}
 		x.execute()
 	}
