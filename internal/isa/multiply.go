@@ -23,6 +23,7 @@ var multiplyRows = []*Row{
 		mmaForm("m16n8k4", "f32.tf32.tf32.f32", 2, 1, "f32", 4), mmaForm("m16n8k8", "f32.tf32.tf32.f32", 4, 2, "f32", 4),
 		mmaForm("m16n8k16", "f32.atype.btype.f32", 2, 1, "f32", 4)+fp8, mmaForm("m16n8k32", "f32.atype.btype.f32", 4, 2, "f32", 4)+fp8,
 		mmaForm("m16n8k16", "f16.atype.btype.f16", 2, 1, "b32", 2)+fp8, mmaForm("m16n8k32", "f16.atype.btype.f16", 4, 2, "b32", 2)+fp8,
+		mmaForm("kind::f8f6f4.m16n8k16", "f32.atype.btype.f32", 2, 1, "f32", 4)+fp8, mmaForm("kind::f8f6f4.m16n8k16", "f16.atype.btype.f16", 2, 1, "b32", 2)+fp8,
 		mmaForm("kind::f8f6f4.m16n8k32", "f32.atype.btype.f32", 4, 2, "f32", 4)+fewBits, mmaForm("kind::f8f6f4.m16n8k32", "f16.atype.btype.f16", 4, 2, "b32", 2)+fewBits,
 		mmaForm("m8n8k4", double, 1, 1, "f64", 2), mmaForm("m16n8k4", double, 2, 1, "f64", 4),
 		mmaForm("m16n8k8", double, 4, 2, "f64", 4), mmaForm("m16n8k16", double, 8, 4, "f64", 4),
