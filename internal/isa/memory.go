@@ -22,21 +22,21 @@ var memoryRows = []*Row{
 		".mmio.sem.sys{.global}.type [a], b~; sem: relaxed release"+memTypes,
 		".async.release.scope{.global}.type [a], b~; scope: gpu sys"+asyncTypes,
 		".async.mmio.release.sys{.global}.type [a], b~"+asyncTypes), Note: "st.async to global memory is performed at its issue."},
-	{Op: "atom", Doc: "Parallel Synchronization: atom", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms(
+	{Op: "atom", Doc: "Parallel Synchronization: atom", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms("relaxed acquire release acq_rel",
 		"d, [a], b", ".op{.L2::cache_hint}.b32", "; op: and or xor exch",
 		"d, [a], b", ".op{.L2::cache_hint}.b64", "; op: and or xor exch",
 		"d, [a], b", ".op{.L2::cache_hint}.b128", "; op: exch",
 		"d, [a], b, c", ".op{.L2::cache_hint}.type", "; op: cas; type: b16 b32 b64 b128",
-		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 s64 f64",
+		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 f64",
 		"d, [a], b", ".op{.noftz}{.L2::cache_hint}.f32", "; op: add",
 		"d, [a], b", ".op{.L2::cache_hint}.u32", "; op: inc dec",
 		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: min max; type: u32 s32 u64 s64",
 		"d, [a], b", ".op.noftz{.L2::cache_hint}.type", "; op: add min max; type: f16 f16x2 bf16 bf16x2",
 		"d, [a], b", ".op{.noftz}{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
 		"d, [a], b", ".op.noftz{.L2::cache_hint}.vec.type", "; op: add min max; vec: v2 v4 v8; type: f16 f16x2 bf16 bf16x2")},
-	{Op: "red", Doc: "Parallel Synchronization: red", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms(
+	{Op: "red", Doc: "Parallel Synchronization: red", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms("relaxed release",
 		"[a], b", ".op{.L2::cache_hint}.type", "; op: and or xor; type: b32 b64",
-		"[a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 s64 f64",
+		"[a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 f64",
 		"[a], b", ".op{.noftz}{.L2::cache_hint}.f32", "; op: add",
 		"[a], b", ".op{.L2::cache_hint}.u32", "; op: inc dec",
 		"[a], b", ".op{.L2::cache_hint}.type", "; op: min max; type: u32 s32 u64 s64",
@@ -67,13 +67,13 @@ const (
 	noteAtom = "Without an order it is relaxed, without a scope gpu. Floating-point addition rounds to nearest and keeps subnormals (hardware flushes those of f32 in global memory)."
 )
 
-// atomForms makes the forms of atom and red from triples of operands, operation and lists: order, scope and space may
+// atomForms makes the forms of atom and red from the orders and triples of operands, operation and lists: order, scope and space may
 // are before the operation or after it.
-func atomForms(parts ...string) []Form {
+func atomForms(orders string, parts ...string) []Form {
 	var fs []Form
 	for i := 0; i < len(parts); i += 3 {
 		fs = append(fs, Form{Syntax: "{.sem}{.scope}{.space}" + parts[i+1] + " " + parts[i] + "{, e:b64}" + parts[i+2] +
-			"; sem: relaxed acquire release acq_rel; space: global shared shared::cta shared::cluster"})
+			"; sem: " + orders + "; space: global shared shared::cta shared::cluster"})
 	}
 	return fs
 }
