@@ -80,6 +80,12 @@ func atomForms(orders string, parts ...string) []Form {
 
 // memoryDefaults completes order, scope and space of the memory classes where the modifiers leave them out.
 func memoryDefaults(in *Inst) {
+	if in.Has("async") && (in.Class == Store || in.Class == Atomic) {
+		in.Order, in.Scope = event.Release, event.ScopeGPU
+		if in.Has("sys") {
+			in.Scope = event.ScopeSys
+		}
+	}
 	switch in.Class {
 	case Load, Store:
 		if in.Has("volatile") {
