@@ -6,12 +6,16 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
+// maxLoaded bounds the work on a function: one that large with no waits at all is told of its first loads.
+const maxLoaded = 1 << 22
+
 // unawaited gives, for instructions of a function, the tcgen05.ld of which they use registers, or what is computed from these, where control
 // may come to them from it with no tcgen05.wait::ld between. Computing is no use: LLVM computes before the wait what the program computes
 // after it, as for it they have nothing to do with each other, and ptxas waits where it has to. What accesses memory, synchronises or
 // branches stays where the program has it.
 func unawaited(f *Func) map[int][]*Core {
 	found := map[int][]*Core{}
+	left := maxLoaded
 	type point struct {
 		before int32 // an instruction
 		reg    int32
@@ -39,7 +43,7 @@ func unawaited(f *Func) map[int][]*Core {
 			}
 		}
 		carry(i, load.Dst...)
-		for len(work) > 0 {
+		for ; len(work) > 0 && left > 0; left-- {
 			p := work[len(work)-1]
 			work = work[:len(work)-1]
 			at, in := int(p.before), &f.Insts[p.before]
