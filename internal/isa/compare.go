@@ -2,33 +2,26 @@ package isa
 
 // compareRows is the manual's "Comparison and Selection Instructions", those of the half precision formats included.
 var compareRows = []*Row{
-	{Op: "set", Doc: "Comparison and Selection: set", Bind: bindSet, Forms: forms(
-		".cmp.dtype.stype d:dtype, a:stype, b:stype; cmp: eq ne; dtype: u32 s32 f32 f16 bf16; stype: b16 b32 b64",
-		".cmp.dtype.stype d:dtype, a:stype, b:stype; cmp: eq ne lt le gt ge lo ls hi hs; dtype: u32 s32 f32 f16 bf16; stype: u16 u32 u64",
-		".cmp.dtype.stype d:dtype, a:stype, b:stype; cmp: eq ne lt le gt ge; dtype: u32 s32 f32 f16 bf16; stype: s16 s32 s64",
-		".cmp{.ftz}.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: u32 s32 f32 f16 bf16; stype: f32 f64",
-		".cmp{.ftz}.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: u16 s16 u32 s32 f16 bf16; stype: f16 bf16",
-		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; cmp: eq ne; bop: and or xor; dtype: u32 s32 f32 f16 bf16; stype: b16 b32 b64",
-		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; cmp: eq ne lt le gt ge lo ls hi hs; bop: and or xor; dtype: u32 s32 f32 f16 bf16; stype: u16 u32 u64",
-		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; cmp: eq ne lt le gt ge; bop: and or xor; dtype: u32 s32 f32 f16 bf16; stype: s16 s32 s64",
-		".cmp.bop{.ftz}.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: u32 s32 f32 f16 bf16; stype: f32 f64",
-		".cmp.bop{.ftz}.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: u16 s16 u32 s32 f16 bf16; stype: f16 bf16",
-		".cmp{.ftz}.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: f16x2 u32 s32; stype: f16x2",
-		".cmp.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: bf16x2 u32 s32; stype: bf16x2",
-		".cmp.bop{.ftz}.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: f16x2 u32 s32; stype: f16x2",
-		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: bf16x2 u32 s32; stype: bf16x2"),
+	{Op: "set", Doc: "Comparison and Selection: set", Bind: bindSet, Forms: setForms(
+		".dtype.stype d:dtype, a:stype, b:stype", "; cmp: eq ne; dtype: u32 s32 f32 f16 bf16; stype: b16 b32 b64",
+		".dtype.stype d:dtype, a:stype, b:stype", "; cmp: eq ne lt le gt ge lo ls hi hs; dtype: u32 s32 f32 f16 bf16; stype: u16 u32 u64",
+		".dtype.stype d:dtype, a:stype, b:stype", "; cmp: eq ne lt le gt ge; dtype: u32 s32 f32 f16 bf16; stype: s16 s32 s64",
+		"{.ftz}.dtype.f32 d:dtype, a:f32, b:f32", floatCmp+"; dtype: u32 s32 f32 f16",
+		"{.ftz}.dtype.f16 d:dtype, a:f16, b:f16", floatCmp+"; dtype: u16 s16 u32 s32 f16",
+		".dtype.f64 d:dtype, a:f64, b:f64", floatCmp+"; dtype: u32 s32 f32 f16 bf16",
+		".dtype.bf16 d:dtype, a:bf16, b:bf16", floatCmp+"; dtype: u16 s16 u32 s32 bf16",
+		".bf16.stype d:bf16, a:stype, b:stype", floatCmp+"; stype: f16 f32",
+		"{.ftz}.dtype.f16x2 d:dtype, a:f16x2, b:f16x2", floatCmp+"; dtype: f16x2 u32 s32",
+		".dtype.bf16x2 d:dtype, a:bf16x2, b:bf16x2", floatCmp+"; dtype: bf16x2 u32 s32"),
 		Note: "Of packed operands each half of an integer result is all ones or zero."},
-	{Op: "setp", Doc: "Comparison and Selection: setp", Bind: bindSetp, Forms: forms(
-		".cmp.type p:pred{|q:pred}, a, b; cmp: eq ne; type: b16 b32 b64",
-		".cmp.type p:pred{|q:pred}, a, b; cmp: eq ne lt le gt ge lo ls hi hs; type: u16 u32 u64",
-		".cmp.type p:pred{|q:pred}, a, b; cmp: eq ne lt le gt ge; type: s16 s32 s64",
-		".cmp{.ftz}.type p:pred{|q:pred}, a, b; "+floatCmp+"; type: f32 f64 f16 bf16",
-		".cmp.bop.type p:pred{|q:pred}, a, b, c:pred; cmp: eq ne; bop: and or xor; type: b16 b32 b64",
-		".cmp.bop.type p:pred{|q:pred}, a, b, c:pred; cmp: eq ne lt le gt ge lo ls hi hs; bop: and or xor; type: u16 u32 u64",
-		".cmp.bop.type p:pred{|q:pred}, a, b, c:pred; cmp: eq ne lt le gt ge; bop: and or xor; type: s16 s32 s64",
-		".cmp.bop{.ftz}.type p:pred{|q:pred}, a, b, c:pred; "+floatCmp+"; bop: and or xor; type: f32 f64 f16 bf16",
-		".cmp{.ftz}.type p:pred{|q:pred}, a, b; "+floatCmp+"; type: f16x2 bf16x2",
-		".cmp.bop{.ftz}.type p:pred{|q:pred}, a, b, c:pred; "+floatCmp+"; bop: and or xor; type: f16x2 bf16x2")},
+	{Op: "setp", Doc: "Comparison and Selection: setp", Bind: bindSetp, Forms: setForms(
+		".type p:pred{|q:pred}, a, b", "; cmp: eq ne; type: b16 b32 b64",
+		".type p:pred{|q:pred}, a, b", "; cmp: eq ne lt le gt ge lo ls hi hs; type: u16 u32 u64",
+		".type p:pred{|q:pred}, a, b", "; cmp: eq ne lt le gt ge; type: s16 s32 s64",
+		"{.ftz}.type p:pred{|q:pred}, a, b", floatCmp+"; type: f32 f16x2",
+		".type p:pred{|q:pred}, a, b", floatCmp+"; type: f64 bf16x2",
+		"{.ftz}.f16 p:pred, a, b", floatCmp,
+		".bf16 p:pred, a, b", floatCmp)},
 	{Op: "selp", Doc: "Comparison and Selection: selp", Forms: forms(
 		".type d, a, b, c:pred; type: b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"),
 		Bind: setEval(func(_ *Inst, a *Args) {
@@ -43,7 +36,17 @@ var compareRows = []*Row{
 		"{.ftz}.type.f32 d, a, b, c:f32; type: b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64")},
 }
 
-const floatCmp = "cmp: eq ne lt le gt ge equ neu ltu leu gtu geu num nan"
+const floatCmp = "; cmp: eq ne lt le gt ge equ neu ltu leu gtu geu num nan"
+
+// setForms makes forms of set and setp from pairs of what follows the comparison, and lists: without a Boolean operator and with one.
+func setForms(parts ...string) []Form {
+	var plain, combined []string
+	for i := 0; i < len(parts); i += 2 {
+		plain = append(plain, ".cmp"+parts[i]+parts[i+1])
+		combined = append(combined, ".cmp.bop"+parts[i]+", c:pred"+parts[i+1]+"; bop: and or xor")
+	}
+	return forms(append(plain, combined...)...)
+}
 
 // compareInts compares by an ordering operator.
 func compareInts[T int64 | uint64](cmp CmpOp, a, b T) bool {

@@ -9,25 +9,36 @@ import (
 // convertRows is cvt, cvta, isspacep and mov of the manual's "Data Movement and Conversion Instructions".
 var convertRows = []*Row{
 	{Op: "mov", Doc: "Data Movement: mov", Bind: bindMov, Forms: forms(
-		".type d, a; type: pred b8 b16 b32 b64 b128 u16 u32 u64 s16 s32 s64 f16 f32 f64",
+		".type d, a; type: pred b16 b32 b64 b128 u16 u32 u64 s16 s32 s64 f32 f64",
 		".vec.type <d>, <a>; vec: v2 v4; type: b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64",
 		".type d, <a>; type: b16 b32 b64 b128",
 		".type <d>, a; type: b16 b32 b64 b128")},
-	{Op: "cvt", Doc: "Data Movement: cvt", Bind: bindCvt, Note: noteCvt, Forms: forms(
-		"{.sat}.dtype.atype d~, a:atype~; "+cvtDInt+"; "+cvtAInt,
-		".rnd{.ftz}{.sat}.dtype.atype d~, a:atype~; dtype: f16 bf16 f32 f64; "+cvtAInt,
-		".irnd{.ftz}{.sat}.dtype.atype d~, a:atype~; "+cvtIRnd+"; "+cvtDInt+"; atype: f16 bf16 f32 f64",
+	{Op: "cvt", Doc: "Data Movement: cvt", Bind: bindCvt, Note: noteCvt, Forms: append(saturatingForms(), forms(
+		".dtype.atype d~, a:atype~; "+cvtDInt+"; "+cvtAInt,
+		".rnd{.ftz}{.sat}.f32.atype d~, a:atype~; "+cvtAInt,
+		".rnd{.sat}.dtype.atype d~, a:atype~; dtype: f16 f64; "+cvtAInt,
+		".rnd.bf16.atype d~, a:atype~; "+cvtAInt,
+		".irnd{.ftz}{.sat}.dtype.f32 d~, a:f32~; "+cvtIRnd+"; "+cvtDInt,
+		".irnd{.sat}.dtype.atype d~, a:atype~; "+cvtIRnd+"; "+cvtDInt+"; atype: f16 f64",
+		".irnd.dtype.bf16 d~, a:bf16~; "+cvtIRnd+"; "+cvtDInt,
 		".irnd{.ftz}{.sat}.f32.f32 d~, a~; "+cvtIRnd,
-		".irnd{.ftz}{.sat}.f64.f64 d~, a~; "+cvtIRnd,
-		".irnd{.ftz}{.sat}.f16.f16 d~, a~; "+cvtIRnd,
+		".irnd{.sat}.f64.f64 d~, a~; "+cvtIRnd,
+		".irnd{.sat}.f16.f16 d~, a~; "+cvtIRnd,
 		".irnd.bf16.bf16 d, a; "+cvtIRnd,
-		"{.ftz}{.sat}.f32.atype d~, a:atype~; atype: f32 f16 bf16",
-		"{.ftz}{.sat}.f64.atype d~, a:atype~; atype: f64 f32 f16 bf16",
-		"{.ftz}{.sat}.f16.f16 d~, a~",
+		"{.ftz}{.sat}.f32.atype d~, a:atype~; atype: f32 f16",
+		"{.ftz}.f32.bf16 d~, a:bf16~",
+		"{.ftz}{.sat}.f64.f32 d~, a:f32~",
+		"{.sat}.f64.atype d~, a:atype~; atype: f64 f16",
+		".f64.bf16 d~, a:bf16~",
+		"{.sat}.f16.f16 d~, a~",
 		".rnd{.ftz}{.sat}.f32.f64 d~, a:f64~",
-		".rnd{.ftz}{.sat}.f16.atype d~, a:atype~; atype: f32 f64 bf16",
-		".rnd{.ftz}{.sat}.bf16.atype d, a:atype; atype: f64 f16",
-		".rnd{.ftz}{.relu}{.satfinite}.bf16.f32 d, a:f32; rnd: rn rz rm rp",
+		".rnd{.ftz}{.sat}.f16.f32 d~, a:f32~",
+		".rnd{.sat}.f16.f64 d~, a:f64~",
+		".rnd.f16.bf16 d~, a:bf16~",
+		".rnd.bf16.atype d, a:atype; atype: f64 f16",
+		".rnd{.ftz}.bf16.f32 d, a:f32",
+		".rnd.relu{.satfinite}.bf16.f32 d, a:f32; rnd: rn rz",
+		".rnd.satfinite.bf16.f32 d, a:f32; rnd: rn rz",
 		".rnd.relu{.satfinite}.f16.f32 d, a:f32; rnd: rn rz",
 		".rnd.satfinite.f16.f32 d, a:f32; rnd: rn rz",
 		".rnd{.relu}{.satfinite}.f16x2.f32 d, a:f32, b:f32; rnd: rn rz",
@@ -49,12 +60,18 @@ var convertRows = []*Row{
 		".rn{.relu}.dtype.e2m1x2 d, a:b8; dtype: f16x2 bf16x2",
 		".rn{.relu}{.satfinite}.scaled::n2::ue8m0.bf16x2.tiny d, a:b16, b:b16; tiny: "+tinyTypes,
 		".rn{.relu}{.satfinite}.scaled::n2::ue8m0.bf16x2.e2m1x2 d, a:b8, b:b16",
+		".rn.satfinite{.relu}.s2f6x2.f32 d:b16, a:f32, b:f32",
+		".rn.satfinite{.relu}.s2f6x2.bf16x2 d:b16, a:bf16x2",
+		".rn.satfinite{.relu}.scaled::n2::ue8m0.s2f6x2.f32 d:b16, a:f32, b:f32, c:b16",
+		".rn.satfinite{.relu}.scaled::n2::ue8m0.s2f6x2.bf16x2 d:b16, a:bf16x2, b:b16",
+		".rn{.satfinite}{.relu}.bf16x2.s2f6x2 d, a:b16",
+		".rn{.satfinite}{.relu}.scaled::n2::ue8m0.bf16x2.s2f6x2 d, a:b16, b:b16",
 		".rn.bf16x2.ue8m0x2 d, a:b16",
 		".rnd{.satfinite}.ue8m0x2.f32 d:b16, a:f32, b:f32; rnd: rz rp",
 		".rnd{.satfinite}.ue8m0x2.bf16x2 d:b16, a:bf16x2; rnd: rz rp",
 		".bf16.bf16 d, a",
 		".rnd{.ftz}.f32.bf16 d, a:bf16",
-		".rnd.f64.bf16 d, a:bf16")},
+		".rnd.f64.bf16 d, a:bf16")...)},
 	{Op: "cvta", Doc: "Data Movement: cvta", Bind: bindCvta, Note: noteCvta, Forms: forms(
 		".space.type d, a; type: u32 u64; "+windowSpaces, ".to.space.type d, a; type: u32 u64; "+windowSpaces)},
 	{Op: "isspacep", Doc: "Data Movement: isspacep", Bind: bindIsspacep, Rank: true, Note: noteCvta, Forms: forms(
@@ -229,6 +246,23 @@ func bindCvt(in *Inst) {
 	default:
 		bindCvtInt(in)
 	}
+}
+
+// saturatingForms are cvt between integers with .sat, which is for types that do not hold all values of the source's.
+func saturatingForms() []Form {
+	var out []Form
+	ints := []Type{U8, U16, U32, U64, S8, S16, S32, S64}
+	for _, d := range ints {
+		var from string
+		for _, s := range ints {
+			lo, hi := intRange(d)
+			if least, most := intRange(s); least < lo || most > hi {
+				from += " " + s.String()
+			}
+		}
+		out = append(out, forms(".sat."+d.String()+".atype d~, a:atype~; atype:"+from)...)
+	}
+	return out
 }
 
 // intRange gives the range of an integer type, as a signed lower and an unsigned upper bound.

@@ -120,6 +120,7 @@ const (
 	E3M2x2
 	E2M1x2
 	UE8M0x2
+	S2F6x2
 )
 
 // OperandKind says what an operand is after decoding.

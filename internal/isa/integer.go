@@ -8,8 +8,8 @@ var integerRows = []*Row{
 		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2 u8x4 s8x4",
 		".sat.type d, a, b; type: s32 u32 u16x2 s16x2 u8x4 s8x4")},
 	{Op: "sub", Doc: "Integer Arithmetic: sub", Bind: bindIntSub, Forms: forms(
-		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2 u8x4 s8x4",
-		".sat.type d, a, b; type: s32 u32 u16x2 s16x2 u8x4 s8x4")},
+		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u8x4 s8x4",
+		".sat.type d, a, b; type: s32 u8x4 s8x4")},
 	{Op: "mul", Doc: "Integer Arithmetic: mul", Bind: bindIntMul, Forms: forms(
 		".half.type d, a, b; half: lo hi; type: u16 u32 u64 s16 s32 s64",
 		".wide.type d:wide, a, b; type: u16 u32 s16 s32")},

@@ -13,10 +13,12 @@ var mbarrierRows = []*Row{
 	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.complete_tx", Class: Mbarrier, Event: event.Atomic, Bind: bindOp(OpComplete), Forms: forms(
 		".complete_tx{.sem}{.scope}{.space}.b64 [a], b:u32" + mbarrierSets)},
 	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.arrive", Class: Mbarrier, Event: event.Atomic, Bind: bindOp(OpArrive), Forms: forms(
-		".arrive{.noComplete}{.sem}{.scope}{.space}.b64 d:b64, [a]{, b:u32}"+mbarrierSets,
+		".arrive{.sem}{.scope}{.space}.b64 d:b64, [a]{, b:u32}"+mbarrierSets,
+		".arrive.noComplete{.sem}{.scope}{.space}.b64 d:b64, [a], b:u32"+mbarrierSets,
 		".arrive.expect_tx{.sem}{.scope}{.space}.b64 d:b64, [a], b:u32"+mbarrierSets)},
 	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.arrive_drop", Class: Mbarrier, Event: event.Atomic, Bind: bindOp(OpDrop), Forms: forms(
-		".arrive_drop{.noComplete}{.sem}{.scope}{.space}.b64 d:b64, [a]{, b:u32}"+mbarrierSets,
+		".arrive_drop{.sem}{.scope}{.space}.b64 d:b64, [a]{, b:u32}"+mbarrierSets,
+		".arrive_drop.noComplete{.sem}{.scope}{.space}.b64 d:b64, [a], b:u32"+mbarrierSets,
 		".arrive_drop.expect_tx{.sem}{.scope}{.space}.b64 d:b64, [a], b:u32"+mbarrierSets)},
 	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.test_wait, mbarrier.try_wait", Class: Mbarrier, Event: event.Load, Bind: bindOp(OpTest),
 		Note: "try_wait gives its answer at once.", Forms: forms(

@@ -19,28 +19,34 @@ var memoryRows = []*Row{
 		"{.weak}{.space}{.cop}{.ehint}{.ehint2}{.L2::cache_hint}{.vec}.type [a], b~{, c:b64}; cop: wb cg cs wt; "+storeSpaces+ehint2+memTypes,
 		".volatile{.space}{.vec}.type [a], b~; "+storeSpaces+memTypes[2:],
 		".sem.scope{.space}{.ehint}{.ehint2}{.L2::cache_hint}{.vec}.type [a], b~{, c:b64}; sem: relaxed release; "+storeSpaces+ehint2+memTypes,
-		".mmio.sem.sys{.global}.type [a], b~; sem: relaxed release"+memTypes)},
-	{Op: "atom", Doc: "Parallel Synchronization: atom", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms(
+		".mmio.sem.sys{.global}.type [a], b~; sem: relaxed release"+memTypes,
+		".async.release.scope{.global}.type [a], b~; scope: gpu sys"+asyncTypes,
+		".async.mmio.release.sys{.global}.type [a], b~"+asyncTypes), Note: "st.async to global memory is performed at its issue."},
+	{Op: "atom", Doc: "Parallel Synchronization: atom", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms("relaxed acquire release acq_rel",
 		"d, [a], b", ".op{.L2::cache_hint}.b32", "; op: and or xor exch",
 		"d, [a], b", ".op{.L2::cache_hint}.b64", "; op: and or xor exch",
 		"d, [a], b", ".op{.L2::cache_hint}.b128", "; op: exch",
 		"d, [a], b, c", ".op{.L2::cache_hint}.type", "; op: cas; type: b16 b32 b64 b128",
-		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 s64 f64",
+		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 f64",
 		"d, [a], b", ".op{.noftz}{.L2::cache_hint}.f32", "; op: add",
 		"d, [a], b", ".op{.L2::cache_hint}.u32", "; op: inc dec",
 		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: min max; type: u32 s32 u64 s64",
 		"d, [a], b", ".op.noftz{.L2::cache_hint}.type", "; op: add min max; type: f16 f16x2 bf16 bf16x2",
 		"d, [a], b", ".op{.noftz}{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
 		"d, [a], b", ".op.noftz{.L2::cache_hint}.vec.type", "; op: add min max; vec: v2 v4 v8; type: f16 f16x2 bf16 bf16x2")},
-	{Op: "red", Doc: "Parallel Synchronization: red", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms(
+	{Op: "red", Doc: "Parallel Synchronization: red", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms("relaxed release",
 		"[a], b", ".op{.L2::cache_hint}.type", "; op: and or xor; type: b32 b64",
-		"[a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 s64 f64",
+		"[a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 f64",
 		"[a], b", ".op{.noftz}{.L2::cache_hint}.f32", "; op: add",
 		"[a], b", ".op{.L2::cache_hint}.u32", "; op: inc dec",
 		"[a], b", ".op{.L2::cache_hint}.type", "; op: min max; type: u32 s32 u64 s64",
 		"[a], b", ".op.noftz{.L2::cache_hint}.type", "; op: add min max; type: f16 f16x2 bf16 bf16x2",
 		"[a], b", ".op{.noftz}{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
 		"[a], b", ".op.noftz{.L2::cache_hint}.vec.type", "; op: add min max; vec: v2 v4 v8; type: f16 f16x2 bf16 bf16x2")},
+	{Op: "red", Doc: "Data Movement: red.async to global memory", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: "Performed at its issue.", Forms: forms(
+		".async.release.gpu{.global}.op.type [a], b; op: add; type: u32 s32 u64 s64",
+		".async.release.sys{.global}.op.type [a], b; op: add; type: u32 s32 u64 s64",
+		".async.mmio.release.sys{.global}.op.type [a], b; op: add; type: u32 s32 u64 s64")},
 	{Op: "prefetch", Doc: "Data Movement: prefetch", Class: Hint, Forms: forms(
 		"{.space}.level [a]; space: global local; level: L1 L2",
 		"{.global}.level [a]; level: L2::evict_last L2::evict_normal",
@@ -56,22 +62,30 @@ const (
 	ehint2      = "ehint2: L2::evict_normal L2::evict_first L2::evict_last"
 	memTypes    = "; type: b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f16 f32 f64"
 
+	asyncTypes = "; type: b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
+
 	noteAtom = "Without an order it is relaxed, without a scope gpu. Floating-point addition rounds to nearest and keeps subnormals (hardware flushes those of f32 in global memory)."
 )
 
-// atomForms makes the forms of atom and red from triples of operands, operation and lists: order, scope and space may
+// atomForms makes the forms of atom and red from the orders and triples of operands, operation and lists: order, scope and space may
 // are before the operation or after it.
-func atomForms(parts ...string) []Form {
+func atomForms(orders string, parts ...string) []Form {
 	var fs []Form
 	for i := 0; i < len(parts); i += 3 {
 		fs = append(fs, Form{Syntax: "{.sem}{.scope}{.space}" + parts[i+1] + " " + parts[i] + "{, e:b64}" + parts[i+2] +
-			"; sem: relaxed acquire release acq_rel; space: global shared shared::cta shared::cluster"})
+			"; sem: " + orders + "; space: global shared shared::cta shared::cluster"})
 	}
 	return fs
 }
 
 // memoryDefaults completes order, scope and space of the memory classes where the modifiers leave them out.
 func memoryDefaults(in *Inst) {
+	if in.Has("async") && (in.Class == Store || in.Class == Atomic) {
+		in.Order, in.Scope = event.Release, event.ScopeGPU
+		if in.Has("sys") {
+			in.Scope = event.ScopeSys
+		}
+	}
 	switch in.Class {
 	case Load, Store:
 		if in.Has("volatile") {

@@ -23,6 +23,7 @@ var multiplyRows = []*Row{
 		mmaForm("m16n8k4", "f32.tf32.tf32.f32", 2, 1, "f32", 4), mmaForm("m16n8k8", "f32.tf32.tf32.f32", 4, 2, "f32", 4),
 		mmaForm("m16n8k16", "f32.atype.btype.f32", 2, 1, "f32", 4)+fp8, mmaForm("m16n8k32", "f32.atype.btype.f32", 4, 2, "f32", 4)+fp8,
 		mmaForm("m16n8k16", "f16.atype.btype.f16", 2, 1, "b32", 2)+fp8, mmaForm("m16n8k32", "f16.atype.btype.f16", 4, 2, "b32", 2)+fp8,
+		mmaForm("kind::f8f6f4.m16n8k16", "f32.atype.btype.f32", 2, 1, "f32", 4)+fp8, mmaForm("kind::f8f6f4.m16n8k16", "f16.atype.btype.f16", 2, 1, "b32", 2)+fp8,
 		mmaForm("kind::f8f6f4.m16n8k32", "f32.atype.btype.f32", 4, 2, "f32", 4)+fewBits, mmaForm("kind::f8f6f4.m16n8k32", "f16.atype.btype.f16", 4, 2, "b32", 2)+fewBits,
 		mmaForm("m8n8k4", double, 1, 1, "f64", 2), mmaForm("m16n8k4", double, 2, 1, "f64", 4),
 		mmaForm("m16n8k8", double, 4, 2, "f64", 4), mmaForm("m16n8k16", double, 8, 4, "f64", 4),
@@ -32,6 +33,9 @@ var multiplyRows = []*Row{
 		mmaForm("m8n8k32{.satfinite}", "s32.atype.btype.s32", 1, 1, "s32", 2)+int4s,
 		mmaForm("m16n8k32{.satfinite}", "s32.atype.btype.s32", 2, 1, "s32", 4)+int4s,
 		mmaForm("m16n8k64{.satfinite}", "s32.atype.btype.s32", 4, 2, "s32", 4)+int4s,
+		quadForm+"f16.f16.f16.f16 d*4:b32, a*2:b32, b*2:b32, c*4:b32"+quadLayouts,
+		quadForm+"f32.f16.f16.f16 d*8:f32, a*2:b32, b*2:b32, c*4:b32"+quadLayouts,
+		quadForm+"f32.f16.f16.f32 d*8:f32, a*2:b32, b*2:b32, c*8:f32"+quadLayouts,
 		mmaForm("m8n8k128", "s32.b1.b1.s32.bop.popc", 1, 1, "s32", 2)+bitOps,
 		mmaForm("m16n8k128", "s32.b1.b1.s32.bop.popc", 2, 1, "s32", 4)+bitOps,
 		mmaForm("m16n8k256", "s32.b1.b1.s32.bop.popc", 4, 2, "s32", 4)+bitOps),
@@ -142,7 +146,12 @@ func fp8Number(t Type) func(x uint32) float32 {
 // bindMma binds mma: sources are the registers of A, B and C.
 func bindMma(in *Inst) {
 	at := slices.IndexFunc(in.Mods, isShape)
-	p := multiplyOf(in.Mods[at], matrixTypes(in.Mods[at+1:]), in)
+	types := matrixTypes(in.Mods[at+1:])
+	if in.Mods[at] == "m8n8k4" && types[1] == "f16" {
+		bindQuads(in, types)
+		return
+	}
+	p := multiplyOf(in.Mods[at], types, in)
 	p.countA, p.countB = p.registers()
 	p.countB *= p.cols / 8
 	in.Lanes = p.function()

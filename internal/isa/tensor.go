@@ -13,8 +13,8 @@ var tensorRows = []*Row{
 			"; mode: tile im2col tile::gather4; to: shared::cluster shared::cta"+coreGroups,
 		".async.bulk.tensor.dim.global.shared::cta{.mode}.bulk_group{.L2::cache_hint} [map, {c}], [a]{, e}'"+tensorDims+"; mode: tile im2col_no_offs tile::scatter4")},
 	{Op: "cp", Doc: "Data Movement: cp.reduce.async.bulk.tensor", Class: Copy, Event: event.Bulk, Bind: bindReduction(OpTensor), Note: noteReduce, Forms: forms(
-		".reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.L2::cache_hint} [map, {c}], [a]{, e}'" + tensorDims +
-			"; op: add min max inc dec and or xor")},
+		".reduce.async.bulk.tensor.dim.global.shared::cta.op{.mode}.bulk_group{.L2::cache_hint} [map, {c}], [a]{, e}'" + tensorDims +
+			"; mode: tile im2col_no_offs tile::scatter4; op: add min max inc dec and or xor")},
 	{Op: "tensormap", Doc: "Data Movement: tensormap.replace", Class: Copy, Event: event.Store, Bind: bindOp(OpReplace), Forms: forms(
 		".replace.tile.global_address{.space}.b1024.b64 [a], b:b64"+mapSpaces,
 		".replace.tile.field{.space}.b1024.b32 [a], b:b32"+mapSpaces+"; field: rank elemtype interleave_layout swizzle_mode swizzle_atomicity fill_mode",

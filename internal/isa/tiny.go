@@ -2,8 +2,9 @@ package isa
 
 import "math"
 
-// tiny is a floating-point format of at most 8 bits, of which two are packed.
+// tiny is a format of at most 8 bits, of which two are packed: of floating point, or fixed, which has a sign and 6 bits of fraction.
 type tiny struct {
+	fixed     bool
 	mant, exp uint
 	width     uint   // bits that one takes among the packed ones
 	max       uint64 // the largest number
@@ -18,6 +19,7 @@ var tinies = map[Type]*tiny{
 	E2M3x2: {mant: 3, exp: 2, width: 8, max: 0x1f},
 	E3M2x2: {mant: 2, exp: 3, width: 8, max: 0x1f},
 	E2M1x2: {mant: 1, exp: 2, width: 4, max: 0x7},
+	S2F6x2: {fixed: true, width: 8},
 }
 
 func (f *tiny) bias() int    { return 1<<(f.exp-1) - 1 }
@@ -25,6 +27,9 @@ func (f *tiny) sign() uint64 { return 1 << (f.mant + f.exp) }
 
 // value is the number as a float64.
 func (f *tiny) value(x uint64) float64 {
+	if f.fixed {
+		return float64(int8(x)) / 64
+	}
 	mag := x & (f.sign() - 1)
 	v := math.NaN()
 	switch e := int(mag >> f.mant); {
@@ -44,6 +49,12 @@ func (f *tiny) value(x uint64) float64 {
 // round brings a number to the format: to nearest, what is too large to the largest number, NaN to NaN or, where there is
 // none, to the largest number too.
 func (f *tiny) round(v float64) uint64 {
+	switch {
+	case f.fixed && v != v:
+		return math.MaxInt8
+	case f.fixed:
+		return uint64(uint8(int8(min(max(math.RoundToEven(v*64), math.MinInt8), math.MaxInt8))))
+	}
 	if v != v {
 		return max(f.nan, f.max)
 	}
@@ -64,21 +75,29 @@ func (f *tiny) round(v float64) uint64 {
 }
 
 // bindCvtTiny binds the conversions to two numbers of a tiny format: of two f32, the first to the upper place, or of the
-// halves of a packed operand.
+// halves of a packed operand, each divided by its scale if there are scales.
 func bindCvtTiny(in *Inst) {
 	f, g, relu := tinies[in.Type], formatOf(in.Type2), in.Has("relu")
-	one := func(x uint64) uint64 {
+	scaled := in.Has("scaled::n2::ue8m0")
+	one := func(x, scale uint64) uint64 {
 		v := g.value(x)
+		if scaled {
+			v /= power(scale)
+		}
 		if relu && math.Signbit(v) {
 			return f.round(math.Max(v, 0)) // NaN stays
 		}
 		return f.round(v)
 	}
 	if in.Type2 == F32 {
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]&0xffffffff)<<f.width | one(a.S[1]&0xffffffff) }
+		in.Eval = func(_ *Inst, a *Args) {
+			a.D[0] = one(a.S[0]&0xffffffff, a.S[2]>>8)<<f.width | one(a.S[1]&0xffffffff, a.S[2])
+		}
 		return
 	}
-	in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]>>16&0xffff)<<f.width | one(a.S[0]&0xffff) }
+	in.Eval = func(_ *Inst, a *Args) {
+		a.D[0] = one(a.S[0]>>16&0xffff, a.S[1]>>8)<<f.width | one(a.S[0]&0xffff, a.S[1])
+	}
 }
 
 // bindCvtScale binds the conversions to two numbers of ue8m0, powers of two without a sign: of the magnitudes of two f32, the

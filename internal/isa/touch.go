@@ -17,39 +17,46 @@ import (
 // Copies of registers, and loads and stores of what may be local memory, are no accesses: compilers move accumulators about that a program does
 // not touch, and ptxas waits where it has to. So code that was compiled without optimisation, which keeps all variables in local memory, is
 // not looked at.
+//
+// The same holds for the registers of tcgen05.ld until tcgen05.wait::ld (loaded.go), but that stores to global memory by generic addresses count.
 
 // touchRow is the row of OpTouch, which no PTX spells.
 var touchRow = &Row{Op: "wgmma", Doc: "an access to registers of a matrix operation", Class: Copy}
 
-// Touch is what an instruction does to registers of wgmma.mma_async, which operations may be in flight.
+// Touch is what an instruction does to registers of operations that may be in flight.
 type Touch struct {
 	Accumulators []*Wgmma // of which it accesses accumulators
 	Fragments    []*Wgmma // of which it writes registers of A
 	Unfenced     []*Wgmma // that may come next and have registers that it writes, with no wgmma.fence before them
+	Loads        []*Core  // of tcgen05.ld, of which it uses registers; with a source, by a store to that address
 }
 
 // watchRegisters puts OpTouch before instructions of a function that may touch registers of operations in flight.
 func watchRegisters(f *Func) {
-	a := flightsOf(f)
-	if a == nil {
+	a, loads := flightsOf(f), unawaited(f)
+	if a == nil && len(loads) == 0 {
 		return
 	}
-	a.solve()
-	later := unfenced(f)
+	later := map[int][]*Wgmma{}
+	if a != nil {
+		a.solve()
+		later = unfenced(f)
+	}
 	var insts []Inst
 	at := make([]int32, len(f.Insts)+1) // of each instruction, with what is before it
 	for i := range f.Insts {
 		in := &f.Insts[i]
 		at[i] = int32(len(insts))
-		of := a.touched(i)
-		if after := later[i]; after != nil {
-			if of == nil {
-				of = &Touch{}
-			}
-			of.Unfenced = after
+		of := Touch{Unfenced: later[i], Loads: loads[i]}
+		if a != nil {
+			a.touched(i, &of)
 		}
-		if of != nil {
-			insts = append(insts, Inst{Row: touchRow, Class: Copy, Op: OpTouch, Source: in.Source, File: in.File, Loc: in.Loc, Guard: in.Guard, GuardNot: in.GuardNot, Touch: of})
+		if of.Accumulators != nil || of.Fragments != nil || of.Unfenced != nil || of.Loads != nil {
+			touch := Inst{Row: touchRow, Class: Copy, Op: OpTouch, Source: in.Source, File: in.File, Loc: in.Loc, Guard: in.Guard, GuardNot: in.GuardNot, Touch: &of}
+			if of.Loads != nil && in.storesGeneric() {
+				touch.Src, touch.Off = in.Src[:1], in.Off
+			}
+			insts = append(insts, touch)
 		}
 		insts = append(insts, *in)
 	}
@@ -202,13 +209,12 @@ func (a *flights) execute(i int, set *flight) {
 	}
 }
 
-// touched are the operations that may be in flight of which an instruction accesses registers; nil where there is none.
-func (a *flights) touched(i int) *Touch {
+// touched adds the operations that may be in flight of which an instruction accesses registers.
+func (a *flights) touched(i int, of *Touch) {
 	in, set := &a.f.Insts[i], &a.before[i]
 	if set[0] == nil || moves(in) {
-		return nil
+		return
 	}
-	var of Touch
 	for h, list := range [][]Operand{in.Dst, in.Src} {
 		for _, o := range list {
 			if o.Kind != Reg {
@@ -226,10 +232,6 @@ func (a *flights) touched(i int) *Touch {
 			}
 		}
 	}
-	if of.Accumulators == nil && of.Fragments == nil {
-		return nil
-	}
-	return &of
 }
 
 // moves says that an instruction only moves values about, or is a matrix operation itself.

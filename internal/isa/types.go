@@ -6,12 +6,12 @@ var typeNames = [...]string{
 	U8: "u8", U16: "u16", U32: "u32", U64: "u64", S8: "s8", S16: "s16", S32: "s32", S64: "s64",
 	F16: "f16", F16x2: "f16x2", BF16: "bf16", BF16x2: "bf16x2", F32: "f32", F64: "f64",
 	U16x2: "u16x2", S16x2: "s16x2", TF32: "tf32", F32x2: "f32x2", U8x4: "u8x4", S8x4: "s8x4",
-	E4M3x2: "e4m3x2", E5M2x2: "e5m2x2", E2M3x2: "e2m3x2", E3M2x2: "e3m2x2", E2M1x2: "e2m1x2", UE8M0x2: "ue8m0x2",
+	E4M3x2: "e4m3x2", E5M2x2: "e5m2x2", E2M3x2: "e2m3x2", E3M2x2: "e3m2x2", E2M1x2: "e2m1x2", UE8M0x2: "ue8m0x2", S2F6x2: "s2f6x2",
 }
 
 var typeSizes = [...]int{
 	Pred: 1, B8: 1, B16: 2, B32: 4, B64: 8, B128: 16, U8: 1, U16: 2, U32: 4, U64: 8, S8: 1, S16: 2, S32: 4, S64: 8,
-	F16: 2, F16x2: 4, BF16: 2, BF16x2: 4, F32: 4, F64: 8, U16x2: 4, S16x2: 4, TF32: 4, F32x2: 8, U8x4: 4, S8x4: 4, E4M3x2: 2, E5M2x2: 2, E2M3x2: 2, E3M2x2: 2, E2M1x2: 1, UE8M0x2: 2,
+	F16: 2, F16x2: 4, BF16: 2, BF16x2: 4, F32: 4, F64: 8, U16x2: 4, S16x2: 4, TF32: 4, F32x2: 8, U8x4: 4, S8x4: 4, E4M3x2: 2, E5M2x2: 2, E2M3x2: 2, E3M2x2: 2, E2M1x2: 1, UE8M0x2: 2, S2F6x2: 2,
 }
 
 var typeByName = func() map[string]Type {

@@ -218,6 +218,7 @@ func (r *Run) reachAt(w *Warp, lane int, in *loader.Instr, place uint32, flags e
 			data, kind = window(of.Shared, addr&(1<<event.PeerShift-1), in.Width)
 		}
 		if kind == "" {
+			r.reaches(w, of, lane, place)
 			if at := addr & (1<<event.PeerShift - 1); in.VarEnd != 0 && (at < in.VarBegin || at+in.Width > in.VarEnd) {
 				r.Faults.beside(r, w, lane, place, touch{flags, space, at, in.Width}, in.Object)
 			}

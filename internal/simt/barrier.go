@@ -208,7 +208,7 @@ func (r *Run) complete(b *barrier, id uint8, w *Warp, on uint32, place uint32) {
 		r.CheckSites(b, id, c)
 	}
 	r.Out.BarrierDone(w, on, place, id)
-	c.Completed++
+	c.CountBarrier()
 	for _, v := range c.Warps {
 		if woken := b.Wait[v.Index]; woken != 0 {
 			r.Wake(b, v, woken)

@@ -204,6 +204,7 @@ func (r *Run) resolve(w *Warp, lane int, addr uint64, place uint32) (*CTA, uint6
 		r.Faults.access(r, kind, w, lane, place, touch{event.FlagWrite, event.Shared, addr, 8})
 		return nil, 0, false
 	}
+	r.reaches(w, of, lane, place)
 	return of, addr & (1<<event.PeerShift - 1), true
 }
 

@@ -23,6 +23,7 @@ type cluster struct {
 	ctas    []*CTA // by rank
 	live    int    // threads that have not exited
 	arrived int    // of those, at the current phase
+	met     bool   // a phase is complete
 }
 
 // newCluster starts the blocks of a cluster.
@@ -36,7 +37,7 @@ func (r *Run) newCluster(index uint32) *cluster {
 			k.ctas = append(k.ctas, r.newCTA(k, rank))
 		}
 	}
-	k.index, k.live, k.arrived = index, 0, 0
+	k.index, k.live, k.arrived, k.met = index, 0, 0, false
 	for _, c := range k.ctas {
 		r.start(c, r.Launch.BlockIn(index, c.rank))
 		k.live += c.Live
@@ -135,9 +136,9 @@ func (k *cluster) complete(r *Run) {
 	if k.arrived == 0 || k.arrived < k.live {
 		return
 	}
-	k.arrived = 0
+	k.arrived, k.met = 0, true
 	for _, c := range k.ctas {
-		c.Completed++
+		c.CountBarrier()
 		for _, w := range c.Warps {
 			w.passed |= w.arrived
 			w.arrived = 0
@@ -215,6 +216,18 @@ func (c *CTA) owner(addr uint64) (*CTA, uint64, FaultKind) {
 		return nil, addr, PeerGone
 	}
 	return of, addr, ""
+}
+
+// reaches tells of an access to the shared memory of another block before any barrier of the cluster is complete: the block may not have
+// started. Blocks of a cooperative launch may know that by other means.
+func (r *Run) reaches(w *Warp, of *CTA, lane int, place uint32) {
+	if of == w.CTA || w.CTA.cluster.met || r.Launch.Cooperative {
+		return
+	}
+	if f, fresh := r.Faults.count(r, PeerEarly, place, true); fresh {
+		f.Message = fmt.Sprintf("the thread accesses the shared memory of block %v of its cluster, which may not have started: no barrier of the cluster is complete", of.id)
+		f.Stands = []Stand{{Place: place, Block: w.CTA.id, Thread: w.tid(lane), Threads: 1, Doing: "access it"}}
+	}
 }
 
 // describePeer tells what is at the address of a faulting access to the shared memory of another block.

@@ -109,8 +109,9 @@ const (
 	TensorLeak        FaultKind = "tensor-memory-not-freed"
 	CopyOutlives      FaultKind = "copy-outlives-block"      // a block ends while a bulk copy may access its shared memory
 	WgmmaNoFence      FaultKind = "wgmma-no-fence"           // wgmma.mma_async with no wgmma.fence before, or after a write of its registers
-	WgmmaTouched      FaultKind = "accumulators-not-awaited" // registers of a wgmma.mma_async that is in flight
+	WgmmaTouched      FaultKind = "accumulators-not-awaited" // registers of a wgmma.mma_async or tcgen05.ld that is in flight
 	PeerGone          FaultKind = "peer-gone"                // an access to the shared memory of a block that has ended
+	PeerEarly         FaultKind = "peer-not-started"         // an access to the shared memory of a block that may not have started
 	ClusterMisuse     FaultKind = "cluster-misuse"           // barrier.cluster.arrive and wait that do not alternate
 	TextureMisuse     FaultKind = "texture-object"
 	Deadlock          FaultKind = "deadlock"

@@ -28,6 +28,7 @@ type copies struct {
 	fenced     bool       // the warp has executed wgmma.fence
 	operations []matrixOp // of wgmma that it has not waited for
 	written    []written  // registers of wgmma since the last wgmma.fence
+	loads      []coreLoad // tcgen05.ld that it has not waited for
 }
 
 // copied is the copies that one instruction has issued.
@@ -56,7 +57,7 @@ func (c *copies) reset() {
 	clear(c.groups[:])
 	clear(c.bulkGroups[:])
 	clear(c.coreCommits[:])
-	c.wgmmas, c.fenced, c.operations, c.written = 0, false, c.operations[:0], c.written[:0]
+	c.wgmmas, c.fenced, c.operations, c.written, c.loads = 0, false, c.operations[:0], c.written[:0], c.loads[:0]
 }
 
 // Copies executes cp.async and what groups copies and waits for them.

@@ -45,8 +45,16 @@ type liveBarrier struct {
 	addr   uint64
 	phase  uint64   // that is current, from 0
 	failed bool     // a test has said so since it began
-	unseen uint64   // phases that have ended since a test last told a thread that one had
+	unseen uint64   // phases that have ended since a test last told a thread that one had, or the block met at a barrier
+	by     arriver  // who has made all arrivals of these phases, if one thread has
 	tested []uint32 // by warp of the block, the lanes that have tested the barrier
+}
+
+// arriver is a thread; without a warp, nobody, or several.
+type arriver struct {
+	warp    *Warp
+	lane    int
+	several bool
 }
 
 // firstTest says that a lane has not tested the barrier before, and notes that it does.
@@ -142,6 +150,7 @@ func (r *Run) Mbarriers(w *Warp, in *loader.Instr, on uint32, place uint32) uint
 			r.give(w, i, in, 1)
 			continue
 		}
+		r.reaches(w, of, i, place)
 		x := mbarrierOp{r: r, w: w, of: of, in: in, lane: i, place: place, addr: addr & (1<<event.PeerShift - 1), told: addr, data: data}
 		x.execute()
 	}
@@ -265,6 +274,14 @@ func (c *CTA) liveBarrier(addr uint64) *liveBarrier {
 	return nil
 }
 
+// CountBarrier counts that threads of the block met at a barrier, by which they may know which phases of its mbarriers have ended.
+func (c *CTA) CountBarrier() {
+	c.Completed++
+	for i := range c.barriers {
+		c.barriers[i].unseen, c.barriers[i].by = 0, arriver{}
+	}
+}
+
 func (c *CTA) endBarrier(addr uint64) {
 	c.barriers = slices.DeleteFunc(c.barriers, func(b liveBarrier) bool { return b.addr == addr })
 }
@@ -282,6 +299,14 @@ func (x *mbarrierOp) transfer(n int64) {
 
 // arrive counts n arrivals; with drop, later phases expect so many less.
 func (x *mbarrierOp) arrive(n uint64, drop bool) {
+	switch by := (arriver{x.w, x.lane, false}); {
+	case x.in.Op == isa.OpTest: // by what is asynchronous
+		x.live.by = arriver{several: true}
+	case x.live.by == arriver{}:
+		x.live.by = by
+	case x.live.by != by:
+		x.live.by = arriver{several: true}
+	}
 	b := x.get()
 	switch {
 	case n == 0 || n > maxArrivals:
@@ -343,7 +368,11 @@ func (x *mbarrierOp) test() {
 	x.live.failed = x.live.failed || !done
 	order := event.Relaxed
 	if first := x.live.firstTest(x.w, x.lane); done {
-		x.live.unseen = 0
+		if x.live.unseen > 1 && x.in.Has("parity") && x.live.by != (arriver{x.w, x.lane, false}) {
+			x.wrong("the wait for phase %d of the mbarrier, by its parity, may pass before phase %d has ended, which no thread has waited for: "+
+				"more may arrive than the count of %d that it was initialised with", x.live.phase-1, x.live.phase-2, x.get().expected())
+		}
+		x.live.unseen, x.live.by = 0, arriver{}
 		if order = x.in.MbarrierOrder(event.Acquire); first && order != event.Relaxed {
 			// The lane might have looked before: what it learns by this test does not say that the barrier was initialised when it did.
 			x.r.Out.mbarrier(event.Load, event.FlagRead, event.Relaxed, x, 4)

@@ -44,6 +44,12 @@ type coreCommit struct {
 	place  uint32
 }
 
+// coreLoad is a tcgen05.ld that a warp has not waited for.
+type coreLoad struct {
+	of    *isa.Core
+	place uint32
+}
+
 const unitColumns = 32 // in which columns are allocated
 
 func (k *cores) reset() {
@@ -68,6 +74,8 @@ func (r *Run) core(w *Warp, in *loader.Instr, on uint32, place uint32) {
 		flags := event.FlagRead
 		if in.Has("wait::st") {
 			flags = event.FlagWrite
+		} else {
+			w.async().loads = w.async().loads[:0]
 		}
 		if r.Out.Sync() {
 			r.Out.add(event.Event{Kind: event.CoreWait, Flags: flags, Warp: w.Number, Mask: on, Place: place})
@@ -245,6 +253,9 @@ func (r *Run) move(w *Warp, in *loader.Instr, place uint32) {
 		if values != nil {
 			r.Machine.Put(w, lane, in.Results[len(values)], uint64(c.Reduces.Of(values...)))
 		}
+	}
+	if x := (coreLoad{c, place}); !store && !slices.Contains(w.async().loads, x) {
+		w.async().loads = append(w.async().loads, x)
 	}
 	number, flags, how := w.CTA.number(), event.FlagRead, event.CoreLoads
 	if store {

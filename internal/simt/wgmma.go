@@ -90,6 +90,28 @@ func (r *Run) touch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 			w.async().written = append(w.async().written, written{g, place, on})
 		}
 	}
+	lane := bits.TrailingZeros32(on)
+	tell := func(kind FaultKind, message string, issued uint32, doing string) {
+		if fault, fresh := r.Faults.count(r, kind, place, false); fresh {
+			fault.Message = message
+			fault.Stands = []Stand{
+				{Place: issued, Block: w.CTA.id, Thread: w.tid(lane), Threads: 32, Doing: "issue the operation"},
+				{Place: place, Block: w.CTA.id, Thread: w.tid(lane), Threads: bits.OnesCount32(on), Doing: doing},
+			}
+		}
+	}
+	for _, o := range slices.Backward(w.async().loads) {
+		if !slices.Contains(in.Touch.Loads, o.of) {
+			continue
+		}
+		if len(in.Operands) > 0 {
+			if space, _ := SplitGeneric(r.Machine.Value(w, lane, &in.Operands[0]) + uint64(in.Off)); space == event.Local {
+				return
+			}
+		}
+		tell(WgmmaTouched, "the thread uses what a tcgen05.ld loads that may not be complete: its warp has not executed tcgen05.wait::ld", o.place, "use its registers")
+		return
+	}
 	for _, o := range slices.Backward(w.async().operations) {
 		access, doing := "accesses accumulators", "access its accumulators"
 		if !slices.Contains(in.Touch.Accumulators, o.of) {
@@ -98,19 +120,11 @@ func (r *Run) touch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 			}
 			access, doing = "writes registers of operand A", "write its operand A"
 		}
-		fault, fresh := r.Faults.count(r, WgmmaTouched, place, false)
-		if fresh {
-			why := "its warpgroup has not waited for its group"
-			if o.group == w.async().wgmmas {
-				why = "it was not even committed to a group"
-			}
-			lane := bits.TrailingZeros32(on)
-			fault.Message = "the thread " + access + " of a wgmma.mma_async that may not be complete: " + why
-			fault.Stands = []Stand{
-				{Place: o.place, Block: w.CTA.id, Thread: w.tid(lane), Threads: 32, Doing: "issue the operation"},
-				{Place: place, Block: w.CTA.id, Thread: w.tid(lane), Threads: bits.OnesCount32(on), Doing: doing},
-			}
+		why := "its warpgroup has not waited for its group"
+		if o.group == w.async().wgmmas {
+			why = "it was not even committed to a group"
 		}
+		tell(WgmmaTouched, "the thread "+access+" of a wgmma.mma_async that may not be complete: "+why, o.place, doing)
 		return
 	}
 }

@@ -15,6 +15,8 @@ type matrices struct {
 	a, b, c, d     string // types of the elements
 	perA, perB     int    // elements in a register
 	countA, countB int    // registers
+	quads          bool   // mma.m8n8k4 of f16
+	colA, colB     bool   // of it
 }
 
 func matricesOf(j *job) matrices {
@@ -33,6 +35,10 @@ func matricesOf(j *job) matrices {
 	}
 	x.perA, x.perB = elementsOf(x.a), elementsOf(x.b)
 	x.countA, x.countB = x.m*x.k/32/x.perA, x.n*x.k/32/x.perB
+	if x.quads = x.k == 4 && x.a == "f16"; x.quads {
+		x.colA, x.colB = j.Mods[at+1] == "col", j.Mods[at+2] == "col"
+		x.countA, x.countB = 2, 2
+	}
 	if j.op == "wmma" && x.a == "f16" {
 		x.countA, x.countB = 8, 8
 	}
@@ -46,14 +52,29 @@ func elementsOf(t string) int {
 
 // inA, inB and inC say where an element is: in which lane, which register of it, and which element of that.
 func (x *matrices) inA(row, k int) (lane, reg, at int) {
+	if x.quads && x.colA {
+		return k + row/4*16, row % 4 / 2, row % 2
+	} else if x.quads {
+		return row%4 + row/4*16, k / 2, k % 2
+	}
 	return row%8*4 + k/x.perA%4, k/(4*x.perA)*(x.m/8) + row/8, k % x.perA
 }
 
 func (x *matrices) inB(k, col int) (lane, reg, at int) {
+	if x.quads && x.colB {
+		return col%4 + col/4*16, k / 2, k % 2
+	} else if x.quads {
+		return k + col/4*16, col % 4 / 2, col % 2
+	}
 	return 4*(col%8) + k/x.perB%4, col/8*(x.k/(4*x.perB)) + k/(4*x.perB), k % x.perB
 }
 
 func (x *matrices) inC(row, col int, typ string) (lane, reg, at int) {
+	if x.quads && typ == "f16" {
+		return row%4 + row/4*16, col / 2, col % 2
+	} else if x.quads {
+		return row%2 + col/2%2*2 + row/4*16, row/2%2*2 + col/4*4 + col%2, 0
+	}
 	lane, reg = row%8*4+col%8/2, col/8*(x.m/8)+row/8
 	if typ == "f16" {
 		return lane, reg, col % 2
@@ -64,15 +85,20 @@ func (x *matrices) inC(row, col int, typ string) (lane, reg, at int) {
 // matrixProduct is mma: sums that begin with C and are rounded after each product, in the order of k.
 func matrixProduct(j *job, c warpCase, out [][32]uint64) {
 	x := matricesOf(j)
-	for row := range x.m {
+	products := 1
+	if x.quads {
+		products = 4
+	}
+	for i := range x.m * products {
+		first, row := i/x.m*4, i%x.m
 		for col := range x.n {
 			l, r, at := x.inC(row, col, x.c)
-			start := c.src[x.countA+x.countB+r][l] >> (16 * at)
+			start := c.src[x.countA+x.countB+r][first+l] >> (16 * at)
 			var result uint64
 			get := func(k int) (uint64, uint64) {
 				la, ra, ia := x.inA(row, k)
 				lb, rb, ib := x.inB(k, col)
-				return c.src[ra][la] >> (ia * 32 / x.perA), c.src[x.countA+rb][lb] >> (ib * 32 / x.perB)
+				return c.src[ra][first+la] >> (ia * 32 / x.perA), c.src[x.countA+rb][first+lb] >> (ib * 32 / x.perB)
 			}
 			if x.c == "s32" {
 				result = x.integers(j, start, get)
@@ -80,7 +106,7 @@ func matrixProduct(j *job, c warpCase, out [][32]uint64) {
 				result = x.floats(j, start, get)
 			}
 			l, r, at = x.inC(row, col, x.d)
-			out[r][l] |= result << (16 * at)
+			out[r][first+l] |= result << (16 * at)
 		}
 	}
 }

@@ -12,6 +12,7 @@ type code struct {
 	list             []*big.Rat // the numbers that are not negative, by code
 	nan              uint64     // what NaN becomes
 	infinite         bool       // the code behind the numbers is infinity
+	fixed            bool       // the numbers are sixty-fourths of the codes, which are in two's complement
 }
 
 func newCode(bits, mant, bias, count int, nan uint64) code {
@@ -43,6 +44,8 @@ func codeOf(t isa.Type) (c code, ok bool) {
 		return newCode(6, 2, 3, 32, 31), true
 	case isa.E2M1x2:
 		return newCode(4, 1, 1, 8, 7), true
+	case isa.S2F6x2:
+		return code{bits: 8, fixed: true}, true
 	case isa.UE8M0x2:
 		for x := range 255 {
 			c.list = append(c.list, pow2(x-127))
@@ -63,6 +66,18 @@ func (c code) place() int {
 
 // encode gives the nearest number: of two the one with an even code.
 func (c code) encode(n num) uint64 {
+	if c.fixed {
+		best, least := 127, (*big.Rat)(nil)
+		for x := -128; x < 128 && !n.nan; x++ {
+			switch d := new(big.Rat).Abs(new(big.Rat).Sub(n.signed(), big.NewRat(int64(x), 64))); {
+			case n.inf && n.neg:
+				best = -128
+			case !n.inf && (least == nil || d.Cmp(least) < 0 || d.Cmp(least) == 0 && x%2 == 0):
+				best, least = x, d
+			}
+		}
+		return uint64(best) & 0xff
+	}
 	best := uint64(len(c.list) - 1)
 	switch {
 	case n.nan:
@@ -111,6 +126,10 @@ func (c code) power(n num, up, satfinite bool) uint64 {
 }
 
 func (c code) decode(x uint64) num {
+	if c.fixed {
+		v := int64(int8(x))
+		return num{neg: v < 0, r: big.NewRat(max(v, -v), 64)}
+	}
 	n := num{neg: x>>(c.bits-1)&1 == 1}
 	x &= 1<<(c.bits-1) - 1
 	switch {
@@ -124,15 +143,25 @@ func (c code) decode(x uint64) num {
 	return n
 }
 
-// toTiny converts two f32, or the halves of a packed operand.
+// toTiny converts two f32, or the halves of a packed operand, each divided by a power of two where there are scales.
 func toTiny(j *job, in []uint64, c code) uint64 {
 	f := formOf(j.Inst().Type2)
-	hi, lo := in[0]>>16, in[0]&0xffff
-	if len(in) == 2 {
-		hi, lo = in[0], in[1]
+	hi, lo, rest := in[0]>>16, in[0]&0xffff, in[1:]
+	if j.Inst().Type2 == isa.F32 {
+		hi, lo, rest = in[0], in[1], in[2:]
 	}
-	one := func(x uint64) uint64 {
+	scales := uint64(127<<8 | 127)
+	if len(rest) > 0 {
+		scales = rest[0]
+	}
+	one := func(x, scale uint64) uint64 {
 		n := f.decode(x)
+		switch {
+		case scale&0xff == 0xff:
+			n = num{nan: true}
+		case !n.nan && !n.inf:
+			n.r = new(big.Rat).Mul(n.r, pow2(127-int(scale&0xff)))
+		}
 		if j.Inst().Type == isa.UE8M0x2 {
 			return c.power(n, j.Has("rp"), j.Has("satfinite"))
 		}
@@ -141,7 +170,7 @@ func toTiny(j *job, in []uint64, c code) uint64 {
 		}
 		return c.encode(n)
 	}
-	return one(hi)<<c.place() | one(lo)
+	return one(hi, scales>>8)<<c.place() | one(lo, scales)
 }
 
 // fromTiny converts two tiny numbers to the halves of a packed result, each times a power of two where there are scales.

@@ -100,6 +100,7 @@ func TestClusterFaults(t *testing.T) {
 		message    string
 	}{
 		{"gone", "@!%p1 ret; barrier.cluster.arrive; barrier.cluster.wait; ld.shared::cluster.u32 %r6, [%r3+4];", simt.PeerGone, "the shared memory of block (1,0,0) (box + 4), which has ended"},
+		{"not started", "@%p1 st.shared::cluster.u32 [%r3+4], 1; barrier.cluster.arrive; barrier.cluster.wait;", simt.PeerEarly, "of block (1,0,0) of its cluster, which may not have started"},
 		{"no such rank", "mapa.shared::cluster.u32 %r3, %r1, 2; ld.shared::cluster.u32 %r6, [%r3];", simt.OutOfBounds, "of rank 2 of the cluster, which has 2 blocks"},
 		{"deadlock", "@%p1 bra L; barrier.cluster.arrive; barrier.cluster.wait; ret; L: bar.sync 0, 64;", simt.Deadlock, ""},
 		{"no arrival", "barrier.cluster.wait;", simt.ClusterMisuse, "without barrier.cluster.arrive"},

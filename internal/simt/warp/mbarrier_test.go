@@ -42,6 +42,7 @@ func TestMbarrier(t *testing.T) {
 		{"counts", "INIT 9; @%p1 mbarrier.arrive.shared.b64 %rd4, [%r1], 4; COUNT %rd4; KEEP ARRIVE COUNT %rd4; KEEP ARRIVE COUNT %rd4; KEEP", []uint32{9, 5, 4}},
 		{"every lane arrives", "INIT 32; bar.warp.sync -1; mbarrier.arrive.shared.b64 %rd4, [%r1]; COUNT %rd4; st.global.u32 [%mine], %r4; PARITY 0; add.u64 %rd3, %rd3, 128; PUT",
 			[]uint32{32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1}},
+		{"the block meets after two phases", "INIT 16; bar.warp.sync -1; mbarrier.arrive.shared.b64 _, [%r1]; bar.sync 0; PARITY 1; PUT", []uint32{1}},
 		{"states", "INIT 1; ARRIVE STATE %rd4; PUT ARRIVE STATE %rd4; PUT", []uint32{1, 1}},
 		{"the state of the current phase", "INIT 2; ARRIVE STATE %rd4; PUT ARRIVE STATE %rd4; PUT", []uint32{0, 1}},
 		{"no completion", "INIT 2; @%p1 mbarrier.arrive.noComplete.shared.b64 %rd4, [%r1], 1; PARITY 0; PUT ARRIVE PARITY 0; PUT", []uint32{0, 1}},
@@ -89,6 +90,7 @@ func TestMbarrierMisuse(t *testing.T) {
 		{"completes", "INIT 1; @%p1 mbarrier.arrive.noComplete.shared.b64 _, [%r1], 1;", "an arrival with .noComplete completes the phase of the mbarrier"},
 		{"drop completes", "INIT 2; ARRIVE @%p1 mbarrier.arrive_drop.noComplete.shared.b64 _, [%r1], 1;", "an arrival with .noComplete completes"},
 		{"an old state", "INIT 1; ARRIVE mov.u64 %rd5, %rd4; ARRIVE STATE %rd5;", "is neither of the current phase of the mbarrier nor of the one before"},
+		{"a phase that nobody waits for", "INIT 16; bar.warp.sync -1; mbarrier.arrive.shared.b64 _, [%r1]; PARITY 1;", "the wait for phase 1 of the mbarrier, by its parity, may pass before phase 0 has ended"},
 		{"no state", "INIT 1; STATE 0;", "is neither of the current phase"},
 		{"too many bytes", "INIT 1; @%p1 mbarrier.expect_tx.shared.b64 [%r1], 1048575; @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 1;", "waits for 1048576 bytes"},
 	} {

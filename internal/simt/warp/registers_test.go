@@ -154,7 +154,8 @@ func TestConvertWidths(t *testing.T) {
 			for _, dr := range []string{"b8", "b16", "b32", "b64"} {
 				for _, sr := range []string{"b8", "b16", "b32", "b64"} {
 					for _, sat := range []string{"", ".sat"} {
-						if size[dr] < size[d] || size[sr] < size[s] || sat != "" && (size[dr]+size[sr])%3 != 0 {
+						holds := size[d] >= size[s] && d[0] == s[0] || d[0] == 's' && size[d] > size[s] // all values, and takes no .sat
+						if size[dr] < size[d] || size[sr] < size[s] || sat != "" && (holds || (size[dr]+size[sr])%3 != 0) {
 							continue
 						}
 						cases = append(cases, widthCase{fmt.Sprintf("cvt%s.%s.%s .%s,.%s", sat, d, s, dr, sr),

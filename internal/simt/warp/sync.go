@@ -97,7 +97,7 @@ func (x *machine) meet(w *simt.Warp, g *group, e *vcode.Effect, pc int32, place 
 		x.r.CheckSites(b, uint8(e.Bar), c)
 	}
 	x.r.Out.BarrierDone(w, on, place, uint8(e.Bar))
-	c.Completed++
+	c.CountBarrier()
 	for i, v := range c.Warps {
 		woken := b.Wait[i]
 		if woken == 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/simt"
@@ -225,5 +226,56 @@ func TestCoreLate(t *testing.T) {
 	}
 	if !seen[true] {
 		t.Error("the product is never there early")
+	}
+}
+
+// TestCoreLoadRegisters: registers of tcgen05.ld that are used with no tcgen05.wait::ld before.
+func TestCoreLoadRegisters(t *testing.T) {
+	spelled := strings.NewReplacer("LOAD", "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r3, %r4}, [%r2];", "OTHER", "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r2];",
+		"WAIT", "tcgen05.wait::ld.sync.aligned;", "STORE", "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {%r4}; tcgen05.wait::st.sync.aligned;", "USE", "add.u32 %r6, %r4, 1; st.shared.u32 [base], %r6;", "COMPUTE", "add.u32 %r6, %r4, 1;", "KEEP", "st.global.u32 [%out], %r6;")
+	for _, c := range []struct {
+		name, body string
+		found      bool
+	}{
+		{"right", "LOAD WAIT USE", false},
+		{"no wait", "LOAD USE WAIT", true},
+		{"the wait for stores", "LOAD tcgen05.wait::st.sync.aligned; USE WAIT", true},
+		{"computed before the wait, as LLVM does", "LOAD COMPUTE WAIT KEEP", false},
+		{"computed and stored", "LOAD COMPUTE KEEP WAIT", true},
+		{"compared, and a branch", "LOAD setp.eq.u32 %p1, %r4, 0; @%p1 bra out; WAIT out: WAIT", true},
+		{"a guarded store", "LOAD setp.eq.u32 %p1, %r4, 0; @%p1 st.global.u32 [%out], 1; WAIT", true},
+		{"an address", "LOAD and.b32 %r4, %r4, 0; ld.shared.u32 %r6, [%r4]; WAIT", true},
+		{"a generic store", "LOAD st.u32 [%out], %r4; WAIT", true},
+		{"a generic store to local memory", ".local .align 4 .b8 room[8]; mov.u64 %rd1, room; cvta.local.u64 %rd2, %rd1; LOAD st.u32 [%rd2+4], %r4; WAIT", false},
+		{"written anew", "LOAD mov.u32 %r4, 5; USE WAIT", false},
+		{"stored to tensor memory", "LOAD STORE WAIT", true},
+		{"loaded again", "LOAD LOAD WAIT USE", false},
+		{"of another load", "LOAD WAIT OTHER USE WAIT", false},
+		{"moved", "LOAD mov.b32 %r7, %r4; WAIT add.u32 %r6, %r7, 1;", false},
+		{"moved and used", "LOAD mov.b32 %r7, %r4; add.u32 %r6, %r7, 1; KEEP WAIT", true},
+		{"packed and used", "LOAD mov.b64 %rd1, {%r3, %r4}; st.global.u64 [%out], %rd1; WAIT", true},
+		{"in a loop, the load is a turn ahead", "LOAD WAIT mov.b32 %r8, 0; again: mov.b32 %r7, %r4; LOAD add.u32 %r6, %r7, 1; KEEP WAIT add.u32 %r8, %r8, 1; setp.lt.u32 %p1, %r8, 3; @%p1 bra again;", false},
+		{"in a loop, the wait is a turn late", "mov.b32 %r8, 0; again: LOAD USE WAIT add.u32 %r8, %r8, 1; setp.lt.u32 %p1, %r8, 3; @%p1 bra again;", true},
+		{"on a way not taken", "LOAD setp.eq.u32 %p1, %tx, 99; @%p1 bra use; WAIT use: USE WAIT", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newRig(t, kernel(`
+	.shared .align 4 .b32 base;
+	tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [base], 32;
+	ld.shared.u32 %r2, [base];
+	`+spelled.Replace(c.body)+`
+	tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 32;`))
+			o := g.run(launch{out: g.buffer(8), block: 32})
+			switch {
+			case !c.found:
+				if len(o.faults) != 0 || o.err != nil {
+					t.Errorf("%v, %+v", o.err, o.faults)
+				}
+			default:
+				if f := o.wantFault(t, simt.WgmmaTouched, "what a tcgen05.ld loads that may not be complete"); len(f.Stands) != 2 || f.Stands[0].Place == f.Stands[1].Place {
+					t.Errorf("stands %+v", f.Stands)
+				}
+			}
+		})
 	}
 }

@@ -211,15 +211,19 @@ type modeTest struct {
 	coordinates []int32
 	offsets     []uint16
 	out         bool // to global memory
+	reduce      bool // by an addition
 }
 
 // kernel is tensorKernel with the mode.
 func (c *modeTest) kernel() string {
-	out := ""
+	out, reduce := "", ""
 	if c.out {
 		out = "." + c.mode
 	}
-	text := tensorKernel(len(c.coordinates), out, "")
+	if c.reduce {
+		out, reduce = ".add"+out, ".reduce"
+	}
+	text := tensorKernel(len(c.coordinates), out, reduce)
 	text = strings.ReplaceAll(text, fmt.Sprintf(".tensor.%dd.", len(c.coordinates)), fmt.Sprintf(".tensor.%dd.", c.rank))
 	text = strings.ReplaceAll(text, "global.tile.", "global."+c.mode+".")
 	if c.offsets != nil {
@@ -264,6 +268,9 @@ func (c *modeTest) run(t *testing.T, rng *rand.Rand, each func(f func(shared uin
 		}
 		s = manualSwizzle(m.Swizzle, s)
 		switch cell := shared[s : s+size]; {
+		case in && c.reduce:
+			add, to := isa.Reduction(isa.OpAdd, descriptor.TensorTypes[m.Type]), want[global:][:size]
+			devmem.PutUint(to, add(devmem.Uint(to, size), devmem.Uint(cell, size)))
 		case in && c.out:
 			copy(want[global:], cell)
 		case in:
@@ -294,6 +301,7 @@ func TestFourRows(t *testing.T) {
 		c := &modeTest{m: m, mode: "tile::gather4", rank: 2, out: n%2 == 1}
 		if c.out {
 			c.mode = "tile::scatter4"
+			c.reduce = n%4 == 1 && isa.Reduction(isa.OpAdd, descriptor.TensorTypes[m.Type]) != nil
 		}
 		c.coordinates = []int32{int32(rng.IntN(int(m.Dims[0])+2*int(m.Box[0]))) - int32(m.Box[0])}
 		rows := rng.Perm(int(m.Dims[1]) + 4)

@@ -70,7 +70,7 @@ func TestWideVectors(t *testing.T) {
 	mov.v2.u32 {%r1, %r2}, {%r2, %r1};
 	st.global.v2.u32 [%out+96], {%r1, %r2};
 	ld.f16 %h0, [%out+104];
-	mov.f16 %h1, %h0;
+	mov.b16 %h1, %h0;
 	red.global.add.noftz.v8.f16 [%out+112], {%h1, %h0, %h1, %h0, %h1, %h0, %h1, %h0};
 	atom.shared::cluster.max.noftz.f16 %h2, [box], %h1;
 	ld.shared::cluster.b16 %r3, [box];
