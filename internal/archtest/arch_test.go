@@ -20,7 +20,7 @@ const module = "fencepost.dev/fencepost"
 
 // pkg is a package of the module.
 type pkg struct {
-	dir     string // "internal/simt"; "." at the root
+	dir     string // "internal/engine"; "." at the root
 	imports []string
 	files   []*ast.File
 	names   []string // of the files, from the root

@@ -18,11 +18,11 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
-	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/peak"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/toolchain"
+	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
 const usage = `Usage: go run ./cmd/bench [flags]

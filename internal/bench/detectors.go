@@ -11,8 +11,8 @@ import (
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // Detectors is what every detector costs, on one engine and one core.
@@ -210,7 +210,7 @@ func (k *Kernel) bounded(ctx context.Context, p *Problem, s Setup, bound time.Du
 	limited, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	run, err = k.Execute(limited, p, s)
-	if s.Detector.Lockstep && errors.Is(err, simt.ErrDeadlock) {
+	if s.Detector.Lockstep && errors.Is(err, engine.ErrDeadlock) {
 		return nil, "is a deadlock (warps in lockstep)", nil
 	}
 	if limited.Err() == nil || ctx.Err() != nil {

@@ -12,16 +12,16 @@ import (
 	"fencepost.dev/fencepost/internal/cputime"
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/places"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
-	"fencepost.dev/fencepost/internal/simt/places"
 )
 
 // Setup is how to run a kernel.
 type Setup struct {
 	Variant  Variant
-	Engine   func() simt.Engine
+	Engine   func() engine.Engine
 	Detector *detect.Spec // nil: none
 	Seed     uint64       // of the schedule
 	// Discard makes the events that Detector asks for and throws them away.
@@ -38,10 +38,10 @@ type Run struct {
 	// the process ran, so that what else the machine does counts little. Wall is the time of the clock.
 	Elapsed  time.Duration
 	Wall     time.Duration
-	Stats    simt.Stats // summed over the launches
+	Stats    engine.Stats // summed over the launches
 	Results  [][]byte
 	Findings []detect.Finding
-	Faults   []simt.Fault
+	Faults   []engine.Fault
 	// Memory is, with Setup.Meter, the metadata of the detector at the end of a launch in bytes, the most of all launches; 0
 	// when it does not count.
 	Memory uint64
@@ -54,12 +54,12 @@ func (k *Kernel) Execute(ctx context.Context, p *Problem, s Setup) (*Run, error)
 	run := &Run{}
 	sink := &relay{}
 	cfg := cuda.Config{Engine: s.Engine(), Places: places.New(), Seed: s.Seed,
-		OnFault:  func(f simt.Fault) { run.Faults = append(run.Faults, f) },
+		OnFault:  func(f engine.Fault) { run.Faults = append(run.Faults, f) },
 		OnLaunch: run.launched}
 	if s.Detector != nil {
 		cfg.Sink, cfg.Needs = sink, s.Detector.Needs
 		if s.Detector.Lockstep {
-			cfg.Schedule = simt.Lockstep
+			cfg.Schedule = engine.Lockstep
 		}
 	}
 	dev, err := cuda.NewDevice(cfg)

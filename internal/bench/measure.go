@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/engine"
 )
 
 // Options say what to measure.
 type Options struct {
 	Engines   []Engine
-	Reference func() simt.Engine // whose count of instructions others are compared with
+	Reference func() engine.Engine // whose count of instructions others are compared with
 	Detector  detect.Spec
 	Kernels   *regexp.Regexp // nil: all
 	Rounds    int            // measurements of everything; medians are taken over them
@@ -32,7 +32,7 @@ type Options struct {
 // Engine is an engine with its name.
 type Engine struct {
 	Name string
-	New  func() simt.Engine
+	New  func() engine.Engine
 	Size Size // of the kernels
 }
 
@@ -90,8 +90,8 @@ func (o *Options) kernels() []*Kernel {
 	return slices.DeleteFunc(all, func(k *Kernel) bool { return !o.Kernels.MatchString(k.Name) })
 }
 
-func (o *Options) rank(engine string) int {
-	return slices.IndexFunc(o.Engines, func(e Engine) bool { return e.Name == engine })
+func (o *Options) rank(emulator string) int {
+	return slices.IndexFunc(o.Engines, func(e Engine) bool { return e.Name == emulator })
 }
 
 func (o *Options) say(format string, args ...any) {
@@ -195,8 +195,8 @@ func (o *Options) round(ctx context.Context, k *Kernel, s *series) error {
 // count compares warp-instructions, at a size that the reference engine bears.
 func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
 	p := k.New(k.Sizes[min(s.engine.Size, Small)])
-	warps := func(engine func() simt.Engine, v Variant) (float64, error) {
-		run, err := k.Execute(ctx, p, Setup{Engine: engine, Variant: v})
+	warps := func(emulator func() engine.Engine, v Variant) (float64, error) {
+		run, err := k.Execute(ctx, p, Setup{Engine: emulator, Variant: v})
 		if err != nil {
 			return 0, err
 		}

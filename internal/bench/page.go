@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
 // Report is everything that was measured.

@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/fatbin"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
@@ -166,7 +166,7 @@ func inputFile(ctx context.Context, e *env, o *options, name string) ([]cuda.Ima
 	for _, g := range b.Groups {
 		arch := o.session.Arch
 		if arch == 0 {
-			arch = simt.LimitsOf(fatbin.BuiltFor(g.Entries)).Capability()
+			arch = engine.LimitsOf(fatbin.BuiltFor(g.Entries)).Capability()
 		}
 		for _, x := range fatbin.Best(g.Entries, arch) {
 			images = append(images, cuda.Image{Name: fmt.Sprintf("%s:%s", name, x.Name), Text: string(x.Text)})

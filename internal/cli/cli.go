@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/term"
 
-	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
 // The exit codes.

@@ -8,8 +8,8 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/instrument/gpu"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // Where kernels run, by --device. Auto is a GPU where there is one, and emulated elsewhere.
@@ -29,7 +29,7 @@ func (o *options) chooseGPU(ctx context.Context, e *env) error {
 	switch {
 	case err == nil:
 		fmt.Fprintf(e.stderr, "fencepost: kernels run on %s\n", name)
-		o.session.Engine = func() simt.Engine { return gpu.New(worker) }
+		o.session.Engine = func() engine.Engine { return gpu.New(worker) }
 	case o.device == deviceGPU:
 		return fmt.Errorf("no GPU can be used: %w\n  remedy: install NVIDIA's driver, or choose --device emulated", remedy(err))
 	}
@@ -42,7 +42,7 @@ func findGPU(ctx context.Context, notes io.Writer) (name, worker string, err err
 	if err != nil {
 		return "", "", err
 	}
-	d, err := cuda.NewDevice(cuda.Config{Engine: simt.NewRef()})
+	d, err := cuda.NewDevice(cuda.Config{Engine: engine.NewRef()})
 	if err != nil {
 		return "", "", err
 	}

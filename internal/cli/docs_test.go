@@ -34,7 +34,7 @@ func TestISAPageIsFresh(t *testing.T) {
 func TestFindingsPageIsTotal(t *testing.T) {
 	page := readDoc(t, "docs/findings.md")
 	var kinds []string
-	for _, file := range []string{"internal/detect/detect.go", "internal/simt/contract.go", "internal/session/resolve.go"} {
+	for _, file := range []string{"internal/detect/detect.go", "internal/engine/contract.go", "internal/session/resolve.go"} {
 		for _, m := range regexp.MustCompile(`Kind\s+= "([a-z-]+)"`).FindAllStringSubmatch(readDoc(t, file), -1) {
 			if m[1] != "step-limit" { // ends a launch, and is no finding
 				kinds = append(kinds, m[1])

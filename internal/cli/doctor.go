@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/cuda"
-	"fencepost.dev/fencepost/internal/lanes"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/toolchain"
+	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
 func doctorCommand() *command {
@@ -96,7 +96,7 @@ func checkLibraries(ctx context.Context) toolchain.Check {
 func checkMemory() toolchain.Check {
 	c := toolchain.Check{Name: "device memory", Purpose: "holds the memory of the emulated GPU", Needed: true,
 		Remedy: "raise the limit on address space (ulimit -v unlimited); Linux 3.17 or newer is needed"}
-	d, err := cuda.NewDevice(cuda.Config{Engine: simt.NewRef()})
+	d, err := cuda.NewDevice(cuda.Config{Engine: engine.NewRef()})
 	if err == nil {
 		err = d.Close()
 	}

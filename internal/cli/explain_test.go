@@ -13,7 +13,7 @@ import (
 // kindsOfTheCode are the kinds that the sources of the project declare.
 func kindsOfTheCode(t *testing.T) (kinds []string) {
 	t.Helper()
-	for _, file := range []string{"internal/detect/detect.go", "internal/simt/contract.go"} {
+	for _, file := range []string{"internal/detect/detect.go", "internal/engine/contract.go"} {
 		for _, m := range regexp.MustCompile(`Kind\s+= "([a-z-]+)"`).FindAllStringSubmatch(readDoc(t, file), -1) {
 			kinds = append(kinds, m[1])
 		}

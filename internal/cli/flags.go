@@ -20,10 +20,10 @@ import (
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/toolchain"
 	"fencepost.dev/fencepost/internal/verify"
 	"fencepost.dev/fencepost/internal/verify/litmus"
@@ -133,7 +133,7 @@ func runFlags() []*flag {
 // devices gives the compute capabilities, times ten, of the architectures that nvcc has names for: with the suffix a from 9.0 on, with f from 10.0 on.
 func devices() map[string]int {
 	names := map[string]int{}
-	for _, n := range simt.Capabilities() {
+	for _, n := range engine.Capabilities() {
 		suffixes := []string{"", "a", "f"}
 		switch {
 		case n < 90:
@@ -233,11 +233,11 @@ func setJSON(o *options, v string) error {
 const both = "both"
 
 // schedules are the policies by name.
-var schedules = map[string]simt.Schedule{both: simt.Fair, "contended": simt.Contended, "fair": simt.Fair, "lockstep": simt.Lockstep, "pct": simt.PCT}
+var schedules = map[string]engine.Schedule{both: engine.Fair, "contended": engine.Contended, "fair": engine.Fair, "lockstep": engine.Lockstep, "pct": engine.PCT}
 
 // setSchedule takes a policy, or the file of a schedule.
 func setSchedule(o *options, v string) error {
-	o.session.Schedule, o.schedule, o.once = simt.Fair, "", v != both
+	o.session.Schedule, o.schedule, o.once = engine.Fair, "", v != both
 	if _, ok := schedules[v]; ok || !strings.ContainsAny(v, "./") && !regular(v) {
 		return choose(v, schedules, "schedule", &o.session.Schedule)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify"
 )
 
@@ -20,13 +20,13 @@ type repairer struct {
 	places []verify.Place
 }
 
-// Run implements simt.Engine.
-func (x *repairer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine.
+func (x *repairer) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	var condition *verify.Condition
 	if condition, x.err = x.claim(l); x.err == nil {
 		x.repair, x.places, x.err = verify.RepairKernel(ctx, l, x.expected(l), condition, x.options, x.text)
 	}
-	return simt.Stats{}, nil
+	return engine.Stats{}, nil
 }
 
 // repairKernel searches for a repair of the launch of in, whose file is name, and explores what it comes to: first among the changes
@@ -63,7 +63,7 @@ func repairKernel(ctx context.Context, e *env, o *options, name string, in *sess
 	search := func(text verify.Text) (*repairer, error) {
 		x := &repairer{explorer: explorer{options: opts, claims: claims}, text: text}
 		s := o.session
-		s.Bare, s.Seeds, s.Engine = true, 1, func() simt.Engine { return x }
+		s.Bare, s.Seeds, s.Engine = true, 1, func() engine.Engine { return x }
 		_, err := session.Check(ctx, &s, in)
 		if err == nil {
 			err = x.err

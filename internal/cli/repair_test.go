@@ -7,8 +7,8 @@ import (
 
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/verify"
 )
@@ -58,7 +58,7 @@ func repairProgram(t *testing.T, p *corpus.Program, options verify.Options, coun
 		_, err := verify.EditPTX(in.Images[0].Text, places)
 		return err == nil
 	}}}
-	_, err = session.Check(context.Background(), &session.Options{Timeout: limit, Bare: true, Seeds: 1, Engine: func() simt.Engine { return x }}, in)
+	_, err = session.Check(context.Background(), &session.Options{Timeout: limit, Bare: true, Seeds: 1, Engine: func() engine.Engine { return x }}, in)
 	if err != nil || x.repair == nil {
 		t.Errorf("%s: %v", p.Path(), err)
 		return

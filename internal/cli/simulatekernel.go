@@ -9,9 +9,9 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/hw/gpu"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // isKernel reports whether an argument of simulate is kernels, and not a trace.
@@ -105,7 +105,7 @@ func kernelPrograms(ctx context.Context, e *env, o *options, name string) (progr
 
 // runOn runs kernels on a simulated GPU. The error says why what was counted is not of the whole program.
 func runOn(ctx context.Context, o session.Options, in *session.Input, g *gpu.Engine, judge string) (races int, err error) {
-	o.Bare, o.Seeds, o.Jobs, o.Engine = true, 1, 1, func() simt.Engine { return g }
+	o.Bare, o.Seeds, o.Jobs, o.Engine = true, 1, 1, func() engine.Engine { return g }
 	if judge != "" {
 		spec, err := detect.Choose(all.Detectors(), judge)
 		if err != nil {

@@ -8,9 +8,9 @@ import (
 
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/hw/gpu"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
@@ -52,7 +52,7 @@ func TestGPUExecutes(t *testing.T) {
 			programs = append(programs, p)
 		}
 	}
-	o := session.Options{Seeds: 1, Jobs: runtime.NumCPU(), Engine: func() simt.Engine { return &gpu.Engine{Config: gpu.Fermi()} }}
+	o := session.Options{Seeds: 1, Jobs: runtime.NumCPU(), Engine: func() engine.Engine { return &gpu.Engine{Config: gpu.Fermi()} }}
 	for _, r := range session.CheckCorpus(context.Background(), &o, programs) {
 		if r.Err == nil && len(r.Unexpected) == 0 && !r.WrongResult() && len(r.Missing) == otherOrder[r.Program.Path()] {
 			continue

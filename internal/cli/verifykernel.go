@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
@@ -200,19 +200,19 @@ type claims struct {
 // claimsOf gives the claims of a launch file.
 func claimsOf(f *session.LaunchFile) claims { return claims{f.Expects, f.Condition, f.Name} }
 
-// Run implements simt.Engine.
-func (x *explorer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine.
+func (x *explorer) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	var condition *verify.Condition
 	if condition, x.err = x.claim(l); x.err == nil {
 		begin := time.Now()
 		x.result, x.err = verify.Kernel(ctx, l, x.expected(l), condition, x.options)
 		x.took = time.Since(begin)
 	}
-	return simt.Stats{}, nil
+	return engine.Stats{}, nil
 }
 
 // claim reads the condition of the launch file: a formula over elements of the buffers that the launch takes.
-func (x *explorer) claim(l *simt.Launch) (*verify.Condition, error) {
+func (x *explorer) claim(l *engine.Launch) (*verify.Condition, error) {
 	if x.condition == nil {
 		return nil, nil
 	}
@@ -240,7 +240,7 @@ func (x *explorer) claim(l *simt.Launch) (*verify.Condition, error) {
 }
 
 // expected gives the elements of memory of which something is expected.
-func (x *explorer) expected(l *simt.Launch) []verify.Expected {
+func (x *explorer) expected(l *engine.Launch) []verify.Expected {
 	var expected []verify.Expected
 	for i := range x.expects {
 		expect := &x.expects[i]
@@ -270,7 +270,7 @@ func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v 
 func explore(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*explorer, *report.Report, error) {
 	x := &explorer{options: v, claims: claimsOf(in.Launch)}
 	in.Launch.Expects, in.Launch.Condition = nil, nil // they are of every execution, not of one run
-	o.Bare, o.Seeds, o.Engine = true, 1, func() simt.Engine { return x }
+	o.Bare, o.Seeds, o.Engine = true, 1, func() engine.Engine { return x }
 	rep, err := session.Check(ctx, &o, in)
 	if err == nil {
 		err = x.err

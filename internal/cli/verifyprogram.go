@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/warp"
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/verify"
 )
 
@@ -31,16 +31,16 @@ func (k *kernelOptions) hosted(o *options, name string) bool {
 
 // picked is an engine that runs the launches of a program up to the one that is explored.
 type picked struct {
-	simt.Engine // of the launches before
-	options     verify.Options
-	kernel      string // "": any
-	number      int    // among the launches of the kernel, from 1
-	stop        func() // ends the program
+	engine.Engine // of the launches before
+	options       verify.Options
+	kernel        string // "": any
+	number        int    // among the launches of the kernel, from 1
+	stop          func() // ends the program
 
 	matched  int
 	kernels  []string // that were launched, in the order of their first launches
 	launches map[string]int
-	explored *simt.Launch
+	explored *engine.Launch
 	result   *verify.Result
 	took     time.Duration
 	err      error
@@ -50,10 +50,10 @@ type picked struct {
 	places []verify.Place // what it changes
 }
 
-// Run implements simt.Engine.
-func (x *picked) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine.
+func (x *picked) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	if x.explored != nil { // the program has been stopped
-		return simt.Stats{}, ctx.Err()
+		return engine.Stats{}, ctx.Err()
 	}
 	if x.launches[l.Kernel]++; x.launches[l.Kernel] == 1 {
 		x.kernels = append(x.kernels, l.Kernel)
@@ -74,7 +74,7 @@ func (x *picked) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 		x.repair, x.places, x.err = verify.RepairKernel(ctx, l, nil, nil, o, x.text)
 	}
 	x.stop()
-	return simt.Stats{}, ctx.Err()
+	return engine.Stats{}, ctx.Err()
 }
 
 // missed says why the launch was not come to.
@@ -189,7 +189,7 @@ func (x *picked) run(ctx context.Context, e *env, o *options, args []string, sou
 	defer x.stop()
 	x.Engine, x.kernel, x.number, x.launches = warp.New(), o.kernel.name, max(o.kernel.number, 1), map[string]int{}
 	s := o.session
-	s.Sources, s.Bare, s.Seeds, s.Engine = sources, true, 1, func() simt.Engine { return x }
+	s.Sources, s.Bare, s.Seeds, s.Engine = sources, true, 1, func() engine.Engine { return x }
 	rep, err := session.Run(ctx, &s, p)
 	var large *verify.TooLarge
 	switch {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // TestAttributes compares the attributes of the device, by their numbers in enum cudaDeviceAttr, with what a device of compute
@@ -41,9 +41,9 @@ func TestAttributes(t *testing.T) {
 
 // TestFuncAttributes checks what a program is told of a kernel, on a device with other limits than usual.
 func TestFuncAttributes(t *testing.T) {
-	lim := simt.DefaultLimits()
+	lim := engine.DefaultLimits()
 	lim.Major, lim.Minor = 8, 6
-	d, err := NewDevice(Config{Engine: simt.NewRef(), MemorySize: 1 << 24, Limits: lim})
+	d, err := NewDevice(Config{Engine: engine.NewRef(), MemorySize: 1 << 24, Limits: lim})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestBuiltFor(t *testing.T) {
 			t.Errorf("built for %d: capability %d.%d, %d multiprocessors, %d bytes, clusters %d", c.arch, a[75], a[76], a[16], a[97], a[120])
 		}
 	}
-	fixed, err := NewDevice(Config{Engine: simt.NewRef(), MemorySize: 1 << 24, Limits: simt.LimitsOf(80)})
+	fixed, err := NewDevice(Config{Engine: engine.NewRef(), MemorySize: 1 << 24, Limits: engine.LimitsOf(80)})
 	if err != nil {
 		t.Fatal(err)
 	}

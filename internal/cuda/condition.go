@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // The condition of a conditional node of a graph is device memory, and its handle the address. A kernel sets it with a plain store: racing

@@ -3,9 +3,9 @@ package cuda
 import (
 	"io"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Context is one process's view of the device: its modules, streams, events, allocations and errors.
@@ -19,7 +19,7 @@ type Context struct {
 
 	threads hostThreads
 
-	limits simt.Limits // launches are held to
+	limits engine.Limits // launches are held to
 
 	shares  bool  // it has memory that the host can touch
 	signals bool  // see signalling
@@ -92,7 +92,7 @@ func (d *Device) NewContext() *Context {
 // builtFor says that the process holds PTX for an architecture (90 for compute_90), and no other that would do for this device. The
 // device becomes one that runs it, unless its capability is fixed.
 func (c *Context) builtFor(arch int) {
-	if lim := simt.LimitsOf(arch); c.dev.cfg.Limits == (simt.Limits{}) && lim.Major > c.limits.Major {
+	if lim := engine.LimitsOf(arch); c.dev.cfg.Limits == (engine.Limits{}) && lim.Major > c.limits.Major {
 		c.limits = lim
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // follower follows signals and waits, and knows what of "launch" and "copy" comes before each agent's next operation.
@@ -43,11 +43,11 @@ func (f *follower) Events(b *event.Batch) {
 	}
 }
 
-// Run implements simt.Engine.
-func (f *follower) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine.
+func (f *follower) Run(_ context.Context, l *engine.Launch) (engine.Stats, error) {
 	f.before = append(f.before, f.agents[l.Agent])
 	f.learn(l.Agent, "launch")
-	return simt.Stats{}, nil
+	return engine.Stats{}, nil
 }
 
 // copyRules is what comes before a launch in a stream of its own that follows a copy, by the two ends and whether the copy

@@ -1,5 +1,5 @@
 // Package cuda is the device of the CUDA API: memory, modules, streams, events and launches over the engines of
-// package simt, and the server that lends it to programs under test through the stand-in libraries (standin).
+// package engine, and the server that lends it to programs under test through the stand-in libraries (standin).
 //
 // Launches run at once when they are enqueued, in the order of the API calls. What the CUDA documentation promises about
 // order between host, streams and events is told to the sink as event.HostOp, and never follows from execution order.
@@ -8,28 +8,28 @@ package cuda
 import (
 	"io"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/places"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/places"
 	"fencepost.dev/fencepost/ptx"
 )
 
 // Config says how a Device executes and whom it tells.
 type Config struct {
-	Engine   simt.Engine
+	Engine   engine.Engine
 	Sink     event.Sink  // nil: no events
 	Needs    event.Needs // what Sink asks for
 	Places   *places.Table
 	Seed     uint64
-	Schedule simt.Schedule
+	Schedule engine.Schedule
 	MaxSteps uint64 // warp instructions a launch; 0: no bound
 	// Rerun executes small launches whose threads may contend once more, by Reruns.
 	Rerun bool
 	// Devices is the number of devices that programs see, at most MaxDevices; 0 means 1.
 	Devices int
 	// Limits are those of the device. Zero: each process sees a device of the compute capability that it was built for.
-	Limits simt.Limits
+	Limits engine.Limits
 
 	// MemorySize is the size of the arena in bytes: one half device memory, the other visible to the host. The pages
 	// are made as they are touched. 0 means DefaultMemorySize.
@@ -41,7 +41,7 @@ type Config struct {
 	// Rewrite, when not nil, gives what is loaded in place of a module. Its error is that of the load.
 	Rewrite func(*isa.Module) ([]*ptx.Module, error)
 
-	OnFault  func(simt.Fault)
+	OnFault  func(engine.Fault)
 	OnLaunch func(LaunchReport)
 	// Findings tells a process of what was found since it asked last; nil: nothing is ever found. The sink was handed all events
 	// that there are so far, and no kernel runs.
@@ -55,7 +55,7 @@ type Config struct {
 	// Watch says whether a kernel (linker name) is to be watched; the others run without events. Nil: all are.
 	Watch func(kernel string) bool
 	// Progress, when not nil, is called now and then while a kernel of so many blocks runs.
-	Progress func(kernel string, blocks uint64, s simt.Stats)
+	Progress func(kernel string, blocks uint64, s engine.Stats)
 }
 
 // DefaultMemorySize is the arena of a device when Config does not say: 16 GiB of device memory and as much visible to the host.
@@ -75,8 +75,8 @@ type LaunchReport struct {
 	Kernel  string // linker name
 	Grid    event.Dim3
 	Block   event.Dim3
-	Stats   simt.Stats
-	// Err is nil when the grid ran to its end. Otherwise why it did not: simt's errors, a *Error for a launch that the
+	Stats   engine.Stats
+	// Err is nil when the grid ran to its end. Otherwise why it did not: the engine's errors, a *Error for a launch that the
 	// API refuses (of a program, Device.Failures tells more), an *Unchecked for a kernel that cannot be executed, or a *Lost.
 	Err error
 }

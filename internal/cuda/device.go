@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/places"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
-	"fencepost.dev/fencepost/internal/simt/places"
 )
 
 // Device is one emulated GPU: its memory, and the contexts of the processes that use it. All its methods and those of
@@ -80,11 +80,11 @@ func (d *Device) Memory() *devmem.Memory { return d.mem }
 func (d *Device) Places() *places.Table { return d.cfg.Places }
 
 // limits are the limits of a device for those of whom it is not known what they were built for.
-func (d *Device) limits() simt.Limits {
-	if d.cfg.Limits != (simt.Limits{}) {
+func (d *Device) limits() engine.Limits {
+	if d.cfg.Limits != (engine.Limits{}) {
 		return d.cfg.Limits
 	}
-	return simt.DefaultLimits()
+	return engine.DefaultLimits()
 }
 
 // Unsupported lists the API calls that programs made and that are not supported, sorted.

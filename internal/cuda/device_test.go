@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -153,7 +153,7 @@ func TestStickyError(t *testing.T) {
 	if err := c.Launch(context.Background(), k, LaunchConfig{Grid: one, Block: one}, le64(devmem.GlobalBase+12345678)); err != nil {
 		t.Errorf("the launch itself fails: %v", err)
 	}
-	if len(l.faults) == 0 || l.faults[0].Kind != simt.OutOfBounds {
+	if len(l.faults) == 0 || l.faults[0].Kind != engine.OutOfBounds {
 		t.Errorf("faults %+v", l.faults)
 	}
 	if err := c.Synchronize(); code(err) != IllegalAddress {
@@ -176,7 +176,7 @@ func (e *eventCounter) Events(b *event.Batch) { e.events += len(b.Events) }
 func TestWatch(t *testing.T) {
 	for _, watch := range []bool{true, false} {
 		count := &eventCounter{}
-		d, err := NewDevice(Config{Engine: simt.NewRef(), Sink: count, Needs: event.NeedGlobal | event.NeedLaunch, MemorySize: 1 << 24,
+		d, err := NewDevice(Config{Engine: engine.NewRef(), Sink: count, Needs: event.NeedGlobal | event.NeedLaunch, MemorySize: 1 << 24,
 			Watch: func(name string) bool { return watch && name == "add" }})
 		if err != nil {
 			t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // TestFailureTexts checks what is said of calls that are wrong, and what they return.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // MaxDevices bounds Config.Devices.

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/warp"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
-	"fencepost.dev/fencepost/internal/simt/warp"
 )
 
 // newGPUs is newScript with several devices.
@@ -159,9 +159,9 @@ func testPeerAccess(t *testing.T, access string) {
 	}{{kind: devmem.DeviceAlloc, want: IllegalAddress}, {kind: devmem.DeviceAlloc, peer: true}, {kind: devmem.ManagedAlloc},
 		{kind: devmem.PinnedAlloc}, {kind: devmem.DeviceAlloc, peer: true, async: true, want: IllegalAddress},
 		{kind: devmem.DeviceAlloc, async: true, before: true}, {kind: devmem.DeviceAlloc, async: true, behind: true}} {
-		for _, engine := range []simt.Engine{simt.NewRef(), warp.New()} {
-			var faults []simt.Fault
-			d, err := NewDevice(Config{Engine: engine, MemorySize: 1 << 26, Devices: 2, OnFault: func(f simt.Fault) { faults = append(faults, f) }})
+		for _, emulator := range []engine.Engine{engine.NewRef(), warp.New()} {
+			var faults []engine.Fault
+			d, err := NewDevice(Config{Engine: emulator, MemorySize: 1 << 26, Devices: 2, OnFault: func(f engine.Fault) { faults = append(faults, f) }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // log records what a device tells.
@@ -13,7 +13,7 @@ type log struct {
 	mu       sync.Mutex
 	hosts    []event.HostOp
 	launches []LaunchReport
-	faults   []simt.Fault
+	faults   []engine.Fault
 }
 
 func (l *log) Events(b *event.Batch) {
@@ -31,8 +31,8 @@ func newTestDevice(t *testing.T) (*Device, *log) {
 	t.Helper()
 	l := &log{}
 	d, err := NewDevice(Config{
-		Engine: simt.NewRef(), Sink: l, Needs: event.NeedHost, MemorySize: 1 << 30, MaxSteps: 10_000_000,
-		OnFault:  func(f simt.Fault) { l.faults = append(l.faults, f) },
+		Engine: engine.NewRef(), Sink: l, Needs: event.NeedHost, MemorySize: 1 << 30, MaxSteps: 10_000_000,
+		OnFault:  func(f engine.Fault) { l.faults = append(l.faults, f) },
 		OnLaunch: func(r LaunchReport) { l.launches = append(l.launches, r) },
 	})
 	if err != nil {

@@ -3,9 +3,9 @@ package cuda
 import (
 	"context"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // hostPage is the alignment of memory that the host can touch: its pages are guarded one by one (standin/src/guard.h).

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // hostAccesses counts what is told of host code.
@@ -36,7 +36,7 @@ func TestUnawaited(t *testing.T) {
 		{"fence.acq_rel.gpu; st.volatile.shared.u32 [box], 1;", true},
 	} {
 		var told hostAccesses
-		d, err := NewDevice(Config{Engine: simt.NewRef(), Sink: &told, Needs: event.NeedHost, MemorySize: 1 << 30})
+		d, err := NewDevice(Config{Engine: engine.NewRef(), Sink: &told, Needs: event.NeedHost, MemorySize: 1 << 30})
 		if err != nil {
 			t.Fatal(err)
 		}

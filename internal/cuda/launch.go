@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 	"unsafe"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // LaunchConfig is the configuration of a launch.
@@ -23,7 +23,7 @@ type LaunchConfig struct {
 	Cooperative bool
 	// Programmatic allows programmatic stream serialization: the launch may begin before the one before it on the stream has ended.
 	Programmatic bool
-	Arguments    []simt.Argument
+	Arguments    []engine.Argument
 	Caller       []event.Frame // where in the program the launch is, innermost first; nil when that is not known
 }
 
@@ -74,7 +74,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 		c.dev.spare.before, rerun = c.save(k, c.dev.spare.before)
 	}
 	report, worst := c.perform(ctx, k, l, report, 1)
-	if deadlock := errors.Is(report.Err, simt.ErrDeadlock); rerun && (worst == 0 || deadlock) {
+	if deadlock := errors.Is(report.Err, engine.ErrDeadlock); rerun && (worst == 0 || deadlock) {
 		c.rerun(ctx, k, again, report.Stats.Warps, deadlock)
 	}
 	if worst != 0 {
@@ -96,7 +96,7 @@ func (c *Context) refuse(r LaunchReport, err error) error {
 }
 
 // execute runs a launch. A page of device memory that cannot be had (the machine is out of memory) ends the launch alone.
-func (d *Device) execute(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
+func (d *Device) execute(ctx context.Context, l *engine.Launch) (stats engine.Stats, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if bug := recover(); bug != nil {
@@ -132,12 +132,12 @@ func (d *Device) report(r LaunchReport) {
 	}
 }
 
-func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) *simt.Launch {
+func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) *engine.Launch {
 	d := c.dev
 	if cfg.Cluster == (event.Dim3{}) {
 		cfg.Cluster = k.clusterShape()
 	}
-	l := &simt.Launch{
+	l := &engine.Launch{
 		Launch: event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Cluster: cfg.Cluster, Language: k.module.written,
 			Device: s.gpu.inEvents(c)},
 		Program: k.module.program, Places: d.cfg.Places, Func: k.fn,
@@ -151,13 +151,13 @@ func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) 
 		l.Printf = func(text []byte) { c.printf.Write(text) }
 	}
 	if d.cfg.Progress != nil {
-		l.Progress = func(st simt.Stats) { d.cfg.Progress(k.Name(), cfg.Grid.Count(), st) }
+		l.Progress = func(st engine.Stats) { d.cfg.Progress(k.Name(), cfg.Grid.Count(), st) }
 	}
 	return l
 }
 
 // admit says whether the API takes a launch.
-func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *simt.Launch) error {
+func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *engine.Launch) error {
 	if !k.module.ctx.modules[k.module] || k.module.ctx != c {
 		return fail(InvalidResourceHandle, "the module of %s is not loaded", k.Name())
 	}
@@ -169,8 +169,8 @@ func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *simt.Launch) error {
 		return fail(InvalidValue, "%d bytes of dynamic shared memory, and the kernel may have %d "+
 			"(cudaFuncSetAttribute raises that to at most %d)", cfg.Shared, k.maxDynamic, lim.SharedOptin-int(k.shared.Static))
 	}
-	if err := simt.Check(l, lim); err != nil {
-		var limit *simt.LimitError
+	if err := engine.Check(l, lim); err != nil {
+		var limit *engine.LimitError
 		if errors.As(err, &limit) {
 			return &Error{Code: codeNamed(limit.API), Msg: limit.Msg, Err: err}
 		}
@@ -180,15 +180,15 @@ func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *simt.Launch) error {
 }
 
 // faultCode is the error a device shows after a fault; 0 when it would go on.
-func faultCode(kind simt.FaultKind) Code {
+func faultCode(kind engine.FaultKind) Code {
 	switch kind {
-	case simt.OutOfBounds, simt.UseAfterFree, simt.NoPeerAccess, simt.ReadOnly:
+	case engine.OutOfBounds, engine.UseAfterFree, engine.NoPeerAccess, engine.ReadOnly:
 		return IllegalAddress
-	case simt.Misaligned:
+	case engine.Misaligned:
 		return MisalignedAddress
-	case simt.Assertion:
+	case engine.Assertion:
 		return Assert
-	case simt.Deadlock, simt.StepLimit:
+	case engine.Deadlock, engine.StepLimit:
 		return LaunchTimeout
 	case "":
 		return 0
@@ -198,7 +198,7 @@ func faultCode(kind simt.FaultKind) Code {
 
 // endCode is the error after a launch that did not end by itself and told no fault.
 func endCode(err error) Code {
-	if errors.Is(err, simt.ErrDeadlock) || errors.Is(err, simt.ErrStopped) || errors.Is(err, simt.ErrHostWait) || errors.Is(err, simt.ErrDeviceWait) ||
+	if errors.Is(err, engine.ErrDeadlock) || errors.Is(err, engine.ErrStopped) || errors.Is(err, engine.ErrHostWait) || errors.Is(err, engine.ErrDeviceWait) ||
 		errors.Is(err, ErrEnded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return LaunchTimeout
 	}
@@ -241,7 +241,7 @@ func (k *Kernel) Clusters(threads, dynamicShared uint64, shape event.Dim3) (resi
 	if shape == (event.Dim3{}) {
 		shape = event.Dim3{X: 1, Y: 1, Z: 1}
 	}
-	most := simt.MaxCluster(k.nonPortable)
+	most := engine.MaxCluster(k.nonPortable)
 	switch size := shape.Count(); {
 	case err != nil:
 		return 0, 0, err
@@ -260,7 +260,7 @@ func (k *Kernel) Clusters(threads, dynamicShared uint64, shape event.Dim3) (resi
 }
 
 // maxThreads is the largest block the kernel may be launched with.
-func (k *Kernel) maxThreads(lim simt.Limits) int {
+func (k *Kernel) maxThreads(lim engine.Limits) int {
 	if k.fn.MaxThreads > 0 {
 		return min(k.fn.MaxThreads, lim.ThreadsPerBlock)
 	}

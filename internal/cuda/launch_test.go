@@ -8,19 +8,19 @@ import (
 	"testing"
 	"unsafe"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/places"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/places"
 )
 
 // player is an engine whose launches go as they are told.
 type player struct {
-	last  *simt.Launch
-	stats simt.Stats
+	last  *engine.Launch
+	stats engine.Stats
 	err   error
 }
 
-func (p *player) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
+func (p *player) Run(_ context.Context, l *engine.Launch) (engine.Stats, error) {
 	p.last = l
 	return p.stats, p.err
 }
@@ -28,20 +28,20 @@ func (p *player) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
 // TestAfterLaunch checks the error that a launch leaves behind, by the first fault and by how the launch ended.
 func TestAfterLaunch(t *testing.T) {
 	for _, r := range []struct {
-		fault simt.FaultKind
+		fault engine.FaultKind
 		err   error
 		want  Code
 	}{
 		{"", nil, Success},
-		{simt.OutOfBounds, nil, 700}, {simt.UseAfterFree, nil, 700}, {simt.ReadOnly, nil, 700},
-		{simt.Misaligned, nil, 716}, {simt.Assertion, nil, 710}, {simt.Deadlock, nil, 702}, {simt.StepLimit, nil, 702},
-		{simt.TrapHit, nil, 719}, {simt.StackOverflow, nil, 719}, {simt.BarrierDivergence, nil, 719},
-		{"", simt.ErrDeadlock, 702}, {"", simt.ErrStopped, 702}, {"", simt.ErrHostWait, 702}, {"", simt.ErrDeviceWait, 702}, {"", ErrEnded, 702},
+		{engine.OutOfBounds, nil, 700}, {engine.UseAfterFree, nil, 700}, {engine.ReadOnly, nil, 700},
+		{engine.Misaligned, nil, 716}, {engine.Assertion, nil, 710}, {engine.Deadlock, nil, 702}, {engine.StepLimit, nil, 702},
+		{engine.TrapHit, nil, 719}, {engine.StackOverflow, nil, 719}, {engine.BarrierDivergence, nil, 719},
+		{"", engine.ErrDeadlock, 702}, {"", engine.ErrStopped, 702}, {"", engine.ErrHostWait, 702}, {"", engine.ErrDeviceWait, 702}, {"", ErrEnded, 702},
 		{"", context.DeadlineExceeded, 702},
-		{"", fmt.Errorf("block 3: %w", simt.ErrDeadlock), 702}, {"", errors.New("another"), 719}, {"", ErrMemory, 719},
-		{simt.OutOfBounds, simt.ErrDeadlock, 700}, {simt.TrapHit, simt.ErrStopped, 719},
+		{"", fmt.Errorf("block 3: %w", engine.ErrDeadlock), 702}, {"", errors.New("another"), 719}, {"", ErrMemory, 719},
+		{engine.OutOfBounds, engine.ErrDeadlock, 700}, {engine.TrapHit, engine.ErrStopped, 719},
 	} {
-		e := &player{stats: simt.Stats{Fault: r.fault, Lanes: 5}, err: r.err}
+		e := &player{stats: engine.Stats{Fault: r.fault, Lanes: 5}, err: r.err}
 		var last LaunchReport
 		d, err := NewDevice(Config{Engine: e, MemorySize: 1 << 24, OnLaunch: func(r LaunchReport) { last = r }})
 		if err != nil {
@@ -79,8 +79,8 @@ func TestLaunchArguments(t *testing.T) {
 	var progress string
 	places := places.New()
 	cfg := Config{Engine: e, Sink: l, Needs: event.NeedHost, MemorySize: 1 << 24, Seed: 42, MaxSteps: 77, Printf: &printed, Places: places,
-		OnFault:  func(f simt.Fault) { l.faults = append(l.faults, f) },
-		Progress: func(kernel string, blocks uint64, s simt.Stats) { progress = fmt.Sprint(kernel, blocks, s.Lanes) },
+		OnFault:  func(f engine.Fault) { l.faults = append(l.faults, f) },
+		Progress: func(kernel string, blocks uint64, s engine.Stats) { progress = fmt.Sprint(kernel, blocks, s.Lanes) },
 		Watch:    func(kernel string) bool { return kernel == "half" }}
 	d, err := NewDevice(cfg)
 	if err != nil {
@@ -103,8 +103,8 @@ func TestLaunchArguments(t *testing.T) {
 		t.Errorf("the engine gets %+v", got)
 	}
 	got.Printf([]byte("text"))
-	got.OnFault(simt.Fault{})
-	got.Progress(simt.Stats{Lanes: 9})
+	got.OnFault(engine.Fault{})
+	got.Progress(engine.Stats{Lanes: 9})
 	if printed.String() != "text" || len(l.faults) != 1 || progress != "half24 9" {
 		t.Errorf("printed %q, %d faults, progress %q", printed.String(), len(l.faults), progress)
 	}
@@ -124,7 +124,7 @@ func TestLaunchArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer quiet.Close()
-	if quiet.Places() == nil || quiet.limits() != simt.DefaultLimits() {
+	if quiet.Places() == nil || quiet.limits() != engine.DefaultLimits() {
 		t.Error("a device without places or limits")
 	}
 	q := &script{T: t, c: quiet.NewContext()}
@@ -147,7 +147,7 @@ func TestCancelCause(t *testing.T) {
 	defer d.Close()
 	ctx, end := context.WithCancelCause(context.Background())
 	end(ErrEnded)
-	if _, err := d.execute(ctx, &simt.Launch{}); err != ErrEnded {
+	if _, err := d.execute(ctx, &engine.Launch{}); err != ErrEnded {
 		t.Errorf("%v", err)
 	}
 	s := &script{T: t, c: d.NewContext()}

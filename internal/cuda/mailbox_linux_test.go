@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // poster is a process with a mailbox and a connection, as a library in it has them.

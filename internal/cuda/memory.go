@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // allocAlign is the alignment of every allocation, as cudaMalloc promises.

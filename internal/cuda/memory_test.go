@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // TestReadAndWrite copies bytes in and out, also where it must not.

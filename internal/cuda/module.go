@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/loader"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/fatbin"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt/devmem"
-	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/ptx"
 )
 

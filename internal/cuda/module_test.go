@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/fatbin"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // fatbinOf makes a fat binary of one entry.

@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // Kernels that launch kernels (CUDA programming guide, "CUDA Dynamic Parallelism"). What the threads of a launch put into streams of the
@@ -30,24 +30,24 @@ const maxNesting = 24
 type nest struct {
 	c       *Context
 	k       *Kernel
-	parent  *simt.Launch
+	parent  *engine.Launch
 	depth   int
 	ops     []nested
-	streams map[simt.DeviceStream]uint32 // their agents
+	streams map[engine.DeviceStream]uint32 // their agents
 	agents  []uint32
 	events  map[uint64]uint64 // the token of each record of an event of the device
 }
 
 // nested is an operation; of a kernel with its launch.
 type nested struct {
-	*simt.DeviceOp
+	*engine.DeviceOp
 	kernel *Kernel
-	launch *simt.Launch
+	launch *engine.Launch
 }
 
 // perform executes a launch, and what its threads put into streams of the device, depth launches deep. It gives the error that the device
 // shows afterwards, 0 for none.
-func (c *Context) perform(ctx context.Context, k *Kernel, l *simt.Launch, report LaunchReport, depth int) (ended LaunchReport, worst Code) {
+func (c *Context) perform(ctx context.Context, k *Kernel, l *engine.Launch, report LaunchReport, depth int) (ended LaunchReport, worst Code) {
 	n := &nest{c: c, k: k, parent: l, depth: depth}
 	l.Queue = n
 	report.Stats, report.Err = c.dev.execute(ctx, l)
@@ -64,17 +64,17 @@ func (c *Context) perform(ctx context.Context, k *Kernel, l *simt.Launch, report
 	return report, worst
 }
 
-// Put implements simt.DeviceQueue.
-func (n *nest) Put(op *simt.DeviceOp) (code uint32, why string) {
+// Put implements engine.DeviceQueue.
+func (n *nest) Put(op *engine.DeviceOp) (code uint32, why string) {
 	x := nested{DeviceOp: op}
-	if op.Kind == simt.DeviceLaunch {
+	if op.Kind == engine.DeviceLaunch {
 		if err := n.launch(&x); err != nil {
 			refused := &Error{Code: InvalidDeviceFunction}
 			errors.As(err, &refused)
 			return uint32(refused.Code), fmt.Sprintf("the launch of %s by a thread is refused (%v)", op.Func.Name, err)
 		}
 	}
-	if x.Rows > 1 && (x.Size > x.DstPitch || x.Kind == simt.DeviceCopy && x.Size > x.SrcPitch) {
+	if x.Rows > 1 && (x.Size > x.DstPitch || x.Kind == engine.DeviceCopy && x.Size > x.SrcPitch) {
 		return invalidPitch, fmt.Sprintf("%s of rows of %d bytes, more than a pitch", x.call(), x.Size)
 	}
 	for _, a := range x.areas() {
@@ -86,13 +86,13 @@ func (n *nest) Put(op *simt.DeviceOp) (code uint32, why string) {
 	return uint32(Success), ""
 }
 
-// ErrorText implements simt.DeviceQueue.
+// ErrorText implements engine.DeviceQueue.
 func (n *nest) ErrorText(code uint32) (name, text string) {
 	e := calls.ErrorOf(code)
 	return e.Name, e.Text
 }
 
-// Attribute implements simt.DeviceQueue.
+// Attribute implements engine.DeviceQueue.
 func (n *nest) Attribute(number uint32) (int32, uint32) {
 	all := n.c.attributes()
 	if number == 0 || int(number) >= len(all) {
@@ -101,18 +101,18 @@ func (n *nest) Attribute(number uint32) (int32, uint32) {
 	return all[number], 0
 }
 
-// FuncAttributes implements simt.DeviceQueue.
-func (n *nest) FuncAttributes(f *isa.Func) (simt.FuncAttributes, uint32) {
+// FuncAttributes implements engine.DeviceQueue.
+func (n *nest) FuncAttributes(f *isa.Func) (engine.FuncAttributes, uint32) {
 	k, err := n.k.module.kernel(f.Name)
 	if err != nil {
-		return simt.FuncAttributes{}, uint32(InvalidDeviceFunction)
+		return engine.FuncAttributes{}, uint32(InvalidDeviceFunction)
 	}
 	a := k.known()
-	return simt.FuncAttributes{Shared: a[0], Const: a[1], Local: a[2], Threads: int32(a[3]), Registers: int32(a[4]), PTXVersion: int32(a[5]),
+	return engine.FuncAttributes{Shared: a[0], Const: a[1], Local: a[2], Threads: int32(a[3]), Registers: int32(a[4]), PTXVersion: int32(a[5]),
 		BinaryVersion: int32(a[6]), Dynamic: int32(a[7]), Preferred: int32(a[8])}, 0
 }
 
-// Occupancy implements simt.DeviceQueue.
+// Occupancy implements engine.DeviceQueue.
 func (n *nest) Occupancy(f *isa.Func, threads, shared uint64) (int, uint32) {
 	k, err := n.k.module.kernel(f.Name)
 	if err != nil {
@@ -153,7 +153,7 @@ func (n *nest) callers(place uint32) []event.Frame {
 }
 
 // agent gives that of a stream.
-func (n *nest) agent(s simt.DeviceStream) uint32 {
+func (n *nest) agent(s engine.DeviceStream) uint32 {
 	a, ok := n.streams[s]
 	if !ok {
 		a = n.c.dev.newAgent()
@@ -165,12 +165,12 @@ func (n *nest) agent(s simt.DeviceStream) uint32 {
 
 // perform performs the operations: those of cudaStreamTailLaunch behind all others, as operations of the parent's own stream.
 func (n *nest) perform(ctx context.Context) (worst Code) {
-	n.streams, n.events = map[simt.DeviceStream]uint32{}, map[uint64]uint64{}
+	n.streams, n.events = map[engine.DeviceStream]uint32{}, map[uint64]uint64{}
 	name := fmt.Sprintf("end of launch %d (%s)", n.parent.ID, n.k.Name())
 	for _, tail := range []bool{false, true} {
 		for i := range n.ops {
 			x := &n.ops[i]
-			if (x.Stream.Kind == simt.TailLaunch) != tail {
+			if (x.Stream.Kind == engine.TailLaunch) != tail {
 				continue
 			}
 			if worst != 0 || ctx.Err() != nil {
@@ -196,7 +196,7 @@ type area struct{ addr, pitch, size uint64 }
 
 // areas gives those of what it reads, if it does, and of what it writes.
 func (x *nested) areas() (all []area) {
-	if x.Kind != simt.DeviceCopy && x.Kind != simt.DeviceSet || x.Size == 0 || x.Rows == 0 {
+	if x.Kind != engine.DeviceCopy && x.Kind != engine.DeviceSet || x.Size == 0 || x.Rows == 0 {
 		return nil
 	}
 	of := func(addr, pitch uint64) area {
@@ -206,7 +206,7 @@ func (x *nested) areas() (all []area) {
 		}
 		return area{addr, pitch, math.MaxUint64} // beyond all memory
 	}
-	if x.Kind == simt.DeviceCopy {
+	if x.Kind == engine.DeviceCopy {
 		all = append(all, of(x.Src, x.SrcPitch))
 	}
 	return append(all, of(x.Dst, x.DstPitch))
@@ -215,10 +215,10 @@ func (x *nested) areas() (all []area) {
 // call names the function that the thread called.
 func (x *nested) call() string {
 	if x.Rows > 1 {
-		return [...]string{simt.DeviceCopy: "cudaMemcpy2DAsync", simt.DeviceSet: "cudaMemset2DAsync"}[x.Kind]
+		return [...]string{engine.DeviceCopy: "cudaMemcpy2DAsync", engine.DeviceSet: "cudaMemset2DAsync"}[x.Kind]
 	}
-	return [...]string{simt.DeviceLaunch: "launch", simt.DeviceCopy: "cudaMemcpyAsync", simt.DeviceSet: "cudaMemsetAsync", simt.DeviceRecord: "cudaEventRecord",
-		simt.DeviceWait: "cudaStreamWaitEvent"}[x.Kind]
+	return [...]string{engine.DeviceLaunch: "launch", engine.DeviceCopy: "cudaMemcpyAsync", engine.DeviceSet: "cudaMemsetAsync", engine.DeviceRecord: "cudaEventRecord",
+		engine.DeviceWait: "cudaStreamWaitEvent"}[x.Kind]
 }
 
 // recordBit makes the token of a record of that of its operation.
@@ -231,20 +231,20 @@ func (n *nest) do(ctx context.Context, x *nested, agent uint32) (worst Code) {
 		Name: fmt.Sprintf("%s by a thread of launch %d (%s)", x.call(), n.parent.ID, n.k.Name())}
 	d.tell(op)
 	switch x.Kind {
-	case simt.DeviceLaunch:
+	case engine.DeviceLaunch:
 		d.launches++
 		l := x.launch
 		l.ID, l.Agent = d.launches, agent
 		n.c.signalling(x.kernel)
 		d.flush()
 		_, worst = n.c.perform(ctx, x.kernel, l, LaunchReport{ID: l.ID, Process: n.c.id, Kernel: x.kernel.Name(), Grid: l.Grid, Block: l.Block}, n.depth+1)
-	case simt.DeviceCopy, simt.DeviceSet:
+	case engine.DeviceCopy, engine.DeviceSet:
 		return n.move(x, op)
-	case simt.DeviceRecord:
+	case engine.DeviceRecord:
 		op.Kind, op.Token = event.HostSignal, op.Token|recordBit
 		n.events[x.Event] = op.Token
 		d.tell(op)
-	case simt.DeviceWait:
+	case engine.DeviceWait:
 		if token, ok := n.events[x.Event]; ok {
 			op.Token = token
 			d.tell(op)
@@ -280,7 +280,7 @@ func (n *nest) move(x *nested, op event.HostOp) Code {
 	}
 	op.Kind = event.HostWrite
 	for i := range x.Rows {
-		if op.Addr = x.Dst + i*x.DstPitch; x.Kind == simt.DeviceSet {
+		if op.Addr = x.Dst + i*x.DstPitch; x.Kind == engine.DeviceSet {
 			for k, b := 0, row(0, i); k < len(b); k++ {
 				b[k] = x.Value
 			}

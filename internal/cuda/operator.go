@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // Box is bytes that an operator touches: Depth slices of Height rows of Width bytes.
@@ -75,14 +75,14 @@ func (p *process) operator(_ context.Context, r *request) ([]uint64, []byte, err
 func (p *process) argument(_ context.Context, r *request) ([]uint64, []byte, error) {
 	const most = 1024
 	name, kind, _ := strings.Cut(string(r.blob), "\n")
-	a := simt.Argument{Name: printable(name), Type: printable(kind), Addr: r.args[0], Size: r.args[1], Elem: int(min(r.args[2], 1<<20))}
+	a := engine.Argument{Name: printable(name), Type: printable(kind), Addr: r.args[0], Size: r.args[1], Elem: int(min(r.args[2], 1<<20))}
 	if a.Addr+a.Size < a.Addr {
 		return nil, nil, fail(InvalidValue, "an argument of %d bytes at %#x", a.Size, a.Addr)
 	}
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
 	if p.arguments == nil {
-		p.arguments = map[uint32][]simt.Argument{}
+		p.arguments = map[uint32][]engine.Argument{}
 	}
 	if len(p.arguments[r.thread]) < most {
 		p.arguments[r.thread] = append(p.arguments[r.thread], a)
@@ -91,7 +91,7 @@ func (p *process) argument(_ context.Context, r *request) ([]uint64, []byte, err
 }
 
 // takeArguments gives the names for a launch of a thread.
-func (p *process) takeArguments(thread uint32) []simt.Argument {
+func (p *process) takeArguments(thread uint32) []engine.Argument {
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
 	list := p.arguments[thread]

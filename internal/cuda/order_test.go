@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 const emptyKernel = `.version 8.0
@@ -52,13 +52,13 @@ func (c *causality) Events(b *event.Batch) {
 	}
 }
 
-// Run implements simt.Engine: a launch does nothing but take its place in the order.
-func (c *causality) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine: a launch does nothing but take its place in the order.
+func (c *causality) Run(_ context.Context, l *engine.Launch) (engine.Stats, error) {
 	a := c.agent(l.Agent)
 	c.before[l.ID] = maps.Clone(a)
 	a[l.ID] = true
 	c.devices = append(c.devices, l.Device)
-	return simt.Stats{}, nil
+	return engine.Stats{}, nil
 }
 
 // script drives a context; every launch gets the next number from 1.

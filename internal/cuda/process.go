@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/engine"
 )
 
 // process is one connected process.
@@ -31,7 +31,7 @@ type process struct {
 	maps      []mapping
 	failing   map[uint32]*Error // by host thread: of the last request, until its call ends
 	unseen    map[asked]int
-	arguments map[uint32][]simt.Argument // by host thread: names for its next launch
+	arguments map[uint32][]engine.Argument // by host thread: names for its next launch
 }
 
 // ErrEnded says that a launch was stopped because its process had ended.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // processCase is what is expected of one of the programs in testdata/process.
@@ -70,7 +70,7 @@ var processCases = map[string]processCase{
 func newProcessDevice(t *testing.T) (*Device, *log) {
 	t.Helper()
 	l := &log{}
-	d, err := NewDevice(Config{Engine: simt.NewRef(), Sink: l, Needs: event.NeedHost, MemorySize: 1 << 30,
+	d, err := NewDevice(Config{Engine: engine.NewRef(), Sink: l, Needs: event.NeedHost, MemorySize: 1 << 30,
 		OnLaunch: func(r LaunchReport) { l.launches = append(l.launches, r) }})
 	if err != nil {
 		t.Fatal(err)
@@ -225,10 +225,10 @@ func runs(exe string) bool {
 // stuck is an engine whose launches print and go on until they are stopped.
 type stuck struct{}
 
-func (stuck) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+func (stuck) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	l.Printf([]byte("from the kernel\n"))
 	<-ctx.Done()
-	return simt.Stats{}, ctx.Err()
+	return engine.Stats{}, ctx.Err()
 }
 
 // TestStoppedLaunch stops a program within a launch: what the kernel has printed is not lost, and the launch ends with the reason.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // caller makes the requests of a process, from host thread 3.
@@ -294,7 +294,7 @@ func TestStreamRequests(t *testing.T) {
 	c.want(InvalidResourceHandle, nil, calls.EventElapsed, "", quick, a)
 	c.want(InvalidResourceHandle, nil, calls.EventElapsed, "", a, 16)
 	c.want(InvalidResourceHandle, nil, calls.EventElapsed, "", 16, a)
-	c.e.stats = simt.Stats{Lanes: 500}
+	c.e.stats = engine.Stats{Lanes: 500}
 	c.want(0, []uint64{16}, calls.LoadModule, emptyKernel, 1)
 	c.want(0, []uint64{32}, calls.GetKernel, "k", 16)
 	c.want(0, nil, calls.Launch, "", 32, 0, 1, 1, 1, 1, 1, 1, 0, 0)
@@ -328,7 +328,7 @@ func TestStreamRequests(t *testing.T) {
 	c.want(0, nil, calls.StreamDestroy, "", 16)
 	c.want(InvalidResourceHandle, nil, calls.StreamDestroy, "", 16)
 	c.want(0, nil, calls.DeviceSynchronize, "")
-	c.e.stats.Fault = simt.TrapHit
+	c.e.stats.Fault = engine.TrapHit
 	c.want(0, nil, calls.Launch, "", 32, 0, 1, 1, 1, 1, 1, 1, 0, 0)
 	for _, r := range []struct {
 		op   calls.Op

@@ -4,27 +4,27 @@ import (
 	"context"
 	"slices"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // By round robin the warps of a small kernel run one after the other: none waits for a lock, finds a queue full or loses an exchange, and
 // what the code does then is not executed. So small launches of kernels whose threads may contend are executed once more, as
-// simt.Contended, on the memory that they began with, and the smallest ones by other schedules too. The sink is told of all executions, as
+// engine.Contended, on the memory that they began with, and the smallest ones by other schedules too. The sink is told of all executions, as
 // of launches of the stream that follow each other.
 
 // Rerun is a schedule by which launches are executed once more.
 type Rerun struct {
-	Schedule simt.Schedule
+	Schedule engine.Schedule
 	Seed     uint64
 }
 
 // Reruns gives the schedules, in their order. Launch.Rerun counts them from 1.
 func Reruns() []Rerun { return reruns[:] }
 
-var reruns = [...]Rerun{{simt.Contended, 0}, {simt.PCT, 1}, {simt.Fair, 1}, {simt.PCT, 2}, {simt.Fair, 2}, {simt.PCT, 3}, {simt.Fair, 3}, {simt.PCT, 4}}
+var reruns = [...]Rerun{{engine.Contended, 0}, {engine.PCT, 1}, {engine.Fair, 1}, {engine.PCT, 2}, {engine.Fair, 2}, {engine.PCT, 3}, {engine.Fair, 3}, {engine.PCT, 4}}
 
 // Bounds of what is executed once more, in warp instructions; to copy copyBytes counts as one.
 const (
@@ -53,9 +53,9 @@ type saved struct {
 }
 
 // mayRerun says that a launch may be executed once more, as far as is known before it is executed.
-func (c *Context) mayRerun(k *Kernel, l *simt.Launch) bool {
+func (c *Context) mayRerun(k *Kernel, l *engine.Launch) bool {
 	d := c.dev
-	return d.cfg.Rerun && d.cfg.Schedule == simt.Fair && d.cfg.Seed == 0 && l.Sink != nil && l.Block.Count()*l.Grid.Count() > 1 && !l.Early &&
+	return d.cfg.Rerun && d.cfg.Schedule == engine.Fair && d.cfg.Seed == 0 && l.Sink != nil && l.Block.Count()*l.Grid.Count() > 1 && !l.Early &&
 		d.contexts == 1 && len(c.gpus) == 1 && d.launches < 1<<event.RerunShift && k.contends()
 }
 
@@ -111,7 +111,7 @@ func (c *Context) save(k *Kernel, to []saved) ([]saved, bool) {
 
 // rerun executes a launch of a cost that has ended, or come to a deadlock, once more, l as it was before, on the memory that it began
 // with.
-func (c *Context) rerun(ctx context.Context, k *Kernel, l simt.Launch, cost uint64, deadlock bool) {
+func (c *Context) rerun(ctx context.Context, k *Kernel, l engine.Launch, cost uint64, deadlock bool) {
 	d := c.dev
 	a := &d.spare
 	var ok bool
@@ -126,8 +126,8 @@ func (c *Context) rerun(ctx context.Context, k *Kernel, l simt.Launch, cost uint
 		l.MaxSteps = min(l.MaxSteps, most)
 	}
 	if told := l.OnFault; told != nil {
-		l.OnFault = func(f simt.Fault) {
-			if f.Kind != simt.StepLimit && (f.Kind != simt.Deadlock || !deadlock) {
+		l.OnFault = func(f engine.Fault) {
+			if f.Kind != engine.StepLimit && (f.Kind != engine.Deadlock || !deadlock) {
 				told(f) // where the launch itself came to a deadlock, other places where threads may wait then say nothing new
 			}
 		}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 const contendingKernels = `.version 8.0
@@ -25,22 +25,22 @@ const contendingKernels = `.version 8.0
 // actor is an engine whose launches write a word.
 type actor struct {
 	*testing.T
-	stats    simt.Stats
+	stats    engine.Stats
 	err      error
 	word     []byte
-	launches []simt.Launch
+	launches []engine.Launch
 	began    []byte // what the word was for each
 }
 
-func (a *actor) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
+func (a *actor) Run(_ context.Context, l *engine.Launch) (engine.Stats, error) {
 	a.launches, a.began = append(a.launches, *l), append(a.began, a.word[0])
 	if l.Rerun() == 0 {
 		a.word[0]++
 	} else {
 		a.word[0] = 99
-		l.OnFault(simt.Fault{Kind: simt.StepLimit})
-		l.OnFault(simt.Fault{Kind: simt.Deadlock})
-		return simt.Stats{Warps: 3, Fault: simt.Deadlock}, simt.ErrDeadlock
+		l.OnFault(engine.Fault{Kind: engine.StepLimit})
+		l.OnFault(engine.Fault{Kind: engine.Deadlock})
+		return engine.Stats{Warps: 3, Fault: engine.Deadlock}, engine.ErrDeadlock
 	}
 	return a.stats, a.err
 }
@@ -62,13 +62,13 @@ func TestRerun(t *testing.T) {
 		{"memory that the kernel allocates", "allocates", nil, nil, false},
 		{"by default", "reads", func(c *Config, _ *LaunchConfig, _ *actor) { c.Rerun = false }, nil, false},
 		{"a seed", "reads", func(c *Config, _ *LaunchConfig, _ *actor) { c.Seed = 1 }, nil, false},
-		{"another schedule", "reads", func(c *Config, _ *LaunchConfig, _ *actor) { c.Schedule = simt.Lockstep }, nil, false},
+		{"another schedule", "reads", func(c *Config, _ *LaunchConfig, _ *actor) { c.Schedule = engine.Lockstep }, nil, false},
 		{"nobody watches", "reads", func(c *Config, _ *LaunchConfig, _ *actor) { c.Sink = nil }, nil, false},
 		{"one warp", "reads", func(_ *Config, l *LaunchConfig, _ *actor) { l.Grid = one }, nil, false},
 		{"two warps of a block", "reads", func(_ *Config, l *LaunchConfig, _ *actor) { l.Grid, l.Block.X = one, 33 }, nil, true},
-		{"a fault", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.stats.Fault = simt.OutOfBounds }, nil, false},
-		{"an error", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.err = simt.ErrStopped }, nil, false},
-		{"a deadlock", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.err = simt.ErrDeadlock }, nil, true},
+		{"a fault", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.stats.Fault = engine.OutOfBounds }, nil, false},
+		{"an error", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.err = engine.ErrStopped }, nil, false},
+		{"a deadlock", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.err = engine.ErrDeadlock }, nil, true},
 		{"many steps", "reads", func(_ *Config, _ *LaunchConfig, a *actor) { a.stats.Warps = 2 * rerunFree }, nil, false},
 		{"much memory", "reads", nil, func(c *Context) { malloc(t, c, rerunBytes, devmem.DeviceAlloc) }, false},
 		{"memory of the host", "reads", nil, func(c *Context) {
@@ -84,10 +84,10 @@ func TestRerun(t *testing.T) {
 		}, true},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			a := &actor{T: t, stats: simt.Stats{Warps: 100}}
+			a := &actor{T: t, stats: engine.Stats{Warps: 100}}
 			told, faults := 0, 0
 			cfg := Config{Engine: a, MemorySize: 1 << 28, Sink: &log{}, Rerun: true, OnLaunch: func(LaunchReport) { told++ },
-				OnFault: func(simt.Fault) { faults++ }, Progress: func(string, uint64, simt.Stats) {}}
+				OnFault: func(engine.Fault) { faults++ }, Progress: func(string, uint64, engine.Stats) {}}
 			lc := LaunchConfig{Grid: event.Dim3{X: 2, Y: 1, Z: 1}, Block: one}
 			if r.change != nil {
 				r.change(&cfg, &lc, a)
@@ -147,8 +147,8 @@ func TestRerun(t *testing.T) {
 
 // TestRerunShare checks that of many launches so many are executed once more as their kernel may, and a part of the others.
 func TestRerunShare(t *testing.T) {
-	a := &actor{T: t, stats: simt.Stats{Warps: rerunFree / 4}, word: make([]byte, 4)}
-	d, err := NewDevice(Config{Engine: &fixed{a}, MemorySize: 1 << 24, Sink: &log{}, Rerun: true, OnFault: func(simt.Fault) {}})
+	a := &actor{T: t, stats: engine.Stats{Warps: rerunFree / 4}, word: make([]byte, 4)}
+	d, err := NewDevice(Config{Engine: &fixed{a}, MemorySize: 1 << 24, Sink: &log{}, Rerun: true, OnFault: func(engine.Fault) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestRerunShare(t *testing.T) {
 // fixed is an actor whose executions all cost the same.
 type fixed struct{ *actor }
 
-func (f *fixed) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+func (f *fixed) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	_, _ = f.actor.Run(ctx, l)
 	return f.stats, nil
 }

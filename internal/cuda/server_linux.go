@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
-	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
 // server lends a device to the processes that connect. Every process is a context; the libraries inside one process

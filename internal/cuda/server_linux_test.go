@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 func encode(op calls.Op, blob []byte, args ...uint64) []byte {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
-	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
 // TestWhere checks where the host is said to be, and since when.

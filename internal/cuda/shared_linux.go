@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
 // newMemory makes a device's memory over a file that programs map too.

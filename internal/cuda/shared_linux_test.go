@@ -7,22 +7,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
-	"fencepost.dev/fencepost/internal/simt/warp"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/warp"
 )
 
 // broken is an engine that panics.
-type broken struct{ simt.Engine }
+type broken struct{ engine.Engine }
 
-func (broken) Run(context.Context, *simt.Launch) (simt.Stats, error) { panic("BUG: broken") }
+func (broken) Run(context.Context, *engine.Launch) (engine.Stats, error) { panic("BUG: broken") }
 
 // TestMemoryFault checks that a page of device memory which cannot be had ends the launch, in either engine, and that other
 // panics are not taken for that.
 func TestMemoryFault(t *testing.T) {
-	for name, engine := range map[string]simt.Engine{"ref": simt.NewRef(), "warp": warp.New()} {
+	for name, emulator := range map[string]engine.Engine{"ref": engine.NewRef(), "warp": warp.New()} {
 		var last LaunchReport
-		d, err := NewDevice(Config{Engine: engine, MemorySize: 1 << 24, OnLaunch: func(r LaunchReport) { last = r }})
+		d, err := NewDevice(Config{Engine: emulator, MemorySize: 1 << 24, OnLaunch: func(r LaunchReport) { last = r }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestMemoryFault(t *testing.T) {
 					t.Errorf("a panic becomes %v", bug)
 				}
 			}()
-			d.execute(context.Background(), &simt.Launch{})
+			d.execute(context.Background(), &engine.Launch{})
 		}()
 		if err := unix.Ftruncate(int(d.file.Fd()), 0); !errors.Is(err, unix.EPERM) {
 			t.Errorf("the memory can be shortened: %v", err)

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
 // newMemory makes a device's memory, which no program shares.

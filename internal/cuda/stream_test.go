@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // TestOperationNames checks the names under which operations of streams are told.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 
-	"fencepost.dev/fencepost/internal/simt/descriptor"
+	"fencepost.dev/fencepost/internal/engine/descriptor"
 )
 
 // tensorMap makes the bytes of a CUtensorMap.

@@ -6,9 +6,9 @@ import (
 	"math"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine/descriptor"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/descriptor"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // The engine and the libraries agree on what they know of an object.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Stream memory operations: a stream writes a value, or waits for one. Work is executed when it is put into a stream, so a wait whose

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
 // TestValueOrder follows which launches come before one that is behind a wait for a value.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Virtual memory management: addresses are reserved, and physical allocations are mapped there. What is mapped side by side with one

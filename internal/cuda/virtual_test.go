@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/warp"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/warp"
 )
 
 // TestUnmap checks that cuMemUnmap is a write of the host that has waited for nothing, and that what is mapped side by side is one
@@ -91,7 +91,7 @@ func TestMappedOnDevices(t *testing.T) {
 		want   Code
 	}{{0, 0, AccessReadWrite, Success}, {0, 1, AccessNone, IllegalAddress}, {0, 1, AccessReadWrite, Success}, {1, 1, AccessReadWrite, Success},
 		{1, 0, AccessNone, IllegalAddress}, {1, 1, AccessRead, IllegalAddress}, {0, 0, AccessNone, IllegalAddress}} {
-		d, err := NewDevice(Config{Engine: warp.New(), MemorySize: 1 << 26, Devices: 2, OnFault: func(simt.Fault) {}})
+		d, err := NewDevice(Config{Engine: warp.New(), MemorySize: 1 << 26, Devices: 2, OnFault: func(engine.Fault) {}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -65,7 +65,7 @@ func (p *process) source(_ context.Context, r *request) ([]uint64, []byte, error
 
 // named gives the memory that the pointers among a launch's parameters lead to by the parameters' names, each up to the end of its
 // allocation. PTX has no names for parameters: they are known where the source is.
-func (k *Kernel) named(params []byte) (list []simt.Argument) {
+func (k *Kernel) named(params []byte) (list []engine.Argument) {
 	if len(k.module.sources) == 0 {
 		return nil
 	}
@@ -87,13 +87,13 @@ func (k *Kernel) named(params []byte) (list []simt.Argument) {
 		if !ok || a.Freed {
 			continue
 		}
-		n := simt.Argument{Name: f.name, Addr: to, Size: a.Addr + a.Size - to}
+		n := engine.Argument{Name: f.name, Addr: to, Size: a.Addr + a.Size - to}
 		if size := uint64(elementSizes[f.element]); size > 0 && n.Size%size == 0 {
 			n.Elem, n.Type = int(size), f.element+"["+strconv.FormatUint(n.Size/size, 10)+"]"
 		}
 		list = append(list, n)
 	}
 	// Of two pointers into one allocation the nearer one names an address.
-	slices.SortStableFunc(list, func(a, b simt.Argument) int { return cmp.Compare(b.Addr, a.Addr) })
+	slices.SortStableFunc(list, func(a, b engine.Argument) int { return cmp.Compare(b.Addr, a.Addr) })
 	return list
 }

@@ -14,9 +14,9 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hb"
 	"fencepost.dev/fencepost/internal/detect/hirace"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
@@ -29,11 +29,11 @@ var benchmarks = []string{"norace/bitonic", "norace/histogram", "norace/histogra
 
 // counter counts what launches execute.
 type counter struct {
-	simt.Engine
+	engine.Engine
 	lanes uint64
 }
 
-func (c *counter) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+func (c *counter) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	s, err := c.Engine.Run(ctx, l)
 	c.lanes += s.Lanes
 	return s, err
@@ -42,9 +42,9 @@ func (c *counter) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 // executed is how many instructions the threads of a program execute, of which o says how it runs.
 func executed(t *testing.T, p *corpus.Program, o session.Options) float64 {
 	t.Helper()
-	c := &counter{Engine: simt.NewRef()}
+	c := &counter{Engine: engine.NewRef()}
 	o.Seeds, o.Jobs, o.Timeout = 1, 1, 10*time.Minute
-	o.Engine = func() simt.Engine { return c }
+	o.Engine = func() engine.Engine { return c }
 	r := session.CheckCorpus(context.Background(), &o, []*corpus.Program{p})[0]
 	if r.Err != nil || r.WrongResult() {
 		t.Errorf("%s: %v, or a wrong result", p.Path(), r.Err)

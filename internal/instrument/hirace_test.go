@@ -15,12 +15,12 @@ import (
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hirace"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/warp"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
@@ -28,10 +28,10 @@ import (
 // shadow words, and others when they are made: those that the device leaves out, the detector is to leave out by itself. Its other events
 // are those of the program without the device code.
 type ordered struct {
-	simt.Engine
+	engine.Engine
 	detector *hirace.Detector // of this engine
 	config   detect.Config
-	launch   *simt.Launch
+	launch   *engine.Launch
 	queue    []*step
 	lanes    map[[2]uint32]*laneState // by warp and lane
 	ours     map[uint32]string        // by place: the function of the device code, or ""
@@ -61,12 +61,12 @@ type laneState struct {
 	pending  []*step
 }
 
-// Run implements simt.Engine.
-func (o *ordered) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine.
+func (o *ordered) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	at, size, _ := l.Program.Symbol(instrument.StateSymbol)
 	pointer, err := l.Program.Memory.Bytes(at, size)
 	if err != nil {
-		return simt.Stats{}, err
+		return engine.Stats{}, err
 	}
 	o.addr, o.variable = binary.LittleEndian.Uint64(pointer), at
 	if o.addr == 0 {
@@ -77,7 +77,7 @@ func (o *ordered) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 		panic("the state is no allocation")
 	}
 	if o.state, err = l.Program.Memory.Bytes(o.addr, state.Size); err != nil {
-		return simt.Stats{}, err
+		return engine.Stats{}, err
 	}
 	if o.detector == nil {
 		o.config.Places = l.Places
@@ -268,7 +268,7 @@ func onBoth(t *testing.T, p *corpus.Program, w session.Watch, options map[string
 		return d
 	}
 	r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.HiRace, Detectors: []detect.Spec{spec}, Watch: w,
-		Engine: func() simt.Engine { return o }, Timeout: timeout}, []*corpus.Program{p})[0]
+		Engine: func() engine.Engine { return o }, Timeout: timeout}, []*corpus.Program{p})[0]
 	switch {
 	case r.Err != nil && strings.Contains(r.Err.Error(), "cannot be instrumented"), r.Report != nil && skipped(r.Report, "cannot be instrumented"):
 		return nil, nil, false

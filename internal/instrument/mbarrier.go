@@ -43,7 +43,7 @@ type mbarrierOp struct {
 	b     *mbarrier
 }
 
-// mbarriers makes the events of operations on mbarriers, those of the lowest lane first, as internal/simt makes them.
+// mbarriers makes the events of operations on mbarriers, those of the lowest lane first, as internal/engine makes them.
 func (e *Events) mbarriers(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
 	block := e.block(w)
 	for m := lanes; m != 0; m &= m - 1 {

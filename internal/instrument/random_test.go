@@ -14,11 +14,11 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hb"
 	"fencepost.dev/fencepost/internal/detect/hirace"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/warp"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
@@ -221,13 +221,13 @@ func TestRandomHiRace(t *testing.T) {
 
 // watched executes instrumented programs and has hb watch them, the device code included.
 type watched struct {
-	simt.Engine
+	engine.Engine
 	launches int
 	found    []string // with an access in device code
 }
 
-// Run implements simt.Engine.
-func (o *watched) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine.
+func (o *watched) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	w := *l
 	d := hb.Spec.New(detect.Config{Places: l.Places})
 	w.Sink, w.Needs = d, hb.Spec.Needs
@@ -251,7 +251,7 @@ func TestRandomOrdered(t *testing.T) {
 		for mode, d := range []detect.Spec{instrument.Log: hb.Spec, instrument.HiRace: hirace.Spec} {
 			o := &watched{Engine: warp.New()}
 			r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.Mode(mode), Detectors: []detect.Spec{d},
-				Engine: func() simt.Engine { return o }, Timeout: time.Minute}, []*corpus.Program{p})[0]
+				Engine: func() engine.Engine { return o }, Timeout: time.Minute}, []*corpus.Program{p})[0]
 			if r.Err != nil || o.launches != 1 || len(o.found) > 0 {
 				t.Fatalf("seed %d, mode %d: %v, %d launches, found\n%s\n%s", seed, mode, r.Err, o.launches, strings.Join(o.found, "\n"), p.PTX)
 			}

@@ -13,9 +13,9 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/evaluate"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/hw/gpu"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
@@ -65,7 +65,7 @@ func kernels(full bool) (string, error) {
 	for _, k := range bench.Kernels() {
 		p := k.New(k.Sizes[size])
 		r, err := gpu.Run(k.Name, gpu.Fermi(), gpu.Detectors(), true, func(g *gpu.Engine, _ string) (int, error) {
-			_, err := k.Execute(context.Background(), p, bench.Setup{Engine: func() simt.Engine { return g }})
+			_, err := k.Execute(context.Background(), p, bench.Setup{Engine: func() engine.Engine { return g }})
 			return 0, err
 		})
 		if err != nil {

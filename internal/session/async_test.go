@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // TestAsync compares what every detector says of asynchronous copies with testdata. The default detector finds what is not waited for and
@@ -15,7 +15,7 @@ import (
 func TestAsync(t *testing.T) {
 	for _, r := range suiteResults(t, "async") {
 		misused := slices.ContainsFunc(r.Report.Findings, func(f report.Finding) bool {
-			return slices.Contains([]simt.FaultKind{simt.MbarrierEarly, simt.MbarrierEnded, simt.WgmmaNoFence, simt.WgmmaTouched, simt.TensorMemory, simt.TensorLeak}, simt.FaultKind(f.Kind))
+			return slices.Contains([]engine.FaultKind{engine.MbarrierEarly, engine.MbarrierEnded, engine.WgmmaNoFence, engine.WgmmaTouched, engine.TensorMemory, engine.TensorLeak}, engine.FaultKind(f.Kind))
 		})
 		if found := racesBy(r, "hb"); found == 0 && !misused {
 			t.Errorf("%s: hb finds nothing", r.Program.Path())

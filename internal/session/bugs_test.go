@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/engine"
 )
 
 // TestBugs tells how each detector judges the concurrency-bug suite, and holds docs/detectors.md to it.
@@ -75,7 +75,7 @@ func TestBugsUnderOtherSchedules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, schedule := range []simt.Schedule{simt.Fair, simt.PCT} {
+	for _, schedule := range []engine.Schedule{engine.Fair, engine.PCT} {
 		underSeeds(t, schedule, 4, programs)
 	}
 }

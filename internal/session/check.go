@@ -16,11 +16,11 @@ import (
 	"sync/atomic"
 
 	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Input is kernels and how to launch them.
@@ -317,10 +317,10 @@ func (c *checker) query(l *LaunchSpec, stream cuda.StreamID) error {
 }
 
 // named gives the buffers for engines that name what they find.
-func (c *checker) named() []simt.Argument {
-	var named []simt.Argument
+func (c *checker) named() []engine.Argument {
+	var named []engine.Argument
 	for _, b := range c.buffers {
-		named = append(named, simt.Argument{Name: b.Name, Addr: b.addr, Size: b.Bytes(), Elem: b.Type.Size, Signed: b.Type.Sign, Float: b.Type.Float})
+		named = append(named, engine.Argument{Name: b.Name, Addr: b.addr, Size: b.Bytes(), Elem: b.Type.Size, Signed: b.Type.Sign, Float: b.Type.Float})
 	}
 	return named
 }

@@ -14,8 +14,8 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // TestCooperativeByDefault launches a kernel that traps, as cooperative groups do, without the workspace of a cooperative launch.
@@ -35,9 +35,9 @@ func TestCooperativeByDefault(t *testing.T) {
 	ret;
 }`
 	for launch, want := range map[string]report.Verdict{"": report.Clean, "cooperative = true\n": report.Clean, "cooperative = false\n": report.Found} {
-		for engine, r := range byEachEngine(t, text, "grid = 2\nblock = 32\n"+launch) {
+		for emulator, r := range byEachEngine(t, text, "grid = 2\nblock = 32\n"+launch) {
 			if r.Verdict != want {
-				t.Errorf("%q, %s: %v", launch, engine, r.Verdict)
+				t.Errorf("%q, %s: %v", launch, emulator, r.Verdict)
 			}
 		}
 	}
@@ -310,11 +310,11 @@ func TestSeedsUnite(t *testing.T) {
 
 // buggy is an engine that panics at its second launch.
 type buggy struct {
-	simt.Engine
+	engine.Engine
 	launches *int
 }
 
-func (b buggy) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+func (b buggy) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	if *b.launches++; *b.launches == 2 {
 		panic("BUG: for the test")
 	}
@@ -323,7 +323,7 @@ func (b buggy) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 
 func TestDefectIsNoVerdict(t *testing.T) {
 	n := 0
-	o := &Options{Engine: func() simt.Engine { return buggy{simt.NewRef(), &n} }}
+	o := &Options{Engine: func() engine.Engine { return buggy{engine.NewRef(), &n} }}
 	launch := "[[launch]]\nkernel = \"store\"\ngrid = 1\nblock = 4\nargs = [{buffer = \"a\"}, {i32 = -5}]\n"
 	first := strings.Replace(launch, `"a"`, `"a", type = "i32", shape = 4`, 1)
 	r := mustCheck(t, o, first+launch)

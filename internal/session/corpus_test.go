@@ -15,8 +15,8 @@ import (
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
@@ -67,7 +67,7 @@ func TestCorpus(t *testing.T) {
 // TestCorpusOnReference wants the same of the reference engine, whose threads take turns at every instruction.
 func TestCorpusOnReference(t *testing.T) {
 	sequential(t)
-	o := &Options{Engine: simt.NewRef, Seeds: 1, Jobs: runtime.NumCPU()}
+	o := &Options{Engine: engine.NewRef, Seeds: 1, Jobs: runtime.NumCPU()}
 	requireAsWanted(t, CheckCorpus(context.Background(), o, some(2, corpusPrograms(t))))
 }
 
@@ -90,7 +90,7 @@ func TestWrongResult(t *testing.T) {
 
 // underSeeds checks programs under n seeds of a schedule, from 1 on: each under all of them where tests may take long, and under one
 // of them otherwise.
-func underSeeds(t *testing.T, schedule simt.Schedule, n int, programs []*corpus.Program) {
+func underSeeds(t *testing.T, schedule engine.Schedule, n int, programs []*corpus.Program) {
 	t.Helper()
 	for seed := range n {
 		var taken []*corpus.Program
@@ -115,7 +115,7 @@ func TestCorpusUnderOtherSchedules(t *testing.T) {
 			clean = append(clean, p)
 		}
 	}
-	for _, schedule := range []simt.Schedule{simt.Fair, simt.PCT} {
+	for _, schedule := range []engine.Schedule{engine.Fair, engine.PCT} {
 		t.Run(fmt.Sprint(schedule), func(t *testing.T) { underSeeds(t, schedule, 3, some(2, clean)) })
 	}
 }

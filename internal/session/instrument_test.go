@@ -18,12 +18,12 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hb"
 	"fencepost.dev/fencepost/internal/detect/hirace"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/warp"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
@@ -102,7 +102,7 @@ func unloggedName(p *corpus.Program) string {
 
 // watcher executes instrumented programs and has hb watch them all the same: the device code included.
 type watcher struct {
-	simt.Engine
+	engine.Engine
 	mode     instrument.Mode
 	mu       sync.Mutex
 	findings []string // with an access in device code
@@ -110,9 +110,9 @@ type watcher struct {
 	wrapped  int // launches that hb cannot judge
 }
 
-// Run implements simt.Engine. That the host has read a slot of a log before it is written again is not told to hb: where that happens,
+// Run implements engine.Engine. That the host has read a slot of a log before it is written again is not told to hb: where that happens,
 // the launch is not judged.
-func (w *watcher) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+func (w *watcher) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	watched := *l
 	d := hb.Spec.New(detect.Config{Places: l.Places})
 	watched.Sink, watched.Needs = d, hb.Spec.Needs
@@ -137,7 +137,7 @@ func (w *watcher) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 }
 
 // wrappedLog says whether slots of the log of a launch were written more than once.
-func wrappedLog(l *simt.Launch) bool {
+func wrappedLog(l *engine.Launch) bool {
 	at, size, _ := l.Program.Symbol(instrument.LogSymbol)
 	pointer, err := l.Program.Memory.Bytes(at, size)
 	if err != nil {
@@ -155,7 +155,7 @@ func TestDeviceCodeIsOrdered(t *testing.T) {
 	n := testsize.Of(32, 32, 4)
 	for mode, detectors := range map[instrument.Mode][]detect.Spec{instrument.Log: nil, instrument.HiRace: {hirace.Spec}} {
 		w := &watcher{Engine: warp.New(), mode: mode}
-		o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Mode: mode, Detectors: detectors, Engine: func() simt.Engine { return w },
+		o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Mode: mode, Detectors: detectors, Engine: func() engine.Engine { return w },
 			Timeout: 10 * time.Minute}
 		CheckCorpus(context.Background(), o, instrumentable(t, n, 0, "norace", "race"))
 		t.Logf("mode %d: %d launches watched, %d not judged", mode, w.launches, w.wrapped)

@@ -9,17 +9,17 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hirace"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // instrumented gives the engine of a run whose programs are instrumented. needBranches are those of its detectors that ask for branches.
-func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []string) (*emulated.Engine, error) {
-	e := emulated.New(engine, instrument.Options{Mode: o.Mode, Prune: o.Prune})
-	e.Unchecked = func(l *simt.Launch, why error) {
+func (o *Options) instrumented(emulator engine.Engine, r *once, needBranches []string) (*emulated.Engine, error) {
+	e := emulated.New(emulator, instrument.Options{Mode: o.Mode, Prune: o.Prune})
+	e.Unchecked = func(l *engine.Launch, why error) {
 		r.skip("kernel "+report.ShortName(report.BareName(l.Kernel)), "it ran unchecked: it "+why.Error()+": choose --device watched")
 	}
 	if o.Mode == instrument.HiRace {
@@ -32,7 +32,7 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 		}
 		e.Checker = checkerOf(d, r.skip)
 		if watch := o.Watch.detectors(r.object); watch != nil {
-			e.Checker.Select = func(l *simt.Launch, shared uint64) instrument.Selection { return r.selection(watch, l, shared) }
+			e.Checker.Select = func(l *engine.Launch, shared uint64) instrument.Selection { return r.selection(watch, l, shared) }
 		}
 		return e, nil
 	}
@@ -44,7 +44,7 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 }
 
 // selection gives the threads and the memory of a launch that are watched, in the form for programs that check themselves.
-func (r *once) selection(w *detect.Watch, l *simt.Launch, shared uint64) instrument.Selection {
+func (r *once) selection(w *detect.Watch, l *engine.Launch, shared uint64) instrument.Selection {
 	var s instrument.Selection
 	if w.Blocks != nil || w.Threads != nil {
 		s.Thread = func(warp uint32, lane int) bool { return w.Thread(&l.Launch, warp, lane) }
@@ -71,7 +71,7 @@ func (r *once) selection(w *detect.Watch, l *simt.Launch, shared uint64) instrum
 }
 
 // edges are the addresses of global memory between which all bytes have one name.
-func (r *once) edges(l *simt.Launch) (edges []uint64) {
+func (r *once) edges(l *engine.Launch) (edges []uint64) {
 	for _, a := range l.Program.Memory.Known() {
 		edges = append(edges, a.Addr, a.Addr+a.Size)
 	}
@@ -116,7 +116,7 @@ func checkerOf(d *hirace.Detector, skip func(what, reason string)) emulated.Chec
 		c.Bounds.Global = c.Bounds.Shadow(n)
 	}
 	access := func(t instrument.Trace) hirace.Access { return hirace.Access{Event: t.Event, Sequence: t.Sequence} }
-	c.Found = func(l *simt.Launch, r *instrument.Result) {
+	c.Found = func(l *engine.Launch, r *instrument.Result) {
 		told := make([]hirace.Told, len(r.Races))
 		for i, x := range r.Races {
 			told[i] = hirace.Told{Count: x.Count, Bytes: x.Bytes, Word: x.Word, Last: access(x.Last), Other: access(x.Other), Before: access(x.Before),

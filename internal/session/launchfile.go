@@ -9,9 +9,9 @@ import (
 	"sort"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/engine/descriptor"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/nearest"
-	"fencepost.dev/fencepost/internal/simt/descriptor"
 )
 
 // Bounds of launch files: what is above them is a mistake or an attack, never a test.

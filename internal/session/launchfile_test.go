@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine/descriptor"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt/descriptor"
 )
 
 const goodLaunch = `

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/engine"
 )
 
 // nestedCases are the kinds of the findings of the cases of testdata/nested.cu, none for those that are right, and how the program ends.
@@ -19,13 +19,13 @@ var nestedCases = map[string]struct {
 }{
 	"sync_ok": {}, "own": {}, "two_null": {}, "two_threads_null": {}, "tail": {}, "tail_all_blocks": {}, "named_event": {}, "set": {},
 	"recursive": {}, "quicksort": {}, "next": {},
-	"rows": {}, "rows_race": {kind: detect.InterKernel}, "asks": {kind: detect.Kind(simt.DeviceRefused)},
+	"rows": {}, "rows_race": {kind: detect.InterKernel}, "asks": {kind: detect.Kind(engine.DeviceRefused)},
 	"nosync": {kind: detect.InterKernel}, "after": {kind: detect.InterKernel}, "two_blocks": {kind: detect.InterKernel}, "forget": {kind: detect.InterKernel},
 	"named_noevent": {kind: detect.InterKernel}, "set_race": {kind: detect.InterKernel}, "next_other_stream": {kind: detect.InterKernel},
 	"grandchild": {kind: detect.InterKernel},
-	"local":      {kind: detect.Kind(simt.DeviceRefused)},
-	"badcfg":     {kind: detect.Kind(simt.DeviceRefused)}, "deep_error": {kind: detect.Kind(simt.DeviceRefused)},
-	"oob": {kind: detect.Kind(simt.OutOfBounds), ends: "cudaErrorIllegalAddress"},
+	"local":      {kind: detect.Kind(engine.DeviceRefused)},
+	"badcfg":     {kind: detect.Kind(engine.DeviceRefused)}, "deep_error": {kind: detect.Kind(engine.DeviceRefused)},
+	"oob": {kind: detect.Kind(engine.OutOfBounds), ends: "cudaErrorIllegalAddress"},
 }
 
 // TestNested runs programs whose kernels launch kernels, on both engines.
@@ -37,9 +37,9 @@ func TestNested(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for name, want := range nestedCases {
-		for _, engine := range []string{"ref", "warp"} {
+		for _, emulator := range []string{"ref", "warp"} {
 			var out bytes.Buffer
-			o := &Options{Seeds: 1, Jobs: 1, FailOn: detect.Error, Engine: Engines()[engine]}
+			o := &Options{Seeds: 1, Jobs: 1, FailOn: detect.Error, Engine: Engines()[emulator]}
 			r, err := Run(context.Background(), o, &Program{Path: exe, Args: []string{name}, Stdout: &out})
 			if err != nil {
 				t.Fatal(err)
@@ -48,17 +48,17 @@ func TestNested(t *testing.T) {
 				want.ends = "cudaSuccess"
 			}
 			if got := strings.TrimSpace(out.String()); got != want.ends+", 0 wrong" {
-				t.Errorf("%s on %s: %s", name, engine, got)
+				t.Errorf("%s on %s: %s", name, emulator, got)
 			}
 			found := false
 			for i := range r.Findings {
 				f := &r.Findings[i]
 				if found = found || f.Kind == want.kind; f.Kind != want.kind {
-					t.Errorf("%s on %s: %s %s", name, engine, f.Kind, f.Message)
+					t.Errorf("%s on %s: %s %s", name, emulator, f.Kind, f.Message)
 				}
 			}
 			if found != (want.kind != "") || len(r.Skipped) > 0 {
-				t.Errorf("%s on %s: %d findings, want %q; not checked: %v", name, engine, len(r.Findings), want.kind, r.Skipped)
+				t.Errorf("%s on %s: %d findings, want %q; not checked: %v", name, emulator, len(r.Findings), want.kind, r.Skipped)
 			}
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/engine/loader"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/event/trace"
 	"fencepost.dev/fencepost/internal/flow"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt/loader"
 )
 
 // recorded is what a trace holds: what any detector may ask for. Branches are made in lockstep only, and old values tell

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/flow"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -28,45 +28,45 @@ type placedBuffer struct {
 }
 
 // faultKinds gives the class of each fault and what to do about it.
-var faultKinds = map[simt.FaultKind]struct {
+var faultKinds = map[engine.FaultKind]struct {
 	class detect.Class
 	fix   string
 }{
-	simt.OutOfBounds:       {detect.MemoryFault, "bound the index by the size of the allocation, or make the allocation as large as the launch needs"},
-	simt.OutOfVariable:     {detect.MemoryFault, "bound the index by the size of the array that the source names"},
-	simt.Misaligned:        {detect.MemoryFault, "access memory at multiples of the access's size: align the pointer, or use a narrower type"},
-	simt.NoPeerAccess:      {detect.MemoryFault, "call cudaDeviceEnablePeerAccess for the device that owns the memory, with the kernel's device current; memory of cudaMallocAsync stays with its device"},
-	simt.UseAfterFree:      {detect.MemoryFault, "free the memory after the last kernel that uses it has finished"},
-	simt.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host, and mapped memory by kernels that cuMemSetAccess lets write"},
-	simt.BarrierDivergence: {detect.Divergence, "let all threads of the block reach the same barrier: move it out of the branch, or let the branch depend on the block alone"},
-	simt.MemberMask:        {detect.Divergence, "name in the mask every lane that executes the instruction; 0xffffffff is the whole warp"},
-	simt.WarpDivergence:    {detect.Divergence, "let all lanes that the mask names execute the instruction with that mask: move it out of the branch or loop that parts them, or compute the mask before it with __ballot_sync"},
-	simt.UndefinedShuffle:  {detect.Divergence, "let the lanes that are read take part: name them in the mask and do not let them return before; or do not use what comes from other lanes"},
-	simt.MbarrierEarly:     {detect.Divergence, "initialise the barrier (mbarrier.init) and put a barrier of the block, or of the cluster, between that and the first use by other threads"},
-	simt.MbarrierEnded:     {detect.Divergence, "put a barrier of the block between the last use of the barrier and mbarrier.inval"},
-	simt.MbarrierMisuse:    {detect.Divergence, "initialise the barrier once, with as many arrivals as a phase has, before any thread uses it; end it with mbarrier.inval before its memory serves as anything else"},
-	simt.WgmmaNoFence:      {detect.Divergence, "execute wgmma.fence.sync.aligned in all warps of the warpgroup before its first wgmma.mma_async, and before each one whose registers other instructions have accessed"},
-	simt.WgmmaTouched:      {detect.Divergence, "commit the operation and wait for it, wgmma.commit_group and wgmma.wait_group, before its accumulators are used or the registers of A are written again; execute tcgen05.wait::ld before what tcgen05.ld loads is used"},
-	simt.TensorMemory:      {detect.MemoryFault, "access columns of tensor memory between tcgen05.alloc and tcgen05.dealloc of them, each warp the lanes of its quarter, and allocate a power of two from 32 to 512"},
-	simt.TensorLeak:        {detect.MemoryFault, "execute tcgen05.dealloc, in one warp, for each allocation before the block ends"},
-	simt.CopyOutlives:      {detect.MemoryFault, "wait before the block ends: cp.async.bulk.wait_group.read 0 in the thread that copies from shared memory, the phase of the mbarrier for copies to it"},
-	simt.PeerGone:          {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) between the last access to a block's shared memory and the end of that block"},
-	simt.PeerEarly:         {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) before the first access to another block's shared memory"},
-	simt.ClusterMisuse:     {detect.Divergence, "let every thread arrive once at the barrier of its cluster, and wait once, for each phase"},
-	simt.TextureMisuse:     {detect.MemoryFault, "pass the object that cudaCreateTextureObject or cudaCreateSurfaceObject made, not yet destroyed, and use it by the function for its kind and number of dimensions"},
-	simt.TensorMisuse:      {detect.MemoryFault, "pass the map that cuTensorMapEncodeTiled made as a __grid_constant__ parameter, or write all fields of one that is made on the device, and copy a tensor of its rank"},
-	simt.Deadlock:          {detect.Deadlock, "let what the threads wait for happen: every thread that a barrier counts must arrive, and every lock must be released"},
-	simt.Assertion:         {detect.API, ""},
-	simt.TrapHit:           {detect.API, ""},
-	simt.BadCall:           {detect.MemoryFault, "call through pointers to device functions of the same module only"},
-	simt.StackOverflow:     {detect.MemoryFault, "bound the recursion"},
-	simt.DeviceRefused:     {detect.API, "launch a shape that the device can run, with pointers to global memory, and check cudaGetLastError() after the launch"},
-	simt.DeviceHeap:        {detect.MemoryFault, "free each pointer that device malloc gave exactly once, and nothing else"},
+	engine.OutOfBounds:       {detect.MemoryFault, "bound the index by the size of the allocation, or make the allocation as large as the launch needs"},
+	engine.OutOfVariable:     {detect.MemoryFault, "bound the index by the size of the array that the source names"},
+	engine.Misaligned:        {detect.MemoryFault, "access memory at multiples of the access's size: align the pointer, or use a narrower type"},
+	engine.NoPeerAccess:      {detect.MemoryFault, "call cudaDeviceEnablePeerAccess for the device that owns the memory, with the kernel's device current; memory of cudaMallocAsync stays with its device"},
+	engine.UseAfterFree:      {detect.MemoryFault, "free the memory after the last kernel that uses it has finished"},
+	engine.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host, and mapped memory by kernels that cuMemSetAccess lets write"},
+	engine.BarrierDivergence: {detect.Divergence, "let all threads of the block reach the same barrier: move it out of the branch, or let the branch depend on the block alone"},
+	engine.MemberMask:        {detect.Divergence, "name in the mask every lane that executes the instruction; 0xffffffff is the whole warp"},
+	engine.WarpDivergence:    {detect.Divergence, "let all lanes that the mask names execute the instruction with that mask: move it out of the branch or loop that parts them, or compute the mask before it with __ballot_sync"},
+	engine.UndefinedShuffle:  {detect.Divergence, "let the lanes that are read take part: name them in the mask and do not let them return before; or do not use what comes from other lanes"},
+	engine.MbarrierEarly:     {detect.Divergence, "initialise the barrier (mbarrier.init) and put a barrier of the block, or of the cluster, between that and the first use by other threads"},
+	engine.MbarrierEnded:     {detect.Divergence, "put a barrier of the block between the last use of the barrier and mbarrier.inval"},
+	engine.MbarrierMisuse:    {detect.Divergence, "initialise the barrier once, with as many arrivals as a phase has, before any thread uses it; end it with mbarrier.inval before its memory serves as anything else"},
+	engine.WgmmaNoFence:      {detect.Divergence, "execute wgmma.fence.sync.aligned in all warps of the warpgroup before its first wgmma.mma_async, and before each one whose registers other instructions have accessed"},
+	engine.WgmmaTouched:      {detect.Divergence, "commit the operation and wait for it, wgmma.commit_group and wgmma.wait_group, before its accumulators are used or the registers of A are written again; execute tcgen05.wait::ld before what tcgen05.ld loads is used"},
+	engine.TensorMemory:      {detect.MemoryFault, "access columns of tensor memory between tcgen05.alloc and tcgen05.dealloc of them, each warp the lanes of its quarter, and allocate a power of two from 32 to 512"},
+	engine.TensorLeak:        {detect.MemoryFault, "execute tcgen05.dealloc, in one warp, for each allocation before the block ends"},
+	engine.CopyOutlives:      {detect.MemoryFault, "wait before the block ends: cp.async.bulk.wait_group.read 0 in the thread that copies from shared memory, the phase of the mbarrier for copies to it"},
+	engine.PeerGone:          {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) between the last access to a block's shared memory and the end of that block"},
+	engine.PeerEarly:         {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) before the first access to another block's shared memory"},
+	engine.ClusterMisuse:     {detect.Divergence, "let every thread arrive once at the barrier of its cluster, and wait once, for each phase"},
+	engine.TextureMisuse:     {detect.MemoryFault, "pass the object that cudaCreateTextureObject or cudaCreateSurfaceObject made, not yet destroyed, and use it by the function for its kind and number of dimensions"},
+	engine.TensorMisuse:      {detect.MemoryFault, "pass the map that cuTensorMapEncodeTiled made as a __grid_constant__ parameter, or write all fields of one that is made on the device, and copy a tensor of its rank"},
+	engine.Deadlock:          {detect.Deadlock, "let what the threads wait for happen: every thread that a barrier counts must arrive, and every lock must be released"},
+	engine.Assertion:         {detect.API, ""},
+	engine.TrapHit:           {detect.API, ""},
+	engine.BadCall:           {detect.MemoryFault, "call through pointers to device functions of the same module only"},
+	engine.StackOverflow:     {detect.MemoryFault, "bound the recursion"},
+	engine.DeviceRefused:     {detect.API, "launch a shape that the device can run, with pointers to global memory, and check cudaGetLastError() after the launch"},
+	engine.DeviceHeap:        {detect.MemoryFault, "free each pointer that device malloc gave exactly once, and nothing else"},
 }
 
 // fault makes a finding of a fault. It is called while the device is as the kernel left it, so that names are right.
-func (r *once) fault(f simt.Fault) {
-	if f.Kind == simt.StepLimit {
+func (r *once) fault(f engine.Fault) {
+	if f.Kind == engine.StepLimit {
 		r.where = r.whereabouts(&f)
 		return // the launch's end tells
 	}
@@ -74,7 +74,7 @@ func (r *once) fault(f simt.Fault) {
 	if !ok {
 		panic("BUG: fault of unknown kind " + string(f.Kind))
 	}
-	if f.Kind == simt.WgmmaTouched && f.Launch.Language != event.Threads && strings.Contains(f.Message, "tcgen05") {
+	if f.Kind == engine.WgmmaTouched && f.Launch.Language != event.Threads && strings.Contains(f.Message, "tcgen05") {
 		return // Triton has the wait order tensor memory, behind the stores of what was loaded, and leaves the registers to ptxas
 	}
 	out := report.Finding{Class: k.class, Kind: detect.Kind(f.Kind), Severity: detect.Error, Detector: engineName,
@@ -85,10 +85,10 @@ func (r *once) fault(f simt.Fault) {
 	for i := range f.Stands {
 		out.Accesses = append(out.Accesses, r.stand(&f, &f.Stands[i]))
 	}
-	if f.Kind == simt.OutOfBounds && len(out.Accesses) == 1 {
+	if f.Kind == engine.OutOfBounds && len(out.Accesses) == 1 {
 		out.Fix = strayFix(&out.Accesses[0], f.Launch.Language, out.Fix)
 	}
-	if f.Kind == simt.Deadlock && strings.Contains(out.Message, "bytes of transactions") {
+	if f.Kind == engine.Deadlock && strings.Contains(out.Message, "bytes of transactions") {
 		out.Fix += "; let the phase expect the bytes that its copies bring (mbarrier.arrive.expect_tx), no more and no fewer"
 	}
 	out.Message = report.DemangleIn(r.nameBuffers(out.Message)) // the engine knows linker names of variables
@@ -97,7 +97,7 @@ func (r *once) fault(f simt.Fault) {
 }
 
 // whereabouts says where most threads of a stopped launch are: an endless loop is found there.
-func (r *once) whereabouts(f *simt.Fault) string {
+func (r *once) whereabouts(f *engine.Fault) string {
 	const most = 3
 	var places []string
 	threads := map[string]int{}
@@ -152,7 +152,7 @@ func strayFix(a *report.Access, language event.Language, otherwise string) strin
 	return "give the kernel memory that the device can reach (cudaMalloc, cudaMallocManaged, cudaHostAlloc), and check how the address is computed"
 }
 
-func (r *once) stand(f *simt.Fault, s *simt.Stand) report.Access {
+func (r *once) stand(f *engine.Fault, s *engine.Stand) report.Access {
 	a := report.Access{Op: report.OpWait, Space: s.Space, Kernel: f.Launch.Kernel, Launch: f.Launch.Number(), Rerun: rerun(&f.Launch), Grid: f.Launch.Grid,
 		Shape: f.Launch.Block, Block: s.Block, Thread: s.Thread, Threads: s.Threads, Doing: s.Doing, Address: s.Address, Size: s.Size,
 		Frames: r.frames(s.Place), Caller: r.caller(f.Launch.ID)}

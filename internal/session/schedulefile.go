@@ -10,10 +10,10 @@ import (
 	"strings"
 	"unicode"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // MaxScheduleFile is how many bytes a schedule file may have.
@@ -33,15 +33,15 @@ type ScheduleFile struct {
 type ScheduleTurn struct {
 	Pos           Pos
 	Block, Thread uint64 // numbers: x first, then y and z
-	Kind          simt.RequestKind
+	Kind          engine.RequestKind
 	File          string // "" if the place does not matter
 	Line          int
 	Remark        string
 }
 
 // turnKinds are the operations as schedule files have them.
-var turnKinds = map[string]simt.RequestKind{"load": simt.RequestLoad, "store": simt.RequestStore, "atomic": simt.RequestAtomic,
-	"fence": simt.RequestFence, "barrier": simt.RequestBarrier, "arrive": simt.RequestArrive, "exit": simt.RequestExit, "fail": simt.RequestFault}
+var turnKinds = map[string]engine.RequestKind{"load": engine.RequestLoad, "store": engine.RequestStore, "atomic": engine.RequestAtomic,
+	"fence": engine.RequestFence, "barrier": engine.RequestBarrier, "arrive": engine.RequestArrive, "exit": engine.RequestExit, "fail": engine.RequestFault}
 
 // String is the text of the file.
 func (f *ScheduleFile) String() string {
@@ -56,7 +56,7 @@ func (f *ScheduleFile) String() string {
 	}
 	fmt.Fprintf(&b, "# %s\nkernel %s\nlaunch %d\ngrid %d %d %d\nblock %d %d %d\n", remark(f.Remark), f.Kernel, f.Launch,
 		f.Grid.X, f.Grid.Y, f.Grid.Z, f.Block.X, f.Block.Y, f.Block.Z)
-	names := map[simt.RequestKind]string{}
+	names := map[engine.RequestKind]string{}
 	for name, kind := range turnKinds {
 		names[kind] = name
 	}
@@ -228,14 +228,14 @@ func (r *scheduleReader) turn(ws []word, line string) {
 
 // replayer is an engine that replays the launch of a schedule file, and executes all others by another engine.
 type replayer struct {
-	simt.Engine
+	engine.Engine
 	file *ScheduleFile
 	run  *once
 	came int // launches of the kernel
 }
 
-// Run implements simt.Engine.
-func (p *replayer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine.
+func (p *replayer) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	f := p.file
 	if !Called(l.Kernel, f.Kernel) {
 		return p.Engine.Run(ctx, l)
@@ -244,13 +244,13 @@ func (p *replayer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) 
 		return p.Engine.Run(ctx, l)
 	}
 	if l.Grid != f.Grid || l.Block != f.Block {
-		return simt.Stats{}, fmt.Errorf("%s: the launch has grid %v and block %v, and the schedule is of grid %v and block %v",
+		return engine.Stats{}, fmt.Errorf("%s: the launch has grid %v and block %v, and the schedule is of grid %v and block %v",
 			f.Name, l.Grid, l.Block, f.Grid, f.Block)
 	}
-	replay := &simt.Replay{}
+	replay := &engine.Replay{}
 	for i := range f.Turns {
 		t := &f.Turns[i]
-		replay.Turns = append(replay.Turns, simt.Turn{Thread: int(t.Block*l.Block.Count() + t.Thread), Kind: t.Kind})
+		replay.Turns = append(replay.Turns, engine.Turn{Thread: int(t.Block*l.Block.Count() + t.Thread), Kind: t.Kind})
 	}
 	wrong := func(i int, reason string) error {
 		return &FileError{File: f.Name, Pos: f.Turns[i].Pos, Msg: reason + ": the schedule is of another program, or of other arguments"}
@@ -264,7 +264,7 @@ func (p *replayer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) 
 		return nil
 	}
 	stats, err := replay.Run(ctx, l)
-	if turn, ok := err.(*simt.TurnError); ok {
+	if turn, ok := err.(*engine.TurnError); ok {
 		reason := turn.Reason
 		if file, line := ScheduledPlace(p.run.places.Frames(turn.Place)); line > 0 {
 			reason += fmt.Sprintf(" at %s:%d", file, line)

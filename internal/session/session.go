@@ -16,15 +16,15 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/detect/hirace"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/loader"
+	"fencepost.dev/fencepost/internal/engine/places"
+	"fencepost.dev/fencepost/internal/engine/warp"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/loader"
-	"fencepost.dev/fencepost/internal/simt/places"
-	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -34,16 +34,16 @@ type Options struct {
 	Beside    []detect.Spec // others, which judge what is no race
 	Bare      bool          // no detector at all
 	Model     detect.Model
-	Engine    func() simt.Engine // nil: the default one
-	Leaks     bool               // memory that a program allocates and never frees is a finding
-	Logged    bool               // programs are instrumented, and judged by what they tell: the log that they write, or the races they find
-	Mode      instrument.Mode    // with Logged: which of the two
-	Prune     bool               // with Logged: accesses of which another one tells are not logged
-	Arch      int                // compute capability of the device, times ten; 0: what the program was built for
-	Devices   int                // that programs see; 0 means 1
-	Schedule  simt.Schedule
+	Engine    func() engine.Engine // nil: the default one
+	Leaks     bool                 // memory that a program allocates and never frees is a finding
+	Logged    bool                 // programs are instrumented, and judged by what they tell: the log that they write, or the races they find
+	Mode      instrument.Mode      // with Logged: which of the two
+	Prune     bool                 // with Logged: accesses of which another one tells are not logged
+	Arch      int                  // compute capability of the device, times ten; 0: what the program was built for
+	Devices   int                  // that programs see; 0 means 1
+	Schedule  engine.Schedule
 	// Rerun executes small launches whose threads may contend once more, by other schedules, if the default detectors judge one run by the
-	// schedule simt.Fair. What they find there is part of the report.
+	// schedule engine.Fair. What they find there is part of the report.
 	Rerun bool
 	// Replay is the schedule of one launch, nil for none.
 	Replay *ScheduleFile
@@ -80,11 +80,11 @@ type Options struct {
 func Ballast() []byte { return make([]byte, 32<<20) }
 
 // Engines lists the engines by name; warp is the default.
-func Engines() map[string]func() simt.Engine {
-	return map[string]func() simt.Engine{"ref": simt.NewRef, "warp": warp.New}
+func Engines() map[string]func() engine.Engine {
+	return map[string]func() engine.Engine{"ref": engine.NewRef, "warp": warp.New}
 }
 
-func (o *Options) engine() simt.Engine {
+func (o *Options) engine() engine.Engine {
 	if o.Engine != nil {
 		return o.Engine()
 	}
@@ -119,7 +119,7 @@ func rerun(l *event.Launch) string {
 	}
 	r := cuda.Reruns()[l.Rerun()-1]
 	var flags []string
-	if name := map[simt.Schedule]string{simt.Contended: "contended", simt.PCT: "pct"}[r.Schedule]; name != "" {
+	if name := map[engine.Schedule]string{engine.Contended: "contended", engine.PCT: "pct"}[r.Schedule]; name != "" {
 		flags = append(flags, "--schedule "+name)
 	}
 	if r.Seed != 0 {
@@ -158,7 +158,7 @@ type once struct {
 	release   func() bool    // lets go of the context
 	recorder  *recorder      // nil: none
 	replayer  *replayer      // nil: none
-	executes  simt.Engine
+	executes  engine.Engine
 	device    *cuda.Device
 	launched  map[uint32]launched // by launch ID
 	buffers   []placedBuffer      // of a launch file, by address
@@ -199,7 +199,7 @@ type launched struct {
 	fn      launchFunc
 	dynamic int // bytes of dynamic shared memory
 	caller  []event.Frame
-	named   []simt.Argument
+	named   []engine.Argument
 	params  []byte
 	process uint64 // of the device; 0 while the launch runs
 }
@@ -218,7 +218,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	}
 	for _, spec := range o.detectors() {
 		if spec.Lockstep {
-			schedule = simt.Lockstep
+			schedule = engine.Lockstep
 		}
 		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places, MaxFindings: o.MaxFindings, Watch: watch}), name: spec.Name,
 			plain: spec.Needs&event.NeedAgain == 0, alone: spec.Needs&event.NeedPeers == 0})
@@ -232,43 +232,43 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	}
 	if o.Record != nil {
 		needs |= o.recorded()
-		if r.recorder, err = newRecorder(r, o.Record, schedule == simt.Lockstep && !o.Logged); err != nil {
+		if r.recorder, err = newRecorder(r, o.Record, schedule == engine.Lockstep && !o.Logged); err != nil {
 			return nil, err
 		}
 		watched = append(watched, r.recorder)
 	}
 	r.judges = detect.NewJudges(cores, watched...)
 	r.release = context.AfterFunc(ctx, r.judges.Stop)
-	engine := o.engine()
-	r.executes = engine
+	emulator := o.engine()
+	r.executes = emulator
 	if o.Replay != nil {
-		if schedule == simt.Lockstep || o.Logged {
+		if schedule == engine.Lockstep || o.Logged {
 			return nil, fmt.Errorf("%s: a schedule runs threads one by one: not in lockstep, as --schedule lockstep and some detectors do, and not instrumented", o.Replay.Name)
 		}
-		r.replayer = &replayer{Engine: engine, file: o.Replay, run: r}
-		engine = r.replayer
+		r.replayer = &replayer{Engine: emulator, file: o.Replay, run: r}
+		emulator = r.replayer
 	}
 	var rewrite func(*isa.Module) ([]*ptx.Module, error)
 	if o.Logged && o.Devices > 1 {
 		return nil, errors.New("--devices is about programs that are watched: it does not go with --device emulated or gpu")
 	}
 	if o.Logged {
-		instrumented, err := o.instrumented(engine, r, needBranches)
+		instrumented, err := o.instrumented(emulator, r, needBranches)
 		if err != nil {
 			return nil, err
 		}
-		engine, rewrite = instrumented, instrumented.Rewrite
+		emulator, rewrite = instrumented, instrumented.Rewrite
 	} else if o.Prune || o.Mode != instrument.Log {
 		return nil, errors.New("--prune and --instrument are about instrumented programs: they need --device emulated or gpu")
 	}
-	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule, Devices: o.Devices,
+	cfg := cuda.Config{Engine: &observer{emulator, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule, Devices: o.Devices,
 		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add, Leaks: o.Leaks}
 	cfg.Rerun = o.reruns()
 	if g, ok := r.executes.(emulated.GPU); ok {
 		cfg.Pinned = g.GPU()
 	}
 	if o.Arch != 0 {
-		cfg.Limits = simt.LimitsOf(o.Arch)
+		cfg.Limits = engine.LimitsOf(o.Arch)
 	}
 	if len(watched) > 0 {
 		cfg.Sink, cfg.Needs = r.judges, needs
@@ -318,13 +318,13 @@ func (j *metered) judge(b *event.Batch) {
 
 // observer is the engine of a run; it remembers which program each launch belongs to.
 type observer struct {
-	simt.Engine
+	engine.Engine
 	run *once
 }
 
-// Run implements simt.Engine. A panic of the engine ends the launch and not the run: what other launches showed is worth
+// Run implements engine.Engine. A panic of the engine ends the launch and not the run: what other launches showed is worth
 // having, and the report says that this one was not checked.
-func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
+func (o *observer) Run(ctx context.Context, l *engine.Launch) (stats engine.Stats, err error) {
 	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared, l.Caller, l.Arguments, l.Params, 0}
 	switch {
 	case l.Language == event.Threads && len(l.Caller) > 0 && strings.HasSuffix(l.Caller[0].File, ".py"):
@@ -434,7 +434,7 @@ func withoutOutlived(list []report.Finding) []report.Finding {
 		}
 	}
 	return slices.DeleteFunc(list, func(f report.Finding) bool {
-		return f.Kind == detect.Kind(simt.CopyOutlives) && len(f.Accesses[0].Frames) > 0 && told[f.Accesses[0].Frames[0]]
+		return f.Kind == detect.Kind(engine.CopyOutlives) && len(f.Accesses[0].Frames) > 0 && told[f.Accesses[0].Frames[0]]
 	})
 }
 
@@ -483,7 +483,7 @@ func (r *once) watch(kernel string) bool {
 	return false
 }
 
-func (r *once) progress(kernel string, blocks uint64, s simt.Stats) {
+func (r *once) progress(kernel string, blocks uint64, s engine.Stats) {
 	if r.opts.Progress != nil {
 		r.opts.Progress(fmt.Sprintf("%s: %d of %d blocks done, %d M lane-instructions", report.ShortName(report.BareName(kernel)), s.Blocks, blocks, s.Lanes/1e6))
 	}
@@ -505,7 +505,7 @@ func (r *once) launch(l cuda.LaunchReport) {
 	case errors.As(l.Err, &lost):
 		r.skip("kernel "+name, "not run, "+lost.Error())
 		return
-	case l.Err == nil, errors.Is(l.Err, simt.ErrDeadlock), errors.Is(l.Err, simt.ErrTrap), errors.Is(l.Err, simt.ErrAssert):
+	case l.Err == nil, errors.Is(l.Err, engine.ErrDeadlock), errors.Is(l.Err, engine.ErrTrap), errors.Is(l.Err, engine.ErrAssert):
 	case errors.As(l.Err, &unchecked):
 		what := "kernel " + name
 		if name == "" {
@@ -518,9 +518,9 @@ func (r *once) launch(l cuda.LaunchReport) {
 			r.refused(l, refused)
 		}
 		return
-	case errors.Is(l.Err, simt.ErrStopped):
+	case errors.Is(l.Err, engine.ErrStopped):
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: it reached the step limit"+r.where)
-	case errors.Is(l.Err, simt.ErrHostWait), errors.Is(l.Err, simt.ErrDeviceWait):
+	case errors.Is(l.Err, engine.ErrHostWait), errors.Is(l.Err, engine.ErrDeviceWait):
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: "+l.Err.Error()+r.where)
 	case errors.Is(l.Err, cuda.ErrEnded):
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: "+l.Err.Error()+r.where)

@@ -9,9 +9,9 @@ import (
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/warp"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/warp"
 )
 
 // TestUninitClean: no correct program of the corpus reads what nothing has written.
@@ -70,8 +70,8 @@ func TestUninitShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, engine := range []func() simt.Engine{simt.NewRef, warp.New} {
-		r, err := Check(context.Background(), &Options{Engine: engine, Bare: true, Beside: uninitErrors(), FailOn: detect.Error},
+	for _, emulator := range []func() engine.Engine{engine.NewRef, warp.New} {
+		r, err := Check(context.Background(), &Options{Engine: emulator, Bare: true, Beside: uninitErrors(), FailOn: detect.Error},
 			&Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
 		if err != nil {
 			t.Fatal(err)

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/model"
 )
@@ -79,7 +79,7 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 		f.Why = "all threads of a block must come to a barrier; hardware does not wait for those that have exited, and the search goes on like that."
 		f.Fix = "let every thread of the block reach the same barrier"
 	case explore.Undefined:
-		f.Kind, f.Class, f.Warning = detect.Kind(simt.UndefinedShuffle), detect.Divergence, true
+		f.Kind, f.Class, f.Warning = detect.Kind(engine.UndefinedShuffle), detect.Divergence, true
 		f.Title = "shuffle from a lane that takes no part"
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "reads a lane that takes no part in it")}
 		f.Why = "the value is undefined: the lane does not exist, has exited, or is not named in the mask."

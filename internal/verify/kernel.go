@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/kernel"
 	"fencepost.dev/fencepost/internal/verify/litmus"
@@ -59,7 +59,7 @@ func (m memoryView) Final(loc int32) int64 {
 type TooLarge = kernel.TooLarge
 
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
-func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
+func Kernel(ctx context.Context, l *engine.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
 	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Attempts: o.Checkpoint != nil}
 	if o.Jobs > 1 {
 		alone, cancel := context.WithCancel(ctx)
@@ -86,7 +86,7 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition 
 }
 
 // exploreKernel explores a launch.
-func exploreKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, use kernel.Options) (*Result, *kernel.Refusal, error) {
+func exploreKernel(ctx context.Context, l *engine.Launch, expected []Expected, condition *Condition, o Options, use kernel.Options) (*Result, *kernel.Refusal, error) {
 	p, err := kernel.New(l, use)
 	if err != nil {
 		return nil, nil, err

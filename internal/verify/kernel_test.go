@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/loader"
+	"fencepost.dev/fencepost/internal/engine/places"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
-	"fencepost.dev/fencepost/internal/simt/loader"
-	"fencepost.dev/fencepost/internal/simt/places"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -30,7 +30,7 @@ var kernelMemory *devmem.Memory
 
 // launchOf makes a launch of the kernel k of a body, after declarations of variables. Free registers are %r0 to %r31, %p0 to %p7;
 // %tid is the thread of the block in %t, the block in %b.
-func launchOf(t testing.TB, variables, body string, grid, block uint32) *simt.Launch {
+func launchOf(t testing.TB, variables, body string, grid, block uint32) *engine.Launch {
 	t.Helper()
 	return launchText(t, kernelText(variables, body), grid, block)
 }
@@ -48,7 +48,7 @@ func kernelText(variables, body string) string {
 ` + body + "\n	ret;\n}\n"
 }
 
-func launchText(t testing.TB, src string, grid, block uint32) *simt.Launch {
+func launchText(t testing.TB, src string, grid, block uint32) *engine.Launch {
 	t.Helper()
 	tree, err := ptx.Parse("k.ptx", src)
 	if err != nil {
@@ -71,11 +71,11 @@ func launchText(t testing.TB, src string, grid, block uint32) *simt.Launch {
 		t.Fatal(err)
 	}
 	t.Cleanup(program.Unload)
-	return &simt.Launch{Launch: event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: grid, Y: 1, Z: 1}, Block: event.Dim3{X: block, Y: 1, Z: 1}},
+	return &engine.Launch{Launch: event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: grid, Y: 1, Z: 1}, Block: event.Dim3{X: block, Y: 1, Z: 1}},
 		Program: program, Places: places.New(), Func: program.Kernel("k")}
 }
 
-func verifyLaunch(t testing.TB, l *simt.Launch, o Options) *Result {
+func verifyLaunch(t testing.TB, l *engine.Launch, o Options) *Result {
 	t.Helper()
 	if o.Unroll == 0 {
 		o.Unroll = litmus.DefaultUnroll
@@ -423,7 +423,7 @@ func TestExchangedValues(t *testing.T) {
 		if err != nil || res.Executions != 1 || res.Refusal != "" {
 			t.Fatalf("%v, %+v\n%s", err, res, body)
 		}
-		if _, err := simt.NewRef().Run(context.Background(), l); err != nil {
+		if _, err := engine.NewRef().Run(context.Background(), l); err != nil {
 			t.Fatal(err)
 		}
 		want, err := l.Program.Memory.Bytes(at, 2560)
@@ -594,7 +594,7 @@ func TestWidthValues(t *testing.T) {
 			continue
 		}
 		orders++
-		if _, err := simt.NewRef().Run(context.Background(), l); err != nil {
+		if _, err := engine.NewRef().Run(context.Background(), l); err != nil {
 			t.Fatal(err)
 		}
 		for i := range at {

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/diff"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/kernel"
 	"fencepost.dev/fencepost/internal/verify/litmus"
@@ -34,7 +34,7 @@ type Text struct {
 
 // RepairKernel searches for a repair of a launch with errors, among the patches that can be written in a text. It gives the
 // changes too, by instruction.
-func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, in Text) (*Repair, []Place, error) {
+func RepairKernel(ctx context.Context, l *engine.Launch, expected []Expected, condition *Condition, o Options, in Text) (*Repair, []Place, error) {
 	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Stops: true, Widths: kernel.Widths{}}
 	for {
 		r, places, refusal, err := repairKernel(ctx, l, expected, condition, o, in, use)
@@ -46,7 +46,7 @@ func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, cond
 }
 
 // repairKernel searches for a repair, and says whether a program was refused.
-func repairKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, in Text, use kernel.Options) (
+func repairKernel(ctx context.Context, l *engine.Launch, expected []Expected, condition *Condition, o Options, in Text, use kernel.Options) (
 	*Repair, []Place, *kernel.Refusal, error) {
 	p, err := kernel.New(l, use)
 	if err != nil {

@@ -3,8 +3,8 @@ package verify
 import (
 	"container/heap"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/model"
 )
@@ -19,7 +19,7 @@ type Schedule struct {
 // Turn is one operation of one thread.
 type Turn struct {
 	Block, Thread uint64 // numbers
-	Kind          simt.RequestKind
+	Kind          engine.RequestKind
 	Frames        []event.Frame // of the instruction; nil where it does not matter
 	What          string
 }
@@ -196,9 +196,9 @@ func (v *verifier) communicate(o *order, x explore.Execution, events []explore.E
 }
 
 // kinds are the operations of steps.
-var kinds = map[explore.OpKind]simt.RequestKind{explore.Read: simt.RequestLoad, explore.Write: simt.RequestStore, explore.Update: simt.RequestAtomic,
-	explore.Fence: simt.RequestFence, explore.Arrive: simt.RequestBarrier, explore.Signal: simt.RequestArrive, explore.End: simt.RequestExit,
-	explore.Fail: simt.RequestFault}
+var kinds = map[explore.OpKind]engine.RequestKind{explore.Read: engine.RequestLoad, explore.Write: engine.RequestStore, explore.Update: engine.RequestAtomic,
+	explore.Fence: engine.RequestFence, explore.Arrive: engine.RequestBarrier, explore.Signal: engine.RequestArrive, explore.End: engine.RequestExit,
+	explore.Fail: engine.RequestFault}
 
 // turns makes the operations of an order; nil if it has a cycle.
 func (v *verifier) turns(k kernelLaunch, x explore.Execution, events []explore.Event, e explore.Error, o *order, last map[int]int) *Schedule {

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/kernel"
 	"fencepost.dev/fencepost/internal/verify/litmus"
@@ -107,7 +107,7 @@ func (k kernelLaunch) location(loc int32) string {
 
 func (k kernelLaunch) value(loc int32, v int64) string {
 	if k.mbarrier(loc) {
-		return simt.MbarrierText(uint64(v))
+		return engine.MbarrierText(uint64(v))
 	}
 	return fmt.Sprint(v)
 }
@@ -138,9 +138,9 @@ func (k kernelLaunch) failure(step *explore.Op) (kind detect.Kind, class detect.
 	fault, message := k.Fault(step)
 	class = detect.MemoryFault
 	switch fault {
-	case simt.Assertion, simt.TrapHit:
+	case engine.Assertion, engine.TrapHit:
 		class = detect.API
-	case simt.BarrierDivergence:
+	case engine.BarrierDivergence:
 		class = detect.Divergence
 	}
 	for _, a := range k.Launch.Arguments { // what the device calls a buffer
@@ -148,8 +148,8 @@ func (k kernelLaunch) failure(step *explore.Op) (kind detect.Kind, class detect.
 			message = strings.ReplaceAll(message, alloc.Name, fmt.Sprintf("%s (%d bytes)", a.Name, a.Size))
 		}
 	}
-	title = map[simt.FaultKind]string{simt.Assertion: "failed assertion", simt.TrapHit: "trap", simt.OutOfBounds: "access out of bounds", simt.OutOfVariable: "out of variable",
-		simt.Misaligned: "misaligned access", simt.UseAfterFree: "access to freed memory", simt.ReadOnly: "write to constant memory"}[fault]
+	title = map[engine.FaultKind]string{engine.Assertion: "failed assertion", engine.TrapHit: "trap", engine.OutOfBounds: "access out of bounds", engine.OutOfVariable: "out of variable",
+		engine.Misaligned: "misaligned access", engine.UseAfterFree: "access to freed memory", engine.ReadOnly: "write to constant memory"}[fault]
 	if title == "" {
 		title = string(fault)
 	}

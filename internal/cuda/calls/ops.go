@@ -321,7 +321,7 @@ const (
 	CopyAnyTime    = 16 // between the call and the end of the copy
 )
 
-// A texture or surface object is memory of ObjectBytes: TextureBytes that the engine reads (simt.Texture), and behind them what the
+// A texture or surface object is memory of ObjectBytes: TextureBytes that the engine reads (engine.Texture), and behind them what the
 // process keeps there.
 const (
 	TextureBytes = 128

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math/bits"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // Engine is a GPU with a detector, or without one, as an engine that executes launches. It adds up what they count. It executes one
@@ -19,12 +19,12 @@ type Engine struct {
 	Counts   Counts
 }
 
-// Run implements simt.Engine.
-func (g *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine.
+func (g *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	if l.ClusterShape().Count() > 1 {
-		return simt.Stats{}, fmt.Errorf("clusters of several blocks are not simulated; the launch has clusters of %v", l.Cluster)
+		return engine.Stats{}, fmt.Errorf("clusters of several blocks are not simulated; the launch has clusters of %v", l.Cluster)
 	}
-	d := simt.NewDriven(ctx, l)
+	d := engine.NewDriven(ctx, l)
 	m := newMemory(g.Config, g.Detector, g.Costs)
 	r := &grid{d: d, m: m, c: &g.Config, shared: uint64(d.Shared())}
 	r.sms = make([]sm, g.Config.SMs)
@@ -40,7 +40,7 @@ func (g *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 
 // grid is a launch being executed.
 type grid struct {
-	d      *simt.Driven
+	d      *engine.Driven
 	m      *memory
 	c      *Config
 	shared uint64 // bytes of a block
@@ -63,7 +63,7 @@ type sm struct {
 
 // warp is a warp on an SM.
 type warp struct {
-	*simt.DrivenWarp
+	*engine.DrivenWarp
 	block    []*warp
 	wake     uint64 // when its next instruction can be issued; never: it waits for others
 	class    isa.Class
@@ -360,7 +360,7 @@ func (r *grid) access(n int, s *sm, w *warp) uint64 {
 }
 
 // within gives the first and last byte that a step accesses within a line, how many bytes in all, and by how many lanes.
-func within(step *simt.Step, line uint64) (first, last, bytes, lanes int) {
+func within(step *engine.Step, line uint64) (first, last, bytes, lanes int) {
 	first, last = lineBytes, 0
 	var mask [2]uint64
 	from := line << lineShift
@@ -380,7 +380,7 @@ func within(step *simt.Step, line uint64) (first, last, bytes, lanes int) {
 }
 
 // conflicts is how many rounds an access to shared memory takes, of 32 banks of 4 bytes that give a word each.
-func conflicts(step *simt.Step) uint64 {
+func conflicts(step *engine.Step) uint64 {
 	var words [32][]uint64
 	most := 1
 	for m := step.Shared; m != 0; m &= m - 1 {

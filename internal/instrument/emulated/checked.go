@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/instrument"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 )
 
 // Checker is what programs that check themselves by HiRace are given, and who takes what they find.
@@ -15,12 +15,12 @@ type Checker struct {
 	LastTick uint32
 	Bounds   instrument.Bounds
 	// Select says what is checked of a launch, whose blocks have so much shared memory; nil: everything.
-	Select func(l *simt.Launch, shared uint64) instrument.Selection
-	Found  func(l *simt.Launch, r *instrument.Result)
+	Select func(l *engine.Launch, shared uint64) instrument.Selection
+	Found  func(l *engine.Launch, r *instrument.Result)
 }
 
 // check runs a launch of a program that checks itself, if anybody watches it.
-func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.Stats, error) {
+func (e *Engine) check(ctx context.Context, l *engine.Launch, p *program) (engine.Stats, error) {
 	mem := l.Program.Memory
 	launch := &instrument.CheckedLaunch{Bounds: e.Checker.Bounds, Launch: &l.Launch, Sites: p.sites, Enter: l.Places.Enter,
 		SharedBytes: sharedBytes(l, p), Machine: e.Checker.Machine, LastTick: e.Checker.LastTick}
@@ -45,7 +45,7 @@ func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.St
 	state := instrument.NewChecked(launch)
 	addr, free, err := e.alloc(mem, state.Bytes(), "the shadow memory of the instrumented program")
 	if err != nil {
-		return simt.Stats{}, err
+		return engine.Stats{}, err
 	}
 	defer free()
 	bytes, err := mem.Bytes(addr, state.Bytes())

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"sync"
 
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/loader"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
-	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -24,11 +24,11 @@ var (
 
 // Engine executes programs that Rewrite has instrumented.
 type Engine struct {
-	simt.Engine
+	engine.Engine
 	Shape   instrument.Shape // of the log
 	Checker Checker          // of instrument.HiRace
 	// Unchecked is told of launches of kernels that cannot be instrumented. They run as they are.
-	Unchecked func(l *simt.Launch, why error)
+	Unchecked func(l *engine.Launch, why error)
 	options   instrument.Options
 
 	mu       sync.Mutex
@@ -48,7 +48,7 @@ type program struct {
 }
 
 // New makes an engine of one.
-func New(e simt.Engine, o instrument.Options) *Engine {
+func New(e engine.Engine, o instrument.Options) *Engine {
 	o.Partly = true
 	x := &Engine{Engine: e, options: o, Shape: DefaultShape, programs: map[*ptx.Module]*program{}, logs: map[*devmem.Memory]uint64{}}
 	if x.gpu() {
@@ -104,7 +104,7 @@ func (e *Engine) Rewrite(m *isa.Module) ([]*ptx.Module, error) {
 	return p.Modules, nil
 }
 
-func (e *Engine) program(l *simt.Launch) *program {
+func (e *Engine) program(l *engine.Launch) *program {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.programs[l.Program.Module.Source[0]]
@@ -117,8 +117,8 @@ func (e *Engine) program(l *simt.Launch) *program {
 	return p
 }
 
-// Run implements simt.Engine. A launch that nobody watches does not log, and neither does one of a kernel that is not instrumented.
-func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine. A launch that nobody watches does not log, and neither does one of a kernel that is not instrumented.
+func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	p := e.program(l)
 	if p == nil {
 		panic("BUG: a launch of a program that is not instrumented")
@@ -140,7 +140,7 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	mem := l.Program.Memory
 	addr, end, err := e.log(mem)
 	if err != nil {
-		return simt.Stats{}, err
+		return engine.Stats{}, err
 	}
 	defer end()
 	log, err := mem.Bytes(addr, e.Shape.Bytes())
@@ -161,7 +161,7 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	}
 	events := instrument.NewEvents(launch)
 	drain := func() { reader.Drain(events.Record) }
-	unwatched.Progress = func(s simt.Stats) {
+	unwatched.Progress = func(s engine.Stats) {
 		drain()
 		if l.Progress != nil {
 			l.Progress(s)
@@ -191,7 +191,7 @@ func point(p *loader.Program, symbol string, addr uint64) (end func()) {
 }
 
 // sharedBytes is the end of the shared memory of a block.
-func sharedBytes(l *simt.Launch, p *program) uint64 {
+func sharedBytes(l *engine.Launch, p *program) uint64 {
 	layout := p.original.SharedLayout(p.original.ByName[l.Func.Name])
 	if l.DynamicShared > 0 {
 		return uint64(layout.Dynamic) + uint64(l.DynamicShared)
@@ -200,7 +200,7 @@ func sharedBytes(l *simt.Launch, p *program) uint64 {
 }
 
 // launchOf describes a launch for those who make its events.
-func launchOf(l *simt.Launch, p *program) *instrument.Launch {
+func launchOf(l *engine.Launch, p *program) *instrument.Launch {
 	kernel := p.original.ByName[l.Func.Name]
 	shared := sharedBytes(l, p)
 	mem := l.Program.Memory

@@ -3,9 +3,9 @@ package emulated
 import (
 	"fmt"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
 )
 
 // GPU is an engine that is one: it has the pages of memory pinned, and may not tell which accesses to global memory are wrong, so that the
@@ -14,27 +14,27 @@ type GPU interface{ GPU() bool }
 
 // faults are those of a launch on a GPU, one for each kind and place.
 type faults struct {
-	l      *simt.Launch
-	own    uint64       // the address of the log, which is no memory of the program
-	list   []simt.Fault // by the log
-	device []simt.Fault // by the engine
+	l      *engine.Launch
+	own    uint64         // the address of the log, which is no memory of the program
+	list   []engine.Fault // by the log
+	device []engine.Fault // by the engine
 }
 
 // there says that an access to global memory is right.
 func (f *faults) there(in *isa.Inst, addr, size uint64) bool { return f.wrong(in, addr, size) == "" }
 
 // wrong says what is wrong with an access to global memory; "": nothing.
-func (f *faults) wrong(in *isa.Inst, addr, size uint64) simt.FaultKind {
+func (f *faults) wrong(in *isa.Inst, addr, size uint64) engine.FaultKind {
 	a, ok := f.l.Program.Memory.Find(addr)
 	switch {
 	case addr&(size-1) != 0:
-		return simt.Misaligned
+		return engine.Misaligned
 	case !ok || a.Addr == f.own || !in.Word && addr+size > a.Addr+a.Size:
-		return simt.OutOfBounds
+		return engine.OutOfBounds
 	case a.Freed:
-		return simt.UseAfterFree
+		return engine.UseAfterFree
 	case a.Const && in.Class != isa.Load:
-		return simt.ReadOnly
+		return engine.ReadOnly
 	}
 	return ""
 }
@@ -56,13 +56,13 @@ func (f *faults) outside(e *event.Event, in *isa.Inst, lane int, addr uint64) {
 	case in.Class == isa.Atomic:
 		doing, flags = "updates", event.FlagRead|event.FlagWrite
 	}
-	f.list = append(f.list, simt.Fault{Kind: kind, Launch: f.l.Launch, Count: 1,
-		Message: fmt.Sprintf("the thread %s %d bytes at %s", doing, size, simt.DescribeAddress(f.l.Program.Memory, kind, addr, size)),
-		Stands: []simt.Stand{{Place: e.Place, Block: f.l.BlockOf(e.Warp), Thread: f.l.ThreadOf(e.Warp, lane), Threads: 1, Doing: doing, Flags: flags, Space: event.Global,
+	f.list = append(f.list, engine.Fault{Kind: kind, Launch: f.l.Launch, Count: 1,
+		Message: fmt.Sprintf("the thread %s %d bytes at %s", doing, size, engine.DescribeAddress(f.l.Program.Memory, kind, addr, size)),
+		Stands: []engine.Stand{{Place: e.Place, Block: f.l.BlockOf(e.Warp), Thread: f.l.ThreadOf(e.Warp, lane), Threads: 1, Doing: doing, Flags: flags, Space: event.Global,
 			Address: addr, Size: int(size)}}})
 }
 
-func (f *faults) add(x simt.Fault) { f.device = append(f.device, x) }
+func (f *faults) add(x engine.Fault) { f.device = append(f.device, x) }
 
 // tell tells of the faults. That the engine has ended the kernel by an access is not told where the log has one.
 func (f *faults) tell() {
@@ -73,7 +73,7 @@ func (f *faults) tell() {
 		f.l.OnFault(x)
 	}
 	for _, x := range f.device {
-		if len(f.list) == 0 || x.Kind != simt.OutOfBounds && x.Kind != simt.Misaligned {
+		if len(f.list) == 0 || x.Kind != engine.OutOfBounds && x.Kind != engine.Misaligned {
 			f.l.OnFault(x)
 		}
 	}

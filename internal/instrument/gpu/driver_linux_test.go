@@ -18,14 +18,14 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/cuda/standin"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/loader"
+	"fencepost.dev/fencepost/internal/engine/places"
+	"fencepost.dev/fencepost/internal/engine/warp"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument/gpu"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
-	"fencepost.dev/fencepost/internal/simt/loader"
-	"fencepost.dev/fencepost/internal/simt/places"
-	"fencepost.dev/fencepost/internal/simt/warp"
 	"fencepost.dev/fencepost/internal/toolchain"
 	"fencepost.dev/fencepost/ptx"
 )
@@ -34,7 +34,7 @@ import (
 // so that the host reads their log while they stand still.
 type driver struct {
 	t      *testing.T
-	engine func() simt.Engine
+	engine func() engine.Engine
 	worker string
 
 	mu         sync.Mutex
@@ -282,7 +282,7 @@ func (d *driver) launch(data []byte) {
 	x := &execution{resume: make(chan struct{}), paused: make(chan struct{})}
 	d.running = x
 	d.launches++
-	l := &simt.Launch{Launch: event.Launch{ID: uint32(d.launches), Kernel: f.f.Name, Grid: event.Dim3{X: n(0), Y: n(1), Z: n(2)}, Block: event.Dim3{X: n(3), Y: n(4), Z: n(5)}},
+	l := &engine.Launch{Launch: event.Launch{ID: uint32(d.launches), Kernel: f.f.Name, Grid: event.Dim3{X: n(0), Y: n(1), Z: n(2)}, Block: event.Dim3{X: n(3), Y: n(4), Z: n(5)}},
 		Program: f.program, Places: places.New(), Func: f.f, DynamicShared: int(n(6)), Cooperative: n(7) == 1, HostWrites: true, Printf: func(text []byte) { x.text = append(x.text, text...) }}
 	params := data[40:]
 	for _, p := range f.f.Sig.Params {
@@ -291,7 +291,7 @@ func (d *driver) launch(data []byte) {
 		}
 		l.Params, params = append(l.Params, params[:p.Size]...), params[p.Size:]
 	}
-	l.Progress = func(simt.Stats) {
+	l.Progress = func(engine.Stats) {
 		x.paused <- struct{}{}
 		<-x.resume
 	}
@@ -299,11 +299,11 @@ func (d *driver) launch(data []byte) {
 		<-x.resume
 		stats, err := d.engine().Run(context.Background(), l)
 		switch {
-		case errors.Is(err, simt.ErrAssert):
+		case errors.Is(err, engine.ErrAssert):
 			x.result = assertion
-		case errors.Is(err, simt.ErrTrap):
+		case errors.Is(err, engine.ErrTrap):
 			x.result = failure
-		case stats.Fault == simt.Misaligned:
+		case stats.Fault == engine.Misaligned:
 			x.result = misaligned
 		case stats.Fault != "" || err != nil:
 			x.result = illegalAddress
@@ -342,10 +342,10 @@ type spy struct {
 }
 
 // New makes one.
-func (d *driver) New() simt.Engine { return &spy{gpu.New(d.worker), d} }
+func (d *driver) New() engine.Engine { return &spy{gpu.New(d.worker), d} }
 
-// Run implements simt.Engine.
-func (s *spy) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine.
+func (s *spy) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	s.d.mu.Lock()
 	s.d.memory = l.Program.Memory
 	s.d.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
-	"fencepost.dev/fencepost/internal/simt/loader"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/loader"
 )
 
 // Engine executes launches on the first GPU, one at a time.
@@ -66,13 +66,13 @@ const (
 	lastPause  = time.Millisecond
 )
 
-// Run implements simt.Engine. Launches that are cancelled end with the worker: the next one begins with another.
-func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements engine.Engine. Launches that are cancelled end with the worker: the next one begins with another.
+func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	begin := time.Now()
 	if err := e.begin(l); err != nil {
-		return simt.Stats{}, fmt.Errorf("the GPU: %w", err)
+		return engine.Stats{}, fmt.Errorf("the GPU: %w", err)
 	}
 	err := e.wait(ctx, l)
 	if ctx.Err() == nil {
@@ -80,7 +80,7 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 			l.Printf([]byte(text))
 		}
 	}
-	stats := simt.Stats{Blocks: l.Grid.Count(), Threads: l.Grid.Count() * l.Block.Count(), Elapsed: time.Since(begin)}
+	stats := engine.Stats{Blocks: l.Grid.Count(), Threads: l.Grid.Count() * l.Block.Count(), Elapsed: time.Since(begin)}
 	if err == nil {
 		return stats, nil
 	}
@@ -98,29 +98,29 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	}
 	stats.Fault = kind
 	if l.OnFault != nil {
-		l.OnFault(simt.Fault{Kind: kind, Launch: l.Launch, Count: 1,
+		l.OnFault(engine.Fault{Kind: kind, Launch: l.Launch, Count: 1,
 			Message: fmt.Sprintf("the GPU has ended the kernel (%s); it does not tell where: --device watched does", failed.text)})
 	}
 	return stats, err
 }
 
 // faultOf gives the fault for a result of the driver, and the error of a launch that ends by it.
-func faultOf(result uint32) (simt.FaultKind, error) {
+func faultOf(result uint32) (engine.FaultKind, error) {
 	switch result {
 	case illegal, wrongSpace:
-		return simt.OutOfBounds, nil
+		return engine.OutOfBounds, nil
 	case misaligned:
-		return simt.Misaligned, nil
+		return engine.Misaligned, nil
 	case assertion:
-		return simt.Assertion, simt.ErrAssert
+		return engine.Assertion, engine.ErrAssert
 	case launchFailure, illegalInst:
-		return simt.TrapHit, simt.ErrTrap
+		return engine.TrapHit, engine.ErrTrap
 	}
 	return "", nil
 }
 
 // begin begins a launch, on a worker that has its memory and its program.
-func (e *Engine) begin(l *simt.Launch) error {
+func (e *Engine) begin(l *engine.Launch) error {
 	m := l.Program.Memory
 	if e.worker == nil || e.worker.dead {
 		w, err := start(e.file, m)
@@ -197,7 +197,7 @@ func (e *Engine) load(p *loader.Program) (uint64, error) {
 }
 
 // launchRequest is struct launch of the worker, and what follows it.
-func launchRequest(l *simt.Launch, module uint64) []byte {
+func launchRequest(l *engine.Launch, module uint64) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint64(nil, module)
 	cooperative := uint32(0)
@@ -219,11 +219,11 @@ func launchRequest(l *simt.Launch, module uint64) []byte {
 }
 
 // wait waits for the end of the launch, and tells of progress meanwhile.
-func (e *Engine) wait(ctx context.Context, l *simt.Launch) error {
+func (e *Engine) wait(ctx context.Context, l *engine.Launch) error {
 	for pause := firstPause; ; pause = min(pause*5/4, lastPause) {
 		_, err := e.worker.ask(opQuery, nil)
 		if l.Progress != nil {
-			l.Progress(simt.Stats{})
+			l.Progress(engine.Stats{})
 		}
 		var failed *driverError
 		if !errors.As(err, &failed) || failed.result != notReady {

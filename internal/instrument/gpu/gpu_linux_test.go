@@ -13,12 +13,12 @@ import (
 
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/gpu"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
-	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/internal/simt/devmem"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
@@ -127,7 +127,7 @@ func TestPrinted(t *testing.T) {
 // TestTimeout wants a launch that does not end to be ended, with what it did until then.
 func TestTimeout(t *testing.T) {
 	d := newDriver(t)
-	d.engine = func() simt.Engine { return endless{} }
+	d.engine = func() engine.Engine { return endless{} }
 	begin := time.Now()
 	r := check(t, d, session.Options{Timeout: 500 * time.Millisecond}, "", "st.global.u32 [%rd1], %r1;", 32, 1)
 	if len(r.Skipped) != 1 || !strings.Contains(r.Skipped[0].Reason, "time") || time.Since(begin) > 30*time.Second {
@@ -138,9 +138,9 @@ func TestTimeout(t *testing.T) {
 // endless is an engine whose launches never end.
 type endless struct{}
 
-func (endless) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
+func (endless) Run(_ context.Context, l *engine.Launch) (engine.Stats, error) {
 	for {
-		l.Progress(simt.Stats{})
+		l.Progress(engine.Stats{})
 	}
 }
 
@@ -221,9 +221,9 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	var found [2][]string
-	for i, engine := range []func() simt.Engine{nil, d.New} {
+	for i, emulator := range []func() engine.Engine{nil, d.New} {
 		var out bytes.Buffer
-		o := session.Options{Seeds: 1, Jobs: 1, Logged: true, Engine: engine, Timeout: 5 * time.Minute}
+		o := session.Options{Seeds: 1, Jobs: 1, Logged: true, Engine: emulator, Timeout: 5 * time.Minute}
 		r, err := session.Run(t.Context(), &o, &session.Program{Path: path, Libraries: build().libs, Stdout: &out, Stderr: os.Stderr})
 		if err != nil {
 			t.Fatal(err)

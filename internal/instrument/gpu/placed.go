@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/engine/loader"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/ptx"
 )
 

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/loader"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt/devmem"
-	"fencepost.dev/fencepost/internal/simt/loader"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/toolchain"
 	"fencepost.dev/fencepost/ptx"

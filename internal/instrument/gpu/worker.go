@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 
-	"fencepost.dev/fencepost/internal/simt/devmem"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
 // Requests, as internal/cuda/standin/src/gpu.c has them.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/model"
 )
@@ -23,7 +23,7 @@ import (
 // Its methods, but for Close, may be called from several goroutines. What has been computed they find without a lock. The numbers
 // of states, locations and masks depend on which goroutine comes to them first; nothing else does, as long as the program does not refuse.
 type Program struct {
-	Launch *simt.Launch
+	Launch *engine.Launch
 	unroll int64
 	past   int64 // how many states wordPast has
 	follow bool  // Options.Vain
@@ -37,7 +37,7 @@ type Program struct {
 	locations list[location]
 
 	mu         sync.RWMutex // guards what is below, and additions to the lists
-	threads    *simt.Threads
+	threads    *engine.Threads
 	ids        map[identity]int32
 	plain      map[identity]int32  // of states without dependencies
 	bytes      int                 // of all states
@@ -53,8 +53,8 @@ type Program struct {
 // state is a state of a thread, with the step at which it stands.
 type state struct {
 	thread int
-	at     simt.State
-	q      simt.Request
+	at     engine.State
+	q      engine.Request
 	op     explore.Op
 	plain  int32 // equal for states that differ in dependencies alone
 	next   hops
@@ -71,7 +71,7 @@ func (st *state) reads() bool { return st.op.Kind == explore.Read || st.op.Kind 
 
 type identity struct {
 	thread int
-	at     simt.State
+	at     engine.State
 	progress
 }
 
@@ -164,14 +164,14 @@ type Options struct {
 }
 
 // New makes a program of a launch. Close ends it.
-func New(l *simt.Launch, o Options) (*Program, error) {
+func New(l *engine.Launch, o Options) (*Program, error) {
 	if n := l.Grid.Count() * l.Block.Count(); n > MaxThreads {
 		return nil, &TooLarge{n}
 	}
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	p := &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, each: o.Attempts, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
+	p := &Program{Launch: l, threads: engine.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, each: o.Attempts, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
 		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}, stacks: map[string]int64{}}
 	if p.threads.Timed() {
 		p.past = timedPast
@@ -219,7 +219,7 @@ func (p *Program) pieceOf(st *state, i int) access {
 
 // readsOf is in how many parts each element of a vector has been read, up to the one at which a thread stands; nil if nobody asks for it.
 func (p *Program) readsOf(st *state) (reads []int) {
-	if p.dependencies && len(p.widths) > 0 && st.q.Kind == simt.RequestLoad {
+	if p.dependencies && len(p.widths) > 0 && st.q.Kind == engine.RequestLoad {
 		for i := range int(st.q.Piece) + 1 {
 			reads = append(reads, p.partsOf(p.pieceOf(st, i)))
 		}
@@ -500,7 +500,7 @@ func (p *Program) step(from *state, value int64) *hop {
 }
 
 // intern numbers a state.
-func (p *Program) intern(t int, at simt.State, q simt.Request, done progress) int32 {
+func (p *Program) intern(t int, at engine.State, q engine.Request, done progress) int32 {
 	key := identity{t, at, done}
 	if id, ok := p.ids[key]; ok {
 		return id
@@ -543,19 +543,19 @@ func (p *Program) op(st *state, id int32) explore.Op {
 	op := explore.Op{Order: orders[q.Order], Scope: scopes[q.Scope], Pos: int32(q.Place), Loops: q.Repeats, Expected: int64(id),
 		Volatile: q.Order == event.Volatile, Deps: q.Depends, Control: q.Control}
 	switch q.Kind {
-	case simt.RequestExit:
+	case engine.RequestExit:
 		op.Kind = explore.End
-	case simt.RequestFence:
+	case engine.RequestFence:
 		op.Kind = explore.Fence
-	case simt.RequestStop:
+	case engine.RequestStop:
 		op.Kind, op.Inserted = explore.Fence, true
-	case simt.RequestBarrier:
+	case engine.RequestBarrier:
 		return p.barrier(st, op)
-	case simt.RequestArrive:
+	case engine.RequestArrive:
 		op.Kind, op.Loc = explore.Signal, int32(q.Barrier)
-	case simt.RequestFault:
+	case engine.RequestFault:
 		op.Kind = explore.Fail
-	case simt.RequestUnsupported:
+	case engine.RequestUnsupported:
 		return p.refuse(q.Message, q.Place)
 	default:
 		return p.access(st, op)
@@ -617,7 +617,7 @@ func (p *Program) Barriers() int { return blockBarriers + (2*maxMasks+1)*int(p.L
 
 // Exchange implements explore.Exchanger.
 func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
-	var with []*simt.Request
+	var with []*engine.Request
 	for _, o := range all {
 		with = append(with, &p.stateOf(o).q)
 	}
@@ -679,15 +679,15 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 	}
 	op.Loc = loc
 	switch q.Kind {
-	case simt.RequestLoad:
+	case engine.RequestLoad:
 		op.Kind = explore.Read
-	case simt.RequestStore:
+	case engine.RequestStore:
 		value := q.Value
 		if st.parts > 1 {
 			value = value >> (8 * int(part.size) * st.part) & (1<<(8*part.size) - 1)
 		}
 		op.Kind, op.Value = explore.Write, int64(value)
-	case simt.RequestAtomic:
+	case engine.RequestAtomic:
 		if op.Kind, op.Reduction = explore.Update, q.Reduction; !q.Exchanges() {
 			op.Function = explore.CompareSwap // whose write depends on its read; Apply computes the value
 		}
@@ -711,15 +711,15 @@ func (p *Program) remake(l *location, size uint8) {
 }
 
 // partial says that an access may be made by accessing more. Loads that are not atomic may not: they would race with atomic writes beside them.
-func partial(q *simt.Request) bool {
-	return q.Kind == simt.RequestLoad && q.Order != event.Weak && q.Order != event.Volatile
+func partial(q *engine.Request) bool {
+	return q.Kind == engine.RequestLoad && q.Order != event.Weak && q.Order != event.Volatile
 }
 
 // lowBytes are the first n bytes of a value.
 func lowBytes(v uint64, n uint8) uint64 { return v << (64 - 8*n) >> (64 - 8*n) }
 
 // mixed refuses accesses of two sizes.
-func (p *Program) mixed(q *simt.Request, size, other uint8, place uint32) explore.Op {
+func (p *Program) mixed(q *engine.Request, size, other uint8, place uint32) explore.Op {
 	where := ""
 	if p.widths != nil {
 		where = " but for atomic loads of a part of what larger read-modify-writes update, and what is not atomic"
@@ -754,14 +754,14 @@ func (p *Program) locate(st *state, whole, part access) int32 {
 	}
 	l := p.locations.at(loc)
 	l.cached = l.cached || q.NonCoherent
-	l.written = l.written || q.Kind != simt.RequestLoad
+	l.written = l.written || q.Kind != engine.RequestLoad
 	l.barrier = l.barrier || q.Mbarrier()
 	l.atomic = l.atomic || q.Order != event.Weak
 	l.within = l.within && partial(q)
 	if st.larger > 0 {
 		l.parted = q.Size
 	}
-	l.stored = l.stored || q.Kind == simt.RequestStore
+	l.stored = l.stored || q.Kind == engine.RequestStore
 	if p.widths != nil && !slices.Contains(l.of, whole) {
 		l.of = append(l.of, whole)
 	}
@@ -794,7 +794,7 @@ func (p *Program) Final(x explore.Execution, addr, n uint64) []byte {
 }
 
 // Fault says what a thread does that fails at a step: the kind of the fault, and a sentence with the facts.
-func (p *Program) Fault(op *explore.Op) (simt.FaultKind, string) {
+func (p *Program) Fault(op *explore.Op) (engine.FaultKind, string) {
 	q := &p.stateOf(op).q
 	return q.Fault, q.Message
 }

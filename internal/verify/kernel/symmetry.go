@@ -3,7 +3,7 @@ package kernel
 import "fencepost.dev/fencepost/internal/verify/model"
 
 // Symmetric gives for each thread the one before it in its class of symmetric threads, or -1: see explore.Options. Threads are symmetric if
-// they do the same (simt.Threads.Likeness) and each other thread is as far from the one as from the other: threads of a block, or blocks of
+// they do the same (engine.Threads.Likeness) and each other thread is as far from the one as from the other: threads of a block, or blocks of
 // one thread.
 func (p *Program) Symmetric() []int {
 	p.mu.Lock()

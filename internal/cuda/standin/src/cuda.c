@@ -920,7 +920,7 @@ EXPORT int cuTensorMapEncodeIm2col(void *map, int type, unsigned rank, void *add
   return fp_tensor_map(map, args, arrays);
 }
 EXPORT int cuTensorMapReplaceAddress(void *map, void *address) {
-  enum { place = 8 }; // see TensorMap in internal/simt/descriptor
+  enum { place = 8 }; // see TensorMap in internal/engine/descriptor
   if (!map || (u64)address % 16) return fpInvalidValue;
   memcpy((char *)map + place, &address, sizeof address);
   return 0;

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/loader"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// Machine is what an engine does its own way: keeping lanes and making them step. Memory, barriers, schedules, faults,
+// events and builtin functions are common to the engines.
+type Machine interface {
+	// Start makes the lanes of mask stand at the kernel's first instruction, as new.
+	Start(w *Warp, mask uint32)
+	// Run runs w until its time is end, it cannot step, or the run ends.
+	Run(w *Warp, end uint64)
+	// Woken tells that lanes of w can step again.
+	Woken(w *Warp, mask uint32)
+	// Place tells where a lane is, and At the instruction, which is one that makes lanes wait.
+	Place(w *Warp, lane int) uint32
+	At(w *Warp, lane int) *loader.Instr
+	// Hold keeps lanes at the instruction at place, which they are executing; Pass lets lanes that are at an instruction go
+	// on to the next.
+	Hold(w *Warp, mask uint32, place uint32)
+	Pass(w *Warp, mask uint32)
+	// Value is what an operand of the instruction at hand is for a lane, Put gives a lane a result of it.
+	Value(w *Warp, lane int, o *loader.Operand) uint64
+	Put(w *Warp, lane int, d loader.Slot, v uint64)
+	// Argument is bytes of argument k of a call, size of them, at most 8, from off on, a multiple of 4; Result gives the lane the
+	// call's result.
+	Argument(w *Warp, lane int, in *loader.Instr, k int, off, size uint64) uint64
+	Result(w *Warp, lane int, in *loader.Instr, fn *isa.Func, v uint64)
+	// Image copies what a warp holds, nil when that cannot be compared, and tells whether all lanes that can step run together;
+	// Still reports whether the warp holds that again.
+	Image(w *Warp) (image any, alone bool)
+	Still(w *Warp, image any) bool
+	// Element gives the address and size of the element that a lane's access, at place, means; size 0 for none.
+	Element(w *Warp, lane int, in *loader.Instr, place uint32) (addr uint64, size uint8)
+	// Running gives the lanes of w that ran last.
+	Running(w *Warp) uint32
+	// Local is a lane's local memory.
+	Local(w *Warp, lane int) []byte
+	// Met gives the lanes of mask that are where those of a split meet again, Beside those that are where one does, and
+	// Fallen those that are right behind the instruction at which the warp parted last. Lockstep only.
+	Met(w *Warp, s *Split, mask uint32) uint32
+	Beside(w *Warp, mask uint32, lane int) uint32
+	Fallen(w *Warp, mask uint32) uint32
+	// ParamBytes gives the bytes of a parameter, nil when it is none.
+	ParamBytes(w *Warp, lane int, in *loader.Instr, off uint64) []byte
+}
+
+// refMachine is the machine of engine ref.
+type refMachine struct{ r *Run }
+
+func (m refMachine) Start(w *Warp, mask uint32) {
+	if w.lanes == nil {
+		w.lanes = make([]lane, 32)
+	}
+	for l := mask; l != 0; l &= l - 1 {
+		i := bits.TrailingZeros32(l)
+		w.lanes[i].start(m.r, w.tid(i))
+		w.lanes[i].ran = 0
+	}
+}
+
+func (m refMachine) Run(w *Warp, end uint64) {
+	r := m.r
+	for w.Time < end && w.Runnable() && r.Stop == nil {
+		if w.Regroup {
+			if w.choose(r); !w.Runnable() {
+				break
+			}
+		}
+		if ln := &w.lanes[w.lead]; ln.code.Insts[ln.pc].Strong() && r.GivesWay(w, end, &ln.code.Insts[ln.pc]) {
+			break
+		}
+		r.step(w)
+	}
+}
+
+func (m refMachine) Running(w *Warp) uint32 { return w.group }
+
+func (m refMachine) Woken(w *Warp, mask uint32) {
+	for l := mask; l != 0; l &= l - 1 {
+		w.lanes[bits.TrailingZeros32(l)].ran = w.Strain
+	}
+}
+
+func (m refMachine) Place(w *Warp, lane int) uint32 { return w.lanes[lane].place() }
+
+func (m refMachine) At(w *Warp, lane int) *loader.Instr {
+	ln := &w.lanes[lane]
+	return &ln.code.Insts[ln.pc]
+}
+
+func (m refMachine) Hold(w *Warp, mask uint32, place uint32) {
+	for l := mask; l != 0; l &= l - 1 {
+		ln := &w.lanes[bits.TrailingZeros32(l)]
+		ln.pc = int32(place - ln.base)
+	}
+}
+
+func (m refMachine) Pass(w *Warp, mask uint32) {
+	for l := mask; l != 0; l &= l - 1 {
+		w.lanes[bits.TrailingZeros32(l)].pc++
+	}
+}
+
+func (m refMachine) Value(w *Warp, lane int, o *loader.Operand) uint64 { return m.r.value(w, lane, o) }
+
+func (m refMachine) Put(w *Warp, lane int, d loader.Slot, v uint64) { w.lanes[lane].regs[d.Reg] = v }
+
+func (m refMachine) Argument(w *Warp, lane int, in *loader.Instr, k int, off, size uint64) uint64 {
+	ln := &w.lanes[lane]
+	return m.r.argument(ln, ln.regs, &ln.frame, in, k, off, size)
+}
+
+func (m refMachine) Result(w *Warp, lane int, in *loader.Instr, fn *isa.Func, v uint64) {
+	ln := &w.lanes[lane]
+	switch o := &in.RetOps[0]; o.Kind {
+	case isa.ParamAddr:
+		devmem.PutUint(ln.param[uint64(ln.paramAt)+o.Imm:][:fn.Sig.Rets[0].Size], v)
+	case isa.Reg:
+		ln.regs[o.Reg] = v
+	}
+}
+
+func (m refMachine) Local(w *Warp, lane int) []byte {
+	ln := &w.lanes[lane]
+	return ln.local[:int(ln.localAt)+ln.code.Func.LocalFrame]
+}
+
+// ParamBytes gives the bytes of a parameter: of the kernel, or of the lane's parameter frame. Nil when they lie in
+// neither.
+func (m refMachine) ParamBytes(w *Warp, lane int, in *loader.Instr, off uint64) []byte {
+	ln := &w.lanes[lane]
+	params := m.r.Params
+	if in.Space == event.Param && off >= uint64(ln.code.Params) {
+		params = ln.param[ln.paramAt : int(ln.paramAt)+ln.code.Func.ParamFrame]
+	}
+	if off > uint64(len(params)) || in.Width > uint64(len(params))-off {
+		return nil
+	}
+	return params[off : off+in.Width : off+in.Width]
+}

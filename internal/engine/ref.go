@@ -1,0 +1,310 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/bits"
+	"time"
+
+	"fencepost.dev/fencepost/internal/engine/descriptor"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/loader"
+	"fencepost.dev/fencepost/internal/engine/places"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// What a run can end with besides success and cancellation.
+var (
+	ErrDeadlock = errors.New("no warp can make a step")
+	ErrStopped  = errors.New("step limit reached")
+	ErrTrap     = errors.New("the kernel trapped")
+	ErrAssert   = errors.New("a device-side assertion failed")
+)
+
+type ref struct{}
+
+// NewRef makes the reference engine: one lane at a time, obviously right. It has no state: one value may run several
+// launches at once, as long as they are of different memories.
+//
+// Every thread has its own program counter and call stack. A warp's step takes the lanes that are at one instruction
+// of one call stack and executes it for them, lane by lane, lowest first (warp.go says which lanes). Blocks are
+// resident in a window that grows when the blocks in it wait for others (schedule.go).
+func NewRef() Engine { return ref{} }
+
+// Run implements Engine.
+func (ref) Run(ctx context.Context, l *Launch) (Stats, error) {
+	r := NewRun(ctx, l)
+	r.Machine = refMachine{r}
+	r.placeElements()
+	return r.Execute(r.Loop)
+}
+
+// Execute runs the launch to its end, by loop.
+func (r *Run) Execute(loop func() error) (Stats, error) {
+	start, l := time.Now(), r.Launch
+	r.Out.begin()
+	err := loop()
+	r.Faults.deliver(l)
+	r.Out.end()
+	r.Stats.Elapsed = time.Since(start)
+	r.Stats.Fault = r.Faults.lost
+	if r.workspace != 0 {
+		// Nobody else knows the address.
+		_, _ = r.Memory.Free(r.workspace)
+	}
+	r.endDevice()
+	return r.Stats, err
+}
+
+// Run is one launch being executed.
+type Run struct {
+	ctx     context.Context
+	Machine Machine
+	Launch  *Launch
+	p       *loader.Program
+	Memory  *devmem.Memory
+	Image   *loader.Image
+	entry   *loader.Code
+	Places  *places.Table
+	limits  Limits
+	Root    uint32 // the kernel's frame
+	Params  []byte
+	// workspace is what %envreg1 and 2 point to in a cooperative launch; 0 otherwise.
+	workspace uint64
+	// Of engine ref: the accesses that mean elements, by place, and the instructions that align their addresses, which number the
+	// entries of lane.elements.
+	elements map[uint32]refElement
+	bases    map[uint32]int
+
+	Sched    schedule
+	rng      rng
+	Clock    uint64 // warp steps so far
+	asked    uint64 // clock at which the context was asked last
+	Stats    Stats
+	Stop     error // set by a step that ends the run
+	Faults   faultLog
+	Out      Emitter
+	tlb      tlb
+	Access   access
+	Args     isa.Args
+	WarpArgs isa.WarpArgs
+
+	wgmmaArgs *isa.WgmmaArgs // nil before the first use
+	calls     map[callKey]uint32
+	free      []*cluster                     // whose blocks have all finished, for reuse
+	textures  map[uint64]*descriptor.Texture // that texture instructions have been given, by object
+	taps      taps
+	dev       *device // nil where no thread has done anything with streams of the device
+	// spareCopies are copies that have been performed, for reuse.
+	spareCopies []*copied
+}
+
+// callKey is a call as the place table knows it; calls caches its answers.
+type callKey struct {
+	caller uint32
+	callee *loader.Code
+}
+
+// NewRun prepares the execution of a launch. The engine gives it a Machine before Execute.
+func NewRun(ctx context.Context, l *Launch) *Run {
+	r := &Run{ctx: ctx, Launch: l, p: l.Program, Memory: l.Program.Memory, Places: l.Places, limits: DefaultLimits(), calls: map[callKey]uint32{}}
+	if r.Places == nil {
+		r.Places = places.New()
+	}
+	r.Image = r.p.Image(l.Func)
+	r.entry = r.Image.Code(l.Func)
+	r.Root = r.Places.Enter(0, l.Func)
+	r.Params = make([]byte, r.entry.Params)
+	copy(r.Params, l.Params)
+	r.rng = newRNG(l.Seed)
+	r.Out = newEmitter(l)
+	r.Sched.init(r)
+	if l.Cooperative {
+		if a, err := r.Memory.Alloc(64, 64, devmem.DeviceAlloc, "workspace of the cooperative launch"); err == nil {
+			r.workspace = a
+		}
+	}
+	return r
+}
+
+// fail ends the run after the current step.
+func (r *Run) fail(err error) {
+	if r.Stop == nil {
+		r.Stop = err
+	}
+}
+
+// askAfter is how many steps the context is not asked again whether the run is cancelled: it takes as long as some of them.
+const askAfter = 1 << 12
+
+// halted tells why the run must end now, nil when it goes on.
+func (r *Run) halted() error {
+	switch {
+	case r.Stop != nil:
+		return r.Stop
+	case r.Launch.MaxSteps != 0 && r.Clock >= r.Launch.MaxSteps:
+		return ErrStopped
+	case r.Clock-r.asked < askAfter:
+		return nil
+	}
+	r.asked = r.Clock
+	return r.ctx.Err()
+}
+
+// CTA is a resident block.
+type CTA struct {
+	index   uint32
+	cluster *cluster
+	rank    uint32 // in the cluster
+	id      event.Dim3
+	shape   event.Dim3
+	Threads int
+	Live    int  // threads that have not exited
+	gone    bool // finished or stuck, no longer resident
+	Warps   []*Warp
+	Shared  []byte
+	Bars    [16]barrier
+	Met     uint16 // barriers that somebody has arrived at
+
+	Completed uint64 // how often barriers were
+	grouped   bool   // a warp has waited for its warpgroup
+	tracked   []trackedCopies
+	bulks     []*bulkCopy // in flight
+	cores     cores
+	bulksDone uint64        // that have been issued
+	barriers  []liveBarrier // in shared memory
+	ended     []endedBarrier
+	early     []earlyUse
+}
+
+// newCTA makes room for a block of a cluster.
+func (r *Run) newCTA(of *cluster, rank uint32) *CTA {
+	c := &CTA{cluster: of, rank: rank, shape: r.Launch.Block, Threads: int(r.Launch.Block.Count()),
+		Shared: make([]byte, int(r.Image.Layout.Reserved)+r.SharedBytes())}
+	for i := range c.Bars {
+		c.Bars[i].Reset()
+	}
+	for i := range r.Launch.WarpsPerBlock() {
+		c.Warps = append(c.Warps, &Warp{CTA: c, Index: int(i), first: c.shape.At(32 * uint64(i))})
+	}
+	return c
+}
+
+// start makes c block index, at its first instruction.
+func (r *Run) start(c *CTA, index uint32) {
+	clear(c.Shared)
+	c.index, c.id = index, r.Launch.Grid.At(uint64(index))
+	c.Live, c.gone, c.grouped = c.Threads, false, false
+	for m := c.Met; m != 0; m &= m - 1 {
+		c.Bars[bits.TrailingZeros16(m)].Reset()
+	}
+	c.Met = 0
+	c.tracked, c.barriers, c.bulks, c.bulksDone = c.tracked[:0], c.barriers[:0], c.bulks[:0], 0
+	c.ended, c.early = c.ended[:0], c.early[:0]
+	c.cores.reset()
+	for i, w := range c.Warps {
+		n := min(32, c.Threads-32*i)
+		w.start(r, index*uint32(len(c.Warps))+uint32(i), uint32(1<<uint(n)-1))
+	}
+	r.Stats.Threads += uint64(c.Threads)
+}
+
+// SharedBytes is the size of a block's shared memory, without the reserved part of the window.
+func (r *Run) SharedBytes() int {
+	layout := r.Image.Layout
+	if r.Launch.DynamicShared == 0 {
+		return int(layout.Static)
+	}
+	return int(layout.Dynamic-layout.Reserved) + r.Launch.DynamicShared
+}
+
+// lane is one thread.
+type lane struct {
+	frame
+	depth int32   // calls below the kernel
+	up    []frame // the callers, outermost first
+	regs  []uint64
+	// param and local are the stacks of parameter and local frames, all the registers the register stack; regs is the
+	// current frame's part of it.
+	allRegs []uint64
+	param   []byte
+	local   []byte
+	tid     event.Dim3
+	ran     uint64 // Warp.Strain when it last ran
+	// elements are the addresses that instructions aligned last, see Run.bases; nil before the first.
+	elements []uint64
+}
+
+// frame is one level of a call stack.
+type frame struct {
+	code    *loader.Code
+	pc      int32
+	base    uint32 // place of instruction 0
+	regAt   int32
+	paramAt int32
+	localAt int32
+}
+
+// stand says what a lane waits for: a wait, the number of a barrier and the member mask of a warp-level wait, packed so
+// that those of a warp are set at once.
+type stand uint64
+
+// Standing says what lanes wait for: with the number of a barrier, and the member mask of a warp-level wait.
+func Standing(why wait, bar uint8, members uint32) stand {
+	return stand(why) | stand(bar)<<8 | stand(members)<<32
+}
+
+func (s stand) waits() wait     { return wait(s & 0xff) }
+func (s stand) bar() uint8      { return uint8(s >> 8) }
+func (s stand) members() uint32 { return uint32(s >> 32) }
+
+// wait says what a lane waits for.
+type wait uint8
+
+const (
+	waitNone    wait = iota
+	WaitBarrier      // a CTA barrier
+	waitWarp         // bar.warp.sync
+	waitLanes        // a warp-level instruction with a member mask
+	waitCluster      // barrier.cluster.wait
+	waitGroup        // wgmma.wait_group, for the other warps of the warpgroup
+	waitColumns      // tcgen05.alloc, for tensor memory to be freed
+)
+
+func (ln *lane) place() uint32 { return ln.base + uint32(ln.pc) }
+
+// start makes the lane stand at the first instruction of the kernel.
+func (ln *lane) start(r *Run, tid event.Dim3) {
+	ln.tid = tid
+	ln.depth, ln.up = 0, ln.up[:0]
+	ln.frame = frame{code: r.entry, base: r.Root}
+	ln.fit()
+	clear(ln.regs)
+	clear(ln.local[:r.entry.Func.LocalFrame])
+}
+
+// fit makes the stacks hold the current frame.
+func (ln *lane) fit() {
+	f := ln.code.Func
+	if need := int(ln.regAt) + f.Regs; need > len(ln.allRegs) {
+		ln.allRegs = Grow(ln.allRegs, need)
+	}
+	ln.regs = ln.allRegs[ln.regAt : int(ln.regAt)+f.Regs]
+	if need := int(ln.paramAt) + f.ParamFrame; need > len(ln.param) {
+		ln.param = Grow(ln.param, need)
+	}
+	if need := int(ln.localAt) + f.LocalFrame; need > len(ln.local) {
+		ln.local = Grow(ln.local, need)
+	}
+}
+
+// Grow gives s at least n elements: just so many at first, doubling later.
+func Grow[T any](s []T, n int) []T {
+	if len(s) > 0 {
+		n = max(n, 2*len(s))
+	}
+	t := make([]T, n)
+	copy(t, s)
+	return t
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// Likeness gives a value that thread n shares with threads which do the same: given the same values, they make the same requests from
+// the first on, and what exchanges values between the threads of a warp gives each the same when two of them change places.
+//
+// It consists of the state at the first request and, of the instructions that a thread may execute from there on, the special registers
+// that they read. So a thread may ask for its number before the first request, if what it computes from that is equal or not needed later.
+//
+// An instruction of the warp that tells lanes apart, or whose mask is not written in the instruction, makes lanes differ. Threads
+// of different blocks differ if there is shared memory.
+func (t *Threads) Likeness(n int) string {
+	state, _ := t.Start(n)
+	w, i := t.lane(n)
+	t.decode(&w.lanes[i], state)
+	b := []byte(state)
+	word := func(v uint64) { b = binary.LittleEndian.AppendUint64(b, v) }
+	if len(w.CTA.Shared) > 0 {
+		word(uint64(w.CTA.index))
+	}
+	t.reachable(&w.lanes[i], func(in *isa.Inst) {
+		for k := range in.Src {
+			if o := &in.Src[k]; o.Kind == isa.SpecialReg && !isClock(o.Special) {
+				word(t.r.Special(w, i, o.Special))
+			}
+		}
+		switch in.Class {
+		case isa.Warp, isa.WarpBarrier, isa.Matrix, isa.Tile, isa.Warpgroup:
+			word(uint64(w.Index))
+			if last := len(in.Src) - 1; lanesAlike(in) && in.Src[last].Kind == isa.Imm {
+				word(in.Src[last].Imm >> i & 1)
+			} else {
+				word(uint64(i))
+			}
+		}
+	})
+	return string(b)
+}
+
+// lanesAlike says that an instruction of the warp, if it has a mask, gives each lane of it the same, whichever lane has which operand.
+func lanesAlike(in *isa.Inst) bool {
+	switch in.Source.Op {
+	case "bar":
+		return in.Class == isa.WarpBarrier
+	case "vote":
+		return in.Has("sync") && in.Op != isa.OpBallot
+	case "redux":
+		return !in.Type.Float()
+	}
+	return false
+}
+
+// reachable calls f for each instruction that a lane may execute from where it stands, in the same order for lanes in equal states.
+func (t *Threads) reachable(ln *lane, f func(in *isa.Inst)) {
+	type at struct {
+		fn *isa.Func
+		pc int
+	}
+	var todo []at
+	for i := range ln.up {
+		todo = append(todo, at{ln.up[i].code.Func, int(ln.up[i].pc)})
+	}
+	todo = append(todo, at{ln.code.Func, int(ln.pc)})
+	seen := map[at]bool{}
+	for len(todo) > 0 {
+		a := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[a] || a.pc >= len(a.fn.Insts) {
+			continue
+		}
+		seen[a] = true
+		in := &a.fn.Insts[a.pc]
+		f(in)
+		if in.Callee != nil {
+			todo = append(todo, at{in.Callee, 0})
+		} else if in.Class == isa.Call {
+			for _, fn := range a.fn.Calls {
+				todo = append(todo, at{fn, 0})
+			}
+		}
+		successors(a.fn, a.pc, func(to int) { todo = append(todo, at{a.fn, to}) })
+	}
+}
+
+// successors calls f for the instructions of a function that may follow the one at pc; the end of the function is one past the last.
+func successors(fn *isa.Func, pc int, f func(to int)) {
+	in := &fn.Insts[pc]
+	for _, to := range in.Targets {
+		f(int(to))
+	}
+	if ends := in.Class == isa.Ret || in.Class == isa.Exit || in.Class == isa.Trap || in.Class == isa.Branch; !ends || in.Guard >= 0 {
+		f(pc + 1)
+	} else if in.Class == isa.Branch && len(in.Src) > 0 {
+		f(pc + 1) // brx.idx past its list goes on
+	}
+}

@@ -1,0 +1,59 @@
+package vcode
+
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/vcode/lanes"
+)
+
+// Compiled gives the machine code of a text's lists; nil where there is none. Launches whose accesses are logged (see lanes.Log) have
+// code of their own.
+func (t *Text) Compiled(told bool) *lanes.Compiled {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := &t.machine[withLog(told)]
+	if *m == nil {
+		*m = lanes.Compile(t.Ops, t.lists(), told)
+	}
+	return *m
+}
+
+// ReadyCode is the machine code that there is already, nil for none, and how many lists launches have done without.
+func (t *Text) ReadyCode(told bool) (code *lanes.Compiled, done int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.machine[withLog(told)], t.done[withLog(told)]
+}
+
+// Done says how many lists launches have done without machine code, as far as one knows: of those that run together one counts.
+func (t *Text) Done(told bool, lists int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := &t.done[withLog(told)]
+	*n = max(*n, lists)
+}
+
+// withLog is the index in Text.machine.
+func withLog(told bool) int {
+	if told {
+		return 1
+	}
+	return 0
+}
+
+// lists gives the places in Text.Ops at which lists begin.
+func (t *Text) lists() []int32 {
+	var starts []int32
+	for i := range t.Code {
+		if in := &t.Code[i]; in.Op == OpRun {
+			starts = append(starts, in.A)
+		}
+	}
+	for i := range t.Edges {
+		if m := t.Edges[i].Moves; m >= 0 {
+			starts = append(starts, m)
+		}
+	}
+	slices.Sort(starts)
+	return slices.Compact(starts)
+}
