@@ -133,7 +133,7 @@ func (x *race) unawaited() bool {
 			return false
 		}
 	}
-	return unawaited(x.block.of, &x.later.Actor, &x.before)
+	return unawaited(x.block.of, &x.later.Actor, x.block.of.ViewOf(x.wi, x.later.Actor.Lane), &x.before)
 }
 
 // observed says that a thread of the block has observed others since it last waited at a barrier.
@@ -147,16 +147,15 @@ func (b *block) observed(a *order.Actor) bool {
 	return false
 }
 
-// unawaited says that a thread of the block of an actor comes after an access of another block now, but not the actor's.
-func unawaited(b *order.Block, a *order.Actor, other *order.Stamp) bool {
+// unawaited says that a thread of the block of an actor comes after an access of another block now, but not the actor, whose view is own.
+func unawaited(b *order.Block, a *order.Actor, own *order.View, other *order.Stamp) bool {
 	after := func(v *order.View) bool {
 		return v.Unknown(a.Launch, a.Block, other.Launch, other.Warp, 1<<uint(other.Lane), other.Epoch) == 0
 	}
-	wi := a.Warp % a.Launch.WarpsPerBlock
 	for i := range a.Launch.WarpsPerBlock {
 		for v := range b.Views(i, ^uint32(0)) {
 			if after(v) {
-				return !after(b.ViewOf(wi, a.Lane))
+				return !after(own)
 			}
 		}
 	}

@@ -36,6 +36,7 @@ type awaits struct {
 	which string // "first" or "second": who
 	who   order.Actor
 	other order.Stamp
+	last  *order.View // that who had when it exited; nil while it runs
 }
 
 // launch is a launch that runs.
@@ -146,9 +147,10 @@ func (w *Witness) Await(p Pair, a *history.Access, r *history.Race) {
 	switch {
 	case r.Category != detect.CrossBlock:
 	case r.Earlier.Site.Side.Write:
-		w.awaits = append(w.awaits, awaits{p, "second", a.Actor, *x})
+		w.awaits = append(w.awaits, awaits{pair: p, which: "second", who: a.Actor, other: *x})
 	case !log(x).Waited(x.Warp%x.Launch.WarpsPerBlock, x.Lane, x.Epoch, never):
-		w.awaits = append(w.awaits, awaits{p, "first", order.Actor{Launch: x.Launch, Block: x.Block(), Warp: x.Warp, Lane: x.Lane}, a.Actor.Stamp()})
+		w.awaits = append(w.awaits, awaits{pair: p, which: "first", who: order.Actor{Launch: x.Launch, Block: x.Block(), Warp: x.Warp, Lane: x.Lane},
+			other: a.Actor.Stamp()})
 	}
 }
 
@@ -158,12 +160,24 @@ func (w *Witness) Late(e *event.Event, of *order.Block, f func(p Pair, which str
 	if len(w.awaits) == 0 {
 		return
 	}
+	for i := range w.awaits {
+		switch x := &w.awaits[i]; {
+		case x.last != nil || x.who.Launch != of.Launch || x.who.Block != of.Index:
+		case of.Exited(x.who.Warp%of.WarpsPerBlock, x.who.Lane): // before the other access, of which it knows nothing then
+			x.last = order.Operations(0, 0)
+		case e.Kind == event.Exit && x.who.Warp == e.Warp && e.Mask>>uint(x.who.Lane)&1 != 0:
+			x.last = of.ViewOf(e.Warp%of.WarpsPerBlock, x.who.Lane)
+		}
+	}
 	w.awaits = slices.DeleteFunc(w.awaits, func(x awaits) bool {
 		if x.who.Launch != of.Launch || x.who.Block != of.Index {
 			return x.who.Launch.Ended(x.who.Block)
 		}
-		b := w.block(of, false)
-		late := unawaited(of, &x.who, &x.other) && (b == nil || !b.observed(&x.who))
+		b, view := w.block(of, false), x.last
+		if view == nil {
+			view = of.ViewOf(x.who.Warp%of.WarpsPerBlock, x.who.Lane)
+		}
+		late := unawaited(of, &x.who, view, &x.other) && (b == nil || !b.observed(&x.who))
 		if late {
 			f(x.pair, x.which)
 		}

@@ -17,6 +17,9 @@ func (b *Block) View(w uint32) (v *View, same bool) {
 // ViewOf gives that of a lane.
 func (b *Block) ViewOf(w uint32, lane int) *View { return b.warps[w].view(lane) }
 
+// Exited says that a lane has.
+func (b *Block) Exited(w uint32, lane int) bool { return b.warps[w].live>>uint(lane)&1 == 0 }
+
 // Views gives the views that lanes of a warp have, each with the lanes that have it.
 func (b *Block) Views(w, lanes uint32) iter.Seq2[*View, uint32] { return b.warps[w].of(lanes) }
 
