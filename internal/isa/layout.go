@@ -26,16 +26,9 @@ func (f *Func) Reachable() []*Func {
 // SyncsGrid reports whether the kernel asks for the workspace of a cooperative launch, of which %envreg1 and 2 are the address: the grid
 // synchronisation of cooperative groups does, and traps where there is none.
 func (f *Func) SyncsGrid() bool {
-	for _, g := range f.Reachable() {
-		for i := range g.Insts {
-			for _, o := range g.Insts[i].Src {
-				if o.Kind == SpecialReg && (o.Special == EnvReg0+1 || o.Special == EnvReg0+2) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return f.Any(func(in *Inst) bool {
+		return slices.ContainsFunc(in.Src, func(o Operand) bool { return o.Kind == SpecialReg && (o.Special == EnvReg0+1 || o.Special == EnvReg0+2) })
+	})
 }
 
 // MayCall reports whether the indirect call in, which is in f, may call g: a function of the signature called that is
