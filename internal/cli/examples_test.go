@@ -50,6 +50,11 @@ func TestPythonStacks(t *testing.T) {
 			t.Errorf("exit %d, %v\n%s", code, findings, output)
 		}
 	})
+	t.Run("pinned", func(t *testing.T) {
+		if code, findings, output := runPython(t, cache, python, "testdata/python/pinned.py"); code != exitClean || len(findings) > 0 {
+			t.Errorf("exit %d, %v\n%s", code, findings, output)
+		}
+	})
 	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })
 	t.Run("pytest of the unsupported", func(t *testing.T) { testPytestUnsupported(t, python, cache) })
 	t.Run("plugin alone", func(t *testing.T) { testPluginAlone(t, python) })

@@ -656,6 +656,8 @@ def _copy(self, source, non_blocking=False):
     across = not (self.is_cuda and source.is_cuda)
     if _same_bytes(self, source):
         if self.data_ptr() != source.data_ptr():
+            if across and non_blocking:
+                _watch.settle()
             _memcpy(self, source, index, across and not non_blocking)
             if across and non_blocking:
                 _watch.copy(source if self.is_cuda else self)
@@ -732,6 +734,8 @@ def install(device):
     _without_nccl()
     _runtime.__cudaFencepostTorch()
     torch.ctc_loss = _watch.without(torch.ctc_loss)  # with a mode, lengths in host memory are refused
+    torch.jit.trace = _watch.without(torch.jit.trace)  # and nothing can be traced
+    torch._tensor_str._str = _watch.printing(torch._tensor_str._str)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some releases warn of every override
         _override_all()
