@@ -50,7 +50,7 @@ func (e *CompileError) Error() string {
 
 const (
 	machineCode = "the library is machine code, which cannot be emulated: build a program without it (docs/run.md)"
-	partial     = "Fencepost computes some functions of this library on the host, and this is none of them: docs/run.md has the list"
+	partial     = "link with -lcublas or -lcurand; of these libraries Fencepost computes some functions on the host (docs/run.md has the list), and others are undefined all the same"
 )
 
 // remedies are what to do about errors of compilers and linkers, by what they print.

@@ -2,7 +2,7 @@
 // shared memory, in memory that others read, and a thread that has another variable there, or a thread of a block that has other shared
 // memory, accesses memory by it. Such an address means the same offset in the memory of whoever uses it.
 //
-// Blind spots: pointers that are not stored (shuffles), that are stored in parts or by a matrix or asynchronous operation, and those that
+// Blind spots: pointers that are not stored (shuffles), that a thread stores which has loaded the same from another one, that are stored in parts or by a matrix or asynchronous operation, and those that
 // another launch left behind.
 package foreign
 
@@ -43,8 +43,16 @@ type pair struct{ load, store uint32 }
 type launch struct {
 	info      event.Launch
 	stored    map[location]pointer
+	loaded    map[held]bool
 	low, high uint64 // between which their addresses lie, in global memory or in that of any block
 	full      bool   // there was no room for one
+}
+
+// held is a pointer that a thread has loaded which another stored: if it stores the same number, it may pass that on.
+type held struct {
+	warp  uint32
+	lane  uint8
+	value uint64
 }
 
 // location is eight bytes of global memory, or of the shared memory of a block, which is numbered from 1.
@@ -60,36 +68,53 @@ type pointer struct {
 	order       event.Order
 	scope       event.Scope
 	lane        uint8
+	passed      bool // by a thread that had it from another: nobody knows whose it is
 	warp, place uint32
+	value       uint64
 }
 
 // Events implements event.Sink.
 func (c *checker) Events(b *event.Batch) {
-	for i := range b.Launches {
-		c.launches[b.Launches[i].ID] = &launch{info: b.Launches[i], stored: map[location]pointer{}, low: ^uint64(0)}
-	}
 	var l *launch
 	for i := range b.Events {
 		e := &b.Events[i]
 		switch e.Kind {
+		case event.KernelBegin:
+			c.launches[e.Launch] = &launch{info: b.Launches[e.Side], stored: map[location]pointer{}, loaded: map[held]bool{}, low: ^uint64(0)}
 		case event.KernelEnd:
 			if x := c.launches[e.Launch]; x != nil && x.full {
 				c.notes = append(c.notes, fmt.Sprintf("launch %d of %s: it stores more than %d pointers to local or shared memory, of which not all were checked.",
 					x.info.ID, x.info.Kernel, c.room))
 			}
 			delete(c.launches, e.Launch)
-		case event.Load, event.Store, event.Atomic:
+		case event.Load, event.Store, event.Atomic, event.Again:
 			if l == nil || l.info.ID != e.Launch {
 				l = c.launches[e.Launch]
 			}
-			if l != nil && (e.Space == event.Global || e.Space == event.Shared) && e.Flags&event.FlagAsync == 0 {
-				if pointers := stores(b, e); pointers || len(l.stored) > 0 {
-					c.access(b, e, l, pointers)
+			switch {
+			case l == nil:
+			case e.Kind != event.Again:
+				c.look(b, e, l)
+			default:
+				for k, x := range b.Series[e.Side].Events {
+					if x.Size >= 8 || len(l.stored) > 0 {
+						x = b.Nth(e, k)
+						c.look(b, &x, l)
+					}
 				}
 			}
 		}
 	}
 	c.Detector.Events(b)
+}
+
+// look looks at an access.
+func (c *checker) look(b *event.Batch, e *event.Event, l *launch) {
+	if (e.Space == event.Global || e.Space == event.Shared) && e.Flags&event.FlagAsync == 0 {
+		if pointers := stores(b, e); pointers || len(l.stored) > 0 {
+			c.access(b, e, l, pointers)
+		}
+	}
 }
 
 // stores says that lanes store a pointer to local or shared memory.
@@ -126,8 +151,13 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch, pointers boo
 		for k := range max(1, uint64(e.Size)/8) {
 			at.address = from&^7 + 8*k
 			p, ok := l.stored[at]
-			if e.Flags&event.FlagRead != 0 && ok && e.Size >= 8 && p.foreign(e.Warp, lane, &l.info) && c.cfg.Dereferences(e.Place) {
-				c.add(p, e, lane, at.address, l)
+			if e.Flags&event.FlagRead != 0 && ok && e.Size >= 8 && (p.warp != e.Warp || int(p.lane) != lane) {
+				if p.foreign(e.Warp, lane, &l.info) && c.cfg.Dereferences(e.Place) {
+					c.add(p, e, lane, at.address, l)
+				}
+				if len(l.loaded) < c.room {
+					l.loaded[held{e.Warp, uint8(lane), p.value}] = true
+				}
 			}
 			if e.Flags&event.FlagWrite == 0 {
 				continue
@@ -140,7 +170,8 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch, pointers boo
 			case to == event.NoSpace:
 				delete(l.stored, at)
 			case ok || len(l.stored) < c.room:
-				l.stored[at] = pointer{to, e.Kind, e.Order, e.Scope, uint8(lane), e.Warp, e.Place}
+				l.stored[at] = pointer{to: to, kind: e.Kind, order: e.Order, scope: e.Scope, lane: uint8(lane), warp: e.Warp, place: e.Place, value: values[k],
+					passed: l.loaded[held{e.Warp, uint8(lane), values[k]}]}
 			}
 		}
 	}
@@ -148,6 +179,9 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch, pointers boo
 
 // foreign says that a pointer means other memory where a thread uses it.
 func (p *pointer) foreign(warp uint32, lane int, l *event.Launch) bool {
+	if p.passed {
+		return false
+	}
 	if p.to == event.Shared {
 		return p.warp/l.WarpsPerBlock() != warp/l.WarpsPerBlock()
 	}

@@ -66,6 +66,7 @@ func TestForeignPointers(t *testing.T) {
 		{"overwritten", "0.0 st x local; 0.0 st x 7; 0.1 ld x", ""},
 		{"overwritten in part", "0.0 st x local; 0.0 st4 x 7; 0.1 ld x", ""},
 		{"overwritten by the thread's own", "0.0 st x local; 0.1 st x local; 0.1 ld x", ""},
+		{"passed on by a third thread, to the owner or not", "0.0 st x local; 0.1 ld x; 0.1 st y local; 0.0 ld y", "1-2"},
 		{"exchanged", "0.0 exch x local; 0.1 exch x local", "1-2"},
 		{"compared", "0.0 st x local; 0.0 ld y; 0.0 ld y; 0.0 ld y; 0.0 ld y; 0.0 ld y; 0.0 ld y; 0.0 ld y; 0.1 ld x", ""},
 	} {
@@ -78,6 +79,34 @@ func TestForeignPointers(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s: %s: %q, not %q", tt.name, tt.steps, got, tt.want)
 		}
+	}
+}
+
+// TestBatches: a batch may name a launch that has begun before.
+func TestBatches(t *testing.T) {
+	c := Beside(nothing{}, "hb", detect.Config{Places: places{}})
+	b := program(t, "0.0 st x local; 0.1 ld x")
+	first, second := *b, *b
+	first.Events, second.Events = b.Events[:2], b.Events[2:]
+	c.Events(&first)
+	c.Events(&second)
+	if n := len(c.Findings()); n != 1 {
+		t.Errorf("%d findings", n)
+	}
+}
+
+// TestSeries: accesses that are told as a series are looked at.
+func TestSeries(t *testing.T) {
+	b := program(t, "0.0 st X local; 1.0 ld X")
+	last := len(b.Events) - 1
+	load := b.Events[last]
+	load.Warp = 0
+	b.Series = []*event.Series{{ID: 1, Events: []event.Event{load}}}
+	b.Events[last] = event.Event{Kind: event.Again, Launch: 1, Warp: 1}
+	c := Beside(nothing{}, "hb", detect.Config{Places: places{}})
+	c.Events(b)
+	if n := len(c.Findings()); n != 1 {
+		t.Errorf("%d findings", n)
 	}
 }
 

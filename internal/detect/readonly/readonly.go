@@ -64,7 +64,7 @@ type record struct {
 // Events implements event.Sink.
 func (c *checker) Events(b *event.Batch) {
 	for i := range b.Launches {
-		if l := &b.Launches[i]; l.NonCoherent {
+		if l := &b.Launches[i]; l.NonCoherent && c.launches[l.ID] == nil { // a batch may name one that has begun before
 			c.launches[l.ID] = &launch{info: *l, pages: map[uint64]*page{}}
 		}
 	}

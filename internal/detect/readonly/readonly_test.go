@@ -30,6 +30,19 @@ func stream(line string, nc ...uint32) *event.Batch {
 	return b
 }
 
+// TestBatches: a batch may name a launch that has begun before.
+func TestBatches(t *testing.T) {
+	d, b := Beside(none{}, "x", detect.Config{}), stream("0 st; 2 ld", 2)
+	for i := range b.Events {
+		part := *b
+		part.Events = b.Events[i : i+1]
+		d.Events(&part)
+	}
+	if n := len(d.Findings()); n != 1 {
+		t.Errorf("%d findings", n)
+	}
+}
+
 func TestPairs(t *testing.T) {
 	for _, c := range []struct {
 		line  string

@@ -11,7 +11,13 @@ void *__fencepost_memset(void *, int, __SIZE_TYPE__) __asm__("memset") __attribu
 #ifdef __cplusplus
 }
 #endif
-#define __builtin_memcpy __fencepost_memcpy
-#define __builtin_memmove __fencepost_memmove
-#define __builtin_memset __fencepost_memset
+#if defined __cplusplus && __GNUC__ >= 9 /* functions that may be constant call none that cannot be */
+#define __builtin_memcpy(...) (__builtin_is_constant_evaluated() ? __builtin_memcpy(__VA_ARGS__) : __fencepost_memcpy(__VA_ARGS__))
+#define __builtin_memmove(...) (__builtin_is_constant_evaluated() ? __builtin_memmove(__VA_ARGS__) : __fencepost_memmove(__VA_ARGS__))
+#define __builtin_memset(...) (__builtin_is_constant_evaluated() ? __builtin_memset(__VA_ARGS__) : __fencepost_memset(__VA_ARGS__))
+#else
+#define __builtin_memcpy(...) __fencepost_memcpy(__VA_ARGS__)
+#define __builtin_memmove(...) __fencepost_memmove(__VA_ARGS__)
+#define __builtin_memset(...) __fencepost_memset(__VA_ARGS__)
+#endif
 #endif
