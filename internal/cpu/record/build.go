@@ -31,7 +31,7 @@ const (
 	objectFile  = "recorder.o"
 	listFile    = "recorder.list" // of symbols that libraries of the program must find in it
 	gccFolder   = "gcc"           // is before GCC's own runtime library
-	builtinFile = "builtin.h"     // in src
+	builtinFile = "fencepost_builtin.h"
 )
 
 func key(cc string) string {

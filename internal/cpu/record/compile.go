@@ -75,7 +75,7 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	} else {
 		out = append(out, gccFlags...)
 		if !c.Fortran {
-			out = append(append(out, gccCalls...), "-include", filepath.Join(dir, "src", builtinFile))
+			out = append(append(out, gccCalls...), "-isystem", filepath.Join(dir, "src", "gcc"), "-include", builtinFile) // as a header of the system, which -MM leaves out
 		} else if runtime.GOARCH == "amd64" {
 			out = append(out, "-mstringop-strategy=libcall")
 		}
