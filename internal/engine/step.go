@@ -292,7 +292,16 @@ func (r *Run) Exit(w *Warp, on uint32, place uint32) {
 // Trap ends the launch.
 func (r *Run) Trap(w *Warp, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
-		r.Faults.At(r, TrapHit, w, bits.TrailingZeros32(m), place, "traps", "the kernel executes a trap instruction")
+		r.Faults.At(r, TrapHit, w, bits.TrailingZeros32(m), place, "traps", "%s", r.whyTrapped())
 	}
 	r.fail(ErrTrap)
+}
+
+// whyTrapped says what a trap means.
+func (r *Run) whyTrapped() string {
+	if !r.Launch.Cooperative && r.Launch.Func.SyncsGrid() {
+		return "the kernel executes a trap instruction, as grid synchronisation does in a launch that is not cooperative " +
+			"(cudaLaunchCooperativeKernel, or cooperative = true in a launch file)"
+	}
+	return "the kernel executes a trap instruction"
 }
