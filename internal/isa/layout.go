@@ -27,7 +27,9 @@ func (f *Func) Reachable() []*Func {
 // synchronisation of cooperative groups does, and traps where there is none.
 func (f *Func) SyncsGrid() bool {
 	return f.Any(func(in *Inst) bool {
-		return slices.ContainsFunc(in.Src, func(o Operand) bool { return o.Kind == SpecialReg && (o.Special == EnvReg0+1 || o.Special == EnvReg0+2) })
+		return slices.ContainsFunc(in.Src, func(o Operand) bool {
+			return o.Kind == SpecialReg && (o.Special == EnvReg0+1 || o.Special == EnvReg0+2)
+		})
 	})
 }
 
