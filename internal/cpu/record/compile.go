@@ -119,7 +119,7 @@ const (
 var valued = []string{"-o", "-I", "-L", "-D", "-U", "-l", "-x", "-include", "-isystem", "-idirafter", "-iquote", "-MF", "-MT", "-MQ", "-arch", "-target", "-Xlinker", "-Xclang", "-Xpreprocessor", "-Xassembler", "-T", "-u", "-z", "--param", "-mllvm", "-imacros", "-aux-info", "-B", "-e", "-rpath", "--sysroot", "-isysroot"}
 
 func classify(args []string) int {
-	what, files := linksProgram, false
+	what, files, headers := linksProgram, false, true
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
 		case a == "-c" || a == "-S" || a == "-E" || a == "-fsyntax-only" || a == "-M" || a == "-MM":
@@ -127,17 +127,26 @@ func classify(args []string) int {
 		case (a == "-shared" || a == "-r" || a == "--shared") && what == linksProgram:
 			what = linksLibrary
 		case slices.Contains(valued, a):
-			files = files || a == "-l"
-			i++
+			files, headers = files || a == "-l", headers && a != "-l"
+			if i++; a == "-x" && i < len(args) && strings.HasSuffix(args[i], "-header") {
+				what = compiles // ahead, for others that include it
+			}
 		case !strings.HasPrefix(a, "-") || a == "-" || strings.HasPrefix(a, "-l"):
 			files = true // response files among them
+			headers = headers && slices.Contains(headerEndings, filepath.Ext(a))
 		}
 	}
-	if !files {
+	switch {
+	case !files:
 		return asks
+	case headers:
+		return compiles
 	}
 	return what
 }
+
+// headerEndings are those of files that are compiled ahead if nothing else is named.
+var headerEndings = []string{".h", ".hh", ".hpp", ".hxx", ".h++", ".H"}
 
 // sourceEndings are those of files that a compiler translates.
 var sourceEndings = []string{".c", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CC", ".CPP", ".i", ".ii", ".m", ".mm"}
