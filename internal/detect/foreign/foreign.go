@@ -43,9 +43,9 @@ type pair struct{ load, store uint32 }
 type launch struct {
 	info      event.Launch
 	stored    map[location]pointer
-	loaded    map[held]bool
-	low, high uint64 // between which their addresses lie, in global memory or in that of any block
-	full      bool   // there was no room for one
+	loaded    map[held]bool // by threads, of those that others have stored
+	low, high uint64        // between which their addresses lie, in global memory or in that of any block
+	full      bool          // there was no room for one
 }
 
 // held is a pointer that a thread has loaded which another stored: if it stores the same number, it may pass that on.
@@ -155,7 +155,7 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch, pointers boo
 				if p.foreign(e.Warp, lane, &l.info) && c.cfg.Dereferences(e.Place) {
 					c.add(p, e, lane, at.address, l)
 				}
-				if len(l.loaded) < c.room {
+				if l.full = l.full || len(l.loaded) >= c.room; len(l.loaded) < c.room {
 					l.loaded[held{e.Warp, uint8(lane), p.value}] = true
 				}
 			}
@@ -235,7 +235,7 @@ func (c *checker) More() (int, bool) {
 // MemoryBytes implements detect.Metered.
 func (c *checker) MemoryBytes() (n uint64) {
 	for _, l := range c.launches {
-		n += uint64(len(l.stored)) * 64
+		n += uint64(len(l.stored))*64 + uint64(len(l.loaded))*24
 	}
 	if d, ok := c.Detector.(detect.Metered); ok {
 		n += d.MemoryBytes()

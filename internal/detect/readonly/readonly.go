@@ -11,6 +11,7 @@ package readonly
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/findings"
@@ -63,13 +64,12 @@ type record struct {
 
 // Events implements event.Sink.
 func (c *checker) Events(b *event.Batch) {
-	for i := range b.Launches {
-		if l := &b.Launches[i]; l.NonCoherent && c.launches[l.ID] == nil { // a batch may name one that has begun before
-			c.launches[l.ID] = &launch{info: *l, pages: map[uint64]*page{}}
-		}
-	}
-	for i := 0; i < len(b.Events) && len(c.launches) > 0; i++ {
+	begins := slices.ContainsFunc(b.Launches, func(l event.Launch) bool { return l.NonCoherent }) // or did before
+	for i := 0; i < len(b.Events) && (begins || len(c.launches) > 0); i++ {
 		e := &b.Events[i]
+		if e.Kind == event.KernelBegin && b.Launches[e.Side].NonCoherent {
+			c.launches[e.Launch] = &launch{info: b.Launches[e.Side], pages: map[uint64]*page{}}
+		}
 		l := c.launches[e.Launch]
 		switch {
 		case l == nil:
