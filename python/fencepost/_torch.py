@@ -23,7 +23,7 @@ import warnings
 import torch
 
 from . import _torch_operators as substitutes
-from ._torch_host import Watch
+from ._torch_host import Watch, extent
 
 # Operators that make, view or query tensors and never start a kernel, or that use nothing but the CUDA runtime's copies.
 # Operators whose results are views of their arguments are recognised by their schemas.
@@ -203,11 +203,6 @@ def _add_touched(name, accesses, tensor, write, offsets, shape, stride):
             accesses.append((write, at + begin, pitch, slice_, end - begin, height, depth))
 
 
-def _extent(tensor):
-    """The number of elements from the first to the last in memory."""
-    return sum(s * (n - 1) for n, s in zip(tensor.shape, tensor.stride())) + 1 if tensor.numel() else 0
-
-
 class _Memory(dict):
     """CPU tensors over the whole address space, one for each dtype: views of them alias CUDA tensors.
 
@@ -244,7 +239,7 @@ class _Memory(dict):
         host = torch.empty(0, dtype=tensor.dtype, device=_CPU)
         if not at:
             return host.as_strided(tensor.shape, tensor.stride())
-        nbytes = _extent(tensor) * tensor.element_size()
+        nbytes = extent(tensor) * tensor.element_size()
         storage = torch._C._construct_storage_from_data_pointer(_device.host_address(at), _CPU, nbytes)
         host.set_(storage, 0, tensor.shape, tensor.stride())
         if tensor.is_conj():
@@ -305,7 +300,7 @@ class _Result:
         """Gives the CUDA tensor the shape and, where the host's tensor was one of its own, the values of the result."""
         host, tensor = self.host, self.tensor
         if host.shape != tensor.shape:
-            tensor.resize_(host.shape if host.is_contiguous() else (_extent(host),))
+            tensor.resize_(host.shape if host.is_contiguous() else (extent(host),))
             if host.shape != tensor.shape or host.stride() != tensor.stride():
                 tensor.as_strided_(host.shape, host.stride())
         if self.fresh and host.numel():

@@ -32,9 +32,9 @@ def _arguments(func):
     return tuple((position, a.name, a.alias_info is not None and a.alias_info.is_write) for position, a in tensors)
 
 
-def _bytes(tensor):
-    """From the first to the last byte of a tensor."""
-    return tensor.element_size() * (1 + sum(s * (n - 1) for n, s in zip(tensor.shape, tensor.stride())))
+def extent(tensor):
+    """The number of elements from the first to the last in memory."""
+    return sum(s * (n - 1) for n, s in zip(tensor.shape, tensor.stride())) + 1 if tensor.numel() else 0
 
 
 class Watch(TorchDispatchMode):
@@ -68,7 +68,7 @@ class Watch(TorchDispatchMode):
         """Notes that a copy was issued which uses a tensor of the host, and that nobody has waited for."""
         if not tensor.is_pinned():
             return
-        begin, end = tensor.data_ptr(), tensor.data_ptr() + _bytes(tensor)
+        begin, end = tensor.data_ptr(), tensor.data_ptr() + extent(tensor) * tensor.element_size()
         self.copied[begin] = max(self.copied.pop(begin, (0, None))[0], end), tensor.untyped_storage()
         if len(self.copied) > _MOST_COPIES:  # of memory that is used again nothing is known, and nothing is told
             del self.copied[next(iter(self.copied))]
@@ -123,8 +123,8 @@ class Watch(TorchDispatchMode):
     def touch(self, name, tensor, write):
         """Tells that what is named touches a tensor of the host, if that has copied memory."""
         at, size = tensor.data_ptr(), tensor.element_size()
-        end = at + _bytes(tensor)
-        if tensor.numel() == 0 or not any(at < e and b < end for b, (e, _) in self.copied.items()):
+        end = at + extent(tensor) * size
+        if not any(at < e and b < end for b, (e, _) in self.copied.items()):
             return
         rows = (
             (at + offset + z * slice_ + y * pitch, width)
