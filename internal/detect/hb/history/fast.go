@@ -54,7 +54,7 @@ type Fast struct {
 	ended     []*loads // of launches that have ended
 	mostLoads int      // of a launch and class that are put off
 	mostEnded int      // launches that have ended, of which loads are put off
-	host      []Record
+	host      hostRecords
 	limit     int // from how many stamps and histories on to sweep
 	summaries summaries
 }

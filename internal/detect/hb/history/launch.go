@@ -32,9 +32,9 @@ func (h *Fast) enter(l *order.Launch) {
 	}
 	x := &launchState{Launch: l}
 	first := l.First()
-	for i := range h.host {
-		if !first.After(&h.host[i].Stamp) {
-			x.hosts = append(x.hosts, h.host[i])
+	for r := range h.host.all() {
+		if !first.After(&r.Stamp) {
+			x.hosts = append(x.hosts, *r)
 		}
 	}
 	h.beginLoads(x)
@@ -278,8 +278,8 @@ func (h *Fast) pages(from, end uint64, f func(p *page)) {
 // judgeHost finds the races of an access by the host.
 func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
 	h.performLoads(a)
-	for i := range h.host {
-		h.judgeHosts(a, &h.host[i], a.From, a.End, race)
+	for _, i := range h.host.overlapping(a.From, a.End) {
+		h.judgeHosts(a, &h.host.list[i].Record, a.From, a.End, race)
 	}
 	h.pages(a.From, a.End, func(p *page) {
 		for i := range p.segments {
@@ -350,8 +350,7 @@ func (h *Fast) judgeSegment(a *Access, l *order.Launch, s *segment, base, from, 
 // recordHost notes an access of the host.
 func (h *Fast) recordHost(a *Access) {
 	r := Record{Site: a.Site, Stamp: a.Actor.Stamp(), From: a.From, End: a.End}
-	h.host = slices.DeleteFunc(h.host, func(o Record) bool { return r.supersedes(&o) })
-	h.host = append(h.host, r)
+	h.host.supersede(r)
 	for _, x := range h.launches {
 		if !x.Over() {
 			x.hosts = append(x.hosts, r)
@@ -375,7 +374,7 @@ func (h *Fast) Reuse(from, end uint64) {
 			}
 		}
 	})
-	h.host = withoutRange(h.host, from, end)
+	h.host.cut(from, end)
 	for _, x := range h.launches {
 		x.hosts = withoutRange(x.hosts, from, end)
 	}
@@ -420,6 +419,9 @@ func (h *Fast) reuse(p *page, i int, from, end uint64) {
 
 // withoutRange gives records of the host without the bytes [from, end).
 func withoutRange(records []Record, from, end uint64) (kept []Record) {
+	if from >= end || !slices.ContainsFunc(records, func(r Record) bool { return r.From < end && from < r.End }) {
+		return records
+	}
 	for _, r := range records {
 		for _, rest := range [][2]uint64{{r.From, min(r.End, from)}, {max(r.From, end), r.End}} {
 			if rest[0] < rest[1] {
