@@ -1,18 +1,13 @@
 package engine
 
 import (
+	"maps"
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/engine/loader"
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/isa"
 )
-
-// refElement is an opt.Element as engine ref finds it.
-type refElement struct {
-	base int // index in lane.elements
-	size uint8
-}
 
 // placeElements prepares engine ref for the elements of its kernel. The element of an access lies where the instruction that
 // aligned its address, when the lane executed it last, took it from.
@@ -21,25 +16,12 @@ func (r *Run) placeElements() {
 	if len(of.List) == 0 || r.Launch.Sink == nil {
 		return
 	}
-	var base func(call int32, fn *isa.Func) uint32
-	base = func(call int32, fn *isa.Func) uint32 {
-		if call < 0 {
-			return r.Root
+	r.elements, r.bases = of.ByPlace(r.Root, r.Places.Enter), map[uint32]int{}
+	for _, at := range slices.Sorted(maps.Keys(r.elements)) {
+		base := r.elements[at].Base
+		if _, ok := r.bases[base]; !ok {
+			r.bases[base] = len(r.bases)
 		}
-		s := &of.Sites[call]
-		return r.Places.Enter(base(s.Call, s.Fn)+uint32(s.At), fn)
-	}
-	place := func(site int32) uint32 {
-		s := &of.Sites[site]
-		return base(s.Call, s.Fn) + uint32(s.At)
-	}
-	r.elements, r.bases = map[uint32]refElement{}, map[uint32]int{}
-	for _, e := range of.List {
-		at := place(e.Base)
-		if _, ok := r.bases[at]; !ok {
-			r.bases[at] = len(r.bases)
-		}
-		r.elements[place(e.Access)] = refElement{r.bases[at], e.Size}
 	}
 }
 
@@ -65,7 +47,7 @@ func (m refMachine) Element(w *Warp, lane int, _ *loader.Instr, place uint32) (a
 	if !ok || ln.elements == nil {
 		return 0, 0
 	}
-	return ln.elements[e.base], e.size
+	return ln.elements[m.r.bases[e.Base]], e.Size
 }
 
 // narrow makes what the lanes accessed the elements that they mean. An element that is not aligned leaves all as it

@@ -12,6 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine/places"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/opt"
 )
 
 // What a run can end with besides success and cancellation.
@@ -74,7 +75,7 @@ type Run struct {
 	workspace uint64
 	// Of engine ref: the accesses that mean elements, by place, and the instructions that align their addresses, which number the
 	// entries of lane.elements.
-	elements map[uint32]refElement
+	elements map[uint32]opt.PlacedElement
 	bases    map[uint32]int
 
 	Sched    schedule
@@ -180,8 +181,9 @@ type CTA struct {
 
 // newCTA makes room for a block of a cluster.
 func (r *Run) newCTA(of *cluster, rank uint32) *CTA {
+	shared := int(r.Image.Layout.Reserved) + r.SharedBytes()
 	c := &CTA{cluster: of, rank: rank, shape: r.Launch.Block, Threads: int(r.Launch.Block.Count()),
-		Shared: make([]byte, int(r.Image.Layout.Reserved)+r.SharedBytes())}
+		Shared: make([]byte, shared, (shared+3)&^3)}
 	for i := range c.Bars {
 		c.Bars[i].Reset()
 	}

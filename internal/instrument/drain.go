@@ -11,6 +11,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/opt"
 )
 
 // Layout of the log in device memory, as in device/log.cu, in bytes.
@@ -158,6 +159,8 @@ type Launch struct {
 	Sites  []Site
 	// Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: by the host).
 	Enter func(caller uint32, callee *isa.Func) uint32
+	// Elements are the accesses that mean a part of the word that they access, by place.
+	Elements map[uint32]opt.PlacedElement
 	// Global says whether an access of size bytes to global memory takes place, and Shared the same of shared memory: one that does not is a
 	// fault that the device tells of.
 	Global, Shared func(in *isa.Inst, addr, size uint64) bool
@@ -198,6 +201,9 @@ type warpState struct {
 	stride  [32]uint64  // of the matrix that they are about to access
 	stored  [32]stored  // by the store that they are about to execute
 	operand [32]operand // of the operation on an mbarrier that they are about to execute
+
+	// aligned are the addresses that the lanes aligned last, by the place where they did.
+	aligned map[uint32]*[32]uint64
 }
 
 // stored is what a lane has told of a store so far.
@@ -421,6 +427,19 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 	switch s.Kind {
 	case Access:
 		e.access(r, s.Inst(), w, lanes, place)
+	case AlignDown:
+		at := w.aligned[place]
+		if at == nil {
+			if w.aligned == nil {
+				w.aligned = map[uint32]*[32]uint64{}
+			}
+			at = new([32]uint64)
+			w.aligned[place] = at
+		}
+		for m := lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			at[l] = r.Values[l]
+		}
 	case MbarrierOperand:
 		for m := lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
@@ -520,6 +539,7 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 	}
 	executes := lanes
 	lanes = e.told(&v, in, w, &r.Values, lanes)
+	e.narrow(r, w, &v, lanes)
 	switch {
 	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
 		v.Flags, v.Aux = event.FlagVector, 2
@@ -545,6 +565,27 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 		v.Kind = event.Atomic
 		e.atomic(r, in, v, lanes)
 	}
+}
+
+// narrow makes what lanes access the elements that they mean, as the emulator does. An element that is not aligned leaves all as it
+// is.
+func (e *Events) narrow(r *Record, w *warpState, v *event.Event, lanes uint32) {
+	x, ok := e.l.Elements[v.Place]
+	base := w.aligned[x.Base]
+	if !ok || base == nil {
+		return
+	}
+	width, size := uint64(v.Size), uint64(x.Size)
+	for m := lanes; m != 0; m &= m - 1 {
+		if base[bits.TrailingZeros32(m)]%width%size != 0 {
+			return
+		}
+	}
+	for m := lanes; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m)
+		r.Values[l] += base[l] % width
+	}
+	v.Size = x.Size
 }
 
 // values puts what lanes store into the event, of those that execute the store.

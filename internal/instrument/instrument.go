@@ -13,6 +13,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/opt"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -60,6 +61,8 @@ const (
 
 	StoreWord  // 8 bytes that are stored, the first ones first, by an Access that follows
 	TileStride // how far the lines of a matrix are apart, of an Access that follows
+
+	AlignDown // an address that is aligned down, see opt.Element.Base
 
 	MbarrierOperand // the operand of a Mbarrier that follows: a count, bytes, or what a test is for
 	Mbarrier        // an operation on an mbarrier: its address. Record.Failed are tests of a phase that is not complete
@@ -180,10 +183,15 @@ func errorOf(missing []lack) *Error {
 
 // instrument instruments all functions but those of asIs, and says what cannot be.
 func instrument(m *isa.Module, o Options, asIs map[*isa.Func]bool) (*Program, []lack) {
-	r := &rewriter{out: &Program{}, options: o, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m)}
+	r := &rewriter{out: &Program{}, options: o, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m), elements: map[*isa.Func]bool{}}
 	for _, f := range m.Funcs {
 		if f.Decl.Body != nil && !asIs[f] {
 			r.funcs[f.Decl] = f
+		}
+		if o.Mode == Log && f.Entry && opt.MayHaveElements(f) {
+			for _, g := range f.Reachable() {
+				r.elements[g] = true
+			}
 		}
 	}
 	for _, tree := range m.Source {

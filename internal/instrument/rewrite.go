@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/opt"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -17,7 +18,10 @@ type rewriter struct {
 	options Options
 	funcs   map[*ptx.Func]*isa.Func
 	logs    map[*isa.Func]bool
-	missing []lack
+	// Functions of kernels whose accesses may mean elements of the words that they access (opt.FindElements): it is logged what they
+	// align.
+	elements map[*isa.Func]bool
+	missing  []lack
 
 	tree   *ptx.Module // being rewritten
 	prefix string      // begins the names of code that is put in
@@ -249,6 +253,10 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 	if r.options.Mode.missing(in) {
 		r.refuse(src.Pos, src.Op+src.Mods)
 		return []ptx.Stmt{src}
+	}
+	if r.elements[r.f] && opt.AlignsDown(in) {
+		r.out.Logged++
+		return []ptx.Stmt{r.code(operation(src.Operands[1].String(), r.site(AlignDown, i))+"@op;\n", src)}
 	}
 	kind, ok := kindOf(r.f, in)
 	if !ok || r.leftOut(in) || r.options.Mode == HiRace && (kind == Fence || kind == CopyCommit || kind == CopyWait) {

@@ -60,7 +60,7 @@ func buildFunc(fn *isa.Func, env Env, graph *callGraph) *Func {
 	b := &builder{
 		f:       &Func{Fn: fn, Env: env},
 		graph:   graph,
-		aligns:  aligns(fn),
+		aligns:  MayHaveElements(fn),
 		defs:    map[*Block]map[int32]Value{},
 		pending: map[*Block]map[int32]*Instr{},
 		phiUses: map[*Instr][]*Instr{},

@@ -28,7 +28,7 @@ type Element struct {
 // FindElements finds the elements of a kernel, calls included as far as they are inlined. The result does not depend on the
 // shape of a launch. An access that may use other bytes of its word is not in the list.
 func FindElements(kernel *isa.Func, shared *isa.Shared) (Elements, error) {
-	if !aligns(kernel) {
+	if !MayHaveElements(kernel) {
 		return Elements{}, nil
 	}
 	// The largest block, so that no special register is a constant.
@@ -41,6 +41,31 @@ func FindElements(kernel *isa.Func, shared *isa.Shared) (Elements, error) {
 	fixpoint(f, slices.DeleteFunc(Passes(), func(p Pass) bool { return p.Name == "unroll" }), nil)
 	Order(f)
 	return Elements{Sites: f.Sites, List: f.elements()}, nil
+}
+
+// PlacedElement is an element of an access at a place.
+type PlacedElement struct {
+	Base uint32 // place of the and.b64
+	Size uint8  // bytes of the element
+}
+
+// ByPlace gives the elements by the places of their accesses. Root is the base of the kernel's places, and enter gives that of a
+// call: of instruction 0 of callee, called at place caller.
+func (e *Elements) ByPlace(root uint32, enter func(caller uint32, callee *isa.Func) uint32) map[uint32]PlacedElement {
+	var place func(site int32) uint32
+	place = func(site int32) uint32 {
+		s := &e.Sites[site]
+		base := root
+		if s.Call >= 0 {
+			base = enter(place(s.Call), s.Fn)
+		}
+		return base + uint32(s.At)
+	}
+	placed := map[uint32]PlacedElement{}
+	for _, x := range e.List {
+		placed[place(x.Access)] = PlacedElement{place(x.Base), x.Size}
+	}
+	return placed
 }
 
 // Path names a site by the instructions that were called through, the kernel's first.
@@ -80,8 +105,8 @@ func (f *Func) AttachElements(of Elements) {
 	}
 }
 
-// aligns reports whether the function, or one that it may call, can have elements.
-func aligns(fn *isa.Func) bool { return fn.Any(wordAccess) && fn.Any(alignsDown) }
+// MayHaveElements reports whether the function, or one that it may call, has what elements are found by.
+func MayHaveElements(fn *isa.Func) bool { return fn.Any(wordAccess) && fn.Any(AlignsDown) }
 
 // wordAccess reports whether the instruction is one that accesses to elements are made of.
 func wordAccess(in *isa.Inst) bool {
@@ -97,8 +122,8 @@ func wordAccess(in *isa.Inst) bool {
 	return false
 }
 
-// alignsDown reports whether the instruction is and.b64 with -4 or -2.
-func alignsDown(in *isa.Inst) bool {
+// AlignsDown reports whether the instruction is and.b64 with -4 or -2, as one is that computes Element.Base.
+func AlignsDown(in *isa.Inst) bool {
 	return in.Class == isa.Pure && in.Row.Op == "and" && len(in.Src) == 2 && in.Type.Size() == 8 && in.Guard < 0 &&
 		in.Src[1].Kind == isa.Imm && (in.Src[1].Imm == ^uint64(3) || in.Src[1].Imm == ^uint64(1))
 }
@@ -113,7 +138,7 @@ func (f *Func) alignment(in *Instr) (int, bool) {
 	}
 	s := f.Sites[in.Site]
 	c, ok := f.ConstOf(in.Args[1])
-	if !ok || !alignsDown(&s.Fn.Insts[s.At]) || -c != 2 && -c != 4 {
+	if !ok || !AlignsDown(&s.Fn.Insts[s.At]) || -c != 2 && -c != 4 {
 		return 0, false
 	}
 	return int(-c), true

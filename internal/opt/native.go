@@ -68,7 +68,7 @@ func (b *builder) nativeLogic(op string, w Width, in *isa.Inst, arg func(int) Va
 		return b.narrow(v, in.Type)
 	}
 	v := b.emit(ops[op], w, 0, b.fit(arg(0), w), b.fit(arg(1), w))
-	if b.aligns && alignsDown(in) {
+	if b.aligns && AlignsDown(in) {
 		b.f.Def(v).Aux = aligned
 	}
 	return v

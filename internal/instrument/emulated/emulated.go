@@ -13,6 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine/loader"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/opt"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -45,6 +46,22 @@ type program struct {
 	sites     []instrument.Site
 	unchecked map[string]*instrument.Error // kernels
 	marked    bool                         // functions that are not to be inlined
+
+	mu       sync.Mutex
+	elements map[*isa.Func]opt.Elements // of kernels of original that were launched
+}
+
+// elementsOf finds the elements of a kernel of original, once.
+func (p *program) elementsOf(kernel *isa.Func) opt.Elements {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of, ok := p.elements[kernel]
+	if !ok {
+		// A kernel that opt does not express has none: its accesses stay those of the instructions.
+		of, _ = opt.FindElements(kernel, p.original.SharedLayout(kernel))
+		p.elements[kernel] = of
+	}
+	return of
 }
 
 // New makes an engine of one.
@@ -99,7 +116,7 @@ func (e *Engine) Rewrite(m *isa.Module) ([]*ptx.Module, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(p.Modules) > 0 {
-		e.programs[p.Modules[0]] = &program{original: m, sites: p.Sites, unchecked: p.Unchecked}
+		e.programs[p.Modules[0]] = &program{original: m, sites: p.Sites, unchecked: p.Unchecked, elements: map[*isa.Func]opt.Elements{}}
 	}
 	return p.Modules, nil
 }
@@ -204,12 +221,17 @@ func launchOf(l *engine.Launch, p *program) *instrument.Launch {
 	kernel := p.original.ByName[l.Func.Name]
 	shared := sharedBytes(l, p)
 	mem := l.Program.Memory
+	elements := p.elementsOf(kernel)
 	return &instrument.Launch{Launch: l.Launch, Kernel: kernel, Sites: p.sites, Enter: l.Places.Enter, Needs: l.Needs, Sink: l.Sink,
+		Elements: elements.ByPlace(l.Places.Enter(0, kernel), l.Places.Enter),
 		Global: func(in *isa.Inst, addr, size uint64) bool {
 			a, ok := mem.Find(addr)
 			return ok && addr&(size-1) == 0 && (in.Word || addr+size <= a.Addr+a.Size) && !(a.Const && in.Class != isa.Load)
 		},
-		Shared: func(_ *isa.Inst, addr, size uint64) bool {
+		Shared: func(in *isa.Inst, addr, size uint64) bool {
+			if in.Word && addr < shared {
+				return addr&(size-1) == 0
+			}
 			return addr&(size-1) == 0 && addr <= shared && size <= shared-addr
 		}}
 }
