@@ -215,7 +215,7 @@ func (r *Run) reachAt(w *Warp, lane int, in *loader.Instr, place uint32, flags e
 	case event.Shared:
 		var of *CTA
 		if of, addr, kind = w.CTA.owner(addr); kind == "" {
-			data, kind = window(of.Shared, addr&(1<<event.PeerShift-1), in.Width)
+			data, kind = sharedWindow(of, in, addr&(1<<event.PeerShift-1))
 		}
 		if kind == "" {
 			r.reaches(w, of, lane, place)
@@ -268,6 +268,15 @@ func window(bytes []byte, off, n uint64) ([]byte, FaultKind) {
 		return nil, Misaligned
 	}
 	return bytes[off : off+n : off+n], ""
+}
+
+// sharedWindow gives the bytes of a block's shared memory that in accesses at offset off.
+func sharedWindow(of *CTA, in *loader.Instr, off uint64) ([]byte, FaultKind) {
+	bytes := of.Shared
+	if size := uint64(len(bytes)); in.Word && off < size && size-off < in.Width {
+		bytes = bytes[:(size+3)&^3] // newCTA made room
+	}
+	return window(bytes, off, in.Width)
 }
 
 // global gives the bytes of global memory that in accesses at addr.

@@ -475,7 +475,7 @@ func (t *Threads) access(w *Warp, i int, in *loader.Instr, place uint32, piece i
 	case event.Global:
 		_, kind = r.global(addr, in, flags, place)
 	case event.Shared:
-		if _, kind = window(w.CTA.Shared, addr, in.Width); kind == "" && in.VarEnd != 0 && (addr < in.VarBegin || addr+in.Width > in.VarEnd) {
+		if _, kind = sharedWindow(w.CTA, in, addr); kind == "" && in.VarEnd != 0 && (addr < in.VarBegin || addr+in.Width > in.VarEnd) {
 			r.Faults.beside(r, w, i, place, touch{flags, space, addr, in.Width}, in.Object)
 			q = Request{Kind: RequestFault, Fault: OutOfVariable, Message: r.Faults.list[0].Message}
 			r.Faults = faultLog{}

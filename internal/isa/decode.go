@@ -42,6 +42,12 @@ func Decode(ms ...*ptx.Module) (*Module, error) {
 		}
 	}
 	l.calls()
+	words(l.out)
+	for _, f := range l.out.Funcs {
+		if f.Err == nil {
+			objects(f)
+		}
+	}
 	l.errs.Sort()
 	return l.out, l.errs.Err()
 }

@@ -105,8 +105,6 @@ func (l *linker) function(f *Func) {
 		leaders(f)
 		watchRegisters(f)
 		flow(f)
-		words(f)
-		objects(f)
 		copies(f)
 	}
 }

@@ -6,32 +6,53 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// words marks what accesses a word in order to change a part of it: loads and compare-and-swaps of 32 bits whose address was rounded
-// down for them. Compilers make atomic operations on 8 and 16 bits of these.
-func words(f *Func) {
-	if !slices.ContainsFunc(f.Insts, func(in Inst) bool { return isWordSwap(&in) }) {
+// words marks what may access a word in order to change or read a part of it: loads, and compare-and-swaps of 32 bits, whose address
+// was rounded down. Compilers and libcu++ make atomic operations on 8 and 16 bits of these. libcu++ rounds in one function and accesses in
+// another, to which it passes the address: where some function of the module rounds, strong accesses of functions that are called
+// count as rounded.
+func words(m *Module) {
+	if !slices.ContainsFunc(m.Funcs, func(f *Func) bool { return slices.ContainsFunc(f.Insts, func(in Inst) bool { return rounds(&in) > 0 }) }) {
 		return
 	}
-	rounded, written := map[int32]bool{}, map[int32]int{}
-	for i := range f.Insts {
-		in := &f.Insts[i]
-		for _, d := range in.Dst {
-			written[d.Reg]++
+	for _, f := range m.Funcs {
+		swaps := slices.ContainsFunc(f.Insts, func(in Inst) bool { return isWordSwap(&in) })
+		rounded, written := map[int32]int{}, map[int32]int{}
+		for i := range f.Insts {
+			in := &f.Insts[i]
+			for _, d := range in.Dst {
+				written[d.Reg]++
+			}
+			if n := rounds(in); n > 0 {
+				rounded[in.Dst[0].Reg] = n
+			}
 		}
-		if in.Row.Op == "and" && len(in.Src) == 2 && in.Src[1].Kind == Imm && in.Src[1].Imm&0xffffffff == 0xfffffffc {
-			rounded[in.Dst[0].Reg] = true
+		for i := range f.Insts {
+			in := &f.Insts[i]
+			size := in.Type.Size()
+			if !isWordSwap(in) && !(in.Class == Load && (size == 2 || size == 4) && in.Vec == 1) {
+				continue
+			}
+			a := in.Src[0]
+			strong := in.Class == Atomic || in.Order >= event.Relaxed
+			here := rounded[a.Reg] == size && written[a.Reg] == 1 && (strong || swaps)
+			in.Word = a.Kind == Reg && in.Off == 0 && (here || strong && !f.Entry)
 		}
-	}
-	for i := range f.Insts {
-		in := &f.Insts[i]
-		if !isWordSwap(in) && !(in.Class == Load && in.Type.Size() == 4 && in.Vec == 1) {
-			continue
-		}
-		a := in.Src[0]
-		in.Word = a.Kind == Reg && in.Off == 0 && rounded[a.Reg] && written[a.Reg] == 1
 	}
 }
 
+// rounds gives the bytes that an instruction rounds an address down to, 0 for other instructions.
+func rounds(in *Inst) int {
+	if in.Row != nil && in.Row.Op == "and" && len(in.Src) == 2 && in.Src[1].Kind == Imm {
+		switch uint32(in.Src[1].Imm) {
+		case ^uint32(3):
+			return 4
+		case ^uint32(1):
+			return 2
+		}
+	}
+	return 0
+}
+
 func isWordSwap(in *Inst) bool {
-	return in.Class == Atomic && in.Op == OpCas && in.Type.Size() == 4 && in.Space != event.Shared
+	return in.Class == Atomic && in.Op == OpCas && in.Type.Size() == 4
 }

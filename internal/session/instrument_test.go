@@ -29,11 +29,6 @@ import (
 
 // unlogged is what a log does not tell, by program of the corpus: what is found instead differs from what the emulator finds.
 var unlogged = map[string]string{
-	"norace/byte_flag":                  "the values of compare-and-swaps, by which one of a byte is known",
-	"norace/byte_lock":                  "the values of compare-and-swaps, by which one of a byte is known",
-	"norace/byte_mixed":                 "the values of compare-and-swaps, by which one of a byte is known",
-	"race/byte_flag":                    "the values of compare-and-swaps, by which one of a byte is known",
-	"race/byte_lock":                    "the values of compare-and-swaps, by which one of a byte is known",
 	"bugs/global_lanes_exit_syncwarp":   "when lanes part and reconverge, but for what they do next",
 	"bugs/shared_lanes_coalesced_path":  "when lanes part and reconverge, but for what they do next",
 	"bugs/shared_lanes_syncwarp_halves": "when lanes part and reconverge, but for what they do next",
