@@ -117,7 +117,7 @@ func (p *process) caller(r *request) []event.Frame {
 func hasLine(f event.Frame) bool { return f.File != "" && f.Line > 0 }
 
 // withoutStubs removes the frames between <<<...>>> and the runtime: a stub, for templates another one, and the host function that
-// has the kernel's name.
+// has the kernel's name, unless it has ended by a jump to the stub.
 func withoutStubs(frames []event.Frame) []event.Frame {
 	const mark = "__device_stub_"
 	last := -1
@@ -132,12 +132,25 @@ func withoutStubs(frames []event.Frame) []event.Frame {
 	if clangStub(frames[last].Function) {
 		return frames[last+1:]
 	}
-	frames = frames[min(last+2, len(frames)):]
+	stub := frames[last].Function
+	frames = frames[last+1:]
+	if len(frames) > 0 && hostFunction(frames[0].Function, stub) {
+		frames = frames[1:]
+	}
 	if len(frames) > 0 {
 		frames = slices.Clone(frames)
 		frames[0].Column = 0 // of what the launch was expanded to
 	}
 	return frames
+}
+
+// hostFunction says that a function is the one of the host that has the name of the kernel of a stub of nvcc.
+func hostFunction(function, stub string) bool {
+	name, _, _ := strings.Cut(function, "<")
+	if strings.HasPrefix(name, "_Z") {
+		return strings.Contains(stub, name)
+	}
+	return strings.Contains(stub, "__device_stub_"+name) || strings.Contains(stub, strconv.Itoa(len(name))+name)
 }
 
 // clangStub says that a function is the stub of a kernel that clang makes, and makes alone: __device_stub__ before the kernel's name, in

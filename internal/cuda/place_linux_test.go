@@ -229,18 +229,22 @@ func TestStack(t *testing.T) {
 func TestWithoutStubs(t *testing.T) {
 	frame := func(name string) event.Frame { return event.Frame{Function: name, File: "a.cu", Line: 5, Column: 7} }
 	for in, want := range map[string]string{
-		"":                                       "",
-		"cudaFree main":                          "cudaFree:7 main:7",
-		"__device_stub_k k main":                 "main:0",
-		"__device_stub_k k f main":               "f:0 main:7",
-		"x __device_stub_k k f main":             "f:0 main:7",
-		"_Z15__device_stub_k s main m2":          "main:0 m2:7",
-		"__device_stub_a __device_stub_b k main": "main:0",
-		"__device_stub_k k":                      "",
-		"_Z16__device_stub__kv main":             "main:7",
-		"_ZN1n16__device_stub__kEv f main":       "f:7 main:7",
-		"_ZL21__device_stub__Z1kPiPi k main":     "main:0",
-		"__device_stub_k":                        "",
+		"":                                            "",
+		"cudaFree main":                               "cudaFree:7 main:7",
+		"__device_stub_k k main":                      "main:0",
+		"__device_stub_k k f main":                    "f:0 main:7",
+		"x __device_stub_k k f main":                  "f:0 main:7",
+		"_Z15__device_stub_s s main m2":               "main:0 m2:7",
+		"__device_stub_a __device_stub_b b main":      "main:0",
+		"_Z20__device_stub__Z1kPiPi main":             "main:0",
+		"_Z20__device_stub__Z1kPiPi f main":           "f:0 main:7",
+		"_Z23__device_stub__ZN1n1kEPiPi _ZN1n1kEPi f": "f:0",
+		"__device_stub__ZN1n2ktIiEEvPT_ __wrapper__device_stub_kt<int> kt<int> f": "f:0",
+		"__device_stub_k k":                  "",
+		"_Z16__device_stub__kv main":         "main:7",
+		"_ZN1n16__device_stub__kEv f main":   "f:7 main:7",
+		"_ZL21__device_stub__Z1kPiPi k main": "main:0",
+		"__device_stub_k":                    "",
 	} {
 		var frames []event.Frame
 		for name := range strings.FieldsSeq(in) {

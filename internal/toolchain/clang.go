@@ -190,7 +190,7 @@ var aligned = regexp.MustCompile(`(?m)^\s*and\.b64\s+%rd\d+, %rd\d+, -[24];(?s:.
 // object compiles a source to an object that holds the PTX of its device code.
 func (b *clangBuild) object(ctx context.Context, source, base string) (string, error) {
 	out := base + ".o"
-	host := slices.Concat(b.host, []string{"-c", "-o", out, source})
+	host := slices.Concat([]string{"-fno-optimize-sibling-calls"}, b.host, []string{"-c", "-o", out, source})
 	if !b.lines {
 		host = append([]string{"-g1"}, host...)
 	}

@@ -73,6 +73,7 @@ type wrapper struct {
 	gencode []string
 	mode    string // of -instrument; "" without
 	lines   bool   // the caller asks for debugging information of the host code
+	calls   bool   // the caller says whether calls of the host code may become jumps
 	hostL   bool   // the caller gives the host linker -L by -Xcompiler, which comes before nvcc's own
 }
 
@@ -124,6 +125,7 @@ func (w *wrapper) take(it item) error {
 		w.lines = true
 	case "-Xcompiler":
 		w.lines = w.lines || slices.ContainsFunc(strings.Split(it.value, ","), func(s string) bool { return strings.HasPrefix(s, "-g") })
+		w.calls = w.calls || strings.Contains(it.value, "optimize-sibling-calls")
 		w.hostL = w.hostL || slices.ContainsFunc(strings.Split(it.value, ","), func(s string) bool { return strings.HasPrefix(s, "-L") })
 	case "":
 		if w.r.RuntimeDir != "" && filepath.Base(it.value) == "libcudart_static.a" {
@@ -191,8 +193,12 @@ func (w *wrapper) prefix(targets []string) []string {
 	if w.r.Intrinsics != "" {
 		p = append(p, "-include", w.r.Intrinsics)
 	}
+	// For the places of calls in host code: line tables, and no call that becomes a jump.
 	if !w.lines {
-		p = append(p, "-Xcompiler", "-g1") // line tables, for the places of calls in host code
+		p = append(p, "-Xcompiler", "-g1")
+	}
+	if !w.calls {
+		p = append(p, "-Xcompiler", "-fno-optimize-sibling-calls")
 	}
 	if !w.debug {
 		p = append(p, "-lineinfo", "-Xcicc", "-O0")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const ours = "-L /rt -I /rt -Xcompiler -g1 -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none"
+const ours = "-L /rt -I /rt -Xcompiler -g1 -Xcompiler -fno-optimize-sibling-calls -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none"
 
 func TestWrap(t *testing.T) {
 	files := map[string]string{
@@ -24,7 +24,7 @@ func TestWrap(t *testing.T) {
 		return nil, os.ErrNotExist
 	}
 	at := func(archs ...string) string {
-		s := "-L /rt -I /rt -Xcompiler -g1 -lineinfo -Xcicc -O0"
+		s := "-L /rt -I /rt -Xcompiler -g1 -Xcompiler -fno-optimize-sibling-calls -lineinfo -Xcicc -O0"
 		for _, a := range archs {
 			s += " -gencode arch=compute_" + a + ",code=compute_" + a
 		}
@@ -43,8 +43,8 @@ func TestWrap(t *testing.T) {
 		{"-dc a.cu --instrument=log", strings.Replace(ours, "-L /rt -I /rt", "-L /rt -I /rt -include /rt/instrumented.h -DFENCEPOST_INSTRUMENT=log", 1) + " -dc a.cu", ""},
 
 		// Lines of host code, unless the caller asks for more.
-		{"-g a.cu", "-L /rt -I /rt -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -g a.cu", ""},
-		{"-Xcompiler -O2,-ggdb a.cu", "-L /rt -I /rt -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -Xcompiler -O2,-ggdb a.cu", ""},
+		{"-g a.cu", "-L /rt -I /rt -Xcompiler -fno-optimize-sibling-calls -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -g a.cu", ""},
+		{"-Xcompiler -O2,-ggdb a.cu", "-L /rt -I /rt -Xcompiler -fno-optimize-sibling-calls -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -Xcompiler -O2,-ggdb a.cu", ""},
 
 		// Architectures: PTX instead of machine code, the same list.
 		{"-arch=sm_90 a.cu", at("90") + " a.cu", ""},
@@ -71,8 +71,8 @@ func TestWrap(t *testing.T) {
 		{"-extra-device-vectorization a.cu", ours + " a.cu", "-extra-device-vectorization left out"},
 		{"-dlto -dc a.cu", ours + " -dc a.cu", "-dlto left out"},
 		{"-Xptxas -O3,-v -Xptxas=-v a.cu", ours + " -Xptxas -O3,-v -Xptxas=-v a.cu", ""},
-		{"-G a.cu", "-L /rt -I /rt -gencode arch=compute_80,code=compute_80 -cudadevrt none -G a.cu", ""},
-		{"--device-debug -lineinfo -Xcicc -O0 a.cu", "-L /rt -I /rt -gencode arch=compute_80,code=compute_80 -cudadevrt none --device-debug a.cu", ""},
+		{"-G a.cu", "-L /rt -I /rt -Xcompiler -fno-optimize-sibling-calls -gencode arch=compute_80,code=compute_80 -cudadevrt none -G a.cu", ""},
+		{"--device-debug -lineinfo -Xcicc -O0 a.cu", "-L /rt -I /rt -Xcompiler -fno-optimize-sibling-calls -gencode arch=compute_80,code=compute_80 -cudadevrt none --device-debug a.cu", ""},
 
 		// Values are not options, options of the host compiler are not ours.
 		{"-Xcompiler -G -o -G a.cu", ours + " -Xcompiler -G -o -G a.cu", ""},
@@ -87,7 +87,7 @@ func TestWrap(t *testing.T) {
 		{"a.o /usr/local/cuda/lib64/libcudart_static.a", ours + " a.o /rt/libcudart_static.a", "/usr/local/cuda/lib64/libcudart_static.a: our own"},
 		{"-cudadevrt static a.cu", ours + " a.cu", ""},
 		{"-dlink a.o -lcudadevrt -l cudadevrt -lcudart_static", ours + " -dlink a.o -lcudart_static", ""},
-		{"-Xcompiler -L/x,-O2 a.o", "-L /rt -I /rt -Xcompiler -L/rt -Xcompiler -g1 -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -Xcompiler -L/x,-O2 a.o", ""},
+		{"-Xcompiler -L/x,-O2 a.o", "-L /rt -I /rt -Xcompiler -L/rt -Xcompiler -g1 -Xcompiler -fno-optimize-sibling-calls -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -Xcompiler -L/x,-O2 a.o", ""},
 
 		// Other modes.
 		{"-dlink a.o b.o -o d.o", ours + " -dlink a.o b.o -o d.o", ""},
