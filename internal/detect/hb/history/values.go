@@ -2,6 +2,7 @@ package history
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -75,49 +76,101 @@ func (p *page) savedOf(i int, s *Site) *savedValues {
 	return k
 }
 
+// storedSite is what weak stores of a site have written in a history.
+type storedSite struct {
+	site   *Site
+	bytes  mask
+	values values
+}
+
 // save saves values of segment i of a page that a store is about to overwrite, or that differ from those of its site before.
 // From is the history before the store, to the one after it.
 func (h *Fast) save(p *page, i int, from, to uint32, a *acting) {
-	bytes := map[*Site]mask{}
-	was := map[*Site]values{}
+	stored := make([]storedSite, 0, 8)
 	for _, r := range h.histories[from].records {
-		if k := &h.kinds[r.access]; k.site.WeakStore() {
-			bytes[k.site] = bytes[k.site].or(k.all)
-			was[k.site] = r.values
-		}
-	}
-	base := p.address + uint64(i)*segmentBytes
-	for _, r := range h.histories[to].records {
-		s := h.kinds[r.access].site
-		if r.values != saved || bytes[s].empty() {
+		k := &h.kinds[r.access]
+		if !k.site.WeakStore() {
 			continue
 		}
-		k := p.savedOf(i, s)
-		if was[s] == mixed {
-			k.mixed = bytes[s]
+		n := slices.IndexFunc(stored, func(x storedSite) bool { return x.site == k.site })
+		if n < 0 {
+			n = len(stored)
+			stored = append(stored, storedSite{site: k.site})
 		}
-		for m := a.lanes; m != 0; m &= m - 1 {
-			x := a.Lane(bits.TrailingZeros32(m))
-			for at := max(x.From, base); at < min(x.End, base+segmentBytes); at++ {
-				b := maskOf(at-base, at-base+1)
-				if !bytes[s].overlaps(b) || k.mixed.overlaps(b) {
-					continue
-				}
-				value := x.old(at)
-				if k.saved.overlaps(b) {
-					value = k.value[at-base]
-				}
-				switch {
-				case s != a.Site:
-					k.saved = k.saved.or(b)
-					k.value[at-base] = value
-				case value != x.Value(at):
-					from, end := part(at, x.From, x.End)
-					k.mixed = k.mixed.or(maskOf(from-base, end-base))
-				}
+		stored[n].bytes, stored[n].values = stored[n].bytes.or(k.all), r.values
+	}
+	base := p.address + uint64(i)*segmentBytes
+	var was overwritten
+	for _, r := range h.histories[to].records {
+		if r.values != saved {
+			continue
+		}
+		s := h.kinds[r.access].site
+		n := slices.IndexFunc(stored, func(x storedSite) bool { return x.site == s })
+		if n < 0 {
+			continue
+		}
+		k, bytes := p.savedOf(i, s), stored[n].bytes
+		if stored[n].values == mixed {
+			k.mixed = bytes
+		}
+		stored[n].site = nil // once for each site
+		switch bytes = bytes.without(k.mixed); {
+		case bytes.empty():
+		case s == a.Site:
+			k.compare(a, base, bytes)
+		default:
+			if was.bytes.empty() {
+				was.of(a, base)
+			}
+			fresh := was.bytes.and(bytes).without(k.saved)
+			k.saved = k.saved.or(fresh)
+			fresh.ranges(func(lo, hi uint64) { copy(k.value[lo:hi], was.value[lo:hi]) })
+		}
+	}
+}
+
+// overwritten is what a store overwrites of a segment.
+type overwritten struct {
+	bytes mask
+	value [segmentBytes]byte
+}
+
+func (o *overwritten) of(a *acting, base uint64) {
+	for m := a.lanes; m != 0; m &= m - 1 {
+		x := a.Lane(bits.TrailingZeros32(m))
+		from, end := max(x.From, base), min(x.End, base+segmentBytes)
+		if from >= end {
+			continue
+		}
+		b := maskOf(from-base, end-base)
+		for at := from; at < end; at++ {
+			if !o.bytes.overlaps(b) || !o.bytes.overlaps(maskOf(at-base, at-base+1)) { // else a lower lane has overwritten it
+				o.value[at-base] = x.old(at)
 			}
 		}
-		bytes[s] = mask{} // once for each site
+		o.bytes = o.bytes.or(b)
+	}
+}
+
+// compare finds the bytes, of some of the segment at base, where stores of one site write other values than before.
+func (k *savedValues) compare(a *acting, base uint64, bytes mask) {
+	for m := a.lanes; m != 0; m &= m - 1 {
+		x := a.Lane(bits.TrailingZeros32(m))
+		for at := max(x.From, base); at < min(x.End, base+segmentBytes); at++ {
+			b := maskOf(at-base, at-base+1)
+			if !bytes.overlaps(b) || k.mixed.overlaps(b) {
+				continue
+			}
+			value := x.old(at)
+			if k.saved.overlaps(b) {
+				value = k.value[at-base]
+			}
+			if value != x.Value(at) {
+				from, end := part(at, x.From, x.End)
+				k.mixed = k.mixed.or(maskOf(from-base, end-base))
+			}
+		}
 	}
 }
 
