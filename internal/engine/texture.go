@@ -30,7 +30,7 @@ func (r *Run) Texture(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	handle := uint64(0)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		var out [4]uint32
+		var out [5]uint32 // the last: the texels are resident
 		if h := r.Machine.Value(w, i, &in.Operands[0]); f.t == nil || h != handle {
 			f.t, handle = r.textureOf(w, i, in, place), h
 		}
@@ -38,7 +38,8 @@ func (r *Run) Texture(w *Warp, in *loader.Instr, on uint32, place uint32) {
 			out[0] = t.Query(in.Texel.Query)
 		} else if t != nil {
 			f.lane, f.n = i, 0
-			f.do(&out)
+			f.do((*[4]uint32)(out[:]))
+			out[4] = 1
 			k.sizes[bits.TrailingZeros(uint(t.Texel()))] |= 1 << i
 		}
 		for _, d := range in.Results {

@@ -10,12 +10,12 @@ import (
 // textureRows is the manual's "Texture Instructions", of textures that are named by a 64-bit object (unified mode).
 var textureRows = []*Row{
 	{Op: "tex", Doc: "Texture: tex", Class: Texture, Event: event.Load, Bind: bindTexel(OpFetch), Note: noteTexture, Forms: forms(
-		".geom.vec.dtype.ctype d, [a, c]'"+texGeometry+" cube acube"+texTypes,
-		".base.geom.vec.dtype.ctype d, [a, c]'"+texGeometry+" cube acube"+texTypes,
-		".level.geom.vec.dtype.ctype d, [a, c], lod'"+texGeometry+" cube acube"+texTypes,
-		".grad.geom.vec.dtype.ctype d, [a, c], dPdx, dPdy'"+texGeometry+" cube acube"+texTypes)},
+		".geom.vec.dtype.ctype d{|p:pred}, [a, c]'"+texGeometry+" cube acube"+texTypes,
+		".base.geom.vec.dtype.ctype d{|p:pred}, [a, c]'"+texGeometry+" cube acube"+texTypes,
+		".level.geom.vec.dtype.ctype d{|p:pred}, [a, c], lod'"+texGeometry+" cube acube"+texTypes,
+		".grad.geom.vec.dtype.ctype d{|p:pred}, [a, c], dPdx, dPdy'"+texGeometry+" cube acube"+texTypes)},
 	{Op: "tld4", Doc: "Texture: tld4", Class: Texture, Event: event.Load, Bind: bindTexel(OpGather), Note: noteTexture, Forms: forms(
-		".comp.geom.vec.dtype.ctype d, [a, c]'; comp: r g b a; geom: 2d a2d; vec: v4; dtype: u32 s32 f32; ctype: f32")},
+		".comp.geom.vec.dtype.ctype d{|p:pred}, [a, c]'; comp: r g b a; geom: 2d a2d; vec: v4; dtype: u32 s32 f32; ctype: f32")},
 	{Op: "txq", Doc: "Texture: txq", Class: Texture, Bind: bindTexel(OpQuery), Forms: forms(".query.b32 d, [a]'; query: width height depth array_size " +
 		"num_mipmap_levels num_samples normalized_coords")},
 }
@@ -40,7 +40,7 @@ const (
 	texTypes     = "; vec: v4; dtype: u32 s32 f32; ctype: s32 f32"
 	surfaceTypes = "; vec: v2 v4; dtype: b8 b16 b32 b64; bound: trap clamp zero"
 	noteTexture  = "Level 0 whatever the level of detail or the gradients: there are no mipmaps. Filtered as the CUDA C++ Programming Guide " +
-		"(\"Texture Fetching\") says, with weights of 8 bits fraction; across the edges of a cube's faces not. Channels that a texture lacks are 0, 0 and 1."
+		"(\"Texture Fetching\") says, with weights of 8 bits fraction; across the edges of a cube's faces not. Channels that a texture lacks are 0, 0 and 1. All of a texture is resident: p is true."
 )
 
 // Texel is what a Texture instruction is given: coordinates, and values that it stores.
@@ -141,7 +141,12 @@ func (b *body) textureOperands(in *Inst) {
 	}
 	b.coordinates(in, t, &place.Args[1])
 	one := opSpec{name: "d", typ: in.Type, wider: true, count: int(max(in.Vec, 1)), dst: !stores}
-	b.tuple(in, &one, value)
+	if value.Kind == ptx.OperandPair && (in.Op == OpFetch || in.Op == OpGather) {
+		b.tuple(in, &one, &value.Args[0])
+		b.result(in, &opSpec{name: "p", typ: Pred, dst: true}, &value.Args[1])
+	} else {
+		b.tuple(in, &one, value)
+	}
 	for i := 2; i < len(ops); i++ { // levels and gradients are checked, not used
 		n := len(in.Src)
 		for _, o := range elementsOf(&ops[i]) {

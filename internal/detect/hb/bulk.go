@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/explain"
 	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/event"
@@ -415,8 +416,24 @@ func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64)
 	c.Committed = c.Committed || x.small && d.copiesOf(x.block).warps[x.warp].groups[x.lane] > x.group
 	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier, x.issued)
 	// Where the copy is the first in its place, who accesses it wants what it brings; and so does who has waited since for the copy's mbarrier.
-	c.Lacking = x.tracked && x.memory.Shared && x.site.Side.Write && (c.Passed || !d.reuses(x.block, at, 0))
+	c.Lacking = x.tracked && x.site.Side.Write && (x.memory.Shared && (c.Passed || !d.reuses(x.block, at, 0)) || d.bringsFirst(a, x, at))
 	return &c
+}
+
+// bringsFirst says that a copy is the first to the byte at of the shared memory of a block of a cluster, and an access to it by a thread of that block.
+func (d *Detector) bringsFirst(a *history.Access, x *bulkHalf, at uint64) bool {
+	rank, from, ok := explain.OfPeer(at)
+	if x.memory.Shared || !ok || a.Actor.Launch != x.block.Launch {
+		return false
+	}
+	cluster, _ := x.block.Info.ClusterOf(x.block.Index)
+	if a.Actor.Block != x.block.Info.BlockIn(cluster, rank) {
+		return false
+	}
+	p := d.proxies[clusterKey{x.block.Info.ID, cluster}]
+	return p == nil || !slices.ContainsFunc(*p.landed.in(rank, from/copyGranule), func(z *landedHalf) bool {
+		return z.half.site.Side.Write && (z.again || z.half != x)
+	})
 }
 
 // unawaitedBy gives the state of a bulk copy that the earlier access of a race is by, where it has not been waited for: it is in flight, or
@@ -426,7 +443,7 @@ func (d *Detector) unawaitedBy(a *history.Access, r *history.Race) *detect.CopyS
 	if earlier.Site.Event.Flags&event.FlagAsync == 0 || a.Actor.Launch == nil || a.Actor.Launch != earlier.Stamp.Launch {
 		return nil
 	}
-	if a.Memory.Shared {
+	if _, _, ok := sharedAt(&a.Memory, a.From); ok {
 		blk := a.Actor.Launch.Running(earlier.Stamp.Block())
 		if blk == nil || blk.Slot >= len(d.copies) || d.copies[blk.Slot].block != blk || d.copies[blk.Slot].bulks == nil {
 			return nil

@@ -81,6 +81,7 @@ type landed struct {
 type landedHalf struct {
 	half     *bulkHalf
 	waitable bool // it is in bulks.waitable
+	again    bool // it is in the place of an earlier one
 }
 
 // in gives where the halves of a granule are kept.
@@ -141,7 +142,7 @@ func replace(list []*landedHalf, x *bulkHalf) *landedHalf {
 	for _, z := range list {
 		y := z.half
 		if y.block == x.block && y.operations == x.operations && y.site == x.site && y.from == x.from && y.end == x.end && y.warp == x.warp && y.lane == x.lane {
-			if y.count <= x.count {
+			if z.again = true; y.count <= x.count {
 				z.half = x
 			}
 			return z

@@ -1,6 +1,7 @@
 package hb
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -105,13 +106,28 @@ func (p *proxies) at(rank uint32, addr uint64) *granule {
 	return granuleAt(ofRank(&p.granules, rank), addr/copyGranule)
 }
 
-// known gives the granules of a range of addresses that there are.
-func (p *proxies) known(rank uint32, from, n uint64) []granule {
-	if rank >= uint32(len(p.granules)) {
-		return nil
+// known gives the granules that there are of those that a range of addresses touches, which need not begin or end with a granule, and for
+// each its address and which of its bytes are in the range.
+func (p *proxies) known(rank uint32, from, end uint64) iter.Seq2[*granule, granuleBytes] {
+	return func(yield func(*granule, granuleBytes) bool) {
+		if rank >= uint32(len(p.granules)) {
+			return
+		}
+		list := p.granules[rank]
+		for at := from / copyGranule; at*copyGranule < end && at < uint64(len(list)); at++ {
+			low := max(at*copyGranule, from) % copyGranule
+			n := min((at+1)*copyGranule, end) - max(at*copyGranule, from)
+			if !yield(&list[at], granuleBytes{at * copyGranule, uint16((1<<n - 1) << low)}) {
+				return
+			}
+		}
 	}
-	list := p.granules[rank]
-	return list[min(from/copyGranule, uint64(len(list))):min((from+n)/copyGranule, uint64(len(list)))]
+}
+
+// granuleBytes is bytes of the granule at an address.
+type granuleBytes struct {
+	at    uint64
+	bytes uint16
 }
 
 // fence notes a fence by lanes of a warp.
@@ -151,9 +167,12 @@ func (p *proxies) prune(l *order.Launch) {
 
 // written notes that a write through the async proxy is complete.
 func (p *proxies) written(rank uint32, from, n uint64) {
-	list := p.known(rank, from, n)
-	for i := range list {
-		list[i].marks, list[i].allocated = list[i].marks[:0], false
+	for g, of := range p.known(rank, from, from+n) {
+		g.allocated = false
+		g.marks = slices.DeleteFunc(g.marks, func(m mark) bool { return m.bytes&^of.bytes == 0 })
+		for i := range g.marks {
+			g.marks[i].bytes &^= of.bytes
+		}
 	}
 }
 
@@ -284,11 +303,10 @@ func (d *Detector) fenced(a *history.Access, rank uint32, from uint64, blk *orde
 	if p.lost {
 		return
 	}
-	list := p.known(rank, from, a.End-a.From)
-	for i := range list {
-		for _, m := range list[i].marks {
-			if m.site.Side.Write || a.Site.Side.Write {
-				d.fencedFrom(p, a, &m, a.From+uint64(i)*copyGranule)
+	for g, of := range p.known(rank, from, from+a.End-a.From) {
+		for _, m := range g.marks {
+			if m.bytes &= of.bytes; m.bytes != 0 && (m.site.Side.Write || a.Site.Side.Write) {
+				d.fencedFrom(p, a, &m, a.From+of.at-from)
 			}
 		}
 	}

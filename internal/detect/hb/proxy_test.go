@@ -72,6 +72,29 @@ func TestProxyFences(t *testing.T) {
 			op(0, event.Event{Kind: event.BulkWait, Mask: 1})
 			op(0, copied)
 		}, false},
+		{"a read of less than 16 bytes", func(op op) {
+			op(0, store)
+			op(0, event.Event{Kind: event.WarpSync})
+			x := at(copied, 0)
+			x.Aux = 12
+			op(0, x)
+		}, true},
+		{"a read that does not begin with 16 bytes", func(op op) {
+			op(0, store)
+			op(0, fence(1))
+			op(0, event.Event{Kind: event.WarpSync})
+			x := at(copied, 20)
+			x.Aux = 12
+			op(0, x)
+		}, true},
+		{"a read of what one fence covers, and of no more", func(op op) {
+			op(0, store)
+			op(0, fence(1<<5|1<<6|1<<7))
+			op(0, event.Event{Kind: event.WarpSync})
+			x := at(copied, 20)
+			x.Aux = 12
+			op(0, x)
+		}, false},
 		{"beside a store to peers through the generic proxy", func(op op) {
 			op(0, store)
 			op(0, event.Event{Kind: event.WarpSync})
