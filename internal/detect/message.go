@@ -14,7 +14,10 @@ type Facts struct {
 	Earlier, Later Access
 	Handover       *Handover
 	Handed         bool // the later thread, or one of its block or warp, has observed a strong write of another: it may have waited
-	ByLeader       bool // of both blocks a thread takes the same lock, and holds it over a barrier, as for all of them
+	// Signalled says that another thread of the later one's block has released what it knew, as for the whole block perhaps, without
+	// waiting for the later access.
+	Signalled bool
+	ByLeader  bool // of both blocks a thread takes the same lock, and holds it over a barrier, as for all of them
 	// Unawaited is "first" or "second" where another thread of the block of that one has waited for the other access, and it has not.
 	Unawaited string
 	Alone     bool // one of the two is in a critical section of a lock that the other's thread never took
@@ -60,6 +63,8 @@ type Handover struct {
 	Apart       bool   // the write is another thread's of the earlier one's block, and no barrier lies between
 	Relayed     bool   // the same, but the threads of that block hand over to each other, and may have done so between
 	Counted     bool   // the write adds to a counter, or the like
+	Ticket      bool   // the write and the read are of one place, which was first executed before that of the earlier access
+	Barrier     bool   // the write is another thread's of the earlier one's block, after a barrier
 	// The fence or release operation between the earlier access and the write, and the fence or acquire operation between
 	// the read and the later access; nil where there is none. Wide: its scope reaches beyond the block.
 	Release, Acquire         *Sync
@@ -103,8 +108,11 @@ func (f *Facts) specific() int {
 }
 
 // Unsynchronised says that no synchronisation, not even a faulty one, lies between the two accesses. (Who reads too early has
-// observed nothing, whatever the writer does: that says nothing of the writer.)
-func (f *Facts) Unsynchronised() bool { return f.specific() < 0 && !f.Handed && f.Earlier.Op != Read }
+// observed nothing, whatever the writer does: that says nothing of the writer. Nor does who comes late, when another thread of the block
+// has signalled.)
+func (f *Facts) Unsynchronised() bool {
+	return f.specific() < 0 && !f.Handed && !f.Signalled && f.Earlier.Op != Read
+}
 
 // Join is what explains a pair of places with the races f, those seen first, and g, of one category: the graver, or else the more
 // specific of the two, but no faulty synchronisation where one of the races has none at all. Threads that do not wait for the one of
@@ -525,7 +533,11 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	h := f.Handover
 	switch k {
 	case MissingFence:
-		what += ": the first thread writes an atomic or volatile variable after its access, and the second reads it before its own, but " + h.lacks()
+		who := "the first thread writes an atomic or volatile variable after its access"
+		if h.Barrier {
+			who = "after a barrier, another thread of the first block writes an atomic or volatile variable"
+		}
+		what += ": " + who + ", and the second reads it before its own, but " + h.lacks()
 		if f.Others {
 			return what + "; and no __syncthreads() makes it wait for those accesses that other threads of its block make",
 				"put __syncthreads() after the first access, where all threads of the block reach it; then " + h.fix("__threadfence()")
@@ -552,7 +564,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 				"put one __syncthreads() after the lock is taken and one before it is given back, both where all threads of the block reach them"
 		}
 		return what + ": one thread of the first block signals for the whole block, but no __syncthreads() makes it wait for the first access",
-			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it; where one thread also waits for its whole block, put one after the wait too"
+			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it; where one thread also waits for its whole block, put one after the wait too; for lanes of its own warp alone, __syncwarp() will do"
 	case MissingLock:
 		return what + ": " + f.unlocked(), takeLock
 	}
@@ -601,6 +613,8 @@ func (h *Handover) lacks() string {
 	switch {
 	case h.Release == nil && h.Acquire == nil:
 		return "there is a fence neither before that variable is written nor after it is read"
+	case h.Release == nil && h.Barrier:
+		return "there is no fence between the barrier and the write of that variable"
 	case h.Release == nil:
 		return "there is no fence between the first access and the write of that variable"
 	}
@@ -608,11 +622,15 @@ func (h *Handover) lacks() string {
 }
 
 func (h *Handover) fix(fence string) string {
+	written, write := "before the variable is written", "before the write of the variable"
+	if h.Barrier {
+		written, write = "after the barrier, before the variable is written,", "between the barrier and the write of the variable"
+	}
 	switch {
 	case h.Release == nil && h.Acquire == nil:
-		return fmt.Sprintf("put %s before the variable is written and after it is read, or make that write a release and that read an acquire", fence)
+		return fmt.Sprintf("put %s %s and after it is read, or make that write a release and that read an acquire", fence, written)
 	case h.Release == nil:
-		return fmt.Sprintf("put %s before the write of the variable, or make that write a release", fence)
+		return fmt.Sprintf("put %s %s, or make that write a release", fence, write)
 	}
 	return fmt.Sprintf("put %s after the read of the variable, or make that read an acquire", fence)
 }

@@ -442,7 +442,7 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.0.0 st.relaxed.gpu f
 		1.1.0 ld.relaxed.gpu f
 		1.1.0 fence.sc.gpu
-		1.1.0 ld x`, want: "2-8 missing-barrier error"},
+		1.1.0 ld x`, want: "2-8 insufficient-fence-scope error"},
 
 	// Grid barrier and locks.
 	{name: "grid barrier", program: `begin 0 2 1

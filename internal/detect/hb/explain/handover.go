@@ -45,6 +45,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	}
 	early, late := x.locks(&x.before, x.before.Epoch), x.locks(&x.after, never)
 	f.Handover, f.Handed = x.handover(early, late)
+	f.Signalled = !x.sameBlock() && log(&x.after).Signalled(x.wi, x.later.Actor.Lane)
 	f.ByLeader = !x.sameBlock() && x.byLeader()
 	if f.Handover == nil && !f.ByLeader {
 		f.Alone, f.TwoLocks = x.alone(early, late)
@@ -114,8 +115,9 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	if x.gavenBack(how, &o) || o.failed && slices.ContainsFunc(x.sections(x.before.Block()), o.of) {
 		return nil, true // who did not get the lock goes on without it
 	}
-	if how != nil && how.Counted && x.Category == detect.VolatileRace && !x.Earlier.Site.Side.Write {
-		// Whoever stops others by a volatile flag that they read between two steps of a counter owes them nothing.
+	if how != nil && how.Counted && x.Category == detect.VolatileRace && (!x.Earlier.Site.Side.Write || how.Ticket) {
+		// Whoever stops others by a volatile flag that they access between two steps of a counter owes them nothing: the counter of a
+		// ticket lock hands out tickets, and not what its holders do.
 		return nil, true
 	}
 	return how, true
@@ -332,7 +334,7 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 		}
 	}
 	if !itself {
-		apart := !early.Waited(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
+		apart := x.met(&by.Stamp) == 0
 		out.Relayed = x.earlier.past(x.before.Block()).within >= x.before.Epoch // what was observed before passed nothing on
 		out.Apart, out.Relayed = apart && !out.Relayed, apart && out.Relayed
 	}
@@ -348,7 +350,7 @@ func (x *race) handoverOf(o *handover, by *history.Record, itself, locks bool, w
 	// Who releases a lock does not do what takes it; who arrives at a barrier does what all do. Who counts, and who polls a counter or
 	// a flag by adding nothing, takes no lock.
 	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks && o.takes && o.place != site.Event.Place,
-		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW}
+		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW, Ticket: site.Number < x.Earlier.Site.Number && o.place == site.Event.Place}
 	x.fences(out, o, by, itself, wi, lane)
 	return out
 }
@@ -369,9 +371,14 @@ func (x *race) observedBefore(h *detect.Handover, by *history.Record) bool {
 func (x *race) fences(out *detect.Handover, o *handover, by *history.Record, itself bool, wi uint32, lane int) {
 	wpb, me := x.before.Launch.WarpsPerBlock, x.after.Lane
 	early, late := log(&x.before), log(&x.after)
-	// Where a thread acts for others of its block, a fence of its own does, or one of theirs on the other side of the barrier.
+	// Where a thread acts for others of its block, a fence of its own after the barrier does, or one of theirs on the other side of it.
 	var released, acquired event.Scope
-	out.Release, released = early.Released(by.Stamp.Warp%wpb, by.Stamp.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
+	since := x.before.Epoch
+	if !itself {
+		since = max(since, x.met(&by.Stamp))
+		out.Barrier = since > x.before.Epoch
+	}
+	out.Release, released = early.Released(by.Stamp.Warp%wpb, by.Stamp.Lane, since, by.Stamp.Epoch, out.Write)
 	if out.Release == nil && !itself {
 		out.Release, released = early.Released(x.before.Warp%wpb, x.before.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
 	}
@@ -380,6 +387,15 @@ func (x *race) fences(out *detect.Handover, o *handover, by *history.Record, its
 		out.Acquire, acquired = late.Acquired(x.wi, me, o.epoch, o.place, o.address)
 	}
 	out.ReleaseWide, out.AcquireWide = x.wide(released), x.wide(acquired)
+}
+
+// met gives the epoch that began where the earlier thread waited for another of its block, after its access; 0 when it did not.
+func (x *race) met(other *order.Stamp) uint32 {
+	lanes := uint32(0)
+	if other.Warp == x.before.Warp {
+		lanes = 1 << other.Lane
+	}
+	return log(&x.before).Met(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, lanes, x.before.Epoch, other.Epoch)
 }
 
 // past gives that of a block. Of one that is forgotten nothing can be ruled out.

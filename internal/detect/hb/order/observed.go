@@ -53,12 +53,37 @@ func (g *Log) Acquired(warp uint32, lane int, after, place uint32, address uint6
 	})
 }
 
-// Waited says that a thread waited at a barrier after an epoch, until another.
+// Waited says that a thread waited at a barrier of the block after an epoch, until another.
 func (g *Log) Waited(warp uint32, lane int, after, until uint32) bool {
-	s, _ := g.last(warp, lane, func(x *logged) bool {
-		return x.kind == event.Arrive && x.waits && x.epoch > after && x.epoch <= until
+	return g.Met(warp, lane, 0, after, until) != 0
+}
+
+// Met gives the epoch that the first barrier began at which a thread waited after an epoch, until another: one of the block, or of
+// lanes of its warp among which some others are. It gives 0 when there is none.
+func (g *Log) Met(warp uint32, lane int, others, after, until uint32) (epoch uint32) {
+	g.of(warp, lane, func(x *logged) bool {
+		if (x.kind == event.Arrive && x.waits || x.kind == event.WarpSync && x.lanes&others != 0) && x.epoch > after && x.epoch <= until {
+			epoch = x.epoch
+		}
+		return epoch == 0
 	})
-	return s != nil
+	return epoch
+}
+
+// Signalled says that another thread of the block has released what it knows since a thread last waited at a barrier: it may have
+// signalled for the whole block.
+func (g *Log) Signalled(warp uint32, lane int) (yes bool) {
+	for _, part := range [...][]logged{g.ops[g.at:], g.ops[:g.at]} {
+		for i := range part {
+			switch x := &part[i]; {
+			case x.kind == event.Arrive && x.waits && (x.warp == allWarps || x.warp == warp && x.lanes>>uint(lane)&1 != 0):
+				yes = false
+			case (x.warp != warp || x.lanes&^(1<<uint(lane)) != 0) && (x.kind == event.Fence || x.kind == event.Store || x.kind == event.Atomic && x.order >= event.Release):
+				yes = true
+			}
+		}
+	}
+	return yes
 }
 
 // last gives the last synchronisation of a thread that is one, and its scope; nil when none is.
