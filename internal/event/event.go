@@ -78,7 +78,7 @@ const (
 
 	// Undefined tells that what the lanes do at Place depends on a local variable, or a register, that nothing has written: Aux is 0 for a
 	// branch, 1 for an address, 2 for what is stored where others see it. Side is the place where it was loaded, 0 for a register. For NeedLocal
-	// only.
+	// only. With no lanes: that is not told of the launch, which an engine executes that does not know it.
 	Undefined
 
 	// Again stands for the accesses of a Series, Batch.Series[Side], by the warp: for NeedAgain only.

@@ -27,7 +27,7 @@ const most = 1 << 20
 // Spec is the detector.
 var Spec = detect.Spec{
 	Name:    name,
-	Doc:     "Reads of memory that nothing has written since it was allocated, or since the block began.",
+	Doc:     "Reads of memory that nothing has written since it was allocated, or since the block began, and uses of local variables without a value.",
 	Source:  "docs/detectors.md",
 	Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch | event.NeedLocal,
 	Options: []detect.Option{{Name: "report", Doc: "the severity of what it finds", Values: []string{"warning", "error"}}},
@@ -50,6 +50,7 @@ type detector struct {
 	last     *region
 	launches map[uint32]*launch // that run
 	places   event.Places
+	blind    []string // kernels whose local variables are not followed
 	lanes    [32]uint64
 }
 
@@ -276,6 +277,12 @@ func (d *detector) undefined(e *event.Event) {
 	if l == nil {
 		return
 	}
+	if e.Mask == 0 {
+		if !slices.Contains(d.blind, l.info.Kernel) {
+			d.blind = append(d.blind, l.info.Kernel)
+		}
+		return
+	}
 	if d.found.Get(e.Place) == nil {
 		use := undefinedUse[e.Aux]
 		at := detect.Access{Op: detect.Wait, Space: event.Local, Place: e.Place, Launch: l.info, Warp: e.Warp, Lane: bits.TrailingZeros32(e.Mask), Doing: use[0]}
@@ -308,6 +315,15 @@ func (d *detector) Findings() []detect.Finding {
 	var out []detect.Finding
 	for _, place := range d.found.Keys() {
 		out = append(out, *d.found.Get(place))
+	}
+	return out
+}
+
+// Notes implements detect.Noted.
+func (d *detector) Notes() []string {
+	var out []string
+	for _, kernel := range d.blind {
+		out = append(out, "Local variables of "+kernel+" were not followed: engine ref executes it.")
 	}
 	return out
 }

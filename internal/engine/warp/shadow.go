@@ -121,3 +121,11 @@ func (x *machine) shadowShuffle(w *engine.Warp, i int32, mask uint32) {
 		}
 	}
 }
+
+// Wrote implements engine.Machine.
+func (x *machine) Wrote(w *engine.Warp, lane int, at, n uint64) {
+	written := x.writtenAt(regsOf(w), lane, at, n)
+	for i := range written {
+		written[i] = 0xff
+	}
+}
