@@ -50,7 +50,7 @@ type detector struct {
 	last     *region
 	launches map[uint32]*launch // that run
 	places   event.Places
-	blind    []string // kernels whose local variables are not followed
+	blind    int // launches of which local variables are not followed
 	lanes    [32]uint64
 }
 
@@ -278,9 +278,7 @@ func (d *detector) undefined(e *event.Event) {
 		return
 	}
 	if e.Mask == 0 {
-		if !slices.Contains(d.blind, l.info.Kernel) {
-			d.blind = append(d.blind, l.info.Kernel)
-		}
+		d.blind++
 		return
 	}
 	if d.found.Get(e.Place) == nil {
@@ -321,11 +319,13 @@ func (d *detector) Findings() []detect.Finding {
 
 // Notes implements detect.Noted.
 func (d *detector) Notes() []string {
-	var out []string
-	for _, kernel := range d.blind {
-		out = append(out, "Local variables of "+kernel+" were not followed: engine ref executes it.")
+	switch d.blind {
+	case 0:
+		return nil
+	case 1:
+		return []string{"Uses of local variables without a value were not looked for in 1 launch: only engine warp tells of them."}
 	}
-	return out
+	return []string{fmt.Sprintf("Uses of local variables without a value were not looked for in %d launches: only engine warp tells of them.", d.blind)}
 }
 
 // More implements detect.Capped.

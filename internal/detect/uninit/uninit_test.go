@@ -49,7 +49,7 @@ func TestUndefined(t *testing.T) {
 		!strings.HasPrefix(f[0].Message, "a condition") || len(f[1].Accesses) != 2 || f[1].Accesses[1].Place != 4 || !strings.HasPrefix(f[1].Message, "the value") {
 		t.Errorf("%+v", f)
 	}
-	if notes := d.(detect.Noted).Notes(); len(notes) != 1 || !strings.Contains(notes[0], "k were not followed") {
+	if notes := d.(detect.Noted).Notes(); len(notes) != 1 || !strings.Contains(notes[0], "in 2 launches") {
 		t.Errorf("notes %q", notes)
 	}
 }
