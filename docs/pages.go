@@ -103,7 +103,7 @@ var pages = map[string]Page{
 	"foreign-pointer": {Rule: "A thread uses no pointer to local memory of another thread, nor to shared memory of another block.", Manual: "PTX ISA: Local State Space; Shared State Space",
 		Program: "__global__ void k(int *out) {\n  __shared__ int *p;\n  int x = threadIdx.x;\n  if (threadIdx.x == 0) p = &x;\n  __syncthreads();\n  out[threadIdx.x] = *p;\n}\n\nint main() {\n  int *out;\n  cudaMalloc(&out, 32 * sizeof(int));\n  k<<<1, 32>>>(out);\n  cudaDeviceSynchronize();\n}",
 		Fix:     "  __shared__ int x;\n  if (threadIdx.x == 0) x = threadIdx.x;\n  __syncthreads();\n  out[threadIdx.x] = x;"},
-	"uninitialised-read": {Rule: "Memory is written before it is read (--uninit).", Manual: "CUDA Runtime API: cudaMalloc, \"The memory is not cleared\"",
+	"uninitialised-read": {Rule: "Memory is written before it is read, and variables have a value before they are used (--uninit).", Manual: "CUDA Runtime API: cudaMalloc, \"The memory is not cleared\"",
 		Program: "__global__ void add(int *sum, const int *x) { atomicAdd(sum, x[threadIdx.x]); }\n\nint main() {\n  int *sum, *x;\n  cudaMalloc(&sum, sizeof(int));\n  cudaMalloc(&x, 32 * sizeof(int));\n  cudaMemset(x, 0, 32 * sizeof(int));\n  add<<<1, 32>>>(sum, x);\n  cudaDeviceSynchronize();\n}",
 		Fix:     "cudaMemset(sum, 0, sizeof(int));\nadd<<<1, 32>>>(sum, x);"},
 	"stack-overflow": {Rule: "The calls of a thread need no more than its stack (cudaLimitStackSize).", Manual: "CUDA Runtime API: cudaDeviceSetLimit",

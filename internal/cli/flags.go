@@ -350,7 +350,7 @@ var leaksFlag = &flag{"leaks", "", "report memory that the program allocates and
 var devicesFlag = &flag{"devices", "N", "the program sees N devices, 64 at most (default 1); all can access each other's memory, once it asks for that",
 	func(o *options, v string) error { return number(v, 1, cuda.MaxDevices, &o.session.Devices) }}
 
-var uninitFlag = &flag{"uninit", "NAME", "reads of memory that nothing has written: off (default), warning, error",
+var uninitFlag = &flag{"uninit", "NAME", "reads of memory, and uses of local variables, that nothing has written: off (default), warning, error",
 	func(o *options, v string) error {
 		return choose(v, map[string][]detect.Spec{"off": nil, "warning": {all.Uninit("warning")}, "error": {all.Uninit("error")}}, "severity", &o.session.Beside)
 	}}

@@ -185,6 +185,9 @@ func (c *Invocation) poke(addr, v, size uint64) bool {
 		return false
 	}
 	devmem.PutUint(to, v)
+	if space, off := SplitGeneric(addr); space == event.Local {
+		c.R.Machine.Wrote(c.W, c.Lane, off, size)
+	}
 	return true
 }
 

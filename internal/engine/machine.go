@@ -42,6 +42,8 @@ type Machine interface {
 	Running(w *Warp) uint32
 	// Local is a lane's local memory.
 	Local(w *Warp, lane int) []byte
+	// Wrote tells that a function that the engine supplies has written n bytes of it.
+	Wrote(w *Warp, lane int, at, n uint64)
 	// Met gives the lanes of mask that are where those of a split meet again, Beside those that are where one does, and
 	// Fallen those that are right behind the instruction at which the warp parted last. Lockstep only.
 	Met(w *Warp, s *Split, mask uint32) uint32
@@ -131,6 +133,8 @@ func (m refMachine) Local(w *Warp, lane int) []byte {
 	ln := &w.lanes[lane]
 	return ln.local[:int(ln.localAt)+ln.code.Func.LocalFrame]
 }
+
+func (m refMachine) Wrote(*Warp, int, uint64, uint64) {}
 
 // ParamBytes gives the bytes of a parameter: of the kernel, or of the lane's parameter frame. Nil when they lie in
 // neither.

@@ -45,6 +45,9 @@ func (ref) Run(ctx context.Context, l *Launch) (Stats, error) {
 func (r *Run) Execute(loop func() error) (Stats, error) {
 	start, l := time.Now(), r.Launch
 	r.Out.begin()
+	if _, ref := r.Machine.(refMachine); ref && r.Out.Needs&event.NeedLocal != 0 {
+		r.Out.add(event.Event{Kind: event.Undefined})
+	}
 	err := loop()
 	r.Faults.deliver(l)
 	r.Out.end()

@@ -76,6 +76,11 @@ const (
 	// Host events: Side indexes Batch.Hosts.
 	Host
 
+	// Undefined tells that what the lanes do at Place depends on a local variable, or a register, that nothing has written: Aux is 0 for a
+	// branch, 1 for an address, 2 for what is stored where others see it. Side is the place where it was loaded, 0 for a register. For NeedLocal
+	// only. With no lanes: that is not told of the launch, which an engine executes that does not know it.
+	Undefined
+
 	// Again stands for the accesses of a Series, Batch.Series[Side], by the warp: for NeedAgain only.
 	Again
 
@@ -542,6 +547,7 @@ const (
 	NeedHost                         // Host
 	NeedLaunch                       // KernelBegin, KernelEnd
 	NeedAgain                        // Again for what would be loads and stores of shared memory; who does not ask for it is to be given Batch.Plain
+	NeedLocal                        // Undefined
 	NeedPeers                        // accesses to the shared memory of other blocks of the cluster, beside NeedShared; who does not ask for it is not to be given any
 )
 

@@ -4,7 +4,7 @@ import "fmt"
 
 var kindNames = [...]string{"none", "load", "store", "atomic", "fence", "arrive", "barrier-done", "warp-sync", "exit",
 	"kernel-begin", "kernel-end", "branch", "else", "reconverge", "copy-commit", "copy-arrive", "copy-wait", "mbarrier-done",
-	"bulk", "bulk-commit", "bulk-wait", "bulk-done", "wgmma", "wgmma-commit", "wgmma-wait", "core", "core-commit", "core-done", "core-wait", "proxy-fence", "init-fence", "map-read", "map-fence", "cluster-arrive", "cluster-wait", "grid-launch", "grid-wait", "device-op", "host", "again"}
+	"bulk", "bulk-commit", "bulk-wait", "bulk-done", "wgmma", "wgmma-commit", "wgmma-wait", "core", "core-commit", "core-done", "core-wait", "proxy-fence", "init-fence", "map-read", "map-fence", "cluster-arrive", "cluster-wait", "grid-launch", "grid-wait", "device-op", "host", "undefined", "again"}
 
 func (k Kind) String() string { return name(kindNames[:], int(k)) }
 

@@ -247,6 +247,9 @@ func NewEvents(l *Launch) *Events {
 		e.batch.Launches = append(e.batch.Launches, told)
 		e.add(event.Event{Kind: event.KernelBegin})
 	}
+	if l.Needs&event.NeedLocal != 0 {
+		e.add(event.Event{Kind: event.Undefined})
+	}
 	return e
 }
 

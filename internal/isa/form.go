@@ -207,6 +207,10 @@ type Inst struct {
 	// Copies says that what a load gives is only stored again.
 	Copies bool
 
+	// Made says that the compiler has made the instruction of a statement as a whole: its .loc has line 0. The loop that copies a
+	// structure is made so.
+	Made bool
+
 	// Tool says that the instruction is of a function that instrumentation has put into the program.
 	Tool bool
 

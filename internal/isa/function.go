@@ -389,7 +389,7 @@ func (b *body) inst(src *ptx.Inst) {
 	hasShape := false
 	for i, sp := range list {
 		in = sp.proto
-		in.Source, in.File, in.Loc = src, b.u.m, b.locs.now
+		in.Source, in.File, in.Loc, in.Made = src, b.u.m, b.locs.now, b.locs.made
 		insts := len(b.f.Insts)
 		shape := b.operands(&in, sp)
 		if len(b.errs) == before {

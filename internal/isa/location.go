@@ -63,6 +63,7 @@ type locations struct {
 	last  map[place]*Loc   // the last .loc of each place: an inlined_at refers to it
 	own   []*Loc           // by index
 	now   int32
+	made  bool // the last .loc has line 0
 }
 
 type locKey struct {
@@ -79,6 +80,7 @@ func newLocations(u *unit, f *ptx.Func) *locations {
 // inlined in turn. Line 0 is what nvcc gives blocks that it makes of one statement, such as the loop that copies a structure:
 // they go on where the code before them is.
 func (ls *locations) directive(d *ptx.Loc) {
+	ls.made = d.Line == 0
 	if d.Line == 0 && ls.now >= 0 && ls.own[ls.now].File == ls.u.files[d.File] {
 		return
 	}

@@ -75,7 +75,7 @@ func (a *algebra) arg(in *Instr, i int) *Instr { return a.f.Def(in.Args[i]) }
 func (a *algebra) rewrite(in *Instr) bool {
 	f := a.f
 	switch in.Op {
-	case Load, Store, Atomic:
+	case Load, Store, Atomic, ShadowLoad, ShadowStore:
 		return a.address(in)
 	case Phi:
 		return a.phi(in)

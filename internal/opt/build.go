@@ -31,6 +31,7 @@ func Build(kernel *isa.Func, env Env) ([]*Func, error) {
 	seen := map[*isa.Func]bool{kernel: true}
 	todo := []*isa.Func{kernel}
 	var built []*Func
+	memory := false
 	for i := 0; i < len(todo); i++ {
 		if env.Lockstep {
 			if err := inStep(graph, todo[i]); err != nil {
@@ -45,11 +46,17 @@ func Build(kernel *isa.Func, env Env) ([]*Func, error) {
 			return nil, fmt.Errorf("%w: warps in lockstep, and calls that are not inlined", ErrUnsupported)
 		}
 		built = append(built, f)
+		memory = memory || f.Local > 0
 		for _, g := range f.Calls {
 			if !seen[g] {
 				seen[g] = true
 				todo = append(todo, g)
 			}
+		}
+	}
+	if env.Uninit {
+		for _, f := range built {
+			Shadow(f, memory)
 		}
 	}
 	return built, nil
@@ -425,6 +432,9 @@ func (b *builder) konst(w Width, x uint64) Value {
 func (b *builder) zero(w Width) Value {
 	if !b.hasZero[w] {
 		b.zeros[w], b.hasZero[w] = b.konst(w, 0), true
+		if b.f.Env.Uninit {
+			b.f.Def(b.zeros[w]).Aux = undefinedConst
+		}
 	}
 	return b.zeros[w]
 }

@@ -55,6 +55,13 @@ func TestCorpus(t *testing.T) {
 				for _, f := range fs {
 					optimiseVerified(t, file, f)
 				}
+				fs, err = Build(k, Env{Block: [3]uint32{64, 1, 1}, Grid: [3]uint32{4, 1, 1}, Shared: m.SharedLayout(k), Lockstep: lockstep, Uninit: true})
+				if err != nil {
+					t.Errorf("%s: %v", file, err)
+				}
+				for _, f := range fs {
+					optimiseVerified(t, file, f)
+				}
 			}
 		}
 	}

@@ -254,5 +254,8 @@ func (b *builder) pass(d *draft, in *isa.Inst) {
 			}
 		}
 	}
+	if n := callee.fn.LocalFrame; n > 0 && b.f.Env.Uninit {
+		b.add(b.cur.block, &Instr{Op: ShadowFrame, Site: b.site, Guard: NoValue, Args: []Value{b.emit(LocalPtr, W64, callee.local)}, Imm: uint64(n), Inst: in})
+	}
 	b.spill(callee)
 }

@@ -113,7 +113,7 @@ func DCE(f *Func) bool {
 	}
 	for _, b := range f.Blocks {
 		for _, in := range b.Instrs {
-			if !in.Pure() && in.Op != Special {
+			if !in.Pure() && in.Op != Special && !in.readsShadow() {
 				uses(in)
 			}
 		}
@@ -129,7 +129,7 @@ func DCE(f *Func) bool {
 	for _, b := range f.Blocks {
 		kept := b.Instrs[:0]
 		for _, in := range b.Instrs {
-			dead := in.Pure() || in.Op == Special
+			dead := in.Pure() || in.Op == Special || in.readsShadow()
 			for _, v := range in.Dst {
 				dead = dead && (v == NoValue || !used[v])
 			}

@@ -31,7 +31,7 @@ func (b *builder) block(d *draft) {
 	for i := d.from; i < d.to; i++ {
 		in := &fn.Insts[i]
 		b.site = -1
-		if in.Class != isa.Branch && in.Class != isa.Ret {
+		if in.Class != isa.Branch && in.Class != isa.Ret || in.Class == isa.Branch && b.f.Env.Uninit {
 			b.site = b.siteOf(d.fr, i)
 		}
 		if ends(in) {
@@ -43,6 +43,9 @@ func (b *builder) block(d *draft) {
 	b.site = -1
 	if d.check {
 		in := &fn.Insts[d.from]
+		if b.f.Env.Uninit {
+			b.site = b.siteOf(d.fr, d.from)
+		}
 		b.branch(b.guard(d.fr, in), in.GuardNot, d.block)
 		return
 	}
@@ -337,7 +340,7 @@ func (b *builder) operand(fr *frame, op *isa.Operand) Value {
 		b.add(b.cur.block, in)
 		return v
 	}
-	return b.zero(W32)
+	return b.konst(W32, 0)
 }
 
 // inst emits an instruction that does not end its block.

@@ -84,7 +84,15 @@ const (
 	Call
 	Enter // in the entry block of a function that is called: Dst are the parts of its parameters
 	Depth // the inlined call of Fn: a fault where the call stack is full
-	Meet  // Env.Lockstep: here lanes meet again that parted at a Branch or Switch of the same Imm
+	// Of Env.Uninit: see shadow.go.
+	ShadowLoad    // Args[0]: address, as of the load before it, whose Imm, Guard and Inst it has; Dst: shadows of its results
+	ShadowStore   // Args[0]: address, as of the store before it; Args[1:]: shadows of its values
+	ShadowShuffle // Args: the shadow of what is exchanged, and the rest as of the shfl before it; Dst: that of its first result
+	ShadowPass    // Args: the shadows of what the call or return behind it hands over
+	ShadowTake    // Dst: those that the call, or the entry, before it takes
+	ShadowFrame   // Args[0]: where Imm bytes of local memory begin that have no value: a call begins
+	Undefined     // Args[0] (W1): lanes for which what Aux (Why) says depends on what nothing has written; Imm: 1 plus the site where that was loaded
+	Meet          // Env.Lockstep: here lanes meet again that parted at a Branch or Switch of the same Imm
 
 	// Terminators. With Env.Lockstep, Imm of Branch and Switch says at which Meet lanes meet again that part here (NoMeet: at
 	// none), and Aux of Branch which of Succs comes after it in the source.
@@ -204,6 +212,8 @@ type Env struct {
 	// Lockstep says that lanes which part meet again at the immediate post-dominator in the source, and there only, as on
 	// hardware before Volta. Every branch of the source that lanes may part at stays, and where they meet is kept (Meet).
 	Lockstep bool
+	// Uninit says that the use of values that nothing has written is told: see shadow.go.
+	Uninit bool
 }
 
 // NoMeet is the Imm of a branch whose lanes meet no more.

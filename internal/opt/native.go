@@ -55,7 +55,9 @@ func (b *builder) fit(v Value, w Width) Value {
 	if from == w {
 		return v
 	}
-	if c, ok := b.f.ConstOf(b.find(v)); ok {
+	if c, ok := b.f.ConstOf(b.find(v)); ok && b.f.Def(b.find(v)).Aux == undefinedConst {
+		return b.zero(w)
+	} else if ok {
 		return b.konst(w, c)
 	}
 	return b.emit(ZExt, w, uint64(min(from.Bits(), w.Bits())), v)

@@ -21,10 +21,14 @@ func Promote(f *Func) bool {
 	return changed
 }
 
+// shadowOf makes the address of a variable that of its shadow, which is a variable too.
+const shadowOf = 1 << 63
+
 type promoter struct {
 	f        *Func
 	lo, hi   uint64
-	accesses map[*Instr]uint64 // address of the first element
+	accesses map[*Instr]uint64 // address of the first element; with shadowOf that of its shadow
+	frames   map[*Instr]bool   // the ShadowFrame of the frame
 	size     map[uint64]int    // of the variable at an address
 	begin    map[*Block]map[uint64]Value
 	end      map[*Block]map[uint64]Value
@@ -40,7 +44,7 @@ type openPhi struct {
 
 // collect finds the accesses of the frame; false when an address escapes, or accesses overlap without being equal.
 func (p *promoter) collect() bool {
-	p.accesses, p.size = map[*Instr]uint64{}, map[uint64]int{}
+	p.accesses, p.size, p.frames = map[*Instr]uint64{}, map[uint64]int{}, map[*Instr]bool{}
 	f := p.f
 	for _, b := range f.Blocks {
 		for _, in := range b.Instrs {
@@ -48,7 +52,12 @@ func (p *promoter) collect() bool {
 				if !p.mayReach(a) {
 					continue
 				}
-				if i != 0 || in.Op != Load && in.Op != Store || in.Inst.Space != event.Local {
+				if in.Op == ShadowFrame && f.Def(a).Imm == p.lo {
+					p.frames[in] = true
+					continue
+				}
+				shadow := in.Op == ShadowLoad || in.Op == ShadowStore
+				if i != 0 || in.Op != Load && in.Op != Store && !shadow || in.Inst.Space != event.Local {
 					return false
 				}
 				n := in.Inst.Type.Size()
@@ -60,6 +69,9 @@ func (p *promoter) collect() bool {
 					return false
 				}
 				p.accesses[in] = at
+				if shadow {
+					p.accesses[in] |= shadowOf
+				}
 				for k := 0; k < int(in.Inst.Vec); k++ {
 					from := at + uint64(k*n)
 					if from < p.lo || from+uint64(n) > p.hi || p.size[from] != 0 && p.size[from] != n {
@@ -140,6 +152,12 @@ func (p *promoter) walk(b *Block) {
 		return v
 	}
 	for _, in := range b.Instrs {
+		if p.frames[in] {
+			for at, n := range p.size {
+				now[at|shadowOf] = p.unwritten(n)
+			}
+			continue
+		}
 		at, ok := p.accesses[in]
 		if !ok {
 			out = append(out, in)
@@ -149,7 +167,7 @@ func (p *promoter) walk(b *Block) {
 		for k := 0; k < int(in.Inst.Vec); k++ {
 			from := at + uint64(k*n)
 			w := pieceWidth(n)
-			if in.Op == Store {
+			if in.Op == Store || in.Op == ShadowStore {
 				v := in.Args[1+k]
 				if f.Width(v) != w || n*8 < w.Bits() {
 					v = emit(ZExt, w, uint64(n*8), v)
@@ -212,9 +230,13 @@ func (p *promoter) at(b *Block, addr uint64) Value {
 		return v
 	}
 	f := p.f
-	w := pieceWidth(p.size[addr])
+	n := p.size[addr&^shadowOf]
+	w := pieceWidth(n)
 	if len(b.Preds) == 0 {
 		v := f.Konst(w, 0)
+		if addr&shadowOf != 0 {
+			v = p.unwritten(n)
+		}
 		p.begin[b][addr] = v
 		return v
 	}
@@ -236,3 +258,6 @@ func (p *promoter) out(b *Block, addr uint64) Value {
 	}
 	return v
 }
+
+// unwritten is the shadow of n bytes that nothing has written.
+func (p *promoter) unwritten(n int) Value { return p.f.Konst(pieceWidth(n), ^uint64(0)>>(64-8*n)) }

@@ -12,7 +12,7 @@ func Spaces(f *Func) bool {
 	for _, b := range f.Blocks {
 		for _, in := range b.Instrs {
 			switch {
-			case (in.Op == Load || in.Op == Store || in.Op == Atomic) && in.Inst.Space == event.Generic:
+			case (in.Op == Load || in.Op == Store || in.Op == Atomic || in.Op == ShadowLoad || in.Op == ShadowStore) && in.Inst.Space == event.Generic:
 				space, tag := f.window(in.Args[0], in.Imm)
 				if space == event.Shared || space == event.Local {
 					inst := *in.Inst

@@ -173,7 +173,8 @@ var opNames = [...]string{Nop: "nop", Phi: "phi", Const: "const", Special: "spec
 	Shl: "shl", ShrU: "shru", ShrS: "shrs", MulU: "mulu", MulS: "muls", SExt: "sext", ZExt: "zext", Cmp: "cmp", Sel: "sel",
 	Row: "row", Load: "load", Store: "store", Atomic: "atomic", Fence: "fence", Barrier: "barrier", Warp: "warp",
 	WarpBar: "warpbar", Builtin: "builtin", Jump: "jump", Branch: "branch", Switch: "switch", Exit: "exit",
-	Trap: "trap", Call: "call", Enter: "enter", Depth: "depth", Meet: "meet", Return: "return"}
+	Trap: "trap", Call: "call", Enter: "enter", Depth: "depth", Meet: "meet",
+	ShadowLoad: "shadowload", ShadowStore: "shadowstore", ShadowShuffle: "shadowshuffle", ShadowPass: "shadowpass", ShadowTake: "shadowtake", ShadowFrame: "shadowframe", Undefined: "undefined", Return: "return"}
 
 func (o Op) String() string {
 	if int(o) < len(opNames) {
@@ -207,7 +208,7 @@ func (f *Func) Text(in *Instr) string {
 	switch in.Op {
 	case Cmp:
 		s.WriteString("." + condNames[in.Imm])
-	case Const, Special, KParam, LocalPtr, SExt, ZExt, Load, Store, Atomic:
+	case Const, Special, KParam, LocalPtr, SExt, ZExt, Load, Store, Atomic, ShadowLoad, ShadowStore, ShadowFrame, Undefined:
 		fmt.Fprintf(&s, " #%#x", in.Imm)
 	}
 	if in.Fn != nil {

@@ -39,7 +39,20 @@ type recorder struct {
 }
 
 // Events implements event.Sink.
-func (r *recorder) Events(b *event.Batch) { b.Plain(&r.room, r.Writer.Events) }
+func (r *recorder) Events(b *event.Batch) {
+	b.Plain(&r.room, func(b *event.Batch) { r.Writer.Events(withoutUndefined(b)) })
+}
+
+// withoutUndefined is a batch as traces have it: they do not tell of local variables.
+func withoutUndefined(b *event.Batch) *event.Batch {
+	undefined := func(e event.Event) bool { return e.Kind == event.Undefined }
+	if !slices.ContainsFunc(b.Events, undefined) {
+		return b
+	}
+	out := *b
+	out.Events = slices.DeleteFunc(slices.Clone(b.Events), undefined)
+	return &out
+}
 
 // Findings implements detect.Detector.
 func (r *recorder) Findings() []detect.Finding { return nil }

@@ -2,7 +2,10 @@ package session
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
@@ -79,6 +82,49 @@ func TestUninitShared(t *testing.T) {
 		// The last 16 threads of each of three blocks read what none writes.
 		if len(r.Findings) != 1 || r.Findings[0].Kind != "uninitialised-read" || r.Findings[0].Count != 48 || r.Verdict != report.Found {
 			t.Errorf("findings %+v", r.Findings)
+		}
+	}
+}
+
+// TestUninitLocal: the programs of testdata/uninit are reported where their sources want it, and their corrected twins (NAME_ok) are not,
+// by all schedules. After a change of a source: nvcc -frandom-seed=uninit/NAME.cu -arch=compute_80 -lineinfo -Xcicc -O0 -ptx NAME.cu, with
+// the folder of nvcc's headers cut short to "cuda".
+func TestUninitLocal(t *testing.T) {
+	sources, err := filepath.Glob("testdata/uninit/*.cu")
+	if err != nil || len(sources) < 2 {
+		t.Fatal(sources, err)
+	}
+	for _, source := range sources {
+		name := strings.TrimSuffix(source, ".cu")
+		text := map[string]string{}
+		for _, ending := range []string{".cu", ".ptx", ".toml"} {
+			b, err := os.ReadFile(name + ending)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text[ending] = string(b)
+		}
+		l, err := ReadLaunchFile(name+".toml", []byte(text[".toml"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &corpus.Program{Name: filepath.Base(name), Dir: "uninit", Source: text[".cu"]}
+		if p.Wants, _, err = corpus.ParseWants(source, p.Source); err != nil || (len(p.Wants) == 0) != strings.HasSuffix(name, "_ok") {
+			t.Fatalf("%s: wants %v, error %v", source, p.Wants, err)
+		}
+		for seed, schedule := range []engine.Schedule{engine.Fair, engine.PCT, engine.Lockstep} {
+			o := &Options{Bare: true, Beside: uninitErrors(), FailOn: detect.Error, Schedule: schedule, Seed: uint64(seed)}
+			if schedule == engine.Lockstep && (strings.Contains(name, "recursive") || strings.Contains(name, "virtual")) {
+				continue // engine ref executes them: it follows no local variables
+			}
+			in := &Input{Images: []cuda.Image{{Name: p.Name + ".ptx", Text: text[".ptx"]}}, Launch: l, Rename: func(string) string { return corpusSource(p) }}
+			r, err := Check(context.Background(), o, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if missing, unexpected := MatchCorpus(p, r); len(missing) > 0 || len(unexpected) > 0 {
+				t.Errorf("%s, schedule %d: missing %v, unexpected %v", source, schedule, missing, unexpected)
+			}
 		}
 	}
 }

@@ -44,7 +44,7 @@ func compile(f *opt.Func, img *loader.Image) *Text {
 	for v := range b.reg {
 		b.reg[v] = -1
 	}
-	b.t.Lockstep = f.Env.Lockstep
+	b.t.Lockstep, b.t.Shadows = f.Env.Lockstep, f.Env.Uninit
 	for b.classify(); ; b.classify() {
 		bad := b.check()
 		if len(bad) == 0 {
@@ -449,6 +449,8 @@ func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 	case opt.Switch, opt.Exit, opt.Trap, opt.Load, opt.Store, opt.Atomic, opt.Fence, opt.Barrier, opt.Warp, opt.WarpBar, opt.Builtin,
 		opt.Call, opt.Return, opt.Depth:
 		b.effect(bl, in)
+	case opt.ShadowLoad, opt.ShadowStore, opt.ShadowShuffle, opt.ShadowPass, opt.ShadowTake, opt.ShadowFrame, opt.Undefined:
+		b.shadow(in)
 	case opt.Row:
 		if !b.vectorRow(in) {
 			b.row(in, Row{in: in.Inst})
@@ -508,6 +510,34 @@ func (b *compiler) values(e *Effect, args []opt.Value) {
 		}
 		e.Vals, e.Wide = append(e.Vals, b.vec(a)), append(e.Wide, b.f.Width(a) == opt.W64)
 	}
+}
+
+// shadow emits an operation on the shadow of memory. It takes no time: what a schedule does is the same without.
+func (b *compiler) shadow(in *opt.Instr) {
+	e := Effect{Site: in.Site, Bar: -1, Shadow: in.Op, Why: in.Aux, Origin: -1, Reach: -1}
+	e.Inst = in.Inst
+	for _, a := range in.Args {
+		e.Operands = append(e.Operands, b.operand(a))
+	}
+	e.Results = b.results(in)
+	if in.Guard != opt.NoValue {
+		e.Guarded, e.PredNot, e.Pred = true, in.GuardNot, b.pred(in.Guard)
+	}
+	switch in.Op {
+	case opt.ShadowLoad, opt.ShadowStore:
+		size := uint64(in.Inst.Type.Size())
+		e.Width, e.Piece = size*uint64(max(in.Inst.Vec, 1)), min(size, 8)
+	case opt.Undefined:
+		e.Pred = b.pred(in.Args[0])
+		if in.Imm != 0 {
+			e.Origin = int32(len(b.t.Origins))
+			b.t.Origins = append(b.t.Origins, int32(in.Imm)-1)
+		}
+	}
+	e.Offset = in.Imm
+	b.flush()
+	b.t.Effects = append(b.t.Effects, e)
+	b.append(Instr{Op: OpShadow, A: int32(len(b.t.Effects) - 1)}, 0)
 }
 
 // effect emits an instruction that does more than compute.

@@ -36,6 +36,8 @@ type Text struct {
 	Scalars, V32, V64, Preds int // sizes of the files
 	Local                    int // bytes of local memory a thread
 	Sites                    []opt.Site
+	Origins                  []int32 // sites of which Effect.Origin is of
+	Shadows                  bool    // opt.Env.Uninit
 	Lockstep                 bool
 	// Of kernels: the texts of what they can call, the kernel's first; nil where nothing stays a call. Of the others: the
 	// registers that their parameters come in, by part.
@@ -135,6 +137,9 @@ type Effect struct {
 	Uniform  bool      // a load whose result is a scalar
 	Shuffles bool      // shfl of 32 bits in registers, with the same clamp for all lanes
 	LaneRMW  lanes.RMW // what an atomic does, NoRMW for one that is done lane by lane
+	Shadow   opt.Op    // OpShadow: what it does
+	Why      uint8     // opt.Undefined: for what
+	Origin   int32     // and where that was loaded, in Text.Origins; -1 where it was not
 	Unread   bool      // of an atomic: no instruction reads its results
 	Fn       *isa.Func
 	Call     *Call
@@ -185,6 +190,7 @@ const (
 	OpLoad                   // b: what it reaches, where lists do it too
 	OpStore                  //
 	OpAtomic                 //
+	OpShadow                 // a: effect, see opt.Env.Uninit
 	OpRun                    // a: operations; fn: 1 where there are stores among them
 	OpRow                    // a: row, lane by lane
 	OpRowS                   // a: row, once

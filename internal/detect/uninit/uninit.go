@@ -1,8 +1,9 @@
 // Package uninit finds reads of memory that nothing has written: of cudaMalloc and cudaMallocAsync since the allocation, of shared memory
 // since the block began. It judges the order that was observed, byte by byte. A load whose value is only stored again is no use of it: so
-// structures are copied, with their padding.
+// structures are copied, with their padding. Local variables, in memory or in registers, are followed by the engine, which tells where a value
+// that depends on one that nothing has written decides a branch, is an address, or is stored where others see it: event.Undefined.
 //
-// Blind spots: local memory; what a kernel allocates; managed and pinned memory, since writes by host code are not all observed; shared
+// Blind spots: what a kernel allocates; managed and pinned memory, since writes by host code are not all observed; shared
 // memory in launches with clusters, whose other blocks may write it; bytes that were copied from memory that was not written count as written;
 // a load whose value another function, or a branch that never depends on it, ignores is reported all the same.
 package uninit
@@ -26,15 +27,15 @@ const most = 1 << 20
 // Spec is the detector.
 var Spec = detect.Spec{
 	Name:    name,
-	Doc:     "Reads of memory that nothing has written since it was allocated, or since the block began.",
+	Doc:     "Reads of memory that nothing has written since it was allocated, or since the block began, and uses of local variables without a value.",
 	Source:  "docs/detectors.md",
-	Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch,
+	Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch | event.NeedLocal,
 	Options: []detect.Option{{Name: "report", Doc: "the severity of what it finds", Values: []string{"warning", "error"}}},
 	New:     newDetector,
 }
 
 func newDetector(c detect.Config) detect.Detector {
-	d := &detector{severity: detect.Warning, launches: map[uint32]*launch{}}
+	d := &detector{severity: detect.Warning, launches: map[uint32]*launch{}, places: c.Places}
 	if c.Options["report"] == "error" {
 		d.severity = detect.Error
 	}
@@ -48,6 +49,8 @@ type detector struct {
 	global   []*region                                 // by address, disjoint
 	last     *region
 	launches map[uint32]*launch // that run
+	places   event.Places
+	blind    int // launches of which local variables are not followed
 	lanes    [32]uint64
 }
 
@@ -86,6 +89,8 @@ func (d *detector) Events(b *event.Batch) {
 			d.exit(e)
 		case event.Load, event.Store, event.Atomic:
 			d.access(b, e)
+		case event.Undefined:
+			d.undefined(e)
 		case event.Bulk, event.Core:
 			if e.Flags&event.FlagWrite != 0 && (e.Kind == event.Bulk || e.Barrier == event.CoreAllocates) {
 				if w, _ := d.memory(e, e.Addr); w != nil {
@@ -263,6 +268,46 @@ func (d *detector) add(e *event.Event, lane int, addr uint64, since string) {
 	d.found.Trim()
 }
 
+// undefinedUse is what Event.Aux of event.Undefined says: what a thread does, and with what.
+var undefinedUse = [...][2]string{{"branches on it", "a condition"}, {"accesses memory there", "an address"}, {"stores it", "the value stored"}}
+
+// undefined makes the finding of the use of a local variable.
+func (d *detector) undefined(e *event.Event) {
+	l := d.launches[e.Launch]
+	if l == nil {
+		return
+	}
+	if e.Mask == 0 {
+		d.blind++
+		return
+	}
+	if d.found.Get(e.Place) == nil {
+		use := undefinedUse[e.Aux]
+		at := detect.Access{Op: detect.Wait, Space: event.Local, Place: e.Place, Launch: l.info, Warp: e.Warp, Lane: bits.TrailingZeros32(e.Mask), Doing: use[0]}
+		accesses := []detect.Access{at}
+		if e.Side != 0 && d.elsewhere(e.Side, e.Place) {
+			at.Place, at.Doing = e.Side, "reads it"
+			accesses = append(accesses, at)
+		}
+		d.found.Put(e.Place, &detect.Finding{Class: detect.MemoryFault, Kind: detect.UninitialisedRead, Severity: d.severity, Detector: name,
+			Message: use[1] + " depends on a local variable to which the thread has given no value", Accesses: accesses,
+			Fix: "give the variable a value on every way that leads here: mind loops and branches that may be skipped, elements that are not filled, and functions that return early"})
+		d.found.Trim()
+	}
+	if f := d.found.Get(e.Place); f != nil {
+		f.Count += bits.OnesCount32(e.Mask)
+	}
+}
+
+// elsewhere reports whether two places are in different lines.
+func (d *detector) elsewhere(a, b uint32) bool {
+	if d.places == nil {
+		return true
+	}
+	x, y := d.places.Frames(a), d.places.Frames(b)
+	return len(x) == 0 || len(y) == 0 || x[0].File != y[0].File || x[0].Line != y[0].Line
+}
+
 // Findings implements detect.Detector.
 func (d *detector) Findings() []detect.Finding {
 	var out []detect.Finding
@@ -270,6 +315,17 @@ func (d *detector) Findings() []detect.Finding {
 		out = append(out, *d.found.Get(place))
 	}
 	return out
+}
+
+// Notes implements detect.Noted.
+func (d *detector) Notes() []string {
+	switch d.blind {
+	case 0:
+		return nil
+	case 1:
+		return []string{"Uses of local variables without a value were not looked for in 1 launch: only engine warp tells of them."}
+	}
+	return []string{fmt.Sprintf("Uses of local variables without a value were not looked for in %d launches: only engine warp tells of them.", d.blind)}
 }
 
 // More implements detect.Capped.

@@ -35,6 +35,25 @@ func TestWritten(t *testing.T) {
 	}
 }
 
+// TestUndefined: uses of local variables without a value are findings, by place, with the line where they were loaded; what an engine does not
+// follow is a note.
+func TestUndefined(t *testing.T) {
+	d := Spec.New(detect.Config{})
+	use := func(place, origin, why, mask uint32) event.Event {
+		return event.Event{Kind: event.Undefined, Launch: 1, Place: place, Side: origin, Aux: why, Mask: mask, Space: event.Local}
+	}
+	d.Events(&event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Block: event.Dim3{X: 32, Y: 1, Z: 1}}}, Events: []event.Event{
+		{Kind: event.KernelBegin, Launch: 1}, use(3, 0, 0, 6), use(3, 0, 0, 1), use(5, 4, 2, 8), use(0, 0, 0, 0), use(0, 0, 0, 0)}})
+	f := d.Findings()
+	if len(f) != 2 || f[0].Count != 3 || len(f[0].Accesses) != 1 || f[0].Accesses[0].Lane != 1 || f[0].Severity != detect.Warning ||
+		!strings.HasPrefix(f[0].Message, "a condition") || len(f[1].Accesses) != 2 || f[1].Accesses[1].Place != 4 || !strings.HasPrefix(f[1].Message, "the value") {
+		t.Errorf("%+v", f)
+	}
+	if notes := d.(detect.Noted).Notes(); len(notes) != 1 || !strings.Contains(notes[0], "in 2 launches") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
 // TestUninit gives the detector short executions.
 func TestUninit(t *testing.T) {
 	const memory = 0x1000

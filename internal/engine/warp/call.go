@@ -216,16 +216,20 @@ func (v *registers) windowPreds(lane int) []uint32 {
 func (v *registers) clearFrame(f *callFrame, mask uint32) {
 	if n := f.unit.t.Local; n > 0 {
 		for m := mask; m != 0; m &= m - 1 {
-			clear(v.local[uint64(bits.TrailingZeros32(m))*v.stack.own+f.local:][:n])
+			at := uint64(bits.TrailingZeros32(m))*v.stack.own + f.local
+			clear(v.local[at:][:n])
+			if v.written != nil {
+				clear(v.written[at:][:n])
+			}
 		}
 	}
 }
 
 // size is about how many bytes the registers and local memory take.
 func (v *registers) size() int {
-	n := 128*cap(v.v32) + 256*cap(v.v64) + 8*cap(v.sc) + cap(v.local) + 1024
+	n := 128*cap(v.v32) + 256*cap(v.v64) + 8*cap(v.sc) + cap(v.local) + cap(v.written) + 1024
 	if s := v.stack; s != nil {
-		n = 128*cap(s.v32) + 256*cap(s.v64) + 8*cap(v.sc) + cap(v.local) + 128*cap(s.frames) + 1024
+		n = 128*cap(s.v32) + 256*cap(s.v64) + 8*cap(v.sc) + cap(v.local) + cap(v.written) + 128*cap(s.frames) + 1024
 	}
 	return n
 }
@@ -389,6 +393,13 @@ func (x *machine) makeRoom(v *registers, f *callFrame, t *vcode.Text) {
 		local := make([]byte, 32*own)
 		for l := range uint64(32) {
 			copy(local[l*own:][:s.own], v.local[l*s.own:][:s.own])
+		}
+		if v.written != nil {
+			written := make([]byte, 32*own)
+			for l := range uint64(32) {
+				copy(written[l*own:][:s.own], v.written[l*s.own:][:s.own])
+			}
+			v.written = written
 		}
 		v.local, s.own, grown = local, own, true
 	}

@@ -90,6 +90,7 @@ type textKey struct {
 	block, grid event.Dim3
 	raw         bool
 	lockstep    bool
+	uninit      bool
 }
 
 const (
@@ -123,7 +124,7 @@ func (x *texts) has(key textKey) bool {
 func (x *texts) grids(key textKey) int {
 	n := 0
 	for _, e := range x.list {
-		if k := e.key; k.kernel == key.kernel && k.block == key.block && k.raw == key.raw && k.lockstep == key.lockstep {
+		if k := e.key; k.kernel == key.kernel && k.block == key.block && k.raw == key.raw && k.lockstep == key.lockstep && k.uninit == key.uninit {
 			n++
 		}
 	}
@@ -143,7 +144,7 @@ func textOf(l *engine.Launch, raw bool) (*textEntry, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	list := x.list
-	key := textKey{l.Func, l.Block, l.Grid, raw, l.Schedule == engine.Lockstep}
+	key := textKey{l.Func, l.Block, l.Grid, raw, l.Schedule == engine.Lockstep, l.Needs&event.NeedLocal != 0}
 	if !x.has(key) && x.grids(key) >= maxGrids {
 		key.grid = event.Dim3{}
 	}
@@ -162,6 +163,7 @@ func textOf(l *engine.Launch, raw bool) (*textEntry, error) {
 		Shared: img.Layout,
 
 		Lockstep: key.lockstep,
+		Uninit:   key.uninit,
 	})
 	if err == nil {
 		for _, f := range funcs {
@@ -248,6 +250,8 @@ type registers struct {
 	v64     []v64
 	preds   []uint32
 	local   []byte
+	passed  []v64      // shadows that are handed over
+	written []byte     // where there are shadows: the bits of local that were written
 	stack   *callStack // nil where nothing stays a call
 	files   lanes.Regs // the registers as package lanes knows them; the scalars are those of the group that ran last
 }
@@ -296,7 +300,7 @@ func (x *machine) prepare(t *vcode.Text) {
 	x.machine, x.lists = t.ReadyCode(x.tells)
 }
 
-// placesOf gives the places of a text's effects in a frame.
+// placesOf gives the places of a text's effects in a frame, and behind them those of Text.Origins.
 func (x *machine) placesOf(t *vcode.Text, frame uint32) []uint32 {
 	places := make([]uint32, len(t.Effects))
 	bases := map[int32]uint32{-1: frame}
@@ -315,6 +319,10 @@ func (x *machine) placesOf(t *vcode.Text, frame uint32) []uint32 {
 			s := &t.Sites[at]
 			places[i] = base(s.Call, s.Fn) + uint32(s.At)
 		}
+	}
+	for _, at := range t.Origins {
+		s := &t.Sites[at]
+		places = append(places, base(s.Call, s.Fn)+uint32(s.At))
 	}
 	return places
 }
@@ -376,6 +384,7 @@ func (x *machine) begin(w *engine.Warp) {
 		x.bottom(v)
 	} else {
 		clear(v.local)
+		clear(v.written)
 	}
 	v.slots = 1
 	v.groups = append(v.groups[:0], group{mask: w.Live})
@@ -392,6 +401,9 @@ func (x *machine) registers() *registers {
 	t := x.t
 	v := &registers{v32: make([]v32, t.V32, t.V32+len(t.Const32)), v64: make([]v64, t.V64, t.V64+len(t.Const64)),
 		preds: make([]uint32, t.Preds), sc: make([]uint64, x.stride), local: make([]byte, 32*t.Local), groups: make([]group, 0, 4)}
+	if t.Shadows {
+		v.written = make([]byte, len(v.local))
+	}
 	copy(v.v32[t.V32:cap(v.v32)], t.Const32)
 	copy(v.v64[t.V64:cap(v.v64)], t.Const64)
 	return v

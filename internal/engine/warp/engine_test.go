@@ -157,7 +157,7 @@ func TestKeptTexts(t *testing.T) {
 		t.Helper()
 		l := g.prepare(launch{kernel: kernel, block: block, grid: grid})
 		l.Schedule = s
-		key := textKey{l.Func, l.Block, l.Grid, raw, s == engine.Lockstep}
+		key := textKey{l.Func, l.Block, l.Grid, raw, s == engine.Lockstep, false}
 		got, err := textOf(l, raw)
 		if err != nil {
 			t.Fatal(err)

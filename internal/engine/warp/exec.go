@@ -357,6 +357,8 @@ func (x *machine) exec(w *engine.Warp, end uint64) {
 			x.store(w, in.A, mask, s)
 		case vcode.OpAtomic:
 			x.atomic(w, in.A, mask, s)
+		case vcode.OpShadow:
+			x.shadow(w, in.A, mask, s)
 		case vcode.OpRow:
 			x.rowLanes(w, &t.Rows[in.A], mask)
 		case vcode.OpRowS:

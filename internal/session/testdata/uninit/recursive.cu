@@ -1,0 +1,13 @@
+// A call deeper down leaves an element of its array without a value.
+__device__ int pairs(int n) {
+  int part[2];
+  if (n < 2) return n;
+  part[0] = pairs(n - 1);
+  if (n > 3)
+  part[1] = pairs(n - 2);
+  return part[0] + part[1];
+}
+
+__global__ void recursive(int *out, const int *in, int n) {
+  out[threadIdx.x] = pairs(n + threadIdx.x % 3); // want error:uninitialised-read
+}
