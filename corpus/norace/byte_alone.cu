@@ -10,7 +10,7 @@ __global__ void add(int *data, unsigned char *done, int *out) {
   cuda::atomic_ref<unsigned short, cuda::thread_scope_device> lock(turn);
   cuda::atomic_ref<unsigned char, cuda::thread_scope_device> count(*done);
   if (threadIdx.x == 0) {
-    local.store(0, cuda::memory_order_relaxed);
+    ready = 0;
     unsigned short mine = blockIdx.x;
     while (!lock.compare_exchange_weak(mine, mine, cuda::memory_order_acquire)) mine = blockIdx.x;
     *data += 1;
