@@ -185,6 +185,7 @@ func (r *Run) ret(w *Warp, on uint32, place uint32) {
 		ln.leave()
 	}
 	if out != 0 {
+		r.Machine.Hold(w, out, place) // reports say where they exited
 		r.Exit(w, out, place)
 	}
 }

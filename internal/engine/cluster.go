@@ -179,6 +179,9 @@ func (r *Run) wakeCluster(w *Warp) {
 // exited takes lanes away that have exited.
 func (k *cluster) exited(r *Run, w *Warp, on uint32) {
 	k.live -= bits.OnesCount32(on)
+	if k.arrived == 0 && w.arrived|w.passed == 0 {
+		return
+	}
 	k.arrived -= bits.OnesCount32(on & w.arrived)
 	w.arrived &^= on
 	w.passed &^= on

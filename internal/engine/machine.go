@@ -16,6 +16,9 @@ type Machine interface {
 	Start(w *Warp, mask uint32)
 	// Run runs w until its time is end, it cannot step, or the run ends.
 	Run(w *Warp, end uint64)
+	// Turns gives the first of some warps of a block, as many as it can in a short way, a turn of n each: those that can step. It
+	// reports how many it has done with, and whether one of them could step. No turn ends before a strong access (Yields).
+	Turns(warps []*Warp, n uint64) (done int, ran bool)
 	// Woken tells that lanes of w can step again.
 	Woken(w *Warp, mask uint32)
 	// Place tells where a lane is, and At the instruction, which is one that makes lanes wait.
@@ -81,6 +84,8 @@ func (m refMachine) Run(w *Warp, end uint64) {
 		r.step(w)
 	}
 }
+
+func (m refMachine) Turns([]*Warp, uint64) (done int, ran bool) { return 0, false }
 
 func (m refMachine) Running(w *Warp) uint32 { return w.group }
 

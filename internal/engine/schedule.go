@@ -211,7 +211,17 @@ func (r *Run) round() (ran bool, err error) {
 // turns gives each of some warps a turn.
 func (r *Run) turns(warps []*Warp, ran *bool) error {
 	s := &r.Sched
-	for _, w := range warps {
+	usual := !r.Yields() && r.Launch.MaxSteps == 0
+	for len(warps) > 0 {
+		if usual && !s.stuck {
+			n, some := r.Machine.Turns(warps, SliceCost)
+			warps, *ran = warps[n:], *ran || some
+			if err := r.halted(); err != nil || len(warps) == 0 {
+				return err
+			}
+		}
+		w := warps[0]
+		warps = warps[1:]
 		if !w.Runnable() {
 			continue
 		}
@@ -278,8 +288,21 @@ func (r *Run) turn(w *Warp, n uint64) {
 	end := from + n
 	w.began, w.Over = from, false
 	r.Machine.Run(w, end)
-	r.Sched.sinceEnd += w.Time - from
-	r.Sched.spent += w.Time - from
+	r.Spent(w.Time - from)
+}
+
+// Count counts steps of warps and lanes, of turns that have cost as much.
+func (r *Run) Count(warps, lanes uint64) {
+	r.Clock += warps
+	r.Stats.Warps += warps
+	r.Stats.Lanes += lanes
+	r.Spent(warps)
+}
+
+// Spent counts what turns have cost.
+func (r *Run) Spent(cost uint64) {
+	r.Sched.sinceEnd += cost
+	r.Sched.spent += cost
 	if r.Launch.Progress != nil && r.Clock-r.Sched.shown >= 1<<16 {
 		r.Sched.shown = r.Clock
 		r.Launch.Progress(r.Stats)

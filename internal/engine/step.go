@@ -75,6 +75,7 @@ func (r *Run) perform(w *Warp, in *loader.Instr, on uint32, place uint32) uint64
 	case isa.Ret:
 		r.ret(w, on, place)
 	case isa.Exit:
+		r.Machine.Hold(w, on, place) // reports say where they exited
 		r.Exit(w, on, place)
 	case isa.Trap:
 		r.Trap(w, on, place)
@@ -273,7 +274,6 @@ func (r *Run) branchIndexed(w *Warp, in *loader.Instr, on uint32, place uint32) 
 
 // Exit ends the lanes of on.
 func (r *Run) Exit(w *Warp, on uint32, place uint32) {
-	r.Machine.Hold(w, on, place) // reports say where they exited
 	w.Live &^= on
 	w.Ready &^= on
 	w.Regroup = true

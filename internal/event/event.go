@@ -356,7 +356,12 @@ func (d Dim3) Count() uint64 { return uint64(d.X) * uint64(d.Y) * uint64(d.Z) }
 
 // At gives the coordinate with linear index i, x fastest.
 func (d Dim3) At(i uint64) Dim3 {
-	return Dim3{uint32(i % uint64(d.X)), uint32(i / uint64(d.X) % uint64(d.Y)), uint32(i / (uint64(d.X) * uint64(d.Y)))}
+	if i < uint64(d.X) { // most shapes are lines, and divisions take long
+		return Dim3{X: uint32(i)}
+	}
+	row := i / uint64(d.X)
+	z := row / uint64(d.Y)
+	return Dim3{uint32(i - row*uint64(d.X)), uint32(row - z*uint64(d.Y)), uint32(z)}
 }
 
 // Language is what a kernel's author wrote it in, as far as judging it asks.
@@ -486,6 +491,9 @@ func (l *Launch) SameCluster(a, b uint32) bool {
 // BlockIn gives the number of the block of a rank in a cluster.
 func (l *Launch) BlockIn(cluster, rank uint32) uint32 {
 	s := l.ClusterShape()
+	if s.Count() == 1 {
+		return cluster
+	}
 	at, in := l.Clusters().At(uint64(cluster)), s.At(uint64(rank))
 	return at.X*s.X + in.X + l.Grid.X*(at.Y*s.Y+in.Y+l.Grid.Y*(at.Z*s.Z+in.Z))
 }

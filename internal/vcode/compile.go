@@ -599,13 +599,18 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		e.Fall = slices.Index(in.Inst.Targets, b.f.Sites[in.Site].At+1)
 	}
 	i := Instr{Op: effectOps[in.Op], A: int32(len(b.t.Effects))}
-	if in.Op == opt.Load || in.Op == opt.Store {
-		if f := b.fastAccess(&e, in.Op == opt.Store); f != nil {
-			b.t.Effects = append(b.t.Effects, e)
-			i.B = e.Reach
-			b.fuse(i, f)
-			return
-		}
+	var f *fused
+	switch in.Op {
+	case opt.Load, opt.Store:
+		f = b.fastAccess(&e, in.Op == opt.Store)
+	case opt.Atomic:
+		f = b.fastAtomic(&e, in)
+	}
+	if f != nil {
+		b.t.Effects = append(b.t.Effects, e)
+		i.B = e.Reach
+		b.fuse(i, f)
+		return
 	}
 	b.t.Effects = append(b.t.Effects, e)
 	b.add(i)

@@ -30,6 +30,7 @@ type Reaching struct {
 	offsets   int32  // the register with what lanes add to the lowest, where the operation takes one; 0 otherwise
 	Store     bool
 	Before    bool // what a store overwrites is told
+	Atomic    bool // it adds to what is there
 	Apart     bool // no two lanes of a store write one place, for all that its text tells
 	Each      bool // lanes have addresses of their own; otherwise the address is line
 	Line      Line
@@ -235,6 +236,28 @@ func (b *compiler) fastAccess(e *Effect, store bool) *fused {
 	}
 	return f
 }
+
+// fastAtomic is how a list does a read-modify-write; nil where it does not. It adds what is no zero in any lane, so that memory
+// changes for sure, which the machine must know.
+func (b *compiler) fastAtomic(e *Effect, in *opt.Instr) *fused {
+	if c, ok := b.f.ConstOf(in.Args[1]); !ok || c == 0 || e.LaneRMW != lanes.RMWAdd || !e.Unread || e.Element != 0 || e.Guarded || e.Addr < 0 || e.Space == event.Local {
+		return nil
+	}
+	f := &fused{store: true}
+	data := int32(0)
+	if e.Piece == 8 {
+		data = b.spread64(&f.before, e.Vals[0], 1)
+	} else {
+		data = b.spread32(&f.before, e.Vals[0], 1)
+	}
+	e.Reach = int32(len(b.t.Reaches))
+	b.t.Reaches = append(b.t.Reaches, Reaching{Effect: int32(len(b.t.Effects)), Size: e.Width, Store: true, Atomic: true, Each: true})
+	f.op = lanes.Make(increases[eachAccess{size: e.Piece, narrow: e.Narrow}], 0, data, e.Addr, e.Reach)
+	return f
+}
+
+var increases = map[eachAccess]lanes.Code{{size: 4}: lanes.OpIncrease32Each, {size: 4, narrow: true}: lanes.OpIncrease32EachLow,
+	{size: 8}: lanes.OpIncrease64Each, {size: 8, narrow: true}: lanes.OpIncrease64EachLow}
 
 // eachAccess is a kind of access for lanes with addresses of their own: of 32 bits or 64 (narrow).
 type eachAccess struct {

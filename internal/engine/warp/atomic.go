@@ -34,6 +34,7 @@ func (x *machine) atomicBy(w *engine.Warp, i int32, on uint32, s []uint64) {
 		}
 		return
 	}
+	x.learn(i)
 	var changed bool
 	var failed uint32
 	together := e.LaneRMW == lanes.RMWAdd && x.span.line && x.span.stride == 0 && e.Unread && !x.valued()

@@ -208,6 +208,7 @@ type machine struct {
 	olds     []uint64 // what a store has overwritten, for its event
 	tells    bool     // events of accesses are asked for
 	span     span
+	short    short
 	late     [8]uint64 // scalar results of the access at hand
 	isLate   bool
 
@@ -374,20 +375,24 @@ func (x *machine) begin(w *engine.Warp) {
 	case len(x.slots) > 0:
 		v, x.slots = x.slots[len(x.slots)-1], x.slots[:len(x.slots)-1]
 		copy(x.scalars(v, 0), x.template)
+		x.open(v)
 	default:
 		v = x.registers()
 		copy(x.scalars(v, 0), x.template)
+		x.open(v)
 	}
 	heldOf(w).registers = v
-	x.open(v)
 	if x.calls != nil {
+		x.open(v)
 		x.bottom(v)
 	} else {
 		clear(v.local)
 		clear(v.written)
 	}
 	v.slots = 1
-	v.groups = append(v.groups[:0], group{mask: w.Live})
+	v.groups = v.groups[:1]
+	g := &v.groups[0] // field by field: what is put together elsewhere and copied waits for itself
+	g.mask, g.pc, g.slot, g.frame, g.ran = w.Live, 0, 0, 0, 0
 	v.cur, v.several, v.next = 0, false, math.MaxInt32
 	w.Regroup = x.t.Lockstep
 	s := x.scalars(v, 0)

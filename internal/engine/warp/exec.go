@@ -332,7 +332,7 @@ func (x *machine) exec(w *engine.Warp, end uint64) {
 			from = pc
 			continue
 		case vcode.OpRun:
-			pc = x.list(w, in, mask, end, from)
+			pc = x.list(w, v, in, mask, end, from)
 			if t.Meet[pc] < 0 {
 				continue
 			}
@@ -409,17 +409,24 @@ func (x *machine) ends(w *engine.Warp, v *registers, pc int32, end uint64) bool 
 	return w.Regroup || w.Time >= end
 }
 
-// list does a list of operations and gives the place at which it ended; from is the one up to which instructions are counted.
-func (x *machine) list(w *engine.Warp, in *vcode.Instr, mask uint32, end uint64, from int32) int32 {
-	f := &regsOf(w).files
-	f.Steps, f.Limit, f.Marks = 0, math.MinInt64, uint64(in.Fn)
-	if !regsOf(w).several {
-		f.Limit = int64(end-w.Time) + int64(x.t.Counts[from])
+// list does a list of operations, counts its steps, and gives the place at which it ended.
+func (x *machine) list(w *engine.Warp, v *registers, in *vcode.Instr, mask uint32, end uint64, from int32) int32 {
+	f, limit := &v.files, int64(math.MinInt64)
+	if !v.several {
+		limit = int64(end-w.Time) + int64(x.t.Counts[from])
 	}
-	pc := int32(x.operations(in.A, f, mask))
+	pc := x.do(w, f, in, mask, limit)
 	if f.Steps != 0 {
 		x.count(w, uint64(f.Steps), mask)
 	}
+	return pc
+}
+
+// do does a list of operations. It goes on into another block only while its steps, and the instructions before that block, are less than
+// limit.
+func (x *machine) do(w *engine.Warp, f *lanes.Regs, in *vcode.Instr, mask uint32, limit int64) int32 {
+	f.Steps, f.Limit, f.Marks = 0, limit, uint64(in.Fn)
+	pc := int32(x.operations(in.A, f, mask))
 	// A launch that is suspected to spin: nothing is known of global memory but what an instruction has stored to since.
 	if x.r.Sched.Spin.Phase == engine.SpinIdle || x.shares {
 		w.Writes += f.Marks

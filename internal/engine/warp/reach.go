@@ -88,12 +88,15 @@ func newEvent(launch uint32, e *vcode.Effect, store bool) event.Event {
 	return ev
 }
 
-// listed reports whether lists may do an access: its event, if it has one, is made of what they tell.
+// listed reports whether lists may do an access: its event, if it has one, is made of what they tell. That of an atomic is not; nor do
+// lists give way before one, or change the order of its lanes.
 func (x *machine) listed(n *vcode.Reaching, space event.Space) bool {
 	o := &x.r.Out
 	switch {
 	case space == event.Global && o.Needs&event.NeedGlobal == 0, space == event.Shared && o.Needs&event.NeedShared == 0, space == event.Const:
-		return true
+		return !n.Atomic || !x.r.Yields()
+	case n.Atomic:
+		return false
 	}
 	return !n.Store || !o.Olds() || n.Before
 }

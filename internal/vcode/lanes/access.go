@@ -13,7 +13,8 @@ import (
 // address, 16 to 31 Row bytes behind it; Pattern: at the scalar plus the offsets in a vector of 32 bits a lane, which
 // count as signed. The scalar's address alone is compared with Room, which must be chosen so that the other lanes are
 // inside then, those that are not in the mask too. Each: at addresses in a vector of 64 bits a lane, EachLow of 32; each
-// lane of the mask is compared. Stores of one place by several lanes leave what the last of them stores.
+// lane of the mask is compared. Stores of one place by several lanes leave what the last of them stores. Increase adds to what
+// is there in place of storing, one lane after the other.
 //
 // Operands: what is loaded, or stored; the address; the Access; the offsets of Pattern. Loads of less than 32 bits extend
 // by zeros, or by the sign where that is in the name; a scalar has zeros above 32 bits then. Imm is for Run to return.
@@ -73,6 +74,7 @@ type accessOp struct {
 	how           how
 	size          uint64
 	signed, store bool
+	add           bool // a store, of the sum with what is there
 }
 
 // access does a load, a store, SteadyS or SteadyU; false where it cannot be done.
@@ -127,11 +129,15 @@ func (x *Regs) access(o *Op, mask uint32) bool {
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		p := unsafe.Add(*w.Base, at[l])
+		before := uint64(0)
+		if a.add {
+			before = a.load(p)
+		}
 		switch wide := a.size == 8; {
 		case a.store && wide:
-			a.put(p, x.v64(o.D)[l])
+			a.put(p, before+x.v64(o.D)[l])
 		case a.store:
-			a.put(p, uint64(x.v32(o.D)[l]))
+			a.put(p, before+uint64(x.v32(o.D)[l]))
 		case wide:
 			x.v64(o.D)[l] = a.load(p)
 		default:

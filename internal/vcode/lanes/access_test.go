@@ -210,6 +210,9 @@ func moveBytes(a accessOp, f *files, o *Op, m *reach, at [32]int, mask uint32) {
 			if a.size == 8 {
 				v = f.v64[o.D/sizes[vectors64]][l]
 			}
+			if a.add {
+				v += number(p, int(a.size), false)
+			}
 			for i := range a.size {
 				p[i] = byte(v >> (8 * i))
 			}

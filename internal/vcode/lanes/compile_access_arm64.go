@@ -327,6 +327,7 @@ func (t *translator) allLanes(a *accessOp, store bool, p lanePlaces, data mem) {
 		}
 		if store { // in their order: the last one counts where several write one place
 			t.Load(int(a.size), false, tmp1, data)
+			t.increase(a, off)
 			t.StoreLow(int(a.size), mem{Base: off}, tmp1)
 			data.Disp += int32(a.size)
 			continue
@@ -381,6 +382,14 @@ func (t *translator) eachRun(a *accessOp, store bool, data mem, place reg, lanes
 	t.Bind(&done)
 }
 
+// increase makes tmp1, which an access stores at r, the sum with what is there, if that is what it does.
+func (t *translator) increase(a *accessOp, r reg) {
+	if a.add {
+		t.Load(int(a.size), false, tmp2, mem{Base: r})
+		t.RR(arm64.ADD, true, tmp1, tmp1, tmp2)
+	}
+}
+
 // eachLane moves the lanes of the mask one after the other.
 func (t *translator) eachLane(a *accessOp, store bool, p lanePlaces, data mem) {
 	var again, done label
@@ -399,6 +408,7 @@ func (t *translator) eachLane(a *accessOp, store bool, p lanePlaces, data mem) {
 	}
 	if store {
 		t.LoadIndex(w/8, false, tmp1, valuesReg, laneReg, false, true)
+		t.increase(a, offReg)
 		t.StoreLow(int(a.size), mem{Base: offReg}, tmp1)
 	} else {
 		t.Load(int(a.size), a.signed, tmp1, mem{Base: offReg})

@@ -329,6 +329,9 @@ func (t *translator) allLanes(a *accessOp, store bool, p lanePlaces, data amd64.
 	for l := range int32(32) { // in their order: the last one counts where several write one place
 		m := at(l)
 		t.Load(int(a.size), false, amd64.AX, data)
+		if a.add {
+			t.RM(amd64.ADD, a.size == 8, amd64.AX, m)
+		}
 		t.Store(a.size == 8, m, amd64.AX)
 		data.Disp += int32(a.size)
 	}
@@ -381,6 +384,9 @@ func (t *translator) eachLane(a *accessOp, store bool, p lanePlaces, data amd64.
 	}
 	if store {
 		t.Load(w/8, false, amd64.AX, lane)
+		if a.add {
+			t.RM(amd64.ADD, w == 64, amd64.AX, place)
+		}
 		t.StoreLow(int(a.size), place, amd64.AX)
 	} else {
 		t.Load(int(a.size), a.signed, amd64.AX, place)

@@ -13,6 +13,7 @@ type access struct {
 	size   int    // bytes of an element in memory
 	signed bool   // elements are extended by their sign
 	store  bool
+	add    bool // to what is there, in place of storing
 	how    how
 }
 
@@ -61,6 +62,13 @@ func accesses() []*access {
 		add(e.name+"Each", e.file, e.size, e.signed, each)
 		add(e.name+"EachLow", e.file, e.size, e.signed, eachLow)
 	}
+	for _, e := range []struct {
+		name, file string
+		size       int
+	}{{"32", "vectors32", 4}, {"64", "vectors64", 8}} {
+		list = append(list, &access{name: "Increase" + e.name + "Each", file: e.file, size: e.size, store: true, add: true, how: each},
+			&access{name: "Increase" + e.name + "EachLow", file: e.file, size: e.size, store: true, add: true, how: eachLow})
+	}
 	return list
 }
 
@@ -96,7 +104,7 @@ func accessTable() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "// accessOps says what the operations from OpLoad8ULine on do.\nvar accessOps = [...]accessOp{\n")
 	for _, a := range accesses() {
-		fmt.Fprintf(&b, "\t{how: %s, size: %d, signed: %v, store: %v},\n", a.how, a.size, a.signed, a.store)
+		fmt.Fprintf(&b, "\t{how: %s, size: %d, signed: %v, store: %v, add: %v},\n", a.how, a.size, a.signed, a.store, a.add)
 	}
 	b.WriteString("}\n")
 	return b.Bytes()

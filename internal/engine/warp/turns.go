@@ -1,0 +1,108 @@
+package warp
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/vcode"
+)
+
+// short counts what turns have cost that went the short way (Turns).
+type short struct{ warps, lanes uint64 }
+
+// Turns implements engine.Machine. Most turns of warps whose lanes are together are lists that end at a barrier of all threads or at the
+// exit. What Run and exec do then is done here with fewer questions: what is the same for all warps of a block is asked once, and steps
+// are counted once a turn.
+func (x *machine) Turns(warps []*engine.Warp, n uint64) (done int, ran bool) {
+	if x.machine == nil || x.calls != nil || x.t.Lockstep {
+		return 0, false
+	}
+	x.aim(warps[0])
+	for _, w := range warps {
+		if w.Runnable() {
+			h := heldOf(w)
+			if h.registers == nil {
+				x.begin(w)
+			}
+			if w.Regroup || len(h.registers.groups) != 1 || w.Ready != w.Live {
+				break
+			}
+			ran = true
+			if x.turn(w, h.registers, int64(n)); x.r.Stop != nil {
+				done++
+				break
+			}
+		}
+		done++
+	}
+	x.tally()
+	return done, ran
+}
+
+// tally adds what was counted to what the run has counted.
+func (x *machine) tally() {
+	x.r.Count(x.short.warps, x.short.lanes)
+	x.short = short{}
+}
+
+// turn is a turn of a warp whose lanes are together, in which it may run n.
+func (x *machine) turn(w *engine.Warp, v *registers, n int64) {
+	t, g, f := x.t, &v.groups[0], &v.files
+	code, counts := t.Code, t.Counts
+	pc, left := g.pc, n
+	v.regs(x.scalars(v, g.slot))
+	usual := false
+	for {
+		in := &code[pc]
+		if in.Op != vcode.OpRun {
+			break
+		}
+		at := x.do(w, f, in, g.mask, left+int64(counts[pc]))
+		left -= f.Steps + int64(counts[at]-counts[pc])
+		pc = at
+		to := &code[pc]
+		if to.Op != vcode.OpSync && to.Op != vcode.OpExit {
+			break
+		}
+		if usual = left <= 0 && t.Meet[pc] >= 0; usual {
+			break
+		}
+		e, place := &t.Effects[to.A], x.places[to.A]
+		if to.Op == vcode.OpExit {
+			x.took(w, g, pc+1, n-left+1)
+			x.exit(w, g.mask, place)
+			x.release(w)
+			return
+		}
+		if e.Bar < 0 || !x.meet(w, g, e, pc, place) {
+			break
+		}
+		left--
+		pc = g.pc
+		if usual = w.Ready == 0 || left <= 0; usual {
+			break
+		}
+	}
+	x.took(w, g, pc, n-left)
+	if usual {
+		return
+	}
+	// What is left of the turn goes the long way.
+	x.tally()
+	from, end := w.Time, w.Time+uint64(left)
+	if t.Meet[pc] < 0 {
+		x.exec(w, end)
+	}
+	x.Run(w, end)
+	x.r.Spent(w.Time - from)
+}
+
+// took notes that all lanes of a warp are at a place now, and how many steps they made.
+func (x *machine) took(w *engine.Warp, g *group, pc int32, steps int64) {
+	k := uint64(steps)
+	w.Time += k
+	w.Strain += k
+	x.short.warps += k
+	x.short.lanes += k * uint64(bits.OnesCount32(g.mask))
+	g.pc, g.ran = pc, w.Strain
+}
