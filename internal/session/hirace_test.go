@@ -29,6 +29,7 @@ type exception struct{ alarms, misses string }
 var hiraceExceptions = map[string]exception{
 	"fault/lock_kept":            {alarms: noFences},
 	"norace/barrier_sense":       {alarms: noFences},
+	"norace/byte_alone":          {alarms: noFences},
 	"norace/byte_flag":           {alarms: noFences},
 	"norace/byte_lock":           {alarms: noFences},
 	"norace/fence_everyone":      {alarms: noFences},
