@@ -8,8 +8,8 @@ import (
 
 // words marks what may access a word in order to change or read a part of it: loads, and compare-and-swaps of 32 bits, whose address
 // was rounded down. Compilers and libcu++ make atomic operations on 8 and 16 bits of these. libcu++ rounds in one function and accesses in
-// another, to which it passes the address: where some function of the module rounds, strong accesses of functions that are called
-// count as rounded.
+// another, to which it passes the address: where some function of the module rounds, accesses of functions that are called count as
+// rounded if they state an order. Those of the toolkit's own atomic functions state none.
 func words(m *Module) {
 	if !slices.ContainsFunc(m.Funcs, func(f *Func) bool { return slices.ContainsFunc(f.Insts, func(in Inst) bool { return rounds(&in) > 0 }) }) {
 		return
@@ -33,9 +33,9 @@ func words(m *Module) {
 				continue
 			}
 			a := in.Src[0]
-			strong := in.Class == Atomic || in.Order >= event.Relaxed
-			here := rounded[a.Reg] == size && written[a.Reg] == 1 && (strong || swaps)
-			in.Word = a.Kind == Reg && in.Off == 0 && (here || strong && !f.Entry)
+			ordered := in.Class == Load && in.Order >= event.Relaxed || slices.ContainsFunc([]string{"relaxed", "acquire", "release", "acq_rel"}, in.Has)
+			here := rounded[a.Reg] == size && written[a.Reg] == 1 && (ordered || swaps)
+			in.Word = a.Kind == Reg && in.Off == 0 && (here || ordered && !f.Entry)
 		}
 	}
 }

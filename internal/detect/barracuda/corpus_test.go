@@ -61,6 +61,7 @@ var exceptions = map[string]map[string]string{
 		"norace/lookback":            adjacent,
 	},
 	"barracuda+": {
+		"norace/byte_alone":          word,
 		"norace/byte_flag":           word,
 		"norace/byte_lock":           word,
 		"norace/byte_mixed":          word,
