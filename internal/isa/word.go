@@ -11,7 +11,9 @@ import (
 // another, to which it passes the address: where some function of the module rounds, accesses of functions that are called count as
 // rounded if they state an order. Those of the toolkit's own atomic functions state none.
 func words(m *Module) {
-	if !slices.ContainsFunc(m.Funcs, func(f *Func) bool { return slices.ContainsFunc(f.Insts, func(in Inst) bool { return rounds(&in) > 0 }) }) {
+	if !slices.ContainsFunc(m.Funcs, func(f *Func) bool {
+		return slices.ContainsFunc(f.Insts, func(in Inst) bool { return in.RoundsTo() > 0 })
+	}) {
 		return
 	}
 	for _, f := range m.Funcs {
@@ -22,7 +24,7 @@ func words(m *Module) {
 			for _, d := range in.Dst {
 				written[d.Reg]++
 			}
-			if n := rounds(in); n > 0 {
+			if n := in.RoundsTo(); n > 0 {
 				rounded[in.Dst[0].Reg] = n
 			}
 		}
@@ -40,15 +42,14 @@ func words(m *Module) {
 	}
 }
 
-// rounds gives the bytes that an instruction rounds an address down to, 0 for other instructions.
-func rounds(in *Inst) int {
-	if in.Row != nil && in.Row.Op == "and" && len(in.Src) == 2 && in.Src[1].Kind == Imm {
-		switch uint32(in.Src[1].Imm) {
-		case ^uint32(3):
-			return 4
-		case ^uint32(1):
-			return 2
-		}
+// RoundsTo gives the bytes, 2 or 4, that an instruction rounds an address down to, 0 for other instructions.
+func (in *Inst) RoundsTo() int {
+	if in.Row == nil || in.Row.Op != "and" || len(in.Src) != 2 || in.Src[1].Kind != Imm {
+		return 0
+	}
+	switch cleared := ^in.Src[1].Imm & (^uint64(0) >> (64 - 8*in.Type.Size())); cleared {
+	case 1, 3:
+		return int(cleared) + 1
 	}
 	return 0
 }

@@ -124,8 +124,7 @@ func wordAccess(in *isa.Inst) bool {
 
 // AlignsDown reports whether the instruction is and.b64 with -4 or -2, as one is that computes Element.Base.
 func AlignsDown(in *isa.Inst) bool {
-	return in.Class == isa.Pure && in.Row.Op == "and" && len(in.Src) == 2 && in.Type.Size() == 8 && in.Guard < 0 &&
-		in.Src[1].Kind == isa.Imm && (in.Src[1].Imm == ^uint64(3) || in.Src[1].Imm == ^uint64(1))
+	return in.Class == isa.Pure && in.Type.Size() == 8 && in.Guard < 0 && in.RoundsTo() > 0
 }
 
 // aligned marks an And that Fold must leave, so that the address it aligns is still known: Aux of the And.

@@ -450,12 +450,8 @@ func (s *shadower) outside(in *Instr, p Value) Value {
 		return p
 	}
 	at := s.emit(Add, W64, 0, in.Args[0], s.f.Konst(W64, in.Imm))
-	tag := s.emit(ShrU, W64, 0, at, s.f.Konst(W32, windowShift))
-	return s.emit(And, W1, 0, p, s.compare(EQ, tag, s.f.Konst(W64, 0)))
+	return s.emit(And, W1, 0, p, s.compare(LTU, at, s.f.Konst(W64, isa.SharedWindow))) // the lowest of the windows
 }
-
-// windowShift is where the tag of a window of generic addresses begins.
-const windowShift = 56
 
 // after adds the shadows of what an instruction gives, and its effect on that of local memory.
 func (s *shadower) after(in *Instr) {
@@ -467,10 +463,10 @@ func (s *shadower) after(in *Instr) {
 		}
 		return
 	case in.Op == Store && s.maybeLocal(in):
-		s.access(in, ShadowStore, func(v Value) Value { return s.of(v) })
+		s.access(in, s.of)
 		return
 	case in.Op == Atomic && s.maybeLocal(in):
-		s.access(in, ShadowStore, func(v Value) Value { return s.f.Konst(s.f.Width(v), 0) })
+		s.access(in, func(v Value) Value { return s.f.Konst(s.f.Width(v), 0) })
 		return
 	}
 	pending := false
@@ -508,7 +504,7 @@ func (s *shadower) copyOf(in *Instr, op Op, args []Value) *Instr {
 }
 
 // access adds a ShadowStore for a store or an atomic operation.
-func (s *shadower) access(in *Instr, op Op, of func(Value) Value) {
+func (s *shadower) access(in *Instr, of func(Value) Value) {
 	pieces := int(max(in.Inst.Vec, 1)) * max(1, in.Inst.Type.Size()/8)
 	args := []Value{in.Args[0]}
 	for _, v := range in.Args[1 : 1+pieces] {
@@ -518,7 +514,7 @@ func (s *shadower) access(in *Instr, op Op, of func(Value) Value) {
 		}
 		args = append(args, of(v))
 	}
-	s.copyOf(in, op, args)
+	s.copyOf(in, ShadowStore, args)
 }
 
 // results gives x results for the shadows of those of in.
