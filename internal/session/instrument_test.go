@@ -344,7 +344,7 @@ func TestLogIsWhatHappened(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs judged", judged)
-	if judged < 150/n {
+	if judged < 100/n { // of one program in n; which, changes with the corpus
 		t.Errorf("%d programs judged", judged)
 	}
 }
