@@ -110,6 +110,12 @@ type callKey struct {
 	callee *loader.Code
 }
 
+// The memory that the grid synchronisation of a cooperative launch works with: zeros when it begins. An engine allocates it.
+const (
+	WorkspaceBytes = 64
+	WorkspaceName  = "workspace of the cooperative launch"
+)
+
 // NewRun prepares the execution of a launch. The engine gives it a Machine before Execute.
 func NewRun(ctx context.Context, l *Launch) *Run {
 	r := &Run{ctx: ctx, Launch: l, p: l.Program, Memory: l.Program.Memory, Places: l.Places, limits: DefaultLimits(), calls: map[callKey]uint32{}}
@@ -125,7 +131,7 @@ func NewRun(ctx context.Context, l *Launch) *Run {
 	r.Out = newEmitter(l)
 	r.Sched.init(r)
 	if l.Cooperative {
-		if a, err := r.Memory.Alloc(64, 64, devmem.DeviceAlloc, "workspace of the cooperative launch"); err == nil {
+		if a, err := r.Memory.Alloc(WorkspaceBytes, WorkspaceBytes, devmem.DeviceAlloc, WorkspaceName); err == nil {
 			r.workspace = a
 		}
 	}

@@ -184,23 +184,36 @@ func (p *Program) ConstText(text string) uint64 {
 	if addr, ok := p.consts[text]; ok {
 		return addr
 	}
-	addr, err := p.Memory.Alloc(uint64(len(text)+1), 1, devmem.DeviceAlloc, "a text of the device runtime")
+	addr, data, err := p.own(uint64(len(text)+1), 1, "a text of the device runtime")
 	if err != nil {
 		return 0
-	}
-	data, err := p.Memory.Bytes(addr, uint64(len(text)+1))
-	if err != nil {
-		panic("BUG: " + err.Error())
 	}
 	copy(data, text)
 	data[len(text)] = 0
 	p.Memory.SetConst(addr)
-	p.owned = append(p.owned, addr)
 	if p.consts == nil {
 		p.consts = map[string]uint64{}
 	}
 	p.consts[text] = addr
 	return addr
+}
+
+// Own gives bytes of memory that the program has until it is unloaded.
+func (p *Program) Own(size, align uint64, name string) (addr uint64, data []byte, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.own(size, align, name)
+}
+
+func (p *Program) own(size, align uint64, name string) (addr uint64, data []byte, err error) {
+	if addr, err = p.Memory.Alloc(size, align, devmem.DeviceAlloc, name); err != nil {
+		return 0, nil, err
+	}
+	if data, err = p.Memory.Bytes(addr, size); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	p.owned = append(p.owned, addr)
+	return addr, data, nil
 }
 
 // Image is a kernel with everything it can call, operands resolved.

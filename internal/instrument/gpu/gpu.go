@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/engine/loader"
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 // Engine executes launches on the first GPU, one at a time.
@@ -26,8 +28,14 @@ type Engine struct {
 
 	mu         sync.Mutex
 	worker     *worker
-	loaded     map[*loader.Program]uint64 // modules of the worker
-	registered map[uint64]bool            // pieces of memory, by number
+	loaded     map[*loader.Program]module
+	registered map[uint64]bool // pieces of memory, by number
+}
+
+// module is a program that the worker has loaded.
+type module struct {
+	number      uint64
+	environment []byte // the cell that tells it the workspace of a cooperative launch (see placed); nil: nothing asks for it
 }
 
 // New makes an engine by the file of the worker.
@@ -71,7 +79,15 @@ func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	begin := time.Now()
-	if err := e.begin(l); err != nil {
+	var workspace uint64
+	if l.Cooperative {
+		var err error
+		if workspace, err = l.Program.Memory.Alloc(engine.WorkspaceBytes, engine.WorkspaceBytes, devmem.DeviceAlloc, engine.WorkspaceName); err != nil {
+			return engine.Stats{}, err
+		}
+		defer func() { _, _ = l.Program.Memory.Free(workspace) }() // nobody else knows the address
+	}
+	if err := e.begin(l, workspace); err != nil {
 		return engine.Stats{}, fmt.Errorf("the GPU: %w", err)
 	}
 	err := e.wait(ctx, l)
@@ -120,27 +136,31 @@ func faultOf(result uint32) (engine.FaultKind, error) {
 }
 
 // begin begins a launch, on a worker that has its memory and its program.
-func (e *Engine) begin(l *engine.Launch) error {
+func (e *Engine) begin(l *engine.Launch, workspace uint64) error {
 	m := l.Program.Memory
 	if e.worker == nil || e.worker.dead {
 		w, err := start(e.file, m)
 		if err != nil {
 			return err
 		}
-		e.worker, e.loaded, e.registered = w, map[*loader.Program]uint64{}, map[uint64]bool{}
+		e.worker, e.loaded, e.registered = w, map[*loader.Program]module{}, map[uint64]bool{}
+	}
+	mod, ok := e.loaded[l.Program]
+	if !ok {
+		var err error
+		if mod, err = e.load(l.Program); err != nil {
+			return err
+		}
+		e.loaded[l.Program] = mod
+	}
+	if mod.environment != nil {
+		binary.LittleEndian.PutUint32(mod.environment, uint32(workspace>>32))
+		binary.LittleEndian.PutUint32(mod.environment[4:], uint32(workspace))
 	}
 	if err := e.register(m); err != nil {
 		return err
 	}
-	module, ok := e.loaded[l.Program]
-	if !ok {
-		var err error
-		if module, err = e.load(l.Program); err != nil {
-			return err
-		}
-		e.loaded[l.Program] = module
-	}
-	_, err := e.worker.ask(opLaunch, launchRequest(l, module))
+	_, err := e.worker.ask(opLaunch, launchRequest(l, mod.number))
 	return err
 }
 
@@ -179,10 +199,16 @@ func (e *Engine) register(m *devmem.Memory) error {
 }
 
 // load gives the module of a program.
-func (e *Engine) load(p *loader.Program) (uint64, error) {
-	texts, err := placed(p)
+func (e *Engine) load(p *loader.Program) (m module, err error) {
+	var at uint64
+	if slices.ContainsFunc(p.Module.Funcs, (*isa.Func).SyncsGrid) {
+		if at, m.environment, err = p.Own(8, 8, "address of the workspace of a cooperative launch"); err != nil {
+			return m, err
+		}
+	}
+	texts, err := placed(p, at)
 	if err != nil {
-		return 0, err
+		return m, err
 	}
 	var data []byte
 	for _, t := range texts {
@@ -191,9 +217,10 @@ func (e *Engine) load(p *loader.Program) (uint64, error) {
 	}
 	answer, err := e.worker.ask(opLoad, data)
 	if err != nil {
-		return 0, err
+		return m, err
 	}
-	return strconv.ParseUint(answer, 10, 64)
+	m.number, err = strconv.ParseUint(answer, 10, 64)
+	return m, err
 }
 
 // launchRequest is struct launch of the worker, and what follows it.

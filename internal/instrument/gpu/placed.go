@@ -15,9 +15,10 @@ import (
 
 // placed gives the PTX of a loaded program, one text for each of its modules, in which the variables in global and constant memory are
 // where the program has them: an address is in the place of each name. Constant memory is global memory then. Tables of virtual functions,
-// which nobody else names, stay variables of the module, because only the driver knows the addresses of functions. Lines are left out: the
+// which nobody else names, stay variables of the module, because only the driver knows the addresses of functions. The workspace of a
+// cooperative launch is the one whose address is at environment, not the driver's, which the host does not know. Lines are left out: the
 // GPU has no use for them. The error names what cannot be placed.
-func placed(p *loader.Program) ([]string, error) {
+func placed(p *loader.Program, environment uint64) ([]string, error) {
 	for _, v := range p.Module.Vars {
 		if virtual := strings.HasPrefix(v.Name, virtualTable); slices.ContainsFunc(v.Relocs, func(r isa.Reloc) bool { return (r.Func == nil) == virtual }) {
 			return nil, fmt.Errorf("variable %s holds the address of a function: --device gpu cannot place it; choose --device emulated", v.Name)
@@ -25,7 +26,7 @@ func placed(p *loader.Program) ([]string, error) {
 	}
 	var texts []string
 	for _, tree := range p.Module.Source {
-		x := placer{program: p, tree: tree}
+		x := placer{program: p, environment: environment, tree: tree}
 		m := x.module()
 		if x.err != nil {
 			return nil, x.err
@@ -41,10 +42,11 @@ func placed(p *loader.Program) ([]string, error) {
 
 // placer rewrites a module.
 type placer struct {
-	program *loader.Program
-	tree    *ptx.Module
-	names   map[string]uint64 // addresses of the variables that are seen where it is; 0: of something else
-	err     error
+	program     *loader.Program
+	environment uint64 // where %envreg1 and 2 are, the halves of an address, the upper one first
+	tree        *ptx.Module
+	names       map[string]uint64 // addresses of the variables that are seen where it is; 0: of something else
+	err         error
 }
 
 func (x *placer) module() *ptx.Module {
@@ -161,6 +163,9 @@ func (x *placer) block(b *ptx.Block) *ptx.Block {
 // inst gives an instruction whose operands name no variable: registers have the addresses.
 func (x *placer) inst(in *ptx.Inst) ptx.Stmt {
 	out := *in
+	if i := slices.IndexFunc(in.Operands, func(o ptx.Operand) bool { return o.Name == "%envreg1" || o.Name == "%envreg2" }); i >= 0 {
+		return x.workspace(in, x.environment+4*uint64(in.Operands[i].Name[7]-'1'))
+	}
 	if mods := strings.Split(in.Mods, "."); slices.Contains(mods, "const") {
 		if in.Op == "isspacep" {
 			return x.isConstant(in)
@@ -188,6 +193,19 @@ func (x *placer) inst(in *ptx.Inst) ptx.Stmt {
 	}
 	block.Stmts = append(block.Stmts, &out)
 	return block
+}
+
+// workspace reads what is at an address in place of a register of the environment.
+func (x *placer) workspace(in *ptx.Inst, at uint64) ptx.Stmt {
+	if in.Op != "mov" && x.err == nil {
+		x.err = fmt.Errorf("%s:%d: %s of %s: --device gpu cannot place it; choose --device emulated", x.tree.Name, in.Pos.Line, in.Op, in.Operands[1])
+	}
+	address := ptx.Operand{Kind: ptx.OperandIdent, Name: register(0)}
+	return &ptx.Block{Pos: in.Pos, End: in.Pos, Stmts: []ptx.Stmt{
+		&ptx.Var{Space: "reg", Type: "b64", Names: []ptx.VarName{{Name: address.Name, Range: -1}}},
+		&ptx.Inst{Op: "mov", Mods: ".b64", Operands: []ptx.Operand{address, {Kind: ptx.OperandImm, Name: fmt.Sprint(at)}}},
+		&ptx.Inst{Pos: in.Pos, Pred: in.Pred, PredNot: in.PredNot, Op: "ld", Mods: ".global.b32", Operands: []ptx.Operand{
+			in.Operands[0], {Kind: ptx.OperandAddr, Args: []ptx.Operand{address}}}}}}
 }
 
 // isConstant asks whether an address is one of a variable in constant memory, in place of isspacep.const.

@@ -44,7 +44,7 @@ func placeAll(t *testing.T, texts ...string) ([]string, *loader.Program, error) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := placed(p)
+	out, err := placed(p, 0x1230)
 	return out, p, err
 }
 
@@ -63,6 +63,8 @@ func TestPlaced(t *testing.T) {
 			"@%p2 mov.b64 %fencepost_at0, %rd2; @%p2 sub.u64 %fencepost_at0, %fencepost_at0, X; @%p2 setp.lt.or.u64 %p1, %fencepost_at0, 16, %p1;"},
 		{".global .b32 x[4];", ".shared .b32 x[2]; st.shared.u32 [x], %r1;", ".shared .b32 x[2]; st.shared.u32 [x], %r1;"},
 		{".global .b32 x[4];", "{ .reg .b64 x; mov.u64 x, %rd1; } mov.u64 %rd1, x;", ".reg .b64 x; mov.u64 x, %rd1; mov.b64 %fencepost_at0, X; mov.u64 %rd1, %fencepost_at0;"},
+		{"", "@!%p1 mov.u32 %r1, %envreg1; mov.b32 %r2, %envreg2; mov.u32 %r1, %envreg3;", "mov.b64 %fencepost_at0, 4656; @!%p1 ld.global.b32 %r1, [%fencepost_at0]; " +
+			"mov.b64 %fencepost_at0, 4660; ld.global.b32 %r2, [%fencepost_at0]; mov.u32 %r1, %envreg3;"},
 		{".shared .b32 x[4];", "st.shared.u32 [x], %r1;", "st.shared.u32 [x], %r1;"},
 		{".extern .shared .align 4 .b8 x[];", "mov.u64 %rd1, x;", "mov.u64 %rd1, x;"},
 	} {
