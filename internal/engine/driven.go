@@ -40,7 +40,9 @@ type Step struct {
 func NewDriven(ctx context.Context, l *Launch) *Driven {
 	r := NewRun(ctx, l)
 	r.Machine = refMachine{r}
-	r.placeElements()
+	if l.Sink != nil {
+		r.placeElements()
+	}
 	r.Out.begin()
 	return &Driven{r, time.Now()}
 }

@@ -7,13 +7,14 @@ import (
 
 	"fencepost.dev/fencepost/internal/engine/loader"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 // placeElements prepares engine ref for the elements of its kernel. The element of an access lies where the instruction that
 // aligned its address, when the lane executed it last, took it from.
 func (r *Run) placeElements() {
 	of := r.Image.ElementsOf(r.Launch.Func)
-	if len(of.List) == 0 || r.Launch.Sink == nil {
+	if len(of.List) == 0 {
 		return
 	}
 	r.elements, r.bases = of.ByPlace(r.Root, r.Places.Enter), map[uint32]int{}
@@ -42,12 +43,47 @@ func (r *Run) noteBase(w *Warp, in *loader.Instr, on uint32, place uint32) {
 }
 
 func (m refMachine) Element(w *Warp, lane int, _ *loader.Instr, place uint32) (addr uint64, size uint8) {
-	e, ok := m.r.elements[place]
-	ln := &w.lanes[lane]
+	return m.r.elementOf(&w.lanes[lane], place)
+}
+
+func (r *Run) elementOf(ln *lane, place uint32) (addr uint64, size uint8) {
+	e, ok := r.elements[place]
 	if !ok || ln.elements == nil {
 		return 0, 0
 	}
-	return ln.elements[m.r.bases[e.Base]], e.Size
+	return ln.elements[r.bases[e.Base]], e.Size
+}
+
+// narrow makes a request of a word one of the element that a lane means by it, unless the element is not aligned. Bytes are locations: what others
+// do to the bytes around it may make a swap fail, and that it is tried again, and nothing else.
+func (q *Request) narrow(r *Run, ln *lane, in *loader.Instr, place uint32) {
+	if at, n := r.partOf(ln, in, place); n != 0 {
+		q.Addr, q.Size = q.Addr+at, n
+		q.Value, q.Swap = LowBytes(q.Value>>(8*at), uint64(n)), LowBytes(q.Swap>>(8*at), uint64(n))
+	}
+}
+
+// partOf gives where in the word that a lane accesses the element is that it means, and the size of that; 0 where that is the word.
+func (r *Run) partOf(ln *lane, in *loader.Instr, place uint32) (at uint64, size uint8) {
+	addr, size := r.elementOf(ln, place)
+	if at = addr & (in.Width - 1); size == 0 || at%uint64(size) != 0 || at+uint64(size) > in.Width {
+		return 0, 0
+	}
+	return at, size
+}
+
+// around gives the word with a value of the element that a lane means. The bytes around it, which are put back alone, are those that a swap compares with.
+func (r *Run) around(w *Warp, i int, in *loader.Instr, place uint32, value uint64) uint64 {
+	ln := &w.lanes[i]
+	at, n := r.partOf(ln, in, place)
+	if n == 0 {
+		return value
+	}
+	rest := uint64(0)
+	if in.Class == isa.Atomic {
+		rest = LowBytes(r.value(w, i, &in.Operands[1]), in.Width) &^ (LowBytes(^uint64(0), uint64(n)) << (8 * at))
+	}
+	return value<<(8*at) | rest
 }
 
 // narrow makes what the lanes accessed the elements that they mean. An element that is not aligned leaves all as it

@@ -37,7 +37,9 @@ func NewRef() Engine { return ref{} }
 func (ref) Run(ctx context.Context, l *Launch) (Stats, error) {
 	r := NewRun(ctx, l)
 	r.Machine = refMachine{r}
-	r.placeElements()
+	if l.Sink != nil {
+		r.placeElements()
+	}
 	return r.Execute(r.Loop)
 }
 

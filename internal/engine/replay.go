@@ -40,7 +40,9 @@ func (p *Replay) Run(ctx context.Context, l *Launch) (Stats, error) {
 	fair.Schedule = Fair
 	r := NewRun(ctx, &fair)
 	r.Machine = refMachine{r}
-	r.placeElements()
+	if l.Sink != nil {
+		r.placeElements()
+	}
 	r.Sched.window = math.MaxInt32
 	return r.Execute(func() error {
 		if err := p.replay(r); err != nil {

@@ -144,6 +144,7 @@ func NewThreads(l *Launch, dependencies bool) *Threads {
 	t := &Threads{live: map[*loader.Code]*liveness{}, loops: map[*loader.Code][]bool{}}
 	t.r = NewRun(context.Background(), &alone)
 	t.r.Machine = refMachine{t.r}
+	t.r.placeElements()
 	for b := range uint32(l.Grid.Count()) {
 		t.ctas = append(t.ctas, t.r.single(b))
 	}
@@ -215,6 +216,7 @@ func (t *Threads) Start(n int) (State, Request) {
 	w, i := t.lane(n)
 	clear(w.lanes[i].param)
 	w.lanes[i].start(t.r, w.tid(i))
+	clear(w.lanes[i].elements)
 	if t.depends != nil {
 		*t.depends = depends{}
 		t.depends.fit(&w.lanes[i])
@@ -245,6 +247,9 @@ func (t *Threads) complete(w *Warp, i int, pending []uint64, value uint64, reads
 	ln := &w.lanes[i]
 	in := &ln.code.Insts[ln.pc]
 	t.returns(ln, in, len(pending), reads)
+	if t.r.elements != nil && (in.Class == isa.Load || in.Class == isa.Atomic) {
+		value = t.r.around(w, i, in, ln.place(), value)
+	}
 	switch in.Class {
 	case isa.Load, isa.Store:
 		if pending = append(pending, value); len(pending) < in.Pieces() {
@@ -499,6 +504,9 @@ func (t *Threads) access(w *Warp, i int, in *loader.Instr, place uint32, piece i
 	if in.Op == isa.OpCas {
 		q.Swap = LowBytes(r.value(w, i, &in.Operands[2]), in.Piece)
 	}
+	if r.elements != nil {
+		q.narrow(r, &w.lanes[i], in, place)
+	}
 	return q, true
 }
 
@@ -593,6 +601,13 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 		}
 	}
 	t.frames(ln, keep)
+	for k := range len(t.r.bases) {
+		v := byte(0)
+		if ln.elements != nil {
+			v = byte(ln.elements[k] & 7) // where in the word
+		}
+		b = append(b, v)
+	}
 	q.Local = len(b)
 	b = append(b, ln.local[:int(ln.localAt)+ln.code.Func.LocalFrame]...)
 	if q.Plain = len(b); t.depends != nil {
@@ -650,6 +665,13 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 		}
 		n := f.code.Func.ParamFrame
 		copy(ln.param[f.paramAt:], b[:n])
+		b = b[n:]
+	}
+	if n := len(t.r.bases); n > 0 {
+		ln.elements = Grow(ln.elements, n)
+		for k, v := range b[:n] {
+			ln.elements[k] = uint64(v)
+		}
 		b = b[n:]
 	}
 	local := copy(ln.local[:int(ln.localAt)+ln.code.Func.LocalFrame], b)

@@ -462,6 +462,12 @@ func TestWidths(t *testing.T) {
 			"add.u32 %r1, %r1, %r0;" + check("2") + "ld.global.u32 %r1, [x+8];" + check("7") + "END:", 1, OK},
 		{"the same, relaxed", first + "st.global.u32 [x+8], 7; @%p0 atom.release.gpu.global.cas.b32 %r0, [x], 0, 256; @%p0 bra END; " +
 			"L: ld.relaxed.gpu.global.u8 %r0, [x+1]; setp.eq.u32 %p1, %r0, 0; @%p1 bra L; ld.global.u32 %r1, [x+8];" + "END:", 2, Error},
+		// And so a half that is stored: its word is swapped.
+		{"a half that is swapped in its word", "mov.u64 %rd0, x; add.u64 %rd0, %rd0, 2; and.b64 %rd1, %rd0, -4;" + first + "st.relaxed.gpu.global.u16 [%rd0], 1; " +
+			"@%p0 st.global.u16 [x], 9; @%p0 bra END; cvt.u32.u64 %r3, %rd0; and.b32 %r3, %r3, 3; shl.b32 %r3, %r3, 3; " +
+			"mov.u32 %r4, 0xffff; shl.b32 %r4, %r4, %r3; not.b32 %r4, %r4; mov.u32 %r5, 2; shl.b32 %r5, %r5, %r3; " +
+			"ld.relaxed.gpu.global.u32 %r0, [%rd1]; and.b32 %r1, %r0, %r4; or.b32 %r1, %r1, %r5; " +
+			"atom.relaxed.gpu.global.cas.b32 %r2, [%rd1], %r0, %r1; END:", 3, OK},
 		{"the byte beside it", first + "atom.release.gpu.global.cas.b32 %r0, [x], 0, 256; ld.acquire.gpu.global.s8 %r1, [x];" + check("0"), 2, OK},
 		{"a race with an atomic half", first + "red.relaxed.gpu.global.add.u32 [x], 1; @!%p0 ld.global.u64 %r16, [x];", 2, Error},
 	} {

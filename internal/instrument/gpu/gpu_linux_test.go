@@ -36,7 +36,7 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	every := testsize.Of(200, 100, 12)
+	every := testsize.Of(200, 100, 40)
 	for _, mode := range []instrument.Mode{instrument.Log, instrument.HiRace} {
 		judged := 0
 		for i, p := range all {

@@ -144,7 +144,7 @@ func TestAssembles(t *testing.T) {
 	}
 	n, refused := 0, 0
 	for i, p := range all {
-		if i%testsize.Of(100, 50, 3) != 0 {
+		if i%testsize.Of(100, 50, 8) != 0 {
 			continue
 		}
 		text, _, err := instrument.Text(p.Path()+".ptx", p.PTX, instrument.Options{Mode: instrument.Mode(i % 2)})
