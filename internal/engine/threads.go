@@ -668,7 +668,9 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 		b = b[n:]
 	}
 	if n := len(t.r.bases); n > 0 {
-		ln.elements = Grow(ln.elements, n)
+		if ln.elements == nil {
+			ln.elements = make([]uint64, n)
+		}
 		for k, v := range b[:n] {
 			ln.elements[k] = uint64(v)
 		}
