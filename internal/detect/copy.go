@@ -145,6 +145,10 @@ func (f *Facts) explainProxy() (message, fix string) {
 		return fmt.Sprintf("a write by cp.async and a later %s of the same bytes in shared memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, wrote: no fence.proxy.async lies between the wait for the copy and the second", f.Later.Op),
 			"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the wait for the copy: in the thread that copies, before the barrier that the thread of the second waits at, or in the thread of the second, after it has waited for the copies"
 	}
+	if f.Later.Space == event.Global {
+		return fmt.Sprintf("%s of the same bytes in global memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, did in the same kernel: no fence.proxy.async of global memory lies between", f.pair()),
+			"execute fence.proxy.async.global (cuda::ptx::fence_proxy_async(cuda::ptx::space_global)) after the first, in its thread, before what orders the second after it, or in the thread of the second, after that; or write in an earlier kernel"
+	}
 	return fmt.Sprintf("%s of the same bytes in shared memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, did: no fence.proxy.async lies between", f.pair()),
 		"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the first, in its thread, before the barrier that the thread of the second waits at"
 }

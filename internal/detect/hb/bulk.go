@@ -121,7 +121,12 @@ func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uin
 	case event.BulkDone:
 		d.bulkDone(s, b, e, blk, wi)
 	case event.ProxyFence:
-		d.proxiesOf(blk).fence(blk, wi, e.Mask)
+		if e.Space != event.Global {
+			d.proxiesOf(blk).fence(blk, wi, e.Mask)
+		}
+		if e.Space != event.Shared {
+			d.fenceGlobal(blk, wi, e.Mask)
+		}
 		blk.Synchronised(wi, e)
 	}
 }
@@ -167,6 +172,8 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	d.history.Judge(&a, d.race)
 	if rank, from, ok := sharedAt(&a.Memory, a.From); ok && !event.InTensorMemory(from) && !x.generic {
 		d.fenced(&a, rank, from, blk)
+	} else if !ok && !x.generic {
+		d.fencedGlobal(&a, blk)
 	}
 	d.findings.Settle()
 	if x.core && x.how >= event.CoreFrees {

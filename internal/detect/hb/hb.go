@@ -56,12 +56,14 @@ type Detector struct {
 	bulkGlobals []*bulkHalf
 	sourcesRead map[sourceKey][]*landedHalf
 	// unawaited are those of blocks that have ended, of the launch that runs.
-	unawaited  map[unawaited]unawaitedBulk
-	issuing    *bulkHalf // that is compared
-	maps       mapFences
-	proxies    map[clusterKey]*proxies // of launches with clusters
-	operations uint32                  // how many were numbered, see landed.go
-	inits      map[initKey]uint32      // their numbers
+	unawaited map[unawaited]unawaitedBulk
+	issuing   *bulkHalf // that is compared
+	maps      mapFences
+	proxies   map[clusterKey]*proxies // of launches with clusters
+	// globalFences are those that concern global memory, of launches that run.
+	globalFences map[*order.Launch]*globalFences
+	operations   uint32             // how many were numbered, see landed.go
+	inits        map[initKey]uint32 // their numbers
 	// Of peer.
 	peerEvent event.Event
 	peerBatch event.Batch
@@ -137,6 +139,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			d.maps = mapFences{}
 			d.inits = nil
 			d.unawaited = nil
+			delete(d.globalFences, l)
 			maps.DeleteFunc(d.sourcesRead, func(k sourceKey, _ []*landedHalf) bool { return k.launch == l })
 			d.witness.End(l)
 		}

@@ -9,10 +9,15 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hb/explain"
 	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
 )
 
-// An access to shared memory through the async proxy needs a proxy fence between it and an access through the generic proxy that happens
-// before it and conflicts with it. Of a byte, the accesses through the generic proxy count that nothing has replaced: a later write that
+// An access through the async proxy needs a proxy fence between it and an access through the generic proxy that happens before it and conflicts
+// with it: "accessing the same memory location across multiple proxies needs a cross-proxy fence" (PTX ISA, "Async proxy"). Of global memory this is asked
+// of writes by the same launch (globalFences), and not of reads: no code is known that has a fence between a read and a bulk copy to
+// global memory. The rest is of shared memory.
+//
+// Of a byte, the accesses through the generic proxy count that nothing has replaced: a later write that
 // they happen before, or, of a read, a later read; or a write through the async proxy that is complete.
 //
 // What cp.async writes is written through the generic proxy, at the time when the copy is complete: a fence before that does not cover it.
@@ -176,14 +181,16 @@ func (p *proxies) written(rank uint32, from, n uint64) {
 	}
 }
 
-// touches notes an access by a warp to shared memory through the generic proxy.
+// touches notes an access by a warp through the generic proxy.
 func (d *Detector) touches(w *history.Warp) {
 	e := w.Event
 	p := (*proxies)(nil)
+	global := false
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		rank, from, ok := sharedAt(&w.Memory, w.Batch.AddrOf(e, lane))
 		if !ok {
+			global = true
 			continue
 		}
 		if p == nil {
@@ -192,6 +199,12 @@ func (d *Detector) touches(w *history.Warp) {
 		who := w.Block.Actor(w.InBlock, lane)
 		now := mark{site: w.Site, launch: who.Launch, warp: who.Warp, lanes: 1 << lane, epoch: who.View.Epoch}
 		p.touch(rank, from, uint64(e.Size), now, &who, p.time+1)
+	}
+	if global && w.Site.Side.Write && d.globalFences[w.Block.Launch] == nil {
+		if d.globalFences == nil {
+			d.globalFences = map[*order.Launch]*globalFences{}
+		}
+		d.globalFences[w.Block.Launch] = &globalFences{}
 	}
 }
 
@@ -365,4 +378,43 @@ func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
 		}
 	}
 	return false
+}
+
+// globalFences are the fences of a launch that concern global memory, since it has written there through the generic proxy.
+type globalFences struct {
+	list []proxyFence
+	lost bool // fences have been forgotten
+}
+
+// fenceGlobal notes a fence by lanes of a warp.
+func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
+	g := d.globalFences[blk.Launch]
+	if g == nil || g.lost {
+		return
+	}
+	if len(g.list) >= mostProxyFences {
+		g.list, g.lost = nil, true
+		return
+	}
+	for v, having := range blk.Views(wi, lanes) {
+		g.list = append(g.list, proxyFence{block: blk.Index, warp: wi, lanes: having, view: v})
+	}
+}
+
+// fencedGlobal reports the writes of the launch before an access through the async proxy to global memory, by the generic one, with no proxy
+// fence between.
+func (d *Detector) fencedGlobal(a *history.Access, blk *order.Block) {
+	g := d.globalFences[blk.Launch]
+	if g == nil || g.lost {
+		return
+	}
+	d.history.Before(a, func(r history.Race) {
+		e := r.Earlier
+		if e.Site.Event.Flags&event.FlagAsync != 0 || e.Site.Side.Atomic && a.Site.Side.Atomic ||
+			slices.ContainsFunc(g.list, func(f proxyFence) bool { return f.covers(&e.Stamp, &a.Actor) }) {
+			return
+		}
+		r.Category = detect.NoProxyFence
+		d.race(a, r)
+	})
 }
