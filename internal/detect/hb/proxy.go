@@ -185,12 +185,14 @@ func (p *proxies) written(rank uint32, from, n uint64) {
 func (d *Detector) touches(w *history.Warp) {
 	e := w.Event
 	p := (*proxies)(nil)
-	global := false
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		rank, from, ok := sharedAt(&w.Memory, w.Batch.AddrOf(e, lane))
+		from := w.Batch.AddrOf(e, lane)
+		rank, at, ok := sharedAt(&w.Memory, from)
 		if !ok {
-			global = true
+			if w.Site.Side.Write {
+				d.wroteGlobal(w.Block.Launch, from)
+			}
 			continue
 		}
 		if p == nil {
@@ -198,13 +200,7 @@ func (d *Detector) touches(w *history.Warp) {
 		}
 		who := w.Block.Actor(w.InBlock, lane)
 		now := mark{site: w.Site, launch: who.Launch, warp: who.Warp, lanes: 1 << lane, epoch: who.View.Epoch}
-		p.touch(rank, from, uint64(e.Size), now, &who, p.time+1)
-	}
-	if global && w.Site.Side.Write && d.globalFences[w.Block.Launch] == nil {
-		if d.globalFences == nil {
-			d.globalFences = map[*order.Launch]*globalFences{}
-		}
-		d.globalFences[w.Block.Launch] = &globalFences{}
+		p.touch(rank, at, uint64(e.Size), now, &who, p.time+1)
 	}
 }
 
@@ -382,8 +378,39 @@ func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
 
 // globalFences are the fences of a launch that concern global memory, since it has written there through the generic proxy.
 type globalFences struct {
-	list []proxyFence
-	lost bool // fences have been forgotten
+	list    []proxyFence
+	lost    bool            // fences have been forgotten
+	written map[uint64]bool // by wroteBytes: parts of memory
+	last    uint64          // one of them
+}
+
+// wroteBytes is the size of the parts of global memory of which is kept whether a launch has written there through the generic proxy.
+const wroteBytes = 1 << 12
+
+// wroteGlobal notes a write at an address of global memory through the generic proxy. (None crosses the border of a part: it is aligned.)
+func (d *Detector) wroteGlobal(l *order.Launch, at uint64) {
+	if d.globalFences == nil {
+		d.globalFences = map[*order.Launch]*globalFences{}
+	}
+	g := d.globalFences[l]
+	if g == nil {
+		g = &globalFences{written: map[uint64]bool{}}
+		d.globalFences[l] = g
+	}
+	if at /= wroteBytes; at != g.last || len(g.written) == 0 {
+		g.last = at
+		g.written[at] = true
+	}
+}
+
+// wrote says that the launch may have written to some of the bytes [from, end) through the generic proxy.
+func (g *globalFences) wrote(from, end uint64) bool {
+	for at := from / wroteBytes; at*wroteBytes < end; at++ {
+		if g.written[at] {
+			return true
+		}
+	}
+	return false
 }
 
 // fenceGlobal notes a fence by lanes of a warp.
@@ -405,7 +432,7 @@ func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
 // fence between.
 func (d *Detector) fencedGlobal(a *history.Access, blk *order.Block) {
 	g := d.globalFences[blk.Launch]
-	if g == nil || g.lost {
+	if g == nil || g.lost || !g.wrote(a.From, a.End) {
 		return
 	}
 	d.history.Before(a, func(r history.Race) {
