@@ -60,8 +60,11 @@ func (x *race) sameBlock() bool { return !x.devices && x.before.Block() == x.lat
 
 // wide says that a scope includes both threads where they are not of one block.
 func (x *race) wide(s event.Scope) bool {
-	if x.devices {
+	switch {
+	case x.devices:
 		return s == event.ScopeSys
+	case s == event.ScopeCluster:
+		return x.before.Launch.Info.SameCluster(x.before.Block(), x.later.Actor.Block)
 	}
 	return s >= event.ScopeGPU
 }
