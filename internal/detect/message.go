@@ -483,7 +483,7 @@ func (f *Facts) explainScope() (message, fix string) {
 	}
 	if f.sameCluster() {
 		return fmt.Sprintf("%s of the same bytes by different blocks of a cluster: the %s has block scope (.cta) only, which does not include the other block, so they are not atomic with respect to each other", f.pair(), which),
-			"use cluster scope for both (mbarrier.arrive.release.cluster, mbarrier.try_wait.acquire.cluster), or device scope (atomicAdd, thread_scope_device)"
+			"use cluster scope for both (mbarrier.arrive.release.cluster, mbarrier.try_wait.acquire.cluster), or device scope"
 	}
 	if f.Earlier.Scope < event.ScopeGPU && f.Later.Scope < event.ScopeGPU {
 		return fmt.Sprintf("%s of the same bytes by different blocks have %s scope (.%s) only, so they are not atomic with respect to each other", f.pair(), scope, narrow.Scope),

@@ -131,6 +131,15 @@ func TestReadersAhead(t *testing.T) {
 			filled(op, 2)
 			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
 		}, detect.CopyNotAwaited, "completes with a phase"},
+		{"a load of what the first copy has brought, by another mbarrier", func(op op) {
+			fill(op, 1)
+			filled(op, 1)
+			wait(op)
+			const other = bar + 8
+			op(1, event.Event{Kind: event.Bulk, Flags: event.FlagWrite, Space: event.Shared, Mask: 1, Aux: 128, Barrier: 1, Stride: 2 | other<<32, Place: 100})
+			op(1, event.Event{Kind: event.BulkDone, Mask: 1, Addr: other, Stride: 2, Place: 101})
+			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
+		}, detect.StageReuse, "nothing says that the buffer is free"},
 	} {
 		b := inCluster(c.ops)
 		l := &b.Launches[0]

@@ -496,22 +496,29 @@ func (d *Detector) bringsFirst(a *history.Access, x *bulkHalf, at uint64) bool {
 }
 
 // neverWaited gives the state of a bulk copy that the earlier access of a race is by, where it is complete and the other access is a read by a thread that
-// knows of no phase of the copy's mbarrier, by whatever wait. Otherwise nil.
+// knows of no phase of the mbarrier of any copy to the same bytes, by whatever wait. Otherwise nil.
 func (d *Detector) neverWaited(a *history.Access, r *history.Race, blk *order.Block) *detect.CopyState {
 	rank, from, _ := sharedAt(&a.Memory, r.From)
 	l := d.landedIn(blk)
 	if l == nil || a.Site.Side.Write || rank >= uint32(len(l.at)) || from/copyGranule >= uint64(len(l.at[rank])) {
 		return nil
 	}
+	var copied *bulkHalf
 	for _, z := range l.at[rank][from/copyGranule] {
-		x := z.half
-		if x.site == r.Earlier.Site && x.stamp == r.Earlier.Stamp && x.tracked && !x.small && !x.core && !a.Actor.View.Knows(x.operations.id, 1) {
-			c := d.stateFor(d.bulksOf(blk), x, a, r.From)
-			c.Lacking = true
-			return c
+		switch x := z.half; {
+		case !x.tracked || x.small || x.core || !x.site.Side.Write:
+		case a.Actor.View.Knows(x.operations.id, 1):
+			return nil
+		case x.site == r.Earlier.Site && x.stamp == r.Earlier.Stamp:
+			copied = x
 		}
 	}
-	return nil
+	if copied == nil {
+		return nil
+	}
+	c := d.stateFor(d.bulksOf(blk), copied, a, r.From)
+	c.Lacking = true
+	return c
 }
 
 // unawaitedBy gives the state of a bulk copy that the earlier access of a race is by, where it has not been waited for: it is in flight, or
