@@ -292,7 +292,7 @@ func (f *Facts) memory() string {
 
 // pending says that the earlier access is by an asynchronous copy whose wait is missing or faulty.
 func (f *Facts) pending() bool {
-	return f.Category == CopyPending || (f.Category == SameBlock || f.Category == CrossBlock) && f.Copy != nil && f.Copy.Lacking
+	return f.Category == CopyPending || (f.Category == SameBlock || f.Category == CrossBlock || f.Category == AtomicWithPlain) && f.Copy != nil && f.Copy.Lacking
 }
 
 func (f *Facts) explain(k Kind) (message, fix string) {
