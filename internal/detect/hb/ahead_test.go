@@ -131,6 +131,23 @@ func TestReadersAhead(t *testing.T) {
 			filled(op, 2)
 			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
 		}, detect.CopyNotAwaited, "completes with a phase"},
+		{"a load before the first copy", func(op op) {
+			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
+			fill(op, 1)
+		}, detect.CopyNotAwaited, "nothing had been written there"},
+		{"a load before the first copy, of what was stored", func(op op) {
+			op(0, event.Event{Kind: event.Store, Size: 4, Stride: 4, Place: 204})
+			op(0, event.Event{Kind: event.ProxyFence, Place: 205})
+			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
+			fill(op, 1)
+		}, detect.StageReuse, "nothing says that the buffer is free"},
+		{"a load while the second copy is in flight", func(op op) {
+			fill(op, 1)
+			filled(op, 1)
+			wait(op)
+			fill(op, 2)
+			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
+		}, detect.StageReuse, "nothing says that the buffer is free"},
 		{"a load of what the first copy has brought, by another mbarrier", func(op op) {
 			fill(op, 1)
 			filled(op, 1)

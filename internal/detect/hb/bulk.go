@@ -170,8 +170,8 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	x.stamp = a.Actor.Stamp()
 	d.issuing = x
 	d.compareCopies(&a, blk)
-	d.issuing = nil
 	d.history.Judge(&a, d.race)
+	d.issuing = nil
 	if rank, from, ok := sharedAt(&a.Memory, a.From); ok && !event.InTensorMemory(from) && !x.generic {
 		d.fenced(&a, rank, from, blk)
 	} else if !ok && !x.generic {
@@ -265,6 +265,7 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
 		f := d.witness.Facts(a, r)
 		if f.Copy = x.left; f.Copy == nil {
 			f.Copy = d.stateFor(d.bulksOf(blk), x, a, low)
+			f.Reuses = x.memory.Shared && x.tracked && x.site.Side.Write && d.reuses(blk, low, 0)
 			if y := d.issuing; y != nil && y.tracked && y.site.Side.Write && (x.matrix || x.core) && !x.site.Side.Write && blk == y.block && d.untold(a, x) {
 				f.Copy.Untold = x.matrix
 				if d.unfilled(a, x, low) {
@@ -493,6 +494,25 @@ func (d *Detector) bringsFirst(a *history.Access, x *bulkHalf, at uint64) bool {
 	return p == nil || !slices.ContainsFunc(*p.landed.in(rank, from/copyGranule), func(z *landedHalf) bool {
 		return z.half.site.Side.Write && (z.again || z.half != x)
 	})
+}
+
+// fills says of a bulk copy that is issued now, which an mbarrier tracks, what it does at the byte at of shared memory, where an access through the generic proxy
+// races with it: it reuses a place where something was written before; or it is the first to write there, and who has read should have waited for it.
+func (d *Detector) fills(a *history.Access, at uint64, earlier *history.Site) (reuses, first bool) {
+	y := d.issuing
+	rank, from, ok := sharedAt(&a.Memory, at)
+	if y == nil || !ok || !y.tracked || y.core || !y.site.Side.Write || earlier.Event.Flags&event.FlagAsync != 0 || event.InTensorMemory(from) {
+		return false, false
+	}
+	p := d.proxiesOf(y.block)
+	reuses = earlier.Side.Write || slices.ContainsFunc(*p.landed.in(rank, from/copyGranule), func(z *landedHalf) bool { return z.half.site.Side.Write }) ||
+		slices.ContainsFunc(p.at(rank, from).marks, func(m mark) bool { return m.site.Side.Write && m.bytes>>(from%copyGranule)&1 != 0 }) || d.reusesOf(y.block, at)
+	return reuses, !reuses
+}
+
+// reusesOf says that other copies of a block to a byte of its shared memory are in flight.
+func (d *Detector) reusesOf(b *order.Block, at uint64) bool {
+	return slices.ContainsFunc(d.bulksOf(b).list, func(x *bulkHalf) bool { return x.site.Side.Write && !x.core && x.from <= at && at < x.end })
 }
 
 // neverWaited gives the state of a bulk copy that the earlier access of a race is by, where it is complete and the other access is a read by a thread that

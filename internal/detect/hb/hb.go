@@ -450,7 +450,13 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 	}
 	shown := d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, across && d.witness.Observes(a), func() detect.Facts {
 		f := d.witness.Facts(a, r)
-		switch f.Copy = d.unawaitedBy(a, &r); {
+		f.Copy = d.unawaitedBy(a, &r)
+		reuses, first := d.fills(a, r.From, r.Earlier.Site)
+		switch {
+		case reuses:
+			f.Reuses = true
+		case first:
+			f.Copy = &detect.CopyState{Bulk: true, Tracked: true, Lacking: true, Unfilled: true}
 		case !a.Memory.Shared:
 		case f.Later.Async:
 			f.Reuses = d.reuses(a.Actor.Launch.Running(a.Actor.Block), r.From, 0)
