@@ -378,10 +378,11 @@ func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
 
 // globalFences are the fences of a launch that concern global memory, since it has written there through the generic proxy.
 type globalFences struct {
-	list    []proxyFence
-	lost    bool            // fences have been forgotten
-	written map[uint64]bool // by wroteBytes: parts of memory
-	last    uint64          // one of them
+	by      map[uint32][]proxyFence // by warp in the grid
+	n       int                     // how many
+	lost    bool                    // fences have been forgotten
+	written map[uint64]bool         // by wroteBytes: parts of memory
+	last    uint64                  // one of them
 }
 
 // wroteBytes is the size of the parts of global memory of which is kept whether a launch has written there through the generic proxy.
@@ -394,7 +395,7 @@ func (d *Detector) wroteGlobal(l *order.Launch, at uint64) {
 	}
 	g := d.globalFences[l]
 	if g == nil {
-		g = &globalFences{written: map[uint64]bool{}}
+		g = &globalFences{by: map[uint32][]proxyFence{}, written: map[uint64]bool{}}
 		d.globalFences[l] = g
 	}
 	if at /= wroteBytes; at != g.last || len(g.written) == 0 {
@@ -419,13 +420,36 @@ func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
 	if g == nil || g.lost {
 		return
 	}
-	if len(g.list) >= mostProxyFences {
-		g.list, g.lost = nil, true
+	if g.n >= mostProxyFences {
+		g.by, g.lost = nil, true
 		return
 	}
+	warp := blk.Index*blk.WarpsPerBlock + wi
 	for v, having := range blk.Views(wi, lanes) {
-		g.list = append(g.list, proxyFence{block: blk.Index, warp: wi, lanes: having, view: v})
+		g.by[warp] = append(g.by[warp], proxyFence{block: blk.Index, warp: wi, lanes: having, view: v})
+		g.n++
 	}
+}
+
+// covered says that a fence lies between a write and who makes an access. Mostly one of the two has executed it.
+func (g *globalFences) covered(s *order.Stamp, a *order.Actor) bool {
+	covers := func(list []proxyFence) bool {
+		for i := len(list) - 1; i >= 0; i-- {
+			if list[i].covers(s, a) {
+				return true
+			}
+		}
+		return false
+	}
+	if covers(g.by[a.Warp]) || covers(g.by[s.Warp]) {
+		return true
+	}
+	for warp, list := range g.by {
+		if warp != a.Warp && warp != s.Warp && covers(list) {
+			return true
+		}
+	}
+	return false
 }
 
 // fencedGlobal reports the writes of the launch before an access through the async proxy to global memory, by the generic one, with no proxy
@@ -435,10 +459,18 @@ func (d *Detector) fencedGlobal(a *history.Access, blk *order.Block) {
 	if g == nil || g.lost || !g.wrote(a.From, a.End) {
 		return
 	}
+	known := map[order.Stamp]bool{} // whether fences cover them
 	d.history.Before(a, func(r history.Race) {
 		e := r.Earlier
-		if e.Site.Event.Flags&event.FlagAsync != 0 || e.Site.Side.Atomic && a.Site.Side.Atomic ||
-			slices.ContainsFunc(g.list, func(f proxyFence) bool { return f.covers(&e.Stamp, &a.Actor) }) {
+		if e.Site.Event.Flags&event.FlagAsync != 0 || e.Site.Side.Atomic && a.Site.Side.Atomic {
+			return
+		}
+		covered, ok := known[e.Stamp]
+		if !ok {
+			covered = g.covered(&e.Stamp, &a.Actor)
+			known[e.Stamp] = covered
+		}
+		if covered {
 			return
 		}
 		r.Category = detect.NoProxyFence
