@@ -177,3 +177,42 @@ func TestReadersAhead(t *testing.T) {
 		}
 	}
 }
+
+// TestClusterScope: between blocks of a cluster a fence of its scope is wide enough, and the one beside it that is of the block is told.
+func TestClusterScope(t *testing.T) {
+	const peer = 1 << event.PeerShift // rank 0
+	fence := func(s event.Scope, place uint32) event.Event {
+		return event.Event{Kind: event.Fence, Order: event.AcqRel, Scope: s, Mask: 1, Place: place}
+	}
+	for _, c := range []struct {
+		release, acquire event.Scope
+		want             detect.Kind
+		place            uint32
+	}{
+		{event.ScopeCluster, event.ScopeCluster, "", 0},
+		{event.ScopeCluster, event.ScopeCTA, detect.FenceScope, 301},
+		{event.ScopeCTA, event.ScopeCluster, detect.FenceScope, 300},
+	} {
+		b := inCluster(func(op func(uint32, event.Event)) {
+			op(1, event.Event{Kind: event.Store, Mask: 1, Addr: peer, Size: 4, Place: 100})
+			op(1, fence(c.release, 300))
+			op(1, event.Event{Kind: event.Store, Mask: 1, Addr: peer + 64, Size: 4, Order: event.Relaxed, Scope: event.ScopeCluster, Place: 101})
+			op(0, event.Event{Kind: event.Load, Mask: 1, Addr: 64, Size: 4, Order: event.Relaxed, Scope: event.ScopeCluster, Place: 201})
+			op(0, fence(c.acquire, 301))
+			op(0, event.Event{Kind: event.Load, Mask: 1, Size: 4, Place: 200})
+		})
+		for _, kept := range histories {
+			d := New(detect.Config{Places: oracle.Places{}, Options: map[string]string{"history": kept}})
+			d.Events(b)
+			var kind detect.Kind
+			why := ""
+			for _, f := range d.Findings() {
+				kind, why = f.Kind, f.Message
+			}
+			narrow := map[uint32]event.Scope{300: c.release, 301: c.acquire}[c.place]
+			if kind != c.want || kind != "" && !strings.Contains(why, "fence.acq_rel."+narrow.String()) {
+				t.Errorf("%v, %v (%s): %s: %s", c.release, c.acquire, kept, kind, why)
+			}
+		}
+	}
+}
