@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -12,6 +13,10 @@ func (f *Facts) kindOfCopy() Kind {
 	switch {
 	case c == nil:
 		return CopyNotAwaited
+	case c.Unfilled && c.Passed:
+		return WrongPhase
+	case c.Unfilled:
+		return CopyNotAwaited
 	case c.Ahead:
 		return MissingBarrier
 	case c.Tracked && c.Passed:
@@ -20,9 +25,9 @@ func (f *Facts) kindOfCopy() Kind {
 		return CoreNotAwaited
 	case c.Read:
 		return SourceWait
-	case c.Waited && c.Early:
+	case c.Waited && c.Early && !c.Untold:
 		return WaitBeforeCommit
-	case c.Waited && !c.Tracked:
+	case c.Waited && !c.Tracked && !c.Untold:
 		return GroupPending
 	case f.Earlier.Op == Read && f.Later.Space == event.Shared:
 		return StageReuse
@@ -43,6 +48,20 @@ func (f *Facts) Overtaken() uint32 {
 
 // explainCopy says why an asynchronous copy was not complete.
 func (f *Facts) explainCopy() (message, fix string) {
+	if c := f.Copy; c != nil && c.Unfilled {
+		op, fix := "wgmma.mma_async", "wait for the phase of the mbarrier before the operation: mbarrier.try_wait, wait() of cuda::barrier"
+		if c.Core {
+			op = "tcgen05.mma or tcgen05.cp"
+		}
+		why := "its thread has not waited for the mbarrier that tells that the copy is complete"
+		if c.Passed {
+			why, fix = "its thread has waited for the mbarrier that tells that the copy is complete, and has gone on because another phase was complete", fixPhase
+		}
+		if !c.Matrix && !c.Core {
+			return "a write by a bulk copy of bytes that another thread has read before: nothing had been written there, so that the read came before the copy that fills the buffer: its thread has not waited for the mbarrier that tells that the copy is complete", strings.Replace(fix, "the operation", "the read", 1)
+		}
+		return fmt.Sprintf("a write by a bulk copy of bytes that an earlier %s reads: the stage was free, and the operation came before the copy that fills it: %s", op, why), fix
+	}
 	if f.Copy != nil && f.Copy.Matrix {
 		return "a write of bytes that a wgmma.mma_async reads, which may not be complete: " + f.Copy.lacksMatrix(), f.Copy.fixMatrix()
 	}
@@ -66,8 +85,15 @@ func (f *Facts) explainCopy() (message, fix string) {
 	if c := f.Copy; c != nil && c.Own {
 		whose = "the thread's own asynchronous copy"
 	}
-	return fmt.Sprintf("%s %s, which may not be complete: %s", what, whose, f.Copy.lacks()), f.Copy.fix()
+	fix = f.Copy.fix()
+	if f.Earlier.Host == "" && f.Later.Host == "" && f.Earlier.Launch.ID == f.Later.Launch.ID && !f.sameBlock() {
+		fix = strings.Replace(fix, thenBarrier, ", before what hands the data over to the other block", 1)
+	}
+	return fmt.Sprintf("%s %s, which may not be complete: %s", what, whose, f.Copy.lacks()), fix
 }
+
+// thenBarrier is what comes after a wait for copies of other threads of the block.
+const thenBarrier = ", and then __syncthreads() for the threads that did not issue the copy"
 
 // lacks says which wait is missing or faulty.
 func (c *CopyState) lacks() string {
@@ -96,7 +122,7 @@ func (c *CopyState) fix() string {
 	if c != nil && c.Bulk {
 		return c.fixBulk()
 	}
-	then := ", and then __syncthreads() for the threads that did not issue the copy"
+	then := thenBarrier
 	if c != nil && c.Own {
 		then = ""
 	}
@@ -120,7 +146,7 @@ const fixPhase = "wait for the phase of the copy: mbarrier.try_wait.parity with 
 
 // fixBulk says what to do about a bulk copy.
 func (c *CopyState) fixBulk() string {
-	then := ", and then __syncthreads() for the threads that did not issue the copy"
+	then := thenBarrier
 	if c.Own {
 		then = ""
 	}
@@ -145,6 +171,10 @@ func (f *Facts) explainProxy() (message, fix string) {
 		return fmt.Sprintf("a write by cp.async and a later %s of the same bytes in shared memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, wrote: no fence.proxy.async lies between the wait for the copy and the second", f.Later.Op),
 			"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the wait for the copy: in the thread that copies, before the barrier that the thread of the second waits at, or in the thread of the second, after it has waited for the copies"
 	}
+	if f.Later.Space == event.Global {
+		return fmt.Sprintf("%s of the same bytes in global memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, did in the same kernel: no fence.proxy.async of global memory lies between", f.pair()),
+			"execute fence.proxy.async.global (cuda::ptx::fence_proxy_async(cuda::ptx::space_global)) after the first, in its thread, before what orders the second after it, or in the thread of the second, after that; or write in an earlier kernel"
+	}
 	return fmt.Sprintf("%s of the same bytes in shared memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, did: no fence.proxy.async lies between", f.pair()),
 		"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the first, in its thread, before the barrier that the thread of the second waits at"
 }
@@ -158,6 +188,8 @@ func (f *Facts) explainReuse() (message, fix string) {
 // lacksMatrix says which wait for a matrix operation is missing or faulty.
 func (c *CopyState) lacksMatrix() string {
 	switch {
+	case c.Untold:
+		return "nothing says to the thread that writes that the warpgroup has done with the stage"
 	case !c.Waited && !c.Committed:
 		return "it was not even committed to a group, and its warpgroup has not waited for it"
 	case !c.Waited:
@@ -170,6 +202,8 @@ func (c *CopyState) lacksMatrix() string {
 
 func (c *CopyState) fixMatrix() string {
 	switch {
+	case c.Untold:
+		return "let the warpgroup say that the stage is free after its wgmma.wait_group (mbarrier.arrive), and the thread that writes wait for that (mbarrier.try_wait), or put __syncthreads() between the two"
 	case c.Waited && c.Early:
 		return "commit the group before the wait: wgmma.commit_group, then the wait"
 	case c.Waited && c.Allowed > 0:

@@ -52,6 +52,11 @@ type CopyState struct {
 	Ahead bool
 	// Lacking says that the wait for the copy is what is missing, though nothing orders its issue with the other access either.
 	Lacking bool
+	// Unfilled says of an operation of tensor cores that reads shared memory that the later copy, which an mbarrier tracks, is the one that it has not waited for:
+	// the stage was free, and the operation came before the copy.
+	Unfilled bool
+	// Untold says of an operation by wgmma.mma_async that the later thread does not know of its issue: what its warpgroup has waited for does not matter.
+	Untold bool
 }
 
 // Handover is a strong write by the earlier thread, after its access, that a strong read by the later thread observed
@@ -93,7 +98,7 @@ func (f *Facts) Severity() Severity {
 
 // Refined says that the kind of races of the category depends on what was seen around the two accesses.
 func (c Category) Refined() bool {
-	return c == SameBlock || c == CrossBlock || c == VolatileRace || c == CrossDevice
+	return c == SameBlock || c == CrossBlock || c == VolatileRace || c == CrossDevice || c == AtomicWithPlain
 }
 
 // refinements are the kinds that name a faulty synchronisation, the vaguest first.
@@ -152,6 +157,9 @@ func (f *Facts) Kind() Kind {
 		return StageReuse
 	}
 	h := f.Handover
+	if f.Category == AtomicWithPlain && (f.sameBlock() || h == nil || h.Lock) { // mixed is what they are; but who hands a sum over may mix them, fenced
+		return MixedAtomic
+	}
 	switch {
 	case f.ByLeader, f.Unawaited != "", h != nil && h.Apart:
 		return MissingBarrier
@@ -194,6 +202,16 @@ func (f *Facts) sameBlock() bool {
 	}
 	wpb := max(x.Launch.WarpsPerBlock(), 1)
 	return x.Warp/wpb == y.Warp/wpb
+}
+
+// sameCluster says that the two accesses are by threads of different blocks of one cluster.
+func (f *Facts) sameCluster() bool {
+	x, y := &f.Earlier, &f.Later
+	if x.Host != "" || y.Host != "" || x.Launch.ID != y.Launch.ID || f.sameBlock() {
+		return false
+	}
+	wpb := max(x.Launch.WarpsPerBlock(), 1)
+	return x.Launch.SameCluster(x.Warp/wpb, y.Warp/wpb)
 }
 
 // verb tells what an access does: "writes", "reads", "updates atomically".
@@ -274,7 +292,7 @@ func (f *Facts) memory() string {
 
 // pending says that the earlier access is by an asynchronous copy whose wait is missing or faulty.
 func (f *Facts) pending() bool {
-	return f.Category == CopyPending || (f.Category == SameBlock || f.Category == CrossBlock) && f.Copy != nil && f.Copy.Lacking
+	return f.Category == CopyPending || (f.Category == SameBlock || f.Category == CrossBlock || f.Category == AtomicWithPlain) && f.Copy != nil && f.Copy.Lacking
 }
 
 func (f *Facts) explain(k Kind) (message, fix string) {
@@ -355,6 +373,9 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		}
 		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()), fix
 	case AtomicWithPlain:
+		if k != MixedAtomic {
+			return f.explainGrid(k)
+		}
 		return fmt.Sprintf("%s of the same bytes by different threads: the plain access is not atomic, and nothing orders the two%s", f.pair(), f.around()),
 			f.fixPlain()
 	case NoMapFence:
@@ -453,12 +474,16 @@ func (f *Facts) explainScope() (message, fix string) {
 	}
 	narrow := &f.Earlier
 	which := "first"
-	if f.Earlier.Scope >= event.ScopeGPU {
+	if f.Earlier.Scope >= event.ScopeGPU || f.sameCluster() && f.Earlier.Scope == event.ScopeCluster {
 		narrow, which = &f.Later, "second"
 	}
 	scope := "block"
 	if narrow.Scope == event.ScopeCluster {
 		scope = "cluster"
+	}
+	if f.sameCluster() {
+		return fmt.Sprintf("%s of the same bytes by different blocks of a cluster: the %s has block scope (.cta) only, which does not include the other block, so they are not atomic with respect to each other", f.pair(), which),
+			"use cluster scope for both (mbarrier.arrive.release.cluster, mbarrier.try_wait.acquire.cluster), or device scope"
 	}
 	if f.Earlier.Scope < event.ScopeGPU && f.Later.Scope < event.ScopeGPU {
 		return fmt.Sprintf("%s of the same bytes by different blocks have %s scope (.%s) only, so they are not atomic with respect to each other", f.pair(), scope, narrow.Scope),

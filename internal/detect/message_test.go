@@ -97,6 +97,53 @@ func TestFlag(t *testing.T) {
 	}
 }
 
+// TestAtomicHandedOver: what atomic operations have added up and another block reads by a plain load is told by what is faulty in the handover, if
+// there was one; across blocks of a cluster the scope of the cluster will do.
+func TestAtomicHandedOver(t *testing.T) {
+	fenced := &Sync{What: "__threadfence_block()"}
+	for _, c := range []struct {
+		name     string
+		handover *Handover
+		block    uint32
+		kind     Kind
+		text     string
+	}{
+		{"none", nil, 1, MixedAtomic, "the plain access is not atomic"},
+		{"no fence", &Handover{InScope: true}, 1, MissingFence, "by threads of different blocks"},
+		{"another thread signals", &Handover{InScope: true, Apart: true}, 1, MissingBarrier, "no __syncthreads()"},
+		{"a fence of the block", &Handover{InScope: true, Release: fenced, Acquire: fenced}, 1, FenceScope, "does not include the other block"},
+		{"no fence, in one block", &Handover{InScope: true}, 0, MixedAtomic, "the plain access is not atomic"},
+		{"by a lock", &Handover{InScope: true, Lock: true}, 1, MixedAtomic, "the plain access is not atomic"},
+	} {
+		l := event.Launch{ID: 1, Block: event.Dim3{X: 32, Y: 1, Z: 1}}
+		got := NewRace("hb", &Facts{Category: AtomicWithPlain, Handover: c.handover, Earlier: Access{Op: AtomicOp, Order: event.Relaxed, Place: 1, Launch: l, Space: event.Global},
+			Later: Access{Op: Read, Place: 2, Launch: l, Warp: c.block, Space: event.Global}})
+		if got.Kind != c.kind || !strings.Contains(got.Message, c.text) {
+			t.Errorf("%s: %s, %q; want %s, %q", c.name, got.Kind, got.Message, c.kind, c.text)
+		}
+	}
+}
+
+// TestAcrossBlocks: advice for threads of different blocks does not speak of a barrier of the block, and in a cluster names its scope.
+func TestAcrossBlocks(t *testing.T) {
+	l := event.Launch{ID: 1, Grid: event.Dim3{X: 2, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}}
+	for _, warp := range []uint32{0, 1} {
+		f := &Facts{Category: CopyPending, Copy: &CopyState{Bulk: true, Read: true}, Earlier: Access{Op: Write, Async: true, Launch: l}, Later: Access{Op: Read, Launch: l, Warp: warp}}
+		if got := NewRace("hb", f); strings.Contains(got.Fix, "__syncthreads") != (warp == 0) {
+			t.Errorf("warp %d: %q", warp, got.Fix)
+		}
+	}
+	for _, cluster := range []uint32{1, 2} {
+		l.Cluster = event.Dim3{X: cluster, Y: 1, Z: 1}
+		f := &Facts{Category: ScopeRace, Earlier: Access{Op: AtomicOp, Order: event.Release, Scope: event.ScopeCluster, Launch: l},
+			Later: Access{Op: AtomicOp, Order: event.Acquire, Scope: event.ScopeCTA, Launch: l, Warp: 1}}
+		got := NewRace("hb", f)
+		if strings.Contains(got.Fix, "cluster scope") != (cluster == 2) || strings.Contains(got.Message, "the second has block scope") != (cluster == 2) {
+			t.Errorf("cluster of %d: %q, %q", cluster, got.Message, got.Fix)
+		}
+	}
+}
+
 // TestJoin checks that a flag that lacks both a fence and a barrier is told to have both, whichever race comes first, and that the
 // barrier is told of that flag only.
 func TestJoin(t *testing.T) {

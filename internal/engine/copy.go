@@ -77,7 +77,7 @@ func (r *Run) Copies(w *Warp, in *loader.Instr, on uint32, place uint32) {
 		}
 		r.Out.copies(event.BulkCommit, w, on, place, 0)
 	case isa.OpProxyFence:
-		r.Out.copies(event.ProxyFence, w, on, place, 0)
+		r.Out.proxyFence(w, in, on, place)
 	case isa.OpClusterArrive:
 		r.arriveCluster(w, in, on, place)
 	case isa.OpClusterWait:

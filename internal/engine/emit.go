@@ -382,6 +382,13 @@ func (o *Emitter) copies(kind event.Kind, w *Warp, mask uint32, place uint32, n 
 	}
 }
 
+// proxyFence tells of fence.proxy.async.
+func (o *Emitter) proxyFence(w *Warp, in *loader.Instr, mask uint32, place uint32) {
+	if o.Sync() {
+		o.add(event.Event{Kind: event.ProxyFence, Warp: w.Number, Mask: mask, Place: place, Space: in.Space})
+	}
+}
+
 // reconverged tells that all live lanes of a warp that had parted execute together again.
 func (o *Emitter) reconverged(w *Warp) {
 	if o.Needs&event.NeedReconverge != 0 {

@@ -54,7 +54,7 @@ const (
 	CoreCommit // the mbarrier at Addr is to be told when the operations of the lane so far are complete; Stride counts the lane's commits, from 0
 	CoreDone   // the operations that the lane has issued before its commit Stride are complete, and the mbarrier at Addr has been told so
 	CoreWait   // the warp waits for its operations that read tensor memory, FlagRead, or write it, FlagWrite
-	ProxyFence // what the lanes have accessed, or know to have been, is ordered before accesses through the async proxy that happen after
+	ProxyFence // what the lanes have accessed in Space (NoSpace: in all), or know to have been, is ordered before accesses through the async proxy that happen after
 	InitFence  // the lanes release what they have stored by mbarrier.init (StoreInits), and nothing else
 
 	MapRead  // a tensor copy reads its tensor map through the tensormap proxy: Aux bytes of global memory from Addr on

@@ -32,24 +32,27 @@ var syncRows = []*Row{
 		".proxy.alias", ".proxy.alias.order.sys; order: acquire release", ".proxy.tensormap::generic.release.scope")},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.tensormap", Class: Copy, Event: event.MapFence, Bind: bindOp(OpMapFence), Forms: forms(
 		".proxy.tensormap::generic.acquire.scope [a], b:u32"), Note: "Of the tensor map at that address, whatever the scope."},
-	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
-		Forms: forms(".proxy.async{.space}; space: shared::cta shared::cluster",
+	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindProxyFence,
+		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster",
 			".proxy.async::generic.order.sync.cluster; order: acquire; sync: sync_restrict::shared::cluster",
 			".proxy.async::generic.order.sync.cluster; order: release; sync: sync_restrict::shared::cta"),
 		Note: "Those with sync_restrict are fence.proxy.async and order nothing else: the mbarriers that they are between do."},
-	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Hint, Note: noteProxyGlobal, Forms: forms(".proxy.async.global")},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Fence, Event: event.InitFence, Bind: bindFence, Forms: forms(".mbarrier_init.sem.scope; sem: release; scope: cluster"),
 		Note: "It releases mbarrier.init by its thread, and nothing else. The default detector knows it; to the others it is no fence."},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy", Class: Hint, Note: noteProxy, Forms: forms(
 		".proxy.alias")},
-	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
-		Forms: forms(".proxy.async{.space}; space: shared::cta shared::cluster")},
-	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Hint, Note: noteProxyGlobal, Forms: forms(".proxy.async.global")},
+	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindProxyFence,
+		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster")},
 }
 
 const noteProxy = "Nothing happens: no memory is accessed under other addresses, and what releases to the tensormap proxy orders nothing by itself."
 
-const noteProxyGlobal = "Nothing happens: the fence is asked for in shared memory alone, and this one is of global memory."
+// bindProxyFence binds the space that a fence concerns: event.NoSpace is all.
+func bindProxyFence(in *Inst) {
+	if in.Op = OpProxyFence; in.Has("async::generic") {
+		in.Space = event.Shared
+	}
+}
 
 // bindBar marks bar, which is barrier with .aligned.
 func bindBar(in *Inst) {

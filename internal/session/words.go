@@ -201,6 +201,8 @@ var wordings = []wording{
 	say(`mbarrier\.arrive\.expect_tx`, [dialects]string{inGluon: "mbarrier.expect"}),
 	say(`mbarrier\.inval\b`, [dialects]string{inGluon: "mbarrier.invalidate"}),
 	say(`fence\.proxy\.async\.shared::cta \(cde::fence_proxy_async_shared_cta\(\)\)`, [dialects]string{inGluon: "fence_async_shared()"}),
+	say(`fence\.proxy\.async\.global \(cuda::ptx::.*?space_global\)\)`, [dialects]string{
+		inTriton: "fence.proxy.async.global (tl.inline_asm_elementwise)", inGluon: "fence.proxy.async.global (gl.inline_asm_elementwise)", inNumba: "fence.proxy.async.global"}),
 	say(`no fence\.proxy\.async lies`, [dialects]string{inGluon: "no fence_async_shared() lies"}),
 	say(`put a barrier of the cluster between the two \(.*?\), where all threads of the cluster reach it`, [dialects]string{
 		inGluon: "put gl.barrier(cluster=True) between the two, outside gl.warp_specialize"}),

@@ -1,6 +1,7 @@
 package hb
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -47,6 +48,7 @@ type bulkHalf struct {
 	each       uint64            // what has read global memory may be by several lanes, one after the other, that read so many bytes each; 0: it is by one
 	waits      []order.Stamp     // when threads waited for the group, by the lane less the first; nil where none has
 	left       *detect.CopyState // of one whose block has ended: what had been done for it
+	earlier    *bulkHalf         // in whose place it is kept, of a read by tensor cores
 }
 
 // bulks is the bulk copies of a block.
@@ -121,7 +123,12 @@ func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uin
 	case event.BulkDone:
 		d.bulkDone(s, b, e, blk, wi)
 	case event.ProxyFence:
-		d.proxiesOf(blk).fence(blk, wi, e.Mask)
+		if e.Space != event.Global {
+			d.proxiesOf(blk).fence(blk, wi, e.Mask)
+		}
+		if e.Space != event.Shared {
+			d.fenceGlobal(blk, wi, e.Mask)
+		}
 		blk.Synchronised(wi, e)
 	}
 }
@@ -163,10 +170,12 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	x.stamp = a.Actor.Stamp()
 	d.issuing = x
 	d.compareCopies(&a, blk)
-	d.issuing = nil
 	d.history.Judge(&a, d.race)
+	d.issuing = nil
 	if rank, from, ok := sharedAt(&a.Memory, a.From); ok && !event.InTensorMemory(from) && !x.generic {
 		d.fenced(&a, rank, from, blk)
+	} else if !ok && !x.generic {
+		d.fencedGlobal(&a, blk)
 	}
 	d.findings.Settle()
 	if x.core && x.how >= event.CoreFrees {
@@ -256,6 +265,14 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
 		f := d.witness.Facts(a, r)
 		if f.Copy = x.left; f.Copy == nil {
 			f.Copy = d.stateFor(d.bulksOf(blk), x, a, low)
+			f.Reuses = x.memory.Shared && x.tracked && x.site.Side.Write && d.reuses(blk, low, 0)
+			if y := d.issuing; y != nil && y.tracked && y.site.Side.Write && (x.matrix || x.core) && !x.site.Side.Write && blk == y.block && d.untold(a, x) {
+				f.Copy.Untold = x.matrix
+				if d.unfilled(a, x, low) {
+					reader := x.access(blk)
+					f.Copy.Unfilled, f.Copy.Passed = true, d.passed(&reader, blk, y.barrier, math.MaxInt)
+				}
+			}
 		}
 		return f
 	})
@@ -420,6 +437,49 @@ func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64)
 	return &c
 }
 
+// together says that two operations are by one thread, or of one warpgroup.
+func (x *bulkHalf) together(y *bulkHalf) bool {
+	return y.matrix == x.matrix && y.core == x.core && y.block == x.block && (y.warp == x.warp || x.matrix && y.warp/groupWarps == x.warp/groupWarps)
+}
+
+// untold says that an actor knows of no warp that has issued the operation that a half is of.
+func (d *Detector) untold(a *history.Access, x *bulkHalf) bool {
+	known := func(y *bulkHalf) bool {
+		return x.matrix && x.together(y) && y.group == x.group && a.Actor.After(&y.stamp)
+	}
+	return !a.Actor.After(&x.stamp) && !slices.ContainsFunc(d.bulksOf(x.block).list, known) &&
+		!slices.ContainsFunc(d.proxiesOf(x.block).landed.list, func(z *landedHalf) bool { return known(z.half) })
+}
+
+// unfilled says of an operation of tensor cores that reads the byte at, and of an access by a copy into it that is issued now and does not know of the
+// operation, that the stage was free before: who issues the copy knows of an earlier operation that has read what the last copy
+// brought; or nothing has been brought yet.
+func (d *Detector) unfilled(a *history.Access, x *bulkHalf, at uint64) bool {
+	rank, from, ok := sharedAt(&x.memory, at)
+	if !ok || event.InTensorMemory(from) {
+		return false
+	}
+	p := d.proxiesOf(x.block)
+	var last *bulkHalf
+	landed := *p.landed.in(rank, from/copyGranule)
+	for _, z := range landed {
+		if y := z.half; y.site.Side.Write && y.tracked && (last == nil || y.number > last.number) {
+			last = y
+		}
+	}
+	if last == nil {
+		return !slices.ContainsFunc(p.at(rank, from).marks, func(m mark) bool { return m.site.Side.Write })
+	}
+	return slices.ContainsFunc(landed, func(z *landedHalf) bool {
+		for y := z.half; y != nil; y = y.earlier {
+			if x.together(y) && !y.site.Side.Write && a.Actor.After(&y.stamp) && y.view.Knows(last.operations.id, last.count) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // bringsFirst says that a copy is the first to the byte at of the shared memory of a block of a cluster, and an access to it by a thread of that block.
 func (d *Detector) bringsFirst(a *history.Access, x *bulkHalf, at uint64) bool {
 	rank, from, ok := explain.OfPeer(at)
@@ -434,6 +494,51 @@ func (d *Detector) bringsFirst(a *history.Access, x *bulkHalf, at uint64) bool {
 	return p == nil || !slices.ContainsFunc(*p.landed.in(rank, from/copyGranule), func(z *landedHalf) bool {
 		return z.half.site.Side.Write && (z.again || z.half != x)
 	})
+}
+
+// fills says of a bulk copy that is issued now, which an mbarrier tracks, what it does at the byte at of shared memory, where an access through the generic proxy
+// races with it: it reuses a place where something was written before; or it is the first to write there, and who has read should have waited for it.
+func (d *Detector) fills(a *history.Access, at uint64, earlier *history.Site) (reuses, first bool) {
+	y := d.issuing
+	rank, from, ok := sharedAt(&a.Memory, at)
+	if y == nil || !ok || !y.tracked || y.core || !y.site.Side.Write || earlier.Event.Flags&event.FlagAsync != 0 || event.InTensorMemory(from) {
+		return false, false
+	}
+	p := d.proxiesOf(y.block)
+	reuses = earlier.Side.Write || slices.ContainsFunc(*p.landed.in(rank, from/copyGranule), func(z *landedHalf) bool { return z.half.site.Side.Write }) ||
+		slices.ContainsFunc(p.at(rank, from).marks, func(m mark) bool { return m.site.Side.Write && m.bytes>>(from%copyGranule)&1 != 0 }) || d.reusesOf(y.block, at)
+	return reuses, !reuses
+}
+
+// reusesOf says that other copies of a block to a byte of its shared memory are in flight.
+func (d *Detector) reusesOf(b *order.Block, at uint64) bool {
+	return slices.ContainsFunc(d.bulksOf(b).list, func(x *bulkHalf) bool { return x.site.Side.Write && !x.core && x.from <= at && at < x.end })
+}
+
+// neverWaited gives the state of a bulk copy that the earlier access of a race is by, where it is complete and the other access is a read by a thread that
+// knows of no phase of the mbarrier of any copy to the same bytes, by whatever wait. Otherwise nil.
+func (d *Detector) neverWaited(a *history.Access, r *history.Race, blk *order.Block) *detect.CopyState {
+	rank, from, _ := sharedAt(&a.Memory, r.From)
+	l := d.landedIn(blk)
+	if l == nil || a.Site.Side.Write || rank >= uint32(len(l.at)) || from/copyGranule >= uint64(len(l.at[rank])) {
+		return nil
+	}
+	var copied *bulkHalf
+	for _, z := range l.at[rank][from/copyGranule] {
+		switch x := z.half; {
+		case !x.tracked || x.small || x.core || !x.site.Side.Write:
+		case a.Actor.View.Knows(x.operations.id, 1):
+			return nil
+		case x.site == r.Earlier.Site && x.stamp == r.Earlier.Stamp:
+			copied = x
+		}
+	}
+	if copied == nil {
+		return nil
+	}
+	c := d.stateFor(d.bulksOf(blk), copied, a, r.From)
+	c.Lacking = true
+	return c
 }
 
 // unawaitedBy gives the state of a bulk copy that the earlier access of a race is by, where it has not been waited for: it is in flight, or
@@ -454,7 +559,7 @@ func (d *Detector) unawaitedBy(a *history.Access, r *history.Race) *detect.CopyS
 				return d.stateFor(s, x, a, r.From)
 			}
 		}
-		return nil
+		return d.neverWaited(a, r, blk)
 	}
 	if x, ok := d.unawaited[unawaited{earlier.Stamp.Warp, earlier.Stamp.Lane, earlier.Site}]; ok && a.Actor.After(&x.stamp) {
 		return &x.state

@@ -339,7 +339,7 @@ func (d *Detector) reuses(b *order.Block, at uint64, last uint8) bool {
 		return false
 	}
 	c := d.copies[b.Slot]
-	if c.written.any(at, at+1) { // it is not complete itself
+	if c.written.any(at, at+1) || c.bulks != nil && c.bulks.flying[1].any(at, at+1) { // it is not complete itself
 		last = 0
 	}
 	at /= copyGranule

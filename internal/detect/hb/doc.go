@@ -47,6 +47,9 @@
 //     (landed.go). So does cp.async that an mbarrier tracks. Of global memory this holds for what a bulk copy that an mbarrier tracks
 //     has read there, against writes by threads of its launch, and for nothing else.
 //
+//   - Writes of global memory through the generic proxy, and accesses through the async proxy by the same launch that come after them, race in the same
+//     way where no fence.proxy.async of global memory lies between.
+//
 //   - Accesses to shared memory through the generic proxy and through the async proxy, of which the first happens before the second, race
 //     all the same where they conflict and no fence.proxy.async by a thread of the cluster lies between, in the order of what happens before
 //     what (proxy.go). What cp.async writes is an access through the generic proxy at the time when it is complete. That an access through the async proxy is complete orders it before those through the generic one.

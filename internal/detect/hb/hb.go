@@ -56,12 +56,14 @@ type Detector struct {
 	bulkGlobals []*bulkHalf
 	sourcesRead map[sourceKey][]*landedHalf
 	// unawaited are those of blocks that have ended, of the launch that runs.
-	unawaited  map[unawaited]unawaitedBulk
-	issuing    *bulkHalf // that is compared
-	maps       mapFences
-	proxies    map[clusterKey]*proxies // of launches with clusters
-	operations uint32                  // how many were numbered, see landed.go
-	inits      map[initKey]uint32      // their numbers
+	unawaited map[unawaited]unawaitedBulk
+	issuing   *bulkHalf // that is compared
+	maps      mapFences
+	proxies   map[clusterKey]*proxies // of launches with clusters
+	// globalFences are those that concern global memory, of launches that run.
+	globalFences map[*order.Launch]*globalFences
+	operations   uint32             // how many were numbered, see landed.go
+	inits        map[initKey]uint32 // their numbers
 	// Of peer.
 	peerEvent event.Event
 	peerBatch event.Batch
@@ -137,6 +139,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			d.maps = mapFences{}
 			d.inits = nil
 			d.unawaited = nil
+			delete(d.globalFences, l)
 			maps.DeleteFunc(d.sourcesRead, func(k sourceKey, _ []*landedHalf) bool { return k.launch == l })
 			d.witness.End(l)
 		}
@@ -447,7 +450,13 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 	}
 	shown := d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, across && d.witness.Observes(a), func() detect.Facts {
 		f := d.witness.Facts(a, r)
-		switch f.Copy = d.unawaitedBy(a, &r); {
+		f.Copy = d.unawaitedBy(a, &r)
+		reuses, first := d.fills(a, r.From, r.Earlier.Site)
+		switch {
+		case reuses:
+			f.Reuses = true
+		case first:
+			f.Copy = &detect.CopyState{Bulk: true, Tracked: true, Lacking: true, Unfilled: true}
 		case !a.Memory.Shared:
 		case f.Later.Async:
 			f.Reuses = d.reuses(a.Actor.Launch.Running(a.Actor.Block), r.From, 0)

@@ -143,7 +143,9 @@ func replace(list []*landedHalf, x *bulkHalf) *landedHalf {
 		y := z.half
 		if y.block == x.block && y.operations == x.operations && y.site == x.site && y.from == x.from && y.end == x.end && y.warp == x.warp && y.lane == x.lane {
 			if z.again = true; y.count <= x.count {
-				z.half = x
+				if z.half = x; x.matrix || x.core && !x.site.Side.Write {
+					x.earlier, y.earlier = y, nil
+				}
 			}
 			return z
 		}

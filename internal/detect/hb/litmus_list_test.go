@@ -396,7 +396,7 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.1.0 st.relaxed.gpu f
 		1.2.0 ld.relaxed.gpu f
 		1.0.0 atom.relaxed.gpu x
-		1.2.0 st x`, want: "2-9 atomic-mixed-with-plain error; 3-9 atomic-mixed-with-plain error; 4-8 atomic-mixed-with-plain error; " +
+		1.2.0 st x`, want: "2-9 atomic-mixed-with-plain error; 3-9 missing-fence error; 4-8 atomic-mixed-with-plain error; " +
 		"4-9 missing-fence error; 8-9 atomic-mixed-with-plain error", hrf: "4-8 atomic-mixed-with-plain error; 8-9 atomic-mixed-with-plain error"},
 	{name: "not the last block resets the counter", program: `begin 0 3 1
 		1.0.0 atom.relaxed.gpu f

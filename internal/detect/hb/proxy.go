@@ -9,10 +9,15 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hb/explain"
 	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
 )
 
-// An access to shared memory through the async proxy needs a proxy fence between it and an access through the generic proxy that happens
-// before it and conflicts with it. Of a byte, the accesses through the generic proxy count that nothing has replaced: a later write that
+// An access through the async proxy needs a proxy fence between it and an access through the generic proxy that happens before it and conflicts
+// with it: "accessing the same memory location across multiple proxies needs a cross-proxy fence" (PTX ISA, "Async proxy"). Of global memory this is asked
+// of writes by the same launch (globalFences), and not of reads: no code is known that has a fence between a read and a bulk copy to
+// global memory. The rest is of shared memory.
+//
+// Of a byte, the accesses through the generic proxy count that nothing has replaced: a later write that
 // they happen before, or, of a read, a later read; or a write through the async proxy that is complete.
 //
 // What cp.async writes is written through the generic proxy, at the time when the copy is complete: a fence before that does not cover it.
@@ -176,14 +181,18 @@ func (p *proxies) written(rank uint32, from, n uint64) {
 	}
 }
 
-// touches notes an access by a warp to shared memory through the generic proxy.
+// touches notes an access by a warp through the generic proxy.
 func (d *Detector) touches(w *history.Warp) {
 	e := w.Event
 	p := (*proxies)(nil)
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		rank, from, ok := sharedAt(&w.Memory, w.Batch.AddrOf(e, lane))
+		from := w.Batch.AddrOf(e, lane)
+		rank, at, ok := sharedAt(&w.Memory, from)
 		if !ok {
+			if w.Site.Side.Write {
+				d.wroteGlobal(w.Block.Launch, from)
+			}
 			continue
 		}
 		if p == nil {
@@ -191,7 +200,7 @@ func (d *Detector) touches(w *history.Warp) {
 		}
 		who := w.Block.Actor(w.InBlock, lane)
 		now := mark{site: w.Site, launch: who.Launch, warp: who.Warp, lanes: 1 << lane, epoch: who.View.Epoch}
-		p.touch(rank, from, uint64(e.Size), now, &who, p.time+1)
+		p.touch(rank, at, uint64(e.Size), now, &who, p.time+1)
 	}
 }
 
@@ -365,4 +374,106 @@ func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
 		}
 	}
 	return false
+}
+
+// globalFences are the fences of a launch that concern global memory, since it has written there through the generic proxy.
+type globalFences struct {
+	by      map[uint32][]proxyFence // by warp in the grid
+	n       int                     // how many
+	lost    bool                    // fences have been forgotten
+	written map[uint64]bool         // by wroteBytes: parts of memory
+	last    uint64                  // one of them
+}
+
+// wroteBytes is the size of the parts of global memory of which is kept whether a launch has written there through the generic proxy.
+const wroteBytes = 1 << 12
+
+// wroteGlobal notes a write at an address of global memory through the generic proxy. (None crosses the border of a part: it is aligned.)
+func (d *Detector) wroteGlobal(l *order.Launch, at uint64) {
+	if d.globalFences == nil {
+		d.globalFences = map[*order.Launch]*globalFences{}
+	}
+	g := d.globalFences[l]
+	if g == nil {
+		g = &globalFences{by: map[uint32][]proxyFence{}, written: map[uint64]bool{}}
+		d.globalFences[l] = g
+	}
+	if at /= wroteBytes; at != g.last || len(g.written) == 0 {
+		g.last = at
+		g.written[at] = true
+	}
+}
+
+// wrote says that the launch may have written to some of the bytes [from, end) through the generic proxy.
+func (g *globalFences) wrote(from, end uint64) bool {
+	for at := from / wroteBytes; at*wroteBytes < end; at++ {
+		if g.written[at] {
+			return true
+		}
+	}
+	return false
+}
+
+// fenceGlobal notes a fence by lanes of a warp.
+func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
+	g := d.globalFences[blk.Launch]
+	if g == nil || g.lost {
+		return
+	}
+	if g.n >= mostProxyFences {
+		g.by, g.lost = nil, true
+		return
+	}
+	warp := blk.Index*blk.WarpsPerBlock + wi
+	for v, having := range blk.Views(wi, lanes) {
+		g.by[warp] = append(g.by[warp], proxyFence{block: blk.Index, warp: wi, lanes: having, view: v})
+		g.n++
+	}
+}
+
+// covered says that a fence lies between a write and who makes an access. Mostly one of the two has executed it.
+func (g *globalFences) covered(s *order.Stamp, a *order.Actor) bool {
+	covers := func(list []proxyFence) bool {
+		for i := len(list) - 1; i >= 0; i-- {
+			if list[i].covers(s, a) {
+				return true
+			}
+		}
+		return false
+	}
+	if covers(g.by[a.Warp]) || covers(g.by[s.Warp]) {
+		return true
+	}
+	for warp, list := range g.by {
+		if warp != a.Warp && warp != s.Warp && covers(list) {
+			return true
+		}
+	}
+	return false
+}
+
+// fencedGlobal reports the writes of the launch before an access through the async proxy to global memory, by the generic one, with no proxy
+// fence between.
+func (d *Detector) fencedGlobal(a *history.Access, blk *order.Block) {
+	g := d.globalFences[blk.Launch]
+	if g == nil || g.lost || !g.wrote(a.From, a.End) {
+		return
+	}
+	known := map[order.Stamp]bool{} // whether fences cover them
+	d.history.Before(a, func(r history.Race) {
+		e := r.Earlier
+		if e.Site.Event.Flags&event.FlagAsync != 0 || e.Site.Side.Atomic && a.Site.Side.Atomic {
+			return
+		}
+		covered, ok := known[e.Stamp]
+		if !ok {
+			covered = g.covered(&e.Stamp, &a.Actor)
+			known[e.Stamp] = covered
+		}
+		if covered {
+			return
+		}
+		r.Category = detect.NoProxyFence
+		d.race(a, r)
+	})
 }

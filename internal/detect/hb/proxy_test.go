@@ -407,6 +407,96 @@ func TestClusterFences(t *testing.T) {
 	}
 }
 
+// TestGlobalProxyFences: what the launch has written to global memory through the generic proxy needs a fence of that memory before a copy in bulk,
+// in the writer after it, in the thread of the copy, or in one between. What was read there, or written in bulk, needs none.
+func TestGlobalProxyFences(t *testing.T) {
+	type op = func(uint32, event.Event)
+	const flag = 8192
+	access := func(kind event.Kind, addr uint64, order event.Order, place uint32) event.Event {
+		e := event.Event{Kind: kind, Space: event.Global, Mask: 1, Addr: addr, Size: 4, Order: order, Place: place}
+		if order != event.Weak {
+			e.Scope = event.ScopeGPU
+		}
+		return e
+	}
+	store, load := access(event.Store, 4096, event.Weak, 100), access(event.Load, 4096, event.Weak, 100)
+	count := access(event.Atomic, 4096, event.Relaxed, 100)
+	give, take := access(event.Store, flag, event.Release, 300), access(event.Load, flag, event.Acquire, 301)
+	copied := event.Event{Kind: event.Bulk, Flags: event.FlagRead, Space: event.Global, Mask: 1, Addr: 4096, Aux: 128, Place: 200}
+	into := copied
+	into.Flags = event.FlagWrite
+	adds := into
+	adds.Order, adds.Scope, adds.Size = event.Relaxed, event.ScopeGPU, 4
+	fence := func(s event.Space, place uint32) event.Event {
+		return event.Event{Kind: event.ProxyFence, Mask: 1, Space: s, Place: place}
+	}
+	all := fence(event.NoSpace, 400)
+	of := func(e event.Event, mask uint32) event.Event { e.Mask = mask; return e }
+	for _, c := range []struct {
+		name   string
+		ops    func(op op)
+		missed bool
+	}{
+		{"its own", func(op op) { op(0, store); op(0, copied) }, true},
+		{"its own, fenced", func(op op) { op(0, store); op(0, all); op(0, copied) }, false},
+		{"its own, fenced before", func(op op) { op(0, store); op(0, all); op(0, store); op(0, copied) }, true},
+		{"its own, a fence of shared memory", func(op op) { op(0, store); op(0, fence(event.Shared, 400)); op(0, copied) }, true},
+		{"its own, a fence of global memory", func(op op) { op(0, store); op(0, fence(event.Global, 400)); op(0, copied) }, false},
+		{"another block's", func(op op) { op(2, store); op(2, give); op(0, take); op(0, copied) }, true},
+		{"another block's, fenced there", func(op op) { op(2, store); op(2, all); op(2, give); op(0, take); op(0, copied) }, false},
+		{"another block's, fenced there too late", func(op op) { op(2, store); op(2, give); op(2, all); op(0, take); op(0, copied) }, true},
+		{"another block's, fenced here", func(op op) { op(2, store); op(2, give); op(0, take); op(0, all); op(0, copied) }, false},
+		{"another block's, fenced here too early", func(op op) { op(2, store); op(2, give); op(0, all); op(0, take); op(0, copied) }, true},
+		{"another block's, fenced between", func(op op) {
+			next := access(event.Store, flag+4, event.Release, 302)
+			op(2, store)
+			op(2, give)
+			op(1, take)
+			op(1, all)
+			op(1, next)
+			next.Kind, next.Order = event.Load, event.Acquire
+			op(0, next)
+			op(0, copied)
+		}, false},
+		{"an overwriting copy", func(op op) { op(0, store); op(0, into) }, true},
+		{"an overwriting copy of what was read", func(op op) { op(0, load); op(0, into) }, false},
+		{"a reduction", func(op op) { op(0, store); op(0, adds) }, true},
+		{"a reduction of what was added to", func(op op) { op(0, count); op(0, adds) }, false},
+		{"a copy of what was counted", func(op op) { op(0, count); op(0, copied) }, true},
+		{"a copy of what was copied", func(op op) {
+			op(0, into)
+			op(0, event.Event{Kind: event.BulkCommit, Mask: 1})
+			op(0, event.Event{Kind: event.BulkWait, Mask: 1})
+			x := copied
+			x.Place = 201
+			op(0, x)
+		}, false},
+		{"the second lane of a store", func(op op) {
+			x := of(store, 3)
+			x.Stride = 4
+			op(0, x)
+			op(0, fence(event.Global, 400))
+			op(0, event.Event{Kind: event.WarpSync, Mask: 3})
+			op(0, copied)
+		}, true},
+	} {
+		b := inCluster(c.ops)
+		b.Launches[0].Bulk, b.Launches[0].Cluster = true, event.Dim3{}
+		exp := want(b, detect.ModelCUDA)
+		if c.name == "a reduction of what was added to" { // the oracle takes it for a write
+			exp = ""
+		}
+		if strings.Contains(exp, "p100-p200 proxy") != c.missed {
+			t.Errorf("%s, oracle: %q", c.name, exp)
+		}
+		for _, kept := range histories {
+			if got := races(b, detect.ModelCUDA, kept); got != exp {
+				t.Errorf("%s (%s): %q, want %q", c.name, kept, got, exp)
+			}
+		}
+	}
+}
+
 // TestManyProxyFences: fences that later ones make needless are dropped, and no others.
 func TestManyProxyFences(t *testing.T) {
 	for _, barriers := range []bool{true, false} {

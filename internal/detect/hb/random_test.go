@@ -171,7 +171,7 @@ func TestCopies(t *testing.T) {
 // TestBulks does so with programs that copy in bulk.
 func TestBulks(t *testing.T) {
 	t.Parallel()
-	agree(t, "bulks", 22, 10000, func(pick func(int) int) *event.Batch { return oracle.Bulking(oracle.Random(pick), pick) }, "copy", "same-block",
+	agree(t, "bulks", 22, 10000, func(pick func(int) int) *event.Batch { return oracle.Bulking(oracle.Random(pick), pick) }, "copy", "proxy", "same-block",
 		"cross-block", "cross-launch", "warp-synchronous")
 }
 

@@ -46,25 +46,17 @@ func (d *Detector) tensorMap(e *event.Event, blk *order.Block, wi uint32) {
 	d.compareCopies(&a, blk)
 	d.history.Judge(&a, d.race)
 	d.findings.Settle()
-	d.unfencedMap(&a, blk)
+	d.unfencedMap(&a)
 	d.history.Record(&a, 0)
 }
 
-// unfencedMap reports the writes of the launch before a read of a tensor map that no fence of the map orders. They are found as what
-// a thread that knows of nothing in the launch would race with.
-func (d *Detector) unfencedMap(a *history.Access, blk *order.Block) {
+// unfencedMap reports the writes of the launch before a read of a tensor map that no fence of the map orders.
+func (d *Detector) unfencedMap(a *history.Access) {
 	if d.maps.lost {
 		return
 	}
-	stranger := *a
-	stranger.Actor = blk.Launch.First()
-	stranger.Actor.Block, stranger.Actor.Warp = ^uint32(0), ^uint32(0)
-	d.history.Judge(&stranger, func(_ *history.Access, r history.Race) {
-		s := &r.Earlier.Stamp
-		if s.Launch != blk.Launch || !a.Actor.After(s) {
-			return
-		}
-		if !slices.ContainsFunc(d.maps.list, func(f mapFence) bool { return f.addr == a.From && f.covers(s, &a.Actor) }) {
+	d.history.Before(a, func(r history.Race) {
+		if !slices.ContainsFunc(d.maps.list, func(f mapFence) bool { return f.addr == a.From && f.covers(&r.Earlier.Stamp, &a.Actor) }) {
 			r.Category = detect.NoMapFence
 			d.race(a, r)
 		}

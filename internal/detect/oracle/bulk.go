@@ -30,8 +30,8 @@ func (x *builder) bulk(e *event.Event, at int, block uint32) {
 	n.key = fmt.Sprint("bulk", at)
 	if n.mem, n.addr = x.memory(e, e.Addr); n.mem.shared {
 		x.touched[th] = true
-		n.async = e.Barrier != 2
 	}
+	n.async = e.Barrier != 2
 	n.copy.apart = e.Barrier != 0 && (n.mem.shared || !n.write)
 	n.copy.turn = n.turn
 	i := x.add(n)
@@ -137,8 +137,10 @@ func Bulking(b *event.Batch, pick func(n int) int) *event.Batch {
 		one := by
 		one.Mask &= -one.Mask
 		if e.Order == event.Weak && e.Kind != event.Atomic && pick(2) == 0 {
-			one.Kind = event.ProxyFence
-			c.Events = append(c.Events, one)
+			one.Kind, one.Space = event.ProxyFence, []event.Space{event.NoSpace, event.Shared, event.Global}[pick(3)]
+			if pick(3) > 0 {
+				c.Events = append(c.Events, one)
+			}
 			one.Kind, one.Place, one.Space, one.Addr, one.Aux = event.Bulk, e.Place, e.Space, b.AddrOf(&e, bits.TrailingZeros32(e.Mask)), uint32(e.Size)<<pick(2)
 			one.Flags, one.Barrier, one.Stride = e.Flags&(event.FlagRead|event.FlagWrite), uint8(pick(2)), number
 			number++

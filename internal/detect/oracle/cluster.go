@@ -130,11 +130,18 @@ func (t *trace) released(w int) []int {
 
 // unfenced says of byte b that f accesses it through the async proxy and e, which happens before, did through the generic one, and that no
 // proxy fence by a thread of the cluster lies between. What such an access, or one through the async proxy that is complete, has done after e counts instead of e.
-// What cp.async writes counts from when it is complete.
+// What cp.async writes counts from when it is complete. Of global memory all writes by the same launch count, and fences by any of its threads.
 func (t *trace) unfenced(e, f int, b uint64) bool {
 	x, y := &t.nodes[e], &t.nodes[f]
-	if !y.async || x.async || x.copy.is && !x.copy.small || !x.mem.shared || event.InTensorMemory(b) {
+	if !y.async || x.async || x.copy.is && !x.copy.small || x.mem.shared && event.InTensorMemory(b) {
 		return false
+	}
+	if !x.mem.shared && (x.t.launch != y.t.launch || !x.write) {
+		return false
+	}
+	other := event.Global // of a fence that does not concern the memory
+	if !x.mem.shared {
+		other = event.Shared
 	}
 	done := x.at
 	if x.copy.is {
@@ -143,9 +150,9 @@ func (t *trace) unfenced(e, f int, b uint64) bool {
 	for i := range t.nodes {
 		n := &t.nodes[i]
 		switch {
-		case n.kind == proxyNode && n.t.launch == x.t.launch && n.cluster == y.cluster && n.at > done && t.before(e, i) && t.before(i, f):
+		case n.kind == proxyNode && n.space != other && n.t.launch == x.t.launch && (n.cluster == y.cluster || !x.mem.shared) && n.at > done && t.before(e, i) && t.before(i, f):
 			return false
-		case n.kind != accessNode || n.mem != x.mem || b < n.addr || b >= n.addr+n.size:
+		case n.kind != accessNode || !n.mem.shared || n.mem != x.mem || b < n.addr || b >= n.addr+n.size:
 		case n.async:
 			if n.write && n.copy.done > done && n.copy.done < y.at {
 				return false

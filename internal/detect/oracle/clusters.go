@@ -154,7 +154,7 @@ func (g *clusterProgram) step() {
 	case k < 12:
 		g.mbarrier(e)
 	case k < 13:
-		e.Kind = event.ProxyFence
+		e.Kind, e.Space = event.ProxyFence, g.spaceOfFence()
 		g.emit(e)
 	case k < 16:
 		g.bulk(one)
@@ -461,10 +461,15 @@ func (g *clusterProgram) mbarrier(e event.Event) {
 	}
 }
 
+// spaceOfFence gives what memory the next proxy fence concerns.
+func (g *clusterProgram) spaceOfFence() event.Space {
+	return [...]event.Space{event.NoSpace, event.NoSpace, event.Shared, event.Global}[len(g.b.Events)%4]
+}
+
 func (g *clusterProgram) bulk(e event.Event) {
 	if g.pick(3) > 0 {
 		f := e
-		f.Kind = event.ProxyFence
+		f.Kind, f.Space = event.ProxyFence, g.spaceOfFence()
 		g.emit(f)
 	}
 	e.Kind, e.Aux, e.Stride = event.Bulk, uint32(16+16*g.pick(2)), g.number

@@ -107,10 +107,11 @@ type node struct {
 	nthAcc  int    // event*32+lane, or -1-event for the host
 	volatil bool
 	copy    copyNode
-	async   bool // an access to shared memory through the async proxy
-	inits   bool // mbarrier.init, or the fence of such
-	silent  bool // an access that races with nothing
-	handed  int  // the write whose releases this one hands on, 1 more; 0: none
+	async   bool        // an access through the async proxy
+	space   event.Space // of a proxy fence, event.NoSpace: all
+	inits   bool        // mbarrier.init, or the fence of such
+	silent  bool        // an access that races with nothing
+	handed  int         // the write whose releases this one hands on, 1 more; 0: none
 }
 
 type trace struct {
@@ -377,7 +378,7 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 		x.clusterBarrier(e, at)
 	case event.ProxyFence:
 		for _, lane := range lanesOf(e.Mask) {
-			x.op(e, lane, node{kind: proxyNode, at: at})
+			x.op(e, lane, node{kind: proxyNode, at: at, space: e.Space})
 		}
 	case event.Fence, event.InitFence:
 		for _, lane := range lanesOf(e.Mask) {

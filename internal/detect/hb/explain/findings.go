@@ -75,9 +75,12 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across, observes
 		if y := facts(); y.Severity() < detect.Error {
 			return false
 		}
+	case c == detect.CopyPending && c > x.category && x.kept && x.facts.Copy != nil && x.facts.Copy.Lacking: // it is explained
+		x.category = c
+		return false
 	case c > x.category:
-	case c == x.category && x.kept && !c.Refined() && across && !x.across:
-	case c == x.category && x.kept && c.Refined() && (across && observes || !(x.facts.Unsynchronised() && x.facts.Severity() == detect.Error)):
+	case c == x.category && x.kept && (!c.Refined() || c == detect.AtomicWithPlain) && across && !x.across:
+	case c == x.category && x.kept && c.Refined() && (across || c != detect.AtomicWithPlain) && (across && observes || !(x.facts.Unsynchronised() && x.facts.Severity() == detect.Error)):
 		y := facts()
 		out := x.facts.Join(&y)
 		x.explain(*out)

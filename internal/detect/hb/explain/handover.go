@@ -60,8 +60,11 @@ func (x *race) sameBlock() bool { return !x.devices && x.before.Block() == x.lat
 
 // wide says that a scope includes both threads where they are not of one block.
 func (x *race) wide(s event.Scope) bool {
-	if x.devices {
+	switch {
+	case x.devices:
 		return s == event.ScopeSys
+	case s == event.ScopeCluster:
+		return x.before.Launch.Info.SameCluster(x.before.Block(), x.later.Actor.Block)
 	}
 	return s >= event.ScopeGPU
 }
@@ -194,10 +197,10 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 }
 
 // sameData says that what passed from the one thread to the other by o is no flag but more of the data: another element of a volatile
-// array, accessed by an instruction that also accesses what the race is on. Vertices that read and update their neighbours' values meet
+// array, or of what atomic operations add up, accessed by an instruction that also accesses what the race is on. Vertices that read and update their neighbours' values meet
 // so all the time, and hand nothing over.
 func (x *race) sameData(how *detect.Handover, o *handover) (same bool) {
-	if x.Category != detect.VolatileRace {
+	if x.Category != detect.VolatileRace && x.Category != detect.AtomicWithPlain {
 		return false
 	}
 	block, data := x.later.Actor.Block, []uint32{x.Earlier.Site.Event.Place, x.later.Site.Event.Place}

@@ -101,6 +101,8 @@ type History interface {
 	Weak(w *Warp, race func(*Access, Race))
 	// Judge is the first half of that for an access by one lane, or by the host.
 	Judge(a *Access, race func(*Access, Race))
+	// Before calls f for the writes by its launch that an access by one lane happens after, with no category.
+	Before(a *Access, f func(Race))
 	// Record is the second half. A strong write has a chain.
 	Record(a *Access, chain order.ChainID)
 	// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.

@@ -83,6 +83,19 @@ func (p *Plain) Judge(a *Access, race func(*Access, Race)) {
 	}
 }
 
+// Before calls f for the writes by its launch that an access happens after, byte by byte.
+func (p *Plain) Before(a *Access, f func(Race)) {
+	m := p.memory(a.Memory)
+	for at := range m.touched(a.From, a.End) {
+		records := m.bytes[at]
+		for i := range records {
+			if r := &records[i]; r.Site.Side.Write && r.Stamp.Launch == a.Actor.Launch && a.Actor.After(&r.Stamp) {
+				f(Race{detect.NoRace, r, at, at + 1})
+			}
+		}
+	}
+}
+
 // touched gives the addresses in [from, end) that have records, in order.
 func (m *memory) touched(from, end uint64) func(yield func(uint64) bool) {
 	return func(yield func(uint64) bool) {
