@@ -5,7 +5,7 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 12
+const Version = 13
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
@@ -230,7 +230,7 @@ var Specs = [NumOps]Spec{
 	MallocLeased:        {"MallocLeased", 4, false, "bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->"},
 	Source:              {"Source", 0, true, "name of a text that code was compiled from and that is in no file, newline, the text ->"},
 	TensorMap:           {"TensorMap", 9, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill, 1 in im2col mode; 25 u64: sizes, strides, box, element strides, lower and upper corners -> its bytes in the blob"},
-	Texture:             {"Texture", 1, true, "1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object"},
+	Texture:             {"Texture", 1, true, "1: a surface; 31 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats, levels, linear filter between levels, bias, least and most level of detail as bits of floats -> texture or surface object"},
 	HostAccess:          {"HostAccess", 3, true, "address, bytes, 1 when they are written; name or nothing: the program's own code touches memory that kernels can reach ->"},
 	Thread:              {"Thread", 2, true, "number of the calling thread among those that have called CUDA, with ThreadOfStream if it executes a function for a stream, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->"},
 	SetDevice:           {"SetDevice", 1, false, "device, for the calls of this thread ->"},
@@ -260,8 +260,8 @@ const ThreadOfStream = 1 << 16
 // ValueWait marks a StreamValue that waits.
 const ValueWait = 1 << 8
 
-// What Pool asks for: the default pool of a device, its current one, to choose it (number: the pool), to make one (number: its most bytes, 0: no
-// bound); of a pool, to destroy it, to give its unused memory back, an attribute (number), to set it to a value, the access that a device (number)
+// What Pool asks for: the default pool of a device, its current one (number: PoolOfDevice...), to choose it (number: the pool; value: the kind that it must
+// be of), to make one (number: its most bytes, 0: no bound; value: its kind); of a pool, to destroy it, to give its unused memory back, an attribute (number), to set it to a value, the access that a device (number)
 // has, to give it access (value: CUmemAccess_flags).
 const (
 	PoolDefault = iota
@@ -274,6 +274,14 @@ const (
 	PoolSet
 	PoolAccess
 	PoolGrant
+)
+
+// The kinds of memory that a pool gives.
+const (
+	PoolOfDevice  = iota
+	PoolOfHost    // pinned memory
+	PoolOfManaged // managed memory
+	PoolKinds
 )
 
 // What HostFunc tells.

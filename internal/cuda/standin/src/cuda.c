@@ -519,13 +519,17 @@ struct launch_config {
 static int launch_config(const struct launch_config *c, struct fp_kernel *k, void **params, void **extra, int per_thread) {
   if (!c) return fpInvalidValue;
   struct fp_launch l = {{c->grid[0], c->grid[1], c->grid[2]}, {c->block[0], c->block[1], c->block[2]}, c->shared, stream_of(c->stream, per_thread), 0};
+  u64 begun = 0;
   for (unsigned i = 0; i < c->count; i++) {
     const struct attribute *a = &c->attributes[i];
     if (a->id == 2 && a->value[0]) l.flags |= FP_LAUNCH_COOPERATIVE;
     if (a->id == 4) l.flags |= fp_cluster(a->value[0], a->value[1], a->value[2]);
     if (a->id == 6 && a->value[0]) l.flags |= FP_LAUNCH_PROGRAMMATIC;
-    if (a->id == 7 || a->id == 12) return fp_unsupported("cuLaunchKernelEx with an event attribute");
+    if (a->id == 7) return fp_unsupported("cuLaunchKernelEx with a programmatic event");
+    if (a->id == 12) memcpy(&begun, a->value, sizeof begun);
   }
+  int e = begun ? fp_begun(begun, l.stream, l.flags) : 0;
+  if (e) return e;
   return launch(k, l, params, extra);
 }
 

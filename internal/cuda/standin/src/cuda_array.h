@@ -52,6 +52,13 @@ EXPORT int cuArrayGetDescriptor_v2(struct array_description *d, const struct fp_
   return 0;
 }
 
+EXPORT int cuMipmappedArrayCreate(struct fp_mipmap **m, const struct array_description_3d *d, unsigned levels) {
+  int bits[4], kind, e = d ? channels_of(d->format, d->channels, bits, &kind) : fpInvalidValue;
+  return finish(e ? e : fp_mipmap_make(m, bits, kind, d->width, d->height, d->depth, levels, d->flags));
+}
+EXPORT int cuMipmappedArrayGetLevel(struct fp_array **a, const struct fp_mipmap *m, unsigned level) { return finish(fp_mipmap_level(a, m, level)); }
+EXPORT int cuMipmappedArrayDestroy(const struct fp_mipmap *m) { return finish(m ? fp_mipmap_free(m) : fpInvalidHandle); }
+
 // Copies.
 
 static int copy_3d(const struct copy_params *c, int async, u64 stream) {
@@ -109,6 +116,7 @@ struct resource {
   int type;
   union {
     struct fp_array *array;
+    struct fp_mipmap *mipmap;
     struct {
       u64 at;
       int format;
@@ -134,11 +142,14 @@ static int texture_object(u64 *object, const struct resource *r, const struct te
   enum { as_integer = 1, normalized = 2, srgb = 0x10 };
   struct fp_texture t;
   int bits[4], kind, e;
-  if (!r || !m || (r->type == array && !r->of.array)) return fpInvalidValue;
+  if (!r || !m || ((r->type == array || r->type == mipmapped) && !r->of.array)) return fpInvalidValue;
   if (view) return fp_unsupported("cuTexObjectCreate with a resource view");
   switch (r->type) {
     case array: t = fp_texture_of_array(r->of.array); break;
-    case mipmapped: return fp_unsupported("cuTexObjectCreate of a mipmapped array");
+    case mipmapped:
+      t = fp_texture_of_array(r->of.mipmap->level[0]);
+      fp_texture_mipmap(&t, r->of.mipmap, m->mipmap_filter, m->mipmap[0], m->mipmap[1], m->mipmap[2]);
+      break;
     case linear:
     case pitched:
       e = channels_of(r->of.memory.format, r->of.memory.channels, bits, &kind);

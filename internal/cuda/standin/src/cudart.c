@@ -410,6 +410,10 @@ struct attribute {
   union {
     int integer;
     struct dim3 shape;
+    struct {
+      u64 event;
+      int flags;
+    } begun;
     char space[64];
   } value;
 };
@@ -423,7 +427,7 @@ struct launch_config {
 };
 
 static int launch_config(const struct launch_config *c, const void *f, void **args, int per_thread) {
-  u64 flags = 0;
+  u64 flags = 0, begun = 0;
   if (!c) return fpInvalidValue;
   for (unsigned i = 0; i < c->count; i++) {
     const struct attribute *a = &c->attributes[i];
@@ -437,14 +441,18 @@ static int launch_config(const struct launch_config *c, const void *f, void **ar
       case 6: // programmatic stream serialization
         if (a->value.integer) flags |= FP_LAUNCH_PROGRAMMATIC;
         break;
-      case 7:  // programmatic event
+      case 7: // programmatic event
+        return fp_unsupported("cudaLaunchKernelExC with a programmatic event");
       case 12: // launch completion event
-        return fp_unsupported("cudaLaunchKernelExC with an event attribute");
+        begun = a->value.begun.event;
+        break;
       default: // hints
         break;
     }
   }
-  return launch(f, c->grid, c->block, args, c->shared, stream_of(c->stream, per_thread), flags);
+  const u64 stream = stream_of(c->stream, per_thread);
+  int e = begun ? fp_begun(begun, stream, flags) : 0;
+  return e ? e : launch(f, c->grid, c->block, args, c->shared, stream, flags);
 }
 
 EXPORT int cudaLaunchKernelExC(const struct launch_config *c, const void *f, void **args) { return finish(launch_config(c, f, args, 0)); }

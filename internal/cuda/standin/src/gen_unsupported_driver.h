@@ -185,9 +185,6 @@ EXPORT int cuMemsetD2D32(void) { return finish(fp_unsupported("cuMemsetD2D32"));
 EXPORT int cuMemsetD2D8(void) { return finish(fp_unsupported("cuMemsetD2D8")); }
 EXPORT int cuMemsetD32(void) { return finish(fp_unsupported("cuMemsetD32")); }
 EXPORT int cuMemsetD8(void) { return finish(fp_unsupported("cuMemsetD8")); }
-EXPORT int cuMipmappedArrayCreate(void) { return finish(fp_unsupported("cuMipmappedArrayCreate")); }
-EXPORT int cuMipmappedArrayDestroy(void) { return finish(fp_unsupported("cuMipmappedArrayDestroy")); }
-EXPORT int cuMipmappedArrayGetLevel(void) { return finish(fp_unsupported("cuMipmappedArrayGetLevel")); }
 EXPORT int cuMipmappedArrayGetMemoryRequirements(void) { return finish(fp_unsupported("cuMipmappedArrayGetMemoryRequirements")); }
 EXPORT int cuMipmappedArrayGetSparseProperties(void) { return finish(fp_unsupported("cuMipmappedArrayGetSparseProperties")); }
 EXPORT int cuModuleEnumerateFunctions(void) { return finish(fp_unsupported("cuModuleEnumerateFunctions")); }

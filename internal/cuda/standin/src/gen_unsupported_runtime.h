@@ -36,7 +36,6 @@ EXPORT int cudaExecutionCtxSynchronize(void) { return finish(fp_unsupported("cud
 EXPORT int cudaExecutionCtxWaitEvent(void) { return finish(fp_unsupported("cudaExecutionCtxWaitEvent")); }
 EXPORT int cudaExternalMemoryGetMappedBuffer(void) { return finish(fp_unsupported("cudaExternalMemoryGetMappedBuffer")); }
 EXPORT int cudaExternalMemoryGetMappedMipmappedArray(void) { return finish(fp_unsupported("cudaExternalMemoryGetMappedMipmappedArray")); }
-EXPORT int cudaFreeMipmappedArray(void) { return finish(fp_unsupported("cudaFreeMipmappedArray")); }
 EXPORT int cudaGLGetDevices(void) { return finish(fp_unsupported("cudaGLGetDevices")); }
 EXPORT int cudaGLMapBufferObject(void) { return finish(fp_unsupported("cudaGLMapBufferObject")); }
 EXPORT int cudaGLMapBufferObjectAsync(void) { return finish(fp_unsupported("cudaGLMapBufferObjectAsync")); }
@@ -47,7 +46,6 @@ EXPORT int cudaGLUnmapBufferObject(void) { return finish(fp_unsupported("cudaGLU
 EXPORT int cudaGLUnmapBufferObjectAsync(void) { return finish(fp_unsupported("cudaGLUnmapBufferObjectAsync")); }
 EXPORT int cudaGLUnregisterBufferObject(void) { return finish(fp_unsupported("cudaGLUnregisterBufferObject")); }
 EXPORT int cudaGetExportTable(void) { return finish(fp_unsupported("cudaGetExportTable")); }
-EXPORT int cudaGetMipmappedArrayLevel(void) { return finish(fp_unsupported("cudaGetMipmappedArrayLevel")); }
 EXPORT int cudaGetTextureObjectResourceViewDesc(void) { return finish(fp_unsupported("cudaGetTextureObjectResourceViewDesc")); }
 EXPORT int cudaGraphAddExternalSemaphoresSignalNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresSignalNode")); }
 EXPORT int cudaGraphAddExternalSemaphoresWaitNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresWaitNode")); }
@@ -90,7 +88,6 @@ EXPORT int cudaLogsDumpToFile(void) { return finish(fp_unsupported("cudaLogsDump
 EXPORT int cudaLogsDumpToMemory(void) { return finish(fp_unsupported("cudaLogsDumpToMemory")); }
 EXPORT int cudaLogsRegisterCallback(void) { return finish(fp_unsupported("cudaLogsRegisterCallback")); }
 EXPORT int cudaLogsUnregisterCallback(void) { return finish(fp_unsupported("cudaLogsUnregisterCallback")); }
-EXPORT int cudaMallocMipmappedArray(void) { return finish(fp_unsupported("cudaMallocMipmappedArray")); }
 EXPORT int cudaMemDiscardAndPrefetchBatchAsync(void) { return finish(fp_unsupported("cudaMemDiscardAndPrefetchBatchAsync")); }
 EXPORT int cudaMemDiscardAndPrefetchBatchAsync_ptsz(void) { return finish(fp_unsupported("cudaMemDiscardAndPrefetchBatchAsync_ptsz")); }
 EXPORT int cudaMemDiscardBatchAsync(void) { return finish(fp_unsupported("cudaMemDiscardBatchAsync")); }

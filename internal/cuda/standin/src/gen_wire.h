@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 12
+#define FP_VERSION 13
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -42,6 +42,9 @@
 #define FP_POOL_SET 7
 #define FP_POOL_ACCESS 8
 #define FP_POOL_GRANT 9
+#define FP_POOL_OF_DEVICE 0
+#define FP_POOL_OF_HOST 1
+#define FP_POOL_OF_MANAGED 2
 #define FP_VALUE_WAIT 256
 #define FP_OF_BATCH 2199023255552
 #define FP_COPY_DURING_CALL 8
@@ -109,7 +112,7 @@ enum {
   FP_MallocLeased = 49, // bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->
   FP_Source = 50, // name of a text that code was compiled from and that is in no file, newline, the text ->
   FP_TensorMap = 51, // address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill, 1 in im2col mode; 25 u64: sizes, strides, box, element strides, lower and upper corners -> its bytes in the blob
-  FP_Texture = 52, // 1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object
+  FP_Texture = 52, // 1: a surface; 31 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats, levels, linear filter between levels, bias, least and most level of detail as bits of floats -> texture or surface object
   FP_ClusterOccupancy = 53, // kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster
   FP_HostAccess = 54, // address, bytes, 1 when they are written; name or nothing: the program's own code touches memory that kernels can reach ->
   FP_Thread = 55, // number of the calling thread among those that have called CUDA, with ThreadOfStream if it executes a function for a stream, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->

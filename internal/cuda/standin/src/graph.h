@@ -883,6 +883,13 @@ static int fp_event_record(u64 event, u64 stream, unsigned flags) {
   return b || e ? e : fp_record(stream, event);
 }
 
+// fp_begun records the event of a launch (cudaLaunchAttributeLaunchCompletionEvent), before the launch: it tells that the kernel's blocks have
+// begun, and so that the earlier work of the stream has ended. What the kernel does is not ordered before it.
+static int fp_begun(u64 event, u64 stream, u64 flags) {
+  if (flags & FP_LAUNCH_PROGRAMMATIC) return fp_unsupported("a launch with a launch completion event and programmatic stream serialization");
+  return fp_event_record(event, stream, 0);
+}
+
 // fp_branch_add lets a stream take part in a capture.
 static int fp_branch_add(struct fp_capture *c, u64 stream) {
   u64 info[3] = {0};
