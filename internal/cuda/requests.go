@@ -129,6 +129,7 @@ var handlers = [calls.NumOps]handler{
 	calls.MemSetAccess:        (*process).memSetAccess,
 	calls.MemMapped:           (*process).memMapped,
 	calls.StreamValue:         (*process).streamValue,
+	calls.Ipc:                 (*process).ipc,
 	calls.Condition:           (*process).condition,
 }
 

@@ -51,6 +51,7 @@ type eventState struct {
 // The event flags this package looks at.
 const (
 	EventDisableTiming = 2
+	eventInterprocess  = 4
 )
 
 // handle numbers are multiples of 16, away from the special handles 0, 1 and 2.
@@ -264,7 +265,7 @@ func (c *Context) CreateEvent(flags uint64) (EventID, error) {
 	if err != nil {
 		return 0, err
 	}
-	if flags&^(7|calls.OfGraph) != 0 || flags&4 != 0 && flags&EventDisableTiming == 0 {
+	if flags&^(7|calls.OfGraph) != 0 || flags&eventInterprocess != 0 && flags&EventDisableTiming == 0 {
 		return 0, fail(InvalidValue, "event flags %#x", flags)
 	}
 	id := EventID(c.newID())
@@ -291,7 +292,7 @@ func (c *Context) RecordEvent(ev EventID, id StreamID, thread uint32) error {
 		if !ok {
 			return c.noHandle("event", uint64(ev))
 		}
-		if e.gpu != s.gpu {
+		if e.gpu.number != s.gpu.number { // an event of another process has a device there
 			return fail(InvalidResourceHandle, "the event is of device %d, and the stream of device %d", e.gpu.number, s.gpu.number)
 		}
 		name := "cudaEventRecord (" + s.name + ")"

@@ -54,6 +54,9 @@ func wire() string {
 	for i, name := range []string{"DEFAULT", "CURRENT", "CHOOSE", "CREATE", "DESTROY", "TRIM", "GET", "SET", "ACCESS", "GRANT"} {
 		fmt.Fprintf(&b, "#define FP_POOL_%s %d\n", name, i)
 	}
+	for i, name := range []string{"GET_MEMORY", "GET_EVENT", "CLOSE_MEMORY", "OPEN_MEMORY", "OPEN_EVENT"} {
+		fmt.Fprintf(&b, "#define FP_IPC_%s %d\n", name, i)
+	}
 	for i, name := range []string{"DEVICE", "HOST", "MANAGED"} {
 		fmt.Fprintf(&b, "#define FP_POOL_OF_%s %d\n", name, i)
 	}

@@ -782,8 +782,12 @@ EXPORT int cuDeviceSetGraphMemAttribute(int device, int a, u64 *value) { return 
 #include "cuda_array.h"
 #include "batch.h"
 #include "hints.h"
+#include "ipc.h"
 #include "pool.h"
 #include "cuda_copy.h"
+
+EXPORT int cuIpcOpenMemHandle(u64 *p, struct ipc_handle h, unsigned flags) { return finish(ipc_open_memory(p, &h, flags)); }
+EXPORT int cuIpcOpenMemHandle_v2(u64 *p, struct ipc_handle h, unsigned flags) { return finish(ipc_open_memory(p, &h, flags)); }
 
 // What Python code of ours asks of this library, which no other library has.
 

@@ -573,7 +573,10 @@ EXPORT int cudaStreamAddCallback_ptsz(void *s, callback *f, void *data, unsigned
 #include "cudart_graph.h"
 #include "batch.h"
 #include "hints.h"
+#include "ipc.h"
 #include "pool.h"
+
+EXPORT int cudaIpcOpenMemHandle(u64 *p, struct ipc_handle h, unsigned flags) { return finish(ipc_open_memory(p, &h, flags)); }
 
 EXPORT int cudaMallocFromPoolAsync(u64 *p, size_t n, u64 pool, void *s) { return finish(pool_malloc(p, n, pool, stream_of(s, 0))); }
 EXPORT int cudaMallocFromPoolAsync_ptsz(u64 *p, size_t n, u64 pool, void *s) { return finish(pool_malloc(p, n, pool, stream_of(s, 1))); }

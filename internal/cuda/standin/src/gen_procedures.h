@@ -166,6 +166,8 @@ static const struct {
     {"cuGraphUpload", (void *)cuGraphUpload},
     {"cuGraphUpload_ptsz", (void *)cuGraphUpload_ptsz},
     {"cuInit", (void *)cuInit},
+    {"cuIpcOpenMemHandle", (void *)cuIpcOpenMemHandle},
+    {"cuIpcOpenMemHandle_v2", (void *)cuIpcOpenMemHandle_v2},
     {"cuKernelGetAttribute", (void *)cuKernelGetAttribute},
     {"cuKernelGetFunction", (void *)cuKernelGetFunction},
     {"cuKernelGetLibrary", (void *)cuKernelGetLibrary},

@@ -106,12 +106,6 @@ EXPORT int cuGreenCtxStreamCreate(void) { return finish(fp_unsupported("cuGreenC
 EXPORT int cuGreenCtxWaitEvent(void) { return finish(fp_unsupported("cuGreenCtxWaitEvent")); }
 EXPORT int cuImportExternalMemory(void) { return finish(fp_unsupported("cuImportExternalMemory")); }
 EXPORT int cuImportExternalSemaphore(void) { return finish(fp_unsupported("cuImportExternalSemaphore")); }
-EXPORT int cuIpcCloseMemHandle(void) { return finish(fp_unsupported("cuIpcCloseMemHandle")); }
-EXPORT int cuIpcGetEventHandle(void) { return finish(fp_unsupported("cuIpcGetEventHandle")); }
-EXPORT int cuIpcGetMemHandle(void) { return finish(fp_unsupported("cuIpcGetMemHandle")); }
-EXPORT int cuIpcOpenEventHandle(void) { return finish(fp_unsupported("cuIpcOpenEventHandle")); }
-EXPORT int cuIpcOpenMemHandle(void) { return finish(fp_unsupported("cuIpcOpenMemHandle")); }
-EXPORT int cuIpcOpenMemHandle_v2(void) { return finish(fp_unsupported("cuIpcOpenMemHandle_v2")); }
 EXPORT int cuLaunch(void) { return finish(fp_unsupported("cuLaunch")); }
 EXPORT int cuLaunchCooperativeKernelMultiDevice(void) { return finish(fp_unsupported("cuLaunchCooperativeKernelMultiDevice")); }
 EXPORT int cuLaunchGrid(void) { return finish(fp_unsupported("cuLaunchGrid")); }

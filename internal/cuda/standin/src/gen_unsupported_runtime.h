@@ -73,11 +73,6 @@ EXPORT int cudaGraphicsVDPAURegisterVideoSurface(void) { return finish(fp_unsupp
 EXPORT int cudaGreenCtxCreate(void) { return finish(fp_unsupported("cudaGreenCtxCreate")); }
 EXPORT int cudaImportExternalMemory(void) { return finish(fp_unsupported("cudaImportExternalMemory")); }
 EXPORT int cudaImportExternalSemaphore(void) { return finish(fp_unsupported("cudaImportExternalSemaphore")); }
-EXPORT int cudaIpcCloseMemHandle(void) { return finish(fp_unsupported("cudaIpcCloseMemHandle")); }
-EXPORT int cudaIpcGetEventHandle(void) { return finish(fp_unsupported("cudaIpcGetEventHandle")); }
-EXPORT int cudaIpcGetMemHandle(void) { return finish(fp_unsupported("cudaIpcGetMemHandle")); }
-EXPORT int cudaIpcOpenEventHandle(void) { return finish(fp_unsupported("cudaIpcOpenEventHandle")); }
-EXPORT int cudaIpcOpenMemHandle(void) { return finish(fp_unsupported("cudaIpcOpenMemHandle")); }
 EXPORT int cudaLaunchCooperativeKernelMultiDevice(void) { return finish(fp_unsupported("cudaLaunchCooperativeKernelMultiDevice")); }
 EXPORT int cudaLibraryEnumerateKernels(void) { return finish(fp_unsupported("cudaLibraryEnumerateKernels")); }
 EXPORT int cudaLibraryGetKernelCount(void) { return finish(fp_unsupported("cudaLibraryGetKernelCount")); }
