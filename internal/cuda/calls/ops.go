@@ -203,7 +203,7 @@ var Specs = [NumOps]Spec{
 	StreamInfo:          {"StreamInfo", 1, false, "stream -> flags, priority, id, device"},
 	EventCreate:         {"EventCreate", 1, false, "flags -> event"},
 	EventDestroy:        {"EventDestroy", 1, false, "event ->"},
-	EventRecord:         {"EventRecord", 2, false, "event, stream ->"},
+	EventRecord:         {"EventRecord", 3, false, "event, stream, RecordWork... ->"},
 	EventSynchronize:    {"EventSynchronize", 1, false, "event ->"},
 	EventQuery:          {"EventQuery", 1, false, "event ->"},
 	EventElapsed:        {"EventElapsed", 2, false, "start, end -> nanoseconds"},
@@ -284,6 +284,15 @@ const (
 	PoolOfHost    // pinned memory
 	PoolOfManaged // managed memory
 	PoolKinds
+)
+
+// What an event that is recorded tells of: the work so far, the work before the launch that follows, or what that launch lets begin
+// (cudaLaunchAttributeProgrammaticEvent), when its blocks trigger it or when they begin.
+const (
+	RecordWork = iota
+	RecordBegin
+	RecordTrigger
+	RecordTriggerAtStart
 )
 
 // What Ipc asks for: a handle of memory or of an event, to close memory that was opened, to open a handle of memory or of an event.

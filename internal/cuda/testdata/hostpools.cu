@@ -1,4 +1,4 @@
-// Memory pools of the host and of managed memory, and events that tell that a kernel has begun.
+// Memory pools of the host and of managed memory, and events that launches record.
 // stdout: ok
 #include <cstdio>
 #include <cstdlib>
@@ -66,10 +66,17 @@ int main() {
   OK(cudaStreamWaitEvent(t, begun));
   add<<<1, 32, 0, t>>>(a, 2);
   OK(cudaDeviceSynchronize());
+  // A programmatic event, of a kernel that triggers nothing: its end does.
+  attribute.id = cudaLaunchAttributeProgrammaticEvent;
+  attribute.val.programmaticEvent.event = begun, attribute.val.programmaticEvent.flags = 0, attribute.val.programmaticEvent.triggerAtBlockStart = 0;
+  OK(cudaLaunchKernelEx(&c, add, b, 4));
+  OK(cudaStreamWaitEvent(t, begun));
+  add<<<1, 32, 0, t>>>(b, 8);
+  OK(cudaDeviceSynchronize());
   int h[32];
   OK(cudaMemcpy(h, a, 128, cudaMemcpyDeviceToHost));
   for (int i = 0; i < 32; i++) TRUE(h[i] == 2);
   OK(cudaMemcpy(h, b, 128, cudaMemcpyDeviceToHost));
-  for (int i = 0; i < 32; i++) TRUE(h[i] == 1);
+  for (int i = 0; i < 32; i++) TRUE(h[i] == 13);
   puts("ok");
 }

@@ -57,6 +57,9 @@ func wire() string {
 	for i, name := range []string{"GET_MEMORY", "GET_EVENT", "CLOSE_MEMORY", "OPEN_MEMORY", "OPEN_EVENT"} {
 		fmt.Fprintf(&b, "#define FP_IPC_%s %d\n", name, i)
 	}
+	for i, name := range []string{"WORK", "BEGIN", "TRIGGER", "TRIGGER_AT_START"} {
+		fmt.Fprintf(&b, "#define FP_RECORD_%s %d\n", name, i)
+	}
 	for i, name := range []string{"DEVICE", "HOST", "MANAGED"} {
 		fmt.Fprintf(&b, "#define FP_POOL_OF_%s %d\n", name, i)
 	}

@@ -519,16 +519,18 @@ struct launch_config {
 static int launch_config(const struct launch_config *c, struct fp_kernel *k, void **params, void **extra, int per_thread) {
   if (!c) return fpInvalidValue;
   struct fp_launch l = {{c->grid[0], c->grid[1], c->grid[2]}, {c->block[0], c->block[1], c->block[2]}, c->shared, stream_of(c->stream, per_thread), 0};
-  u64 begun = 0;
+  u64 begun = 0, of = 0;
   for (unsigned i = 0; i < c->count; i++) {
     const struct attribute *a = &c->attributes[i];
     if (a->id == 2 && a->value[0]) l.flags |= FP_LAUNCH_COOPERATIVE;
     if (a->id == 4) l.flags |= fp_cluster(a->value[0], a->value[1], a->value[2]);
     if (a->id == 6 && a->value[0]) l.flags |= FP_LAUNCH_PROGRAMMATIC;
-    if (a->id == 7) return fp_unsupported("cuLaunchKernelEx with a programmatic event");
-    if (a->id == 12) memcpy(&begun, a->value, sizeof begun);
+    if (a->id == 7 || a->id == 12) { // a programmatic event, a launch completion event
+      memcpy(&begun, a->value, sizeof begun);
+      of = a->id == 12 ? FP_RECORD_BEGIN : a->value[3] ? FP_RECORD_TRIGGER_AT_START : FP_RECORD_TRIGGER;
+    }
   }
-  int e = begun ? fp_begun(begun, l.stream, l.flags) : 0;
+  int e = begun ? fp_begun(begun, l.stream, l.flags, of) : 0;
   if (e) return e;
   return launch(k, l, params, extra);
 }

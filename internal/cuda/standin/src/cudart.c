@@ -412,7 +412,7 @@ struct attribute {
     struct dim3 shape;
     struct {
       u64 event;
-      int flags;
+      int flags, at_start;
     } begun;
     char space[64];
   } value;
@@ -427,7 +427,7 @@ struct launch_config {
 };
 
 static int launch_config(const struct launch_config *c, const void *f, void **args, int per_thread) {
-  u64 flags = 0, begun = 0;
+  u64 flags = 0, begun = 0, of = 0;
   if (!c) return fpInvalidValue;
   for (unsigned i = 0; i < c->count; i++) {
     const struct attribute *a = &c->attributes[i];
@@ -442,16 +442,17 @@ static int launch_config(const struct launch_config *c, const void *f, void **ar
         if (a->value.integer) flags |= FP_LAUNCH_PROGRAMMATIC;
         break;
       case 7: // programmatic event
-        return fp_unsupported("cudaLaunchKernelExC with a programmatic event");
+        begun = a->value.begun.event, of = a->value.begun.at_start ? FP_RECORD_TRIGGER_AT_START : FP_RECORD_TRIGGER;
+        break;
       case 12: // launch completion event
-        begun = a->value.begun.event;
+        begun = a->value.begun.event, of = FP_RECORD_BEGIN;
         break;
       default: // hints
         break;
     }
   }
   const u64 stream = stream_of(c->stream, per_thread);
-  int e = begun ? fp_begun(begun, stream, flags) : 0;
+  int e = begun ? fp_begun(begun, stream, flags, of) : 0;
   return e ? e : launch(f, c->grid, c->block, args, c->shared, stream, flags);
 }
 

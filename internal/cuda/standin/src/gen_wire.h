@@ -47,6 +47,10 @@
 #define FP_IPC_CLOSE_MEMORY 2
 #define FP_IPC_OPEN_MEMORY 3
 #define FP_IPC_OPEN_EVENT 4
+#define FP_RECORD_WORK 0
+#define FP_RECORD_BEGIN 1
+#define FP_RECORD_TRIGGER 2
+#define FP_RECORD_TRIGGER_AT_START 3
 #define FP_POOL_OF_DEVICE 0
 #define FP_POOL_OF_HOST 1
 #define FP_POOL_OF_MANAGED 2
@@ -89,7 +93,7 @@ enum {
   FP_StreamInfo = 21, // stream -> flags, priority, id, device
   FP_EventCreate = 22, // flags -> event
   FP_EventDestroy = 23, // event ->
-  FP_EventRecord = 24, // event, stream ->
+  FP_EventRecord = 24, // event, stream, RecordWork... ->
   FP_EventSynchronize = 25, // event ->
   FP_EventQuery = 26, // event ->
   FP_EventElapsed = 27, // start, end -> nanoseconds
