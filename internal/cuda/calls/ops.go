@@ -353,5 +353,5 @@ const (
 // process keeps there.
 const (
 	TextureBytes = 128
-	ObjectBytes  = 448
+	ObjectBytes  = 560
 )

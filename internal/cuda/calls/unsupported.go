@@ -49,7 +49,6 @@ var UnsupportedCalls = []string{
 	"cudaGLUnmapBufferObjectAsync",
 	"cudaGLUnregisterBufferObject",
 	"cudaGetExportTable",
-	"cudaGetTextureObjectResourceViewDesc",
 	"cudaGraphAddExternalSemaphoresSignalNode",
 	"cudaGraphAddExternalSemaphoresWaitNode",
 	"cudaGraphExecExternalSemaphoresSignalNodeSetParams",

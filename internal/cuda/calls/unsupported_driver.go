@@ -222,7 +222,6 @@ var UnsupportedDriver = []string{
 	"cuSurfRefSetArray",
 	"cuTensorMapEncodeIm2colWide",
 	"cuTensorMapSetAllocationClass",
-	"cuTexObjectGetResourceViewDesc",
 	"cuTexRefCreate",
 	"cuTexRefDestroy",
 	"cuTexRefGetAddress",

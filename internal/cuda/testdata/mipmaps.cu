@@ -4,6 +4,7 @@
 #include <cstdlib>
 #define OK(x) do { cudaError_t e = (x); if (e) { printf("line %d: %s\n", __LINE__, cudaGetErrorName(e)); exit(1); } } while (0)
 #define TRUE(x) do { if (!(x)) { printf("line %d: not so: %s\n", __LINE__, #x); exit(1); } } while (0)
+#define WANT_ERROR(x, y) do { cudaError_t e = (x); if (e != (y)) { printf("line %d: %s\n", __LINE__, cudaGetErrorName(e)); exit(1); } cudaGetLastError(); } while (0)
 const int W = 16, H = 8, LEVELS = 5;
 // Each element of level l is 100 * l, but for the first, which is 100 * l + 7.
 __global__ void fill(cudaSurfaceObject_t s, int w, int h, int l) {
@@ -16,6 +17,7 @@ __global__ void slopes(cudaTextureObject_t t, float *o) {
   float x = exp2f(threadIdx.x) / W;
   o[threadIdx.x] = tex2DGrad<float>(t, 0.9f, 0.9f, make_float2(x, 0), make_float2(0, 1.0f / H / 4));
 }
+__global__ void whole(cudaTextureObject_t t, float *o) { o[threadIdx.x] = __int_as_float(tex2DLod<int>(t, 0, 0, threadIdx.x)); }
 __global__ void base(cudaTextureObject_t t, float *o) { *o = tex2D<float>(t, 0.9f, 0.9f); }
 __global__ void volumes(cudaTextureObject_t t, float *o) { o[threadIdx.x] = tex3DLod<float>(t, 0.9f, 0.9f, 0.9f, threadIdx.x); }
 __global__ void layers(cudaTextureObject_t t, float *o) { o[threadIdx.x] = tex1DLayeredLod<float>(t, 0.1f, threadIdx.x & 1, threadIdx.x >> 1); }
@@ -73,7 +75,7 @@ int main() {
     OK(cudaCreateSurfaceObject(&s, &r));
     fill<<<1, dim3(W, H)>>>(s, size.width, size.height, l);
   }
-  TRUE(cudaGetMipmappedArrayLevel(&a, m, LEVELS) == cudaErrorInvalidValue);
+  WANT_ERROR(cudaGetMipmappedArrayLevel(&a, m, LEVELS), cudaErrorInvalidValue);
   cudaTextureObject_t t = texture(m, description(LEVELS - 1));
   const float given[] = {0, 0.5f, 0.51f, 1, 2.4f, 3.6f, 9, -3};
   OK(cudaMemcpy(lod, given, sizeof given, cudaMemcpyHostToDevice));
@@ -93,35 +95,55 @@ int main() {
   WANT(0);
   cudaTextureDesc d = description(3);
   cudaResourceDesc r = {};
-  d.normalizedCoords = 0;
   r.resType = cudaResourceTypeMipmappedArray, r.res.mipmap.mipmap = m;
-  TRUE(cudaCreateTextureObject(&t, &r, &d, nullptr) == cudaErrorInvalidValue);
+  d.normalizedCoords = 0;
+  WANT_ERROR(cudaCreateTextureObject(&t, &r, &d, nullptr), cudaErrorInvalidValue);
+  // Views of some levels, in another format, and of some layers.
+  d = description(9);
+  cudaResourceViewDesc v = {}, back;
+  v.format = cudaResViewFormatSignedInt1, v.width = 8, v.height = 4, v.firstMipmapLevel = 1, v.lastMipmapLevel = 2;
+  d.normalizedCoords = 1;
+  OK(cudaCreateTextureObject(&t, &r, &d, nullptr));
+  WANT_ERROR(cudaGetTextureObjectResourceViewDesc(&back, t), cudaErrorInvalidValue);
+  OK(cudaCreateTextureObject(&t, &r, &d, &v));
+  OK(cudaGetTextureObjectResourceViewDesc(&back, t));
+  TRUE(back.width == 8 && back.lastMipmapLevel == 2);
+  whole<<<1, 4>>>(t, o);
+  WANT(107, 207, 207, 207);
+  v.width = 16;
+  WANT_ERROR(cudaCreateTextureObject(&t, &r, &d, &v), cudaErrorInvalidValue); // which is not that of level 1
+  v.width = 8, v.format = cudaResViewFormatSignedInt2;
+  WANT_ERROR(cudaCreateTextureObject(&t, &r, &d, &v), cudaErrorInvalidValue);
   OK(cudaFreeMipmappedArray(m));
 
   float values[6 * 16];
-  cudaMipmappedArray_t v;
-  OK(cudaMallocMipmappedArray(&v, &real, make_cudaExtent(4, 2, 4), 3));
+  cudaMipmappedArray_t v2;
+  OK(cudaMallocMipmappedArray(&v2, &real, make_cudaExtent(4, 2, 4), 3));
   for (int l = 0; l < 3; l++) {
     for (int i = 0; i < 32; i++) values[i] = 1000 * l + i;
-    set_level(v, l, values);
+    set_level(v2, l, values);
   }
-  volumes<<<1, 3>>>(texture(v, description(2)), o);
+  volumes<<<1, 3>>>(texture(v2, description(2)), o);
   WANT(31, 1003, 2000);
 
-  OK(cudaMallocMipmappedArray(&v, &real, make_cudaExtent(4, 0, 2), 2, cudaArrayLayered));
+  OK(cudaMallocMipmappedArray(&v2, &real, make_cudaExtent(4, 0, 2), 2, cudaArrayLayered));
   for (int l = 0; l < 2; l++) {
     for (int i = 0; i < 8; i++) values[i] = 1000 * l + i;
-    set_level(v, l, values);
+    set_level(v2, l, values);
   }
-  layers<<<1, 4>>>(texture(v, description(1)), o);
+  layers<<<1, 4>>>(texture(v2, description(1)), o);
   WANT(0, 4, 1000, 1002);
+  r.res.mipmap.mipmap = v2, v = {}, v.width = 4, v.firstLayer = v.lastLayer = 1;
+  OK(cudaCreateTextureObject(&t, &r, &d, &v));
+  layers<<<1, 4>>>(t, o); // there is one
+  WANT(4, 4, 4, 4);
 
-  OK(cudaMallocMipmappedArray(&v, &real, make_cudaExtent(4, 4, 6), 2, cudaArrayCubemap));
+  OK(cudaMallocMipmappedArray(&v2, &real, make_cudaExtent(4, 4, 6), 2, cudaArrayCubemap));
   for (int l = 0; l < 2; l++) {
     for (int i = 0; i < 96; i++) values[i] = 1000 * l + i / (l ? 4 : 16);
-    set_level(v, l, values);
+    set_level(v2, l, values);
   }
-  faces<<<1, 4>>>(texture(v, description(1)), o);
+  faces<<<1, 4>>>(texture(v2, description(1)), o);
   WANT(0, 1, 1000, 1001, 0, 1, 1000, 1001);
   puts("ok");
 }

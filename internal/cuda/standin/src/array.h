@@ -181,8 +181,8 @@ static int fp_surface_create(const struct fp_array *a, u64 *object) {
   return fp_texture_create(&t, 1, object);
 }
 
-// What the program described an object by comes after what the engine reads of it: the resource, and how it is read.
-enum { fpObjectResource = FP_TEXTURE, fpObjectModes = fpObjectResource + 160, fpObjectEnd = FP_OBJECT };
+// What the program described an object by comes after what the engine reads of it: the resource, how it is read, and the view of it.
+enum { fpObjectResource = FP_TEXTURE, fpObjectModes = fpObjectResource + 160, fpObjectView = fpObjectModes + 160, fpObjectEnd = FP_OBJECT };
 
 // fp_described keeps n bytes of a description at an object, or gives them back (get); an error when it is no object.
 static int fp_described(u64 object, int at, void *description, size_t n, int get) {
@@ -200,10 +200,63 @@ static int fp_described(u64 object, int at, void *description, size_t n, int get
   return 0;
 }
 
-// fp_describe keeps both descriptions of a new object.
-static int fp_describe(u64 object, const void *resource, size_t n, const void *modes, size_t m) {
+// fp_view is a view of a resource (cudaResourceViewDesc): some of its levels and layers, perhaps in another format.
+struct fp_view {
+  int format; // 0: that of the resource; see fp_view_format
+  size_t width, height, depth;
+  unsigned first_level, last_level, first_layer, last_layer, reserved[16];
+};
+
+// fp_view_format gives a texture the format of a view: three of one, two and four channels for each kind of channel.
+static int fp_view_format(struct fp_texture *t, int format) {
+  static const struct {
+    char kind, bits;
+  } kinds[] = {{fpChannelUnsigned, 8}, {fpChannelSigned, 8}, {fpChannelUnsigned, 16}, {fpChannelSigned, 16}, {fpChannelUnsigned, 32}, {fpChannelSigned, 32},
+               {fpChannelFloat, 16}, {fpChannelFloat, 32}};
+  if (!format) return 0;
+  if (format < 0 || format > 24) return fp_unsupported("a resource view of a compressed format");
+  u64 before = 0, after = 0;
+  for (int i = 0; i < 4; i++) {
+    before += t->bits[i];
+    t->bits[i] = i < 1 << (format - 1) % 3 ? (u64)kinds[(format - 1) / 3].bits : 0;
+    after += t->bits[i];
+  }
+  t->format = (u64)kinds[(format - 1) / 3].kind;
+  return before == after ? 0 : fpInvalidValue;
+}
+
+// fp_view_of makes a texture of an array, or of a mipmapped one, that of a view.
+static int fp_view_of(struct fp_texture *t, const struct fp_array *a, const struct fp_mipmap *m, const struct fp_view *v) {
+  if (!a && !m) return fpInvalidValue; // memory has no views
+  if (m && (v->last_level >= m->levels || v->first_level > v->last_level)) return fpInvalidValue;
+  if (!m && (v->first_level || v->last_level)) return fpInvalidValue;
+  if (m) {
+    struct fp_texture level = fp_texture_of_array(m->level[v->first_level]);
+    t->at = level.at, t->pitch = level.pitch, t->slice = level.slice, t->width = level.width, t->height = level.height, t->depth = level.depth;
+    t->levels = v->last_level - v->first_level + 1;
+  }
+  if (t->width != v->width || t->height != fp_least_one(v->height) || (t->dims == 3 && t->depth != v->depth)) return fpInvalidValue;
+  if (t->layered || t->cube) {
+    u64 layers = v->last_layer - v->first_layer + 1;
+    if (v->first_layer > v->last_layer || v->last_layer >= t->depth || (t->cube && (layers % 6 || v->first_layer % 6))) return fpInvalidValue;
+    if (layers != t->depth && t->levels > 1) return fp_unsupported("a resource view of some layers and several levels");
+    t->at += v->first_layer * t->slice, t->depth = layers;
+  } else if (v->first_layer || v->last_layer) {
+    return fpInvalidValue;
+  }
+  return fp_view_format(t, v->format);
+}
+
+// fp_describe keeps the descriptions of a new object.
+static int fp_describe(u64 object, const void *resource, size_t n, const void *modes, size_t m, const struct fp_view *view) {
   int e = fp_described(object, fpObjectResource, (void *)resource, n, 0);
-  return e || !modes ? e : fp_described(object, fpObjectModes, (void *)modes, m, 0);
+  if (!e && modes) e = fp_described(object, fpObjectModes, (void *)modes, m, 0);
+  return e || !view ? e : fp_described(object, fpObjectView, (void *)view, sizeof *view, 0);
+}
+
+static int fp_view_back(struct fp_view *v, u64 object) {
+  int e = fp_described(object, fpObjectView, v, sizeof *v, 1);
+  return e || v->width ? e : fpInvalidValue; // it has none
 }
 
 static int fp_texture_destroy(u64 object) { return fp_request(FP_Free, (const u64[]){object, FP_KIND_OBJECT}, 2, NULL, 0); }

@@ -137,13 +137,12 @@ struct texture_modes {
   int reserved[12];
 };
 
-static int texture_object(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
+static int texture_object(u64 *object, const struct resource *r, const struct texture_modes *m, const struct fp_view *view) {
   enum { array, mipmapped, linear, pitched };
   enum { as_integer = 1, normalized = 2, srgb = 0x10 };
   struct fp_texture t;
   int bits[4], kind, e;
   if (!r || !m || ((r->type == array || r->type == mipmapped) && !r->of.array)) return fpInvalidValue;
-  if (view) return fp_unsupported("cuTexObjectCreate with a resource view");
   switch (r->type) {
     case array: t = fp_texture_of_array(r->of.array); break;
     case mipmapped:
@@ -160,20 +159,22 @@ static int texture_object(u64 *object, const struct resource *r, const struct te
       break;
     default: return fpInvalidValue;
   }
+  e = view ? fp_view_of(&t, r->type == array ? r->of.array : NULL, r->type == mipmapped ? r->of.mipmap : NULL, view) : 0;
+  if (e) return e;
   for (int i = 0; i < 3; i++) t.address[i] = (u64)m->address[i];
   t.filter = (u64)m->filter, t.normalized = !!(m->flags & normalized), t.srgb = !!(m->flags & srgb);
   t.as_float = !(m->flags & as_integer) && t.bits[0] < 32;
   fp_texture_border(&t, m->border);
   e = fp_texture_create(&t, 0, object);
-  return e ? e : fp_describe(*object, r, sizeof *r, m, sizeof *m);
+  return e ? e : fp_describe(*object, r, sizeof *r, m, sizeof *m, view);
 }
 
 static int surface_object(u64 *object, const struct resource *r) {
   int e = r && r->type == 0 ? fp_surface_create(r->of.array, object) : fpInvalidValue;
-  return e ? e : fp_describe(*object, r, sizeof *r, NULL, 0);
+  return e ? e : fp_describe(*object, r, sizeof *r, NULL, 0, NULL);
 }
 
-EXPORT int cuTexObjectCreate(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
+EXPORT int cuTexObjectCreate(u64 *object, const struct resource *r, const struct texture_modes *m, const struct fp_view *view) {
   return finish(texture_object(object, r, m, view));
 }
 EXPORT int cuTexObjectDestroy(u64 object) { return finish(fp_texture_destroy(object)); }
@@ -182,5 +183,6 @@ EXPORT int cuSurfObjectCreate(u64 *object, const struct resource *r) {
 }
 EXPORT int cuTexObjectGetResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
 EXPORT int cuTexObjectGetTextureDesc(struct texture_modes *m, u64 object) { return finish(fp_described(object, fpObjectModes, m, sizeof *m, 1)); }
+EXPORT int cuTexObjectGetResourceViewDesc(struct fp_view *v, u64 object) { return finish(fp_view_back(v, object)); }
 EXPORT int cuSurfObjectGetResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
 EXPORT int cuSurfObjectDestroy(u64 object) { return finish(fp_texture_destroy(object)); }

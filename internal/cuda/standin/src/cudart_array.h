@@ -153,11 +153,10 @@ struct texture_modes {
   int no_trilinear_optimization, seamless_cubes;
 };
 
-static int texture_object(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
+static int texture_object(u64 *object, const struct resource *r, const struct texture_modes *m, const struct fp_view *view) {
   enum { array, mipmapped, linear, pitched };
   struct fp_texture t;
   if (!r || !m || ((r->type == array || r->type == mipmapped) && !r->of.array)) return fpInvalidValue;
-  if (view) return fp_unsupported("cudaCreateTextureObject with a resource view");
   switch (r->type) {
     case array: t = fp_texture_of_array(r->of.array); break;
     case mipmapped:
@@ -172,19 +171,21 @@ static int texture_object(u64 *object, const struct resource *r, const struct te
       break;
     default: return fpInvalidValue;
   }
+  int e = view ? fp_view_of(&t, r->type == array ? r->of.array : NULL, r->type == mipmapped ? r->of.mipmap : NULL, view) : 0;
+  if (e) return e;
   for (int i = 0; i < 3; i++) t.address[i] = (u64)m->address[i];
   t.filter = (u64)m->filter, t.normalized = !!m->normalized, t.as_float = !!m->as_float, t.srgb = !!m->srgb;
   fp_texture_border(&t, m->border);
-  int e = fp_texture_create(&t, 0, object);
-  return e ? e : fp_describe(*object, r, sizeof *r, m, sizeof *m);
+  e = fp_texture_create(&t, 0, object);
+  return e ? e : fp_describe(*object, r, sizeof *r, m, sizeof *m, view);
 }
 
 static int surface_object(u64 *object, const struct resource *r) {
   int e = r && r->type == 0 ? fp_surface_create(r->of.array, object) : fpInvalidValue;
-  return e ? e : fp_describe(*object, r, sizeof *r, NULL, 0);
+  return e ? e : fp_describe(*object, r, sizeof *r, NULL, 0, NULL);
 }
 
-EXPORT int cudaCreateTextureObject(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
+EXPORT int cudaCreateTextureObject(u64 *object, const struct resource *r, const struct texture_modes *m, const struct fp_view *view) {
   return finish(texture_object(object, r, m, view));
 }
 EXPORT int cudaDestroyTextureObject(u64 object) { return finish(fp_texture_destroy(object)); }
@@ -194,5 +195,6 @@ EXPORT int cudaCreateSurfaceObject(u64 *object, const struct resource *r) {
 }
 EXPORT int cudaGetTextureObjectResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
 EXPORT int cudaGetTextureObjectTextureDesc(struct texture_modes *m, u64 object) { return finish(fp_described(object, fpObjectModes, m, sizeof *m, 1)); }
+EXPORT int cudaGetTextureObjectResourceViewDesc(struct fp_view *v, u64 object) { return finish(fp_view_back(v, object)); }
 EXPORT int cudaGetSurfaceObjectResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
 EXPORT int cudaDestroySurfaceObject(u64 object) { return finish(fp_texture_destroy(object)); }

@@ -430,6 +430,7 @@ static const struct {
     {"cuTexObjectCreate", (void *)cuTexObjectCreate},
     {"cuTexObjectDestroy", (void *)cuTexObjectDestroy},
     {"cuTexObjectGetResourceDesc", (void *)cuTexObjectGetResourceDesc},
+    {"cuTexObjectGetResourceViewDesc", (void *)cuTexObjectGetResourceViewDesc},
     {"cuTexObjectGetTextureDesc", (void *)cuTexObjectGetTextureDesc},
     {"cuThreadExchangeStreamCaptureMode", (void *)cuThreadExchangeStreamCaptureMode},
     {"cuUserObjectCreate", (void *)cuUserObjectCreate},

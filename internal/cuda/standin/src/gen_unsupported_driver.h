@@ -219,7 +219,6 @@ EXPORT int cuSurfRefGetArray(void) { return finish(fp_unsupported("cuSurfRefGetA
 EXPORT int cuSurfRefSetArray(void) { return finish(fp_unsupported("cuSurfRefSetArray")); }
 EXPORT int cuTensorMapEncodeIm2colWide(void) { return finish(fp_unsupported("cuTensorMapEncodeIm2colWide")); }
 EXPORT int cuTensorMapSetAllocationClass(void) { return finish(fp_unsupported("cuTensorMapSetAllocationClass")); }
-EXPORT int cuTexObjectGetResourceViewDesc(void) { return finish(fp_unsupported("cuTexObjectGetResourceViewDesc")); }
 EXPORT int cuTexRefCreate(void) { return finish(fp_unsupported("cuTexRefCreate")); }
 EXPORT int cuTexRefDestroy(void) { return finish(fp_unsupported("cuTexRefDestroy")); }
 EXPORT int cuTexRefGetAddress(void) { return finish(fp_unsupported("cuTexRefGetAddress")); }

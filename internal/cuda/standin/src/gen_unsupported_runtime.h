@@ -46,7 +46,6 @@ EXPORT int cudaGLUnmapBufferObject(void) { return finish(fp_unsupported("cudaGLU
 EXPORT int cudaGLUnmapBufferObjectAsync(void) { return finish(fp_unsupported("cudaGLUnmapBufferObjectAsync")); }
 EXPORT int cudaGLUnregisterBufferObject(void) { return finish(fp_unsupported("cudaGLUnregisterBufferObject")); }
 EXPORT int cudaGetExportTable(void) { return finish(fp_unsupported("cudaGetExportTable")); }
-EXPORT int cudaGetTextureObjectResourceViewDesc(void) { return finish(fp_unsupported("cudaGetTextureObjectResourceViewDesc")); }
 EXPORT int cudaGraphAddExternalSemaphoresSignalNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresSignalNode")); }
 EXPORT int cudaGraphAddExternalSemaphoresWaitNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresWaitNode")); }
 EXPORT int cudaGraphExecExternalSemaphoresSignalNodeSetParams(void) { return finish(fp_unsupported("cudaGraphExecExternalSemaphoresSignalNodeSetParams")); }
