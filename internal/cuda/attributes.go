@@ -34,6 +34,7 @@ func (c *Context) attributes() []int32 {
 	v[111] = int32(lim.SharedReserved) // shared memory a block that the system takes
 	v[115] = 1                         // memory pools
 	v[125] = 1                         // events of other processes
+	v[142], v[144] = 1, 1              // memory pools of the host
 	if lim.Clusters() {
 		v[120], v[127] = 1, 1 // launches of clusters, tensor maps
 	}

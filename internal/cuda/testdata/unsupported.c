@@ -3,7 +3,7 @@
 // unsupported: cudaDestroyExternalMemory cudaGraphicsMapResources
 #include "api.h"
 
-int cudaDestroyExternalMemory(void *), cudaGraphicsMapResources(int, void *, stream);
+int cudaDestroyExternalMemory(void *);
 
 int main(void) {
   void *x;
