@@ -310,6 +310,18 @@ EXPORT int cuModuleLoad(void **module, const char *path) {
   return finish(e ? e : load_file(module, path));
 }
 
+// Modules are loaded as a whole.
+EXPORT int cuModuleGetLoadingMode(int *mode) {
+  if (!mode) return finish(fpInvalidValue);
+  *mode = 1; // CU_MODULE_EAGER_LOADING
+  return 0;
+}
+EXPORT int cuFuncIsLoaded(int *state, struct fp_kernel *k) {
+  if (!state || !k) return finish(fpInvalidValue);
+  *state = 1; // CU_FUNCTION_LOADING_STATE_LOADED
+  return 0;
+}
+
 EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) {
   if (!function || !name) return fpInvalidValue;
   struct fp_kernel *k = calloc(1, sizeof *k);

@@ -66,7 +66,6 @@ EXPORT int cuExternalMemoryGetMappedMipmappedArray(void) { return finish(fp_unsu
 EXPORT int cuFabricCpyBatchAsync(void) { return finish(fp_unsupported("cuFabricCpyBatchAsync")); }
 EXPORT int cuFabricCpyBatchAsync_ptsz(void) { return finish(fp_unsupported("cuFabricCpyBatchAsync_ptsz")); }
 EXPORT int cuFlushGPUDirectRDMAWrites(void) { return finish(fp_unsupported("cuFlushGPUDirectRDMAWrites")); }
-EXPORT int cuFuncIsLoaded(void) { return finish(fp_unsupported("cuFuncIsLoaded")); }
 EXPORT int cuFuncSetBlockShape(void) { return finish(fp_unsupported("cuFuncSetBlockShape")); }
 EXPORT int cuFuncSetSharedSize(void) { return finish(fp_unsupported("cuFuncSetSharedSize")); }
 EXPORT int cuGetProcAddress_v2_ptsz(void) { return finish(fp_unsupported("cuGetProcAddress_v2_ptsz")); }
@@ -184,7 +183,6 @@ EXPORT int cuMipmappedArrayGetSparseProperties(void) { return finish(fp_unsuppor
 EXPORT int cuModuleEnumerateFunctions(void) { return finish(fp_unsupported("cuModuleEnumerateFunctions")); }
 EXPORT int cuModuleGetFunctionCount(void) { return finish(fp_unsupported("cuModuleGetFunctionCount")); }
 EXPORT int cuModuleGetGlobal(void) { return finish(fp_unsupported("cuModuleGetGlobal")); }
-EXPORT int cuModuleGetLoadingMode(void) { return finish(fp_unsupported("cuModuleGetLoadingMode")); }
 EXPORT int cuModuleGetSurfRef(void) { return finish(fp_unsupported("cuModuleGetSurfRef")); }
 EXPORT int cuModuleGetTexRef(void) { return finish(fp_unsupported("cuModuleGetTexRef")); }
 EXPORT int cuMulticastAddDevice(void) { return finish(fp_unsupported("cuMulticastAddDevice")); }
