@@ -33,6 +33,8 @@ func (c *Context) attributes() []int32 {
 	set(108, 30<<20, 134213632)        // of the L2 cache: what may persist, and the largest window of an access policy
 	v[111] = int32(lim.SharedReserved) // shared memory a block that the system takes
 	v[115] = 1                         // memory pools
+	v[125] = 1                         // events of other processes
+	v[142], v[144] = 1, 1              // memory pools of the host
 	if lim.Clusters() {
 		v[120], v[127] = 1, 1 // launches of clusters, tensor maps
 	}

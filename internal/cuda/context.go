@@ -44,6 +44,8 @@ type Context struct {
 	reserved []*reservation
 	physical map[uint64]*physical // by handle
 
+	opened map[uint64]int // memory of other processes, by address: how many times
+
 	pools     map[uint64]*pool // by handle
 	poolsMade uint64
 
@@ -86,6 +88,7 @@ func (d *Device) NewContext() *Context {
 		c.gpus = append(c.gpus, c.newGPU(n))
 	}
 	c.use(c.gpus[0])
+	d.open[c.id] = c
 	return c
 }
 
@@ -117,8 +120,10 @@ func (c *Context) Close() {
 	if c.closed {
 		return
 	}
+	c.meet()
 	c.release()
 	c.closed = true
+	c.leave()
 }
 
 // endOfContext names what frees the allocations of a context that is reset.

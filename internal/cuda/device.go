@@ -34,6 +34,10 @@ type Device struct {
 	contexts    uint64 // numbers contexts, for their tokens
 	spare       spare
 	registered  spans // free room behind the arena, for registered host memory
+
+	open    map[uint64]*Context // by number
+	calling *Context            // that of the last call; of a process
+	sharing bool                // a process has opened a handle of another one
 }
 
 // registeredRoom is the address space for host memory that programs register (cudaHostRegister).
@@ -54,7 +58,7 @@ func NewDevice(cfg Config) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{cfg: cfg, mem: mem, file: file, backing: backing, arena: cfg.MemorySize, unsupported: map[string]bool{}}
+	d := &Device{cfg: cfg, mem: mem, file: file, backing: backing, arena: cfg.MemorySize, unsupported: map[string]bool{}, open: map[uint64]*Context{}}
 	d.registered.add(cfg.MemorySize, registeredRoom)
 	if cfg.Pinned {
 		mem.Pin()

@@ -27,6 +27,7 @@ const (
 	InvalidKernelImage          Code = 200
 	NoKernelImageForDevice      Code = 209
 	InvalidPtx                  Code = 218
+	DeviceUninitialized         Code = 201
 	InvalidResourceHandle       Code = 400
 	SymbolNotFound              Code = 500
 	NotReady                    Code = 600

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -19,9 +20,11 @@ type gpu struct {
 	perThread map[uint32]*stream // by host thread
 	// gone and goneFree stand for the destroyed streams, blocking and non-blocking: agents that have waited for them.
 	gone, goneFree uint32
-	// defaultPool is nil as long as nobody needs it; pool is the one that cudaMallocAsync takes.
-	defaultPool, pool *pool
-	peers             uint64 // bits of the devices whose memory its kernels may access
+	// pools are the memory pools of the device by the kind of their memory (calls.PoolOfDevice and what follows); those of the host are of device 0.
+	pools [calls.PoolKinds]struct {
+		first, current *pool // nil as long as nobody needs them; cudaMallocAsync takes the current one
+	}
+	peers uint64 // bits of the devices whose memory its kernels may access
 }
 
 // newGPU makes a device. Names of streams tell of the device unless it is the first.

@@ -52,6 +52,7 @@ func (c *Context) speak(thread uint32) {
 	t := &c.threads
 	c.host = t.list[t.numbers[thread]].agent
 	c.use(c.currentOf(thread))
+	c.meet()
 	if c.host == t.speaking {
 		return
 	}

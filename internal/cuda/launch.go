@@ -61,6 +61,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	name := fmt.Sprintf("launch of %s (%s)", k.Name(), s.name)
 	l.Early = cfg.Programmatic && s.kernel
 	c.begin(s, name)
+	c.awaitPrerequisites(s, k)
 	s.kernel = true
 	c.work(s)
 	c.signalling(k)
@@ -77,6 +78,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	if deadlock := errors.Is(report.Err, engine.ErrDeadlock); rerun && (worst == 0 || deadlock) {
 		c.rerun(ctx, k, again, report.Stats.Warps, deadlock)
 	}
+	c.launched(s, k)
 	if worst != 0 {
 		c.sticky = &Error{Code: worst, Msg: fmt.Sprintf("after launch %d", l.ID), lost: true}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -214,7 +215,7 @@ func (c *Context) endLease() {
 // mallocAsync allocates from a pool; 0 is the current one of the stream's device.
 func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, pool uint64, at leased, place string) (addr uint64, err error) {
 	err = c.on(id, thread, func(s *stream) error {
-		from := c.ofPool(s.gpu, true)
+		from := c.ofPool(s.gpu, calls.PoolOfDevice, true)
 		if pool != 0 {
 			if from, err = c.poolByID(pool); err != nil {
 				return err
@@ -223,7 +224,7 @@ func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, pool uint
 		name := "cudaMallocAsync (" + s.name + ")" + place
 		c.begin(s, name)
 		c.work(s)
-		if addr, err = c.alloc(from.gpu, size, devmem.DeviceAlloc, s.agent, from, at); addr != 0 {
+		if addr, err = c.alloc(from.gpu, size, poolMemory[from.kind], s.agent, from, at); addr != 0 {
 			c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: size, Name: name})
 		}
 		return err
@@ -240,7 +241,7 @@ func (c *Context) FreeAsync(addr uint64, id StreamID, thread uint32) error {
 func (c *Context) freeAsync(addr uint64, id StreamID, thread uint32, place string) error {
 	err := c.on(id, thread, func(s *stream) error {
 		a, ok := c.allocs[addr]
-		if !ok || a.kind != devmem.DeviceAlloc {
+		if !ok || a.kind != devmem.DeviceAlloc && a.pool == nil {
 			return c.badFree("cudaFreeAsync", addr)
 		}
 		name := "cudaFreeAsync (" + s.name + ")" + place

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
 // pool is where stream-ordered allocations come from. Their memory is allocated as ever; a pool counts it, bounds it, and says which
@@ -12,6 +13,7 @@ import (
 type pool struct {
 	id       uint64
 	gpu      *gpu
+	kind     uint64 // calls.PoolOfDevice...
 	used     uint64
 	peak     [2]uint64 // of what is reserved and of what is used, since each began anew
 	most     uint64    // bytes at once
@@ -35,8 +37,8 @@ const (
 )
 
 // newPool makes a pool of at most so many bytes at once.
-func (c *Context) newPool(g *gpu, most uint64) *pool {
-	p := &pool{id: firstPool + c.poolsMade*poolStep, gpu: g, most: most}
+func (c *Context) newPool(g *gpu, kind, most uint64) *pool {
+	p := &pool{id: firstPool + c.poolsMade*poolStep, gpu: g, kind: kind, most: most}
 	c.poolsMade++
 	for i := reuseFirst; i <= reuseLast; i++ {
 		p.settings[i] = 1
@@ -48,17 +50,23 @@ func (c *Context) newPool(g *gpu, most uint64) *pool {
 	return p
 }
 
-// ofPool gives the pool of a device that it begins with; current the one that cudaMallocAsync takes there.
-func (c *Context) ofPool(g *gpu, current bool) *pool {
-	if g.defaultPool == nil {
-		g.defaultPool = c.newPool(g, math.MaxUint64)
-		g.pool = g.defaultPool
+// ofPool gives the pool of a device that it begins with, of a kind of memory; current the one that cudaMallocAsync takes there.
+func (c *Context) ofPool(g *gpu, kind uint64, current bool) *pool {
+	p := &g.pools[kind]
+	if p.first == nil {
+		p.first = c.newPool(g, kind, math.MaxUint64)
+		p.current = p.first
 	}
 	if current {
-		return g.pool
+		return p.current
 	}
-	return g.defaultPool
+	return p.first
 }
+
+var poolNames = [calls.PoolKinds]string{"memory of a device", "memory of the host", "managed memory"}
+
+// poolMemory is the memory that a kind of pool gives.
+var poolMemory = [calls.PoolKinds]devmem.AllocKind{calls.PoolOfDevice: devmem.DeviceAlloc, calls.PoolOfHost: devmem.PinnedAlloc, calls.PoolOfManaged: devmem.ManagedAlloc}
 
 func (c *Context) poolByID(id uint64) (*pool, error) {
 	if p := c.pools[id]; p != nil {
@@ -84,12 +92,13 @@ func (p *pool) grow(size uint64) error {
 
 // destroyPool is cudaMemPoolDestroy: memory of the pool stays until it is freed.
 func (c *Context) destroyPool(p *pool) error {
-	if p == p.gpu.defaultPool {
+	own := &p.gpu.pools[p.kind]
+	if p == own.first {
 		return fail(InvalidValue, "cudaMemPoolDestroy of the default memory pool of a device")
 	}
 	delete(c.pools, p.id)
-	if p.gpu.pool == p {
-		p.gpu.pool = p.gpu.defaultPool
+	if own.current == p {
+		own.current = own.first
 	}
 	return nil
 }
@@ -128,7 +137,7 @@ func (c *Context) grant(p *pool, g *gpu, access Access) error {
 		const what = "memory pools that another device may only read"
 		c.dev.noteUnsupported(what)
 		return fail(NotSupported, what)
-	case g == p.gpu:
+	case g == p.gpu || p.kind != calls.PoolOfDevice:
 		return nil
 	}
 	p.peers &^= 1 << g.number
@@ -144,7 +153,7 @@ func (c *Context) grant(p *pool, g *gpu, access Access) error {
 }
 
 func (p *pool) accessOf(g *gpu) Access {
-	if g == p.gpu || p.peers>>g.number&1 != 0 {
+	if g == p.gpu || p.kind != calls.PoolOfDevice || p.peers>>g.number&1 != 0 {
 		return AccessReadWrite
 	}
 	return AccessNone
@@ -167,22 +176,32 @@ func (c *Context) Pool(what, which, number, value uint64) (uint64, error) {
 			return 0, err
 		}
 	}
+	kind := number
+	if what == calls.PoolChoose || what == calls.PoolCreate {
+		kind = value
+	}
+	if what <= calls.PoolCreate && kind >= calls.PoolKinds {
+		return 0, fail(InvalidValue, "a memory pool of kind %d", kind)
+	}
 	switch what {
 	case calls.PoolDefault, calls.PoolCurrent:
-		return c.ofPool(g, what == calls.PoolCurrent).id, nil
+		return c.ofPool(g, kind, what == calls.PoolCurrent).id, nil
 	case calls.PoolCreate:
 		if number == 0 {
 			number = math.MaxUint64
 		}
-		return c.newPool(g, number).id, nil
+		return c.newPool(g, kind, number).id, nil
 	case calls.PoolChoose:
 		p, err := c.poolByID(number)
 		if err == nil && p.gpu != g {
 			err = fail(InvalidValue, "a memory pool of device %d for device %d", p.gpu.number, g.number)
 		}
+		if err == nil && p.kind != kind {
+			err = fail(InvalidValue, "the memory pool gives %s, and one for %s is chosen", poolNames[p.kind], poolNames[kind])
+		}
 		if err == nil {
-			c.ofPool(g, true)
-			g.pool = p
+			c.ofPool(g, kind, true)
+			g.pools[kind].current = p
 		}
 		return 0, err
 	}

@@ -129,6 +129,7 @@ var handlers = [calls.NumOps]handler{
 	calls.MemSetAccess:        (*process).memSetAccess,
 	calls.MemMapped:           (*process).memMapped,
 	calls.StreamValue:         (*process).streamValue,
+	calls.Ipc:                 (*process).ipc,
 	calls.Condition:           (*process).condition,
 }
 
@@ -456,7 +457,7 @@ func (p *process) eventDestroy(_ context.Context, r *request) ([]uint64, []byte,
 }
 
 func (p *process) eventRecord(_ context.Context, r *request) ([]uint64, []byte, error) {
-	return nil, nil, p.ctx.RecordEvent(EventID(r.args[0]), StreamID(r.args[1]), r.thread)
+	return nil, nil, p.ctx.recordEvent(EventID(r.args[0]), StreamID(r.args[1]), r.thread, r.args[2])
 }
 
 func (p *process) eventSynchronize(_ context.Context, r *request) ([]uint64, []byte, error) {

@@ -283,11 +283,11 @@ func TestStreamRequests(t *testing.T) {
 	event := func(flags uint64) uint64 { return c.request(calls.EventCreate, "", flags).results[0] }
 	a, b, quick := event(0), event(1), event(2)
 	c.want(InvalidResourceHandle, nil, calls.EventElapsed, "", a, b)
-	c.want(0, nil, calls.EventRecord, "", a, 16)
+	c.want(0, nil, calls.EventRecord, "", a, 16, 0)
 	c.want(InvalidResourceHandle, nil, calls.EventElapsed, "", a, b)
 	c.want(InvalidResourceHandle, nil, calls.EventElapsed, "", b, a)
-	c.want(0, nil, calls.EventRecord, "", b, 2)
-	c.want(0, nil, calls.EventRecord, "", quick, 2)
+	c.want(0, nil, calls.EventRecord, "", b, 2, 0)
+	c.want(0, nil, calls.EventRecord, "", quick, 2, 0)
 	c.want(0, []uint64{1000}, calls.EventElapsed, "", a, b)
 	c.want(0, []uint64{1<<64 - 1000}, calls.EventElapsed, "", b, a)
 	c.want(InvalidResourceHandle, nil, calls.EventElapsed, "", a, quick)
@@ -298,7 +298,7 @@ func TestStreamRequests(t *testing.T) {
 	c.want(0, []uint64{16}, calls.LoadModule, emptyKernel, 1)
 	c.want(0, []uint64{32}, calls.GetKernel, "k", 16)
 	c.want(0, nil, calls.Launch, "", 32, 0, 1, 1, 1, 1, 1, 1, 0, 0)
-	c.want(0, nil, calls.EventRecord, "", b, 2)
+	c.want(0, nil, calls.EventRecord, "", b, 2, 0)
 	c.want(0, []uint64{1000 + 1000 + 1000 + 500 + 1000}, calls.EventElapsed, "", a, b) // b, quick, the launch, its lanes, b
 	for _, op := range []calls.Op{calls.StreamSynchronize, calls.StreamQuery, calls.StreamInfo} {
 		c.want(InvalidResourceHandle, nil, op, "", 5)
@@ -318,8 +318,8 @@ func TestStreamRequests(t *testing.T) {
 		t.Errorf("streams of threads: %v", c.p.ctx.gpu.perThread)
 	}
 	c.want(0, nil, calls.EventQuery, "", a)
-	c.want(InvalidResourceHandle, nil, calls.EventRecord, "", 5, 16)
-	c.want(InvalidResourceHandle, nil, calls.EventRecord, "", a, 5)
+	c.want(InvalidResourceHandle, nil, calls.EventRecord, "", 5, 16, 0)
+	c.want(InvalidResourceHandle, nil, calls.EventRecord, "", a, 5, 0)
 	c.want(0, nil, calls.StreamWaitEvent, "", 32, a)
 	c.want(InvalidResourceHandle, nil, calls.StreamWaitEvent, "", 5, a)
 	c.want(InvalidResourceHandle, nil, calls.StreamWaitEvent, "", 32, 5)
@@ -557,7 +557,7 @@ func TestRequestTexts(t *testing.T) {
 		{"invalid-handle: no call has made the event", calls.EventElapsed, "", []uint64{24, 32}},
 		{"invalid-handle: the event was destroyed before", calls.EventElapsed, "", []uint64{32, 24}},
 		{": the event is 0", calls.EventElapsed, "", []uint64{0, 24}},
-		{"invalid-handle: no call has made the event", calls.EventRecord, "", []uint64{48, 16}},
+		{"invalid-handle: no call has made the event", calls.EventRecord, "", []uint64{48, 16, 0}},
 		{"invalid-handle: the event was destroyed before", calls.StreamWaitEvent, "", []uint64{16, 32}},
 		{": cudaHostRegister of 4096 bytes at 0x40000001", calls.HostRegister, "", []uint64{1<<30 + 1, 4096}},
 		{": cudaHostRegister (8192 bytes): map 0x3ffff000: the range is registered already (cudaHostRegister (4096 bytes))", calls.HostRegister, "", []uint64{1<<30 - 4096, 8192}},

@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 // StreamID is a stream of a context.
@@ -32,6 +33,9 @@ type stream struct {
 	asked       polling
 	kernel      bool // the last operation put into it is a kernel
 	awaits      *awaited
+
+	triggers      *eventState // the programmatic event of the launch that follows
+	prerequisites []uint64    // tokens of the ends of launches that the next kernel can wait for
 }
 
 // EventID is an event of a context.
@@ -45,12 +49,15 @@ type eventState struct {
 	saw      progress // the work before the newest record
 	asked    polling
 	flags    uint32
-	ofGraph  bool // an edge of a graph, which stands between no two kernels of a branch
+	ended    uint64 // token of the end of the launch that it is a programmatic event of; 0: of none
+	atStart  bool   // the launch triggers it when its blocks begin
+	ofGraph  bool   // an edge of a graph, which stands between no two kernels of a branch
 }
 
 // The event flags this package looks at.
 const (
 	EventDisableTiming = 2
+	eventInterprocess  = 4
 )
 
 // handle numbers are multiples of 16, away from the special handles 0, 1 and 2.
@@ -253,8 +260,43 @@ func (c *Context) WaitEvent(id StreamID, thread uint32, ev EventID) error {
 			c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: s.agent, Token: e.token, Name: name})
 			c.follow(s.agent, e.saw)
 		}
+		if e.ended != 0 {
+			s.prerequisites = append(s.prerequisites, e.ended)
+		}
 		return nil
 	})
+}
+
+// Programmatic events (cudaLaunchAttributeProgrammaticEvent): a stream that waits for one goes on when the blocks of the launch have
+// triggered it, which orders nothing that they do. A kernel there comes after the whole launch once it executes griddepcontrol.wait, and is taken to do
+// so first. If the launch never triggers, its end does.
+
+// awaitPrerequisites makes the launch of a kernel wait for the launches whose programmatic events its stream has waited for.
+func (c *Context) awaitPrerequisites(s *stream, k *Kernel) {
+	if len(s.prerequisites) == 0 {
+		return
+	}
+	if k.fn.Any(func(in *isa.Inst) bool { return in.Op == isa.OpGridWait }) {
+		for _, token := range s.prerequisites {
+			c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: s.agent, Token: token, Name: "griddepcontrol.wait (" + s.name + ")"})
+		}
+	}
+	s.prerequisites = nil
+}
+
+// launched publishes the end of a launch that has a programmatic event.
+func (c *Context) launched(s *stream, k *Kernel) {
+	e := s.triggers
+	s.triggers = nil
+	if e == nil {
+		return
+	}
+	end := event.HostOp{Kind: event.HostSignal, Agent: s.agent, Token: e.ended, Name: "the end of " + k.Name() + " (" + s.name + ")"}
+	c.dev.tell(end)
+	if !e.atStart && !k.fn.Any(func(in *isa.Inst) bool { return in.Op == isa.OpGridLaunch }) {
+		end.Token, e.saw = e.token, maps.Clone(c.progress[s.agent])
+		c.dev.tell(end)
+	}
 }
 
 // CreateEvent is cudaEventCreateWithFlags.
@@ -264,7 +306,7 @@ func (c *Context) CreateEvent(flags uint64) (EventID, error) {
 	if err != nil {
 		return 0, err
 	}
-	if flags&^(7|calls.OfGraph) != 0 || flags&4 != 0 && flags&EventDisableTiming == 0 {
+	if flags&^(7|calls.OfGraph) != 0 || flags&eventInterprocess != 0 && flags&EventDisableTiming == 0 {
 		return 0, fail(InvalidValue, "event flags %#x", flags)
 	}
 	id := EventID(c.newID())
@@ -286,12 +328,17 @@ func (c *Context) DestroyEvent(ev EventID) error {
 
 // RecordEvent is cudaEventRecord.
 func (c *Context) RecordEvent(ev EventID, id StreamID, thread uint32) error {
+	return c.recordEvent(ev, id, thread, calls.RecordWork)
+}
+
+// recordEvent records an event that tells of what is given by calls.RecordWork and what follows.
+func (c *Context) recordEvent(ev EventID, id StreamID, thread uint32, of uint64) error {
 	return c.on(id, thread, func(s *stream) error {
 		e, ok := c.events[ev]
 		if !ok {
 			return c.noHandle("event", uint64(ev))
 		}
-		if e.gpu != s.gpu {
+		if e.gpu.number != s.gpu.number { // an event of another process has a device there
 			return fail(InvalidResourceHandle, "the event is of device %d, and the stream of device %d", e.gpu.number, s.gpu.number)
 		}
 		name := "cudaEventRecord (" + s.name + ")"
@@ -301,6 +348,11 @@ func (c *Context) RecordEvent(ev EventID, id StreamID, thread uint32) error {
 		c.clock += eventTime
 		e.recorded, e.at = true, c.clock
 		e.saw, e.asked = maps.Clone(c.progress[s.agent]), polling{}
+		e.ended, s.triggers = 0, nil
+		if of == calls.RecordTrigger || of == calls.RecordTriggerAtStart {
+			e.ended, e.atStart = c.id<<48|c.newID(), of == calls.RecordTriggerAtStart
+			s.triggers = e
+		}
 		c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: s.agent, Token: e.token, Name: name})
 		return nil
 	})

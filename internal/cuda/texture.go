@@ -16,7 +16,7 @@ var _ [calls.TextureBytes]byte = [descriptor.TextureSize]byte{}
 
 // texture makes a texture or surface object.
 func (p *process) texture(_ context.Context, r *request) ([]uint64, []byte, error) {
-	const words = 26
+	const words = 31
 	if len(r.blob) != 8*words {
 		return nil, nil, fail(InvalidValue, "a texture of %d bytes", len(r.blob))
 	}
@@ -42,6 +42,10 @@ func (p *process) texture(_ context.Context, r *request) ([]uint64, []byte, erro
 	for i := range t.Border {
 		t.Border[i] = math.Float32frombits(uint32(next()))
 	}
+	t.Levels, t.Blend = small(), next() != 0
+	for _, f := range []*float32{&t.Bias, &t.Least, &t.Most} {
+		*f = math.Float32frombits(uint32(next()))
+	}
 	object, err := p.ctx.CreateTexture(&t)
 	return []uint64{object}, nil, err
 }
@@ -63,6 +67,9 @@ func (c *Context) CreateTexture(t *descriptor.Texture) (uint64, error) {
 	if err := t.Check(); err != nil {
 		return 0, fail(InvalidValue, "%v", err)
 	}
+	if t.Levels > 1 && !t.Normalized {
+		return 0, fail(InvalidValue, "a texture of a mipmapped array without normalized coordinates")
+	}
 	k := &Copy{Width: uint64(t.Width) * uint64(t.Texel()), Height: uint64(t.Height), Depth: uint64(t.Depth)}
 	memory, err := c.side("memory of the texture", t.Data, t.Pitch, t.Slice, k)
 	switch {
@@ -70,6 +77,11 @@ func (c *Context) CreateTexture(t *descriptor.Texture) (uint64, error) {
 		return 0, err
 	case !memory.known:
 		return 0, fail(InvalidValue, "the memory of the texture is none of the device")
+	}
+	if t.Levels > 1 {
+		if _, err := c.bytes(t.Data, t.End()-t.Data); err != nil {
+			return 0, err
+		}
 	}
 	c.gpu.own(c.dev.mem)
 	addr, err := c.dev.mem.Alloc(calls.ObjectBytes, allocAlign, devmem.ObjectAlloc, "a texture or surface object")

@@ -11,12 +11,15 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// taps are the elements that the lanes of a fetch read: one each, or with linear filtering up to eight, whose weights are not zero.
+// taps are the elements that the lanes of a fetch read: one each, or with linear filtering up to eight of each of two levels, whose weights are not
+// zero.
 type taps struct {
-	on    [8]uint32
-	addr  [8][32]uint64
+	on    [maxTaps]uint32
+	addr  [maxTaps][32]uint64
 	sizes [5]uint32 // lanes whose elements have 1<<i bytes
 }
+
+const maxTaps = 16
 
 // Texture executes a texture or surface instruction for the lanes of on, lowest first.
 func (r *Run) Texture(w *Warp, in *loader.Instr, on uint32, place uint32) {
@@ -25,7 +28,7 @@ func (r *Run) Texture(w *Warp, in *loader.Instr, on uint32, place uint32) {
 		return
 	}
 	k := &r.taps
-	k.on, k.sizes = [8]uint32{}, [5]uint32{}
+	k.on, k.sizes = [maxTaps]uint32{}, [5]uint32{}
 	f := fetch{r: r, w: w, in: in, place: place}
 	handle := uint64(0)
 	for m := on; m != 0; m &= m - 1 {
@@ -122,13 +125,6 @@ type fetch struct {
 // do gives the four channels, or for tld4 one channel of four elements.
 func (f *fetch) do(out *[4]uint32) {
 	t, x := f.t, f.in.Texel
-	coordinate := func(k int) float64 {
-		v := uint32(f.r.Machine.Value(f.w, f.lane, &f.in.Operands[1+k]))
-		if f.in.Type2 == isa.F32 {
-			return float64(math.Float32frombits(v))
-		}
-		return float64(int32(v))
-	}
 	layer, k := int64(0), 0
 	if x.Layered {
 		layers := int64(t.Depth)
@@ -140,17 +136,82 @@ func (f *fetch) do(out *[4]uint32) {
 	}
 	var at [3]float64
 	for d := range x.Coordinates() - k {
-		at[d] = coordinate(k + d)
+		at[d] = f.coordinate(k + d)
 	}
+	k = x.Coordinates()
+	cubeAt := at
 	if x.Cube {
 		face, u, v := descriptor.FaceOf(at[0], at[1], at[2])
 		layer, at[0], at[1] = 6*layer+face, u, v
 	}
+	whole := t
+	level, share := 0, 0
+	if t.Levels > 1 {
+		level, share = t.Between(f.lod(k, layer, &cubeAt))
+	}
+	f.level(whole.Level(level), at, layer, out)
+	if share != 0 {
+		var next [4]uint32
+		f.level(whole.Level(level+1), at, layer, &next)
+		for c := range out {
+			low, high := float64(math.Float32frombits(out[c])), float64(math.Float32frombits(next[c]))
+			out[c] = math.Float32bits(float32(low + (high-low)*float64(share)/256))
+		}
+	}
+	f.t = whole
+}
+
+// coordinate gives coordinate, level or part of a gradient k.
+func (f *fetch) coordinate(k int) float64 {
+	v := uint32(f.r.Machine.Value(f.w, f.lane, &f.in.Operands[1+k]))
+	if f.in.Type2 == isa.F32 {
+		return float64(math.Float32frombits(v))
+	}
+	return float64(int32(v))
+}
+
+// lod gives the level of detail of a fetch: the given one, or that which two gradients mean, which begin at operand k. cube is the direction, if
+// the texture is one.
+func (f *fetch) lod(k int, layer int64, cube *[3]float64) float64 {
+	x := f.in.Texel
+	if x.Detail == isa.DetailLevel {
+		return f.coordinate(k)
+	}
+	if x.Detail != isa.DetailGradients {
+		return 0
+	}
+	most := 0.0
+	for g := range 2 {
+		var d [3]float64
+		n := x.Coordinates()
+		if x.Layered {
+			n--
+		}
+		for i := range n {
+			d[i] = f.coordinate(k + g*n + i)
+		}
+		if x.Cube {
+			d[0], d[1] = descriptor.FaceGradient(layer%6, *cube, d)
+			d[2] = 0
+		}
+		length := 0.0
+		for i := range x.Dims {
+			part := d[i] * float64(f.t.Size(i))
+			length += part * part
+		}
+		most = max(most, length)
+	}
+	return math.Log2(most) / 2
+}
+
+// level gives what do does, of one level.
+func (f *fetch) level(t *descriptor.Texture, at [3]float64, layer int64, out *[4]uint32) {
+	f.t = t
 	gather := f.in.Op == isa.OpGather
 	whole := f.in.Type2 != isa.F32
 	near := whole || !t.Filter && !gather
 	axes := [3]descriptor.Axis{{}, {}, {At: layer}}
-	for d := range x.Dims {
+	for d := range f.in.Texel.Dims {
 		if axes[d] = (descriptor.Axis{At: int64(at[d])}); !whole {
 			axes[d] = t.Axis(d, at[d], near)
 		}
@@ -160,7 +221,7 @@ func (f *fetch) do(out *[4]uint32) {
 		var element [4]uint32
 		for i, off := range [4][2]int64{{0, 1}, {1, 1}, {1, 0}, {0, 0}} {
 			f.element(axes[0].At+off[0], axes[1].At+off[1], axes[2].At, &element)
-			out[i] = element[x.Component]
+			out[i] = element[f.in.Texel.Component]
 		}
 	case near:
 		f.element(axes[0].At, axes[1].At, axes[2].At, out)

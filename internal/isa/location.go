@@ -1,9 +1,9 @@
 package isa
 
 import (
+	"bytes"
 	"errors"
 	"slices"
-	"strings"
 
 	"fencepost.dev/fencepost/ptx"
 )
@@ -12,10 +12,11 @@ import (
 type debugStrings struct {
 	bytes  []byte
 	labels map[string]int
+	known  map[int64]string // by where they begin
 }
 
 func readDebugStrings(sections []*ptx.Section) *debugStrings {
-	d := &debugStrings{labels: map[string]int{}}
+	d := &debugStrings{labels: map[string]int{}, known: map[int64]string{}}
 	for _, s := range sections {
 		if s.Name != ".debug_str" {
 			continue
@@ -45,9 +46,14 @@ func (d *debugStrings) at(label string, off int64) string {
 	if !ok || from < 0 || from >= int64(len(d.bytes)) {
 		return ""
 	}
-	s := string(d.bytes[from:])
-	if end := strings.IndexByte(s, 0); end >= 0 {
-		s = s[:end]
+	s, ok := d.known[from]
+	if !ok { // every inlined call of a function names it again
+		rest := d.bytes[from:]
+		if end := bytes.IndexByte(rest, 0); end >= 0 {
+			rest = rest[:end]
+		}
+		s = string(rest)
+		d.known[from] = s
 	}
 	return s
 }

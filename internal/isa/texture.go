@@ -39,7 +39,7 @@ const (
 	texGeometry  = "; geom: 1d 2d 3d a1d a2d"
 	texTypes     = "; vec: v4; dtype: u32 s32 f32; ctype: s32 f32"
 	surfaceTypes = "; vec: v2 v4; dtype: b8 b16 b32 b64; bound: trap clamp zero"
-	noteTexture  = "Level 0 whatever the level of detail or the gradients: there are no mipmaps. Filtered as the CUDA C++ Programming Guide " +
+	noteTexture  = "Level 0 where no level of detail and no gradients are given; these are taken as OpenGL does, and there is no anisotropic filtering. Filtered as the CUDA C++ Programming Guide " +
 		"(\"Texture Fetching\") says, with weights of 8 bits fraction; across the edges of a cube's faces not. Channels that a texture lacks are 0, 0 and 1. All of a texture is resident: p is true."
 )
 
@@ -49,10 +49,21 @@ type Texel struct {
 	Layered   bool // the first coordinate is a layer
 	Cube      bool
 	Bytes     bool   // surfaces: the x coordinate counts bytes, not elements
+	Detail    Detail // tex: what says the level of detail
 	Component int    // tld4: the channel
 	Query     string // txq, suq
 	Boundary  string // surfaces: trap, clamp, zero
 }
+
+// Detail is what says which level of a mipmapped texture is fetched from. Operands that say it follow the coordinates.
+type Detail uint8
+
+// The ways to say it.
+const (
+	DetailNone      Detail = iota // level 0
+	DetailLevel                   // a level
+	DetailGradients               // two gradients of the coordinates but the layer
+)
 
 // Coordinates is how many sources are coordinates; they begin at Src[1].
 func (t *Texel) Coordinates() int {
@@ -80,6 +91,10 @@ func bindTexel(op Op) func(in *Inst) {
 				t.Dims, t.Cube, t.Layered = 2, true, m[0] == 'a'
 			case "trap", "clamp", "zero":
 				t.Boundary = m
+			case "level":
+				t.Detail = DetailLevel
+			case "grad":
+				t.Detail = DetailGradients
 			}
 		}
 		switch op {
@@ -103,10 +118,10 @@ func (b *body) textureOperands(in *Inst) {
 	}
 	stores := in.Op == OpSurfaceStore || in.Op == OpSurfaceRed
 	want := 2
-	switch {
-	case in.Has("level"):
+	switch t.Detail {
+	case DetailLevel:
 		want = 3
-	case in.Has("grad"):
+	case DetailGradients:
 		want = 4
 	}
 	if len(ops) != want {
@@ -147,12 +162,8 @@ func (b *body) textureOperands(in *Inst) {
 	} else {
 		b.tuple(in, &one, value)
 	}
-	for i := 2; i < len(ops); i++ { // levels and gradients are checked, not used
-		n := len(in.Src)
-		for _, o := range elementsOf(&ops[i]) {
-			b.source(in, &opSpec{name: "e", typ: in.Type2}, &o)
-		}
-		in.Src = in.Src[:n]
+	for i := 2; i < len(ops); i++ {
+		b.detail(in, t, &ops[i])
 	}
 }
 
@@ -182,6 +193,26 @@ func (b *body) coordinates(in *Inst, t *Texel, o *ptx.Operand) {
 			s.typ = U32
 		}
 		b.source(in, &s, &list[i])
+	}
+}
+
+// detail decodes a level, or a gradient: a scalar or a vector of as many registers as there are coordinates but the layer, or of 4, the rest ignored.
+func (b *body) detail(in *Inst, t *Texel, o *ptx.Operand) {
+	list, n := elementsOf(o), 1
+	if t.Detail == DetailGradients {
+		if n = t.Coordinates(); t.Layered {
+			n--
+		}
+	}
+	if len(list) != n && len(list) != 4 {
+		b.errorf(o.Pos, "%s%s takes a level or gradients of %d numbers, not %d", in.Source.Op, in.Source.Mods, n, len(list))
+		return
+	}
+	for i := range list {
+		src := len(in.Src)
+		if b.source(in, &opSpec{name: "e", typ: in.Type2}, &list[i]); i >= n {
+			in.Src = in.Src[:src]
+		}
 	}
 }
 

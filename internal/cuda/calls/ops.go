@@ -5,7 +5,7 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 12
+const Version = 13
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
@@ -115,6 +115,7 @@ const (
 	MemMapped
 	StreamValue
 	Condition
+	Ipc
 	NumOps
 )
 
@@ -202,7 +203,7 @@ var Specs = [NumOps]Spec{
 	StreamInfo:          {"StreamInfo", 1, false, "stream -> flags, priority, id, device"},
 	EventCreate:         {"EventCreate", 1, false, "flags -> event"},
 	EventDestroy:        {"EventDestroy", 1, false, "event ->"},
-	EventRecord:         {"EventRecord", 2, false, "event, stream ->"},
+	EventRecord:         {"EventRecord", 3, false, "event, stream, RecordWork... ->"},
 	EventSynchronize:    {"EventSynchronize", 1, false, "event ->"},
 	EventQuery:          {"EventQuery", 1, false, "event ->"},
 	EventElapsed:        {"EventElapsed", 2, false, "start, end -> nanoseconds"},
@@ -230,7 +231,7 @@ var Specs = [NumOps]Spec{
 	MallocLeased:        {"MallocLeased", 4, false, "bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->"},
 	Source:              {"Source", 0, true, "name of a text that code was compiled from and that is in no file, newline, the text ->"},
 	TensorMap:           {"TensorMap", 9, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill, 1 in im2col mode; 25 u64: sizes, strides, box, element strides, lower and upper corners -> its bytes in the blob"},
-	Texture:             {"Texture", 1, true, "1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object"},
+	Texture:             {"Texture", 1, true, "1: a surface; 31 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats, levels, linear filter between levels, bias, least and most level of detail as bits of floats -> texture or surface object"},
 	HostAccess:          {"HostAccess", 3, true, "address, bytes, 1 when they are written; name or nothing: the program's own code touches memory that kernels can reach ->"},
 	Thread:              {"Thread", 2, true, "number of the calling thread among those that have called CUDA, with ThreadOfStream if it executes a function for a stream, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->"},
 	SetDevice:           {"SetDevice", 1, false, "device, for the calls of this thread ->"},
@@ -245,6 +246,7 @@ var Specs = [NumOps]Spec{
 	MemUnmap:            {"MemUnmap", 2, false, "address, bytes ->"},
 	MemSetAccess:        {"MemSetAccess", 4, false, "address, bytes, device, its CUmemAccess_flags ->"},
 	MemMapped:           {"MemMapped", 3, false, "address, 1: another handle of it, device -> handle, bytes, CUmemAccess_flags of the device of what is mapped there; 0, 0, handle -> device"},
+	Ipc:                 {"Ipc", 5, false, "IpcGetMemory..., address or event, 3 words of a handle that is opened -> 3 words of a handle, or what was opened"},
 	StreamValue:         {"StreamValue", 5, false, "stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->"},
 	Condition:           {"Condition", 4, false, "stream, condition of a graph or 0 to make one, 1 to set it, value -> the condition that was made or its value"},
 	ClusterOccupancy:    {"ClusterOccupancy", 4, false, "kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster"},
@@ -260,8 +262,8 @@ const ThreadOfStream = 1 << 16
 // ValueWait marks a StreamValue that waits.
 const ValueWait = 1 << 8
 
-// What Pool asks for: the default pool of a device, its current one, to choose it (number: the pool), to make one (number: its most bytes, 0: no
-// bound); of a pool, to destroy it, to give its unused memory back, an attribute (number), to set it to a value, the access that a device (number)
+// What Pool asks for: the default pool of a device, its current one (number: PoolOfDevice...), to choose it (number: the pool; value: the kind that it must
+// be of), to make one (number: its most bytes, 0: no bound; value: its kind); of a pool, to destroy it, to give its unused memory back, an attribute (number), to set it to a value, the access that a device (number)
 // has, to give it access (value: CUmemAccess_flags).
 const (
 	PoolDefault = iota
@@ -274,6 +276,32 @@ const (
 	PoolSet
 	PoolAccess
 	PoolGrant
+)
+
+// The kinds of memory that a pool gives.
+const (
+	PoolOfDevice  = iota
+	PoolOfHost    // pinned memory
+	PoolOfManaged // managed memory
+	PoolKinds
+)
+
+// What an event that is recorded tells of: the work so far, the work before the launch that follows, or what that launch lets begin
+// (cudaLaunchAttributeProgrammaticEvent), when its blocks trigger it or when they begin.
+const (
+	RecordWork = iota
+	RecordBegin
+	RecordTrigger
+	RecordTriggerAtStart
+)
+
+// What Ipc asks for: a handle of memory or of an event, to close memory that was opened, to open a handle of memory or of an event.
+const (
+	IpcGetMemory = iota
+	IpcGetEvent
+	IpcCloseMemory
+	IpcOpenMemory
+	IpcOpenEvent
 )
 
 // What HostFunc tells.
@@ -325,5 +353,5 @@ const (
 // process keeps there.
 const (
 	TextureBytes = 128
-	ObjectBytes  = 448
+	ObjectBytes  = 560
 )

@@ -38,7 +38,7 @@ int cudaStreamGetFlags(stream, unsigned *), cudaStreamGetPriority(stream, int *)
 int cudaStreamAddCallback(stream, void (*)(stream, int, void *), void *, unsigned), cudaLaunchHostFunc(stream, void (*)(void *), void *);
 int cudaEventCreate(event *), cudaEventCreateWithFlags(event *, unsigned), cudaEventRecord(event, stream), cudaEventSynchronize(event);
 int cudaEventQuery(event), cudaEventDestroy(event), cudaEventElapsedTime(float *, event, event);
-int cudaGraphCreate(void **, unsigned), cudaMallocMipmappedArray(void **, const void *, size_t, size_t, size_t, unsigned, unsigned);
+int cudaGraphCreate(void **, unsigned), cudaGraphicsMapResources(int, void *, stream);
 
 enum { HostToHost, HostToDevice, DeviceToHost, DeviceToDevice, Default };
 

@@ -10,6 +10,7 @@ int cuInit(unsigned), cuDeviceGet(int *, int), cuDeviceGetName(char *, int, int)
 int cuCtxCreate_v2(void **, unsigned, int), cuCtxDestroy_v2(void *), cuCtxGetCurrent(void **), cuStreamGetCtx(stream, void **), cuCtxSynchronize(void);
 int cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
 int cuModuleLoadData(void **, const void *), cuModuleGetFunction(void **, void *, const char *), cuModuleUnload(void *);
+int cuModuleGetLoadingMode(int *), cuFuncIsLoaded(int *, void *);
 int cuModuleGetGlobal_v2(ptr *, size_t *, void *, const char *), cuFuncGetAttribute(int *, int, void *);
 int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, stream, void **, void **);
 int cuMemAlloc_v2(ptr *, size_t), cuMemFree_v2(ptr), cuMemcpyHtoD_v2(ptr, const void *, size_t), cuMemcpyDtoH_v2(void *, ptr, size_t);
@@ -46,6 +47,11 @@ int main(void) {
   OK(cuModuleLoadData(&module, text));
   OK(cuModuleGetFunction(&add, module, "add"));
   WANT(cuModuleGetFunction(&now, module, "sub"), 500);
+  int loaded = 0, mode = 0;
+  OK(cuFuncIsLoaded(&loaded, add));
+  OK(cuModuleGetLoadingMode(&mode));
+  TRUE(loaded == 1 && mode == 1);
+  WANT(cuFuncIsLoaded(&loaded, NULL), 1);
   OK(cuModuleGetGlobal_v2(&base, &size, module, "step"));
   TRUE(size == 4);
   OK(cuFuncGetAttribute(&value, 0, add));

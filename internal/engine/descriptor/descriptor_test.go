@@ -1,6 +1,7 @@
 package descriptor
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -25,7 +26,8 @@ func TestEncoding(t *testing.T) {
 		}
 		x := Texture{Data: rng.Uint64(), Pitch: rng.Uint64(), Slice: rng.Uint64(), Width: rng.Uint32(), Height: rng.Uint32(), Depth: rng.Uint32(), Dims: uint8(1 + rng.IntN(3)),
 			Layered: rng.IntN(2) == 0, Cube: rng.IntN(2) == 0, Linear: rng.IntN(2) == 0, Surface: rng.IntN(2) == 0, Format: ChannelFormat(rng.IntN(3)), Filter: rng.IntN(2) == 0,
-			Normalized: rng.IntN(2) == 0, AsFloat: rng.IntN(2) == 0, SRGB: rng.IntN(2) == 0}
+			Normalized: rng.IntN(2) == 0, AsFloat: rng.IntN(2) == 0, SRGB: rng.IntN(2) == 0,
+			Levels: uint8(rng.Uint32()), Blend: rng.IntN(2) == 0, Bias: rng.Float32(), Least: rng.Float32(), Most: rng.Float32()}
 		for i := range x.Bits {
 			x.Bits[i], x.Border[i] = uint8(rng.Uint32()), rng.Float32()
 		}
@@ -42,6 +44,32 @@ func TestEncoding(t *testing.T) {
 	}
 	if DecodeTexture(make([]byte, TextureSize)) != nil {
 		t.Error("zeros are a texture")
+	}
+}
+
+// TestLevels: which levels a level of detail means, and where they lie.
+func TestLevels(t *testing.T) {
+	x := &Texture{Data: 1 << 20, Width: 5, Height: 3, Depth: 2, Dims: 2, Layered: true, Pitch: 20, Slice: 60, Format: FloatChannel, Bits: [4]uint8{32}, Levels: 3, Most: 2, Bias: 0.25}
+	last := x.Level(2)
+	if last.Data != 1<<20+1024 || last.Width != 1 || last.Height != 1 || last.Depth != 2 || last.Slice != 4 || x.End() != last.Data+8 {
+		t.Errorf("level 2 is %+v, and the last ends at %#x", last, x.End())
+	}
+	for _, c := range []struct {
+		lod          float64
+		level, share int
+	}{{-9, 0, 0}, {0, 0, 64}, {0.25, 0, 128}, {0.76, 1, 3}, {1.75, 2, 0}, {7, 2, 0}, {math.NaN(), 0, 0}} {
+		x.Blend = true
+		if level, share := x.Between(c.lod); level != c.level || share != c.share {
+			t.Errorf("%g between levels: %d and %d/256 of the next; want %d and %d", c.lod, level, share, c.level, c.share)
+		}
+		x.Blend = false
+		near := c.level
+		if c.share > 128 {
+			near++
+		}
+		if level, share := x.Between(c.lod); level != near || share != 0 {
+			t.Errorf("%g: level %d and %d/256 of the next; want %d alone", c.lod, level, share, near)
+		}
 	}
 }
 

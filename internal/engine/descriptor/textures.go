@@ -31,6 +31,9 @@ type Texture struct {
 	AsFloat              bool // integers are read as fractions of their range
 	SRGB                 bool
 	Border               [4]float32
+	Levels               uint8   // of a mipmapped array, 0 as good as 1; they lie one after the other: see Level
+	Blend                bool    // linear filtering between two levels
+	Bias, Least, Most    float32 // added to a level of detail, which is then bounded
 }
 
 // ChannelFormat is what channels hold (cudaChannelFormatKind).
@@ -102,12 +105,64 @@ func (t *Texture) Check() error {
 	case t.AsFloat && t.Format != FloatChannel && width == 32:
 		return fmt.Errorf("integers of 32 bits cannot be read as normalized floating-point numbers")
 	}
+	if t.Levels > MaxLevels {
+		return fmt.Errorf("%d levels: there are at most %d", t.Levels, MaxLevels)
+	}
 	for _, m := range t.Address {
 		if m > AddressBorder {
 			return fmt.Errorf("address mode %d does not exist", m)
 		}
 	}
 	return nil
+}
+
+// MaxLevels is the number of levels that an array can have: those of 2^20 elements, down to one.
+const MaxLevels = 21
+
+// levelAlign is what a level's address is a multiple of, counted from that of the first. array.h has it too.
+const levelAlign = 512
+
+// Level gives level l of a mipmapped texture as a texture of its own. Each level has half the elements of the one before in each dimension, at
+// least one, and as many layers and faces.
+func (t *Texture) Level(l int) *Texture {
+	if l == 0 {
+		return t
+	}
+	level, half := *t, func(n *uint32) { *n = max(*n/2, 1) }
+	for range l {
+		depth := uint64(level.Depth)
+		level.Data += (level.Slice*depth + levelAlign - 1) &^ (levelAlign - 1)
+		half(&level.Width)
+		half(&level.Height)
+		if t.Dims == 3 {
+			half(&level.Depth)
+		}
+		level.Pitch = uint64(level.Width) * uint64(t.Texel())
+		level.Slice = level.Pitch * uint64(level.Height)
+	}
+	return &level
+}
+
+// End is where the last level ends.
+func (t *Texture) End() uint64 {
+	last := t.Level(max(int(t.Levels), 1) - 1)
+	return last.Data + last.Slice*uint64(last.Depth)
+}
+
+// Between gives the level that a level of detail means, and with linear filtering between levels the weight of the next one, share/256. The
+// rules are those of OpenGL, which the CUDA C++ Programming Guide does not tell.
+func (t *Texture) Between(lod float64) (level, share int) {
+	lod += float64(t.Bias)
+	lod = min(max(lod, float64(t.Least)), float64(t.Most))
+	if lod != lod {
+		lod = 0
+	}
+	lod = min(max(lod, 0), float64(t.Levels)-1)
+	if !t.Blend {
+		return max(int(math.Ceil(lod+0.5))-1, 0), 0
+	}
+	level = int(lod)
+	return level, int((lod-float64(level))*256 + 0.5)
 }
 
 // Texel is the size of an element in bytes.
@@ -243,26 +298,54 @@ func (t *Texture) BorderOf(c int) uint32 {
 // FaceOf gives the face of a cube that a direction meets and where, as coordinates from 0 to 1 (CUDA C++ Programming Guide, "Cubemap
 // Textures").
 func FaceOf(x, y, z float64) (face int64, s, t float64) {
-	ax, ay, az := math.Abs(x), math.Abs(y), math.Abs(z)
-	var m float64
-	switch {
+	switch ax, ay, az := math.Abs(x), math.Abs(y), math.Abs(z); {
 	case ax >= ay && ax >= az:
-		if m, s, t = ax, -z, -y; x < 0 {
-			face, s = 1, z
-		}
+		face = sign(x)
 	case ay >= az:
-		if m, face, s, t = ay, 2, x, z; y < 0 {
-			face, t = 3, -z
-		}
+		face = 2 + sign(y)
 	default:
-		if m, face, s, t = az, 4, x, -y; z < 0 {
-			face, s = 5, -x
-		}
+		face = 4 + sign(z)
 	}
+	m, s, t := onFace(face, x, y, z)
 	if m == 0 {
 		return face, 0.5, 0.5
 	}
 	return face, (s/m + 1) / 2, (t/m + 1) / 2
+}
+
+// sign gives 1 for what is below 0, else 0.
+func sign(x float64) int64 {
+	if x < 0 {
+		return 1
+	}
+	return 0
+}
+
+// onFace turns a direction so that its part m leads to the middle of a face, and s and t to its edges.
+func onFace(face int64, x, y, z float64) (m, s, t float64) {
+	switch face {
+	case 0:
+		return x, -z, -y
+	case 1:
+		return -x, z, -y
+	case 2:
+		return y, x, z
+	case 3:
+		return -y, x, -z
+	case 4:
+		return z, x, -y
+	}
+	return -z, -x, -y
+}
+
+// FaceGradient gives by how much the place on a face changes where a direction changes by d.
+func FaceGradient(face int64, at, d [3]float64) (s, t float64) {
+	m, u, v := onFace(face, at[0], at[1], at[2])
+	dm, du, dv := onFace(face, d[0], d[1], d[2])
+	if m == 0 {
+		return 0, 0
+	}
+	return (du*m - u*dm) / (2 * m * m), (dv*m - v*dm) / (2 * m * m)
 }
 
 // ToChannel converts 32 bits of a formatted store to channel c: integers saturate.
@@ -319,7 +402,9 @@ func (t *Texture) Query(what string) uint32 {
 			return t.Depth
 		}
 		return 0
-	case "num_mipmap_levels", "num_samples":
+	case "num_mipmap_levels":
+		return max(uint32(t.Levels), 1)
+	case "num_samples":
 		return 1
 	case "normalized_coords":
 		if t.Normalized {

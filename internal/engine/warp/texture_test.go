@@ -54,7 +54,7 @@ func newTextured(t testing.TB, text string, x *descriptor.Texture, rng *rand.Ran
 	n := uint64(x.Texel())
 	x.Pitch = devmem.RoundUp(n*uint64(x.Width), 32)
 	x.Slice = x.Pitch * uint64(x.Height)
-	size := x.Slice * uint64(x.Depth)
+	size := x.End()
 	x.Data = testAlloc(t, g.mem, size, devmem.ArrayAlloc, "array")
 	g.data, _ = g.mem.Bytes(x.Data, size)
 	for i := range g.data {
@@ -369,6 +369,43 @@ func TestTextureOthers(t *testing.T) {
 			}
 		}
 	})
+	for name, text := range map[string]string{
+		"levels":    "tex.level.2d.v4.u32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}], %f3;",
+		"gradients": "tex.grad.2d.v4.u32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}], {%f4, 0f00000000}, {0f00000000, 0f3C000000};", // 1/128
+		"level 0":   "tex.base.2d.v4.u32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}];",
+		"between":   "tex.level.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%rd1, {%f1, %f2}], %f3;\nmov.b32 %r5, %f5;",
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := floatTexture(2, 16, 8, 1)
+			x.Normalized, x.Levels, x.Most, x.Blend = true, 3, 9, name == "between"
+			g := newTextured(t, text, x, rng)
+			head := g.lanePlaces(func(lane int) [4]uint32 {
+				level := float32(lane % 4)
+				if x.Blend {
+					level = min(level, 1) + 0.25
+				}
+				return [4]uint32{f(float32(lane) / 32), f(float32(lane%5) / 5), f(level), f(float32(int(1)<<(lane%4)) / 16)}
+			})
+			g.mustRun(launch{out: g.buffer})
+			for lane := range 32 {
+				at := func(l int) float32 {
+					v := x.Level(l)
+					off := int(v.Data-x.Data) + 4*(lane*int(v.Width)/32) + int(v.Pitch)*(lane%5*int(v.Height)/5)
+					return math.Float32frombits(binary.LittleEndian.Uint32(g.data[off:]))
+				}
+				want := at(min(lane%4, 2))
+				switch l := min(lane%4, 1); name {
+				case "level 0":
+					want = at(0)
+				case "between":
+					want = float32(float64(at(l)) + 0.25*(float64(at(l+1))-float64(at(l))))
+				}
+				if got := math.Float32frombits(binary.LittleEndian.Uint32(head[textureResults+16*lane:])); got != want {
+					t.Errorf("lane %d: %g, want %g", lane, got, want)
+				}
+			}
+		})
+	}
 	t.Run("queries", func(t *testing.T) {
 		x := floatTexture(2, 9, 5, 3)
 		x.Layered = true

@@ -54,6 +54,15 @@ func wire() string {
 	for i, name := range []string{"DEFAULT", "CURRENT", "CHOOSE", "CREATE", "DESTROY", "TRIM", "GET", "SET", "ACCESS", "GRANT"} {
 		fmt.Fprintf(&b, "#define FP_POOL_%s %d\n", name, i)
 	}
+	for i, name := range []string{"GET_MEMORY", "GET_EVENT", "CLOSE_MEMORY", "OPEN_MEMORY", "OPEN_EVENT"} {
+		fmt.Fprintf(&b, "#define FP_IPC_%s %d\n", name, i)
+	}
+	for i, name := range []string{"WORK", "BEGIN", "TRIGGER", "TRIGGER_AT_START"} {
+		fmt.Fprintf(&b, "#define FP_RECORD_%s %d\n", name, i)
+	}
+	for i, name := range []string{"DEVICE", "HOST", "MANAGED"} {
+		fmt.Fprintf(&b, "#define FP_POOL_OF_%s %d\n", name, i)
+	}
 	fmt.Fprintf(&b, "#define FP_VALUE_WAIT %d\n", calls.ValueWait)
 	fmt.Fprintf(&b, "#define FP_OF_BATCH %d\n#define FP_COPY_DURING_CALL %d\n#define FP_COPY_ANY_TIME %d\n", calls.OfBatch, calls.CopyDuringCall, calls.CopyAnyTime)
 	fmt.Fprintf(&b, "#define FP_FUNCTION_PUT %d\n#define FP_FUNCTION_BEGINS %d\n#define FP_FUNCTION_ENDS %d\n", calls.FunctionPut, calls.FunctionBegins, calls.FunctionEnds)

@@ -9,6 +9,7 @@ struct fp_array {
   u32 element;              // bytes
   int bits[4], format;      // see cudaChannelFormatDesc
   unsigned flags;           // fpArray...
+  int part;                 // a level of a mipmapped array, which is freed as a whole
 };
 
 enum { fpArrayLayered = 1, fpArraySurface = 2, fpArrayCube = 4, fpArrayGather = 8, fpArrayColor = 0x20 };
@@ -16,7 +17,8 @@ enum { fpChannelSigned, fpChannelUnsigned, fpChannelFloat };
 
 static u64 fp_least_one(u64 n) { return n ? n : 1; }
 
-static int fp_array_make(struct fp_array **out, const int bits[4], int format, u64 width, u64 height, u64 depth, unsigned flags) {
+// fp_array_new makes an array without memory.
+static int fp_array_new(struct fp_array **out, const int bits[4], int format, u64 width, u64 height, u64 depth, unsigned flags) {
   const unsigned known = fpArrayLayered | fpArraySurface | fpArrayCube | fpArrayGather | fpArrayColor;
   const u64 most = 1 << 20;
   if (!out || !width || width > most || height > most || depth > most) return fpInvalidValue;
@@ -32,7 +34,6 @@ static int fp_array_make(struct fp_array **out, const int bits[4], int format, u
   a->element = (u32)all / 8;
   a->pitch = width * a->element, a->slice = a->pitch * fp_least_one(height);
   int e = a->element == 0 || all % 8 || a->element > 16 ? 20 : 0; // cudaErrorInvalidChannelDescriptor
-  if (!e) e = fp_request(FP_Malloc, (const u64[]){fp_times(a->slice, fp_least_one(depth)), FP_KIND_ARRAY}, 2, &a->at, 1);
   if (e)
     free(a);
   else
@@ -40,7 +41,71 @@ static int fp_array_make(struct fp_array **out, const int bits[4], int format, u
   return e;
 }
 
+static int fp_array_make(struct fp_array **out, const int bits[4], int format, u64 width, u64 height, u64 depth, unsigned flags) {
+  struct fp_array *a;
+  int e = out ? fp_array_new(&a, bits, format, width, height, depth, flags) : fpInvalidValue;
+  if (e) return e;
+  e = fp_request(FP_Malloc, (const u64[]){fp_times(a->slice, fp_least_one(depth)), FP_KIND_ARRAY}, 2, &a->at, 1);
+  if (e)
+    free(a);
+  else
+    *out = a;
+  return e;
+}
+
+// A mipmapped array: levels that lie one after the other in one allocation, each at a multiple of 512 bytes from the first
+// (descriptor.Texture.Level).
+struct fp_mipmap {
+  unsigned levels;
+  struct fp_array *level[32];
+};
+
+static void fp_mipmap_release(struct fp_mipmap *m) {
+  for (unsigned i = 0; i < m->levels; i++) free(m->level[i]);
+  free(m);
+}
+
+static int fp_mipmap_make(struct fp_mipmap **out, const int bits[4], int format, u64 width, u64 height, u64 depth, unsigned levels, unsigned flags) {
+  struct fp_mipmap *m = out ? calloc(1, sizeof *m) : NULL;
+  if (!m) return out ? fpOutOfMemory : fpInvalidValue;
+  int layers = !!(flags & (fpArrayLayered | fpArrayCube)), e = 0;
+  u64 most = width > height ? width : height, size = 0, at;
+  if (!layers && depth > most) most = depth;
+  unsigned all = 1;
+  while (most >> all) all++;
+  if (levels > all) levels = all;
+  for (unsigned i = 0; i < fp_least_one(levels) && !e; i++) {
+    u64 h = height ? fp_least_one(height >> i) : 0, d = layers || !depth ? depth : fp_least_one(depth >> i);
+    e = fp_array_new(&m->level[i], bits, format, fp_least_one(width >> i), h, d, flags);
+    if (e) break;
+    m->levels++, m->level[i]->part = 1, m->level[i]->at = size;
+    u64 bytes = fp_times(m->level[i]->slice, fp_least_one(d));
+    size = bytes > (u64)1 << 60 ? bytes : (size + bytes + 511) & ~(u64)511;
+  }
+  if (!e) e = width ? fp_request(FP_Malloc, (const u64[]){size, FP_KIND_ARRAY}, 2, &at, 1) : fpInvalidValue;
+  if (e) {
+    fp_mipmap_release(m);
+    return e;
+  }
+  for (unsigned i = 0; i < m->levels; i++) m->level[i]->at += at;
+  *out = m;
+  return 0;
+}
+
+static int fp_mipmap_level(struct fp_array **a, const struct fp_mipmap *m, unsigned level) {
+  if (!m) return fpInvalidHandle;
+  if (!a || level >= m->levels) return fpInvalidValue;
+  *a = m->level[level];
+  return 0;
+}
+
+// fp_mipmap_free frees the memory; the handles stay valid as those of arrays do.
+static int fp_mipmap_free(const struct fp_mipmap *m) {
+  return m ? fp_request(FP_Free, (const u64[]){m->level[0]->at, FP_KIND_ARRAY}, 2, NULL, 0) : 0;
+}
+
 static int fp_array_free(const struct fp_array *a) {
+  if (a && a->part) return fpInvalidHandle;
   return a ? fp_request(FP_Free, (const u64[]){a->at, FP_KIND_ARRAY}, 2, NULL, 0) : 0;
 }
 
@@ -58,12 +123,14 @@ static int fp_array_box(const struct fp_array *a, u64 x, u64 y, u64 z, u64 width
 struct fp_texture {
   u64 at, pitch, slice, width, height, depth, dims, layered, cube, linear, format, bits[4];
   u64 address[3], filter, normalized, as_float, srgb, border[4];
+  u64 levels, blend, bias, least, most;
 };
 
 static struct fp_texture fp_texture_of_array(const struct fp_array *a) {
   struct fp_texture t = {.at = a->at, .pitch = a->pitch, .slice = a->slice, .width = a->width, .height = fp_least_one(a->height),
                          .depth = fp_least_one(a->depth), .format = (u64)a->format};
   t.layered = !!(a->flags & fpArrayLayered), t.cube = !!(a->flags & fpArrayCube);
+  t.levels = 1;
   t.dims = !a->height ? 1 : !a->depth || t.layered || t.cube ? 2 : 3;
   for (int i = 0; i < 4; i++) t.bits[i] = (u64)a->bits[i];
   return t;
@@ -71,7 +138,7 @@ static struct fp_texture fp_texture_of_array(const struct fp_array *a) {
 
 // fp_texture_of_memory describes memory of height rows; pitch 0: linear memory, of width bytes.
 static struct fp_texture fp_texture_of_memory(u64 at, const int bits[4], int format, u64 width, u64 height, u64 pitch) {
-  struct fp_texture t = {.at = at, .pitch = pitch, .width = width, .height = height, .depth = 1, .dims = 2, .format = (u64)format};
+  struct fp_texture t = {.at = at, .pitch = pitch, .width = width, .height = height, .depth = 1, .dims = 2, .format = (u64)format, .levels = 1};
   u64 element = 0;
   for (int i = 0; i < 4; i++) t.bits[i] = (u64)bits[i], element += (u64)bits[i] / 8;
   if (!pitch) t.linear = 1, t.dims = 1, t.width = width / fp_least_one(element), t.pitch = t.width * element;
@@ -79,12 +146,20 @@ static struct fp_texture fp_texture_of_memory(u64 at, const int bits[4], int for
   return t;
 }
 
+static u64 fp_bits_of(float f) {
+  u32 bits;
+  memcpy(&bits, &f, sizeof bits);
+  return bits;
+}
+
 static void fp_texture_border(struct fp_texture *t, const float border[4]) {
-  for (int i = 0; i < 4; i++) {
-    u32 bits;
-    memcpy(&bits, &border[i], sizeof bits);
-    t->border[i] = bits;
-  }
+  for (int i = 0; i < 4; i++) t->border[i] = fp_bits_of(border[i]);
+}
+
+// fp_texture_mipmap says which levels a texture has and how they are read.
+static void fp_texture_mipmap(struct fp_texture *t, const struct fp_mipmap *m, int blend, float bias, float least, float most) {
+  t->levels = m->levels, t->blend = !!blend;
+  t->bias = fp_bits_of(bias), t->least = fp_bits_of(least), t->most = fp_bits_of(most);
 }
 
 static int fp_texture_create(const struct fp_texture *t, int surface, u64 *object) {
@@ -106,8 +181,8 @@ static int fp_surface_create(const struct fp_array *a, u64 *object) {
   return fp_texture_create(&t, 1, object);
 }
 
-// What the program described an object by comes after what the engine reads of it: the resource, and how it is read.
-enum { fpObjectResource = FP_TEXTURE, fpObjectModes = fpObjectResource + 160, fpObjectEnd = FP_OBJECT };
+// What the program described an object by comes after what the engine reads of it: the resource, how it is read, and the view of it.
+enum { fpObjectResource = FP_TEXTURE, fpObjectModes = fpObjectResource + 160, fpObjectView = fpObjectModes + 160, fpObjectEnd = FP_OBJECT };
 
 // fp_described keeps n bytes of a description at an object, or gives them back (get); an error when it is no object.
 static int fp_described(u64 object, int at, void *description, size_t n, int get) {
@@ -125,10 +200,63 @@ static int fp_described(u64 object, int at, void *description, size_t n, int get
   return 0;
 }
 
-// fp_describe keeps both descriptions of a new object.
-static int fp_describe(u64 object, const void *resource, size_t n, const void *modes, size_t m) {
+// fp_view is a view of a resource (cudaResourceViewDesc): some of its levels and layers, perhaps in another format.
+struct fp_view {
+  int format; // 0: that of the resource; see fp_view_format
+  size_t width, height, depth;
+  unsigned first_level, last_level, first_layer, last_layer, reserved[16];
+};
+
+// fp_view_format gives a texture the format of a view: three of one, two and four channels for each kind of channel.
+static int fp_view_format(struct fp_texture *t, int format) {
+  static const struct {
+    char kind, bits;
+  } kinds[] = {{fpChannelUnsigned, 8}, {fpChannelSigned, 8}, {fpChannelUnsigned, 16}, {fpChannelSigned, 16}, {fpChannelUnsigned, 32}, {fpChannelSigned, 32},
+               {fpChannelFloat, 16}, {fpChannelFloat, 32}};
+  if (!format) return 0;
+  if (format < 0 || format > 24) return fp_unsupported("a resource view of a compressed format");
+  u64 before = 0, after = 0;
+  for (int i = 0; i < 4; i++) {
+    before += t->bits[i];
+    t->bits[i] = i < 1 << (format - 1) % 3 ? (u64)kinds[(format - 1) / 3].bits : 0;
+    after += t->bits[i];
+  }
+  t->format = (u64)kinds[(format - 1) / 3].kind;
+  return before == after ? 0 : fpInvalidValue;
+}
+
+// fp_view_of makes a texture of an array, or of a mipmapped one, that of a view.
+static int fp_view_of(struct fp_texture *t, const struct fp_array *a, const struct fp_mipmap *m, const struct fp_view *v) {
+  if (!a && !m) return fpInvalidValue; // memory has no views
+  if (m && (v->last_level >= m->levels || v->first_level > v->last_level)) return fpInvalidValue;
+  if (!m && (v->first_level || v->last_level)) return fpInvalidValue;
+  if (m) {
+    struct fp_texture level = fp_texture_of_array(m->level[v->first_level]);
+    t->at = level.at, t->pitch = level.pitch, t->slice = level.slice, t->width = level.width, t->height = level.height, t->depth = level.depth;
+    t->levels = v->last_level - v->first_level + 1;
+  }
+  if (t->width != v->width || t->height != fp_least_one(v->height) || (t->dims == 3 && t->depth != v->depth)) return fpInvalidValue;
+  if (t->layered || t->cube) {
+    u64 layers = v->last_layer - v->first_layer + 1;
+    if (v->first_layer > v->last_layer || v->last_layer >= t->depth || (t->cube && (layers % 6 || v->first_layer % 6))) return fpInvalidValue;
+    if (layers != t->depth && t->levels > 1) return fp_unsupported("a resource view of some layers and several levels");
+    t->at += v->first_layer * t->slice, t->depth = layers;
+  } else if (v->first_layer || v->last_layer) {
+    return fpInvalidValue;
+  }
+  return fp_view_format(t, v->format);
+}
+
+// fp_describe keeps the descriptions of a new object.
+static int fp_describe(u64 object, const void *resource, size_t n, const void *modes, size_t m, const struct fp_view *view) {
   int e = fp_described(object, fpObjectResource, (void *)resource, n, 0);
-  return e || !modes ? e : fp_described(object, fpObjectModes, (void *)modes, m, 0);
+  if (!e && modes) e = fp_described(object, fpObjectModes, (void *)modes, m, 0);
+  return e || !view ? e : fp_described(object, fpObjectView, (void *)view, sizeof *view, 0);
+}
+
+static int fp_view_back(struct fp_view *v, u64 object) {
+  int e = fp_described(object, fpObjectView, v, sizeof *v, 1);
+  return e || v->width ? e : fpInvalidValue; // it has none
 }
 
 static int fp_texture_destroy(u64 object) { return fp_request(FP_Free, (const u64[]){object, FP_KIND_OBJECT}, 2, NULL, 0); }

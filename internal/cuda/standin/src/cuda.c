@@ -310,6 +310,18 @@ EXPORT int cuModuleLoad(void **module, const char *path) {
   return finish(e ? e : load_file(module, path));
 }
 
+// Modules are loaded as a whole.
+EXPORT int cuModuleGetLoadingMode(int *mode) {
+  if (!mode) return finish(fpInvalidValue);
+  *mode = 1; // CU_MODULE_EAGER_LOADING
+  return 0;
+}
+EXPORT int cuFuncIsLoaded(int *state, struct fp_kernel *k) {
+  if (!state || !k) return finish(fpInvalidValue);
+  *state = 1; // CU_FUNCTION_LOADING_STATE_LOADED
+  return 0;
+}
+
 EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) {
   if (!function || !name) return fpInvalidValue;
   struct fp_kernel *k = calloc(1, sizeof *k);
@@ -519,13 +531,19 @@ struct launch_config {
 static int launch_config(const struct launch_config *c, struct fp_kernel *k, void **params, void **extra, int per_thread) {
   if (!c) return fpInvalidValue;
   struct fp_launch l = {{c->grid[0], c->grid[1], c->grid[2]}, {c->block[0], c->block[1], c->block[2]}, c->shared, stream_of(c->stream, per_thread), 0};
+  u64 begun = 0, of = 0;
   for (unsigned i = 0; i < c->count; i++) {
     const struct attribute *a = &c->attributes[i];
     if (a->id == 2 && a->value[0]) l.flags |= FP_LAUNCH_COOPERATIVE;
     if (a->id == 4) l.flags |= fp_cluster(a->value[0], a->value[1], a->value[2]);
     if (a->id == 6 && a->value[0]) l.flags |= FP_LAUNCH_PROGRAMMATIC;
-    if (a->id == 7 || a->id == 12) return fp_unsupported("cuLaunchKernelEx with an event attribute");
+    if (a->id == 7 || a->id == 12) { // a programmatic event, a launch completion event
+      memcpy(&begun, a->value, sizeof begun);
+      of = a->id == 12 ? FP_RECORD_BEGIN : a->value[3] ? FP_RECORD_TRIGGER_AT_START : FP_RECORD_TRIGGER;
+    }
   }
+  int e = begun ? fp_begun(begun, l.stream, l.flags, of) : 0;
+  if (e) return e;
   return launch(k, l, params, extra);
 }
 
@@ -778,8 +796,12 @@ EXPORT int cuDeviceSetGraphMemAttribute(int device, int a, u64 *value) { return 
 #include "cuda_array.h"
 #include "batch.h"
 #include "hints.h"
+#include "ipc.h"
 #include "pool.h"
 #include "cuda_copy.h"
+
+EXPORT int cuIpcOpenMemHandle(u64 *p, struct ipc_handle h, unsigned flags) { return finish(ipc_open_memory(p, &h, flags)); }
+EXPORT int cuIpcOpenMemHandle_v2(u64 *p, struct ipc_handle h, unsigned flags) { return finish(ipc_open_memory(p, &h, flags)); }
 
 // What Python code of ours asks of this library, which no other library has.
 

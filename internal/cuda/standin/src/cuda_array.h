@@ -52,6 +52,13 @@ EXPORT int cuArrayGetDescriptor_v2(struct array_description *d, const struct fp_
   return 0;
 }
 
+EXPORT int cuMipmappedArrayCreate(struct fp_mipmap **m, const struct array_description_3d *d, unsigned levels) {
+  int bits[4], kind, e = d ? channels_of(d->format, d->channels, bits, &kind) : fpInvalidValue;
+  return finish(e ? e : fp_mipmap_make(m, bits, kind, d->width, d->height, d->depth, levels, d->flags));
+}
+EXPORT int cuMipmappedArrayGetLevel(struct fp_array **a, const struct fp_mipmap *m, unsigned level) { return finish(fp_mipmap_level(a, m, level)); }
+EXPORT int cuMipmappedArrayDestroy(const struct fp_mipmap *m) { return finish(m ? fp_mipmap_free(m) : fpInvalidHandle); }
+
 // Copies.
 
 static int copy_3d(const struct copy_params *c, int async, u64 stream) {
@@ -109,6 +116,7 @@ struct resource {
   int type;
   union {
     struct fp_array *array;
+    struct fp_mipmap *mipmap;
     struct {
       u64 at;
       int format;
@@ -129,16 +137,18 @@ struct texture_modes {
   int reserved[12];
 };
 
-static int texture_object(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
+static int texture_object(u64 *object, const struct resource *r, const struct texture_modes *m, const struct fp_view *view) {
   enum { array, mipmapped, linear, pitched };
   enum { as_integer = 1, normalized = 2, srgb = 0x10 };
   struct fp_texture t;
   int bits[4], kind, e;
-  if (!r || !m || (r->type == array && !r->of.array)) return fpInvalidValue;
-  if (view) return fp_unsupported("cuTexObjectCreate with a resource view");
+  if (!r || !m || ((r->type == array || r->type == mipmapped) && !r->of.array)) return fpInvalidValue;
   switch (r->type) {
     case array: t = fp_texture_of_array(r->of.array); break;
-    case mipmapped: return fp_unsupported("cuTexObjectCreate of a mipmapped array");
+    case mipmapped:
+      t = fp_texture_of_array(r->of.mipmap->level[0]);
+      fp_texture_mipmap(&t, r->of.mipmap, m->mipmap_filter, m->mipmap[0], m->mipmap[1], m->mipmap[2]);
+      break;
     case linear:
     case pitched:
       e = channels_of(r->of.memory.format, r->of.memory.channels, bits, &kind);
@@ -149,20 +159,22 @@ static int texture_object(u64 *object, const struct resource *r, const struct te
       break;
     default: return fpInvalidValue;
   }
+  e = view ? fp_view_of(&t, r->type == array ? r->of.array : NULL, r->type == mipmapped ? r->of.mipmap : NULL, view) : 0;
+  if (e) return e;
   for (int i = 0; i < 3; i++) t.address[i] = (u64)m->address[i];
   t.filter = (u64)m->filter, t.normalized = !!(m->flags & normalized), t.srgb = !!(m->flags & srgb);
   t.as_float = !(m->flags & as_integer) && t.bits[0] < 32;
   fp_texture_border(&t, m->border);
   e = fp_texture_create(&t, 0, object);
-  return e ? e : fp_describe(*object, r, sizeof *r, m, sizeof *m);
+  return e ? e : fp_describe(*object, r, sizeof *r, m, sizeof *m, view);
 }
 
 static int surface_object(u64 *object, const struct resource *r) {
   int e = r && r->type == 0 ? fp_surface_create(r->of.array, object) : fpInvalidValue;
-  return e ? e : fp_describe(*object, r, sizeof *r, NULL, 0);
+  return e ? e : fp_describe(*object, r, sizeof *r, NULL, 0, NULL);
 }
 
-EXPORT int cuTexObjectCreate(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
+EXPORT int cuTexObjectCreate(u64 *object, const struct resource *r, const struct texture_modes *m, const struct fp_view *view) {
   return finish(texture_object(object, r, m, view));
 }
 EXPORT int cuTexObjectDestroy(u64 object) { return finish(fp_texture_destroy(object)); }
@@ -171,5 +183,6 @@ EXPORT int cuSurfObjectCreate(u64 *object, const struct resource *r) {
 }
 EXPORT int cuTexObjectGetResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
 EXPORT int cuTexObjectGetTextureDesc(struct texture_modes *m, u64 object) { return finish(fp_described(object, fpObjectModes, m, sizeof *m, 1)); }
+EXPORT int cuTexObjectGetResourceViewDesc(struct fp_view *v, u64 object) { return finish(fp_view_back(v, object)); }
 EXPORT int cuSurfObjectGetResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
 EXPORT int cuSurfObjectDestroy(u64 object) { return finish(fp_texture_destroy(object)); }

@@ -410,6 +410,10 @@ struct attribute {
   union {
     int integer;
     struct dim3 shape;
+    struct {
+      u64 event;
+      int flags, at_start;
+    } begun;
     char space[64];
   } value;
 };
@@ -423,7 +427,7 @@ struct launch_config {
 };
 
 static int launch_config(const struct launch_config *c, const void *f, void **args, int per_thread) {
-  u64 flags = 0;
+  u64 flags = 0, begun = 0, of = 0;
   if (!c) return fpInvalidValue;
   for (unsigned i = 0; i < c->count; i++) {
     const struct attribute *a = &c->attributes[i];
@@ -437,14 +441,19 @@ static int launch_config(const struct launch_config *c, const void *f, void **ar
       case 6: // programmatic stream serialization
         if (a->value.integer) flags |= FP_LAUNCH_PROGRAMMATIC;
         break;
-      case 7:  // programmatic event
+      case 7: // programmatic event
+        begun = a->value.begun.event, of = a->value.begun.at_start ? FP_RECORD_TRIGGER_AT_START : FP_RECORD_TRIGGER;
+        break;
       case 12: // launch completion event
-        return fp_unsupported("cudaLaunchKernelExC with an event attribute");
+        begun = a->value.begun.event, of = FP_RECORD_BEGIN;
+        break;
       default: // hints
         break;
     }
   }
-  return launch(f, c->grid, c->block, args, c->shared, stream_of(c->stream, per_thread), flags);
+  const u64 stream = stream_of(c->stream, per_thread);
+  int e = begun ? fp_begun(begun, stream, flags, of) : 0;
+  return e ? e : launch(f, c->grid, c->block, args, c->shared, stream, flags);
 }
 
 EXPORT int cudaLaunchKernelExC(const struct launch_config *c, const void *f, void **args) { return finish(launch_config(c, f, args, 0)); }
@@ -565,7 +574,10 @@ EXPORT int cudaStreamAddCallback_ptsz(void *s, callback *f, void *data, unsigned
 #include "cudart_graph.h"
 #include "batch.h"
 #include "hints.h"
+#include "ipc.h"
 #include "pool.h"
+
+EXPORT int cudaIpcOpenMemHandle(u64 *p, struct ipc_handle h, unsigned flags) { return finish(ipc_open_memory(p, &h, flags)); }
 
 EXPORT int cudaMallocFromPoolAsync(u64 *p, size_t n, u64 pool, void *s) { return finish(pool_malloc(p, n, pool, stream_of(s, 0))); }
 EXPORT int cudaMallocFromPoolAsync_ptsz(u64 *p, size_t n, u64 pool, void *s) { return finish(pool_malloc(p, n, pool, stream_of(s, 1))); }

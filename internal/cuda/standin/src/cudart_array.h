@@ -14,6 +14,12 @@ EXPORT int cudaMalloc3DArray(struct fp_array **a, const struct channel *c, struc
 }
 EXPORT int cudaFreeArray(const struct fp_array *a) { return finish(fp_array_free(a)); }
 
+EXPORT int cudaMallocMipmappedArray(struct fp_mipmap **m, const struct channel *c, struct extent x, unsigned levels, unsigned flags) {
+  return finish(c ? fp_mipmap_make(m, c->bits, c->format, x.width, x.height, x.depth, levels, flags) : fpInvalidValue);
+}
+EXPORT int cudaGetMipmappedArrayLevel(struct fp_array **a, const struct fp_mipmap *m, unsigned level) { return finish(fp_mipmap_level(a, m, level)); }
+EXPORT int cudaFreeMipmappedArray(const struct fp_mipmap *m) { return finish(fp_mipmap_free(m)); }
+
 EXPORT int cudaGetChannelDesc(struct channel *c, const struct fp_array *a) {
   if (!c || !a) return finish(fpInvalidValue);
   memcpy(c->bits, a->bits, sizeof c->bits);
@@ -125,6 +131,7 @@ struct resource {
   int type;
   union {
     struct fp_array *array;
+    struct fp_mipmap *mipmap;
     struct {
       void *at;
       struct channel channel;
@@ -140,17 +147,22 @@ struct texture_modes {
   int address[3], filter, as_float, srgb;
   float border[4];
   int normalized;
-  unsigned rest[7]; // of mipmaps
+  unsigned anisotropy;
+  int blend; // between levels
+  float bias, least, most;
+  int no_trilinear_optimization, seamless_cubes;
 };
 
-static int texture_object(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
+static int texture_object(u64 *object, const struct resource *r, const struct texture_modes *m, const struct fp_view *view) {
   enum { array, mipmapped, linear, pitched };
   struct fp_texture t;
-  if (!r || !m || (r->type == array && !r->of.array)) return fpInvalidValue;
-  if (view) return fp_unsupported("cudaCreateTextureObject with a resource view");
+  if (!r || !m || ((r->type == array || r->type == mipmapped) && !r->of.array)) return fpInvalidValue;
   switch (r->type) {
     case array: t = fp_texture_of_array(r->of.array); break;
-    case mipmapped: return fp_unsupported("cudaCreateTextureObject of a mipmapped array");
+    case mipmapped:
+      t = fp_texture_of_array(r->of.mipmap->level[0]);
+      fp_texture_mipmap(&t, r->of.mipmap, m->blend, m->bias, m->least, m->most);
+      break;
     case linear: t = fp_texture_of_memory((u64)r->of.memory.at, r->of.memory.channel.bits, r->of.memory.channel.format, r->of.memory.size, 1, 0); break;
     case pitched:
       if (!r->of.memory.pitch) return fpInvalidValue;
@@ -159,19 +171,21 @@ static int texture_object(u64 *object, const struct resource *r, const struct te
       break;
     default: return fpInvalidValue;
   }
+  int e = view ? fp_view_of(&t, r->type == array ? r->of.array : NULL, r->type == mipmapped ? r->of.mipmap : NULL, view) : 0;
+  if (e) return e;
   for (int i = 0; i < 3; i++) t.address[i] = (u64)m->address[i];
   t.filter = (u64)m->filter, t.normalized = !!m->normalized, t.as_float = !!m->as_float, t.srgb = !!m->srgb;
   fp_texture_border(&t, m->border);
-  int e = fp_texture_create(&t, 0, object);
-  return e ? e : fp_describe(*object, r, sizeof *r, m, sizeof *m);
+  e = fp_texture_create(&t, 0, object);
+  return e ? e : fp_describe(*object, r, sizeof *r, m, sizeof *m, view);
 }
 
 static int surface_object(u64 *object, const struct resource *r) {
   int e = r && r->type == 0 ? fp_surface_create(r->of.array, object) : fpInvalidValue;
-  return e ? e : fp_describe(*object, r, sizeof *r, NULL, 0);
+  return e ? e : fp_describe(*object, r, sizeof *r, NULL, 0, NULL);
 }
 
-EXPORT int cudaCreateTextureObject(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
+EXPORT int cudaCreateTextureObject(u64 *object, const struct resource *r, const struct texture_modes *m, const struct fp_view *view) {
   return finish(texture_object(object, r, m, view));
 }
 EXPORT int cudaDestroyTextureObject(u64 object) { return finish(fp_texture_destroy(object)); }
@@ -181,5 +195,6 @@ EXPORT int cudaCreateSurfaceObject(u64 *object, const struct resource *r) {
 }
 EXPORT int cudaGetTextureObjectResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
 EXPORT int cudaGetTextureObjectTextureDesc(struct texture_modes *m, u64 object) { return finish(fp_described(object, fpObjectModes, m, sizeof *m, 1)); }
+EXPORT int cudaGetTextureObjectResourceViewDesc(struct fp_view *v, u64 object) { return finish(fp_view_back(v, object)); }
 EXPORT int cudaGetSurfaceObjectResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
 EXPORT int cudaDestroySurfaceObject(u64 object) { return finish(fp_texture_destroy(object)); }

@@ -66,7 +66,6 @@ EXPORT int cuExternalMemoryGetMappedMipmappedArray(void) { return finish(fp_unsu
 EXPORT int cuFabricCpyBatchAsync(void) { return finish(fp_unsupported("cuFabricCpyBatchAsync")); }
 EXPORT int cuFabricCpyBatchAsync_ptsz(void) { return finish(fp_unsupported("cuFabricCpyBatchAsync_ptsz")); }
 EXPORT int cuFlushGPUDirectRDMAWrites(void) { return finish(fp_unsupported("cuFlushGPUDirectRDMAWrites")); }
-EXPORT int cuFuncIsLoaded(void) { return finish(fp_unsupported("cuFuncIsLoaded")); }
 EXPORT int cuFuncSetBlockShape(void) { return finish(fp_unsupported("cuFuncSetBlockShape")); }
 EXPORT int cuFuncSetSharedSize(void) { return finish(fp_unsupported("cuFuncSetSharedSize")); }
 EXPORT int cuGetProcAddress_v2_ptsz(void) { return finish(fp_unsupported("cuGetProcAddress_v2_ptsz")); }
@@ -106,12 +105,6 @@ EXPORT int cuGreenCtxStreamCreate(void) { return finish(fp_unsupported("cuGreenC
 EXPORT int cuGreenCtxWaitEvent(void) { return finish(fp_unsupported("cuGreenCtxWaitEvent")); }
 EXPORT int cuImportExternalMemory(void) { return finish(fp_unsupported("cuImportExternalMemory")); }
 EXPORT int cuImportExternalSemaphore(void) { return finish(fp_unsupported("cuImportExternalSemaphore")); }
-EXPORT int cuIpcCloseMemHandle(void) { return finish(fp_unsupported("cuIpcCloseMemHandle")); }
-EXPORT int cuIpcGetEventHandle(void) { return finish(fp_unsupported("cuIpcGetEventHandle")); }
-EXPORT int cuIpcGetMemHandle(void) { return finish(fp_unsupported("cuIpcGetMemHandle")); }
-EXPORT int cuIpcOpenEventHandle(void) { return finish(fp_unsupported("cuIpcOpenEventHandle")); }
-EXPORT int cuIpcOpenMemHandle(void) { return finish(fp_unsupported("cuIpcOpenMemHandle")); }
-EXPORT int cuIpcOpenMemHandle_v2(void) { return finish(fp_unsupported("cuIpcOpenMemHandle_v2")); }
 EXPORT int cuLaunch(void) { return finish(fp_unsupported("cuLaunch")); }
 EXPORT int cuLaunchCooperativeKernelMultiDevice(void) { return finish(fp_unsupported("cuLaunchCooperativeKernelMultiDevice")); }
 EXPORT int cuLaunchGrid(void) { return finish(fp_unsupported("cuLaunchGrid")); }
@@ -185,15 +178,11 @@ EXPORT int cuMemsetD2D32(void) { return finish(fp_unsupported("cuMemsetD2D32"));
 EXPORT int cuMemsetD2D8(void) { return finish(fp_unsupported("cuMemsetD2D8")); }
 EXPORT int cuMemsetD32(void) { return finish(fp_unsupported("cuMemsetD32")); }
 EXPORT int cuMemsetD8(void) { return finish(fp_unsupported("cuMemsetD8")); }
-EXPORT int cuMipmappedArrayCreate(void) { return finish(fp_unsupported("cuMipmappedArrayCreate")); }
-EXPORT int cuMipmappedArrayDestroy(void) { return finish(fp_unsupported("cuMipmappedArrayDestroy")); }
-EXPORT int cuMipmappedArrayGetLevel(void) { return finish(fp_unsupported("cuMipmappedArrayGetLevel")); }
 EXPORT int cuMipmappedArrayGetMemoryRequirements(void) { return finish(fp_unsupported("cuMipmappedArrayGetMemoryRequirements")); }
 EXPORT int cuMipmappedArrayGetSparseProperties(void) { return finish(fp_unsupported("cuMipmappedArrayGetSparseProperties")); }
 EXPORT int cuModuleEnumerateFunctions(void) { return finish(fp_unsupported("cuModuleEnumerateFunctions")); }
 EXPORT int cuModuleGetFunctionCount(void) { return finish(fp_unsupported("cuModuleGetFunctionCount")); }
 EXPORT int cuModuleGetGlobal(void) { return finish(fp_unsupported("cuModuleGetGlobal")); }
-EXPORT int cuModuleGetLoadingMode(void) { return finish(fp_unsupported("cuModuleGetLoadingMode")); }
 EXPORT int cuModuleGetSurfRef(void) { return finish(fp_unsupported("cuModuleGetSurfRef")); }
 EXPORT int cuModuleGetTexRef(void) { return finish(fp_unsupported("cuModuleGetTexRef")); }
 EXPORT int cuMulticastAddDevice(void) { return finish(fp_unsupported("cuMulticastAddDevice")); }
@@ -228,7 +217,6 @@ EXPORT int cuSurfRefGetArray(void) { return finish(fp_unsupported("cuSurfRefGetA
 EXPORT int cuSurfRefSetArray(void) { return finish(fp_unsupported("cuSurfRefSetArray")); }
 EXPORT int cuTensorMapEncodeIm2colWide(void) { return finish(fp_unsupported("cuTensorMapEncodeIm2colWide")); }
 EXPORT int cuTensorMapSetAllocationClass(void) { return finish(fp_unsupported("cuTensorMapSetAllocationClass")); }
-EXPORT int cuTexObjectGetResourceViewDesc(void) { return finish(fp_unsupported("cuTexObjectGetResourceViewDesc")); }
 EXPORT int cuTexRefCreate(void) { return finish(fp_unsupported("cuTexRefCreate")); }
 EXPORT int cuTexRefDestroy(void) { return finish(fp_unsupported("cuTexRefDestroy")); }
 EXPORT int cuTexRefGetAddress(void) { return finish(fp_unsupported("cuTexRefGetAddress")); }

@@ -36,7 +36,6 @@ EXPORT int cudaExecutionCtxSynchronize(void) { return finish(fp_unsupported("cud
 EXPORT int cudaExecutionCtxWaitEvent(void) { return finish(fp_unsupported("cudaExecutionCtxWaitEvent")); }
 EXPORT int cudaExternalMemoryGetMappedBuffer(void) { return finish(fp_unsupported("cudaExternalMemoryGetMappedBuffer")); }
 EXPORT int cudaExternalMemoryGetMappedMipmappedArray(void) { return finish(fp_unsupported("cudaExternalMemoryGetMappedMipmappedArray")); }
-EXPORT int cudaFreeMipmappedArray(void) { return finish(fp_unsupported("cudaFreeMipmappedArray")); }
 EXPORT int cudaGLGetDevices(void) { return finish(fp_unsupported("cudaGLGetDevices")); }
 EXPORT int cudaGLMapBufferObject(void) { return finish(fp_unsupported("cudaGLMapBufferObject")); }
 EXPORT int cudaGLMapBufferObjectAsync(void) { return finish(fp_unsupported("cudaGLMapBufferObjectAsync")); }
@@ -47,8 +46,6 @@ EXPORT int cudaGLUnmapBufferObject(void) { return finish(fp_unsupported("cudaGLU
 EXPORT int cudaGLUnmapBufferObjectAsync(void) { return finish(fp_unsupported("cudaGLUnmapBufferObjectAsync")); }
 EXPORT int cudaGLUnregisterBufferObject(void) { return finish(fp_unsupported("cudaGLUnregisterBufferObject")); }
 EXPORT int cudaGetExportTable(void) { return finish(fp_unsupported("cudaGetExportTable")); }
-EXPORT int cudaGetMipmappedArrayLevel(void) { return finish(fp_unsupported("cudaGetMipmappedArrayLevel")); }
-EXPORT int cudaGetTextureObjectResourceViewDesc(void) { return finish(fp_unsupported("cudaGetTextureObjectResourceViewDesc")); }
 EXPORT int cudaGraphAddExternalSemaphoresSignalNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresSignalNode")); }
 EXPORT int cudaGraphAddExternalSemaphoresWaitNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresWaitNode")); }
 EXPORT int cudaGraphExecExternalSemaphoresSignalNodeSetParams(void) { return finish(fp_unsupported("cudaGraphExecExternalSemaphoresSignalNodeSetParams")); }
@@ -75,11 +72,6 @@ EXPORT int cudaGraphicsVDPAURegisterVideoSurface(void) { return finish(fp_unsupp
 EXPORT int cudaGreenCtxCreate(void) { return finish(fp_unsupported("cudaGreenCtxCreate")); }
 EXPORT int cudaImportExternalMemory(void) { return finish(fp_unsupported("cudaImportExternalMemory")); }
 EXPORT int cudaImportExternalSemaphore(void) { return finish(fp_unsupported("cudaImportExternalSemaphore")); }
-EXPORT int cudaIpcCloseMemHandle(void) { return finish(fp_unsupported("cudaIpcCloseMemHandle")); }
-EXPORT int cudaIpcGetEventHandle(void) { return finish(fp_unsupported("cudaIpcGetEventHandle")); }
-EXPORT int cudaIpcGetMemHandle(void) { return finish(fp_unsupported("cudaIpcGetMemHandle")); }
-EXPORT int cudaIpcOpenEventHandle(void) { return finish(fp_unsupported("cudaIpcOpenEventHandle")); }
-EXPORT int cudaIpcOpenMemHandle(void) { return finish(fp_unsupported("cudaIpcOpenMemHandle")); }
 EXPORT int cudaLaunchCooperativeKernelMultiDevice(void) { return finish(fp_unsupported("cudaLaunchCooperativeKernelMultiDevice")); }
 EXPORT int cudaLibraryEnumerateKernels(void) { return finish(fp_unsupported("cudaLibraryEnumerateKernels")); }
 EXPORT int cudaLibraryGetKernelCount(void) { return finish(fp_unsupported("cudaLibraryGetKernelCount")); }
@@ -90,7 +82,6 @@ EXPORT int cudaLogsDumpToFile(void) { return finish(fp_unsupported("cudaLogsDump
 EXPORT int cudaLogsDumpToMemory(void) { return finish(fp_unsupported("cudaLogsDumpToMemory")); }
 EXPORT int cudaLogsRegisterCallback(void) { return finish(fp_unsupported("cudaLogsRegisterCallback")); }
 EXPORT int cudaLogsUnregisterCallback(void) { return finish(fp_unsupported("cudaLogsUnregisterCallback")); }
-EXPORT int cudaMallocMipmappedArray(void) { return finish(fp_unsupported("cudaMallocMipmappedArray")); }
 EXPORT int cudaMemDiscardAndPrefetchBatchAsync(void) { return finish(fp_unsupported("cudaMemDiscardAndPrefetchBatchAsync")); }
 EXPORT int cudaMemDiscardAndPrefetchBatchAsync_ptsz(void) { return finish(fp_unsupported("cudaMemDiscardAndPrefetchBatchAsync_ptsz")); }
 EXPORT int cudaMemDiscardBatchAsync(void) { return finish(fp_unsupported("cudaMemDiscardBatchAsync")); }

@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 12
+#define FP_VERSION 13
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -42,6 +42,18 @@
 #define FP_POOL_SET 7
 #define FP_POOL_ACCESS 8
 #define FP_POOL_GRANT 9
+#define FP_IPC_GET_MEMORY 0
+#define FP_IPC_GET_EVENT 1
+#define FP_IPC_CLOSE_MEMORY 2
+#define FP_IPC_OPEN_MEMORY 3
+#define FP_IPC_OPEN_EVENT 4
+#define FP_RECORD_WORK 0
+#define FP_RECORD_BEGIN 1
+#define FP_RECORD_TRIGGER 2
+#define FP_RECORD_TRIGGER_AT_START 3
+#define FP_POOL_OF_DEVICE 0
+#define FP_POOL_OF_HOST 1
+#define FP_POOL_OF_MANAGED 2
 #define FP_VALUE_WAIT 256
 #define FP_OF_BATCH 2199023255552
 #define FP_COPY_DURING_CALL 8
@@ -51,7 +63,7 @@
 #define FP_FUNCTION_ENDS 2
 #define FP_UNAWAITED 0x80000000u
 #define FP_TEXTURE 128
-#define FP_OBJECT 448
+#define FP_OBJECT 560
 #define FP_STREAM_LEGACY 1
 #define FP_STREAM_PER_THREAD 2
 #define FP_OF_GRAPH 1099511627776
@@ -81,7 +93,7 @@ enum {
   FP_StreamInfo = 21, // stream -> flags, priority, id, device
   FP_EventCreate = 22, // flags -> event
   FP_EventDestroy = 23, // event ->
-  FP_EventRecord = 24, // event, stream ->
+  FP_EventRecord = 24, // event, stream, RecordWork... ->
   FP_EventSynchronize = 25, // event ->
   FP_EventQuery = 26, // event ->
   FP_EventElapsed = 27, // start, end -> nanoseconds
@@ -109,7 +121,7 @@ enum {
   FP_MallocLeased = 49, // bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->
   FP_Source = 50, // name of a text that code was compiled from and that is in no file, newline, the text ->
   FP_TensorMap = 51, // address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill, 1 in im2col mode; 25 u64: sizes, strides, box, element strides, lower and upper corners -> its bytes in the blob
-  FP_Texture = 52, // 1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object
+  FP_Texture = 52, // 1: a surface; 31 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats, levels, linear filter between levels, bias, least and most level of detail as bits of floats -> texture or surface object
   FP_ClusterOccupancy = 53, // kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster
   FP_HostAccess = 54, // address, bytes, 1 when they are written; name or nothing: the program's own code touches memory that kernels can reach ->
   FP_Thread = 55, // number of the calling thread among those that have called CUDA, with ThreadOfStream if it executes a function for a stream, its closed epochs; for each thread of which it has learned 2 u64: number, closed epochs that come before its next call ->
@@ -127,6 +139,7 @@ enum {
   FP_MemMapped = 67, // address, 1: another handle of it, device -> handle, bytes, CUmemAccess_flags of the device of what is mapped there; 0, 0, handle -> device
   FP_StreamValue = 68, // stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->
   FP_Condition = 69, // stream, condition of a graph or 0 to make one, 1 to set it, value -> the condition that was made or its value
+  FP_Ipc = 70, // IpcGetMemory..., address or event, 3 words of a handle that is opened -> 3 words of a handle, or what was opened
 };
 
 // fp_placed says which requests tell where in the program their call is.

@@ -595,6 +595,8 @@ static int fp_host_call(u64 stream, const struct fp_work *w);
 
 static int fp_condition_do(struct fp_node *n, u64 stream);
 
+static int fp_record(u64 stream, u64 event) { return fp_request(FP_EventRecord, (const u64[]){event, stream, FP_RECORD_WORK}, 3, NULL, 0); }
+
 static int fp_node_do(struct fp_node *n, u64 stream) {
   struct fp_work *w = &n->work;
   struct fp_launch l = w->launch;
@@ -610,13 +612,12 @@ static int fp_node_do(struct fp_node *n, u64 stream) {
     case fpFillNode: return fp_fill(w->to, w->value, w->size, w->width, w->height, w->depth, 1, stream);
     case fpHostNode: return fp_host_call(stream, w);
     case fpWaitNode: return fp_request(FP_StreamWaitEvent, (const u64[]){stream, w->object}, 2, NULL, 0);
-    case fpRecordNode: return fp_request(FP_EventRecord, (const u64[]){w->object, stream}, 2, NULL, 0);
+    case fpRecordNode: return fp_record(stream, w->object);
   }
   return 0;
 }
 
 static int fp_after(u64 stream, u64 event) { return fp_request(FP_StreamWaitEvent, (const u64[]){stream, event}, 2, NULL, 0); }
-static int fp_record(u64 stream, u64 event) { return fp_request(FP_EventRecord, (const u64[]){event, stream}, 2, NULL, 0); }
 
 static int fp_capture_work(u64 stream, const struct fp_work *w, int *e);
 
@@ -881,6 +882,22 @@ static int fp_event_record(u64 event, u64 stream, unsigned flags) {
   }
   fp_graph_unlock();
   return b || e ? e : fp_record(stream, event);
+}
+
+// fp_begun records the event of a launch before the launch: of the kind that tells that the kernel's blocks have begun
+// (cudaLaunchAttributeLaunchCompletionEvent), and so that the earlier work of the stream has ended, or a programmatic one. What the kernel does is not
+// ordered before it.
+static int fp_begun(u64 event, u64 stream, u64 flags, u64 of) {
+  struct fp_capture *c;
+  if (flags & FP_LAUNCH_PROGRAMMATIC) return fp_unsupported("a launch with an event and programmatic stream serialization");
+  if (of == FP_RECORD_BEGIN) return fp_event_record(event, stream, 0);
+  if (fp_capturing()) {
+    fp_graph_lock();
+    int captured = !!fp_branch_of(stream, &c);
+    fp_graph_unlock();
+    if (captured) return fp_unsupported("a launch with a programmatic event in a capture");
+  }
+  return fp_request(FP_EventRecord, (const u64[]){event, stream, of}, 3, NULL, 0);
 }
 
 // fp_branch_add lets a stream take part in a capture.

@@ -235,8 +235,9 @@ static void fp_guard_close(void) {
 // fp_guard_learn notes memory that the host can touch.
 static void fp_guard_learn(const struct fp_call *c, const u64 *args, int error) {
   struct fp_guard *g = fp_guard();
-  if (error || !g || (c->op != FP_Malloc && c->op != FP_GetSymbol) || c->results_max < (c->op == FP_Malloc ? 1 : 2)) return;
-  u64 from = c->results[0], end = (from + (c->op == FP_Malloc ? args[0] : c->results[1]) + 4095) & ~(u64)4095;
+  int allocates = c->op == FP_Malloc || c->op == FP_MallocAsync;
+  if (error || !g || (!allocates && c->op != FP_GetSymbol) || c->results_max < (allocates ? 1 : 2)) return;
+  u64 from = c->results[0], end = (from + (allocates ? args[0] : c->results[1]) + 4095) & ~(u64)4095;
   if (from >= fp_guard_begin() && end <= fp.base + fp.arena && end > g->end) g->end = end;
 }
 

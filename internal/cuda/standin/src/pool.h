@@ -1,13 +1,13 @@
 // pool.h: memory pools, for both faces, which give API (the prefix), finish and check_device. A pool is the checker's.
 
 struct pool_properties {
-  int type, handles; // 1: pinned
+  int type, handles; // fpPoolPinned or fpPoolManaged
   struct fp_location at;
   void *reserved;
   size_t most;
 };
 
-enum { fpPoolPinned = 1, fpPoolOnDevice = 1 };
+enum { fpPoolPinned = 1, fpPoolManaged, fpPoolOnDevice = 1, fpPoolOnHost, fpPoolOnNode, fpPoolOnThisNode };
 
 static int pool_ask(u64 what, u64 which, u64 number, u64 value, u64 *answer) {
   u64 r = 0;
@@ -16,45 +16,55 @@ static int pool_ask(u64 what, u64 which, u64 number, u64 value, u64 *answer) {
   return e;
 }
 
-static int pool_of(u64 what, int device, u64 *pool) {
+static int pool_of(u64 what, int device, u64 kind, u64 *pool) {
   int e = pool ? check_device(device) : fpInvalidValue;
-  return e ? e : pool_ask(what, (u64)device, 0, 0, pool);
+  return e ? e : pool_ask(what, (u64)device, kind, 0, pool);
 }
 
 // pool_choose makes a pool that of a device. It may refuse what is allocated, so that allocations are sent from now on.
-static int pool_choose(int device, u64 pool) {
+static int pool_choose(int device, u64 kind, u64 pool) {
   int e = check_device(device);
-  if (!e) e = pool_ask(FP_POOL_CHOOSE, (u64)device, pool, 0, NULL);
+  if (!e) e = pool_ask(FP_POOL_CHOOSE, (u64)device, pool, kind, NULL);
   if (!e && fp.mail) __atomic_store_n(&fp.mail->pools, 1, __ATOMIC_RELAXED);
   return e;
 }
 
-EXPORT int API(DeviceGetDefaultMemPool)(u64 *pool, int device) { return finish(pool_of(FP_POOL_DEFAULT, device, pool)); }
-EXPORT int API(DeviceGetMemPool)(u64 *pool, int device) { return finish(pool_of(FP_POOL_CURRENT, device, pool)); }
-EXPORT int API(DeviceSetMemPool)(int device, u64 pool) { return finish(pool_choose(device, pool)); }
+EXPORT int API(DeviceGetDefaultMemPool)(u64 *pool, int device) { return finish(pool_of(FP_POOL_DEFAULT, device, FP_POOL_OF_DEVICE, pool)); }
+EXPORT int API(DeviceGetMemPool)(u64 *pool, int device) { return finish(pool_of(FP_POOL_CURRENT, device, FP_POOL_OF_DEVICE, pool)); }
+EXPORT int API(DeviceSetMemPool)(int device, u64 pool) { return finish(pool_choose(device, FP_POOL_OF_DEVICE, pool)); }
 
-static int pool_location(const struct fp_location *at, int type) {
+// pool_location says of which kind and of which device a pool is; the host has no device, nor need managed memory.
+static int pool_location(const struct fp_location *at, int type, int *device, u64 *kind) {
   if (!at) return fpInvalidValue;
-  return type == fpPoolPinned && at->type == fpPoolOnDevice ? 0 : fp_unsupported("a memory pool of the host, or of managed memory");
+  *device = at->type == fpPoolOnDevice ? at->id : 0;
+  *kind = type == fpPoolManaged ? FP_POOL_OF_MANAGED : at->type == fpPoolOnDevice ? FP_POOL_OF_DEVICE : FP_POOL_OF_HOST;
+  if (type == fpPoolManaged) return at->type > fpPoolOnThisNode ? fpInvalidValue : 0;
+  return type == fpPoolPinned && at->type >= fpPoolOnDevice && at->type <= fpPoolOnThisNode ? 0 : fpInvalidValue;
 }
 
 static int pool_at(u64 what, u64 *pool, const struct fp_location *at, int type) {
-  int e = pool_location(at, type);
-  return e ? e : pool_of(what, at->id, pool);
+  int device;
+  u64 kind;
+  int e = pool_location(at, type, &device, &kind);
+  return e ? e : pool_of(what, device, kind, pool);
 }
 
 EXPORT int API(MemGetDefaultMemPool)(u64 *pool, const struct fp_location *at, int type) { return finish(pool_at(FP_POOL_DEFAULT, pool, at, type)); }
 EXPORT int API(MemGetMemPool)(u64 *pool, const struct fp_location *at, int type) { return finish(pool_at(FP_POOL_CURRENT, pool, at, type)); }
 static int pool_choose_at(const struct fp_location *at, int type, u64 pool) {
-  int e = pool_location(at, type);
-  return e ? e : pool_choose(at->id, pool);
+  int device;
+  u64 kind;
+  int e = pool_location(at, type, &device, &kind);
+  return e ? e : pool_choose(device, kind, pool);
 }
 EXPORT int API(MemSetMemPool)(const struct fp_location *at, int type, u64 pool) { return finish(pool_choose_at(at, type, pool)); }
 
 static int pool_create(u64 *pool, const struct pool_properties *p) {
-  int e = pool && p ? pool_location(&p->at, p->type) : fpInvalidValue;
-  if (!e) e = check_device(p->at.id);
-  return e ? e : pool_ask(FP_POOL_CREATE, (u64)p->at.id, p->most, 0, pool);
+  int device;
+  u64 kind;
+  int e = pool && p ? pool_location(&p->at, p->type, &device, &kind) : fpInvalidValue;
+  if (!e) e = check_device(device);
+  return e ? e : pool_ask(FP_POOL_CREATE, (u64)device, p->most, kind, pool);
 }
 EXPORT int API(MemPoolCreate)(u64 *pool, const struct pool_properties *p) { return finish(pool_create(pool, p)); }
 EXPORT int API(MemPoolDestroy)(u64 pool) { return finish(pool_ask(FP_POOL_DESTROY, pool, 0, 0, NULL)); }

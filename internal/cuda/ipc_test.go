@@ -1,0 +1,92 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// TestIPC: what orders the work of two processes that share memory, and which handles are refused.
+func TestIPC(t *testing.T) {
+	s := newScript(t)
+	other := s.c.dev.NewContext()
+	m, err := other.LoadModule(Image{"k.ptx", emptyKernel})
+	s.must(err)
+	k, err := m.Kernel("k")
+	s.must(err)
+	launch := func(c *Context, k *Kernel, id StreamID) {
+		c.speak(1)
+		s.must(c.Launch(context.Background(), k, LaunchConfig{Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}, Stream: id}, nil))
+	}
+	handle := func(what, of uint64) [3]uint64 {
+		w, err := s.c.IPC(what, of, [3]uint64{})
+		s.must(err)
+		return [3]uint64(w)
+	}
+	refused := func(want Code, c *Context, what, value uint64, h [3]uint64) {
+		t.Helper()
+		var e *Error
+		if _, err := c.IPC(what, value, h); !errors.As(err, &e) || e.Code != want {
+			t.Errorf("operation %d of %#x and %#x gives %v, want %v", what, value, h, err, want)
+		}
+	}
+	p, err := s.c.Malloc(64, devmem.DeviceAlloc)
+	s.must(err)
+	pinned, err := s.c.Malloc(64, devmem.PinnedAlloc)
+	s.must(err)
+	ev, err := s.c.CreateEvent(eventInterprocess | EventDisableTiming)
+	s.must(err)
+	plain, err := s.c.CreateEvent(0)
+	s.must(err)
+	memory, record := handle(calls.IpcGetMemory, p+8), handle(calls.IpcGetEvent, uint64(ev))
+	refused(InvalidValue, s.c, calls.IpcGetMemory, pinned, [3]uint64{})
+	refused(InvalidValue, other, calls.IpcGetMemory, p, [3]uint64{})
+	refused(InvalidValue, s.c, calls.IpcGetEvent, uint64(plain), [3]uint64{})
+	refused(InvalidResourceHandle, s.c, calls.IpcGetEvent, 16*999, [3]uint64{})
+	refused(DeviceUninitialized, s.c, calls.IpcOpenMemory, 0, memory)
+	refused(InvalidResourceHandle, other, calls.IpcOpenEvent, 0, memory)
+	refused(InvalidResourceHandle, other, calls.IpcOpenMemory, 0, [3]uint64{})
+	refused(InvalidValue, other, calls.IpcCloseMemory, p, [3]uint64{})
+
+	own, theirs := s.stream(0), s.stream(0)
+	a, err := other.CreateStream(0, 0)
+	s.must(err)
+	launch(s.c, s.k, own) // 1
+	s.must(s.c.RecordEvent(ev, own, 1))
+	launch(other, k, a) // 2: before anything is opened, processes have nothing to do with each other
+	opened, err := other.IPC(calls.IpcOpenMemory, 0, memory)
+	s.must(err)
+	if opened[0] != p {
+		t.Errorf("memory at %#x is opened at %#x", p, opened[0])
+	}
+	launch(other, k, a) // 3: nobody waits for 1
+	w, err := other.IPC(calls.IpcOpenEvent, 0, record)
+	s.must(err)
+	s.must(other.WaitEvent(a, 1, EventID(w[0])))
+	launch(other, k, a) // 4: after the event
+	b, err := other.CreateStream(0, 0)
+	s.must(err)
+	s.c.speak(1)
+	s.must(s.c.SynchronizeStream(own, 1))
+	launch(other, k, b)      // 5: after the call of the owner that has waited for 1
+	launch(s.c, s.k, theirs) // 6: nobody waits for 3 to 5
+	other.Close()
+	launch(s.c, s.k, s.stream(0)) // 7: after the process that has waited for all when it ended
+	for _, c := range []struct {
+		before, after uint32
+		want          bool
+	}{{1, 2, false}, {1, 3, false}, {1, 4, true}, {1, 5, true}, {4, 6, false}, {4, 7, true}, {5, 7, true}} {
+		if got := s.log.before[c.after][c.before]; got != c.want {
+			t.Errorf("launch %d before launch %d: %v, want %v", c.before, c.after, got, c.want)
+		}
+	}
+	third := s.c.dev.NewContext()
+	s.must(s.c.Free(p))
+	refused(InvalidValue, third, calls.IpcOpenMemory, 0, memory)
+	s.c.Close()
+	refused(InvalidResourceHandle, third, calls.IpcOpenEvent, 0, record)
+}
