@@ -61,6 +61,21 @@ func (x *machine) turn(w *engine.Warp, v *registers, n int64) {
 		left -= f.Steps + int64(counts[at]-counts[pc])
 		pc = at
 		to := &code[pc]
+		if to.Op == vcode.OpBranch {
+			x.took(w, g, pc, n-left)
+			n = left
+			from := w.Time
+			how := x.arms(w, v, pc, from+uint64(left))
+			x.r.Spent(w.Time - from)
+			n -= int64(w.Time - from)
+			if left = n; how == inArms {
+				x.rest(w, v, left)
+				return
+			}
+			if pc = g.pc; how == throughArm {
+				continue
+			}
+		}
 		if to.Op != vcode.OpSync && to.Op != vcode.OpExit {
 			break
 		}
@@ -87,10 +102,14 @@ func (x *machine) turn(w *engine.Warp, v *registers, n int64) {
 	if usual {
 		return
 	}
-	// What is left of the turn goes the long way.
+	x.rest(w, v, left)
+}
+
+// rest does what is left of a turn the long way.
+func (x *machine) rest(w *engine.Warp, v *registers, left int64) {
 	x.tally()
 	from, end := w.Time, w.Time+uint64(left)
-	if t.Meet[pc] < 0 {
+	if x.t.Meet[v.groups[v.cur].pc] < 0 {
 		x.exec(w, end)
 	}
 	x.Run(w, end)
