@@ -194,12 +194,12 @@ func (r *Run) round() (ran bool, err error) {
 			j++
 		}
 		s.arrives = false
-		for range barrierTurns {
-			before := s.warps[i].CTA.Completed
-			if err := r.turns(s.warps[i:j], &ran); err != nil {
+		c := s.warps[i].CTA
+		for p := beginPasses(c); ; {
+			if err := r.turns(s.warps[i:j], &p, &ran); err != nil {
 				return ran, err
 			}
-			if r.Launch.Seed != 0 || s.arrives || s.warps[i].CTA.Completed == before {
+			if r.Launch.Seed != 0 || s.arrives || !p.Again(c) {
 				break
 			}
 		}
@@ -208,13 +208,31 @@ func (r *Run) round() (ran bool, err error) {
 	return ran, nil
 }
 
+// Passes counts how often the warps of a block have their turns (barrierTurns).
+type Passes struct {
+	left   int    // that may follow
+	before uint64 // CTA.Completed when the one at hand began
+}
+
+func beginPasses(c *CTA) Passes { return Passes{barrierTurns - 1, c.Completed} }
+
+// Again begins another pass; false where the one at hand was the last: it has completed no barrier, or there were enough.
+func (p *Passes) Again(c *CTA) bool {
+	if p.left == 0 || c.Completed == p.before {
+		return false
+	}
+	p.left--
+	p.before = c.Completed
+	return true
+}
+
 // turns gives each of some warps a turn.
-func (r *Run) turns(warps []*Warp, ran *bool) error {
+func (r *Run) turns(warps []*Warp, p *Passes, ran *bool) error {
 	s := &r.Sched
 	usual := !r.Yields() && r.Launch.MaxSteps == 0
 	for len(warps) > 0 {
 		if usual && !s.stuck {
-			n, some := r.Machine.Turns(warps, SliceCost)
+			n, some := r.Machine.Turns(warps, SliceCost, p)
 			warps, *ran = warps[n:], *ran || some
 			if err := r.halted(); err != nil || len(warps) == 0 {
 				return err

@@ -33,6 +33,9 @@ func (x *machine) arms(w *engine.Warp, v *registers, pc int32, end uint64) (how 
 	}
 	in, mask := &t.Code[pc], g.mask
 	first, second, lanes := &t.Edges[in.A], &t.Edges[in.B], v.preds[in.C]&mask
+	if lanes == 0 || lanes == mask {
+		return noArms
+	}
 	if second.To < first.To {
 		first, second, lanes = second, first, mask&^lanes
 	}

@@ -53,6 +53,11 @@ func (c *Compiled) Run(at int32, x *Regs, mask uint32) uint64 {
 		next = c.part[at]
 		x.setLanes(mask)
 	}
+	return c.run(next, x, mask)
+}
+
+// run does what is left of a list from a place in the code on.
+func (c *Compiled) run(next int32, x *Regs, mask uint32) uint64 {
 	for {
 		end, n := enter(c.code.At(int(next)), x, mask)
 		if n == 0 {
@@ -63,6 +68,30 @@ func (c *Compiled) Run(at int32, x *Regs, mask uint32) uint64 {
 		runGo(l.ops, x, mask)
 		next = l.next
 	}
+}
+
+// RunAll does a list as Run does, in all lanes, with one of files after the other, as long as it ends at want. What they count begins at
+// 0 and marks, and Limit is set. It gives how many ended there, and where the next one, if there is one, ended.
+func (c *Compiled) RunAll(at int32, files []*Regs, limit int64, marks, want uint64) (n int, end uint64) {
+	code := c.code.At(int(c.full[at]))
+	for n < len(files) {
+		done, end, left := enterAll(code, &files[n], uint64(len(files)-n), limit, marks, want)
+		if n += int(done); n == len(files) {
+			break
+		}
+		if left != 0 {
+			l := &c.left[left-1]
+			runGo(l.ops, files[n], ^uint32(0))
+			end = c.run(l.next, files[n], ^uint32(0))
+		}
+		if end != want {
+			runtime.KeepAlive(c)
+			return n, end
+		}
+		n++
+	}
+	runtime.KeepAlive(c)
+	return n, want
 }
 
 // setLanes makes lanes32 and lanes64 of a mask.
