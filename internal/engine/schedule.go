@@ -142,7 +142,9 @@ func (r *Run) admit() {
 		for _, c := range of.ctas {
 			s.resident = append(s.resident, c)
 			for _, w := range c.Warps {
-				w.priority = 1<<63 | r.rng.next()
+				if r.Yields() || r.Launch.Schedule != Fair { // otherwise nothing is left to chance
+					w.priority = 1<<63 | r.rng.next()
+				}
 				s.warps = append(s.warps, w)
 			}
 		}
@@ -189,12 +191,11 @@ func (r *Run) round() (ran bool, err error) {
 		}
 	}
 	for i := 0; i < len(s.warps); {
-		j := i + 1
-		for r.Launch.Seed == 0 && j < len(s.warps) && s.warps[j].CTA == s.warps[i].CTA {
-			j++
+		c, j := s.warps[i].CTA, i+1
+		if r.Launch.Seed == 0 { // the warps of a block follow each other
+			j = i + len(c.Warps)
 		}
 		s.arrives = false
-		c := s.warps[i].CTA
 		for p := beginPasses(c); ; {
 			if err := r.turns(s.warps[i:j], &p, &ran); err != nil {
 				return ran, err
@@ -393,9 +394,11 @@ func (r *Run) retire() {
 	clear(s.resident[len(kept):])
 	s.resident = kept
 	warps := s.warps[:0]
-	for _, w := range s.warps {
-		if !w.CTA.gone {
-			warps = append(warps, w)
+	if len(kept) > 0 {
+		for _, w := range s.warps {
+			if !w.CTA.gone {
+				warps = append(warps, w)
+			}
 		}
 	}
 	clear(s.warps[len(warps):])

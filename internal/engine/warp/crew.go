@@ -33,12 +33,16 @@ type crew struct {
 	files [maxCrew]*lanes.Regs // of regs
 	block []vcode.Fixed        // special registers that are the same for all warps of a block
 
-	pcs         [maxCrew]int32
+	// By warp: where it stands, and what is to be added to its Time and Strain, and to its Writes.
+	pcs          [maxCrew]int32
+	time, writes [maxCrew]uint64
+
 	waits, gone uint32 // warps that wait at a barrier, and that have exited
+	handed      uint32 // that know of their registers
 	all         uint32
-	bar         int32 // where those of waits stand
-	first       int   // who arrived there first
-	left        int64 // of the turn in which the crew is dissolved
+	bar         int32  // where those of waits stand
+	first       int    // who arrived there first
+	steps       uint64 // not yet counted
 }
 
 // newCrew makes the crew of a launch.
@@ -72,10 +76,8 @@ func (k *crew) march(warps []*engine.Warp, n int64, p *engine.Passes) int {
 	if len(warps) != k.size || k.size != len(c.Warps) || !x.r.InStep(c) {
 		return 0
 	}
-	for _, w := range warps {
-		if heldOf(w).registers != nil || w.Time != 0 {
-			return 0
-		}
+	if warps[0].Time != 0 { // the first turn is its
+		return 0
 	}
 	k.muster(warps)
 	for {
@@ -92,9 +94,12 @@ func (k *crew) march(warps []*engine.Warp, n int64, p *engine.Passes) int {
 				return i + 1
 			}
 		}
-		x.tally()
+		k.tally()
 		if k.gone == k.all {
-			k.end()
+			for m := k.handed; m != 0; m &= m - 1 {
+				heldOf(warps[bits.TrailingZeros32(m)]).registers = nil
+			}
+			x.r.ExitBlock(c)
 			return k.size
 		}
 		if !p.Again(c) {
@@ -107,7 +112,7 @@ func (k *crew) march(warps []*engine.Warp, n int64, p *engine.Passes) int {
 // muster gives the warps registers.
 func (k *crew) muster(warps []*engine.Warp) {
 	x := k.x
-	k.warps, k.waits, k.gone = warps, 0, 0
+	k.warps, k.waits, k.gone, k.handed = warps, 0, 0, 0
 	var block [8]uint64
 	for i, f := range k.block {
 		if i < len(block) {
@@ -116,7 +121,7 @@ func (k *crew) muster(warps []*engine.Warp) {
 	}
 	for i, w := range warps {
 		v := k.regs[i]
-		k.pcs[i] = 0
+		k.pcs[i], k.time[i], k.writes[i] = 0, 0, 0
 		if v == nil || len(k.block) > len(block) {
 			if v != nil {
 				x.pool = append(x.pool, v)
@@ -124,12 +129,11 @@ func (k *crew) muster(warps []*engine.Warp) {
 			x.begin(w)
 			v = regsOf(w)
 			k.regs[i], k.files[i] = v, &v.files
+			k.handed |= 1 << i
 			v.regs(x.scalars(v, 0))
 			continue
 		}
-		heldOf(w).registers = v
 		clear(v.local)
-		w.Regroup = false
 		for j, f := range k.block {
 			v.sc[f.Reg] = block[j]
 		}
@@ -152,32 +156,49 @@ func (k *crew) follow(i int, from int32, n int64) (int, bool) {
 	}
 	t, in := k.x.t, &k.x.t.Code[from]
 	done, end := k.x.machine.RunAll(in.A, k.files[i+1:j], n+int64(t.Counts[from]), uint64(in.Fn), uint64(to))
-	for m := i + 1; m <= i+done; m++ {
+	done = i + done
+	for m := i + 1; m <= done; m++ {
 		if !k.turn(m, to, n-k.ran(m, from, to)) {
 			return m, false
 		}
 	}
-	if m := i + 1 + done; m < j {
+	if m := done + 1; m < j {
 		return m, k.turn(m, int32(end), n-k.ran(m, from, int32(end)))
 	}
-	return i + done, true
+	return done, true
 }
 
 // ran counts what a list did for warp i, and gives its steps.
 func (k *crew) ran(i int, from, to int32) int64 {
 	f, t := k.files[i], k.x.t
-	k.warps[i].Writes += f.Marks
+	k.writes[i] += f.Marks
 	steps := f.Steps + int64(t.Counts[to]-t.Counts[from])
 	k.spend(i, steps)
 	return steps
 }
 
 func (k *crew) spend(i int, steps int64) {
-	w, n := k.warps[i], uint64(steps)
-	w.Time += n
-	w.Strain += n
-	k.x.short.warps += n
-	k.x.short.lanes += 32 * n
+	k.time[i] += uint64(steps)
+	k.steps += uint64(steps)
+}
+
+// tally adds what was counted to what the run has counted.
+func (k *crew) tally() {
+	k.x.short.warps, k.x.short.lanes = k.steps, 32*k.steps
+	k.steps = 0
+	k.x.tally()
+}
+
+// hand gives warp i its registers and what it has counted.
+func (k *crew) hand(i int) {
+	w := k.warps[i]
+	k.handed |= 1 << i
+	heldOf(w).registers = k.regs[i]
+	w.Regroup = false
+	w.Time += k.time[i]
+	w.Strain += k.time[i]
+	w.Writes += k.writes[i]
+	k.time[i], k.writes[i] = 0, 0
 }
 
 // turn goes on with the turn of warp i, of which left is left: at a place to which a list has come, or, where that is -1, at the list where it
@@ -196,7 +217,8 @@ func (k *crew) turn(i int, at int32, left int64) bool {
 		k.pcs[i] = at
 		switch to := &t.Code[at]; {
 		case to.Op == vcode.OpBranch:
-			x.tally()
+			k.tally()
+			k.hand(i)
 			from := w.Time
 			how := x.arms(w, k.regs[i], at, from+uint64(left))
 			x.r.Spent(w.Time - from)
@@ -244,6 +266,7 @@ func (k *crew) turn(i int, at int32, left int64) bool {
 // leave dissolves the crew and lets warp i do the rest of its turn.
 func (k *crew) leave(i int, left int64) bool {
 	x, w, v := k.x, k.warps[i], k.regs[i]
+	k.hand(i)
 	k.dissolve(i)
 	v.groups[0].pc = k.pcs[i]
 	x.turn(w, v, left)
@@ -253,10 +276,13 @@ func (k *crew) leave(i int, left int64) bool {
 // dissolve makes of the warps of the crew, all but the one whose turn it is, what turns would have made of them.
 func (k *crew) dissolve(turn int) {
 	x, t := k.x, k.x.t
+	k.tally()
 	for i, w := range k.warps {
 		v := k.regs[i]
-		k.regs[i] = nil
-		if i == turn {
+		if i != turn {
+			k.hand(i)
+		}
+		if k.regs[i] = nil; i == turn {
 			continue
 		}
 		g := &v.groups[0]
@@ -274,13 +300,4 @@ func (k *crew) dissolve(turn int) {
 			panic("BUG: a barrier of a crew is complete")
 		}
 	}
-}
-
-// end ends the block, all warps of which have exited.
-func (k *crew) end() {
-	for i, w := range k.warps {
-		h := heldOf(w)
-		h.exits.place, h.registers = k.x.places[k.x.t.Code[k.pcs[i]].A], nil
-	}
-	k.x.r.ExitBlock(k.warps[0].CTA)
 }
