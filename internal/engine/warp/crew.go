@@ -144,7 +144,7 @@ func (k *crew) muster(warps []*engine.Warp) {
 // turn; false where the crew is dissolved.
 func (k *crew) follow(i int, from int32, n int64) (int, bool) {
 	to := k.pcs[i]
-	if (k.waits|k.gone)>>i&1 == 0 {
+	if (k.waits|k.gone)>>i&1 == 0 || k.x.t.Code[from].Op != vcode.OpRun {
 		return i, true
 	}
 	j := i + 1
