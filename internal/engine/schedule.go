@@ -57,6 +57,7 @@ type schedule struct {
 	deadline uint64  // clock at which a grid with a stuck block ends
 	shown    uint64  // clock of the last Progress
 	Spin     spin
+	passes   Passes
 	turned   uint64 // turns, where their lengths differ
 	arrives  bool   // the turn of a warp has ended before a release (see GivesWay)
 
@@ -196,11 +197,11 @@ func (r *Run) round() (ran bool, err error) {
 			j = i + len(c.Warps)
 		}
 		s.arrives = false
-		for p := beginPasses(c); ; {
-			if err := r.turns(s.warps[i:j], &p, &ran); err != nil {
+		for s.passes.begin(c); ; {
+			if err := r.turns(s.warps[i:j], &ran); err != nil {
 				return ran, err
 			}
-			if r.Launch.Seed != 0 || s.arrives || !p.Again(c) {
+			if r.Launch.Seed != 0 || s.arrives || !s.passes.Again(c) {
 				break
 			}
 		}
@@ -215,7 +216,7 @@ type Passes struct {
 	before uint64 // CTA.Completed when the one at hand began
 }
 
-func beginPasses(c *CTA) Passes { return Passes{barrierTurns - 1, c.Completed} }
+func (p *Passes) begin(c *CTA) { p.left, p.before = barrierTurns-1, c.Completed }
 
 // Again begins another pass; false where the one at hand was the last: it has completed no barrier, or there were enough.
 func (p *Passes) Again(c *CTA) bool {
@@ -228,12 +229,12 @@ func (p *Passes) Again(c *CTA) bool {
 }
 
 // turns gives each of some warps a turn.
-func (r *Run) turns(warps []*Warp, p *Passes, ran *bool) error {
+func (r *Run) turns(warps []*Warp, ran *bool) error {
 	s := &r.Sched
 	usual := !r.Yields() && r.Launch.MaxSteps == 0
 	for len(warps) > 0 {
 		if usual && !s.stuck {
-			n, some := r.Machine.Turns(warps, SliceCost, p)
+			n, some := r.Machine.Turns(warps, SliceCost, &s.passes)
 			warps, *ran = warps[n:], *ran || some
 			if err := r.halted(); err != nil || len(warps) == 0 {
 				return err

@@ -93,11 +93,9 @@ func (a *arm) goesOn() bool {
 // that is within the arm.
 func (a *arm) run(pc, behind int32, mask uint32) (int32, bool) {
 	x, w, t := a.x, a.w, a.x.t
-	from := pc
-	for {
-		var to *vcode.Edge
-		switch in := &t.Code[pc]; in.Op {
-		case vcode.OpRun:
+	for from := pc; ; {
+		switch in := &t.Code[pc]; {
+		case in.Op == vcode.OpRun:
 			pc = x.do(w, &a.v.files, in, mask, math.MinInt64)
 			if n := a.v.files.Steps; n != 0 {
 				x.count(w, uint64(n), mask)
@@ -106,53 +104,17 @@ func (a *arm) run(pc, behind int32, mask uint32) (int32, bool) {
 				continue
 			}
 			x.spent(w, from, pc, mask)
-			from = pc
-			if pc >= behind {
-				return pc, true
+			if from = pc; pc >= behind || !a.goesOn() {
+				return pc, pc >= behind
 			}
-			if !a.goesOn() {
-				return pc, false
-			}
-			continue
-		case vcode.OpLoad:
-			if t.Effects[in.A].Uniform {
-				break
-			}
+		case in.Op == vcode.OpLoad && !t.Effects[in.A].Uniform:
 			x.load(w, in.A, mask, a.s)
 			pc++
-			continue
-		case vcode.OpStore:
+		case in.Op == vcode.OpStore:
 			x.store(w, in.A, mask, a.s)
 			pc++
-			continue
-		case vcode.OpJump:
-			to = &t.Edges[in.A]
-		case vcode.OpBranchS:
-			if to = &t.Edges[in.B]; a.s[in.C]&1 != 0 {
-				to = &t.Edges[in.A]
-			}
-		case vcode.OpBranch:
-			switch a.v.preds[in.C] & mask {
-			case mask:
-				to = &t.Edges[in.A]
-			case 0:
-				to = &t.Edges[in.B]
-			}
-		}
-		if to == nil {
+		default:
 			x.spent(w, from, pc, mask)
-			return pc, false
-		}
-		if to.Moves >= 0 {
-			x.operations(to.Moves, &a.v.files, mask)
-		}
-		x.spent(w, from, pc+1, mask)
-		pc = to.To
-		from = pc
-		if pc >= behind {
-			return pc, true
-		}
-		if !a.goesOn() {
 			return pc, false
 		}
 	}
