@@ -104,18 +104,23 @@ func (a *arm) run(pc, behind int32, mask uint32) (int32, bool) {
 				continue
 			}
 			x.spent(w, from, pc, mask)
-			if from = pc; pc >= behind || !a.goesOn() {
-				return pc, pc >= behind
-			}
+		case in.Op == vcode.OpJump: // without moves: they are in a list
+			x.spent(w, from, pc+1, mask)
+			pc = t.Edges[in.A].To
 		case in.Op == vcode.OpLoad && !t.Effects[in.A].Uniform:
 			x.load(w, in.A, mask, a.s)
 			pc++
+			continue
 		case in.Op == vcode.OpStore:
 			x.store(w, in.A, mask, a.s)
 			pc++
+			continue
 		default:
 			x.spent(w, from, pc, mask)
 			return pc, false
+		}
+		if from = pc; pc >= behind || !a.goesOn() {
+			return pc, pc >= behind
 		}
 	}
 }

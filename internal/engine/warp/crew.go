@@ -157,9 +157,22 @@ func (k *crew) follow(i int, from int32, n int64) (int, bool) {
 	t, in := k.x.t, &k.x.t.Code[from]
 	done, end := k.x.machine.RunAll(in.A, k.files[i+1:j], n+int64(t.Counts[from]), uint64(in.Fn), uint64(to))
 	done = i + done
+	gone := k.gone>>i&1 != 0
+	steps := int64(t.Counts[to] - t.Counts[from])
 	for m := i + 1; m <= done; m++ {
-		if !k.turn(m, to, n-k.ran(m, from, to)) {
-			return m, false
+		f := k.files[m]
+		if n <= f.Steps+steps || !gone && k.waits|1<<m == k.all {
+			if !k.turn(m, to, n-k.ran(m, from, to)) {
+				return m, false
+			}
+			continue
+		}
+		k.writes[m] += f.Marks
+		k.spend(m, f.Steps+steps+1)
+		if k.pcs[m] = to; gone {
+			k.gone |= 1 << m
+		} else {
+			k.waits |= 1 << m
 		}
 	}
 	if m := done + 1; m < j {
@@ -217,7 +230,6 @@ func (k *crew) turn(i int, at int32, left int64) bool {
 		k.pcs[i] = at
 		switch to := &t.Code[at]; {
 		case to.Op == vcode.OpBranch:
-			k.tally()
 			k.hand(i)
 			from := w.Time
 			how := x.arms(w, k.regs[i], at, from+uint64(left))
