@@ -23,15 +23,24 @@ type left struct {
 	next int32
 }
 
-// Compile makes code of lists that Run could do; each of starts, in ascending order, is where one may begin. If told is set, accesses
-// may be noted in the Log; otherwise none may be. It gives nil where lists cannot be compiled (see Tier), or are so long that a jump does
+// Near is what is known of an Access before it is made: those of one Piece, which is not 0, have one Base, and what they may reach is the same
+// memory, or nothing. An access is of Size bytes, of which the first lies At bytes from the scalar, beside what is the same for all.
+type Near struct {
+	Piece int32
+	At    int64
+	Size  uint64
+	Row   uint64 // as in the Access
+}
+
+// Compile makes code of lists that Run could do; each of starts, in ascending order, is where one may begin. Near is by number of the
+// Access; nil where nothing is known. If told is set, accesses may be noted in the Log; otherwise none may be. It gives nil where lists cannot be compiled (see Tier), or are so long that a jump does
 // not reach.
-func Compile(ops []Op, starts []int32, told bool) *Compiled {
+func Compile(ops []Op, starts []int32, near []Near, told bool) *Compiled {
 	if Best() < Compiling {
 		return nil
 	}
 	c := &Compiled{ops: ops, full: make([]int32, len(ops)), part: make([]int32, len(ops))}
-	text := c.translate(starts, told)
+	text := c.translate(starts, near, told)
 	if text == nil {
 		return nil
 	}
