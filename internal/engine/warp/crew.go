@@ -73,10 +73,7 @@ func (x *machine) newCrew() *crew {
 // there is none for a crew.
 func (k *crew) march(warps []*engine.Warp, n int64, p *engine.Passes) int {
 	x, c := k.x, warps[0].CTA
-	if len(warps) != k.size || k.size != len(c.Warps) || !x.r.InStep(c) {
-		return 0
-	}
-	if warps[0].Time != 0 { // the first turn is its
+	if warps[0].Time != 0 || len(warps) != k.size || k.size != len(c.Warps) || !x.r.InStep(c) { // the first turn is that of the first warp
 		return 0
 	}
 	k.muster(warps)
