@@ -14,10 +14,11 @@ func (r *Run) InStep(c *CTA) bool {
 	return true
 }
 
-// ExitBlock ends all threads of a block that is InStep.
-func (r *Run) ExitBlock(c *CTA) {
-	for _, w := range c.Warps {
-		w.Live, w.Ready, w.Regroup = 0, 0, true
+// ExitBlock ends all threads of a block that is InStep. Of those of its warps that are in the mask used, something but this has been written
+// since they began.
+func (r *Run) ExitBlock(c *CTA, used uint32) {
+	for i, w := range c.Warps {
+		w.Live, w.Ready, w.Regroup, w.unused = 0, 0, true, used>>i&1 == 0
 	}
 	c.Live = 0
 	c.cluster.live -= c.Threads

@@ -96,7 +96,7 @@ func (k *crew) march(warps []*engine.Warp, n int64, p *engine.Passes) int {
 			for m := k.handed; m != 0; m &= m - 1 {
 				heldOf(warps[bits.TrailingZeros32(m)]).registers = nil
 			}
-			x.r.ExitBlock(c)
+			x.r.ExitBlock(c, k.handed)
 			return k.size
 		}
 		if !p.Again(c) {
