@@ -18,10 +18,12 @@ var goesInStep = true
 // something else the crew is dissolved: barrier and warps are made what they would be then.
 
 // maxCrew is the most warps of a crew, crewBytes what their registers may take where the kernel has no barriers: warps that run to their end one
-// after the other find those of the one before in the cache.
+// after the other find those of the one before in the cache. After mostVain blocks in a row of which none came to a barrier or its end there
+// is no crew any more.
 const (
 	maxCrew   = 32
 	crewBytes = 24 << 10
+	mostVain  = 32
 )
 
 // crew executes blocks. The registers are kept from one to the next.
@@ -43,6 +45,7 @@ type crew struct {
 	bar         int32  // where those of waits stand
 	first       int    // who arrived there first
 	steps       uint64 // not yet counted
+	vain        int    // blocks since the crew last did more than begin one
 }
 
 // newCrew makes the crew of a launch.
@@ -73,7 +76,7 @@ func (x *machine) newCrew() *crew {
 // there is none for a crew.
 func (k *crew) march(warps []*engine.Warp, n int64, p *engine.Passes) int {
 	x, c := k.x, warps[0].CTA
-	if warps[0].Time != 0 || len(warps) != k.size || k.size != len(c.Warps) || !x.r.InStep(c) { // the first turn is that of the first warp
+	if k.vain == mostVain || warps[0].Time != 0 || len(warps) != k.size || k.size != len(c.Warps) || !x.r.InStep(c) { // the first turn is that of the first warp
 		return 0
 	}
 	k.muster(warps)
@@ -96,6 +99,7 @@ func (k *crew) march(warps []*engine.Warp, n int64, p *engine.Passes) int {
 			for m := k.handed; m != 0; m &= m - 1 {
 				heldOf(warps[bits.TrailingZeros32(m)]).registers = nil
 			}
+			k.vain = 0
 			x.r.ExitBlock(c, k.handed)
 			return k.size
 		}
@@ -110,6 +114,7 @@ func (k *crew) march(warps []*engine.Warp, n int64, p *engine.Passes) int {
 func (k *crew) muster(warps []*engine.Warp) {
 	x := k.x
 	k.warps, k.waits, k.gone, k.handed = warps, 0, 0, 0
+	k.vain++
 	var block [8]uint64
 	for i, f := range k.block {
 		if i < len(block) {
@@ -257,7 +262,7 @@ func (k *crew) turn(i int, at int32, left int64) bool {
 			if k.waits |= 1 << i; k.waits != k.all {
 				return true
 			}
-			k.waits = 0
+			k.waits, k.vain = 0, 0
 			w.CTA.CountBarrier()
 			for j := range k.size {
 				k.pcs[j] = at + 1
