@@ -17,8 +17,9 @@ type Machine interface {
 	// Run runs w until its time is end, it cannot step, or the run ends.
 	Run(w *Warp, end uint64)
 	// Turns gives the first of some warps of a block, as many as it can in a short way, a turn of n each: those that can step. It
-	// reports how many it has done with, and whether one of them could step. No turn ends before a strong access (Yields).
-	Turns(warps []*Warp, n uint64) (done int, ran bool)
+	// reports how many it has done with, and whether one of them could step. No turn ends before a strong access (Yields). When all have
+	// had a turn it may give them more, in as many passes as p allows.
+	Turns(warps []*Warp, n uint64, p *Passes) (done int, ran bool)
 	// Woken tells that lanes of w can step again.
 	Woken(w *Warp, mask uint32)
 	// Place tells where a lane is, and At the instruction, which is one that makes lanes wait.
@@ -85,7 +86,7 @@ func (m refMachine) Run(w *Warp, end uint64) {
 	}
 }
 
-func (m refMachine) Turns([]*Warp, uint64) (done int, ran bool) { return 0, false }
+func (m refMachine) Turns([]*Warp, uint64, *Passes) (done int, ran bool) { return 0, false }
 
 func (m refMachine) Running(w *Warp) uint32 { return w.group }
 

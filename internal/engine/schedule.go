@@ -57,6 +57,7 @@ type schedule struct {
 	deadline uint64  // clock at which a grid with a stuck block ends
 	shown    uint64  // clock of the last Progress
 	Spin     spin
+	passes   Passes
 	turned   uint64 // turns, where their lengths differ
 	arrives  bool   // the turn of a warp has ended before a release (see GivesWay)
 
@@ -142,7 +143,9 @@ func (r *Run) admit() {
 		for _, c := range of.ctas {
 			s.resident = append(s.resident, c)
 			for _, w := range c.Warps {
-				w.priority = 1<<63 | r.rng.next()
+				if r.Yields() || r.Launch.Schedule != Fair { // otherwise nothing is left to chance
+					w.priority = 1<<63 | r.rng.next()
+				}
 				s.warps = append(s.warps, w)
 			}
 		}
@@ -189,17 +192,16 @@ func (r *Run) round() (ran bool, err error) {
 		}
 	}
 	for i := 0; i < len(s.warps); {
-		j := i + 1
-		for r.Launch.Seed == 0 && j < len(s.warps) && s.warps[j].CTA == s.warps[i].CTA {
-			j++
+		c, j := s.warps[i].CTA, i+1
+		if r.Launch.Seed == 0 { // the warps of a block follow each other
+			j = i + len(c.Warps)
 		}
 		s.arrives = false
-		for range barrierTurns {
-			before := s.warps[i].CTA.Completed
+		for s.passes.begin(c); ; {
 			if err := r.turns(s.warps[i:j], &ran); err != nil {
 				return ran, err
 			}
-			if r.Launch.Seed != 0 || s.arrives || s.warps[i].CTA.Completed == before {
+			if r.Launch.Seed != 0 || s.arrives || !s.passes.Again(c) {
 				break
 			}
 		}
@@ -208,13 +210,31 @@ func (r *Run) round() (ran bool, err error) {
 	return ran, nil
 }
 
+// Passes counts how often the warps of a block have their turns (barrierTurns).
+type Passes struct {
+	left   int    // that may follow
+	before uint64 // CTA.Completed when the one at hand began
+}
+
+func (p *Passes) begin(c *CTA) { p.left, p.before = barrierTurns-1, c.Completed }
+
+// Again begins another pass; false where the one at hand was the last: it has completed no barrier, or there were enough.
+func (p *Passes) Again(c *CTA) bool {
+	if p.left == 0 || c.Completed == p.before {
+		return false
+	}
+	p.left--
+	p.before = c.Completed
+	return true
+}
+
 // turns gives each of some warps a turn.
 func (r *Run) turns(warps []*Warp, ran *bool) error {
 	s := &r.Sched
 	usual := !r.Yields() && r.Launch.MaxSteps == 0
 	for len(warps) > 0 {
 		if usual && !s.stuck {
-			n, some := r.Machine.Turns(warps, SliceCost)
+			n, some := r.Machine.Turns(warps, SliceCost, &s.passes)
 			warps, *ran = warps[n:], *ran || some
 			if err := r.halted(); err != nil || len(warps) == 0 {
 				return err
@@ -375,9 +395,11 @@ func (r *Run) retire() {
 	clear(s.resident[len(kept):])
 	s.resident = kept
 	warps := s.warps[:0]
-	for _, w := range s.warps {
-		if !w.CTA.gone {
-			warps = append(warps, w)
+	if len(kept) > 0 {
+		for _, w := range s.warps {
+			if !w.CTA.gone {
+				warps = append(warps, w)
+			}
 		}
 	}
 	clear(s.warps[len(warps):])

@@ -40,6 +40,7 @@ type Warp struct {
 	stood   bool   // stands are not zeros
 	Stalled bool   // lockstep: the running path waits for something
 	Over    bool   // its turn is, before a strong access
+	unused  bool   // it is as a warp that begins, but for what says which and how many lanes it has (ExitBlock)
 
 	Time   uint64 // what this warp has run, polls counting pollCost
 	Strain uint64 // the same, polls counting pollStrain
@@ -95,6 +96,10 @@ func (ln *lane) order() order {
 func (w *Warp) start(r *Run, number uint32, mask uint32) {
 	w.Number = number
 	w.Live, w.Ready = mask, mask
+	if w.unused {
+		w.unused = false
+		return
+	}
 	w.Regroup, w.Forced, w.Time, w.Strain = true, 0, 0, 0
 	w.Whole = 0
 	w.Apart = false

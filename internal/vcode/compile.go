@@ -71,6 +71,7 @@ func compile(f *opt.Func, img *loader.Image) *Text {
 	for i := range b.t.Edges {
 		b.t.Edges[i].To = b.starts[b.t.Edges[i].To]
 	}
+	b.findArms()
 	if !b.usesLocal() {
 		b.t.Local = 0
 	}

@@ -3,6 +3,7 @@ package vcode
 import (
 	"slices"
 
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
@@ -13,7 +14,7 @@ func (t *Text) Compiled(told bool) *lanes.Compiled {
 	defer t.mu.Unlock()
 	m := &t.machine[withLog(told)]
 	if *m == nil {
-		*m = lanes.Compile(t.Ops, t.lists(), told)
+		*m = lanes.Compile(t.Ops, t.lists(), t.near(), told)
 	}
 	return *m
 }
@@ -39,6 +40,26 @@ func withLog(told bool) int {
 		return 1
 	}
 	return 0
+}
+
+// near tells what is known of what loads reach: those of one variable in shared memory, or of shared memory that no variable is named
+// for, reach the same.
+func (t *Text) near() []lanes.Near {
+	type piece struct{ begin, end uint64 }
+	pieces := map[piece]int32{}
+	near := make([]lanes.Near, len(t.Reaches))
+	for k := range t.Reaches {
+		n, e := &t.Reaches[k], &t.Effects[t.Reaches[k].Effect]
+		if e.Space != event.Shared || n.Store || n.Each || n.Row > 1<<20 {
+			continue
+		}
+		p := piece{e.VarBegin, e.VarEnd}
+		if pieces[p] == 0 {
+			pieces[p] = int32(len(pieces) + 1)
+		}
+		near[k] = lanes.Near{Piece: pieces[p], At: int64(e.Offset + n.Low), Size: n.Size, Row: n.Row}
+	}
+	return near
 }
 
 // lists gives the places in Text.Ops at which lists begin.

@@ -32,6 +32,7 @@ type Text struct {
 	Fixed    []Fixed
 	Meet     []int32   // by pc: index in Meets, -1 where groups do not meet
 	Meets    [][]int32 // the scalars that live where groups may meet
+	Arms     []int32   // by pc, of branches: where the lanes are together again, 0 where that is not known; nil in lockstep
 
 	Scalars, V32, V64, Preds int // sizes of the files
 	Local                    int // bytes of local memory a thread

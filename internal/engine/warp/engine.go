@@ -64,6 +64,13 @@ func (x *machine) finish() {
 	for _, v := range x.slots {
 		kept += v.size()
 	}
+	if x.crew != nil {
+		for _, v := range x.crew.regs {
+			if v != nil {
+				x.pool = append(x.pool, v)
+			}
+		}
+	}
 	for _, v := range x.pool {
 		if kept += v.size(); kept <= keptBytes {
 			v.files = lanes.Regs{} // which would keep this machine's memory alive
@@ -217,6 +224,7 @@ type machine struct {
 	shared unsafe.Pointer // the shared memory of the running warp's block
 	// variables are those in it that lists access.
 	variables []*variable
+	crew      *crew // nil before the first block
 }
 
 // loaded is what a machine holds for the text that it executes.

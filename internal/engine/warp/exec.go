@@ -256,6 +256,19 @@ func (x *machine) exec(w *engine.Warp, end uint64) {
 			case 0:
 				to = &t.Edges[in.B]
 			default:
+				if !v.several {
+					x.spent(w, from, pc, mask)
+					if from = pc; x.arms(w, v, pc, end) != noArms {
+						g = &v.groups[v.cur]
+						if mask, pc = g.mask, g.pc; t.Meet[pc] >= 0 && (w.Regroup || w.Time >= end) {
+							return
+						}
+						s = x.scalars(v, g.slot)
+						v.regs(s)
+						from = pc
+						continue
+					}
+				}
 				x.spent(w, from, pc+1, mask)
 				if t.Lockstep {
 					g.ran = w.Strain

@@ -11,7 +11,7 @@ import (
 )
 
 // tierTests run on the tiers of package lanes below the best as well, from NoSpin on in long runs only.
-const tierTests = "Lists|ListedStores|ListedBytes|VectorValues|Shapes|AtomicsNoDiff|NoSpin|Again|ShufflesNoDiff"
+const tierTests = "Lists|ListedStores|ListedBytes|VectorValues|Shapes|AtomicsNoDiff|NoSpin|Again|ShufflesNoDiff|InStep"
 
 // TestTiers runs tests of this binary as on a processor that there is no code for, where package lanes is Go code, and as on a system
 // without memory for machine code: a list of operations may end elsewhere then.

@@ -13,12 +13,22 @@ type short struct{ warps, lanes uint64 }
 // Turns implements engine.Machine. Most turns of warps whose lanes are together are lists that end at a barrier of all threads or at the
 // exit. What Run and exec do then is done here with fewer questions: what is the same for all warps of a block is asked once, and steps
 // are counted once a turn.
-func (x *machine) Turns(warps []*engine.Warp, n uint64) (done int, ran bool) {
+func (x *machine) Turns(warps []*engine.Warp, n uint64, p *engine.Passes) (done int, ran bool) {
 	if x.machine == nil || x.calls != nil || x.t.Lockstep {
 		return 0, false
 	}
 	x.aim(warps[0])
-	for _, w := range warps {
+	if x.crew == nil {
+		x.crew = x.newCrew()
+	}
+	if x.crew.size != 0 {
+		if done = x.crew.march(warps, int64(n), p); done != 0 {
+			if ran = true; x.r.Stop != nil {
+				return done, ran
+			}
+		}
+	}
+	for _, w := range warps[done:] {
 		if w.Runnable() {
 			h := heldOf(w)
 			if h.registers == nil {
@@ -53,14 +63,27 @@ func (x *machine) turn(w *engine.Warp, v *registers, n int64) {
 	v.regs(x.scalars(v, g.slot))
 	usual := false
 	for {
-		in := &code[pc]
-		if in.Op != vcode.OpRun {
-			break
+		if in := &code[pc]; in.Op == vcode.OpRun {
+			at := x.do(w, f, in, g.mask, left+int64(counts[pc]))
+			left -= f.Steps + int64(counts[at]-counts[pc])
+			pc = at
 		}
-		at := x.do(w, f, in, g.mask, left+int64(counts[pc]))
-		left -= f.Steps + int64(counts[at]-counts[pc])
-		pc = at
 		to := &code[pc]
+		if to.Op == vcode.OpBranch {
+			x.took(w, g, pc, n-left)
+			n = left
+			from := w.Time
+			how := x.arms(w, v, pc, from+uint64(left))
+			x.r.Spent(w.Time - from)
+			n -= int64(w.Time - from)
+			if left = n; how == inArms {
+				x.rest(w, v, left)
+				return
+			}
+			if pc = g.pc; how == throughArm {
+				continue
+			}
+		}
 		if to.Op != vcode.OpSync && to.Op != vcode.OpExit {
 			break
 		}
@@ -87,10 +110,14 @@ func (x *machine) turn(w *engine.Warp, v *registers, n int64) {
 	if usual {
 		return
 	}
-	// What is left of the turn goes the long way.
+	x.rest(w, v, left)
+}
+
+// rest does what is left of a turn the long way.
+func (x *machine) rest(w *engine.Warp, v *registers, left int64) {
 	x.tally()
 	from, end := w.Time, w.Time+uint64(left)
-	if t.Meet[pc] < 0 {
+	if x.t.Meet[v.groups[v.cur].pc] < 0 {
 		x.exec(w, end)
 	}
 	x.Run(w, end)

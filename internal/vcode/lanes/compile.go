@@ -13,7 +13,8 @@ import (
 type translator struct {
 	asm
 	ops    []Op
-	masked bool   // some lanes
+	masked bool // some lanes
+	near   []Near
 	told   bool   // accesses may be noted
 	target []bool // an operation that is jumped to, or begins a list
 	limit  int    // the operation at which what is done together ends at the latest
@@ -65,9 +66,9 @@ const (
 
 const opSize = int32(unsafe.Sizeof(Op{}))
 
-func (c *Compiled) translate(starts []int32, told bool) []byte {
+func (c *Compiled) translate(starts []int32, near []Near, told bool) []byte {
 	c.full, c.part = make([]int32, len(c.ops)), make([]int32, len(c.ops))
-	t := &translator{ops: c.ops, told: told, known: map[string]int32{}, limit: len(c.ops)}
+	t := &translator{ops: c.ops, near: near, told: told, known: map[string]int32{}, limit: len(c.ops)}
 	t.findTargets(starts)
 	t.begin()
 	for _, masked := range []bool{false, true} {

@@ -209,7 +209,7 @@ func (t *translator) askAhead(a *accessOp, r reg) {
 func (t *translator) byLanes(a *accessOp) bool { return t.masked && (a.how == line || a.how == rows) }
 
 // loadLanes loads the lanes of a strip from the address in r, and moves it to those of the next.
-func (t *translator) loadLanes(o *Op, r reg, d vec) {
+func (t *translator) loadLanes(o *Op, r reg, _ int32, d vec) {
 	a := &accessOps[o.Code-OpLoad8ULine]
 	if t.strip == t.strips/2 && (a.how == rows || a.how == spread) {
 		t.Load(8, false, tmp1, mem{Base: reachReg, Disp: o.B + rowAt})

@@ -18,6 +18,8 @@ const (
 	allocated   = vectorRegs
 )
 
+const mergesLoads = true // see leader
+
 const farthest = 1 << 30 // see lists: jumps reach as far
 
 // tooLong reports that a jump does not reach.

@@ -18,6 +18,11 @@ const (
 	allocated   = 26
 )
 
+// mergesLoads: registers of addresses go on from strip to strip, so that loads do not share them.
+const mergesLoads = false
+
+func (t *translator) reachAll(*Op, reg, span, *label) { panic("BUG: loads that are checked together") }
+
 const farthest = 64 << 10 // see lists: jumps on a condition reach a megabyte, and the code of a group, and of its parts, may be long
 
 // tooLong reports that a jump does not reach.

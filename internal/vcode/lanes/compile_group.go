@@ -16,6 +16,8 @@ type group struct {
 	strips   int        // into which the lanes are divided: as many as a register has of 32 bits are in one, or of 64
 	down     bool       // results are rounded down
 	uses     []reg      // by operation: the register of its address or comparison
+	offs     []int32    // by operation: what its address is beside that register
+	ranges   []span     // by operation: what is checked with its address
 	operands [][4]value // by operation
 	strip    int        // the one being written; anyStrip in a loop
 	at       int        // the operation being written
@@ -88,7 +90,8 @@ func (t *translator) translates(o *Op) bool {
 // together writes a group that begins with operation i, and gives the number of its operations; 0 where it is in none.
 func (t *translator) together(i int) int {
 	g := &t.group
-	*g = group{first: i, uses: g.uses[:0], operands: g.operands}
+	*g = group{first: i, uses: g.uses[:0], offs: g.offs[:0], ranges: g.ranges[:0], operands: g.operands}
+	set := map[int32]int{}                              // by scalar: the last operation that writes it
 	read, written := map[int32]bool{}, map[int32]bool{} // scalars that strips read, predicates that comparisons write
 	free, vectors := groupRegs, 0
 	for ; g.n < maxGroup && i+g.n < t.limit; g.n++ {
@@ -97,20 +100,27 @@ func (t *translator) together(i int) int {
 		}
 		o := &t.ops[i+g.n]
 		var r reg
+		off, part := int32(0), span{}
 		switch {
 		case t.isScalar(o.Code):
 			if read[o.D] {
 				return t.write(vectors)
 			}
+			set[o.D] = g.n
 		case vectorCode[o.Code] != nil || t.isLoad(o.Code):
 			strips := 32 / lanesPerStrip(o.Code)
 			takes := t.isLoad(o.Code) || operands[o.Code][0] == preds
 			down := o.Code >= OpFMAM32 && o.Code <= OpFMAM32SB
+			lead := t.leader(o, set)
+			takes = takes && lead < 0
 			if g.strips != 0 && (g.strips != strips || g.down != down) || takes && len(free) == 0 || !o.joins(read, written) {
 				return t.write(vectors)
 			}
-			if takes {
+			switch {
+			case takes:
 				r, free = free[0], free[1:]
+			case lead >= 0:
+				r, off, part = g.uses[lead], t.follow(o, lead), span{follows: true}
 			}
 			g.strips, g.down = strips, down
 			g.straight = g.straight || t.isLoad(o.Code) && accessOps[o.Code-OpLoad8ULine].unrolls()
@@ -118,7 +128,7 @@ func (t *translator) together(i int) int {
 		default:
 			return t.write(vectors)
 		}
-		g.uses = append(g.uses, r)
+		g.uses, g.offs, g.ranges = append(g.uses, r), append(g.offs, off), append(g.ranges, part)
 	}
 	return t.write(vectors)
 }
@@ -166,6 +176,11 @@ func (t *translator) write(vectors int) int {
 			return stops[len(stops)-1].at
 		}
 		switch {
+		case g.ranges[k].follows:
+			before = true
+		case g.ranges[k].hi != 0:
+			t.reachAll(o, g.uses[k], g.ranges[k], odd())
+			before = true
 		case t.isLoad(o.Code):
 			t.reach(o, g.uses[k], odd())
 			before = true
@@ -180,7 +195,7 @@ func (t *translator) write(vectors int) int {
 	}
 	if len(stops) > 0 {
 		whole := *g
-		whole.uses = slices.Clone(g.uses)
+		whole.uses, whole.offs = slices.Clone(g.uses), slices.Clone(g.offs)
 		t.cold = append(t.cold, func() { t.writeStops(whole, stops) })
 	}
 	return g.n
@@ -207,7 +222,7 @@ func (t *translator) writeStops(whole group, stops []stop) {
 	from := 0
 	for i, s := range stops {
 		g := &t.group
-		*g = group{first: whole.first + from, n: s.k - from, strips: whole.strips, down: whole.down, uses: whole.uses[from:s.k], operands: g.operands}
+		*g = group{first: whole.first + from, n: s.k - from, strips: whole.strips, down: whole.down, uses: whole.uses[from:s.k], offs: whole.offs[from:s.k], operands: g.operands}
 		vectors := 0
 		for k := range g.n {
 			if c := t.ops[g.first+k].Code; !t.isScalar(c) {
@@ -270,7 +285,7 @@ func (t *translator) writeStrip() {
 		g.pinned = 0
 		switch {
 		case t.isLoad(o.Code):
-			t.loadLanes(o, g.uses[g.at], t.out(o))
+			t.loadLanes(o, g.uses[g.at], g.offs[g.at], t.out(o))
 		case vectorCode[o.Code] != nil:
 			vectorCode[o.Code](t, o)
 		}

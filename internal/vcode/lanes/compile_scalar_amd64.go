@@ -138,6 +138,26 @@ func (t *translator) reach(o *Op, r amd64.Reg, odd *amd64.Label) {
 	}
 }
 
+// reachAll is reach for all that is checked with a load, of which nothing is noted.
+func (t *translator) reachAll(o *Op, r amd64.Reg, p span, odd *amd64.Label) {
+	a := &accessOps[o.Code-OpLoad8ULine]
+	in := func(disp int32) amd64.Mem { return amd64.Mem{Base: amd64.R12, Disp: o.B + disp} }
+	t.Load(8, false, r, scalarAt(o.A))
+	t.RM(amd64.SUB, true, r, in(originAt))
+	t.Load(8, false, amd64.AX, in(roomAt))
+	t.RI(amd64.SUB, true, amd64.AX, int32(p.hi-p.lo-int64(t.nearOf(o).Size)))
+	t.JumpIf(amd64.Below, odd)
+	t.Lea(amd64.CX, amd64.Mem{Base: r, Disp: int32(p.lo)})
+	t.RR(amd64.CMP, true, amd64.CX, amd64.AX)
+	t.JumpIf(amd64.AboveEqual, odd)
+	if a.size > 1 {
+		t.TestRegI(r, int32(a.size-1))
+		t.JumpIf(amd64.NotEqual, odd)
+	}
+	t.Load(8, false, amd64.CX, in(baseAt))
+	t.RM(amd64.ADD, true, r, amd64.Mem{Base: amd64.CX})
+}
+
 // askAhead prefetches the memory as far after r as r is after the last place, which is kept in memory; see Access.Last.
 func (t *translator) askAhead(a *accessOp, r amd64.Reg, last amd64.Mem) {
 	var near amd64.Label

@@ -11,6 +11,29 @@ var negated [codes]bool
 // inDoubles are the operations on 32 bits that compute in float64: a strip has as many lanes as of 64 bits.
 var inDoubles [codes]bool
 
+// passesNaN are the operations on 32 bits whose result is the one NaN where a source is any.
+var passesNaN = [codes]bool{OpFAdd32: true, OpFAdd32S: true, OpFSub32: true, OpFSub32S: true, OpFRSub32S: true, OpFMul32: true, OpFMul32S: true,
+	OpFDiv32: true, OpFDiv32S: true, OpFRDiv32S: true, OpFMA32: true, OpFMA32S: true, OpFMA32SB: true, OpFSqrt32: true, OpFRcp32: true}
+
+// anyNaN reports whether the result of the operation at hand may be any NaN: all that read it, before the group has overwritten it, make
+// the one of it. In sums of products that is most of the time that they take.
+func (t *translator) anyNaN() bool {
+	if !passesNaN[t.ops[t.first+t.at].Code] {
+		return false
+	}
+	v := t.operands[t.at][0]
+	for k := t.at + 1; k < t.n; k++ {
+		o := &t.operands[k]
+		if (o[1] == v || o[2] == v || o[3] == v) && !passesNaN[t.ops[t.first+k].Code] {
+			return false
+		}
+		if o[0] == v {
+			return true
+		}
+	}
+	return false
+}
+
 // do gives code to operations.
 func do(f func(t *translator, o *Op), cs ...Code) {
 	for _, c := range cs {

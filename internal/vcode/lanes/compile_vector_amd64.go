@@ -270,7 +270,7 @@ func widthCode() {
 
 // oneNaN makes every NaN of a result that one; only of 32 bits there are others.
 func (t *translator) oneNaN(w int, d amd64.Vec) {
-	if w == 64 {
+	if w == 64 || t.anyNaN() {
 		return
 	}
 	nan, x := t.num(32, nan32), t.take()
@@ -439,8 +439,8 @@ func floatCompares() {
 	}
 }
 
-// loadLanes loads the lanes of a strip from the address in r.
-func (t *translator) loadLanes(o *Op, r amd64.Reg, d amd64.Vec) {
+// loadLanes loads the lanes of a strip from off bytes behind the address in r.
+func (t *translator) loadLanes(o *Op, r amd64.Reg, off int32, d amd64.Vec) {
 	a := &accessOps[o.Code-OpLoad8ULine]
 	w, op := 32, amd64.VMOVDQU
 	switch {
@@ -457,14 +457,16 @@ func (t *translator) loadLanes(o *Op, r amd64.Reg, d amd64.Vec) {
 	case a.size == 1:
 		op = amd64.VPMOVZXBD
 	}
-	at := t.lanesAt(r, 0, w)
+	at := t.lanesAt(r, off, w)
 	if a.unrolls() {
-		at = amd64.Mem{Base: r, Disp: int32(t.strip) * 8 * int32(a.size)}
+		at = amd64.Mem{Base: r, Disp: off + int32(t.strip)*8*int32(a.size)}
 		if a.how != line {
-			if at.Disp = int32(t.strip%2) * 32; a.how == spread {
-				at.Disp = 0
+			if at.Disp = off + int32(t.strip%2)*32; a.how == spread {
+				at.Disp = off
 			}
-			if t.strip == 2 { // the second row
+			if n := t.nearOf(o); n != nil && t.strip >= 2 { // the second row
+				at.Disp += int32(n.Row)
+			} else if t.strip == 2 {
 				t.Load(8, false, amd64.CX, amd64.Mem{Base: amd64.R10, Disp: reachAt})
 				t.RM(amd64.ADD, true, r, amd64.Mem{Base: amd64.CX, Disp: o.B + rowAt})
 			}

@@ -430,6 +430,9 @@ func (t *translator) permute(o *Op) {
 
 // oneNaN makes every NaN of a result the one that the package wants.
 func (t *translator) oneNaN(w int, d vec, sources ...vec) {
+	if w == 32 && t.anyNaN() {
+		return
+	}
 	x := t.take()
 	if w == 64 {
 		t.firstNaN(d, x, sources)

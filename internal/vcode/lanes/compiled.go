@@ -23,15 +23,24 @@ type left struct {
 	next int32
 }
 
-// Compile makes code of lists that Run could do; each of starts, in ascending order, is where one may begin. If told is set, accesses
-// may be noted in the Log; otherwise none may be. It gives nil where lists cannot be compiled (see Tier), or are so long that a jump does
+// Near is what is known of an Access before it is made: those of one Piece, which is not 0, have one Base, and what they may reach is the same
+// memory, or nothing. An access is of Size bytes, of which the first lies At bytes from the scalar, beside what is the same for all.
+type Near struct {
+	Piece int32
+	At    int64
+	Size  uint64
+	Row   uint64 // as in the Access
+}
+
+// Compile makes code of lists that Run could do; each of starts, in ascending order, is where one may begin. Near is by number of the
+// Access; nil where nothing is known. If told is set, accesses may be noted in the Log; otherwise none may be. It gives nil where lists cannot be compiled (see Tier), or are so long that a jump does
 // not reach.
-func Compile(ops []Op, starts []int32, told bool) *Compiled {
+func Compile(ops []Op, starts []int32, near []Near, told bool) *Compiled {
 	if Best() < Compiling {
 		return nil
 	}
 	c := &Compiled{ops: ops, full: make([]int32, len(ops)), part: make([]int32, len(ops))}
-	text := c.translate(starts, told)
+	text := c.translate(starts, near, told)
 	if text == nil {
 		return nil
 	}
@@ -53,6 +62,11 @@ func (c *Compiled) Run(at int32, x *Regs, mask uint32) uint64 {
 		next = c.part[at]
 		x.setLanes(mask)
 	}
+	return c.run(next, x, mask)
+}
+
+// run does what is left of a list from a place in the code on.
+func (c *Compiled) run(next int32, x *Regs, mask uint32) uint64 {
 	for {
 		end, n := enter(c.code.At(int(next)), x, mask)
 		if n == 0 {
@@ -63,6 +77,30 @@ func (c *Compiled) Run(at int32, x *Regs, mask uint32) uint64 {
 		runGo(l.ops, x, mask)
 		next = l.next
 	}
+}
+
+// RunAll does a list as Run does, in all lanes, with one of files after the other, as long as it ends at want. What they count begins at
+// 0 and marks, and Limit is set. It gives how many ended there, and where the next one, if there is one, ended.
+func (c *Compiled) RunAll(at int32, files []*Regs, limit int64, marks, want uint64) (n int, end uint64) {
+	code := c.code.At(int(c.full[at]))
+	for n < len(files) {
+		done, end, left := enterAll(code, &files[n], uint64(len(files)-n), limit, marks, want)
+		if n += int(done); n == len(files) {
+			break
+		}
+		if left != 0 {
+			l := &c.left[left-1]
+			runGo(l.ops, files[n], ^uint32(0))
+			end = c.run(l.next, files[n], ^uint32(0))
+		}
+		if end != want {
+			runtime.KeepAlive(c)
+			return n, end
+		}
+		n++
+	}
+	runtime.KeepAlive(c)
+	return n, want
 }
 
 // setLanes makes lanes32 and lanes64 of a mask.

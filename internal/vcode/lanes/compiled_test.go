@@ -179,7 +179,7 @@ func TestCompiled(t *testing.T) {
 		want, other := *f, m.clone()
 		x, y := f.regs(), want.regs()
 		x.Reach, x.Log, y.Reach, y.Log = &m.reach[0], &m.log, &other.reach[0], &other.log
-		c := Compile(code, starts, told)
+		c := Compile(code, starts, nil, told)
 		if round == 0 && c.Size() < 1<<20 {
 			t.Errorf("%d bytes of code are too few to need far jumps", c.Size())
 		}
@@ -241,7 +241,7 @@ func TestCompiledTargets(t *testing.T) {
 			want := f
 			x, y := f.regs(), want.regs()
 			x.Limit, y.Limit = 100, 100
-			got, end := Compile(code, starts, false).Run(at, x, mask), runGo(code[at:], y, mask)
+			got, end := Compile(code, starts, nil, false).Run(at, x, mask), runGo(code[at:], y, mask)
 			if got != end || f != want || x.Steps != y.Steps || x.Steps == 0 && at == 0 {
 				t.Errorf("from %d: ends with %d after %d steps, want %d after %d", at, got, x.Steps, end, y.Steps)
 			}
@@ -275,7 +275,7 @@ func TestCompiledAgain(t *testing.T) {
 	}
 	code := slices.Repeat([]Op{Make(OpAdd32, 0, 0, 1, 2), Make(OpFAdd64, 0, 0, 1, 2)}, 200)
 	code = append(code, Op{})
-	a, b := (&Compiled{ops: code}).translate([]int32{0}, false), (&Compiled{ops: code}).translate([]int32{0}, false)
+	a, b := (&Compiled{ops: code}).translate([]int32{0}, nil, false), (&Compiled{ops: code}).translate([]int32{0}, nil, false)
 	if !slices.Equal(a, b) || len(a) < 4096 {
 		t.Errorf("%d and %d bytes", len(a), len(b))
 	}
@@ -327,7 +327,7 @@ func TestCompiledFar(t *testing.T) {
 			b.m.base, b.m.reach = nil, [8]Access{}
 			return &b
 		}
-		c := Compile(code, []int32{0}, false)
+		c := Compile(code, []int32{0}, nil, false)
 		if got, want := run(func(x *Regs) uint64 { return c.Run(0, x, mask) }), run(func(x *Regs) uint64 { return runGo(code, x, mask) }); *got != *want {
 			t.Errorf("mask %08x: not what the Go code gives", mask)
 		}

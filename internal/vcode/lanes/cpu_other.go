@@ -6,4 +6,4 @@ const capable = false
 
 func enter(uintptr, *Regs, uint32) (end, left uint64) { panic("BUG: no code for this processor") }
 
-func (c *Compiled) translate([]int32, bool) []byte { panic("BUG: no code for this processor") }
+func (c *Compiled) translate([]int32, []Near, bool) []byte { panic("BUG: no code for this processor") }

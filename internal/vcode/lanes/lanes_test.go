@@ -94,7 +94,7 @@ func (e *entry) do(x *args) uint32 {
 	}
 	c := compiledOps[o]
 	if c == nil {
-		c = Compile([]Op{o, {}}, []int32{0}, false)
+		c = Compile([]Op{o, {}}, []int32{0}, nil, false)
 		compiledOps[o] = c
 	}
 	c.Run(0, f.regs(), x.mask)

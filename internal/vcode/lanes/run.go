@@ -68,6 +68,14 @@ func Make(c Code, imm uint64, d int32, sources ...int32) Op {
 	return o
 }
 
+// Ends reports whether the operation is OpEnd.
+func (o *Op) Ends() bool { return o.Code == OpEnd }
+
+// Scalar gives the number of the scalar register that the operation writes; false where it writes none.
+func (o *Op) Scalar() (reg int32, ok bool) {
+	return o.D / sizes[scalars], operands[o.Code][0] == scalars
+}
+
 // Run does the operations of code, one after the other, in the lanes of mask; the last one must be OpEnd. It should not be given more
 // than some thousands of them. The offsets are not checked. Run gives Imm of the operation at which it ended: OpEnd, or one that could
 // not be done (see Access), of which nothing is done then. Lists that are done often should be compiled: see Compile.

@@ -50,7 +50,7 @@ func listRunner(list []Op, x *Regs) func(x *Regs, mask uint32) uint64 {
 			told = told || (*Access)(unsafe.Add(unsafe.Pointer(x.Reach), o.B)).Told != 0
 		}
 	}
-	c := Compile(list, []int32{0}, told)
+	c := Compile(list, []int32{0}, nil, told)
 	return func(x *Regs, mask uint32) uint64 { return c.Run(0, x, mask) }
 }
 

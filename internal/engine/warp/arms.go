@@ -1,0 +1,160 @@
+package warp
+
+import (
+	"math"
+
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/vcode"
+)
+
+// goesThroughArms says that arms are done as arms does them; tests compare with what groups do.
+var goesThroughArms = true
+
+// What arms gives.
+const (
+	noArms     = iota // nothing is done
+	throughArm        // the lanes are together again, at the end of the arms
+	inArms            // they are apart: the warp has two groups, of which one is to go on
+)
+
+// arms does a branch at which the lanes of a warp part, all of which are in one group, and what they do until they are together again
+// (vcode.Text.Arms). It does what exec, fork and choose do, without making a group and joining it: the turn may not end in between, and
+// nobody may look at the warp. Where that is not so, or an arm comes to what it does not do, it makes the groups that there would be then.
+func (x *machine) arms(w *engine.Warp, v *registers, pc int32, end uint64) (how int) {
+	t, g := x.t, &v.groups[0]
+	if t.Arms == nil || t.Arms[pc] == 0 || x.calls != nil || len(v.groups) != 1 || g.mask != w.Ready || w.Forced != 0 ||
+		x.r.Sched.Spin.Phase != engine.SpinIdle || !goesThroughArms {
+		return noArms
+	}
+	cost := uint64(t.Counts[pc+1] - t.Counts[pc])
+	if w.Time+cost >= end || w.Strain+cost >= w.Check {
+		return noArms
+	}
+	in, mask := &t.Code[pc], g.mask
+	first, second, lanes := &t.Edges[in.A], &t.Edges[in.B], v.preds[in.C]&mask
+	if lanes == 0 || lanes == mask {
+		return noArms
+	}
+	if second.To < first.To {
+		first, second, lanes = second, first, mask&^lanes
+	}
+	x.count(w, cost, mask)
+	a := arm{x: x, w: w, v: v, s: x.scalars(v, g.slot), end: end, began: w.Strain}
+	v.regs(a.s)
+	for _, e := range []struct {
+		*vcode.Edge
+		lanes uint32
+	}{{second, mask &^ lanes}, {first, lanes}} {
+		if e.Moves >= 0 {
+			x.operations(e.Moves, &v.files, e.lanes)
+		}
+	}
+	join := t.Arms[pc]
+	at, ok := a.run(first.To, second.To, lanes)
+	ran := w.Strain
+	if !ok || !a.goesOn() || x.r.Stop != nil {
+		a.part(mask&^lanes, group{pc: at, ran: ran}, group{pc: second.To, ran: a.began}, 0)
+		return inArms
+	}
+	a.apart(at, second.To, lanes, mask&^lanes)
+	if at == second.To {
+		ran = a.began
+	} else {
+		other, ok := a.run(second.To, join, mask&^lanes)
+		if !ok || !a.goesOn() || x.r.Stop != nil {
+			a.part(mask&^lanes, group{pc: at, ran: ran}, group{pc: other, ran: w.Strain}, 1)
+			return inArms
+		}
+		a.apart(at, other, lanes, mask&^lanes)
+	}
+	if x.r.Out.Needs&event.NeedReconverge != 0 {
+		w.Together(x.r, mask)
+	}
+	g.pc, g.ran = join, ran
+	return throughArm
+}
+
+// arm is what the arms of a branch share.
+type arm struct {
+	x          *machine
+	w          *engine.Warp
+	v          *registers
+	s          []uint64
+	end, began uint64
+}
+
+// goesOn says that the turn does at the begin of a block, and lanes that wait for long are not looked for.
+func (a *arm) goesOn() bool {
+	return a.w.Time < a.end && a.w.Strain < a.w.Check
+}
+
+// run does the arm that begins at a place for the lanes of mask, up to what lies behind it. It gives where they are then; false where
+// that is within the arm.
+func (a *arm) run(pc, behind int32, mask uint32) (int32, bool) {
+	x, w, t := a.x, a.w, a.x.t
+	for from := pc; ; {
+		switch in := &t.Code[pc]; {
+		case in.Op == vcode.OpRun:
+			pc = x.do(w, &a.v.files, in, mask, math.MinInt64)
+			if n := a.v.files.Steps; n != 0 {
+				x.count(w, uint64(n), mask)
+			}
+			if t.Meet[pc] < 0 {
+				continue
+			}
+			x.spent(w, from, pc, mask)
+		case in.Op == vcode.OpJump: // without moves: they are in a list
+			x.spent(w, from, pc+1, mask)
+			pc = t.Edges[in.A].To
+		case in.Op == vcode.OpLoad && !t.Effects[in.A].Uniform:
+			x.load(w, in.A, mask, a.s)
+			pc++
+			continue
+		case in.Op == vcode.OpStore:
+			x.store(w, in.A, mask, a.s)
+			pc++
+			continue
+		default:
+			x.spent(w, from, pc, mask)
+			return pc, false
+		}
+		if from = pc; pc >= behind || !a.goesOn() {
+			return pc, pc >= behind
+		}
+	}
+}
+
+// apart notes that the lanes of two masks were apart at two places when it was chosen which go on, as choose does.
+func (a *arm) apart(one, other int32, first, second uint32) {
+	if a.x.r.Out.Needs&event.NeedReconverge == 0 {
+		return
+	}
+	w, ending := a.w, uint32(0)
+	for _, g := range []group{{pc: one, mask: first}, {pc: other, mask: second}} {
+		if a.x.t.Code[g.pc].Op == vcode.OpExit {
+			ending |= g.mask
+		}
+	}
+	for _, on := range []uint32{first, second} {
+		w.Apart = w.Apart || on&^ending != 0 && on|ending != w.Live
+	}
+	if one != other {
+		w.Together(a.x.r, second|ending)
+	}
+}
+
+// part makes the groups of the two ways, of which cur is the one that goes on.
+func (a *arm) part(rest uint32, first, second group, cur int) {
+	x, v := a.x, a.v
+	k := x.part(v, 0, rest)
+	g, h := &v.groups[0], &v.groups[k]
+	g.pc, g.ran = first.pc, first.ran
+	h.pc, h.ran = second.pc, second.ran
+	v.cur, v.several, v.next = cur, true, h.pc
+	if cur != 0 {
+		v.next = g.pc
+	}
+	pc := v.groups[cur].pc
+	a.w.Regroup = x.t.Meet[pc] >= 0 && (pc >= v.next || a.w.Strain >= a.w.Check)
+}

@@ -1,0 +1,171 @@
+package warp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
+)
+
+// racyKernel writes kernels whose threads race, so that what they compute depends on the order of all their steps.
+type racyKernel struct {
+	*rand.Rand
+	strings.Builder
+	labels int
+}
+
+func (k *racyKernel) line(format string, args ...any) { fmt.Fprintf(k, format+"\n", args...) }
+
+func (k *racyKernel) reg() string { return fmt.Sprintf("%%r%d", k.IntN(4)) }
+
+// access writes a load or a store of a word that all threads share, or of a thread's own; the lanes lie in a line, at one place, or anywhere.
+func (k *racyKernel) access() {
+	space, base := "shared", "%r20"
+	if k.IntN(3) == 0 {
+		space, base = "global", "%rd1"
+	}
+	index := []string{"%tx", "%ln", "%r21", k.reg()}[k.IntN(4)]
+	k.line("and.b32 %%r9, %s, 255; add.u32 %%r9, %%r9, %d;", index, k.IntN(3))
+	if space == "shared" {
+		k.line("mad.lo.u32 %%r9, %%r9, 4, %s;", base)
+		base = "%r9"
+	} else {
+		k.line("mad.wide.u32 %%rd2, %%r9, 4, %s;", base)
+		base = "%rd2"
+	}
+	if k.IntN(2) == 0 {
+		k.line("st.%s.u32 [%s], %s;", space, base, k.reg())
+	} else {
+		k.line("ld.%s.u32 %s, [%s];", space, k.reg(), base)
+	}
+}
+
+// condition sets %p1: by thread, by lane, by warp, by block, or as values have it.
+func (k *racyKernel) condition() {
+	switch k.IntN(7) {
+	case 0:
+		k.line("setp.eq.u32 %%p1, %%tx, %d;", k.IntN(256))
+	case 1:
+		k.line("setp.lt.u32 %%p1, %%ln, %d;", k.IntN(33))
+	case 2:
+		k.line("shr.u32 %%r9, %%tx, 5; setp.lt.u32 %%p1, %%r9, %d;", k.IntN(8))
+	case 3:
+		k.line("setp.gt.u32 %%p1, %%bx, %d;", k.IntN(8))
+	case 4:
+		k.line("setp.lt.u32 %%p1, %%tx, %d;", 8<<k.IntN(6))
+	default:
+		k.line("and.b32 %%r9, %s, %d; setp.ne.u32 %%p1, %%r9, 0;", k.reg(), 1<<k.IntN(3))
+	}
+}
+
+// body writes some statements, barriers among them where all threads of a block come by.
+func (k *racyKernel) body(depth int, all bool) {
+	for range 1 + k.IntN(4) {
+		k.labels++
+		n := k.labels
+		switch c := k.IntN(16); {
+		case c < 4 && depth < 3:
+			k.condition()
+			k.line("@%%p1 bra A%d;", n)
+			k.body(depth+1, false)
+			if k.IntN(2) == 0 {
+				k.line("bra B%d;\nA%d:", n, n)
+				k.body(depth+1, false)
+				k.line("B%d:", n)
+			} else {
+				k.line("A%d:", n)
+			}
+		case c == 4 && depth < 2: // a loop that all threads do alike, perhaps for long
+			r := 10 + depth
+			k.line("mov.u32 %%r%d, %d;\nA%d:", r, 1+k.IntN([]int{3, 5, 40, 90}[k.IntN(4)]), n)
+			k.body(depth+2, all)
+			k.line("sub.u32 %%r%d, %%r%d, 1; setp.ne.u32 %%p2, %%r%d, 0;\n@%%p2 bra A%d;", r, r, r, n)
+		case c == 5 && depth < 2: // as often as the thread has it
+			r := 15 + depth
+			k.line("and.b32 %%r%d, %s, 7;\nA%d:", r, k.reg(), n)
+			k.body(depth+2, false)
+			k.line("sub.u32 %%r%d, %%r%d, 1; setp.gt.s32 %%p2, %%r%d, 0;\n@%%p2 bra A%d;", r, r, r, n)
+		case c < 8 && all:
+			k.line("bar.sync %d;", k.IntN(16)/15)
+		case c == 8 && k.IntN(4) == 0:
+			k.condition()
+			k.line("@%%p1 bra END;")
+		case c < 13:
+			k.access()
+		default:
+			k.line("mad.lo.u32 %s, %s, %d, %s;", k.reg(), k.reg(), k.Uint32(), k.reg())
+		}
+	}
+}
+
+// racyProgram is a kernel as a number gives it.
+func racyProgram(n uint64) string {
+	k := &racyKernel{Rand: rand.New(rand.NewPCG(n, 11))}
+	k.line(".shared .align 4 .b8 box[1280];")
+	k.line("mov.u32 %%r20, box; mov.u32 %%r21, %d; mov.u64 %%rd1, %%out;", k.IntN(256))
+	k.line("mov.u32 %%r0, %%gid; mul.lo.u32 %%r1, %%tx, 40503; xor.b32 %%r2, %%tx, 0x155; mov.u32 %%r3, %%bx;")
+	k.body(0, true)
+	if k.IntN(2) == 0 {
+		k.line("bar.sync 0;")
+	}
+	k.body(0, true)
+	k.line("xor.b32 %%r0, %%r0, %%r1; add.u32 %%r0, %%r0, %%r2; xor.b32 %%r0, %%r0, %%r3; st.global.u32 [%%mine+2048], %%r0;\nEND:")
+	return kernel(k.String())
+}
+
+// TestInStep: arms without groups, and crews, change nothing: neither the order of steps, which memory shows as threads race, nor what is
+// counted, nor events.
+func TestInStep(t *testing.T) {
+	defer func(n int) { hotLists, goesThroughArms, goesInStep = n, true, true }(hotLists)
+	hotLists = 1
+	needs := []event.Needs{0, 0, event.NeedGlobal | event.NeedShared | event.NeedValues,
+		event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedReconverge | event.NeedAgain}
+	for n := range uint64(testsize.Of(60, 200, 2000)) {
+		src := racyProgram(n)
+		gen := rand.New(rand.NewPCG(n, 12))
+		block, grid := []int{32, 64, 96, 256, 45, 512}[gen.IntN(6)], 1+gen.IntN(12)
+		need, seed := needs[gen.IntN(len(needs))], uint64(max(0, gen.IntN(8)-5))
+		g := newRig(t, src)
+		out := g.buffer(grid*block + 512)
+		before := g.mem.Snapshot()
+		var want string
+		var first []byte
+		for _, fast := range []bool{false, false, true} { // once so that there is code
+			goesThroughArms, goesInStep = fast, fast
+			g.mem.Restore(before)
+			g.next = 0
+			l := g.prepare(launch{grid: grid, block: block, out: out})
+			rec := &recorder{}
+			l.Sink, l.Needs, l.Seed = rec, need, seed
+			var faults []string
+			l.OnFault = func(f engine.Fault) { faults = append(faults, fmt.Sprintf("%s %s %+v", f.Kind, f.Message, f.Stands)) }
+			stats, err := New().Run(t.Context(), l)
+			if err != nil && !errors.Is(err, engine.ErrDeadlock) {
+				t.Fatal(err)
+			}
+			stats.Elapsed = 0
+			got := fmt.Sprintf("%+v %v\n%s\n%s", stats, err, strings.Join(faults, "\n"), strings.Join(rec.lines, "\n"))
+			memory := slices.Clone(g.mem.Contents())
+			if !fast {
+				want, first = got, memory
+				continue
+			}
+			if got != want {
+				t.Errorf("program %d, grid %d, block %d, needs %x, seed %d: got\n%.400s\nwant\n%.400s", n, grid, block, need, seed, got, want)
+			}
+			if !bytes.Equal(memory, first) {
+				t.Errorf("program %d, grid %d, block %d, needs %x, seed %d: other memory", n, grid, block, need, seed)
+			}
+		}
+		if t.Failed() {
+			t.Fatal(src)
+		}
+	}
+}
