@@ -58,7 +58,7 @@ func (f *Facts) explainCopy() (message, fix string) {
 			why, fix = "its thread has waited for the mbarrier that tells that the copy is complete, and has gone on because another phase was complete", fixPhase
 		}
 		if !c.Matrix && !c.Core {
-			return "a write by a bulk copy of bytes that another thread has read before: nothing had been written there, so that the read came before the copy that fills the buffer: its thread has not waited for the mbarrier that tells that the copy is complete", strings.Replace(fix, "the operation", "the read", 1)
+			return "a write by a bulk copy of bytes that another thread has read before: nothing had been written there, so that the read came before the copy that fills the buffer: " + why, c.fix()
 		}
 		return fmt.Sprintf("a write by a bulk copy of bytes that an earlier %s reads: the stage was free, and the operation came before the copy that fills it: %s", op, why), fix
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 
+	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/engine/loader"
+	"fencepost.dev/fencepost/internal/event"
 )
 
 // Turn is what one thread does in a Replay: it runs up to its next operation that others can observe or that waits for them, as
@@ -40,9 +42,7 @@ func (p *Replay) Run(ctx context.Context, l *Launch) (Stats, error) {
 	fair.Schedule = Fair
 	r := NewRun(ctx, &fair)
 	r.Machine = refMachine{r}
-	if l.Sink != nil {
-		r.placeElements()
-	}
+	r.placeElements()
 	r.Sched.window = math.MaxInt32
 	return r.Execute(func() error {
 		if err := p.replay(r); err != nil {
@@ -101,7 +101,7 @@ func (p *Replay) turn(t *Threads, n int) error {
 				if err := p.At(n, place); err != nil {
 					return err
 				}
-				last = true
+				last = !t.astray(w, i, in, place, &q)
 			}
 		}
 		faults := len(r.Faults.list)
@@ -116,6 +116,24 @@ func (p *Replay) turn(t *Threads, n int) error {
 		}
 	}
 	return wrong("the thread executes %d instructions and comes to no operation", maxSilent)
+}
+
+// astray says that a swap of an element will fail because of the bytes around the element alone: others have written there since the thread read
+// them. Who has made the schedule does not know of that; the thread is to try again.
+func (t *Threads) astray(w *Warp, i int, in *loader.Instr, place uint32, q *Request) bool {
+	if q.Kind != RequestAtomic || uint64(q.Size) == in.Width {
+		return false
+	}
+	at := q.Addr & (in.Width - 1)
+	word, kind := sharedWindow(w.CTA, in, q.Addr-at)
+	if q.Space == event.Global {
+		word, kind = t.r.global(q.Addr-at, in, event.FlagRead, place)
+	}
+	if kind != "" {
+		return false
+	}
+	has := devmem.Uint(word, in.Width)
+	return LowBytes(has>>(8*at), uint64(q.Size)) == q.Value && has != LowBytes(t.r.value(w, i, &in.Operands[1]), in.Width)
 }
 
 // String is the kind in words.

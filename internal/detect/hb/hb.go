@@ -2,6 +2,7 @@ package hb
 
 import (
 	"maps"
+	"math"
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -456,7 +457,9 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 		case reuses:
 			f.Reuses = true
 		case first:
-			f.Copy = &detect.CopyState{Bulk: true, Tracked: true, Lacking: true, Unfilled: true}
+			s, y := &r.Earlier.Stamp, d.issuing
+			reader := history.Access{Actor: order.Actor{Launch: s.Launch, Block: s.Block(), Warp: s.Warp, Lane: s.Lane}}
+			f.Copy = &detect.CopyState{Bulk: true, Tracked: true, Lacking: true, Unfilled: true, Passed: d.passed(&reader, y.block, y.barrier, math.MaxInt)}
 		case !a.Memory.Shared:
 		case f.Later.Async:
 			f.Reuses = d.reuses(a.Actor.Launch.Running(a.Actor.Block), r.From, 0)
