@@ -404,6 +404,10 @@ func (w *warpFences) covers(s *order.Stamp, a *order.Actor) bool {
 		return false
 	}
 	rest := w.lanes
+	// Of a lane whose first fence is not known none is: most warps of other blocks.
+	if f := &w.list[0]; a.Warp != f.block*s.Launch.WarpsPerBlock+f.warp {
+		rest &^= a.Unknown(s.Launch, f.block*s.Launch.WarpsPerBlock+f.warp, f.lanes, f.view.Epoch)
+	}
 	for i := len(w.list) - 1; i >= 0 && rest != 0; i-- {
 		ok, known := w.list[i].between(s, a, rest)
 		if ok {
