@@ -111,7 +111,7 @@ func runFlags() []*flag {
 			func(o *options, v string) error {
 				return choose(v, session.Engines(), "engine", &o.session.Engine)
 			}},
-		{"device", "NAME", "where kernels run: watched (default), instrumented on a gpu, as there but emulated, auto (docs/gpu.md)",
+		{"device", "NAME", "where kernels run: watched (default), gpu or emulated (instrumented: docs/gpu.md), auto",
 			func(o *options, v string) error {
 				o.device = v
 				return choose(v, map[string]bool{deviceWatched: false, deviceEmulated: true, deviceGPU: true, deviceAuto: true}, "device", &o.session.Logged)

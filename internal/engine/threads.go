@@ -136,19 +136,30 @@ const maxSilent = 1 << 20
 // Exchanges says that an atomic operation writes what does not depend on the value that was there.
 func (q *Request) Exchanges() bool { return q.inst.Op == isa.OpExch }
 
-// NewThreads prepares the threads of a launch, with dependencies if the caller wants them. Close ends it.
-func NewThreads(l *Launch, dependencies bool) *Threads {
+// ThreadOptions say what the caller of NewThreads wants.
+type ThreadOptions struct {
+	Dependencies bool // requests say which loads they depend on
+	Words        bool // atomic operations on elements of words are those of the words
+}
+
+// Narrow says that some atomic operations of words are those of elements.
+func (t *Threads) Narrow() bool { return len(t.r.elements) > 0 }
+
+// NewThreads prepares the threads of a launch. Close ends it.
+func NewThreads(l *Launch, o ThreadOptions) *Threads {
 	alone := *l
 	alone.Sink, alone.Needs, alone.OnFault, alone.Printf, alone.Progress = nil, 0, nil, nil, nil
 	alone.Schedule = Fair
 	t := &Threads{live: map[*loader.Code]*liveness{}, loops: map[*loader.Code][]bool{}}
 	t.r = NewRun(context.Background(), &alone)
 	t.r.Machine = refMachine{t.r}
-	t.r.placeElements()
+	if !o.Words {
+		t.r.placeElements()
+	}
 	for b := range uint32(l.Grid.Count()) {
 		t.ctas = append(t.ctas, t.r.single(b))
 	}
-	t.reads, t.clocks = dependencies, t.Count() > 0 && t.readsClocks()
+	t.reads, t.clocks = o.Dependencies, t.Count() > 0 && t.readsClocks()
 	if t.reads || t.clocks {
 		t.depends = &depends{}
 	}

@@ -76,13 +76,31 @@ func Kernel(ctx context.Context, l *engine.Launch, expected []Expected, conditio
 	if o.Checkpoint == nil {
 		use.Widths = kernel.Widths{}
 	}
+	var before *Result // with elements
 	for {
 		r, refusal, err := exploreKernel(ctx, l, expected, condition, o, use)
-		if refusal == nil || !refusal.Regroup && !refusal.Attempts {
+		switch {
+		case refusal == nil:
+			return r, err
+		case refusal.Regroup || refusal.Attempts:
+			use.Attempts = use.Attempts || refusal.Attempts
+		case inWords(&use, refusal):
+			before = r
+		case before != nil:
+			return before, err
+		default:
 			return r, err
 		}
-		use.Attempts = use.Attempts || refusal.Attempts
 	}
+}
+
+// inWords says that another search is to go on with words in the place of their elements.
+func inWords(use *kernel.Options, refusal *kernel.Refusal) bool {
+	if !refusal.Words || use.Words || use.Widths == nil {
+		return false
+	}
+	use.Words, use.Widths = true, kernel.Widths{}
+	return true
 }
 
 // exploreKernel explores a launch.
@@ -104,6 +122,10 @@ func exploreKernel(ctx context.Context, l *engine.Launch, expected []Expected, c
 	v.locations = func(n int) []int32 { return observed(p, n, expected, condition) }
 	v.search(ctx)
 	refusal := p.Refusal()
+	if use.Words {
+		v.result.Notes = append(v.result.Notes, "atomic operations on bytes and halves are explored as those of their words, which execute them: other accesses "+
+			"are as wide as these words, or of another part of them")
+	}
 	if refusal != nil {
 		v.result.Refusal = refusal.Reason
 		for _, at := range refusal.Places {

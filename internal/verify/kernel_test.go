@@ -468,6 +468,12 @@ func TestWidths(t *testing.T) {
 			"mov.u32 %r4, 0xffff; shl.b32 %r4, %r4, %r3; not.b32 %r4, %r4; mov.u32 %r5, 2; shl.b32 %r5, %r5, %r3; " +
 			"ld.relaxed.gpu.global.u32 %r0, [%rd1]; and.b32 %r1, %r0, %r4; or.b32 %r1, %r1, %r5; " +
 			"atom.relaxed.gpu.global.cas.b32 %r2, [%rd1], %r0, %r1; END:", 3, OK},
+		// Where others access the word too, it is the word that is swapped.
+		{"a half that is swapped in its word, to which others add", "mov.u64 %rd0, x; add.u64 %rd0, %rd0, 2; and.b64 %rd1, %rd0, -4;" + first +
+			"atom.relaxed.gpu.global.add.u32 %r2, [x], 1; @%p0 bra END; cvt.u32.u64 %r3, %rd0; and.b32 %r3, %r3, 3; shl.b32 %r3, %r3, 3; " +
+			"mov.u32 %r4, 0xffff; shl.b32 %r4, %r4, %r3; not.b32 %r4, %r4; mov.u32 %r5, 2; shl.b32 %r5, %r5, %r3; " +
+			"ld.relaxed.gpu.global.u32 %r0, [%rd1]; and.b32 %r1, %r0, %r4; or.b32 %r1, %r1, %r5; " +
+			"atom.relaxed.gpu.global.cas.b32 %r2, [%rd1], %r0, %r1; END:", 3, OK},
 		{"the byte beside it", first + "atom.release.gpu.global.cas.b32 %r0, [x], 0, 256; ld.acquire.gpu.global.s8 %r1, [x];" + check("0"), 2, OK},
 		{"a race with an atomic half", first + "red.relaxed.gpu.global.add.u32 [x], 1; @!%p0 ld.global.u64 %r16, [x];", 2, Error},
 	} {

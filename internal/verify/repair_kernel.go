@@ -38,7 +38,7 @@ func RepairKernel(ctx context.Context, l *engine.Launch, expected []Expected, co
 	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Stops: true, Widths: kernel.Widths{}}
 	for {
 		r, places, refusal, err := repairKernel(ctx, l, expected, condition, o, in, use)
-		if refusal == nil || !refusal.Regroup && !refusal.Attempts {
+		if refusal == nil || !refusal.Regroup && !refusal.Attempts && !inWords(&use, refusal) {
 			return r, places, err
 		}
 		use.Attempts = use.Attempts || refusal.Attempts

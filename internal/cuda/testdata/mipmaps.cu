@@ -114,6 +114,18 @@ int main() {
   WANT_ERROR(cudaCreateTextureObject(&t, &r, &d, &v), cudaErrorInvalidValue); // which is not that of level 1
   v.width = 8, v.format = cudaResViewFormatSignedInt2;
   WANT_ERROR(cudaCreateTextureObject(&t, &r, &d, &v), cudaErrorInvalidValue);
+  // Handles of the other kind.
+  cudaArray_t plain;
+  OK(cudaMallocArray(&plain, &real, 8, 8));
+  WANT_ERROR(cudaGetMipmappedArrayLevel(&a, (cudaMipmappedArray_t)plain, 0), cudaErrorInvalidResourceHandle);
+  WANT_ERROR(cudaFreeMipmappedArray((cudaMipmappedArray_t)plain), cudaErrorInvalidResourceHandle);
+  WANT_ERROR(cudaFreeArray((cudaArray_t)m), cudaErrorInvalidResourceHandle);
+  r.res.array.array = plain;
+  WANT_ERROR(cudaCreateTextureObject(&t, &r, &d, nullptr), cudaErrorInvalidResourceHandle);
+  r.resType = cudaResourceTypeArray, r.res.mipmap.mipmap = m;
+  WANT_ERROR(cudaCreateTextureObject(&t, &r, &d, nullptr), cudaErrorInvalidResourceHandle);
+  r.resType = cudaResourceTypeMipmappedArray;
+  OK(cudaFreeArray(plain));
   OK(cudaFreeMipmappedArray(m));
 
   float values[6 * 16];

@@ -357,32 +357,65 @@ func (p *proxies) covered(s *order.Stamp, a *order.Actor, done int) bool {
 
 // covers says that a fence lies between an access and who makes another one, in the order of what happens before what.
 func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
+	ok, _ := f.between(s, a, f.lanes)
+	return ok
+}
+
+// between says so of a fence by some lanes, and which of them the one who makes the other access knows to have executed it.
+func (f *proxyFence) between(s *order.Stamp, a *order.Actor, lanes uint32) (ok bool, known uint32) {
 	l := s.Launch
 	warp := f.block*l.WarpsPerBlock + f.warp
-	for m := f.lanes; m != 0; m &= m - 1 {
+	for m := f.lanes & lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		own := a.Warp == warp && a.Lane == lane
 		if !own && a.Unknown(l, warp, 1<<lane, f.view.Epoch) != 0 {
 			continue
 		}
+		known |= 1 << lane
 		if s.Warp == warp && s.Lane == lane {
 			if s.Epoch <= f.view.Epoch {
-				return true
+				return true, known
 			}
 		} else if f.view.Unknown(l, f.block, l, s.Warp, 1<<s.Lane, s.Epoch) == 0 {
-			return true
+			return true, known
 		}
 	}
-	return false
+	return false, known
 }
 
 // globalFences are the fences of a launch that concern global memory, since it has written there through the generic proxy.
 type globalFences struct {
-	by      map[uint32][]proxyFence // by warp in the grid
-	n       int                     // how many
-	lost    bool                    // fences have been forgotten
-	written map[uint64]bool         // by wroteBytes: parts of memory
-	last    uint64                  // one of them
+	by      map[uint32]*warpFences // by warp in the grid
+	n       int                    // how many
+	lost    bool                   // fences have been forgotten
+	written map[uint64]bool        // by wroteBytes: parts of memory
+	last    uint64                 // one of them
+}
+
+// warpFences are those of a warp.
+type warpFences struct {
+	list  []proxyFence
+	lanes uint32 // that have executed one
+}
+
+// covers says that one of the fences covers an access. Of those of a lane that are known the last one tells: it knows what those before it know.
+func (w *warpFences) covers(s *order.Stamp, a *order.Actor) bool {
+	if w == nil {
+		return false
+	}
+	rest := w.lanes
+	// Of a lane whose first fence is not known none is: most warps of other blocks.
+	if f := &w.list[0]; a.Warp != f.block*s.Launch.WarpsPerBlock+f.warp {
+		rest &^= a.Unknown(s.Launch, f.block*s.Launch.WarpsPerBlock+f.warp, f.lanes, f.view.Epoch)
+	}
+	for i := len(w.list) - 1; i >= 0 && rest != 0; i-- {
+		ok, known := w.list[i].between(s, a, rest)
+		if ok {
+			return true
+		}
+		rest &^= known
+	}
+	return false
 }
 
 // wroteBytes is the size of the parts of global memory of which is kept whether a launch has written there through the generic proxy.
@@ -395,7 +428,7 @@ func (d *Detector) wroteGlobal(l *order.Launch, at uint64) {
 	}
 	g := d.globalFences[l]
 	if g == nil {
-		g = &globalFences{by: map[uint32][]proxyFence{}, written: map[uint64]bool{}}
+		g = &globalFences{by: map[uint32]*warpFences{}, written: map[uint64]bool{}}
 		d.globalFences[l] = g
 	}
 	if at /= wroteBytes; at != g.last || len(g.written) == 0 {
@@ -425,27 +458,25 @@ func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
 		return
 	}
 	warp := blk.Index*blk.WarpsPerBlock + wi
+	w := g.by[warp]
+	if w == nil {
+		w = &warpFences{}
+		g.by[warp] = w
+	}
 	for v, having := range blk.Views(wi, lanes) {
-		g.by[warp] = append(g.by[warp], proxyFence{block: blk.Index, warp: wi, lanes: having, view: v})
+		w.list = append(w.list, proxyFence{block: blk.Index, warp: wi, lanes: having, view: v})
+		w.lanes |= having
 		g.n++
 	}
 }
 
 // covered says that a fence lies between a write and who makes an access. Mostly one of the two has executed it.
 func (g *globalFences) covered(s *order.Stamp, a *order.Actor) bool {
-	covers := func(list []proxyFence) bool {
-		for i := len(list) - 1; i >= 0; i-- {
-			if list[i].covers(s, a) {
-				return true
-			}
-		}
-		return false
-	}
-	if covers(g.by[a.Warp]) || covers(g.by[s.Warp]) {
+	if g.by[a.Warp].covers(s, a) || g.by[s.Warp].covers(s, a) {
 		return true
 	}
-	for warp, list := range g.by {
-		if warp != a.Warp && warp != s.Warp && covers(list) {
+	for warp, w := range g.by {
+		if warp != a.Warp && warp != s.Warp && w.covers(s, a) {
 			return true
 		}
 	}

@@ -497,6 +497,51 @@ func TestGlobalProxyFences(t *testing.T) {
 	}
 }
 
+// TestLastGlobalFences: of the fences of a lane that are known the last one tells, and if the first one is not known, none is. The others are not looked at,
+// however many.
+func TestLastGlobalFences(t *testing.T) {
+	for _, fenced := range []bool{true, false} {
+		const many = 100
+		b := inCluster(func(op func(uint32, event.Event)) {
+			access := func(kind event.Kind, addr uint64, order event.Order) event.Event {
+				return event.Event{Kind: kind, Space: event.Global, Mask: 1, Addr: addr, Size: 4, Order: order, Scope: event.ScopeGPU}
+			}
+			store := access(event.Store, 4096, event.Weak)
+			op(0, store)
+			op(2, store)
+			for range many {
+				op(0, event.Event{Kind: event.ProxyFence, Mask: 1, Space: event.Global})
+				op(2, event.Event{Kind: event.ProxyFence, Mask: 1, Space: event.Global})
+				op(3, event.Event{Kind: event.ProxyFence, Mask: 1, Space: event.Global})
+			}
+			if op(2, store); fenced {
+				op(2, event.Event{Kind: event.ProxyFence, Mask: 1, Space: event.Global})
+				op(3, event.Event{Kind: event.ProxyFence, Mask: 1, Space: event.Global})
+			}
+			op(2, access(event.Store, 8192, event.Release))
+			op(0, access(event.Load, 8192, event.Acquire))
+			op(0, event.Event{Kind: event.Bulk, Flags: event.FlagRead, Space: event.Global, Mask: 1, Addr: 4096, Aux: 128, Place: 200})
+		})
+		b.Launches[0].Bulk, b.Launches[0].Cluster = true, event.Dim3{}
+		last := slices.IndexFunc(b.Events, func(e event.Event) bool { return e.Kind == event.Bulk })
+		rest := *b
+		b.Events, rest.Events = b.Events[:last], b.Events[last:]
+		d := New(detect.Config{})
+		d.Events(b)
+		for _, g := range d.globalFences {
+			for warp, w := range g.by {
+				for i := 1; i < len(w.list) && (warp == 3 || i < len(w.list)-1); i++ {
+					w.list[i].view = nil // who looks at it fails
+				}
+			}
+		}
+		d.Events(&rest)
+		if got := slices.ContainsFunc(d.Findings(), func(f detect.Finding) bool { return f.Kind == detect.MissingProxyFence }); got == fenced {
+			t.Errorf("fenced: %v; found: %v", fenced, got)
+		}
+	}
+}
+
 // TestManyProxyFences: fences that later ones make needless are dropped, and no others.
 func TestManyProxyFences(t *testing.T) {
 	for _, barriers := range []bool{true, false} {

@@ -25,7 +25,7 @@ var errRefused = errors.New("not for single threads")
 // Run implements engine.Engine.
 func (e *sequential) Run(_ context.Context, l *engine.Launch) (engine.Stats, error) {
 	const most = 300_000 // requests
-	th := engine.NewThreads(l, false)
+	th := engine.NewThreads(l, engine.ThreadOptions{})
 	defer th.Close()
 	n, block := th.Count(), int(l.Block.Count())
 	if n > 4096 {

@@ -125,6 +125,7 @@ type Refusal struct {
 	Reason   string
 	Regroup  bool     // see Options.Widths
 	Attempts bool     // see Options.Attempts
+	Words    bool     // see Options.Words
 	Places   []uint32 // of the instructions concerned
 }
 
@@ -152,6 +153,9 @@ type Options struct {
 	Dependencies bool // steps say which reads they depend on
 	// Widths, if not nil, gets what is found about widths. The program refuses then, and Regroup is set: another one can go on with them.
 	Widths Widths
+	// Words says that atomic operations on bytes and halves, by way of their word, are those of the word that they execute. Without it the program may
+	// refuse with Refusal.Words set: another one may go on with it.
+	Words bool
 	// Attempts says that threads which count the attempts of a loop are followed in each of them. Without it the program may refuse with
 	// Refusal.Attempts set: another one can go on with it.
 	Attempts bool
@@ -171,7 +175,7 @@ func New(l *engine.Launch, o Options) (*Program, error) {
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	p := &Program{Launch: l, threads: engine.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, each: o.Attempts, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
+	p := &Program{Launch: l, threads: engine.NewThreads(l, engine.ThreadOptions{Dependencies: o.Dependencies, Words: o.Words}), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, each: o.Attempts, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
 		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}, stacks: map[string]int64{}}
 	if p.threads.Timed() {
 		p.past = timedPast
@@ -724,8 +728,10 @@ func (p *Program) mixed(q *engine.Request, size, other uint8, place uint32) expl
 	if p.widths != nil {
 		where = " but for atomic loads of a part of what larger read-modify-writes update, and what is not atomic"
 	}
-	return p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored%s. Use one width for "+
+	op := p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored%s. Use one width for "+
 		"each variable", size, other, where), q.Place, place)
+	p.latest.Words = p.threads.Narrow()
+	return op
 }
 
 // locate finds the location of a part of an access. A location is written if one that it overlaps in part was when it was found.

@@ -3,6 +3,7 @@
 // An array is device memory whose elements lie in rows without gaps. The handle stays valid after the array is freed, so that the
 // checker tells of what is done with it then.
 struct fp_array {
+  u64 mark; // fpIsArray
   u64 at;
   u64 width, height, depth; // in elements as the program gave them: 0 for a dimension that the array lacks
   u64 pitch, slice;         // in bytes
@@ -13,6 +14,7 @@ struct fp_array {
 };
 
 enum { fpArrayLayered = 1, fpArraySurface = 2, fpArrayCube = 4, fpArrayGather = 8, fpArrayColor = 0x20 };
+enum { fpIsArray = 0x79617261, fpIsMipmap = 0x70696d }; // so that a handle of the other kind is refused
 enum { fpChannelSigned, fpChannelUnsigned, fpChannelFloat };
 
 static u64 fp_least_one(u64 n) { return n ? n : 1; }
@@ -30,7 +32,7 @@ static int fp_array_new(struct fp_array **out, const int bits[4], int format, u6
   if (!a) return fpOutOfMemory;
   int all = 0;
   for (int i = 0; i < 4; i++) all += a->bits[i] = bits[i];
-  a->format = format, a->width = width, a->height = height, a->depth = depth, a->flags = flags;
+  a->mark = fpIsArray, a->format = format, a->width = width, a->height = height, a->depth = depth, a->flags = flags;
   a->element = (u32)all / 8;
   a->pitch = width * a->element, a->slice = a->pitch * fp_least_one(height);
   int e = a->element == 0 || all % 8 || a->element > 16 ? 20 : 0; // cudaErrorInvalidChannelDescriptor
@@ -56,6 +58,7 @@ static int fp_array_make(struct fp_array **out, const int bits[4], int format, u
 // A mipmapped array: levels that lie one after the other in one allocation, each at a multiple of 512 bytes from the first
 // (descriptor.Texture.Level).
 struct fp_mipmap {
+  u64 mark; // fpIsMipmap
   unsigned levels;
   struct fp_array *level[32];
 };
@@ -68,6 +71,7 @@ static void fp_mipmap_release(struct fp_mipmap *m) {
 static int fp_mipmap_make(struct fp_mipmap **out, const int bits[4], int format, u64 width, u64 height, u64 depth, unsigned levels, unsigned flags) {
   struct fp_mipmap *m = out ? calloc(1, sizeof *m) : NULL;
   if (!m) return out ? fpOutOfMemory : fpInvalidValue;
+  m->mark = fpIsMipmap;
   int layers = !!(flags & (fpArrayLayered | fpArrayCube)), e = 0;
   u64 most = width > height ? width : height, size = 0, at;
   if (!layers && depth > most) most = depth;
@@ -93,7 +97,7 @@ static int fp_mipmap_make(struct fp_mipmap **out, const int bits[4], int format,
 }
 
 static int fp_mipmap_level(struct fp_array **a, const struct fp_mipmap *m, unsigned level) {
-  if (!m) return fpInvalidHandle;
+  if (!m || m->mark != fpIsMipmap) return fpInvalidHandle;
   if (!a || level >= m->levels) return fpInvalidValue;
   *a = m->level[level];
   return 0;
@@ -101,18 +105,19 @@ static int fp_mipmap_level(struct fp_array **a, const struct fp_mipmap *m, unsig
 
 // fp_mipmap_free frees the memory; the handles stay valid as those of arrays do.
 static int fp_mipmap_free(const struct fp_mipmap *m) {
+  if (m && m->mark != fpIsMipmap) return fpInvalidHandle;
   return m ? fp_request(FP_Free, (const u64[]){m->level[0]->at, FP_KIND_ARRAY}, 2, NULL, 0) : 0;
 }
 
 static int fp_array_free(const struct fp_array *a) {
-  if (a && a->part) return fpInvalidHandle;
+  if (a && (a->mark != fpIsArray || a->part)) return fpInvalidHandle;
   return a ? fp_request(FP_Free, (const u64[]){a->at, FP_KIND_ARRAY}, 2, NULL, 0) : 0;
 }
 
 // fp_array_box gives the box of an array that begins at byte x of row y of slice z; an error when width bytes, height rows and depth
 // slices from there leave the array.
 static int fp_array_box(const struct fp_array *a, u64 x, u64 y, u64 z, u64 width, u64 height, u64 depth, struct fp_box *box) {
-  if (!a) return fpInvalidHandle;
+  if (!a || a->mark != fpIsArray) return fpInvalidHandle;
   u64 rows = fp_least_one(a->height), slices = fp_least_one(a->depth);
   if (x > a->pitch || width > a->pitch - x || y > rows || height > rows - y || z > slices || depth > slices - z) return fpInvalidValue;
   *box = (struct fp_box){a->at + x + y * a->pitch + z * a->slice, a->pitch, a->slice};
@@ -175,7 +180,7 @@ static int fp_texture_create(const struct fp_texture *t, int surface, u64 *objec
 }
 
 static int fp_surface_create(const struct fp_array *a, u64 *object) {
-  if (!a) return fpInvalidHandle;
+  if (!a || a->mark != fpIsArray) return fpInvalidHandle;
   if (!(a->flags & fpArraySurface)) return fpInvalidValue;
   struct fp_texture t = fp_texture_of_array(a);
   return fp_texture_create(&t, 1, object);

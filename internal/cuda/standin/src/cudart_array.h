@@ -157,6 +157,7 @@ static int texture_object(u64 *object, const struct resource *r, const struct te
   enum { array, mipmapped, linear, pitched };
   struct fp_texture t;
   if (!r || !m || ((r->type == array || r->type == mipmapped) && !r->of.array)) return fpInvalidValue;
+  if ((r->type == array && r->of.array->mark != fpIsArray) || (r->type == mipmapped && r->of.mipmap->mark != fpIsMipmap)) return fpInvalidHandle;
   switch (r->type) {
     case array: t = fp_texture_of_array(r->of.array); break;
     case mipmapped:
