@@ -124,7 +124,9 @@ func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uin
 		d.bulkDone(s, b, e, blk, wi)
 	case event.ProxyFence:
 		if e.Space != event.Global {
-			d.proxiesOf(blk).fence(blk, wi, e.Mask)
+			p := d.proxiesOf(blk)
+			p.fence(blk, wi, e.Mask)
+			d.forgot = d.forgot || p.lost
 		}
 		if e.Space != event.Shared {
 			d.fenceGlobal(blk, wi, e.Mask)

@@ -63,6 +63,7 @@ type Detector struct {
 	proxies   map[clusterKey]*proxies // of launches with clusters
 	// globalFences are those that concern global memory, of launches that run.
 	globalFences map[*order.Launch]*globalFences
+	forgot       bool               // proxy fences: see Notes
 	operations   uint32             // how many were numbered, see landed.go
 	inits        map[initKey]uint32 // their numbers
 	// Of peer.

@@ -447,6 +447,14 @@ func (g *globalFences) wrote(from, end uint64) bool {
 	return false
 }
 
+// Notes implements detect.Noted.
+func (d *Detector) Notes() []string {
+	if !d.forgot {
+		return nil
+	}
+	return []string{"More proxy fences were executed that may all matter than are kept: of accesses after that a missing one may not be told"}
+}
+
 // fenceGlobal notes a fence by lanes of a warp.
 func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
 	g := d.globalFences[blk.Launch]
@@ -454,7 +462,7 @@ func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
 		return
 	}
 	if g.n >= mostProxyFences {
-		g.by, g.lost = nil, true
+		g.by, g.lost, d.forgot = nil, true, true
 		return
 	}
 	warp := blk.Index*blk.WarpsPerBlock + wi

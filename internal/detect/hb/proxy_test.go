@@ -542,6 +542,23 @@ func TestLastGlobalFences(t *testing.T) {
 	}
 }
 
+// TestForgottenFences: where more fences of global memory were executed than are kept, the detector says so.
+func TestForgottenFences(t *testing.T) {
+	for _, more := range []int{0, 1} {
+		b := inCluster(func(op func(uint32, event.Event)) {
+			op(0, event.Event{Kind: event.Store, Space: event.Global, Mask: 1, Addr: 4096, Size: 4})
+			for range mostProxyFences + more {
+				op(0, event.Event{Kind: event.ProxyFence, Mask: 1, Space: event.Global})
+			}
+		})
+		b.Launches[0].Bulk, b.Launches[0].Cluster = true, event.Dim3{}
+		d := New(detect.Config{})
+		if d.Events(b); len(d.Notes()) != more {
+			t.Errorf("%d fences more than are kept: %q", more, d.Notes())
+		}
+	}
+}
+
 // TestManyProxyFences: fences that later ones make needless are dropped, and no others.
 func TestManyProxyFences(t *testing.T) {
 	for _, barriers := range []bool{true, false} {

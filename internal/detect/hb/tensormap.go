@@ -36,6 +36,7 @@ func (d *Detector) tensorMap(e *event.Event, blk *order.Block, wi uint32) {
 		d.maps.list = append(d.maps.list, mapFence{proxyFence{block: blk.Index, warp: wi, lanes: e.Mask, view: blk.ViewOf(wi, lane)}, e.Addr})
 		if over := len(d.maps.list) - maxProxyFences; over > 0 {
 			d.maps.list, d.maps.lost = slices.Delete(d.maps.list, 0, over), true
+			d.forgot = true
 		}
 		blk.Synchronised(wi, e)
 		return
