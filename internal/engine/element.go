@@ -43,39 +43,36 @@ func (r *Run) noteBase(w *Warp, in *loader.Instr, on uint32, place uint32) {
 }
 
 func (m refMachine) Element(w *Warp, lane int, _ *loader.Instr, place uint32) (addr uint64, size uint8) {
-	return m.r.elementOf(&w.lanes[lane], place)
-}
-
-func (r *Run) elementOf(ln *lane, place uint32) (addr uint64, size uint8) {
-	e, ok := r.elements[place]
+	e, ok := m.r.elements[place]
+	ln := &w.lanes[lane]
 	if !ok || ln.elements == nil {
 		return 0, 0
 	}
-	return ln.elements[r.bases[e.Base]], e.Size
+	return ln.elements[m.r.bases[e.Base]], e.Size
 }
 
-// narrow makes a request of a word one of the element that a lane means by it, unless the element is not aligned. Bytes are locations: what others
-// do to the bytes around it may make a swap fail, and that it is tried again, and nothing else.
-func (q *Request) narrow(r *Run, ln *lane, in *loader.Instr, place uint32) {
-	if at, n := r.partOf(ln, in, place); n != 0 {
-		q.Addr, q.Size = q.Addr+at, n
-		q.Value, q.Swap = LowBytes(q.Value>>(8*at), uint64(n)), LowBytes(q.Swap>>(8*at), uint64(n))
-	}
-}
-
-// partOf gives where in the word that a lane accesses the element is that it means, and the size of that; 0 where that is the word.
-func (r *Run) partOf(ln *lane, in *loader.Instr, place uint32) (at uint64, size uint8) {
-	addr, size := r.elementOf(ln, place)
+// partOf gives where in the word that a lane accesses the element is that it means, and the size of that; 0 where that is the word, or the
+// element is not aligned.
+func (r *Run) partOf(w *Warp, lane int, in *loader.Instr, place uint32) (at uint64, size uint8) {
+	addr, size := r.Machine.Element(w, lane, in, place)
 	if at = addr & (in.Width - 1); size == 0 || at%uint64(size) != 0 || at+uint64(size) > in.Width {
 		return 0, 0
 	}
 	return at, size
 }
 
+// narrow makes a request of a word one of the element that a lane means by it. Bytes are locations: what others do to the bytes around it may
+// make a swap fail, and that it is tried again, and nothing else.
+func (q *Request) narrow(r *Run, w *Warp, lane int, in *loader.Instr, place uint32) {
+	if at, n := r.partOf(w, lane, in, place); n != 0 {
+		q.Addr, q.Size = q.Addr+at, n
+		q.Value, q.Swap = LowBytes(q.Value>>(8*at), uint64(n)), LowBytes(q.Swap>>(8*at), uint64(n))
+	}
+}
+
 // around gives the word with a value of the element that a lane means. The bytes around it, which are put back alone, are those that a swap compares with.
 func (r *Run) around(w *Warp, i int, in *loader.Instr, place uint32, value uint64) uint64 {
-	ln := &w.lanes[i]
-	at, n := r.partOf(ln, in, place)
+	at, n := r.partOf(w, i, in, place)
 	if n == 0 {
 		return value
 	}
@@ -86,8 +83,7 @@ func (r *Run) around(w *Warp, i int, in *loader.Instr, place uint32, value uint6
 	return value<<(8*at) | rest
 }
 
-// narrow makes what the lanes accessed the elements that they mean. An element that is not aligned leaves all as it
-// is.
+// narrow makes what the lanes accessed the elements that they mean, if all mean one.
 func (r *Run) narrow(w *Warp, in *loader.Instr, place uint32) {
 	acc := &r.Access
 	all := acc.Global | acc.Shared
@@ -98,12 +94,9 @@ func (r *Run) narrow(w *Warp, in *loader.Instr, place uint32) {
 	var size uint8
 	for m := all; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		addr, n := r.Machine.Element(w, i, in, place)
-		at[i] = addr & (in.Width - 1)
-		if n == 0 || at[i]%uint64(n) != 0 || at[i]+uint64(n) > in.Width {
+		if at[i], size = r.partOf(w, i, in, place); size == 0 {
 			return
 		}
-		size = n
 	}
 	acc.size = size
 	values := r.Out.Needs&event.NeedValues != 0

@@ -516,7 +516,7 @@ func (t *Threads) access(w *Warp, i int, in *loader.Instr, place uint32, piece i
 		q.Swap = LowBytes(r.value(w, i, &in.Operands[2]), in.Piece)
 	}
 	if r.elements != nil {
-		q.narrow(r, &w.lanes[i], in, place)
+		q.narrow(r, w, i, in, place)
 	}
 	return q, true
 }

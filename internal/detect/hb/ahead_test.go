@@ -35,6 +35,14 @@ func TestReadersAhead(t *testing.T) {
 		op(0, event.Event{Kind: event.Store, Order: event.Release, Scope: event.ScopeCTA, Mask: 1, Addr: free, Size: 4, Place: 203})
 		op(1, event.Event{Kind: event.Load, Order: event.Acquire, Scope: event.ScopeCTA, Mask: 1, Addr: free, Size: 4, Place: 103})
 	}
+	// turn fills the stage and multiplies what is there, all awaited but for the newest operations.
+	turn := func(op op, newest uint32) {
+		fill(op, 1)
+		filled(op, 1)
+		wait(op)
+		multiply(op)
+		pending(op, newest)
+	}
 	for _, c := range []struct {
 		name string
 		ops  func(op op)
@@ -42,69 +50,41 @@ func TestReadersAhead(t *testing.T) {
 		why  string
 	}{
 		{"right", func(op op) {
-			fill(op, 1)
-			filled(op, 1)
-			wait(op)
-			multiply(op)
-			pending(op, 0)
+			turn(op, 0)
 			release(op)
 			fill(op, 2)
 		}, "", ""},
 		{"one too many pending", func(op op) {
-			fill(op, 1)
-			filled(op, 1)
-			wait(op)
-			multiply(op)
-			pending(op, 1)
+			turn(op, 1)
 			release(op)
 			fill(op, 2)
 		}, detect.GroupPending, "all groups except the newest 1"},
 		{"one too many pending, complete since", func(op op) {
-			fill(op, 1)
-			filled(op, 1)
-			wait(op)
-			multiply(op)
-			pending(op, 1)
+			turn(op, 1)
 			release(op)
 			pending(op, 0)
 			fill(op, 2)
 		}, detect.GroupPending, "all groups except the newest 1"},
 		{"not freed at all", func(op op) {
-			fill(op, 1)
-			filled(op, 1)
-			wait(op)
-			multiply(op)
-			pending(op, 1)
+			turn(op, 1)
 			fill(op, 2)
 		}, detect.StageReuse, "nothing says to the thread that writes"},
 		{"a turn ahead", func(op op) {
-			fill(op, 1)
-			filled(op, 1)
-			wait(op)
-			multiply(op)
-			pending(op, 0)
+			turn(op, 0)
 			release(op)
 			multiply(op)
 			pending(op, 1)
 			fill(op, 2)
 		}, detect.CopyNotAwaited, "the stage was free"},
 		{"a turn ahead, complete", func(op op) {
-			fill(op, 1)
-			filled(op, 1)
-			wait(op)
-			multiply(op)
-			pending(op, 0)
+			turn(op, 0)
 			release(op)
 			multiply(op)
 			pending(op, 0)
 			fill(op, 2)
 		}, detect.CopyNotAwaited, "the stage was free"},
 		{"a turn ahead, by a wait for the phase before", func(op op) {
-			fill(op, 1)
-			filled(op, 1)
-			wait(op)
-			multiply(op)
-			pending(op, 0)
+			turn(op, 0)
 			release(op)
 			wait(op)
 			multiply(op)

@@ -184,15 +184,19 @@ func (p *proxies) written(rank uint32, from, n uint64) {
 // touches notes an access by a warp through the generic proxy.
 func (d *Detector) touches(w *history.Warp) {
 	e := w.Event
-	p := (*proxies)(nil)
+	p, g := (*proxies)(nil), (*globalFences)(nil)
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		from := w.Batch.AddrOf(e, lane)
 		rank, at, ok := sharedAt(&w.Memory, from)
 		if !ok {
-			if w.Site.Side.Write {
-				d.wroteGlobal(w.Block.Launch, from)
+			if !w.Site.Side.Write {
+				continue
 			}
+			if g == nil {
+				g = d.globalFencesOf(w.Block.Launch)
+			}
+			g.write(from)
 			continue
 		}
 		if p == nil {
@@ -421,8 +425,8 @@ func (w *warpFences) covers(s *order.Stamp, a *order.Actor) bool {
 // wroteBytes is the size of the parts of global memory of which is kept whether a launch has written there through the generic proxy.
 const wroteBytes = 1 << 12
 
-// wroteGlobal notes a write at an address of global memory through the generic proxy. (None crosses the border of a part: it is aligned.)
-func (d *Detector) wroteGlobal(l *order.Launch, at uint64) {
+// globalFencesOf gives those of a launch, which has written to global memory.
+func (d *Detector) globalFencesOf(l *order.Launch) *globalFences {
 	if d.globalFences == nil {
 		d.globalFences = map[*order.Launch]*globalFences{}
 	}
@@ -431,6 +435,11 @@ func (d *Detector) wroteGlobal(l *order.Launch, at uint64) {
 		g = &globalFences{by: map[uint32]*warpFences{}, written: map[uint64]bool{}}
 		d.globalFences[l] = g
 	}
+	return g
+}
+
+// write notes a write at an address through the generic proxy. (None crosses the border of a part: it is aligned.)
+func (g *globalFences) write(at uint64) {
 	if at /= wroteBytes; at != g.last || len(g.written) == 0 {
 		g.last = at
 		g.written[at] = true
