@@ -30,7 +30,7 @@ const (
 )
 
 // MaxPTX is how long a module may be in bytes. A program that calls twenty algorithms of Thrust with four types has 48 MB. To read and decode
-// one takes 16 times the memory, and up to 70 times: 8.5 GB for 120 MiB of short instructions.
+// one takes up to 70 times the memory: 8.5 GB for 120 MiB of short instructions.
 const MaxPTX = 128 << 20
 
 // Bounds on what a hostile container can make us do.
