@@ -170,7 +170,7 @@ func TestAssembles(t *testing.T) {
 		}
 	}
 	t.Logf("%d assembled, %d cannot be placed", n, refused)
-	if n == 0 || refused > n/10 {
+	if n == 0 || refused > max(1, n/10) { // one of few says nothing
 		t.Errorf("%d assembled, %d cannot be placed", n, refused)
 	}
 }
