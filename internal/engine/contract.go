@@ -61,6 +61,7 @@ type Launch struct {
 	HostWrites bool
 
 	SpinFirst uint64 // in place of the constant, for tests; 0: none
+	Together  bool   // for tests: all blocks of the window start before one of them has a turn
 }
 
 // Schedule is a policy for choosing who runs next.

@@ -95,11 +95,20 @@ func (s *schedule) init(r *Run) {
 func (r *Run) Loop() error {
 	s := &r.Sched
 	for {
-		r.admit()
-		if len(s.resident) == 0 {
+		apart := r.startsApart()
+		if !apart {
+			r.admit()
+		}
+		if len(s.resident) == 0 && s.started == s.blocks {
 			return r.finish()
 		}
-		ran, err := r.round()
+		var ran bool
+		var err error
+		if apart {
+			ran, err = r.roundApart()
+		} else {
+			ran, err = r.round()
+		}
 		if err != nil {
 			return r.interrupted(err)
 		}
@@ -192,22 +201,68 @@ func (r *Run) round() (ran bool, err error) {
 		}
 	}
 	for i := 0; i < len(s.warps); {
-		c, j := s.warps[i].CTA, i+1
+		j := i + 1
 		if r.Launch.Seed == 0 { // the warps of a block follow each other
-			j = i + len(c.Warps)
+			j = i + len(s.warps[i].CTA.Warps)
 		}
-		s.arrives = false
-		for s.passes.begin(c); ; {
-			if err := r.turns(s.warps[i:j], &ran); err != nil {
-				return ran, err
-			}
-			if r.Launch.Seed != 0 || s.arrives || !s.passes.Again(c) {
-				break
-			}
+		if err := r.passesOf(s.warps[i:j], &ran); err != nil {
+			return ran, err
 		}
 		i = j
 	}
 	return ran, nil
+}
+
+// passesOf gives some warps of a block a turn, and all of the block as many as Passes allows.
+func (r *Run) passesOf(warps []*Warp, ran *bool) error {
+	s, c := &r.Sched, warps[0].CTA
+	s.arrives = false
+	for s.passes.begin(c); ; {
+		if err := r.turns(warps, ran); err != nil {
+			return err
+		}
+		if r.Launch.Seed != 0 || s.arrives || !s.passes.Again(c) {
+			return nil
+		}
+	}
+}
+
+// startsApart reports whether a block may start when the turn of the block before it is over: no block depends on
+// whether a later one is resident.
+func (r *Run) startsApart() bool {
+	l := r.Launch
+	return !l.Together && l.Seed == 0 && l.Schedule == Fair && !l.Cooperative && !r.Image.Cancels && l.ClusterShape().Count() == 1
+}
+
+// roundApart does what admit, round and retire do, in the same order for each block, but starts a block right before its
+// first turn. Most blocks end in that turn, and the next one takes their place in memory, which the cache holds.
+func (r *Run) roundApart() (ran bool, err error) {
+	s := &r.Sched
+	room := s.window - len(s.resident)
+	if len(s.resident) > 0 {
+		ran, err = r.round()
+	}
+	for ; room > 0 && s.started < s.blocks; room-- { // after an error too: it is reported with all blocks of the window
+		c := r.single(r.nextCluster())
+		if err == nil {
+			err = r.passesOf(c.Warps, &ran)
+		}
+		if err == nil && c.Live == 0 && len(c.bulks) == 0 && len(c.cores.allocs) == 0 {
+			r.ended(c)
+			continue
+		}
+		s.resident = append(s.resident, c)
+		s.warps = append(s.warps, c.Warps...)
+	}
+	return ran, err
+}
+
+// ended counts a block that has finished.
+func (r *Run) ended(c *CTA) {
+	r.Stats.Blocks++
+	r.Sched.sinceEnd = 0
+	c.gone = true
+	r.free = append(r.free, c.cluster)
 }
 
 // Passes counts how often the warps of a block have their turns (barrierTurns).

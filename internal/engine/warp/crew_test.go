@@ -120,7 +120,7 @@ func racyProgram(n uint64) string {
 	return kernel(k.String())
 }
 
-// TestInStep: arms without groups, and crews, change nothing: neither the order of steps, which memory shows as threads race, nor what is
+// TestInStep: arms without groups, crews, and blocks that start when the one before has had its turn change nothing: neither the order of steps, which memory shows as threads race, nor what is
 // counted, nor events.
 func TestInStep(t *testing.T) {
 	defer func(n int) { hotLists, goesThroughArms, goesInStep = n, true, true }(hotLists)
@@ -143,7 +143,7 @@ func TestInStep(t *testing.T) {
 			g.next = 0
 			l := g.prepare(launch{grid: grid, block: block, out: out})
 			rec := &recorder{}
-			l.Sink, l.Needs, l.Seed = rec, need, seed
+			l.Sink, l.Needs, l.Seed, l.Together = rec, need, seed, !fast
 			var faults []string
 			l.OnFault = func(f engine.Fault) { faults = append(faults, fmt.Sprintf("%s %s %+v", f.Kind, f.Message, f.Stands)) }
 			stats, err := New().Run(t.Context(), l)
