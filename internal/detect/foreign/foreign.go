@@ -96,9 +96,9 @@ func (c *checker) Events(b *event.Batch) {
 			case e.Kind != event.Again:
 				c.look(b, e, l)
 			default:
-				for k, x := range b.Series[e.Side].Events {
-					if x.Size >= 8 || len(l.stored) > 0 {
-						x = b.Nth(e, k)
+				for k := range b.Series[e.Side].Events {
+					if b.Series[e.Side].Events[k].Size >= 8 || len(l.stored) > 0 {
+						x := b.Nth(e, k)
 						c.look(b, &x, l)
 					}
 				}

@@ -42,13 +42,11 @@ func (x *machine) arms(w *engine.Warp, v *registers, pc int32, end uint64) (how 
 	x.count(w, cost, mask)
 	a := arm{x: x, w: w, v: v, s: x.scalars(v, g.slot), end: end, began: w.Strain}
 	v.regs(a.s)
-	for _, e := range []struct {
-		*vcode.Edge
-		lanes uint32
-	}{{second, mask &^ lanes}, {first, lanes}} {
-		if e.Moves >= 0 {
-			x.operations(e.Moves, &v.files, e.lanes)
-		}
+	if second.Moves >= 0 {
+		x.operations(second.Moves, &v.files, mask&^lanes)
+	}
+	if first.Moves >= 0 {
+		x.operations(first.Moves, &v.files, lanes)
 	}
 	join := t.Arms[pc]
 	at, ok := a.run(first.To, second.To, lanes)

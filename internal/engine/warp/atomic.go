@@ -197,7 +197,9 @@ func (x *machine) tellAtomic(w *engine.Warp, e *vcode.Effect, place uint32, on, 
 		for m := on; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m) & 31
 			acc.Addr[l] = sp.origin + off[l]
-			acc.Value[l], acc.Old[l] = [4]uint64{x.left[l]}, [4]uint64{x.before[l]}
+			clear(acc.Value[l][:])
+			clear(acc.Old[l][:])
+			acc.Value[l][0], acc.Old[l][0] = x.left[l], x.before[l]
 		}
 		o.Atomics(w, &e.Instr, place, acc, failed)
 		return

@@ -621,12 +621,15 @@ func (x *machine) part(v *registers, i int, mask uint32) int {
 	slot := x.takeSlot(v)
 	g := &v.groups[i]
 	copy(x.scalars(v, slot), x.scalars(v, g.slot))
-	h := *g
 	v.stack.retain(g.frame)
+	n := len(v.groups)
+	v.groups = slices.Grow(v.groups, 1)[:n+1]
+	g = &v.groups[i]
+	h := &v.groups[n]
+	*h = *g
 	g.mask &^= mask
 	h.mask, h.slot = mask, slot
-	v.groups = append(v.groups, h)
-	return len(v.groups) - 1
+	return n
 }
 
 // carve makes the lanes of mask groups of their own and gives each to f.

@@ -165,8 +165,13 @@ func (x *machine) told(w *engine.Warp, mask uint32) {
 func (x *machine) tellOf(w *engine.Warp, mask uint32, i int) {
 	o := &x.r.Out
 	k := x.t.Code[x.log.Heads[i].Imm].B
-	o.Batch.Events = append(o.Batch.Events, x.events[k])
-	ev := &o.Batch.Events[len(o.Batch.Events)-1]
+	n := len(o.Batch.Events)
+	if n == cap(o.Batch.Events) {
+		o.Batch.Events = slices.Grow(o.Batch.Events, 1)
+	}
+	o.Batch.Events = o.Batch.Events[:n+1]
+	ev := &o.Batch.Events[n]
+	*ev = x.events[k] // append would copy it twice, and the second copy wait for the first
 	ev.Warp = w.Number
 	x.fill(ev, k, mask, i)
 	if x.t.Reaches[k].Store && o.Needs&event.NeedValues != 0 {
@@ -244,7 +249,7 @@ func (x *machine) toldValues(ev *event.Event, i int) {
 			b.Values = engine.Pack(b.Values, wide, ev.Mask)
 		case ^ev.Mask == 0:
 			b.Values = slices.Grow(b.Values, 32)[:n+32]
-			lanes.ZExt64((*v64)(b.Values[n:]), low, ev.Mask)
+			lanes.Widen((*v64)(b.Values[n:]), low)
 		default:
 			lanes.ZExt64(&x.out, low, ev.Mask)
 			b.Values = engine.Pack(b.Values, &x.out, ev.Mask)

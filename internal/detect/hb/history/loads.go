@@ -247,7 +247,8 @@ func (h *Fast) write(epoch uint32) {
 	if int(x.kind) >= len(l.kinds) || l.kinds[x.kind].site != p.Site || !l.kinds[x.kind].is(e) {
 		x.kind = l.kindOf(p.Site, e)
 	}
-	now := load{kind: x.kind, lanes: e.Mask, warp: e.Warp, epoch: epoch, times: 1, warps: 1, addr: e.Addr}
+	var now load // a literal would be copied from where it has just been written, and wait for that
+	now.kind, now.lanes, now.warp, now.epoch, now.times, now.warps, now.addr = x.kind, e.Mask, e.Warp, epoch, 1, 1, e.Addr
 	var alone uint32
 	tail := &alone
 	if l.window == nil {

@@ -56,6 +56,7 @@ type Launch struct {
 	order      *Order
 	number     uint32            // in Order.numbered
 	blocks     map[uint32]*Block // those that run
+	last       *Block            // of which Block was asked last
 	recent     []*Block          // of them, by the low bits of Index: as a rule all, since blocks that run together have near indices
 	logs       map[uint32]Log    // of blocks that have ended
 	lastLog    Log               // of logs
@@ -87,6 +88,7 @@ type Block struct {
 	// Tells says that variables of the block's shared memory may tell of operations that are complete, which no barrier does.
 	Tells bool
 
+	lowest   uint32 // number of a warp
 	serial   uint64 // among all blocks of the run; 0 when it has ended
 	number   uint32 // the last epoch given out
 	alive    int    // threads
@@ -173,7 +175,7 @@ func (o *Order) End(id uint32) {
 		}
 		b.over()
 	}
-	l.blocks, l.recent = nil, nil
+	l.blocks, l.recent, l.last = nil, nil, nil
 	o.unwatch(l)
 	a := o.Agent(l.agent)
 	a.next()
@@ -213,12 +215,16 @@ func (o *Order) HostAccess(agent uint32) Actor {
 
 // Block gives the block of a warp of a launch, and the number of the warp in it.
 func (l *Launch) Block(w uint32) (b *Block, inBlock uint32) {
+	if b = l.last; b != nil && w-b.lowest < l.WarpsPerBlock { // most events; a division costs as much as all else here
+		return b, w - b.lowest
+	}
 	i := w / l.WarpsPerBlock
 	b = l.recent[int(i)&(len(l.recent)-1)]
 	if b == nil || b.Index != i {
 		b = l.running(i)
 	}
-	return b, w - i*l.WarpsPerBlock
+	l.last = b
+	return b, w - b.lowest
 }
 
 // running gives a block, which may have to begin, and makes it recent.
@@ -246,7 +252,7 @@ func (l *Launch) begin(i uint32) *Block {
 	b := o.free[n]
 	o.free = o.free[:n]
 	o.begun++
-	b.Launch, b.Index, b.serial = l, i, o.begun
+	b.Launch, b.Index, b.lowest, b.serial = l, i, i*l.WarpsPerBlock, o.begun
 	b.number, b.alive = 1, int(l.Info.Block.Count())
 	b.leftShared, b.leftAny = false, false
 	b.warps = slices.Grow(b.warps[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
@@ -267,6 +273,9 @@ func (b *Block) over() {
 	delete(l.blocks, b.Index)
 	if at := &l.recent[int(b.Index)&(len(l.recent)-1)]; *at == b {
 		*at = nil
+	}
+	if l.last == b {
+		l.last = nil
 	}
 	l.keepLog(b)
 	b.Shared.reset()
