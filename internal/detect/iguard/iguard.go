@@ -1,29 +1,33 @@
-// Package iguard is iGUARD as two papers describe it that compare themselves with it (PreDataR, sections 3 and 6; HiRace,
-// sections II and V-D): the analysis of ScoRD (package scord) in software, for global and shared memory, with support for
-// independent thread scheduling, and with one prior reader and one prior writer of each word.
+// Package iguard is iGUARD as described by two papers that compare themselves with it (PreDataR, sections 3 and 6;
+// HiRace, sections II and V-D). It is the analysis of ScoRD (package scord) in software, for global and shared memory,
+// with support for independent thread scheduling, and with one prior reader and one prior writer of each word.
 //
-// A load is compared with the last write of the word, a write with the last write and the last read. Two accesses race when
-// they are of different threads and
+// A load is compared with the last write of the word, and a write with the last write and the last read. Two accesses
+// by different threads race in two cases:
 //
-//   - of one warp, whose lanes had parted at one of the two, and no __syncwarp of the warp and no barrier is between;
-//   - of one block with no barrier between, or of different blocks, and ScoRD's table IV holds: the earlier is atomic, of
-//     another block and of block scope; or not both are atomic, and there is no fence by the earlier warp since (of the
-//     device, between blocks), no lock in common when there are locks, or one of the two is neither volatile nor atomic.
+//   - They are by one warp whose lanes had parted at one of the two accesses, and neither a __syncwarp of the warp nor
+//     a barrier lies between.
+//   - They are by one block with no barrier between, or by different blocks, and a condition of ScoRD's table IV holds.
+//     Either the earlier access is atomic, by another block and of block scope. Or not both are atomic, and one of
+//     these holds: the earlier warp has executed no fence since (of device scope, between blocks); locks are held, but
+//     none in common; one of the two accesses is neither volatile nor atomic.
 //
-// Counters are as wide as in the metadata of the tool that the authors released (csl-iisc/iGUARD-SOSP21): a barrier ID of 8
-// bits, fence IDs and a __syncwarp ID of 6. An access exactly 256 barriers, 64 fences or 64 __syncwarps later finds the same
-// IDs, and so there are false alarms. In the release a lock of block scope is another one in another block. So it is here;
-// option block-lock=per-address has one for each address and scope, as the text of ScoRD.
+// Counters are as wide as in the metadata of the tool that the authors released (csl-iisc/iGUARD-SOSP21): a barrier ID
+// of 8 bits, and fence IDs and a __syncwarp ID of 6 bits. An access exactly 256 barriers, 64 fences or 64 __syncwarps
+// later finds the same IDs, which causes false alarms. As in the release, a lock of block scope at one address is a
+// different lock in each block. With option block-lock=per-address there is one lock for each address and scope, as in
+// the text of ScoRD.
 //
-// Blind spots, as published: readers but the last are forgotten (HiRace's listing 3); an access right after the same
-// thread's critical section is its own program order (PreDataR's figure 10); lanes of one instruction never race; a fence
-// by the earlier warp orders it with everyone. PreDataR's authors measured that the published tool misses both of their races
-// within a warp, of one instruction and of two. Lanes that run together are missed here too (their figure 1); should theirs
-// have parted, option its=off is that tool. Like ScoRD it reports critical sections and handovers whose accesses are
-// weak. What host and other kernels do is not seen.
+// Blind spots, as published: all readers except the last are forgotten (HiRace's listing 3); an access right after the
+// same thread's critical section is in program order with it (PreDataR's figure 10); lanes of one instruction never
+// race; a fence by the earlier warp orders it with everyone. PreDataR's authors measured that the published tool misses
+// both of their races within a warp, one in a single instruction and one in two. This package also misses races of
+// lanes that run together (their figure 1). If the lanes in their test had parted, option its=off behaves like the
+// published tool. Like ScoRD, iGUARD reports critical sections and handovers with weak accesses. Accesses by the host
+// and by other kernels are not checked.
 //
-// Words that lanes of one warp left in the same order are held as one record until something tells them apart (package shadow,
-// Lines); what is found does not depend on it.
+// The words that lanes of one warp have accessed in lane order are stored as one record until they differ (package
+// shadow, Lines). The findings do not depend on that.
 package iguard
 
 import (
