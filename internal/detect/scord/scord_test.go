@@ -204,8 +204,8 @@ func TestSameInstruction(t *testing.T) {
 	}
 }
 
-// TestCounters checks that counters wrap around: there is a false alarm after 64 fences, and a race is missed after 256
-// barriers, as the paper says.
+// TestCounters checks that fence IDs wrap around: after 64 fences, or 8 with IDs of 3 bits, there is a false alarm, as the
+// paper says.
 func TestCounters(t *testing.T) {
 	fenced := func(n int) string { return "0 stv" + strings.Repeat("; 0 fence", n) + "; 2 ldv" }
 	narrow, err := detect.Choose([]detect.Spec{Spec, Cached}, "scord:fencebits=3")
