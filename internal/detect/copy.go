@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// kindOfCopy is the kind of a race with an asynchronous copy that was not complete.
+// kindOfCopy gives the kind of a race with an asynchronous copy that was not complete.
 func (f *Facts) kindOfCopy() Kind {
 	c := f.Copy
 	switch {
@@ -35,9 +35,10 @@ func (f *Facts) kindOfCopy() Kind {
 	return CopyNotAwaited
 }
 
-// Overtaken gives the place of a copy into shared memory that overwrites what an earlier copy of its thread writes, which an mbarrier tracks and which
-// the thread does not know to be complete; 0 for other races. Where the copy overwrites what others may still read too, that is what its thread has
-// to wait for: who has read has waited for the earlier copy.
+// Overtaken gives the place of a copy into shared memory that overwrites what an earlier copy of its own thread writes.
+// An mbarrier tracks the earlier copy, and the thread does not know that it is complete. For other races the result is
+// 0. If the copy also overwrites what others may still read, the thread should wait for the readers instead: they have
+// waited for the earlier copy.
 func (f *Facts) Overtaken() uint32 {
 	c := f.Copy
 	if f.Kind() != CopyNotAwaited || c == nil || !c.Tracked || !c.Own || !f.Earlier.Async || !f.Later.Async || f.Later.Op != Write || f.Later.Space != event.Shared {
@@ -46,7 +47,7 @@ func (f *Facts) Overtaken() uint32 {
 	return f.Later.Place
 }
 
-// explainCopy says why an asynchronous copy was not complete.
+// explainCopy explains why an asynchronous copy was not complete.
 func (f *Facts) explainCopy() (message, fix string) {
 	if c := f.Copy; c != nil && c.Unfilled {
 		op, fix := "wgmma.mma_async", "wait for the phase of the mbarrier before the operation: mbarrier.try_wait, wait() of cuda::barrier"
@@ -66,7 +67,7 @@ func (f *Facts) explainCopy() (message, fix string) {
 		return "a write of bytes that a wgmma.mma_async reads, which may not be complete: " + f.Copy.lacksMatrix(), f.Copy.fixMatrix()
 	}
 	if f.Copy != nil && f.Copy.Core {
-		g := *f // what the tensor cores read in shared memory, they do not copy
+		g := *f // what the tensor cores read from shared memory is not a copy
 		g.Earlier.Async = g.Earlier.Async && g.Earlier.Space == event.Tensor
 		return fmt.Sprintf("%s of the same bytes of %s, and the first is by an operation of the tensor cores that may not be complete: %s", g.pair(), f.memory(), f.Copy.lacksCore()), f.Copy.fixCore()
 	}
@@ -92,10 +93,10 @@ func (f *Facts) explainCopy() (message, fix string) {
 	return fmt.Sprintf("%s %s, which may not be complete: %s", what, whose, f.Copy.lacks()), fix
 }
 
-// thenBarrier is what comes after a wait for copies of other threads of the block.
+// thenBarrier follows the advice to wait, where the accessing thread did not issue the copy.
 const thenBarrier = ", and then __syncthreads() for the threads that did not issue the copy"
 
-// lacks says which wait is missing or faulty.
+// lacks says which wait is missing or wrong.
 func (c *CopyState) lacks() string {
 	switch {
 	case c != nil && c.Ahead:
@@ -144,7 +145,7 @@ func (c *CopyState) fix() string {
 
 const fixPhase = "wait for the phase of the copy: mbarrier.try_wait.parity with 0 for the first phase after mbarrier.init, 1 for the second, and so on, changed each time that the stages have gone round"
 
-// fixBulk says what to do about a bulk copy.
+// fixBulk gives the fix for a bulk copy.
 func (c *CopyState) fixBulk() string {
 	then := thenBarrier
 	if c.Own {
@@ -165,7 +166,7 @@ func (c *CopyState) fixBulk() string {
 	return "wait for the group before the access: cp.async.bulk.wait_group 0, or where only the source is written again .read" + then
 }
 
-// explainProxy says that a proxy fence is missing.
+// explainProxy explains a missing proxy fence.
 func (f *Facts) explainProxy() (message, fix string) {
 	if f.Category == CopyProxyFence {
 		return fmt.Sprintf("a write by cp.async and a later %s of the same bytes in shared memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, wrote: no fence.proxy.async lies between the wait for the copy and the second", f.Later.Op),
@@ -179,13 +180,13 @@ func (f *Facts) explainProxy() (message, fix string) {
 		"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the first, in its thread, before the barrier that the thread of the second waits at"
 }
 
-// explainReuse says why an asynchronous copy may overwrite what is still in use.
+// explainReuse explains why an asynchronous copy may overwrite data that is still in use.
 func (f *Facts) explainReuse() (message, fix string) {
 	return f.pair() + " of the same bytes in shared memory by threads of one block: nothing says that the buffer is free when the copy into it is issued" + f.around(),
 		"put __syncthreads() between the last access to the buffer and the issue of the copy into it (consumer_release() before producer_acquire() of cuda::pipeline), or use one stage more"
 }
 
-// lacksMatrix says which wait for a matrix operation is missing or faulty.
+// lacksMatrix says which wait for a wgmma.mma_async is missing or wrong.
 func (c *CopyState) lacksMatrix() string {
 	switch {
 	case c.Untold:
@@ -212,7 +213,7 @@ func (c *CopyState) fixMatrix() string {
 	return "execute wgmma.wait_group 0 before what says that the stage is free"
 }
 
-// lacksCore says which wait for an operation of the tensor cores is missing or faulty.
+// lacksCore says which wait for a tensor core operation is missing or wrong.
 func (c *CopyState) lacksCore() string {
 	switch {
 	case c.How == event.CoreLoads:

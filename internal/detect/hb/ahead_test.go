@@ -9,8 +9,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestReadersAhead: of a ring that bulk copies fill, who reads a stage before the copy that it should wait for is told so, and not that the stage was
-// freed too early, or that a wait for matrix operations let too many be pending.
+// TestReadersAhead checks the message for a ring filled by bulk copies when a thread reads a stage before the copy that
+// it should wait for. The message must not say that the stage was freed too early, or that a wait for matrix operations
+// let too many be pending.
 func TestReadersAhead(t *testing.T) {
 	const bar, free = 0x8000, 0x9000
 	type op = func(uint32, event.Event)
@@ -35,7 +36,7 @@ func TestReadersAhead(t *testing.T) {
 		op(0, event.Event{Kind: event.Store, Order: event.Release, Scope: event.ScopeCTA, Mask: 1, Addr: free, Size: 4, Place: 203})
 		op(1, event.Event{Kind: event.Load, Order: event.Acquire, Scope: event.ScopeCTA, Mask: 1, Addr: free, Size: 4, Place: 103})
 	}
-	// turn fills the stage and multiplies what is there, all awaited but for the newest operations.
+	// turn fills the stage and multiplies its content. All operations except the newest are awaited.
 	turn := func(op op, newest uint32) {
 		fill(op, 1)
 		filled(op, 1)
@@ -158,7 +159,8 @@ func TestReadersAhead(t *testing.T) {
 	}
 }
 
-// TestClusterScope: between blocks of a cluster a fence of its scope is wide enough, and the one beside it that is of the block is told.
+// TestClusterScope checks that a fence of scope cluster is wide enough between blocks of a cluster, and that the
+// message names the other fence, of scope cta.
 func TestClusterScope(t *testing.T) {
 	const peer = 1 << event.PeerShift // rank 0
 	fence := func(s event.Scope, place uint32) event.Event {
