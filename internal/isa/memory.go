@@ -53,7 +53,7 @@ var memoryRows = []*Row{
 		"{.space}.tensormap [a]; space: const param")},
 	{Op: "prefetchu", Doc: "Data Movement: prefetchu", Class: Hint, Forms: forms(".L1 [a]")},
 	{Op: "discard", Doc: "Data Movement: discard", Class: Hint, Forms: forms("{.global}.L2 [a], b:u32"),
-		Note: "A hint: the memory keeps its contents."},
+		Note: "A hint without effect: the memory keeps its contents."},
 	{Op: "applypriority", Doc: "Data Movement: applypriority", Class: Hint, Forms: forms("{.global}.L2::evict_normal [a], b:u32")},
 }
 
