@@ -13,7 +13,9 @@ var controlRows = []*Row{
 
 const policies = "primary: L2::evict_normal L2::evict_first L2::evict_last L2::evict_unchanged; secondary: L2::evict_first L2::evict_unchanged"
 
-const noteGrid = "A launch is executed when the previous one on its stream has ended. If it was launched with programmatic stream serialization and the previous launch executes `launch_dependents`, its accesses before `wait` are not ordered after that launch."
+const noteGrid = "A launch is executed when the previous one on its stream has ended. If it was launched with programmatic stream " +
+	"serialization and the previous launch executes `launch_dependents`, its accesses before `wait` are not ordered after that " +
+	"launch."
 
 // miscRows is the manual's "Miscellaneous Instructions".
 var miscRows = []*Row{

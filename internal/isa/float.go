@@ -49,9 +49,10 @@ var floatRows = []*Row{
 
 // What the rows say about matters that the manual leaves open.
 const (
-	noteNaN      = "A NaN result of f32 is 0x7fffffff. For f64 the result is the first NaN operand, or 0xfff8000000000000 if no operand is NaN."
-	noteSign     = "Changes only the sign bit, also of a NaN."
-	noteMinMax   = "-0 is less than +0. If one operand is NaN, the result is the other one, unless .NaN is given. A NaN result is the canonical NaN of the format."
+	noteNaN    = "A NaN result of f32 is 0x7fffffff. For f64 the result is the first NaN operand, or 0xfff8000000000000 if no operand is NaN."
+	noteSign   = "Changes only the sign bit, also of a NaN."
+	noteMinMax = "-0 is less than +0. If one operand is NaN, the result is the other one, unless .NaN is given. A NaN result is the " +
+		"canonical NaN of the format."
 	noteApprox   = "Computed in double precision and rounded to nearest: more exact than hardware, and different from it in the last bits."
 	noteApprox64 = noteApprox + " The f64 forms with .ftz read and write only the upper 32 bits, as in the manual."
 )

@@ -75,7 +75,8 @@ var extendedRows = []*Row{
 	{Op: "addc", Doc: "Extended-Precision Arithmetic: addc", Carry: true, Bind: bindAddCC, Forms: forms(
 		"{.cc}.type d, a, b; type: u32 s32 u64 s64")},
 	{Op: "sub", Doc: "Extended-Precision Arithmetic: sub.cc", Bind: bindSubCC, Forms: forms(
-		".cc.type d, a, b; type: u32 s32 u64 s64"), Note: "The condition code of subtraction is the carry of a + ~b + 1, as on hardware: 1 if there is no borrow. So addc after sub.cc adds 1 there."},
+		".cc.type d, a, b; type: u32 s32 u64 s64"), Note: "The condition code of subtraction is the carry of a + ~b + 1, as on hardware: " +
+		"1 if there is no borrow. So addc after sub.cc adds 1 there."},
 	{Op: "subc", Doc: "Extended-Precision Arithmetic: subc", Carry: true, Bind: bindSubCC, Forms: forms(
 		"{.cc}.type d, a, b; type: u32 s32 u64 s64")},
 	{Op: "mad", Doc: "Extended-Precision Arithmetic: mad.cc", Bind: bindMadCC, Forms: forms(

@@ -31,7 +31,9 @@ var mbarrierRows = []*Row{
 const (
 	mbarrierSets  = "; sem: release relaxed; scope: cta cluster; space: shared shared::cta shared::cluster"
 	mbarrierWaits = "; sem: acquire relaxed; scope: cta cluster; space: shared shared::cta"
-	noteMbarrier  = "Detectors see init as a plain store, and inval as two relaxed stores. An arrival is a releasing read-modify-write of the first word of the barrier. The arrival that completes a phase passes everything that was released to the first word on to the second word. A wait that finds the phase complete acquires the second word."
+	noteMbarrier  = "Detectors see init as a plain store, and inval as two relaxed stores. An arrival is a releasing " +
+		"read-modify-write of the first word of the barrier. The arrival that completes a phase passes everything that was released " +
+		"to the first word on to the second word. A wait that finds the phase complete acquires the second word."
 )
 
 // MbarrierOrder is the order of an operation on an mbarrier, which is otherwise where the instruction names none (PTX ISA, "mbarrier").

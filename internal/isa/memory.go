@@ -64,7 +64,8 @@ const (
 
 	asyncTypes = "; type: b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
 
-	noteAtom = "Without an order it is relaxed, without a scope gpu. Floating-point addition rounds to nearest and keeps subnormals (hardware flushes those of f32 in global memory)."
+	noteAtom = "Without an order it is relaxed, without a scope gpu. Floating-point addition rounds to nearest and keeps subnormals " +
+		"(hardware flushes those of f32 in global memory)."
 )
 
 // atomForms makes the forms of atom and red from the orders and triples of operands, operation and lists: order, scope and space may

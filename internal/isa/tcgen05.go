@@ -52,7 +52,8 @@ const (
 	coreSeveral = "; num: x2 x4 x8 x16 x32 x64 x128"
 	coreShapes  = "; shape: 32x32b 16x64b 16x128b 16x256b" + coreNumbers
 	coreKinds   = "; kind: kind::f16 kind::tf32 kind::f8f6f4 kind::i8; collector: collector::a::fill collector::a::use collector::a::lastuse collector::a::discard"
-	noteCore    = "With seed 0 an operation is performed when a thread tests an mbarrier that a later tcgen05.commit names. Another seed may perform it at once. " +
+	noteCore    = "With seed 0 an operation is performed when a thread tests an mbarrier that a later tcgen05.commit names. Another " +
+		"seed may perform it at once. " +
 		"The operations of a thread are performed in order. The sum begins with D and adds the products in the order of k, product and sum in f32. " +
 		"Elements of fewer than 8 bits are not supported."
 )

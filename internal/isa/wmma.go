@@ -30,7 +30,8 @@ var wmmaRows = []*Row{
 }
 
 const (
-	noteWmma = "A lane accesses up to 16 bytes of a row (with .col, of a column) at once. The required alignment is the same; the manual requires up to 32."
+	noteWmma = "A lane accesses up to 16 bytes of a row (with .col, of a column) at once. The required alignment is the same; the " +
+		"manual requires up to 32."
 
 	matrixSpaces = "; space: shared shared::cta"
 )
