@@ -17,7 +17,7 @@ var markdownFlag = &flag{"markdown", "FILE", "write the page docs/isa.md instead
 	func(o *options, v string) error { o.markdown = v; return nil }}
 
 func isaCommand() *command {
-	return &command{name: "isa", args: "[INSTRUCTION]", doc: "the PTX instructions that are supported",
+	return &command{name: "isa", args: "[INSTRUCTION]", doc: "list the supported PTX instructions",
 		flags: []*flag{markdownFlag}, anywhere: true, run: runISA,
 		long: `
 Without an argument it lists the instructions; with one, the forms of it: fencepost isa atom`}
