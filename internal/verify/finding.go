@@ -83,7 +83,7 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 		f.Title = "shuffle from a lane that takes no part"
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "reads a lane that takes no part in it")}
 		f.Why = "the value is undefined: the lane does not exist, has exited, or is not named in the mask."
-		f.Fix = "let the lanes that are read take part, or do not use what comes from other lanes"
+		f.Fix = "let the lanes that are read take part, or do not use the values of other lanes"
 	case explore.Deadlock:
 		v.describeDeadlock(f, e, x, events)
 	}
