@@ -328,14 +328,14 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return f.explainThreads()
 	case NonCoherentLoad:
 		if f.Later.Texture {
-			return fmt.Sprintf("%s of the same bytes in one launch, and the second is a texture fetch or a surface read: these are not coherent with what the same kernel writes, so it may give an old value whatever orders the two", f.pair()),
+			return fmt.Sprintf("%s of the same bytes in one launch, and the second is a texture fetch or a surface read: these are not coherent with writes of the same kernel, so it may return an old value even if the two are ordered", f.pair()),
 				"read the bytes in a later kernel, or read and write them by plain loads and stores of global memory"
 		}
 		which := "second"
 		if f.Earlier.Op == Read {
 			which = "first"
 		}
-		return fmt.Sprintf("%s of the same bytes in one launch, and the %s is a load through the read-only cache (ld.global.nc: __ldg, or a const __restrict__ pointer), which is not coherent: it may give an old value whatever orders the two", f.pair(), which),
+		return fmt.Sprintf("%s of the same bytes in one launch, and the %s is a load through the read-only cache (ld.global.nc: __ldg, or a const __restrict__ pointer), which is not coherent: it may return an old value even if the two are ordered", f.pair(), which),
 			"load by a plain load or __ldcg and drop const __restrict__, or write the bytes in an earlier kernel"
 	case ScopeRace:
 		return f.explainScope()
@@ -343,10 +343,10 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s by different threads, with elements of %d and %d bytes, overlap: accesses of different size are not atomic to each other and do not synchronise", f.pair(), f.Earlier.Size, f.Later.Size),
 			"access the variable with one size everywhere"
 	case SameValueRace:
-		return "two threads write the same value to the same bytes with nothing that orders them",
+		return "two threads write the same value to the same bytes, and nothing orders them",
 			"let one thread write, or make the writes atomic"
 	case LostUpdate:
-		return "several threads of one warp read the same bytes, and each writes what it has computed from them: all updates but one are lost, also where the warp runs in lockstep",
+		return "several threads of one warp read the same bytes, and each writes a value that it has computed from them: all updates but one are lost, even if the warp runs in lockstep",
 			fixLost
 	case OneInstruction:
 		return "several threads of one warp write different values to the same bytes in one instruction, and which one remains is undefined",
@@ -362,7 +362,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		if f.maskedApart() {
 			why += f.around()
 		}
-		return why, f.warpFix("put __syncwarp() between the two; between turns of a loop, at the end of its body")
+		return why, f.warpFix("put __syncwarp() between the two; between iterations of a loop, at the end of its body")
 	case VolatileRace:
 		if k != VolatileOnly {
 			if f.sameBlock() {
@@ -371,7 +371,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			return f.explainGrid(k)
 		}
 		if f.Earlier.Updates && f.Later.Updates {
-			return "two threads read the same bytes, and each writes what it has computed from them: volatile makes no atomic operation of the two accesses, so that updates are lost",
+			return "two threads read the same bytes, and each writes a value that it has computed from them: volatile does not make the two accesses one atomic operation, so updates are lost",
 				"make the whole update one atomic operation (atomicAdd, ...)"
 		}
 		fix := "use cuda::atomic_ref or atomic functions instead of volatile, and for an update one operation such as atomicAdd"
@@ -389,8 +389,8 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s of the same bytes by different threads: the plain access is not atomic, and nothing orders the two%s", f.pair(), f.around()),
 			f.fixPlain()
 	case NoMapFence:
-		return "a write of a tensor map is ordered before its use by a tensor copy, which reads it through the tensormap proxy and may not see the write: no fence.proxy.tensormap::generic.acquire of the map lies between",
-			"execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the thread that issues the copy, after what orders it after the write (tensormap.cp_fenceproxy, or the write and fence.proxy.tensormap::generic.release.gpu, and then a barrier)"
+		return "a write of a tensor map is ordered before its use by a tensor copy, but no fence.proxy.tensormap::generic.acquire of the map lies between them: the copy reads the map through the tensormap proxy and may not observe the write",
+			"execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the thread that issues the copy, after the synchronisation that orders it after the write (tensormap.cp_fenceproxy, or the write and fence.proxy.tensormap::generic.release.gpu, and then a barrier)"
 	case NoProxyFence, CopyProxyFence:
 		return f.explainProxy()
 	case SameBlock:
@@ -418,7 +418,7 @@ func (f *Facts) explainLaunches() (message, fix string) {
 		return f.explainNested()
 	}
 	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: they are in different streams, and no event or synchronising call orders them", f.pair()),
-		"put both kernels into one stream, let the second stream wait for an event recorded after the first kernel, or let the host wait for the first stream before it launches the second kernel (a query orders only when it answers success)"
+		"put both kernels into one stream, let the second stream wait for an event recorded after the first kernel, or let the host wait for the first stream before it launches the second kernel (a query orders only if it returns success)"
 }
 
 // explainNested explains a race of two kernels, at least one of them launched by a thread.
@@ -426,10 +426,10 @@ func (f *Facts) explainNested() (message, fix string) {
 	x, y := f.Earlier.Launch, f.Later.Launch
 	switch {
 	case x.ID == y.Parent || y.ID == x.Parent:
-		return fmt.Sprintf("%s of the same bytes by a kernel and one that a thread of it has launched: before all that the second does comes only what the launching thread had done, or had synchronised with, when it launched it", f.pair()),
-			"do it before the launch, with __syncthreads() between where another thread of the block launches; what all blocks are to have done before needs a launch into cudaStreamTailLaunch, or by the host"
+		return fmt.Sprintf("%s of the same bytes by a kernel and one that a thread of it has launched: only accesses that the launching thread had made, or had synchronised with, when it launched the second kernel are ordered before that kernel", f.pair()),
+			"make the access before the launch, with __syncthreads() between the two if another thread of the block launches; if the second kernel must come after accesses of all blocks, launch it into cudaStreamTailLaunch, or from the host"
 	case x.Parent == y.Parent:
-		return fmt.Sprintf("%s of the same bytes by two kernels that threads of one launch have launched, into different streams of the device: each block has a default stream of its own, and launches into cudaStreamFireAndForget follow nothing", f.pair()),
+		return fmt.Sprintf("%s of the same bytes by two kernels that threads of one launch have launched, into different streams of the device: each block has a default stream of its own, and launches into cudaStreamFireAndForget are not ordered", f.pair()),
 			"launch both from one block into its default stream, order the two streams by an event, or launch the second into cudaStreamTailLaunch"
 	}
 	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time, of which a thread of another kernel has launched at least one: nothing orders them", f.pair()),
@@ -456,7 +456,7 @@ func (f *Facts) explainDevices(k Kind) (message, fix string) {
 	case LockScope, FenceScope, AtomicScope:
 		if !h.InScope {
 			return what + ": the variable that passes from one to the other is accessed with a scope that does not include threads of other devices",
-				"use system scope for the accesses to that variable (atomicAdd_system, cuda::thread_scope_system), and __threadfence_system() for the fences beside them"
+				"use system scope for the accesses to that variable (atomicAdd_system, cuda::thread_scope_system), and __threadfence_system() for the fences next to them"
 		}
 		s := h.Release
 		if h.ReleaseWide {
@@ -468,12 +468,12 @@ func (f *Facts) explainDevices(k Kind) (message, fix string) {
 		return what + ": one thread of the first block signals for the whole block, but no __syncthreads() makes it wait for the first access",
 			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it"
 	}
-	return what + ": neither an event nor a synchronising call orders them, nor a release and an acquire at system scope",
+	return what + ": no event, no synchronising call, and no release and acquire at system scope orders them",
 		"let the stream of the second kernel wait for an event recorded after the first, or let the host wait for the first before it launches the second; threads that hand over while both run need system scope (__threadfence_system, atomicAdd_system, cuda::thread_scope_system)"
 }
 
 func (f *Facts) explainThreads() (message, fix string) {
-	return fmt.Sprintf("%s of the same bytes, in an order that only the host's threads can give: different threads made the calls, or a stream called a function of the program between them, and no mutex, condition variable, semaphore, barrier or join of POSIX threads orders the two. Atomic variables and other means of the program's own are not seen, and may order them", f.pair()),
+	return fmt.Sprintf("%s of the same bytes, which only host threads could order: different threads made the calls, or a stream called a function of the program between them, and no mutex, condition variable, semaphore, barrier or join of POSIX threads orders the two. Atomic variables and other synchronisation of the program are not observed, and may order them", f.pair()),
 		"let one thread wait for the other, by a mutex and a condition variable or a join, and for its work by an event, or put both into one stream"
 }
 
@@ -531,11 +531,11 @@ func (f *Facts) explainBlock(k Kind) (message, fix string) {
 	}
 	if f.sameWarp() {
 		return fmt.Sprintf("%s of the same bytes in %s by threads of one warp on different branches, with no barrier between them%s", f.pair(), f.memory(), f.around()),
-			f.warpFix("end the branch after the first access, and put a __syncwarp() there whose mask names the lanes that reach it, both threads among them")
+			f.warpFix("end the branch after the first access, and put a __syncwarp() there whose mask names the lanes that reach it, including both threads")
 	}
-	fix = "put __syncthreads() between the two, where all threads of the block reach it; between turns of a loop, at the end of its body"
+	fix = "put __syncthreads() between the two, where all threads of the block reach it; between iterations of a loop, at the end of its body"
 	if f.Earlier.Place == f.Later.Place {
-		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation; between turns of a loop, put __syncthreads() at the end of its body"
+		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation; between iterations of a loop, put __syncthreads() at the end of its body"
 	}
 	return fmt.Sprintf("%s of the same bytes in %s by threads of one block with no barrier between them%s", f.pair(), f.memory(), f.around()), fix
 }
@@ -582,7 +582,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	case LockScope, FenceScope, AtomicScope:
 		if !h.InScope {
 			return what + ": the variable that passes from one to the other is accessed with block scope (.cta), which does not include the other block",
-				"use device scope for the accesses to that variable, and __threadfence() for the fences beside them"
+				"use device scope for the accesses to that variable, and __threadfence() for the fences next to them"
 		}
 		s := h.Release
 		if h.ReleaseWide {
@@ -593,14 +593,14 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	case MissingBarrier:
 		if f.Unawaited != "" {
 			return fmt.Sprintf("%s: one thread of the %s block waits for the other block, but no __syncthreads() makes the others wait for it", what, f.Unawaited),
-				"put __syncthreads() after the wait and the fence of the thread that waits, where all threads of the block reach it; for lanes of its own warp alone, __syncwarp() will do"
+				"put __syncthreads() after the wait and the fence of the thread that waits, where all threads of the block reach it; for lanes of its own warp, __syncwarp() is enough"
 		}
 		if f.ByLeader {
-			return what + ": one thread of each block takes a lock for all of them, but there is no barrier between this access and the taking, or the giving back, of the lock",
-				"put one __syncthreads() after the lock is taken and one before it is given back, both where all threads of the block reach them"
+			return what + ": one thread of each block takes a lock for all of them, but there is no barrier between this access and the operation that takes or releases the lock",
+				"put one __syncthreads() after the lock is taken and one before it is released, both where all threads of the block reach them"
 		}
 		return what + ": one thread of the first block signals for the whole block, but no __syncthreads() makes it wait for the first access",
-			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it; where one thread also waits for its whole block, put one after the wait too; for lanes of its own warp alone, __syncwarp() will do"
+			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it; where one thread also waits for its whole block, put one after the wait too; for lanes of its own warp, __syncwarp() is enough"
 	case MissingLock:
 		return what + ": " + f.unlocked(), takeLock
 	}
@@ -648,7 +648,7 @@ func (f *Facts) around() string {
 func (h *Handover) lacks() string {
 	switch {
 	case h.Release == nil && h.Acquire == nil:
-		return "there is a fence neither before that variable is written nor after it is read"
+		return "there is no fence before that variable is written, and none after it is read"
 	case h.Release == nil && h.Barrier:
 		return "there is no fence between the barrier and the write of that variable"
 	case h.Release == nil:

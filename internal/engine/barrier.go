@@ -120,7 +120,7 @@ func (r *Run) arrive(w *Warp, in *loader.Instr, on uint32, place uint32, id uint
 	}
 	b.Expect = count
 	if b.whole = r.Launch.Schedule == Lockstep; b.whole && on != w.Live {
-		r.Faults.At(r, BarrierDivergence, w, first, place, "arrives", "barrier %d is reached by lanes %#x of a warp while lanes %#x are elsewhere: warps in lockstep must not part here", id, on, w.Live&^on)
+		r.Faults.At(r, BarrierDivergence, w, first, place, "arrives", "barrier %d is reached by lanes %#x of a warp while lanes %#x are elsewhere: warps in lockstep must not diverge here", id, on, w.Live&^on)
 		b.Told = true
 	}
 	b.Join(w, on)
@@ -275,7 +275,7 @@ func (r *Run) CheckSites(b *barrier, id uint8, c *CTA) {
 		if f, fresh := r.Faults.count(r, BarrierDivergence, first, passed == 0); fresh {
 			f.Message = fmt.Sprintf("barrier %d completed without %d of the block's %d threads, which have exited", id, missing, c.Threads)
 			if passed > 0 {
-				f.Message += fmt.Sprintf("; %d of them had passed it by while lanes of their warps waited", passed)
+				f.Message += fmt.Sprintf("; %d of them had skipped it while lanes of their warps waited", passed)
 			}
 			f.Stands = append(b.stands(id), r.exitStands(c)...)
 		}

@@ -307,7 +307,7 @@ var stuckFaults = [3]struct {
 	kind    FaultKind
 	message string
 }{
-	{Deadlock, "threads wait for each other and none can go on"},
+	{Deadlock, "threads wait for each other and none can continue"},
 	{BarrierDivergence, "threads wait at a barrier for all threads of their block, and the others never reach it"},
 	{WarpDivergence, "lanes of a warp wait for others that their member mask names, and those never execute the same instruction with the same mask"},
 }
@@ -354,7 +354,7 @@ func (f *faultLog) reportSpin(r *Run) {
 		}
 	}
 	fault, _ := f.count(r, Deadlock, list[0].Place, false)
-	fault.Message = "threads loop for ever: what they read does not change any more, as no thread of the launch is left that would change it, and no other launch or copy need run beside this one" +
+	fault.Message = "threads loop forever: the values that they read do not change any more, because no thread of the launch is left to change them, and no other launch or copy has to run at the same time" +
 		r.waitedBarriers()
 	fault.Stands = list
 }
@@ -394,7 +394,7 @@ func (r *Run) waitedBarriers() string {
 				}
 			}
 			if l.unseen > 1 {
-				text += fmt.Sprintf("; the %d phases before it ended, and no thread saw one end: more arrive than the count of %d that it was initialised with", l.unseen, b.expected())
+				text += fmt.Sprintf("; the %d earlier phases ended, and no thread has observed that: there are more arrivals than the count of %d that it was initialised with", l.unseen, b.expected())
 			}
 			list = append(list, text)
 		}

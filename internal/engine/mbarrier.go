@@ -374,7 +374,7 @@ func (x *mbarrierOp) test() {
 	if first := x.live.firstTest(x.w, x.lane); done {
 		if x.live.unseen > 1 && x.in.Has("parity") && x.live.by != (arriver{x.w, x.lane, false}) {
 			x.wrong("the wait for phase %d of the mbarrier, by its parity, may pass before phase %d has ended, which no thread has waited for: "+
-				"more may arrive than the count of %d that it was initialised with", x.live.phase-1, x.live.phase-2, x.get().expected())
+				"there may be more arrivals than the count of %d that it was initialised with", x.live.phase-1, x.live.phase-2, x.get().expected())
 		}
 		x.live.unseen, x.live.by = 0, arriver{}
 		if order = x.in.MbarrierOrder(event.Acquire); first && order != event.Relaxed {

@@ -16,9 +16,9 @@ const (
 )
 
 var options = []detect.Option{
-	{Name: "compress", Doc: "whether clocks are kept in the paper's formats, or, off, with a number for each thread that is known; findings are the same", Values: []string{"on", "off"}},
-	{Name: "prune", Doc: "Leave out accesses that repeat one of the same stretch of code, as the instrumentation does.", Values: []string{"on", "off"}},
-	{Name: "same-value", Doc: "Whether lanes that write the same value in one instruction race.", Values: []string{"ignore", "report"}},
+	{Name: "compress", Doc: "on: clocks in the paper's formats; off: clocks with a number for each known thread; findings are the same", Values: []string{"on", "off"}},
+	{Name: "prune", Doc: "whether to skip accesses that repeat an earlier one in the same straight-line code, as the paper's instrumentation does", Values: []string{"on", "off"}},
+	{Name: "same-value", Doc: "whether lanes that write the same value in one instruction race", Values: []string{"ignore", "report"}},
 }
 
 // Spec is BARRACUDA.

@@ -13,13 +13,13 @@ import (
 
 const name = "curd"
 
-var mode = detect.Option{Name: "mode", Doc: "When races of different blocks are looked for: at the kernel's end, or at each barrier too.",
+var mode = detect.Option{Name: "mode", Doc: "when races between blocks are searched: at the kernel's end, or also at each barrier",
 	Values: []string{"lazy", "eager"}}
 
 // Spec is CURD. It runs warps in lockstep because of the kernels that BARRACUDA judges.
 var Spec = detect.Spec{
 	Name:     name,
-	Doc:      "Sets of the regions that threads and blocks read and write between barriers; kernels with atomics or fences go to barracuda.",
+	Doc:      "Sets of the regions that threads and blocks read and write between barriers; barracuda judges kernels with atomics or fences.",
 	Source:   "001, chapter 6",
 	Needs:    barracuda.Spec.Needs,
 	Lockstep: barracuda.Spec.Lockstep,

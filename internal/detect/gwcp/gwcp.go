@@ -20,8 +20,8 @@ var Spec = detect.Spec{
 }
 
 var options = []detect.Option{
-	{Name: "compress", Doc: "whether clocks are kept compressed (section 5.2), or, off, with a number for each pair of threads that know of each other; findings are the same", Values: []string{"on", "off"}},
-	{Name: "report", Doc: "whether to report all races, or predicted ones only: those that do not show in the observed order", Values: []string{"all", "predicted"}},
+	{Name: "compress", Doc: "on: compressed clocks (section 5.2); off: clocks with a number for each pair of threads that know of each other; findings are the same", Values: []string{"on", "off"}},
+	{Name: "report", Doc: "all races, or only predicted ones, which the observed order does not show", Values: []string{"all", "predicted"}},
 }
 
 // Detector is one run of gwcp.

@@ -69,7 +69,7 @@ func TestReadersAhead(t *testing.T) {
 		{"not freed at all", func(op op) {
 			turn(op, 1)
 			fill(op, 2)
-		}, detect.StageReuse, "nothing says to the thread that writes"},
+		}, detect.StageReuse, "nothing signals to the writing thread"},
 		{"a turn ahead", func(op op) {
 			turn(op, 0)
 			release(op)
@@ -104,7 +104,7 @@ func TestReadersAhead(t *testing.T) {
 			multiply(op)
 			pending(op, 1)
 			fill(op, 1)
-		}, detect.StageReuse, "nothing says to the thread that writes"},
+		}, detect.StageReuse, "nothing signals to the writing thread"},
 		{"a load that has waited for no phase, of the second copy", func(op op) {
 			fill(op, 1)
 			filled(op, 1)
@@ -121,14 +121,14 @@ func TestReadersAhead(t *testing.T) {
 			op(0, event.Event{Kind: event.ProxyFence, Place: 205})
 			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
 			fill(op, 1)
-		}, detect.StageReuse, "nothing says that the buffer is free"},
+		}, detect.StageReuse, "nothing signals that the buffer is free"},
 		{"a load while the second copy is in flight", func(op op) {
 			fill(op, 1)
 			filled(op, 1)
 			wait(op)
 			fill(op, 2)
 			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
-		}, detect.StageReuse, "nothing says that the buffer is free"},
+		}, detect.StageReuse, "nothing signals that the buffer is free"},
 		{"a load of what the first copy has brought, by another mbarrier", func(op op) {
 			fill(op, 1)
 			filled(op, 1)
@@ -137,7 +137,7 @@ func TestReadersAhead(t *testing.T) {
 			op(1, event.Event{Kind: event.Bulk, Flags: event.FlagWrite, Space: event.Shared, Mask: 1, Aux: 128, Barrier: 1, Stride: 2 | other<<32, Place: 100})
 			op(1, event.Event{Kind: event.BulkDone, Mask: 1, Addr: other, Stride: 2, Place: 101})
 			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
-		}, detect.StageReuse, "nothing says that the buffer is free"},
+		}, detect.StageReuse, "nothing signals that the buffer is free"},
 	} {
 		b := inCluster(c.ops)
 		l := &b.Launches[0]

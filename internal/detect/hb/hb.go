@@ -19,7 +19,7 @@ var Spec = detect.Spec{
 	Source: "PTX ISA, \"Memory Consistency Model\"; CUDA C++ Programming Guide",
 	Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch |
 		event.NeedAgain | event.NeedReconverge | event.NeedPeers,
-	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: interned, or plain, as the definition reads, for comparison",
+	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: interned; or plain, as in the definition of a race, for comparison",
 		Values: []string{"interned", "plain"}}},
 	New: func(c detect.Config) detect.Detector { return New(c) },
 }

@@ -12,13 +12,13 @@ import (
 // Options by which the paper's users save memory (section IV): the groups of threads that are monitored, if some can
 // represent all, and a bound for metadata.
 var (
-	groupsOption = detect.Option{Name: "groups", Doc: "whose accesses are tracked: all blocks', or those of the first so many, which represent the others",
+	groupsOption = detect.Option{Name: "groups", Doc: "the tracked blocks: all, or the first N, which represent the others",
 		Values: []string{"all", "16", "4", "2"}}
-	wordsOption = detect.Option{Name: "words", Doc: "how many words of global memory may have metadata in a launch; accesses to others are not tracked",
+	wordsOption = detect.Option{Name: "words", Doc: "number of words of global memory that may have metadata in a launch; accesses to others are not tracked",
 		Values: []string{"all", "1M", "64K", "1K"}}
-	granularityOption = detect.Option{Name: "granularity", Doc: "bytes of the smallest location: a word that is accessed in parts becomes its bytes, or stays a word",
+	granularityOption = detect.Option{Name: "granularity", Doc: "bytes of the smallest location: with 1, a word that is accessed in parts becomes its bytes; with 4 it stays a word",
 		Values: []string{"1", "4"}}
-	pairsOption = detect.Option{Name: "pairs", Doc: "how many pairs of racing places a launch that checks itself (docs/gpu.md) keeps",
+	pairsOption = detect.Option{Name: "pairs", Doc: "number of pairs of racing places that a launch that checks itself (docs/gpu.md) keeps",
 		Values: []string{"4K", "64K", "1M"}}
 )
 

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	machineOption = detect.Option{Name: "machine", Doc: "state machine: derived from the histories that states stand for, or the table as published",
+	machineOption = detect.Option{Name: "machine", Doc: "the state machine: derived from the histories that its states represent, or the published table",
 		Values: []string{"derived", "published"}}
 	clockOption = detect.Option{Name: "clockbits", Doc: "width of the block's and the warp's clock; checking stops when one overflows",
 		Values: []string{"16", "8", "4"}}
@@ -24,7 +24,7 @@ var Spec = spec()
 func spec() detect.Spec {
 	s := detect.Spec{
 		Name:    "hirace",
-		Doc:     "HiRace: a machine of 25 states that condenses all accesses to a location into one word; barriers and scoped atomics.",
+		Doc:     "HiRace: a state machine of 25 states represents all accesses to a location in one word; barriers and scoped atomics.",
 		Source:  "HiRace, sections III and IV, figures 1 to 4, algorithm 1",
 		Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
 		Options: []detect.Option{machineOption, clockOption, groupsOption, wordsOption, granularityOption, pairsOption},

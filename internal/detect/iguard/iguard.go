@@ -42,8 +42,8 @@ import (
 )
 
 var (
-	its       = detect.Option{Name: "its", Doc: "whether lanes of one warp that had parted can race", Values: []string{"on", "off"}}
-	blockLock = detect.Option{Name: "block-lock", Doc: "whether locks of block scope at one address are a lock for each block, as in the authors' release, or one",
+	its       = detect.Option{Name: "its", Doc: "whether lanes of one warp that had diverged can race", Values: []string{"on", "off"}}
+	blockLock = detect.Option{Name: "block-lock", Doc: "whether locks of block scope at one address are one lock for each block, as in the authors' release, or a single lock",
 		Values: []string{"per-block", "per-address"}}
 )
 

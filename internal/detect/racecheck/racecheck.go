@@ -14,7 +14,7 @@ import (
 // Spec is the detector.
 var Spec = detect.Spec{
 	Name:   "racecheck",
-	Doc:    "What Compute Sanitizer's racecheck can see: hazards in shared memory with no barrier between.",
+	Doc:    "Hazards in shared memory without a barrier between the accesses, as in Compute Sanitizer's racecheck.",
 	Source: "NVIDIA, Compute Sanitizer manual, \"Racecheck Tool\"",
 	Needs:  event.NeedShared | event.NeedSync | event.NeedValues | event.NeedLaunch,
 	New: func(c detect.Config) detect.Detector {

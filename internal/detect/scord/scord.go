@@ -17,12 +17,12 @@ var (
 	granularity = detect.Option{Name: "granularity", Doc: "bytes of memory that share a metadata word (table VII)", Values: []string{"4", "8", "16"}}
 	fenceBits   = detect.Option{Name: "fencebits", Doc: "width of the fence IDs", Values: []string{"6", "3", "4", "5"}}
 	barrierBits = detect.Option{Name: "barrierbits", Doc: "width of the barrier ID", Values: []string{"8", "4", "2"}}
-	oneStore    = detect.Option{Name: "same-instruction", Doc: "whether lanes of one store that write the same bytes race, as PreDataR's authors added", Values: []string{"ignore", "report"}}
-	reset       = detect.Option{Name: "reset", Doc: "whether barriers, fenced loads, stores and reported races reset flags, as in the authors' release (off: the tables' letter)",
+	oneStore    = detect.Option{Name: "same-instruction", Doc: "whether lanes of one store that write the same bytes race, as in the version of PreDataR's authors", Values: []string{"ignore", "report"}}
+	reset       = detect.Option{Name: "reset", Doc: "whether barriers, fenced loads, stores and reported races reset flags, as in the authors' release (off: exactly as in the tables)",
 		Values: []string{"on", "off"}}
-	blockLock = detect.Option{Name: "block-lock", Doc: "whether locks of block scope at one address are a lock for each block, as in the authors' release, or one",
+	blockLock = detect.Option{Name: "block-lock", Doc: "whether locks of block scope at one address are one lock for each block, as in the authors' release, or a single lock",
 		Values: []string{"per-block", "per-address"}}
-	deviceBytes = detect.Option{Name: "memory", Doc: "device memory that the metadata cache is a sixteenth of", Values: []string{"4G", "64M", "1M", "4K"}}
+	deviceBytes = detect.Option{Name: "memory", Doc: "size of the device memory; the metadata cache has a sixteenth of the entries for it", Values: []string{"4G", "64M", "1M", "4K"}}
 )
 
 // Spec is ScoRD with metadata for all of memory.
