@@ -211,7 +211,32 @@ func (x *explorer) Run(ctx context.Context, l *engine.Launch) (engine.Stats, err
 	return engine.Stats{}, nil
 }
 
-// claim reads the condition of the launch file: a formula over elements of the buffers that the launch takes.
+// registers are the registers of a launch's kernel that a formula mentions. They implement litmus.Registers.
+type registers struct {
+	launch *engine.Launch
+	list   []verify.Register
+}
+
+// Threads implements litmus.Registers.
+func (x *registers) Threads() int { return int(x.launch.Grid.Count() * x.launch.Block.Count()) }
+
+// Number implements litmus.Registers.
+func (x *registers) Number(name string) (int32, error) {
+	slot, t, err := x.launch.Func.Register(name)
+	if err != nil {
+		return 0, err
+	}
+	r := verify.Register{Slot: slot, Bytes: max(t.Size(), 1), Signed: t.Signed()}
+	n := slices.Index(x.list, r)
+	if n < 0 {
+		n = len(x.list)
+		x.list = append(x.list, r)
+	}
+	return int32(n), nil
+}
+
+// claim reads the condition of the launch file: a formula over elements of the buffers that the launch takes, and over
+// registers.
 func (x *explorer) claim(l *engine.Launch) (*verify.Condition, error) {
 	if x.condition == nil {
 		return nil, nil
@@ -227,11 +252,13 @@ func (x *explorer) claim(l *engine.Launch) (*verify.Condition, error) {
 		of = append(of, slices.Repeat([]int{i}, n)...)
 	}
 	where := fmt.Sprintf("%s (line %d, the text of %s)", x.file, x.condition.Pos.Line, x.condition.Quantifier)
-	f, observed, err := litmus.ParseFormula(where, x.condition.Text, variables)
+	named := &registers{launch: l}
+	f, observed, err := litmus.ParseFormula(where, x.condition.Text, variables, named)
 	if err != nil {
 		return nil, err
 	}
 	return &verify.Condition{Condition: litmus.Condition{Quantifier: litmus.Quantifier(x.condition.Quantifier), Formula: f}, Observed: observed,
+		Registers: named.list,
 		Element: func(loc int32) (addr uint64, size int, signed bool) {
 			a := &l.Arguments[of[loc]]
 			first := slices.Index(of, of[loc])

@@ -18,12 +18,13 @@ import (
 // What a thread is between two requests is a State, a value: a thread may be resumed from any of its states, and as often as
 // wanted.
 type Threads struct {
-	r      *Run
-	ctas   []*CTA
-	live   map[*loader.Code]*liveness
-	loops  map[*loader.Code][]bool
-	stops  map[*loader.Code][]bool // at branches; nil if nobody asks for them
-	states int                     // bytes of the largest state, to begin the next with
+	r         *Run
+	ctas      []*CTA
+	live      map[*loader.Code]*liveness
+	loops     map[*loader.Code][]bool
+	stops     map[*loader.Code][]bool // at branches; nil if nobody asks for them
+	states    int                     // bytes of the largest state, to begin the next with
+	registers []int32                 // ThreadOptions.Registers
 	// depends follows dependencies of the thread that runs; nil if nobody asks for them.
 	depends *depends
 	// reads says that depends follows reads. clocks says that it follows what clocks show; forks counts, and forking has, the states in
@@ -140,6 +141,8 @@ func (q *Request) Exchanges() bool { return q.inst.Op == isa.OpExch }
 type ThreadOptions struct {
 	Dependencies bool // requests say which loads they depend on
 	Words        bool // atomic operations on elements of words are those of the words
+	// Registers are slots of the kernel's registers whose values are part of every state: see Threads.Register.
+	Registers []int32
 }
 
 // Narrow says that some atomic operations of words are those of elements.
@@ -150,7 +153,7 @@ func NewThreads(l *Launch, o ThreadOptions) *Threads {
 	alone := *l
 	alone.Sink, alone.Needs, alone.OnFault, alone.Printf, alone.Progress = nil, 0, nil, nil, nil
 	alone.Schedule = Fair
-	t := &Threads{live: map[*loader.Code]*liveness{}, loops: map[*loader.Code][]bool{}}
+	t := &Threads{live: map[*loader.Code]*liveness{}, loops: map[*loader.Code][]bool{}, registers: o.Registers}
 	t.r = NewRun(context.Background(), &alone)
 	t.r.Machine = refMachine{t.r}
 	if !o.Words {
@@ -250,6 +253,13 @@ func (t *Threads) Resume(n int, s State, value uint64, reads ...int) (State, Req
 	}
 	t.forks = 0
 	return t.run(w, i, pending, again)
+}
+
+// Register gives the value of a register of the kernel, one of ThreadOptions.Registers, in a state of thread n.
+func (t *Threads) Register(n int, s State, slot int32) uint64 {
+	w, i := t.lane(n)
+	t.decode(&w.lanes[i], s)
+	return w.lanes[i].allRegs[slot]
 }
 
 // complete finishes the request at which lane i stands, unless what it has read is a fault. A vector is accessed element by element; pending has the elements that
@@ -720,6 +730,9 @@ func (t *Threads) liveness(c *loader.Code) *liveness {
 	l := t.live[c]
 	if l == nil {
 		l = newLiveness(c)
+		if c.Func == t.r.Launch.Func {
+			l.keep(t.registers)
+		}
 		t.live[c] = l
 	}
 	return l
@@ -762,6 +775,15 @@ func newLiveness(c *loader.Code) *liveness {
 		}
 	}
 	return l
+}
+
+// keep makes registers live everywhere.
+func (l *liveness) keep(registers []int32) {
+	for at := 0; at < len(l.in); at += l.words {
+		for _, r := range registers {
+			l.in[at+int(r>>6)] |= 1 << (r & 63)
+		}
+	}
 }
 
 // writes calls f for what an instruction overwrites, wherever it is executed.

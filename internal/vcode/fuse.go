@@ -31,6 +31,7 @@ type Reaching struct {
 	Store     bool
 	Before    bool // what a store overwrites is told
 	Atomic    bool // it adds to what is there
+	Strong    bool // a store that is not weak: a turn may end before it
 	Apart     bool // no two lanes of a store write one place, for all that its text tells
 	Each      bool // lanes have addresses of their own; otherwise the address is line
 	Line      Line
@@ -223,7 +224,7 @@ func (b *compiler) fastAccess(e *Effect, store bool) *fused {
 		return nil
 	}
 	e.Reach = int32(len(b.t.Reaches))
-	r.Effect, r.Store, r.Each = int32(len(b.t.Effects)), store, e.Addr >= 0
+	r.Effect, r.Store, r.Each, r.Strong = int32(len(b.t.Effects)), store, e.Addr >= 0, e.Order != event.Weak
 	r.Before = store && (e.Piece >= 4 || !r.Each)
 	if !r.Each {
 		r.Line = b.t.Lines[^e.Addr]
@@ -320,7 +321,7 @@ func (b *compiler) accessCode(e *Effect, store bool) (code lanes.Code, at int32,
 
 // rowsCode is accessCode for lanes that do not lie side by side.
 func (b *compiler) rowsCode(e *Effect, store bool, l Line) (code lanes.Code, at int32, r Reaching) {
-	if l.Pattern < 0 && l.Stride == 0 || e.Piece < 4 {
+	if l.Pattern < 0 && l.Stride == 0 && !store || e.Piece < 4 {
 		return lanes.OpEnd, 0, r
 	}
 	p := l.Pattern

@@ -28,12 +28,22 @@ type Expected struct {
 // maxListed is how many expected elements are listed with each final state. Of more, only those that are not as expected are.
 const maxListed = 8
 
-// Condition is a claim about the final memory of all executions. Locations of the formula are elements of buffers.
+// Condition is a claim about the final memory and registers of all executions. Locations of the formula are elements of
+// buffers.
 type Condition struct {
 	litmus.Condition
 	Observed []*litmus.Formula
 	// Element gives the address, the bytes and the sign of the element that a location is.
 	Element func(loc int32) (addr uint64, size int, signed bool)
+	// Registers are the registers that the formula mentions, by their number.
+	Registers []Register
+}
+
+// Register is a register of a kernel.
+type Register struct {
+	Slot   int32 // see isa.Func.Register
+	Bytes  int
+	Signed bool
 }
 
 // memoryView is an execution whose locations are elements of buffers.
@@ -48,11 +58,22 @@ func (m memoryView) Final(loc int32) int64 {
 	addr, size, signed := m.c.Element(loc)
 	var b [8]byte
 	copy(b[:], m.p.Final(m.Execution, addr, uint64(size)))
-	v := int64(binary.LittleEndian.Uint64(b[:]))
-	if shift := 64 - 8*size; signed {
-		v = v << shift >> shift
+	return number(binary.LittleEndian.Uint64(b[:]), size, signed)
+}
+
+// Register implements litmus.Registered.
+func (m memoryView) Register(thread int, n int32) int64 {
+	r := m.c.Registers[n]
+	return number(m.p.Register(m.Execution, thread, r.Slot), r.Bytes, r.Signed)
+}
+
+// number gives the value of the low bytes of v.
+func number(v uint64, bytes int, signed bool) int64 {
+	shift := 64 - 8*bytes
+	if signed {
+		return int64(v<<shift) >> shift
 	}
-	return v
+	return int64(v << shift >> shift)
 }
 
 // TooLarge says that a launch has more threads than are explored.
@@ -61,6 +82,11 @@ type TooLarge = kernel.TooLarge
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *engine.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
 	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Attempts: o.Checkpoint != nil}
+	if condition != nil {
+		for _, r := range condition.Registers {
+			use.Registers = append(use.Registers, r.Slot)
+		}
+	}
 	if o.Jobs > 1 {
 		alone, cancel := context.WithCancel(ctx)
 		use.Refused = cancel

@@ -365,7 +365,7 @@ func TestReadsFromKernels(t *testing.T) {
 		}
 		var condition *Condition
 		if r.IntN(2) == 0 {
-			f, values, err := litmus.ParseFormula("k", "x != y", []litmus.Variable{{Name: "x", Size: 1}, {Name: "y", First: 1, Size: 1}})
+			f, values, err := litmus.ParseFormula("k", "x != y", []litmus.Variable{{Name: "x", Size: 1}, {Name: "y", First: 1, Size: 1}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

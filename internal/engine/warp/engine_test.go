@@ -497,6 +497,7 @@ func TestListedAccesses(t *testing.T) {
 		{line, "4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Line}, {line, "8*x", "st.u64 [%rd1], %rd1;", lanes.OpStore64Line},
 		{line, "8*x", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Pattern}, {line, "16*x", "ld.shared.u64 %rd9, [%r1];", lanes.OpLoad64Pattern},
 		{line, "-4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Pattern}, {line, "16*x", "st.global.u64 [%rd1], %rd1;", lanes.OpStore64Pattern},
+		{line, "0*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Pattern}, {line, "0*x", "st.shared.u64 [%r1], %rd1;", lanes.OpStore64Pattern},
 		{rows, "64*y+4*x", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32Line}, {rows, "128*y+4*x", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32Rows},
 		{rows, "128*y+4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Rows}, {rows, "4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Rows},
 		{rows, "64*y", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Spread}, {rows, "64*y", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Pattern},
@@ -513,7 +514,7 @@ func TestListedAccesses(t *testing.T) {
 		{line, "x*x*4", "st.global.u8 [%rd1], %tx;", lanes.OpStore8Each}, {line, "x*x*2", "st.global.u16 [%rd1], %ln;", lanes.OpStore16Each},
 		{line, "x*x*4", "st.shared.u8 [%r1], %tx;", lanes.OpStore8EachLow}, {line, "x*x*2", "st.shared.u16 [%r1], %ln;", lanes.OpStore16EachLow},
 		// By instructions of their own:
-		{line, "2*x", "ld.global.u8 %r9, [%rd1];", lanes.OpEnd}, {line, "0*x", "st.global.u32 [%rd1], %tx;", lanes.OpEnd},
+		{line, "2*x", "ld.global.u8 %r9, [%rd1];", lanes.OpEnd}, {line, "0*x", "st.global.u8 [%rd1], %tx;", lanes.OpEnd},
 		{line, "4*x", "ld.relaxed.gpu.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "8*x", "ld.global.v2.u32 {%r9, %r10}, [%rd1];", lanes.OpEnd},
 		{line, "4*x", "@%p1 ld.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "4*x", "@%p1 st.global.u8 [%rd1], %tx;", lanes.OpEnd},
 		{line, "3*x", "ld.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "4*x", "ld.global.s32 %rd9, [%rd1];", lanes.OpEnd},

@@ -88,13 +88,15 @@ func newEvent(launch uint32, e *vcode.Effect, store bool) event.Event {
 	return ev
 }
 
-// listed reports whether lists may do an access: its event, if it has one, is made of what they tell. That of an atomic is not; nor do
-// lists give way before one, or change the order of its lanes.
+// listed reports whether lists may do an access: its event, if it has one, is made of what they tell. That of an atomic is
+// not, and lists do not change the order of its lanes. Nor does a turn end before an access in a list.
 func (x *machine) listed(n *vcode.Reaching, space event.Space) bool {
 	o := &x.r.Out
 	switch {
+	case (n.Atomic || n.Strong) && x.r.Yields():
+		return false
 	case space == event.Global && o.Needs&event.NeedGlobal == 0, space == event.Shared && o.Needs&event.NeedShared == 0, space == event.Const:
-		return !n.Atomic || !x.r.Yields()
+		return true
 	case n.Atomic:
 		return false
 	}
@@ -283,11 +285,18 @@ func wordsAround(ev *event.Event, t *lanes.Told) {
 	}
 }
 
+// onePlace is what lanes that access one place add to its address.
+var onePlace v64
+
 // overlay corrects what is told of a store whose lanes may write one place: a lane overwrites what the last one below it
 // wrote there.
 func (x *machine) overlay(ev *event.Event, n *vcode.Reaching, t *lanes.Told) {
 	at := &t.Offsets
-	if !n.Each {
+	switch {
+	case n.Each:
+	case n.Line.Pattern < 0:
+		at = &onePlace
+	default:
 		at = &x.t.Patterns[n.Line.Pattern].All
 	}
 	var lanes [64]uint8 // more one, by a hash of where they write

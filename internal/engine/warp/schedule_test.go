@@ -299,3 +299,38 @@ take:
 		}
 	}
 }
+
+// TestYieldsBeforeStores: a turn may end before each strong store, whether or not lists do such stores.
+func TestYieldsBeforeStores(t *testing.T) {
+	defer func(n int) { hotLists = n }(hotLists)
+	hotLists = 1
+	for _, at := range []string{"%mine", "%out"} {
+		g := newRig(t, kernel(`
+	mov.u32 %r1, %n;
+again:
+	st.relaxed.gpu.global.u32 [`+at+`], %r1;
+	sub.u32 %r1, %r1, 1;
+	setp.ne.u32 %p1, %r1, 0;
+	@%p1 bra again;`))
+		var orders []string
+		for _, e := range []func() engine.Engine{engine.NewRef, New, New} { // once so that there is code
+			l := g.prepare(launch{grid: 2, block: 32, n: 12, out: g.buffer(64)})
+			rec := &recorder{}
+			l.Sink, l.Needs, l.Schedule = rec, event.NeedGlobal, engine.Contended
+			if _, err := e().Run(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+			order := ""
+			for _, line := range rec.lines {
+				order += strings.Fields(line)[1]
+			}
+			orders = append(orders, order)
+		}
+		if orders[1] != orders[0] || orders[2] != orders[0] {
+			t.Errorf("%s: stores in the orders %v", at, orders)
+		}
+		if turns := strings.Count(orders[0], "w0w1") + strings.Count(orders[0], "w1w0"); turns < 4 {
+			t.Errorf("%s: %d turns end between stores: %s", at, turns, orders[0])
+		}
+	}
+}

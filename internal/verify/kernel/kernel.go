@@ -28,6 +28,7 @@ type Program struct {
 	past   int64 // how many states wordPast has
 	follow bool  // Options.Vain
 	each   bool  // Options.Attempts
+	named  bool  // Options.Registers has some
 	// dependencies is Options.Dependencies.
 	dependencies bool
 	refused      func()
@@ -163,6 +164,8 @@ type Options struct {
 	Refused func()
 	// Stops says that the threads make steps that do nothing, fences without an order, at branches and at what follows them.
 	Stops bool
+	// Registers are slots of the kernel's registers that Register is asked for. No threads are symmetric then.
+	Registers []int32
 	// Vain says that threads are followed after iterations in vain too. Tests want nothing to come of it.
 	Vain bool
 }
@@ -175,8 +178,9 @@ func New(l *engine.Launch, o Options) (*Program, error) {
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	p := &Program{Launch: l, threads: engine.NewThreads(l, engine.ThreadOptions{Dependencies: o.Dependencies, Words: o.Words}), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, each: o.Attempts, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
+	p := &Program{Launch: l, threads: engine.NewThreads(l, engine.ThreadOptions{Dependencies: o.Dependencies, Words: o.Words, Registers: o.Registers}), unroll: int64(o.Unroll), past: minPast, follow: o.Vain, each: o.Attempts, dependencies: o.Dependencies, refused: o.Refused, widths: o.Widths, ids: map[identity]int32{},
 		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}, stacks: map[string]int64{}}
+	p.named = len(o.Registers) > 0
 	if p.threads.Timed() {
 		p.past = timedPast
 	}
@@ -797,6 +801,13 @@ func (p *Program) Final(x explore.Execution, addr, n uint64) []byte {
 		}
 	}
 	return out
+}
+
+// Register gives the value of one of Options.Registers when a thread has ended.
+func (p *Program) Register(x explore.Execution, thread int, slot int32) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.threads.Register(thread, p.states.at(int32(x.State(thread)[wordState])).at, slot)
 }
 
 // Fault says what a thread does that fails at a step: the kind of the fault, and a sentence with the facts.

@@ -13,6 +13,9 @@ func (p *Program) Symmetric() []int {
 	last := map[string][]int{} // of each class, by likeness
 	for i := range places {
 		before[i] = -1
+		if p.named {
+			continue
+		}
 		like := p.threads.Likeness(i)
 		for c, j := range last[like] {
 			if near(places, i, j) {

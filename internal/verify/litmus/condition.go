@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -26,14 +27,28 @@ type Condition struct {
 	Formula    *Formula
 }
 
-// ParseFormula reads a formula over variables alone. file is its name in messages, and columns count from the beginning of text.
-func ParseFormula(file, text string, variables []Variable) (f *Formula, observed []*Formula, err error) {
+// Registers gives registers of the threads P0, P1, ... of a launch to a formula.
+type Registers interface {
+	Threads() int
+	// Number numbers a register, from 0. The error is a clause that says why there is no such register.
+	Number(name string) (int32, error)
+}
+
+// Registered is an execution of a launch whose formulas mention registers.
+type Registered interface {
+	// Register gives the value of a register, by its number, when a thread has ended.
+	Register(thread int, number int32) int64
+}
+
+// ParseFormula reads a formula over variables and registers of a launch. file is its name in messages, and columns count
+// from the beginning of text. It is judged on executions that are Registered.
+func ParseFormula(file, text string, variables []Variable, registers Registers) (f *Formula, observed []*Formula, err error) {
 	tokens, err := lexText(file, text, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	t := &Test{Variables: variables}
-	p := &parser{file: file, tokens: tokens, test: t, shared: map[string]int{}, consts: map[string]int64{}}
+	p := &parser{file: file, tokens: tokens, test: t, shared: map[string]int{}, consts: map[string]int64{}, registers: registers}
 	for i, v := range variables {
 		p.shared[v.Name] = i
 	}
@@ -76,6 +91,9 @@ func (f *Formula) eval(x explore.Execution) int64 {
 	case 'n':
 		return f.value
 	case 'r':
+		if r, ok := x.(Registered); ok {
+			return r.Register(f.thread, f.reg)
+		}
 		return x.State(f.thread)[stateRegs+f.reg]
 	case 'x':
 		return x.Final(f.loc)
@@ -329,6 +347,9 @@ func (p *parser) value() (*Formula, error) {
 }
 
 func (p *parser) registerOf(name token) (*Formula, error) {
+	if p.registers != nil {
+		return p.registerIn(name)
+	}
 	var names []string
 	for i := range p.test.Threads {
 		th := &p.test.Threads[i]
@@ -347,4 +368,21 @@ func (p *parser) registerOf(name token) (*Formula, error) {
 		return &Formula{kind: 'r', thread: i, reg: reg, name: strings.Join([]string{th.Name, r.text}, ":")}, nil
 	}
 	return nil, p.fail(name.pos, "there is no thread %q%s", name.text, hint(name.text, names))
+}
+
+// registerIn is registerOf for a launch.
+func (p *parser) registerIn(name token) (*Formula, error) {
+	thread, err := strconv.Atoi(strings.TrimPrefix(name.text, "P"))
+	if n := p.registers.Threads(); err != nil || thread < 0 || thread >= n || name.text != fmt.Sprintf("P%d", thread) {
+		return nil, p.fail(name.pos, "there is no thread %q; the launch has the threads P0 to P%d", name.text, n-1)
+	}
+	r, err := p.name("a register")
+	if err != nil {
+		return nil, err
+	}
+	number, err := p.registers.Number(r.text)
+	if err != nil {
+		return nil, p.fail(r.pos, "%v", err)
+	}
+	return &Formula{kind: 'r', thread: thread, reg: number, name: name.text + ":" + r.text}, nil
 }

@@ -96,9 +96,10 @@ func (l *lexer) title() {
 // lex splits a file into tokens, the last of which is eof.
 func lex(file, src string) ([]token, error) { return lexText(file, src, true) }
 
-// lexText splits a text into tokens. A file begins with its style and its name.
+// lexText splits a text into tokens. A file begins with its style and its name. Other texts, formulas of launch files,
+// name registers as the PTX style does.
 func lexText(file, src string, titled bool) ([]token, error) {
-	l := &lexer{file: file, src: strings.TrimPrefix(src, "\ufeff"), line: 1, col: 1} // some editors put that mark before a text
+	l := &lexer{file: file, ptx: !titled, src: strings.TrimPrefix(src, "\ufeff"), line: 1, col: 1} // some editors put that mark before a text
 	for {
 		t, err := l.next()
 		if err != nil {

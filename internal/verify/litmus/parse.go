@@ -23,6 +23,8 @@ type parser struct {
 	grid    [2]int // blocks, threads of each
 	gridAt  pos
 	quorums []quorum // of barriers in the PTX style
+	// registers are those of a launch; nil for a litmus test, whose threads have theirs.
+	registers Registers
 	*thread
 	depth  int // of nested statements and expressions
 	instrs int // of the threads so far
