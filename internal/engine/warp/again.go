@@ -60,7 +60,9 @@ func (x *machine) newRuns() {
 	}
 }
 
-// again reports the accesses to shared memory that the log has from entry i on: by one event if their sequence is remembered, else by one event each. It returns the number of accesses reported, or 0 if no sequence begins at entry i.
+// again reports the accesses to shared memory that the log has from entry i on: by one event if their sequence is
+// remembered, else by one event each. It returns the number of accesses reported, or 0 if no sequence begins at entry
+// i.
 func (x *machine) again(w *engine.Warp, mask uint32, i int) int {
 	list := x.log.Heads[i:x.log.N]
 	first := x.t.Code[list[0].Imm].B
