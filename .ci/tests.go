@@ -1,8 +1,8 @@
 //go:build ignore
 
-// Tests reads what "go test -json" says and tells of it: the closing line of each package, of failing tests what they
-// printed, and every test that was skipped with its reason. It exits with 1 when a test fails, or skips though
-// allowed-skips does not allow it: where all tools are installed, a test that finds none would go unnoticed for good.
+// Tests reads the output of "go test -json" and prints the closing line of each package, the output of failing tests,
+// and every skipped test with its reason. It exits with 1 if a test fails, or skips although allowed-skips does not
+// allow it: where all tools are installed, a test that finds none would otherwise never be noticed.
 package main
 
 import (
@@ -25,10 +25,10 @@ type event struct {
 
 const module = "fencepost.dev/fencepost/"
 
-// mostSaid bounds what is printed of a failing test.
+// mostSaid bounds the output printed for a failing test.
 const mostSaid = 4000
 
-// allowed is the list of skips that are allowed: package and test, then why.
+// allowed is the list of allowed skips: package and test, then the reason.
 func allowed(name string) map[string]string {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -63,7 +63,7 @@ func main() {
 	for in.Scan() {
 		var e event
 		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
-			fmt.Println(in.Text()) // of go itself
+			fmt.Println(in.Text()) // output of go itself
 			continue
 		}
 		key := strings.TrimPrefix(e.Package, module) + " " + e.Test
@@ -117,7 +117,7 @@ func main() {
 	}
 }
 
-// reason is what a test said before it was skipped: the line of t.Skip, mostly.
+// reason is the output of a test before it was skipped: usually the line of t.Skip.
 func reason(said string) string {
 	for line := range strings.Lines(said) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "---") {

@@ -1,5 +1,5 @@
-// Package check finds data races and other errors of CUDA kernels from Go: it launches kernels of PTX on an emulated device, as
-// "fencepost check" does, and gives the findings as values. It needs no GPU and no compiler.
+// Package check finds data races and other errors of CUDA kernels from Go. It launches kernels of PTX on an emulated
+// device, as "fencepost check" does, and returns the findings as values. It needs no GPU and no compiler.
 package check
 
 import (
@@ -18,41 +18,41 @@ import (
 	"fencepost.dev/fencepost/internal/session"
 )
 
-// Module is PTX. Several modules are linked.
+// Module is PTX text. Several modules are linked.
 type Module struct {
 	Name string // of the file, for messages
 	PTX  string
 }
 
-// Launch says which kernels to launch, with which grids and arguments.
+// Launch describes which kernels to launch, with which grids and arguments.
 type Launch struct {
 	Name string // of the file, for messages
 	TOML []byte // as docs/launch.md describes
 }
 
-// Severity is how grave a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
-// The severities, the gravest first.
+// The severities, the most severe first.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
-	Info    Severity = "info" // a remark on what a compiler or the CUDA toolkit does
+	Info    Severity = "info" // a remark on the behaviour of a compiler or the CUDA toolkit
 )
 
-// Options say how to check. The zero value is that of the command line without flags.
+// Options configure a check. The zero value is that of the command line without flags.
 type Options struct {
-	Detectors []string // as docs/detectors.md names them, with options behind colons; none: hb, and what gwcp predicts
-	Model     string   // how volatile accesses and fences are read: "cuda" (and ""), "ptx", "hrf"
+	Detectors []string // by their names in docs/detectors.md, with options after colons; none: hb, and the predictions of gwcp
+	Model     string   // interpretation of volatile accesses and fences: "cuda" (and ""), "ptx", "hrf"
 	FailOn    Severity // the least severity that makes a report Failed; "" is Error
 	Seed      uint64   // of the schedule of threads
-	Seeds     int      // runs, with the seeds from Seed on, whose findings are united; 0 is 1
+	Seeds     int      // number of runs, with the seeds from Seed on, whose findings are merged; 0 is 1
 	Timeout   time.Duration
-	// Source gives the lines of a source that PTX names, nil for one that is not known. Nil reads files.
+	// Source returns the lines of a source that PTX names, nil for an unknown one. A nil Source reads files.
 	Source func(file string) []string
-	// Rename, when not nil, maps the names of sources in the PTX to those of the report.
+	// Rename, if not nil, maps the names of sources in the PTX to those of the report.
 	Rename func(file string) string
-	Printf io.Writer // takes what kernels print; nil drops it
+	Printf io.Writer // receives the output of kernels; nil drops it
 }
 
 // Verdict is the outcome in one word.
@@ -61,15 +61,15 @@ type Verdict string
 // The verdicts.
 const (
 	Clean      Verdict = "clean"
-	Failed     Verdict = "findings"    // at or above FailOn
+	Failed     Verdict = "findings"    // with a severity of FailOn or more
 	NotChecked Verdict = "not-checked" // something could not be run or checked, and there is no finding
 )
 
-// Report is what was found. Equal inputs give equal reports.
+// Report is the result of a check. Equal inputs give equal reports.
 type Report struct {
 	Verdict  Verdict
-	Findings []Finding // the gravest first
-	// Skipped is what could not be run or checked, and why, one sentence each.
+	Findings []Finding // the most severe first
+	// Skipped lists what could not be run or checked, with the reason, in one sentence each.
 	Skipped []string
 	report  *report.Report
 	source  func(string) []string
@@ -78,14 +78,14 @@ type Report struct {
 // Finding is one defect.
 type Finding struct {
 	ID       string // stable over schedules and machines
-	Kind     string // as "fencepost explain" lists them: "missing-barrier"
+	Kind     string // as listed by "fencepost explain": "missing-barrier"
 	Severity Severity
 	Title    string // "data race on tile[32] (shared): missing barrier"
 	Why, Fix string
-	Patch    string  // a unified diff of a source that mends it; "" if none is known
+	Patch    string  // a unified diff that corrects a source; "" if none is known
 	Kernel   string  // demangled
-	Count    int     // how often it was seen
-	Places   []Place // of a race two
+	Count    int     // number of occurrences
+	Places   []Place // two for a race
 	finding  *report.Finding
 }
 
@@ -97,8 +97,8 @@ type Place struct {
 	What         string // "write of 4 bytes by thread (31,0,0) of block (0,0,0)"
 }
 
-// Kernels launches the kernels of modules and judges them. The error says why nothing could be run: broken PTX, a kernel that does
-// not exist, arguments that do not fit, an unknown detector. Findings are no error.
+// Kernels launches the kernels of modules and judges them. It returns an error if nothing could be run: invalid PTX, a
+// missing kernel, arguments that do not fit, an unknown detector. Findings are not an error.
 func Kernels(ctx context.Context, modules []Module, launch Launch, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
@@ -129,7 +129,7 @@ func Kernels(ctx context.Context, modules []Module, launch Launch, o *Options) (
 	return newReport(r, source), nil
 }
 
-// session gives the options as the session takes them.
+// session converts the options to those of package session.
 func (o *Options) session() (*session.Options, error) {
 	s := &session.Options{Seed: o.Seed, Seeds: max(o.Seeds, 1), Timeout: o.Timeout, Printf: o.Printf, Jobs: runtime.NumCPU(), Rerun: true}
 	for _, name := range o.Detectors {
@@ -175,12 +175,12 @@ func newReport(r *report.Report, source func(string) []string) *Report {
 func (r *Report) text(color bool) *report.Text {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "" // names are shown as they are
+		dir = "" // names are shown unchanged
 	}
 	return &report.Text{Color: color, Dir: dir, Source: r.source}
 }
 
-// Explain writes a finding of the report with its source lines, as the command line does; short leaves out addresses,
+// Explain writes a finding of the report with its source lines, as the command line does. short leaves out addresses,
 // synchronisation and counts.
 func (r *Report) Explain(w io.Writer, f *Finding, short, color bool) {
 	text := r.text(color)
@@ -188,15 +188,15 @@ func (r *Report) Explain(w io.Writer, f *Finding, short, color bool) {
 	text.Finding(w, f.finding)
 }
 
-// JSON writes the report as docs/json.md describes it.
+// JSON writes the report in the format described in docs/json.md.
 func (r *Report) JSON(w io.Writer) error { return report.JSON(w, r.report, false) }
 
-// SARIF writes the report as SARIF 2.1.0. Names of files are relative to dir.
+// SARIF writes the report as SARIF 2.1.0. File names are relative to dir.
 func (r *Report) SARIF(w io.Writer, dir string) error {
 	return report.SARIF(w, r.report, r.export(dir))
 }
 
-// HTML writes the report as a page for a browser, in one file.
+// HTML writes the report as an HTML page in one file.
 func (r *Report) HTML(w io.Writer) error {
 	return report.HTML(w, r.report, r.export(""), fmt.Sprintf("%s, %d findings", r.Verdict, len(r.Findings)), false)
 }

@@ -1,18 +1,19 @@
-// Package corpus holds CUDA programs with the findings a correct checker must print for them, and must not.
+// Package corpus contains CUDA programs with the findings that a correct checker must report for them, and must not.
 //
-// Each program is four things of one name in one folder: the source (.cu), the PTX that nvcc made of it (.ptx), how to
-// launch it (.toml), and its expectations, which are in the source as comments on the lines they speak of:
+// Each program consists of four things with one name in one folder: the source (.cu), the PTX that nvcc made of it
+// (.ptx), the description of its launches (.toml), and its expectations, which are comments in the source on the lines
+// that they refer to:
 //
 //	tile[t] = in[i]; // want error:missing-barrier
 //
-// The folder race holds programs with data races, norace programs without any finding, fault programs that do something
-// else wrong, predict programs whose races the order of this run hides from many detectors; the other folders are suites
-// that papers describe (Folders lists them). A race that is there and that
-// Fencepost is known to miss is a gap rather than a want:
+// The folder race contains programs with data races, norace programs without any finding, fault programs with other
+// errors, and predict programs whose races the order of this run hides from many detectors. The other folders are
+// suites that papers describe (Folders lists them). A race that exists and that Fencepost is known to miss is a gap
+// rather than a want:
 //
 //	*x = 3; // gap error:missing-lock
 //
-// README.md in this folder says how to write one.
+// README.md in this folder describes how to write a program.
 package corpus
 
 import (
@@ -36,14 +37,14 @@ import (
 
 //go:generate go run ./internal/build
 
-// packed holds the folders as a ZIP file without compression of its own, compressed as a whole: programs resemble each other, and a
-// ZIP file compresses each alone, into five times the size. "go generate ./corpus" writes it, and a test compares it
-// with the folders.
+// packed contains the folders as a ZIP file without compression of its own, compressed as a whole. Programs resemble
+// each other, and a ZIP file, which compresses each file separately, would be five times as large. "go generate
+// ./corpus" writes it, and a test compares it with the folders.
 //
 //go:embed programs.zip.zst
 var packed []byte
 
-// files gives the folders.
+// files returns the folders.
 var files = sync.OnceValues(func() (fs.FS, error) {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
@@ -57,12 +58,12 @@ var files = sync.OnceValues(func() (fs.FS, error) {
 	return zip.NewReader(bytes.NewReader(plain), int64(len(plain)))
 })
 
-// The folders that the others are measured by.
+// The folders against which the others are measured.
 const (
 	Bugs    = "bugs"    // the concurrency-bug suite
 	Race    = "race"    // at least one data race
 	NoRace  = "norace"  // no finding of any kind
-	Predict = "predict" // races that another order of the same critical sections shows
+	Predict = "predict" // races that only another order of the same critical sections shows
 	Fault   = "fault"   // a finding that is not a race: memory, divergence, deadlock, assertion
 )
 
@@ -70,22 +71,22 @@ const (
 type Folder struct {
 	Name   string
 	Wants  Wanting
-	Lines  int  // the most lines of a source
-	Plants bool // sources have switches that plant races, and are clean without: see Program.Plant
-	Suite  bool // programs that a paper describes, or that papers know nothing of; testdata/NAME.txt of package session says how each detector judges them
+	Lines  int  // the greatest number of lines of a source
+	Plants bool // sources have switches that plant races, and are clean without them: see Program.Plant
+	Suite  bool // programs that a paper describes, or that no paper mentions; testdata/NAME.txt of package session contains the verdict of each detector on them
 }
 
 // Wanting says which programs of a folder have expectations.
 type Wanting uint8
 
-// All programs of a folder want findings, none does, or each as it is.
+// All programs of a folder have wants, none has, or some have.
 const (
 	Each Wanting = iota
 	None
 	Some
 )
 
-// Folders gives every folder of the corpus, sorted by name.
+// Folders returns every folder of the corpus, sorted by name.
 func Folders() []Folder {
 	return []Folder{
 		{Name: "async", Wants: Each, Lines: 95, Suite: true},
@@ -105,55 +106,56 @@ func Folders() []Folder {
 // Program is one program of the corpus.
 type Program struct {
 	Name   string // "transpose"; "search@3" is search with its plant 3
-	Plant  int    // which of its source's switches is on; 0: none
+	Plant  int    // number of the enabled switch of its source; 0: none
 	Dir    string // its folder's name
 	Suite  bool   // as Folder.Suite
 	Source string // CUDA C++, as in Dir/Name.cu
-	PTX    string // what nvcc made of it at -lineinfo -Xcicc -O0; its .file entry for the source is "Name.cu"
+	PTX    string // output of nvcc -lineinfo -Xcicc -O0; its .file entry for the source is "Name.cu"
 	Launch []byte // launch file, TOML
 	Wants  []Want // sorted by line, then severity, then kind
-	Gaps   []Want // races that are there and are known to be missed, in the same order
+	Gaps   []Want // races that exist and are known to be missed, in the same order
 }
 
-// Racy says that a race is expected, or known to be there.
+// Racy reports whether a race is expected, or known to exist.
 func (p *Program) Racy() bool { return p.Dir != Fault && len(p.Wants)+len(p.Gaps) > 0 }
 
-// Arch is the architecture that the source asks its compiler for, as nvcc's -arch takes it.
+// Arch is the architecture for which the source must be compiled, as an argument of nvcc's -arch.
 func (p *Program) Arch() string { return compile.Arch(p.Source) }
 
-// File is the path of its source within the corpus: "race/transpose.cu". Programs that differ by what is planted share it.
+// File is the path of its source within the corpus: "race/transpose.cu". Programs that differ only in their plant share
+// it.
 func (p *Program) File() string {
 	name, _, _ := strings.Cut(p.Name, "@")
 	return p.Dir + "/" + name + ".cu"
 }
 
 // Path is the program's name within the corpus: "race/transpose". Names alone are not unique: a racy program and its
-// corrected twin share one.
+// corrected version share one.
 func (p *Program) Path() string { return p.Dir + "/" + p.Name }
 
 // Want is an expected finding: one of its accesses or threads is on Line.
 type Want struct {
 	Line     int    // from 1
 	Severity string // "error", "warning" or "info"
-	Kind     string // the finding kind's stable id
+	Kind     string // the stable identifier of the finding's kind
 }
 
 func (w Want) String() string { return fmt.Sprintf("line %d: %s:%s", w.Line, w.Severity, w.Kind) }
 
-// All gives every program of the corpus, sorted by Path. The error names each file that is not as it should be.
+// All returns every program of the corpus, sorted by Path. The error names each invalid file.
 func All() ([]*Program, error) { return loadPacked(func(Folder) bool { return true }) }
 
-// Core gives the programs of the folders that are no suites, as All does.
+// Core returns the programs of the folders that are not suites, as All does.
 func Core() ([]*Program, error) {
 	return loadPacked(func(f Folder) bool { return !f.Suite })
 }
 
-// Suite gives the programs of one folder, as All does. Without such a folder there are none.
+// Suite returns the programs of one folder, as All does. If there is no such folder it returns none.
 func Suite(name string) ([]*Program, error) {
 	return loadPacked(func(f Folder) bool { return f.Name == name })
 }
 
-// loadPacked reads the folders that want names.
+// loadPacked reads the folders for which want returns true.
 func loadPacked(want func(Folder) bool) ([]*Program, error) {
 	fsys, err := files()
 	if err != nil {
@@ -198,13 +200,13 @@ func load(fsys fs.FS, folders []Folder) ([]*Program, error) {
 	return programs, nil
 }
 
-// splitExt parts a file name at its last dot.
+// splitExt splits a file name at its last dot.
 func splitExt(file string) (name, ext string) {
 	ext = path.Ext(file)
 	return strings.TrimSuffix(file, ext), ext
 }
 
-// loadPrograms reads the program name in a folder, and what it is with each of its plants.
+// loadPrograms reads the program with a name in a folder, and its variants with each of its plants.
 func loadPrograms(fsys fs.FS, folder Folder, name string) ([]*Program, error) {
 	dir := folder.Name
 	var text [3][]byte
@@ -243,14 +245,14 @@ func loadPrograms(fsys fs.FS, folder Folder, name string) ([]*Program, error) {
 	return programs, errors.Join(errs...)
 }
 
-// planted is a launch file with plant n: a kernel of template argument <0> gets <n> instead. What the program then leaves in
-// memory is not promised.
+// planted is a launch file with plant n: a kernel with template argument <0> gets <n> instead. The final memory is then
+// not specified.
 func planted(launch []byte, n int) []byte {
 	launch, _, _ = bytes.Cut(launch, []byte("\n[[expect]]"))
 	return bytes.ReplaceAll(launch, []byte(`<0>"`), fmt.Appendf(nil, `<%d>"`, n))
 }
 
-// expect reads what the source says of the program.
+// expect reads the expectations of the program in the source.
 func (p *Program) expect(folder Folder, plants int) error {
 	var err error
 	if p.Wants, p.Gaps, err = parseWants(p.File(), p.Source, p.Plant, plants); err != nil {
@@ -266,23 +268,24 @@ func (p *Program) expect(folder Folder, plants int) error {
 	return nil
 }
 
-// plantMark says what a switch plants.
+// plantMark describes what a switch plants.
 var plantMark = regexp.MustCompile(`(?m)^// plant (\d+): \S`)
 
-// wantMark introduces expectations. Tabs or more spaces around it would make a want that nobody reads, so ParseWants
+// wantMark introduces expectations. With tabs or more spaces around it nobody would read the want, so ParseWants
 // refuses every other spelling that begins like it.
 var (
 	wantMark = regexp.MustCompile(`//\s*(want|gap)\b(.*)`)
 	wantWord = regexp.MustCompile(`^(error|warning|info):([a-z]+(?:-[a-z]+)*)(?:@(\d+(?:,\d+)*))?$`)
 )
 
-// ParseWants reads the expectations of a source: on any line, `// want` or `// gap` and one or more SEVERITY:KIND, separated
-// by spaces, to the end of the line. Errors are positioned by name and line; all of them are given.
+// ParseWants reads the expectations of a source. On any line, an expectation is `// want` or `// gap` and one or more
+// SEVERITY:KIND, separated by spaces, to the end of the line. It returns all errors, each with name and line.
 func ParseWants(name, source string) (wants, gaps []Want, err error) {
 	return parseWants(name, source, 0, 0)
 }
 
-// parseWants reads the expectations for one of so many plants. Those of a plant read SEVERITY:KIND@PLANT[,PLANT...].
+// parseWants reads the expectations for one of the plants. Those of a plant have the form
+// SEVERITY:KIND@PLANT[,PLANT...].
 func parseWants(name, source string, plant, plants int) (wants, gaps []Want, err error) {
 	var errs []error
 	for i, line := range strings.Split(source, "\n") {
@@ -348,18 +351,18 @@ func compareWants(a, b Want) int {
 	return strings.Compare(a.Kind, b.Kind)
 }
 
-// Found is a finding, as far as expectations speak of it.
+// Found is a finding in the terms of expectations.
 type Found struct {
 	Severity string
 	Kind     string
-	Lines    []int // of those accesses or threads whose innermost user frame lies in the program's source
+	Lines    []int // of those accesses or threads whose innermost user frame is in the program's source
 }
 
 func (f Found) String() string { return fmt.Sprintf("lines %v: %s:%s", f.Lines, f.Severity, f.Kind) }
 
-// Match compares what was found with what the program's source wants. A finding is expected when it has a line in the
-// source and each of its lines carries a want of its severity and kind; any other is unexpected. A want is missing when
-// no expected finding has its line, severity and kind.
+// Match compares findings with the wants of the program's source. A finding is expected if it has a line in the source
+// and each of its lines has a want of its severity and kind; any other is unexpected. A want is missing if no expected
+// finding has its line, severity and kind.
 func (p *Program) Match(found []Found) (missing []Want, unexpected []Found) {
 	claimed := make(map[Want]bool)
 	for _, f := range found {

@@ -1,4 +1,4 @@
-// Package docs holds the manual. isa.md is made from the instruction table.
+// Package docs contains the manual. isa.md is generated from the instruction table.
 package docs
 
 import (
@@ -17,7 +17,7 @@ var section = regexp.MustCompile(`(?m)^### (.*)\n`)
 // severityMark follows kinds in the title of a section: "(warning)".
 var severityMark = regexp.MustCompile(` \([a-z]+\)$`)
 
-// kindWord is the name of a kind, which other sections do not have as their title.
+// kindWord matches the name of a kind, which is not the title of any other section.
 var kindWord = regexp.MustCompile(`^[a-z-]+$`)
 
 // each calls yield with every section of findings.md that explains kinds.
@@ -45,7 +45,7 @@ func Kinds() (all []string) {
 	return all
 }
 
-// Kind gives what findings.md says about a kind, in Markdown; "" for one that it does not know.
+// Kind returns the text about a kind in findings.md, in Markdown; "" if the page does not describe it.
 func Kind(kind string) (text string) {
 	each(func(kinds []string, t string) {
 		for _, k := range kinds {

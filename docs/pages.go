@@ -1,15 +1,15 @@
 package docs
 
-// Page is what `fencepost explain` adds to the section of a kind.
+// Page is the text that `fencepost explain` adds to the section of a kind.
 type Page struct {
-	Rule    string // that the program breaks, in a sentence or two
+	Rule    string // the rule that the program breaks, one sentence
 	Corpus  string // the program of the corpus that has the finding; "" if it is Program
 	Program string
-	Fix     string // the lines that change, mended
+	Fix     string // the corrected lines
 	Manual  string // the sections that state the rule
 }
 
-// The manuals, by the names of their sections, which change less than the numbers.
+// The manuals, by the names of their sections, which change less often than the numbers.
 const (
 	morally   = "PTX ISA, Memory Consistency Model: Morally strong operations; Data-race"
 	causality = "PTX ISA, Memory Consistency Model: Causality order; Release and acquire patterns"

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// module reads everything.
+// module reads a whole module.
 func (p *parser) module() {
 	begin := Pos{1, 1}
 	for p.tok != tokEOF {
 		m := p.mark()
 		p.declaration(m)
 		if p.tok == tokBad && p.resume(m) {
-			// The brace at which a broken declaration ends belongs to it.
+			// The brace that ends a broken declaration belongs to it.
 			p.next()
 		}
 		p.unclosed = false
@@ -142,7 +142,8 @@ func (p *parser) version() {
 	p.mod.Version, p.versioned = v, true
 }
 
-// maxTargets bounds the names of .target, among which each new one is sought. There are seven that go together.
+// maxTargets bounds the names of .target, each of which is compared with the earlier ones. At most seven can be
+// combined.
 const maxTargets = 100
 
 func (p *parser) target() {
@@ -234,7 +235,7 @@ func (p *parser) function(m mark, pos Pos, linkage Linkage) {
 	f := &Func{Pos: pos, Linkage: linkage}
 	p.header(f)
 	if p.tok == tokBad {
-		// The body is read for its errors only.
+		// Read the body for its errors only.
 		p.resumeHeader(m)
 		if p.tok == '{' {
 			p.block()
@@ -272,7 +273,7 @@ func (p *parser) header(f *Func) {
 	}
 }
 
-// endsInPragma says whether a header ends in .pragma, whose semicolon is that of the declaration too.
+// endsInPragma reports whether a header ends in .pragma, whose semicolon also ends the declaration.
 func endsInPragma(l []*Directive) bool { return len(l) > 0 && l[len(l)-1].Name == "pragma" }
 
 // directives reads the directives between the header of a function and its body.
@@ -320,7 +321,7 @@ func (p *parser) directive() *Directive {
 	return d
 }
 
-// directiveArgs reads a parenthesised list that may hold directives: `(.managed)`, `(.unified(1, 2))`.
+// directiveArgs reads a parenthesised list that may contain directives: `(.managed)`, `(.unified(1, 2))`.
 func (p *parser) directiveArgs() (args []Operand) {
 	if !p.enter() {
 		return nil
@@ -437,8 +438,8 @@ func (p *parser) varModifiers(v *Var) {
 	}
 }
 
-// isType says whether a directive in a declaration can be a type: anything but the words that begin a declaration, so
-// that types of later ISA versions are read too.
+// isType reports whether a directive in a declaration can be a type: anything except the words that begin a
+// declaration, so that types of later ISA versions are accepted too.
 func isType(name string) bool {
 	return !syncDirective(name, false) && classes[name[0]] == classLetter
 }

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Error is one thing wrong with a PTX text.
+// Error is an error in a PTX text.
 type Error struct {
 	File string
 	Pos  Pos
 	Msg  string
-	// Source is where the place is in the source language, and from where it is called or was inlined, innermost first. It is
-	// empty without debugging information, and until something that reads it has filled it in.
+	// Source is the place in the source language, and the calls and inlined calls that lead to it, innermost first. It
+	// is empty without debugging information, and until something that reads that information has set it.
 	Source []Source
 }
 
-// Source is a place in the source language, as debugging information has it.
+// Source is a place in the source language, from debugging information.
 type Source struct {
 	File         string
-	Line, Column int    // Column is 0 when it is not known
-	Function     string // "" when it is not known
+	Line, Column int    // Column is 0 if it is not known
+	Function     string // "" if it is not known
 }
 
 func (e *Error) Error() string {
@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (%s)", strings.Join(places, ", called from "), e.Msg, at)
 }
 
-// String gives "reduce.cu:12:7 in reduce".
+// String returns "reduce.cu:12:7 in reduce".
 func (s Source) String() string {
 	text := fmt.Sprintf("%s:%d", s.File, s.Line)
 	if s.Column > 0 {
@@ -47,7 +47,7 @@ func (s Source) String() string {
 	return text
 }
 
-// ErrorList is every error of a text, by place.
+// ErrorList is all errors of a text, by place.
 type ErrorList []*Error
 
 func (l ErrorList) Error() string {
@@ -72,7 +72,7 @@ func (l ErrorList) Sort() {
 	})
 }
 
-// Err gives the list as an error, nil when it is empty.
+// Err returns the list as an error, nil if it is empty.
 func (l ErrorList) Err() error {
 	if len(l) == 0 {
 		return nil

@@ -21,7 +21,7 @@ const (
 	precMul
 )
 
-// binaryPrec gives the precedence of a binary operator, precLowest for any other token.
+// binaryPrec returns the precedence of a binary operator, precLowest for any other token.
 func binaryPrec(t token) int {
 	switch t {
 	case '?':
@@ -50,7 +50,7 @@ func binaryPrec(t token) int {
 	return precLowest
 }
 
-// constant reads a constant expression whose operators bind tighter than prec and gives its value.
+// constant reads a constant expression whose operators bind more tightly than prec and returns its value.
 func (p *parser) constant(prec int) (Literal, bool) {
 	l, ok := p.unary()
 	if !ok {
@@ -59,7 +59,7 @@ func (p *parser) constant(prec int) (Literal, bool) {
 	return p.binary(l, prec)
 }
 
-// binary reads the operators that follow the constant left and bind tighter than prec.
+// binary reads the operators that follow the constant left and bind more tightly than prec.
 func (p *parser) binary(left Literal, prec int) (Literal, bool) {
 	for {
 		p.splitModulo()
@@ -84,7 +84,7 @@ func (p *parser) binary(left Literal, prec int) (Literal, bool) {
 	}
 }
 
-// splitModulo takes `%3` behind a constant for an operator and a number: the lexer reads it as a register name.
+// splitModulo splits `%3` after a constant into an operator and a number: the lexer reads it as a register name.
 func (p *parser) splitModulo() {
 	if p.tok == tokIdent && p.src[p.start] == '%' && classes[p.src[p.start+1]] == classDigit {
 		p.tok, p.end = '%', p.start+1
@@ -149,7 +149,7 @@ func (p *parser) unary() (l Literal, ok bool) {
 	return l, false
 }
 
-// warpSize is the value of WARP_SZ on every target there is.
+// warpSize is the value of WARP_SZ on all existing targets.
 const warpSize = 32
 
 func (p *parser) parenthesis() (l Literal, ok bool) {
@@ -207,7 +207,7 @@ func truth(b bool) Literal {
 	return Literal{LiteralSigned, 0}
 }
 
-// usual brings two operands to one type: .f64 if either is a float, else .u64 if either is unsigned.
+// usual converts two operands to one type: .f64 if either is a float, else .u64 if either is unsigned.
 func usual(a, b Literal) (Literal, Literal) {
 	switch {
 	case a.isFloat() || b.isFloat():
@@ -223,7 +223,7 @@ func usual(a, b Literal) (Literal, Literal) {
 
 func floatLiteral(f float64) Literal { return Literal{LiteralDouble, math.Float64bits(f)} }
 
-// fold evaluates a binary operator; msg says why it cannot.
+// fold evaluates a binary operator. msg describes an error.
 func fold(op token, a, b Literal) (l Literal, msg string) {
 	if op == tokShl || op == tokShr {
 		if a.isFloat() || b.isFloat() {
@@ -277,7 +277,7 @@ func shift(op token, a Literal, n uint64) Literal {
 	return a
 }
 
-// divide divides with or without sign; the remainder is always that of unsigned numbers.
+// divide divides signed or unsigned numbers. The remainder is always that of unsigned numbers.
 func divide(op token, a, b Literal) (Literal, string) {
 	switch {
 	case b.Bits == 0:

@@ -8,7 +8,7 @@ type token uint8
 const (
 	tokEOF     token = iota
 	tokBad           // after an error: sticky until the parser has recovered
-	tokIllegal       // no token: msg says why
+	tokIllegal       // not a token: msg says why
 	tokIdent         // name, or opcode with its modifiers: "add.s32", "%tid.x", "ld.shared::cta.u32"
 	tokDir           // ".word"
 	tokInt
@@ -40,7 +40,7 @@ const (
 	classDouble // < > = ! & |: may begin a two-byte token
 )
 
-// classes and follow are the tables of the lexer; follow holds the bytes that continue a name.
+// classes and follow are the tables of the lexer. follow holds the bytes that continue a name.
 var (
 	classes = makeClasses()
 	follow  = makeFollow()
@@ -86,27 +86,28 @@ type lexer struct {
 	tok       token
 	start     int // offset of the current token
 	end       int // offset behind it
-	dot       int // of a tokIdent: offset of its first '.', 0 when it has none
+	dot       int // of a tokIdent: offset of its first '.', 0 if it has none
 	line      int // of the current token
 	lineStart int // offset of that line's first byte
 	prevEnd   int // end of the token before
 	prevLine  int
 	prevStart int    // offset of the first byte of prevLine
-	msg       string // of a tokIllegal: what is wrong
+	msg       string // of a tokIllegal: the error
 	asm       asmState
-	asmLine   int // on which its block begins
+	asmLine   int // line on which its block begins
 }
 
-// asmState says where in a block of inline assembly, which compilers mark by comments, the lexer is.
+// asmState is the state within a block of inline assembly, which compilers mark by comments.
 type asmState uint8
 
 const (
 	noAsm      asmState = iota
-	asmBegun            // no .loc stood in it yet
-	asmLocated          // one did
+	asmBegun            // no .loc in it yet
+	asmLocated          // a .loc was in it
 )
 
-// illegal makes the current token one that nothing accepts; whoever wanted something else reports msg.
+// illegal makes the current token one that nothing accepts. The parser function that expected something else reports
+// msg.
 func (l *lexer) illegal(msg string) { l.tok, l.msg = tokIllegal, msg }
 
 const unclosedComment = "comment is not closed"
@@ -116,12 +117,12 @@ type mark struct{ off, line, lineStart int }
 
 func (l *lexer) mark() mark { return mark{l.start, l.line, l.lineStart} }
 
-// at gives the position of an offset on the current line.
+// at returns the position of an offset on the current line.
 func (l *lexer) at(off int) Pos { return Pos{int32(l.line), int32(off-l.lineStart) + 1} }
 
 func (l *lexer) pos() Pos { return l.at(l.start) }
 
-// prevPos is the place behind the token before the current one.
+// prevPos is the place behind the preceding token.
 func (l *lexer) prevPos() Pos { return Pos{int32(l.prevLine), int32(l.prevEnd-l.prevStart) + 1} }
 
 func (l *lexer) text() string { return l.src[l.start:l.end] }
@@ -216,7 +217,7 @@ func twoByte(a, b byte) token {
 	return tokEOF
 }
 
-// name reads a name with everything that hangs on it by '.' or '::'.
+// name reads a name with all its parts that follow a '.' or '::'.
 func (l *lexer) name(i int) {
 	src := l.src
 	l.tok, l.start, l.dot = tokIdent, i, 0
@@ -252,7 +253,8 @@ func (l *lexer) name(i int) {
 	}
 }
 
-// ratio says that the colon at i, which is after something, is between two numbers of which the first is after a "::".
+// ratio reports whether the colon at i, which is not the first byte, is between two numbers of which the first follows
+// a "::".
 func ratio(src string, i int) bool {
 	j := i
 	for classes[src[j-1]] == classDigit {
@@ -281,8 +283,8 @@ func (l *lexer) directive(i int) {
 	}
 }
 
-// number reads an integer or a float. What it holds is checked by whoever asks for the value, so that the common
-// path touches each byte once; here only the extent is found.
+// number reads an integer or a float. Its contents are checked when the value is needed, so that the common path reads
+// each byte once; here only the extent is determined.
 func (l *lexer) number(i int) {
 	src := l.src
 	l.start = i
@@ -342,7 +344,7 @@ func (l *lexer) string(i int) {
 	l.illegal("string is not closed on its line")
 }
 
-// comment gives the offset behind the comment at i. Without ok there is none (end is i), or it is not closed.
+// comment returns the offset behind the comment at i. ok is false if there is none (end is i), or if it is not closed.
 func (l *lexer) comment(i int) (end int, ok bool) {
 	switch end = skipComment(l.src, i); {
 	case end == i+1:
@@ -375,7 +377,7 @@ func (l *lexer) newlines(from, to int) {
 	}
 }
 
-// lineMarker says whether the '#' at i begins a line a preprocessor left: `# 1 "file"` or `#line 1`.
+// lineMarker reports whether the '#' at i begins a line from a preprocessor: `# 1 "file"` or `#line 1`.
 func (l *lexer) lineMarker(i int) bool {
 	if strings.TrimLeft(l.src[l.lineStart:i], " \t") != "" {
 		return false

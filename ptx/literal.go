@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// LiteralKind tells what the bits of a literal are.
+// LiteralKind is the kind of the bits of a literal.
 type LiteralKind uint8
 
 // The literal kinds (PTX ISA 4.5, "Constants").
@@ -17,7 +17,7 @@ const (
 	LiteralDouble                      // 0d3FF0000000000000 or 1.0: .f64 bits
 )
 
-// Literal is the value of a number as PTX writes it.
+// Literal is the value of a number in PTX.
 type Literal struct {
 	Kind LiteralKind
 	Bits uint64
@@ -67,7 +67,7 @@ func (l Literal) double() float64 {
 
 func (l Literal) isFloat() bool { return l.Kind >= LiteralSingle }
 
-// String writes the literal so that ParseLiteral gives it back.
+// String returns the literal in a form that ParseLiteral reads back.
 func (l Literal) String() string {
 	switch l.Kind {
 	case LiteralSigned:
@@ -89,7 +89,7 @@ func hexDigits(v uint64, n int) string {
 	return string(b)
 }
 
-// checkNumber says what is wrong with the number token s, "" when nothing is.
+// checkNumber describes an error in the number token s, "" if there is none.
 func checkNumber(s string, kind token) string {
 	if kind == tokInt && len(s) < 19 && s[0] != '0' {
 		// The common case: a short decimal integer.
@@ -105,7 +105,7 @@ func checkNumber(s string, kind token) string {
 	return msg
 }
 
-// readLiteral reads an unsigned number; msg says what is wrong with it.
+// readLiteral reads an unsigned number. msg describes an error in it.
 func readLiteral(s string) (l Literal, msg string) {
 	if s == "" || s[0] != '.' && s[0]-'0' > 9 {
 		return l, "not a number: " + strconv.Quote(s)
@@ -189,7 +189,7 @@ func isDecimalFloat(s string) bool {
 
 func readFloat(s string) (Literal, string) {
 	for i := 0; i < len(s); i++ {
-		// strconv knows more spellings (underscores, hexadecimal floats) than PTX.
+		// strconv accepts more spellings (underscores, hexadecimal floats) than PTX.
 		if c := s[i]; c-'0' > 9 && c != '.' && c|0x20 != 'e' && c != '+' && c != '-' {
 			return Literal{}, "malformed number " + strconv.Quote(s)
 		}

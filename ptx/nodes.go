@@ -1,12 +1,12 @@
 package ptx
 
-// slab hands out nodes from chunks, so that a node costs no allocation of its own.
+// slab allocates nodes from chunks, so that a node costs no allocation of its own.
 type slab[T any] struct {
 	free []T
 	size int // of the last chunk
 }
 
-// chunkMax bounds a chunk: larger ones no longer save time, and hold more memory than small modules need.
+// chunkMax bounds a chunk: larger ones save no more time, and take more memory than small modules need.
 const chunkMax = 512
 
 func (s *slab[T]) grow(n int) {
@@ -23,7 +23,7 @@ func (s *slab[T]) new() *T {
 	return x
 }
 
-// list gives a copy of l that cannot grow into its neighbours; nil for an empty list.
+// list returns a copy of l without spare capacity, so that it cannot grow into its neighbours; nil for an empty list.
 func (s *slab[T]) list(l []T) []T {
 	n := len(l)
 	if n == 0 {
@@ -31,7 +31,7 @@ func (s *slab[T]) list(l []T) []T {
 	}
 	if n > len(s.free) {
 		if n > chunkMax/4 {
-			// A list of its own rather than the rest of a chunk thrown away.
+			// Allocate a separate list rather than waste the rest of a chunk.
 			return append(make([]T, 0, n), l...)
 		}
 		s.grow(n)
@@ -42,11 +42,11 @@ func (s *slab[T]) list(l []T) []T {
 	return x
 }
 
-// nodes holds the slabs of a parser, and the stacks on which lists are gathered before their length is known.
+// nodes holds the slabs of a parser, and the stacks on which lists are collected before their length is known.
 type nodes struct {
 	insts    slab[Inst]
 	instOps  slab[Operand] // operands of instructions
-	operands slab[Operand] // those nested in them, and all others
+	operands slab[Operand] // operands nested in them, and all others
 	stmts    slab[Stmt]
 	locs     slab[Loc]
 	labels   slab[Label]

@@ -46,7 +46,7 @@ func (p *parser) primary(o *Operand) {
 	}
 }
 
-// symbol reads a name and what may hang on it: an offset, an index, or the parenthesis of generic().
+// symbol reads a name and its suffix: an offset, an index, or the parenthesis of generic().
 func (p *parser) symbol(o *Operand) {
 	o.Name = p.text()
 	p.next()
@@ -76,8 +76,8 @@ func (p *parser) symbol(o *Operand) {
 	}
 }
 
-// offset reads `+ constant` and `- constant` behind a symbol, any number of them. As for ptxas, everything behind a
-// '+' is one constant expression: `[r+1<<2]` is r plus 4.
+// offset reads any number of `+ constant` and `- constant` after a symbol. As in ptxas, everything after a '+' is one
+// constant expression: `[r+1<<2]` is r plus 4.
 func (p *parser) offset(o *Operand) {
 	for p.tok == '+' || p.tok == '-' {
 		neg := p.tok == '-'
@@ -281,8 +281,8 @@ func (p *parser) address(o *Operand) {
 	o.Args = p.popOperands(base)
 }
 
-// instOperands reads the operands of an instruction. They come from a slab of their own, which the lists nested in
-// them do not touch, so that each is written where it stays.
+// instOperands reads the operands of an instruction. They come from a slab of their own, which the nested lists do not
+// use, so that each is written in its final place.
 func (p *parser) instOperands() []Operand {
 	s := &p.instOps
 	if len(s.free) < 4 {

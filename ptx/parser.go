@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of blocks, operands, initialisers and expressions, so that hostile input cannot
-// exhaust the stack. Real code nests less than ten deep.
+// maxDepth bounds the nesting of blocks, operands, initialisers and expressions, so that hostile input cannot exhaust
+// the stack. Real code nests less than ten levels.
 const maxDepth = 500
 
 // parser builds the tree. A syntax error sets the lexer to tokBad, at which every loop ends, so that the rest of the
-// broken construct falls through without further messages; the loops over statements and declarations call resume.
+// broken construct produces no further messages. The loops over statements and declarations call resume.
 type parser struct {
 	lexer
 	mod    *Module
 	errs   ErrorList
 	errOff int // offset of the token at which the last error stopped the parser
 	depth  int
-	// eofTold says that the end of the text has been reported as unexpected; once is enough.
+	// eofTold says that the unexpected end of the text has been reported, once.
 	eofTold    bool
-	errIllegal bool // the token at errOff was none
+	errIllegal bool // the token at errOff was illegal
 	versioned  bool // a .version directive was read
 	unclosed   bool // a '}' is missing: all open blocks end
 	inCall     bool // in the operands of a call, where parentheses make lists
@@ -30,9 +30,9 @@ type parser struct {
 	nodes
 }
 
-// Parse reads a PTX module. name is what messages call the file. The error, when there is one, is an ErrorList of all
-// that is wrong with the text, by place; the module then holds what could be parsed. NUL bytes at the end, as in the
-// PTX of fat binaries, and a byte order mark are ignored.
+// Parse reads a PTX module. name is the name of the file in messages. The error, if any, is an ErrorList of all errors
+// in the text, by place; the module then contains what could be parsed. NUL bytes at the end, as in the PTX of fat
+// binaries, and a byte order mark are ignored.
 func Parse(name, src string) (*Module, error) {
 	p := &parser{mod: &Module{Name: name}}
 	p.line = 1
@@ -63,12 +63,12 @@ func (p *parser) fail(pos Pos, format string, args ...any) {
 func (p *parser) report(pos Pos, format string, args ...any) {
 	e := &Error{File: p.mod.Name, Pos: pos, Msg: fmt.Sprintf(format, args...)}
 	if n := len(p.errs); n > 0 && p.errs[n-1].Pos == e.Pos && p.errs[n-1].Msg == e.Msg {
-		return // two constructs in a row broken by the same token
+		return // two consecutive constructs broken by the same token
 	}
 	p.errs = append(p.errs, e)
 }
 
-// unexpected fails at the current token: what should have stood there, and what does.
+// unexpected fails at the current token and reports what was expected and what was found.
 func (p *parser) unexpected(want string) {
 	if p.tok == tokEOF {
 		if !p.eofTold {
@@ -109,7 +109,7 @@ func quoteByte(s string) string {
 	return fmt.Sprintf("0x%02X", s[0])
 }
 
-// expect steps over a punctuation token.
+// expect consumes a punctuation token, or fails.
 func (p *parser) expect(t token) {
 	if p.tok != t {
 		p.unexpected("'" + string(rune(t)) + "'")
@@ -118,7 +118,7 @@ func (p *parser) expect(t token) {
 	p.next()
 }
 
-// accept steps over the token if it is there.
+// accept consumes the token if it is next.
 func (p *parser) accept(t token) bool {
 	if p.tok != t {
 		return false
@@ -127,8 +127,8 @@ func (p *parser) accept(t token) bool {
 	return true
 }
 
-// semicolon ends a statement. One that is missing at the end of a line is reported there, and the next line is read
-// as the next statement.
+// semicolon ends a statement. One that is missing at the end of a line is reported there, and the next line is read as
+// the next statement.
 func (p *parser) semicolon(after string) {
 	if p.tok == ';' {
 		p.next()
@@ -144,7 +144,7 @@ func (p *parser) semicolon(after string) {
 	p.unexpected("';' after " + after)
 }
 
-// enter counts a level of nesting; it is false, with an error, when there are too many.
+// enter counts a level of nesting. It reports an error and returns false if there are too many.
 func (p *parser) enter() bool {
 	p.depth++
 	if p.depth > maxDepth {
@@ -157,7 +157,7 @@ func (p *parser) enter() bool {
 
 func (p *parser) leave() { p.depth-- }
 
-// isDir says whether the current token is the directive name.
+// isDir reports whether the current token is the directive name.
 func (p *parser) isDir(name string) bool {
 	return p.tok == tokDir && p.src[p.start+1:p.end] == name
 }
@@ -180,7 +180,7 @@ func (p *parser) plainName(what string) string {
 	return s
 }
 
-// integer reads an integer constant expression whose operators bind tighter than prec.
+// integer reads an integer constant expression whose operators bind more tightly than prec.
 func (p *parser) integer(what string, prec int) int64 {
 	return int64(p.integerLiteral(what, prec).Bits)
 }
@@ -228,7 +228,7 @@ func (p *parser) alignment() int {
 // inBounds reads a constant expression between brackets: a count of registers or an array dimension.
 func (p *parser) inBounds(what string) int64 {
 	pos := p.pos()
-	// Tighter than comparisons, because of the '>' that ends `<n>`.
+	// Tighter than comparisons, because '>' ends `<n>`.
 	l := p.integerLiteral(what, precCompare)
 	v := int64(l.Bits)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Print writes the module as PTX in the layout nvcc uses. Comments are not part of the tree; all else comes back from
-// Parse as it was, positions excepted. The error is that of w.
+// Print writes the module as PTX in the layout of nvcc. Comments are not part of the tree. Parse reads everything else
+// back unchanged, except positions. The error is that of w.
 func Print(w io.Writer, m *Module) error {
 	p := &printer{w: w}
 	p.printf(".version %d.%d\n", m.Version.Major, m.Version.Minor)
@@ -25,21 +25,21 @@ func Print(w io.Writer, m *Module) error {
 	return p.err
 }
 
-// String gives the operand as Print writes it.
+// String returns the operand as Print writes it.
 func (o Operand) String() string {
 	p := &printer{}
 	p.operand(&o)
 	return string(p.buf)
 }
 
-// String gives the instruction as Print writes it, on one line, with its guard and semicolon.
+// String returns the instruction as Print writes it, on one line, with its guard and semicolon.
 func (in *Inst) String() string {
 	p := &printer{}
 	p.inst(in, " ")
 	return string(p.buf)
 }
 
-// listSep is what is before element i of a list.
+// listSep is the text before element i of a list.
 func listSep(i int, first string) string {
 	if i == 0 {
 		return first
@@ -192,7 +192,7 @@ func (p *printer) params(params []*Var) {
 	p.text(")")
 }
 
-// directive writes a directive; as a statement those of them that end with a semicolon get it.
+// directive writes a directive. As a statement it gets a semicolon if its kind requires one.
 func (p *printer) directive(d *Directive, statement bool) {
 	p.text(".", d.Name)
 	if d.Paren {
@@ -263,7 +263,7 @@ func (p *printer) varName(n *VarName) {
 	}
 }
 
-// wrapColumn is where a long initialiser goes on in the next line.
+// wrapColumn is the column at which a long initialiser continues on the next line.
 const wrapColumn = 100
 
 func (p *printer) initialiser(in *Init) {

@@ -8,7 +8,8 @@ func (p *parser) rewind(m mark) {
 	p.next()
 }
 
-// syncDirectives begin a statement or declaration: reading resumes at one that begins a line behind an error.
+// syncDirective reports whether a directive begins a statement or declaration: reading resumes at one that begins a
+// line behind an error.
 func syncDirective(name string, header bool) bool {
 	switch name {
 	case "version", "target", "address_size", "entry", "func", "extern", "visible", "weak", "common",
@@ -20,9 +21,9 @@ func syncDirective(name string, header bool) bool {
 	return false
 }
 
-// resume goes on behind the statement or declaration that began at m and is broken: behind its ';', at the '}' that
-// closes the block around it, or at the next directive that begins a line. What ends with its line or with a brace
-// ends there. At least one token is passed. The result says that it is such a '}' that comes next.
+// resume continues behind the broken statement or declaration that began at m: behind its ';', at the '}' that closes
+// the enclosing block, or at the next directive that begins a line. Constructs that end with their line or with a brace
+// end there. It consumes at least one token. It reports whether such a '}' is next.
 func (p *parser) resume(m mark) (brace bool) {
 	switch rest := p.src[m.off:]; {
 	case startsWithWord(rest, ".loc", ".loc_intermediate", ".file", ".version", ".target", ".address_size", "@@"):
@@ -45,12 +46,12 @@ func startsWithWord(s string, words ...string) bool {
 	return false
 }
 
-// resumeHeader goes on at the body of the function whose header, begun at m, is broken, behind the ';' of a
-// declaration, or at the next module-level directive.
+// resumeHeader continues at the body of the function whose broken header began at m, behind the ';' of a declaration,
+// or at the next module-level directive.
 func (p *parser) resumeHeader(m mark) { p.skip(m, endHeader) }
 
-// resumeLine goes on behind the line of the error in what began at m: at the token of the error if that begins a
-// line of its own, at a '}' behind it, or at the line's end.
+// resumeLine continues behind the line with the error in the construct that began at m: at the token of the error if it
+// begins a line, at a '}' behind it, or at the line's end.
 func (p *parser) resumeLine(m mark) {
 	at := m.move(p.src, max(p.errOff, m.off+1))
 	if !p.errIllegal && at.line > m.line && strings.TrimLeft(p.src[at.lineStart:at.off], " \t\r") == "" {
@@ -65,7 +66,7 @@ func (p *parser) resumeLine(m mark) {
 	p.rewind(at)
 }
 
-// ending says what ends the broken thing that skip passes.
+// ending is the end of the broken construct that skip skips.
 type ending uint8
 
 const (
@@ -74,7 +75,7 @@ const (
 	endHeader           // the brace that opens a body, or a semicolon
 )
 
-// skip goes on where end says.
+// skip continues at the given end.
 func (p *parser) skip(m mark, end ending) { p.rewind(m.move(p.src, p.skipTo(m.off, end))) }
 
 // move is the mark of a later offset.
@@ -88,7 +89,7 @@ func (m mark) move(src string, off int) mark {
 	return m
 }
 
-// skipTo gives the offset where reading can go on behind the broken thing at from.
+// skipTo returns the offset at which reading can continue behind the broken construct at from.
 func (p *parser) skipTo(from int, end ending) int {
 	src, i, depth := p.src, from, 0
 	lineBegins := false // only blanks between the line's begin and i
@@ -138,7 +139,7 @@ func (p *parser) skipTo(from int, end ending) int {
 	return i
 }
 
-// skipComment gives the offset behind the comment at i, or behind the slash when there is none.
+// skipComment returns the offset behind the comment at i, or behind the slash if there is none.
 func skipComment(src string, i int) int {
 	switch {
 	case strings.HasPrefix(src[i:], "//"):
@@ -152,7 +153,7 @@ func skipComment(src string, i int) int {
 	return i + 1
 }
 
-// skipString gives the offset behind the string at i, which may not be closed.
+// skipString returns the offset behind the string at i, which may be unterminated.
 func skipString(src string, i int) int {
 	for i++; i < len(src) && src[i] != '\n'; i++ {
 		if src[i] == '"' {

@@ -39,7 +39,7 @@ func (p *parser) push(s Stmt) {
 	}
 }
 
-// statement reads one statement and pushes what it is.
+// statement reads one statement and pushes it.
 func (p *parser) statement() {
 	switch p.tok {
 	case tokIdent:
@@ -80,7 +80,7 @@ func (p *parser) guarded() {
 	p.inst(pos, start, end, dot, pred, not)
 }
 
-// inst reads the modifiers and operands of the opcode src[start:end], over which the lexer has stepped.
+// inst reads the modifiers and operands of the opcode src[start:end], which the lexer has consumed.
 func (p *parser) inst(pos Pos, start, end, dot int, pred string, not bool) {
 	if c := p.src[start]; c == '%' || c == '$' {
 		if p.tok != tokBad {
@@ -122,7 +122,7 @@ func (p *parser) inst(pos Pos, start, end, dot int, pred string, not bool) {
 	p.push(in)
 }
 
-// constBank reads on in modifiers, which begin at from, where a bank of constant memory is: `ld.const[3].u32`.
+// constBank continues to read modifiers, which begin at from, at a bank of constant memory: `ld.const[3].u32`.
 func (p *parser) constBank(from int) string {
 	p.next()
 	p.small("a bank of constant memory")
@@ -133,7 +133,7 @@ func (p *parser) constBank(from int) string {
 	return p.src[from:p.prevEnd]
 }
 
-// moreMods reads modifiers that are apart from the opcode: `ld.global .u32`.
+// moreMods reads modifiers separated from the opcode: `ld.global .u32`.
 func (p *parser) moreMods(mods string) string {
 	b := []byte(mods)
 	for p.tok == tokDir && p.line == p.prevLine {
@@ -143,7 +143,7 @@ func (p *parser) moreMods(mods string) string {
 	return string(b)
 }
 
-// label reads what follows `name` when a colon does.
+// label reads the text after `name` and a colon.
 func (p *parser) label(pos Pos, name string) {
 	p.next()
 	if p.tok == tokDir {
@@ -209,8 +209,8 @@ func (p *parser) bodyDirective() {
 		p.semicolon("declaration")
 		p.push(v)
 	case "loc", "loc_intermediate":
-		// LLVM writes one for each instruction and label of a block of inline assembly, and adds to the line how many lines of the
-		// assembly text are before it, as if the source had them too.
+		// LLVM writes a .loc for each instruction and label of a block of inline assembly, and adds to its line the
+		// number of preceding lines of the assembly text, as if the source had them too.
 		within, before := p.asm, p.line-p.asmLine-1
 		if within == asmBegun {
 			p.asm = asmLocated

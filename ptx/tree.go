@@ -1,10 +1,10 @@
 // Package ptx reads and writes NVIDIA's PTX assembly language, ISA versions 1.0 to 9.5.
 //
-// It knows the grammar and no opcode, but that the parentheses of a call are lists: a statement is
-// `[label:] [@[!]p] op{.mod} operands;`, so a module that holds an instruction nobody has heard of still parses, prints
-// and locates. What the words mean is for others to say.
+// It knows the grammar and no opcodes, except that the parentheses of a call are lists. A statement is `[label:]
+// [@[!]p] op{.mod} operands;`, so a module with an unknown instruction can still be parsed and printed, and its
+// positions are known. The meaning of the words is left to other packages.
 //
-// Names in the tree are substrings of the source text handed to Parse; keeping a Module keeps that text.
+// Names in the tree are substrings of the source text passed to Parse; keeping a Module keeps that text.
 package ptx
 
 // Pos is a place in the source text. Line and Col count from 1; Col counts bytes. The zero Pos means "no place".
@@ -15,10 +15,10 @@ type Pos struct {
 
 // Module is one parsed PTX file.
 type Module struct {
-	Name        string // what Parse was told to call the file in messages
+	Name        string // the name of the file in messages
 	Version     Version
 	Targets     []string // as written: "sm_80", "debug", ...
-	AddressSize int      // 32 or 64; 0 when the directive is absent
+	AddressSize int      // 32 or 64; 0 if the directive is absent
 	Decls       []Decl   // in source order
 }
 
@@ -49,7 +49,7 @@ const (
 	Common
 )
 
-// Func is an .entry or a .func; a declaration without body has Body nil. Pos is where its first directive is.
+// Func is an .entry or a .func. Body is nil for a declaration without body. Pos is the place of its first directive.
 type Func struct {
 	Pos        Pos
 	Linkage    Linkage
@@ -60,7 +60,7 @@ type Func struct {
 	Params     []*Var
 	Directives []*Directive // .maxntid, .reqntid, .minnctapersm, .noreturn, .pragma, ... between header and body
 	Body       *Block
-	// ParamList is false when the parameter list is absent (not merely empty): `.entry k { ... }`.
+	// ParamList is false if the parameter list is absent (not merely empty): `.entry k { ... }`.
 	ParamList bool
 }
 
@@ -69,9 +69,9 @@ type Var struct {
 	Pos        Pos
 	Linkage    Linkage
 	Space      string       // "reg", "sreg", "const", "global", "local", "param", "shared", "tex" (without the dot)
-	Bank       int          // n of `.const[n]`, ISA 2.1 and before; 0 when not given
+	Bank       int          // n of `.const[n]`, ISA 2.1 and before; 0 if not given
 	Attributes []*Directive // .attribute(.managed), ...
-	Align      int          // bytes; 0 when not given
+	Align      int          // bytes; 0 if not given
 	Vector     int          // 1, 2, 4, 8
 	Type       string       // "b32", "f64", "pred", "texref", ... (without the dot)
 	// Ptr describes `.ptr{.space}{.align N}` on a kernel parameter.
@@ -81,8 +81,8 @@ type Var struct {
 
 // PtrAttr is the .ptr attribute of a kernel parameter.
 type PtrAttr struct {
-	Space string // "" when not given
-	Align int    // 0 when not given
+	Space string // "" if not given
+	Align int    // 0 if not given
 }
 
 // VarName is one declared name.
@@ -92,15 +92,15 @@ type VarName struct {
 	// Range is n for the parameterised form `%r<n>` and -1 otherwise.
 	Range int
 	Dims  []int64 // array dimensions; -1 for an empty bracket pair
-	Init  *Init   // nil when not initialised
+	Init  *Init   // nil if not initialised
 }
 
 // Init is an initialiser: a list, or one value.
 type Init struct {
 	Pos  Pos
 	Key  string  // "filter_mode" in `{ filter_mode = nearest }`, the initialisers of samplers and textures; else ""
-	List []*Init // when IsList
-	// IsList tells `{}` from a single value.
+	List []*Init // if IsList
+	// IsList distinguishes `{}` from a single value.
 	IsList bool
 	Value  Operand // OperandImm, OperandIdent, OperandAddrOf or OperandMask; valid when !IsList
 }
@@ -123,7 +123,7 @@ type Loc struct {
 	File         int
 	Line         int
 	Column       int
-	FunctionName string // label in .debug_str; "" when absent
+	FunctionName string // label in .debug_str; "" if absent
 	FunctionOff  int64
 	Inlined      bool
 	AtFile       int
@@ -198,17 +198,17 @@ type TargetList struct {
 	Targets []string
 }
 
-// Inst is one instruction. Pos is where the guard is if there is one, else the opcode.
+// Inst is one instruction. Pos is the place of the guard if there is one, else of the opcode.
 type Inst struct {
 	Pos      Pos
-	Pred     string // guard register; "" when there is none
+	Pred     string // guard register; "" if there is none
 	PredNot  bool   // @!p
 	Op       string // up to the first dot: "ld"
-	Mods     string // the rest as written, leading dot included: ".global.v4.f32"; "" when there is none
+	Mods     string // the rest as written, leading dot included: ".global.v4.f32"; "" if there is none
 	Operands []Operand
 }
 
-// OperandKind tells how an operand is written.
+// OperandKind is the form in which an operand is written.
 type OperandKind uint8
 
 // The operand forms.
@@ -240,7 +240,7 @@ type Operand struct {
 	Args    []Operand
 }
 
-// Position gives where the declaration begins.
+// Position returns the start of the declaration.
 func (f *Func) Position() Pos       { return f.Pos }
 func (v *Var) Position() Pos        { return v.Pos }
 func (f *File) Position() Pos       { return f.Pos }

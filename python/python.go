@@ -1,5 +1,6 @@
-// Package python holds Fencepost's Python modules, which "fencepost run" puts on the path of the Python programs it runs. They
-// are the sources of the package that pyproject.toml describes; start and fencepost.dist-info are not part of it.
+// Package python contains Fencepost's Python modules, which "fencepost run" adds to the path of the Python programs
+// that it runs. They are the sources of the package that pyproject.toml describes; start and fencepost.dist-info are
+// not part of it.
 package python
 
 import "embed"

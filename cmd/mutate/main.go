@@ -1,4 +1,5 @@
-// Command mutate changes a package one small step at a time and asks its tests to notice: go run ./cmd/mutate -help.
+// Command mutate changes a package one small step at a time and checks that its tests notice: go run ./cmd/mutate
+// -help.
 package main
 
 import (

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// Graph is a directed graph in compressed rows: the edges of vertex v lead to Edges[First[v]:First[v+1]], in rising order.
+// Graph is a directed graph in compressed rows: the edges of vertex v lead to Edges[First[v]:First[v+1]], in ascending
+// order.
 type Graph struct {
 	Name  string  // "dag-5"
 	First []int32 // Vertices() + 1
@@ -17,10 +18,11 @@ type Graph struct {
 // Vertices is the number of vertices, which are numbered from 0.
 func (g *Graph) Vertices() int { return len(g.First) - 1 }
 
-// Of gives the vertices that edges of v lead to.
+// Of returns the vertices to which edges of v lead.
 func (g *Graph) Of(v int) []int32 { return g.Edges[g.First[v]:g.First[v+1]] }
 
-// Values gives each vertex a number of its own from 1 to Vertices(), in an order that depends on the graph's name alone.
+// Values returns a distinct number from 1 to Vertices() for each vertex, in an order that depends only on the graph's
+// name.
 func (g *Graph) Values() []int32 {
 	out := make([]int32, g.Vertices())
 	for i, x := range source(g.Name + " values").Perm(len(out)) {
@@ -29,8 +31,8 @@ func (g *Graph) Values() []int32 {
 	return out
 }
 
-// Graphs gives the graphs of the suite: kinds and sizes of HiRace's table II, and small ones, of which brute force can judge
-// whole executions. Each is the same at every call.
+// Graphs returns the graphs of the suite: kinds and sizes of HiRace's table II, and small ones, for which whole
+// executions can be judged by brute force. Each is the same in every call.
 func Graphs() []*Graph {
 	return []*Graph{
 		DAG("dag-5", 5, 5), CounterDAG("counterdag-5", 5, 5), PowerLaw("powerlaw-8", 8, 14), Grid("grid-9", 3, 3),
@@ -39,7 +41,7 @@ func Graphs() []*Graph {
 	}
 }
 
-// source is a source of random numbers of its own for each name.
+// source is a source of random numbers for a name.
 func source(name string) *rand.Rand {
 	seed := uint64(14695981039346656037)
 	for _, c := range []byte(name) {
@@ -50,8 +52,8 @@ func source(name string) *rand.Rand {
 
 type edge struct{ from, to int32 }
 
-// DAG makes a graph of n vertices and so many edges, each from a vertex to one of a higher number. The name chooses which.
-// More edges than there can be are a panic.
+// DAG makes a graph with n vertices and the given number of edges, each from a vertex to one with a higher number. The
+// name determines the edges. It panics if there cannot be so many edges.
 func DAG(name string, n, edges int) *Graph {
 	return random(name, n, edges, func(r *rand.Rand) edge {
 		a, b := int32(r.IntN(n)), int32(r.IntN(n))
@@ -67,8 +69,8 @@ func CounterDAG(name string, n, edges int) *Graph {
 	})
 }
 
-// PowerLaw makes a graph like DAG, whose edges lead anywhere and prefer some vertices: the k-th of them is the end of an edge
-// in proportion to 1/k.
+// PowerLaw makes a graph like DAG, whose edges lead anywhere but prefer some vertices: the k-th of these is the end of
+// an edge with a probability proportional to 1/k.
 func PowerLaw(name string, n, edges int) *Graph {
 	var upTo []float64
 	sum := 0.0
@@ -84,7 +86,7 @@ func PowerLaw(name string, n, edges int) *Graph {
 	return random(name, n, edges, func(r *rand.Rand) edge { return edge{pick(r), pick(r)} })
 }
 
-// random makes a graph of the first edges that draw gives, leaving out loops and those that are there already.
+// random makes a graph of the first edges that draw returns, without loops and duplicates.
 func random(name string, n, edges int, draw func(*rand.Rand) edge) *Graph {
 	if edges > n*(n-1)/2 {
 		panic(fmt.Sprintf("BUG: %d edges between %d vertices", edges, n))

@@ -1,10 +1,11 @@
-// Package irregular holds kernels that walk graphs, in the manner of the Indigo suite that HiRace was judged by (HiRace, section V):
-// six patterns, each for threads, warps and blocks and for two types of data, without a bug and with bugs planted. What a
-// kernel accesses depends on its graph, and so does whether a bug shows: a kernel by itself is neither racy nor right.
+// Package irregular contains kernels that walk graphs, like those of the Indigo suite by which HiRace was evaluated
+// (HiRace, section V): six patterns, each for threads, warps and blocks and for two types of data, without a bug and
+// with planted bugs. The accesses of a kernel depend on its graph, and so does whether a bug shows: a kernel by itself
+// is neither racy nor correct.
 //
-// A pattern is one source, NAME.cu, a template of which each line KERNELS(...) makes two kernels; graph.cuh holds what
-// patterns share. NAME.ptx is what nvcc makes of it ("go generate ./corpus"). The package knows no detector; internal/session
-// runs kernels on graphs and judges.
+// A pattern is one source, NAME.cu, a template in which each line KERNELS(...) makes two kernels; graph.cuh contains
+// the code that patterns share. NAME.ptx is what nvcc makes of it ("go generate ./corpus"). The package does not depend
+// on detectors; internal/session runs kernels on graphs and judges.
 package irregular
 
 import (
@@ -16,7 +17,7 @@ import (
 	"strings"
 )
 
-// The pattern matches .cu, .cuh and .ptx, and does not fail when the .ptx have yet to be made.
+// The pattern matches .cu, .cuh and .ptx, and does not fail if the .ptx have not been made yet.
 //
 //go:embed *.[cp][ut]*
 var files embed.FS
@@ -25,15 +26,15 @@ var files embed.FS
 type Kernel struct {
 	Pattern string // "push"
 	Type    string // of the data: "int", "float", "long long"
-	Unit    string // who works on a vertex: "thread", "warp" or "block"
+	Unit    string // the unit that works on a vertex: "thread", "warp" or "block"
 	Bugs    []string
 	pattern *pattern
 }
 
-// pattern is a source and what was made of it.
+// pattern is a source and its PTX.
 type pattern struct {
 	source string
-	parts  []string // of the PTX: those of odd index are kernels
+	parts  []string // of the PTX: those with odd index are kernels
 }
 
 var (
@@ -43,7 +44,8 @@ var (
 	entries   = regexp.MustCompile(`(?ms)^(?:\t// \.weak[^\n]*\n)?(?:\.visible |\.weak )\.entry .*?^}$`)
 )
 
-// Kernels gives every kernel, by pattern, type, unit, and as in its source. The error says which file is not as it should be.
+// Kernels returns every kernel, by pattern, type, unit, and in the order of its source. The error names an invalid
+// file.
 func Kernels() ([]*Kernel, error) {
 	sources, err := fs.Glob(files, "*.cu")
 	if err != nil {
@@ -95,7 +97,7 @@ func load(name string) ([]*Kernel, error) {
 	return out, nil
 }
 
-// parts cuts PTX into its kernels and what is between them.
+// parts splits PTX into its kernels and the text between them.
 func parts(ptx string) (out []string) {
 	from := 0
 	for _, at := range entries.FindAllStringIndex(ptx, -1) {
@@ -118,7 +120,7 @@ func (k *Kernel) Planted() string {
 	return strings.Join(k.Bugs, "+")
 }
 
-// Has says that a bug is planted in the kernel.
+// Has reports whether a bug is planted in the kernel.
 func (k *Kernel) Has(bug string) bool { return slices.Contains(k.Bugs, bug) }
 
 // Call is the kernel's demangled name without parameters: "push<int, 2, 5>".
@@ -130,17 +132,17 @@ func (k *Kernel) Call() string {
 	return fmt.Sprintf("%s<%s, %d, %d>", k.Pattern, k.Type, slices.Index(unitNames, k.Unit), bugs)
 }
 
-// linkerTypes are types as linker names spell them.
+// linkerTypes maps types to their spelling in linker names.
 var linkerTypes = map[string]string{"int": "i", "float": "f", "long long": "x"}
 
-// symbol is how the kernel's linker name begins.
+// symbol is the prefix of the kernel's linker name.
 func (k *Kernel) symbol() string {
 	call := k.Call()
 	args := strings.Split(strings.TrimSuffix(call[strings.Index(call, "<")+1:], ">"), ", ")
 	return fmt.Sprintf("_Z%d%sI%sLi%sELi%sEEv", len(k.Pattern), k.Pattern, linkerTypes[k.Type], args[1], args[2])
 }
 
-// PTX is the PTX of the kernel's pattern, with nothing in the place of the other kernels but their lines.
+// PTX is the PTX of the kernel's pattern, in which the other kernels are replaced by empty lines.
 func (k *Kernel) PTX() string {
 	var b strings.Builder
 	for i, part := range k.pattern.parts {

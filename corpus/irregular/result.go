@@ -4,18 +4,18 @@ import "fmt"
 
 // The parameters of every kernel, after the number of vertices: Graph.First, Graph.Edges, the values, and the two of Memory.
 
-// Memory is what a kernel changes: its parameters out, of the kernel's type, and list.
+// Memory is the memory that a kernel changes: its parameters out, of the kernel's type, and list.
 type Memory struct {
 	Out  []int64
 	List []int32
 }
 
-// Before is the memory that the kernel begins with.
+// Before is the initial memory of the kernel.
 func (k *Kernel) Before(g *Graph) Memory {
 	n := g.Vertices()
 	m := Memory{make([]int64, n), make([]int32, n+1)}
 	switch k.Pattern {
-	case "pull": // values and, behind them, results
+	case "pull": // values, followed by results
 		m.Out = make([]int64, 2*n)
 		for v, x := range g.Values() {
 			m.Out[v] = int64(x)
@@ -28,7 +28,8 @@ func (k *Kernel) Before(g *Graph) Memory {
 	return m
 }
 
-// Compare tells how the memory that the kernel left differs from what one thread would have made, nil if it does not.
+// Compare describes how the final memory of the kernel differs from that of a single thread. It returns nil if it does
+// not differ.
 func (k *Kernel) Compare(g *Graph, got Memory) error {
 	values := g.Values()
 	switch k.Pattern {
@@ -72,7 +73,7 @@ func conditionalEdge(g *Graph, values []int32) (out int64) {
 	return out
 }
 
-// greatest is the greatest value of the neighbours of v; 0 when it has none.
+// greatest is the greatest value of the neighbours of v; 0 if it has none.
 func greatest(g *Graph, values []int32, v int) (x int32) {
 	for _, w := range g.Of(v) {
 		x = max(x, values[w])
@@ -107,7 +108,7 @@ func push(g *Graph, values []int32) []int64 {
 	return out
 }
 
-// worklist gives the vertices that belong on the list.
+// worklist returns the vertices that belong on the list.
 func worklist(g *Graph, values []int32) map[int32]bool {
 	out := map[int32]bool{}
 	for v := range g.Vertices() {
@@ -132,7 +133,7 @@ func sameList(list []int32, want map[int32]bool) error {
 	return nil
 }
 
-// sameTrees says whether the trees of parents are the graph's components, each with its lowest vertex as its root.
+// sameTrees reports whether the trees of parents are the graph's components, each with its lowest vertex as its root.
 func sameTrees(g *Graph, parent []int64) error {
 	want := make([]int, g.Vertices())
 	for v := range want {

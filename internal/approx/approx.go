@@ -1,6 +1,6 @@
-// Package approx computes the functions that PTX only approximates, in double precision and in the same steps wherever
-// they are taken: one value at a time here, 32 at a time in package lanes. Every step is an operation that IEEE 754
-// rounds in one way, so both give the same bits on every processor.
+// Package approx computes the functions that PTX only approximates, in double precision. Package lanes computes them 32
+// values at a time with the same steps. Every step is an operation that IEEE 754 rounds in one way, so both give the
+// same bits on every processor.
 package approx
 
 import (
@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// Exp2Terms gives the coefficients of 2^t, from that of t^0 on: ln(2)^n / n!. With |t| <= 1/2 what is left out is below
-// 2^-46 of the result.
+// Exp2Terms returns the coefficients of 2^t, from that of t^0 on: ln(2)^n / n!. With |t| <= 1/2 the error of the
+// truncation is below 2^-46 of the result.
 func Exp2Terms() []float64 { return slices.Clone(exp2Terms) }
 
-// Log2Terms gives the coefficients of atanh(s)/s in s^2, from that of s^2 on: 1/(2n+1). With |s| <= 1/5 what is left out
-// is below 2^-46 of the result.
+// Log2Terms returns the coefficients of atanh(s)/s in s^2, from that of s^2 on: 1/(2n+1). With |s| <= 1/5 the error of
+// the truncation is below 2^-46 of the result.
 func Log2Terms() []float64 { return slices.Clone(log2Terms) }
 
 var exp2Terms = terms(12, func(n int) float64 {
@@ -40,7 +40,7 @@ func terms(n int, f func(int) float64) []float64 {
 	return list
 }
 
-// polynomial computes c[0] + c[1]*x + ..., from the last on, each step rounded once.
+// polynomial computes c[0] + c[1]*x + ..., from the last coefficient on. Each step is rounded once.
 func polynomial(c []float64, x float64) float64 {
 	y := c[len(c)-1]
 	for i := len(c) - 2; i >= 0; i-- {

@@ -1,3 +1,3 @@
-// Package archtest holds the rules of the code base as tests: which way imports point, what packages may be called, and
-// how files look. Each failure says what the rule is for.
+// Package archtest contains the rules of the code base as tests: the direction of imports, the names of packages, and
+// the layout of files. Each failure says what the rule is for.
 package archtest

@@ -48,9 +48,9 @@ type command struct {
 	out, errs io.Writer
 }
 
-// Main runs the command and gives its exit code: 0, 1 when results were wrong or something failed, 2 for wrong usage.
+// Main runs the command and returns its exit code: 0, 1 if results were wrong or something failed, 2 for wrong usage.
 func Main(args []string, out, errs io.Writer) int {
-	defer runtime.KeepAlive(session.Ballast()) // as the tool
+	defer runtime.KeepAlive(session.Ballast()) // as the tool does
 	c := &command{out: out, errs: errs}
 	if err := c.parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -272,7 +272,7 @@ func (c *command) runProfile(ctx context.Context) error {
 	return nil
 }
 
-// runPeak runs saxpy once and prints how much memory that took.
+// runPeak runs saxpy once and prints its peak memory.
 func (c *command) runPeak(ctx context.Context) error {
 	k := Kernels()[0]
 	if _, err := k.Execute(ctx, k.New(c.peak), c.setup()); err != nil {
@@ -286,7 +286,7 @@ func (c *command) runPeak(ctx context.Context) error {
 	return err
 }
 
-// setup is what -mode says, on the first engine.
+// setup is the setup of -mode, on the first engine.
 func (c *command) setup() Setup {
 	s := Setup{Engine: c.options.Engines[0].New, Discard: c.mode == "events"}
 	if c.mode != "bare" {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// published introduces the tables with the costs that the papers print of their detectors.
+// published is the costs of detectors as published in the papers, shown next to the tables.
 const published = `
 This section runs every detector on the engine %s, on one core. The tables show the time of the launches with their events made and
 judged, divided by the time of the bare engine. The papers measure other programs on other machines, so their ratios are goals rather than
@@ -25,7 +25,7 @@ barracuda and curd run warps in lockstep; the bare engine that they are compared
 The kernels are free of races. **metadata** is bytes for each byte of the kernel's buffers, by the detector's own count at the end of a
 launch. **digest** is of the results; the results with each detector have the same digest.`
 
-// detectorTables writes what every detector costs.
+// detectorTables writes the costs of every detector.
 func (r *Report) detectorTables(p *page, heading string) {
 	d := r.Detectors
 	if d == nil {
@@ -46,7 +46,7 @@ func (r *Report) detectorTables(p *page, heading string) {
 	d.compressionTable(p)
 }
 
-// kernelTable has a row for each kernel, with some columns of its own, and a column for each detector; means below.
+// kernelTable has a row for each kernel, with some columns of its own, and a column for each detector; means are below.
 func (d *Detectors) kernelTable(columns []string, means bool, own func(k *DetectorKernel) []string, value func(c *Cost) float64) table {
 	t := table{append(append([]string{"kernel"}, columns...), d.Names...)}
 	for i := range d.Kernels {
@@ -76,7 +76,7 @@ func (d *Detectors) kernelTable(columns []string, means bool, own func(k *Detect
 	return t
 }
 
-// mean is the geometric mean of a detector over some kernels: nothing when one of them has no number.
+// mean is the geometric mean of a detector over some kernels: empty if one of them has no number.
 func (d *Detectors) mean(detector int, in func(k *DetectorKernel) bool, value func(c *Cost) float64) string {
 	sum, n := 0.0, 0
 	for i := range d.Kernels {
@@ -108,7 +108,7 @@ func (c *Cost) cell(value func(c *Cost) float64) string {
 	return number(value(c))
 }
 
-// remarks says why numbers are lacking, and who found what in kernels that have no race.
+// remarks says why numbers are missing, and which detectors reported findings in kernels without races.
 func (d *Detectors) remarks(p *page) {
 	first := true
 	say := func(format string, args ...any) {
@@ -169,7 +169,7 @@ func (d *Detectors) growthTables(p *page) {
 	}
 }
 
-// remarks says why numbers are lacking.
+// remarks says why numbers are missing.
 func (g *DetectorGrowth) remarks(p *page, names []string) {
 	first := true
 	for j, name := range names {

@@ -15,7 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/session"
 )
 
-// Detectors is what every detector costs, on one engine and one core.
+// Detectors is the costs of every detector, on one engine and one core.
 type Detectors struct {
 	Engine     string           `json:"engine"`
 	Names      []string         `json:"detectors"`
@@ -32,14 +32,14 @@ type DetectorKernel struct {
 	Size      int     `json:"size"`
 	Blocks    uint64  `json:"blocks"` // of all launches
 	Bare      float64 `json:"bare_seconds"`
-	Digest    string  `json:"digest"` // of the results with no detector, which those with one have to equal
+	Digest    string  `json:"digest"` // of the results without a detector, which those with one must equal
 	Costs     []Cost  `json:"costs"`  // one a detector
 }
 
-// Cost is what a detector costs on a kernel.
+// Cost is the cost of a detector on a kernel.
 type Cost struct {
 	Detector        string  `json:"detector"`
-	Seconds         float64 `json:"seconds"` // with events and judging; 0 when there is none, and Why says why
+	Seconds         float64 `json:"seconds"` // with events and judging; 0 if there is none, and Why says why
 	OverBare        float64 `json:"over_bare"`
 	MetadataPerByte float64 `json:"metadata_per_byte"` // of the buffers
 	Findings        int     `json:"findings"`          // of a kernel free of races
@@ -47,8 +47,8 @@ type Cost struct {
 	Wrong           string  `json:"wrong,omitempty"` // results differ
 }
 
-// DetectorSuite is the programs of a folder of the corpus: times over the bare engine, of all of them together, the making of
-// events not counted, and the most metadata on one of them.
+// DetectorSuite is the costs on the programs of a folder of the corpus: the time relative to the bare engine, for all
+// of them together and without the making of events, and the greatest metadata size on one of them.
 type DetectorSuite struct {
 	Suite    string    `json:"suite"`
 	Programs int       `json:"programs"`
@@ -69,7 +69,7 @@ type GrowthStep struct {
 	Costs  []Cost `json:"costs"` // one a detector
 }
 
-// Compression compares a detector whose clocks are compressed with the same one whose clocks are not.
+// Compression compares a detector with compressed clocks to the same one without compression.
 type Compression struct {
 	Kernel string `json:"kernel"`
 	Size   int    `json:"size"`
@@ -77,7 +77,7 @@ type Compression struct {
 	Off    Cost   `json:"off"`
 }
 
-// detectorBound is how long one run with a detector may take, preparation included.
+// detectorBound bounds the time of one run with a detector, including preparation.
 const detectorBound = 10 * time.Second
 
 // costGrowth are the kernels whose growth is measured: barriers and shared memory, locks.
@@ -89,10 +89,11 @@ var costGrowth = []struct {
 	{"hashtable", [3]int{blockSize, blockSize, 2 * blockSize}},
 }
 
-// blockSteps are the numbers of blocks over the first one.
+// blockSteps are the numbers of blocks relative to the first one.
 var blockSteps = []int{1, 4, 16, 64}
 
-// everyDetector gives the detectors by the names that choose them: all, and what the default run adds to the first.
+// everyDetector returns the detectors by the names that select them: all, and those that the default run adds to the
+// first.
 func everyDetector() (names []string, specs []detect.Spec, err error) {
 	for _, s := range all.Detectors() {
 		names = append(names, s.Name)
@@ -140,8 +141,8 @@ func (o *Options) MeasureDetectors(ctx context.Context) (*Detectors, error) {
 	return out, err
 }
 
-// costs measures detectors on a problem. What takes more than a second is measured once; the rest so many times as there are
-// rounds, in turns with the bare engine. A detector without a number before, where less was to be done, gets none.
+// costs measures detectors on a problem. Runs longer than a second are measured once; the others as often as there are
+// rounds, alternating with the bare engine. A detector that got no number before, for a smaller problem, gets none.
 func (o *Options) costs(ctx context.Context, k *Kernel, p *Problem, e Engine, specs []detect.Spec, before []Cost) (*DetectorKernel, error) {
 	first, err := k.Execute(ctx, p, Setup{Engine: e.New})
 	if err != nil {
@@ -173,7 +174,7 @@ func (o *Options) costs(ctx context.Context, k *Kernel, p *Problem, e Engine, sp
 			if c.Why != "" || round > 0 && c.Seconds > 1 {
 				continue
 			}
-			if c.Seconds <= detectorBound.Seconds()/4 { // else what the run with the count took has to do
+			if c.Seconds <= detectorBound.Seconds()/4 { // otherwise the time of the run with the count has to suffice
 				if c.Seconds, err = seconds(ctx, k, p, Setup{Engine: e.New, Detector: &specs[i], Warm: warm}); err != nil {
 					return nil, err
 				}
@@ -188,8 +189,8 @@ func (o *Options) costs(ctx context.Context, k *Kernel, p *Problem, e Engine, sp
 	return row, nil
 }
 
-// meterCost runs a problem with a detector once, within the bound: what that counts and finds, whether results are
-// right, and how long it takes about.
+// meterCost runs a problem with a detector once, within the bound. It records the detector's metadata and findings,
+// whether results are right, and the approximate time.
 func meterCost(ctx context.Context, k *Kernel, p *Problem, e Engine, spec *detect.Spec, want [][]byte, c *Cost) error {
 	c.Detector = spec.Name
 	run, why, err := k.bounded(ctx, p, Setup{Engine: e.New, Detector: spec, Meter: true}, detectorBound)
@@ -204,8 +205,8 @@ func meterCost(ctx context.Context, k *Kernel, p *Problem, e Engine, spec *detec
 	return nil
 }
 
-// bounded is Execute with a detector within a bound, or says why there is no run: where warps are in lockstep, lanes of one
-// may wait for each other for ever.
+// bounded is Execute with a detector within a bound. It returns why if there is no run: if warps are in lockstep, lanes
+// of one may wait for each other forever.
 func (k *Kernel) bounded(ctx context.Context, p *Problem, s Setup, bound time.Duration) (run *Run, why string, err error) {
 	limited, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
@@ -223,7 +224,8 @@ func (k *Kernel) bounded(ctx context.Context, p *Problem, s Setup, bound time.Du
 	return nil, why, nil
 }
 
-// boundFor is the bound of runs with a detector where one without took so long: a detector takes less than a hundred times that.
+// boundFor is the bound of runs with a detector, given the time without: a detector takes less than a hundred times
+// that.
 func boundFor(bare time.Duration) time.Duration { return max(detectorBound, 100*bare) }
 
 func seconds(ctx context.Context, k *Kernel, p *Problem, s Setup) (float64, error) {
@@ -249,7 +251,7 @@ func (o *Options) suites(ctx context.Context, e Engine, specs []detect.Spec) ([]
 		}
 		o.say("corpus/%s with every detector", programs[0].Dir)
 		s := DetectorSuite{Suite: programs[0].Dir, Programs: n}
-		for rest := specs; len(rest) > 0; { // detectors of one name take turns
+		for rest := specs; len(rest) > 0; { // detectors with one name take turns
 			now := 1
 			for now < len(rest) && rest[now].Name != rest[now-1].Name {
 				now++
@@ -287,7 +289,7 @@ func (o *Options) detectorGrowth(ctx context.Context, e Engine, names []string, 
 	for _, g := range costGrowth {
 		i := slices.IndexFunc(o.kernels(), func(k *Kernel) bool { return k.Name == g.kernel })
 		if i < 0 {
-			continue // not chosen
+			continue // not selected
 		}
 		k := o.kernels()[i]
 		all := DetectorGrowth{Kernel: k.Name}
@@ -309,7 +311,8 @@ func (o *Options) detectorGrowth(ctx context.Context, e Engine, names []string, 
 	return out, nil
 }
 
-// compression compares detectors that compress clocks with themselves when they do not, at sizes that these bear.
+// compression compares detectors that compress clocks with the same ones without compression, at sizes that the latter
+// can handle.
 func (o *Options) compression(ctx context.Context, e Engine) ([]Compression, error) {
 	var specs []detect.Spec
 	for _, s := range all.Detectors() {

@@ -1,6 +1,6 @@
 package bench
 
-// bfs makes a graph of n vertices, each with an edge to the next one and 1 to 12 to others, and searches it from vertex 0.
+// bfs makes a graph of n vertices, each with an edge to the next one and 1 to 12 others, and searches it from vertex 0.
 func bfs(n int) *Problem {
 	r := random()
 	first, edges := make([]uint32, 0, n+1), []uint32{}
@@ -47,8 +47,8 @@ const (
 	bucketWords = 2 + 2*bucketKeys
 )
 
-// hashtable inserts n keys, most of them several times, into n/4 buckets. No bucket overflows, or what is counted would
-// depend on who comes first.
+// hashtable inserts n keys, most of them several times, into n/4 buckets. No bucket overflows, because the counts would
+// then depend on the order of the threads.
 func hashtable(n int) *Problem {
 	r := random()
 	buckets := uint32(max(n/4, 1))

@@ -1,5 +1,5 @@
-// Package bench measures engines and detectors on a set of kernels, against the same work in C compiled for this machine,
-// and against each other. Every ratio is made within one run, and is beside a digest of what was computed.
+// Package bench measures engines and detectors on a set of kernels, against the same work in C compiled for this
+// machine, and against each other. Every ratio is measured within one run, and is shown with a digest of the results.
 package bench
 
 import (
@@ -21,17 +21,17 @@ var files embed.FS
 type Kernel struct {
 	Name string
 	Doc  string // a few words
-	// Coalesced says that the lanes of a warp access memory side by side, nearly always.
+	// Coalesced says that the lanes of a warp nearly always access adjacent memory.
 	Coalesced bool
-	// Tolerance is how far results may lie apart, relative to the larger of 1 and the value: 0 where IEEE 754 makes them
-	// exact. Where it is not 0 all results are f32.
+	// Tolerance is the allowed difference of results, relative to the larger of 1 and the value: 0 if IEEE 754 makes
+	// them exact. If it is not 0 all results are f32.
 	Tolerance float64
-	// Sizes are what New takes for Tiny, Small and Normal.
+	// Sizes are the arguments of New for Tiny, Small and Normal.
 	Sizes [3]int
 	New   func(n int) *Problem
 }
 
-// Size is how much work a kernel gets.
+// Size is the amount of work of a kernel.
 type Size int
 
 // The sizes. Tiny is for tests, Small for the reference engine, Normal for fast ones.
@@ -41,17 +41,17 @@ const (
 	Normal
 )
 
-// Role is what a buffer is for.
+// Role is the role of a buffer.
 type Role uint8
 
 // The roles.
 const (
 	Input   Role = iota // only read
-	Scratch             // written, and of no interest afterwards
+	Scratch             // written, and irrelevant afterwards
 	Result
 )
 
-// Buffer is device memory with what it holds at first.
+// Buffer is device memory with its initial contents.
 type Buffer struct {
 	Role Role
 	Data []byte
@@ -60,11 +60,11 @@ type Buffer struct {
 // Problem is a kernel's input and the host program around it.
 type Problem struct {
 	Buffers []Buffer
-	Args    []uint64 // what the native function is told besides the buffers; f32 as their bits
+	Args    []uint64 // arguments of the native function other than the buffers; f32 as their bits
 	Host    func(m Machine) error
 }
 
-// Machine is what a host program can do.
+// Machine is the operations of a host program.
 type Machine interface {
 	// Launch runs a kernel. Arguments are Ref (a buffer's address), int32, uint32 or float32.
 	Launch(kernel string, grid, block event.Dim3, args ...any) error
@@ -118,8 +118,8 @@ func (v Variant) suffix() string {
 	return ".ptx"
 }
 
-// Digest stands for results: 64 bits of FNV-1a over their bytes, or where results are not exact over the sums of the
-// values and of their amounts, rounded to three decimal digits.
+// Digest identifies results: 64 bits of FNV-1a over their bytes, or, if results are not exact, over the sums of the
+// values and of their magnitudes, rounded to three decimal digits.
 func (k *Kernel) Digest(results [][]byte) string {
 	h := fnv.New64a()
 	for _, r := range results {
@@ -138,7 +138,7 @@ func (k *Kernel) Digest(results [][]byte) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// Compare says how two results differ, nil when they are as equal as they have to be.
+// Compare describes the difference of two results, nil if they are as equal as required.
 func (k *Kernel) Compare(got, want [][]byte) error {
 	for b := range want {
 		for i := 0; i+4 <= len(want[b]); i += 4 {

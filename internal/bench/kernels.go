@@ -39,7 +39,7 @@ func Kernels() []*Kernel {
 
 const blockSize = 256
 
-// line is a one-dimensional shape; over is how many blocks of size threads cover n.
+// line is a one-dimensional shape. over is the number of blocks of size threads that cover n.
 func line(n int) event.Dim3     { return event.Dim3{X: uint32(n), Y: 1, Z: 1} }
 func over(n, size int) int      { return (n + size - 1) / size }
 func random() *rand.Rand        { return rand.New(rand.NewPCG(1, 2)) }
@@ -124,7 +124,7 @@ func matmul(n int) *Problem {
 func reduce(n int) *Problem {
 	const perBlock = 2 * blockSize
 	blocks := over(n, perBlock)
-	// The levels go to and fro between two buffers; the last one goes to the result.
+	// The levels alternate between two buffers; the last one goes to the result.
 	return &Problem{
 		Buffers: []Buffer{{Input, words(random(), n)}, {Result, make([]byte, 4)}, {Scratch, make([]byte, 4*blocks)}, {Scratch, make([]byte, 4*over(blocks, perBlock))}},
 		Args:    []uint64{uint64(n)},

@@ -18,32 +18,32 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Setup is how to run a kernel.
+// Setup is the way to run a kernel.
 type Setup struct {
 	Variant  Variant
 	Engine   func() engine.Engine
 	Detector *detect.Spec // nil: none
 	Seed     uint64       // of the schedule
-	// Discard makes the events that Detector asks for and throws them away.
+	// Discard makes the events that Detector needs and drops them.
 	Discard bool
-	// Warm runs the kernel once before, without telling the detector, so that the time holds no preparation of code.
+	// Warm runs the kernel once before, without the detector, so that the time does not include preparation of code.
 	Warm bool
-	// Meter asks Detector how much metadata it holds, which costs time.
+	// Meter measures the metadata of Detector, which takes time.
 	Meter bool
 }
 
-// Run is what running a kernel gave.
+// Run is the result of running a kernel.
 type Run struct {
-	// Elapsed is of the host program with its launches, without allocations and copies: time of the processor on which
-	// the process ran, so that what else the machine does counts little. Wall is the time of the clock.
+	// Elapsed is the time of the host program with its launches, without allocations and copies. It is processor time
+	// of the process, so that other work of the machine matters little. Wall is the elapsed time.
 	Elapsed  time.Duration
 	Wall     time.Duration
 	Stats    engine.Stats // summed over the launches
 	Results  [][]byte
 	Findings []detect.Finding
 	Faults   []engine.Fault
-	// Memory is, with Setup.Meter, the metadata of the detector at the end of a launch in bytes, the most of all launches; 0
-	// when it does not count.
+	// Memory is, with Setup.Meter, the size of the detector's metadata at the end of a launch in bytes, the maximum
+	// over all launches; 0 if the detector does not count it.
 	Memory uint64
 
 	stopped error // of the first launch that did not run to its end
@@ -133,10 +133,10 @@ func (r *relay) Take(b *event.Batch) {
 	}
 }
 
-// meter asks a detector for its metadata before the last events of each launch, when there is most of it.
+// meter measures a detector's metadata before the last events of each launch, when it is largest.
 type meter struct {
 	sink    event.Sink
-	metered detect.Metered // the same
+	metered detect.Metered // the same value as sink
 	run     *Run
 }
 
@@ -176,7 +176,7 @@ func (m *machine) host() error {
 			return err
 		}
 	}
-	runtime.GC() // or what reading and preparing the code left behind would be collected while time is taken
+	runtime.GC() // otherwise garbage of reading and preparing the code would be collected during the measurement
 	begin, used := time.Now(), cputime.Used()
 	err := m.problem.Host(m)
 	if m.judges != nil {
@@ -250,7 +250,7 @@ func (m *machine) SetWord(buffer Ref, v uint32) error {
 	return m.api.Write(m.addrs[buffer], binary.LittleEndian.AppendUint32(nil, v))
 }
 
-// Check says what is wrong with a run, nil when it has no findings, no faults, and the results wanted.
+// Check describes the error of a run, nil if it has no findings, no faults, and the expected results.
 func (r *Run) Check(k *Kernel, want [][]byte) error {
 	var errs []error
 	for _, f := range r.Findings {

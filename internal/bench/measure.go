@@ -16,16 +16,16 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// Options say what to measure.
+// Options select what to measure.
 type Options struct {
 	Engines   []Engine
 	Reference func() engine.Engine // whose count of instructions others are compared with
 	Detector  detect.Spec
 	Kernels   *regexp.Regexp // nil: all
-	Rounds    int            // measurements of everything; medians are taken over them
+	Rounds    int            // number of measurements; medians are taken over them
 	Native    *Native        // nil: not compared with native code
-	Errors    io.Writer      // what programs that are run say goes there
-	// Progress is told what is being done.
+	Errors    io.Writer      // receives the error output of programs that are run
+	// Progress is called with the current work.
 	Progress func(text string)
 }
 
@@ -48,20 +48,20 @@ type Row struct {
 	Native    float64 `json:"native_seconds,omitempty"`
 	First     float64 `json:"first_seconds"` // bare, with the preparation of the code
 	Bare      float64 `json:"bare_seconds"`
-	Events    float64 `json:"events_seconds"` // with the events that the detector asks for, thrown away
+	Events    float64 `json:"events_seconds"` // with the events that the detector needs, dropped
 	Watched   float64 `json:"watched_seconds"`
 
 	BareOverNative  float64 `json:"bare_over_native,omitempty"`
 	EventsOverBare  float64 `json:"events_over_bare"`
 	WatchedOverBare float64 `json:"watched_over_bare"`
-	// WatchedOverNative is what a user waits for beside the program itself.
+	// WatchedOverNative is the time for which a user waits relative to that of the program itself.
 	WatchedOverNative float64 `json:"watched_over_native,omitempty"`
 	MetadataPerByte   float64 `json:"metadata_per_byte"` // of the buffers
-	// Warp-instructions of this engine, over those of the reference engine on what nvcc makes by default.
+	// Warp-instructions of this engine, relative to those of the reference engine on nvcc's default output.
 	KeptOverDefault    float64 `json:"kept_over_default"`
 	DefaultOverDefault float64 `json:"default_over_default"`
 
-	Why    string `json:"why,omitempty"` // there are no times with events and detector
+	Why    string `json:"why,omitempty"` // why there are no times with events and detector
 	Digest string `json:"digest"`
 	Exact  bool   `json:"exact"` // results are compared bit by bit
 	Wrong  string `json:"wrong,omitempty"`
@@ -100,10 +100,10 @@ func (o *Options) say(format string, args ...any) {
 	}
 }
 
-// nativeBudget is how long the native version of a kernel runs in a round.
+// nativeBudget is the time of the native version of a kernel in a round.
 const nativeBudget = 60 * time.Millisecond
 
-// series is what the rounds gave for one engine.
+// series is the results of the rounds for one engine.
 type series struct {
 	engine                        Engine
 	problem                       *Problem
@@ -113,7 +113,8 @@ type series struct {
 	native, bare, events, watched []float64
 }
 
-// measureKernel measures a kernel on all engines, round by round, so that what else the machine does meets all alike.
+// measureKernel measures a kernel on all engines, round by round, so that other work of the machine affects all
+// equally.
 func (o *Options) measureKernel(ctx context.Context, k *Kernel) ([]Row, error) {
 	var all []*series
 	for _, e := range o.Engines {
@@ -139,7 +140,7 @@ func (o *Options) measureKernel(ctx context.Context, k *Kernel) ([]Row, error) {
 	return rows, nil
 }
 
-// begin measures what needs no rounds.
+// begin measures what does not need several rounds.
 func (o *Options) begin(ctx context.Context, k *Kernel, e Engine) (*series, error) {
 	size := k.Sizes[e.Size]
 	s := &series{engine: e, problem: k.New(size)}
@@ -192,7 +193,7 @@ func (o *Options) round(ctx context.Context, k *Kernel, s *series) error {
 	return nil
 }
 
-// count compares warp-instructions, at a size that the reference engine bears.
+// count compares warp-instructions, at a size that the reference engine can handle.
 func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
 	p := k.New(k.Sizes[min(s.engine.Size, Small)])
 	warps := func(emulator func() engine.Engine, v Variant) (float64, error) {
@@ -218,7 +219,7 @@ func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
 	return nil
 }
 
-// meter asks for the detector's metadata. Where a run does not end within the bound, the row says so.
+// meter measures the detector's metadata. If a run does not end within the bound, the row says so.
 func (o *Options) meter(ctx context.Context, k *Kernel, s *series) error {
 	bare := time.Duration(s.row.First * float64(time.Second))
 	run, why, err := k.bounded(ctx, s.problem, Setup{Engine: s.engine.New, Detector: &o.Detector, Meter: true}, boundFor(bare))
@@ -239,7 +240,7 @@ func (s *series) finish() Row {
 	return r
 }
 
-// median gives the middle of v, 0 of nothing.
+// median returns the median of v, 0 if it is empty.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return 0
@@ -257,7 +258,7 @@ func medianRatio(a, b []float64) float64 {
 	return median(q)
 }
 
-// geomean is the geometric mean of what f gives for the rows, without those for which it gives 0.
+// geomean is the geometric mean of the results of f for the rows, without zeros.
 func geomean(rows []Row, f func(r *Row) float64) float64 {
 	sum, n := 0.0, 0
 	for i := range rows {
@@ -272,7 +273,7 @@ func geomean(rows []Row, f func(r *Row) float64) float64 {
 	return math.Exp(sum / float64(n))
 }
 
-// Wrong lists what was wrong with results.
+// Wrong lists the errors in results.
 func Wrong(rows []Row) error {
 	var texts []string
 	for _, r := range rows {

@@ -21,7 +21,7 @@ import (
 //go:embed native/main.c
 var nativeMain embed.FS
 
-// nativeFlags are how the C versions are compiled.
+// nativeFlags are the flags for compiling the C versions.
 var nativeFlags = []string{"-O3", "-march=native"}
 
 // Native is the C versions of the kernels, compiled.
@@ -31,7 +31,7 @@ type Native struct {
 }
 
 // BuildNative compiles the C versions to one program in dir, with clang or else the host C compiler. The error is a
-// *toolchain.Missing when there is neither.
+// *toolchain.Missing if there is neither.
 func BuildNative(ctx context.Context, dir string) (*Native, error) {
 	cc, err := findCompiler(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func findCompiler(ctx context.Context) (*toolchain.Tool, error) {
 	return cc, err
 }
 
-// Run runs a kernel's C version again and again for about budget, at least five times, and gives the median time.
+// Run runs a kernel's C version repeatedly for about budget, at least five times, and returns the median time.
 func (n *Native) Run(ctx context.Context, k *Kernel, p *Problem, budget time.Duration) (*Run, error) {
 	cmd := exec.CommandContext(ctx, n.path, k.Name)
 	var out, errs bytes.Buffer
@@ -105,7 +105,7 @@ func (n *Native) Run(ctx context.Context, k *Kernel, p *Problem, budget time.Dur
 	return run, nil
 }
 
-// nativeInput is what native/main.c reads.
+// nativeInput is the input of native/main.c.
 func nativeInput(p *Problem, budget time.Duration) io.Reader {
 	var head []byte
 	word := func(w uint64) { head = binary.NativeEndian.AppendUint64(head, w) }

@@ -15,7 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// Report is everything that was measured.
+// Report is all measurements.
 type Report struct {
 	CPU      string    `json:"cpu"`
 	Vectors  string    `json:"vectors"` // the vector instructions that the processor has
@@ -68,7 +68,7 @@ func vectors() string {
 	return "no AVX2"
 }
 
-// path says what computed the lanes.
+// path describes what computed the lanes.
 func (r *Report) path() string {
 	const code = "The engine `warp` computed lanes by machine code for %s that it makes at run time (tier `compiled`)"
 	const others = "which nearly all processors of laptops, servers and CI machines with x86-64 have. On Linux on ARM it also makes machine code, whose speed was not measured. Elsewhere Go code computes the lanes, four to twenty times slower."
@@ -81,7 +81,7 @@ func (r *Report) path() string {
 	return fmt.Sprintf(code+",\n", r.Vectors) + others
 }
 
-// WriteText writes the report for a terminal: the tables in Markdown, and what they need to be understood.
+// WriteText writes the report for a terminal: the tables in Markdown, with explanations.
 func (r *Report) WriteText(w io.Writer) error {
 	p := &page{w: w}
 	p.say("%s, %d cores. Processor time; medians of %d rounds; ratios are made within a round.", r.CPU, r.Cores, r.Rounds)
@@ -260,7 +260,7 @@ func (r *Report) WritePage(w io.Writer) error {
 	return p.err
 }
 
-// page writes and keeps the first error.
+// page is a writer that keeps the first error.
 type page struct {
 	w   io.Writer
 	err error
@@ -278,10 +278,10 @@ func (p *page) title(heading, format string, args ...any) {
 	p.printf("\n%s"+format+"\n", append([]any{heading}, args...)...)
 }
 
-// table is rows of cells, the first one the head.
+// table is rows of cells. The first row is the head.
 type table [][]string
 
-// table writes rows in Markdown with the columns aligned; all but the first one to the right.
+// table writes rows in Markdown with the columns aligned, all but the first one to the right.
 func (p *page) table(t table) {
 	width := make([]int, len(t[0]))
 	for _, row := range t {
@@ -313,7 +313,7 @@ func (p *page) table(t table) {
 	}
 }
 
-// number writes x with three significant digits, "" for nothing.
+// number writes x with three significant digits, "" for 0.
 func number(x float64) string {
 	switch {
 	case x == 0:

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Growth is saxpy with some number of threads, a thread an element, on one core.
+// Growth is saxpy with a number of threads, one thread an element, on one core.
 type Growth struct {
 	Engine  string  `json:"engine"`
 	Threads int     `json:"threads"`
@@ -20,7 +20,7 @@ type Growth struct {
 	Memory  float64 `json:"metadata_per_byte"`
 }
 
-// growthSteps are numbers of threads, and how many of them are measured at each size.
+// growthSteps are the numbers of threads, and the number of them that are measured at each size.
 var (
 	growthSteps = []int{1 << 10, 1 << 13, 1 << 16, 1 << 19, 1 << 22}
 	growthCount = [3]int{1, 3, 5}
@@ -54,7 +54,7 @@ func (o *Options) MeasureGrowth(ctx context.Context) ([]Growth, error) {
 	return out, nil
 }
 
-// perThread gives the median nanoseconds a thread, of at least the rounds asked for and more where one is short.
+// perThread returns the median nanoseconds a thread, over at least the requested rounds and over more if one is short.
 func (o *Options) perThread(ctx context.Context, k *Kernel, p *Problem, s Setup) (float64, error) {
 	const enough, most = 200 * time.Millisecond, 25
 	var times []float64
@@ -82,13 +82,13 @@ type CoreRow struct {
 	BareAll    float64 `json:"bare_all_seconds"`
 	WatchedOne float64 `json:"watched_one_seconds"`
 	WatchedAll float64 `json:"watched_all_seconds"`
-	Why        string  `json:"why,omitempty"` // there are no times with the detector
+	Why        string  `json:"why,omitempty"` // why there are no times with the detector
 }
 
-// coreKernels are those measured on several cores: coalesced, arithmetic, atomics, locks.
+// coreKernels are the kernels measured on several cores: coalesced, arithmetic, atomics, locks.
 var coreKernels = map[string]bool{"saxpy": true, "matmul": true, "nbody": true, "blackscholes": true, "sha256": true, "histogram": true, "hashtable": true}
 
-// MeasureCores compares one core (GOMAXPROCS) with all, by the clock.
+// MeasureCores compares one core (GOMAXPROCS) with all, by elapsed time.
 func (o *Options) MeasureCores(ctx context.Context) ([]CoreRow, error) {
 	all := runtime.NumCPU()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -141,7 +141,7 @@ type Peak struct {
 	Engine  string `json:"engine"`
 	Threads int    `json:"threads"`
 	Watched bool   `json:"watched"`
-	Buffers int    `json:"buffers"` // bytes; the process has them on the device and on the host
+	Buffers int    `json:"buffers"` // bytes; the process has them both on the device and on the host
 	Bytes   int64  `json:"bytes"`   // the largest resident set
 }
 

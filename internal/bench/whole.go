@@ -20,11 +20,11 @@ import (
 //go:embed program/scale.cu
 var programFiles embed.FS
 
-// Whole is the tool as its users see it, on all cores.
+// Whole is the tool as used by its users, on all cores.
 type Whole struct {
 	Corpus []CorpusTime `json:"corpus"`
-	// Run, NVCC and Built are the seconds of "fencepost run" of a small program, of nvcc alone when it compiles the same
-	// program with the same flags, and of "fencepost run" of the program already built: 0 when there is no nvcc or no Go
+	// Run, NVCC and Built are the seconds of "fencepost run" of a small program, of nvcc alone compiling the same
+	// program with the same flags, and of "fencepost run" of the built program. They are 0 if there is no nvcc or no Go
 	// compiler, and Skipped says why.
 	Run     float64 `json:"run_seconds"`
 	NVCC    float64 `json:"nvcc_seconds"`
@@ -36,7 +36,7 @@ type Whole struct {
 type CorpusTime struct {
 	Engine   string  `json:"engine"`
 	Programs int     `json:"programs"`
-	Right    int     `json:"right"` // those that gave exactly the findings they ask for
+	Right    int     `json:"right"` // programs with exactly the findings that they want
 	Seconds  float64 `json:"seconds"`
 }
 
@@ -78,7 +78,7 @@ func (o *Options) MeasureWhole(ctx context.Context) (*Whole, error) {
 	return w, nil
 }
 
-// measureProgram times "fencepost run" and nvcc in turns.
+// measureProgram times "fencepost run" and nvcc alternately.
 func (o *Options) measureProgram(ctx context.Context, w *Whole) error {
 	nvcc, err := new(toolchain.Finder).FindNVCC(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (o *Options) measureProgram(ctx context.Context, w *Whole) error {
 		{&w.NVCC, []string{nvcc.Path, "-lineinfo", "-Xcicc", "-O0", "-gencode", "arch=compute_80,code=compute_80", source, "-o", filepath.Join(dir, "alone")}},
 		{&w.Built, []string{tool, "run", built}},
 	}
-	// This builds the stand-in libraries as well, which later calls find.
+	// This also builds the stand-in libraries, which later calls find.
 	if _, err := timed(ctx, tool, "nvcc", source, "-o", built); err != nil {
 		return err
 	}

@@ -75,12 +75,12 @@ func runCheck(ctx context.Context, e *env, o *options, args []string) (int, erro
 	return code, o.kernel.blame(err)
 }
 
-// corpusLaunch refuses --launch and its like for programs that have launch files of their own.
+// corpusLaunch refuses --launch and similar flags for programs that have launch files of their own.
 func corpusLaunch(name string) error {
 	return usagef("--launch: %s has its own launch file", name)
 }
 
-// checkInput checks and reports.
+// checkInput checks kernels and reports.
 func checkInput(ctx context.Context, e *env, o *options, in *session.Input, source func(string) []string) (int, error) {
 	w := o.reportWriter(e, e.stdout)
 	o.session.Printf, o.session.Rerun = w, !o.once
@@ -93,7 +93,7 @@ func checkInput(ctx context.Context, e *env, o *options, in *session.Input, sour
 	return tell(e, w, o, r, source)
 }
 
-// sourceBeside reads source files that the PTX names; relative names are also looked for beside the PTX file.
+// sourceBeside reads source files that the PTX names. Relative names are also looked for in the folder of the PTX file.
 func sourceBeside(ptx string) func(string) []string {
 	return func(name string) []string {
 		lines := report.ReadSource(name)
@@ -104,7 +104,7 @@ func sourceBeside(ptx string) func(string) []string {
 	}
 }
 
-// maxInput bounds files that are searched for PTX.
+// maxInput bounds the size of files that are searched for PTX.
 const maxInput = 4 << 30
 
 // inputFiles reads the kernels.
@@ -126,7 +126,7 @@ func inputFiles(ctx context.Context, e *env, o *options, names []string) (*sessi
 	return in, nil
 }
 
-// readable says why a name is no file with anything in it.
+// readable returns an error if a name is not a file with contents.
 func readable(name string) error {
 	if name == "" {
 		return usagef("a file name is empty")
@@ -182,7 +182,7 @@ func inputFile(ctx context.Context, e *env, o *options, name string) ([]cuda.Ima
 	return nil, fmt.Errorf("%s is no PTX and holds none; check takes .ptx files, and objects or programs that hold PTX", name)
 }
 
-// compilePTX makes PTX of a CUDA source. The name tells the two apart in places of the PTX.
+// compilePTX compiles a CUDA source to PTX. The name distinguishes the two in places of the PTX.
 func compilePTX(ctx context.Context, e *env, o *options, name string, flags ...string) ([]cuda.Image, error) {
 	nvcc, clang, err := compilers(ctx, o)
 	if err != nil {
@@ -232,10 +232,10 @@ func tooLong(name string) error {
 	return fmt.Errorf("%s has more than %d MiB of PTX, which are refused: split the module", name, fatbin.MaxPTX>>20)
 }
 
-// launchBeside is the launch file that belongs to a file of kernels, if it is there.
+// launchBeside is the name of the launch file that belongs to a file of kernels.
 func launchBeside(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) + ".toml" }
 
-// regular says that there is a file of that name.
+// regular reports whether there is a regular file of that name.
 func regular(name string) bool {
 	st, err := os.Stat(name)
 	return err == nil && st.Mode().IsRegular()

@@ -1,4 +1,4 @@
-// Package cli is the command line: commands, flags, what is printed where, exit codes.
+// Package cli implements the command line: commands, flags, output, exit codes.
 package cli
 
 import (
@@ -34,15 +34,15 @@ const (
 // command is one command of the tool.
 type command struct {
 	name  string
-	args  string // what follows the flags
+	args  string // arguments after the flags
 	doc   string // one line
-	long  string // what `help NAME` adds, examples included
+	long  string // additional text of `help NAME`, including examples
 	flags []*flag
-	// refused are flags of other commands that have no meaning here, and why.
+	// refused are flags of other commands that have no meaning here, with the reason.
 	refused map[string]string
-	// anywhere says that flags may stand behind arguments too.
+	// anywhere says that flags may follow arguments too.
 	anywhere bool
-	// raw says that all arguments are the command's own, flags of the form -h included.
+	// raw says that the command interprets all arguments itself, including flags such as -h.
 	raw bool
 	run func(ctx context.Context, e *env, o *options, args []string) (int, error)
 }
@@ -52,16 +52,16 @@ func commands() []*command {
 	return []*command{demoCommand(), runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), simulateCommand(), configCommand(), suppressCommand(), explainCommand(), nvccCommand(), ccCommand(), cxxCommand(), fcCommand(), instrumentCommand(), isaCommand(), watchCommand(), doctorCommand(), completionCommand(), manCommand(), versionCommand(), helpCommand()}
 }
 
-// env is what a command may talk to.
+// env is the environment of a command.
 type env struct {
 	stdin          io.Reader
 	stdout, stderr *stream
 }
 
-// stream is where text goes. It keeps the first error of a write, so that Main can tell of it whoever wrote.
+// stream is an output for text. It keeps the first write error, so that Main can report it, whoever wrote.
 type stream struct {
-	to    io.Writer // for a program that is started, which wants a file and no pipe
-	color string    // of --color: "always", "never", or "" for terminals
+	to    io.Writer // also for programs that are started, which need a file instead of a pipe
+	color string    // from --color: "always", "never", or "" for terminals only
 	err   error
 }
 
@@ -75,8 +75,8 @@ func (s *stream) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// lost says why text was lost; nil when none was, or when the reader of a pipe has gone away because it wanted no more
-// (fencepost ... | head).
+// lost returns the error by which text was lost. It returns nil if there was none, or if the reader of a pipe has left
+// because it wanted no more (fencepost ... | head).
 func (s *stream) lost() error {
 	if errors.Is(s.err, syscall.EPIPE) {
 		return nil
@@ -84,7 +84,7 @@ func (s *stream) lost() error {
 	return s.err
 }
 
-// terminal says that w is a terminal.
+// terminal reports whether w is a terminal.
 func terminal(w io.Writer) bool {
 	if s, ok := w.(*stream); ok {
 		w = s.to
@@ -93,7 +93,8 @@ func terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// color says that w should get colours: --color says so, or it is a terminal and NO_COLOR (no-color.org) is not set.
+// color reports whether w should get colours: --color says so, or it is a terminal and NO_COLOR (no-color.org) is not
+// set.
 func color(w io.Writer) bool {
 	if s, ok := w.(*stream); ok && s.color != "" {
 		return s.color == "always"
@@ -108,8 +109,8 @@ func (e *usageError) Error() string { return e.msg }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// Main runs the tool with its arguments, the first of them the name it was called by, and gives the exit code. Called
-// nvcc, it is the command nvcc.
+// Main runs the tool with its arguments, the first of which is the name it was called by, and returns the exit code.
+// Called as nvcc, it is the command nvcc.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	defer runtime.KeepAlive(session.Ballast())
 	e := &env{stdin, &stream{to: stdout}, &stream{to: stderr}}
@@ -121,16 +122,16 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	}()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Without this a closed pipe would end the process, before the report is written where --json says. A signal that is
-	// caught, rather than ignored, has its usual effect in programs that are started.
+	// Without this a closed pipe would end the process before the report is written to the file of --json. A signal
+	// that is caught, unlike one that is ignored, has its usual effect in programs that are started.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
 	return dispatch(ctx, e, args)
 }
 
-// undelivered gives the exit code of a run whose report may not have reached its reader: a verdict that nobody can read is
-// none, but findings and a failure of the program are told by the code itself.
+// undelivered returns the exit code of a run whose report may not have reached its reader. A clean verdict that nobody
+// can read is worthless, but the code itself reports findings and a failure of the program.
 func (e *env) undelivered(code int) int {
 	err := e.stdout.lost()
 	if err != nil {
@@ -203,7 +204,7 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 	}
 	if err == nil && !c.raw {
 		if err = o.keepInput(c, rest); err != nil {
-			o.json, o.reports = "", reports{} // not even to tell of this
+			o.json, o.reports = "", reports{} // not even to report this error
 		}
 	}
 	if err == nil {
@@ -212,7 +213,7 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 	if err == nil {
 		err = o.readSchedule()
 	}
-	if err == nil && c.name != "doctor" { // which says so itself
+	if err == nil && c.name != "doctor" { // doctor reports this itself
 		if wrong := lanes.TierError(); wrong != nil {
 			err = usagef("%v", wrong)
 		}
@@ -236,7 +237,7 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 		return code
 	case errors.As(err, &unwritten) && code != exitClean:
 		fail(e.stderr, err)
-		return code // what was found stands in the text
+		return code // the text has reported the findings
 	case o != nil && !errors.As(err, &usage) && !errors.As(err, &unwritten):
 		failed := failReport(err)
 		o.annotate(e.stderr, failed, nil)
@@ -247,7 +248,7 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 	return fail(e.stderr, err)
 }
 
-// shellLine writes words as a shell reads them.
+// shellLine joins words with the quoting of a shell.
 func shellLine(words []string) string {
 	var out []string
 	for _, w := range words {
@@ -261,13 +262,13 @@ func shellLine(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// unwrittenError says that a file that was asked for could not be written after a run that came about.
+// unwrittenError says that a requested file could not be written after a successful run.
 type unwrittenError struct{ err error }
 
 func (e *unwrittenError) Error() string { return e.err.Error() }
 func (e *unwrittenError) Unwrap() error { return e.err }
 
-// fail prints why nothing was run or checked, and gives the exit code.
+// fail prints why nothing was run or checked, and returns the exit code.
 func fail(w io.Writer, err error) int {
 	var usage *usageError
 	if errors.As(err, &usage) {

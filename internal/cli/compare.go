@@ -41,7 +41,7 @@ With --json FILE, the key "detectors" of the report has the table (docs/json.md)
 func compareCommand() *command {
 	return &command{name: "compare", args: "PROG.cu | APP | KERNEL.ptx | corpus[/NAME]", long: compareLong,
 		doc: "run all detectors side by side on one execution",
-		// A program's own arguments may look like flags, so ours stand before it.
+		// A program's own arguments may look like flags, so Fencepost's flags come before it.
 		flags: append([]*flag{launchFlag, corpusJobsFlag, nvccFlag}, runFlags()...), run: runCompare}
 }
 
@@ -84,7 +84,7 @@ func runCompare(ctx context.Context, e *env, o *options, args []string) (int, er
 	return tellComparison(e, o, r, x.source)
 }
 
-// tellComparison prints the findings, by whom, and the table.
+// tellComparison prints the findings, with the detectors that made them, and the table.
 func tellComparison(e *env, o *options, r *report.Report, source func(string) []string) (int, error) {
 	w := o.reportWriter(e, e.stdout)
 	o.triage(r, source)
@@ -103,7 +103,7 @@ func tellComparison(e *env, o *options, r *report.Report, source func(string) []
 	return exitCodes[r.Verdict], writeReports(e, o, r, source)
 }
 
-// writeFoundBy writes findings in short, each with the detectors that have it.
+// writeFoundBy writes findings in short form, each with the detectors that made it.
 func writeFoundBy(w io.Writer, r *report.Report, source func(string) []string) {
 	text := newText(w, source)
 	for i := range r.Findings {
@@ -118,7 +118,7 @@ func writeFoundBy(w io.Writer, r *report.Report, source func(string) []string) {
 	}
 }
 
-// foundBy tells which detectors have a finding and which have not.
+// foundBy says which detectors have made a finding and which have not.
 func foundBy(r *report.Report, f *report.Finding) string {
 	var by, not []string
 	for _, d := range r.Detectors {
@@ -174,7 +174,7 @@ func compareCorpus(ctx context.Context, e *env, o *options, args []string) (int,
 	return exitCodes[all.Verdict], writeReports(e, o, all, corpusSources(programs))
 }
 
-// writeJudged writes who was wrong about a program, and with what findings.
+// writeJudged writes which detectors were wrong about a program, and with which findings.
 func writeJudged(w io.Writer, x *session.CorpusResult, findings bool) {
 	name := "corpus/" + x.Program.Path() + ".cu"
 	if x.Err != nil {

@@ -32,7 +32,7 @@ func completionCommand() *command {
 		}}
 }
 
-// words are the words that a command completes besides files.
+// words are the words, other than file names, that complete the arguments of a command.
 func (c *command) words() []string {
 	var words []string
 	switch c.name {
@@ -123,10 +123,10 @@ func manCommand() *command {
 		}}
 }
 
-// writeMan writes the manual page. Nothing in it depends on the day it is written on.
+// writeMan writes the manual page. Its contents do not depend on the date.
 func writeMan(w io.Writer) {
 	text := strings.NewReplacer(`\`, `\e`, "-", `\-`)
-	// lines keeps text as it is laid out. A line that begins with a dot or a quote would be a request.
+	// lines keeps the layout of text. A line that begins with a dot or a quote would be a request.
 	lines := func(s string) {
 		fmt.Fprintln(w, ".nf")
 		for line := range strings.Lines(strings.Trim(s, "\n") + "\n") {

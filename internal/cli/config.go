@@ -18,10 +18,10 @@ import (
 	"fencepost.dev/fencepost/internal/nearest"
 )
 
-// configName is the file that sets flags for a folder and all below it.
+// configName is the name of the file that sets flags for a folder and everything below it.
 const configName = "fencepost.toml"
 
-// settings are the flags that a configuration may set, and what holds without one. The others are files of one run.
+// settings are the flags that a configuration may set, with their defaults. The other flags name files of a single run.
 var settings = map[string]string{
 	"annotate": "none", "baseline": "none", "color": "auto", "detector": "hb, and what gwcp predicts", "engine": "warp", "error-exitcode": "1",
 	"fail-on": "error", "kernel": "all", "kernel-name": "all", "limit": "20", "max-findings": strconv.Itoa(detect.DefaultFindings), "model": "cuda",
@@ -32,21 +32,21 @@ var settings = map[string]string{
 // lists are the flags that take several values, separated by commas.
 var lists = []string{"detector", "blocks", "threads", "addresses"}
 
-// listed are the keys of a configuration that are no flags.
+// The keys of a configuration that are not flags.
 const (
 	includeKey  = "include"        // folders, for the compiler
 	compilerKey = "compiler-flags" // other flags of the compiler
 	severityKey = "severity"       // a table: kind = "warning"
 )
 
-// config is what a configuration file says.
+// config is the contents of a configuration file.
 type config struct {
 	file       string
 	compiler   []string // flags of the compiler
 	severities map[detect.Kind]detect.Severity
 }
 
-// origin is a value that was set, and by whom.
+// origin is a value that was set, and where it was set.
 type origin struct{ value, by string }
 
 const configLong = `
@@ -72,7 +72,7 @@ func configCommand() *command {
 	return &command{name: "config", doc: "print the settings of fencepost.toml and the flags", long: configLong, flags: flags, run: runConfig}
 }
 
-// mostAligned bounds the width of the column of values: what is longer moves only its own line.
+// mostAligned bounds the width of the column of values. A longer value only shifts its own line.
 const mostAligned = 40
 
 func runConfig(ctx context.Context, e *env, o *options, args []string) (int, error) {
@@ -113,7 +113,7 @@ func runConfig(ctx context.Context, e *env, o *options, args []string) (int, err
 	return exitClean, nil
 }
 
-// findConfig gives the nearest configuration of a folder and those above it, "" if there is none.
+// findConfig returns the nearest configuration in the working folder and those above it, and "" if there is none.
 func findConfig() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -131,13 +131,14 @@ func findConfig() string {
 	}
 }
 
-// configurable says that a command takes a setting: those that judge kernels take all that are their flags. Flags of the same
-// name of other commands may mean something else.
+// configurable reports whether a command takes a setting: those that judge kernels take all that are flags of theirs.
+// Flags of the same name of other commands may mean something else.
 func (c *command) configurable(name string) bool {
 	return c.flag(name) != nil && (c.name == "config" || c.flag("fail-on") != nil || name == "nvcc" || name == "color" || name == "annotate")
 }
 
-// configure sets what the configuration says, before the flags are read. All keys are judged, whatever the command takes.
+// configure applies the configuration, before the flags are read. It checks all keys, even those that the command does
+// not take.
 func configure(c *command, o *options) error {
 	if !slices.ContainsFunc(c.flags, func(f *flag) bool { return c.configurable(f.name) }) {
 		return nil
@@ -178,7 +179,8 @@ func configure(c *command, o *options) error {
 	return nil
 }
 
-// configured are the keys of the configuration that hold for this run: what is left out by a file must not be left out in silence.
+// configured are the keys of the configuration that apply to this run, so that nothing is left out silently because of
+// a file.
 func (o *options) configured() []string {
 	var names []string
 	for name, at := range o.origins {
@@ -203,7 +205,7 @@ func keyPlace(file, text, key string) string {
 	return file
 }
 
-// setting takes one key of a configuration.
+// setting applies one key of a configuration.
 func (o *options) setting(c *command, key string, v any, at string) error {
 	switch key {
 	case includeKey, compilerKey:
@@ -242,7 +244,7 @@ func (o *options) setting(c *command, key string, v any, at string) error {
 	}
 	to := o
 	if !take {
-		to = &options{} // judged all the same
+		to = &options{} // checked all the same
 	}
 	if err := f.set(to, value); err != nil {
 		return within(f, err)
@@ -253,7 +255,7 @@ func (o *options) setting(c *command, key string, v any, at string) error {
 	return nil
 }
 
-// texts are the words of a value: one, or those of a list.
+// texts returns the words of a value: one, or those of a list.
 func texts(key string, v any) (words []string, err error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -272,7 +274,7 @@ func texts(key string, v any) (words []string, err error) {
 	return words, nil
 }
 
-// beside gives a name in a configuration: relative ones are relative to its folder.
+// beside resolves a file name in a configuration: relative names are relative to its folder.
 func (f *config) beside(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -280,7 +282,7 @@ func (f *config) beside(name string) string {
 	return filepath.Join(filepath.Dir(f.file), name)
 }
 
-// severity takes the table of severities.
+// severity reads the table of severities.
 func (o *options) severity(v any) error {
 	table, ok := v.(map[string]any)
 	if !ok {

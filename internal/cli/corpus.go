@@ -16,7 +16,7 @@ import (
 	"fencepost.dev/fencepost/internal/session"
 )
 
-// isCorpus says that a name means the built-in corpus and not a file.
+// isCorpus reports whether a name means the built-in corpus and not a file.
 func isCorpus(name string) bool {
 	name = filepath.ToSlash(filepath.Clean(name))
 	if name != "corpus" && !strings.HasPrefix(name, "corpus/") {
@@ -26,7 +26,7 @@ func isCorpus(name string) bool {
 	return err != nil || st.IsDir()
 }
 
-// checkCorpus checks one program of the corpus, or several and compares them with their expectations.
+// checkCorpus checks one program of the corpus, or several, which it compares with their expectations.
 func checkCorpus(ctx context.Context, e *env, o *options, name string) (int, error) {
 	chosen, one, err := corpusPrograms(name)
 	if err != nil {
@@ -45,8 +45,8 @@ func checkCorpus(ctx context.Context, e *env, o *options, name string) (int, err
 	return checkInput(ctx, e, o, in, corpusLines(chosen[0]))
 }
 
-// corpusPrograms gives the programs of the corpus that a name means; one says that it is a program's name and not a
-// folder's.
+// corpusPrograms returns the programs of the corpus with a name. one reports whether it is the name of a program and
+// not of a folder.
 func corpusPrograms(name string) (chosen []*corpus.Program, one bool, err error) {
 	if _, ok := irregularWords(name); ok {
 		return nil, false, usagef("what races in corpus/irregular depends on graphs: fencepost compare %s", name)
@@ -73,10 +73,10 @@ func corpusPrograms(name string) (chosen []*corpus.Program, one bool, err error)
 	return chosen, false, nil
 }
 
-// wantComment is an expectation in a source of the corpus. It says what the report says anyway.
+// wantComment is an expectation in a source of the corpus. It only repeats what the report says.
 var wantComment = regexp.MustCompile(`(?m)[ \t]*// (want|gap) .*$`)
 
-// corpusLines gives the source of a program of the corpus, without its expectations.
+// corpusLines returns the source of a program of the corpus, without its expectations.
 func corpusLines(p *corpus.Program) func(string) []string {
 	lines := strings.Split(wantComment.ReplaceAllString(p.Source, ""), "\n")
 	return func(file string) []string {
@@ -96,7 +96,7 @@ func corpusSources(programs []*corpus.Program) func(string) []string {
 	return sourcesOf(all)
 }
 
-// checkPrograms checks programs and says how what was found compares with what their sources want.
+// checkPrograms checks programs and compares the findings with the wants of their sources.
 func checkPrograms(ctx context.Context, e *env, o *options, programs []*corpus.Program) (int, error) {
 	w := o.reportWriter(e, e.stdout)
 	stop := showProgress(e, &o.session)
@@ -146,7 +146,8 @@ func writeCorpusSummary(w io.Writer, results []session.CorpusResult, found, wron
 	}
 }
 
-// writeResult writes a program's name, its findings in short with their source lines, and what is wrong with them.
+// writeResult writes a program's name, its findings in short form with their source lines, and the differences from the
+// expectations.
 func writeResult(w io.Writer, r *session.CorpusResult) {
 	text := newText(w, corpusLines(r.Program))
 	name := "corpus/" + r.Program.Path() + ".cu"

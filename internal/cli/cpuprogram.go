@@ -66,7 +66,7 @@ func compilerCommand(name, what, variable, ext, env1 string, names []string) *co
 		}}
 }
 
-// compilerPath finds the compiler that the variable names, or the first of names.
+// compilerPath finds the compiler that the environment variable names, or the first of names.
 func compilerPath(variable string, names []string) (string, error) {
 	if name := os.Getenv(variable); name != "" {
 		path, err := exec.LookPath(name)
@@ -84,7 +84,7 @@ func compilerPath(variable string, names []string) (string, error) {
 		Remedy: "install gcc or clang (Debian, Ubuntu: apt-get install g++), or set " + variable})
 }
 
-// recorder builds the recorder, in the first cache that takes it.
+// recorder builds the recorder, in the first cache that can hold it.
 func recorder(ctx context.Context) (string, error) {
 	finder := toolchain.Finder{CC: os.Getenv("FENCEPOST_CC")}
 	cc, err := finder.FindCC(ctx)
@@ -105,14 +105,15 @@ func recorder(ctx context.Context) (string, error) {
 	return "", all
 }
 
-// cpuProgram says whether a program records what it does on the CPU. The error is for one that would if it were linked otherwise.
+// cpuProgram reports whether a program records its behaviour on the CPU. It returns an error for a program that would
+// if it were linked otherwise.
 func cpuProgram(args []string) (path string, ok bool, err error) {
 	if len(args) == 0 || isSource(args[0]) {
 		return "", false, nil
 	}
-	if path = args[0]; readable(path) != nil { // as kernels' programs are named, too
+	if path = args[0]; readable(path) != nil { // as for programs with kernels
 		if path, err = exec.LookPath(path); err != nil {
-			return "", false, nil // told by who runs it
+			return "", false, nil // reported when it is run
 		}
 	}
 	if path, err = filepath.Abs(path); err != nil {
@@ -130,7 +131,7 @@ func cpuProgram(args []string) (path string, ok bool, err error) {
 	return path, ours, nil
 }
 
-// recording gives the options of a run of a CPU program.
+// recording returns the options of a run of a CPU program.
 func (o *options) recording(e *env, path string, args []string) (record.Options, error) {
 	switch {
 	case len(o.session.Detectors) > 0:
@@ -150,7 +151,8 @@ func (o *options) recording(e *env, path string, args []string) (record.Options,
 	return r, nil
 }
 
-// runCPU runs a program that was built with "fencepost cc" and judges it. compare attaches all detectors, and tells who found what.
+// runCPU runs a program that was built with "fencepost cc" and judges it. compare attaches all detectors, and reports
+// the findings of each.
 func runCPU(ctx context.Context, e *env, o *options, path string, args []string, compare bool) (int, error) {
 	ro, err := o.recording(e, path, args)
 	if err != nil {
@@ -160,7 +162,7 @@ func runCPU(ctx context.Context, e *env, o *options, path string, args []string,
 	if len(detectors) == 0 && compare {
 		detectors = cpus.Detectors()
 	} else if len(detectors) == 0 && !o.session.Bare {
-		// Critical sections are only as predictable as their accesses are known, and those of libraries are not.
+		// Prediction for critical sections requires that all accesses are known, and those of libraries are not.
 		detectors = []cpu.Spec{fasttrack.Spec}
 	}
 	var lives []*judge.Live
@@ -189,7 +191,7 @@ func runCPU(ctx context.Context, e *env, o *options, path string, args []string,
 	return tell(e, e.stderr, o, out, report.ReadSource)
 }
 
-// timeLimit is --timeout.
+// timeLimit applies --timeout.
 func (o *options) timeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.session.Timeout > 0 {
 		return context.WithTimeout(ctx, o.session.Timeout)
@@ -197,7 +199,7 @@ func (o *options) timeLimit(ctx context.Context) (context.Context, context.Cance
 	return context.WithCancel(ctx)
 }
 
-// addReport unites the reports of processes.
+// addReport merges the reports of processes.
 func addReport(to, r *report.Report) {
 	to.Findings = report.Merge(append(to.Findings, r.Findings...))
 	to.More += r.More

@@ -19,7 +19,8 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// isCPUTrace says that a file is the trace of a CPU program, by what it has or, so that an error is said of the right format, by its name.
+// isCPUTrace reports whether a file is the trace of a CPU program. It checks the contents and, so that errors refer to
+// the right format, the name.
 func isCPUTrace(f *os.File) bool {
 	var begin [4096]byte
 	n, _ := f.ReadAt(begin[:], 0)
@@ -73,10 +74,10 @@ func analyzeCPU(ctx context.Context, e *env, o *options, name string) (int, erro
 	return tell(e, o.reportWriter(e, e.stdout), o, r, sourceOfTrace(name))
 }
 
-// mostSource is how long a text trace may be whose lines are shown.
+// mostSource is the greatest size of a text trace whose lines are shown.
 const mostSource = 64 << 20
 
-// sourceOfTrace reads the sources that a trace names, and the trace itself if it is a text and not long.
+// sourceOfTrace reads the sources that a trace names, and the trace itself if it is a text of moderate size.
 func sourceOfTrace(trace string) func(string) []string {
 	beside := sourceBeside(trace)
 	return func(name string) []string {
@@ -99,7 +100,7 @@ func sourceOfTrace(trace string) func(string) []string {
 	}
 }
 
-// exportCPU writes the trace of a CPU program in the binary format, or as CSV where the name of the file says so.
+// exportCPU writes the trace of a CPU program in the binary format, or as CSV if the name of the file says so.
 func exportCPU(ctx context.Context, e *env, o *options, name string, from io.ReadSeeker) (code int, err error) {
 	if strings.HasSuffix(o.out, ".parquet") {
 		return 0, usagef("%s is a trace of a CPU program, of which export makes a binary trace or, for a name in .csv, a text, and no Parquet: name another file", name)
@@ -135,7 +136,7 @@ func exportCPU(ctx context.Context, e *env, o *options, name string, from io.Rea
 	return exitClean, nil
 }
 
-// named gives the names of a trace, which a binary one has at its end, and a reader that begins anew.
+// named returns the names of a trace, which a binary one has at its end, and a reader from its start.
 func named(ctx context.Context, in *cputrace.Reader, from io.ReadSeeker) (*cputrace.Reader, *cputrace.Names, error) {
 	if err := eachEvent(ctx, in, func([]cpu.Event) error { return nil }); err != nil {
 		return nil, nil, err

@@ -9,7 +9,8 @@ import (
 	"fencepost.dev/fencepost/check"
 )
 
-// demoPrograms are programs of the corpus with one finding each: of one block, of several blocks, and no race at all.
+// demoPrograms are programs of the corpus with one finding each: in one block, in several blocks, and one that is not a
+// race.
 var demoPrograms = []string{"corpus/race/stencil", "corpus/race/lock", "corpus/fault/barrier_in_branch"}
 
 const demoLong = `

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/instrument/gpu"
 )
 
-// Where kernels run, by --device. Auto is a GPU where there is one, and emulated elsewhere.
+// Where kernels run, by --device. Auto is a GPU if there is one, and the emulator otherwise.
 const (
 	deviceWatched  = "watched"
 	deviceEmulated = "emulated"
@@ -20,7 +20,7 @@ const (
 	deviceAuto     = "auto"
 )
 
-// chooseGPU has kernels run on a GPU where that is asked for.
+// chooseGPU selects a GPU to run kernels if one is requested.
 func (o *options) chooseGPU(ctx context.Context, e *env) error {
 	if o.device != deviceGPU && o.device != deviceAuto {
 		return nil
@@ -36,7 +36,7 @@ func (o *options) chooseGPU(ctx context.Context, e *env) error {
 	return nil
 }
 
-// findGPU gives the name of the GPU on which launches can run, and the program that makes the driver's calls.
+// findGPU returns the name of the GPU on which launches can run, and the program that makes the driver's calls.
 func findGPU(ctx context.Context, notes io.Writer) (name, worker string, err error) {
 	libs, err := libraries(ctx, notes)
 	if err != nil {

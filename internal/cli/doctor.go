@@ -58,7 +58,7 @@ var installFlag = &flag{"install", "", "install NVIDIA's compiler into the user'
 var yesFlag = &flag{"yes", "", "install without asking",
 	func(o *options, v string) error { o.yes = true; return nil }}
 
-// install installs a compiler where there is none, and asks before.
+// install installs a compiler if there is none, after asking.
 func install(ctx context.Context, e *env, o *options) error {
 	f := &toolchain.Finder{NVCC: o.nvcc}
 	if nvcc, err := f.FindNVCC(ctx); err == nil {
@@ -84,7 +84,7 @@ func checkSystem() toolchain.Check {
 	return c
 }
 
-// checkLibraries builds the stand-in libraries, which no toolchain can be blamed for alone.
+// checkLibraries builds the stand-in libraries. A failure is not the fault of a toolchain alone.
 func checkLibraries(ctx context.Context) toolchain.Check {
 	c := toolchain.Check{Name: "stand-in libraries", Purpose: "take the place of the CUDA runtime and driver", Needed: true}
 	if _, err := libraries(ctx, io.Discard); err != nil {
@@ -106,7 +106,7 @@ func checkMemory() toolchain.Check {
 	return c
 }
 
-// checkGPU says whether instrumented programs can run on a GPU.
+// checkGPU reports whether instrumented programs can run on a GPU.
 func checkGPU(ctx context.Context) toolchain.Check {
 	c := toolchain.Check{Name: "GPU", Purpose: "runs instrumented programs, by --device gpu"}
 	name, _, err := findGPU(ctx, io.Discard)
@@ -118,7 +118,7 @@ func checkGPU(ctx context.Context) toolchain.Check {
 	return c
 }
 
-// checkTier says how the lanes of a warp are computed, of which nothing but the speed depends.
+// checkTier reports how the lanes of a warp are computed, which only affects the speed.
 func checkTier() toolchain.Check {
 	how := "Go code, which is four to twenty times slower than machine code for AVX2"
 	switch {

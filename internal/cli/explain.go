@@ -37,7 +37,7 @@ func explainCommand() *command {
 		}}
 }
 
-// explain gives the page of a kind.
+// explain returns the page of a kind.
 func explain(kind string) (string, error) {
 	text := docs.Kind(kind)
 	if text == "" {
@@ -62,5 +62,5 @@ func explain(kind string) (string, error) {
 	return b.String(), nil
 }
 
-// source gives a program of the corpus without its expectations.
+// source returns a program of the corpus without its expectations.
 func source(p *corpus.Program) string { return wantComment.ReplaceAllString(p.Source, "") }

@@ -71,7 +71,7 @@ func runExport(ctx context.Context, e *env, o *options, args []string) (code int
 	return exitClean, nil
 }
 
-// shownStream is a trace that tells how far one has read it.
+// shownStream is a trace that shows the progress of reading it.
 type shownStream struct {
 	*trace.Reader
 	o *session.Options
@@ -85,7 +85,7 @@ func (s *shownStream) Next(b *event.Batch) error {
 	return s.Reader.Next(b)
 }
 
-// traceError names the trace that could not be read, or not to its end.
+// traceError names the trace that could not be read completely.
 func traceError(name string, err error) error {
 	if corrupt := (*trace.CorruptError)(nil); errors.As(err, &corrupt) {
 		return fmt.Errorf("%s: %w; is it a trace that \"fencepost record\" wrote?", name, err)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock locks a folder for as long as it is open, at once or not at all.
+// lock locks a folder for as long as it is open. It never waits.
 func lock(folder *os.File, exclusive bool) error {
 	how := unix.LOCK_SH
 	if exclusive {
@@ -19,7 +19,7 @@ func lock(folder *os.File, exclusive bool) error {
 	return unix.Flock(int(folder.Fd()), how|unix.LOCK_NB)
 }
 
-// owned says whether a file is this user's.
+// owned reports whether a file is this user's.
 func owned(st fs.FileInfo) bool {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	return ok && int(sys.Uid) == os.Getuid()

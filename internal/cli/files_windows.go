@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// lock cannot lock folders here: to share one is always possible, to have it alone never.
+// lock cannot lock folders on this system: a shared lock always succeeds, an exclusive one never.
 func lock(_ *os.File, exclusive bool) error {
 	if exclusive {
 		return errors.ErrUnsupported
@@ -14,5 +14,5 @@ func lock(_ *os.File, exclusive bool) error {
 	return nil
 }
 
-// owned holds for all that lies in a folder for temporary files: each user has one of their own here.
+// owned reports true for everything in a folder for temporary files: each user has one of their own on this system.
 func owned(fs.FileInfo) bool { return true }

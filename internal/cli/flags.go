@@ -38,17 +38,17 @@ type options struct {
 	limited bool // --limit was given
 	times   bool
 	launch  string
-	arch    string // the name of the device; empty: what the program was built for
+	arch    string // the name of the device; empty: that for which the program was built
 	nvcc    string
-	clang   bool // compiles in place of nvcc
-	// schedule is the file of one; "" for none.
+	clang   bool // compiles instead of nvcc
+	// schedule is the name of a schedule file; "" for none.
 	schedule string
 	once     bool // --schedule names a policy other than both
-	// outlives lets the program run on when this process is killed.
+	// outlives lets the program keep running when this process is killed.
 	outlives bool
 	// errorExit is the exit code for findings; nil for exitFindings.
 	errorExit    *int
-	command      string // as it was given, with the quotes of a shell
+	command      string // as given, with shell quotes
 	config       config
 	origins      map[string]origin // of settings, by the names of flags
 	color        string            // "always", "never", or "" for terminals
@@ -72,15 +72,15 @@ type options struct {
 	simulation   simulation
 }
 
-// flag is one flag; everything known about it stands here.
+// flag is one flag with its complete description.
 type flag struct {
 	name string
-	arg  string // placeholder of its value; "" for a flag without one
+	arg  string // placeholder of its value; "" for a flag without a value
 	doc  string
 	set  func(o *options, value string) error
 }
 
-// runFlags are those of commands that execute kernels.
+// runFlags are the flags of commands that execute kernels.
 func runFlags() []*flag {
 	flags := []*flag{
 		{"fail-on", "SEVERITY", "exit with 1 for findings of this severity or worse: error (default), warning, info",
@@ -130,7 +130,8 @@ func runFlags() []*flag {
 	return slices.Concat(flags, watchFlags(), reportFlags(), sanitizerFlags())
 }
 
-// devices gives the compute capabilities, times ten, of the architectures that nvcc has names for: with the suffix a from 9.0 on, with f from 10.0 on.
+// devices returns the compute capabilities, times ten, of the architectures that nvcc has names for: with the suffix a
+// from 9.0 on, and with f from 10.0 on.
 func devices() map[string]int {
 	names := map[string]int{}
 	for _, n := range engine.Capabilities() {
@@ -148,7 +149,7 @@ func devices() map[string]int {
 	return names
 }
 
-// watchFlags choose what is judged.
+// watchFlags select what is judged.
 func watchFlags() []*flag {
 	pattern := func(to func(*options) **regexp.Regexp) func(*options, string) error {
 		return func(o *options, v string) (err error) {
@@ -180,7 +181,8 @@ func watchFlags() []*flag {
 	}
 }
 
-// sanitizerFlags are flags of NVIDIA's Compute Sanitizer that scripts pass (Compute Sanitizer manual, 2.1, command line options).
+// sanitizerFlags are flags of NVIDIA's Compute Sanitizer that scripts pass (Compute Sanitizer manual, 2.1, command line
+// options).
 func sanitizerFlags() []*flag {
 	return []*flag{
 		{"error-exitcode", "N", "exit with N instead of 1 if there are findings",
@@ -191,13 +193,14 @@ func sanitizerFlags() []*flag {
 	}
 }
 
-// killFlag is Compute Sanitizer's too.
+// killFlag is a flag of Compute Sanitizer, too.
 var killFlag = &flag{"kill", "yes|no", "kill the program when fencepost is killed (default yes); with no it runs on, and its CUDA calls fail",
 	func(o *options, v string) error {
 		return choose(v, map[string]bool{"yes": false, "no": true}, "value of --kill", &o.outlives)
 	}}
 
-// setKernelName takes a filter of Compute Sanitizer. Its names are those of the linker; --kernel sees them demangled.
+// setKernelName takes a kernel filter of Compute Sanitizer. It applies to linker names, whereas --kernel applies to
+// demangled ones.
 func setKernelName(o *options, v string) error {
 	key, name, ok := strings.Cut(strings.Trim(v, "{}"), "=")
 	if !ok || name == "" || strings.Contains(name, ",") {
@@ -220,7 +223,7 @@ func without(flags []*flag, refused map[string]string) []*flag {
 	return slices.DeleteFunc(flags, func(f *flag) bool { return refused[f.name] != "" })
 }
 
-// setJSON takes the place where the report is to be written.
+// setJSON takes the file for the report.
 func setJSON(o *options, v string) error {
 	o.json = v
 	if v == "-" {
@@ -229,13 +232,14 @@ func setJSON(o *options, v string) error {
 	return writable("json", v, ", or - for the standard output")
 }
 
-// both is the schedule fair; small launches whose threads may contend are executed once more as contended, and by others.
+// both is the schedule fair; small launches whose threads may contend are executed again with the schedule contended,
+// and with others.
 const both = "both"
 
 // schedules are the policies by name.
 var schedules = map[string]engine.Schedule{both: engine.Fair, "contended": engine.Contended, "fair": engine.Fair, "lockstep": engine.Lockstep, "pct": engine.PCT}
 
-// setSchedule takes a policy, or the file of a schedule.
+// setSchedule takes a policy or a schedule file.
 func setSchedule(o *options, v string) error {
 	o.session.Schedule, o.schedule, o.once = engine.Fair, "", v != both
 	if _, ok := schedules[v]; ok || !strings.ContainsAny(v, "./") && !regular(v) {
@@ -245,7 +249,7 @@ func setSchedule(o *options, v string) error {
 	return nil
 }
 
-// readSchedule reads the file of a schedule that is to be replayed.
+// readSchedule reads the schedule file for a replay.
 func (o *options) readSchedule() error {
 	if o.schedule == "" {
 		return nil
@@ -265,13 +269,13 @@ func (o *options) readSchedule() error {
 	return err
 }
 
-// setOut takes the place of what a command makes.
+// setOut takes the output file of a command.
 func setOut(o *options, v string) error {
 	o.out = v
 	return writable("out", v, "")
 }
 
-// writable refuses a place where no file can be written before the program runs, which may take long.
+// writable refuses a file that cannot be written, before the program runs, which may take long.
 func writable(flag, name, or string) error {
 	if name == "" {
 		return usagef("--%s: name a file%s", flag, or)
@@ -287,7 +291,7 @@ func writable(flag, name, or string) error {
 	return nil
 }
 
-// keepInput refuses to write over what is read: the arguments that are files, but for those of a program, and the launch file.
+// keepInput refuses to overwrite inputs: the arguments that are files, except those of a program, and the launch file.
 func (o *options) keepInput(c *command, args []string) error {
 	if !c.anywhere && len(args) > 0 && !compilable(args[0]) {
 		args = args[:1]
@@ -363,7 +367,7 @@ var compilerFlag = &flag{"compiler", "NAME", "compiler for .cu files: nvcc (defa
 		return choose(v, map[string]bool{"nvcc": false, "clang": true}, "compiler", &o.clang)
 	}}
 
-// compilers finds nvcc, and clang where it compiles.
+// compilers finds nvcc, and clang if it is to compile.
 func compilers(ctx context.Context, o *options) (nvcc, clang *toolchain.Tool, err error) {
 	finder := toolchain.Finder{NVCC: o.nvcc}
 	if nvcc, err = finder.FindNVCC(ctx); err == nil && o.clang {
@@ -424,7 +428,7 @@ func setTimeout(o *options, v string) error {
 	return nil
 }
 
-// choose sets dst to the value that the word names.
+// choose sets dst to the value of a word.
 func choose[T any](word string, values map[string]T, what string, dst *T) error {
 	v, ok := values[word]
 	if !ok {
@@ -451,8 +455,8 @@ func number[T int | uint64](text string, least, most int64, dst *T) error {
 	return nil
 }
 
-// parseFlags reads the flags that stand before the first other argument, or anywhere if the command allows it. `--` ends
-// them. The other arguments come back.
+// parseFlags reads the flags before the first other argument, or anywhere if the command allows it. `--` ends them. It
+// returns the other arguments.
 func parseFlags(c *command, args []string) (*options, []string, error) {
 	o := &options{limit: 20, origins: map[string]origin{}, session: session.Options{FailOn: detect.Error, Seeds: 1, Jobs: runtime.NumCPU()}}
 	if c.raw {
@@ -462,9 +466,9 @@ func parseFlags(c *command, args []string) (*options, []string, error) {
 	return o, rest, err
 }
 
-// readFlags sets what the configuration and then the flags say.
+// readFlags applies the configuration and then the flags.
 func readFlags(c *command, o *options, args []string) ([]string, error) {
-	if !slices.Contains(args, "--help") { // help is to be had whatever the configuration says
+	if !slices.Contains(args, "--help") { // help works whatever the configuration is
 		if err := configure(c, o); err != nil {
 			return nil, err
 		}
@@ -495,7 +499,7 @@ func readFlags(c *command, o *options, args []string) ([]string, error) {
 	return rest, nil
 }
 
-// parseFlag reads the flag that args begins with and gives what follows it.
+// parseFlag reads the flag at the start of args and returns the arguments after it.
 func parseFlag(c *command, o *options, args []string) ([]string, error) {
 	arg, args := args[0], args[1:]
 	name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -522,7 +526,7 @@ func parseFlag(c *command, o *options, args []string) ([]string, error) {
 	return args, nil
 }
 
-// within names the flag in an error that does not.
+// within adds the name of the flag to an error that lacks it.
 func within(f *flag, err error) error {
 	if strings.Contains(err.Error(), "--"+f.name) {
 		return err
@@ -542,7 +546,8 @@ func (c *command) flag(name string) *flag {
 	return nil
 }
 
-// hint gives the flag that was meant, as in `; did you mean "--jobs"?`, by its letters alone, or all flags where they are few.
+// hint suggests the flag that was probably meant, as in `; did you mean "--jobs"?`, by spelling alone, or lists all
+// flags if they are few.
 func (c *command) hint(name string) string {
 	var names []string
 	for _, f := range c.flags {

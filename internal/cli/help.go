@@ -45,7 +45,8 @@ func writeHelp(w io.Writer) {
 		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.doc)
 	}
 	fmt.Fprintln(w, "\nFlags of run and check, before the program (\"fencepost help run\", \"fencepost help check\" for all):")
-	// The page stays one page: what few need is named alone, and what serves scripts of another tool is left to "help run".
+	// The page must remain one page: rarely needed flags are only named, and flags for scripts of another tool are left
+	// to "help run".
 	named := [][]*flag{append(watchFlags()[1:], modeFlag(), pruneFlag()), exportFlags()}
 	rare := map[string]string{}
 	for _, f := range append(slices.Concat(named...), sanitizerFlags()...) {
@@ -123,7 +124,7 @@ func versionCommand() *command {
 // version is set by the build of a release.
 var version string
 
-// versionString is the version of the release or of the module, or the commit the tool was built from.
+// versionString is the version of the release or of the module, or the commit from which the tool was built.
 func versionString() string {
 	if version != "" {
 		return fmt.Sprintf("%s %s/%s %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())

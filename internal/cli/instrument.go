@@ -21,7 +21,7 @@ fencepost instrument in.ptx -o out.ptx
   only if the host has set __fencepost_state.`}
 }
 
-// modeFlag is the flag that says what instrumented programs do.
+// modeFlag is the flag for the mode of instrumented programs.
 func modeFlag() *flag {
 	return &flag{"instrument", "MODE", "log (default): instrumented code logs its accesses; hirace: it detects races itself (docs/gpu.md)",
 		func(o *options, v string) error {
@@ -29,7 +29,7 @@ func modeFlag() *flag {
 		}}
 }
 
-// pruneFlag is the flag of those who instrument.
+// pruneFlag is the flag of commands that instrument.
 func pruneFlag() *flag {
 	return &flag{"prune", "", "do not instrument an access that an earlier one of its basic block covers (docs/gpu.md)",
 		func(o *options, _ string) error { o.session.Prune = true; return nil }}

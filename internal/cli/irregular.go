@@ -14,7 +14,8 @@ import (
 	"fencepost.dev/fencepost/internal/session"
 )
 
-// irregularWords says that a name means runs of the suite corpus/irregular, and gives the words that choose them.
+// irregularWords reports whether a name means runs of the suite corpus/irregular, and returns the words that select
+// them.
 func irregularWords(name string) (words []string, ok bool) {
 	rest, ok := strings.CutPrefix(filepath.ToSlash(filepath.Clean(name)), "corpus/irregular")
 	if !ok || !isCorpus(name) || rest != "" && rest[0] != '/' {
@@ -23,7 +24,7 @@ func irregularWords(name string) (words []string, ok bool) {
 	return strings.FieldsFunc(rest, func(c rune) bool { return c == '/' }), true
 }
 
-// compareIrregular judges detectors on runs of the suite. Findings of a single run are printed.
+// compareIrregular judges detectors on runs of the suite. It prints the findings of a single run.
 func compareIrregular(ctx context.Context, e *env, o *options, args, words []string) (int, error) {
 	if len(args) > 1 {
 		return 0, usagef("compare takes one name of the corpus; flags stand before it")
@@ -70,7 +71,7 @@ func compareIrregular(ctx context.Context, e *env, o *options, args, words []str
 	return code, writeJSONBytes(e, o, b.Bytes())
 }
 
-// irregularLines gives the lines of a source of the suite.
+// irregularLines returns the lines of a source of the suite.
 func irregularLines(file string) []string {
 	if path.Dir(file) != "corpus/irregular" {
 		return nil

@@ -66,8 +66,8 @@ func runISA(ctx context.Context, e *env, o *options, args []string) (int, error)
 	return 0, usagef("there is no instruction %q in the table%s", op, nearest.Hint(op, ops))
 }
 
-// spells says that a row is of the instruction of a family that a modifier names: tcgen05.ld of tcgen05. A row that the manual does not
-// describe as a member of a family is of any.
+// spells reports whether a row belongs to the instruction of a family that a modifier names, as tcgen05.ld of tcgen05.
+// A row that the manual does not describe as a member of a family belongs to all.
 func spells(r *isa.Row, mod string) bool {
 	_, title, _ := strings.Cut(r.Doc, ": ")
 	if mod == "" || !strings.HasPrefix(title, r.Op+".") {

@@ -10,18 +10,19 @@ import (
 	"fencepost.dev/fencepost/internal/fatbin"
 )
 
-// jitLibrary is the soname of a library that compiles or links at run time and has a stand-in before it.
+// jitLibrary is the soname of a library that compiles or links at run time and that has a stand-in.
 var jitLibrary = regexp.MustCompile(`^lib(nvrtc|nvJitLink)\.so\.(1[23])$`)
 
-// toolkitFolders are where such libraries are, behind a program's own search path.
+// toolkitFolders are folders with such libraries that are searched after a program's own search path.
 var toolkitFolders = []string{"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/lib64"}
 
-// jitEnv is what a program that is linked with NVRTC or nvJitLink is told in its environment: the stand-ins, which are loaded first, and
-// where the real ones are. What they give as machine code is PTX. libs is the folder of the stand-in libraries.
+// jitEnv is the environment of a program that is linked with NVRTC or nvJitLink: it loads the stand-ins first and tells
+// them where the real libraries are. The stand-ins return PTX as machine code. libs is the folder of the stand-in
+// libraries.
 func jitEnv(program, libs string) []string {
 	b, err := fatbin.File(program)
 	if err != nil {
-		return nil // a script, or what fails to start
+		return nil // a script, or a program that fails to start
 	}
 	folders := append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), toolkitFolders...)
 	var env, first []string

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
-// sharedCache is the folder that outlives a run, and spareCache the one that does as long as temporary files do.
+// sharedCache is the folder that survives a run. spareCache is one that survives as long as temporary files do.
 func sharedCache() (string, error) {
 	dir, err := os.UserCacheDir()
 	return filepath.Join(dir, "fencepost"), err
@@ -23,8 +23,8 @@ func spareCache() (string, error) {
 	return dir, private(dir)
 }
 
-// libraries builds the stand-in libraries, or finds them built, in a folder of the first cache that takes them. notes
-// takes a word when it is the second.
+// libraries builds the stand-in libraries, or finds them built, in the first cache that can hold them. It writes a note
+// if it uses the second cache.
 func libraries(ctx context.Context, notes io.Writer) (string, error) {
 	finder := toolchain.Finder{}
 	cc, err := finder.FindCC(ctx)
@@ -50,7 +50,8 @@ func libraries(ctx context.Context, notes io.Writer) (string, error) {
 	return libs, nil
 }
 
-// private makes a folder that nobody else can write to, or sees that it is one: other users may make folders beside it.
+// private creates a folder that no other user can write to, or checks that an existing one is such: other users may
+// create folders beside it.
 func private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 	"fencepost.dev/fencepost/internal/session"
 )
 
-// exitCodes gives the exit code of each verdict.
+// exitCodes are the exit codes of the verdicts.
 var exitCodes = map[report.Verdict]int{report.Clean: exitClean, report.Found: exitFindings,
 	report.NotChecked: exitNotChecked, report.ProgramFailed: exitProgram}
 
-// tell prints a report to w, writes the JSON that was asked for, and gives the exit code.
+// tell prints a report to w, writes the requested JSON, and returns the exit code.
 func tell(e *env, w io.Writer, o *options, r *report.Report, source func(string) []string) (int, error) {
 	o.triage(r, source)
 	if o.json != "" && o.limited && o.limit > 0 && len(r.Findings) > o.limit {
@@ -31,7 +31,7 @@ func tell(e *env, w io.Writer, o *options, r *report.Report, source func(string)
 	return exitCodes[r.Verdict], writeReports(e, o, r, source)
 }
 
-// reportWriter is where the text goes when it would go to w: not where the JSON goes.
+// reportWriter is the destination of text that would go to w, which must not be the destination of the JSON.
 func (o *options) reportWriter(e *env, w io.Writer) io.Writer {
 	if o.json == "-" {
 		return e.stderr
@@ -42,7 +42,7 @@ func (o *options) reportWriter(e *env, w io.Writer) io.Writer {
 func newText(w io.Writer, source func(string) []string) *report.Text {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "" // names are shown as they are
+		dir = "" // names are shown unchanged
 	}
 	return &report.Text{Color: color(w), Dir: dir, Source: report.CachedSource(source)}
 }
@@ -147,7 +147,7 @@ func summary(o *options, r *report.Report) string {
 	return s + programEnd(r.Program)
 }
 
-// programEnd says how a program failed, "" if it did not.
+// programEnd describes the failure of a program, and is "" if it did not fail.
 func programEnd(p *report.Program) string {
 	switch {
 	case p != nil && p.Signal != "":
@@ -188,7 +188,7 @@ func countPlural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// writeJSON writes the report where --json asks for it.
+// writeJSON writes the report to the file of --json.
 func writeJSON(e *env, o *options, r *report.Report) error {
 	if o.json == "" {
 		return nil
@@ -204,7 +204,7 @@ func writeJSON(e *env, o *options, r *report.Report) error {
 	return writeJSONBytes(e, o, b.Bytes())
 }
 
-// writeJSONValue writes a value as JSON where --json asks for it.
+// writeJSONValue writes a value as JSON to the file of --json.
 func writeJSONValue(e *env, o *options, value any) error {
 	if o.json == "" {
 		return nil
@@ -216,10 +216,10 @@ func writeJSONValue(e *env, o *options, value any) error {
 	return writeJSONBytes(e, o, append(text, '\n'))
 }
 
-// writeJSONBytes writes JSON where --json asks for it.
+// writeJSONBytes writes JSON to the file of --json.
 func writeJSONBytes(e *env, o *options, text []byte) error {
 	if o.json == "-" {
-		_, _ = e.stdout.Write(text) // which keeps the error
+		_, _ = e.stdout.Write(text) // the stream keeps the error
 		return nil
 	}
 	if err := os.WriteFile(o.json, text, 0o666); err != nil {
@@ -228,24 +228,25 @@ func writeJSONBytes(e *env, o *options, text []byte) error {
 	return nil
 }
 
-// failReport is the report of a run that did not come about.
+// failReport is the report of a run that did not take place.
 func failReport(err error) *report.Report {
 	return &report.Report{Verdict: report.NotChecked,
 		Skipped: []report.Skipped{{What: "the run", Reason: strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")}}}
 }
 
-// What a terminal is told around the progress of a run.
+// The control sequences around the progress text on a terminal.
 const (
 	saveCursor    = "\x1b7"
 	restoreCursor = "\x1b8"
 	eraseBelow    = "\x1b[J" // from the cursor to the end of the screen
 )
 
-// progressAfter is how long work lasts before its progress is shown.
+// progressAfter is the time after which progress is shown.
 const progressAfter = time.Second
 
-// showProgress lets a session tell what it does, on a terminal and after a second. The function ends it and clears the
-// line. The text stands behind the cursor, which stays where it is: the program may have begun the line.
+// showProgress shows the progress of a session, on a terminal and after a second. The function that it returns ends
+// this and clears the text. The text follows the cursor, which does not move: the program may have written the
+// beginning of the line.
 func showProgress(e *env, o *session.Options) (stop func()) {
 	if !terminal(e.stderr) {
 		return func() {}

@@ -13,8 +13,8 @@ import (
 	"fencepost.dev/fencepost/internal/cuda/standin"
 )
 
-// pythonEnv is what a program is told in its environment for the Python that it is, or that it starts, to find the emulated
-// GPU: "NAME=value" each. Other programs do not look at it. libs is the folder of the stand-in libraries.
+// pythonEnv is the environment, "NAME=value" each, with which a Python program finds the emulated GPU, be it the
+// program that is run or one that it starts. Other programs ignore it. libs is the folder of the stand-in libraries.
 func pythonEnv(libs string) []string {
 	folder := filepath.Join(libs, standin.Python)
 	cache := filepath.Dir(libs)
@@ -27,7 +27,8 @@ func pythonEnv(libs string) []string {
 		"PYTHONPATH=" + start,
 		cuda.PythonEnv + "=" + folder,
 		"FENCEPOST_LIBRARIES=" + libs,
-		// Triton makes machine code with ptxas, and keeps it: in a cache of its own here, so that neither is taken for the other's.
+		// Triton makes machine code with ptxas and caches it. A cache of its own keeps code for the emulator and for a
+		// GPU apart.
 		"TRITON_PTXAS_PATH=" + ptxas,
 		"TRITON_PTXAS_BLACKWELL_PATH=" + ptxas + "-blackwell",
 		"TRITON_LIBCUDA_PATH=" + libs,
@@ -35,8 +36,8 @@ func pythonEnv(libs string) []string {
 		"TORCHINDUCTOR_CACHE_DIR=" + filepath.Join(cache, "inductor"),
 		"TORCH_EXTENSIONS_DIR=" + filepath.Join(cache, "extensions"),
 		"NUMBA_CACHE_DIR=" + filepath.Join(cache, "numba"),
-		// torch asks the device for each tensor, in stream order: an allocator that keeps blocks would hide errors. Newer versions
-		// read the second name.
+		// With this setting torch allocates each tensor from the device, in stream order: an allocator that keeps
+		// blocks would hide errors. Newer versions read the second name.
 		"PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync",
 		"PYTORCH_ALLOC_CONF=backend:cudaMallocAsync",
 	}
@@ -51,8 +52,8 @@ func pythonEnv(libs string) []string {
 	return append(env, "FENCEPOST_VARIABLES="+strings.Join(names, " ")) // for children that are given an environment of their own
 }
 
-// blind gives the flag with which a Python interpreter does not see what pythonEnv says, or does not run our start; "" when there
-// is none. program is the interpreter or a script whose first line names one.
+// blind returns the flag with which a Python interpreter ignores the variables of pythonEnv or Fencepost's start-up
+// module, and "" if there is none. program is the interpreter or a script whose first line names one.
 func blind(program string, args []string) string {
 	if line := firstLine(program); strings.HasPrefix(line, "#!") {
 		words := strings.Fields(line[2:])
@@ -101,7 +102,7 @@ func blindFlag(args []string) string {
 	return ""
 }
 
-// firstLine is the first line of a script, "" of another file.
+// firstLine is the first line of a script, and "" for another file.
 func firstLine(name string) string {
 	f, err := os.Open(name)
 	if err != nil {
@@ -112,7 +113,7 @@ func firstLine(name string) string {
 	return line
 }
 
-// tellEnv lists what a program is told in its environment.
+// tellEnv lists the environment variables of a program.
 func tellEnv(w io.Writer, env []string) {
 	for _, e := range env {
 		fmt.Fprintf(w, "fencepost: set for Python: %s\n", e)

@@ -13,15 +13,16 @@ import (
 	"fencepost.dev/fencepost/internal/session"
 )
 
-// execution is something that can be executed again and again.
+// execution is something that can be executed repeatedly.
 type execution struct {
-	// run executes with options; i counts the calls, and only the first one's output is shown.
+	// run executes with options. i counts the calls; only the output of the first is shown.
 	run     func(i int, o *session.Options) (*report.Report, error)
 	source  func(string) []string
 	cleanup func()
 }
 
-// executionOf makes what args name ready: a program or its sources, PTX with a launch file, or a program of the corpus.
+// executionOf prepares the execution that args name: a program or its sources, PTX with a launch file, or a program of
+// the corpus.
 func executionOf(ctx context.Context, e *env, o *options, args []string) (*execution, error) {
 	switch {
 	case o.session.Devices > 1 && (isCorpus(args[0]) || strings.EqualFold(filepath.Ext(args[0]), ".ptx")):

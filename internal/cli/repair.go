@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify"
 )
 
-// repairer repairs a kernel. It is an engine, as the explorer is: the search needs the launch.
+// repairer repairs a kernel. Like the explorer it is an engine, because the search needs the launch.
 type repairer struct {
 	explorer
 	text   verify.Text
@@ -29,8 +29,8 @@ func (x *repairer) Run(ctx context.Context, l *engine.Launch) (engine.Stats, err
 	return engine.Stats{}, nil
 }
 
-// repairKernel searches for a repair of the launch of in, whose file is name, and explores what it comes to: first among the changes
-// that can be written in the file; then, for CUDA, among those that can be written in its PTX.
+// repairKernel searches for a repair of the launch of in, whose file is name, and explores the repaired kernel. It
+// first considers the changes that can be written in the file and then, for CUDA, those that can be written in its PTX.
 func repairKernel(ctx context.Context, e *env, o *options, name string, in *session.Input, claims claims, opts verify.Options) (*verify.Repair, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -122,8 +122,8 @@ func compileText(ctx context.Context, e *env, o *options, name, text string) ([]
 	return compilePTX(ctx, e, o, file, beside)
 }
 
-// writeChanged writes a changed text of a source file to a folder of its own, which cleanup removes. What the file includes is searched
-// beside the old one, with the flag that it gives.
+// writeChanged writes a changed text of a source file to a folder of its own, which cleanup removes. With the flag
+// beside, included files are found in the original's folder.
 func writeChanged(name, text string) (file, beside string, cleanup func(), err error) {
 	dir, err := os.MkdirTemp("", "fencepost-repair-")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// reports are what a command writes besides its text, and the findings that it leaves out.
+// reports are the files that a command writes besides its text, and the findings that it leaves out.
 type reports struct {
 	html, sarif, junit, summary string
 	annotate                    string // "github", "gitlab" or ""
@@ -24,10 +24,10 @@ type reports struct {
 	sources                     []string // of the program
 }
 
-// gitlabReport is the file that a job of GitLab names under artifacts: reports: codequality.
+// gitlabReport is the file that a GitLab job names under artifacts: reports: codequality.
 const gitlabReport = "gl-code-quality-report.json"
 
-// reportFlags are those of exportFlags, and what leaves findings out.
+// reportFlags are exportFlags and the flags that leave findings out.
 func reportFlags() []*flag {
 	return append(exportFlags(), []*flag{
 		{"suppress", "FILE", "do not report findings that this file suppresses (docs/suppressions.md)",
@@ -37,7 +37,7 @@ func reportFlags() []*flag {
 	}...)
 }
 
-// exportFlags are the files that commands with findings write.
+// exportFlags are the flags for files that commands with findings write.
 func exportFlags() []*flag {
 	file := func(name, doc string, at func(*options) *string) *flag {
 		return &flag{name, "FILE", doc, func(o *options, v string) error {
@@ -66,15 +66,16 @@ func setAnnotate(o *options, v string) error {
 	return choose(v, map[string]string{"github": "github", "gitlab": "gitlab", "auto": at, "none": ""}, "place for annotations", &o.reports.annotate)
 }
 
-// written gives the files that the flags name.
+// written returns the output files that the flags name.
 func (x *reports) written() map[string]string {
 	return map[string]string{"html": x.html, "sarif": x.sarif, "junit": x.junit, "summary": x.summary}
 }
 
-// read gives the files that the flags name.
+// read returns the input files that the flags name.
 func (x *reports) read() []string { return []string{x.suppress, x.baseline} }
 
-// load reads the suppressions and the baseline, before the program runs, which may take long. args are those of the command.
+// load reads the suppressions and the baseline, before the program runs, which may take long. args are those of the
+// command.
 func (x *reports) load(args []string) error {
 	x.triage = report.Triage{Today: time.Now(), Kinds: docs.Kinds()}
 	if x.suppress != "" {
@@ -107,7 +108,7 @@ func (x *reports) load(args []string) error {
 	return nil
 }
 
-// triage gives the findings fingerprints and marks those that are left out. The verdict is that of the others.
+// triage adds fingerprints to the findings and marks those that are left out. The verdict is that of the others.
 func (o *options) triage(r *report.Report, source func(string) []string) {
 	source = report.CachedSource(source)
 	o.weigh(r)
@@ -139,7 +140,7 @@ func (o *options) triage(r *report.Report, source func(string) []string) {
 	}
 }
 
-// weigh gives the findings the severities that the configuration sets.
+// weigh sets the severities of findings to those of the configuration.
 func (o *options) weigh(r *report.Report) {
 	if len(o.config.severities) == 0 {
 		return
@@ -156,8 +157,8 @@ func (o *options) weigh(r *report.Report) {
 	}
 }
 
-// nothingLeftOut refuses --suppress and --baseline where findings are compared with what is expected. Those of the configuration
-// do not hold there.
+// nothingLeftOut refuses --suppress and --baseline for commands that compare findings with expectations. Those of the
+// configuration do not apply there.
 func (o *options) nothingLeftOut(what string) error {
 	for _, name := range []string{"suppress", "baseline"} {
 		if o.origins[name].by == "--"+name {
@@ -167,12 +168,12 @@ func (o *options) nothingLeftOut(what string) error {
 	return nil
 }
 
-// export is what the formats need besides the report.
+// export is the additional data that the formats need.
 func (o *options) export(source func(string) []string) *report.Export {
 	return &report.Export{Version: versionString(), Dir: projectRoot(), Help: docs.Kind, Source: source, FailOn: o.session.FailOn, Command: o.command}
 }
 
-// projectRoot is the folder to which the services of reviews take names to be relative: that of the repository, if the working
+// projectRoot is the folder to which file names are relative in review services: that of the repository, if the working
 // folder is in one.
 func projectRoot() string {
 	dir, err := os.Getwd()
@@ -189,14 +190,15 @@ func projectRoot() string {
 	}
 }
 
-// annotate writes the marks that GitHub reads from the output of a step. They come before the text, whose last line is the verdict.
+// annotate writes the annotations that GitHub reads from the output of a step. They come before the text, whose last
+// line is the verdict.
 func (o *options) annotate(w io.Writer, r *report.Report, source func(string) []string) {
 	if o.reports.annotate == "github" {
 		report.GitHub(w, r, o.export(source))
 	}
 }
 
-// writeReports writes the files that were asked for.
+// writeReports writes the requested files.
 func writeReports(e *env, o *options, r *report.Report, source func(string) []string) error {
 	x := o.export(source)
 	write := func(flag, name string, to func(io.Writer) error) error {
@@ -247,7 +249,7 @@ func appendSummary(name string, to func(io.Writer) error) error {
 	return nil
 }
 
-// sourcesOf unites the sources of programs.
+// sourcesOf combines the sources of programs.
 func sourcesOf(all []func(string) []string) func(string) []string {
 	return func(file string) []string {
 		for _, read := range all {

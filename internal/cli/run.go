@@ -92,7 +92,7 @@ func runRun(ctx context.Context, e *env, o *options, args []string) (int, error)
 	return tell(e, e.stderr, o, r, o.session.Sources.Read)
 }
 
-// programOf makes the program that args name ready to run, compiling it where they are sources. cleanup removes what was
+// programOf prepares the program that args name, compiling it if they are sources. cleanup removes the files that were
 // made.
 func programOf(ctx context.Context, e *env, o *options, args []string) (p *session.Program, cleanup func(), err error) {
 	if len(args) == 0 {
@@ -160,7 +160,8 @@ func compile(ctx context.Context, e *env, o *options, args []string, dir string,
 	return err
 }
 
-// compilerArgs finds what cannot be meant for the compiler: flags of ours, and arguments of the program.
+// compilerArgs rejects arguments that cannot be meant for the compiler: Fencepost's own flags, and arguments of the
+// program.
 func compilerArgs(args []string) error {
 	c := runCommand()
 	for i, a := range args {
@@ -177,14 +178,14 @@ func compilerArgs(args []string) error {
 	return nil
 }
 
-// compilable says that nvcc takes a file of this name.
+// compilable reports whether nvcc compiles files with this name.
 func compilable(name string) bool {
 	ext := strings.ToLower(filepath.Ext(name))
 	return isSource(name) || slices.Contains([]string{".o", ".obj", ".a", ".so", ".lib", ".ptx", ".cubin", ".fatbin", ".gpu", ".ii", ".i"}, ext) ||
 		strings.Contains(filepath.Base(name), ".so.")
 }
 
-// program looks at an executable before it runs.
+// program inspects an executable before it runs.
 func program(ctx context.Context, e *env, args []string, p *session.Program) error {
 	name := args[0]
 	p.Args = args[1:]
@@ -233,11 +234,11 @@ func program(ctx context.Context, e *env, args []string, p *session.Program) err
 	return nil
 }
 
-// shebang says whether a script's first line names its interpreter.
+// shebang reports whether a script's first line names its interpreter.
 func shebang(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
-		return true // told by who runs it
+		return true // reported when it is run
 	}
 	defer f.Close()
 	var head [2]byte
@@ -245,7 +246,7 @@ func shebang(name string) bool {
 	return string(head[:]) == "#!"
 }
 
-// remedy puts what is wrong and what to do about it on lines of their own.
+// remedy puts the error and its remedy on separate lines.
 func remedy(err error) error {
 	var missing *toolchain.Missing
 	var cannot *fatbin.CannotRun

@@ -21,7 +21,7 @@ import (
 	"fencepost.dev/fencepost/internal/nearest"
 )
 
-// simulation is what the flags of simulate say.
+// simulation is the values of the flags of simulate.
 type simulation struct {
 	designs  []simulate.Design
 	programs []*programs.Program
@@ -95,7 +95,7 @@ func simulateCommand() *command {
 		}}
 }
 
-// pick gives the values that a list of names names.
+// pick returns the values that a list of names selects.
 func pick[T any](flag, list string, all []T, name func(T) string) (picked []T, err error) {
 	if list == "all" {
 		return all, nil
@@ -117,7 +117,7 @@ next:
 	return picked, nil
 }
 
-// setHardware takes designs. They are all for CPU programs or all for kernels; "all" stands for those that fit what is run.
+// setHardware takes designs. They are all for CPU programs or all for kernels; "all" means those that suit the input.
 func setHardware(o *options, v string) (err error) {
 	s := &o.simulation
 	s.designs, s.gpuDesigns = nil, nil

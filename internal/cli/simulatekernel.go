@@ -77,7 +77,7 @@ func simulateKernels(ctx context.Context, e *env, o *options, args []string) (in
 	return exitClean, nil
 }
 
-// kernelPrograms makes what an argument names ready to run.
+// kernelPrograms prepares the kernels that an argument names.
 func kernelPrograms(ctx context.Context, e *env, o *options, name string) (programs []kernelProgram, err error) {
 	if isCorpus(name) {
 		chosen, _, err := corpusPrograms(name)
@@ -103,7 +103,7 @@ func kernelPrograms(ctx context.Context, e *env, o *options, name string) (progr
 	return []kernelProgram{{filepath.Base(name), in}}, nil
 }
 
-// runOn runs kernels on a simulated GPU. The error says why what was counted is not of the whole program.
+// runOn runs kernels on a simulated GPU. It returns an error if the counts do not cover the whole program.
 func runOn(ctx context.Context, o session.Options, in *session.Input, g *gpu.Engine, judge string) (races int, err error) {
 	o.Bare, o.Seeds, o.Jobs, o.Engine = true, 1, 1, func() engine.Engine { return g }
 	if judge != "" {

@@ -56,7 +56,7 @@ Examples:
   fencepost verify lock.litmus
   fencepost verify --first --grid 4 --block 2 lock.litmus`
 
-// asked is why verify leaves out no finding.
+// asked is the reason why verify leaves out no finding.
 const asked = "verify answers whether a kernel has an error at all, and leaves none out"
 
 func verifyCommand() *command {
@@ -116,7 +116,7 @@ func verifyCommand() *command {
 		}, exportFlags()...)}
 }
 
-// verifyProgress gives the options of a search, with its progress on a terminal; stop ends that.
+// verifyProgress returns the options of a search, with its progress on a terminal. stop ends the progress.
 func (o *options) verifyProgress(e *env) (opts verify.Options, stop func()) {
 	opts = o.verify
 	if !terminal(e.stderr) {
@@ -136,8 +136,8 @@ func (o *options) verifyProgress(e *env) (opts verify.Options, stop func()) {
 	}
 }
 
-// openCheckpoint opens the checkpoint of a search; nil if none is asked for. Beside what is explored it depends on the options that
-// the result depends on.
+// openCheckpoint opens the checkpoint of a search, and returns nil if none is requested. Its identity includes what is
+// explored and the options that affect the result.
 func (o *options) openCheckpoint(identity ...string) (*verify.Checkpoint, error) {
 	if o.checkpoint == "" {
 		return nil, nil
@@ -145,7 +145,7 @@ func (o *options) openCheckpoint(identity ...string) (*verify.Checkpoint, error)
 	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Ordered, o.verify.Symmetry, o.verify.ReadsFrom, o.verify.Schedules, o.verify.Drawings))...)
 }
 
-// closeCheckpoint ends the use of a checkpoint, and says where the search can be continued.
+// closeCheckpoint closes a checkpoint, and notes how the search can be continued.
 func (o *options) closeCheckpoint(opts *verify.Options, r *verify.Result) {
 	c := opts.Checkpoint
 	if c == nil {
@@ -162,11 +162,12 @@ func (o *options) closeCheckpoint(opts *verify.Options, r *verify.Result) {
 	}
 }
 
-// maxLitmus is how large a litmus file may be.
+// maxLitmus is the greatest size of a litmus file.
 const maxLitmus = 1 << 20
 
-// verifyGC starts a garbage collection when the heap has grown by a quarter of what is kept (the ballast of Main included): by some 8 MB.
-// A search keeps little and makes little garbage, so this costs it nothing, and the process stays small.
+// verifyGC makes the garbage collector run when the heap has grown by a quarter of the live data (including the ballast
+// of Main), that is by some 8 MB. A search keeps little data and makes little garbage, so this costs nothing and keeps
+// the process small.
 const verifyGC = 25
 
 func runVerify(ctx context.Context, e *env, o *options, args []string) (int, error) {

@@ -23,7 +23,8 @@ func numbered(name string, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext)
 }
 
-// writeFindings writes the files that are asked for of each finding. The number of the launch is among those of its kernel.
+// writeFindings writes the requested files for each finding. launch is the number of the launch among those of its
+// kernel.
 func (o *options) writeFindings(r *verify.Result, launch int) error {
 	var all []*verify.Finding
 	for i := range r.Findings {
@@ -51,7 +52,7 @@ func (o *options) writeFindings(r *verify.Result, launch int) error {
 	return nil
 }
 
-// tellTimes says how large the search was, if that is asked for.
+// tellTimes reports the size of the search, if that is requested.
 func (o *options) tellTimes(w io.Writer, took time.Duration, rep *report.Report) {
 	if !o.times {
 		return
@@ -61,7 +62,7 @@ func (o *options) tellTimes(w io.Writer, took time.Duration, rep *report.Report)
 	fmt.Fprintf(w, "fencepost: at most %d events in an execution; %.3f s, %d MB\n", v.Events, v.Seconds, (v.Memory+1<<20-1)>>20)
 }
 
-// scheduleFile makes the file of the schedule of a finding.
+// scheduleFile makes the schedule file of a finding.
 func scheduleFile(f *verify.Finding, launch int) *session.ScheduleFile {
 	s := f.Schedule
 	file := &session.ScheduleFile{Remark: "an execution with the " + f.Title + fmt.Sprintf(" [%s], for --schedule of \"fencepost check\" and \"fencepost run\"", f.Kind),

@@ -33,7 +33,7 @@ type kernelOptions struct {
 	schedule    string
 }
 
-// The flags that launch a kernel without a launch file, or change what one says.
+// The flags that launch a kernel without a launch file, or override one.
 var (
 	gridFlag = &flag{"grid", "N[,N[,N]]", "launch the kernel with N blocks, whatever the file says",
 		func(o *options, v string) error { return dimensions(v, &o.kernel.grid) }}
@@ -45,7 +45,7 @@ var (
 		func(o *options, v string) error { return number(v, 0, 1<<20, &o.kernel.shared) }}
 )
 
-// launches says that flags launch a kernel.
+// launches reports whether flags launch a kernel.
 func (k *kernelOptions) launches() bool {
 	return k.grid != nil || k.block != nil || k.args != nil || k.shared > 0
 }
@@ -78,7 +78,7 @@ var (
 func argument(text string, dst *[]string) error {
 	if m := numberArg.FindStringSubmatch(text); m != nil {
 		entry := fmt.Sprintf("{ %s = %s }", m[1], m[2])
-		// Numbers of a launch file have no more than 63 bits.
+		// Numbers of a launch file have at most 63 bits.
 		if v, err := strconv.ParseUint(m[2], 0, 64); err == nil && m[1] == "u64" && v > math.MaxInt64 {
 			entry = fmt.Sprintf("{ bytes = \"% x\" }", binary.LittleEndian.AppendUint64(nil, v))
 		}
@@ -111,13 +111,13 @@ func argument(text string, dst *[]string) error {
 	return nil
 }
 
-// madeFile is the name of a launch file that is made of the flags.
+// madeFile is the name of a launch file that is made from the flags.
 const madeFile = "--arg"
 
-// madeTerms gives what a launch file is told to say as the flags have it.
+// madeTerms replaces terms of launch files in messages by the flags.
 var madeTerms = strings.NewReplacer("as in kernel = ", "as in --kernel ", "needs a type and a shape", "needs a type and a count, as in NAME:i32[4]", "shape is", "the count is")
 
-// file makes a launch file of the flags, with each argument on a line of its own.
+// file makes a launch file from the flags, with each argument on a line of its own.
 func (k *kernelOptions) file() string {
 	return k.head() + "  " + strings.Join(k.args, ",\n  ") + "\n]\n"
 }
@@ -144,7 +144,7 @@ func (k *kernelOptions) head() string {
 	return b.String()
 }
 
-// launch gives the launch file of a kernel: one that there is, or one made of the flags. Flags override what the file says.
+// launch returns the launch file of a kernel: an existing one, or one made from the flags. Flags override the file.
 func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*session.LaunchFile, error) {
 	if o.launch == "" && (k.grid != nil || k.block != nil || k.args != nil) {
 		f, err := session.ReadLaunchFile(madeFile, []byte(k.file()))
@@ -181,7 +181,7 @@ func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*ses
 	return f, nil
 }
 
-// explorer is an engine that explores launches in the place of running them.
+// explorer is an engine that explores launches instead of running them.
 type explorer struct {
 	options verify.Options
 	claims
@@ -190,7 +190,7 @@ type explorer struct {
 	err    error
 }
 
-// claims are what a launch file says of the final memory of every execution.
+// claims are the claims of a launch file about the final memory of every execution.
 type claims struct {
 	expects   []session.Expect
 	condition *session.Condition
@@ -242,7 +242,7 @@ func (x *explorer) claim(l *engine.Launch) (*verify.Condition, error) {
 		return nil, nil
 	}
 	var variables []litmus.Variable
-	var of []int // the argument that a location belongs to
+	var of []int // by location: its argument
 	for i, a := range l.Arguments {
 		if a.Elem == 0 || a.Float || slices.ContainsFunc(variables, func(v litmus.Variable) bool { return v.Name == a.Name }) {
 			continue
@@ -266,7 +266,7 @@ func (x *explorer) claim(l *engine.Launch) (*verify.Condition, error) {
 		}}, nil
 }
 
-// expected gives the elements of memory of which something is expected.
+// expected returns the elements of memory with expected values.
 func (x *explorer) expected(l *engine.Launch) []verify.Expected {
 	var expected []verify.Expected
 	for i := range x.expects {
@@ -287,29 +287,29 @@ func (x *explorer) expected(l *engine.Launch) []verify.Expected {
 	return expected
 }
 
-// exploreLaunch explores the launch of in. Without a result the report says why there is none.
+// exploreLaunch explores the launch of in. If it returns no result the report says why.
 func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*verify.Result, *report.Report, error) {
 	x, rep, err := explore(ctx, o, in, v)
 	return x.result, rep, err
 }
 
-// explore is exploreLaunch with all that there is to know of the search.
+// explore is exploreLaunch with the complete data of the search.
 func explore(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*explorer, *report.Report, error) {
 	x := &explorer{options: v, claims: claimsOf(in.Launch)}
-	in.Launch.Expects, in.Launch.Condition = nil, nil // they are of every execution, not of one run
+	in.Launch.Expects, in.Launch.Condition = nil, nil // they apply to every execution, not to one run
 	o.Bare, o.Seeds, o.Engine = true, 1, func() engine.Engine { return x }
 	rep, err := session.Check(ctx, &o, in)
 	if err == nil {
 		err = x.err
 	}
-	if rep != nil { // not of a detector
+	if rep != nil { // this run has no detector on purpose
 		rep.Notes = slices.DeleteFunc(rep.Notes, func(n string) bool { return n == session.NoDetector })
 	}
 	return x, rep, err
 }
 
-// tellResult writes a result as text, after which more may follow, and the files of its findings, and gives its report. The launch is
-// numbered among those of its kernel.
+// tellResult writes a result as text, more may append to the text, and the files of its findings. It returns the
+// report. launch is the number of the launch among those of its kernel.
 func (o *options) tellResult(e *env, result *verify.Result, took time.Duration, launch int, source func(string) []string, more func(rep *report.Report, w io.Writer) error) (*report.Report, error) {
 	w := o.reportWriter(e, e.stdout)
 	if err := o.writeFindings(result, launch); err != nil {
@@ -336,7 +336,8 @@ func (o *options) tellResult(e *env, result *verify.Result, took time.Duration, 
 // unroll is the bound of loops.
 func (o *options) unroll() int { return cmp.Or(o.litmus.Unroll, litmus.DefaultUnroll) }
 
-// blame says which flag an error of the launch file that was made of the flags is about, or of a kernel that --kernel names.
+// blame finds the flag that caused an error in the launch file made from the flags, or an error about the kernel that
+// --kernel names.
 func (k *kernelOptions) blame(err error) error {
 	var list session.FileErrors
 	if errors.As(err, &list) {
@@ -370,14 +371,14 @@ func (k *kernelOptions) blame(err error) error {
 	return fmt.Errorf("%s: %s", flag, text)
 }
 
-// identity tells launches apart: the code, and what says how it is launched.
+// identity identifies a launch: the code, and the description of the launch.
 func (o *options) identity(in *session.Input) []string {
 	k := &o.kernel
 	out := []string{fmt.Sprint(o.unroll(), k.grid, k.block, k.shared, k.name), strings.Join(k.args, "\n")}
 	for _, image := range in.Images {
 		out = append(out, image.Name, image.Text)
 	}
-	if file, err := os.ReadFile(in.Launch.Name); err == nil { // else it was made of the flags
+	if file, err := os.ReadFile(in.Launch.Name); err == nil { // otherwise it was made from the flags
 		out = append(out, string(file))
 	}
 	return out

@@ -20,8 +20,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify"
 )
 
-// hosted says that the host code of a program is to run up to the launch that is explored: a kernel or a launch is named, and
-// nothing says how to launch it.
+// hosted reports whether to run the host code of a program up to the launch that is explored. That is so if a kernel or
+// a launch is named, and nothing describes the launch.
 func (k *kernelOptions) hosted(o *options, name string) bool {
 	if k.number > 0 {
 		return true
@@ -38,16 +38,16 @@ type picked struct {
 	stop          func() // ends the program
 
 	matched  int
-	kernels  []string // that were launched, in the order of their first launches
+	kernels  []string // in the order of their first launches
 	launches map[string]int
 	explored *engine.Launch
 	result   *verify.Result
 	took     time.Duration
 	err      error
 
-	text   verify.Text    // that a repair is written in; none without --repair
+	text   verify.Text    // for a repair; none without --repair
 	repair *verify.Repair // of a launch with errors
-	places []verify.Place // what it changes
+	places []verify.Place // the changes of the repair
 }
 
 // Run implements engine.Engine.
@@ -77,7 +77,7 @@ func (x *picked) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 	return engine.Stats{}, ctx.Err()
 }
 
-// missed says why the launch was not come to.
+// missed says why the launch was not reached.
 func (x *picked) missed() report.Skipped {
 	var launched, names []string
 	for _, k := range x.kernels {
@@ -108,7 +108,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// verifyProgram runs a program up to a launch and explores that, with its arguments and the memory as it then is.
+// verifyProgram runs a program up to a launch, and explores the launch with its arguments and the current memory.
 func verifyProgram(ctx context.Context, e *env, o *options, args []string) (int, error) {
 	k := &o.kernel
 	switch name := args[0]; {
@@ -169,7 +169,8 @@ func verifyProgram(ctx context.Context, e *env, o *options, args []string) (int,
 	return exitCodes[rep.Verdict], writeReports(e, o, rep, sources.Read)
 }
 
-// run builds the program if args name a source, and runs it up to the launch; again says that it has been run before, which read the input.
+// run builds the program if args name a source, and runs it up to the launch. again says that it has been run before,
+// which has consumed the input.
 func (x *picked) run(ctx context.Context, e *env, o *options, args []string, sources *report.Sources, again bool) (*report.Report, error) {
 	p, cleanup, err := programOf(ctx, e, o, args)
 	if err != nil {
@@ -201,7 +202,8 @@ func (x *picked) run(ctx context.Context, e *env, o *options, args []string, sou
 	return rep, err
 }
 
-// repairSource writes the repair of a launch into the text of the source, builds and runs the program that this makes, and explores its launch.
+// repairSource writes the repair of a launch into the source text, builds and runs the resulting program, and explores
+// its launch.
 func repairSource(ctx context.Context, e *env, o *options, args []string, before string, x *picked) error {
 	r := x.repair
 	if r.Reason != "" {
@@ -219,7 +221,7 @@ func repairSource(ctx context.Context, e *env, o *options, args []string, before
 	defer cleanup()
 	changed := slices.Concat([]string{file, beside}, args[1:])
 	again := &picked{options: x.options}
-	quiet := &env{stdin: e.stdin, stdout: &stream{to: io.Discard}, stderr: &stream{to: io.Discard}} // the program has said what it has to say
+	quiet := &env{stdin: e.stdin, stdout: &stream{to: io.Discard}, stderr: &stream{to: io.Discard}} // the first run has already shown the program's output
 	_, err = again.run(ctx, quiet, o, changed, &report.Sources{}, true)
 	switch {
 	case err != nil:

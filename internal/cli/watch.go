@@ -20,7 +20,7 @@ func watchCommand() *command {
 		raw: true, run: runWatch}
 }
 
-// watchEvery is how often files are looked at. A look at a folder of 100 files takes less than a millisecond.
+// watchEvery is the interval between checks of the files. Checking a folder of 100 files takes less than a millisecond.
 const watchEvery = 200 * time.Millisecond
 
 func runWatch(ctx context.Context, e *env, _ *options, args []string) (int, error) {
@@ -61,7 +61,8 @@ func runWatch(ctx context.Context, e *env, _ *options, args []string) (int, erro
 	}
 }
 
-// watched gives the folders of the sources that arguments name, and whether one is PTX. What stands behind -- is the program's.
+// watched returns the folders of the sources that arguments name, and whether one is PTX. Arguments after -- belong to
+// the program.
 func watched(args []string) (folders []string, ptx bool) {
 	seen := map[string]bool{}
 	for _, a := range args {
@@ -83,7 +84,7 @@ func watched(args []string) (folders []string, ptx bool) {
 
 var watchedExts = map[string]bool{".cu": true, ".cuh": true, ".h": true, ".hpp": true, ".cpp": true, ".cc": true, ".cxx": true, ".c": true, ".ptx": true, ".toml": true}
 
-// saved tells one state of the sources in folders from another.
+// saved identifies a state of the sources in folders.
 func saved(folders []string) string {
 	var b strings.Builder
 	for _, dir := range folders {

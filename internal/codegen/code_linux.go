@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported says that there is memory for code. A system may refuse it all the same.
+// Supported reports whether executable memory is implemented for this system. The system may refuse it all the same.
 const Supported = true
 
-// executable maps pages, writes code to them, and then makes them executable in place of writable.
+// executable maps pages, writes code to them, and then makes them executable instead of writable.
 func executable(code []byte) ([]byte, error) {
 	pages, err := unix.Mmap(-1, 0, len(code), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -31,5 +31,5 @@ func release(pages []byte) {
 	}
 }
 
-// At gives the address of an offset.
+// At returns the address of an offset.
 func (c *Code) At(offset int) uintptr { return uintptr(unsafe.Pointer(&c.pages[offset])) }

@@ -2,5 +2,5 @@
 
 package codegen
 
-// flush does nothing: on x86-64, instructions are fetched as data is written.
+// flush does nothing: x86-64 keeps instruction fetches coherent with data writes.
 func flush([]byte) {}

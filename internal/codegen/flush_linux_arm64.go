@@ -7,10 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clean makes the instructions at addresses those that were written there.
+// clean makes the instruction cache consistent with the data at addresses from from to to.
 func clean(from, to uintptr)
 
-// Of membarrier: that every thread of the process forgets the instructions that it fetched ahead, and that the process will ask for it.
+// The membarrier commands that make every thread of the process discard prefetched instructions, and that register the
+// process for it.
 const (
 	syncCore         = 1 << 5
 	registerSyncCore = 1 << 6
@@ -18,12 +19,14 @@ const (
 
 var register = sync.OnceFunc(func() { membarrier(registerSyncCore) })
 
-// membarrier tells every processor that runs this process. Linux before 4.16 and some sandboxes refuse that. Then the rest must do: a
-// processor has fetched something else ahead only if other code was unmapped from the same addresses an instant before.
+// membarrier calls membarrier(2), which affects every processor that runs this process. Linux before 4.16 and some
+// sandboxes refuse the call. The cache maintenance must then suffice: a processor has prefetched other instructions
+// only if other code was unmapped from the same addresses an instant before.
 func membarrier(command uintptr) { _, _, _ = unix.Syscall(unix.SYS_MEMBARRIER, command, 0, 0) }
 
-// flush lets every processor execute what was written to pages. Caches of data and of instructions are apart, and Linux makes them agree
-// only when it maps a page for execution the first time; it promises nothing to those that write code.
+// flush makes the bytes written to pages executable on every processor. The data and instruction caches are separate.
+// Linux makes them consistent only when it first maps a page for execution, and promises nothing to programs that write
+// code.
 func flush(pages []byte) {
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(pages)))
 	clean(from, from+uintptr(len(pages)))

@@ -1,8 +1,9 @@
-// Package cpu is the waist between traces of CPU programs and the detectors that judge them, as internal/event is for kernels: the
-// two have threads and accesses in common and little else, since a CPU event is of one thread and names what it touches.
+// Package cpu is the interface between traces of CPU programs and the detectors that judge them, as internal/event is
+// for kernels. The two have threads and accesses in common and little else, because a CPU event belongs to one thread
+// and names the object that it accesses.
 //
-// Events come in the order in which they took effect. Threads, variables, synchronisation objects and locations are numbers from
-// 0, each given out in the order of first use, so that a consumer may keep its state in slices.
+// Events come in the order in which they took effect. Threads, variables, synchronisation objects and locations are
+// numbers from 0, each assigned in the order of first use, so that a consumer may keep its state in slices.
 package cpu
 
 import (
@@ -10,37 +11,38 @@ import (
 	"slices"
 )
 
-// Op is what an event does.
+// Op is the operation of an event.
 type Op uint8
 
 // The operations. Object is a variable for accesses, a thread for Fork and Join, and else a synchronisation object.
 const (
-	None          Op = iota // orders nothing: an inner acquire or release of a lock that the thread holds already
+	None          Op = iota // orders nothing: an inner acquire or release of a lock that the thread already holds
 	Read                    // of a variable
 	Write                   // of a variable
-	Acquire                 // of a lock, for itself alone
+	Acquire                 // of a lock, exclusively
 	Release                 // of a lock
-	AcquireShared           // of a read-write lock, beside other readers
+	AcquireShared           // of a read-write lock, with other readers
 	ReleaseShared           // of a read-write lock
-	AtomicRead              // of an atomic or volatile variable: comes after all earlier writes of it
+	AtomicRead              // of an atomic or volatile variable: ordered after all earlier writes of it
 	AtomicWrite             // of an atomic or volatile variable
 	AtomicUpdate            // a read-modify-write: both
-	Fork                    // of a thread that has done nothing yet
-	Join                    // of a thread that does nothing more
-	BarrierEnter            // the thread has come to a barrier
-	BarrierLeave            // the thread goes on: after all who entered for the same crossing
+	Fork                    // of a thread that has made no event yet
+	Join                    // of a thread that makes no further event
+	BarrierEnter            // the thread has arrived at a barrier
+	BarrierLeave            // the thread goes on: ordered after all that entered for the same crossing
 	Begin                   // first of a thread
 	End                     // last of a thread
 
-	// What follows is of recorded programs. An atomic access there is two events: one of the variable, and one that orders.
+	// The following occur only in recorded programs. There an atomic access is two events: one of the variable, and one
+	// that orders.
 	ReadAtomic    // of a variable: conflicts with writes that are not atomic
 	WriteAtomic   // of a variable: conflicts with accesses that are not atomic
-	Part          // the variable is new and a part of the one whose number is Location: it begins with its history
-	Forget        // the memory of the variable is used for something else: its history is over
-	StoreRelease  // of an atomic variable: a read comes after this and no longer after earlier writes
-	StoreRelaxed  // of an atomic variable: a read comes after what the thread's last FenceRelease came after
-	ReadRelaxed   // of an atomic variable: a later FenceAcquire is an AtomicRead of what this one read
-	UpdateAcquire // of an atomic variable: a read-modify-write, which a read comes after together with those before it
+	Part          // the variable is new and part of the one whose number is Location: it inherits that history
+	Forget        // the memory of the variable is reused: its history ends
+	StoreRelease  // of an atomic variable: a read is ordered after this and no longer after earlier writes
+	StoreRelaxed  // of an atomic variable: a read is ordered after what precedes the thread's last FenceRelease
+	ReadRelaxed   // of an atomic variable: a later FenceAcquire is an AtomicRead of the value read
+	UpdateAcquire // of an atomic variable: a read-modify-write; a read is ordered after it and those before it
 	UpdateRelease // likewise
 	UpdateRelaxed // likewise
 	FenceAcquire
@@ -48,10 +50,10 @@ const (
 	Ops
 )
 
-// Access says that the operation is an access to a variable.
+// Access reports whether the operation is an access to a variable.
 func (o Op) Access() bool { return o == Read || o == Write || o == ReadAtomic || o == WriteAtomic }
 
-// Writes says that the access writes.
+// Writes reports whether the access writes.
 func (o Op) Writes() bool { return o == Write || o == WriteAtomic }
 
 var opNames = [Ops]string{"none", "read", "write", "acquire", "release", "acquire-shared", "release-shared", "atomic-read",
@@ -61,7 +63,7 @@ var opNames = [Ops]string{"none", "read", "write", "acquire", "release", "acquir
 
 func (o Op) String() string { return opNames[o] }
 
-// ParseOp gives the operation of a name.
+// ParseOp returns the operation with a name.
 func ParseOp(name string) (Op, bool) {
 	for op := Read; op < Ops; op++ {
 		if opNames[op] == name {
@@ -92,40 +94,40 @@ var opTables = [32]Table{None: Syncs, Read: Variables, Write: Variables, Acquire
 	BarrierEnter: Syncs, BarrierLeave: Syncs, ReadAtomic: Variables, WriteAtomic: Variables, Part: Variables, Forget: Variables,
 	StoreRelease: Syncs, StoreRelaxed: Syncs, ReadRelaxed: Syncs, UpdateAcquire: Syncs, UpdateRelease: Syncs, UpdateRelaxed: Syncs}
 
-// Table says what the Object of an event with this operation is.
+// Table is the kind of the Object of an event with this operation.
 func (o Op) Table() Table { return opTables[o&31] }
 
-// MaxThreads bounds the threads of a trace: clocks have a number for each.
+// MaxThreads bounds the number of threads of a trace: clocks have an entry for each.
 const MaxThreads = 4096
 
-// TaskName is what a thread is called that is an explicit task of OpenMP: any thread of the program may have executed it.
+// TaskName is the name of a thread that is an explicit task of OpenMP: any thread of the program may have executed it.
 func TaskName(thread uint16) string { return fmt.Sprintf("task%d", thread) }
 
 // Event is one operation of one thread.
 type Event struct {
 	Object   uint32
-	Location uint32 // where in the program, from 1; 0 is unknown
+	Location uint32 // place in the program, from 1; 0 is unknown
 	Thread   uint16
 	Op       Op
 }
 
-// Race is an access that conflicts with an earlier one and is ordered with it by nothing that the detector knows.
+// Race is an access that conflicts with an earlier one, without an order between them that the detector knows.
 type Race struct {
 	Event     uint64 // number of the later access in the trace, from 0
 	Variable  uint32
 	Thread    uint16 // of the later access
-	Earlier   uint16 // the thread of the earlier one, which is its last access of this kind to the variable
+	Earlier   uint16 // the thread of the earlier access, which is its last access of this kind to the variable
 	Write     bool   // the later access writes
-	Wrote     bool   // the earlier one does
+	Wrote     bool   // the earlier access writes
 	Atomic    bool   // one of the two is atomic
-	Predicted bool   // the accesses were ordered in the execution that was observed
+	Predicted bool   // the accesses were ordered in the observed execution
 }
 
 // Detector judges the events of a trace.
 type Detector interface {
 	// Events takes the next events, which belong to the caller.
 	Events(events []Event)
-	// MemoryBytes is how much metadata of variables the detector holds.
+	// MemoryBytes is the size of the detector's metadata of variables.
 	MemoryBytes() uint64
 }
 
@@ -134,6 +136,6 @@ type Spec struct {
 	Name   string
 	Doc    string // one sentence
 	Source string // the paper and section it implements
-	// New makes a detector. It tells of each race once, in the order of the later accesses.
+	// New makes a detector. It reports each race once, in the order of the later accesses.
 	New func(found func(Race)) Detector
 }

@@ -1,2 +1,2 @@
-// Package cputime measures what a process takes of the processor, which others that run beside it change little.
+// Package cputime measures the processor time of a process, which concurrent processes affect little.
 package cputime

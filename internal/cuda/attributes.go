@@ -2,11 +2,12 @@ package cuda
 
 import "fencepost.dev/fencepost/internal/cuda/calls"
 
-// clockRate is that of the clock registers, in kHz: about what an emulated warp reaches. Programs let kernels spin for
-// milliseconds' worth of it, which at the rate of a real device would take the emulator minutes.
+// clockRate is the rate of the clock registers in kHz, approximately that of an emulated warp. Programs let kernels
+// spin for milliseconds of this clock. At the rate of a real device the emulator would need minutes for that.
 const clockRate = 1000
 
-// attributes gives the device attributes by number (CUDA Runtime API, enum cudaDeviceAttr). What is not listed is 0.
+// attributes returns the device attributes by number (CUDA Runtime API, enum cudaDeviceAttr). Attributes not listed are
+// 0.
 func (c *Context) attributes() []int32 {
 	lim := c.limits
 	const most = calls.NumAttributes
@@ -31,7 +32,7 @@ func (c *Context) attributes() []int32 {
 	set(122, 1, 1)
 	v[106] = int32(lim.BlocksPerSM)
 	set(108, 30<<20, 134213632)        // of the L2 cache: what may persist, and the largest window of an access policy
-	v[111] = int32(lim.SharedReserved) // shared memory a block that the system takes
+	v[111] = int32(lim.SharedReserved) // shared memory a block that the system reserves
 	v[115] = 1                         // memory pools
 	v[125] = 1                         // events of other processes
 	v[142], v[144] = 1, 1              // memory pools of the host
@@ -52,8 +53,9 @@ func textureAttributes(set func(from int, values ...int)) {
 	set(77, wide)
 }
 
-// attributes gives what cudaFuncGetAttributes fills: shared, constant and local bytes, threads a block, registers, PTX
-// and binary version, dynamic shared memory allowed, carveout. Registers are not allocated: the number is nominal.
+// attributes returns the values for cudaFuncGetAttributes: shared, constant and local bytes, threads a block,
+// registers, PTX and binary version, dynamic shared memory allowed, carveout. Registers are not allocated: their number
+// is nominal.
 func (k *Kernel) attributes() []uint64 {
 	k.module.ctx.dev.mu.Lock()
 	defer k.module.ctx.dev.mu.Unlock()
@@ -63,7 +65,7 @@ func (k *Kernel) attributes() []uint64 {
 	return k.known()
 }
 
-// known is attributes of the kernel on its own device, which is locked.
+// known is attributes for the kernel on its own device, which is locked.
 func (k *Kernel) known() []uint64 {
 	lim := k.module.ctx.limits
 	const registers = 32

@@ -10,14 +10,15 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// The condition of a conditional node of a graph is device memory, and its handle the address. A kernel sets it with a plain store: racing
-// calls of cudaGraphSetConditional are undefined (cuda_device_runtime_api.h), and so is one that nothing orders with the node. The node
-// reads it as an operation of its stream.
+// The condition of a conditional node of a graph is device memory, and its handle is the address. A kernel sets it with
+// a plain store: racing calls of cudaGraphSetConditional are undefined (cuda_device_runtime_api.h), and so is a call
+// that nothing orders with the node. The node reads it as an operation of its stream.
 
 // conditionBytes is the size of a condition.
 const conditionBytes = 4
 
-// setConditional is what code calls to set a condition, which NVIDIA's device runtime has as machine code.
+// setConditional is the function that kernels call to set a condition. NVIDIA's device runtime contains it as machine
+// code.
 var setConditional = Image{Name: "cudaGraphSetConditional.ptx", Text: `.version 7.0
 .target sm_80
 .address_size 64
@@ -55,8 +56,8 @@ func (c *Context) NewCondition() (handle uint64, err error) {
 	return handle, nil
 }
 
-// Condition reads a condition for a conditional node that is executed in a stream, or gives it its value of the beginning of a launch.
-// place is where in the program the node was made, as event.HostPlace gives it.
+// Condition reads a condition for a conditional node that is executed in a stream, or sets it to its initial value for
+// a launch. place is where the program made the node, as event.HostPlace gives it.
 func (c *Context) Condition(handle uint64, set *uint32, id StreamID, thread uint32, place string) (value uint32, err error) {
 	err = c.on(id, thread, func(s *stream) error {
 		b, err := c.bytes(handle, conditionBytes)

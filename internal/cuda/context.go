@@ -10,62 +10,64 @@ import (
 
 // Context is one process's view of the device: its modules, streams, events, allocations and errors.
 //
-// Each thread of the process that the libraries know by a number is an agent: see hostThreads. All others are one, whose calls come in
-// the order they are made: races between streams are found all the same, because a call that does not wait orders nothing.
+// Each thread of the process that has a number in the libraries is an agent: see hostThreads. All other threads
+// together are one agent, whose calls are ordered as they are made. Races between streams are found all the same,
+// because a call that does not wait orders nothing.
 type Context struct {
 	dev  *Device
-	host uint32 // agent: of the thread that makes the call
+	host uint32 // agent of the calling thread
 	id   uint64
 
 	threads hostThreads
 
-	limits engine.Limits // launches are held to
+	limits engine.Limits // for launches
 
-	shares  bool  // it has memory that the host can touch
+	shares  bool  // it has memory that the host can access
 	signals bool  // see signalling
-	sticky  error // an *Error after a fault: every later call gives it
+	sticky  error // an *Error after a fault, which every later call returns
 
 	streams map[StreamID]*stream
 	lastID  uint64
-	live    []*stream // what allStreams gives; nil: to be made
+	live    []*stream // the result of allStreams; nil: to be computed
 	gpus    []*gpu
 	gpu     *gpu            // of the call: the current device of its thread
-	current map[uint32]*gpu // by host thread; not there: the first
+	current map[uint32]*gpu // by host thread; absent: the first
 
 	events  map[EventID]*eventState
 	modules map[*Module]bool
 	allocs  map[uint64]allocation
 	leased  *devmem.Lease // nil: none
 	pinned  map[uint64]registration
-	freedAt map[uint64]string // what freed the last allocation there
+	freedAt map[uint64]string // by address: what freed the last allocation there
 
 	written map[uint64]writtenValue // by address
 
 	reserved []*reservation
 	physical map[uint64]*physical // by handle
 
-	opened map[uint64]int // memory of other processes, by address: how many times
+	opened map[uint64]int // memory of other processes, by address: how often it is open
 
 	pools     map[uint64]*pool // by handle
 	poolsMade uint64
 
-	works    uint64              // operations that were put into streams
+	works    uint64              // number of operations put into streams
 	progress map[uint32]progress // by agent
 
 	mallocs int         // numbers allocations for their names
-	clock   uint64      // ns; a made-up time that event timing reads
-	alone   func() bool // no other thread of the program runs; nil: there is no program
+	clock   uint64      // ns; an artificial time for event timing
+	alone   func() bool // reports that no other thread of the program runs; nil: there is no program
 	printf  io.Writer
 	closed  bool
 }
 
-// allocation is what the context knows of its own allocations.
+// allocation is the record of an allocation of the context.
 type allocation struct {
 	size  uint64
 	kind  devmem.AllocKind
 	pool  *pool // nil: it is not stream-ordered
 	flags uint32
-	// When leaks are looked for: frames is the call stack of its call, innermost first, and leaks says that the program made it.
+	// When leaks are searched for: frames is the call stack of the call, innermost first, and leaks says that the
+	// program made it.
 	frames []event.Frame
 	leaks  bool
 }
@@ -92,15 +94,15 @@ func (d *Device) NewContext() *Context {
 	return c
 }
 
-// builtFor says that the process holds PTX for an architecture (90 for compute_90), and no other that would do for this device. The
-// device becomes one that runs it, unless its capability is fixed.
+// builtFor records that the process holds PTX for an architecture (90 for compute_90), and no other that this device
+// could run. The device changes to one that can run it, unless its capability is fixed.
 func (c *Context) builtFor(arch int) {
 	if lim := engine.LimitsOf(arch); c.dev.cfg.Limits == (engine.Limits{}) && lim.Major > c.limits.Major {
 		c.limits = lim
 	}
 }
 
-// enter locks the device for one call and gives the function that ends the call. The error is the sticky one.
+// enter locks the device for one call and returns the function that ends the call. It returns the sticky error, if any.
 func (c *Context) enter() (func(), error) {
 	c.dev.mu.Lock()
 	leave := func() {
@@ -113,7 +115,7 @@ func (c *Context) enter() (func(), error) {
 	return leave, c.sticky
 }
 
-// Close ends the context: its modules and allocations go.
+// Close ends the context and frees its modules and allocations.
 func (c *Context) Close() {
 	leave, _ := c.enter()
 	defer leave()
@@ -126,7 +128,7 @@ func (c *Context) Close() {
 	c.leave()
 }
 
-// endOfContext names what frees the allocations of a context that is reset.
+// endOfContext is the name of what frees the allocations of a context that is reset.
 const endOfContext = "context end"
 
 // release frees everything the context holds, after a device synchronisation.
@@ -147,8 +149,8 @@ func (c *Context) release() {
 	c.endLease()
 }
 
-// Reset is cudaDeviceReset: everything the context made on the current device is destroyed. A sticky error stays. Of several devices,
-// the modules stay, and with them the values of their variables.
+// Reset is cudaDeviceReset: everything that the context made on the current device is destroyed. A sticky error stays.
+// If there are several devices, the modules stay, with the values of their variables.
 func (c *Context) Reset() error {
 	leave, err := c.enter()
 	defer leave()
@@ -178,8 +180,8 @@ func (c *Context) Synchronize() error {
 	return err
 }
 
-// order makes agent continue after everything another has done. Each agent publishes under a token of its own number: a wait
-// sees the newest signal, which is what "all work so far" means in every rule of the API.
+// order makes agent continue after everything that another has done. Each agent publishes under a token equal to its
+// own number. A wait sees the newest signal, which is the meaning of "all work so far" in every rule of the API.
 func (c *Context) order(agent, other uint32, name string) {
 	c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: other, Token: uint64(other), Name: name})
 	c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: agent, Token: uint64(other), Name: name})

@@ -13,13 +13,13 @@ import (
 )
 
 // Device is one emulated GPU: its memory, and the contexts of the processes that use it. All its methods and those of
-// its contexts may be called from several goroutines; they take turns.
+// its contexts may be called concurrently; a lock serialises them.
 type Device struct {
 	cfg     Config
 	mem     *devmem.Memory
-	file    *os.File // the arena, then registered host memory; shared with programs. nil where there are none
+	file    *os.File // the arena, then registered host memory; shared with programs. nil if there are none
 	backing []byte   // all of file
-	arena   uint64   // bytes of the arena
+	arena   uint64   // size of the arena in bytes
 
 	mu          sync.Mutex
 	launches    uint32
@@ -31,12 +31,12 @@ type Device struct {
 	failures    []*Failure
 	failureAt   map[string]*Failure
 	sources     sources
-	contexts    uint64 // numbers contexts, for their tokens
+	contexts    uint64 // the number of contexts so far, for their tokens
 	spare       spare
-	registered  spans // free room behind the arena, for registered host memory
+	registered  spans // free space behind the arena, for registered host memory
 
 	open    map[uint64]*Context // by number
-	calling *Context            // that of the last call; of a process
+	calling *Context            // the context, of a process, of the last call
 	sharing bool                // a process has opened a handle of another one
 }
 
@@ -66,7 +66,7 @@ func NewDevice(cfg Config) (*Device, error) {
 	return d, nil
 }
 
-// Close gives the memory back. The device and its contexts must not be used afterwards.
+// Close frees the memory. The device and its contexts must not be used afterwards.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,7 +83,7 @@ func (d *Device) Memory() *devmem.Memory { return d.mem }
 // Places resolves the places of the device's events and faults.
 func (d *Device) Places() *places.Table { return d.cfg.Places }
 
-// limits are the limits of a device for those of whom it is not known what they were built for.
+// limits are the limits of a device for processes of which it is not known for what they were built.
 func (d *Device) limits() engine.Limits {
 	if d.cfg.Limits != (engine.Limits{}) {
 		return d.cfg.Limits
@@ -91,7 +91,7 @@ func (d *Device) limits() engine.Limits {
 	return engine.DefaultLimits()
 }
 
-// Unsupported lists the API calls that programs made and that are not supported, sorted.
+// Unsupported lists the unsupported API calls that programs made, sorted.
 func (d *Device) Unsupported() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,7 +107,7 @@ func (d *Device) unsupportedCalls() []string {
 	return names
 }
 
-// Operators is the number of operators that the host has computed in the device's place.
+// Operators is the number of operators that the host has computed instead of the device.
 func (d *Device) Operators() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +120,7 @@ func (d *Device) newAgent() uint32 {
 	return d.agents
 }
 
-// tell queues a host operation for the sink. The device is locked; flush sends what was queued.
+// tell queues a host operation for the sink. The device is locked; flush sends the queue.
 func (d *Device) tell(op event.HostOp) {
 	if d.cfg.Sink == nil || d.cfg.Needs&event.NeedHost == 0 {
 		return
@@ -135,10 +135,10 @@ func (d *Device) flush() {
 	}
 }
 
-// unsupportedLimit bounds the names kept; programs call a few.
+// unsupportedLimit bounds the number of names kept; programs call a few.
 const unsupportedLimit = 1000
 
-// notSupported notes a call that is not supported.
+// notSupported records an unsupported call.
 func (d *Device) notSupported(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,7 +151,7 @@ func (d *Device) noteUnsupported(name string) {
 	}
 }
 
-// printable makes a name that came from a program fit to be printed.
+// printable makes a name from a program printable.
 func printable(name string) string {
 	const longest = 200
 	name = name[:min(len(name), longest)]

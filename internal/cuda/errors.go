@@ -10,7 +10,7 @@ import (
 // Code is an error code of the runtime API (cudaError).
 type Code uint32
 
-// The codes this package gives (CUDA Runtime API, "Data types used by CUDA Runtime", enum cudaError).
+// The codes that this package returns (CUDA Runtime API, "Data types used by CUDA Runtime", enum cudaError).
 const (
 	Success                     Code = 0
 	InvalidValue                Code = 1
@@ -51,12 +51,12 @@ const (
 type Error struct {
 	Code Code
 	Msg  string // one sentence with the facts
-	Err  error  // the cause, when there is another error behind it
-	Kind Misuse // "" when the error alone is no finding
+	Err  error  // the underlying error, if there is one
+	Kind Misuse // "" if the error by itself is not a finding
 
 	Launch     *LaunchReport // of a launch that is refused
 	lost       bool          // it has lost the device
-	configured bool          // it was written <<<...>>>
+	configured bool          // the launch was written <<<...>>>
 	minor      bool          // see Failure.Minor
 }
 
@@ -67,9 +67,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Unchecked says that a kernel could not be executed, and so was not checked.
 type Unchecked struct {
-	Kernel   string         // "" of a module that the program loads and that is broken
-	Err      error          // a ptx.ErrorList with the instructions or names that are not supported, or why no PTX was found
-	Language event.Language // that the kernel was written in
+	Kernel   string         // "" for a broken module that the program loads
+	Err      error          // a ptx.ErrorList with the unsupported instructions or names, or the reason why no PTX was found
+	Language event.Language // in which the kernel was written
 }
 
 func (e *Unchecked) Error() string { return fmt.Sprintf("%s cannot be executed: %v", e.Kernel, e.Err) }
@@ -77,7 +77,7 @@ func (e *Unchecked) Error() string { return fmt.Sprintf("%s cannot be executed: 
 // Unwrap gives the cause.
 func (e *Unchecked) Unwrap() error { return e.Err }
 
-// Lost says that a launch did not come about because an earlier one has brought the device down.
+// Lost says that a launch did not take place because an earlier one has brought the device down.
 type Lost struct {
 	Err error // the device's error
 }
@@ -91,10 +91,10 @@ func fail(c Code, format string, args ...any) error {
 	return &Error{Code: c, Msg: fmt.Sprintf(format, args...)}
 }
 
-// String gives the runtime API's name of the code: "cudaErrorInvalidValue".
+// String returns the runtime API's name of the code: "cudaErrorInvalidValue".
 func (c Code) String() string { return calls.ErrorName(uint32(c)) }
 
-// codeNamed finds a code by its name; a name nobody knows is a bug of the caller.
+// codeNamed finds a code by its name. An unknown name is a bug of the caller.
 func codeNamed(name string) Code {
 	for _, e := range calls.Errors {
 		if e.Name == name {

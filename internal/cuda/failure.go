@@ -11,7 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Misuse is the stable id of what is wrong with a call of the API.
+// Misuse is the stable identifier of a kind of API misuse.
 type Misuse string
 
 // The kinds of misuse. See docs/findings.md.
@@ -25,34 +25,34 @@ const (
 	InvalidHandle  Misuse = "invalid-handle"
 	LaunchRefused  Misuse = "launch-refused"
 	BadTensorMap   Misuse = "tensor-map"
-	Leak           Misuse = "leak"          // no failure of a call: what it allocated is never freed
-	ErrorIgnored   Misuse = "error-ignored" // of any other error, when the program never asked for it
+	Leak           Misuse = "leak"          // not a failing call: what it allocated is never freed
+	ErrorIgnored   Misuse = "error-ignored" // of any other error that the program never asked for
 )
 
-// Failure is a call of the API that returned an error, or whose memory is never freed, at one place of a program.
+// Failure is calls of the API, at one place of a program, that returned an error or whose memory is never freed.
 type Failure struct {
 	Kind Misuse
 	Call string // "cudaFree"
 	Code Code
-	Msg  string // what is wrong, one sentence, "" when there is no more than the error; of a leak the allocation
-	// Frames is the call stack of the first of them, innermost first; empty when it is not known.
+	Msg  string // the fault in one sentence, "" if the error says it all; for a leak, the allocation
+	// Frames is the call stack of the first call, innermost first; empty if it is not known.
 	Frames []event.Frame
-	Launch *LaunchReport // of a launch; nil otherwise
+	Launch *LaunchReport // for a launch; nil otherwise
 	// Configured says that the launch was written <<<...>>>, so that no code received its error.
 	Configured bool
-	Minor      bool // the program does no harm by it
+	Minor      bool // it does no harm to the program
 	Count      int
-	Unseen     int    // of Count, those whose error the program never asked for
-	Bytes      uint64 // that leak, of all of them
+	Unseen     int    // number of those in Count whose error the program never asked for
+	Bytes      uint64 // total size of the leaks
 }
 
-// Returned names the error as the call returned it: the driver API has names of its own, and fewer errors.
+// Returned is the name of the error that the call returned: the driver API has names of its own, and fewer errors.
 func (f *Failure) Returned() string {
 	if rest, ok := strings.CutPrefix(f.Call, "cu"); !ok || rest == "" || rest[0] < 'A' || rest[0] > 'Z' {
 		return f.Code.String()
 	}
 	code := f.Code
-	switch code { // as driver_code of standin/src/cuda.c
+	switch code { // as driver_code in standin/src/cuda.c
 	case InvalidConfiguration, InvalidPitchValue, InvalidMemcpyDirection:
 		code = InvalidValue
 	case InvalidSymbol, InvalidDeviceFunction:
@@ -61,20 +61,21 @@ func (f *Failure) Returned() string {
 	return cmp.Or(calls.ErrorOf(uint32(code)).Driver, code.String())
 }
 
-// misuse is an error of the API that is worth a finding by itself.
+// misuse is an error of the API that is a finding by itself.
 func misuse(kind Misuse, c Code, format string, args ...any) error {
 	return &Error{Code: c, Kind: kind, Msg: fmt.Sprintf(format, args...)}
 }
 
-// probes are the calls that programs make to learn whether they fail. That their error is not asked for says nothing.
+// probes are calls that programs make to learn whether they fail. An error of theirs that is not asked for means
+// nothing.
 var probes = []string{"cudaFuncSetAttribute", "cudaOccupancy", "cudaPointerGetAttributes", "cudaHostRegister", "cudaHostUnregister",
 	"cudaHostGetFlags", "cudaHostGetDevicePointer", "cudaDevice", "cudaGetDevice", "cudaSetDevice", "cudaGetSymbol", "cudaMemAdvise",
 	"cudaMemPrefetch", "cudaStreamQuery", "cudaEventQuery", "cudaGetDriverEntryPoint", "cudaMemPool", "cudaStreamGet", "cudaStreamSet",
 	"cudaFuncGetAttributes", "cudaLibrary", "cudaChooseDevice", "cudaThread", "cudaInitDevice", "__cuda"}
 
-// probing says that a program may well make the call for its error.
+// probing reports whether a program may make the call in order to see its error.
 func probing(call string, c Code) bool {
-	// Functions of the driver API have nobody who remembers their error: the program has it from them alone.
+	// The driver API does not store errors: the program has received the error from the function.
 	return c == MemoryAllocation || strings.HasPrefix(call, "cu") && !strings.HasPrefix(call, "cuda") ||
 		slices.ContainsFunc(probes, func(p string) bool { return strings.HasPrefix(call, p) })
 }
@@ -86,8 +87,8 @@ type asked struct {
 	f      *Failure
 }
 
-// failed keeps what request r fails with until the call ends, which says where it is. Errors that a fault left behind
-// are those of the fault.
+// failed keeps the error of request r until the call ends, which provides the place. Errors that a fault left behind
+// belong to the fault.
 func (p *process) failed(r *request, err error) {
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
@@ -102,7 +103,7 @@ func (p *process) failed(r *request, err error) {
 	p.failing[r.thread] = e
 }
 
-// forgetFailed drops the error of a request that no call of the API has returned. A launch that did not take place is told
+// forgetFailed drops the error of a request that no API call has returned. A launch that did not take place is reported
 // all the same. The device is locked.
 func (p *process) forgetFailed(thread uint32) {
 	if e := p.failing[thread]; e != nil {
@@ -113,7 +114,7 @@ func (p *process) forgetFailed(thread uint32) {
 	}
 }
 
-// callFailed is the end of a call that returns an error.
+// callFailed handles the end of a call that returns an error.
 func (p *process) callFailed(r *request) uint64 {
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
@@ -144,7 +145,7 @@ func (p *process) callFailed(r *request) uint64 {
 	return p.countUnseen()
 }
 
-// looked notes that the program asks for the text of an error, or for the last error of a thread.
+// lookedAt records that the program asks for the text of an error, or for the last error of a thread.
 func (p *process) lookedAt(code Code, thread uint32) uint64 {
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
@@ -165,7 +166,7 @@ func (p *process) countUnseen() uint64 {
 	return uint64(n)
 }
 
-// callName is the name a program calls a function by.
+// callName is the name by which a program calls a function.
 func callName(name string) string {
 	name = printable(name)
 	for _, suffix := range []string{"_ptsz", "_ptds", "_v2", "_v3"} {
@@ -174,10 +175,10 @@ func callName(name string) string {
 	return strings.TrimPrefix(name, "__")
 }
 
-// failureLimit bounds the places of failures that are kept.
+// failureLimit bounds the number of places of failures that are kept.
 const failureLimit = 10_000
 
-// fail counts a failure with the earlier ones of its place. The device is locked.
+// fail adds a failure to the earlier ones at its place. The device is locked.
 func (d *Device) fail(f *Failure) *Failure {
 	var b strings.Builder
 	fmt.Fprint(&b, f.Kind, f.Call, f.Code, f.Configured)
@@ -206,8 +207,8 @@ func (d *Device) fail(f *Failure) *Failure {
 	return f
 }
 
-// Failures lists the calls of programs that returned an error and are worth being told: misuse, and errors that nobody
-// asked for.
+// Failures lists the calls of programs that returned an error and are worth reporting: misuse, and errors that the
+// program never asked for.
 func (d *Device) Failures() []Failure {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -2,7 +2,7 @@ package cuda
 
 import "context"
 
-// findings answers with what was found so far. An error that a fault left behind is no reason not to.
+// findings answers with what was found so far, even if a fault has left an error behind.
 func (p *process) findings(context.Context, *request) ([]uint64, []byte, error) {
 	d := p.ctx.dev
 	leave, _ := p.ctx.enter()

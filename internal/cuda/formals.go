@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// formal is a parameter of a kernel as CUDA C++ declares it. name is "" when it has none, element the type that it points to,
-// "" when that is not known.
+// formal is a parameter of a kernel as CUDA C++ declares it. name is "" if it has none. element is the type to which it
+// points, and "" if that is not known.
 type formal struct{ name, element string }
 
-// elementSizes has the types of elements whose sizes are known, in bytes.
+// elementSizes are the sizes, in bytes, of element types.
 var elementSizes = map[string]int{
 	"bool": 1, "char": 1, "signed char": 1, "unsigned char": 1, "int8_t": 1, "uint8_t": 1,
 	"short": 2, "unsigned short": 2, "int16_t": 2, "uint16_t": 2, "__half": 2, "half": 2, "__nv_bfloat16": 2, "nv_bfloat16": 2,
@@ -20,8 +20,8 @@ var elementSizes = map[string]int{
 	"float4": 16, "double2": 16,
 }
 
-// formals finds the n parameters of a kernel of a linker name in CUDA C++; nil when they are not there, as of a kernel that a
-// macro makes, or when several kernels of that name and number of parameters call them differently.
+// formals finds the n parameters of a kernel with a linker name in CUDA C++. It returns nil if they are not there, as
+// for a kernel that a macro makes, or if several kernels with that name and number of parameters name them differently.
 func formals(source, kernel string, n int) []formal {
 	var found []formal
 	tokens := tokensOf(source)
@@ -45,7 +45,8 @@ func formals(source, kernel string, n int) []formal {
 	return found
 }
 
-// declarator gives the name that a declaration declares and what is between the brackets behind it; "" when that is no function.
+// declarator returns the name that a declaration declares and the tokens between the brackets behind it. The name is ""
+// if it declares no function.
 func declarator(tokens []string) (name string, list []string) {
 	for i := 0; i < len(tokens); i++ {
 		switch t := tokens[i]; t {
@@ -58,7 +59,7 @@ func declarator(tokens []string) (name string, list []string) {
 			if end == len(tokens) {
 				return "", nil
 			}
-			// Behind an attribute stands more of the declaration: __launch_bounds__(256) scale(...).
+			// An attribute may precede the rest of the declaration: __launch_bounds__(256) scale(...).
 			if name != "" && (end+1 == len(tokens) || strings.Contains("{;-", tokens[end+1])) { // "-" of "-> void"
 				return name, tokens[i+1 : end]
 			}
@@ -74,7 +75,7 @@ func declarator(tokens []string) (name string, list []string) {
 
 var closers = map[string]string{"(": ")", "[": "]", "{": "}", "<": ">"}
 
-// closing gives the index of the bracket that closes the first token, the number of tokens when none does.
+// closing returns the index of the bracket that closes the first token, and the number of tokens if none does.
 func closing(tokens []string) int {
 	var open []string
 	for i, t := range tokens {
@@ -89,7 +90,7 @@ func closing(tokens []string) int {
 	return len(tokens)
 }
 
-// formalsOf reads a list of parameters. ok is false when their number is not known: a parameter pack is among them.
+// formalsOf reads a list of parameters. ok is false if their number is not known, because of a parameter pack.
 func formalsOf(list []string) (all []formal, ok bool) {
 	if slices.Contains(list, "...") {
 		return nil, false
@@ -123,7 +124,7 @@ func formalOf(tokens []string) formal {
 		}
 		tokens, pointers = tokens[:from], strings.Count(strings.Join(tokens, ""), "[")
 	}
-	var words []string // of the type, then the name
+	var words []string // the words of the type, then the name
 	simple := true
 	for _, t := range tokens {
 		switch t {
@@ -150,8 +151,8 @@ func isIdentifier(t string) bool { return t != "" && (t[0] == '_' || isLetter(t[
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80 }
 
-// tokensOf splits C++ into identifiers, numbers and single characters, "..." apart. Comments, preprocessor lines and what literals
-// say are left out.
+// tokensOf splits C++ into identifiers, numbers, "..." and single characters. It drops comments, preprocessor lines and
+// the contents of literals.
 func tokensOf(source string) (tokens []string) {
 	for s := source; s != ""; {
 		n := 1
@@ -185,7 +186,7 @@ func tokensOf(source string) (tokens []string) {
 	return tokens
 }
 
-// lineEnd is the length of the first line, with the lines that a backslash joins to it.
+// lineEnd is the length of the first line, including lines that a backslash joins to it.
 func lineEnd(s string) int {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\n' && (i == 0 || s[i-1] != '\\') {
@@ -195,7 +196,7 @@ func lineEnd(s string) int {
 	return len(s)
 }
 
-// literalEnd is the length of the literal that s begins with.
+// literalEnd is the length of the literal at the start of s.
 func literalEnd(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {

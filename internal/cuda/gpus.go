@@ -12,22 +12,23 @@ import (
 // MaxDevices bounds Config.Devices.
 const MaxDevices = event.MaxDevices
 
-// gpu is one of the devices that a context sees: its default streams, and what its kernels may access. All share the memory's
-// addresses; an allocation belongs to the device that was current when it was made.
+// gpu is one of the devices that a context sees: its default streams, and the memory that its kernels may access. All
+// devices share one address space. An allocation belongs to the device that was current when it was made.
 type gpu struct {
 	number    int
 	legacy    *stream
 	perThread map[uint32]*stream // by host thread
 	// gone and goneFree stand for the destroyed streams, blocking and non-blocking: agents that have waited for them.
 	gone, goneFree uint32
-	// pools are the memory pools of the device by the kind of their memory (calls.PoolOfDevice and what follows); those of the host are of device 0.
+	// pools are the memory pools of the device by the kind of their memory (calls.PoolOfDevice and following). The
+	// host's pools belong to device 0.
 	pools [calls.PoolKinds]struct {
-		first, current *pool // nil as long as nobody needs them; cudaMallocAsync takes the current one
+		first, current *pool // nil until they are needed; cudaMallocAsync uses the current one
 	}
 	peers uint64 // bits of the devices whose memory its kernels may access
 }
 
-// newGPU makes a device. Names of streams tell of the device unless it is the first.
+// newGPU makes a device. Names of streams include the device unless it is the first.
 func (c *Context) newGPU(number int) *gpu {
 	g := &gpu{number: number, perThread: map[uint32]*stream{}, gone: c.dev.newAgent(), goneFree: c.dev.newAgent()}
 	g.legacy = &stream{gpu: g, agent: c.dev.newAgent(), name: "default stream" + g.suffix()}
@@ -41,7 +42,7 @@ func (g *gpu) suffix() string {
 	return fmt.Sprintf(" of device %d", g.number)
 }
 
-// inEvents gives the device as events tell of it: see event.Launch.
+// inEvents returns the device in the form for events: see event.Launch.
 func (g *gpu) inEvents(c *Context) uint8 {
 	if len(c.gpus) == 1 {
 		return 0
@@ -60,7 +61,7 @@ func (c *Context) gpuOf(number int) (*gpu, error) {
 // Devices is the number of devices that the context sees.
 func (c *Context) Devices() int { return len(c.gpus) }
 
-// SetDevice is cudaSetDevice: the device of what a host thread does from now on.
+// SetDevice is cudaSetDevice: it sets the device of a host thread's later calls.
 func (c *Context) SetDevice(number int, thread uint32) error {
 	leave, err := c.enter()
 	defer leave()
@@ -87,10 +88,10 @@ func (c *Context) currentOf(thread uint32) *gpu {
 	return c.gpus[0]
 }
 
-// use makes a device the one of the call.
+// use sets the device of the call.
 func (c *Context) use(g *gpu) { c.gpu = g }
 
-// CanAccessPeer is cudaDeviceCanAccessPeer: all devices can, but none is its own peer.
+// CanAccessPeer is cudaDeviceCanAccessPeer: all devices can, but no device is its own peer.
 func (c *Context) CanAccessPeer(number, peer int) (bool, error) {
 	leave, err := c.enter()
 	defer leave()
@@ -103,8 +104,8 @@ func (c *Context) CanAccessPeer(number, peer int) (bool, error) {
 	return number != peer, err
 }
 
-// PeerAccess is cudaDeviceEnablePeerAccess or cudaDeviceDisablePeerAccess: whether kernels of the current device may access memory
-// that belongs to another one.
+// PeerAccess is cudaDeviceEnablePeerAccess or cudaDeviceDisablePeerAccess: it sets whether kernels of the current
+// device may access memory of another device.
 func (c *Context) PeerAccess(peer int, enable bool) error {
 	leave, err := c.enter()
 	defer leave()
@@ -126,15 +127,16 @@ func (c *Context) PeerAccess(peer int, enable bool) error {
 	return nil
 }
 
-// own says that what is allocated from now on belongs to a device; reached also that its kernels are about to run. The memory is one for
-// all contexts, so that it is told before each use.
+// own makes later allocations belong to a device. reached also says that its kernels are about to run. The memory is
+// shared by all contexts, so this is set before each use.
 func (g *gpu) own(m *devmem.Memory) { m.On(g.number, 0) }
 
 func (g *gpu) reached(m *devmem.Memory) { m.On(g.number, ^(g.peers | 1<<g.number)) }
 
-// between makes a synchronous copy in the legacy default stream wait for the default streams of the devices that hold its ends, which
-// wait for it in turn (CUDA Programming Guide, "Peer-to-Peer Memory Copy": it starts when all commands issued to either device have
-// completed, and commands issued later start when it has). It gives what makes them wait.
+// between makes a synchronous copy in the legacy default stream wait for the default streams of the devices that hold
+// its ends, which in turn wait for the copy (CUDA Programming Guide, "Peer-to-Peer Memory Copy": the copy starts when
+// all commands issued to either device have completed, and commands issued later start after it has). It returns the
+// function that makes them wait.
 func (c *Context) between(s *stream, name string, ends ...int) (after func()) {
 	var others []*gpu
 	for _, n := range ends {
@@ -168,7 +170,8 @@ func (c *Context) waitGPU(g *gpu, name string) {
 	c.order(c.host, g.goneFree, name)
 }
 
-// on gives a module as a device has it: each has variables of its own. It is loaded where it is first used.
+// on returns the instance of a module on a device: each device has variables of its own. The module is loaded there on
+// first use.
 func (m *Module) on(g *gpu) (*Module, error) {
 	if m.gpu == g || !m.ctx.modules[m] {
 		return m, nil
@@ -195,7 +198,7 @@ func (m *Module) on(g *gpu) (*Module, error) {
 	return other, nil
 }
 
-// on gives a kernel as a device has it, with the attributes that were set there.
+// on returns the instance of a kernel on a device, with the attributes that were set there.
 func (k *Kernel) on(g *gpu) (*Kernel, error) {
 	m, err := k.module.on(g)
 	if err != nil || m == k.module {
@@ -204,7 +207,7 @@ func (k *Kernel) on(g *gpu) (*Kernel, error) {
 	return m.kernel(k.Name())
 }
 
-// deviceOf gives the number of the device that memory belongs to, -1 for memory of all and of the host.
+// deviceOf returns the number of the device to which memory belongs, and -1 for memory of all devices and of the host.
 func (e side) deviceOf() int {
 	if !e.known || e.kind == devmem.ManagedAlloc || e.kind == devmem.PinnedAlloc {
 		return -1
@@ -212,7 +215,7 @@ func (e side) deviceOf() int {
 	return e.gpu
 }
 
-// reset destroys what the context made on a device, but for modules.
+// reset destroys everything that the context made on a device, except modules.
 func (c *Context) reset(g *gpu) {
 	c.waitGPU(g, endOfContext)
 	for _, addr := range sortedKeys(c.allocs) {

@@ -8,10 +8,11 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// hostPage is the alignment of memory that the host can touch: its pages are guarded one by one (standin/src/guard.h).
+// hostPage is the alignment of memory that the host can access: its pages are guarded one by one (standin/src/guard.h).
 const hostPage = 4096
 
-// alignment gives the alignment of an allocation, and notes that there is memory that the host can touch. The device is locked.
+// alignment returns the alignment of an allocation, and records whether the host can access the memory. The device is
+// locked.
 func (c *Context) alignment(kind devmem.AllocKind) uint64 {
 	if kind == devmem.ManagedAlloc || kind == devmem.PinnedAlloc {
 		c.shares = true
@@ -20,14 +21,14 @@ func (c *Context) alignment(kind devmem.AllocKind) uint64 {
 	return allocAlign
 }
 
-// touchable is alignment for memory that a module has.
+// touchable is alignment for the memory of a module.
 func (c *Context) touchable(kind devmem.AllocKind) {
 	c.dev.mu.Lock()
 	defer c.dev.mu.Unlock()
 	c.alignment(kind)
 }
 
-// unawaited says that the host may touch memory that work uses for which it has not waited.
+// unawaited reports whether the host may access memory that is in use by work for which it has not waited.
 func (c *Context) unawaited() bool {
 	c.dev.mu.Lock()
 	defer c.dev.mu.Unlock()
@@ -44,8 +45,9 @@ func (c *Context) unawaited() bool {
 	return false
 }
 
-// signalling notes a launch of a kernel that may tell the host of what it does while it runs: by a flag that host code polls, or by atomic
-// operations on both sides. What host code does until it has waited for all work is not judged then, since neither is known.
+// signalling records a launch of a kernel that may signal the host while it runs: by a flag that host code polls, or by
+// atomic operations on both sides. Accesses by host code are then not judged until it has waited for all work, because
+// neither the flag nor the operations are known.
 func (c *Context) signalling(k *Kernel) {
 	if !k.signalled {
 		k.signalled, k.signals = true, k.fn.Any((*isa.Inst).Signals)
@@ -53,8 +55,8 @@ func (c *Context) signalling(k *Kernel) {
 	c.signals = c.signals || k.signals
 }
 
-// HostAccess reports an access to device memory by code of the program: by what is named, if that is known, at a place, as event.HostPlace
-// gives it.
+// HostAccess reports an access to device memory by code of the program: by the named function, if it is known, at a
+// place, as event.HostPlace gives it.
 func (c *Context) HostAccess(addr, size uint64, write bool, name, place string) {
 	leave, _ := c.enter()
 	defer leave()

@@ -9,10 +9,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// hostThreads is the threads of a process that have called CUDA, each an agent of the host, and what orders them: what the libraries
-// see of it (standin/src/threads.c). What they do not see, such as atomic variables, is assumed to order the calls as they come, and
-// told as such (event.HostOp). What a thread has waited for counts for all where a query asks for work that is not finished: that it is,
-// is true for all.
+// hostThreads is the threads of a process that have called CUDA, each an agent of the host, and the order between them
+// as far as the libraries observe it (standin/src/threads.c). Synchronisation that they do not observe, such as atomic
+// variables, is assumed to order the calls as they are made, and is reported as such (event.HostOp). In queries for
+// unfinished work, a wait of one thread counts for all, because the work is then in fact finished.
 type hostThreads struct {
 	first    uint32 // agent of number 0, and of threads without a number
 	numbers  map[uint32]uint32
@@ -22,7 +22,7 @@ type hostThreads struct {
 	speaking uint32 // agent of the last call
 }
 
-// hostThread is one thread. Its calls are in epochs, numbered from 1; 0 is none.
+// hostThread is one thread. Its calls form epochs, numbered from 1; 0 is none.
 type hostThread struct {
 	agent uint32
 	epoch uint64     // of its last call
@@ -37,7 +37,7 @@ func (t *hostThreads) begin(first uint32) {
 	t.numbers, t.list, t.agents = map[uint32]uint32{}, map[uint32]*hostThread{0: {agent: first, epoch: 1}}, map[uint32]bool{first: true}
 }
 
-// party is the agent that stands for another one in what is known of unfinished work.
+// party is the agent that represents another one in the records of unfinished work.
 func (t *hostThreads) party(agent uint32) uint32 {
 	if t.agents[agent] {
 		return t.first
@@ -45,7 +45,7 @@ func (t *hostThreads) party(agent uint32) uint32 {
 	return agent
 }
 
-// speak says which thread makes the calls that follow.
+// speak sets the thread that makes the calls that follow.
 func (c *Context) speak(thread uint32) {
 	c.dev.mu.Lock()
 	defer c.dev.mu.Unlock()
@@ -62,9 +62,9 @@ func (c *Context) speak(thread uint32) {
 	t.speaking = c.host
 }
 
-// Learn says that a thread has a number, and closed epochs before its next call, and that calls of others come before that one: of each
-// of these threads those in its first epochs.
-// If ofStream, the thread executes a function for a stream: work is not finished for all because it is for the stream.
+// Learn records that a thread has a number, that it closed epochs before its next call, and that calls of other threads
+// precede that call: those in the given first epochs of each of these threads. If ofStream is set, the thread executes
+// a function for a stream: work finished for the stream is not finished for all threads.
 func (c *Context) Learn(thread, number uint32, ofStream bool, closed uint64, of []Closed) {
 	leave, _ := c.enter()
 	defer leave()
@@ -109,7 +109,7 @@ type Closed struct {
 	Epochs uint64
 }
 
-// anew gives a thread that has the id of one that has ended default streams of its own, and the first device.
+// anew gives a thread that reuses the id of an ended one default streams of its own, and the first device.
 func (c *Context) anew(thread uint32) {
 	delete(c.current, thread)
 	for _, g := range c.gpus {

@@ -7,18 +7,20 @@ import (
 	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
-// Memory and events that processes hand to each other (cudaIpcGetMemHandle, cudaIpcGetEventHandle). All processes have the same memory at the
-// same addresses, so what is opened has the address that it has for its owner.
+// This file implements memory and events that processes pass to each other (cudaIpcGetMemHandle,
+// cudaIpcGetEventHandle). All processes have the same memory at the same addresses, so opened memory has the same
+// address as for its owner.
 //
-// What orders the code of two processes (pipes, sockets, semaphores, MPI) is not seen. From the first handle on that is opened, the calls of
-// processes are ordered as they come: each comes after what the process that called before has waited for. So work that no process has waited for
-// races with that of the other, unless an event orders the two.
+// Synchronisation between the code of two processes (pipes, sockets, semaphores, MPI) is not observed. After the first
+// handle has been opened, the calls of processes are ordered as they are made: each follows everything for which the
+// process of the previous call has waited. So work for which no process has waited races with that of the other
+// process, unless an event orders the two.
 
-// ipcMark begins a handle, with its kind added.
+// ipcMark is the first word of a handle, plus its kind.
 const ipcMark = 0x6970_6368_616e_0000
 
-// IPC does what the calls about handles for other processes ask for: see calls.IpcGetMemory and what follows. A handle is ipcMark plus its kind,
-// the context that it is of, and the address or the event.
+// IPC implements the calls on handles for other processes: see calls.IpcGetMemory and following. A handle is ipcMark
+// plus its kind, the context to which it belongs, and the address or the event.
 func (c *Context) IPC(what, value uint64, handle [3]uint64) ([]uint64, error) {
 	leave, err := c.enter()
 	defer leave()
@@ -77,7 +79,7 @@ func (c *Context) IPC(what, value uint64, handle [3]uint64) ([]uint64, error) {
 	return []uint64{handle[2], 0, 0}, nil
 }
 
-// meet puts the calls of this process that follow after those that another one has made. The device is locked.
+// meet orders the following calls of this process after those that another one has made. The device is locked.
 func (c *Context) meet() {
 	d := c.dev
 	if d.sharing && d.calling != nil && d.calling != c {
@@ -86,7 +88,7 @@ func (c *Context) meet() {
 	d.calling = c
 }
 
-// leave lets the other processes know what this one has waited for when it ends. The device is locked.
+// leave publishes to the other processes, when this one ends, the work for which it has waited. The device is locked.
 func (c *Context) leave() {
 	d := c.dev
 	delete(d.open, c.id)

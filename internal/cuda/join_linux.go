@@ -13,7 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/cuda/calls"
 )
 
-// finish ends a process's context. What its kernels printed and it did not fetch is kept for a run that is stopped.
+// finish ends a process's context. Kernel output that the process did not fetch is kept for a run that is stopped.
 func (s *server) finish(p *process) {
 	p.end(ErrEnded)
 	if err := s.empty(p); err != nil {
@@ -26,7 +26,7 @@ func (s *server) finish(p *process) {
 	p.ctx.dev.mu.Unlock()
 	p.ctx.Close()
 	p.mail.close(p.ctx.dev)
-	p.waiting() // counts the lines that are lost
+	p.waiting() // counts the lost lines
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unprinted.Len() < outputDefault {
@@ -34,7 +34,7 @@ func (s *server) finish(p *process) {
 	}
 }
 
-// notes lists what processes told of themselves.
+// notes lists the notes of processes about themselves.
 func (s *server) notes() []Unheard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *server) notes() []Unheard {
 	})
 }
 
-// where says where the host is.
+// where describes where the host is.
 func (s *server) where() string {
 	if s.idle() > 0 {
 		s.emptyAll()
@@ -59,8 +59,8 @@ func (s *server) where() string {
 	return "after " + s.last
 }
 
-// join finds or makes the process of a connection; again is the address of the alias in a process that takes up a lost
-// connection, which is nil when nothing is known of it. A process that has replaced itself (exec) keeps its number, and
+// join finds or makes the process of a connection. again is the address of the alias in a process that resumes a lost
+// connection; p is nil if that process is unknown. A process that has replaced itself (exec) keeps its number, and
 // begins anew.
 func (s *server) join(ctx context.Context, pid int32, conn *net.UnixConn, again uint64) (p *process, fresh bool) {
 	s.mu.Lock()
@@ -87,7 +87,7 @@ func (s *server) join(ctx context.Context, pid int32, conn *net.UnixConn, again 
 	return p, true
 }
 
-// current says whether the program that p stands for still runs in its process. The server is locked.
+// current reports whether the program that p represents still runs in its process. The server is locked.
 func (p *process) current() bool {
 	if at := p.mappedAt(); at != 0 {
 		if known, maps := mapsDevice(int(p.pid), at); known {
@@ -102,7 +102,7 @@ func (p *process) current() bool {
 	return false
 }
 
-// leave closes the connections of a process that is no more. The server is locked.
+// leave closes the connections of a process that no longer exists. The server is locked.
 func (p *process) leave() {
 	p.end(ErrEnded)
 	for conn := range p.users {
@@ -110,7 +110,7 @@ func (p *process) leave() {
 	}
 }
 
-// watch ends what is done for a process when it has ended: a launch runs in the middle of a request.
+// watch cancels the work for a process when the process ends: a launch runs in the middle of a request.
 func (s *server) watch(p *process, end *os.File) {
 	defer s.wg.Done()
 	defer end.Close()
@@ -131,7 +131,7 @@ func (s *server) watch(p *process, end *os.File) {
 	}
 }
 
-// part takes a connection from its process. The last one ends the context, unless the program just lost it.
+// part removes a connection from its process. The last one ends the context, unless the program has only lost it.
 func (s *server) part(p *process, conn *net.UnixConn) {
 	s.mu.Lock()
 	delete(p.users, conn)
@@ -146,7 +146,7 @@ func (s *server) part(p *process, conn *net.UnixConn) {
 	}
 }
 
-// unheard notes what a process tells that cannot be checked.
+// unheard records a note of a process about something that cannot be checked.
 func (s *server) unheard(req *request) {
 	u := Unheard{req.args[0], printable(string(req.blob))}
 	s.mu.Lock()
@@ -156,7 +156,7 @@ func (s *server) unheard(req *request) {
 	}
 }
 
-// alive says whether the other end of a connection is still open.
+// alive reports whether the other end of a connection is still open.
 func alive(conn *net.UnixConn) bool {
 	raw, err := conn.SyscallConn()
 	if err != nil {

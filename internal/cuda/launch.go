@@ -16,22 +16,23 @@ import (
 type LaunchConfig struct {
 	Grid        event.Dim3
 	Block       event.Dim3
-	Cluster     event.Dim3 // blocks of a cluster; zero: what the kernel says, or one
+	Cluster     event.Dim3 // blocks of a cluster; zero: those that the kernel requires, or one
 	Shared      int        // bytes of dynamic shared memory
 	Stream      StreamID
 	Thread      uint32 // the calling host thread, for the per-thread default stream
 	Cooperative bool
-	// Programmatic allows programmatic stream serialization: the launch may begin before the one before it on the stream has ended.
+	// Programmatic allows programmatic stream serialization: the launch may begin before the preceding one on the
+	// stream has ended.
 	Programmatic bool
 	Arguments    []engine.Argument
-	Caller       []event.Frame // where in the program the launch is, innermost first; nil when that is not known
+	Caller       []event.Frame // the place of the launch in the program, innermost first; nil if it is not known
 }
 
-// Launch runs a kernel to its end. params is its parameter block, laid out as Kernel.Params says.
+// Launch runs a kernel to its end. params is its parameter block, laid out as Kernel.Params describes.
 //
-// The error is what the launch call gives: an *Error for a launch the API refuses, an *Unchecked for a kernel that cannot be
-// executed, ctx.Err(). What goes wrong while the kernel runs is told by OnFault and OnLaunch and becomes the error of
-// every later call, as with a real device.
+// The error is that of the launch call: an *Error for a launch that the API refuses, an *Unchecked for a kernel that
+// cannot be executed, or ctx.Err(). Errors while the kernel runs are reported through OnFault and OnLaunch and become
+// the error of every later call, as on a real device.
 func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, params []byte) error {
 	leave, err := c.enter()
 	defer leave()
@@ -85,7 +86,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	return ctx.Err()
 }
 
-// refuse tells of a launch that does not take place. The failures of a program tell where it is in it.
+// refuse reports a launch that does not take place. The failures of a program contain its place.
 func (c *Context) refuse(r LaunchReport, err error) error {
 	r.Err = err
 	c.dev.report(r)
@@ -97,7 +98,8 @@ func (c *Context) refuse(r LaunchReport, err error) error {
 	return err
 }
 
-// execute runs a launch. A page of device memory that cannot be had (the machine is out of memory) ends the launch alone.
+// execute runs a launch. If a page of device memory cannot be allocated (the machine is out of memory), only the launch
+// ends.
 func (d *Device) execute(ctx context.Context, l *engine.Launch) (stats engine.Stats, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -115,17 +117,17 @@ func (d *Device) execute(ctx context.Context, l *engine.Launch) (stats engine.St
 	return stats, err
 }
 
-// ErrMemory says that the machine did not give a page of device memory.
+// ErrMemory says that the machine could not provide a page of device memory.
 var ErrMemory = errors.New("a page of device memory could not be had: the machine may be out of memory")
 
-// faulted says whether a panic is a fault at an address of device memory.
+// faulted reports whether a panic is a fault at an address of device memory.
 func (d *Device) faulted(bug any) bool {
 	fault, ok := bug.(interface{ Addr() uintptr })
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(d.backing)))
 	return ok && fault.Addr()-from < uintptr(len(d.backing))
 }
 
-// Faulted says whether a panic during a launch is a fault of device memory and no defect.
+// Faulted reports whether a panic during a launch is a fault of device memory and not a defect.
 func (d *Device) Faulted(bug any) bool { return d.faulted(bug) }
 
 func (d *Device) report(r LaunchReport) {
@@ -158,7 +160,7 @@ func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) 
 	return l
 }
 
-// admit says whether the API takes a launch.
+// admit returns an error if the API refuses a launch.
 func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *engine.Launch) error {
 	if !k.module.ctx.modules[k.module] || k.module.ctx != c {
 		return fail(InvalidResourceHandle, "the module of %s is not loaded", k.Name())
@@ -181,7 +183,7 @@ func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *engine.Launch) error {
 	return nil
 }
 
-// faultCode is the error a device shows after a fault; 0 when it would go on.
+// faultCode is the error of a device after a fault; 0 if it would continue.
 func faultCode(kind engine.FaultKind) Code {
 	switch kind {
 	case engine.OutOfBounds, engine.UseAfterFree, engine.NoPeerAccess, engine.ReadOnly:
@@ -198,7 +200,7 @@ func faultCode(kind engine.FaultKind) Code {
 	return LaunchFailure
 }
 
-// endCode is the error after a launch that did not end by itself and told no fault.
+// endCode is the error after a launch that was ended without a fault.
 func endCode(err error) Code {
 	if errors.Is(err, engine.ErrDeadlock) || errors.Is(err, engine.ErrStopped) || errors.Is(err, engine.ErrHostWait) || errors.Is(err, engine.ErrDeviceWait) ||
 		errors.Is(err, ErrEnded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -231,8 +233,9 @@ func (k *Kernel) blocksPerSM(threads, dynamicShared uint64) int {
 	return lim.ResidentBlocks(int(threads), int(k.shared.Static)+int(dynamicShared)) / lim.SMs
 }
 
-// Clusters is how many clusters of a shape are resident at once (cudaOccupancyMaxActiveClusters; zero: of the shape that the
-// kernel says), and how many blocks the largest cluster has that can be (cudaOccupancyMaxPotentialClusterSize).
+// Clusters returns how many clusters of a shape can be resident at once (cudaOccupancyMaxActiveClusters; zero: of the
+// shape that the kernel requires), and the number of blocks of the largest possible cluster
+// (cudaOccupancyMaxPotentialClusterSize).
 func (k *Kernel) Clusters(threads, dynamicShared uint64, shape event.Dim3) (resident, largest int, err error) {
 	leave, err := k.module.ctx.enter()
 	defer leave()

@@ -1,6 +1,6 @@
 package cuda
 
-// allocatedBy notes where the program stands that has made an allocation, when leaks are looked for.
+// allocatedBy records the place in the program of an allocation, if leaks are searched for.
 func (p *process) allocatedBy(addr uint64, r *request) {
 	d := p.ctx.dev
 	if !d.cfg.Leaks || addr == 0 {
@@ -14,8 +14,8 @@ func (p *process) allocatedBy(addr uint64, r *request) {
 	}
 }
 
-// leaks tells of the allocations that the program has left to the end of the context. A lost device frees nothing, so that
-// nobody is to blame there. The device is locked.
+// leaks reports the allocations that exist at the end of the context. On a lost device nothing can be freed, so there
+// it reports none. The device is locked.
 func (c *Context) leaks() {
 	if !c.dev.cfg.Leaks || c.sticky != nil {
 		return

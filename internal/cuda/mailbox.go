@@ -10,21 +10,21 @@ import (
 	"fencepost.dev/fencepost/internal/pages"
 )
 
-// mailbox is where a process leaves requests that need no answer (see calls.Postable). It exists to make them cheap: without one a
-// process sends them, and the order in which things are done is the same.
+// mailbox is where a process leaves requests that need no answer (see calls.Postable). It makes such requests cheap:
+// without one a process sends them, and they are executed in the same order.
 type mailbox struct {
-	reading sync.Mutex // of the ring; what is read there takes mu
+	reading sync.Mutex // for the ring; executing a request takes mu
 	mu      sync.Mutex
 	bytes   []byte // of the shared file; nil: the process has none
 	offset  uint64
-	read    uint64 // bytes ever read of the ring
-	mapping uint64 // the process's address of it, 1 when the process cannot have it
-	dropped bool   // given up: the process gets no other
+	read    uint64 // total number of bytes read from the ring
+	mapping uint64 // its address in the process, 1 if the process cannot map it
+	dropped bool   // abandoned: the process gets no other
 }
 
 const mailSize = calls.MailHead + calls.MailRing + calls.MailPool
 
-// word is a number of the head that both sides touch.
+// word is a number in the head that both sides access.
 func word(bytes []byte, at int) *uint64 { return (*uint64)(unsafe.Pointer(&bytes[at])) }
 
 func (b *mailbox) shared() []byte {
@@ -33,7 +33,7 @@ func (b *mailbox) shared() []byte {
 	return b.bytes
 }
 
-// drop gives a mailbox up that does not hold what it should.
+// drop abandons a mailbox with invalid contents.
 func (b *mailbox) drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,7 +43,8 @@ func (b *mailbox) drop() {
 	b.bytes, b.dropped = nil, true
 }
 
-// posting gives the process its mailbox, and keeps what the first of its libraries has told of it: all have to know.
+// posting gives the process its mailbox, and keeps what the first of its libraries has reported of it: all of them must
+// know.
 func (p *process) posting(_ context.Context, r *request) ([]uint64, []byte, error) {
 	d := p.ctx.dev
 	p.mail.mu.Lock()
@@ -66,19 +67,19 @@ func (p *process) posting(_ context.Context, r *request) ([]uint64, []byte, erro
 	return []uint64{p.mail.offset, mailSize, p.mail.mapping}, nil, nil
 }
 
-// pool gives size bytes of the pool; nil where there are none, as for a MallocLeased that wants none.
+// pool returns size bytes of the pool. It returns nil if they do not exist, or for a MallocLeased that wants none.
 func (b *mailbox) pool(offset, size uint64) []byte {
 	bytes := b.shared()
 	if offset > calls.MailPool || size > calls.MailPool-offset || bytes == nil {
 		return nil
 	}
 	const begin = calls.MailHead + calls.MailRing
-	// A word at the end may be accessed whole, see isa.Inst.Word.
+	// A word at the end may be accessed as a whole, see isa.Inst.Word.
 	return bytes[begin+offset : begin+offset+size : min(begin+offset+size+4, uint64(len(bytes)))]
 }
 
-// posted judges the error of a request that was posted. Once a kernel has faulted everything fails, and what the process posted before
-// it knew that is of no use to it.
+// posted judges the error of a posted request. After a kernel has faulted everything fails, and requests that the
+// process posted before it knew are irrelevant.
 func (p *process) posted(err error) error {
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
@@ -88,7 +89,7 @@ func (p *process) posted(err error) error {
 	return err
 }
 
-// tellClosed lets the process know, before it gets its answer, that everything it posts would fail.
+// tellClosed tells the process, before it gets its answer, that everything it posts would fail.
 func (p *process) tellClosed() {
 	p.ctx.dev.mu.Lock()
 	closed := p.ctx.sticky != nil || p.ctx.closed
@@ -98,7 +99,7 @@ func (p *process) tellClosed() {
 	}
 }
 
-// close gives the mailbox's pages back.
+// close frees the mailbox's pages.
 func (b *mailbox) close(d *Device) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,12 +22,13 @@ var kindCalls = map[devmem.AllocKind]string{
 	devmem.ArrayAlloc: "cudaMallocArray",
 }
 
-// Malloc allocates device, managed or pinned memory: cudaMalloc, cudaMallocManaged, cudaHostAlloc. Zero bytes give address 0.
+// Malloc allocates device, managed or pinned memory: cudaMalloc, cudaMallocManaged, cudaHostAlloc. For zero bytes it
+// returns address 0.
 func (c *Context) Malloc(size uint64, kind devmem.AllocKind) (uint64, error) {
 	return c.malloc(size, kind, 0)
 }
 
-// malloc keeps the flags of the call, for hostFlags.
+// malloc is Malloc with the flags of the call, which it keeps for hostFlags.
 func (c *Context) malloc(size uint64, kind devmem.AllocKind, flags uint32) (uint64, error) {
 	leave, err := c.enter()
 	defer leave()
@@ -42,7 +43,7 @@ func (c *Context) malloc(size uint64, kind devmem.AllocKind, flags uint32) (uint
 	return addr, err
 }
 
-// hostFlags gives the flags pinned memory was allocated with (cudaHostGetFlags).
+// hostFlags returns the flags with which pinned memory was allocated (cudaHostGetFlags).
 func (c *Context) hostFlags(addr uint64) uint32 {
 	leave, _ := c.enter()
 	defer leave()
@@ -52,10 +53,10 @@ func (c *Context) hostFlags(addr uint64) uint32 {
 // leased is a place that the process has chosen in its lease.
 type leased struct {
 	addr  uint64 // 0: none
-	bytes []byte // behind it; nil: those of the address
+	bytes []byte // its bytes; nil: those at the address
 }
 
-// alloc allocates, from a pool when there is one, and at a place in the context's lease when there is one.
+// alloc allocates memory, from a pool if one is given, and at a place in the context's lease if one is given.
 func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32, from *pool, at leased) (uint64, error) {
 	if size == 0 {
 		if kind == devmem.ManagedAlloc {
@@ -97,12 +98,12 @@ func (c *Context) alloc(g *gpu, size uint64, kind devmem.AllocKind, agent uint32
 	return addr, nil
 }
 
-// Free is cudaFree: it waits for the device, then frees device or managed memory. Freeing address 0 does nothing.
+// Free is cudaFree: it waits for the device, then frees device or managed memory. Freeing address 0 has no effect.
 func (c *Context) Free(addr uint64) error {
 	return c.free("cudaFree", addr, "", devmem.DeviceAlloc, devmem.ManagedAlloc)
 }
 
-// FreeHost is cudaFreeHost: like Free, of pinned memory.
+// FreeHost is cudaFreeHost: like Free, for pinned memory.
 func (c *Context) FreeHost(addr uint64) error {
 	return c.free("cudaFreeHost", addr, "", devmem.PinnedAlloc)
 }
@@ -127,7 +128,7 @@ func (c *Context) free(call string, addr uint64, place string, kinds ...devmem.A
 	return nil
 }
 
-// freedLimit bounds how many freed allocations are remembered with their place.
+// freedLimit bounds the number of freed allocations that are remembered.
 const freedLimit = 1 << 16
 
 // freed remembers what freed an allocation.
@@ -138,7 +139,7 @@ func (c *Context) freed(addr uint64, by string) {
 	c.freedAt[addr] = event.HostText(by)
 }
 
-// hostAddress names an address of the program. Most differ from run to run, and reports do not.
+// hostAddress names an address of the program. Most addresses differ from run to run, and reports must not.
 func hostAddress(addr uint64) string {
 	if addr < 1<<16 {
 		return fmt.Sprintf("%#x", addr)
@@ -146,7 +147,7 @@ func hostAddress(addr uint64) string {
 	return "an address of the program's own"
 }
 
-// badFree says what is wrong with freeing an address.
+// badFree describes the error of freeing an address.
 func (c *Context) badFree(call string, addr uint64) error {
 	a, known := c.dev.mem.Find(addr)
 	own, live := c.allocs[addr]
@@ -183,13 +184,13 @@ func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 	c.dev.tell(event.HostOp{Kind: event.HostFree, Agent: agent, Addr: addr, Size: a.size, Name: call})
 }
 
-// MallocAsync is cudaMallocAsync: the memory belongs to the stream until others wait for it, so that it is told as a write in
-// stream order; and so is FreeAsync, which must come after all that others do with it.
+// MallocAsync is cudaMallocAsync. The memory belongs to the stream until others wait for it, so the allocation is
+// reported as a write in stream order. So is FreeAsync, which must come after all accesses by others.
 func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uint64, err error) {
 	return c.mallocAsync(size, id, thread, 0, leased{}, "")
 }
 
-// lease sets addresses aside that the process gives out by itself.
+// lease reserves addresses that the process allocates from by itself.
 func (c *Context) lease(size uint64) (begin, end uint64, err error) {
 	leave, err := c.enter()
 	defer leave()
@@ -200,7 +201,7 @@ func (c *Context) lease(size uint64) (begin, end uint64, err error) {
 	if err != nil {
 		return 0, 0, fail(MemoryAllocation, "a lease of %d bytes: %v", size, err)
 	}
-	c.endLease() // the process has no use for the rest of the one before
+	c.endLease() // the process does not use the rest of the previous lease
 	c.leased = l
 	return l.Begin, l.End, nil
 }
@@ -232,8 +233,8 @@ func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, pool uint
 	return addr, err
 }
 
-// FreeAsync is cudaFreeAsync. It succeeds on a lost device, of which nothing can be used again: torch's allocator, which frees so when
-// Python frees a tensor, ends the process where that fails, and the script could not tell of the error.
+// FreeAsync is cudaFreeAsync. It succeeds on a lost device, of which nothing can be used again. torch's allocator calls
+// it when Python frees a tensor, and ends the process if it fails, so that the script could not report the error.
 func (c *Context) FreeAsync(addr uint64, id StreamID, thread uint32) error {
 	return c.freeAsync(addr, id, thread, "")
 }
@@ -278,7 +279,7 @@ func (c *Context) Write(addr uint64, data []byte) error {
 	return nil
 }
 
-// Zeroed tells that the host relies on an allocation being zero, as a new one of this device is.
+// Zeroed reports that the host relies on an allocation being zero, as a new one of this device is.
 func (c *Context) Zeroed(addr, size uint64) {
 	leave, _ := c.enter()
 	defer leave()
@@ -304,7 +305,7 @@ func (c *Context) Read(addr uint64, data []byte) error {
 	return nil
 }
 
-// bytes is the memory behind a range that must lie in one live allocation.
+// bytes returns the memory of a range that must be in one live allocation.
 func (c *Context) bytes(addr, n uint64) ([]byte, error) {
 	b, err := c.dev.mem.Bytes(addr, n)
 	if err != nil {
@@ -316,7 +317,7 @@ func (c *Context) bytes(addr, n uint64) ([]byte, error) {
 // CopyKind is the direction of a copy (cudaMemcpyKind).
 type CopyKind uint8
 
-// The directions. Default goes by the addresses.
+// The directions. Default derives the direction from the addresses.
 const (
 	HostToHost CopyKind = iota
 	HostToDevice
@@ -328,15 +329,15 @@ const (
 // SourceOrder says when a copy reads its source (cudaMemcpySrcAccessOrder).
 type SourceOrder uint8
 
-// The orders. What the stream did before does not come before a read out of stream order.
+// The orders. A read out of stream order is not ordered after the earlier work of the stream.
 const (
 	InStream   SourceOrder = iota
 	DuringCall             // before the call returns
 	AnyTime                // between the call and the end of the copy
 )
 
-// Copy is a copy of Width bytes, Height rows and Depth slices; pitches are in bytes, and a slice pitch is too.
-// It describes cudaMemcpy and its 2D, 3D and asynchronous kin. Addresses outside the device's memory are pageable host memory.
+// Copy is a copy of Width bytes, Height rows and Depth slices. Pitches and slice pitches are in bytes. It describes
+// cudaMemcpy and its 2D, 3D and asynchronous variants. Addresses outside the device's memory are pageable host memory.
 type Copy struct {
 	Dst, DstPitch, DstSlice uint64
 	Src, SrcPitch, SrcSlice uint64
@@ -345,10 +346,10 @@ type Copy struct {
 	Async                   bool
 	NoDst, NoSrc            bool // the program has no memory at that end
 	Source                  SourceOrder
-	Place                   string // of the call in the program, see event.HostPlace; "" when it is not known
+	Place                   string // of the call in the program, see event.HostPlace; "" if it is not known
 }
 
-// OrderCopy checks a copy and tells its order to the sink. The caller moves the bytes.
+// OrderCopy checks a copy and reports its order to the sink. The caller moves the bytes.
 func (c *Context) OrderCopy(k Copy, id StreamID, thread uint32) error {
 	leave, err := c.enter()
 	defer leave()
@@ -363,7 +364,7 @@ type side struct {
 	addr, pitch, slice uint64
 	known              bool // device, managed, pinned or registered memory
 	kind               devmem.AllocKind
-	gpu                int // it belongs to
+	gpu                int // to which it belongs
 }
 
 func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
@@ -441,15 +442,15 @@ func copyName(k *Copy) string {
 	return name
 }
 
-// device says whether an end counts as device memory for the rules of a copy: managed memory does.
+// device reports whether an end counts as device memory in the rules of a copy. Managed memory does.
 func (e side) device() bool {
 	return e.known && e.kind != devmem.PinnedAlloc
 }
 
-// copyWaits says whether the host waits for the copy (CUDA Runtime API, "API synchronization behavior").
-// Synchronous copies: from pageable host memory to the device the call may return once the source was staged; from
-// pinned memory, to the host, and between host memories it waits; within the device it does not. Asynchronous copies:
-// to pageable memory and between host memories the call waits, otherwise it does not.
+// copyWaits reports whether the host waits for the copy (CUDA Runtime API, "API synchronization behavior"). Synchronous
+// copies: from pageable host memory to the device the call may return once the source was staged; from pinned memory,
+// to the host, and between host memories it waits; within the device it does not. Asynchronous copies: to pageable
+// memory and between host memories the call waits, otherwise it does not.
 func copyWaits(async bool, dst, src side) bool {
 	switch {
 	case !dst.device() && !src.device():
@@ -463,7 +464,7 @@ func copyWaits(async bool, dst, src side) bool {
 	}
 }
 
-// side looks up one end. A range that begins in an allocation must lie in it.
+// side looks up one end. A range that begins in an allocation must lie within it.
 func (c *Context) side(end string, addr, pitch, slice uint64, k *Copy) (side, error) {
 	e := side{addr: addr, pitch: pitch, slice: slice}
 	n, ok := extent(pitch, slice, k.Width, k.Height, k.Depth)
@@ -490,8 +491,8 @@ func (c *Context) side(end string, addr, pitch, slice uint64, k *Copy) (side, er
 	return e, nil
 }
 
-// extent is the number of bytes from the first to the last byte of a pitched box; 0, false when rows or slices would
-// overlap or the numbers overflow.
+// extent is the number of bytes from the first to the last byte of a pitched box. It returns 0, false if rows or slices
+// would overlap or the numbers overflow.
 func extent(pitch, slice, w, h, d uint64) (uint64, bool) {
 	const limit = 1 << 47
 	n := w
@@ -511,18 +512,18 @@ func extent(pitch, slice, w, h, d uint64) (uint64, bool) {
 	return n, true
 }
 
-// inArena says whether a range touches the arena's addresses.
+// inArena reports whether a range overlaps the arena's addresses.
 func (c *Context) inArena(addr, n uint64) bool {
 	return addr < devmem.GlobalBase+c.dev.arena && addr+n > devmem.GlobalBase
 }
 
-// checkSides says whether the ends of a copy are where its direction says that they are. With unified addressing the driver
-// goes by the addresses where it knows them; an unknown address in a place for device memory is refused.
+// checkSides checks that the ends of a copy agree with its direction. With unified addressing the driver uses the
+// addresses that it knows. An unknown address where the direction requires device memory is refused.
 func checkSides(k *Copy, dst, src side) error {
 	for _, x := range []struct {
 		end    string
 		e      side
-		device bool // the direction says so
+		device bool // according to the direction
 		absent bool
 	}{
 		{"destination", dst, k.Kind == HostToDevice || k.Kind == DeviceToDevice, k.NoDst},
@@ -550,7 +551,7 @@ func (k CopyKind) String() string {
 	return names[k]
 }
 
-// touch tells the sink of the rows that op reads or writes, adjoining rows as one.
+// touch reports to the sink the rows that op reads or writes, merging adjacent rows.
 func (c *Context) touch(op event.HostOp, e side, k *Copy) {
 	if !e.known {
 		return
@@ -570,8 +571,8 @@ func (c *Context) touch(op event.HostOp, e side, k *Copy) {
 	}
 }
 
-// OrderFill checks a cudaMemset and its kin and tells its order to the sink. The caller sets the bytes.
-// Copy's destination half describes the range.
+// OrderFill checks a cudaMemset or a variant of it and reports its order to the sink. The caller sets the bytes. Copy's
+// destination half describes the range.
 func (c *Context) OrderFill(k Copy, id StreamID, thread uint32) error {
 	leave, err := c.enter()
 	defer leave()
@@ -604,8 +605,8 @@ func (c *Context) OrderFill(k Copy, id StreamID, thread uint32) error {
 	return nil
 }
 
-// Register is cudaHostRegister for page-aligned memory of the program: it gives the place in the shared file that the
-// program maps there instead.
+// Register is cudaHostRegister for page-aligned memory of the program. It returns the offset in the shared file that
+// the program maps there instead.
 func (c *Context) Register(addr, size uint64) (offset uint64, err error) {
 	leave, err := c.enter()
 	defer leave()
@@ -630,8 +631,8 @@ func (c *Context) Register(addr, size uint64) (offset uint64, err error) {
 	return offset, nil
 }
 
-// Unregister is cudaHostUnregister of memory that holds addr. It gives the range; the program takes its bytes back before
-// it makes another call.
+// Unregister is cudaHostUnregister of memory that contains addr. It returns the range. The program copies its bytes
+// back before it makes another call.
 func (c *Context) Unregister(addr uint64) (at, size uint64, err error) {
 	leave, err := c.enter()
 	defer leave()
@@ -658,7 +659,7 @@ func (c *Context) unregister(at uint64) {
 	c.dev.tell(event.HostOp{Kind: event.HostFree, Agent: c.host, Addr: at, Size: r.size, Name: "cudaHostUnregister"})
 }
 
-// Find gives the live allocation that covers addr.
+// Find returns the live allocation that contains addr.
 func (c *Context) Find(addr uint64) (devmem.Alloc, bool) {
 	leave, _ := c.enter()
 	defer leave()
@@ -677,7 +678,7 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// byteCount is a size for people.
+// byteCount is a human-readable size.
 func byteCount(n uint64) string {
 	if n == 1 {
 		return "1 byte"

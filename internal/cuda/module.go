@@ -30,34 +30,34 @@ type Module struct {
 	kernels map[string]*Kernel
 	number  int
 	written event.Language
-	sources []written // what it was compiled from, where that is known
-	images  []Image   // kept where there are several devices
+	sources []written // from which it was compiled, if they are known
+	images  []Image   // kept if there are several devices
 	gpu     *gpu
-	others  map[*gpu]*Module // the same on other devices
+	others  map[*gpu]*Module // the same module on other devices
 }
 
-// Kernel is an entry of a module.
+// Kernel is an entry function of a module.
 type Kernel struct {
 	module *Module
 	fn     *isa.Func
 	shared *isa.Shared
 	err    error // *Unchecked: it must not run
-	// maxDynamic is cudaFuncAttributeMaxDynamicSharedMemorySize; carveout is kept to be read back.
+	// maxDynamic is cudaFuncAttributeMaxDynamicSharedMemorySize. carveout is kept only to be read back.
 	maxDynamic  int
 	carveout    int32
-	required    [3]uint32 // the shape of clusters that was set, zeros for none
+	required    [3]uint32 // the cluster shape that was set, zeros for none
 	nonPortable bool      // clusters of more than 8 blocks are allowed
-	formals     []formal  // nil: not looked for
-	signalled   bool      // whether it signals was looked for
+	formals     []formal  // nil: not searched for yet
+	signalled   bool      // signals is known
 	signals     bool      // see Context.signalling
-	examined    bool      // whether it contends was looked for
+	examined    bool      // contending is known
 	contending  bool      // see contends
-	rerun       uint64    // what was spent on executing launches once more
-	saving      uint64    // what it took to save the memory for it when that was tried last
+	rerun       uint64    // the cost so far of executing its launches again
+	saving      uint64    // the cost of saving the memory for that at the last attempt
 }
 
-// LoadModule links PTX texts and places their variables. The error is an *Error (InvalidPtx, with the ptx.ErrorList
-// inside) for text that is broken at module level; what is wrong inside a kernel shows when that kernel is asked for.
+// LoadModule links PTX texts and places their variables. It returns an *Error (InvalidPtx, wrapping the ptx.ErrorList)
+// for text that is invalid at module level. Errors inside a kernel appear when that kernel is requested.
 func (c *Context) LoadModule(images ...Image) (*Module, error) {
 	leave, err := c.enter()
 	defer leave()
@@ -67,7 +67,7 @@ func (c *Context) LoadModule(images ...Image) (*Module, error) {
 	return c.load(images)
 }
 
-// LoadFatbins loads fat binaries that lie end to end, as a program registers them, and links what they hold.
+// LoadFatbins loads fat binaries that lie end to end, as a program registers them, and links their contents.
 func (c *Context) LoadFatbins(data []byte) (*Module, error) {
 	leave, err := c.enter()
 	defer leave()
@@ -87,14 +87,14 @@ func (c *Context) LoadFatbins(data []byte) (*Module, error) {
 	for i, e := range best {
 		name := fmt.Sprintf("embedded-%d.ptx", i+1)
 		if e.Name != "" {
-			name = filepath.Base(e.Name) + ".ptx" // of what is embedded, not of the source
+			name = filepath.Base(e.Name) + ".ptx" // of the embedded file, not of the source
 		}
 		images[i] = Image{Name: name, Text: string(e.Text)}
 	}
 	return c.load(images)
 }
 
-// holds says what a fat binary without PTX holds.
+// holds describes the contents of a fat binary without PTX.
 func holds(entries []fatbin.Entry) string {
 	var what []string
 	for _, e := range entries {
@@ -146,7 +146,7 @@ func (c *Context) load(images []Image) (*Module, error) {
 	return m, nil
 }
 
-// rewritten is what is loaded in place of a module.
+// rewritten returns the module that is loaded in place of a module.
 func (d *Device) rewritten(m *isa.Module) (*isa.Module, error) {
 	if d.cfg.Rewrite == nil {
 		return m, nil
@@ -172,7 +172,7 @@ func targetOf(tree *ptx.Module) int {
 	return 0
 }
 
-// language is what the source of a module was written in, which the stand-in for ptxas writes above PTX of Triton's.
+// language is the language of a module's source. The stand-in for ptxas writes it above PTX of Triton's.
 func language(images []Image) event.Language {
 	switch text := images[0].Text; {
 	case strings.HasPrefix(text, "// fencepost: made by Triton with Gluon"):
@@ -220,8 +220,8 @@ func (m *Module) Kernels() []string {
 	return names
 }
 
-// Kernel finds an entry by linker name. The error is an *Error with InvalidDeviceFunction when there is none. A kernel
-// that cannot be executed is found as well; its launch fails.
+// Kernel finds an entry by linker name. It returns an *Error with InvalidDeviceFunction if there is none. It also finds
+// a kernel that cannot be executed; its launch fails.
 func (m *Module) Kernel(name string) (*Kernel, error) {
 	leave, _ := m.ctx.enter()
 	defer leave()
@@ -250,13 +250,13 @@ func (m *Module) kernel(name string) (*Kernel, error) {
 // Name is the linker name.
 func (k *Kernel) Name() string { return k.fn.Name }
 
-// Err is not nil, an *Unchecked, when the kernel holds something that cannot be executed.
+// Err is an *Unchecked if the kernel contains something that cannot be executed, and nil otherwise.
 func (k *Kernel) Err() error { return k.err }
 
 // Params describes the parameter block of the kernel; ParamSize is its length in bytes.
 func (k *Kernel) Params() []isa.Param { return k.fn.Sig.Params }
 
-// SyncsGrid reports whether the kernel synchronises its grid, which wants a cooperative launch.
+// SyncsGrid reports whether the kernel synchronises its grid, which requires a cooperative launch.
 func (k *Kernel) SyncsGrid() bool { return k.fn.SyncsGrid() }
 
 // ParamSize is the length of the parameter block in bytes.
@@ -298,7 +298,8 @@ const (
 	funcClusterPolicy      = 15
 )
 
-// clusterShape is the shape of clusters of launches that give none: what the kernel was compiled for, or what was set; zero for none.
+// clusterShape is the cluster shape of launches that specify none: that for which the kernel was compiled, or that
+// which was set; zero for none.
 func (k *Kernel) clusterShape() event.Dim3 {
 	if k.fn != nil && k.fn.Cluster != (event.Dim3{}) {
 		return k.fn.Cluster

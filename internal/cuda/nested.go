@@ -15,15 +15,17 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Kernels that launch kernels (CUDA programming guide, "CUDA Dynamic Parallelism"). What the threads of a launch put into streams of the
-// device is performed when all its threads have ended, in the order of their calls: the guide promises nothing of when it begins,
-// so a kernel that waits for what it has launched waits forever. Each stream is an agent. An operation comes after what its thread knew
-// when it put it there; what follows the launch in its stream comes after all of them.
+// This file implements kernels that launch kernels (CUDA programming guide, "CUDA Dynamic Parallelism"). Operations
+// that the threads of a launch put into streams of the device are performed when all its threads have ended, in the
+// order of their calls. The guide promises nothing about when they begin, so a kernel that waits for its own launches
+// waits forever. Each stream is an agent. An operation follows everything that its thread knew when it made the call.
+// The work after the launch in its stream follows all these operations.
 
 // invalidPitch is cudaErrorInvalidPitchValue.
 const invalidPitch = 12
 
-// maxNesting is how deep launches may be nested (CUDA programming guide, "Technical Specifications per Compute Capability").
+// maxNesting is the greatest nesting depth of launches (CUDA programming guide, "Technical Specifications per Compute
+// Capability").
 const maxNesting = 24
 
 // nest is the operations that the threads of a launch have put into streams of the device.
@@ -35,18 +37,18 @@ type nest struct {
 	ops     []nested
 	streams map[engine.DeviceStream]uint32 // their agents
 	agents  []uint32
-	events  map[uint64]uint64 // the token of each record of an event of the device
+	events  map[uint64]uint64 // by event of the device: the token of each record
 }
 
-// nested is an operation; of a kernel with its launch.
+// nested is an operation; for a kernel, with its launch.
 type nested struct {
 	*engine.DeviceOp
 	kernel *Kernel
 	launch *engine.Launch
 }
 
-// perform executes a launch, and what its threads put into streams of the device, depth launches deep. It gives the error that the device
-// shows afterwards, 0 for none.
+// perform executes a launch at nesting depth depth, and the operations that its threads put into streams of the device.
+// It returns the error of the device afterwards, 0 for none.
 func (c *Context) perform(ctx context.Context, k *Kernel, l *engine.Launch, report LaunchReport, depth int) (ended LaunchReport, worst Code) {
 	n := &nest{c: c, k: k, parent: l, depth: depth}
 	l.Queue = n
@@ -146,13 +148,13 @@ func (n *nest) launch(x *nested) error {
 	return nil
 }
 
-// callers gives the call stack of a thread at a place, without the functions of the device runtime's header.
+// callers returns the call stack of a thread at a place, without the functions of the device runtime's header.
 func (n *nest) callers(place uint32) []event.Frame {
 	frames := n.c.dev.cfg.Places.Frames(place)
 	return slices.DeleteFunc(frames, func(f event.Frame) bool { return path.Base(f.File) == "cuda_device_runtime_api.h" })
 }
 
-// agent gives that of a stream.
+// agent returns the agent of a stream.
 func (n *nest) agent(s engine.DeviceStream) uint32 {
 	a, ok := n.streams[s]
 	if !ok {
@@ -163,7 +165,8 @@ func (n *nest) agent(s engine.DeviceStream) uint32 {
 	return a
 }
 
-// perform performs the operations: those of cudaStreamTailLaunch behind all others, as operations of the parent's own stream.
+// perform performs the operations. Those in cudaStreamTailLaunch come after all others, as operations of the parent's
+// own stream.
 func (n *nest) perform(ctx context.Context) (worst Code) {
 	n.streams, n.events = map[engine.DeviceStream]uint32{}, map[uint64]uint64{}
 	name := fmt.Sprintf("end of launch %d (%s)", n.parent.ID, n.k.Name())
@@ -191,10 +194,11 @@ func (n *nest) perform(ctx context.Context) (worst Code) {
 	return worst
 }
 
-// area is the memory from the first to the last byte that a copy or a set accesses at one of its ends, with what lies between its rows.
+// area is the memory from the first to the last byte that a copy or a set accesses at one end, including the gaps
+// between rows.
 type area struct{ addr, pitch, size uint64 }
 
-// areas gives those of what it reads, if it does, and of what it writes.
+// areas returns the area read, if there is one, and the area written.
 func (x *nested) areas() (all []area) {
 	if x.Kind != engine.DeviceCopy && x.Kind != engine.DeviceSet || x.Size == 0 || x.Rows == 0 {
 		return nil
@@ -212,7 +216,7 @@ func (x *nested) areas() (all []area) {
 	return append(all, of(x.Dst, x.DstPitch))
 }
 
-// call names the function that the thread called.
+// call is the name of the function that the thread called.
 func (x *nested) call() string {
 	if x.Rows > 1 {
 		return [...]string{engine.DeviceCopy: "cudaMemcpy2DAsync", engine.DeviceSet: "cudaMemset2DAsync"}[x.Kind]
@@ -221,7 +225,7 @@ func (x *nested) call() string {
 		engine.DeviceWait: "cudaStreamWaitEvent"}[x.Kind]
 }
 
-// recordBit makes the token of a record of that of its operation.
+// recordBit is set in the token of a record, in addition to the token of its operation.
 const recordBit = 1 << 62
 
 // do performs an operation as an agent.

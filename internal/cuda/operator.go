@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Box is bytes that an operator touches: Depth slices of Height rows of Width bytes.
+// Box is bytes that an operator accesses: Depth slices of Height rows of Width bytes.
 type Box struct {
 	Write                bool
 	Addr, Pitch, Slice   uint64
@@ -20,9 +20,9 @@ type Box struct {
 // boxWords is the size of a Box in a request, in u64.
 const boxWords = 7
 
-// Operator checks and orders what the host computes in the place of a kernel that exists as machine code only: an operation of
-// a stream that reads and writes boxes of memory. place is where in the program it was called, as event.HostPlace gives it. The
-// caller moves the bytes.
+// Operator checks and orders a computation by the host in place of a kernel that exists as machine code only: an
+// operation of a stream that reads and writes boxes of memory. place is the place of the call in the program, as
+// event.HostPlace gives it. The caller moves the bytes.
 func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32, place string) error {
 	return c.on(id, thread, func(s *stream) error {
 		sides := make([]side, len(boxes))
@@ -71,7 +71,7 @@ func (p *process) operator(_ context.Context, r *request) ([]uint64, []byte, err
 	return nil, nil, p.ctx.Operator(printable(string(name)), boxes, StreamID(r.args[0]), r.thread, p.place(r))
 }
 
-// argument keeps a name for the next launch of a thread. One launch has few; what is never launched is dropped.
+// argument keeps a name for the next launch of a thread. A launch has few. Names without a launch are dropped.
 func (p *process) argument(_ context.Context, r *request) ([]uint64, []byte, error) {
 	const most = 1024
 	name, kind, _ := strings.Cut(string(r.blob), "\n")
@@ -90,7 +90,7 @@ func (p *process) argument(_ context.Context, r *request) ([]uint64, []byte, err
 	return nil, nil, nil
 }
 
-// takeArguments gives the names for a launch of a thread.
+// takeArguments returns the names for a launch of a thread.
 func (p *process) takeArguments(thread uint32) []engine.Argument {
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()

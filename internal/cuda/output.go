@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	// outputDefault is the kernel output kept for a process that has not set the limit: the text itself, where a device keeps
-	// 1 MiB of formats and arguments.
+	// outputDefault is the greatest size of the kernel output kept for a process that has not set the limit. It applies
+	// to the text itself, whereas a device keeps 1 MiB of formats and arguments.
 	outputDefault = 16 << 20
-	// outputMost bounds what a program may ask for.
+	// outputMost bounds the limit that a program may set.
 	outputMost = 1 << 30
 	// limitPrintfFifoSize is cudaLimitPrintfFifoSize and CU_LIMIT_PRINTF_FIFO_SIZE.
 	limitPrintfFifoSize = 1
 )
 
-// output is what the kernels of a process printed and the process has not fetched yet. As on a device, the oldest is lost
-// when there is too much (CUDA programming guide, "Formatted Output"); here whole lines are.
+// output is the output of a process's kernels that the process has not fetched yet. As on a device, the oldest is lost
+// if there is too much (CUDA programming guide, "Formatted Output"); here whole lines are lost.
 type output struct {
 	text  []byte
 	limit int    // 0: outputDefault
-	lost  uint64 // lines
+	lost  uint64 // number of lines
 }
 
 // Write implements io.Writer. It lets the text grow to twice the limit, so that lines are not moved each time.
@@ -56,7 +56,7 @@ func (o *output) trim() {
 	o.text = append(o.text[:0], o.text[cut:]...)
 }
 
-// take gives the text and forgets it.
+// take returns the text and clears it.
 func (o *output) take() []byte {
 	o.trim()
 	text := o.text

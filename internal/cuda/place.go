@@ -53,7 +53,7 @@ func mappings(pid int32) []mapping {
 	return list
 }
 
-// mappingOf finds the code that holds an address. The list is read again where it does not know the address.
+// mappingOf finds the code that contains an address. It reads the list again if the address is unknown.
 func (p *process) mappingOf(addr uint64) (mapping, bool) {
 	holds := func(m mapping) bool { return m.from <= addr && addr < m.to }
 	i := slices.IndexFunc(p.maps, holds)
@@ -66,9 +66,10 @@ func (p *process) mappingOf(addr uint64) (mapping, bool) {
 	return p.maps[i], true
 }
 
-// stack gives the frames of a request's call stack, innermost first, of the program's own code: what the compiler makes for a
-// launch is left out, and so is what called main. What is done for a node of a graph has two stacks: that of the call that made
-// the node, and after it that of the call that launches the graph. The device is locked.
+// stack returns the frames of a request's call stack, innermost first, of the program's own code: without the functions
+// that the compiler makes for a launch, and without the callers of main. A request for a node of a graph has two
+// stacks: that of the call that made the node, followed by that of the call that launches the graph. The device is
+// locked.
 func (p *process) stack(r *request) []event.Frame {
 	if len(r.script) > 0 {
 		return r.script
@@ -84,7 +85,7 @@ func (p *process) stack(r *request) []event.Frame {
 	return slices.Concat(node, launch)
 }
 
-// calls gives the frames of one call stack.
+// calls returns the frames of one call stack.
 func (p *process) calls(addresses []uint64) []event.Frame {
 	var all []event.Frame
 	for _, a := range addresses {
@@ -101,13 +102,13 @@ func (p *process) calls(addresses []uint64) []event.Frame {
 	return withoutStubs(all)
 }
 
-// place is the end of a host operation's name that says where in the program it is, "" when that is not known. See
+// place is the suffix of a host operation's name with its place in the program, "" if that is not known. See
 // event.HostPlace.
 func (p *process) place(r *request) string {
 	return event.HostPlace(p.caller(r))
 }
 
-// caller gives the frames of a request's call stack that have a source line, innermost first.
+// caller returns the frames of a request's call stack that have a source line, innermost first.
 func (p *process) caller(r *request) []event.Frame {
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
@@ -116,8 +117,8 @@ func (p *process) caller(r *request) []event.Frame {
 
 func hasLine(f event.Frame) bool { return f.File != "" && f.Line > 0 }
 
-// withoutStubs removes the frames between <<<...>>> and the runtime: a stub, for templates another one, and the host function that
-// has the kernel's name, unless it has ended by a jump to the stub.
+// withoutStubs removes the frames between <<<...>>> and the runtime: a stub, for templates another one, and the host
+// function with the kernel's name, unless it ended by a jump to the stub.
 func withoutStubs(frames []event.Frame) []event.Frame {
 	const mark = "__device_stub_"
 	last := -1
@@ -139,12 +140,12 @@ func withoutStubs(frames []event.Frame) []event.Frame {
 	}
 	if len(frames) > 0 {
 		frames = slices.Clone(frames)
-		frames[0].Column = 0 // of what the launch was expanded to
+		frames[0].Column = 0 // that of the expansion of the launch
 	}
 	return frames
 }
 
-// hostFunction says that a function is the one of the host that has the name of the kernel of a stub of nvcc.
+// hostFunction reports whether a function is the host function that has the name of the kernel of a stub of nvcc.
 func hostFunction(function, stub string) bool {
 	name, _, _ := strings.Cut(function, "<")
 	if strings.HasPrefix(name, "_Z") {
@@ -153,15 +154,15 @@ func hostFunction(function, stub string) bool {
 	return strings.Contains(stub, "__device_stub_"+name) || strings.Contains(stub, strconv.Itoa(len(name))+name)
 }
 
-// clangStub says that a function is the stub of a kernel that clang makes, and makes alone: __device_stub__ before the kernel's name, in
-// the place of which nvcc has the linker name.
+// clangStub reports whether a function is the only stub that clang makes for a kernel: it is named __device_stub__ plus
+// the kernel's name, whereas nvcc uses the linker name.
 func clangStub(function string) bool {
 	_, kernel, ok := strings.Cut(function, "__device_stub__")
 	return ok && strings.HasPrefix(function, "_Z") && !strings.HasPrefix(function, "_ZL") && !strings.HasPrefix(kernel, "Z")
 }
 
-// resolve gives the frames of the code at an address, inlined calls innermost first; one with neither file nor line where
-// nothing is known.
+// resolve returns the frames of the code at an address, inlined calls innermost first. If nothing is known it returns
+// one frame with neither file nor line.
 func (s *sources) resolve(m mapping, addr uint64, pid int32) []event.Frame {
 	if s.files == nil {
 		s.files, s.frames = map[string]*elfline.Image{}, map[frameKey][]event.Frame{}
@@ -179,7 +180,7 @@ func (s *sources) resolve(m mapping, addr uint64, pid int32) []event.Frame {
 	frames, ok := s.frames[key]
 	if !ok {
 		frames = im.Frames(at)
-		if name := im.Function(at); clangStub(name) && len(frames) > 0 { // to its debugging information it is the kernel
+		if name := im.Function(at); clangStub(name) && len(frames) > 0 { // in its debugging information it is the kernel
 			frames = slices.Clone(frames)
 			frames[len(frames)-1].Function = name
 		}

@@ -8,20 +8,20 @@ import (
 	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
-// pool is where stream-ordered allocations come from. Their memory is allocated as ever; a pool counts it, bounds it, and says which
-// devices access it.
+// pool is the source of stream-ordered allocations. Their memory is allocated like any other. A pool counts it, bounds
+// it, and determines which devices may access it.
 type pool struct {
 	id       uint64
 	gpu      *gpu
 	kind     uint64 // calls.PoolOfDevice...
 	used     uint64
-	peak     [2]uint64 // of what is reserved and of what is used, since each began anew
-	most     uint64    // bytes at once
+	peak     [2]uint64 // of the reserved and of the used bytes, since the last reset of each
+	most     uint64    // greatest size in bytes
 	settings [firstCount]uint64
-	peers    uint64 // bits of the other devices that access its memory
+	peers    uint64 // bits of the other devices that may access its memory
 }
 
-// The attributes of a pool (cudaMemPoolAttr): settings, which are kept to be read back, and counts.
+// The attributes of a pool (cudaMemPoolAttr): settings, which are only kept to be read back, and counts.
 const (
 	reuseFirst       = 1
 	reuseLast        = 3
@@ -30,13 +30,14 @@ const (
 	lastCount        = 8
 )
 
-// firstPool is the handle of the first pool, away from those of streams and events. The others follow in steps of poolStep.
+// firstPool is the handle of the first pool, distinct from those of streams and events. The others follow in steps of
+// poolStep.
 const (
 	firstPool = 1 << 32
 	poolStep  = 16
 )
 
-// newPool makes a pool of at most so many bytes at once.
+// newPool makes a pool of at most `most` bytes.
 func (c *Context) newPool(g *gpu, kind, most uint64) *pool {
 	p := &pool{id: firstPool + c.poolsMade*poolStep, gpu: g, kind: kind, most: most}
 	c.poolsMade++
@@ -50,7 +51,8 @@ func (c *Context) newPool(g *gpu, kind, most uint64) *pool {
 	return p
 }
 
-// ofPool gives the pool of a device that it begins with, of a kind of memory; current the one that cudaMallocAsync takes there.
+// ofPool returns the default pool of a device for a kind of memory, or, with current, the one that cudaMallocAsync uses
+// there.
 func (c *Context) ofPool(g *gpu, kind uint64, current bool) *pool {
 	p := &g.pools[kind]
 	if p.first == nil {
@@ -103,7 +105,7 @@ func (c *Context) destroyPool(p *pool) error {
 	return nil
 }
 
-// attribute reads an attribute; setAttribute sets it, or lets a peak begin anew.
+// attribute reads an attribute. setAttribute sets it, or resets a peak.
 func (p *pool) attribute(n uint64) (uint64, error) {
 	switch {
 	case n >= reuseFirst && n < firstCount:
@@ -128,7 +130,7 @@ func (p *pool) setAttribute(n, value uint64) error {
 	return nil
 }
 
-// grant is cudaMemPoolSetAccess for one device: all memory of the pool, and what will be.
+// grant is cudaMemPoolSetAccess for one device: it applies to all present and future memory of the pool.
 func (c *Context) grant(p *pool, g *gpu, access Access) error {
 	switch {
 	case access != AccessNone && access != AccessRead && access != AccessReadWrite, g == p.gpu && access != AccessReadWrite:
@@ -159,7 +161,7 @@ func (p *pool) accessOf(g *gpu) Access {
 	return AccessNone
 }
 
-// Pool does what the calls about memory pools ask for. which is a pool, or a device; see calls.PoolDefault and what follows.
+// Pool implements the calls on memory pools. which is a pool, or a device; see calls.PoolDefault and following.
 func (c *Context) Pool(what, which, number, value uint64) (uint64, error) {
 	leave, err := c.enter()
 	defer leave()
@@ -221,7 +223,7 @@ func (c *Context) Pool(what, which, number, value uint64) (uint64, error) {
 	case calls.PoolGrant:
 		return 0, c.grant(p, g, Access(value))
 	case calls.PoolTrim:
-		return 0, nil // what is not in use is not kept
+		return 0, nil // unused memory is not kept
 	}
 	return 0, fail(InvalidValue, "operation %d on a memory pool", what)
 }

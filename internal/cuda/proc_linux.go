@@ -30,7 +30,7 @@ func executable(pid int) (fileID, bool) {
 	return fileID{sys.Dev, sys.Ino}, true
 }
 
-// threads is how many threads a process has, 0 when that cannot be had.
+// threads returns the number of threads of a process, 0 if it cannot be determined.
 func threads(pid int) int {
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
@@ -39,7 +39,7 @@ func threads(pid int) int {
 	return len(list)
 }
 
-// procStat is what /proc/PID/stat tells of a process.
+// procStat is the contents of /proc/PID/stat.
 type procStat struct {
 	name   string
 	state  byte
@@ -52,7 +52,7 @@ func statOf(pid int) (procStat, bool) {
 	if err != nil {
 		return procStat{}, false
 	}
-	// "PID (NAME) STATE PARENT ...": the name may hold anything.
+	// "PID (NAME) STATE PARENT ...": the name may contain anything.
 	from, to := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if from < 0 || to < from {
 		return procStat{}, false
@@ -66,7 +66,7 @@ func statOf(pid int) (procStat, bool) {
 	return procStat{printable(string(text[from+1 : to])), fields[0][0], parent, group}, err == nil && err2 == nil
 }
 
-// handles says that a process has a handler for a signal, as SigCgt in /proc/PID/status tells in hexadecimal.
+// handles reports whether a process has a handler for a signal, by the hexadecimal SigCgt in /proc/PID/status.
 func handles(pid int, sig syscall.Signal) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -81,9 +81,9 @@ func handles(pid int, sig syscall.Signal) bool {
 	return err == nil && caught>>(uint(sig)-1)&1 != 0
 }
 
-// ours says whether a process is this one or a descendant of it.
+// ours reports whether a process is this one or a descendant of it.
 func ours(pid int) bool {
-	const deepest = 1000 // a process that ends on the way could lead in a circle
+	const deepest = 1000 // a process that ends during the walk could lead in a circle
 	self := os.Getpid()
 	for range deepest {
 		if pid == self {
@@ -98,7 +98,8 @@ func ours(pid int) bool {
 	return false
 }
 
-// mapsDevice says whether a process has the device's memory at an address. known is false when that cannot be seen.
+// mapsDevice reports whether a process has the device's memory at an address. known is false if that cannot be
+// determined.
 func mapsDevice(pid int, at uint64) (known, maps bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -113,8 +114,8 @@ func mapsDevice(pid int, at uint64) (known, maps bool) {
 	return true, false
 }
 
-// processes lists the processes of the machine: those that run, and the orphans that have ended here. The latter stay in
-// the list, because nobody waits for them.
+// processes lists the processes of the machine: those that run, and orphans of this process that have ended. The latter
+// stay in the list, because nobody waits for them.
 func processes() (living map[int]procStat, ended map[int]bool) {
 	living, ended = map[int]procStat{}, map[int]bool{}
 	names, err := filepath.Glob("/proc/[0-9]*")
@@ -139,7 +140,7 @@ func processes() (living map[int]procStat, ended map[int]bool) {
 	return living, ended
 }
 
-// variable gives an environment variable that a process was started with.
+// variable returns an environment variable with which a process was started.
 func variable(pid int, name string) (value string, set bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -153,7 +154,7 @@ func variable(pid int, name string) (value string, set bool) {
 	return "", false
 }
 
-// watchEnd gives a file that becomes readable when a process ends.
+// watchEnd returns a file that becomes readable when a process ends.
 func watchEnd(pid int) (*os.File, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
@@ -162,7 +163,7 @@ func watchEnd(pid int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "pidfd"), nil
 }
 
-// waitReadable waits until a file is readable; false when it was closed before.
+// waitReadable waits until a file is readable. It returns false if the file was closed before.
 func waitReadable(f *os.File) bool {
 	raw, err := f.SyscallConn()
 	if err != nil {

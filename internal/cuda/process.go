@@ -23,13 +23,13 @@ type process struct {
 	mapped   chan struct{} // closed when the first connection has mapped the memory
 	once     sync.Once
 	alias    uint64
-	// handles: the numbers the program knows things by.
+	// handles: the program's numbers of things.
 	modules   map[uint64]*Module
 	broken    map[uint64]error // modules that could not be loaded
 	kernels   map[uint64]*Kernel
 	next      uint64
 	maps      []mapping
-	failing   map[uint32]*Error // by host thread: of the last request, until its call ends
+	failing   map[uint32]*Error // by host thread: the error of the last request, until its call ends
 	unseen    map[asked]int
 	arguments map[uint32][]engine.Argument // by host thread: names for its next launch
 }
@@ -43,7 +43,7 @@ const (
 	NotMapped uint64 = calls.ReasonNotMapped // a process has no room at the addresses of device memory
 )
 
-// Unheard is something of a program that the checker could not see.
+// Unheard is something in a program that the checker could not observe.
 type Unheard struct {
 	Reason uint64
 	Text   string // the kernel, or the cause
@@ -56,14 +56,14 @@ func newProcess(ctx context.Context, pid int32) *process {
 	return p
 }
 
-// open makes the process's context, which waits for a launch of another process to end. So the server is not locked
-// meanwhile: that launch may have to be stopped.
+// open makes the process's context. This waits for a running launch of another process. The server is not locked
+// meanwhile, because that launch may have to be stopped.
 func (p *process) open(d *Device) {
 	p.ctx = d.NewContext()
 	p.ctx.printf = &p.out
 }
 
-// mappedAt is the address of the alias, 0 when it is not mapped.
+// mappedAt is the address of the alias, 0 if it is not mapped.
 func (p *process) mappedAt() uint64 {
 	select {
 	case <-p.mapped:

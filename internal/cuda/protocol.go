@@ -19,23 +19,23 @@ type request struct {
 	thread uint32
 	args   []uint64
 	frames []uint64      // return addresses of the program, innermost first
-	script []event.Frame // the frames of a script instead, where one makes the call
+	script []event.Frame // the frames of the script instead, if a script makes the call
 	blob   []byte
 }
 
-// reply is the answer. bad ends the connection instead.
+// reply is the answer to a request. If bad is set it ends the connection instead.
 type reply struct {
 	code    Code
 	results []uint64
 	waiting int // bytes of kernel output
-	// unawaited says that the host's own accesses are to be told: see hostaccess.go.
+	// unawaited says that the host's own accesses must be reported: see hostaccess.go.
 	unawaited bool
 	blob      []byte
-	err       error // that code stands for
+	err       error // the error for which code stands
 	bad       error
 }
 
-// blobLimit bounds a blob; the largest are fat binaries of libraries.
+// blobLimit bounds the size of a blob; the largest are fat binaries of libraries.
 const blobLimit = 1 << 30
 
 // readRequest reads one request and checks its shape against the table.
@@ -72,7 +72,7 @@ func readRequest(r io.Reader) (*request, error) {
 	}
 	req.args, req.frames = req.args[:spec.Args], req.args[spec.Args:]
 	if nblob > 0 {
-		// Grown as the data comes, so that a length alone costs nothing.
+		// The buffer grows as the data arrives, so that a large length alone costs nothing.
 		var b bytes.Buffer
 		if _, err := io.CopyN(&b, r, int64(nblob)); err != nil {
 			return nil, err

@@ -2,21 +2,21 @@ package cuda
 
 import "maps"
 
-// progress is the work that comes before what an agent does next: for each stream, by agent, the number of its last such
-// operation. Operations are numbered over the whole context.
+// progress is the work that precedes the next operation of an agent: for each stream, by agent, the number of its last
+// such operation. Operations are numbered over the whole context.
 type progress map[uint32]uint64
 
-// polling is what the queries of a stream or an event have answered since the host last waited for it.
+// polling is the record of queries of a stream or an event since the host last waited for it.
 type polling struct {
-	refused int      // "not ready" so many times
-	work    progress // what the last of these was asked about
+	refused int      // number of "not ready" answers
+	work    progress // the work that the last of these was about
 }
 
-// patience is how many queries in a row are answered "not ready". A loop that puts new work into the stream it polls
-// must end too: a device would catch up with it.
+// patience is the number of consecutive queries that are answered "not ready". A loop that puts new work into the
+// stream that it polls must end too, because a device would catch up with it.
 const patience = 1000
 
-// work counts an operation that stays unfinished, as far as the host knows, until the host waits for it.
+// work counts an operation, which from the host's view is unfinished until the host waits for it.
 func (c *Context) work(s *stream) {
 	c.works++
 	c.progressOf(s.agent)[s.agent] = c.works
@@ -31,7 +31,7 @@ func (c *Context) progressOf(agent uint32) progress {
 	return p
 }
 
-// follow makes all that p holds come before what agent does next.
+// follow orders everything in p before the next operation of agent.
 func (c *Context) follow(agent uint32, p progress) {
 	if len(p) == 0 {
 		return
@@ -39,14 +39,14 @@ func (c *Context) follow(agent uint32, p progress) {
 	c.progressOf(agent).add(p)
 }
 
-// add unites two sets of work.
+// add merges two sets of work.
 func (p progress) add(q progress) {
 	for a, n := range q {
 		p[a] = max(p[a], n)
 	}
 }
 
-// finished says that the host has waited for all that p holds, beyond what asked holds.
+// finished reports whether the host has waited for everything in p that is not in asked.
 func (c *Context) finished(p, asked progress) bool {
 	known := c.progress[c.threads.first]
 	for a, n := range p {
@@ -57,9 +57,9 @@ func (c *Context) finished(p, asked progress) bool {
 	return true
 }
 
-// ready is the answer to a query about work that may not be finished. Work is in truth always done; the first query after
-// new work says that it is not, so that a program that does not heed the answer is found out, and the second that it is,
-// so that polling ends.
+// ready is the answer to a query about work that may not be finished. In fact work is always finished. The first query
+// after new work answers that it is not, which exposes a program that ignores the answer. The second answers that it
+// is, so that polling ends.
 func (c *Context) ready(p progress, q *polling) bool {
 	if c.finished(q.work, nil) {
 		*q = polling{}
@@ -73,7 +73,7 @@ func (c *Context) ready(p progress, q *polling) bool {
 	return false
 }
 
-// settle forgets the work of a stream that is destroyed, when the host has waited for it: no query asks for it any more.
+// settle drops the work of a stream that is destroyed, after the host has waited for it: no query asks for it any more.
 func (c *Context) settle(s *stream) {
 	if !c.finished(progress{s.agent: c.progress[s.agent][s.agent]}, nil) {
 		return
@@ -87,7 +87,7 @@ func (c *Context) settle(s *stream) {
 	delete(c.progress, s.agent)
 }
 
-// settleAll forgets all work: the host has waited for it.
+// settleAll drops all work: the host has waited for it.
 func (c *Context) settleAll() {
 	clear(c.progress)
 	for _, s := range c.allStreams() {
@@ -98,7 +98,7 @@ func (c *Context) settleAll() {
 	}
 }
 
-// QueryStream is cudaStreamQuery: NotReady the first time it is asked after new work. Only success orders.
+// QueryStream is cudaStreamQuery: NotReady for the first query after new work. Only success orders.
 func (c *Context) QueryStream(id StreamID, thread uint32) error {
 	return c.on(id, thread, func(s *stream) error {
 		p := c.progress[s.agent]
@@ -120,8 +120,8 @@ func (c *Context) QueryStream(id StreamID, thread uint32) error {
 	})
 }
 
-// QueryEvent is cudaEventQuery: NotReady the first time it is asked after a record of unfinished work. An event that
-// was never recorded is ready.
+// QueryEvent is cudaEventQuery: NotReady for the first query after a record of unfinished work. An event that was never
+// recorded is ready.
 func (c *Context) QueryEvent(ev EventID) error {
 	leave, err := c.enter()
 	defer leave()

@@ -14,8 +14,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// hostCall is the call that a request stands for, in a sentence that says where the host was; "" for those that programs
-// do not know of.
+// hostCall is the API call of a request, for a sentence that says where the host was; "" for requests that are not
+// calls of the program.
 func hostCall(op calls.Op) string {
 	switch op {
 	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked, calls.Argument,
@@ -57,10 +57,10 @@ func hostCall(op calls.Op) string {
 	return "cuda" + calls.Specs[op].Name
 }
 
-// handler does one request: results, a blob, an error of the API.
+// handler executes one request. It returns results, a blob, and an error of the API.
 type handler func(p *process, ctx context.Context, r *request) ([]uint64, []byte, error)
 
-// handlers is what each request does. Hello and NotChecked are the session's.
+// handlers execute the requests. The session handles Hello and NotChecked.
 var handlers = [calls.NumOps]handler{
 	calls.Mapped:              (*process).mappedAlias,
 	calls.LoadModule:          (*process).loadModule,
@@ -133,13 +133,13 @@ var handlers = [calls.NumOps]handler{
 	calls.Condition:           (*process).condition,
 }
 
-// handle does one request. The shape of r was checked when it was read.
+// handle executes one request. The shape of r was checked when it was read.
 func (p *process) handle(ctx context.Context, r *request) reply {
 	h := handlers[r.op]
 	if h == nil {
 		return reply{bad: fmt.Errorf("request %s out of place", calls.Specs[r.op].Name)}
 	}
-	p.handling.Lock() // several libraries of a process may ask at once
+	p.handling.Lock() // several libraries of a process may make requests at once
 	defer p.handling.Unlock()
 	if r.op != calls.Thread {
 		p.ctx.speak(r.thread)
@@ -155,7 +155,7 @@ func (p *process) handle(ctx context.Context, r *request) reply {
 	return rep
 }
 
-// codeOf is the code a program sees for an error.
+// codeOf is the error code that a program receives for an error.
 func codeOf(err error) Code {
 	var e *Error
 	var u *Unchecked
@@ -204,7 +204,8 @@ func (p *process) loadModule(_ context.Context, r *request) ([]uint64, []byte, e
 		p.broken[h] = err
 		var errs ptx.ErrorList
 		if r.args[0] != 0 && errors.As(err, &errs) {
-			// Few programs print why. Of those that the runtime registers, each kernel is reported when it is launched.
+			// Few programs print the reason. For kernels that the runtime registers, each one is reported when it is
+			// launched.
 			p.ctx.dev.report(LaunchReport{Err: &Unchecked{Err: err}})
 		}
 	} else {
@@ -213,7 +214,7 @@ func (p *process) loadModule(_ context.Context, r *request) ([]uint64, []byte, e
 	return []uint64{h}, nil, err
 }
 
-// brokenKernel reports a kernel as not checked whose module could not be loaded.
+// brokenKernel reports that a kernel whose module could not be loaded was not checked.
 func (p *process) brokenKernel(module uint64, name string) error {
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
@@ -527,7 +528,7 @@ func (p *process) occupancy(_ context.Context, r *request) ([]uint64, []byte, er
 	return []uint64{uint64(n)}, nil, err
 }
 
-// clusterOf is the shape of clusters that flags of a launch tell.
+// clusterOf is the cluster shape in the flags of a launch.
 func clusterOf(flags uint64) event.Dim3 {
 	at := func(i int) uint32 { return uint32(flags >> (calls.LaunchCluster + 8*i) & 0xff) }
 	return event.Dim3{X: at(0), Y: at(1), Z: at(2)}

@@ -10,56 +10,57 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// By round robin the warps of a small kernel run one after the other: none waits for a lock, finds a queue full or loses an exchange, and
-// what the code does then is not executed. So small launches of kernels whose threads may contend are executed once more, as
-// engine.Contended, on the memory that they began with, and the smallest ones by other schedules too. The sink is told of all executions, as
-// of launches of the stream that follow each other.
+// With round-robin scheduling the warps of a small kernel run one after the other. None waits for a lock, finds a queue
+// full or loses an exchange, and the code for these cases is not executed. So small launches of kernels whose threads
+// may contend are executed again, with engine.Contended, on their initial memory; the smallest ones are executed with
+// other schedules too. The sink receives all executions as consecutive launches of the stream.
 
-// Rerun is a schedule by which launches are executed once more.
+// Rerun is a schedule with which launches are executed again.
 type Rerun struct {
 	Schedule engine.Schedule
 	Seed     uint64
 }
 
-// Reruns gives the schedules, in their order. Launch.Rerun counts them from 1.
+// Reruns returns the schedules in order. Launch.Rerun counts them from 1.
 func Reruns() []Rerun { return reruns[:] }
 
 var reruns = [...]Rerun{{engine.Contended, 0}, {engine.PCT, 1}, {engine.Fair, 1}, {engine.PCT, 2}, {engine.Fair, 2}, {engine.PCT, 3}, {engine.Fair, 3}, {engine.PCT, 4}}
 
-// Bounds of what is executed once more, in warp instructions; to copy copyBytes counts as one.
+// Bounds of further executions, in warp instructions. Copying copyBytes counts as one instruction.
 const (
-	// rerunFree is what may be executed of each kernel, rerunShare the part of what all launches have executed that may be, too.
+	// rerunFree is the allowance of each kernel. rerunShare is the additional allowance, as a part of what all launches
+	// have executed.
 	rerunFree  = 1 << 18
 	rerunShare = 4
-	// rerunBytes is how much memory may be allocated.
+	// rerunBytes is the greatest amount of allocated memory.
 	rerunBytes = 32 << 20
-	// rerunFactor times the steps of a launch, and rerunSteps, are what it may have the second time.
+	// rerunFactor times the steps of a launch, plus rerunSteps, is the limit of its second execution.
 	rerunFactor, rerunSteps = 8, 1 << 14
-	// rerunOthers is what the executions of a launch by schedules other than the first may take together.
+	// rerunOthers is the limit of the executions of a launch with schedules other than the first, together.
 	rerunOthers = 1 << 16
 	copyBytes   = 512
 )
 
-// spare is what a device keeps to execute launches once more.
+// spare is the data that a device keeps for executing launches again.
 type spare struct {
-	spent, ran    uint64  // by launches the second time, and the first
-	before, after []saved // the buffers are used again
+	spent, ran    uint64  // warp instructions of further executions, and of first executions
+	before, after []saved // the buffers are reused
 }
 
-// saved is what an allocation held.
+// saved is the contents of an allocation.
 type saved struct {
 	bytes []byte // of the memory
 	copy  []byte
 }
 
-// mayRerun says that a launch may be executed once more, as far as is known before it is executed.
+// mayRerun reports whether a launch may be executed again, as far as that is known before its execution.
 func (c *Context) mayRerun(k *Kernel, l *engine.Launch) bool {
 	d := c.dev
 	return d.cfg.Rerun && d.cfg.Schedule == engine.Fair && d.cfg.Seed == 0 && l.Sink != nil && l.Block.Count()*l.Grid.Count() > 1 && !l.Early &&
 		d.contexts == 1 && len(c.gpus) == 1 && d.launches < 1<<event.RerunShift && k.contends()
 }
 
-// contends says that threads of the kernel may contend, and that it changes nothing but memory.
+// contends reports whether threads of the kernel may contend, and the kernel changes only memory.
 func (k *Kernel) contends() bool {
 	if !k.examined {
 		k.examined = true
@@ -70,7 +71,7 @@ func (k *Kernel) contends() bool {
 	return k.contending
 }
 
-// mayAfford says that so much more may be executed of a kernel.
+// mayAfford reports whether a kernel may execute cost more.
 func (r *spare) mayAfford(k *Kernel, cost uint64) bool {
 	return k.rerun+cost <= rerunFree || r.spent+cost <= r.ran/rerunShare
 }
@@ -80,7 +81,8 @@ func (r *spare) spend(k *Kernel, cost uint64) {
 	r.spent += cost
 }
 
-// save keeps what the memory holds. It says false where that is too much, or the program may change it meanwhile.
+// save saves the contents of the memory. It returns false if there is too much, or if the program may change it
+// meanwhile.
 func (c *Context) save(k *Kernel, to []saved) ([]saved, bool) {
 	d := c.dev
 	if !d.spare.mayAfford(k, k.saving) {
@@ -109,8 +111,8 @@ func (c *Context) save(k *Kernel, to []saved) ([]saved, bool) {
 	return to, true
 }
 
-// rerun executes a launch of a cost that has ended, or come to a deadlock, once more, l as it was before, on the memory that it began
-// with.
+// rerun executes again a launch of a given cost that has ended, or that has deadlocked, on its initial memory. l is the
+// launch before its first execution.
 func (c *Context) rerun(ctx context.Context, k *Kernel, l engine.Launch, cost uint64, deadlock bool) {
 	d := c.dev
 	a := &d.spare
@@ -128,7 +130,7 @@ func (c *Context) rerun(ctx context.Context, k *Kernel, l engine.Launch, cost ui
 	if told := l.OnFault; told != nil {
 		l.OnFault = func(f engine.Fault) {
 			if f.Kind != engine.StepLimit && (f.Kind != engine.Deadlock || !deadlock) {
-				told(f) // where the launch itself came to a deadlock, other places where threads may wait then say nothing new
+				told(f) // if the launch itself has deadlocked, other places where threads may wait add nothing
 			}
 		}
 	}
@@ -143,7 +145,7 @@ func (c *Context) rerun(ctx context.Context, k *Kernel, l engine.Launch, cost ui
 		again := l
 		again.ID |= uint32(i+1) << event.RerunShift
 		again.Schedule, again.Seed = by.Schedule, by.Seed
-		took, _ := d.execute(ctx, &again) // how it ends is not the program's business
+		took, _ := d.execute(ctx, &again) // how it ends does not concern the program
 		a.spend(k, took.Warps)
 		spent += took.Warps
 	}

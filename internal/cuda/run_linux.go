@@ -23,19 +23,20 @@ import (
 	"fencepost.dev/fencepost/internal/cuda/calls"
 )
 
-// How long processes that outlive the program are waited for: those that may use the device, since the newest call of
-// any; the others, since the program's end. And how long a program that is stopped has to write what it holds back.
+// The waiting times for processes that outlive the program: for those that may use the device, since the newest call of
+// any of them; for the others, since the program's end. The last is the time for a stopped program to write its
+// buffered output.
 var lingerUsers, lingerOthers, lingerStopped = 10 * time.Second, time.Second, 300 * time.Millisecond
 
-// Linger is how long processes that use the device are waited for after the newest call.
+// Linger is the waiting time, since the newest call, for processes that use the device.
 func Linger() time.Duration { return lingerUsers }
 
-// Supported gives the error of Run on systems where programs cannot run; here they can.
+// Supported returns the error of Run on systems on which programs cannot run. On this one they can.
 func Supported() error { return nil }
 
-// Run starts a program with a device and waits for its end, and for that of its descendants while they use the device. Each
-// process is a context of its own. When ctx ends, all of them are killed, and the error is ctx's. Otherwise the error
-// says why the program could not be started; how it ended is no error.
+// Run starts a program with a device and waits for its end, and for the end of its descendants while they use the
+// device. Each process is a context of its own. When ctx ends, all of them are killed, and the error is ctx's.
+// Otherwise the error says why the program could not be started; the way in which it ended is not an error.
 func Run(ctx context.Context, opts RunOptions) (ExitStatus, error) {
 	adopt()
 	srv, err := newServer(opts.Device)
@@ -59,7 +60,7 @@ func Run(ctx context.Context, opts RunOptions) (ExitStatus, error) {
 	stopped := ctx.Err()
 	if stopped != nil {
 		st.Host = srv.where()
-		stop(context.Cause(ctx)) // the launches end for this reason, not because their process does
+		stop(context.Cause(ctx)) // the launches end for this reason, not because their process ends
 		r.kill()
 	}
 	stop(ErrEnded)
@@ -82,10 +83,10 @@ func Run(ctx context.Context, opts RunOptions) (ExitStatus, error) {
 	return st, errors.Join(stopped, err)
 }
 
-// adopt makes this process the parent of its orphaned descendants: a daemon stays in its sight.
+// adopt makes this process the parent of its orphaned descendants, so that a daemon stays visible.
 var adopt = sync.OnceFunc(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
 
-// command prepares the program's process: its own group unless it must read the terminal.
+// command prepares the program's process, with a process group of its own unless it must read the terminal.
 func command(opts RunOptions, socket string) *exec.Cmd {
 	cmd := exec.Command(opts.Path, opts.Args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = opts.Dir, opts.Stdin, opts.Stdout, opts.Stderr
@@ -100,12 +101,12 @@ func command(opts RunOptions, socket string) *exec.Cmd {
 	if !opts.Outlives {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}
-	// A grandchild that keeps an output open does not keep the run from ending.
+	// A grandchild that keeps an output open must not delay the end of the run.
 	cmd.WaitDelay = 2 * time.Second
 	return cmd
 }
 
-// withLibraries puts a folder before LD_LIBRARY_PATH.
+// withLibraries prepends a folder to LD_LIBRARY_PATH.
 func withLibraries(env []string, folder string) []string {
 	const name = "LD_LIBRARY_PATH="
 	var out []string
@@ -127,8 +128,8 @@ func withLibraries(env []string, folder string) []string {
 	return out
 }
 
-// withThreads puts the library that sees what orders host threads before all others (LD_PRELOAD). A sanitizer whose own library must be
-// the first is left alone: the threads of such a program are one agent.
+// withThreads makes the library that observes host threads the first one (LD_PRELOAD). A program with a sanitizer whose
+// own library must be first is left alone: its threads are one agent.
 func withThreads(env []string, folder, program string) []string {
 	const name = "LD_PRELOAD="
 	library := filepath.Join(folder, calls.ThreadsLibrary)
@@ -146,7 +147,7 @@ func withThreads(env []string, folder, program string) []string {
 	return append(out, name+library)
 }
 
-// sanitized says that a program needs the library of a sanitizer.
+// sanitized reports whether a program needs the library of a sanitizer.
 func sanitized(program string) bool {
 	f, err := elf.Open(program)
 	if err != nil {
@@ -159,15 +160,15 @@ func sanitized(program string) bool {
 	})
 }
 
-// running is a program that runs.
+// running is a running program.
 type running struct {
 	cmd  *exec.Cmd
 	srv  *server
-	done chan error // gets the result of waiting
+	done chan error // receives the result of waiting
 	over bool       // done was received
 }
 
-// start starts a program that is killed when this process is, unless it outlives it. Linux kills it already when the thread
+// start starts a program that is killed when this process is, unless it outlives it. Linux kills it when the thread
 // that started it ends, so that thread is kept until then.
 func (r *running) start() error {
 	begun := make(chan error)
@@ -188,21 +189,21 @@ func (r *running) start() error {
 	return <-begun
 }
 
-// own says that the program leads a process group of its own.
+// own reports whether the program leads a process group of its own.
 func (r *running) own() bool { return r.cmd.SysProcAttr.Setpgid }
 
 // signal sends a signal to the program and its group.
 func (r *running) signal(s syscall.Signal) {
 	target := r.cmd.Process.Pid
 	if r.own() {
-		target = -target // the group may live on without its leader
+		target = -target // the group may continue without its leader
 	} else if r.over {
 		return
 	}
 	_ = syscall.Kill(target, s)
 }
 
-// wait waits for the program and hands signals on to it, until ctx ends.
+// wait waits for the program and forwards signals to it, until ctx ends.
 func (r *running) wait(ctx context.Context) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
@@ -213,15 +214,16 @@ func (r *running) wait(ctx context.Context) error {
 			r.over = true
 			return startError(err)
 		case s := <-signals:
-			// On a terminal the program is in our group and got the signal itself.
+			// On a terminal the program is in this process's group and has received the signal itself.
 			sig, ok := s.(syscall.Signal)
 			if !ok || !r.own() && sig != syscall.SIGTERM {
 				continue
 			}
 			if (sig == syscall.SIGINT || sig == syscall.SIGTERM) && !r.catches(sig) {
-				// It would die with what its standard output holds back. These signals end the run as well, and then it is asked for that.
+				// The program would die with its buffered standard output. These signals end the run as well, which
+				// then asks the program to write its output.
 				select {
-				case err := <-r.done: // as one that has just ended, which handles nothing any more
+				case err := <-r.done: // treat it as one that has just ended and handles nothing any more
 					r.over = true
 					return startError(err)
 				case <-ctx.Done():
@@ -236,7 +238,7 @@ func (r *running) wait(ctx context.Context) error {
 	}
 }
 
-// catches says that the program, or a process that it has started, has a handler for a signal.
+// catches reports whether the program, or a process that it has started, has a handler for a signal.
 func (r *running) catches(sig syscall.Signal) bool {
 	if handles(r.cmd.Process.Pid, sig) {
 		return true
@@ -250,19 +252,19 @@ func (r *running) catches(sig syscall.Signal) bool {
 	return false
 }
 
-// outlived waits for the processes that the program has left behind, and gives the names of those that stay.
+// outlived waits for the processes that the program has left behind, and returns the names of those that remain.
 func (r *running) outlived(ctx context.Context) (left, users []string) {
 	began := time.Now()
 	var before map[int]bool
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		left, users, ended := r.survivors()
 		if r.srv.idle() > 0 {
-			r.srv.emptyAll() // who posts is not idle
+			r.srv.emptyAll() // a process that posts is not idle
 		}
 		idle := min(r.srv.idle(), time.Since(began))
 		switch {
 		case len(left) == 0 && len(users) == 0:
-			// One that ended while the list was made may have started another that is not in it.
+			// A process that ended while the list was made may have started another that is not in it.
 			if before != nil && maps.Equal(before, ended) {
 				return nil, nil
 			}
@@ -279,8 +281,8 @@ func (r *running) outlived(ctx context.Context) (left, users []string) {
 	}
 }
 
-// survivors are the names of the processes of the run, without the program itself: those that use the device, or run a
-// program that has used it, and the others.
+// survivors returns the names of the processes of the run, without the program itself: those that use the device, or
+// run a program that has used it, and the others.
 func (r *running) survivors() (left, users []string, ended map[int]bool) {
 	connected, programs := r.srv.users()
 	family, ended := r.family()
@@ -297,10 +299,10 @@ func (r *running) survivors() (left, users []string, ended map[int]bool) {
 	return slices.Compact(left), slices.Compact(users), ended
 }
 
-// family finds the processes that the program has started, and they in turn. Each has a connection, the program's group,
-// its environment, or none and is an orphan that this process has adopted (children of its own, as compilers, are in its
-// group). Parents are not followed: one that ends meanwhile would hide its children. ended are the orphans that have
-// ended.
+// family finds the processes that the program and its descendants have started. Each has a connection, the program's
+// process group, or its environment; or it has none of these and is an orphan that this process has adopted (this
+// process's own children, such as compilers, are in its group). Parents are not followed, because one that ends
+// meanwhile would hide its children. ended are the orphans that have ended.
 func (r *running) family() (out map[int]procStat, ended map[int]bool) {
 	connected, _ := r.srv.users()
 	self, own := os.Getpid(), unix.Getpgrp()
@@ -319,10 +321,10 @@ func (r *running) family() (out map[int]procStat, ended map[int]bool) {
 	return out, ended
 }
 
-// started are the processes that Run has started: children of this process that are no orphans.
+// started are the processes that Run has started: children of this process that are not orphans.
 var started pidSet
 
-// pidSet is a set of processes. Its methods may be called from several goroutines.
+// pidSet is a set of processes. Its methods may be called concurrently.
 type pidSet struct {
 	mu   sync.Mutex
 	pids map[int]bool
@@ -347,8 +349,8 @@ func (s *pidSet) set(pid int, in bool) {
 	}
 }
 
-// kill ends the program and its descendants. They are asked to write what their standard output holds back first, and
-// those that are stopped go on for that.
+// kill ends the program and its descendants. It first asks them to write their buffered standard output, and continues
+// stopped ones for that.
 func (r *running) kill() {
 	everyone := func(sig syscall.Signal) {
 		r.signal(sig)
@@ -364,7 +366,7 @@ func (r *running) kill() {
 	r.await(lingerStopped)
 }
 
-// await waits for the program, but not longer than limit: nobody can kill a process of another user.
+// await waits for the program, at most until limit: this process cannot kill a process of another user.
 func (r *running) await(limit time.Duration) {
 	if r.over {
 		return
@@ -376,7 +378,7 @@ func (r *running) await(limit time.Duration) {
 	}
 }
 
-// startError keeps an error of waiting that is not just how the program ended.
+// startError returns an error of waiting that is more than the way in which the program ended.
 func startError(err error) error {
 	var exit *exec.ExitError
 	if err == nil || errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) {

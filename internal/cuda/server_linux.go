@@ -23,23 +23,24 @@ import (
 	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
-// server lends a device to the processes that connect. Every process is a context; the libraries inside one process
-// (a program may hold several runtimes) share it. What arrives is taken as hostile: a malformed request ends its connection.
+// server provides a device to the processes that connect. Every process is a context. The libraries inside one process
+// (a program may contain several runtimes) share it. Input is treated as hostile: a malformed request ends its
+// connection.
 type server struct {
 	dev      *Device
 	listener *net.UnixListener
-	name     string // of the socket, as programs are told it
+	name     string // of the socket, as passed to programs
 
 	mu        sync.Mutex
 	processes map[int32]*process
 	conns     map[*net.UnixConn]int32 // with the process that made it
-	programs  map[fileID]bool         // executables that have connected: what else runs them may use the device too
+	programs  map[fileID]bool         // executables that have connected: other processes that run them may use the device too
 	faults    []error                 // connections that ended with a protocol error
 	unchecked map[Unheard]bool
-	refused   bool         // a process came back that was taken for ended
+	refused   bool         // a process that was considered ended has come back
 	last      string       // the newest call; "" before the first
-	busy      int          // requests in progress
-	active    time.Time    // when the newest request ended
+	busy      int          // number of requests in progress
+	active    time.Time    // the end of the newest request
 	unprinted bytes.Buffer // output of kernels that nobody has fetched
 	wg        sync.WaitGroup
 }
@@ -55,14 +56,14 @@ func newServer(d *Device) (*server, error) {
 }
 
 // serve accepts connections of descendants of this process until the listener is closed. Any process of the machine can
-// reach an abstract address.
+// connect to an abstract address.
 func (s *server) serve(ctx context.Context) {
 	for {
 		conn, err := s.listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // too many open files, for now
+		if err != nil { // temporarily too many open files
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -111,7 +112,7 @@ func (s *server) close() []error {
 	return s.faults
 }
 
-// begin and end are around a request.
+// begin and end enclose a request.
 func (s *server) begin(call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +129,7 @@ func (s *server) end() {
 	s.active = time.Now()
 }
 
-// idle is the time since the newest request; 0 while there is one.
+// idle is the time since the newest request; 0 during a request.
 func (s *server) idle() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +150,7 @@ func (s *server) users() (pids map[int]bool, programs map[fileID]bool) {
 	return pids, maps.Clone(s.programs)
 }
 
-// session serves one connection. The error is what was wrong with the protocol, nil when the peer just left.
+// session serves one connection. It returns a violation of the protocol, and nil if the peer has just left.
 func (s *server) session(ctx context.Context, conn *net.UnixConn, pid int32) error {
 	in := bufio.NewReader(conn)
 	req, err := readRequest(in)
@@ -215,7 +216,8 @@ func (s *server) requests(ctx context.Context, p *process, conn *net.UnixConn, i
 		s.begin(hostCall(req.op))
 		r := p.handle(p.life, req)
 		if ctx.Err() != nil {
-			// The run was stopped within the request: that is where the host was. Without an answer it stays there until it is killed.
+			// The run was stopped within the request: this is where the host was. Without an answer the host stays
+			// there until it is killed.
 			_, err := io.Copy(io.Discard, in)
 			return gone(err)
 		}
@@ -232,7 +234,7 @@ func (s *server) requests(ctx context.Context, p *process, conn *net.UnixConn, i
 	}
 }
 
-// empty does what the process has posted. The error is what was wrong with that.
+// empty executes the requests that the process has posted. It returns an error if they are malformed.
 func (s *server) empty(p *process) error {
 	b := &p.mail
 	b.reading.Lock()
@@ -264,7 +266,7 @@ func (s *server) empty(p *process) error {
 	return nil
 }
 
-// emptyAll does what all processes have posted.
+// emptyAll executes the requests that all processes have posted.
 func (s *server) emptyAll() {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.processes))
@@ -291,7 +293,7 @@ func gone(err error) error {
 	return err
 }
 
-// peer gives the process number of the other end.
+// peer returns the process number of the other end.
 func peer(conn *net.UnixConn) (int32, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -306,7 +308,7 @@ func peer(conn *net.UnixConn) (int32, error) {
 	return cred.Pid, nil
 }
 
-// writeReply sends a reply, with a file descriptor beside its first bytes when file is not nil.
+// writeReply sends a reply. If file is not nil, its descriptor accompanies the first bytes.
 func writeReply(conn *net.UnixConn, r reply, file *os.File) error {
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, uint32(r.code))
@@ -332,7 +334,7 @@ func writeReply(conn *net.UnixConn, r reply, file *os.File) error {
 	return err
 }
 
-// mailReader reads the ring up to a number of bytes ever written.
+// mailReader reads the ring up to a total number of bytes written.
 type mailReader struct {
 	ring    []byte
 	read    *uint64

@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
-// newMemory makes a device's memory over a file that programs map too.
+// newMemory makes a device's memory over a file that programs also map.
 func newMemory(size uint64) (*devmem.Memory, *os.File, []byte, error) {
 	file, backing, err := sharedMemory(size + registeredRoom + statusSize)
 	if err != nil {
@@ -19,7 +19,7 @@ func newMemory(size uint64) (*devmem.Memory, *os.File, []byte, error) {
 	return devmem.NewOver(backing[:size:size], file), file, backing, nil
 }
 
-// closeShared gives the file back.
+// closeShared closes the file.
 func (d *Device) closeShared() error {
 	err := unix.Munmap(d.backing)
 	if e := d.file.Close(); err == nil {
@@ -29,22 +29,23 @@ func (d *Device) closeShared() error {
 	return err
 }
 
-// memoryName names the memory in /proc/PID/maps of the processes that have it.
+// memoryName is the name of the memory in /proc/PID/maps of the processes that map it.
 const memoryName = "fencepost-device-memory"
 
-// statusSize is the page behind registered host memory in which programs count the calls that did not reach the server.
+// statusSize is the size of the page behind registered host memory in which programs count the calls that did not reach
+// the server.
 const statusSize = 4096
 
 // statusAt is the offset of the status page in the file.
 func (d *Device) statusAt() uint64 { return uint64(len(d.backing)) - statusSize }
 
-// undelivered is how many calls of programs did not reach the server.
+// undelivered is the number of calls of programs that did not reach the server.
 func (d *Device) undelivered() uint32 {
 	return binary.LittleEndian.Uint32(d.backing[d.statusAt():])
 }
 
-// sharedMemory maps a new anonymous file of size bytes, without pages until they are touched. It is sealed: a program that
-// made it shorter would take the memory from under the kernels.
+// sharedMemory maps a new anonymous file of size bytes, without pages until they are accessed. It is sealed: a program
+// that truncated it would remove memory that kernels use.
 func sharedMemory(size uint64) (*os.File, []byte, error) {
 	fd, err := unix.MemfdCreate(memoryName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -67,7 +68,8 @@ func sharedMemory(size uint64) (*os.File, []byte, error) {
 	return file, backing, nil
 }
 
-// grow gives the file its size. A limit on the size of files (ulimit -f) holds for it too, though it takes no disk.
+// grow sets the size of the file. A limit on the size of files (ulimit -f) applies to it too, although it occupies no
+// disk.
 func grow(fd int, size uint64) error {
 	var old unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &old); err != nil || old.Cur >= size {

@@ -19,14 +19,14 @@ func newMemory(size uint64) (*devmem.Memory, *os.File, []byte, error) {
 
 func (d *Device) closeShared() error { return nil }
 
-// Supported says why programs cannot run: they find the device through Linux's own means (the dynamic linker, memfd_create,
-// abstract sockets, /proc).
+// Supported returns the reason why programs cannot run on this system: they find the device through mechanisms of Linux
+// (the dynamic linker, memfd_create, abstract sockets, /proc).
 func Supported() error {
 	return errors.New("programs run on Linux only: on this system use `fencepost check FILE.ptx`, or run this command in a Linux container")
 }
 
-// Run fails with what Supported gives.
+// Run fails with the error of Supported.
 func Run(context.Context, RunOptions) (ExitStatus, error) { return ExitStatus{}, Supported() }
 
-// Linger is how long processes that use the device are waited for after the newest call: there are none.
+// Linger is the waiting time for processes that use the device after the newest call. On this system there are none.
 func Linger() time.Duration { return 0 }

@@ -2,14 +2,14 @@ package cuda
 
 import "sort"
 
-// spans is a set of free ranges, by offset, that never touch each other.
+// spans is a set of free ranges, by offset, none of which are adjacent.
 type spans struct {
 	free []span
 }
 
 type span struct{ at, size uint64 }
 
-// add gives a range back.
+// add returns a range to the set.
 func (s *spans) add(at, size uint64) {
 	i := sort.Search(len(s.free), func(i int) bool { return s.free[i].at > at })
 	s.free = append(s.free, span{})

@@ -31,11 +31,11 @@ type stream struct {
 	priority    int32
 	name        string
 	asked       polling
-	kernel      bool // the last operation put into it is a kernel
+	kernel      bool // the last operation in it is a kernel
 	awaits      *awaited
 
 	triggers      *eventState // the programmatic event of the launch that follows
-	prerequisites []uint64    // tokens of the ends of launches that the next kernel can wait for
+	prerequisites []uint64    // tokens of the ends of launches for which the next kernel can wait
 }
 
 // EventID is an event of a context.
@@ -49,9 +49,9 @@ type eventState struct {
 	saw      progress // the work before the newest record
 	asked    polling
 	flags    uint32
-	ended    uint64 // token of the end of the launch that it is a programmatic event of; 0: of none
+	ended    uint64 // token of the end of the launch whose programmatic event it is; 0: of none
 	atStart  bool   // the launch triggers it when its blocks begin
-	ofGraph  bool   // an edge of a graph, which stands between no two kernels of a branch
+	ofGraph  bool   // an edge of a graph, which separates no two kernels of a branch
 }
 
 // The event flags this package looks at.
@@ -60,13 +60,13 @@ const (
 	eventInterprocess  = 4
 )
 
-// handle numbers are multiples of 16, away from the special handles 0, 1 and 2.
+// newID returns a handle. Handles are multiples of 16, distinct from the special handles 0, 1 and 2.
 func (c *Context) newID() uint64 {
 	c.lastID += 16
 	return c.lastID
 }
 
-// noHandle is the error for a stream or event that does not exist. Programs that give 0 did not make one.
+// noHandle is the error for a stream or event that does not exist. A program that passes 0 did not create one.
 func (c *Context) noHandle(what string, id uint64) error {
 	switch {
 	case id == 0:
@@ -120,7 +120,7 @@ func (c *Context) DestroyStream(id StreamID) error {
 	return err
 }
 
-// stream finds a stream for an operation of it; thread is the calling host thread, for the per-thread default stream.
+// stream finds the stream of an operation. thread is the calling host thread, for the per-thread default stream.
 func (c *Context) stream(id StreamID, thread uint32) (*stream, error) {
 	s, err := c.lookUp(id, thread)
 	if err == nil {
@@ -149,7 +149,8 @@ func (c *Context) lookUp(id StreamID, thread uint32) (*stream, error) {
 	return nil, c.noHandle("stream", uint64(id))
 }
 
-// allStreams lists the live streams in the order of their agents. The list is kept until a stream comes or goes.
+// allStreams lists the live streams in the order of their agents. The list is kept until a stream is created or
+// destroyed.
 func (c *Context) allStreams() []*stream {
 	if c.live != nil {
 		return c.live
@@ -169,7 +170,7 @@ func (c *Context) allStreams() []*stream {
 	return all
 }
 
-// begin puts an operation into a stream: it comes after everything the host did before the call, and the legacy
+// begin puts an operation into a stream. It follows everything that the host did before the call, and the legacy
 // default stream and the blocking streams wait for each other (CUDA Programming Guide, "Default Stream": the legacy
 // stream first waits on all blocking streams, the action is queued, then all blocking streams wait on it).
 func (c *Context) begin(s *stream, name string) {
@@ -202,7 +203,7 @@ func (c *Context) on(id StreamID, thread uint32, f func(s *stream) error) error 
 	return f(s)
 }
 
-// SynchronizeStream is cudaStreamSynchronize. thread is the calling host thread (0 when there is one only).
+// SynchronizeStream is cudaStreamSynchronize. thread is the calling host thread (0 if there is only one).
 func (c *Context) SynchronizeStream(id StreamID, thread uint32) error {
 	return c.on(id, thread, func(s *stream) error {
 		c.waitStream(s, "cudaStreamSynchronize ("+s.name+")")
@@ -210,8 +211,8 @@ func (c *Context) SynchronizeStream(id StreamID, thread uint32) error {
 	})
 }
 
-// waitStream makes the host wait for a stream. Waiting for the legacy stream waits for the blocking streams as well: it
-// is an action on that stream.
+// waitStream makes the host wait for a stream. Waiting for the legacy stream also waits for the blocking streams,
+// because it is an action on that stream.
 func (c *Context) waitStream(s *stream, name string) {
 	if s == s.gpu.legacy {
 		c.begin(s, name)
@@ -219,7 +220,8 @@ func (c *Context) waitStream(s *stream, name string) {
 	c.order(c.host, s.agent, name)
 }
 
-// HostFunction is cudaLaunchHostFunc or cudaStreamAddCallback. It gives the agent of the stream, for RunsHostFunction.
+// HostFunction is cudaLaunchHostFunc or cudaStreamAddCallback. It returns the agent of the stream, for
+// RunsHostFunction.
 func (c *Context) HostFunction(id StreamID, thread uint32) (agent uint32, err error) {
 	err = c.on(id, thread, func(s *stream) error {
 		c.begin(s, "cudaLaunchHostFunc ("+s.name+")")
@@ -230,8 +232,9 @@ func (c *Context) HostFunction(id StreamID, thread uint32) (agent uint32, err er
 	return agent, err
 }
 
-// RunsHostFunction says that the calling thread begins or ends a function that a stream calls: after the earlier work of the stream, and
-// before its later work. Such a thread is an agent of its own (calls.ThreadOfStream), of which others learn as threads learn of each other.
+// RunsHostFunction records that the calling thread begins or ends a function that a stream calls: after the earlier
+// work of the stream, and before its later work. Such a thread is an agent of its own (calls.ThreadOfStream). Its order
+// with other threads is recorded as between any two threads.
 func (c *Context) RunsHostFunction(agent uint32, ends bool) error {
 	leave, err := c.enter()
 	defer leave()
@@ -247,7 +250,7 @@ func (c *Context) RunsHostFunction(agent uint32, ends bool) error {
 	return err
 }
 
-// WaitEvent is cudaStreamWaitEvent: later work of the stream waits for what the newest record of the event saw.
+// WaitEvent is cudaStreamWaitEvent: later work of the stream waits for the work before the newest record of the event.
 func (c *Context) WaitEvent(id StreamID, thread uint32, ev EventID) error {
 	return c.on(id, thread, func(s *stream) error {
 		e, ok := c.events[ev]
@@ -267,11 +270,13 @@ func (c *Context) WaitEvent(id StreamID, thread uint32, ev EventID) error {
 	})
 }
 
-// Programmatic events (cudaLaunchAttributeProgrammaticEvent): a stream that waits for one goes on when the blocks of the launch have
-// triggered it, which orders nothing that they do. A kernel there comes after the whole launch once it executes griddepcontrol.wait, and is taken to do
-// so first. If the launch never triggers, its end does.
+// Programmatic events (cudaLaunchAttributeProgrammaticEvent): a stream that waits for one goes on when the blocks of
+// the launch have triggered it, which orders nothing that they do. A kernel in that stream follows the whole launch
+// once it executes griddepcontrol.wait, and is assumed to execute that first. If the launch never triggers the event,
+// its end does.
 
-// awaitPrerequisites makes the launch of a kernel wait for the launches whose programmatic events its stream has waited for.
+// awaitPrerequisites makes the launch of a kernel wait for the launches for whose programmatic events its stream has
+// waited.
 func (c *Context) awaitPrerequisites(s *stream, k *Kernel) {
 	if len(s.prerequisites) == 0 {
 		return
@@ -310,7 +315,7 @@ func (c *Context) CreateEvent(flags uint64) (EventID, error) {
 		return 0, fail(InvalidValue, "event flags %#x", flags)
 	}
 	id := EventID(c.newID())
-	// Tokens of events lie above those of agents and apart for each context, which counts from 1.
+	// Tokens of events are greater than those of agents and distinct for each context. Contexts count from 1.
 	c.events[id] = &eventState{gpu: c.gpu, token: c.id<<48 | uint64(id), flags: uint32(flags), ofGraph: flags&calls.OfGraph != 0}
 	return id, nil
 }
@@ -331,14 +336,14 @@ func (c *Context) RecordEvent(ev EventID, id StreamID, thread uint32) error {
 	return c.recordEvent(ev, id, thread, calls.RecordWork)
 }
 
-// recordEvent records an event that tells of what is given by calls.RecordWork and what follows.
+// recordEvent records an event. of is its meaning: calls.RecordWork or one of the following constants.
 func (c *Context) recordEvent(ev EventID, id StreamID, thread uint32, of uint64) error {
 	return c.on(id, thread, func(s *stream) error {
 		e, ok := c.events[ev]
 		if !ok {
 			return c.noHandle("event", uint64(ev))
 		}
-		if e.gpu.number != s.gpu.number { // an event of another process has a device there
+		if e.gpu.number != s.gpu.number { // an event of another process belongs to a device there
 			return fail(InvalidResourceHandle, "the event is of device %d, and the stream of device %d", e.gpu.number, s.gpu.number)
 		}
 		name := "cudaEventRecord (" + s.name + ")"
@@ -358,8 +363,8 @@ func (c *Context) recordEvent(ev EventID, id StreamID, thread uint32, of uint64)
 	})
 }
 
-// eventTime and laneTime are the made-up nanoseconds of an API call and of a lane-instruction: elapsed times between
-// events are the same in every run.
+// eventTime and laneTime are the artificial nanoseconds of an API call and of a lane-instruction. Elapsed times between
+// events are therefore the same in every run.
 const (
 	eventTime = 1000
 	laneTime  = 1
@@ -388,7 +393,7 @@ func (c *Context) waitEvent(e *eventState, name string) {
 	}
 }
 
-// Elapsed is cudaEventElapsedTime, in made-up nanoseconds.
+// Elapsed is cudaEventElapsedTime, in artificial nanoseconds.
 func (c *Context) Elapsed(start, end EventID) (uint64, error) {
 	leave, err := c.enter()
 	defer leave()

@@ -18,7 +18,7 @@ func (p *process) tensorMap(_ context.Context, r *request) ([]uint64, []byte, er
 	if len(r.blob) != 8*(4*most-1+2*(most-2)) {
 		return nil, nil, fail(InvalidValue, "a tensor map of %d bytes of arrays", len(r.blob))
 	}
-	const sizes, strides, box, steps, corners = 0, most, 2*most - 1, 3*most - 1, 4*most - 1 // where the arrays begin
+	const sizes, strides, box, steps, corners = 0, most, 2*most - 1, 3*most - 1, 4*most - 1 // the starts of the arrays
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(r.blob[8*i:]) }
 	a := r.args
 	bad := func(format string, args ...any) ([]uint64, []byte, error) {

@@ -11,7 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// The engine and the libraries agree on what they know of an object.
+// The engine and the libraries agree on the size of an object's description.
 var _ [calls.TextureBytes]byte = [descriptor.TextureSize]byte{}
 
 // texture makes a texture or surface object.

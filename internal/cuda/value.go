@@ -11,15 +11,15 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Stream memory operations: a stream writes a value, or waits for one. Work is executed when it is put into a stream, so a wait whose
-// value is not there yet is looked at again when the next operation of its stream comes.
+// This file implements stream memory operations: a stream writes a value, or waits for one. Work is executed when it is
+// put into a stream. So a wait for a value that is not there yet is checked again at the next operation of its stream.
 
 // ValueOp is such an operation on 4 or 8 bytes.
 type ValueOp struct {
 	Addr, Value uint64
 	Size        int
 	Wait        bool
-	Condition   uint64 // of a wait: CUstreamWaitValue_flags
+	Condition   uint64 // for a wait: CUstreamWaitValue_flags
 }
 
 // awaited is a wait whose value was not there.
@@ -37,7 +37,7 @@ func (o ValueOp) name(s *stream) string {
 	return fmt.Sprintf("cuStream%sValue%d (%s)", what, 8*o.Size, s.name)
 }
 
-// met says whether memory holds what a wait is for.
+// met reports whether memory satisfies a wait.
 func (o ValueOp) met(b []byte) bool {
 	if o.Size == 4 {
 		now, v := binary.LittleEndian.Uint32(b), uint32(o.Value)
@@ -82,7 +82,7 @@ func (c *Context) StreamValue(o ValueOp, id StreamID, thread uint32) error {
 		token := c.id<<48 | 1<<46 | o.Addr
 		c.written[o.Addr] = writtenValue{o, token}
 		c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: s.agent, Token: token, Name: name})
-		if a.Kind == devmem.PinnedAlloc { // the host may look at it
+		if a.Kind == devmem.PinnedAlloc { // the host may read it
 			c.signals = true
 			c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: s.agent, Token: uint64(s.agent), Name: name, Assumed: true})
 			c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: c.host, Token: uint64(s.agent), Name: name, Assumed: true})
@@ -91,14 +91,16 @@ func (c *Context) StreamValue(o ValueOp, id StreamID, thread uint32) error {
 	})
 }
 
-// writtenValue is the last value that a stream has written to an address. Token is what it had done before.
+// writtenValue is the last value that a stream has written to an address. Token publishes the earlier work of the
+// stream.
 type writtenValue struct {
 	op    ValueOp
 	token uint64
 }
 
-// resume lets a stream go on if what it waits for has come about, and says whether it goes on: after the stream that wrote the value; if
-// none has, after all work so far, since a kernel may have.
+// resume continues a stream if the value for which it waits has been written, and reports whether it continues. It then
+// follows the stream that wrote the value. If none has, it follows all work so far, because a kernel may have written
+// it.
 func (c *Context) resume(s *stream) bool {
 	w := s.awaits
 	if w == nil {
@@ -120,7 +122,8 @@ func (c *Context) resume(s *stream) bool {
 	return true
 }
 
-// blocked gives the error of what would wait for a stream, or be work of it, while the stream waits for a value.
+// blocked returns the error of an operation that would wait for a stream, or be work of it, while the stream waits for
+// a value.
 func (c *Context) blocked(s *stream) error {
 	for _, o := range c.allStreams() {
 		if o.awaits == nil || o != s && (s != s.gpu.legacy || o.nonBlocking) || c.resume(o) {
@@ -128,7 +131,7 @@ func (c *Context) blocked(s *stream) error {
 		}
 		what := fmt.Sprintf("what comes behind %s, which waits for a value that nothing has written yet", o.awaits.name)
 		c.dev.noteUnsupported(what)
-		return &Unchecked{Err: errors.New(what)} // and no misuse of the program
+		return &Unchecked{Err: errors.New(what)} // it is not a misuse by the program
 	}
 	return nil
 }

@@ -9,10 +9,11 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Virtual memory management: addresses are reserved, and physical allocations are mapped there. What is mapped side by side with one
-// kind of access is one allocation for kernels and copies; between and behind is none.
+// This file implements virtual memory management: addresses are reserved, and physical allocations are mapped there.
+// For kernels and copies, adjacent mappings with one kind of access are one allocation, and the addresses between and
+// behind mappings are none.
 
-// granularity is what sizes and addresses of virtual memory management are multiples of.
+// granularity is the unit of sizes and addresses of virtual memory management.
 const granularity = 2 << 20
 
 // reservation is a range of addresses.
@@ -26,7 +27,7 @@ type reservation struct {
 type part struct {
 	addr           uint64
 	of             *physical
-	writers, reads uint64 // bits of the devices that may read and write, and that may only read
+	writers, reads uint64 // bits of the devices that may read and write, and of those that may only read
 }
 
 func (m *part) accessOf(device int) Access {
@@ -39,16 +40,17 @@ func (m *part) accessOf(device int) Access {
 	return AccessNone
 }
 
-// physical is an allocation of cuMemCreate. Its bytes are those of the address where it is mapped, and saved where it is not.
+// physical is an allocation of cuMemCreate. Its bytes are those at the address where it is mapped, or the field saved
+// if it is not mapped.
 type physical struct {
 	id, size uint64
 	gpu      *gpu
-	refs     int // handles
+	refs     int // number of handles
 	mapped   bool
 	saved    []byte
 }
 
-// Access is what a device may do with a part (CUmemAccess_flags).
+// Access is the access of a device to a part (CUmemAccess_flags).
 type Access uint64
 
 // The accesses.
@@ -58,7 +60,7 @@ const (
 	AccessReadWrite Access = 3
 )
 
-// virtual does f under the lock.
+// virtual calls f with the device locked.
 func (c *Context) virtual(f func() error) error {
 	leave, err := c.enter()
 	defer leave()
@@ -86,7 +88,7 @@ func (c *Context) ReserveAddresses(size, align uint64) (addr uint64, err error) 
 	return addr, err
 }
 
-// reservation gives the reservation that holds a range.
+// reservation returns the reservation that contains a range.
 func (c *Context) reservation(call string, addr, size uint64) (*reservation, error) {
 	for _, r := range c.reserved {
 		if addr >= r.lease.Begin && addr < r.lease.End && size <= r.lease.End-addr {
@@ -114,7 +116,7 @@ func (c *Context) FreeAddresses(addr, size uint64) error {
 	})
 }
 
-// CreateMemory is cuMemCreate on a device, and gives the handle.
+// CreateMemory is cuMemCreate on a device. It returns the handle.
 func (c *Context) CreateMemory(size uint64, device int) (handle uint64, err error) {
 	err = c.virtual(func() error {
 		g, err := c.gpuOf(device)
@@ -138,7 +140,7 @@ func (c *Context) CreateMemory(size uint64, device int) (handle uint64, err erro
 	return handle, err
 }
 
-// physicalBytes is what physical allocations hold that are not mapped.
+// physicalBytes is the size of the physical allocations that are not mapped.
 func (c *Context) physicalBytes() (n uint64) {
 	for _, p := range c.physical {
 		if !p.mapped {
@@ -174,7 +176,7 @@ func (c *Context) forgetPhysical(p *physical) {
 	}
 }
 
-// MapMemory is cuMemMap. Kernels reach the memory after SetAccess.
+// MapMemory is cuMemMap. Kernels can access the memory after SetAccess.
 func (c *Context) MapMemory(addr, size, handle uint64) error {
 	return c.virtual(func() error {
 		p, err := c.physicalOf("cuMemMap", handle)
@@ -192,7 +194,7 @@ func (c *Context) MapMemory(addr, size, handle uint64) error {
 		case i > 0 && r.maps[i-1].addr+r.maps[i-1].of.size > addr, i < len(r.maps) && r.maps[i].addr < addr+size:
 			return fail(InvalidValue, "cuMemMap at %#x, where memory is mapped", addr)
 		case p.mapped:
-			// Detectors know memory by its address: two addresses of one byte would hide races.
+			// Detectors identify memory by its address: two addresses of one byte would hide races.
 			const what = "cuMemMap of one allocation at two addresses"
 			c.dev.noteUnsupported(what)
 			return fail(NotSupported, what)
@@ -207,7 +209,7 @@ func (c *Context) MapMemory(addr, size, handle uint64) error {
 	})
 }
 
-// whole gives the mappings that make up a range, which must be whole ones without a gap.
+// whole returns the mappings that make up a range, which must be complete and without gaps.
 func (r *reservation) whole(addr, size uint64) (from, to int, ok bool) {
 	from = slices.IndexFunc(r.maps, func(m part) bool { return m.addr == addr })
 	if from < 0 || size == 0 {
@@ -220,7 +222,8 @@ func (r *reservation) whole(addr, size uint64) (from, to int, ok bool) {
 	return from, to, at == addr+size
 }
 
-// UnmapMemory is cuMemUnmap. It waits for nothing: it is a write of the host to the memory, whose bytes are gone.
+// UnmapMemory is cuMemUnmap. It waits for nothing. It counts as a write of the host to the memory, whose bytes are
+// lost.
 func (c *Context) UnmapMemory(addr, size uint64, place string) error {
 	return c.virtual(func() error {
 		r, err := c.reservation("cuMemUnmap", addr, size)
@@ -281,7 +284,7 @@ func (c *Context) SetAccess(addr, size uint64, device int, access Access) error 
 	})
 }
 
-// populate tells the memory what is reached of a reservation.
+// populate updates the accessible memory of a reservation.
 func (c *Context) populate(r *reservation) {
 	var runs []devmem.Alloc
 	for _, m := range r.maps {
@@ -299,7 +302,7 @@ func (c *Context) populate(r *reservation) {
 	c.dev.mem.Populate(r.lease, runs)
 }
 
-// Mapped gives the physical allocation at an address, and the access of a device; retain makes another handle of it.
+// Mapped returns the physical allocation at an address, and the access of a device. retain makes another handle of it.
 func (c *Context) Mapped(addr uint64, retain bool, device int) (handle, size uint64, access Access, err error) {
 	err = c.virtual(func() error {
 		r, err := c.reservation("a look at memory", addr, 1)
@@ -332,7 +335,7 @@ func (c *Context) DeviceOf(handle uint64) (device int, err error) {
 	return device, err
 }
 
-// endVirtual ends all reservations, with what is mapped there.
+// endVirtual ends all reservations and mappings.
 func (c *Context) endVirtual() {
 	for _, r := range c.reserved {
 		for _, m := range r.maps {

@@ -12,16 +12,17 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// written is a text that code was compiled from, by a compiler at run time: mostly it is in no file.
+// written is a text that a compiler compiled at run time. Usually it is in no file.
 type written struct{ name, text string }
 
-// writtenMark begins, in PTX, a text that our libnvrtc (standin/src/nvrtc.c) has put behind it, and writtenLine a line of it.
+// writtenMark begins, in PTX, a text that Fencepost's libnvrtc (standin/src/nvrtc.c) has appended. writtenLine begins a
+// line of it.
 const (
 	writtenMark = "\n// fencepost: source "
 	writtenLine = "// | "
 )
 
-// writtenIn gives the texts behind PTX.
+// writtenIn returns the texts appended to PTX.
 func writtenIn(image string) (all []written) {
 	for _, part := range strings.Split(image, writtenMark)[1:] {
 		name, rest, _ := strings.Cut(part, "\n")
@@ -38,8 +39,8 @@ func writtenIn(image string) (all []written) {
 	return all
 }
 
-// tellWritten tells the texts that a module was compiled from under the names that its places have for them: with the folder in
-// which the compiler ran.
+// tellWritten reports the texts from which a module was compiled, under their names in places: with the folder in which
+// the compiler ran.
 func (d *Device) tellWritten(all []written, trees []*ptx.Module) {
 	if d.cfg.OnSource == nil {
 		return
@@ -55,7 +56,7 @@ func (d *Device) tellWritten(all []written, trees []*ptx.Module) {
 	}
 }
 
-// source takes a text from a program that compiles: a notebook's cell.
+// source receives a text from a program that compiles, such as a notebook's cell.
 func (p *process) source(_ context.Context, r *request) ([]uint64, []byte, error) {
 	if name, text, ok := strings.Cut(string(r.blob), "\n"); ok && p.ctx.dev.cfg.OnSource != nil {
 		p.ctx.dev.cfg.OnSource(printable(name), text)
@@ -63,8 +64,8 @@ func (p *process) source(_ context.Context, r *request) ([]uint64, []byte, error
 	return nil, nil, nil
 }
 
-// named gives the memory that the pointers among a launch's parameters lead to by the parameters' names, each up to the end of its
-// allocation. PTX has no names for parameters: they are known where the source is.
+// named returns the memory to which the pointers among a launch's parameters point, with the parameters' names, each up
+// to the end of its allocation. PTX has no names for parameters; they are known if the source is available.
 func (k *Kernel) named(params []byte) (list []engine.Argument) {
 	if len(k.module.sources) == 0 {
 		return nil

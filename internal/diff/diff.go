@@ -9,7 +9,7 @@ import (
 
 const context = 3 // lines around a change in a diff
 
-// row is a line of the difference: ' ' is in both texts, '-' in the first alone, '+' in the second alone.
+// row is a line of the difference: ' ' is in both texts, '-' only in the first, '+' only in the second.
 type row struct {
 	sign byte
 	text string
@@ -46,7 +46,8 @@ func lines(text string) []string {
 	return slices.DeleteFunc(strings.SplitAfter(text, "\n"), func(s string) bool { return s == "" })
 }
 
-// rows is the difference of two texts. Few lines change: after a change, it goes on at the next line that both have.
+// rows is the difference of two texts. It expects few changed lines: after a change it continues at the next line that
+// both have.
 func rows(a, b []string) (out []row) {
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
@@ -89,7 +90,7 @@ func writeHunk(out *strings.Builder, list []row) {
 	}
 }
 
-// resync gives the smallest steps in a and b to lines that are equal.
+// resync returns the smallest steps in a and b to equal lines.
 func resync(a, b []string) (int, int) {
 	for n := 1; n <= len(a)+len(b); n++ {
 		for i := max(0, n-len(b)); i <= min(n, len(a)); i++ {

@@ -22,10 +22,10 @@ type Image struct {
 	lines     *dwarf.Data  // nil: none
 }
 
-// debugLimit bounds the debugging information that is read of one file.
+// debugLimit bounds the debugging information that is read from one file.
 const debugLimit = 1 << 30
 
-// Open reads a file of a process, also one that was deleted; what cannot be read of it is missing.
+// Open reads a file of a process, even one that was deleted. Parts that cannot be read are missing.
 func Open(file string, pid int32) *Image {
 	im := &Image{}
 	if deleted, ok := strings.CutSuffix(file, " (deleted)"); ok {
@@ -39,7 +39,7 @@ func Open(file string, pid int32) *Image {
 		return im
 	}
 	defer f.Close()
-	defer func() { _ = recover() }() // a broken file tells nothing
+	defer func() { _ = recover() }() // an invalid file provides nothing
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD {
 			im.progs = append(im.progs, p.ProgHeader)
@@ -68,7 +68,7 @@ func Open(file string, pid int32) *Image {
 	return im
 }
 
-// Address turns an offset in the file into the address that its tables name.
+// Address converts an offset in the file to the address in its tables.
 func (im *Image) Address(offset uint64) (uint64, bool) {
 	for _, p := range im.progs {
 		if offset >= p.Off && offset-p.Off < p.Filesz {
@@ -78,8 +78,8 @@ func (im *Image) Address(offset uint64) (uint64, bool) {
 	return 0, false
 }
 
-// Frames gives the frames of the code at an address, inlined calls innermost first; one with neither file nor line where nothing is
-// known.
+// Frames returns the frames of the code at an address, inlined calls innermost first. If nothing is known it returns
+// one frame with neither file nor line.
 func (im *Image) Frames(addr uint64) (frames []event.Frame) {
 	defer func() {
 		if recover() != nil { // broken debugging information
@@ -115,7 +115,7 @@ func (im *Image) Frames(addr uint64) (frames []event.Frame) {
 	if len(calls) == 0 {
 		calls = []event.Frame{{Function: im.Function(addr)}}
 	}
-	// Each function is entered at the place that the one around it names; the innermost is at the line.
+	// Each function is entered at the place that the enclosing one names; the innermost is at the line.
 	file, n, column := line.File.Name, line.Line, line.Column
 	for i := range calls {
 		c := &calls[i]
@@ -123,8 +123,9 @@ func (im *Image) Frames(addr uint64) (frames []event.Frame) {
 		c.Line, n = n, c.Line
 		c.Column, column = column, c.Column
 	}
-	// DWARF 5 may name a folder from the one that the unit was compiled in; debug/dwarf joins them for older versions alone. What it joins
-	// for DWARF 5 may be that folder and an absolute path, as clang names a file that has nothing but the root in common with it.
+	// In DWARF 5 a folder may be relative to the folder of the compilation. debug/dwarf joins the two only for older
+	// versions. What it joins for DWARF 5 may be that folder and an absolute path, because clang names a file in this
+	// way if it shares only the root with the folder.
 	if dir, _ := unit.Val(dwarf.AttrCompDir).(string); dir != "" {
 		for i := range calls {
 			f := &calls[i].File
@@ -144,7 +145,8 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// lineOf finds the entry for an address. (LineReader.SeekPC looks into the first sequence alone, and templates have their own.)
+// lineOf finds the entry for an address. (LineReader.SeekPC examines only the first sequence, and templates have their
+// own.)
 func lineOf(lr *dwarf.LineReader, addr uint64) (dwarf.LineEntry, bool) {
 	var before, e dwarf.LineEntry
 	for before.EndSequence = true; lr.Next(&e) == nil; before = e {
@@ -158,9 +160,9 @@ func lineOf(lr *dwarf.LineReader, addr uint64) (dwarf.LineEntry, bool) {
 	return before, false
 }
 
-// calls gives the functions at an address, innermost first, with the places where they were inlined. r is after a unit's
-// entry. nested says to look into functions and blocks that do not cover the address, too: GCC has the functions that it makes
-// of OpenMP's regions within the function and the block that the regions are in.
+// calls returns the functions at an address, innermost first, with the places where they were inlined. r is behind a
+// unit's entry. nested says to examine also functions and blocks that do not cover the address: GCC puts the functions
+// that it makes of OpenMP's regions inside the function and the block of the regions.
 func (im *Image) calls(r *dwarf.Reader, files []*dwarf.LineFile, addr uint64, nested bool) []event.Frame {
 	var calls []event.Frame
 	for depth := 1; depth > 0; {
@@ -210,7 +212,7 @@ func (im *Image) call(e *dwarf.Entry, files []*dwarf.LineFile) event.Frame {
 	return f
 }
 
-// name gives the linker name of a function where there is one; it may be at another entry.
+// name returns the linker name of a function if it has one; the name may be at another entry.
 func (im *Image) name(e *dwarf.Entry, more int) string {
 	for _, a := range []dwarf.Attr{dwarf.AttrLinkageName, dwarf.AttrName} {
 		if s, ok := e.Val(a).(string); ok {
@@ -229,14 +231,14 @@ func (im *Image) name(e *dwarf.Entry, more int) string {
 	return ""
 }
 
-// Function is the symbol that covers an address, "" when none does.
+// Function is the symbol that covers an address, "" if there is none.
 func (im *Image) Function(addr uint64) string {
 	name, _, _ := covering(im.symbols, addr)
 	return name
 }
 
-// Variable gives the variable of the program that an address lies in, its size, and the offset of the address; "" when there is
-// none.
+// Variable returns the variable of the program that contains an address, its size, and the offset of the address; "" if
+// there is none.
 func (im *Image) Variable(addr uint64) (name string, size, offset uint64) {
 	return covering(im.variables, addr)
 }

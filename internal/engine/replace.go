@@ -145,14 +145,14 @@ func (r *Run) fenceMaps(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// readsMap tells of a tensor map in global memory that a lane's copy reads.
+// readsMap emits the read of a tensor map in global memory by a lane's copy.
 func (r *Run) readsMap(w *Warp, lane int, at uint64, place uint32) {
 	if r.Out.Needs&event.NeedGlobal != 0 {
 		r.Out.add(event.Event{Kind: event.MapRead, Flags: event.FlagRead, Warp: w.Number, Mask: 1 << lane, Place: place, Addr: at, Space: event.Global, Aux: descriptor.TensorMapSize})
 	}
 }
 
-// mapOps are the operations on tensor maps.
+// mapOps executes the operations on tensor maps.
 func (r *Run) mapOps(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	switch in.Op {
 	case isa.OpReplace:

@@ -10,27 +10,27 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Turn is what one thread does in a Replay: it runs up to its next operation that others can observe or that waits for them, as
-// Request has them, and executes that.
+// Turn is what one thread does in a Replay: it runs up to its next operation that others can observe or that waits for
+// others (see Request), and executes that.
 type Turn struct {
-	Thread int // of the launch, blocks one after the other
-	// Kind is the operation, a load to a barrier; RequestExit; or RequestFault: the thread fails before it comes to an operation,
-	// or in it.
+	Thread int // number within the launch, blocks one after the other
+	// Kind is the kind of the operation, from a load to a barrier; or RequestExit; or RequestFault: the thread fails
+	// before its next operation or in it.
 	Kind RequestKind
 }
 
-// Replay is an engine that executes a launch as turns say, and after the last one goes on as engine ref does with the schedule
-// Fair.
+// Replay is an engine that executes a launch according to turns. After the last turn it continues like engine ref with
+// schedule Fair.
 type Replay struct {
 	Turns []Turn
-	// At is called with the place at which the thread of turn i comes to its operation. Its error ends the launch.
+	// At is called with the place at which the thread of turn i reaches its operation. An error ends the launch.
 	At func(i int, place uint32) error
 }
 
-// TurnError says that a launch cannot do what a turn says.
+// TurnError says that a launch cannot perform a turn.
 type TurnError struct {
 	Turn   int
-	Place  uint32 // where the thread stands
+	Place  uint32 // the current place of the thread
 	Reason string
 }
 
@@ -55,14 +55,14 @@ func (p *Replay) Run(ctx context.Context, l *Launch) (Stats, error) {
 	})
 }
 
-// replay does all turns, or those up to the end of the run.
+// replay performs all turns, or those up to the end of the run.
 func (p *Replay) replay(r *Run) error {
 	r.admit()
 	ctas := make([]*CTA, r.Sched.blocks)
 	for _, c := range r.Sched.resident {
 		ctas[c.index] = c
 	}
-	t := &Threads{r: r, ctas: ctas, live: map[*loader.Code]*liveness{}, loops: map[*loader.Code][]bool{}, clocks: true} // which are read here
+	t := &Threads{r: r, ctas: ctas, live: map[*loader.Code]*liveness{}, loops: map[*loader.Code][]bool{}, clocks: true} // clocks can be read here
 	for i := range p.Turns {
 		if n := p.Turns[i].Thread; n < 0 || n >= t.Count() {
 			return &TurnError{Turn: i, Reason: fmt.Sprintf("there is no thread %d: the launch has %d", n, t.Count())}
@@ -74,7 +74,7 @@ func (p *Replay) replay(r *Run) error {
 	return nil
 }
 
-// turn does turn number n.
+// turn performs turn number n.
 func (p *Replay) turn(t *Threads, n int) error {
 	r, turn := t.r, &p.Turns[n]
 	w, i := t.lane(turn.Thread)
@@ -118,8 +118,8 @@ func (p *Replay) turn(t *Threads, n int) error {
 	return wrong("the thread executes %d instructions and comes to no operation", maxSilent)
 }
 
-// astray says that a swap of an element will fail because of the bytes around the element alone: others have written there since the thread read
-// them. Who has made the schedule does not know of that; the thread is to try again.
+// astray says that a swap of an element will fail only because of the bytes around the element: others have written
+// there since the thread read them. The author of the schedule does not know that; the thread will try again.
 func (t *Threads) astray(w *Warp, i int, in *loader.Instr, place uint32, q *Request) bool {
 	if q.Kind != RequestAtomic || uint64(q.Size) == in.Width {
 		return false
@@ -136,7 +136,7 @@ func (t *Threads) astray(w *Warp, i int, in *loader.Instr, place uint32, q *Requ
 	return LowBytes(has>>(8*at), uint64(q.Size)) == q.Value && has != LowBytes(t.r.value(w, i, &in.Operands[1]), in.Width)
 }
 
-// String is the kind in words.
+// String gives the kind in words.
 func (k RequestKind) String() string {
 	return [...]string{"its end", "a load", "a store", "an atomic operation", "a fence", "a barrier", "an arrival at a barrier", "a failure",
 		"what is not explored"}[k]

@@ -2,7 +2,7 @@ package engine
 
 import "math/bits"
 
-// rng is splitmix64 (Steele, Lea, Flood 2014): every schedule is a function of its seed alone.
+// rng is splitmix64 (Steele, Lea, Flood 2014). Every schedule is a function of its seed.
 type rng struct{ state uint64 }
 
 func newRNG(seed uint64) rng { return rng{seed * 0x9e3779b97f4a7c15} }
@@ -21,7 +21,7 @@ func (g *rng) below(n int) int {
 	return int(hi)
 }
 
-// spread gives a number in [1, 2^k), each power of two equally likely.
+// spread gives a number in [1, 2^k); each power of two is equally likely.
 func (g *rng) spread(k int) int {
 	p := g.below(k)
 	return 1<<p + g.below(1<<p)

@@ -8,61 +8,65 @@ import (
 )
 
 const (
-	// windowThreads is the number of threads that are resident at first, windowApart where blocks do not communicate: what few blocks
-	// work on is in the cache. windowBlocks is the least number of blocks. windowBytes bounds what the stacks of that many threads take.
+	// windowThreads is the number of threads that are resident at first. If blocks do not communicate, it is
+	// windowApart: the data of few blocks fits the cache. windowBlocks is the smallest number of blocks. windowBytes
+	// bounds the memory for the stacks of the threads.
 	windowThreads = 8192
 	windowApart   = 1024
 	windowBlocks  = 4
 	windowBytes   = 256 << 20
-	// SliceCost is what a warp may run before the next one does, by seed 0.
+	// SliceCost is the cost of a warp's turn with seed 0.
 	SliceCost = 256
-	// barrierTurns bounds how often the warps of a block have their turns before those of the next block do, by seed 0, as long
-	// as they complete a barrier each time: what they work on is in the cache.
+	// barrierTurns bounds how often the warps of a block have turns before those of the next block, with seed 0, as
+	// long as they complete a barrier each time. Their data stays in the cache.
 	barrierTurns = 32
-	// Gives is before how many of its strong accesses a warp may give way (Contended). A slice holds the whole of a short critical
-	// section, so that by round robin the warps of a small kernel run one after the other, and no lock, ticket or queue is contended.
-	// Before each of them, warps that do the same would take turns in step, and only the first would ever succeed.
+	// Gives is the number of a warp's first strong accesses before which it may give way (Contended). A turn is longer
+	// than a short critical section, so with plain round robin the warps of a small kernel run one after the other, and
+	// no lock, ticket or queue is contended. If warps gave way before every one of these accesses, warps that do the
+	// same would take turns in step, and only the first would ever succeed.
 	Gives = 32
-	// separations is before how many of its releases a warp gives way in a cooperative launch (GivesWay). The lengths of turns there
-	// are as many as turnLengths, a prime: where all were alike, a turn could end in a critical section each time.
+	// separations is the number of a warp's releases before which it gives way in a cooperative launch (GivesWay). The
+	// lengths of turns vary there, with the period turnLengths, a prime. If all turns had the same length, each could
+	// end inside a critical section.
 	separations = 256
 	turnLengths = 61
-	// The window grows by growBy when no block has finished while the warps that can step ran so much each, because the
-	// blocks inside may wait for blocks outside: growPolling when all of them polled, growReading when none wrote,
-	// growAnyhow otherwise.
+	// The window grows by the factor growBy if no block has finished while each warp that can step has run for a
+	// certain cost, because resident blocks may wait for others. That cost is growPolling if all warps polled,
+	// growReading if none wrote, and otherwise growAnyhow.
 	growBy      = 4
 	growPolling = 1 << 10
 	growReading = 4 << 10
 	growAnyhow  = 64 << 10
-	// demote is what the warp of the highest priority runs at least before it goes to the end (PCT), so that spinning ends.
-	// demoteStep more for each time that one did, so that no loop that takes a lock and gives it back always goes while it has it.
+	// demote is the least cost that the warp of the highest priority runs before it gets the lowest priority (PCT), so
+	// that spinning ends. Each demotion adds demoteStep, so that a loop that acquires and releases a lock is not always
+	// demoted while it holds the lock.
 	demote      = 16 << 10
 	demoteStep  = 257
 	firstLowest = uint64(1 << 62)
-	// AfterStuck is how many warp steps a grid goes on after a block that can never finish.
+	// AfterStuck is the number of warp steps that a grid continues after a block that can never finish.
 	AfterStuck = 1 << 20
 )
 
-// schedule is the state of a launch's scheduling: which blocks are resident, and whose turn it is.
+// schedule is the state of a launch's scheduling: the resident blocks, and the turns.
 type schedule struct {
-	blocks   uint64 // of the grid
+	blocks   uint64 // number of blocks in the grid
 	started  uint64
-	chunk    []uint32 // clusters to start next
-	window   int      // blocks that may be resident
+	chunk    []uint32 // the next clusters to start
+	window   int      // the greatest number of resident blocks
 	resident []*CTA
-	warps    []*Warp // of the resident blocks, in the order of a round
+	warps    []*Warp // of the resident blocks, in the order of turns
 	sinceEnd uint64  // cost since a block finished or the window grew
-	spent    uint64  // cost of the launch
+	spent    uint64  // total cost of the launch
 	stuck    bool    // a block can never finish
 	deadline uint64  // clock at which a grid with a stuck block ends
-	shown    uint64  // clock of the last Progress
+	shown    uint64  // clock of the last call of Progress
 	Spin     spin
 	passes   Passes
-	turned   uint64 // turns, where their lengths differ
+	turned   uint64 // number of turns, if their lengths vary
 	arrives  bool   // the turn of a warp has ended before a release (see GivesWay)
 
-	changes []uint64 // PCT: clocks at which the running warp loses its priority
-	lowest  uint64   // PCT: the next priority below all others
+	changes []uint64 // PCT: clock values at which the running warp loses its priority
+	lowest  uint64   // PCT: the next priority, below all others
 }
 
 func (s *schedule) init(r *Run) {
@@ -76,10 +80,10 @@ func (s *schedule) init(r *Run) {
 	}
 	s.window = max(windowBlocks, min(threads, windowBytes/(perThread+1))/perBlock)
 	if r.Image.Cancels {
-		s.window = windowBlocks // so that there are blocks to cancel
+		s.window = windowBlocks // leaves blocks to cancel
 	}
 	if r.Launch.Cooperative {
-		s.window = math.MaxInt32 // all of them; Check bounds their number
+		s.window = math.MaxInt32 // all blocks; Check bounds their number
 	}
 	s.lowest = firstLowest
 	s.Spin.first = cmp.Or(r.Launch.SpinFirst, spinFirst)
@@ -123,7 +127,7 @@ func (r *Run) Loop() error {
 	}
 }
 
-// finish is the end of a grid of which no block is resident.
+// finish ends a grid without resident blocks.
 func (r *Run) finish() error {
 	if r.Sched.stuck {
 		r.Faults.reportStuck(r)
@@ -132,7 +136,7 @@ func (r *Run) finish() error {
 	return nil
 }
 
-// interrupted is the end of a grid that has not finished.
+// interrupted ends a grid that has not finished.
 func (r *Run) interrupted(err error) error {
 	if r.Sched.stuck {
 		r.Faults.reportStuck(r)
@@ -144,7 +148,7 @@ func (r *Run) interrupted(err error) error {
 	return err
 }
 
-// admit starts blocks while the window has room.
+// admit starts blocks while there is room in the window.
 func (r *Run) admit() {
 	s := &r.Sched
 	for len(s.resident) < s.window && s.started < s.blocks {
@@ -152,7 +156,7 @@ func (r *Run) admit() {
 		for _, c := range of.ctas {
 			s.resident = append(s.resident, c)
 			for _, w := range c.Warps {
-				if r.Yields() || r.Launch.Schedule != Fair { // otherwise nothing is left to chance
+				if r.Yields() || r.Launch.Schedule != Fair { // otherwise nothing is random
 					w.priority = 1<<63 | r.rng.next()
 				}
 				s.warps = append(s.warps, w)
@@ -161,7 +165,8 @@ func (r *Run) admit() {
 	}
 }
 
-// nextCluster gives the cluster, mostly of one block, to start next: in their order, or shuffled by 256 with a seed.
+// nextCluster gives the next cluster to start, usually of one block: in order, or with a seed shuffled in groups of
+// 256.
 func (r *Run) nextCluster() uint32 {
 	s := &r.Sched
 	size := r.Launch.ClusterShape().Count()
@@ -187,7 +192,7 @@ func (r *Run) nextCluster() uint32 {
 	return b
 }
 
-// round gives every warp that can step its turn (by PCT: the one of the highest priority), and reports whether there
+// round gives each warp that can step a turn (with PCT only the one of the highest priority), and says whether there
 // was one.
 func (r *Run) round() (ran bool, err error) {
 	s := &r.Sched
@@ -267,13 +272,14 @@ func (r *Run) ended(c *CTA) {
 
 // Passes counts how often the warps of a block have their turns (barrierTurns).
 type Passes struct {
-	left   int    // that may follow
-	before uint64 // CTA.Completed when the one at hand began
+	left   int    // number of passes that may follow
+	before uint64 // CTA.Completed at the beginning of the current pass
 }
 
 func (p *Passes) begin(c *CTA) { p.left, p.before = barrierTurns-1, c.Completed }
 
-// Again begins another pass; false where the one at hand was the last: it has completed no barrier, or there were enough.
+// Again begins another pass. It returns false if the current pass was the last: it has completed no barrier, or there
+// have been enough.
 func (p *Passes) Again(c *CTA) bool {
 	if p.left == 0 || c.Completed == p.before {
 		return false
@@ -320,7 +326,7 @@ func (r *Run) turns(warps []*Warp, ran *bool) error {
 	return nil
 }
 
-// roundPCT runs the warp of the highest priority for a while.
+// roundPCT runs the warp of the highest priority for some time.
 func (r *Run) roundPCT() (ran bool, err error) {
 	s := &r.Sched
 	var top *Warp
@@ -339,7 +345,8 @@ func (r *Run) roundPCT() (ran bool, err error) {
 		}
 	}
 	before := top.Time
-	// Cost counts polls more than the clock does, so a turn can end before its change point; the demotion then is early.
+	// The cost counts polls higher than the clock does, so a turn can end before its change point. The demotion is then
+	// early.
 	r.turn(top, n)
 	if top.Time-before >= n {
 		top.priority = s.lowest
@@ -354,11 +361,11 @@ func (r *Run) roundPCT() (ran bool, err error) {
 	return true, nil
 }
 
-// turn runs w until it has run n, cannot step, or the run ends.
+// turn runs w until its cost is n, it cannot step, or the run ends.
 func (r *Run) turn(w *Warp, n uint64) {
 	from := w.Time
 	if max := r.Launch.MaxSteps; max != 0 {
-		n = min(n, max-r.Clock) // a step costs 1 or more
+		n = min(n, max-r.Clock) // a step costs at least 1
 	}
 	end := from + n
 	w.began, w.Over = from, false
@@ -366,7 +373,7 @@ func (r *Run) turn(w *Warp, n uint64) {
 	r.Spent(w.Time - from)
 }
 
-// Count counts steps of warps and lanes, of turns that have cost as much.
+// Count counts the steps of warps and lanes in turns of the same cost.
 func (r *Run) Count(warps, lanes uint64) {
 	r.Clock += warps
 	r.Stats.Warps += warps
@@ -374,7 +381,7 @@ func (r *Run) Count(warps, lanes uint64) {
 	r.Spent(warps)
 }
 
-// Spent counts what turns have cost.
+// Spent adds the cost of turns.
 func (r *Run) Spent(cost uint64) {
 	r.Sched.sinceEnd += cost
 	r.Sched.spent += cost
@@ -384,14 +391,15 @@ func (r *Run) Spent(cost uint64) {
 	}
 }
 
-// GivesWay ends the turn of a warp before a strong access where the turn has run its time, or others are to go on first: what they
-// do between two such accesses decides what the second one gives. (Before any other access the order matters only if there is a race.)
+// GivesWay says whether the turn of a warp ends before a strong access: because its time has passed, or so that others
+// go first. What others do between two strong accesses determines the result of the second. Before other accesses the
+// order matters only if there is a race.
 //
-// In a cooperative launch a turn ends before each release operation, such as an arrival at the barrier of the grid: so all blocks see
-// that they may leave the barrier before one of them arrives at the next. A block that sees the second arrival would have
-// synchronised with what was done between the two, and that the barrier between these is missing would show nowhere. Each warp does
-// so separations times at most: turns that end at the same places each time may keep a warp from a lock for ever, which is free
-// in the turns of another one alone.
+// In a cooperative launch a turn ends before each release operation, such as an arrival at a grid barrier. All blocks
+// then see that they may leave the barrier before any of them arrives at the next one. Without this, a block that sees
+// the second arrival would also have synchronised with what was done between the two, and a missing barrier between
+// these would never show. Each warp does so at most separations times: turns that always end at the same places may
+// keep a warp from a lock for ever, if the lock is free only within the turns of another warp.
 func (r *Run) GivesWay(w *Warp, end uint64, in *loader.Instr) bool {
 	switch {
 	case r.separates():
@@ -409,7 +417,7 @@ func (r *Run) GivesWay(w *Warp, end uint64, in *loader.Instr) bool {
 	return w.Over
 }
 
-// Yields says that turns may end before strong accesses: not by round robin.
+// Yields says that turns may end before strong accesses: in all schedules except plain round robin.
 func (r *Run) Yields() bool {
 	return r.Launch.Seed != 0 || r.Launch.Schedule == Contended || r.Launch.Schedule == PCT || r.separates()
 }
@@ -419,7 +427,7 @@ func (r *Run) separates() bool {
 	return r.Launch.Cooperative && r.Launch.Schedule == Fair && r.Launch.Seed == 0
 }
 
-// retire takes away blocks that have finished, and those that never will.
+// retire removes blocks that have finished or can never finish.
 func (r *Run) retire() {
 	s := &r.Sched
 	kept := s.resident[:0]
@@ -470,7 +478,7 @@ func (c *CTA) runnable() bool {
 	return false
 }
 
-// widen lets more blocks in when those that are resident seem to wait for others.
+// widen enlarges the window if the resident blocks seem to wait for others.
 func (r *Run) widen() {
 	s := &r.Sched
 	if s.started == s.blocks || s.sinceEnd < growPolling {

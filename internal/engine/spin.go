@@ -11,68 +11,71 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// ErrHostWait is the end of a launch whose threads loop until memory changes that the host can write.
+// ErrHostWait is the error of a launch whose threads loop until memory changes that the host can write.
 var ErrHostWait = errors.New("its threads loop until memory changes that the host can write, and a launch runs to its end before the host goes on")
 
-// ErrDeviceWait is the end of a launch, on one of several devices, whose threads loop until memory changes that kernels of the others can write.
+// ErrDeviceWait is the error of a launch, on one of several devices, whose threads loop until memory changes that
+// kernels on other devices can write.
 var ErrDeviceWait = errors.New("its threads loop until memory changes that a kernel on another device can write, and a launch runs to its end before the next one begins")
 
-// When launches are watched, and for how long.
+// When and for how long launches are watched.
 const (
-	// spinFirst is what a launch has cost, polls counting pollCost, when it is first suspected to spin; SpinRounds is how long it is
-	// watched then.
+	// spinFirst is the cost of a launch, in which polls count pollCost, at which it is first watched. SpinRounds is the
+	// number of rounds for which it is then watched.
 	spinFirst  = 1 << 17
 	SpinRounds = 1 << 10
-	// spinStrain is what a warp runs at least until every group of its lanes has had a slice: each waits one period at most
-	// for every other one.
+	// spinStrain is the least cost that a warp runs until every group of its lanes has had a slice: each group waits at
+	// most one period for every other one.
 	spinStrain = 64 * Starved
 )
 
-// spin finds launches that go on for ever without getting anywhere: all threads that can step loop, and wait for memory that
-// nobody changes. Now and then, when its cost has grown by half, a launch is watched for some rounds. A poll costs more than other
-// steps, so that a launch that only polls is suspected before detectors have judged millions of its polls. It spins when
-// meanwhile nothing was stored, no atomic changed a value, nobody arrived at a barrier, and every warp that can step came back to the
-// state that it had at the beginning, all of its lanes having run. Then each thread by itself depends on nothing but what does not
-// change, so that no other order of the threads would get on from here.
+// spin finds launches that run for ever without progress: all threads that can step loop, waiting for memory that
+// nobody changes. From time to time, when its cost has grown by half, a launch is watched for some rounds. A poll costs
+// more than other steps, so a launch that only polls is watched before detectors have judged millions of its polls. The
+// launch spins if during the watch nothing was stored, no atomic changed a value, no thread arrived at a barrier, and
+// every warp that can step returned to its state at the beginning, with all its lanes having run. Each thread then
+// depends only on what does not change, so no other order of the threads would make progress from here.
 //
-// Threads that read clocks do not come back to their state, and time may be what they wait for. So clocks stand while such a launch is
-// watched. When it has come back, time passes quickly for some rounds, by hours in all, and in steps of any size, which ends each wait for
-// a time. When the launch has then come back once more, it spins.
+// Threads that read clocks do not return to their state, and may wait for time to pass. Clocks are therefore stopped
+// while such a launch is watched. When it has returned to its state, time passes quickly for some rounds, by hours in
+// total and in steps of varied sizes, which ends every wait for a time. If the launch then returns to its state once
+// more, it spins.
 //
-// What asks which lanes are active while it is watched is not judged; nor what may still see new blocks, or what the host writes.
+// Not judged are launches that ask which lanes are active while they are watched, and launches that may still get new
+// blocks or see writes by the host.
 type spin struct {
 	first   uint64 // spinFirst
-	at      uint64 // cost at which to watch next
+	at      uint64 // the cost at which to watch next
 	Phase   spinPhase
 	rounds  int
-	timed   bool // it reads clocks
-	Active  bool // lanes have asked which are active since spinQuiet began, so that how they come together counts
-	asked   bool // timed is known
+	timed   bool // the launch reads clocks
+	Active  bool // since spinQuiet began, lanes have asked which lanes are active, so that the grouping of lanes matters
+	asked   bool // timed is valid
 	waited  bool // time has passed quickly, and nothing has happened
-	stands  bool // clocks show what they showed at stood
+	stands  bool // clocks are stopped, and show stood
 	stood   uint64
-	ahead   uint64 // of clocks: time that has passed quickly
+	ahead   uint64 // time that has passed quickly, added to clocks
 	random  uint64
-	hostMet bool // memory that the host can write was accessed since spinQuiet began, at a scope that the host is in
-	peerMet bool // the same of memory that another device can write
+	hostMet bool // since spinQuiet began, memory that the host can write was accessed with a scope that includes the host
+	peerMet bool // the same for memory that another device can write
 	warps   []spinning
 	blocks  []arrivals
 
-	resident int // blocks when spinQuiet began
+	resident int // number of resident blocks when spinQuiet began
 }
 
 type spinPhase uint8
 
-// What is done about a launch that may spin.
+// The phases of watching a launch.
 const (
 	SpinIdle   spinPhase = iota
 	spinQuiet            // waiting for a round without stores
-	spinSettle           // clocks stand, and threads forget what they showed before
+	spinSettle           // clocks are stopped, and threads forget what they showed before
 	spinWatch
 	spinHurry // time passes quickly
 )
 
-// spinning is a warp that is watched, as it was at the beginning.
+// spinning is a watched warp, with its state at the beginning.
 type spinning struct {
 	w      *Warp
 	live   uint32
@@ -86,14 +89,15 @@ type spinning struct {
 	back   bool // it has been in this state again
 }
 
-// arrivals are what the barriers of a block counted.
+// arrivals are the counts of the barriers of a block.
 type arrivals struct {
 	c         *CTA
 	completed uint64
 	counts    []int
 }
 
-// spins looks, between rounds, whether the launch gets anywhere, and gives the error it ends with when it does not.
+// spins checks, between rounds, whether the launch makes progress. If it does not, it returns the error that ends the
+// launch.
 func (r *Run) spins() error {
 	s, p := &r.Sched, &r.Sched.Spin
 	if s.spent < p.at || s.started < s.blocks || r.Launch.HostWrites {
@@ -105,14 +109,14 @@ func (r *Run) spins() error {
 	switch {
 	case p.Phase == SpinIdle:
 		p.Phase, p.hostMet, p.peerMet, p.Active, p.resident = spinQuiet, false, false, false, len(s.resident)
-		r.Memory.ForgetLookups() // so that every allocation in use is looked up again
+		r.Memory.ForgetLookups() // every allocation in use is then looked up again
 		r.forgetWrites()
 		return nil
 	case p.Active, r.wrote():
 		p.later(s.spent)
 		return nil
 	case p.Phase == spinQuiet && len(s.resident) != p.resident:
-		p.Phase = SpinIdle // what a block that has ended stored is not known
+		p.Phase = SpinIdle // what an ended block has stored is not known
 		return nil
 	case p.Phase == spinQuiet && p.timed:
 		p.stand(r)
@@ -159,12 +163,12 @@ func (r *Run) spins() error {
 	return ErrDeadlock
 }
 
-// stand makes clocks stand.
+// stand stops clocks.
 func (p *spin) stand(r *Run) {
 	p.Phase, p.rounds, p.stood, p.stands = spinSettle, 0, r.time(), true
 }
 
-// limit is for how many rounds a launch is watched.
+// limit gives the number of rounds for which a launch is watched.
 func (p *spin) limit(r *Run) int {
 	if r.Launch.Schedule == PCT {
 		return 32 * (len(r.Sched.warps) + 1) // a round is the turn of one warp
@@ -172,7 +176,7 @@ func (p *spin) limit(r *Run) int {
 	return SpinRounds
 }
 
-// time is what clocks show.
+// time gives the value of clocks.
 func (r *Run) time() uint64 {
 	p := &r.Sched.Spin
 	switch {
@@ -185,7 +189,7 @@ func (r *Run) time() uint64 {
 	return r.Clock + p.ahead
 }
 
-// later ends the watch until the launch, which has cost so much, has cost half as much again.
+// later ends the watch until the cost of the launch, now spent, has grown by half.
 func (p *spin) later(spent uint64) {
 	p.at = spent + max(spent/2, p.first)
 	p.Phase, p.warps, p.blocks, p.waited, p.stands = SpinIdle, nil, nil, false, false
@@ -197,12 +201,12 @@ func (r *Run) forgetWrites() {
 	}
 }
 
-// wrote reports whether a resident warp has stored, or changed a value, since forgetWrites.
+// wrote says that a resident warp has stored, or changed a value, since forgetWrites.
 func (r *Run) wrote() bool {
 	return slices.ContainsFunc(r.Sched.warps, func(w *Warp) bool { return w.Writes != 0 })
 }
 
-// begin takes note of the state of the launch.
+// begin records the state of the launch.
 func (p *spin) begin(r *Run) {
 	p.Phase, p.rounds = spinWatch, 0
 	for _, w := range r.Sched.warps {
@@ -225,14 +229,14 @@ func (c *CTA) counts() []int {
 	return n
 }
 
-// moved reports whether a block has ended or a thread has arrived at a barrier.
+// moved says that a block has ended or a thread has arrived at a barrier.
 func (p *spin) moved() bool {
 	return slices.ContainsFunc(p.blocks, func(a arrivals) bool {
 		return a.c.gone || a.c.Completed != a.completed || !slices.Equal(a.c.counts(), a.counts)
 	})
 }
 
-// returned reports whether every warp has been in its first state again.
+// returned says that every warp has been in its first state again.
 func (p *spin) returned(r *Run) bool {
 	all := true
 	for i := range p.warps {
@@ -243,7 +247,7 @@ func (p *spin) returned(r *Run) bool {
 	return all
 }
 
-// again reports whether a warp is in its first state, and every lane has run since.
+// again says that a warp is in its first state, and every lane has run since.
 func (k *spinning) again(r *Run) bool {
 	w := k.w
 	ran := w.Strain - k.strain
@@ -252,7 +256,7 @@ func (k *spinning) again(r *Run) bool {
 		r.Machine.Still(w, k.image)
 }
 
-// Meets notes that in accesses an allocation, which may be nil.
+// Meets records that in accesses an allocation, which may be nil.
 func (r *Run) Meets(b *devmem.Block, in *loader.Instr) {
 	if b == nil || in.Order != event.Volatile && in.Scope != event.ScopeSys {
 		return
@@ -261,7 +265,7 @@ func (r *Run) Meets(b *devmem.Block, in *loader.Instr) {
 	r.Sched.Spin.peerMet = r.Launch.Device != 0
 }
 
-// refImage is what the lanes of a warp of engine ref hold.
+// refImage is the state of the lanes of a warp of engine ref.
 type refImage struct {
 	mask  uint32
 	lanes []lane

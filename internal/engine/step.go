@@ -24,7 +24,7 @@ func (r *Run) step(w *Warp) {
 		w.note(in)
 	}
 	if in.Class != isa.Branch {
-		w.jump(w.group, pc+1) // those that wait or go elsewhere are set by the case
+		w.jump(w.group, pc+1) // lanes that wait or go elsewhere are set below
 	} else {
 		w.jump(w.group&^on, pc+1)
 	}
@@ -35,7 +35,7 @@ func (r *Run) step(w *Warp) {
 	w.moved(r, cost)
 }
 
-// perform runs in, which is at place, for the lanes of on, and gives its cost.
+// perform executes in, at place, for the lanes of on, and returns its cost.
 func (r *Run) perform(w *Warp, in *loader.Instr, on uint32, place uint32) uint64 {
 	switch in.Class {
 	case isa.Pure, isa.Special:
@@ -100,7 +100,7 @@ func (w *Warp) guarded(in *loader.Instr) uint32 {
 	return on
 }
 
-// note remembers where lanes that part at in meet again, for warps in lockstep.
+// note records where lanes that part at in meet again, for warps in lockstep.
 func (w *Warp) note(in *loader.Instr) {
 	ln := &w.lanes[w.lead]
 	w.At = Split{Place: ln.place(), depth: ln.depth, pc: ln.pc + 1}
@@ -132,7 +132,7 @@ func (r *Run) pure(w *Warp, in *loader.Instr, on uint32) uint64 {
 	return 1
 }
 
-// pureSlow is pure for sources of every kind.
+// pureSlow is pure for sources of any kind.
 func (r *Run) pureSlow(w *Warp, in *loader.Instr, on uint32) uint64 {
 	a := &r.Args
 	cost := uint64(1)
@@ -156,7 +156,7 @@ func (r *Run) pureSlow(w *Warp, in *loader.Instr, on uint32) uint64 {
 	return cost
 }
 
-// value is what an operand is for a lane.
+// value gives the value of an operand for a lane.
 func (r *Run) value(w *Warp, lane int, o *loader.Operand) uint64 {
 	ln := &w.lanes[lane]
 	switch o.Kind {
@@ -172,8 +172,8 @@ func (r *Run) value(w *Warp, lane int, o *loader.Operand) uint64 {
 	return o.Val
 }
 
-// Special is the value of a special register for a lane. Clocks count steps of the launch: they rise, and are the same
-// in every run.
+// Special gives the value of a special register for a lane. Clocks count steps of the launch: they increase, and are
+// the same in every run.
 func (r *Run) Special(w *Warp, lane int, id isa.SpecialID) uint64 {
 	pick := func(d event.Dim3, first isa.SpecialID) uint64 {
 		return uint64([3]uint32{d.X, d.Y, d.Z}[id-first])
@@ -245,7 +245,7 @@ func (r *Run) Special(w *Warp, lane int, id isa.SpecialID) uint64 {
 	return 0 // SpecialZero, other environment registers
 }
 
-// branch sends the lanes of on to their targets.
+// branch moves the lanes of on to their targets.
 func (r *Run) branch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	if len(in.Operands) > 0 {
 		r.branchIndexed(w, in, on, place)
@@ -257,7 +257,7 @@ func (r *Run) branch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// branchIndexed is brx.idx. An index past the list is undefined; it falls through, and is a fault.
+// branchIndexed is brx.idx. An index beyond the list is undefined: it falls through, and is a fault.
 func (r *Run) branchIndexed(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	w.Regroup = true
 	for m := on; m != 0; m &= m - 1 {
@@ -297,7 +297,7 @@ func (r *Run) Trap(w *Warp, on uint32, place uint32) {
 	r.fail(ErrTrap)
 }
 
-// whyTrapped says what a trap means.
+// whyTrapped explains a trap.
 func (r *Run) whyTrapped() string {
 	if !r.Launch.Cooperative && r.Launch.Func.SyncsGrid() {
 		return "the kernel executes a trap instruction, as grid synchronisation does in a launch that is not cooperative " +

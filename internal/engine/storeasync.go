@@ -9,7 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// storeBarrier is the source of st.async, red.async and clusterlaunchcontrol.try_cancel that is the address of the mbarrier; values follow.
+// storeBarrier is the index of the source operand of st.async, red.async and clusterlaunchcontrol.try_cancel that is
+// the address of the mbarrier. Values follow.
 const storeBarrier = 1
 
 // storeAsync executes st.async and red.async for the lanes of on.
@@ -56,8 +57,8 @@ func (r *Run) writeAsync(w *Warp, in *loader.Instr, lane int, data []byte, place
 	}
 }
 
-// tryCancel executes clusterlaunchcontrol.try_cancel for the lanes of on: a cluster that has not started is taken away from the grid, where
-// there is one.
+// tryCancel executes clusterlaunchcontrol.try_cancel for the lanes of on: it removes a cluster that has not started
+// from the grid, if there is one.
 func (r *Run) tryCancel(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		data := make([]byte, 16)
@@ -71,7 +72,7 @@ func (r *Run) tryCancel(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// cancel takes a cluster away that has not started, and gives its first block.
+// cancel removes a cluster that has not started, and gives its first block.
 func (r *Run) cancel() (uint32, bool) {
 	s := &r.Sched
 	if s.started >= s.blocks {

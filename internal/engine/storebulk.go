@@ -7,7 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// storePiece is the most bytes of st.bulk that one event tells of; the address and the number of all are multiples of storeUnit.
+// storePiece is the greatest number of bytes of st.bulk in one event. The address and the total size are multiples of
+// storeUnit.
 const (
 	storePiece = 32
 	storeUnit  = 8
@@ -40,7 +41,7 @@ func (r *Run) storeBulk(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	w.Writes++
 }
 
-// tellZeros makes the events of zeros that a lane writes over bytes of shared memory.
+// tellZeros emits the events of zeros that a lane writes to bytes of shared memory.
 func (r *Run) tellZeros(w *Warp, lane int, in *loader.Instr, at uint64, before []byte, place uint32) {
 	if r.Out.Needs&event.NeedShared == 0 {
 		return

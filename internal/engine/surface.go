@@ -76,10 +76,11 @@ type surfaceOp struct {
 	t     *descriptor.Texture
 }
 
-// source gives source k.
+// source gives source operand k.
 func (x *surfaceOp) source(k int) uint64 { return x.r.Machine.Value(x.w, x.lane, &x.in.Operands[k]) }
 
-// reach gives the bytes that the lane accesses and their address; nil where the access has no effect: outside, or after a fault.
+// reach gives the bytes that the lane accesses, and their address; nil if the access has no effect: outside, or after a
+// fault.
 func (x *surfaceOp) reach() ([]byte, uint64) {
 	r, in, s := x.r, x.in, x.in.Texel
 	x.t = r.textureOf(x.w, x.lane, in, x.place)
@@ -148,7 +149,7 @@ func (x *surfaceOp) write(data []byte) {
 		for k := range int(max(in.Vec, 1)) {
 			devmem.PutUint(data[k*n:][:n], x.source(first+k))
 		}
-	default: // formatted: channels that it does not give are zero
+	default: // formatted: channels that are not given are zero
 		n := int(t.Bits[0]) / 8
 		for c := 0; c*n < len(data); c++ {
 			v := uint64(0)
@@ -160,7 +161,7 @@ func (x *surfaceOp) write(data []byte) {
 	}
 }
 
-// coordinateText gives the coordinates of an access: of bytes where the instruction counts them.
+// coordinateText gives the coordinates of an access, in bytes if the instruction counts bytes.
 func coordinateText(at [3]int64, s *isa.Texel) string {
 	names := [3]string{"x", "y", "z"}
 	if s.Layered {

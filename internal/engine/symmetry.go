@@ -6,14 +6,16 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Likeness gives a value that thread n shares with threads which do the same: given the same values, they make the same requests from
-// the first on, and what exchanges values between the threads of a warp gives each the same when two of them change places.
+// Likeness gives a value that thread n shares with threads that do the same. Given the same values, such threads make
+// the same requests from the first on. If two of them are exchanged, instructions that exchange values between the
+// threads of a warp give each the same.
 //
-// It consists of the state at the first request and, of the instructions that a thread may execute from there on, the special registers
-// that they read. So a thread may ask for its number before the first request, if what it computes from that is equal or not needed later.
+// The value consists of the state at the first request, and of the special registers read by the instructions that the
+// thread may execute from there on. A thread may therefore read its number before the first request, if what it
+// computes from it is equal or not needed later.
 //
-// An instruction of the warp that tells lanes apart, or whose mask is not written in the instruction, makes lanes differ. Threads
-// of different blocks differ if there is shared memory.
+// An instruction of the warp that distinguishes lanes, or whose mask is not a constant of the instruction, makes lanes
+// differ. Threads of different blocks differ if there is shared memory.
 func (t *Threads) Likeness(n int) string {
 	state, _ := t.Start(n)
 	w, i := t.lane(n)
@@ -42,7 +44,8 @@ func (t *Threads) Likeness(n int) string {
 	return string(b)
 }
 
-// lanesAlike says that an instruction of the warp, if it has a mask, gives each lane of it the same, whichever lane has which operand.
+// lanesAlike says that an instruction of the warp gives each lane of its mask, if it has one, the same result,
+// whichever lane has which operand.
 func lanesAlike(in *isa.Inst) bool {
 	switch in.Source.Op {
 	case "bar":
@@ -55,7 +58,8 @@ func lanesAlike(in *isa.Inst) bool {
 	return false
 }
 
-// reachable calls f for each instruction that a lane may execute from where it stands, in the same order for lanes in equal states.
+// reachable calls f for each instruction that a lane may execute from its current one on, in the same order for lanes
+// in equal states.
 func (t *Threads) reachable(ln *lane, f func(in *isa.Inst)) {
 	type at struct {
 		fn *isa.Func
@@ -87,7 +91,8 @@ func (t *Threads) reachable(ln *lane, f func(in *isa.Inst)) {
 	}
 }
 
-// successors calls f for the instructions of a function that may follow the one at pc; the end of the function is one past the last.
+// successors calls f for the instructions of a function that may follow the one at pc. The end of the function is one
+// past the last.
 func successors(fn *isa.Func, pc int, f func(to int)) {
 	in := &fn.Insts[pc]
 	for _, to := range in.Targets {
@@ -96,6 +101,6 @@ func successors(fn *isa.Func, pc int, f func(to int)) {
 	if ends := in.Class == isa.Ret || in.Class == isa.Exit || in.Class == isa.Trap || in.Class == isa.Branch; !ends || in.Guard >= 0 {
 		f(pc + 1)
 	} else if in.Class == isa.Branch && len(in.Src) > 0 {
-		f(pc + 1) // brx.idx past its list goes on
+		f(pc + 1) // an index beyond the list of brx.idx continues
 	}
 }

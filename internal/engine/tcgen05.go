@@ -10,37 +10,37 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// cores is what a block has of the tensor cores: its tensor memory, and the operations that its threads have issued.
+// cores is a block's state of the tensor cores: its tensor memory, and the operations that its threads have issued.
 type cores struct {
-	words   []uint32 // of tensor memory, as event.TensorWord numbers them; nil before the first allocation
+	words   []uint32 // tensor memory, numbered like event.TensorWord; nil before the first allocation
 	allocs  []columns
-	closed  bool // nothing more may be allocated
+	closed  bool // no more may be allocated
 	issued  []*coreOp
-	commits []coreCommit // that name a barrier of the block
+	commits []coreCommit // those that name a barrier of the block
 }
 
-// columns are allocated ones.
+// columns is a range of allocated columns.
 type columns struct {
 	from, n int
 	stand   Stand
 }
 
-// coreOp is an operation that a thread has issued and that has not been performed: by seed 0 it is when a thread tests a barrier that a
-// later commit names, so that a program that does not wait computes with what was there before.
+// coreOp is an operation that a thread has issued and that has not been performed. With seed 0 it is performed when a
+// thread tests a barrier that a later commit names, so a program that does not wait computes with the old data.
 type coreOp struct {
-	number  uint64 // in the block
+	number  uint64 // number within the block
 	warp    *Warp
 	lane    int
 	perform func()
 }
 
-// coreCommit is an arrival that a thread owes to a barrier when its operations so far are complete.
+// coreCommit is an arrival at a barrier that is pending until a thread's operations so far are complete.
 type coreCommit struct {
 	warp   *Warp
 	lane   int
 	addr   uint64
-	issued uint64 // operations of the block before it
-	number uint32 // of the thread's commits
+	issued uint64 // number of operations of the block before it
+	number uint32 // number among the thread's commits
 	place  uint32
 }
 
@@ -50,14 +50,14 @@ type coreLoad struct {
 	place uint32
 }
 
-const unitColumns = 32 // in which columns are allocated
+const unitColumns = 32 // the unit in which columns are allocated
 
 func (k *cores) reset() {
 	k.words, k.allocs, k.closed = nil, k.allocs[:0], false
 	k.issued, k.commits = k.issued[:0], k.commits[:0]
 }
 
-// core executes tcgen05 for the lanes of on, those of a warp together.
+// core executes tcgen05 for the lanes of on; operations of a warp for all of them together.
 func (r *Run) core(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	switch in.Op {
 	case isa.OpTcAlloc:
@@ -83,7 +83,7 @@ func (r *Run) core(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// coreLanes executes tcgen05 of single threads for the lanes of on.
+// coreLanes executes tcgen05 operations of single threads for the lanes of on.
 func (r *Run) coreLanes(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -98,12 +98,12 @@ func (r *Run) coreLanes(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// wrongTensor reports a use of tensor memory that breaks its rules.
+// wrongTensor reports a use of tensor memory that violates its rules.
 func (r *Run) wrongTensor(w *Warp, in *loader.Instr, lane int, place uint32, format string, args ...any) {
 	r.Faults.At(r, TensorMemory, w, lane, place, "executes "+in.Mnemonic(), format, args...)
 }
 
-// allocate executes tcgen05.alloc; false when it has to wait for columns.
+// allocate executes tcgen05.alloc. It returns false if it must wait for columns.
 func (r *Run) allocate(w *Warp, in *loader.Instr, place uint32) bool {
 	k := &w.CTA.cores
 	n := int(r.Machine.Value(w, 0, &in.Operands[1]) & 0xffff_ffff)
@@ -137,7 +137,7 @@ func (r *Run) allocate(w *Warp, in *loader.Instr, place uint32) bool {
 	return true
 }
 
-// room finds n columns next to each other, the first ones; -1 when there are none.
+// room finds the first n consecutive free columns; -1 if there are none.
 func (k *cores) room(n int) int {
 	for from := 0; from+n <= event.TensorColumns; from += unitColumns {
 		if !slices.ContainsFunc(k.allocs, func(a columns) bool { return a.from < from+n && from < a.from+a.n }) {
@@ -171,7 +171,7 @@ func (r *Run) deallocate(w *Warp, in *loader.Instr, place uint32) {
 	}
 }
 
-// endCores reports tensor memory that a block has not freed when it ends.
+// endCores reports tensor memory that a block has not freed at its end.
 func (r *Run) endCores(c *CTA) {
 	for _, a := range c.cores.allocs {
 		if f, fresh := r.Faults.count(r, TensorLeak, a.stand.Place, false); fresh {
@@ -181,12 +181,12 @@ func (r *Run) endCores(c *CTA) {
 	}
 }
 
-// has says that columns are allocated.
+// has says that a range of columns is allocated.
 func (k *cores) has(column, n int) bool {
 	return n > 0 && column+n <= event.TensorColumns && slices.ContainsFunc(k.allocs, func(a columns) bool { return a.from <= column && column+n <= a.from+a.n })
 }
 
-// columnsOf checks that columns are allocated that an instruction accesses.
+// columnsOf checks that the columns that an instruction accesses are allocated.
 func (r *Run) columnsOf(w *Warp, c *CTA, in *loader.Instr, lane, column, n int, place uint32) bool {
 	if c.cores.has(column, n) {
 		return true
@@ -195,7 +195,7 @@ func (r *Run) columnsOf(w *Warp, c *CTA, in *loader.Instr, lane, column, n int, 
 	return false
 }
 
-// tensorExtent is columns of 16 lanes.
+// tensorExtent gives the extent of columns of 16 lanes.
 func tensorExtent(lane, column, n int) extent {
 	at := event.TensorWord(lane, column)
 	return extent{at, at + 64*uint64(n)}
@@ -224,12 +224,12 @@ func (r *Run) move(w *Warp, in *loader.Instr, place uint32) {
 	if !r.columnsOf(w, w.CTA, in, 0, column, span, place) || c.Halves && !r.columnsOf(w, w.CTA, in, 0, column+c.Half, span, place) {
 		return
 	}
-	var loaded [32][]uint32 // where they are reduced
+	var loaded [32][]uint32 // used for reductions
 	for i := range c.Registers() {
 		for lane := range 32 {
 			at, word := c.Cell(lane, i)
 			word += column
-			if c.Packed { // but for what lies between the halves, two columns are one
+			if c.Packed { // two columns are one word, except for the gap between the halves
 				word += c.Word(lane, i)
 			}
 			low := k.word(row+at, word)
@@ -269,13 +269,13 @@ func (r *Run) move(w *Warp, in *loader.Instr, place uint32) {
 	}
 }
 
-// number numbers an operation among the asynchronous ones of the block.
+// number numbers an asynchronous operation of the block.
 func (c *CTA) number() uint64 {
 	c.bulksDone++
 	return c.bulksDone - 1
 }
 
-// flyCore issues an operation of the tensor cores.
+// flyCore issues a tensor core operation.
 func (r *Run) flyCore(w *Warp, lane int, number uint64, perform func()) {
 	w.CTA.cores.issued = append(w.CTA.cores.issued, &coreOp{number, w, lane, perform})
 	_, now := r.early(w)
@@ -284,7 +284,7 @@ func (r *Run) flyCore(w *Warp, lane int, number uint64, perform func()) {
 	}
 }
 
-// performCores performs the operations of a thread before one of a number.
+// performCores performs the operations of a thread that precede a number.
 func (r *Run) performCores(w *Warp, lane int, before uint64) {
 	k := &w.CTA.cores
 	k.issued = slices.DeleteFunc(k.issued, func(x *coreOp) bool {
@@ -333,7 +333,7 @@ func (r *Run) coreCommit(w *Warp, in *loader.Instr, lane int, place uint32) {
 	}
 }
 
-// tell gives an address of the shared memory of a block of the cluster as events of another one have it.
+// tell converts an address of the shared memory of a block of the cluster to the form in events of block of.
 func (c *CTA) tell(of *CTA, addr uint64) uint64 {
 	if of == c {
 		return addr
@@ -341,8 +341,8 @@ func (c *CTA) tell(of *CTA, addr uint64) uint64 {
 	return addr | uint64(of.rank+1)<<event.PeerShift
 }
 
-// completeCores performs the operations whose commits name the barrier, one commit after the other until the phase is complete that the
-// test is for.
+// completeCores performs the operations whose commits name the barrier, one commit after the other, until the phase
+// that the test is for is complete.
 func (x *mbarrierOp) completeCores() {
 	for k := &x.of.cores; ; {
 		i := slices.IndexFunc(k.commits, func(c coreCommit) bool { return c.addr == x.addr })
@@ -359,7 +359,7 @@ func (x *mbarrierOp) completeCores() {
 	}
 }
 
-// core makes the event of a half of an operation.
+// core emits the event of a half of an operation.
 func (o *Emitter) core(w *Warp, mask uint32, place uint32, number uint64, how uint8, flags event.Flags, e extent) {
 	if o.Needs&event.NeedShared != 0 {
 		o.add(event.Event{Kind: event.Core, Flags: flags, Warp: w.Number, Mask: mask, Place: place, Addr: e.from, Stride: int64(number), Barrier: how,

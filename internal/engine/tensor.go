@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Sources of a tensor copy.
+// The source operands of a tensor copy.
 const (
 	tensorShared = iota
 	tensorMap
@@ -20,13 +20,13 @@ const (
 	tensorCoordinates
 )
 
-// tensorUnit is what addresses of tensor copies in shared memory must be multiples of; what a swizzle exchanges is chunks.
+// tensorUnit is the alignment of addresses of tensor copies in shared memory. Swizzling exchanges chunks of bytes.
 const (
 	tensorUnit = 128
 	chunk      = 16
 )
 
-// tensor executes cp.async.bulk.tensor for the lanes of on. A lane whose operands are wrong copies nothing.
+// tensor executes cp.async.bulk.tensor for the lanes of on. A lane with wrong operands copies nothing.
 func (r *Run) tensor(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -47,7 +47,7 @@ func (r *Run) tensor(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// tensorTo issues a tensor copy to shared memory of a block, or from there; false after a fault.
+// tensorTo issues a tensor copy to or from shared memory of a block. It returns false after a fault.
 func (r *Run) tensorTo(w *Warp, lane int, in *loader.Instr, t *descriptor.TensorMap, to bulkTarget, place uint32) bool {
 	x := tensorCopy{r: r, in: in, place: place, t: t, bulkCopy: r.newBulk(w, lane, in, to), out: in.Has("bulk_group"), of: to.of, at: to.to}
 	if in.Reduce != isa.NoOp {
@@ -72,10 +72,10 @@ func (r *Run) tensorTo(w *Warp, lane int, in *loader.Instr, t *descriptor.Tensor
 	return true
 }
 
-// four says that the copy is of four rows, wherever they are.
+// four says that the copy is of four separate rows.
 func (x *tensorCopy) four() bool { return x.in.Has("tile::gather4") || x.in.Has("tile::scatter4") }
 
-// mapOf reads the tensor map whose address a lane gives, nil after a fault.
+// mapOf reads the tensor map whose address a lane gives; nil after a fault.
 func (r *Run) mapOf(w *Warp, lane int, in *loader.Instr, place uint32) *descriptor.TensorMap {
 	addr := r.Machine.Value(w, lane, &in.Operands[tensorMap]) + uint64(in.Off2)
 	space, at := SplitGeneric(addr)
@@ -123,16 +123,16 @@ type tensorCopy struct {
 	place   uint32
 	t       *descriptor.TensorMap
 	out     bool     // to global memory
-	of      *CTA     // whose shared memory it is
-	at      uint64   // where in that
-	globals []extent // that the copy accesses
+	of      *CTA     // the block of the shared memory
+	at      uint64   // the address in it
+	globals []extent // accessed in global memory
 	shareds []extent
 }
 
-// extent is bytes from an address on.
+// extent is a range of addresses.
 type extent struct{ from, end uint64 }
 
-// gather finds what the copy moves; false after a fault.
+// gather finds what the copy moves. It returns false after a fault.
 func (x *tensorCopy) gather() bool {
 	r, w, in := x.r, x.warp, x.in
 	value := func(k int) uint64 { return r.Machine.Value(w, x.lane, &in.Operands[k]) }
@@ -202,8 +202,8 @@ func (x *tensorCopy) each(coordinates, offsets *[descriptor.MaxRank]int64, f fun
 	}
 }
 
-// row adds the parts of a row that begins at an address of shared memory, were it not for the swizzle: width bytes, of which those
-// from from on lie in global memory, as inside.
+// row adds the parts of a row at an address of shared memory, before swizzling. It has width bytes; those beginning
+// with from are in global memory, as inside.
 func (x *tensorCopy) row(addr, width, from uint64, inside []byte) {
 	step := width
 	if x.t.Swizzle != 0 {
@@ -227,7 +227,7 @@ func (x *tensorCopy) row(addr, width, from uint64, inside []byte) {
 	}
 }
 
-// tell tells of what the copy accesses.
+// tell emits the events of the copy's accesses.
 func (x *tensorCopy) tell() {
 	global, shared := event.FlagRead, event.FlagWrite
 	if x.out {
@@ -242,7 +242,7 @@ func (x *tensorCopy) tell() {
 	}
 }
 
-// joined gives extents in the order of their addresses, those that touch as one.
+// joined sorts extents by address, and merges those that touch.
 func joined(list []extent) []extent {
 	slices.SortFunc(list, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
 	out := list[:0]

@@ -11,12 +11,12 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// taps are the elements that the lanes of a fetch read: one each, or with linear filtering up to eight of each of two levels, whose weights are not
-// zero.
+// taps are the elements that the lanes of a fetch read: one each, or with linear filtering up to eight, with nonzero
+// weights, from each of two levels.
 type taps struct {
 	on    [maxTaps]uint32
 	addr  [maxTaps][32]uint64
-	sizes [5]uint32 // lanes whose elements have 1<<i bytes
+	sizes [5]uint32 // by log2 of a size: lanes with elements of that size
 }
 
 const maxTaps = 16
@@ -33,7 +33,7 @@ func (r *Run) Texture(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	handle := uint64(0)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		var out [5]uint32 // the last: the texels are resident
+		var out [5]uint32 // the last one: the texels are resident
 		if h := r.Machine.Value(w, i, &in.Operands[0]); f.t == nil || h != handle {
 			f.t, handle = r.textureOf(w, i, in, place), h
 		}
@@ -54,14 +54,14 @@ func (r *Run) Texture(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 	for i := range k.on {
 		if k.on[i] == 0 {
-			break // lanes fill their taps from the first on
+			break // a lane fills its taps from the first on
 		}
 		r.Access.Addr = k.addr[i]
 		r.tellSizes(event.Load, event.FlagRead|event.FlagNonCoherent|event.FlagTexture, w, in, place, k.on[i], &k.sizes)
 	}
 }
 
-// tellSizes makes the events of accesses by lanes of on, of sizes as taps has them.
+// tellSizes emits the events of accesses by lanes of on, with sizes as in taps.
 func (r *Run) tellSizes(kind event.Kind, flags event.Flags, w *Warp, in *loader.Instr, place, on uint32, sizes *[5]uint32) {
 	as := loader.Instr{Inst: in.Inst}
 	for i, lanes := range sizes {
@@ -72,7 +72,7 @@ func (r *Run) tellSizes(kind event.Kind, flags event.Flags, w *Warp, in *loader.
 	}
 }
 
-// textureOf gives what the object of an instruction stands for, nil after a fault.
+// textureOf gives the texture of an instruction's object; nil after a fault.
 func (r *Run) textureOf(w *Warp, lane int, in *loader.Instr, place uint32) *descriptor.Texture {
 	handle := r.Machine.Value(w, lane, &in.Operands[0])
 	t := r.textures[handle]
@@ -101,7 +101,7 @@ func (r *Run) textureOf(w *Warp, lane int, in *loader.Instr, place uint32) *desc
 	x := in.Texel
 	surface := in.Row.Op[0] == 's'
 	layered, cube := t.Layered, t.Cube
-	if surface { // the faces of a cube are layers
+	if surface { // for surfaces, the faces of a cube are layers
 		layered, cube = layered || cube, false
 	}
 	if surface != t.Surface || in.Op != isa.OpQuery && (!t.HasDims(x.Dims) || x.Layered != layered || x.Cube != cube) {
@@ -119,7 +119,7 @@ type fetch struct {
 	lane  int
 	place uint32
 	t     *descriptor.Texture
-	n     int // taps so far
+	n     int // number of taps so far
 }
 
 // do gives the four channels, or for tld4 one channel of four elements.
@@ -161,7 +161,7 @@ func (f *fetch) do(out *[4]uint32) {
 	f.t = whole
 }
 
-// coordinate gives coordinate, level or part of a gradient k.
+// coordinate gives operand k: a coordinate, a level, or a component of a gradient.
 func (f *fetch) coordinate(k int) float64 {
 	v := uint32(f.r.Machine.Value(f.w, f.lane, &f.in.Operands[1+k]))
 	if f.in.Type2 == isa.F32 {
@@ -170,8 +170,8 @@ func (f *fetch) coordinate(k int) float64 {
 	return float64(int32(v))
 }
 
-// lod gives the level of detail of a fetch: the given one, or that which two gradients mean, which begin at operand k. cube is the direction, if
-// the texture is one.
+// lod gives the level of detail of a fetch: the given one, or the one that results from two gradients, which begin with
+// operand k. cube is the direction in a cube texture.
 func (f *fetch) lod(k int, layer int64, cube *[3]float64) float64 {
 	x := f.in.Texel
 	if x.Detail == isa.DetailLevel {
@@ -204,7 +204,7 @@ func (f *fetch) lod(k int, layer int64, cube *[3]float64) float64 {
 	return math.Log2(most) / 2
 }
 
-// level gives what do does, of one level.
+// level is do for one level.
 func (f *fetch) level(t *descriptor.Texture, at [3]float64, layer int64, out *[4]uint32) {
 	f.t = t
 	gather := f.in.Op == isa.OpGather
@@ -230,7 +230,7 @@ func (f *fetch) level(t *descriptor.Texture, at [3]float64, layer int64, out *[4
 	}
 }
 
-// filter gives the mean of the elements around a place, by their weights.
+// filter gives the weighted mean of the elements around a point.
 func (f *fetch) filter(axes *[3]descriptor.Axis, out *[4]uint32) {
 	var sum [4]float64
 	var element [4]uint32
@@ -259,7 +259,7 @@ func (f *fetch) filter(axes *[3]descriptor.Axis, out *[4]uint32) {
 	}
 }
 
-// element reads an element, or what stands for it outside, and notes its address.
+// element reads an element, or the value for elements outside, and records its address.
 func (f *fetch) element(x, y, z int64, out *[4]uint32) {
 	t := f.t
 	at, inside := [3]int64{x, y, z}, true

@@ -11,12 +11,13 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Threads executes the threads of a launch apart from each other, as a model checker drives them: a thread runs to its next
-// operation that other threads can observe or that waits for them, which is a Request, and is resumed with a value. It uses the
-// instructions of engine ref. No memory that threads share is read or written; Initial gives what is there before the launch.
+// Threads executes the threads of a launch separately, driven by a model checker. A thread runs to its next operation
+// that other threads can observe or that waits for others, which is a Request, and is resumed with a value.
+// Instructions are executed as in engine ref. Memory that threads share is neither read nor written; Initial gives its
+// content before the launch.
 //
-// What a thread is between two requests is a State, a value: a thread may be resumed from any of its states, and as often as
-// wanted.
+// The state of a thread between two requests is a State, a value. A thread may be resumed from any of its states, any
+// number of times.
 type Threads struct {
 	r         *Run
 	ctas      []*CTA
@@ -27,82 +28,83 @@ type Threads struct {
 	registers []int32                 // ThreadOptions.Registers
 	// depends follows dependencies of the thread that runs; nil if nobody asks for them.
 	depends *depends
-	// reads says that depends follows reads. clocks says that it follows what clocks show; forks counts, and forking has, the states in
-	// which that decides a guard since the last request.
+	// reads says that depends tracks reads, and clocks that it tracks what clocks show. forks counts the states since
+	// the last request in which a clock decides a guard, and forking holds them.
 	reads   bool
 	clocks  bool
 	forks   int
 	forking []State
 }
 
-// State is the state of a thread at a request. Equal states of one thread do the same from there on: registers that the thread
-// cannot read before it writes them are no part of it. With dependencies, these follow behind Request.Plain bytes.
+// State is the state of a thread at a request. From equal states a thread continues in the same way: registers that the
+// thread cannot read before writing them are not included. Dependencies, if tracked, follow after Request.Plain bytes.
 type State string
 
-// RequestKind is the kind of a request.
+// RequestKind is the kind of a Request.
 type RequestKind uint8
 
 // The kinds of requests.
 const (
 	RequestExit        RequestKind = iota // the thread has exited
 	RequestLoad                           // resumed with the value read, Size bytes
-	RequestStore                          // of Value
-	RequestAtomic                         // resumed with the value that was there; Update computes what is written
+	RequestStore                          // stores Value
+	RequestAtomic                         // resumed with the previous value; Update computes the new one
 	RequestFence                          //
-	RequestBarrier                        // of the block, resumed when the other threads have arrived
+	RequestBarrier                        // of the block; resumed when the other threads have arrived
 	RequestArrive                         // the same without waiting
-	RequestFault                          // the thread does what Message says, and goes no further
-	RequestUnsupported                    // the thread does what cannot be done to one thread alone; Message says what
-	RequestStop                           // the thread is at a branch, or comes from one: see Threads.Stop
+	RequestFault                          // the thread does what Message says, and cannot continue
+	RequestUnsupported                    // the thread does something that cannot be explored; Message says what
+	RequestStop                           // the thread is at a branch, or has executed one: see Threads.Stop
 )
 
-// Request is what a thread is about to do.
+// Request is the next operation of a thread.
 type Request struct {
 	Kind    RequestKind
 	Order   event.Order
 	Scope   event.Scope
 	Space   event.Space // Global or Shared
 	Addr    uint64      // in Space
-	Size    uint8       // bytes, at most 8
-	Piece   uint8       // of a vector: which element
-	Pieces  uint8       // how many elements the instruction accesses, each by a request of its own; 1 if it is of no vector
+	Size    uint8       // in bytes, at most 8
+	Piece   uint8       // the number of the element in a vector
+	Pieces  uint8       // the number of elements that the instruction accesses, each by its own request; 1 without a vector
 	Place   uint32
-	Value   uint64 // stored, or the operand of an atomic operation: the value that cas compares
-	Swap    uint64 // what cas writes
+	Value   uint64 // the value to store, or the operand of an atomic operation: for cas the value to compare with
+	Swap    uint64 // for cas, the value to write
 	Barrier uint8
-	// Members are the lanes of the warp that a barrier is of (bar.warp.sync), 0 if it is of the block. Its Value is the predicate
-	// of bar.red, which Reduce names.
+	// Members are the lanes of the warp that take part in a barrier (bar.warp.sync), 0 if it is a barrier of the block.
+	// For bar.red, Value is the predicate, and Reduce the operation.
 	Members uint32
 	Reduce  isa.Op
-	// Aligned says that all threads that meet at the barrier must execute the same instruction. Those of a barrier with a number of
-	// threads need not: warps with different work meet there.
+	// Aligned says that all threads at the barrier must execute the same instruction. A barrier with a number of
+	// threads does not require this, since warps with different work meet there.
 	Aligned bool
-	// Warp says that a barrier of lanes is a shuffle, a vote or another instruction of the warp: it is resumed with what Exchange gives.
-	// Sources are the operands of the lane Lane before its mask.
+	// Warp says that a barrier of lanes is a shuffle, a vote or another instruction of the warp. It is resumed with
+	// what Exchange gives. Sources are the operands of lane Lane without its mask.
 	Warp bool
 	Lane uint8
-	// Converges says that the exchange is of the lanes that happen to execute it together (activemask), and not of Members. Lanes that do have
-	// one Stack.
+	// Converges says that the exchange is among the lanes that happen to execute it together (activemask), and not
+	// among Members. Such lanes have equal Stacks.
 	Converges bool
 	Stack     string
 	Sources   [3]uint64
 	// NonCoherent says that a load is ld.global.nc.
 	NonCoherent bool
-	// Reduction says that nobody takes the old value of an atomic operation (red).
+	// Reduction says that the old value of an atomic operation is not used (red).
 	Reduction bool
-	// Repeats says that the operation is in a loop, Back that control has jumped backwards since the request before.
+	// Repeats says that the operation is in a loop, and Back that control has jumped backwards since the previous
+	// request.
 	Repeats, Back bool
-	// Plain is the length of the State without dependencies. Depends are the reads of the thread that the operation depends on, as
-	// bits, the last of which is all reads from there on; Control are those that all later operations depend on too.
-	// Local is where local memory begins in the State, up to Plain.
+	// Plain is the length of the State without dependencies. Depends is the set of the thread's reads that the
+	// operation depends on; its last bit represents all reads from that number on. Control is the set of those that all
+	// later operations depend on too. Local is the beginning of local memory in the State, which extends to Plain.
 	Plain, Local     int
 	Depends, Control uint64
 	Fault            FaultKind
-	Message          string // of RequestFault and RequestUnsupported
+	Message          string // for RequestFault and RequestUnsupported
 	inst             *loader.Instr
 }
 
-// Update gives what an atomic operation writes over old, and whether it writes: a cas that fails does not.
+// Update gives the value that an atomic operation writes over old, and says whether it writes: a failed cas does not.
 func (q *Request) Update(old uint64) (uint64, bool) {
 	if q.inst.Class == isa.Mbarrier {
 		return q.arrived(old)
@@ -113,14 +115,14 @@ func (q *Request) Update(old uint64) (uint64, bool) {
 	return LowBytes(q.inst.RMW(q.inst.Inst, old, q.Value, q.Swap), uint64(q.Size)), true
 }
 
-// Exchange gives what the instruction of the warp at which a lane stands gives it, when the lanes of all execute it together, that lane
-// among them: the first result, and in bit 32 the second, a predicate. It is not ok if the lane reads one that takes no part, whose value is
-// undefined.
+// Exchange gives the result of an instruction of the warp for a lane, when the lanes of all, including that lane,
+// execute it together: the first result, and in bit 32 the second, a predicate. ok is false if the lane reads from a
+// lane that takes no part, so that the result is undefined.
 func (q *Request) Exchange(all []*Request) (value uint64, ok bool) {
 	var args isa.WarpArgs
 	for _, o := range all {
 		if !sameOp(q.inst, o.inst) {
-			continue // that lanes execute different ones together is told as divergence
+			continue // lanes that execute different instructions are reported as divergence
 		}
 		args.Mask |= 1 << o.Lane
 		for k, v := range o.Sources {
@@ -131,13 +133,13 @@ func (q *Request) Exchange(all []*Request) (value uint64, ok bool) {
 	return args.D[0][q.Lane]&(1<<32-1) | args.D[1][q.Lane]<<32, args.Astray>>q.Lane&1 == 0
 }
 
-// maxSilent is how many instructions a thread may execute between two requests.
+// maxSilent is the greatest number of instructions of a thread between two requests.
 const maxSilent = 1 << 20
 
-// Exchanges says that an atomic operation writes what does not depend on the value that was there.
+// Exchanges says that what an atomic operation writes does not depend on the old value.
 func (q *Request) Exchanges() bool { return q.inst.Op == isa.OpExch }
 
-// ThreadOptions say what the caller of NewThreads wants.
+// ThreadOptions are options of NewThreads.
 type ThreadOptions struct {
 	Dependencies bool // requests say which loads they depend on
 	Words        bool // atomic operations on elements of words are those of the words
@@ -145,10 +147,10 @@ type ThreadOptions struct {
 	Registers []int32
 }
 
-// Narrow says that some atomic operations of words are those of elements.
+// Narrow says that some atomic operations on words are treated as operations on elements.
 func (t *Threads) Narrow() bool { return len(t.r.elements) > 0 }
 
-// NewThreads prepares the threads of a launch. Close ends it.
+// NewThreads prepares the threads of a launch. Call Close to end it.
 func NewThreads(l *Launch, o ThreadOptions) *Threads {
 	alone := *l
 	alone.Sink, alone.Needs, alone.OnFault, alone.Printf, alone.Progress = nil, 0, nil, nil, nil
@@ -169,15 +171,15 @@ func NewThreads(l *Launch, o ThreadOptions) *Threads {
 	return t
 }
 
-// Stop makes the threads stop, with a RequestStop, at branches: before them, before their targets and behind them. Kernels that read
-// clocks do not stop: ways that a clock decides between must come to one request.
+// Stop makes the threads stop, with a RequestStop, at branches: before them, before their targets and after them.
+// Kernels that read clocks do not stop: paths that a clock decides between must lead to one request.
 func (t *Threads) Stop() {
 	if !t.clocks {
 		t.stops = map[*loader.Code][]bool{}
 	}
 }
 
-// stopsAt says that the lane is where it stops.
+// stopsAt says that the lane is at such a point.
 func (t *Threads) stopsAt(ln *lane) bool {
 	if t.stops == nil {
 		return false
@@ -195,30 +197,30 @@ func (t *Threads) stopsAt(ln *lane) bool {
 	return at[ln.pc]
 }
 
-// Close frees what the launch has in the device's memory.
+// Close frees the launch's memory on the device.
 func (t *Threads) Close() {
 	if t.r.workspace != 0 {
-		_, _ = t.r.Memory.Free(t.r.workspace) // nobody else knows the address
+		_, _ = t.r.Memory.Free(t.r.workspace) // the address is not known elsewhere
 	}
 }
 
 // Timed says that a thread may read a clock, and that this is explored.
 func (t *Threads) Timed() bool { return t.clocks }
 
-// Initial is what memory holds before the launch; shared memory is zero.
+// Initial gives the content of memory before the launch. Shared memory is zero.
 func (t *Threads) Initial(space event.Space, addr uint64, size uint8) uint64 {
 	if space != event.Global {
 		return 0
 	}
-	b := t.r.Memory.Lookup(addr) // it was there when the request was made
+	b := t.r.Memory.Lookup(addr) // checked when the request was made
 	off := addr - b.Addr
-	return devmem.Uint(b.Data[off:off+uint64(size)], uint64(size)) // perhaps past the end, see isa.Inst.Word
+	return devmem.Uint(b.Data[off:off+uint64(size)], uint64(size)) // may be past the end, see isa.Inst.Word
 }
 
-// Count is the number of threads.
+// Count returns the number of threads.
 func (t *Threads) Count() int { return int(t.r.Launch.Grid.Count() * t.r.Launch.Block.Count()) }
 
-// lane finds thread n of the launch, blocks one after the other.
+// lane gives thread n of the launch, blocks one after the other.
 func (t *Threads) lane(n int) (*Warp, int) {
 	block := int(t.r.Launch.Block.Count())
 	in := n % block
@@ -239,8 +241,8 @@ func (t *Threads) Start(n int) (State, Request) {
 	return t.run(w, i, nil, false)
 }
 
-// Resume completes the request of thread n in state s and runs the thread to its next request. For dependencies, reads may say how many reads it
-// took to have each piece of the instruction so far; one each, if it does not.
+// Resume completes the request of thread n in state s, and runs the thread to its next request. For dependencies, reads
+// may give the number of reads that each piece of the instruction has taken so far; by default one each.
 func (t *Threads) Resume(n int, s State, value uint64, reads ...int) (State, Request) {
 	w, i := t.lane(n)
 	pending, stopped := t.decode(&w.lanes[i], s)
@@ -248,7 +250,7 @@ func (t *Threads) Resume(n int, s State, value uint64, reads ...int) (State, Req
 	if !stopped {
 		var fault *Request
 		if pending, again, fault = t.complete(w, i, pending, value, reads); fault != nil {
-			return t.encode(&w.lanes[i], []uint64{value}, fault) // with what it has read it is no state at the operation itself
+			return t.encode(&w.lanes[i], []uint64{value}, fault) // a state with read values is not a state before the operation
 		}
 	}
 	t.forks = 0
@@ -307,11 +309,11 @@ func (t *Threads) complete(w *Warp, i int, pending []uint64, value uint64, reads
 	return nil, false, nil
 }
 
-// returns follows what depends on the value that the request of a lane is resumed with, piece number piece of its instruction. made says how many
-// reads each piece was so far: nil if one.
+// returns updates dependencies for the value that a lane's request is resumed with, for piece number piece of its
+// instruction. made gives the number of reads for each piece so far; nil: one each.
 func (t *Threads) returns(ln *lane, in *loader.Instr, piece int, made []int) {
 	d := t.depends
-	if t.clocks || t.reads && in.Class == isa.Warp { // memory knows nothing of clocks; and what a lane gets depends on the reads of others too
+	if t.clocks || t.reads && in.Class == isa.Warp { // memory does not depend on clocks; and the result of an exchange depends on the reads of other lanes too
 		d.results(ln, in, func(r int32) { *d.reg(ln, r) = 0 })
 	}
 	reads := in.Class == isa.Load || in.Class == isa.Atomic || in.Class == isa.Mbarrier && in.Op != isa.OpInit && in.Op != isa.OpInval
@@ -342,7 +344,7 @@ func (t *Threads) returns(ln *lane, in *loader.Instr, piece int, made []int) {
 	}
 }
 
-// run executes lane i up to its next request. within says that the instruction at which it stands has been begun.
+// run executes lane i up to its next request. within says that its current instruction has been started.
 func (t *Threads) run(w *Warp, i int, pending []uint64, within bool) (State, Request) {
 	r, ln := t.r, &w.lanes[i]
 	w.group, w.lead = 1<<i, i
@@ -403,7 +405,7 @@ func (t *Threads) run(w *Warp, i int, pending []uint64, within bool) (State, Req
 		Message: fmt.Sprintf("a thread executes %d instructions and accesses no memory of others: it may never end", maxSilent)})
 }
 
-// request describes what the instruction at which lane i stands asks for; false when it concerns the lane alone.
+// request describes the request of the instruction at which lane i is; false if it affects the lane alone.
 func (t *Threads) request(w *Warp, i int, in *loader.Instr, place uint32, piece int) (Request, bool) {
 	r, ln := t.r, &w.lanes[i]
 	unsupported := func(why string) (Request, bool) {
@@ -414,7 +416,7 @@ func (t *Threads) request(w *Warp, i int, in *loader.Instr, place uint32, piece 
 		return t.access(w, i, in, place, piece)
 	case isa.Fence:
 		if in.Row.Event == event.InitFence {
-			return Request{}, false // it releases what mbarrier.init stores, and that between blocks of a cluster
+			return Request{}, false // it releases the stores of mbarrier.init, which matters between blocks of a cluster
 		}
 		return Request{Kind: RequestFence, Order: in.Order, Scope: in.Scope}, true
 	case isa.Barrier:
@@ -439,7 +441,7 @@ func (t *Threads) request(w *Warp, i int, in *loader.Instr, place uint32, piece 
 	case isa.Mbarrier:
 		return t.mbarrier(w, i, in)
 	case isa.Copy:
-		if in.Op == isa.OpGridLaunch || in.Op == isa.OpGridWait { // a launch is explored alone
+		if in.Op == isa.OpGridLaunch || in.Op == isa.OpGridWait { // launches are explored one by one
 			return Request{}, false
 		}
 		return unsupported("asynchronous operations are not explored")
@@ -472,7 +474,7 @@ func (t *Threads) request(w *Warp, i int, in *loader.Instr, place uint32, piece 
 	return Request{}, false
 }
 
-// stackOf tells where a lane is, by the places in its frames.
+// stackOf identifies the position of a lane by the places in its frames.
 func stackOf(ln *lane) string {
 	var b []byte
 	for k := range ln.up {
@@ -481,7 +483,7 @@ func stackOf(ln *lane) string {
 	return string(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, uint32(ln.pc)), uint32(ln.code.Func.Index)))
 }
 
-// access describes a load, store or atomic operation of memory that others see.
+// access describes a load, store or atomic operation on memory that others can see.
 func (t *Threads) access(w *Warp, i int, in *loader.Instr, place uint32, piece int) (Request, bool) {
 	r := t.r
 	addr, space := r.value(w, i, &in.Operands[0])+in.Offset, in.Space
@@ -507,11 +509,11 @@ func (t *Threads) access(w *Warp, i int, in *loader.Instr, place uint32, piece i
 			r.Faults = faultLog{}
 			return q, true
 		}
-	default: // the thread's own, or a fault
+	default: // the thread's own memory, or a fault
 		return Request{}, false
 	}
 	if kind != "" {
-		return Request{}, false // it is a fault
+		return Request{}, false // a fault
 	}
 	if in.Pieces() > 1 && in.Order != event.Weak && in.Order != event.Volatile {
 		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: an atomic access of more than 8 bytes or of a vector", in.Source.Op, in.Source.Mods)}, true
@@ -531,7 +533,7 @@ func (t *Threads) access(w *Warp, i int, in *loader.Instr, place uint32, piece i
 	return q, true
 }
 
-// members describes a barrier of the lanes that a mask names.
+// members describes a barrier of the lanes in a mask.
 func (t *Threads) members(w *Warp, i int, in *loader.Instr, mask *loader.Operand) (Request, bool) {
 	members := uint32(t.r.value(w, i, mask))
 	if members>>i&1 == 0 {
@@ -588,8 +590,8 @@ func (t *Threads) repeats(ln *lane) bool {
 	return at(&ln.frame)
 }
 
-// encode gives the state of a lane at a request: its call stack, and of registers and parameters those that may be read before they are
-// written. The rest is zero. Local memory is kept whole, as pointers may reach it.
+// encode gives the state of a lane at a request: its call stack, and those registers and parameters that may be read
+// before they are written; the others are zero. Local memory is included completely, since pointers may refer to it.
 func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request) {
 	b := make([]byte, 0, t.states)
 	word := func(v uint64) { b = binary.LittleEndian.AppendUint64(b, v) }
@@ -625,7 +627,7 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 	for k := range len(t.r.bases) {
 		v := byte(0)
 		if ln.elements != nil {
-			v = byte(ln.elements[k] & 7) // where in the word
+			v = byte(ln.elements[k] & 7) // the offset in the word
 		}
 		b = append(b, v)
 	}
@@ -638,7 +640,7 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 	return State(b), *q
 }
 
-// frames calls f for each frame of a lane, outermost first, with what of its registers and parameters may still be read.
+// frames calls f for each frame of a lane, outermost first, with the registers and parameters that may still be read.
 func (t *Threads) frames(ln *lane, f func(f *frame, live []uint64)) {
 	for i := range ln.up {
 		up := &ln.up[i]
@@ -647,10 +649,11 @@ func (t *Threads) frames(ln *lane, f func(f *frame, live []uint64)) {
 	f(&ln.frame, t.liveness(ln.code).before(int(ln.pc)))
 }
 
-// stopped is in a State in the place of the number of elements that have been accessed, if the request is a RequestStop.
+// stopped replaces the number of accessed elements in a State if the request is a RequestStop.
 const stopped = 1 << 32
 
-// decode brings a lane into a state and gives the elements of a vector that have been accessed, or that the request is a RequestStop.
+// decode sets a lane to a state. It returns the elements of a vector that have been accessed, and whether the request
+// is a RequestStop.
 func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 	b := []byte(s)
 	word := func() uint64 {
@@ -704,8 +707,8 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 	return pending, stop
 }
 
-// liveness says of the registers and the bytes of the parameter frame of a function, which are numbered in this order, whether
-// they may be read before they are written.
+// liveness says which registers and bytes of the parameter frame of a function (numbered in this order) may be read
+// before they are written.
 type liveness struct {
 	fn    *isa.Func
 	words int
@@ -714,7 +717,7 @@ type liveness struct {
 
 func (l *liveness) before(pc int) []uint64 { return l.in[pc*l.words : (pc+1)*l.words] }
 
-// during is what the caller may still read while the call at pc has not returned.
+// during gives what the caller may still read while the call at pc has not returned.
 func (l *liveness) during(pc int) []uint64 {
 	out := append([]uint64(nil), l.before(pc+1)...)
 	in := &l.fn.Insts[pc]
@@ -738,7 +741,7 @@ func (t *Threads) liveness(c *loader.Code) *liveness {
 	return l
 }
 
-// newLiveness solves the usual equations backwards.
+// newLiveness computes liveness by backward data-flow analysis.
 func newLiveness(c *loader.Code) *liveness {
 	fn := c.Func
 	l := &liveness{fn: fn, words: (fn.Regs + fn.ParamFrame + 63) / 64}

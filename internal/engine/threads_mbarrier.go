@@ -8,18 +8,18 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// To Threads an mbarrier is a word of 64 bits in shared memory: its init and inval store it, an arrival is an atomic operation that gives
-// the state before it, and a test is a load. There are no transactions, and the number of the current phase stands in their place: so
-// what a test of a state says follows from the word.
+// For Threads an mbarrier is a word of 64 bits in shared memory. Its init and inval store it, an arrival is an atomic
+// operation that returns the previous state, and a test is a load. There are no transactions; their bits hold the
+// number of the current phase, so that the word determines the result of a test.
 
-// phase is the number of the current phase, in the word of Threads.
+// phase gives the number of the current phase in the word of Threads.
 func (b mbarrier) phase() uint64 { return uint64(b) >> (1 + 2*mbarrierCount) & maxPhase }
 
 func phasedMbarrier(phase, expected, pending uint64) mbarrier {
 	return newMbarrier(phase&1, expected, pending, int64(phase&maxPhase))
 }
 
-// mbarrier describes an operation on an mbarrier; false when it concerns the lane alone, or fails.
+// mbarrier describes an operation on an mbarrier; false if it affects the lane alone, or fails.
 func (t *Threads) mbarrier(w *Warp, i int, in *loader.Instr) (Request, bool) {
 	r := t.r
 	if in.Op == isa.OpPending {
@@ -88,7 +88,7 @@ func (t *Threads) mbarrier(w *Warp, i int, in *loader.Instr) (Request, bool) {
 // Mbarrier says that the request is an operation on an mbarrier.
 func (q *Request) Mbarrier() bool { return q.inst != nil && q.inst.Class == isa.Mbarrier }
 
-// MbarrierText tells what a word of Threads says of an mbarrier.
+// MbarrierText describes the mbarrier in a word of Threads.
 func MbarrierText(word uint64) string {
 	b := mbarrier(word)
 	if !b.live() {
@@ -97,7 +97,8 @@ func MbarrierText(word uint64) string {
 	return fmt.Sprintf("{phase %d, %d of %d to come}", b.phase(), b.pending(), b.expected())
 }
 
-// arrived is what an arrival makes of an mbarrier. It is not ok if there is none, or if the phase does not expect the arrival.
+// arrived gives the mbarrier after an arrival. ok is false if there is none, or if the phase does not expect the
+// arrival.
 func (q *Request) arrived(old uint64) (uint64, bool) {
 	b := mbarrier(old)
 	if !b.live() || q.Value > b.pending() {
@@ -113,7 +114,7 @@ func (q *Request) arrived(old uint64) (uint64, bool) {
 	return uint64(phasedMbarrier(b.phase()+1, expected, expected)), true
 }
 
-// completeMbarrier gives what a lane gets of an operation on an mbarrier that has read value, or the fault that this is.
+// completeMbarrier gives the result of an operation on an mbarrier that has read value, or the fault.
 func (t *Threads) completeMbarrier(w *Warp, i int, in *loader.Instr, value uint64) (result uint64, fault *Request) {
 	b := mbarrier(value)
 	wrong := func(kind FaultKind, format string, args ...any) (uint64, *Request) {

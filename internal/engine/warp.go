@@ -9,73 +9,73 @@ import (
 )
 
 const (
-	// pollCost is what an operation that may be a poll counts in a warp's turn, others counting 1: warps that spin give
-	// way sooner than those that compute.
+	// pollCost is the cost of an operation that may be a poll, in a warp's turn. Other operations cost 1. Warps that
+	// spin therefore give way sooner than those that compute.
 	pollCost = 32
-	// Starved is how long runnable lanes of a warp wait before they get a slice of their own, and how long that slice is:
-	// in steps, of which polls count pollStrain. Lanes that wait for others to reconverge wait long; lanes that others
-	// may be spinning for do not: four polls, as a lane that holds a lock while others of its warp spin keeps whole blocks
-	// out.
+	// Starved is how long runnable lanes of a warp wait before they get a slice of their own, and the length of that
+	// slice. It is measured in steps, in which a poll counts pollStrain. Lanes that wait for others to reconverge wait
+	// long. Lanes that others may be spinning for wait for only four polls: a lane that holds a lock while others of
+	// its warp spin delays whole blocks.
 	Starved    = 64 << 10
 	pollStrain = 1 << 14
 )
 
 // Warp is a warp of a resident block. Of its lanes that can step, one group runs: lanes at one instruction of one call
-// stack. It is the group deepest in calls, and there with the smallest rank (Func.Rank): lanes that are behind run
-// first, so that diverged lanes meet again at the earliest point. A group that has been waiting for long gets a slice of
-// its own, so that spinning lanes cannot keep out the lane they wait for.
+// stack. It is the group that is deepest in calls, and among these the one with the smallest rank (Func.Rank). Lanes
+// that are behind thus run first, so that diverged lanes reconverge at the earliest point. A group that has waited for
+// long gets a slice of its own, so that spinning lanes cannot block a lane that they wait for.
 type Warp struct {
 	CTA    *CTA
 	Number uint32 // event.Event.Warp
-	Index  int    // in the block
+	Index  int    // within the block
 	Live   uint32 // lanes that have not exited
-	Ready  uint32 // live lanes that wait for nothing
-	Own    any    // of other engines
+	Ready  uint32 // live lanes that do not wait
+	Own    any    // for other engines
 
 	group   uint32 // the lanes that run; all are at one place
-	lead    int    // the lowest of them
-	Regroup bool   // group must be chosen anew before the next step
+	lead    int    // the lowest lane of group
+	Regroup bool   // group must be chosen again before the next step
 	others  bool   // lanes outside the group could run
-	Apart   bool   // not all live lanes were in one group since they last were
-	stood   bool   // stands are not zeros
-	Stalled bool   // lockstep: the running path waits for something
-	Over    bool   // its turn is, before a strong access
-	unused  bool   // it is as a warp that begins, but for what says which and how many lanes it has (ExitBlock)
+	Apart   bool   // not all live lanes have been in one group since they last were
+	stood   bool   // some stands are not zero
+	Stalled bool   // lockstep: the running path waits
+	Over    bool   // its turn is over, before a strong access
+	unused  bool   // it is in the state of a warp that begins, except for its number and the number of its lanes (ExitBlock)
 
-	Time   uint64 // what this warp has run, polls counting pollCost
-	Strain uint64 // the same, polls counting pollStrain
+	Time   uint64 // the cost that this warp has run, in which polls count pollCost
+	Strain uint64 // the same, with polls counting pollStrain
 	Period uint64 // how long lanes must have waited to be starved
-	Check  uint64 // strain at which starvation is looked for
-	Forced uint32 // lanes that have a slice of their own, until check
-	Whole  stand  // what all live lanes wait for, if they do together: the stands do not matter then
+	Check  uint64 // value of Strain at which starvation is checked next
+	Forced uint32 // lanes that have a slice of their own, until Check
+	Whole  stand  // what all live lanes wait for, if they wait together; stands are then not used
 
-	began    uint64 // time when its turn did
-	gaveWay  int    // before how many strong accesses it might have given way
+	began    uint64 // Time at the beginning of its turn
+	gaveWay  int    // number of strong accesses before which it might have given way
 	Polls    uint64 // since the scheduler last looked
 	Writes   uint64
 	priority uint64 // PCT
 
-	// Lanes that have arrived at the barrier of the cluster and not waited: of the phase that is not complete, and of the one before.
+	// Lanes that have arrived at the cluster barrier and not waited: at the current phase, and at the previous one.
 	arrived, passed uint32
 	first           event.Dim3 // the coordinate of lane 0
-	lanes           []lane     // of engine ref, 32
-	next            order      // the least order of the lanes outside the group
+	lanes           []lane     // of engine ref: 32
+	next            order      // the smallest order of the lanes outside the group
 
 	// Lockstep only.
 	Splits []Split
-	At     Split  // where the last step stood and where lanes that part there meet again
-	parted uint64 // splits so far
+	At     Split  // the position of the last step, and where lanes that part there meet again
+	parted uint64 // number of splits so far
 
-	// What most warps never use comes last, away from what each turn does.
+	// Fields that most warps never use are last, away from what each turn uses.
 	copies *copies // nil before the first use, see async
 	stands [32]uint64
-	// skipped are, of lanes that wait in a warp-level function, those that their masks name and that had passed it by then.
+	// skipped is for lanes that wait in a warp-level function: the lanes in their masks that had already passed it.
 	skipped [32]uint32
 }
 
-// order says which of two groups runs first: the smaller.
+// order says which of two groups runs first: the one with the smaller order.
 type order struct {
-	major uint64 // depth, inverted, and rank
+	major uint64 // inverted depth, and rank
 	place uint32
 }
 
@@ -83,7 +83,7 @@ func (a order) less(b order) bool {
 	return a.major < b.major || a.major == b.major && a.place < b.place
 }
 
-// order of the lane's instruction.
+// order gives the order of the lane's instruction.
 func (ln *lane) order() order {
 	rank := ln.pc
 	if f := ln.code.Func; int(ln.pc) < len(f.Rank) {
@@ -92,7 +92,7 @@ func (ln *lane) order() order {
 	return order{(1<<31-uint64(ln.depth))<<32 | uint64(uint32(rank)), ln.place()}
 }
 
-// start makes the warp stand at the kernel's first instruction with the lanes of mask.
+// start puts the warp at the kernel's first instruction with the lanes of mask.
 func (w *Warp) start(r *Run, number uint32, mask uint32) {
 	w.Number = number
 	w.Live, w.Ready = mask, mask
@@ -117,7 +117,7 @@ func (w *Warp) start(r *Run, number uint32, mask uint32) {
 	r.Machine.Start(w, mask)
 }
 
-// tid gives the coordinate of a lane in its block.
+// tid gives the coordinate of a lane within its block.
 func (w *Warp) tid(lane int) event.Dim3 {
 	if lane == 0 {
 		return w.first
@@ -125,7 +125,7 @@ func (w *Warp) tid(lane int) event.Dim3 {
 	return w.CTA.shape.At(uint64(w.Index*32 + lane))
 }
 
-// Runnable reports whether the warp can make a step.
+// Runnable says that the warp can make a step.
 func (w *Warp) Runnable() bool { return w.Ready != 0 && !w.Stalled }
 
 // wake makes lanes able to step again.
@@ -143,20 +143,20 @@ func (w *Warp) block(r *Run, mask uint32, why stand, place uint32) {
 	w.halt(r, mask, place)
 }
 
-// halt makes the lanes of mask, whose stands are noted, unable to step.
+// halt makes the lanes of mask, whose stands are set, unable to step.
 func (w *Warp) halt(r *Run, mask uint32, place uint32) {
 	r.Machine.Hold(w, mask, place)
 	w.Ready &^= mask
 	w.Regroup = true
 }
 
-// stand notes what the lanes of mask wait for.
+// stand sets what the lanes of mask wait for.
 func (w *Warp) stand(mask uint32, s stand) {
 	lanes.Set64(&w.stands, uint64(s), mask)
 	w.stood = true
 }
 
-// standOf tells what a lane waits for.
+// standOf gives what a lane waits for.
 func (w *Warp) standOf(lane int) stand {
 	if w.Whole != 0 {
 		return w.Whole
@@ -164,7 +164,7 @@ func (w *Warp) standOf(lane int) stand {
 	return stand(w.stands[lane])
 }
 
-// Patience is how long lanes wait before they count as starved, and how long the next look for such lanes is off.
+// Patience gives how long lanes wait before they count as starved, and the time until the next check for such lanes.
 func (r *Run) Patience() uint64 {
 	if r.Launch.Seed == 0 && r.Launch.Schedule != PCT {
 		return Starved
@@ -172,7 +172,8 @@ func (r *Run) Patience() uint64 {
 	return uint64(r.rng.spread(16)) + 512
 }
 
-// choose picks the group that runs next. The warp must be runnable; afterwards it is not when its path waits (Lockstep).
+// choose chooses the group that runs next. The warp must be runnable. In lockstep it may not be afterwards, if its path
+// waits.
 func (w *Warp) choose(r *Run) {
 	w.Regroup = false
 	if r.Launch.Schedule == Lockstep {
@@ -232,7 +233,7 @@ func (w *Warp) ending() (lanes uint32) {
 	return lanes
 }
 
-// Together notes which lanes run as a group, those that are about to exit included.
+// Together records which lanes run as a group, including those that are about to exit.
 func (w *Warp) Together(r *Run, group uint32) {
 	if group == w.Live && w.Apart {
 		r.Out.reconverged(w)
@@ -240,7 +241,7 @@ func (w *Warp) Together(r *Run, group uint32) {
 	w.Apart = group != w.Live
 }
 
-// longWaiting gives the lanes that are with the one that has waited longest, none when nobody is starved.
+// longWaiting gives the lanes that are with the one that has waited longest; none if no lane is starved.
 func (w *Warp) longWaiting() uint32 {
 	oldest, lanes := w.Strain-w.Period+1, uint32(0)
 	var at order
@@ -260,7 +261,7 @@ func (w *Warp) longWaiting() uint32 {
 	return lanes
 }
 
-// moved tells the warp that its group made a step that cost so much and is together still.
+// moved records a step of the warp's group and its cost. The group is still together.
 func (w *Warp) moved(r *Run, cost uint64) {
 	w.Time += cost
 	if w.Strain++; cost == pollCost {
@@ -277,14 +278,14 @@ func (w *Warp) moved(r *Run, cost uint64) {
 	}
 }
 
-// jump sets the instruction at which the lanes of mask stand.
+// jump sets the instruction of the lanes of mask.
 func (w *Warp) jump(mask uint32, pc int32) {
 	for m := mask; m != 0; m &= m - 1 {
 		w.lanes[bits.TrailingZeros32(m)].pc = pc
 	}
 }
 
-// Polled counts an operation that may be a poll, besides being an instruction.
+// Polled counts an operation that may be a poll, in addition to the instruction.
 func (w *Warp) Polled() {
 	w.Time += pollCost - 1
 	w.Strain += pollStrain - 1

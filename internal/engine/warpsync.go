@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// WarpOp executes shfl, vote, match, redux, activemask and ldmatrix for the lanes of on. Those with a member mask wait until all
-// lanes of it that have not exited execute the same instruction with the same mask (PTX ISA, "shfl.sync", "vote.sync").
+// WarpOp executes shfl, vote, match, redux, activemask and ldmatrix for the lanes of on. Lanes with a member mask wait
+// until all live lanes of the mask execute the same instruction with the same mask (PTX ISA, "shfl.sync", "vote.sync").
 func (r *Run) WarpOp(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	if !in.Masked {
 		r.Sched.Spin.Active = true // activemask, and vote and shfl without .sync
@@ -39,8 +39,9 @@ func (r *Run) WarpBarrier(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// memberMasks notes the member masks of the lanes of on, and reports whether they have one in common. A lane that its own
-// mask does not name is undefined behaviour: a fault, and the lane executes the instruction by itself. The others are in.
+// memberMasks records the member masks of the lanes of on, and says whether these are the same. If a lane's own mask
+// does not include it, the behaviour is undefined: that is a fault, and the lane executes the instruction alone. The
+// other lanes are in.
 func (r *Run) memberMasks(w *Warp, op *loader.Instr, on uint32, place uint32, src *loader.Operand) (in, mask uint32, same bool) {
 	same = true
 	for m := on; m != 0; m &= m - 1 {
@@ -62,7 +63,7 @@ func (r *Run) memberMasks(w *Warp, op *loader.Instr, on uint32, place uint32, sr
 	return in, mask, same
 }
 
-// alone executes a warp-level instruction for one lane as if no other lane were there.
+// alone executes a warp-level instruction for one lane as if there were no other lane.
 func (r *Run) alone(w *Warp, in *loader.Instr, lane int, place uint32) {
 	if in.Class == isa.WarpBarrier {
 		r.Out.WarpSync(w, 1<<lane, place)
@@ -73,7 +74,7 @@ func (r *Run) alone(w *Warp, in *loader.Instr, lane int, place uint32) {
 	r.results(w, 1<<lane, in, place)
 }
 
-// gather makes the lanes of on wait for the others of their masks, and lets those go on that are complete.
+// gather makes the lanes of on wait for the others of their masks, and lets lanes continue whose masks are complete.
 func (r *Run) gather(w *Warp, on uint32, why wait, place uint32) {
 	passed := r.passed(w, w.Live&^on, place)
 	for m := on; m != 0; m &= m - 1 {
@@ -85,9 +86,9 @@ func (r *Run) gather(w *Warp, on uint32, why wait, place uint32) {
 	r.wakeWarp(w)
 }
 
-// passed gives those of lanes that have passed by an instruction at a place.
+// passed gives those of lanes that have passed an instruction at a place.
 func (r *Run) passed(w *Warp, lanes, place uint32) (passed uint32) {
-	at, yes := uint32(0), false // of the lane before, which is mostly at the same place
+	at, yes := uint32(0), false // for the previous lane, which is mostly at the same place
 	for m := lanes; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		if p := r.Machine.Place(w, i); p != at {
@@ -100,7 +101,7 @@ func (r *Run) passed(w *Warp, lanes, place uint32) (passed uint32) {
 	return passed
 }
 
-// wakeWarp lets the lanes go on whose warp-level waits are complete.
+// wakeWarp lets lanes continue whose warp-level waits are complete.
 func (r *Run) wakeWarp(w *Warp) {
 	for i := range w.stands {
 		s := w.standOf(i)
@@ -116,7 +117,7 @@ func (r *Run) wakeWarp(w *Warp) {
 			r.Out.WarpSync(w, need, r.Machine.Place(w, i))
 		} else {
 			if r.exchangeApart(w, need); w.standOf(i).waits() != waitLanes {
-				continue // the instruction waits for more
+				continue // the instruction waits for further lanes
 			}
 		}
 		r.Machine.Pass(w, need)
@@ -124,7 +125,7 @@ func (r *Run) wakeWarp(w *Warp) {
 	}
 }
 
-// together reports whether the lanes of need all wait as lane does.
+// together says that the lanes of need all wait like lane.
 func (r *Run) together(w *Warp, lane int, need uint32) bool {
 	for m := need; m != 0; m &= m - 1 {
 		if !w.waitsWith(r, lane, bits.TrailingZeros32(m)) {
@@ -134,13 +135,13 @@ func (r *Run) together(w *Warp, lane int, need uint32) bool {
 	return true
 }
 
-// waitsWith reports whether lane i waits as lane does, who is at a warp-level wait.
+// waitsWith says that lane i waits like lane, which is at a warp-level wait.
 func (w *Warp) waitsWith(r *Run, lane, i int) bool {
 	s := w.standOf(lane)
 	return w.standOf(i) == s && (s.waits() == waitWarp || sameOp(r.Machine.At(w, lane), r.Machine.At(w, i)))
 }
 
-// sameOp reports whether two warp instructions have the same qualifiers.
+// sameOp says that two warp instructions have the same qualifiers.
 func sameOp(a, b *loader.Instr) bool {
 	return a.Inst == b.Inst || a.Row == b.Row && slices.Equal(a.Mods, b.Mods)
 }
@@ -160,7 +161,7 @@ func (r *Run) exchange(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	r.results(w, on, in, place)
 }
 
-// exchangeApart executes a warp instruction for the lanes of on, which wait at it, perhaps at several places.
+// exchangeApart executes a warp instruction for the lanes of on, which wait at it, possibly at several places.
 func (r *Run) exchangeApart(w *Warp, on uint32) {
 	x := &r.WarpArgs
 	lead := bits.TrailingZeros32(on)
@@ -203,7 +204,7 @@ func (r *Run) exchangeApart(w *Warp, on uint32) {
 	}
 }
 
-// compute puts what the lanes of on give to in, at which they stand, into the arguments.
+// compute sets the arguments of in, at which the lanes of on are, and computes its results.
 func (r *Run) compute(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	r.WarpArgs.Mask, r.WarpArgs.Astray = on, 0
 	if in.Class == isa.Matrix {
@@ -224,7 +225,7 @@ func (r *Run) sources(w *Warp, lane int, in *loader.Instr) {
 	}
 }
 
-// results gives the lanes of on what in computed for them.
+// results gives the lanes of on the computed results of in.
 func (r *Run) results(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	if in.Class == isa.Tile && in.Tiles.Store {
 		r.WriteTile(w, on, in, place)
@@ -238,8 +239,8 @@ func (r *Run) results(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	}
 }
 
-// Astray counts the lanes of stray, which read by the shuffle in from lanes that take no part in it. It
-// is called before they have their results.
+// Astray counts the lanes of stray, which read from lanes that take no part in the shuffle in. Call it before they have
+// their results.
 func (r *Run) Astray(w *Warp, in *loader.Instr, stray, place uint32) {
 	fault, fresh := r.Faults.count(r, UndefinedShuffle, place, true)
 	fault.Count += bits.OnesCount32(stray) - 1
@@ -263,8 +264,8 @@ func (r *Run) Astray(w *Warp, in *loader.Instr, stray, place uint32) {
 	fault.Message = fmt.Sprintf("lane %d reads lane %d, %s, by %s with member mask %#x: the value is undefined", i, from, why, in.Mnemonic(), mask)
 }
 
-// apart counts a warp instruction that lanes of one mask execute at several places. The programming guide wants them to
-// execute the same one; bar.warp.sync alone may be anywhere.
+// apart counts a warp instruction that lanes of one mask execute at several places. The programming guide requires the
+// same instruction, except for bar.warp.sync.
 func (r *Run) apart(w *Warp, in *loader.Instr, on uint32) {
 	var s standSet
 	first := ^uint32(0)
@@ -281,8 +282,8 @@ func (r *Run) apart(w *Warp, in *loader.Instr, on uint32) {
 	}
 }
 
-// skipped counts a warp instruction that lanes execute without others of their mask that went past it while they waited, and have exited.
-// The programming guide wants all that the mask names, unless they had exited before.
+// skipped counts a warp instruction that lanes execute without others of their mask that passed it and exited while
+// they waited. The programming guide requires all lanes of the mask, except those that had exited before.
 func (r *Run) skipped(w *Warp, on uint32) {
 	skipped, first, at := uint32(0), ^uint32(0), 0
 	for m := on; m != 0; m &= m - 1 {
@@ -298,7 +299,7 @@ func (r *Run) skipped(w *Warp, on uint32) {
 	}
 	in := r.Machine.At(w, at)
 	if in.Row.Whole {
-		return // it is an error, see whole
+		return // that is an error, see whole
 	}
 	if fault, fresh := r.Faults.count(r, WarpDivergence, first, true); fresh {
 		fault.Message = fmt.Sprintf("lanes %#x of a warp execute %s without lanes %#x, which their mask names: those skipped it and have exited", on, in.Mnemonic(), skipped)

@@ -10,10 +10,10 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// groupWarps is how many warps a warpgroup has: the first one's number is a multiple of it.
+// groupWarps is the number of warps in a warpgroup. The number of its first warp is a multiple of it.
 const groupWarps = 4
 
-// warpgroup executes wgmma for the lanes of on, which are all that are left of a warp.
+// warpgroup executes wgmma for the lanes of on, which are all live lanes of a warp.
 func (r *Run) warpgroup(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	if on != ^uint32(0) {
 		r.incomplete(w, in, on, place)
@@ -56,14 +56,14 @@ type matrixOp struct {
 	place uint32
 }
 
-// written is a write of registers that an operation has, with no wgmma.fence behind.
+// written is a write of registers of an operation without a wgmma.fence after it.
 type written struct {
 	of    *isa.Wgmma
 	place uint32
 	on    uint32
 }
 
-// unfenced tells of a write of registers of an operation that comes next, with no wgmma.fence between.
+// unfenced reports a write of registers of the next operation without a wgmma.fence between.
 func (r *Run) unfenced(w *Warp, in *loader.Instr, place uint32) {
 	i := slices.IndexFunc(w.async().written, func(x written) bool { return x.of == in.Wgmma })
 	if i < 0 {
@@ -83,7 +83,8 @@ func (r *Run) unfenced(w *Warp, in *loader.Instr, place uint32) {
 	}
 }
 
-// touch tells of an access to registers of operations that are in flight, and notes a write of registers of one that may come next.
+// touch reports an access to registers of operations in flight, and records a write of registers of a possible later
+// operation.
 func (r *Run) touch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for _, g := range in.Touch.Unfenced {
 		if !slices.ContainsFunc(w.async().written, func(x written) bool { return x.of == g }) {
@@ -129,7 +130,7 @@ func (r *Run) touch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// issued says that all warps of a warpgroup have issued the groups that one waits for.
+// issued says that all warps of a warpgroup have issued the groups that this one waits for.
 func (w *Warp) issued() bool {
 	for _, v := range w.group4() {
 		if v.Live != 0 && v.async().wgmmas < w.async().wanted {
@@ -139,13 +140,13 @@ func (w *Warp) issued() bool {
 	return true
 }
 
-// group4 are the warps of the warpgroup.
+// group4 gives the warps of the warpgroup.
 func (w *Warp) group4() []*Warp {
 	first := w.Index &^ (groupWarps - 1)
 	return w.CTA.Warps[first:min(first+groupWarps, len(w.CTA.Warps))]
 }
 
-// wakeGroup lets the warps of a warpgroup go on that have waited for this one, which has issued a group or exited.
+// wakeGroup lets warps of a warpgroup continue that have waited for this one, which has issued a group or exited.
 func (r *Run) wakeGroup(w *Warp) {
 	for _, v := range w.group4() {
 		if v.Live == 0 || v.standOf(bits.TrailingZeros32(v.Live)).waits() != waitGroup || !v.issued() {
@@ -209,8 +210,8 @@ func (r *Run) wgmma(w *Warp, in *loader.Instr, place uint32) {
 	}
 }
 
-// matrixAt reads the rows of a matrix in shared memory (of B the columns), from row first on, and adds where they are to extents. It
-// gives false after a fault.
+// matrixAt reads the rows of a matrix in shared memory (of B the columns), beginning with row first, and adds their
+// addresses to extents. It returns false after a fault.
 func (r *Run) matrixAt(w *Warp, in *loader.Instr, d *isa.Descriptor, l *isa.Layout, first int, rows [][32]uint32, extents []extent, place uint32) ([]extent, bool) {
 	m := matrixAt{c: w.CTA, d: d, l: l, depth: in.Wgmma.Depth, first: first}
 	bad, ok := m.read(rows, &extents)
@@ -226,10 +227,11 @@ type matrixAt struct {
 	d     *isa.Descriptor
 	l     *isa.Layout
 	depth int
-	first int // row
+	first int // the first row
 }
 
-// read reads rows, and adds where they are to extents. Where they are outside, it gives the first address that is, and false.
+// read reads rows, and adds their addresses to extents. If one is outside, it returns the first such address, and
+// false.
 func (m *matrixAt) read(rows [][32]uint32, extents *[]extent) (bad uint64, ok bool) {
 	l := m.l
 	per := chunk / l.Size

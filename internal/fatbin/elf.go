@@ -21,7 +21,8 @@ const (
 
 const emCUDA = 190 // e_machine of a cubin
 
-// maxInspected bounds the sections that are read of libraries a program is linked with: some hold gigabytes of GPU code.
+// maxInspected bounds the sections that are read from libraries with which a program is linked: some contain gigabytes
+// of GPU code.
 const maxInspected = 512 << 20
 
 // elf reads an ELF file of size bytes.
@@ -69,12 +70,12 @@ func (b *Binary) elf(r io.ReaderAt, size int64) error {
 // maxSections bounds the sections of a file: object files with one for each function have some 100,000.
 const maxSections = 1 << 20
 
-// fewSections looks at the number of sections before debug/elf makes room for them. Where the header says 0, the first
-// section tells it.
+// fewSections checks the number of sections before debug/elf allocates memory for them. If the header says 0, the first
+// section contains it.
 func fewSections(r io.ReaderAt) error {
 	var head [64]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil || head[elf.EI_CLASS] != byte(elf.ELFCLASS64) || head[elf.EI_DATA] != byte(elf.ELFDATA2LSB) {
-		return nil // debug/elf or our caller tells
+		return nil // debug/elf or the caller reports it
 	}
 	at, n := binary.LittleEndian.Uint64(head[40:]), uint64(binary.LittleEndian.Uint16(head[60:]))
 	var size [8]byte
@@ -90,8 +91,9 @@ func fewSections(r io.ReaderAt) error {
 	return nil
 }
 
-// believable holds what the section headers say against the size of the file: the sections that are read lie in it, are not
-// compressed, which would let a small file take much memory, and do not overlap, which would let it take much time.
+// believable compares the section headers with the size of the file. The sections that are read must be inside it; they
+// must not be compressed, which would let a small file take much memory; and they must not overlap, which would let it
+// take much time.
 func believable(f *elf.File, size uint64) error {
 	total := uint64(0)
 	for _, s := range f.Sections {
@@ -111,7 +113,7 @@ func believable(f *elf.File, size uint64) error {
 	return nil
 }
 
-// isRead says that something reads the section.
+// isRead reports whether the section is read by this package.
 func isRead(s *elf.Section) bool {
 	switch s.Type {
 	case elf.SHT_DYNAMIC, elf.SHT_STRTAB, elf.SHT_SYMTAB, elf.SHT_DYNSYM, elf.SHT_GNU_VERSYM, elf.SHT_GNU_VERNEED, elf.SHT_GNU_VERDEF:
@@ -122,14 +124,14 @@ func isRead(s *elf.Section) bool {
 	return s.Name == sectionPlain || s.Name == sectionLinked || hasTexts(s)
 }
 
-// hasTexts says that the section is one of read-only data or a note.
+// hasTexts reports whether the section is one of read-only data or a note.
 func hasTexts(s *elf.Section) bool {
 	return (s.Type == elf.SHT_PROGBITS || s.Type == elf.SHT_NOTE) && s.Flags&elf.SHF_ALLOC != 0 &&
 		s.Flags&(elf.SHF_EXECINSTR|elf.SHF_WRITE|elf.SHF_COMPRESSED) == 0 && s.Name != sectionPlain && s.Name != sectionLinked
 }
 
-// elfFormat tells programs from libraries: both are ET_DYN when the program is position-independent, but only a program
-// names an interpreter or has the flag for it.
+// elfFormat distinguishes programs from libraries. Both are ET_DYN if the program is position-independent, but only a
+// program names an interpreter or has the flag for it.
 func elfFormat(f *elf.File) Format {
 	switch f.Type {
 	case elf.ET_EXEC:
@@ -150,8 +152,8 @@ func elfFormat(f *elf.File) Format {
 	return Other
 }
 
-// dropDeviceRuntime takes NVIDIA's device runtime out of the groups: its code is no reason to call a program CUDA, nor
-// its PTX one to believe that the program's own PTX is there.
+// dropDeviceRuntime removes NVIDIA's device runtime from the groups: its code does not make a program a CUDA program,
+// and its PTX does not mean that the program's own PTX is there.
 func (b *Binary) dropDeviceRuntime() {
 	for i := range b.Groups {
 		b.Groups[i].Entries = WithoutDeviceRuntime(b.Groups[i].Entries)
@@ -159,9 +161,9 @@ func (b *Binary) dropDeviceRuntime() {
 	b.Groups = slices.DeleteFunc(b.Groups, func(g Group) bool { return len(g.Entries) == 0 })
 }
 
-// dynamic reads what the dynamic linker will do.
+// dynamic reads the dynamic section.
 func (b *Binary) dynamic(f *elf.File) {
-	// A file without a dynamic section has none of these; that is no error here.
+	// A file without a dynamic section has none of these; that is not an error here.
 	b.Needed, _ = f.ImportedLibraries()
 	for _, n := range b.Needed {
 		if strings.HasPrefix(n, "libcudart.so") {
@@ -192,11 +194,11 @@ func (b *Binary) folders(lists []string) []string {
 	return out
 }
 
-// findRuntime finds out which CUDA runtime the program uses, when it does not name libcudart.
+// findRuntime determines which CUDA runtime the program uses if it does not name libcudart.
 //
-// A wrapper segment means that __cudaRegisterFatBinary is called. When the file does not import that function it
-// contains it, even stripped; whose it is, the marker tells. A program without GPU code of its own may hold a runtime all
-// the same, for cudaMalloc alone; then symbols or texts tell.
+// A wrapper segment means that __cudaRegisterFatBinary is called. If the file does not import that function it contains
+// it, even if stripped; the marker says whose it is. A program without GPU code of its own may contain a runtime
+// nevertheless, for cudaMalloc alone; symbols or texts then show that.
 func (b *Binary) findRuntime(f *elf.File) error {
 	if b.Runtime != NoRuntime || b.Format == Object || b.Format == Other {
 		return nil
@@ -221,8 +223,8 @@ func (b *Binary) findRuntime(f *elf.File) error {
 	return nil
 }
 
-// definesRuntime says whether the symbol table, where it has not been stripped, has the runtime's functions as local ones:
-// NVIDIA's static library hides what it defines.
+// definesRuntime reports whether the symbol table, if it has not been stripped, contains the runtime's functions as
+// local symbols: NVIDIA's static library hides what it defines.
 func definesRuntime(f *elf.File) bool {
 	symbols, err := f.Symbols()
 	if err != nil {
@@ -233,8 +235,8 @@ func definesRuntime(f *elf.File) bool {
 	})
 }
 
-// textsIn says for each text whether it occurs in a read-only data section or a note. Sections are read piece by piece:
-// programs of several GB exist.
+// textsIn reports for each text whether it occurs in a read-only data section or a note. Sections are read piece by
+// piece, because there are programs of several GB.
 func textsIn(f *elf.File, texts ...string) ([]bool, error) {
 	found := make([]bool, len(texts))
 	longest := 0
@@ -247,7 +249,7 @@ func textsIn(f *elf.File, texts ...string) ([]bool, error) {
 		if !hasTexts(s) {
 			continue
 		}
-		kept := 0 // bytes of the piece before, so that no text is cut in two
+		kept := 0 // bytes kept from the preceding piece, so that no text is split
 		for at := int64(0); at < int64(s.FileSize); at += piece {
 			n, err := s.ReadAt(buf[kept:kept+int(min(piece, int64(s.FileSize)-at))], at)
 			if err != nil && err != io.EOF || n == 0 {
@@ -263,8 +265,8 @@ func textsIn(f *elf.File, texts ...string) ([]bool, error) {
 	return found, nil
 }
 
-// standIns are the libraries that Fencepost takes the place of, and machineCode those of NVIDIA that it does not and whose kernels are
-// machine code alone.
+// standIns are the libraries that Fencepost replaces. machineCode are those libraries of NVIDIA that it does not
+// replace and whose kernels are machine code only.
 var (
 	standIns    = []string{"libcudart", "libcuda", "libcublas", "libcurand"}
 	machineCode = []string{"libcublasLt", "libcusparse", "libcusparseLt", "libcufft", "libcufftXt", "libcufftw", "libcusolver", "libcusolverMg", "libcudnn", "libnccl",
@@ -272,7 +274,8 @@ var (
 		"libcutensor", "libnvgraph", "libnvshmem_host"}
 )
 
-// lacks gives the soname of a library that the file is linked with and whose kernels cannot be run, "" when there is none.
+// lacks returns the soname of a library with which the file is linked and whose kernels cannot be run, and "" if there
+// is none.
 func (b *Binary) lacks() string {
 	for _, name := range b.Needed {
 		if lib, _, _ := strings.Cut(name, ".so"); slices.Contains(machineCode, lib) {
@@ -282,9 +285,9 @@ func (b *Binary) lacks() string {
 	return ""
 }
 
-// Program reads an executable and the shared libraries it is linked with, as far as they are found in its own search path
-// and in libraryPath (the folders of LD_LIBRARY_PATH); libraries of the system are passed over. The first is the
-// executable; libraries without CUDA are left out, and the entries of libraries have no Text.
+// Program reads an executable and the shared libraries with which it is linked, as far as they are in its own search
+// path and in libraryPath (the folders of LD_LIBRARY_PATH). It skips libraries of the system. The first result is the
+// executable. Libraries without CUDA are left out, and the entries of libraries have no Text.
 func Program(path string, libraryPath []string) ([]*Binary, error) {
 	first, err := File(path)
 	if err != nil {
@@ -300,7 +303,7 @@ func Program(path string, libraryPath []string) ([]*Binary, error) {
 				continue
 			}
 			seen[p] = true
-			// The CUDA libraries themselves are what the stand-ins take the place of.
+			// The stand-ins replace the CUDA libraries themselves.
 			if slices.ContainsFunc(standIns, func(lib string) bool { return strings.HasPrefix(name, lib+".so") }) {
 				continue
 			}

@@ -1,9 +1,9 @@
-// Package fatbin reads CUDA fat binaries: the containers nvcc embeds in host programs, in which the PTX and machine code
-// of one translation unit lie side by side, often compressed. It reads them both from memory, as a program registers
-// them at run time (Parse), and from files (File): executables, shared libraries, objects, .fatbin, .cubin and .ptx files.
+// Package fatbin reads CUDA fat binaries: the containers that nvcc embeds in host programs, with the PTX and machine
+// code of one translation unit, often compressed. It reads them both from memory, as a program registers them at run
+// time (Parse), and from files (File): executables, shared libraries, objects, .fatbin, .cubin and .ptx files.
 //
-// NVIDIA does not document the container; what is written here was found by looking at files that nvcc 13 made.
-// Everything read is taken as hostile: sizes are checked before they are believed and unpacking is bounded.
+// NVIDIA does not document the container. The format here was determined from files that nvcc 13 made. Input is treated
+// as hostile: sizes are checked before use and decompression is bounded.
 package fatbin
 
 import (
@@ -11,7 +11,7 @@ import (
 	"fmt"
 )
 
-// Kind says what an entry of a fat binary holds.
+// Kind is the kind of an entry of a fat binary.
 type Kind uint16
 
 // The kinds of entry. Others are kept with their number.
@@ -19,7 +19,7 @@ const (
 	PTX       Kind = 1   // PTX text
 	ELF       Kind = 2   // machine code (SASS) in an ELF file, "cubin"
 	LTO       Kind = 8   // NVVM IR for link-time optimisation
-	Container Kind = 256 // several entries compressed together (nvcc -concat); Parse returns them in its stead
+	Container Kind = 256 // several entries compressed together (nvcc -concat); Parse returns those entries instead
 )
 
 // String names the kind.
@@ -40,30 +40,31 @@ func (k Kind) String() string {
 // Entry is one image of a fat binary.
 type Entry struct {
 	Kind   Kind
-	Unit   int    // index of the fat binary it lies in, among those parsed together
+	Unit   int    // index of its fat binary among those parsed together
 	Arch   int    // compute capability times ten: 80 for compute_80 or sm_80
 	Suffix string // "a" (architecture-specific), "f" (family-specific) or ""
 	Major  int    // version of the PTX ISA for PTX entries, else of the image format
 	Minor  int
-	Name   string // source file or identifier given by nvcc, "" when there is none
+	Name   string // source file or identifier given by nvcc, "" if there is none
 	Text   []byte // PTX: the text, unpacked, without its NUL padding. Other kinds: nil
 	Offset int64  // of the entry's header, from the start of what was parsed
 	Size   int64  // bytes of the payload as stored; unpacked for an entry of a container
 }
 
-// Error is what is wrong with a container and where.
+// Error is an error in a container with its place.
 type Error struct {
 	Offset int64 // bytes from the start of what was parsed
 	Msg    string
 }
 
-// Error gives the message with its offset.
+// Error returns the message with its offset.
 func (e *Error) Error() string { return fmt.Sprintf("fat binary, offset %#x: %s", e.Offset, e.Msg) }
 
-// Best returns the PTX to load on a device of compute capability want (80 for 8.0): of each fat binary (Entry.Unit) and
-// each name in it one, in their order. It is the highest one not above want, as a driver chooses; when all are above, the
-// lowest, because the emulator refuses instructions it does not know rather than targets. PTX that is specific to another
-// architecture or family ("a", "f") comes after any that is not. NVIDIA's device runtime is left out.
+// Best returns the PTX to load on a device of compute capability want (80 for 8.0): one for each fat binary
+// (Entry.Unit) and each name in it, in their order. It is the highest one not above want, as a driver chooses. If all
+// are above, it is the lowest, because the emulator refuses unknown instructions rather than targets. PTX that is
+// specific to another architecture or family ("a", "f") is used only if there is no other. NVIDIA's device runtime is
+// left out.
 func Best(entries []Entry, want int) []Entry {
 	type key struct {
 		unit int
@@ -88,9 +89,9 @@ func Best(entries []Entry, want int) []Entry {
 	return best
 }
 
-// BuiltFor is the architecture that a program with such entries was built for (90 for compute_90): the highest one below 100 that
-// it has PTX for, or else the lowest; 0 when it has no PTX, or machine code alone for the devices below 10.0: such a program, as
-// PyTorch is one, does not need a newer device.
+// BuiltFor is the architecture for which a program with such entries was built (90 for compute_90): the highest one
+// below 100 for which it has PTX, or else the lowest. It is 0 if the program has no PTX, or has only machine code for
+// the devices below 10.0. Such a program, for example PyTorch, does not need a newer device.
 func BuiltFor(entries []Entry) int {
 	arch, older := 0, false
 	for _, e := range WithoutDeviceRuntime(entries) {
@@ -105,7 +106,7 @@ func BuiltFor(entries []Entry) int {
 	return arch
 }
 
-// better says whether a is to be chosen rather than b.
+// better reports whether a is a better choice than b.
 func better(a, b Entry, want int) bool {
 	fit := func(e Entry) int { // smaller is better
 		switch {
@@ -128,9 +129,9 @@ func better(a, b Entry, want int) bool {
 	return a.Arch < b.Arch
 }
 
-// WithoutDeviceRuntime returns entries without the fat binary of NVIDIA's libcudadevrt.a. Every program that was compiled
-// separately (-rdc=true) carries it, whether it launches kernels from kernels or not; it is 760 KB of PTX for a newer
-// target, built on functions of the driver that nothing else can supply.
+// WithoutDeviceRuntime returns entries without the fat binary of NVIDIA's libcudadevrt.a. Every program that was
+// compiled separately (-rdc=true) contains it, whether it launches kernels from kernels or not. It is 760 KB of PTX for
+// a newer target and uses functions that only the driver can supply.
 func WithoutDeviceRuntime(entries []Entry) []Entry {
 	drop := map[int]bool{}
 	for _, e := range entries {
@@ -150,8 +151,8 @@ func WithoutDeviceRuntime(entries []Entry) []Entry {
 	return kept
 }
 
-// isDeviceRuntime knows the device runtime by the file name in its mangled names and by the driver function for launches
-// it asks for.
+// isDeviceRuntime recognises the device runtime by the file name in its mangled names and by the driver function for
+// launches that it uses.
 func isDeviceRuntime(text []byte) bool {
 	const head = 1 << 16 // declarations come first
 	text = text[:min(len(text), head)]

@@ -13,12 +13,12 @@ import (
 	"strings"
 )
 
-// Format is what a file is.
+// Format is the format of a file.
 type Format uint8
 
-// The formats File tells apart.
+// The formats that File distinguishes.
 const (
-	Other      Format = iota // nothing of the below; a script, say
+	Other      Format = iota // none of the below; a script, for example
 	Executable               // ELF program
 	Library                  // ELF shared library
 	Object                   // ELF relocatable object
@@ -33,7 +33,7 @@ var formatNames = [...]string{"file", "executable", "shared library", "object fi
 // String names the format.
 func (f Format) String() string { return formatNames[f] }
 
-// Runtime is where a program gets its CUDA runtime (cudaMalloc and so on) from.
+// Runtime is the source of a program's CUDA runtime (cudaMalloc and so on).
 type Runtime uint8
 
 // The sources of a CUDA runtime.
@@ -41,50 +41,50 @@ const (
 	NoRuntime     Runtime = iota // calls no CUDA runtime
 	SharedRuntime                // libcudart.so.N, see Binary.Soname, or one that another library brings
 	StaticNVIDIA                 // NVIDIA's library is linked in; it runs on NVIDIA's driver only
-	StaticOurs                   // our stand-in library is linked in
+	StaticOurs                   // Fencepost's stand-in library is linked in
 )
 
-// Marker is the text by which a program with our own static runtime is known, stripped or not. It lies in the read-only
-// data of libcudart_static.a in internal/cuda/standin; the digit is the version of the protocol.
+// Marker is the text by which a program with Fencepost's static runtime is recognised, stripped or not. It is in the
+// read-only data of libcudart_static.a in internal/cuda/standin. The digit that follows is the version of the protocol.
 const Marker = "fencepost-standin-"
 
-// nvidiaText are texts of NVIDIA's static runtime; a program that holds both and not Marker has it inside.
+// nvidiaText are texts of NVIDIA's static runtime; a program that contains both and not Marker contains that runtime.
 var nvidiaText = [2]string{"CUDA driver version is insufficient for CUDA runtime version", "libcuda.so.1"}
 
-// Group is what is loaded together: one fat binary, or all units of a program that was compiled separately (-rdc=true)
-// and whose PTX must be linked.
+// Group is the entries that are loaded together: one fat binary, or all units of a program that was compiled separately
+// (-rdc=true) and whose PTX must be linked.
 type Group struct {
 	Name    string // section, or file for PTX files
-	Linked  bool   // units that refer to each other
+	Linked  bool   // units refer to each other
 	Entries []Entry
 }
 
-// HasPTX says whether any entry is PTX.
+// HasPTX reports whether any entry is PTX.
 func (g *Group) HasPTX() bool {
 	return slices.ContainsFunc(g.Entries, func(e Entry) bool { return e.Kind == PTX })
 }
 
-// Binary is what File found out about a file.
+// Binary is the result of File.
 type Binary struct {
 	Path    string
 	Format  Format
 	Groups  []Group // in file order; fat binaries with no entry are left out
 	Runtime Runtime
-	Soname  string   // "libcudart.so.13" when it is linked dynamically
+	Soname  string   // "libcudart.so.13" if it is linked dynamically
 	Driver  bool     // it links libcuda.so.1 dynamically
 	Needed  []string // sonames of the shared libraries it is linked with
 	RPath   []string // folders of DT_RPATH, which come before LD_LIBRARY_PATH, with $ORIGIN replaced
 	RunPath []string // folders of DT_RUNPATH, which come after it
 
-	headers bool // entries without their texts are wanted
+	headers bool // do not read the texts of entries
 }
 
-// CUDA says whether the file itself holds GPU code or calls CUDA.
+// CUDA reports whether the file itself contains GPU code or calls CUDA.
 func (b *Binary) CUDA() bool {
 	return len(b.Groups) > 0 || b.Runtime != NoRuntime || b.Driver
 }
 
-// HasPTX says whether there is any PTX.
+// HasPTX reports whether there is any PTX.
 func (b *Binary) HasPTX() bool {
 	return slices.ContainsFunc(b.Groups, func(g Group) bool { return g.HasPTX() })
 }
@@ -111,7 +111,7 @@ func (b *Binary) Problem() error {
 	return nil
 }
 
-// noPTX says what there is in the place of PTX.
+// noPTX describes what the file contains instead of PTX.
 func (b *Binary) noPTX() string {
 	var have []string
 	lto := false
@@ -135,19 +135,19 @@ func (b *Binary) noPTX() string {
 	return s
 }
 
-// CannotRun is a program that was recognised as one that cannot be run or checked.
+// CannotRun is an error: a program that cannot be run or checked.
 type CannotRun struct {
 	Path   string
 	Reason string
 	Remedy string
 }
 
-// Error gives path, reason and remedy in one line.
+// Error returns path, reason and remedy in one line.
 func (e *CannotRun) Error() string { return e.Path + ": " + e.Reason + "; " + e.Remedy }
 
-// File reads what is needed of an executable, shared library, object, cubin, fat binary, PTX file or folder of PTX files.
-// A file of another kind is Other, with no error. Errors are those of reading, and a broken container as an *Error whose
-// offset counts from the start of its section, with the path before it.
+// File reads the relevant parts of an executable, shared library, object, cubin, fat binary, PTX file or folder of PTX
+// files. A file of another kind is Other, without an error. It returns errors of reading, and for an invalid container
+// an *Error whose offset counts from the start of its section, with the path before it.
 func File(path string) (*Binary, error) { return file(path, false) }
 
 func file(path string, headers bool) (*Binary, error) {
@@ -186,7 +186,7 @@ func file(path string, headers bool) (*Binary, error) {
 	return b, nil
 }
 
-// looksLikePTX says whether the first directive, after blanks and comments, is .version.
+// looksLikePTX reports whether the first directive, after blanks and comments, is .version.
 func looksLikePTX(head []byte) bool {
 	for {
 		head = bytes.TrimLeft(head, " \t\r\n")
@@ -215,7 +215,7 @@ func (b *Binary) ptx(path string) error {
 	return nil
 }
 
-// ptxTarget reads the version and target directives of a PTX text; what is not there stays zero.
+// ptxTarget reads the version and target directives of a PTX text. Absent ones stay zero.
 func ptxTarget(text []byte) (arch int, suffix string, major, minor int) {
 	if len(text) > 1<<16 {
 		text = text[:1<<16]
@@ -239,7 +239,7 @@ func ptxTarget(text []byte) (arch int, suffix string, major, minor int) {
 	return arch, suffix, major, minor
 }
 
-// bare reads a file that is nothing but fat binaries.
+// bare reads a file that consists of fat binaries only.
 func (b *Binary) bare(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -248,7 +248,8 @@ func (b *Binary) bare(path string) error {
 	return b.add(filepath.Base(path), data, false)
 }
 
-// add parses the fat binaries in data; each becomes a group of its own, or all one when they are to be linked.
+// add parses the fat binaries in data. Each becomes a group of its own, or all become one group if they are to be
+// linked.
 func (b *Binary) add(name string, data []byte, linked bool) error {
 	if allZero(data) {
 		return nil
@@ -288,10 +289,10 @@ func folder(path string) (*Binary, error) {
 	return b, nil
 }
 
-// escapeGlob makes a path mean itself as a pattern of filepath.Glob.
+// escapeGlob escapes a path for use as a pattern of filepath.Glob.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// errNotELF64 is for programs of other machines' kinds: CUDA has been 64-bit only since version 12.
+// errNotELF64 is for programs of other machine types: CUDA has been 64-bit only since version 12.
 var errNotELF64 = errors.New("not a 64-bit little-endian ELF file")

@@ -21,7 +21,7 @@ const (
 	entryHeaderSize = 64 // least size of an entry's header
 )
 
-// The flags of an entry that matter here.
+// The relevant flags of an entry.
 const (
 	flagLZ4    = 0x2000
 	flagZstd   = 0x8000
@@ -29,21 +29,22 @@ const (
 	flagFamily = 0x200000 // sm_100f: features of this family only
 )
 
-// MaxPTX is how long a module may be in bytes. A program that calls twenty algorithms of Thrust with four types has 48 MB. To read and decode
-// one takes up to 70 times the memory: 8.5 GB for 120 MiB of short instructions.
+// MaxPTX is the greatest length of a module in bytes. A program that calls twenty algorithms of Thrust with four types
+// has 48 MB. Reading and decoding a module takes up to 70 times its size in memory: 8.5 GB for 120 MiB of short
+// instructions.
 const MaxPTX = 128 << 20
 
-// Bounds on what a hostile container can make us do.
+// Bounds on the resources that a hostile container can consume.
 const (
 	maxRaw     = 512 << 20 // bytes of unpacked payload, all entries of one Parse together
 	maxEntries = 1 << 16
-	// maxLZ4Ratio: an LZ4 block can grow at most this many times, so a larger declared size is a lie that need not be
-	// allocated to be found out (a length byte of 255 in the block is the densest coding).
+	// maxLZ4Ratio is the greatest expansion of an LZ4 block (a length byte of 255 in the block is the densest coding).
+	// A greater declared size is false, which can be detected without allocating it.
 	maxLZ4Ratio = 255
 )
 
-// Size returns the length in bytes of the fat binary that starts with header, its header included. It needs the first
-// HeaderSize bytes only, and so tells how much of a program's memory to read.
+// Size returns the length in bytes of the fat binary that starts with header, including its header. It needs only the
+// first HeaderSize bytes, and so determines how much of a program's memory to read.
 func Size(header []byte) (int64, error) {
 	if len(header) < HeaderSize {
 		return 0, &Error{0, fmt.Sprintf("header cut short: %d bytes of %d", len(header), HeaderSize)}
@@ -65,9 +66,8 @@ func Size(header []byte) (int64, error) {
 	return head + int64(body), nil
 }
 
-// Parse returns the entries of one fat binary, or of several that follow each other with nothing but zero bytes between.
-// PTX text is unpacked. The first error ends it; the entries before that error are returned with it. Errors are of type
-// *Error.
+// Parse returns the entries of one fat binary, or of several separated only by zero bytes. PTX text is unpacked. It
+// stops at the first error and returns the entries before it as well. Errors are of type *Error.
 func Parse(data []byte) ([]Entry, error) {
 	p := parser{budget: maxRaw}
 	err := p.containers(data)
@@ -77,7 +77,7 @@ func Parse(data []byte) ([]Entry, error) {
 type parser struct {
 	entries []Entry
 	unit    int
-	budget  uint64 // bytes of payload that may still be unpacked
+	budget  uint64 // number of payload bytes that may still be unpacked
 	headers bool   // leave every Text nil
 }
 
@@ -170,7 +170,7 @@ func (p *parser) entry(head, payload []byte, pos int64) error {
 	return nil
 }
 
-// describe reads what an entry's header says about it.
+// describe reads the header of an entry.
 func (p *parser) describe(head []byte, pos int64) (Entry, error) {
 	if len(p.entries) >= maxEntries {
 		return Entry{}, fail(pos, "more than %d entries", maxEntries)
@@ -197,10 +197,9 @@ func (p *parser) describe(head []byte, pos int64) (Entry, error) {
 	return e, nil
 }
 
-// packed reads the entries that nvcc's -concat has compressed together. Their headers stand one after the other in the
-// container's own header, behind a count and the length of the list, these two
-// words included; where an ordinary entry has its header size they have
-// the offset of their payload in raw, the unpacked payload of the container.
+// packed reads the entries that nvcc's -concat has compressed together. Their headers follow each other in the
+// container's own header, behind a count and the length of the list, including these two words. In place of the header
+// size of an ordinary entry they have the offset of their payload in raw, the unpacked payload of the container.
 func (p *parser) packed(head, raw []byte, pos int64) error {
 	le := binary.LittleEndian
 	list := uint64(le.Uint32(head[20:]))
@@ -245,8 +244,8 @@ func (p *parser) packed(head, raw []byte, pos int64) error {
 	return nil
 }
 
-// packedHeader returns the length of a packed entry's header, which nothing states: it ends with the extras, or without
-// them with the name, each closed by a NUL and padded to 8 bytes.
+// packedHeader returns the length of a packed entry's header, which is not stored: it ends with the extras, or without
+// them with the name, each terminated by a NUL and padded to 8 bytes.
 func packedHeader(sub []byte) uint64 {
 	le := binary.LittleEndian
 	end := uint64(entryHeaderSize)
@@ -259,7 +258,7 @@ func packedHeader(sub []byte) uint64 {
 	return max(entryHeaderSize, (end+7)&^7)
 }
 
-// unpack returns the payload as it was before it was compressed.
+// unpack returns the decompressed payload.
 func (p *parser) unpack(head, payload []byte, pos int64) ([]byte, error) {
 	flags := binary.LittleEndian.Uint64(head[40:])
 	if flags&(flagLZ4|flagZstd) == 0 {
@@ -306,8 +305,8 @@ func unpackLZ4(payload []byte, want uint64) ([]byte, error) {
 	return raw[:n], nil
 }
 
-// unpackZstd reads one byte more than the header declares, so that the caller can tell a longer stream from a right one,
-// and lets the buffer grow with what is really there rather than with what the header says.
+// unpackZstd reads at most one byte more than the header declares, so that the caller can recognise a longer stream.
+// The buffer grows with the actual data, not with the declared size.
 func unpackZstd(payload []byte, want uint64) ([]byte, error) {
 	d, err := zstd.NewReader(bytes.NewReader(payload), zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxRaw), zstd.WithDecoderMaxWindow(128<<20))

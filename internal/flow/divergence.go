@@ -9,9 +9,10 @@ var uniform = map[isa.SpecialID]bool{isa.NtidX: true, isa.NtidY: true, isa.NtidZ
 	isa.ClusterCtaidX: true, isa.ClusterCtaidY: true, isa.ClusterCtaidZ: true, isa.ClusterNctaidX: true, isa.ClusterNctaidY: true,
 	isa.ClusterNctaidZ: true, isa.ClusterCtarank: true, isa.ClusterNctarank: true, isa.IsExplicitCluster: true, isa.SpecialZero: true, isa.SpecialOne: true}
 
-// diverge finds Divergent. A branch is divergent when its condition may differ between threads of a block: it depends on the
-// number of the thread, on memory, or on another thread, or was set in divergent code. The code between a divergent branch and its
-// post-dominator is divergent. An early return of a kernel is an exception: a barrier does not wait for threads that have exited.
+// diverge computes Divergent. A branch is divergent if its condition may differ between threads of a block: it depends
+// on the thread number, on memory, or on another thread, or was set in divergent code. The code between a divergent
+// branch and its post-dominator is divergent. An early return of a kernel is an exception: a barrier does not wait for
+// threads that have exited.
 func (c *Code) diverge(f *isa.Func) {
 	varying := make([]bool, f.Regs)
 	sets := make([]int, f.Regs)
@@ -58,8 +59,8 @@ func (c *Code) diverge(f *isa.Func) {
 	}
 }
 
-// returns says that threads exit by a branch: one of its sides has nothing, jumps aside, before the end of the kernel, where the
-// sides meet.
+// returns reports whether a branch is an early exit of threads: one of its sides has no instruction except jumps before
+// the end of the kernel, where the sides meet.
 func returns(f *isa.Func, branch int) bool {
 	join := int(f.IPDom[branch])
 	if join < 0 || f.Insts[join].Class != isa.Exit && !(f.Entry && f.Insts[join].Class == isa.Ret) {
@@ -77,7 +78,8 @@ func returns(f *isa.Func, branch int) bool {
 	return false
 }
 
-// spread marks the instructions between a branch and its post-dominator, -1 when it has none. It says whether one was not marked before.
+// spread marks the instructions between a branch and its post-dominator, -1 if it has none. It reports whether one was
+// not marked before.
 func (c *Code) spread(branch, join int, divergent []bool) bool {
 	fresh := false
 	seen := map[int]bool{join: true}
@@ -96,7 +98,7 @@ func (c *Code) spread(branch, join int, divergent []bool) bool {
 	return fresh
 }
 
-// differs says that the result of an instruction may differ between threads of a block that execute it.
+// differs reports whether the result of an instruction may differ between threads of a block that execute it.
 func differs(f *isa.Func, in *isa.Inst, varying []bool) bool {
 	switch in.Class {
 	case isa.Atomic, isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup, isa.Texture, isa.Call:
@@ -109,7 +111,7 @@ func differs(f *isa.Func, in *isa.Inst, varying []bool) bool {
 	return depends(in, varying)
 }
 
-// depends says that an operand or the guard of an instruction may differ between threads of a block.
+// depends reports whether an operand or the guard of an instruction may differ between threads of a block.
 func depends(in *isa.Inst, varying []bool) bool {
 	if in.Guard >= 0 && varying[in.Guard] {
 		return true

@@ -1,5 +1,5 @@
-// Package flow finds where in a function a barrier of the block would order two of its instructions. It works on a copy of the
-// function's control flow that can be stored with a trace.
+// Package flow finds the places in a function where a barrier of the block would order two of its instructions. It
+// works on a copy of the function's control flow that can be stored with a trace.
 package flow
 
 import (
@@ -13,9 +13,9 @@ type Code struct {
 	Function string // linker name
 	File     string // of the PTX
 	Lines    []int  // of each instruction in the PTX
-	// Jumps has the successors of each instruction whose successors are not the next one alone.
+	// Jumps holds the successors of each instruction, unless the next instruction is the only one.
 	Jumps map[int][]int
-	// Barriers are the instructions at which all threads of the block that come there wait for each other; ascending.
+	// Barriers are the instructions at which all threads of the block that reach them wait for each other; ascending.
 	Barriers []int
 	// Divergent are the instructions that some threads of a block may execute and others may not, as ranges [from, to).
 	Divergent [][2]int
@@ -28,7 +28,7 @@ func Of(f *isa.Func) *Code {
 	return c
 }
 
-// graph describes a function without Divergent. What is known says of functions whether each call of them is a barrier.
+// graph describes a function without Divergent. known says for functions whether each call of them is a barrier.
 func graph(f *isa.Func, known map[*isa.Func]bool) *Code {
 	c := &Code{Function: f.Name, Jumps: map[int][]int{}}
 	for i := range f.Insts {
@@ -51,10 +51,10 @@ func graph(f *isa.Func, known map[*isa.Func]bool) *Code {
 	return c
 }
 
-// waits says that an instruction is a barrier, or calls a function that no thread leaves without one.
+// waits reports whether an instruction is a barrier, or calls a function that no thread leaves without one.
 func waits(in *isa.Inst, known map[*isa.Func]bool) bool {
 	switch {
-	case in.Class == isa.Barrier: // with a count, or a number in a register, it need not be one of all threads
+	case in.Class == isa.Barrier: // with a count, or a number in a register, it may be a barrier of some threads only
 		return in.Op != isa.OpArrive && in.Src[0].Kind == isa.Imm && in.Src[1].Kind == isa.Sink
 	case in.Class != isa.Call || in.Callee == nil || len(in.Callee.Insts) == 0:
 		return false
@@ -63,7 +63,7 @@ func waits(in *isa.Inst, known map[*isa.Func]bool) bool {
 	if w, ok := known[callee]; ok {
 		return w
 	}
-	known[callee] = false // what a recursion is taken for
+	known[callee] = false // the assumption for a recursion
 	c := graph(callee, known)
 	known[callee] = slices.Contains(c.Barriers, 0)
 	if !known[callee] {
@@ -73,7 +73,7 @@ func waits(in *isa.Inst, known map[*isa.Func]bool) bool {
 	return known[callee]
 }
 
-// successors are the instructions that control may go to from instruction i, ascending.
+// successors returns the possible successors of instruction i, ascending.
 func successors(f *isa.Func, i int) []int {
 	in := &f.Insts[i]
 	next := []int{}
@@ -92,7 +92,7 @@ func successors(f *isa.Func, i int) []int {
 	return slices.Compact(next)
 }
 
-// Valid says that a description that was read from a trace is consistent.
+// Valid reports whether a description that was read from a trace is consistent.
 func (c *Code) Valid() bool {
 	n := len(c.Lines)
 	if n == 0 || c.Jumps[n-1] == nil {
@@ -114,7 +114,7 @@ func (c *Code) next(i int) []int {
 	return []int{i + 1}
 }
 
-// At is the instruction in a line of the PTX, -1 when there is none or more than one.
+// At is the instruction in a line of the PTX, -1 if there is none or more than one.
 func (c *Code) At(line int) int {
 	i := slices.Index(c.Lines, line)
 	if i < 0 || slices.Contains(c.Lines[i+1:], line) {
@@ -123,15 +123,15 @@ func (c *Code) At(line int) int {
 	return i
 }
 
-// Gap is where a barrier is missing between two instructions.
+// Gap is the place of a missing barrier between two instructions.
 type Gap struct {
 	From, To int   // the instructions: a path leads from From to To without a barrier
 	Points   []int // a barrier right before any one of these orders the two, and all threads reach it; ascending
 }
 
-// Between says where one barrier is missing between instructions p and q of different threads, which are given in either order.
-// It is not ok when paths without a barrier lead both from p to q and back, for then two barriers are missing, when none does,
-// and when no point is on all paths and reached by all threads.
+// Between finds the place of one missing barrier between instructions p and q of different threads, which are given in
+// either order. It is not ok if paths without a barrier lead both from p to q and back, because two barriers are then
+// missing; if there is no such path; or if no point is on all paths and reached by all threads.
 func (c *Code) Between(p, q int) (Gap, bool) {
 	there, back := c.open(p, q), c.open(q, p)
 	switch {
@@ -146,13 +146,13 @@ func (c *Code) Between(p, q int) (Gap, bool) {
 	return g, len(g.Points) > 0
 }
 
-// Repeats says that a path leads from i to i without a barrier.
+// Repeats reports whether a path without a barrier leads from i to i.
 func (c *Code) Repeats(i int) bool { return c.open(i, i) }
 
-// open says that a path leads from p to q without a barrier between.
+// open reports whether a path without a barrier leads from p to q.
 func (c *Code) open(p, q int) bool { return slices.Contains(c.reached(p), q) }
 
-// reached gives the instructions that paths without a barrier lead to from p, barriers at their ends included.
+// reached returns the instructions to which paths without a barrier lead from p, including barriers at their ends.
 func (c *Code) reached(p int) []int {
 	seen := make([]bool, len(c.Lines))
 	var all []int
@@ -172,8 +172,8 @@ func (c *Code) reached(p int) []int {
 	return all
 }
 
-// cuts are the instructions, q among them, that are on every path from p to q, p itself aside. All of them are on any one path:
-// along it, an instruction is a cut when nothing before it leads past it.
+// cuts returns the instructions, including q, that are on every path from p to q, excluding p. All of them are on any
+// one path. An instruction of that path is a cut if nothing before it leads past it.
 func (c *Code) cuts(p, q int) []int {
 	path := c.path(p, q)
 	at := make(map[int]int, len(path)) // position in the path
@@ -205,7 +205,7 @@ func (c *Code) cuts(p, q int) []int {
 	return cuts
 }
 
-// path is a shortest path from p to q, without p and with q; nil when there is none.
+// path is a shortest path from p to q, without p and with q; nil if there is none.
 func (c *Code) path(p, q int) []int {
 	const start = -1
 	from := map[int]int{}

@@ -23,39 +23,39 @@ const (
 	headBytes  = 64
 	logBytes   = headBytes + blockLocks*lockBytes
 
-	scatteredSlots = 4 // that 32 addresses take, or 32 values
+	scatteredSlots = 4 // slots of 32 addresses, or of 32 values
 )
 
 // Flags of a record.
 const (
-	recordGeneric   = 1 // the access was generic, and these lanes meant global memory
-	recordShared    = 2 // the same of shared memory
+	recordGeneric   = 1 // the access is generic; its lanes in the record access global memory
+	recordShared    = 2 // the same for shared memory
 	recordScattered = 4
-	recordStores    = 8 // there is what is stored
+	recordStores    = 8 // the stored values are present
 	recordDataApart = 16
 )
 
-// Shape says how large a log is.
+// Shape is the size of a log.
 type Shape struct {
-	Queues int    // blocks are dealt out to them; section 5.5.2 found 1.1 to 1.5 for each multiprocessor best
-	Slots  uint64 // of 64 bytes in each: a power of two, at least 16
+	Queues int    // blocks are distributed over them; section 5.5.2 found 1.1 to 1.5 for each multiprocessor best
+	Slots  uint64 // in each queue, of 64 bytes: a power of two, at least 16
 }
 
-// Bytes is the memory that a log takes.
+// Bytes is the size of a log in memory.
 func (s Shape) Bytes() uint64 { return logBytes + uint64(s.Queues)*(queueBytes+s.Slots*slotBytes) }
 
-// Format writes an empty log to mem, of Shape.Bytes bytes, which the device has at addr.
+// Format writes an empty log to mem, of Shape.Bytes bytes, whose address on the device is addr.
 func (s Shape) Format(mem []byte, addr uint64) {
 	if s.Queues < 1 || s.Slots < 1+2*scatteredSlots || s.Slots&(s.Slots-1) != 0 {
 		panic(fmt.Sprintf("BUG: a log of %d queues of %d slots", s.Queues, s.Slots))
 	}
-	clear(mem[:logBytes+s.Queues*queueBytes]) // of the slots nobody reads what he has not written
+	clear(mem[:logBytes+s.Queues*queueBytes]) // unwritten slots are never read
 	for i, v := range []uint64{uint64(s.Queues), s.Slots, 0, 0, addr + logBytes, addr + logBytes + uint64(s.Queues)*queueBytes, blockLocks, addr + headBytes} {
 		binary.LittleEndian.PutUint64(mem[8*i:], v)
 	}
 }
 
-// Wrapped says whether slots of a log were written more than once.
+// Wrapped reports whether slots of a log were written more than once.
 func (s Shape) Wrapped(mem []byte) bool {
 	for q := range s.Queues {
 		if binary.LittleEndian.Uint64(mem[logBytes+q*queueBytes:]) > s.Slots {
@@ -65,27 +65,27 @@ func (s Shape) Wrapped(mem []byte) bool {
 	return false
 }
 
-// Record is a record as the host reads it.
+// Record is a record in the form in which the host reads it.
 type Record struct {
 	Stamp  uint64
 	Warp   uint32
 	Site   uint32
 	Lanes  uint32
-	Failed uint32 // of Lanes: their compare-and-swap has not swapped
+	Failed uint32 // of Lanes: those whose compare-and-swap failed
 	Flags  uint32
 	Values [32]uint64 // by lane
-	Data   [32]uint64 // by lane: what is stored, or the last 8 bytes of that
+	Data   [32]uint64 // by lane: the stored value, or its last 8 bytes
 }
 
 // Reader reads the log of a launch.
 type Reader struct {
 	shape Shape
 	mem   []byte
-	early map[uint64]*Record // that are not next
-	next  uint64             // stamp
+	early map[uint64]*Record // records read before their turn
+	next  uint64             // the stamp of the next record
 }
 
-// index is an index of a queue, which a device and the host write.
+// index is an index of a queue, which the device and the host write.
 func index(b []byte) *uint64 { return (*uint64)(unsafe.Pointer(&b[0])) }
 
 // NewReader reads a log that Format has written to mem, whose address is a multiple of 8.
@@ -93,8 +93,8 @@ func NewReader(s Shape, mem []byte) *Reader {
 	return &Reader{shape: s, mem: mem, early: map[uint64]*Record{}}
 }
 
-// Drain takes what the queues hold, makes room for more, and calls f with the records that are next in the order of
-// stamps. It reports whether the queues held any.
+// Drain empties the queues and calls f with the records that are next in the order of stamps. It reports whether the
+// queues held any.
 func (r *Reader) Drain(f func(*Record)) bool {
 	any := false
 	for q := range r.shape.Queues {
@@ -107,7 +107,7 @@ func (r *Reader) Drain(f func(*Record)) bool {
 			r.early[rec.Stamp] = rec
 			read += n
 		}
-		atomic.StoreUint64(index(head[16:]), read) // what was read may be written again
+		atomic.StoreUint64(index(head[16:]), read) // slots that were read may be written again
 	}
 	for {
 		rec := r.early[r.next]
@@ -120,10 +120,11 @@ func (r *Reader) Drain(f func(*Record)) bool {
 	}
 }
 
-// Lost is how many records cannot be ordered because one before them is missing: nothing but a kernel that was ended leaves any.
+// Lost is the number of records that cannot be ordered because one before them is missing. Only a kernel that was
+// aborted leaves any.
 func (r *Reader) Lost() int { return len(r.early) }
 
-// record reads the record at an index, and says how many slots it takes.
+// record reads the record at an index, and returns its number of slots.
 func (r *Reader) record(slots []byte, at uint64) (*Record, uint64) {
 	word := func(slot uint64, i int) uint64 {
 		return binary.LittleEndian.Uint64(slots[slot&(r.shape.Slots-1)*slotBytes+uint64(8*i):])
@@ -152,61 +153,63 @@ func (r *Reader) record(slots []byte, at uint64) (*Record, uint64) {
 	return rec, n
 }
 
-// Launch is what must be known of a launch to make its events.
+// Launch is the description of a launch from which its events are made.
 type Launch struct {
 	event.Launch
-	Kernel *isa.Func // of the module as it was
+	Kernel *isa.Func // of the original module
 	Sites  []Site
-	// Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: by the host).
+	// Enter returns the base of the places of a call: the place of instruction 0 of callee, called at place caller (0:
+	// by the host).
 	Enter func(caller uint32, callee *isa.Func) uint32
-	// Elements are the accesses that mean a part of the word that they access, by place.
+	// Elements are the accesses that stand for an access to part of their word, by place.
 	Elements map[uint32]opt.PlacedElement
-	// Global says whether an access of size bytes to global memory takes place, and Shared the same of shared memory: one that does not is a
-	// fault that the device tells of.
+	// Global reports whether an access of size bytes to global memory takes place, and Shared the same for shared
+	// memory. An access that does not take place is a fault that the device reports.
 	Global, Shared func(in *isa.Inst, addr, size uint64) bool
-	// Outside is told of each access of a lane to global memory that does not take place, where the device does not tell of it; else nil.
+	// Outside, if not nil, is called for each access of a lane to global memory that does not take place. It is for
+	// devices that do not report such accesses.
 	Outside func(e *event.Event, in *isa.Inst, lane int, addr uint64)
 	Needs   event.Needs
 	Sink    event.Sink
 }
 
-// Events makes the events of one launch of its records: what the emulator makes when it watches the program as it was, but for
-// values. Records must come in the order of stamps.
+// Events makes the events of one launch from its records. They are the events of an emulator that executes the original
+// program, except for values. Records must come in the order of stamps.
 type Events struct {
 	l      *Launch
 	batch  event.Batch
 	warps  map[uint32]*warpState
 	blocks map[uint32]*blockState
-	off    spans // of global memory
+	off    spans // switched off in global memory
 	bases  map[base]uint32
 }
 
-// base is a call as Launch.Enter knows it.
+// base is a call, as an argument of Launch.Enter.
 type base struct {
 	caller uint32
 	callee *isa.Func
 }
 
-// warpState is what a warp has told.
+// warpState is the state of a warp, as far as its records show it.
 type warpState struct {
 	number  uint32
 	live    uint32
 	parted  bool // not all live lanes were in the last record
 	calls   [32][]uint32
 	waits   [32]uint32  // member masks of the lanes that wait at bar.warp.sync; 0: none
-	places  [32]uint32  // where
-	off     uint32      // lanes whose accesses are not to be checked
-	memory  [32]memory  // that they are switching
-	copies  [32]copied  // of which they have told something
+	places  [32]uint32  // the places of these waits
+	off     uint32      // lanes whose accesses are not checked
+	memory  [32]memory  // the memory that they are switching
+	copies  [32]copied  // the pending descriptions of their copies
 	stride  [32]uint64  // of the matrix that they are about to access
-	stored  [32]stored  // by the store that they are about to execute
-	operand [32]operand // of the operation on an mbarrier that they are about to execute
+	stored  [32]stored  // the values of the store that they are about to execute
+	operand [32]operand // of the mbarrier operation that they are about to execute
 
-	// aligned are the addresses that the lanes aligned last, by the place where they did.
+	// aligned are the addresses that the lanes aligned last, by place.
 	aligned map[uint32]*[32]uint64
 }
 
-// stored is what a lane has told of a store so far.
+// stored is the part of a store that a lane has logged so far.
 type stored struct {
 	words [4]uint64
 	n     uint8
@@ -217,27 +220,27 @@ func (s *stored) add(word uint64) {
 	s.n++
 }
 
-// memory is what a lane has told so far of memory that it switches.
+// memory is the part that a lane has logged so far of a range of memory that it switches.
 type memory struct {
 	known, shared bool
 	span
 }
 
-// blockState is what the barriers of a block have counted.
+// blockState is the state of the barriers of a block.
 type blockState struct {
 	live      int   // threads
-	off       spans // of its shared memory
+	off       spans // switched off in its shared memory
 	barriers  [16]barrierState
 	mbarriers map[uint64]*mbarrier // by address
 }
 
 type barrierState struct {
-	threads uint32 // asked for; 0: all
+	threads uint32 // number requested; 0: all
 	count   int    // arrivals
 	got     map[uint32]uint32
 }
 
-// NewEvents begins the events of a launch.
+// NewEvents returns the Events of a launch.
 func NewEvents(l *Launch) *Events {
 	e := &Events{l: l, warps: map[uint32]*warpState{}, blocks: map[uint32]*blockState{}, bases: map[base]uint32{}}
 	if l.Needs&event.NeedLaunch != 0 {
@@ -253,7 +256,7 @@ func NewEvents(l *Launch) *Events {
 	return e
 }
 
-// End tells that the launch has ended.
+// End records that the launch has ended.
 func (e *Events) End() {
 	if e.l.Needs&event.NeedLaunch != 0 {
 		e.add(event.Event{Kind: event.KernelEnd})
@@ -302,13 +305,13 @@ func (e *Events) block(w *warpState) *blockState {
 	return b
 }
 
-// span is memory from an address on, and before another.
+// span is memory from an address up to, but excluding, another.
 type span struct{ from, end uint64 }
 
-// spans is memory that is switched off: apart from each other, in no order.
+// spans is memory that is switched off: disjoint, in no order.
 type spans []span
 
-// set switches memory on, or off.
+// set switches memory on or off.
 func (s spans) set(x span, on bool) (out spans) {
 	for _, y := range s {
 		switch {
@@ -331,12 +334,12 @@ func (s spans) set(x span, on bool) (out spans) {
 	return out
 }
 
-// hold says that all of an access is to memory that is switched off.
+// hold reports whether an access is entirely in memory that is switched off.
 func (s spans) hold(addr, size uint64) bool {
 	return slices.ContainsFunc(s, func(x span) bool { return x.from <= addr && addr+size <= x.end })
 }
 
-// switched follows the functions of fencepost.h.
+// switched executes the functions of fencepost.h.
 func (e *Events) switched(r *Record, k Kind, w *warpState) {
 	for m := r.Lanes; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
@@ -365,7 +368,8 @@ func (e *Events) switched(r *Record, k Kind, w *warpState) {
 	}
 }
 
-// unchecked says that the accesses of a lane to an address are switched off. Those that may order others are never.
+// unchecked reports whether accesses of a lane to an address are switched off. Accesses that may order others are never
+// switched off.
 func (e *Events) unchecked(in *isa.Inst, w *warpState, lane int, space event.Space, addr, size uint64) bool {
 	if strong(in) {
 		return false
@@ -385,7 +389,7 @@ func (e *Events) Record(r *Record) {
 		return
 	}
 	e.reconverge(w, r.Lanes)
-	for rest := r.Lanes; rest != 0; { // the lanes of one call stack at a time
+	for rest := r.Lanes; rest != 0; { // the lanes with one call stack at a time
 		first := bits.TrailingZeros32(rest)
 		lanes := rest
 		for m := rest; m != 0; m &= m - 1 {
@@ -398,7 +402,7 @@ func (e *Events) Record(r *Record) {
 	}
 }
 
-// reconverge tells that all live lanes of a warp that had parted execute together again.
+// reconverge emits an event when all live lanes of a diverged warp execute together again.
 func (e *Events) reconverge(w *warpState, lanes uint32) {
 	if together := lanes == w.live; together && w.parted {
 		w.parted = false
@@ -410,7 +414,7 @@ func (e *Events) reconverge(w *warpState, lanes uint32) {
 	}
 }
 
-// place is where a site is with a stack of calls.
+// place is the place of a site under a stack of calls.
 func (e *Events) place(s *Site, calls []uint32) uint32 {
 	caller := uint32(0)
 	if n := len(calls); n > 0 {
@@ -425,7 +429,7 @@ func (e *Events) place(s *Site, calls []uint32) uint32 {
 	return b + uint32(s.Index)
 }
 
-// operation makes the events of what lanes of one call stack did.
+// operation makes the events of an operation of lanes with one call stack.
 func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32) {
 	switch s.Kind {
 	case Access:
@@ -513,7 +517,7 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 	}
 }
 
-// forget drops what is known of a block that has ended.
+// forget drops the state of a block that has ended.
 func (e *Events) forget(w *warpState) {
 	per := e.l.WarpsPerBlock()
 	n := w.number / per
@@ -570,8 +574,8 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 	}
 }
 
-// narrow makes what lanes access the elements that they mean, as the emulator does. An element that is not aligned leaves all as it
-// is.
+// narrow replaces the accesses of lanes by accesses to the elements that they stand for, as the emulator does. If an
+// element is not aligned nothing is changed.
 func (e *Events) narrow(r *Record, w *warpState, v *event.Event, lanes uint32) {
 	x, ok := e.l.Elements[v.Place]
 	base := w.aligned[x.Base]
@@ -591,7 +595,7 @@ func (e *Events) narrow(r *Record, w *warpState, v *event.Event, lanes uint32) {
 	v.Size = x.Size
 }
 
-// values puts what lanes store into the event, of those that execute the store.
+// values adds the stored values to the event, for those lanes that execute the store.
 func (e *Events) values(r *Record, in *isa.Inst, w *warpState, v *event.Event, executes, lanes uint32) {
 	if wanted := e.l.Needs&event.NeedValues != 0 && in.Type.Size() <= 8; wanted && lanes != 0 {
 		v.Flags |= event.FlagValues
@@ -610,7 +614,8 @@ func (e *Events) values(r *Record, in *isa.Inst, w *warpState, v *event.Event, e
 	}
 }
 
-// told gives the lanes of an access that an event is to have: those whose access takes place and is not switched off.
+// told returns the lanes of an access that the event is to have: those whose access takes place and is not switched
+// off.
 func (e *Events) told(v *event.Event, in *isa.Inst, w *warpState, at *[32]uint64, lanes uint32) uint32 {
 	size := uint64(v.Size)
 	need, there := event.NeedGlobal, e.l.Global
@@ -659,8 +664,8 @@ func (e *Events) lanes(r *Record, v event.Event, lanes uint32) {
 	e.add(v)
 }
 
-// atomic makes the events of an atomic operation. The lanes whose compare-and-swap failed only read, in events of their own, such
-// that every lane sees the writes of lower lanes and no others.
+// atomic makes the events of an atomic operation. Lanes whose compare-and-swap failed only read. They get events of
+// their own, ordered so that every lane sees the writes of lower lanes and no others.
 func (e *Events) atomic(r *Record, in *isa.Inst, v event.Event, lanes uint32) {
 	v.RMW = event.OtherRMW
 	wrote := event.FlagRead | event.FlagWrite
@@ -679,7 +684,7 @@ func (e *Events) atomic(r *Record, in *isa.Inst, v event.Event, lanes uint32) {
 	swapped.Flags |= wrote
 	failed.Flags |= wrote &^ event.FlagWrite
 	no := r.Failed & lanes
-	before, after := false, false // a failed lane below (above) a lane that wrote the same place
+	before, after := false, false // a failed lane is below (above) a lane that wrote the same place
 	for f := no; f != 0; f &= f - 1 {
 		i := bits.TrailingZeros32(f)
 		for m := lanes &^ no; m != 0; m &= m - 1 {
@@ -712,7 +717,7 @@ func (e *Events) atomic(r *Record, in *isa.Inst, v event.Event, lanes uint32) {
 
 // barrier counts arrivals.
 func (e *Events) barrier(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
-	for lanes != 0 { // those of one barrier and number of threads at a time
+	for lanes != 0 { // lanes with one barrier and number of threads at a time
 		value := r.Values[bits.TrailingZeros32(lanes)]
 		same := uint32(0)
 		for m := lanes; m != 0; m &= m - 1 {
@@ -744,8 +749,8 @@ func (e *Events) barrier(r *Record, in *isa.Inst, w *warpState, lanes, place uin
 	}
 }
 
-// complete ends a phase of a barrier when enough threads have arrived. A warp all of whose live lanes have arrived counts in
-// full where a number of threads is asked for.
+// complete ends a phase of a barrier when enough threads have arrived. If a number of threads is requested, a warp all
+// of whose live lanes have arrived counts in full.
 func (e *Events) complete(b *blockState, id int, w *warpState, lanes, place uint32) {
 	bar := &b.barriers[id]
 	if bar.got == nil {
@@ -768,12 +773,12 @@ func (e *Events) complete(b *blockState, id int, w *warpState, lanes, place uint
 	e.sync(event.Event{Kind: event.BarrierDone, Warp: w.number, Mask: lanes, Place: place, Barrier: uint8(id)})
 }
 
-// warpSync notes that lanes wait for the others of their member masks.
+// warpSync records that lanes wait for the others of their member masks.
 func (e *Events) warpSync(r *Record, w *warpState, lanes, place uint32) {
 	for m := lanes; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		members := uint32(r.Values[l])
-		if members&(1<<l) == 0 { // a fault: it waits for nobody
+		if members&(1<<l) == 0 { // a fault: it does not wait
 			e.sync(event.Event{Kind: event.WarpSync, Warp: w.number, Mask: 1 << l, Place: place})
 			continue
 		}
@@ -782,7 +787,7 @@ func (e *Events) warpSync(r *Record, w *warpState, lanes, place uint32) {
 	e.warpWaits(w)
 }
 
-// warpWaits tells of the warp barriers that are complete: all members that have not exited wait with the same members.
+// warpWaits emits the events of completed warp barriers: all members that have not exited wait with the same members.
 func (e *Events) warpWaits(w *warpState) {
 	for l, members := range w.waits {
 		need := members & w.live

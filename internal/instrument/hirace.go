@@ -9,7 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// StateSymbol is the variable of a module instrumented for HiRace that points to the state. While it is zero nothing is checked.
+// StateSymbol is the variable of a module instrumented for HiRace that points to the state. While it is zero nothing is
+// checked.
 const StateSymbol = reserved + "state"
 
 // Sizes in device memory, as in device/hirace.cu, in bytes.
@@ -21,10 +22,10 @@ const (
 	blockBytes   = 8
 	barrierBytes = 3 * 8
 	nodeBytes    = 8
-	wordBytes    = 4 // that have a shadow word together
-	splitWords   = 4 // shadow words of a word whose bytes have them
+	wordBytes    = 4 // that share a shadow word
+	splitWords   = 4 // shadow words of a word whose bytes have their own
 
-	maxThreads  = 1 << 26 // that a shadow word can tell apart
+	maxThreads  = 1 << 26 // that a shadow word can distinguish
 	numBarriers = 16
 )
 
@@ -60,15 +61,15 @@ const (
 	stateSelections
 	stateSelection
 	stateCoarse
-	stateTick // in the low half; above it whether a clock has overflowed
+	stateTick // in the low half; the upper half says whether a clock has overflowed
 	stateFields
 )
 
-// Of stateCaller and of where a selected range begins, as in device/hirace.cu.
+// Flags of stateCaller and of the start of a selected range, as in device/hirace.cu.
 const (
 	unwatched  = 1 << 30
 	inShared   = 1 << 63
-	wholeBytes = 32 // aligned, which no access leaves
+	wholeBytes = 32 // aligned unit that no access crosses
 )
 
 // Range is memory that a launch may access: an allocation, or offsets in the shared memory of a block.
@@ -76,14 +77,15 @@ type Range struct{ From, Bytes uint64 }
 
 func (r Range) end() uint64 { return r.From + r.Bytes }
 
-// Selection is what of a launch is checked.
+// Selection is the part of a launch that is checked.
 type Selection struct {
-	Thread         func(warp uint32, lane int) bool // whose accesses; nil: all threads'
-	Some           bool                             // not all memory, but:
-	Global, Shared []Range                          // by address, apart from each other
+	Thread         func(warp uint32, lane int) bool // the threads whose accesses are checked; nil: all
+	Some           bool                             // only these ranges of memory are checked:
+	Global, Shared []Range                          // by address, disjoint
 }
 
-// around gives the parts of ranges, by address, that have a shadow if these are selected: an access lies in one of them or in none.
+// around returns the parts of ranges, by address, that need a shadow if selected is checked: an access is inside one of
+// them or touches none.
 func around(selected, ranges []Range) (out []Range) {
 	for _, s := range selected {
 		from, to := s.From&^(wholeBytes-1), (s.end()+wholeBytes-1)&^(wholeBytes-1)
@@ -104,24 +106,24 @@ func around(selected, ranges []Range) (out []Range) {
 	return out
 }
 
-// Bounds are how much memory HiRace may take (section IV). What is beyond them is counted as not checked.
+// Bounds limit the memory of HiRace (section IV). Accesses beyond them count as not checked.
 type Bounds struct {
-	Global uint64 // bytes for the shadow of global memory: those that come first, by address
-	Shared uint64 // bytes for the shadow of shared memory: of as many blocks at a time as fit
-	Split  uint64 // words that are accessed in parts
-	Pairs  uint64 // of places that race; a power of two
-	Nodes  uint64 // places in functions that are called, by call stack; a power of two
-	Blocks uint64 // the first so many blocks of a grid, which represent the others; 0: all
-	// Coarse has words that are accessed in parts stay one location.
+	Global uint64 // bytes for the shadow of global memory: the lowest addresses
+	Shared uint64 // bytes for the shadow of shared memory: of as many concurrent blocks as fit
+	Split  uint64 // number of words that are accessed in parts
+	Pairs  uint64 // number of pairs of places that race; a power of two
+	Nodes  uint64 // places in called functions, by call stack; a power of two
+	Blocks uint64 // number of blocks of a grid, the first ones, which represent the others; 0: all
+	// Coarse makes words that are accessed in parts stay one location.
 	Coarse bool
-	// Brief keeps 8 bytes for a word in place of 40: findings do not know the place of the earlier access.
+	// Brief keeps 8 bytes for a word instead of 40: findings then lack the place of the earlier access.
 	Brief bool
 }
 
-// DefaultBounds are those of an emulated device.
+// DefaultBounds are the bounds of an emulated device.
 var DefaultBounds = Bounds{Global: 1 << 30, Shared: 1 << 28, Split: 1 << 16, Pairs: 1 << 12, Nodes: 1 << 14}
 
-// CheckedLaunch is what must be known of a launch to check it by HiRace.
+// CheckedLaunch describes a launch that is checked by HiRace.
 type CheckedLaunch struct {
 	Bounds
 	Launch      *event.Launch
@@ -129,7 +131,7 @@ type CheckedLaunch struct {
 	Enter       func(caller uint32, callee *isa.Func) uint32 // as in Launch
 	Ranges      []Range                                      // by address
 	SharedBytes uint64                                       // of a block
-	Machine     []byte                                       // by state<<6|label: the next state, and what detector hirace keeps for messages
+	Machine     []byte                                       // by state<<6|label: the next state, and the data that detector hirace keeps for messages
 	LastTick    uint32                                       // the greatest value of a clock
 	Selection   Selection
 }
@@ -138,21 +140,21 @@ type CheckedLaunch struct {
 type Checked struct {
 	l       *CheckedLaunch
 	fields  [stateFields]uint64
-	pointer [stateFields]bool // fields that count from the beginning of the state
+	pointer [stateFields]bool // fields relative to the start of the state
 	ranges  []Range
-	words   []uint64 // by range with a shadow: where its words are, and behind them its histories
+	words   []uint64 // by range with a shadow: the offset of its shadow words, which their histories follow
 	shared  []Range
 	size    uint64
 }
 
-// TooLarge says that a launch has more threads than a shadow word can tell apart.
+// TooLarge reports whether a launch has more threads than a shadow word can distinguish.
 func (l *CheckedLaunch) TooLarge() bool { return l.warps()*32 > maxThreads }
 
 func (l *CheckedLaunch) warps() uint64 {
 	return l.Launch.Grid.Count() * uint64(l.Launch.WarpsPerBlock())
 }
 
-// perWord is what is kept of a word.
+// perWord is the number of bytes kept for a word.
 func (b *Bounds) perWord() uint64 {
 	if b.Brief {
 		return 8
@@ -160,12 +162,12 @@ func (b *Bounds) perWord() uint64 {
 	return 8 + historyBytes
 }
 
-// Shadow is the memory that so many words of global memory need.
+// Shadow is the number of bytes for the given number of words of global memory.
 func (b *Bounds) Shadow(words uint64) uint64 { return words * b.perWord() }
 
 func words(bytes uint64) uint64 { return (bytes + wordBytes - 1) / wordBytes }
 
-// NewChecked lays the state of a launch out.
+// NewChecked lays out the state of a launch.
 func NewChecked(l *CheckedLaunch) *Checked {
 	c := &Checked{l: l, size: 8 * stateFields}
 	blocks := l.Launch.Grid.Count()
@@ -210,7 +212,8 @@ func NewChecked(l *CheckedLaunch) *Checked {
 	return c
 }
 
-// divide gives how many ranges have a shadow, the first ones, and makes two of the one that has room for a part of it.
+// divide returns the number of ranges that have a shadow, the first ones. It splits the range of which only a part has
+// room.
 func (c *Checked) divide(ranges []Range) (shadowed int) {
 	const whole = wholeBytes / wordBytes
 	room := c.l.Global / c.l.perWord()
@@ -233,7 +236,7 @@ func (c *Checked) divide(ranges []Range) (shadowed int) {
 	return len(c.ranges)
 }
 
-// share lays out the shadow of these ranges of shared memory, for as many of so many blocks as there is room for.
+// share lays out the shadow of these ranges of shared memory, for as many of the blocks as there is room for.
 func (c *Checked) share(ranges []Range, blocks uint64) {
 	n := uint64(0)
 	for _, r := range ranges {
@@ -251,14 +254,14 @@ func (c *Checked) share(ranges []Range, blocks uint64) {
 	c.put(stateOwner, parts*4)
 }
 
-// take gives where a part of the state begins.
+// take reserves bytes of the state and returns their offset.
 func (c *Checked) take(bytes uint64) uint64 {
 	at := c.size
 	c.size += (bytes + 7) &^ 7
 	return at
 }
 
-// put lays out what a field points to.
+// put lays out the data that a field points to.
 func (c *Checked) put(field int, bytes uint64) {
 	c.fields[field], c.pointer[field] = c.take(bytes), true
 }
@@ -270,10 +273,10 @@ func (c *Checked) shadow(word, history int, n uint64) {
 	}
 }
 
-// Bytes is the memory that the state takes.
+// Bytes is the size of the state.
 func (c *Checked) Bytes() uint64 { return c.size }
 
-// Format writes the state of a launch that has not begun to mem, of Bytes bytes, which the device has at addr.
+// Format writes the state of a launch that has not begun to mem, of Bytes bytes, whose address on the device is addr.
 func (c *Checked) Format(mem []byte, addr uint64) {
 	clear(mem)
 	le := binary.LittleEndian
@@ -325,36 +328,36 @@ func (c *Checked) Format(mem []byte, addr uint64) {
 	}
 }
 
-// Trace is an access that a race is with, or that is one side of it.
+// Trace is one of the accesses of a race.
 type Trace struct {
 	Event    event.Event // its Kind, Place, Size, Order and Scope; Kind None: there was no such access
-	Sequence uint32      // which execution of an instruction of its warp it was
+	Sequence uint32      // number of the execution of an instruction of its warp
 }
 
 // Race is the races of a pair of places, with the first of them.
 type Race struct {
 	Count, Bytes              uint64
-	Word                      uint64 // the shadow word before, with the thread of Last and its clocks
+	Word                      uint64 // the previous shadow word, with the thread of Last and its clocks
 	Last, Other, Before       Trace  // earlier accesses
 	OtherThread, BeforeThread uint32
 	Now                       Trace
-	Thread                    uint64 // of Now, and its clocks, as in a shadow word
-	Address, Location, Size   uint64 // of Now, and the location
+	Thread                    uint64 // of Now, with its clocks, as in a shadow word
+	Address, Location, Size   uint64 // Address and Size of Now; the location
 	Space                     event.Space
 }
 
-// Result is what a launch has left.
+// Result is the result of a launch.
 type Result struct {
 	Races     []Race // in the order of the table in device memory
-	Dropped   uint64 // races whose pair of places had no room
-	Cut       uint64 // races of which nothing but their number is known: the kernel ended while it wrote the rest
+	Dropped   uint64 // races whose pair of places found no room
+	Cut       uint64 // races of which only the number is known: the kernel ended while it wrote the rest
 	Untracked uint64 // accesses to memory without a shadow
 	Stopped   bool   // a clock has overflowed
 	Allocated bool   // the launch has allocated memory, which was not checked
-	TooLarge  bool   // nothing was checked: the launch has more threads than a shadow word can tell apart
+	TooLarge  bool   // nothing was checked: the launch has more threads than a shadow word can distinguish
 }
 
-// Result reads what a launch has left.
+// Result reads the result of a launch.
 func (c *Checked) Result(mem []byte) *Result {
 	le := binary.LittleEndian
 	field := func(i int) uint64 { return le.Uint64(mem[8*i:]) }
@@ -400,8 +403,8 @@ func (c *Checked) trace(mem []byte, word uint64) Trace {
 	return Trace{e, uint32(word >> 32)}
 }
 
-// place gives the place of a number, and the instruction there: 1 plus a site, of which the calls are not known or there are none, or
-// nodes plus 1 plus a node.
+// place returns the place of a number, and the instruction there. The number is 1 plus a site, for which no calls are
+// known, or nodes plus 1 plus a node.
 func (c *Checked) place(mem []byte, number uint32) (uint32, *isa.Inst) {
 	const nodes = 1 << 29
 	if number < nodes {

@@ -1,7 +1,8 @@
-// Package instrument rewrites PTX so that programs tell what they do by themselves, on any device. In mode log every access to
-// global and shared memory, atomic, fence, barrier, exit and call writes a record to a log that the host reads
-// (BARRACUDA, sections 5.5.1 and 5.5.2); in mode hirace each access is checked where it happens ("HiRace", section IV). The package
-// holds the device code, what turns records into events, and what reads the races that were found.
+// Package instrument rewrites PTX so that programs record their own behaviour on any device. In mode log, every access
+// to global and shared memory, atomic, fence, barrier, exit and call writes a record to a log that the host reads
+// (BARRACUDA, sections 5.5.1 and 5.5.2). In mode hirace, the device code checks each access when it is made ("HiRace",
+// section IV). The package contains the device code, turns records into events, and reads the races that the device
+// code has found.
 package instrument
 
 import (
@@ -28,28 +29,28 @@ var hiraceCode string
 // deviceCode is the PTX of device/*.cu.
 var deviceCode = [...]string{Log: logCode, HiRace: hiraceCode}
 
-// Mode is what instrumented programs do.
+// Mode is the behaviour of instrumented programs.
 type Mode uint8
 
 // The modes.
 const (
-	Log    Mode = iota // write a log of what they do
+	Log    Mode = iota // write a log of their operations
 	HiRace             // detect races by HiRace
 )
 
-// reserved begins the names of the device code.
+// reserved is the prefix of the names of the device code.
 const reserved = isa.ToolPrefix
 
-// Ours says whether a name is one of the device code.
+// Ours reports whether a name belongs to the device code.
 func Ours(name string) bool { return strings.HasPrefix(name, reserved) }
 
 // LogSymbol is the variable of an instrumented module that points to the log. While it is zero nothing is logged.
 const LogSymbol = reserved + "log"
 
-// Kind says what a record tells.
+// Kind is the kind of a record.
 type Kind uint8
 
-// The kinds of records. The comment says what is in the place of an address.
+// The kinds of records. The comments describe the value of a record.
 const (
 	Access    Kind = iota // a load, store or atomic: the address
 	Fence                 // nothing
@@ -59,32 +60,32 @@ const (
 	CallBegin             // nothing: the lanes are about to call
 	CallEnd               // nothing: the lanes have returned
 
-	StoreWord  // 8 bytes that are stored, the first ones first, by an Access that follows
-	TileStride // how far the lines of a matrix are apart, of an Access that follows
+	StoreWord  // 8 bytes of a store, the first ones first; an Access follows
+	TileStride // the distance between the lines of a matrix; an Access follows
 
 	AlignDown // an address that is aligned down, see opt.Element.Base
 
-	MbarrierOperand // the operand of a Mbarrier that follows: a count, bytes, or what a test is for
-	Mbarrier        // an operation on an mbarrier: its address. Record.Failed are tests of a phase that is not complete
+	MbarrierOperand // the operand of the Mbarrier that follows: a count, bytes, or the argument of a test
+	Mbarrier        // an operation on an mbarrier: its address. Record.Failed are the tests of a phase that is not complete
 
 	// Of asynchronous copies.
-	CopyTo     // the destination, in shared memory, of a CopyFrom that follows
-	CopySize   // how many bytes that reads
+	CopyTo     // the destination, in shared memory; a CopyFrom follows
+	CopySize   // the number of bytes that it reads
 	CopyFrom   // the source, in global memory
 	CopyCommit // nothing
-	CopyWait   // how many groups may not be complete
+	CopyWait   // the number of groups that need not be complete
 
 	// Of the functions of fencepost.h.
-	SwitchThread  // whether accesses of the lanes are checked from here on
-	SwitchAddress // an address, of a SwitchMemory that follows
-	SwitchBytes   // how much memory from there on
-	SwitchMemory  // whether accesses of it are checked from here on
+	SwitchThread  // whether accesses of the lanes are checked from now on
+	SwitchAddress // an address; a SwitchMemory follows
+	SwitchBytes   // the size of the memory that begins there
+	SwitchMemory  // whether accesses to it are checked from now on
 )
 
-// Site is an instrumented instruction. Records name it by its index in Program.Sites.
+// Site is an instrumented instruction. Records refer to it by its index in Program.Sites.
 type Site struct {
 	Kind  Kind
-	Func  *isa.Func // of the module as it was
+	Func  *isa.Func // of the original module
 	Index int32     // in Func.Insts; len(Func.Insts) behind the last one
 }
 
@@ -100,24 +101,26 @@ func (s *Site) Inst() *isa.Inst {
 type Program struct {
 	Modules []*ptx.Module // in place of Module.Source, in the same order
 	Sites   []Site
-	// Static is how many instructions there were, and Logged how many of them are instrumented (figure 5.11).
-	// Pruned are those that would be without Options.Prune.
+	// Static is the number of instructions, and Logged the number of those that are instrumented (figure 5.11). Pruned
+	// is the number of those that Options.Prune has left out.
 	Static, Logged, Pruned int
-	// Unchecked are the kernels that are as they were, by name, with what they or functions that they may call have that cannot be
-	// instrumented.
+	// Unchecked are the kernels that are not instrumented, by name, with the reason: something in them, or in a
+	// function that they may call, cannot be instrumented.
 	Unchecked map[string]*Error
 }
 
-// Options say what is instrumented.
+// Options select what is instrumented.
 type Options struct {
 	Mode Mode
-	// Prune leaves out accesses that another one of the same basic block tells of (section 5.5.3): findings name fewer places.
+	// Prune leaves out accesses that another one of the same basic block covers (section 5.5.3): findings name fewer
+	// places.
 	Prune bool
-	// Partly leaves kernels as they are that cannot be instrumented, and says so in Program.Unchecked. Without it they are an error.
+	// Partly leaves kernels that cannot be instrumented unchanged, and lists them in Program.Unchecked. Without it they
+	// are an error.
 	Partly bool
 }
 
-// Error says what cannot be instrumented. Nothing is left out silently.
+// Error lists what cannot be instrumented. Nothing is left out silently.
 type Error struct {
 	Missing []string // sorted by place: "kernel.ptx:12: cp.async.ca.shared.global"
 }
@@ -133,13 +136,14 @@ func (e *Error) Error() string {
 	return "cannot be instrumented: " + strings.Join(list, ", ") + more
 }
 
-// minTarget is the oldest architecture of instrumented code, and minVersion the oldest ISA: of __fencepost_begin's
-// ld.acquire, and of independent thread scheduling, without which a leader that waits keeps out the lanes it waits for.
+// minTarget is the oldest architecture of instrumented code, and minVersion the oldest ISA. They are required by the
+// ld.acquire in __fencepost_begin and by independent thread scheduling, without which a waiting leader would block the
+// lanes that it waits for.
 const minTarget = 70
 
 var minVersion = ptx.Version{Major: 6, Minor: 4}
 
-// Instrument instruments a decoded program. The trees of m are not changed. The error is an *Error.
+// Instrument instruments a decoded program. It does not change the trees of m. The error is an *Error.
 func Instrument(m *isa.Module, o Options) (*Program, error) {
 	p, missing := instrument(m, o, nil)
 	if len(missing) == 0 {
@@ -166,10 +170,10 @@ func Instrument(m *isa.Module, o Options) (*Program, error) {
 	return p, nil
 }
 
-// lack is something that cannot be instrumented, of a function or (nil) of a module as a whole.
+// lack is something that cannot be instrumented in a function, or, if f is nil, in a module as a whole.
 type lack struct {
 	f    *isa.Func
-	all  bool // all functions stay as they are because of it
+	all  bool // because of it all functions stay unchanged
 	what string
 }
 
@@ -181,7 +185,7 @@ func errorOf(missing []lack) *Error {
 	return e
 }
 
-// instrument instruments all functions but those of asIs, and says what cannot be.
+// instrument instruments all functions except those of asIs, and returns what cannot be instrumented.
 func instrument(m *isa.Module, o Options, asIs map[*isa.Func]bool) (*Program, []lack) {
 	r := &rewriter{out: &Program{}, options: o, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m), elements: map[*isa.Func]bool{}}
 	for _, f := range m.Funcs {
@@ -200,7 +204,7 @@ func instrument(m *isa.Module, o Options, asIs map[*isa.Func]bool) (*Program, []
 	return r.out, r.missing
 }
 
-// Text instruments the PTX of one file and gives what to write in its place.
+// Text instruments the PTX of one file and returns the PTX to replace it.
 func Text(name, text string, o Options) (string, *Program, error) {
 	tree, err := ptx.Parse(name, text)
 	if err != nil {
@@ -224,7 +228,8 @@ func Text(name, text string, o Options) (string, *Program, error) {
 	return out.String(), p, err
 }
 
-// kindOf says what an instruction of a function is to the log; ok is false for those that are not instrumented.
+// kindOf returns the kind of record of an instruction of a function. ok is false for instructions that are not
+// instrumented.
 func kindOf(f *isa.Func, in *isa.Inst) (k Kind, ok bool) {
 	switch in.Class {
 	case isa.Load, isa.Store, isa.Atomic, isa.Matrix, isa.Tile:
@@ -255,7 +260,7 @@ func kindOf(f *isa.Func, in *isa.Inst) (k Kind, ok bool) {
 	return 0, false
 }
 
-// spaceOf is the space of a memory instruction, as far as the PTX tells.
+// spaceOf is the space of a memory instruction, as far as the PTX determines it.
 func spaceOf(in *isa.Inst) event.Space {
 	if in.Space != event.Generic {
 		return in.Space
@@ -273,11 +278,12 @@ func spaceOf(in *isa.Inst) event.Space {
 	return event.Generic
 }
 
-// strong says that an access synchronises or may: it is logged in the order in which it takes effect.
+// strong reports whether an access synchronises or may synchronise. Such accesses are logged in the order in which they
+// take effect.
 func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != event.Weak }
 
-// missing says that an instruction has events that the device code of the mode does not know. Classes that are not named here have.
-// HiRace knows no order by mbarriers.
+// missing reports whether an instruction has events that the device code of the mode does not support. So do all
+// classes that are not named here. HiRace supports no order by mbarriers.
 func (m Mode) missing(in *isa.Inst) bool {
 	switch in.Class {
 	case isa.Mbarrier:
@@ -295,7 +301,7 @@ func (m Mode) missing(in *isa.Inst) bool {
 	return true
 }
 
-// loggers are the functions that log something, or call one that does.
+// loggers are the functions that log, or that call one that does.
 func loggers(m *isa.Module) map[*isa.Func]bool {
 	logs := map[*isa.Func]bool{}
 	for changed := true; changed; {

@@ -7,14 +7,15 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// mbarrier is what the log has told of an mbarrier since its initialisation: what the object holds, which is opaque.
+// mbarrier is the state of an mbarrier since its initialisation, as reconstructed from the log. The object itself is
+// opaque.
 type mbarrier struct {
 	phase             uint64
-	expected, pending uint64            // arrivals
-	bytes             int64             // of transactions
+	expected, pending uint64            // numbers of arrivals
+	bytes             int64             // of pending transactions
 	tested            map[uint32]uint32 // by warp, the lanes that have tested it
-	arrived           map[thread]uint64 // the phase at which a thread arrived last
-	copies            int               // arrivals that are owed when copies are complete
+	arrived           map[thread]uint64 // by thread: the phase of its last arrival
+	copies            int               // number of arrivals due when copies complete
 }
 
 // thread is one of a warp.
@@ -23,13 +24,14 @@ type thread struct {
 	lane int
 }
 
-// operand is that of an operation on an mbarrier; an operation may have none.
+// operand is the operand of an operation on an mbarrier, which may have none.
 type operand struct {
 	given bool
 	value uint64
 }
 
-// mbarrierBytes is the size of an mbarrier, and half of it that of its halves: arrivals are told of the first one, and tests of the second.
+// mbarrierBytes is the size of an mbarrier. Its halves have half of that: arrivals are reported as accesses to the
+// first half, tests as accesses to the second.
 const mbarrierBytes = 8
 
 // mbarrierOp is an operation of a lane on an mbarrier.
@@ -43,7 +45,7 @@ type mbarrierOp struct {
 	b     *mbarrier
 }
 
-// mbarriers makes the events of operations on mbarriers, those of the lowest lane first, as internal/engine makes them.
+// mbarriers makes the events of operations on mbarriers, those of the lowest lane first, as internal/engine does.
 func (e *Events) mbarriers(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
 	block := e.block(w)
 	for m := lanes; m != 0; m &= m - 1 {
@@ -116,7 +118,7 @@ func (x *mbarrierOp) arrive(n uint64) {
 	x.complete()
 }
 
-// complete ends the phase when nothing is to come.
+// complete ends the phase if nothing is pending.
 func (x *mbarrierOp) complete() {
 	b := x.b
 	if b.pending != 0 || b.bytes != 0 {
@@ -129,7 +131,7 @@ func (x *mbarrierOp) complete() {
 	x.half(event.Event{Kind: event.Store, Flags: event.FlagWrite | event.FlagApart, Order: event.Release}, mbarrierBytes/2)
 }
 
-// test takes the answer of a test. Copies that a wait waits for are complete.
+// test records the result of a test. Copies for which a wait waits are complete.
 func (x *mbarrierOp) test(phase uint64, done bool) {
 	asked, known := x.b.arrived[x.thread()]
 	passed := known && asked < x.b.phase
@@ -152,12 +154,12 @@ func (x *mbarrierOp) test(phase uint64, done bool) {
 	x.half(event.Event{Kind: event.Load, Flags: event.FlagRead, Order: order}, mbarrierBytes/2)
 }
 
-// update tells of a read-modify-write.
+// update emits a read-modify-write.
 func (x *mbarrierOp) update(order event.Order) {
 	x.half(event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Order: order}, 0)
 }
 
-// half tells of a strong access to a half.
+// half emits a strong access to a half.
 func (x *mbarrierOp) half(v event.Event, at uint64) {
 	if v.Scope = x.in.Scope; v.Scope == event.NoScope {
 		if v.Scope = event.ScopeCTA; x.e.l.Cluster.Count() > 1 {
@@ -170,7 +172,7 @@ func (x *mbarrierOp) half(v event.Event, at uint64) {
 	x.tell(v, at, mbarrierBytes/2)
 }
 
-// write tells of a store: of an initialisation, or of what ends it.
+// write emits a store: by an initialisation, or by an operation that ends the mbarrier.
 func (x *mbarrierOp) write(order event.Order, at uint64, size uint8) {
 	v := event.Event{Kind: event.Store, Flags: event.FlagWrite, Order: order}
 	if order != event.Weak {
@@ -183,7 +185,7 @@ func (x *mbarrierOp) write(order event.Order, at uint64, size uint8) {
 	}
 }
 
-// tell tells of an access. An object is opaque: the values that it is given are zeros.
+// tell emits an access. The object is opaque, so the values of its stores are zeros.
 func (x *mbarrierOp) tell(v event.Event, at uint64, size uint8) {
 	if x.e.l.Needs&event.NeedShared == 0 {
 		return

@@ -6,9 +6,9 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// privateRegisters are the registers that hold addresses of local memory wherever they are written: what cvta.local gives,
-// copies of that, and sums with it. An address computed from that of a variable does not leave the variable, so accesses
-// by such registers are of the thread alone.
+// privateRegisters are the registers that hold addresses of local memory wherever they are written: results of
+// cvta.local, copies of them, and sums with them. An address computed from that of a variable does not leave the
+// variable, so accesses through such registers concern the thread alone.
 func privateRegisters(f *isa.Func) map[int32]bool {
 	private, defs := map[int32]bool{}, map[int32][]*isa.Inst{}
 	for i := range f.Insts {
@@ -40,7 +40,8 @@ func privateRegisters(f *isa.Func) map[int32]bool {
 	return private
 }
 
-// givesPrivate says that an instruction gives an address of local memory, if the registers of private hold such.
+// givesPrivate reports whether an instruction computes an address of local memory, given that the registers of private
+// hold such addresses.
 func givesPrivate(in *isa.Inst, private map[int32]bool) bool {
 	holds := func(o isa.Operand) bool { return o.Kind == isa.Reg && private[o.Reg] }
 	switch in.Row.Op {

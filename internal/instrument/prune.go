@@ -5,20 +5,21 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// codeAddress is what an access reads or writes, as far as the code tells.
+// codeAddress is the address of an access, as far as the code determines it.
 type codeAddress struct {
 	base  isa.Operand
 	off   int64
 	space event.Space
 }
 
-// accessed is what a basic block has done at an address: the bytes from it on that were read or written, and those written.
+// accessed is the accesses of a basic block at an address: the number of bytes from there that were read or written,
+// and the number of those written.
 type accessed struct{ bytes, written int }
 
-// redundant finds the weak accesses that need no record because one before in the same basic block tells the same (BARRACUDA,
-// section 5.5.3): it is of the same address, its bytes include theirs, it writes if they write, and nothing between them orders
-// one thread with another. Whatever races with such an access then races with the one before. So the same defects are found, and
-// reported with fewer of their places. Stores tell something of their own where values count.
+// redundant finds the weak accesses that need no record because an earlier access of the same basic block covers them
+// (BARRACUDA, section 5.5.3): it has the same address, its bytes include theirs, it writes if they write, and nothing
+// between them orders one thread with another. Whatever races with such an access then also races with the earlier one.
+// So the same defects are found, and reported with fewer of their places. If values matter, stores are not redundant.
 func redundant(f *isa.Func, values bool) map[int32]bool {
 	out := map[int32]bool{}
 	starts := map[int32]bool{}

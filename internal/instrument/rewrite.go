@@ -18,18 +18,18 @@ type rewriter struct {
 	options Options
 	funcs   map[*ptx.Func]*isa.Func
 	logs    map[*isa.Func]bool
-	// Functions of kernels whose accesses may mean elements of the words that they access (opt.FindElements): it is logged what they
-	// align.
+	// elements are the functions of kernels whose accesses may stand for accesses to elements of their words
+	// (opt.FindElements). The addresses that these functions align are logged.
 	elements map[*isa.Func]bool
 	missing  []lack
 
-	tree   *ptx.Module // being rewritten
-	prefix string      // begins the names of code that is put in
-	// Of the function being rewritten.
+	tree   *ptx.Module // the tree being rewritten
+	prefix string      // the prefix of the names in inserted code
+	// The function being rewritten.
 	f       *isa.Func
 	index   map[*ptx.Inst]int32
 	private map[int32]bool // registers that hold addresses of local memory
-	pruned  map[int32]bool // instructions that another one tells of
+	pruned  map[int32]bool // instructions that another one covers
 }
 
 // module gives the instrumented form of a module.
@@ -68,7 +68,7 @@ func (r *rewriter) module(tree *ptx.Module) *ptx.Module {
 	return &out
 }
 
-// target is the number of an architecture: 80 of "sm_80".
+// target is the number of an architecture: 80 for "sm_80".
 func target(name string) (arch int, ok bool) {
 	_, err := fmt.Sscanf(name, "sm_%d", &arch)
 	return arch, err == nil
@@ -84,7 +84,7 @@ func nameOf(d ptx.Decl) string {
 	return ""
 }
 
-// weak gives a declaration of the device code such that modules that are linked have one of it.
+// weak changes a declaration of the device code so that linked modules share one copy of it.
 func weak(d ptx.Decl) ptx.Decl {
 	switch d := d.(type) {
 	case *ptx.Func:
@@ -99,10 +99,10 @@ func weak(d ptx.Decl) ptx.Decl {
 	return d
 }
 
-// freshPrefix gives a beginning of names that occurs nowhere in a module.
+// freshPrefix returns a prefix of names that occurs nowhere in a module.
 func freshPrefix(tree *ptx.Module) string {
 	var text bytes.Buffer
-	_ = ptx.Print(&text, tree) // a Buffer takes everything
+	_ = ptx.Print(&text, tree) // a Buffer does not fail
 	for i := 0; ; i++ {
 		if p := fmt.Sprintf("fp%d_", i); !bytes.Contains(text.Bytes(), []byte(p)) {
 			return p
@@ -110,7 +110,7 @@ func freshPrefix(tree *ptx.Module) string {
 	}
 }
 
-// refuse notes what cannot be instrumented, of the function being rewritten if there is one.
+// refuse records something that cannot be instrumented, in the function being rewritten if there is one.
 func (r *rewriter) refuse(pos ptx.Pos, what string) {
 	r.missing = append(r.missing, lack{f: r.f, what: fmt.Sprintf("%s:%d: %s", r.tree.Name, pos.Line, what)})
 }
@@ -119,7 +119,7 @@ func (r *rewriter) refuse(pos ptx.Pos, what string) {
 func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	f := r.funcs[d]
 	for i := range f.Insts {
-		// A kernel that launches others may run beside them, and call functions that log for them.
+		// A kernel that launches others may run concurrently with them, and may call functions that log for them.
 		if c := f.Insts[i].Callee; c != nil && c.DeviceCall() != "" {
 			r.refuse(f.Insts[i].Source.Pos, "cuda"+c.DeviceCall()+" in device code")
 			r.missing[len(r.missing)-1].all = true
@@ -155,7 +155,7 @@ func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	return &out
 }
 
-// fallsOff says that control may reach the end of a body.
+// fallsOff reports whether control may reach the end of a body.
 func fallsOff(b *ptx.Block) bool {
 	for _, s := range slices.Backward(b.Stmts) {
 		switch s := s.(type) {
@@ -185,8 +185,8 @@ func (r *rewriter) block(b *ptx.Block) *ptx.Block {
 	return &out
 }
 
-// nested gives a block within a body. A call and what passes its arguments are in a block of their own, where no other
-// call may stand: the records go around it.
+// nested returns a block within a body. A call and the instructions that pass its arguments are in a block of their
+// own, which contains no other call: the records go around it.
 func (r *rewriter) nested(b *ptx.Block) []ptx.Stmt {
 	var call *ptx.Inst
 	others := false
@@ -231,13 +231,13 @@ func (r *rewriter) calls(in *isa.Inst) bool {
 	return in.Class == isa.Call && (in.Callee == nil || r.logs[in.Callee])
 }
 
-// leftOut says that an access needs no record: of constant or local memory, whatever its address is.
+// leftOut reports whether an access needs no record: it is to constant or local memory, whatever its address.
 func (r *rewriter) leftOut(in *isa.Inst) bool {
 	return (in.Class == isa.Load || in.Class == isa.Store || in.Class == isa.Atomic) && spaceOf(in) == event.Generic &&
 		in.Src[0].Kind == isa.Reg && r.private[in.Src[0].Reg]
 }
 
-// inst gives what is in the place of an instruction.
+// inst returns the replacement of an instruction.
 func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 	i, ok := r.index[src]
 	if !ok {
@@ -301,7 +301,7 @@ func (r *rewriter) site(k Kind, index int32) int {
 	return len(r.out.Sites) - 1
 }
 
-// access gives an access with its record.
+// access returns an access with its record.
 func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 	var b strings.Builder
 	b.WriteString(address(src, in))
@@ -355,7 +355,7 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 	return r.code(guarded(src, b.String()), op)
 }
 
-// begin is before an operation that synchronises, on the address in %@v.
+// begin is the code before a synchronising operation on the address in %@v.
 func begin(in *isa.Inst) string {
 	suffix, argument, arguments := suffixOf(in), "", ""
 	if suffix == "_generic" {
@@ -364,12 +364,12 @@ func begin(in *isa.Inst) string {
 	return ".reg .b32 %@m;\n{ .param .b32 @r; " + argument + "call (@r), " + reserved + "begin" + suffix + ", (" + arguments + "); ld.param.b32 %@m, [@r]; }\n"
 }
 
-// end is after it. failed is a value that is not 0 if a compare-and-swap has not swapped, or the like.
+// end is the code after it. failed is a value that is not 0 if a compare-and-swap has failed, or the like.
 func end(in *isa.Inst, site int, failed string) string {
 	return call(reserved+"end"+suffixOf(in), "b64 %@v", fmt.Sprintf("b32 %d", site), "b32 %@m", "b32 "+failed)
 }
 
-// suffixOf ends the names of the functions of the device code for an operation that synchronises.
+// suffixOf is the suffix of the names of device code functions for a synchronising operation.
 func suffixOf(in *isa.Inst) string {
 	switch spaceOf(in) {
 	case event.Generic:
@@ -380,7 +380,7 @@ func suffixOf(in *isa.Inst) string {
 	return ""
 }
 
-// mbarrierOperand logs what the operand of an operation on an mbarrier is behind the address, if there is one.
+// mbarrierOperand logs the operand that an operation on an mbarrier has besides the address, if there is one.
 func (r *rewriter) mbarrierOperand(src *ptx.Inst, in *isa.Inst, index int32) string {
 	i := 1 + slices.IndexFunc(src.Operands, func(o ptx.Operand) bool { return o.Kind == ptx.OperandAddr })
 	if i >= len(src.Operands) {
@@ -393,7 +393,7 @@ func (r *rewriter) mbarrierOperand(src *ptx.Inst, in *isa.Inst, index int32) str
 	return ".reg .b64 %@e;\n" + element(&src.Operands[i], &in.Src[1], size) + operation("%@e", r.site(MbarrierOperand, index))
 }
 
-// untested puts into %@f whether a test of an mbarrier says that the phase is not complete.
+// untested sets %@f to whether a test of an mbarrier finds the phase incomplete.
 func untested(src *ptx.Inst, in *isa.Inst) string {
 	if in.Op != isa.OpTest {
 		return ".reg .b32 %@f; mov.b32 %@f, 0;\n"
@@ -401,7 +401,7 @@ func untested(src *ptx.Inst, in *isa.Inst) string {
 	return ".reg .b32 %@f; selp.b32 %@f, 0, 1, " + src.Operands[0].String() + ";\n"
 }
 
-// tested has a thread that waits for an mbarrier test it: others take their turns to arrive there.
+// tested makes a thread that waits for an mbarrier test it instead, so that others get their turns to arrive there.
 func tested(src *ptx.Inst, in *isa.Inst) *ptx.Inst {
 	if !in.Has("try_wait") {
 		return src
@@ -412,7 +412,8 @@ func tested(src *ptx.Inst, in *isa.Inst) *ptx.Inst {
 	return &out
 }
 
-// storedWords is what puts each 8 bytes that a store writes into %@d, the first bytes first. Nothing is known of stores of 128-bit registers.
+// storedWords is the code that puts each 8 bytes of a store into %@d, the first bytes first. Stores of 128-bit
+// registers are not supported.
 func storedWords(src *ptx.Inst, in *isa.Inst) (code []string) {
 	size := in.Type.Size()
 	if in.Class != isa.Store || size > 8 {
@@ -434,7 +435,7 @@ func storedWords(src *ptx.Inst, in *isa.Inst) (code []string) {
 	return code
 }
 
-// element puts the low bytes of an operand into %@e, and zeros above.
+// element puts the low bytes of an operand into %@e, zero-extended.
 func element(o *ptx.Operand, as *isa.Operand, size int) string {
 	mask := uint64(1)<<(8*size) - 1
 	if size == 8 {
@@ -470,7 +471,7 @@ func address(src *ptx.Inst, in *isa.Inst) string {
 	return ".reg .b64 %@v; " + addressOf(&src.Operands[i], &in.Src[0])
 }
 
-// addressOf puts the address that an operand is into %@v.
+// addressOf puts the address of an operand into %@v.
 func addressOf(o *ptx.Operand, as *isa.Operand) string {
 	load := "mov.b64 %@v, "
 	if as.Kind == isa.Reg && as.Size == 4 {
@@ -483,7 +484,8 @@ func addressOf(o *ptx.Operand, as *isa.Operand) string {
 	return s + "\n"
 }
 
-// copied logs what an asynchronous copy writes, and how much it reads if not as much, and puts what it reads into %@v.
+// copied logs the destination of an asynchronous copy, and the number of bytes it reads if that differs, and puts its
+// source into %@v.
 func (r *rewriter) copied(src *ptx.Inst, in *isa.Inst, index int32) string {
 	s := ".reg .b64 %@v;\n"
 	if in.Src[2].Kind != isa.Sink {
@@ -492,7 +494,7 @@ func (r *rewriter) copied(src *ptx.Inst, in *isa.Inst, index int32) string {
 	return s + addressOf(&src.Operands[0], &in.Src[0]) + operation("%@v", r.site(CopyTo, index)) + addressOf(&src.Operands[1], &in.Src[1])
 }
 
-// copySize puts how much an asynchronous copy reads into %@v.
+// copySize puts the number of bytes that an asynchronous copy reads into %@v.
 func copySize(src *ptx.Inst, in *isa.Inst) string {
 	switch {
 	case in.Src[2].Kind == isa.Sink:
@@ -556,7 +558,7 @@ func call(name string, args ...string) string {
 	return b.String()
 }
 
-// guarded makes code be executed by the lanes for which the guard of an instruction holds.
+// guarded makes the lanes for which the guard of an instruction holds execute code.
 func guarded(src *ptx.Inst, code string) string {
 	if src.Pred == "" {
 		return code
@@ -568,10 +570,10 @@ func guarded(src *ptx.Inst, code string) string {
 	return "@" + not + src.Pred + " bra $@skip;\n" + code + "$@skip:\n"
 }
 
-// named puts the prefix into a name of a template.
+// named replaces the prefix in a name of a template.
 func (r *rewriter) named(s string) string { return strings.ReplaceAll(s, "@", r.prefix) }
 
-// exit is what a kernel calls where a thread ends.
+// exit is the call of a kernel at the end of a thread.
 func (r *rewriter) exit(site int) string {
 	if r.options.Mode == HiRace {
 		return call(reserved + "exit")
@@ -579,7 +581,7 @@ func (r *rewriter) exit(site int) string {
 	return operation("0", site)
 }
 
-// code parses a template to a block, with op in the place of @op. The @ of a guard begins a line.
+// code parses a template as a block, with op in place of @op. The @ of a guard begins a line.
 func (r *rewriter) code(template string, op ptx.Stmt) *ptx.Block {
 	lines := strings.Split(template, "\n")
 	for i, l := range lines {

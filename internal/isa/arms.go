@@ -7,10 +7,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Arms gives, for each instruction, the arms of branches on which it lies: control reaches it from a branch of f before the
-// branch's immediate post-dominator, where the lanes of a warp reconverge. Event.Arm.Branch is the index of the branch.
-// Branches without accesses on two arms, of which one may be a write, are left out. again says that control may come back
-// from where lanes reconverge to the branch.
+// Arms returns, for each instruction, the arms of branches that contain it: control reaches it from a branch of f
+// before the branch's immediate post-dominator, where the lanes of a warp reconverge. Event.Arm.Branch is the index of
+// the branch. It leaves out branches without accesses on two arms, one of them possibly a write. again reports whether
+// control may return from the reconvergence point to the branch.
 func (f *Func) Arms() (arms [][]event.Arm, again bool) {
 	arms = make([][]event.Arm, len(f.Insts)+1) // falling off the end is a place too
 	if len(f.Insts) == 0 {
@@ -36,7 +36,7 @@ func (f *Func) Arms() (arms [][]event.Arm, again bool) {
 			continue
 		}
 		reached = reached[:0]
-		used, written := uint32(0), false // arms with accesses, and whether one is a write
+		used, written := uint32(0), false // arms with accesses, and whether one access is a write
 		for k, s := range g.succ[b] {
 			bit := event.ArmBit(k)
 			for work = append(work[:0], s); len(work) > 0; {
@@ -75,7 +75,7 @@ func (f *Func) Arms() (arms [][]event.Arm, again bool) {
 	return arms, again
 }
 
-// leads says that control may come from an instruction, -1 for none, to a block.
+// leads reports whether control may come from an instruction, -1 for none, to a block.
 func (g *graph) leads(from, to int32) bool {
 	seen := make([]bool, g.blocks())
 	b, ok := slices.BinarySearch(g.start, from)
@@ -96,7 +96,7 @@ func (g *graph) leads(from, to int32) bool {
 	return false
 }
 
-// accesses says that an instruction may access memory that threads share, itself or in what it calls.
+// accesses reports whether an instruction, or a function that it calls, may access memory that threads share.
 func (in *Inst) accesses() bool {
 	switch in.Class {
 	case Load, Store, Atomic:
@@ -109,8 +109,8 @@ func (in *Inst) accesses() bool {
 	return false
 }
 
-// Passed says of control at instruction at that it comes to instruction b no more. Then acts says that both come to an instruction
-// of f that other threads can notice, and returns that both can return from f.
+// Passed is about control at instruction at that does not reach instruction b any more. acts reports whether both
+// instructions lead to an instruction of f that other threads can notice, and returns whether both can return from f.
 func (f *Func) Passed(at, b uint32) (acts, returns bool) {
 	g := blocksOf(f)
 	past, through := g.reach(f, at), g.reach(f, b+1)
@@ -123,10 +123,11 @@ func (f *Func) Passed(at, b uint32) (acts, returns bool) {
 	return f.acting(past)
 }
 
-// Acts says that control at an instruction comes to one that other threads can notice, and returns that it can return from f.
+// Acts reports whether control at an instruction reaches one that other threads can notice, and whether it can return
+// from f.
 func (f *Func) Acts(at uint32) (acts, returns bool) { return f.acting(blocksOf(f).reach(f, at)) }
 
-// acting says so of a set of instructions.
+// acting is Acts for a set of instructions.
 func (f *Func) acting(set []bool) (acts, returns bool) {
 	for i, there := range set {
 		acts = acts || there && f.Insts[i].acts()
@@ -135,7 +136,7 @@ func (f *Func) acting(set []bool) (acts, returns bool) {
 	return acts, returns
 }
 
-// reach gives the instructions that control comes to from one of them, which is among them.
+// reach returns the instructions that control can reach from one, including that one.
 func (g *graph) reach(f *Func, from uint32) []bool {
 	there := make([]bool, len(f.Insts))
 	if int(from) >= len(f.Insts) {
@@ -163,7 +164,7 @@ func (g *graph) reach(f *Func, from uint32) []bool {
 	return there
 }
 
-// acts says that other threads can notice that an instruction is executed.
+// acts reports whether other threads can notice that an instruction is executed.
 func (in *Inst) acts() bool {
 	switch in.Class {
 	case Barrier, Warp, WarpBarrier, Fence:

@@ -1,6 +1,6 @@
 package isa
 
-// compareRows is the manual's "Comparison and Selection Instructions", those of the half precision formats included.
+// compareRows is the manual's "Comparison and Selection Instructions", including those of the half precision formats.
 var compareRows = []*Row{
 	{Op: "set", Doc: "Comparison and Selection: set", Bind: bindSet, Forms: setForms(
 		".dtype.stype d:dtype, a:stype, b:stype", "; cmp: eq ne; dtype: u32 s32 f32 f16 bf16; stype: b16 b32 b64",
@@ -38,7 +38,8 @@ var compareRows = []*Row{
 
 const floatCmp = "; cmp: eq ne lt le gt ge equ neu ltu leu gtu geu num nan"
 
-// setForms makes forms of set and setp from pairs of what follows the comparison, and lists: without a Boolean operator and with one.
+// setForms makes forms of set and setp from pairs: the text after the comparison, and lists. Each form exists without
+// and with a Boolean operator.
 func setForms(parts ...string) []Form {
 	var plain, combined []string
 	for i := 0; i < len(parts); i += 2 {
@@ -65,7 +66,7 @@ func compareInts[T int64 | uint64](cmp CmpOp, a, b T) bool {
 	return a >= b
 }
 
-// compareFloats compares; the unordered operators are true when an operand is NaN.
+// compareFloats compares two values. The unordered operators are true if an operand is NaN.
 func compareFloats(cmp CmpOp, a, b float64) bool {
 	if a != a || b != b {
 		return cmp >= CmpEQU && cmp != CmpNum
@@ -87,7 +88,7 @@ func compareFloats(cmp CmpOp, a, b float64) bool {
 	return cmp == CmpNum
 }
 
-// comparison gives the predicate on raw bits that an instruction's operator makes of values of type t.
+// comparison returns the predicate on raw bits for a comparison operator and a type.
 func comparison(cmp CmpOp, t Type, ftz bool) func(a, b uint64) bool {
 	if t.Float() {
 		f := formatOf(t)

@@ -107,7 +107,7 @@ const (
 	windowMask   = 0xff << 56
 )
 
-// window gives the tag of a space.
+// window returns the tag of a space.
 func window(s event.Space) uint64 {
 	switch s {
 	case event.Shared:
@@ -142,7 +142,7 @@ func bindMapa(in *Inst) {
 // The rank in addresses of shared memory: see event.PeerShift.
 const (
 	peerMask  = 0xff << event.PeerShift
-	peerRanks = 0xfe // the greatest rank that an address can tell
+	peerRanks = 0xfe // the greatest rank that an address can hold
 )
 
 // bindCtaRank binds getctarank, whose last source is the rank of the CTA itself.
@@ -169,8 +169,8 @@ func bindIsspacep(in *Inst) {
 	}
 }
 
-// bindMov binds mov: of a value, of a vector packed into one, of a value unpacked into a vector. The elements' widths
-// are known when the operands are: see bindMovVector.
+// bindMov binds mov of a value, of a vector packed into one value, or of a value unpacked into a vector. The widths of
+// the elements are known after the operands: see bindMovVector.
 func bindMov(in *Inst) {
 	switch n := int(in.Vec); {
 	case n > 1:
@@ -194,7 +194,7 @@ func bindMov(in *Inst) {
 func bindMovVector(in *Inst, n int, pack bool) {
 	w := 8 * uint(in.Type.Size()) / uint(n)
 	switch {
-	case w == 64: // of b128, which is two slots itself
+	case w == 64: // of b128, which has two slots
 		in.Eval = func(_ *Inst, a *Args) { a.D[0], a.D[1] = a.S[0], a.S[1] }
 	case in.Type == B128 && pack:
 		in.Eval = func(_ *Inst, a *Args) {
@@ -249,7 +249,8 @@ func bindCvt(in *Inst) {
 	}
 }
 
-// saturatingForms are cvt between integers with .sat, which is for types that do not hold all values of the source's.
+// saturatingForms are the forms of cvt between integers with .sat, for result types that do not hold all values of the
+// source type.
 func saturatingForms() []Form {
 	var out []Form
 	ints := []Type{U8, U16, U32, U64, S8, S16, S32, S64}
@@ -266,7 +267,7 @@ func saturatingForms() []Form {
 	return out
 }
 
-// intRange gives the range of an integer type, as a signed lower and an unsigned upper bound.
+// intRange returns the range of an integer type, as a signed lower and an unsigned upper bound.
 func intRange(t Type) (lo int64, hi uint64) {
 	w := 8 * uint(t.Size())
 	if t.Signed() {
@@ -311,7 +312,7 @@ func bindCvtFromInt(in *Inst) {
 		}
 		a.D[0] = f.finish(f.pack(neg, x, 0, mode), ftz, sat)
 	}
-	if in.Type == F32 && mode == RN && !sat { // the machine's conversion rounds to nearest; subnormals cannot come out
+	if in.Type == F32 && mode == RN && !sat { // Go's conversion rounds to nearest; subnormals cannot occur
 		if signed {
 			in.Eval = func(_ *Inst, a *Args) { a.D[0] = uint64(math.Float32bits(float32(signExtend(a.S[0], size)))) }
 		} else {
@@ -333,7 +334,7 @@ func toInt(x float64, t Type) uint64 {
 	switch {
 	case x <= float64(lo):
 		return uint64(lo) & widthMask(t)
-	case x >= float64(hi): // float64(hi) is hi or, of 64 bits, the power of two above
+	case x >= float64(hi): // float64(hi) is hi or, for 64 bits, the power of two above
 		return hi
 	case x < 0:
 		return uint64(int64(x)) & widthMask(t)
@@ -361,7 +362,7 @@ func bindCvtToInt(in *Inst) {
 	}
 }
 
-// narrow applies what cvt does after rounding to a narrower format.
+// narrow applies the modifiers that cvt applies after rounding to a narrower format.
 func (f *format) narrow(r uint64, relu, satfinite bool) uint64 {
 	if relu {
 		r = f.relu(r)
@@ -383,7 +384,7 @@ func bindCvtFloat(in *Inst) {
 	}
 	in.Eval = func(_ *Inst, a *Args) {
 		x := a.S[0] & s.width()
-		// ftz concerns f32 alone: a subnormal f32 source, a subnormal f32 result.
+		// .ftz concerns f32 only: a subnormal f32 source, or a subnormal f32 result.
 		if ftz && (s == fmtF32 || d == s) {
 			x = s.flush(x)
 		}
@@ -400,7 +401,7 @@ func bindCvtFloat(in *Inst) {
 	}
 }
 
-// nanTo converts a NaN: to f64 keeping sign and payload, to other formats the format's own.
+// nanTo converts a NaN: to f64 with sign and payload, to other formats as the format's default NaN.
 func nanTo(d, s *format, x uint64) uint64 {
 	if d != fmtF64 {
 		return d.nan
@@ -411,7 +412,7 @@ func nanTo(d, s *format, x uint64) uint64 {
 	return x&s.sign()<<(63-s.mant-s.exp) | 0x7ff<<52 | 1<<51 | x&(1<<s.mant-1)<<(52-s.mant)
 }
 
-// bindCvtPair binds the conversions of two f32 to a packed pair, the first operand in the upper half.
+// bindCvtPair binds the conversions of two f32 to a packed pair, with the first operand in the upper half.
 func bindCvtPair(in *Inst) {
 	d, mode, relu, satfinite := formatOf(in.Type), in.Round, in.Has("relu"), in.Has("satfinite")
 	half := func(x uint64) uint64 {
@@ -420,8 +421,8 @@ func bindCvtPair(in *Inst) {
 	in.Eval = func(_ *Inst, a *Args) { a.D[0] = half(a.S[0])<<16 | half(a.S[1]) }
 }
 
-// bindCvtPack binds cvt.pack: two s32 saturated to the narrow type, the first above the second, and for types below 16
-// bits the low bits of c above both.
+// bindCvtPack binds cvt.pack: two s32 are saturated to the narrow type and packed, the first above the second. For
+// types below 16 bits the low bits of c are above both.
 func bindCvtPack(in *Inst) {
 	w := map[byte]uint{'2': 2, '4': 4, '8': 8, '1': 16}[in.Mods[2][1]]
 	signed := in.Mods[2][0] == 's'

@@ -1,8 +1,9 @@
 package isa
 
-// copies finds the loads of which every result is only stored again: Inst.Copies. A structure is copied so, with its padding.
+// copies finds the loads whose results are only stored again (Inst.Copies). Structures are copied in this way,
+// including their padding.
 func copies(f *Func) {
-	used := make([]bool, f.Regs) // for anything else
+	used := make([]bool, f.Regs) // for any other purpose
 	for changed := true; changed; {
 		changed = false
 		for i := range f.Insts {

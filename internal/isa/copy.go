@@ -5,8 +5,9 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// copyRows is the asynchronous copies of single threads, of the manual's "Data Movement" chapter ("Non-bulk copy"): cp.async, by
-// which a thread copies bytes of global memory to shared memory, and what groups such copies and waits for them.
+// copyRows is the asynchronous copies of single threads in the manual's "Data Movement" chapter ("Non-bulk copy"):
+// cp.async, which copies bytes of global memory to shared memory, and the instructions that group such copies and wait
+// for them.
 var copyRows = []*Row{
 	{Op: "cp", Doc: "Data Movement: cp.async", Class: Copy, Event: event.Store, Bind: bindOp(OpCopy), Note: noteCopy, Forms: forms(
 		".async.cop.space.global{.L2::cache_hint}{.prefetch_size} [d], [a], size{, b}{, c}'; cop: ca cg; space: shared shared::cta")},
@@ -71,12 +72,12 @@ const noteCopy = "size is 4, 8 or 16, with .cg 16. b is the number of bytes to r
 
 const noteReduce = "Each element is a relaxed atomic operation of scope gpu. Performed like cp.async.bulk."
 
-// bindOp binds one sub-operation whatever the modifiers.
+// bindOp binds one sub-operation for all modifiers.
 func bindOp(op Op) func(in *Inst) { return func(in *Inst) { in.Op = op } }
 
-// bulkOperands decodes the operands of cp.async.bulk: Src is the addresses of destination and source, to which Off and Off2 are
-// added, the number of bytes, and the address of the mbarrier, to which Off3 is, where there is one; then the numbers of bytes that
-// .ignore_oob leaves out, or the mask of .cp_mask.
+// bulkOperands decodes the operands of cp.async.bulk. Src is the destination address (plus Off), the source address
+// (plus Off2), the number of bytes, and the address of the mbarrier (plus Off3), if there is one. Then follow the
+// numbers of bytes that .ignore_oob leaves out, or the mask of .cp_mask.
 func (b *body) bulkOperands(in *Inst) {
 	ops := in.Source.Operands
 	group, hint := in.Has("bulk_group"), in.Has("L2::cache_hint")
@@ -140,8 +141,8 @@ func (b *body) bulkOperands(in *Inst) {
 	}
 }
 
-// copyOperands decodes the operands of cp.async: Src is the address in shared memory, to which Off is added, that in global
-// memory, to which Off2 is, and the bytes to read or the predicate that says that none is, or a Sink.
+// copyOperands decodes the operands of cp.async. Src is the address in shared memory (plus Off), the address in global
+// memory (plus Off2), and the number of bytes to read, or the predicate that says that none is read, or a Sink.
 func (b *body) copyOperands(in *Inst) {
 	ops := in.Source.Operands
 	if len(ops) < 3 || len(ops) > 5 {
@@ -182,7 +183,7 @@ func (b *body) copyOperands(in *Inst) {
 	}
 }
 
-// multicast decodes the mask of the blocks that a bulk copy writes to.
+// multicast decodes the mask of the blocks to which a bulk copy writes.
 func (b *body) multicast(in *Inst, o *ptx.Operand) {
 	in.Multicast = len(in.Src)
 	b.source(in, &opSpec{name: "mask", typ: B16}, o)
@@ -191,7 +192,8 @@ func (b *body) multicast(in *Inst, o *ptx.Operand) {
 const noteStoreAsync = "The store is made through the generic proxy. The value is that at the issue. It is written, and counts for " +
 	"the mbarrier, like the data of cp.async.bulk."
 
-// bindQueryCancel binds what reads the answer of try_cancel: a word that says whether it cancelled blocks, and the three of the first one.
+// bindQueryCancel binds the instructions that read the response of try_cancel: a word that says whether it cancelled
+// blocks, and the three coordinates of the first one.
 func bindQueryCancel(in *Inst) {
 	word := func(a *Args, i int) uint64 { return a.S[i/2] >> (32 * (i % 2)) & 0xffff_ffff }
 	at := 0
@@ -209,8 +211,8 @@ func bindQueryCancel(in *Inst) {
 	in.Eval = func(_ *Inst, a *Args) { a.D[0] = word(a, at) }
 }
 
-// storeOperands decodes the operands of st.async, red.async and clusterlaunchcontrol.try_cancel: Src is the address in shared memory, to which
-// Off is added, the address of the mbarrier, to which Off3 is, and the values.
+// storeOperands decodes the operands of st.async, red.async and clusterlaunchcontrol.try_cancel. Src is the address in
+// shared memory (plus Off), the address of the mbarrier (plus Off3), and the values.
 func (b *body) storeOperands(in *Inst) {
 	ops := in.Source.Operands
 	want := 3

@@ -9,9 +9,9 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// Decode checks and decodes the modules and links them: names with linkage are one across modules, others belong to
-// their module. The error is a ptx.ErrorList with what is wrong at module level; the module is returned with it, for
-// what could be decoded. What is wrong inside functions is in Func.Err: see Module.Check.
+// Decode checks and decodes the modules and links them: names with linkage are shared by all modules, others belong to
+// their module. It returns a ptx.ErrorList of errors at module level, together with a module that contains everything
+// that could be decoded. Errors inside functions are in Func.Err: see Module.Check.
 func Decode(ms ...*ptx.Module) (*Module, error) {
 	l := &linker{
 		table:   theTable(),
@@ -65,7 +65,7 @@ type linker struct {
 	taken []*Func
 }
 
-// spellings is what the table said to an opcode with modifiers.
+// spellings is the result of looking up an opcode with modifiers in the table.
 type spellings struct {
 	list []*spelling
 	err  error
@@ -80,10 +80,10 @@ type unit struct {
 	strings *debugStrings
 	alias   []*ptx.Alias
 	era     era
-	outside map[string]string // names at module level that belong to each thread, to their space
+	outside map[string]string // names at module level that are private to each thread, with their space
 }
 
-// symbol is a name at module level. Where it has linkage, the symbols of all modules with the name share their target.
+// symbol is a name at module level. If it has linkage, the symbols with that name in all modules share their target.
 type symbol struct {
 	unit    *unit
 	name    string
@@ -97,10 +97,10 @@ type symbol struct {
 	varDecl  *ptx.Var
 	varName  *ptx.VarName
 	defined  bool
-	resolved *symbol // the symbol whose fn or v is meant
+	resolved *symbol // the symbol with the definition
 }
 
-// unitOf is the module that a function's declaration is in.
+// unitOf is the module with a function's declaration.
 func (l *linker) unitOf(f *Func) *unit { return l.owners[f.Index].unit }
 
 func (l *linker) errorf(u *unit, pos ptx.Pos, format string, args ...any) {
@@ -125,7 +125,7 @@ func (l *linker) collect(m *ptx.Module) *unit {
 	return u
 }
 
-// newUnit makes the unit of a module, which knows the debugging information and no name yet.
+// newUnit makes the unit of a module, with the debugging information and without names.
 func newUnit(m *ptx.Module) *unit {
 	u := &unit{m: m, symbols: map[string]*symbol{}, files: map[int]string{}, era: eraOf(m), outside: map[string]string{}}
 	var sections []*ptx.Section
@@ -141,7 +141,7 @@ func newUnit(m *ptx.Module) *unit {
 	return u
 }
 
-// symbol finds or makes the name; nil with an error when it is already something else.
+// symbol finds or makes a name. It reports an error and returns nil if the name is already used for something else.
 func (l *linker) symbol(u *unit, name string, pos ptx.Pos, isFunc bool) *symbol {
 	s := u.symbols[name]
 	if s == nil {
@@ -177,7 +177,7 @@ func (l *linker) declareVar(u *unit, d *ptx.Var, n *ptx.VarName) {
 	switch d.Space {
 	case "global", "const", "shared":
 	case "reg", "sreg", "local", "param":
-		u.outside[n.Name] = d.Space // PTX 1.x has them; whoever uses one is refused
+		u.outside[n.Name] = d.Space // PTX 1.x has them; their uses are refused
 		return
 	default:
 		return // .tex and the like: using one is an unknown name
@@ -204,7 +204,7 @@ func (l *linker) declareVar(u *unit, d *ptx.Var, n *ptx.VarName) {
 	s.defined = s.defined || defines
 }
 
-// resolve decides what a name of a module means and makes the function or variable at its first appearance.
+// resolve determines the meaning of a name of a module and makes the function or variable at its first appearance.
 func (l *linker) resolve(s *symbol) {
 	if s.linkage == 0 {
 		s.resolved = s
@@ -235,7 +235,7 @@ func (l *linker) resolve(s *symbol) {
 	}
 }
 
-// take makes the definition of s that of g.
+// take copies the definition of s to g.
 func (g *symbol) take(s *symbol) {
 	g.defined, g.unit, g.pos, g.linkage = true, s.unit, s.pos, s.linkage
 	g.decl, g.varDecl, g.varName = s.decl, s.varDecl, s.varName
@@ -266,7 +266,7 @@ func (l *linker) make(s *symbol) {
 // maxVar bounds the size of a variable, far above any device.
 const maxVar = 1 << 44
 
-// varSize gives the size of a declared name and of one element; the size is beyond maxVar when it is absurd.
+// varSize returns the size of a declared name and of one element. The size is beyond maxVar if it is absurd.
 func varSize(d *ptx.Var, n *ptx.VarName) (size, elem int64) {
 	elem = int64(typeByName[d.Type].Size() * max(d.Vector, 1))
 	size = elem
@@ -319,7 +319,7 @@ func (l *linker) aliases(u *unit) {
 	}
 }
 
-// target follows a symbol to the function or variable it means; nil when the name is unknown.
+// target follows a symbol to its function or variable. It returns nil if the name is unknown.
 func (u *unit) target(name string) *symbol {
 	s := u.symbols[name]
 	if s == nil {
@@ -331,7 +331,7 @@ func (u *unit) target(name string) *symbol {
 	return s
 }
 
-// names fills Module.ByName: visible names first, then those private to a module, the first of each.
+// names fills Module.ByName: visible names first, then names private to a module; the first of each name counts.
 func (l *linker) names() {
 	for pass := range 2 {
 		for _, u := range l.units {
@@ -385,10 +385,10 @@ func (l *linker) signature(f *Func) {
 	}
 }
 
-// maxFrame bounds frames of one function, in bytes: what a thread can have of local memory on any device.
+// maxFrame bounds the frames of one function, in bytes: the greatest size of a thread's local memory on any device.
 const maxFrame = 512 << 10
 
-// dims reads up to three extents; absent ones are 1. nil when they are not numbers.
+// dims reads up to three extents; absent ones are 1. It returns nil if they are not numbers.
 func dims(args []ptx.Operand) *event.Dim3 {
 	d := [3]uint32{1, 1, 1}
 	for i, a := range args {
@@ -401,7 +401,8 @@ func dims(args []ptx.Operand) *event.Dim3 {
 	return &event.Dim3{X: d[0], Y: d[1], Z: d[2]}
 }
 
-// layParams lays results and parameters out in a parameter frame, parameters first so that those of a kernel begin at 0.
+// layParams lays out parameters and results in a parameter frame. Parameters come first, so that those of a kernel
+// begin at 0.
 func layParams(rets, params []*ptx.Var) (Signature, int) {
 	var s Signature
 	at := 0
@@ -453,13 +454,13 @@ func alignUp(x, align int) int {
 	return x
 }
 
-// Matches reports whether parameters and results have the same sizes: then one can be called as the other.
+// Matches reports whether parameters and results have the same sizes, so that one function can be called as the other.
 func (s *Signature) Matches(o *Signature) bool {
 	size := func(p, q Param) bool { return p.Size == q.Size }
 	return slices.EqualFunc(s.Params, o.Params, size) && slices.EqualFunc(s.Rets, o.Rets, size)
 }
 
-// calls completes Func.Calls: direct callees, and for an indirect call its listed candidates or all functions of its
+// calls completes Func.Calls: direct callees, and for an indirect call its listed candidates or all functions with its
 // signature whose address is taken.
 func (l *linker) calls() {
 	for _, f := range l.out.Funcs {
@@ -491,7 +492,7 @@ func (l *linker) calls() {
 	}
 }
 
-// takeAddress notes that the address of a function is used.
+// takeAddress records that the address of a function is used.
 func (l *linker) takeAddress(f *Func) {
 	for _, g := range l.taken {
 		if g == f {
@@ -501,7 +502,7 @@ func (l *linker) takeAddress(f *Func) {
 	l.taken = append(l.taken, f)
 }
 
-// spell looks an opcode with modifiers up, once for each spelling and era.
+// spell looks up an opcode with modifiers, once for each spelling and era.
 func (l *linker) spell(op, mods string, of era) ([]*spelling, error) {
 	key := op + mods
 	if of != today {

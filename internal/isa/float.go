@@ -47,7 +47,7 @@ var floatRows = []*Row{
 	{Op: "tanh", Doc: "Floating Point: tanh", Bind: bindApprox(math.Tanh), Note: noteApprox, Forms: approx(1, ".approx.f32 d, a")},
 }
 
-// What the rows say about matters that the manual leaves open.
+// The decisions of the rows on matters that the manual leaves open.
 const (
 	noteNaN    = "A NaN result of f32 is 0x7fffffff. For f64 the result is the first NaN operand, or 0xfff8000000000000 if no operand is NaN."
 	noteSign   = "Changes only the sign bit, also of a NaN."
@@ -60,7 +60,7 @@ const (
 // f32 reads a source as float32.
 func f32(x uint64) float32 { return math.Float32frombits(uint32(x)) }
 
-// bits32 gives the bits of a result, a NaN as the hardware gives it.
+// bits32 returns the bits of a result, with NaNs as the hardware returns them.
 func bits32(x float32) uint64 {
 	if x != x {
 		return fmtF32.nan
@@ -119,7 +119,8 @@ func flush32(x float32) float32 {
 	return x
 }
 
-// native2 rebinds a two-operand f32 operation to nearest on the machine's own arithmetic, which rounds as IEEE 754 says.
+// native2 rebinds a two-operand f32 operation that rounds to nearest to the machine's own arithmetic, which follows
+// IEEE 754.
 func native2(in *Inst, op func(x, y float32) float32) {
 	ftz, sat := in.Ftz, in.Sat
 	switch {
@@ -137,7 +138,8 @@ func native2(in *Inst, op func(x, y float32) float32) {
 	}
 }
 
-// native64 rebinds a two-operand f64 operation to nearest on the machine's own arithmetic; NaN results are left to slow.
+// native64 rebinds a two-operand f64 operation that rounds to nearest to the machine's own arithmetic, except that NaN
+// results are left to slow.
 func native64(in *Inst, op func(x, y float64) float64) {
 	if rounding(in) != RN {
 		return
@@ -153,7 +155,7 @@ func native64(in *Inst, op func(x, y float64) float64) {
 	}
 }
 
-// packed lifts an operation of n sources on a narrow type to both halves of a packed one.
+// packed applies an operation of n sources on a narrow type to both halves of a packed one.
 func packed(inner Eval, width uint, n int) Eval {
 	mask := uint64(1)<<width - 1
 	return func(in *Inst, a *Args) {
@@ -195,7 +197,7 @@ func bindFloatSub(in *Inst) {
 	}
 }
 
-// sub is a-b; a NaN result is the format's own, so turning the sign of a NaN does not show.
+// sub is a-b. A NaN result is the format's default NaN, so inverting the sign of a NaN operand does not matter.
 func (f *format) sub(a, b uint64, mode Rounding) uint64 { return f.add(a, b^f.sign(), mode) }
 
 func sub64(a, b uint64, mode Rounding) uint64 {
@@ -278,7 +280,7 @@ func bindSignOp(op func(x, sign uint64) uint64) func(in *Inst) {
 	}
 }
 
-// formatOf gives the format of a type, of its elements for a packed one.
+// formatOf returns the format of a type, or of the elements of a packed type.
 func formatOf(t Type) *format {
 	switch t {
 	case F16, F16x2:
@@ -351,13 +353,13 @@ func (f *format) minMax(a, b uint64, isMin, nan bool) uint64 {
 	return b
 }
 
-// nanOf is the first NaN of two values of which one is.
+// nanOf is the first NaN of two values, at least one of which is a NaN.
 func (f *format) nanOf(a, b uint64) uint64 {
 	n, _ := nan64(a, b)
 	return n
 }
 
-// bindFloatMinMax binds min and max of every format, of two and three operands.
+// bindFloatMinMax binds min and max of every format, for two and three operands.
 func bindFloatMinMax(in *Inst) {
 	f := formatOf(in.Type)
 	isMin, nan, ftz := in.Row.Op == "min", in.Has("NaN"), in.Ftz
@@ -432,8 +434,8 @@ func bindRsqrt(in *Inst) {
 	}
 }
 
-// approxUpper applies f as rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 do: to the upper 32 bits of the source with
-// subnormals flushed, giving the upper 32 bits of the result; any NaN is 0x7fffffff00000000.
+// approxUpper applies f in the way of rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: to the upper 32 bits of the source
+// with subnormals flushed, producing the upper 32 bits of the result. Any NaN is 0x7fffffff00000000.
 func approxUpper(x uint64, f func(float64) float64) uint64 {
 	x = fmtF64.flush(x &^ 0xffffffff)
 	r := f(math.Float64frombits(x))

@@ -41,7 +41,7 @@ type graph struct {
 
 func (g *graph) blocks() int { return len(g.succ) }
 
-// leaves tells whether control does not go on behind an instruction, and whether it leaves the function there.
+// leaves reports whether control does not go on behind an instruction, and whether it leaves the function there.
 func leaves(in *Inst) (stops, exits bool) {
 	switch in.Class {
 	case Ret, Exit, Trap:
@@ -50,7 +50,7 @@ func leaves(in *Inst) (stops, exits bool) {
 		return in.Guard < 0, false
 	case Call:
 		if in.Callee != nil && in.Callee.NoReturn {
-			return false, true // it may leave; what comes after stays reachable
+			return false, true // it may leave; the code after it stays reachable
 		}
 	}
 	return false, false
@@ -98,9 +98,9 @@ func blocksOf(f *Func) *graph {
 	return g
 }
 
-// weakOrder gives the blocks in a weak topological order: within a strongly connected part its head first, then the
-// rest of the part in such an order, and the parts one after the other along the edges between them. So every block
-// of a loop is before the blocks that follow the loop. Blocks that cannot be reached are anywhere.
+// weakOrder returns the blocks in a weak topological order: of a strongly connected component first its head, then the
+// rest of the component in such an order; the components are ordered along the edges between them. So every block of a
+// loop precedes the blocks that follow the loop. Unreachable blocks may be anywhere.
 func (g *graph) weakOrder() []int32 {
 	n := g.blocks()
 	all := make([]int32, n)
@@ -109,7 +109,7 @@ func (g *graph) weakOrder() []int32 {
 	}
 	g.num, g.low, g.onStack = make([]int32, n), make([]int32, n), make([]bool, n)
 	out := make([]int32, 0, n)
-	// A stack of regions still to be ordered; each is a set of blocks with the one to begin at in front.
+	// A stack of regions still to be ordered. Each is a set of blocks, with the block to begin at in front.
 	work := [][]int32{all}
 	single := make([]bool, n)
 	for len(work) > 0 {
@@ -125,9 +125,9 @@ func (g *graph) weakOrder() []int32 {
 	return out
 }
 
-// components divides a region into its strongly connected parts, last in topological order first (so that the top of
-// a stack is the first). A part that is a loop is divided again without its head, which becomes a part of its own.
-// The numbering is Tarjan's, with an explicit stack: a function may have very many blocks.
+// components divides a region into its strongly connected components, the last in topological order first (so that the
+// top of a stack is the first). A component that is a loop is divided again without its head, which becomes a component
+// of its own. The numbering is Tarjan's, with an explicit stack, because a function may have very many blocks.
 func (g *graph) components(region []int32, single []bool) [][]int32 {
 	for _, b := range region {
 		g.num[b] = unseen
@@ -144,16 +144,16 @@ func (g *graph) components(region []int32, single []bool) [][]int32 {
 	return splitLoops(w.parts, single)
 }
 
-// What graph.num is for blocks without a number.
+// The values of graph.num for blocks without a number.
 const outside, unseen = 0, -1
 
 // walk is one run of Tarjan's algorithm.
 type walk struct {
 	g      *graph
 	frames []frame
-	stack  []int32 // numbered blocks of no part yet
+	stack  []int32 // numbered blocks that are in no component yet
 	parts  [][]int32
-	last   int32 // number given last
+	last   int32 // the last number assigned
 }
 
 func (w *walk) enter(b int32) {
@@ -192,7 +192,7 @@ func (w *walk) from(root int32) {
 	}
 }
 
-// part takes the part entered by b off the stack.
+// part removes the component entered at b from the stack.
 func (w *walk) part(b int32) {
 	at := len(w.stack) - 1
 	for w.stack[at] != b {
@@ -206,11 +206,12 @@ func (w *walk) part(b int32) {
 	w.parts = append(w.parts, p)
 }
 
-// splitLoops takes the head off each part with several blocks: parts come last first, so the head goes behind the rest.
+// splitLoops separates the head from each component with several blocks. Components are in reverse order, so the head
+// goes behind the rest.
 func splitLoops(parts [][]int32, single []bool) [][]int32 {
 	var out [][]int32
 	for _, p := range parts {
-		head := p[0] // the block by which the numbering entered the part
+		head := p[0] // the block at which the numbering entered the component
 		if len(p) > 1 {
 			out = append(out, p[1:])
 		}
@@ -220,7 +221,7 @@ func splitLoops(parts [][]int32, single []bool) [][]int32 {
 	return out
 }
 
-// postDominators gives the immediate post-dominator of each block, -1 for the exit of the function.
+// postDominators returns the immediate post-dominator of each block, -1 for the exit of the function.
 func (g *graph) postDominators(order []int32) []int32 {
 	n := g.blocks()
 	exit := int32(n)
@@ -251,7 +252,7 @@ func (g *graph) postDominators(order []int32) []int32 {
 		}
 	}
 	reach(exit)
-	// An endless loop leaves nowhere: let its last block lead to the exit, so that what is inside has an order too.
+	// An endless loop has no exit. Connect its last block to the exit, so that its blocks have an order too.
 	for i := len(order) - 1; i >= 0; i-- {
 		if b := order[i]; !reached[b] {
 			edges[b] = append(slices.Clone(edges[b]), exit)
@@ -310,7 +311,7 @@ func immediatePostDominators(edges, preds [][]int32, exit int32) []int32 {
 	return idom[:exit]
 }
 
-// postOrder numbers the nodes that lead to root, in post-order of a walk from it against the edges: root comes last.
+// postOrder numbers the nodes that lead to root, in post-order of a walk from root against the edges: root comes last.
 func postOrder(preds [][]int32, root int32) (post, number []int32) {
 	number = make([]int32, len(preds))
 	seen := make([]bool, len(preds))

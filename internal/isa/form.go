@@ -1,5 +1,5 @@
-// Package isa is the instruction table: one row is the instruction. It checks a parsed PTX module against the table
-// and turns it into the decoded form the engines run: names resolved, operands flattened, control flow laid out.
+// Package isa is the instruction table: one row is one instruction. It checks a parsed PTX module against the table and
+// converts it to the decoded form that the engines run: names resolved, operands flattened, control flow laid out.
 package isa
 
 import (
@@ -7,13 +7,13 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// Class says which part of an engine executes a row.
+// Class determines the part of an engine that executes a row.
 type Class uint8
 
 // The classes.
 const (
 	Pure        Class = iota // Inst.Eval, lane by lane: registers to registers
-	Special                  // Pure, and a source is a special register that the engine supplies
+	Special                  // Pure, with a source that is a special register that the engine supplies
 	Load                     // ld, ldu: Inst.Space, Order, Scope, Vec, Type
 	Store                    // st
 	Atomic                   // atom, red: Inst.RMW, element by element of Vec; red has no Dst
@@ -35,21 +35,21 @@ const (
 	Hint                     // prefetch, nanosleep, discard, pragma-like: no effect on values or order
 )
 
-// Row is an instruction: everything known about an opcode is here. An opcode that the manual describes in several
-// sections ("add" of integers and of floats) has a row for each.
+// Row is an instruction, with everything known about an opcode. An opcode that the manual describes in several sections
+// ("add" of integers and of floats) has a row for each.
 type Row struct {
 	Op    string // "add"
 	Doc   string // the section of the manual and the instruction: "Integer Arithmetic: add"
 	Class Class
-	Event event.Kind // the event it makes, None for most
+	Event event.Kind // the event it emits, None for most
 	Forms []Form     // the accepted spellings, in the manual's notation
 	Carry bool       // reads the condition code: addc, subc, madc
-	Whole bool       // needs all 32 lanes of a warp, and writes no member mask: it is the last source all the same
-	Rank  bool       // reads the rank of the CTA in its cluster: it is the last source, and no operand
-	Stack bool       // has to do with the stack of the function: see stackRows
-	Note  string     // what the manual leaves open and how it is filled here; "" for nothing to say
-	// Bind chooses the implementation for the modifiers in the instruction: it sets Inst.Eval (Pure and Special),
-	// Inst.RMW (Atomic) or Inst.Lanes (Warp). nil for the classes the engine executes itself.
+	Whole bool       // needs all 32 lanes of a warp without a member mask in the PTX; the mask is the last source all the same
+	Rank  bool       // reads the rank of the CTA in its cluster, which is the last source and not an operand
+	Stack bool       // concerns the stack of the function: see stackRows
+	Note  string     // what the manual leaves open and the decision taken here; "" for nothing
+	// Bind selects the implementation for the modifiers of the instruction: it sets Inst.Eval (Pure and Special),
+	// Inst.RMW (Atomic) or Inst.Lanes (Warp). It is nil for the classes that the engine executes itself.
 	Bind func(in *Inst)
 }
 
@@ -57,16 +57,16 @@ type Row struct {
 // The isa package owns its grammar; see table.go.
 type Form struct {
 	Syntax string // ".lo.type d, a, b" and the like
-	// Ulp is the tolerance of an approximate form's value vectors in units in the last place; 0: exact.
+	// Ulp is the tolerance, in units in the last place, of an approximate form's value vectors; 0: exact.
 	Ulp float64
 }
 
 // Eval computes a.D from a.S for one lane.
 type Eval func(in *Inst, a *Args)
 
-// Args are the values of one lane. Sources are raw bits as the register or immediate holds them: an Eval looks at no
-// more bits than its type has. Results are exactly what the destination register holds: extended to its width, zero
-// above it. A predicate is 0 or 1. A 128-bit value takes two entries, low first.
+// Args are the values of one lane. Sources are the raw bits of the register or immediate: an Eval reads no more bits
+// than its type has. Results are the exact contents of the destination register: extended to its width, zero above it.
+// A predicate is 0 or 1. A 128-bit value takes two entries, low first.
 type Args struct {
 	S [8]uint64 // sources, in the order of Inst.Src
 	D [4]uint64 // results, in the order of Inst.Dst
@@ -77,8 +77,8 @@ type WarpArgs struct {
 	Mask uint32 // lanes executing together
 	S    [26][32]uint64
 	D    [8][32]uint64
-	// Astray is a result of shfl alone: the lanes of Mask whose source lane is in range and not in Mask. What they get is
-	// undefined by the manual.
+	// Astray is a result of shfl only: the lanes of Mask whose source lane is in range and not in Mask. The manual
+	// leaves their results undefined.
 	Astray uint32
 }
 
@@ -123,12 +123,12 @@ const (
 	S2F6x2
 )
 
-// OperandKind says what an operand is after decoding.
+// OperandKind is the kind of a decoded operand.
 type OperandKind uint8
 
 // The operand kinds.
 const (
-	Sink        OperandKind = iota // `_`: result thrown away, or an absent optional operand
+	Sink        OperandKind = iota // `_`: result discarded, or an absent optional operand
 	Reg                            // register slot Reg; Not: a negated predicate
 	Imm                            // Imm, raw bits in the operand's type
 	SpecialReg                     // Special
@@ -144,7 +144,7 @@ const (
 type Operand struct {
 	Kind    OperandKind
 	Not     bool
-	Size    uint8 // Reg: bytes of the register's type, 0 for a predicate; a load extends to it (Type.Extend)
+	Size    uint8 // Reg: bytes of the register's type, 0 for a predicate; a load extends its value to it (Type.Extend)
 	Special SpecialID
 	Reg     int32 // first 8-byte slot in the frame's registers
 	Imm     uint64
@@ -171,13 +171,13 @@ type (
 // Inst is one decoded instruction.
 type Inst struct {
 	Row      *Row
-	Class    Class                                   // Row.Class, except that a Pure one reading a special register is Special
+	Class    Class                                   // Row.Class, except that a Pure instruction that reads a special register is Special
 	Eval     Eval                                    // Pure, Special
 	RMW      func(in *Inst, old, b, c uint64) uint64 // Atomic: the new value of an element; cas: b compared, c new
 	Lanes    func(in *Inst, w *WarpArgs)             // Warp, Matrix, Tile
 	Source   *ptx.Inst
 	File     *ptx.Module // the module Source is in
-	Loc      int32       // index in Func.Locs, -1 when no .loc is before it
+	Loc      int32       // index in Func.Locs, -1 if no .loc precedes it
 	Guard    int32       // register slot of the guard predicate, -1 for none
 	GuardNot bool
 
@@ -198,20 +198,22 @@ type Inst struct {
 	Aligned  bool     // Barrier: bar, or barrier.aligned; Matrix: always
 	Mods     []string // every modifier, in the order of the form; see Has
 
-	// Word says that a load or an atomic operation may pass the end of an allocation that holds the first byte of its word: see words.
+	// Word says that a load or an atomic operation may exceed the end of an allocation that contains the first byte of
+	// its word: see words.
 	Word bool
 
-	// Object is the static shared variable that a load, a store or an atomic operation accesses, nil where that is not known: see objects.
+	// Object is the static shared variable that a load, a store or an atomic operation accesses, and nil if it is not
+	// known: see objects.
 	Object *Var
 
-	// Copies says that what a load gives is only stored again.
+	// Copies says that the result of a load is only stored again.
 	Copies bool
 
-	// Made says that the compiler has made the instruction of a statement as a whole: its .loc has line 0. The loop that copies a
-	// structure is made so.
+	// Made says that the compiler generated the instruction for a statement as a whole: its .loc has line 0. An example
+	// is the loop that copies a structure.
 	Made bool
 
-	// Tool says that the instruction is of a function that instrumentation has put into the program.
+	// Tool says that the instruction belongs to a function that instrumentation added to the program.
 	Tool bool
 
 	Space event.Space // memory classes; Generic to be resolved by address
@@ -219,37 +221,39 @@ type Inst struct {
 	Scope event.Scope
 	Vec   uint8 // elements of a vector access, matrices of a Matrix, 1 otherwise
 
-	// Dst and Src are flattened: vectors and pairs spread, an absent optional operand is a Sink, a 128-bit register is
-	// two operands. Memory classes: Src[0] is the base address (Reg, Imm, GlobalAddr, SharedAddr, LocalAddr, ParamAddr)
-	// to which Off is added, and values follow. Barrier: Src is barrier, thread count or Sink, predicate of bar.red or Sink.
-	// WarpBarrier: Src[0] is the mask. Branch: Src[0] is the index of brx.idx. Call: Src[0] is the address called, when
-	// Callee is nil. Warp: the last Src of the .sync forms is the member mask, with Row.Whole that of all lanes, which the
-	// PTX does not write. Matrix and Tile: the same, and Src[0] is the address to which Off is added; the registers that Tile
-	// stores follow. Lanes reads and gives the pieces of a Tile, two words each: those of the first round, then those of the next.
+	// Dst and Src are flattened: vectors and pairs are spread, an absent optional operand is a Sink, a 128-bit register
+	// is two operands. Memory classes: Src[0] is the base address (Reg, Imm, GlobalAddr, SharedAddr, LocalAddr,
+	// ParamAddr) to which Off is added, and values follow. Barrier: Src is barrier, thread count or Sink, predicate of
+	// bar.red or Sink. WarpBarrier: Src[0] is the mask. Branch: Src[0] is the index of brx.idx. Call: Src[0] is the
+	// address called, if Callee is nil. Warp: the last Src of the .sync forms is the member mask. With Row.Whole it is
+	// the mask of all lanes, which the PTX does not contain. Matrix and Tile: the same, and Src[0] is the address to
+	// which Off is added; the registers that Tile stores follow. Lanes reads and writes the pieces of a Tile, two words
+	// each: those of the first round, then those of the next.
 	Dst, Src []Operand
 
-	sources int // operands of the form that are read: tells two-operand from three-operand forms to Bind
+	sources int // number of operands of the form that are read: distinguishes two-operand from three-operand forms in Bind
 
 	Off  int64 // memory classes: offset added to the address
-	Off2 int64 // Copy: the same of the source's address
-	Off3 int64 // Copy: the same of the mbarrier's
-	// Copy: the source that is the mask of the blocks that a bulk copy writes to, 0 for none; how many coordinates a tensor copy has, and
-	// how many offsets of its im2col mode behind them.
+	Off2 int64 // Copy: offset added to the source's address
+	Off3 int64 // Copy: offset added to the mbarrier's address
+	// Copy: Multicast is the index of the source that is the mask of the blocks to which a bulk copy writes, 0 for
+	// none. Coordinates is the number of coordinates of a tensor copy, and Offsets the number of offsets of its im2col
+	// mode, which follow them.
 	Multicast, Coordinates, Offsets int
 	Tiles                           *Tiles // Tile
 	Wgmma                           *Wgmma // Warpgroup: of wgmma.mma_async
 	Core                            *Core  // Warpgroup, Copy: of tcgen05
-	// Touch is, of OpTouch, what the next instruction does to registers of matrix operations.
+	// Touch is, for OpTouch, the accesses of the next instruction to registers of matrix operations.
 	Touch   *Touch
 	Texel   *Texel  // Texture
-	Ignores bool    // Copy: the last source is a predicate that says that nothing is read
-	Reduce  Op      // Copy: the operation of cp.reduce.async.bulk, NoOp of a copy
+	Ignores bool    // Copy: the last source is a predicate; if it is set nothing is read
+	Reduce  Op      // Copy: the operation of cp.reduce.async.bulk, NoOp for a plain copy
 	Targets []int32 // Branch: instruction indices
 	Callee  *Func   // Call: direct
 	CallSig *Signature
 	// Call: ArgOps and RetOps are the actual operands: Reg or ParamAddr (a .param variable of this function).
 	ArgOps, RetOps []Operand
-	// Call: candidate callees of an indirect call when listed; nil when any function of that signature may be meant.
+	// Call: candidate callees of an indirect call if listed; nil if any function of that signature may be meant.
 	Callees []*Func
 }
 
@@ -267,10 +271,10 @@ type Param struct {
 	Size  int // bytes
 	Align int
 	Reg   int32 // slot of a .reg parameter; -1 otherwise
-	Vec   int   // of the first parameter that such a register is, how many there are; 0 otherwise
+	Vec   int   // for the first parameter of such a register: the number of its parameters; 0 otherwise
 }
 
-// Register is the register that a .reg parameter is, as an operand of the function.
+// Register is the register of a .reg parameter, as an operand of the function.
 func (p *Param) Register() Operand {
 	return Operand{Kind: Reg, Reg: p.Reg, Size: p.Type.RegisterSize()}
 }
@@ -285,13 +289,13 @@ type Var struct {
 	Align   int64
 	Linkage ptx.Linkage
 	Managed bool
-	Dynamic bool    // extern shared: lies after the static shared variables
+	Dynamic bool    // extern shared: placed after the static shared variables
 	Init    []byte  // nil: zero; may be shorter than Size, the rest is zero
 	Relocs  []Reloc // addresses inside Init
 	In      *Func   // function scope; nil at module scope
 }
 
-// Reloc asks for the address of a symbol inside an initialiser, as a generic address or one in the symbol's space.
+// Reloc requests the address of a symbol inside an initialiser, as a generic address or one in the symbol's space.
 type Reloc struct {
 	At      int // byte offset in Init
 	Size    int // bytes, 8 unless a mask() narrows it
@@ -308,7 +312,7 @@ type Loc struct {
 	Line     int
 	Column   int
 	Function string // function of an inlined frame; "" for the enclosing PTX function
-	At       *Loc   // where it was inlined; nil at the outermost level
+	At       *Loc   // the place where it was inlined; nil at the outermost level
 }
 
 // Func is a decoded function.
@@ -325,29 +329,29 @@ type Func struct {
 	LocalFrame int    // bytes of .local variables, a multiple of 16
 	Insts      []Inst
 	Locs       []Loc
-	// Spills are parameters whose address is taken: they live in the local frame, and the engine copies them there when
-	// the function is entered. Device functions only: a kernel's parameters have addresses in the param window.
+	// Spills are parameters whose address is taken. They are in the local frame; the engine copies them there when the
+	// function is entered. Only device functions have them: a kernel's parameters have addresses in the param window.
 	Spills []Spill
-	// Err holds what is wrong in the body (a ptx.ErrorList); such a function must not run. See Module.Check.
+	// Err holds the errors in the body (a ptx.ErrorList). Such a function must not run. See Module.Check.
 	Err error
-	// Rank orders instructions for reconvergence: among the lanes of a warp in this function those with the smallest
-	// Rank run first. It is a weak topological order: every block of a loop is before the blocks after the loop.
+	// Rank orders instructions for reconvergence: among the lanes of a warp in this function, those with the smallest
+	// Rank run first. It is a weak topological order: every block of a loop precedes the blocks after the loop.
 	Rank []int32
-	// IPDom is, for a Branch instruction, the index of the first instruction of its immediate post-dominator block,
-	// -1 when there is none (exit). Indexed by instruction; 0 for others.
+	// IPDom is, for a Branch instruction, the index of the first instruction of its immediate post-dominator block, -1
+	// if there is none (exit). Indexed by instruction; 0 for others.
 	IPDom []int32
 
 	MaxThreads int        // .maxntid product; 0 when absent
 	ReqThreads event.Dim3 // .reqntid; zero when absent
 	Cluster    event.Dim3 // .reqnctapercluster; zero when absent
 	MaxCluster int        // .maxclusterrank, CTAs; 0 when absent
-	// ExplicitCluster is .explicitcluster: launches must give a shape of clusters.
+	// ExplicitCluster is .explicitcluster: launches must specify a cluster shape.
 	ExplicitCluster bool
-	Called          bool    // engines must not inline it, although they could: it is called so often that its copies would be dear
-	Calls           []*Func // direct callees, and those an indirect call may mean: listed, or of its signature and address-taken
+	Called          bool    // engines must not inline it although they could: it is called so often that its copies would be expensive
+	Calls           []*Func // direct callees, and the possible targets of indirect calls: listed, or with its signature and address-taken
 }
 
-// Spill is a parameter that lives in the local frame.
+// Spill is a parameter in the local frame.
 type Spill struct {
 	Param, Local int // byte offsets in the parameter frame and the local frame
 	Size         int
@@ -377,23 +381,24 @@ func (m *Module) Kernels() []*Func {
 //
 //	func Decode(ms ...*ptx.Module) (*Module, error)
 //
-// The error is a ptx.ErrorList with what is wrong at module level. What is wrong inside a function (an unknown
-// instruction, form, type or name) is in Func.Err, so that one exotic kernel does not refuse the others.
+// The error is a ptx.ErrorList of errors at module level. Errors inside a function (an unknown instruction, form, type
+// or name) are in Func.Err, so that one unusual kernel does not prevent the use of the others.
 //
-// Check (layout.go) gives the errors of everything a kernel can reach, undefined functions included; run it before a launch:
+// Check (layout.go) returns the errors of everything that a kernel can reach, including undefined functions. Call it
+// before a launch:
 //
 //	func (m *Module) Check(kernel *Func) error
 //
-// SharedLayout (layout.go) places the shared variables a kernel can reach:
+// SharedLayout (layout.go) places the shared variables that a kernel can reach:
 //
 //	func (m *Module) SharedLayout(kernel *Func) *Shared
 //
-// Shared gives the offset of each variable in the shared window of the kernel.
+// Shared holds the offset of each variable in the shared window of the kernel.
 type Shared struct {
-	Offset []int64 // by Var.Index; -1 when not reachable
-	// Reserved is how many bytes at the beginning of the window belong to the system software: ReservedShared when the
-	// kernel can reach a %reserved_smem_offset register, otherwise 0.
+	Offset []int64 // by Var.Index; -1 if not reachable
+	// Reserved is the number of bytes at the beginning of the window that belong to the system software: ReservedShared
+	// if the kernel can reach a %reserved_smem_offset register, otherwise 0.
 	Reserved int64
 	Static   int64 // bytes of static shared memory, as the API reports it: without the reserved ones
-	Dynamic  int64 // offset where dynamic shared memory begins
+	Dynamic  int64 // offset at which dynamic shared memory begins
 }

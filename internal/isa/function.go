@@ -18,7 +18,7 @@ type body struct {
 	errs   ptx.ErrorList
 	scope  *scope
 	locs   *locations
-	frame  int // bytes of .param variables now in scope, above the function's own
+	frame  int // bytes of .param variables currently in scope, above the function's own
 	cc     int32
 	jumps  []jump
 	spills map[string]*Spill
@@ -26,7 +26,7 @@ type body struct {
 	// taken and area are the stack of the function: see stackRows.
 	taken Operand
 	area  int
-	// selected is the selector of the result of the instruction at hand.
+	// selected is the selector of the result of the current instruction.
 	selected uint64
 }
 
@@ -35,26 +35,26 @@ type scope struct {
 	up     *scope
 	names  map[string]*local
 	ranges map[string]*registers // `%r<9>` by prefix
-	// numbered is the least index by prefix that a name declared alone could have in a range: see fresh.
+	// numbered is, by prefix, the least index that a name declared alone could have in a range: see fresh.
 	numbered map[string]int
 	labels   map[string]*label
 	protos   map[string]*ptx.Prototype
 	targets  map[string]*ptx.TargetList
 }
 
-// local is a name in a function.
+// local is a name in a function: a register, a parameter, or a variable.
 type local struct {
-	regs   *registers // a register, or
+	regs   *registers // of a register
 	param  bool       // a .param variable at off of the parameter frame
-	formal bool       // which is a parameter of the function itself, or
-	local  bool       // a .local variable at off of the local frame, or
-	v      *Var       // a variable with an address of its own
+	formal bool       // which is a parameter of the function itself
+	local  bool       // a .local variable at off of the local frame
+	v      *Var       // of a variable with an address of its own
 	off    int
 	size   int
 	elem   int // bytes of an element of a .local or .param variable
 }
 
-// registers is one declared register or range of registers; slots are given out at first use.
+// registers is one declared register or range of registers; slots are assigned at first use.
 type registers struct {
 	typ   Type
 	vec   int
@@ -69,7 +69,7 @@ type label struct {
 	at   int32
 }
 
-// jump is a branch whose targets are known when all labels are placed.
+// jump is a branch whose targets are resolved when all labels are placed.
 type jump struct {
 	inst   int
 	labels []*label
@@ -78,7 +78,7 @@ type jump struct {
 // maxInsts bounds the instructions of a function, so that indices fit everywhere they are kept.
 const maxInsts = 1 << 24
 
-// function decodes the body of a function; what is wrong goes to Func.Err.
+// function decodes the body of a function. Errors go to Func.Err.
 func (l *linker) function(f *Func) {
 	u := l.unitOf(f)
 	b := &body{l: l, u: u, f: f, locs: newLocations(u, f.Decl), frame: f.ParamFrame, cc: -1, spills: map[string]*Spill{},
@@ -113,7 +113,7 @@ func (b *body) errorf(pos ptx.Pos, format string, args ...any) {
 	b.errs = append(b.errs, &ptx.Error{File: b.u.m.Name, Pos: pos, Msg: fmt.Sprintf(format, args...)})
 }
 
-// open begins a scope. Labels and prototypes of a block can be used before they stand.
+// open begins a scope. Labels and prototypes of a block can be used before their declaration.
 func (b *body) open(blk *ptx.Block) {
 	s := &scope{up: b.scope, names: map[string]*local{}, ranges: map[string]*registers{}, numbered: map[string]int{}, labels: map[string]*label{},
 		protos: map[string]*ptx.Prototype{}, targets: map[string]*ptx.TargetList{}}
@@ -185,7 +185,7 @@ func (b *body) statements(blk *ptx.Block) {
 	}
 }
 
-// fresh minds a name that its scope has already. Ranges may overlap, as NVIDIA's assembler allows.
+// fresh handles a name that the scope already has. Ranges may overlap, as NVIDIA's assembler allows.
 func (b *body) fresh(n *ptx.VarName) {
 	s := b.scope
 	known := s.names[n.Name] != nil || s.inRange(n.Name) != nil
@@ -256,7 +256,7 @@ func (b *body) declareStatic(d *ptx.Var, n *ptx.VarName) {
 	}
 }
 
-// localSpace reserves bytes of the local frame and gives their offset.
+// localSpace reserves bytes of the local frame and returns their offset.
 func (b *body) localSpace(size, align int) int {
 	at := alignUp(b.f.LocalFrame, align)
 	b.f.LocalFrame = min(at+size, 2*maxFrame)
@@ -278,7 +278,7 @@ func (b *body) register(d *ptx.Var, n *ptx.VarName) *registers {
 	return r
 }
 
-// slot gives the first slot of register i of r.
+// slot returns the first slot of register i of r.
 func (b *body) slot(r *registers, i int) int32 {
 	s, ok := r.slots[i]
 	if !ok {
@@ -297,7 +297,7 @@ func slotsOf(t Type) int {
 	return 1
 }
 
-// find looks a name up from the innermost scope outward; nil when it is none of the function's.
+// find looks a name up from the innermost scope outward. It returns nil if the function has no such name.
 func (s *scope) find(name string) *local {
 	for ; s != nil; s = s.up {
 		if x := s.names[name]; x != nil {
@@ -323,7 +323,7 @@ func (s *scope) inRange(name string) *local {
 	return nil
 }
 
-// splits gives the prefixes and indices that a name like `%r12` may have been made of: `%r1` and 2, `%r` and 12.
+// splits yields the prefixes and indices of which a name like `%r12` may consist: `%r1` and 2, `%r` and 12.
 func splits(name string) iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		i, scale, at := 0, 1, len(name)
@@ -382,7 +382,8 @@ func (b *body) inst(src *ptx.Inst) {
 		b.errorf(src.Pos, "%v", err)
 		return
 	}
-	// Of several forms the one whose operands fit; when none does, the errors of the first with as many operands.
+	// Of several forms use the one that fits the operands. If none does, report the errors of the first with as many
+	// operands.
 	var in Inst
 	before := len(b.errs)
 	var why ptx.ErrorList
@@ -412,7 +413,7 @@ func (b *body) inst(src *ptx.Inst) {
 	b.f.Insts = append(b.f.Insts, in)
 }
 
-// finish settles what depends on the operands.
+// finish completes what depends on the operands.
 func (b *body) finish(in *Inst) {
 	in.Tool = strings.HasPrefix(b.f.Name, ToolPrefix)
 	switch {
@@ -444,8 +445,8 @@ func (b *body) finish(in *Inst) {
 	}
 }
 
-// paramInLocal turns what a device function does with the address of one of its parameters into what it does with
-// an address in local space, where such parameters live.
+// paramInLocal converts operations of a device function on the address of one of its parameters to operations on an
+// address in local space, where such parameters are.
 func (b *body) paramInLocal(in *Inst) {
 	switch {
 	case in.Row.Op == "cvta":
@@ -468,7 +469,7 @@ func (b *body) guard(in *Inst) {
 	in.Guard, in.GuardNot = b.slot(x.regs, x.off), in.Source.PredNot
 }
 
-// end appends a ret where control can fall off the end of the function.
+// end appends a ret if control can fall off the end of the function.
 func (b *body) end() {
 	f := b.f
 	n := len(f.Insts)
@@ -513,7 +514,7 @@ func (b *body) place() {
 	}
 }
 
-// spill turns accesses to parameters whose address is taken into accesses to their place in the local frame.
+// spill converts accesses to parameters whose address is taken to accesses to their place in the local frame.
 func (b *body) spill() {
 	if len(b.spills) == 0 {
 		return
@@ -538,7 +539,7 @@ func (b *body) spill() {
 	}
 }
 
-// describe gives an operand as written, for messages.
+// describe returns an operand as written, for messages.
 func describe(o *ptx.Operand) string {
 	switch o.Kind {
 	case ptx.OperandAddr:

@@ -6,7 +6,7 @@ import (
 	approximate "fencepost.dev/fencepost/internal/approx"
 )
 
-// halfRows is the manual's "Half Precision Floating Point Instructions" and the bf16 forms beside them.
+// halfRows is the manual's "Half Precision Floating Point Instructions" and the corresponding bf16 forms.
 var halfRows = []*Row{
 	{Op: "add", Doc: "Half Precision: add", Bind: bindHalf2((*format).add), Note: noteHalf, Forms: halfArith2},
 	{Op: "sub", Doc: "Half Precision: sub", Bind: bindHalf2((*format).sub), Note: noteHalf, Forms: halfArith2},

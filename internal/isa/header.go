@@ -9,19 +9,19 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// The newest version of the PTX ISA that the table was written from.
+// newest is the newest version of the PTX ISA from which the table was written.
 var newest = ptx.Version{Major: 9, Minor: 5}
 
-// targets are the devices that the PTX manual names ("Directives: .target"), without the letter for features of one
+// targets are the devices that the PTX manual names ("Directives: .target"), without the suffix for features of one
 // architecture or family.
 var targets = []int{10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89,
 	90, 100, 101, 103, 110, 120, 121}
 
-// platform are the words of .target that name no device.
+// platform are the words of .target that are not devices.
 var platform = []string{"debug", "map_f64_to_f32", "texmode_unified", "texmode_independent"}
 
-// Unknown says what in the header of a module Fencepost has not heard of: a version of the ISA, a target; "" when it knows
-// all. Instructions are judged one by one all the same: those in the table mean what they meant.
+// Unknown names what Fencepost does not know in the header of a module: a version of the ISA, or a target. It returns
+// "" if it knows everything. Instructions are judged one by one all the same: those in the table keep their meaning.
 func Unknown(m *ptx.Module) string {
 	var what []string
 	if v := m.Version; v.Major > newest.Major || v.Major == newest.Major && v.Minor > newest.Minor || v.Major < 1 {

@@ -2,8 +2,8 @@ package isa
 
 import "fencepost.dev/fencepost/ptx"
 
-// indexed gives the address that `array[i]` means: the array's, and i times the size of an element behind it. An index in a
-// register is multiplied by instructions that are before in.
+// indexed returns the address `array[i]`: that of the array, and that of element i behind it. An index in a register is
+// multiplied by instructions inserted before in.
 func (b *body) indexed(in *Inst, o *ptx.Operand) (Operand, bool) {
 	elem := b.elementSize(o.Name)
 	if elem == 0 {
@@ -36,7 +36,7 @@ func (b *body) indexed(in *Inst, o *ptx.Operand) (Operand, bool) {
 	return b.before(in, nil, b.spelled("add", ".u64"), 8, scaled, a), true
 }
 
-// arrayAddress is the address of base, which an access at o settles its space by.
+// arrayAddress is the address of base, which determines the space of an access at o.
 func (b *body) arrayAddress(in *Inst, o, base *ptx.Operand) (Operand, bool) {
 	a, ok := b.addressOf(in, base)
 	if ok && (in.Class == Load || in.Class == Store || in.Class == Atomic) {
@@ -45,7 +45,7 @@ func (b *body) arrayAddress(in *Inst, o, base *ptx.Operand) (Operand, bool) {
 	return a, ok
 }
 
-// elementSize is the bytes of an element of a variable, 0 when there is no such variable.
+// elementSize is the number of bytes of an element of a variable, 0 if there is no such variable.
 func (b *body) elementSize(name string) int64 {
 	v := (*Var)(nil)
 	if x := b.scope.find(name); x != nil {

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// maxInit bounds the bytes an initialiser may span: far above what a PTX text can hold, far below what hurts.
+// maxInit bounds the bytes of an initialiser: far above what a PTX text can contain, and harmless.
 const maxInit = 64 << 20
 
 // initialisers evaluates the initialisers of all variables, each in the module that defines it.
@@ -115,7 +115,7 @@ func (i *initialiser) scalar(o *ptx.Operand, at int64) {
 	}
 }
 
-// put stores raw bits; Init grows as far as nonzero values reach.
+// put stores raw bits. Init grows as far as nonzero values require.
 func (i *initialiser) put(o *ptx.Operand, at int64, bits uint64) {
 	size := int64(i.typ.Size())
 	if bits == 0 {
@@ -156,7 +156,7 @@ func (i *initialiser) reloc(o *ptx.Operand, at int64, size int, shift uint) {
 	i.v.Relocs = append(i.v.Relocs, r)
 }
 
-// immediate reads a literal as raw bits of a type; text says what is wrong, "" when nothing is.
+// immediate reads a literal as raw bits of a type. text describes the error, "" if there is none.
 func immediate(lit string, t Type) (raw uint64, text string) {
 	l, err := ptx.ParseLiteral(lit)
 	if err != nil {
@@ -172,7 +172,7 @@ func immediate(lit string, t Type) (raw uint64, text string) {
 			return l.Bits, ""
 		case double:
 			return fmtF32.round(fmtF64.value(l.Bits), RN), ""
-		case l.Bits == 0: // 0 is 0.0 in every reading
+		case l.Bits == 0: // 0 is 0.0 in every interpretation
 			return 0, ""
 		}
 		return 0, lit + " is an integer; .f32 takes 0f... or a number with a decimal point"

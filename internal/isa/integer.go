@@ -66,9 +66,10 @@ var integerRows = []*Row{
 		".half.atype.btype d:b32, a:b32, b:b32, c:b32; half: lo hi; atype: u32 s32; btype: u32 s32")},
 }
 
-// extendedRows is the manual's "Extended-Precision Integer Arithmetic Instructions". The condition code is one more
-// operand, a register of the function: the last result with .cc, the last source of addc, subc and madc. It is the carry
-// out of the adder, as on hardware, where subtraction adds the complement and 1: after sub.cc it is 1 without a borrow.
+// extendedRows is the manual's "Extended-Precision Integer Arithmetic Instructions". The condition code is an
+// additional operand, a register of the function: the last result with .cc, the last source of addc, subc and madc. It
+// is the carry out of the adder, as on hardware, where subtraction adds the complement and 1: after sub.cc it is 1 if
+// there was no borrow.
 var extendedRows = []*Row{
 	{Op: "add", Doc: "Extended-Precision Arithmetic: add.cc", Bind: bindAddCC, Forms: forms(
 		".cc.type d, a, b; type: u32 s32 u64 s64")},
@@ -85,19 +86,20 @@ var extendedRows = []*Row{
 		".half{.cc}.type d, a, b, c; half: lo hi; type: u32 s32 u64 s64")},
 }
 
-// setEval binds one implementation whatever the modifiers.
+// setEval binds one implementation for all modifiers.
 func setEval(e Eval) func(in *Inst) { return func(in *Inst) { in.Eval = e } }
 
 // widthMask has a one for each bit of the type.
 func widthMask(t Type) uint64 { return 1<<(8*uint(t.Size())-1)<<1 - 1 }
 
-// signExtend reads the low bits of x that a signed type of n bytes has.
+// signExtend returns the low n bytes of x as a signed number.
 func signExtend(x uint64, n int) int64 {
 	s := uint(64 - 8*n)
 	return int64(x<<s) >> s
 }
 
-// bindInts binds a two-operand operation given on zero-extended and on sign-extended values; results are cut to width.
+// bindInts binds a two-operand operation given for zero-extended and for sign-extended values. Results are truncated to
+// the width.
 func bindInts(u func(a, b uint64) uint64, s func(a, b int64) int64) func(in *Inst) {
 	return func(in *Inst) {
 		mask, size := widthMask(in.Type), in.Type.Size()
@@ -161,8 +163,8 @@ func packedElem(t Type) Type {
 	return NoType
 }
 
-// elementwise applies an operation to the elements, of type elem, of two packed 32-bit values. f gets them extended to 64
-// bits as the type reads them, and its result is cut to the element.
+// elementwise applies an operation to the elements, of type elem, of two packed 32-bit values. f gets them extended to
+// 64 bits according to the type, and its result is truncated to the element.
 func elementwise(elem Type, f func(a, b uint64) uint64) Eval {
 	mask, w := widthMask(elem), uint(8*elem.Size())
 	return func(_ *Inst, a *Args) {
@@ -174,7 +176,7 @@ func elementwise(elem Type, f func(a, b uint64) uint64) Eval {
 	}
 }
 
-// clampTo brings a value into the range of an integer type of at most 32 bits.
+// clampTo clamps a value to the range of an integer type of at most 32 bits.
 func clampTo(x int64, t Type) uint64 {
 	lo, hi := intRange(t)
 	return uint64(min(max(x, lo), int64(hi))) & widthMask(t)
@@ -196,7 +198,7 @@ func bindSum(in *Inst, f func(a, b uint64) uint64) {
 	}
 }
 
-// extended is the value of the low bits of x as the type reads them, in 64 bits.
+// extended is the value of the low bits of x according to the type, in 64 bits.
 func extended(x uint64, t Type) uint64 {
 	if t.Signed() {
 		return uint64(signExtend(x, t.Size()))
@@ -226,7 +228,7 @@ func bindIntSub(in *Inst) {
 	}
 }
 
-// product is the double-width product of two values of type t, the half asked for, or for narrow types all of it.
+// product is the requested half of the double-width product of two values of type t, or for narrow types all of it.
 func product(t Type, hi, wide bool) func(a, b uint64) uint64 {
 	mask, w := widthMask(t), uint(8*t.Size())
 	switch {
@@ -395,7 +397,7 @@ func bindBfind(in *Inst) {
 	}
 }
 
-// bindClmad binds clmad: the product is that of polynomials over the field of two elements.
+// bindClmad binds clmad: the product of polynomials over the field of two elements.
 func bindClmad(in *Inst) {
 	hi := in.Hi
 	in.Eval = func(_ *Inst, a *Args) {
@@ -450,7 +452,7 @@ func bindBfe(in *Inst) {
 		field := uint64(1)<<n - 1 // all ones from 64 on: Go shifts to zero
 		r := x >> pos & field
 		if top := min(pos+n-1, w-1); signed && x>>top&1 != 0 {
-			// Ones above what was taken: from the field's width, or from where the value ended.
+			// Ones above the extracted bits: from the field's width, or from the end of the value.
 			taken := n
 			if pos < w {
 				taken = min(n, w-pos)
@@ -472,7 +474,7 @@ func bindBfi(in *Inst) {
 	}
 }
 
-// clampOrWrap brings a 32-bit shift or width into range.
+// clampOrWrap clamps or wraps a 32-bit shift or width.
 func clampOrWrap(m Mode, x uint64) uint64 {
 	if m == ModeWrap {
 		return x & 31
@@ -500,7 +502,7 @@ func bindBmsk(in *Inst) {
 	}
 }
 
-// part gives element i of size bits of a 32-bit value, sign-extended for S32.
+// part returns element i, of size bits, of a 32-bit value, sign-extended for S32.
 func part(x uint64, i, size uint, t Type) int64 {
 	x = x >> (i * size) & (1<<size - 1)
 	if t == S32 {

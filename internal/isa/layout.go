@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// Reachable lists the function and those that it may call, in the order they are found.
+// Reachable lists the function and those that it may call, in the order in which they are found.
 func (f *Func) Reachable() []*Func {
 	seen := map[*Func]bool{f: true}
 	list := []*Func{f}
@@ -23,8 +23,8 @@ func (f *Func) Reachable() []*Func {
 	return list
 }
 
-// SyncsGrid reports whether the kernel asks for the workspace of a cooperative launch, of which %envreg1 and 2 are the address: the grid
-// synchronisation of cooperative groups does, and traps where there is none.
+// SyncsGrid reports whether the kernel uses the workspace of a cooperative launch, whose address is in %envreg1 and 2.
+// The grid synchronisation of cooperative groups does so, and traps if there is none.
 func (f *Func) SyncsGrid() bool {
 	return f.Any(func(in *Inst) bool {
 		return slices.ContainsFunc(in.Src, func(o Operand) bool {
@@ -33,8 +33,8 @@ func (f *Func) SyncsGrid() bool {
 	})
 }
 
-// MayCall reports whether the indirect call in, which is in f, may call g: a function of the signature called that is
-// listed at the call or, where nothing is listed, whose address the program takes.
+// MayCall reports whether the indirect call in, which is in f, may call g: a function with the call's signature that is
+// listed at the call or, if no functions are listed, whose address the program takes.
 func (f *Func) MayCall(in *Inst, g *Func) bool {
 	list := in.Callees
 	if list == nil {
@@ -43,9 +43,8 @@ func (f *Func) MayCall(in *Inst, g *Func) bool {
 	return slices.Contains(list, g) && !g.Entry && in.CallSig != nil && g.Sig.Matches(in.CallSig)
 }
 
-// Check gives everything wrong in the functions that the kernel can reach, itself included; nil when it can run.
-// The error is a ptx.ErrorList. A function that is declared and neither defined nor supplied is an error where it is
-// called.
+// Check returns all errors in the functions that the kernel can reach, including itself, and nil if it can run. The
+// error is a ptx.ErrorList. A function that is declared and neither defined nor supplied is an error at its calls.
 func (m *Module) Check(kernel *Func) error {
 	var errs ptx.ErrorList
 	from := map[*Func][]ptx.Source{} // the calls that lead to a function, innermost first
@@ -78,7 +77,7 @@ func (m *Module) Check(kernel *Func) error {
 	return errs.Err()
 }
 
-// source gives the places of an instruction in the source.
+// source returns the places of an instruction in the source.
 func (f *Func) source(in *Inst) []ptx.Source {
 	if in.Loc < 0 {
 		return nil
@@ -86,7 +85,7 @@ func (f *Func) source(in *Inst) []ptx.Source {
 	return f.Locs[in.Loc].source(f.Decl)
 }
 
-// undefined says what it means that a function is nowhere defined.
+// undefined explains a function that is not defined anywhere.
 func undefined(name string) string {
 	if call, _ := DeviceRuntime(name); call != "" {
 		return fmt.Sprintf("function %s: cuda%s in device code is not supported", name, call)
@@ -98,8 +97,8 @@ func undefined(name string) string {
 // compute capability 8.0 and up. The cooperative groups of CUDA C++ keep the barriers of their larger tiles there.
 const ReservedShared = 1024
 
-// SharedLayout places the shared variables that the kernel can reach: behind the reserved region static ones in the order
-// of their declaration, each aligned, and behind them the dynamic ones, which all begin at the same place.
+// SharedLayout places the shared variables that the kernel can reach: behind the reserved region the static ones in the
+// order of their declaration, each aligned, and behind them the dynamic ones, which all begin at the same place.
 func (m *Module) SharedLayout(kernel *Func) *Shared {
 	s := &Shared{Offset: make([]int64, len(m.Vars))}
 	used := make([]bool, len(m.Vars))

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// era is a time of PTX by the modifiers that instructions could leave out.
+// era is a period of PTX, distinguished by the modifiers that instructions could omit.
 type era int
 
 const (
@@ -16,8 +16,8 @@ const (
 	first     // ISA 1.0 to 1.3, and targets sm_1x
 )
 
-// implied are the modifiers that were taken for granted where none stand ("Floating Point Instructions", the notes of each). The
-// product of mad was not rounded on targets sm_1x: as for the later devices that ran such programs it is fused here.
+// implied are the modifiers that are assumed if none are given ("Floating Point Instructions", the notes of each). The
+// product of mad was not rounded on targets sm_1x. Here it is fused, as on the later devices that ran such programs.
 var implied = [...]map[string]string{
 	early: {"mad.f32": ".rn"},
 	first: {
@@ -27,7 +27,7 @@ var implied = [...]map[string]string{
 	},
 }
 
-// eraOf is the era of a module. NVIDIA's assembler has the rounding of mad.f32 left out up to ISA 3.1.
+// eraOf is the era of a module. NVIDIA's assembler accepts mad.f32 without rounding up to ISA 3.1.
 func eraOf(m *ptx.Module) era {
 	switch {
 	case m.Version.Major == 1 && m.Version.Minor < 4,
@@ -39,10 +39,10 @@ func eraOf(m *ptx.Module) era {
 	return today
 }
 
-// lastModifier is the last of some modifiers with its dot, "" when there is none.
+// lastModifier is the last of some modifiers with its dot, "" if there is none.
 func lastModifier(mods string) string { return mods[max(strings.LastIndexByte(mods, '.'), 0):] }
 
-// withoutBank leaves the bank of constant memory out of the modifiers of ld: names tell the variables apart.
+// withoutBank removes the bank of constant memory from the modifiers of ld: names distinguish the variables.
 func withoutBank(mods string) string {
 	head, rest, ok := strings.Cut(mods, "[")
 	if _, tail, closed := strings.Cut(rest, "]"); ok && closed {

@@ -10,9 +10,9 @@ import (
 type Spelling struct {
 	Row  *Row
 	Form *Form
-	Text string // "add.rn.ftz.f32"; "max.f32/3" where operands tell forms apart
+	Text string // "add.rn.ftz.f32"; "max.f32/3" if operands distinguish forms
 	Mods []string
-	// Dst and Src are the types of the operands, the condition code (u32, 0 or 1) last where the instruction has it.
+	// Dst and Src are the types of the operands. The condition code (u32, 0 or 1) comes last if the instruction has it.
 
 	Dst, Src []Type
 	proto    Inst
@@ -21,12 +21,12 @@ type Spelling struct {
 // Has reports whether the spelling has a modifier.
 func (s *Spelling) Has(mod string) bool { return s.proto.Has(mod) }
 
-// Inst gives the decoded modifiers, with the implementation bound and no operands.
+// Inst returns the decoded modifiers, with the implementation bound and no operands.
 func (s *Spelling) Inst() Inst { return s.proto }
 
-// Spellings lists what the rows of the classes Pure, Atomic, Warp and Matrix accept, in the order of the table. Modifiers of
-// memory that say nothing about the value (order, scope, space, cache hints) are left out, and so are the forms of mov
-// with vectors or 128 bits, whose operands are not one value each.
+// Spellings lists the spellings that the rows of the classes Pure, Atomic, Warp and Matrix accept, in the order of the
+// table. Modifiers of memory that do not affect the value (order, scope, space, cache hints) are left out, and so are
+// the forms of mov with vectors or 128 bits, whose operands are not one value each.
 func Spellings() []Spelling {
 	var out []Spelling
 	t := theTable()
@@ -131,10 +131,10 @@ func (f *form) spellingOf(chosen []string) Spelling {
 	return s
 }
 
-// threeInput are the instructions whose spelling does not tell two operands from three.
+// threeInput are the instructions whose spelling does not distinguish two operands from three.
 var threeInput = map[string]bool{"min": true, "max": true}
 
-// WriteMarkdown writes the table of what is supported, one line a form.
+// WriteMarkdown writes the table of supported instructions, one line a form.
 func WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| instruction | accepted forms | notes |\n|---|---|---|\n")
@@ -156,10 +156,10 @@ func WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// selectorNames is how the manual writes the selectors of operands.
+// selectorNames is the manual's notation for the selectors of operands.
 var selectorNames = map[byte]string{'d': "{.mask}", 'a': "{.asel}", 'b': "{.bsel}"}
 
-// Display gives the form for people: the manual's notation without the operands' annotations.
+// Display returns the form for people: the manual's notation without the annotations of operands.
 func (f *Form) Display(op string) string {
 	head, defs, more := strings.Cut(f.Syntax, ";")
 	mods, operands, _ := strings.Cut(head, " ")

@@ -6,13 +6,13 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// maxLoaded bounds the work on a function: one that large with no waits at all is told of its first loads.
+// maxLoaded bounds the work on a function. In a large function without any waits only the first loads are reported.
 const maxLoaded = 1 << 22
 
-// unawaited gives, for instructions of a function, the tcgen05.ld of which they use registers, or what is computed from these, where control
-// may come to them from it with no tcgen05.wait::ld between. Computing is no use: LLVM computes before the wait what the program computes
-// after it, as for it they have nothing to do with each other, and ptxas waits where it has to. What accesses memory, synchronises or
-// branches stays where the program has it.
+// unawaited returns, for instructions of a function, the tcgen05.ld whose registers, or values computed from them, they
+// use, if control may reach them from the load without a tcgen05.wait::ld. Computing is not a use: LLVM moves
+// computations before the wait because it sees no connection between them, and ptxas waits where necessary.
+// Instructions that access memory, synchronise or branch stay where the program has them.
 func unawaited(f *Func) map[int][]*Core {
 	found := map[int][]*Core{}
 	left := maxLoaded
@@ -64,5 +64,5 @@ func unawaited(f *Func) map[int][]*Core {
 	return found
 }
 
-// storesGeneric says that an instruction stores to memory that may be local, which the engine sees.
+// storesGeneric reports whether an instruction stores to memory that may be local, which the engine observes.
 func (in *Inst) storesGeneric() bool { return in.Class == Store && in.Space == event.Generic }

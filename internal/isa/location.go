@@ -12,7 +12,7 @@ import (
 type debugStrings struct {
 	bytes  []byte
 	labels map[string]int
-	known  map[int64]string // by where they begin
+	known  map[int64]string // by offset
 }
 
 func readDebugStrings(sections []*ptx.Section) *debugStrings {
@@ -39,7 +39,7 @@ func readDebugStrings(sections []*ptx.Section) *debugStrings {
 	return d
 }
 
-// at gives the string at a label and offset; "" when there is none.
+// at returns the string at a label and offset; "" if there is none.
 func (d *debugStrings) at(label string, off int64) string {
 	base, ok := d.labels[label]
 	from := int64(base) + off
@@ -47,7 +47,7 @@ func (d *debugStrings) at(label string, off int64) string {
 		return ""
 	}
 	s, ok := d.known[from]
-	if !ok { // every inlined call of a function names it again
+	if !ok { // every inlined call of a function refers to it again
 		rest := d.bytes[from:]
 		if end := bytes.IndexByte(rest, 0); end >= 0 {
 			rest = rest[:end]
@@ -64,9 +64,9 @@ type place struct{ file, line, column int }
 // locations builds the Locs of a function.
 type locations struct {
 	u     *unit
-	known map[locKey]int32 // to an index in locs
-	of    string           // the function
-	last  map[place]*Loc   // the last .loc of each place: an inlined_at refers to it
+	known map[locKey]int32 // indices in locs
+	of    string           // the name of the function
+	last  map[place]*Loc   // the last .loc of each place, to which an inlined_at refers
 	own   []*Loc           // by index
 	now   int32
 	made  bool // the last .loc has line 0
@@ -82,9 +82,9 @@ func newLocations(u *unit, f *ptx.Func) *locations {
 	return &locations{u: u, of: f.Name, known: map[locKey]int32{}, last: map[place]*Loc{}, now: -1}
 }
 
-// directive reads a .loc. What is inlined names the place of the call, whose own .loc is before it and may be
-// inlined in turn. Line 0 is what nvcc gives blocks that it makes of one statement, such as the loop that copies a structure:
-// they go on where the code before them is.
+// directive reads a .loc. An inlined place names the place of the call, which has an earlier .loc of its own and may
+// itself be inlined. nvcc gives line 0 to blocks that it generates for one statement, such as the loop that copies a
+// structure; they keep the place of the code before them.
 func (ls *locations) directive(d *ptx.Loc) {
 	ls.made = d.Line == 0
 	if d.Line == 0 && ls.now >= 0 && ls.own[ls.now].File == ls.u.files[d.File] {
@@ -98,7 +98,7 @@ func (ls *locations) directive(d *ptx.Loc) {
 			k.at = ls.u.loc(at)
 			ls.last[at] = k.at
 		}
-		// Triton gives what it inlines the name of the kernel.
+		// In Triton's PTX, inlined code has the name of the kernel.
 		if k.fn = ls.u.strings.at(d.FunctionName, d.FunctionOff); k.fn == ls.of {
 			k.fn = ""
 		}
@@ -119,7 +119,7 @@ func (ls *locations) directive(d *ptx.Loc) {
 
 func (u *unit) loc(p place) *Loc { return &Loc{File: u.files[p.file], Line: p.line, Column: p.column} }
 
-// list gives the Locs by index.
+// list returns the Locs by index.
 func (ls *locations) list() []Loc {
 	out := make([]Loc, len(ls.own))
 	for i, l := range ls.own {
@@ -128,7 +128,7 @@ func (ls *locations) list() []Loc {
 	return out
 }
 
-// Locate fills in the source places of the errors that parsing m gave, for messages.
+// Locate adds the source places to the errors of parsing m, for messages.
 func Locate(m *ptx.Module, err error) {
 	var errs ptx.ErrorList
 	if !errors.As(err, &errs) {
@@ -142,7 +142,8 @@ func Locate(m *ptx.Module, err error) {
 	}
 }
 
-// locate fills in the source places of those errors that are in the body of a function: what the last .loc before them says.
+// locate adds the source places to those errors that are in the body of a function: the place in the last .loc before
+// them.
 func (u *unit) locate(f *ptx.Func, errs ptx.ErrorList) {
 	within := func(e *ptx.Error) bool { return before(f.Body.Pos, e.Pos) && before(e.Pos, f.Body.End) }
 	if !slices.ContainsFunc(errs, within) {
@@ -184,7 +185,7 @@ func (ls *locations) walk(b *ptx.Block, f func(*ptx.Loc)) {
 	}
 }
 
-// source gives the places of l in a function of PTX, innermost first; none when its file is not known.
+// source returns the places of l in a function of PTX, innermost first, and none if its file is not known.
 func (l *Loc) source(f *ptx.Func) []ptx.Source {
 	if l.File == "" || l.Line <= 0 {
 		return nil

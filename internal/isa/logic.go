@@ -52,7 +52,7 @@ func bindLop3(in *Inst) {
 			if lut>>i&1 == 0 {
 				continue
 			}
-			// Term i: x where bit 2 of i is set, y for bit 1, z for bit 0, complemented where it is not.
+			// Term i: x if bit 2 of i is set, y for bit 1, z for bit 0, complemented if the bit is not set.
 			r |= (x ^ (uint64(i>>2&1) - 1)) & (y ^ (uint64(i>>1&1) - 1)) & (z ^ (uint64(i&1) - 1))
 		}
 		r &= 0xffffffff
@@ -93,7 +93,7 @@ func bindShr(in *Inst) {
 	in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] & mask >> uint32(a.S[1]) }
 }
 
-// prmtSelectors gives the selector of each result byte, 4 bits a byte, for a mode and the two selector bits.
+// prmtSelectors returns the selector of each result byte, 4 bits a byte, for a mode and the two selector bits.
 func prmtSelectors(m Mode, c uint64) uint64 {
 	k := c & 3
 	switch m {

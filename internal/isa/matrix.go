@@ -2,13 +2,14 @@ package isa
 
 import "fencepost.dev/fencepost/internal/event"
 
-// matrixRows is the instructions of the manual's "Warp Level Matrix" chapter: those by which a warp moves 8x8 matrices of 16-bit
-// elements together. A lane's fragment of a matrix is a 32-bit register, of two neighbouring elements of a row: lane i
-// has those of row i/4 that begin at column 2*(i%4). Of 8x16 elements of a byte it is the four of row i/4 from column 4*(i%4) on; of 16x16 ones,
-// which are transposed, two registers: those of rows 4*(i%4) and the next three, of column i/4, and of column i/4+8.
+// matrixRows is the instructions of the manual's "Warp Level Matrix" chapter by which a warp moves 8x8 matrices of
+// 16-bit elements together. A lane's fragment of a matrix is a 32-bit register with two adjacent elements of a row:
+// lane i has those of row i/4 that begin at column 2*(i%4). For 8x16 elements of a byte it is the four elements of row
+// i/4 from column 4*(i%4) on. For 16x16 elements, which are transposed, it is two registers: those of rows 4*(i%4) and
+// the next three, of column i/4, and of column i/4+8.
 //
-// The engine moves rows and Inst.Lanes elements: a row of 16 bytes belongs to the lane that gives its address, as two
-// values of 64 bits, the lower half first.
+// The engine moves rows and Inst.Lanes moves elements. A row of 16 bytes belongs to the lane that provides its address,
+// as two values of 64 bits, the lower half first.
 var matrixRows = []*Row{
 	{Op: "ldmatrix", Doc: "Warp Level Matrix: ldmatrix", Class: Matrix, Whole: true, Event: event.Load, Bind: bindLdmatrix, Forms: forms(
 		".sync.aligned.m8n8.num{.trans}{.space}.b16 d:b32, [a]; num: x1 x2 x4; space: shared shared::cta",
@@ -23,16 +24,16 @@ var matrixRows = []*Row{
 			"bytes, including its padding."},
 }
 
-// packedRows are rows of 16 elements of 6 or 4 bits, one after the other from the lowest bit on, and padding.
+// packedRows are rows of 16 elements of 6 or 4 bits, packed from the lowest bit on, followed by padding.
 const packedRows = "; src: b6x16_p32 b4x16_p64"
 
 // allLanes is the member mask of an instruction that the whole warp executes.
 const allLanes = 1<<32 - 1
 
-// rowLanes is how many lanes give the addresses of a matrix, one for each of its rows.
+// rowLanes is the number of lanes that provide the addresses of a matrix, one for each of its rows.
 const rowLanes = 8
 
-// Rows are the lanes that give an address to a Matrix instruction: the first eight for its first matrix, and so on.
+// Rows are the lanes that provide an address to a Matrix instruction: the first eight for its first matrix, and so on.
 func (i *Inst) Rows() uint32 {
 	n := rowLanes * i.Vec
 	if i.Has("m16n16") {
@@ -41,7 +42,7 @@ func (i *Inst) Rows() uint32 {
 	return uint32(uint64(1)<<n - 1)
 }
 
-// bindLdmatrix binds what a lane gets of the rows: sources 0 and 1 are the halves of the row that a lane has read.
+// bindLdmatrix binds the distribution of rows to lanes: sources 0 and 1 are the halves of the row that a lane has read.
 func bindLdmatrix(in *Inst) {
 	if !in.Has("m8n8") {
 		bindLdmatrixBytes(in)
@@ -63,7 +64,7 @@ func bindLdmatrix(in *Inst) {
 	}
 }
 
-// bindLdmatrixBytes binds ldmatrix of elements of a byte, or of less, which become the low bits of one.
+// bindLdmatrixBytes binds ldmatrix of elements of a byte, or of smaller ones, which become the low bits of a byte.
 func bindLdmatrixBytes(in *Inst) {
 	matrices, square, width := int(in.Vec), in.Has("m16n16"), 8
 	switch {

@@ -36,7 +36,8 @@ const (
 		"to the first word on to the second word. A wait that finds the phase complete acquires the second word."
 )
 
-// MbarrierOrder is the order of an operation on an mbarrier, which is otherwise where the instruction names none (PTX ISA, "mbarrier").
+// MbarrierOrder is the order of an operation on an mbarrier. It is otherwise if the instruction names none (PTX ISA,
+// "mbarrier").
 func (in *Inst) MbarrierOrder(otherwise event.Order) event.Order {
 	if in.Order == event.Weak {
 		return otherwise
@@ -44,7 +45,7 @@ func (in *Inst) MbarrierOrder(otherwise event.Order) event.Order {
 	return in.Order
 }
 
-// Apart is what a thread does by which it completes a phase of an mbarrier: event.ApartTests and the like.
+// Apart is the kind of operation by which a thread completes a phase of an mbarrier: event.ApartTests and the like.
 func (in *Inst) Apart() uint8 {
 	switch in.Op {
 	case OpTest:

@@ -68,8 +68,8 @@ const (
 		"(hardware flushes those of f32 in global memory)."
 )
 
-// atomForms makes the forms of atom and red from the orders and triples of operands, operation and lists: order, scope and space may
-// are before the operation or after it.
+// atomForms makes the forms of atom and red from the orders and from triples: operands, operation and lists. Order,
+// scope and space may precede or follow the operation.
 func atomForms(orders string, parts ...string) []Form {
 	var fs []Form
 	for i := 0; i < len(parts); i += 3 {
@@ -79,7 +79,7 @@ func atomForms(orders string, parts ...string) []Form {
 	return fs
 }
 
-// memoryDefaults completes order, scope and space of the memory classes where the modifiers leave them out.
+// memoryDefaults sets order, scope and space of the memory classes if the modifiers omit them.
 func memoryDefaults(in *Inst) {
 	if in.Has("async") && (in.Class == Store || in.Class == Atomic) {
 		in.Order, in.Scope = event.Release, event.ScopeGPU
@@ -191,7 +191,7 @@ func atomicAdd(t Type) func(in *Inst, old, b, c uint64) uint64 {
 	return func(_ *Inst, old, b, _ uint64) uint64 { return (old + b) & mask }
 }
 
-// halfAtomic lifts an operation on a 16-bit format to the type, element by element.
+// halfAtomic applies an operation on a 16-bit format to the elements of a type.
 func halfAtomic(t Type, op func(f *format, a, b uint64) uint64) func(in *Inst, old, b, c uint64) uint64 {
 	f := formatOf(t)
 	if t.Size() == 2 {

@@ -1,6 +1,6 @@
 package isa
 
-// mixedRows is the manual's "Mixed Precision Floating Point Instructions": 16-bit operands that count as f32.
+// mixedRows is the manual's "Mixed Precision Floating Point Instructions": 16-bit operands are converted to f32.
 var mixedRows = []*Row{
 	{Op: "add", Doc: "Mixed Precision: add", Note: noteMixed, Forms: mixedForms("{.rnd}{.sat}.f32.atype d, a:atype, c"),
 		Bind: bindMixed(2, func(x, _, z uint64, mode Rounding) uint64 { return fmtF32.add(x, z, mode) })},
@@ -14,7 +14,8 @@ const noteMixed = "Every f16 and bf16 value is an f32 value, so only the result 
 
 func mixedForms(syntax string) []Form { return forms(syntax + "; atype: f16 bf16") }
 
-// bindMixed binds an operation of f32 whose n sources but the last are of a 16-bit format. With two sources y is not used.
+// bindMixed binds an operation of f32 with n sources, all of a 16-bit format except the last. With two sources y is not
+// used.
 func bindMixed(n int, op func(x, y, z uint64, mode Rounding) uint64) func(in *Inst) {
 	return func(in *Inst) {
 		f, mode, sat := formatOf(in.Type2), rounding(in), in.Sat

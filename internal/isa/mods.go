@@ -1,7 +1,7 @@
 package isa
 
-// The comparison operators. Ordered ones are false when an operand is NaN, the ...U ones true. For unsigned integers
-// lo, ls, hi, hs are lt, le, gt, ge.
+// The comparison operators. Ordered ones are false if an operand is NaN, the ...U ones true. For unsigned integers lo,
+// ls, hi, hs are lt, le, gt, ge.
 const (
 	NoCmp CmpOp = iota
 	CmpEQ

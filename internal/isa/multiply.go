@@ -81,7 +81,7 @@ type multiply struct {
 	f16, from16      bool // D and C
 	integer          bool
 	sat              bool
-	bits             bool     // elements of one bit: the products are those of op, added up
+	bits             bool     // elements of one bit: the results of op are counted
 	op               Op       // and or xor
 	round            Rounding // of f64
 }
@@ -106,7 +106,8 @@ var elements = map[string]element{
 	"f64": {per: 1},
 }
 
-// narrow are the elements of mma with .kind::f8f6f4 that have fewer bits than the byte that holds one: of 6 the low ones, of 4 those from bit 2 on.
+// narrow are the elements of mma with .kind::f8f6f4 that have fewer bits than their byte. Elements of 6 bits are in the
+// low bits, those of 4 bits from bit 2 on.
 var narrow = map[string]element{
 	"e3m2": {per: 4, number: narrowNumber(E3M2x2, 0, 6)},
 	"e2m3": {per: 4, number: narrowNumber(E2M3x2, 0, 6)},
@@ -118,7 +119,7 @@ func narrowNumber(t Type, shift, bits int) func(x uint32) float32 {
 	return func(x uint32) float32 { return float32(f.value(uint64(x >> shift & (1<<bits - 1)))) }
 }
 
-// elementOf is the element of a type by name.
+// elementOf returns the element of a type by name.
 func elementOf(name string) (e element, ok bool) {
 	if e, ok = elements[name]; !ok {
 		e, ok = narrow[name]
@@ -157,7 +158,7 @@ func bindMma(in *Inst) {
 	in.Lanes = p.function()
 }
 
-// matrixTypes gives those of the modifiers that are types of elements.
+// matrixTypes returns the modifiers that are types of elements.
 func matrixTypes(mods []string) []string {
 	return slices.DeleteFunc(slices.Clone(mods), func(m string) bool {
 		_, factor := elementOf(m)
@@ -190,7 +191,7 @@ func (p *multiply) function() func(*Inst, *WarpArgs) {
 	return p.floats
 }
 
-// registers is how many registers of a lane hold A, and 8 columns of B.
+// registers returns the number of registers of a lane that hold A, and of those that hold 8 columns of B.
 func (p *multiply) registers() (a, b int) {
 	return p.rows * p.deep / 32 / p.a.per, 8 * p.deep / 32 / p.b.per
 }
@@ -216,7 +217,7 @@ func (p *multiply) eachB(block int, f func(r, lane, column, k int)) {
 	}
 }
 
-// inC says where the element of C of a row, and of a column of 8, is: in which register, and which lane.
+// inC returns the place of the element of C in a row and in one of 8 columns: its register and its lane.
 func (p *multiply) inC(block, row, col int, half bool) (reg, lane int) {
 	reg, lane = block*p.rows/8+row/8, row%8*4+col/2
 	if half {
@@ -273,7 +274,7 @@ func (p *multiply) floats(_ *Inst, w *WarpArgs) {
 	}
 }
 
-// lowElement is the lowest of the elements that are left of a register.
+// lowElement is the lowest element of a register, or of what remains of it.
 func lowElement(x uint32, per int) uint32 { return x & uint32(1<<(32/per)-1) }
 
 // integers multiplies in 64 bits, of which the result keeps 32.
@@ -314,7 +315,7 @@ func (p *multiply) integers(_ *Inst, w *WarpArgs) {
 	}
 }
 
-// popcounts counts the ones that op leaves of the bits of a row and of a column.
+// popcounts counts the ones in the result of op on the bits of a row and of a column.
 func (p *multiply) popcounts(_ *Inst, w *WarpArgs) {
 	var a [16][8]uint32 // 32 elements of k in each
 	var b [8][8]uint32

@@ -4,12 +4,13 @@ import "fencepost.dev/fencepost/internal/event"
 
 // Addresses of 32 bits.
 //
-// A module of 32-bit addresses (`.address_size 32`, and without the directive whatever holds an address in 32 bits: PTX
-// before ISA 2.3 has none) runs on the same device as any other. A 32-bit address is the low half of the device's own, whose
-// upper half is the same everywhere; those of shared, local and parameter memory lie in windows of 16 MiB at the top. What
-// needs an address of 64 bits is preceded by an instruction that widens it.
+// A module with 32-bit addresses (`.address_size 32`; without the directive, any module that holds an address in 32
+// bits, because PTX before ISA 2.3 has no directive) runs on the same device as any other. A 32-bit address is the low
+// half of a device address, whose upper half is the same everywhere. The 32-bit addresses of shared, local and
+// parameter memory are in windows of 16 MiB at the top. An instruction that needs an address of 64 bits is preceded by
+// one that widens it.
 
-// GlobalBase is where device memory begins. Its low half is 0.
+// GlobalBase is the start of device memory. Its low half is 0.
 const GlobalBase = 0x2000_0000_0000
 
 // The windows of 32-bit generic addresses.
@@ -20,10 +21,10 @@ const (
 	narrowMask   = 0xff << 24
 )
 
-// NarrowLimit is where the windows of 32-bit addresses begin: a 32-bit program reaches device memory below it.
+// NarrowLimit is the start of the windows of 32-bit addresses: a 32-bit program can access device memory below it.
 const NarrowLimit = narrowParam
 
-// Widen gives the address that 32 bits mean as a generic address.
+// Widen returns the generic address that a 32-bit address stands for.
 func Widen(a uint32) uint64 {
 	switch uint64(a) & narrowMask {
 	case narrowParam:
@@ -36,7 +37,7 @@ func Widen(a uint32) uint64 {
 	return GlobalBase | uint64(a)
 }
 
-// narrowWindow is where the window of a space begins among 32-bit generic addresses.
+// narrowWindow is the start of the window of a space among 32-bit generic addresses.
 func narrowWindow(s event.Space) uint64 {
 	switch s {
 	case event.Shared:
@@ -49,13 +50,13 @@ func narrowWindow(s event.Space) uint64 {
 	return 0
 }
 
-// widenRow is what is before an access by a 32-bit generic address. No program names it.
+// widenRow is the row of the instruction before an access by a 32-bit generic address. It has no PTX name.
 var widenRow = &Row{Op: "widen", Class: Pure, Bind: setEval(func(_ *Inst, a *Args) { a.D[0] = Widen(uint32(a.S[0])) })}
 
-// narrow says that addresses of the unit may have 32 bits.
+// narrow reports whether addresses of the unit may have 32 bits.
 func (u *unit) narrow() bool { return u.m.AddressSize != 64 }
 
-// widenAddress makes an operand that holds a 32-bit address one of 64 bits, by instructions that are before in.
+// widenAddress widens an operand with a 32-bit address to 64 bits, by instructions inserted before in.
 func (b *body) widenAddress(in *Inst, o *Operand, space event.Space) {
 	if o.Kind != Reg || o.Size != 4 || narrowSpace(space) {
 		return
@@ -72,7 +73,7 @@ func (b *body) widenAddress(in *Inst, o *Operand, space event.Space) {
 	*o = b.before(in, nil, b.spelled("add", ".u64"), 8, wide, Operand{Kind: Imm, Imm: base})
 }
 
-// spelled is an instruction that the decoder itself writes.
+// spelled is an instruction that the decoder itself inserts.
 func (b *body) spelled(op, mods string) *spelling {
 	list, err := b.l.spell(op, mods, today)
 	if err != nil {
@@ -81,7 +82,7 @@ func (b *body) spelled(op, mods string) *spelling {
 	return list[0]
 }
 
-// before writes an instruction that computes size bytes from src, and gives the register of its result.
+// before inserts an instruction that computes size bytes from src, and returns the register of its result.
 func (b *body) before(in *Inst, row *Row, sp *spelling, size uint8, src ...Operand) Operand {
 	var x Inst
 	if sp != nil {

@@ -2,7 +2,7 @@ package isa
 
 import "fencepost.dev/fencepost/internal/event"
 
-// root is what a register's value is made of, as far as shared variables are concerned.
+// root is the origin of a register's value with respect to shared variables.
 type root struct {
 	kind rootKind
 	of   *Var
@@ -11,14 +11,14 @@ type root struct {
 type rootKind uint8
 
 const (
-	unset   rootKind = iota // no definition was seen yet
-	index                   // no address of a shared variable
-	within                  // an address in of, or beyond it by an index that is out of bounds
+	unset   rootKind = iota // no definition was visited yet
+	index                   // not the address of a shared variable
+	within                  // an address in of, or beyond it by an index out of bounds
 	unknown                 // several variables, or an address from which more than an index was computed
 )
 
-// objects finds the static shared variable that each load, store and atomic operation accesses, where its address is that of one
-// variable and an index: Inst.Object. An address that comes out of memory, a parameter or a call is not known.
+// objects finds the static shared variable that each load, store and atomic operation accesses, if its address is that
+// of one variable plus an index: Inst.Object. An address from memory, a parameter or a call is unknown.
 func objects(f *Func) {
 	roots := make([]root, f.Regs)
 	for changed := true; changed; {
@@ -47,7 +47,7 @@ func objects(f *Func) {
 	}
 }
 
-// join adds what another definition may give, and says whether that is new.
+// join adds the result of another definition, and reports whether r has changed.
 func (r *root) join(v root) bool {
 	old := *r
 	switch {
@@ -72,7 +72,7 @@ func (o *Operand) root(roots []root) root {
 	return root{within, o.Var}
 }
 
-// root is that of the results of an instruction.
+// root is the root of the results of an instruction.
 func (in *Inst) root(roots []root) root {
 	if in.Class != Pure {
 		return root{kind: index}
@@ -82,7 +82,7 @@ func (in *Inst) root(roots []root) root {
 		v := in.Src[k].root(roots)
 		switch {
 		case v.kind == unset:
-			return root{} // until its definition was seen
+			return root{} // until its definition was visited
 		case v.kind == index:
 		case all.kind != index || !in.keeps(k):
 			all = root{kind: unknown}
@@ -93,7 +93,7 @@ func (in *Inst) root(roots []root) root {
 	return all
 }
 
-// keeps says that the result is the k-th source, or that plus an index.
+// keeps reports whether the result is the k-th source, or that plus an index.
 func (in *Inst) keeps(k int) bool {
 	switch in.Row.Op {
 	case "mov", "cvt", "cvta":

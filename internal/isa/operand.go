@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// operands decodes the operands of an instruction by its form; false when their number does not fit the form, or a
-// vector is where the form has none.
+// operands decodes the operands of an instruction by its form. It returns false if their number does not fit the form,
+// or if there is a vector where the form has none.
 func (b *body) operands(in *Inst, sp *spelling) bool {
 	shape := true
 	switch in.Class {
@@ -64,7 +64,7 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 	}
 	given := in.Source.Operands
 	specs := sp.ops
-	// With optional operands left out, those that come later stand for themselves.
+	// If optional operands are omitted, the later ones are assigned to their own places.
 	skip := len(specs) - len(given)
 	required := 0
 	for _, s := range specs {
@@ -124,7 +124,8 @@ func count(lo, hi int) string {
 	return fmt.Sprintf("%d to %d", lo, hi)
 }
 
-// absent stands for an optional operand left out. A cache policy of a memory instruction is not kept at all, the lines of a Tile are dense.
+// absent stands for an omitted optional operand. A cache policy of a memory instruction is not kept at all; the lines
+// of a Tile without a stride are dense.
 func (b *body) absent(in *Inst, s *opSpec) {
 	if in.Class == Tile {
 		in.Src = append(in.Src, Operand{Kind: Imm, Imm: in.Tiles.Line / in.Tiles.Element})
@@ -170,11 +171,11 @@ func (b *body) operand(in *Inst, s *opSpec, o *ptx.Operand) {
 	}
 }
 
-// selects says that a source stands for what the operand selects of its register, or for its sign.
+// selects reports whether a source has a selector of its register, or a sign.
 func (s *opSpec) selects() bool { return s.ways > 0 || s.neg }
 
-// selecting decodes an operand that selects parts of its register: `%r1.b0`, `-%r2.h1`. The selector of a result is kept
-// for the end of the sources.
+// selecting decodes an operand that selects parts of its register: `%r1.b0`, `-%r2.h1`. The selector of a result is
+// kept for the end of the sources.
 func (b *body) selecting(in *Inst, s *opSpec, o *ptx.Operand) {
 	plain, reg := *s, *o
 	plain.ways, plain.neg = 0, false
@@ -247,7 +248,7 @@ func (b *body) result(in *Inst, s *opSpec, o *ptx.Operand) {
 	in.Dst = append(in.Dst, regs...)
 }
 
-// registerOperand gives the slots of a register operand: several for a vector or 128-bit register.
+// registerOperand returns the slots of a register operand: several for a vector or 128-bit register.
 func (b *body) registerOperand(o *ptx.Operand) ([]Operand, bool) {
 	if o.Kind != ptx.OperandIdent {
 		return nil, false
@@ -280,7 +281,7 @@ func (b *body) registerOperand(o *ptx.Operand) ([]Operand, bool) {
 }
 
 // fits checks the width of a register against the operand's type (PTX ISA, "Operand Size Exceeding Instruction-Type
-// Size"): the same, or larger where the form allows it.
+// Size"): equal, or larger if the form allows it.
 func (b *body) fits(in *Inst, s *opSpec, o *ptx.Operand, regs []Operand) bool {
 	want := s.typ.Size()
 	got := int(regs[0].Size)
@@ -312,7 +313,7 @@ func (b *body) fits(in *Inst, s *opSpec, o *ptx.Operand, regs []Operand) bool {
 
 func (b *body) isPredicate(o *ptx.Operand) bool { return b.typeOf(o.Name) == Pred }
 
-// typeOf is the type of a register or of an element of a vector register, NoType of other names.
+// typeOf is the type of a register or of an element of a vector register, NoType for other names.
 func (b *body) typeOf(name string) Type {
 	x := b.scope.find(name)
 	if base, _, ok := vectorElement(name); x == nil && ok {
@@ -324,7 +325,7 @@ func (b *body) typeOf(name string) Type {
 	return x.regs.typ
 }
 
-// vectorElement takes v.x apart, an element of a vector register.
+// vectorElement splits v.x, an element of a vector register.
 func vectorElement(name string) (base string, element int, ok bool) {
 	n := len(name)
 	if n <= 2 || name[n-2] != '.' {
@@ -410,8 +411,9 @@ func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
 	}
 }
 
-// registerPlus takes `reg+number` for a source, which NVIDIA's assembler accepts of integers wherever it accepts a register:
-// the sum is computed, as wide as the register, by instructions that are before in. It gives false when o is none.
+// registerPlus accepts `reg+number` as a source. NVIDIA's assembler accepts it for integers wherever it accepts a
+// register. The sum is computed, as wide as the register, by instructions inserted before in. It returns false if o is
+// not of this form.
 func (b *body) registerPlus(in *Inst, s *opSpec, o *ptx.Operand) bool {
 	if o.Kind != ptx.OperandAddrOf || o.Generic {
 		return false
@@ -440,7 +442,7 @@ func (b *body) registerPlus(in *Inst, s *opSpec, o *ptx.Operand) bool {
 	return true
 }
 
-// nameAddress takes the address a of what o names for a source.
+// nameAddress uses the address a of the named object as a source.
 func (b *body) nameAddress(in *Inst, s *opSpec, o *ptx.Operand, a Operand) {
 	if a.Kind == GenericAddr && s.typ.Size() == 4 && a.Var.Space == event.Shared { // in the window of 32-bit addresses
 		a.Kind, a.Imm = SharedAddr, a.Imm+narrowShared
@@ -481,7 +483,7 @@ func (b *body) takeParam(o *ptx.Operand, a Operand) Operand {
 	return Operand{Kind: LocalAddr, Imm: uint64(s.Local) + uint64(o.Off)}
 }
 
-// addressOf gives the address of a variable or function.
+// addressOf returns the address of a variable or function.
 func (b *body) addressOf(in *Inst, o *ptx.Operand) (Operand, bool) {
 	if x := b.scope.find(o.Name); x != nil {
 		switch {
@@ -521,7 +523,7 @@ func varAddress(v *Var, o *ptx.Operand) Operand {
 	return a
 }
 
-// nearName suggests a special register for a misspelt one, and tells of names that are where they are not supported.
+// nearName suggests a special register for a misspelt one, and explains names that exist where they are not supported.
 func (b *body) nearName(name string) string {
 	if space := b.u.outside[name]; space != "" {
 		return ": ." + space + " variables at module level are not supported"
@@ -580,12 +582,12 @@ func (b *body) address(in *Inst, o *ptx.Operand) {
 	in.Src = append(in.Src, a)
 }
 
-// narrowSpace says that 32 bits hold any address of the space.
+// narrowSpace reports whether 32 bits can hold any address of the space.
 func narrowSpace(s event.Space) bool {
 	return s == event.Shared || s == event.Local || s == event.Param
 }
 
-// addressSpace checks the space of a named variable against that of the access, or settles it.
+// addressSpace checks the space of a named variable against that of the access, or sets it.
 func (b *body) addressSpace(in *Inst, o *ptx.Operand, a Operand) {
 	var s event.Space
 	switch a.Kind {
@@ -615,7 +617,7 @@ func (b *body) addressSpace(in *Inst, o *ptx.Operand, a Operand) {
 	}
 }
 
-// isArgument says that a name is a .param variable that the function is called with.
+// isArgument reports whether a name is a .param variable with which the function is called.
 func (b *body) isArgument(name string) bool {
 	x := b.scope.find(name)
 	return x != nil && x.formal && slices.ContainsFunc(b.f.Sig.Params, func(p Param) bool { return p.Name == name })
@@ -633,7 +635,7 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 		}
 	}
 	if in.Vec == 1 {
-		if o.Kind == ptx.OperandVector && len(o.Args) == 1 { // ptxas takes braces round one register
+		if o.Kind == ptx.OperandVector && len(o.Args) == 1 { // ptxas accepts braces around one register
 			o = &o.Args[0]
 		}
 		one(o)
@@ -664,7 +666,7 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 	}
 }
 
-// tuple decodes a vector of as many registers as the form says.
+// tuple decodes a vector with the number of registers that the form requires.
 func (b *body) tuple(in *Inst, s *opSpec, o *ptx.Operand) {
 	list := o.Args
 	if o.Kind != ptx.OperandVector {
@@ -801,7 +803,7 @@ func (b *body) direct(in *Inst, callee *ptx.Operand) {
 	in.Callee, in.CallSig = t.fn, &t.fn.Sig
 }
 
-// indirect finds the signature of an indirect call, and its candidates when they are listed.
+// indirect finds the signature of an indirect call, and its candidates if they are listed.
 func (b *body) indirect(in *Inst, callee, hint *ptx.Operand) {
 	if hint == nil {
 		b.errorf(callee.Pos, "an indirect call needs a prototype or a list of targets")
@@ -833,7 +835,7 @@ func (b *body) indirect(in *Inst, callee, hint *ptx.Operand) {
 	}
 }
 
-// callTable is the functions that a variable is initialised with (PTX ISA, "call": the name of a call table).
+// callTable is the functions in a variable's initialiser (PTX ISA, "call": the name of a call table).
 func (b *body) callTable(name string) []*Func {
 	var v *Var
 	if x := b.scope.find(name); x != nil {
@@ -860,7 +862,7 @@ func (b *body) actuals(in *Inst, list *ptx.Operand, formals []Param, what string
 	if list != nil {
 		given, pos = list.Args, list.Pos
 	}
-	var firsts []int // of each formal as declared, its first parameter
+	var firsts []int // by formal as declared: its first parameter
 	for i := 0; i < len(formals); i += max(formals[i].Vec, 1) {
 		firsts = append(firsts, i)
 	}
@@ -875,7 +877,7 @@ func (b *body) actuals(in *Inst, list *ptx.Operand, formals []Param, what string
 	return out
 }
 
-// actual decodes one result or argument of a call: an operand for each parameter that p is.
+// actual decodes one result or argument of a call: an operand for each parameter that p stands for.
 func (b *body) actual(o *ptx.Operand, p *Param, what string) []Operand {
 	n := max(p.Vec, 1)
 	if o.Kind == ptx.OperandIdent && o.Name == "_" && what == "results" {
@@ -913,7 +915,7 @@ func (b *body) actual(o *ptx.Operand, p *Param, what string) []Operand {
 	return nil
 }
 
-// bitsOf says how wide a register is.
+// bitsOf describes the width of a register.
 func bitsOf(size uint8) string {
 	if size == 0 {
 		return "1 bit"

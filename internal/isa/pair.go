@@ -2,9 +2,10 @@ package isa
 
 import "fencepost.dev/fencepost/internal/event"
 
-// Operations of two blocks (cta_group::2) arrive at an mbarrier of the first of the two. Code finds its address in shared memory of the
-// cluster by clearing bit 24 of an address of its own, where devices have the lowest bit of the block's rank. Here an address of a block's own
-// shared memory has no rank: what clears that bit alone, of those from bit 24 on, gives the address in the block of the even rank.
+// Operations of two blocks (cta_group::2) arrive at an mbarrier of the first of the two. Programs compute its address
+// in shared memory of the cluster by clearing bit 24 of an address of their own, which on devices is the lowest bit of
+// the block's rank. In this package an address of a block's own shared memory has no rank. So an instruction that
+// clears, of the bits from 24 on, only bit 24, returns the address in the block of the even rank.
 
 // leaderRow is the row of such an instruction, which PTX spells and.b32.
 var leaderRow = &Row{Op: "mapa", Doc: "the address in the first of two blocks", Class: Pure, Rank: true}

@@ -2,8 +2,8 @@ package isa
 
 import "math"
 
-// quads is mma.m8n8k4 of f16: four products at once, each by four lanes of the lower half of a warp and the four that are 16 above
-// (PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f16 floating point type").
+// quads is mma.m8n8k4 of f16: four products at once, each by four lanes of the lower half of a warp and the four that
+// are 16 above (PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f16 floating point type").
 type quads struct {
 	colA, colB  bool // the lanes hold columns
 	f16, from16 bool // D and C
@@ -18,7 +18,8 @@ func bindQuads(in *Inst, types []string) {
 	in.Lanes = p.multiply
 }
 
-// inC says where an element of C is, in the lanes of the first product: in which lane, and which of those that it holds.
+// inC returns the place of an element of C among the lanes of the first product: its lane, and its index among the
+// elements of the lane.
 func (p *quads) inC(row, col int, half bool) (lane, i int) {
 	if half {
 		return row%4 + row/4*16, col
@@ -26,8 +27,8 @@ func (p *quads) inC(row, col int, half bool) (lane, i int) {
 	return row&1 + col&2 + row/4*16, row&2 + col&4 + col&1
 }
 
-// factor gives the element k of a row of A, or of a column of B, of the four rows that lanes from first on hold: a lane each, or, if
-// across, each lane one element of all.
+// factor returns element k of a row of A, or of a column of B, for the four rows that the lanes from first on hold:
+// each lane holds one row, or, if across is set, one element of every row.
 func (p *quads) factor(s [][32]uint64, first, row, k int, across bool) float32 {
 	if across {
 		row, k = k, row

@@ -6,16 +6,16 @@ import (
 	"math/bits"
 )
 
-// Floating point to the bit, in every rounding mode.
+// Bit-exact floating point in every rounding mode.
 //
 // Sums, products, quotients and roots of formats up to 32 bits are computed in float64 rounded to odd: truncated, with
-// the last bit set when anything was lost. Rounding that to a format at least two bits shorter gives what rounding the
-// exact value gives, in any mode, so nothing is rounded twice. For float64 itself the result to nearest is compared with
-// the exact value and moved by one step where the mode asks for it.
+// the last bit set if anything was lost. Rounding that to a format at least two bits shorter is the same as rounding
+// the exact value, in any mode, so nothing is rounded twice. For float64 itself the result rounded to nearest is
+// compared with the exact value and moved by one step if the mode requires it.
 
 // format is a binary interchange format narrower than 64 bits, or f64.
 type format struct {
-	mant, exp uint   // bits of the stored mantissa and of the exponent
+	mant, exp uint   // numbers of bits of the stored mantissa and of the exponent
 	nan       uint64 // the NaN that operations generate
 }
 
@@ -40,7 +40,7 @@ func (f *format) isSubnormal(x uint64) bool {
 	return m != 0 && m>>f.mant == 0
 }
 
-// flush gives a zero of the same sign for a subnormal.
+// flush replaces a subnormal by a zero of the same sign.
 func (f *format) flush(x uint64) uint64 {
 	if f.isSubnormal(x) {
 		return x & f.sign()
@@ -75,7 +75,8 @@ func (f *format) value(x uint64) float64 {
 	return v
 }
 
-// pack rounds (-1)^neg * m * 2^e to the format. m may carry a sticky last bit when it has two bits or more to spare.
+// pack rounds (-1)^neg * m * 2^e to the format. m may have a sticky last bit if it has at least two more bits than
+// needed.
 func (f *format) pack(neg bool, m uint64, e int, mode Rounding) uint64 {
 	var sign uint64
 	if neg {
@@ -106,7 +107,7 @@ func (f *format) pack(neg bool, m uint64, e int, mode Rounding) uint64 {
 			q++
 		}
 	}
-	// q holds the implicit bit when normal, so adding the exponent less one carries correctly.
+	// q contains the implicit bit if normal, so adding the exponent minus one carries correctly.
 	r := uint64(exp+f.bias()-1)<<f.mant + q
 	if r >= f.inf() {
 		r = f.inf()
@@ -133,7 +134,7 @@ func roundsUp(mode Rounding, neg, odd bool, rest uint64) bool {
 	return rest > half || rest == half && odd
 }
 
-// round brings a float64 that is exact or rounded to odd to the format. NaN becomes the format's own.
+// round converts a float64 that is exact or rounded to odd to the format. NaN becomes the format's default NaN.
 func (f *format) round(x float64, mode Rounding) uint64 {
 	b := math.Float64bits(x)
 	m, e, neg := b&(1<<52-1), int(b>>52&0x7ff), b>>63 != 0
@@ -201,7 +202,7 @@ func sqrtOdd(a float64) float64 {
 	return toOdd(s, math.FMA(-s, s, a))
 }
 
-// zeroSum gives the sign that a zero sum of a and b has: minus in mode rm unless both are plus.
+// zeroSum sets the sign of a zero sum of a and b: minus in mode rm unless both are plus.
 func zeroSum(s, a, b float64, mode Rounding) float64 {
 	if s == 0 && mode == RM && (math.Signbit(a) || math.Signbit(b)) {
 		return math.Copysign(0, -1)
@@ -245,7 +246,7 @@ func (f *format) saturate(x uint64) uint64 {
 
 // The operations of f64, on raw bits.
 
-// nan64 gives the result of an operation of which an operand is NaN: the first such operand, made quiet.
+// nan64 returns the result of an operation with a NaN operand: the first such operand, made quiet.
 func nan64(ops ...uint64) (uint64, bool) {
 	for _, x := range ops {
 		if fmtF64.isNaN(x) {
@@ -255,8 +256,8 @@ func nan64(ops ...uint64) (uint64, bool) {
 	return 0, false
 }
 
-// fix64 finishes a result to nearest: NaN as generated, else moved by the mode where the exact value, told as
-// its sign relative to the result, asks for it.
+// fix64 finishes a result rounded to nearest. A NaN becomes the default NaN. Otherwise the result is moved if the mode
+// requires it, given the sign of the exact value relative to the result.
 func fix64(y float64, mode Rounding, exactMinusY func() int) uint64 {
 	if y != y {
 		return fmtF64.nan
@@ -274,7 +275,7 @@ func fix64(y float64, mode Rounding, exactMinusY func() int) uint64 {
 	return math.Float64bits(y)
 }
 
-// exactPrec holds any sum of a float64 and a product of two: exponents from -2148 to 2048.
+// exactPrec is enough for any sum of a float64 and a product of two: exponents from -2148 to 2048.
 const exactPrec = 4300
 
 func bigF(x float64) *big.Float { return new(big.Float).SetPrec(exactPrec).SetFloat64(x) }
@@ -375,7 +376,7 @@ func sqrt64(a uint64, mode Rounding) uint64 {
 	})
 }
 
-// roundIntegral rounds to an integral value, the sign of zero kept.
+// roundIntegral rounds to an integral value and keeps the sign of zero.
 func roundIntegral(x float64, mode Rounding) float64 {
 	var r float64
 	switch mode {

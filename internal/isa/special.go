@@ -40,8 +40,8 @@ const (
 	DynamicSmemSize
 	TotalSmemSize
 	AggrSmemSize
-	ReservedSmemOffset // where reserved shared memory and its parts begin: 0 (see ReservedShared)
-	ReservedSmemSize   // where it ends, and how large it is
+	ReservedSmemOffset // start of reserved shared memory and of its parts: 0 (see ReservedShared)
+	ReservedSmemSize   // its end, and its size
 	ClusterIDX         // of the cluster in the grid
 	ClusterIDY
 	ClusterIDZ
@@ -108,7 +108,7 @@ func (s SpecialID) Size() int {
 	return 4
 }
 
-// specialVector says that a name is that of a special register of four elements.
+// specialVector reports whether a name is that of a special register of four elements.
 func specialVector(name string) bool {
 	_, ok := specialNames[name+".w"]
 	return ok

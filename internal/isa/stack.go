@@ -2,9 +2,9 @@ package isa
 
 import "fencepost.dev/fencepost/ptx"
 
-// stackRows is the manual's "Stack Manipulation Instructions". A function that has one has stackArea bytes of local memory
-// for what it allocates, and a register with how many of them are taken: the last source of stacksave and alloca, before
-// the address of the area, and the last result of alloca and stackrestore.
+// stackRows is the manual's "Stack Manipulation Instructions". A function with one has stackArea bytes of local memory
+// for its allocations, and a register with the number of allocated bytes. The register is the last source of stacksave
+// and alloca, before the address of the area, and the last result of alloca and stackrestore.
 var stackRows = []*Row{
 	{Op: "stacksave", Doc: "Stack Manipulation: stacksave", Stack: true, Bind: bindStackPointer, Forms: forms(".type d; type: u32 u64")},
 	{Op: "stackrestore", Doc: "Stack Manipulation: stackrestore", Stack: true, Bind: bindStackPointer, Forms: forms(".type a; type: u32 u64")},
@@ -12,10 +12,10 @@ var stackRows = []*Row{
 		Note: "A function can allocate 16 KiB at a time. A larger allocation gives an address that cannot be accessed."},
 }
 
-// stackArea is the bytes that a call of a function can allocate.
+// stackArea is the number of bytes that a call of a function can allocate.
 const stackArea = 16 << 10
 
-// noStack is the address of what does not fit.
+// noStack is the address of an allocation that does not fit.
 const noStack = 1 << 31
 
 func bindStackPointer(in *Inst) {
@@ -23,7 +23,8 @@ func bindStackPointer(in *Inst) {
 	in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] & mask }
 }
 
-// bindAlloca binds alloca. Sources are the size, the alignment (8 when absent), what is taken, and the address of the area.
+// bindAlloca binds alloca. Sources are the size, the alignment (8 if absent), the allocated bytes, and the address of
+// the area.
 func bindAlloca(in *Inst) {
 	mask := widthMask(in.Type)
 	in.Eval = func(_ *Inst, a *Args) {
@@ -43,7 +44,7 @@ func bindAlloca(in *Inst) {
 	}
 }
 
-// stack gives a function whose body manipulates the stack its area, and a register that begins with 0.
+// stack gives a function whose body uses stack instructions its area, and a register that is initially 0.
 func (b *body) stack() {
 	if !manipulatesStack(b.f.Decl.Body) {
 		return
@@ -76,7 +77,7 @@ func manipulatesStack(blk *ptx.Block) bool {
 	return false
 }
 
-// stackOperands adds what the stack rows read and write besides their operands.
+// stackOperands adds the implicit sources and results of the stack rows.
 func (b *body) stackOperands(in *Inst) {
 	if in.Row.Op != "stackrestore" {
 		in.Src = append(in.Src, b.taken)

@@ -2,14 +2,14 @@ package isa
 
 import "math"
 
-// fours are the types of two tiny numbers, by the name of four.
+// fours are the types of two tiny numbers, by the name of the type of four.
 var fours = map[string]Type{"e4m3x4": E4M3x2, "e5m2x4": E5M2x2, "e2m3x4": E2M3x2, "e3m2x4": E3M2x2, "e2m1x4": E2M1x2}
 
 const noteStochastic = "With .rs each element uses a part of the random bits, the first element the uppermost: 16 bits of two " +
 	"elements, 8 bits of four. They are added to the first bits that are cut off, and a carry rounds the magnitude up. The " +
 	"manual's figures may distribute the bits differently."
 
-// bindCvtStochastic binds the conversions of f32 with random bits, the last source, to two or four numbers that are packed.
+// bindCvtStochastic binds the conversions of f32 with random bits, the last source, to two or four packed numbers.
 func bindCvtStochastic(in *Inst) {
 	relu, satfinite := in.Has("relu"), in.Has("satfinite")
 	count, width := 2, uint(16)
@@ -55,8 +55,8 @@ func bindCvtStochastic(in *Inst) {
 	}
 }
 
-// roundUpBy gives the code of the magnitude of a number in a format of mant bits of fraction and a least exponent, with no upper limit. It is
-// rounded up where the first n of the bits that are cut off and as many random ones carry.
+// roundUpBy returns the code of the magnitude of a number in a format with mant bits of fraction and a least exponent,
+// without an upper limit. It rounds up if the sum of the first n discarded bits and n random bits carries.
 func roundUpBy(v float64, mant, least int, random uint64, n int) uint64 {
 	mag, e := math.Abs(v), least
 	switch {

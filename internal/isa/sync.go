@@ -47,7 +47,7 @@ var syncRows = []*Row{
 
 const noteProxy = "No effect: no memory is accessed under other addresses, and a release to the tensormap proxy orders nothing by itself."
 
-// bindProxyFence binds the space that a fence concerns: event.NoSpace is all.
+// bindProxyFence binds the space of a fence: event.NoSpace is all.
 func bindProxyFence(in *Inst) {
 	if in.Op = OpProxyFence; in.Has("async::generic") {
 		in.Space = event.Shared

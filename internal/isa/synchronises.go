@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Synchronises says that the code of the function, or of one that it may call, has an atomic operation, a fence, or a load
+// Synchronises reports whether the function, or one that it may call, contains an atomic operation, a fence, or a load
 // or store that acquires or releases: something besides barriers that could order threads.
 func (f *Func) Synchronises() bool {
 	return f.Any(func(i *Inst) bool {
@@ -14,24 +14,26 @@ func (f *Func) Synchronises() bool {
 	})
 }
 
-// ToolPrefix begins the names of the functions and variables that instrumentation puts into a program (internal/instrument).
+// ToolPrefix is the prefix of the names of functions and variables that instrumentation adds to a program
+// (internal/instrument).
 const ToolPrefix = "__fencepost_"
 
-// Signals says that the instruction may be part of how a kernel and host code synchronise: it is of the scope of the system, or volatile,
-// and of the program itself.
+// Signals reports whether the instruction may be part of the synchronisation of a kernel with host code: it has system
+// scope or is volatile, and belongs to the program itself.
 func (in *Inst) Signals() bool {
 	shared := in.Space == event.Shared || in.Space == event.Local
 	return !shared && !in.Tool && (in.Scope == event.ScopeSys || in.Order == event.Volatile)
 }
 
-// Contends says that the instruction reads what other threads may change at that time, so that what it reads depends on who was first.
+// Contends reports whether the instruction reads memory that other threads may change concurrently, so that the value
+// depends on the order of threads.
 func (in *Inst) Contends() bool {
 	return in.Class == Atomic && in.Row.Op != "red" || in.Class == Load && in.Order != event.Weak
 }
 
-// Communicates says that the code of the function, or of one that it may call, reads on purpose what other blocks may change at that
-// time, by a strong load or by an atomic operation whose result is used. What a block of other kernels does depends on when others run
-// only where there is a race.
+// Communicates reports whether the function, or one that it may call, intentionally reads memory that other blocks may
+// change concurrently, by a strong load or by an atomic operation whose result is used. In other kernels, the behaviour
+// of a block depends on the timing of others only if there is a race.
 func (f *Func) Communicates() bool {
 	for _, g := range f.Reachable() {
 		uses := g.Discards()
@@ -44,28 +46,29 @@ func (f *Func) Communicates() bool {
 	return false
 }
 
-// Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
+// Swaps reports whether the function, or one that it may call, contains a compare-and-swap, which is used to take
+// locks.
 func (f *Func) Swaps() bool { return f.Any(func(i *Inst) bool { return i.Op == OpCas }) }
 
-// NonCoherent says that the instruction is ld.global.nc: the memory must not be written while the kernel runs; or that it reads through
-// the texture or the surface proxy: the memory must not have been written before by the same kernel.
+// NonCoherent reports whether the instruction is ld.global.nc, whose memory must not be written while the kernel runs,
+// or reads through the texture or the surface proxy, where the same kernel must not have written the memory before.
 func (in *Inst) NonCoherent() bool {
 	return in.Class == Load && in.Has("nc") || in.Class == Texture && (in.Op == OpFetch || in.Op == OpGather || in.Op == OpSurfaceLoad)
 }
 
-// Bulk says that the instruction is a bulk copy, or another one that accesses memory through the async proxy.
+// Bulk reports whether the instruction is a bulk copy, or another one that accesses memory through the async proxy.
 func (in *Inst) Bulk() bool {
 	return in.Class == Copy && (in.Op == OpBulk || in.Op == OpTensor || in.Op == OpStoreAsync || in.Op == OpTryCancel) || in.Op == OpWgmma || in.Core != nil
 }
 
-// ReadsClocks says that the code of the function, or of one that it may call, reads a clock: what it finds depends on when it looks.
+// ReadsClocks reports whether the function, or one that it may call, reads a clock. The value then depends on timing.
 func (f *Func) ReadsClocks() bool {
 	return f.Any(func(i *Inst) bool {
 		return slices.ContainsFunc(i.Src, func(o Operand) bool { return o.Kind == SpecialReg && o.Special >= Clock && o.Special <= GlobalTimerHi })
 	})
 }
 
-// Any says that an instruction of the function, or of one that it may call, is such.
+// Any reports whether such holds for an instruction of the function, or of one that it may call.
 func (f *Func) Any(such func(*Inst) bool) bool {
 	for _, g := range f.Reachable() {
 		for i := range g.Insts {

@@ -10,26 +10,26 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// The notation of Form.Syntax, that of the manual with a few annotations:
+// The notation of Form.Syntax is that of the manual with a few annotations:
 //
-//	.mod{.mod} operand, operand{, operand}; name: value value; name: value ...
+//	.mod{.mod} operand, operand{, operand}; name: value value ...; name: value ...
 //
-// A modifier in braces may be absent. A modifier whose name has a list of values (after a semicolon, or in sets) stands
+// A modifier in braces is optional. A modifier whose name has a list of values (after a semicolon, or in sets) stands
 // for any of them; any other stands for itself. The order of modifiers is not checked, except that types keep theirs.
 //
-// Operands named d, d1, p, q are results and all others sources. Without annotation an operand has the instruction's
+// Operands named d, d1, p, q are results and all others sources. An operand without annotation has the instruction's
 // type, the first type modifier.
 //
 //	a:u32    has that type; a:atype has the type chosen for .atype; a:wide twice the width of the instruction's type
 //	a~       the register may be wider than the type
 //	[a]      is an address
-//	d|p      is a pair; d{|p} a pair whose second half may be absent
+//	d|p      is a pair; d{|p} a pair whose second half is optional
 //	a^2      may have a selector of 1, 2 or 4 parts, which becomes a source of its own; d^1 must have one (see videoRows)
 //	-a       may have a sign, which becomes a source of its own, or part of its selector
 //	<a>      is a vector, of .vec elements or as many as fill the instruction's type
-//	a*4      is a vector of 4 registers; of one register the braces may be absent
+//	a*4      is a vector of 4 registers; for one register the braces are optional
 //	word'    is text for people: the decoder reads the operands of that instruction itself
-//	{, b}    may be absent
+//	{, b}    is optional
 var sets = map[string][]string{
 	"rnd":   {"rn", "rz", "rm", "rp"},
 	"scope": {"cta", "cluster", "gpu", "sys"},
@@ -40,7 +40,7 @@ var sets = map[string][]string{
 	"prefetch_size": {"L2::64B", "L2::128B", "L2::256B"},
 }
 
-// form is a Form read.
+// form is a parsed Form.
 type form struct {
 	row   *Row
 	decl  *Form
@@ -67,21 +67,21 @@ type opSpec struct {
 	addr   bool
 	vector bool
 	wider  bool    // the register may be wider
-	ways   int     // parts that a selector names, 0 where there is none
-	count  int     // registers of a vector that the form fixes, 0 where it is none
+	ways   int     // number of parts that a selector names, 0 if there is none
+	count  int     // number of registers of a vector if the form fixes it, else 0
 	neg    bool    // may have a sign
-	braced bool    // an element in braces, where one register of bits makes those beside it bits
+	braced bool    // an element in braces, where one untyped register makes the others untyped
 	pair   *opSpec // the half after the bar
 }
 
-// table is the instruction table read: the forms of each opcode in the order of the rows.
+// table is the parsed instruction table: the forms of each opcode in the order of the rows.
 type table struct {
 	rows  []*Row
 	forms map[string][]*form
 	ops   []string // sorted
 }
 
-// theTable reads the rows once.
+// theTable parses the rows once.
 var theTable = sync.OnceValue(func() *table {
 	t := &table{forms: map[string][]*form{}}
 	for _, chapter := range [][]*Row{integerRows, extendedRows, videoRows, floatRows, halfRows, mixedRows, compareRows, logicRows, convertRows,
@@ -100,7 +100,7 @@ var theTable = sync.OnceValue(func() *table {
 	return t
 })
 
-// Rows is the instruction table in the order of the manual. The rows are shared: do not change them.
+// Rows returns the instruction table in the order of the manual. The rows are shared: do not change them.
 func Rows() []*Row { return theTable().rows }
 
 // forms makes a list of exact forms.
@@ -121,7 +121,7 @@ func approx(ulp float64, syntax ...string) []Form {
 	return fs
 }
 
-// readForm reads a form; a mistake in the table is a panic.
+// readForm parses a form. An error in the table is a panic.
 func readForm(r *Row, f *Form) *form {
 	head, defs := splitDefs(f.Syntax)
 	out := &form{row: r, decl: f}
@@ -232,7 +232,7 @@ func readOperand(s string, opt bool) opSpec {
 	return o
 }
 
-// number reads a number of the table; a mistake is a panic.
+// number reads a number of the table. An error is a panic.
 func number(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {
@@ -241,15 +241,15 @@ func number(s string) int {
 	return n
 }
 
-// spelling is an opcode with modifiers as written somewhere, checked against the table: what all its uses share.
+// spelling is an opcode with modifiers, checked against the table: the data that all its uses share.
 type spelling struct {
 	form  *form
 	proto Inst
 	ops   []opSpec // with types
 }
 
-// spellings gives the forms that opcode and modifiers can mean, which then differ in their operands.
-// The error is text without a place.
+// spellings returns the forms that an opcode with modifiers may have, which then differ in their operands. The error is
+// a text without a place.
 func (t *table) spellings(op, mods string) ([]*spelling, error) {
 	fs := t.forms[op]
 	if fs == nil && missing[op] {
@@ -277,8 +277,8 @@ func (t *table) spellings(op, mods string) ([]*spelling, error) {
 	return out, nil
 }
 
-// match assigns each token to a modifier of the form: the first free one that takes it. The result has one entry a slot,
-// "" for an absent one.
+// match assigns each token to a modifier of the form: the first free one that accepts it. The result has one entry a
+// slot, "" for an absent one.
 func (f *form) match(toks []string) ([]string, bool) {
 	chosen := make([]string, len(f.slots))
 	for _, tok := range toks {
@@ -294,8 +294,8 @@ func (f *form) match(toks []string) ([]string, bool) {
 	return chosen, true
 }
 
-// take gives a token to the first free modifier that takes it; -1 when there is none. Types stand in the order of the form:
-// cvt.rn.bf16.f16 is not cvt.rn.f16.bf16.
+// take returns the first free modifier that accepts a token, and -1 if there is none. Types are in the order of the
+// form: cvt.rn.bf16.f16 is not cvt.rn.f16.bf16.
 func (f *form) take(chosen []string, tok string) int {
 	from := 0
 	if typeByName[tok] != NoType {
@@ -314,7 +314,7 @@ func (f *form) take(chosen []string, tok string) int {
 	return -1
 }
 
-// spell builds what all uses of a form with the chosen modifiers share.
+// spell makes the spelling of a form with the chosen modifiers.
 func (f *form) spell(chosen []string) *spelling {
 	sp := &spelling{form: f}
 	in := &sp.proto
@@ -355,7 +355,7 @@ func (f *form) spell(chosen []string) *spelling {
 	return sp
 }
 
-// resolve gives the operand its type.
+// resolve returns the operand with its type.
 func (o opSpec) resolve(in *Inst, types map[string]Type) opSpec {
 	switch t, ok := types[o.ann]; {
 	case o.ann == "":
@@ -380,7 +380,7 @@ func (o opSpec) resolve(in *Inst, types map[string]Type) opSpec {
 // Has reports whether the instruction has a modifier.
 func (in *Inst) Has(mod string) bool { return slices.Contains(in.Mods, mod) }
 
-// setMod records a modifier that is no type.
+// setMod records a modifier that is not a type.
 func (in *Inst) setMod(slot, tok string) {
 	switch slot {
 	case "cmp":
@@ -441,7 +441,7 @@ var orderNames = map[string]event.Order{"weak": event.Weak, "volatile": event.Vo
 var scopeNames = map[string]event.Scope{"cta": event.ScopeCTA, "cluster": event.ScopeCluster, "gpu": event.ScopeGPU,
 	"sys": event.ScopeSys, "gl": event.ScopeGPU}
 
-// mismatch says why no form takes the modifiers: the form that takes most of them tells what it misses or minds.
+// mismatch explains why no form accepts the modifiers. It uses the form that accepts most of them.
 func mismatch(op string, toks []string, fs []*form) error {
 	var best *form
 	var bestLeft []string
@@ -461,7 +461,7 @@ func mismatch(op string, toks []string, fs []*form) error {
 				missing = append(missing, "."+strings.Join(s.toks, " ."))
 			}
 		}
-		// A modifier too many weighs more than one that is missing.
+		// A superfluous modifier counts more than a missing one.
 		if c := 2*len(left) + len(missing); best == nil || c < cost {
 			best, bestLeft, bestMissing, cost = f, left, missing, c
 		}
@@ -478,7 +478,7 @@ func mismatch(op string, toks []string, fs []*form) error {
 	return fmt.Errorf("%s needs one of %s; known: %s", spelled, strings.Join(bestMissing, ", and of "), best.decl.Display(op))
 }
 
-// didYouMean gives the nearest valid word, "" when none is near.
+// didYouMean returns the nearest valid word, "" if none is near.
 func didYouMean(word string, valid []string) string {
 	best, at := 3, ""
 	for _, v := range valid {
@@ -492,7 +492,7 @@ func didYouMean(word string, valid []string) string {
 	return "; the nearest known one is " + at
 }
 
-// editDistance is the Levenshtein distance, or limit when it is that or more.
+// editDistance is the Levenshtein distance, or limit if it is that or more.
 func editDistance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 64 {
 		return limit

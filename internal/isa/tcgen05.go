@@ -10,8 +10,9 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// tensorCoreRows is the manual's "TensorCore 5th Generation Family Instructions". They work on tensor memory, which a block has
-// beside shared memory: 128 lanes of 512 columns of 32 bits. An address has the lane in its upper half, the column in its lower one.
+// tensorCoreRows is the manual's "TensorCore 5th Generation Family Instructions". They operate on tensor memory, which
+// a block has in addition to shared memory: 128 lanes of 512 columns of 32 bits. An address has the lane in its upper
+// half and the column in its lower half.
 var tensorCoreRows = []*Row{
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.alloc", Class: Warpgroup, Whole: true, Event: event.Store, Bind: bindCore(OpTcAlloc), Forms: forms(
 		".alloc.group.sync.aligned{.space}.b32 [a], b:u32; space: shared::cta" + coreGroups),
@@ -58,20 +59,21 @@ const (
 		"Elements of fewer than 8 bits are not supported."
 )
 
-// Core is what an instruction of the tensor cores does.
+// Core describes an instruction of the tensor cores.
 type Core struct {
-	Group int // blocks that it concerns: 1 or 2
-	// Of tcgen05.ld and tcgen05.st: lanes and bits of a shape, how often it is repeated along the columns, and whether a register has
-	// two elements of 16 bits.
+	Group int // number of blocks that it concerns: 1 or 2
+	// For tcgen05.ld and tcgen05.st: the lanes and bits of a shape, the number of its repetitions along the columns,
+	// and whether a register holds two elements of 16 bits.
 	Lanes, Bits, Number int
 	Packed              bool
-	Halves              bool // 16x32bx2: the upper lanes of the warp access other columns, Half behind
+	Halves              bool // 16x32bx2: the upper lanes of the warp access columns that are Half further on
 	Half                int
-	Reduces             *reducer // of tcgen05.ld.red: what a lane loads
-	// Of tcgen05.mma: InMemory says that A is in tensor memory. Lanes of D that are left alone are the Disabled sources from Disable on.
+	Reduces             *reducer // for tcgen05.ld.red: the reduction of the values that a lane loads
+	// For tcgen05.mma: InMemory says that A is in tensor memory. The Disabled sources from Disable on name lanes of D
+	// that are not changed.
 	InMemory          bool
 	Disable, Disabled int
-	Scale             int // D is divided by 2 to the power of that, before the product is added
+	Scale             int // D is divided by 2 to this power before the product is added
 	Mask              bool
 }
 
@@ -111,7 +113,7 @@ func bindMove(op Op) func(in *Inst) {
 	}
 }
 
-// Registers is how many registers of a lane tcgen05.ld or tcgen05.st moves.
+// Registers is the number of registers of a lane that tcgen05.ld or tcgen05.st moves.
 func (c *Core) Registers() int {
 	if c.Halves {
 		return c.Number
@@ -119,7 +121,8 @@ func (c *Core) Registers() int {
 	return c.Lanes * c.Bits / 32 / 32 * c.Number
 }
 
-// Cell says which lane, from the first of the shape on, and which word of it, from the column on, a register of a lane is.
+// Cell returns the place of a register of a lane: the lane of tensor memory, relative to the first of the shape, and
+// the word in it, relative to the column.
 func (c *Core) Cell(lane, register int) (row, word int) {
 	switch {
 	case c.Halves:
@@ -134,7 +137,7 @@ func (c *Core) Cell(lane, register int) (row, word int) {
 	return lane/4 + register/2%2*8, register/4*8 + lane%4*2 + register%2
 }
 
-// Word is the word of a register, from the column on, but for what lies between the halves.
+// Word is the word of a register, relative to the column, without the distance between the halves.
 func (c *Core) Word(lane, register int) int {
 	_, word := c.Cell(lane, register)
 	if c.Halves {
@@ -145,14 +148,14 @@ func (c *Core) Word(lane, register int) int {
 
 // coreOperands decodes the operands of an instruction of the tensor cores. Src is
 //
-//	tcgen05.ld      the address; Dst is the registers, and what they are reduced to
+//	tcgen05.ld      the address; Dst is the registers, and the results of the reduction
 //	tcgen05.st      the address and the registers
 //	tcgen05.mma     the address of D, A as an address, to which Off2 is added, or a descriptor, the descriptor of B, that of the instruction,
-//	                the lanes that are left alone, and whether D is added
+//	                the lanes that are not changed, and whether D is added
 //	tcgen05.cp      the address and the descriptor
 //	tcgen05.commit  the address of the mbarrier, and the mask of blocks, or a Sink
 //
-// to which Off is added where it is an address.
+// If the first of Src is an address, Off is added to it.
 func (b *body) coreOperands(in *Inst) {
 	ops := in.Source.Operands
 	shared := *in.Core
@@ -188,7 +191,7 @@ func (b *body) coreOperands(in *Inst) {
 	}
 }
 
-// takes says that an instruction has as many operands as it takes.
+// takes reports whether an instruction has the right number of operands.
 func (b *body) takes(in *Inst, ops []ptx.Operand, n int) bool {
 	if len(ops) != n {
 		b.errorf(in.Source.Pos, "%s%s takes %d, not %d operands", in.Source.Op, in.Source.Mods, n, len(ops))
@@ -196,7 +199,7 @@ func (b *body) takes(in *Inst, ops []ptx.Operand, n int) bool {
 	return len(ops) == n
 }
 
-// tensorAddress decodes an address of tensor memory, which a register of 32 bits holds, as one of shared memory does.
+// tensorAddress decodes an address of tensor memory. Like one of shared memory it is in a 32-bit register.
 func (b *body) tensorAddress(in *Inst, o *ptx.Operand) {
 	in.Space = event.Shared
 	b.address(in, o)
@@ -281,7 +284,7 @@ func (b *body) coreMultiply(in *Inst, ops []ptx.Operand) {
 	}
 }
 
-// CoreShape is what the instruction descriptor of tcgen05.mma says (PTX ISA, "Instruction Descriptor").
+// CoreShape is the contents of the instruction descriptor of tcgen05.mma (PTX ISA, "Instruction Descriptor").
 type CoreShape struct {
 	Rows, Columns, Depth int
 	A, B                 Layout
@@ -292,7 +295,7 @@ type CoreShape struct {
 	negateA, negateB     bool
 }
 
-// CoreShapeOf reads an instruction descriptor. text says what is wrong with it.
+// CoreShapeOf reads an instruction descriptor. text describes an error in it.
 func CoreShapeOf(in *Inst, v uint32) (s *CoreShape, text string) {
 	kind := in.Mods[slices.IndexFunc(in.Mods, func(m string) bool { return strings.HasPrefix(m, "kind::") })]
 	types := map[string][]string{"kind::f16": {"f16", "bf16"}, "kind::tf32": {"", "", "tf32"}, "kind::f8f6f4": {"e4m3", "e5m2", "", "e2m3", "e3m2", "e2m1"}, "kind::i8": {"u8", "s8"}}[kind]
@@ -328,13 +331,14 @@ func CoreShapeOf(in *Inst, v uint32) (s *CoreShape, text string) {
 	return s, ""
 }
 
-// CoreArgs are the values of an operation: A by rows, B by columns, as the bits of elements, and D by rows as words of tensor memory.
+// CoreArgs are the values of an operation: A by rows and B by columns, as the bits of elements, and D by rows as words
+// of tensor memory.
 type CoreArgs struct {
 	A, B [][32]uint32
 	D    [][]uint32
 }
 
-// Multiply computes D; with add what it was, divided by 2 to the power of scale, is added.
+// Multiply computes D. If add is set it adds the old D, divided by 2 to the power of scale.
 func (s *CoreShape) Multiply(x *CoreArgs, add bool, scale int) {
 	if s.Integer {
 		s.integers(x, add)

@@ -5,8 +5,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// tensorRows is the copies of the manual's "Data Movement" chapter ("Tensor copy") between shared memory and a box of a tensor in
-// global memory, which a tensor map describes.
+// tensorRows is the copies of the manual's "Data Movement" chapter ("Tensor copy") between shared memory and a box of a
+// tensor in global memory, which a tensor map describes.
 var tensorRows = []*Row{
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.tensor", Class: Copy, Event: event.Bulk, Bind: bindOp(OpTensor), Note: noteTensor, Forms: forms(
 		".async.bulk.tensor.dim.to.global{.mode}.mbarrier::complete_tx::bytes{.multicast::cluster}{.group}{.L2::cache_hint} [d], [map, {c}], [bar]{, {offsets}}{, mask}{, e}'"+tensorDims+
@@ -37,11 +37,11 @@ const (
 		"Performed like cp.async.bulk. A map in global memory is read through the tensormap proxy; detectors see that read."
 )
 
-// bindReduction binds cp.reduce.async.bulk, of whose operation Reduce tells.
+// bindReduction binds cp.reduce.async.bulk. Reduce is its operation.
 func bindReduction(op Op) func(in *Inst) { return func(in *Inst) { in.Op, in.Reduce = op, in.Op } }
 
-// Reduction gives the operation of cp.reduce.async.bulk on an element of a type: the new value from the old one and the source. It
-// is nil where the operation is not one on the type.
+// Reduction returns the operation of cp.reduce.async.bulk on an element of a type: the new value from the old one and
+// the source. It is nil if the type does not have the operation.
 func Reduction(op Op, t Type) func(old, b uint64) uint64 {
 	float := t.Float()
 	switch op {
@@ -69,8 +69,8 @@ func Reduction(op Op, t Type) func(old, b uint64) uint64 {
 	return func(old, b uint64) uint64 { return f(in, old, b, 0) }
 }
 
-// tensorOperands decodes the operands of a tensor copy: Src is the address in shared memory, to which Off is added, the generic
-// address of the tensor map, to which Off2 is, the address of the mbarrier, to which Off3 is, or a Sink, and the coordinates.
+// tensorOperands decodes the operands of a tensor copy. Src is the address in shared memory (plus Off), the generic
+// address of the tensor map (plus Off2), the address of the mbarrier (plus Off3) or a Sink, and the coordinates.
 func (b *body) tensorOperands(in *Inst) {
 	ops := in.Source.Operands
 	group := in.Has("bulk_group")
@@ -130,7 +130,7 @@ func (b *body) tensorOperands(in *Inst) {
 	in.Space, in.Off = event.Shared, off
 }
 
-// tensorCount is how many operands a tensor copy has.
+// tensorCount is the number of operands of a tensor copy.
 func tensorCount(in *Inst) int {
 	n := 2
 	if !in.Has("bulk_group") {
@@ -154,7 +154,7 @@ func tensorRank(in *Inst) int {
 	return 0
 }
 
-// im2colOffsets reads the offsets of the mode im2col, and reports whether they are right.
+// im2colOffsets reads the offsets of the mode im2col, and reports whether they are valid.
 func (b *body) im2colOffsets(in *Inst, o *ptx.Operand, rank int) bool {
 	if in.Offsets = rank - 2; rank < 3 || o.Kind != ptx.OperandVector || len(o.Args) != in.Offsets {
 		b.errorf(o.Pos, "%s%s takes %d offsets in braces here, of a tensor of 3 to 5 dimensions", in.Source.Op, in.Source.Mods, max(rank-2, 1))
@@ -182,8 +182,8 @@ func (b *body) mapAddress(in *Inst, o *ptx.Operand) {
 	}
 }
 
-// mapCopyOperands decodes the operands of tensormap.cp_fenceproxy: Src is the address in global memory, to which Off is added, and
-// that in shared memory, to which Off2 is.
+// mapCopyOperands decodes the operands of tensormap.cp_fenceproxy. Src is the address in global memory (plus Off), and
+// the address in shared memory (plus Off2).
 func (b *body) mapCopyOperands(in *Inst) {
 	ops := in.Source.Operands
 	if len(ops) != 3 || ops[2].Kind != ptx.OperandImm || ops[2].Name != "128" && ops[2].Name != "0x80" {

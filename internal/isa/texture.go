@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// textureRows is the manual's "Texture Instructions", of textures that are named by a 64-bit object (unified mode).
+// textureRows is the manual's "Texture Instructions", for textures named by a 64-bit object (unified mode).
 var textureRows = []*Row{
 	{Op: "tex", Doc: "Texture: tex", Class: Texture, Event: event.Load, Bind: bindTexel(OpFetch), Note: noteTexture, Forms: forms(
 		".geom.vec.dtype.ctype d{|p:pred}, [a, c]'"+texGeometry+" cube acube"+texTypes,
@@ -20,7 +20,7 @@ var textureRows = []*Row{
 		"num_mipmap_levels num_samples normalized_coords")},
 }
 
-// surfaceRows is the manual's "Surface Instructions", of surfaces that are named by a 64-bit object.
+// surfaceRows is the manual's "Surface Instructions", for surfaces named by a 64-bit object.
 var surfaceRows = []*Row{
 	{Op: "suld", Doc: "Surface: suld", Class: Texture, Event: event.Load, Bind: bindTexel(OpSurfaceLoad), Forms: forms(
 		".b.geom{.cop}{.vec}.dtype.bound d, [a, c]'" + texGeometry + "; cop: ca cg cs cv" + surfaceTypes)},
@@ -45,29 +45,29 @@ const (
 		"texture is resident: p is true."
 )
 
-// Texel is what a Texture instruction is given: coordinates, and values that it stores.
+// Texel describes the operands of a Texture instruction: its coordinates, and the values that it stores.
 type Texel struct {
-	Dims      int  // of an element's place: 1 to 3; cubes have 2, and 3 coordinates
+	Dims      int  // dimensions of an element's place: 1 to 3; cubes have 2, and 3 coordinates
 	Layered   bool // the first coordinate is a layer
 	Cube      bool
 	Bytes     bool   // surfaces: the x coordinate counts bytes, not elements
-	Detail    Detail // tex: what says the level of detail
+	Detail    Detail // tex: how the level of detail is given
 	Component int    // tld4: the channel
 	Query     string // txq, suq
 	Boundary  string // surfaces: trap, clamp, zero
 }
 
-// Detail is what says which level of a mipmapped texture is fetched from. Operands that say it follow the coordinates.
+// Detail is the way in which the level of a mipmapped texture is given. The operands follow the coordinates.
 type Detail uint8
 
-// The ways to say it.
+// The ways to give the level.
 const (
 	DetailNone      Detail = iota // level 0
 	DetailLevel                   // a level
-	DetailGradients               // two gradients of the coordinates but the layer
+	DetailGradients               // two gradients of the coordinates without the layer
 )
 
-// Coordinates is how many sources are coordinates; they begin at Src[1].
+// Coordinates is the number of sources that are coordinates, from Src[1] on.
 func (t *Texel) Coordinates() int {
 	n := t.Dims
 	if t.Cube {
@@ -79,7 +79,7 @@ func (t *Texel) Coordinates() int {
 	return n
 }
 
-// bindTexel binds what the modifiers say.
+// bindTexel binds the modifiers.
 func bindTexel(op Op) func(in *Inst) {
 	return func(in *Inst) {
 		t := &Texel{Bytes: in.Has("b")}
@@ -112,7 +112,8 @@ func bindTexel(op Op) func(in *Inst) {
 	}
 }
 
-// textureOperands decodes the operands of a Texture instruction: Src is the object, the coordinates, and what a store writes.
+// textureOperands decodes the operands of a Texture instruction. Src is the object, the coordinates, and the values
+// that a store writes.
 func (b *body) textureOperands(in *Inst) {
 	ops, t := in.Source.Operands, in.Texel
 	fail := func(o *ptx.Operand) {
@@ -169,7 +170,7 @@ func (b *body) textureOperands(in *Inst) {
 	}
 }
 
-// elementsOf gives the registers of a vector operand, or of one that is written without braces.
+// elementsOf returns the registers of a vector operand, or of a single one without braces.
 func elementsOf(o *ptx.Operand) []ptx.Operand {
 	if o.Kind == ptx.OperandVector {
 		return o.Args
@@ -177,7 +178,8 @@ func elementsOf(o *ptx.Operand) []ptx.Operand {
 	return []ptx.Operand{*o}
 }
 
-// coordinates decodes the coordinates: a scalar or a vector of as many registers as there are coordinates, or of 4, the last ignored.
+// coordinates decodes the coordinates: a scalar, or a vector of as many registers as there are coordinates, or of 4
+// with the last ignored.
 func (b *body) coordinates(in *Inst, t *Texel, o *ptx.Operand) {
 	list := elementsOf(o)
 	n := t.Coordinates()
@@ -198,7 +200,8 @@ func (b *body) coordinates(in *Inst, t *Texel, o *ptx.Operand) {
 	}
 }
 
-// detail decodes a level, or a gradient: a scalar or a vector of as many registers as there are coordinates but the layer, or of 4, the rest ignored.
+// detail decodes a level, or a gradient: a scalar, or a vector of as many registers as there are coordinates without
+// the layer, or of 4 with the rest ignored.
 func (b *body) detail(in *Inst, t *Texel, o *ptx.Operand) {
 	list, n := elementsOf(o), 1
 	if t.Detail == DetailGradients {
@@ -218,7 +221,7 @@ func (b *body) detail(in *Inst, t *Texel, o *ptx.Operand) {
 	}
 }
 
-// HalfToFloat gives the value of a number of type f16.
+// HalfToFloat converts a number of type f16.
 func HalfToFloat(x uint16) float32 { return half(uint32(x)) }
 
 // FloatToHalf rounds to type f16.

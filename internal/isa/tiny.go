@@ -2,17 +2,19 @@ package isa
 
 import "math"
 
-// tiny is a format of at most 8 bits, of which two are packed: of floating point, or fixed, which has a sign and 6 bits of fraction.
+// tiny is a format of at most 8 bits, of which two numbers are packed. It is floating point, or fixed point with a sign
+// and 6 bits of fraction.
 type tiny struct {
 	fixed     bool
 	mant, exp uint
-	width     uint   // bits that one takes among the packed ones
+	width     uint   // bits of one of the packed numbers
 	max       uint64 // the largest number
 	inf       bool   // has infinities
-	nan       uint64 // 0 where there is none
+	nan       uint64 // 0 if there is none
 }
 
-// tinies are the formats, by the type of two (PTX ISA, "Packed Data Types" and "Alternate Floating-Point Data Formats").
+// tinies are the formats, by the type of two numbers (PTX ISA, "Packed Data Types" and "Alternate Floating-Point Data
+// Formats").
 var tinies = map[Type]*tiny{
 	E4M3x2: {mant: 3, exp: 4, width: 8, max: 0x7e, nan: 0x7f},
 	E5M2x2: {mant: 2, exp: 5, width: 8, max: 0x7b, nan: 0x7f, inf: true},
@@ -46,8 +48,8 @@ func (f *tiny) value(x uint64) float64 {
 	return v
 }
 
-// round brings a number to the format: to nearest, what is too large to the largest number, NaN to NaN or, where there is
-// none, to the largest number too.
+// round rounds a number to nearest in the format. Numbers that are too large become the largest number. NaN becomes NaN
+// or, if the format has none, the largest number, too.
 func (f *tiny) round(v float64) uint64 {
 	switch {
 	case f.fixed && v != v:
@@ -74,8 +76,8 @@ func (f *tiny) round(v float64) uint64 {
 	return r
 }
 
-// bindCvtTiny binds the conversions to two numbers of a tiny format: of two f32, the first to the upper place, or of the
-// halves of a packed operand, each divided by its scale if there are scales.
+// bindCvtTiny binds the conversions to two numbers of a tiny format: of two f32, the first to the upper place, or of
+// the halves of a packed operand. Each is divided by its scale if there are scales.
 func bindCvtTiny(in *Inst) {
 	f, g, relu := tinies[in.Type], formatOf(in.Type2), in.Has("relu")
 	scaled := in.Has("scaled::n2::ue8m0")
@@ -100,8 +102,9 @@ func bindCvtTiny(in *Inst) {
 	}
 }
 
-// bindCvtScale binds the conversions to two numbers of ue8m0, powers of two without a sign: of the magnitudes of two f32, the
-// first to the upper place, or of the halves of a packed operand. What is too large is NaN, or with .satfinite the largest power.
+// bindCvtScale binds the conversions to two numbers of ue8m0, powers of two without a sign: of the magnitudes of two
+// f32, the first to the upper place, or of the halves of a packed operand. A number that is too large becomes NaN, or
+// with .satfinite the largest power.
 func bindCvtScale(in *Inst) {
 	g, up, satfinite := formatOf(in.Type2), in.Round == RP, in.Has("satfinite")
 	one := func(x uint64) uint64 {
@@ -130,7 +133,7 @@ func bindCvtScale(in *Inst) {
 	in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]>>16&0xffff)<<8 | one(a.S[0]&0xffff) }
 }
 
-// power is the number that a code of ue8m0 is, an exponent alone.
+// power is the number of a code of ue8m0, which is an exponent alone.
 func power(x uint64) float64 {
 	if x&0xff == 0xff {
 		return math.NaN()
@@ -138,8 +141,8 @@ func power(x uint64) float64 {
 	return math.Ldexp(1, int(x&0xff)-127)
 }
 
-// bindCvtFromTiny binds the conversions of two numbers of a tiny format to a packed pair. All are exact but those with a
-// scale: a power of two for each of the two, by which it is multiplied before it is rounded.
+// bindCvtFromTiny binds the conversions of two numbers of a tiny format to a packed pair. All are exact except those
+// with a scale: each number is multiplied by a power of two before it is rounded.
 func bindCvtFromTiny(in *Inst) {
 	d, relu, satfinite, scaled := formatOf(in.Type), in.Has("relu"), in.Has("satfinite"), in.Has("scaled::n2::ue8m0")
 	width, value := uint(8), power

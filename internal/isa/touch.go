@@ -6,32 +6,34 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Until its warpgroup has waited for a wgmma.mma_async, nothing may access its accumulators but another one of the same shape, nor A where it is
-// in registers (PTX ISA, "wgmma.mma_async", "wgmma.wait_group"). Where the text alone does not exclude that, an instruction of ours (OpTouch)
-// is before the access, and the engine tells whether the operation is in flight then. Of A only writes are told: a read changes nothing.
+// Until its warpgroup has waited for a wgmma.mma_async, nothing may access its accumulators except another
+// wgmma.mma_async of the same shape, and nothing may access A if it is in registers (PTX ISA, "wgmma.mma_async",
+// "wgmma.wait_group"). If the text alone does not exclude such an access, an inserted instruction (OpTouch) precedes
+// it, and the engine checks whether the operation is in flight. For A only writes are reported: a read changes nothing.
 //
-// A wgmma.fence must come between an instruction that accesses such registers and the operation that has them, except between operations of
-// one shape that have them as accumulators. Here too only writes are checked: those after which an operation may come with no fence between
-// (unfenced.go).
+// A wgmma.fence must separate an instruction that accesses such registers from the operation that uses them, except
+// between operations of one shape that use them as accumulators. Here too only writes are checked: those after which an
+// operation may follow without a fence (unfenced.go).
 //
-// Copies of registers, and loads and stores of what may be local memory, are no accesses: compilers move accumulators about that a program does
-// not touch, and ptxas waits where it has to. So code that was compiled without optimisation, which keeps all variables in local memory, is
-// not looked at.
+// Copies of registers, and loads and stores of memory that may be local, do not count as accesses: compilers move
+// accumulators that the program does not touch, and ptxas waits where necessary. So code compiled without optimisation,
+// which keeps all variables in local memory, is not checked.
 //
-// The same holds for the registers of tcgen05.ld until tcgen05.wait::ld (loaded.go), but that stores to global memory by generic addresses count.
+// The same holds for the registers of tcgen05.ld until tcgen05.wait::ld (loaded.go), except that stores to global
+// memory by generic addresses count.
 
-// touchRow is the row of OpTouch, which no PTX spells.
+// touchRow is the row of OpTouch, which has no PTX spelling.
 var touchRow = &Row{Op: "wgmma", Doc: "an access to registers of a matrix operation", Class: Copy}
 
-// Touch is what an instruction does to registers of operations that may be in flight.
+// Touch describes the accesses of an instruction to registers of operations that may be in flight.
 type Touch struct {
-	Accumulators []*Wgmma // of which it accesses accumulators
-	Fragments    []*Wgmma // of which it writes registers of A
-	Unfenced     []*Wgmma // that may come next and have registers that it writes, with no wgmma.fence before them
-	Loads        []*Core  // of tcgen05.ld, of which it uses registers; with a source, by a store to that address
+	Accumulators []*Wgmma // the operations whose accumulators it accesses
+	Fragments    []*Wgmma // the operations whose registers of A it writes
+	Unfenced     []*Wgmma // the operations that may follow and use registers that it writes, without a wgmma.fence in between
+	Loads        []*Core  // the tcgen05.ld whose registers it uses; with a source, by a store to that address
 }
 
-// watchRegisters puts OpTouch before instructions of a function that may touch registers of operations in flight.
+// watchRegisters inserts OpTouch before instructions of a function that may access registers of operations in flight.
 func watchRegisters(f *Func) {
 	a, loads := flightsOf(f), unawaited(f)
 	if a == nil && len(loads) == 0 {
@@ -43,7 +45,7 @@ func watchRegisters(f *Func) {
 		later = unfenced(f)
 	}
 	var insts []Inst
-	at := make([]int32, len(f.Insts)+1) // of each instruction, with what is before it
+	at := make([]int32, len(f.Insts)+1) // by instruction: its new index, including insertions before it
 	for i := range f.Insts {
 		in := &f.Insts[i]
 		at[i] = int32(len(insts))
@@ -69,7 +71,7 @@ func watchRegisters(f *Func) {
 	f.Insts = insts
 }
 
-// flights is which operations may be in flight, by their registers, before each instruction of a function.
+// flights is the operations that may be in flight, by their registers, before each instruction of a function.
 type flights struct {
 	f      *Func
 	defs   []operandOf
@@ -78,11 +80,11 @@ type flights struct {
 	before []flight // by instruction
 }
 
-// flight is definitions that may be of operations in flight, as a set of those that have been committed to a group and one of those that
-// have not; nil where control does not come.
+// flight is the definitions of operations that may be in flight: the set of those that have been committed to a group,
+// and the set of those that have not. Both are nil if control does not reach the instruction.
 type flight [2][]uint64
 
-// has says that a definition is in the set.
+// has reports whether a definition is in one of the sets.
 func (s *flight) has(k int) bool { return (s[0][k/64]|s[1][k/64])>>(k%64)&1 != 0 }
 
 func (s *flight) remove(k int) {
@@ -90,7 +92,7 @@ func (s *flight) remove(k int) {
 	s[1][k/64] &^= 1 << (k % 64)
 }
 
-// add adds another set, and says whether that added something.
+// add adds the sets of another flight, and reports whether s has grown.
 func (s *flight) add(o *flight) (more bool) {
 	for h := range s {
 		for k, w := range o[h] {
@@ -101,7 +103,7 @@ func (s *flight) add(o *flight) (more bool) {
 	return more
 }
 
-// operandOf is a register that an instruction has as an accumulator, or for A.
+// operandOf is a register that an instruction uses as an accumulator, or for A.
 type operandOf struct {
 	inst     int
 	reg      int32
@@ -132,7 +134,7 @@ func flightsOf(f *Func) *flights {
 	return a
 }
 
-// fragments gives the registers that hold A of a matrix operation.
+// fragments returns the registers that hold A of a matrix operation.
 func (in *Inst) fragments() []Operand {
 	g := in.Wgmma
 	if !g.A.Registers {
@@ -172,7 +174,7 @@ func (a *flights) solve() {
 	}
 }
 
-// execute changes a set as an instruction does.
+// execute applies the effect of an instruction to a set.
 func (a *flights) execute(i int, set *flight) {
 	in := &a.f.Insts[i]
 	if in.Class == Warpgroup && in.Guard < 0 {
@@ -209,7 +211,7 @@ func (a *flights) execute(i int, set *flight) {
 	}
 }
 
-// touched adds the operations that may be in flight of which an instruction accesses registers.
+// touched adds the operations that may be in flight and whose registers an instruction accesses.
 func (a *flights) touched(i int, of *Touch) {
 	in, set := &a.f.Insts[i], &a.before[i]
 	if set[0] == nil || moves(in) {
@@ -234,7 +236,7 @@ func (a *flights) touched(i int, of *Touch) {
 	}
 }
 
-// moves says that an instruction only moves values about, or is a matrix operation itself.
+// moves reports whether an instruction only moves values, or is a matrix operation itself.
 func moves(in *Inst) bool {
 	switch in.Class {
 	case Warpgroup, Call, Ret:

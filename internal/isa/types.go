@@ -1,6 +1,6 @@
 package isa
 
-// typeNames lists the types as PTX writes them, by Type.
+// typeNames are the types in PTX notation, by Type.
 var typeNames = [...]string{
 	NoType: "", Pred: "pred", B8: "b8", B16: "b16", B32: "b32", B64: "b64", B128: "b128",
 	U8: "u8", U16: "u16", U32: "u32", U64: "u64", S8: "s8", S16: "s16", S32: "s32", S64: "s64",
@@ -24,13 +24,13 @@ var typeByName = func() map[string]Type {
 	return m
 }()
 
-// String gives the type as PTX writes it, without the dot.
+// String returns the type in PTX notation, without the dot.
 func (t Type) String() string { return typeNames[t] }
 
 // Size is the number of bytes of a value; a predicate counts as 1, NoType as 0.
 func (t Type) Size() int { return typeSizes[t] }
 
-// RegisterSize is Operand.Size of a register of the type: its bytes, and 0 for a predicate, which is one bit and no byte.
+// RegisterSize is Operand.Size of a register of the type: its size in bytes, and 0 for a predicate, which is one bit.
 func (t Type) RegisterSize() uint8 {
 	if t == Pred {
 		return 0
@@ -50,12 +50,12 @@ func (t Type) Float() bool {
 	return false
 }
 
-// untyped reports whether a register of the type is bits that instructions of any type take.
+// untyped reports whether a register of the type holds bits that instructions of any type accept.
 func (t Type) untyped() bool { return t >= B8 && t <= B128 }
 
-// takes reports whether an instruction of type t takes a register of type r, sizes aside (PTX ISA, "Operand Type Checking"): bits
-// agree with everything, integers with each other, floating-point types with themselves. Packed types that registers cannot
-// have want bits; NVIDIA's assembler takes .f16x2 for integers too.
+// takes reports whether an instruction of type t accepts a register of type r, sizes aside (PTX ISA, "Operand Type
+// Checking"): untyped bits agree with everything, integers with each other, floating-point types with themselves.
+// Packed types that registers cannot have require untyped bits. NVIDIA's assembler also accepts .f16x2 for integers.
 func (t Type) takes(r Type) bool {
 	switch {
 	case t == r || t.untyped() || r.untyped():
@@ -66,8 +66,8 @@ func (t Type) takes(r Type) bool {
 	return true
 }
 
-// Extend gives what a register of size bytes holds after a value of type t (raw bits, of which the low Size() bytes
-// count) was written to it: sign-extended for a signed type, zero-extended for the others (PTX ISA, "Operand Size
+// Extend returns the contents of a register of size bytes after a value of type t (raw bits, of which the low Size()
+// bytes count) was written to it: sign-extended for a signed type, zero-extended for the others (PTX ISA, "Operand Size
 // Exceeding Instruction-Type Size").
 func (t Type) Extend(raw uint64, size uint8) uint64 {
 	switch t {

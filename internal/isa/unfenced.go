@@ -2,11 +2,11 @@ package isa
 
 import "slices"
 
-// unfenced gives, for instructions of a function, the operations that have registers which the instruction writes, where control may come
-// from it to the operation with no wgmma.fence and no other write between. Copies of registers and loads of
-// what may be local memory are no such writes, but the write of a register that is copied there is one.
+// unfenced returns, for instructions of a function, the operations with registers that the instruction writes, if
+// control may come from it to the operation without a wgmma.fence and without another write. Copies of registers and
+// loads of memory that may be local do not count as such writes, but the write of a register that is copied there does.
 func unfenced(f *Func) map[int][]*Wgmma {
-	before := make([][]int32, len(f.Insts)) // instructions that control comes from
+	before := make([][]int32, len(f.Insts)) // the instructions from which control comes
 	for i := range f.Insts {
 		in := &f.Insts[i]
 		for _, t := range in.Targets {

@@ -6,10 +6,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Updates gives, for each instruction that is a store of a value that the thread computed from what it loaded from the same
-// address, as x++ does, such that doing it twice differs from doing it once, the load; -1 for others. Minimum, maximum, and, or
-// and selection alone are no such computations.
-func (f *Func) Updates() []int32 {
+// Updates returns, for each store of a value that the thread computed from a value loaded from the same address, as in
+// x++, the load, and -1 for other instructions. Executing the update twice must differ from executing it once. Minimum,
+// maximum, and, or and selection alone are no such computations.
+func (f *Func) Updates() []int32 { // falling off the end is a place too
 	out := make([]int32, len(f.Insts)+1) // falling off the end is a place too
 	u := &updates{f: f, defs: make([][]int32, f.Regs), equal: map[[2]int32]bool{}}
 	for i := range f.Insts {
@@ -31,15 +31,15 @@ func (f *Func) Updates() []int32 {
 type updates struct {
 	f     *Func
 	defs  [][]int32         // by register: the instructions that write it
-	equal map[[2]int32]bool // what same knows of two registers that one instruction each writes
+	equal map[[2]int32]bool // results of same for two registers that one instruction each writes
 }
 
-// shareable says that threads may share memory of a space.
+// shareable reports whether threads may share memory of a space.
 func shareable(s event.Space) bool {
 	return s == event.Global || s == event.Shared || s == event.Generic
 }
 
-// updates follows the values that a store writes back to a load of what it writes to; -1 where there is none.
+// updates follows the value of a store back to a load of the same memory, and returns -1 if there is none.
 func (u *updates) updates(store int32) int32 {
 	type value struct {
 		reg     int32
@@ -76,11 +76,12 @@ func (u *updates) updates(store int32) int32 {
 	return -1
 }
 
-// repeatable are the operations that give the same when their result is their operand again, and those that move values.
+// repeatable are the operations that return their result unchanged when applied to it again, and those that move
+// values.
 var repeatable = []string{"mov", "cvt", "cvta", "min", "max", "and", "or"}
 
-// same says that two operands have one value, x where instruction i reads it and y where instruction j does next. It is false
-// where that is not known.
+// same reports whether two operands have one value: x as instruction i reads it, and y as instruction j reads it next.
+// It returns false if that is not known.
 func (u *updates) same(i int32, x *Operand, j int32, y *Operand) bool {
 	if x.Kind != Reg || y.Kind != Reg {
 		return *x == *y
@@ -101,7 +102,7 @@ func (u *updates) same(i int32, x *Operand, j int32, y *Operand) bool {
 	return known && x.Not == y.Not
 }
 
-// alike says that two instructions compute the same of the same operands.
+// alike reports whether two instructions compute the same from the same operands.
 func (u *updates) alike(i, j int32) bool {
 	a, b := &u.f.Insts[i], &u.f.Insts[j]
 	constant := a.Class == Pure || a.Class == Special || a.Class == Load && (a.Space == event.Param || a.Space == event.Const)
@@ -117,7 +118,7 @@ func (u *updates) alike(i, j int32) bool {
 	return true
 }
 
-// written says that an instruction may write a register after instruction i, before i and j are executed again.
+// written reports whether an instruction may write a register after instruction i, before i and j are executed again.
 func (u *updates) written(reg, i, j int32) bool {
 	seen := make([]bool, len(u.f.Insts))
 	work := []int32{i}

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// videoRows is the manual's "Video Instructions". Their operands select parts of registers, and of vmad have a sign; each
-// such choice is a source of its own behind the operand, that of the result behind all others: see selector.
+// videoRows is the manual's "Video Instructions". Their operands select parts of registers, and those of vmad may have
+// a sign. Each such selection is a source of its own behind the operand; that of the result follows all others: see
+// selector.
 var videoRows = func() []*Row {
 	var rows []*Row
 	add := func(op string, bind func(in *Inst), syntax ...string) {
@@ -42,9 +43,9 @@ func scalarVideo(mods, lists string) []string {
 	}
 }
 
-// Selectors of parts of a 32-bit register, as sources: 0 is all of it, 1 to 4 are bytes, 5 and 6 are halves. An operand
-// that may have a sign adds negated. Those of two- and four-way instructions have a hexadecimal digit for each element,
-// the place of its source among the parts of a and b; of a result they are a mask.
+// Selectors of parts of a 32-bit register, as sources: 0 is the whole register, 1 to 4 are bytes, 5 and 6 are halves.
+// An operand that may have a sign adds negated. Selectors of two- and four-way instructions have a hexadecimal digit
+// for each element: the index of its source among the parts of a and b. For a result they are a mask.
 const (
 	selectByte = 1
 	selectHalf = 5
@@ -52,7 +53,7 @@ const (
 )
 
 // selector reads the selector behind an operand's name: of one, two or four parts, of a result or a source. ok is false
-// for a word that is none.
+// if the word is not a selector.
 func selector(word string, ways int, dst bool) (code uint64, ok bool) {
 	if ways == 1 {
 		i := strings.Index("b0 b1 b2 b3 h0 h1 ", word+" ")
@@ -80,7 +81,7 @@ func selector(word string, ways int, dst bool) (code uint64, ok bool) {
 	return code, true
 }
 
-// defaultSelector is what is where an operand has no selector.
+// defaultSelector is the selector of an operand without one.
 func defaultSelector(name string, ways int) uint64 {
 	switch {
 	case ways == 1:
@@ -119,7 +120,7 @@ func partWidth(sel uint64) uint {
 	return 16
 }
 
-// mergePart puts the low bits of r at the part of c that a selector names.
+// mergePart puts the low bits of r into the part of c that a selector names.
 func mergePart(r, c, sel uint64) uint64 {
 	w := partWidth(sel)
 	shift := uint(0)
@@ -133,7 +134,7 @@ func mergePart(r, c, sel uint64) uint64 {
 	return c&^(mask<<shift) | r&mask<<shift
 }
 
-// clampBits brings x into the range of an integer of w bits.
+// clampBits clamps x to the range of an integer of w bits.
 func clampBits(x int64, w uint, signed bool) int64 {
 	lo, hi := int64(0), int64(1)<<w-1
 	if signed {
@@ -142,8 +143,8 @@ func clampBits(x int64, w uint, signed bool) int64 {
 	return min(max(x, lo), hi)
 }
 
-// videoOp gives the operation of a video instruction on values of at most 33 bits, without the digit of its name. It
-// gives the exact result, or one with the same low 32 bits that is as far out of range.
+// videoOp returns the operation of a video instruction on values of at most 33 bits, given its name without the digit.
+// The operation returns the exact result, or one with the same low 32 bits that is equally out of range.
 func videoOp(in *Inst) func(a, b int64) int64 {
 	mode, cmp := in.Mode, in.Cmp
 	shift := func(b int64) uint {
@@ -175,7 +176,7 @@ func videoOp(in *Inst) func(a, b int64) int64 {
 			if n := shift(b); n < 32 {
 				return a << n
 			}
-			switch { // 65 bits would be needed; that they are far out of range is all that counts
+			switch { // 65 bits would be needed; only the sign of the overflow matters
 			case a > 0:
 				return 1 << 40
 			case a < 0:
@@ -191,7 +192,7 @@ func videoOp(in *Inst) func(a, b int64) int64 {
 	panic("BUG: no video instruction " + in.Row.Op)
 }
 
-// videoTypes says which of the result and the sources a and b are signed.
+// videoTypes reports which of the result and the sources a and b are signed.
 func videoTypes(in *Inst) (d, a, b bool) {
 	var signed []bool
 	for _, m := range in.Mods {
@@ -205,7 +206,7 @@ func videoTypes(in *Inst) (d, a, b bool) {
 	return signed[0], signed[1], signed[2]
 }
 
-// bindVideo binds the scalar video instructions. Sources are a, b and c; that of the result's part comes last.
+// bindVideo binds the scalar video instructions. Sources are a, b and c. The selector of the result comes last.
 func bindVideo(in *Inst) {
 	f, op, sat := videoOp(in), in.Op, in.Sat
 	ds, as, bs := videoTypes(in)
@@ -272,7 +273,8 @@ func bindVideoLanes(in *Inst) {
 	}
 }
 
-// bindVmad binds vmad: the product plus c in 128 bits, with .po plus one; shifted right, saturated, cut to 32 bits.
+// bindVmad binds vmad: the product plus c in 128 bits, with .po plus one; shifted right, saturated, truncated to 32
+// bits.
 func bindVmad(in *Inst) {
 	_, as, bs := videoTypes(in)
 	po, sat := in.Has("po"), in.Sat

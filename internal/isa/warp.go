@@ -30,10 +30,10 @@ var warpRows = []*Row{
 		})},
 }
 
-// bindLanes binds one implementation whatever the modifiers.
+// bindLanes binds one implementation for all modifiers.
 func bindLanes(f func(in *Inst, w *WarpArgs)) func(in *Inst) { return func(in *Inst) { in.Lanes = f } }
 
-// fill gives every lane of the mask the same first result, and 0 as the second.
+// fill sets the first result of every lane of the mask to v, and the second to 0.
 func (w *WarpArgs) fill(v uint64) {
 	for m := w.Mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
@@ -62,7 +62,8 @@ func bindShfl(in *Inst) {
 	}
 }
 
-// ShuffleSource is the lane that a lane reads by a shfl whose sources 1 and 2 are b and c, and whether it is in range.
+// ShuffleSource returns the source lane of a lane in a shfl whose sources 1 and 2 are b and c, and whether it is in
+// range.
 func (i *Inst) ShuffleSource(lane int, b, c uint64) (from int, ok bool) {
 	return shuffleSource(i.Op, lane, b, c)
 }
@@ -138,13 +139,13 @@ func bindMatch(in *Inst) {
 
 func bindRedux(in *Inst) { bindReduce(in, reduction(in)) }
 
-// A reducer folds values, each prepared before it counts.
+// reducer folds values after converting each.
 type reducer struct {
 	prepare func(x uint32) uint32
 	step    func(x, y uint32) uint32
 }
 
-// reduction gives the reducer of an operation on the type of an instruction.
+// reduction returns the reducer of an operation on the type of an instruction.
 func reduction(in *Inst) reducer {
 	op, t := in.Op, in.Type
 	if t == F32 {
@@ -172,8 +173,8 @@ func reduction(in *Inst) reducer {
 	return reducer{func(x uint32) uint32 { return x }, step}
 }
 
-// floatReduction is that of f32: min or max of the values, of their magnitudes with .abs. Without .NaN those that
-// are NaN count only where all are.
+// floatReduction is the reduction of f32: min or max of the values, or of their magnitudes with .abs. Without .NaN,
+// NaNs count only if all values are NaN.
 func floatReduction(in *Inst) reducer {
 	isMin, nan, abs := in.Op == OpMin, in.Has("NaN"), in.Has("abs")
 	prepare := func(x uint32) uint32 {

@@ -54,10 +54,10 @@ func wgmmaForm(k, types, trans string) string {
 	return ".mma_async.sync.aligned.shape" + sat + "." + types + " d, a, b-desc, scale-d" + scales + strings.ReplaceAll(trans, "trans", "imm-trans") + "'; shape: " + strings.Join(shapes, " ")
 }
 
-// Wgmma is what an instruction of a shape computes, and where its operands are.
+// Wgmma describes the computation of an instruction of a shape, and the places of its operands.
 type Wgmma struct {
 	Columns, Depth int
-	A, B           Layout // A is in registers where its Registers is set
+	A, B           Layout // A is in registers if its Registers is set
 	Accumulators   int    // registers of D
 	a, b           element
 	f16, integer   bool
@@ -66,11 +66,11 @@ type Wgmma struct {
 	negateB        bool
 }
 
-// Layout is how a matrix is held.
+// Layout is the layout of a matrix.
 type Layout struct {
 	Registers bool
 	Size      int  // bytes of an element in memory
-	Major     bool // M or N is the dimension in which elements lie next to each other, not K
+	Major     bool // the elements of M or N, not those of K, are adjacent
 }
 
 // The sources of wgmma.mma_async behind the accumulators: A, in one operand or four, then as many as these from its end.
@@ -158,21 +158,21 @@ func (b *body) wgmmaOperands(in *Inst) {
 	}
 }
 
-// Descriptor is that of a matrix in shared memory (PTX ISA, "Matrix Descriptor Format").
+// Descriptor is the descriptor of a matrix in shared memory (PTX ISA, "Matrix Descriptor Format").
 type Descriptor struct {
 	start, leading, stride uint64 // in bytes
-	mode                   uint64 // the logarithm of the 16-byte chunks that are exchanged: 0 none, 3 of 128 bytes
+	mode                   uint64 // the logarithm of the number of 16-byte chunks that are permuted: 0 none, 3 of 128 bytes
 	base                   uint64
 }
 
-// DescriptorOf reads one.
+// DescriptorOf reads a descriptor.
 func DescriptorOf(v uint64) Descriptor {
 	field := func(at uint) uint64 { return v >> at & 0x3fff << 4 }
 	return Descriptor{field(0), field(16), field(32), [4]uint64{0, 3, 2, 1}[v>>62], v >> 49 & 7}
 }
 
-// Chunk gives the address in shared memory of the 16 bytes that hold elements of a matrix, from element i of M or N and element k of K
-// on: those that follow in K or, with major, in M or N (PTX ISA, "Canonical Layouts").
+// Chunk returns the address in shared memory of the 16 bytes with elements of a matrix, from element i of M or N and
+// element k of K on. The following elements are adjacent in K or, with major, in M or N (PTX ISA, "Canonical Layouts").
 func (d *Descriptor) Chunk(l *Layout, i, k uint64) uint64 {
 	t := uint64(16 / l.Size) // elements of a chunk
 	span := uint64(16) << d.mode
@@ -192,14 +192,15 @@ func (d *Descriptor) Chunk(l *Layout, i, k uint64) uint64 {
 	return at ^ (at>>7-d.base)&(1<<d.mode-1)<<4
 }
 
-// WgmmaArgs are the values of a warp: its rows of A and all of B as the bits of elements, of B by columns, and the registers of D.
+// WgmmaArgs are the values of a warp: its rows of A and all of B, by columns, as the bits of elements, and the
+// registers of D.
 type WgmmaArgs struct {
 	A [16][32]uint32
 	B [256][32]uint32
 	D [128][32]uint32
 }
 
-// FromRegisters takes A from the registers of the lanes.
+// FromRegisters reads A from the registers of the lanes.
 func (g *Wgmma) FromRegisters(x *WgmmaArgs, registers *[4][32]uint32) {
 	per := 4 / g.A.Size
 	for r := range registers {
@@ -212,7 +213,7 @@ func (g *Wgmma) FromRegisters(x *WgmmaArgs, registers *[4][32]uint32) {
 	}
 }
 
-// Multiply computes D; with add what it was is added.
+// Multiply computes D. If add is set it adds the old D.
 func (g *Wgmma) Multiply(x *WgmmaArgs, add bool) {
 	if g.integer {
 		g.integers(x, add)
@@ -264,7 +265,7 @@ func (g *Wgmma) integers(x *WgmmaArgs, add bool) {
 	}
 }
 
-// signedNumber is the value of an element of a matrix, or minus that.
+// signedNumber is the value of an element of a matrix, negated if negate is set.
 func (e *element) signedNumber(v uint32, negate bool) float32 {
 	if f := e.number(v); !negate {
 		return f
@@ -281,7 +282,8 @@ func (e *element) integer(v uint32) int64 {
 	return int64(uint8(v))
 }
 
-// integerSum is an element of D: the products of a row and a column, and with add what it was; with sat it stays within 32 bits.
+// integerSum is an element of D: the products of a row and a column, plus, with add, the old value. With sat it
+// saturates to 32 bits.
 func integerSum(d uint32, add, sat bool, a, b *element, row, column []uint32) uint32 {
 	sum := int64(0)
 	if add {
@@ -296,7 +298,7 @@ func integerSum(d uint32, add, sat bool, a, b *element, row, column []uint32) ui
 	return uint32(sum)
 }
 
-// place says where an element of D is: in which register, which lane and from which bit of it on.
+// place returns the place of an element of D: its register, its lane, and its first bit.
 func (g *Wgmma) place(row, col int) (reg, lane, shift int) {
 	lane = row%8*4 + col%8/2
 	if reg = 2*(col/8) + row/8; g.f16 {

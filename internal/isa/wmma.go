@@ -9,10 +9,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// wmmaRows is the instructions of the manual's "Warp Level Matrix" chapter on matrices whose distribution over the lanes the manual
-// leaves open: wmma.load, wmma.mma and wmma.store; and stmatrix, which is ldmatrix the other way round. The distribution here is that
-// of mma, see multiplyRows, of 8 columns of B and C after the other; the 8 registers of A and B of f16 hold it two or four times where
-// fewer would do.
+// wmmaRows is the instructions of the manual's "Warp Level Matrix" chapter on matrices whose distribution over the
+// lanes the manual leaves open: wmma.load, wmma.mma and wmma.store; and stmatrix, the inverse of ldmatrix. The
+// distribution here is that of mma, see multiplyRows, applied to 8 columns of B and C after the other. The 8 registers
+// of A and B of f16 hold the matrix two or four times if fewer registers would suffice.
 var wmmaRows = []*Row{
 	{Op: "wmma", Doc: "Warp Level Matrix: wmma.load", Class: Tile, Whole: true, Event: event.Load, Bind: bindWmmaTile, Note: noteWmma,
 		Forms: forms(wmmaTileForms(".load", "d*%s, [a]{, b:u32}", "abc")...)},
@@ -36,16 +36,16 @@ const (
 	matrixSpaces = "; space: shared shared::cta"
 )
 
-// wmmaShapes are those of types of A and B.
+// wmmaShapes are the shapes by types of A and B.
 var wmmaShapes = []struct{ types, shapes string }{
 	{"f16 bf16 u8 s8", "m16n16k16 m8n32k16 m32n8k16"}, {"tf32", "m16n16k8"}, {"f64", "m8n8k4"},
 }
 
-// accumulators are the types of C and D, by that of A and B.
+// accumulators are the types of C and D, by the type of A and B.
 var accumulators = map[string]string{"f16": "f16 f32", "bf16": "f32", "u8": "s32", "s8": "s32", "tf32": "f32", "f64": "f64"}
 
-// wmmaTileForms makes the forms of wmma.load and wmma.store of matrices, one for each shape and number of registers. Each stands for
-// the types that share it.
+// wmmaTileForms makes the forms of wmma.load and wmma.store of matrices, one for each shape and number of registers.
+// Each covers the types that share it.
 func wmmaTileForms(what, operands, matrices string) []string {
 	var list []string
 	add := func(matrix byte, shape, types string) {
@@ -113,7 +113,7 @@ func wmmaForm(shape, t, d, c string) string {
 		operand("b", 'b', t) + ", " + operand("c", 'c', c) + "; alayout: row col; blayout: row col"
 }
 
-// fragment is how the lanes of a warp hold a matrix.
+// fragment is the distribution of a matrix over the lanes of a warp.
 type fragment struct {
 	matrix     byte // a, b, c or d
 	rows, cols int
@@ -122,7 +122,7 @@ type fragment struct {
 	registers  int
 }
 
-// fragmentOf gives that of a matrix of a wmma shape.
+// fragmentOf returns the fragment of a matrix of a wmma shape.
 func fragmentOf(matrix byte, shape, typ string) *fragment {
 	m, n, k := shapeOf(shape)
 	f := &fragment{matrix: matrix, rows: m, cols: n, typ: typ, size: 4, per: 1}
@@ -146,16 +146,16 @@ func fragmentOf(matrix byte, shape, typ string) *fragment {
 	return f
 }
 
-// shapeOf reads the shape of matrices, as m16n8k16.
+// shapeOf reads the shape of matrices, such as m16n8k16.
 func shapeOf(shape string) (m, n, k int) {
 	i, j := strings.IndexByte(shape, 'n'), strings.IndexByte(shape, 'k')
 	return number(shape[1:i]), number(shape[i+1 : j]), number(shape[j+1:])
 }
 
-// isShape says that a modifier is a shape of matrices.
+// isShape reports whether a modifier is a shape of matrices.
 func isShape(mod string) bool { return mod[0] == 'm' && '0' <= mod[1] && mod[1] <= '9' }
 
-// distinct is how many registers hold each element once.
+// distinct is the number of registers that hold each element once.
 func (f *fragment) distinct() int { return f.rows * f.cols / 32 / f.per }
 
 // register is the type of a register.
@@ -167,7 +167,7 @@ func (f *fragment) register() string {
 	return "b32"
 }
 
-// at says where an element is: in which lane, which register of it, and which element of that.
+// at returns the place of an element: its lane, its register, and its index in the register.
 func (f *fragment) at(row, col int) (lane, reg, el int) {
 	switch f.matrix {
 	case 'a':
@@ -182,13 +182,14 @@ func (f *fragment) at(row, col int) (lane, reg, el int) {
 	return lane, 2*reg + col%2, 0
 }
 
-// Tiles describes what the lanes access for an instruction of the class Tile: pieces of the matrix in memory, of lines one after the
-// other. Piece number q is that of lane q%32, in round q/32. Of stmatrix the address that lane q gives is that of piece q.
+// Tiles describes the accesses of lanes for an instruction of the class Tile. The matrix in memory consists of lines,
+// which are divided into pieces. Piece q belongs to lane q%32 in round q/32. For stmatrix the address from lane q is
+// that of piece q.
 type Tiles struct {
 	Store   bool
-	Given   bool   // each lane gives the address of its piece; else the last source but the member mask is the stride, in elements
+	Given   bool   // each lane provides the address of its piece; else the source before the member mask is the stride, in elements
 	Lines   uint64 // rows, or with .col columns
-	Line    uint64 // bytes of one
+	Line    uint64 // bytes of a line
 	Piece   uint64 // bytes
 	Element uint64 // bytes
 }
@@ -196,28 +197,29 @@ type Tiles struct {
 // TileStride is the stride of a Tile that is not Given.
 func (i *Inst) TileStride() *Operand { return &i.Src[len(i.Src)-2] }
 
-// Rounds is how many times a lane accesses memory, at most.
+// Rounds is the greatest number of accesses of a lane.
 func (t *Tiles) Rounds() int { return int((t.Lines*t.Line/t.Piece + 31) / 32) }
 
-// Lanes are those that access memory in a round.
+// Lanes are the lanes that access memory in a round.
 func (t *Tiles) Lanes(round int) uint32 {
 	n := t.Lines*t.Line/t.Piece - uint64(32*round)
 	return uint32(uint64(1)<<min(n, 32) - 1)
 }
 
-// At is where a lane's piece lies in a round, from the address of the matrix on, when lines lie stride elements apart.
+// At is the offset of a lane's piece in a round from the address of the matrix, if the distance of lines is stride
+// elements.
 func (t *Tiles) At(round, lane int, stride uint64) uint64 {
 	at := uint64(32*round+lane) * t.Piece
 	return at/t.Line*stride*t.Element + at%t.Line
 }
 
-// move moves an element between a register of a lane and the pieces, of which each is two words.
+// move moves an element between a register of a lane and the pieces, each of which is two words.
 type move struct {
 	reg, lane, shift    uint8
 	word, owner, offset uint8
 }
 
-// movesOf gives the moves of a matrix, byRow or by columns.
+// movesOf returns the moves of a matrix, by rows (byRow) or by columns.
 func movesOf(f *fragment, t *Tiles, byRow bool) []move {
 	var list []move
 	for row := range f.rows {
@@ -266,7 +268,8 @@ func bindWmmaTile(in *Inst) {
 	}
 }
 
-// storeMoves puts elements of size bytes into the pieces of some rounds: the registers are the sources from the second on.
+// storeMoves puts elements of size bytes into the pieces of some rounds. The registers are the sources from the second
+// on.
 func storeMoves(moves []move, size, rounds int, w *WarpArgs) {
 	for k := range 2 * rounds {
 		w.D[k] = [32]uint64{}
@@ -277,7 +280,7 @@ func storeMoves(moves []move, size, rounds int, w *WarpArgs) {
 	}
 }
 
-// bindStmatrix binds stmatrix: a lane gives the address of a row, and two elements of each matrix.
+// bindStmatrix binds stmatrix: a lane provides the address of a row, and two elements of each matrix.
 func bindStmatrix(in *Inst) {
 	t := &Tiles{Store: true, Given: true, Lines: rowLanes * uint64(in.Vec), Line: 16, Piece: 16, Element: 2}
 	in.Tiles = t

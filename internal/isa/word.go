@@ -6,10 +6,11 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// words marks what may access a word in order to change or read a part of it: loads, and compare-and-swaps of 32 bits, whose address
-// was rounded down. Compilers and libcu++ make atomic operations on 8 and 16 bits of these. libcu++ rounds in one function and accesses in
-// another, to which it passes the address: where some function of the module rounds, accesses of functions that are called count as
-// rounded if they state an order. Those of the toolkit's own atomic functions state none.
+// words marks instructions that may access a word in order to change or read a part of it: loads, and 32-bit
+// compare-and-swaps, whose address was rounded down. Compilers and libcu++ implement atomic operations on 8 and 16 bits
+// with them. libcu++ rounds in one function and accesses in another, to which it passes the address. So if some
+// function of the module rounds, accesses in called functions count as rounded if they have an order. Those of the
+// toolkit's own atomic functions have none.
 func words(m *Module) {
 	if !slices.ContainsFunc(m.Funcs, func(f *Func) bool {
 		return slices.ContainsFunc(f.Insts, func(in Inst) bool { return in.RoundsTo() > 0 })
@@ -42,7 +43,8 @@ func words(m *Module) {
 	}
 }
 
-// RoundsTo gives the bytes, 2 or 4, that an instruction rounds an address down to, 0 for other instructions.
+// RoundsTo returns the number of bytes, 2 or 4, to which an instruction rounds an address down, and 0 for other
+// instructions.
 func (in *Inst) RoundsTo() int {
 	if in.Row == nil || in.Row.Op != "and" || len(in.Src) != 2 || in.Src[1].Kind != Imm {
 		return 0

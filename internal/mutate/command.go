@@ -32,21 +32,21 @@ changes nothing), or is discarded (it does not compile). For example:
 Flags:
 `
 
-// outcome is a mutant and what became of it.
+// outcome is a mutant with its outcome.
 type outcome struct {
 	*Mutant
 	Outcome string `json:"outcome"`        // killed, survived, equivalent
 	By      string `json:"by,omitempty"`   // the test that failed
-	Said    string `json:"said,omitempty"` // and the first line of what it said
+	Said    string `json:"said,omitempty"` // and the first line of its output
 }
 
-// Report is what a run of the tool gives with -json.
+// Report is the result of a run of the tool with -json.
 type Report struct {
 	Package   string    `json:"package"`
 	Seed      uint64    `json:"seed"`
 	Mutants   []outcome `json:"mutants"`
 	Discarded int       `json:"discarded"`
-	All       int       `json:"all"` // mutants that the filters leave, before they are compiled
+	All       int       `json:"all"` // mutants that pass the filters, before they are compiled
 }
 
 // command is the command line.
@@ -178,7 +178,7 @@ func (c *command) run(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// tester makes what runs the tests, and runs them unchanged.
+// tester makes the tester and runs the tests unchanged.
 func (c *command) tester(ctx context.Context, src *source) (*tester, error) {
 	t := &tester{src: src, memory: c.memory, dirs: map[string]string{}}
 	for _, s := range c.tests {
@@ -198,7 +198,7 @@ func (c *command) tester(ctx context.Context, src *source) (*tester, error) {
 	return t, nil
 }
 
-// sample draws mutants that compile. The same seed draws the same ones from the same source.
+// sample draws mutants that compile. The same seed draws the same mutants from the same source.
 func (c *command) sample(src *source) ([]*Mutant, *Report, error) {
 	all := slices.DeleteFunc(src.mutants(), func(m *Mutant) bool {
 		return !c.files.MatchString(m.File) || !c.funcs.MatchString(m.Func) || !c.ops.MatchString(m.Op)
@@ -247,12 +247,12 @@ func (r *Report) count(outcome string) (n int) {
 	return n
 }
 
-// percent is the share of mutants that were noticed or need not be.
+// percent is the share of mutants that were detected or are equivalent.
 func (r *Report) percent() float64 {
 	return 100 * float64(r.count("killed")+r.count("equivalent")) / float64(max(1, len(r.Mutants)))
 }
 
-// print writes the summary, and the report where it is asked for.
+// print writes the summary, and the report if it is requested.
 func (c *command) print(r *Report) error {
 	by := map[string]int{}
 	for _, o := range r.Mutants {

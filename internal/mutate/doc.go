@@ -1,4 +1,4 @@
-// Package mutate tests tests. It changes a package in one place, as a slip of its author would, and runs the tests: a
-// change that no test notices (a mutant that survives) is behaviour that no test asks for. docs/ARCHITECTURE.md
-// tells how to use it.
+// Package mutate tests tests. It changes a package in one place, as a mistake of its author would, and runs the tests.
+// A change that no test detects (a surviving mutant) is behaviour that no test checks. docs/ARCHITECTURE.md describes
+// how to use it.
 package mutate

@@ -31,7 +31,7 @@ type source struct {
 	types   *types.Package
 }
 
-// load reads a package as the go command sees it, and compiles what it imports so that mutants can be type-checked.
+// load reads a package through the go command, and compiles its imports so that mutants can be type-checked.
 func load(pattern string) (*source, error) {
 	cmd := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Dir,GoFiles,Export,DepOnly", pattern)
 	cmd.Stderr = os.Stderr
@@ -104,7 +104,7 @@ func (s *source) mutants() []*Mutant {
 	return all
 }
 
-// compiles says whether the package type-checks with the mutant in it.
+// compiles reports whether the package with the mutant type-checks.
 func (s *source) compiles(m *Mutant) bool {
 	changed, err := s.parse(m.File, m.apply(s.texts[m.File]))
 	if err != nil {

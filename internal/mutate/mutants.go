@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A Mutant is one change of one place in a package.
+// Mutant is one change of one place in a package.
 type Mutant struct {
 	File string `json:"file"` // its base name
 	Line int    `json:"line"`
@@ -29,12 +29,12 @@ func (m *Mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s (%s)\n    - %s\n    + %s", m.File, m.Line, m.Func, m.Op, m.Old, m.New)
 }
 
-// apply gives the file with the change in it.
+// apply returns the file with the change.
 func (m *Mutant) apply(src []byte) []byte {
 	return slices.Concat(src[:m.from], []byte(m.text), src[m.to:])
 }
 
-// swapped holds what each operator is replaced with.
+// swapped maps operators to their replacements.
 var swapped = map[token.Token][]token.Token{
 	token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR},
 	token.GTR: {token.GEQ, token.LEQ}, token.GEQ: {token.GTR, token.LSS},
@@ -49,7 +49,7 @@ var swapped = map[token.Token][]token.Token{
 	token.INC: {token.DEC}, token.DEC: {token.INC}, token.BREAK: {token.CONTINUE}, token.CONTINUE: {token.BREAK},
 }
 
-// renamed holds the functions and constants that are replaced with another.
+// renamed maps functions and constants to their replacements.
 var renamed = map[string]string{"min": "max", "max": "min", "true": "false", "false": "true"}
 
 // finder collects the mutants of one file.
@@ -64,8 +64,8 @@ type finder struct {
 	found   []*Mutant
 }
 
-// find lists the mutants of a file, in the order of the text. What only an assertion computes is left alone: a branch
-// that panics is taken by no correct program, so no test can tell whether it is there.
+// find lists the mutants of a file, in the order of the text. It leaves out code that only an assertion needs: a
+// correct program never takes a branch that panics, so no test can detect whether it is there.
 func (f *finder) find(file *ast.File) []*Mutant {
 	for _, d := range file.Decls {
 		f.fn, f.results = "outside functions", nil
@@ -92,7 +92,7 @@ func functionName(d *ast.FuncDecl) string {
 	return types.ExprString(generic(x)) + "." + d.Name.Name
 }
 
-// generic gives a type without its parameters.
+// generic returns a type without its parameters.
 func generic(x ast.Expr) ast.Expr {
 	switch g := x.(type) {
 	case *ast.IndexExpr:
@@ -163,7 +163,7 @@ func (f *finder) closure(n *ast.FuncLit) {
 	f.results = outer
 }
 
-// expression lists the mutants of an expression itself and says whether to look into it.
+// expression lists the mutants of an expression itself and reports whether to descend into it.
 func (f *finder) expression(n ast.Expr) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
@@ -208,14 +208,14 @@ func isPanic(s ast.Stmt) bool {
 	return ok && id.Name == "panic"
 }
 
-// condition makes a branch always or never taken. Its condition is computed still.
+// condition makes a branch always or never taken. The condition is still evaluated.
 func (f *finder) condition(x ast.Expr) {
 	text := f.textOf(x)
 	f.replace("never", x, "("+text+") && false")
 	f.replace("always", x, "("+text+") || true")
 }
 
-// returned gives the zero value back instead of what is computed, and the other one of truth values.
+// returned replaces results by the zero value, and Boolean results also by true.
 func (f *finder) returned(n *ast.ReturnStmt) {
 	if f.results == nil || len(n.Results) != f.results.Len() {
 		return

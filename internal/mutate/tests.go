@@ -26,8 +26,8 @@ type round struct {
 	limit limits
 }
 
-// limits end a mutant that hangs or eats memory. Processor time counts, since the machine may be busy with other work;
-// the clock is for mutants that wait.
+// limits end a mutant that hangs or allocates too much memory. They bound the processor time, because the machine may
+// be busy with other work; the bound on elapsed time is for mutants that wait.
 type limits struct {
 	cpu, clock time.Duration
 }
@@ -58,7 +58,7 @@ type tester struct {
 	dirs   map[string]string // of packages
 }
 
-// build makes the test binary of a package with the overlay, and gives its path and the folder that it runs in.
+// build makes the test binary of a package with the overlay, and returns its path and the folder in which it runs.
 func (t *tester) build(ctx context.Context, pkg, overlay string) (bin, dir string, err error) {
 	if pkg == "." {
 		pkg = t.src.path
@@ -83,7 +83,7 @@ func (t *tester) build(ctx context.Context, pkg, overlay string) (bin, dir strin
 	return bin, dir, nil
 }
 
-// verdict is how a round ended.
+// verdict is the end of a round.
 type verdict struct {
 	failed  bool
 	by      string // the test that failed, "time", or "crash"
@@ -95,7 +95,8 @@ type verdict struct {
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+).*\n(?:\s*--- FAIL.*\n)*\s*(.*)`)
 
-// run executes a test binary under limits, in a process group of its own, and ends the whole group when it is late.
+// run executes a test binary under limits, in a process group of its own, and ends the whole group when it exceeds
+// them.
 func (t *tester) run(ctx context.Context, bin, dir string, args []string, l limits) verdict {
 	ctx, cancel := context.WithTimeout(ctx, l.clock)
 	defer cancel()
@@ -123,8 +124,8 @@ func (t *tester) run(ctx context.Context, bin, dir string, args []string, l limi
 	return v
 }
 
-// calibrate runs the tests unchanged: they must pass, and how long they take sets the limits. The quick tests of a
-// round then run before the slow ones, which most mutants do not live to see.
+// calibrate runs the tests unchanged. They must pass, and their time determines the limits. The quick tests of a round
+// then run before the slow ones, which most mutants do not reach.
 func (t *tester) calibrate(ctx context.Context) error {
 	var rounds []round
 	for _, r := range t.rounds {
@@ -192,7 +193,7 @@ func quick(out []byte) []string {
 	return names
 }
 
-// judge builds and runs the rounds with a mutant until one notices it, and gives that one's verdict.
+// judge builds and runs the rounds with a mutant until one detects it, and returns the verdict of that round.
 func (t *tester) judge(ctx context.Context, m *Mutant) (v verdict, err error) {
 	t.number++
 	changed := filepath.Join(t.tmp, fmt.Sprintf("%d.go", t.number))

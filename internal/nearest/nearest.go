@@ -1,4 +1,4 @@
-// Package nearest finds the valid word that a mistyped one was meant to be.
+// Package nearest finds the valid word for a mistyped one.
 package nearest
 
 import (
@@ -9,9 +9,9 @@ import (
 	"unicode"
 )
 
-// Word gives the word of words with the smallest edit distance to typo, "" when none is near: more than a third of
-// the letters (at least two edits are allowed for words of four letters or more) would have to change. A word that
-// typo begins, or that begins typo, counts as near. Of equals the first in words wins.
+// Word returns the word of words with the smallest edit distance to typo, "" if none is near: more than a third of the
+// letters (at least two edits are allowed for words of four letters or more) would have to change. A word that typo
+// begins, or that begins typo, counts as near. Of equally near words the first is returned.
 func Word(typo string, words []string) string {
 	best, bestDistance := "", max(1, (len(typo)+2)/3)
 	if len(typo) >= 4 {
@@ -34,7 +34,7 @@ func Word(typo string, words []string) string {
 	return ""
 }
 
-// distance is the number of insertions, deletions, replacements and swaps of neighbours that make b of a.
+// distance is the number of insertions, deletions, replacements and swaps of adjacent letters that convert a to b.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64
@@ -60,10 +60,9 @@ func distance(a, b string) int {
 	return above[len(b)]
 }
 
-// Hint is the sentence that answers an unknown word: `; did you mean "x"?`, or the valid words when none is near and
-// they are few.
+// Hint is the answer to an unknown word: `; did you mean "x"?`, or the valid words if none is near and they are few.
 func Hint(typo string, words []string) string {
-	// A number is no misspelling of another.
+	// A number is not a misspelling of another.
 	if w := Word(typo, words); w != "" && strings.ContainsFunc(typo, unicode.IsLetter) {
 		return `; did you mean "` + w + `"?`
 	}

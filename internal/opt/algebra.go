@@ -2,9 +2,9 @@ package opt
 
 import "slices"
 
-// Algebra applies identities until none applies: neutral and absorbing elements, constants gathered to the right and
-// joined, multiplications by powers of two, extensions of extensions, predicates that went through an integer,
-// and constant address offsets moved into memory operations.
+// Algebra applies identities until none applies: it removes neutral and absorbing elements, moves constants to the
+// right and combines them, and simplifies multiplications by powers of two, extensions of extensions, and predicates
+// that went through an integer. It moves constant address offsets into memory operations.
 func Algebra(f *Func) bool {
 	changed := false
 	a := algebra{f: f}
@@ -69,7 +69,7 @@ func (a *algebra) konst(in *Instr, x uint64) bool {
 	return true
 }
 
-// arg gives the definition of an argument.
+// arg returns the definition of an argument.
 func (a *algebra) arg(in *Instr, i int) *Instr { return a.f.Def(in.Args[i]) }
 
 func (a *algebra) rewrite(in *Instr) bool {
@@ -137,7 +137,7 @@ func (a *algebra) commutative(in *Instr, w Width) bool {
 	f := a.f
 	if _, ok := f.ConstOf(in.Args[0]); ok {
 		if _, both := f.ConstOf(in.Args[1]); both {
-			return false // Fold's
+			return false // this is for Fold
 		}
 		in.Args[0], in.Args[1] = in.Args[1], in.Args[0]
 		return true
@@ -167,7 +167,7 @@ func (a *algebra) commutative(in *Instr, w Width) bool {
 		return true
 	}
 	if d := a.arg(in, 0); in.Op == And && d.Op == ZExt {
-		// The bits an extension cleared stay clear; a mask of ones below a width is an extension.
+		// The bits that an extension cleared stay clear. A mask of ones below a width is an extension.
 		if known := uint64(1)<<d.Imm - 1; d.Imm < 64 && c&known == known {
 			return a.is(in, in.Args[0])
 		}
@@ -210,7 +210,7 @@ func (a *algebra) shift(in *Instr, w Width) bool {
 		}
 	}
 	if in.Op == Shl && w == W64 && (d.Op == SExt && c < 31 || d.Op == ZExt && c < 32) && d.Imm == 32 && a.f.Width(d.Args[0]) == W32 {
-		// An index times the size of an element: one wide product.
+		// An index times an element size: one wide product.
 		op := MulU
 		if d.Op == SExt {
 			op = MulS
@@ -244,7 +244,7 @@ func (a *algebra) before(in, n *Instr, w Width) {
 	panic("BUG: instruction not in its block")
 }
 
-// outwards makes (x + k) + y of 64 bits (x + y) + k: constants move towards the addresses.
+// outwards rewrites (x + k) + y of 64 bits as (x + y) + k, which moves constants towards the addresses.
 func (a *algebra) outwards(in *Instr, i int) bool {
 	d := a.arg(in, i)
 	if d.Op != Add {
@@ -257,7 +257,7 @@ func (a *algebra) outwards(in *Instr, i int) bool {
 	return a.split(in, Add, d.Args[0], in.Args[1-i], k)
 }
 
-// split makes in, of 64 bits, the sum of op(x, y) and a constant.
+// split rewrites in, of 64 bits, as the sum of op(x, y) and a constant.
 func (a *algebra) split(in *Instr, op Op, x, y Value, k uint64) bool {
 	n := &Instr{Op: op, Site: in.Site, Guard: NoValue, Args: []Value{x, y}}
 	a.before(in, n, W64)
@@ -294,8 +294,8 @@ func (a *algebra) wide(in *Instr) bool {
 	return a.split(in, MulU, x, in.Args[1], uint64(c)*m)
 }
 
-// division turns division by a power of two, and its remainder, into shifts. Signed division rounds toward zero: a
-// negative dividend is moved up by the divisor less one first.
+// division turns division by a power of two, and its remainder, into shifts. Signed division rounds toward zero, so the
+// divisor minus one is first added to a negative dividend.
 func (a *algebra) division(in *Instr) bool {
 	f, op := a.f, in.Inst.Row.Op
 	if op != "div" && op != "rem" || len(in.Args) != 2 || in.Dst[0] == NoValue {
@@ -400,7 +400,7 @@ func (a *algebra) cmp(in *Instr) bool {
 	}
 	cond := Cond(in.Imm)
 	d := a.arg(in, 0)
-	// A predicate that was kept as 0 or 1 (nvcc's bool variables), perhaps masked again.
+	// A predicate that was stored as 0 or 1 (nvcc's bool variables), perhaps masked again.
 	if d.Op == ZExt && f.Width(d.Args[0]) == W1 && (cond == EQ || cond == NE) && c <= 1 {
 		if (cond == NE) == (c == 0) {
 			return a.is(in, d.Args[0])

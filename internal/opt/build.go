@@ -7,25 +7,24 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// ErrUnsupported says that a kernel cannot be put in internal form, being too large, or for warps in lockstep something that has
-// no form there (Env.Lockstep); the reference engine runs it then.
+// ErrUnsupported says that a kernel has no internal form: it is too large, or its warps run in lockstep and it contains
+// something that has no form there (Env.Lockstep). The reference engine runs it then.
 var ErrUnsupported = errors.New("not expressible in the internal form")
 
 const (
 	// maxInstrs bounds the size of a function.
 	maxInstrs = 1 << 20
-	// maxInlined bounds the size of a Func beyond its own function, and maxNest the depth of inlined calls in it: calls
-	// beyond stay calls. The compiler's tables grow with the square of the size.
+	// maxInlined bounds the size of a Func without its own function. maxNest bounds the depth of inlined calls in it.
+	// Calls beyond these bounds are not inlined. The compiler's tables grow with the square of the size.
 	maxInlined = 1 << 16
 	maxNest    = 64
 	// frameAlign is the alignment of a frame of local memory: that of the widest access.
 	frameAlign = 32
-	// ampleLocal is so much local memory that no limit of a thread is near.
+	// ampleLocal is an amount of local memory far below the limit of a thread.
 	ampleLocal = 256 << 10
 )
 
-// Build puts a kernel and the functions that stay called in internal form, the kernel first.
-// The error wraps ErrUnsupported.
+// Build converts a kernel and the functions that are not inlined to internal form, the kernel first.
 func Build(kernel *isa.Func, env Env) ([]*Func, error) {
 	graph := newCallGraph()
 	seen := map[*isa.Func]bool{kernel: true}
@@ -85,15 +84,15 @@ func buildFunc(fn *isa.Func, env Env, graph *callGraph) *Func {
 type frame struct {
 	fn     *isa.Func
 	up     *frame
-	level  int   // inlined calls above it
+	level  int   // number of inlined calls above it
 	call   int32 // site of the call; -1 in the function that is built
 	regs   int32 // variable of register slot 0
-	params int32 // variable of byte 0 of the parameter frame: of results, and of .param variables that blocks share
+	params int32 // variable of byte 0 of the parameter frame, which holds results and the .param variables that blocks share
 	local  uint64
-	// formals are the bytes of the parameters, fixed by the call.
+	// formals are the bytes of the parameters, as set by the call.
 	formals map[int]atom
-	leads   map[int]*draft // block that starts at an instruction
-	meets   map[int]uint64 // Env.Lockstep: where lanes meet, -1 for behind the call, and the Imm of the Meet there
+	leads   map[int]*draft // the block that starts at an instruction
+	meets   map[int]uint64 // Env.Lockstep: the instructions at which lanes meet, -1 for behind the call, and the Imm of the Meet there
 }
 
 // atom is one byte of a value.
@@ -110,21 +109,21 @@ type draft struct {
 	check bool
 	// applied: the guard of instruction from has been tested.
 	applied bool
-	// prologue: the block where a function that is called takes its parameters.
+	// prologue: the block at which a called function receives its parameters.
 	prologue bool
-	// inlines is the callee whose entry follows; returns the callee that has returned when the block begins.
+	// inlines is the callee whose entry follows. returns is the callee that has returned when the block begins.
 	inlines, returns *frame
-	before           *draft // the block of the call that returns here, or that this one continues
+	before           *draft // the block of the call that returns here, or the block that this one continues
 	params           map[int]atom
 	succs, preds     []*draft
 	block            *Block
 	filled           bool
 }
 
-// variable is a register, or a byte of the parameter frame, of one frame. Its index is what read and write call its key.
+// variable is a register, or a byte of the parameter frame, of one frame. Its index is the key of read and write.
 type variable struct {
-	// writes counts the instructions that write a register. Where it is one, as it is for most, what dominates says whether
-	// this definition reaches a block, and no block in between needs a phi for it.
+	// writes counts the instructions that write a register. Most registers have one. Dominance then says whether this
+	// definition reaches a block, and no block in between needs a phi for it.
 	writes int32
 	v      Value // of the one definition; NoValue before it is built
 	at     *Block
@@ -141,13 +140,13 @@ type builder struct {
 	pending map[*Block]map[int32]*Instr // phis of blocks whose predecessors are not all filled
 	draft   map[*Block]*draft
 	phiUses map[*Instr][]*Instr
-	subst   substitution // of the values of phis that were removed
+	subst   substitution // for the values of removed phis
 	zeros   [3]Value
 	hasZero [3]bool
 	entry   *Block
 	cur     *draft
 	site    int32
-	meets   uint64 // Meets so far
+	meets   uint64 // number of Meets so far
 	aligns  bool   // there may be elements, see FindElements
 }
 
@@ -173,7 +172,7 @@ func ends(in *isa.Inst) bool {
 	return false
 }
 
-// expand drafts the blocks of one instance of fn and of all that is inlined in it.
+// expand drafts the blocks of one instance of fn and of all functions inlined in it.
 func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) *draft {
 	fr := &frame{fn: fn, up: up, call: call, leads: map[int]*draft{}, formals: map[int]atom{}}
 	if up != nil {
@@ -207,7 +206,7 @@ func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) *draf
 	return fr.leads[0]
 }
 
-// declare makes the variables of a frame and counts who writes them.
+// declare makes the variables of a frame and counts the instructions that write them.
 func (b *builder) declare(fr *frame) {
 	fn := fr.fn
 	fr.regs = int32(len(b.vars))
@@ -233,7 +232,7 @@ func (b *builder) declare(fr *frame) {
 	}
 }
 
-// stays reports whether a call in a frame stays one.
+// stays reports whether a call in a frame is not inlined.
 func (b *builder) stays(fr *frame, in *isa.Inst) bool {
 	fn := in.Callee
 	return fn == nil || fn.Called || !hasBody(fn) || fr.level >= maxNest || b.size+len(fn.Insts) > maxInlined || b.graph.recursive(fn)
@@ -275,7 +274,7 @@ func (b *builder) leaders(fr *frame) {
 	}
 }
 
-// link gives a draft its successors, drafting callees on the way.
+// link sets the successors of a draft, drafting callees on the way.
 func (b *builder) link(d *draft, cont *draft) {
 	fn := d.fr.fn
 	next := func(i int) *draft {
@@ -326,7 +325,7 @@ func (b *builder) siteOf(fr *frame, at int) int32 {
 func (b *builder) fill(entry *draft) {
 	order := postorder(entry)
 	b.draft = map[*Block]*draft{}
-	// A fresh entry block holds constants and has no predecessors, whatever the kernel's first block has.
+	// A fresh entry block holds constants and has no predecessors, even if the kernel's first block has some.
 	b.entry = &Block{}
 	b.f.Blocks = append(b.f.Blocks, b.entry)
 	for i := len(order) - 1; i >= 0; i-- {
@@ -419,7 +418,7 @@ func (b *builder) emit(op Op, w Width, imm uint64, args ...Value) Value {
 	return v
 }
 
-// konst gives a constant; constants are in the entry block.
+// konst returns a constant. Constants are in the entry block.
 func (b *builder) konst(w Width, x uint64) Value {
 	in := &Instr{Op: Const, Site: -1, Guard: NoValue, Imm: x & w.Mask()}
 	v := b.f.NewValue(w, in)
@@ -428,7 +427,7 @@ func (b *builder) konst(w Width, x uint64) Value {
 	return v
 }
 
-// zero is what a register holds before it is written.
+// zero is the value of a register before it is written.
 func (b *builder) zero(w Width) Value {
 	if !b.hasZero[w] {
 		b.zeros[w], b.hasZero[w] = b.konst(w, 0), true
@@ -494,7 +493,7 @@ func (b *builder) operands(phi *Instr, key int32, w Width) Value {
 	return b.simplify(phi)
 }
 
-// simplify removes a phi whose operands are all one value, and then the phis that this makes trivial.
+// simplify removes a phi whose operands are all one value, and then the phis that become trivial thereby.
 func (b *builder) simplify(phi *Instr) Value {
 	self := phi.Result()
 	same := NoValue

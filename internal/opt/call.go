@@ -6,14 +6,14 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// ParamPart is a piece of a parameter or result that a call hands over in one value, zero-extended.
+// ParamPart is a piece of a parameter or result that a call passes in one value, zero-extended.
 type ParamPart struct{ Off, Size int }
 
 // Width is the width of the value that holds a part.
 func (p ParamPart) Width() Width { return pieceWidth(p.Size) }
 
-// ParamParts cuts a parameter into pieces of 8 bytes, the last one what is left. Caller and callee agree on them, knowing
-// the size of each parameter.
+// ParamParts cuts a parameter into pieces of 8 bytes; the last one is the remainder. Caller and callee derive the same
+// pieces from the size of each parameter.
 func ParamParts(p isa.Param) []ParamPart {
 	var list []ParamPart
 	for off := 0; off < p.Size; off += 8 {
@@ -22,12 +22,12 @@ func ParamParts(p isa.Param) []ParamPart {
 	return list
 }
 
-// callGraph is what building needs to know of the functions around one.
+// callGraph is the knowledge about surrounding functions that building a function needs.
 type callGraph struct {
 	callees map[*isa.Func][]*isa.Func
 	cyclic  map[*isa.Func]bool
 	stored  map[*isa.Func][]bool // by byte of the parameter frame: something stores it
-	spreads map[*isa.Func][]bool // and another block may read it
+	spreads map[*isa.Func][]bool // by byte of the parameter frame: a block may read it that another one stored
 }
 
 func newCallGraph() *callGraph {
@@ -51,7 +51,7 @@ func (g *callGraph) direct(fn *isa.Func) []*isa.Func {
 	return list
 }
 
-// recursive reports whether fn can call itself by direct calls. Calls through pointers stay calls anyway.
+// recursive reports whether fn can call itself by direct calls. Indirect calls are never inlined.
 func (g *callGraph) recursive(fn *isa.Func) bool {
 	cyclic, ok := g.cyclic[fn]
 	if ok {
@@ -74,7 +74,7 @@ func (g *callGraph) recursive(fn *isa.Func) bool {
 	return cyclic
 }
 
-// stores reports whether fn stores byte off of its parameter frame, itself or by the result of a call.
+// stores reports whether fn stores byte off of its parameter frame, directly or as the result of a call.
 func (g *callGraph) stores(fn *isa.Func, off int) bool {
 	bytes, ok := g.stored[fn]
 	if !ok {
@@ -105,8 +105,8 @@ func markStored(bytes []bool, in *isa.Inst) {
 	}
 }
 
-// spread reports whether fn reads byte off of its parameter frame where it may have stored it in another block: the
-// function is walked as it stands, what was stored being forgotten wherever control may come from elsewhere.
+// spread reports whether fn reads byte off of its parameter frame at a place where another block may have stored it. It
+// walks the function in source order and drops its knowledge of stores wherever control may come from elsewhere.
 func (g *callGraph) spread(fn *isa.Func, off int) bool {
 	bytes, ok := g.spreads[fn]
 	if !ok {
@@ -155,7 +155,7 @@ func paramAccess(in *isa.Inst, class isa.Class) bool {
 	return in.Class == class && len(in.Src) > 0 && in.Src[0].Kind == isa.ParamAddr
 }
 
-// formals takes the parameters of the function that is built from its caller.
+// formals receives the parameters of the function that is built.
 func (b *builder) formals(fr *frame) {
 	e := b.add(b.entry, &Instr{Op: Enter, Site: -1, Guard: NoValue, Inst: &isa.Inst{Class: isa.Call, Guard: -1, Loc: -1}})
 	for _, p := range fr.fn.Sig.Params {
@@ -176,7 +176,7 @@ func (b *builder) formals(fr *frame) {
 	b.spill(fr)
 }
 
-// leave ends the function that is built.
+// leave emits the end of the function that is built.
 func (b *builder) leave(d *draft) {
 	fn := d.fr.fn
 	if fn.Entry {
@@ -193,7 +193,7 @@ func (b *builder) leave(d *draft) {
 	b.add(d.block, e)
 }
 
-// call emits a call that stays one.
+// call emits a call that is not inlined.
 func (b *builder) call(d *draft, in *isa.Inst) {
 	e := &Instr{Op: Call, Site: b.site, Guard: NoValue, Inst: in, Fn: in.Callee, Args: []Value{NoValue}}
 	if in.Callee == nil {
@@ -217,7 +217,7 @@ func (b *builder) call(d *draft, in *isa.Inst) {
 	b.reaches(d.fr.fn, in)
 }
 
-// reaches notes the functions that a call of fn may mean.
+// reaches records the possible targets of a call of fn.
 func (b *builder) reaches(fn *isa.Func, in *isa.Inst) {
 	list := fn.Calls
 	if in.Callee != nil {
@@ -232,7 +232,7 @@ func (b *builder) reaches(fn *isa.Func, in *isa.Inst) {
 	}
 }
 
-// pass hands the arguments of an inlined call to the callee.
+// pass passes the arguments of an inlined call to the callee.
 func (b *builder) pass(d *draft, in *isa.Inst) {
 	callee := d.inlines
 	if !b.f.Fn.Entry || b.local > ampleLocal {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// DomTree tells which block dominates which.
+// DomTree is the dominator tree.
 type DomTree struct {
 	idom     []int // by block ID; -1 for the entry and for unreachable blocks
 	blocks   []*Block
@@ -176,9 +176,9 @@ func Loops(f *Func, dom *DomTree) []*Loop {
 	return inner
 }
 
-// Order sorts the blocks into a weak topological order: the blocks of a loop are together, before what follows the
-// loop. Among the threads of a warp those in the first block run first, so this is where they meet again. Unreachable
-// blocks are dropped.
+// Order sorts the blocks into a weak topological order: the blocks of a loop are consecutive and precede the code after
+// the loop. Among the threads of a warp those in the first block run first, so this order is what makes them
+// reconverge. Unreachable blocks are dropped.
 func Order(f *Func) {
 	post := blockPostorder(f)
 	live := make([]bool, len(f.Blocks))
@@ -189,7 +189,7 @@ func Order(f *Func) {
 	renumber(f, f.Blocks)
 	dom := Dominators(f)
 	loops := Loops(f, dom)
-	// A depth-first walk that takes edges out of the innermost loop first puts them last in reverse postorder.
+	// A depth-first walk that first takes the edges out of the innermost loop puts them last in reverse postorder.
 	seen := make([]bool, len(f.Blocks))
 	var out []*Block
 	depthShared := func(from, to *Block) int {
@@ -206,7 +206,7 @@ func Order(f *Func) {
 		succs []*Block
 	}
 	start := func(b *Block) visit {
-		// Otherwise the blocks keep the order in which they stood in the source: those that fall through come first.
+		// Otherwise the blocks keep their source order: those that fall through come first.
 		s := slices.Clone(b.Succs)
 		slices.SortStableFunc(s, func(x, y *Block) int { return cmp.Or(depthShared(b, x)-depthShared(b, y), y.ID-x.ID) })
 		return visit{b, s}

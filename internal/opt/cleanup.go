@@ -2,7 +2,7 @@ package opt
 
 import "slices"
 
-// Cleanup simplifies control flow: branches on constants, unreachable blocks, empty blocks, blocks in a row.
+// Cleanup simplifies control flow: branches on constants, unreachable blocks, empty blocks, chains of blocks.
 func Cleanup(f *Func) bool {
 	changed := constantBranches(f)
 	live := make([]bool, len(f.Blocks))
@@ -16,7 +16,7 @@ func Cleanup(f *Func) bool {
 		renumber(f, f.Blocks)
 		changed = true
 	}
-	if !f.Env.Lockstep { // the ways of a branch stay apart
+	if !f.Env.Lockstep { // in lockstep the ways of a branch stay apart
 		changed = skipEmpty(f) || changed
 	}
 	return joinRows(f) || changed
@@ -31,7 +31,7 @@ func constantBranches(f *Func) bool {
 			c, ok := f.ConstOf(t.Args[0])
 			switch {
 			case ok:
-				cutEdge(b, int(c&1)) // the edge not taken: Succs[0] is taken when true
+				cutEdge(b, int(c&1)) // the edge not taken: Succs[0] is taken if true
 			case b.Succs[0] == b.Succs[1] && !hasPhi(b.Succs[0]) && !f.Env.Lockstep:
 				cutEdge(b, 1)
 			default:
@@ -49,7 +49,7 @@ func hasPhi(b *Block) bool { return b.Instrs[0].Op == Phi }
 // cutEdge removes the i-th outgoing edge of b.
 func cutEdge(b *Block, i int) {
 	s := b.Succs[i]
-	// Of parallel edges the k-th outgoing one is the k-th incoming one.
+	// Among parallel edges the k-th outgoing one is the k-th incoming one.
 	k := count(b.Succs[:i], s)
 	for j, p := range s.Preds {
 		if p == b {
@@ -63,7 +63,8 @@ func cutEdge(b *Block, i int) {
 	b.Succs = slices.Delete(b.Succs, i, i+1)
 }
 
-// skipEmpty leads the predecessors of a block that only jumps to the block's successor, where no phi tells them apart.
+// skipEmpty redirects the predecessors of a block that only jumps to the block's successor, unless a phi distinguishes
+// them.
 func skipEmpty(f *Func) bool {
 	changed := false
 	for _, b := range f.Blocks[1:] {
@@ -110,8 +111,8 @@ func skipEmpty(f *Func) bool {
 	return changed
 }
 
-// joinRows appends a block to its only predecessor when that has no other successor. The entry block stays alone:
-// constants are there.
+// joinRows appends a block to its only predecessor if the predecessor has no other successor. The entry block stays
+// alone because it holds the constants.
 func joinRows(f *Func) bool {
 	changed := false
 	gone := map[*Block]bool{}

@@ -2,7 +2,7 @@ package opt
 
 import "fencepost.dev/fencepost/internal/isa"
 
-// key tells equal computations from different ones.
+// key identifies a computation: equal keys mean equal computations.
 type key struct {
 	op   Op
 	aux  uint8
@@ -14,7 +14,7 @@ type key struct {
 	sym  isa.Operand
 }
 
-// rowKey is everything in an isa.Inst that its Eval may look at.
+// rowKey is everything in an isa.Inst that its Eval may read.
 type rowKey struct {
 	row   *isa.Row
 	mods  string
@@ -23,8 +23,8 @@ type rowKey struct {
 	src   [4]uint8
 }
 
-// CSE makes pure computations that are equal one, where the first dominates the other. Constants, which are in the
-// entry block, are shared too.
+// CSE replaces a pure computation by an equal one that dominates it. Constants, which are in the entry block, are
+// shared too.
 func CSE(f *Func) bool {
 	dom := Dominators(f)
 	seen := map[key][]*Instr{}
@@ -94,8 +94,7 @@ func (f *Func) keyOf(in *Instr, find func(Value) Value) (key, bool) {
 	return k, true
 }
 
-// DCE removes pure computations without uses, and lets go of parameters and results of calls that
-// nobody reads.
+// DCE removes pure computations without uses, and the unread results and parameters of calls.
 func DCE(f *Func) bool {
 	used := make([]bool, len(f.Values))
 	var work []Value

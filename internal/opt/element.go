@@ -8,36 +8,37 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// An atomic access of one or two bytes has no instruction of its own on many targets: libcu++ reads and swaps the aligned word
-// around it. The address is P & -4 (or P & -2), the result is used through a shift by 8*(P%4) and a mask, and a swap puts back the
-// other bytes of the value that it compares with. The source touches the element at P alone.
+// Many targets have no instruction for an atomic access of one or two bytes: libcu++ reads and swaps the aligned word
+// that contains them. The address is P & -4 (or P & -2). The result is used through a shift by 8*(P%4) and a mask. A
+// swap writes back the other bytes of the value that it compares with. In the source the access touches only the
+// element at P.
 
-// Elements are the accesses of a kernel that mean one or two bytes of the word that they access.
+// Elements are the accesses of a kernel that stand for an access to one or two bytes of the word that they access.
 type Elements struct {
-	Sites []Site // that the list and calls index
+	Sites []Site // indexed by the list and by calls
 	List  []Element
 }
 
 // Element is one such access.
 type Element struct {
 	Access int32 // its site
-	Base   int32 // site of the and.b64 that computes its address: the first source is the address of the element
+	Base   int32 // site of the and.b64 that computes its address; the first source of that is the address of the element
 	Size   uint8 // bytes of the element
 }
 
-// FindElements finds the elements of a kernel, calls included as far as they are inlined. The result does not depend on the
+// FindElements finds the elements of a kernel, including those in inlined calls. The result does not depend on the
 // shape of a launch. An access that may use other bytes of its word is not in the list.
 func FindElements(kernel *isa.Func, shared *isa.Shared) (Elements, error) {
 	if !MayHaveElements(kernel) {
 		return Elements{}, nil
 	}
-	// The largest block, so that no special register is a constant.
+	// Use the largest block, so that no special register is a constant.
 	funcs, err := Build(kernel, Env{Block: [3]uint32{1024, 1024, 64}, Shared: shared})
 	if err != nil {
 		return Elements{}, err
 	}
 	f := funcs[0]
-	// Without unrolling: one instruction stays one.
+	// Leave out unrolling, so that one instruction stays one.
 	fixpoint(f, slices.DeleteFunc(Passes(), func(p Pass) bool { return p.Name == "unroll" }), nil)
 	Order(f)
 	return Elements{Sites: f.Sites, List: f.elements()}, nil
@@ -49,8 +50,8 @@ type PlacedElement struct {
 	Size uint8  // bytes of the element
 }
 
-// ByPlace gives the elements by the places of their accesses. Root is the base of the kernel's places, and enter gives that of a
-// call: of instruction 0 of callee, called at place caller.
+// ByPlace returns the elements by the places of their accesses. Root is the base of the kernel's places. Enter returns
+// the base of a call: the place of instruction 0 of callee, called at place caller.
 func (e *Elements) ByPlace(root uint32, enter func(caller uint32, callee *isa.Func) uint32) map[uint32]PlacedElement {
 	var place func(site int32) uint32
 	place = func(site int32) uint32 {
@@ -68,7 +69,7 @@ func (e *Elements) ByPlace(root uint32, enter func(caller uint32, callee *isa.Fu
 	return placed
 }
 
-// Path names a site by the instructions that were called through, the kernel's first.
+// Path names a site by the instructions of the calls that lead to it, the kernel's first.
 func (e *Elements) Path(site int32) string { return sitePath(e.Sites, site) }
 
 func sitePath(sites []Site, at int32) string {
@@ -80,8 +81,8 @@ func sitePath(sites []Site, at int32) string {
 	return string(path)
 }
 
-// AttachElements gives the accesses that mean elements the address of theirs: Elem is its size then, and the last of Args the
-// address.
+// AttachElements sets the address of the element in the accesses that stand for one: Elem becomes the element's size
+// and the last of Args its address.
 func (f *Func) AttachElements(of Elements) {
 	if len(of.List) == 0 {
 		return
@@ -105,10 +106,11 @@ func (f *Func) AttachElements(of Elements) {
 	}
 }
 
-// MayHaveElements reports whether the function, or one that it may call, has what elements are found by.
+// MayHaveElements reports whether the function, or one that it may call, has both instructions by which elements are
+// recognised.
 func MayHaveElements(fn *isa.Func) bool { return fn.Any(wordAccess) && fn.Any(AlignsDown) }
 
-// wordAccess reports whether the instruction is one that accesses to elements are made of.
+// wordAccess reports whether the instruction is one by which elements are accessed.
 func wordAccess(in *isa.Inst) bool {
 	if in.Vec > 1 || in.Off != 0 {
 		return false
@@ -122,15 +124,15 @@ func wordAccess(in *isa.Inst) bool {
 	return false
 }
 
-// AlignsDown reports whether the instruction is and.b64 with -4 or -2, as one is that computes Element.Base.
+// AlignsDown reports whether the instruction is and.b64 with -4 or -2, such as computes the address at Element.Base.
 func AlignsDown(in *isa.Inst) bool {
 	return in.Class == isa.Pure && in.Type.Size() == 8 && in.Guard < 0 && in.RoundsTo() > 0
 }
 
-// aligned marks an And that Fold must leave, so that the address it aligns is still known: Aux of the And.
+// aligned, as the Aux of an And, makes Fold keep the And, so that the address that it aligns stays known.
 const aligned = 1
 
-// alignment gives the bytes that an And aligns an address to.
+// alignment returns the number of bytes to which an And aligns an address.
 func (f *Func) alignment(in *Instr) (int, bool) {
 	if in.Op != And || in.Aux != aligned || in.Site < 0 {
 		return 0, false
@@ -149,16 +151,16 @@ type use struct {
 	at int // index in Args, -1 for the guard
 }
 
-// words are the accesses to the word around one address, and what is known of their results.
+// words are the accesses to the word around one address, and the analysis of their results.
 type words struct {
 	f     *Func
 	uses  map[Value][]use
-	p     Value // the address of the element
-	width int   // bytes of the word
-	list  []*Instr
+	p     Value          // the address of the element
+	width int            // bytes of the word
+	list  []*Instr       // the accesses
 	word  map[Value]bool // values that are contents of the word
-	size  int            // bytes of the element, as far as uses have told
-	steps int            // of need
+	size  int            // bytes of the element, as derived from the uses so far
+	steps int            // number of steps of need
 }
 
 // elements analyses every word.
@@ -214,8 +216,8 @@ func (f *Func) elements() []Element {
 	return found
 }
 
-// only reports whether all that is read from the word is used for the element alone, and all that is written elsewhere is what was
-// compared with.
+// only reports whether everything read from the word is used for the element alone, and whether swaps write the other
+// bytes back unchanged.
 func (w *words) only() bool {
 	for _, in := range w.list {
 		if in.Imm != 0 || in.Site < 0 || in.Guard != NoValue || !wordAccess(in.Inst) || in.Inst.Type.Size() != w.width {
@@ -241,7 +243,7 @@ func (w *words) only() bool {
 	return len(w.list) > 0 && w.size > 0 && w.size < w.width
 }
 
-// swaps reports whether a swap compares with contents of the word and puts their bytes around the element back.
+// swaps reports whether a swap compares with contents of the word and writes their bytes around the element back.
 func (w *words) swaps(in *Instr) bool {
 	was, to := in.Args[1], in.Args[2]
 	if !w.word[was] {
@@ -267,13 +269,13 @@ func (w *words) keeps(v, word Value) bool {
 	}
 	for _, mask := range d.Args {
 		if _, ok := w.rest(mask); ok {
-			return true // putBack has looked at what is beside it
+			return true // putBack has checked the rest of the value
 		}
 	}
 	return false
 }
 
-// spread adds copies of words, and the phis all of whose arguments are words.
+// spread adds copies of words, and phis all of whose arguments are words.
 func (w *words) spread() {
 	var todo []Value
 	for v := range w.word {
@@ -301,12 +303,12 @@ func (w *words) spread() {
 	}
 }
 
-// forwards reports whether the result is one of the arguments, all bits of the word kept.
+// forwards reports whether the result is one of the arguments, with all bits of the word.
 func (w *words) forwards(in *Instr) bool {
 	return in.Op == Phi || in.Op == Copy || in.Op == ZExt && int(in.Imm) >= 8*w.width
 }
 
-// allowed reports whether a use of a word touches the element alone, and tells size of it.
+// allowed reports whether a use of a word touches the element alone, and updates size.
 func (w *words) allowed(v Value, u use) bool {
 	in := u.in
 	switch {
@@ -331,18 +333,18 @@ func (w *words) allowed(v Value, u use) bool {
 	case (in.Op == ShrU || in.Op == ShrS) && u.at == 0 && w.shift(in.Args[1]):
 		return w.low(w.need(in.Result(), maxNeed))
 	}
-	if at, ok := w.offset(); ok && at == 0 { // the shift by 0 is gone
+	if at, ok := w.offset(); ok && at == 0 { // the shift by 0 was removed
 		return w.low(w.needOf(u, maxNeed))
 	}
 	return false
 }
 
-// outcome reports whether v is what a swap gave that compared with another value.
+// outcome reports whether v is the result of a swap that compared with another value.
 func (w *words) outcome(v, compared Value) bool {
 	return slices.ContainsFunc(w.list, func(in *Instr) bool { return in.Op == Atomic && in.Dst[0] == v && in.Args[1] == compared })
 }
 
-// low tells that the n low bits of the word, shifted, are used.
+// low records that the n low bits of the shifted word are used.
 func (w *words) low(n int) bool {
 	if n > 16 {
 		return false
@@ -351,11 +353,11 @@ func (w *words) low(n int) bool {
 	return true
 }
 
-// puts reports whether a swap writes what is at Args[at], being right where it was compared with the word v.
+// puts reports whether Args[at] is the new value of a swap that compares with the word v.
 func (w *words) puts(in *Instr, at int, v Value) bool { return at == 2 && in.Args[1] == v }
 
-// putBack reports whether the bytes of word v around the element, rest, are only put back: by swaps that compare with v, beside
-// bits of the element.
+// putBack reports whether rest, the bytes of word v around the element, is only written back: by swaps that compare
+// with v, combined with bits of the element.
 func (w *words) putBack(v, rest Value, size int) bool {
 	for _, u := range w.uses[rest] {
 		in := u.in
@@ -376,7 +378,7 @@ func (w *words) putBack(v, rest Value, size int) bool {
 	return true
 }
 
-// offset gives the place of the element in the word where that is known.
+// offset returns the offset of the element in the word if it is known.
 func (w *words) offset() (int, bool) {
 	c, ok := w.f.ConstOf(w.p)
 	return int(c) & (w.width - 1), ok
@@ -392,7 +394,7 @@ func (w *words) shift(v Value) bool {
 	return ok && by == 3 && mask == uint64(8*(w.width-1))
 }
 
-// bitsOf gives mask and by for a v that is P << by & mask.
+// bitsOf returns mask and by for a v that is P << by & mask.
 func (w *words) bitsOf(v Value) (mask uint64, by int, ok bool) {
 	f := w.f
 	full := f.Width(v).Mask()
@@ -420,7 +422,7 @@ func (w *words) bitsOf(v Value) (mask uint64, by int, ok bool) {
 	return 0, 0, false
 }
 
-// window reports whether v has ones where the element is and nowhere else, and gives the size of the element.
+// window reports whether v has ones at the element and nowhere else, and returns the size of the element.
 func (w *words) window(v Value) (size int, ok bool) {
 	for n := 1; n < w.width; n *= 2 {
 		ones := uint64(1)<<(8*n) - 1
@@ -456,7 +458,7 @@ func (w *words) rest(v Value) (size int, ok bool) {
 	return 0, false
 }
 
-// inside reports whether all bits of v that may be set are those of an element of size bytes.
+// inside reports whether all bits of v that may be set are bits of an element of size bytes.
 func (w *words) inside(v Value, size int) bool {
 	ones := uint64(1)<<(8*size) - 1
 	if at, ok := w.offset(); ok {
@@ -477,7 +479,7 @@ func (w *words) inside(v Value, size int) bool {
 	return ok && c == 0
 }
 
-// possible gives the bits of v that may be set; depth bounds how far it looks.
+// possible returns the bits of v that may be set. depth bounds the search.
 func (f *Func) possible(v Value, depth int) uint64 {
 	full := f.Width(v).Mask()
 	d := f.Def(v)
@@ -518,13 +520,13 @@ func (f *Func) possible(v Value, depth int) uint64 {
 	return full
 }
 
-// maxNeed bounds how many instructions need follows one after the other, maxSteps how many in all for one word.
+// maxNeed bounds the depth of the search of need, maxSteps its steps for one word.
 const (
 	maxNeed  = 24
 	maxSteps = 1 << 12
 )
 
-// need gives how many of the low bits of v are used; 64 where all may be.
+// need returns how many of the low bits of v are used, and 64 if all may be.
 func (w *words) need(v Value, depth int) int {
 	n := 0
 	for _, u := range w.uses[v] {
@@ -548,7 +550,7 @@ func (w *words) needOf(u use, depth int) int {
 			return min(bits.Len64(c), result())
 		}
 		return result()
-	case Add, Sub, Mul, Or, Xor, Not, Phi, Copy: // the low bits of which depend on the low bits alone
+	case Add, Sub, Mul, Or, Xor, Not, Phi, Copy: // their low bits depend on low bits alone
 		return result()
 	case Sel:
 		if u.at > 0 {

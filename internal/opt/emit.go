@@ -10,7 +10,7 @@ import (
 
 func sortKeys(keys []int32) { slices.Sort(keys) }
 
-// widthOf is the width of the value that a register of size bytes holds, isa.Operand.Size: 0 bytes are a predicate.
+// widthOf is the width of the value for a register of size bytes (isa.Operand.Size). A size of 0 is a predicate.
 func widthOf(size uint8) Width {
 	switch {
 	case size == 0:
@@ -52,7 +52,7 @@ func (b *builder) block(d *draft) {
 	b.jump(d.block)
 }
 
-// enter sets up what the draft knows of .param variables when it begins.
+// enter initialises the draft's knowledge of .param variables at its start.
 func (b *builder) enter(d *draft) {
 	d.params = map[int]atom{}
 	switch {
@@ -67,7 +67,7 @@ func (b *builder) enter(d *draft) {
 	}
 }
 
-// results gives the caller's .param variables what the callee that just returned stored.
+// results copies the bytes that the callee stored before it returned to the caller's .param variables.
 func (b *builder) results(d *draft) {
 	call := &d.fr.fn.Insts[d.before.to-1]
 	for i := range d.returns.fn.Sig.Rets {
@@ -75,7 +75,7 @@ func (b *builder) results(d *draft) {
 	}
 }
 
-// returned gives the bytes that a frame's function leaves in its i-th result. Those it never stores are missing.
+// returned returns the bytes that a frame's function leaves in its i-th result. Bytes that it never stores are missing.
 func (b *builder) returned(fr *frame, i int) map[int]atom {
 	ret := fr.fn.Sig.Rets[i]
 	bytes := map[int]atom{}
@@ -89,7 +89,7 @@ func (b *builder) returned(fr *frame, i int) map[int]atom {
 	return bytes
 }
 
-// result puts the bytes of a call's result in the operand that takes it.
+// result puts the bytes of a call's result in its destination operand.
 func (b *builder) result(d *draft, op *isa.Operand, bytes map[int]atom, size int) {
 	switch op.Kind {
 	case isa.Reg:
@@ -112,7 +112,8 @@ func pieceWidth(size int) Width {
 	return W32
 }
 
-// pieces cuts a result parameter into the ranges that the function stores: each either always stored whole, or bytes.
+// pieces cuts a result parameter into the ranges that the function stores. Each is either always stored as a whole, or
+// is bytes.
 func pieces(fn *isa.Func, ret isa.Param) []piece {
 	size := map[int]int{}
 	bytes := map[int]bool{}
@@ -140,7 +141,7 @@ func pieces(fn *isa.Func, ret isa.Param) []piece {
 	end := -1
 	for _, off := range offs {
 		if off < end {
-			// Overlapping stores of different offsets: everything by bytes.
+			// Stores of different offsets overlap: split everything into bytes.
 			for j := ret.Off; j < ret.Off+ret.Size; j++ {
 				bytes[j] = true
 			}
@@ -172,7 +173,7 @@ func setParam(params map[int]atom, off int, v Value, size int) {
 	}
 }
 
-// getParam reads size bytes, zero-extended; false when nothing is known of them.
+// getParam reads size bytes, zero-extended. It returns false if none of them is known.
 func (b *builder) getParam(params map[int]atom, off, size int) (Value, bool) {
 	w := pieceWidth(size)
 	out := NoValue
@@ -231,7 +232,7 @@ func (b *builder) branch(cond Value, not bool, bl *Block) {
 	b.add(bl, &Instr{Op: Branch, Site: b.site, Guard: NoValue, Args: []Value{cond}})
 }
 
-// end emits the terminator that an instruction asks for.
+// end emits the terminator for an instruction.
 func (b *builder) end(d *draft, in *isa.Inst) {
 	bl := d.block
 	switch in.Class {
@@ -269,8 +270,8 @@ func (b *builder) end(d *draft, in *isa.Inst) {
 	}
 }
 
-// spill stores the parameters whose address the callee takes into its local memory. The caller may have left bytes between them
-// unwritten: what is stored at once is known as a whole.
+// spill stores the parameters whose address the callee takes into its local memory. The caller may have left bytes
+// between them unwritten. Bytes that one store wrote are known as a whole.
 func (b *builder) spill(callee *frame) {
 	for _, s := range callee.fn.Spills {
 		known := func(k, n int) bool {
@@ -297,7 +298,7 @@ func (b *builder) spill(callee *frame) {
 	}
 }
 
-// operand gives the value of a source operand.
+// operand returns the value of a source operand.
 func (b *builder) operand(fr *frame, op *isa.Operand) Value {
 	switch op.Kind {
 	case isa.Reg:
@@ -400,7 +401,7 @@ func (b *builder) effect(d *draft, in *isa.Inst, op Op, guard Value) {
 	b.define(d, in, e, guard)
 }
 
-// define gives the destination registers of in the results of e, or their old values where the guard is false.
+// define sets the destination registers of in to the results of e, or to their old values where the guard is false.
 func (b *builder) define(d *draft, in *isa.Inst, e *Instr, guard Value) {
 	for i := range in.Dst {
 		op := &in.Dst[i]

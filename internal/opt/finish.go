@@ -2,7 +2,7 @@ package opt
 
 import "slices"
 
-// finish resolves replaced values and drops what the construction left over.
+// finish resolves replaced values and removes remains of the construction.
 func (b *builder) finish() {
 	f := b.f
 	for _, bl := range f.Blocks {
@@ -16,7 +16,7 @@ func (b *builder) finish() {
 	}
 }
 
-// entry gives the entry block, where constants are.
+// entry returns the entry block, which holds the constants.
 func (f *Func) entry() *Block { return f.Blocks[0] }
 
 // insertBefore puts in before the terminator of bl.
@@ -27,7 +27,7 @@ func insertBefore(bl *Block, in *Instr) {
 	bl.Instrs[n] = in
 }
 
-// Konst gives a constant of width w, in the entry block.
+// Konst returns a constant of width w, in the entry block.
 func (f *Func) Konst(w Width, x uint64) Value {
 	in := &Instr{Op: Const, Site: -1, Guard: NoValue, Imm: x & w.Mask()}
 	v := f.NewValue(w, in)

@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Fold computes what has constant arguments.
+// Fold evaluates operations on constants.
 func Fold(f *Func) bool {
 	changed := false
 	for _, b := range f.Blocks {
@@ -35,7 +35,7 @@ func (in *Instr) toConst(x uint64) {
 	in.Op, in.Imm, in.Args, in.Inst, in.Aux = Const, x, nil, nil, 0
 }
 
-// special gives a special register that the shape of the launch fixes.
+// special returns a special register that the shape of the launch fixes.
 func (e *Env) special(id isa.SpecialID) (uint64, bool) {
 	switch id {
 	case isa.NtidX, isa.NtidY, isa.NtidZ:
@@ -83,8 +83,8 @@ func (f *Func) foldNative(in *Instr) (uint64, bool) {
 	return evalNative(in.Op, in.Imm, in.Aux, f.Width(in.Result()).Bits(), c[0], c[1], c[2]), true
 }
 
-// evalNative computes a native operation of a result of w bits; bits above w are to be cleared by the caller.
-// imm and aux are the instruction's Imm and Aux.
+// evalNative computes a native operation whose result has w bits. The caller clears the bits above w. imm and aux are
+// the instruction's Imm and Aux.
 func evalNative(op Op, imm uint64, aux uint8, w int, a, b, c uint64) uint64 {
 	switch op {
 	case Add:
@@ -101,7 +101,7 @@ func evalNative(op Op, imm uint64, aux uint8, w int, a, b, c uint64) uint64 {
 		return a ^ b
 	case Not:
 		return ^a
-	case Shl: // by w and more: what is left of a lies above w bits
+	case Shl: // for w and more, the remaining bits of a are above w bits
 		return a << b
 	case ShrU:
 		return a >> b
@@ -159,7 +159,7 @@ func compare(c Cond, w int, a, b uint64) bool {
 	return a >= b
 }
 
-// log2 gives k for 2^k.
+// log2 returns k for 2^k.
 func log2(x uint64) (uint64, bool) {
 	return uint64(bits.TrailingZeros64(x)), x != 0 && x&(x-1) == 0
 }

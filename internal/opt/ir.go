@@ -1,10 +1,12 @@
 // Package opt holds the internal form of kernels and the access-preserving optimiser.
 //
-// The form is SSA over the lanes of a warp: a Value is one register of 1, 32 or 64 bits a lane. A kernel and what it calls
-// is one Func as far as calls can be inlined; functions that are recursive, called through pointers or too large stay
-// calls, of Funcs of their own. The law of every pass: no memory access, atomic, barrier, fence, vote, shuffle or call is
-// removed, merged, split, widened, invented or moved across another, and the source place (Site) of each stays. What may
-// go or move are pure computations.
+// The form is SSA over the lanes of a warp: a Value is one register of 1, 32 or 64 bits a lane. A kernel and its
+// inlined calls are one Func. Functions that are recursive, called through pointers, or too large are not inlined; each
+// is a Func of its own.
+//
+// Every pass obeys one law: it does not remove, merge, split, widen, invent or reorder any memory access, atomic,
+// barrier, fence, vote, shuffle or call, and each keeps its source place (Site). Only pure computations may be removed
+// or moved.
 package opt
 
 import (
@@ -17,8 +19,8 @@ type Value int32
 // NoValue stands for an absent operand or result.
 const NoValue Value = -1
 
-// Width is the size of a value's register: predicates are one bit a lane, narrow integers live in 32 bits.
-// A value holds raw bits, zero above what its instruction defines (see isa.Args).
+// Width is the size of a value's register. Predicates have one bit a lane; narrow integers are in 32 bits. A value
+// holds raw bits, zero above those that its instruction defines (see isa.Args).
 type Width uint8
 
 // The widths.
@@ -31,14 +33,14 @@ const (
 // Bits is the number of bits of the register.
 func (w Width) Bits() int { return [...]int{1, 32, 64}[w] }
 
-// Mask has the bits of the register set.
+// Mask is the register with all bits set.
 func (w Width) Mask() uint64 { return [...]uint64{1, 1<<32 - 1, 1<<64 - 1}[w] }
 
-// Op is an operation. The integer operations that address arithmetic is made of are native, so that passes can reason
-// about them; every other pure instruction is Row and carries its isa.Inst.
+// Op is an operation. The integer operations of address arithmetic are native, so that passes can reason about them.
+// Every other pure instruction is Row and carries its isa.Inst.
 type Op uint8
 
-// The operations. "w" is the width of the result unless said otherwise.
+// The operations. w is the width of the result unless said otherwise.
 const (
 	Nop Op = iota
 	// Values.
@@ -66,11 +68,11 @@ const (
 	ZExt // low Imm bits of Args[0], zero-extended to w
 	Cmp  // W1: Args[0] Cond(Imm) Args[1], both of Aux bits
 	Sel  // Args[0] (W1) ? Args[1] : Args[2]
-	// Every other pure instruction: results Dst of Inst.Eval over Args (one argument for each of Inst.Src).
+	// Every other pure instruction: Dst are the results of Inst.Eval over Args (one argument for each of Inst.Src).
 	Row
 
-	// Effects: they keep their order in the block. Guard (W1, NoValue: always) says which lanes take part;
-	// the results of the others are undefined (the builder selects the old value where it is needed).
+	// Effects. They keep their order in the block. Guard (W1; NoValue: always) says which lanes take part. The results
+	// of the other lanes are undefined; the builder selects the old value if it is needed.
 	Load    // Args[0]: address (Imm is added), results Dst
 	Store   // Args[0]: address, Args[1:]: the values
 	Atomic  // Args[0]: address, Args[1:]: operands; Dst: old values, none for red
@@ -79,23 +81,24 @@ const (
 	Warp    // shuffles, votes, matches, matrices (Imm is added to the address): Args as Inst.Src
 	WarpBar // Args[0]: mask
 	Builtin // Fn.Builtin called with Args (Pieces of each parameter); Dst: its result
-	// Call calls Fn, or, when that is nil, the function at address Args[0] (NoValue otherwise). The other Args are the
-	// parts of the parameters (see ParamParts), Dst those of the results. A lane whose call is a fault has results of 0.
+	// Call calls Fn, or, if Fn is nil, the function at address Args[0] (NoValue otherwise). The other Args are the
+	// parts of the parameters (see ParamParts), Dst those of the results. A lane whose call is a fault has results of
+	// 0.
 	Call
-	Enter // in the entry block of a function that is called: Dst are the parts of its parameters
-	Depth // the inlined call of Fn: a fault where the call stack is full
+	Enter // in the entry block of a called function: Dst are the parts of its parameters
+	Depth // the inlined call of Fn: a fault if the call stack is full
 	// Of Env.Uninit: see shadow.go.
-	ShadowLoad    // Args[0]: address, as of the load before it, whose Imm, Guard and Inst it has; Dst: shadows of its results
-	ShadowStore   // Args[0]: address, as of the store before it; Args[1:]: shadows of its values
-	ShadowShuffle // Args: the shadow of what is exchanged, and the rest as of the shfl before it; Dst: that of its first result
-	ShadowPass    // Args: the shadows of what the call or return behind it hands over
-	ShadowTake    // Dst: those that the call, or the entry, before it takes
-	ShadowFrame   // Args[0]: where Imm bytes of local memory begin that have no value: a call begins
-	Undefined     // Args[0] (W1): lanes for which what Aux (Why) says depends on what nothing has written; Imm: 1 plus the site where that was loaded
-	Meet          // Env.Lockstep: here lanes meet again that parted at a Branch or Switch of the same Imm
+	ShadowLoad    // Args[0]: address, as of the preceding load, whose Imm, Guard and Inst it shares; Dst: shadows of its results
+	ShadowStore   // Args[0]: address, as of the preceding store; Args[1:]: shadows of its values
+	ShadowShuffle // Args: the shadow of the exchanged value, and the rest as of the preceding shfl; Dst: that of its first result
+	ShadowPass    // Args: the shadows of the values that the following call or return passes
+	ShadowTake    // Dst: the shadows of the values that the preceding call or entry receives
+	ShadowFrame   // Args[0]: the start of Imm bytes of local memory that become uninitialised, at the start of a call
+	Undefined     // Args[0] (W1): lanes in which the use Aux (Why) depends on an unwritten value; Imm: 1 plus the site where that was loaded
+	Meet          // Env.Lockstep: the lanes that parted at a Branch or Switch of the same Imm meet here
 
-	// Terminators. With Env.Lockstep, Imm of Branch and Switch says at which Meet lanes meet again that part here (NoMeet: at
-	// none), and Aux of Branch which of Succs comes after it in the source.
+	// Terminators. With Env.Lockstep, Imm of Branch and Switch is the Meet at which the lanes that part here meet again
+	// (NoMeet: at none), and Aux of Branch is the index in Succs of the block that follows it in the source.
 	Jump   // to Succs[0]
 	Branch // Args[0] (W1) ? Succs[0] : Succs[1]
 	Switch // Succs[Args[0]]; out of range is a fault
@@ -126,8 +129,8 @@ type Instr struct {
 	Op       Op
 	GuardNot bool
 	Aux      uint8
-	Elem     uint8 // Load, Atomic: bytes of the element that is meant, at the address in the last of Args; 0: all. See AttachElements
-	Site     int32 // index in Func.Sites; -1 for what stands for no source instruction
+	Elem     uint8 // Load, Atomic: bytes of the element accessed, at the address in the last of Args; 0: all. See AttachElements
+	Site     int32 // index in Func.Sites; -1 if the instruction stands for no source instruction
 	Guard    Value
 	Dst      []Value
 	Args     []Value
@@ -152,10 +155,10 @@ type Block struct {
 // Term is the terminator.
 func (b *Block) Term() *Instr { return b.Instrs[len(b.Instrs)-1] }
 
-// ValueInfo is what is known of a value.
+// ValueInfo is the knowledge about a value.
 type ValueInfo struct {
 	Width Width
-	Def   *Instr // nil when the value has been removed
+	Def   *Instr // nil if the value has been removed
 	Shape Shape
 }
 
@@ -172,54 +175,57 @@ type ShapeKind uint8
 // The shapes, from most to least known.
 const (
 	Unknown ShapeKind = iota // not analysed, or unreachable
-	Uniform                  // the same in all lanes
+	Uniform                  // equal in all lanes
 	Affine                   // base + lane%RowLanes*Stride + lane/RowLanes*Row, modulo 2^w
 	Varying
 )
 
-// Site is the source place of an instruction: an instruction of a function and the chain of inlined calls that led to it.
+// Site is the source place of an instruction: an instruction of a function and the chain of inlined calls that lead to
+// it.
 type Site struct {
 	Call int32 // site of the call that was inlined; -1 in the Func's own function
 	Fn   *isa.Func
 	At   int32 // index in Fn.Insts
 }
 
-// Func is a kernel, or a function that stays called, in internal form.
+// Func is a kernel, or a function that is not inlined, in internal form.
 type Func struct {
 	Fn     *isa.Func
 	Blocks []*Block // Blocks[0] is the entry; in weak topological order after Order
 	Values []ValueInfo
 	Sites  []Site
-	Local  int // bytes of local memory a thread and call, before promotion
+	Local  int // bytes of local memory of a thread and call, before promotion
 	// Frames are the ranges of local memory that belong to one instance of a function.
 	Frames [][2]uint64
 	// Env is what the kernel was specialised for.
 	Env Env
-	// Calls are the functions that its calls may mean, those that the engine supplies left out.
+	// Calls are the possible targets of its calls, without the functions that the engine supplies.
 	Calls []*isa.Func
-	// free holds the values that are kept as varying ones whatever their arguments are; see AnalyseShapes.
+	// free holds the values that are treated as Varying whatever their arguments are; see AnalyseShapes.
 	free map[Value]bool
-	// Of a Func for lockstep: whether lanes may pass a place at different times where the branches alone would let them be
-	// together, and whether generic addresses may be local ones.
+	// For lockstep. apart says that lanes may reach a place at different times although the branches alone would keep
+	// them together. ownMemory says that generic addresses may be local ones.
 	apart, ownMemory bool
 }
 
-// Env is what is known of the launches that will run a Func. Block and grid shapes are constants of the form, so that
-// address arithmetic can be folded and shown not to wrap. A Grid of zeros is not known.
+// Env is the knowledge about the launches that will run a Func. Block and grid shapes are constants of the form, so
+// that address arithmetic can be folded and shown not to wrap. A Grid of zeros is unknown.
 type Env struct {
 	Block, Grid [3]uint32
 	Shared      *isa.Shared
-	// Lockstep says that lanes which part meet again at the immediate post-dominator in the source, and there only, as on
-	// hardware before Volta. Every branch of the source that lanes may part at stays, and where they meet is kept (Meet).
+	// Lockstep says that lanes which part meet again at the immediate post-dominator in the source, and only there, as
+	// on hardware before Volta. Every branch of the source at which lanes may part stays, and so do the places at which
+	// they meet (Meet).
 	Lockstep bool
-	// Uninit says that the use of values that nothing has written is told: see shadow.go.
+	// Uninit says that uses of unwritten values are reported; see shadow.go.
 	Uninit bool
 }
 
-// NoMeet is the Imm of a branch whose lanes meet no more.
+// NoMeet is the Imm of a branch whose lanes do not meet again.
 const NoMeet = ^uint64(0)
 
-// RowLanes is how many lanes of a warp have the same tid.y and tid.z: 32 where all have, or where no such number is.
+// RowLanes is the number of lanes of a warp that have the same tid.y and tid.z, and 32 if all lanes have or if no such
+// number exists.
 func (e *Env) RowLanes() int64 {
 	if x := e.Block[0]; x < 32 && x > 0 && 32%x == 0 && e.Block[1]*e.Block[2] > 1 {
 		return int64(x)
@@ -233,13 +239,13 @@ func (f *Func) NewValue(w Width, def *Instr) Value {
 	return Value(len(f.Values) - 1)
 }
 
-// Width gives the width of v.
+// Width returns the width of v.
 func (f *Func) Width(v Value) Width { return f.Values[v].Width }
 
-// Def gives the instruction that defines v.
+// Def returns the instruction that defines v.
 func (f *Func) Def(v Value) *Instr { return f.Values[v].Def }
 
-// ConstOf gives the constant that v is.
+// ConstOf returns the value of v if v is a constant.
 func (f *Func) ConstOf(v Value) (uint64, bool) {
 	if d := f.Values[v].Def; d != nil && d.Op == Const {
 		return d.Imm, true
@@ -247,8 +253,8 @@ func (f *Func) ConstOf(v Value) (uint64, bool) {
 	return 0, false
 }
 
-// Pure reports whether the operation only computes its results from its arguments: such an instruction may be removed,
-// shared and moved. KParam and Symbol are constants of the launch; Special is pure unless it reads a clock.
+// Pure reports whether the operation only computes its results from its arguments. Such an instruction may be removed,
+// shared and moved. KParam and Symbol are constants of the launch. Special is pure unless it reads a clock.
 func (i *Instr) Pure() bool {
 	if i.Op == Special {
 		switch id := isa.SpecialID(i.Imm); id {

@@ -2,8 +2,8 @@ package opt
 
 import "slices"
 
-// LICM moves pure computations whose arguments do not change in a loop before it. Nothing traps, so computing early is
-// safe; what is dear (a Row) moves only from where every iteration computes it.
+// LICM moves pure computations with loop-invariant arguments out of the loop. No computation traps, so computing early
+// is safe. An expensive one (a Row) moves only if every iteration computes it.
 func LICM(f *Func) bool {
 	changed := false
 	done := map[*Block]bool{}
@@ -18,7 +18,7 @@ func LICM(f *Func) bool {
 			n := len(f.Blocks)
 			changed = hoist(f, l, dom) || changed
 			if len(f.Blocks) != n {
-				again = true // a preheader came in: IDs have shifted
+				again = true // a preheader was added: IDs have shifted
 				break
 			}
 		}
@@ -40,7 +40,7 @@ func byDepth(f *Func, dom *DomTree) []*Loop {
 	return all
 }
 
-// preheader is the only predecessor from outside the loop, when it leads nowhere else.
+// preheader is the only predecessor from outside the loop, if the loop is its only successor.
 func (l *Loop) preheader() *Block {
 	var pre *Block
 	for _, p := range l.Header.Preds {
@@ -58,9 +58,9 @@ func (l *Loop) preheader() *Block {
 	return pre
 }
 
-// enter gives the loop a preheader when it has none: a block on the edge, or the edges joined, from outside. The new
-// block is before the header in f.Blocks; dominators and loops computed before do not know it, which does no harm to
-// what they say of the other blocks.
+// enter gives the loop a preheader if it has none: a block on the edge, or the joined edges, from outside. The new
+// block precedes the header in f.Blocks. Dominators and loops computed before do not know it; their statements about
+// the other blocks stay true.
 func (l *Loop) enter(f *Func) *Block {
 	if pre := l.preheader(); pre != nil {
 		return pre
@@ -112,7 +112,7 @@ func hoist(f *Func, l *Loop, dom *DomTree) bool {
 		d := f.Def(v)
 		return d != nil && l.Blocks[d.Block]
 	}
-	// Asked before a preheader comes in, which shifts the IDs that dom goes by.
+	// Computed before a preheader is added, which shifts the IDs that dom uses.
 	var blocks []*Block // of the loop, in order
 	every := map[*Block]bool{}
 	for _, b := range f.Blocks {

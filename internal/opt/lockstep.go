@@ -7,12 +7,13 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Env.Lockstep: lanes of a warp part at branches of the source and meet again at the branch's immediate post-dominator
-// there (isa.Func.IPDom), or behind the call where the function ends before. Passes change the graph; so each such place holds
-// a Meet, and each branch names its one.
+// With Env.Lockstep, lanes of a warp part at branches of the source. They meet again at the branch's immediate
+// post-dominator in the source (isa.Func.IPDom), or behind the call if the function ends before. Passes change the
+// graph. So each such place holds a Meet, and each branch names its Meet.
 
-// inStep says why the lanes of a function cannot be run in lockstep in this form; nil when they can. An instruction with a
-// guard does not part the lanes in the source; only what is executed under a guard by itself has that form here too.
+// inStep returns the reason why the lanes of a function cannot run in lockstep in this form, and nil if they can. In
+// the source an instruction with a guard does not part the lanes. In this form, a guard that becomes control flow would
+// part them, so a function with such a guard is refused.
 func inStep(g *callGraph, fn *isa.Func) error {
 	seen := map[*isa.Func]bool{fn: true}
 	work := []*isa.Func{fn}
@@ -45,7 +46,7 @@ func (f *Func) hasCalls() bool {
 	return false
 }
 
-// hasOwnMemory reports whether lanes have local memory that they can reach.
+// hasOwnMemory reports whether lanes have local memory that they can access.
 func (f *Func) hasOwnMemory() bool {
 	for _, b := range f.Blocks {
 		for _, in := range b.Instrs {
@@ -77,7 +78,7 @@ func (b *builder) meetings(fr *frame, lead []bool) {
 	}
 }
 
-// meet emits the Meet that a draft begins with.
+// meet emits the Meet with which a draft begins.
 func (b *builder) meet(d *draft) {
 	at, fr := d.from, d.fr
 	switch {
@@ -106,7 +107,8 @@ func (b *builder) parts(d *draft, in *isa.Inst) {
 	}
 }
 
-// meets reports whether lanes meet at the begin of a block. They do when they come there, so that no block may be before it.
+// meets reports whether lanes meet at the start of a block. They meet when they arrive there, so no block may be merged
+// before it.
 func (b *Block) meets() bool {
 	for _, in := range b.Instrs {
 		if in.Op == Meet {
@@ -119,7 +121,7 @@ func (b *Block) meets() bool {
 	return false
 }
 
-// meetFirst moves each Meet before the computations that it comes after: lanes meet when they come to the block.
+// meetFirst moves each Meet to the front of its block, before computations: lanes meet when they reach the block.
 func meetFirst(f *Func) {
 	for _, b := range f.Blocks {
 		at := 0
@@ -138,8 +140,8 @@ func meetFirst(f *Func) {
 	}
 }
 
-// meetsLate reports whether lanes that part at t go on by themselves behind the block (an ID) at which all their ways meet:
-// the source has ways that are not there any more, or that leave the function.
+// meetsLate reports whether lanes that part at t go on separately behind the block (an ID) at which all their ways
+// meet: the source has ways that have been removed, or that leave the function.
 func (f *Func) meetsLate(t *Instr, at int) bool {
 	if at < 0 {
 		return false
@@ -155,7 +157,7 @@ func (f *Func) meetsLate(t *Instr, at int) bool {
 	return true
 }
 
-// Vary makes values varying ones whatever their arguments are, and analyses shapes anew.
+// Vary makes values Varying whatever their arguments are, and repeats the analysis of shapes.
 func (f *Func) Vary(vs []Value) {
 	for _, v := range vs {
 		f.free[v] = true

@@ -5,7 +5,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// native emits a pure instruction in native operations, where there are some; NoValue where the row must stay.
+// native emits a pure instruction as native operations if there are any. It returns NoValue if the instruction must
+// stay a Row.
 func (b *builder) native(d *draft, in *isa.Inst) Value {
 	op := in.Row.Op
 	dst := &in.Dst[0]
@@ -49,7 +50,7 @@ func (b *builder) native(d *draft, in *isa.Inst) Value {
 	return NoValue
 }
 
-// fit gives v in a register of width w, raw bits kept.
+// fit returns the raw bits of v in a register of width w.
 func (b *builder) fit(v Value, w Width) Value {
 	from := b.f.Width(v)
 	if from == w {
@@ -76,7 +77,7 @@ func (b *builder) nativeLogic(op string, w Width, in *isa.Inst, arg func(int) Va
 	return v
 }
 
-// narrow clears what an operation on 16 bits left above them in its 32-bit register.
+// narrow clears the bits that an operation on 16 bits left above them in its 32-bit register.
 func (b *builder) narrow(v Value, t isa.Type) Value {
 	if t.Size() == 2 {
 		return b.emit(ZExt, W32, 16, v)
@@ -84,7 +85,7 @@ func (b *builder) narrow(v Value, t isa.Type) Value {
 	return v
 }
 
-// widen reads v, of type t, as a number of width w: narrow signed integers are stored without their sign.
+// widen reads v, of type t, as a number of width w. Narrow signed integers are stored without sign extension.
 func (b *builder) widen(v Value, t isa.Type, w Width) Value {
 	v = b.fit(v, w)
 	if t.Signed() && t.Size() == 2 {
@@ -133,7 +134,7 @@ func (b *builder) nativeCmp(d *draft, in *isa.Inst) Value {
 	return v
 }
 
-// fits16 reports whether a source of a 16-bit instruction has nothing above 16 bits.
+// fits16 reports whether a source of a 16-bit instruction has no bits above 16.
 func fits16(in *isa.Inst, i int) bool {
 	op := &in.Src[i]
 	return op.Kind == isa.Reg && op.Size == 2 || op.Kind == isa.Imm && op.Imm < 1<<16

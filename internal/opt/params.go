@@ -4,9 +4,9 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Variables of .param space are no memory but names for what calls hand over. A draft knows the bytes that were stored
-// in its own block or in those that lead straight to it; where a function stores a byte in another block than the one that
-// reads it, the byte is a variable of the SSA construction besides (spread).
+// Variables of .param space are not memory but names for the values that calls pass. A draft knows the bytes that were
+// stored in its own block or in the blocks that lead straight to it. If a function stores a byte in another block than
+// the one that reads it, the byte is also a variable of the SSA construction (spread).
 
 // keep stores one byte of the draft's parameter frame.
 func (b *builder) keep(d *draft, off int, a atom) {
@@ -16,7 +16,7 @@ func (b *builder) keep(d *draft, off int, a atom) {
 	}
 }
 
-// byteAt gives a byte of the draft's parameter frame; false for one that nothing stores.
+// byteAt returns a byte of the draft's parameter frame, and false for one that nothing stores.
 func (b *builder) byteAt(d *draft, off int) (atom, bool) {
 	fr := d.fr
 	if a, ok := d.params[off]; ok {
@@ -36,7 +36,7 @@ func (b *builder) byteAt(d *draft, off int) (atom, bool) {
 	return atom{}, false
 }
 
-// param reads size bytes, 8 at most, of the draft's parameter frame, zero-extended. Bytes that nothing stores are
+// param reads size bytes, at most 8, of the draft's parameter frame, zero-extended. Bytes that nothing stores are
 // undefined and read as 0.
 func (b *builder) param(d *draft, off, size int) Value {
 	if v, ok := b.getParam(d.params, off, size); ok {
@@ -59,7 +59,7 @@ func (b *builder) param(d *draft, off, size int) Value {
 	return b.gather(bytes, 0, size)
 }
 
-// gather reads size bytes, those that are missing as 0.
+// gather reads size bytes; missing ones are 0.
 func (b *builder) gather(bytes map[int]atom, off, size int) Value {
 	for k := range size {
 		if _, ok := bytes[off+k]; !ok {
@@ -70,7 +70,7 @@ func (b *builder) gather(bytes map[int]atom, off, size int) Value {
 	return v
 }
 
-// formalEnd is where the kernel's parameter block ends in its parameter frame.
+// formalEnd is the end of the kernel's parameter block in its parameter frame.
 func formalEnd(fn *isa.Func) int {
 	end := 0
 	for _, p := range fn.Sig.Params {
@@ -79,11 +79,11 @@ func formalEnd(fn *isa.Func) int {
 	return end
 }
 
-// loadParam reads a parameter or a result of a call: no memory access, but a value that is known.
+// loadParam reads a parameter or a result of a call. This is not a memory access: the value is known.
 func (b *builder) loadParam(d *draft, in *isa.Inst, guard Value) {
 	t := in.Type
 	if t.Size() > 8 {
-		t = isa.B64 // a register of 128 bits is two
+		t = isa.B64 // a register of 128 bits is two registers
 	}
 	n := t.Size()
 	for i := range in.Dst {
@@ -132,7 +132,7 @@ func (b *builder) storeParam(d *draft, in *isa.Inst, guard Value) {
 	}
 }
 
-// choose gives v where the guard of in holds and old elsewhere.
+// choose returns v where the guard of in holds, and old elsewhere.
 func (b *builder) choose(in *isa.Inst, guard Value, w Width, v, old Value) Value {
 	if in.GuardNot {
 		v, old = old, v
@@ -165,10 +165,10 @@ func resultAt(fn *isa.Func, off, n int) (isa.Param, bool) {
 	return isa.Param{}, false
 }
 
-// pieceSize is the bytes of a parameter that are a value, at most.
+// pieceSize is the greatest number of bytes of a parameter in one value.
 const pieceSize = 8
 
-// Pieces is how many arguments of Builtin a parameter of so many bytes has.
+// Pieces is the number of arguments of Builtin for a parameter of size bytes.
 func Pieces(size int) int { return (size + pieceSize - 1) / pieceSize }
 
 // builtin emits the call of a function that the engine supplies.
@@ -189,7 +189,7 @@ func (b *builder) builtin(d *draft, in *isa.Inst) {
 	}
 }
 
-// argument gives the bytes of an actual parameter that a part holds.
+// argument returns the bytes of an actual parameter that a part holds.
 func (b *builder) argument(d *draft, op *isa.Operand, p ParamPart) Value {
 	if op.Kind == isa.ParamAddr {
 		return b.param(d, int(op.Imm)+p.Off, p.Size)

@@ -2,7 +2,7 @@ package opt
 
 import "fmt"
 
-// Pass is one transformation of the list.
+// Pass is one transformation.
 type Pass struct {
 	Name string
 	Doc  string
@@ -25,11 +25,11 @@ func Passes() []Pass {
 	}
 }
 
-// maxRounds bounds how often the list is run; three rounds reach the fixed point on all but contrived input.
+// maxRounds bounds the runs of the list. Three runs reach the fixed point on all but contrived input.
 const maxRounds = 4
 
-// Optimise runs the passes until nothing changes, orders the blocks and analyses shapes. After each pass check, when
-// not nil, sees the function (tests verify it there).
+// Optimise runs the passes until nothing changes, orders the blocks and analyses shapes. It calls check, if that is not
+// nil, after each pass (tests verify the function there).
 func Optimise(f *Func, check func(pass string, f *Func)) {
 	fixpoint(f, Passes(), check)
 	Order(f)
@@ -39,7 +39,8 @@ func Optimise(f *Func, check func(pass string, f *Func)) {
 	}
 }
 
-// fixpoint runs the list again and again, until each of its passes in turn has changed nothing, or for maxRounds.
+// fixpoint runs the list again and again, until each pass has changed nothing since it last ran, at most maxRounds
+// times.
 func fixpoint(f *Func, list []Pass, check func(pass string, f *Func)) {
 	idle := 0
 	for i := range maxRounds * len(list) {

@@ -4,8 +4,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Promote turns local memory into values: every function instance whose local frame is only read and written at
-// constant places inside it. Such memory is the thread's own, so that no event and no finding depends on it.
+// Promote turns local memory into values, for every function instance whose local frame is only accessed at constant
+// places inside it. Such memory is private to the thread, so no event and no finding depends on it.
 func Promote(f *Func) bool {
 	changed := false
 	for i := 0; i < len(f.Frames); i++ {
@@ -21,19 +21,19 @@ func Promote(f *Func) bool {
 	return changed
 }
 
-// shadowOf makes the address of a variable that of its shadow, which is a variable too.
+// shadowOf turns the address of a variable into the key of its shadow, which is a variable too.
 const shadowOf = 1 << 63
 
 type promoter struct {
 	f        *Func
 	lo, hi   uint64
-	accesses map[*Instr]uint64 // address of the first element; with shadowOf that of its shadow
+	accesses map[*Instr]uint64 // address of the first element; with shadowOf, its shadow's
 	frames   map[*Instr]bool   // the ShadowFrame of the frame
 	size     map[uint64]int    // of the variable at an address
 	begin    map[*Block]map[uint64]Value
 	end      map[*Block]map[uint64]Value
 	with     substitution
-	open     []openPhi // phis whose arguments are to be found
+	open     []openPhi // phis that have no arguments yet
 }
 
 // openPhi is a phi for the variable at addr.
@@ -42,7 +42,7 @@ type openPhi struct {
 	addr uint64
 }
 
-// collect finds the accesses of the frame; false when an address escapes, or accesses overlap without being equal.
+// collect finds the accesses of the frame. It returns false if an address escapes, or if unequal accesses overlap.
 func (p *promoter) collect() bool {
 	p.accesses, p.size, p.frames = map[*Instr]uint64{}, map[uint64]int{}, map[*Instr]bool{}
 	f := p.f
@@ -63,9 +63,9 @@ func (p *promoter) collect() bool {
 				n := in.Inst.Type.Size()
 				at := f.Def(a).Imm + in.Imm
 				if end := at + uint64(n*max(int(in.Inst.Vec), 1)); (at >= p.hi || end <= p.lo) && at < end {
-					continue // from elsewhere to elsewhere
+					continue // outside of the frame
 				}
-				if n > 8 || n == 0 || at%uint64(n*max(int(in.Inst.Vec), 1)) != 0 { // not aligned to all that it accesses: a fault
+				if n > 8 || n == 0 || at%uint64(n*max(int(in.Inst.Vec), 1)) != 0 { // not aligned to the whole access: a fault
 					return false
 				}
 				p.accesses[in] = at
@@ -92,8 +92,8 @@ func (p *promoter) collect() bool {
 	return len(p.accesses) > 0
 }
 
-// mayReach says that v is an address from which the frame can be reached: one inside it, its end, from which loops run
-// backwards, or one in no frame at all.
+// mayReach reports whether v is an address from which the frame can be accessed: one inside it, its end, from which
+// loops run backwards, or one in no frame at all.
 func (p *promoter) mayReach(v Value) bool {
 	if v == NoValue {
 		return false
@@ -110,8 +110,9 @@ func (p *promoter) mayReach(v Value) bool {
 	return true
 }
 
-// run replaces loads by the values stored. A first walk over every block finds its values at its end, with a phi for
-// each variable that it needs from before; then the phis get their arguments, which may need phis further up.
+// run replaces loads by the stored values. A first walk over every block finds the values at its end, with a phi for
+// each variable that is read before it is written. The phis then get their arguments, which may need phis in earlier
+// blocks.
 func (p *promoter) run() {
 	f := p.f
 	p.begin, p.end = map[*Block]map[uint64]Value{}, map[*Block]map[uint64]Value{}
@@ -202,7 +203,7 @@ func (p *promoter) walk(b *Block) {
 			f.Values[dst].Def = nil
 		}
 	}
-	// Phis that reads of the beginning made are in b.Instrs already seen; they were prepended since.
+	// Reads at the start of a block prepended phis to b.Instrs after the walk had passed the block.
 	var phis []*Instr
 	for _, in := range b.Instrs {
 		if in.Op == Phi && !contains(out, in) {
@@ -224,7 +225,7 @@ func contains(list []*Instr, in *Instr) bool {
 	return false
 }
 
-// at gives the value of a variable at the beginning of b.
+// at returns the value of a variable at the beginning of b.
 func (p *promoter) at(b *Block, addr uint64) Value {
 	if v, ok := p.begin[b][addr]; ok {
 		return v
@@ -249,7 +250,7 @@ func (p *promoter) at(b *Block, addr uint64) Value {
 	return v
 }
 
-// out gives the value of a variable at the end of b.
+// out returns the value of a variable at the end of b.
 func (p *promoter) out(b *Block, addr uint64) Value {
 	v, ok := p.end[b][addr]
 	if !ok {

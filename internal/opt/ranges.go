@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// span gives bounds of a 32-bit value read as a signed number, as far as the shape of the launch and the arithmetic
-// tell; ok is false when nothing is known. Phis are not followed: their bounds would need a fixed point.
+// span returns bounds of a 32-bit value read as a signed number, derived from the shape of the launch and the
+// arithmetic. ok is false if nothing is known. Phis are not followed: their bounds would need a fixed point.
 func (f *Func) span(v Value, depth int) (lo, hi int64, ok bool) {
 	d := f.Def(v)
 	if d == nil || depth == 0 || f.Width(v) != W32 {
@@ -58,7 +58,7 @@ func (f *Func) span(v Value, depth int) (lo, hi int64, ok bool) {
 	return 0, 0, false
 }
 
-// within says whether bounds of exact arithmetic fit 32 bits, so that nothing wrapped.
+// within reports whether bounds of exact arithmetic fit 32 bits, so that nothing wrapped.
 func within(lo, hi int64, ok bool) (int64, int64, bool) {
 	return lo, hi, ok && lo >= math.MinInt32 && hi <= math.MaxInt32
 }
@@ -76,8 +76,8 @@ func (e *Env) span(id isa.SpecialID) (lo, hi int64, ok bool) {
 	return 0, 0, false
 }
 
-// splitsOff reports whether v is x+c with a constant c, such that the sum does not wrap as a signed number
-// (or, when unsigned, as a number that is not negative).
+// splitsOff reports whether v is x+c with a constant c, where the sum does not wrap as a signed number (or, if unsigned
+// is set, as a number that is not negative).
 func (f *Func) splitsOff(v Value, unsigned bool) (x Value, c int64, ok bool) {
 	d := f.Def(v)
 	if d == nil || d.Op != Add || f.Width(v) != W32 {

@@ -7,39 +7,41 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// With Env.Uninit, values that may depend on what nothing has written get a shadow: a value of the same width whose bits say which of its
-// bits do. Registers begin without a value, and so does local memory, for each call anew; the engine keeps a shadow of local memory, which
-// ShadowLoad reads and ShadowStore writes. What is loaded from other memory is known: its reads are judged by their events.
+// With Env.Uninit, a value that may depend on uninitialised storage gets a shadow: a value of the same width whose set
+// bits mark the bits of the value that are uninitialised. Registers begin uninitialised, and so does local memory at
+// each call. The engine keeps a shadow of local memory, which ShadowLoad reads and ShadowStore writes. Values loaded
+// from other memory count as initialised: the events of those reads are judged instead.
 //
-// A shadow follows a value through copies, selections, shifts and bitwise operations bit by bit, so that padding and the other members of
-// a union or a bit-field do not count; of what any other operation computes from it, every bit is one of the shadow. Undefined tells where
-// such a value decides a branch, is an address of an access, or is stored in global memory. What is stored in shared memory counts as written.
+// A shadow follows a value bit by bit through copies, selections, shifts and bitwise operations, so that padding and
+// the other members of a union or a bit-field do not count. For any other operation every bit of the result is marked
+// if any bit of a source is. Undefined reports an uninitialised value that decides a branch, is the address of an
+// access, or is stored in global memory. Values stored in shared memory count as written.
 
-// Why is what a value that nothing has written is used for: Instr.Aux of Undefined.
+// Why is the use of an unwritten value: Instr.Aux of Undefined.
 const (
 	ForBranch uint8 = iota
 	ForAddress
-	ForOutput // a store or an atomic operation, of global memory
+	ForOutput // a store to, or an atomic operation on, global memory
 )
 
-// undefinedConst marks, as Instr.Aux, a Const that stands for a register that nothing has written.
+// undefinedConst, as Instr.Aux, marks a Const that stands for an unwritten register.
 const undefinedConst = 1
 
 // shadower is the pass.
 type shadower struct {
 	f      *Func
 	memory bool     // there is local memory
-	known  int      // values that the function had before
-	shadow []Value  // by value: NoValue where it surely was written
-	origin []int32  // by value with a shadow: 1 plus the site where it was loaded, 0 where that is not one
+	known  int      // number of values that the function had before
+	shadow []Value  // by value: NoValue if it is certainly initialised
+	origin []int32  // by value with a shadow: 1 plus the site where it was loaded, 0 if there is not exactly one
 	local  []bool   // by value: see findLocal
-	phis   []*Instr // of which the shadows have no arguments yet
+	phis   []*Instr // whose shadows have no arguments yet
 	groups map[copyGroup][]*Instr
 	out    []*Instr
 	block  *Block
 }
 
-// copyGroup is the stores of one statement in a block that copy.
+// copyGroup is the stores of one copying statement in a block.
 type copyGroup struct {
 	block     *Block
 	call, loc int32
@@ -76,12 +78,12 @@ func Shadow(f *Func, memory bool) {
 	s.finish()
 }
 
-// readsShadow reports whether an operation on shadows may go where nobody reads what it gives.
+// readsShadow reports whether an operation on shadows may be removed if its result is not read.
 func (in *Instr) readsShadow() bool {
 	return in.Op == ShadowLoad || in.Op == ShadowShuffle || in.Op == ShadowTake
 }
 
-// enter takes the shadows of a function's parameters.
+// enter receives the shadows of a function's parameters.
 func (s *shadower) enter() {
 	for _, in := range s.f.entry().Instrs {
 		if in.Op == Enter {
@@ -93,7 +95,7 @@ func (s *shadower) enter() {
 	}
 }
 
-// pass hands over the shadows of values.
+// pass passes the shadows of values.
 func (s *shadower) pass(in *Instr, list []Value) {
 	x := &Instr{Op: ShadowPass, Site: in.Site, Guard: NoValue, Inst: in.Inst, Block: s.block}
 	for _, v := range list {
@@ -106,7 +108,7 @@ func (s *shadower) pass(in *Instr, list []Value) {
 	s.out = append(s.out, x)
 }
 
-// phisFirst moves the phis of a block before all else, their order kept.
+// phisFirst moves the phis of a block to the front, keeping their order.
 func phisFirst(list []*Instr) []*Instr {
 	out := make([]*Instr, 0, len(list))
 	for _, phi := range []bool{true, false} {
@@ -119,8 +121,8 @@ func phisFirst(list []*Instr) []*Instr {
 	return out
 }
 
-// find marks the values that may depend on what nothing has written, and makes the shadows of phis and of registers without a value,
-// which are used before they are come to. It reports whether there are any.
+// find marks the values that may depend on uninitialised storage, and makes the shadows of phis and of uninitialised
+// registers, which are used before they are visited. It reports whether there are any.
 func (s *shadower) find() bool {
 	f := s.f
 	marked, any := make([]bool, s.known), false
@@ -161,10 +163,10 @@ func (s *shadower) find() bool {
 	return any
 }
 
-// pendingShadow stands for the shadow of a value that is yet to be come to.
+// pendingShadow stands for the shadow of a value that has not been visited yet.
 const pendingShadow Value = -2
 
-// source reports whether the results of an instruction may depend on what nothing has written, and where that was loaded.
+// source reports whether the results of an instruction may depend on uninitialised storage, and where that was loaded.
 func (s *shadower) source(in *Instr, marked []bool) (origin int32, ok bool) {
 	switch {
 	case in.Op == Const:
@@ -183,17 +185,17 @@ func (s *shadower) source(in *Instr, marked []bool) (origin int32, ok bool) {
 	return 0, false
 }
 
-// combining are the instructions that give a lane what is made of values of several lanes. All but shfl are taken to make it of the lane's
-// own: what one of them has not written the others usually have not either.
+// combining are the instructions that compute a lane's result from the values of several lanes. For all but shfl the
+// lane's own value stands for all: a value that one lane has not written is usually unwritten in the others too.
 var combining = []string{"shfl", "redux", "mma", "wmma", "movmatrix"}
 
 // exchanges reports whether an instruction is a shfl.
 func exchanges(in *Instr) bool { return in.Op == Warp && in.Inst.Row.Op == "shfl" }
 
-// carries reports whether a result of an instruction depends on the values in it.
+// carries reports whether a result of an instruction depends on the values of its sources.
 func (s *shadower) carries(in *Instr, result int) bool { return !exchanges(in) || result == 0 }
 
-// maybeLocal reports whether an access may be of local memory.
+// maybeLocal reports whether an access may be one of local memory.
 func (s *shadower) maybeLocal(in *Instr) bool {
 	switch in.Inst.Space {
 	case event.Local:
@@ -204,8 +206,8 @@ func (s *shadower) maybeLocal(in *Instr) bool {
 	return false
 }
 
-// findLocal finds the values that may be addresses of local memory: all that is computed from one, and pointers that were loaded or handed
-// over. Those that the host or the program's text has given are none.
+// findLocal finds the values that may be addresses of local memory: all that are computed from one, and pointers that
+// were loaded or passed. Addresses that come from the host or from the program's text are none.
 func (s *shadower) findLocal() {
 	s.local = make([]bool, s.known)
 	for changed := s.memory; changed; {
@@ -232,12 +234,12 @@ func (s *shadower) givesLocal(in *Instr) bool {
 	return true
 }
 
-// groupOf gives the statement that a store is of.
+// groupOf returns the statement of a store.
 func (s *shadower) groupOf(in *Instr) copyGroup {
 	return copyGroup{in.Block, s.f.Sites[in.Site].Call, in.Inst.Loc}
 }
 
-// copiesAll reports whether a store stores what was only moved about since it was loaded or computed in full.
+// copiesAll reports whether a store stores a value that was only moved since it was loaded or computed as a whole.
 func (s *shadower) copiesAll(in *Instr) bool {
 	if in.Op != Store || in.Site < 0 || !s.public(in) {
 		return false
@@ -250,7 +252,7 @@ func (s *shadower) copiesAll(in *Instr) bool {
 	return true
 }
 
-// moved reports whether a value was loaded, handed over, or put together of parts of others.
+// moved reports whether a value was loaded, passed, or assembled from parts of others.
 func moved(d *Instr) bool {
 	switch d.Op {
 	case Load, Const, Copy, Phi, Sel, And, Or, Xor, Shl, ShrU, ZExt, SExt, Enter, Call:
@@ -261,12 +263,12 @@ func moved(d *Instr) bool {
 	return false
 }
 
-// public reports whether an access may be of global memory.
+// public reports whether an access may be one of global memory.
 func (s *shadower) public(in *Instr) bool {
 	return in.Inst.Space == event.Global || in.Inst.Space == event.Generic
 }
 
-// of gives the shadow of a value, a constant where it surely was written.
+// of returns the shadow of a value, a constant if the value is certainly initialised.
 func (s *shadower) of(v Value) Value {
 	if sh := s.shadow[v]; sh != NoValue {
 		if sh == pendingShadow {
@@ -289,7 +291,7 @@ func (s *shadower) emit(op Op, w Width, imm uint64, args ...Value) Value {
 	return in.Result()
 }
 
-// any gives a predicate: some bit of v is set.
+// any returns the predicate that some bit of v is set.
 func (s *shadower) any(v Value) Value {
 	w := s.f.Width(v)
 	if w == W1 {
@@ -304,7 +306,7 @@ func (s *shadower) compare(c Cond, a, b Value) Value {
 	return v
 }
 
-// spread gives a value of width w, all bits of which are set where a bit of v is.
+// spread returns a value of width w, with all bits set if a bit of v is.
 func (s *shadower) spread(v Value, w Width) Value {
 	if v = s.any(v); w == W1 {
 		return v
@@ -312,7 +314,7 @@ func (s *shadower) spread(v Value, w Width) Value {
 	return s.emit(SExt, w, 1, v)
 }
 
-// union combines shadows, those that are NoValue left out, as predicates.
+// union combines shadows, without those that are NoValue, as predicates.
 func (s *shadower) union(list []Value) Value {
 	all := NoValue
 	for _, v := range list {
@@ -340,7 +342,7 @@ func (s *shadower) guarded(in *Instr, p Value) Value {
 	return s.emit(And, W1, 0, p, g)
 }
 
-// report adds an Undefined for the lanes of a predicate, of an instruction that depends on v.
+// report adds an Undefined for the lanes of a predicate, at an instruction that depends on v.
 func (s *shadower) report(in *Instr, why uint8, p, v Value) {
 	origin := int32(0)
 	if int(v) < s.known {
@@ -349,7 +351,7 @@ func (s *shadower) report(in *Instr, why uint8, p, v Value) {
 	s.out = append(s.out, &Instr{Op: Undefined, Site: in.Site, Guard: NoValue, Args: []Value{p}, Aux: why, Imm: uint64(origin), Inst: in.Inst, Block: s.block})
 }
 
-// before adds what is to be told of the use of values by an instruction.
+// before adds the reports for the values that an instruction uses.
 func (s *shadower) before(in *Instr) {
 	if in.Site < 0 {
 		return
@@ -389,8 +391,9 @@ func (s *shadower) before(in *Instr) {
 	}
 }
 
-// stored tells of what a store puts into global memory. A value that was computed counts. What is copied may be padding: it counts where
-// nothing of all that the statement copies was written, and it does not where the compiler has made a loop of the statement.
+// stored reports uninitialised values that a store writes to global memory. A computed value counts. A copied value may
+// be padding: it counts only if nothing of all that the statement copies was written, and it does not count if the
+// compiler has made a loop of the statement.
 func (s *shadower) stored(in *Instr) {
 	if !s.public(in) {
 		return
@@ -423,10 +426,10 @@ func (s *shadower) stored(in *Instr) {
 	s.report(in, ForOutput, s.outside(in, s.guarded(in, all)), first)
 }
 
-// pieceSizeOf is the bytes that an operand of a store holds.
+// pieceSizeOf is the number of bytes in an operand of a store.
 func pieceSizeOf(in *Instr) int { return min(in.Inst.Type.Size(), 8) }
 
-// low gives the shadow of the low bytes of a value.
+// low returns the shadow of the low bytes of a value.
 func (s *shadower) low(v Value, size int) Value {
 	sh, w := s.of(v), s.f.Width(v)
 	if 8*size >= w.Bits() {
@@ -435,7 +438,7 @@ func (s *shadower) low(v Value, size int) Value {
 	return s.emit(And, w, 0, sh, s.f.Konst(w, 1<<(8*size)-1))
 }
 
-// whole gives a predicate: nothing has written any of the low bytes of a value.
+// whole returns the predicate that none of the low bytes of a value was written.
 func (s *shadower) whole(v Value, size int) Value {
 	w := s.f.Width(v)
 	if w == W1 {
@@ -444,7 +447,7 @@ func (s *shadower) whole(v Value, size int) Value {
 	return s.compare(EQ, s.low(v, size), s.f.Konst(w, 1<<min(8*size, w.Bits())-1))
 }
 
-// outside restricts a predicate to the lanes whose access is of global memory.
+// outside restricts a predicate to the lanes whose access is one of global memory.
 func (s *shadower) outside(in *Instr, p Value) Value {
 	if in.Inst.Space == event.Global || s.f.Width(in.Args[0]) != W64 {
 		return p
@@ -453,7 +456,7 @@ func (s *shadower) outside(in *Instr, p Value) Value {
 	return s.emit(And, W1, 0, p, s.compare(LTU, at, s.f.Konst(W64, isa.SharedWindow))) // the lowest of the windows
 }
 
-// after adds the shadows of what an instruction gives, and its effect on that of local memory.
+// after adds the shadows of an instruction's results, and its effect on the shadow of local memory.
 func (s *shadower) after(in *Instr) {
 	switch {
 	case in.Op == Phi:
@@ -496,7 +499,7 @@ func (s *shadower) after(in *Instr) {
 	}
 }
 
-// copyOf adds an operation on the shadow of what an access is of.
+// copyOf adds an operation on the shadow of the memory that an access touches.
 func (s *shadower) copyOf(in *Instr, op Op, args []Value) *Instr {
 	x := &Instr{Op: op, GuardNot: in.GuardNot, Site: in.Site, Guard: in.Guard, Args: args, Imm: in.Imm, Inst: in.Inst, Block: s.block}
 	s.out = append(s.out, x)
@@ -517,7 +520,7 @@ func (s *shadower) access(in *Instr, of func(Value) Value) {
 	s.copyOf(in, ShadowStore, args)
 }
 
-// results gives x results for the shadows of those of in.
+// results makes the shadows of the results of in the results of x.
 func (s *shadower) results(in, x *Instr) {
 	for _, v := range in.Dst {
 		if v == NoValue || s.shadow[v] != pendingShadow {
@@ -530,7 +533,7 @@ func (s *shadower) results(in, x *Instr) {
 	}
 }
 
-// native gives the shadow of what a native operation computes.
+// native returns the shadow of the result of a native operation.
 func (s *shadower) native(in *Instr) Value {
 	f, w := s.f, s.f.Width(in.Result())
 	x := in.Args[0]
@@ -565,10 +568,12 @@ func (s *shadower) native(in *Instr) Value {
 	return s.spread(s.union(in.Args), w)
 }
 
-// masked gives the shadow of x And y, or of x Or y: a bit of one that was written decides it where it is what shows says it is not.
+// masked returns the shadow of x And y, or of x Or y. shows returns the bits of a source that let the other source
+// through: its ones for And, its zeros for Or. An uninitialised bit of one source counts only if the other source's bit
+// lets it through or is uninitialised itself.
 func (s *shadower) masked(x, y Value, shows func(Value) Value) Value {
 	w := s.f.Width(x)
-	part := func(of, by Value) Value { // of is not known and by lets it through
+	part := func(of, by Value) Value { // the uninitialised bits of of that by lets through
 		if !s.has(of) {
 			return NoValue
 		}
@@ -588,16 +593,16 @@ func (s *shadower) masked(x, y Value, shows func(Value) Value) Value {
 	return s.emit(Or, w, 0, a, b)
 }
 
-// movesBits reports whether an instruction only moves bits of some of its sources, and tells which of them say how.
+// movesBits reports whether an instruction only moves bits of some of its sources, and which sources control the move.
 func movesBits(in *isa.Inst) bool {
 	_, ok := bitMoves[in.Row.Op]
 	return ok && !in.Sat && (in.Row.Op != "cvt" || !in.Type.Float() && !in.Type2.Float())
 }
 
-// bitMoves are the instructions that move bits, with the sources that say where to.
+// bitMoves are the instructions that move bits, with the sources that control the move.
 var bitMoves = map[string][]int{"mov": nil, "cvt": nil, "brev": nil, "prmt": {2}, "bfe": {1, 2}, "bfi": {2, 3}, "shf": {2}, "shl": {1}, "shr": {1}}
 
-// exact gives the results of an instruction that moves bits the shadows that it moves; false where it is not known how it does.
+// exact makes the shadows of an instruction that moves bits by moving the shadows. It returns false if it cannot.
 func (s *shadower) exact(in *Instr) bool {
 	control := bitMoves[in.Inst.Row.Op]
 	args := make([]Value, len(in.Args))
@@ -624,7 +629,7 @@ func (s *shadower) row(in *Instr) {
 	var p Value
 	switch c := NoValue; {
 	case in.Inst.Row.Op == "setp" && len(in.Args) > 2 && in.Args[2] != NoValue && in.Inst.Op != isa.NoOp:
-		// The comparison does not count where the predicate that it is combined with decides.
+		// The comparison does not count if the predicate that it is combined with decides.
 		c = in.Args[2]
 		if p = s.union(in.Args[:2]); p != NoValue && in.Inst.Op != isa.OpXor {
 			open := c
@@ -654,7 +659,7 @@ func (s *shadower) row(in *Instr) {
 	}
 }
 
-// finish gives the shadows of phis their arguments.
+// finish sets the arguments of the shadows of phis.
 func (s *shadower) finish() {
 	for _, in := range s.phis {
 		phi := s.f.Def(s.shadow[in.Result()])

@@ -7,13 +7,14 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// AnalyseShapes finds how each value varies over the lanes that compute it together: the same in all, base plus lane
-// times a constant (where a block has rows of less than 32 threads: plus the lane's row times another), or freely. The lanes of a warp that are at one place form a group with scalars of its own, copied
-// when a group splits and compared when groups meet; so a value is Uniform when all lanes of a group must agree, and a
-// join that lanes reach by different ways must not hold differing scalars: its phis vary.
+// AnalyseShapes finds how each value varies over the lanes that compute it together: equal in all (Uniform); base plus
+// lane times a constant, and, if a block has rows of less than 32 threads, plus the lane's row times another (Affine);
+// or freely (Varying). The lanes of a warp that are at one place form a group with scalars of its own. The scalars are
+// copied when a group splits and compared when groups meet. So a value is Uniform only if all lanes of a group must
+// agree on it. Where lanes arrive by different ways, a join must not hold different scalars: its phis are Varying.
 //
-// Affine values that are widened or multiplied wide may wrap; the engine checks the ends and splits the group where
-// they do.
+// Affine values that are widened or multiplied wide may wrap. The engine checks the values at the ends and splits the
+// group if they wrap.
 func AnalyseShapes(f *Func) {
 	f.free = map[Value]bool{}
 	meetFirst(f)
@@ -72,15 +73,15 @@ func (f *Func) propagate(diverged map[*Block]bool) {
 	}
 }
 
-// varying holds the branches that were found to vary, while shapes are raised.
+// varying holds the branches that were found to vary while shapes are raised.
 type varying struct {
 	f    *Func
 	pdom []int
 	seen map[*Block]bool
 }
 
-// markJoins adds the blocks that lanes may reach by different ways from a branch that varies, up to its immediate
-// post-dominator, that included.
+// markJoins adds the blocks that lanes may reach by different ways from a branch that varies, up to and including its
+// immediate post-dominator.
 func (y *varying) markJoins(diverged map[*Block]bool) bool {
 	f, changed := y.f, false
 	for _, b := range f.Blocks {
@@ -101,16 +102,16 @@ func (y *varying) markJoins(diverged map[*Block]bool) bool {
 }
 
 // joins finds the blocks at which different ways from b meet, on the way to stop (an ID), which is one too. Each block
-// is given the last block that all ways to it pass: a successor of b, a join, or what those before it are given. Ways
-// end at b: the header of a loop is no join of a branch in it whose other way leaves the loop, for the lanes that come
-// round are in one turn.
+// is labelled with the last block that all ways to it pass: a successor of b, a join, or the label of the blocks before
+// it. Ways end at b: the header of a loop is not a join of a branch in it whose other way leaves the loop, because the
+// lanes that come back to the header are all in one turn.
 func (f *Func) joins(b *Block, stop int) []*Block {
 	last := make([]*Block, len(f.Blocks))
 	edges := map[*Block]int{} // from b
 	for _, s := range b.Succs {
 		edges[s]++
 	}
-	// Only blocks that lanes reach before stop and before they come back to b can be joins.
+	// Only blocks that lanes reach before stop, and before they come back to b, can be joins.
 	on := make([]bool, len(f.Blocks))
 	var way []*Block
 	reach := func(from *Block) {
@@ -143,7 +144,7 @@ func (f *Func) joins(b *Block, stop int) []*Block {
 					from = at
 				}
 			}
-			if pass > len(f.Blocks) { // irreducible loops might take turns for ever
+			if pass > len(f.Blocks) { // in irreducible loops the labels might alternate forever
 				join = join || len(x.Preds) > 1 && from != nil
 			}
 			if join {
@@ -156,7 +157,7 @@ func (f *Func) joins(b *Block, stop int) []*Block {
 	return found
 }
 
-// PostDominators gives the immediate post-dominator of each block by ID, -1 where only the end of the thread is one.
+// PostDominators returns the immediate post-dominator of each block by ID, -1 if only the end of the thread is one.
 func PostDominators(f *Func) []int {
 	n := len(f.Blocks)
 	exit := &Block{ID: n}
@@ -248,7 +249,7 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 		}
 		return f.Env.specialShape(isa.SpecialID(in.Imm))
 	case Copy:
-		return varying // made to hold a value that differs once lanes part
+		return varying // its purpose is to hold a value that differs once lanes part
 	case Add, Sub:
 		a, b := arg(0), arg(1)
 		if a.Kind == Varying || b.Kind == Varying {
@@ -299,8 +300,8 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 			return uniform
 		}
 	case Load:
-		// The same address is not enough: another thread may write between two lanes' reads only if they are not one
-		// access; lanes of one access read together, so a uniform address gives a uniform value.
+		// A uniform address is enough: the lanes of one access read together, so that no other thread can write between
+		// their reads.
 		if f.Values[in.Args[0]].Shape.Kind == Uniform && in.Guard == NoValue && f.readsTogether(in) {
 			return uniform
 		}
@@ -308,14 +309,14 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 	return varying
 }
 
-// steady reports whether the lanes of a warp can be expected to hold an affine value without a wrap between them: a
-// hash, say, of the lane number wraps all the time.
+// steady reports whether the lanes of a warp probably hold an affine value without a wrap between them. A hash of the
+// lane number, say, wraps all the time.
 func (s Shape) steady() bool {
 	return -1<<20 < s.Stride && s.Stride < 1<<20 && -1<<20 < s.Row && s.Row < 1<<20
 }
 
-// widens reports whether the engine shall widen an affine value as a whole: it splits the group where a lane wraps. A warp in
-// lockstep cannot be split, so there it must be known that none does.
+// widens reports whether the engine shall widen an affine value as a whole; it splits the group if a lane wraps. A warp
+// in lockstep cannot be split, so there it must be known that no lane wraps.
 func (f *Func) widens(in *Instr) bool {
 	if !f.Env.Lockstep {
 		return f.Values[in.Args[0]].Shape.steady()
@@ -324,8 +325,8 @@ func (f *Func) widens(in *Instr) bool {
 	return ok && (lo >= 0 || in.Op == SExt || in.Op == MulS)
 }
 
-// readsTogether reports whether the lanes of a load at one address surely get the same bytes: not in memory that is
-// the lane's own. A generic address that turns out to be local makes the engine split the group.
+// readsTogether reports whether the lanes of a load at one address certainly get the same bytes, which is not so in
+// memory that is private to a lane. A generic address that turns out to be local makes the engine split the group.
 func (f *Func) readsTogether(in *Instr) bool {
 	return in.Inst.Space != event.Local && !f.apart && !(f.ownMemory && in.Inst.Space == event.Generic)
 }
@@ -352,7 +353,8 @@ func (e *Env) specialShape(id isa.SpecialID) Shape {
 	x, y := e.Block[0], e.Block[1]
 	row := e.RowLanes()
 	several := row < 32
-	// In a row tid.x grows by 1 from lane to lane and the others stay; from row to row tid.y grows, unless it begins again.
+	// Within a row tid.x grows by 1 from lane to lane and the others are constant. From row to row tid.y grows, unless
+	// it wraps to 0.
 	rows := uint32(32 / row)
 	grows := several && (y%rows == 0 || e.Block[2] == 1)
 	switch id {
@@ -385,9 +387,9 @@ func (e *Env) specialShape(id isa.SpecialID) Shape {
 	return Shape{Kind: Uniform}
 }
 
-// liberate gives values that are computed in a loop and used after it a Copy behind the exit, where lanes may leave
-// the loop in different turns: behind it such a value varies even if it is the same for all lanes in every turn. Where
-// no single exit leads to a use, the value is kept as one that varies from the start. It reports whether f changed.
+// liberate handles loops that lanes may leave in different turns: behind such a loop a value varies even if it is equal
+// for all lanes in every turn. It gives values that are computed in the loop and used after it a Copy behind the exit.
+// If no single exit leads to a use, the value is treated as Varying from the start. It reports whether f changed.
 func (f *Func) liberate(parting map[*Loop]bool, inner []*Loop, dom *DomTree) bool {
 	changed := false
 	users := map[Value][]*Instr{}
@@ -424,7 +426,8 @@ func (f *Func) carryOut(v Value, l *Loop, users []*Instr, dom *DomTree) bool {
 	copies := map[*Block]Value{}
 	for _, u := range users {
 		if u.Op == Phi || l.Blocks[u.Block] {
-			// A phi reads at the end of its predecessor: outside the loop it is of interest when that lies outside too.
+			// A phi reads at the end of its predecessor, so it is a use outside the loop if that predecessor is
+			// outside.
 			outside := false
 			if u.Op == Phi {
 				for i, a := range u.Args {
@@ -437,7 +440,7 @@ func (f *Func) carryOut(v Value, l *Loop, users []*Instr, dom *DomTree) bool {
 		}
 		exit := exitBefore(l, u.Block, dom)
 		if u.Op == Copy && exit == u.Block {
-			continue // carried out before
+			continue // the Copy of an earlier run
 		}
 		if exit == nil || u.Op == Phi {
 			f.free[v] = true
@@ -468,7 +471,8 @@ func (f *Func) carryOut(v Value, l *Loop, users []*Instr, dom *DomTree) bool {
 	return changed
 }
 
-// exitBefore finds the block behind an exit of l, entered only from l, that dominates b; nil when there is none.
+// exitBefore finds the block behind an exit of l, entered only from l, that dominates b. It returns nil if there is
+// none.
 func exitBefore(l *Loop, b *Block, dom *DomTree) *Block {
 	for x := b; ; {
 		all := len(x.Preds) > 0
@@ -489,7 +493,7 @@ func exitBefore(l *Loop, b *Block, dom *DomTree) *Block {
 	}
 }
 
-// partingLoops are the loops that lanes may leave in different turns, and the blocks behind their exits.
+// partingLoops returns the loops that lanes may leave in different turns, and the blocks behind their exits.
 func (f *Func) partingLoops(inner []*Loop) (map[*Loop]bool, map[*Block]bool) {
 	loops, exits := map[*Loop]bool{}, map[*Block]bool{}
 	for _, b := range f.Blocks {

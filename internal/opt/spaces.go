@@ -6,7 +6,8 @@ import (
 )
 
 // Spaces finds the state space of generic addresses that hold the tag of a window: a constant with the tag plus terms
-// too small to change it. Such an access is put in its space, without the tag; isspacep on such an address is a constant.
+// too small to change it. It converts such an access to an access of that space, without the tag. isspacep on such an
+// address is a constant.
 func Spaces(f *Func) bool {
 	changed := false
 	for _, b := range f.Blocks {
@@ -35,7 +36,8 @@ func Spaces(f *Func) bool {
 	return changed
 }
 
-// perhapsPeer says that isspacep depends on whose shared memory an address of shared memory is, and that this is not known.
+// perhapsPeer reports whether isspacep depends on the block to which an address of shared memory belongs, and this
+// block is unknown.
 func (f *Func) perhapsPeer(in *Instr, space event.Space) bool {
 	if space != event.Shared || in.Inst.Space != event.Shared || in.Inst.Has("shared::cluster") {
 		return false
@@ -44,7 +46,7 @@ func (f *Func) perhapsPeer(in *Instr, space event.Space) bool {
 	return magnitude >= event.PeerShift || c&(1<<event.PeerShift-1)+1<<magnitude > 1<<event.PeerShift || c>>event.PeerShift&0xff != 0
 }
 
-// window tells which window v+off lies in, and its tag; NoSpace when that is not certain.
+// window returns the window of v+off and its tag, and NoSpace if that is not certain.
 func (f *Func) window(v Value, off uint64) (event.Space, uint64) {
 	c, magnitude := f.terms(v, 8)
 	if magnitude >= 54 {
@@ -60,7 +62,7 @@ func (f *Func) window(v Value, off uint64) (event.Space, uint64) {
 	return event.NoSpace, 0
 }
 
-// terms splits v into a constant and a rest of less than 2^magnitude in absolute value.
+// terms splits v into a constant and a remainder of less than 2^magnitude in absolute value.
 func (f *Func) terms(v Value, depth int) (c uint64, magnitude int) {
 	d := f.Def(v)
 	if w := f.Width(v); w != W64 {

@@ -1,8 +1,8 @@
 package opt
 
-// substitution holds the values that others replace. The zero value replaces nothing.
+// substitution maps values to the values that replace them. The zero value replaces nothing.
 type substitution struct {
-	by []Value // by value, NoValue where it stays; as long as the largest value that is replaced
+	by []Value // by value, NoValue if it stays; as long as the largest replaced value requires
 	n  int
 }
 
@@ -16,7 +16,7 @@ func (s *substitution) replace(old, now Value) {
 	s.by[old] = now
 }
 
-// next gives what replaces v.
+// next returns the replacement of v.
 func (s *substitution) next(v Value) (Value, bool) {
 	if v == NoValue || int(v) >= len(s.by) || s.by[v] == NoValue {
 		return NoValue, false
@@ -24,7 +24,7 @@ func (s *substitution) next(v Value) (Value, bool) {
 	return s.by[v], true
 }
 
-// find follows the replacements of v to their end.
+// find follows the replacements of v to the last one.
 func (s *substitution) find(v Value) Value {
 	for n, ok := s.next(v); ok; n, ok = s.next(v) {
 		v = n
@@ -39,7 +39,7 @@ func (s *substitution) clear() {
 	s.n = 0
 }
 
-// substitute makes every use of a value that is replaced a use of what replaces it.
+// substitute replaces every use of a replaced value.
 func (f *Func) substitute(s *substitution) {
 	if s.n == 0 {
 		return

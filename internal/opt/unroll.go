@@ -3,16 +3,16 @@ package opt
 import "slices"
 
 const (
-	// maxTurns and maxUnrolled bound what unrolling writes out: turns of one loop, and instructions of one loop.
+	// maxTurns and maxUnrolled bound the unrolling of one loop: its turns, and the instructions written.
 	maxTurns    = 130
 	maxUnrolled = 12 << 10
-	// maxFunc is the size at which a function is left as it is.
+	// maxFunc is the size from which on a function is not unrolled.
 	maxFunc = 1 << 16
 )
 
-// Unroll writes out loops whose number of turns is known. The copies do what the turns did, access for access and at
-// the same sites; what it wins are counters, tests and address arithmetic. One innermost loop a call: the passes after
-// it make constants of its counters, which may settle the loop around it.
+// Unroll unrolls loops whose number of turns is known. The copies make the same accesses as the turns, at the same
+// sites. The gain is in counters, tests and address arithmetic. Each call unrolls one innermost loop: the passes after
+// it turn its counters into constants, which may determine the turns of the loop around it.
 func Unroll(f *Func) bool {
 	size := 0
 	for _, b := range f.Blocks {
@@ -41,7 +41,7 @@ func Unroll(f *Func) bool {
 				u.peel()
 			}
 			changed, again = true, true
-			// What is left of the loop cannot be reached; the last copy's exit is taken.
+			// The rest of the loop cannot be reached; the last copy's exit is taken.
 			Fold(f)
 			Algebra(f)
 			Cleanup(f)
@@ -52,7 +52,7 @@ func Unroll(f *Func) bool {
 	return changed
 }
 
-// innermost gives the loops without loops inside.
+// innermost returns the loops without loops inside.
 func innermost(f *Func, dom *DomTree) []*Loop {
 	inner := Loops(f, dom)
 	outer := map[*Loop]bool{}
@@ -78,11 +78,11 @@ type unroller struct {
 	blocks []*Block // of the loop, in the order of the function
 	pre    *Block
 	from   *Block // the only block with an edge out of the loop
-	exit   *Block // where that leads
+	exit   *Block // the target of that edge
 	size   int
 }
 
-// fits reports whether the loop has the form that can be written out: one way in, one way out.
+// fits reports whether the loop has the form that can be unrolled: one entry, one exit.
 func (u *unroller) fits() bool {
 	if u.l.Header == u.f.entry() || u.l.Header.meets() {
 		return false
@@ -106,7 +106,7 @@ func (u *unroller) fits() bool {
 	return u.exit != nil && u.size <= maxUnrolled
 }
 
-// leave gives the loop an exit that nothing else leads to.
+// leave gives the loop an exit block with no other predecessor.
 func (u *unroller) leave() {
 	if len(u.exit.Preds) == 1 {
 		return
@@ -119,8 +119,8 @@ func (u *unroller) leave() {
 	u.exit = b
 }
 
-// turns counts the turns until the exit is taken, by computing what depends on constants alone; 0 when that does not
-// tell, or there are too many.
+// turns counts the turns until the exit is taken, by evaluating what depends on constants alone. It returns 0 if that
+// is not possible or if there are too many.
 func (u *unroller) turns() int {
 	f := u.f
 	t := u.from.Term()
@@ -200,7 +200,8 @@ func (u *unroller) value(v Value, now map[Value]uint64, memo map[Value]*uint64) 
 	return x, true
 }
 
-// close gives the exit a phi for each value of the loop that is used after it, so that copies of the loop can add theirs.
+// close gives the exit a phi for each value of the loop that is used after it, so that copies of the loop can add
+// arguments.
 func (u *unroller) close() {
 	f := u.f
 	with := map[Value]Value{}
@@ -229,7 +230,7 @@ func (u *unroller) close() {
 		}
 		for _, in := range b.Instrs {
 			if in.Op == Phi && b == u.exit {
-				continue // reads at the end of the loop's block already
+				continue // it already reads at the end of the loop's block
 			}
 			for i, a := range in.Args {
 				in.Args[i] = outside(a)
@@ -256,7 +257,7 @@ func (u *unroller) peel() {
 		c := copies[b]
 		for _, in := range b.Instrs {
 			if in.Op == Phi && b == u.l.Header {
-				values[in.Result()] = in.Args[first] // the turn begins with what the loop begins with
+				values[in.Result()] = in.Args[first] // the turn begins with the initial values of the loop
 				continue
 			}
 			n := new(Instr)
@@ -290,8 +291,8 @@ func (u *unroller) peel() {
 	renumber(f, slices.Insert(f.Blocks, at, fresh...))
 }
 
-// connect gives the copies their edges: in from the preheader, on to the loop by a preheader of its own, and out to
-// the loop's exit.
+// connect gives the copies their edges: in from the preheader, on to the loop through a preheader of its own, and out
+// to the loop's exit.
 func (u *unroller) connect(copies map[*Block]*Block, rename func(Value) Value, first int) *Block {
 	h := u.l.Header
 	pre := &Block{Succs: []*Block{h}}

@@ -10,9 +10,9 @@ import (
 )
 
 // Verify checks the invariants of the form: every value is defined once and before its uses on every path, phis match
-// their predecessors, edges are mirrored, blocks end in their only terminator, sites are there, the law's effects carry one, extensions have bits to extend, and calls
-// and functions hand over the parts that their signatures ask for.
-// Tests run it after every pass.
+// their predecessors, edges are mirrored, blocks end in their only terminator, sites exist, the effects that the law
+// protects have one, extensions have bits to extend, and calls and functions pass the parts that their signatures
+// require. Tests run it after every pass.
 func Verify(f *Func) error {
 	dom := Dominators(f)
 	pos := map[*Instr]int{}
@@ -90,7 +90,7 @@ func Verify(f *Func) error {
 	return nil
 }
 
-// verifyCall checks what is at the borders of functions.
+// verifyCall checks calls and function boundaries.
 func verifyCall(f *Func, in *Instr) error {
 	fits := func(vs []Value, params []isa.Param) error {
 		for _, p := range params {

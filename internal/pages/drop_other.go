@@ -2,5 +2,5 @@
 
 package pages
 
-// Drop says that pages cannot be given back so that they read as zero: only Linux promises that.
+// Drop reports false: only Linux guarantees that returned pages read as zero.
 func Drop([]byte, bool) bool { return false }

@@ -1,5 +1,6 @@
-// Package pages reserves address space whose pages cost memory only once they are touched, and gives pages back.
+// Package pages reserves address space whose pages take memory only after the first access, and returns pages to the
+// system.
 package pages
 
-// Size is what the bounds of a Drop should be multiples of, in bytes. Where pages are larger it may fail.
+// Size is the unit of the bounds of a Drop, in bytes. On systems with larger pages Drop may fail.
 const Size = 4096

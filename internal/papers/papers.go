@@ -1,5 +1,6 @@
-// Package papers makes the page docs/papers.md: for each table and figure of the papers behind Fencepost the command that reproduces it,
-// what is printed, what the command gives here, and why they differ. Commands are run by the package, and what they print is copied.
+// Package papers makes the page docs/papers.md. For each table and figure of the papers behind Fencepost the page has
+// the command that reproduces it, the published values, the output of the command, and the reasons for differences. The
+// package runs the commands and copies their output.
 package papers
 
 import (
@@ -20,18 +21,19 @@ import (
 // Item is a table or a figure of a paper, or several that are reproduced together.
 type Item struct {
 	Name, Title string
-	// Command is run, as the shell would; empty: Other says where the result is, or that there is none.
+	// Command is run as by a shell; empty: Other says where the result is, or that there is none.
 	Command string
-	// Full is the command of a run without bound; empty: Command.
+	// Full is the command of an unbounded run; empty: Command.
 	Full string
-	// Keep has what the titles of the blocks of the output contain that the page shows; nil: all blocks. A block ends at an empty line.
+	// Keep selects the blocks of the output that the page shows, by texts in their titles; nil: all blocks. A block
+	// ends at an empty line.
 	Keep []string
-	// Measure takes the place of a command that the tool does not have; Command then says what is measured.
+	// Measure replaces a command that the tool does not have; Command then describes the measurement.
 	Measure func(full bool) (string, error)
 	// Plot names the plot of the first block; empty: none.
 	Plot    string
-	Printed string // what the paper has
-	Why     string // why ours differs, or what the figures mean
+	Printed string // the contents of the paper
+	Why     string // why the result differs, or the meaning of the figures
 	Other   string // where it is reproduced elsewhere, or why it is not
 }
 
@@ -51,7 +53,7 @@ type writer struct {
 	failed  error
 }
 
-// Main is the command: it gives the exit code.
+// Main is the command. It returns the exit code.
 func Main(args []string, out, errs io.Writer) int {
 	f := flag.NewFlagSet("papers", flag.ContinueOnError)
 	f.SetOutput(errs)
@@ -85,7 +87,7 @@ func Main(args []string, out, errs io.Writer) int {
 	return 0
 }
 
-// Write writes the page, and to log what it does. It gives the plots that the page shows, as SVG by file name.
+// Write writes the page, and its progress to log. It returns the plots that the page shows, as SVG by file name.
 func Write(to, log io.Writer, full bool) (plots map[string]string, err error) {
 	dir, err := os.MkdirTemp("", "papers")
 	if err != nil {
@@ -166,7 +168,7 @@ func (w *writer) item(b *strings.Builder, it *Item) {
 	}
 }
 
-// run runs commands of the tool, with && between them, and gives what they print.
+// run runs commands of the tool, separated by &&, and returns their output.
 func (w *writer) run(commands string) (string, error) {
 	var all strings.Builder
 	for command := range strings.SplitSeq(commands, " && ") {
@@ -179,7 +181,7 @@ func (w *writer) run(commands string) (string, error) {
 	return all.String(), nil
 }
 
-// one runs a command. A command that finds something has succeeded.
+// one runs a command. A command that reports findings has succeeded.
 func (w *writer) one(command string) (string, error) {
 	if text, ok := w.outputs[command]; ok {
 		return text, nil
@@ -204,7 +206,7 @@ func (w *writer) one(command string) (string, error) {
 
 func (w *writer) path(name string) string { return w.dir + string(os.PathSeparator) + name }
 
-// keep gives the blocks of a text whose first lines contain one of titles, in their order.
+// keep returns the blocks of a text whose first lines contain one of titles, in their order.
 func keep(text string, titles []string) (string, error) {
 	if titles == nil {
 		return strings.TrimRight(text, "\n") + "\n", nil

@@ -21,7 +21,8 @@ type row struct {
 	values []float64
 }
 
-// readTable reads a block. Names of columns must not contain blanks; columns that are no numbers are left out with all to their right.
+// readTable reads a block. Names of columns must not contain blanks. Columns that are not numeric, and all to their
+// right, are left out.
 func readTable(block string) (*table, error) {
 	lines := strings.Split(strings.Trim(block, "\n"), "\n")
 	if len(lines) < 3 {
@@ -29,7 +30,7 @@ func readTable(block string) (*table, error) {
 	}
 	t := &table{title: lines[0], columns: strings.Fields(lines[1])}
 	for _, line := range lines[2:] {
-		// The name is what is before the first column of numbers: two blanks or more end it.
+		// The name is the text before the first numeric column: two or more blanks end it.
 		line = strings.TrimSpace(line)
 		name, rest, _ := strings.Cut(line, "  ")
 		r := row{name: name}

@@ -1,4 +1,4 @@
-// Package peak tells how much memory the process has needed.
+// Package peak reports the peak memory of the process.
 package peak
 
 import (
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Resident is the largest resident set of this process so far, in bytes, as Linux tells it. (What getrusage tells of a process counts
-// what its parent had when it made it.)
+// Resident is the largest resident set of this process so far, in bytes, as reported by Linux. (The value of getrusage
+// includes the memory of the parent when it made the process.)
 func Resident() (uint64, error) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -25,7 +25,7 @@ func Resident() (uint64, error) {
 	return 0, errors.New("/proc/self/status does not tell the largest resident set")
 }
 
-// Memory is Resident or, on systems that do not tell it, what the Go runtime has taken from the system.
+// Memory is Resident or, on systems that do not report it, the memory that the Go runtime has obtained from the system.
 func Memory() uint64 {
 	if n, err := Resident(); err == nil {
 		return n

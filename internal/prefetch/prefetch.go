@@ -1,13 +1,14 @@
-// Package prefetch asks for memory that is about to be read, so that many reads from all over memory wait together: a processor
-// looks only so far ahead by itself.
+// Package prefetch prefetches memory that is about to be read, so that many reads from distant places wait together: a
+// processor looks ahead only a short distance by itself.
 package prefetch
 
 import "unsafe"
 
-// Most is how many places can be asked for at once.
+// Most is the greatest number of places in one call.
 const Most = 32
 
-// Lines begins to bring the cache lines that the first n of at point to, n at most Most, into the caches. Pointers may be nil.
+// Lines begins to load the cache lines to which the first n of at point into the caches. n is at most Most. Pointers
+// may be nil.
 func Lines(at *[Most]unsafe.Pointer, n int) {
 	if n > 0 {
 		lines(at, min(n, Most))

@@ -1,2 +1,2 @@
-// Package procgroup runs commands that start others so that all of them end together.
+// Package procgroup runs commands that start other processes so that all of them end together.
 package procgroup

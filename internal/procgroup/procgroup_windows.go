@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Set has a command that has not started, and what it starts, killed when its context ends.
+// Set makes a command that has not started, and the processes that it starts, end when its context ends.
 func Set(cmd *exec.Cmd) {
 	cmd.Cancel = func() error {
 		return exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid)).Run()

@@ -1,5 +1,5 @@
-// Package release builds what is published: for each system and machine an archive and a Python wheel. The same sources, version and Go
-// give the same bytes.
+// Package release builds what is published: an archive and a Python wheel for each system and machine. The same
+// sources, version and Go give the same bytes.
 package release
 
 import (
@@ -25,8 +25,8 @@ import (
 	"fencepost.dev/fencepost/python"
 )
 
-// platform is a system and a machine that Fencepost runs on, and what Python calls them. The binaries need no library; on
-// macOS and Windows they check kernels and traces, and run no programs.
+// platform is a system and a machine on which Fencepost runs, with Python's name for them. The binaries need no
+// library. On macOS and Windows they check kernels and traces, and run no programs.
 type platform struct{ system, arch, tag string }
 
 var platforms = []platform{
@@ -74,7 +74,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// build writes the archives and wheels of the module in root to out, and tells their names, sizes and hashes.
+// build writes the archives and wheels of the module in root to out, and prints their names, sizes and hashes.
 func build(w io.Writer, root, out, version string, list []string) error {
 	if !regexp.MustCompile(`^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?$`).MatchString(version) {
 		return fmt.Errorf("%q is no version of PEP 440, such as 1.2 or 1.2rc1", version)
@@ -127,7 +127,7 @@ func (p platform) executable() string {
 	return "fencepost"
 }
 
-// compile gives the stripped binary for a platform. It holds neither paths nor the state of the repository.
+// compile returns the stripped binary for a platform. It contains neither paths nor the state of the repository.
 func compile(root, version string, p platform) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "fencepost-release-")
 	if err != nil {
@@ -144,7 +144,7 @@ func compile(root, version string, p platform) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// documents are what an archive has besides the binary.
+// documents are the files of an archive other than the binary.
 func documents(root string) ([]file, error) {
 	var files []file
 	for _, name := range []string{"LICENSE", "README.md"} {
@@ -172,7 +172,7 @@ func documents(root string) ([]file, error) {
 // tarball packs files into a folder.
 func tarball(folder string, files []file) []byte {
 	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // whose error is that of an unknown level
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the error is only for an unknown level
 	t := tar.NewWriter(z)
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	for _, f := range files {
@@ -228,7 +228,7 @@ func wheel(version string, p platform, binary []byte) ([]byte, error) {
 	return zipped("", files), nil
 }
 
-// zipped packs files, their names after a prefix.
+// zipped packs files, with a prefix to their names.
 func zipped(prefix string, files []file) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

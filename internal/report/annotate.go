@@ -9,11 +9,11 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// annotations is how many annotations of one level GitHub shows for a step.
+// annotations is the number of annotations of one level that GitHub shows for a step.
 const annotations = 10
 
-// GitHub writes workflow commands that mark the lines of findings in a change under review. Of each group the first finding is
-// marked, on both of its lines in one message, and at most as many as are shown.
+// GitHub writes workflow commands that mark the lines of findings in a change under review. It marks the first finding
+// of each group, on both of its lines in one message, and at most as many findings as GitHub shows.
 func GitHub(w io.Writer, r *Report, x *Export) {
 	text := &Text{Dir: x.Dir, Source: CachedSource(x.Source)}
 	written := map[detect.Severity]int{}
@@ -43,7 +43,7 @@ func GitHub(w io.Writer, r *Report, x *Export) {
 	}
 }
 
-// told says in a few lines what a finding is.
+// told describes a finding in a few lines.
 func (x *Export) told(f *Finding) string {
 	var lines []string
 	for _, a := range f.inDisplayOrder() {
@@ -60,7 +60,7 @@ func (x *Export) told(f *Finding) string {
 	return strings.Join(append(lines, "fencepost explain "+string(f.Kind)), "\n")
 }
 
-// data escapes the message of a workflow command, property one of its parameters.
+// data escapes the message of a workflow command. property escapes one of its parameters.
 func data(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(clean(s))
 }
@@ -80,8 +80,8 @@ type codeQuality struct {
 	} `json:"location"`
 }
 
-// GitLab writes a report of code quality, which GitLab shows beside the lines of a merge request. Findings without a line in a
-// file have no place there.
+// GitLab writes a code quality report, which GitLab shows beside the lines of a merge request. Findings without a line
+// in a file are left out.
 func GitLab(w io.Writer, r *Report, x *Export) error {
 	text := &Text{Dir: x.Dir, Source: CachedSource(x.Source)}
 	out := []codeQuality{}

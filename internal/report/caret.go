@@ -25,12 +25,12 @@ type token struct {
 // operand is an expression of a source line that may access memory, as a range of tokens.
 type operand struct {
 	from, to    int
-	name        string // the first one in it that is no type
+	name        string // the first one in it that is not a type
 	read, write bool
 }
 
-// marked gives the part of a source line, in bytes, that the caret of an access marks: the expression that makes the access, or
-// an empty part at the column of the line table.
+// marked returns the part of a source line, in bytes, that the caret of an access marks: the expression that makes the
+// access, or an empty part at the column of the line table.
 func (t *Text) marked(a *Access, line string, column int) (from, to int) {
 	if from, to, ok := t.expression(a, line); ok {
 		return from, to
@@ -41,8 +41,9 @@ func (t *Text) marked(a *Access, line string, column int) (from, to int) {
 	return column - 1, column - 1
 }
 
-// expression finds the expression of a source line that makes an access; when several could, all from the first to the last. It is
-// not ok when the line cannot be judged. The column of nvcc's line table does not tell: it is that of the line's first token.
+// expression finds the expression of a source line that makes an access. If several could, it returns the range from
+// the first to the last. It is not ok if the line cannot be analysed. The column in nvcc's line table does not help: it
+// is that of the line's first token.
 func (t *Text) expression(a *Access, line string) (from, to int, ok bool) {
 	p := a.Place()
 	if line == "" || !cFile.MatchString(path.Base(p.File)) || a.Op == OpWait || a.Host != "" {
@@ -71,7 +72,7 @@ func (t *Text) expression(a *Access, line string) (from, to int, ok bool) {
 	all = slices.DeleteFunc(all, func(o operand) bool { return a.Op == detect.Read && !o.read || a.Op == detect.Write && !o.write })
 	for _, better := range []func(o operand) bool{
 		func(o operand) bool { return o.name == variable },
-		func(o operand) bool { return o.name != variable || dereferences(s[o.from:o.to]) }, // an array's plain name is no access
+		func(o operand) bool { return o.name != variable || dereferences(s[o.from:o.to]) }, // an array's plain name is not an access
 	} {
 		if slices.ContainsFunc(all, better) {
 			all = slices.DeleteFunc(all, func(o operand) bool { return !better(o) })
@@ -87,8 +88,8 @@ func (t *Text) expression(a *Access, line string) (from, to int, ok bool) {
 	return s[all[0].from].from, s[last-1].to, true
 }
 
-// tokens splits a source line. It is not ok when the line holds what is not looked into: text, preprocessing, a choice between
-// operands, or a bracket that another line opens or closes.
+// tokens splits a source line. It is not ok if the line contains something that is not analysed: string literals,
+// preprocessing, a conditional expression, or a bracket that another line opens or closes.
 func tokens(line string) (s []token, ok bool) {
 	text, _, _ := strings.Cut(line, "//")
 	if strings.ContainsAny(text, "\"'#\\?") || strings.Contains(text, "/*") || strings.Contains(text, "*/") {
@@ -127,7 +128,7 @@ func callOf(s []token, name string) (from, to int, ok bool) {
 	return from, to, ok
 }
 
-// closing is the index of the token that closes the bracket at i, which tokens found to be closed.
+// closing is the index of the token that closes the bracket at i. tokens has checked that there is one.
 func closing(s []token, i int) int {
 	depth := 0
 	for {
@@ -144,8 +145,8 @@ func closing(s []token, i int) int {
 	}
 }
 
-// operands finds the subscripts, members through pointers, and dereferences of a line, and the names that are known to be
-// memory. It is not ok when what is accessed has no name: a subscript of what a call or a cast gives.
+// operands finds the subscripts, members through pointers, and dereferences of a line, and the names that are known to
+// be memory. It is not ok if the accessed object has no name: a subscript of the result of a call or a cast.
 func operands(s []token, memory func(name string) bool) (all []operand, ok bool) {
 	text := func(i int) string {
 		if i < 0 || i >= len(s) {
@@ -197,7 +198,8 @@ func operands(s []token, memory func(name string) bool) (all []operand, ok bool)
 
 var comparisons = []string{"==", "!=", "<=", ">="}
 
-// dereference is the end of the operand of a * before token i: a name, or a bracket and what it casts, which begins at cast.
+// dereference is the end of the operand of a * before token i: a name, or a bracket and the operand that it casts,
+// which begins at cast.
 func dereference(s []token, i int) (end, cast int) {
 	for i < len(s) && (s[i].text == "*" || s[i].text == "&") {
 		i++
@@ -234,17 +236,18 @@ func chain(s []token, i int) int {
 	return min(i, len(s))
 }
 
-// dereferences says that an expression accesses memory whatever the names in it are.
+// dereferences reports whether an expression accesses memory whatever its names mean.
 func dereferences(s []token) bool {
 	return s[0].text == "*" || slices.ContainsFunc(s, func(x token) bool { return x.text == "[" || x.text == "->" })
 }
 
-// isName says that a token is a name of the program, as far as it matters here.
+// isName reports whether a token is a relevant name of the program.
 func isName(s string) bool {
 	return s != "" && s != "return" && s != "else" && s[0] < utf8.RuneSelf && isWordByte(s[0]) && (s[0] < '0' || s[0] > '9')
 }
 
-// endsOperand says that token i ends an operand: a * or & behind it is a binary operator, or of a declared type.
+// endsOperand reports whether token i ends an operand: a * or & behind it is a binary operator, or belongs to a
+// declared type.
 func endsOperand(s []token, i int) bool {
 	switch {
 	case i < 0:
@@ -267,8 +270,8 @@ func endsOperand(s []token, i int) bool {
 	return s[i].text == "]" || isName(s[i].text) || s[i].text[0] >= '0' && s[i].text[0] <= '9'
 }
 
-// hasMacro says that a name of a line may stand for an access to memory: it is called and in capitals, or defined in the file with
-// a name in what it stands for.
+// hasMacro reports whether a name of a line may be a macro that accesses memory: it is called and in capitals, or
+// defined in the file as a text with a name.
 func (d *declarations) hasMacro(s []token) bool {
 	for i, x := range s {
 		if !isName(x.text) {
@@ -284,12 +287,12 @@ func (d *declarations) hasMacro(s []token) bool {
 	return false
 }
 
-// isReference says that the file declares a reference of that name.
+// isReference reports whether the file declares a reference with that name.
 func (d *declarations) isReference(name string) bool {
 	return d.declares(name, `[\w>\]]\s*&{1,2}\s*`+name+`\s*[=,){;]`)
 }
 
-// declarations are the lines of a file and what has been asked of them. Thousands of findings ask for a few names.
+// declarations are the lines of a file and the results of earlier queries. Thousands of findings query a few names.
 type declarations struct {
 	lines []string
 	known map[string]bool // by expression
@@ -307,7 +310,7 @@ func (t *Text) declarations(file string) *declarations {
 	return d
 }
 
-// declares says that a line has a name in it and matches an expression.
+// declares reports whether a line contains a name and matches an expression.
 func (d *declarations) declares(name, expression string) bool {
 	found, ok := d.known[expression]
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Detectors writes a table of what the detectors of a report found and cost.
+// Detectors writes a table of the findings and costs of the detectors of a report.
 func (t *Text) Detectors(w io.Writer, r *Report) {
 	judged := slices.ContainsFunc(r.Detectors, func(d Detector) bool { return d.Judged })
 	rows := [][]string{{"detector", "findings"}}

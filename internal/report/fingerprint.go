@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// Fingerprint gives every finding a fingerprint that edits elsewhere in its files do not change: a hash of the kind (unless the
-// finding is a race), and of each place the file's name, the function and the text of the line, its spaces united. Findings that
-// are equal in these, such as those of two equal lines of one function, are numbered in the order of the report.
+// Fingerprint gives every finding a fingerprint that does not change with edits elsewhere in its files: a hash of the
+// kind (unless the finding is a race), and, for each place, of the file's name, the function and the text of the line
+// with normalised spaces. Findings that are equal in these, such as those of two equal lines of one function, are
+// numbered in the order of the report.
 func Fingerprint(findings []Finding, source func(file string) []string) {
 	read := CachedSource(source)
 	seen := map[string]int{}
@@ -25,7 +26,7 @@ func Fingerprint(findings []Finding, source func(file string) []string) {
 	}
 }
 
-// textKey names a defect by the text of its places. Their order is a matter of schedule.
+// textKey identifies a defect by the text of its places. Their order depends on the schedule and is ignored.
 func (f *Finding) textKey(read func(string) []string) string {
 	sides := make([]string, len(f.Accesses))
 	for i := range f.Accesses {
@@ -47,7 +48,7 @@ func (f *Finding) textKey(read func(string) []string) string {
 	return strings.Join(sides, "\n")
 }
 
-// line gives a line of a file, "" when it is not to be had.
+// line returns a line of a file, "" if it is not available.
 func line(read func(string) []string, file string, n int) string {
 	if read == nil || file == "" || n < 1 {
 		return ""

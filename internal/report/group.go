@@ -9,20 +9,21 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// Cause is what makes a finding, where that is certain.
+// Cause is the cause of a finding, if it is certain.
 type Cause struct {
-	// Key names it. Findings with one key have one cause; those of missing barriers only if they have a point in common.
+	// Key identifies the cause. Findings with one key have one cause, but findings of missing barriers only if they
+	// have a point in common.
 	Key string
-	// Points are where a missing barrier could be: before one of these instructions of the function that Key names; ascending. nil
-	// for other causes.
+	// Points are the possible places of a missing barrier: before one of these instructions of the function that Key
+	// names; ascending. nil for other causes.
 	Points []int
-	// Of the accesses, number First comes first in program order, at instruction From. The other one is at instruction To. Of a
-	// finding that stands for several, From is the last and To the first.
+	// Access number First comes first in program order, at instruction From. The other one is at instruction To. For a
+	// finding that stands for several, From is the last and To the first of them.
 	First    int
 	From, To int
 }
 
-// same is the cause of a finding that unites two with the causes c and d; nil when they have none in common.
+// same is the cause of a finding that combines two with the causes c and d; nil if they have none in common.
 func (c *Cause) same(d *Cause) *Cause {
 	if c == nil || d == nil || c.Key != d.Key {
 		return nil
@@ -45,7 +46,7 @@ func intersect(a, b []int) []int {
 	return out
 }
 
-// group gives each finding the id of the first that has its cause. A remark is a group of its own.
+// group assigns each finding the id of the first finding with its cause. A remark is a group of its own.
 func group(findings []Finding) {
 	of := map[string][]int{} // indices by key
 	var keys []string
@@ -80,8 +81,8 @@ func group(findings []Finding) {
 	}
 }
 
-// hit chooses few points such that each set contains one, and gives that one of each set. It is greedy: the next point is the one
-// that most of the remaining sets contain, the least of several. No set is empty.
+// hit selects few points such that each set contains one, and returns that point for each set. It is greedy: the next
+// point is the one that most of the remaining sets contain, the least of several. No set is empty.
 func hit(sets [][]int) []int {
 	out := make([]int, len(sets))
 	left := make([]int, len(sets))
@@ -113,7 +114,7 @@ func hit(sets [][]int) []int {
 	return out
 }
 
-// Groups gives the findings by cause, in the order of the first of each.
+// Groups returns the findings by cause, in the order of the first finding of each.
 func Groups(findings []Finding) [][]*Finding {
 	at := map[string]int{}
 	var out [][]*Finding
@@ -170,7 +171,7 @@ func (t *Text) side(a *Access) string {
 	return what + " at " + t.Where(p)
 }
 
-// short cuts source text for a list.
+// short shortens source text for a list.
 func short(text string) string {
 	const width = 40
 	if r := []rune(text); len(r) > width {
@@ -179,7 +180,7 @@ func short(text string) string {
 	return "`" + text + "`"
 }
 
-// oneBarrier says between which source lines one barrier orders all of a group; "" when that cannot be said.
+// oneBarrier names the source lines between which one barrier orders all findings of a group; "" if there are none.
 func oneBarrier(group []*Finding) string {
 	if c := group[0].Cause; c == nil || c.Points == nil {
 		return ""
@@ -207,5 +208,5 @@ func oneBarrier(group []*Finding) string {
 	return fmt.Sprintf("; one %s between lines %d and %d orders them all", barrier, p.Line, q.Line)
 }
 
-// barrierName is what a fix calls the barrier of a block: the languages of kernels differ.
+// barrierName matches the barrier of a block in a fix; languages of kernels have different names for it.
 var barrierName = regexp.MustCompile(`[\w.]*(?:syncthreads|barrier)\(\)`)

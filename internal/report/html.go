@@ -12,7 +12,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// The page is a frame, and a script that draws what is looked at: a page with 10,000 findings written out would not open.
+// The page is a frame and a script that renders only what is viewed: a page with 10,000 rendered findings would not
+// open.
 var (
 	//go:embed page.html
 	pageHTML string
@@ -22,7 +23,7 @@ var (
 	pageJS string
 )
 
-// What the script of the page reads. Names are short because there may be 10,000 findings; what is zero is left out.
+// The data for the script of the page. Names are short because there may be 10,000 findings; zero values are left out.
 type (
 	pageReport struct {
 		Verdict   Verdict                   `json:"verdict"`
@@ -88,7 +89,7 @@ type (
 	}
 )
 
-// around is how many lines before and behind an access the page shows.
+// around is the number of lines that the page shows before and after an access.
 const around = 6
 
 // HTML writes one self-contained page. last is the last line of the text. Kernel times are left out unless times is true.
@@ -127,7 +128,7 @@ func HTML(w io.Writer, r *Report, x *Export, last string, times bool) error {
 type pageBuilder struct {
 	text    *Text
 	sources map[string]map[int]string
-	numbers int // of pageTook that were written
+	numbers int // number of pageTook numbers written
 }
 
 func (b *pageBuilder) finding(f *Finding) pageFinding {

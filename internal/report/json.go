@@ -103,7 +103,7 @@ type jsonAccess struct {
 	Address  string    `json:"address"`
 	Size     int       `json:"size"`
 	Variable string    `json:"variable"`
-	// Launched is where the host made the launch, innermost first.
+	// Launched is the host's place of the launch, innermost first.
 	Launched []jsonFrame `json:"launched_at,omitempty"`
 }
 
@@ -111,11 +111,11 @@ type jsonFrame struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Function string `json:"function"`
-	Graph    bool   `json:"graph,omitempty"` // from here on it is the call that launched the graph of which the frames before made a node
+	Graph    bool   `json:"graph,omitempty"` // from here on it is the call that launched the graph; the frames before made one of its nodes
 }
 
-// JSON writes the report as one JSON object, indented, with a newline at its end. The bytes depend on the report alone.
-// Kernel times are written as 0 unless times is true: they are all that differs between two equal runs.
+// JSON writes the report as one JSON object, indented, with a newline at its end. The bytes depend only on the report.
+// Kernel times are written as 0 unless times is true, because they are the only difference between two equal runs.
 func JSON(w io.Writer, r *Report, times bool) error {
 	out := jsonReport{Schema: Schema, Verdict: r.Verdict, Kernels: []jsonKernel{}, NotChecked: []jsonSkipped{},
 		Findings: []jsonFinding{}, Operators: r.Operators, More: r.More, Detectors: []jsonDetector{}, Notes: []string{}}
@@ -208,7 +208,7 @@ func findingJSON(f *Finding) jsonFinding {
 	return j
 }
 
-// variable names an object for programs: "tile+12".
+// variable names an object in machine-readable form: "tile+12".
 func variable(o *Object) string {
 	name := o.Name
 	if o.Named {

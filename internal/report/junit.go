@@ -42,9 +42,9 @@ type (
 	}
 )
 
-// JUnit writes the report as results of tests. A finding is a test that fails if it is of the severity that fails, and one that is
-// skipped if it is suppressed. What was not checked is an error. A kernel without findings is a test that passes. Seconds are
-// written if times is true.
+// JUnit writes the report as test results. A finding is a failing test if it has a severity that fails, and a skipped
+// one if it is suppressed. Something that was not checked is an error. A kernel without findings is a passing test.
+// Seconds are written if times is true.
 func JUnit(w io.Writer, r *Report, x *Export, times bool) error {
 	s := junitSuite{Name: "fencepost", Time: "0"}
 	text := &Text{Dir: x.Dir, Source: CachedSource(x.Source)}
@@ -71,7 +71,7 @@ func JUnit(w io.Writer, r *Report, x *Export, times bool) error {
 	}
 	missing := r.Skipped
 	if len(r.Kernels) == 0 && r.Operators == 0 && r.Verify == nil && len(missing) == 0 {
-		missing = []Skipped{{"the run", "No kernel ran."}} // a run that checked nothing must not look like one that passed
+		missing = []Skipped{{"the run", "No kernel ran."}} // a run that checked nothing must not look like a passing one
 	}
 	for _, m := range missing {
 		s.Errors++
@@ -116,7 +116,7 @@ func (x *Export) junitFinding(f *Finding, text *Text) junitCase {
 	return c
 }
 
-// place is where a finding is shown that can be shown at one place only.
+// place is the place of a finding in formats with only one place.
 func (f *Finding) place() (p event.Frame) {
 	for _, a := range f.inDisplayOrder() {
 		if p = a.Place(); p.File != "" {
@@ -126,7 +126,7 @@ func (f *Finding) place() (p event.Frame) {
 	return p
 }
 
-// xmlText leaves out what XML 1.0 has no characters for.
+// xmlText removes characters that XML 1.0 does not allow.
 func xmlText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < ' ' && r != '\n' && r != '\t' || r == 0xFFFE || r == 0xFFFF {

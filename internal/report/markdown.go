@@ -8,11 +8,11 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// summaryGroups is how many causes a summary shows in full.
+// summaryGroups is the number of causes that a summary shows in full.
 const summaryGroups = 20
 
-// Markdown writes a summary: the verdict, a table of the findings by kind, and each cause with its lines. last is the last line of
-// the text.
+// Markdown writes a summary: the verdict, a table of the findings by kind, and each cause with its lines. last is the
+// last line of the text.
 func Markdown(w io.Writer, r *Report, x *Export, last string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Fencepost: %s\n\n%s\n", r.Verdict, markdown(last))

@@ -13,18 +13,19 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Merge unites findings that are one defect to a reader: those of one detector whose accesses are at the same source
-// places, such as the write racing with the read and with the write of one `x += 1`. Races are one whatever their kinds are:
-// which of them a run shows may hang on its schedule. Counts are summed; the details of the gravest stay (see graver) and, among
-// equals, those of the first. The cause is what those of the highest severity have in common. Races that several detectors found between the same
-// source places are one finding in the words of the first of them, one that was observed before one that is predicted; it
-// names the others. It gives every finding its ID and its group, and the order of a report:
-// the gravest first (a limit must not hide an error behind warnings), then by source place and kind.
+// Merge combines findings that are one defect to a reader: those of one detector whose accesses are at the same source
+// places, such as the races of one `x += 1` in which the write races with the read and with the write. Races are
+// combined whatever their kinds are, because the kind that a run shows may depend on its schedule. Counts are added.
+// The details are those of the most severe finding (see graver) and, among equals, those of the first. The cause is the
+// common cause of the findings of the highest severity. Races that several detectors found between the same source
+// places are one finding in the words of the first of them, with an observed race before a predicted one; it names the
+// other detectors. Merge gives every finding its ID and its group, and puts the findings into the order of a report:
+// the most severe first (a limit must not hide an error behind warnings), then by source place and kind.
 //
-// Findings that have an Apart are one only if they have the same.
+// Findings that have an Apart are combined only if they have the same.
 //
-// Findings of several runs (seeds) are merged by one call. Neither the IDs nor the order depend on how the runs were
-// scheduled, nor on the folder the program was built in.
+// Findings of several runs (seeds) are merged by one call. Neither the IDs nor the order depend on the schedules of the
+// runs, or on the folder in which the program was built.
 func Merge(findings []Finding) []Finding {
 	at := make(map[string]int)
 	var out []Finding
@@ -56,8 +57,9 @@ func Merge(findings []Finding) []Finding {
 	return out
 }
 
-// graver is an order of the findings at one pair of places that no schedule changes: by severity, one that was observed before
-// one that is predicted, by kind; of those of one statement such as x += 1 the race of two writes: what mends that mends the others.
+// graver is an order of the findings at one pair of places that is independent of the schedule: by severity, observed
+// before predicted, by kind. Of the findings of one statement such as x += 1, the race of two writes comes first,
+// because its fix also fixes the others.
 func (f *Finding) graver(g *Finding) bool {
 	if f.Severity != g.Severity {
 		return f.Severity > g.Severity
@@ -71,7 +73,7 @@ func (f *Finding) graver(g *Finding) bool {
 	return (f.Kind == detect.Unordered || f.Kind == detect.MissingBarrier) && f.twoUpdates() && !g.twoUpdates()
 }
 
-// twoUpdates says that both accesses of a race are plain writes at one place.
+// twoUpdates reports whether both accesses of a race are plain writes at one place.
 func (f *Finding) twoUpdates() bool {
 	if f.Class != detect.Race || len(f.Accesses) != 2 || f.Accesses[0].Op != detect.Write || f.Accesses[1].Op != detect.Write {
 		return false
@@ -80,7 +82,8 @@ func (f *Finding) twoUpdates() bool {
 	return p.File == q.File && p.Line == q.Line && p.Column == q.Column
 }
 
-// inOrder gives findings in the order of a report. Which access came first is a matter of schedule, and does not count.
+// inOrder sorts findings in the order of a report. It ignores which access came first, because that depends on the
+// schedule.
 func inOrder(findings []Finding) []Finding {
 	type placed struct {
 		finding *Finding
@@ -111,7 +114,8 @@ func comparePlaces(x, y event.Frame) int {
 	return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column), cmp.Compare(x.PTXLine, y.PTXLine))
 }
 
-// Cut keeps at most so many findings, the first, and of each severity and kind at least one. It counts the others.
+// Cut keeps at most the given number of findings, the first ones, and at least one of each severity and kind. It counts
+// the others.
 func (r *Report) Cut(most int) {
 	if len(r.Findings) <= most {
 		return
@@ -131,10 +135,10 @@ func (r *Report) Cut(most int) {
 	}
 	r.More += len(r.Findings) - len(kept)
 	r.Findings = kept
-	group(kept) // the first of a group may be gone
+	group(kept) // the first finding of a group may have been removed
 }
 
-// uniteDetectors makes one finding of the races that several detectors found between the same source places.
+// uniteDetectors combines the races that several detectors found between the same source places.
 func uniteDetectors(findings []Finding) []Finding {
 	by := map[string]int{} // the findings of the first detector, by places
 	var out []Finding
@@ -164,21 +168,21 @@ func uniteDetectors(findings []Finding) []Finding {
 	return out
 }
 
-// unordered says that the finding is of accesses that nothing orders. A read-only load is wrong for another reason.
+// unordered reports whether the finding is of unordered accesses. A read-only load is wrong for another reason.
 func (f *Finding) unordered() bool { return f.Class == detect.Race && f.Kind != detect.ReadOnlyLoad }
 
-// key names the defect: its places and, unless it is a race within a launch, its kind.
+// key identifies the defect: its places and, unless it is a race within a launch, its kind.
 func (f *Finding) key() string {
 	if f.Apart != "" {
 		return f.Apart + "\n" + f.places()
 	}
-	if f.unordered() && f.Kind != detect.InterKernel { // which no synchronisation within a launch would mend
+	if f.unordered() && f.Kind != detect.InterKernel { // which no synchronisation within a launch would fix
 		return f.places()
 	}
 	return string(f.Kind) + "\n" + f.places()
 }
 
-// places names the source places of the accesses, in an order that no schedule changes.
+// places names the source places of the accesses, in an order independent of the schedule.
 func (f *Finding) places() string {
 	sides := make([]string, len(f.Accesses))
 	for i := range f.Accesses {
@@ -205,7 +209,7 @@ func (f *Finding) places() string {
 	return strings.Join(sides, "\n")
 }
 
-// hostCall is the call of a host operation's name without what varies between calls: "cudaMemcpy (stream 2)".
+// hostCall is the name of a host operation's call without the parts that differ between calls: "cudaMemcpy (stream 2)".
 func hostCall(name string) string {
 	call, _, _ := strings.Cut(name, " ")
 	return call
@@ -216,9 +220,9 @@ func id(key string) string {
 	return "FP-" + hex.EncodeToString(sum[:4])
 }
 
-// Place is the frame people should look at: the innermost one in a file of their own, so that a race inside
-// atomicAdd is shown where atomicAdd was called. Without such a frame it is the innermost that has a file, and without
-// any file the innermost.
+// Place is the frame to show to the user: the innermost one in a file of the user, so that a race inside atomicAdd is
+// shown at the call of atomicAdd. If there is none it is the innermost that has a file, and if no frame has a file the
+// innermost.
 func (a *Access) Place() event.Frame { return userFrame(a.Frames) }
 
 func userFrame(frames []event.Frame) event.Frame {
@@ -228,7 +232,7 @@ func userFrame(frames []event.Frame) event.Frame {
 	return event.Frame{}
 }
 
-// userIndex is the index of the frame that Place describes, -1 when there are no frames.
+// userIndex is the index of the frame that Place returns, -1 if there are no frames.
 func userIndex(frames []event.Frame) int {
 	best := -1
 	for i, f := range frames {

@@ -7,11 +7,11 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// internalPrefix is what nvcc puts before names with internal linkage: _INTERNAL_ and a hash of the unit.
+// internalPrefix is the prefix that nvcc gives to names with internal linkage: _INTERNAL_ and a hash of the unit.
 var internalPrefix = regexp.MustCompile(`_INTERNAL_[0-9a-f]+_\d+_[A-Za-z0-9_]*?_[0-9a-f]{8}::|\(anonymous namespace\)::`)
 
-// Demangle gives a linker name as the source has it, "reduce(int const*, int*, int)"; a name that is not mangled stays.
-// Names longer than 4096 bytes stay mangled: demangling hostile ones can take exponential space.
+// Demangle returns a linker name as in the source, "reduce(int const*, int*, int)"; a name that is not mangled is
+// unchanged. Names longer than 4096 bytes stay mangled: demangling hostile ones can take exponential space.
 func Demangle(name string) string {
 	if len(name) > 4096 || !strings.HasPrefix(name, "_Z") {
 		return name
@@ -23,7 +23,7 @@ func Demangle(name string) string {
 	return numbaTags.ReplaceAllString(internalPrefix.ReplaceAllString(out, ""), "")
 }
 
-// numbaTags are what numba adds to the name of a kernel: its number and a digest of how it was compiled.
+// numbaTags are the tags that numba adds to the name of a kernel: its number and a digest of its compilation options.
 var numbaTags = regexp.MustCompile(`\[abi:v\d+\]|\[abi:cw[0-9A-Za-z]+\]`)
 
 var mangled = regexp.MustCompile(`\b_Z[A-Za-z0-9_$]+`)
@@ -31,7 +31,7 @@ var mangled = regexp.MustCompile(`\b_Z[A-Za-z0-9_$]+`)
 // DemangleIn demangles the linker names in a text.
 func DemangleIn(text string) string { return mangled.ReplaceAllStringFunc(text, Demangle) }
 
-// BareName is a demangled name without its parameter list, return type and template arguments of functions around it:
+// BareName is a demangled name without its parameter list, return type and template arguments of enclosing functions:
 // "reduce" for "void reduce<int>(int const*)", "tile" for the variable of "reduce(int)::tile".
 func BareName(name string) string {
 	s := Demangle(name)
@@ -42,7 +42,7 @@ func BareName(name string) string {
 	return lastName(s)
 }
 
-// openParen is the index of the parenthesis that the final one closes.
+// openParen is the index of the parenthesis that the last one closes.
 func openParen(s string) int {
 	depth := 0
 	for i := len(s) - 1; i >= 0; i-- {
@@ -59,7 +59,7 @@ func openParen(s string) int {
 	return len(s)
 }
 
-// lastName cuts scopes and a return type off a qualified name; it does not look inside brackets.
+// lastName removes scopes and a return type from a qualified name; it does not look inside brackets.
 func lastName(s string) string {
 	depth, start := 0, 0
 	for i := 0; i < len(s); i++ {
@@ -82,10 +82,10 @@ func lastName(s string) string {
 	return s[start:]
 }
 
-// longName is how many characters of a demangled name a reader is given: those of templates can have thousands.
+// longName is the greatest number of characters of a demangled name in messages: those of templates can have thousands.
 const longName = 100
 
-// ShortName leaves the template arguments out of a long name, and then the parameters: "sort<...>(...)".
+// ShortName removes the template arguments from a long name, and then the parameters: "sort<...>(...)".
 func ShortName(name string) string {
 	if len(name) <= longName {
 		return name
@@ -97,7 +97,7 @@ func ShortName(name string) string {
 	return elideInside(name, '(', ')')
 }
 
-// elideInside puts "..." in the place of what is between the outermost brackets.
+// elideInside replaces the text between the outermost brackets by "...".
 func elideInside(name string, begin, end byte) string {
 	var out strings.Builder
 	depth := 0

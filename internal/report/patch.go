@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Patch is a change of a source file that mends a finding.
+// Patch is a change of a source file that fixes a finding.
 type Patch struct {
 	File  string
 	Edits []Edit // by line
@@ -20,12 +20,12 @@ type Patch struct {
 // Edit changes a line of a source.
 type Edit struct {
 	Line   int
-	Insert bool // Text goes before the line; otherwise it takes the line's place
+	Insert bool // Text is inserted before the line; otherwise it replaces the line
 	Text   string
 }
 
-// Patches gives the findings the changes that mend them, where those are known: a wider scope at the places that the findings of the
-// kernel name, and a barrier between two statements that all threads of the block execute.
+// Patches adds known fixes to the findings: a wider scope at the places that the findings of the kernel name, and a
+// barrier between two statements that all threads of the block execute.
 func Patches(findings []Finding, source func(file string) []string) {
 	read := CachedSource(source)
 	scopes := map[string]*Patch{} // by kernel
@@ -52,22 +52,23 @@ func Patches(findings []Finding, source func(file string) []string) {
 	}
 }
 
-// patchable says that the finding is a race of two threads that counts.
+// patchable reports whether the finding is a race of two threads that counts.
 func (f *Finding) patchable() bool {
 	return f.Class == detect.Race && f.Suppressed == nil && len(f.Accesses) == 2 && f.Accesses[0].Host == "" && f.Accesses[1].Host == ""
 }
 
-// sameBlock says that the two threads are of one block.
+// sameBlock reports whether the two threads are in one block.
 func (f *Finding) sameBlock() bool {
 	return f.Accesses[0].Launch == f.Accesses[1].Launch && f.Accesses[0].Block == f.Accesses[1].Block
 }
 
-// narrow says that a scope is that of a block where it should be that of the device. Between launches it should be that of the system.
+// narrow reports whether a scope is that of a block but should be that of the device. Between launches it should be
+// that of the system.
 func (f *Finding) narrow() bool {
 	return f.Accesses[0].Launch == f.Accesses[1].Launch && !f.sameBlock() && (f.Kind == detect.AtomicScope || f.Kind == detect.FenceScope || f.Kind == detect.LockScope)
 }
 
-// write makes the difference of the edits, in the order of the lines.
+// write makes the diff of the edits, in the order of the lines.
 func (p *Patch) write(read func(string) []string) {
 	if len(p.Edits) == 0 {
 		return
@@ -94,10 +95,10 @@ func (p *Patch) Apply(lines []string) []string {
 	return out
 }
 
-// blockScope is what CUDA C++ calls the scope of a block.
+// blockScope matches the CUDA C++ names of block scope.
 var blockScope = regexp.MustCompile(`\b(atomic[A-Za-z]+)_block\b|\b__threadfence_block\b|\bthread_scope_block\b`)
 
-// widen gives the scope of the device to the operations of block scope that a finding names in one file, that of the first.
+// widen gives device scope to the operations of block scope that a finding names in one file, that of the first.
 func (p *Patch) widen(f *Finding, read func(string) []string) {
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
@@ -122,8 +123,8 @@ func (p *Patch) widen(f *Finding, read func(string) []string) {
 	}
 }
 
-// barrierBetween puts a barrier between the two accesses, where the threads are of one block, the later one is on a later line, and
-// both are in the body of one kernel, so that every thread of the block passes between them.
+// barrierBetween inserts a barrier between the two accesses if the threads are in one block, the later access is on a
+// later line, and both are in the body of one kernel, so that every thread of the block passes between them.
 func barrierBetween(f *Finding, read func(string) []string) *Patch {
 	a, b := f.Accesses[0].Place(), f.Accesses[1].Place()
 	if !f.sameBlock() || a.File == "" || a.File != b.File || a.Function != b.Function || a.Line >= b.Line || !cFile.MatchString(a.File) {
@@ -145,12 +146,12 @@ func barrierBetween(f *Finding, read func(string) []string) *Patch {
 	return p
 }
 
-// body is what is known of the function in whose body lines end.
+// body describes the function in whose body lines end.
 type body struct {
 	kernel bool  // it is a __global__ function
 	leaves bool  // a thread may leave it before the end of the lines
-	from   int   // the line where it begins
-	starts []int // lines on which a statement of its outermost block begins, and nothing of another
+	from   int   // the line at which it begins
+	starts []int // lines on which a statement of its outermost block begins and that contain no part of another
 }
 
 var (
@@ -158,7 +159,8 @@ var (
 	leaving = regexp.MustCompile(`\b(return|goto|exit|asm|__trap|throw)\b`)
 )
 
-// statements looks through lines for the function that they end in. Preprocessor lines and comments of several lines make it find none.
+// statements finds the function in which the given lines end. If there are preprocessor lines or multi-line comments it
+// finds none.
 func statements(lines []string) (b body) {
 	depth, parens, header, begins := 0, 0, "", false
 	for i, line := range lines {

@@ -1,5 +1,5 @@
-// Package report turns what a run found into what people and programs read: terminal text and JSON. It knows neither
-// the engine nor a detector; the session fills in the model of this file.
+// Package report converts the results of a run to the forms that people and programs read: terminal text, JSON and
+// others. It depends neither on the engine nor on a detector. The session fills in the model of this file.
 package report
 
 import (
@@ -14,46 +14,46 @@ type Verdict string
 
 // The verdicts.
 const (
-	Clean         Verdict = "clean"          // nothing at or above the --fail-on severity
-	Found         Verdict = "findings"       // findings at or above the --fail-on severity
+	Clean         Verdict = "clean"          // nothing with the --fail-on severity or more
+	Found         Verdict = "findings"       // findings with the --fail-on severity or more
 	NotChecked    Verdict = "not-checked"    // something could not be run or checked
 	ProgramFailed Verdict = "program-failed" // the program under test ended with a code other than zero
 )
 
-// Report is all that a run tells.
+// Report is the complete result of a run.
 type Report struct {
 	Verdict   Verdict
-	Program   *Program // nil when no host program ran
+	Program   *Program // nil if no host program ran
 	Kernels   []Kernel
 	Trace     *Trace // of a CPU program; nil for kernels
-	Operators int    // of a library, computed on the host in the place of kernels and judged as work of their streams
+	Operators int    // operators of a library that the host computed in place of kernels; judged as work of their streams
 	Skipped   []Skipped
 	Findings  []Finding
-	More      int // racing pairs of instructions, and other findings, beyond those that were kept; at least so many
-	// Detectors are those that were attached, in the order in which they were asked for.
+	More      int // lower bound of the number of racing pairs of instructions, and other findings, that were not kept
+	// Detectors are the attached detectors, in the order in which they were requested.
 	Detectors []Detector
 	// Baseline says that findings were compared with those of an earlier report.
 	Baseline bool
 	// Notes are remarks about the whole run, one sentence each: "the PTX is optimised code ...".
 	Notes []string
-	// Verify is what was explored, of verify; nil for other commands.
+	// Verify is the result of verify; nil for other commands.
 	Verify *Verify
-	// Condition says, of a litmus test with a final condition, whether it holds as its quantifier says; otherwise nil.
+	// Condition reports, for a litmus test with a final condition, whether the condition holds; otherwise it is nil.
 	Condition *bool
 }
 
-// Verify is what an exploration of all executions came to.
+// Verify is the result of an exploration of all executions.
 type Verify struct {
-	Verdict string `json:"verdict"` // "ok", "error", or "bounded": no error, but not all was explored
+	Verdict string `json:"verdict"` // "ok", "error", or "bounded": no error, but not everything was explored
 	Model   string `json:"model"`
-	// Equivalence is "rf" if executions that read from the same writes count as one, and "execution" if that was asked for and each
-	// was explored all the same.
+	// Equivalence is "rf" if executions that read from the same writes count as one, and "execution" if that was
+	// requested but each was explored.
 	Equivalence    string          `json:"equivalence,omitempty"`
 	Executions     int             `json:"executions"`   // complete
-	Blocked        int             `json:"blocked"`      // in which a thread waits for ever
+	Blocked        int             `json:"blocked"`      // in which a thread waits forever
 	Events         int             `json:"events"`       // of the longest
-	Seconds        float64         `json:"seconds"`      // of the search; 0 unless times are asked for
-	Memory         uint64          `json:"memory_bytes"` // at most, of the process; 0 unless times are asked for
+	Seconds        float64         `json:"seconds"`      // of the search; 0 unless times are requested
+	Memory         uint64          `json:"memory_bytes"` // greatest size of the process; 0 unless times are requested
 	Outcomes       []Outcome       `json:"outcomes"`
 	Counterexample *Counterexample `json:"counterexample,omitempty"` // to the condition
 	Repair         *Repair         `json:"repair,omitempty"`         // with --repair, of a program with errors
@@ -68,13 +68,13 @@ type Counterexample struct {
 
 // Repair is a change of the source after which verify finds no error.
 type Repair struct {
-	Reason  string   `json:"reason,omitempty"` // why there is none
+	Reason  string   `json:"reason,omitempty"` // why there is no repair
 	Changes []string `json:"changes"`          // in words
 	Diff    string   `json:"diff"`             // unified, against the source; "" if the change cannot be written there
 	Verdict string   `json:"verdict"`          // of the changed source, as above; "" if it was not explored
 }
 
-// Trace is what the trace of a CPU program has.
+// Trace describes the trace of a CPU program.
 type Trace struct {
 	Events    int `json:"events"`
 	Threads   int `json:"threads"`
@@ -90,8 +90,8 @@ type Outcome struct {
 
 // Program says how the host program ended.
 type Program struct {
-	Exit   int    // its exit code; 128 + number when a signal ended it, as a shell reports it
-	Signal string // "segmentation fault"; "" when it exited by itself
+	Exit   int    // its exit code; 128 + number if a signal ended it, as in a shell
+	Signal string // "segmentation fault"; "" if it exited by itself
 }
 
 // Kernel is one or several launches of a kernel with one shape.
@@ -103,19 +103,19 @@ type Kernel struct {
 	Seconds  float64 // over all launches
 }
 
-// Detector is what a detector found and what it cost.
+// Detector is the findings and costs of a detector.
 type Detector struct {
 	Name     string
 	Seconds  float64 // spent in it, over all launches
-	Metadata uint64  // the most bytes of metadata that it held; 0 when it does not know
-	Bare     float64 // seconds of the same launches with no detector; 0 when not measured
-	// Judged says that what is wrong is known; Misses are then expected races that it did not find, and FalseAlarms
-	// its findings of races that are none.
+	Metadata uint64  // the greatest size of its metadata in bytes; 0 if unknown
+	Bare     float64 // seconds of the same launches without a detector; 0 if not measured
+	// Judged says that the true races are known. Misses are then expected races that it did not find, and FalseAlarms
+	// its findings that are not races.
 	Judged              bool
 	Misses, FalseAlarms int
 }
 
-// Over is the kernels' time with the detector over that with none, the making of events not counted; 0 when it was not
+// Over is the kernels' time with the detector divided by that without, excluding the making of events; 0 if it was not
 // measured.
 func (d *Detector) Over() float64 {
 	if d.Bare == 0 {
@@ -124,7 +124,7 @@ func (d *Detector) Over() float64 {
 	return 1 + d.Seconds/d.Bare
 }
 
-// IDs are the findings of the detector named name, whether its own words are in the report or another's do.
+// IDs are the findings of the detector with a name, whether they are reported in its words or in those of another.
 func (r *Report) IDs(name string) []string {
 	ids := []string{}
 	for i := range r.Findings {
@@ -135,7 +135,7 @@ func (r *Report) IDs(name string) []string {
 	return ids
 }
 
-// By says that the detector named name found it.
+// By reports whether the detector with a name found it.
 func (f *Finding) By(name string) bool { return f.Detector == name || slices.Contains(f.Also, name) }
 
 // Skipped is something that was not run or not checked.
@@ -153,16 +153,16 @@ type Finding struct {
 	Detector  string
 	Also      []string // other detectors that found a race between the same source places
 	Predicted bool
-	Apart     string `json:",omitempty"` // what tells the finding from others between the same places; "" for nothing: see Merge
+	Apart     string `json:",omitempty"` // distinguishes the finding from others between the same places; "" if nothing does: see Merge
 	Kernel    string // linker name of the kernel of the first access
 	Count     int
-	Addresses int // distinct bytes; 0 when not counted
+	Addresses int // distinct bytes; 0 if not counted
 	Message   string
 	Fix       string
 	Accesses  []Access
-	Sections  []Section // of a predicted race: the two critical sections whose order hid it, as they came; none when not known
-	NoSync    bool      // no Sync is known of any access: that it is nil says nothing
-	Cause     *Cause    `json:",omitempty"` // nil when it is not certain
+	Sections  []Section // of a predicted race: the two critical sections whose order hid it, in their order; none if not known
+	NoSync    bool      // no Sync is known for any access: a nil Sync then means nothing
+	Cause     *Cause    `json:",omitempty"` // nil if it is not certain
 	Group     string    `json:",omitempty"` // id of the first finding of the same cause, which may be this one; see Merge
 	// Graph is the execution that shows the finding, drawn as text; "" for findings of a run.
 	Graph string `json:",omitempty"`
@@ -172,13 +172,13 @@ type Finding struct {
 	Drawing string `json:",omitempty"`
 	// Fingerprint is stable over edits elsewhere in the files; see Fingerprint.
 	Fingerprint string `json:",omitempty"`
-	// Patch is a change of the source that mends it; nil when none is known. See Patches.
+	// Patch is a change of the source that fixes it; nil if none is known. See Patches.
 	Patch *Patch `json:",omitempty"`
-	// Suppressed says who does not want to be told of it; nil when it counts.
+	// Suppressed says what suppresses the finding; nil if it counts.
 	Suppressed *Suppressed `json:",omitempty"`
 }
 
-// OpWait is the Op of a place where threads stand rather than access memory (divergence, deadlock).
+// OpWait is the Op of a place where threads wait rather than access memory (divergence, deadlock).
 const OpWait = detect.Wait
 
 // Access is one side of a finding: an access to memory, a host operation, or a place where threads are.
@@ -187,37 +187,37 @@ type Access struct {
 	Order   event.Order
 	Scope   event.Scope
 	Space   event.Space
-	Owner   string `json:",omitempty"` // of shared memory: the block whose it is, "(1,0,0)"; "" for that of the thread, without clusters
+	Owner   string `json:",omitempty"` // of shared memory: the block that owns it, "(1,0,0)"; "" for the thread's own block, without clusters
 	Host    string // name of the host operation; "" for a device access
 	Kernel  string // linker name
 	Launch  uint32
-	Rerun   string `json:",omitempty"` // the flags of the schedule by which the launch was executed once more; "" for an execution of the program's own
+	Rerun   string `json:",omitempty"` // the flags of the schedule of a further execution of the launch; "" for an execution of the program
 	Grid    event.Dim3
 	Shape   event.Dim3 // of the block
 	Block   event.Dim3
 	Thread  event.Dim3
 	Actor   string `json:",omitempty"` // a thread of a CPU program, by its name; "" for one of a launch
-	Threads int    // how many threads are here; 0 and 1 mean the one of Thread
-	Doing   string // for OpWait: "waits at barrier 0"; for a call what it returns
+	Threads int    // number of threads here; 0 and 1 mean only Thread
+	Doing   string // for OpWait: "waits at barrier 0"; for a call its result
 	Address uint64
 	Size    int
 	Object  Object
 	Frames  []event.Frame        // innermost first
-	Caller  []event.Frame        // the host's call stack at the launch, innermost first; nil when it is not known
-	Took    *detect.Participants `json:",omitempty"` // who was on this side of the races of the finding; nil when they were not counted
-	Sync    *Sync                // the nearest synchronisation that faces the other access; nil when there is none
+	Caller  []event.Frame        // the host's call stack at the launch, innermost first; nil if it is not known
+	Took    *detect.Participants `json:",omitempty"` // the threads on this side of the races of the finding; nil if they were not counted
+	Sync    *Sync                // the nearest synchronisation in the direction of the other access; nil if there is none
 }
 
-// Object is the variable or allocation that an address lies in. The zero Object is none.
+// Object is the variable or allocation that contains an address. The zero Object is none.
 type Object struct {
-	Name   string // linker name of a variable, or what made the allocation: "cudaMalloc #3 (4096 bytes)"
+	Name   string // linker name of a variable, or the call that allocated it: "cudaMalloc #3 (4096 bytes)"
 	Named  bool   // Name is a variable of the program, not a description
 	Offset uint64 // of the access
 	Size   uint64 // 0 when unknown
-	Elem   int    // bytes of an element, when known and when elements lie in the order of their indices; 0 otherwise
+	Elem   int    // bytes of an element, if known and if elements are in the order of their indices; 0 otherwise
 	Type   string `json:",omitempty"` // of a tensor: "float32[4, 1000]"
 	Freed  bool
-	// Unknown says that the allocations themselves are not known: that there is no Name says nothing.
+	// Unknown says that the allocations themselves are not known: an empty Name then means nothing.
 	Unknown bool `json:",omitempty"`
 }
 

@@ -14,17 +14,17 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Export is what the formats for other programs need besides the report.
+// Export is the additional data that the formats for other programs need.
 type Export struct {
 	Version string                     // of Fencepost
-	Dir     string                     // folder that file names are relative to
-	Help    func(kind string) string   // a page about a kind, in Markdown; nil when there are none
-	Source  func(file string) []string // lines of a source; nil when there are none
-	FailOn  detect.Severity            // what fails
-	Command string                     // that makes the report again; "" when not known
+	Dir     string                     // folder to which file names are relative
+	Help    func(kind string) string   // a page about a kind, in Markdown; nil if there are none
+	Source  func(file string) []string // lines of a source; nil if there are none
+	FailOn  detect.Severity            // the least severity that fails
+	Command string                     // the command that makes the report again; "" if not known
 }
 
-// The parts of SARIF 2.1.0 (OASIS) that are written, by the names of the standard.
+// The parts of SARIF 2.1.0 (OASIS) that are written, with the names of the standard.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -123,7 +123,7 @@ type (
 	}
 )
 
-// sarifBase names the folder that the names of files are relative to.
+// sarifBase names the folder to which file names are relative.
 const sarifBase = "SRCROOT"
 
 // SARIF writes the findings in the Static Analysis Results Interchange Format, version 2.1.0.
@@ -173,7 +173,8 @@ func sarifLevel(s detect.Severity) string {
 	return "note"
 }
 
-// sarifRule describes the kind of a finding, whose severity is that of its gravest finding, which comes first.
+// sarifRule describes the kind of a finding, with the severity of the most severe finding of the kind, which comes
+// first.
 func (x *Export) sarifRule(f *Finding) sarifRule {
 	title := upperFirst(kindTitle(f.Kind))
 	rule := sarifRule{ID: string(f.Kind), Short: sarifText{Text: title}, Full: sarifText{Text: title + "."},
@@ -229,7 +230,7 @@ func (x *Export) sarifResult(f *Finding, baseline bool) sarifResult {
 	return out
 }
 
-// sarifFlow has a thread flow for each side: the calls that lead to the place, and the place.
+// sarifFlow returns a thread flow for each side: the calls that lead to the place, and the place.
 func (x *Export) sarifFlow(f *Finding, shown []*Access) sarifCodeFlow {
 	flow := sarifCodeFlow{Message: sarifText{Text: "the sides of " + f.ID}}
 	for i, a := range shown {
@@ -256,7 +257,7 @@ func (x *Export) sarifFlow(f *Finding, shown []*Access) sarifCodeFlow {
 	return flow
 }
 
-// told says what happens at a place: "write of 4 bytes by thread (1,0,0) of block (0,0,0)".
+// told describes an access: "write of 4 bytes by thread (1,0,0) of block (0,0,0)".
 func (a *Access) told() string {
 	switch {
 	case a.Op == detect.Call || a.Host != "":
@@ -295,7 +296,7 @@ func (x *Export) sarifLocation(p event.Frame, text string) sarifLocation {
 	return loc
 }
 
-// artifact names a file relative to the folder if it is in it.
+// artifact names a file, relative to the folder if it is inside.
 func (x *Export) artifact(file string) sarifArtifact {
 	rel := x.Relative(file)
 	if path.IsAbs(rel) {
@@ -308,7 +309,7 @@ func (x *Export) artifact(file string) sarifArtifact {
 	return sarifArtifact{URI: (&url.URL{Path: rel}).EscapedPath(), Base: base}
 }
 
-// Relative names a file relative to the folder if it is in it, with slashes.
+// Relative names a file, relative to the folder if it is inside, with slashes.
 func (x *Export) Relative(file string) string {
 	if x.Dir != "" && filepath.IsAbs(file) {
 		if rel, err := filepath.Rel(x.Dir, file); err == nil && filepath.IsLocal(rel) {

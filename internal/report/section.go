@@ -9,11 +9,11 @@ import (
 // Section is a critical section.
 type Section struct {
 	Lock     Access        // Space, Address and Object of the lock, Block and Thread of its holder
-	From, To []event.Frame // of the acquire and of the release, innermost first; To is empty when it was not seen
+	From, To []event.Frame // of the acquire and of the release, innermost first; To is empty if it was not seen
 }
 
-// ends gives the places where a section begins and ends, in the function in which both stand: lock() may be a function of
-// its own, called there. Calls of the toolkit's headers do not count. ended is false when the end was not seen.
+// ends returns the start and end of a section, in the function that contains both: lock() may be a function of its own
+// that is called there. Calls in the toolkit's headers do not count. ended is false if the end was not seen.
 func (s *Section) ends() (from, to event.Frame, ended bool) {
 	if len(s.From) == 0 || len(s.To) == 0 {
 		return userFrame(s.From), event.Frame{}, false
@@ -39,7 +39,7 @@ func (t *Text) span(s *Section) string {
 	return fmt.Sprintf("%s to %d in %s", at, to.Line, ShortName(BareName(from.Function)))
 }
 
-// order tells of two critical sections in the order in which they came.
+// order describes two critical sections in their order.
 func (t *Text) order(first, second *Section) string {
 	return fmt.Sprintf("%s had lock %s at %s, before %s had it at %s; the other way round nothing orders the accesses",
 		who(&first.Lock), t.address(&first.Lock), t.span(first), who(&second.Lock), t.span(second))

@@ -12,7 +12,7 @@ import (
 // maxSource bounds the source files that are shown.
 const maxSource = 16 << 20
 
-// ReadSource reads the lines of a source file from disk; nil when it is not a regular file of bearable size.
+// ReadSource reads the lines of a source file from disk; nil if it is not a regular file or is too large.
 func ReadSource(name string) []string {
 	st, err := os.Stat(name)
 	if err != nil || !st.Mode().IsRegular() || st.Size() > maxSource {
@@ -25,13 +25,14 @@ func ReadSource(name string) []string {
 	return strings.Split(string(text), "\n")
 }
 
-// Sources are texts that code was compiled from and that are in no file. A nil *Sources has none.
+// Sources are texts from which code was compiled and that are in no file. A nil *Sources has none.
 type Sources struct {
 	mu    sync.Mutex
 	texts map[string]string
 }
 
-// Add adds a text. Where two differ under one name, as of notebooks whose cells have the same number, neither is shown.
+// Add adds a text. If two texts with one name differ, as for notebooks whose cells have the same number, neither is
+// shown.
 func (s *Sources) Add(name, text string) {
 	if s == nil || len(text) > maxSource {
 		return
@@ -47,7 +48,7 @@ func (s *Sources) Add(name, text string) {
 	s.texts[name] = text
 }
 
-// Read gives the lines of a source: what was added, else what the file of that name holds.
+// Read returns the lines of a source: of an added text, or else of the file with that name.
 func (s *Sources) Read(name string) []string {
 	if s != nil {
 		s.mu.Lock()
@@ -59,7 +60,8 @@ func (s *Sources) Read(name string) []string {
 	return ReadSource(name)
 }
 
-// Name gives the name under which a text was added that a compiler calls by it with a folder before it, else the name itself.
+// Name returns the name under which a text was added if a compiler prefixes it with a folder, and otherwise file
+// itself.
 func (s *Sources) Name(file string) string {
 	if s == nil {
 		return file
@@ -72,7 +74,7 @@ func (s *Sources) Name(file string) string {
 	return file
 }
 
-// CachedSource remembers what read gave for each file.
+// CachedSource caches the results of read.
 func CachedSource(read func(name string) []string) func(name string) []string {
 	if read == nil {
 		return nil
@@ -88,13 +90,14 @@ func CachedSource(read func(name string) []string) func(name string) []string {
 	}
 }
 
-// line gives a source line, "" when it is not to be had.
+// line returns a source line, "" if it is not available.
 func (t *Text) line(file string, n int) string {
 	return strings.TrimRight(line(t.Source, file, n), " \t\r")
 }
 
-// excerpt gives a source line ready to print, the spaces before its caret, and the caret, as long as the part of the line from byte
-// from to byte to, and at least one character. Tabs become four spaces, control characters become ?, long lines are cut.
+// excerpt returns a source line ready to print, the spaces before its caret, and the caret. The caret is as long as the
+// part of the line from byte from to byte to, and at least one character. Tabs become four spaces, control characters
+// become ?, long lines are truncated.
 func excerpt(line string, from, to int) (shown, space, caret string) {
 	const width = 96
 	var text []rune
@@ -137,7 +140,7 @@ func excerpt(line string, from, to int) (shown, space, caret string) {
 	return shown, strings.Repeat(" ", at-cut), caret
 }
 
-// clean makes text that came from outside safe for a terminal.
+// clean makes external text safe for a terminal.
 func clean(s string) string {
 	ok := utf8.ValidString(s)
 	for _, r := range s {

@@ -16,26 +16,26 @@ import (
 	"fencepost.dev/fencepost/internal/nearest"
 )
 
-// Suppressed says by what a finding is left out of the verdict.
+// Suppressed describes the suppression of a finding.
 type Suppressed struct {
 	By     string // "file", "comment" or "baseline"
 	At     string // place of the entry or the comment, name of the baseline
-	Reason string // "" of a baseline
+	Reason string // "" for a baseline
 }
 
-// Entry is one entry of a file of suppressions. All that is not empty has to apply, Function, Source, Line and Variable to one
-// access.
+// Entry is one entry of a suppression file. All non-empty fields must match; Function, Source, Line and Variable must
+// match one access.
 type Entry struct {
 	Kind, Kernel, Function, Source, Variable, Detector, Fingerprint string
 	Line                                                            int
 	Reason                                                          string
-	Expires                                                         time.Time // the last day on which it holds; zero holds for ever
+	Expires                                                         time.Time // the last day on which it is valid; zero: forever
 
 	at   string // "file:line"
 	used bool
 }
 
-// tomlEntry is how a file has it.
+// tomlEntry is the form of an entry in the file.
 type tomlEntry struct {
 	Kind        string          `toml:"kind"`
 	Kernel      string          `toml:"kernel"`
@@ -54,7 +54,7 @@ var entryKeys = []string{"kind", "kernel", "function", "source", "line", "variab
 // tableHeader begins an entry.
 var tableHeader = regexp.MustCompile(`^\s*\[\[\s*suppress\s*\]\]`)
 
-// ParseSuppressions reads a file of suppressions. kinds are the valid kinds; nil allows any.
+// ParseSuppressions reads a suppression file. kinds are the valid kinds; nil allows any.
 func ParseSuppressions(name, text string, kinds []string) ([]*Entry, error) {
 	var file struct {
 		Suppress []tomlEntry `toml:"suppress"`
@@ -74,7 +74,7 @@ func ParseSuppressions(name, text string, kinds []string) ([]*Entry, error) {
 	for i, t := range file.Suppress {
 		e := &Entry{Kind: t.Kind, Kernel: t.Kernel, Function: t.Function, Source: t.Source, Line: t.Line, Variable: t.Variable,
 			Detector: t.Detector, Fingerprint: t.Fingerprint, Reason: t.Reason, at: name}
-		if i < len(lines) { // entries may be written as one list, too
+		if i < len(lines) { // entries may also be written as one list
 			e.at = fmt.Sprintf("%s:%d", name, lines[i])
 		}
 		if t.Expires != nil {
@@ -95,7 +95,7 @@ func ParseSuppressions(name, text string, kinds []string) ([]*Entry, error) {
 	return out, errors.Join(errs...)
 }
 
-// suppressionsError puts the place before what is wrong, and the key that was meant behind an unknown one.
+// suppressionsError adds the place to an error, and a suggestion for an unknown key.
 func suppressionsError(name string, err error) error {
 	var strict *toml.StrictMissingError
 	var decode *toml.DecodeError
@@ -135,7 +135,7 @@ func WriteEntry(f *OldFinding, reason, expires string) string {
 	for _, a := range f.Accesses {
 		if a.File != "" {
 			in := ""
-			if a.Function != "" { // the host's is not in the report
+			if a.Function != "" { // a function of the host is not in the report
 				in = " in " + BareName(a.Function)
 			}
 			fmt.Fprintf(&b, "# %s of %s at %s:%d%s\n", a.Op, a.Variable, filepath.Base(a.File), a.Line, in)
@@ -158,7 +158,7 @@ func tomlString(s string) string {
 	return string(text)
 }
 
-// OldFinding is a finding as a JSON report tells of it.
+// OldFinding is a finding as read from a JSON report.
 type OldFinding struct {
 	ID          string `json:"id"`
 	Fingerprint string `json:"fingerprint"`
@@ -192,19 +192,20 @@ func ReadFindings(name string, text []byte) ([]OldFinding, error) {
 	return r.Findings, nil
 }
 
-// Triage marks findings that somebody does not want to be told of.
+// Triage marks findings that are suppressed.
 type Triage struct {
 	Entries  []*Entry
 	Baseline []OldFinding
 	Name     string // of the baseline
-	Compared bool   // there is a baseline, if an empty one
+	Compared bool   // there is a baseline, possibly an empty one
 	Source   func(file string) []string
-	Files    []string // sources of the program whose comments are to be used; those of findings come of themselves
+	Files    []string // sources of the program whose comments apply, in addition to those of findings
 	Today    time.Time
-	Kinds    []string // that comments may name; nil allows any
+	Kinds    []string // kinds that comments may name; nil allows any
 }
 
-// Apply marks findings, which must have fingerprints, and gives a note on each suppression that is not used, that has expired, or that is wrong.
+// Apply marks findings, which must have fingerprints, and returns a note on each suppression that is unused, expired,
+// or invalid.
 func (t *Triage) Apply(r *Report) (notes []string) {
 	r.Baseline = t.Compared
 	old := map[string]bool{}
@@ -221,7 +222,7 @@ func (t *Triage) Apply(r *Report) (notes []string) {
 		if old[f.Fingerprint] || old[f.ID] {
 			f.Suppressed = &Suppressed{By: "baseline", At: t.Name}
 		}
-		for _, e := range t.Entries { // all that apply are used, so that none of them is said not to be
+		for _, e := range t.Entries { // all that match count as used
 			if !t.expired(e) && e.matches(f) {
 				e.used = true
 				f.Suppressed = &Suppressed{By: "file", At: e.at, Reason: e.Reason}
@@ -272,7 +273,8 @@ func (e *Entry) matches(f *Finding) bool {
 	})
 }
 
-// nameMatches compares a pattern with a linker name as a reader may write it: bare, or with its parameters.
+// nameMatches compares a pattern with a linker name in the forms in which a user may write it: bare, or with its
+// parameters.
 func nameMatches(pattern, name string) bool {
 	return name != "" && (glob(pattern, BareName(name), false) || glob(pattern, Demangle(name), false))
 }
@@ -285,7 +287,7 @@ func variableMatches(pattern string, o *Object) bool {
 	return name != "" && glob(pattern, name, false)
 }
 
-// fileMatches compares a pattern with a file's name or its last parts.
+// fileMatches compares a pattern with a file's name or its last components.
 func fileMatches(pattern, file string) bool {
 	if file == "" {
 		return false
@@ -302,8 +304,8 @@ func fileMatches(pattern, file string) bool {
 	return false
 }
 
-// glob compares text with a pattern in which * stands for any characters, ? for one. In names of files neither stands for
-// a slash, but ** does, and **/ for no folder too.
+// glob compares text with a pattern in which * matches any characters, ? one. In file names neither matches a slash,
+// but ** does, and **/ also matches no folder.
 func glob(pattern, text string, file bool) bool {
 	for i := 0; i < len(pattern); i++ {
 		switch {
@@ -340,7 +342,7 @@ func (c *comment) place() string { return fmt.Sprintf("%s:%d", filepath.Base(c.f
 
 var ignoreComment = regexp.MustCompile(`//\s*fencepost:\s*ignore(?:\[([^\]]*)\])?[ \t]*(.*?)\s*$`)
 
-// comments reads the comments of the sources in which findings are, and of the program's files.
+// comments reads the comments of the sources with findings, and of the program's files.
 func (t *Triage) comments(r *Report) (all []*comment) {
 	files := slices.Clone(t.Files)
 	for i := range r.Findings {
@@ -395,7 +397,7 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// note says what is wrong with a comment; "" when nothing is.
+// note describes the error of a comment; "" if there is none.
 func (c *comment) note(kinds []string) string {
 	if len(c.kinds) == 0 {
 		return c.place() + ": a comment to ignore findings names their kind: // fencepost: ignore[missing-barrier] reason."
@@ -411,14 +413,14 @@ func (c *comment) note(kinds []string) string {
 	return ""
 }
 
-// Counted gives the findings that are not suppressed.
+// Counted returns the findings that are not suppressed.
 func Counted(findings []Finding) []Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return f.Suppressed != nil })
 }
 
-// Judge gives the verdict of a report. What could not be checked weighs less than findings, which call for action in any case, and a
-// failure of the program by itself more: whether it failed for lack of a call decides about the report's use. Suppressed
-// findings do not count.
+// Judge returns the verdict of a report. NotChecked ranks below findings, which require action in any case.
+// ProgramFailed ranks above: a program that failed, perhaps because a call is unsupported, makes the report unreliable.
+// Suppressed findings do not count.
 func Judge(r *Report, failOn detect.Severity) Verdict {
 	found := slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Suppressed == nil && f.Severity >= failOn })
 	failed := r.Program != nil && r.Program.Exit != 0

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// systemRoots are folders in which nothing belongs to the user.
+// systemRoots are folders that contain no files of the user.
 var systemRoots = []string{"/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/local/cuda", "/opt/cuda", "/opt/nvidia/"}
 
-// toolkitFolders are folder names that, below a folder called include (or beside one, for cccl), hold headers of the
+// toolkitFolders are folder names that, below a folder called include (or beside one, for cccl), contain headers of the
 // CUDA toolkit.
 var toolkitFolders = map[string]bool{"cccl": true, "cub": true, "thrust": true, "libcudacxx": true,
 	"cooperative_groups": true, "crt": true, "nv": true}
 
-// toolkitHeaders are name parts of the headers that lie directly in the toolkit's include folder and define device
+// toolkitHeaders are prefixes of the headers that are directly in the toolkit's include folder and define device
 // functions.
 var toolkitHeaders = []string{"cuda_", "device_", "sm_", "math_functions", "cooperative_groups", "texture_", "surface_",
 	"vector_functions", "cudart_platform", "driver_functions", "host_defines", "common_functions", "mma."}
 
-// systemFile says that a source file belongs to the toolkit or the system, not to the user. The name is as the compiler
-// wrote it. A user's own include folder is the user's: a folder called include counts only below a system root, below
-// a folder called nvidia or cuda*, or for what is recognised as a header of the toolkit.
+// systemFile reports whether a source file belongs to the toolkit or the system, not to the user. The name is as the
+// compiler wrote it. A user's own include folder belongs to the user: a folder called include counts only below a
+// system root, below a folder called nvidia or cuda*, or for a recognised header of the toolkit.
 func systemFile(name string) bool {
 	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
 	for _, root := range systemRoots {
@@ -52,7 +52,7 @@ func systemFile(name string) bool {
 	return false
 }
 
-// below says that the folders under an include folder are the toolkit's.
+// below reports whether the folders under an include folder belong to the toolkit.
 func below(folders []string) bool {
 	return len(folders) > 0 && toolkitFolders[folders[0]]
 }
@@ -69,7 +69,7 @@ func toolkitHeader(base string) bool {
 	return false
 }
 
-// toolkitHeaderName is how a header of the toolkit is included: "<cub/agent/agent_scan.cuh>".
+// toolkitHeaderName is the name with which a header of the toolkit is included: "<cub/agent/agent_scan.cuh>".
 func toolkitHeaderName(name string) (string, bool) {
 	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
 	i := strings.LastIndex(name, "/include/")

@@ -14,17 +14,17 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Text writes findings for people, in the manner of a compiler's diagnostics.
+// Text writes findings for people, like a compiler's diagnostics.
 type Text struct {
 	// Color switches terminal colours on.
 	Color bool
-	// Dir is the folder that file names are shown relative to; "" shows them as the compiler wrote them.
+	// Dir is the folder to which file names are shown relative; "" shows them as the compiler wrote them.
 	Dir string
-	// Source gives the lines of a source file, nil when it cannot be read.
+	// Source returns the lines of a source file, nil if it cannot be read.
 	Source func(file string) []string
-	// Limit is how many findings of a group are listed after its first; 0 lists all.
+	// Limit is the number of findings of a group that are listed after its first; 0 lists all.
 	Limit int
-	// Short leaves out of a finding what is needed to mend it, but not to see what it is: addresses, synchronisation, counts.
+	// Short leaves out what is needed to fix a finding but not to understand it: addresses, synchronisation, counts.
 	Short bool
 
 	declared map[string]*declarations // by file
@@ -88,8 +88,8 @@ func (t *Text) Group(w io.Writer, group []*Finding) {
 	w.Write(b.Bytes())
 }
 
-// inDisplayOrder gives the accesses in the order in which people read them: of a read and a write of one launch the write first,
-// since which came first is a matter of schedule.
+// inDisplayOrder returns the accesses in the order of display: for a read and a write of one launch the write comes
+// first, because which came first depends on the schedule.
 func (f *Finding) inDisplayOrder() []*Access {
 	var all []*Access
 	for i := range f.Accesses {
@@ -101,7 +101,7 @@ func (f *Finding) inDisplayOrder() []*Access {
 	return all
 }
 
-// headline says what is wrong in one line, with the stable kind at its end.
+// headline describes the error in one line, with the stable kind at its end.
 func (t *Text) headline(f *Finding) string {
 	return fmt.Sprintf("%s [%s]", t.Title(f), f.Kind)
 }
@@ -129,7 +129,7 @@ func in(kernel string) string {
 	return " in kernel " + ShortName(BareName(kernel))
 }
 
-// kindTitles are the kinds that do not read well as words by themselves.
+// kindTitles are the titles of kinds whose names do not read well.
 var kindTitles = map[detect.Kind]string{
 	detect.AtomicScope:     "the atomic's scope is too small",
 	detect.FenceScope:      "the fence's scope is too small",
@@ -157,7 +157,7 @@ func kindTitle(k detect.Kind) string {
 	return strings.ReplaceAll(string(k), "-", " ")
 }
 
-// element names what both accesses touch: "tile[3] (shared)", "byte 12 of cudaMalloc #3 (64 bytes) (global)".
+// element names the common object of both accesses: "tile[3] (shared)", "byte 12 of cudaMalloc #3 (64 bytes) (global)".
 func (t *Text) element(f *Finding) string {
 	a := f.shown()
 	name := t.objectAt(a)
@@ -170,8 +170,8 @@ func (t *Text) element(f *Finding) string {
 	return fmt.Sprintf("%s (%s)", name, a.Space)
 }
 
-// index gives the array index of the address when it is sure: the element size is known, or both accesses have one
-// size and a source line of one of them subscripts the variable once with nothing behind it. PTX tells no types:
+// index returns the array index of the address if it is certain: the element size is known, or both accesses have one
+// size and a source line of one of them subscripts the variable once with nothing behind it. PTX contains no types:
 // without that evidence tile[3] might be the second field of tile[1].
 func (t *Text) index(f *Finding) (uint64, bool) {
 	a := f.shown()
@@ -197,7 +197,7 @@ func (t *Text) index(f *Finding) (uint64, bool) {
 	return o.Offset / uint64(a.Size), sure
 }
 
-// shown is the access whose address the headline names: the first that has a name in the program.
+// shown is the access whose address the headline names: the first with an object that has a name in the program.
 func (f *Finding) shown() *Access {
 	for i := range f.Accesses {
 		if f.Accesses[i].Object.Named {
@@ -207,8 +207,8 @@ func (f *Finding) shown() *Access {
 	return &f.Accesses[0]
 }
 
-// subscripts says that every mention of name in the source line is a single subscript: name[...] with no member or
-// further subscript behind it.
+// subscripts reports whether every mention of name in the source line is a single subscript: name[...] without a member
+// or another subscript behind it.
 func subscripts(line, name string) bool {
 	found := false
 	for rest := line; name != ""; {
@@ -234,7 +234,7 @@ func subscripts(line, name string) bool {
 	return found
 }
 
-// closingBracket gives s from the bracket that closes the one s begins with, "" when there is none.
+// closingBracket returns s from the bracket that closes the one with which s begins, "" if there is none.
 func closingBracket(s string) string {
 	depth := 0
 	for i := range len(s) {
@@ -285,7 +285,7 @@ func (t *Text) objectAt(a *Access) string {
 	return fmt.Sprintf("%s + %d bytes", name, o.Offset)
 }
 
-// typed is the type of the object's elements and its shape, to be put behind its name.
+// typed is the type of the object's elements and its shape, to be appended to its name.
 func (o *Object) typed() string {
 	if o.Type == "" {
 		return ""
@@ -304,7 +304,7 @@ func (t *Text) gutter(f *Finding) int {
 	return width
 }
 
-// samePlace says that two accesses are at one place with a source line, which is then shown once.
+// samePlace reports whether two accesses are at one place with a source line, which is then shown once.
 func (t *Text) samePlace(a, b *Access) bool {
 	p, q := a.Place(), b.Place()
 	line, _, _ := t.source(p)
@@ -313,8 +313,8 @@ func (t *Text) samePlace(a, b *Access) bool {
 		len(a.Frames)-userIndex(a.Frames) == len(b.Frames)-userIndex(b.Frames)
 }
 
-// source gives the line to show for a place, its number and the column: that of the PTX when the PTX names no source.
-// It is "" when there is none to be had.
+// source returns the line to show for a place, its number and the column: those of the PTX if the PTX names no source.
+// The line is "" if it is not available.
 func (t *Text) source(f event.Frame) (line string, n, column int) {
 	if f.File == "" || f.Line == 0 {
 		return t.line(f.PTXFile, f.PTXLine), f.PTXLine, 0
@@ -322,8 +322,8 @@ func (t *Text) source(f event.Frame) (line string, n, column int) {
 	return t.line(f.File, f.Line), f.Line, f.Column
 }
 
-// access writes one side: its place, the source line with a caret, what it does, and the calls that led there. A
-// continued one is at the place of the one before it, and continues says that the next one does.
+// access writes one side: its place, the source line with a caret, its description, and the calls that led there.
+// continued says that it is at the place of the preceding one, and continues that the next one is at its place.
 func (t *Text) access(b *bytes.Buffer, gutter int, a *Access, continued, continues bool) {
 	pad := strings.Repeat(" ", gutter)
 	what := t.Describe(a)
@@ -351,7 +351,7 @@ func (t *Text) access(b *bytes.Buffer, gutter int, a *Access, continued, continu
 	}
 }
 
-// hostPlace says where a call of the host stands whose source line cannot be shown.
+// hostPlace describes the place of a host call whose source line cannot be shown.
 func (t *Text) hostPlace(p event.Frame) string {
 	switch {
 	case p.File != "":
@@ -362,7 +362,7 @@ func (t *Text) hostPlace(p event.Frame) string {
 	return ""
 }
 
-// inside says what was called at the shown place: "inside atomicAdd > __iAtomicAdd, PTX line 11".
+// inside names the functions called at the shown place: "inside atomicAdd > __iAtomicAdd, PTX line 11".
 func (t *Text) inside(b *bytes.Buffer, pad string, a *Access) {
 	at := userIndex(a.Frames)
 	if at <= 0 || a.Host != "" {
@@ -370,7 +370,7 @@ func (t *Text) inside(b *bytes.Buffer, pad string, a *Access) {
 	}
 	var names []string
 	for i := at - 1; i >= 0; i-- {
-		// Template arguments of the toolkit's own headers say nothing to anybody.
+		// Template arguments of the toolkit's own headers are of no use to the reader.
 		name, _, _ := strings.Cut(BareName(a.Frames[i].Function), "<")
 		if name != "" && (len(names) == 0 || names[len(names)-1] != name) {
 			names = append(names, name)
@@ -389,8 +389,8 @@ func (t *Text) callers(b *bytes.Buffer, pad string, a *Access) {
 	}
 }
 
-// calls writes the calls that led to the first of the frames, innermost first: the first six of them and, however deep,
-// the user's own when all before it are of headers.
+// calls writes the calls that led to the first of the frames, innermost first: the first six of them and, if all of
+// these are in headers, the user's own however deep it is.
 func (t *Text) calls(b *bytes.Buffer, pad string, frames []event.Frame) {
 	bar := t.paint(blue, "|")
 	own := slices.IndexFunc(frames, func(f event.Frame) bool { return f.File != "" && f.Line > 0 && !systemFile(f.File) })
@@ -414,7 +414,7 @@ func (t *Text) calls(b *bytes.Buffer, pad string, frames []event.Frame) {
 	}
 }
 
-// calledFrom tells what a frame of a call stack is to the one before it.
+// calledFrom describes the relation of a frame of a call stack to the preceding one.
 func calledFrom(f event.Frame) string {
 	if f.Graph != 0 {
 		return "in a graph launched at"
@@ -422,7 +422,7 @@ func calledFrom(f event.Frame) string {
 	return "called from"
 }
 
-// caller writes where the host made the launch of an access.
+// caller writes the host's place of the launch of an access.
 func (t *Text) caller(b *bytes.Buffer, gutter int, a *Access) {
 	if len(a.Caller) == 0 {
 		return
@@ -442,7 +442,7 @@ func elide(names []string, keep int) []string {
 	return append(out, "...", names[len(names)-1])
 }
 
-// ptxPlace is empty where there is no PTX: in programs of the CPU.
+// ptxPlace is empty if there is no PTX: in programs of the CPU.
 func ptxPlace(f event.Frame) string {
 	if f.PTXLine == 0 {
 		return ""
@@ -450,7 +450,7 @@ func ptxPlace(f event.Frame) string {
 	return fmt.Sprintf(", PTX line %d", f.PTXLine)
 }
 
-// Where names the place of a frame: "reduce.cu:12:7 in reduce", or the PTX line when the PTX has no source lines.
+// Where names the place of a frame: "reduce.cu:12:7 in reduce", or the PTX line if the PTX has no source lines.
 func (t *Text) Where(f event.Frame) string {
 	in := ""
 	if f.Function != "" {
@@ -471,7 +471,7 @@ func (t *Text) Where(f event.Frame) string {
 // File shows a file name as the text does.
 func (t *Text) File(name string) string { return t.file(name) }
 
-// file shows a file name relative to Dir when it lies below it, and a header of the toolkit as it is included.
+// file shows a file name relative to Dir if it is below it, and a header of the toolkit as it is included.
 func (t *Text) file(name string) string {
 	if header, ok := toolkitHeaderName(name); ok {
 		return clean(header)
@@ -486,7 +486,7 @@ func (t *Text) file(name string) string {
 	return clean(rel)
 }
 
-// Describe says what an access does and who does it.
+// Describe describes an access and its thread.
 func (t *Text) Describe(a *Access) string {
 	switch {
 	case a.Op == OpWait:
@@ -516,7 +516,7 @@ func (t *Text) Describe(a *Access) string {
 		return op + " by the host: " + clean(a.Host)
 	}
 	if a.Host != "" {
-		return op // of a range, of which one byte raced
+		return op // of a range, one byte of which raced
 	}
 	by := fmt.Sprintf("by thread %s of block %s", a.Thread, a.Block)
 	if a.Threads > 1 {
@@ -578,7 +578,8 @@ func (t *Text) notes(f *Finding) [][2]string {
 	return ns
 }
 
-// synchronised says that Sync of both accesses is known: of the first what follows it, of the second what precedes it.
+// synchronised reports whether Sync of both accesses is known: for the first the following one, for the second the
+// preceding one.
 func (f *Finding) synchronised() bool {
 	return f.Class == detect.Race && f.Kind != detect.InterKernel && len(f.Accesses) == 2 && !f.NoSync
 }
@@ -601,7 +602,7 @@ func (t *Text) kernelNotes(f *Finding, add func(label, format string, args ...an
 	}
 }
 
-// addresses gives the object and address of the accesses; both when they differ.
+// addresses returns the object and address of the accesses; both if they differ.
 func (t *Text) addresses(f *Finding) string {
 	s := t.address(&f.Accesses[0])
 	for i := 1; i < len(f.Accesses); i++ {
@@ -685,7 +686,7 @@ func (t *Text) note(b *bytes.Buffer, gutter int, label, text string) {
 	}
 }
 
-// Wrap breaks text at spaces into lines of at most width runes where words allow it.
+// Wrap breaks text at spaces into lines of at most width runes if words are not longer.
 func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -709,7 +710,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Brief writes a finding in short: the headline, and each side's place with its source line.
+// Brief writes a finding in short form: the headline, and each side's place with its source line.
 func (t *Text) Brief(w io.Writer, f *Finding) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "  %s%s\n", t.paint(severityColor[f.Severity], f.Severity.String()), t.paint(bold, ": "+t.headline(f)))

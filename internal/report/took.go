@@ -7,21 +7,22 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// pageTook is who was on a side of the races of a finding. Counts are in runs of a length and a number: 0 for none, else 1 and the
-// logarithm of how many races.
+// pageTook is the threads on a side of the races of a finding. Counts are run-length encoded as pairs of a length and a
+// number. The number is 0 for none, else 1 plus the logarithm of the number of races.
 type pageTook struct {
-	Per     uint32     `json:"per,omitempty"` // blocks to a number
+	Per     uint32     `json:"per,omitempty"` // number of blocks to a number
 	Blocks  []int      `json:"blocks"`
 	Threads []int      `json:"threads"`
 	Pattern string     `json:"pattern,omitempty"` // of the addresses
-	Of      string     `json:"of,omitempty"`      // "thread" or "block": whose numbers At has
+	Of      string     `json:"of,omitempty"`      // "thread" or "block": the numbering in At
 	At      [][2]int64 `json:"at,omitempty"`      // numbers, and bytes in the object
 }
 
-// maxNumbers bounds the numbers that a page has for all findings, at some 4 bytes each.
+// maxNumbers bounds the numbers that a page contains for all findings, at some 4 bytes each.
 const maxNumbers = 1 << 20
 
-// took gives who was on the side of an access, nil when it is not known or the page has too many of them.
+// took returns the threads on the side of an access, nil if they are not known or the page already has too many
+// numbers.
 func (b *pageBuilder) took(a *Access) *pageTook {
 	p := a.Took
 	if p == nil || p.Blocks == nil || b.numbers > maxNumbers {
@@ -41,7 +42,7 @@ func (b *pageBuilder) took(a *Access) *pageTook {
 	return t
 }
 
-// pattern says in words how the addresses of neighbours lie to each other.
+// pattern describes how the addresses of neighbours are related.
 func pattern(list []detect.Sample, ofBlocks bool, size int) string {
 	noun := map[bool]string{false: "threads", true: "blocks"}[ofBlocks]
 	if len(list) < 2 {
@@ -59,7 +60,7 @@ func pattern(list []detect.Sample, ofBlocks bool, size int) string {
 	return fmt.Sprintf("neighbouring %s are %d bytes apart", noun, stride)
 }
 
-// runs gives counts as lengths and numbers in turn.
+// runs returns counts as lengths and numbers in turn.
 func runs(counts []uint32) []int {
 	out := []int{}
 	for _, c := range counts {

@@ -12,14 +12,14 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// toldOf is what a process has been told of: a finding with its severity, or something that was not checked.
+// toldOf is something that a process has been told: a finding with its severity, or something that was not checked.
 type toldOf struct {
 	process       uint64
 	severity      detect.Severity
 	detector, key string
 }
 
-// answer is what a process is told when it asks.
+// answer is the answer to a query of a process.
 type answer struct {
 	Findings   []answeredFinding `json:"findings"`
 	NotChecked []string          `json:"not_checked"`
@@ -29,11 +29,11 @@ type answeredFinding struct {
 	ID       string      `json:"id"`
 	Kind     detect.Kind `json:"kind"`
 	Severity string      `json:"severity"`
-	Text     string      `json:"text"` // as the report of the run has it
+	Text     string      `json:"text"` // as in the report of the run
 }
 
-// asked tells a process of what was found in it since it asked last: findings that are new, that occurred again, or that turned out
-// graver. It is a hook of the device.
+// asked answers a query of a process with the findings made in it since its last query: new findings, findings that
+// occurred again, and findings that became more severe. It is a hook of the device.
 func (r *once) asked(a cuda.Asked) []byte {
 	r.judges.Wait()
 	out := answer{Findings: []answeredFinding{}, NotChecked: []string{}}
@@ -44,7 +44,7 @@ func (r *once) asked(a cuda.Asked) []byte {
 	}
 	list := slices.Clone(r.findings)
 	for _, f := range a.Failures {
-		// Whether a program looks at what a call returned shows at its end.
+		// Whether a program looks at the result of a call is known only at its end.
 		if f.Kind != cuda.ErrorIgnored && f.Kind != cuda.LaunchRefused {
 			list = append(list, failure(&f))
 		}
@@ -60,7 +60,7 @@ func (r *once) asked(a cuda.Asked) []byte {
 		}
 	}
 	list = withoutOutlived(list)
-	dir, _ := os.Getwd() // without, names are shown as they are
+	dir, _ := os.Getwd() // if this fails, names are shown unchanged
 	text := &report.Text{Dir: dir, Source: report.CachedSource(r.opts.Sources.Read)}
 	list = slices.DeleteFunc(list, func(f report.Finding) bool { return f.Severity == detect.Info || !r.of(&f, a.Process) })
 	for _, f := range report.Merge(list) {
@@ -90,7 +90,7 @@ func (r *once) asked(a cuda.Asked) []byte {
 	return data
 }
 
-// news notes that a process is told of something that occurred so often, and says whether it did not know that.
+// news records the number of occurrences that a process has been told, and reports whether that was news.
 func (r *once) news(what toldOf, count int) bool {
 	if r.told == nil {
 		r.told = map[toldOf]int{}
@@ -100,8 +100,8 @@ func (r *once) news(what toldOf, count int) bool {
 	return old != count
 }
 
-// of says whether a finding is a process's: all kernels in it were launched by that process. What the host alone did, and what is not
-// known to be of another process, is everybody's.
+// of reports whether a finding concerns a process: all kernels in it were launched by that process. Operations of the
+// host alone, and findings not known to concern another process, concern every process.
 func (r *once) of(f *report.Finding, process uint64) bool {
 	return !slices.ContainsFunc(f.Accesses, func(a report.Access) bool {
 		l, ok := r.launched[a.Launch]

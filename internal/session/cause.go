@@ -12,7 +12,8 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// cause names what makes a race, so that races of one cause are one group; nil when it is not certain.
+// cause names the cause of a race, so that races with one cause form one group. It returns nil if the cause is not
+// certain.
 func cause(r namer, f *detect.Finding, out *report.Finding) *report.Cause {
 	if f.Class != detect.Race || len(f.Accesses) != 2 {
 		return nil
@@ -29,7 +30,7 @@ func cause(r namer, f *detect.Finding, out *report.Finding) *report.Cause {
 	case f.Flag != [2]uint32{}:
 		return &report.Cause{Key: fmt.Sprintf("flag %s %s\n%s\n%s", f.Kind, f.Fix, stack(r.frames(f.Flag[0])), stack(r.frames(f.Flag[1])))}
 	case f.Kind == detect.MixedAtomic || f.Kind == detect.AtomicScope:
-		// One access that is not atomic, or not to the other block, races with any others.
+		// An access that is not atomic, or not for the other block, races with any other.
 		faulty := func(a *detect.Access) bool {
 			if f.Kind == detect.AtomicScope {
 				return a.Scope < event.ScopeGPU
@@ -48,8 +49,9 @@ func cause(r namer, f *detect.Finding, out *report.Finding) *report.Cause {
 	return nil
 }
 
-// streamCause is that of a race of two operations of streams, given by their names: the later one does not wait for the stream of the
-// earlier. One wait orders it after all that this stream did before, the allocation included.
+// streamCause is the cause of a race of two operations of streams, given by their names: the later one does not wait
+// for the stream of the earlier. One wait orders it after everything that this stream did before, including the
+// allocation.
 func streamCause(earlier, later string) *report.Cause {
 	call, _ := event.CutHostPlace(earlier)
 	_, stream, ok := strings.Cut(call, " (")
@@ -68,8 +70,8 @@ func stack(frames []event.Frame) string {
 	return b.String()
 }
 
-// functions gives the frames that are functions of the PTX, innermost first. A function that was inlined into another has the PTX
-// line of that one's. It gives none of a recursion.
+// functions returns the frames that are functions of the PTX, innermost first. A function that was inlined into another
+// has the PTX line of that function. It returns none for a recursion.
 func functions(frames []event.Frame) []event.Frame {
 	var out []event.Frame
 	for i, f := range frames {
@@ -84,8 +86,8 @@ func functions(frames []event.Frame) []event.Frame {
 	return out
 }
 
-// barrierCause finds where one barrier between two accesses of a block is missing. It looks at the innermost function that both
-// call stacks have in common: there the accesses, or the calls that lead to them, are two instructions.
+// barrierCause finds the place where one barrier between two accesses of a block is missing. It examines the innermost
+// function that both call stacks share: in it the accesses, or the calls that lead to them, are two instructions.
 func barrierCause(r namer, launch uint32, f *report.Finding) *report.Cause {
 	p, q := functions(f.Accesses[0].Frames), functions(f.Accesses[1].Frames)
 	i, j := len(p)-1, len(q)-1
@@ -95,7 +97,7 @@ func barrierCause(r namer, launch uint32, f *report.Finding) *report.Cause {
 			return nil
 		}
 		if at := c.At(p[i].PTXLine); at < 0 || c.Repeats(at) {
-			return nil // the two may be of two turns of a loop
+			return nil // the two may belong to two turns of a loop
 		}
 		i, j = i-1, j-1
 	}
@@ -139,7 +141,7 @@ func (c *codes) get(fn *isa.Func) *flow.Code {
 	return code
 }
 
-// callable are a kernel and the functions with code that it may call.
+// callable returns a kernel and the functions with code that it may call.
 func (c *codes) callable(kernel *isa.Func) []*isa.Func {
 	list, ok := c.lists[kernel]
 	if ok {
@@ -161,13 +163,13 @@ func (c *codes) callable(kernel *isa.Func) []*isa.Func {
 	return list
 }
 
-// budget bounds the work on causes, in instructions that were looked at: a report may have thousands of findings in functions of
-// ten thousands of instructions.
+// budget bounds the work on causes, in instructions examined: a report may have thousands of findings in functions of
+// tens of thousands of instructions.
 type budget int
 
 const wholeBudget budget = 1 << 23
 
-// spend gives code while there is budget for it, and nil later.
+// spend returns code while there is budget for it, and nil later.
 func (b *budget) spend(code *flow.Code) *flow.Code {
 	if *b += budget(len(code.Lines)); *b > wholeBudget {
 		return nil

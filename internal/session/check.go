@@ -23,23 +23,25 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// Input is kernels and how to launch them.
+// Input is kernels and the description of their launches.
 type Input struct {
 	Images []cuda.Image // linked together
 	Launch *LaunchFile
-	// Rename, when not nil, maps the source file names of the PTX to those of the report.
+	// Rename, if not nil, maps the source file names of the PTX to those of the report.
 	Rename func(file string) string
-	// Look, when not nil, is called after the launches, unless memory is lost, with what reads a buffer. Its error is Check's.
+	// Look, if not nil, is called after the launches, unless memory is lost, with a function that reads a buffer. Check
+	// returns its error.
 	Look func(read func(*Buffer) ([]byte, error)) error
 }
 
-// Check launches kernels as the launch file says, once for each seed, o.Jobs seeds at a time. The error says why nothing
-// could be run: broken PTX, a kernel that does not exist, arguments that do not fit. A *FileError or FileErrors is about
-// the launch file.
+// Check launches kernels as the launch file describes, once for each seed, o.Jobs seeds at a time. It returns an error
+// if nothing could be run: invalid PTX, a missing kernel, arguments that do not fit. A *FileError or FileErrors
+// concerns the launch file.
 func Check(ctx context.Context, o *Options, in *Input) (*report.Report, error) {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
-	// What kernels print comes in the order of the seeds, however they overlap: the first prints at once.
+	// The output of kernels appears in the order of the seeds, even if the runs overlap: that of the first appears
+	// immediately.
 	printed := make([]bytes.Buffer, max(o.Seeds, 1))
 	defer func() {
 		if o.Printf != nil {
@@ -57,8 +59,9 @@ func Check(ctx context.Context, o *Options, in *Input) (*report.Report, error) {
 	})
 }
 
-// overSeeds makes one report of the runs with each seed, jobs of them at a time, which divide the cores. Runs share
-// nothing, and their reports are united in the order of the seeds, so that the report is the same for any number of jobs.
+// overSeeds makes one report of the runs with each seed, jobs of them at a time, which divide the cores among them.
+// Runs share nothing, and their reports are merged in the order of the seeds, so that the report is the same for any
+// number of jobs.
 func overSeeds(ctx context.Context, o *Options, jobs int, run func(i int, seed uint64, cores int) (*report.Report, error)) (*report.Report, error) {
 	seeds := max(o.Seeds, 1)
 	jobs = min(max(jobs, 1), seeds)
@@ -120,14 +123,14 @@ func checkOnce(ctx context.Context, o *Options, in *Input, seed uint64, cores in
 	return r.finish(), nil
 }
 
-// checker drives the device as the launch file says, like a host program would.
+// checker drives the device as the launch file describes, like a host program.
 type checker struct {
 	*once
 	in      *Input
 	api     *cuda.Context
 	module  *cuda.Module
 	streams map[int]cuda.StreamID
-	kernels map[string]*cuda.Kernel // by what launches call them
+	kernels map[string]*cuda.Kernel // by their names in launches
 	placed  map[*Buffer]uint64
 }
 
@@ -159,7 +162,8 @@ func (c *checker) run() error {
 	return c.verify()
 }
 
-// load reads the module. When the time is over it does not wait for that: the device is then left to who still reads.
+// load reads the module. When the time is over it does not wait for that: the device is then left to the goroutine that
+// is still reading.
 func (c *checker) load() error {
 	type loaded struct {
 		module *cuda.Module
@@ -190,13 +194,13 @@ func (c *checker) load() error {
 	}
 }
 
-// narrow says that a kernel gets the address of a buffer in 32 bits.
+// narrow reports whether a kernel receives the address of a buffer in 32 bits.
 func (c *checker) narrow() bool {
 	for i := range c.in.Launch.Launches {
 		l := &c.in.Launch.Launches[i]
 		k, err := c.kernel(l)
 		if err != nil {
-			continue // told when it is launched
+			continue // reported when it is launched
 		}
 		for j, p := range k.Params() {
 			if j < len(l.Args) && l.Args[j].Buffer != nil && p.Size == 4 {
@@ -207,13 +211,13 @@ func (c *checker) narrow() bool {
 	return false
 }
 
-// checkMemory is the memory of a device for a launch file, half of which is for buffers: what those may take, and room for
-// variables of the module and the gaps between allocations.
+// checkMemory is the device memory for a launch file. Half of it is for buffers, the rest for variables of the module
+// and the gaps between allocations.
 const checkMemory = 2 * (maxBuffer + 1<<30)
 
 // place allocates and fills the buffers.
 func (c *checker) place() error {
-	if c.narrow() { // so that no buffer has the 32-bit address 0, which is a null pointer
+	if c.narrow() { // so that no buffer has the 32-bit address 0, a null pointer
 		if _, err := c.api.Malloc(1, devmem.DeviceAlloc); err != nil {
 			return err
 		}
@@ -233,10 +237,10 @@ func (c *checker) place() error {
 	return nil
 }
 
-// pieceBytes is how much of a buffer is filled or compared at once: a --timeout may end either.
+// pieceBytes is the number of bytes of a buffer that are filled or compared at once: a --timeout may end either.
 const pieceBytes = 1 << 20
 
-// fill gives a buffer its first contents.
+// fill writes the initial contents of a buffer.
 func (c *checker) fill(b *Buffer, addr uint64) error {
 	if b.fill == nil {
 		c.api.Zeroed(addr, b.Bytes())
@@ -273,7 +277,8 @@ func (c *checker) launchOne(i int) error {
 		return err
 	}
 	if most := int32(l.Shared); l.Shared > 0 {
-		// The API's opt-in for much shared memory is the host program's business, not the kernel's. Too much is refused below.
+		// The opt-in for large shared memory is a matter of the host program, not of the kernel. Too much is refused
+		// below.
 		_ = k.SetAttribute(cuda.FuncMaxDynamicShared, most)
 	}
 	told := len(c.findings)
@@ -281,7 +286,7 @@ func (c *checker) launchOne(i int) error {
 	var refused *cuda.Error
 	var unchecked *cuda.Unchecked
 	switch {
-	case err == nil || c.ctx.Err() != nil || errors.As(err, &unchecked): // OnLaunch has told what there is to tell
+	case err == nil || c.ctx.Err() != nil || errors.As(err, &unchecked): // OnLaunch has reported it
 	case errors.As(err, &refused):
 		if len(c.findings) > told {
 			return &FileError{File: c.in.Launch.Name, Pos: l.Pos, Msg: refused.Error(), Err: refused}
@@ -292,8 +297,9 @@ func (c *checker) launchOne(i int) error {
 	return c.query(l, cfg.Stream)
 }
 
-// query asks after a launch on a stream whether it has ended, as often as the launch file says, and waits for it if that says so. What
-// the API answers orders what comes later, and a lost device shows at the next launch.
+// query asks after a launch on a stream whether the stream has finished, as often as the launch file says, and then
+// waits for it if the file says so. The answer of the API orders later operations. A lost device is noticed at the next
+// launch.
 func (c *checker) query(l *LaunchSpec, stream cuda.StreamID) error {
 	for range l.Query {
 		_ = c.api.QueryStream(stream, 0)
@@ -316,7 +322,7 @@ func (c *checker) query(l *LaunchSpec, stream cuda.StreamID) error {
 	return nil
 }
 
-// named gives the buffers for engines that name what they find.
+// named returns the buffers, for engines that name them in messages.
 func (c *checker) named() []engine.Argument {
 	var named []engine.Argument
 	for _, b := range c.buffers {
@@ -341,7 +347,7 @@ func (c *checker) stream(n int) (cuda.StreamID, error) {
 	return id, err
 }
 
-// kernel finds the kernel that a launch means.
+// kernel finds the kernel of a launch.
 func (c *checker) kernel(l *LaunchSpec) (*cuda.Kernel, error) {
 	if k := c.kernels[l.Kernel]; k != nil {
 		return k, nil
@@ -383,7 +389,7 @@ func (c *checker) findKernel(l *LaunchSpec) (*cuda.Kernel, error) {
 	return nil, c.at(l.KernelPos, "%q means several kernels: %s", l.Kernel, strings.Join(matches, ", "))
 }
 
-// clipped is a name of bearable length.
+// clipped is a name, shortened if it is long.
 func clipped(name string) string {
 	const most = 200
 	if r := []rune(name); len(r) > most {
@@ -392,8 +398,8 @@ func clipped(name string) string {
 	return name
 }
 
-// Called says that a user may name a kernel so: the name in the PTX, or the demangled name with or without parameters, namespaces
-// and template arguments.
+// Called reports whether name may refer to a kernel: it is its name in the PTX, or its demangled name with or without
+// parameters, namespaces and template arguments.
 func Called(kernel, name string) bool {
 	call := CallName(kernel)
 	bare := report.BareName(kernel)
@@ -457,7 +463,7 @@ func (c *checker) params(l *LaunchSpec, k *cuda.Kernel) ([]byte, error) {
 				addr = object
 			}
 			value = binary.LittleEndian.AppendUint64(nil, addr)
-			if p.Size == 4 { // a pointer of 32 bits: see isa.Widen
+			if p.Size == 4 { // a 32-bit pointer: see isa.Widen
 				value = value[:4]
 				if end := addr + a.Buffer.Bytes(); end > isa.GlobalBase+isa.NarrowLimit {
 					return nil, c.at(a.Pos, "argument %d: a 32-bit address does not reach %s", i+1, a.Buffer.Name)
@@ -478,7 +484,7 @@ func (c *checker) params(l *LaunchSpec, k *cuda.Kernel) ([]byte, error) {
 	return block, nil
 }
 
-// describeParams gives sizes, and types where the kernel's name has them: "int* (8 bytes), int (4 bytes)".
+// describeParams lists sizes, and types if the kernel's name contains them: "int* (8 bytes), int (4 bytes)".
 func describeParams(k *cuda.Kernel) string {
 	ps := k.Params()
 	if len(ps) == 0 {
@@ -507,17 +513,17 @@ func (c *checker) address(b *Buffer) uint64 {
 	return addr
 }
 
-// read gives what a buffer holds.
+// read returns the contents of a buffer.
 func (c *checker) read(b *Buffer) ([]byte, error) {
 	data := make([]byte, b.Bytes())
 	return data, c.api.Read(c.address(b), data)
 }
 
-// verify compares buffers with what the launch file expects. A difference is the program's failure, as a failing check
-// of results in a host program would be.
+// verify compares buffers with the expectations of the launch file. A difference is a failure of the program, like a
+// failing check of results in a host program.
 func (c *checker) verify() error {
 	if err := c.api.Synchronize(); err != nil || c.ctx.Err() != nil {
-		return nil // told with the launch that failed
+		return nil // reported with the launch that failed
 	}
 	if c.in.Look != nil {
 		if err := c.in.Look(c.read); err != nil {
@@ -535,7 +541,7 @@ func (c *checker) verify() error {
 	return nil
 }
 
-// expect compares a buffer with what is expected of it, up to the first difference.
+// expect compares a buffer with an expectation, up to the first difference.
 func (c *checker) expect(x *Expect) error {
 	n := uint64(x.Buffer.Type.Size)
 	data := make([]byte, min(x.First*n, pieceBytes))

@@ -13,10 +13,10 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// Compare attaches all chosen detectors (every one there is, when none was chosen) to one execution, and tells what
-// each found and what it cost. Detectors that want warps in lockstep get an execution of their own; a last one, with no
-// detector, is what costs are measured against. Everything is on one core, so that detectors that share cores do not slow
-// each other down. run executes with the options it is given; i counts its calls.
+// Compare attaches all chosen detectors (all detectors, if none was chosen) to one execution, and reports the findings
+// and the cost of each. Detectors that need warps in lockstep get an execution of their own. A last execution, without
+// a detector, is the baseline for costs. Everything runs on one core, so that detectors that share cores do not slow
+// each other down. run makes an execution with the given options; i counts its calls.
 func Compare(ctx context.Context, o *Options, run func(i int, o *Options) (*report.Report, error)) (*report.Report, error) {
 	chosen := o.Detectors
 	if len(chosen) == 0 {
@@ -33,7 +33,7 @@ func Compare(ctx context.Context, o *Options, run func(i int, o *Options) (*repo
 	}
 	deadline := time.Now().Add(o.Timeout)
 	runs := 0
-	// again executes with what is left of the time; ok is false when nothing is.
+	// again makes an execution within the remaining time. ok is false if no time remains.
 	again := func(each *Options) (r *report.Report, ok bool, err error) {
 		if o.Timeout > 0 {
 			if each.Timeout = time.Until(deadline); each.Timeout <= 0 {
@@ -93,7 +93,7 @@ func kernelSeconds(r *report.Report) (s float64) {
 	return s
 }
 
-// AddComparison adds a program's comparison to that of others. Times are added up; the largest metadata stays.
+// AddComparison adds a program's comparison to that of others. Times are added; the largest metadata size is kept.
 func AddComparison(all, r *report.Report) {
 	all.Kernels = append(all.Kernels, r.Kernels...)
 	all.Skipped = append(all.Skipped, r.Skipped...)
@@ -120,10 +120,10 @@ func CompareCorpus(ctx context.Context, o *Options, programs []*corpus.Program) 
 	})
 }
 
-// judgeDetectors counts for each detector of a report the lines with a race that the program's source wants and the
-// detector did not find, and the races it found on lines of which no want speaks as a race. Kinds are not compared:
-// detectors differ in what they tell races apart by. Nor are warnings asked for, since whether they are races is a matter
-// of reading; but those of suites are, whose papers read them so.
+// judgeDetectors counts, for each detector of a report, the lines with a race that the program's source wants and the
+// detector did not find, and the races that it found on lines for which no want names a race. Kinds are not compared,
+// because detectors classify races differently. Wanted warnings do not count, because it is a matter of interpretation
+// whether they are races. In suites they do count, because the papers of the suites call them races.
 func judgeDetectors(p *corpus.Program, r *report.Report) {
 	races, asked := raceLines(p, true), raceLines(p, p.Suite)
 	for i := range r.Detectors {
@@ -147,7 +147,7 @@ func judgeDetectors(p *corpus.Program, r *report.Report) {
 	}
 }
 
-// raceLines gives the lines of a program on which there is a race of severity error, or of any severity with mild.
+// raceLines returns the lines of a program on which there is a race of severity error, or, with mild, of any severity.
 func raceLines(p *corpus.Program, mild bool) map[int]bool {
 	lines := map[int]bool{}
 	for _, w := range slices.Concat(p.Wants, p.Gaps) {

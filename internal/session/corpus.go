@@ -15,7 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// CorpusResult is a program of the corpus, checked.
+// CorpusResult is the result of checking a program of the corpus.
 type CorpusResult struct {
 	Program    *corpus.Program
 	Report     *report.Report // nil when Err is not
@@ -24,12 +24,13 @@ type CorpusResult struct {
 	Err        error
 }
 
-// OK says that the program gave exactly the findings its source asks for, and the results its launch file expects.
+// OK reports whether the program gave exactly the findings that its source wants, and the results that its launch file
+// expects.
 func (r *CorpusResult) OK() bool {
 	return r.Err == nil && len(r.Missing) == 0 && len(r.Unexpected) == 0 && len(r.Report.Skipped) == 0 && !r.WrongResult()
 }
 
-// WrongResult says that memory does not hold what the launch file expects; a note of the report tells where.
+// WrongResult reports whether memory differs from the expectations of the launch file; a note of the report says where.
 func (r *CorpusResult) WrongResult() bool {
 	return r.Report != nil && r.Report.Program != nil && r.Report.Program.Exit != 0
 }
@@ -52,8 +53,8 @@ func CorpusInput(p *corpus.Program) (*Input, error) {
 
 func corpusSource(p *corpus.Program) string { return path.Join("corpus", p.File()) }
 
-// CheckCorpus checks programs of the corpus, o.Jobs at a time, and compares what is found with what their sources want.
-// Results are in the order of the programs.
+// CheckCorpus checks programs of the corpus, o.Jobs at a time, and compares the findings with the wants of their
+// sources. Results are in the order of the programs.
 func CheckCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []CorpusResult {
 	return eachProgram(ctx, o, programs, func(ctx context.Context, o *Options, p *corpus.Program) (res CorpusResult) {
 		in, err := CorpusInput(p)
@@ -67,7 +68,7 @@ func CheckCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []
 	})
 }
 
-// eachProgram does work for each program, o.Jobs at a time.
+// eachProgram calls work for each program, o.Jobs at a time.
 func eachProgram(ctx context.Context, o *Options, programs []*corpus.Program, work func(context.Context, *Options, *corpus.Program) CorpusResult) []CorpusResult {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
@@ -94,7 +95,7 @@ func eachProgram(ctx context.Context, o *Options, programs []*corpus.Program, wo
 	return results
 }
 
-// guarded does work for a program; a panic is its error.
+// guarded calls work for a program and converts a panic to its error.
 func guarded(ctx context.Context, o *Options, p *corpus.Program, work func(context.Context, *Options, *corpus.Program) CorpusResult) (res CorpusResult) {
 	defer func() {
 		if bug := recover(); bug != nil {
@@ -108,7 +109,7 @@ func guarded(ctx context.Context, o *Options, p *corpus.Program, work func(conte
 	return work(ctx, o, p)
 }
 
-// MatchCorpus compares a report with what the program's source wants.
+// MatchCorpus compares a report with the wants of the program's source.
 func MatchCorpus(p *corpus.Program, r *report.Report) (missing []corpus.Want, unexpected []corpus.Found) {
 	var found []corpus.Found
 	for i := range r.Findings {
@@ -120,13 +121,13 @@ func MatchCorpus(p *corpus.Program, r *report.Report) (missing []corpus.Want, un
 	return p.Match(found)
 }
 
-// linesIn gives the lines of a finding's accesses that lie in the program's source, sorted.
+// linesIn returns the lines of a finding's accesses that are in the program's source, sorted.
 func linesIn(p *corpus.Program, f *report.Finding) []int {
 	var lines []int
 	for j := range f.Accesses {
 		at := f.Accesses[j].Place()
 		if f.Accesses[j].Doing == "exited" {
-			continue // no threads are there any more, and a source cannot say what the compiler calls the end of a kernel
+			continue // no threads are there any more, and the compiler decides which line is the end of a kernel
 		}
 		if at.File == corpusSource(p) || path.Base(at.File) == path.Base(p.File()) && !strings.HasPrefix(at.File, "corpus/") {
 			lines = append(lines, at.Line)

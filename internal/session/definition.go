@@ -9,22 +9,22 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// definition is the judge that a suite's detectors are measured by. It takes the definition of a race (docs/findings.md) word
-// by word, for executions in which program order, barriers of whole blocks and of whole warps are all that orders, but for
-// one more rule of the PTX manual's causality order: an atomic write comes before what a thread does after it has observed
-// the write's value with an atomic. It keeps every access and looks at every pair. Whatever else would order is a panic: such
-// an execution is not for it.
+// definition is the judge against which the detectors are measured on a suite. It applies the definition of a race
+// (docs/findings.md) literally. It handles executions in which only program order and barriers of whole blocks and of
+// whole warps order accesses, with one more rule of the PTX manual's causality order: an atomic write precedes whatever
+// a thread does after it has observed the written value with an atomic. It keeps every access and examines every pair.
+// It panics on any other operation that would order accesses.
 type definition struct {
 	*findings.Set
 	told     map[[2]uint32]bool // pairs of places
 	launch   event.Launch
-	barriers map[uint32]uint32  // by block: completed so far
+	barriers map[uint32]uint32  // by block: number completed so far
 	syncs    map[uint32]uint32  // by warp
-	gone     [2]map[uint32]bool // blocks, and warps, of which threads have exited
+	gone     [2]map[uint32]bool // blocks, and warps, from which threads have exited
 	memory   map[location]*history
 }
 
-// definitionName is what reports call the judge.
+// definitionName is the name of the judge in reports.
 const definitionName = "definition"
 
 var definitionSpec = detect.Spec{
@@ -37,21 +37,21 @@ var definitionSpec = detect.Spec{
 	},
 }
 
-// location is where an access begins. Accesses of a suite that overlap have one place and size.
+// location is the start of an access. Overlapping accesses of a suite have equal starts and sizes.
 type location struct {
 	shared bool
 	block  uint32
 	at     uint64
 }
 
-// moment is when a thread did something, as far as barriers tell.
+// moment is the time of an operation of a thread, in terms of barriers.
 type moment struct {
 	warp          uint32
 	lane          int
 	barrier, sync uint32
 }
 
-// touch is an access to a location, as often as a thread made it between two barriers.
+// touch is an access to a location, made once or more by a thread between two barriers.
 type touch struct {
 	moment
 	place         uint32
@@ -59,14 +59,15 @@ type touch struct {
 	write, atomic bool
 }
 
-// history is what was done to a location.
+// history is the accesses to a location.
 type history struct {
 	touches []touch
 	known   map[touch]bool
-	chains  []int // by touch: the chain in which it wrote first
+	chains  []int // by touch: the chain in which it first wrote
 	written bool
-	// An atomic write makes a chain with those before it, back to the last plain write. Observers are those who know the
-	// value that the chain has led to, by having written it or read it with an atomic; nobody after a plain write.
+	// An atomic write forms a chain with the preceding ones, back to the last plain write. Observers are the threads
+	// that know the value at the end of the chain, because they wrote it or read it with an atomic. A plain write
+	// clears them.
 	chain     int
 	observers []moment
 }
@@ -131,7 +132,7 @@ func (d *definition) access(b *event.Batch, e *event.Event, block uint32) {
 	}
 }
 
-// judge looks at every pair of an access and those before it.
+// judge examines every pair of an access and an earlier one.
 func (d *definition) judge(at location, h *history, now *touch) {
 	if !h.written && !now.write {
 		return
@@ -145,14 +146,14 @@ func (d *definition) judge(at location, h *history, now *touch) {
 		switch {
 		case !was.write && !now.write, was.atomic && now.atomic: // no conflict
 		case d.ordered(&was.moment, &now.moment):
-		case seen && was.atomic && was.write && h.chains[i] == h.chain: // its value, or what was made of it, was observed
+		case seen && was.atomic && was.write && h.chains[i] == h.chain: // its value, or one derived from it, was observed
 		default:
 			d.tell(at, was, now)
 		}
 	}
 }
 
-// ordered says that what was done at a is before what is done at b.
+// ordered reports whether an operation at a precedes an operation at b.
 func (d *definition) ordered(a, b *moment) bool {
 	wpb := d.launch.WarpsPerBlock()
 	sameWarp := a.warp == b.warp

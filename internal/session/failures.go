@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// misuses says of each kind of failed call how bad it is and what to do about it.
+// misuses gives for each kind of failed call its severity and the fix.
 var misuses = map[cuda.Misuse]struct {
 	severity detect.Severity
 	fix      string
@@ -27,9 +27,9 @@ var misuses = map[cuda.Misuse]struct {
 	cuda.ErrorIgnored:   {detect.Warning, "check the value that the call returns, or cudaGetLastError() after it"},
 }
 
-// failures makes findings of the calls of the program that returned an error.
+// failures makes findings of the program's calls that returned an error.
 func (r *once) failures() {
-	failed := r.program != nil && r.program.Exit != 0 // an exit code shows that the program saw an error
+	failed := r.program != nil && r.program.Exit != 0 // an exit code shows that the program noticed an error
 	for _, f := range r.device.Failures() {
 		if f.Kind == cuda.Leak && (r.program == nil || r.program.Signal != "") {
 			continue // it was stopped before it could free anything
@@ -64,8 +64,8 @@ func failure(f *cuda.Failure) report.Finding {
 	return out
 }
 
-// unseenRefusal judges a launch that did not take place while the program goes on as if it had. A launch <<<...>>> returns no error, so that
-// the program cannot have seen it; what another call returned it may have looked at.
+// unseenRefusal judges a launch that was refused while the program goes on as if it had succeeded. A launch <<<...>>>
+// returns no error, so the program cannot have noticed it. The program may have checked the result of any other call.
 func (r *once) unseenRefusal(f *cuda.Failure, out *report.Finding) {
 	if f.Configured {
 		out.Message += "; the program never asks for the error, and goes on without what the kernel does"
@@ -81,7 +81,7 @@ func (r *once) unseenRefusal(f *cuda.Failure, out *report.Finding) {
 	r.skip(name, "not run: its launch is refused with "+f.Returned()+", and "+unseen)
 }
 
-// failureText says what is wrong with a call.
+// failureText describes the error of a call.
 func failureText(f *cuda.Failure) string {
 	switch {
 	case f.Launch != nil && f.Kind == cuda.LaunchRefused:

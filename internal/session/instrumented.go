@@ -16,7 +16,8 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// instrumented gives the engine of a run whose programs are instrumented. needBranches are those of its detectors that ask for branches.
+// instrumented returns the engine of a run whose programs are instrumented. needBranches are the detectors of the run
+// that need branches.
 func (o *Options) instrumented(emulator engine.Engine, r *once, needBranches []string) (*emulated.Engine, error) {
 	e := emulated.New(emulator, instrument.Options{Mode: o.Mode, Prune: o.Prune})
 	e.Unchecked = func(l *engine.Launch, why error) {
@@ -43,7 +44,8 @@ func (o *Options) instrumented(emulator engine.Engine, r *once, needBranches []s
 	return e, nil
 }
 
-// selection gives the threads and the memory of a launch that are watched, in the form for programs that check themselves.
+// selection returns the threads and the memory of a launch that are watched, in the form for programs that check
+// themselves.
 func (r *once) selection(w *detect.Watch, l *engine.Launch, shared uint64) instrument.Selection {
 	var s instrument.Selection
 	if w.Blocks != nil || w.Threads != nil {
@@ -70,7 +72,7 @@ func (r *once) selection(w *detect.Watch, l *engine.Launch, shared uint64) instr
 	return s
 }
 
-// edges are the addresses of global memory between which all bytes have one name.
+// edges returns addresses of global memory between which all bytes have one name.
 func (r *once) edges(l *engine.Launch) (edges []uint64) {
 	for _, a := range l.Program.Memory.Known() {
 		edges = append(edges, a.Addr, a.Addr+a.Size)
@@ -88,7 +90,7 @@ func (r *once) edges(l *engine.Launch) (edges []uint64) {
 	return edges
 }
 
-// pieces gives what lies between edges and is chosen, by address.
+// pieces returns the ranges between edges that are chosen, by address.
 func pieces(edges []uint64, chosen func(at uint64) bool) (out []instrument.Range) {
 	slices.Sort(edges)
 	edges = slices.Compact(edges)
@@ -105,7 +107,8 @@ func pieces(edges []uint64, chosen func(at uint64) bool) (out []instrument.Range
 	return out
 }
 
-// checkerOf has a detector take what programs find by themselves, and skip what they have not checked.
+// checkerOf makes a detector take the findings that programs make themselves, and report through skip what they have
+// not checked.
 func checkerOf(d *hirace.Detector, skip func(what, reason string)) emulated.Checker {
 	c := emulated.Checker{Machine: d.Table(), LastTick: d.LastTick(), Bounds: instrument.DefaultBounds}
 	c.Bounds.Blocks, c.Bounds.Coarse = d.Groups(), d.Coarse()
@@ -129,7 +132,8 @@ func checkerOf(d *hirace.Detector, skip func(what, reason string)) emulated.Chec
 	return c
 }
 
-// unchecked tells what a program that checks itself has not checked: notes are about what the user, or the paper, wants so.
+// unchecked reports what a program that checks itself has not checked. Omissions that the user or the paper intends are
+// notes.
 func unchecked(d *hirace.Detector, l *event.Launch, b *instrument.Bounds, r *instrument.Result, skip func(what, reason string)) {
 	unasked := func(format string, args ...any) {
 		skip(fmt.Sprintf("launch %d of %s", l.ID, report.ShortName(report.BareName(l.Kernel))), fmt.Sprintf(format, args...))

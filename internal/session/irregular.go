@@ -26,34 +26,34 @@ type IrregularRun struct {
 	Graph  *irregular.Graph
 }
 
-// IrregularResult is what was found out about a run.
+// IrregularResult is the result of a run.
 type IrregularResult struct {
 	IrregularRun
-	Err error // it could not be made; nothing below holds
-	// Reports are those of its executions: one for the detectors that judge independent threads, one for those that judge
-	// warps in lockstep. Findings of the judge named "definition" are what is so.
+	Err error // the run failed; the fields below are invalid
+	// Reports are the reports of its executions: one for the detectors for independent threads, one for those for warps
+	// in lockstep. Findings of the judge named "definition" are the truth.
 	Reports []*report.Report
-	Racy    bool      // a race happened in the execution, or in one of them
-	Judged  []Verdict // of the detectors, in the order they were asked for
-	// Differs says how the result of the first execution differs from what one thread would have made; "" when it does
-	// not, and when memory faults left none.
+	Racy    bool      // a race happened in one of the executions
+	Judged  []Verdict // of the detectors, in the given order
+	// Differs describes how the result of the first execution differs from that of a single thread. It is "" if there
+	// is no difference, or if memory faults left no result.
 	Differs string
-	Faults  bool // accesses to memory went wrong
+	Faults  bool // there were memory faults
 }
 
-// Verdict is what a detector made of an execution.
+// Verdict is the result of a detector on an execution.
 type Verdict struct {
 	Detector string `json:"name"`
-	Racy     bool   `json:"racy"`          // there was a race in the execution that it saw
-	Found    bool   `json:"found"`         // it named a race
-	Missed   int    `json:"missed_places"` // pairs of source places that raced and that it did not name
-	False    int    `json:"false_places"`  // pairs that it named and that did not race
+	Racy     bool   `json:"racy"`          // the execution that it saw had a race
+	Found    bool   `json:"found"`         // it reported a race
+	Missed   int    `json:"missed_places"` // pairs of source places that raced and that it did not report
+	False    int    `json:"false_places"`  // pairs that it reported and that did not race
 }
 
 // irregularBlock is the shape of the blocks of every run: two warps.
 var irregularBlock = event.Dim3{X: 64, Y: 1, Z: 1}
 
-// irregularGrid is as many blocks that teams of warps and of blocks have several vertices to work on, and threads one each.
+// irregularGrid is a grid in which teams of warps and of blocks have several vertices to work on, and threads one each.
 func irregularGrid(g *irregular.Graph) event.Dim3 {
 	if g.Vertices() < 10 {
 		return event.Dim3{X: 2, Y: 1, Z: 1}
@@ -61,8 +61,9 @@ func irregularGrid(g *irregular.Graph) event.Dim3 {
 	return event.Dim3{X: 8, Y: 1, Z: 1}
 }
 
-// IrregularRuns gives the runs of the suite that all words apply to: patterns, types, units, all bugs of a kernel ("atomic+sync",
-// "none"), and graphs. Runs of one graph follow each other. An unknown word is an error that lists the known ones.
+// IrregularRuns returns the runs of the suite to which all words apply: patterns, types, units, all bugs of a kernel
+// ("atomic+sync", "none"), and graphs. Runs on one graph are adjacent. An unknown word is an error that lists the known
+// ones.
 func IrregularRuns(words ...string) ([]IrregularRun, error) {
 	kernels, err := irregular.Kernels()
 	if err != nil {
@@ -89,7 +90,7 @@ func IrregularRuns(words ...string) ([]IrregularRun, error) {
 	return out, nil
 }
 
-// UnknownWord is a word that applies to no run of the suite.
+// UnknownWord is an error: a word that applies to no run of the suite.
 type UnknownWord struct {
 	Word  string
 	Known []string // sorted
@@ -112,8 +113,8 @@ func (r *IrregularRun) words() []string {
 	return append(strings.Split(r.Kernel.Name(), "/"), r.Graph.Name)
 }
 
-// CompareIrregular makes runs, o.Jobs at a time, and judges detectors (all there are, when none were chosen) by the definition of
-// a race. Results are in the order of the runs.
+// CompareIrregular makes runs, o.Jobs at a time, and judges detectors (all detectors, if none was chosen) by the
+// definition of a race. Results are in the order of the runs.
 func CompareIrregular(ctx context.Context, o *Options, runs []IrregularRun) []IrregularResult {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
@@ -143,7 +144,7 @@ func CompareIrregular(ctx context.Context, o *Options, runs []IrregularRun) []Ir
 	return results
 }
 
-// compareIrregular makes a run; a panic is its error.
+// compareIrregular makes a run and converts a panic to its error.
 func compareIrregular(ctx context.Context, o *Options, run IrregularRun) (res IrregularResult) {
 	res.IrregularRun = run
 	defer func() {
@@ -166,7 +167,7 @@ func compareIrregular(ctx context.Context, o *Options, run IrregularRun) (res Ir
 		if len(each.Detectors) == 0 {
 			continue
 		}
-		each.Detectors = append(each.Detectors, definitionSpec) // last: a finding is told in a detector's words
+		each.Detectors = append(each.Detectors, definitionSpec) // last: a finding is reported in the words of the first detector with it
 		in := run.input()
 		if len(res.Reports) == 0 {
 			in.Look = func(read func(*Buffer) ([]byte, error)) error { return res.look(in, read) }
@@ -186,7 +187,7 @@ func compareIrregular(ctx context.Context, o *Options, run IrregularRun) (res Ir
 	return res
 }
 
-// judge compares what detectors found in an execution with what is so.
+// judge compares the findings of detectors in an execution with the truth.
 func (res *IrregularResult) judge(r *report.Report) {
 	found := racePlaces(r)
 	so := found[definitionName]
@@ -208,7 +209,7 @@ func (res *IrregularResult) judge(r *report.Report) {
 	}
 }
 
-// racePlaces gives the pairs of source places that each detector of a report calls a race.
+// racePlaces returns the pairs of source places that each detector of a report calls a race.
 func racePlaces(r *report.Report) map[string]map[string]bool {
 	found := map[string]map[string]bool{}
 	for i := range r.Detectors {
@@ -223,7 +224,7 @@ func racePlaces(r *report.Report) map[string]map[string]bool {
 	return found
 }
 
-// sourcePlaces names the places of a race, whichever came first.
+// sourcePlaces names the places of a race, independent of their order.
 func sourcePlaces(f *report.Finding) string {
 	var out []string
 	for i := range f.Accesses {
@@ -237,7 +238,7 @@ func sourcePlaces(f *report.Finding) string {
 // The parts of a run's input, by their names in reports.
 const irregularOut, irregularList = "out", "list"
 
-// input makes the run ready to check. Its sources are called corpus/irregular/push.cu and so on in the report.
+// input prepares the run for checking. Its sources are called corpus/irregular/push.cu and so on in the report.
 func (r *IrregularRun) input() *Input {
 	g, k := r.Graph, r.Kernel
 	before := k.Before(g)
@@ -292,7 +293,7 @@ func arrayBuffer(name string, t ElemType, list []int64) *Buffer {
 	}}
 }
 
-// look compares what the run left in memory with what one thread would have made.
+// look compares the memory at the end of the run with the result of a single thread.
 func (res *IrregularResult) look(in *Input, read func(*Buffer) ([]byte, error)) error {
 	var got irregular.Memory
 	for _, b := range in.Launch.Buffers {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// IrregularTally is how a detector did on several runs.
+// IrregularTally is the result of a detector on several runs.
 type IrregularTally struct {
 	Detector     string `json:"name"`
-	Found        int    `json:"found"`         // racy executions in which it named a race
-	Missed       int    `json:"missed"`        // racy executions in which it named none
-	Alarms       int    `json:"false_alarms"`  // others in which it named a race
-	MissedPlaces int    `json:"missed_places"` // pairs of source places that raced and that it did not name, over all executions
-	FalsePlaces  int    `json:"false_places"`  // pairs that it named and that did not race, over all executions
+	Found        int    `json:"found"`         // racy executions in which it reported a race
+	Missed       int    `json:"missed"`        // racy executions in which it reported none
+	Alarms       int    `json:"false_alarms"`  // other executions in which it reported a race
+	MissedPlaces int    `json:"missed_places"` // pairs of source places that raced and that it did not report, over all executions
+	FalsePlaces  int    `json:"false_places"`  // pairs that it reported and that did not race, over all executions
 }
 
 // add counts a verdict.
@@ -32,7 +32,7 @@ func (t *IrregularTally) add(v *Verdict) {
 	t.FalsePlaces += v.False
 }
 
-// TallyIrregular adds up what detectors made of runs, in the order of their verdicts.
+// TallyIrregular adds up the verdicts of the detectors on runs, in the order of their verdicts.
 func TallyIrregular(results []IrregularResult) []IrregularTally {
 	var out []IrregularTally
 	for i := range results {
@@ -55,7 +55,7 @@ type group struct {
 	results []IrregularResult
 }
 
-// groups parts results by a name, in the order in which the names first come.
+// groups partitions results by a name, in the order of the first occurrences of the names.
 func groups(results []IrregularResult, name func(*IrregularResult) string) (out []group) {
 	for i := range results {
 		n := name(&results[i])
@@ -69,8 +69,8 @@ func groups(results []IrregularResult, name func(*IrregularResult) string) (out 
 	return out
 }
 
-// WriteIrregular writes what detectors made of runs, in three tables: by graph, in the manner of HiRace's table II; the pairs of
-// places; and by the bugs that were planted.
+// WriteIrregular writes the verdicts of the detectors on runs in three tables: by graph, as in HiRace's table II; by
+// the pairs of places; and by the planted bugs.
 func WriteIrregular(w io.Writer, results []IrregularResult) {
 	graphs := groups(results, func(r *IrregularResult) string { return r.Graph.Name })
 	planted := groups(results, func(r *IrregularResult) string { return r.Kernel.Planted() })
@@ -123,7 +123,7 @@ func one(b bool) int {
 	return 0
 }
 
-// signed is "182 -3 +1", without what is 0; "." when nothing is left.
+// signed is "182 -3 +1", without zeros; "." if nothing is left.
 func signed(count string, minus, plus int) string {
 	parts := []string{}
 	if count != "" {

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// lacking says why a kernel was not executed, and a way around it where there is one.
+// lacking says why a kernel was not executed, and a way around it if there is one.
 func lacking(u *cuda.Unchecked) string {
 	const most = 3
 	reasons := strings.Split(strings.TrimSpace(u.Err.Error()), "\n")
@@ -26,8 +26,8 @@ func lacking(u *cuda.Unchecked) string {
 	return strings.Join(reasons, "; ") + around(u)
 }
 
-// messages gives each message of a list once, with the first place that has it: in the source where that is known, and in the
-// PTX, but for PTX generated from that source, which its author has never seen.
+// messages returns each message of a list once, with the first place that has it. The place is in the source if that is
+// known. It is also in the PTX, unless the PTX was generated from that source, because its author has never seen it.
 func messages(list ptx.ErrorList, generated bool) []string {
 	dir, _ := os.Getwd() // without, names are shown as they are
 	text := &report.Text{Dir: dir}
@@ -51,7 +51,8 @@ func messages(list ptx.ErrorList, generated bool) []string {
 	return msgs
 }
 
-// sourceOf names the place of an error in the source, and the calls that led there; "" where it is not known.
+// sourceOf names the place of an error in the source, and the calls that lead to it. It returns "" if the place is not
+// known.
 func sourceOf(t *report.Text, e *ptx.Error) string {
 	const most = 6
 	var places []string
@@ -64,8 +65,8 @@ func sourceOf(t *report.Text, e *ptx.Error) string {
 	return strings.Join(places, ", called from ")
 }
 
-// around tells of what a kernel can do without. Triton makes bulk copies and wgmma for devices from 9.0 on, and CUDA's headers have
-// code for devices that lack barriers in memory.
+// around suggests how a kernel can avoid an instruction. Triton emits bulk copies and wgmma for devices from 9.0 on,
+// and CUDA's headers have code for devices without mbarriers.
 func around(u *cuda.Unchecked) string {
 	why := u.Err.Error()
 	switch {

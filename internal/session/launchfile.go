@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/nearest"
 )
 
-// Bounds of launch files: what is above them is a mistake or an attack, never a test.
+// Bounds of launch files. Larger values are a mistake or an attack, never a test.
 const (
 	MaxLaunchFile = 1 << 20  // bytes of text
 	maxBuffer     = 16 << 30 // bytes of all buffers of a file together
@@ -26,7 +26,7 @@ const (
 	maxQueries    = 1000
 )
 
-// LaunchFile says how kernels are launched, and on what. docs/launch.md describes the format.
+// LaunchFile describes buffers and launches of kernels. docs/launch.md describes the format.
 type LaunchFile struct {
 	Name     string
 	Buffers  []*Buffer // in the order of their first mention
@@ -36,7 +36,7 @@ type LaunchFile struct {
 	Condition *Condition
 }
 
-// Condition is a formula over the elements of buffers, and how it is meant: "exists", "forall" or "never".
+// Condition is a formula over the elements of buffers, with its quantifier: "exists", "forall" or "never".
 type Condition struct {
 	Pos              Pos
 	Quantifier, Text string
@@ -60,7 +60,7 @@ func (b *Buffer) Bytes() uint64 { return b.Count * uint64(b.Type.Size) }
 // LaunchSpec is one launch.
 type LaunchSpec struct {
 	Pos          Pos
-	Kernel       string // "" when the module's only kernel is meant
+	Kernel       string // "" means the module's only kernel
 	KernelPos    Pos
 	Grid         event.Dim3
 	Block        event.Dim3
@@ -70,8 +70,8 @@ type LaunchSpec struct {
 	Cluster      event.Dim3 // zero: none given
 	Stream       int        // 0 is the default stream
 	Sync         bool       // the host waits for the device afterwards
-	Query        int        // so many times the host asks afterwards whether the stream has work to do (cudaStreamQuery)
-	EventQuery   int        // so many times it asks afterwards whether an event has happened that it records on the stream (cudaEventQuery)
+	Query        int        // how often the host then asks whether the stream has work to do (cudaStreamQuery)
+	EventQuery   int        // how often the host then asks whether an event that it records on the stream has happened (cudaEventQuery)
 	Args         []Arg
 }
 
@@ -79,13 +79,15 @@ type LaunchSpec struct {
 type Arg struct {
 	Pos    Pos
 	Buffer *Buffer // its address is the argument; nil for a value
-	// Texture is what the argument is an object for, over the memory of Buffer; nil for its address.
+	// Texture describes the texture or surface object that is the argument, over the memory of Buffer; nil for its
+	// address.
 	Texture *TextureArg
 	Value   []byte // the bytes of a value
 	Type    string // "i32", "bytes", "buffer"
 }
 
-// TextureArg is a texture or surface whose elements are those of a buffer, the last number of its shape being the width.
+// TextureArg is a texture or surface whose elements are those of a buffer. The last number of the buffer's shape is the
+// width.
 type TextureArg struct {
 	Surface    bool
 	Dims       int
@@ -94,7 +96,7 @@ type TextureArg struct {
 	Normalized bool
 }
 
-// describe gives the texture over a buffer at an address.
+// describe returns the texture over a buffer at an address.
 func (x *TextureArg) describe(b *Buffer, addr uint64) *descriptor.Texture {
 	size := [3]uint32{1, 1, 1}
 	for d := range x.Dims {
@@ -113,7 +115,7 @@ func (x *TextureArg) describe(b *Buffer, addr uint64) *descriptor.Texture {
 	return t
 }
 
-// Expect is a wanted result: the First elements of Buffer are Values, or are all equal to the only one of Values.
+// Expect is an expected result: the First elements of Buffer are Values, or all equal Values[0].
 type Expect struct {
 	Pos    Pos
 	Buffer *Buffer
@@ -122,7 +124,7 @@ type Expect struct {
 	Values [][]byte
 }
 
-// Judge compares the bytes of element i with what is expected, and gives both as text.
+// Judge compares the bytes of element i with the expected value, and returns both as text.
 func (x *Expect) Judge(i uint64, data []byte) (got, want string, ok bool) {
 	value := x.Values[0]
 	if !x.Same {
@@ -163,7 +165,7 @@ func typeNames() []string {
 	return names
 }
 
-// encode gives the bytes of a number of this type, or why it has none.
+// encode returns the bytes of a number of this type, or the reason why there are none.
 func (t ElemType) encode(v *value) ([]byte, string) {
 	f, ok := v.number()
 	if !ok {
@@ -195,8 +197,8 @@ func (t ElemType) float(f float64) []byte {
 	return t.integer(math.Float64bits(f))
 }
 
-// equal compares two values of this type: integers by their bits, floats within a relative error of 1e-6 (f32) or
-// 1e-12 (f64), two NaNs being equal.
+// equal compares two values of this type: integers by their bits, floats within a relative error of 1e-6 (f32) or 1e-12
+// (f64). Two NaNs are equal.
 func (t ElemType) equal(a, b []byte) bool {
 	if slices.Equal(a, b) {
 		return true
@@ -234,10 +236,10 @@ func (t ElemType) format(b []byte) string {
 	return fmt.Sprint(u)
 }
 
-// filler gives the bytes of element i of a buffer; nil leaves the buffer zero.
+// filler returns the bytes of element i of a buffer. A nil filler leaves the buffer zero.
 type filler func(i uint64) []byte
 
-// Fill writes the first contents of the buffer from element first on to dst.
+// Fill writes the initial contents of the buffer, from element first on, to dst.
 func (b *Buffer) Fill(dst []byte, first uint64) {
 	if b.fill == nil {
 		clear(dst)
@@ -248,7 +250,7 @@ func (b *Buffer) Fill(dst []byte, first uint64) {
 	}
 }
 
-// ReadLaunchFile reads a launch file. Errors are *FileError or an error joined of several.
+// ReadLaunchFile reads a launch file. Errors are *FileError or an error that joins several.
 func ReadLaunchFile(name string, data []byte) (*LaunchFile, error) {
 	if len(data) > MaxLaunchFile {
 		return nil, &FileError{File: name, Msg: fmt.Sprintf("a launch file has at most %d bytes, this one has %d", MaxLaunchFile, len(data))}
@@ -265,7 +267,7 @@ func ReadLaunchFile(name string, data []byte) (*LaunchFile, error) {
 	return r.file, nil
 }
 
-// FileErrors is every error of a file, by place.
+// FileErrors is all errors of a file, by place.
 type FileErrors []*FileError
 
 func (l FileErrors) Error() string {
@@ -287,7 +289,7 @@ func (l FileErrors) err() error {
 	return l
 }
 
-// launchReader gives tables their meaning and collects what is wrong.
+// launchReader interprets tables and collects errors.
 type launchReader struct {
 	file    *LaunchFile
 	buffers map[string]*Buffer
@@ -412,7 +414,7 @@ func (r *launchReader) launch(t *table) {
 	}
 	r.file.Launches = append(r.file.Launches, l)
 	if len(r.errs) > 0 {
-		return // a misspelt key may be the one that is missing
+		return // a misspelt key may be the missing one
 	}
 	if !grid {
 		r.fail(t.pos, "the launch has no grid: write grid = [blocks]")
@@ -438,7 +440,7 @@ func (r *launchReader) truth(e entry) bool {
 	return e.val.text == "true"
 }
 
-// count reads an integer of 0 to most.
+// count reads an integer from 0 to most.
 func (r *launchReader) count(e entry, most uint64) uint64 {
 	return r.countValue(e.name, e.val, 0, most)
 }
@@ -456,7 +458,7 @@ func (r *launchReader) countValue(name string, v *value, least, most uint64) uin
 	return uint64(i)
 }
 
-// dim reads a number or 1 to 3 numbers. Whether the device can launch the shape is the engine's to say.
+// dim reads a number, or 1 to 3 numbers. The engine decides whether the device can launch the shape.
 func (r *launchReader) dim(e entry) event.Dim3 {
 	items := []*value{e.val}
 	if e.val.kind == anArray {
@@ -536,7 +538,7 @@ var (
 	addressModes = []string{"wrap", "clamp", "mirror", "border"}
 )
 
-// texture reads the keys of a texture or surface; nil where there is none.
+// texture reads the keys of a texture or surface, and returns nil if there are none.
 func (r *launchReader) texture(v *value) *TextureArg {
 	x := &TextureArg{Address: descriptor.AddressClamp}
 	found := false
@@ -577,7 +579,7 @@ func (r *launchReader) texture(v *value) *TextureArg {
 	return x
 }
 
-// buffer reads the first mention of a buffer, which describes it, or a later one, which may repeat nothing but its name.
+// buffer reads the first mention of a buffer, which describes it, or a later one, which may only name it.
 func (r *launchReader) buffer(v *value) *Buffer {
 	b := &Buffer{}
 	var fill *entry
@@ -632,7 +634,7 @@ func (r *launchReader) similarBuffer(name string) string {
 
 func (r *launchReader) addBuffer(b *Buffer, pos Pos, fill *entry) {
 	if b.Type.Size == 0 || b.Count == 0 {
-		return // told already
+		return // already reported
 	}
 	if b.Count > maxBuffer/uint64(b.Type.Size) || r.bytes+b.Bytes() > maxBuffer {
 		r.fail(pos, "the buffers take more than %d GiB", maxBuffer>>30)
@@ -653,7 +655,7 @@ func (r *launchReader) addBuffer(b *Buffer, pos Pos, fill *entry) {
 	}
 }
 
-// shape reads the extents of a buffer, and their product.
+// shape reads the extents of a buffer, and returns their product and the extents.
 func (r *launchReader) shape(e entry) (uint64, []uint64) {
 	items := []*value{e.val}
 	if e.val.kind == anArray {
@@ -733,8 +735,8 @@ func (r *launchReader) encodeAll(t ElemType, items []*value) [][]byte {
 	return list
 }
 
-// randomFill gives the same numbers at every run: integers over the whole range of the type, floats in [0, 1).
-// They differ between buffers by the buffers' names.
+// randomFill gives the same numbers in every run: integers over the whole range of the type, floats in [0, 1). The name
+// of a buffer seeds its numbers.
 func randomFill(t ElemType, name string) filler {
 	seed := uint64(14695981039346656037)
 	for _, c := range []byte(name) {

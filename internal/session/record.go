@@ -18,8 +18,8 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// recorded is what a trace holds: what any detector may ask for. Branches are made in lockstep only, and old values tell
-// a detector nothing that it could not remember.
+// recorded is the contents of a trace: everything that a detector may need. Branches occur in lockstep only. Old values
+// are left out: a detector could remember them itself.
 func (o *Options) recorded() event.Needs {
 	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch | event.NeedBranches | event.NeedReconverge
 	if !o.noValues() {
@@ -28,10 +28,10 @@ func (o *Options) recorded() event.Needs {
 	return needs
 }
 
-// noValues says that a trace has not what is written.
+// noValues reports whether a trace lacks the values written.
 func (o *Options) noValues() bool { return o.NoValues || o.Logged }
 
-// recorder writes the events of a run. It finds nothing.
+// recorder writes the events of a run to a trace. It finds nothing.
 type recorder struct {
 	*trace.Writer
 	lockstep bool
@@ -43,7 +43,7 @@ func (r *recorder) Events(b *event.Batch) {
 	b.Plain(&r.room, func(b *event.Batch) { r.Writer.Events(withoutUndefined(b)) })
 }
 
-// withoutUndefined is a batch as traces have it: they do not tell of local variables.
+// withoutUndefined is a batch in the form for traces, which leave out local variables.
 func withoutUndefined(b *event.Batch) *event.Batch {
 	undefined := func(e event.Event) bool { return e.Kind == event.Undefined }
 	if !slices.ContainsFunc(b.Events, undefined) {
@@ -57,7 +57,7 @@ func withoutUndefined(b *event.Batch) *event.Batch {
 // Findings implements detect.Detector.
 func (r *recorder) Findings() []detect.Finding { return nil }
 
-// tracePlaces are the places of a run as its report shows them.
+// tracePlaces are the places of a run as in its report.
 type tracePlaces struct{ *once }
 
 // Frames implements event.Places.
@@ -83,26 +83,26 @@ func newRecorder(r *once, to io.Writer, lockstep bool) (*recorder, error) {
 	return &recorder{Writer: w, lockstep: lockstep}, nil
 }
 
-// appendix ends a trace: what a report says besides the findings of detectors, and the names of what has an address.
+// appendix ends a trace: the parts of the report other than the findings of detectors, and the names of addresses.
 type appendix struct {
 	Lockstep bool
 	NoValues bool `json:",omitempty"`
-	Logged   bool `json:",omitempty"` // it is of the log of an instrumented program
+	Logged   bool `json:",omitempty"` // it was made from the log of an instrumented program
 	Report   report.Report
-	Memory   []named            // of global memory, by falling precedence
-	Shared   map[uint32][]named // of the shared window of each launch
+	Memory   []named            // of global memory, by decreasing precedence
+	Shared   map[uint32][]named // by launch: of its shared window
 	Code     []*flow.Code
-	Launched map[uint32][]int // the functions in Code that a launch may call
+	Launched map[uint32][]int // by launch: indices in Code of the functions that it may call
 }
 
-// named is an object and the bytes that belong to it: [Begin, End), of which it begins at Base.
+// named is an object and the bytes that belong to it: [Begin, End). The object begins at Base.
 type named struct {
 	Begin, End, Base uint64
 	Object           report.Object // with Offset 0
-	Device           string        `json:",omitempty"` // what messages call it, when the report calls it otherwise
+	Device           string        `json:",omitempty"` // its name in messages, if the report uses another one
 }
 
-// endTrace ends the trace that is recorded, if any.
+// endTrace ends the trace that is being recorded, if any.
 func (r *once) endTrace() {
 	if r.recorder == nil {
 		return
@@ -127,7 +127,7 @@ func (r *once) endTrace() {
 	}
 	known := map[layout][]named{}
 	numbers := map[launchFunc]int{}
-	for _, id := range slices.Sorted(maps.Keys(r.launched)) { // the same run gives the same bytes
+	for _, id := range slices.Sorted(maps.Keys(r.launched)) { // sorted, so that equal runs give equal bytes
 		l := r.launched[id]
 		for _, fn := range r.codes.callable(l.fn) {
 			n, ok := numbers[fn]
@@ -155,7 +155,7 @@ func (r *once) endTrace() {
 
 // sharedNames lists the objects of a launch's shared window.
 func (r *once) sharedNames(id uint32) []named {
-	const window = 228 << 10 // the largest there is
+	const window = 228 << 10 // the largest possible
 	var out []named
 	for at := uint64(0); at < window; at++ {
 		o := r.sharedObject(at, id)
@@ -170,9 +170,9 @@ func (r *once) sharedNames(id uint32) []named {
 	return out
 }
 
-// Analyze judges a recorded trace with o's detectors: what they find is what they would have found in the run. Of a trace
-// that is cut off, what is in it is judged, and the report says that it is not all. The error says why nothing could
-// be read.
+// Analyze judges a recorded trace with o's detectors. Their findings are those that they would have made in the run. If
+// a trace is truncated, it judges what is there, and the report says that the trace is incomplete. It returns an error
+// if nothing could be read.
 func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, error) {
 	if o.Watch.variables() {
 		return nil, errors.New("the names of variables are at the end of a trace: give " + flagsOf("variable", o.Watch.Variable, o.Watch.SkipVariable) + " to a run")
@@ -201,7 +201,7 @@ func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, e
 		r.skip("the rest of the trace", err.Error())
 	}
 	if lost {
-		// Without its end the trace does not say what ran, but what was read does.
+		// A trace without its end does not list the kernels, but those read are known.
 		a.Report.Kernels = r.kernels
 		r.skip("faults", "what the emulator finds itself (out of bounds, divergence, deadlock) and the names of variables stand at the end of the trace")
 	}
@@ -232,7 +232,7 @@ func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, e
 	return unite([]*report.Report{&out}, o), nil
 }
 
-// judge gives the events of a trace to the detectors. The error says why it did not get to the end.
+// judge passes the events of a trace to the detectors. The error says why it did not reach the end.
 func (r *once) judge(ctx context.Context, in *trace.Reader) error {
 	var b event.Batch
 	for {
@@ -261,8 +261,8 @@ func (r *once) judge(ctx context.Context, in *trace.Reader) error {
 	}
 }
 
-// try gives the detector events of a trace. An engine keeps to rules, of who arrives where and who waits for whom, that a
-// trace may break in more ways than the reader knows; the detector then finds that what must not be is.
+// try passes events of a trace to the detector and recovers panics. Engines follow rules about arrivals and waits that
+// a trace may violate in more ways than the reader checks. The detector then panics because an invariant does not hold.
 func (j *metered) try(b *event.Batch) (err error) {
 	defer func() {
 		if bug := recover(); bug != nil {
@@ -273,13 +273,13 @@ func (j *metered) try(b *event.Batch) (err error) {
 	return nil
 }
 
-// traceNames are the names of what has a number in a trace.
+// traceNames are the names of the numbers in a trace.
 type traceNames struct {
 	*trace.Reader
 	*appendix
-	lost   bool // the end of the trace, with the names of memory
+	lost   bool // the end of the trace, with the names of memory, is missing
 	budget budget
-	// bufferNames is as that of once.
+	// bufferNames is as in once.
 	bufferNames *strings.Replacer
 }
 
@@ -290,10 +290,10 @@ func (t *traceNames) frames(place uint32) []event.Frame {
 	return t.Frames(place)
 }
 
-// caller implements namer: a trace does not keep where launches stood.
+// caller implements namer. A trace does not keep the places of launches.
 func (t *traceNames) caller(uint32) []event.Frame { return nil }
 
-// params implements namer: nor does it keep their parameters.
+// params implements namer. A trace does not keep the parameters of launches.
 func (t *traceNames) params(uint32) [][]byte { return nil }
 
 func (t *traceNames) object(space event.Space, addr uint64, launch uint32) report.Object {

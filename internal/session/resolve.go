@@ -16,7 +16,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// engineName stands as the detector of findings that the engine makes itself.
+// engineName is the detector name of findings that the engine makes itself.
 const engineName = "engine"
 
 type launchFunc = *isa.Func
@@ -27,7 +27,7 @@ type placedBuffer struct {
 	addr uint64
 }
 
-// faultKinds gives the class of each fault and what to do about it.
+// faultKinds gives the class and the fix of each kind of fault.
 var faultKinds = map[engine.FaultKind]struct {
 	class detect.Class
 	fix   string
@@ -68,14 +68,14 @@ var faultKinds = map[engine.FaultKind]struct {
 func (r *once) fault(f engine.Fault) {
 	if f.Kind == engine.StepLimit {
 		r.where = r.whereabouts(&f)
-		return // the launch's end tells
+		return // reported at the end of the launch
 	}
 	k, ok := faultKinds[f.Kind]
 	if !ok {
 		panic("BUG: fault of unknown kind " + string(f.Kind))
 	}
 	if f.Kind == engine.WgmmaTouched && f.Launch.Language != event.Threads && strings.Contains(f.Message, "tcgen05") {
-		return // Triton has the wait order tensor memory, behind the stores of what was loaded, and leaves the registers to ptxas
+		return // Triton orders tensor memory by the wait, which it puts behind the stores of the loaded values, and leaves the registers to ptxas
 	}
 	out := report.Finding{Class: k.class, Kind: detect.Kind(f.Kind), Severity: detect.Error, Detector: engineName,
 		Kernel: f.Launch.Kernel, Count: max(f.Count, 1), Message: f.Message, Fix: k.fix}
@@ -91,12 +91,12 @@ func (r *once) fault(f engine.Fault) {
 	if f.Kind == engine.Deadlock && strings.Contains(out.Message, "bytes of transactions") {
 		out.Fix += "; let the phase expect the bytes that its copies bring (mbarrier.arrive.expect_tx), no more and no fewer"
 	}
-	out.Message = report.DemangleIn(r.nameBuffers(out.Message)) // the engine knows linker names of variables
+	out.Message = report.DemangleIn(r.nameBuffers(out.Message)) // the engine uses linker names of variables
 	out.Fix = sayIn(dialectOf(&f.Launch), out.Fix)              // the message names instructions
 	r.findings = append(r.findings, out)
 }
 
-// whereabouts says where most threads of a stopped launch are: an endless loop is found there.
+// whereabouts describes where most threads of a stopped launch are: that shows an endless loop.
 func (r *once) whereabouts(f *engine.Fault) string {
 	const most = 3
 	var places []string
@@ -138,7 +138,7 @@ func (r *once) whereabouts(f *engine.Fault) string {
 	return where
 }
 
-// strayFix is what to do about an access out of bounds. To an address near no allocation there is no index to bound.
+// strayFix is the fix of an access out of bounds. An address that is near no allocation has no index to bound.
 func strayFix(a *report.Access, language event.Language, otherwise string) string {
 	const page = 4096
 	switch {
@@ -179,7 +179,7 @@ func (r *once) stand(f *engine.Fault, s *engine.Stand) report.Access {
 	return a
 }
 
-// before is the allocation that ends nearest before an address in none: the one that a launch has overrun, mostly.
+// before returns the last allocation that ends before an address in none: usually the one that a launch has overrun.
 func (r *once) before(addr uint64, launch uint32) report.Object {
 	const far = 1 << 20
 	var best devmem.Alloc
@@ -209,17 +209,17 @@ func (r *once) nameBuffers(text string) string {
 	return r.bufferNames.Replace(text)
 }
 
-// namer knows what the numbers of a run stand for.
+// namer names the numbers of a run.
 type namer interface {
 	frames(place uint32) []event.Frame
-	caller(launch uint32) []event.Frame // where the host made the launch
-	params(launch uint32) [][]byte      // its parameters; nil when they are not known
+	caller(launch uint32) []event.Frame // the host's place of the launch
+	params(launch uint32) [][]byte      // its parameters; nil if they are not known
 	object(space event.Space, addr uint64, launch uint32) report.Object
-	code(f event.Frame, launch uint32) *flow.Code // of a function that the launch may call; nil when it is not known
-	nameBuffers(text string) string               // replaces what the device calls the buffers of a launch file
+	code(f event.Frame, launch uint32) *flow.Code // of a function that the launch may call; nil if it is not known
+	nameBuffers(text string) string               // replaces the device's names of the buffers of a launch file
 }
 
-// resolve puts names to the numbers of a finding.
+// resolve replaces the numbers of a finding by names.
 func resolve(r namer, f *detect.Finding) report.Finding {
 	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: f.Severity, Detector: f.Detector, Predicted: f.Predicted,
 		Count: f.Count, Addresses: f.Addresses, Message: f.Message, Fix: f.Fix, NoSync: f.NoSync}
@@ -232,7 +232,7 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		if a.Owner != nil {
 			x.Owner = a.Owner.String()
 		}
-		x.Object.Freed = false // it was not when the access was made
+		x.Object.Freed = false // it was not freed at the time of the access
 		if x.Host, x.Frames = event.CutHostPlace(a.Host); a.Host == "" {
 			x.Kernel, x.Launch, x.Rerun, x.Grid, x.Shape = a.Launch.Kernel, a.Launch.Number(), rerun(&a.Launch), a.Launch.Grid, a.Launch.Block
 			x.Block, x.Thread = a.Launch.BlockOf(a.Warp), a.Launch.ThreadOf(a.Warp, a.Lane)
@@ -306,7 +306,7 @@ func (r *once) params(launch uint32) [][]byte {
 	return list
 }
 
-// object names what lies at an address.
+// object names the object at an address.
 func (r *once) object(space event.Space, addr uint64, launch uint32) report.Object {
 	switch space {
 	case event.Shared:
@@ -352,9 +352,9 @@ func (r *once) sharedObject(off uint64, launch uint32) report.Object {
 	return o
 }
 
-// optimised says that a function looks like the output of an optimising compiler: nvcc at -Xcicc -O0 keeps pointers
-// generic, and converts none to global. (Sources convert some to shared themselves, with __cvta_generic_to_shared.) Clang at -O0 converts
-// the parameters of a kernel, and back at once.
+// optimised reports whether a function looks like the output of an optimising compiler. nvcc with -Xcicc -O0 keeps
+// pointers generic and converts none to global. (Sources convert some to shared themselves, with
+// __cvta_generic_to_shared.) Clang at -O0 converts the parameters of a kernel and immediately converts them back.
 func optimised(f *isa.Func) bool {
 	for i := range f.Insts {
 		src := f.Insts[i].Source
@@ -368,13 +368,13 @@ func optimised(f *isa.Func) bool {
 	return false
 }
 
-// convertsBack says that one conversion of an address makes a generic one of what the other has made.
+// convertsBack reports whether one conversion of an address makes the result of the other generic again.
 func convertsBack(to, back *ptx.Inst) bool {
 	return back != nil && back.Op == "cvta" && back.Mods == ".global.u64" && len(to.Operands) == 2 && len(back.Operands) == 2 &&
 		to.Operands[0].Name == back.Operands[1].Name
 }
 
-// blockOf gives the number of a block of a launch.
+// blockOf returns the number of a block of a launch.
 func blockOf(l *event.Launch, at event.Dim3) uint32 {
 	return at.X + l.Grid.X*(at.Y+l.Grid.Y*at.Z)
 }

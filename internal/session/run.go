@@ -17,16 +17,16 @@ type Program struct {
 	Args []string // without the program's name
 	// Libraries is the folder of the stand-in libraries.
 	Libraries      string
-	Env            []string  // "NAME=value", in place of what this process's environment has of these names
-	Stdin          io.Reader // an *os.File is handed on as it is; read again from its start for each seed when it can be
+	Env            []string  // "NAME=value", overriding this process's environment
+	Stdin          io.Reader // an *os.File is passed on directly; it is read again from its start for each seed if possible
 	Stdout, Stderr io.Writer
-	Outlives       bool     // it runs on when this process is killed
-	input          *os.File // Stdin, where it is our own
+	Outlives       bool     // it keeps running when this process is killed
+	input          *os.File // Stdin, if this package opened it
 }
 
-// Run runs a program once for each seed: one after the other, because programs may share files, ports and their standard
-// input, or o.Jobs at a time when they do not. The output of the runs after the first is dropped. The error says why the
-// program could not be started.
+// Run runs a program once for each seed: one run after the other, because programs may share files, ports and their
+// standard input, or o.Jobs at a time if they do not. It drops the output of all runs but the first. It returns an
+// error if the program could not be started.
 func Run(ctx context.Context, o *Options, p *Program) (*report.Report, error) {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
@@ -47,7 +47,8 @@ func Run(ctx context.Context, o *Options, p *Program) (*report.Report, error) {
 	})
 }
 
-// Again is the program for another run: its input from the start where it can be, its output dropped. Close it after use.
+// Again returns the program for another run: with its input from the start if possible, and its output dropped. Close
+// it after use.
 func (p *Program) Again() (*Program, error) {
 	again := *p
 	again.Stdin, again.Stdout, again.Stderr = nil, nil, nil
@@ -61,7 +62,7 @@ func (p *Program) Again() (*Program, error) {
 	return &again, nil
 }
 
-// Close gives back what Again opened.
+// Close closes the file that Again opened.
 func (p *Program) Close() error {
 	if p.input == nil {
 		return nil
@@ -69,8 +70,8 @@ func (p *Program) Close() error {
 	return p.input.Close()
 }
 
-// reopened gives the input again for another run: a regular file from its start, nil otherwise. It is opened anew,
-// because runs side by side must not move each other's position.
+// reopened returns the input for another run: a regular file from its start, nil otherwise. It opens the file again,
+// because concurrent runs must not share a position.
 func reopened(in io.Reader) (*os.File, error) {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -110,7 +111,7 @@ func runOnce(ctx context.Context, o *Options, p *Program, seed uint64, cores int
 	return r.finish(), nil
 }
 
-// tellUnseen tells what of a program the device did not see.
+// tellUnseen reports the parts of a program that the device did not see.
 func (r *once) tellUnseen(status *cuda.ExitStatus) {
 	for _, f := range status.Faults {
 		r.skip("the program", fmt.Sprintf("its connection to the device broke: %v", f))

@@ -16,15 +16,16 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// MaxScheduleFile is how many bytes a schedule file may have.
+// MaxScheduleFile is the greatest size of a schedule file in bytes.
 const MaxScheduleFile = 64 << 20
 
-// ScheduleFile says in which order the threads of one launch execute their operations. docs/verify.md describes the format.
+// ScheduleFile gives the order in which the threads of one launch execute their operations. docs/verify.md describes
+// the format.
 type ScheduleFile struct {
 	Name        string
-	Remark      string // about all of it
+	Remark      string // about the whole file
 	Kernel      string // demangled
-	Launch      int    // among those of the kernel, from 1
+	Launch      int    // number among the launches of the kernel, from 1
 	Grid, Block event.Dim3
 	Turns       []ScheduleTurn
 }
@@ -32,14 +33,14 @@ type ScheduleFile struct {
 // ScheduleTurn is one operation of one thread.
 type ScheduleTurn struct {
 	Pos           Pos
-	Block, Thread uint64 // numbers: x first, then y and z
+	Block, Thread uint64 // numbers: x varies fastest, then y and z
 	Kind          engine.RequestKind
 	File          string // "" if the place does not matter
 	Line          int
 	Remark        string
 }
 
-// turnKinds are the operations as schedule files have them.
+// turnKinds are the operations by their names in schedule files.
 var turnKinds = map[string]engine.RequestKind{"load": engine.RequestLoad, "store": engine.RequestStore, "atomic": engine.RequestAtomic,
 	"fence": engine.RequestFence, "barrier": engine.RequestBarrier, "arrive": engine.RequestArrive, "exit": engine.RequestExit, "fail": engine.RequestFault}
 
@@ -74,7 +75,7 @@ func (f *ScheduleFile) String() string {
 	return b.String()
 }
 
-// scheduleReader reads a schedule file and collects what is wrong.
+// scheduleReader reads a schedule file and collects errors.
 type scheduleReader struct {
 	file *ScheduleFile
 	seen map[string]bool
@@ -181,7 +182,7 @@ func (r *scheduleReader) number(w word, least, most uint64) uint64 {
 	return v
 }
 
-// end wants no more than n words.
+// end requires that there are no more than n words.
 func (r *scheduleReader) end(ws []word, n int) {
 	if len(ws) > n {
 		r.fail(ws[n].pos, "%q is too much in this line", clipped(ws[n].text))
@@ -195,7 +196,7 @@ func (r *scheduleReader) turn(ws []word, line string) {
 	of := func(text string, column int, d event.Dim3, what string) uint64 {
 		w := word{Pos{ws[0].pos.Line, column}, text}
 		if d.Count() == 0 {
-			return 0 // that it is not said is told
+			return 0 // a missing number has been reported
 		}
 		v, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || v >= d.Count() {
@@ -231,7 +232,7 @@ type replayer struct {
 	engine.Engine
 	file *ScheduleFile
 	run  *once
-	came int // launches of the kernel
+	came int // number of launches of the kernel so far
 }
 
 // Run implements engine.Engine.
@@ -274,7 +275,7 @@ func (p *replayer) Run(ctx context.Context, l *engine.Launch) (engine.Stats, err
 	return stats, err
 }
 
-// missed says that the launch of the schedule did not come; "" if it did.
+// missed says that the launch of the schedule did not occur; "" if it did.
 func (p *replayer) missed() string {
 	switch f := p.file; {
 	case p.came == 0:
@@ -285,7 +286,8 @@ func (p *replayer) missed() string {
 	return ""
 }
 
-// ScheduledPlace is how a schedule names a place: its file and line in the source, or in the PTX where that names none.
+// ScheduledPlace is the name of a place in a schedule: its file and line in the source, or in the PTX if it has no
+// source.
 func ScheduledPlace(frames []event.Frame) (file string, line int) {
 	if len(frames) == 0 {
 		return "", 0

@@ -1,4 +1,5 @@
-// Package session is one run: from options to engine, device and detectors, and from what those say to a report.
+// Package session implements one run: it makes the engine, the device and the detectors from options, and a report from
+// their results.
 package session
 
 import (
@@ -28,55 +29,57 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// Options say how to run and what to judge.
+// Options select how to run and what to judge.
 type Options struct {
 	Detectors []detect.Spec // none: the default ones
-	Beside    []detect.Spec // others, which judge what is no race
+	Beside    []detect.Spec // additional ones, for findings that are not races
 	Bare      bool          // no detector at all
 	Model     detect.Model
 	Engine    func() engine.Engine // nil: the default one
 	Leaks     bool                 // memory that a program allocates and never frees is a finding
-	Logged    bool                 // programs are instrumented, and judged by what they tell: the log that they write, or the races they find
-	Mode      instrument.Mode      // with Logged: which of the two
-	Prune     bool                 // with Logged: accesses of which another one tells are not logged
-	Arch      int                  // compute capability of the device, times ten; 0: what the program was built for
-	Devices   int                  // that programs see; 0 means 1
+	Logged    bool                 // programs are instrumented, and judged by the log that they write or by the races that they find
+	Mode      instrument.Mode      // with Logged: the mode of instrumentation
+	Prune     bool                 // with Logged: accesses that another one covers are not logged
+	Arch      int                  // compute capability of the device, times ten; 0: that for which the program was built
+	Devices   int                  // number of devices that programs see; 0 means 1
 	Schedule  engine.Schedule
-	// Rerun executes small launches whose threads may contend once more, by other schedules, if the default detectors judge one run by the
-	// schedule engine.Fair. What they find there is part of the report.
+	// Rerun executes small launches whose threads may contend again, with other schedules, if the default detectors
+	// judge one run with the schedule engine.Fair. The findings of the further executions are part of the report.
 	Rerun bool
 	// Replay is the schedule of one launch, nil for none.
 	Replay *ScheduleFile
 	Seed   uint64
-	Seeds  int // runs, with the seeds from Seed on; at least 1
+	Seeds  int // number of runs, with the seeds from Seed on; at least 1
 	Watch  Watch
 	FailOn detect.Severity
-	// MaxFindings is how many findings a detector keeps and a report lists, 0 for detect.DefaultFindings.
+	// MaxFindings is the greatest number of findings that a detector keeps and a report lists, 0 for
+	// detect.DefaultFindings.
 	MaxFindings int
 	Timeout     time.Duration // of all runs together; 0: none
-	// Jobs is how many cores to use: seeds of a check and programs of the corpus run side by side, and a run by itself
-	// lets its detectors judge beside the engine. Reports are the same for any number.
+	// Jobs is the number of cores to use. Seeds of a check and programs of the corpus run concurrently. A single run
+	// lets its detectors judge concurrently with the engine. Reports are the same for any number.
 	Jobs int
-	// Apart says that the runs of a program do not disturb each other, so that its seeds may run side by side too.
+	// Apart says that the runs of a program do not disturb each other, so that its seeds may run concurrently too.
 	Apart bool
-	Meter bool // look at how much metadata the detectors hold
-	// Record takes a trace of the run, of one seed alone; nil: none. See Analyze.
+	Meter bool // measure the metadata of the detectors
+	// Record, if not nil, receives a trace of the run, of one seed only. See Analyze.
 	Record io.Writer
-	// NoValues keeps what is written out of the trace: writes of one value that race are then judged as if they differed.
-	// The trace of an instrumented program never has it.
+	// NoValues leaves written values out of the trace. Racing writes of equal values are then judged as if the values
+	// differed. The trace of an instrumented program never has values.
 	NoValues bool
-	// Sources takes the texts that code was compiled from at run time; nil drops them.
+	// Sources receives the texts from which code was compiled at run time; nil drops them.
 	Sources *report.Sources
-	// Printf takes what kernels print when no host program does; nil drops it.
+	// Printf receives the output of kernels when there is no host program; nil drops it.
 	Printf io.Writer
-	// Progress, when not nil, is called now and then from any goroutine with what is being done; with "" when that is
-	// done and others may print.
+	// Progress, if not nil, is called now and then, from any goroutine, with a description of the current work, and
+	// with "" when the work is done and others may print.
 	Progress func(text string)
 }
 
-// Ballast is memory that nobody touches, and so takes room in the address space only. While it is kept, the garbage
-// collector waits for some 64 MB of garbage: without, it runs every 4 MB where a program is small, which made watched launches
-// of 1024 threads take 1.2 times as long on one core, and 3 times on two that the detector shares with it.
+// Ballast is memory that is never touched, so that it occupies only address space. While it is referenced, the garbage
+// collector waits for some 64 MB of garbage. Without it, the collector runs every 4 MB in a small program, which made
+// watched launches of 1024 threads take 1.2 times as long on one core, and 3 times on two that the detector shares with
+// it.
 func Ballast() []byte { return make([]byte, 32<<20) }
 
 // Engines lists the engines by name; warp is the default.
@@ -105,14 +108,15 @@ func (o *Options) detectors() []detect.Spec {
 	return slices.Concat(list, o.Beside)
 }
 
-// reruns says that launches may be executed once more: detectors as published judge one execution, and so does a trace.
+// reruns reports whether launches may be executed again. The detectors in their published form judge one execution, and
+// so does a trace.
 func (o *Options) reruns() bool {
 	return o.Rerun && o.Record == nil && o.Replay == nil && !o.Logged && !slices.ContainsFunc(o.Detectors, func(s detect.Spec) bool {
 		return !slices.ContainsFunc(all.Default(), func(d detect.Spec) bool { return d.Name == s.Name })
 	})
 }
 
-// rerun gives the flags of the schedule by which a launch was executed once more, "" for one of the program.
+// rerun returns the flags of the schedule of a further execution of a launch, and "" for a launch of the program.
 func rerun(l *event.Launch) string {
 	if l.Rerun() == 0 {
 		return ""
@@ -147,15 +151,15 @@ func whyStopped(ctx context.Context) string {
 	return "stopped: the run was interrupted"
 }
 
-// once is one run with one seed: a device, its detectors, and what they said. Its hooks are called with the device
+// once is one run with one seed: a device, its detectors, and their findings. Its hooks are called with the device
 // locked, one at a time.
 type once struct {
 	opts      *Options
 	ctx       context.Context
 	places    *places.Table
 	detectors []*metered
-	judges    *detect.Judges // of detectors and recorder
-	release   func() bool    // lets go of the context
+	judges    *detect.Judges // the detectors and the recorder
+	release   func() bool    // releases the context
 	recorder  *recorder      // nil: none
 	replayer  *replayer      // nil: none
 	executes  engine.Engine
@@ -164,12 +168,12 @@ type once struct {
 	buffers   []placedBuffer      // of a launch file, by address
 	codes     codes
 	budget    budget
-	// bufferNames replaces what the device calls buffers.
+	// bufferNames replaces the device's names of buffers.
 	bufferNames *strings.Replacer
 	rename      func(file string) string
 
 	findings []report.Finding
-	more     int // findings that are not kept, at least
+	more     int // lower bound of the number of findings that are not kept
 	kernels  []report.Kernel
 	kernelAt map[kernelShape]int // in kernels
 	skipped  []report.Skipped
@@ -178,21 +182,21 @@ type once struct {
 	notes     []string
 	program   *report.Program
 	replicas  replicas
-	told      map[toldOf]int  // how often findings had occurred when processes were told of them last
+	told      map[toldOf]int  // by finding: the number of occurrences that processes were last told
 	unseen    map[string]bool // kernels that are not watched
-	newer     map[string]bool // PTX of which a note says that it is newer than Fencepost
-	watched   int             // launches that ran under watch
+	newer     map[string]bool // PTX with a note that it is newer than Fencepost
+	watched   int             // number of launches that were watched
 	ran       int
 	hosted    bool // a program drives the device
 	// abandoned says that a module was still being read when the time was over: the device is in use.
 	abandoned bool
 	looks     bool   // optimised code was launched
-	scripted  bool   // by a script, which compiles at run time
+	scripted  bool   // run by a script, which compiles at run time
 	broken    bool   // a detector or the engine panicked
-	where     string // the threads of a launch that was stopped, as the end of a sentence
+	where     string // where the threads of a stopped launch are, as the end of a sentence
 }
 
-// launched is what must be known of a launch to put names to its addresses.
+// launched is the data of a launch that is needed to name its addresses.
 type launched struct {
 	program *loader.Program
 	launch  event.Launch
@@ -204,7 +208,8 @@ type launched struct {
 	process uint64 // of the device; 0 while the launch runs
 }
 
-// newOnce makes the device, with so much memory (0: the default), and the detectors of one run, which may use so many cores.
+// newOnce makes the device, with memory bytes of memory (0: the default), and the detectors of one run, which may use
+// the given number of cores.
 func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uint64, printf io.Writer) (*once, error) {
 	var err error
 	r := &once{opts: o, ctx: ctx, places: places.New(), launched: map[uint32]launched{}, unseen: map[string]bool{},
@@ -277,20 +282,20 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	return r, err
 }
 
-// metered is a detector whose cost is watched.
+// metered is a detector whose cost is measured.
 type metered struct {
 	detect.Detector
 	name    string
 	meter   bool
-	plain   bool // it does not take event.Again
-	alone   bool // it does not take accesses to the shared memory of other blocks
+	plain   bool // it does not support event.Again
+	alone   bool // it does not support accesses to the shared memory of other blocks
 	peers   detect.PeerFilter
 	room    []event.Event
 	spent   time.Duration
 	largest uint64
 }
 
-// Events implements event.Sink. Metadata is looked at before the end of a launch alone, because some detectors have to walk
+// Events implements event.Sink. Metadata is measured only at the end of a launch, because some detectors have to walk
 // through it.
 func (j *metered) Events(b *event.Batch) {
 	if m, ok := j.Detector.(detect.Metered); ok && j.meter {
@@ -316,14 +321,14 @@ func (j *metered) judge(b *event.Batch) {
 	j.spent += time.Since(start)
 }
 
-// observer is the engine of a run; it remembers which program each launch belongs to.
+// observer is the engine of a run. It records the program of each launch.
 type observer struct {
 	engine.Engine
 	run *once
 }
 
-// Run implements engine.Engine. A panic of the engine ends the launch and not the run: what other launches showed is worth
-// having, and the report says that this one was not checked.
+// Run implements engine.Engine. A panic of the engine ends the launch and not the run: the results of other launches
+// are worth having, and the report says that this one was not checked.
 func (o *observer) Run(ctx context.Context, l *engine.Launch) (stats engine.Stats, err error) {
 	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared, l.Caller, l.Arguments, l.Params, 0}
 	switch {
@@ -338,7 +343,7 @@ func (o *observer) Run(ctx context.Context, l *engine.Launch) (stats engine.Stat
 	defer func() {
 		if bug := recover(); bug != nil {
 			if o.run.device.Faulted(bug) {
-				panic(bug) // the device's to handle
+				panic(bug) // the device handles it
 			}
 			err = o.run.defect(bug)
 		}
@@ -346,7 +351,7 @@ func (o *observer) Run(ctx context.Context, l *engine.Launch) (stats engine.Stat
 	return o.Engine.Run(ctx, l)
 }
 
-// header notes what is newer than Fencepost about PTX that runs.
+// header records PTX that is newer than Fencepost.
 func (r *once) header(m *isa.Module) {
 	for _, src := range m.Source {
 		if what := isa.Unknown(src); what != "" && !r.newer[src.Name] {
@@ -356,7 +361,7 @@ func (r *once) header(m *isa.Module) {
 	}
 }
 
-// defect notes a panic of our own code and gives it as an error.
+// defect records a panic of Fencepost's own code and returns it as an error.
 func (r *once) defect(bug any) error {
 	r.noteDefect(bug, debug.Stack())
 	return fmt.Errorf("a defect of Fencepost: %v", bug)
@@ -375,7 +380,7 @@ func (r *once) noteDefect(bug any, stack []byte) {
 	r.note("This is a defect of Fencepost, not of your program; please report it: %v\n%s", bug, stack)
 }
 
-// settle lets the detectors judge the rest, and tells of those that could not.
+// settle lets the detectors judge the rest, and reports those that failed.
 func (r *once) settle() {
 	r.judges.Wait()
 	for _, id := range r.judges.Unjudged() {
@@ -401,7 +406,7 @@ func (r *once) launchName(l launched) string {
 	return fmt.Sprintf("launch %d of %s", l.launch.Number(), report.ShortName(report.BareName(l.launch.Kernel)))
 }
 
-// collect takes the findings of the detectors. After a defect one may be unable to tell them.
+// collect takes the findings of the detectors. A detector that has panicked may be unable to return them.
 func (r *once) collect() {
 	defer func() {
 		if !r.broken {
@@ -423,7 +428,8 @@ func (r *once) collect() {
 	r.findings = withoutOutlived(r.findings)
 }
 
-// withoutOutlived leaves out that a copy outlives its block where an error tells of the same copy: it was not waited for.
+// withoutOutlived removes the finding that a copy outlives its block if an error about the same copy says that it was
+// not waited for.
 func withoutOutlived(list []report.Finding) []report.Finding {
 	told := map[event.Frame]bool{}
 	for i := range list {
@@ -438,7 +444,7 @@ func withoutOutlived(list []report.Finding) []report.Finding {
 	})
 }
 
-// found gives the findings of a detector so far.
+// found returns the findings of a detector so far.
 func (r *once) found(d detect.Detector) []report.Finding {
 	var list []report.Finding
 	for _, f := range d.Findings() {
@@ -457,7 +463,7 @@ func (r *once) found(d detect.Detector) []report.Finding {
 	return list
 }
 
-// more is how many findings a detector did not keep.
+// more is the number of findings that a detector did not keep.
 func more(d detect.Detector) int {
 	if c, ok := d.(detect.Capped); ok {
 		n, _ := c.More()
@@ -466,7 +472,7 @@ func more(d detect.Detector) int {
 	return 0
 }
 
-// costs tells what the detectors cost.
+// costs reports the costs of the detectors.
 func (r *once) costs() []report.Detector {
 	var out []report.Detector
 	for _, j := range r.detectors {
@@ -495,7 +501,7 @@ func (r *once) launch(l cuda.LaunchReport) {
 		r.opts.Progress("")
 	}
 	var name string
-	if l.Err != nil { // most have none, and to demangle takes as long as to run a small one
+	if l.Err != nil { // most have none, and demangling takes as long as running a small kernel
 		name = report.ShortName(report.BareName(l.Kernel))
 	}
 	var refused *cuda.Error
@@ -514,7 +520,7 @@ func (r *once) launch(l cuda.LaunchReport) {
 		r.skip(what, lacking(unchecked))
 		return
 	case errors.As(l.Err, &refused):
-		if !r.hosted { // else it is among the device's failures
+		if !r.hosted { // otherwise it is among the device's failures
 			r.refused(l, refused)
 		}
 		return
@@ -540,13 +546,13 @@ func (r *once) launch(l cuda.LaunchReport) {
 	r.addKernel(report.Kernel{Name: l.Kernel, Grid: l.Grid, Block: l.Block, Launches: 1, Seconds: l.Stats.Elapsed.Seconds()})
 }
 
-// refused makes a finding of a launch of a launch file that the API does not take.
+// refused makes a finding of a launch of a launch file that the API refuses.
 func (r *once) refused(l cuda.LaunchReport, e *cuda.Error) {
 	r.findings = append(r.findings, report.Finding{Class: detect.API, Kind: detect.Kind(cuda.LaunchRefused), Severity: detect.Warning,
 		Detector: engineName, Kernel: l.Kernel, Count: 1, Message: refusal(&l, e.Code.String(), e.Msg), Fix: misuses[cuda.LaunchRefused].fix})
 }
 
-// kernelShape is what tells the entries of the list of kernels apart.
+// kernelShape identifies an entry of the list of kernels.
 type kernelShape struct {
 	name        string
 	grid, block event.Dim3
@@ -585,7 +591,7 @@ func (r *once) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-// finish gives what the run found. The device is closed.
+// finish returns the results of the run and closes the device.
 func (r *once) finish() *report.Report {
 	r.settle()
 	if r.abandoned {
@@ -610,7 +616,7 @@ func (r *once) finish() *report.Report {
 		r.note("What is compiled at run time (NVRTC, numba) is optimised: the compiler may have moved, merged or removed accesses, so a line may be " +
 			"off, and a race may be hidden or made by it.")
 	}
-	r.endTrace() // while findings are the engine's alone
+	r.endTrace() // while all findings are those of the engine
 	r.collect()
 	if r.recorder != nil {
 		events, size := r.recorder.Written()
@@ -626,8 +632,8 @@ func (r *once) finish() *report.Report {
 		Findings: r.findings, More: r.more, Detectors: r.costs(), Notes: r.notes}
 }
 
-// unsupported says what a program asked for that is not supported, and what became of it: that comes after a colon where it
-// was no call of CUDA's.
+// unsupported says which feature a program asked for that is not supported, and the consequence. If it is not a call of
+// CUDA, the consequence follows a colon.
 func unsupported(name string) (what, why string) {
 	if what, why, ok := strings.Cut(name, ": "); ok {
 		return what, why
@@ -653,14 +659,14 @@ func (r *once) close() {
 	if r.abandoned {
 		return
 	}
-	// The device holds nothing but memory; an error of giving it back concerns nobody.
+	// The device holds only memory; an error of freeing it is irrelevant.
 	_ = r.device.Close()
 	if e, ok := r.executes.(io.Closer); ok {
 		_ = e.Close()
 	}
 }
 
-// unite makes one report of those of several seeds.
+// unite merges the reports of several seeds.
 func unite(reports []*report.Report, o *Options) *report.Report {
 	out := *reports[0]
 	out.Skipped, out.Notes = distinct(reports, func(r *report.Report) []report.Skipped { return r.Skipped }),
@@ -690,7 +696,7 @@ func unite(reports []*report.Report, o *Options) *report.Report {
 	return &out
 }
 
-// distinct gives the different items of reports, in their order.
+// distinct returns the different items of reports, in their order.
 func distinct[T comparable](reports []*report.Report, of func(*report.Report) []T) (out []T) {
 	seen := map[T]bool{}
 	for _, r := range reports {
@@ -704,7 +710,7 @@ func distinct[T comparable](reports []*report.Report, of func(*report.Report) []
 	return out
 }
 
-// addCosts adds up what detectors cost in two runs.
+// addCosts adds the costs of detectors in two runs.
 func addCosts(a, b []report.Detector) []report.Detector {
 	a = slices.Clone(a)
 	for _, d := range b {

@@ -7,12 +7,12 @@ import (
 	"text/tabwriter"
 )
 
-// verdictCounts counts the programs of a suite that a detector judges in one way or another.
+// verdictCounts counts the programs of a suite by the verdict of a detector.
 type verdictCounts struct {
 	right, silent, alarmed int
 }
 
-// add counts a program of so many racy lines, and gives what the table says of it.
+// add counts a program with the given number of racy lines, and returns its entry in the table.
 func (t *verdictCounts) add(races, misses, alarms int) string {
 	verdict := ""
 	if misses > 0 {
@@ -31,8 +31,8 @@ func (t *verdictCounts) add(races, misses, alarms int) string {
 	return cmp.Or(verdict, ".")
 }
 
-// WriteSuite writes how each detector judges each program of a suite, and how many programs it judges how. Programs that
-// failed are left out.
+// WriteSuite writes the verdict of each detector on each program of a suite, and the number of programs by verdict.
+// Programs that failed are left out.
 func WriteSuite(w io.Writer, results []CorpusResult) {
 	fmt.Fprintln(w, "By program: lines that race, and by detector how many of them it misses (-), and how many races it names that are none (+).")
 	fmt.Fprintln(w)

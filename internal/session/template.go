@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// LaunchTemplate is a launch file to start from: the first kernel of the input with its parameters, of which 8-byte
-// integers are taken for pointers. PTX that cannot be read or holds no kernel is an error.
+// LaunchTemplate returns a launch file to start from: the first kernel of the input with its parameters. It assumes
+// that 8-byte integers are pointers. PTX that is invalid or has no kernel is an error.
 func LaunchTemplate(in *Input) (string, error) {
 	for _, im := range in.Images {
 		tree, err := ptx.Parse(im.Name, im.Text)
@@ -26,12 +26,12 @@ func LaunchTemplate(in *Input) (string, error) {
 	return "", fmt.Errorf("%s holds no kernel (no .entry)", in.Images[0].Name)
 }
 
-// elemTypeOf gives the element type of a launch file for a type of the source.
+// elemTypeOf maps types of the source to element types of launch files.
 var elemTypeOf = map[string]string{"float": "f32", "double": "f64", "char": "i8", "signed char": "i8", "unsigned char": "u8", "bool": "u8",
 	"short": "i16", "unsigned short": "u16", "int": "i32", "unsigned int": "u32", "long": "i64", "unsigned long": "u64",
 	"long long": "i64", "unsigned long long": "u64"}
 
-// sourceTypes gives the types of a kernel's n parameters as its mangled name has them, "" for each where it does not.
+// sourceTypes returns the types of a kernel's n parameters from its mangled name, or "" for each if they are not there.
 func sourceTypes(kernel string, n int) []string {
 	none := make([]string, n)
 	full := report.Demangle(kernel)
@@ -62,7 +62,8 @@ func sourceTypes(kernel string, n int) []string {
 	return types
 }
 
-// pointee is what a pointer of the source points to: "float" of "float const*", and of "float (*) [32]", which points to rows.
+// pointee is the type to which a pointer of the source points: "float" for "float const*", and for "float (*) [32]",
+// which points to rows.
 func pointee(t string) string {
 	t, _, rows := strings.Cut(t, " (*) [")
 	t, ok := strings.CutSuffix(t, "*")
@@ -72,8 +73,8 @@ func pointee(t string) string {
 	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(t), "const"))
 }
 
-// argument is what a launch may give for a parameter: a buffer of elements of a type, or a number of that type. A parameter of 8 bytes
-// whose type the source does not tell is taken for a pointer.
+// argument is a suitable argument for a parameter: a buffer of elements of a type, or a number of that type. A
+// parameter of 8 bytes whose type is unknown is assumed to be a pointer.
 func argument(source, ptxKind string, size int) (elem string, buffer bool) {
 	elem, number := elemTypeOf[source]
 	switch {

@@ -14,15 +14,15 @@ import (
 // Pos is a place in a launch file, counting from 1.
 type Pos struct{ Line, Column int }
 
-// FileError is something wrong with a launch file.
+// FileError is an error in a launch file.
 type FileError struct {
 	File string
 	Pos  Pos
 	Msg  string
-	Err  error // what Msg says, where that is an error of another package
+	Err  error // the error of another package that Msg quotes
 }
 
-// Unwrap gives Err.
+// Unwrap returns Err.
 func (e *FileError) Unwrap() error { return e.Err }
 
 func (e *FileError) Error() string {
@@ -32,7 +32,7 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Pos.Line, e.Pos.Column, e.Msg)
 }
 
-// kind is what a TOML value is.
+// kind is the kind of a TOML value.
 type kind uint8
 
 const (
@@ -49,7 +49,7 @@ func (k kind) String() string {
 	return [...]string{"a string", "an integer", "a number with a fraction", "true or false", "a list", "a table", "a date"}[k]
 }
 
-// value is a TOML value that knows its place, which go-toml's own decoding does not tell for values it accepts.
+// value is a TOML value with its place, which go-toml's own decoding does not provide for values that it accepts.
 type value struct {
 	pos   Pos
 	kind  kind
@@ -70,7 +70,7 @@ type entry struct {
 	val  *value
 }
 
-// maxDepth bounds nested lists and tables: nothing in a launch file nests deeper than four.
+// maxDepth bounds the nesting of lists and tables. Nothing in a launch file needs more than four levels.
 const maxDepth = 16
 
 // parseTOML reads a document into tables: the root, with [[name]] as a list of tables and [name] as a table.
@@ -108,7 +108,7 @@ func parseTOML(name string, data []byte) (*table, error) {
 	return root, nil
 }
 
-// checkTOML lets go-toml judge the document, duplicate keys included.
+// checkTOML makes go-toml check the document, including duplicate keys.
 func checkTOML(name string, data []byte) error {
 	var doc map[string]any
 	err := toml.Unmarshal(data, &doc)
@@ -127,14 +127,14 @@ func checkTOML(name string, data []byte) error {
 	return nil
 }
 
-// add puts the table under key; as another item of a list when list is set.
+// add adds the table under key; if list is set, as another item of a list.
 func (t *table) add(key string, pos Pos, sub *table, list bool) {
 	v := &value{pos: pos, kind: aTable, table: sub}
 	if !list {
 		t.entries = append(t.entries, entry{key, pos, v})
 		return
 	}
-	for i := len(t.entries) - 1; i >= 0; i-- { // mostly it is the last
+	for i := len(t.entries) - 1; i >= 0; i-- { // usually it is the last
 		if e := t.entries[i]; e.name == key && e.val.kind == anArray {
 			e.val.items = append(e.val.items, v)
 			return
@@ -145,7 +145,7 @@ func (t *table) add(key string, pos Pos, sub *table, list bool) {
 
 type tomlReader struct {
 	file  string
-	lines []uint32 // where each begins
+	lines []uint32 // the start of each line
 	p     unstable.Parser
 }
 
@@ -158,7 +158,7 @@ func (r *tomlReader) pos(n *unstable.Node) Pos {
 	return Pos{line, int(n.Raw.Offset-r.lines[line-1]) + 1}
 }
 
-// key reads a key. Dotted keys become one name with dots, which no launch file knows.
+// key reads a key. Dotted keys become one name with dots, which no launch file uses.
 func (r *tomlReader) key(it unstable.Iterator) (string, Pos) {
 	var parts []string
 	var pos Pos
@@ -177,7 +177,7 @@ func (r *tomlReader) entry(n *unstable.Node, depth int) (entry, error) {
 	return entry{name, pos, v}, err
 }
 
-// value reads a value; near is its place when the parser does not say.
+// value reads a value. near is its place if the parser does not provide one.
 func (r *tomlReader) value(n *unstable.Node, near Pos, depth int) (*value, error) {
 	v := &value{pos: r.pos(n), text: string(n.Data)}
 	if v.pos.Line == 0 {

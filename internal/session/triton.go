@@ -7,18 +7,18 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// replicas notes how the threads of a Triton kernel share the elements of its loads and stores: the compiler gives an element to
-// several threads where a block has more threads than elements, or where a value is one for all. It is the sink of such a
-// launch, and hands everything on.
+// replicas records how the threads of a Triton kernel share the elements of its loads and stores. The compiler assigns
+// an element to several threads if a block has more threads than elements, or if one value serves all. It is the sink
+// of such a launch, and passes everything on.
 type replicas struct {
 	next   event.Sink
-	warps  uint32         // of a block
-	held   map[page]*span // in this launch, the thread that an element was seen with first, plus 1
-	stored map[page]*span // in this launch, the block that stored an element first, plus 1; the page's block is 0
+	warps  uint32         // number of warps in a block
+	held   map[page]*span // by element, in this launch: the first thread that accessed it, plus 1
+	stored map[page]*span // by element, in this launch: the first block that stored it, plus 1; the page's block is 0
 	places map[uint32]*sharing
 }
 
-// page is elements next to each other that one instruction accesses in a block, and span what is noted of each; 0: nothing.
+// page is adjacent elements that one instruction accesses in a block. span is the record of each; 0: nothing.
 type page struct {
 	place, block uint32
 	index        uint64
@@ -26,14 +26,14 @@ type page struct {
 
 type span [32]uint32
 
-// sharing is what is known of an instruction.
+// sharing is the knowledge about an instruction.
 type sharing struct {
-	notes              int
-	elements, repeated int  // those that several threads of one block hold
-	blocks             bool // several blocks store one
+	notes              int  // number of elements recorded
+	elements, repeated int  // elements: number recorded; repeated: number of those that several threads of one block hold
+	blocks             bool // several blocks store one element
 }
 
-// over makes the sink of a launch.
+// over prepares the sink of a launch.
 func (r *replicas) over(next event.Sink, l *event.Launch) event.Sink {
 	r.next, r.warps, r.held, r.stored = next, l.WarpsPerBlock(), map[page]*span{}, map[page]*span{}
 	return r
@@ -56,17 +56,18 @@ func (r *replicas) Events(b *event.Batch) {
 	r.next.Events(b)
 }
 
-// sampled is of how many elements of an instruction notes are taken. How the compiler spreads a block over threads is the same for
-// all blocks, so that many elements tell of all.
+// sampled is the number of elements of an instruction that are recorded. The compiler distributes a block over threads
+// in the same way for all blocks, so a sample represents all of them.
 const sampled = 1 << 18
 
-// noted is how many notes are taken of an instruction. The other threads that hold the last elements of a sample come later.
+// noted is the greatest number of records of an instruction. The other threads that hold the last elements of a sample
+// come later.
 const noted = 8 * sampled
 
-// again marks an element, in place of a thread, that several threads hold.
+// again marks an element that several threads hold. It takes the place of a thread.
 const again = 1 << 31
 
-// note takes notes of the elements that an event accesses. Those of a warp mostly lie on one or two pages.
+// note records the elements that an event accesses. Those of a warp are usually on one or two pages.
 func (r *replicas) note(s *sharing, b *event.Batch, e *event.Event) {
 	block := e.Warp / r.warps
 	var last page
@@ -109,24 +110,27 @@ func (r *replicas) note(s *sharing, b *event.Batch, e *event.Event) {
 	}
 }
 
-// replicated says whether all elements that the instruction of an access touches are held by several threads of a block.
+// replicated reports whether all elements that the instruction of an access touches are held by several threads of a
+// block.
 func (r *replicas) replicated(a *detect.Access) bool {
 	s := r.places[a.Place]
 	return s != nil && s.elements > 0 && s.repeated == s.elements
 }
 
-// crossed says whether blocks may store the same element by the instruction of an access.
+// crossed reports whether different blocks may store the same element by the instruction of an access.
 func (r *replicas) crossed(a *detect.Access) bool {
 	s := r.places[a.Place]
 	return s == nil || s.blocks || s.elements >= sampled
 }
 
-// tritonRace judges a race of one program instance of a Triton kernel by what its author can mend: nothing, where the compiler has
-// spread the instance over threads so that they race without effect, or where it orders shared memory itself. ok is false
-// for any other race, which stays what it is. It may give the finding another kind.
+// tritonRace judges a race within one program instance of a Triton kernel by what its author can change. That is
+// nothing if the compiler has distributed the instance over threads so that they race without effect, or if the
+// compiler orders shared memory itself. ok is false for any other race, which is left as it is. tritonRace may change
+// the kind of the finding.
 func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix string, ok bool) {
-	// Of a pair of places with races of several kinds the gravest is told. One between plain accesses of two blocks is graver than
-	// one within a block, so that there is none where this is within a block; for races of these kinds that does not hold.
+	// Of a pair of places with races of several kinds the most severe is reported. A race between plain accesses of two
+	// blocks is more severe than one within a block. So if the reported one is within a block, there is none between
+	// blocks. For races of these kinds that does not hold.
 	switch f.Kind {
 	case detect.MixedAtomic, detect.AtomicScope, detect.MixedSize, detect.VolatileOnly:
 		return 0, "", "", false
@@ -170,8 +174,8 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 		"of global memory by themselves only, not across threads", "put " + between + " between the two, or keep the value in the program instead of memory", true
 }
 
-// oneLine says that two accesses are at one place of the source: the compiler makes several instructions of one store, and gives each of
-// several groups of warps a copy of the code.
+// oneLine reports whether two accesses are at one place of the source. The compiler may make several instructions of
+// one store, and may give each of several groups of warps a copy of the code.
 func (r *once) oneLine(a, b *detect.Access) bool {
 	if a.Place == b.Place {
 		return true

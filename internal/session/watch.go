@@ -10,16 +10,16 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// Watch says what of a run is judged. Kernels that are not watched run without events. Of the others every access is judged, since
-// what is not watched may order what is; races that are not watched are not reported.
+// Watch selects what is judged in a run. Kernels that are not watched run without events. In the others every access is
+// judged, because unwatched accesses may order watched ones; races that are not watched are not reported.
 type Watch struct {
 	Kernel, SkipKernel     *regexp.Regexp // by demangled name; nil: all, none
-	Variable, SkipVariable *regexp.Regexp // by the name of the variable or allocation that a race is on, as reports show it
+	Variable, SkipVariable *regexp.Regexp // by the name of the variable or allocation of the race, as in reports
 	Blocks, Threads        []detect.Range // by number: of a block in the grid, of a thread in its block; none: all
 	Addresses              []detect.Range // of global memory; none: all, and shared memory
 }
 
-// kernel says that a kernel, by linker name, is watched.
+// kernel reports whether a kernel, given by its linker name, is watched.
 func (w *Watch) kernel(name string) bool {
 	if w.Kernel == nil && w.SkipKernel == nil {
 		return true // without demangling: see once.launch
@@ -28,13 +28,14 @@ func (w *Watch) kernel(name string) bool {
 	return (w.Kernel == nil || names(w.Kernel, name)) && (w.SkipKernel == nil || !names(w.SkipKernel, name))
 }
 
-// names says that a filter matches a name, or is a part of it: a name as reports show it, scan<4>(int*), is no expression that matches itself.
+// names reports whether a filter matches a name or is a substring of it. A name as shown in reports, such as
+// scan<4>(int*), is not a regular expression that matches itself.
 func names(filter *regexp.Regexp, name string) bool {
 	return filter.MatchString(name) || strings.Contains(name, filter.String())
 }
 
-// named gives those of kernels, by linker name, of which one may be meant where a launch names none: those that are watched; the one that the
-// filter names exactly, if there is one.
+// named returns those of kernels, by linker name, that may be meant by a launch that names no kernel: the watched ones,
+// or only the one that the filter names exactly, if there is one.
 func (w *Watch) named(kernels []string) []string {
 	if w.Kernel == nil {
 		return kernels
@@ -52,7 +53,7 @@ func (w *Watch) named(kernels []string) []string {
 	return watched
 }
 
-// kernelFlags are the flags that choose kernels, as they were given.
+// kernelFlags are the flags that select kernels, as they were given.
 func (w *Watch) kernelFlags() string { return flagsOf("kernel", w.Kernel, w.SkipKernel) }
 
 // flagsOf gives the flags of two filters.
@@ -67,10 +68,10 @@ func flagsOf(name string, only, skip *regexp.Regexp) string {
 	return strings.Join(flags, " ")
 }
 
-// variables says that races are reported by what they are on.
+// variables reports whether the memory of a race decides if it is reported.
 func (w *Watch) variables() bool { return w.Variable != nil || w.SkipVariable != nil }
 
-// detectors gives the watch as detectors take it, nil if they report every race. object names memory.
+// detectors returns the watch in the form for detectors, and nil if they report every race. object names memory.
 func (w *Watch) detectors(object func(event.Space, uint64, uint32) report.Object) *detect.Watch {
 	if !w.variables() && w.Blocks == nil && w.Threads == nil && w.Addresses == nil {
 		return nil
@@ -95,7 +96,7 @@ func (w *Watch) detectors(object func(event.Space, uint64, uint32) report.Object
 	return d
 }
 
-// raceFlags are the flags that choose races, as they were given.
+// raceFlags are the flags that select races, as they were given.
 func (w *Watch) raceFlags() string {
 	var flags []string
 	for _, r := range []struct {
@@ -116,7 +117,7 @@ func (w *Watch) raceFlags() string {
 	return strings.Join(flags, " ")
 }
 
-// note says which races are reported, "" if all are.
+// note says which races are reported, and is "" if all are.
 func (w *Watch) note() string {
 	flags := w.raceFlags()
 	if flags == "" {

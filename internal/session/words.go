@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// dialect is the language whose words a finding is told in. Detectors and engine use those of CUDA C++ and PTX.
+// dialect is the language in whose terms a finding is reported. Detectors and engine use those of CUDA C++ and PTX.
 type dialect uint8
 
 const (
@@ -18,15 +18,16 @@ const (
 	inTriton
 	inGluon
 	inNumba
-	inTorch // operators and tensors of PyTorch, and no kernel
-	inGraph // CUDA's graphs: what races are two nodes of one
+	inTorch // operators and tensors of PyTorch, without kernels
+	inGraph // CUDA's graphs: races between two nodes of a graph
 	dialects
 )
 
-// byNumba matches the linker names of Numba's kernels: their two ABI tags are a version, counted in the process, and coded flags.
+// byNumba matches the linker names of Numba's kernels: their two ABI tags are a version, counted in the process, and
+// coded flags.
 var byNumba = regexp.MustCompile(`^_ZN\w+?B\d+v\d+B\d+cw`)
 
-// dialectOf is that of a kernel.
+// dialectOf is the dialect of a kernel.
 func dialectOf(l *event.Launch) dialect {
 	switch {
 	case l.Language == event.Triton:
@@ -39,7 +40,7 @@ func dialectOf(l *event.Launch) dialect {
 	return inCUDA
 }
 
-// dialectFor is that of a finding: of its first kernel, or else PyTorch's where one of its operators takes part.
+// dialectFor is the dialect of a finding: that of its first kernel, or PyTorch's if one of its operators takes part.
 func dialectFor(f *detect.Finding) dialect {
 	torch := false
 	for i := range f.Accesses {
@@ -55,7 +56,7 @@ func dialectFor(f *detect.Finding) dialect {
 	return inCUDA
 }
 
-// nodesOfGraph says that what a finding is of are two nodes that one launch of a graph executed.
+// nodesOfGraph reports whether a finding concerns two nodes that one launch of a graph executed.
 func nodesOfGraph(f *report.Finding) bool {
 	launch := func(a *report.Access) uint32 {
 		for _, x := range slices.Concat(a.Caller, a.Frames) {
@@ -68,19 +69,19 @@ func nodesOfGraph(f *report.Finding) bool {
 	return len(f.Accesses) == 2 && launch(&f.Accesses[0]) != 0 && launch(&f.Accesses[0]) == launch(&f.Accesses[1])
 }
 
-// A wording is what is called otherwise in other languages. A dialect that it does not name keeps the words. $1 in a text is what the first
-// group of the pattern matches.
+// wording is a text that differs between dialects. A dialect that is not listed keeps the original. $1 in a text is the
+// match of the first group of the pattern.
 type wording struct {
 	words *regexp.Regexp
 	in    [dialects]string
 }
 
-// none stands for no words at all.
+// none stands for an empty text.
 const none = "\x00"
 
 func say(words string, in [dialects]string) wording { return wording{regexp.MustCompile(words), in} }
 
-// wordings are replaced in their order: whole sentences before the names in them.
+// wordings are replaced in this order: whole sentences before the names in them.
 var wordings = []wording{
 	// Nodes of a graph.
 	say(`they are in different streams, and no event or synchronising call orders them`, [dialects]string{
@@ -96,7 +97,7 @@ var wordings = []wording{
 	say(`__syncthreads\(\) between the last access to the buffer and the issue of the copy into it \(.*? of cuda::pipeline\)`, [dialects]string{
 		inGluon: "gl.barrier() between the last access to the buffer and the issue of the copy into it; between partitions of gl.warp_specialize, mbarrier.arrive after the access and mbarrier.wait before the copy"}),
 
-	// What to do between blocks.
+	// Fixes between blocks.
 	say(`give each thread its own element, let one thread write,`, [dialects]string{
 		inTriton: "give each program instance its own elements, let one instance write,",
 		inGluon:  "give each program instance its own elements, let one instance write,"}),
@@ -185,7 +186,7 @@ var wordings = []wording{
 		inTriton: "call tl.extra.cuda.gdc_wait() in the second kernel before the access, or launch it without launch_pdl",
 		inGluon:  "call tl.extra.cuda.gdc_wait() in the second kernel before the access, or launch it without launch_pdl"}),
 
-	// Asynchronous copies and the tensor cores, which only Gluon's authors see.
+	// Asynchronous copies and the tensor cores, which only authors of Gluon kernels see.
 	say(`cp\.async\.wait_group (\d+) or less \(.*?\)\)`, [dialects]string{inGluon: "async_copy.wait_group($1) or less"}),
 	say(`cp\.async\.wait_group 0 \(.*? cooperative_groups::wait\)`, [dialects]string{inGluon: "async_copy.wait_group(0)"}),
 	say(`cp\.async\.commit_group \(.*? producer_commit\(\)\)`, [dialects]string{inGluon: "async_copy.commit_group()"}),
@@ -247,7 +248,7 @@ var wordings = []wording{
 	say(`__threadfence`, [dialects]string{inNumba: "cuda.threadfence"}),
 }
 
-// sayIn says what happens, or what to do, in the words of a language.
+// sayIn translates a description or a fix to the terms of a dialect.
 func sayIn(d dialect, text string) string {
 	if d == inCUDA {
 		return text
@@ -264,7 +265,7 @@ func sayIn(d dialect, text string) string {
 	return text
 }
 
-// tellIn puts a finding into the words of a language.
+// tellIn translates a finding to the terms of a dialect.
 func tellIn(d dialect, f *report.Finding) {
 	f.Message, f.Fix = sayIn(d, f.Message), sayIn(d, f.Fix)
 	for i := range f.Accesses {

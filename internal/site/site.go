@@ -1,5 +1,5 @@
-// Package site makes a web site of the documentation: the README, the pages of docs, a page for each kind of finding as "fencepost
-// explain" prints it, and the manual page. The files need no server.
+// Package site makes a web site of the documentation: the README, the pages of docs, a page for each kind of finding as
+// printed by "fencepost explain", and the manual page. The files need no server.
 package site
 
 import (
@@ -32,7 +32,7 @@ var css string
 // page is one page of the site.
 type page struct {
 	name  string // of the file, "/" for folders
-	from  string // the file that it is made of, from the root of the module; "" for none
+	from  string // the file from which it is made, relative to the root of the module; "" for none
 	title string
 	group string // in the list of pages
 	text  string // Markdown
@@ -55,7 +55,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// build writes the site of the module in root, and gives the number of its pages.
+// build writes the site of the module in root, and returns the number of its pages.
 func build(root, out string) (int, error) {
 	pages, err := collect(root)
 	if err != nil {
@@ -88,10 +88,10 @@ func build(root, out string) (int, error) {
 	return len(pages), nil
 }
 
-// comment begins pages that are made by a program.
+// comment matches the comment at the start of generated pages.
 var comment = regexp.MustCompile(`^<!--.*-->\n+`)
 
-// collect gives the pages in the order of the list.
+// collect returns the pages in the order of the list.
 func collect(root string) ([]page, error) {
 	read := func(name string) (string, error) {
 		data, err := os.ReadFile(filepath.Join(root, name))
@@ -139,7 +139,7 @@ func collect(root string) ([]page, error) {
 	return pages, nil
 }
 
-// command gives what the command line prints.
+// command returns the output of the command line.
 func command(args ...string) (string, error) {
 	var out, errs bytes.Buffer
 	if code := cli.Main(append([]string{"fencepost"}, args...), nil, &out, &errs); code != 0 {
@@ -149,7 +149,7 @@ func command(args ...string) (string, error) {
 }
 
 var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-	goldmark.WithRendererOptions(htmlrender.WithUnsafe())) // the texts are ours
+	goldmark.WithRendererOptions(htmlrender.WithUnsafe())) // the texts are trusted
 
 // render gives the file of a page.
 func render(p *page, pages []page) ([]byte, error) {
@@ -198,7 +198,7 @@ func render(p *page, pages []page) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// relink lets links to files of the module lead to their pages. Those to files that have none become plain text.
+// relink makes links to files of the module lead to their pages. Links to files without a page become plain text.
 func relink(tree ast.Node, source []byte, p *page, pages []page, up string) error {
 	var plain []*ast.Link
 	err := ast.Walk(tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {

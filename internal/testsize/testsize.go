@@ -1,4 +1,4 @@
-// Package testsize chooses how much the tests do that take random inputs, or all of the corpus several times.
+// Package testsize scales the tests that take random inputs, or the whole corpus several times.
 package testsize
 
 import (
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A test keeps a few megabytes and makes gigabytes of garbage. Collecting it less often takes a third of the time from the
-// longest packages. GOGC overrides this.
+// A test keeps a few megabytes of memory and makes gigabytes of garbage. Collecting it less often saves a third of the
+// time of the longest packages. GOGC overrides this.
 func init() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -18,7 +18,7 @@ func init() {
 // Long reports whether the tests may take as long as in CI, which sets FENCEPOST_TESTS=long.
 func Long() bool { return os.Getenv("FENCEPOST_TESTS") == "long" && !testing.Short() }
 
-// Of gives the first number where tests are to be short (go test -short), the last one where they may be long, and plain otherwise.
+// Of returns short if tests are to be short (go test -short), long if they may be long, and plain otherwise.
 func Of(short, plain, long int) int {
 	switch {
 	case testing.Short():

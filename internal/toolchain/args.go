@@ -8,22 +8,22 @@ import (
 // item is one argument of nvcc with its value.
 type item struct {
 	opt   string // short name, "-arch" for --gpu-architecture; "" for an input; an unknown option as written
-	value string // of an option that takes one, or the input
+	value string // value of an option that takes one, or the input
 	raw   []string
 }
 
-// text gives the option as the caller wrote it.
+// text returns the option as the caller wrote it.
 func (it item) text() string { return strings.Join(it.raw, " ") }
 
-// An option of nvcc, as far as arguments are told apart by it. nvcc's own help page lists them.
+// option is an option of nvcc, as far as arguments are distinguished by it. nvcc's own help page lists them.
 type option struct {
 	long  string
 	short string
 	takes bool // a value follows, after a blank or "="
 }
 
-// options holds every option that takes a value, so that a value is never mistaken for an option or an input, and those
-// without that Wrap looks at.
+// options contains every option that takes a value, so that a value is never mistaken for an option or an input, and
+// those without a value that Wrap inspects.
 var options = []option{
 	{"--gpu-architecture", "-arch", true}, {"--gpu-code", "-code", true}, {"--generate-code", "-gencode", true},
 	{"--cicc-options", "-Xcicc", true}, {"--Ofast-compile", "-Ofc", true}, {"--dopt", "-dopt", true},
@@ -79,11 +79,11 @@ func lookup(name string) (option, bool) {
 // attached are the options whose value may follow without a blank, as in -O2 and -lm.
 const attached = "DUILlOmt"
 
-// maxFiles bounds the response files of one call, which may name each other.
+// maxFiles bounds the response files of one call, which may refer to each other.
 const maxFiles = 256
 
 // parseArgs splits the arguments into options with their values and inputs. A response file with an argument that Wrap
-// looks at is replaced by what it holds; another stays a file, because nvcc's rules for quotes in it are its own.
+// inspects is replaced by its contents. Any other stays a file, because nvcc has rules of its own for quotes in it.
 func parseArgs(args []string, read func(string) ([]byte, error)) ([]item, error) {
 	p := argParser{read: read}
 	return p.parse(args)
@@ -163,7 +163,7 @@ func (p *argParser) responseFiles(it item) ([]item, error) {
 	return all, nil
 }
 
-// overruled says whether Wrap may not leave an argument as it stands.
+// overruled reports whether Wrap must not leave an argument unchanged.
 func overruled(it item) bool {
 	switch it.opt {
 	case "-arch", "-code", "-gencode", "-lineinfo", "-Xcicc", "-Ofc", "-dopt", "-extra-device-vectorization", "-dlto", "-lto",
@@ -177,8 +177,8 @@ func overruled(it item) bool {
 	return makesNoPTX[it.opt] || informs[it.opt]
 }
 
-// splitWords splits the text of a response file or of NVCC_APPEND_FLAGS at blanks; double quotes keep blanks together and
-// a backslash takes the meaning from a quote or a backslash.
+// splitWords splits the text of a response file or of NVCC_APPEND_FLAGS at blanks. Double quotes keep blanks together,
+// and a backslash escapes a quote or a backslash.
 func splitWords(s string) []string {
 	var words []string
 	var w strings.Builder

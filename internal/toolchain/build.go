@@ -18,25 +18,25 @@ import (
 	"fencepost.dev/fencepost/internal/procgroup"
 )
 
-// BuildOptions says what to compile and how.
+// BuildOptions describe what to compile and how.
 type BuildOptions struct {
 	NVCC       *Tool
-	Clang      *Tool     // compiles in place of nvcc, with the headers of its toolkit; nil: nvcc does
-	Sources    []string  // .cu, .cpp, .c, .o, .a: anything nvcc takes
-	Flags      []string  // the user's own, rewritten as by Wrap
-	Arch       string    // the device that --arch names, as sm_90a: what nvcc compiles for where Flags name no architecture; empty for the default
+	Clang      *Tool     // compiles instead of nvcc, with the headers of its toolkit; nil: nvcc does
+	Sources    []string  // .cu, .cpp, .c, .o, .a: anything that nvcc accepts
+	Flags      []string  // the user's flags, rewritten as by Wrap
+	Arch       string    // the device that --arch names, for example sm_90a: the target of nvcc if Flags name no architecture; empty for the default
 	Out        string    // the executable, or for BuildPTX a folder
-	RuntimeDir string    // our runtime libraries, as standin.Build makes them; BuildPTX needs none
+	RuntimeDir string    // Fencepost's runtime libraries, as made by standin.Build; BuildPTX needs none
 	Dir        string    // working folder, "" for the current one
 	Env        []string  // nil: that of this process
-	Output     io.Writer // gets what the compilers print, unchanged; nil: dropped
+	Output     io.Writer // receives the output of the compilers, unchanged; nil: dropped
 }
 
-// CompileError is a compiler that ended with an error. What it printed has gone to BuildOptions.Output.
+// CompileError is a compiler that ended with an error. Its output has gone to BuildOptions.Output.
 type CompileError struct {
 	Tool   string
-	Code   int    // exit code; 128 + the number when a signal ended it
-	Remedy string // "" when none is known
+	Code   int    // exit code; 128 + the number if a signal ended it
+	Remedy string // "" if none is known
 }
 
 // Error names tool and code, and the remedy.
@@ -53,7 +53,7 @@ const (
 	partial     = "link with -lcublas or -lcurand; of these libraries Fencepost computes some functions on the host (docs/run.md has the list), and others are undefined all the same"
 )
 
-// remedies are what to do about errors of compilers and linkers, by what they print.
+// remedies maps outputs of compilers and linkers to remedies of their errors.
 var remedies = []struct{ printed, remedy string }{
 	{"cannot find -lcublasLt", machineCode}, {"cannot find -lcufft", machineCode}, {"cannot find -lcusparse", machineCode},
 	{"cannot find -lcusolver", machineCode}, {"cannot find -lcudnn", machineCode}, {"cannot find -lnccl", machineCode},
@@ -66,7 +66,7 @@ var remedies = []struct{ printed, remedy string }{
 	{"cublas_v2.h: No such file", "the header is part of NVIDIA's cuBLAS: install that beside nvcc (pip: nvidia-cublas)"},
 }
 
-// printedTail is a writer that hands on what is written and keeps the end of it.
+// printedTail is a writer that passes its input on and keeps the end of it.
 type printedTail struct {
 	to   io.Writer // nil: nobody
 	tail []byte
@@ -85,7 +85,7 @@ func (w *printedTail) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// remedy gives what to do about what was printed, "" when that is not known.
+// remedy returns the remedy for what was printed, "" if it is not known.
 func (w *printedTail) remedy() string {
 	for _, r := range remedies {
 		if bytes.Contains(w.tail, []byte(r.printed)) {
@@ -95,13 +95,13 @@ func (w *printedTail) remedy() string {
 	return ""
 }
 
-// BuildPTX compiles each source to PTX and returns the files, in the order of the sources, in the folder o.Out. Notes are
-// those of Wrap. The error is a *CompileError when the source is at fault.
+// BuildPTX compiles each source to PTX and returns the files, in the order of the sources, in the folder o.Out. Notes
+// are those of Wrap. The error is a *CompileError if the source is at fault.
 func BuildPTX(ctx context.Context, o BuildOptions) (ptx, notes []string, err error) {
 	for i, src := range o.Sources {
 		base := strings.TrimSuffix(filepath.Base(src), filepath.Ext(src))
 		out := filepath.Join(o.Out, base+".ptx")
-		if slices.Contains(ptx, out) { // two sources of the same name in two folders
+		if slices.Contains(ptx, out) { // two sources with the same name in two folders
 			out = filepath.Join(o.Out, base+"."+strconv.Itoa(i)+".ptx")
 		}
 		if o.Clang != nil {
@@ -126,8 +126,8 @@ func BuildPTX(ctx context.Context, o BuildOptions) (ptx, notes []string, err err
 	return ptx, notes, nil
 }
 
-// BuildProgram compiles and links the sources to the executable o.Out, with PTX inside and with our runtime library.
-// Notes are those of Wrap. The error is a *CompileError when the sources are at fault.
+// BuildProgram compiles and links the sources to the executable o.Out, with embedded PTX and with Fencepost's runtime
+// library. Notes are those of Wrap. The error is a *CompileError if the sources are at fault.
 func BuildProgram(ctx context.Context, o BuildOptions) (notes []string, err error) {
 	if o.Clang != nil {
 		return o.clang(ctx, slices.Concat(o.Flags, o.Sources), "", "")
@@ -135,8 +135,9 @@ func BuildProgram(ctx context.Context, o BuildOptions) (notes []string, err erro
 	return o.run(ctx, slices.Concat([]string{"-o", o.Out}, o.archFlag(), o.Flags, o.Sources))
 }
 
-// archFlag lets nvcc compile for o.Arch where the user's flags name no architecture: else __CUDA_ARCH__ would be that of the
-// default device, and code for the one that the kernels see would be left out. Clang may be too old to know the device.
+// archFlag makes nvcc compile for o.Arch if the user's flags name no architecture. Otherwise __CUDA_ARCH__ would be
+// that of the default device, and code for the device that the kernels see would be left out. Clang may be too old to
+// know the device.
 func (o *BuildOptions) archFlag() []string {
 	if o.Arch == "" {
 		return nil
@@ -148,7 +149,7 @@ func (o *BuildOptions) archFlag() []string {
 	return []string{"-arch=" + o.Arch}
 }
 
-// run calls nvcc with temporary files of its own, which are gone afterwards even when nvcc is killed.
+// run calls nvcc with temporary files of its own, which are removed afterwards even if nvcc is killed.
 func (o *BuildOptions) run(ctx context.Context, args []string) (notes []string, err error) {
 	if o.NVCC == nil {
 		return nil, &Missing{What: "nvcc", Remedy: nvccRemedy}
@@ -180,7 +181,7 @@ func (o *BuildOptions) run(ctx context.Context, args []string) (notes []string, 
 	return c.notes, err
 }
 
-// incomplete returns what a toolkit that pip installed in pieces lacks, or nil.
+// incomplete returns an error that names what a toolkit installed in pieces by pip lacks, or nil.
 func incomplete(nvcc *Tool) error {
 	missing := missingPackages(nvcc)
 	if len(missing) == 0 {
@@ -190,7 +191,7 @@ func incomplete(nvcc *Tool) error {
 	return &Missing{What: "a part of the CUDA toolkit of " + nvcc.Path + " (" + list + ")", Remedy: "run: pip install " + list}
 }
 
-// exitError turns the error of exec into ours.
+// exitError converts the error of exec to one of this package.
 func exitError(ctx context.Context, tool string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -213,10 +214,11 @@ type call struct {
 	notes []string
 }
 
-// newCall rewrites the arguments together with those that nvcc takes from NVCC_PREPEND_FLAGS and NVCC_APPEND_FLAGS: an
-// option there may collide with one of ours. Where they hold nothing of that kind they stay in the environment.
+// newCall rewrites the arguments together with those that nvcc takes from NVCC_PREPEND_FLAGS and NVCC_APPEND_FLAGS,
+// because an option there may conflict with one of Fencepost's. If they contain no such option they stay in the
+// environment.
 //
-// In headers, if it is not "", are the files that sources have to include.
+// headers, if not "", is the folder of the files that sources have to include.
 func newCall(args []string, nvcc *Tool, runtimeDir, headers string, env []string) (*call, error) {
 	if env == nil {
 		env = os.Environ()
@@ -244,8 +246,9 @@ func newCall(args []string, nvcc *Tool, runtimeDir, headers string, env []string
 	return c, err
 }
 
-// libraryDir returns the folder of libcudart_static.a and libcudart.so for a toolkit of that major version: structures of
-// the runtime's interface, such as the device properties, differ between them. internal/cuda/standin lays the folders out.
+// libraryDir returns the folder of libcudart_static.a and libcudart.so for a toolkit of that major version: structures
+// of the runtime's interface, such as the device properties, differ between versions. internal/cuda/standin defines the
+// layout of the folders.
 func libraryDir(runtimeDir string, major int) (string, error) {
 	switch major {
 	case 13:
@@ -265,7 +268,7 @@ func getEnv(env []string, name string) string {
 	return ""
 }
 
-// setEnv returns env with one variable changed, or taken out when value is "".
+// setEnv returns env with one variable changed, or removed if value is "".
 func setEnv(env []string, name, value string) []string {
 	var out []string
 	for _, e := range env {

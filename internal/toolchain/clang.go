@@ -14,15 +14,16 @@ import (
 	"fencepost.dev/fencepost/internal/procgroup"
 )
 
-// clangBuild is one build by clang with the headers, libdevice and fatbinary of a toolkit. Device code is compiled by itself, at -O0, to
-// PTX, which is put into the object of the host code: so no tool of the toolkit has to know this clang.
+// clangBuild is one build by clang with the headers, libdevice and fatbinary of a toolkit. Device code is compiled
+// separately, at -O0, to PTX, which is put into the object of the host code. So no tool of the toolkit needs to know
+// this version of clang.
 type clangBuild struct {
 	o        *BuildOptions
 	tmp      string
 	toolkit  string
 	arch     string   // sm_80
 	both     []string // flags for device and host code
-	host     []string // for host code alone
+	host     []string // for host code only
 	link     []string
 	inputs   []string // sources and objects, in their order
 	standard bool     // the caller chose a C++ standard
@@ -54,7 +55,7 @@ func (o *BuildOptions) newClang(args []string, tmp string) (*clangBuild, error) 
 	return b, nil
 }
 
-// take translates one argument of nvcc. Those that it does not know are clang's.
+// take translates one argument of nvcc. Unknown arguments are passed to clang.
 func (b *clangBuild) take(it item) error {
 	switch it.opt {
 	case "":
@@ -116,7 +117,7 @@ func (b *clangBuild) other(it item) error {
 	return nil
 }
 
-// realArch is the architecture that clang names for a virtual one.
+// realArch is clang's architecture for a virtual one.
 func realArch(arch string) string {
 	if n, ok := strings.CutPrefix(arch, "compute_"); ok {
 		return "sm_" + n
@@ -124,7 +125,7 @@ func realArch(arch string) string {
 	return arch
 }
 
-// shims writes the headers that clang includes and newer toolkits do not have, and gives their folder.
+// shims writes the headers that clang includes and newer toolkits do not have, and returns their folder.
 func (b *clangBuild) shims() (string, error) {
 	dir := filepath.Join(b.tmp, "include")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -138,8 +139,8 @@ func (b *clangBuild) shims() (string, error) {
 	return dir, nil
 }
 
-// cuda gives the flags for a CUDA source. Clang's own header of texture functions needs types that CUDA 12 and newer do not have, and
-// theirs declare functions with variable arguments, which are not called.
+// cuda returns the flags for a CUDA source. Clang's own header of texture functions needs types that CUDA 12 and newer
+// do not have. The toolkit's headers declare functions with variable arguments, which are not called.
 func (b *clangBuild) cuda() ([]string, error) {
 	shims, err := b.shims()
 	if err != nil {
@@ -162,7 +163,7 @@ func (b *clangBuild) ptx(ctx context.Context, source, out string) error {
 	if err != nil {
 		return err
 	}
-	// The combiner would make a byte of what an update of a word changes.
+	// The combiner would narrow the update of a word to a byte.
 	err = b.call(ctx, b.o.Clang, slices.Concat(flags, []string{"--cuda-device-only", "--cuda-gpu-arch=" + b.arch, "-S", "-O0", "-gline-directives-only",
 		"-mllvm", "-combiner-shrink-load-replace-store-with-store=0", "-o", out, source}))
 	if err != nil {
@@ -176,7 +177,7 @@ func (b *clangBuild) ptx(ctx context.Context, source, out string) error {
 	return err
 }
 
-// path is where a file is that the compilers name.
+// path is the path of a file that the compilers name.
 func (b *clangBuild) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -184,10 +185,10 @@ func (b *clangBuild) path(name string) string {
 	return filepath.Join(b.o.Dir, name)
 }
 
-// aligned matches what makes the address of a word of that of a part of it.
+// aligned matches the code that computes the address of a word from that of a part of it.
 var aligned = regexp.MustCompile(`(?m)^\s*and\.b64\s+%rd\d+, %rd\d+, -[24];(?s:.*?)\satom\.[a-z.]*cas\.`)
 
-// object compiles a source to an object that holds the PTX of its device code.
+// object compiles a source to an object that contains the PTX of its device code.
 func (b *clangBuild) object(ctx context.Context, source, base string) (string, error) {
 	out := base + ".o"
 	host := slices.Concat([]string{"-fno-optimize-sibling-calls"}, b.host, []string{"-c", "-o", out, source})
@@ -210,11 +211,11 @@ func (b *clangBuild) object(ctx context.Context, source, base string) (string, e
 	if err != nil {
 		return "", err
 	}
-	// The stub of a kernel, which is not declared inline, would otherwise be taken for the place of the launch.
+	// The stub of a kernel, which is not declared inline, would otherwise be mistaken for the place of the launch.
 	return out, b.call(ctx, b.o.Clang, slices.Concat(flags, []string{"--cuda-host-only", "-finline-hint-functions", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", base + ".fatbin"}, host))
 }
 
-// program compiles all sources and links them with our runtime library.
+// program compiles all sources and links them with Fencepost's runtime library.
 func (b *clangBuild) program(ctx context.Context) error {
 	lib, err := libraryDir(b.o.RuntimeDir, b.o.NVCC.Major)
 	if err != nil {
@@ -243,7 +244,7 @@ func (b *clangBuild) call(ctx context.Context, tool *Tool, args []string) error 
 	return exitError(ctx, tool.Name, cmd.Run())
 }
 
-// clang builds with clang: PTX of a source, to a file, or a program where it is "".
+// clang builds with clang: the PTX of a source to the file ptx, or a program if ptx is "".
 func (o *BuildOptions) clang(ctx context.Context, args []string, source, ptx string) (notes []string, err error) {
 	tmp, err := os.MkdirTemp("", "fencepost-build-")
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 // Check is one line of `fencepost doctor`.
 type Check struct {
 	Name    string // "nvcc", "clang", "host C compiler", "nvcc compiles a kernel"
-	Purpose string // what it is needed for
-	Needed  bool   // without it the purpose is out of reach; else it is a second choice
-	Tool    *Tool  // nil when it was not found
-	Problem string // "" when all is well
-	Remedy  string // what to do about the problem
+	Purpose string // the use of the tool
+	Needed  bool   // required for the purpose; otherwise it is an alternative
+	Tool    *Tool  // nil if it was not found
+	Problem string // "" if there is none
+	Remedy  string // the solution of the problem
 }
 
-// Doctor looks for every compiler and tries out nvcc. It fails never; what is wrong is in the checks.
+// Doctor looks for every compiler and tries out nvcc. It never fails; problems are in the checks.
 func Doctor(ctx context.Context, f *Finder) []Check {
 	var checks []Check
 	add := func(name, purpose string, needed bool, t *Tool, err error) {
@@ -48,7 +48,7 @@ func Doctor(ctx context.Context, f *Finder) []Check {
 	return checks
 }
 
-// tryOut compiles a kernel with host code, which finds out about every part of a toolkit that pip installs apart.
+// tryOut compiles a kernel with host code, which tests every part of a toolkit that pip installs separately.
 func tryOut(ctx context.Context, nvcc *Tool) Check {
 	c := Check{Name: "nvcc compiles a kernel", Purpose: "compiles .cu files", Needed: true, Tool: nvcc}
 	dir, err := os.MkdirTemp("", "fencepost-doctor-")
@@ -77,7 +77,7 @@ func tryOut(ctx context.Context, nvcc *Tool) Check {
 	return c
 }
 
-// firstError picks the line that says most out of what a compiler printed.
+// firstError returns the most informative line of a compiler's output.
 func firstError(out string) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	for _, l := range lines {
@@ -88,8 +88,8 @@ func firstError(out string) string {
 	return lines[0]
 }
 
-// missingPackages names the packages of PipLine whose files are not there. A toolkit installed otherwise has all of them,
-// and perhaps in other places.
+// missingPackages names the packages of PipLine whose files are missing. A toolkit installed otherwise has all of them,
+// perhaps in other places.
 func missingPackages(nvcc *Tool) []string {
 	top, err := toolkitRoot(nvcc)
 	if err != nil || filepath.Base(filepath.Dir(top)) != "nvidia" {

@@ -17,21 +17,21 @@ import (
 type Tool struct {
 	Name    string // "nvcc", "clang" or "cc"
 	Path    string // absolute
-	From    string // what led to it: "--nvcc", "PATH", "CUDA_HOME", ...
-	Version string // as the tool gives it: "13.5.37"
+	From    string // where it was found: "--nvcc", "PATH", "CUDA_HOME", ...
+	Version string // as the tool prints it: "13.5.37"
 	Major   int
 	Minor   int
 }
 
-// Missing is a tool that was not found, or one that is not complete, with what to do. It is what makes a run impossible
-// rather than a verdict about the program.
+// Missing is an error: a tool that was not found, or that is incomplete, with a remedy. It makes a run impossible and
+// is not a verdict about the program.
 type Missing struct {
 	What   string   // "nvcc", "host C compiler", or a piece of a toolkit
-	Looked []string // where it was looked for
-	Remedy string   // the line to run, or what to install
+	Looked []string // the places that were searched
+	Remedy string   // the command to run, or what to install
 }
 
-// Error gives all of it in one line.
+// Error returns everything in one line.
 func (e *Missing) Error() string {
 	s := e.What + " was not found"
 	if len(e.Looked) > 0 {
@@ -40,7 +40,7 @@ func (e *Missing) Error() string {
 	return s + "; " + e.Remedy
 }
 
-// PipLine installs a working CUDA compiler into a Python environment, on a machine with no GPU.
+// PipLine installs a working CUDA compiler into a Python environment, on a machine without a GPU.
 const PipLine = "pip install nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-nvvm nvidia-cuda-crt nvidia-cuda-cccl"
 
 const (
@@ -49,12 +49,12 @@ const (
 	clangRemedy = "install clang 14 or newer (Debian, Ubuntu: apt-get install clang)"
 )
 
-// MinClang is the oldest clang that knows the CUDA constructs we need.
+// MinClang is the oldest clang that supports the CUDA constructs that Fencepost needs.
 const MinClang = 14
 
-// Finder looks for compilers. The zero value looks where the environment says.
+// Finder looks for compilers. The zero value looks in the places that the environment names.
 type Finder struct {
-	NVCC   string              // path or name given by the user; "" to look for it
+	NVCC   string              // path or name given by the user; "" to search for it
 	Clang  string              // the same for clang
 	CC     string              // the same for the host C compiler
 	Getenv func(string) string // nil: os.Getenv
@@ -71,9 +71,10 @@ func (f *Finder) env(name string) string {
 // candidate is a place where a tool may be.
 type candidate struct{ path, from string }
 
-// FindNVCC finds nvcc: as given, FENCEPOST_NVCC, PATH, CUDA_HOME, CUDA_PATH, the active Python environment (VIRTUAL_ENV,
-// CONDA_PREFIX), the usual install folders, what "fencepost doctor --install" has installed, and at last the site-packages of python3. Scripts that call us are passed
-// over, so that our wrapper may itself be named nvcc and stand in PATH. The error is a *Missing.
+// FindNVCC finds nvcc: as given, FENCEPOST_NVCC, PATH, CUDA_HOME, CUDA_PATH, the active Python environment
+// (VIRTUAL_ENV, CONDA_PREFIX), the usual install folders, the compiler that "fencepost doctor --install" has installed,
+// and finally the site-packages of python3. It skips scripts that call Fencepost, so that Fencepost's wrapper may
+// itself be named nvcc and be in PATH. The error is a *Missing.
 func (f *Finder) FindNVCC(ctx context.Context) (*Tool, error) {
 	if f.NVCC != "" {
 		return f.given(ctx, "nvcc", f.NVCC, "--nvcc", nvccRemedy)
@@ -125,7 +126,7 @@ func (f *Finder) nvccInRoots(context.Context) ([]candidate, string) {
 	}
 	var list []candidate
 	for _, r := range roots {
-		// The newest of several first; a bad pattern is impossible in the list above and finds nothing elsewhere.
+		// The newest of several comes first. The patterns in the list above are valid; others find nothing.
 		dirs, _ := filepath.Glob(r)
 		slices.SortFunc(dirs, func(a, b string) int { return compareVersions(b, a) })
 		for _, d := range dirs {
@@ -135,7 +136,7 @@ func (f *Finder) nvccInRoots(context.Context) ([]candidate, string) {
 	return list, strings.Join(roots, ", ")
 }
 
-// nvccInPython asks python3 for its folders. It comes last because starting Python costs a tenth of a second.
+// nvccInPython asks python3 for its folders. It comes last because starting Python takes a tenth of a second.
 func (f *Finder) nvccInPython(ctx context.Context) ([]candidate, string) {
 	const where = "the site-packages of python3"
 	python := ""
@@ -162,7 +163,7 @@ func (f *Finder) nvccInPython(ctx context.Context) ([]candidate, string) {
 	return list, where
 }
 
-// inPackages finds nvcc as pip installs it. pattern is that of a site-packages folder.
+// inPackages finds nvcc as installed by pip. pattern is that of a site-packages folder.
 func inPackages(pattern, from string) []candidate {
 	var list []candidate
 	paths, _ := filepath.Glob(filepath.Join(pattern, "nvidia", "cu*", "bin", "nvcc"))
@@ -204,8 +205,8 @@ func (f *Finder) FindCC(ctx context.Context) (*Tool, error) {
 	if f.CC != "" {
 		return f.given(ctx, "cc", f.CC, "--cc", ccRemedy)
 	}
-	// CC may hold options too; what counts here is the compiler. A makefile whose CC is nvcc, or ours in its place, hands
-	// that on to all it calls: not what is meant here.
+	// CC may contain options too; only the compiler matters here. A makefile whose CC is nvcc, or Fencepost's
+	// replacement of it, passes it to everything it calls; that one is not meant here.
 	if words := strings.Fields(f.env("CC")); len(words) > 0 && !isNVCC(f.inPath(words[0])) && !isNVCC(words[0]) {
 		if t, err := f.given(ctx, "cc", words[0], "CC", ccRemedy); err == nil {
 			return t, nil
@@ -221,7 +222,7 @@ func (f *Finder) FindCC(ctx context.Context) (*Tool, error) {
 	return nil, &Missing{What: "host C compiler", Looked: []string{"CC", "cc, gcc and clang in PATH"}, Remedy: ccRemedy}
 }
 
-// given looks at a tool that the user named by path or by name.
+// given checks a tool that the user named by path or by name.
 func (f *Finder) given(ctx context.Context, name, path, from, remedy string) (*Tool, error) {
 	p := path
 	if !strings.ContainsRune(p, filepath.Separator) {
@@ -251,12 +252,12 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// isNVCC says whether a compiler is nvcc or ours.
+// isNVCC reports whether a compiler is nvcc or Fencepost's replacement of it.
 func isNVCC(path string) bool {
 	return filepath.Base(path) == "nvcc" || path != "" && isWrapper(path)
 }
 
-// isWrapper says whether an nvcc is ours: a link to this program, or a script that calls it.
+// isWrapper reports whether an nvcc is Fencepost's: a link to this program, or a script that calls it.
 func isWrapper(path string) bool {
 	if self, err := os.Executable(); err == nil {
 		a, errA := os.Stat(self)
@@ -275,7 +276,7 @@ func isWrapper(path string) bool {
 	return strings.HasPrefix(string(head[:n]), "#!") && strings.Contains(string(head[:n]), "fencepost")
 }
 
-// versions find the version in what a tool prints when it is asked for it.
+// versions match the version in a tool's version output.
 var versions = map[string]*regexp.Regexp{
 	"nvcc":  regexp.MustCompile(`release \d+\.\d+, V(\d+)\.(\d+)(?:\.\d+)*`),
 	"clang": regexp.MustCompile(`clang version (\d+)\.(\d+)(?:\.\d+)*`),
@@ -325,7 +326,7 @@ func numbers(s string) []int {
 	return out
 }
 
-// escapeGlob makes a path mean itself as a pattern of filepath.Glob.
+// escapeGlob escapes a path for use as a pattern of filepath.Glob.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// InstallFolder is where Install puts a compiler, in the user's cache: a Python environment of its own. "" where there is no cache.
+// InstallFolder is the folder of Install in the user's cache: a Python environment of its own. It is "" if there is no
+// cache.
 func (f *Finder) InstallFolder() string {
 	cache := f.env("XDG_CACHE_HOME")
 	if cache == "" && f.env("HOME") != "" {
@@ -22,7 +23,7 @@ func (f *Finder) InstallFolder() string {
 	return filepath.Join(cache, "fencepost", "compiler")
 }
 
-// nvccInstalled looks where Install has put it.
+// nvccInstalled looks in the folder of Install.
 func (f *Finder) nvccInstalled(context.Context) ([]candidate, string) {
 	dir := f.InstallFolder()
 	if dir == "" {
@@ -31,7 +32,8 @@ func (f *Finder) nvccInstalled(context.Context) ([]candidate, string) {
 	return inPackages(filepath.Join(escapeGlob(dir), "lib", "python3*", "site-packages"), "fencepost doctor --install"), dir
 }
 
-// Install puts a CUDA compiler into the folder, with pip, and shows what that prints. What is left of an earlier try goes first.
+// Install installs a CUDA compiler into the folder, with pip, and shows pip's output. It first removes the remains of
+// an earlier attempt.
 func (f *Finder) Install(ctx context.Context, out io.Writer) (*Tool, error) {
 	dir, python := f.InstallFolder(), f.inPath("python3")
 	if dir == "" {

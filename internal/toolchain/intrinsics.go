@@ -11,8 +11,9 @@ import (
 //go:embed intrinsics.h
 var intrinsics []byte
 
-// writeIntrinsics writes the header of intrinsics that the device compiler refuses at -O0 to a folder, unless it is there, and returns its
-// path. The name holds a hash of the text: makefiles depend on the file, and other versions of Fencepost may share the folder.
+// writeIntrinsics writes to a folder the header of intrinsics that the device compiler refuses at -O0, unless it
+// exists, and returns its path. The name contains a hash of the text, because makefiles depend on the file and other
+// versions of Fencepost may share the folder.
 func writeIntrinsics(dir string) (path string, err error) {
 	sum := sha256.Sum256(intrinsics)
 	path = filepath.Join(dir, "intrinsics-"+hex.EncodeToString(sum[:6])+".h")
@@ -22,7 +23,7 @@ func writeIntrinsics(dir string) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	// Renamed into place: another process may compile with it now.
+	// Rename it into place: another process may be compiling with it.
 	tmp, err := os.CreateTemp(dir, "intrinsics-*.tmp")
 	if err != nil {
 		return "", err

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Overlay makes, in a folder under cache, a CUDA toolkit of links to the one nvcc belongs to, with two differences: its
-// bin/nvcc is a script that calls `self nvcc`, and its runtime libraries are ours. Build systems that ask for the folder of
-// the toolkit (CUDA_HOME, CUDA_PATH, CUDAToolkit_ROOT) and name libraries by path get ours that way. It returns the folder,
-// which is made once and found again for the same arguments and an unchanged toolkit.
+// Overlay makes, in a folder under cache, a CUDA toolkit of links to nvcc's toolkit, with two differences: its bin/nvcc
+// is a script that calls `self nvcc`, and its runtime libraries are Fencepost's. Build systems that ask for the folder
+// of the toolkit (CUDA_HOME, CUDA_PATH, CUDAToolkit_ROOT) and name libraries by path thus get Fencepost's. Overlay
+// returns the folder, which is made once and reused for the same arguments and an unchanged toolkit.
 func Overlay(cache string, nvcc *Tool, runtimeDir, self string) (string, error) {
 	top, err := toolkitRoot(nvcc)
 	if err != nil {
@@ -24,7 +24,7 @@ func Overlay(cache string, nvcc *Tool, runtimeDir, self string) (string, error) 
 	fmt.Fprintf(key, "%q", []string{nvcc.Path, nvcc.Version, top, runtimeDir, self})
 	for _, d := range []string{"", "bin", "lib", "lib64"} {
 		if info, err := os.Stat(filepath.Join(top, d)); err == nil {
-			fmt.Fprintln(key, d, info.ModTime().UnixNano()) // something was installed since: its links are missing
+			fmt.Fprintln(key, d, info.ModTime().UnixNano()) // something was installed since: its links would be missing
 		}
 	}
 	dir := filepath.Join(cache, fmt.Sprintf("toolkit-%x", key.Sum(nil)[:6]))
@@ -43,19 +43,19 @@ func Overlay(cache string, nvcc *Tool, runtimeDir, self string) (string, error) 
 		return "", err
 	}
 	if err := os.Rename(tmp, dir); err != nil {
-		if _, there := os.Stat(dir); there != nil { // else another process was faster
+		if _, there := os.Stat(dir); there != nil { // otherwise another process was faster
 			return "", err
 		}
 	}
 	return dir, nil
 }
 
-// toolkitRoot returns the folder that holds bin, include and the libraries. nvcc says so itself when it is asked what it
-// would do; where a distribution puts it, the path does not tell.
+// toolkitRoot returns the folder that contains bin, include and the libraries. nvcc prints it in a dry run; in a
+// distribution's layout the path of nvcc does not show it.
 func toolkitRoot(nvcc *Tool) (string, error) {
 	cmd := exec.Command(nvcc.Path, "--dryrun", cmakeAsks)
 	cmd.Env = setEnv(setEnv(os.Environ(), "NVCC_PREPEND_FLAGS", ""), "NVCC_APPEND_FLAGS", "")
-	// It ends with an error, for there is no such file.
+	// The command ends with an error, because there is no such file.
 	out, _ := cmd.CombinedOutput()
 	if m := toolkitLine.FindSubmatch(out); m != nil {
 		return filepath.EvalSymlinks(string(m[1]))
@@ -85,7 +85,7 @@ func fillOverlay(dir, top string, nvcc *Tool, runtimeDir, self string) error {
 	if err := writeScript(filepath.Join(bin, "nvcc"), nvcc, self); err != nil {
 		return err
 	}
-	// Where a toolkit has several of these folders they are the same by links.
+	// If a toolkit has several of these folders, they are links to one.
 	for _, l := range []string{"lib64", "lib", "targets/x86_64-linux/lib"} {
 		if err := linkAll(filepath.Join(top, l), lib, foreignLibrary); err != nil {
 			return err
@@ -113,13 +113,13 @@ func fillOverlay(dir, top string, nvcc *Tool, runtimeDir, self string) error {
 	return nil
 }
 
-// foreignLibrary says whether a library of the toolkit is none of those we take the place of.
+// foreignLibrary reports whether a library of the toolkit is none of those that Fencepost replaces.
 func foreignLibrary(name string) bool {
 	return !strings.HasPrefix(name, "libcudart") && !strings.HasPrefix(name, "libcuda.") && name != "stubs"
 }
 
-// linkAll links what is in the folder from, where there is one, into the folder to, if keep says so. What is there
-// already stays.
+// linkAll links the contents of the folder from, if it exists, into the folder to, for names for which keep returns
+// true. Existing entries stay.
 func linkAll(from, to string, keep func(name string) bool) error {
 	entries, err := os.ReadDir(from)
 	if errors.Is(err, os.ErrNotExist) {
@@ -140,13 +140,13 @@ func linkAll(from, to string, keep func(name string) bool) error {
 	return nil
 }
 
-// writeScript writes an nvcc for build systems that want one program. It names the real nvcc, so that it works where only
-// the overlay can be found.
+// writeScript writes an nvcc for build systems that require a single program. It names the real nvcc, so that it works
+// where only the overlay can be found.
 func writeScript(path string, nvcc *Tool, self string) error {
 	text := fmt.Sprintf("#!/bin/sh\n# Calls fencepost in place of nvcc.\nFENCEPOST_NVCC=${FENCEPOST_NVCC:-%s}\nexport FENCEPOST_NVCC\nexec %s nvcc \"$@\"\n",
 		quote(nvcc.Path), quote(self))
 	return os.WriteFile(path, []byte(text), 0o755)
 }
 
-// quote makes a word of a shell.
+// quote quotes a word for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

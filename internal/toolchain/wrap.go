@@ -7,28 +7,29 @@ import (
 	"strings"
 )
 
-// DefaultArch is what sources are compiled for when the caller names no architecture: that of the default device.
+// DefaultArch is the architecture of sources if the caller names none: that of the default device.
 const DefaultArch = "compute_80"
 
-// startHeader has programs that -instrument asks for start themselves under the checker. internal/cuda/standin puts it beside the runtime.
+// startHeader makes programs built with -instrument start themselves under the checker. internal/cuda/standin puts it
+// next to the runtime.
 const startHeader = "instrumented.h"
 
-// Rewrite says how Wrap rewrites the arguments of nvcc.
+// Rewrite configures Wrap.
 type Rewrite struct {
-	RuntimeDir string // folder of our libcudart_static.a and libcudart.so, searched before the toolkit's; "" for none
+	RuntimeDir string // folder of Fencepost's libcudart_static.a and libcudart.so, searched before the toolkit's; "" for none
 	Intrinsics string // a file that writeIntrinsics wrote, for each source to include; "" for none
-	// ReadFile reads a response file (-optf). With nil, response files are taken over unread.
+	// ReadFile reads a response file (-optf). If it is nil, response files are passed on unread.
 	ReadFile func(name string) ([]byte, error)
 }
 
-// Wrap rewrites the arguments of an nvcc call so that the same call gives code that can be checked: PTX is embedded in
-// place of machine code, with source lines and every access of the source where it stands (-lineinfo -Xcicc -O0), and our
-// static runtime is linked in place of NVIDIA's. An option of our own, -instrument MODE, makes programs that start themselves under
-// "fencepost run --device auto". Everything else stays as the caller wrote it, so that makefiles and CMake
-// need not know. The notes, one line each, say what of the caller's own choice was overruled.
+// Wrap rewrites the arguments of an nvcc call so that the same call produces code that can be checked. PTX is embedded
+// in place of machine code, with source lines and with every access of the source in its place (-lineinfo -Xcicc -O0),
+// and Fencepost's static runtime is linked in place of NVIDIA's. The additional option -instrument MODE makes programs
+// that start themselves under "fencepost run --device auto". Everything else stays as the caller wrote it, so that
+// makefiles and CMake need not know. The notes, one line each, name the options of the caller that were overruled.
 //
-// Calls that make no PTX (-cubin and the like, --version, --help) stay as they are. The error is a *UsageError or that of
-// ReadFile.
+// Calls that make no PTX (-cubin and the like, --version, --help) are not changed. The error is a *UsageError or that
+// of ReadFile.
 func Wrap(args []string, r Rewrite) (out, notes []string, err error) {
 	items, err := parseArgs(args, r.ReadFile)
 	if err != nil {
@@ -50,7 +51,7 @@ func Wrap(args []string, r Rewrite) (out, notes []string, err error) {
 	return append(w.prefix(targets), w.kept...), w.notes, nil
 }
 
-// UsageError is an argument of the caller that could not be understood.
+// UsageError is an argument of the caller that could not be parsed.
 type UsageError struct{ Msg string }
 
 // Error returns the message.
@@ -66,15 +67,15 @@ var makesNoPTX = map[string]bool{
 
 type wrapper struct {
 	r       Rewrite
-	debug   bool // -G: it turns the optimiser off by itself, and its own way collides with ours
+	debug   bool // -G: it disables the optimiser itself, in a way that conflicts with -Xcicc -O0
 	kept    []string
 	notes   []string
 	arch    string // the last -arch
 	gencode []string
-	mode    string // of -instrument; "" without
-	lines   bool   // the caller asks for debugging information of the host code
-	calls   bool   // the caller says whether calls of the host code may become jumps
-	hostL   bool   // the caller gives the host linker -L by -Xcompiler, which comes before nvcc's own
+	mode    string // of -instrument; "" without it
+	lines   bool   // the caller requests debugging information of the host code
+	calls   bool   // the caller says whether calls in the host code may become jumps
+	hostL   bool   // the caller passes -L to the host linker through -Xcompiler, which precedes nvcc's own
 }
 
 func (w *wrapper) note(format string, args ...any) {
@@ -83,7 +84,7 @@ func (w *wrapper) note(format string, args ...any) {
 	}
 }
 
-// take looks at one argument: it is kept, noted for later or dropped.
+// take handles one argument: it is kept, recorded for later or dropped.
 func (w *wrapper) take(it item) error {
 	switch it.opt {
 	case "-instrument":
@@ -95,7 +96,7 @@ func (w *wrapper) take(it item) error {
 	case "-arch":
 		w.arch = it.value
 		return nil
-	case "-code": // which images to make of -arch; there will be its PTX
+	case "-code": // which images to make of -arch; the result has its PTX
 		return nil
 	case "-gencode":
 		arch, err := gencodeArch(it.value)
@@ -138,7 +139,7 @@ func (w *wrapper) take(it item) error {
 	return nil
 }
 
-// ciccOptions keeps the options for the device compiler but the optimisation level, which may be given only once.
+// ciccOptions keeps the options for the device compiler except the optimisation level, which may be given only once.
 func (w *wrapper) ciccOptions(it item) {
 	var keep []string
 	for o := range strings.SplitSeq(it.value, ",") {
@@ -179,7 +180,7 @@ func (w *wrapper) targets() []string {
 	return list
 }
 
-// prefix returns our own arguments, which come first so that our library folder is searched first.
+// prefix returns the arguments that Wrap adds. They come first so that Fencepost's library folder is searched first.
 func (w *wrapper) prefix(targets []string) []string {
 	var p []string
 	if dir := w.r.RuntimeDir; dir != "" {
@@ -206,8 +207,8 @@ func (w *wrapper) prefix(targets []string) []string {
 	for _, t := range targets {
 		p = append(p, "-gencode", "arch="+t+",code="+t)
 	}
-	// Without this every separately compiled program carries a megabyte of device code that only launches made by kernels
-	// would call, and those are not supported.
+	// Without this every separately compiled program contains a megabyte of device code that only launches made by
+	// kernels would call. The engine supplies those functions.
 	return append(p, "-cudadevrt", "none")
 }
 

@@ -12,25 +12,27 @@ import (
 	"strings"
 )
 
-// Wrapper is `fencepost nvcc`: it takes the place of nvcc in a makefile or in CMake.
+// Wrapper is `fencepost nvcc`: it replaces nvcc in a makefile or in CMake.
 //
-// Makefiles set NVCC="fencepost nvcc". Those that name the toolkit's folder set CUDA_PATH (or CUDA_HOME) to an Overlay of
-// the toolkit. CMake wants one program for the compiler, so -DCMAKE_CUDA_COMPILER (or CUDACXX) is bin/nvcc in that overlay;
-// a link named nvcc to fencepost does as well, when the command line takes argv[0] "nvcc" for `fencepost nvcc`.
+// Makefiles set NVCC="fencepost nvcc". Those that name the toolkit's folder set CUDA_PATH (or CUDA_HOME) to an Overlay
+// of the toolkit. CMake requires a single program as the compiler, so -DCMAKE_CUDA_COMPILER (or CUDACXX) is bin/nvcc in
+// that overlay. A link named nvcc to fencepost also works, because the command line treats argv[0] "nvcc" as `fencepost
+// nvcc`.
 type Wrapper struct {
 	Finder  Finder
-	Runtime func(context.Context) (dir string, err error) // builds our runtime libraries; not called when nothing is compiled
-	// Cache and Self are those of Overlay. Without them CMake is told of the real toolkit, and its CUDA::cudart_static is
+	Runtime func(context.Context) (dir string, err error) // builds Fencepost's runtime libraries; not called if nothing is compiled
+	// Cache and Self are those of Overlay. Without them CMake finds the real toolkit, and its CUDA::cudart_static is
 	// then NVIDIA's library.
 	Cache, Self string
 	Env         []string // nil: that of this process
 }
 
-// cmakeAsks is the file, which is not there, that CMake has nvcc compile to learn from its output where the toolkit is.
+// cmakeAsks is the name of a file that does not exist and that CMake makes nvcc compile, to learn from its output where
+// the toolkit is.
 const cmakeAsks = "__cmake_determine_cuda"
 
-// Run calls the real nvcc with args rewritten by Wrap and returns its exit code. Notes go to stderr, each with
-// "fencepost nvcc: " before it. An error means that nvcc could not be called at all.
+// Run calls the real nvcc with args rewritten by Wrap and returns its exit code. Notes go to stderr, each after
+// "fencepost nvcc: ". An error means that nvcc could not be called at all.
 func (w *Wrapper) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, err error) {
 	nvcc, err := w.Finder.FindNVCC(ctx)
 	if err != nil {
@@ -75,8 +77,8 @@ func (c *call) exec(ctx context.Context, nvcc *Tool, stdin io.Reader, stdout, st
 	return 0, err
 }
 
-// runShowing answers CMake's question with the overlay for the toolkit's folder, so that the targets of its
-// FindCUDAToolkit (CUDA::cudart_static and so on), which name libraries by path, are ours.
+// runShowing answers CMake's question with the overlay as the toolkit's folder, so that the targets of its
+// FindCUDAToolkit (CUDA::cudart_static and so on), which name libraries by path, are Fencepost's.
 func (c *call) runShowing(ctx context.Context, nvcc *Tool, overlay string, stdout, stderr io.Writer) (int, error) {
 	var out, errs bytes.Buffer
 	code, err := c.exec(ctx, nvcc, nil, &out, &errs)
@@ -94,7 +96,7 @@ func (c *call) runShowing(ctx context.Context, nvcc *Tool, overlay string, stdou
 
 var toolkitLine = regexp.MustCompile(`(?m)^#\$ TOP=(.*)$`)
 
-// asksOnly says whether a call only asks nvcc about itself.
+// asksOnly reports whether a call only asks nvcc about itself.
 func asksOnly(args []string) bool {
 	items, err := parseArgs(args, nil)
 	return err == nil && slices.ContainsFunc(items, func(it item) bool { return informs[it.opt] })

@@ -7,9 +7,9 @@ import (
 	"fencepost.dev/fencepost/internal/opt"
 )
 
-// liveness finds, for each block, the values that live at its start and end. A value that a phi takes lives at the end of
-// the block it comes from; phis live from the start of their block. Copies at the head of a block count as phis that
-// take one value from everywhere: a group carries the value out of a loop before it meets others.
+// liveness computes the live values at the start and end of each block. A value that a phi takes is live at the end of
+// the block that it comes from, and a phi is live from the start of its block. Copies at the head of a block count as
+// phis that take one value from every predecessor: a group carries the value out of a loop before it joins others.
 func (b *compiler) liveness() {
 	f := b.f
 	words := (len(f.Values) + 63) / 64
@@ -55,13 +55,13 @@ func (b *compiler) liveness() {
 	}
 }
 
-// onEdge reports whether instruction k of a block is done by the edges into it.
+// onEdge reports whether the edges into a block execute its instruction k.
 func (b *compiler) onEdge(bl *opt.Block, k int) bool { return k < b.heads[bl.ID] }
 
-// edgeSources gives, for edge k out of a block, each value that the edge defines and the value it has there.
+// edgeSources calls f for each value that edge k out of a block defines, with the value assigned to it.
 func (b *compiler) edgeSources(from *opt.Block, k int, f func(dst, src opt.Value)) {
 	to := from.Succs[k]
-	// Of parallel edges the k-th outgoing one is the k-th incoming one.
+	// Among parallel edges between two blocks, the n-th outgoing one is the n-th incoming one.
 	nth := 0
 	for _, s := range from.Succs[:k] {
 		if s == to {
@@ -82,7 +82,7 @@ func (b *compiler) edgeSources(from *opt.Block, k int, f func(dst, src opt.Value
 		switch {
 		case in.Op == opt.Phi:
 			f(in.Result(), in.Args[at])
-		default: // a copy; of a phi of the same block, what that takes
+		default: // a copy; if it copies a phi of the same block, the value that the phi takes
 			src := in.Args[0]
 			if d := b.f.Def(src); d != nil && d.Op == opt.Phi && d.Block == to {
 				src = d.Args[at]
@@ -121,14 +121,14 @@ func (s bitset) each(f func(v opt.Value)) {
 	}
 }
 
-// interval is where a value lives, in instructions numbered in the order of the blocks: an instruction reads at twice its
-// number and writes one later.
+// interval is the live range of a value. The instructions are numbered in the order of the blocks; an instruction reads
+// at twice its number and writes one later.
 type interval struct {
 	v          opt.Value
 	start, end int
 }
 
-// intervals gives each value's interval; start is -1 for one that does not occur.
+// intervals returns the interval of each value. Its start is -1 for a value that does not occur.
 func (b *compiler) intervals() []interval {
 	f := b.f
 	ivs := make([]interval, len(f.Values))
@@ -164,8 +164,9 @@ func (b *compiler) intervals() []interval {
 	return ivs
 }
 
-// allocate gives every value of the files a register: linear scan (Poletto, Sarkar 1999) without holes and without
-// spilling, as there are as many registers as are wanted. A value prefers the register of a phi it goes to or comes from.
+// allocate assigns a register to every value of a file. It is linear scan (Poletto, Sarkar 1999) without holes and
+// without spilling, since the number of registers is not limited. A value prefers the register of a phi that it goes to
+// or comes from.
 func (b *compiler) allocate() {
 	ivs := b.intervals()
 	order := ivs[:0:0]
@@ -205,7 +206,7 @@ func (b *compiler) allocate() {
 	b.t.V64, b.t.Preds = len(until[vectors64])+spares, len(until[predicates])+spares
 }
 
-// hints pairs values that an edge copies from one to the other.
+// hints pairs values of which an edge copies one to the other.
 func (b *compiler) hints() map[opt.Value][]opt.Value {
 	hints := map[opt.Value][]opt.Value{}
 	for _, bl := range b.f.Blocks {
@@ -221,7 +222,7 @@ func (b *compiler) hints() map[opt.Value][]opt.Value {
 	return hints
 }
 
-// sequence orders the copies of an edge, which happen at once, so that none overwrites what another still reads.
+// sequence orders the parallel copies of an edge so that no copy overwrites a value that a later one reads.
 func (b *compiler) sequence(moves []move) []move {
 	var out []move
 	reads := func(m move, f file, reg int32) bool {
@@ -252,7 +253,7 @@ func (b *compiler) sequence(moves []move) []move {
 		if progress || len(moves) == 0 {
 			continue
 		}
-		// A cycle: what the first one overwrites is kept in the spare register, and read there.
+		// A cycle: keep the value that the first copy overwrites in the spare register and read it there.
 		m := moves[0]
 		spare := int32(map[file]int{scalars: b.t.Scalars, vectors32: b.t.V32, vectors64: b.t.V64, predicates: b.t.Preds}[m.file] - spares)
 		out = append(out, move{m.file, spare, m.dst})

@@ -9,10 +9,10 @@ import (
 // maxArms bounds the instructions of the arms of a branch.
 const maxArms = 200
 
-// findArms finds the branches whose lanes are soon together again: Text.Arms. One way of such a branch, or both, goes through an arm,
-// instructions that follow each other and do nothing but compute, load, store and branch among themselves; all that leaves the arms leads
-// to one place, the end. An arm writes no scalar that lives where the other way goes or at the end: so the scalars of one group do for
-// the lanes of both ways.
+// findArms finds the branches whose lanes soon reconverge (Text.Arms). One way of such a branch, or both, goes through
+// an arm: consecutive instructions that only compute, load, store, and branch among themselves. All exits of the arms
+// lead to one place, the end. An arm writes no scalar that is live at the start of the other way or at the end. So the
+// scalars of one group serve the lanes of both ways.
 func (b *compiler) findArms() {
 	t := b.t
 	if t.Lockstep {
@@ -26,7 +26,7 @@ func (b *compiler) findArms() {
 	}
 }
 
-// armsEnd gives the end of the arms of a branch; 0 where it has none.
+// armsEnd returns the end of the arms of a branch, and 0 if it has none.
 func (t *Text) armsEnd(pc int32) int32 {
 	in := &t.Code[pc]
 	a, b := &t.Edges[in.A], &t.Edges[in.B]
@@ -60,8 +60,8 @@ func (t *Text) armsEnd(pc int32) int32 {
 	return end
 }
 
-// arm looks at the instructions from one place to another. It gives the only place outside that they lead to, and the scalars that they
-// write; false where they are no arm.
+// arm examines the instructions from one place to another. It returns the only place outside that they lead to and the
+// scalars that they write, and false if they are not an arm.
 func (t *Text) arm(from, to int32, written []int32) (end int32, _ []int32, ok bool) {
 	if to-from > maxArms {
 		return 0, nil, false

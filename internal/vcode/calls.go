@@ -6,23 +6,23 @@ import (
 	"fencepost.dev/fencepost/internal/opt"
 )
 
-// Call is what an effect knows of the call that it is, or is inlined of.
+// Call describes the call that an effect is, or the inlined call that it stands for.
 type Call struct {
 	Caller  *isa.Func // the function that the call is in
-	Level   int32     // inlined calls around it
-	LocalAt int32     // where that function's local memory begins in the frame, as ref counts
-	Target  *Text     // of a call by name; nil where that has no body
-	targets []Target  // of a call through a pointer
+	Level   int32     // number of inlined calls around it
+	LocalAt int32     // start of that function's local memory in the frame, counted as ref does
+	Target  *Text     // of a direct call; nil if the callee has no body
+	targets []Target  // of an indirect call
 }
 
-// Target is a function that a call through a pointer may mean.
+// Target is a possible target of an indirect call.
 type Target struct {
 	addr uint64
 	Fn   *isa.Func
 	Text *Text
 }
 
-// Compile makes the texts of a kernel and of what it can call.
+// Compile makes the texts of a kernel and of the functions that it can call.
 func Compile(funcs []*opt.Func, img *loader.Image) *Text {
 	var units []*Text
 	of := map[*isa.Func]*Text{}
@@ -54,7 +54,7 @@ func hasCalls(t *Text) bool {
 	return false
 }
 
-// link finds the texts that a call means.
+// link finds the texts of the possible targets of a call.
 func (e *Effect) link(img *loader.Image, of map[*isa.Func]*Text) {
 	c := e.Call
 	if e.Fn != nil {
@@ -72,7 +72,8 @@ func (e *Effect) link(img *loader.Image, of map[*isa.Func]*Text) {
 	}
 }
 
-// callEffect fills in the effect of a call, of a return, or of an inlined call that must not overflow the stack.
+// callEffect fills in the effect of a call, of a return, or of the depth check of an inlined call, which must not
+// overflow the stack.
 func (b *compiler) callEffect(e *Effect, in *opt.Instr) {
 	switch in.Op {
 	case opt.Return:
@@ -87,7 +88,7 @@ func (b *compiler) callEffect(e *Effect, in *opt.Instr) {
 	}
 	s := &b.f.Sites[in.Site]
 	e.Call = &Call{Caller: s.Fn}
-	var chain []*isa.Func // the callers above it
+	var chain []*isa.Func // the callers of that function
 	for at := s.Call; at >= 0; at = b.f.Sites[at].Call {
 		chain = append(chain, b.f.Sites[at].Fn)
 		e.Call.Level++
@@ -97,7 +98,7 @@ func (b *compiler) callEffect(e *Effect, in *opt.Instr) {
 	}
 }
 
-// Find gives the function at an address, nil when the call cannot mean it.
+// Find returns the target at an address, and nil if the call cannot have that target.
 func (c *Call) Find(addr uint64) *Target {
 	for k := range c.targets {
 		if c.targets[k].addr == addr {

@@ -20,20 +20,20 @@ type compiler struct {
 	slope []Slope // of scalars
 	fixed []bool  // scalars that never change
 	reg   []int32
-	heads []int // by block: the instructions that edges do
+	heads []int // by block: the number of instructions that edges execute
 
 	used            bitset // values that an instruction reads
 	liveIn, liveOut []bitset
 	starts          []int32 // pc of each block
 	lineOf          map[Line]int32
 	pending         []lanes.Op // not yet in the code
-	counted         int32      // instructions that pending stands for
-	region          []lanes.Op // the list of operations being made
-	runs            []int32    // the OpRun of region, which have places in it
+	counted         int32      // number of instructions that pending stands for
+	region          []lanes.Op // the list of operations being built
+	runs            []int32    // the OpRun instructions of region, whose A is an index in it
 	stores          bool       // region has stores
 	jumps           []jump
-	placed          int             // how many of jumps lie in Text.Ops; the others in region
-	meets           map[uint64]bool // in lockstep: the Meets of branches that lanes may part at
+	placed          int             // number of jumps whose op is an index in Text.Ops; the others index region
+	meets           map[uint64]bool // in lockstep: the Meets of branches at which lanes may part
 }
 
 // compile makes the text of an optimised function.
@@ -50,7 +50,7 @@ func compile(f *opt.Func, img *loader.Image) *Text {
 		if len(bad) == 0 {
 			break
 		}
-		if b.t.Lockstep { // what hangs on them, joins among it, must be known
+		if b.t.Lockstep { // the values that depend on them, through joins too, must be known
 			f.Vary(bad)
 			return compile(f, img)
 		}
@@ -67,7 +67,7 @@ func compile(f *opt.Func, img *loader.Image) *Text {
 	}
 	b.flush()
 	b.link()
-	// Edges were made before the blocks behind them had a place.
+	// The edges were made before their target blocks had a place.
 	for i := range b.t.Edges {
 		b.t.Edges[i].To = b.starts[b.t.Edges[i].To]
 	}
@@ -78,7 +78,7 @@ func compile(f *opt.Func, img *loader.Image) *Text {
 	return b.t
 }
 
-// usesLocal reports whether the kernel can reach local memory.
+// usesLocal reports whether the kernel can access local memory.
 func (b *compiler) usesLocal() bool {
 	for _, bl := range b.f.Blocks {
 		for _, in := range bl.Instrs {
@@ -90,7 +90,7 @@ func (b *compiler) usesLocal() bool {
 	return false
 }
 
-// classify gives each value its file.
+// classify assigns a file to each value.
 func (b *compiler) classify() {
 	for _, bl := range b.f.Blocks {
 		head := true
@@ -139,10 +139,10 @@ func (b *compiler) classifyValue(v opt.Value, in *opt.Instr) {
 	}
 }
 
-// uniform reports whether v is a scalar that is the same in all lanes.
+// uniform reports whether v is a scalar that is equal in all lanes.
 func (b *compiler) uniform(v opt.Value) bool { return b.file[v] == scalars && b.slope[v] == Slope{} }
 
-// partings finds out which Meets lanes may wait at.
+// partings finds the Meets at which lanes may wait.
 func (b *compiler) partings() {
 	b.meets = map[uint64]bool{}
 	for _, bl := range b.f.Blocks {
@@ -152,8 +152,8 @@ func (b *compiler) partings() {
 	}
 }
 
-// check makes sure that what defines a scalar has scalar arguments of fitting strides. It gives the values for which that was not
-// so: they vary now.
+// check verifies that the instruction that defines a scalar has scalar arguments of fitting strides. It returns the
+// values for which this is not so. They vary from now on.
 func (b *compiler) check() (bad []opt.Value) {
 	for _, bl := range b.f.Blocks {
 		for _, in := range bl.Instrs {
@@ -235,7 +235,7 @@ func (b *compiler) fits(in *opt.Instr, v opt.Value) bool {
 	return false
 }
 
-// fix gives the scalars that never change the first registers.
+// fix assigns the first registers to the scalars that never change.
 func (b *compiler) fix() {
 	for _, bl := range b.f.Blocks {
 		for _, in := range bl.Instrs {
@@ -261,10 +261,10 @@ func (b *compiler) fix() {
 	}
 }
 
-// slopeOf is the slope of values of a shape.
+// slopeOf returns the slope of values of a shape.
 func slopeOf(s opt.Shape) Slope { return Slope{uint64(s.Stride), uint64(s.Row)} }
 
-// line gives the operand for a scalar that is used as a vector.
+// line returns the operand for a scalar that is used as a vector.
 func (b *compiler) line(reg int32, s Slope) int32 {
 	l := Line{Reg: reg, Pattern: -1, Stride: s.Lane}
 	switch row := uint64(b.f.Env.RowLanes()); {
@@ -287,7 +287,7 @@ func (b *compiler) lineAt(l Line) int32 {
 	return ^i
 }
 
-// vec is v as a vector operand, pred as a predicate operand.
+// vec returns v as a vector operand. pred returns it as a predicate operand.
 func (b *compiler) vec(v opt.Value) int32 {
 	if b.file[v] == scalars {
 		return b.line(b.reg[v], b.slope[v])
@@ -302,7 +302,7 @@ func (b *compiler) pred(v opt.Value) int32 {
 	return b.reg[v]
 }
 
-// operand is v for access lane by lane.
+// operand returns v in the form for access lane by lane.
 func (b *compiler) operand(v opt.Value) loader.Operand {
 	if v == opt.NoValue {
 		return loader.Operand{}
@@ -336,7 +336,7 @@ func (b *compiler) operand(v opt.Value) loader.Operand {
 	return o
 }
 
-// results are the slots of the results that are kept.
+// results returns the slots of the results that are kept.
 func (b *compiler) results(in *opt.Instr) []loader.Slot {
 	var out []loader.Slot
 	for i, v := range in.Dst {
@@ -352,7 +352,7 @@ func (b *compiler) results(in *opt.Instr) []loader.Slot {
 func (b *compiler) block(bl *opt.Block) {
 	b.starts[bl.ID] = int32(len(b.t.Code))
 	head := b.heads[bl.ID]
-	// Where groups meet again inside the block, what lives there must be known.
+	// For the places inside the block at which groups join, find the live values.
 	after := map[int]bitset{}
 	live := append(bitset(nil), b.liveOut[bl.ID]...)
 	for k := len(bl.Instrs) - 1; k >= head; k-- {
@@ -367,7 +367,7 @@ func (b *compiler) block(bl *opt.Block) {
 		}
 		b.uses(in, live.add)
 	}
-	after[head] = live // the phis included, as far as they are used
+	after[head] = live // including the phis that are used
 	at, regs := -1, []int32(nil)
 	for k := head; k < len(bl.Instrs); k++ {
 		if l, ok := after[k]; ok {
@@ -383,12 +383,12 @@ func (b *compiler) block(bl *opt.Block) {
 	}
 }
 
-// waits reports whether lanes may wait at the instruction, or come back from a call at different times.
+// waits reports whether lanes may wait at the instruction, or return from a call at different times.
 func waits(in *opt.Instr) bool {
 	return in.Op == opt.Call || in.Op == opt.Barrier || in.Op == opt.WarpBar || in.Op == opt.Warp && in.Inst.Has("sync")
 }
 
-// scalarsOf lists the registers of the scalars in a set that groups may disagree about.
+// scalarsOf lists the registers of the scalars in a set whose values may differ between groups.
 func (b *compiler) scalarsOf(live bitset) []int32 {
 	regs := []int32{}
 	live.each(func(v opt.Value) {
@@ -465,7 +465,7 @@ func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 	}
 }
 
-// row emits an instruction that is computed lane by lane, or once where everything is uniform.
+// row emits an instruction that is computed lane by lane, or once if all its values are uniform.
 func (b *compiler) row(in *opt.Instr, w Row) {
 	once := true
 	for _, a := range in.Args {
@@ -502,7 +502,7 @@ var effectOps = map[opt.Op]Opcode{opt.Switch: OpSwitch, opt.Exit: OpExit, opt.Tr
 	opt.Atomic: OpAtomic, opt.Fence: OpFence, opt.Barrier: OpSync, opt.Warp: OpSync, opt.WarpBar: OpSync, opt.Builtin: OpBuiltin,
 	opt.Call: OpCall, opt.Return: OpReturn, opt.Depth: OpDepth}
 
-// values gives an effect operands for what it stores or hands over.
+// values sets the operands of an effect for the values that it stores or passes.
 func (b *compiler) values(e *Effect, args []opt.Value) {
 	for _, a := range args {
 		if a == opt.NoValue {
@@ -513,7 +513,8 @@ func (b *compiler) values(e *Effect, args []opt.Value) {
 	}
 }
 
-// shadow emits an operation on the shadow of memory. It takes no time: what a schedule does is the same without.
+// shadow emits an operation on the shadow of memory. It counts as no step, so that schedules are the same as without
+// shadows.
 func (b *compiler) shadow(in *opt.Instr) {
 	e := Effect{Site: in.Site, Bar: -1, Shadow: in.Op, Why: in.Aux, Origin: -1, Reach: -1}
 	e.Inst = in.Inst

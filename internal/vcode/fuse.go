@@ -13,21 +13,22 @@ import (
 // maxRun bounds the operations of one lanes.Run, which cannot be interrupted.
 const maxRun = 1000
 
-// What only computes becomes lists of operations of package lanes (OpRun). Plain loads and stores, and checked widening, are
-// among them, so that straight code is one list; and each is an instruction of its own besides, which does all that can
-// happen: a list ends at an operation that is not the usual case (lanes.Access), and the machine goes on with the instruction of
-// that operation, behind which the next OpRun is the rest of the list. So where accesses have events, or memory is not
-// known yet, a list ends at each of them. Where all lanes go one way a list goes on into the next block, until the turn
-// of the warp is over.
+// Instructions that only compute become lists of operations of package lanes (OpRun). Plain loads and stores, and
+// checked widening, are part of the lists, so that straight-line code is one list. Each of these is also an instruction
+// of its own, which handles every case. A list ends at an operation that is not the common case (lanes.Access). The
+// machine then continues with the instruction of that operation, and the OpRun behind it is the rest of the list. So a
+// list also ends at an access to memory that is not known yet, and at an access whose event cannot be made out of the
+// log (lanes.Log). At a branch that all lanes take the same way, a list goes on into the next block until the turn of
+// the warp is over.
 
-// Reaching is what an access of a list reaches, as far as the text tells. The lowest byte of its lanes lies low bytes from the
-// scalar that is the address, and size bytes are from there to the end of the highest; the address itself counts where
-// each lane has its own.
+// Reaching describes the memory that an access of a list touches, as far as the text determines it. The lowest byte
+// that the lanes touch is Low bytes above the scalar that is the address. Size is the number of bytes from there to the
+// end of the highest byte. If each lane has an address of its own, both are relative to that address.
 type Reaching struct {
 	Effect    int32
 	Low, Size uint64
-	Row       uint64 // from lanes 0 to 15 to the others
-	offsets   int32  // the register with what lanes add to the lowest, where the operation takes one; 0 otherwise
+	Row       uint64 // distance of lanes 16 to 31 from lanes 0 to 15
+	offsets   int32  // the register with the offsets of the lanes from the lowest, if the operation takes one; 0 otherwise
 	Store     bool
 	Before    bool // what a store overwrites is told
 	Atomic    bool // it adds to what is there
@@ -37,8 +38,8 @@ type Reaching struct {
 	Line      Line
 }
 
-// Align is what the address of memory must be a multiple of for lists to access it by offsets from there: what a store overwrites
-// is told in words.
+// Align returns the alignment that a piece of memory needs so that lists can access it by offsets from its start. Old
+// values of stores are logged in whole words.
 func (n *Reaching) Align(e *Effect) uint64 {
 	if n.Store {
 		return max(e.Width, 4)
@@ -46,7 +47,7 @@ func (n *Reaching) Align(e *Effect) uint64 {
 	return e.Width
 }
 
-// fused is how a list does an instruction: op, which may end the list, with what comes before and after it.
+// fused is the form of an instruction in a list: op, which may end the list, with the operations before and after it.
 type fused struct {
 	before []lanes.Op
 	op     lanes.Op
@@ -67,7 +68,7 @@ func (b *compiler) add(i Instr) {
 	b.append(i, 1)
 }
 
-// fuse emits an instruction that the list does too.
+// fuse emits an instruction that is also in the list.
 func (b *compiler) fuse(i Instr, f *fused) {
 	b.segment()
 	f.op.Imm = uint64(len(b.t.Code))
@@ -78,12 +79,12 @@ func (b *compiler) fuse(i Instr, f *fused) {
 
 // jump is an OpGoto whose target has no place yet.
 type jump struct {
-	op int32 // in Text.Ops
+	op int32 // index in Text.Ops
 	to int   // block
 	pc int32 // of the instruction that jumps
 }
 
-// fuseJump emits a jump, which lists do too: they go on with that of the next block.
+// fuseJump emits a jump that is also in the list: the list goes on with that of the next block.
 func (b *compiler) fuseJump(bl *opt.Block) {
 	e := b.edge(bl, 0)
 	b.segment()
@@ -91,13 +92,13 @@ func (b *compiler) fuseJump(bl *opt.Block) {
 	b.append(Instr{Op: OpJump, A: e}, 1)
 }
 
-// goTo ends the list, but for what other ways lead to, with a jump.
+// goTo appends a jump to the list.
 func (b *compiler) goTo(to *opt.Block, pc int32) {
 	b.jumps = append(b.jumps, jump{int32(len(b.region)), to.ID, pc})
 	b.region = append(b.region, lanes.Op{Code: lanes.OpGoto})
 }
 
-// fuseBranch emits a branch. Lists do it where all lanes go one way.
+// fuseBranch emits a branch that is also in the list, for the case that all lanes go one way.
 func (b *compiler) fuseBranch(bl *opt.Block) {
 	e := [2]int32{b.edge(bl, 0), b.edge(bl, 1)}
 	i, code := Instr{Op: OpBranch, A: e[0], B: e[1]}, lanes.OpIfPred
@@ -120,7 +121,7 @@ func (b *compiler) fuseBranch(bl *opt.Block) {
 	b.goTo(bl.Succs[1], pc)
 }
 
-// movesOf gives the operations of an edge.
+// movesOf returns the operations of an edge.
 func (b *compiler) movesOf(edge int32) []lanes.Op {
 	at := b.t.Edges[edge].Moves
 	if at < 0 {
@@ -133,8 +134,8 @@ func (b *compiler) movesOf(edge int32) []lanes.Op {
 	return b.t.Ops[at:n]
 }
 
-// link gives the jumps of lists their targets: the list that a block begins with. Where it begins with an instruction that lists
-// do not do, they end there.
+// link sets the targets of the jumps of lists: the list with which a block begins. If a block begins with an
+// instruction that is in no list, the list ends there.
 func (b *compiler) link() {
 	t := b.t
 	for _, j := range b.jumps {
@@ -146,8 +147,8 @@ func (b *compiler) link() {
 	}
 }
 
-// segment makes an instruction of the operations gathered, which goes on to the end of the list. A list begins with one even
-// if there are none.
+// segment makes an OpRun out of the pending operations. The OpRun executes the list from there to its end. A list
+// begins with an OpRun even if there are no pending operations.
 func (b *compiler) segment() {
 	if len(b.pending) == 0 && len(b.region) > 0 {
 		return
@@ -182,8 +183,8 @@ func (b *compiler) flush() {
 	b.region, b.runs, b.stores = b.region[:0], b.runs[:0], false
 }
 
-// fastLoads and fastStores are the operations for lanes side by side, by size and, from 4 on, for signed numbers;
-// uniformLoads those for scalars.
+// fastLoads, signedLoads and fastStores are the operations for adjacent lanes, by access size. uniformLoads and
+// signedSame are those for loads whose result is a scalar.
 var (
 	fastLoads    = map[uint64]lanes.Code{1: lanes.OpLoad8ULine, 2: lanes.OpLoad16ULine, 4: lanes.OpLoad32Line, 8: lanes.OpLoad64Line}
 	signedLoads  = map[uint64]lanes.Code{1: lanes.OpLoad8SLine, 2: lanes.OpLoad16SLine, 4: lanes.OpLoad32Line, 8: lanes.OpLoad64Line}
@@ -192,8 +193,8 @@ var (
 	fastStores   = map[uint64]lanes.Code{1: lanes.OpStore8Line, 2: lanes.OpStore16Line, 4: lanes.OpStore32Line, 8: lanes.OpStore64Line}
 )
 
-// fastAccess is how a list does a load or store in the usual case; what it reaches is noted. It is nil where there is no
-// operation for that.
+// fastAccess returns the form of a load or store in a list, for the common case, and records the memory that it
+// touches. It returns nil if no operation fits.
 func (b *compiler) fastAccess(e *Effect, store bool) *fused {
 	switch e.Space {
 	case event.Global, event.Const, event.Generic, event.Shared:
@@ -238,8 +239,8 @@ func (b *compiler) fastAccess(e *Effect, store bool) *fused {
 	return f
 }
 
-// fastAtomic is how a list does a read-modify-write; nil where it does not. It adds what is no zero in any lane, so that memory
-// changes for sure, which the machine must know.
+// fastAtomic returns the form of a read-modify-write in a list, and nil if it has none. It has one only for the
+// addition of a nonzero constant: memory then changes for certain, which the machine must know.
 func (b *compiler) fastAtomic(e *Effect, in *opt.Instr) *fused {
 	if c, ok := b.f.ConstOf(in.Args[1]); !ok || c == 0 || e.LaneRMW != lanes.RMWAdd || !e.Unread || e.Element != 0 || e.Guarded || e.Addr < 0 || e.Space == event.Local {
 		return nil
@@ -260,7 +261,7 @@ func (b *compiler) fastAtomic(e *Effect, in *opt.Instr) *fused {
 var increases = map[eachAccess]lanes.Code{{size: 4}: lanes.OpIncrease32Each, {size: 4, narrow: true}: lanes.OpIncrease32EachLow,
 	{size: 8}: lanes.OpIncrease64Each, {size: 8, narrow: true}: lanes.OpIncrease64EachLow}
 
-// eachAccess is a kind of access for lanes with addresses of their own: of 32 bits or 64 (narrow).
+// eachAccess is a kind of access for lanes with addresses of their own, of 32 bits (narrow) or 64.
 type eachAccess struct {
 	size          uint64
 	signed        bool
@@ -279,7 +280,8 @@ var eachCodes = map[eachAccess]lanes.Code{
 	{8, false, true, false}: lanes.OpLoad64EachLow, {8, false, true, true}: lanes.OpStore64EachLow,
 }
 
-// accessCode gives the operation of an access, its address, and what it reaches; OpEnd where there is no operation.
+// accessCode returns the operation of an access, its address operand, and the memory that it touches. The operation is
+// OpEnd if none fits.
 func (b *compiler) accessCode(e *Effect, store bool) (code lanes.Code, at int32, r Reaching) {
 	r.Size = e.Width
 	long, vector := e.Piece == 8, loader.OpV32
@@ -297,7 +299,7 @@ func (b *compiler) accessCode(e *Effect, store bool) (code lanes.Code, at int32,
 	even := l.Pattern < 0
 	switch {
 	case e.Narrow && e.Space != event.Shared:
-		return lanes.OpEnd, 0, r // the ends of what is reached might be more than 32 bits apart
+		return lanes.OpEnd, 0, r // the ends of the memory touched might be more than 32 bits apart
 	case even && l.Stride == 0 && !store && e.Results[0].Kind == loader.OpUniform:
 		if e.Type.Signed() {
 			return signedSame[e.Piece], l.Reg, r
@@ -319,7 +321,7 @@ func (b *compiler) accessCode(e *Effect, store bool) (code lanes.Code, at int32,
 	return fastLoads[e.Piece], l.Reg, r
 }
 
-// rowsCode is accessCode for lanes that do not lie side by side.
+// rowsCode is accessCode for lanes that are not adjacent.
 func (b *compiler) rowsCode(e *Effect, store bool, l Line) (code lanes.Code, at int32, r Reaching) {
 	if l.Pattern < 0 && l.Stride == 0 && !store || e.Piece < 4 {
 		return lanes.OpEnd, 0, r
@@ -365,7 +367,8 @@ func (b *compiler) rowsCode(e *Effect, store bool, l Line) (code lanes.Code, at 
 	return code, l.Reg, r
 }
 
-// fastWiden is how a list does an OpSWiden in the case that nothing wraps; nil where its strides are large.
+// fastWiden returns the form of an OpSWiden in a list, for the case that nothing wraps, and nil if the strides are
+// large.
 func (b *compiler) fastWiden(i *Instr) *fused {
 	least, most := b.ends(b.t.Lines[i.B])
 	if least < -1<<30 || most > 1<<30 {
@@ -382,7 +385,7 @@ func (b *compiler) fastWiden(i *Instr) *fused {
 	return f
 }
 
-// ends gives the least and the most that a lane adds to the scalar.
+// ends returns the least and the greatest offset of a lane from the scalar.
 func (b *compiler) ends(l Line) (least, most int64) {
 	if l.Pattern >= 0 {
 		p := &b.t.Patterns[l.Pattern]

@@ -5,7 +5,7 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// What computes the operations, by ins.fn.
+// The operations of package lanes, by Instr.Fn.
 var (
 	bin32 = [...]lanes.Code{
 		lanes.OpAdd32, lanes.OpSub32, lanes.OpMul32, lanes.OpAnd32, lanes.OpOr32, lanes.OpXor32, lanes.OpShl32, lanes.OpShrU32, lanes.OpShrS32,
@@ -99,7 +99,7 @@ const (
 	fFRDiv
 )
 
-// The indices of two-operand operations of 64 bits, after those up to fXor.
+// The indices of the two-operand operations of 64 bits, after those up to fXor.
 const (
 	fMinS64 = fXor + 1 + iota
 	fMinU64
@@ -125,7 +125,7 @@ var nativeScalar = map[opt.Op]Opcode{opt.Add: OpSAdd, opt.Sub: OpSSub, opt.Mul: 
 	opt.Shl: OpSShl, opt.ShrU: OpSShrU, opt.ShrS: OpSShrS, opt.MulU: OpSMulU, opt.MulS: OpSMulS, opt.SExt: OpSSExt, opt.ZExt: OpSZExt, opt.Copy: OpSCopy,
 	opt.Sel: OpSSel, opt.Cmp: OpSCmp}
 
-// usual reports whether an operation has the widths that scalar knows.
+// usual reports whether an operation has the widths that the method scalar supports.
 func (b *compiler) usual(in *opt.Instr) bool {
 	w := b.f.Width(in.Result())
 	switch in.Op {
@@ -184,8 +184,8 @@ func (b *compiler) scalar(in *opt.Instr) {
 	b.add(i)
 }
 
-// widenLine emits an extension, or multiplication by a constant, of a value that differs from lane to lane and may wrap
-// between them.
+// widenLine emits an extension, or a multiplication by a constant, of a value that differs by lane and may wrap between
+// lanes.
 func (b *compiler) widenLine(in *opt.Instr, factor uint64) {
 	kind := widenU
 	if in.Op == opt.SExt || in.Op == opt.MulS {
@@ -200,7 +200,7 @@ func (b *compiler) widenLine(in *opt.Instr, factor uint64) {
 	b.add(i)
 }
 
-// vector emits a native operation on vectors or predicates; false where there is no function for it.
+// vector emits a native operation on vectors or predicates. It returns false if package lanes has no operation for it.
 func (b *compiler) vector(in *opt.Instr) bool {
 	d := in.Result()
 	switch w := b.f.Width(d); {
@@ -252,7 +252,7 @@ func (b *compiler) sides(x, y opt.Value) (opt.Value, opt.Value) {
 	return x, y
 }
 
-// two emits an operation of two sources, in the form with a scalar where the second is uniform.
+// two emits an operation of two sources, in the form with a scalar if the second source is uniform.
 func (b *compiler) two(op, OpS Opcode, fn uint16, d, x, y opt.Value) {
 	if b.uniform(y) {
 		b.add(Instr{Op: OpS, Fn: fn, D: b.reg[d], A: b.vec(x), B: b.reg[y]})
@@ -261,7 +261,7 @@ func (b *compiler) two(op, OpS Opcode, fn uint16, d, x, y opt.Value) {
 	b.add(Instr{Op: op, Fn: fn, D: b.reg[d], A: b.vec(x), B: b.vec(y)})
 }
 
-// arithmetic emits the operations that have a function for each width.
+// arithmetic emits the operations that exist for each width.
 func (b *compiler) arithmetic(in *opt.Instr, w opt.Width) bool {
 	fn, ok := nativeBin[in.Op]
 	if !ok {
@@ -389,7 +389,7 @@ func (b *compiler) extend(in *opt.Instr, w opt.Width) bool {
 		b.add(Instr{Op: OpBits64, Fn: fn, D: d, A: b.vec(a), Imm: n})
 	default:
 		if n > 32 {
-			fn, n = 1, 32 // what is above a 32-bit value is zero
+			fn, n = 1, 32 // the bits above a 32-bit value are zero
 		}
 		b.add(Instr{Op: OpWiden, Fn: fn, D: d, A: b.vec(a)})
 		if n < 32 {

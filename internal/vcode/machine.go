@@ -7,8 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// Compiled gives the machine code of a text's lists; nil where there is none. Launches whose accesses are logged (see lanes.Log) have
-// code of their own.
+// Compiled returns the machine code of a text's lists, compiling them if necessary, and nil if there is no code for
+// this machine. Launches with logged accesses (see lanes.Log) have code of their own; told selects it.
 func (t *Text) Compiled(told bool) *lanes.Compiled {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -19,14 +19,16 @@ func (t *Text) Compiled(told bool) *lanes.Compiled {
 	return *m
 }
 
-// ReadyCode is the machine code that there is already, nil for none, and how many lists launches have done without.
+// ReadyCode returns the machine code if it is already compiled, and nil otherwise. Done is the number of lists that
+// launches have executed without machine code.
 func (t *Text) ReadyCode(told bool) (code *lanes.Compiled, done int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.machine[withLog(told)], t.done[withLog(told)]
 }
 
-// Done says how many lists launches have done without machine code, as far as one knows: of those that run together one counts.
+// Done records the number of lists that launches have executed without machine code. The number is a lower bound: of
+// launches that run concurrently it counts only one.
 func (t *Text) Done(told bool, lists int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,7 +36,7 @@ func (t *Text) Done(told bool, lists int) {
 	*n = max(*n, lists)
 }
 
-// withLog is the index in Text.machine.
+// withLog returns the index in Text.machine.
 func withLog(told bool) int {
 	if told {
 		return 1
@@ -42,8 +44,8 @@ func withLog(told bool) int {
 	return 0
 }
 
-// near tells what is known of what loads reach: those of one variable in shared memory, or of shared memory that no variable is named
-// for, reach the same.
+// near describes the memory that loads touch. All loads of one variable of shared memory touch the same piece. So do
+// all loads of shared memory without a variable.
 func (t *Text) near() []lanes.Near {
 	type piece struct{ begin, end uint64 }
 	pieces := map[piece]int32{}
@@ -62,7 +64,7 @@ func (t *Text) near() []lanes.Near {
 	return near
 }
 
-// lists gives the places in Text.Ops at which lists begin.
+// lists returns the places in Text.Ops at which lists begin.
 func (t *Text) lists() []int32 {
 	var starts []int32
 	for i := range t.Code {

@@ -5,8 +5,8 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// spares are the registers at the end of each file for scalars spread to vectors, by operand, and one for the cycles of
-// an edge's moves.
+// spares is the number of spare registers at the end of each file. One per operand holds a scalar spread to a vector,
+// and one breaks the cycles of an edge's moves.
 const spares = 4
 
 // opsOf turns an instruction that only computes into operations of package lanes.
@@ -266,7 +266,7 @@ func (b *compiler) moveOps(moves []move) []lanes.Op {
 	return out
 }
 
-// append puts an instruction into the code that stands for n of them.
+// append adds to the code an instruction that stands for n instructions of the internal form.
 func (b *compiler) append(i Instr, n int32) {
 	t := b.t
 	t.Code = append(t.Code, i)

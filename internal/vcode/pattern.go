@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// pattern gives the pattern of a slope.
+// pattern returns the pattern of a slope.
 func (b *compiler) pattern(s Slope) int32 {
 	t := b.t
 	if i := slices.IndexFunc(t.Patterns, func(p Pattern) bool { return p.Slope == s }); i >= 0 {
@@ -23,14 +23,14 @@ func (b *compiler) pattern(s Slope) int32 {
 	return int32(len(t.Patterns) - 1)
 }
 
-// apart says that no two lanes have the same.
+// apart reports whether the lanes' values in a pattern are all different.
 func (p *Pattern) apart() bool {
 	all := p.All
 	slices.Sort(all[:])
 	return len(slices.Compact(all[:])) == len(all)
 }
 
-// pattern32 and pattern64 give the register that holds a pattern.
+// pattern32 and pattern64 return the register that holds a pattern.
 func (b *compiler) pattern32(i int32) int32 {
 	p := &b.t.Patterns[i]
 	if p.reg32 < 0 {
@@ -48,7 +48,7 @@ func (b *compiler) pattern64(i int32) int32 {
 	return p.reg64
 }
 
-// offsets gives the register that holds what the lanes of a pattern add to the least of them.
+// offsets returns the register that holds the offsets of the lanes of a pattern from the least of them.
 func (b *compiler) offsets(i int32) int32 {
 	p := &b.t.Patterns[i]
 	var v lanes.V32
@@ -58,7 +58,7 @@ func (b *compiler) offsets(i int32) int32 {
 	return b.constant(v)
 }
 
-// constant gives the register that holds a vector.
+// constant returns the register that holds a vector.
 func (b *compiler) constant(v lanes.V32) int32 {
 	i := slices.Index(b.t.Const32, v)
 	if i < 0 {

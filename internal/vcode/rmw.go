@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// lanesRMW gives what package lanes does for an atomic, NoRMW where it has no function or the registers are not those of
-// its type.
+// lanesRMW returns the operation of package lanes for an atomic. It is NoRMW if there is none or if the registers are
+// not those of the atomic's type.
 func lanesRMW(e *Effect) lanes.RMW {
 	wide, kind := e.Piece == 8, loader.OpV32
 	if wide {
@@ -36,7 +36,7 @@ func lanesRMW(e *Effect) lanes.RMW {
 	return rmws[e.Op]
 }
 
-// rmws are the operations on integers, unsigned where that matters.
+// rmws are the operations on integers, unsigned if the sign matters.
 var rmws = map[isa.Op]lanes.RMW{isa.OpAdd: lanes.RMWAdd, isa.OpAnd: lanes.RMWAnd, isa.OpOr: lanes.RMWOr, isa.OpXor: lanes.RMWXor,
 	isa.OpExch: lanes.RMWExch, isa.OpCas: lanes.RMWCas, isa.OpMin: lanes.RMWMinU, isa.OpMax: lanes.RMWMaxU, isa.OpInc: lanes.RMWInc,
 	isa.OpDec: lanes.RMWDec}

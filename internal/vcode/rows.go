@@ -5,15 +5,16 @@ import (
 	"fencepost.dev/fencepost/internal/opt"
 )
 
-// signature is a row for one type, in one of the spellings that package lanes computes.
+// signature is an operation for one type, in one of the spellings that package lanes computes.
 type signature struct {
 	op   string
 	t    isa.Type
 	from isa.Type // of cvt and of mixed precision
 }
 
-// lanesOp is how a row is computed 32 lanes a step. The operation is that of a two-operand form with a scalar next to it
-// (OpBin32, OpBin32S), of three operands with its two, or of one operand.
+// lanesOp says how an instruction is computed 32 lanes at a time. The opcode is that of a two-operand form (OpBin32),
+// which the form with a scalar follows (OpBin32S), that of a three-operand form, which its two scalar forms follow, or
+// that of a one-operand form.
 type lanesOp struct {
 	op      Opcode
 	fn      uint16
@@ -22,7 +23,8 @@ type lanesOp struct {
 	reversed uint16
 }
 
-// vectorRows are the rows with a function in package lanes: integers, and floating point to nearest without .ftz, .sat.
+// vectorRows are the instructions that package lanes computes: integers, and floating point rounded to nearest without
+// .ftz and .sat.
 var vectorRows = map[signature]lanesOp{
 	{op: "add", t: isa.F32}: {op: OpBin32, fn: fFAdd, commute: true},
 	{op: "sub", t: isa.F32}: {op: OpBin32, fn: fFSub, reversed: fFRSub},
@@ -30,7 +32,7 @@ var vectorRows = map[signature]lanesOp{
 	{op: "div", t: isa.F32}: {op: OpBin32, fn: fFDiv, reversed: fFRDiv},
 	{op: "min", t: isa.F32}: {op: OpBin32, fn: fFMin},
 	{op: "max", t: isa.F32}: {op: OpBin32, fn: fFMax},
-	{op: "add", t: isa.F64}: {op: OpBin64, fn: fFAdd64}, // the first NaN operand passes on: not commutative
+	{op: "add", t: isa.F64}: {op: OpBin64, fn: fFAdd64}, // the first NaN operand is the result: not commutative
 	{op: "sub", t: isa.F64}: {op: OpBin64, fn: fFSub64, reversed: fFRSub64},
 	{op: "mul", t: isa.F64}: {op: OpBin64, fn: fFMul64},
 	{op: "div", t: isa.F64}: {op: OpBin64, fn: fFDiv64, reversed: fFRDiv64},
@@ -107,10 +109,10 @@ var vectorRows = map[signature]lanesOp{
 	{op: "cvt.rzi", t: isa.U32, from: isa.F64}: {op: OpNarrow, fn: 8},
 }
 
-// cmpFloat is the index of the first floating-point comparison in cmp32 and cmp64, isa.CmpEQ.
+// cmpFloat is the index of the first floating-point comparison (isa.CmpEQ) in cmp32 and cmp64.
 const cmpFloat = 10
 
-// vectorRow emits a function of package lanes for an instruction that has one; false where there is none.
+// vectorRow emits a function of package lanes for an instruction that has one, and otherwise returns false.
 func (b *compiler) vectorRow(in *opt.Instr) bool {
 	inst := in.Inst
 	if ftz := inst.Ftz; ftz && !flushes(inst) || inst.Sat && (ftz || inst.Row.Op != "cvt" || inst.Type != isa.F32) || inst.CarryIn || inst.CarryOut || inst.Wide || in.Dst[0] == opt.NoValue || b.file[in.Dst[0]] == scalars {
@@ -165,7 +167,7 @@ func (b *compiler) vectorRow(in *opt.Instr) bool {
 	return ok && b.lanesRow(in, o)
 }
 
-// operands of a row that are there.
+// operands returns the operands of an instruction that are present.
 func (b *compiler) operands(in *opt.Instr) []opt.Value {
 	var args []opt.Value
 	for _, a := range in.Args {
@@ -176,7 +178,7 @@ func (b *compiler) operands(in *opt.Instr) []opt.Value {
 	return args
 }
 
-// widths reports whether values have the width.
+// widths reports whether all values have the width.
 func (b *compiler) widths(w opt.Width, vs ...opt.Value) bool {
 	for _, v := range vs {
 		if b.f.Width(v) != w {
@@ -186,7 +188,7 @@ func (b *compiler) widths(w opt.Width, vs ...opt.Value) bool {
 	return true
 }
 
-// reads reports whether values can be read in the width: a constant of 64 bits may be written in 32.
+// reads reports whether the values can be read in the width: a constant of 64 bits may be used as one of 32.
 func (b *compiler) reads(w opt.Width, vs ...opt.Value) bool {
 	for _, v := range vs {
 		if b.f.Width(v) != w && !(w == opt.W64 && b.fixed[v] && b.uniform(v)) {
@@ -257,10 +259,11 @@ func (b *compiler) lanesRow(in *opt.Instr, o lanesOp) bool {
 	return true
 }
 
-// flush is the function that makes zeros of subnormals.
+// flush is the function that flushes subnormals to zero.
 const flush = 24
 
-// flushes reports whether .ftz of the instruction is done by flush: functions of one f32 that give an f32.
+// flushes reports whether flush can execute the .ftz of an instruction, which is so for functions of one f32 that
+// return an f32.
 func flushes(in *isa.Inst) bool {
 	switch in.Row.Op {
 	case "ex2", "lg2", "rcp", "sqrt", "rsqrt", "neg", "abs":
@@ -290,7 +293,7 @@ func (b *compiler) compareFloats(in *opt.Instr) bool {
 	return true
 }
 
-// withConstant emits instructions whose last operand must be known.
+// withConstant emits instructions whose last operand must be constant.
 func (b *compiler) withConstant(in *opt.Instr) bool {
 	inst, args := in.Inst, b.operands(in)
 	if len(args) < 3 || !b.widths(opt.W32, args...) || !b.widths(opt.W32, in.Dst[0]) {

@@ -1,6 +1,6 @@
-// Package vcode is the vector form of kernels: what the passes of package opt leave, as instructions on the registers of a warp,
-// 32 lanes at once. Compile makes it. Most instructions are lists of operations of package lanes; the others (accesses,
-// barriers, branches, calls) are effects, which the engine that executes the form does.
+// Package vcode is the vector form of kernels: the result of the passes of package opt, as instructions on the
+// registers of a warp that process 32 lanes at a time. Compile makes it. Most instructions are lists of operations of
+// package lanes. The others (accesses, barriers, branches, calls) are effects, which the engine executes.
 package vcode
 
 import (
@@ -12,15 +12,15 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// Text is a kernel, or a function that stays called, compiled for a block and grid shape. Values live in four register files:
-// vectors of 32 and of 64 bits a lane, predicates (a bit a lane) and scalars (64 bits). A scalar holds a value that is
-// the same in all lanes of a group, or that of lane 0 of one that grows by a constant from lane to lane; the constant is
-// in the code. Vectors and predicates belong to the warp, an instruction writing the lanes of its group only; scalars
-// belong to the group.
+// Text is a kernel, or a function that is not inlined, compiled for a block and grid shape. Values are in four register
+// files: vectors of 32 and of 64 bits a lane, predicates (a bit a lane) and scalars (64 bits). A scalar holds a value
+// that is equal in all lanes of a group, or the value of lane 0 if the value grows by a constant from lane to lane; the
+// constant is in the code. Vectors and predicates belong to the warp, and an instruction writes only the lanes of its
+// group. Scalars belong to the group.
 type Text struct {
 	Code     []Instr
-	Ops      []lanes.Op // what OpRun and edges do, lists that end in OpEnd
-	Counts   []int32    // by pc: instructions of the internal form before it
+	Ops      []lanes.Op // the lists of OpRun and of edges, each ending in OpEnd
+	Counts   []int32    // by pc: number of instructions of the internal form before it
 	Lines    []Line     // scalars that are used as vectors
 	Patterns []Pattern
 	Const32  []lanes.V32 // registers that never change, behind the others
@@ -30,62 +30,63 @@ type Text struct {
 	Reaches  []Reaching
 	Rows     []Row
 	Fixed    []Fixed
-	Meet     []int32   // by pc: index in Meets, -1 where groups do not meet
-	Meets    [][]int32 // the scalars that live where groups may meet
-	Arms     []int32   // by pc, of branches: where the lanes are together again, 0 where that is not known; nil in lockstep
+	Meet     []int32   // by pc: index in Meets, -1 if groups do not join there
+	Meets    [][]int32 // the scalars that are live where groups may join
+	Arms     []int32   // by pc of a branch: where its lanes reconverge, 0 if that is not known; nil in lockstep
 
 	Scalars, V32, V64, Preds int // sizes of the files
-	Local                    int // bytes of local memory a thread
+	Local                    int // bytes of local memory of a thread
 	Sites                    []opt.Site
-	Origins                  []int32 // sites of which Effect.Origin is of
+	Origins                  []int32 // the sites that Effect.Origin refers to
 	Shadows                  bool    // opt.Env.Uninit
 	Lockstep                 bool
-	// Of kernels: the texts of what they can call, the kernel's first; nil where nothing stays a call. Of the others: the
-	// registers that their parameters come in, by part.
+	// For kernels, Units holds the texts of the functions that they can call, after the kernel's own; it is nil if all
+	// calls are inlined. For functions, Enter holds the registers of the parameters, by part.
 	Units []*Text
 	Enter []loader.Slot
 
 	mu      sync.Mutex
-	machine [2]*lanes.Compiled // the lists, where they are done often; of launches of which accesses are told the second
-	done    [2]int             // lists done without
+	machine [2]*lanes.Compiled // the compiled lists, once they are executed often; the second for launches with logged accesses
+	done    [2]int             // lists executed without
 }
 
-// Instr is one instruction. Register operands are indices in the file that the operation says. Where a vector is asked
-// for, a negative index stands for ^index in Text.Lines; where a predicate is, for scalar ^index.
+// Instr is one instruction. Register operands are indices in the file that the operation determines. A negative vector
+// operand o means Text.Lines[^o]. A negative predicate operand o means scalar ^o.
 type Instr struct {
-	Op         Opcode
+	Op         Opcode // function within the operation's table
 	Fn         uint16 // function within the operation's table
 	D, A, B, C int32
 	Imm        uint64
 }
 
-// Line is a scalar seen as a vector: what lanes add to it is their number times the stride, or a pattern.
+// Line is a scalar seen as a vector: each lane adds its number times the stride, or its value in a pattern.
 type Line struct {
 	Reg     int32
-	Pattern int32 // in Text.Patterns; -1 for none
+	Pattern int32 // index in Text.Patterns; -1 for none
 	Stride  uint64
 }
 
-// Slope is how the lanes of a warp differ from lane 0: in a row (opt.Env.RowLanes) from lane to lane, and from row to row.
+// Slope is the difference of a value between lanes: from lane to lane within a row (opt.Env.RowLanes), and from row to
+// row.
 type Slope struct{ Lane, Row uint64 }
 
-// Pattern is what the lanes add to a scalar where that is no multiple of their number.
+// Pattern is the values that the lanes add to a scalar if these are not multiples of the lane number.
 type Pattern struct {
 	Slope       Slope
 	Low         lanes.V32 // in 32 bits
 	All         lanes.V64
 	least, most int64
-	reg32       int32 // the register that holds low, -1 while there is none; of every register file
+	reg32       int32 // the register that holds low, -1 if none does; in every register file
 	reg64       int32
 }
 
-// Edge is a way from a block to another.
+// Edge is an edge from one block to another.
 type Edge struct {
 	To    int32
-	Moves int32 // operations that define what lives behind it, in Text.Ops; -1 for none
+	Moves int32 // list in Text.Ops that defines the values live behind it; -1 for none
 }
 
-// move copies a value over an edge. src is as an operand of the file's kind is.
+// move copies a value over an edge. src is an operand of the file's kind.
 type move struct {
 	file     file
 	dst, src int32
@@ -102,7 +103,7 @@ const (
 	predicates
 )
 
-// Fixed is a scalar that is the same for all groups of a warp.
+// Fixed is a scalar that is equal for all groups of a warp.
 type Fixed struct {
 	Reg  int32
 	From FixedKind
@@ -125,28 +126,29 @@ const (
 type Effect struct {
 	loader.Instr
 	Site    int32
-	Bar     int8  // the number of a barrier of all threads without more to it, -1 for others
+	Bar     int8  // the number of a plain barrier of all threads, -1 for others
 	Pred    int32 // predicate operand
 	Guarded bool
 	PredNot bool
-	// Memory: the address operand, in 32 bits or 64, and those of the values stored.
+	// Of accesses: Addr is the address operand, of 32 bits if Narrow and otherwise of 64. Vals are the operands of the
+	// values stored.
 	Addr     int32
 	Narrow   bool
-	Reach    int32 // what the operation of package lanes that does the access reaches, in Text.Reaches; -1 for none
+	Reach    int32 // index in Text.Reaches for the operation of package lanes that makes the access; -1 for none
 	Vals     []int32
 	Wide     []bool    // by value: 64 bits
 	Uniform  bool      // a load whose result is a scalar
 	Shuffles bool      // shfl of 32 bits in registers, with the same clamp for all lanes
-	LaneRMW  lanes.RMW // what an atomic does, NoRMW for one that is done lane by lane
-	Shadow   opt.Op    // OpShadow: what it does
-	Why      uint8     // opt.Undefined: for what
-	Origin   int32     // and where that was loaded, in Text.Origins; -1 where it was not
+	LaneRMW  lanes.RMW // the operation of an atomic, NoRMW for one that is executed lane by lane
+	Shadow   opt.Op    // of OpShadow: the operation
+	Why      uint8     // of opt.Undefined: the use of the value
+	Origin   int32     // of opt.Undefined: the site of its load, an index in Text.Origins; -1 if it was not loaded
 	Unread   bool      // of an atomic: no instruction reads its results
 	Fn       *isa.Func
 	Call     *Call
-	Succs    []int32 // Switch: edges
-	Meet     int32   // in lockstep, of a branch or Switch: the OpMeet; -1 for none
-	Fall     int     // and of a Switch: the index in Succs of those that fall through, -1 for none
+	Succs    []int32 // of OpSwitch: edges
+	Meet     int32   // in lockstep, of a branch or OpSwitch: the OpMeet; -1 for none
+	Fall     int     // in lockstep, of OpSwitch: the index in Succs of the fall-through, -1 for none
 }
 
 // Row is an instruction that is computed lane by lane.
@@ -158,7 +160,7 @@ type Row struct {
 	width  opt.Width
 	Src    []loader.Operand
 	Dst    []loader.Slot
-	Kept   bool // a clock: costs what a poll does
+	Kept   bool // a clock: it costs what a poll costs
 }
 
 // Eval computes the row for one lane.
@@ -173,14 +175,14 @@ func (w *Row) Eval(a *isa.Args) {
 // Opcode is an operation of the warp engine.
 type Opcode uint16
 
-// The operations. "S" after a name: the last source is a scalar.
+// The operations. The suffix S says that the last source is a scalar.
 const (
 	OpJump     Opcode = iota // a: edge
-	OpBranch                 // c: predicate; a, b: edges; in lockstep d: effect, fn: 1 if b is the edge of those that fall through
+	OpBranch                 // c: predicate; a, b: edges; in lockstep d: effect, fn: 1 if b is the fall-through edge
 	OpBranchS                // c: scalar; a, b: edges
-	OpMeet                   // in lockstep: lanes meet that parted at effects whose meet is a
+	OpMeet                   // in lockstep: lanes meet that parted at effects whose Meet is a
 	OpSwitch                 // a: effect
-	OpExit                   // a: effect; and for all down to oMemory
+	OpExit                   // a: effect; so for all up to OpAtomic
 	OpTrap                   //
 	OpFence                  //
 	OpSync                   // barriers and warp instructions
@@ -188,11 +190,11 @@ const (
 	OpCall                   //
 	OpReturn                 //
 	OpDepth                  // an inlined call
-	OpLoad                   // b: what it reaches, where lists do it too
+	OpLoad                   // b: the index in Text.Reaches, if it is also in a list
 	OpStore                  //
 	OpAtomic                 //
 	OpShadow                 // a: effect, see opt.Env.Uninit
-	OpRun                    // a: operations; fn: 1 where there are stores among them
+	OpRun                    // a: operations; fn: 1 if there are stores among them
 	OpRow                    // a: row, lane by lane
 	OpRowS                   // a: row, once
 	OpClock                  // d: scalar; a: row
@@ -225,7 +227,7 @@ const (
 	OpCmp64S                 //
 	OpSel32                  // d, a, b: vectors, c: predicate
 	OpSel64                  //
-	OpFrom1                  // d: 32, a: predicate; imm: the ones
+	OpFrom1                  // d: 32, a: predicate; imm: the value for a set bit
 	OpFrom1W                 // d: 64
 	OpTo1                    // d: predicate, a: 32: the lowest bit
 	OpTo1W                   // a: 64
@@ -237,7 +239,7 @@ const (
 	OpOr1                    //
 	OpXor1                   //
 	OpNot1                   //
-	OpSel1                   // d, a, b, c: predicates; c chooses
+	OpSel1                   // d, a, b, c: predicates; c selects
 	OpSAdd                   // scalars; imm: mask of the width
 	OpSSub                   //
 	OpSMul                   //
@@ -255,7 +257,7 @@ const (
 	OpSCopy                  //
 	OpSSel                   // c ? a : b
 	OpSCmp                   // fn: condition, imm: bits
-	OpSWiden                 // d, a; b: line of a; fn: kind; imm: factor: what may wrap between lanes
+	OpSWiden                 // d, a; b: line of a; fn: kind; imm: factor: an extension that may wrap between lanes
 )
 
 // The kinds of OpSWiden.

@@ -18,29 +18,30 @@ import (
 	"fencepost.dev/fencepost/internal/verify/explore"
 )
 
-// Checkpoint is a file with the state of a search under scoped RC11: what has been found before a part, and which part that is.
+// Checkpoint is a file with the state of a search under scoped RC11: the number of the next part of the search, and
+// what was found before it.
 type Checkpoint struct {
 	file     string
-	identity string // of what is explored
-	state    *saved // read from the file; nil: there was none
+	identity string // of the program and the options of the search
+	state    *saved // read from the file; nil if there was none
 	written  time.Time
 	err      error // of writing
 }
 
-// checkpointVersion is raised when the parts of a search change, or what is saved of them.
+// checkpointVersion is raised when the parts of a search change, or when the saved state changes.
 const checkpointVersion = 7
 
-// between is how long a search goes on between two checkpoints.
+// between is the time between two checkpoints.
 const between = 10 * time.Second
 
-// saved is what the file has.
+// saved is the content of the file.
 type saved struct {
 	Version  int
 	Identity string
 	Next     []int32
 	Counts   explore.Result
 	Filtered int
-	// EachExecution says that the search was to be by reads-from classes, and is not.
+	// EachExecution says that the search was requested by reads-from classes but explores each execution.
 	EachExecution bool `json:",omitempty"`
 
 	Outcomes []Outcome
@@ -54,7 +55,7 @@ type savedFinding struct {
 	Finding Finding
 }
 
-// identity tells a finding apart from those of other keys in every search: the numbers of places in a key are those of one search.
+// identity identifies a finding across searches: the numbers of places in a key are valid within one search only.
 func (f *Finding) identity(kind explore.ErrorKind) string {
 	var at []string
 	for i := range f.Sides {
@@ -66,14 +67,14 @@ func (f *Finding) identity(kind explore.ErrorKind) string {
 	return fmt.Sprint(kind, at)
 }
 
-// envelope guards the file against changes.
+// envelope protects the file against changes.
 type envelope struct {
 	SHA256 string
 	Search json.RawMessage
 }
 
-// OpenCheckpoint reads a file, if it is there. The parts of identity are what is explored and how: a file of another search is
-// an error.
+// OpenCheckpoint reads a file, if it exists. The parts of identity name the program and the options of the search. A
+// file of another search is an error.
 func OpenCheckpoint(file string, identity ...string) (*Checkpoint, error) {
 	digest := sha256.New()
 	for _, part := range identity {
@@ -82,7 +83,7 @@ func OpenCheckpoint(file string, identity ...string) (*Checkpoint, error) {
 	c := &Checkpoint{file: file, identity: hex.EncodeToString(digest.Sum(nil)), written: time.Now()}
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err := c.temporary() // that it cannot be written is told before the search
+		f, err := c.temporary() // so that an error of writing is reported before the search
 		if err == nil {
 			err = errors.Join(f.Close(), os.Remove(f.Name()))
 		}
@@ -107,7 +108,7 @@ func OpenCheckpoint(file string, identity ...string) (*Checkpoint, error) {
 	return c, nil
 }
 
-// Resumed says how many executions were explored before.
+// Resumed returns the number of executions explored before.
 func (c *Checkpoint) Resumed() int {
 	if c.state == nil {
 		return 0
@@ -115,7 +116,7 @@ func (c *Checkpoint) Resumed() int {
 	return c.state.Counts.Executions
 }
 
-// Close removes the file if the search is complete. The error is that of writing the file.
+// Close removes the file if the search is complete. It returns the error of writing the file.
 func (c *Checkpoint) Close(r *Result) error {
 	if c.err == nil && !r.Stopped && r.Refusal == "" {
 		if err := os.Remove(c.file); !errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +126,7 @@ func (c *Checkpoint) Close(r *Result) error {
 	return c.err
 }
 
-// restore gives v what was found before.
+// restore gives v the findings of the file.
 func (c *Checkpoint) restore(v *verifier) (from []int32) {
 	if c.state == nil {
 		return nil
@@ -145,7 +146,7 @@ func (c *Checkpoint) restore(v *verifier) (from []int32) {
 	return c.state.Next
 }
 
-// note takes what v has found before the part next, and writes it if the last time is long ago.
+// note takes the findings of v before the part next, and writes them if now is set or the last write was long ago.
 func (c *Checkpoint) note(v *verifier, next []int32, now bool) {
 	if c.err != nil || !now && time.Since(c.written) < between {
 		return
@@ -164,7 +165,7 @@ func (c *Checkpoint) note(v *verifier, next []int32, now bool) {
 	c.written = time.Now()
 }
 
-// write replaces the file: whoever reads it finds the old state or the new one.
+// write replaces the file atomically: a reader finds the old state or the new one.
 func (c *Checkpoint) write(s *saved) error {
 	search, err := json.Marshal(s)
 	if err != nil {
@@ -190,12 +191,12 @@ func (c *Checkpoint) write(s *saved) error {
 	return err
 }
 
-// temporary makes a file beside the checkpoint.
+// temporary creates a file beside the checkpoint.
 func (c *Checkpoint) temporary() (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(c.file), filepath.Base(c.file)+".*")
 }
 
-// plainSide is a Side with all that it has.
+// plainSide is a Side with all its fields exported.
 type plainSide struct {
 	File, What, Thread, Of, Variable string
 	Line, Col                        int

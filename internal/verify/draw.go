@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	maxColumns = 4  // threads that are drawn side by side
-	maxDrawn   = 40 // events; of more only those of the threads that matter are drawn
+	maxColumns = 4  // threads drawn in columns of their own
+	maxDrawn   = 40 // events; of longer executions only the threads involved are drawn
 )
 
-// draw writes an execution: a line for each event, in an order that extends program order, with a column for each thread. Behind
-// the event stands where the value that it reads was written. For a race, only what the two accesses depend on is drawn. It is empty if there is nothing.
+// draw writes an execution: a line for each event, in an order that extends program order, with a column for each
+// thread. A read is followed by the number of the event that wrote its value. For a race, only the events on which the
+// two accesses depend are drawn. The result is empty if there are none.
 func (v *verifier) draw(x explore.Execution, events []explore.Event, e explore.Error) string {
 	shown, left := v.shown(x, events, e)
 	columns := map[int]int{}
@@ -80,7 +81,7 @@ func (v *verifier) draw(x explore.Execution, events []explore.Event, e explore.E
 	return b.String()
 }
 
-// shown says which events are drawn, and how many are left out of a long execution.
+// shown returns which events are drawn, and how many events of a long execution are left out.
 func (v *verifier) shown(x explore.Execution, events []explore.Event, e explore.Error) (shown []bool, left int) {
 	shown = make([]bool, len(events))
 	for i := range events {
@@ -92,7 +93,7 @@ func (v *verifier) shown(x explore.Execution, events []explore.Event, e explore.
 	return shown, left + v.thin(shown, events, e)
 }
 
-// leftOut says what is left out of the drawing of an error.
+// leftOut describes the part that the drawing of an error leaves out.
 func leftOut(left int, e explore.Error) string {
 	of := "of other threads"
 	if e.Kind == explore.Deadlock {
@@ -101,8 +102,8 @@ func leftOut(left int, e explore.Error) string {
 	return count(left, "event") + " " + of + " left out"
 }
 
-// turns leaves out what threads that go round a loop for ever have done before their last turn, as far as it was the same. It gives how many events
-// these are.
+// turns leaves out the turns, before the last one, of threads that loop forever, if they were equal to it. It returns
+// the number of events left out.
 func turns(shown []bool, x explore.Execution, events []explore.Event) (left int) {
 	of := map[int][]int{} // by thread
 	for i := range events {
@@ -112,7 +113,7 @@ func turns(shown []bool, x explore.Execution, events []explore.Event) (left int)
 		if x.Next(t).Kind != explore.Bound {
 			continue
 		}
-		same := func(i, turn int) bool { // as in the turn after it
+		same := func(i, turn int) bool { // equal to the same event one turn later
 			a, b := &events[es[i]], &events[es[i+turn]]
 			return a.Kind == b.Kind && a.Loc == b.Loc && a.Value == b.Value && a.Op.Pos == b.Op.Pos
 		}
@@ -121,7 +122,7 @@ func turns(shown []bool, x explore.Execution, events []explore.Event) (left int)
 			for i >= 0 && same(i, turn) {
 				i--
 			}
-			if i >= len(es)-2*turn { // not all of the turn before
+			if i >= len(es)-2*turn { // the preceding turn is not complete
 				continue
 			}
 			for _, e := range es[i+1 : len(es)-turn] {
@@ -134,8 +135,8 @@ func turns(shown []bool, x explore.Execution, events []explore.Event) (left int)
 	return left
 }
 
-// thin leaves out events of a long execution: it keeps those of the threads of e and the writes that they read from. It gives how
-// many it leaves out.
+// thin leaves out events of a long execution. It keeps the events of the threads of e and the writes that they read
+// from. It returns the number of events left out.
 func (v *verifier) thin(shown []bool, events []explore.Event, e explore.Error) int {
 	n := 0
 	for _, s := range shown {
@@ -171,7 +172,7 @@ func (v *verifier) thin(shown []bool, events []explore.Event, e explore.Error) i
 	return left
 }
 
-// trim ends a line without white space before its end.
+// trim removes white space at the end of a line.
 func trim(b *strings.Builder) {
 	s := strings.TrimRight(b.String(), " ")
 	b.Reset()
@@ -187,7 +188,7 @@ func (v *verifier) heading(thread int) string {
 	return s + ")"
 }
 
-// eventText is an event in the notation of the paper: "R x=1 acq gpu <- 3" reads what event 3 wrote.
+// eventText is an event in the notation of the paper: "R x=1 acq gpu <- 3" is a read from event 3.
 func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 	s := ""
 	switch e.Kind {

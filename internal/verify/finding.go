@@ -13,26 +13,27 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// Finding is an error, with the execution that shows it.
+// Finding is an error, with an execution that shows it.
 type Finding struct {
 	Kind  detect.Kind
 	Class detect.Class
 	Title string
-	Cause string // of a data race, in a few words: what is not atomic, which scope is too small, which order is missing
+	Cause string // of a data race, in a few words: the access that is not atomic, the scope that is too small, or the missing order
 	Sides []Side
 	Why   string
 	Fix   string
-	// Warning says that the error is none under the model, and where hardware and compilers do what is expected.
+	// Warning says that the model does not call this an error, and hardware and compilers do what the programmer
+	// expects.
 	Warning bool
-	Graph   string // the execution as far as it matters, drawn as text
-	Count   int    // how often the search came upon it
-	// Schedule replays the finding; nil if nobody asked for it, or if it shows in no interleaving.
+	Graph   string // the relevant part of the execution, drawn as text
+	Count   int    // how often the search found it
+	// Schedule replays the finding. It is nil if it was not requested, or if no interleaving shows the finding.
 	Schedule     *Schedule
 	ScheduleFile string   // its name; "" if it has not been written
 	scheduled    bool     // a schedule was looked for
-	Drawing      *Drawing // of the execution; nil if nobody asked for it
+	Drawing      *Drawing // of the execution; nil if not requested
 	DrawingFile  string   // its name; "" if it has not been written
-	// Executions is how many complete executions had been explored when it was found.
+	// Executions is the number of complete executions explored before the finding.
 	Executions int
 }
 
@@ -42,14 +43,14 @@ type Side struct {
 	Line, Col int
 	What      string // "write, not atomic"
 	Thread    string // "P0"
-	Of        string // where the thread stands: "cta 0"
+	Of        string // the place of the thread: "cta 0"
 	block, in event.Dim3
 	frames    []event.Frame
 	op        detect.Op
 	variable  string
 }
 
-// describe makes a finding of an error.
+// describe makes a finding out of an error.
 func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 	f := &Finding{Executions: x.Executions()}
 	events := x.Events()
@@ -96,7 +97,7 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 	return f
 }
 
-// modelName is the model in a sentence.
+// modelName is the name of the model within a sentence.
 func (v *verifier) modelName() string {
 	if v.options.Model == PTX {
 		return "the memory model of PTX"
@@ -104,7 +105,7 @@ func (v *verifier) modelName() string {
 	return "scoped RC11"
 }
 
-// stands is where a thread stands.
+// stands returns the place at which a thread waits.
 func (v *verifier) stands(thread int, pos int32, what string) Side {
 	s := v.side(thread, pos)
 	s.What, s.op = what, detect.Wait
@@ -119,7 +120,7 @@ func (v *verifier) side(thread int, pos int32) Side {
 	return s
 }
 
-// place is the file, line and column that people should look at: of the source, or of the PTX where that names none.
+// place returns the file, line and column to show to the user: of the source, or of the PTX if it names no source.
 func place(frames []event.Frame) (file string, line, col int) {
 	f := (&report.Access{Frames: frames}).Place()
 	if f.File == "" {
@@ -176,7 +177,7 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 		f.Fix = fmt.Sprintf("give both the scope %s", model.Need(a.Place, b.Place))
 	} else if !a.SameProxy(&b.Event) {
 		v.describeProxies(f, a, b, x.Before(e.A, e.B) || x.Before(e.B, e.A))
-	} else if v.subject.mbarrier(a.Loc) { // arrivals and tests are atomic, init and inval are not
+	} else if v.subject.mbarrier(a.Loc) { // arrivals and tests are atomic; init and inval are not
 		f.Kind, f.Class = detect.MixedAtomic, detect.Race
 		f.Cause = "nothing orders mbarrier.init or mbarrier.inval with another operation on the barrier"
 		f.Why = "in the execution below neither happens before the other: the barrier begins with mbarrier.init and ends with mbarrier.inval, which are plain writes."
@@ -205,16 +206,16 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 	}
 }
 
-// maxWaits is how many threads that wait are told.
+// maxWaits is the number of waiting threads that are named.
 const maxWaits = 3
 
-// describeDeadlock describes an execution in which each thread that has not ended spins on last values.
+// describeDeadlock describes an execution in which each thread that has not ended loops forever on final values.
 func (v *verifier) describeDeadlock(f *Finding, e explore.Error, x explore.Execution, events []explore.Event) {
 	f.Kind, f.Class = detect.Liveness, detect.Deadlock
 	f.Title = "liveness: a spin that no fair execution leaves"
 	f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits in this loop")}
 	var what []string
-	told := map[int][]int32{} // of threads, the locations that they read again and again
+	told := map[int][]int32{} // by thread, the locations that it reads again and again
 	lost := ""
 	for _, wait := range explore.Waits(x) {
 		r := &events[wait.Read]
@@ -297,10 +298,11 @@ func (v *verifier) name(e *explore.Event) string {
 	return name
 }
 
-// missed is what keeps a write and a read of it from synchronising: the cause in a few words, and in a sentence with the facts.
+// missed is the reason why a read does not synchronise with the write it reads from: the cause in a few words, a
+// sentence with the facts, and the fix.
 type missed struct{ cause, why, fix string }
 
-// notAtomic says which of two accesses, of which at least one is not atomic, that is.
+// notAtomic says which of two accesses are not atomic. At least one is not.
 func notAtomic(a, b *explore.Event) string {
 	switch {
 	case a.Order.Atomic() || b.Order.Atomic():
@@ -316,8 +318,8 @@ func notAtomic(a, b *explore.Event) string {
 	return "neither access is atomic"
 }
 
-// missing looks for a read that happens before b of a write that a happens before, and tells why the two do not synchronise: with
-// that, a would happen before b.
+// missing looks for a read, ordered before b, of a write that is ordered after a, and says why the two do not
+// synchronise. If they did, a would happen before b.
 func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int) missed {
 	for r := range events {
 		read := &events[r]
@@ -360,9 +362,10 @@ func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int
 	return missed{}
 }
 
-// fencedElsewhere says of write w, which does not release a, that the thread of a has a fence between the two, from which a barrier leads to w: it is as if
-// that should do. It does under the model PTX where it is an sc fence and another one stands between read r, which reads from w, and b:
-// that model has an order of sc fences, which synchronise in it, and r would come before w if the second fence came before the first.
+// fencedElsewhere handles a write w that does not release a, where the thread of a has a fence after a, and a barrier
+// leads from the fence to w. It explains that this fence does not help. It does help under the model PTX if it is an sc
+// fence and another sc fence is between b and the read r, which reads from w. That model orders sc fences, and they
+// synchronise in this order. Were the second fence before the first, r would precede w.
 func (v *verifier) fencedElsewhere(x explore.Execution, events []explore.Event, a, w, r, b int) string {
 	if a == w || events[a].Thread == events[w].Thread {
 		return ""
@@ -390,8 +393,9 @@ func (v *verifier) fencedElsewhere(x explore.Execution, events []explore.Event, 
 	return text
 }
 
-// fences says of a read r that reads from w what keeps the fences around the two from ordering a, which comes before w, before b: none of
-// them stands between, or none that does has the scope. A fence of another thread does not count, even with a barrier between it and w.
+// fences says why the fences around a write w and the read r of it do not order a, which precedes w, before b: no fence
+// is between them, or none with the required scope. A fence of another thread does not count, even with a barrier
+// between it and w.
 func (v *verifier) fences(x explore.Execution, events []explore.Event, a, w, r, b int) missed {
 	need := model.Need(events[w].Place, events[r].Place)
 	side := func(own int, orders func(model.Order) bool, before bool) (other, narrow int, wide bool) {
@@ -448,7 +452,7 @@ func (v *verifier) fences(x explore.Execution, events []explore.Event, a, w, r, 
 	return missed{}
 }
 
-// cuda adds how the fix is written in CUDA C++.
+// cuda returns, in parentheses, the CUDA C++ form of the fix. It returns "" for a litmus test.
 func (v *verifier) cuda(text string) string {
 	if v.test != nil {
 		return ""
@@ -461,7 +465,7 @@ func (v *verifier) line(e *explore.Event) int {
 	return line
 }
 
-// fenced says that a release fence stands before event e in its thread, or an acquire fence after it.
+// fenced reports whether a release fence precedes event e in its thread (before), or an acquire fence follows it.
 func (v *verifier) fenced(events []explore.Event, e int, before bool) bool {
 	for i := range events {
 		f := &events[i]
@@ -475,7 +479,7 @@ func (v *verifier) fenced(events []explore.Event, e int, before bool) bool {
 	return false
 }
 
-// report is the finding in the form that all commands report in.
+// report converts the finding to the form in which all commands report.
 func (f *Finding) report() report.Finding {
 	severity := detect.Error
 	if f.Warning {

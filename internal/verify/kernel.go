@@ -15,25 +15,25 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// Expected is an element of global memory of which something is expected at the end of every execution.
+// Expected is an element of global memory with an expected value at the end of every execution.
 type Expected struct {
 	Name  string // of the buffer
 	Index uint64
 	Addr  uint64
 	Size  int // bytes
-	// Judge gives the value as text, and whether it is as expected.
+	// Judge returns the value as text and whether it is the expected one.
 	Judge func(data []byte) (value string, ok bool)
 }
 
-// maxListed is how many expected elements are listed with each final state. Of more, only those that are not as expected are.
+// maxListed is the greatest number of expected elements that are listed with each final state. If there are more, only
+// those with unexpected values are listed.
 const maxListed = 8
 
-// Condition is a claim about the final memory and registers of all executions. Locations of the formula are elements of
-// buffers.
+// Condition is a claim about the final memory of all executions. The locations of the formula are elements of buffers.
 type Condition struct {
 	litmus.Condition
 	Observed []*litmus.Formula
-	// Element gives the address, the bytes and the sign of the element that a location is.
+	// Element returns the address, the size in bytes and the signedness of the element that a location stands for.
 	Element func(loc int32) (addr uint64, size int, signed bool)
 	// Registers are the registers that the formula mentions, by their number.
 	Registers []Register
@@ -76,10 +76,10 @@ func number(v uint64, bytes int, signed bool) int64 {
 	return int64(v << shift >> shift)
 }
 
-// TooLarge says that a launch has more threads than are explored.
+// TooLarge says that a launch has more threads than can be explored.
 type TooLarge = kernel.TooLarge
 
-// Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
+// Kernel explores a launch of a kernel, starting from the current memory. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *engine.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
 	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Attempts: o.Checkpoint != nil}
 	if condition != nil {
@@ -95,14 +95,16 @@ func Kernel(ctx context.Context, l *engine.Launch, expected []Expected, conditio
 		if refusal == nil {
 			return r, err
 		}
-		// What is refused, and when, depends on what was found before, by whichever goroutine. Most that is refused is refused early.
+		// What is refused, and when, depends on the order in which the goroutines explore. Refusals mostly happen
+		// early.
 		o.Jobs, use.Refused = 1, nil
 	}
-	// A checkpoint is of a search that follows what it began with following, with the widths that it began with.
+	// A checkpoint belongs to a search with fixed settings: it keeps following what it followed at the start, with the
+	// widths of the start.
 	if o.Checkpoint == nil {
 		use.Widths = kernel.Widths{}
 	}
-	var before *Result // with elements
+	var before *Result // the result with elements
 	for {
 		r, refusal, err := exploreKernel(ctx, l, expected, condition, o, use)
 		switch {
@@ -120,7 +122,7 @@ func Kernel(ctx context.Context, l *engine.Launch, expected []Expected, conditio
 	}
 }
 
-// inWords says that another search is to go on with words in the place of their elements.
+// inWords reports whether another search is to be made with words in place of their elements.
 func inWords(use *kernel.Options, refusal *kernel.Refusal) bool {
 	if !refusal.Words || use.Words || use.Widths == nil {
 		return false
@@ -166,7 +168,8 @@ func exploreKernel(ctx context.Context, l *engine.Launch, expected []Expected, c
 	return v.finish(), refusal, nil
 }
 
-// observed gives, of the first n locations, those with bytes of which something is expected, by address: see explore.Options.
+// observed returns, of the first n locations, those with bytes whose final value matters, by address: see
+// explore.Options.
 func observed(p *kernel.Program, n int, expected []Expected, condition *Condition) []int32 {
 	var out []int32
 	for loc := range int32(n) {

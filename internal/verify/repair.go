@@ -16,33 +16,33 @@ import (
 	"fencepost.dev/fencepost/internal/verify/repair"
 )
 
-// Repair is a change of the source after which there is no error.
+// Repair is a change of the source that removes all errors.
 type Repair struct {
 	Patch   repair.Patch
 	Changes []string // in words, by place
-	Tried   int      // how many programs were explored for it
-	Reason  string   // why there is none; "" if there is one
-	Diff    string   // against the source; "" if it cannot be written there
+	Tried   int      // number of programs explored
+	Reason  string   // why there is no repair; "" if there is one
+	Diff    string   // against the source; "" if the change cannot be written there
 	// Proof is the result for the changed source; nil if that was not explored.
 	Proof *Result
 }
 
-// maxTried is how many changed programs are explored.
+// maxTried is the greatest number of changed programs that are explored.
 const maxTried = 2000
 
 // mender searches for a repair.
 type mender struct {
 	*verifier
 	site     func(pos int32) int32
-	of       map[int32][]int32       // the positions of a site, where there may be several
-	can      func(repair.Patch) bool // the patch can be written in the source
+	of       map[int32][]int32       // the positions of a site, if there may be several
+	can      func(repair.Patch) bool // whether the patch can be written in the source
 	violates func(x explore.Execution) bool
 	queue    patches
 	seen     map[string]bool
 	tried    int
-	// strongest orders the atomic accesses of all executions with errors most.
+	// strongest is the patch that gives the atomic accesses of all executions with errors the strongest order.
 	strongest repair.Patch
-	leftOut   bool // a patch that cannot be written in CUDA source was not tried
+	leftOut   bool // a patch was not tried because it cannot be written in CUDA source
 }
 
 type candidate struct {
@@ -50,7 +50,7 @@ type candidate struct {
 	cost, order int
 }
 
-// patches is a heap: the smallest first, and of those the first that came.
+// patches is a heap: the smallest patch first, and among equal ones the earliest.
 type patches []candidate
 
 func (p patches) Len() int { return len(p) }
@@ -74,7 +74,8 @@ func (m *mender) push(p repair.Patch) {
 	}
 }
 
-// explore searches for an error of the program with a patch, and gives what might rule it out. fine says that there is none.
+// explore searches for an error of the program with a patch, and returns changes that might exclude the error. fine
+// says that there is no error.
 func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repair.Patch, fine bool) {
 	m.tried++
 	wrong := false
@@ -120,9 +121,10 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 	return suggested, !wrong && !r.Stopped
 }
 
-// repair searches for the smallest patch after which there is no error: it explores the smallest that has not been, and adds to it
-// what might rule out the error that it finds. A patch is part of the result only if the program is wrong without it. An algorithm that
-// needs many sc accesses has too many smaller patches: then all that can be ordered is, and what is not needed is left out again.
+// repair searches for the smallest patch that removes all errors. It explores the smallest unexplored patch, and adds
+// to it the changes that might exclude the error found. A change is part of the result only if the program has an error
+// without it. An algorithm that needs many sc accesses has too many smaller patches. In that case repair orders
+// everything as strongly as possible and then removes the changes that are not needed.
 func (m *mender) repair(ctx context.Context) *Repair {
 	m.seen, m.strongest = map[string]bool{}, repair.Patch{}
 	m.push(repair.Patch{})
@@ -156,7 +158,7 @@ func (m *mender) repair(ctx context.Context) *Repair {
 	return &Repair{Tried: m.tried, Reason: reason}
 }
 
-// minimal leaves out the changes without which the program has no error either.
+// minimal removes the changes that are not needed.
 func (m *mender) minimal(ctx context.Context, p repair.Patch) repair.Patch {
 	for _, pos := range p.Places() {
 		if len(p) == 1 {
@@ -173,7 +175,7 @@ func (m *mender) minimal(ctx context.Context, p repair.Patch) repair.Patch {
 	return p
 }
 
-// weakened asks for less at each place, as long as the program has no error.
+// weakened weakens the change at each place as long as the program has no error.
 func (m *mender) weakened(ctx context.Context, p repair.Patch) repair.Patch {
 	for _, pos := range p.Places() {
 		for _, c := range p[pos].Weaker() {
@@ -191,20 +193,20 @@ func (m *mender) weakened(ctx context.Context, p repair.Patch) repair.Patch {
 	return p
 }
 
-// stronger says what an order adds to that of an operation, which may be a release already.
+// stronger names what an order adds to that of an operation, which may already be a release.
 var stronger = [...]string{model.Relaxed: "atomic", model.Acquire: "an acquire", model.Release: "a release", model.AcqRel: "an acquire and a release", model.SC: "sc"}
 
 // words describes a patch.
 func (m *mender) words(p repair.Patch) []string {
 	var out []string
-	changes := map[string]int{} // of a line
+	changes := map[string]int{} // number of changes of a line
 	for pos := range p {
 		changes[m.where(pos, false)]++
 	}
 	for _, pos := range p.Places() {
 		c := p[pos]
 		where := m.where(pos, false)
-		if m.test != nil && changes[where] > 1 { // as where a line has an instruction of each thread
+		if m.test != nil && changes[where] > 1 { // as when a line has an instruction of each thread
 			where = m.where(pos, true)
 		}
 		var what []string
@@ -237,7 +239,8 @@ func (m *mender) words(p repair.Patch) []string {
 	return out
 }
 
-// where gives the source lines of a site: "lock.cu:4", or "lock.cu:4, lock.cu:6" where a function is called from several lines.
+// where returns the source lines of a site: "lock.cu:4", or "lock.cu:4, lock.cu:6" if a function is called from several
+// lines.
 func (m *mender) where(site int32, column bool) string {
 	var lines []string
 	for _, pos := range append([]int32{site}, m.of[site]...) {
@@ -254,7 +257,7 @@ func (m *mender) where(site int32, column bool) string {
 	return strings.Join(lines, ", ")
 }
 
-// threadfence is the function of CUDA C++ that is a fence of that scope.
+// threadfence is the CUDA C++ fence function of a scope.
 func threadfence(s model.Scope) string {
 	switch s {
 	case model.CTA:

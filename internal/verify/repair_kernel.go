@@ -23,17 +23,17 @@ type Place struct {
 	Change repair.Change
 }
 
-// Text is a text that a repair is written in.
+// Text is the kind of text in which a repair is written.
 type Text struct {
-	// CUDA says that lines of the CUDA source are changed. An instruction of a function that several of them call is then changed for
-	// each of them apart; in PTX it is changed for all.
+	// CUDA says that lines of CUDA source are changed. An instruction of a function that several of them call is then
+	// changed separately for each of them. In PTX it is changed for all.
 	CUDA bool
-	// Can says that changes can be written.
+	// Can reports whether changes can be written.
 	Can func([]Place) bool
 }
 
-// RepairKernel searches for a repair of a launch with errors, among the patches that can be written in a text. It gives the
-// changes too, by instruction.
+// RepairKernel searches for a repair of a launch with errors, among the patches that can be written in a text. It also
+// returns the changes by instruction.
 func RepairKernel(ctx context.Context, l *engine.Launch, expected []Expected, condition *Condition, o Options, in Text) (*Repair, []Place, error) {
 	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Stops: true, Widths: kernel.Widths{}}
 	for {
@@ -45,7 +45,7 @@ func RepairKernel(ctx context.Context, l *engine.Launch, expected []Expected, co
 	}
 }
 
-// repairKernel searches for a repair, and says whether a program was refused.
+// repairKernel searches for a repair. It also returns whether a program was refused.
 func repairKernel(ctx context.Context, l *engine.Launch, expected []Expected, condition *Condition, o Options, in Text, use kernel.Options) (
 	*Repair, []Place, *kernel.Refusal, error) {
 	p, err := kernel.New(l, use)
@@ -85,7 +85,7 @@ func repairKernel(ctx context.Context, l *engine.Launch, expected []Expected, co
 		return out
 	}
 	m.can = func(patch repair.Patch) bool {
-		for _, pos := range p.InParts() { // is not for atomics
+		for _, pos := range p.InParts() { // an access in parts cannot become atomic
 			if patch[m.site(pos)].Atomic {
 				return false
 			}
@@ -122,8 +122,8 @@ func EditPTX(src string, places []Place) (string, error) {
 	return repair.EditPTX(src, changes)
 }
 
-// sameFile says that a place is in the source file of that name. The compiler writes paths that are absolute; a relative one is from a
-// folder that is not known.
+// sameFile reports whether a place is in the source file of that name. The compiler writes absolute paths. A relative
+// path starts from an unknown folder.
 func sameFile(file, name string) bool {
 	if !filepath.IsAbs(file) {
 		return file == name || strings.HasSuffix(file, "/"+name) || strings.HasSuffix(name, "/"+file)
@@ -135,7 +135,7 @@ func sameFile(file, name string) bool {
 	if err != nil {
 		return false
 	}
-	b, err := os.Stat(file) // a link to a folder may be in one of the paths
+	b, err := os.Stat(file) // one of the paths may contain a link to a folder
 	return err == nil && os.SameFile(a, b)
 }
 

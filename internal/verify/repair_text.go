@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// Text writes the repair for people: what is changed, the diff, and the last line of the report on the changed source.
+// Text writes the repair as text: the changes, the diff, and the last line of the report on the changed source.
 func (r *Repair) Text(w io.Writer) {
 	if r.Reason != "" {
 		fmt.Fprintf(w, "repair: %s\n", r.Reason)
@@ -20,7 +20,7 @@ func (r *Repair) Text(w io.Writer) {
 	io.WriteString(w, r.Diff)
 	if r.Proof != nil {
 		is := "repaired"
-		if !r.Proof.Repaired() { // the source, changed so, is not what was explored with the changes
+		if !r.Proof.Repaired() { // the changed source behaves unlike the program that was explored with the changes
 			is = "not repaired by that"
 		} else if r.Proof.Verdict() == Error {
 			is = "repaired, but no execution ends in a state that the condition names"
@@ -29,7 +29,7 @@ func (r *Repair) Text(w io.Writer) {
 	}
 }
 
-// Report is the repair in the form that all commands report in.
+// Report converts the repair to the form in which all commands report.
 func (r *Repair) Report() *report.Repair {
 	out := &report.Repair{Reason: r.Reason, Changes: append([]string{}, r.Changes...), Diff: r.Diff}
 	if r.Proof != nil {

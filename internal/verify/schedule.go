@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// Schedule is an order of the operations of a launch in which each read sees the last write: an execution as an interleaving.
+// Schedule is an interleaving of the operations of a launch: each read sees the last write before it.
 type Schedule struct {
 	Kernel      string // linker name
 	Grid, Block event.Dim3
@@ -20,14 +20,14 @@ type Schedule struct {
 type Turn struct {
 	Block, Thread uint64 // numbers
 	Kind          engine.RequestKind
-	Frames        []event.Frame // of the instruction; nil where it does not matter
+	Frames        []event.Frame // of the instruction; nil if it does not matter
 	What          string
 }
 
-// maxScheduled is how many executions with one error are tried for a schedule.
+// maxScheduled is the greatest number of executions with one error that are tried for a schedule.
 const maxScheduled = 1000
 
-// schedule gives the execution of an error as an interleaving; nil if it is none.
+// schedule returns the execution of an error as an interleaving, and nil if it is not one.
 func (v *verifier) schedule(x explore.Execution, e explore.Error) *Schedule {
 	k, ok := v.subject.(kernelLaunch)
 	if !ok {
@@ -41,7 +41,7 @@ func (v *verifier) schedule(x explore.Execution, e explore.Error) *Schedule {
 	if s := v.interleave(k, x, events, e, all); s != nil || e.A < 0 || e.B < 0 {
 		return s
 	}
-	// Of a race, what neither access depends on may be left out.
+	// In a race, operations on which neither access depends may be left out.
 	for i := range all {
 		all[i] = i == e.A || i == e.B || x.Prefix(i, e.A) || x.Prefix(i, e.B)
 	}
@@ -53,9 +53,9 @@ func (v *verifier) schedule(x explore.Execution, e explore.Error) *Schedule {
 	return v.interleave(k, x, events, e, all)
 }
 
-// order is a graph of operations, each one event or several that one instruction makes at once.
+// order is a graph of operations. Each is one event, or several that one instruction makes at once.
 type order struct {
-	node  []int // of each event; -1 for none
+	node  []int // by event; -1 for none
 	next  map[int][]int
 	in    map[int]int
 	ready nodes
@@ -74,7 +74,7 @@ func (n *nodes) Pop() any {
 	return last
 }
 
-// edge says that event a comes before event b.
+// edge records that event a precedes event b.
 func (o *order) edge(a, b int) {
 	if from, to := o.node[a], o.node[b]; from >= 0 && to >= 0 && from != to {
 		o.next[from] = append(o.next[from], to)
@@ -82,12 +82,12 @@ func (o *order) edge(a, b int) {
 	}
 }
 
-// interleave orders the events that are shown by po, rf, co, fr and the barriers. Nodes are numbered by their first events.
+// interleave orders the shown events by po, rf, co, fr and the barriers. Each node has the number of its first event.
 func (v *verifier) interleave(k kernelLaunch, x explore.Execution, events []explore.Event, e explore.Error, shown []bool) *Schedule {
 	o := &order{node: make([]int, len(events)), next: map[int][]int{}, in: map[int]int{}}
-	last := map[int]int{}     // event of each thread
-	pieces := map[int][]int{} // of each node of a vector: its events
-	open := map[int]int{}     // elements that the vector of each thread lacks
+	last := map[int]int{}     // by thread: its last event
+	pieces := map[int][]int{} // by node of a vector access: its events
+	open := map[int]int{}     // by thread: the number of elements its current vector access lacks
 	for i := range events {
 		ev := &events[i]
 		if o.node[i] = -1; !shown[i] {
@@ -118,7 +118,8 @@ func (v *verifier) interleave(k kernelLaunch, x explore.Execution, events []expl
 			continue
 		}
 		if written, writes := v.subject.Apply(&up.Op, up.Value); writes && written != up.Value {
-			// The write of the update is still to be added: nothing reads after it what it has read.
+			// The write of the update has not been added yet: no later read may read the value that the update has
+			// read.
 			for i := range events {
 				if ev := &events[i]; i != u && ev.Kind == model.R && ev.Loc == up.Loc && ev.RF == up.RF {
 					o.edge(i, u)
@@ -127,7 +128,7 @@ func (v *verifier) interleave(k kernelLaunch, x explore.Execution, events []expl
 		}
 	}
 	for t, missing := range open {
-		// The vector store whose elements are not all there goes last.
+		// A vector store with missing elements goes last.
 		if n := o.node[last[t]]; missing > 0 && events[n].Kind == model.W {
 			for i := range events {
 				o.edge(i, n)
@@ -137,7 +138,7 @@ func (v *verifier) interleave(k kernelLaunch, x explore.Execution, events []expl
 	return v.turns(k, x, events, e, o, last)
 }
 
-// communicate adds what orders the events of different threads.
+// communicate adds the edges between events of different threads.
 func (v *verifier) communicate(o *order, x explore.Execution, events []explore.Event, shown []bool) {
 	locs := map[int32]bool{}
 	for i := range events {
@@ -170,7 +171,7 @@ func (v *verifier) communicate(o *order, x explore.Execution, events []explore.E
 			}
 		}
 	}
-	arrived := map[int]int{} // the last arrival of each thread
+	arrived := map[int]int{} // by thread: its last arrival
 	for i := range events {
 		if !shown[i] {
 			continue
@@ -195,12 +196,12 @@ func (v *verifier) communicate(o *order, x explore.Execution, events []explore.E
 	}
 }
 
-// kinds are the operations of steps.
+// kinds maps the operations of steps to requests.
 var kinds = map[explore.OpKind]engine.RequestKind{explore.Read: engine.RequestLoad, explore.Write: engine.RequestStore, explore.Update: engine.RequestAtomic,
 	explore.Fence: engine.RequestFence, explore.Arrive: engine.RequestBarrier, explore.Signal: engine.RequestArrive, explore.End: engine.RequestExit,
 	explore.Fail: engine.RequestFault}
 
-// turns makes the operations of an order; nil if it has a cycle.
+// turns makes the operations of an order. It returns nil if the order has a cycle.
 func (v *verifier) turns(k kernelLaunch, x explore.Execution, events []explore.Event, e explore.Error, o *order, last map[int]int) *Schedule {
 	s := &Schedule{Kernel: k.Launch.Kernel, Grid: k.Launch.Grid, Block: k.Launch.Block}
 	block := k.Launch.Block.Count()
@@ -211,7 +212,7 @@ func (v *verifier) turns(k kernelLaunch, x explore.Execution, events []explore.E
 		}
 		s.Turns = append(s.Turns, t)
 	}
-	// Barriers do not wait for threads that have exited: these do that as soon as they can.
+	// Barriers do not wait for threads that have exited. Threads exit as soon as they can.
 	exit := func(thread int) {
 		if next := x.Next(thread); next.Kind == explore.End {
 			turn(thread, next, "")
@@ -256,7 +257,7 @@ func (v *verifier) turns(k kernelLaunch, x explore.Execution, events []explore.E
 	return s
 }
 
-// ran says that a thread has an event.
+// ran reports whether a thread has an event.
 func ran(events []explore.Event, thread int) bool {
 	for i := range events {
 		if events[i].Thread == thread {
@@ -266,7 +267,7 @@ func ran(events []explore.Event, thread int) bool {
 	return false
 }
 
-// final says that event i is the last of its thread.
+// final reports whether event i is the last of its thread.
 func final(events []explore.Event, i int) bool {
 	for k := i + 1; k < len(events); k++ {
 		if events[k].Thread == events[i].Thread {

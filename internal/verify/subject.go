@@ -15,19 +15,19 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// subject is what is explored, and what its parts are called.
+// subject is the program to explore, with names of its parts.
 type subject interface {
 	explore.Program
 	thread(i int) (name, of string, place model.Place) // "P0", "cta 0"
 	coordinates(i int) (block, thread event.Dim3)
 	location(loc int32) string
 	value(loc int32, v int64) string
-	// mbarrier says that a location is an mbarrier.
+	// mbarrier reports whether a location is an mbarrier.
 	mbarrier(loc int32) bool
 	frames(pos int32) []event.Frame // of a place in the source, innermost first
-	// failure describes a step that fails: what the thread does there.
+	// failure describes a failing step and what the thread does there.
 	failure(step *explore.Op) (kind detect.Kind, class detect.Class, title, what string)
-	// Symmetric gives for each thread the one before it in its class of symmetric threads, or -1.
+	// Symmetric returns for each thread the preceding one in its class of symmetric threads, or -1.
 	Symmetric() []int
 }
 
@@ -67,7 +67,7 @@ func (k kernelLaunch) thread(i int) (name, of string, place model.Place) {
 	return fmt.Sprintf("P%d", i), fmt.Sprintf("block %s, thread %s", coordinate(block), coordinate(in)), k.Place(i)
 }
 
-// coordinate is "3", or "(3,1,0)" where that does not say it.
+// coordinate is "3", or "(3,1,0)" if one number does not suffice.
 func coordinate(d event.Dim3) string {
 	if d.Y == 0 && d.Z == 0 {
 		return fmt.Sprint(d.X)
@@ -123,7 +123,8 @@ func variableName(linker string) string {
 	return name
 }
 
-// element names what is at an offset of a variable of so many bytes, whose elements have width bytes: "x", "x[3]", "x[3]+1".
+// element names the element at an offset of a variable of size bytes, whose elements have width bytes: "x", "x[3]",
+// "x[3]+1".
 func element(name string, offset uint64, width, size int) string {
 	if size != width {
 		name = fmt.Sprintf("%s[%d]", name, offset/uint64(width))
@@ -143,7 +144,7 @@ func (k kernelLaunch) failure(step *explore.Op) (kind detect.Kind, class detect.
 	case engine.BarrierDivergence:
 		class = detect.Divergence
 	}
-	for _, a := range k.Launch.Arguments { // what the device calls a buffer
+	for _, a := range k.Launch.Arguments { // the device's name of a buffer
 		if alloc, ok := k.Launch.Program.Memory.Find(a.Addr); ok && alloc.Name != "" {
 			message = strings.ReplaceAll(message, alloc.Name, fmt.Sprintf("%s (%d bytes)", a.Name, a.Size))
 		}

@@ -27,7 +27,7 @@ type Drawing struct {
 	Threads []DrawnThread // those of a CTA side by side
 	Nodes   []DrawnNode   // in an order that extends program order
 	Edges   []DrawnEdge
-	Left    string // what is left out; "" for nothing
+	Left    string // describes what is left out; "" for nothing
 }
 
 // DrawnThread is a column.
@@ -40,7 +40,7 @@ type DrawnThread struct {
 
 // DrawnNode is an event.
 type DrawnNode struct {
-	Thread int // in Threads
+	Thread int // index in Threads
 	Number int // as in the drawing as text
 	Text   string
 	Place  string // "lock.cu:3"
@@ -53,10 +53,11 @@ type DrawnEdge struct {
 	Relation string
 }
 
-// maxRelated is how many events an execution has at most whose synchronisation is drawn: it is computed with whole relations.
+// maxRelated is the greatest number of events of an execution whose synchronisation is drawn. It is computed with whole
+// relations.
 const maxRelated = 600
 
-// drawing makes the drawing of an execution: of the events that are drawn as text, with their numbers.
+// drawing makes the drawing of an execution. It has the events that are drawn as text, with the same numbers.
 func (v *verifier) drawing(x explore.Execution, events []explore.Event, e explore.Error, title string) *Drawing {
 	shown, left := v.shown(x, events, e)
 	d := &Drawing{Title: title}
@@ -118,13 +119,13 @@ func (v *verifier) drawnThread(t int) DrawnThread {
 	name, of, p := v.subject.thread(t)
 	d := DrawnThread{Name: name, Of: of, Numbers: [3]int32{p.GPU, p.Cluster, p.CTA}}
 	d.Groups = []string{fmt.Sprintf("gpu %d", p.GPU), fmt.Sprintf("cluster %d", p.Cluster), fmt.Sprintf("cta %d", p.CTA)}
-	if v.test != nil { // numbers of a litmus test count within what is around them
+	if v.test != nil { // numbers of a litmus test count within the enclosing cluster or GPU
 		d.Groups[1], d.Groups[2] = fmt.Sprintf("cluster %d", p.Cluster&(1<<10-1)), fmt.Sprintf("cta %d", p.CTA&(1<<10-1))
 	}
 	return d
 }
 
-// relate gives the pairs of rf, co and sync.
+// relate calls edge for the pairs of rf, co and sync.
 func (v *verifier) relate(x explore.Execution, events []explore.Event, edge func(a, b int, relation string)) {
 	locs, arrived := map[int32]bool{}, map[int]int{}
 	for i := range events {
@@ -138,7 +139,7 @@ func (v *verifier) relate(x explore.Execution, events []explore.Event, edge func
 			arrived[ev.Thread] = i
 		case model.Leave:
 			relation := relationSync
-			if ev.Op.Exchanges { // it orders nothing: values come from there
+			if ev.Op.Exchanges { // it orders nothing: only values come from there
 				relation = relationRF
 			}
 			for _, a := range x.Arrivals(arrived[ev.Thread]) {
@@ -175,9 +176,10 @@ func (v *verifier) relate(x explore.Execution, events []explore.Event, edge func
 	}
 }
 
-// modelExecution writes an execution as the model has it, the initial writes of the locations first. Event e is event first + e of it.
+// modelExecution converts an execution to the form of package model, with the initial writes of the locations first.
+// Event e becomes event first + e.
 func modelExecution(x explore.Execution, events []explore.Event) (m *model.Execution, first int) {
-	initial := map[int32]int{} // of locations
+	initial := map[int32]int{} // by location
 	for i := range events {
 		if ev := &events[i]; ev.Kind == model.R || ev.Kind == model.W {
 			if _, ok := initial[ev.Loc]; !ok {
@@ -198,7 +200,7 @@ func modelExecution(x explore.Execution, events []explore.Event) (m *model.Execu
 			}
 		}
 	}
-	of := map[int][]int{} // events of each thread
+	of := map[int][]int{} // by thread: its events
 	for i := range events {
 		ev := &events[i]
 		m.E = append(m.E, ev.Event)
@@ -236,11 +238,12 @@ const (
 	frameHeight, legendHeight = 20, 40
 )
 
-// colours of relations.
+// colours are the colours of relations.
 var colours = map[string]string{relationPO: "#999999", relationRF: "#228833", relationCO: "#b26a00", relationSync: "#2255aa", relationRace: "#cc2233"}
 
-// SVG draws the graph: a column for each thread, within boxes for the CTAs, clusters and GPUs of which there are several; a row for each
-// event; an edge for each pair of a relation. In its own thread the coherence order that program order has is left out.
+// SVG draws the graph: a column for each thread, within boxes for the CTAs, clusters and GPUs if there are several; a
+// row for each event; an edge for each pair of a relation. Coherence edges within a thread that follow program order
+// are left out.
 func (d *Drawing) SVG() string {
 	widths := make([]int, len(d.Threads))
 	for c, t := range d.Threads {
@@ -310,13 +313,13 @@ func b2i(b bool) int {
 	return 0
 }
 
-// frame is a box around the columns from one to another.
+// frame is a box around consecutive columns.
 type frame struct {
 	from, to int
 	name     string
 }
 
-// frames gives the boxes of GPUs, clusters and CTAs, as far as there are several; those of CTAs always.
+// frames returns the boxes of GPUs and clusters if there are several, and those of all CTAs.
 func (d *Drawing) frames() (rows [][]frame) {
 	for level := range 3 {
 		var row []frame
@@ -327,7 +330,7 @@ func (d *Drawing) frames() (rows [][]frame) {
 			}
 			row = append(row, frame{c, c, t.Groups[level]})
 		}
-		// A cluster of one CTA tells nothing.
+		// A cluster of one CTA is not worth a box.
 		if level == 2 || level == 0 && len(row) > 1 || level == 1 && len(row) > 1 && slices.ContainsFunc(row, func(f frame) bool {
 			return d.Threads[f.from].Numbers[2] != d.Threads[f.to].Numbers[2]
 		}) {
@@ -337,13 +340,13 @@ func (d *Drawing) frames() (rows [][]frame) {
 	return rows
 }
 
-// drawEdges draws the pairs of the relations. Edges within a column, and the label of each, keep clear of the nodes.
+// drawEdges draws the pairs of the relations. Edges within a column, and the labels, keep clear of the nodes.
 func (d *Drawing) drawEdges(b *strings.Builder, left, widths []int, top int) {
 	for _, e := range d.Edges {
 		from, to := &d.Nodes[e.From], &d.Nodes[e.To]
 		y1, y2 := top+rowHeight*e.From+nodeHeight/2, top+rowHeight*e.To+nodeHeight/2
 		style := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="1.4" marker-end="url(#%s)"`, colours[e.Relation], e.Relation)
-		// Relations of one pair of nodes stand apart.
+		// Relations of one pair of nodes are drawn apart.
 		shift := map[string]int{relationRF: -5, relationCO: 5, relationSync: 0, relationRace: 10}[e.Relation]
 		switch {
 		case e.Relation == relationPO:
@@ -365,7 +368,7 @@ func (d *Drawing) drawEdges(b *strings.Builder, left, widths []int, top int) {
 			c1, c2 = x1-columnGap/2, x2+columnGap/2
 		}
 		fmt.Fprintf(b, `<path class="%s" d="M%d %dC%d %d %d %d %d %d" %s/>`, e.Relation, x1, y1+shift, c1, y1+shift, c2, y2+shift, x2, y2+shift, style)
-		// The label stands at a quarter of the curve, or at three quarters: Bernstein polynomials, in 64ths.
+		// The label is at a quarter of the curve, or at three quarters: Bernstein polynomials, in 64ths.
 		weights := [4]int{27, 27, 9, 1}
 		if e.Relation == relationCO || e.Relation == relationRace {
 			weights = [4]int{1, 9, 27, 27}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Rename changes how the files of sides are named in the text.
+// Rename changes the file names of sides.
 func (r *Result) Rename(file func(string) string) {
 	for i := range r.Findings {
 		for k := range r.Findings[i].Sides {
@@ -18,8 +18,8 @@ func (r *Result) Rename(file func(string) string) {
 	}
 }
 
-// Text writes the result for people. source gives a line of the file, "" if there is none; paint colours a text by an SGR
-// parameter.
+// Text writes the result as text. source returns a line of the file, and "" if there is none. paint colours a text by
+// an SGR parameter.
 func (r *Result) Text(w io.Writer, source func(file string, line int) string, paint func(sgr, s string) string) {
 	for i := range r.Findings {
 		r.Findings[i].text(w, source, paint)
@@ -101,7 +101,7 @@ func (r *Result) Summary() string {
 	return fmt.Sprintf("No error %s at this size, for these inputs; %s", in, bound)
 }
 
-// executions is a number of executions, or of classes of them.
+// executions describes a number of executions, or of classes of executions.
 func (r *Result) executions(n int) string {
 	switch {
 	case r.Equivalence != ReadsFrom:
@@ -115,7 +115,7 @@ func (r *Result) executions(n int) string {
 // Colours, as parameters of SGR.
 const red, yellow, blue, bold = "1;31", "1;33", "1;34", "1"
 
-// writeSides shows the source lines of sides, and gives the indentation of what follows.
+// writeSides shows the source lines of sides, and returns the indentation for the text that follows.
 func writeSides(w io.Writer, sides []Side, source func(file string, line int) string, paint func(sgr, s string) string) (pad string) {
 	gutter := 1
 	for _, s := range sides {
@@ -146,7 +146,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// files tells of the files of a finding.
+// files notes the files of a finding.
 func (f *Finding) files(note func(label, text string)) {
 	switch {
 	case f.ScheduleFile != "":
@@ -178,7 +178,7 @@ func (f *Finding) text(w io.Writer, source func(file string, line int) string, p
 	note("why", f.Why)
 	note("fix", f.Fix)
 	f.files(note)
-	if f.Graph != "" { // nothing comes before the first step of a thread
+	if f.Graph != "" { // nothing precedes the first step of a thread
 		note("execution", fmt.Sprintf("found after %s:", count(f.Executions, "complete execution")))
 	}
 	fmt.Fprintln(w, f.Graph)

@@ -1,5 +1,5 @@
-// Package verify explores every execution of a small concurrent program under scoped RC11 and says what is wrong with it: failed
-// assertions, data races, heterogeneous races, barrier divergence, deadlocks (seed 004, section 2.1).
+// Package verify explores every execution of a small concurrent program under scoped RC11 and reports its errors:
+// failed assertions, data races, heterogeneous races, barrier divergence, deadlocks (seed 004, section 2.1).
 package verify
 
 import (
@@ -22,22 +22,23 @@ import (
 type Options struct {
 	Model    string // SRC11 or PTX
 	Incl     model.Inclusion
-	First    bool // stop at the first error, or the first execution that the condition forbids
+	First    bool // stop at the first error, or at the first execution that the condition forbids
 	Ordered  bool // explore each order of the arrivals at a barrier: see explore.Options
-	Symmetry bool // explore executions up to the names of symmetric threads. It is for scoped RC11, without Ordered
-	// ReadsFrom asks for the search by reads-from classes, under scoped RC11 and without Ordered, Symmetry and Schedules. Where two
-	// threads have sc events whose scopes include each other every execution is explored all the same.
+	Symmetry bool // explore executions up to renaming of symmetric threads; only for scoped RC11, without Ordered
+	// ReadsFrom requests the search by reads-from classes. It is for scoped RC11 without Ordered, Symmetry and
+	// Schedules. If two threads have sc events whose scopes include each other, every execution is explored
+	// nevertheless.
 	ReadsFrom bool
 	Unroll    int // the bound of loops; for the text of the report
-	Jobs      int // parts of the search that are explored at a time; 0 is 1. The result does not depend on it. With reads from later writes it is 1: see ptx
+	Jobs      int // number of parts of the search that are explored at a time; 0 means 1. The result does not depend on it. With reads from later writes it is 1: see ptx
 	Progress  func(text string)
-	// Schedules asks for the Schedule of each finding.
+	// Schedules requests the Schedule of each finding.
 	Schedules bool
-	// Drawings asks for the Drawing of each finding.
+	// Drawings requests the Drawing of each finding.
 	Drawings bool
-	// Checkpoint, if not nil, is where the search begins, and where it is saved. It is for scoped RC11.
+	// Checkpoint, if not nil, is where the search begins and where it is saved. It is for scoped RC11.
 	Checkpoint *Checkpoint
-	graphs     int // that a part of the search visits; 0 for the default
+	graphs     int // number of graphs that a part of the search visits; 0 for the default
 }
 
 // The memory models.
@@ -46,30 +47,31 @@ const (
 	PTX   = "ptx"
 )
 
-// What executions are told apart by.
+// The equivalences of executions.
 const (
 	EachExecution = "execution"
-	ReadsFrom     = "rf" // what their reads read from
+	ReadsFrom     = "rf" // executions are equal if their reads read from the same writes
 )
 
-// Outcome is a final state, as far as the condition mentions it, and how many complete executions reach it.
+// Outcome is a final state, as far as the condition mentions it, and the number of complete executions that reach it.
 type Outcome struct {
 	State     string
 	Count     int
-	Satisfies bool // the formula of the condition
+	Satisfies bool // whether it satisfies the formula of the condition
 }
 
-// Result is what the search found.
+// Result is the result of the search.
 type Result struct {
 	Name string // of the test or the kernel
 	explore.Result
 	Condition *litmus.Condition // nil if there is none
-	Refusal   string            // why not all can be explored; "" if it can
+	Refusal   string            // why not everything can be explored; "" if it can
 	Refused   []Side            // the places that Refusal is about
 	Notes     []string
 	Model     string
-	// Equivalence is EachExecution or ReadsFrom where the search was to be by reads-from classes, and "" otherwise. With ReadsFrom
-	// counts are of classes, and those of final states add up to more where a class leaves several last values.
+	// Equivalence is EachExecution or ReadsFrom if the search by reads-from classes was requested, and "" otherwise.
+	// With ReadsFrom, counts are numbers of classes. The counts of final states then add up to more if a class leaves
+	// several final values.
 	Equivalence string
 	Outcomes    []Outcome // sorted by state
 	Filtered    int       // complete executions that the filter leaves out
@@ -83,10 +85,10 @@ type Result struct {
 const (
 	OK      = "ok"
 	Error   = "error"
-	Bounded = "bounded" // no error, but not all was explored
+	Bounded = "bounded" // no error, but not everything was explored
 )
 
-// errors counts the findings that are no warnings.
+// errors counts the findings that are not warnings.
 func (r *Result) errors() int {
 	n := 0
 	for i := range r.Findings {
@@ -97,7 +99,8 @@ func (r *Result) errors() int {
 	return n
 }
 
-// judged says that it is known whether the condition holds: all executions have been explored, or one of them decides it.
+// judged reports whether it is known if the condition holds: all executions have been explored, or one of them decides
+// it.
 func (r *Result) judged() bool {
 	decided := r.Counterexample != nil || r.Condition != nil && r.Condition.Quantifier == litmus.Exists && r.Holds
 	return decided || !r.Stopped && r.Cut == 0
@@ -114,10 +117,11 @@ func (r *Result) Verdict() string {
 	return OK
 }
 
-// vacuous says that nothing was explored to its end, as where no assume holds.
+// vacuous reports whether no execution was explored to its end, for example because no assume holds.
 func (r *Result) vacuous() bool { return r.Executions == 0 && r.Stuck == 0 }
 
-// Repaired says of the result for a changed source that there is no error left. A condition that asks whether a state exists is none.
+// Repaired reports, for the result of a changed source, whether no error is left. A condition that asks whether a state
+// exists is no error.
 func (r *Result) Repaired() bool {
 	return r.Verdict() != Error || r.errors() == 0 && r.Condition != nil && r.Condition.Quantifier == litmus.Exists
 }
@@ -151,7 +155,7 @@ func (v *verifier) search(ctx context.Context) {
 	}
 }
 
-// exploration gives the options of a search, or of a part of it, that tells v.
+// exploration returns the options of a search, or of a part of it, that reports to v.
 func (v *verifier) exploration() explore.Options {
 	x := explore.Options{Incl: v.options.Incl, Ordered: v.options.Ordered, Races: true, Exits: v.test == nil, Found: v.found}
 	if c := v.condition(); v.options.First && c != nil && c.Quantifier != litmus.Exists {
@@ -174,8 +178,8 @@ func (v *verifier) exploration() explore.Options {
 	return x
 }
 
-// ptx searches under the model PTX: along program order, and if that is not enough, with reads from later writes. Errors that a search has found
-// before it begins again are errors; they count if the last one does not come to its end.
+// ptx searches under the model PTX: first along program order, and if that does not suffice, with reads from later
+// writes. Errors found by a search before it is restarted remain errors; they count if the last search does not end.
 func (v *verifier) ptx(ctx context.Context) {
 	before := map[key]*Finding{}
 	again := func() {
@@ -212,7 +216,7 @@ func (v *verifier) ptx(ctx context.Context) {
 	}
 }
 
-// restart forgets what has been found.
+// restart discards everything found so far.
 func (v *verifier) restart() {
 	clear(v.findings)
 	clear(v.outcomes)
@@ -226,7 +230,7 @@ type along struct {
 	evidence *candidates.Evidence
 }
 
-// newAlong is nil if no such search can be enough.
+// newAlong returns nil if no such search can suffice.
 func newAlong(p explore.Program) *along {
 	if !explore.OneProxy(p) {
 		return nil
@@ -234,13 +238,13 @@ func newAlong(p explore.Program) *along {
 	return &along{p, candidates.NewEvidence()}
 }
 
-// set makes o the options of the search, or of a part of it.
+// set adds the settings of the search to o, the options of the search or of a part of it.
 func (a *along) set(o *explore.Options) {
 	o.Rules = explore.PTX
 	a.evidence.Set(o)
 }
 
-// enough says that r, which the search has given, is what there is to say: it has visited all executions, or was stopped.
+// enough reports whether r, the result of the search, is final: the search has visited all executions, or was stopped.
 func (a *along) enough(r explore.Result) bool {
 	return !r.Beyond && (r.Stopped || !a.evidence.Needed(a.p))
 }
@@ -259,7 +263,7 @@ func newVerifier(s subject, name string, o Options) *verifier {
 	return v
 }
 
-// locations gives the locations whose final values are among those given: see explore.Options.
+// locations returns the locations whose final values the given formulas use: see explore.Options.
 func locations(values []*litmus.Formula) func(n int) []int32 {
 	var all []int32
 	for _, f := range values {
@@ -282,7 +286,7 @@ func (v *verifier) explore(ctx context.Context) {
 	}
 	v.exploreParts(ctx)
 	if v.result.SC {
-		// What has been found counts no more: it is found again.
+		// Discard what was found: the new search finds it again.
 		v.restart()
 		v.result.Result, v.restored = explore.Result{}, nil
 		v.result.Equivalence = EachExecution
@@ -296,7 +300,7 @@ func (v *verifier) explore(ctx context.Context) {
 	}
 }
 
-// exploreParts searches in parts, which are put together in the order of the search.
+// exploreParts searches in parts, which are combined in the order of the search.
 func (v *verifier) exploreParts(ctx context.Context) {
 	of := map[*explore.Options]*verifier{}
 	saved := false
@@ -318,7 +322,7 @@ func (v *verifier) exploreParts(ctx context.Context) {
 				return false
 			}
 			if c := v.options.Checkpoint; c != nil && !saved && p.Result.Stopped {
-				saved = true // without this part, which is explored anew
+				saved = true // without this part, which will be explored again
 				c.note(v, p.Path, true)
 			}
 			defer func() {
@@ -353,7 +357,7 @@ func (v *verifier) exploreParts(ctx context.Context) {
 	}
 }
 
-// add adds what the next part of the search has found, before its counts are added.
+// add adds the findings of the next part of the search. The counts of the part are added afterwards.
 func (v *verifier) add(part *verifier) {
 	for k, f := range part.findings {
 		if v.findings[k] == nil && v.restored != nil {
@@ -385,7 +389,7 @@ func (v *verifier) add(part *verifier) {
 	v.result.Filtered += part.result.Filtered
 }
 
-// errors counts the findings that are no warnings.
+// errors counts the findings that are not warnings.
 func (v *verifier) errors() int {
 	n := 0
 	for _, f := range v.findings {
@@ -396,24 +400,24 @@ func (v *verifier) errors() int {
 	return n
 }
 
-// verifier collects what a search finds.
+// verifier collects the findings of a search.
 type verifier struct {
 	subject subject
 	test    *litmus.Test // nil for a kernel
 	along   *along       // of a search under the model PTX along program order
 	options Options
 	result  *Result
-	// symmetric are the classes of symmetric threads: see explore.Options. It is nil if nobody asked for symmetry.
+	// symmetric are the classes of symmetric threads: see explore.Options. It is nil if symmetry was not requested.
 	symmetric []int
 	findings  map[key]*Finding
 	restored  map[string]key // the findings of a checkpoint by identity
 	outcomes  map[string]*Outcome
 	observed  []*litmus.Formula
-	claim     *litmus.Condition // of a part of a search: the condition
+	claim     *litmus.Condition // the condition, in a verifier of a part of a search
 	// counterexample is the first execution that the condition forbids, nil if there is none.
 	counterexample *Finding
 	state          []byte
-	// locations, if not nil, gives those that the final states tell of: see explore.Options.
+	// locations, if not nil, returns the locations that final states mention: see explore.Options.
 	locations func(n int) []int32
 	// complete, if not nil, is called for each complete execution.
 	complete func(v *verifier, x explore.Execution)

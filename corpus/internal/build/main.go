@@ -1,5 +1,5 @@
-// Command build makes the .ptx files of the corpus from their sources with the nvcc of this machine.
-// It is run by "go generate ./corpus", in the folder corpus. Arguments, when given, name the sources to compile. At last it packs all
+// Command build makes the .ptx files of the corpus from their sources with the nvcc of this machine. It is run by "go
+// generate ./corpus", in the folder corpus. Its arguments, if any, name the sources to compile. It finally packs all
 // programs into the file that package corpus embeds; with -pack it does only that.
 package main
 
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// build compiles sources, all of the corpus when there are none, and removes nothing.
+// build compiles sources, or all of the corpus if none are given, and removes nothing.
 func build(sources []string) error {
 	nvcc, err := compile.FindNVCC()
 	if err != nil {

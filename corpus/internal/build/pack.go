@@ -9,11 +9,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// window is of the compression, in bytes: all of the programs, which resemble each other.
+// window is the window of the compression, in bytes. It covers all programs, which resemble each other.
 const window = 1 << 25
 
-// pack writes the programs of all folders, but those of packages, as a compressed ZIP file of files that are not. Equal programs give
-// equal bytes.
+// pack writes the programs of all folders, except those of packages, as a compressed ZIP file whose files are not
+// compressed. Equal programs give equal bytes.
 func pack(to string) error {
 	names, err := filepath.Glob("*/*.*")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command build makes the PTX of the benchmark kernels from their sources with the nvcc of this machine: NAME.O0.ptx keeps
-// every access where the source has it, NAME.ptx is what nvcc makes by default. It is run by
-// "go generate ./internal/bench", in the folder internal/bench.
+// Command build makes the PTX of the benchmark kernels from their sources with the nvcc of this machine. NAME.O0.ptx
+// keeps every access where the source has it; NAME.ptx is the default output of nvcc. It is run by "go generate
+// ./internal/bench", in the folder internal/bench.
 package main
 
 import (
@@ -51,7 +51,7 @@ func build(pattern string) error {
 	return errors.Join(errs...)
 }
 
-// compile writes the PTX of one source beside it, the same bytes wherever the source and the toolkit lie.
+// compile writes the PTX of one source beside it. The bytes do not depend on where the source and the toolkit are.
 func compile(nvcc, source, suffix string, flags []string) error {
 	dir, file := filepath.Split(source)
 	out := strings.TrimSuffix(file, ".cu") + suffix
@@ -74,8 +74,8 @@ var (
 	internalBytes = regexp.MustCompile(`95,73,78,84,69,82,78,65,76,95,(?:\d+,){8}95\b`)
 )
 
-// neutral takes out of the text where source and toolkit lie: the folders in .file directives, and the hash of the source's
-// absolute path in the names of internal functions (-frandom-seed does not change that one).
+// neutral removes from the text where source and toolkit are: the folders in .file directives, and the hash of the
+// source's absolute path in the names of internal functions (-frandom-seed does not change that one).
 func neutral(ptx []byte) []byte {
 	ptx = fileLine.ReplaceAll(ptx, []byte(`${1}${2}"`))
 	ptx = internal.ReplaceAll(ptx, []byte("_INTERNAL_00000000_"))

@@ -1,6 +1,6 @@
-// Package amd64 encodes the instructions of x86-64 that package lanes compiles lists of operations into: a few on general
-// registers, and those of AVX2, FMA and BMI2. Names and meanings are those of Go's assembler, with which a test compares every
-// encoding; operands are in the order of Intel's manual, the destination first.
+// Package amd64 encodes the x86-64 instructions that package lanes needs to compile lists of operations: a few on
+// general registers, and some of AVX2, FMA and BMI2. Names and meanings are those of Go's assembler, with which a test
+// compares every encoding. Operands are in the order of Intel's manual, the destination first.
 package amd64
 
 import (
@@ -42,10 +42,10 @@ type Mem struct {
 	Disp        int32
 }
 
-// Label is a place in the code. Its zero value is bound to none yet.
+// Label is a place in the code. Its zero value is not bound yet.
 type Label struct {
 	at   int   // one more than the offset; 0: not bound
-	uses []int // the 32-bit fields that are relative to it, from their ends on
+	uses []int // ends of the 32-bit fields that are relative to it
 }
 
 // Asm collects code. Its zero value is ready for use.
@@ -53,7 +53,7 @@ type Asm struct {
 	Code []byte
 }
 
-// Bind binds a label to the place reached.
+// Bind binds a label to the current place.
 func (a *Asm) Bind(l *Label) {
 	if l.at != 0 {
 		panic("BUG: a label is bound twice")
@@ -65,7 +65,7 @@ func (a *Asm) Bind(l *Label) {
 	l.uses = nil
 }
 
-// At gives the offset that a label is bound to.
+// At returns the offset that a label is bound to.
 func (l *Label) At() int {
 	if l.at == 0 {
 		panic("BUG: a label is bound to no place")
@@ -73,14 +73,14 @@ func (l *Label) At() int {
 	return l.at - 1
 }
 
-// Bound reports whether the label has a place.
+// Bound reports whether the label is bound.
 func (l *Label) Bound() bool { return l.at != 0 }
 
 func (a *Asm) patch(field int, l *Label) {
 	binary.LittleEndian.PutUint32(a.Code[field:], uint32(l.At()-field-4))
 }
 
-// relative appends a 32-bit field that gives the distance to a label.
+// relative appends a 32-bit field with the distance to a label.
 func (a *Asm) relative(l *Label) {
 	at := len(a.Code)
 	a.imm32(0)
@@ -106,7 +106,7 @@ func one(b bool) int {
 	return 0
 }
 
-// place appends the bytes that name a register field and a place in memory.
+// place appends the bytes that encode a register field and a place in memory.
 func (a *Asm) place(reg uint8, m *Mem) {
 	mod := byte(2)
 	switch {
@@ -138,7 +138,7 @@ func (a *Asm) place(reg uint8, m *Mem) {
 	}
 }
 
-// rex appends a REX prefix where one is needed; always says that it is.
+// rex appends a REX prefix if one is needed. always forces one.
 func (a *Asm) rex(wide bool, reg, index, base bool, always bool) {
 	if b := 0x40 | bit(wide, 3) | bit(reg, 2) | bit(index, 1) | bit(base, 0); b != 0x40 || always {
 		a.bytes(b)
@@ -160,12 +160,12 @@ func (a *Asm) onReg(wide bool, reg uint8, rm Reg, opcode ...byte) {
 
 // Op is an instruction d = d op s.
 type Op struct {
-	name   string // of Go's assembler, less the letter for the size
+	name   string // in Go's assembler, without the size suffix
 	opcode []byte
-	imm    byte // in place of the register field where s is a number
+	imm    byte // the register field if s is a number
 }
 
-// The instructions of two operands. CMP and TEST change nothing but the flags; TEST takes no memory here.
+// The instructions of two operands. CMP and TEST change only the flags. TEST takes no memory operand here.
 var (
 	ADD  = Op{"ADD", []byte{0x03}, 0}
 	OR   = Op{"OR", []byte{0x0b}, 1}
@@ -178,7 +178,8 @@ var (
 
 const noImm = 0xff
 
-// RR, RM and RI do an instruction on 32 bits, or on 64 (wide): on registers, on a register and memory, on a register and a number.
+// RR, RM and RI encode an instruction on 32 bits, or, if wide is set, on 64: on two registers, on a register and
+// memory, and on a register and a number.
 func (a *Asm) RR(o Op, wide bool, d, s Reg) {
 	if o.imm == noImm {
 		a.onReg(wide, uint8(d), s, o.opcode...)
@@ -190,7 +191,7 @@ func (a *Asm) RR(o Op, wide bool, d, s Reg) {
 // RM is RR with a source in memory.
 func (a *Asm) RM(o Op, wide bool, d Reg, s Mem) { a.onMem(wide, uint8(d), s, o.opcode...) }
 
-// RI is RR with a number as the source, extended by its sign.
+// RI is RR with a sign-extended number as the source.
 func (a *Asm) RI(o Op, wide bool, d Reg, v int32) {
 	o.wantImm()
 	if fits8(v) {
@@ -225,10 +226,10 @@ func (o *Op) wantImm() {
 	}
 }
 
-// Test sets the flags by d & s, TestI by the lower byte of d & v.
+// Test sets the flags by d & s. TestI sets them by the lowest byte of d & v.
 func (a *Asm) Test(wide bool, d, s Reg) { a.onReg(wide, uint8(s), d, 0x85) }
 
-// TestI: see Test.
+// TestI is described at Test.
 func (a *Asm) TestI(d Mem, v byte) {
 	a.onMem(false, 0, d, 0xf6)
 	a.bytes(v)
@@ -244,8 +245,8 @@ func (a *Asm) TestRegI(d Reg, v int32) {
 	a.imm32(v)
 }
 
-// Load brings the size bytes at m to a register, extended to 32 bits and then by zeros: by the sign where size is 1 or 2 and signed,
-// to 64 bits by the sign where size is 4 and signed.
+// Load loads the size bytes at m into a register. If signed is set it sign-extends 1 or 2 bytes to 32 bits, and 4 bytes
+// to 64 bits. Otherwise it zero-extends.
 func (a *Asm) Load(size int, signed bool, d Reg, m Mem) {
 	switch {
 	case size == 8:
@@ -259,10 +260,10 @@ func (a *Asm) Load(size int, signed bool, d Reg, m Mem) {
 	}
 }
 
-// Store writes 4 or 8 bytes of a register, StoreLow 1, 2, 4 or 8.
+// Store writes 4 or 8 bytes of a register. StoreLow writes 1, 2, 4 or 8.
 func (a *Asm) Store(wide bool, m Mem, s Reg) { a.onMem(wide, uint8(s), m, 0x89) }
 
-// StoreLow: see Store.
+// StoreLow is described at Store.
 func (a *Asm) StoreLow(size int, m Mem, s Reg) {
 	switch size {
 	case 1:
@@ -277,7 +278,7 @@ func (a *Asm) StoreLow(size int, m Mem, s Reg) {
 	}
 }
 
-// StoreI writes a number, extended by its sign.
+// StoreI writes a sign-extended number.
 func (a *Asm) StoreI(wide bool, m Mem, v int32) {
 	a.onMem(wide, 0, m, 0xc7)
 	a.imm32(v)
@@ -286,7 +287,7 @@ func (a *Asm) StoreI(wide bool, m Mem, v int32) {
 // Move copies a register.
 func (a *Asm) Move(wide bool, d, s Reg) { a.onReg(wide, uint8(s), d, 0x89) }
 
-// Set makes a register hold a number.
+// Set sets a register to a number.
 func (a *Asm) Set(d Reg, v uint64) {
 	switch {
 	case v>>32 == 0:
@@ -303,26 +304,26 @@ func (a *Asm) Set(d Reg, v uint64) {
 	}
 }
 
-// Address makes a register hold the address of a label, Lea that of a place in memory.
+// Address sets a register to the address of a label. Lea sets it to that of a place in memory.
 func (a *Asm) Address(d Reg, l *Label) {
 	a.rex(true, high(uint8(d)), false, false, false)
 	a.bytes(0x8d, modrm(0, byte(d), byte(BP)))
 	a.relative(l)
 }
 
-// Lea: see Address.
+// Lea is described at Address.
 func (a *Asm) Lea(d Reg, m Mem) { a.onMem(true, uint8(d), m, 0x8d) }
 
-// Neg and Not turn a register's sign and its bits.
+// Neg negates a register. Not inverts its bits.
 func (a *Asm) Neg(wide bool, d Reg) { a.onReg(wide, 3, d, 0xf7) }
 
-// Not: see Neg.
+// Not is described at Neg.
 func (a *Asm) Not(wide bool, d Reg) { a.onReg(wide, 2, d, 0xf7) }
 
-// ShiftKind is the direction of a shift, and what comes in.
+// ShiftKind is the direction of a shift and the kind of bits shifted in.
 type ShiftKind uint8
 
-// The shifts: to the left, and to the right with zeros or the sign coming in.
+// The shifts: left, right with zeros, right with the sign.
 const (
 	SHL ShiftKind = 4
 	SHR ShiftKind = 5
@@ -335,28 +336,28 @@ func (a *Asm) ShiftI(k ShiftKind, wide bool, d Reg, n byte) {
 	a.bytes(n)
 }
 
-// Shift makes d = s shifted by n (SHLX, SHRX, SARX).
+// Shift sets d to s shifted by n (SHLX, SHRX, SARX).
 func (a *Asm) Shift(k ShiftKind, wide bool, d, s, n Reg) {
 	pp := map[ShiftKind]byte{SHL: 1, SHR: 3, SAR: 2}[k]
 	a.vex(pp, 2, wide, false, high(uint8(d)), false, high(uint8(s)), uint8(n))
 	a.bytes(0xf7, modrm(3, byte(d), byte(s)))
 }
 
-// AndNot makes d = ^s & m (ANDN).
+// AndNot sets d to ^s & m (ANDN).
 func (a *Asm) AndNot(d, s Reg, m Mem) {
 	a.vex(0, 2, false, false, high(uint8(d)), m.highIndex(), high(uint8(m.Base)), uint8(s))
 	a.bytes(0xf2)
 	a.place(uint8(d), &m)
 }
 
-// LowestBit makes d the number of the lowest bit set in s (TZCNT), ClearLowest the lower 32 bits of s without it (BLSR, which sets the
-// flags).
+// LowestBit sets d to the number of the lowest bit set in s (TZCNT). ClearLowest sets d to the lower 32 bits of s
+// without their lowest set bit, and sets the flags (BLSR).
 func (a *Asm) LowestBit(d, s Reg) {
 	a.bytes(0xf3)
 	a.onReg(false, uint8(d), s, 0x0f, 0xbc)
 }
 
-// ClearLowest: see LowestBit.
+// ClearLowest is described at LowestBit.
 func (a *Asm) ClearLowest(d, s Reg) {
 	a.vex(0, 2, false, false, false, false, high(uint8(s)), uint8(d))
 	a.bytes(0xf3, modrm(3, 1, byte(s)))
@@ -365,7 +366,7 @@ func (a *Asm) ClearLowest(d, s Reg) {
 // Cond is a condition of the flags.
 type Cond byte
 
-// The conditions: below and above are of unsigned numbers, less and greater of signed ones.
+// The conditions. Below and above compare unsigned numbers, less and greater signed ones.
 const (
 	Below        Cond = 2
 	AboveEqual   Cond = 3
@@ -379,29 +380,29 @@ const (
 	Greater      Cond = 15
 )
 
-// SetIf makes the lower byte of d, one of AX, CX, DX and BX, 1 where the condition holds, and 0 otherwise.
+// SetIf sets the lowest byte of d, one of AX, CX, DX and BX, to 1 if the condition holds, and to 0 otherwise.
 func (a *Asm) SetIf(c Cond, d Reg) { a.bytes(0x0f, 0x90|byte(c), modrm(3, 0, byte(d))) }
 
-// MoveIf copies 64 bits where the condition holds.
+// MoveIf copies 64 bits if the condition holds.
 func (a *Asm) MoveIf(c Cond, d, s Reg) { a.onReg(true, uint8(d), s, 0x0f, 0x40|byte(c)) }
 
-// Jump goes on at a label, JumpIf where the condition holds, JumpTo where the address at m says.
+// Jump jumps to a label. JumpIf jumps if the condition holds. JumpTo jumps to the address at m.
 func (a *Asm) Jump(l *Label) {
 	a.bytes(0xe9)
 	a.relative(l)
 }
 
-// JumpIf: see Jump.
+// JumpIf is described at Jump.
 func (a *Asm) JumpIf(c Cond, l *Label) {
 	a.bytes(0x0f, 0x80|byte(c))
 	a.relative(l)
 }
 
-// JumpTo: see Jump.
+// JumpTo is described at Jump.
 func (a *Asm) JumpTo(m Mem) { a.onMem(false, 4, m, 0xff) }
 
 // Return is RET.
 func (a *Asm) Return() { a.bytes(0xc3) }
 
-// Prefetch asks for a line of memory (PREFETCHT0).
+// Prefetch prefetches a line of memory (PREFETCHT0).
 func (a *Asm) Prefetch(m Mem) { a.onMem(false, 1, m, 0x0f, 0x18) }

@@ -10,7 +10,7 @@ type VOp struct {
 	field     byte // the register field of shifts by a number
 }
 
-// form is what operands an instruction has.
+// form is the operands of an instruction.
 type form uint8
 
 const (
@@ -19,8 +19,8 @@ const (
 	counted              // d, s1 and the lower half of an X register
 	byImm                // d, s and a number
 	fused                // d = d*s1 + s2 in the order of its name
-	masked               // d, the lanes that are moved, and memory
-	gathered             // d, the lanes that are moved, and memory at a register and the lanes of another
+	masked               // d, the mask of the lanes moved, and memory
+	gathered             // d, the mask of the lanes moved, and memory at a register plus the lanes of another
 )
 
 // The vector instructions.
@@ -114,21 +114,22 @@ var (
 	VPGATHERQQ   = VOp{"VPGATHERQQ", 1, 2, true, 0x91, gathered, 0}
 )
 
-// V3 and V3M are the instructions of two sources, the second a register or in memory; on 256 bits where all says so.
+// V3 and V3M encode instructions with two sources, the second a register or in memory. They operate on 256 bits if all
+// is set, and else on 128.
 func (a *Asm) V3(o VOp, all bool, d, s1, s2 Vec) {
 	a.vexReg(&o, all, uint8(d), uint8(s1), uint8(s2))
 }
 
-// V3M: see V3.
+// V3M is described at V3.
 func (a *Asm) V3M(o VOp, all bool, d, s1 Vec, m Mem) { a.vexMem(&o, all, uint8(d), uint8(s1), m) }
 
-// V3I is V3 with a number besides.
+// V3I is V3 with an additional number.
 func (a *Asm) V3I(o VOp, all bool, d, s1, s2 Vec, imm byte) {
 	a.V3(o, all, d, s1, s2)
 	a.bytes(imm)
 }
 
-// V2 and V2M are the instructions of one source.
+// V2 and V2M encode instructions with one source.
 func (a *Asm) V2(o VOp, all bool, d, s Vec) {
 	if o.opcode == VMOVDQU.opcode && o.pp == VMOVDQU.pp {
 		o.opcode, d, s = 0x7f, s, d // as Go's assembler does
@@ -136,10 +137,10 @@ func (a *Asm) V2(o VOp, all bool, d, s Vec) {
 	a.vexReg(&o, all, uint8(d), 0, uint8(s))
 }
 
-// V2M: see V2.
+// V2M is described at V2.
 func (a *Asm) V2M(o VOp, all bool, d Vec, m Mem) { a.vexMem(&o, all, uint8(d), 0, m) }
 
-// V2I is V2 with a number besides.
+// V2I is V2 with an additional number.
 func (a *Asm) V2I(o VOp, all bool, d, s Vec, imm byte) {
 	a.V2(o, all, d, s)
 	a.bytes(imm)
@@ -151,13 +152,14 @@ func (a *Asm) VShiftI(o VOp, all bool, d, s Vec, n byte) {
 	a.bytes(n)
 }
 
-// VStoreIf writes the lanes of s whose bits in the mask are set, by the instruction that loads them (VPMASKMOVD, VPMASKMOVQ).
+// VStoreIf stores the lanes of s whose mask is set. o is the instruction that loads them (VPMASKMOVD, VPMASKMOVQ).
 func (a *Asm) VStoreIf(o VOp, all bool, m Mem, mask, s Vec) {
 	o.opcode += 2
 	a.vexMem(&o, all, uint8(s), uint8(mask), m)
 }
 
-// VGather loads the lanes of d whose highest bits in the mask are set, each from base + its lane of offsets, and clears the mask.
+// VGather loads the lanes of d whose highest bits in the mask are set, each from base plus its lane of offsets, and
+// clears the mask.
 func (a *Asm) VGather(o VOp, all bool, d, mask Vec, base Reg, offsets Vec) {
 	if base&7 == BP {
 		panic("BUG: a base of which there is no form without a displacement")
@@ -178,47 +180,48 @@ func (a *Asm) VStoreLow(m Mem, s Vec) {
 	a.vexMem(&VOp{pp: 1, group: 1, wide: true, opcode: 0x7e}, false, uint8(s), 0, m)
 }
 
-// VLoadLow loads 4 bytes, or 8 (wide), and clears the rest of a register (VMOVD, VMOVQ).
+// VLoadLow loads 4 bytes, or 8 if wide is set, and clears the rest of the register (VMOVD, VMOVQ).
 func (a *Asm) VLoadLow(wide bool, d Vec, m Mem) {
 	a.vexMem(&VOp{pp: 1, group: 1, wide: wide, opcode: 0x6e}, false, uint8(d), 0, m)
 }
 
-// VInsert makes d the lower half of s with 4 bytes of memory in place of lane i of 32 bits (VPINSRD), VInsertHigh with 8 bytes in place
-// of the upper lane of 64 (VMOVHPS).
+// VInsert sets d to the lower half of s with lane i of 32 bits replaced by 4 bytes of memory (VPINSRD). VInsertHigh
+// replaces the upper lane of 64 bits by 8 bytes (VMOVHPS).
 func (a *Asm) VInsert(d, s Vec, m Mem, i byte) {
 	a.vexMem(&VOp{pp: 1, group: 3, opcode: 0x22}, false, uint8(d), uint8(s), m)
 	a.bytes(i)
 }
 
-// VInsertHigh: see VInsert.
+// VInsertHigh is described at VInsert.
 func (a *Asm) VInsertHigh(d, s Vec, m Mem) {
 	a.vexMem(&VOp{group: 1, opcode: 0x16}, false, uint8(d), uint8(s), m)
 }
 
-// VJoin makes d of the lower halves of two registers (VINSERTI128).
+// VJoin sets d to the lower halves of two registers (VINSERTI128).
 func (a *Asm) VJoin(d, low, high Vec) {
 	a.vexReg(&VOp{pp: 1, group: 3, opcode: 0x38}, true, uint8(d), uint8(low), uint8(high))
 	a.bytes(1)
 }
 
-// VBlend makes each byte of d that of s2 where mask has its highest bit set, and that of s1 elsewhere (VPBLENDVB).
+// VBlend sets each byte of d to that of s2 where the highest bit of the mask's byte is set, and to that of s1 elsewhere
+// (VPBLENDVB).
 func (a *Asm) VBlend(all bool, d, s1, s2, mask Vec) {
 	a.vexReg(&VOp{pp: 1, group: 3, opcode: 0x4c}, all, uint8(d), uint8(s1), uint8(s2))
 	a.bytes(byte(mask) << 4)
 }
 
-// VSigns makes a number of the highest bits of the lanes of 32 bits, or of 64 (VMOVMSKPS, VMOVMSKPD).
+// VSigns sets d to the highest bits of the lanes of 32 bits, or of 64 (VMOVMSKPS, VMOVMSKPD).
 func (a *Asm) VSigns(wide bool, d Reg, s Vec) {
 	a.vexReg(&VOp{pp: byte(one(wide)), group: 1, opcode: 0x50}, true, uint8(d), 0, uint8(s))
 }
 
-// VUpper makes d the upper half of s (VEXTRACTI128).
+// VUpper sets d to the upper half of s (VEXTRACTI128).
 func (a *Asm) VUpper(d, s Vec) {
 	a.vexReg(&VOp{pp: 1, group: 3, opcode: 0x39}, true, uint8(s), 0, uint8(d))
 	a.bytes(1)
 }
 
-// VRounding sets how results are rounded (VLDMXCSR).
+// VRounding sets the rounding mode (VLDMXCSR).
 func (a *Asm) VRounding(m Mem) { a.vexMem(&VOp{group: 1, opcode: 0xae}, false, 2, 0, m) }
 
 // VZeroUpper is VZEROUPPER.
@@ -235,7 +238,7 @@ func (a *Asm) vexMem(o *VOp, all bool, reg, vvvv uint8, m Mem) {
 	a.place(reg, &m)
 }
 
-// vex appends a VEX prefix, of two bytes where they do.
+// vex appends a VEX prefix, of two bytes if they suffice.
 func (a *Asm) vex(pp, group byte, wide, all bool, reg, index, base bool, vvvv uint8) {
 	last := ^vvvv&15<<3 | bit(all, 2) | pp
 	if !index && !base && !wide && group == 1 {

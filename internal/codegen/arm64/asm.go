@@ -1,6 +1,6 @@
-// Package arm64 encodes the instructions of A64 that package lanes compiles lists of operations into: a few on general registers, and
-// those of Advanced SIMD (NEON). Names and the order of operands are those of Arm's manual; a test compares every encoding with an
-// assembler.
+// Package arm64 encodes the A64 instructions that package lanes needs to compile lists of operations: a few on general
+// registers, and some of Advanced SIMD (NEON). Names and the order of operands are those of Arm's manual. A test
+// compares every encoding with an assembler.
 package arm64
 
 import (
@@ -11,12 +11,13 @@ import (
 // Reg is a general register.
 type Reg uint8
 
-// The general registers that have names of their own. SP and ZR are one number: which of them it means, the instruction says.
+// The general registers that have names of their own. SP and ZR are one number; the instruction determines which of
+// them it means.
 const (
 	LR Reg = 30
 	SP Reg = 31
 	ZR Reg = 31
-	// Scratch is what places in memory lose that no offset in an instruction reaches.
+	// Scratch is overwritten by accesses whose offset does not fit the instruction.
 	Scratch Reg = 17
 )
 
@@ -29,19 +30,20 @@ type Mem struct {
 	Disp int32
 }
 
-// Label is a place in the code. Its zero value is bound to none yet.
+// Label is a place in the code. Its zero value is not bound yet.
 type Label struct {
 	at   int   // one more than the offset; 0: not bound
 	uses []int // the instructions that refer to it
 }
 
-// Asm collects code. Its zero value is ready for use. Far says that a jump does not reach its label: the code must not be used.
+// Asm collects code. Its zero value is ready for use. Far says that a jump does not reach its label; the code must then
+// not be used.
 type Asm struct {
 	Code []byte
 	Far  bool
 }
 
-// Bind binds a label to the place reached.
+// Bind binds a label to the current place.
 func (a *Asm) Bind(l *Label) {
 	if l.at != 0 {
 		panic("BUG: a label is bound twice")
@@ -53,7 +55,7 @@ func (a *Asm) Bind(l *Label) {
 	l.uses = nil
 }
 
-// At gives the offset that a label is bound to.
+// At returns the offset that a label is bound to.
 func (l *Label) At() int {
 	if l.at == 0 {
 		panic("BUG: a label is bound to no place")
@@ -78,13 +80,13 @@ func (a *Asm) refer(word uint32, l *Label) {
 func (a *Asm) patch(at int, l *Label) {
 	field := a.Code[at:]
 	word, far := binary.LittleEndian.Uint32(field), l.At()-at
-	width, shift := 19, 5 // jumps on a condition
+	width, shift := 19, 5 // conditional jumps
 	switch {
 	case word&0x7c000000 == 0x14000000: // B
 		width, shift = 26, 0
 	case word&0x7e000000 == 0x36000000: // TBZ, TBNZ
 		width, shift = 14, 5
-	case word&0x1f000000 == 0x10000000: // ADRP, and the ADD behind it; code begins with a page
+	case word&0x1f000000 == 0x10000000: // ADRP, and the ADD behind it; code begins at a page boundary
 		pages := l.At()>>12 - at>>12
 		binary.LittleEndian.PutUint32(field, word|uint32(pages)&3<<29|uint32(pages>>2)&(1<<19-1)<<5)
 		binary.LittleEndian.PutUint32(field[4:], binary.LittleEndian.Uint32(field[4:])|uint32(l.At())&0xfff<<10)
@@ -111,7 +113,8 @@ type Op struct {
 	bits uint32
 }
 
-// The instructions of three registers. Those whose names end in S set the flags; SMULL and UMULL make 64 bits of 32.
+// The instructions of three registers. Those whose names end in S set the flags. SMULL and UMULL multiply 32 bits to
+// 64.
 var (
 	ADD   = Op{"add", 0x0b000000}
 	SUB   = Op{"sub", 0x4b000000}
@@ -130,15 +133,15 @@ var (
 	UMULL = Op{"umull", 0x9ba07c00}
 )
 
-// RR does an instruction on 32 bits, or on 64 (wide).
+// RR encodes an instruction on 32 bits, or, if wide is set, on 64.
 func (a *Asm) RR(o Op, wide bool, d, n, m Reg) { a.emit(o.bits | sf(wide) | rdnm(d, n, m)) }
 
-// RRShift is RR with m shifted to the left, for sums and logic.
+// RRShift is RR with m shifted left, for sums and logic.
 func (a *Asm) RRShift(o Op, wide bool, d, n, m Reg, by int) {
 	a.emit(o.bits | sf(wide) | uint32(by)<<10 | rdnm(d, n, m))
 }
 
-// AddIndex makes d = n + the lower 32 bits of m, extended by the sign or by zeros.
+// AddIndex sets d to n plus the sign- or zero-extended lower 32 bits of m.
 func (a *Asm) AddIndex(d, n, m Reg, signed bool) { a.emit(0x8b200000 | extend(signed) | rdnm(d, n, m)) }
 
 func extend(signed bool) uint32 {
@@ -148,10 +151,10 @@ func extend(signed bool) uint32 {
 	return 2 << 13 // UXTW
 }
 
-// MulAdd makes d = n*m + s of 64 bits.
+// MulAdd sets d to n*m + s of 64 bits.
 func (a *Asm) MulAdd(d, n, m, s Reg) { a.emit(0x9b000000 | uint32(s)<<10 | rdnm(d, n, m)) }
 
-// AddI makes d = n + v of 64 bits. A number of more than 24 bits is put into Scratch.
+// AddI sets d to n + v of 64 bits. It puts a number of more than 24 bits into Scratch.
 func (a *Asm) AddI(d, n Reg, v int64) {
 	word, size := uint32(0x91000000), uint64(v)
 	if v < 0 {
@@ -177,13 +180,13 @@ func (a *Asm) AddI(d, n Reg, v int64) {
 // CompareI sets the flags by n and a number below 4096.
 func (a *Asm) CompareI(wide bool, n Reg, v uint32) { a.emit(0x7100001f | sf(wide) | v<<10 | rdn(0, n)) }
 
-// LowBits makes d the lower bits of n, fewer than 32; TestLowBits sets the flags by them.
+// LowBits sets d to the lower bits of n, fewer than 32. TestLowBits sets the flags by them.
 func (a *Asm) LowBits(d, n Reg, bits int) { a.emit(0x12000000 | uint32(bits-1)<<10 | rdn(d, n)) }
 
-// TestLowBits: see LowBits.
+// TestLowBits is described at LowBits.
 func (a *Asm) TestLowBits(n Reg, bits int) { a.emit(0x7200001f | uint32(bits-1)<<10 | rdn(0, n)) }
 
-// Set makes a register hold a number.
+// Set sets a register to a number.
 func (a *Asm) Set(d Reg, v uint64) {
 	zeros, ones := 0, 0
 	for i := range 4 {
@@ -194,7 +197,7 @@ func (a *Asm) Set(d Reg, v uint64) {
 			ones++
 		}
 	}
-	word, skip := uint32(0xd2800000), uint64(0) // MOVZ, and the parts that it leaves so
+	word, skip := uint32(0xd2800000), uint64(0) // MOVZ, and the value of the other parts
 	if ones > zeros {
 		word, skip = 0x92800000, 0xffff // MOVN
 	}
@@ -217,7 +220,7 @@ func (a *Asm) Set(d Reg, v uint64) {
 // Cond is a condition of the flags.
 type Cond uint32
 
-// The conditions: lower and higher are of unsigned numbers, less and greater of signed ones.
+// The conditions. Lower and higher compare unsigned numbers, less and greater signed ones.
 const (
 	Equal        Cond = 0
 	NotEqual     Cond = 1
@@ -232,32 +235,32 @@ const (
 	LessEqual    Cond = 13
 )
 
-// Select makes d = n where the condition holds, and m otherwise; SetIf 1 or 0.
+// Select sets d to n if the condition holds, and to m otherwise. SetIf sets d to 1 or 0.
 func (a *Asm) Select(c Cond, d, n, m Reg) { a.emit(0x9a800000 | uint32(c)<<12 | rdnm(d, n, m)) }
 
-// SetIf: see Select.
+// SetIf is described at Select.
 func (a *Asm) SetIf(c Cond, d Reg) { a.emit(0x9a800400 | uint32(c^1)<<12 | rdnm(d, ZR, ZR)) }
 
-// LowestBit makes d the number of the lowest bit set in the lower 32 of s (RBIT, CLZ).
+// LowestBit sets d to the number of the lowest bit set in the lower 32 of s (RBIT, CLZ).
 func (a *Asm) LowestBit(d, s Reg) {
 	a.emit(0x5ac00000 | rdn(d, s))
 	a.emit(0x5ac01000 | rdn(d, d))
 }
 
-// Jump goes on at a label, JumpIf where the condition holds, JumpZero and JumpNotZero where a register is 0 or not, JumpBit where a bit
-// of it is set.
+// Jump jumps to a label. JumpIf jumps if the condition holds, JumpZero and JumpNotZero if a register is 0 or not,
+// JumpBit if a bit of it is set.
 func (a *Asm) Jump(l *Label) { a.refer(0x14000000, l) }
 
-// JumpIf: see Jump.
+// JumpIf is described at Jump.
 func (a *Asm) JumpIf(c Cond, l *Label) { a.refer(0x54000000|uint32(c), l) }
 
-// JumpZero: see Jump.
+// JumpZero is described at Jump.
 func (a *Asm) JumpZero(wide bool, r Reg, l *Label) { a.refer(0x34000000|sf(wide)|uint32(r), l) }
 
-// JumpNotZero: see Jump.
+// JumpNotZero is described at Jump.
 func (a *Asm) JumpNotZero(wide bool, r Reg, l *Label) { a.refer(0x35000000|sf(wide)|uint32(r), l) }
 
-// JumpBit: see Jump.
+// JumpBit is described at Jump.
 func (a *Asm) JumpBit(r Reg, bit uint32, l *Label) {
 	a.refer(0x37000000|bit>>5<<31|bit&31<<19|uint32(r), l)
 }
@@ -265,7 +268,7 @@ func (a *Asm) JumpBit(r Reg, bit uint32, l *Label) {
 // Return is RET.
 func (a *Asm) Return() { a.emit(0xd65f03c0) }
 
-// Address makes a register hold the address of a label, if the code begins with a page of 4096 bytes (ADRP, ADD).
+// Address sets a register to the address of a label, if the code begins at a page boundary (of 4096 bytes; ADRP, ADD).
 func (a *Asm) Address(d Reg, l *Label) {
 	at := len(a.Code)
 	a.emit(0x90000000 | uint32(d))
@@ -277,7 +280,8 @@ func (a *Asm) Address(d Reg, l *Label) {
 	}
 }
 
-// offset appends what a place needs whose offset is no multiple of size below 4096 times that, and gives the fields for the place.
+// offset returns the address fields for a place. For an offset that does not fit (a multiple of size below 4096 times
+// size) it first appends instructions that compute the address.
 func (a *Asm) offset(m Mem, size int32) uint32 {
 	if m.Disp < 0 || m.Disp%size != 0 || m.Disp/size > 4095 {
 		low := int64(0)
@@ -290,7 +294,7 @@ func (a *Asm) offset(m Mem, size int32) uint32 {
 	return uint32(m.Disp/size)<<10 | rdn(0, m.Base)
 }
 
-// access gives the bits that say what a load or store moves; see Load.
+// access returns the bits that select the kind of a load or store; see Load.
 func access(size int, signed, store bool) uint32 {
 	word := uint32(bits.TrailingZeros(uint(size))) << 30
 	switch {
@@ -305,16 +309,16 @@ func access(size int, signed, store bool) uint32 {
 	return word
 }
 
-// Load brings the size bytes at m to a register, extended to 32 bits and then by zeros: by the sign where size is 1 or 2 and signed,
-// to 64 bits by the sign where size is 4 and signed.
+// Load loads the size bytes at m into a register. If signed is set it sign-extends 1 or 2 bytes to 32 bits, and 4 bytes
+// to 64 bits. Otherwise it zero-extends.
 func (a *Asm) Load(size int, signed bool, d Reg, m Mem) {
 	a.emitAt(access(size, signed, false)|0x39000000|uint32(d), m, int32(size))
 }
 
-// emitAt appends a load or store, behind what its place needs.
+// emitAt appends a load or store, preceded by the instructions that its address needs.
 func (a *Asm) emitAt(word uint32, m Mem, size int32) { a.emit(word | a.offset(m, size)) }
 
-// Store writes 4 or 8 bytes of a register, StoreLow 1, 2, 4 or 8.
+// Store writes 4 or 8 bytes of a register. StoreLow writes 1, 2, 4 or 8.
 func (a *Asm) Store(wide bool, m Mem, s Reg) {
 	size := 4
 	if wide {
@@ -323,18 +327,18 @@ func (a *Asm) Store(wide bool, m Mem, s Reg) {
 	a.StoreLow(size, m, s)
 }
 
-// StoreLow: see Store.
+// StoreLow is described at Store.
 func (a *Asm) StoreLow(size int, m Mem, s Reg) {
 	a.emitAt(access(size, false, true)|0x39000000|uint32(s), m, int32(size))
 }
 
-// LoadIndex and StoreIndex are Load and StoreLow at base + the lower 32 bits of a register (extended by the sign, or by zeros) times
-// the size, if scaled is set.
+// LoadIndex and StoreIndex are Load and StoreLow at base plus the sign- or zero-extended lower 32 bits of a register,
+// times the size if scaled is set.
 func (a *Asm) LoadIndex(size int, signed bool, d, base, index Reg, signedIndex, scaled bool) {
 	a.emit(access(size, signed, false) | atIndex(base, index, signedIndex, scaled) | uint32(d))
 }
 
-// StoreIndex: see LoadIndex.
+// StoreIndex is described at LoadIndex.
 func (a *Asm) StoreIndex(size int, s, base, index Reg, signedIndex, scaled bool) {
 	a.emit(access(size, false, true) | atIndex(base, index, signedIndex, scaled) | uint32(s))
 }
@@ -347,13 +351,13 @@ func atIndex(base, index Reg, signedIndex, scaled bool) uint32 {
 	return word
 }
 
-// LoadPair brings 16 bytes at m to two registers; the offset is a multiple of 8 below 512.
+// LoadPair loads 16 bytes at m into two registers. The offset is a multiple of 8 below 512.
 func (a *Asm) LoadPair(d1, d2 Reg, m Mem) {
 	a.emit(0xa9400000 | uint32(m.Disp/8)<<15 | uint32(d2)<<10 | rdn(d1, m.Base))
 }
 
-// Prefetch asks for a line of memory (PRFM PLDL1KEEP).
+// Prefetch prefetches a line of memory (PRFM PLDL1KEEP).
 func (a *Asm) Prefetch(m Mem) { a.emitAt(0xf9800000, m, 8) }
 
-// SetFPCR writes the register that says how results are rounded.
+// SetFPCR writes the register that holds the rounding mode.
 func (a *Asm) SetFPCR(s Reg) { a.emit(0xd51b4400 | uint32(s)) }

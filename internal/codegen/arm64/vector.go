@@ -2,15 +2,15 @@ package arm64
 
 import "math/bits"
 
-// VOp is an instruction on vector registers, for lanes of some bits: see W.
+// VOp is an instruction on vector registers, for lanes of a given width: see W.
 type VOp struct {
 	name string
 	bits uint32
 	form form
-	w    uint8 // bits of a lane
+	w    uint8 // width of a lane in bits
 }
 
-// form is what operands an instruction has, and how it says the bits of a lane.
+// form is the operands of an instruction and the encoding of the lane width.
 type form uint8
 
 const (
@@ -18,21 +18,21 @@ const (
 	two                    // d and n
 	byteOps                // d, n and m without regard to lanes
 	bytes1                 // d and n, lanes of 8 bits
-	longer                 // d of lanes of twice the bits of those of n and m: of their lower half, or, with all, of the upper
-	longer1                // d and n so
-	shorter                // d of lanes of half the bits of those of n, which are w
-	left                   // d, n and a number of bits, to the left
-	right                  // to the right
+	longer                 // d, n and m; d has lanes of twice the width; sources are the lower halves, or, with all, the upper ones
+	longer1                // d and n, as longer
+	shorter                // d and n; d has lanes of half the width w of those of n
+	left                   // d, n and a number of bits to shift left
+	right                  // d, n and a number of bits to shift right
 	leftLong               // longer1 with a number of bits
 	rightShort             // shorter with a number of bits
 	across                 // the lanes of n together
 	zero                   // compares n with 0
 )
 
-// floats says that one bit only says the bits of a lane.
+// floats says that the lane width is encoded in one bit.
 const floats = 1 << 7
 
-// The vector instructions. Those on whole registers have no lanes; of the others W chooses them.
+// The vector instructions. Those on whole registers have no lanes. For the others W selects the lane width.
 var (
 	VADD   = VOp{"add", 0x0e208400, three, 32}
 	VSUB   = VOp{"sub", 0x2e208400, three, 32}
@@ -113,7 +113,7 @@ var (
 	VSHL   = VOp{"shl", 0x0f005400, left, 32}
 	VUSHR  = VOp{"ushr", 0x2f000400, right, 32}
 	VSSHR  = VOp{"sshr", 0x0f000400, right, 32}
-	VSRI   = VOp{"sri", 0x2f004400, right, 32} // the bits that come in are those of d
+	VSRI   = VOp{"sri", 0x2f004400, right, 32} // the bits shifted in are those of d
 	VSSHLL = VOp{"sshll", 0x0f00a400, leftLong, 32}
 	VUSHLL = VOp{"ushll", 0x2f00a400, leftLong, 32}
 	VSHRN  = VOp{"shrn", 0x0f008400, rightShort, 64}
@@ -122,7 +122,7 @@ var (
 	VUMINV = VOp{"uminv", 0x2e31a800, across, 32}
 )
 
-// W gives the instruction for lanes of w bits; itself where it has no regard to them.
+// W returns the instruction for lanes of w bits, and the instruction itself if it does not depend on the width.
 func (o VOp) W(w int) VOp {
 	if o.form != byteOps && o.form != bytes1 {
 		o.w = uint8(w)
@@ -137,7 +137,7 @@ func q(all bool) uint32 {
 	return 0
 }
 
-// size gives the bits that say those of a lane.
+// size returns the bits that encode the lane width.
 func (o *VOp) size() uint32 {
 	log := uint32(bits.TrailingZeros8(o.w) - 3)
 	switch o.form {
@@ -153,12 +153,12 @@ func (o *VOp) size() uint32 {
 
 func vdn(d, n Vec) uint32 { return uint32(n)<<5 | uint32(d) }
 
-// V3 is an instruction of two sources; on 128 bits where all says so.
+// V3 encodes an instruction with two sources. It operates on 128 bits if all is set, and else on 64.
 func (a *Asm) V3(o VOp, all bool, d, n, m Vec) {
 	a.emit(o.bits | o.size() | q(all) | uint32(m)<<16 | vdn(d, n))
 }
 
-// V2 is an instruction of one source.
+// V2 encodes an instruction with one source.
 func (a *Asm) V2(o VOp, all bool, d, n Vec) { a.emit(o.bits | o.size() | q(all) | vdn(d, n)) }
 
 // VShiftI shifts by a number.
@@ -178,10 +178,10 @@ func (a *Asm) VShiftI(o VOp, all bool, d, s Vec, n int) {
 // VMove copies a register.
 func (a *Asm) VMove(all bool, d, s Vec) { a.V3(VORR, all, d, s, s) }
 
-// VLoad and VStore move 16 bytes, or 8; VLoad clears the rest of the register.
+// VLoad and VStore move 16 bytes, or 8. VLoad clears the rest of the register.
 func (a *Asm) VLoad(all bool, d Vec, m Mem) { a.vectorAt(all, 1, d, m) }
 
-// VStore: see VLoad.
+// VStore is described at VLoad.
 func (a *Asm) VStore(all bool, m Mem, s Vec) { a.vectorAt(all, 0, s, m) }
 
 func (a *Asm) vectorAt(all bool, load uint32, v Vec, m Mem) {
@@ -192,7 +192,7 @@ func (a *Asm) vectorAt(all bool, load uint32, v Vec, m Mem) {
 	a.emitAt(word|load<<22|uint32(v), m, size)
 }
 
-// VLoadNext loads 2, 4, 8 or 16 bytes, and adds their number to the address.
+// VLoadNext loads 2, 4, 8 or 16 bytes and advances the address by their number.
 func (a *Asm) VLoadNext(size int, d Vec, base Reg) {
 	word := uint32(bits.TrailingZeros(uint(size)))<<30 | 0x3c400400
 	if size == 16 {
@@ -201,7 +201,7 @@ func (a *Asm) VLoadNext(size int, d Vec, base Reg) {
 	a.emit(word | uint32(size)<<12 | uint32(base)<<5 | uint32(d))
 }
 
-// VLoadLane loads a lane of 32 bits, or of 64, of a register.
+// VLoadLane loads one lane of 32 bits, or of 64, of a register.
 func (a *Asm) VLoadLane(wide bool, d Vec, lane int, base Reg) {
 	i := uint32(lane)
 	word := 0x0d408000 | i>>1<<30 | i&1<<12
@@ -211,7 +211,7 @@ func (a *Asm) VLoadLane(wide bool, d Vec, lane int, base Reg) {
 	a.emit(word | uint32(base)<<5 | uint32(d))
 }
 
-// VLoadAll loads what is at an address into every lane of 32 bits, or of 64 (LD1R).
+// VLoadAll loads the value at an address into every lane of 32 bits, or of 64 (LD1R).
 func (a *Asm) VLoadAll(wide, all bool, d Vec, base Reg) {
 	word := uint32(0x0d40c800)
 	if wide {
@@ -220,17 +220,17 @@ func (a *Asm) VLoadAll(wide, all bool, d Vec, base Reg) {
 	a.emit(word | q(all) | uint32(base)<<5 | uint32(d))
 }
 
-// VFill makes every lane of 32 bits, or of 64, what a register holds.
+// VFill sets every lane of 32 bits, or of 64, to the value of a general register.
 func (a *Asm) VFill(wide, all bool, d Vec, s Reg) {
 	a.emit(0x0e000c00 | laneField(wide, 0) | q(all) | uint32(s)<<5 | uint32(d))
 }
 
-// VLane makes a register hold a lane of 32 bits, or of 64 (UMOV).
+// VLane sets a general register to a lane of 32 bits, or of 64 (UMOV).
 func (a *Asm) VLane(wide bool, d Reg, s Vec, lane int) {
 	a.emit(0x0e003c00 | laneField(wide, lane) | q(wide) | uint32(s)<<5 | uint32(d))
 }
 
-// laneField says which lane of how many bits is meant.
+// laneField encodes the number and width of a lane.
 func laneField(wide bool, lane int) uint32 {
 	if wide {
 		return (uint32(lane)<<4 | 8) << 16
@@ -238,7 +238,8 @@ func laneField(wide bool, lane int) uint32 {
 	return (uint32(lane)<<3 | 4) << 16
 }
 
-// VLookUp makes each byte of d that of n whose number m has, 0 where there is none; with keep, d's own where there is none (TBL, TBX).
+// VLookUp sets each byte of d to the byte of n whose number is in m. A number out of range gives 0 (TBL) or, with keep,
+// leaves the byte of d (TBX).
 func (a *Asm) VLookUp(keep, all bool, d, n, m Vec) {
 	word := uint32(0x0e000000)
 	if keep {
@@ -247,14 +248,14 @@ func (a *Asm) VLookUp(keep, all bool, d, n, m Vec) {
 	a.emit(word | q(all) | uint32(m)<<16 | vdn(d, n))
 }
 
-// VSumDoubles makes the lower lane of d the sum of both of s in double precision (FADDP), VCompareDoubles sets the flags by the lower
-// lanes of two registers (FCMP).
+// VSumDoubles sets the lower lane of d to the sum of both lanes of s in double precision (FADDP). VCompareDoubles sets
+// the flags by the lower lanes of two registers (FCMP).
 func (a *Asm) VSumDoubles(d, s Vec) { a.emit(0x7e70d800 | vdn(d, s)) }
 
-// VCompareDoubles: see VSumDoubles.
+// VCompareDoubles is described at VSumDoubles.
 func (a *Asm) VCompareDoubles(n, m Vec) { a.emit(0x1e602000 | uint32(m)<<16 | vdn(0, n)) }
 
-// VSingle makes the lower lane of 32 bits of d the number of single precision that is next to a number of 64 bits (SCVTF, UCVTF).
+// VSingle sets the lower lane of 32 bits of d to a 64-bit integer rounded to single precision (SCVTF, UCVTF).
 func (a *Asm) VSingle(signed bool, d Vec, s Reg) {
 	word := uint32(0x9e230000)
 	if signed {

@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/wcp"
 )
 
-// Default gives the detectors for who asks for none: races of the execution that was observed, and of others.
+// Default returns the default detectors: for races of the observed execution, and of others.
 func Default() []cpu.Spec { return []cpu.Spec{fasttrack.Spec, wcp.Spec} }
 
 // Detectors gives every detector.

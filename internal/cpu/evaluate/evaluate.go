@@ -1,8 +1,8 @@
-// Package evaluate compares SlimFast with FastTrack on programs of the CPU, as section 3.4 of the thesis (seed 001) does on Java
-// programs: table 3.1 and figures 3.2 and 3.12 to 3.14.
+// Package evaluate compares SlimFast with FastTrack on programs of the CPU, as section 3.4 of the thesis (seed 001)
+// does on Java programs: table 3.1 and figures 3.2 and 3.12 to 3.14.
 //
-// The thesis compares with the FastTrack of RoadRunner, which has an object for each variable and guards it by a lock. This package
-// has it too, beside package fasttrack, whose state is flat.
+// The thesis compares with the FastTrack of RoadRunner, which has an object for each variable and guards it by a lock.
+// This package implements that version too, in addition to package fasttrack, whose state is flat.
 package evaluate
 
 import (
@@ -27,16 +27,16 @@ import (
 	"fencepost.dev/fencepost/internal/cputime"
 )
 
-// Options say what is measured.
+// Options select what is measured.
 type Options struct {
 	Sources []string // C programs: the first argument is the number of threads
 	CC      string   // the compiler
 	Dir     string   // for programs, and for the recorder
 	Threads int
-	Rounds  int // of each time the least counts
+	Rounds  int // number of measurements; the minimum counts
 }
 
-// result is what is measured of a program.
+// result is the measurements of a program.
 type result struct {
 	name   string
 	times  times
@@ -45,10 +45,10 @@ type result struct {
 	speedN speed
 }
 
-// times are processor time, of the program and of the process that judges it.
+// times are processor times, of the program and of the process that judges it.
 type times struct{ native, recorder, fasttrack, slimfast, tsan time.Duration }
 
-// characteristics are of one trace.
+// characteristics are the characteristics of one trace.
 type characteristics struct {
 	events                          int
 	races                           int
@@ -56,10 +56,10 @@ type characteristics struct {
 	objects                         *objects
 	sharedValues                    int     // distinct EpochPlusVCs that SlimFast allocated
 	slimMax                         uint64  // bytes of metadata
-	slimMean, objectsMean, flatMean float64 // likewise, the mean over the trace
+	slimMean, objectsMean, flatMean float64 // likewise, as the mean over the trace
 }
 
-// speed is time to judge a trace. Parallel times are of a goroutine for each thread of the program.
+// speed is the time to judge a trace. Parallel times are with a goroutine for each thread of the program.
 type speed struct {
 	flat, objects, slim           time.Duration // processor time on one core
 	parallelObjects, parallelSlim time.Duration // elapsed
@@ -137,7 +137,7 @@ func measure(ctx context.Context, o Options, source string) (*result, error) {
 	return r, nil
 }
 
-// plain runs a program and gives its processor time.
+// plain runs a program and returns its processor time.
 func plain(ctx context.Context, program, threads string) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, program, threads)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -146,7 +146,7 @@ func plain(ctx context.Context, program, threads string) (time.Duration, error) 
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
-// watched runs a recorded program beside a detector, or none.
+// watched runs a recorded program with a detector, or with none.
 func watched(ctx context.Context, program, threads string, detector func(func(cpu.Race)) cpu.Detector) (time.Duration, error) {
 	began := cputime.Used()
 	r, err := record.Run(ctx, record.Options{Path: program, Args: []string{threads}, Stdout: io.Discard, Stderr: io.Discard,
@@ -162,7 +162,7 @@ func watched(ctx context.Context, program, threads string, detector func(func(cp
 	return cputime.Used() - began + r.Processor, err
 }
 
-// events gives what a program does.
+// events returns the events of a program.
 func events(ctx context.Context, program, threads string) (all []cpu.Event, err error) {
 	_, err = record.Run(ctx, record.Options{Path: program, Args: []string{threads}, Stdout: io.Discard, Stderr: io.Discard,
 		Process: func(*record.Names) func([]cpu.Event) {
@@ -174,7 +174,7 @@ func events(ctx context.Context, program, threads string) (all []cpu.Event, err 
 	return all, err
 }
 
-// samples is at how many points of a trace memory is measured.
+// samples is the number of points in a trace at which memory is measured.
 const samples = 32
 
 func characterise(events []cpu.Event) (c characteristics) {

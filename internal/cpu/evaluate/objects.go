@@ -8,18 +8,18 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/order"
 )
 
-// variable is the metadata of a variable in FastTrack (figure 3.3) as the thesis measures it: one mutable object, whose reads are an
-// epoch or a clock.
+// variable is the metadata of a variable in FastTrack (figure 3.3) as the thesis measures it: one mutable object, whose
+// reads are an epoch or a clock.
 type variable struct {
 	sync.Mutex
 	write, read order.Epoch
 	reads       order.Clock // of an EpochPlusVC; nil: an EpochPair
 }
 
-// variableBytes is what a variable takes without a clock: a reference to it and the object.
+// variableBytes is the size of a variable without a clock: a reference and the object.
 const variableBytes = 8 + 48
 
-// change says what an access did to the metadata.
+// change describes the effect of an access on the metadata.
 type change struct {
 	changed, inflated bool
 	races             int
@@ -60,14 +60,14 @@ func (v *variable) access(thread uint16, c order.Clock, write bool) (did change)
 	return did
 }
 
-// objects is the sequential detector. It counts what FastTrack allocates, and which of its metadata are equal.
+// objects is the sequential detector. It counts the allocations of FastTrack, and which of its metadata are equal.
 type objects struct {
 	order     order.Order
 	variables []*variable
 	races     int
 
 	allocated uint64 // variables and clocks
-	values    uint64 // that metadata got by a change
+	values    uint64 // number of values that changes gave to metadata
 	distinct  map[[2]order.Epoch]bool
 	clocks    map[string]bool // distinct values of EpochPlusVCs
 	key       []byte
@@ -113,7 +113,7 @@ func (d *objects) of(id uint32) *variable {
 	return d.variables[id]
 }
 
-// count adds the value of a variable's metadata to those that there were.
+// count adds the value of a variable's metadata to the set of values.
 func (d *objects) count(v *variable) {
 	d.values++
 	if v.reads == nil {
@@ -124,7 +124,7 @@ func (d *objects) count(v *variable) {
 	d.clocks[string(d.key)] = true
 }
 
-// appendClock makes equal keys of equal metadata: epochs that are missing at the end are 0.
+// appendClock makes equal keys for equal metadata: missing epochs at the end are 0.
 func appendClock(key []byte, write order.Epoch, reads order.Clock) []byte {
 	key = binary.LittleEndian.AppendUint64(key, uint64(write))
 	for _, r := range reads {

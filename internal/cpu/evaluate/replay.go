@@ -11,7 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/slimfast"
 )
 
-// segment is what a thread does between two synchronisations.
+// segment is the accesses of a thread between two synchronisations.
 type segment struct {
 	clock    order.Clock
 	ended    bool // an epoch of the thread ended before it
@@ -23,8 +23,8 @@ type access struct {
 	write    bool
 }
 
-// segments gives what each thread does. Operations other than plain accesses and synchronisation are left out: the replay measures
-// time and finds no races.
+// segments returns the segments of each thread. Operations other than plain accesses and synchronisation are left out:
+// the replay measures time and finds no races.
 func segments(events []cpu.Event) (threads [][]segment, variables int) {
 	var o order.Order
 	begin := func(thread uint16, ended bool) {
@@ -54,15 +54,15 @@ func segments(events []cpu.Event) (threads [][]segment, variables int) {
 	return threads, variables
 }
 
-// judge judges the accesses of one thread. Several may judge at the same time.
+// judge judges the accesses of one thread. Several judges may run concurrently.
 type judge interface {
 	clock(c order.Clock, ended bool)
 	access(a access)
 }
 
-// replay has each thread judged by a goroutine. A segment begins when those that are ordered before it are over.
+// replay judges each thread in a goroutine. A segment begins when the segments ordered before it have ended.
 func replay(threads [][]segment, judges func(thread int) judge) {
-	over := make([]atomic.Uint64, len(threads)) // the last epoch of each thread that has ended
+	over := make([]atomic.Uint64, len(threads)) // by thread: the last epoch that has ended
 	var all sync.WaitGroup
 	for id := range threads {
 		all.Go(func() {
@@ -112,7 +112,7 @@ func (s slim) access(a access) {
 	}
 }
 
-// locked is a thread of FastTrack as RoadRunner has it: an object for each variable, guarded by a lock (section 3.4.1).
+// locked is a thread of FastTrack as in RoadRunner: an object for each variable, guarded by a lock (section 3.4.1).
 type locked struct {
 	id        uint16
 	now       order.Clock

@@ -1,9 +1,10 @@
-// Package fasttrack is the detector FastTrack (seed 001, section 3.2.1, figure 3.3): of each variable it keeps the epoch of the
-// last write, and of the reads since then the epoch of the last one or, once two of them are not ordered, the last of each thread.
+// Package fasttrack is the detector FastTrack (seed 001, section 3.2.1, figure 3.3). For each variable it keeps the
+// epoch of the last write, and, of the reads since then, the epoch of the last one or, once two of them are not
+// ordered, the last one of each thread.
 //
-// A race is told and then treated as if the accesses had been ordered. So the first race of each variable is certain, and no
-// variable without a race is named; a later race of a variable may be due to the first. The rules *SAMEEPOCH come first: what a
-// thread does again in one epoch is not judged again.
+// A race is reported and then treated as if the accesses had been ordered. So the first race of each variable is
+// certain, and no variable without a race is reported; a later race of a variable may be a consequence of the first.
+// The rules *SAMEEPOCH come first: repeated accesses of a thread in one epoch are not judged again.
 //
 // The state is flat: 16 bytes a variable, and a table of the last reads of those that are shared.
 package fasttrack
@@ -24,7 +25,8 @@ var Spec = cpu.Spec{
 	New:    func(found func(cpu.Race)) cpu.Detector { return &Detector{found: found} },
 }
 
-// cell is the metadata of a variable: an EpochPair, or with shared an EpochPlusVC, whose clock is row read of readers.
+// cell is the metadata of a variable: an EpochPair, or, if read is marked shared, an EpochPlusVC whose clock is row
+// read of readers.
 type cell struct{ write, read order.Epoch }
 
 // shared marks cell.read as the number of a row.
@@ -37,7 +39,7 @@ type Detector struct {
 	cells   []cell
 	readers []order.Epoch // rows of 1<<shift epochs, one for each thread
 	shift   uint
-	free    []order.Epoch // rows that no cell names
+	free    []order.Epoch // rows that belong to no cell
 	atomics order.Atomics
 	events  uint64
 }
@@ -56,7 +58,7 @@ func (d *Detector) Events(events []cpu.Event) {
 	}
 }
 
-// ask makes room for the variables of events, and brings them into the caches.
+// ask makes room for the variables of events, and prefetches their metadata.
 func (d *Detector) ask(events []cpu.Event) {
 	var at [prefetch.Most]unsafe.Pointer
 	n := 0
@@ -73,7 +75,7 @@ func (d *Detector) ask(events []cpu.Event) {
 }
 
 func (d *Detector) judge(events []cpu.Event) {
-	var c order.Clock // of thread, whose epoch is now; nil after an event that may change it
+	var c order.Clock // clock of thread, whose epoch is now; nil after an event that may change it
 	var now order.Epoch
 	var thread uint16
 	for i := range events {
@@ -118,7 +120,7 @@ func (d *Detector) judge(events []cpu.Event) {
 	}
 }
 
-// other does an event that is no plain access.
+// other handles an event that is not a plain access.
 func (d *Detector) other(e *cpu.Event, at uint64) {
 	switch e.Op {
 	case cpu.ReadAtomic, cpu.WriteAtomic:
@@ -164,7 +166,7 @@ func (d *Detector) room(variable uint32) {
 	}
 }
 
-// share is READINFLATE, and READSHARED for a thread that no row has room for.
+// share is READINFLATE, and READSHARED for a thread that needs wider rows.
 func (d *Detector) share(m *cell, now order.Epoch) {
 	for last := max(now.Thread(), (m.read &^ shared).Thread()); int(last)>>d.shift != 0; {
 		d.widen()
@@ -177,7 +179,7 @@ func (d *Detector) share(m *cell, now order.Epoch) {
 	d.row(m.read)[now.Thread()] = now
 }
 
-// newRow gives a row that no cell names.
+// newRow returns a row that belongs to no cell.
 func (d *Detector) newRow() order.Epoch {
 	if n := len(d.free); n > 0 {
 		at := d.free[n-1]
@@ -189,18 +191,18 @@ func (d *Detector) newRow() order.Epoch {
 	return at
 }
 
-// release lets go of the row of a cell.
+// release frees the row of a cell.
 func (d *Detector) release(m *cell) {
 	clear(d.row(m.read))
 	d.free = append(d.free, m.read&^shared)
 }
 
-// row gives the last reads of a variable.
+// row returns the last reads of a variable.
 func (d *Detector) row(at order.Epoch) []order.Epoch {
 	return d.readers[uint64(at&^shared)<<d.shift:][:1<<d.shift]
 }
 
-// widen gives all rows twice the room.
+// widen doubles the width of all rows.
 func (d *Detector) widen() {
 	wide := make([]order.Epoch, 2*len(d.readers))
 	for at := 0; at < len(d.readers); at += 1 << d.shift {
@@ -210,7 +212,7 @@ func (d *Detector) widen() {
 	d.shift++
 }
 
-// checkWrite compares a write with what is known of the variable, and lets go of the clock of its readers.
+// checkWrite compares a write with the metadata of the variable, and frees the clock of its readers.
 func (d *Detector) checkWrite(m *cell, c order.Clock, e *cpu.Event, at uint64) {
 	d.check(m, c, e, at)
 	if m.read&shared != 0 {

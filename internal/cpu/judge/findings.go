@@ -15,9 +15,9 @@ import (
 // Names resolve the numbers in events.
 type Names interface {
 	Thread(id uint16) string
-	// Object is what a variable is in memory now.
+	// Object is the current memory object of a variable.
 	Object(variable uint32) report.Object
-	// Frames is where a location is, innermost first; at is where the trace first has it.
+	// Frames is the call stack of a location, innermost first. at is the place of its first occurrence in the trace.
 	Frames(location uint32, at int) []event.Frame
 }
 
@@ -27,7 +27,8 @@ type access struct {
 	at       int
 }
 
-// pair tells findings apart: accesses at two locations, or of one variable by two threads where locations are not known.
+// pair identifies a finding: accesses at two locations, or, if locations are not known, accesses to one variable by two
+// threads.
 type pair struct {
 	detector         int
 	earlier, later   uint32
@@ -43,7 +44,7 @@ type found struct {
 	a, b      access
 	count     int
 	variables map[uint32]bool
-	predicted bool // all of them are
+	predicted bool // all of its races are
 }
 
 // collector makes findings of races.
@@ -77,7 +78,7 @@ func (p *collector) add(r *pending, a, b access) {
 // frames is the call stack of an access.
 func (p *collector) frames(a access) []event.Frame {
 	if a.location > 0 {
-		a.at = p.first[a.location] // the same whichever access was first to race
+		a.at = p.first[a.location] // the same whichever access was the first to race
 	}
 	return p.names.Frames(a.location, a.at)
 }
@@ -94,7 +95,7 @@ func (n traceNames) Object(variable uint32) report.Object {
 	return report.Object{Name: n.names.Of(cpu.Variables, variable)}
 }
 
-// Frames gives lines of sources if the location names them, and else one of the trace.
+// Frames returns lines of sources if the location names them, and otherwise a line of the trace.
 func (n traceNames) Frames(location uint32, at int) []event.Frame {
 	name := ""
 	if location > 0 {
@@ -103,7 +104,7 @@ func (n traceNames) Frames(location uint32, at int) []event.Frame {
 			return frames
 		}
 		if _, err := strconv.Atoi(name); err == nil {
-			name = "location_" + name // as one word, since a report takes a first word for a type
+			name = "location_" + name // as one word, because a report takes a first word for a type
 		}
 	}
 	return []event.Frame{{File: n.trace, Line: at, Function: name}}
@@ -125,7 +126,7 @@ func Location(frames []event.Frame) string {
 	return strings.Join(lines, "\n")
 }
 
-// Places reads what Location writes; nil if the name is of another form.
+// Places parses the output of Location. It returns nil if the name has another form.
 func Places(name string) (frames []event.Frame) {
 	for line := range strings.SplitSeq(name, "\n") {
 		place, function, _ := strings.Cut(line, "\t")

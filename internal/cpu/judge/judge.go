@@ -1,7 +1,7 @@
-// Package judge gives the trace of a CPU program to detectors and makes a report of what they find.
+// Package judge passes the trace of a CPU program to detectors and makes a report of their findings.
 //
-// Detectors keep no source places: metadata with places could be shared by few variables. A second reading of the trace finds the
-// earlier access of each race, which is the last one of its kind by its thread to the variable.
+// Detectors keep no source places, because metadata with places could be shared by few variables. A second pass over
+// the trace finds the earlier access of each race, which is the last one of its kind by its thread to the variable.
 package judge
 
 import (
@@ -20,7 +20,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// Options say what judges and what is told.
+// Options select the detectors and the reported findings.
 type Options struct {
 	Detectors   []cpu.Spec
 	MaxFindings int
@@ -28,10 +28,10 @@ type Options struct {
 	Progress    func(text string) // may be nil
 }
 
-// mostRaces is how many pairs of accesses are remembered of a detector until the second reading.
+// mostRaces is the number of pairs of accesses of a detector that are kept for the second pass.
 const mostRaces = 1 << 20
 
-// batch is how many events are read at once: they fit into the first cache.
+// batch is the number of events that are read at once: they fit into the first-level cache.
 const batch = 1 << 10
 
 // judged is a detector at work.
@@ -39,7 +39,7 @@ type judged struct {
 	name     string
 	detector cpu.Detector
 	races    []cpu.Race
-	more     int // races that are not in races
+	more     int // number of races that are not in races
 	seconds  float64
 }
 
@@ -58,8 +58,8 @@ func attach(specs []cpu.Spec) (all []*judged) {
 	return all
 }
 
-// Trace judges a trace. It is opened twice if there is something to tell. The error is of a trace that could not even be opened;
-// one that goes wrong later is judged as far as it goes.
+// Trace judges a trace. It opens the trace a second time if there is a finding. It returns an error if the trace could
+// not be opened; a trace that becomes invalid later is judged up to that point.
 func Trace(ctx context.Context, name string, open func() (io.ReadCloser, error), o Options) (*report.Report, error) {
 	all := attach(o.Detectors)
 	var out report.Report
@@ -108,7 +108,7 @@ type openError struct{ err error }
 
 func (e *openError) Error() string { return e.err.Error() }
 
-// read reads a trace, from event number on at each call of each, until that says no.
+// read reads a trace and calls each with events and the number of the first one, until each returns false.
 func read(ctx context.Context, open func() (io.ReadCloser, error), progress func(string),
 	each func(r *trace.Reader, events []cpu.Event, from uint64) bool) error {
 	f, err := open()
@@ -142,7 +142,7 @@ func read(ctx context.Context, open func() (io.ReadCloser, error), progress func
 	}
 }
 
-// pending is a race whose places are looked for.
+// pending is a race whose places are being searched for.
 type pending struct {
 	cpu.Race
 	detector int
@@ -153,7 +153,7 @@ type places struct {
 	collector
 	races []pending // by the later access
 	next  int
-	last  map[uint32]map[lastKey]access // of the variables that race, and of those that they are parts of
+	last  map[uint32]map[lastKey]access // of the racing variables, and of those of which they are parts
 }
 
 type lastKey struct {

@@ -7,23 +7,23 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// Live judges a program while it runs. Its events cannot be read again, so the places of the last accesses are kept.
+// Live judges a program while it runs. Its events cannot be read again, so it keeps the places of the last accesses.
 type Live struct {
 	options Options
 	all     []*judged
 	found   collector
 	last    []lastTwo
-	more    [][]lastAccess // of variables with more kinds of last accesses than two
+	more    [][]lastAccess // of variables with more than two kinds of last accesses
 	number  uint64
 }
 
-// lastAccess is where a thread last read or wrote a variable. The zero lastAccess is none.
+// lastAccess is the last read or write of a variable by a thread. The zero lastAccess is none.
 type lastAccess struct {
 	who      uint32 // thread + 1, and whether it writes in bit 16
 	location uint32
 }
 
-// lastTwo are last accesses of a variable: the last of them first, as far as they are not in more.
+// lastTwo are the last accesses of a variable, the newest first, as far as they are not in more.
 type lastTwo struct {
 	two  [2]lastAccess
 	more uint32 // number in Live.more, plus one; 0 is none
@@ -42,7 +42,7 @@ func NewLive(o Options, names Names) *Live {
 	return &Live{options: o, all: attach(o.Detectors), found: newCollector(names)}
 }
 
-// Events takes the next events, which are those that a trace.Reader would give.
+// Events takes the next events, in the form in which a trace.Reader returns them.
 func (l *Live) Events(events []cpu.Event) {
 	var races []pending
 	for i, j := range l.all {
@@ -126,7 +126,7 @@ func (l *Live) keep(e *cpu.Event) {
 	}
 }
 
-// put keeps an access with the rest.
+// put adds an access to the others.
 func (l *Live) put(v *lastTwo, a lastAccess) {
 	if v.more == 0 {
 		l.more = append(l.more, nil)
@@ -149,7 +149,7 @@ func (l *Live) clear(v *lastTwo) {
 	}
 }
 
-// Describe gives what detectors can say of how they worked, a sentence or more for each.
+// Describe returns the detectors' descriptions of their work, a sentence or more for each.
 func (l *Live) Describe() (notes []string) {
 	for _, j := range l.all {
 		if d, ok := j.detector.(interface{ Describe() string }); ok {
@@ -159,7 +159,7 @@ func (l *Live) Describe() (notes []string) {
 	return notes
 }
 
-// Report is what was found.
+// Report returns the findings.
 func (l *Live) Report(count report.Trace, skipped []report.Skipped) *report.Report {
 	out := &report.Report{Trace: &count, Skipped: skipped}
 	finish(out, l.all, &l.found, l.options)

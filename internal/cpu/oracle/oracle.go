@@ -1,5 +1,5 @@
-// Package oracle judges traces of CPU programs by the definitions alone, for tests: a relation of events as a matrix, with none of
-// the ideas that make detectors fast. It also draws random traces.
+// Package oracle judges traces of CPU programs by the definitions alone, for tests: with a relation of events as a
+// matrix, and without the techniques that make detectors fast. It also generates random traces.
 package oracle
 
 import (
@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// relation has, for each event, the set of events before it.
+// relation is, for each event, the set of events before it.
 type relation [][]uint64
 
 func newRelation(n int) relation {
@@ -21,7 +21,8 @@ func newRelation(n int) relation {
 
 func (r relation) has(a, b int) bool { return r[b][a/64]>>(a%64)&1 != 0 }
 
-// add puts a and all that is before a before b, and says whether that is new. Closing under composition is the caller's.
+// add orders a, and everything before a, before b, and reports whether that is new. The caller closes the relation
+// under composition.
 func (r relation) add(a, b int) bool {
 	grown := false
 	one := func(i int, w uint64) {
@@ -37,12 +38,12 @@ func (r relation) add(a, b int) bool {
 	return grown
 }
 
-// isRead and isWrite tell the accesses.
+// isRead and isWrite report the kind of an access.
 func isRead(e *cpu.Event) bool  { return e.Op == cpu.Read }
 func isWrite(e *cpu.Event) bool { return e.Op == cpu.Write }
 
-// edges gives the pairs of events that synchronise, the earlier first, other than by a lock for one thread alone (locks says
-// that those are asked for instead).
+// edges returns the pairs of events that synchronise, the earlier first. locks selects the edges of exclusive locks;
+// otherwise it returns all others.
 func edges(events []cpu.Event, locks bool) (pairs [][2]int) {
 	for j := range events {
 		b := &events[j]
@@ -56,7 +57,7 @@ func edges(events []cpu.Event, locks bool) (pairs [][2]int) {
 	return pairs
 }
 
-// exclusive says that a release and an acquire are both of a lock for one thread alone.
+// exclusive reports whether a release and an acquire are both those of an exclusive lock.
 func exclusive(a, b *cpu.Event) bool { return a.Op == cpu.Release && b.Op == cpu.Acquire }
 
 func synchronise(events []cpu.Event, i, j int) bool {
@@ -80,7 +81,7 @@ func synchronise(events []cpu.Event, i, j int) bool {
 	return false
 }
 
-// entered is the enter of the same thread and barrier before a leave.
+// entered is the matching enter, of the same thread and barrier, of a leave.
 func entered(events []cpu.Event, leave int) int {
 	for i := leave - 1; i >= 0; i-- {
 		if e := &events[i]; e.Op == cpu.BarrierEnter && e.Thread == events[leave].Thread && e.Object == events[leave].Object {
@@ -90,7 +91,7 @@ func entered(events []cpu.Event, leave int) int {
 	return -1
 }
 
-// crossing numbers the crossings of a barrier by its enter: one ends where a thread that entered for it leaves.
+// crossing numbers the crossings of a barrier by an enter: a crossing ends when a thread that entered for it leaves.
 func crossing(events []cpu.Event, enter int) int {
 	n, open := 0, map[uint16]int{}
 	for i := range events {
@@ -113,7 +114,7 @@ func crossing(events []cpu.Event, enter int) int {
 	return -1
 }
 
-// HappensBefore gives for all pairs of events whether the first happens before the second.
+// HappensBefore returns a function that reports whether one event happens before another.
 func HappensBefore(events []cpu.Event) func(a, b int) bool { return happensBefore(events).has }
 
 func happensBefore(events []cpu.Event) relation {
@@ -123,7 +124,7 @@ func happensBefore(events []cpu.Event) relation {
 	for _, p := range sync {
 		into[p[1]] = append(into[p[1]], p[0])
 	}
-	for j := range events { // all edges lead onwards
+	for j := range events { // all edges lead forwards
 		for i := range j {
 			if events[i].Thread == events[j].Thread {
 				r.add(i, j)
@@ -139,7 +140,7 @@ func happensBefore(events []cpu.Event) relation {
 // Race is a pair of accesses by number, the earlier first.
 type Race struct{ A, B int }
 
-// Races gives the conflicting pairs that a relation does not order, by the later access and then the earlier.
+// Races returns the conflicting pairs that a relation does not order, by the later access and then the earlier.
 func Races(events []cpu.Event, before func(a, b int) bool) (races []Race) {
 	for j := range events {
 		for i := range j {
@@ -153,7 +154,7 @@ func Races(events []cpu.Event, before func(a, b int) bool) (races []Race) {
 	return races
 }
 
-// First gives for each variable that races its first access with an earlier one that it races with.
+// First returns, for each racy variable, the first access that races with an earlier one.
 func First(events []cpu.Event, races []Race) map[uint32]int {
 	first := map[uint32]int{}
 	for _, r := range races {
@@ -168,11 +169,12 @@ func First(events []cpu.Event, races []Race) map[uint32]int {
 // section is a critical section: the numbers of its acquire and its release, which is len(events) if there is none.
 type section struct{ acquire, release int }
 
-// WeakCausallyPrecedes gives for all pairs of events whether the first weak-causally-precedes the second or comes before it in its
-// thread. The relation is the smallest with (a) the release of a critical section before a later access, inside a section of
-// the same lock, that conflicts with an access in the first; (b) releases of two sections of a lock ordered if events in them
-// are, of two threads in both cases; (c) what comes by happens-before before or after; and with forks, joins, barriers, atomic
-// accesses and read-write locks in it as they are.
+// WeakCausallyPrecedes returns a function that reports whether the first of two events weak-causally-precedes the
+// second or precedes it in its thread. The relation is the smallest with three properties. (a) The release of a
+// critical section precedes a later access, inside a section of the same lock, that conflicts with an access in the
+// first. (b) The releases of two sections of a lock are ordered if events in them are. In both cases the sections are
+// of two threads. (c) The relation is closed under composition with happens-before on both sides. It includes forks,
+// joins, barriers, atomic accesses and read-write locks as they are.
 func WeakCausallyPrecedes(events []cpu.Event) func(a, b int) bool {
 	hb := happensBefore(events)
 	n := len(events)
@@ -205,7 +207,7 @@ func WeakCausallyPrecedes(events []cpu.Event) func(a, b int) bool {
 	return func(a, b int) bool { return wcp.has(a, b) || events[a].Thread == events[b].Thread && a < b }
 }
 
-// compose orders all that happens before a, and a, with all that happens after b, and b.
+// compose orders a, and everything that happens before it, before b, and everything that happens after it.
 func compose(hb, wcp relation, a, b int) (changed bool) {
 	before := append([]uint64(nil), hb[a]...)
 	before[a/64] |= 1 << (a % 64)
@@ -241,7 +243,7 @@ func criticalSections(events []cpu.Event) map[uint32][]section {
 	return out
 }
 
-// conflicts gives rule (a) for two critical sections of a lock: the release of s, and accesses in e.
+// conflicts returns the pairs of rule (a) for two critical sections of a lock: the release of s, and accesses in e.
 func conflicts(events []cpu.Event, s, e section) (pairs [][2]int) {
 	thread, other := events[s.acquire].Thread, events[e.acquire].Thread
 	if thread == other || s.release >= e.acquire {
@@ -260,7 +262,7 @@ func conflicts(events []cpu.Event, s, e section) (pairs [][2]int) {
 	return pairs
 }
 
-// touches says that an event of s is ordered before one of e.
+// touches reports whether an event of s is ordered before one of e.
 func touches(events []cpu.Event, wcp relation, s, e section) bool {
 	for i := s.acquire; i <= s.release; i++ {
 		for j := e.acquire; j <= e.release; j++ {
@@ -272,8 +274,8 @@ func touches(events []cpu.Event, wcp relation, s, e section) bool {
 	return false
 }
 
-// Random draws a trace: threads that fork and join each other, locks that are not well nested, read-write locks, atomic
-// variables, barriers, and variables of which some are mostly read.
+// Random generates a trace: threads that fork and join each other, locks that are not properly nested, read-write
+// locks, atomic variables, barriers, and variables some of which are mostly read.
 func Random(r *rand.Rand) []cpu.Event {
 	g := &generator{rand: r, owner: map[uint32]int{}, readers: map[uint32]int{}}
 	for range 1 + r.IntN(3) {
@@ -283,7 +285,7 @@ func Random(r *rand.Rand) []cpu.Event {
 	g.locks, g.variables = 1+r.IntN(3), 1+r.IntN(4)
 	most, n := 2+r.IntN(4), 10+r.IntN(50)
 	g.bias = r.IntN(4)
-	for range 8 * n { // steps may do nothing, or no thread may be left that can
+	for range 8 * n { // a step may do nothing, or no thread may be able to go on
 		if g.step(most); len(g.events) == n {
 			break
 		}
@@ -305,7 +307,7 @@ type generator struct {
 	owner            map[uint32]int // lock to thread, plus one
 	readers          map[uint32]int
 	locks, variables int
-	bias             int  // of four accesses so many read
+	bias             int  // number of reads among four accesses
 	locked           bool // most accesses are in critical sections
 	kinds            int  // of operations: accesses, and locks for one thread alone, or all
 }

@@ -2,8 +2,8 @@ package order
 
 import "maps"
 
-// Atomics are the last atomic accesses of variables, which conflict with others alone. Few variables have any, so that a detector
-// asks Has first.
+// Atomics are the last atomic accesses of variables, which conflict only with accesses that are not atomic. Few
+// variables have any, so a detector calls Has first.
 type Atomics struct {
 	marks []uint64 // a bit for each variable
 	of    map[uint32]*atomics
@@ -18,7 +18,7 @@ func (a *Atomics) Has(variable uint32) bool {
 	return i < len(a.marks) && a.marks[i]>>(variable&63)&1 != 0
 }
 
-// Add keeps an atomic access.
+// Add records an atomic access.
 func (a *Atomics) Add(variable uint32, now Epoch, write bool) {
 	if !a.Has(variable) {
 		a.put(variable, &atomics{})
@@ -41,7 +41,7 @@ func (a *Atomics) put(variable uint32, x *atomics) {
 	a.of[variable] = x
 }
 
-// Conflicts gives the atomic accesses that conflict with one that is not, by thread.
+// Conflicts calls each for the atomic accesses that conflict with a plain one, by thread.
 func (a *Atomics) Conflicts(variable uint32, write bool, each func(e Epoch, wrote bool)) {
 	x := a.of[variable]
 	for _, e := range x.writes {
@@ -70,7 +70,7 @@ func (a *Atomics) Forget(variable uint32) {
 	}
 }
 
-// Bytes is the memory that they take.
+// Bytes is their size in memory.
 func (a *Atomics) Bytes() uint64 {
 	n := uint64(cap(a.marks)) * 8
 	for x := range maps.Values(a.of) {

@@ -1,11 +1,11 @@
-// Package order computes who comes before whom in a CPU program: a vector clock for each thread, lock, atomic variable and
+// Package order computes happens-before in a CPU program: a vector clock for each thread, lock, atomic variable and
 // barrier (seed 001, figure 3.3, rules FORK, JOIN, ACQUIRE and RELEASE).
 package order
 
 import "fencepost.dev/fencepost/internal/cpu"
 
-// Epoch is a thread and a time on its clock. Of two epochs of one thread the later is the larger number, so that a clock is a list
-// of epochs and comparing with it is one comparison. 0 is the epoch before everything.
+// Epoch is a thread and a time on its clock. Of two epochs of one thread the later is the larger number. So a clock is
+// a list of epochs and a comparison with it is one comparison. 0 is the epoch before everything.
 type Epoch uint64
 
 const threadBits = 12 // cpu.MaxThreads
@@ -13,16 +13,16 @@ const threadBits = 12 // cpu.MaxThreads
 // At is the first epoch of a thread.
 func At(thread uint16) Epoch { return 1<<threadBits | Epoch(thread) }
 
-// Thread is whose epoch it is.
+// Thread is the thread of the epoch.
 func (e Epoch) Thread() uint16 { return uint16(e) & (cpu.MaxThreads - 1) }
 
-// Next is the epoch of the same thread that follows.
+// Next is the next epoch of the same thread.
 func (e Epoch) Next() Epoch { return e + 1<<threadBits }
 
-// Clock has the last epoch of each thread that is ordered before; 0 and missing ones are before everything.
+// Clock holds, for each thread, the last epoch that is ordered before; 0 and missing ones are before everything.
 type Clock []Epoch
 
-// Of gives the epoch of a thread.
+// Of returns the epoch of a thread.
 func (c Clock) Of(thread uint16) Epoch {
 	if int(thread) < len(c) {
 		return c[thread]
@@ -30,7 +30,7 @@ func (c Clock) Of(thread uint16) Epoch {
 	return 0
 }
 
-// Has says that an epoch is ordered before.
+// Has reports whether an epoch is ordered before.
 func (c Clock) Has(e Epoch) bool {
 	t := int(e & (cpu.MaxThreads - 1))
 	if t < len(c) {
@@ -52,7 +52,7 @@ func (c *Clock) grow(n int) {
 	}
 }
 
-// Join adds what another clock has.
+// Join adds the contents of another clock.
 func (c *Clock) Join(o Clock) {
 	c.grow(len(o))
 	to := (*c)[:len(o)]
@@ -72,13 +72,14 @@ func (c Clock) Bytes() uint64 { return uint64(cap(c)) * 8 }
 // object is the clock of a lock, an atomic variable or a barrier.
 type object struct {
 	clock Clock
-	// last is the epoch whose end the clock is the state of: who has it has the clock. 0 if there is none such.
+	// last is the epoch at whose end the clock is the thread's state: a thread that knows last knows the clock. It is 0
+	// if there is no such epoch.
 	last    Epoch
-	shared  Clock // of a read-write lock: all that its readers released
+	shared  Clock // of a read-write lock: the join of its readers' releases
 	barrier *barrier
 }
 
-// barrier has crossings: a thread may enter the next one before others have left this one.
+// barrier is a barrier with its crossings: a thread may enter the next one before others have left this one.
 type barrier struct {
 	first     int        // number of the first of crossings
 	crossings []crossing // the last one is open
@@ -87,22 +88,22 @@ type barrier struct {
 
 type crossing struct {
 	clock  Clock
-	inside int // threads that have entered and not left
+	inside int // number of threads that have entered and not left
 	closed bool
 }
 
 // Order is the state of all threads and objects.
 type Order struct {
-	// Joined is told, if it is not nil, what a thread comes to know from others, before it does. What an Acquire learns of the
-	// last Release is not told.
+	// Joined, if not nil, is called with what a thread is about to learn from others. It is not called for what an
+	// Acquire learns from the last Release.
 	Joined  func(thread uint16, c Clock)
 	threads []Clock
 	objects []object
-	fences  []fences // by thread; shorter than threads where none were needed
+	fences  []fences // by thread; shorter than threads if none were needed
 }
 
-// fences are what a thread's fences hand on: what was before its last release fence, and what its relaxed reads would have
-// learned of, had they been acquires.
+// fences are the clocks of a thread's fences: what precedes its last release fence, and what its relaxed reads would
+// have learned if they had been acquires.
 type fences struct{ released, read Clock }
 
 func (o *Order) fencesOf(thread uint16) *fences {
@@ -112,7 +113,7 @@ func (o *Order) fencesOf(thread uint16) *fences {
 	return &o.fences[thread]
 }
 
-// Clock is that of a thread. It is valid until the next event of any thread.
+// Clock is the clock of a thread. It is valid until the next event of any thread.
 func (o *Order) Clock(thread uint16) Clock {
 	if int(thread) >= len(o.threads) || o.threads[thread] == nil {
 		o.begin(thread)
@@ -137,7 +138,7 @@ func (o *Order) object(id uint32) *object {
 	return &o.objects[id]
 }
 
-// Step does an event that is no access. ended says that an epoch of e.Thread ended with it.
+// Step handles an event that is not an access. ended reports whether an epoch of e.Thread ended with it.
 func (o *Order) Step(e *cpu.Event) (ended bool) {
 	o.begin(e.Thread)
 	c := &o.threads[e.Thread]
@@ -170,7 +171,8 @@ func (o *Order) Step(e *cpu.Event) (ended bool) {
 	case cpu.Join:
 		o.begin(uint16(e.Object))
 		o.join(e.Thread, o.threads[e.Object])
-		// The figure starts a new epoch of the thread that has ended, which has no effect: it does nothing more.
+		// The figure starts a new epoch of the thread that has ended. This has no effect, because the thread makes no
+		// further event.
 		return false
 	case cpu.BarrierEnter:
 		o.object(e.Object).enter(e.Thread, *c)
@@ -195,8 +197,8 @@ func (o *Order) Step(e *cpu.Event) (ended bool) {
 	return true
 }
 
-// atomic is an access to an atomic variable that does not order all (C++ standard, 6.9.2.2 and 33.5.11). ended says that an epoch of
-// the thread ended.
+// atomic handles an access to an atomic variable with weaker ordering (C++ standard, 6.9.2.2 and 33.5.11). ended
+// reports whether an epoch of the thread ended.
 func (o *Order) atomic(e *cpu.Event, s *object) (ended bool) {
 	f := o.fencesOf(e.Thread)
 	switch e.Op {
@@ -226,7 +228,7 @@ func (o *Order) atomic(e *cpu.Event, s *object) (ended bool) {
 	return false
 }
 
-// join lets a thread know what another clock has.
+// join adds the contents of another clock to that of a thread.
 func (o *Order) join(thread uint16, c Clock) {
 	if o.Joined != nil {
 		o.Joined(thread, c)
@@ -260,7 +262,8 @@ func (s *object) enter(thread uint16, c Clock) {
 	b.in[thread] = b.first + n
 }
 
-// leave gives the clock of the crossing that the thread entered for; nil if it did not. It is valid until the next event.
+// leave returns the clock of the crossing for which the thread entered, and nil if it did not. It is valid until the
+// next event.
 func (s *object) leave(thread uint16) Clock {
 	if s.barrier == nil {
 		return nil

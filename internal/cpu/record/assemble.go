@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// assembler makes events of records.
+// assembler makes events out of records.
 type assembler struct {
 	sink     func([]cpu.Event)
 	out      []cpu.Event
@@ -17,12 +17,13 @@ type assembler struct {
 	ids      []*thread          // by number in events
 	syncs    map[syncKey]uint32
 	locks    []lockState // by number in events
-	problems []string    // what was not recorded
-	tasks    int         // numbers of threads that tasks have
+	problems []string    // descriptions of what was not recorded
+	tasks    int         // number of thread numbers that tasks have
 	count    uint64
 	blocks   map[uint64]block // of the heap, by address
 	recycled uint16           // number of the thread that was recycled last
-	// Events have numbers of locations in the order of first use, from 1: numbers has them by the recorder's, and located the reverse.
+	// Events number locations in the order of first use, from 1. numbers maps the recorder's numbers to these, and
+	// located is the reverse.
 	numbers, located []uint32
 }
 
@@ -31,20 +32,20 @@ type thread struct {
 	id    uint16
 	calls callStack
 	holds []uint32
-	// spare are threads that this one has joined, whose numbers those that it creates may have.
+	// spare are threads that this one has joined and whose numbers the threads that it creates may reuse.
 	spare []*thread
-	// stackFrom and stackTo are where its stack may be.
+	// stackFrom and stackTo bound its stack.
 	stackFrom, stackTo uint64
 	unknown            bool // there are too many threads
 	ended              bool
-	recycled           bool   // another one has its number, though it was not joined
+	recycled           bool   // another thread has its number, although it was not joined
 	number             uint32 // of the recorder
-	// task says that it is an explicit task of OpenMP: any thread may execute it.
+	// task says that it is an explicit task of OpenMP, which any thread may execute.
 	task, begun bool
-	loop        bool // it does nothing itself: the tasks of a loop continue from it
+	loop        bool // it makes no events itself: the tasks of a loop continue from it
 	// tasks are those that it has made and not joined, taken those of tasks that it has joined.
 	tasks, taken []*thread
-	locals       []span // memory that is its own whichever task uses it
+	locals       []span // memory that is private to it, whichever task uses it
 }
 
 // span is memory from one address to another.
@@ -67,10 +68,10 @@ type block struct {
 	freed    bool
 }
 
-// mostFreed is how many bytes of a block count as written when it is freed, whether they were accessed before or not.
+// mostFreed is the number of bytes of a freed block that count as written whether or not they were accessed before.
 const mostFreed = 1 << 10
 
-// mostBlocks is how many allocations are remembered, to name them.
+// mostBlocks is the number of allocations that are remembered, for their names.
 const mostBlocks = 1 << 20
 
 func newAssembler(sink func([]cpu.Event)) *assembler {
@@ -95,8 +96,8 @@ func (a *assembler) emit(op cpu.Op, t *thread, object, location uint32) {
 	}
 }
 
-// again makes the event of an access, if its place in the code is known and its bytes are one variable, which is so for most. It does
-// what access of process does, and only sooner.
+// again makes the event of an access, if its place in the code is known and its bytes are one variable, the common
+// case. It has the effect of process.access but is faster.
 func (a *assembler) again(t *thread, kind uint8, first, pc uint64) bool {
 	r := t.calls.place(pc)
 	if r.pc != pc || r.stack != t.calls.stack || r.location == 0 || int(r.location) >= len(a.numbers) || t.unknown {
@@ -145,14 +146,14 @@ func (a *assembler) flush() {
 	}
 }
 
-// problem says once that something was not recorded.
+// problem records, once, that something was not recorded.
 func (a *assembler) problem(format string, args ...any) {
 	if s := fmt.Sprintf(format, args...); !slices.Contains(a.problems, s) {
 		a.problems = append(a.problems, s)
 	}
 }
 
-// thread gives the thread with a number of the recorder.
+// thread returns the thread with a number of the recorder.
 func (a *assembler) thread(number uint32) *thread {
 	t := a.threads[number]
 	if t == nil {
@@ -203,11 +204,13 @@ func (a *assembler) join(t *thread, number, location uint32) {
 	t.taken = append(append(t.taken, child.tasks...), child.taken...)
 }
 
-// ofRecycled is the namespace of the object by which who joins a thread comes after those that have recycled one.
+// ofRecycled is the namespace of the object by which a thread that joins another is ordered after those that have
+// recycled it.
 const ofRecycled = 255
 
-// recycle lets t join a thread that has ended and that nobody has joined, or another one, for its number, when there are no more: so
-// that all that threads do is known, and t and those that it creates count as after that one.
+// recycle makes t join a thread that has ended and that nobody has joined, or another one, to reuse its number when
+// there are no more numbers. So all operations of threads stay known, at the price that t and the threads that it
+// creates count as ordered after that thread.
 func (a *assembler) recycle(t *thread) {
 	for range cpu.MaxThreads {
 		a.recycled = (a.recycled + 1) % cpu.MaxThreads
@@ -250,7 +253,7 @@ func (a *assembler) sync(address uint64, class uint8) uint32 {
 	return id
 }
 
-// lock takes a lock for one thread alone, or beside others. A holder that was not seen to release it has done so.
+// lock acquires a lock, exclusively or shared. A holder that was not seen to release it is assumed to have done so.
 func (a *assembler) lock(t *thread, lock uint32, op cpu.Op, location uint32) {
 	s := &a.locks[lock]
 	if s.holder == t && op == cpu.Acquire {
@@ -274,7 +277,7 @@ func (a *assembler) unlock(t *thread, lock, location uint32) {
 	case s.holder == nil:
 		a.emit(cpu.Release, t, lock, location)
 		return
-	case s.holder != t: // as a lock of OpenMP that a task on another thread gives back
+	case s.holder != t: // for example a lock of OpenMP that a task on another thread releases
 		t = s.holder
 	}
 	if s.depth--; s.depth == 0 {
@@ -284,7 +287,7 @@ func (a *assembler) unlock(t *thread, lock, location uint32) {
 	}
 }
 
-// unlockRW gives back a read-write lock, which only the lock knows to be a reader's or the writer's.
+// unlockRW releases a read-write lock. Only the lock knows whether it is held by a reader or the writer.
 func (a *assembler) unlockRW(t *thread, lock, location uint32) {
 	if a.locks[lock].holder == nil {
 		a.emit(cpu.ReleaseShared, t, lock, location)
@@ -293,7 +296,7 @@ func (a *assembler) unlockRW(t *thread, lock, location uint32) {
 	}
 }
 
-// Memory orders, as the compiler numbers them.
+// Memory orders, as numbered by the compiler.
 const (
 	relaxed = iota
 	consume
@@ -305,7 +308,7 @@ const (
 
 const atomicReads, atomicWrites = 1, 2
 
-// atomic is an atomic operation: an access, and how it orders.
+// atomic is an atomic operation: an access, and its ordering.
 func (a *assembler) atomic(t *thread, address, size, number uint64, location uint32) {
 	does, order := number&3, number>>2&7
 	op := cpu.ReadAtomic
@@ -357,14 +360,15 @@ func (a *assembler) allocate(t *thread, address, size uint64, location uint32) {
 	a.blocks[address] = block{size: size, location: location}
 }
 
-// released gives memory back, which is a write of all that was accessed.
+// released frees memory, which is a write of everything that was accessed.
 func (a *assembler) released(t *thread, address, size uint64, write bool, location uint32) {
 	b, known := a.blocks[address]
 	if known {
 		size = b.size
 	}
 	if write {
-		// What was not accessed so far may be after this. Of large blocks only the beginning is written.
+		// Memory that was not accessed so far may be accessed after this. Of large blocks only the beginning is
+		// written.
 		begin := min(size, mostFreed)
 		a.memory.access(t, address, begin, cpu.Write, location)
 		a.memory.overwrite(t, address+begin, size-begin, location)
@@ -375,11 +379,11 @@ func (a *assembler) released(t *thread, address, size uint64, write bool, locati
 	}
 }
 
-// mostTasks is how many tasks that have not been joined are told from the threads that execute them.
+// mostTasks is the number of tasks, not yet joined, that are distinguished from the threads that execute them.
 const mostTasks = 256
 
-// makeTask makes a task that continues from t. One too many is a part of the thread that executes it. Those of a loop continue from
-// one that does nothing itself.
+// makeTask makes a task that continues from t. Beyond mostTasks it counts as part of the thread that executes it. The
+// tasks of a loop continue from one that makes no events itself.
 func (a *assembler) makeTask(t *thread, number uint32, loop bool, location uint32) {
 	if len(t.spare) == 0 {
 		if a.tasks == mostTasks {
@@ -393,7 +397,7 @@ func (a *assembler) makeTask(t *thread, number uint32, loop bool, location uint3
 	t.tasks = append(t.tasks, child)
 }
 
-// tasksEnded says that all tasks that t has made have ended, and with all those that they have made.
+// tasksEnded records that all tasks made by t have ended, and, if all is set, also those that they have made.
 func (a *assembler) tasksEnded(t *thread, all bool, location uint32) {
 	t.tasks = a.joinTasks(t, t.tasks, location)
 	for all && slices.ContainsFunc(t.taken, func(child *thread) bool { return child.ended || child.loop }) {
@@ -403,7 +407,7 @@ func (a *assembler) tasksEnded(t *thread, all bool, location uint32) {
 	}
 }
 
-// joinTasks joins those of some tasks that have ended, and gives the others: they never begin, or are not waited for.
+// joinTasks joins those of some tasks that have ended, and returns the others: they never begin, or are not waited for.
 func (a *assembler) joinTasks(t *thread, tasks []*thread, location uint32) (left []*thread) {
 	for _, child := range tasks {
 		if child.loop {
@@ -419,7 +423,7 @@ func (a *assembler) joinTasks(t *thread, tasks []*thread, location uint32) (left
 	return left
 }
 
-// taskJoined says that a task has ended before what t does next, and so have those that continue from it.
+// taskJoined records that a task has ended before the next operation of t, and so have those that continue from it.
 func (a *assembler) taskJoined(t *thread, number, location uint32) {
 	if child := a.threads[number]; child != nil {
 		a.joinTasks(t, []*thread{child}, location)
@@ -427,7 +431,7 @@ func (a *assembler) taskJoined(t *thread, number, location uint32) {
 	}
 }
 
-// ticketed makes events of a record that has a ticket.
+// ticketed makes the events of a record that has a ticket.
 func (a *assembler) ticketed(t *thread, kind, size uint8, address, number uint64, location uint32) {
 	switch kind {
 	case kindLock:

@@ -22,15 +22,15 @@ var sources embed.FS
 // Marker is a symbol of every program that was linked with the recorder.
 const Marker = "fencepost_recorder"
 
-// flags compile the recorder: its functions replace those of the C library with the same names, so that the compiler
-// must know nothing of these.
+// flags compile the recorder. Its functions replace those of the C library with the same names, so the compiler must
+// not treat them as builtins.
 var flags = []string{"-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-fno-builtin", "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-w"}
 
-// Names of files in the folder that Build gives.
+// Names of files in the folder of Build.
 const (
 	objectFile  = "recorder.o"
-	listFile    = "recorder.list" // of symbols that libraries of the program must find in it
-	gccFolder   = "gcc"           // is before GCC's own runtime library
+	listFile    = "recorder.list" // symbols of it that libraries of the program must find
+	gccFolder   = "gcc"           // precedes GCC's own runtime library
 	builtinFile = "fencepost_builtin.h"
 )
 
@@ -51,7 +51,7 @@ func key(cc string) string {
 	return hex.EncodeToString(h.Sum(nil))[:24]
 }
 
-// Build compiles the recorder, unless the cache has it, and gives its folder.
+// Build compiles the recorder, unless the cache has it, and returns its folder.
 func Build(ctx context.Context, cc, cache string) (dir string, err error) {
 	dir = filepath.Join(cache, "recorder-"+key(cc))
 	if _, err := os.Stat(filepath.Join(dir, listFile)); err == nil {
@@ -107,7 +107,7 @@ func build(ctx context.Context, cc, work string) error {
 	return os.WriteFile(filepath.Join(work, listFile), list, 0o644)
 }
 
-// exported lists what an object exports, as the linker's --dynamic-list wants it.
+// exported lists the exports of an object in the format of the linker's --dynamic-list.
 func exported(object string) ([]byte, error) {
 	f, err := elf.Open(object)
 	if err != nil {
@@ -129,8 +129,8 @@ func exported(object string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Instrumented says whether an executable was linked with the recorder, or has ThreadSanitizer's runtime in its place, and of a recorder
-// whether it is one that this program reads.
+// Instrumented reports whether an executable was linked with the recorder (ours) or with ThreadSanitizer's runtime
+// (theirs), and for a recorder whether this program can read it.
 func Instrumented(name string) (ours, theirs, readable bool) {
 	f, err := elf.Open(name)
 	if err != nil {
@@ -147,7 +147,7 @@ func Instrumented(name string) (ours, theirs, readable bool) {
 	return ours, theirs && !ours, readable
 }
 
-// number is the value of a constant of 4 bytes; 0 where there is none.
+// number is the value of a constant of 4 bytes; 0 if there is none.
 func number(f *elf.File, s elf.Symbol) uint32 {
 	if int(s.Section) >= len(f.Sections) {
 		return 0

@@ -1,6 +1,6 @@
 package record
 
-// calls are the call stacks that accesses were made under, as a tree: a node is a call, its number names the stack.
+// calls are the call stacks of accesses, as a tree: a node is a call, and its number identifies the stack.
 type calls struct {
 	nodes     []node
 	below     map[edge]uint32
@@ -8,11 +8,11 @@ type calls struct {
 	places    []edge // by location, from 1
 	hot       [1 << 12]struct {
 		edge
-		next uint32 // below has it too
+		next uint32 // also present in below
 	}
 }
 
-// edge is a place in the code under a stack.
+// edge is a place in the code under a call stack.
 type edge struct {
 	stack uint32
 	pc    uint64
@@ -23,23 +23,23 @@ func (e edge) hash() uint64 { return e.pc ^ e.pc>>6 ^ uint64(e.stack)*0x9E3779B9
 type node struct {
 	caller uint32 // the stack without the innermost call
 	pc     uint64 // behind that call
-	last   edge   // the call that was made last under this stack
+	last   edge   // the most recent call under this stack
 }
 
-// callStack is the present stack of a thread.
+// callStack is the current call stack of a thread.
 type callStack struct {
 	stack  uint32
-	depth  int          // calls that are not in stack
-	recent *[256]recent // made on first use
+	depth  int          // number of calls that are not in stack
+	recent *[256]recent // allocated on first use
 }
 
-// recent is a place in the code that the thread has been at.
+// recent is a place in the code that the thread has visited.
 type recent struct {
 	edge
 	location uint32
 }
 
-// place is where a place in the code is in recent, if it is there.
+// place returns the entry of a place in the code in recent, if it is there.
 func (s *callStack) place(pc uint64) *recent {
 	if s.recent == nil {
 		s.recent = new([256]recent)
@@ -52,7 +52,7 @@ const (
 	mostDepth  = 64
 )
 
-// enter is a call. Where there are too many stacks, or one gets too deep, its calls are counted alone.
+// enter is a call. If there are too many stacks, or one gets too deep, its calls are only counted.
 func (c *calls) enter(s *callStack, pc uint64) {
 	if s.depth > 0 {
 		s.depth++
@@ -118,7 +118,7 @@ func (c *calls) location(s *callStack, pc uint64) uint32 {
 	return l
 }
 
-// frames gives the code addresses of a location, innermost first: each is a return address.
+// frames returns the code addresses of a location, innermost first. Each is a return address.
 func (c *calls) frames(location uint32) (pcs []uint64) {
 	if location == 0 || int(location) > len(c.places) {
 		return nil

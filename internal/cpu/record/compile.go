@@ -13,48 +13,51 @@ import (
 	"strings"
 )
 
-// Compiler is a compiler of C, C++ or Fortran, called in a way that its programs record.
+// Compiler is a compiler of C, C++ or Fortran, called so that its programs are recorded.
 type Compiler struct {
 	Path    string
 	Clang   bool
 	Fortran bool // of GCC
-	// Recorder gives the folder of the recorder, which is built on first use.
+	// Recorder returns the folder of the recorder, which is built on first use.
 	Recorder func() (string, error)
 }
 
-// UsageError says why the arguments make no program that can be recorded.
+// UsageError says why the arguments cannot make a recorded program.
 type UsageError struct{ Msg string }
 
 func (e *UsageError) Error() string { return e.Msg }
 
-// IsClang says whether a compiler is clang, by what it says of itself.
+// IsClang reports whether a compiler is clang, by its version output.
 func IsClang(ctx context.Context, path string) bool {
 	out, _ := exec.CommandContext(ctx, path, "--version").Output()
 	return strings.Contains(string(out), "clang")
 }
 
-// gccFlags are for GCC, whose instrumentation comes late: optimisations before it would move accesses out of loops, merge them or
-// give them other lines, or read two fields of which the program reads one, and one after it merges calls. It also warns of fences,
-// which are recorded.
+// gccFlags are for GCC, which instruments late. Earlier optimisations would move accesses out of loops, merge them,
+// give them other lines, or read two fields where the program reads one; a later one merges calls. GCC also warns of
+// fences, which are in fact recorded.
 var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-code-hoisting", "-fno-store-merging", "-fno-tree-vectorize",
 	"-fno-tree-loop-distribute-patterns", "-fno-tree-sink", "-fno-crossjumping", "-fno-hoist-adjacent-loads"}
 
-// gccCalls keep GCC from expanding functions that are recorded. Its Fortran does not know these flags, and expands copies of small arrays.
+// gccCalls keep GCC from expanding functions that are recorded. Its Fortran compiler does not know these flags, and
+// expands copies of small arrays.
 var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-mempcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp", "-fno-builtin-memchr", "-fno-builtin-bzero",
 	"-fno-builtin-strlen", "-fno-builtin-strnlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-stpcpy", "-fno-builtin-strcat", "-fno-builtin-strncat",
 	"-fno-builtin-strcmp", "-fno-builtin-strncmp", "-fno-builtin-strcasecmp", "-fno-builtin-strncasecmp", "-fno-builtin-strchr", "-fno-builtin-strrchr",
 	"-fno-builtin-strstr", "-fno-builtin-strpbrk", "-fno-builtin-strspn", "-fno-builtin-strcspn", "-fno-builtin-strdup", "-fno-builtin-strndup", "-fno-builtin-sprintf", "-fno-builtin-snprintf", "-fno-builtin-fputs"}
 
-// clangFlags keep clang from moving stores behind loops, from merging accesses of several places, which then have none, and from
-// vectors, of which it does not instrument those of more than 16 bytes: loops that ask for a length, as simd loops of OpenMP may, get what
-// the processor has where the length is taken for that of vectors of no fixed size, and of AVX the processor is to have the shortest. It would also make "c ? x : y" of variables a read of both:
-// functions that a fuzzer is to explore keep such branches, whose counters are not wanted here. Versions before 21 take elements of a local
-// array for the thread's alone though another thread has the address of the first one, unless they give up to look where addresses go.
+// clangFlags keep clang from moving stores behind loops; from merging accesses of several places, which then have no
+// place; and from using vectors of more than 16 bytes, which it does not instrument. Loops that request a length, such
+// as simd loops of OpenMP, use the processor's length if the length is taken for that of vectors of no fixed size, and
+// of AVX the shortest form is requested. Clang would also compile "c ? x : y" of variables to a read of both. Functions
+// for a fuzzer keep such branches, so they are compiled as such; their counters are not needed here. Versions before 21
+// assume that elements of a local array are private to the thread although another thread has the address of the first
+// one, unless their escape analysis gives up.
 var clangFlags = []string{"-mllvm", "-disable-licm-promotion", "-mllvm", "-sink-common-insts=false", "-mllvm", "-simplifycfg-hoist-common=false",
 	"-mllvm", "-simplifycfg-merge-cond-stores=false", "-mllvm", "-enable-tail-merge=false", "-mllvm", "-force-vector-width=1", "-mllvm", "-force-vector-interleave=1", "-mllvm", "-vectorize-slp=false", "-mllvm", "-scalable-vectorization=on", "-mllvm", "-capture-tracking-max-uses-to-explore=0",
 	"-fsanitize=fuzzer-no-link", "-fno-sanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table,stack-depth"}
 
-// Arguments gives the arguments for the compiler.
+// Arguments returns the arguments for the compiler.
 func (c *Compiler) Arguments(args []string) ([]string, error) {
 	what := classify(args)
 	if what == asks {
@@ -66,7 +69,7 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	}
 	out := []string{"-g", "-fsanitize=thread"}
 	if c.Clang {
-		if compilesSource(args) { // it warns of such flags where they have no use
+		if compilesSource(args) { // it warns of such flags if they have no effect
 			out = append(out, clangFlags...)
 			if runtime.GOARCH == "amd64" {
 				out = append(out, "-mprefer-vector-width=128")
@@ -75,14 +78,14 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	} else {
 		out = append(out, gccFlags...)
 		if !c.Fortran {
-			out = append(append(out, gccCalls...), "-isystem", filepath.Join(dir, "src", "gcc"), "-include", builtinFile) // as a header of the system, which -MM leaves out
+			out = append(append(out, gccCalls...), "-isystem", filepath.Join(dir, "src", "gcc"), "-include", builtinFile) // as a system header, which -MM leaves out
 		} else if runtime.GOARCH == "amd64" {
 			out = append(out, "-mstringop-strategy=libcall")
 		}
 	}
 	out = append(out, args...)
 	if !c.Clang {
-		out = append(out, "-U_FORTIFY_SOURCE") // it makes builtins of copies, which are expanded without a record
+		out = append(out, "-U_FORTIFY_SOURCE") // it turns copies into builtins, which are expanded without a record
 	}
 	if what == compiles {
 		return out, nil
@@ -92,7 +95,8 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 			return nil, &UsageError{a + ": the recorder replaces functions of the C library, which is not possible in a static program; leave the flag out"}
 		}
 	}
-	// The recorder replaces functions of this library, too: those of one in the program would come first, or be missing.
+	// The recorder also replaces functions of this library: a static copy in the program would take precedence, or lack
+	// them.
 	out = slices.DeleteFunc(out, func(a string) bool { return a == "-static-libstdc++" })
 	if c.Clang {
 		out = append(out, "-fno-sanitize-link-runtime")
@@ -103,11 +107,11 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	if what == linksLibrary {
 		return out, nil // the program that loads it has the recorder
 	}
-	// The language of files before it would hold for the object, too.
+	// The language of preceding files would also apply to the object.
 	return append(out, "-x", "none", filepath.Join(dir, objectFile), "-Wl,--dynamic-list="+filepath.Join(dir, listFile), "-lpthread", "-ldl"), nil
 }
 
-// What arguments make.
+// The results of a call with given arguments.
 const (
 	asks = iota // nothing
 	compiles
@@ -129,10 +133,10 @@ func classify(args []string) int {
 		case slices.Contains(valued, a):
 			files, headers = files || a == "-l", headers && a != "-l"
 			if i++; a == "-x" && i < len(args) && strings.HasSuffix(args[i], "-header") {
-				what = compiles // ahead, for others that include it
+				what = compiles // precompiled, for others that include it
 			}
 		case !strings.HasPrefix(a, "-") || a == "-" || strings.HasPrefix(a, "-l"):
-			files = true // response files among them
+			files = true // including response files
 			headers = headers && slices.Contains(headerEndings, filepath.Ext(a))
 		}
 	}
@@ -145,13 +149,13 @@ func classify(args []string) int {
 	return what
 }
 
-// headerEndings are those of files that are compiled ahead if nothing else is named.
+// headerEndings are those of files that are precompiled if nothing else is named.
 var headerEndings = []string{".h", ".hh", ".hpp", ".hxx", ".h++", ".H"}
 
 // sourceEndings are those of files that a compiler translates.
 var sourceEndings = []string{".c", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CC", ".CPP", ".i", ".ii", ".m", ".mm"}
 
-// compilesSource says whether one of the arguments is a file to translate, as opposed to objects to link.
+// compilesSource reports whether one of the arguments is a file to translate, as opposed to objects to link.
 func compilesSource(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {

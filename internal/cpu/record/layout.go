@@ -1,10 +1,10 @@
-// Package record records programs of the CPU while they run. "fencepost cc" links them with the recorder (src), in place of the
-// runtime library of ThreadSanitizer, whose calls the compiler has put at each access. The recorder writes what each thread does
-// into a ring in shared memory. This package reads the rings, brings what synchronises into the order in which it took effect,
-// and makes cpu.Events of it.
+// Package record records programs of the CPU while they run. "fencepost cc" links them with the recorder (src), in
+// place of the runtime library of ThreadSanitizer, whose functions the compiler calls at each access. The recorder
+// writes the operations of each thread into a ring in shared memory. This package reads the rings, puts synchronisation
+// into the order in which it took effect, and makes cpu.Events.
 package record
 
-// The layout of the shared memory: see src/layout.h, with which a test compares.
+// The layout of the shared memory: see src/layout.h, with which a test compares it.
 const (
 	version     = 4
 	fileHead    = 4096

@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// memory knows which bytes are which variable. A variable is what one access touched of a word of 8 bytes. If another one
-// touches a part of it, the rest becomes a variable of its own, which has the history of both.
+// memory maps bytes to variables. A variable is the bytes that one access touched within a word of 8 bytes. If another
+// access touches a part of it, the rest becomes a variable of its own with the history of both.
 type memory struct {
 	to    *assembler
 	pages map[uint64]*page
@@ -17,10 +17,10 @@ type memory struct {
 	}
 	parts     [][8]uint32 // of words that are divided: the variable of each byte, plus one; 0 is none
 	spareRows []uint32
-	count     uint32   // variables
-	spare     []uint32 // numbers of variables whose memory is used for something else
-	forgotten []uint32 // likewise, and their events may not have been taken yet, for which they need their addresses
-	address   []uint64 // by variable: where it begins
+	count     uint32   // number of variables
+	spare     []uint32 // numbers of variables whose memory has been reused
+	forgotten []uint32 // likewise, but their events may not have been taken yet, which need their addresses
+	address   []uint64 // by variable: its start
 }
 
 const (
@@ -31,11 +31,11 @@ const (
 
 // page is the words of a page.
 type page struct {
-	word   [words]uint32 // the variable, plus one, or with divided the number of parts; 0 for none
+	word   [words]uint32 // the variable, plus one, or the marked number of parts; 0 for none
 	extent [words]uint8  // of an undivided word: first byte and number of bytes
 }
 
-// page gives a page; nil if it was not accessed, and make is false.
+// page returns a page; nil if it was not accessed and make is false.
 func (m *memory) page(number uint64, make bool) *page {
 	c := &m.cache[number%uint64(len(m.cache))]
 	if c.page != nil && c.number == number {
@@ -77,7 +77,7 @@ func (m *memory) access(t *thread, address, size uint64, op cpu.Op, location uin
 	}
 }
 
-// whole gives the variable that these bytes are, all of it, if they are one and its page is at hand.
+// whole returns the variable that these bytes are exactly, if they are one and its page is cached.
 func (m *memory) whole(address, size uint64) (variable uint32, ok bool) {
 	c := &m.cache[address>>pageBits%uint64(len(m.cache))]
 	p, off := c.page, address&7
@@ -93,7 +93,7 @@ func (m *memory) whole(address, size uint64) (variable uint32, ok bool) {
 	return row[off] - 1, size == 1 && alone(row, off)
 }
 
-// alone says that a byte of a word is a variable.
+// alone reports whether a byte of a word is a variable by itself.
 func alone(row *[8]uint32, off uint64) bool {
 	v := row[off&7]
 	return v != 0 && (off == 0 || row[(off-1)&7] != v) && (off == 7 || row[(off+1)&7] != v)
@@ -142,7 +142,7 @@ func (m *memory) row(p *page, w uint64) *[8]uint32 {
 	return row
 }
 
-// divide is an access to bytes from..to of a word that are not one variable.
+// divide is an access to bytes from..to of a word that are not exactly one variable.
 func (m *memory) divide(t *thread, p *page, w, address uint64, from, to int, op cpu.Op, location uint32) {
 	row := m.row(p, w)
 	if to-from == 1 && row[from] == 0 {
@@ -152,7 +152,7 @@ func (m *memory) divide(t *thread, p *page, w, address uint64, from, to int, op 
 		return
 	}
 	if v := row[from]; v != 0 && row[to-1] == v && (from == 0 || row[from-1] != v) && (to == 8 || row[to] != v) {
-		m.to.emit(op, t, v-1, location) // one variable, and all of it
+		m.to.emit(op, t, v-1, location) // exactly one variable
 		return
 	}
 	for i := from; i < to; {
@@ -174,7 +174,7 @@ func (m *memory) divide(t *thread, p *page, w, address uint64, from, to int, op 
 	}
 }
 
-// cut makes a variable of the bytes from..to that variable v has.
+// cut makes a variable of the bytes from..to of variable v.
 func (m *memory) cut(t *thread, row *[8]uint32, address uint64, v uint32, from, to int) {
 	part := uint32(0)
 	for k := from; k < to; k++ {
@@ -189,7 +189,7 @@ func (m *memory) cut(t *thread, row *[8]uint32, address uint64, v uint32, from, 
 	}
 }
 
-// words calls each for the words that lie in a range of memory and were accessed.
+// words calls each for the accessed words in a range of memory.
 func (m *memory) words(address, size uint64, each func(p *page, w uint64)) {
 	end := address + size
 	for at := (address + 7) &^ 7; at+8 <= end; {
@@ -221,14 +221,14 @@ func (m *memory) variables(p *page, w uint64, each func(v uint32)) {
 	}
 }
 
-// overwrite writes all variables in a range.
+// overwrite records writes of all variables in a range.
 func (m *memory) overwrite(t *thread, address, size uint64, location uint32) {
 	m.words(address, size, func(p *page, w uint64) {
 		m.variables(p, w, func(v uint32) { m.to.emit(cpu.Write, t, v, location) })
 	})
 }
 
-// forget ends the history of a range, whose memory is used for something else.
+// forget ends the history of a range whose memory is reused.
 func (m *memory) forget(t *thread, address, size uint64) {
 	m.words(address, size, func(p *page, w uint64) {
 		m.variables(p, w, func(v uint32) {

@@ -12,13 +12,13 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// Names resolve the numbers in a process's events. They are for the one that takes the events, or may be asked when
-// the run is over.
+// Names resolve the numbers in a process's events. They may be used by the receiver of the events, or when the run is
+// over.
 type Names struct {
 	process *process
 	images  map[string]*elfline.Image
 	frames  map[uint64][]event.Frame // by code address
-	list    []module                 // when the process is over, and its memory may be gone
+	list    []module                 // saved at the end of the process, when its memory may disappear
 	pid     int32
 }
 
@@ -28,7 +28,7 @@ type module struct {
 	path           string
 }
 
-// keep takes what is needed out of the shared memory.
+// keep saves the needed data from the shared memory.
 func (n *Names) keep() {
 	n.pid = int32(*n.process.half(headPid))
 	n.list = n.modules()
@@ -70,7 +70,7 @@ func (n *Names) Thread(id uint16) string {
 	return fmt.Sprintf("T%d", id)
 }
 
-// Frames is where a location is, innermost first, up to main.
+// Frames is the call stack of a location, innermost first, up to main.
 func (n *Names) Frames(location uint32, _ int) (all []event.Frame) {
 	if location == 0 || int(location) > len(n.process.asm.located) {
 		return nil
@@ -78,7 +78,7 @@ func (n *Names) Frames(location uint32, _ int) (all []event.Frame) {
 	return n.stack(n.process.asm.located[location-1])
 }
 
-// stack is where a location of the recorder is.
+// stack is the call stack of a location of the recorder.
 func (n *Names) stack(location uint32) (all []event.Frame) {
 	for _, pc := range n.process.asm.calls.frames(location) {
 		for _, f := range n.at(pc - 1) {
@@ -116,13 +116,13 @@ func (n *Names) at(pc uint64) []event.Frame {
 	return frames
 }
 
-// Threads is how many threads and tasks have a name.
+// Threads is the number of threads and tasks that have a name.
 func (n *Names) Threads() int { return len(n.process.asm.ids) }
 
-// Variables is how many there are.
+// Variables is the number of variables.
 func (n *Names) Variables() int { return int(n.process.asm.memory.count) }
 
-// Global is the variable of the program that one of the events is, or lies in; the zero Object if there is none.
+// Global is the variable of the program that contains a variable of the events; the zero Object if there is none.
 func (n *Names) Global(variable uint32) report.Object {
 	address := n.process.asm.memory.address[variable]
 	for _, m := range n.modules() {
@@ -136,7 +136,7 @@ func (n *Names) Global(variable uint32) report.Object {
 	return report.Object{}
 }
 
-// inModule gives a variable of a Fortran module the name that a debugger gives it.
+// inModule returns the debugger's name of a variable of a Fortran module.
 func inModule(symbol string) string {
 	if rest, ok := strings.CutPrefix(symbol, "__"); ok {
 		if module, name, ok := strings.Cut(rest, "_MOD_"); ok {
@@ -146,7 +146,7 @@ func inModule(symbol string) string {
 	return symbol
 }
 
-// Object is what a variable is: one of the program, a block of the heap, or a stack.
+// Object describes a variable: a variable of the program, a block of the heap, or a stack.
 func (n *Names) Object(variable uint32) report.Object {
 	a := n.process.asm
 	if int(variable) >= len(a.memory.address) {
@@ -169,7 +169,7 @@ func (n *Names) Object(variable uint32) report.Object {
 	return report.Object{Name: "memory"}
 }
 
-// block describes a block of the heap by where it was allocated.
+// block describes a block of the heap by the place of its allocation.
 func (n *Names) block(b block) string {
 	s := fmt.Sprintf("heap block of %d bytes", b.size)
 	for _, f := range n.stack(b.location) {
@@ -180,5 +180,5 @@ func (n *Names) block(b block) string {
 	return s
 }
 
-// Locations is how many there are.
+// Locations is the number of locations.
 func (n *Names) Locations() int { return len(n.process.asm.located) }

@@ -14,14 +14,14 @@ type process struct {
 	asm     *assembler
 	cursors [slotCount]cursor
 	slots   int             // those from here on have not been in use
-	next    uint64          // ticket
-	waiting [1 << 12]uint16 // by ticket: the slot that has it, plus one, if it is not yet its turn
+	next    uint64          // the next ticket
+	waiting [1 << 12]uint16 // by ticket: the slot that has it, plus one, if its turn has not come
 }
 
-// cursor is where a slot is read.
+// cursor is the reading position of a slot.
 type cursor struct {
 	tail   uint64
-	thread *thread // that acts: own, or a task of OpenMP that it executes
+	thread *thread // the acting thread: own, or a task of OpenMP that it executes
 	own    *thread
 	number uint32 // of own, before it begins
 }
@@ -33,7 +33,7 @@ func newProcess(mem []byte, sink func([]cpu.Event)) *process {
 func (p *process) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&p.mem[at])) }
 func (p *process) half(at int) *uint32 { return (*uint32)(unsafe.Pointer(&p.mem[at])) }
 
-// drain reads all that can be read, and says whether there was something.
+// drain reads everything that can be read, and reports whether there was something.
 func (p *process) drain() (some bool) {
 	for {
 		for p.slots < slotCount && atomic.LoadUint32(p.half(slotsAt+p.slots*slotBytes+slotState)) != slotFree {
@@ -54,7 +54,7 @@ func (p *process) drain() (some bool) {
 	}
 }
 
-// slot reads a slot until its thread has to wait for its turn, and gives the slot whose turn it is, or -1.
+// slot reads a slot until its thread has to wait for its turn, and returns the slot whose turn it is, or -1.
 func (p *process) slot(i int) (turn int, read bool) {
 	at := slotsAt + i*slotBytes
 	state := atomic.LoadUint32(p.half(at + slotState))
@@ -106,7 +106,7 @@ func record(ring []byte, n uint64) (a, b uint64) {
 	return *(*uint64)(unsafe.Pointer(&ring[at])), *(*uint64)(unsafe.Pointer(&ring[at+8]))
 }
 
-// access makes events of a record that has no ticket, and says how many records it took.
+// access makes events of a record without a ticket, and returns the number of records consumed.
 func (p *process) access(c *cursor, ring []byte, kind uint8, a, b uint64) uint64 {
 	n := uint64(1)
 	if kind == kindReadRange || kind == kindWriteRange {
@@ -165,7 +165,7 @@ func (p *process) ticketed(c *cursor, a, b, number uint64) {
 	}
 }
 
-// local says that a task accesses a variable of the thread that executes it.
+// local reports whether a task accesses a variable of the thread that executes it.
 func (c *cursor) local(a uint64) bool {
 	if c.thread == c.own {
 		return false
@@ -174,7 +174,7 @@ func (c *cursor) local(a uint64) bool {
 	return slices.ContainsFunc(c.own.locals, func(s span) bool { return s.from <= address && address < s.to })
 }
 
-// task lets a thread go on with a task. The stack below frame is nobody's.
+// task makes a thread continue with a task. The stack below frame is free.
 func (p *process) task(c *cursor, frame uint64, number uint32, ended bool) {
 	if c.own == nil || c.own.unknown {
 		return
@@ -195,7 +195,8 @@ func (p *process) task(c *cursor, frame uint64, number uint32, ended bool) {
 	}
 }
 
-// skip goes on after a thread that was stopped when it had a ticket and had not written the record. It says whether there was such.
+// skip continues after a thread that was stopped between taking a ticket and writing the record. It reports whether
+// there was one.
 func (p *process) skip() bool {
 	least, found := uint64(0), false
 	for i := range p.slots {

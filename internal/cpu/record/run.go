@@ -8,31 +8,31 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// EnvName is the variable that tells the recorder where the shared memory is.
+// EnvName is the environment variable that tells the recorder where the shared memory is.
 const EnvName = "FENCEPOST_CPU"
 
-// Options say what runs.
+// Options select what to run.
 type Options struct {
 	Path           string
 	Args           []string // without the program's name
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Outlives       bool // the program runs on when this process is killed
-	// Process is called for each process that records, with the names of what its events are about, and gives what takes the
+	Outlives       bool // the program keeps running when this process is killed
+	// Process is called for each process that records, with the names of its events, and returns the receiver of the
 	// events. Each process has a goroutine.
 	Process func(names *Names) (sink func([]cpu.Event))
 }
 
-// Result is how a run ended.
+// Result is the end of a run.
 type Result struct {
 	Exit      int
 	Signal    syscall.Signal // 0 if none ended it
 	Processes []Recorded     // in the order in which they began
-	Unseen    int            // processes for which there was no room
-	Processor time.Duration  // what the program took of the processor
+	Unseen    int            // number of processes for which there was no room
+	Processor time.Duration  // processor time of the program
 }
 
-// Recorded is what was recorded of a process.
+// Recorded describes the recording of a process.
 type Recorded struct {
 	Names                     *Names
 	Events                    uint64

@@ -20,10 +20,10 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// Supported gives the error of Run on systems where programs cannot be recorded; here they can.
+// Supported returns the error of Run on systems on which programs cannot be recorded. On this one they can.
 func Supported() error { return nil }
 
-// linger is how long processes that outlive the program are waited for.
+// linger is the waiting time for processes that outlive the program.
 const linger = 10 * time.Second
 
 // session is the shared memory of a run.
@@ -34,8 +34,8 @@ type session struct {
 	over chan struct{}   // the program has ended
 }
 
-// Run runs a program that "fencepost cc" built, and hands on what it does. When ctx ends the program is killed; what it did until
-// then counts. The error says why the program could not be started.
+// Run runs a program that "fencepost cc" built, and passes on its events. When ctx ends the program is killed; its
+// events until then count. It returns an error if the program could not be started.
 func Run(ctx context.Context, o Options) (Result, error) {
 	s, err := newSession()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *session) accept(begin func(*Names) func([]cpu.Event), stopped chan<- st
 		}
 		select {
 		case <-s.over:
-			over = true // one look more
+			over = true // one more pass
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -119,7 +119,7 @@ func (p *process) read(over <-chan struct{}, names *Names) Recorded {
 			continue
 		}
 		p.asm.flush()
-		if !alive(int(atomic.LoadUint32(p.half(headPid)))) {
+		if !alive(int(atomic.LoadUint32(p.half(headPid)))) { // it may have written more meanwhile
 			if !p.drain() && !p.skip() { // it may have written more meanwhile
 				break
 			}
@@ -155,8 +155,8 @@ func (p *process) recorded(names *Names) Recorded {
 	return Recorded{Names: names, Events: a.count, Threads: len(a.ids), Variables: int(a.memory.count), Syncs: len(a.syncs), Problems: a.problems}
 }
 
-// alive says that a process runs. One that has asked for a region and not yet given its number counts as running, and so does one whose
-// first thread has ended before others.
+// alive reports whether a process runs. A process that has requested a region and not yet stored its number counts as
+// running, and so does one whose first thread has ended before others.
 func alive(pid int) bool {
 	if pid == 0 {
 		return true
@@ -173,7 +173,7 @@ func alive(pid int) bool {
 	return fields[state] != "X" && (fields[state] != "Z" || fields[threads] != "0" && fields[threads] != "1")
 }
 
-// command prepares the program's process: its own group unless it must read the terminal.
+// command prepares the program's process, with a process group of its own unless it must read the terminal.
 func command(o *Options, file *os.File) *exec.Cmd {
 	cmd := exec.Command(o.Path, o.Args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
@@ -183,15 +183,15 @@ func command(o *Options, file *os.File) *exec.Cmd {
 	if !o.Outlives {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}
-	cmd.WaitDelay = 2 * time.Second // one that outlives it and keeps an output open is not waited for
+	cmd.WaitDelay = 2 * time.Second // do not wait for a process that outlives it and keeps an output open
 	return cmd
 }
 
-// wait runs a program, hands signals on to it, and kills it when ctx ends.
+// wait runs a program, forwards signals to it, and kills it when ctx ends.
 func wait(ctx context.Context, cmd *exec.Cmd) (code int, sig syscall.Signal, err error) {
 	begun, done := make(chan error), make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // Pdeathsig is of the thread that starts the program
+		runtime.LockOSThread() // Pdeathsig refers to the thread that starts the program
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		begun <- err

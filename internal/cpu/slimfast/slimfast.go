@@ -28,20 +28,21 @@ var Spec = cpu.Spec{
 	New:    func(found func(cpu.Race)) cpu.Detector { return New(found) },
 }
 
-// Metadata is an EpochPair, or an EpochPlusVC if Reads is not nil. Nothing in it changes once a variable has it, except Reads.next.
+// Metadata is an EpochPair, or an EpochPlusVC if Reads is not nil. It does not change once a variable has it, except
+// Reads.next.
 type Metadata struct {
 	Write order.Epoch
 	Read  order.Epoch // of an EpochPair
 	Reads *Reads
 }
 
-// Reads is what an EpochPlusVC has besides: the last read of each thread since the write, and Next.
+// Reads is the additional part of an EpochPlusVC: the last read of each thread since the write, and Next.
 type Reads struct {
 	Clock order.Clock
 	next  atomic.Pointer[chunk]
 }
 
-// chunk is the part of the map Next for some threads. An entry is read and written by its thread alone.
+// chunk is the part of the map Next for some threads. Only its own thread reads and writes an entry.
 type chunk struct {
 	first uint16
 	to    [chunkThreads]*Metadata
@@ -50,7 +51,7 @@ type chunk struct {
 
 const chunkThreads = 8
 
-// entry is Next of a thread.
+// entry returns Next for a thread.
 func (r *Reads) entry(thread uint16) **Metadata {
 	first := thread / chunkThreads * chunkThreads
 	at := &r.next
@@ -69,16 +70,17 @@ func (r *Reads) entry(thread uint16) **Metadata {
 	}
 }
 
-// setSize is how much S and Q hold; what is put in beyond that takes the place of the oldest. The thesis found ten enough.
+// setSize is the capacity of S and Q. Further entries replace the oldest ones. The thesis found ten enough.
 const setSize = 16
 
-// set is S or Q of a thread. In an epoch one read is the same for all entries, and so no part of the key (section 3.3.4).
+// set is S or Q of a thread. Within an epoch the read is the same for all entries, and so not part of the key (section
+// 3.3.4).
 type set struct {
 	entries [setSize]struct {
 		write, read order.Epoch
 		metadata    *Metadata
 	}
-	n int // put in so far
+	n int // number of insertions
 }
 
 func (s *set) get(write, read order.Epoch) *Metadata {
@@ -96,7 +98,7 @@ func (s *set) put(write, read order.Epoch, m *Metadata) {
 	s.n++
 }
 
-// reset empties the set, which keeps no metadata alive then.
+// reset empties the set, so that it keeps no metadata alive.
 func (s *set) reset() {
 	clear(s.entries[:min(s.n, setSize)])
 	s.n = 0
@@ -108,34 +110,35 @@ type Counts struct {
 	PairReused, PairAllocated    uint64 // READEXCLREUSE, READEXCLALLOC
 	InflReused, InflAllocated    uint64 // READINFLREUSE, READINFLALLOC
 	SharedReused, SharedAlloc    uint64 // READSHAREDREUSE, READSHAREDALLOC
-	WriteAllocated               uint64 // values of W that a variable got
-	MostS, MostQ, Overflows, CAS uint64 // the most entries in an epoch; entries overwritten; compare-and-swaps that failed
-	Epochs, SumS, SumQ           uint64 // that ended; entries at their ends
+	WriteAllocated               uint64 // values of W assigned to a variable
+	MostS, MostQ, Overflows, CAS uint64 // the greatest number of entries in an epoch; entries overwritten; failed compare-and-swaps
+	Epochs, SumS, SumQ           uint64 // number that ended; entries at their ends
 }
 
-// Thread is the state of a thread: no other may use it.
+// Thread is the state of a thread. No other thread may use it.
 type Thread struct {
 	ID     uint16
 	Clock  order.Clock
 	Counts Counts
 	w      *Metadata
 	s, q   set
-	// nexts are the entries of Next that the thread made in this epoch. No later epoch can use them, and what they refer to would
-	// have a Next of its own: without an end they would keep all that a variable ever had.
+	// nexts are the entries of Next that the thread made in this epoch. Later epochs cannot use them. They must be
+	// cleared, because the metadata to which they refer have a Next too: without an end, such chains would keep all
+	// metadata that a variable ever had.
 	nexts  []**Metadata
 	found  func(other order.Epoch, wrote bool)
-	shared func(*Metadata) // is given each EpochPlusVC that is allocated, or nil
-	alone  bool            // no other thread judges meanwhile: variables are updated by plain stores
+	shared func(*Metadata) // called with each EpochPlusVC that is allocated, or nil
+	alone  bool            // no other thread judges concurrently: variables are updated by plain stores
 }
 
-// NewThread makes the state of a thread. found is told of races.
+// NewThread makes the state of a thread. found is called for races.
 func NewThread(id uint16, found func(other order.Epoch, wrote bool)) *Thread {
 	t := &Thread{ID: id, found: found}
 	t.Clock.Set(order.At(id))
 	return t
 }
 
-// Advance begins an epoch: W is new, S and Q are empty.
+// Advance begins an epoch: W is new, and S and Q are empty.
 func (t *Thread) Advance(c order.Clock) {
 	t.Clock = c
 	t.w = nil
@@ -150,7 +153,7 @@ func (t *Thread) Advance(c order.Clock) {
 	t.nexts = t.nexts[:0]
 }
 
-// Variable is where the metadata of a variable is. The zero Variable has not been accessed.
+// Variable holds the metadata of a variable. The zero Variable has not been accessed.
 type Variable struct{ metadata atomic.Pointer[Metadata] }
 
 var untouched Metadata
@@ -162,7 +165,7 @@ func (v *Variable) load() *Metadata {
 	return &untouched
 }
 
-// swap updates a variable that had old; false if it has something else by now.
+// swap updates a variable that had old. It returns false if the variable has changed meanwhile.
 func (t *Thread) swap(v *Variable, old, m *Metadata) bool {
 	if t.alone {
 		*(**Metadata)(unsafe.Pointer(&v.metadata)) = m
@@ -206,7 +209,7 @@ func (t *Thread) Read(v *Variable) {
 	}
 }
 
-// read gives the metadata that a read by the thread leads to, and the count of the rule.
+// read returns the metadata after a read by the thread, and the count of the rule.
 func (t *Thread) read(m *Metadata, now order.Epoch) (to *Metadata, rule *uint64) {
 	switch {
 	case m.Reads != nil:
@@ -277,14 +280,14 @@ func (t *Thread) Write(v *Variable) {
 	}
 }
 
-// checkRead tells of the write that a read is not ordered with.
+// checkRead reports the write with which a read is not ordered.
 func (t *Thread) checkRead(m *Metadata) {
 	if !t.Clock.Has(m.Write) {
 		t.found(m.Write, true)
 	}
 }
 
-// checkWrite tells of the accesses that a write is not ordered with.
+// checkWrite reports the accesses with which a write is not ordered.
 func (t *Thread) checkWrite(m *Metadata) {
 	t.checkRead(m)
 	if m.Reads == nil {
@@ -302,7 +305,7 @@ func (t *Thread) checkWrite(m *Metadata) {
 
 // Detector judges a trace.
 type Detector struct {
-	// Shared, if it is not nil, is given each EpochPlusVC that is allocated. It is set before the first event.
+	// Shared, if not nil, is called with each EpochPlusVC that is allocated. It is set before the first event.
 	Shared func(*Metadata)
 
 	order     order.Order
@@ -360,7 +363,8 @@ func (d *Detector) Events(events []cpu.Event) {
 	d.events += uint64(len(events))
 }
 
-// other does an atomic access, or changes what is a variable. Metadata do not change, so that a part has those of the whole.
+// other handles an atomic access, or a change of the extent of variables. Metadata are immutable, so a part shares
+// those of the whole.
 func (d *Detector) other(e *cpu.Event, at uint64) {
 	if n := int(e.Object) + 1; n > len(d.variables) {
 		d.grow(n)
@@ -401,7 +405,8 @@ func (d *Detector) mixed(t *Thread, e *cpu.Event) {
 	d.mixes = false
 }
 
-// grow makes room for variables. A Variable must not be copied once several threads use it, which those of a Detector do not.
+// grow makes room for variables. A Variable must not be copied once several threads use it, which those of a Detector
+// do not.
 func (d *Detector) grow(n int) {
 	if n > cap(d.variables) {
 		more := make([]Variable, n, max(n, 2*cap(d.variables)))
@@ -426,7 +431,7 @@ func (d *Detector) thread(id uint16) *Thread {
 	return d.threads[id]
 }
 
-// Counts sums those of all threads; the most of an epoch are the most of any.
+// Counts adds the counts of all threads; the maxima are the maxima over threads.
 func (d *Detector) Counts() Counts {
 	var all Counts
 	for _, t := range d.threads {
@@ -446,7 +451,7 @@ func (d *Detector) Counts() Counts {
 	return all
 }
 
-// Describe gives the characteristics of table 3.1 of the thesis.
+// Describe describes the characteristics of table 3.1 of the thesis.
 func (d *Detector) Describe() string {
 	c := d.Counts()
 	share := func(part, rest uint64) string {
@@ -462,8 +467,8 @@ func (d *Detector) Describe() string {
 		allocated+c.PairAllocated+c.WriteAllocated)
 }
 
-// MemoryBytes implements cpu.Detector: the variables and what can be reached from them and from the threads. Metadata that are
-// reachable in no way are the garbage collector's.
+// MemoryBytes implements cpu.Detector. It counts the variables and everything reachable from them and from the threads.
+// Unreachable metadata belong to the garbage collector.
 func (d *Detector) MemoryBytes() uint64 {
 	n := uint64(cap(d.variables))*8 + d.atomics.Bytes()
 	seen := map[*Metadata]bool{}

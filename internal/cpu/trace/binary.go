@@ -22,13 +22,13 @@ const (
 const (
 	headerBytes = 12
 	maxBlock    = 1 << 20
-	// goal is how long a block gets.
+	// goal is the size at which a block is written.
 	goal = 1 << 16
 
 	narrowBytes = 8
 	wideBytes   = 12
 
-	narrowOps                               = 15 // the last operation that a narrow event has room for
+	narrowOps                               = 15 // the last operation that fits a narrow event
 	threadShift, locationShift, objectShift = 4, 16, 36
 )
 
@@ -36,9 +36,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type binaryReader struct {
 	*Reader
-	from   *bufio.Reader
-	offset int64 // of the block being read
-	next0  int64 // of the one after it
+	from   *bufio.Reader // of the block being read
+	offset int64         // of the block being read
+	next0  int64         // of the next block
 	buffer []byte
 	rest   []byte // of an events block
 	wide   bool
@@ -76,9 +76,9 @@ func (b *binaryReader) next(to []cpu.Event) (n int, err error) {
 		x := binary.LittleEndian.Uint64(in[i*narrowBytes:])
 		op, thread := cpu.Op(x&narrowOps), uint16(x>>threadShift&(1<<12-1))
 		location, object := uint32(x>>locationShift)&(1<<20-1), uint32(x>>objectShift)
-		e := &to[i] // field by field: a copy of all would wait for the stores of the parts
+		e := &to[i] // field by field: copying a whole struct would stall on the stores of its parts
 		e.Object, e.Location, e.Thread, e.Op = object, location, thread, op
-		// Most events are accesses by a thread that runs to something known, which are possible.
+		// Most events are accesses to known variables by a running thread, which are valid.
 		if op-cpu.Read > cpu.Write-cpu.Read || object >= variables || location > locations || int(thread) >= len(life) || life[thread] != running {
 			if !c.event(e) {
 				return i, b.wrong("event %d: %s", b.count+uint64(i), c.problem)
@@ -171,7 +171,7 @@ func (b *binaryReader) names(content []byte) error {
 	return nil
 }
 
-// Writer writes a binary trace. Errors stay and are given by Close.
+// Writer writes a binary trace. It keeps the first error, which Close returns.
 type Writer struct {
 	to      io.Writer
 	content []byte
@@ -187,11 +187,11 @@ func NewWriter(to io.Writer) *Writer {
 	return w
 }
 
-// Events writes events that a Reader can have given.
+// Events writes events such as a Reader may return.
 func (w *Writer) Events(events []cpu.Event) {
 	for i := range events {
 		e := &events[i]
-		// A block stays wide: rare events among others would make many small blocks.
+		// A block stays wide: otherwise rare wide events would make many small blocks.
 		wide := e.Op > narrowOps || e.Location >= 1<<20 || e.Object >= 1<<28
 		if wide && !w.wide || len(w.content) > goal-wideBytes {
 			w.flush()

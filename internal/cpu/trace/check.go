@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// Life of a thread.
+// The states of a thread.
 const (
 	unborn = iota
 	running
@@ -15,24 +15,24 @@ const (
 	joined
 )
 
-// lockState says who holds a lock.
+// lockState is the state of a lock.
 type lockState struct {
 	holder int32 // thread, plus one; 0 is nobody
 	depth  int32
 }
 
-// checker knows what a program can have done. Inner acquires and releases of a lock that the thread holds already become
-// cpu.None.
+// checker checks that events are possible in a program. It changes inner acquires and releases of a lock that the
+// thread already holds to cpu.None.
 type checker struct {
-	known   [cpu.Tables]uint32 // how many numbers are in use; of locations one more, for 0
+	known   [cpu.Tables]uint32 // number of numbers in use; one more for locations, because of 0
 	life    []uint8
-	inside  [][]uint32 // by thread: the barriers that it has entered; tasks that a thread runs in one may come to others
-	joiner  []uint16   // by thread: who joined it
+	inside  [][]uint32 // by thread: the barriers that it has entered; tasks that a thread runs inside one may enter others
+	joiner  []uint16   // by thread: the thread that joined it
 	syncs   []lockState
 	problem string
 }
 
-// event says that an event is possible; problem tells otherwise why not.
+// event reports whether an event is possible. If not, problem says why.
 func (c *checker) event(e *cpu.Event) bool {
 	if e.Op >= cpu.Ops {
 		return c.not("%d is no operation", e.Op)
@@ -63,7 +63,7 @@ func (c *checker) event(e *cpu.Event) bool {
 	return c.sync(e)
 }
 
-// number takes a number of a table, which is at most the next one.
+// number accepts a number of a table, which is at most the next one.
 func (c *checker) number(t cpu.Table, id uint32) bool {
 	if id > c.known[t] {
 		return c.not("number %d is used before number %d", id, c.known[t])
@@ -104,7 +104,8 @@ func (c *checker) sync(e *cpu.Event) bool {
 			return c.not("the lock is held by another thread")
 		}
 	case cpu.Fork:
-		// A thread may have the number of one that its creator has joined, or that one which it has joined had: what that did comes before.
+		// A thread may reuse the number of a thread that its creator, or a thread joined by its creator, has joined:
+		// the old thread's events precede it.
 		if l := c.life[e.Object]; l != unborn && (l != joined || c.joiner[e.Object] != e.Thread) {
 			return c.not("the thread that is forked has begun already")
 		}

@@ -15,7 +15,7 @@ import (
 // maxLine bounds a line of a text.
 const maxLine = 1 << 16
 
-// interner gives numbers to names.
+// interner assigns numbers to names.
 type interner struct {
 	*Reader
 	ids [cpu.Tables]map[string]uint32
@@ -47,7 +47,7 @@ func (in *interner) event(line int, thread []byte, op cpu.Op, object, location [
 	}
 	e := cpu.Event{Op: op}
 	id := in.id(cpu.Threads, thread)
-	if id < cpu.MaxThreads { // else the checker refuses it
+	if id < cpu.MaxThreads { // otherwise the checker refuses it
 		e.Thread = uint16(id)
 	} else {
 		e.Thread = cpu.MaxThreads
@@ -129,7 +129,7 @@ func (s *stdReader) parse(line []byte) (cpu.Event, error) {
 	return s.event(s.line, bytes.TrimSpace(thread), op, bytes.TrimSpace(object), bytes.TrimSpace(location))
 }
 
-// clip shortens what is quoted in an error.
+// clip shortens a quotation in an error.
 func clip(s []byte) []byte { return s[:min(len(s), 40)] }
 
 type csvReader struct {
@@ -147,7 +147,7 @@ func (c *csvReader) begin() error {
 	return positioned(err)
 }
 
-// positioned gives errors of the CSV reader the form of ours.
+// positioned converts errors of the CSV reader to those of this package.
 func positioned(err error) error {
 	if p := (*csv.ParseError)(nil); errors.As(err, &p) {
 		return &Error{Line: max(p.Line, 1), Text: p.Err.Error()}
@@ -174,7 +174,7 @@ func (c *csvReader) next(to []cpu.Event) (n int, err error) {
 	return n, nil
 }
 
-// WriteCSV writes events as CSV. What orders nothing is left out.
+// WriteCSV writes events as CSV. Events that order nothing are left out.
 func WriteCSV(to *csv.Writer, names *Names, events []cpu.Event) error {
 	for _, e := range events {
 		row := []string{names.Of(cpu.Threads, uint32(e.Thread)), e.Op.String(), "", ""}

@@ -35,10 +35,10 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// Magic is how a binary trace begins.
+// Magic is the start of a binary trace.
 const Magic = "fencepost cpu 1\n"
 
-// Error is what is wrong with a trace, and where.
+// Error is an error in a trace, with its place.
 type Error struct {
 	Line   int   // from 1; 0 in a binary trace
 	Offset int64 // of the block, in a binary trace
@@ -55,7 +55,7 @@ func (e *Error) Error() string {
 // Names are the names of numbers, by table.
 type Names [cpu.Tables][]string
 
-// Of gives a name, or a description where there is none. Locations are numbered from 1.
+// Of returns a name, or a description if there is none. Locations are numbered from 1.
 func (n *Names) Of(t cpu.Table, id uint32) string {
 	if int(id) < len(n[t]) && n[t][id] != "" {
 		return n[t][id]
@@ -63,7 +63,8 @@ func (n *Names) Of(t cpu.Table, id uint32) string {
 	return fmt.Sprintf("%s%d", [cpu.Tables]string{"", "T", "V", "L", "location_"}[t], id)
 }
 
-// Distinct gives names of which no two of a table are alike, but those of locations. count says how many objects a table has.
+// Distinct returns names that are unique within each table, except those of locations. count returns the number of
+// objects in a table.
 func (n *Names) Distinct(count func(cpu.Table) int) *Names {
 	out := &Names{cpu.Locations: n[cpu.Locations]}
 	for t := cpu.Threads; t < cpu.Locations; t++ {
@@ -90,7 +91,7 @@ type Reader struct {
 	count  uint64
 }
 
-// Looks says that a file whose first bytes are these is a trace of a CPU program, as far as they show it.
+// Looks reports whether a file with these first bytes is a trace of a CPU program, as far as they show it.
 func Looks(begin []byte) bool {
 	if bytes.HasPrefix(begin, []byte(Magic)) {
 		return true
@@ -99,12 +100,12 @@ func Looks(begin []byte) bool {
 	return isHeader(line) || isSTD(line)
 }
 
-// byteOrder may be before a text in UTF-8.
+// byteOrder is the byte order mark that may precede a text in UTF-8.
 var byteOrder = []byte("\ufeff")
 
 func isHeader(line []byte) bool { return bytes.HasPrefix(line, []byte("thread,op,object")) }
 
-// isSTD says that a line has the form of an event.
+// isSTD reports whether a line has the form of an event.
 func isSTD(line []byte) bool {
 	_, rest, ok := bytes.Cut(line, []byte("|"))
 	op, _, _ := bytes.Cut(rest, []byte("|"))
@@ -113,7 +114,7 @@ func isSTD(line []byte) bool {
 	return ok && known
 }
 
-// NewReader begins to read a trace of any of the formats.
+// NewReader begins to read a trace in any of the formats.
 func NewReader(from io.Reader) (*Reader, error) {
 	in := bufio.NewReaderSize(from, maxLine)
 	begin, err := in.Peek(4096)
@@ -142,8 +143,8 @@ func NewReader(from io.Reader) (*Reader, error) {
 	return r, nil
 }
 
-// Next puts the next events into to and says how many. The error is io.EOF at the end of the trace, an *Error, or one of the
-// underlying reader; the events before it count.
+// Next stores the next events in to and returns their number. The error is io.EOF at the end of the trace, an *Error,
+// or one of the underlying reader. The events before the error are valid.
 func (r *Reader) Next(to []cpu.Event) (int, error) {
 	r.lines = r.lines[:0]
 	n, err := r.decode(to)
@@ -151,7 +152,7 @@ func (r *Reader) Next(to []cpu.Event) (int, error) {
 	return n, err
 }
 
-// Line is where event i of the last Next is; 0 in a binary trace.
+// Line is the line of event i of the last Next; 0 in a binary trace.
 func (r *Reader) Line(i int) int {
 	if i < len(r.lines) {
 		return r.lines[i]
@@ -162,5 +163,5 @@ func (r *Reader) Line(i int) int {
 // Events is the number of events read so far.
 func (r *Reader) Events() uint64 { return r.count }
 
-// Count is how many objects of a table the events so far have.
+// Count is the number of objects of a table in the events so far.
 func (r *Reader) Count(t cpu.Table) int { return int(r.check.known[t]) }

@@ -30,34 +30,35 @@ var Spec = cpu.Spec{
 	New:    func(found func(cpu.Race)) cpu.Detector { return newDetector(found) },
 }
 
-// variable is what is known of a variable.
+// variable is the history of a variable.
 type variable struct {
 	write order.Epoch
 	read  order.Epoch // the last read since the write, if readers is empty
-	// readers has, once two reads since the write were not ordered, the last one of each thread.
+	// readers holds, once two reads since the write were not ordered, the last one of each thread.
 	readers order.Clock
-	locks   []guard // under which it was accessed
+	locks   []guard // the locks under which it was accessed
 }
 
-// guard has the sections of a lock in which a variable was accessed. What happened before the end of one happened before the end
-// of a later one: of those by other threads than the one that asks, the latest stands for all.
+// guard holds the sections of a lock in which a variable was accessed. Whatever happened before the end of a section
+// happened before the end of a later one. So among the sections of other threads than the current one, the latest
+// represents all.
 type guard struct {
 	lock    uint32
 	reading bool   // in the section whose number is section
 	writing bool   // likewise
-	section uint64 // the last one with an access
+	section uint64 // the last section with an access
 	reads   latest
 	writes  latest
 }
 
-// latest has the last closed section, and the last one of another thread than that. With one alone a thread's own past would
-// weak-causally-precede it, or another's would be lost.
+// latest holds the last closed section, and the last one of another thread than that one. With only one of them, a
+// thread's own past would weak-causally-precede it, or another's would be lost.
 type latest [2]closed
 
 // closed is the end of a section.
 type closed struct {
-	at     order.Epoch  // the epoch that it ended; 0 for none
-	before *order.Clock // all that happened before
+	at     order.Epoch  // the epoch that ended with it; 0 for none
+	before *order.Clock // everything that happened before
 }
 
 func (l *latest) add(c closed) {
@@ -67,7 +68,7 @@ func (l *latest) add(c closed) {
 	l[0] = c
 }
 
-// join lets a thread know what happened before the last section of another one.
+// join adds to a thread what happened before the last section of another thread.
 func (l *latest) join(t *thread, id uint16) {
 	c := &l[0]
 	if c.at.Thread() == id {
@@ -81,17 +82,17 @@ func (l *latest) join(t *thread, id uint16) {
 // section is a critical section.
 type section struct {
 	thread   uint16
-	acquired order.Epoch // stands for the acquire: nothing in the epoch is ordered before another thread without it
-	end      order.Clock // what happened before its release; nil while it is open
+	acquired order.Epoch // stands for the acquire: no event of the epoch is ordered before another thread without it
+	end      order.Clock // everything before its release; nil while it is open
 }
 
 // lock is the state of a lock.
 type lock struct {
-	weak     order.Clock // of the thread that released it last, then
-	sections []section   // the closed ones, from number first on; after them the open one
+	weak     order.Clock // of the last releasing thread, at its release
+	sections []section   // the closed sections, from number first on, followed by the open one
 	first    int
 	next     []int // by thread: the number of the first section not yet known to be ordered before its next release
-	check    int   // the length of sections at which those that nobody needs are looked for
+	check    int   // the length of sections at which unneeded ones are searched for
 }
 
 // held is a lock that a thread holds.
@@ -103,7 +104,7 @@ type held struct {
 
 // thread is the state of a thread.
 type thread struct {
-	weak  order.Clock // its own entry is that of what precedes and not of what comes first in the thread
+	weak  order.Clock // its own entry is the epoch that weak-causally-precedes, not the one that precedes in the thread
 	held  []held
 	spare [][]uint32
 	over  bool // it was joined
@@ -150,7 +151,7 @@ func (d *detector) Events(events []cpu.Event) {
 	}
 }
 
-// ask makes room for the variables of events, and brings them and what is known of their first locks into the caches.
+// ask makes room for the variables of events, and prefetches them and the state of their first locks.
 func (d *detector) ask(events []cpu.Event) {
 	var at [prefetch.Most]unsafe.Pointer
 	n := 0
@@ -247,9 +248,10 @@ func (d *detector) release(t *thread, e *cpu.Event) {
 	d.order.Step(e)
 }
 
-// order is rule (b), for the release of the open section: sections of other threads whose acquire is ordered before it. Those of
-// the thread itself are skipped, or what happened before them would be ordered. If one section is ordered then so are all
-// before it, and what happened before their ends happened before its own. No later section began before that.
+// order is rule (b), for the release of the open section: sections of other threads whose acquire is ordered before it.
+// Sections of the thread itself are skipped, because otherwise everything that happened before them would be ordered.
+// If one section is ordered then so are all before it, and whatever happened before their ends happened before its own.
+// No later section began before that.
 func (l *lock) order(t *thread, id uint16) {
 	for len(l.next) <= int(id) {
 		l.next = append(l.next, 0)
@@ -270,7 +272,7 @@ func (l *lock) order(t *thread, id uint16) {
 	l.next[id] = at
 }
 
-// forget drops the sections that all threads have come past, now and then.
+// forget drops, now and then, the sections that all threads have passed.
 func (l *lock) forget(threads []thread) {
 	if len(l.sections) < l.check {
 		return
@@ -292,7 +294,7 @@ func (l *lock) forget(threads []thread) {
 	l.check = max(64, 2*len(l.sections))
 }
 
-// guard gives the accesses under a lock; nil for none.
+// guard returns the accesses under a lock; nil for none.
 func (v *variable) guard(lock uint32) *guard {
 	for i := range v.locks {
 		if v.locks[i].lock == lock {
@@ -320,7 +322,7 @@ func (t *thread) inSection(h *held, v *variable, e *cpu.Event) {
 		g.section, g.reading, g.writing = h.section, false, false
 		h.touched = append(h.touched, e.Object)
 	} else if g.writing || g.reading && !e.Op.Writes() {
-		return // nobody else has been in a section since
+		return // no other thread has been in a section since
 	}
 	g.writes.join(t, e.Thread)
 	if !e.Op.Writes() {
@@ -331,7 +333,7 @@ func (t *thread) inSection(h *held, v *variable, e *cpu.Event) {
 	g.reads.join(t, e.Thread)
 }
 
-// judge compares an access with what is known of the variable, as fasttrack does with its order, and keeps it.
+// judge compares an access with the history of the variable, as fasttrack does with its order, and records it.
 func (d *detector) judge(t *thread, v *variable, e *cpu.Event, at uint64) {
 	now := d.order.Clock(e.Thread)[e.Thread]
 	if e.Op == cpu.Write {
@@ -370,14 +372,14 @@ func (d *detector) checkAll(t *thread, v *variable, e *cpu.Event, at uint64) {
 	}
 }
 
-// other does an atomic access, or changes what is a variable.
+// other handles an atomic access, or a change of the extent of variables.
 func (d *detector) other(t *thread, e *cpu.Event, at uint64) {
 	v := &d.variables[e.Object]
 	switch e.Op {
 	case cpu.Part:
 		d.part(e.Object, e.Location)
 	case cpu.Forget:
-		for id := range d.threads { // the variable was touched in sections that are open, whose ends would look for its guards
+		for id := range d.threads { // the variable was touched in open sections, whose ends would look for its guards
 			for k := range d.threads[id].held {
 				h := &d.threads[id].held[k]
 				h.touched = slices.DeleteFunc(h.touched, func(x uint32) bool { return x == e.Object && v.guard(h.lock) != nil })
@@ -392,7 +394,7 @@ func (d *detector) other(t *thread, e *cpu.Event, at uint64) {
 	}
 }
 
-// part gives a new variable the history of another one. Sections that are open will add their ends to both.
+// part gives a new variable the history of another one. Open sections will add their ends to both.
 func (d *detector) part(variable, of uint32) {
 	v, from := &d.variables[variable], &d.variables[of]
 	*v = *from
@@ -415,7 +417,7 @@ func (d *detector) room(id uint32) {
 	}
 }
 
-// has says that an epoch is ordered before what thread id, whose state is t, does next.
+// has reports whether an epoch is ordered before the next event of thread id, whose state is t.
 func (t *thread) has(id uint16, x order.Epoch) bool { return t.weak.Has(x) || x.Thread() == id }
 
 func (d *detector) check(t *thread, x order.Epoch, wrote, atomic bool, e *cpu.Event, at uint64) {
@@ -426,8 +428,8 @@ func (d *detector) check(t *thread, x order.Epoch, wrote, atomic bool, e *cpu.Ev
 		Predicted: d.order.Clock(e.Thread).Has(x)})
 }
 
-// MemoryBytes implements cpu.Detector. What happened before the end of a section is counted with the section alone, though the
-// variables that were accessed in it may keep it longer.
+// MemoryBytes implements cpu.Detector. The clock of a section's end is counted only with the section, though the
+// variables accessed in it may keep it longer.
 func (d *detector) MemoryBytes() uint64 {
 	n := uint64(cap(d.variables)) * 64
 	for i := range d.variables {

@@ -1,6 +1,7 @@
 package calls
 
-// Error is one error code: its number, its names in the runtime API and the driver API ("" where it has none), a short text.
+// Error is an error code: its number, its names in the runtime API and the driver API ("" if it has none), a short
+// text.
 type Error struct {
 	Code   uint32
 	Name   string
@@ -153,7 +154,7 @@ var Errors = []Error{
 	{999, "cudaErrorUnknown", "CUDA_ERROR_UNKNOWN", "unknown error"},
 }
 
-// ErrorOf gives the error of a code: cudaErrorUnknown, the last one, where there is none.
+// ErrorOf returns the error of a code, and cudaErrorUnknown, the last one, for an unknown code.
 func ErrorOf(code uint32) Error {
 	for _, e := range Errors {
 		if e.Code == code {

@@ -1,8 +1,8 @@
 package calls
 
-// Forward is a call of an API that is a request and nothing more. The generator writes its C function.
+// Forward is an API call that is exactly one request. The generator writes its C function.
 //
-// Params is the C parameter list in short, comma separated, each "kind name":
+// Params is the C parameter list in short form, comma separated, each "kind name":
 //
 //	stream s     stream handle; 0 is the default stream as the caller was compiled
 //	handle e     any other handle or device pointer, passed on as a number
@@ -10,7 +10,8 @@ package calls
 //	out-handle p, out-size p, out-u32 p, out-i32 p, out-u64 p    takes a result; NULL is refused
 //	skip-TYPE x  a parameter of that kind that is not passed on
 //
-// Args are the request's arguments: names of parameters or numbers, separated by blanks; "" means the parameters in order.
+// Args are the request's arguments: names of parameters or numbers, separated by blanks; "" means the parameters in
+// order.
 type Forward struct {
 	Name   string
 	Params string
@@ -87,8 +88,8 @@ var Driver = []Forward{
 	{Name: "cuLibraryUnload", Params: "handle l", Op: UnloadModule},
 }
 
-// Accepted lists calls that have no effect here and succeed: hints, limits nobody reads back, profiling marks.
-// Each is "name: parameters" in the kinds of Forward without out-.
+// Accepted lists calls that have no effect and succeed: hints, limits that are never read back, profiling marks. Each
+// is "name: parameters" in the kinds of Forward without out-.
 var Accepted = []string{
 	"cudaDeviceSetCacheConfig: u32 config",
 	"cudaThreadSetCacheConfig: u32 config",

@@ -1,51 +1,52 @@
-// Package calls holds the tables that both sides of the stand-in libraries are made of: the requests a program can make
-// of the checker, the calls of CUDA's APIs that are requests and no more, the calls that are not supported, the error
-// codes, and the layout of the structures the APIs fill. The server reads it; package standin's C sources are generated from it.
+// Package calls contains the tables from which both sides of the stand-in libraries are made: the requests of programs
+// to the checker, the calls of CUDA's APIs that are single requests, the unsupported calls, the error codes, and the
+// layout of the structures that the APIs fill. The server reads the tables; the C sources of package standin are
+// generated from them.
 package calls
 
-// Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
-// differ when an old program carries the static library of another version.
+// Version is the version of the protocol. The libraries are built from the sources inside the tool, so the versions can
+// only differ if an old program contains the static library of another version.
 const Version = 13
 
-// Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
-// nothing of it is left when the server is killed.
+// Env is the environment variable with the name of the server's socket, an abstract address: it can be reached from
+// every folder, and disappears when the server is killed.
 const Env = "FENCEPOST_SOCKET"
 
-// GPUWorker is the program that makes the calls of the driver for package gpu.
+// GPUWorker is the program that makes the driver calls for package gpu.
 const GPUWorker = "gpu-worker"
 
-// ThreadsLibrary is the library, to be loaded before all others, that sees what orders the threads of a program.
+// ThreadsLibrary is the library, loaded before all others, that observes what orders the threads of a program.
 const ThreadsLibrary = "libfencepost_threads.so"
 
-// PythonEnv is the environment variable that names the folder of our Python modules.
+// PythonEnv is the environment variable with the folder of Fencepost's Python modules.
 const PythonEnv = "FENCEPOST_PYTHON"
 
-// SocketPrefix begins the name of every server's socket. The number of the server's process follows, for programs that
-// were started without the environment.
+// SocketPrefix is the prefix of the name of every server's socket. The number of the server's process follows, for
+// programs that were started without the environment variable.
 const SocketPrefix = "fencepost-"
 
-// FlushSignal asks a program to write what its standard output holds back, and to end. It is a real-time signal, which hardly
-// any program uses; the libraries leave it alone where one does.
+// FlushSignal asks a program to write its buffered standard output and to end. It is a real-time signal, which hardly
+// any program uses. The libraries do not handle it if the program does.
 const FlushSignal = 53
 
-// What NotChecked tells.
+// The reasons of NotChecked.
 const (
 	ReasonForked    = iota // a kernel was launched in the forked child of a process that has used CUDA
 	ReasonNotMapped        // a process has no room at the addresses of device memory
 	NumReasons
 )
 
-// Marker is in every library, for the tool to recognise its own.
+// Marker is a string in every library, by which the tool recognises its own libraries.
 const Marker = "fencepost-standin-1"
 
 // Op is a request.
 type Op uint32
 
 // A request is a header of four little-endian u32 (op, number of arguments, thread id, length of the blob), the
-// arguments as u64, and the blob. A reply is a header of four u32 (error code, number of results, bytes of kernel
-// output waiting and Unawaited, length of the blob), the results as u64, and the blob.
+// arguments as u64, and the blob. A reply is a header of four u32 (error code, number of results, bytes of waiting
+// kernel output combined with Unawaited, length of the blob), the results as u64, and the blob.
 const (
-	Hello Op = iota // its reply carries the descriptor of the memory
+	Hello Op = iota // the reply carries the descriptor of the memory
 	Mapped
 	LoadModule
 	UnloadModule
@@ -119,11 +120,11 @@ const (
 	NumOps
 )
 
-// Unawaited is a bit of a reply, beside the bytes of kernel output: there is work that the host has not waited for, and memory that both
-// may touch.
+// Unawaited is a bit of a reply, in the word with the bytes of kernel output. It says that there is work for which the
+// host has not waited, and memory that both may access.
 const Unawaited = 1 << 31
 
-// Spec is the shape of a request, for the server to check and the generator to write.
+// Spec is the shape of a request, which the server checks and the generator writes.
 type Spec struct {
 	Name string
 	Args int  // number of arguments
@@ -131,40 +132,43 @@ type Spec struct {
 	Doc  string
 }
 
-// Frames is how many return addresses of the program's call stack, innermost first, may follow the arguments of a request that
-// is Placed: enough to reach through the layers of a header library, such as Thrust, to the code that called it.
+// Frames is the greatest number of return addresses of the program's call stack, innermost first, that may follow the
+// arguments of a Placed request. It suffices to get through the layers of a header library, such as Thrust, to the code
+// that called it.
 const Frames = 48
 
-// What the launch of a graph does for a node tells both places: at most OriginFrames return addresses of the call that made the node,
-// then OfGraphLaunch plus the number of the launch in its process, which no address is, then those of the call that launches.
+// A request for a graph node, made by the launch of the graph, carries two places: at most OriginFrames return
+// addresses of the call that made the node, then OfGraphLaunch plus the number of the launch in its process, which is
+// not a possible address, then the return addresses of the call that launches.
 const (
 	OriginFrames  = 40
 	OfGraphLaunch = 0xffff << 48
 )
 
-// Placed lists the requests that tell where in the program their call is.
+// Placed lists the requests that carry the place of their call in the program.
 var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess, MemUnmap, Condition}
 
-// A Placed request of an interpreted program tells where in the script its call is, in place of return addresses: Script is
-// set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
-// counted in its length. The text has a line for each frame, innermost first: line number, tab, file, tab, function.
+// A Placed request of an interpreted program carries the place of the call in the script instead of return addresses.
+// Script is then set in the op of its header, an additional argument is the length of a text of at most MaxScript
+// bytes, and the text follows the blob and counts in its length. The text has a line for each frame, innermost first:
+// line number, tab, file, tab, function.
 const (
 	Script    = 1 << 31
 	MaxScript = 4096
 )
 
-// Postable lists the requests that a process may leave in its mailbox, which needs no answer, in place of sending them: a part of
-// the shared file that the server empties before it does any request of the process, when it is told to (Posted), and when the
-// process has ended, however it did. So what is there is done in order, and never lost. A process posts only what it knows to
-// succeed, since nobody receives the error.
+// Postable lists the requests that a process may put into its mailbox instead of sending them. They need no answer. The
+// mailbox is a part of the shared file. The server empties it before it executes any request of the process, when it is
+// told to (Posted), and when the process has ended, in whatever way. So posted requests are executed in order and never
+// lost. A process posts only requests that it knows to succeed, because nobody receives the error.
 //
-// The mailbox begins with a page of which the server knows three words: MailWritten and MailDone, the bytes that were ever written and
-// read, and MailClosed, which is 1 when everything fails. The rest of the page is the process's own. Behind MailHead bytes lies the
-// ring of MailRing bytes in which the requests stand, in the form in which they are sent.
+// The mailbox begins with a page of which the server uses three words: MailWritten and MailDone, the total numbers of
+// bytes written and read, and MailClosed, which is 1 if everything fails. The rest of the page belongs to the process.
+// Behind MailHead bytes is the ring of MailRing bytes with the requests, in the form in which they are sent.
 //
-// Behind it lie MailPool bytes in which the process may place the bytes of memory that it allocates in a lease. Addresses are not used
-// again for long, so that accesses to freed memory are found; bytes are, since a page that is touched for the first time costs much
-// more than one that is in a cache.
+// Behind the ring are MailPool bytes in which the process may place the bytes of memory that it allocates in a lease.
+// Addresses are not reused for long, so that accesses to freed memory are found. Bytes are reused, because the first
+// access to a page costs much more than access to a cached one.
 var Postable = []Op{FreeAsync, Operator, MallocLeased}
 
 // The layout of a mailbox, in bytes.
@@ -252,8 +256,8 @@ var Specs = [NumOps]Spec{
 	ClusterOccupancy:    {"ClusterOccupancy", 4, false, "kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster"},
 }
 
-// Threads is how many host threads have a number of their own: see Thread. The calls of a thread are in epochs, which close when it lets
-// other threads go on after them.
+// Threads is the number of host threads that have a number of their own: see Thread. The calls of a thread form epochs.
+// An epoch ends when the thread lets other threads go on after its calls.
 const Threads = 64
 
 // ThreadOfStream marks the number of a thread that executes a function of the program for a stream.
@@ -262,9 +266,10 @@ const ThreadOfStream = 1 << 16
 // ValueWait marks a StreamValue that waits.
 const ValueWait = 1 << 8
 
-// What Pool asks for: the default pool of a device, its current one (number: PoolOfDevice...), to choose it (number: the pool; value: the kind that it must
-// be of), to make one (number: its most bytes, 0: no bound; value: its kind); of a pool, to destroy it, to give its unused memory back, an attribute (number), to set it to a value, the access that a device (number)
-// has, to give it access (value: CUmemAccess_flags).
+// The operations of Pool. On a device: its default pool; its current pool (number: PoolOfDevice...); choosing a pool
+// (number: the pool; value: the kind that it must have); making a pool (number: its greatest size in bytes, 0: no
+// bound; value: its kind). On a pool: destroying it; returning its unused memory; reading an attribute (number);
+// setting an attribute to a value; the access of a device (number); granting access (value: CUmemAccess_flags).
 const (
 	PoolDefault = iota
 	PoolCurrent
@@ -278,7 +283,7 @@ const (
 	PoolGrant
 )
 
-// The kinds of memory that a pool gives.
+// The kinds of memory of a pool.
 const (
 	PoolOfDevice  = iota
 	PoolOfHost    // pinned memory
@@ -286,8 +291,8 @@ const (
 	PoolKinds
 )
 
-// What an event that is recorded tells of: the work so far, the work before the launch that follows, or what that launch lets begin
-// (cudaLaunchAttributeProgrammaticEvent), when its blocks trigger it or when they begin.
+// The meanings of a recorded event: the work so far, the work before the launch that follows, or the start of what that
+// launch releases (cudaLaunchAttributeProgrammaticEvent), when its blocks trigger it or when they begin.
 const (
 	RecordWork = iota
 	RecordBegin
@@ -295,7 +300,8 @@ const (
 	RecordTriggerAtStart
 )
 
-// What Ipc asks for: a handle of memory or of an event, to close memory that was opened, to open a handle of memory or of an event.
+// The operations of Ipc: a handle of memory or of an event, closing memory that was opened, opening a handle of memory
+// or of an event.
 const (
 	IpcGetMemory = iota
 	IpcGetEvent
@@ -304,7 +310,7 @@ const (
 	IpcOpenEvent
 )
 
-// What HostFunc tells.
+// The meanings of HostFunc.
 const (
 	FunctionPut = iota
 	FunctionBegins
@@ -314,9 +320,9 @@ const (
 // The arguments of Launch.
 const (
 	LaunchCooperative  = 1 // flags
-	LaunchConfigured   = 2 // the launch was written <<<...>>>: no code of the program receives its error
+	LaunchConfigured   = 2 // the launch was written <<<...>>>: the program's code does not receive its error
 	LaunchProgrammatic = 4 // programmatic stream serialization is allowed
-	LaunchCluster      = 8 // from this bit on three extents of clusters, of 8 bits each; zeros where none are given
+	LaunchCluster      = 8 // from this bit on the three extents of clusters, of 8 bits each; zeros if none are given
 )
 
 // The memory kinds of Malloc and Free.
@@ -335,22 +341,22 @@ const (
 	StreamPerThread = 2
 )
 
-// OfGraph is a flag of StreamCreate, EventCreate and of Malloc's kind that no program gives: a branch of a graph runs there, the event is an
-// edge of a graph, or an allocation node has its memory there, which stays.
+// OfGraph is a flag of StreamCreate, of EventCreate and of Malloc's kind that programs cannot use. It marks a stream
+// that runs a branch of a graph, an event that is an edge of a graph, and the permanent memory of an allocation node.
 const OfGraph = 1 << 40
 
-// OfBatch is such a flag of StreamCreate: a copy of a batch is made there.
+// OfBatch is such a flag of StreamCreate, for a stream that makes a copy of a batch.
 const OfBatch = 1 << 41
 
-// When a copy reads its source, beside 1 for an asynchronous one: bits of its direction above the lowest 8. Neither is ordered with what the
-// stream did before.
+// When a copy reads its source: bits of its direction above the lowest 8, besides 1 for an asynchronous copy. In
+// neither case is the read ordered after the earlier work of the stream.
 const (
 	CopyDuringCall = 8  // before the call returns
 	CopyAnyTime    = 16 // between the call and the end of the copy
 )
 
-// A texture or surface object is memory of ObjectBytes: TextureBytes that the engine reads (engine.Texture), and behind them what the
-// process keeps there.
+// A texture or surface object is ObjectBytes of memory: TextureBytes that the engine reads (engine.Texture), followed
+// by data of the process.
 const (
 	TextureBytes = 128
 	ObjectBytes  = 560

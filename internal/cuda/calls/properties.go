@@ -1,6 +1,6 @@
 package calls
 
-// Property is a field of cudaDeviceProp that holds a device attribute: where it lies in the structure of CUDA 12 and of
+// Property is a field of cudaDeviceProp that holds a device attribute: its offset in the structure of CUDA 12 and of
 // CUDA 13 (-1: absent), its size in bytes, and the attribute's number (enum cudaDeviceAttr).
 type Property struct {
 	Name       string
@@ -9,7 +9,7 @@ type Property struct {
 	Attribute  int
 }
 
-// The sizes of cudaDeviceProp in bytes. Up to CUDA 11 it ended in the middle of that of CUDA 12.
+// The sizes of cudaDeviceProp in bytes. Up to CUDA 11 it was a prefix of that of CUDA 12.
 const (
 	PropertiesSize11 = 728
 	PropertiesSize12 = 1032

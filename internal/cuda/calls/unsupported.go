@@ -1,7 +1,8 @@
 package calls
 
-// UnsupportedCalls lists the calls of the runtime API that are not supported (names as in the CUDA Runtime API documentation,
-// CUDA 12 and 13): programs that name them can be linked, and a call gives cudaErrorNotSupported and is told to the checker.
+// UnsupportedCalls lists the unsupported calls of the runtime API (names as in the CUDA Runtime API documentation, CUDA
+// 12 and 13). Programs that use them can be linked. A call returns cudaErrorNotSupported and is reported to the
+// checker.
 var UnsupportedCalls = []string{
 	"__cudaGetProcAddress",
 	"cudaArrayGetMemoryRequirements",

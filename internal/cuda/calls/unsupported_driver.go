@@ -1,7 +1,7 @@
 package calls
 
-// UnsupportedDriver lists the calls of the driver API that are not supported (names as in the CUDA Driver API
-// documentation, CUDA 12 and 13), for programs that are linked with them. cuGetProcAddress does not find them.
+// UnsupportedDriver lists the unsupported calls of the driver API (names as in the CUDA Driver API documentation, CUDA
+// 12 and 13), for programs that are linked with them. cuGetProcAddress does not find them.
 var UnsupportedDriver = []string{
 	"cuArray3DCreate",
 	"cuArray3DGetDescriptor",

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// definedSymbols lists the names an object file offers to others.
+// definedSymbols lists the symbols that an object file exports.
 func definedSymbols(object []byte) ([]string, error) {
 	f, err := elf.NewFile(bytes.NewReader(object))
 	if err != nil {

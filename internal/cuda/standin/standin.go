@@ -1,10 +1,12 @@
-// Package standin holds the sources of the stand-in CUDA libraries (src), and builds them with the host's C compiler.
+// Package standin contains the sources of the stand-in CUDA libraries (src), and builds them with the host's C
+// compiler.
 //
-// The libraries have one bottom, the connection to the checker (src/wire.h, src/bottom.h), and two faces: the runtime API
-// (src/cudart.c, as libcudart.so.12, libcudart.so.13 and libcudart_static.a) and the driver API (src/cuda.c, libcuda.so.1).
-// Beside them stand libraries that compute on the host what NVIDIA's, machine code, compute on a device (src/cublas.c, src/curand.c) and,
-// for programs that compile at run time, stand libraries that hand their calls on to NVIDIA's and choose PTX of
-// what these can give (src/nvrtc.c, src/nvjitlink.c), and a ptxas that does the same.
+// The libraries share one base, the connection to the checker (src/wire.h, src/bottom.h), and have two interfaces: the
+// runtime API (src/cudart.c, as libcudart.so.12, libcudart.so.13 and libcudart_static.a) and the driver API
+// (src/cuda.c, libcuda.so.1). There are also libraries that compute on the host what NVIDIA's libraries, which are
+// machine code, compute on a device (src/cublas.c, src/curand.c). For programs that compile at run time, there are
+// libraries that forward their calls to NVIDIA's and choose PTX as the output (src/nvrtc.c, src/nvjitlink.c), and a
+// ptxas that does the same.
 package standin
 
 import (
@@ -30,14 +32,14 @@ import (
 //go:embed src
 var sources embed.FS
 
-// Python is the folder, in that of the libraries, for Python programs.
+// Python is the folder, within that of the libraries, for Python programs.
 const Python = "python"
 
-// Header is the file, beside each static runtime library, that sources include first of which programs are made that start themselves
-// under the checker.
+// Header is the file, next to each static runtime library, that sources include first to make programs that start
+// themselves under the checker.
 const Header = "instrumented.h"
 
-// output is one library: the compiler's arguments with {out} and {src} to be filled in.
+// output is one library: the compiler's arguments, in which {out} and {src} are replaced.
 type output struct {
 	file string
 	args []string
@@ -62,18 +64,19 @@ var outputs = []output{
 	{"libcurand.so.10", computes("curand", "10")},
 }
 
-// computes gives the arguments for a library of ours that computes on the host. It finds libcuda.so.1 where it is itself.
+// computes returns the arguments for a library of Fencepost that computes on the host. It finds libcuda.so.1 in its own
+// folder.
 func computes(name, major string) []string {
 	return []string{"-shared", "-O3", "-ffast-math", "-fno-finite-math-only", "-Wl,-soname,lib" + name + ".so." + major + ",-z,nodelete,-rpath,$ORIGIN,--version-script={src}/" + name + ".map", "{src}/" + name + ".c", "-L{dir}", "-l:libcuda.so.1", "-lm"}
 }
 
-// nvidia gives the arguments for a library that is before one of NVIDIA's and hands calls on to it.
+// nvidia returns the arguments for a library that precedes one of NVIDIA's and forwards calls to it.
 func nvidia(source, soname, names string) []string {
 	_, major, _ := strings.Cut(soname, ".so.")
 	return []string{"-shared", "-DFP_MAJOR=\"" + major + "\"", "-Wl,-soname," + soname + ",-z,nodelete,--version-script={src}/" + names, "{src}/" + source, "-lpthread", "-ldl"}
 }
 
-// Key identifies the libraries that these sources make with a compiler: the name of their folder in the cache.
+// Key identifies the libraries that a compiler makes from these sources: it is the name of their folder in the cache.
 func Key(cc string) string {
 	h := sha256.New()
 	for _, files := range []embed.FS{sources, python.Files} {
@@ -93,12 +96,14 @@ func Key(cc string) string {
 	return hex.EncodeToString(h.Sum(nil))[:24]
 }
 
-// Build gives the folder with the stand-in libraries, and makes it with the C compiler cc when cacheDir does not hold it yet,
-// or does not hold it whole.
-// It holds libcudart.so.12, libcudart.so.13, libcudart.so (to .13), libcudart_static.a for CUDA 13 (in the folder cuda12
-// the same two for CUDA 12), libcuda.so.1 and libcuda.so, libcublas.so.12 and .13, libcurand.so.10; the program that drives a GPU; in the folder Python our
-// Python modules, libnvrtc, libnvJitLink and ptxas; and Header and fencepost.h. Several processes may build at once: the last one wins, and
-// all are the same.
+// Build returns the folder with the stand-in libraries. It builds them with the C compiler cc if cacheDir does not
+// contain them completely.
+//
+// The folder contains libcudart.so.12, libcudart.so.13, libcudart.so (linked to .13), libcudart_static.a for CUDA 13
+// (the folder cuda12 has the last two for CUDA 12), libcuda.so.1 and libcuda.so, libcublas.so.12 and .13,
+// libcurand.so.10; the program that drives a GPU; in the folder Python, Fencepost's Python modules, libnvrtc,
+// libnvJitLink and ptxas; and Header and fencepost.h. Several processes may build concurrently: the last one wins, and
+// all results are equal.
 func Build(ctx context.Context, cc, cacheDir string) (dir string, err error) {
 	dir = filepath.Join(cacheDir, "standin-"+Key(cc))
 	if whole(dir) {
@@ -115,7 +120,7 @@ func Build(ctx context.Context, cc, cacheDir string) (dir string, err error) {
 	if err := build(ctx, cc, work); err != nil {
 		return "", noRoom(cacheDir, err)
 	}
-	// What is there and not whole makes way. Another process may do the same.
+	// Remove an incomplete folder. Another process may do the same.
 	for range 3 {
 		if err = os.Rename(work, dir); err == nil || whole(dir) {
 			return dir, nil
@@ -134,10 +139,10 @@ func (e *FolderError) Error() string {
 	return "the stand-in CUDA libraries are built on first use and kept in the cache folder, which failed: " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *FolderError) Unwrap() error { return e.Err }
 
-// noRoom makes a FolderError of an error of building when the folder takes no files: the compiler's words tell little.
+// noRoom returns a FolderError for a build error if the folder accepts no files: the compiler's message would not help.
 func noRoom(folder string, err error) error {
 	probe, e := os.MkdirTemp(folder, "building-")
 	if e != nil {
@@ -150,10 +155,11 @@ func noRoom(folder string, err error) error {
 	return err
 }
 
-// sums is the file that ends a folder of libraries: the digest of all others.
+// sums is the file that completes a folder of libraries: the digest of all others.
 const sums = "complete"
 
-// whole says whether a folder holds the libraries as they were built: a full disk or a cleaner may have taken of it.
+// whole reports whether a folder contains the libraries as they were built: a full disk or a cleaner may have removed
+// some.
 func whole(dir string) bool {
 	want, err := os.ReadFile(filepath.Join(dir, sums))
 	if err != nil {
@@ -171,7 +177,7 @@ func digest(dir string) ([]byte, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && d.Name() == "__pycache__": // Python keeps there what it has compiled
+		case d.IsDir() && d.Name() == "__pycache__": // Python keeps compiled files there
 			return fs.SkipDir
 		case d.IsDir() || name == "/"+sums:
 			return nil

@@ -10,23 +10,24 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// Loops over tiles let warps of all blocks access the same places of shared memory again and again. What a list did there is
-// remembered; when it is done again it becomes an event.Series, so that one event says what dozens would.
+// In loops over tiles the warps of all blocks access the same places of shared memory again and again. The machine
+// remembers the accesses of a list. When a list makes the same accesses again, they become one event.Series: one event
+// then stands for dozens.
 
-// sequence is accesses of shared memory that a list did one after the other.
+// sequence is a run of accesses to shared memory that a list made one after the other.
 type sequence struct {
-	event.Series // without events as long as it was seen once
+	event.Series // has no events until the sequence occurs a second time
 	keys         []lanes.Head
-	stores       []int // which of them are
+	stores       []int // the indices of the stores
 	mask         uint32
-	places       []uint32 // of the frame
-	life         int      // how often another may be met in its place yet
+	places       []uint32 // those of the frame
+	life         int      // how many more times another sequence may miss in its slot before it is replaced
 }
 
-// remembered are the sequences of a launch, by hash.
+// remembered is a hash table of the sequences of a launch.
 type remembered struct {
-	list         [1 << sequenceBits]*sequence
-	hits, misses int // accesses that were told by a series, and not
+	list         [1 << sequenceBits]*sequence // accesses that a series has reported, and that were reported singly
+	hits, misses int                          // accesses that were told by a series, and not
 	made         uint32
 	off          bool
 }
@@ -34,11 +35,12 @@ type remembered struct {
 const (
 	sequenceBits = 9
 	maxLife      = 8
-	againTrial   = 1 << 12 // misses before it is asked whether there are as many hits
+	againTrial   = 1 << 12 // misses before hits and misses are compared
 	unknownRun   = 255
 )
 
-// newRuns prepares the machine to remember sequences, where that is asked for and there can be any.
+// newRuns prepares the machine to remember sequences, if the detectors ask for series and the text has accesses that
+// can be in one.
 func (x *machine) newRuns() {
 	const both = event.NeedAgain | event.NeedShared
 	if x.r.Out.Needs&both != both {
@@ -58,8 +60,9 @@ func (x *machine) newRuns() {
 	}
 }
 
-// again tells of the accesses to shared memory that the log has from number i on, by one event where they were remembered. It
-// gives their number, or 0 where it has told of none.
+// again reports the accesses to shared memory that the log has from entry i on: by one event if their sequence is
+// remembered, else by one event each. It returns the number of accesses reported, or 0 if no sequence begins at entry
+// i.
 func (x *machine) again(w *engine.Warp, mask uint32, i int) int {
 	list := x.log.Heads[i:x.log.N]
 	first := x.t.Code[list[0].Imm].B
@@ -95,7 +98,7 @@ func (x *machine) again(w *engine.Warp, mask uint32, i int) int {
 	return len(s.keys)
 }
 
-// runOf counts the accesses that may be of a sequence at the begin of a list, the first of which may.
+// runOf counts the accesses at the start of a list that may belong to a sequence. The first one may.
 func (x *machine) runOf(list []lanes.Head) int {
 	n := 1
 	for n < len(list) && x.runs[x.t.Code[list[n].Imm].B] != 0 {
@@ -105,7 +108,7 @@ func (x *machine) runOf(list []lanes.Head) int {
 	return n
 }
 
-// at gives the place for a sequence of accesses.
+// at returns the slot of the hash table for a sequence of accesses.
 func (q *remembered) at(mask uint32, list []lanes.Head) **sequence {
 	n := len(list)
 	key := func(i int) uint64 { return list[i].Imm<<32 ^ list[i].At }
@@ -121,12 +124,12 @@ func (s *sequence) is(x *machine, mask uint32, list []lanes.Head) bool {
 	return bytes.Equal(headBytes(s.keys), headBytes(list[:len(s.keys)]))
 }
 
-// headBytes is the memory of heads, which is compared faster than they are.
+// headBytes returns the memory of heads as bytes: comparing bytes is faster than comparing the structs.
 func headBytes(h []lanes.Head) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(h))), len(h)*int(unsafe.Sizeof(lanes.Head{})))
 }
 
-// miss remembers a sequence that was not found, in place of one that is found too seldom.
+// miss remembers a sequence that was not found, unless the slot holds one that is found often enough.
 func (q *remembered) miss(at **sequence, mask uint32, places []uint32, list []lanes.Head) {
 	q.misses += len(list)
 	q.off = q.misses >= againTrial && q.hits < q.misses
@@ -136,14 +139,14 @@ func (q *remembered) miss(at **sequence, mask uint32, places []uint32, list []la
 			return
 		}
 	}
-	if s == nil || s.Events != nil { // which others may hold
+	if s == nil || s.Events != nil { // batches may still refer to s.Events
 		s = &sequence{}
 		*at = s
 	}
 	s.mask, s.places, s.keys, s.life = mask, places, append(s.keys[:0], list...), 0
 }
 
-// makeSeries makes the events of a sequence that the log has from number at on.
+// makeSeries makes the events of a sequence out of the log entries from number at on.
 func (x *machine) makeSeries(s *sequence, at int) {
 	o := &x.r.Out
 	events := make([]event.Event, len(s.keys))
@@ -172,7 +175,7 @@ func (x *machine) makeSeries(s *sequence, at int) {
 	s.ID, s.Events = x.said.made, events
 }
 
-// tellAgain makes the event of a sequence that the log has from number at on.
+// tellAgain emits the event of a sequence whose accesses are the log entries from number at on.
 func (x *machine) tellAgain(w *engine.Warp, s *sequence, at int) {
 	o := &x.r.Out
 	b := &o.Batch

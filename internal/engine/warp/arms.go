@@ -8,19 +8,20 @@ import (
 	"fencepost.dev/fencepost/internal/vcode"
 )
 
-// goesThroughArms says that arms are done as arms does them; tests compare with what groups do.
+// goesThroughArms enables the method arms. Tests clear it to compare with the execution by groups.
 var goesThroughArms = true
 
-// What arms gives.
+// The results of arms.
 const (
-	noArms     = iota // nothing is done
-	throughArm        // the lanes are together again, at the end of the arms
-	inArms            // they are apart: the warp has two groups, of which one is to go on
+	noArms     = iota // nothing was executed
+	throughArm        // the lanes have reconverged at the end of the arms
+	inArms            // the lanes are still diverged: the warp has two groups, and one of them goes on
 )
 
-// arms does a branch at which the lanes of a warp part, all of which are in one group, and what they do until they are together again
-// (vcode.Text.Arms). It does what exec, fork and choose do, without making a group and joining it: the turn may not end in between, and
-// nobody may look at the warp. Where that is not so, or an arm comes to what it does not do, it makes the groups that there would be then.
+// arms executes a divergent branch of a warp whose lanes are all in one group, and the code up to the point where the
+// lanes reconverge (vcode.Text.Arms). It has the effect of exec, fork and choose, but makes no group and joins none.
+// This is possible only if the turn does not end in between and nobody inspects the warp. Otherwise, or if an arm
+// contains an instruction that arms does not execute, it makes the groups that exec would have made.
 func (x *machine) arms(w *engine.Warp, v *registers, pc int32, end uint64) (how int) {
 	t, g := x.t, &v.groups[0]
 	if t.Arms == nil || t.Arms[pc] == 0 || x.calls != nil || len(v.groups) != 1 || g.mask != w.Ready || w.Forced != 0 ||
@@ -73,7 +74,7 @@ func (x *machine) arms(w *engine.Warp, v *registers, pc int32, end uint64) (how 
 	return throughArm
 }
 
-// arm is what the arms of a branch share.
+// arm is the state that the two arms of a branch share.
 type arm struct {
 	x          *machine
 	w          *engine.Warp
@@ -82,13 +83,13 @@ type arm struct {
 	end, began uint64
 }
 
-// goesOn says that the turn does at the begin of a block, and lanes that wait for long are not looked for.
+// goesOn reports, at the start of a block, that the turn goes on and that no check for starved lanes is due.
 func (a *arm) goesOn() bool {
 	return a.w.Time < a.end && a.w.Strain < a.w.Check
 }
 
-// run does the arm that begins at a place for the lanes of mask, up to what lies behind it. It gives where they are then; false where
-// that is within the arm.
+// run executes for the lanes of mask the arm that begins at pc, up to the place behind. It returns the place that the
+// lanes reached, and false if that place is inside the arm.
 func (a *arm) run(pc, behind int32, mask uint32) (int32, bool) {
 	x, w, t := a.x, a.w, a.x.t
 	for from := pc; ; {
@@ -123,7 +124,8 @@ func (a *arm) run(pc, behind int32, mask uint32) (int32, bool) {
 	}
 }
 
-// apart notes that the lanes of two masks were apart at two places when it was chosen which go on, as choose does.
+// apart records, for reconvergence events, that the lanes of the two masks were at two places when the next group was
+// chosen, as choose does.
 func (a *arm) apart(one, other int32, first, second uint32) {
 	if a.x.r.Out.Needs&event.NeedReconverge == 0 {
 		return
@@ -142,7 +144,7 @@ func (a *arm) apart(one, other int32, first, second uint32) {
 	}
 }
 
-// part makes the groups of the two ways, of which cur is the one that goes on.
+// part makes the groups of the two ways. Group cur goes on.
 func (a *arm) part(rest uint32, first, second group, cur int) {
 	x, v := a.x, a.v
 	k := x.part(v, 0, rest)

@@ -62,11 +62,11 @@ func (x *machine) atomicBy(w *engine.Warp, i int32, on uint32, s []uint64) {
 	}
 }
 
-// valued reports whether events want what is written.
+// valued reports whether events include the values written.
 func (x *machine) valued() bool { return x.r.Out.Needs&event.NeedValues != 0 }
 
-// update32 does the read-modify-writes of four bytes. It tells whether one changed what is in memory, and which lanes
-// failed to compare and swap.
+// update32 performs four-byte read-modify-writes. It reports whether one of them changed memory, and which lanes failed
+// a compare-and-swap.
 func (x *machine) update32(v *registers, s []uint64, e *vcode.Effect, on uint32) (changed bool, failed uint32) {
 	b := x.vec32(v, s, e.Vals[0], 0)
 	c := b
@@ -74,7 +74,7 @@ func (x *machine) update32(v *registers, s []uint64, e *vcode.Effect, on uint32)
 	if cas {
 		c = x.vec32(v, s, e.Vals[1], 1)
 	}
-	// What was there may overwrite b, unless that is still to be read.
+	// The old values may be written straight over b, unless b is read again later.
 	old := &x.x32[2]
 	direct := len(e.Results) > 0 && !cas && !valued
 	if direct {
@@ -94,8 +94,8 @@ func (x *machine) update32(v *registers, s []uint64, e *vcode.Effect, on uint32)
 	return changed, failed
 }
 
-// addTogether adds to one place the sum of what the lanes of on add there. It is for atomics whose old value is not used and whose
-// events have no values. It reports whether a lane changes what is in memory.
+// addTogether adds to one place the sum of the addends of the lanes of on. It is for atomics whose old value is not
+// used and whose events have no values. It reports whether a lane changes memory.
 func (x *machine) addTogether(v *registers, s []uint64, e *vcode.Effect, on uint32) (changed bool) {
 	at := x.span.data[x.span.at:][:e.Piece]
 	sum, mask := uint64(0), ^uint64(0)>>(64-8*e.Piece)
@@ -150,7 +150,7 @@ func (x *machine) update64(v *registers, s []uint64, e *vcode.Effect, on uint32)
 	return changed, failed
 }
 
-// updateEach does read-modify-writes for which package lanes has nothing, lowest lane first.
+// updateEach performs the read-modify-writes that package lanes does not implement, lowest lane first.
 func (x *machine) updateEach(w *engine.Warp, s []uint64, e *vcode.Effect, on uint32) (changed bool, failed uint32) {
 	n, off := e.Piece, &x.offsets
 	for m := on; m != 0; m &= m - 1 {
@@ -178,7 +178,7 @@ func (x *machine) updateEach(w *engine.Warp, s []uint64, e *vcode.Effect, on uin
 	return changed, failed
 }
 
-// tellAtomic makes the events of an atomic; x.left holds what the lanes left in memory.
+// tellAtomic emits the events of an atomic. x.left holds the values that the lanes left in memory.
 func (x *machine) tellAtomic(w *engine.Warp, e *vcode.Effect, place uint32, on, failed uint32) {
 	sp, o := &x.span, &x.r.Out
 	switch {

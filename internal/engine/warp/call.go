@@ -11,20 +11,20 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// Calls that stay calls. Each function has a text of its own. A group that calls gets a frame: a window of the warp's
-// vector and predicate registers above the caller's, a piece of local memory above the caller's, and a copy of the
-// caller's scalars, which the group gets back when it returns. Groups that part in a function share its frame; those
-// that return come after the call and meet there. So lanes that call different functions at one place, or recur to
-// different depths, need no more than groups do anyway.
+// This file executes calls that are not inlined. Each function has a text of its own. A group that calls gets a frame:
+// a window of the warp's vector and predicate registers above the caller's window, local memory above the caller's, and
+// a copy of the caller's scalars, which the group gets back when it returns. Groups that part inside a function share
+// its frame. Groups that return reach the instruction after the call and join there. So lanes that call different
+// functions at one place, or that recur to different depths, need no mechanism other than groups.
 
-// A warp deepCalls deep in calls has turns that are longer by deepTurn: when a recursion never ends, one stack is full
-// before those of all resident warps have grown.
+// A warp that is deepCalls calls deep has turns longer by deepTurn steps. Thus if a recursion never ends, one stack is
+// full before the stacks of all resident warps have grown.
 const (
 	deepCalls = 256
 	deepTurn  = 1 << 18
 )
 
-// deepEnd gives the end of a warp's turn that would end at end.
+// deepEnd returns the end of a turn that would otherwise end at end, both as warp times.
 func (x *machine) deepEnd(w *engine.Warp, end uint64) uint64 {
 	v, r := regsOf(w), x.r
 	if v.stack.depth(v.groups[v.cur].frame) < deepCalls {
@@ -37,28 +37,28 @@ func (x *machine) deepEnd(w *engine.Warp, end uint64) uint64 {
 	return end
 }
 
-// calling is what a machine holds where there are calls.
+// calling is the state of a machine for kernels that have calls.
 type calling struct {
 	units []*unit
 	of    map[*vcode.Text]*unit
-	now   *unit // whose state the machine has
+	now   *unit // the unit whose text is loaded
 	root  *frameAtPlace
 	known map[frameKey]*frameAtPlace
 }
 
-// unit is what a machine holds for one of its texts while it executes another.
+// unit is the state of a machine for one of its texts while it executes another.
 type unit struct {
 	loaded
 	locals []vcode.Fixed
 }
 
-// frameAtPlace is a function called at a place: it knows the places of its effects. Frames that a recursion folds
-// into one share it.
+// frameAtPlace is a function called at a place, with the places of its effects. Frames that a recursion folds into one
+// place share it.
 type frameAtPlace struct {
 	t      *vcode.Text
 	base   uint32
 	places []uint32
-	called [][]*frameAtPlace // by effect: what calls led to
+	called [][]*frameAtPlace // by effect: the callees
 }
 
 type frameKey struct {
@@ -70,20 +70,20 @@ type frameKey struct {
 type callFrame struct {
 	unit  *unit
 	at    *frameAtPlace
-	users int32 // groups in it, and frames of calls made in it
+	users int32 // groups in it, and frames of the calls made in it
 	up    int32 // the caller's frame
 	call  int32 // the effect that called
-	pc    int32 // behind the call
+	pc    int32 // the place behind the call
 	saved []uint64
-	// What ref would have: how many calls deep, and where the function's local memory begins.
+	// The call depth and the start of the function's local memory that engine ref would have.
 	depth, stack int32
-	v32, v64     int32 // where its registers begin
+	v32, v64     int32 // the start of its registers
 	preds        int32
-	local        uint64 // where its local memory begins
+	local        uint64 // the start of its local memory
 }
 
-// callStack holds the frames of a warp's calls, and the register files of which the running frame sees a window.
-type callStack struct {
+// callStack holds the frames of a warp's calls and the register files. The running frame sees a window of the files.
+type callStack struct { // the first is the kernel's
 	frames []callFrame // the first is the kernel's
 	free   []int32
 	v32    []v32
@@ -92,7 +92,7 @@ type callStack struct {
 	own    uint64 // bytes of local memory of a lane
 }
 
-// prepareCalls sets up the texts of what the kernel can call.
+// prepareCalls sets up the texts of the functions that the kernel can call.
 func (x *machine) prepareCalls() {
 	c := &calling{of: map[*vcode.Text]*unit{}, known: map[frameKey]*frameAtPlace{}}
 	kernel := x.t
@@ -113,8 +113,8 @@ func (x *machine) prepareCalls() {
 	x.calls = c
 }
 
-// turnTo makes the machine execute the text of a unit. Inlined, its copy of a loaded would be cleared for each warp that
-// begins, calls or not.
+// turnTo makes the machine execute the text of a unit. It must not be inlined: its copy of a loaded would then be
+// cleared for each warp that begins, whether it calls or not.
 //
 //go:noinline
 func (x *machine) turnTo(u *unit) {
@@ -123,7 +123,7 @@ func (x *machine) turnTo(u *unit) {
 	}
 }
 
-// bottom makes the stack of a warp hold the kernel's frame and no other.
+// bottom resets the stack of a warp to the kernel's frame alone.
 func (x *machine) bottom(v *registers) {
 	copy(x.scalars(v, 0), x.template)
 	if v.stack == nil {
@@ -135,13 +135,13 @@ func (x *machine) bottom(v *registers) {
 	f := s.take()
 	saved := f.saved
 	*f = callFrame{unit: x.calls.units[0], at: x.calls.root, users: 1, saved: saved}
-	// Calls have written over what never changes.
+	// Calls have overwritten the constants.
 	copy(s.v32[x.t.V32:], x.t.Const32)
 	copy(s.v64[x.t.V64:], x.t.Const64)
 	v.clearFrame(f, ^uint32(0))
 }
 
-// take gives a new frame, which is the last or one that was free.
+// take returns a new frame at the end, or one freed earlier.
 func (s *callStack) take() *callFrame {
 	if n := len(s.frames); n < cap(s.frames) {
 		s.frames = s.frames[:n+1]
@@ -151,7 +151,7 @@ func (s *callStack) take() *callFrame {
 	return &s.frames[len(s.frames)-1]
 }
 
-// retain counts one more user of a frame; release one less, and frees frames without users.
+// retain counts one more user of a frame. release counts one less, and frees frames without users.
 func (s *callStack) retain(frame int32) {
 	if s != nil {
 		s.frames[frame].users++
@@ -169,7 +169,7 @@ func (s *callStack) release(frame int32) {
 	}
 }
 
-// stage makes the frame of the running group the one that registers, places and local memory are of.
+// stage makes the frame of the running group current: registers, places and local memory are those of the frame.
 func (x *machine) stage(v *registers) {
 	s := v.stack
 	f := &s.frames[v.groups[v.cur].frame]
@@ -183,7 +183,7 @@ func (x *machine) stage(v *registers) {
 	x.open(v)
 }
 
-// textOf gives the text that a group executes.
+// textOf returns the text that a group executes.
 func (x *machine) textOf(v *registers, g *group) *vcode.Text {
 	if v.stack == nil {
 		return x.t
@@ -191,7 +191,7 @@ func (x *machine) textOf(v *registers, g *group) *vcode.Text {
 	return v.stack.frames[g.frame].unit.t
 }
 
-// depth is how many calls deep a frame is.
+// depth returns the call depth of a frame.
 func (s *callStack) depth(frame int32) int32 {
 	if s == nil {
 		return 0
@@ -199,7 +199,7 @@ func (s *callStack) depth(frame int32) int32 {
 	return s.frames[frame].depth
 }
 
-// window32, window64 and windowPreds give the registers that a lane sees.
+// window32, window64 and windowPreds return the registers that a lane sees.
 func (v *registers) window32(lane int) []v32 {
 	return v.stack.v32[v.stack.frames[v.groupOf(lane).frame].v32:]
 }
@@ -212,7 +212,7 @@ func (v *registers) windowPreds(lane int) []uint32 {
 	return v.stack.preds[v.stack.frames[v.groupOf(lane).frame].preds:]
 }
 
-// clearFrame clears the local memory of a frame of the lanes of mask.
+// clearFrame clears a frame's local memory for the lanes of mask.
 func (v *registers) clearFrame(f *callFrame, mask uint32) {
 	if n := f.unit.t.Local; n > 0 {
 		for m := mask; m != 0; m &= m - 1 {
@@ -225,7 +225,7 @@ func (v *registers) clearFrame(f *callFrame, mask uint32) {
 	}
 }
 
-// size is about how many bytes the registers and local memory take.
+// size is the approximate number of bytes of the registers and local memory.
 func (v *registers) size() int {
 	n := 128*cap(v.v32) + 256*cap(v.v64) + 8*cap(v.sc) + cap(v.local) + cap(v.written) + 1024
 	if s := v.stack; s != nil {
@@ -234,7 +234,7 @@ func (v *registers) size() int {
 	return n
 }
 
-// cross executes what leads into functions and out of them.
+// cross executes calls and returns.
 func (x *machine) cross(w *engine.Warp, in *vcode.Instr, mask uint32) {
 	v, e, place := regsOf(w), &x.t.Effects[in.A], x.places[in.A]
 	switch {
@@ -249,7 +249,8 @@ func (x *machine) cross(w *engine.Warp, in *vcode.Instr, mask uint32) {
 	}
 }
 
-// fitsStack reports whether the stacks of the lanes of mask have room for a call of fn; that they have not is a fault.
+// fitsStack reports whether the stacks of the lanes of mask have room for a call of fn. If they have not, it reports a
+// fault.
 func (x *machine) fitsStack(w *engine.Warp, e *vcode.Effect, fn *isa.Func, mask, place uint32) bool {
 	f := &regsOf(w).stack.frames[regsOf(w).groups[regsOf(w).cur].frame]
 	depth, localAt := f.depth+e.Call.Level, f.stack+e.Call.LocalAt
@@ -262,7 +263,7 @@ func (x *machine) fitsStack(w *engine.Warp, e *vcode.Effect, fn *isa.Func, mask,
 	return false
 }
 
-// callMany makes the lanes of the running group call what each finds in the pointer.
+// callMany executes an indirect call: each lane of the running group calls the function that its pointer names.
 func (x *machine) callMany(w *engine.Warp, i int32, mask, place uint32) {
 	v, e := regsOf(w), &x.t.Effects[i]
 	sc := x.scalars(v, v.groups[v.cur].slot)
@@ -287,7 +288,7 @@ func (x *machine) callMany(w *engine.Warp, i int32, mask, place uint32) {
 	w.Regroup = true
 }
 
-// noResults gives the lanes of a call that was a fault its results.
+// noResults gives the lanes of a faulting call defined results.
 func (x *machine) noResults(w *engine.Warp, e *vcode.Effect, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		for _, d := range e.Results {
@@ -296,7 +297,7 @@ func (x *machine) noResults(w *engine.Warp, e *vcode.Effect, mask uint32) {
 	}
 }
 
-// callOne makes group k, which comes after the call, call fn.
+// callOne makes group k call fn. The group is already at the instruction after the call.
 func (x *machine) callOne(w *engine.Warp, i int32, k int, fn *isa.Func, to *vcode.Text, place uint32) {
 	v, e := regsOf(w), &x.t.Effects[i]
 	mask := v.groups[k].mask
@@ -341,7 +342,7 @@ func (x *machine) enterFrame(w *engine.Warp, i int32, k int, fn *isa.Func, to *v
 			lanes.Copy64(&s.v64[f.v64+d.Reg], x.vec64(v, sc, e.Vals[d.At], 0), g.mask)
 		}
 	}
-	for j := range to.Const32 { // those of other lanes may be another function's
+	for j := range to.Const32 { // the registers of other lanes may belong to another function
 		lanes.Copy32(&s.v32[int(f.v32)+to.V32+j], &to.Const32[j], g.mask)
 	}
 	for j := range to.Const64 {
@@ -358,7 +359,7 @@ func (x *machine) enterFrame(w *engine.Warp, i int32, k int, fn *isa.Func, to *v
 	g.frame, g.pc = n, 0
 }
 
-// frameOf gives what is known of a function called in a frame.
+// frameOf returns the frameAtPlace of a function called in a frame.
 func (x *machine) frameOf(from *frameAtPlace, i int32, place uint32, fn *isa.Func, to *vcode.Text) *frameAtPlace {
 	for _, f := range from.called[i] {
 		if f.t == to {
@@ -375,7 +376,8 @@ func (x *machine) frameOf(from *frameAtPlace, i int32, place uint32, fn *isa.Fun
 	return f
 }
 
-// makeRoom makes the register files and local memory hold a frame of a text. The running frame keeps its window.
+// makeRoom grows the register files and local memory so that they hold a frame of a text. The running frame keeps its
+// window.
 func (x *machine) makeRoom(v *registers, f *callFrame, t *vcode.Text) {
 	s := v.stack
 	grown := false
@@ -408,7 +410,7 @@ func (x *machine) makeRoom(v *registers, f *callFrame, t *vcode.Text) {
 	}
 }
 
-// leaveFrame returns the running group to where its function was called.
+// leaveFrame returns the running group to the caller.
 func (x *machine) leaveFrame(w *engine.Warp, e *vcode.Effect, mask uint32) {
 	v := regsOf(w)
 	s, g := v.stack, &v.groups[v.cur]

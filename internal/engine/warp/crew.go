@@ -9,43 +9,48 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// goesInStep says that blocks are executed by a crew where that can be; tests compare with what turns do.
+// goesInStep enables crews. Tests clear it to compare with single turns.
 var goesInStep = true
 
-// Blocks of whole warps of which no event is asked for are executed by a crew: what turns of single warps do one after the other, with less
-// work between the lists. Warps that follow each other and are at one place do one list in a row (lanes.Compiled.RunAll), and who waits at
-// a barrier of all threads is a bit of a mask. The order of steps, and what each turn may last, is as without. Where a warp comes to
-// something else the crew is dissolved: barrier and warps are made what they would be then.
+// A crew executes a block of whole warps that emits no events. It has the effect of the turns of the single warps one
+// after the other, with less work between the lists. Consecutive warps at one place execute one list in a row
+// (lanes.Compiled.RunAll), and a bit mask records which warps wait at a barrier of all threads. The order of steps and
+// the length of each turn are the same as without a crew. If a warp reaches any other instruction, the crew is
+// dissolved: the barrier and the warps get the state that single turns would have given them.
 
-// maxCrew is the most warps of a crew, crewBytes what their registers may take where the kernel has no barriers: warps that run to their end one
-// after the other find those of the one before in the cache. After mostVain blocks in a row of which none came to a barrier or its end there
-// is no crew any more.
+// maxCrew is the greatest number of warps in a crew.
+//
+// crewBytes is the most that the registers of a crew may take if the kernel has no barriers. Without a crew such warps
+// run to their end one after the other and reuse the registers of the previous warp, which are in the cache.
+//
+// After mostVain consecutive blocks in which no crew reached a barrier or the end of the block, crews are no longer
+// used.
 const (
 	maxCrew   = 32
 	crewBytes = 24 << 10
 	mostVain  = 32
 )
 
-// crew executes blocks. The registers are kept from one to the next.
+// crew executes blocks. It keeps the registers from one block to the next.
 type crew struct {
 	x     *machine
-	size  int // warps; 0 where the launch has no use for a crew
+	size  int // number of warps; 0 if the launch has no use for a crew
 	warps []*engine.Warp
 	regs  [maxCrew]*registers
-	files [maxCrew]*lanes.Regs // of regs
-	block []vcode.Fixed        // special registers that are the same for all warps of a block
+	files [maxCrew]*lanes.Regs // the files of regs
+	block []vcode.Fixed        // special registers that are equal for all warps of a block
 
-	// By warp: where it stands, and what is to be added to its Time and Strain, and to its Writes.
+	// By warp: its place, and the pending additions to its Time and Strain, and to its Writes.
 	pcs          [maxCrew]int32
 	time, writes [maxCrew]uint64
 
-	waits, gone uint32 // warps that wait at a barrier, and that have exited
-	handed      uint32 // that know of their registers
+	waits, gone uint32 // the warps that wait at a barrier, and those that have exited
+	handed      uint32 // the warps that hold their registers themselves (hand)
 	all         uint32
-	bar         int32  // where those of waits stand
-	first       int    // who arrived there first
-	steps       uint64 // not yet counted
-	vain        int    // blocks since the crew last did more than begin one
+	bar         int32  // the place of the barrier that waits wait at
+	first       int    // the warp that arrived there first
+	steps       uint64 // not yet counted in the run
+	vain        int    // blocks since a crew last reached a barrier or the end of its block
 }
 
 // newCrew makes the crew of a launch.
@@ -72,11 +77,11 @@ func (x *machine) newCrew() *crew {
 	return k
 }
 
-// march gives the warps of a block that has just begun their turns of n steps. It gives how many have had theirs in the last pass; 0 where
-// there is none for a crew.
+// march gives the warps of a block that has just begun turns of n steps, pass after pass. It returns how many warps
+// have had their turn in the last pass, and 0 if no crew can execute the block.
 func (k *crew) march(warps []*engine.Warp, n int64, p *engine.Passes) int {
 	x, c := k.x, warps[0].CTA
-	if k.vain == mostVain || warps[0].Time != 0 || len(warps) != k.size || k.size != len(c.Warps) || !x.r.InStep(c) { // the first turn is that of the first warp
+	if k.vain == mostVain || warps[0].Time != 0 || len(warps) != k.size || k.size != len(c.Warps) || !x.r.InStep(c) { // the first turn of a block is its first warp's
 		return 0
 	}
 	k.muster(warps)
@@ -142,8 +147,9 @@ func (k *crew) muster(warps []*engine.Warp) {
 	}
 }
 
-// follow lets the warps behind i that are where it began its turn, and have had none, do what it did, and gives the last that has had its
-// turn; false where the crew is dissolved.
+// follow executes the turn of warp i for the consecutive warps after i that are at the place from, where warp i began
+// its turn, and have not had their turn yet. It returns the last warp that has had its turn, and false if the crew is
+// dissolved.
 func (k *crew) follow(i int, from int32, n int64) (int, bool) {
 	to := k.pcs[i]
 	if (k.waits|k.gone)>>i&1 == 0 || k.x.t.Code[from].Op != vcode.OpRun {
@@ -183,7 +189,7 @@ func (k *crew) follow(i int, from int32, n int64) (int, bool) {
 	return done, true
 }
 
-// ran counts what a list did for warp i, and gives its steps.
+// ran counts what a list executed for warp i and returns its number of steps.
 func (k *crew) ran(i int, from, to int32) int64 {
 	f, t := k.files[i], k.x.t
 	k.writes[i] += f.Marks
@@ -197,14 +203,14 @@ func (k *crew) spend(i int, steps int64) {
 	k.steps += uint64(steps)
 }
 
-// tally adds what was counted to what the run has counted.
+// tally adds the counts to the counts of the run.
 func (k *crew) tally() {
 	k.x.short.warps, k.x.short.lanes = k.steps, 32*k.steps
 	k.steps = 0
 	k.x.tally()
 }
 
-// hand gives warp i its registers and what it has counted.
+// hand gives warp i its registers and its counts.
 func (k *crew) hand(i int) {
 	w := k.warps[i]
 	k.handed |= 1 << i
@@ -216,8 +222,8 @@ func (k *crew) hand(i int) {
 	k.time[i], k.writes[i] = 0, 0
 }
 
-// turn goes on with the turn of warp i, of which left is left: at a place to which a list has come, or, where that is -1, at the list where it
-// stands. False says that the crew is dissolved, and the turn over.
+// turn continues the turn of warp i, which has left steps left. It continues at the place at, which a list has reached,
+// or if at is -1 with the list at the place of the warp. False says that the crew is dissolved and the turn is over.
 func (k *crew) turn(i int, at int32, left int64) bool {
 	x, w, t := k.x, k.warps[i], k.x.t
 	for {
@@ -277,7 +283,7 @@ func (k *crew) turn(i int, at int32, left int64) bool {
 	}
 }
 
-// leave dissolves the crew and lets warp i do the rest of its turn.
+// leave dissolves the crew and executes the rest of the turn of warp i.
 func (k *crew) leave(i int, left int64) bool {
 	x, w, v := k.x, k.warps[i], k.regs[i]
 	k.hand(i)
@@ -287,7 +293,8 @@ func (k *crew) leave(i int, left int64) bool {
 	return false
 }
 
-// dissolve makes of the warps of the crew, all but the one whose turn it is, what turns would have made of them.
+// dissolve gives the warps of the crew, except the one whose turn it is, the state that single turns would have given
+// them.
 func (k *crew) dissolve(turn int) {
 	x, t := k.x, k.x.t
 	k.tally()

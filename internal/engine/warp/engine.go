@@ -1,4 +1,4 @@
-// Package warp is the fast engine: it executes the vector form of kernels (package vcode), 32 lanes at once.
+// Package warp is the fast engine. It executes the vector form of kernels (package vcode) 32 lanes at a time.
 package warp
 
 import (
@@ -25,18 +25,19 @@ type (
 	v64 = lanes.V64
 )
 
-// runner is engine warp. Raw leaves the passes of the optimiser out; tests tell its mistakes from others so.
+// runner is engine warp. Raw leaves out the passes of the optimiser, so that tests can tell whether the optimiser is at
+// fault.
 type runner struct{ raw bool }
 
-// New makes the fast engine: kernels are optimised (package opt) for the shape of the launch and executed 32 lanes a
-// step. It keeps the contract of ref; the accesses, their order within a thread, results, faults and events are the
-// same, while the order between threads may differ; in lockstep (lockstep.go), that between warps. Kernels that opt does not
-// express run on ref.
+// New makes the fast engine. It optimises kernels (package opt) for the shape of the launch and executes them 32 lanes
+// a step. It keeps the contract of engine ref: the accesses, their order within a thread, the results, faults and
+// events are the same. The order between threads may differ; in lockstep (lockstep.go), only the order between warps.
+// Kernels that opt cannot express run on ref.
 //
-// The lanes of a warp form groups: lanes that are at one place with the same scalars (text). A group runs until it
-// reaches a place behind that of another one; groups that are at the start of a block, or behind a barrier, with equal
-// scalars become one. So a scalar is right for every lane of its group whatever the analysis thought, which only decides
-// how fast groups meet again.
+// The lanes of a warp form groups. The lanes of a group are at one place of the text and have the same scalars. A group
+// runs until it reaches a place behind that of another group. Groups with equal scalars that are at the start of a
+// block, or behind a barrier, join. So a scalar is right for every lane of its group even if the analysis was wrong:
+// the analysis only decides how soon groups join again.
 func New() engine.Engine { return runner{} }
 
 // Run implements Engine.
@@ -101,16 +102,16 @@ type textKey struct {
 }
 
 const (
-	// maxTexts bounds the compiled kernels of a program; the one used longest ago goes.
+	// maxTexts bounds the compiled kernels of a program. The least recently used is dropped.
 	maxTexts = 64
-	// maxGrids bounds the grids that a kernel is compiled for; then comes one text for all others.
+	// maxGrids bounds the grids that a kernel is compiled for. All further grids share one text.
 	maxGrids = 3
 )
 
 // texts caches compiled kernels.
 type texts struct {
 	mu   sync.Mutex
-	list []*textEntry // used last: at the end
+	list []*textEntry // least recently used first
 }
 
 // textEntry is a compiled kernel with the register files of launches that have ended.
@@ -127,7 +128,7 @@ func (x *texts) has(key textKey) bool {
 	return slices.ContainsFunc(x.list, func(e *textEntry) bool { return e.key == key })
 }
 
-// grids counts the texts that differ in the grid at most.
+// grids counts the texts whose keys differ from key in the grid at most.
 func (x *texts) grids(key textKey) int {
 	n := 0
 	for _, e := range x.list {
@@ -140,12 +141,12 @@ func (x *texts) grids(key textKey) int {
 
 type textsKey struct{}
 
-// textsOf are the compiled kernels of a program.
+// textsOf returns the compiled kernels of a program.
 func textsOf(p *loader.Program) *texts {
 	return p.Keep(textsKey{}, func() any { return new(texts) }).(*texts)
 }
 
-// textOf gives the compiled form of a launch's kernel.
+// textOf returns the compiled form of a launch's kernel.
 func textOf(l *engine.Launch, raw bool) (*textEntry, error) {
 	p, x := l.Program, textsOf(l.Program)
 	x.mu.Lock()
@@ -192,85 +193,85 @@ func textOf(l *engine.Launch, raw bool) (*textEntry, error) {
 	return e, e.err
 }
 
-// machine is the machine of engine warp for one launch.
+// machine is the engine.Machine of engine warp for one launch.
 type machine struct {
 	r      *engine.Run
-	of     *textEntry // that the launch executes
-	calls  *calling   // nil where nothing stays a call
-	stride int        // scalars of a slot
+	of     *textEntry // the kernel of the launch
+	calls  *calling   // nil if all calls are inlined
+	stride int        // number of scalars in a slot
 	places []uint32   // by effect
 	loaded
-	own, end uint64 // bytes of local memory of each lane of the running warp, and where its frame ends
+	own, end uint64 // bytes of local memory of each lane of the running warp, and the end of the current frame in them
 
 	x32      [4]v32 // scalars spread to vectors
 	x64      [4]v64
-	pool     []*registers // register files that nobody uses
-	slots    []*registers // and those of earlier launches
+	pool     []*registers // free register files
+	slots    []*registers // register files of earlier launches
 	out      v64          // addresses or values for an event
-	left     v64          // what an atomic left in memory
-	offsets  v64          // where the lanes of an access lie in the memory that the span has
+	left     v64          // the values that an atomic left in memory
+	offsets  v64          // the offsets of an access, by lane, in the memory of the span
 	shuffled []shuffled
-	before   v64 // what was there, when events tell that
+	before   v64 // the old values, if events report them
 	was      v32
-	olds     []uint64 // what a store has overwritten, for its event
-	tells    bool     // events of accesses are asked for
+	olds     []uint64 // the values that a store overwrote, for its event
+	tells    bool     // accesses have events
 	span     span
 	short    short
-	late     [8]uint64 // scalar results of the access at hand
+	late     [8]uint64 // scalar results of the current access
 	isLate   bool
 
-	log    *lanes.Log     // of accesses that have events; nil where none has
-	said   *remembered    // nil where runs are
+	log    *lanes.Log     // the accesses that have events; nil if none has
+	said   *remembered    // nil if runs is nil
 	shared unsafe.Pointer // the shared memory of the running warp's block
-	// variables are those in it that lists access.
+	// variables are the variables of shared memory that lists access.
 	variables []*variable
 	crew      *crew // nil before the first block
 }
 
-// loaded is what a machine holds for the text that it executes.
+// loaded is the state of a machine for the text that it executes.
 type loaded struct {
 	t        *vcode.Text
-	template []uint64 // the scalars at the start of a warp or call, but for special registers
+	template []uint64 // the scalars at the start of a warp or call, without special registers
 	specials []vcode.Fixed
 	cache    []cached // by effect
 
 	access  *lanes.Access // the first of reaches
 	reaches []lanes.Access
 	bases   []unsafe.Pointer // the memory of reaches
-	begins  []uint64         // the address at which events say it begins
-	events  []event.Event    // of reaches, as far as they are always the same
-	runs    []uint8          // by reach: the accesses that a sequence had which began there, 0 where none may; nil where no reach may
-	epoch   uint64           // of the memory that reaches are of
+	begins  []uint64         // the address at which it begins, as in events
+	events  []event.Event    // the events of reaches, without the fields that vary
+	runs    []uint8          // by reach: the length of the last sequence that began there, 0 if none can; nil if none can anywhere
+	epoch   uint64           // the epoch of the memory that reaches point to
 	shares  bool             // lists have stores to shared memory
 
 	machine *lanes.Compiled // the lists, once they are compiled
-	lists   int             // that were done before, by earlier launches too
+	lists   int             // executed before that, by earlier launches too
 }
 
-// registers is what a warp holds.
+// registers is the state of a warp.
 type registers struct {
 	groups  []group
 	cur     int   // the group that runs
-	next    int32 // the least place of the others that can run
-	several bool  // others could run
+	next    int32 // the least place of the other groups that can run
+	several bool  // other groups can run
 	slots   uint32
 	sc      []uint64
 	v32     []v32
 	v64     []v64
 	preds   []uint32
 	local   []byte
-	passed  []v64      // shadows that are handed over
-	written []byte     // where there are shadows: the bits of local that were written
-	stack   *callStack // nil where nothing stays a call
-	files   lanes.Regs // the registers as package lanes knows them; the scalars are those of the group that ran last
+	passed  []v64      // shadows passed to and from calls
+	written []byte     // with shadows: the bits of local that were written
+	stack   *callStack // nil if all calls are inlined
+	files   lanes.Regs // the registers in the form of package lanes, with the scalars of the group that ran last
 }
 
 // group is the lanes of a warp that are at one place with the same scalars.
 type group struct {
 	mask  uint32
 	pc    int32
-	slot  int32  // of the scalars
-	frame int32  // the call it is in, of callStack.frames; 0 in the kernel
+	slot  int32  // the slot of its scalars
+	frame int32  // the index in callStack.frames of the call it is in; 0 in the kernel
 	ran   uint64 // Warp.Strain when it last ran
 }
 
@@ -289,7 +290,7 @@ func newMachine(r *engine.Run, e *textEntry) *machine {
 	return x
 }
 
-// prepare makes the machine one that executes a text.
+// prepare makes the machine execute a text.
 func (x *machine) prepare(t *vcode.Text) {
 	r := x.r
 	x.loaded = loaded{t: t, template: make([]uint64, t.Scalars), cache: make([]cached, len(t.Effects))}
@@ -309,7 +310,7 @@ func (x *machine) prepare(t *vcode.Text) {
 	x.machine, x.lists = t.ReadyCode(x.tells)
 }
 
-// placesOf gives the places of a text's effects in a frame, and behind them those of Text.Origins.
+// placesOf returns the places of a text's effects in a frame, followed by those of Text.Origins.
 func (x *machine) placesOf(t *vcode.Text, frame uint32) []uint32 {
 	places := make([]uint32, len(t.Effects))
 	bases := map[int32]uint32{-1: frame}
@@ -336,13 +337,13 @@ func (x *machine) placesOf(t *vcode.Text, frame uint32) []uint32 {
 	return places
 }
 
-// scalars gives the scalars of a slot.
+// scalars returns the scalars of a slot.
 func (x *machine) scalars(v *registers, slot int32) []uint64 {
 	n := x.stride
 	return v.sc[int(slot)*n:][:n:n]
 }
 
-// takeSlot finds room for the scalars of one more group.
+// takeSlot returns a free slot for the scalars of one more group.
 func (x *machine) takeSlot(v *registers) int32 {
 	s := int32(bits.TrailingZeros32(^v.slots))
 	v.slots |= 1 << s
@@ -352,8 +353,8 @@ func (x *machine) takeSlot(v *registers) int32 {
 	return s
 }
 
-// Start leaves the warp without register file: it takes one when it first runs and gives it back when its lanes have
-// exited, so that warps which run to their end without waiting use one after the other the same few lines of the cache.
+// Start leaves the warp without a register file. The warp takes one when it first runs and returns it when its lanes
+// have exited. So warps that run to their end without waiting use the same few cache lines one after the other.
 func (x *machine) Start(w *engine.Warp, _ uint32) {
 	if w.Own == nil {
 		w.Own = &held{}
@@ -364,7 +365,7 @@ func (x *machine) Start(w *engine.Warp, _ uint32) {
 	}
 }
 
-// open tells package lanes of the registers of a warp, all but the scalars, and of what x does with accesses.
+// open gives package lanes the registers of a warp, except the scalars, and the machine's table of accesses.
 func (x *machine) open(v *registers) {
 	f := &v.files
 	f.V32, f.V64, f.Preds, f.Reach, f.Log = &v.v32[0], &v.v64[0], &v.preds[0], x.access, x.log
@@ -378,7 +379,7 @@ func (x *machine) begin(w *engine.Warp) {
 	var v *registers
 	switch {
 	case len(x.pool) > 0:
-		// What never changes is in the first slot still.
+		// The values that never change are still in the first slot.
 		v, x.pool = x.pool[len(x.pool)-1], x.pool[:len(x.pool)-1]
 	case len(x.slots) > 0:
 		v, x.slots = x.slots[len(x.slots)-1], x.slots[:len(x.slots)-1]
@@ -399,7 +400,7 @@ func (x *machine) begin(w *engine.Warp) {
 	}
 	v.slots = 1
 	v.groups = v.groups[:1]
-	g := &v.groups[0] // field by field: what is put together elsewhere and copied waits for itself
+	g := &v.groups[0] // field by field: copying a composite literal would stall on its own stores
 	g.mask, g.pc, g.slot, g.frame, g.ran = w.Live, 0, 0, 0, 0
 	v.cur, v.several, v.next = 0, false, math.MaxInt32
 	w.Regroup = x.t.Lockstep
@@ -448,9 +449,9 @@ func (x *machine) Run(w *engine.Warp, end uint64) {
 	}
 }
 
-// held is what engine warp has of a warp.
+// held is the state that engine warp keeps for a warp (engine.Warp.Own).
 type held struct {
-	registers *registers // nil while no lane has run, and when all have exited
+	registers *registers // nil before a lane has run and after all have exited
 	exits     exits
 }
 
@@ -458,14 +459,14 @@ func heldOf(w *engine.Warp) *held { return w.Own.(*held) }
 
 func regsOf(w *engine.Warp) *registers { return heldOf(w).registers }
 
-// exits tells at which places lanes of a warp exited.
+// exits records the places at which the lanes of a warp exited.
 type exits struct {
-	place   uint32 // where all did together
-	several bool   // each says it
+	place   uint32 // of all lanes, if several is false
+	several bool   // the places are in each
 	each    *v32
 }
 
-// note tells that the lanes of mask exit at a place.
+// note records that the lanes of mask exit at a place.
 func (e *exits) note(mask, live, place uint32) {
 	if !e.several && mask == live {
 		e.place = place
@@ -478,7 +479,7 @@ func (e *exits) note(mask, live, place uint32) {
 	lanes.Set32(e.each, place, mask)
 }
 
-// of gives the place at which a lane exited.
+// of returns the place at which a lane exited.
 func (e *exits) of(lane int) uint32 {
 	if e.several {
 		return e.each[lane]
@@ -486,8 +487,9 @@ func (e *exits) of(lane int) uint32 {
 	return e.place
 }
 
-// choose joins groups that are together with equal scalars and picks the one that runs next: of those deepest in calls
-// that at the smallest place (the blocks of a loop are before what follows it), or one that has been waiting for long.
+// choose joins the groups that are at one place with equal scalars and chooses the group that runs next. Among the
+// groups deepest in calls that is the one at the smallest place (the blocks of a loop are before the code after it), or
+// else a group that has waited for long.
 func (x *machine) choose(w *engine.Warp) {
 	v := regsOf(w)
 	w.Regroup = false
@@ -557,7 +559,7 @@ func (x *machine) choose(w *engine.Warp) {
 	}
 }
 
-// ending gives the lanes that are about to exit.
+// ending returns the lanes that are about to exit.
 func (x *machine) ending(v *registers) (lanes uint32) {
 	for i := range v.groups {
 		if g := &v.groups[i]; x.textOf(v, g).Code[g.pc].Op == vcode.OpExit {
@@ -567,7 +569,7 @@ func (x *machine) ending(v *registers) (lanes uint32) {
 	return lanes
 }
 
-// join makes one of groups that are together, among the lanes of from.
+// join joins the groups that are at one place with equal scalars, among the lanes of from.
 func (x *machine) join(v *registers, from uint32) {
 	for i := 0; i < len(v.groups); i++ {
 		g := &v.groups[i]
@@ -590,7 +592,7 @@ func (x *machine) join(v *registers, from uint32) {
 	}
 }
 
-// agree reports whether two groups at one place hold the same scalars, as far as they live there.
+// agree reports whether two groups at one place have the same values in the scalars that are live there.
 func (x *machine) agree(v *registers, t *vcode.Text, g, h *group) bool {
 	a, b := x.scalars(v, g.slot), x.scalars(v, h.slot)
 	for _, reg := range t.Meets[t.Meet[g.pc]] {
@@ -601,7 +603,7 @@ func (x *machine) agree(v *registers, t *vcode.Text, g, h *group) bool {
 	return true
 }
 
-// longWaiting gives the lanes of the group that has waited longest, none when nobody is starved.
+// longWaiting returns the lanes of the group that has waited longest, and none if no group is starved.
 func (x *machine) longWaiting(w *engine.Warp) uint32 {
 	oldest, lanes := w.Strain-w.Period+1, uint32(0)
 	v := regsOf(w)
@@ -616,7 +618,7 @@ func (x *machine) longWaiting(w *engine.Warp) uint32 {
 	return lanes
 }
 
-// part makes a group of its own of the lanes of mask of group i, and gives its index.
+// part makes the lanes of mask, which are in group i, a group of their own and returns its index.
 func (x *machine) part(v *registers, i int, mask uint32) int {
 	slot := x.takeSlot(v)
 	g := &v.groups[i]
@@ -632,7 +634,7 @@ func (x *machine) part(v *registers, i int, mask uint32) int {
 	return n
 }
 
-// carve makes the lanes of mask groups of their own and gives each to f.
+// carve makes the lanes of mask groups of their own and calls f for each.
 func (x *machine) carve(v *registers, mask uint32, f func(g *group)) {
 	for i, n := 0, len(v.groups); i < n; i++ {
 		in := v.groups[i].mask & mask
@@ -669,7 +671,7 @@ func (x *machine) Pass(w *engine.Warp, mask uint32) {
 	x.carve(regsOf(w), mask, func(g *group) { g.pc++ })
 }
 
-// groupOf gives the group of a lane, nil for one that has exited.
+// groupOf returns the group of a lane, and nil for a lane that has exited.
 func (v *registers) groupOf(lane int) *group {
 	if g := &v.groups[v.cur]; g.mask>>uint(lane)&1 != 0 {
 		return g
@@ -698,7 +700,7 @@ func (x *machine) Place(w *engine.Warp, lane int) uint32 {
 			t, places = f.unit.t, f.at.places
 		}
 	}
-	// The next instruction with a place of its own: what lies between computes only.
+	// Find the next instruction with a place of its own: the instructions before it only compute.
 	for ; int(pc) < len(t.Code); pc++ {
 		if in := &t.Code[pc]; in.Op >= vcode.OpSwitch && in.Op <= vcode.OpAtomic {
 			if p := places[in.A]; p != 0 {

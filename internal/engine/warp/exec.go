@@ -11,7 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// vec32 gives a vector operand; one that is a scalar is spread into scratch vector k.
+// vec32 returns a vector operand. A scalar is spread into scratch vector k.
 func (x *machine) vec32(v *registers, s []uint64, o int32, k int) *v32 {
 	if o >= 0 {
 		return &v.v32[o]
@@ -46,7 +46,7 @@ func (x *machine) vec64(v *registers, s []uint64, o int32, k int) *v64 {
 	return to
 }
 
-// pred gives a predicate operand as lanes.
+// pred returns a predicate operand as a lane mask.
 func (v *registers) pred(s []uint64, o int32) uint32 {
 	if o >= 0 {
 		return v.preds[o]
@@ -54,7 +54,7 @@ func (v *registers) pred(s []uint64, o int32) uint32 {
 	return -uint32(s[^o] & 1)
 }
 
-// regs gives the scalars of a group to package lanes.
+// regs gives package lanes the scalars of a group.
 func (v *registers) regs(s []uint64) { v.files.Scalars = &s[0] }
 
 // spent counts the instructions from one place to another that the lanes of mask executed.
@@ -62,7 +62,7 @@ func (x *machine) spent(w *engine.Warp, from, to int32, mask uint32) {
 	x.count(w, uint64(x.t.Counts[to]-x.t.Counts[from]), mask)
 }
 
-// count adds to the counts of instructions, or takes from them: k is a number with a sign then.
+// count adds k to the counts of instructions. To subtract, k is a negative number in two's complement.
 func (x *machine) count(w *engine.Warp, k uint64, mask uint32) {
 	w.Time += k
 	w.Strain += k
@@ -71,7 +71,7 @@ func (x *machine) count(w *engine.Warp, k uint64, mask uint32) {
 	x.r.Stats.Lanes += k * uint64(bits.OnesCount32(mask))
 }
 
-// follow does the moves of an edge for a group.
+// follow makes the moves of an edge for a group and sends the group to the target.
 func (x *machine) follow(v *registers, g *group, e *vcode.Edge) {
 	if e.Moves >= 0 {
 		v.regs(x.scalars(v, g.slot))
@@ -80,8 +80,8 @@ func (x *machine) follow(v *registers, g *group, e *vcode.Edge) {
 	g.pc = e.To
 }
 
-// fork parts the running group at a branch: the lanes of taken go over edge a, the others over b. The group keeps those
-// that come to the smaller place.
+// fork parts the running group at a branch: the lanes of taken take edge a, the others edge b. The running group keeps
+// the lanes whose target is the smaller place.
 func (x *machine) fork(w *engine.Warp, v *registers, taken uint32, a, b *vcode.Edge) {
 	if b.To < a.To {
 		a, b, taken = b, a, v.groups[v.cur].mask&^taken
@@ -95,7 +95,7 @@ func (x *machine) fork(w *engine.Warp, v *registers, taken uint32, a, b *vcode.E
 	w.Regroup = w.Regroup || g.pc >= v.next
 }
 
-// forkMany sends the lanes of a group to the edges that an indexed branch gives them.
+// forkMany sends the lanes of a group over the edges that an indexed branch selects for them.
 func (x *machine) forkMany(w *engine.Warp, v *registers, e *vcode.Effect, place uint32) {
 	rest := v.groups[v.cur].mask
 	for rest != 0 {
@@ -109,7 +109,7 @@ func (x *machine) forkMany(w *engine.Warp, v *registers, e *vcode.Effect, place 
 		}
 		rest &^= same
 		if k >= uint64(len(e.Succs)) {
-			// Undefined: a fault, and the lanes go over the last edge.
+			// The behaviour is undefined: report a fault; the lanes take the last edge.
 			for m := same; m != 0; m &= m - 1 {
 				x.r.Faults.At(x.r, engine.BadCall, w, bits.TrailingZeros32(m), place, "branches", "brx.idx by %d, but the list has %d targets", k, len(e.Succs))
 			}
@@ -126,8 +126,9 @@ func (x *machine) forkMany(w *engine.Warp, v *registers, e *vcode.Effect, place 
 	w.Regroup = true
 }
 
-// widenLine extends a line, or multiplies it by a constant into 64 bits, when no lane of mask wraps. It gives the lanes
-// for which that can be done: all of mask, or the first ones; then the group must part.
+// widenLine extends a line to 64 bits, or multiplies it by a constant into 64 bits, if no lane of mask wraps. It
+// returns the lanes for which this is possible: all of mask, or the first ones of it; in the latter case the group must
+// part.
 func (x *machine) widenLine(s []uint64, in *vcode.Instr, mask uint32) uint32 {
 	l := &x.t.Lines[in.B]
 	plus := func(lane int) uint64 {
@@ -217,7 +218,7 @@ func (x *machine) exit(w *engine.Warp, mask uint32, place uint32) {
 	x.r.Exit(w, mask, place)
 }
 
-// exec runs the current group until its turn ends, it stands, or others must be looked at.
+// exec runs the current group until its turn ends, it waits, or the next group must be chosen.
 func (x *machine) exec(w *engine.Warp, end uint64) {
 	v := regsOf(w)
 	if x.calls != nil {
@@ -349,7 +350,7 @@ func (x *machine) exec(w *engine.Warp, end uint64) {
 			if t.Meet[pc] < 0 {
 				continue
 			}
-			// The list has come to the begin of a block where it may have to end.
+			// The list has reached the start of a block at which it may have to end.
 			x.spent(w, from, pc, mask)
 			from = pc
 			if x.ends(w, v, pc, end) {
@@ -416,13 +417,14 @@ func (x *machine) exec(w *engine.Warp, end uint64) {
 	}
 }
 
-// ends reports whether the running group must give way at the begin of a block, and whether another may go on then.
+// ends reports whether the running group must stop at the start of a block, because another group must be chosen (it
+// then sets Regroup) or because the turn is over.
 func (x *machine) ends(w *engine.Warp, v *registers, pc int32, end uint64) bool {
 	w.Regroup = v.several && (pc >= v.next || w.Strain >= w.Check)
 	return w.Regroup || w.Time >= end
 }
 
-// list does a list of operations, counts its steps, and gives the place at which it ended.
+// list executes a list of operations, counts its steps, and returns the place at which it ended.
 func (x *machine) list(w *engine.Warp, v *registers, in *vcode.Instr, mask uint32, end uint64, from int32) int32 {
 	f, limit := &v.files, int64(math.MinInt64)
 	if !v.several {
@@ -435,12 +437,13 @@ func (x *machine) list(w *engine.Warp, v *registers, in *vcode.Instr, mask uint3
 	return pc
 }
 
-// do does a list of operations. It goes on into another block only while its steps, and the instructions before that block, are less than
-// limit.
+// do executes a list of operations. The list enters another block only while its steps, plus the instructions before
+// that block, are fewer than limit.
 func (x *machine) do(w *engine.Warp, f *lanes.Regs, in *vcode.Instr, mask uint32, limit int64) int32 {
 	f.Steps, f.Limit, f.Marks = 0, limit, uint64(in.Fn)
 	pc := int32(x.operations(in.A, f, mask))
-	// A launch that is suspected to spin: nothing is known of global memory but what an instruction has stored to since.
+	// While a launch is checked for spinning, lists store to global memory only where an instruction has stored since,
+	// and the instruction has counted a write. So only stores of lists to shared memory must be counted here.
 	if x.r.Sched.Spin.Phase == engine.SpinIdle || x.shares {
 		w.Writes += f.Marks
 	}
@@ -450,8 +453,8 @@ func (x *machine) do(w *engine.Warp, f *lanes.Regs, in *vcode.Instr, mask uint32
 	return pc
 }
 
-// leave parts the lanes of rest from the running group: they stay at pc while the others, which can make the step, go
-// on, so that the two do not meet again at once.
+// leave parts the lanes of rest from the running group. They stay at pc. The other lanes, which can make the step, go
+// on, so that the two do not join again at once.
 func (x *machine) leave(w *engine.Warp, v *registers, pc int32, rest uint32) *group {
 	if x.t.Lockstep {
 		panic("BUG: lanes in lockstep go apart")

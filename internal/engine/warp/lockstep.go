@@ -5,16 +5,16 @@ import (
 	"fencepost.dev/fencepost/internal/vcode"
 )
 
-// Where lanes meet that parted at an instruction at which they may wait: right behind it (engine.Split.Meet). Other numbers are those
-// of an OpMeet, and -1 is where lanes exit.
+// behind is the number, as in engine.Split.Meet, of the place right behind pc, at which lanes meet that parted at an
+// instruction that can wait. Numbers of zero and above are those of an OpMeet. The number -1 is the exit.
 func behind(pc int32) int32 { return -2 - pc }
 
-// partsAt notes where lanes meet that part at effect i; fall is where those go on that fall through.
+// partsAt records where the lanes that part at effect i meet again. Fall is the place of the lanes that fall through.
 func (x *machine) partsAt(w *engine.Warp, i, meet, fall int32) {
 	w.At = engine.Split{Place: x.places[i], Meet: meet, Behind: fall}
 }
 
-// forkPath parts the running group at a branch: the lanes of taken go over edge a, the others over b.
+// forkPath parts the running group at a branch: the lanes of taken take edge a, the others edge b.
 func (x *machine) forkPath(w *engine.Warp, in *vcode.Instr, taken uint32) {
 	v, t := regsOf(w), x.t
 	k := x.part(v, v.cur, v.groups[v.cur].mask&^taken)
@@ -25,7 +25,7 @@ func (x *machine) forkPath(w *engine.Warp, in *vcode.Instr, taken uint32) {
 	w.Regroup = true
 }
 
-// switchPath notes where lanes meet that part at an indexed branch.
+// switchPath records where the lanes that part at an indexed branch meet again.
 func (x *machine) switchPath(w *engine.Warp, i int32) {
 	e, fall := &x.t.Effects[i], int32(-1)
 	if e.Fall >= 0 {
@@ -34,7 +34,7 @@ func (x *machine) switchPath(w *engine.Warp, i int32) {
 	x.partsAt(w, i, e.Meet, fall)
 }
 
-// Met implements engine.Machine. Lanes have come to an OpMeet when they are at it or behind it.
+// Met implements engine.Machine. Lanes have reached an OpMeet if they are at it or right behind it.
 func (x *machine) Met(w *engine.Warp, s *engine.Split, mask uint32) uint32 {
 	met, code := uint32(0), x.t.Code
 	v := regsOf(w)
@@ -77,10 +77,10 @@ func (x *machine) Fallen(w *engine.Warp, mask uint32) uint32 {
 	return fallen & mask
 }
 
-// choosePath makes one group of the lanes that run next and lets it run.
+// choosePath makes the lanes that run next one group and makes it the current one.
 func (x *machine) choosePath(w *engine.Warp) {
 	v := regsOf(w)
-	v.cur = 0 // the others have moved up
+	v.cur = 0 // choose has compacted the groups
 	path := x.r.ChoosePath(w)
 	if path == 0 || w.Stalled {
 		return

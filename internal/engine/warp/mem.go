@@ -11,27 +11,27 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// cached is the allocation that the accesses of an effect met last.
+// cached is the allocation that an effect accessed last.
 type cached struct {
 	b     *devmem.Block
 	epoch uint64
 }
 
-// span is what the lanes of an access touch: a piece of memory and where in it, either at + (lane - first) * stride or
-// by lane in machine.offsets.
+// span is the memory that the lanes of an access touch: a piece of memory and the offset of each lane in it. The offset
+// is at + (lane - first) * stride if line is set, and otherwise machine.offsets[lane].
 type span struct {
 	data   []byte
 	space  event.Space
 	line   bool
 	first  int
-	at     uint64 // in data, of the first lane
-	addr   uint64 // as events say it, of the first lane
-	shift  uint64 // of addresses against what events say
+	at     uint64 // offset in data of the first lane
+	addr   uint64 // address of the first lane, as in events
+	shift  uint64 // addresses minus those in events
 	stride uint64
-	origin uint64 // what events call the begin of data
+	origin uint64 // address of the start of data, as in events
 }
 
-// active gives the lanes of mask that take part in an access.
+// active returns the lanes of mask that take part in an access.
 func (v *registers) active(e *vcode.Effect, s []uint64, mask uint32) uint32 {
 	if !e.Guarded {
 		return mask
@@ -43,8 +43,8 @@ func (v *registers) active(e *vcode.Effect, s []uint64, mask uint32) uint32 {
 	return on & mask
 }
 
-// reach finds what the lanes of on access. It gives false when something is odd (a fault, several spaces, several
-// allocations): then the access goes lane by lane.
+// reach finds the memory that the lanes of on access. It returns false in unusual cases (a fault, several spaces,
+// several allocations). The access then goes lane by lane.
 func (x *machine) reach(w *engine.Warp, s []uint64, i int32, on uint32, write bool) bool {
 	e, sp := &x.t.Effects[i], &x.span
 	sp.stride, sp.shift, sp.data = 0, 0, nil
@@ -61,7 +61,7 @@ func (x *machine) reach(w *engine.Warp, s []uint64, i int32, on uint32, write bo
 	return ok
 }
 
-// reachLine is reach where the address is a scalar.
+// reachLine is reach for an address that is a scalar.
 func (x *machine) reachLine(w *engine.Warp, s []uint64, i int32, on uint32, write bool) bool {
 	e, sp := &x.t.Effects[i], &x.span
 	l := &x.t.Lines[^e.Addr]
@@ -100,7 +100,7 @@ func (x *machine) reachLine(w *engine.Warp, s []uint64, i int32, on uint32, writ
 	return true
 }
 
-// limit is the greatest offset an access may have in the memory of the span.
+// limit returns the greatest offset that an access may have in the memory of the span.
 func (x *machine) limit(e *vcode.Effect, sp *span) (uint64, bool) {
 	n := uint64(len(sp.data))
 	if sp.space == event.Local {
@@ -109,7 +109,7 @@ func (x *machine) limit(e *vcode.Effect, sp *span) (uint64, bool) {
 	return n - e.Width, sp.data != nil && n >= e.Width && sp.origin&(e.Width-1) == 0
 }
 
-// reachEach is reach where each lane has an address of its own.
+// reachEach is reach for lanes that each have an address.
 func (x *machine) reachEach(w *engine.Warp, s []uint64, i int32, on uint32, write bool) bool {
 	e, v, sp := &x.t.Effects[i], regsOf(w), &x.span
 	off := &x.offsets
@@ -145,8 +145,8 @@ func (x *machine) reachEach(w *engine.Warp, s []uint64, i int32, on uint32, writ
 	return true
 }
 
-// region finds the memory around an address, and the address at which it begins; nil data when there is none that may
-// be accessed so.
+// region finds the memory around an address, and the address at which it begins. It leaves data nil if the memory may
+// not be accessed.
 func (x *machine) region(w *engine.Warp, sp *span, i int32, addr uint64, write bool) {
 	sp.space, sp.origin = x.t.Effects[i].Space, 0
 	if sp.space == event.Generic {
@@ -165,7 +165,7 @@ func (x *machine) region(w *engine.Warp, sp *span, i int32, addr uint64, write b
 		}
 	case event.Shared:
 		sp.data, sp.shift = w.CTA.Shared, sp.origin
-		if e := &x.t.Effects[i]; e.VarEnd != 0 { // outside of the variable: lane by lane
+		if e := &x.t.Effects[i]; e.VarEnd != 0 { // an access outside the variable goes lane by lane
 			sp.data, sp.origin = sp.data[e.VarBegin:e.VarEnd], sp.origin+e.VarBegin
 		}
 	case event.Local:
@@ -173,8 +173,8 @@ func (x *machine) region(w *engine.Warp, sp *span, i int32, addr uint64, write b
 	}
 }
 
-// parts reports whether a load of a uniform address reads memory that is each lane's own, so that the lanes must go
-// apart.
+// parts reports whether a load of a uniform address reads local memory, which differs by lane, so that the lanes must
+// part.
 func (x *machine) parts(s []uint64, e *vcode.Effect, mask uint32) bool {
 	if e.Space != event.Generic || mask&(mask-1) == 0 {
 		return false
@@ -215,7 +215,7 @@ func (x *machine) load(w *engine.Warp, i int32, mask uint32, s []uint64) {
 	}
 }
 
-// writeLate gives the scalar results of a load their values, now that nothing reads its address any more.
+// writeLate writes the scalar results of a load, after the last use of its address.
 func (x *machine) writeLate(s []uint64, e *vcode.Effect) {
 	for _, d := range e.Results {
 		if d.Kind == loader.OpUniform {
@@ -276,7 +276,7 @@ func (x *machine) loadPiece(v *registers, e *vcode.Effect, d *loader.Slot, sp *s
 	}
 }
 
-// each gives the offsets by lane.
+// each returns the offsets by lane.
 func (x *machine) each(on uint32) *v64 {
 	sp, off := &x.span, &x.offsets
 	if sp.line {
@@ -310,14 +310,14 @@ func (x *machine) store(w *engine.Warp, i int32, mask uint32, s []uint64) {
 }
 
 func (x *machine) storePieces(w *engine.Warp, v *registers, s []uint64, e *vcode.Effect, sp *span, on uint32) {
-	// An access is aligned to its size, so that lanes touch the same bytes or none in common: piece by piece, each by the
-	// lowest lane first, leaves what lane by lane does.
+	// An access is aligned to its size, so two lanes touch either the same bytes or disjoint ones. Storing piece by
+	// piece, each piece lowest lane first, therefore leaves the same bytes as storing lane by lane.
 	for k := 0; uint64(k)*e.Piece < e.Width; k++ {
 		x.storePiece(w, v, s, e, k, sp, on)
 	}
 }
 
-// storeOver stores, and keeps in x.olds what was there before.
+// storeOver stores, and keeps the overwritten values in x.olds.
 func (x *machine) storeOver(w *engine.Warp, v *registers, s []uint64, e *vcode.Effect, sp *span, on uint32) {
 	x.olds = x.olds[:0]
 	back := uint64(sp.first) * sp.stride
@@ -339,7 +339,7 @@ func (x *machine) storeOver(w *engine.Warp, v *registers, s []uint64, e *vcode.E
 	off := x.each(on)
 	n := uint64(event.ValueWords(uint8(e.Width)))
 	far := int64(sp.stride)
-	apart := sp.line && max(far, -far) >= int64(max(e.Width, 4)) // no lane changes what another is to tell
+	apart := sp.line && max(far, -far) >= int64(max(e.Width, 4)) // no lane changes the old value of another
 	for m := on; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if e.Width < 4 {
@@ -387,7 +387,7 @@ func (x *machine) storePiece(w *engine.Warp, v *registers, s []uint64, e *vcode.
 	}
 }
 
-// tell makes the event of an access.
+// tell emits the event of an access.
 func (x *machine) tell(w *engine.Warp, s []uint64, kind event.Kind, flags event.Flags, e *vcode.Effect, place uint32, sp *span, on uint32) {
 	o := &x.r.Out
 	switch {
@@ -409,7 +409,7 @@ func (x *machine) tell(w *engine.Warp, s []uint64, kind event.Kind, flags event.
 	o.Added()
 }
 
-// event appends the event of the access whose span is at hand, without values.
+// event appends the event of the access of the current span, without values.
 func (x *machine) event(kind event.Kind, flags event.Flags, w *engine.Warp, e *vcode.Effect, place uint32, on uint32) *event.Event {
 	o, sp := &x.r.Out, &x.span
 	ev := o.Next(kind, w, on, place)
@@ -428,7 +428,7 @@ func (x *machine) event(kind event.Kind, flags event.Flags, w *engine.Warp, e *v
 	return ev
 }
 
-// values appends what the lanes of on store.
+// values appends the values that the lanes of on store.
 func (x *machine) values(w *engine.Warp, s []uint64, e *vcode.Effect, on uint32) {
 	o, v := &x.r.Out, regsOf(w)
 	switch {

@@ -13,7 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// newReaches sets up what accesses reach: shared memory is known, all other is learnt.
+// newReaches sets up the memory that lists access. Shared memory is known from the start; other memory is learnt.
 func (x *machine) newReaches() {
 	r, t := x.r, x.t
 	if len(t.Reaches) == 0 {
@@ -43,7 +43,7 @@ func (x *machine) newReaches() {
 	}
 }
 
-// offerShared lets the k-th access reach shared memory, all bytes of it or those of its variable.
+// offerShared lets the k-th access reach shared memory: all of it, or only its variable.
 func (x *machine) offerShared(k int, all uint64) {
 	n, e, a := &x.t.Reaches[k], &x.t.Effects[x.t.Reaches[k].Effect], &x.reaches[k]
 	a.Base = &x.shared
@@ -56,7 +56,8 @@ func (x *machine) offerShared(k int, all uint64) {
 	}
 }
 
-// variable gives where a pointer stands to the byte at an offset of the running block's shared memory.
+// variable returns a pointer to a pointer to the byte at offset begin of the running block's shared memory. The machine
+// updates it when another block runs.
 func (x *machine) variable(begin uint64) *unsafe.Pointer {
 	for _, v := range x.variables {
 		if v.begin == begin {
@@ -68,13 +69,13 @@ func (x *machine) variable(begin uint64) *unsafe.Pointer {
 	return &v.at
 }
 
-// variable is where a variable lies in the shared memory of the running block.
+// variable is the place of a variable in the shared memory of the running block.
 type variable struct {
 	at    unsafe.Pointer
 	begin uint64
 }
 
-// newEvent is the event of an access as far as it is the same for all warps and frames.
+// newEvent returns the event of an access with the fields that are equal for all warps and frames.
 func newEvent(launch uint32, e *vcode.Effect, store bool) event.Event {
 	ev := event.Event{Launch: launch, Kind: event.Load, Flags: event.FlagRead, Space: event.Global, Order: e.Order, Scope: e.Scope,
 		Size: uint8(e.Width)}
@@ -88,8 +89,9 @@ func newEvent(launch uint32, e *vcode.Effect, store bool) event.Event {
 	return ev
 }
 
-// listed reports whether lists may do an access: its event, if it has one, is made of what they tell. That of an atomic is
-// not, and lists do not change the order of its lanes. Nor does a turn end before an access in a list.
+// listed reports whether lists may make an access. The event of such an access, if it has one, is made out of the log
+// of the list, which does not suffice for an atomic. Nor do lists yield before an atomic, or change the order of its
+// lanes.
 func (x *machine) listed(n *vcode.Reaching, space event.Space) bool {
 	o := &x.r.Out
 	switch {
@@ -111,7 +113,7 @@ func (x *machine) offer(a *lanes.Access, n *vcode.Reaching, e *vcode.Effect, add
 	}
 }
 
-// aim makes what is reached that of a warp that is to run.
+// aim points the accesses at the memory of a warp that is about to run.
 func (x *machine) aim(w *engine.Warp) {
 	x.shared = unsafe.Pointer(unsafe.SliceData(w.CTA.Shared))
 	for _, v := range x.variables {
@@ -127,7 +129,7 @@ func (x *machine) aim(w *engine.Warp) {
 	}
 }
 
-// learn notes the allocation that an access met, for the ones after it.
+// learn records the allocation that an access found, for later accesses by lists.
 func (x *machine) learn(i int32) {
 	e, sp := &x.t.Effects[i], &x.span
 	if e.Reach < 0 || sp.space != event.Global && sp.space != event.Const || !x.listed(&x.t.Reaches[e.Reach], sp.space) {
@@ -142,12 +144,12 @@ func (x *machine) learn(i int32) {
 	if a.Told = 0; sp.space == event.Global {
 		a.Told = uint64(x.r.Out.Needs & event.NeedGlobal)
 	}
-	a.Last = 1 // what is far from the caches is asked for ahead
+	a.Last = 1 // memory that is probably not in the caches is prefetched
 	x.begins[e.Reach] = c.b.Addr
 	x.offer(a, &x.t.Reaches[e.Reach], e, c.b.Addr, uint64(len(c.b.Data)))
 }
 
-// told makes the events of what a list did, for the lanes of mask.
+// told emits the events of the accesses of a list, for the lanes of mask.
 func (x *machine) told(w *engine.Warp, mask uint32) {
 	for i := 0; i < int(x.log.N); {
 		n := 0
@@ -163,7 +165,7 @@ func (x *machine) told(w *engine.Warp, mask uint32) {
 	x.log.N = 0
 }
 
-// tellOf makes the event of the i-th access of the log.
+// tellOf emits the event of the i-th access of the log.
 func (x *machine) tellOf(w *engine.Warp, mask uint32, i int) {
 	o := &x.r.Out
 	k := x.t.Code[x.log.Heads[i].Imm].B
@@ -182,14 +184,14 @@ func (x *machine) tellOf(w *engine.Warp, mask uint32, i int) {
 	o.Added()
 }
 
-// fill gives the event of reach k what the i-th access of the log gives it, but for warp and values.
+// fill sets the fields of an event of reach k from the i-th access of the log, except warp and values.
 func (x *machine) fill(ev *event.Event, k int32, mask uint32, i int) {
 	n := &x.t.Reaches[k]
 	ev.Mask, ev.Place = mask, x.places[n.Effect]
 	x.locate(ev, n, i, x.begins[k]-n.Low)
 }
 
-// locate gives an event the addresses of its lanes: plus and what is told of the i-th access.
+// locate sets the addresses of an event's lanes: plus plus the offsets in the i-th access of the log.
 func (x *machine) locate(ev *event.Event, n *vcode.Reaching, i int, plus uint64) {
 	from, slope := &x.log.List[i].Offsets, vcode.Slope{}
 	if !n.Each {
@@ -213,7 +215,7 @@ func (x *machine) locate(ev *event.Event, n *vcode.Reaching, i int, plus uint64)
 			ev.Addr += plus
 			return
 		}
-	case n.Each || !full: // some of the lanes of a pattern may lie in a line, all do not
+	case n.Each || !full: // some of the lanes of a pattern may lie on a line; all of them do not
 		if _, stride, ok := lanes.Stride(from, ev.Mask); ok {
 			ev.Addr, ev.Stride = from[bits.TrailingZeros32(ev.Mask)]+plus, int64(stride)
 			return
@@ -272,8 +274,8 @@ func (x *machine) toldValues(ev *event.Event, i int) {
 	}
 }
 
-// wordsAround makes of the bytes that lanes side by side overwrite the words around them, each as its lane finds it: after the lanes
-// below.
+// wordsAround replaces the old values of a store of one or two bytes by adjacent lanes by the words around them. Each
+// lane sees its word as it is after the stores of the lower lanes.
 func wordsAround(ev *event.Event, t *lanes.Told) {
 	var mem [64]byte
 	copy(mem[:], unsafe.Slice((*byte)(unsafe.Pointer(&t.Before32)), 64))
@@ -299,7 +301,7 @@ func (x *machine) overlay(ev *event.Event, n *vcode.Reaching, t *lanes.Told) {
 	default:
 		at = &x.t.Patterns[n.Line.Pattern].All
 	}
-	var lanes [64]uint8 // more one, by a hash of where they write
+	var lanes [64]uint8 // lane plus one, by a hash of its address
 	for m := ev.Mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		h := at[l] * 0x9e3779b97f4a7c15 >> 58

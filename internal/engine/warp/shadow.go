@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/opt"
 )
 
-// shadow executes what opt.Env.Uninit adds to a kernel. registers.written has the bits of local memory that were written: the complement of
-// its shadow, so that a frame that is cleared has no value.
+// shadow executes the instructions that opt.Env.Uninit adds to a kernel. registers.written has the bits of local memory
+// that were written. It is the complement of the shadow, so that clearing it makes a frame uninitialised.
 func (x *machine) shadow(w *engine.Warp, i int32, mask uint32, s []uint64) {
 	e, v := &x.t.Effects[i], regsOf(w)
 	switch e.Shadow {
@@ -91,7 +91,7 @@ func (x *machine) shadow(w *engine.Warp, i int32, mask uint32, s []uint64) {
 	}
 }
 
-// writtenAt gives what is known of n bytes of local memory of a lane; nil where it has none there.
+// writtenAt returns the written bits of n bytes of a lane's local memory, and nil if the lane has no such bytes.
 func (x *machine) writtenAt(v *registers, lane int, addr, n uint64) []byte {
 	if addr > x.end || n > x.end-addr || v.written == nil {
 		return nil
@@ -99,7 +99,8 @@ func (x *machine) writtenAt(v *registers, lane int, addr, n uint64) []byte {
 	return v.written[uint64(lane)*x.own+addr:][:n]
 }
 
-// shadowShuffle exchanges shadows as the shfl before it did values. From a lane that is not there it takes none.
+// shadowShuffle exchanges shadows as the preceding shfl exchanged values. A lane whose source does not take part
+// receives the shadow zero.
 func (x *machine) shadowShuffle(w *engine.Warp, i int32, mask uint32) {
 	e, a := &x.t.Effects[i], &x.r.WarpArgs
 	a.Mask = mask

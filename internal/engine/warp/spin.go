@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// snapshot is what a warp of engine warp holds.
+// snapshot is the state of a warp of engine warp.
 type snapshot struct {
 	groups  []group
 	scalars [][]uint64 // by group
@@ -18,10 +18,11 @@ type snapshot struct {
 	frames  []callFrame
 }
 
-// mostImage is how many bytes a warp holds at most that is watched: a recursion may have made its stack long.
+// mostImage is the greatest state, in bytes, of a warp that is watched for spinning. A recursion may have made the
+// stack of a warp long.
 const mostImage = 4 << 20
 
-// registers gives all registers of a warp, also those of frames that are not the running one.
+// registers returns all registers of a warp, including those of frames that are not the running one.
 func (v *registers) registers() ([]v32, []v64, []uint32) {
 	if s := v.stack; s != nil {
 		return s.v32, s.v64, s.preds
@@ -29,7 +30,7 @@ func (v *registers) registers() ([]v32, []v64, []uint32) {
 	return v.v32, v.v64, v.preds
 }
 
-// Image gives nil for warps that hold too much.
+// Image returns nil for a warp whose state is greater than mostImage.
 func (x *machine) Image(w *engine.Warp) (image any, alone bool) {
 	v := regsOf(w)
 	if v == nil || v.size() > mostImage {

@@ -57,9 +57,9 @@ func (x *machine) sync(w *engine.Warp, i int32, mask uint32, place uint32) {
 	}
 }
 
-// meet executes a barrier of all threads for all live lanes of a warp together, which is what barriers nearly always are;
-// it does what run.barrier does in that case. It gives false when some thread makes it another one. The group stands
-// at the barrier, pc, if it must wait, and behind it when the barrier is complete.
+// meet executes a barrier of all threads for all live lanes of a warp together, the usual case. It has the effect of
+// run.barrier. It returns false if the barrier is not one of all threads. If the group must wait, its place is the
+// barrier, pc; if the barrier completes, its place is behind it.
 func (x *machine) meet(w *engine.Warp, g *group, e *vcode.Effect, pc int32, place uint32) bool {
 	c := w.CTA
 	b := &c.Bars[e.Bar]
@@ -116,7 +116,7 @@ func (x *machine) meet(w *engine.Warp, g *group, e *vcode.Effect, pc int32, plac
 	return true
 }
 
-// complete reports whether the lanes of on are all live ones of a member mask that is the same for them.
+// complete reports whether on is all live lanes of a member mask that is uniform.
 func (x *machine) complete(w *engine.Warp, s []uint64, members *loader.Operand, on uint32) bool {
 	if members.Kind != loader.OpUniform {
 		return false
@@ -125,7 +125,7 @@ func (x *machine) complete(w *engine.Warp, s []uint64, members *loader.Operand, 
 	return mask&w.Live == on && on&^mask == 0
 }
 
-// vote executes vote for lanes that are all there; false for other instructions.
+// vote executes vote if all members take part. It returns false for other instructions.
 func (x *machine) vote(v *registers, s []uint64, e *vcode.Effect, on uint32) bool {
 	if e.Row.Op != "vote" || len(e.Results) != 1 {
 		return false
@@ -166,21 +166,21 @@ func (x *machine) vote(v *registers, s []uint64, e *vcode.Effect, on uint32) boo
 	return true
 }
 
-// shuffled is where the lanes of a shuffle get their values from, kept for the next one over the same distance.
+// shuffled is the source lanes of a shuffle, cached for the next shuffle over the same distance.
 type shuffled struct {
 	op     isa.Op
 	b, c   uint64
 	on     uint32
 	inside uint32 // lanes whose source is in range
-	astray uint32 // those whose source takes no part
+	astray uint32 // lanes whose source takes no part
 	from   v32
 }
 
-// shuffles is how many of those are kept.
+// shuffles is the number of shuffles that are cached.
 const shuffles = 64
 
-// shuffle executes shfl over a distance, or from a lane, that is the same for all lanes; and from lanes that differ where
-// all are there. False for other instructions.
+// shuffle executes shfl over a distance, or from a lane, that is uniform, and from lanes that differ if all lanes take
+// part. It returns false for other instructions.
 func (x *machine) shuffle(w *engine.Warp, s []uint64, e *vcode.Effect, on uint32, place uint32) bool {
 	if !e.Shuffles {
 		return false
@@ -211,7 +211,7 @@ func (x *machine) shuffle(w *engine.Warp, s []uint64, e *vcode.Effect, on uint32
 	return true
 }
 
-// sources gives the sources of a shuffle: what the instruction does to the numbers of the lanes.
+// sources returns the sources of a shuffle: it applies the instruction to the lane numbers.
 func (x *machine) sources(e *vcode.Effect, b, c uint64, on uint32) *shuffled {
 	if x.shuffled == nil {
 		x.shuffled = make([]shuffled, shuffles)
@@ -231,7 +231,7 @@ func (x *machine) sources(e *vcode.Effect, b, c uint64, on uint32) *shuffled {
 	return k
 }
 
-// exchange executes a warp instruction for lanes that are all there.
+// exchange executes a warp instruction whose members all take part.
 func (x *machine) exchange(w *engine.Warp, s []uint64, e *vcode.Effect, on uint32, place uint32) {
 	v, a := regsOf(w), &x.r.WarpArgs
 	a.Mask, a.Astray = on, 0
@@ -268,7 +268,7 @@ func (x *machine) exchange(w *engine.Warp, s []uint64, e *vcode.Effect, on uint3
 	x.received(v, e, on)
 }
 
-// received gives the lanes of on what a warp instruction computed for them.
+// received writes the results of a warp instruction for the lanes of on.
 func (x *machine) received(v *registers, e *vcode.Effect, on uint32) {
 	a := &x.r.WarpArgs
 	for k := range e.Results {

@@ -7,12 +7,12 @@ import (
 	"fencepost.dev/fencepost/internal/vcode"
 )
 
-// short counts what turns have cost that went the short way (Turns).
+// short counts the steps of turns on the fast path (Turns) that the run has not counted yet.
 type short struct{ warps, lanes uint64 }
 
-// Turns implements engine.Machine. Most turns of warps whose lanes are together are lists that end at a barrier of all threads or at the
-// exit. What Run and exec do then is done here with fewer questions: what is the same for all warps of a block is asked once, and steps
-// are counted once a turn.
+// Turns implements engine.Machine. It is a fast path: most turns of warps whose lanes are together are lists that end
+// at a barrier of all threads or at the exit. It has the effect of Run and exec but checks less: conditions that are
+// equal for all warps of a block are checked once, and steps are counted once a turn.
 func (x *machine) Turns(warps []*engine.Warp, n uint64, p *engine.Passes) (done int, ran bool) {
 	if x.machine == nil || x.calls != nil || x.t.Lockstep {
 		return 0, false
@@ -49,13 +49,13 @@ func (x *machine) Turns(warps []*engine.Warp, n uint64, p *engine.Passes) (done 
 	return done, ran
 }
 
-// tally adds what was counted to what the run has counted.
+// tally adds the counts to the counts of the run.
 func (x *machine) tally() {
 	x.r.Count(x.short.warps, x.short.lanes)
 	x.short = short{}
 }
 
-// turn is a turn of a warp whose lanes are together, in which it may run n.
+// turn is a turn, of n steps, of a warp whose lanes are together.
 func (x *machine) turn(w *engine.Warp, v *registers, n int64) {
 	t, g, f := x.t, &v.groups[0], &v.files
 	code, counts := t.Code, t.Counts
@@ -113,7 +113,7 @@ func (x *machine) turn(w *engine.Warp, v *registers, n int64) {
 	x.rest(w, v, left)
 }
 
-// rest does what is left of a turn the long way.
+// rest executes the rest of a turn without the fast path.
 func (x *machine) rest(w *engine.Warp, v *registers, left int64) {
 	x.tally()
 	from, end := w.Time, w.Time+uint64(left)
@@ -124,7 +124,7 @@ func (x *machine) rest(w *engine.Warp, v *registers, left int64) {
 	x.r.Spent(w.Time - from)
 }
 
-// took notes that all lanes of a warp are at a place now, and how many steps they made.
+// took records that all lanes of a warp have made steps steps and are at a place.
 func (x *machine) took(w *engine.Warp, g *group, pc int32, steps int64) {
 	k := uint64(steps)
 	w.Time += k

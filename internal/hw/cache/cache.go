@@ -1,5 +1,5 @@
-// Package cache models the caches of a multicore processor, which are set-associative, replace the least recently used line, and
-// are kept coherent by the MESI protocol. It models where lines are, not what they contain.
+// Package cache models the caches of a multicore processor, which are set-associative, replace the least recently used
+// line, and are kept coherent by the MESI protocol. It models where lines are, not their contents.
 package cache
 
 import (
@@ -13,24 +13,24 @@ const LineBytes = 64
 // Line is the number of a cache line. The upper bits may name a space of metadata: see SpaceShift.
 type Line uint32
 
-// SpaceShift is the position of the space in a Line. Lines of equal lower bits in different spaces are in different sets, so that
-// data and their metadata do not conflict (seed 001, section 4.2.1, figure 4.3).
+// SpaceShift is the position of the space in a Line. Lines with equal lower bits in different spaces are in different
+// sets, so that data and their metadata do not conflict (seed 001, section 4.2.1, figure 4.3).
 const SpaceShift = 27
 
 // spaceSets is the distance of the sets of one line in two spaces.
 const spaceSets = 21
 
-// maxWays bounds the ways of a cache: a place has so many bits.
+// maxWays bounds the ways of a cache, by the number of bits in a place.
 const maxWays = 127
 
-// way is one of a cache.
+// way is one way of a set.
 type way struct {
 	line Line
 	used uint32 // when the line was last used; 0 if the way is empty
 }
 
-// array is the ways of a cache, set by set. The least recently used line is looked for when one has to leave, so that a hit is one
-// store.
+// array is the ways of a cache, set by set. The least recently used line is determined only when a line has to leave,
+// so that a hit is one store.
 type array struct {
 	count int // of the ways of a set
 	mask  Line
@@ -46,13 +46,13 @@ func newArray(g Geometry) array {
 	return array{count: g.Ways, mask: Line(sets - 1), ways: make([]way, sets*g.Ways)}
 }
 
-// set gives the index of the first way of a line's set.
+// set returns the index of the first way of a line's set.
 func (a *array) set(l Line) int { return int((l+l>>SpaceShift*spaceSets)&a.mask) * a.count }
 
-// use notes that the line in a way is used, or with now 0 that it is gone.
+// use records that the line in a way is used, or, if now is 0, that it is gone.
 func (a *array) use(l Line, at int, now uint32) { a.ways[a.set(l)+at].used = now }
 
-// insert adds a line that is not there and gives its way, and the line that has to leave for it, if any.
+// insert adds a new line and returns its way, and the line that has to leave for it, if any.
 func (a *array) insert(l Line, now uint32) (at int, out Line, left bool) {
 	first := a.set(l)
 	set := a.ways[first : first+a.count]
@@ -71,8 +71,8 @@ func (a *array) insert(l Line, now uint32) (at int, out Line, left bool) {
 	return at, out, oldest > maxWays
 }
 
-// oldestOf gives the least recently used of ways: its index, and from bit 8 on when it was used. It does not branch, as which one it is
-// cannot be predicted, and no comparison waits for more than two others.
+// oldestOf returns the least recently used of ways: its index, and, from bit 8 on, the time of its last use. It does
+// not branch, because the result cannot be predicted, and no comparison waits for more than two others.
 func oldestOf(w *[8]way) int64 {
 	a := less(int64(w[0].used)<<8, int64(w[1].used)<<8|1)
 	b := less(int64(w[2].used)<<8|2, int64(w[3].used)<<8|3)
@@ -87,7 +87,7 @@ func less(a, b int64) int64 {
 	return b + d&(d>>63)
 }
 
-// renumber makes the times of use small and keeps their order in each set. They are at most maxWays then.
+// renumber makes the times of use small and keeps their order within each set. They are at most maxWays then.
 func (a *array) renumber() {
 	order := make([]int, 0, a.count)
 	for first := 0; first < len(a.ways); first += a.count {

@@ -5,10 +5,11 @@ import (
 	"math/bits"
 )
 
-// Level is where an access was answered.
+// Level is the level that answered an access.
 type Level uint8
 
-// The levels. Remote is the private cache of another core, Upgrade a line that was there and had to be taken from other cores.
+// The levels. Remote is the private cache of another core. Upgrade is a line that was present but had to be taken from
+// other cores.
 const (
 	L1 Level = iota
 	L2
@@ -26,22 +27,22 @@ func (l Level) String() string { return levelNames[l] }
 // Geometry is the size of a cache.
 type Geometry struct{ Bytes, Ways int }
 
-// Config describes the caches of a processor. The lower levels contain what is in the upper ones.
+// Config describes the caches of a processor. The caches are inclusive.
 type Config struct {
 	Cores      int
 	L1, L2, L3 Geometry
-	Cycles     [Levels]int // of an access, in all
+	Cycles     [Levels]int // total latency of an access
 }
 
-// Thesis is the processor of seed 001, section 4.4. The thesis gives no latency for taking a line from other cores; it is assumed
-// to be that of an access to another core's cache.
+// Thesis is the processor of seed 001, section 4.4. The thesis gives no latency for taking a line from other cores; it
+// is assumed to be that of an access to another core's cache.
 func Thesis() Config {
 	return Config{Cores: 16, L1: Geometry{32 << 10, 8}, L2: Geometry{256 << 10, 8}, L3: Geometry{32 << 20, 16},
 		Cycles: [Levels]int{L1: 1, L2: 10, Remote: 15, Upgrade: 15, L3: 35, Memory: 120}}
 }
 
-// place is where a core's private caches have a line. From the lowest bit on: its MESI state (2 bits; 0 if the line is in neither
-// L1 nor L2), its way in L2 (7), and its way in L1 plus one (7; 0 if it is in L2 alone).
+// place describes a line in a core's private caches. From the lowest bit on: its MESI state (2 bits; 0 if the line is
+// in neither L1 nor L2), its way in L2 (7), and its way in L1 plus one (7; 0 if it is only in L2).
 type place uint16
 
 // The states.
@@ -61,7 +62,7 @@ const (
 func (p place) first() int  { return int(p>>firstShift) - 1 }
 func (p place) second() int { return int(p>>secondShift) & maxWays }
 
-// directory is what L3 knows of a line: its way, and who has the line.
+// directory is the record of a line in L3: its way, and the cores that have the line.
 type directory struct {
 	sharers uint32
 	way     uint16
@@ -71,8 +72,8 @@ type directory struct {
 
 const maxCores = 30
 
-// space has the state of each line of a space, by its number, as numbers are given out in the order of first use: a line is found
-// without a search.
+// space holds the state of each line of a space, indexed by the line's number. Numbers are assigned in the order of
+// first use, so a line is found without a search.
 type space struct {
 	places      []place // of the first line for each core, of the second, ...
 	directories []directory
@@ -80,11 +81,11 @@ type space struct {
 
 // System is the caches of a processor. All lines of L1 are in L2, and all of L2 in L3.
 type System struct {
-	// Left is told, if it is not nil, of each line that has left a core's L1 for want of room (last is false), or all caches. It is
-	// called when the access that caused it is complete. It may call Discard.
+	// Left, if not nil, is called for each line that has left a core's L1 for lack of room (last is false), or all
+	// caches. It is called when the access that caused it is complete. It may call Discard.
 	Left   func(core int, l Line, last bool)
 	config Config
-	now    uint32 // accesses, since times were last renumbered
+	now    uint32 // number of accesses since times were last renumbered
 	l1, l2 []array
 	l3     array
 	spaces [1 << (32 - SpaceShift)]space
@@ -114,12 +115,12 @@ func New(c Config) *System {
 // Counts is the number of accesses that each level answered.
 func (s *System) Counts() [Levels]uint64 { return s.counts }
 
-// at gives the space of a line and its number there.
+// at returns the space of a line and its number there.
 func (s *System) at(l Line) (in *space, n int) {
 	return &s.spaces[l>>SpaceShift], int(l & (1<<SpaceShift - 1))
 }
 
-// Access reads or writes a line and gives the latency in cycles.
+// Access reads or writes a line and returns the latency in cycles.
 func (s *System) Access(core int, l Line, write bool) int {
 	if s.now++; s.now == 0 {
 		s.renumber()
@@ -135,7 +136,7 @@ func (s *System) Access(core int, l Line, write bool) int {
 	return s.miss(core, l, write)
 }
 
-// renumber begins with the times of use again.
+// renumber renumbers the times of use.
 func (s *System) renumber() {
 	for core := range s.l1 {
 		s.l1[core].renumber()
@@ -145,7 +146,7 @@ func (s *System) renumber() {
 	s.now = maxWays + 1
 }
 
-// miss is an access that the L1 alone cannot answer.
+// miss is an access that the L1 cannot answer by itself.
 func (s *System) miss(core int, l Line, write bool) int {
 	in, n := s.at(l)
 	if n >= len(in.directories) {
@@ -172,7 +173,7 @@ func (in *space) grow(n, cores int) {
 	in.directories = append(make([]directory, 0, n), in.directories...)[:n]
 }
 
-// tell tells of the lines that have left.
+// tell reports the lines that have left.
 func (s *System) tell() {
 	for i := 0; i < len(s.left); i++ { // Left may add to it
 		if d := s.left[i]; s.Left != nil {
@@ -182,7 +183,7 @@ func (s *System) tell() {
 	s.left = s.left[:0]
 }
 
-// hold accesses a line that is in L2, and not in L1 or in a state that does not allow it.
+// hold accesses a line that is in L2, but not in L1, or in a state that does not allow the access.
 func (s *System) hold(core int, l Line, p *place, d *directory, write bool) Level {
 	level := L1
 	s.l2[core].use(l, p.second(), s.now)
@@ -275,7 +276,7 @@ func (s *System) share(d *directory, l Line) {
 	}
 }
 
-// invalidate takes a line from all private caches but one; core may be -1 for none.
+// invalidate removes a line from all private caches but one; core may be -1 for none.
 func (s *System) invalidate(d *directory, l Line, but int) {
 	in, n := s.at(l)
 	for m := d.sharers; m != 0; m &= m - 1 {
@@ -297,7 +298,7 @@ func (s *System) remove(core int, l Line, p *place) {
 	*p = 0
 }
 
-// leave takes a line that L3 has no room for from all caches.
+// leave removes a line for which L3 has no room from all caches.
 func (s *System) leave(l Line) {
 	in, n := s.at(l)
 	d := &in.directories[n]
@@ -306,7 +307,8 @@ func (s *System) leave(l Line) {
 	s.left = append(s.left, departure{-1, l, true})
 }
 
-// Discard takes a line from a core's caches, and, if no other core has it, from all. It says whether no copy is left.
+// Discard removes a line from a core's caches, and, if no other core has it, from all. It reports whether no copy is
+// left.
 func (s *System) Discard(core int, l Line) bool {
 	in, n := s.at(l)
 	if n >= len(in.directories) {

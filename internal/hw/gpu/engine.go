@@ -10,8 +10,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Engine is a GPU with a detector, or without one, as an engine that executes launches. It adds up what they count. It executes one
-// launch at a time.
+// Engine is a GPU with a detector, or without one, as an engine that executes launches, one at a time. It adds up their
+// counts.
 type Engine struct {
 	Config   Config
 	Detector *Detector // nil: none
@@ -46,7 +46,7 @@ type grid struct {
 	shared uint64 // bytes of a block
 	sms    []sm
 	now    uint64
-	acked  uint64 // when the stores of the blocks that have ended are
+	acked  uint64 // when the stores of the ended blocks are acknowledged
 	live   int    // blocks
 	over   bool
 	lines  []uint64
@@ -55,9 +55,9 @@ type grid struct {
 // sm is a streaming multiprocessor.
 type sm struct {
 	warps  []*warp // the oldest first
-	last   []*warp // by scheduler: that issued last
+	last   []*warp // by scheduler: the warp that issued last
 	blocks int
-	unit   uint64 // when the memory unit takes the next instruction
+	unit   uint64 // when the memory unit accepts the next instruction
 	wake   uint64 // no warp is ready before
 }
 
@@ -67,13 +67,13 @@ type warp struct {
 	block    []*warp
 	wake     uint64 // when its next instruction can be issued; never: it waits for others
 	class    isa.Class
-	acked    uint64 // when its stores are
+	acked    uint64 // when its stores are acknowledged
 	depth    int
 	pending  []result
 	inMemory bool // class is one of the memory unit's
 }
 
-// result is a register that is not there yet.
+// result is a register whose value has not arrived yet.
 type result struct {
 	reg   int32
 	ready uint64
@@ -106,7 +106,7 @@ func (r *grid) run() error {
 	return nil
 }
 
-// fill starts blocks on SMs that have room, one on each in turn. A block that no SM has room for gets one for itself.
+// fill starts blocks on SMs that have room, one on each in turn. A block that fits no SM gets one for itself.
 func (r *grid) fill() {
 	for i := 0; !r.over; {
 		started := false
@@ -171,7 +171,7 @@ func (r *grid) cycle(n int, s *sm) error {
 	return nil
 }
 
-// at is when the warp can issue, as far as is known.
+// at is the time at which the warp can issue, as far as it is known.
 func (w *warp) at(s *sm) uint64 {
 	if w.inMemory && w.wake != never {
 		return max(w.wake, s.unit)
@@ -179,7 +179,7 @@ func (w *warp) at(s *sm) uint64 {
 	return w.wake
 }
 
-// pick gives the warp that scheduler k issues: that which it issued last, or the oldest that is ready.
+// pick returns the warp that scheduler k issues: the one that it issued last, or the oldest that is ready.
 func (s *sm) pick(k int, now uint64) *warp {
 	if w := s.last[k]; w != nil && w.at(s) <= now {
 		return w
@@ -201,7 +201,7 @@ func (r *grid) ready(w *warp) {
 	}
 	at := r.now
 	if w.depth != depth {
-		// Registers have other numbers in another function: all must be there.
+		// Registers have other numbers in another function: wait for all of them.
 		for _, p := range w.pending {
 			at = max(at, p.ready)
 		}
@@ -245,7 +245,7 @@ func uses(in *isa.Inst, reg int32) bool {
 	return false
 }
 
-// issue executes the next instruction of a warp and computes when its results are there.
+// issue executes the next instruction of a warp and computes when its results arrive.
 func (r *grid) issue(n int, s *sm, w *warp) error {
 	if err := w.Execute(); err != nil {
 		return err
@@ -311,7 +311,7 @@ func (r *grid) end(s *sm, w *warp) {
 	r.fill()
 }
 
-// access takes a memory instruction through the memory unit of an SM and gives when its results are there.
+// access takes a memory instruction through the memory unit of an SM and returns when its results arrive.
 func (r *grid) access(n int, s *sm, w *warp) uint64 {
 	step := &w.Step
 	in := step.Inst
@@ -359,7 +359,8 @@ func (r *grid) access(n int, s *sm, w *warp) uint64 {
 	return done
 }
 
-// within gives the first and last byte that a step accesses within a line, how many bytes in all, and by how many lanes.
+// within returns the first and last byte that a step accesses within a line, the total number of bytes, and the number
+// of lanes.
 func within(step *engine.Step, line uint64) (first, last, bytes, lanes int) {
 	first, last = lineBytes, 0
 	var mask [2]uint64
@@ -379,7 +380,8 @@ func within(step *engine.Step, line uint64) (first, last, bytes, lanes int) {
 	return first, last, bits.OnesCount64(mask[0]) + bits.OnesCount64(mask[1]), lanes
 }
 
-// conflicts is how many rounds an access to shared memory takes, of 32 banks of 4 bytes that give a word each.
+// conflicts is the number of rounds of an access to shared memory, which has 32 banks of 4 bytes that each provide one
+// word a round.
 func conflicts(step *engine.Step) uint64 {
 	var words [32][]uint64
 	most := 1

@@ -1,5 +1,6 @@
-// Package history is the access histories that the software layer of a hardware race detector keeps: of each variable the epoch
-// of the last write and those of the reads since, and the check of an access against them (FastTrack; seed 001, figure 3.3).
+// Package history is the access histories in the software layer of a hardware race detector. For each variable it keeps
+// the epoch of the last write and those of the reads since, and checks accesses against them (FastTrack; seed 001,
+// figure 3.3).
 package history
 
 import (
@@ -19,7 +20,7 @@ type Histories struct {
 	cells []cell
 	rows  []order.Clock // of variables that several threads have read: the last read of each
 	free  []order.Epoch
-	slab  []order.Epoch // where rows are made of
+	slab  []order.Epoch // memory for new rows
 }
 
 // Grow makes room for variables up to this one.
@@ -41,7 +42,7 @@ func (h *Histories) SetWrite(x uint32, e order.Epoch) {
 // Rewrite changes the last write and nothing else.
 func (h *Histories) Rewrite(x uint32, e order.Epoch) { h.cells[x].write = e }
 
-// ClearReads forgets the reads.
+// ClearReads drops the reads.
 func (h *Histories) ClearReads(x uint32) {
 	c := &h.cells[x]
 	if c.read&shared != 0 {
@@ -93,7 +94,7 @@ func (h *Histories) set(row *order.Clock, e order.Epoch) {
 	}
 }
 
-// Reads calls each for every read, until that says no.
+// Reads calls each for every read, until that returns false.
 func (h *Histories) Reads(x uint32, each func(order.Epoch) bool) {
 	c := h.cells[x]
 	if c.read&shared == 0 {
@@ -109,7 +110,7 @@ func (h *Histories) Reads(x uint32, each func(order.Epoch) bool) {
 	}
 }
 
-// Free says that an access by a thread with clock c would be ordered with all that it conflicts with.
+// Free reports whether an access by a thread with clock c would be ordered with all conflicting accesses.
 func (h *Histories) Free(x uint32, c order.Clock, write bool) bool {
 	return c.Has(h.cells[x].write) && (!write || h.readsBefore(x, c))
 }
@@ -128,7 +129,7 @@ func (h *Histories) readsBefore(x uint32, c order.Clock) bool {
 	return true
 }
 
-// Races tells of each earlier access that an access races with.
+// Races calls found for each earlier access with which an access races.
 func (h *Histories) Races(x uint32, c order.Clock, write bool, found func(earlier order.Epoch, wrote bool)) {
 	if e := h.cells[x].write; !c.Has(e) {
 		found(e, true)
@@ -144,7 +145,8 @@ func (h *Histories) Races(x uint32, c order.Clock, write bool, found func(earlie
 	})
 }
 
-// Record adds an access in epoch now of a thread with clock c. Reads that are ordered before it, all of them, are forgotten.
+// Record adds an access in epoch now of a thread with clock c. A write replaces the history. A read replaces the other
+// reads if all of them are ordered before it.
 func (h *Histories) Record(x uint32, c order.Clock, now order.Epoch, write bool) {
 	if write {
 		h.SetWrite(x, now)
@@ -156,10 +158,10 @@ func (h *Histories) Record(x uint32, c order.Clock, now order.Epoch, write bool)
 	h.AddRead(x, now)
 }
 
-// Shared says that more than one read is known.
+// Shared reports whether more than one read is recorded.
 func (h *Histories) Shared(x uint32) bool { return h.cells[x].read&shared != 0 }
 
-// Same says that an access in this epoch is already the last one of its kind.
+// Same reports whether an access in this epoch is already the last one of its kind.
 func (h *Histories) Same(x uint32, now order.Epoch, write bool) bool {
 	if write {
 		return h.cells[x].write == now && h.cells[x].read == 0
@@ -181,5 +183,5 @@ func Race(at uint64, e *cpu.Event, earlier order.Epoch, wrote bool) cpu.Race {
 	return cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Earlier: earlier.Thread(), Write: e.Op == cpu.Write, Wrote: wrote}
 }
 
-// Any says that an access is known.
+// Any reports whether an access is recorded.
 func (h *Histories) Any(x uint32) bool { return h.cells[x] != cell{} }

@@ -1,9 +1,9 @@
-// Package machine is what the simulated processors of CPU programs have in common: where variables lie in memory, which core a
-// thread runs on, and what instructions cost without race detection.
+// Package machine is the common part of the simulated processors of CPU programs: the addresses of variables, the core
+// on which a thread runs, and the cost of instructions without race detection.
 //
-// A trace has accesses and synchronisation, and says nothing of the other instructions. So each access stands for several
-// instructions, of which the others take a cycle each (Config.Instructions). Accesses to the stack are among the others: they are
-// not in traces, and the designs do not check them.
+// A trace contains accesses and synchronisation but no other instructions. So each access stands for several
+// instructions, the others of which take a cycle each (Config.Instructions). Accesses to the stack are among the
+// others: they are not in traces, and the designs do not check them.
 package machine
 
 import (
@@ -18,20 +18,21 @@ type Config struct {
 	Caches cache.Config
 	// VariableBytes is the size of a variable, a power of two up to a line. Variable i lies at address i times this.
 	VariableBytes int
-	// Instructions is the number of instructions that an event stands for, itself included.
+	// Instructions is the number of instructions for which an event stands, including itself.
 	Instructions int
-	// Table and Software are latencies in cycles: of a look-up in a table of another core, and of a software handler without its
-	// accesses to memory.
+	// Table and Software are latencies in cycles: of a look-up in a table of another core, and of a software handler
+	// without its memory accesses.
 	Table, Software int
 }
 
-// Thesis is the processor of seed 001, section 4.4. The size of variables and the number of instructions are not the thesis's,
-// which runs programs: 4 bytes, and one access in three instructions.
+// Thesis is the processor of seed 001, section 4.4. The size of variables and the number of instructions are not from
+// the thesis, which runs programs: 4 bytes, and one access in three instructions.
 func Thesis() Config {
 	return Config{Caches: cache.Thesis(), VariableBytes: 4, Instructions: 3, Table: 10, Software: 500}
 }
 
-// MaxVariables is how many variables a processor has addresses for. It bounds the number of synchronisation objects too.
+// MaxVariables is the number of variables for which a processor has addresses. It also bounds the number of
+// synchronisation objects.
 const MaxVariables = 1 << 25
 
 // The spaces of lines.
@@ -49,10 +50,10 @@ func (c *Config) DataLine(x uint32) cache.Line {
 	return cache.Line(uint64(x) * uint64(c.VariableBytes) / cache.LineBytes)
 }
 
-// HistoryLine is the line of the software layer's history of a variable, which takes 16 bytes.
+// HistoryLine is the line of a variable's history in the software layer, which takes 16 bytes.
 func HistoryLine(x uint32) cache.Line { return Histories + cache.Line(x/4) }
 
-// Core is where a thread runs.
+// Core is the core of a thread.
 func (c *Config) Core(thread uint16) int {
 	if n := int(thread); n < c.Caches.Cores {
 		return n
@@ -60,7 +61,7 @@ func (c *Config) Core(thread uint16) int {
 	return int(thread) % c.Caches.Cores
 }
 
-// Check says why a processor cannot run an event; nil if it can.
+// Check returns the reason why a processor cannot run an event; nil if it can.
 func Check(e *cpu.Event) error {
 	if t := e.Op.Table(); (t == cpu.Variables || t == cpu.Syncs) && e.Object >= MaxVariables {
 		return fmt.Errorf("the trace has more than %d variables or synchronisation objects", MaxVariables)
@@ -68,7 +69,7 @@ func Check(e *cpu.Event) error {
 	return nil
 }
 
-// Counts is what a processor has done.
+// Counts is the counts of a processor.
 type Counts struct {
 	Events       uint64 `json:"events"`
 	Accesses     uint64 `json:"accesses"` // of variables
@@ -89,7 +90,7 @@ type Base struct {
 // NewBase makes a processor that has run nothing.
 func NewBase(c Config) *Base { return &Base{Config: c, Caches: cache.New(c.Caches)} }
 
-// Step runs an event and gives the latency of its access to memory.
+// Step runs an event and returns the latency of its memory access.
 func (b *Base) Step(e *cpu.Event) (latency int) {
 	core := b.Config.Core(e.Thread)
 	switch e.Op {

@@ -1,13 +1,13 @@
 package parsnip
 
-// Residence is where ParsnipLines may stay (section 4.3.3).
+// Residence says where ParsnipLines may stay (section 4.3.3).
 type Residence uint8
 
 // The policies.
 const (
 	Adaptive Residence = iota
 	L1                 // a line that leaves a core's L1, and is in no other core's caches, goes to software
-	LLC                // lines go where data go
+	LLC                // lines move with their data
 )
 
 // The thesis gives no numbers for the adaptive policy. Here a window is this many accesses. What counts against a policy is the
@@ -20,18 +20,18 @@ const (
 	longAgo = 64 // windows
 )
 
-// residence chooses the policy.
+// residence selects the policy.
 type residence struct {
 	fixed    Residence
 	l1       bool // lines stay in L1 alone
 	accesses uint32
 	windows  uint32
-	before   [Sources]uint64 // checks by source, at the begin of the window
+	before   [Sources]uint64 // checks by source, at the start of the window
 	rate     [2]uint64       // software checks of the last window in which lines could stay in the LLC, or in L1
 	last     [2]uint32       // its number
 }
 
-// step is told of each access.
+// step is called for each access.
 func (p *residence) step(d *Detector) {
 	if p.accesses++; p.accesses < window || p.fixed != Adaptive {
 		return

@@ -16,9 +16,9 @@ import (
 type Program struct {
 	Name, Doc string
 	body      func(t *thread, size int)
-	// prepare is what the first thread does before the others begin; may be nil.
+	// prepare is executed by the first thread before the others begin; it may be nil.
 	prepare func(t *thread, size int)
-	unit    int // events of size 1, roughly
+	unit    int // approximate number of events of size 1
 }
 
 // thread is a coroutine.
@@ -30,21 +30,21 @@ type thread struct {
 	rand        *rand.Rand
 }
 
-// world is what the threads of a program share.
+// world is the state that the threads of a program share.
 type world struct {
 	out   func([]cpu.Event)
 	batch []cpu.Event
 	owner map[uint32]int // lock to thread, plus one
-	in    map[uint32]int // threads that wait at a barrier
+	in    map[uint32]int // number of threads that wait at a barrier
 	round map[uint32]int
-	value map[uint32]int // of what the program needs to know to run
+	value map[uint32]int // values that the program needs in order to run
 	count int
 }
 
 const batch = 1 << 12
 
-// Events runs the program with so many threads, of which the first prepares and works too, for roughly so many events. It gives
-// them to out in batches that are reused.
+// Events runs the program with the given number of threads, the first of which also prepares, for approximately the
+// given number of events. It passes them to out in batches that are reused.
 func (p *Program) Events(threads, events int, out func([]cpu.Event)) {
 	size := max(1, events/p.unit)
 	w := &world{out: out, owner: map[uint32]int{}, in: map[uint32]int{}, round: map[uint32]int{}, value: map[uint32]int{}}
@@ -128,7 +128,7 @@ func (t *thread) unlock(l uint32) {
 	t.emit(cpu.Release, l)
 }
 
-// barriers have the numbers from here on, and atomic variables from atomics.
+// Barriers have the numbers from barriers on, and atomic variables those from atomics on.
 const barriers, atomics = 1 << 12, 1<<12 + 1
 
 // barrier waits for all threads.
@@ -146,7 +146,7 @@ func (t *thread) barrier() {
 	t.emit(cpu.BarrierLeave, barriers)
 }
 
-// add adds to an atomic variable and gives its value before. The value is what the order of the threads makes it.
+// add adds to an atomic variable and returns its old value, which depends on the order of the threads.
 func (t *thread) add(x uint32) int {
 	v := t.world.value[x]
 	t.world.value[x]++

@@ -20,10 +20,10 @@ import (
 	"fencepost.dev/fencepost/internal/hw/machine"
 )
 
-// metadataBytes is the metadata of a location.
+// metadataBytes is the size of the metadata of a location.
 const metadataBytes = 8
 
-// Source is what resolves a check.
+// Source is the mechanism that resolves a check.
 type Source uint8
 
 // The sources: permission bits, metadata in a cache, and the software handler, for readers or for metadata that are in no cache.
@@ -35,7 +35,7 @@ const (
 	Sources
 )
 
-// Counts is what the design has done beside the program. Overhead is in cycles.
+// Counts is the counts of the design. Overhead is in cycles.
 type Counts struct{ Resolved, Overhead [Sources]uint64 }
 
 // Detector is a processor with Radish.
@@ -86,7 +86,7 @@ func (d *Detector) Events(events []cpu.Event) {
 	}
 }
 
-// access checks an access whose data took latency cycles, and gives what resolved it and the cycles that this took longer.
+// access checks an access whose data took latency cycles. It returns what resolved it and the additional cycles.
 func (d *Detector) access(e *cpu.Event, latency int) (by Source, cycles int) {
 	x, write := e.Object, e.Op == cpu.Write
 	d.histories.Grow(x)

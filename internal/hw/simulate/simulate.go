@@ -22,7 +22,7 @@ type Design struct {
 // processor runs events.
 type processor interface {
 	Events(events []cpu.Event)
-	// result gives what has been counted, and why the trace could not be run to its end.
+	// result returns the counts, and an error if the trace could not be run to its end.
 	result(r *DesignResult) error
 }
 
@@ -60,19 +60,19 @@ type Result struct {
 	Designs []DesignResult `json:"designs"`
 }
 
-// DesignResult is what a design did in a run.
+// DesignResult is the result of a design in a run.
 type DesignResult struct {
 	Design   string         `json:"design"`
 	Counts   machine.Counts `json:"counts"`
 	Slowdown float64        `json:"slowdown"` // cycles per instruction, of those without race detection
-	// RacyVariables is how many variables have a race, and Races how many accesses race.
+	// RacyVariables is the number of variables with a race, and Races the number of accesses that race.
 	RacyVariables int            `json:"racy_variables"`
 	Races         uint64         `json:"races"`
 	Parsnip       *ParsnipResult `json:"parsnip,omitempty"`
 	Radish        *RadishResult  `json:"radish,omitempty"`
 }
 
-// ParsnipResult is what a design of the family of PARSNIP counts.
+// ParsnipResult is the counts of a design of the PARSNIP family.
 type ParsnipResult struct {
 	Resolved    ParsnipSources `json:"resolved"`        // checks, figure 4.10
 	Overhead    ParsnipCosts   `json:"overhead_cycles"` // figure 4.11
@@ -106,7 +106,7 @@ type ParsnipCosts struct {
 	BufferDrain   uint64 `json:"epoch_buffer_drain"`
 }
 
-// RadishResult is what radish counts: checks and cycles by what resolved them.
+// RadishResult is the counts of Radish: checks and cycles by what resolved them.
 type RadishResult struct {
 	Resolved RadishSources `json:"resolved"`
 	Overhead RadishSources `json:"overhead_cycles"`
@@ -146,14 +146,14 @@ func (p radishRun) result(r *DesignResult) error {
 	return p.Err
 }
 
-// batch is how many events processors get at once.
+// batch is the number of events that processors receive at once.
 const batch = 1 << 14
 
-// Source gives the events of a program or trace, in batches that it may reuse.
+// Source produces the events of a program or trace, in batches that it may reuse.
 type Source func(out func([]cpu.Event)) error
 
-// Run runs a program on a processor without race detection and on one with each of the designs. An error of a design is told
-// with its name; what was run before it counts.
+// Run runs a program on a processor without race detection and on one with each of the designs. An error of a design is
+// returned with its name; the results up to then count.
 func Run(name string, c machine.Config, designs []Design, from Source) (*Result, error) {
 	base := machine.NewBase(c)
 	var all []func([]cpu.Event)
@@ -177,7 +177,7 @@ func Run(name string, c machine.Config, designs []Design, from Source) (*Result,
 	native := func(events []cpu.Event) {
 		for i := range events {
 			if machine.Check(&events[i]) != nil {
-				return // of which the designs tell
+				return // the designs report it
 			}
 			threads[events[i].Thread] = true
 			base.Step(&events[i])
@@ -195,7 +195,7 @@ func Run(name string, c machine.Config, designs []Design, from Source) (*Result,
 	return out, err
 }
 
-// feed gives the events to all processors, which run beside each other and beside the source.
+// feed passes the events to all processors, which run concurrently with each other and with the source.
 func feed(from Source, all []func([]cpu.Event)) error {
 	var full [2][]cpu.Event
 	var running sync.WaitGroup

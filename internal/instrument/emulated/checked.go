@@ -9,17 +9,17 @@ import (
 	"fencepost.dev/fencepost/internal/instrument"
 )
 
-// Checker is what programs that check themselves by HiRace are given, and who takes what they find.
+// Checker is the input of programs that check themselves by HiRace, and the receiver of their findings.
 type Checker struct {
 	Machine  []byte // see instrument.CheckedLaunch
 	LastTick uint32
 	Bounds   instrument.Bounds
-	// Select says what is checked of a launch, whose blocks have so much shared memory; nil: everything.
+	// Select returns the checked part of a launch, given the shared memory of its blocks; nil: everything is checked.
 	Select func(l *engine.Launch, shared uint64) instrument.Selection
 	Found  func(l *engine.Launch, r *instrument.Result)
 }
 
-// check runs a launch of a program that checks itself, if anybody watches it.
+// check runs a launch of a program that checks itself, if the launch is watched.
 func (e *Engine) check(ctx context.Context, l *engine.Launch, p *program) (engine.Stats, error) {
 	mem := l.Program.Memory
 	launch := &instrument.CheckedLaunch{Bounds: e.Checker.Bounds, Launch: &l.Launch, Sites: p.sites, Enter: l.Places.Enter,

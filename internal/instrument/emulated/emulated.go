@@ -1,5 +1,6 @@
-// Package emulated runs instrumented programs on an engine as a GPU would, or on one that is a GPU (package gpu), and reads what they tell.
-// The engine does not watch them: all events come from the log, and all races from what programs that check themselves have found.
+// Package emulated runs instrumented programs on an emulating engine, as a GPU would run them, or on an engine that is
+// a GPU (package gpu), and reads their records. The engine does not watch the programs: all events come from the log,
+// and all races from the programs' own checks.
 package emulated
 
 import (
@@ -28,24 +29,25 @@ type Engine struct {
 	engine.Engine
 	Shape   instrument.Shape // of the log
 	Checker Checker          // of instrument.HiRace
-	// Unchecked is told of launches of kernels that cannot be instrumented. They run as they are.
+	// Unchecked is called for launches of kernels that cannot be instrumented. They run unchanged.
 	Unchecked func(l *engine.Launch, why error)
 	options   instrument.Options
 
 	mu       sync.Mutex
 	programs map[*ptx.Module]*program
-	logs     map[*devmem.Memory]uint64 // of a GPU: they stay where they are
+	logs     map[*devmem.Memory]uint64 // of a GPU: they stay in place
 }
 
-// largeCode is how many instructions a function of the device code has, at least, that is not inlined: programs call it at every access.
+// largeCode is the least number of instructions of a device code function that is not inlined: programs call the device
+// code at every access.
 const largeCode = 300
 
-// program is what must be known of an instrumented module.
+// program is the record of an instrumented module.
 type program struct {
 	original  *isa.Module
 	sites     []instrument.Site
 	unchecked map[string]*instrument.Error // kernels
-	marked    bool                         // functions that are not to be inlined
+	marked    bool                         // the functions that must not be inlined are marked
 
 	mu       sync.Mutex
 	elements map[*isa.Func]opt.Elements // of kernels of original that were launched
@@ -57,14 +59,14 @@ func (p *program) elementsOf(kernel *isa.Func) opt.Elements {
 	defer p.mu.Unlock()
 	of, ok := p.elements[kernel]
 	if !ok {
-		// A kernel that opt does not express has none: its accesses stay those of the instructions.
+		// A kernel that opt cannot express has none: its accesses stay those of the instructions.
 		of, _ = opt.FindElements(kernel, p.original.SharedLayout(kernel))
 		p.elements[kernel] = of
 	}
 	return of
 }
 
-// New makes an engine of one.
+// New makes an instrumenting engine out of an engine.
 func New(e engine.Engine, o instrument.Options) *Engine {
 	o.Partly = true
 	x := &Engine{Engine: e, options: o, Shape: DefaultShape, programs: map[*ptx.Module]*program{}, logs: map[*devmem.Memory]uint64{}}
@@ -79,7 +81,7 @@ func (e *Engine) gpu() bool {
 	return ok && g.GPU()
 }
 
-// log gives memory for a log, and what ends its use.
+// log allocates memory for a log, and returns the function that ends its use.
 func (e *Engine) log(m *devmem.Memory) (addr uint64, end func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,7 +95,8 @@ func (e *Engine) log(m *devmem.Memory) (addr uint64, end func(), err error) {
 	return addr, free, err
 }
 
-// alloc gives memory to the device code. A GPU has all memory in the arena; an emulated device has this apart from that of the program.
+// alloc allocates memory for the device code. A GPU has all memory in the arena; an emulated device has this memory
+// apart from that of the program.
 func (e *Engine) alloc(m *devmem.Memory, size uint64, name string) (addr uint64, free func(), err error) {
 	if e.gpu() {
 		addr, err = m.Alloc(size, 64, devmem.DeviceAlloc, name)
@@ -134,7 +137,8 @@ func (e *Engine) program(l *engine.Launch) *program {
 	return p
 }
 
-// Run implements engine.Engine. A launch that nobody watches does not log, and neither does one of a kernel that is not instrumented.
+// Run implements engine.Engine. A launch that is not watched does not log, and neither does a launch of a kernel that
+// is not instrumented.
 func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	p := e.program(l)
 	if p == nil {
@@ -169,7 +173,7 @@ func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 
 	reader := instrument.NewReader(e.Shape, log)
 	unwatched := *l
-	unwatched.Sink, unwatched.HostWrites = nil, true // threads wait until the log has room
+	unwatched.Sink, unwatched.HostWrites = nil, true // threads wait for space in the log
 	launch := launchOf(l, p)
 	if e.gpu() {
 		f := &faults{l: l, own: addr}
@@ -193,7 +197,7 @@ func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 	return stats, err
 }
 
-// point makes a variable of the program point to addr, and gives what ends that.
+// point sets a variable of the program to addr, and returns the function that resets it.
 func point(p *loader.Program, symbol string, addr uint64) (end func()) {
 	at, size, ok := p.Symbol(symbol)
 	if !ok {
@@ -216,7 +220,7 @@ func sharedBytes(l *engine.Launch, p *program) uint64 {
 	return uint64(layout.Reserved + layout.Static)
 }
 
-// launchOf describes a launch for those who make its events.
+// launchOf describes a launch for the maker of its events.
 func launchOf(l *engine.Launch, p *program) *instrument.Launch {
 	kernel := p.original.ByName[l.Func.Name]
 	shared := sharedBytes(l, p)

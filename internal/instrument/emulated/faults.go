@@ -8,22 +8,22 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// GPU is an engine that is one: it has the pages of memory pinned, and may not tell which accesses to global memory are wrong, so that the
-// log is asked for these.
+// GPU is implemented by an engine that is a GPU: its memory pages are pinned, and it may not report invalid accesses to
+// global memory, so that they are detected by means of the log.
 type GPU interface{ GPU() bool }
 
-// faults are those of a launch on a GPU, one for each kind and place.
+// faults are the faults of a launch on a GPU, one for each kind and place.
 type faults struct {
 	l      *engine.Launch
-	own    uint64         // the address of the log, which is no memory of the program
-	list   []engine.Fault // by the log
-	device []engine.Fault // by the engine
+	own    uint64         // the address of the log, which is not memory of the program
+	list   []engine.Fault // found in the log
+	device []engine.Fault // reported by the engine
 }
 
-// there says that an access to global memory is right.
+// there reports whether an access to global memory is valid.
 func (f *faults) there(in *isa.Inst, addr, size uint64) bool { return f.wrong(in, addr, size) == "" }
 
-// wrong says what is wrong with an access to global memory; "": nothing.
+// wrong returns the kind of fault of an access to global memory; "" if it is valid.
 func (f *faults) wrong(in *isa.Inst, addr, size uint64) engine.FaultKind {
 	a, ok := f.l.Program.Memory.Find(addr)
 	switch {
@@ -39,7 +39,7 @@ func (f *faults) wrong(in *isa.Inst, addr, size uint64) engine.FaultKind {
 	return ""
 }
 
-// outside adds a wrong access, of which the log tells.
+// outside adds an invalid access found in the log.
 func (f *faults) outside(e *event.Event, in *isa.Inst, lane int, addr uint64) {
 	size := uint64(e.Size)
 	kind := f.wrong(in, addr, size)
@@ -64,7 +64,7 @@ func (f *faults) outside(e *event.Event, in *isa.Inst, lane int, addr uint64) {
 
 func (f *faults) add(x engine.Fault) { f.device = append(f.device, x) }
 
-// tell tells of the faults. That the engine has ended the kernel by an access is not told where the log has one.
+// tell reports the faults. It leaves out that an access ended the kernel if the log has such an access.
 func (f *faults) tell() {
 	if f.l.OnFault == nil {
 		return

@@ -1,9 +1,10 @@
-// Package gpu is an engine that executes launches on an NVIDIA GPU. It makes no events: it is for programs that tell by themselves what
-// they do (package emulated). A process of its own (internal/cuda/standin/src/gpu.c) makes the driver's calls.
+// Package gpu is an engine that executes launches on an NVIDIA GPU. It makes no events: it is for programs that record
+// their own behaviour (package emulated). A separate process (internal/cuda/standin/src/gpu.c) makes the driver's
+// calls.
 //
-// Device memory stays where it is, in the file that all processes of a run map at the same addresses. The GPU reads and writes
-// it there, across its bus: the memory is registered with the driver (cuMemHostRegister), which has it at the same addresses. So host code,
-// pointers in memory and the log are what they are on the emulator, and a launch copies nothing.
+// Device memory stays in the file that all processes of a run map at the same addresses. The GPU reads and writes it
+// there, across its bus: the memory is registered with the driver (cuMemHostRegister), which has it at the same
+// addresses. So host code, pointers in memory and the log are the same as on the emulator, and a launch copies nothing.
 package gpu
 
 import (
@@ -24,25 +25,25 @@ import (
 
 // Engine executes launches on the first GPU, one at a time.
 type Engine struct {
-	file string // the worker's: calls.GPUWorker in the folder of the stand-in libraries
+	file string // the worker's executable: calls.GPUWorker in the folder of the stand-in libraries
 
 	mu         sync.Mutex
 	worker     *worker
 	loaded     map[*loader.Program]module
-	registered map[uint64]bool // pieces of memory, by number
+	registered map[uint64]bool // registered pieces of memory, by number
 }
 
 // module is a program that the worker has loaded.
 type module struct {
 	number      uint64
-	environment []byte // the cell that tells it the workspace of a cooperative launch (see placed); nil: nothing asks for it
+	environment []byte // the cell with the address of the workspace of a cooperative launch (see placed); nil: nothing needs it
 }
 
-// New makes an engine by the file of the worker.
+// New makes an engine with the given executable of the worker.
 func New(file string) *Engine { return &Engine{file: file} }
 
-// Name gives that of the GPU, and its architecture: "NVIDIA H100 (sm_90)". The error says why there is none that can execute launches on
-// a memory.
+// Name returns the name of the GPU and its architecture: "NVIDIA H100 (sm_90)". It returns an error if no GPU can
+// execute launches on a memory.
 func Name(file string, m *devmem.Memory) (string, error) {
 	w, err := start(file, m)
 	if err != nil {
@@ -52,7 +53,8 @@ func Name(file string, m *devmem.Memory) (string, error) {
 	return w.name, nil
 }
 
-// GPU implements emulated.GPU: of few wrong accesses does the device tell, and not where they are; those to memory near an allocation take place.
+// GPU implements emulated.GPU: the device reports few invalid accesses, and not their places. Invalid accesses near an
+// allocation take place.
 func (e *Engine) GPU() bool { return true }
 
 // Close ends the worker.
@@ -68,13 +70,13 @@ func (e *Engine) Close() error {
 // pieceBytes is the unit in which memory is registered.
 const pieceBytes = 2 << 20
 
-// Pauses between two looks at a launch, in which the log is read.
+// Pauses between two polls of a launch, in which the log is read.
 const (
 	firstPause = 20 * time.Microsecond
 	lastPause  = time.Millisecond
 )
 
-// Run implements engine.Engine. Launches that are cancelled end with the worker: the next one begins with another.
+// Run implements engine.Engine. Cancelled launches end with the worker: the next one begins with another.
 func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -100,7 +102,7 @@ func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 	if err == nil {
 		return stats, nil
 	}
-	e.worker.kill() // the device is lost to its process
+	e.worker.kill() // the device is lost to the worker's process
 	if ctx.Err() != nil {
 		return stats, ctx.Err()
 	}
@@ -120,7 +122,7 @@ func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 	return stats, err
 }
 
-// faultOf gives the fault for a result of the driver, and the error of a launch that ends by it.
+// faultOf returns the fault for a result of the driver, and the error of a launch that ends with it.
 func faultOf(result uint32) (engine.FaultKind, error) {
 	switch result {
 	case illegal, wrongSpace:
@@ -164,7 +166,7 @@ func (e *Engine) begin(l *engine.Launch, workspace uint64) error {
 	return err
 }
 
-// register has the memory of all allocations registered, and no other but what they share pieces with.
+// register registers the memory of all allocations, and no other memory except the rest of their pieces.
 func (e *Engine) register(m *devmem.Memory) error {
 	_, size := m.File()
 	used := map[uint64]bool{}
@@ -223,7 +225,7 @@ func (e *Engine) load(p *loader.Program) (m module, err error) {
 	return m, err
 }
 
-// launchRequest is struct launch of the worker, and what follows it.
+// launchRequest is struct launch of the worker, and the data that follows it.
 func launchRequest(l *engine.Launch, module uint64) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint64(nil, module)
@@ -245,7 +247,7 @@ func launchRequest(l *engine.Launch, module uint64) []byte {
 	return append(append(b, l.Func.Name...), 0)
 }
 
-// wait waits for the end of the launch, and tells of progress meanwhile.
+// wait waits for the end of the launch, and reports progress meanwhile.
 func (e *Engine) wait(ctx context.Context, l *engine.Launch) error {
 	for pause := firstPause; ; pause = min(pause*5/4, lastPause) {
 		_, err := e.worker.ask(opQuery, nil)

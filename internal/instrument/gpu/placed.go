@@ -13,11 +13,12 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// placed gives the PTX of a loaded program, one text for each of its modules, in which the variables in global and constant memory are
-// where the program has them: an address is in the place of each name. Constant memory is global memory then. Tables of virtual functions,
-// which nobody else names, stay variables of the module, because only the driver knows the addresses of functions. The workspace of a
-// cooperative launch is the one whose address is at environment, not the driver's, which the host does not know. Lines are left out: the
-// GPU has no use for them. The error names what cannot be placed.
+// placed returns the PTX of a loaded program, one text for each of its modules, in which the variables in global and
+// constant memory are where the program has them: each name is replaced by an address. Constant memory is then global
+// memory. Tables of virtual functions, to which nothing else refers, stay variables of the module, because only the
+// driver knows the addresses of functions. The workspace of a cooperative launch is the one whose address is at
+// environment, not the driver's, which the host does not know. Line information is left out because the GPU does not
+// need it. The error names what cannot be placed.
 func placed(p *loader.Program, environment uint64) ([]string, error) {
 	for _, v := range p.Module.Vars {
 		if virtual := strings.HasPrefix(v.Name, virtualTable); slices.ContainsFunc(v.Relocs, func(r isa.Reloc) bool { return (r.Func == nil) == virtual }) {
@@ -43,9 +44,9 @@ func placed(p *loader.Program, environment uint64) ([]string, error) {
 // placer rewrites a module.
 type placer struct {
 	program     *loader.Program
-	environment uint64 // where %envreg1 and 2 are, the halves of an address, the upper one first
+	environment uint64 // address of the contents of %envreg1 and 2, the halves of an address, the upper one first
 	tree        *ptx.Module
-	names       map[string]uint64 // addresses of the variables that are seen where it is; 0: of something else
+	names       map[string]uint64 // addresses of the variables in scope; 0: the name is something else
 	err         error
 }
 
@@ -74,15 +75,15 @@ func (x *placer) module() *ptx.Module {
 	return &out
 }
 
-// virtualTable begins the names of tables of virtual functions.
+// virtualTable is the prefix of the names of tables of virtual functions.
 const virtualTable = "_ZTV"
 
-// inMemory says that variables are placed by the program.
+// inMemory reports whether the program places a variable.
 func inMemory(v *ptx.Var) bool {
 	return (v.Space == "global" || v.Space == "const") && !strings.HasPrefix(v.Names[0].Name, virtualTable)
 }
 
-// declare makes the names of a declaration known.
+// declare records the names of a declaration.
 func (x *placer) declare(d *ptx.Var) {
 	for i := range d.Names {
 		name := d.Names[i].Name
@@ -93,7 +94,7 @@ func (x *placer) declare(d *ptx.Var) {
 	}
 }
 
-// address gives that of a variable: of the declaration, or of the definition that it stands for.
+// address returns the address of a variable: of the declaration, or of the definition that it stands for.
 func (x *placer) address(d *ptx.Var, name string) uint64 {
 	other := uint64(0)
 	for _, v := range x.program.Module.Vars {
@@ -160,7 +161,7 @@ func (x *placer) block(b *ptx.Block) *ptx.Block {
 	return &out
 }
 
-// inst gives an instruction whose operands name no variable: registers have the addresses.
+// inst returns an instruction whose operands name no variable: registers hold the addresses.
 func (x *placer) inst(in *ptx.Inst) ptx.Stmt {
 	out := *in
 	if i := slices.IndexFunc(in.Operands, func(o ptx.Operand) bool { return o.Name == "%envreg1" || o.Name == "%envreg2" }); i >= 0 {
@@ -195,7 +196,7 @@ func (x *placer) inst(in *ptx.Inst) ptx.Stmt {
 	return block
 }
 
-// workspace reads what is at an address in place of a register of the environment.
+// workspace loads from an address instead of reading a register of the environment.
 func (x *placer) workspace(in *ptx.Inst, at uint64) ptx.Stmt {
 	if in.Op != "mov" && x.err == nil {
 		x.err = fmt.Errorf("%s:%d: %s of %s: --device gpu cannot place it; choose --device emulated", x.tree.Name, in.Pos.Line, in.Op, in.Operands[1])
@@ -208,7 +209,7 @@ func (x *placer) workspace(in *ptx.Inst, at uint64) ptx.Stmt {
 			in.Operands[0], {Kind: ptx.OperandAddr, Args: []ptx.Operand{address}}}}}}
 }
 
-// isConstant asks whether an address is one of a variable in constant memory, in place of isspacep.const.
+// isConstant replaces isspacep.const: it tests whether an address is one of a variable in constant memory.
 func (x *placer) isConstant(in *ptx.Inst) ptx.Stmt {
 	to := in.Operands[0]
 	number := func(n uint64) ptx.Operand { return ptx.Operand{Kind: ptx.OperandImm, Name: fmt.Sprint(n)} }
@@ -231,10 +232,10 @@ func (x *placer) isConstant(in *ptx.Inst) ptx.Stmt {
 	return block
 }
 
-// register names the register with the i-th address of an instruction, in a block of its own.
+// register names the register for the i-th address of an instruction, in a block of its own.
 func register(i int) string { return fmt.Sprintf("%%fencepost_at%d", i) }
 
-// operands gives operands in which registers are in the place of variables, and adds the addresses that these are to have.
+// operands returns operands in which registers replace variables, and appends the addresses for these registers.
 func (x *placer) operands(list []ptx.Operand, addresses *[]uint64) []ptx.Operand {
 	out := slices.Clone(list)
 	for i := range out {

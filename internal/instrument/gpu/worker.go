@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
-// Requests, as internal/cuda/standin/src/gpu.c has them.
+// Requests, as in internal/cuda/standin/src/gpu.c.
 const (
 	opOpen = iota
 	opRegister
@@ -23,7 +23,7 @@ const (
 	opPrinted
 )
 
-// Results of the driver: those that are told apart. From ownError on they are the worker's.
+// The distinguished results of the driver. From ownError on they are the worker's own.
 const (
 	notReady      = 600
 	illegal       = 700
@@ -56,7 +56,7 @@ type worker struct {
 	dead bool
 }
 
-// start starts a worker by its file, for device memory.
+// start starts a worker, given its executable, for device memory.
 func start(file string, m *devmem.Memory) (*worker, error) {
 	memory, size := m.File()
 	if memory == nil {
@@ -82,7 +82,7 @@ func start(file string, m *devmem.Memory) (*worker, error) {
 	return w, nil
 }
 
-// kill ends the worker, with all that it does on the GPU, if it has not ended.
+// kill ends the worker, with its work on the GPU, if it has not ended.
 func (w *worker) kill() {
 	if w.dead {
 		return
@@ -101,7 +101,8 @@ func words(list ...uint64) []byte {
 	return b
 }
 
-// ask makes a request and gives what the answer says. The error is a *driverError, or the worker is dead.
+// ask makes a request and returns the contents of the answer. The error is a *driverError, or says that the worker is
+// dead.
 func (w *worker) ask(op uint32, data []byte) (string, error) {
 	head := binary.LittleEndian.AppendUint32(nil, op)
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(data)))

@@ -105,7 +105,7 @@ func (f form) encode(neg bool, r *big.Rat, mode string) uint64 {
 	if up(mode, neg, q.Bit(0) == 1, rest) {
 		q.Add(q, big.NewInt(1))
 	}
-	// q counts units of 2^(e-mant); 2^(mant+1) of them is the next binade, whose encoding follows on by itself.
+	// q counts units of 2^(e-mant). 2^(mant+1) of them are the next binade, whose encoding follows automatically.
 	x := uint64(e-f.least())<<f.mant + q.Uint64()
 	if x >= f.infinity() {
 		x = f.infinity()
@@ -132,7 +132,7 @@ func up(mode string, neg, odd bool, rest *big.Rat) bool {
 	return half > 0 || half == 0 && odd
 }
 
-// nanOf is the NaN an operation on the given raw operands gives.
+// nanOf is the NaN result of an operation on raw operands.
 func (f form) nanOf(ops ...uint64) uint64 {
 	if f.bits() == 64 {
 		for _, x := range ops {
@@ -159,7 +159,7 @@ func (n num) signed() *big.Rat {
 	return n.r
 }
 
-// sum is x+y rounded; the operands' NaNs are told raw.
+// sum is x+y rounded. raw are the operands as raw bits, for NaNs.
 func (f form) sum(x, y num, mode string, raw ...uint64) uint64 {
 	switch {
 	case x.nan || y.nan || x.inf && y.inf && x.neg != y.neg:
@@ -223,7 +223,8 @@ func quotient(x, y num) num {
 	return q
 }
 
-// root is the square root: exact where it is rational, else a rational so near that every format rounds it alike.
+// root is the square root: exact if it is rational, else a rational so near that every format rounds it in the same
+// way.
 func root(x num) num {
 	if x.nan || x.inf && !x.neg || !x.inf && x.r.Sign() == 0 {
 		return x
@@ -259,7 +260,7 @@ func signedInt(x uint64, bits int) *big.Int {
 	return v
 }
 
-// intOf reads x as the type does.
+// intOf reads x as an integer of the type.
 func intOf(x uint64, t isa.Type) *big.Int {
 	if t.Signed() {
 		return signedInt(x, 8*t.Size())

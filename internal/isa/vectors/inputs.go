@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// inputs chooses the sources of a spelling's vectors: the same for all spellings of the same kind, so that a file holds
-// each set once. Atomics have the old value first.
+// inputs selects the sources of a spelling's vectors. They are equal for all spellings of one kind, so that a file
+// contains each set once. Atomics have the old value first.
 func inputs(j *job) [][]uint64 {
 	types := j.Src
 	if j.Row.Class == isa.Atomic {
@@ -62,7 +62,7 @@ func seedOf(types []isa.Type) uint64 {
 	return h
 }
 
-// edges are the values where types do something special.
+// edges are the values at which types behave specially.
 func edges(t isa.Type) []uint64 {
 	switch t {
 	case isa.Pred:
@@ -155,7 +155,7 @@ func crossed(types []isa.Type, rnd *rand.Rand, n int) [][]uint64 {
 	return append(out, hard(types)...)
 }
 
-// hard are vectors that tell single from double rounding, and results at the edge of the subnormals.
+// hard are vectors that distinguish single from double rounding, and results at the edge of the subnormals.
 func hard(types []isa.Type) [][]uint64 {
 	f32s := func(xs ...float32) []uint64 {
 		out := make([]uint64, len(xs))
@@ -175,7 +175,8 @@ func hard(types []isa.Type) [][]uint64 {
 	switch {
 	case types[0] == isa.F32 && len(types) == 3:
 		return [][]uint64{
-			// The product lies just beside the middle of two floats; the addend tips it, too small for a float64 sum.
+			// The product is just beside the midpoint of two floats. The addend decides the direction but is too small
+			// for a float64 sum.
 			f32s(1+0x1p-12, 1+0x1p-12, 0x1p-60), f32s(1+0x1p-12, 1+0x1p-12, -0x1p-60), f32s(0x1.000002p0, 0x1.8p-24, 0x1p0),
 			f32s(0x1.001p0, 0x1.001p0, tiny), f32s(0x1.001p0, 0x1.001p0, -tiny),
 			f32s(0x1.000002p0, -0x1.000002p0, 0x1.000004p0), f32s(3, -1.0/3, 1), f32s(0x1p-75, 0x1p-75, tiny), f32s(0x1p-100, -0x1p-49, tiny),

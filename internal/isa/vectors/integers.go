@@ -42,8 +42,8 @@ func integer(j *job, in []uint64) []uint64 {
 	return []uint64{integer1(j, in, j.typ)}
 }
 
-// carrying computes the rows with a condition code, which is 1 after a sum with a carry and after a difference without a
-// borrow: what NVIDIA's assembler makes of sub.cc is IADD3 of the complement, whose carry is kept (sm_75 to sm_100).
+// carrying computes the rows with a condition code. It is 1 after a sum with a carry and after a difference without a
+// borrow: NVIDIA's assembler compiles sub.cc to IADD3 of the complement and keeps its carry (sm_75 to sm_100).
 func carrying(j *job, in []uint64) []uint64 {
 	bits := 8 * j.typ.Size()
 	n := len(in)

@@ -1,6 +1,6 @@
 // Command vectors writes the value vectors of internal/isa/testdata: for every spelling of the instruction table some
-// inputs and the results the PTX manual gives for them, computed with exact arithmetic (math/big) and never by the
-// table's own code. From the table it takes nothing but the list of spellings.
+// inputs and the results according to the PTX manual. The results are computed with exact arithmetic (math/big) and
+// never by the table's own code. The list of spellings is the only thing taken from the table.
 //
 //	go run ./vectors testdata
 package main
@@ -58,13 +58,13 @@ func write(dir string) error {
 	return nil
 }
 
-// file is one file in the making.
+// file is a file being written.
 type file struct {
 	b    strings.Builder
 	sets map[string]string // text of a set of inputs, to its name
 }
 
-// add writes the vectors of one spelling: the inputs, unless some spelling before has had the same, and the results.
+// add writes the vectors of one spelling: the inputs, unless an earlier spelling had the same, and the results.
 func (f *file) add(s isa.Spelling) {
 	j := &job{Spelling: s, op: s.Row.Op, typ: s.Inst().Type}
 	if s.Row.Class == isa.Warp || s.Row.Class == isa.Matrix {

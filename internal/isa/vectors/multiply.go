@@ -50,7 +50,7 @@ func elementsOf(t string) int {
 	return map[string]int{"f16": 2, "bf16": 2, "tf32": 1, "e4m3": 4, "e5m2": 4, "e3m2": 4, "e2m3": 4, "e2m1": 4, "u8": 4, "s8": 4, "u4": 8, "s4": 8, "b1": 32, "f32": 1, "f64": 1, "s32": 1}[t]
 }
 
-// inA, inB and inC say where an element is: in which lane, which register of it, and which element of that.
+// inA, inB and inC return the place of an element: its lane, register, and index in the register.
 func (x *matrices) inA(row, k int) (lane, reg, at int) {
 	if x.quads && x.colA {
 		return k + row/4*16, row % 4 / 2, row % 2

@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// stochastic is cvt.rs: of the two neighbours of a magnitude the greater one where random bits carry out of its distance from the
-// lesser one, in units of the distance of the two.
+// stochastic is cvt.rs: of the two neighbours of a magnitude it returns the greater one if adding random bits to the
+// distance from the lesser one, in units of the distance of the two, carries.
 func stochastic(j *job, in []uint64) uint64 {
 	random := in[len(in)-1]
 	in = in[:len(in)-1]

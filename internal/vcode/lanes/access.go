@@ -5,58 +5,62 @@ import (
 	"unsafe"
 )
 
-// Access is what loads and stores of Run may reach. The address of a lane, less Origin, is where its bytes begin, counted
-// from *Base. Where that is not below Room, or no multiple of their number, the operation is not done and Run ends there.
+// Access is the memory that a load or store of Run may touch. The offset of a lane is its address less Origin, counted
+// from *Base. If the offset is not below Room, or is not a multiple of the access size, the operation is not executed
+// and Run ends there.
 //
-// How the lanes lie is in the operation. Line: side by side from the address, a scalar, which is that of lane 0. Same: all
-// at the scalar. Rows: lanes 0 to 15 side by side, 16 to 31 the same Row bytes behind; Spread: lanes 0 to 15 at one
-// address, 16 to 31 Row bytes behind it; Pattern: at the scalar plus the offsets in a vector of 32 bits a lane, which
-// count as signed. The scalar's address alone is compared with Room, which must be chosen so that the other lanes are
-// inside then, those that are not in the mask too. Each: at addresses in a vector of 64 bits a lane, EachLow of 32; each
-// lane of the mask is compared. Stores of one place by several lanes leave what the last of them stores. Increase adds to what
-// is there in place of storing, one lane after the other.
+// The name of the operation says where the lanes are. Line: adjacent, from the scalar address, which is that of lane 0.
+// Same: all at the scalar address. Rows: lanes 0 to 15 adjacent, lanes 16 to 31 the same Row bytes further. Spread:
+// lanes 0 to 15 at one address, lanes 16 to 31 Row bytes further. Pattern: at the scalar address plus the offsets in a
+// vector of 32 signed bits a lane. In all these forms only the scalar address is compared with Room. Room must be
+// chosen so that all other lanes, in the mask or not, are then inside too. Each: at the addresses in a vector of 64
+// bits a lane; EachLow: of 32 bits a lane. Each lane of the mask is then compared with Room. If several lanes store to
+// one place, the value of the last of them stays. Increase adds to memory in place of storing, one lane after the
+// other.
 //
-// Operands: what is loaded, or stored; the address; the Access; the offsets of Pattern. Loads of less than 32 bits extend
-// by zeros, or by the sign where that is in the name; a scalar has zeros above 32 bits then. Imm is for Run to return.
+// The operands are: the value loaded or stored; the address; the Access; the offsets of Pattern. Loads of less than 32
+// bits extend by zeros, or by the sign if the name says so; a scalar result then has zeros above 32 bits. Run returns
+// Imm.
 //
-// SteadyS and SteadyU extend a scalar from 32 to 64 bits that stands for values of all lanes, which lie between it + B and
-// it + B + C, two numbers: signed or not. It is not done, and Run ends, where one of those does not fit 32 bits.
+// SteadyS and SteadyU extend, from 32 to 64 bits, a scalar that represents the values of all lanes. These lie between
+// scalar + B and scalar + B + C. B and C are numbers, signed for SteadyS and unsigned for SteadyU. The operation is not
+// executed, and Run ends, if one of the bounds does not fit 32 bits.
 type Access struct {
 	Origin uint64
 	Room   uint64
 	Base   *unsafe.Pointer
 	Row    uint64
-	Told   uint64 // not 0: accesses are noted in the Log; one that cannot be is not done (see Log and Told)
-	Last   uint64 // not 0: the next place is asked for ahead, as far from this one as this is from the last; Run leaves it alone
+	Told   uint64 // not 0: accesses are logged; an access that cannot be logged is not executed (see Log and Told)
+	Last   uint64 // not 0: the place of the last access; code prefetches as far ahead of this one as this one is ahead of it, and Run leaves it alone
 }
 
-// Log is what Run did, in its order, as far as it is to be told. It has room for 32 accesses.
+// Log is the accesses that Run made and that were to be logged, in order. It has room for 32.
 type Log struct {
-	N     uint64 // loads and stores
+	N     uint64 // number of loads and stores
 	_     [7]uint64
 	Heads [32]Head
 	List  [32]Told
 }
 
-// Head is what is told of each load or store.
+// Head is the log entry of a load or store.
 type Head struct {
-	At  uint64 // the scalar address less Origin, where there is one
+	At  uint64 // the scalar address less Origin, if there is one
 	Imm uint64 // of the Op
 }
 
-// Told is what is told of some besides.
+// Told is the part of a log entry that only some accesses have.
 type Told struct {
-	_        [8]uint64 // so that those at the same place in several do not compete for one line of a cache
+	_        [8]uint64 // keeps fields at equal offsets of several entries from competing for one cache line
 	Offsets  V64       // of Each and EachLow: by lane, the address less Origin
 	Values   V64       // the vector of 64 bits that is stored
-	Values32 V32       // the one of 32 bits
-	// What a store of 64 or of 32 bits overwrites, as if each lane were the first to write. In Before32, the bytes that one of less
-	// overwrites whose lanes lie side by side, which is done only where they begin at a multiple of 4.
+	Values32 V32       // the vector of 32 bits that is stored
+	// The old values of a store of 64 or of 32 bits, as if each lane were the first to write. For a smaller store of
+	// adjacent lanes, Before32 holds the old bytes; such a store is executed only if it begins at a multiple of 4.
 	Before   V64
 	Before32 V32
 }
 
-// how the lanes of an access lie.
+// how says where the lanes of an access are.
 type how uint8
 
 const (
@@ -69,15 +73,15 @@ const (
 	eachLow
 )
 
-// accessOp is what an operation that loads or stores does.
+// accessOp is the meaning of an operation that loads or stores.
 type accessOp struct {
 	how           how
 	size          uint64
 	signed, store bool
-	add           bool // a store, of the sum with what is there
+	add           bool // a store of the sum with the old value
 }
 
-// access does a load, a store, SteadyS or SteadyU; false where it cannot be done.
+// access executes a load, a store, SteadyS or SteadyU. It returns false if that is not possible.
 func (x *Regs) access(o *Op, mask uint32) bool {
 	if o.Code == OpSteadyS || o.Code == OpSteadyU {
 		return x.steady(o)
@@ -147,13 +151,13 @@ func (x *Regs) access(o *Op, mask uint32) bool {
 	return true
 }
 
-// tellsBefore reports whether a Told has what the store overwrites.
+// tellsBefore reports whether a Told holds the old values of the store.
 func (a *accessOp) tellsBefore() bool { return a.store && a.size >= 4 }
 
-// tellsBytes reports whether a Told has the bytes that the store overwrites.
+// tellsBytes reports whether a Told holds the old bytes of the store.
 func (a *accessOp) tellsBytes() bool { return a.store && a.size < 4 && a.how == line }
 
-// tell notes an access; false when that cannot be done. At has the offsets of the lanes from base.
+// tell logs an access. It returns false if that is not possible. At has the offsets of the lanes from base.
 func (x *Regs) tell(a *accessOp, o *Op, at *V64, base unsafe.Pointer, mask uint32) bool {
 	if x.Log.N == uint64(len(x.Log.List)) || a.tellsBytes() && at[0]%4 != 0 {
 		return false
@@ -189,7 +193,7 @@ func (x *Regs) tell(a *accessOp, o *Op, at *V64, base unsafe.Pointer, mask uint3
 	return true
 }
 
-// load reads an element, in 32 bits where it has less.
+// load reads an element, extended to 32 bits if it is smaller.
 func (a *accessOp) load(p unsafe.Pointer) uint64 {
 	b := unsafe.Slice((*byte)(p), a.size)
 	var v uint64

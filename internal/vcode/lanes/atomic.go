@@ -2,8 +2,8 @@ package lanes
 
 import "unsafe"
 
-// RMW is a read-modify-write of memory (PTX ISA, "atom"): what it leaves, of what was there (old) and the operands b
-// and c.
+// RMW is a read-modify-write of memory (PTX ISA, "atom"): the value that it writes, in terms of the old value and the
+// operands b and c.
 type RMW uint32
 
 // The read-modify-writes.
@@ -14,19 +14,19 @@ const (
 	RMWOr       // old | b
 	RMWXor      // old ^ b
 	RMWExch     // b
-	RMWCas      // c where old = b, old otherwise
+	RMWCas      // c if old = b, old otherwise
 	RMWMinS
 	RMWMinU
 	RMWMaxS
 	RMWMaxU
 	RMWFAdd // f32 or f64
-	RMWInc  // 0 where old >= b, old + 1 otherwise; 32 bits only
-	RMWDec  // b where old = 0 or old > b, old - 1 otherwise; 32 bits only
+	RMWInc  // 0 if old >= b, old + 1 otherwise; 32 bits only
+	RMWDec  // b if old = 0 or old > b, old - 1 otherwise; 32 bits only
 )
 
-// Atomic32 does a read-modify-write of the four bytes at mem[off] in each lane, the lowest lane first; d gets what was
-// there. It reports whether a lane changed what it found. D may be b or c; c is for RMWCas. Bounds are the caller's, as
-// in all accesses of this package.
+// Atomic32 performs a read-modify-write of the four bytes at mem[off] in each lane, the lowest lane first, and sets d
+// to the old values. It reports whether a lane changed memory. D may be b or c. C is used by RMWCas only. The caller
+// has checked the bounds, as for all accesses of this package.
 func Atomic32(op RMW, d *V32, mem []byte, off *V64, b, c *V32, mask uint32) (changed bool) {
 	return op.do32(d, unsafe.Pointer(unsafe.SliceData(mem)), off, b, c, mask)
 }
@@ -36,7 +36,8 @@ func Atomic64(op RMW, d *V64, mem []byte, off *V64, b, c *V64, mask uint32) (cha
 	return op.do64(d, unsafe.Pointer(unsafe.SliceData(mem)), off, b, c, mask)
 }
 
-// Leaves32 gives what the read-modify-writes leave in memory, zeros above it. D, old, b and c are different vectors.
+// Leaves32 computes the values that the read-modify-writes leave in memory, zero-extended. D, old, b and c are
+// different vectors.
 func (op RMW) Leaves32(d *V64, old, b, c *V32, mask uint32) {
 	var now V32
 	switch op {

@@ -8,19 +8,19 @@ import (
 	"unsafe"
 )
 
-// translator makes code of lists, once for all lanes and once for some. The files for a processor choose its instructions; these name
-// its types (asm, label, mem, reg, vec) and say how many vector registers it has, and of how many bytes.
+// translator makes machine code of lists, once for all lanes and once for some. The files for a processor select its
+// instructions. They also define its types (asm, label, mem, reg, vec) and the number and size of its vector registers.
 type translator struct {
 	asm
 	ops    []Op
-	masked bool // some lanes
+	masked bool // for some lanes only
 	near   []Near
-	told   bool   // accesses may be noted
+	told   bool   // accesses may be logged
 	target []bool // an operation that is jumped to, or begins a list
-	limit  int    // the operation at which what is done together ends at the latest
+	limit  int    // the operation at which the current group ends at the latest
 	labels []label
 	ends   []end
-	cold   []func() // code that is rarely run, written after the rest
+	cold   []func() // code that rarely runs, written after the rest
 	later  []*record
 	data   label
 	pool   []byte // constants, at data
@@ -28,13 +28,13 @@ type translator struct {
 	group
 }
 
-// end leaves a list.
+// end is an exit from a list.
 type end struct {
 	at  *label
 	imm uint64
 }
 
-// record is operations that Go code does before code goes on at a label.
+// record is operations that Go code executes before the machine code continues at a label.
 type record struct {
 	ops  []Op
 	next label
@@ -58,7 +58,7 @@ const (
 	lastAt   = 40
 )
 
-// The results of enter, as code finds them.
+// The results of enter in the code.
 const (
 	endAt  = 32
 	leftAt = 40
@@ -92,7 +92,7 @@ func (c *Compiled) translate(starts []int32, near []Near, told bool) []byte {
 	return t.Code
 }
 
-// findTargets marks what may be jumped to.
+// findTargets marks the operations that jumps or list starts refer to.
 func (t *translator) findTargets(starts []int32) {
 	t.target = make([]bool, len(t.ops)+1)
 	for i := range t.ops {
@@ -112,11 +112,11 @@ func (t *translator) findTargets(starts []int32) {
 	}
 }
 
-// endsList reports whether what follows the operation in the list is only reached by jumps.
+// endsList reports whether only jumps reach the code after the operation in the list.
 func endsList(c Code) bool { return c == OpEnd || c == OpGoto || c == OpIfScalar || c == OpIfPred }
 
-// lists writes the code of all operations. For those of starts that lie within what is done together there is code of its own, which
-// goes on from one to the next: a list begins there only after it ended at the operation before.
+// lists writes the code of all operations. A start of starts that lies inside a group has code of its own, which
+// continues from one such start to the next: a list begins there only after it ended at the operation before.
 func (t *translator) lists(starts []int32) {
 	begin := len(t.Code)
 	for i := 0; i < len(t.ops); {
@@ -144,7 +144,7 @@ func (t *translator) lists(starts []int32) {
 	t.writeCold()
 }
 
-// writeCold writes what is jumped to from the code before: what is rarely run, and the ends.
+// writeCold writes the cold code and the exits, which the code before jumps to.
 func (t *translator) writeCold() {
 	for ; len(t.cold) > 0; t.cold = t.cold[1:] {
 		t.cold[0]()
@@ -156,7 +156,7 @@ func (t *translator) writeCold() {
 	t.ends = t.ends[:0]
 }
 
-// parts writes the code of operations up to end, with a beginning at each of starts.
+// parts writes the code of the operations up to end, with an entry at each of starts.
 func (t *translator) parts(starts []int32, end int) {
 	for k, s := range starts {
 		t.Bind(&t.labels[s])
@@ -172,10 +172,10 @@ func (t *translator) parts(starts []int32, end int) {
 	t.Jump(t.after(end))
 }
 
-// after gives the label of operation i.
+// after returns the label of operation i.
 func (t *translator) after(i int) *label { return &t.labels[i] }
 
-// some writes the code of some operations from i on, and gives their number.
+// some writes the code of some operations from i on and returns their number.
 func (t *translator) some(i int) int {
 	o := &t.ops[i]
 	switch o.Code {
@@ -209,14 +209,14 @@ func (t *translator) some(i int) int {
 	return n
 }
 
-// stop gives a label at which the list is left.
+// stop returns a label that exits from the list.
 func (t *translator) stop(imm uint64) *label {
 	l := new(label)
 	t.ends = append(t.ends, end{l, imm})
 	return l
 }
 
-// leaveToGo lets Go code do operations and come back.
+// leaveToGo lets Go code execute operations and return to the machine code.
 func (t *translator) leaveToGo(ops []Op) {
 	r := &record{ops: append(slices.Clone(ops), Op{})}
 	t.later = append(t.later, r)
@@ -224,7 +224,7 @@ func (t *translator) leaveToGo(ops []Op) {
 	t.Bind(&r.next)
 }
 
-// writeData writes what code refers to.
+// writeData writes the constants that the code refers to.
 func (t *translator) writeData() {
 	for len(t.Code)%vectorBytes != 0 {
 		t.Return()
@@ -233,7 +233,7 @@ func (t *translator) writeData() {
 	t.Code = append(t.Code, t.pool...)
 }
 
-// constant gives the place of bytes among the constants.
+// constant returns the place of bytes among the constants.
 func (t *translator) constant(b []byte) int32 {
 	at, ok := t.known[string(b)]
 	if !ok {
@@ -244,7 +244,7 @@ func (t *translator) constant(b []byte) int32 {
 	return at
 }
 
-// table is constant for a number of 32 or 64 bits a lane.
+// table is constant for a number of 32 or 64 bits in each lane.
 func (t *translator) table(w int, f func(lane uint64) uint64) int32 {
 	var b []byte
 	for l := range uint64(32) {

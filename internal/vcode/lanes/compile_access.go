@@ -4,7 +4,7 @@ package lanes
 
 import "unsafe"
 
-// isScalar reports whether an operation is done before the strips of its group.
+// isScalar reports whether an operation is executed before the strips of its group.
 func (t *translator) isScalar(c Code) bool {
 	return c >= OpScalarSet && c <= OpScalarGEU64 || c == OpSteadyS || c == OpSteadyU || t.isScalarLoad(c)
 }
@@ -15,7 +15,7 @@ func (t *translator) isScalarLoad(c Code) bool {
 	return t.isAccess(c) && accessOps[c-OpLoad8ULine].how == same
 }
 
-// isLoad reports whether an operation is a load that strips do.
+// isLoad reports whether an operation is a load that strips execute.
 func (t *translator) isLoad(c Code) bool {
 	if !t.isAccess(c) {
 		return false
@@ -24,18 +24,19 @@ func (t *translator) isLoad(c Code) bool {
 	return !a.store && (a.how == line || a.how == rows || a.how == spread) && !t.byLanes(a)
 }
 
-// isSingle reports whether single writes code for an operation.
+// isSingle reports whether single writes the code of an operation.
 func (t *translator) isSingle(c Code) bool {
 	return c >= OpPredCopy && c <= OpPredSet || t.isAccess(c) && !t.isScalarLoad(c) && !t.isLoad(c)
 }
 
-// ownPlaces says that each lane has an address of its own.
+// ownPlaces reports whether each lane has an address of its own.
 func (a *accessOp) ownPlaces() bool { return a.how == each || a.how == eachLow }
 
-// unrolls reports whether a load is written for each strip: the place of its lanes is not proportional to that of their registers.
+// unrolls reports whether the code of a load is written for each strip. That is so if the place of its lanes is not
+// proportional to that of their registers.
 func (a *accessOp) unrolls() bool { return a.size < 4 || a.how != line }
 
-// scalar writes an operation on scalars. It goes to odd() where it cannot be done.
+// scalar writes an operation on scalars. The code jumps to odd() if it cannot execute the operation.
 func (t *translator) scalar(o *Op, odd func() *label) {
 	switch c := o.Code; {
 	case c == OpSteadyS || c == OpSteadyU:
@@ -70,7 +71,7 @@ func (t *translator) loadScalar(r reg, off int32, wide bool) {
 func scalarAt(off int32) mem { return mem{Base: scalarsReg, Disp: off} }
 func predAt(off int32) mem   { return mem{Base: predsReg, Disp: off} }
 
-// single writes the code of an operation that is in no group; false where there is none.
+// single writes the code of an operation that is in no group. It returns false if there is no code for it.
 func (t *translator) single(i int) bool {
 	o := &t.ops[i]
 	switch {
@@ -84,7 +85,8 @@ func (t *translator) single(i int) bool {
 	return true
 }
 
-// register gives the bits of a lane of what an access moves, and what its offset counts from.
+// register returns the width in bits of a lane of the vector that an access moves, and the base register of the
+// vector's offset.
 func (a *accessOp) register() (w int, base reg) {
 	if a.size == 8 {
 		return 64, longsReg
@@ -92,14 +94,14 @@ func (a *accessOp) register() (w int, base reg) {
 	return 32, wordsReg
 }
 
-// lanePlaces says where the lanes of an access are, counted from a register.
+// lanePlaces says where the lanes of an access are, relative to a register.
 type lanePlaces struct {
 	from   mem // the offset of lane 0
-	size   int // its bytes; 0 where lanes lie side by side
+	size   int // bytes of an offset; 0 if the lanes are adjacent
 	signed bool
 }
 
-// The offsets of what code writes of the Log, and of Told; see Regs.tell.
+// The offsets of the fields of Log and Told that the code writes. See Regs.tell.
 const (
 	headsAt  = int32(unsafe.Offsetof(Log{}.Heads))
 	headImm  = int32(unsafe.Offsetof(Head{}.Imm))

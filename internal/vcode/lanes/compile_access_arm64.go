@@ -17,7 +17,7 @@ func (t *translator) compareScalars(o *Op, wide bool, c arm64.Cond) {
 	t.SetIf(c, resultReg)
 }
 
-// shiftScalar shifts to the left (0), to the right with zeros (1) or with the sign (2) by a scalar, which may be more than the width.
+// shiftScalar shifts left (0), right with zeros (1) or right with the sign (2) by a scalar, which may exceed the width.
 func (t *translator) shiftScalar(o *Op, wide bool, kind Code) {
 	width := uint32(32)
 	if wide {
@@ -36,7 +36,7 @@ func (t *translator) shiftScalar(o *Op, wide bool, kind Code) {
 	}
 }
 
-// scalarOps are the instructions of operations on two scalars, and whether they are done on all 64 bits and not cut.
+// scalarOps are the instructions of operations on two scalars, and whether they compute all 64 bits without truncation.
 var scalarOps = map[Code]struct {
 	op    arm64.Op
 	whole bool
@@ -45,9 +45,9 @@ var scalarOps = map[Code]struct {
 	OpScalarAnd: {arm64.AND, true}, OpScalarOr: {arm64.ORR, true}, OpScalarXor: {arm64.EOR, true},
 }
 
-// word makes a scalar in resultReg of others.
+// word computes a scalar into resultReg from other scalars.
 func (t *translator) word(o *Op) {
-	wide := o.Imm != 1<<32-1 // of what is cut to Imm: to 32 bits an instruction does
+	wide := o.Imm != 1<<32-1 // not truncated to Imm; instructions can compute in 32 bits themselves
 	cut := func() {
 		if wide && o.Imm != 1<<64-1 {
 			t.Set(tmp1, o.Imm)
@@ -103,7 +103,7 @@ func (t *translator) word(o *Op) {
 	}
 }
 
-// steady: see Regs.steady.
+// steady is the code of Regs.steady.
 func (t *translator) steady(o *Op, odd *label) {
 	t.loadScalar(resultReg, o.A, false)
 	if o.Code == OpSteadyS {
@@ -149,11 +149,11 @@ func (t *translator) predicate(o *Op) {
 	t.setPred(o.D, resultReg)
 }
 
-// logSize gives the bits below those that the address of an access may have set.
+// logSize returns the logarithm of the access size: the number of low bits that must be zero in an address.
 func (a *accessOp) logSize() int { return bits.TrailingZeros64(a.size) }
 
-// reach makes r the address of an access whose address is a scalar, and notes it. It goes to odd where that is not within its Access,
-// which accessReg points to from then on, or is odd, or where there is no room to note it.
+// reach computes into r the address of an access that has a scalar address, and logs the access. It leaves accessReg at
+// the Access. The code jumps to odd if the address is outside of the Access or misaligned, or if the log is full.
 func (t *translator) reach(o *Op, r reg, odd *label) {
 	a := &accessOps[o.Code-OpLoad8ULine]
 	t.AddI(accessReg, reachReg, int64(o.B))
@@ -177,13 +177,14 @@ func (t *translator) reach(o *Op, r reg, odd *label) {
 	}
 }
 
-// loadBase loads where the memory of the access begins.
+// loadBase loads the start of the memory of the access.
 func (t *translator) loadBase(r reg) {
 	t.Load(8, false, r, mem{Base: accessReg, Disp: baseAt})
 	t.Load(8, false, r, mem{Base: r})
 }
 
-// askAhead prefetches the memory as far after r as r is after the last place, which is kept in memory; see Access.Last.
+// askAhead prefetches memory as far after r as r is after the place of the last access. The code keeps that place in
+// memory; see Access.Last.
 func (t *translator) askAhead(a *accessOp, r reg) {
 	var near label
 	last := mem{Base: accessReg, Disp: lastAt}
@@ -205,10 +206,11 @@ func (t *translator) askAhead(a *accessOp, r reg) {
 	t.Bind(&near)
 }
 
-// byLanes reports whether an access moves some of the lanes that lie side by side: no load or store does that.
+// byLanes reports whether an access moves some of the lanes of a row of adjacent ones. No single load or store does
+// that.
 func (t *translator) byLanes(a *accessOp) bool { return t.masked && (a.how == line || a.how == rows) }
 
-// loadLanes loads the lanes of a strip from the address in r, and moves it to those of the next.
+// loadLanes loads the lanes of a strip from the address in r and advances r to the next strip.
 func (t *translator) loadLanes(o *Op, r reg, _ int32, d vec) {
 	a := &accessOps[o.Code-OpLoad8ULine]
 	if t.strip == t.strips/2 && (a.how == rows || a.how == spread) {
@@ -232,18 +234,18 @@ func (t *translator) loadLanes(o *Op, r reg, _ int32, d vec) {
 	}
 }
 
-// The registers of operations that are in no group: where their lanes lie, and where the second row of them does.
+// The registers of operations that are in no group: the place of their lanes, and of the second row of them.
 const (
 	placeReg  = reg(19)
 	place2Reg = reg(20)
-	lanesReg  = reg(21) // those to be moved yet
+	lanesReg  = reg(21) // the lanes still to be moved
 	laneReg   = reg(22)
 	offReg    = reg(23)
-	fromReg   = reg(24) // where their offsets are
-	valuesReg = reg(25) // where what is moved is
+	fromReg   = reg(24) // the place of their offsets
+	valuesReg = reg(25) // the place of the values that are moved
 )
 
-// moveLanes writes an access that strips do not do.
+// moveLanes writes an access that strips do not execute.
 func (t *translator) moveLanes(o *Op, a *accessOp) {
 	odd := t.stop(o.Imm)
 	p := lanePlaces{}
@@ -290,11 +292,11 @@ func (t *translator) move(a *accessOp, store bool, p lanePlaces, data mem) {
 	}
 }
 
-// storeSide stores all lanes, which lie side by side.
+// storeSide stores all lanes, to adjacent places.
 func (t *translator) storeSide(a *accessOp, data mem) {
 	half := 16 * int32(a.size)
 	w, _ := a.register()
-	n := w / 8 / int(a.size) // registers that 16 bytes are made of
+	n := w / 8 / int(a.size) // number of registers that 16 bytes are made of
 	for at := int32(0); at < 2*half; at += 16 {
 		for i := range n {
 			t.VLoad(true, vec(i), data)
@@ -325,7 +327,7 @@ func (t *translator) allLanes(a *accessOp, store bool, p lanePlaces, data mem) {
 		} else {
 			t.RR(arm64.ADD, true, off, placeReg, off)
 		}
-		if store { // in their order: the last one counts where several write one place
+		if store { // in order: if several lanes write one place, the last one counts
 			t.Load(int(a.size), false, tmp1, data)
 			t.increase(a, off)
 			t.StoreLow(int(a.size), mem{Base: off}, tmp1)
@@ -340,8 +342,8 @@ func (t *translator) allLanes(a *accessOp, store bool, p lanePlaces, data mem) {
 	}
 }
 
-// lanesToMove makes lanesReg those of some lanes that are in the mask, and valuesReg the place of what is moved. It goes to none where
-// there are none.
+// lanesToMove sets lanesReg to those of some lanes that are in the mask, and valuesReg to the place of the values
+// moved. The code jumps to none if no lane is left.
 func (t *translator) lanesToMove(lanes uint64, data mem, none *label) {
 	t.Set(lanesReg, lanes)
 	if t.masked {
@@ -351,7 +353,7 @@ func (t *translator) lanesToMove(lanes uint64, data mem, none *label) {
 	t.AddI(valuesReg, data.Base, int64(data.Disp))
 }
 
-// eachRun moves those of some lanes that are in the mask, which lie side by side: as many as are in a register, or one.
+// eachRun moves those of some adjacent lanes that are in the mask: as many as are in a register, or one by one.
 func (t *translator) eachRun(a *accessOp, store bool, data mem, place reg, lanes uint64) {
 	var again, single, done label
 	n := 16 / int(a.size)
@@ -382,7 +384,8 @@ func (t *translator) eachRun(a *accessOp, store bool, data mem, place reg, lanes
 	t.Bind(&done)
 }
 
-// increase makes tmp1, which an access stores at r, the sum with what is there, if that is what it does.
+// increase adds the value in memory at r to tmp1, which the access is about to store there, if the access is an
+// Increase.
 func (t *translator) increase(a *accessOp, r reg) {
 	if a.add {
 		t.Load(int(a.size), false, tmp2, mem{Base: r})
@@ -420,8 +423,8 @@ func (t *translator) eachLane(a *accessOp, store bool, p lanePlaces, data mem) {
 	t.Bind(&done)
 }
 
-// checkEach makes placeReg what the addresses of lanes count from, and notes the access. It goes to odd where the address of one, less
-// the Origin, is not below Room, or no multiple of the size.
+// checkEach sets placeReg to the base of the lanes' addresses and logs the access. The code jumps to odd if the address
+// of a lane, less Origin, is not below Room or is not a multiple of the size.
 func (t *translator) checkEach(o *Op, a *accessOp, p lanePlaces, odd *label) {
 	const origin, room, good, low, x, y, lanes = 0, 1, 2, 3, 4, 5, 6
 	t.AddI(accessReg, reachReg, int64(o.B))
@@ -459,7 +462,7 @@ func (t *translator) checkEach(o *Op, a *accessOp, p lanePlaces, odd *label) {
 	t.RR(arm64.SUB, true, placeReg, tmp1, placeReg)
 }
 
-// addresses loads those of two lanes.
+// addresses loads the addresses of two lanes.
 func (t *translator) addresses(d vec, p lanePlaces) {
 	t.VLoad(p.size == 8, d, p.from)
 	if p.size == 4 {
@@ -467,9 +470,10 @@ func (t *translator) addresses(d vec, p lanePlaces) {
 	}
 }
 
-// Code notes accesses in the Log: see Regs.tell.
+// The code logs accesses as Regs.tell does.
 
-// noteHead notes the access whose place less the Origin is in r, if it is to be told; it goes to full where the Log has no room.
+// noteHead logs the access at the place r (less Origin), if it is to be logged. The code jumps to full if the Log has
+// no room.
 func (t *translator) noteHead(o *Op, r reg, full *label) {
 	if !t.told {
 		return
@@ -489,7 +493,7 @@ func (t *translator) noteHead(o *Op, r reg, full *label) {
 	t.Bind(&quiet)
 }
 
-// noteRest does f, with tmp2 at the Told of the access noted last, if this one is told.
+// noteRest writes f, with tmp2 at the Told of the last logged access, for the case that this access is logged.
 func (t *translator) noteRest(f func()) {
 	if !t.told {
 		return
@@ -505,7 +509,7 @@ func (t *translator) noteRest(f func()) {
 	t.Bind(&quiet)
 }
 
-// noteLanes writes to the Told at tmp2 the offsets of lanes, what is stored, and what that overwrites.
+// noteLanes writes to the Told at tmp2 the offsets of lanes, the values stored, and the old values.
 func (t *translator) noteLanes(a *accessOp, p lanePlaces, data mem) {
 	if a.ownPlaces() {
 		t.AddI(tmp1, accessReg, originAt)

@@ -11,7 +11,7 @@ type (
 	vop   = amd64.VOp
 )
 
-// The vector registers, of which operations are allocated all.
+// The vector registers, all of which are allocated to operations.
 const (
 	vectorBytes = 32
 	vectorRegs  = 16
@@ -20,35 +20,35 @@ const (
 
 const mergesLoads = true // see leader
 
-const farthest = 1 << 30 // see lists: jumps reach as far
+const farthest = 1 << 30 // see lists: the greatest distance of a jump
 
-// tooLong reports that a jump does not reach.
+// tooLong reports that a jump is out of range.
 func (t *translator) tooLong() bool { return false }
 
-// The registers, most of which enter fills. R10 is the Regs, DX the mask. CX, R12 and R15 are free in code of all kinds.
+// The registers. enter sets most of them. R10 is the Regs, DX the mask. CX, R12 and R15 are free in all code.
 const (
 	wordsReg   = amd64.DI  // vectors of 32 bits
 	longsReg   = amd64.R11 // of 64
 	predsReg   = amd64.R14
 	scalarsReg = amd64.R13
-	dataReg    = amd64.AX  // the constants, while strips are done
-	resultReg  = amd64.AX  // what an operation on scalars gives
+	dataReg    = amd64.AX  // the constants, in strips
+	resultReg  = amd64.AX  // the result of an operation on scalars
 	stopReg    = amd64.R15 // see writeStops
 )
 
-// groupRegs hold addresses and comparisons of a group.
+// groupRegs hold addresses and results of comparisons of a group.
 var groupRegs = []reg{amd64.R8, amd64.R9, amd64.BX, amd64.SI}
 
-// begin writes something: no list begins at 0.
+// begin writes an instruction, so that no list begins at 0.
 func (t *translator) begin() { t.Prefetch(amd64.Mem{Base: amd64.AX}) }
 
-// leave goes back to Go code, where the list ends.
+// leave returns to Go code at the end of a list.
 func (t *translator) leave(imm uint64) {
 	t.Set(amd64.AX, imm)
 	t.back(0)
 }
 
-// back returns from enter; AX says where the list ended.
+// back returns from enter. AX says where the list ended.
 func (t *translator) back(left int32) {
 	t.Store(true, amd64.Mem{Base: amd64.SP, Disp: endAt}, amd64.AX)
 	t.StoreI(true, amd64.Mem{Base: amd64.SP, Disp: leftAt}, left)
@@ -91,18 +91,18 @@ func (t *translator) jumpOn(o *Op, to *label) {
 	t.Jump(to)
 }
 
-// loadReach makes R12 point to what accesses reach.
+// loadReach sets R12 to the accesses.
 func (t *translator) loadReach() {
 	t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
 }
 
-// ifStop jumps where the group ends at stop i.
+// ifStop jumps if the group ends at stop i.
 func (t *translator) ifStop(i int, to *label) {
 	t.RI(amd64.CMP, false, stopReg, int32(i))
 	t.JumpIf(amd64.Equal, to)
 }
 
-// beginStrips makes AX point to the constants.
+// beginStrips sets AX to the constants.
 func (t *translator) beginStrips() {
 	t.Address(amd64.AX, &t.data)
 	if t.down {
@@ -110,7 +110,7 @@ func (t *translator) beginStrips() {
 	}
 }
 
-// round lets results be rounded down, or as Go has it.
+// round sets the rounding mode: down, or to nearest as in Go.
 func (t *translator) round(down bool) {
 	mode := uint64(0x1f80) // of MXCSR
 	if down {
@@ -119,7 +119,7 @@ func (t *translator) round(down bool) {
 	t.VRounding(amd64.Mem{Base: amd64.AX, Disp: t.number(32, mode)})
 }
 
-// loop does all strips, with R12 the offset of the lanes of 32 bits.
+// loop writes the loop over the strips, with R12 as the offset of the lanes of 32 bits.
 func (t *translator) loop(strip func()) {
 	t.RR(amd64.XOR, false, amd64.R12, amd64.R12)
 	for k := range t.n {
@@ -135,7 +135,7 @@ func (t *translator) loop(strip func()) {
 	t.JumpIf(amd64.NotEqual, &again)
 }
 
-// setCompared writes what a comparison gave, which is in r.
+// setCompared writes the result of a comparison, which is in r.
 func (t *translator) setCompared(o *Op, r amd64.Reg) {
 	if negated[o.Code] {
 		t.Not(false, r)
@@ -143,7 +143,7 @@ func (t *translator) setCompared(o *Op, r amd64.Reg) {
 	t.setPred(o.D, r)
 }
 
-// setPred writes a register to a predicate, the lanes of the mask only.
+// setPred writes a register to a predicate, only in the lanes of the mask.
 func (t *translator) setPred(off int32, r amd64.Reg) {
 	if t.masked {
 		t.RR(amd64.AND, false, r, amd64.DX)
@@ -153,7 +153,7 @@ func (t *translator) setPred(off int32, r amd64.Reg) {
 	t.Store(false, predAt(off), r)
 }
 
-// compared takes the lanes of a strip, all bits set or none, into the result of the comparison at hand.
+// compared adds the lanes of a strip, each all ones or all zeros, to the result of the current comparison.
 func (t *translator) compared(w int, lanes amd64.Vec) {
 	to, n := t.uses[t.at], byte(32/t.strips)
 	switch {
@@ -171,7 +171,7 @@ func (t *translator) compared(w int, lanes amd64.Vec) {
 	}
 }
 
-// lanesAt gives the place of the strip's lanes of w bits in what begins disp bytes after base.
+// lanesAt returns the place of the strip's lanes of w bits in the data that begins disp bytes after base.
 func (t *translator) lanesAt(base amd64.Reg, disp int32, w int) amd64.Mem {
 	if t.strip == anyStrip {
 		return amd64.Mem{Base: base, Index: amd64.R12, Scale: byte(w / 32), Disp: disp}
@@ -179,7 +179,7 @@ func (t *translator) lanesAt(base amd64.Reg, disp int32, w int) amd64.Mem {
 	return amd64.Mem{Base: base, Disp: disp + int32(t.strip*32/t.strips*w/8)}
 }
 
-// maskAt gives the place of the strip's lanes that are in the mask.
+// maskAt returns the place of the mask of the strip's lanes.
 func (t *translator) maskAt(w int) amd64.Mem {
 	if w == 64 {
 		return t.lanesAt(amd64.R10, lanes64At, 64)
@@ -191,7 +191,7 @@ func (t *translator) maskAt(w int) amd64.Mem {
 func (t *translator) writeBack(v value, r amd64.Vec) {
 	w := vectorWidth(v.kind)
 	if t.masked {
-		// A store of the lanes alone would stall the next operation, which loads what was stored.
+		// A store of the lanes alone would stall the next operation, which loads the stored bytes.
 		in, old := t.takeFree(), t.takeFree()
 		t.V2M(amd64.VMOVDQU, t.all(w), in, t.maskAt(w))
 		t.V2M(amd64.VMOVDQU, t.all(w), old, t.vectorAt(v))
@@ -202,7 +202,7 @@ func (t *translator) writeBack(v value, r amd64.Vec) {
 	t.VStore(t.all(w), t.vectorAt(v), r)
 }
 
-// fetch brings a value to a register.
+// fetch loads a value into a register.
 func (t *translator) fetch(v value, r amd64.Vec) {
 	w := vectorWidth(v.kind)
 	all := t.all(w)

@@ -11,24 +11,24 @@ type (
 	vop   = arm64.VOp
 )
 
-// The vector registers. Those behind the allocated ones collect what comparisons give, one for each of groupRegs.
+// The vector registers. Those behind the allocated ones collect results of comparisons, one for each of groupRegs.
 const (
 	vectorBytes = 16
 	vectorRegs  = 32
 	allocated   = 26
 )
 
-// mergesLoads: registers of addresses go on from strip to strip, so that loads do not share them.
+// mergesLoads is false because address registers advance from strip to strip, so that loads cannot share them.
 const mergesLoads = false
 
 func (t *translator) reachAll(*Op, reg, span, *label) { panic("BUG: loads that are checked together") }
 
-const farthest = 64 << 10 // see lists: jumps on a condition reach a megabyte, and the code of a group, and of its parts, may be long
+const farthest = 64 << 10 // see lists: conditional jumps reach a megabyte, and the code of a group and of its parts may be long
 
-// tooLong reports that a jump does not reach.
+// tooLong reports that a jump is out of range.
 func (t *translator) tooLong() bool { return t.Far }
 
-// The registers, the first of which enter fills: R0 to R7. R18 is the system's, R28 Go's.
+// The registers. enter sets the first of them, R0 to R7. R18 belongs to the system, R28 to Go.
 const (
 	regsReg    = reg(0) // the Regs
 	wordsReg   = reg(1) // vectors of 32 bits
@@ -39,32 +39,32 @@ const (
 	logReg     = reg(6)
 	maskReg    = reg(7)
 	dataReg    = reg(8) // the constants
-	resultReg  = reg(9) // what an operation on scalars gives
+	resultReg  = reg(9) // the result of an operation on scalars
 	tmp1       = reg(10)
 	tmp2       = reg(11)
-	accessReg  = reg(12) // the Access at hand
+	accessReg  = reg(12) // the current Access
 	stopReg    = reg(13) // see writeStops
-	wordsStrip = reg(14) // in a loop over strips, what has those of the strip in place of wordsReg
+	wordsStrip = reg(14) // in a loop over strips: the counterpart of wordsReg for the current strip
 	longsStrip = reg(15)
 	indexReg   = reg(16) // the offset of the strip's lanes of 32 bits
 )
 
-// groupRegs hold addresses of a group. The registers from placeReg on are free where operations are in none.
+// groupRegs hold addresses of a group. The registers from placeReg on are free in operations that are in no group.
 var groupRegs = []reg{19, 20, 21, 22, 23, 24}
 
-// collected gives the vector register of a comparison's lanes.
+// collected returns the vector register of the lanes of a comparison.
 func collected(r reg) vec { return allocated + vec(r-groupRegs[0]) }
 
-// begin writes something: no list begins at 0.
+// begin writes an instruction, so that no list begins at 0.
 func (t *translator) begin() { t.Return() }
 
-// leave goes back to Go code, where the list ends.
+// leave returns to Go code at the end of a list.
 func (t *translator) leave(imm uint64) {
 	t.Set(resultReg, imm)
 	t.back(0)
 }
 
-// back returns from enter; resultReg says where the list ended.
+// back returns from enter. resultReg says where the list ended.
 func (t *translator) back(left int32) {
 	t.Store(true, mem{Base: arm64.SP, Disp: endAt}, resultReg)
 	t.Set(tmp1, uint64(left))
@@ -117,16 +117,16 @@ func (t *translator) jumpOn(o *Op, to *label) {
 	t.Jump(to)
 }
 
-// loadReach does nothing: reachReg points to what accesses reach.
+// loadReach does nothing: reachReg already points to the accesses.
 func (t *translator) loadReach() {}
 
-// ifStop jumps where the group ends at stop i.
+// ifStop jumps if the group ends at stop i.
 func (t *translator) ifStop(i int, to *label) {
 	t.CompareI(false, stopReg, uint32(i))
 	t.JumpIf(arm64.Equal, to)
 }
 
-// beginStrips makes dataReg point to the constants.
+// beginStrips sets dataReg to the constants.
 func (t *translator) beginStrips() {
 	t.Address(dataReg, &t.data)
 	if t.down {
@@ -134,7 +134,7 @@ func (t *translator) beginStrips() {
 	}
 }
 
-// round lets results be rounded down, or as Go has it.
+// round sets the rounding mode: down, or to nearest as in Go.
 func (t *translator) round(down bool) {
 	mode := arm64.ZR
 	if down {
@@ -144,7 +144,7 @@ func (t *translator) round(down bool) {
 	t.SetFPCR(mode)
 }
 
-// loop does all strips.
+// loop writes the loop over the strips.
 func (t *translator) loop(strip func()) {
 	t.Set(indexReg, 0)
 	for k := range t.n {
@@ -162,8 +162,8 @@ func (t *translator) loop(strip func()) {
 	t.JumpIf(arm64.NotEqual, &again)
 }
 
-// compared takes the lanes of a strip, all bits set or none, into the result of the comparison at hand: their own bits, which setCompared
-// adds up.
+// compared adds the lanes of a strip, each all ones or all zeros, to the result of the current comparison. It keeps in
+// each lane the bit of the lane; setCompared adds up the bits.
 func (t *translator) compared(w int, lanes vec) {
 	own, to := t.laneBits(w), collected(t.uses[t.at])
 	if t.strip == 0 {
@@ -174,7 +174,7 @@ func (t *translator) compared(w int, lanes vec) {
 	t.V3(arm64.VORR, t.all(w), to, to, lanes)
 }
 
-// laneBits gives a register that has in each lane the bit of the lane.
+// laneBits returns a register that has in each lane the bit of the lane.
 func (t *translator) laneBits(w int) vec {
 	if w == 64 {
 		return t.have(value{kind: bits64Of})
@@ -182,7 +182,7 @@ func (t *translator) laneBits(w int) vec {
 	return t.have(value{kind: bits32Of})
 }
 
-// setCompared writes what a comparison gave.
+// setCompared writes the result of a comparison.
 func (t *translator) setCompared(o *Op, r reg) {
 	c := collected(r)
 	t.V2(arm64.VADDV, true, c, c)
@@ -193,7 +193,7 @@ func (t *translator) setCompared(o *Op, r reg) {
 	t.setPred(o.D, resultReg)
 }
 
-// setPred writes a register to a predicate, the lanes of the mask only.
+// setPred writes a register to a predicate, only in the lanes of the mask.
 func (t *translator) setPred(off int32, r reg) {
 	if t.masked {
 		t.Load(4, false, tmp1, predAt(off))
@@ -204,8 +204,8 @@ func (t *translator) setPred(off int32, r reg) {
 	t.Store(false, predAt(off), r)
 }
 
-// lanesAt gives the place of the strip's lanes of w bits in what begins disp bytes after base. It is to be used at once: it may be in
-// arm64.Scratch.
+// lanesAt returns the place of the strip's lanes of w bits in the data that begins disp bytes after base. The caller
+// must use it at once: it may be in arm64.Scratch.
 func (t *translator) lanesAt(base reg, disp int32, w int) mem {
 	switch {
 	case t.strip != anyStrip:
@@ -221,7 +221,7 @@ func (t *translator) lanesAt(base reg, disp int32, w int) mem {
 	return mem{Base: base, Disp: disp}
 }
 
-// writeBack writes a register to the place of a vector, the lanes of the mask only.
+// writeBack writes a register to the place of a vector, only in the lanes of the mask.
 func (t *translator) writeBack(v value, r vec) {
 	w := vectorWidth(v.kind)
 	if t.masked {
@@ -238,7 +238,7 @@ func (t *translator) writeBack(v value, r vec) {
 	t.VStore(t.all(w), t.vectorAt(v), r)
 }
 
-// fetch brings a value to a register.
+// fetch loads a value into a register.
 func (t *translator) fetch(v value, r vec) {
 	w := vectorWidth(v.kind)
 	all := t.all(w)
@@ -251,7 +251,7 @@ func (t *translator) fetch(v value, r vec) {
 		t.VLoad(all, r, t.vectorAt(v))
 	case spread32, spread64:
 		everywhere(w == 64, all, scalarAt(int32(v.at)))
-	case shiftCount: // shifts take the lowest byte of a lane, of either width
+	case shiftCount: // shifts use the lowest byte of a lane, of either width
 		everywhere(false, true, scalarAt(int32(v.at)))
 		t.V3(arm64.VUMIN.W(32), true, r, r, t.num(32, 64))
 	case const32, const64:

@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/codegen/amd64"
 )
 
-// Integer operations that are more than an instruction.
+// Integer operations that take more than one instruction.
 
 func bitsCode() {
 	long64()
@@ -14,7 +14,7 @@ func bitsCode() {
 		op   amd64.VOp
 		v, s Code
 	}{{amd64.VPMULUDQ, OpMulHiU32, OpMulHiU32S}, {amd64.VPMULDQ, OpMulHiS32, OpMulHiS32S}} {
-		do(func(t *translator, o *Op) { // the even lanes, and the odd ones
+		do(func(t *translator, o *Op) { // the even lanes, then the odd ones
 			a, b, all := t.arg(0), t.arg(1), t.all(32)
 			d, x, y := t.out(o), t.take(), t.take()
 			t.V3(c.op, all, d, a, b)
@@ -48,7 +48,7 @@ func bitsCode() {
 	do((*translator).permute, OpPrmt32S)
 }
 
-// long64 gives code to operations on 64 bits of which AVX2 has only those on 32.
+// long64 registers code for operations on 64 bits that AVX2 has only on 32.
 func long64() {
 	for _, c := range []struct {
 		unsigned, most bool
@@ -101,7 +101,7 @@ func long64() {
 	}, OpSExtBits64)
 }
 
-// shift64 shifts, with the sign coming in if signed is set: a negative number is turned before and after.
+// shift64 shifts right. If signed is set it extends the sign, by inverting a negative number before and after.
 func (t *translator) shift64(signed bool, d, a amd64.Vec, shift func(d, a amd64.Vec)) {
 	if !signed {
 		shift(d, a)
@@ -115,13 +115,13 @@ func (t *translator) shift64(signed bool, d, a amd64.Vec, shift func(d, a amd64.
 	t.V3(amd64.VPXOR, true, d, d, x)
 }
 
-// addLanes makes d what base and the lane's number times the stride give.
+// addLanes sets d to base plus the lane number times the stride.
 func (t *translator) addLanes(w int, d, base amd64.Vec, stride uint64) {
 	plus := t.table(w, func(l uint64) uint64 { return l * stride })
 	t.V3M(pick(w, amd64.VPADDD, amd64.VPADDQ), t.all(w), d, base, t.lanesAt(amd64.AX, plus, w))
 }
 
-// repeated gives the place of 16 bytes that are in both halves of a register.
+// repeated returns the place of 16 bytes that are in both halves of a register.
 func (t *translator) repeated(low, high uint64) amd64.Mem {
 	var b []byte
 	for range 2 {
@@ -131,7 +131,7 @@ func (t *translator) repeated(low, high uint64) amd64.Mem {
 	return amd64.Mem{Base: amd64.AX, Disp: t.constant(b)}
 }
 
-// lookUp makes each byte of d what a function gives of the byte of a, which is below 16.
+// lookUp applies a function to each byte of a, which is below 16, and puts the result in d.
 func (t *translator) lookUp(d, a amd64.Vec, f func(n uint64) uint64) {
 	var half [2]uint64
 	for n := range uint64(16) {
@@ -142,12 +142,12 @@ func (t *translator) lookUp(d, a amd64.Vec, f func(n uint64) uint64) {
 	t.V3(amd64.VPSHUFB, true, d, table, a)
 }
 
-// reversedNibble gives the four bits of a number in their opposite order, shifted up.
+// reversedNibble reverses the four bits of a number and shifts them up.
 func reversedNibble(up int) func(n uint64) uint64 {
 	return func(n uint64) uint64 { return (n&1<<3 | n&2<<1 | n&4>>1 | n>>3) << up }
 }
 
-// count counts the ones: of four bits at a time, then over the bytes of a lane.
+// count counts the ones: first in groups of four bits, then over the bytes of a lane.
 func (t *translator) count(o *Op) {
 	w := 32
 	if o.Code == OpPopc64 {
@@ -172,7 +172,8 @@ func (t *translator) count(o *Op) {
 	t.V3M(amd64.VPMADDWD, all, d, x, t.whole(32, 0x00010001))
 }
 
-// permute picks bytes: those of a and those of b, each in place with zeros between; then it spreads the sign of those that want it.
+// permute selects bytes: those of a and those of b, each in place with zeros between. It then replicates the sign of
+// those bytes that ask for it.
 func (t *translator) permute(o *Op) {
 	var from [2][32]byte
 	var sign uint64

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/codegen/amd64"
 )
 
-// Operations on float64, or by way of it.
+// Operations that compute in float64.
 
 func doubleCode() {
 	throughDoubles(divide(false, false), OpDivU32, OpDivU32S)
@@ -54,7 +54,8 @@ func doubleCode() {
 
 func (t *translator) wholeFloat(v float64) amd64.Mem { return t.whole(64, math.Float64bits(v)) }
 
-// doubles converts 4 lanes of 32 bits. There are no conversions of unsigned numbers: 2^31 is taken off, and put back.
+// doubles converts 4 lanes of 32 bits. There are no conversions of unsigned numbers: the code subtracts 2^31 before and
+// adds it again after.
 func (t *translator) doubles(isSigned bool, d, a amd64.Vec) {
 	if isSigned {
 		t.V2(amd64.VCVTDQ2PD, true, d, a)
@@ -65,21 +66,21 @@ func (t *translator) doubles(isSigned bool, d, a amd64.Vec) {
 	t.V3M(amd64.VADDPD, true, d, d, t.wholeFloat(1<<31))
 }
 
-// Which halves of lanes of 64 bits narrow takes.
+// The halves of lanes of 64 bits that narrow takes.
 const (
 	lowHalves  = 0x88
 	highHalves = 0xdd
 )
 
-// narrow makes 4 lanes of 32 bits of halves of 4 lanes of 64.
+// narrow makes 4 lanes of 32 bits out of halves of 4 lanes of 64.
 func (t *translator) narrow(d, a amd64.Vec, which byte) {
 	x := t.take()
 	t.VUpper(x, a)
 	t.V3I(amd64.VSHUFPS, false, d, a, x, which)
 }
 
-// divide divides in float64: a quotient of 32 bits that is not whole is at least 1/b away from the next whole number, more than what
-// rounding can move it.
+// divide divides in float64. A 32-bit quotient that is not whole is at least 1/b away from the next whole number.
+// Rounding moves it by less than that.
 func divide(isSigned, rem bool) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
 		a, b := t.arg(0), t.arg(1)
@@ -89,7 +90,7 @@ func divide(isSigned, rem bool) func(t *translator, o *Op) {
 		t.V3(amd64.VDIVPD, true, x, x, y)
 		if isSigned {
 			t.V2(amd64.VCVTTPD2DQ, true, d, x)
-		} else { // what is 2^31 or more without that, which is put back
+		} else { // subtract 2^31 from a quotient of 2^31 or more, and add it again afterwards
 			top, z := t.float(64, 1<<31), t.take()
 			t.V3I(amd64.VCMPPD, true, y, x, top, 0x1d)
 			t.V3(amd64.VPAND, true, z, y, top)
@@ -118,13 +119,13 @@ func (t *translator) polynomial(d, x amd64.Vec, terms []float64) {
 	}
 }
 
-// exp2 takes the steps of package approx. Beyond 400 the result is infinite, or zero, in single precision, and the exponent of the
-// double does not overflow.
+// exp2 follows the steps of package approx. Beyond 400 the result is infinite, or zero, in single precision. Up to
+// there the exponent of the double does not overflow.
 func (t *translator) exp2(o *Op) {
 	a, most, least := t.arg(0), t.float(64, 400), t.float(64, -400)
 	d, x, n, p := t.out(o), t.take(), t.take(), t.take()
 	t.V2(amd64.VCVTPS2PD, true, x, a)
-	t.V3(amd64.VMAXPD, true, x, least, x) // of a NaN the second: it stays
+	t.V3(amd64.VMAXPD, true, x, least, x) // if one operand is a NaN the result is the second: a NaN in x stays
 	t.V3(amd64.VMINPD, true, x, most, x)
 	t.V2I(amd64.VROUNDPD, true, n, x, 8)
 	t.V3(amd64.VSUBPD, true, x, x, n)
@@ -137,9 +138,9 @@ func (t *translator) exp2(o *Op) {
 	t.oneNaN(32, d)
 }
 
-// log2 takes the steps of package approx, with the exponent and the mantissa (from 3/4 to 3/2) taken out of the bits.
+// log2 follows the steps of package approx. It takes the exponent and the mantissa (from 3/4 to 3/2) out of the bits.
 func (t *translator) log2(o *Op) {
-	const two52 = 1 << 52 // the exponent's bits below those of 2^52 are a number when 2^52 and the bias are subtracted
+	const two52 = 1 << 52 // with the exponent as the low bits of 2^52, subtracting 2^52 and the bias gives it as a number
 	a, one := t.arg(0), t.float(64, 1)
 	d, x, size := t.out(o), t.take(), t.take()
 	exponent, mantissa, y, z := t.take(), t.take(), t.take(), t.take()

@@ -8,18 +8,19 @@ import (
 	"slices"
 )
 
-// A group is operations that follow each other and are done together: first the scalar ones, with all that may end the list there,
-// then the others, for a few lanes at a time (a strip), whose values stay in registers in between. What may end the list is checked
-// before a vector is touched: where it does, the vector operations before it are done, and the list ends.
+// A group is consecutive operations that are executed together. The scalar operations come first, with all checks that
+// may end the list. The other operations follow, for a few lanes at a time (a strip), whose values stay in registers
+// between operations. So everything that may end the list is checked before a vector is written. If a check fails, the
+// vector operations before it are executed and the list ends.
 type group struct {
 	first, n int
-	strips   int        // into which the lanes are divided: as many as a register has of 32 bits are in one, or of 64
+	strips   int        // number of strips; a strip has as many lanes as a register has of 32 bits, or of 64
 	down     bool       // results are rounded down
 	uses     []reg      // by operation: the register of its address or comparison
-	offs     []int32    // by operation: what its address is beside that register
-	ranges   []span     // by operation: what is checked with its address
+	offs     []int32    // by operation: the displacement of its address from that register
+	ranges   []span     // by operation: the range checked with its address
 	operands [][4]value // by operation
-	strip    int        // the one being written; anyStrip in a loop
+	strip    int        // the strip being written; anyStrip in a loop
 	at       int        // the operation being written
 	regs     [vectorRegs]content
 	pinned   uint32
@@ -29,13 +30,13 @@ type group struct {
 
 const anyStrip = -1
 
-// content is what a vector register holds of a strip.
+// content is the content of a vector register for a strip.
 type content struct {
 	value
-	dirty bool // its place in the register file does not have it yet
+	dirty bool // not yet written to its place in the register file
 }
 
-// value names what may be in a register: a vector or what is made of a scalar or of a number.
+// value names a value that a register may hold: a vector, or a scalar or number in every lane.
 type value struct {
 	kind valueKind
 	at   uint64 // the offset in the register file, or the number
@@ -49,22 +50,22 @@ const (
 	vector64
 	spread32 // a scalar in every lane
 	spread64
-	shiftCount // a scalar as the number of a shift
+	shiftCount // a scalar as a shift count
 	const32    // a number in every lane
 	const64
-	lanes32 // all bits of a lane where a predicate holds
+	lanes32 // all bits of the lanes in which a predicate holds
 	lanes64
-	bits32Of // in each lane its own bit
+	bits32Of // in each lane the bit of the lane
 	bits64Of
 )
 
 // maxGroup bounds the operations of a group.
 const maxGroup = 200
 
-// unrolled is the most operations, over all strips, that are written without a loop.
+// unrolled is the greatest number of operations, summed over all strips, that are written without a loop.
 const unrolled = 24
 
-// lanesPerStrip gives the lanes of a strip that an operation is done in.
+// lanesPerStrip returns the number of lanes in a strip for an operation.
 func lanesPerStrip(c Code) int {
 	if inDoubles[c] || widthOf(c) == 64 {
 		return vectorBytes / 8
@@ -72,7 +73,7 @@ func lanesPerStrip(c Code) int {
 	return vectorBytes / 4
 }
 
-// widthOf gives the bits of a lane of what an operation takes besides vectors.
+// widthOf returns the width in bits of the operands of an operation that are not vectors.
 func widthOf(c Code) int {
 	for _, f := range operands[c] {
 		if f == vectors64 {
@@ -82,12 +83,13 @@ func widthOf(c Code) int {
 	return 32
 }
 
-// translates reports whether an operation is not left to Go code.
+// translates reports whether there is machine code for an operation.
 func (t *translator) translates(o *Op) bool {
 	return vectorCode[o.Code] != nil || t.isScalar(o.Code) || t.isLoad(o.Code) || t.isSingle(o.Code)
 }
 
-// together writes a group that begins with operation i, and gives the number of its operations; 0 where it is in none.
+// together writes a group that begins with operation i and returns its number of operations. It returns 0 if the
+// operation is in no group.
 func (t *translator) together(i int) int {
 	g := &t.group
 	*g = group{first: i, uses: g.uses[:0], offs: g.offs[:0], ranges: g.ranges[:0], operands: g.operands}
@@ -133,7 +135,8 @@ func (t *translator) together(i int) int {
 	return t.write(vectors)
 }
 
-// joins notes what the operation reads and writes in strips; false where it reads a predicate that a comparison before it writes.
+// joins records what the operation reads and writes in strips. It returns false if the operation reads a predicate that
+// an earlier comparison writes.
 func (o *Op) joins(read, written map[int32]bool) bool {
 	isAccess := o.Code >= OpLoad8ULine
 	for k, off := range []int32{o.A, o.B, o.C} {
@@ -201,14 +204,14 @@ func (t *translator) write(vectors int) int {
 	return g.n
 }
 
-// stop is where a group goes if the list ends at its operation k.
+// stop is the exit of a group if the list ends at its operation k.
 type stop struct {
 	at *label
 	k  int
 }
 
-// writeStops does the vector operations of a group that precede the one at which the list ends, which is one of stops; a register says which.
-// The scalar ones are done, and loads checked.
+// writeStops writes the vector operations of a group that precede the operation at which the list ends, for each of
+// stops. A register says which stop it is. The scalar operations and the checks of the loads are done by then.
 func (t *translator) writeStops(whole group, stops []stop) {
 	var begin label
 	for i, s := range stops {
@@ -243,7 +246,7 @@ func (t *translator) writeStops(whole group, stops []stop) {
 	}
 }
 
-// writeStrips writes the part of a group that is done strip by strip.
+// writeStrips writes the part of a group that is executed strip by strip.
 func (t *translator) writeStrips(vectors int) {
 	g := &t.group
 	t.beginStrips()
@@ -296,7 +299,7 @@ func (t *translator) writeStrip() {
 	}
 }
 
-// all says that lanes of w bits of a strip fill a whole register.
+// all reports whether lanes of w bits of a strip fill a whole register.
 func (t *translator) all(w int) bool { return t.strips == 128/vectorBytes || w == 64 }
 
 func vectorWidth(k valueKind) int {
@@ -306,7 +309,7 @@ func vectorWidth(k valueKind) int {
 	return 32
 }
 
-// keep writes what a register holds to its place, if that is due.
+// keep writes a register to its place, if it is dirty.
 func (t *translator) keep(r vec) {
 	c := &t.regs[r]
 	if !c.dirty {
@@ -316,14 +319,14 @@ func (t *translator) keep(r vec) {
 	t.writeBack(c.value, r)
 }
 
-// takeFree gives one of two registers that hold nothing from one instruction to the next: those are for keep.
+// takeFree returns one of two registers that hold nothing between instructions. They are reserved for keep.
 func (t *translator) takeFree() vec {
 	t.spare ^= 1
 	return allocated - 2 + t.spare
 }
 
-// take gives a register for something new, until the operation at hand is done: one that holds nothing, or that whose value is read
-// last.
+// take allocates a register until the end of the current operation. It takes one that holds nothing, or else the one
+// whose value is read last.
 func (t *translator) take() vec {
 	n := allocated
 	if t.masked {
@@ -355,14 +358,14 @@ func (t *translator) take() vec {
 	return vec(best)
 }
 
-// What nextUses gives for a value that is not read soon, and for one that is not read any more.
+// The results of nextUses for a value that is not read soon, and for one that is not read any more.
 const (
 	farAway     = math.MaxInt32 - 1
 	overwritten = math.MaxInt32
 )
 
-// nextUses gives for each of the first n registers, all of which hold something, the next operation of the group, from the one at hand
-// on, that reads it.
+// nextUses returns for each of the first n registers, all of which hold something, the next operation of the group,
+// from the current one on, that reads it.
 func (t *translator) nextUses(n int) (uses [vectorRegs]int) {
 	open := uint(1)<<n - 1
 	for r := range n {
@@ -386,7 +389,7 @@ func (t *translator) nextUses(n int) (uses [vectorRegs]int) {
 	return uses
 }
 
-// operandValue gives the value that an operand is; for a number in an Op it gives none.
+// operandValue returns the value of an operand, and none for a literal.
 func operandValue(f file, off int32, w int) value {
 	v := value{at: uint64(uint32(off))}
 	switch f {
@@ -408,7 +411,7 @@ func operandValue(f file, off int32, w int) value {
 	return v
 }
 
-// have gives a register that holds a value.
+// have returns a register that holds a value.
 func (t *translator) have(v value) vec {
 	for r := range t.regs {
 		if t.regs[r].value == v {
@@ -422,12 +425,12 @@ func (t *translator) have(v value) vec {
 	return r
 }
 
-// arg gives source number i of the operation at hand.
+// arg returns source i of the current operation.
 func (t *translator) arg(i int) vec {
 	return t.have(t.operands[t.at][1+i])
 }
 
-// out gives the register for the result of an operation, which is to be written after its sources are read.
+// out returns the register for the result of an operation. It may be written only after the sources are read.
 func (t *translator) out(o *Op) vec {
 	v := t.operands[t.at][0]
 	r := t.take()
@@ -440,7 +443,7 @@ func (t *translator) out(o *Op) vec {
 	return r
 }
 
-// num gives a register with a number in every lane.
+// num returns a register with a number in every lane.
 func (t *translator) num(w int, v uint64) vec {
 	if w == 64 {
 		return t.have(value{const64, v})
@@ -456,7 +459,7 @@ func (t *translator) float(w int, v float64) vec {
 	return t.num(32, uint64(math.Float32bits(float32(v))))
 }
 
-// whole gives the place of a number in every lane of a register.
+// whole returns the place of a number in every lane of a register.
 func (t *translator) whole(w int, v uint64) mem {
 	b := make([]byte, vectorBytes)
 	for i := range b {
@@ -465,7 +468,7 @@ func (t *translator) whole(w int, v uint64) mem {
 	return mem{Base: dataReg, Disp: t.constant(b)}
 }
 
-// vectorAt gives where a vector's lanes are kept.
+// vectorAt returns the place of a vector's lanes.
 func (t *translator) vectorAt(v value) mem {
 	if v.kind == vector64 {
 		return t.lanesAt(longsReg, int32(v.at), 64)

@@ -2,20 +2,22 @@
 
 package lanes
 
-// Loads of one piece of memory whose addresses differ by constants, as those of a loop that is written out, are checked together: with the
-// first of a group, its leader, all that follow it, which are made by offsets from its address. Where the check fails the list ends at the
-// leader, and the rest of it begins behind that.
+// Loads of one piece of memory whose addresses differ by constants, such as those of an unrolled loop, are checked
+// together. The first load of such a set, its leader, is checked for all loads that follow it. These are executed with
+// constant offsets from its address. If the check fails, the list ends at the leader, and the rest of the list begins
+// behind it.
 
-// span is what is checked with a load: bytes from lo to hi, counted from its own first one; hi is 0 where it is checked by itself.
+// span is the range checked with a load: the bytes from lo to hi, counted from the first byte of the load. hi is 0 if
+// the load is checked by itself.
 type span struct {
 	lo, hi  int64
-	follows bool // it is checked with another one
+	follows bool // it is checked with another load
 }
 
 // maxSpan bounds the bytes of a span.
 const maxSpan = 1 << 20
 
-// nearOf gives what is known of the place of a load; nil where nothing is, or each is noted.
+// nearOf returns what is known of the place of a load. It returns nil if nothing is known, or if each load is logged.
 func (t *translator) nearOf(o *Op) *Near {
 	if t.near == nil || t.told || !mergesLoads || !t.isLoad(o.Code) {
 		return nil
@@ -27,7 +29,8 @@ func (t *translator) nearOf(o *Op) *Near {
 	return n
 }
 
-// leader gives the load of the group that o can follow, -1 for none. Set has by scalar the last operation that writes it.
+// leader returns the load of the group that o can follow, and -1 if there is none. Set has, by scalar, the last
+// operation that writes it.
 func (t *translator) leader(o *Op, set map[int32]int) int {
 	n := t.nearOf(o)
 	if n == nil {
@@ -53,14 +56,14 @@ func (t *translator) leader(o *Op, set map[int32]int) int {
 	return -1
 }
 
-// wider gives the span of a leader with another load.
+// wider returns the span of a leader extended by another load.
 func (t *translator) wider(lead int, n *Near) span {
 	m, p := t.nearOf(&t.ops[t.first+lead]), t.ranges[lead]
 	off := n.At - m.At
 	return span{lo: min(p.lo, off), hi: max(p.hi, int64(m.Size), off+int64(n.Size))}
 }
 
-// follow makes a load one that follows a leader, and gives its offset from there.
+// follow makes a load follow a leader and returns its offset from the leader.
 func (t *translator) follow(o *Op, lead int) int32 {
 	n := t.nearOf(o)
 	t.ranges[lead] = t.wider(lead, n)

@@ -6,9 +6,9 @@ import "fencepost.dev/fencepost/internal/codegen/amd64"
 var scalarConds = [...]amd64.Cond{amd64.Equal, amd64.NotEqual, amd64.Less, amd64.LessEqual, amd64.Greater, amd64.GreaterEqual,
 	amd64.Below, amd64.BelowEqual, amd64.Above, amd64.AboveEqual}
 
-// word makes a scalar in AX of others.
+// word computes a scalar into AX from other scalars.
 func (t *translator) word(o *Op) {
-	wide := o.Imm != 1<<32-1 // of what is cut to Imm: to 32 bits an instruction does
+	wide := o.Imm != 1<<32-1 // not truncated to Imm; instructions can compute in 32 bits themselves
 	cut := func() {
 		if wide && o.Imm != 1<<64-1 {
 			t.Set(amd64.CX, o.Imm)
@@ -76,7 +76,7 @@ func (t *translator) compareScalars(o *Op, wide bool, c amd64.Cond) {
 	t.SetIf(c, amd64.AX)
 }
 
-// shiftScalar shifts to the left (0), to the right with zeros (1) or with the sign (2) by a scalar, which may be more than the width.
+// shiftScalar shifts left (0), right with zeros (1) or right with the sign (2) by a scalar, which may exceed the width.
 func (t *translator) shiftScalar(o *Op, wide bool, kind Code) {
 	width := int32(32)
 	if wide {
@@ -98,7 +98,7 @@ func (t *translator) shiftScalar(o *Op, wide bool, kind Code) {
 	t.MoveIf(amd64.AboveEqual, amd64.AX, amd64.CX)
 }
 
-// steady: see Regs.steady.
+// steady is the code of Regs.steady.
 func (t *translator) steady(o *Op, odd *amd64.Label) {
 	t.Load(4, false, amd64.CX, scalarAt(o.A))
 	if o.Code == OpSteadyS {
@@ -113,8 +113,9 @@ func (t *translator) steady(o *Op, odd *amd64.Label) {
 	t.Store(true, scalarAt(o.D), amd64.AX)
 }
 
-// reach makes r the address of an access whose address is a scalar, and notes it. It goes to odd where that is not within its Access,
-// which R12 with what the operation says points to, or is odd, or where there is no room to note it.
+// reach computes into r the address of an access that has a scalar address, and logs the access. It leaves R12 at the
+// accesses; the operation holds the offset of its Access. The code jumps to odd if the address is outside of the Access
+// or misaligned, or if the log is full.
 func (t *translator) reach(o *Op, r amd64.Reg, odd *amd64.Label) {
 	a := &accessOps[o.Code-OpLoad8ULine]
 	in := func(disp int32) amd64.Mem { return amd64.Mem{Base: amd64.R12, Disp: o.B + disp} }
@@ -138,7 +139,7 @@ func (t *translator) reach(o *Op, r amd64.Reg, odd *amd64.Label) {
 	}
 }
 
-// reachAll is reach for all that is checked with a load, of which nothing is noted.
+// reachAll is reach for all loads that are checked with a load. None of them is logged.
 func (t *translator) reachAll(o *Op, r amd64.Reg, p span, odd *amd64.Label) {
 	a := &accessOps[o.Code-OpLoad8ULine]
 	in := func(disp int32) amd64.Mem { return amd64.Mem{Base: amd64.R12, Disp: o.B + disp} }
@@ -158,7 +159,8 @@ func (t *translator) reachAll(o *Op, r amd64.Reg, p span, odd *amd64.Label) {
 	t.RM(amd64.ADD, true, r, amd64.Mem{Base: amd64.CX})
 }
 
-// askAhead prefetches the memory as far after r as r is after the last place, which is kept in memory; see Access.Last.
+// askAhead prefetches memory as far after r as r is after the place of the last access. The code keeps that place in
+// memory; see Access.Last.
 func (t *translator) askAhead(a *accessOp, r amd64.Reg, last amd64.Mem) {
 	var near amd64.Label
 	t.Load(8, false, amd64.CX, last)
@@ -180,10 +182,11 @@ func (t *translator) askAhead(a *accessOp, r amd64.Reg, last amd64.Mem) {
 	t.Bind(&near)
 }
 
-// byLanes reports whether an access moves lanes of less than 32 bits under a mask, of which there are none in the processor.
+// byLanes reports whether an access moves lanes of less than 32 bits under a mask. The processor has no instruction for
+// that.
 func (t *translator) byLanes(a *accessOp) bool { return t.masked && a.size < 4 }
 
-// moveLanes writes an access that strips do not do.
+// moveLanes writes an access that strips do not execute.
 func (t *translator) moveLanes(o *Op, a *accessOp) {
 	switch {
 	case a.store && (a.how == line || a.how == rows) && !t.byLanes(a):
@@ -224,7 +227,7 @@ func (t *translator) predicate(o *Op) {
 	t.setPred(o.D, amd64.AX)
 }
 
-// storeLine writes a store of lanes side by side, or of two rows of them.
+// storeLine writes a store of adjacent lanes, or of two rows of them.
 func (t *translator) storeLine(o *Op, a *accessOp) {
 	t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
 	t.reach(o, amd64.R8, t.stop(o.Imm))
@@ -256,7 +259,7 @@ func (t *translator) storeLine(o *Op, a *accessOp) {
 		}
 		t.V2M(amd64.VMOVDQU, true, 0, t.lanesAt(base, o.D, w))
 		switch {
-		case a.size == 1: // the lower parts of both halves, side by side
+		case a.size == 1: // the lower parts of both halves, next to each other
 			t.V3(amd64.VPSHUFB, true, 0, 0, 1)
 			t.VUpper(2, 0)
 			t.V3(amd64.VPUNPCKLDQ, false, 0, 0, 2)
@@ -275,7 +278,8 @@ func (t *translator) storeLine(o *Op, a *accessOp) {
 	}
 }
 
-// lowerBytes are the indices that bring the lower size bytes of 4 lanes of 32 bits together, for both halves of a register.
+// lowerBytes returns the shuffle indices that bring the lower size bytes of 4 lanes of 32 bits together, for both
+// halves of a register.
 func lowerBytes(size int) []byte {
 	b := make([]byte, 32)
 	for i := range b {
@@ -287,7 +291,8 @@ func lowerBytes(size int) []byte {
 	return b
 }
 
-// byLane writes an access of lanes at places of their own; move does it, and copies what lies there to other memory where that is told.
+// byLane writes an access of lanes at places of their own. move writes the accesses themselves, and the copy of the old
+// values to the log.
 func (t *translator) byLane(o *Op, a *accessOp, move func(a *accessOp, store bool, p lanePlaces, data amd64.Mem)) {
 	odd := t.stop(o.Imm)
 	t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
@@ -332,8 +337,8 @@ func (t *translator) byLane(o *Op, a *accessOp, move func(a *accessOp, store boo
 	move(a, a.store, p, data)
 }
 
-// allLanes moves all lanes, of 32 bits or of 64. What is loaded is put together from single loads, which takes less time than
-// instructions that gather.
+// allLanes moves all lanes, of 32 bits or of 64. It loads by single loads, which take less time than gather
+// instructions.
 func (t *translator) allLanes(a *accessOp, store bool, p lanePlaces, data amd64.Mem) {
 	regs := [...]amd64.Reg{amd64.BX, amd64.SI, amd64.R8}
 	at := func(l int32) amd64.Mem {
@@ -346,7 +351,7 @@ func (t *translator) allLanes(a *accessOp, store bool, p lanePlaces, data amd64.
 		t.gather(a, at, data)
 		return
 	}
-	for l := range int32(32) { // in their order: the last one counts where several write one place
+	for l := range int32(32) { // in order: if several lanes write one place, the last one counts
 		m := at(l)
 		t.Load(int(a.size), false, amd64.AX, data)
 		if a.add {
@@ -417,7 +422,7 @@ func (t *translator) eachLane(a *accessOp, store bool, p lanePlaces, data amd64.
 	t.Bind(&done)
 }
 
-// gather copies what lies at the places of the lanes.
+// gather copies the bytes at the places of the lanes.
 func (t *translator) gather(a *accessOp, at func(lane int32) amd64.Mem, to amd64.Mem) {
 	n := 16 / int32(a.size) // lanes in half a register
 	for l := int32(0); l < 32; l += 2 * n {
@@ -438,8 +443,8 @@ func (t *translator) gather(a *accessOp, at func(lane int32) amd64.Mem, to amd64
 	}
 }
 
-// checkEach goes to odd where the address of a lane, in the register at from, less the Origin, is not below Room, which is below 1<<63,
-// or no multiple of the size.
+// checkEach writes the check of the lanes' addresses, which are in the register at from. The code jumps to odd if the
+// address of a lane, less Origin, is not below Room or is not a multiple of the size. Room is below 1<<63.
 func (t *translator) checkEach(a *accessOp, in func(int32) amd64.Mem, from amd64.Mem, odd *amd64.Label) {
 	const origin, last, bad, bits, x, y, lanes = 0, 1, 2, 3, 4, 5, 6
 	t.V2M(amd64.VPBROADCASTQ, true, origin, in(originAt))

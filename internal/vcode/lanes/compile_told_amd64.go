@@ -2,10 +2,10 @@ package lanes
 
 import "fencepost.dev/fencepost/internal/codegen/amd64"
 
-// Code notes accesses in the Log: see Regs.tell.
+// The code logs accesses as Regs.tell does.
 
-// noteHead notes the access whose place less the Origin is in r, if it is to be told; it goes to full where the Log has no room. R12
-// points to the accesses; CX is lost.
+// noteHead logs the access at the place r (less Origin), if it is to be logged. The code jumps to full if the Log has
+// no room. R12 points to the accesses. CX is lost.
 func (t *translator) noteHead(o *Op, r amd64.Reg, full *amd64.Label) {
 	if !t.told {
 		return
@@ -27,7 +27,8 @@ func (t *translator) noteHead(o *Op, r amd64.Reg, full *amd64.Label) {
 	t.Bind(&quiet)
 }
 
-// noteRest does f, with CX at the Told of the access noted last, if this one is told. R12 points to the accesses.
+// noteRest writes f, with CX at the Told of the last logged access, for the case that this access is logged. R12 points
+// to the accesses.
 func (t *translator) noteRest(o *Op, f func()) {
 	if !t.told {
 		return
@@ -43,7 +44,8 @@ func (t *translator) noteRest(o *Op, f func()) {
 	t.Bind(&quiet)
 }
 
-// noteValues copies what a store stores, the register at from, to the Told at CX, and gives where what it overwrites is to be.
+// noteValues copies the stored values, the register at from, to the Told at CX, and returns the place for the old
+// values.
 func (t *translator) noteValues(a *accessOp, from amd64.Mem) (before amd64.Mem) {
 	to, n := amd64.Mem{Base: amd64.CX, Disp: values32At}, int32(128)
 	before = amd64.Mem{Base: amd64.CX, Disp: before32At}
@@ -54,7 +56,7 @@ func (t *translator) noteValues(a *accessOp, from amd64.Mem) (before amd64.Mem) 
 	return before
 }
 
-// copyBytes copies n bytes, a multiple of 16, and gives the place behind them.
+// copyBytes copies n bytes, a multiple of 16, and returns the place behind them.
 func (t *translator) copyBytes(to, from amd64.Mem, n int32) amd64.Mem {
 	for n > 0 {
 		t.V2M(amd64.VMOVDQU, n >= 32, 0, from)
@@ -65,7 +67,8 @@ func (t *translator) copyBytes(to, from amd64.Mem, n int32) amd64.Mem {
 	return to
 }
 
-// noteOffsets writes the offsets of lanes whose addresses, of size bytes, are in the register at from, to the Told at CX.
+// noteOffsets writes to the Told at CX the offsets of lanes whose addresses, of size bytes, are in the register at
+// from.
 func (t *translator) noteOffsets(o *Op, from amd64.Mem, size int) {
 	t.V2M(amd64.VPBROADCASTQ, true, 1, amd64.Mem{Base: amd64.R12, Disp: o.B + originAt})
 	for l := int32(0); l < 32; l += 4 {

@@ -2,21 +2,22 @@
 
 package lanes
 
-// vectorCode writes the instructions of an operation on a strip; nil for those that are left to Go code.
+// vectorCode writes the instructions of an operation on a strip. It is nil for operations that are left to Go code.
 var vectorCode [codes]func(t *translator, o *Op)
 
-// negated are the comparisons whose instructions give the other lanes.
+// negated are the comparisons whose instructions yield the complementary lanes.
 var negated [codes]bool
 
-// inDoubles are the operations on 32 bits that compute in float64: a strip has as many lanes as of 64 bits.
+// inDoubles are the operations on 32 bits that compute in float64. A strip then has as many lanes as for 64 bits.
 var inDoubles [codes]bool
 
-// passesNaN are the operations on 32 bits whose result is the one NaN where a source is any.
+// passesNaN are the operations on 32 bits whose result is the canonical NaN if a source is any NaN.
 var passesNaN = [codes]bool{OpFAdd32: true, OpFAdd32S: true, OpFSub32: true, OpFSub32S: true, OpFRSub32S: true, OpFMul32: true, OpFMul32S: true,
 	OpFDiv32: true, OpFDiv32S: true, OpFRDiv32S: true, OpFMA32: true, OpFMA32S: true, OpFMA32SB: true, OpFSqrt32: true, OpFRcp32: true}
 
-// anyNaN reports whether the result of the operation at hand may be any NaN: all that read it, before the group has overwritten it, make
-// the one of it. In sums of products that is most of the time that they take.
+// anyNaN reports whether the result of the current operation may be any NaN instead of the canonical one. That is so if
+// all operations that read it, before the group overwrites it, canonicalise it themselves. In sums of products the
+// canonicalisation saved is most of the time they take.
 func (t *translator) anyNaN() bool {
 	if !passesNaN[t.ops[t.first+t.at].Code] {
 		return false
@@ -34,14 +35,14 @@ func (t *translator) anyNaN() bool {
 	return false
 }
 
-// do gives code to operations.
+// do registers code for operations.
 func do(f func(t *translator, o *Op), cs ...Code) {
 	for _, c := range cs {
 		vectorCode[c] = f
 	}
 }
 
-// throughDoubles gives code to operations that compute in float64.
+// throughDoubles registers code for operations that compute in float64.
 func throughDoubles(f func(t *translator, o *Op), cs ...Code) {
 	for _, c := range cs {
 		inDoubles[c] = true
@@ -49,7 +50,7 @@ func throughDoubles(f func(t *translator, o *Op), cs ...Code) {
 	do(f, cs...)
 }
 
-// twoSources is an instruction of two sources.
+// twoSources writes an instruction with two sources.
 func twoSources(w int, op vop) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
 		a, b := t.arg(0), t.arg(1)
@@ -65,7 +66,7 @@ func reversed(w int, op vop) func(t *translator, o *Op) {
 	}
 }
 
-// oneSource is an instruction of one source.
+// oneSource writes an instruction with one source.
 func oneSource(w int, op vop) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
 		a := t.arg(0)
@@ -73,7 +74,8 @@ func oneSource(w int, op vop) func(t *translator, o *Op) {
 	}
 }
 
-// compare gives code to comparisons: f makes the lanes where one holds, or where it does not (not).
+// compare registers code for comparisons. f computes the lanes in which a comparison holds, or, if not is set, those in
+// which it does not.
 func compare(w int, not bool, f func(t *translator, d, a, b vec), cs ...Code) {
 	for _, c := range cs {
 		negated[c] = not
@@ -86,7 +88,7 @@ func compare(w int, not bool, f func(t *translator, d, a, b vec), cs ...Code) {
 	}
 }
 
-// lop3 is a function of three bits: a chooses one of two functions of b and c.
+// lop3 writes a function of three bits: a selects one of two functions of b and c.
 func (t *translator) lop3(o *Op) {
 	a, b, c := t.arg(0), t.arg(1), t.arg(2)
 	all := t.all(32)
@@ -95,7 +97,7 @@ func (t *translator) lop3(o *Op) {
 	switch {
 	case zero == one:
 		t.function(d, b, c, zero)
-	case zero == ^one&15: // a turns it
+	case zero == ^one&15: // a inverts it
 		t.function(d, b, c, zero)
 		t.V3(bitsXor, all, d, d, a)
 	default:
@@ -108,7 +110,7 @@ func (t *translator) lop3(o *Op) {
 	}
 }
 
-// function makes d, which is neither b nor c, the function of two bits whose table is lut: bit 2b+c of it.
+// function sets d, which is neither b nor c, to the function of two bits whose table is lut: bit 2b+c of it.
 func (t *translator) function(d, b, c vec, lut byte) {
 	all := t.all(32)
 	not := func(from vec) {
@@ -126,9 +128,9 @@ func (t *translator) function(d, b, c vec, lut byte) {
 		t.V3(bitsOr, all, d, b, c)
 	case 0b0110:
 		t.V3(bitsXor, all, d, b, c)
-	case 0b0010: // c alone
+	case 0b0010: // c without b
 		t.andNot(all, d, b, c)
-	case 0b0100: // b alone
+	case 0b0100: // b without c
 		t.andNot(all, d, c, b)
 	case 0b1010:
 		t.copyVector(all, d, c)

@@ -6,7 +6,7 @@ import (
 
 var bitsAnd, bitsOr, bitsXor = amd64.VPAND, amd64.VPOR, amd64.VPXOR
 
-// andNot makes d = b &^ not.
+// andNot sets d = b &^ not.
 func (t *translator) andNot(all bool, d, not, b vec) { t.V3(amd64.VPANDN, all, d, not, b) }
 
 func (t *translator) copyVector(all bool, d, s vec) { t.V2(amd64.VMOVDQU, all, d, s) }
@@ -14,7 +14,7 @@ func (t *translator) copyVector(all bool, d, s vec) { t.V2(amd64.VMOVDQU, all, d
 func broadcast(w int) amd64.VOp { return pick(w, amd64.VPBROADCASTD, amd64.VPBROADCASTQ) }
 func equal(w int) amd64.VOp     { return pick(w, amd64.VPCMPEQD, amd64.VPCMPEQQ) }
 
-// pick gives the instruction for lanes of w bits.
+// pick returns the instruction for lanes of w bits.
 func pick(w int, narrow, wide vop) vop {
 	if w == 64 {
 		return wide
@@ -22,7 +22,7 @@ func pick(w int, narrow, wide vop) vop {
 	return narrow
 }
 
-// withNumber is an instruction of a source and a number.
+// withNumber writes an instruction with a source and a number.
 func withNumber(w int, op vop, v uint64) func(t *translator, o *Op) {
 	return func(t *translator, o *Op) {
 		a, n := t.arg(0), t.num(w, v)
@@ -135,7 +135,7 @@ func compareCode() {
 	swapped := func(w int, op amd64.VOp) func(t *translator, d, a, b amd64.Vec) {
 		return func(t *translator, d, a, b amd64.Vec) { t.V3(op, t.all(w), d, b, a) }
 	}
-	// extreme says whether a is the least, or the greatest.
+	// extreme computes whether a is the minimum, or the maximum, of a and b.
 	extreme := func(op amd64.VOp) func(t *translator, d, a, b amd64.Vec) {
 		return func(t *translator, d, a, b amd64.Vec) {
 			t.V3(op, t.all(32), d, a, b)
@@ -268,7 +268,7 @@ func widthCode() {
 	}, OpSExtBits32)
 }
 
-// oneNaN makes every NaN of a result that one; only of 32 bits there are others.
+// oneNaN canonicalises every NaN of a result. Only results of 32 bits have others.
 func (t *translator) oneNaN(w int, d amd64.Vec) {
 	if w == 64 || t.anyNaN() {
 		return
@@ -333,7 +333,7 @@ func floatCode() {
 	floatCompares()
 }
 
-// extremes gives code to the minimum and the maximum: -0 is less than +0, a NaN loses to a number.
+// extremes registers code for the minimum and the maximum: -0 is less than +0, and a NaN loses to a number.
 func extremes(w int) {
 	compare := pick(w, amd64.VCMPPS, amd64.VCMPPD)
 	for _, c := range []struct {
@@ -363,9 +363,9 @@ func extremes(w int) {
 	}
 }
 
-// roundCode gives code to what rounds to whole numbers, or brings numbers into a range.
+// roundCode registers code for rounding to whole numbers, conversion, and saturation.
 func roundCode() {
-	// The numbers that VROUNDPS and VROUNDPD take: to nearest, down, up, to zero.
+	// The immediates of VROUNDPS and VROUNDPD: to nearest, down, up, to zero.
 	for _, c := range []struct {
 		mode                  byte
 		narrow, wide, integer Code
@@ -472,7 +472,7 @@ func (t *translator) loadLanes(o *Op, r amd64.Reg, off int32, d amd64.Vec) {
 			}
 		}
 	}
-	if t.masked && a.how != spread { // a lane outside may lie outside of memory, too
+	if t.masked && a.how != spread { // a lane outside the mask may be outside memory, too
 		t.V2M(amd64.VMOVDQU, true, d, t.maskAt(w))
 		t.V3M(pick(w, amd64.VPMASKMOVD, amd64.VPMASKMOVQ), true, d, d, at)
 		return

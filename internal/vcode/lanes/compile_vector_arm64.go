@@ -9,7 +9,7 @@ import (
 
 var bitsAnd, bitsOr, bitsXor = arm64.VAND, arm64.VORR, arm64.VEOR
 
-// andNot makes d = b &^ not.
+// andNot sets d = b &^ not.
 func (t *translator) andNot(all bool, d, not, b vec) { t.V3(arm64.VBIC, all, d, b, not) }
 
 func (t *translator) copyVector(all bool, d, s vec) { t.VMove(all, d, s) }
@@ -31,7 +31,7 @@ func init() {
 // byWidth are the operations of a kind on 32 bits and on 64.
 type byWidth map[int][]Code
 
-// doEach gives code to operations of each width.
+// doEach registers code for the operations of each width.
 func (b byWidth) doEach(f func(w int) func(t *translator, o *Op)) {
 	for w, cs := range b {
 		do(f(w), cs...)
@@ -88,7 +88,7 @@ func integerCode() {
 	}, OpMad64, OpMad64S, OpMad64SB)
 	do((*translator).lop3, OpLop3)
 	for _, x := range []struct {
-		op   vop // says where the first source is the one that counts
+		op   vop // selects where the first source is the result
 		v, s Code
 	}{{arm64.VCMGT, OpMaxS64, OpMaxS64S}, {arm64.VCMHI, OpMaxU64, OpMaxU64S}} {
 		do(func(t *translator, o *Op) {
@@ -125,7 +125,8 @@ func (t *translator) multiply64(d, a, b vec) {
 	t.V3(arm64.VUMLAL.W(32), false, d, lowA, lowB)
 }
 
-// shiftCode: the instructions shift by the lowest byte of a lane, to the right where it is negative, by the width or more as well.
+// shiftCode registers code for shifts. The instructions shift by the lowest byte of a lane, right if it is negative,
+// and also by the width or more.
 func shiftCode() {
 	for _, x := range []struct {
 		op             vop
@@ -260,7 +261,7 @@ func compareCode() {
 	})
 }
 
-// addLanes makes d what base and the lane's number times the stride give.
+// addLanes sets d to base plus the lane number times the stride.
 func (t *translator) addLanes(w int, d, base vec, stride uint64) {
 	plus := t.table(w, func(l uint64) uint64 { return l * stride })
 	t.VLoad(t.all(w), d, t.lanesAt(dataReg, plus, w))
@@ -294,13 +295,13 @@ func moveCode() {
 	})
 }
 
-// choose makes d the bits of a where on has ones, and of b elsewhere.
+// choose sets d to the bits of a where on has ones, and to those of b elsewhere.
 func (t *translator) choose(all bool, d, on, a, b vec) {
 	t.VMove(all, d, on)
 	t.V3(arm64.VBSL, all, d, a, b)
 }
 
-// extend makes lanes of 64 bits of lanes of 32.
+// extend makes lanes of 64 bits out of lanes of 32.
 func (t *translator) extend(isSigned bool, d, a vec) {
 	op := arm64.VUSHLL
 	if isSigned {
@@ -368,7 +369,7 @@ func widthCode() {
 }
 
 func bitsCode() {
-	ones := func(t *translator, d, a vec, sums ...int) { // of bytes, and of lanes of more bits one after the other
+	ones := func(t *translator, d, a vec, sums ...int) { // of bytes, then of wider and wider lanes
 		t.V2(arm64.VCNT, true, d, a)
 		for _, w := range sums {
 			t.V2(arm64.VUADDLP.W(w), true, d, d)
@@ -383,7 +384,7 @@ func bitsCode() {
 		ones(t, d, a, 8, 16, 32)
 		t.V2(arm64.VXTN, false, d, d)
 	}, OpPopc64)
-	do(func(t *translator, o *Op) { // those of the upper half, and of the lower one where the upper is 0
+	do(func(t *translator, o *Op) { // the count of the upper half, and that of the lower half if the upper is 0
 		a, all := t.arg(0), t.num(64, 32)
 		d, x := t.out(o), t.take()
 		t.V2(arm64.VCLZ.W(32), true, x, a)
@@ -402,7 +403,7 @@ func bitsCode() {
 	do((*translator).permute, OpPrmt32S)
 }
 
-// permute picks bytes of a and those of b; then it spreads the sign of those that want it.
+// permute selects bytes of a and of b. It then replicates the sign of those bytes that ask for it.
 func (t *translator) permute(o *Op) {
 	from := [2][]byte{make([]byte, vectorBytes), make([]byte, vectorBytes)}
 	var sign uint64
@@ -428,7 +429,7 @@ func (t *translator) permute(o *Op) {
 	t.V3(arm64.VBIT, true, d, x, signs)
 }
 
-// oneNaN makes every NaN of a result the one that the package wants.
+// oneNaN replaces every NaN of a result by the canonical NaN of the package.
 func (t *translator) oneNaN(w int, d vec, sources ...vec) {
 	if w == 32 && t.anyNaN() {
 		return
@@ -442,8 +443,9 @@ func (t *translator) oneNaN(w int, d vec, sources ...vec) {
 	t.V3(arm64.VBIF, t.all(32), d, t.num(32, nan32), x)
 }
 
-// firstNaN makes a NaN of a result the first one of the sources, of which the processor prefers those that signal, and where there is
-// none the negative one. That is done in code of its own: NaN is rare, and so are two infinities whose sum is.
+// firstNaN replaces a NaN of a result by the first NaN among the sources; the processor prefers signalling ones. If no
+// source is a NaN, the result is the negative one. That code is out of line: NaNs are rare, and so are sums of two
+// infinities that yield one.
 func (t *translator) firstNaN(d, x vec, sources []vec) {
 	first, y := t.take(), t.take()
 	odd, on := new(label), new(label)
@@ -527,7 +529,7 @@ func floatCode() {
 			t.oneNaN(w, d, a)
 		}
 	})
-	// -0 is less than +0, a NaN loses to a number: it becomes the other source first.
+	// -0 is less than +0, and a NaN loses to a number: it is first replaced by the other source.
 	for _, x := range []struct {
 		op    vop
 		codes byWidth
@@ -579,7 +581,7 @@ func convertCode() {
 		}, c)
 	}
 	for c, isSigned := range map[Code]bool{OpS64toF32: true, OpU64toF32: false} {
-		do(func(t *translator, o *Op) { // there are no such conversions of vectors
+		do(func(t *translator, o *Op) { // there are no such vector conversions
 			a, d, x := t.arg(0), t.out(o), t.take()
 			for i, v := range []vec{d, x} {
 				t.VLane(true, tmp1, a, i)
@@ -657,8 +659,8 @@ func doubleCode() {
 	throughDoubles((*translator).log2, OpFLogTwo32)
 }
 
-// divide divides in float64: a quotient of 32 bits that is not whole is at least 1/b away from the next whole number, more than what
-// rounding can move it.
+// divide divides in float64. A 32-bit quotient that is not whole is at least 1/b away from the next whole number.
+// Rounding moves it by less than that.
 func divide(isSigned, rem bool) func(t *translator, o *Op) {
 	whole := arm64.VFCVTZU
 	if isSigned {
@@ -682,7 +684,7 @@ func divide(isSigned, rem bool) func(t *translator, o *Op) {
 	}
 }
 
-// polynomial computes a polynomial in x, and gives the register that it is in.
+// polynomial computes a polynomial in x and returns the register of the result.
 func (t *translator) polynomial(x vec, terms []float64) vec {
 	d, next := t.take(), t.take()
 	t.loadFloat(d, terms[len(terms)-1])
@@ -694,11 +696,11 @@ func (t *translator) polynomial(x vec, terms []float64) vec {
 	return d
 }
 
-// loadFloat makes every lane of 64 bits a number that is not used again soon.
+// loadFloat sets every lane of 64 bits to a number that is not used again soon.
 func (t *translator) loadFloat(d vec, v float64) { t.VLoad(true, d, t.whole(64, math.Float64bits(v))) }
 
-// exp2 takes the steps of package approx. Beyond 400 the result is infinite, or zero, in single precision, and the exponent of the
-// double does not overflow.
+// exp2 follows the steps of package approx. Beyond 400 the result is infinite, or zero, in single precision. Up to
+// there the exponent of the double does not overflow.
 func (t *translator) exp2(o *Op) {
 	a, most, least := t.arg(0), t.float(64, 400), t.float(64, -400)
 	d, x, n := t.out(o), t.take(), t.take()
@@ -714,7 +716,7 @@ func (t *translator) exp2(o *Op) {
 	t.toSingle(d, p)
 }
 
-// log2 takes the steps of package approx, with the exponent and the mantissa (from 3/4 to 3/2) taken out of the bits.
+// log2 follows the steps of package approx. It takes the exponent and the mantissa (from 3/4 to 3/2) out of the bits.
 func (t *translator) log2(o *Op) {
 	a, one := t.arg(0), t.float(64, 1)
 	d, x, size := t.out(o), t.take(), t.take()

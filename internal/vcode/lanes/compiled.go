@@ -6,25 +6,27 @@ import (
 	"fencepost.dev/fencepost/internal/codegen"
 )
 
-// Compiled is lists of operations as machine code. It does what Run does with them, in less time: operations are done one after the
-// other for as many lanes at a time as a vector register has, and what one leaves in a register the next finds there. The few operations
-// for which there is no code it leaves to Go code.
+// Compiled is lists of operations as machine code. It has the effect of Run in less time. It executes several
+// operations for as many lanes at a time as a vector register has, and passes values between them in registers. It
+// leaves the few operations without machine code to Go code.
 type Compiled struct {
 	ops  []Op
 	code *codegen.Code
-	// By operation: where code that begins with it begins, for all lanes and for some. 0 where none does.
+	// By operation: the start of the code that begins with it, for all lanes and for some; 0 if there is none.
 	full, part []int32
 	left       []left
 }
 
-// left is operations that code leaves to Go code, a list, and where it is entered after them.
+// left is a list of operations that the machine code leaves to Go code, and the place at which the machine code is
+// entered after them.
 type left struct {
 	ops  []Op
 	next int32
 }
 
-// Near is what is known of an Access before it is made: those of one Piece, which is not 0, have one Base, and what they may reach is the same
-// memory, or nothing. An access is of Size bytes, of which the first lies At bytes from the scalar, beside what is the same for all.
+// Near is what is known of an Access before it is made. Accesses with one Piece that is not 0 have one Base, and touch
+// either the same memory or none. An access has Size bytes. Its first byte is At bytes from the scalar plus an offset
+// that is equal for all accesses of the Piece.
 type Near struct {
 	Piece int32
 	At    int64
@@ -32,9 +34,10 @@ type Near struct {
 	Row   uint64 // as in the Access
 }
 
-// Compile makes code of lists that Run could do; each of starts, in ascending order, is where one may begin. Near is by number of the
-// Access; nil where nothing is known. If told is set, accesses may be noted in the Log; otherwise none may be. It gives nil where lists cannot be compiled (see Tier), or are so long that a jump does
-// not reach.
+// Compile makes machine code of lists for Run. Each of starts, in ascending order, is the start of a list. Near is
+// indexed by the number of the Access; it is nil if nothing is known. If told is set, accesses may be logged in the
+// Log; otherwise none may be. It returns nil if lists cannot be compiled (see Tier), or are so long that a jump is out
+// of range.
 func Compile(ops []Op, starts []int32, near []Near, told bool) *Compiled {
 	if Best() < Compiling {
 		return nil
@@ -55,7 +58,7 @@ func Compile(ops []Op, starts []int32, near []Near, told bool) *Compiled {
 // Size is the number of bytes of the code.
 func (c *Compiled) Size() int { return c.code.Size() }
 
-// Run does the list that begins with operation at, one of the starts; see Run, the function.
+// Run executes the list that begins with operation at, one of the starts. See the function Run.
 func (c *Compiled) Run(at int32, x *Regs, mask uint32) uint64 {
 	next := c.full[at]
 	if mask != ^uint32(0) {
@@ -65,7 +68,7 @@ func (c *Compiled) Run(at int32, x *Regs, mask uint32) uint64 {
 	return c.run(next, x, mask)
 }
 
-// run does what is left of a list from a place in the code on.
+// run executes the rest of a list from a place in the code on.
 func (c *Compiled) run(next int32, x *Regs, mask uint32) uint64 {
 	for {
 		end, n := enter(c.code.At(int(next)), x, mask)
@@ -79,8 +82,9 @@ func (c *Compiled) run(next int32, x *Regs, mask uint32) uint64 {
 	}
 }
 
-// RunAll does a list as Run does, in all lanes, with one of files after the other, as long as it ends at want. What they count begins at
-// 0 and marks, and Limit is set. It gives how many ended there, and where the next one, if there is one, ended.
+// RunAll executes a list as Run does, in all lanes, with one of files after the other, until the list ends at another
+// place than want. For each of files, Steps begins at 0, Marks at marks, and Limit is limit. It returns how many ended
+// at want, and where the next one ended, if there is one.
 func (c *Compiled) RunAll(at int32, files []*Regs, limit int64, marks, want uint64) (n int, end uint64) {
 	code := c.code.At(int(c.full[at]))
 	for n < len(files) {
@@ -103,7 +107,7 @@ func (c *Compiled) RunAll(at int32, files []*Regs, limit int64, marks, want uint
 	return n, want
 }
 
-// setLanes makes lanes32 and lanes64 of a mask.
+// setLanes derives lanes32 and lanes64 from a mask.
 func (x *Regs) setLanes(mask uint32) {
 	if x.lanesOf == mask {
 		return
@@ -116,7 +120,7 @@ func (x *Regs) setLanes(mask uint32) {
 	}
 }
 
-// fourLanes has, for four bits of a mask, all bits of the lanes that are in it.
+// fourLanes has, for each four bits of a mask, all bits of the lanes that are in it.
 var fourLanes = func() (all [16][4]uint64) {
 	for m := range all {
 		for l := range 4 {

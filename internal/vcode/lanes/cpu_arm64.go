@@ -3,7 +3,7 @@ package lanes
 // capable: every processor has what the code needs.
 const capable = true
 
-// enter: see the one for amd64.
+// enter is as for amd64.
 //
 //go:noescape
 func enter(code uintptr, x *Regs, mask uint32) (end, left uint64)

@@ -4,7 +4,7 @@ package lanes
 
 import "unsafe"
 
-// enterAll: see the one for amd64.
+// enterAll is as for amd64.
 func enterAll(code uintptr, files **Regs, n uint64, limit int64, marks, want uint64) (done, end, left uint64) {
 	for _, x := range unsafe.Slice(files, n) {
 		x.Steps, x.Limit, x.Marks = 0, limit, marks

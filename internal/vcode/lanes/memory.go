@@ -2,9 +2,9 @@ package lanes
 
 import "encoding/binary"
 
-// The functions of this file move data between memory and lanes. Whoever calls them has checked the bounds: an access
-// outside of mem is the caller's bug. Lanes outside of the mask touch no memory. Lanes that write one place do so in
-// the order of their numbers, so the last one's value stays. Numbers are little-endian.
+// The functions of this file move data between memory and lanes. The caller has checked the bounds: an access outside
+// of mem is the caller's bug. Lanes outside the mask touch no memory. Lanes that write one place do so in the order of
+// their numbers, so the last one's value stays. Numbers are little-endian.
 
 // Gather32 reads four bytes at mem[off] into each lane.
 func Gather32(d *V32, mem []byte, off *V64, mask uint32) {
@@ -38,7 +38,8 @@ func Scatter64(mem []byte, off *V64, a *V64, mask uint32) {
 	}
 }
 
-// Load32 reads lane l from mem[4*l]. Mem reaches to the last lane of the mask at least; so in all loads and stores below.
+// Load32 reads lane l from mem[4*l]. Here and in all loads and stores below, Mem must reach at least to the last lane
+// of the mask.
 func Load32(d *V32, mem []byte, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
@@ -70,7 +71,7 @@ func Store64(mem []byte, a *V64, mask uint32) {
 	}
 }
 
-// Perm32 gives lane l the value that a has in lane from[l] & 31, whether or not that lane is in the mask.
+// Perm32 sets lane l to the value of a in lane from[l] & 31, whether or not that lane is in the mask.
 func Perm32(d, a, from *V32, mask uint32) {
 	src := *a
 	for m := mask; m != 0; m &= m - 1 {
@@ -79,8 +80,8 @@ func Perm32(d, a, from *V32, mask uint32) {
 	}
 }
 
-// Offsets makes off = addr - origin in every lane, and reports whether off <= limit and off&align = 0 in those of the
-// mask: whether accesses within a piece of memory are in range and aligned. Off may be addr.
+// Offsets sets off = addr - origin in every lane. It reports whether off <= limit and off&align = 0 in the lanes of the
+// mask, that is, whether accesses within a piece of memory are in range and aligned. Off may be addr.
 func Offsets(off, addr *V64, origin, limit, align uint64, mask uint32) bool {
 	ok := true
 	for l := range addr {
@@ -92,7 +93,7 @@ func Offsets(off, addr *V64, origin, limit, align uint64, mask uint32) bool {
 }
 
 // Stride reports whether a = base + l*stride in every lane l of the mask, modulo 1<<64. The stride is 0 for one lane or
-// none; that between the first two lanes, as signed numbers, must be whole.
+// none. The difference of the first two lanes, as signed numbers, must be a multiple of their distance.
 func Stride(a *V64, mask uint32) (base, stride uint64, ok bool) {
 	rest := mask & (mask - 1)
 	if rest == 0 {

@@ -5,20 +5,20 @@ import (
 	"unsafe"
 )
 
-// Code is what an Op does: OpAdd32 and so on.
+// Code is the kind of an Op: OpAdd32 and so on.
 type Code uint32
 
-// Op is an operation of Run; Make makes it. D, A, B, C are the operands: byte offsets in their register files, the
-// result first, in the order of the function's parameters.
+// Op is an operation of Run; Make makes it. D, A, B and C are the operands: byte offsets in their register files, the
+// result first, then the sources in the order of the function's parameters.
 type Op struct {
 	Code       Code
 	D, A, B, C int32
 	Imm        uint64
 }
 
-// Regs are the register files that the operands lie in, each given by its first register: vectors, predicates (the lanes
-// where they hold) and scalars, which every lane of the mask shares. Reach is the first of what loads and stores reach, Log
-// where those are told of that say so.
+// Regs are the register files of the operands, each given by its first register: vectors, predicates (the mask of the
+// lanes in which they hold) and scalars, which all lanes of the mask share. Reach is the first Access of loads and
+// stores. Log receives the accesses that are to be logged.
 type Regs struct {
 	V32     *V32
 	V64     *V64
@@ -26,10 +26,10 @@ type Regs struct {
 	Scalars *uint64
 	Reach   *Access
 	Log     *Log
-	// Steps grows by what OpGoto says, which is not followed where they come to Limit. Marks are what those add that were met.
+	// OpGoto adds to Steps, and ends Run when Steps reaches Limit. It also adds to Marks.
 	Steps, Limit int64
 	Marks        uint64
-	// What code wants of a mask: all bits set in the lanes that are in it.
+	// The mask in the form that the code needs: all bits set in the lanes of the mask.
 	lanes32 [8][4]uint32
 	lanes64 [8][4]uint64
 	lanesOf uint32
@@ -50,10 +50,11 @@ const (
 
 var sizes = [...]int32{vectors32: 128, vectors64: 256, preds: 4, scalars: 8, reaches: int32(unsafe.Sizeof(Access{})), literal: 1}
 
-// Make makes an Op of the numbers of its operands in their register files: d, and the sources in the order of the
-// function's parameters; a comparison's d is a predicate, as is cond of the selections. A parameter that is a number is a
-// scalar register (of which 32-bit operations read the lower half), but imm where the function can do with one: lut of
-// Lop3, the stride of Affine and EQAffine, n of ExtBits and of the funnel shifts, the selector of Prmt32S.
+// Make makes an Op out of the numbers of its operands in their register files: d, and the sources in the order of the
+// function's parameters. The d of a comparison is a predicate, and so is cond of the selections. A parameter that is a
+// number is a scalar register (32-bit operations read its lower half), except where the function can use a constant,
+// which is imm: lut of Lop3, the stride of Affine and EQAffine, n of ExtBits and of the funnel shifts, the selector of
+// Prmt32S.
 func Make(c Code, imm uint64, d int32, sources ...int32) Op {
 	want := &operands[c]
 	o := Op{Code: c, D: d * sizes[want[0]], Imm: imm}
@@ -71,26 +72,28 @@ func Make(c Code, imm uint64, d int32, sources ...int32) Op {
 // Ends reports whether the operation is OpEnd.
 func (o *Op) Ends() bool { return o.Code == OpEnd }
 
-// Scalar gives the number of the scalar register that the operation writes; false where it writes none.
+// Scalar returns the number of the scalar register that the operation writes. It returns false if it writes none.
 func (o *Op) Scalar() (reg int32, ok bool) {
 	return o.D / sizes[scalars], operands[o.Code][0] == scalars
 }
 
-// Run does the operations of code, one after the other, in the lanes of mask; the last one must be OpEnd. It should not be given more
-// than some thousands of them. The offsets are not checked. Run gives Imm of the operation at which it ended: OpEnd, or one that could
-// not be done (see Access), of which nothing is done then. Lists that are done often should be compiled: see Compile.
+// Run executes the operations of code, one after the other, in the lanes of mask. The last one must be OpEnd. A list
+// should have at most some thousands of operations. The offsets are not checked. Run returns the Imm of the operation
+// at which it ended: OpEnd, or one that could not be executed (see Access) and has had no effect. Lists that are
+// executed often should be compiled; see Compile.
 func Run(code []Op, x *Regs, mask uint32) uint64 { return runGo(code, x, mask) }
 
-// after gives the operation n behind o.
+// after returns operation n behind o.
 func (o *Op) after(n int) *Op {
 	return (*Op)(unsafe.Add(unsafe.Pointer(o), n*int(unsafe.Sizeof(Op{}))))
 }
 
-// jump tells how many operations behind o Run goes on; false where it ends.
+// jump returns how many operations behind o Run continues. It returns false if Run ends.
 //
-// OpGoto adds C to Steps and D to Marks, and goes on B bytes behind; Run ends where B is 0, or Steps and A together are Limit or
-// more. OpIfScalar: B bytes behind
-// if scalar A is odd, C otherwise. OpIfPred: B if predicate A holds in all lanes of the mask, C if in none; Run ends if in some.
+// OpGoto adds C to Steps and D to Marks and goes on B bytes behind. Run ends if B is 0, or if Steps plus A is Limit or
+// more. OpIfScalar goes on B bytes behind if scalar A is odd, and C bytes behind otherwise. OpIfPred goes on B bytes
+// behind if predicate A holds in all lanes of the mask, and C bytes behind if it holds in none; Run ends if it holds in
+// some.
 func (x *Regs) jump(o *Op, mask uint32) (n int, ok bool) {
 	yes := true
 	switch o.Code {

@@ -7,7 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/approx"
 )
 
-// The operations on one lane that are more than a Go operator. They give what the rows of package isa give, to the bit.
+// The operations on one lane that are more than a Go operator. Their results are bit for bit those of the rows of
+// package isa.
 
 const (
 	nan32   = 0x7fffffff
@@ -22,7 +23,7 @@ func f64(x uint64) float64 { return math.Float64frombits(x) }
 
 func bits64(x float64) uint64 { return math.Float64bits(x) }
 
-// bits32 gives the bits of a result; there is one NaN only.
+// bits32 returns the bits of a result. There is only one NaN.
 func bits32(x float32) uint32 {
 	if x != x {
 		return nan32
@@ -81,7 +82,7 @@ func remS32(a, b uint32) uint32 {
 	return uint32(int32(a) % int32(b))
 }
 
-// lop3 chooses by c, then b, then a among the bits of the table.
+// lop3 selects by c, then b, then a among the bits of the table.
 func lop3(a, b, c, lut uint32) uint32 {
 	bit := func(i uint) uint32 { return -(lut >> i & 1) }
 	by := func(i uint) uint32 { return bit(i)&^c | bit(i+1)&c }
@@ -112,8 +113,8 @@ func frsqrt32(a uint32) uint32  { return bits32(float32(1 / math.Sqrt(float64(f3
 func fexp2(a uint32) uint32 { return bits32(float32(approx.Exp2(float64(f32(a))))) }
 func flog2(a uint32) uint32 { return bits32(float32(approx.Log2(float64(f32(a))))) }
 
-// fmaOdd32 is the exact a*b + c rounded to odd in float64: truncated, the last bit set when anything was lost. Rounding
-// that to float32, in whatever mode, gives what rounding the exact value gives.
+// fmaOdd32 is the exact a*b + c rounded to odd in float64: truncated, with the last bit set if anything was lost.
+// Rounding it to float32, in any mode, is the same as rounding the exact value.
 func fmaOdd32(p, z float64) float64 {
 	s := float64(p + z)
 	zz := float64(s - p)
@@ -159,7 +160,7 @@ func fround64(a uint64, f func(float64) float64) uint64 {
 
 func isNaN64(a uint64) bool { return a<<1 > 0x7ff<<53 }
 
-// result64 gives the bits of r; a NaN is the one made, for operands that are none.
+// result64 returns the bits of r. A NaN of operands that are not NaNs is the default NaN.
 func result64(r float64) uint64 {
 	if r != r {
 		return nan64
@@ -226,7 +227,7 @@ func fma64(a, b, c uint64) uint64 {
 	return result64(math.FMA(f64(a), f64(b), f64(c)))
 }
 
-// order32 and order64 turn numbers into integers of the same order, -0 below +0.
+// order32 and order64 map numbers to integers of the same order, with -0 below +0.
 func order32(a uint32) int32 { return int32(a ^ uint32(int32(a)>>31)>>1) }
 func order64(a uint64) int64 { return int64(a ^ uint64(int64(a)>>63)>>1) }
 

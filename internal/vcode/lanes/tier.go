@@ -9,13 +9,13 @@ import (
 	"fencepost.dev/fencepost/internal/codegen"
 )
 
-// Tier is a way in which this package does lists.
+// Tier is a way in which this package executes lists.
 type Tier uint32
 
 // The tiers, the slowest first.
 const (
 	Interpreted Tier = iota // Go code
-	Compiling               // lists that are done often as machine code that is made at run time; others by Go code
+	Compiling               // machine code, made at run time, for lists that are executed often, and Go code for others
 )
 
 var tierNames = [...]string{"interpret", "compiled"}
@@ -25,7 +25,8 @@ func (t Tier) String() string { return tierNames[t] }
 // TierVariable is the environment variable that names the tier to use in place of the best one.
 const TierVariable = "FENCEPOST_TIER"
 
-// possible is the best tier of this processor and system, current the one in use, and errTier what is wrong with TierVariable.
+// possible is the best tier of this processor and system, current the one in use, and errTier the error in
+// TierVariable.
 var (
 	possible = func() Tier {
 		if !capable || !codegen.Supported {
@@ -37,10 +38,11 @@ var (
 	errTier = chooseTier(os.Getenv(TierVariable))
 )
 
-// Best gives the tier in use.
+// Best returns the tier in use.
 func Best() Tier { return Tier(current.Load()) }
 
-// TierError says that TierVariable names no tier, or one that this machine does not have; the best is in use then.
+// TierError returns an error if TierVariable names no tier, or one that this machine does not have. The best tier is in
+// use then.
 func TierError() error { return errTier }
 
 func chooseTier(name string) error {

@@ -1,14 +1,19 @@
-// Package candidates enumerates the executions of a small concurrent program under the memory model of PTX. That model lets a load and
-// a later store of its thread be exchanged unless the store depends on the load, so a read may take its value from a write that
-// the search adds later, and executions cannot be grown along program order as internal/verify/explore does.
+// Package candidates enumerates the executions of a small concurrent program under the memory model of PTX. That model
+// lets a load be exchanged with a later store of its thread, unless the store depends on the load. So a read may take
+// its value from a write that the search adds later. Executions can therefore not be grown along program order as
+// internal/verify/explore does.
 //
-// The search (search.go) runs one thread after the other. A read takes its value from a write that is there, or is promised a value
-// that a later write must supply. The values that may be promised are found by rounds (this file): a round searches with the values
-// of the one before and collects the values that are written. Since no value depends on itself (No-Thin-Air), each write comes up in
-// some round; the last is the one that counts. Weak reads are promised values only where there is a data race: a weak read and a
-// write that might come later and keep the promise race in the execution in which the write comes first, whatever is read then. What no thread can supply any more ends a branch (reach.go), and so does what the axioms forbid of the events so far
-// (check.go): each of them is kept when events are added. At the end the orders of the sc fences and of the writes are chosen, one
-// location independently of the others (leaf.go).
+// The search (search.go) runs one thread after the other. A read takes its value from an existing write, or it is
+// promised a value that a later write must supply. The values that may be promised are found in rounds (this file).
+// Each round searches with the values of the previous one and collects the values written. Since no value depends on
+// itself (No-Thin-Air), each write occurs in some round; the last round is the one that counts.
+//
+// Weak reads are promised values only if there is a data race. A weak read and a write that might come later and keep
+// the promise race in the execution in which the write comes first, whatever value is then read.
+//
+// A branch ends if no thread can supply a promised value any more (reach.go), or if an axiom forbids the events so far
+// (check.go). Each axiom that is violated stays violated when events are added. At the end the orders of the sc fences
+// and of the writes are chosen, for each location independently (leaf.go).
 package candidates
 
 import (
@@ -25,7 +30,7 @@ import (
 const (
 	maxEvents = 1 << 10 // of an execution
 	maxValues = 256     // of a location
-	// maxPromises is how many promises may be open.
+	// maxPromises is the greatest number of open promises.
 	maxPromises = 64
 )
 
@@ -37,8 +42,9 @@ var ErrTooLarge = errors.New("the program is too large for the model ptx: an exe
 var ErrExchanges = errors.New("threads exchange values within a warp (shuffles, votes and the like), and there is a data race, or a read might be from a write that comes later: " +
 	"that is not explored under the model ptx; the default model explores it")
 
-// Enumerate visits every execution of p that the model allows, once: what its reads read from, and the coherence order as far as the
-// model has it. Executions in which a thread spins on a value that is not the last one, or waits for what does not hold, do not count.
+// Enumerate visits every execution of p that the model allows, once. Executions are distinguished by their reads-from
+// relation and by the coherence order as far as the model defines it. It does not count executions in which a thread
+// spins on a value that is not the last one, or in which an assumption does not hold.
 func Enumerate(ctx context.Context, p explore.Program, m model.PTX, o explore.Options) (explore.Result, error) {
 	values, by, mixed := map[int32][]int64{}, map[writer]bool{}, map[int32]bool{}
 	weak := m.Drop != model.PTXWhole
@@ -71,19 +77,19 @@ func Enumerate(ctx context.Context, p explore.Program, m model.PTX, o explore.Op
 	}
 }
 
-// location is a value of a location.
+// location is a location with a value.
 type location struct {
 	loc   int32
 	value int64
 }
 
-// writer is a thread that writes a value of a location.
+// writer is a location with a value, and a thread that writes it.
 type writer struct {
 	location
 	thread int
 }
 
-// collect notes the values of writes that depend on no promise that is open.
+// collect records the values of writes that depend on no open promise.
 func (s *search) collect() {
 	for i := range s.events {
 		e := &s.events[i]
@@ -99,7 +105,7 @@ func (s *search) dependencies(i int) []int {
 	return s.readsOf(e.Thread, e.deps)
 }
 
-// readsOf gives reads of a thread, which are bits.
+// readsOf returns the reads of a thread that the bits name.
 func (s *search) readsOf(t int, reads uint64) (out []int) {
 	if reads == 0 {
 		return nil
@@ -112,7 +118,7 @@ func (s *search) readsOf(t int, reads uint64) (out []int) {
 	return out
 }
 
-// below calls f for reads and for all reads that they depend on; f says whether to go on.
+// below calls f for reads and for all reads on which they depend. f reports whether to go on.
 func (s *search) below(reads []int, f func(r int) bool) {
 	seen := map[int]bool{}
 	for len(reads) > 0 {
@@ -131,7 +137,7 @@ func (s *search) below(reads []int, f func(r int) bool) {
 	}
 }
 
-// openBelow says that one of reads, or one that they depend on, has an open promise.
+// openBelow reports whether one of reads, or a read on which they depend, has an open promise.
 func (s *search) openBelow(reads []int) (open bool) {
 	s.below(reads, func(r int) bool {
 		open = open || s.events[r].rf == promised
@@ -140,7 +146,7 @@ func (s *search) openBelow(reads []int) (open bool) {
 	return open
 }
 
-// sorted gives the keys of a map in order.
+// sorted returns the keys of a map in order.
 func sorted[K ~int | ~int32 | ~int64 | ~string, V any](m map[K]V) []K {
 	return slices.Sorted(maps.Keys(m))
 }

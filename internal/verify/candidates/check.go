@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// built is the execution so far in the form of the model. Its first events are the initial writes.
+// built is the execution so far in the form of package model. Its first events are the initial writes.
 type built struct {
 	x        *model.Execution
 	locs     []int32 // of the initial writes
@@ -55,7 +55,7 @@ func (s *search) build() *built {
 	return b
 }
 
-// relate adds what event e reads from, depends on, or has waited for.
+// relate adds the reads-from edge, the dependencies and the barriers of event e.
 func (s *search) relate(b *built, at map[int32]int, e int) {
 	ev := &s.events[e]
 	i := b.initials + e
@@ -82,15 +82,15 @@ func (s *search) relate(b *built, at map[int32]int, e int) {
 	}
 }
 
-// causes is what the model says of the first events of an execution.
+// causes is the result of the model for the first events of an execution.
 type causes struct {
 	b      *built
 	r      *model.PTXRelations
 	events int
 }
 
-// consistent calls then if no axiom forbids the execution so far, as far as the locations of the given events tell. The order of sc
-// fences is not chosen yet.
+// consistent calls then if no axiom forbids the execution so far, checking coherence only for the locations of the
+// given events. The order of sc fences is not chosen yet.
 func (s *search) consistent(then func(), of ...int) {
 	b := s.build()
 	r := s.m.Causes(b.x)
@@ -111,7 +111,7 @@ func (s *search) consistent(then func(), of ...int) {
 	s.causes = before
 }
 
-// after says that all that thread t does from here on comes after event e in causality order.
+// after reports whether all future events of thread t come after event e in causality order.
 func (s *search) after(t, e int) bool {
 	c := &s.causes
 	if !s.oneProxy || s.m.Drop != model.PTXWhole || e >= c.events {
@@ -126,17 +126,17 @@ func (s *search) after(t, e int) bool {
 	return false
 }
 
-// local is the part of an execution that concerns one location. The axioms about coherence are about one location each.
+// local is the part of an execution that concerns one location. Each axiom about coherence concerns one location.
 type local struct {
 	m      model.PTX
-	global []int // of the events, their numbers in the whole execution
+	global []int // the numbers of its events in the whole execution
 	x      *model.Execution
 	r      *model.PTXRelations
-	writes []int // but for the initial one
+	writes []int // without the initial one
 	tick   func() (stopped bool)
 }
 
-// local gives the part of the execution that concerns location loc.
+// local returns the part of the execution that concerns location loc.
 func (s *search) local(b *built, r *model.PTXRelations, loc int32) *local {
 	l := &local{m: s.m, tick: s.tick}
 	for i := range b.x.E {
@@ -155,14 +155,15 @@ func (s *search) local(b *built, r *model.PTXRelations, loc int32) *local {
 	return l
 }
 
-// any says that some order of the writes is allowed.
+// any reports whether some order of the writes is allowed.
 func (l *local) any() bool {
 	found := false
 	l.orders(func([]int) bool { found = true; return false })
 	return found
 }
 
-// orders calls do for each order of the writes that the axioms allow, with the relations that it gives, until do says false.
+// orders calls do for each order of the writes that the axioms allow, with the relations that follow from it, until do
+// returns false.
 func (l *local) orders(do func(order []int) bool) {
 	var order []int
 	var place func(rest []int) bool
@@ -194,12 +195,14 @@ func (l *local) orders(do func(order []int) bool) {
 	place(l.writes)
 }
 
-// before says that write o precedes write w in every order: writes of a thread by one proxy do, and what causality orders.
+// before reports whether write o precedes write w in every order. That is so for writes of one thread by one proxy, and
+// for writes ordered by causality.
 func (l *local) before(o, w int) bool {
 	return l.x.PO.Has(o, w) && l.x.E[o].SameProxy(&l.x.E[w]) || l.m.Drop == model.PTXWhole && l.r.Causality.Has(o, w)
 }
 
-// follows says that update w may come next: no write that is morally strong with what it has read and with it is between the two.
+// follows reports whether update w may come next: no write that is morally strong with the update and with its source
+// is between the two.
 func (l *local) follows(w int, order []int) bool {
 	if w == 0 || !l.x.RMW.Has(w-1, w) {
 		return true
@@ -222,7 +225,7 @@ func (l *local) follows(w int, order []int) bool {
 	return from == 0
 }
 
-// allowed says that the axioms allow an order of the writes; it leaves its relations in l.r.
+// allowed reports whether the axioms allow an order of the writes. It leaves the relations of the order in l.r.
 func (l *local) allowed(order []int) bool {
 	l.x.CO = model.NewRel(len(l.global))
 	for i, w := range order {

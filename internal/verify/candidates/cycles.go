@@ -9,15 +9,18 @@ import (
 
 // cycles are the locations and the CTAs through which a cycle of program order, reads-from and barriers may go.
 //
-// In such a cycle a thread reads strongly what another has written, and that thread or, after a barrier that both come to, one of its CTA
-// writes what yet another thread reads strongly, and so on. The nodes of the graph here are locations and barriers; of a CTA whose threads do
-// not all wait for each other there is one node. A cycle through one location alone, whose accesses are all morally strong, is excluded: by what
-// is read each write precedes the next one in causality order, and so in coherence order. So is a cycle in which all reads but one, perhaps,
-// synchronize with what they read from, since threads acquire after they have read and release before they write: the write that the one
-// observes would precede itself in causality order. So is a cycle in which each write depends on the read before it. See ring.
+// In such a cycle a thread reads strongly a value that another thread has written. The reader, or a thread of its CTA
+// after a barrier that both reach, then writes a value that yet another thread reads strongly, and so on. The nodes of
+// the graph here are locations and barriers. A CTA whose threads do not all wait for each other has one node.
+//
+// Three kinds of cycles are excluded; see ring. First, a cycle through one location only, whose accesses are all
+// morally strong: by the values read, each write precedes the next one in causality order, and so in coherence order.
+// Second, a cycle in which all reads, except perhaps one, synchronize with the writes they read from, because threads
+// acquire after they have read and release before they write: the write that the exception observes would precede
+// itself in causality order. Third, a cycle in which each write depends on the read before it.
 type cycles struct {
 	locs map[int32]bool
-	ctas map[int32]bool // whose barriers a cycle may go through
+	ctas map[int32]bool // the CTAs through whose barriers a cycle may go
 	weak map[int32]bool // locations with accesses that are not morally strong with all others: see mixed
 }
 
@@ -25,7 +28,7 @@ type cycles struct {
 type cycleNode struct {
 	kind  cycleKind
 	of    int32 // the location or CTA
-	phase int   // that the barrier begins
+	phase int   // the phase that the barrier begins
 }
 
 type cycleKind uint8
@@ -35,7 +38,7 @@ const (
 	barrierNode
 )
 
-// cyclesOf finds them from the accesses of the executions without such cycles.
+// cyclesOf derives the cycles from the accesses of the executions without such cycles.
 func cyclesOf(p explore.Program, accesses map[explore.Access]bool, segments map[explore.Segment]bool) *cycles {
 	g := newCycleGraph(p, accesses, segments)
 	c := &cycles{locs: map[int32]bool{}, ctas: map[int32]bool{}, weak: g.weak}
@@ -64,14 +67,14 @@ func cyclesOf(p explore.Program, accesses map[explore.Access]bool, segments map[
 	return c
 }
 
-// cycleGraph is the graph, with nodes numbered as they come.
+// cycleGraph is the graph. Nodes are numbered in the order of their first use.
 type cycleGraph struct {
 	numbers map[cycleNode]int
 	nodes   []cycleNode
 	next    [][]int
 	edges   map[[2]int]bool
 	weak    map[int32]bool // locations with accesses that are not morally strong with all others: see mixed
-	apart   map[int32]bool // CTAs whose threads are not in phases together
+	apart   map[int32]bool // CTAs whose threads are not all in the same phase
 	// exchanges are the CTAs with barriers that order nothing.
 	exchanges map[int32]bool
 }
@@ -79,7 +82,7 @@ type cycleGraph struct {
 func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments map[explore.Segment]bool) *cycleGraph {
 	g := &cycleGraph{numbers: map[cycleNode]int{}, edges: map[[2]int]bool{}, weak: map[int32]bool{}, apart: map[int32]bool{}, exchanges: map[int32]bool{}}
 	places := p.Places()
-	phases, last := map[int32]int{}, map[int]int{} // after the last arrival at a barrier: of the CTA, of a thread
+	phases, last := map[int32]int{}, map[int]int{} // by CTA and by thread: the phase after the last arrival at a barrier
 	type by struct {
 		loc    int32
 		thread int
@@ -107,14 +110,14 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments
 	for r := range readers {
 		g.weak[r.loc] = g.mixed(places, kinds[r.loc])
 	}
-	threads := map[int32]map[int]bool{} // that write a location
+	threads := map[int32]map[int]bool{} // by location: the threads that write it
 	for w := range writers {
 		if threads[w.loc] == nil {
 			threads[w.loc] = map[int]bool{}
 		}
 		threads[w.loc][w.thread] = true
 	}
-	others := func(loc int32, thread int) bool { // write it
+	others := func(loc int32, thread int) bool { // whether other threads write it
 		return len(threads[loc]) > 1 || len(threads[loc]) == 1 && !threads[loc][thread]
 	}
 	location := func(loc int32) int { return g.number(cycleNode{locationNode, loc, 0}) }
@@ -147,8 +150,8 @@ func newCycleGraph(p explore.Program, accesses map[explore.Access]bool, segments
 	return g
 }
 
-// mixed says that some access of a location, of which there are these kinds, is neither morally strong with another that it conflicts with nor on the other
-// side of a barrier of the CTA.
+// mixed reports whether some access of a location, given the kinds of its accesses, is neither morally strong with a
+// conflicting access nor separated from it by a barrier of the CTA.
 func (g *cycleGraph) mixed(places []model.Place, kinds map[explore.Access]bool) bool {
 	for a := range kinds {
 		if a.Full {
@@ -164,12 +167,13 @@ func (g *cycleGraph) mixed(places []model.Place, kinds map[explore.Access]bool) 
 	return false
 }
 
-// maxRings is how many ways are followed to find a cycle. Beyond it, there might be one.
+// maxRings bounds the number of paths that are followed to find a cycle. Beyond it, ring assumes a cycle.
 const maxRings = 1 << 18
 
-// ring says that there may be a cycle of program order and reads-from through some of these locations. The shortest one goes through each
-// thread once, by a segment of it. Two reads or more do not synchronize with what they read from, and some write does not depend on the read
-// before it. An update passes on what synchronizes with it, so its own segment only lengthens the way from a write to the read.
+// ring reports whether there may be a cycle of program order and reads-from through some of these locations. The
+// shortest cycle goes through each thread once, by one segment of it. At least two reads do not synchronize with the
+// writes they read from, and some write does not depend on the read before it. An update passes on what synchronizes
+// with it, so its own segment only lengthens the path from a write to the read.
 func (g *cycleGraph) ring(locs []int32, segments map[explore.Segment]bool) bool {
 	of := map[int32][]explore.Segment{} // by the location of the read
 	for s := range segments {
@@ -179,8 +183,9 @@ func (g *cycleGraph) ring(locs []int32, segments map[explore.Segment]bool) bool 
 	}
 	tried := 0
 	threads := map[int]bool{}
-	// from follows the segments after one that writes loc; released says that the last one that is no update's own releases. The first segment
-	// is not an update's own. Of loose reads and free writes there have been so many.
+	// from follows the segments after one that writes loc. released says that the last segment which is not an update's
+	// own releases. The first segment is not an update's own. loose counts the loose reads so far, and free whether a
+	// write was free.
 	var from func(first explore.Segment, loc int32, released bool, loose int, free, several bool) bool
 	from = func(first explore.Segment, loc int32, released bool, loose int, free, several bool) bool {
 		if tried++; tried > maxRings {
@@ -190,7 +195,7 @@ func (g *cycleGraph) ring(locs []int32, segments map[explore.Segment]bool) bool 
 			if !released || !s.Acquires {
 				n++
 			}
-			if g.weak[loc] { // what is read is not even observed
+			if g.weak[loc] { // the write that is read is not even observed
 				n = 2
 			}
 			return n
@@ -234,7 +239,7 @@ func (g *cycleGraph) ring(locs []int32, segments map[explore.Segment]bool) bool 
 	return false
 }
 
-// within says that there is an edge between nodes of a component.
+// within reports whether there is an edge between nodes of a component.
 func (g *cycleGraph) within(part []cycleNode, edges map[[2]int]bool) bool {
 	in := map[int]bool{}
 	for _, n := range part {
@@ -266,7 +271,7 @@ func (g *cycleGraph) edge(from, to int) {
 	}
 }
 
-// components gives the strongly connected components (Tarjan's algorithm).
+// components returns the strongly connected components (Tarjan's algorithm).
 func (g *cycleGraph) components() (out [][]cycleNode) {
 	order, low := make([]int, len(g.nodes)), make([]int, len(g.nodes))
 	done := make([]bool, len(g.nodes))

@@ -8,20 +8,20 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// candidate is an execution whose threads have come to their ends. What remains to be chosen are the order of the sc fences and those
-// of the writes.
+// candidate is an execution whose threads have all ended or cannot go on. The order of the sc fences and the orders of
+// the writes remain to be chosen.
 type candidate struct {
 	*search
 	*built
 	values   []int64 // of the initial writes
-	order    [][]int // of the writes, by location, as events of the search
+	order    [][]int // by location: the order of the writes, as events of the search
 	r        *model.PTXRelations
 	diverged int // the thread that waits at a barrier that others do not reach, -1 for none
 	other    int
 	seen     map[string]bool
 }
 
-// leaf chooses what threads that spin have read last, where no thread can make a further step.
+// leaf chooses the last reads of spinning threads when no thread can make another step.
 func (s *search) leaf() {
 	for t := range s.threads {
 		op := s.threads[t].op
@@ -42,12 +42,12 @@ func (s *search) leaf() {
 	s.judge()
 }
 
-// cut says that a thread has reached its bound: whether others wait for it does not matter.
+// cut reports whether a thread has reached its bound. Whether others wait for it then does not matter.
 func (s *search) cut() bool {
 	return slices.ContainsFunc(s.threads, func(th thread) bool { return th.op.Kind == explore.Bound })
 }
 
-// overwritten says that a write of another value follows write w of a location, whatever else is chosen.
+// overwritten reports whether a write of another value follows write w of a location in every possible order.
 func (s *search) overwritten(w int, value int64, loc int32) bool {
 	for i := range s.events {
 		f := &s.events[i]
@@ -58,7 +58,7 @@ func (s *search) overwritten(w int, value int64, loc int32) bool {
 	return false
 }
 
-// judge judges an execution whose threads can make no further step.
+// judge judges an execution in which no thread can make another step.
 func (s *search) judge() {
 	c := &candidate{search: s, built: s.build(), diverged: -1, seen: map[string]bool{}}
 	if !s.m.Grounded(c.x) {
@@ -84,7 +84,8 @@ func (s *search) judge() {
 	c.fenceSC(r, fences, nil)
 }
 
-// parked finds a thread that waits at a barrier that another thread of its CTA has left out. If that one spins, then that is why.
+// parked finds a thread that waits at a barrier that another thread of its CTA has not reached. If that other thread
+// spins, the spinning is the reason.
 func (c *candidate) parked() {
 	for t := range c.threads {
 		if !c.threads[t].parked {
@@ -98,7 +99,7 @@ func (c *candidate) parked() {
 	}
 }
 
-// inclusive says that all sc fences are morally strong.
+// inclusive reports whether all sc fences are morally strong.
 func (c *candidate) inclusive(fences []int) bool {
 	for i, f := range fences {
 		if slices.ContainsFunc(fences[:i], func(g int) bool { return !c.strong(f, g) }) {
@@ -108,7 +109,7 @@ func (c *candidate) inclusive(fences []int) bool {
 	return true
 }
 
-// ordered says that there is an order of the sc fences with the coherence order that has been chosen, and adds what it must have.
+// ordered reports whether an order of the sc fences exists for the chosen coherence order, and adds the required edges.
 func (c *candidate) ordered(r *model.PTXRelations) bool {
 	order, ok := c.m.FenceOrder(c.x, r)
 	if ok {
@@ -120,13 +121,14 @@ func (c *candidate) ordered(r *model.PTXRelations) bool {
 	return ok
 }
 
-// strong says that two events are morally strong.
+// strong reports whether two events are morally strong.
 func (c *candidate) strong(a, b int) bool {
 	return c.m.MorallyStrong(&c.x.E[a], &c.x.E[b], c.x.PO.Has(a, b) || c.x.PO.Has(b, a))
 }
 
-// fenceSC tries the orders of the sc fences: of those that are morally strong it matters which comes first. Causality without them
-// says of some which. Of the orders that differ in fences that are not related, the first by their numbers is tried.
+// fenceSC tries the orders of the sc fences. Only the relative order of morally strong fences matters. Causality
+// without the fences decides the order of some of them. Of the orders that differ only in unrelated fences, it tries
+// the first by their numbers.
 func (c *candidate) fenceSC(r *model.PTXRelations, rest, done []int) {
 	if c.result.Stopped {
 		return
@@ -143,7 +145,7 @@ next:
 			}
 		}
 		for k := len(done) - 1; k >= 0 && !c.strong(done[k], f); k-- {
-			if done[k] > f { // f might stand before it
+			if done[k] > f { // f might precede it
 				continue next
 			}
 		}
@@ -154,12 +156,13 @@ next:
 // coherent is an order of the writes of a location that the axioms allow.
 type coherent struct {
 	order     []int
-	coherence model.Rel // as far as the model has it
+	coherence model.Rel // the part that the model defines
 	fr        model.Rel
 	key       string
 }
 
-// causes judges the execution with an order of the sc fences. What remains is the order of writes, of each location alone.
+// causes judges the execution with an order of the sc fences. The orders of the writes, of each location separately,
+// remain to be chosen.
 func (c *candidate) causes(fences []int) {
 	c.tick()
 	x := c.x
@@ -175,7 +178,8 @@ func (c *candidate) causes(fences []int) {
 	c.coherences(r, func() bool { c.r = r; return true })
 }
 
-// coherences judges the execution with each coherence order that the axioms allow for each location alone, and that all of them allow together.
+// coherences judges the execution with each combination of coherence orders that the axioms allow for each location
+// separately and together.
 func (c *candidate) coherences(r *model.PTXRelations, allow func() bool) {
 	if !c.m.Causal(c.x, r) {
 		return
@@ -220,7 +224,8 @@ func (c *candidate) coherences(r *model.PTXRelations, allow func() bool) {
 	choose(0, empty, empty, "")
 }
 
-// coherence gives the orders of the writes of a location that the axioms allow, one for each coherence order that the model has.
+// coherence returns the orders of the writes of a location that the axioms allow, one for each coherence order that the
+// model distinguishes.
 func (c *candidate) coherence(l *local) (out []coherent) {
 	seen := map[string]bool{}
 	l.orders(func(order []int) bool {
@@ -243,13 +248,13 @@ func (c *candidate) races(r *model.PTXRelations) {
 	c.racesOf(r, func(a, b int) bool { c.race(a, b); return true })
 }
 
-// racing says that the execution has a data race.
+// racing reports whether the execution has a data race.
 func (c *candidate) racing(r *model.PTXRelations) (racing bool) {
 	c.racesOf(r, func(int, int) bool { racing = true; return false })
 	return racing
 }
 
-// racesOf calls do for each data race of the execution until do says false.
+// racesOf calls do for each data race of the execution until do returns false.
 func (c *candidate) racesOf(r *model.PTXRelations, do func(a, b int) bool) {
 	for a := c.initials; a < len(c.x.E); a++ {
 		for b := a + 1; b < len(c.x.E); b++ {
@@ -260,8 +265,8 @@ func (c *candidate) racesOf(r *model.PTXRelations, do func(a, b int) bool) {
 	}
 }
 
-// polls says that two reads are in a data race, since one of them is of an update that spins and would write what it has read: see
-// completeRead.
+// polls reports whether two events race only because one of them is the read of a spinning update that would write the
+// value it has read: see completeRead.
 func (c *candidate) polls(r *model.PTXRelations, a, b int) bool {
 	e, f := &c.events[a-c.initials], &c.events[b-c.initials]
 	if e.Kind != model.R || f.Kind != model.R || e.Loc != f.Loc || e.Thread == f.Thread || !c.writesBack(e) && !c.writesBack(f) {
@@ -270,7 +275,8 @@ func (c *candidate) polls(r *model.PTXRelations, a, b int) bool {
 	return !r.MorallyStrong.Has(a, b) && !r.Causality.Has(a, b) && !r.Causality.Has(b, a)
 }
 
-// writesBack says that a read is that of an update which would write what it has read, and whose write is left out.
+// writesBack reports whether a read belongs to an update that would write the value it has read, and whose write is
+// left out.
 func (c *candidate) writesBack(e *event) bool {
 	if e.Op.Kind != explore.Update || e.RMW {
 		return false
@@ -302,7 +308,7 @@ func (c *candidate) execution(end explore.Ending) {
 	}
 }
 
-// unfair is the ending of an execution in which a thread spins although another value is there.
+// unfair is the ending of an execution in which a thread spins although another value has been written.
 const unfair = explore.Ending(255)
 
 // ending says how the execution ends.
@@ -329,7 +335,8 @@ func (c *candidate) ending(r *model.PTXRelations) explore.Ending {
 	return end
 }
 
-// fair says that no write of another value follows what thread t, which spins, has read in its last iteration.
+// fair reports whether no write of another value follows the writes that thread t, which spins, has read in its last
+// iteration.
 func (c *candidate) fair(t int, r *model.PTXRelations) bool {
 	for _, i := range c.iteration(t) {
 		for w := range c.events {
@@ -359,7 +366,7 @@ func (c *candidate) race(a, b int) {
 	c.found(explore.Error{Kind: kind, A: a - c.initials, B: b - c.initials, Thread: -1, Other: -1})
 }
 
-// failures reports assertions that have failed, and says whether there are any.
+// failures reports failed assertions, and returns whether there are any.
 func (c *candidate) failures() (any bool) {
 	for t := range c.threads {
 		th := &c.threads[t]
@@ -375,8 +382,8 @@ func (c *candidate) failures() (any bool) {
 	return any
 }
 
-// uneven reports threads that have met at an aligned barrier by different instructions, and barriers that a thread that has
-// exited has left out.
+// uneven reports threads that met at an aligned barrier through different instructions, and barriers that an exited
+// thread has not reached.
 func (c *candidate) uneven() {
 	for i := range c.events {
 		e := &c.events[i]
@@ -398,14 +405,14 @@ func (c *candidate) uneven() {
 	}
 }
 
-// stuck says why an execution that cannot go on has not ended.
+// stuck reports why an execution that cannot go on has not ended.
 func (c *candidate) stuck(end explore.Ending) {
 	if end == explore.Diverged {
 		at, other := &c.threads[c.diverged].op, &c.threads[c.other].op
 		c.found(explore.Error{Kind: explore.BarrierDivergence, A: -1, B: -1, Thread: c.diverged, Other: c.other, Pos: at.Pos, OtherPos: other.Pos})
 		return
 	}
-	first := -1 // that spins: one that reads nothing, if there is one
+	first := -1 // a spinning thread: one that reads nothing, if there is one
 	for t := range c.threads {
 		if c.threads[t].op.Kind == explore.Await && (first < 0 || len(c.iteration(t)) == 0 && len(c.iteration(first)) > 0) {
 			first = t
@@ -416,7 +423,8 @@ func (c *candidate) stuck(end explore.Ending) {
 	}
 }
 
-// leaves calls Leaf with each choice of the final values: of writes that are not related in coherence order, any may be the last.
+// leaves calls Leaf with each choice of the final values: among writes that are unrelated in coherence order, any may
+// be the last.
 func (c *candidate) leaves(l int) {
 	if c.Leaf == nil || c.result.Stopped {
 		return

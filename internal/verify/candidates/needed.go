@@ -8,16 +8,17 @@ import (
 	"fencepost.dev/fencepost/internal/verify/explore"
 )
 
-// Evidence is what the search along program order has seen: see explore.Options for its methods, which several goroutines may call.
+// Evidence is what the search along program order has observed; explore.Options describes its methods, which several
+// goroutines may call.
 type Evidence struct {
 	mu        sync.Mutex
 	accesses  map[explore.Access]bool
 	segments  map[explore.Segment]bool
-	exchanged map[int32][]int64 // the values that steps which exchange give, by place
+	exchanged map[int32][]int64 // by place: the values that steps which exchange return
 	readings  map[string]*reading
 }
 
-// reading is a state of a thread in which it makes a strong read, after so many others.
+// reading is a state of a thread, after a number of reads, in which it makes a strong read.
 type reading struct {
 	thread int
 	state  []int64
@@ -25,15 +26,16 @@ type reading struct {
 	reads  int
 }
 
-// maxReadings is how many are kept. Beyond it, a read might be from a later write.
+// maxReadings is the greatest number of readings kept. Beyond it, Needed assumes that a read might read from a later
+// write.
 const maxReadings = 1 << 17
 
-// NewEvidence is that of a search which has not begun.
+// NewEvidence returns the evidence of a search that has not begun.
 func NewEvidence() *Evidence {
 	return &Evidence{accesses: map[explore.Access]bool{}, segments: map[explore.Segment]bool{}, exchanged: map[int32][]int64{}, readings: map[string]*reading{}}
 }
 
-// Set makes o the options of the search, or of a part of it, that gives the evidence.
+// Set adds the methods of the evidence to the options of the search, or of a part of it.
 func (e *Evidence) Set(o *explore.Options) {
 	o.Accessed = func(a explore.Access) {
 		e.mu.Lock()
@@ -62,7 +64,7 @@ func (e *Evidence) Set(o *explore.Options) {
 	}
 }
 
-// stateKey names a state of a thread.
+// stateKey is a key for a state of a thread.
 func stateKey(t int, state []int64, op *explore.Op, reads int) string {
 	key := binary.LittleEndian.AppendUint64(make([]byte, 0, 8*len(state)+8), uint64(t)<<32|uint64(op.Kind)<<24|uint64(reads))
 	for _, w := range state {
@@ -71,13 +73,15 @@ func stateKey(t int, state []int64, op *explore.Op, reads int) string {
 	return string(key)
 }
 
-// Needed says that a read of p might read from a write that comes later than the read in every order of the events that extends
-// program order, whereas p has no data races and its accesses are by one proxy.
+// Needed reports whether a read of p might read from a write that comes later than the read in every order of the
+// events that extends program order. It assumes that p has no data races and that its accesses are by one proxy.
 //
-// Then program order, reads-from and barriers have a cycle: see cycles. The events that do not come after one are an execution of the search
-// along program order, or part of one. Each thread that goes on makes a strong read there, of what comes later. In one of these threads what follows, a
-// write or an arrival at a barrier, does not depend on the read: otherwise each waits for another (No-Thin-Air). Of the values that are read one is
-// written first, and then it depends on none of these reads. So the values are those of the search along program order.
+// If there is such a read, program order, reads-from and barriers have a cycle: see cycles. The events that do not come
+// after a cycle are an execution, or part of one, of the search along program order. Each thread of the cycle makes
+// there a strong read of a later write. In one of these threads the next event of the cycle, a write or an arrival at a
+// barrier, does not depend on the read. Otherwise each value would depend on itself (No-Thin-Air). Of the values read,
+// one is written first, and it depends on none of these reads. So the values are those of the search along program
+// order.
 func (e *Evidence) Needed(p explore.Program) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,7 +92,7 @@ func (e *Evidence) Needed(p explore.Program) bool {
 	if len(e.readings) > maxReadings {
 		return true
 	}
-	written := map[int32]map[int64]int{} // of each value of a location the thread that writes it, several for more than one
+	written := map[int32]map[int64]int{} // by location and value: the thread that writes it, several for more than one
 	for a := range e.accesses {
 		if !a.Write {
 			continue
@@ -129,18 +133,18 @@ func (e *Evidence) Needed(p explore.Program) bool {
 
 const several = -1
 
-// follower looks for what follows a read without depending on it.
+// follower searches for an event that follows a read without depending on it.
 type follower struct {
 	*reach
 	t, bit int
 	seen   map[string]bool
 }
 
-// maxFollowed is how many states are visited. Beyond it, something might follow.
+// maxFollowed bounds the number of visited states. Beyond it, the follower assumes that something follows.
 const maxFollowed = 1 << 14
 
-// free says that a write of thread t that follows step op, a strong read of value, or an arrival at a barrier, does not depend on the read, before
-// which the thread has made so many. The write of an exchange does not.
+// free reports whether some later write of thread t, or an arrival at a barrier, does not depend on step op, a strong
+// read of value before which the thread has made reads reads. The write of an exchange does not depend on its read.
 func (s *search) free(t int, state []int64, op *explore.Op, value int64, reads int) bool {
 	if reads >= 63 || op.Kind == explore.Update && op.Function == explore.Exchange {
 		return true
@@ -155,10 +159,10 @@ func (s *search) free(t int, state []int64, op *explore.Op, value int64, reads i
 	return f.follows(next, &o)
 }
 
-// follows says that something follows from a state on.
+// follows reports whether such an event follows from a state on.
 func (f *follower) follows(state []int64, op *explore.Op) bool {
 	if op.Control>>f.bit&1 != 0 {
-		return false // and so does all that follows
+		return false // everything that follows depends on it, too
 	}
 	key := stateKey(f.t, state, op, 0)
 	if f.seen[key] {

@@ -8,34 +8,36 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// maxReach is how many states of threads are kept. Beyond it, any thread is taken to write whatever it has written in the round before.
+// maxReach is the greatest number of states kept. Beyond it, any thread is assumed to write everything it has written
+// in the previous round.
 const maxReach = 1 << 17
 
-// reach says what a thread may still write, whatever its reads return of the values that there are.
+// reach computes what a thread may still write, for all values that its reads may return.
 type reach struct {
 	p       explore.Program
 	values  map[int32][]int64
 	nodes   map[string]*node
 	bits    map[location]int // values that may be promised
 	locs    map[int32]int    // locations
-	need    model.Scope      // that includes all threads
-	company []bool           // of threads: there are others in their CTA
+	need    model.Scope      // the scope that includes all threads
+	company []bool           // by thread: there are others in its CTA
 	threads int
 	full    bool
-	by      map[writer]bool // who wrote the values
-	// mixed are the locations that have been accessed, in this round or one before, so that not all other accesses are morally strong with that.
+	by      map[writer]bool // the threads that wrote the values
+	// mixed are the locations with an access, in this round or an earlier one, that is not morally strong with all
+	// other accesses of the location.
 	mixed map[int32]bool
-	// cycles, if not nil, say which locations and barriers count: see follower.
+	// cycles, if not nil, restricts the locations and barriers that count: see follower.
 	cycles *cycles
-	// exchanged are values that steps which exchange may give, by place.
+	// exchanged are the values that steps which exchange may return, by place.
 	exchanged map[int32][]int64
 }
 
 // node is a state of a thread.
 type node struct {
-	values set // that may be promised and are written from here on
-	locs   set // that are written
-	mixed  set // that are accessed so that not all other accesses are morally strong with that
+	values set // promisable values that are written from here on
+	locs   set // locations that are written
+	mixed  set // locations with accesses that are not morally strong with all others
 	next   []*node
 }
 
@@ -62,7 +64,7 @@ func newReach(p explore.Program, values map[int32][]int64) reach {
 	return r
 }
 
-// may says that thread t may write w from where it is.
+// may reports whether thread t may write w from its current state on.
 func (r *reach) may(t int, th *thread, w location) bool {
 	b, ok := r.bits[w]
 	n := r.at(t, th)
@@ -72,19 +74,19 @@ func (r *reach) may(t int, th *thread, w location) bool {
 	return !ok || n.values.has(b)
 }
 
-// writes says that thread t may write a location from where it is.
+// writes reports whether thread t may write a location from its current state on.
 func (r *reach) writes(t int, th *thread, loc int32) bool {
 	n := r.at(t, th)
 	b, ok := r.locs[loc]
 	return r.full || ok && n.locs.has(b)
 }
 
-// returns gives the values that a read of a location may return.
+// returns returns the values that a read of a location may return.
 func (r *reach) returns(loc int32) []int64 {
 	return append([]int64{r.p.Initial(loc)}, r.values[loc]...)
 }
 
-// gives gives the values that a thread may leave a barrier with.
+// gives returns the values that a thread may receive at a barrier.
 func (r *reach) gives(op *explore.Op) []int64 {
 	if op.Exchanges {
 		return r.exchanged[op.Pos]
@@ -108,7 +110,7 @@ func (s *set) add(b int) {
 	(*s)[b/64] |= 1 << (b % 64)
 }
 
-// join adds another set, and says whether that is new.
+// join adds another set and reports whether s has grown.
 func (s *set) join(o set) (grown bool) {
 	for i, w := range o {
 		if i >= len(*s) {
@@ -120,7 +122,7 @@ func (s *set) join(o set) (grown bool) {
 	return grown
 }
 
-// join adds what another node writes, and says whether that is new.
+// join adds the sets of another node and reports whether n has grown.
 func (n *node) join(o *node) bool {
 	values, locs := n.values.join(o.values), n.locs.join(o.locs)
 	mixed := n.mixed.join(o.mixed)
@@ -136,7 +138,7 @@ func (r *reach) number(loc int32) int {
 	return l
 }
 
-// of gives the node of a state, of which all that follow are known.
+// of returns the node of a state, with all nodes that follow.
 func (r *reach) of(t int, state []int64, op *explore.Op) *node {
 	var fresh []*node
 	root := r.walk(t, state, op, &fresh)
@@ -154,7 +156,7 @@ func (r *reach) of(t int, state []int64, op *explore.Op) *node {
 	return root
 }
 
-// walk makes the nodes from a state on; fresh are those that were not there before.
+// walk makes the nodes from a state on. fresh are the new ones.
 func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node {
 	key := make([]byte, 0, 8*len(state)+4)
 	key = binary.LittleEndian.AppendUint32(key, uint32(t)<<8|uint32(op.Kind))
@@ -209,20 +211,22 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	return n
 }
 
-// partial says that a step is an access which is not morally strong with each other access of its location.
+// partial reports whether a step is an access that is not morally strong with every other access of its location.
 func (r *reach) partial(op *explore.Op) bool {
 	k := op.Kind
 	return (k == explore.Read || k == explore.Write || k == explore.Update) && !(op.Order.Atomic() && op.Scope >= r.need && op.Proxy == model.Generic)
 }
 
-// arrives says that other threads may write what they could not before thread t has arrived at a barrier.
+// arrives reports whether the arrival of thread t at a barrier enables other threads to write something that they could
+// not write before.
 func (r *reach) arrives(t int, op *explore.Op) bool {
 	return (op.Exchanges || r.company[t]) && (r.cycles == nil || r.cycles.ctas[r.p.Places()[t].CTA])
 }
 
-// promisable says that read e of thread t, the last event, may be promised a value: a later write of the thread, or an arrival at a barrier
-// after which others write, does not depend on it. Other reads need no promise. If all that follows depends on a read, the read may as well wait until what it reads from
-// is there: dependencies and reads from writes form no cycle (No-Thin-Air).
+// promisable reports whether read e of thread t, the last event, may be promised a value: a later write of the thread,
+// or an arrival at a barrier after which others write, does not depend on it. Other reads need no promise. If
+// everything that follows depends on a read, the read may as well wait until the write it reads from exists:
+// dependencies and reads-from form no cycle (No-Thin-Air).
 func (s *search) promisable(t, e int, value int64) bool {
 	switch ev := &s.events[e]; {
 	case s.m.Drop != model.PTXWhole:
@@ -243,7 +247,7 @@ func (s *search) promisable(t, e int, value int64) bool {
 	return free
 }
 
-// mixed says that some access of a location is not morally strong with all others.
+// mixed reports whether some access of a location is not morally strong with all others.
 func (s *search) mixed(loc int32) bool {
 	b, ok := s.reach.locs[loc]
 	if s.reach.full {
@@ -260,7 +264,8 @@ func (s *search) mixed(loc int32) bool {
 	return false
 }
 
-// keepable says that each open promise may still be kept: by a thread that goes on without it, and without promises that wait for it.
+// keepable reports whether every open promise may still be kept: by a thread that goes on without it, and without
+// promises that wait for it.
 func (s *search) keepable() bool {
 	if len(s.open) == 0 {
 		return true
@@ -277,7 +282,7 @@ func (s *search) keepable() bool {
 	return len(kept) == len(s.open)
 }
 
-// keeper says that some thread may write what read r is promised, and depends on no promise but those that are kept.
+// keeper reports whether some thread may write the value that read r is promised, depending only on promises in kept.
 func (s *search) keeper(r int, kept map[int]bool) bool {
 	e := &s.events[r]
 	if s.starved(r) {
@@ -302,8 +307,8 @@ func (s *search) keeper(r int, kept map[int]bool) bool {
 	return false
 }
 
-// passed says that thread t has read what the thread of read r wrote to its location after it, or an update of that: what t writes there comes
-// later in coherence order, and r earlier.
+// passed reports whether thread t has read a value that the thread of read r wrote to the location of r after r, or an
+// update of it. What t writes there comes later in coherence order, and the source of r must come earlier.
 func (s *search) passed(t, r int) bool {
 	e := &s.events[r]
 	if s.m.Drop != model.PTXWhole || s.mixed(e.Loc) {
@@ -323,9 +328,9 @@ func (s *search) passed(t, r int) bool {
 	return false
 }
 
-// starved says that each other thread that may write the location of read r, which has an open promise, waits to read what is written there after the
-// promise, and that no other thread has written there since: the first of them reads what the thread of r writes after it, and so all of them
-// come too late, as in passed.
+// starved reports whether every other thread that may write the location of read r, which has an open promise, waits to
+// read a value that is written there after the promise, and no other thread has written there since. The first of these
+// threads reads a value that the thread of r writes after r. So all of them come too late, as in passed.
 func (s *search) starved(r int) bool {
 	e := &s.events[r]
 	if s.m.Drop != model.PTXWhole || s.mixed(e.Loc) {
@@ -341,7 +346,7 @@ func (s *search) starved(r int) bool {
 	return !slices.ContainsFunc(s.events[r:], func(w event) bool { return w.Kind == model.W && w.Loc == e.Loc && w.Thread != e.Thread })
 }
 
-// released says that a thread that is parked at a barrier may still leave it: no missing thread has ended.
+// released reports whether a thread that is parked at a barrier may still leave it: no missing thread has ended.
 func (s *search) released(t int) bool {
 	for _, o := range s.missing(t) {
 		switch s.threads[o].op.Kind {

@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// What a read reads from when it is no event.
+// The source of a read that reads from no event.
 const (
 	initial  = -1
 	promised = -2 // a write that is still to come
@@ -19,9 +19,9 @@ const (
 // event is an event of the execution that is being built.
 type event struct {
 	explore.Event
-	deps uint64 // reads of the thread, as bits
+	deps uint64 // reads of the thread that it depends on, as bits
 	rf   int    // of a read
-	// generation is how often the thread was at the barrier before.
+	// generation is how often the thread reached the barrier before.
 	generation int
 }
 
@@ -29,23 +29,23 @@ type event struct {
 type thread struct {
 	op     explore.Op
 	state  []int64
-	node   *node // of the state, nil before it is asked for
+	node   *node // of the state; nil until computed
 	events []int
 	reads  []int
 	parked bool // at a barrier
-	// fresh is how many of the events the read at which the thread stands may not read from: see promise.
+	// fresh is the number of events from which the next read of the thread may not read: see promise.
 	fresh int
 }
 
-// search builds executions, an event at a time.
+// search builds executions by one event at a time.
 type search struct {
 	explore.Options
 	ctx      context.Context
 	p        explore.Program
 	m        model.PTX
 	groups   explore.Groups
-	values   map[int32][]int64 // that may be promised
-	written  map[writer]bool   // values that depend on no promise that is open
+	values   map[int32][]int64 // by location: the values that may be promised
+	written  map[writer]bool   // values that depend on no open promise
 	threads  []thread
 	events   []event
 	open     []int // reads with promises
@@ -62,7 +62,7 @@ type search struct {
 	promises bool // a read has read from a write that was added later
 	oneProxy bool // no access is by another proxy or another virtual address
 	seen     map[[sha256.Size]byte]bool
-	freed    map[string]map[int64]bool // what free says, by the state and the value
+	freed    map[string]map[int64]bool // results of free, by state and value
 	causes   causes
 }
 
@@ -85,7 +85,7 @@ func (s *search) begin() {
 	}
 }
 
-// visit explores all executions that extend what there is.
+// visit explores all executions that extend the current one.
 func (s *search) visit() {
 	if s.tick() || s.err != nil || !s.keepable() {
 		return
@@ -118,8 +118,8 @@ func (s *search) visit() {
 	}
 }
 
-// eager says that the next step of thread t is made before any other: it leaves no choice, or it is a read and no other thread writes
-// what it might read.
+// eager reports whether the next step of thread t is made before any other. That is so if it leaves no choice, or if it
+// is a read and no other thread writes anything that it might read.
 func (s *search) eager(t int) bool {
 	th := &s.threads[t]
 	switch th.op.Kind {
@@ -133,7 +133,7 @@ func (s *search) eager(t int) bool {
 				return false
 			}
 		}
-		return !th.op.Loops // what a thread spins on is read last
+		return !th.op.Loops // reads of spinning threads come last
 	}
 	return false
 }
@@ -156,7 +156,8 @@ func (s *search) step(t int) {
 	}
 }
 
-// key names what there is, which another order of the threads may have come to. What the threads have read determines it.
+// key identifies the current execution, which another order of the threads may also have reached. It is determined by
+// the reads of the threads.
 func (s *search) key(key []byte) []byte {
 	for t := range s.threads {
 		th := &s.threads[t]
@@ -176,7 +177,7 @@ func (s *search) key(key []byte) []byte {
 	return key
 }
 
-// visited says that key has been visited before, and that it is now.
+// visited reports whether key has been visited before, and marks it as visited.
 func (s *search) visited(key []byte) bool {
 	id := sha256.Sum256(key)
 	before := s.seen[id]
@@ -184,7 +185,7 @@ func (s *search) visited(key []byte) bool {
 	return before
 }
 
-// appendFresh appends the writes that the next reads of the threads may not read from.
+// appendFresh appends the writes from which the next reads of the threads may not read.
 func (s *search) appendFresh(key []byte) []byte {
 	for t := range s.threads {
 		th := &s.threads[t]
@@ -203,7 +204,7 @@ func (s *search) appendFresh(key []byte) []byte {
 	return key
 }
 
-// tick counts what is tried, and says whether the search has been stopped.
+// tick counts the steps tried and reports whether the search has been stopped.
 func (s *search) tick() bool {
 	if s.result.Graphs++; s.result.Graphs&0xff == 0 {
 		s.result.Stopped = s.result.Stopped || s.ctx.Err() != nil
@@ -214,14 +215,14 @@ func (s *search) tick() bool {
 	return s.result.Stopped
 }
 
-// awaits says that thread t waits after a read of value.
+// awaits reports whether thread t waits after a read of value.
 func (s *search) awaits(t int, value int64) bool {
 	copy(s.trial, s.threads[t].state)
 	s.p.Resume(t, s.trial, value, &s.trialOp)
 	return s.trialOp.Kind == explore.Await
 }
 
-// push adds an event of the step at which thread t is.
+// push adds an event of the next step of thread t.
 func (s *search) push(t int, kind model.Kind, order model.Order, value int64, deps uint64) int {
 	th := &s.threads[t]
 	op := &th.op
@@ -238,7 +239,7 @@ func (s *search) push(t int, kind model.Kind, order model.Order, value int64, de
 	return e
 }
 
-// pop takes the last event away, which is of thread t.
+// pop removes the last event, which is one of thread t.
 func (s *search) pop(t int) {
 	th := &s.threads[t]
 	if s.events[len(s.events)-1].Kind == model.R {
@@ -248,7 +249,7 @@ func (s *search) pop(t int) {
 	th.events = th.events[:len(th.events)-1]
 }
 
-// resume lets thread t go on with value, calls then, and brings the thread back.
+// resume continues thread t with value, calls then, and restores the thread.
 func (s *search) resume(t int, value int64, then func()) {
 	th := &s.threads[t]
 	op, state, node, fresh := th.op, slices.Clone(th.state), th.node, th.fresh
@@ -259,8 +260,8 @@ func (s *search) resume(t int, value int64, then func()) {
 	th.op, th.node, th.fresh = op, node, fresh
 }
 
-// read explores the next step of thread t, a read or an update. Values after which it waits are left out: it makes its step when
-// there are others. The result says that there are such values.
+// read explores the next step of thread t, a read or an update. It leaves out values after which the thread waits: the
+// thread makes its step when there are other values. It reports whether there are such values.
 func (s *search) read(t int) (spins bool) {
 	op := s.threads[t].op
 	e := s.push(t, model.R, s.readOrder(&op), 0, op.Deps)
@@ -283,9 +284,10 @@ func (s *search) read(t int) (spins bool) {
 	return spins
 }
 
-// promise explores what follows read e of thread t, the last event, which is promised its value. A promise is made where no thread can read
-// from a write that is there: what each of them reads next is written later, as a read of a write that is there may as well come first. The
-// threads and the writes that they wait for have a cycle then, and so the write that keeps the promise comes after the read: see supplyFrom.
+// promise explores the executions after read e of thread t, the last event, which is promised its value. A promise is
+// made only if no thread can read from an existing write: what each of them reads next is written later, since a read
+// of an existing write may as well come first. Then the threads and the writes for which they wait form a cycle, and so
+// the write that keeps the promise comes after the read: see supplyFrom.
 func (s *search) promise(t, e int) {
 	before := make([]int, len(s.threads))
 	for o := range s.threads {
@@ -308,7 +310,7 @@ func (s *search) readOrder(op *explore.Op) model.Order {
 	return op.Order
 }
 
-// sources calls f for each write that read e, the last event, may read from, and for each promise.
+// sources calls f for each write from which read e, the last event, may read, and for each promise.
 func (s *search) sources(e int, f func(w int, value int64)) {
 	loc := s.events[e].Loc
 	f(initial, s.p.Initial(loc))
@@ -322,7 +324,7 @@ func (s *search) sources(e int, f func(w int, value int64)) {
 	}
 }
 
-// completeRead explores what follows read e of thread t, which has its value.
+// completeRead explores the executions after read e of thread t, which has its value.
 func (s *search) completeRead(t, e int) {
 	if s.result.Stopped || s.err != nil {
 		return
@@ -330,7 +332,8 @@ func (s *search) completeRead(t, e int) {
 	ev := &s.events[e]
 	op, value := ev.Op, ev.Value
 	if op.Kind == explore.Update {
-		// An update that writes what it has read and ends an iteration that changed nothing is a read, see explore.
+		// An update that writes the value it has read, and so ends an iteration that changed nothing, is a read: see
+		// explore.
 		written, writes := s.p.Apply(&op, value)
 		if writes && !(written == value && op.Loops && s.awaits(t, value)) {
 			deps := op.Deps
@@ -355,7 +358,7 @@ func (s *search) completeRead(t, e int) {
 	})
 }
 
-// supply lets write w, which was added last, keep any of the promises of its value, and explores what follows.
+// supply lets write w, the last event, keep any of the promises of its value, and explores the executions that follow.
 func (s *search) supply(w int, then func()) {
 	s.collect()
 	s.supplyFrom(w, 0, then)
@@ -389,9 +392,10 @@ func (s *search) supplyFrom(w, from int, then func()) {
 	then()
 }
 
-// followsOpen says that event w comes after a read with an open promise by program order, reads-from and barriers.
+// followsOpen reports whether event w comes after a read with an open promise by program order, reads-from and
+// barriers.
 func (s *search) followsOpen(w int) bool {
-	upto := make([]int, len(s.threads)) // of the threads, how many events are known to come before w
+	upto := make([]int, len(s.threads)) // by thread: the number of events known to come before w
 	var walk func(e int) bool
 	walk = func(e int) bool {
 		ev := &s.events[e]
@@ -416,7 +420,7 @@ func (s *search) followsOpen(w int) bool {
 	return walk(w)
 }
 
-// arrive lets thread t come to a barrier, or leave one that all have come to.
+// arrive lets thread t arrive at a barrier, or leave one at which all have arrived.
 func (s *search) arrive(t int) {
 	th := &s.threads[t]
 	if th.op.Exchanges {
@@ -460,14 +464,14 @@ func (s *search) arrivals(e int, f func(a int)) {
 	}
 }
 
-// reduction is what the arrivals at the barrier of event e give together.
+// reduction is the result of the reduction over the arrivals at the barrier of event e.
 func (s *search) reduction(e int) int64 {
 	var values []int64
 	s.arrivals(e, func(a int) { values = append(values, s.events[a].Op.Value) })
 	return s.events[e].Op.Reduce(values)
 }
 
-// missing gives the threads that the barrier of thread t, which is parked, still waits for.
+// missing returns the threads for which thread t, which is parked, still waits at its barrier.
 func (s *search) missing(t int) (out []int) {
 	th := &s.threads[t]
 	at := th.events[len(th.events)-1]
@@ -481,7 +485,8 @@ func (s *search) missing(t int) (out []int) {
 	return out
 }
 
-// complete says that no thread is missing at the barrier at which thread t is parked. Threads that have exited are not missing in a kernel.
+// complete reports whether no thread is missing at the barrier at which thread t is parked. In a kernel, exited threads
+// are not missing.
 func (s *search) complete(t int) bool {
 	for _, o := range s.missing(t) {
 		if !s.Exits || s.threads[o].op.Kind != explore.End {
@@ -491,7 +496,8 @@ func (s *search) complete(t int) bool {
 	return true
 }
 
-// iteration gives the reads of the last iteration of thread t, which spins, the last first. What a repair inserts is no step of it.
+// iteration returns the reads of the last iteration of thread t, which spins, the last first. Steps inserted by a
+// repair do not count.
 func (s *search) iteration(t int) (out []int) {
 	th := &s.threads[t]
 	steps := th.op.Value

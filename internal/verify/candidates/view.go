@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// view is an execution as the enumeration shows it. Its events are numbered without the initial writes.
+// view is the form in which the enumeration shows an execution. Its events are numbered without the initial writes.
 type view struct {
 	c          *candidate
 	final      map[int32]int64

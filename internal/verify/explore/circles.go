@@ -2,14 +2,15 @@ package explore
 
 import "fencepost.dev/fencepost/internal/verify/model"
 
-// This file tells of threads that have reached the bound of their loops and would go round them for ever. Nothing is cut by that: the execution counts as
-// one that reached its bound, and the search goes on.
+// This file recognises threads that have reached the bound of their loops and would loop forever. It cuts nothing: the
+// execution counts as one that reached its bound, and the search goes on.
 //
-// A thread that has come back to a state does the same again if it reads the same. It does so if each iteration leaves memory as it is, and if
-// no other thread that goes on reads what it writes meanwhile: then whatever these do in turn, each reads the last values again. So no
-// fair execution that begins like this one leaves the loops.
+// A thread that has come back to a state repeats its steps if it reads the same values. It reads them if each iteration
+// leaves memory unchanged, and if no other thread that goes on reads the values that it writes in between. Then each
+// thread reads the last values again, whatever the interleaving. So no fair execution that begins like this one leaves
+// the loops.
 
-// circling says that all threads that have not ended spin, or go round in that way.
+// circling reports whether all threads that have not ended spin or loop forever in that way.
 func (x *explorer) circling() bool {
 	g := x.g
 	if g.readsFrom { // no write is the last
@@ -41,7 +42,8 @@ func (x *explorer) circling() bool {
 	return true
 }
 
-// period is after how many steps thread t had come back to the state in which it made its last step; 0 if it had not.
+// period returns the number of steps after which thread t returned to the state before its last step, and 0 if it did
+// not.
 func (x *explorer) period(t int) int64 {
 	g := x.g
 	of := g.threads[t].events
@@ -55,7 +57,7 @@ func (x *explorer) period(t int) int64 {
 	for i := len(of) - 1; i >= 0; i-- {
 		ev := &g.events[of[i]]
 		if ev.kind == model.W && ev.rmw || ev.op.Inserted { // its read comes before it; the step is none of the program
-			continue
+			continue // its read comes before it; or the step is not one of the program
 		}
 		if last < 0 {
 			last = i
@@ -68,7 +70,7 @@ func (x *explorer) period(t int) int64 {
 	return 0
 }
 
-// lastSteps gives the events of the last steps of thread t.
+// lastSteps returns the events of the last steps of thread t.
 func (g *graph) lastSteps(t int, steps int64) []int32 {
 	of := g.threads[t].events
 	i := len(of)
@@ -85,7 +87,8 @@ func (g *graph) lastSteps(t int, steps int64) []int32 {
 	return of[i:]
 }
 
-// restores says that an iteration passes no barrier, and that it reads the same again if nobody else writes, and leaves the values that there are.
+// restores reports whether an iteration passes no barrier, reads the same values again if no other thread writes, and
+// leaves memory unchanged.
 func (g *graph) restores(of []int32) bool {
 	now := map[int32]int64{}
 	for _, e := range of {
@@ -114,7 +117,7 @@ func (g *graph) restores(of []int32) bool {
 	return true
 }
 
-// final is the last value of loc.
+// final returns the last value of loc.
 func (g *graph) final(loc int32) int64 {
 	co := g.locs[loc].co
 	if len(co) == 0 {
@@ -123,7 +126,7 @@ func (g *graph) final(loc int32) int64 {
 	return g.events[co[len(co)-1]].value
 }
 
-// readElsewhere says that an iteration of another thread than t reads loc.
+// readElsewhere reports whether an iteration of a thread other than t reads loc.
 func (g *graph) readElsewhere(iterations [][]int32, t int, loc int32) bool {
 	for o, of := range iterations {
 		for _, e := range of {

@@ -2,12 +2,13 @@ package explore
 
 import "fencepost.dev/fencepost/internal/verify/model"
 
-// This file has the exchanges of the lanes of a warp that happen to be at an instruction together, as activemask asks for them. Nothing says
-// which lanes are: each lane that comes there chooses lanes, itself among them, and waits until all of these have come there with the same
-// choice. An execution in which a lane waits in vain is given up. To be alone is the first choice: it is always possible, so it is the one in
-// which events that a revisit cuts must have been added.
+// This file implements exchanges between the lanes of a warp that happen to be at an instruction together, as
+// activemask requests them. Nothing determines which lanes these are. Each lane that reaches the instruction chooses a
+// set of lanes, itself included, and waits until all of them have reached it with the same choice. An execution in
+// which a lane waits in vain is abandoned. The first choice of a lane is to be alone. This choice is always possible,
+// so it is the one with which events that a revisit cuts must have been added.
 
-// gather explores the next step of thread t, which comes to where lanes are together: each choice.
+// gather explores each choice for the next step of thread t, which reaches the place of the exchange.
 func (x *explorer) gather(t int) {
 	g, part := x.g, x.part
 	step := g.threads[t].op
@@ -40,8 +41,8 @@ func (x *explorer) gather(t int) {
 	x.part = part
 }
 
-// together gives the number, among those of the warp, of the lanes that thread t meets at a step: of those that wait with the same choice at the
-// same place, or of lanes to come.
+// together returns the number, among the sets of the warp, of the set of lanes that thread t meets at a step: an
+// existing set, whose lanes wait with the same choice at the same place, or a new one.
 func (g *graph) together(t int, step *Op) int32 {
 	b := &g.barriers[int(g.cta[t])*g.perCTA+int(step.Loc)]
 	free := len(b.arrivals)
@@ -55,7 +56,8 @@ func (g *graph) together(t int, step *Op) int32 {
 	return int32(free)
 }
 
-// futile says that thread t would wait in vain: for a thread that has ended, or that waits for t with another choice.
+// futile reports whether thread t would wait in vain: for a thread that has ended, or that waits for t with another
+// choice.
 func (x *explorer) futile(t int, step *Op) bool {
 	g := x.g
 	for o := range g.threads {

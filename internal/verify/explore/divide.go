@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// partGraphs is how many graphs a part visits before what is left of it is divided: some 20 ms.
+// partGraphs is the number of graphs that a part visits, in some 20 ms, before its remainder is divided.
 const partGraphs = 1 << 15
 
-// Part is a part of a search. All parts in their order are the search.
+// Part is a part of a search. All parts in order are the search.
 type Part struct {
-	// Path tells which part it is: the numbers of the parts that a part was divided into, from the first part on. It is the same in
-	// each search of the program.
+	// Path identifies the part: the index at each level of the division, from the root on. It is the same in each
+	// search of the program.
 	Path    []int32
-	Options *Options // nil if they have been told of nothing
+	Options *Options // nil if nothing has been reported to them
 	Result  Result
 
-	g     *graph // what the part extends; nil if it has been explored
+	g     *graph // the graph that the part extends; nil if it has been explored
 	share float64
 	taken bool
 	next  *Part
@@ -27,20 +27,21 @@ type Part struct {
 // Division is a search that is made in parts. Its functions are called by one goroutine at a time.
 type Division struct {
 	Program Program
-	Jobs    int     // parts that are explored at a time; with more than one, the functions of Program are called at the same time
-	Graphs  int     // that a part visits; 0 for the default
-	From    []int32 // the Path of the first part that has not been explored in an earlier search; nil for all
-	// Begin gives the options of a part. Their functions are called by one goroutine at a time, and those of several parts at the
-	// same time.
+	Jobs    int     // number of parts explored at a time; with more than one, the functions of Program are called concurrently
+	Graphs  int     // number of graphs that a part visits; 0 for the default
+	From    []int32 // the Path of the first part that an earlier search has not explored; nil for all
+	// Begin returns the options of a part. The functions of one part are called by one goroutine at a time, those of
+	// several parts concurrently.
 	Begin func() *Options
-	// Done is called for the parts in their order, with the path of the part that follows, nil after the last, and says whether the
-	// search goes on.
+	// Done is called for the parts in order, with the path of the next part, or nil after the last. It reports whether
+	// the search goes on.
 	Done func(p *Part, next []int32) bool
-	// Progress is as in Options, of the whole search.
+	// Progress is as in Options, for the whole search.
 	Progress func(executions int, done float64)
 }
 
-// Explore makes the search. Parts and their order are the same for every number of jobs. The error is that there is no part From.
+// Explore makes the search. The parts and their order are the same for every number of jobs. It returns an error if
+// there is no part From.
 func (d *Division) Explore(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,10 +64,10 @@ type workers struct {
 
 	mu      sync.Mutex
 	changed sync.Cond
-	first   *Part // for which Done has not been called
-	running int   // parts that are being explored
+	first   *Part // the first part for which Done has not been called
+	running int   // number of parts that are being explored
 	stopped bool
-	spare   []*Options // that have been told of nothing
+	spare   []*Options // options to which nothing has been reported
 	pools   [][]*graph // of explorers that have ended
 	err     error
 
@@ -98,7 +99,7 @@ func (w *workers) work(ctx context.Context) {
 	w.changed.Broadcast()
 }
 
-// take gives the first part that nobody has taken.
+// take returns the first part that no worker has taken.
 func (w *workers) take() *Part {
 	p := w.first
 	for p != nil && (p.taken || p.g == nil) {
@@ -110,7 +111,7 @@ func (w *workers) take() *Part {
 	return p
 }
 
-// replace puts what a part has become in its place.
+// replace replaces a part by the parts that it became.
 func (w *workers) replace(p *Part, into []*Part) {
 	rest := p.next
 	*p = *into[0]
@@ -141,7 +142,7 @@ func (w *workers) tell() {
 	}
 }
 
-// pool gives the graphs that an explorer has cut, for the next one.
+// pool returns the graphs that an earlier explorer has cut, for reuse.
 func (w *workers) pool() (pool []*graph) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,8 +163,8 @@ func (w *workers) begin() *Options {
 	return w.Begin()
 }
 
-// explore explores a part until it has visited so many graphs. What it would visit then are parts, and between them is what it has
-// found itself.
+// explore explores a part until it has visited the given number of graphs. The graphs that it would visit next become
+// parts. In order between them are parts with its own findings.
 func (w *workers) explore(ctx context.Context, p *Part) []*Part {
 	n := len(p.Path)
 	above := n < len(w.From) && slices.Equal(p.Path, w.From[:n])
@@ -214,11 +215,11 @@ type divider struct {
 	of   []int32
 	all  []*Part
 	x    *explorer
-	own  *Options // what x tells
-	told bool     // something
+	own  *Options // to which x reports
+	told bool     // x has reported something
 }
 
-// begin begins what may become a part.
+// begin begins a stretch that may become a part.
 func (s *divider) begin() {
 	if s.own == nil {
 		s.own, s.told = s.workers.begin(), false
@@ -233,7 +234,7 @@ func (s *divider) begin() {
 	s.x.Options = &o
 }
 
-// end ends what has begun.
+// end ends the stretch.
 func (s *divider) end() {
 	p := &Part{Result: s.x.result, share: s.x.done}
 	if s.told {

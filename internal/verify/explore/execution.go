@@ -2,39 +2,39 @@ package explore
 
 import "fencepost.dev/fencepost/internal/verify/model"
 
-// Execution is an execution as a search shows it. It is valid during the call that it is passed to.
+// Execution is the form in which a search shows an execution. It is valid only during the call to which it is passed.
 type Execution interface {
-	// Events gives the events in an order that extends program order.
+	// Events returns the events in an order that extends program order.
 	Events() []Event
-	// Coherence gives the writes to loc in coherence order, without the initial one.
+	// Coherence returns the writes to loc in coherence order, without the initial one.
 	Coherence(loc int32) []int32
 	// Final is the last value of loc.
 	Final(loc int32) int64
 	// State is the state of thread t after its last event.
 	State(t int) []int64
-	// Before says that event a happens before event b; Prefix, that event b depends on event a.
+	// Before reports whether event a happens before event b. Prefix reports whether event b depends on event a.
 	Before(a, b int) bool
 	Prefix(a, b int) bool
-	// Includes says that the scopes of two events include each other's thread.
+	// Includes reports whether the scopes of two events include each other's thread.
 	Includes(a, b int) bool
-	// Arrivals gives the arrivals at the barrier that event a, an arrival, stands at.
+	// Arrivals returns the arrivals at the barrier of event a, an arrival.
 	Arrivals(a int) []int32
 	// Step is the step that event e belongs to.
 	Step(e int) *Op
-	// Executions is how many complete executions have been explored before.
+	// Executions is the number of complete executions explored before.
 	Executions() int
-	// Next is the step that thread t stands at.
+	// Next is the next step of thread t.
 	Next(t int) *Op
-	// Iteration gives the reads in the last iteration of thread t, which spins, the last first.
+	// Iteration returns the reads in the last iteration of thread t, which spins, the last first.
 	Iteration(t int) []int
 }
 
-// graphView is an execution graph as the search shows it.
+// graphView is an execution graph as an Execution.
 type graphView struct {
 	g          *graph
 	executions *int
 	blocks     blocks
-	// ends has the writes that are to be the last ones of their locations, where the search is by reads-from classes.
+	// ends holds the writes that are the last ones of their locations, in a search by reads-from classes.
 	ends map[int32]int32
 }
 
@@ -48,7 +48,7 @@ type Event struct {
 	RMW   bool  // one of the two parts of a read-modify-write
 }
 
-// Events gives the events in the order in which they were added.
+// Events returns the events in the order in which they were added.
 func (x *graphView) Events() []Event {
 	out := make([]Event, len(x.g.events))
 	for i := range x.g.events {
@@ -62,7 +62,7 @@ func (x *graphView) Events() []Event {
 	return out
 }
 
-// Coherence gives the writes to loc in coherence order, without the initial one.
+// Coherence returns the writes to loc in coherence order, without the initial one.
 func (x *graphView) Coherence(loc int32) []int32 {
 	if int(loc) >= len(x.g.locs) {
 		return nil // no step has named it yet
@@ -94,7 +94,7 @@ func (x *graphView) Before(a, b int) bool { return a != b && x.g.holds(x.g.hbOf(
 // Includes is incl(a, b).
 func (x *graphView) Includes(a, b int) bool { return x.g.includes(&x.g.events[a], &x.g.events[b]) }
 
-// Arrivals gives the arrivals at the barrier that event a, an arrival, stands at.
+// Arrivals returns the arrivals at the barrier of event a, an arrival.
 func (x *graphView) Arrivals(a int) []int32 { return *x.g.arrivals(&x.g.events[a]) }
 
 // Prefix says that event b depends on event a through po, rf and barriers.
@@ -103,14 +103,14 @@ func (x *graphView) Prefix(a, b int) bool { return x.g.holds(x.g.prefixOf(b), in
 // Step is the step that event e belongs to.
 func (x *graphView) Step(e int) *Op { return &x.g.events[e].op }
 
-// Executions is how many complete executions have been explored before.
+// Executions is the number of complete executions explored before.
 func (x *graphView) Executions() int { return *x.executions }
 
-// Iteration gives the reads in the last iteration of thread t, which spins, the last first.
+// Iteration returns the reads in the last iteration of thread t, which spins, the last first.
 func (x *graphView) Iteration(t int) (out []int) {
 	x.g.iteration(t, func(r int32) { out = append(out, int(r)) })
 	return out
 }
 
-// Next is the step that thread t stands at.
+// Next is the next step of thread t.
 func (x *graphView) Next(t int) *Op { return &x.g.threads[t].op }

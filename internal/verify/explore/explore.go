@@ -9,53 +9,59 @@ import (
 // Options select what is explored.
 type Options struct {
 	Incl model.Inclusion
-	// Races says that races are looked for.
+	// Races requests the search for races.
 	Races bool
-	// Exits says that a barrier does not wait for threads that have ended. That is an ExitedBarrier; otherwise it is a
-	// BarrierDivergence.
+	// Exits says that a barrier does not wait for threads that have ended. A barrier that an ended thread has not
+	// reached is then an ExitedBarrier, otherwise a BarrierDivergence.
 	Exits bool
-	// Ordered says that the arrivals at a barrier are read-modify-writes, as in the paper: each order of them that agrees with what
-	// the threads depend on is an execution of its own.
+	// Ordered says that the arrivals at a barrier are read-modify-writes, as in the paper: each order of them that
+	// agrees with the dependencies of the threads is an execution of its own.
 	Ordered bool
-	// Symmetric, if not nil, gives for each thread the one before it in its class of symmetric threads, or -1. Of executions that
-	// differ by the names of threads of a class one is explored, rarely more. It is not for Ordered.
+	// Symmetric, if not nil, gives for each thread the preceding one in its class of symmetric threads, or -1. Of
+	// executions that differ only in the names of threads of a class, one is explored, rarely more. It cannot be
+	// combined with Ordered.
 	Symmetric []int
-	// Overtaken says that executions are explored to their ends in which a thread waits for ever though it need not: see overtaken.go.
+	// Overtaken says that executions in which a thread waits forever without need are explored to their ends: see
+	// overtaken.go.
 	Overtaken bool
-	// ReadsFrom says that executions which differ in coherence order alone are one, a reads-from class, of which one is explored. The
-	// search stops, with Result.SC, where two threads have sc events whose scopes include each other. It is not for Symmetric.
+	// ReadsFrom says that executions which differ only in coherence order are one, a reads-from class, of which one is
+	// explored. The search stops, with Result.SC, if two threads have sc events whose scopes include each other. It
+	// cannot be combined with Symmetric.
 	ReadsFrom bool
 	// Rules are those of the memory model. The zero value is scoped RC11, the only one for Incl, Ordered, Symmetric and
 	// ReadsFrom.
 	Rules Rules
 	// Accessed, if not nil, is called for what threads access, once or a few times for each.
 	Accessed func(a Access)
-	// Follows, if not nil, is called where a thread writes a location after an atomic read, of the same or another location, with no barrier
-	// between; once or a few times for each.
+	// Follows, if not nil, is called when a thread writes a location after an atomic read, of the same or another
+	// location, without a barrier in between, once or a few times for each such pair.
 	Follows func(s Segment)
-	// Reads, if not nil, is called for each state in which a thread makes an atomic read, the first step of an update included, once or a
-	// few times. The thread has made so many reads before.
+	// Reads, if not nil, is called for each state in which a thread makes an atomic read, including the first step of
+	// an update, once or a few times. reads is the number of reads that the thread has made before.
 	Reads func(t int, state []int64, op *Op, reads int)
-	// Exchanged, if not nil, is called with the place of each step that exchanges and the value that it gives, once or often.
+	// Exchanged, if not nil, is called with the place of each step that exchanges and the value that it returns, once
+	// or often.
 	Exchanged func(pos int32, value int64)
-	// Oldest says that an atomic read that is no update tries the write first that is the first in coherence order of those that it may
-	// read from, and not the last: what only a weak memory allows comes early then. It has no effect with ReadsFrom.
+	// Oldest says that an atomic read that is not part of an update tries the possible sources in coherence order, the
+	// first write first, instead of the last first. Behaviour that only a weak memory allows is then found early. It
+	// has no effect with ReadsFrom.
 	Oldest bool
-	// Observed, if not nil, gives of so many locations those whose last values are of interest, in an order that is the same in each
-	// search. With ReadsFrom, Leaf is called for each combination of the last values that a complete class leaves them.
+	// Observed, if not nil, returns, of the given number of locations, those whose last values matter, in an order that
+	// is the same in each search. With ReadsFrom, Leaf is called for each combination of the last values that a
+	// complete class allows for them.
 	Observed func(locations int) []int32
-	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
+	// Leaf, if not nil, is called for every explored execution: complete ones, and those that are blocked or cut by a
 	// bound.
 	Leaf func(x Execution, end Ending)
-	// Enough, if not nil, is asked after each call of Leaf. The search stops if it says so.
+	// Enough, if not nil, is called after each call of Leaf. The search stops if it returns true.
 	Enough func() bool
-	// Found is called for each error, with the execution so far that shows it. The same error may come many times. The search
-	// stops if it returns false.
+	// Found is called for each error, with the execution so far that shows it. The same error may be reported many
+	// times. The search stops if Found returns false.
 	Found func(e Error, x Execution) bool
-	// Restart is called if the search begins again: what it has reported so far does not count. Explore never calls it.
+	// Restart is called if the search begins again: everything reported so far is void. Explore never calls it.
 	Restart func()
-	// Progress, if not nil, is called now and then with the number of complete executions so far, and with an estimate of the
-	// part of the search that is done; 0 if there is none. Explore does not call it: a Division has its own.
+	// Progress, if not nil, is called now and then with the number of complete executions so far and an estimate of the
+	// completed part of the search, 0 if there is none. Explore does not call it; a Division has a Progress of its own.
 	Progress func(executions int, done float64)
 }
 
@@ -65,9 +71,9 @@ type Ending uint8
 // The endings.
 const (
 	Complete Ending = iota // every thread has ended
-	Blocked                // a thread spins, and what it waits for has been written or may be written in another execution
+	Blocked                // a thread spins, and the value it waits for has been written or may be written in another execution
 	Cut                    // a thread has reached the bound of a loop
-	Stuck                  // a thread waits in vain: no thread can make a step, and each spin has read what was last written
+	Stuck                  // a thread waits in vain: no thread can make a step, and each spinning thread has read the last value written
 	Diverged               // a thread waits at a barrier that another thread does not reach
 )
 
@@ -79,38 +85,39 @@ const (
 	AssertionFailed ErrorKind = iota
 	DataRace
 	HeterogeneousRace
-	VolatileRace // of a volatile access, no DataRace
+	VolatileRace // of a volatile access; not a DataRace
 	PolledRace   // the same, of a flag that a loop polls: of the read in the loop, or of a write that follows such a read
 	BarrierDivergence
-	ExitedBarrier // a barrier that has been completed without a thread, which has ended
-	Deadlock      // every thread that has not ended waits, and at least one spins or goes round a loop for ever
-	Undefined     // a step that exchanges gives a value that is not defined
-	Forbidden     // an execution that a condition forbids; no search finds it, callers do
+	ExitedBarrier // a barrier that completed without a thread that has ended
+	Deadlock      // every thread that has not ended waits, and at least one spins or loops forever
+	Undefined     // a step that exchanges returns an undefined value
+	Forbidden     // an execution that a condition forbids; callers find it, not the search
 )
 
 // Error is an error of one execution.
 type Error struct {
 	Kind ErrorKind
-	// A and B are events of the execution: those that race; for an assertion, A is the last event of the thread that fails or
-	// -1; for divergence, A is the arrival that waits, and B one that must not meet it, or -1. Otherwise they are -1.
+	// A and B are events of the execution. For a race, they are the two accesses. For an assertion, A is the last event
+	// of the thread that fails, or -1. For divergence, A is the arrival that waits, and B one that must not meet it, or
+	// -1. Otherwise both are -1.
 	A, B int
-	// Thread is the thread that fails or waits, and Other the one that does not come to its barrier.
+	// Thread is the thread that fails or waits. Other is the thread that does not reach its barrier.
 	Thread, Other int
-	Pos           int32 // of the step that A stands at, for an assertion, divergence and deadlock
+	Pos           int32 // of the step of A, for an assertion, divergence and deadlock
 	OtherPos      int32
 }
 
 // Result counts what was explored.
 type Result struct {
 	Executions int // complete
-	Blocked    int // given up: a thread spins on a value that is not the last one written
-	Stuck      int // that end in a deadlock or in barrier divergence
-	Cut        int // that a bound of a loop ended
+	Blocked    int // abandoned: a thread spins on a value that is not the last one written
+	Stuck      int // ended in a deadlock or in barrier divergence
+	Cut        int // ended by a bound of a loop
 	Events     int // of the longest execution
 	Graphs     int // of all sizes that were visited
 	Stopped    bool
-	SC         bool // the search was by reads-from classes, and has stopped: see Options.ReadsFrom
-	Beyond     bool // the search has stopped where its rules are not enough: see Rules.Partial
+	SC         bool // the search was by reads-from classes and has stopped: see Options.ReadsFrom
+	Beyond     bool // the search was under the model PTX and has stopped: see Options.PTX
 }
 
 // Add adds the counts of the next part of a search.
@@ -130,14 +137,14 @@ func (r *Result) Add(p Result) {
 type explorer struct {
 	*Options
 	g       *graph
-	depth   int // of revisits that are being explored
+	depth   int // number of nested revisits
 	pool    []*graph
 	numbers []int32
 	trial   []int64 // a state of a thread, and its next step
 	trialOp Op
-	told    map[Access]bool  // of which Accessed has been told
-	between map[Segment]bool // of which Follows has been told
-	states  map[string]bool  // of which Reads has been told
+	told    map[Access]bool  // reported to Accessed
+	between map[Segment]bool // reported to Follows
+	states  map[string]bool  // reported to Reads
 	key     []byte
 	psc     psc
 	blocks  blocks
@@ -145,8 +152,8 @@ type explorer struct {
 	ctx     context.Context
 	view    graphView
 	done    float64 // part of the search that is done
-	part    float64 // part of the search that is below this graph
-	left    int     // graphs to visit; then divide takes those that would be. -1: all
+	part    float64 // part of the search that is below the current graph
+	left    int     // number of graphs to visit before divide receives the rest; -1: no limit
 	divide  func()
 }
 
@@ -158,7 +165,7 @@ func Explore(ctx context.Context, p Program, o Options) Result {
 	return x.result
 }
 
-// begin tells of assertions that fail before the first event.
+// begin reports assertions that fail before the first event.
 func (x *explorer) begin() {
 	x.init()
 	for t := range x.g.threads {
@@ -183,7 +190,7 @@ func (x *explorer) visit() {
 	}
 	x.left--
 	x.result.Graphs++
-	// The check of axiom SC takes long where there are many sc events.
+	// Checking axiom SC takes long if there are many sc events.
 	if n := x.result.Graphs; n&0x3fff == 0 || x.g.sc > 1 && n&0x1f == 0 {
 		x.pause()
 	}
@@ -225,7 +232,8 @@ func (x *explorer) visit() {
 	}
 }
 
-// acyclic checks the axiom SC, unless the search has been stopped: where there are many sc events that takes long.
+// acyclic checks the axiom SC, unless the search has been stopped, because the check takes long if there are many sc
+// events.
 func (x *explorer) acyclic() bool {
 	if x.g.sc > 1 && x.ctx.Err() != nil {
 		x.result.Stopped = true
@@ -239,9 +247,9 @@ func (x *explorer) pause() {
 	}
 }
 
-// next chooses the thread that makes the next step, -1 if none can. Steps that leave no choice come first; what is read is
-// chosen when there is nothing else to do. A read after which its thread would wait for another comes last: what it waits for is
-// often written before. Any choice is sound that the graph alone determines.
+// next chooses the thread that makes the next step, and returns -1 if none can. Steps without a choice come first;
+// reads come when nothing else is left. A read after which its thread would wait for another comes last, because what
+// it waits for is often written before. Any choice that depends on the graph alone is sound.
 func (x *explorer) next() int {
 	g := x.g
 	reader, waiter, free := -1, -1, g.before == nil && len(g.over) == 0
@@ -279,7 +287,7 @@ func (x *explorer) next() int {
 	return reader
 }
 
-// waits says that thread t, which stands at a read, would wait if it read the last value.
+// waits reports whether thread t, whose next step is a read, would wait if it read the last value.
 func (x *explorer) waits(t int) bool {
 	g := x.g
 	op := &g.threads[t].op
@@ -294,13 +302,13 @@ func (x *explorer) waits(t int) bool {
 	return x.trialOp.Kind == Await
 }
 
-// resume lets the thread of e, its last event, go on with value, and explores what follows.
+// resume continues the thread of e, whose last event is e, with value, and explores what follows.
 func (x *explorer) resume(e int, value int64) {
 	x.g.resume(e, value)
 	x.proceed(e)
 }
 
-// proceed explores what follows event e, whose thread has gone on.
+// proceed explores what follows event e, whose thread has been continued.
 func (x *explorer) proceed(e int) {
 	g := x.g
 	t := int(g.events[e].thread)
@@ -322,10 +330,10 @@ func (x *explorer) proceed(e int) {
 	x.visit()
 }
 
-// stale says that e, with which an iteration ended that changed nothing, has read what is not the last value. The search need not
-// go on: the execution without the iteration is consistent too, and what another thread writes later is explored where e reads
-// the last value, and waits. That is said of e alone: the reads before it may be those of an execution in which e reads something
-// else, and the loop ends.
+// stale reports whether e, which ended an iteration that changed nothing, has read a value that is not the last one.
+// The search need not go on then. The execution without the iteration is consistent too, and a later write by another
+// thread is explored where e reads the last value and waits. This holds for e only: the reads before it may belong to
+// an execution in which e reads another value and the loop ends.
 func (x *explorer) stale(e int) bool {
 	g := x.g
 	ev := &g.events[e]
@@ -339,7 +347,7 @@ func (x *explorer) stale(e int) bool {
 	return g.rank(int32(e)) < len(g.locs[ev.op.Loc].co)-1
 }
 
-// assertion tells of thread t if it failed after e.
+// assertion reports thread t if it failed after e.
 func (x *explorer) assertion(t, e int) {
 	if op := &x.g.threads[t].op; op.Kind == Fail {
 		x.found(Error{Kind: AssertionFailed, A: e, B: -1, Thread: t, Other: -1, Pos: op.Pos})
@@ -379,7 +387,7 @@ func (x *explorer) arrive(t int, op *Op) {
 	g.pop()
 }
 
-// exited counts the threads that have ended and that arrival a of thread t does not meet, and calls f, if it is not nil, for each.
+// exited counts the ended threads that arrival a of thread t does not meet, and calls f, if it is not nil, for each.
 func (x *explorer) exited(t int, a *event, f func(o int)) int {
 	g, n := x.g, 0
 	for o := range g.threads {
@@ -392,7 +400,7 @@ func (x *explorer) exited(t int, a *event, f func(o int)) int {
 	return n
 }
 
-// leave adds the event in which thread t leaves a barrier. All that stands before the arrivals happens before it.
+// leave adds the event in which thread t leaves a barrier. Everything before the arrivals happens before it.
 func (x *explorer) leave(t int) {
 	g := x.g
 	own := g.last(t)
@@ -414,13 +422,13 @@ func (x *explorer) leave(t int) {
 			x.found(Error{Kind: BarrierDivergence, A: own, B: int(a), Thread: t, Other: int(o.thread), Pos: at.op.Pos, OtherPos: o.op.Pos})
 		}
 	}
-	if len(arrivals) < g.members(t, &at.op) { // that a thread has ended is no order, but the execution depends on it
+	if len(arrivals) < g.members(t, &at.op) { // that a thread has ended orders nothing, but the execution depends on it
 		x.exited(t, &at, func(o int) {
 			if last := g.last(o); last >= 0 {
 				g.prefixOf(e).join(g.prefixOf(last))
 			}
 			if at.op.Lanes != 0 {
-				return // bar.warp.sync is of lanes that have not exited
+				return // bar.warp.sync concerns lanes that have not exited
 			}
 			x.found(Error{Kind: ExitedBarrier, A: own, B: -1, Thread: t, Other: o, Pos: at.op.Pos, OtherPos: g.threads[o].op.Pos})
 		})
@@ -439,14 +447,14 @@ func (x *explorer) leave(t int) {
 		x.resume(e, value)
 	} else if first := x.firstToLeave(arrivals); first == e {
 		x.orders(e, value, arrivals)
-	} else { // whoever is kept by a revisit keeps the order
+	} else { // an event that a revisit keeps must keep the order
 		g.prefixOf(e).join(g.prefixOf(first))
 		x.resume(e, value)
 	}
 	g.pop()
 }
 
-// firstToLeave gives the event in which the first thread left a barrier. It decides the order of the arrivals.
+// firstToLeave returns the event in which the first thread left a barrier. It decides the order of the arrivals.
 func (x *explorer) firstToLeave(arrivals []int32) int {
 	g, first := x.g, len(x.g.events)
 	for _, a := range arrivals {
@@ -458,8 +466,8 @@ func (x *explorer) firstToLeave(arrivals []int32) int {
 	return first
 }
 
-// orders explores what follows e, with which the first thread leaves a barrier, once for each order of the arrivals. The rank of e
-// numbers them.
+// orders explores what follows e, in which the first thread leaves a barrier, once for each order of the arrivals. The
+// rank of e numbers the orders.
 func (x *explorer) orders(e int, value int64, arrivals []int32) {
 	g, part, n := x.g, x.part, int32(0)
 	var add func(placed uint64, count int)
@@ -490,7 +498,7 @@ func (x *explorer) orders(e int, value int64, arrivals []int32) {
 	x.part = part
 }
 
-// read explores the next step of thread t, a read or an update: each write that the read may read from.
+// read explores the next step of thread t, a read or an update, with each write that the read may read from.
 func (x *explorer) read(t int) {
 	g := x.g
 	op := &g.threads[t].op
@@ -541,7 +549,8 @@ func (x *explorer) read(t int) {
 	g.pop()
 }
 
-// completeRead explores what follows read e, which reads from a write, the last in coherence order or not.
+// completeRead explores what follows read e, which reads from a write. last says that the write is the last in
+// coherence order.
 func (x *explorer) completeRead(e int, last bool) {
 	g := x.g
 	if !last && !x.acyclic() {
@@ -564,9 +573,10 @@ func (x *explorer) completeRead(e int, last bool) {
 	x.resume(e, ev.value)
 }
 
-// spins says that an iteration that changes nothing ends with update e, which has read its value and would write the same. The
-// write is left out then: the execution without the iteration is consistent, and so is the one with it, in which others may read
-// from the write before it what they would read from it. Only races can tell the two apart.
+// spins reports whether an iteration that changes nothing ends with update e, which has read its value and would write
+// the same value. The write is then left out. The execution without the iteration is consistent, and so is the one with
+// it, in which others may read from the previous write what they would read from this one. Only races can distinguish
+// the two.
 func (x *explorer) spins(e int) bool {
 	g := x.g
 	ev := &g.events[e]
@@ -616,7 +626,8 @@ func (x *explorer) update(e int, value int64) {
 	g.events[e].rmw = false
 }
 
-// write explores the next step of thread t, a write: each place in coherence order, and then the reads that it could serve.
+// write explores the next step of thread t, a write, at each place in coherence order, and then with each read that it
+// could serve.
 func (x *explorer) write(t int) {
 	g := x.g
 	e := g.push(t, model.W, g.threads[t].op.Order)
@@ -657,9 +668,9 @@ func (x *explorer) write(t int) {
 	g.pop()
 }
 
-// revisits explores the executions in which write w, the last event and not yet in coherence order, serves a read that was added
-// before it (algorithm 2). The events after the read that w does not depend on are cut. All of them must be maximal (algorithm
-// 3), the read included, so going backwards the first that is not ends the search.
+// revisits explores the executions in which write w, the last event and not yet in coherence order, serves a read that
+// was added before it (algorithm 2). The events after the read on which w does not depend are cut. All of them, and the
+// read, must be maximal (algorithm 3), so going backwards the first that is not maximal ends the search.
 func (x *explorer) revisits(w int) {
 	g := x.g
 	loc := g.events[w].op.Loc
@@ -682,10 +693,11 @@ func (x *explorer) revisits(w int) {
 	}
 }
 
-// maximal says that event e was added in the one way in which cut events must have been added: a read reads the last write, and a
-// write is the last, among those that were there before e or that are kept (algorithm 3). A read that reads from a later write has
-// been revisited by it; if that write is cut too, the read is not as it was added. Between the two stand events that the write
-// depends on alone, whose reads are pinned, so no revisit keeps the read and cuts the write.
+// maximal reports whether event e was added in the one way in which cut events must have been added: a read reads the
+// last write, and a write is the last, among the events that were there before e or that are kept (algorithm 3). A read
+// that reads from a later write has been revisited by it. If that write is cut too, the read is no longer as it was
+// added. Between the two are only events on which the write depends, whose reads are pinned, so no revisit keeps the
+// read and cuts the write.
 func (g *graph) maximal(e int, keep clock) bool {
 	ev := &g.events[e]
 	from := 0
@@ -700,7 +712,7 @@ func (g *graph) maximal(e int, keep clock) bool {
 	case model.W:
 		from = int(ev.rank) + 1
 	case model.Leave:
-		return ev.rank == 0 // of the orders of the arrivals, the first
+		return ev.rank == 0 // the first of the orders of the arrivals
 	case model.Arrival:
 		return !ev.chosen
 	default:
@@ -717,7 +729,7 @@ func (g *graph) maximal(e int, keep clock) bool {
 // revisit explores the graph in which read r reads from write w, the last event.
 func (x *explorer) revisit(r, w int) {
 	from, part := x.g, x.part
-	x.part = 0 // of the estimate: what is revisited is not foreseen
+	x.part = 0 // of the estimate: revisits are not foreseen
 	if x.depth == len(x.pool) {
 		x.pool = append(x.pool, &graph{})
 	}
@@ -775,7 +787,7 @@ func (x *explorer) served(r, w int, last bool) {
 	if g.before != nil && !g.sorted(r) {
 		return
 	}
-	if g.events[w].rmw && (last || x.acyclic()) { // where it was added, atomicity may not have held
+	if g.events[w].rmw && (last || x.acyclic()) { // where the write was added, atomicity may not have held
 		if x.Races {
 			x.races(w)
 		}
@@ -785,7 +797,7 @@ func (x *explorer) served(r, w int, last bool) {
 	g.threads[g.events[r].thread].op = g.events[r].op
 }
 
-// races tells of the races of event e with those before it.
+// races reports the races of event e with those before it.
 func (x *explorer) races(e int) {
 	x.g.race(e, func(other int32, kind ErrorKind) {
 		x.found(Error{Kind: kind, A: int(other), B: e, Thread: -1, Other: -1})
@@ -856,7 +868,7 @@ func (x *explorer) leaf() {
 	x.show(end)
 }
 
-// show calls Leaf, and asks whether that is enough.
+// show calls Leaf and asks Enough.
 func (x *explorer) show(end Ending) {
 	x.Leaf(&x.view, end)
 	if x.Enough != nil && x.Enough() {
@@ -864,13 +876,14 @@ func (x *explorer) show(end Ending) {
 	}
 }
 
-// overtaken says that a write of another value comes after what thread t, which spins, has read.
+// overtaken reports whether a write of another value comes after a write that thread t, which spins, has read.
 func (x *explorer) overtaken(t int) (over bool) {
 	x.g.iteration(t, func(r int32) { over = over || x.g.changed(r) })
 	return over
 }
 
-// changed says that a write of another value comes after what r reads from. Threads that spin in turn may write what they have read.
+// changed reports whether a write of another value comes after the source of r. Threads that spin in turn may write the
+// values they have read.
 func (g *graph) changed(r int32) bool {
 	ev := &g.events[r]
 	for _, w := range g.locs[ev.op.Loc].co[g.rank(r)+1:] {
@@ -881,7 +894,8 @@ func (g *graph) changed(r int32) bool {
 	return false
 }
 
-// iteration calls do for each read in the last iteration of thread t, which spins, the last first. An update writes what it has read.
+// iteration calls do for each read in the last iteration of thread t, which spins, the last first. An update writes the
+// value it has read.
 func (g *graph) iteration(t int, do func(r int32)) {
 	of := g.threads[t].events
 	for steps := g.threads[t].op.Value; steps > 0 && len(of) > 0; steps-- {
@@ -901,7 +915,8 @@ func (g *graph) iteration(t int, do func(r int32)) {
 	}
 }
 
-// endless are those of threads that spin which read nothing, all if there are none: what others wait for, these may yet write again.
+// endless returns the spinning threads that read nothing, or all if there are none. These threads may yet write again
+// what the others wait for.
 func (g *graph) endless(spinning []int) []int {
 	var out []int
 	for _, t := range spinning {
@@ -916,11 +931,12 @@ func (g *graph) endless(spinning []int) []int {
 	return out
 }
 
-// stuck tells why an execution that cannot go on has not ended: of the first thread that waits at a barrier and the first that does not come
-// to it, or else of the first that spins. Of symmetric threads each is told that would be the first by another name.
+// stuck reports why an execution that cannot go on has not ended: the first thread that waits at a barrier and the
+// first that does not reach it, or else the first that spins. Of symmetric threads it reports each that would be the
+// first under another naming.
 func (x *explorer) stuck() Ending {
 	g := x.g
-	missing := make([][]int, len(g.threads)) // of each thread at a barrier, those that do not come to it
+	missing := make([][]int, len(g.threads)) // by thread at a barrier: the threads that do not reach it
 	var waiting, spinning []int
 	failed := false
 	for t := range g.threads {
@@ -932,7 +948,7 @@ func (x *explorer) stuck() Ending {
 		case depart:
 			at := g.events[g.last(t)]
 			for o := range g.threads {
-				// If another thread of the CTA spins, then that is why it has not arrived.
+				// If another thread of the CTA spins, that is the reason why it has not arrived.
 				if o != t && g.groups.Same(t, o, &at.op) && !x.arrived(o, &at) && g.threads[o].op.Kind != Await {
 					missing[t] = append(missing[t], o)
 				}
@@ -942,7 +958,7 @@ func (x *explorer) stuck() Ending {
 			}
 		}
 	}
-	switch { // what waits for a thread that has failed is no error of its own
+	switch { // waiting for a thread that has failed is not an error of its own
 	case failed && waiting != nil:
 		return Diverged
 	case failed:
@@ -967,7 +983,7 @@ func (x *explorer) stuck() Ending {
 	return Stuck
 }
 
-// arrived says that thread o has come to the barrier and generation of arrival at.
+// arrived reports whether thread o has reached the barrier and generation of arrival at.
 func (x *explorer) arrived(o int, at *event) bool {
 	for _, a := range *x.g.arrivals(at) {
 		if int(x.g.events[a].thread) == o {

@@ -11,23 +11,23 @@ type event struct {
 	op     Op    // the step of the thread that it belongs to
 	value  int64 // read or written
 	rf     int32 // of a read: the write, initial for the initial value
-	rank   int32 // of a write: its place in coherence order; of an arrival: which one of the thread at this barrier
-	rel    int32 // the last event of the thread up to this one that releases, or -1
+	rank   int32 // of a write: its place in coherence order; of an arrival: its number among those of the thread at this barrier
+	rel    int32 // the last releasing event of the thread up to this one, or -1
 	thread uint16
 	index  uint16 // in the thread
-	phase  uint16 // barriers that the thread has left, this event included
+	phase  uint16 // number of barriers that the thread has left, including this event
 	kind   model.Kind
 	order  model.Order
 	rmw    bool // part of a read-modify-write that succeeded
-	pinned bool // a read that is no longer revisited: a write that has revisited a read depends on it
-	full   bool // atomic, and its scope includes every thread of the program
-	chosen bool // an arrival, with others that the thread has chosen: see converge.go
-	poll   bool // the read of an update that spins: it would write what it has read, and its write is left out
+	pinned bool // a read that is not revisited any more: a write that has revisited a read depends on it
+	full   bool // atomic, with a scope that includes every thread of the program
+	chosen bool // an arrival together with others that the thread has chosen: see converge.go
+	poll   bool // the read of an update that spins: it would write the value it has read, and its write is left out
 }
 
 const initial = -1
 
-// clock counts, for each thread, how many of its events come before: a vector clock.
+// clock is a vector clock: for each thread, the number of its events that come before.
 type clock []uint16
 
 func (c clock) join(d clock) {
@@ -48,48 +48,49 @@ type thread struct {
 type location struct {
 	co    []int32 // the writes in coherence order, without the initial one
 	reads []int32 // in the order of the graph
-	weak  int     // accesses that are not full
+	weak  int     // number of accesses that are not full
 }
 
 // barrier holds the arrivals at a barrier of a CTA, by generation.
 type barrier struct{ arrivals [][]int32 }
 
-// BarriersPerCTA is how many barriers a CTA has (PTX manual, bar), unless a program has more: it may implement Barriers() int.
+// BarriersPerCTA is the number of barriers of a CTA (PTX manual, bar), unless a program has more. Such a program has a
+// method Barriers() int.
 const BarriersPerCTA = 16
 
-// shape is what all graphs of a search share.
+// shape is the data that all graphs of a search share.
 type shape struct {
 	p      Program
 	incl   model.Inclusion
 	places []model.Place
-	need   []model.Scope // the scope that thread a needs for b, at a*threads+b
+	need   []model.Scope // at a*threads+b: the scope that thread a needs for thread b
 	widest model.Scope   // the widest scope that any thread needs
 	cta    []int32       // the CTA of each thread, numbered from 0
-	size   []int         // threads of each CTA
+	size   []int         // number of threads of each CTA
 	groups Groups
-	perCTA int // barriers
+	perCTA int // number of barriers
 	trades Exchanger
-	words  int   // of a thread's state
+	words  int   // size of a thread's state
 	before []int // Options.Symmetric
-	// readsFrom is Options.ReadsFrom. Then co is not coherence order but the order in which the writes were added.
+	// readsFrom is Options.ReadsFrom. With it, co is the order in which the writes were added, not coherence order.
 	readsFrom bool
 	rules     Rules
 }
 
-// graph is an execution graph. Events are numbered in the order in which they were added, which extends program order. The last
-// event can be removed again.
+// graph is an execution graph. Events are numbered in the order in which they were added, which extends program order.
+// The last event can be removed again.
 type graph struct {
 	*shape
 	events   []event
-	hb       []uint16 // clocks of the events: those that happen before, the event included
-	prefix   []uint16 // clocks of the events: those that it depends on through po and rf, the event included
+	hb       []uint16 // clocks of the events: the events that happen before, including the event
+	prefix   []uint16 // clocks of the events: the events on which it depends through po and rf, including the event
 	states   []int64  // the state of the thread after the event
 	threads  []thread
-	locs     []*location // those that a step has named, at least
+	locs     []*location // at least those that a step has accessed
 	barriers []barrier
-	spun     bool    // a thread has come to an Await
+	spun     bool    // a thread has reached an Await
 	over     []int32 // writes that overtake spinning reads, see overtaken.go
-	sc       int     // sc events
+	sc       int     // number of sc events
 	start    []int64 // states of the threads before their first event
 	first    []Op
 }
@@ -131,7 +132,7 @@ func newGraph(s *shape) *graph {
 	return g
 }
 
-// members is how many threads a barrier of thread t is of.
+// members is the number of threads of a barrier of thread t.
 func (g *graph) members(t int, op *Op) int {
 	if op.Lanes == 0 {
 		return g.size[g.cta[t]]
@@ -152,7 +153,7 @@ func (g *graph) meet(op *Op) {
 	}
 }
 
-// name makes room for n locations. Those that there are stay where they are.
+// name makes room for n locations. Existing ones are not moved.
 func (g *graph) name(n int) {
 	for len(g.locs) < n {
 		g.locs = append(g.locs, &location{})
@@ -185,7 +186,7 @@ func (g *graph) last(t int) int {
 	return -1
 }
 
-// holds says that event e is in the set of events that c counts.
+// holds reports whether event e is in the set of events that c counts.
 func (g *graph) holds(c clock, e int32) bool {
 	ev := &g.events[e]
 	return c[ev.thread] > ev.index
@@ -280,7 +281,7 @@ func (g *graph) pop() {
 	g.events = g.events[:e]
 }
 
-// arrivals are those at the barrier of ev, an arrival, in its generation.
+// arrivals returns the arrivals at the barrier of ev, an arrival, in its generation.
 func (g *graph) arrivals(ev *event) *[]int32 {
 	b := &g.barriers[int(g.cta[ev.thread])*g.perCTA+int(ev.op.Loc)]
 	for int(ev.rank) >= len(b.arrivals) {
@@ -308,7 +309,7 @@ func (g *graph) unplace(w int) {
 	}
 }
 
-// rank is the place in coherence order of what read r reads from; -1 is the initial write.
+// rank is the place in coherence order of the source of read r; -1 is the initial write.
 func (g *graph) rank(r int32) int {
 	if w := g.events[r].rf; w != initial {
 		return int(g.events[w].rank)
@@ -324,7 +325,7 @@ func (g *graph) value(w int32, loc int32) int64 {
 	return g.events[w].value
 }
 
-// resume lets the thread of its last event e go on with value.
+// resume continues the thread of its last event e with value.
 func (g *graph) resume(e int, value int64) {
 	ev := &g.events[e]
 	g.inherit(e)
@@ -336,7 +337,7 @@ func (g *graph) resume(e int, value int64) {
 	}
 }
 
-// maxEvents is how many events a thread may have, at least; clocks count them in 16 bits.
+// maxEvents is the number of events that a thread can have at least; clocks count them in 16 bits.
 const maxEvents = 60000
 
 // inherit gives event e the state of its predecessor.
@@ -349,8 +350,8 @@ func (g *graph) inherit(e int) {
 	copy(g.state(int(ev.thread), e), g.state(int(ev.thread), before))
 }
 
-// cut makes g the part of from that remains when write w, the last event, revisits read r: the events before r, r, and what w
-// depends on. It gives the numbers of r and w in g; w is not in coherence order yet.
+// cut makes g the part of from that remains when write w, the last event, revisits read r: the events before r, r
+// itself, and the events on which w depends. It returns the numbers of r and w in g. w is not in coherence order yet.
 func (g *graph) cut(from *graph, r, w int, number []int32) (int, int) {
 	n := len(from.threads)
 	keep := from.prefixOf(w)
@@ -390,7 +391,7 @@ func (g *graph) cut(from *graph, r, w int, number []int32) (int, int) {
 	return r, int(number[w])
 }
 
-// renumber sets what refers to events by number, when those of from have got the numbers given; -1 is an event that is cut.
+// renumber replaces event numbers of from by the numbers given; -1 is an event that is cut.
 func (g *graph) renumber(from *graph, number []int32) {
 	g.name(len(from.locs))
 	for _, l := range g.locs {
@@ -405,7 +406,7 @@ func (g *graph) renumber(from *graph, number []int32) {
 	for i := range g.events {
 		ev := &g.events[i]
 		if ev.kind == model.R && ev.rf != initial {
-			ev.rf = number[ev.rf] // -1 for the read that is revisited, at most
+			ev.rf = number[ev.rf] // -1 at most for the revisited read
 		}
 		if ev.rel >= 0 {
 			ev.rel = number[ev.rel]
@@ -461,7 +462,7 @@ func (g *graph) renumber(from *graph, number []int32) {
 	}
 }
 
-// resize gives s n elements and keeps those that it had, with their memory.
+// resize changes s to n elements and keeps the existing elements with their memory.
 func resize[T any](s []T, n int) []T {
 	if n <= cap(s) {
 		return s[:n]

@@ -2,23 +2,24 @@ package explore
 
 import "fencepost.dev/fencepost/internal/verify/model"
 
-// This file keeps the search from executions that it would give up.
+// This file spares the search executions that it would abandon later.
 //
-// A thread that spins has read the last value. A write of another value that comes after that one later serves the read (a revisit), or overtakes it: the
-// thread waits for ever in what follows, since the read is not maximal any more for a write that depends on the overtaking one. What is left
-// to be found there are revisits that cut the overtaking write. The writes that make them do not depend on it, nor do the other reads
-// and writes that they need. Events that depend on an overtaking write are there to be cut; so they are left out, but for the read with
-// which a thread comes to depend on one: that may be served by another write. It reads the last value, as an event that is cut must.
-// No execution there is complete, and none is counted.
+// A spinning thread has read the last value. A later write of another value, placed after that one, serves the read (a
+// revisit) or overtakes it. If it overtakes the read, the thread waits forever in what follows, because the read is no
+// longer maximal for a write that depends on the overtaking one. Only revisits that cut the overtaking write remain to
+// be found there. The writes that make them do not depend on the overtaking write, nor do the other reads and writes
+// that they need. Events that depend on an overtaking write exist only to be cut, so they are left out. An exception is
+// the read by which a thread comes to depend on one, because another write may serve it. It reads the last value, as an
+// event that is cut must. No such execution is complete, and none is counted.
 //
-// A write that serves a read and overtakes another one, which is kept, can no longer be cut without the read that it serves, which
-// would have to be maximal. So nothing is to be found there.
+// A write that serves a read and overtakes another read that is kept can no longer be cut without the read that it
+// serves, which would have to be maximal. So nothing remains to be found there.
 //
-// Errors are not lost. Without the read that is overtaken the execution is consistent too, and goes on with the thread reading
-// the last value. An error in it that is no race of the read is in that one, and a race of the read is told when the later of the two events is
-// added, or is one of the read in the place of which the thread reads the later value.
+// Errors are not lost. Without the overtaken read the execution is consistent too, and it goes on with the thread
+// reading the last value. An error that is not a race of the read is found there. A race of the read is reported when
+// the later of the two events is added, or as a race of the read that takes its place and reads the later value.
 
-// overtakes says that write w, of another value, comes after what a spinning thread has read last.
+// overtakes reports whether write w, of another value, comes after a write that a spinning thread has read last.
 func (g *graph) overtakes(w int) bool {
 	if !g.spun || g.readsFrom {
 		return false
@@ -45,7 +46,7 @@ func (x *explorer) settle(w int) {
 	g.over = g.over[:n]
 }
 
-// dead says that event e depends on a write that overtakes.
+// dead reports whether event e depends on an overtaking write.
 func (g *graph) dead(e int) bool {
 	if e < 0 || len(g.over) == 0 {
 		return false
@@ -59,10 +60,10 @@ func (g *graph) dead(e int) bool {
 	return false
 }
 
-// kept says that thread t does not make the next step.
+// kept reports whether thread t must not make the next step.
 func (x *explorer) kept(t int) bool { return x.g.before != nil && x.g.early(t) || x.held(t) }
 
-// held says that the next event of thread t would depend on a write that overtakes, whatever it reads.
+// held reports whether the next event of thread t would depend on an overtaking write, whatever it reads.
 func (x *explorer) held(t int) bool {
 	g := x.g
 	if g.dead(g.last(t)) {

@@ -1,13 +1,13 @@
-// Package explore visits every execution of a small concurrent program under scoped RC11 once: the stateless search of seed 004
-// (algorithms 1 to 3 and appendix .1), which is the TruSt algorithm with scopes.
+// Package explore visits every execution of a small concurrent program under scoped RC11 once. It is the stateless
+// search of seed 004 (algorithms 1 to 3 and appendix .1), which is the TruSt algorithm with scopes.
 //
-// The search grows one execution graph, an event at a time. A read tries each write that it may read from; a write tries each
-// place in coherence order, and then each earlier read that it could have served (a revisit): the events that the write does
-// not depend on are cut, and the read reads from the write. A revisit is made from exactly one of the graphs that it could be
-// made from, the one whose cut events are all maximal. So no execution is reached twice, and what is kept is one graph for each
-// revisit that is being explored.
+// The search grows one execution graph, one event at a time. A read tries each write that it may read from. A write
+// tries each place in coherence order, and then each earlier read that it could have served (a revisit): the events on
+// which the write does not depend are cut, and the read reads from the write. A revisit is made from exactly one of the
+// graphs from which it could be made, the one whose cut events are all maximal. So no execution is reached twice, and
+// the search keeps one graph for each nested revisit.
 //
-// The package knows no language: a program is asked for the next step of a thread and is resumed with a value.
+// The package knows no language: it asks a program for the next step of a thread and resumes it with a value.
 package explore
 
 import "fencepost.dev/fencepost/internal/verify/model"
@@ -19,8 +19,8 @@ type OpKind uint8
 const (
 	End     OpKind = iota // the thread has ended
 	Fail                  // an assertion of the thread has failed; the thread has ended
-	Await                 // the thread spins: the last Value steps are an iteration of a loop that changed nothing
-	Assumed               // the thread has assumed what does not hold; the execution does not count
+	Await                 // the thread spins: its last Value steps are an iteration of a loop that changed nothing
+	Assumed               // an assumption of the thread does not hold; the execution does not count
 	Bound                 // a loop has reached its bound, and the thread stops there
 	Read                  // resumed with the value read
 	Write                 // resumed with 0
@@ -28,11 +28,11 @@ const (
 	Fence                 // resumed with 0
 	Arrive                // at a barrier of the CTA; resumed with 0 once all threads of the CTA have arrived
 	Signal                // as Arrive, but without waiting for the others
-	Refused               // the program cannot say what the thread does next: the search ends
-	depart                // what the search does next for a thread that has arrived
+	Refused               // the program cannot compute the next step of the thread: the search ends
+	depart                // the internal next step of a thread that has arrived
 )
 
-// Function is what an Update computes of the old value and its operand.
+// Function is the function of the old value and the operand that an Update computes.
 type Function uint8
 
 // The functions of updates.
@@ -58,41 +58,43 @@ type Op struct {
 	Function Function
 	// Aligned says that all threads must arrive by the same step.
 	Aligned bool
-	// Volatile says that the access, which counts as atomic here, is volatile: the language that the program is written in does
-	// not call it atomic.
+	// Volatile says that the access is volatile. It counts as atomic here, but the language of the program does not
+	// call it atomic.
 	Volatile bool
-	// Loops says that the thread may Await after this step. It has an effect on the order of the search alone.
+	// Loops says that the thread may Await after this step. It only affects the order of the search.
 	Loops bool
-	// Vain says of an Assumed that the thread might have done without its last iteration, which has changed nothing: the execution
-	// without it is another one.
+	// Vain says, for an Assumed, that the thread might have skipped its last iteration, which has changed nothing: the
+	// execution without it is another one.
 	Vain bool
-	// Inserted says that the step is none of the program, and does not count for an Await.
+	// Inserted says that the step is not one of the program, and does not count for an Await.
 	Inserted bool
-	// Proxy is that of an access, or of a fence that is a proxy fence; Address numbers the virtual address of an access; Reduction
-	// is an update whose old value nobody takes; and Deps are the reads of the thread, by number, that the step depends on. They
-	// matter to the model PTX alone.
+	// Proxy is the proxy of an access, or of a proxy fence. Address numbers the virtual address of an access. Reduction
+	// marks an update whose old value is not used. Deps are the reads of the thread, by number, on which the step
+	// depends. Only the model PTX uses them.
 	Proxy     model.Proxy
 	Reduction bool
 	Address   int32
 	Deps      uint64
-	// Control are those of Deps that all later steps of the thread depend on too.
+	// Control are those of Deps on which all later steps of the thread depend too.
 	Control uint64
-	// Lanes are, if not 0, the threads that a barrier is of, as bits: of 32 threads of the CTA, that of the step among them. 0 are
-	// all threads of the CTA.
+	// Lanes, if not 0, are the threads of a barrier, as bits for the 32 threads of the CTA that include the thread of
+	// the step. 0 means all threads of the CTA.
 	Lanes uint32
-	// Reduces says that a barrier gives each thread the Function of the Values of all that arrive, which are 0 or 1.
+	// Reduces says that a barrier returns to each thread the Function of the Values, 0 or 1, of all arriving threads.
 	Reduces bool
-	// Exchanges says that a barrier orders nothing, and gives each thread what the Exchanger says.
+	// Exchanges says that a barrier orders nothing, and returns to each thread the result of the Exchanger.
 	Exchanges bool
-	// Converges says that the exchange is of threads that happen to be at the place Value together, of the 32: see converge.go.
+	// Converges says that the exchange is between those of the 32 threads that happen to be at the place Value
+	// together: see converge.go.
 	Converges bool
 	Loc       int32 // the location, or the number of the barrier
-	Pos       int32 // a place in the source, which the search hands on
-	Value     int64 // what is written, the operand of an update, or see Await
+	Pos       int32 // a place in the source, which the search passes on
+	Value     int64 // the value written, the operand of an update, or see Await
 	Expected  int64
 }
 
-// Apply is the value that the functions above write, and whether they write. A Program whose values are 64-bit integers returns it.
+// Apply returns the value that the functions above write, and whether they write. A Program whose values are 64-bit
+// integers can return its result.
 func (op *Op) Apply(old int64) (int64, bool) {
 	switch op.Function {
 	case Add:
@@ -125,7 +127,7 @@ func (op *Op) Apply(old int64) (int64, bool) {
 	return op.Value, true
 }
 
-// Reduce is what a barrier gives of the values that the threads arrive with.
+// Reduce is the result of a barrier for the values of the arriving threads.
 func (op *Op) Reduce(values []int64) int64 {
 	if !op.Reduces || len(values) == 0 {
 		return 0
@@ -143,7 +145,7 @@ func (op *Op) Reduce(values []int64) int64 {
 	return sum
 }
 
-// Reductions are the values that a barrier of at most n threads may give.
+// Reductions are the possible results of a barrier of at most n threads.
 func (op *Op) Reductions(n int) []int64 {
 	switch {
 	case !op.Reduces:
@@ -165,7 +167,7 @@ func truth(b bool) int64 {
 	return 0
 }
 
-// Groups says which threads a barrier is of.
+// Groups tells which threads a barrier synchronises.
 type Groups struct {
 	Places []model.Place
 	index  []int // of a thread in its CTA
@@ -182,7 +184,7 @@ func NewGroups(places []model.Place) Groups {
 	return g
 }
 
-// Same says that a barrier of thread t is of thread o too.
+// Same reports whether a barrier of thread t is also one of thread o.
 func (g *Groups) Same(t, o int, op *Op) bool {
 	if g.Places[t].CTA != g.Places[o].CTA {
 		return false
@@ -190,34 +192,36 @@ func (g *Groups) Same(t, o int, op *Op) bool {
 	return op.Lanes == 0 || g.index[t]/32 == g.index[o]/32 && op.Lanes>>(g.index[o]%32)&1 != 0
 }
 
-// Exchanger is a program with steps that exchange values. It gives what the thread at step op gets if all arrive, that thread among them;
-// ok says that it is defined.
+// Exchanger is a program with steps that exchange values. Its method returns the value for the thread at step op if all
+// threads arrive, including that one. ok reports whether the value is defined.
 type Exchanger interface {
 	Exchange(op *Op, all []*Op) (value int64, ok bool)
 }
 
-// OneProxy says that all accesses of p are by the generic proxy and one virtual address for each location. It is false where p does not tell.
+// OneProxy reports whether all accesses of p are by the generic proxy and by one virtual address for each location. It
+// returns false if p does not say.
 func OneProxy(p Program) bool {
 	of, ok := p.(interface{ OneProxy() bool })
 	return ok && of.OneProxy()
 }
 
-// Program is a program to explore. Threads are deterministic but for the values that they read: the state of a thread and the
-// value it is resumed with determine what it does next.
+// Program is a program to explore. Threads are deterministic apart from the values they read: the state of a thread and
+// the value it is resumed with determine its next step.
 type Program interface {
-	// Places says where each thread stands. Threads with equal CTA share its barriers.
+	// Places returns the place of each thread in the hierarchy. Threads with equal CTA share its barriers.
 	Places() []model.Place
-	// Initial is the value of a location before any thread runs. Locations are numbered from 0. Which there are is known when a
-	// step names them.
+	// Initial is the value of a location before any thread runs. Locations are numbered from 0. They become known when
+	// a step accesses them.
 	Initial(loc int32) int64
-	// Apply is the value that an update writes over old, and whether it writes.
+	// Apply returns the value that an update writes over old, and whether it writes.
 	Apply(op *Op, old int64) (int64, bool)
 	// StateWords is the size of a thread's state.
 	StateWords() int
 	// Start brings thread t to its first step. The state is zero.
 	Start(t int, state []int64, op *Op)
-	// Resume completes the step that thread t stood at and brings it to the next.
+	// Resume completes the current step of thread t and advances it to the next.
 	Resume(t int, state []int64, value int64, op *Op)
-	// Alike says that thread t does the same from two states on if it reads the same, but for the bounds of its loops. False is always right.
+	// Alike reports whether thread t behaves equally from two states on if it reads the same values, apart from the
+	// bounds of its loops. False is always right.
 	Alike(t int, a, b []int64) bool
 }

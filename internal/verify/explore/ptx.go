@@ -6,20 +6,23 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// This file is the memory model of PTX on the same graph, for programs without data races whose accesses are by one proxy, and for
-// those of their executions in which program order and reads-from form no cycle. The names are those of internal/verify/model/ptx.go.
+// This file implements the memory model of PTX on the same graph. It is for programs without data races whose accesses
+// are by one proxy, and for those of their executions in which program order and reads-from form no cycle. The names
+// are those of internal/verify/model/ptx.go.
 //
-// Without data races, two writes of a location are morally strong or ordered by causality, so coherence order is total. Then Coherence,
-// SC-per-Location, Atomicity and Causality say together what Coherence and Atomicity of scoped RC11 say of base causality order in the
-// place of happens-before. Orders of the sc fences that Fence-SC and Causality allow exist if psc has no cycle: what comes between two
-// fences is then base causality order, or that with one pair of eco in it. That needs scopes of the fences that include each other.
+// Without data races, two writes of a location are morally strong or ordered by causality, so coherence order is total.
+// Then the axioms Coherence, SC-per-Location, Atomicity and Causality together mean the same as Coherence and Atomicity
+// of scoped RC11 with base causality order in place of happens-before. An order of the sc fences that Fence-SC and
+// Causality allow exists if psc has no cycle: the path between two fences is then base causality order, possibly with
+// one pair of eco in it. This requires that the scopes of the fences include each other.
 //
-// The two models differ in what synchronizes: a strong read and then an acquire of its location are an acquire pattern, and a reduction
-// and a fence are none.
+// The two models differ in the patterns that synchronize: a strong read followed by an acquire of its location is an
+// acquire pattern, and a reduction followed by a fence is none.
 //
-// A search that goes on after a data race, or that comes to sc fences whose scopes do not include each other, stops with Result.Beyond. The first event
-// of an execution that is in a race is found: what it may read, or where it may be written, is decided by what comes before it, of
-// which both models say the same; and the race is there whatever is decided.
+// A search that goes on after a data race, or that reaches sc fences whose scopes do not include each other, stops with
+// Result.Beyond. The first event of an execution that is in a race is always found. The possible sources of the event,
+// or its possible places, are determined by the events before it, on which both models agree; and the race exists
+// whatever is chosen.
 
 // PTX are the rules of the memory model of PTX.
 var PTX = Rules{EarlierReads: true, PlainReductions: true, VolatileIsAtomic: true, Observation: true, Partial: true}
@@ -27,8 +30,8 @@ var PTX = Rules{EarlierReads: true, PlainReductions: true, VolatileIsAtomic: tru
 // beyond stops the search: the model allows what it cannot see.
 func (x *explorer) beyond() { x.result.Stopped, x.result.Beyond = true, true }
 
-// acquireBefore completes the clocks of read r, an acquire: the strong reads of its location before it begin acquire patterns that end
-// with it.
+// acquireBefore completes the clocks of read r, an acquire: the strong reads of its location before it begin acquire
+// patterns that end with it.
 func (g *graph) acquireBefore(r int) {
 	ev := &g.events[r]
 	of := g.threads[ev.thread].events
@@ -39,7 +42,8 @@ func (g *graph) acquireBefore(r int) {
 	}
 }
 
-// excluded says that the scopes of fence f, the last event, and of an sc fence of another thread do not include each other.
+// excluded reports whether the scopes of fence f, the last event, and of an sc fence of another thread do not include
+// each other.
 func (g *graph) excluded(f int) bool {
 	ev := &g.events[f]
 	if ev.order != model.SC {
@@ -53,7 +57,8 @@ func (g *graph) excluded(f int) bool {
 	return false
 }
 
-// observed says that write w precedes in causality order, by observation, what has the clock hb: a read that is there observes it.
+// observed reports whether write w precedes, in causality order by observation, the event with the clock hb: a read
+// before the event observes w.
 func (g *graph) observed(w int32, hb clock) bool {
 	for _, r := range g.locs[g.events[w].op.Loc].reads {
 		if g.holds(hb, r) && g.observes(r, w) {
@@ -63,7 +68,7 @@ func (g *graph) observed(w int32, hb clock) bool {
 	return false
 }
 
-// observes says that read r reads from write w, or from an update that does, and so on, all of them morally strong.
+// observes reports whether read r reads from write w, or from an update that observes w, all of them morally strong.
 func (g *graph) observes(r, w int32) bool {
 	for {
 		from := g.events[r].rf
@@ -84,19 +89,21 @@ func (g *graph) observes(r, w int32) bool {
 // Access is an access of a thread, or its arrival at a barrier.
 type Access struct {
 	Thread  int
-	Barrier bool // an arrival; Phase and Apart alone are of interest then
-	// Apart says of an arrival that not all threads of the CTA wait there for each other, and Exchanges that nothing is ordered by it.
+	Barrier bool // an arrival; then only Phase and Apart matter
+	// Apart says, for an arrival, that not all threads of the CTA wait for each other there. Exchanges says that the
+	// barrier orders nothing.
 	Apart, Exchanges bool
-	// Phase is how many barriers the thread has left before.
+	// Phase is the number of barriers that the thread has left before.
 	Phase int
 	Loc   int32
 	Write bool
 	Value int64 // of a write
-	// Strong says that it is atomic, and Full that it is morally strong with each other one of which this holds, whatever its thread.
+	// Strong says that the access is atomic. Full says that it is morally strong with every other access that is Full,
+	// whatever its thread.
 	Strong, Full bool
 }
 
-// accessed tells once of event e, an access or an arrival.
+// accessed reports event e, an access or an arrival, unless it has been reported before.
 func (x *explorer) accessed(e int) {
 	if x.Accessed == nil {
 		return
@@ -123,21 +130,22 @@ func (x *explorer) accessed(e int) {
 	}
 }
 
-// Segment is an atomic read of a thread and a later write.
+// Segment is an atomic read of a thread and a later write of the thread.
 type Segment struct {
 	Thread      int
 	Read, Write int32 // the locations
-	// Own says that the two are of one update.
+	// Own says that the two belong to one update.
 	Own bool
-	// Acquires says that an acquire pattern which the read begins ends before the write, and Releases that a release pattern which ends with
-	// the write begins after the read, both of wide scopes. Synchronizes says that the one ends before the other begins: what the read
-	// synchronizes with precedes, in base causality order, what synchronizes with the write, whatever the threads.
+	// Acquires says that an acquire pattern that begins with the read ends before the write. Releases says that a
+	// release pattern that ends with the write begins after the read. Both require wide scopes. Synchronizes says that
+	// the acquire pattern ends before the release pattern begins: then the write with which the read synchronizes
+	// precedes, in base causality order, the read that synchronizes with the write, whatever their threads.
 	Acquires, Releases, Synchronizes bool
 	// Free says that the write does not depend on the read.
 	Free bool
 }
 
-// follows tells of the atomic reads that write e follows in its thread.
+// follows reports the atomic reads that write e follows in its thread.
 func (x *explorer) follows(e int) {
 	if x.Follows == nil {
 		return
@@ -155,7 +163,7 @@ func (x *explorer) follows(e int) {
 		}
 	}
 	released := wide(ev) && ev.order.Releases()
-	fenced, acquires := false, false // an acquire fence comes before the write; and before what releases
+	fenced, acquires := false, false // fenced: an acquire fence comes before the write; acquires: and before the releasing event
 	for i := len(of) - 1; i >= 0; i-- {
 		r := &g.events[of[i]]
 		if r.phase != ev.phase {
@@ -183,7 +191,7 @@ func (x *explorer) follows(e int) {
 	}
 }
 
-// readIn tells once of the state in which the thread of read e makes it.
+// readIn reports the state in which the thread of read e makes it, unless it has been reported before.
 func (x *explorer) readIn(e int) {
 	g, ev := x.g, &x.g.events[e]
 	if x.Reads == nil || !ev.order.Atomic() {

@@ -7,42 +7,44 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// This file is the search by reads-from classes: it chooses what is read, and leaves coherence order open.
+// This file implements the search by reads-from classes: it chooses the sources of reads, and leaves coherence order
+// open.
 //
-// Without axiom SC nothing but Coherence and Atomicity speaks of coherence order, and happens-before does not depend on it. So what is
-// read tells all that coherence order must respect. The writes of a location fall into blocks: a write, and the updates that read
-// from it, one after the other, which must follow it directly; the first block begins with the initial write. Say that an access
-// belongs to the block of the write that it is or reads from. Then block b must come before block c if an access of b happens
-// before an access of c. A coherence order exists if and only if these edges have no cycle, no two updates read from one write, and
-// within a block no access of a later write happens before one of an earlier write. Every topological order of the blocks is one.
-// Locations do not depend on each other.
+// Without axiom SC only Coherence and Atomicity restrict coherence order, and happens-before does not depend on it. So
+// the reads-from relation determines all constraints on coherence order. The writes of a location form blocks. A block
+// is a write followed by the updates that read from it one after the other, which must follow it directly; the first
+// block begins with the initial write. An access belongs to the block of the write that it is or reads from. Block b
+// must precede block c if an access of b happens before an access of c. A coherence order exists if and only if these
+// edges have no cycle, no two updates read from one write, and within a block no access of a later write happens before
+// one of an earlier write. Every topological order of the blocks is such an order. Locations are independent of each
+// other.
 //
-// A read that is added has no successors, so it adds edges to the block of its write alone: it may read from every write whose block
-// does not lead to one that must come before the read. What it acquires adds nothing: that happens before a write of the same block.
-// A write that is added may always come last.
+// A read that is added has no successors, so it adds edges only to the block of its source. It may read from every
+// write whose block does not lead to a block that must precede the read. What it acquires adds nothing: that happens
+// before a write of the same block. A write that is added may always come last.
 //
-// Optimal DPOR (algorithm 3) needs, of each cut event, that it was added in the one way that the graph before it determines. For
-// writes there is one. For a read it is to read from the last write of a block that may be the last of all; of several such blocks,
-// from the one whose first write has the highest thread and index. Such a write always exists and may always be read from. That is all
-// that the proof of the algorithm asks of the choice.
+// Optimal DPOR (algorithm 3) requires that each cut event was added in the one way that the graph before it determines.
+// A write can be added in one way only. A read must read from the last write of a block that may be the last of all; of
+// several such blocks, it is the one whose first write has the highest thread and index. Such a write always exists and
+// is always a possible source. The proof of the algorithm requires nothing else of the choice.
 
-// blocks are the blocks of a location, some events being left out.
+// blocks are the blocks of a location, in a graph from which some events may be left out.
 type blocks struct {
 	g      *graph
 	loc    int32
-	number []int32 // of each write: its block
-	head   []int32 // of each block: its first write; initial for block 0
-	tail   []int32 // its last write
+	number []int32 // by write: its block
+	head   []int32 // by block: its first write; initial for block 0
+	tail   []int32 // by block: its last write
 	low    []uint16
-	clocks []uint16 // of each block and thread: the first event that belongs to it, and how many happen before or are one that does
+	clocks []uint16 // by block and thread: the first event that belongs to the block, and the number of events that are, or happen before, one that does
 	floor  []int32
 	leads  []int8
 }
 
-// of gives the blocks of loc. Reads must have something to read from.
+// of returns the blocks of loc. All reads must have a source.
 func (b *blocks) of(g *graph, loc int32) *blocks { return b.among(g, loc, len(g.events), nil, -1) }
 
-// among gives the blocks of loc of the events before event e and of those in keep, without read skip.
+// among returns the blocks of loc for the events before event e and those in keep, without read skip.
 func (b *blocks) among(g *graph, loc int32, e int, keep clock, skip int) *blocks {
 	b.g, b.loc = g, loc
 	b.number = resize(b.number, len(g.events))
@@ -73,8 +75,8 @@ func (b *blocks) among(g *graph, loc int32, e int, keep clock, skip int) *blocks
 	return b
 }
 
-// only gives the write that is the last one in every coherence order of the events that among would show, if that can be told at
-// once: the write added last, if the others stand in a block with it or happen before it.
+// only returns the write that is the last one in every coherence order of the events that among would use, in a case
+// that is fast to recognise: the write added last, if the others are in its block or happen before it.
 func (g *graph) only(loc int32, e int, keep clock) (last int32, ok bool) {
 	var hb clock
 	chain := int32(initial)
@@ -101,7 +103,7 @@ func (g *graph) only(loc int32, e int, keep clock) (last int32, ok bool) {
 	return last, true
 }
 
-// lastAmong is among and last.
+// lastAmong combines among and last.
 func (b *blocks) lastAmong(g *graph, loc int32, e int, keep clock) int32 {
 	if w, ok := g.only(loc, e, keep); ok {
 		return w
@@ -124,7 +126,7 @@ func (b *blocks) block(w int32) int32 {
 	return b.number[w]
 }
 
-// join says that event e belongs to block n.
+// join records that event e belongs to block n.
 func (b *blocks) join(n, e int32) {
 	ev, threads := &b.g.events[e], len(b.g.threads)
 	low := &b.low[int(n)*threads+int(ev.thread)]
@@ -132,7 +134,7 @@ func (b *blocks) join(n, e int32) {
 	clock(b.clocks[int(n)*threads : (int(n)+1)*threads]).join(b.g.hbOf(int(e)))
 }
 
-// before says that block i must come before block k, which is another one.
+// before reports whether block i must precede block k, a different block.
 func (b *blocks) before(i, k int) bool {
 	if i == 0 || k == 0 {
 		return i == 0
@@ -147,7 +149,7 @@ func (b *blocks) before(i, k int) bool {
 	return false
 }
 
-// final says that block i may come last of the blocks that are not placed yet.
+// final reports whether block i may be the last of the blocks that are not placed yet.
 func (b *blocks) final(i int, placed []bool) bool {
 	for k := range b.head {
 		if i != k && (placed == nil || !placed[k]) && b.before(i, k) {
@@ -157,7 +159,7 @@ func (b *blocks) final(i int, placed []bool) bool {
 	return true
 }
 
-// latest gives the block that is chosen as the last one of those that are not placed yet.
+// latest returns the block that is chosen as the last one of those that are not placed yet.
 func (b *blocks) latest(placed []bool) int {
 	best := -1
 	for i, w := range b.head {
@@ -174,7 +176,7 @@ func (b *blocks) latest(placed []bool) int {
 	return best
 }
 
-// compare compares the names of two events: thread and index.
+// compare compares two events by thread and index.
 func (g *graph) compare(a, b int32) int {
 	x, y := &g.events[a], &g.events[b]
 	if x.thread != y.thread {
@@ -186,13 +188,13 @@ func (g *graph) compare(a, b int32) int {
 // last is the write that is chosen as the last one.
 func (b *blocks) last() int32 { return b.tail[b.latest(nil)] }
 
-// mayBeLast says that write w is the last one in some coherence order.
+// mayBeLast reports whether write w is the last one in some coherence order.
 func (b *blocks) mayBeLast(w int32) bool {
 	n := b.block(w)
 	return b.tail[n] == w && b.final(int(n), nil)
 }
 
-// ends gives the writes that may be the last ones.
+// ends returns the writes that may be the last ones.
 func (b *blocks) ends() (out []int32) {
 	for i, w := range b.tail {
 		if b.final(i, nil) {
@@ -202,7 +204,7 @@ func (b *blocks) ends() (out []int32) {
 	return out
 }
 
-// coherence gives a coherence order that ends with write last, which may be the last one.
+// coherence returns a coherence order that ends with write last, which must be a possible last write.
 func (b *blocks) coherence(last int32) []int32 {
 	placed := make([]bool, len(b.head))
 	order := []int32{b.block(last)}
@@ -215,7 +217,7 @@ func (b *blocks) coherence(last int32) []int32 {
 	slices.Reverse(order)
 	var out []int32
 	for _, n := range order {
-		for _, w := range b.g.locs[b.loc].co { // updates were added after what they read from
+		for _, w := range b.g.locs[b.loc].co { // updates were added after their sources
 			if b.number[w] == n {
 				out = append(out, w)
 			}
@@ -224,7 +226,7 @@ func (b *blocks) coherence(last int32) []int32 {
 	return out
 }
 
-// sources appends what read r, which has no successors, may read from.
+// sources appends the possible sources of read r, which has no successors.
 func (b *blocks) sources(g *graph, r int, out []int32) []int32 {
 	loc := g.events[r].op.Loc
 	l, hb := g.locs[loc], g.hbOf(r)
@@ -232,8 +234,8 @@ func (b *blocks) sources(g *graph, r int, out []int32) []int32 {
 		return append(out, w)
 	}
 	b.among(g, loc, len(g.events), nil, r)
-	// For each block the last write that r must not read from an earlier one than, as its index in co; -1 is the initial write, and
-	// none is math.MinInt32.
+	// For each block: the last write before which r must not read, as an index in co; -1 is the initial write, and
+	// math.MinInt32 means none.
 	b.floor, b.leads = resize(b.floor, len(b.head)), resize(b.leads, len(b.head))
 	for i := range b.floor {
 		b.floor[i], b.leads[i] = math.MinInt32, 0
@@ -266,7 +268,7 @@ func (b *blocks) sources(g *graph, r int, out []int32) []int32 {
 	return out
 }
 
-// misleads says that block i must come before another one that must come before what is read.
+// misleads reports whether block i must precede another one that must precede the source.
 func (b *blocks) misleads(i int) bool {
 	const no, yes = 1, 2
 	if b.leads[i] == 0 {
@@ -281,8 +283,8 @@ func (b *blocks) misleads(i int) bool {
 	return b.leads[i] == yes
 }
 
-// readAny explores what follows read e, the last event: once for each write that it may read from. The one that it would be cut with
-// need not come first.
+// readAny explores what follows read e, the last event, once for each possible source. The source that e must have to
+// be cut need not come first.
 func (x *explorer) readAny(e int) {
 	g := x.g
 	var few [16]int32
@@ -297,7 +299,7 @@ func (x *explorer) readAny(e int) {
 	x.part = part
 }
 
-// serveAny lets read r read from write w, which revisits it, if it may.
+// serveAny lets read r read from write w, which revisits it, if possible.
 func (x *explorer) serveAny(r, w int) {
 	g := x.g
 	wv := &g.events[w]
@@ -306,7 +308,7 @@ func (x *explorer) serveAny(r, w int) {
 		return
 	}
 	g.place(w, len(l.co))
-	may := !wv.rmw // it may come last, as nothing reads from it
+	may := !wv.rmw // it may come last, because nothing reads from it
 	if !may {
 		_, may = g.only(wv.op.Loc, len(g.events), nil)
 	}
@@ -317,7 +319,7 @@ func (x *explorer) serveAny(r, w int) {
 	g.unplace(w)
 }
 
-// updated says that an update reads from w (Atomicity: no other does).
+// updated reports whether an update reads from w (Atomicity: no other does).
 func (g *graph) updated(w int32, l *location) bool {
 	for _, u := range l.co {
 		if ev := &g.events[u]; ev.rmw && g.events[g.threads[ev.thread].events[ev.index-1]].rf == w {
@@ -327,8 +329,9 @@ func (g *graph) updated(w int32, l *location) bool {
 	return false
 }
 
-// ordersSC says that op, the next step of thread t, is sc, and that axiom SC may order it and an event of another thread. It orders
-// no others: of two sc events of one thread the later comes first in psc only where Coherence does not hold.
+// ordersSC reports whether op, the next step of thread t, is sc, and axiom SC may order it and an event of another
+// thread. The axiom orders no others: of two sc events of one thread the later precedes the other in psc only if
+// Coherence does not hold.
 func (g *graph) ordersSC(t int, op *Op) bool {
 	if op.Order != model.SC || g.sc == 0 {
 		return false
@@ -345,7 +348,7 @@ func (g *graph) ordersSC(t int, op *Op) bool {
 	return false
 }
 
-// lastRead says that in some coherence order every thread that spins has read the last values.
+// lastRead reports whether in some coherence order every spinning thread has read the last values.
 func (x *explorer) lastRead() bool {
 	g, read, ok := x.g, map[int32]int64{}, true
 	for t := range g.threads {
@@ -388,7 +391,7 @@ func (x *explorer) lastValues(locations []int32) {
 	}
 }
 
-// end is the write that comes last in the coherence order that is shown.
+// end is the last write in the coherence order that is shown.
 func (x *graphView) end(loc int32) int32 {
 	if w, ok := x.ends[loc]; ok {
 		return w

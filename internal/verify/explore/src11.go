@@ -7,8 +7,9 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// This file is scoped RC11 on a graph that grows by one event at a time: the same relations as figure 3 of seed 004 and
-// internal/verify/model. Happens-before is kept as clocks. A new event has no successors, so what is older keeps its clocks.
+// This file implements scoped RC11 on a graph that grows by one event at a time. The relations are those of figure 3 of
+// seed 004 and of internal/verify/model. Happens-before is kept as clocks. A new event has no successors, so older
+// events keep their clocks.
 
 // includes is incl(a, b).
 func (g *graph) includes(a, b *event) bool {
@@ -23,7 +24,7 @@ func (g *graph) includes(a, b *event) bool {
 	return a.op.Scope >= need && b.op.Scope >= need
 }
 
-// reads sets what read r, which has no successors, reads from, and its clocks.
+// reads sets the source of read r, which has no successors, and its clocks.
 func (g *graph) reads(r int, w int32) {
 	ev := &g.events[r]
 	ev.rf, ev.value = w, g.value(w, ev.op.Loc)
@@ -39,8 +40,8 @@ func (g *graph) reads(r int, w int32) {
 	}
 }
 
-// fence completes the clocks of fence f. If it acquires, the reads before it count: pacq = po; [F]. An acquire fence of the same
-// scope before it has taken the reads that stand before that one.
+// fence completes the clocks of fence f. If it acquires, the reads before it count: pacq = po; [F]. A preceding acquire
+// fence of the same scope has already taken the reads before it.
 func (g *graph) fence(f int) {
 	ev := &g.events[f]
 	if !ev.order.Acquires() {
@@ -57,7 +58,7 @@ func (g *graph) fence(f int) {
 	}
 }
 
-// acquire joins the clocks of the releases that e synchronises with through read r, which is e or stands before fence e: it
+// acquire joins the clocks of the releases with which e synchronises through read r, which is e or precedes fence e. It
 // walks sw = prel; rseq; (incl ∩ rf); pacq backwards, and requires incl at its ends.
 func (g *graph) acquire(e, r int) {
 	at, hb := &g.events[e], g.hbOf(e)
@@ -75,7 +76,7 @@ func (g *graph) acquire(e, r int) {
 			src := &g.events[s]
 			if (src.kind == model.F || src.op.Loc == w.op.Loc) && g.includes(src, at) {
 				hb.join(g.hbOf(int(s)))
-				break // what stands before s happens before s
+				break // what precedes s happens before s
 			}
 			if src.index == 0 {
 				break
@@ -89,9 +90,9 @@ func (g *graph) acquire(e, r int) {
 	}
 }
 
-// floor is the rank of the last write to the location of e, in coherence order, that e is bound to respect: one that happens
-// before it, or that a read which happens before it reads from (Coherence). It is -1 for the initial write. e neither reads nor
-// is placed yet.
+// floor is the rank, in coherence order, of the last write to the location of e that e must respect: one that happens
+// before e, or that a read which happens before e reads from (Coherence). It is -1 for the initial write. e has no
+// source or place yet.
 func (g *graph) floor(e int) int {
 	l, hb := g.locs[g.events[e].op.Loc], g.hbOf(e)
 	lo := -1
@@ -112,14 +113,15 @@ func (g *graph) floor(e int) int {
 	return lo
 }
 
-// splits says that a write at rank would stand between the two parts of a read-modify-write (Atomicity).
+// splits reports whether a write at rank would separate the two parts of a read-modify-write (Atomicity).
 func (g *graph) splits(l *location, rank int) bool {
 	return rank < len(l.co) && g.events[l.co[rank]].rmw
 }
 
-// race looks for an event that races with e, an access without successors but a read of it (which is in no race with e if e
-// happens before it, as their scopes include each other then): in conflict and not ordered by happens-before, and
-// not atomic (a data race) or of scopes that do not include each other (a heterogeneous race), section 2.1.
+// race looks for an event that races with e: in conflict, not ordered by happens-before, and either not atomic (a data
+// race) or of scopes that do not include each other (a heterogeneous race), section 2.1. e is an access without
+// successors, except for a read of it. Such a read does not race with e: if e happens before it, their scopes include
+// each other.
 func (g *graph) race(e int, found func(other int32, kind ErrorKind)) {
 	ev := &g.events[e]
 	l := g.locs[ev.op.Loc]
@@ -157,8 +159,9 @@ func (g *graph) race(e int, found func(other int32, kind ErrorKind)) {
 	}
 }
 
-// polled says of accesses o and e of one location, of which e was added later, that a loop polls the location: that one of them reads it
-// in a loop, or that the thread of e has done so and has read what depends on o. So the locks are written that a volatile store releases.
+// polled reports, for accesses o and e of one location, of which e was added later, whether a loop polls the location:
+// one of them reads it in a loop, or the thread of e has done so and has read a value that depends on o. Locks that a
+// volatile store releases have this form.
 func (g *graph) polled(o, e int32) bool {
 	waits := func(ev *event) bool { return ev.op.Loops && (ev.kind == model.R || ev.op.Kind == Update) }
 	ev := &g.events[e]
@@ -175,8 +178,8 @@ func (g *graph) polled(o, e int32) bool {
 	return false
 }
 
-// psc checks the axiom SC: incl ∩ psc is acyclic. It computes the relation anew; the search asks where a cycle may have come
-// about.
+// psc checks the axiom SC: incl ∩ psc is acyclic. It computes the relation anew. The search calls it where a cycle may
+// have been created.
 type psc struct {
 	g     *graph
 	n, w  int
@@ -185,7 +188,8 @@ type psc struct {
 	other []uint64 // the rows of po between different locations
 	edges []uint64 // incl ∩ psc between the elements of sc
 	a, b  []uint64
-	// For each sc fence and location, the number of the first access after it and of the last before it: see fences.
+	// For each sc fence and location, the number of the first access after it and of the last one before it: see
+	// fences.
 	first, last []int
 }
 
@@ -230,7 +234,7 @@ func (p *psc) acyclic(g *graph) bool {
 	return p.closed()
 }
 
-// general sets edges, whatever the sc events are.
+// general sets edges for arbitrary sc events.
 func (p *psc) general() {
 	g := p.g
 	p.after, p.other = grow(p.after, p.n*p.w), grow(p.other, p.n*p.w)
@@ -261,7 +265,7 @@ func (p *psc) general() {
 	}
 }
 
-// closed says that the relation edges has no cycle. It becomes its transitive closure.
+// closed reports whether the relation edges has no cycle. It replaces edges by its transitive closure.
 func (p *psc) closed() bool {
 	m := len(p.sc)
 	mw := (m + 63) / 64
@@ -282,9 +286,10 @@ func (p *psc) closed() bool {
 	return true
 }
 
-// fences sets edges where all sc events are fences. Between two fences psc is hb ∪ hb; eco; hb: the parts of scb are in hb and in eco.
-// A write of rank i has the number 2i and a read of it 2i+1; the pairs of eco are those of ascending numbers. So it is enough to
-// know, for each location, the first access after one fence and the last before the other.
+// fences sets edges if all sc events are fences. Between two fences psc is hb ∪ hb; eco; hb: the parts of scb are in hb
+// and in eco. A write of rank i has the number 2i and a read of it 2i+1. The pairs of eco are those with ascending
+// numbers. So it suffices to know, for each location, the first access after one fence and the last one before the
+// other.
 func (p *psc) fences() {
 	g := p.g
 	m, locs := len(p.sc), len(g.locs)
@@ -374,7 +379,7 @@ func (p *psc) scb(e int) {
 	}
 }
 
-// rank is the place in coherence order of write e, or of what read e reads from.
+// rank is the place in coherence order of write e, or of the source of read e.
 func (p *psc) rank(e int) int {
 	if ev := &p.g.events[e]; ev.kind == model.W {
 		return int(ev.rank)
@@ -382,7 +387,7 @@ func (p *psc) rank(e int) int {
 	return p.g.rank(int32(e))
 }
 
-// reaches says that f is in a; ([E_sc] ∪ hb?; [F_sc]).
+// reaches reports whether f is in a; ([E_sc] ∪ hb?; [F_sc]).
 func (p *psc) reaches(f int32) bool {
 	if has(p.a, f) {
 		return true
@@ -405,7 +410,8 @@ func (p *psc) fenceBefore(e, f int32) bool {
 	if has(after, f) {
 		return true
 	}
-	// eco: a write or read of rank i comes before the writes of higher rank and the reads of them; a write also before its reads.
+	// eco: a write or read of rank i precedes the writes of higher rank and the reads of them. A write also precedes
+	// its reads.
 	found := false
 	each(after, func(c int) {
 		ev := &g.events[c]

@@ -5,15 +5,17 @@ import (
 	"slices"
 )
 
-// Wait is a read of a thread that spins at the end of an execution: no write of another value comes after what it has read.
+// Wait is a read of a thread that spins at the end of an execution: no write of another value follows the one it has
+// read.
 type Wait struct {
 	Read int // the event
-	// Lost are the writes of another value, by other threads than that of the write that is read, which come before it in coherence
-	// order although nothing orders the two: had they come last, the thread might have gone on. The last of them comes first.
+	// Lost are the writes of another value, by other threads than the writer of the value read, that precede that write
+	// in coherence order although nothing orders the two. Had one of them come last, the thread might have gone on.
+	// They are listed from the last to the first.
 	Lost []int
 }
 
-// Waits gives the reads in the last iteration of each thread that spins, the last of each thread first.
+// Waits returns the reads in the last iteration of each spinning thread, the last of each thread first.
 func Waits(x Execution) (out []Wait) {
 	events := x.Events()
 	threads := map[int]bool{}

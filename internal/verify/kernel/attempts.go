@@ -6,34 +6,37 @@ import (
 	"sync"
 )
 
-// This file keeps the search from following one by one the attempts of a thread that counts them.
+// This file spares the search from following each single attempt of a thread that counts its attempts.
 //
-// A thread that polls a location and counts its attempts, or pauses longer after each, comes to another state with each of them: no iteration ends
-// where it began, and there are as many executions as ways to read the location so often. The barriers, latches and semaphores of libcu++ wait so.
-// An attempt is a read after which a thread that always reads the same does nothing but read so, and at last comes back to a state. The thread
-// waits there, as it does in a loop that does not count: what it reads next it might have read at once. That holds if later attempts lead to
-// attempts or to what the first one leads to that reads the same, and if a thread that always reads the same comes to what the first one leads to.
-// It is checked for the values that are read. If it does not hold, as where the count is used, the program refuses, and another one follows each
-// attempt.
+// A thread that polls a location and counts its attempts, or pauses longer after each, reaches a new state with each of
+// them. No iteration ends in the state where it began, and there are as many executions as ways to read the location
+// that often. The barriers, latches and semaphores of libcu++ wait in this way.
+//
+// An attempt is a read after which a thread that always reads the same value makes only such reads, and finally returns
+// to a state. The thread waits there, as it does in a loop that does not count: the value that it reads next it might
+// have read at once. This holds under two conditions, which are checked for the values read. Later attempts must lead
+// to attempts, or to what the first attempt leads to with the same value. And a thread that always reads the same value
+// must reach what the first attempt leads to. If a condition fails, for example because the count is used, the program
+// refuses, and another program then follows each attempt.
 
-// maxAttempts is how many states attempts lead to at most.
+// maxAttempts is the greatest number of states to which attempts may lead.
 const maxAttempts = 1024
 
-// attempts are the values that a thread has read at a state, and which of them make it wait.
+// attempts are the values that a thread has read in a state, and which of them make it wait.
 type attempts struct {
 	mu    sync.Mutex
 	waits map[int64]bool
 }
 
-// What is known of a hop.
+// The knowledge about a hop.
 const (
 	attemptUnknown = iota
 	attemptWaits
 	attemptGoesOn
 )
 
-// attempt says that a thread which reads value at state from, with hop h, has made an attempt and waits; alike, that it may wait then. If it may
-// not, the program has refused.
+// attempt reports in waits whether a thread which reads value in state from, with hop h, has made an attempt and waits.
+// alike reports whether it may wait then; if not, the program has refused.
 func (p *Program) attempt(from *state, h *hop) (waits, alike bool) {
 	if p.each || p.follow || !from.q.Repeats || !from.reads() || from.parts > 1 {
 		return false, true
@@ -61,7 +64,8 @@ func (p *Program) attempt(from *state, h *hop) (waits, alike bool) {
 	return known == attemptWaits, true
 }
 
-// attempted says that a thread at state s that always reads value makes attempts and nothing else, the first of which is at state from.
+// attempted reports whether a thread in state s that always reads value makes only attempts, the first of which is in
+// state from.
 func (p *Program) attempted(from, s *state, value int64) bool {
 	for seen := map[int32]bool{}; len(seen) < maxAttempts && s.reads() && p.polls(from, s) && !p.lasting(&s.op, value); s = p.after(s, value) {
 		if seen[s.plain] {
@@ -72,7 +76,8 @@ func (p *Program) attempted(from, s *state, value int64) bool {
 	return false
 }
 
-// alike says that the attempts from a state on lead to attempts, or to what the first one leads to, with the values that have been read there.
+// alike reports whether the attempts from a state on lead to attempts, or to what the first one leads to, for the
+// values that have been read there.
 func (p *Program) alike(from *state) bool {
 	reached, todo := map[int32]bool{}, []*state{from}
 	for len(todo) > 0 {
@@ -94,7 +99,7 @@ func (p *Program) alike(from *state) bool {
 	return true
 }
 
-// after is the state of the program that follows a state if value is read there.
+// after returns the state of the program that follows a state if value is read there.
 func (p *Program) after(s *state, value int64) *state {
 	to := p.states.at(p.hop(s, value).state)
 	for to.op.Inserted {

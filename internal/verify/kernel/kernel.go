@@ -1,6 +1,6 @@
-// Package kernel makes a launch of a CUDA kernel a program that the search explores: it drives the threads of the launch, which
-// the emulator executes one at a time, and turns their requests into the steps of the search. docs/verify.md has the table of
-// PTX operations and what they are in the model.
+// Package kernel makes a launch of a CUDA kernel a program that the search can explore. It drives the threads of the
+// launch, which the emulator executes one at a time, and turns their requests into steps of the search. docs/verify.md
+// has the table of PTX operations and their meaning in the model.
 package kernel
 
 import (
@@ -17,15 +17,16 @@ import (
 
 // Program is a launch. It is an explore.Program.
 //
-// The states of a thread are interned, and what a thread does from a state with a value is computed once. So the search holds
-// and copies numbers of states, and the emulator runs a thread no more often than it has states.
+// The states of a thread are interned, and the step from a state with a value is computed once. So the search holds and
+// copies numbers of states, and the emulator runs a thread no more often than it has states.
 //
-// Its methods, but for Close, may be called from several goroutines. What has been computed they find without a lock. The numbers
-// of states, locations and masks depend on which goroutine comes to them first; nothing else does, as long as the program does not refuse.
+// Its methods, except Close, may be called from several goroutines. They find existing results without a lock. The
+// numbers of states, locations and masks depend on which goroutine asks for them first; nothing else does, as long as
+// the program does not refuse.
 type Program struct {
 	Launch *engine.Launch
 	unroll int64
-	past   int64 // how many states wordPast has
+	past   int64 // number of states in wordPast
 	follow bool  // Options.Vain
 	each   bool  // Options.Attempts
 	named  bool  // Options.Registers has some
@@ -37,37 +38,38 @@ type Program struct {
 	states    list[state]
 	locations list[location]
 
-	mu         sync.RWMutex // guards what is below, and additions to the lists
+	mu         sync.RWMutex // guards the fields below, and additions to the lists
 	threads    *engine.Threads
 	ids        map[identity]int32
-	plain      map[identity]int32  // of states without dependencies
+	plain      map[identity]int32  // the numbers of states without dependencies
 	bytes      int                 // of all states
 	masks      map[uint32]int32    // of bar.warp.sync
 	stacks     map[string]int64    // of Request.Stack
 	inParts    []int32             // places of accesses that are made in parts
 	at         map[granule][]int32 // the locations in 8 bytes of memory
 	refusal    *Refusal
-	latest     *Refusal // of the state that is made
+	latest     *Refusal // of the state that is being made
 	convergent bool     // a thread asks which lanes are active
 }
 
-// state is a state of a thread, with the step at which it stands.
+// state is a state of a thread, with its next step.
 type state struct {
 	thread int
 	at     engine.State
 	q      engine.Request
 	op     explore.Op
-	plain  int32 // equal for states that differ in dependencies alone
+	plain  int32 // equal for states that differ only in dependencies
 	next   hops
 	progress
 	parts  int   // of the access
-	larger uint8 // bytes of the location that the access is a part of, 0 if it is the whole
-	// refusal says why the thread cannot be explored from here on, if so. The program refuses when the search comes here: it may not.
+	larger uint8 // bytes of the location of which the access is a part, 0 if it is the whole
+	// refusal, if not nil, is the reason why the thread cannot be explored from here on. The program refuses when the
+	// search comes to this state, which may never happen.
 	refusal *Refusal
 	attempts
 }
 
-// reads says that the step reads a location.
+// reads reports whether the step reads a location.
 func (st *state) reads() bool { return st.op.Kind == explore.Read || st.op.Kind == explore.Update }
 
 type identity struct {
@@ -76,10 +78,10 @@ type identity struct {
 	progress
 }
 
-// progress is how far a thread is with an access that is made in parts.
+// progress is the progress of a thread in an access that is made in parts.
 type progress struct {
 	part int
-	read uint64 // by the parts before
+	read uint64 // by the preceding parts
 }
 
 // location is a location of memory: an address and a width.
@@ -91,19 +93,19 @@ type location struct {
 	initial int64
 
 	// Program.mu guards these.
-	place   uint32 // of the access that was first seen
+	place   uint32 // of the access that was seen first
 	written bool
 	cached  bool  // read by ld.global.nc
 	barrier bool  // an mbarrier
-	atomic  bool  // accessed by what cannot be made in parts
-	within  bool  // accessed by nothing but atomic loads, which may be made as parts of larger ones
-	parted  uint8 // bytes of such a load that has been made as a part of a load of this, 0 if there was none
+	atomic  bool  // accessed by an operation that cannot be made in parts
+	within  bool  // accessed only by atomic loads, which may be made as parts of larger ones
+	parted  uint8 // bytes of such a load that was made as a part of a load of this location, 0 if there was none
 	stored  bool  // accessed by stores, with which a load of a part does not synchronise
 	partly  []int32
-	of      []access // that have accessed it
+	of      []access // the accesses of it
 }
 
-// access is an access of memory: of shared memory in a block.
+// access is an access of memory. Shared memory is that of a block.
 type access struct {
 	space event.Space
 	cta   uint32
@@ -111,8 +113,8 @@ type access struct {
 	size  uint8
 }
 
-// Widths says of memory that is accessed with several widths how its accesses are made: those that are not atomic in parts of a smaller
-// size; atomic loads by loading more, of a larger size, and taking a part of it.
+// Widths says, for memory that is accessed with several widths, how its accesses are made: accesses that are not atomic
+// in parts of a smaller size; atomic loads as larger loads of which they take a part.
 type Widths map[access]uint8
 
 type granule struct {
@@ -121,7 +123,7 @@ type granule struct {
 	addr  uint64
 }
 
-// Refusal says why a launch cannot be explored.
+// Refusal is the reason why a launch cannot be explored.
 type Refusal struct {
 	Reason   string
 	Regroup  bool     // see Options.Widths
@@ -135,13 +137,13 @@ const (
 	MaxThreads = 1024
 	maxStates  = 1 << 21 // of all threads
 	maxBytes   = 1 << 30 // of all states
-	// blockBarriers is how many barriers a block has, maxMasks how many masks bar.warp.sync may have.
+	// blockBarriers is the number of barriers of a block, maxMasks the greatest number of masks of bar.warp.sync.
 	blockBarriers, maxMasks = 16, 16
-	// maxActive is how many threads a warp has that asks which lanes are active.
+	// maxActive is the greatest number of threads in a warp that asks which lanes are active.
 	maxActive = 6
 )
 
-// TooLarge says that a launch has more threads than are explored.
+// TooLarge says that a launch has more threads than can be explored.
 type TooLarge struct{ Threads uint64 }
 
 func (e *TooLarge) Error() string {
@@ -150,19 +152,21 @@ func (e *TooLarge) Error() string {
 
 // Options select how a launch is explored.
 type Options struct {
-	Unroll       int  // a thread is stopped after so many iterations of loops that do not wait
-	Dependencies bool // steps say which reads they depend on
-	// Widths, if not nil, gets what is found about widths. The program refuses then, and Regroup is set: another one can go on with them.
+	Unroll       int  // a thread is stopped after this number of iterations of loops that do not wait
+	Dependencies bool // steps carry the reads on which they depend
+	// Widths, if not nil, receives what is found about widths. The program then refuses with Regroup set; another
+	// program can go on with the widths.
 	Widths Widths
-	// Words says that atomic operations on bytes and halves, by way of their word, are those of the word that they execute. Without it the program may
-	// refuse with Refusal.Words set: another one may go on with it.
+	// Words says that atomic operations on bytes and halves, which are executed on their word, count as operations on
+	// that word. Without it the program may refuse with Refusal.Words set; another program may go on with it.
 	Words bool
-	// Attempts says that threads which count the attempts of a loop are followed in each of them. Without it the program may refuse with
-	// Refusal.Attempts set: another one can go on with it.
+	// Attempts says that a thread which counts the attempts of a loop is followed in each of them. Without it the
+	// program may refuse with Refusal.Attempts set; another program can go on with it.
 	Attempts bool
 	// Refused, if not nil, is called when the program refuses.
 	Refused func()
-	// Stops says that the threads make steps that do nothing, fences without an order, at branches and at what follows them.
+	// Stops says that the threads make empty steps, fences without an order, at branches and at the instructions after
+	// them.
 	Stops bool
 	// Registers are slots of the kernel's registers that Register is asked for. No threads are symmetric then.
 	Registers []int32
@@ -190,10 +194,10 @@ func New(l *engine.Launch, o Options) (*Program, error) {
 	return p, nil
 }
 
-// Close frees what the program has in the memory of the device.
+// Close frees the device memory of the program.
 func (p *Program) Close() { p.threads.Close() }
 
-// Refusal is why the search was ended; nil if the program has not refused.
+// Refusal is the reason why the search was ended, and nil if the program has not refused.
 func (p *Program) Refusal() *Refusal {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -203,13 +207,14 @@ func (p *Program) Refusal() *Refusal {
 // Threads is the number of threads.
 func (p *Program) Threads() int { return int(p.Launch.Grid.Count() * p.Launch.Block.Count()) }
 
-// Place is where a thread stands in the hierarchy. Each block is a cluster.
+// Place is the place of a thread in the hierarchy. Each block is a cluster.
 func (p *Program) Place(thread int) model.Place {
 	cta := int32(uint64(thread) / p.Launch.Block.Count())
 	return model.Place{CTA: cta, Cluster: cta}
 }
 
-// Pieces says, of a step that accesses memory, how many elements its instruction accesses, each by a step of its own.
+// Pieces returns, for a step that accesses memory, the number of elements that its instruction accesses, each in a step
+// of its own.
 func (p *Program) Pieces(op *explore.Op) int {
 	st, n := p.stateOf(op), 0
 	for i := range int(st.q.Pieces) {
@@ -218,14 +223,15 @@ func (p *Program) Pieces(op *explore.Op) int {
 	return n
 }
 
-// pieceOf is the access of element i of the vector of which a thread accesses one.
+// pieceOf is the access of element i of the vector whose element is the next access of a thread.
 func (p *Program) pieceOf(st *state, i int) access {
 	a := p.accessOf(st)
 	a.addr += uint64(i-int(st.q.Piece)) * uint64(st.q.Size)
 	return a
 }
 
-// readsOf is in how many parts each element of a vector has been read, up to the one at which a thread stands; nil if nobody asks for it.
+// readsOf returns the number of parts in which each element of a vector has been read, up to the current one. It
+// returns nil if dependencies are not tracked.
 func (p *Program) readsOf(st *state) (reads []int) {
 	if p.dependencies && len(p.widths) > 0 && st.q.Kind == engine.RequestLoad {
 		for i := range int(st.q.Piece) + 1 {
@@ -235,7 +241,7 @@ func (p *Program) readsOf(st *state) (reads []int) {
 	return reads
 }
 
-// accessOf is the access at which a thread stands.
+// accessOf is the next access of a thread.
 func (p *Program) accessOf(st *state) access {
 	a := access{space: st.q.Space, addr: st.q.Addr, size: st.q.Size}
 	if a.space == event.Shared {
@@ -244,7 +250,7 @@ func (p *Program) accessOf(st *state) access {
 	return a
 }
 
-// partsOf is in how many parts an access is made.
+// partsOf is the number of parts in which an access is made.
 func (p *Program) partsOf(a access) int {
 	if size, ok := p.widths[a]; ok && size < a.size {
 		return int(a.size / size)
@@ -258,7 +264,7 @@ func (p *Program) Coordinates(thread int) (block, in event.Dim3) {
 	return p.Launch.Grid.At(uint64(thread) / n), p.Launch.Block.At(uint64(thread) % n)
 }
 
-// OneProxy says that there are no accesses by other proxies.
+// OneProxy reports that there are no accesses by other proxies.
 func (p *Program) OneProxy() bool { return true }
 
 // Places implements explore.Program.
@@ -276,13 +282,13 @@ func (p *Program) Initial(loc int32) int64 { return p.locations.at(loc).initial 
 // Locations is the number of locations that the threads have accessed so far.
 func (p *Program) Locations() int { return p.locations.len() }
 
-// Location gives the state space, the block (of shared memory), the address and the bytes of a location.
+// Location returns the state space, the block (of shared memory), the address and the size in bytes of a location.
 func (p *Program) Location(loc int32) (space event.Space, cta uint32, addr uint64, size int) {
 	l := p.locations.at(loc)
 	return l.space, l.cta, l.addr, int(l.size)
 }
 
-// Mbarrier says that a location is an mbarrier.
+// Mbarrier reports whether a location is an mbarrier.
 func (p *Program) Mbarrier(loc int32) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -295,21 +301,22 @@ func (p *Program) Apply(op *explore.Op, old int64) (int64, bool) {
 	return int64(v), writes
 }
 
-// stateOf is the state at which a thread stands at a step.
+// stateOf is the state of a thread whose next step is op.
 func (p *Program) stateOf(op *explore.Op) *state { return p.states.at(int32(op.Expected)) }
 
 // The words of a thread's state in the search.
 const (
 	wordState   = iota
-	wordRounds  // how often it went back in loops
-	wordHistory // steps since it last wrote or passed a barrier
+	wordRounds  // number of backward jumps in loops
+	wordHistory // number of steps since it last wrote or passed a barrier
 	wordAnchor  // one more than the plain number of a state since which the thread has read nothing and passed no barrier; 0 for none
-	wordWrites  // steps since that state
-	wordNext    // after how many of them another state takes its place
-	wordPast    // the states before the steps of the history, the last of them, at the number of the step
+	wordWrites  // number of steps since that state
+	wordNext    // number of such steps after which another state takes its place
+	wordPast    // the states before the last steps of the history, each at the number of its step
 )
 
-// minPast is how many states wordPast has, timedPast in a kernel that reads clocks: libcu++ asks dozens of times before it begins anew.
+// minPast is the number of states in wordPast, and timedPast that in a kernel that reads clocks: libcu++ polls dozens
+// of times before it starts over.
 const minPast, timedPast = 16, 64
 
 // StateWords implements explore.Program.
@@ -326,7 +333,7 @@ func (p *Program) Start(t int, s []int64, op *explore.Op) {
 	p.come(p.states.at(id))
 }
 
-// come says that the search has come to a state.
+// come records that the search has come to a state.
 func (p *Program) come(st *state) {
 	if st.refusal != nil && p.refusal == nil {
 		p.refusal = st.refusal
@@ -336,8 +343,8 @@ func (p *Program) come(st *state) {
 	}
 }
 
-// Resume implements explore.Program. A thread that comes to a state in which it has been before, and since then has written nothing
-// and passed no barrier, waits: what it has read since might as well not have been read.
+// Resume implements explore.Program. A thread that returns to a state in which it has been, and has since written
+// nothing and passed no barrier, waits: it might as well not have made its reads since.
 func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	from := p.states.at(int32(s[wordState]))
 	h := p.hop(from, value)
@@ -372,7 +379,8 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 		*op = explore.Op{Kind: explore.Await, Value: 1, Pos: to.op.Pos}
 		return
 	}
-	// A thread that waits for ever comes back to a state by the shortest way too: so waiting, above, comes before this.
+	// A thread that waits forever returns to a state by the shortest way too, so the check for waiting above comes
+	// first.
 	for k := n - 1; from.q.Repeats && !p.follow && k >= max(0, n-p.past+1); k-- {
 		if p.vain(before(k), from, value) {
 			*op = explore.Op{Kind: explore.Assumed, Vain: true, Pos: to.op.Pos}
@@ -398,8 +406,8 @@ func (p *Program) Alike(_ int, a, b []int64) bool {
 	return p.states.at(int32(a[wordState])).plain == p.states.at(int32(b[wordState])).plain
 }
 
-// endless says that a thread goes round a loop in which it writes, and reads nothing: it comes back to a state, and will again. One state is
-// remembered, and another one after twice as many steps (Brent's algorithm).
+// endless reports whether a thread loops without reading, but with writes: it returns to a state, and will do so again.
+// One state is remembered, and replaced after twice as many steps each time (Brent's algorithm).
 func (p *Program) endless(s []int64, from, to *state) bool {
 	switch {
 	case from.op.Inserted:
@@ -420,17 +428,19 @@ func (p *Program) endless(s []int64, from, to *state) bool {
 	return false
 }
 
-// Pass says that a thread in a state has passed a barrier that is no step of the program: nothing that it did before is an iteration in vain.
+// Pass records that a thread in a state has passed a barrier that is not a step of the program: nothing that it did
+// before is an iteration in vain.
 func (p *Program) Pass(s []int64) { s[wordHistory], s[wordAnchor] = 0, 0 }
 
-// vain says that a thread which has gone from state was to state is without doing anything that others see might as well have read value at
-// was: the two states differ in what makes no difference any more. Code that is not optimised leaves in local memory, and passes on, what it
-// has read and counted. The execution without these steps is another one.
+// vain reports whether a thread that has gone from state was to state is without an effect visible to others might as
+// well have read value in state was: the two states differ only in data that makes no difference any more. Unoptimised
+// code leaves such data in local memory: values that it has read and counted, and passed on. The execution without
+// these steps is another one.
 func (p *Program) vain(was, is *state, value int64) bool {
 	return was.plain != is.plain && p.asWell(was, is, value) && p.states.at(p.hop(was, value).state).plain == p.states.at(p.hop(is, value).state).plain
 }
 
-// asWell says that the step of state was, which reads value, is that of state is, or weaker.
+// asWell reports whether the step of state was, which reads value, is equal to that of state is, or weaker.
 func (p *Program) asWell(was, is *state, value int64) bool {
 	same := is.op
 	same.Expected, same.Deps, same.Control = was.op.Expected, was.op.Deps, was.op.Control // Expected is the number of the state
@@ -438,7 +448,7 @@ func (p *Program) asWell(was, is *state, value int64) bool {
 	return (equal || p.stronger(was, is, value)) && was.progress == is.progress
 }
 
-// hop is what follows a state that is resumed with value.
+// hop returns the result of resuming a state with value.
 func (p *Program) hop(from *state, value int64) *hop {
 	if h := from.next.find(value); h != nil {
 		return h
@@ -446,15 +456,16 @@ func (p *Program) hop(from *state, value int64) *hop {
 	return p.step(from, value)
 }
 
-// stronger says that state is reads value where state was might have read it, as a compare-and-swap that fails and the load before it or the attempt
-// before it, and that the later read synchronises with what the earlier one would.
+// stronger reports whether state is reads value where state was might have read it, as with a failing compare-and-swap
+// and the load or the attempt before it, and whether the later read synchronises with everything with which the earlier
+// one would.
 func (p *Program) stronger(was, is *state, value int64) bool {
 	read := func(st *state) (order model.Order, ok bool) {
 		switch st.op.Kind {
 		case explore.Read:
 			return st.op.Order, true
 		case explore.Update:
-			_, writes := p.Apply(&st.op, value) // what it has read: others could then not update what it read from
+			_, writes := p.Apply(&st.op, value) // the value it has read: others could then not update its source
 			return st.op.Order.OfRead(), !writes
 		}
 		return 0, false
@@ -464,13 +475,15 @@ func (p *Program) stronger(was, is *state, value int64) bool {
 	return !p.dependencies && read1 && read2 && p.polls(was, is) && a.Atomic() && b.Atomic() && (a == b || a == model.Relaxed)
 }
 
-// polls says that two states read one location, and that the later of them races with nothing that the earlier one does not race with.
+// polls reports whether two states read one location, and the later read races only with accesses with which the
+// earlier one races, too.
 func (p *Program) polls(was, is *state) bool {
 	return was.op.Loc == is.op.Loc && was.larger == is.larger && was.parts == is.parts && was.op.Order.Atomic() == is.op.Order.Atomic() &&
 		was.op.Volatile == is.op.Volatile && was.op.Scope <= is.op.Scope
 }
 
-// lasting says that other threads see a step that is resumed with value: an update that writes what it has read they do not.
+// lasting reports whether other threads can see a step that is resumed with value. They cannot see an update that
+// writes the value it has read.
 func (p *Program) lasting(op *explore.Op, value int64) bool {
 	switch op.Kind {
 	case explore.Update:
@@ -482,7 +495,7 @@ func (p *Program) lasting(op *explore.Op, value int64) bool {
 	return true
 }
 
-// step computes what follows a state, unless another goroutine has.
+// step computes the successor of a state, unless another goroutine has.
 func (p *Program) step(from *state, value int64) *hop {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -536,16 +549,16 @@ func (p *Program) refuse(reason string, places ...uint32) explore.Op {
 	return explore.Op{Kind: explore.Refused, Pos: int32(places[0])}
 }
 
-// scopes gives the scope of an operation. An access that is not atomic has none.
+// scopes are the scopes of operations. An access that is not atomic has none.
 var scopes = map[event.Scope]model.Scope{event.NoScope: model.Thread, event.ScopeCTA: model.CTA, event.ScopeCluster: model.Cluster,
 	event.ScopeGPU: model.GPU, event.ScopeSys: model.Sys}
 
-// orders gives the order of an operation. A volatile access is relaxed (PTX manual, "ld": it has the memory synchronization
-// semantics of ld.relaxed.sys).
+// orders are the orders of operations. A volatile access is relaxed (PTX manual, "ld": it has the memory
+// synchronization semantics of ld.relaxed.sys).
 var orders = map[event.Order]model.Order{event.Weak: model.NA, event.Volatile: model.Relaxed, event.Relaxed: model.Relaxed,
 	event.Acquire: model.Acquire, event.Release: model.Release, event.AcqRel: model.AcqRel, event.SC: model.SC}
 
-// op makes the step of the search of the request of a state.
+// op makes the search step for the request of a state.
 func (p *Program) op(st *state, id int32) explore.Op {
 	q := &st.q
 	op := explore.Op{Order: orders[q.Order], Scope: scopes[q.Scope], Pos: int32(q.Place), Loops: q.Repeats, Expected: int64(id),
@@ -574,7 +587,7 @@ func (p *Program) op(st *state, id int32) explore.Op {
 // reductions are the functions of bar.red.
 var reductions = map[isa.Op]explore.Function{isa.OpPopc: explore.Add, isa.OpAnd: explore.And, isa.OpOr: explore.Or}
 
-// barrier completes the step of a barrier. Those of lanes of a warp have numbers of their own, one for each mask.
+// barrier completes the step of a barrier. Barriers of lanes of a warp have numbers of their own, one for each mask.
 func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 	q := &st.q
 	op.Kind, op.Loc, op.Aligned, op.Lanes = explore.Arrive, int32(q.Barrier), q.Aligned, q.Members
@@ -599,7 +612,7 @@ func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 			}
 			p.masks[q.Members] = n
 		}
-		// Two warps of a block do not meet at it: their threads are no members of each other's.
+		// Two warps of a block do not meet at it: their threads are not members of each other's barriers.
 		op.Loc = blockBarriers + n*int32(p.Launch.WarpsPerBlock()) + int32(uint64(st.thread)%p.Launch.Block.Count()/32)
 		if q.Warp { // which does not meet bar.warp.sync
 			op.Loc += maxMasks * int32(p.Launch.WarpsPerBlock())
@@ -610,7 +623,7 @@ func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 	return op
 }
 
-// stack numbers where lanes are.
+// stack numbers the call stacks of lanes.
 func (p *Program) stack(s string) int64 {
 	n, ok := p.stacks[s]
 	if !ok {
@@ -620,7 +633,7 @@ func (p *Program) stack(s string) int64 {
 	return n
 }
 
-// Barriers is how many barriers a block has: those of the block, and those of lanes of its warps.
+// Barriers is the number of barriers of a block: its own, and those of lanes of its warps.
 func (p *Program) Barriers() int { return blockBarriers + (2*maxMasks+1)*int(p.Launch.WarpsPerBlock()) }
 
 // Exchange implements explore.Exchanger.
@@ -633,7 +646,7 @@ func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
 	return int64(v), ok
 }
 
-// Convergent says that threads ask which lanes are active.
+// Convergent reports whether threads ask which lanes are active.
 func (p *Program) Convergent() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -697,20 +710,20 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 		op.Kind, op.Value = explore.Write, int64(value)
 	case engine.RequestAtomic:
 		if op.Kind, op.Reduction = explore.Update, q.Reduction; !q.Exchanges() {
-			op.Function = explore.CompareSwap // whose write depends on its read; Apply computes the value
+			op.Function = explore.CompareSwap // the write depends on the read; Apply computes the value
 		}
 	}
 	return op
 }
 
-// InParts gives the places of the accesses that are made in parts so far.
+// InParts returns the places of the accesses that have been made in parts so far.
 func (p *Program) InParts() []int32 {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return slices.Clone(p.inParts)
 }
 
-// remake makes the accesses of a location with another size when the search begins again.
+// remake sets another size for the accesses of a location, for when the search begins again.
 func (p *Program) remake(l *location, size uint8) {
 	for _, w := range l.of {
 		p.widths[w] = size
@@ -718,12 +731,13 @@ func (p *Program) remake(l *location, size uint8) {
 	p.latest.Regroup = true
 }
 
-// partial says that an access may be made by accessing more. Loads that are not atomic may not: they would race with atomic writes beside them.
+// partial reports whether an access may be made as a larger access. Loads that are not atomic may not: they would race
+// with atomic writes of adjacent bytes.
 func partial(q *engine.Request) bool {
 	return q.Kind == engine.RequestLoad && q.Order != event.Weak && q.Order != event.Volatile
 }
 
-// lowBytes are the first n bytes of a value.
+// lowBytes returns the first n bytes of a value.
 func lowBytes(v uint64, n uint8) uint64 { return v << (64 - 8*n) >> (64 - 8*n) }
 
 // mixed refuses accesses of two sizes.
@@ -738,7 +752,8 @@ func (p *Program) mixed(q *engine.Request, size, other uint8, place uint32) expl
 	return op
 }
 
-// locate finds the location of a part of an access. A location is written if one that it overlaps in part was when it was found.
+// locate finds the location of a part of an access. A location counts as written if a partly overlapping one was
+// written when it was found.
 func (p *Program) locate(st *state, whole, part access) int32 {
 	q := &st.q
 	key := granule{space: part.space, cta: part.cta, addr: part.addr &^ 7}
@@ -778,7 +793,7 @@ func (p *Program) locate(st *state, whole, part access) int32 {
 	return loc
 }
 
-// Final gives n bytes of global memory at addr at the end of an execution.
+// Final returns n bytes of global memory at addr at the end of an execution.
 func (p *Program) Final(x explore.Execution, addr, n uint64) []byte {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

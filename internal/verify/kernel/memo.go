@@ -2,7 +2,7 @@ package kernel
 
 import "sync/atomic"
 
-// list grows and is never changed otherwise: one goroutine at a time adds, and any reads what has been added.
+// list is a list that only grows. One goroutine at a time adds, and any goroutine reads what has been added.
 type list[T any] struct{ all atomic.Pointer[[]*T] }
 
 func (l *list[T]) len() int {
@@ -19,11 +19,11 @@ func (l *list[T]) add(v *T) {
 	if old := l.all.Load(); old != nil {
 		all = *old
 	}
-	all = append(all, v) // behind what the readers of the old list see
+	all = append(all, v) // behind the elements that readers of the old list see
 	l.all.Store(&all)
 }
 
-// hop is what follows a state that is resumed with a value.
+// hop is the result of resuming a state with a value.
 type hop struct {
 	value   int64
 	state   int32
@@ -31,14 +31,14 @@ type hop struct {
 	attempt atomic.Int32 // see attempts.go
 }
 
-// hops are the hops of a state: a hash table by value with open addressing, which is replaced by a larger one before it is full. One
-// goroutine at a time adds, and any looks up.
+// hops are the hops of a state: a hash table by value with open addressing, which is replaced by a larger one before it
+// is full. One goroutine at a time adds, and any goroutine looks up.
 type hops struct {
 	table atomic.Pointer[[]atomic.Pointer[hop]]
 	n     int
 }
 
-// slot is where the search for a value begins.
+// slot is the slot at which the search for a value begins.
 func slot(value int64) int { return int(uint64(value) * 0x9e3779b97f4a7c15 >> 32) }
 
 func (h *hops) find(value int64) *hop {
@@ -53,7 +53,7 @@ func (h *hops) find(value int64) *hop {
 	}
 }
 
-// add adds a hop with a value that is not there.
+// add adds a hop with a new value.
 func (h *hops) add(p *hop) {
 	table := h.table.Load()
 	if h.n++; table == nil || 2*h.n > len(*table) {

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// opcode is an instruction of the code that both styles of litmus file are compiled to.
+// opcode is an instruction of the code to which both styles of litmus file are compiled.
 type opcode uint8
 
 const (
@@ -15,14 +15,14 @@ const (
 	opBinary               // a = b fn c
 	opJump                 // to imm
 	opZero                 // to imm if b is 0
-	opLoad                 // a = location; the others of memory likewise
+	opLoad                 // a = location; so for the other memory operations
 	opStore                // b is stored
-	opUpdate               // a = the old value; b is the operand, c what a compare-and-swap expects
+	opUpdate               // a = the old value; b is the operand, c the expected value of a compare-and-swap
 	opFence
 	opBarrier // imm is the number, or, if size is not 0, index
 	opSignal
 	opAssert // b is not 0
-	opAssume // the thread waits for ever if b is 0
+	opAssume // the thread waits forever if b is 0
 	opEnter  // loop imm begins
 	opHead   // an iteration of loop imm begins
 	opEnd
@@ -41,17 +41,17 @@ type instr struct {
 	b, c  operand
 	imm   int32
 	base  int32   // of a memory operation: the first location
-	size  int32   // and the number of locations, from which
-	index operand // chooses
-	loops bool    // a loop is around it
+	size  int32   // and the number of locations
+	index operand // selects one of them
+	loops bool    // it is inside a loop
 	pos   pos
-	// What follows matters to the model PTX alone.
+	// The following fields matter only to the model PTX.
 	proxy     model.Proxy
-	address   int32 // the virtual address that base is named by
+	address   int32 // the virtual address by which base is named
 	reduction bool
 }
 
-// barriers is how many barriers a CTA has.
+// barriers is the number of barriers of a CTA.
 const barriers = 16
 
 // The binary operators.
@@ -116,10 +116,10 @@ func binary(fn uint8, a, b int64) (v int64, ok bool) {
 	return truth(a != b), true
 }
 
-// loop is a place that is jumped back to.
+// loop is the target of a backward jump.
 type loop struct {
-	live []int32 // registers whose values matter there
-	at   int     // of the state: how often it was reached, effects, steps and reads at the last time, the live registers then
+	live []int32 // registers that are live there
+	at   int     // index in the state: how often it was reached; effects, steps and reads at the last time; the live registers then
 }
 
 // code is the code of one thread.
@@ -129,19 +129,19 @@ type code struct {
 	regs   int
 	loops  []loop
 	words  int
-	// depends is where the state says what depends on which reads of the thread: what comes next at all, how many reads there were,
-	// and each register. 0: nowhere.
+	// depends is the index in the state of the dependencies on reads of the thread: those of control flow, the number
+	// of reads, and those of each register. 0 means that dependencies are not tracked.
 	depends int
 }
 
-// What the state has at code.depends.
+// The layout of the state from code.depends on.
 const (
 	dependControl = iota
 	dependReads
 	dependRegs // the first register
 )
 
-// depend gives the reads that an operand depends on, as bits.
+// depend returns the reads on which an operand depends, as bits.
 func (c *code) depend(s []int64, o operand) int64 {
 	if o < 0 || c.depends == 0 {
 		return 0
@@ -149,26 +149,26 @@ func (c *code) depend(s []int64, o operand) int64 {
 	return s[c.depends+dependRegs+int(o)]
 }
 
-// derive says that a register depends on reads.
+// derive records that a register depends on reads.
 func (c *code) derive(s []int64, reg int32, reads int64) {
 	if c.depends != 0 {
 		s[c.depends+dependRegs+int(reg)] = reads
 	}
 }
 
-// branch says that what comes next depends on an operand.
+// branch records that control flow depends on an operand.
 func (c *code) branch(s []int64, o operand) {
 	if c.depends != 0 {
 		s[c.depends+dependControl] |= c.depend(s, o)
 	}
 }
 
-// The state of a thread: these words, the registers, and what its loops keep.
+// The state of a thread: these words, the registers, and the data of its loops.
 const (
 	statePC      = iota
-	stateEffects // barriers so far, and writes of another value than was there
-	stateSteps   // so far
-	stateReads   // and barriers so far
+	stateEffects // number of barriers, and of writes that changed a value
+	stateSteps   // number of steps
+	stateReads   // number of reads and barriers
 	stateRegs    // the first register
 )
 
@@ -179,7 +179,7 @@ func (c *code) get(s []int64, o operand) int64 {
 	return s[stateRegs+o]
 }
 
-// run executes from the instruction at which the thread stands to its next step.
+// run executes from the current instruction of the thread to its next step.
 func (c *code) run(s []int64, bound int64, op *explore.Op) {
 	for range maxLocal {
 		in := &c.instrs[s[statePC]]
@@ -236,8 +236,8 @@ func (c *code) run(s []int64, bound int64, op *explore.Op) {
 	*op = explore.Op{Kind: explore.Bound, Pos: int32(c.instrs[s[statePC]].pos)}
 }
 
-// head is reached at the beginning of each iteration. It gives Await if the one before changed nothing, or has read nothing and the next is like
-// it, Bound if there were too many, and else End.
+// head is called at the beginning of each iteration. It returns Await if the previous iteration changed nothing, or
+// read nothing and the next is like it, Bound if there were too many iterations, and else End.
 func (c *code) head(s []int64, l *loop, bound int64, op *explore.Op) explore.OpKind {
 	saved := s[l.at+4:]
 	same := s[l.at+1] == s[stateEffects]+1 || s[l.at+1] > 0 && s[l.at+3] == s[stateReads]
@@ -303,7 +303,7 @@ func (c *code) step(s []int64, in *instr, op *explore.Op) {
 	}
 }
 
-// complete takes the value of the step at which the thread stands.
+// complete takes the value of the current step of the thread.
 func (c *code) complete(s []int64, value int64) {
 	in := &c.instrs[s[statePC]]
 	s[stateSteps]++
@@ -330,7 +330,7 @@ func (c *code) complete(s []int64, value int64) {
 	s[statePC]++
 }
 
-// uses gives the registers that an instruction reads, and the one it writes or -1.
+// uses returns the registers that an instruction reads, and the one that it writes, or -1.
 func (in *instr) uses() (reads [3]operand, writes int32) {
 	reads, writes = [3]operand{-1, -1, -1}, -1
 	switch in.op {
@@ -354,13 +354,13 @@ func (in *instr) uses() (reads [3]operand, writes int32) {
 	return reads, writes
 }
 
-// pure says that an instruction does nothing but write its register.
+// pure reports whether an instruction only writes its register.
 func (in *instr) pure() bool {
 	return in.op == opMove || in.op == opBinary && in.fn != fnDiv && in.fn != fnMod
 }
 
-// finish computes which registers live at the heads of loops, and lays out the state. keep are those that live at the end.
-// dependencies says that the state keeps them.
+// finish computes the live registers at the heads of loops, and lays out the state. keep are the registers that are
+// live at the end. dependencies says that the state tracks dependencies.
 func (c *code) finish(keep []int32, dependencies bool) {
 	words := (c.regs + 63) / 64
 	live := make([]uint64, (len(c.instrs)+1)*words)
@@ -381,7 +381,7 @@ func (c *code) finish(keep []int32, dependencies bool) {
 			reads, writes := in.uses()
 			if writes >= 0 {
 				if in.pure() && out[writes>>6]>>(writes&63)&1 == 0 {
-					reads = [3]operand{-1, -1, -1} // as of a counter that is counted up, and not looked at
+					reads = [3]operand{-1, -1, -1} // for example a counter that is incremented but never used
 				}
 				out[writes>>6] &^= 1 << (writes & 63)
 			}

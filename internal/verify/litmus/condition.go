@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/explore"
 )
 
-// Quantifier says what a condition claims of the final states.
+// Quantifier is the claim of a condition about the final states.
 type Quantifier string
 
 // The quantifiers.
@@ -62,7 +62,7 @@ func ParseFormula(file, text string, variables []Variable, registers Registers) 
 	return f, t.Observed(), nil
 }
 
-// Holds judges, of counts of the final states that satisfy the formula and that do not.
+// Holds judges the condition, given the number of final states that satisfy the formula and of those that do not.
 func (c *Condition) Holds(satisfying, others int) bool {
 	switch c.Quantifier {
 	case Exists:
@@ -73,7 +73,7 @@ func (c *Condition) Holds(satisfying, others int) bool {
 	return others == 0
 }
 
-// Formula is a formula over a final state: a constant, a value of it, or an operator with operands.
+// Formula is a formula over a final state: a constant, a value of the state, or an operator with operands.
 type Formula struct {
 	op     string // "" for a value
 	args   []*Formula
@@ -123,7 +123,7 @@ func (f *Formula) eval(x explore.Execution) int64 {
 	return truth(a >= b)
 }
 
-// Satisfied says that the final state of x satisfies the formula; a nil formula always holds.
+// Satisfied reports whether the final state of x satisfies the formula. A nil formula always holds.
 func (f *Formula) Satisfied(x explore.Execution) bool { return f == nil || f.eval(x) != 0 }
 
 // registers calls do for each register that the formula reads.
@@ -139,7 +139,7 @@ func (f *Formula) registers(do func(thread int, reg int32)) {
 	}
 }
 
-// Observed gives the values that the condition mentions, sorted by name: the final state as far as it is counted.
+// Observed returns the values that the condition mentions, sorted by name. Final states are distinguished by them.
 func (t *Test) Observed() []*Formula {
 	all := map[string]*Formula{}
 	var walk func(f *Formula)
@@ -166,13 +166,13 @@ func (t *Test) Observed() []*Formula {
 	return out
 }
 
-// Name is that of a value.
+// Name is the name of a value.
 func (f *Formula) Name() string { return f.name }
 
-// Location is the location whose last value a value is, if it is none of a register.
+// Location is the location of a value. ok is false for a register.
 func (f *Formula) Location() (loc int32, ok bool) { return f.loc, f.kind == 'x' }
 
-// Value is that of a value in the final state of x.
+// Value is the value in the final state of x.
 func (f *Formula) Value(x explore.Execution) int64 { return f.eval(x) }
 
 // final reads the condition, the filter and the list of locations, in any order, up to the end of the file.
@@ -218,7 +218,7 @@ func (p *parser) final() error {
 	}
 }
 
-// listed reads "[x; P0:r0;]": values that are counted beside those of the condition.
+// listed reads "[x; P0:r0;]": values that are counted in addition to those of the condition.
 func (p *parser) listed() error {
 	if err := p.expect("[", "after locations"); err != nil {
 		return err
@@ -236,7 +236,7 @@ func (p *parser) listed() error {
 	return nil
 }
 
-// The operators of formulas, by strength.
+// The operators of formulas, by precedence.
 var connectives = []map[string]string{{`\/`: "or", "||": "or"}, {`/\`: "and", "&&": "and"}}
 
 func (p *parser) formula(level int) (f *Formula, err error) {

@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/repair"
 )
 
-// Edit makes the changes of a repair in the source of a test, which parses. The error says what it cannot write.
+// Edit makes the changes of a repair in the source of a test, which must be valid. The error says what it cannot write.
 func Edit(src string, p repair.Patch) (string, error) {
 	tokens, err := lex("", src)
 	if err != nil {
@@ -40,7 +40,7 @@ func Edit(src string, p repair.Patch) (string, error) {
 
 type editor struct {
 	tokens []token
-	lines  []int // where each line begins, from line 1
+	lines  []int // the start of each line, from line 1
 	edits  []repair.Edit
 }
 
@@ -63,7 +63,7 @@ func (e *editor) is(i int, texts ...string) bool {
 	return i >= 0 && slices.Contains(texts, e.tokens[i].text) && e.tokens[i].kind != text
 }
 
-// close gives the token that closes what token i opens.
+// close returns the token that closes the bracket at token i.
 func (e *editor) close(i int) int {
 	for depth := 0; i < len(e.tokens); i++ {
 		switch {
@@ -78,7 +78,7 @@ func (e *editor) close(i int) int {
 	return len(e.tokens) - 1
 }
 
-// open gives the token that opens what token i closes.
+// open returns the token that opens the bracket at token i.
 func (e *editor) open(i int) int {
 	for depth := 0; i >= 0; i-- {
 		switch {
@@ -93,8 +93,8 @@ func (e *editor) open(i int) int {
 	return 0
 }
 
-// statement gives the first and last token of the statement in which token i stands, and whether it is the body of an if or a loop
-// without braces. i may stand in the condition of a loop that waits, one without a body, for a change behind it.
+// statement returns the first and last token of the statement that contains token i, and whether it is the body of an
+// if or a loop without braces. For a change behind it, i may be in the condition of a waiting loop, one without a body.
 func (e *editor) statement(i int, behind bool) (from, to int, bare bool, err error) {
 	from = i
 	for j := i - 1; ; j-- {

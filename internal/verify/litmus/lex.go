@@ -11,10 +11,10 @@ import (
 type Error struct {
 	File      string
 	Line, Col int
-	Msg       string // what is wrong, and what would be right
+	Msg       string // what is wrong, and how to correct it
 }
 
-// Error gives file:line:column: message.
+// Error returns file:line:column: message.
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg) }
 
 // pos is a place in the source: the line in the upper bits and the column in the lower ones.
@@ -24,10 +24,10 @@ const columnBits = 10
 
 func at(line, col int) pos { return pos(line<<columnBits | min(col, 1<<columnBits-1)) }
 
-// Line gives the line and column of a place of the source, the Pos of a step.
+// Line returns the line and column of a place of the source, the Pos of a step.
 func Line(p int32) (line, col int) { return int(p >> columnBits), int(p & (1<<columnBits - 1)) }
 
-// maxLines is how long a file may be.
+// maxLines is the greatest number of lines of a file.
 const maxLines = 1 << 20
 
 type tokenKind uint8
@@ -54,7 +54,7 @@ func (t token) String() string {
 	return strconv.Quote(t.text)
 }
 
-// marks are the operators and delimiters, longer ones before their beginnings.
+// marks are the operators and delimiters, with each before its prefixes.
 var marks = []string{`/\`, `\/`, "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "+=", "-=", "{", "}", "(", ")", "[", "]", ";", ",", "=", "<",
 	">", "+", "-", "*", "/", "%", "&", "|", "^", "!", "~", ":", "@", "?", "."}
 
@@ -76,7 +76,8 @@ func (l *lexer) fail(p pos, format string, args ...any) error {
 // advance steps over n bytes of one line.
 func (l *lexer) advance(n int) { l.at, l.col = l.at+n, l.col+n }
 
-// title reads the name of the test, what stands on the line behind the style: names as 2+2W are no words.
+// title reads the name of the test, the rest of the line after the style. It is no token because names such as 2+2W are
+// not words.
 func (l *lexer) title() {
 	rest := l.src[l.at:]
 	if n := strings.IndexAny(rest, "\n\"{"); n >= 0 {
@@ -96,8 +97,7 @@ func (l *lexer) title() {
 // lex splits a file into tokens, the last of which is eof.
 func lex(file, src string) ([]token, error) { return lexText(file, src, true) }
 
-// lexText splits a text into tokens. A file begins with its style and its name. Other texts, formulas of launch files,
-// name registers as the PTX style does.
+// lexText splits a text into tokens. A file begins with its style and name.
 func lexText(file, src string, titled bool) ([]token, error) {
 	l := &lexer{file: file, ptx: !titled, src: strings.TrimPrefix(src, "\ufeff"), line: 1, col: 1} // some editors put that mark before a text
 	for {
@@ -116,7 +116,7 @@ func lexText(file, src string, titled bool) ([]token, error) {
 	}
 }
 
-// space steps over white space and comments.
+// space skips white space and comments.
 func (l *lexer) space() error {
 	for l.at < len(l.src) {
 		rest := l.src[l.at:]

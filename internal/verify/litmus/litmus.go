@@ -1,5 +1,5 @@
-// Package litmus reads litmus tests: small concurrent programs with a condition on their final states. docs/verify.md describes the
-// two styles, scoped C and PTX.
+// Package litmus reads litmus tests: small concurrent programs with a condition on their final states. docs/verify.md
+// describes the two styles, scoped C and PTX.
 package litmus
 
 import (
@@ -20,7 +20,7 @@ type Test struct {
 	Variables []Variable
 	Condition *Condition // nil if there is none
 	Filter    *Formula   // nil if there is none
-	listed    []*Formula // values that are counted although neither mentions them
+	listed    []*Formula // values that are counted although neither Condition nor Filter mentions them
 	initial   []int64    // by location
 	unroll    int64
 	words     int
@@ -39,15 +39,15 @@ type Thread struct {
 type Variable struct {
 	Name  string
 	First int32 // its first location
-	Size  int   // 1 for a variable that is no array
+	Size  int   // 1 for a variable that is not an array
 	Array bool
 }
 
 // Options select how a test is read.
 type Options struct {
 	Unroll      int // iterations of a loop, 0 for DefaultUnroll
-	Grid, Block int // in the place of what a grid declaration says; 0 for that
-	// PTX says that the test is for the model PTX: it may have proxies, and steps say what they depend on.
+	Grid, Block int // instead of the numbers in a grid declaration; 0 for those
+	// PTX says that the test is for the model PTX: it may have proxies, and its steps carry their dependencies.
 	PTX bool
 }
 
@@ -112,7 +112,8 @@ func (t *Test) Start(i int, s []int64, op *explore.Op) {
 	th.code.run(s, t.unroll, op)
 }
 
-// Pass says that a thread in a state has passed a barrier that is no step of the test: the iteration changes something.
+// Pass records that a thread in a state has passed a barrier that is not a step of the test: the iteration changes
+// something.
 func (t *Test) Pass(s []int64) { s[stateEffects]++; s[stateReads]++ }
 
 // Resume implements explore.Program.
@@ -128,7 +129,7 @@ func (t *Test) Alike(i int, a, b []int64) bool {
 	return a[statePC] == b[statePC] && slices.Equal(a[stateRegs:to], b[stateRegs:to])
 }
 
-// OneProxy says that no access is by another proxy than the generic one, or by another virtual address of a variable.
+// OneProxy reports whether all accesses are by the generic proxy and by the first virtual address of a variable.
 func (t *Test) OneProxy() bool {
 	address := map[int32]int32{}
 	for i := range t.Threads {
@@ -158,8 +159,8 @@ func (t *Test) Location(loc int32) string {
 	return fmt.Sprintf("location %d", loc)
 }
 
-// Line gives the line and column of the place of a step.
+// Line returns the line and column of the place of a step.
 func (t *Test) Line(p int32) (line, col int) { return Line(p) }
 
-// unquote gives the text of a quoted token.
+// unquote returns the text of a quoted token.
 func unquote(s string) string { return strings.Trim(s, `"`) }

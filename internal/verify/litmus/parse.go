@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// parser reads a file. The code of threads is emitted while it is read; the kernel of a grid is read once for each thread, with
-// the numbers of the thread as constants.
+// parser reads a file. It emits the code of threads while reading. The kernel of a grid is read once for each thread,
+// with the numbers of the thread as constants.
 type parser struct {
 	file    string
 	tokens  []token
@@ -48,7 +48,7 @@ func (p *parser) fail(at pos, format string, args ...any) error {
 	return &Error{p.file, line, col, fmt.Sprintf(format, args...)}
 }
 
-// is says that the next token is the mark or word s.
+// is reports whether the next token is the mark or word s.
 func (p *parser) is(s string) bool {
 	t := p.peek()
 	return (t.kind == mark || t.kind == word) && t.text == s
@@ -169,10 +169,10 @@ func (p *parser) declare(name token, size int64, array bool, value int64) error 
 	return nil
 }
 
-// placeLevels are the levels that a place may name.
+// placeLevels are the levels of a place.
 var placeLevels = []string{"cta", "cluster", "gpu"}
 
-// place reads what follows the @ of a thread: "cta 0, cluster 0, gpu 0", of which parts may be left out.
+// place reads the text after the @ of a thread: "cta 0, cluster 0, gpu 0", of which parts may be left out.
 func (p *parser) place() (model.Place, error) {
 	at := map[string]int64{}
 	for {
@@ -192,7 +192,7 @@ func (p *parser) place() (model.Place, error) {
 			break
 		}
 	}
-	// Numbers count within what is around, and a place is unique in the whole system.
+	// Numbers count within the enclosing level, and a place is unique in the whole system.
 	gpu := int32(at["gpu"])
 	cluster := gpu<<10 | int32(at["cluster"])
 	if _, ok := at["cluster"]; !ok {
@@ -201,7 +201,7 @@ func (p *parser) place() (model.Place, error) {
 	return model.Place{GPU: gpu, Cluster: cluster, CTA: gpu<<20 | int32(at["cluster"])<<10 | int32(at["cta"])}, nil
 }
 
-// nested bounds the depth of what f reads.
+// nested bounds the nesting depth of the text that f reads.
 func (p *parser) nested(f func() error) error {
 	if p.depth++; p.depth > maxDepth {
 		return p.fail(p.peek().pos, "statements and expressions are nested more than %d deep", maxDepth)

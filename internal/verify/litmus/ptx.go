@@ -84,7 +84,7 @@ func (p *parser) conditionBegins() bool {
 	return p.is("~") || p.is("exists") || p.is("forall") || p.is("filter") || p.is("locations")
 }
 
-// initialTypes may stand before a variable in the block of initial values: all are integers here.
+// initialTypes may precede a variable in the block of initial values. All of them are integers here.
 var initialTypes = []string{"int", "long", "unsigned", "uint32_t", "uint64_t", "int32_t", "int64_t"}
 
 // initialValue reads "x = 1", "int x", "P0:r0 = 1" or "y @ generic aliases x".
@@ -170,7 +170,7 @@ func (p *parser) alias(name token) error {
 // proxies are those that a fence names.
 var proxies = map[string]model.Proxy{"alias": model.Alias, "surface": model.Surface, "texture": model.Texture, "constant": model.Constant}
 
-// proxyAccess is an access by a proxy that is not the generic one.
+// proxyAccess are the accesses by a proxy other than the generic one.
 var proxyAccess = map[string]model.Proxy{"sust": model.Surface, "suld": model.Surface, "tld": model.Texture, "cold": model.Constant}
 
 // heads reads "P0 @ cta 0, gpu 0 | P1 @ cta 1, gpu 0 ;".
@@ -231,7 +231,7 @@ func (p *parser) cell(c *column) error {
 		if _, ok := c.labels[label.text]; ok {
 			return p.fail(label.pos, "thread %s has the label %q twice", c.title, label.text)
 		}
-		// Any label may be jumped back to.
+		// Any label may be the target of a backward jump.
 		c.labels[label.text] = p.here()
 		p.code.loops = append(p.code.loops, loop{})
 		p.emit(instr{op: opHead, imm: int32(len(p.code.loops) - 1), pos: label.pos})
@@ -261,7 +261,8 @@ var ptxOpcodes = []string{"add", "and", "atom", "bar", "barrier", "beq", "bge", 
 var ptxArithmetic = map[string]uint8{"add": fnAdd, "sub": fnSub, "mul": fnMul, "div": fnDiv, "rem": fnMod, "and": fnAnd, "or": fnOr, "xor": fnXor,
 	"shl": fnShl, "shr": fnShr}
 
-// ptxBranches are the conditional jumps, with the comparison that does not jump, and whether its operands are exchanged.
+// ptxBranches are the conditional jumps, with the comparison that does not jump, and whether its operands are
+// exchanged.
 var ptxBranches = map[string]struct {
 	stays     uint8
 	exchanged bool
@@ -331,7 +332,7 @@ func (p *parser) branchIf(c *column, begin token, in instr, op string) error {
 	return p.branch(c, in)
 }
 
-// arithmeticInstruction reads the operands of an instruction that computes a register of two values.
+// arithmeticInstruction reads the operands of an instruction that computes a register from two values.
 func (p *parser) arithmeticInstruction(begin token, op string) error {
 	fn, ok := ptxArithmetic[op]
 	if !ok {
@@ -349,7 +350,7 @@ func (p *parser) arithmeticInstruction(begin token, op string) error {
 	return nil
 }
 
-// proxied gives an access its proxy.
+// proxied sets the proxy of an access.
 func (p *parser) proxied(begin token, in *instr, op string) error {
 	in.proxy = proxyAccess[op]
 	if in.proxy != model.Generic && !p.options.PTX {
@@ -358,7 +359,7 @@ func (p *parser) proxied(begin token, in *instr, op string) error {
 	return nil
 }
 
-// proxyFence reads what follows "fence.proxy".
+// proxyFence reads the text after "fence.proxy".
 func (p *parser) proxyFence(begin token, in instr, names []string) error {
 	if !p.options.PTX {
 		return p.fail(begin.pos, "scoped RC11 has no proxies: fence.proxy needs --model ptx")
@@ -394,7 +395,7 @@ func (p *parser) branch(c *column, in instr) error {
 	return nil
 }
 
-// load reads ld: of memory, or, without modifiers, of a constant as mov does.
+// load reads ld: of memory, or, without modifiers, of a constant, as mov does.
 func (p *parser) load(begin token, in instr, modifiers []string) error {
 	r, err := p.target()
 	if err != nil {
@@ -482,7 +483,8 @@ func (p *parser) atom(begin token, in instr, parts []string) error {
 	return p.last(in)
 }
 
-// bar reads "bar.cta.sync 1", the number in a register too, and perhaps how many threads the barrier is of: all of the CTA.
+// bar reads "bar.cta.sync 1". The number may be in a register, and may be followed by the number of threads of the
+// barrier: all of the CTA.
 func (p *parser) bar(begin token, in instr, parts []string) error {
 	kind := strings.Join(parts[1:], ".")
 	in.op = map[string]opcode{"cta.sync": opBarrier, "cta.red": opBarrier, "sync": opBarrier, "red": opBarrier, "cta.arrive": opSignal, "arrive": opSignal}[kind]
@@ -512,14 +514,14 @@ func (p *parser) bar(begin token, in instr, parts []string) error {
 	return nil
 }
 
-// quorum is the number of threads that a barrier says it is of.
+// quorum is the number of threads that a barrier names.
 type quorum struct {
 	pos    pos
 	thread string
 	n      int64
 }
 
-// checkQuorums wants barriers of all threads of a CTA.
+// checkQuorums requires that barriers are of all threads of a CTA.
 func (p *parser) checkQuorums(columns []*column) error {
 	for _, q := range p.quorums {
 		i := slices.IndexFunc(columns, func(c *column) bool { return c.title == q.thread })
@@ -539,10 +541,10 @@ func (p *parser) checkQuorums(columns []*column) error {
 var ptxOrders = map[string]model.Order{"weak": model.NA, "relaxed": model.Relaxed, "acquire": model.Acquire, "release": model.Release,
 	"acq_rel": model.AcqRel, "sc": model.SC}
 
-// ptxTypes are the types of an access that a test may name. Values are integers of 64 bits, whatever it names.
+// ptxTypes are the types of an access that a test may name. Values are 64-bit integers, whatever the type.
 var ptxTypes = []string{"b32", "b64", "s32", "s64", "u32", "u64"}
 
-// modifiers reads the order and scope of an instruction, in the order in which they stand.
+// modifiers reads the order and scope of an instruction, in the given order.
 func (p *parser) modifiers(begin token, in *instr, names []string, order model.Order, scope model.Scope) error {
 	in.order, in.scope = order, scope
 	ordered, scoped, volatile := "", "", false
@@ -600,7 +602,7 @@ func (p *parser) modifiers(begin token, in *instr, names []string, order model.O
 	return nil
 }
 
-// registerNamed gives the register of that name; %r0 is r0.
+// registerNamed returns the register with a name; %r0 is r0.
 func (p *parser) registerNamed(name string) int32 {
 	name = strings.TrimPrefix(name, "%")
 	r, ok := p.named[name]
@@ -611,7 +613,7 @@ func (p *parser) registerNamed(name string) int32 {
 	return r
 }
 
-// isRegister says that a name is that of a register, and of no variable.
+// isRegister reports whether a name is that of a register, and not of a variable.
 func (p *parser) isRegister(name string) bool {
 	_, shared := p.shared[name]
 	_, register := p.named[strings.TrimPrefix(name, "%")]
@@ -684,7 +686,7 @@ func (p *parser) address(in *instr) error {
 	return p.expect(",", "after the variable")
 }
 
-// last reads the value that in writes, its last operand, and emits it.
+// last reads the value that in writes, its last operand, and emits in.
 func (p *parser) last(in instr) (err error) {
 	if in.b, err = p.source(); err == nil {
 		p.emit(in)

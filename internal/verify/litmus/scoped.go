@@ -11,15 +11,15 @@ import (
 
 // This file reads the scoped-C style. docs/verify.md has its grammar.
 
-// thread is the thread whose code is emitted.
+// thread is the thread whose code is being emitted.
 type thread struct {
 	title  string // its name
 	code   *code
 	scopes []map[string]int32 // the registers of variables, by block
-	named  map[string]int32   // those of all variables, for conditions
-	values map[string]int64   // what differs from thread to thread
-	breaks [][]int            // jumps out of the loops around, to be set
-	nexts  [][]int            // jumps to their next iterations
+	named  map[string]int32   // the registers of all variables, for conditions
+	values map[string]int64   // constants that differ from thread to thread
+	breaks [][]int            // jumps out of the enclosing loops, to be resolved
+	nexts  [][]int            // jumps to the next iterations of the loops
 }
 
 func (p *parser) scopedC() error {
@@ -237,13 +237,14 @@ func (p *parser) number(v int64) operand {
 	return operand(^i)
 }
 
-// kernels says that the code is that of a kernel: what is wrong for one thread may stand where it does not come to.
+// kernels reports whether the code is that of a kernel. An error for one thread is then allowed in code that the thread
+// does not reach.
 func (p *parser) kernels() bool {
 	_, ok := p.values["blockIdx"]
 	return ok
 }
 
-// known gives the value of o if it is a constant.
+// known returns the value of o if it is a constant.
 func (p *parser) known(o operand) (int64, bool) {
 	if o < 0 {
 		return p.code.consts[^o], true
@@ -372,7 +373,7 @@ func (p *parser) locals() error {
 	}
 }
 
-// move emits a = o. If o is the result of the instruction before, it is made to write a itself.
+// move emits a = o. If o is the result of the preceding instruction, that instruction is changed to write a itself.
 func (p *parser) move(a int32, o operand, at pos) {
 	if n := len(p.code.instrs); n > 0 && o >= 0 && int(o) == p.code.regs-1 && int32(o) != a {
 		switch last := &p.code.instrs[n-1]; last.op {
@@ -386,7 +387,7 @@ func (p *parser) move(a int32, o operand, at pos) {
 	p.emit(instr{op: opMove, a: a, b: o, pos: at})
 }
 
-// assignment reads x = e, x += e, x++ and their like, of a variable of the thread or a shared one.
+// assignment reads x = e, x += e, x++ and the like, of a variable of the thread or a shared one.
 func (p *parser) assignment() error {
 	name := p.take()
 	r, local := p.lookup(name.text)
@@ -435,7 +436,8 @@ func (p *parser) assignment() error {
 	return nil
 }
 
-// location reads what follows the name of a shared variable and gives an instruction that accesses it, not atomically.
+// location reads the text after the name of a shared variable and returns an instruction that accesses it, not
+// atomically.
 func (p *parser) location(name token) (instr, error) {
 	i, ok := p.shared[name.text]
 	if !ok {
@@ -505,7 +507,7 @@ func (p *parser) ifElse() error {
 	return nil
 }
 
-// enter begins a loop and gives the instruction of its head.
+// enter begins a loop and returns the instruction of its head.
 func (p *parser) enter(begin pos) int32 {
 	n := int32(len(p.code.loops))
 	p.code.loops = append(p.code.loops, loop{})
@@ -514,7 +516,7 @@ func (p *parser) enter(begin pos) int32 {
 	return int32(p.emit(instr{op: opHead, imm: n, pos: begin}))
 }
 
-// next is where "continue" leads.
+// next resolves the jumps of "continue" to the current place.
 func (p *parser) next() {
 	for _, j := range p.nexts[len(p.nexts)-1] {
 		p.code.instrs[j].imm = p.here()
@@ -522,7 +524,7 @@ func (p *parser) next() {
 	p.nexts = p.nexts[:len(p.nexts)-1]
 }
 
-// leave is what stands behind a loop.
+// leave resolves the jumps out of a loop to the current place.
 func (p *parser) leave() {
 	for _, j := range p.breaks[len(p.breaks)-1] {
 		p.code.instrs[j].imm = p.here()
@@ -572,7 +574,7 @@ func (p *parser) doWhile(begin pos) error {
 	return p.expect(";", "after do ... while (...)")
 }
 
-// forLoop reads for (init; condition; step) statement. The step is read again behind the statement.
+// forLoop reads for (init; condition; step) statement. It reads the step a second time behind the statement.
 func (p *parser) forLoop(begin pos) error {
 	p.scopes = append(p.scopes, map[string]int32{})
 	if err := p.expect("(", "after for"); err != nil {
@@ -626,7 +628,7 @@ func (p *parser) forLoop(begin pos) error {
 	return nil
 }
 
-// skipParentheses steps behind the ")" that closes the one that is open.
+// skipParentheses skips the text up to the ")" that closes the open parenthesis.
 func (p *parser) skipParentheses() error {
 	for open := 1; open > 0; {
 		t := p.take()
@@ -642,14 +644,14 @@ func (p *parser) skipParentheses() error {
 	return nil
 }
 
-// precedence of the binary operators, from weak to strong.
+// precedence is the precedence of the binary operators, from weak to strong.
 var precedence = map[string]int{"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
 	"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
 
 var functions = map[string]uint8{"|": fnOr, "^": fnXor, "&": fnAnd, "==": fnEq, "!=": fnNe, "<": fnLt, "<=": fnLe, ">": fnLt, ">=": fnLe,
 	"<<": fnShl, ">>": fnShr, "+": fnAdd, "-": fnSub, "*": fnMul, "/": fnDiv, "%": fnMod}
 
-// expr reads an expression of operators stronger than above.
+// expr reads an expression of operators that bind more tightly than above.
 func (p *parser) expr(above int) (o operand, err error) {
 	err = p.nested(func() error {
 		o, err = p.unary()
@@ -694,7 +696,7 @@ func (p *parser) arithmetic(fn uint8, a, b operand, at pos) operand {
 	return operand(r)
 }
 
-// shortCircuit reads the right side of && or ||, which is executed only if it matters.
+// shortCircuit reads the right operand of && or ||, which is executed only if it matters.
 func (p *parser) shortCircuit(left operand, t token, strength int) (operand, error) {
 	r := p.register()
 	left = p.arithmetic(fnNe, left, p.number(0), t.pos)
@@ -822,14 +824,14 @@ func (p *parser) call(statement bool) (operand, error) {
 	return operand(in.a), err
 }
 
-// operands reads the values that an operation takes, each after a comma.
+// operands reads the operands of an operation, each after a comma.
 func (p *parser) operands(name token, in *instr) error {
 	list := []*operand{&in.b}
 	switch {
 	case in.op == opLoad:
 		list = nil
 	case name.text == "cas":
-		list = []*operand{&in.c, &in.b} // what is expected stands first
+		list = []*operand{&in.c, &in.b} // the expected value comes first
 	}
 	in.b, in.c = p.number(0), p.number(0)
 	for _, o := range list {

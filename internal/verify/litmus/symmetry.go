@@ -6,16 +6,16 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// Symmetric gives for each thread the one before it in its class of symmetric threads, or -1: see explore.Options. Threads of a kernel
-// are symmetric if they execute the same instructions with the same constants, if each other thread is as far from the one as from
-// the other, and if neither condition nor filter name their variables.
+// Symmetric returns for each thread the preceding one in its class of symmetric threads, or -1: see explore.Options.
+// Threads of a kernel are symmetric if they execute the same instructions with the same constants, if every other
+// thread has the same distance from both, and if neither condition nor filter mentions their variables.
 func (t *Test) Symmetric() []int {
 	named := map[int]bool{}
 	for _, f := range t.Observed() {
 		f.registers(func(thread int, _ int32) { named[thread] = true })
 	}
 	before := make([]int, len(t.Threads))
-	var last []int // of each class
+	var last []int // by class
 	for i := range t.Threads {
 		before[i] = -1
 		if named[i] {
@@ -42,6 +42,6 @@ func (t *Test) symmetric(i, j int) bool {
 			return false
 		}
 	}
-	// The places of instructions are compared too: errors in other places are other errors.
+	// The places of instructions are compared too: errors in other places are different errors.
 	return reflect.DeepEqual(a.code, b.code) && reflect.DeepEqual(a.init, b.init)
 }

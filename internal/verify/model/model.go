@@ -1,8 +1,8 @@
-// Package model defines scoped RC11, the memory model of "GPUMC: A Stateless Model Checker for GPU Weak Memory Concurrency"
-// (seed 004): orders, scopes, inclusion, relations and axioms.
+// Package model defines scoped RC11, the memory model of "GPUMC: A Stateless Model Checker for GPU Weak Memory
+// Concurrency" (seed 004): orders, scopes, inclusion, relations and axioms.
 //
-// The file src11.go is to be held against figure 3 of the paper. It computes with whole relations and knows no search. The search
-// (internal/verify/explore) computes the same incrementally, and tests compare the two.
+// The file src11.go is meant to be compared with figure 3 of the paper. It computes with whole relations and knows no
+// search. The search (internal/verify/explore) computes the same incrementally, and tests compare the two.
 package model
 
 // Order is a memory order, section 2 of the paper.
@@ -23,13 +23,13 @@ var orderNames = [...]string{"na", "rlx", "acq", "rel", "acqrel", "sc"}
 // String is the order's name in litmus files.
 func (o Order) String() string { return orderNames[o] }
 
-// Atomic says that the order is relaxed or stronger.
+// Atomic reports whether the order is relaxed or stronger.
 func (o Order) Atomic() bool { return o != NA }
 
-// Acquires says that the order is acquire or stronger.
+// Acquires reports whether the order is acquire or stronger.
 func (o Order) Acquires() bool { return o == Acquire || o == AcqRel || o == SC }
 
-// Releases says that the order is release or stronger.
+// Releases reports whether the order is release or stronger.
 func (o Order) Releases() bool { return o == Release || o == AcqRel || o == SC }
 
 // OfRead is the order of the read of a read-modify-write of order o.
@@ -54,7 +54,7 @@ func (o Order) OfWrite() Order {
 	return o
 }
 
-// Scope is the set of threads that an access takes into account, from narrow to wide.
+// Scope is the set of threads that an access synchronises with, from narrow to wide.
 type Scope uint8
 
 // The scopes.
@@ -71,7 +71,7 @@ var scopeNames = [...]string{"thread", "cta", "cluster", "gpu", "sys"}
 // String is the scope's name in litmus files.
 func (s Scope) String() string { return scopeNames[s] }
 
-// Place is where a thread stands in the hierarchy. The numbers identify a CTA, a cluster and a GPU in the whole system.
+// Place is the place of a thread in the hierarchy. The numbers identify a CTA, a cluster and a GPU in the whole system.
 type Place struct{ CTA, Cluster, GPU int32 }
 
 // Need is the narrowest scope of a thread at a that includes a thread at b.
@@ -93,8 +93,8 @@ type Inclusion uint8
 const (
 	// Each requires that the scope of each event includes the thread of the other. It is the default.
 	Each Inclusion = iota
-	// Paper is the text of the paper: the scope of one event includes the thread of the other, and two events that access
-	// memory access one location. With it sc accesses of different locations are not ordered at all: sc store buffering
-	// allows both reads to miss.
+	// Paper is the text of the paper: the scope of one event includes the thread of the other, and two events that
+	// access memory access the same location. With it sc accesses of different locations are not ordered at all: sc
+	// store buffering allows both reads to miss.
 	Paper
 )

@@ -3,8 +3,8 @@ package model
 // Proxy is a method of memory access (PTX manual, "Proxies").
 type Proxy uint8
 
-// The proxies. Generic is that of ordinary accesses, and of a fence that is no proxy fence. Alias is that of a fence alone, which
-// orders accesses by several virtual addresses of one location.
+// The proxies. Generic is the proxy of ordinary accesses, and of a fence that is not a proxy fence. Alias is a proxy of
+// fences only: such a fence orders accesses by several virtual addresses of one location.
 const (
 	Generic Proxy = iota
 	Surface
@@ -18,7 +18,7 @@ var proxyNames = [...]string{"generic", "surface", "texture", "constant", "alias
 // String is the proxy's name in litmus files.
 func (p Proxy) String() string { return proxyNames[p] }
 
-// PTXDrop names a clause that a mutant of the model PTX lacks. Tests use it to show that no clause is idle.
+// PTXDrop names a clause that a mutant of the model PTX lacks. Tests use it to show that every clause has an effect.
 type PTXDrop uint8
 
 // The clauses.
@@ -43,28 +43,31 @@ const (
 	PTXDropSyncFenceSC  // sc fences synchronize
 	PTXDropBarrier      // barriers synchronize
 	PTXDropPartial      // coherence order is total
-	PTXDrops            // how many there are
+	PTXDrops            // the number of clauses
 )
 
-// PTX is the memory consistency model of PTX (PTX ISA manual, chapter "Memory Consistency Model"), for accesses that overlap
-// completely or not at all. This file is to be held against the chapter; names are its names. Proxies other than the generic one
-// follow Lustig, Cooksey and Giroux, "Mixed-Proxy Extensions for the NVIDIA PTX Memory Consistency Model" (ISCA 2022).
+// PTX is the memory consistency model of PTX (PTX ISA manual, chapter "Memory Consistency Model"), for accesses that
+// overlap completely or not at all. This file is meant to be compared with the chapter, and uses its names. Proxies
+// other than the generic one follow Lustig, Cooksey and Giroux, "Mixed-Proxy Extensions for the NVIDIA PTX Memory
+// Consistency Model" (ISCA 2022).
 type PTX struct{ Drop PTXDrop }
 
-// PTXRelations are the relations of the chapter for one execution. The coherence order of the execution is one of all writes of a
-// location; Coherence is the part of it that the model has: that of writes that are morally strong or related in causality order,
-// and what follows of these. Coherence and FR alone depend on it.
+// PTXRelations are the relations of the chapter for one execution. The coherence order of the execution is a total
+// order of the writes of each location. Coherence is the part of it that the model defines: between writes that are
+// morally strong or related in causality order, and its closure. Only Coherence and FR depend on the coherence order.
 type PTXRelations struct {
 	MorallyStrong, Observation, Synchronizes, BaseCausality, Causality, Coherence, FR Rel
 }
 
-// Strong says that an operation is strong.
+// Strong reports whether an operation is strong.
 func (e *Event) Strong() bool { return e.Order.Atomic() }
 
-// SameProxy says that two accesses are performed via the same proxy: virtual aliases behave as if they used different ones.
+// SameProxy reports whether two accesses are performed via the same proxy: virtual aliases behave as if they used
+// different ones.
 func (e *Event) SameProxy(f *Event) bool { return e.Proxy == f.Proxy && e.Address == f.Address }
 
-// MorallyStrong says that two operations are morally strong relative to each other. po says that they are related in program order.
+// MorallyStrong reports whether two operations are morally strong relative to each other. po says that they are related
+// in program order.
 func (m PTX) MorallyStrong(a, b *Event, po bool) bool {
 	memory := func(e *Event) bool { return e.Kind == R || e.Kind == W }
 	need := Need(a.Place, b.Place)
@@ -72,7 +75,7 @@ func (m PTX) MorallyStrong(a, b *Event, po bool) bool {
 		return false
 	}
 	if !memory(a) || !memory(b) {
-		return true // a fence is of no proxy
+		return true // a fence has no proxy
 	}
 	return a.Loc == b.Loc && (a.SameProxy(b) || m.Drop == PTXDropProxy)
 }
@@ -145,7 +148,8 @@ func (m PTX) Causes(x *Execution) *PTXRelations {
 	return &PTXRelations{MorallyStrong: strong, Observation: observation, Synchronizes: synchronizes, BaseCausality: base, Causality: causality}
 }
 
-// Communicate computes the relations of an execution that depend on its coherence order, which may be that of some locations alone.
+// Communicate computes the relations of an execution that depend on its coherence order, which may be that of some
+// locations only.
 func (m PTX) Communicate(x *Execution, r *PTXRelations) {
 	r.Coherence = x.CO
 	if m.Drop != PTXDropPartial { // it is transitive
@@ -159,7 +163,7 @@ func (m PTX) Communicate(x *Execution, r *PTXRelations) {
 // preserved is proxy-preserved base causality order, of memory operations that overlap.
 func (m PTX) preserved(x *Execution, base Rel) Rel {
 	n := len(x.E)
-	// A proxy fence is for accesses of its block. It lies on the path from a to b.
+	// A proxy fence acts for accesses of its block. It is on the path from a to b.
 	fence := func(a, b int, proxy Proxy, of int) bool {
 		for f := range n {
 			e := &x.E[f]
@@ -203,19 +207,21 @@ func (m PTX) Consistent(x *Execution, r *PTXRelations) bool {
 	return m.Grounded(x) && m.Causal(x, r) && m.Coherent(x, r)
 }
 
-// Causal checks the axioms that do not depend on coherence order, but for No-Thin-Air: Fence-SC, and the first half of Causality.
+// Causal checks the axioms that do not depend on coherence order, except No-Thin-Air: Fence-SC, and the first half of
+// Causality.
 func (m PTX) Causal(x *Execution, r *PTXRelations) bool {
-	// To drop the first would allow nothing more: such an order of fences only adds to causality.
+	// Dropping the first check would allow nothing more: such an order of fences only adds to causality.
 	return irreflexive(seq(x.FenceSC, r.BaseCausality)) && (m.Drop == PTXDropCausalityRF || irreflexive(seq(x.RF, r.Causality)))
 }
 
-// FenceOrder gives an order of the sc fences that Fence-SC, Causality and Coherence allow, if there is one, of an execution without data
-// races whose accesses are by one proxy and whose sc fences are morally strong. x has the coherence order and no order of fences, and r the
-// relations of x without such an order, which the axioms allow.
+// FenceOrder returns an order of the sc fences that Fence-SC, Causality and Coherence allow, if there is one. The
+// execution has no data races, its accesses are by one proxy, and its sc fences are morally strong. x has the coherence
+// order but no order of fences. r has the relations of x without such an order, which the axioms allow.
 //
-// To order g before f is forbidden where f precedes, in base causality order, an event a that another one communicates with, and that one, or
-// what observes it, precedes g: causality order would run from there back to a. Of a way through several fences the order of the first
-// and the last is what matters, as the order of fences is total and Fence-SC has base causality order in it.
+// To order g before f is forbidden if f precedes, in base causality order, an event a with which another event
+// communicates, and that event, or one that observes it, precedes g: causality order would lead from there back to a.
+// On a path through several fences only the order of the first and the last one matters, because the order of fences is
+// total and by Fence-SC includes base causality order.
 func (m PTX) FenceOrder(x *Execution, r *PTXRelations) (Rel, bool) {
 	communicates := seq(union(x.RF, r.Coherence, r.FR, r.Observation), opt(r.Observation))
 	sc := func(i int) bool {
@@ -226,8 +232,8 @@ func (m PTX) FenceOrder(x *Execution, r *PTXRelations) (Rel, bool) {
 	return order, irreflexive(order)
 }
 
-// Coherent checks the axioms that depend on coherence order: Coherence, Atomicity, SC-per-Location, and the second half of Causality.
-// Each is one for each location: it may be asked for some locations alone.
+// Coherent checks the axioms that depend on coherence order: Coherence, Atomicity, SC-per-Location, and the second half
+// of Causality. Each applies to each location separately, so it may be called with some locations only.
 func (m PTX) Coherent(x *Execution, r *PTXRelations) bool {
 	holds := func(drop PTXDrop, axiom bool) bool { return m.Drop == drop || axiom }
 	strong := func(of Rel) Rel { return inter(of, r.MorallyStrong) }
@@ -241,14 +247,15 @@ func (m PTX) Coherent(x *Execution, r *PTXRelations) bool {
 		holds(PTXDropCausalityFR, irreflexive(seq(r.FR, r.Causality)))
 }
 
-// Grounded is the axiom No-Thin-Air: no value depends on itself. It needs no order of writes. A barrier is communication between threads:
-// what a thread does after it depends on all arrivals, and these on the branches before them.
+// Grounded checks the axiom No-Thin-Air: no value depends on itself. It does not need the order of writes. A barrier is
+// communication between threads: what a thread does after it depends on all arrivals, and these depend on the branches
+// before them.
 func (m PTX) Grounded(x *Execution) bool {
 	return m.Drop == PTXDropThinAir || acyclic(union(x.RF, x.Dep, x.Bar))
 }
 
-// Race says that two accesses of an execution are in a data race: they conflict, are not morally strong, and neither precedes the
-// other in causality order.
+// Race reports whether two accesses of an execution are in a data race: they conflict, are not morally strong, and
+// neither precedes the other in causality order.
 func (r *PTXRelations) Race(x *Execution, a, b int) bool {
 	e, f := &x.E[a], &x.E[b]
 	if (e.Kind != W || f.Kind != W && f.Kind != R) && (f.Kind != W || e.Kind != R) || e.Loc != f.Loc || e.Thread < 0 || f.Thread < 0 {

@@ -12,7 +12,7 @@ type Rel struct {
 	bits     []uint64
 }
 
-// NewRel gives the empty relation over n events.
+// NewRel returns the empty relation over n events.
 func NewRel(n int) Rel {
 	w := (n + 63) / 64
 	return Rel{n, w, make([]uint64, n*w)}
@@ -20,13 +20,13 @@ func NewRel(n int) Rel {
 
 func (r Rel) row(a int) []uint64 { return r.bits[a*r.words : (a+1)*r.words] }
 
-// Add puts the pair (a, b) into the relation.
+// Add adds the pair (a, b) to the relation.
 func (r Rel) Add(a, b int) { r.bits[a*r.words+b>>6] |= 1 << (b & 63) }
 
-// Has says that the pair (a, b) is in the relation.
+// Has reports whether the pair (a, b) is in the relation.
 func (r Rel) Has(a, b int) bool { return r.bits[a*r.words+b>>6]>>(b&63)&1 != 0 }
 
-// Empty says that no pair is in the relation.
+// Empty reports whether the relation is empty.
 func (r Rel) Empty() bool {
 	for _, w := range r.bits {
 		if w != 0 {
@@ -36,7 +36,7 @@ func (r Rel) Empty() bool {
 	return true
 }
 
-// where gives the pairs of r for which keep holds.
+// where returns the pairs of r for which keep returns true.
 func (r Rel) where(keep func(a, b int) bool) Rel {
 	out := NewRel(r.n)
 	for a := range r.n {
@@ -133,10 +133,10 @@ func irreflexive(r Rel) bool {
 
 func acyclic(r Rel) bool { return irreflexive(plus(r)) }
 
-// Remove takes the pair (a, b) out of the relation.
+// Remove removes the pair (a, b) from the relation.
 func (r Rel) Remove(a, b int) { r.row(a)[b>>6] &^= 1 << (b & 63) }
 
-// EmptyRow says that a is related to nothing.
+// EmptyRow reports whether a is related to nothing.
 func (r Rel) EmptyRow(a int) bool {
 	for _, w := range r.row(a) {
 		if w != 0 {
@@ -146,10 +146,10 @@ func (r Rel) EmptyRow(a int) bool {
 	return true
 }
 
-// SameRow says that a and b are related to the same.
+// SameRow reports whether a and b are related to the same events.
 func (r Rel) SameRow(a, b int) bool { return slices.Equal(r.row(a), r.row(b)) }
 
-// Key tells relations over equally many events apart.
+// Key identifies a relation among those over equally many events.
 func (r Rel) Key() string {
 	b := make([]byte, 0, 8*len(r.bits))
 	for _, w := range r.bits {
@@ -161,7 +161,7 @@ func (r Rel) Key() string {
 // Union is the union of relations.
 func Union(rs ...Rel) Rel { return union(rs...) }
 
-// Of is the relation between some of the elements, which are numbered anew in the order of the list.
+// Of is the relation restricted to some elements, which are renumbered in the order of the list.
 func (r Rel) Of(elements []int) Rel {
 	out := NewRel(len(elements))
 	for i, a := range elements {
@@ -184,7 +184,7 @@ func (r Rel) Source(b int) int {
 	return -1
 }
 
-// In is the relation over n elements, of which those of r are the ones in the list.
+// In is the relation over n elements in which the elements of r have the numbers in the list.
 func (r Rel) In(n int, elements []int) Rel {
 	out := NewRel(n)
 	for i, a := range elements {

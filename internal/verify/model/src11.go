@@ -6,7 +6,7 @@ type Kind uint8
 // The kinds of events.
 const (
 	R       Kind = iota
-	W            // the initial writes among them, of thread -1
+	W            // including the initial writes, whose thread is -1
 	F            // a fence
 	Arrival      // at a barrier
 	Leave        // of a barrier, once all have arrived
@@ -18,24 +18,24 @@ type Event struct {
 	Kind   Kind
 	Order  Order
 	Scope  Scope
-	Loc    int32 // not of a fence or barrier
+	Loc    int32 // not for a fence or barrier
 	Place  Place
-	// What follows matters to the model PTX alone.
+	// The following fields matter only to the model PTX.
 	Proxy     Proxy // of an access, or of a proxy fence
 	Address   int32 // the virtual address of an access; several may be aliases of one location
 	Reduction bool  // of a read: no later fence makes it an acquire pattern
 }
 
-// Execution is an execution <E, po, rf, co, rmw> (section 3), with bar, which relates the arrivals at a barrier to the events
-// that leave it. The initial writes are po-before all events of threads. The model PTX needs two relations more: dependencies, and
-// the order of sc fences.
+// Execution is an execution <E, po, rf, co, rmw> (section 3), with bar, which relates the arrivals at a barrier to the
+// events that leave it. The initial writes are po-before all events of threads. The model PTX needs two more relations:
+// dependencies, and the order of sc fences.
 type Execution struct {
 	E                    []Event
 	PO, RF, CO, RMW, Bar Rel
 	Dep, FenceSC         Rel
 }
 
-// Drop names a clause that a mutant of the model lacks. Tests use it to show that no clause is idle.
+// Drop names a clause that a mutant of the model lacks. Tests use it to show that every clause has an effect.
 type Drop uint8
 
 // The clauses.
@@ -55,7 +55,7 @@ const (
 	DropPSCBase
 	DropPSCFence
 	DropBarrier
-	Drops // how many there are
+	Drops // the number of clauses
 )
 
 // SRC11 computes the relations of figure 3.
@@ -96,7 +96,7 @@ func (m SRC11) Relations(x *Execution) *Relations {
 	}
 	access := func(e Event) bool { return e.Kind == R || e.Kind == W }
 	sameLoc := func(a, b int) bool { return access(x.E[a]) && access(x.E[b]) && x.E[a].Loc == x.E[b].Loc }
-	otherLoc := func(a, b int) bool { return !sameLoc(a, b) } // a fence has no location, and so none in common
+	otherLoc := func(a, b int) bool { return !sameLoc(a, b) } // a fence has no location, hence never the same one
 	onlyIf := func(drop Drop, r Rel) Rel {                    // r; without the clause, nothing
 		if m.Drop == drop {
 			return NewRel(n)
@@ -143,13 +143,14 @@ func (m SRC11) Relations(x *Execution) *Relations {
 	return &Relations{FR: fr, ECO: eco, SW: inclOr(DropInclSW, sw), HB: hb, PSC: inclOr(DropInclPSC, psc), Inclusive: incl}
 }
 
-// Consistent checks the axioms of figure 3. Those that most executions violate, and which take the least, come first.
+// Consistent checks the axioms of figure 3. Those that most executions violate and that are fastest to check come
+// first.
 func (m SRC11) Consistent(x *Execution) bool {
 	fr := seq(inverse(x.RF), x.CO)
 	atomicity := func() bool { return m.Drop == DropAtomicity || inter(x.RMW, seq(fr, x.CO)).Empty() }
 	coherence := func(hb, eco Rel) bool { return m.Drop == DropCoherence || irreflexive(seq(hb, opt(eco))) }
 	thinAir := func() bool { return m.Drop == DropThinAir || acyclic(union(x.PO, x.RF, x.Bar)) }
-	// po is a part of hb: what it does not allow, hb does not.
+	// po is a part of hb: what po forbids, hb forbids.
 	if !atomicity() || !coherence(x.PO, plus(union(x.RF, x.CO, fr))) || !thinAir() {
 		return false
 	}

@@ -1,7 +1,8 @@
-// Package repair has what a repair of a concurrent program is made of: changes at places of its source. A Program applies them to
-// the steps of a program that is explored, so that a change is tried without a change of the text; Suggest reads from an execution
-// with an error which changes might rule it out. The repairs of seed 004 (section 4, CheckAndRepairRace) are among them: wider
-// scopes, and relaxed atomics in the place of accesses that are not atomic.
+// Package repair defines the parts of a repair of a concurrent program: changes at places of its source. Program
+// applies them to the steps of a program that is explored, so that a change can be tried without changing the text.
+// Suggest derives, from an execution with an error, the changes that might exclude the error. The repairs of seed 004
+// (section 4, CheckAndRepairRace) are among them: wider scopes, and relaxed atomics in place of accesses that are not
+// atomic.
 package repair
 
 import (
@@ -20,24 +21,24 @@ type Fence struct {
 	Scope model.Scope
 }
 
-// Change is what is changed at a place.
+// Change is a change at a place.
 type Change struct {
-	Order         model.Order // that the access or fence gets in addition to what it has; model.NA for none
-	Scope         model.Scope // that it gets if it has a narrower one
-	Atomic        bool        // the access was not atomic
+	Order         model.Order // the order that the access or fence gets in addition to its own; model.NA for none
+	Scope         model.Scope // the scope that it gets if its own is narrower
+	Atomic        bool        // the access, which was not atomic, becomes atomic
 	Before, After Fence
-	Barrier       bool // before it, a barrier of the block is inserted
+	Barrier       bool // a barrier of the block is inserted before it
 	Drop          bool // the barrier is removed
 }
 
-// Patch has the changes by place.
+// Patch is changes by place.
 type Patch map[int32]Change
 
 // rank orders memory orders by strength.
 var rank = map[model.Order]int{model.NA: 0, model.Relaxed: 0, model.Acquire: 1, model.Release: 1, model.AcqRel: 2, model.SC: 4}
 
-// Cost is the size of a patch. What counts most is the number of places. An access that becomes atomic counts as two and a half,
-// so that accesses which a lock protects are not made atomic where the lock can be mended at two places.
+// Cost is the size of a patch. The number of places counts most. An access that becomes atomic counts as two and a half
+// places, so that accesses protected by a lock are not made atomic if the lock can be repaired at two places.
 func (p Patch) Cost() int {
 	n := 0
 	for _, c := range p {
@@ -65,7 +66,7 @@ func (p Patch) Cost() int {
 	return n
 }
 
-// Key is the same for equal patches.
+// Key is a key that is equal for equal patches.
 func (p Patch) Key() string {
 	var b strings.Builder
 	for _, pos := range p.Places() {
@@ -74,10 +75,10 @@ func (p Patch) Key() string {
 	return b.String()
 }
 
-// Places gives the places in ascending order.
+// Places returns the places in ascending order.
 func (p Patch) Places() []int32 { return slices.Sorted(maps.Keys(p)) }
 
-// And gives the changes of both.
+// And returns the changes of both.
 func (p Patch) And(q Patch) Patch {
 	out := maps.Clone(p)
 	for pos, c := range q {
@@ -130,21 +131,21 @@ func (c Change) Apply(op *explore.Op) {
 	}
 }
 
-// Program is a program with changes. Site gives the place of the source at which a step stands; a change is of a place.
+// Program is a program with changes. Site returns the source place of a step; changes are keyed by it.
 type Program struct {
 	explore.Program
 	Patch Patch
 	Site  func(pos int32) int32
-	// Aligned says that threads must meet at a barrier that is inserted by the same instruction.
+	// Aligned says that threads must meet at an inserted barrier through the same instruction.
 	Aligned bool
 }
 
-// The words of a thread's state behind those of the program: what the thread stands at, the place of the step, and the step that
-// comes after what is inserted.
+// The words of a thread's state behind those of the program: its current step, the place of the step, and the step that
+// follows the inserted ones.
 const (
 	wordPhase = iota
 	wordPos
-	wordSite // of the last step, and 1
+	wordSite // of the last step, plus 1
 	wordHead // the place of the first step of the site, before which something is inserted
 	wordOp
 	words = wordOp + 8
@@ -157,7 +158,7 @@ const (
 	atFenceAfter
 )
 
-// Barriers is how many barriers a CTA has: as many as the program says, if it says that.
+// Barriers is the number of barriers of a CTA, as given by the program or by default.
 func (p *Program) Barriers() int {
 	if of, ok := p.Program.(interface{ Barriers() int }); ok {
 		return of.Barriers()
@@ -165,17 +166,18 @@ func (p *Program) Barriers() int {
 	return explore.BarriersPerCTA
 }
 
-// Exchange implements explore.Exchanger. The program has the steps that ask for it.
+// Exchange implements explore.Exchanger. The program has the steps that require it.
 func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
 	return p.Program.(explore.Exchanger).Exchange(op, all)
 }
 
-// OneProxy says that there are no accesses by other proxies. Changes make none.
+// OneProxy reports whether there are no accesses by other proxies. Changes add none.
 func (p *Program) OneProxy() bool {
 	return explore.OneProxy(p.Program)
 }
 
-// passer is a program that tells iterations which change nothing, and wants to know of barriers that are inserted into them.
+// passer is a program that recognises iterations without an effect, and therefore must learn of barriers that are
+// inserted into them.
 type passer interface{ Pass(state []int64) }
 
 // StateWords implements explore.Program.
@@ -213,7 +215,7 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	default:
 		at := int32(own[wordPos])
 		p.Program.Resume(t, s[:n], value, op)
-		// A thread that waits, or that does not count, does not come to a fence behind its loop.
+		// A thread that waits, or that does not count, does not reach a fence behind its loop.
 		if c.After.Order != model.NA && op.Kind != explore.Await && op.Kind != explore.Assumed {
 			save(own[wordOp:], op)
 			own[wordPhase] = atFenceAfter
@@ -230,7 +232,7 @@ func (p *Program) Alike(t int, a, b []int64) bool {
 	return slices.Equal(a[n:], b[n:]) && p.Program.Alike(t, a[:n], b[:n])
 }
 
-// siteOf is the place of the source at which a step stands; all are one where nothing is changed.
+// siteOf is the source place of a step. If nothing is changed all steps have the same.
 func (p *Program) siteOf(pos int32) int32 {
 	if len(p.Patch) == 0 {
 		return 0
@@ -245,7 +247,7 @@ func (p *Program) change(pos int32) Change {
 	return p.Patch[p.Site(pos)]
 }
 
-// begin brings the thread to the first thing that is changed before its next step op, or to the step.
+// begin advances the thread to the first inserted or changed step before its next step op, or to that step.
 func (p *Program) begin(t int, s, own []int64, op *explore.Op) {
 	own[wordPhase] = atStep
 	for {
@@ -255,7 +257,7 @@ func (p *Program) begin(t int, s, own []int64, op *explore.Op) {
 			return
 		}
 		c := p.change(op.Pos)
-		// What is inserted comes once before the steps of a site that follow each other.
+		// Insertions are made once before consecutive steps of a site.
 		site := int64(p.siteOf(op.Pos)) + 1
 		if head := int64(op.Pos); own[wordSite] != site || own[wordHead] == head {
 			own[wordSite], own[wordHead] = site, head

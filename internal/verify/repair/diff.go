@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Edit puts a text in the place of bytes of a source.
+// Edit replaces bytes of a source by a text.
 type Edit struct {
 	At, Len int
 	Text    string
 }
 
-// Apply makes edits. Of those at one place the first comes first. It is an error if two overlap.
+// Apply makes edits. Edits at one place are made in their order. It is an error if two overlap.
 func Apply(src string, edits []Edit) (string, error) {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.At, b.At) })

@@ -18,8 +18,8 @@ var (
 	membars = map[string]model.Scope{"cta": model.CTA, "gl": model.GPU, "sys": model.Sys}
 )
 
-// Opcode changes the order and scope of a PTX instruction of these parts, as in "ld", "global", "u32". The error says why it has no
-// such form.
+// Opcode changes the order and scope of a PTX instruction given by its parts, for example "ld", "global", "u32". The
+// error says why the instruction has no such form.
 func Opcode(parts []string, c Change) (string, error) {
 	op := parts[0]
 	if op == "membar" {
@@ -55,7 +55,7 @@ func Opcode(parts []string, c Change) (string, error) {
 	}
 	order, scope = Join(order, c.Order), max(scope, c.Scope)
 	if order.Atomic() && scope == model.Thread {
-		scope = model.Sys // what a litmus test leaves out
+		scope = model.Sys // the default scope of a litmus test
 	}
 	if !slices.Contains(possible, order) {
 		return "", fmt.Errorf("%s has no order %s", op, order)

@@ -11,7 +11,7 @@ import (
 // ptxLine is a line with one instruction: labels, a guard, the opcode, operands.
 var ptxLine = regexp.MustCompile(`^(\s*(?:[\w$]+:\s*)*)((?:@!?%?[\w$]+\s+)?)([a-z][\w.:]*)([^;]*;)([^;]*)$`)
 
-// EditPTX makes changes in the lines of PTX, which are numbered from 1.
+// EditPTX makes changes in lines of PTX, which are numbered from 1.
 func EditPTX(src string, changes map[int]Change) (string, error) {
 	lines := strings.Split(src, "\n")
 	for n, c := range changes {
@@ -42,7 +42,7 @@ func EditPTX(src string, changes map[int]Change) (string, error) {
 	return joined(lines, func(n int) bool { return changes[n].Drop && strings.TrimSpace(lines[n-1]) == "" }), nil
 }
 
-// joined puts lines together again but for those that are removed, by number from 1.
+// joined joins lines, except those that are removed, by number from 1.
 func joined(lines []string, removed func(n int) bool) string {
 	var kept []string
 	for i, l := range lines {
@@ -60,7 +60,7 @@ func ptxFence(f Fence, before, after string) string {
 	return fmt.Sprintf("%sfence.%s.%s;%s", before, OrderNames[f.Order], f.Scope, after)
 }
 
-// CUDA is what is changed in a line of CUDA source.
+// CUDA is the changes in a line of CUDA source.
 type CUDA struct {
 	Change
 	Load, Store bool // which accesses become atomic
@@ -88,8 +88,8 @@ var (
 		"seq_cst": model.SC}
 )
 
-// EditCUDA makes changes in the lines of CUDA source, which are numbered from 1. It knows statements of one line; the error says
-// what it cannot write. The compiler and the search judge what it writes.
+// EditCUDA makes changes in lines of CUDA source, which are numbered from 1. It supports one-line statements; the error
+// says what it cannot write. The compiler and the search verify what it writes.
 func EditCUDA(src string, changes map[int]CUDA) (string, error) {
 	if n := strings.Count(src, "\r\n"); n > 0 && n == strings.Count(src, "\n") {
 		text, err := EditCUDA(strings.ReplaceAll(src, "\r\n", "\n"), changes)
@@ -149,7 +149,7 @@ func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
 		space := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 		return space + strings.Join(before, "\n"+space) + "\n" + line, nil
 	}
-	ends := trimmed == "}" || strings.HasPrefix(trimmed, "return") // where a thread ends
+	ends := trimmed == "}" || strings.HasPrefix(trimmed, "return") // the end of a thread
 	if !ends && (!cudaSimple.MatchString(trimmed) || cudaControl.MatchString(trimmed) && (!waits || len(before) > 0)) {
 		return "", fmt.Errorf("this is not a statement of one line")
 	}
@@ -183,8 +183,9 @@ func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
 	return text, nil
 }
 
-// bare says that line i is the body of an if or a loop without braces. starts says that a statement begins with it, as far as the text
-// before it tells; a statement that begins after what is no statement and no brace is taken to be such a body, since braces around it do no harm.
+// bare reports whether line i is the body of an if or a loop without braces. starts reports whether a statement begins
+// with it, as far as the preceding text shows. If the preceding text is neither a statement nor a brace, the statement
+// is assumed to be such a body, because braces around it do no harm.
 func bare(lines []string, i int) (bare, starts bool) {
 	before := strings.TrimSpace(cudaComment.ReplaceAllString(strings.Join(lines[:i], "\n"), " "))
 	if before == "" || strings.HasSuffix(before, ";") || strings.HasSuffix(before, "{") || strings.HasSuffix(before, "}") || strings.HasSuffix(before, ":") {
@@ -193,7 +194,7 @@ func bare(lines []string, i int) (bare, starts bool) {
 	return true, strings.HasSuffix(before, ")") || strings.HasSuffix(before, "else") || strings.HasSuffix(before, "do")
 }
 
-// cudaStrengthen changes the order or scope of the one operation of a line.
+// cudaStrengthen changes the order or scope of the only operation of a line.
 func cudaStrengthen(lines, out []string, i int, c CUDA) (string, error) {
 	line := lines[i]
 	if c.Order != model.NA && len(cudaFence.FindAllString(line, -1)) != 1 { // a __threadfence is sc
@@ -234,8 +235,8 @@ func cudaStrengthen(lines, out []string, i int, c CUDA) (string, error) {
 	return line, nil
 }
 
-// cudaVolatile gives the type of what name is or points to, if that is declared volatile in the lines before; otherwise it is "". Atomic functions
-// take no pointer to volatile.
+// cudaVolatile returns the type of what name is or points to if the lines before declare that as volatile, and ""
+// otherwise. Atomic functions take no pointer to volatile.
 func cudaVolatile(before []string, name string) (string, error) {
 	declared := regexp.MustCompile(`(?:\bvolatile\s+((?:(?:unsigned|signed|long|short)\s+)*\w+)\s*[*&]?|\w\s*[*&])\s*(?:__restrict__\s+)?` + name + `\b`)
 	all := declared.FindAllStringSubmatch(cudaComment.ReplaceAllString(strings.Join(before, "\n"), " "), -1)
@@ -249,7 +250,7 @@ func cudaVolatile(before []string, name string) (string, error) {
 	return typ, nil
 }
 
-// cudaMakeAtomic writes an assignment, which comes after some lines, with an atomic function.
+// cudaMakeAtomic writes an assignment, which follows the lines before, with an atomic function.
 func cudaMakeAtomic(before []string, line string, c CUDA) (string, error) {
 	if c.Order != model.Relaxed {
 		return "", fmt.Errorf("the atomic functions are relaxed")
@@ -278,7 +279,7 @@ func cudaMakeAtomic(before []string, line string, c CUDA) (string, error) {
 		}
 		return name
 	}
-	if sum, ok := strings.CutPrefix(right, left+" + "); ok && sign == "=" && !strings.ContainsAny(sum, "<>=&|^?,") { // no operator that binds less
+	if sum, ok := strings.CutPrefix(right, left+" + "); ok && sign == "=" && !strings.ContainsAny(sum, "<>=&|^?,") { // no operator that binds less tightly
 		sign, right = "+=", sum
 	}
 	if sign == "++" && right == "" {

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// suggester collects the changes that might rule an execution out.
+// suggester collects the changes that might exclude an execution.
 type suggester struct {
 	x      explore.Execution
 	events []explore.Event
@@ -16,8 +16,8 @@ type suggester struct {
 	out    []Patch
 }
 
-// Suggest gives changes each of which might rule out error e of execution x. Of an execution that fails a condition e is nil. ptx says that the
-// model is that of PTX, which has no sc accesses.
+// Suggest returns changes each of which might exclude error e of execution x. If the execution fails a condition e is
+// nil. ptx says that the model is that of PTX, which has no sc accesses.
 func Suggest(x explore.Execution, e *explore.Error, site func(pos int32) int32, ptx bool) []Patch {
 	s := &suggester{x: x, events: x.Events(), site: site, ptx: ptx}
 	switch {
@@ -31,7 +31,7 @@ func Suggest(x explore.Execution, e *explore.Error, site func(pos int32) int32, 
 			s.hops(e.A, e.B)
 			s.hops(e.B, e.A)
 		}
-		// As where threads let each other pass by what they do not read.
+		// For example, when threads let each other pass because of values that they do not read.
 		if len(s.out) == 0 && s.events[e.A].RF != e.B && s.events[e.B].RF != e.A {
 			s.order(func(i int) bool { return x.Before(i, e.A) || x.Before(i, e.B) })
 		}
@@ -66,7 +66,7 @@ func (s *suggester) need(a, b int) model.Scope {
 	return model.Need(s.events[a].Place, s.events[b].Place)
 }
 
-// included is what makes e strong with at least that scope.
+// included returns the change that makes e strong with at least that scope.
 func (s *suggester) included(e int, scope model.Scope) Patch {
 	ev := &s.events[e]
 	switch {
@@ -78,7 +78,7 @@ func (s *suggester) included(e int, scope model.Scope) Patch {
 	return Patch{}
 }
 
-// atomic makes both accesses atomic with scopes that include each other: the repair of the paper.
+// atomic suggests making both accesses atomic with scopes that include each other: the repair of the paper.
 func (s *suggester) atomic(a, b int) {
 	out, scope := Patch{}, s.need(a, b)
 	for _, e := range []int{a, b} {
@@ -90,8 +90,9 @@ func (s *suggester) atomic(a, b int) {
 	s.out = append(s.out, out)
 }
 
-// synchronise suggests what makes a happen before b: a read that happens before b, of a write that a happens before or of an update
-// in the release sequence of one, is made to synchronise with it. These are not a and b themselves, which only become atomic: see atomic.
+// synchronise suggests changes that make a happen before b. A read that happens before b is made to synchronise with
+// its source, if a happens before that write, or before a write whose release sequence contains the source. a and b
+// themselves are not changed in this way; they only become atomic: see atomic.
 func (s *suggester) synchronise(a, b int) {
 	before := func(x, y int) bool { return x == y || s.x.Before(x, y) }
 	for r := range s.events {
@@ -119,8 +120,9 @@ func (s *suggester) synchronise(a, b int) {
 	}
 }
 
-// hops suggests what makes a happen before b where a thread between them has read what the one wrote and written what the other has read, and more than
-// one of these reads does not synchronise: each of them.
+// hops suggests changes that make a happen before b if a third thread has read what the thread of a has written, and
+// written what the thread of b has read, and more than one of these reads does not synchronise: it suggests changing
+// each of them.
 func (s *suggester) hops(a, b int) {
 	for r := range s.events {
 		w := s.events[r].RF
@@ -134,7 +136,8 @@ func (s *suggester) hops(a, b int) {
 	}
 }
 
-// pair suggests what makes write w a release, of what a did, and read r an acquire, for b. These are -1 where no access is meant.
+// pair suggests changes that make write w a release, for a, and read r an acquire, for b. a or b is -1 if there is no
+// such access.
 func (s *suggester) pair(w, r int, chain Patch, a, b int) {
 	scope := s.need(w, r)
 	for _, release := range s.side(w, scope, true, a) {
@@ -144,8 +147,8 @@ func (s *suggester) pair(w, r int, chain Patch, a, b int) {
 	}
 }
 
-// side gives the ways to make access e a release, or an acquire: by itself or with a fence of that scope. A fence that there is counts if
-// it comes between e and the other access, if there is one.
+// side returns the ways to make access e a release, or an acquire: by itself or with a fence of that scope. An existing
+// fence counts if it is between e and the other access, if there is one.
 func (s *suggester) side(e int, scope model.Scope, release bool, other int) []Patch {
 	ev := &s.events[e]
 	if release && ev.Order.Releases() || !release && ev.Order.Acquires() {
@@ -178,10 +181,11 @@ func (s *suggester) side(e int, scope model.Scope, release bool, other int) []Pa
 	return out
 }
 
-// maxBarriers is at how many places a barrier is tried for one race.
+// maxBarriers is the number of places at which a barrier is tried for one race.
 const maxBarriers = 12
 
-// barriers suggests a barrier before b or before a step before it, and behind a: first where most threads of the CTA come.
+// barriers suggests a barrier before b or before an earlier step, and behind a. Places that most threads of the CTA
+// reach come first.
 func (s *suggester) barriers(a, b int) {
 	if s.need(a, b) != model.CTA {
 		return
@@ -226,8 +230,8 @@ func (s *suggester) barriers(a, b int) {
 	}
 }
 
-// Strongest gives the change that orders the atomic accesses of an execution most: they become sc, or acquires and releases with sc fences between
-// them where ptx says that the model is that of PTX.
+// Strongest returns the change that gives the atomic accesses of an execution the strongest order: they become sc or,
+// if ptx says that the model is that of PTX, acquires and releases with sc fences between them.
 func Strongest(x explore.Execution, site func(pos int32) int32, ptx bool) Patch {
 	s := &suggester{x: x, events: x.Events(), site: site, ptx: ptx}
 	out, widest := Patch{}, s.widest()
@@ -256,7 +260,7 @@ func Strongest(x explore.Execution, site func(pos int32) int32, ptx bool) Patch 
 	return out
 }
 
-// Weaker gives changes that ask for less at a place than c does, the least first.
+// Weaker returns changes that ask for less at a place than c does, the weakest first.
 func (c Change) Weaker() (out []Change) {
 	fenceless := c
 	fenceless.Before, fenceless.After = Fence{}, Fence{}
@@ -284,8 +288,9 @@ func (s *suggester) widest() model.Scope {
 	return widest
 }
 
-// order suggests what orders an execution more: the synchronisation of what is read with where it was written, sc accesses, and sc
-// fences before reads; under the model PTX fences before writes in the place of sc accesses. Of the events, those count for which matters holds.
+// order suggests changes that order an execution more: synchronisation of reads with their sources, sc accesses, and sc
+// fences before reads; under the model PTX, fences before writes instead of sc accesses. Only events for which matters
+// returns true count.
 func (s *suggester) order(matters func(e int) bool) {
 	widest := s.widest()
 	for i := range s.events {
