@@ -201,7 +201,16 @@ exists (P1:r0 == 1 /\ P1:r2 == 2 /\ P1:r1 == 0)`, false, []model.PTXDrop{model.P
 	{"PTX SB-of-aliases\n{ x = 0; y @ generic aliases x; }" + two + `
  st.relaxed.gpu x, 1   | st.relaxed.gpu y, 2 ;
  ld.relaxed.gpu r0, y  | ld.relaxed.gpu r0, x ;
-exists (P0:r0 == 0 /\ P1:r0 == 0)`, false, []model.PTXDrop{model.PTXDropSCPerLocation}},
+exists (P0:r0 == 0 /\ P1:r0 == 0)`, true, nil},
+	{"PTX CoRR-of-an-alias\n{ x = 0; y @ generic aliases x; }" + two + `
+ st.relaxed.gpu x, 1   | ld.relaxed.gpu r0, y ;
+                       | ld.relaxed.gpu r1, y ;
+exists (P1:r0 == 1 /\ P1:r1 == 0)`, true, []model.PTXDrop{model.PTXDropProxy}},
+	// Neither of the writes 1 and 2 precedes the other in coherence order, as the scope of the first one excludes the thread of the second one.
+	{"PTX CoRR-of-writes-without-order\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 0,gpu 0 | P3@cta 0,gpu 0 ;" + `
+ st.relaxed.cta x, 4   | st.relaxed.gpu x, 3 | ld.relaxed.gpu r0, x | ld.relaxed.gpu r0, x ;
+ st.relaxed.cta x, 1   | st.relaxed.gpu x, 2 | ld.relaxed.gpu r1, x | ld.relaxed.gpu r1, x ;
+exists (P2:r0 == 1 /\ P2:r1 == 3 /\ P3:r0 == 2 /\ P3:r1 == 4)`, false, []model.PTXDrop{model.PTXDropSCPerLocation}},
 	{"PTX constant\n{ x = 0; c @ constant aliases x; }\n P0@cta 0,gpu 0 ;" + `
  st.weak x, 1 ;
  cold.weak r0, c ;
