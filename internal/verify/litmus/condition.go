@@ -183,7 +183,7 @@ func (p *parser) final() error {
 			continue
 		}
 		q := Quantifier(t.text)
-		if t.text == "~" && p.accept("exists") {
+		if (t.text == "~" || t.text == "not") && p.accept("exists") {
 			q = NotExists
 		}
 		if t.kind == text || q != Exists && q != NotExists && q != ForAll {
@@ -219,7 +219,7 @@ func (p *parser) listed() error {
 }
 
 // The operators of formulas, by strength.
-var connectives = []map[string]string{{`\/`: "or", "||": "or"}, {`/\`: "and", "&&": "and"}}
+var connectives = []map[string]string{{`\/`: "or", "||": "or", "or": "or"}, {`/\`: "and", "&&": "and", "and": "and"}}
 
 func (p *parser) formula(level int) (f *Formula, err error) {
 	err = p.nested(func() error {
@@ -232,7 +232,7 @@ func (p *parser) formula(level int) (f *Formula, err error) {
 	})
 	for err == nil && level < len(connectives) {
 		op := connectives[level][p.peek().text]
-		if op == "" || p.peek().kind != mark {
+		if op == "" || p.peek().kind == text {
 			break
 		}
 		p.at++

@@ -81,7 +81,7 @@ func (p *parser) ptx() error {
 }
 
 func (p *parser) conditionBegins() bool {
-	return p.is("~") || p.is("exists") || p.is("forall") || p.is("filter") || p.is("locations")
+	return p.is("~") || p.is("not") || p.is("exists") || p.is("forall") || p.is("filter") || p.is("locations")
 }
 
 // initialTypes may stand before a variable in the block of initial values: all are integers here.
