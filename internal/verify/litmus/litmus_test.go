@@ -84,6 +84,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestNoGrid refuses the size of a grid where the test names its threads.
+func TestNoGrid(t *testing.T) {
+	for _, o := range []Options{{Grid: 2}, {Block: 2}} {
+		for _, src := range []string{"C a\nthread A {}", "PTX a\nP0 ;"} {
+			if _, err := Parse("t", src, o); err == nil || !strings.Contains(err.Error(), "--grid and --block are for one with a kernel") {
+				t.Errorf("%q with %+v: %v", src, o, err)
+			}
+		}
+		if _, err := Parse("t", "C a\ngrid 1, 1;\nkernel {}", o); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestPTXStyle executes the constructs of the PTX style, in one thread.
 func TestPTXStyle(t *testing.T) {
 	for _, c := range []struct{ body, want string }{

@@ -27,6 +27,9 @@ type jump struct {
 }
 
 func (p *parser) ptx() error {
+	if err := p.wantNoGrid(); err != nil {
+		return err
+	}
 	inits := map[string]map[string]int64{} // of registers, by thread
 	if p.accept("{") {
 		for !p.accept("}") {
