@@ -7,18 +7,23 @@ import (
 	"strconv"
 )
 
-// published is what the papers say of their detectors' costs, beside which the tables stand.
+// published introduces the tables with the costs that the papers print of their detectors.
 const published = `
-Every detector on the bare engine %s, on one core: time of the launches with its events made and judged, over that of the bare
-engine. The papers measure other things on other machines, so that their ratios are goals rather than comparisons. hirace: 7.5 times
-on the mean of 5105 runs of graph kernels, 1.08 on the median ("HiRace", section V). iguard: 30 on the same runs ("HiRace"), 3.6 on
-the programs of PreDataR ("Predictive Data Race Detection for GPUs", table 3). scord is hardware: 1.35 ("ScoRD: A Scoped Race Detector
-for GPUs", section V). curd: 2.9 ("Efficient Precise Dynamic Data Race Detection for CPU and GPU", a thesis, section 6.6). barracuda+ and
-gwcp: 5.2 and 7.1 over empty callbacks, 72 and 97 over the program alone (PreDataR, section 6.4). barracuda: up to 3700 (the thesis,
-section 5.6). barracuda and curd run warps in lockstep; the bare engine they are compared with does not.
+This section runs every detector on the engine %s, on one core. The tables show the time of the launches with their events made and
+judged, divided by the time of the bare engine. The papers measure other programs on other machines, so their ratios are goals rather than
+comparisons:
 
-The kernels are free of races. **metadata** is bytes for each byte of the kernel's buffers, as the detector counts
-what it holds at the end of a launch. **digest** is of the results, and those with each detector equal it.`
+- hirace: 7.5 times on the mean of 5105 runs of graph kernels, 1.08 on the median ("HiRace", section V)
+- iguard: 30 on the same runs ("HiRace"), 3.6 on the programs of PreDataR ("Predictive Data Race Detection for GPUs", table 3)
+- scord is hardware: 1.35 ("ScoRD: A Scoped Race Detector for GPUs", section V)
+- curd: 2.9 ("Efficient Precise Dynamic Data Race Detection for CPU and GPU", a thesis, section 6.6)
+- barracuda+ and gwcp: 5.2 and 7.1 over empty callbacks, 72 and 97 over the program alone (PreDataR, section 6.4)
+- barracuda: up to 3700 (the thesis, section 5.6)
+
+barracuda and curd run warps in lockstep; the bare engine that they are compared with does not.
+
+The kernels are free of races. **metadata** is bytes for each byte of the kernel's buffers, by the detector's own count at the end of a
+launch. **digest** is of the results; the results with each detector have the same digest.`
 
 // detectorTables writes what every detector costs.
 func (r *Report) detectorTables(p *page, heading string) {
@@ -28,12 +33,12 @@ func (r *Report) detectorTables(p *page, heading string) {
 	}
 	p.title(heading, "Every detector")
 	p.say(published, "`"+d.Engine+"`")
-	p.say("\nTime over bare:")
+	p.say("\nTime divided by the bare time:")
 	p.table(d.kernelTable([]string{"size", "bare ms"}, true, func(k *DetectorKernel) []string {
 		return []string{strconv.Itoa(k.Size), number(k.Bare * 1e3)}
 	}, func(c *Cost) float64 { return c.OverBare }))
 	d.remarks(p)
-	p.say("\nMetadata, bytes a byte:")
+	p.say("\nMetadata, bytes for each byte:")
 	p.table(d.kernelTable([]string{"digest"}, false, func(k *DetectorKernel) []string { return []string{k.Digest} },
 		func(c *Cost) float64 { return c.MetadataPerByte }))
 	d.suiteTable(p)
@@ -132,8 +137,8 @@ func (d *Detectors) suiteTable(p *page) {
 	if len(d.Suites) == 0 {
 		return
 	}
-	p.say("\nThe programs of the corpus, each folder as a whole: time over bare, of judging without the making of events; the most bytes of" +
-		"\nmetadata on one program. Most of these launches are of a few warps, so that what a launch costs at all is what is seen.")
+	p.say("\nThe programs of the corpus, each folder as a whole: *time* is that of judging, without making the events, divided by the bare time; *KiB* is" +
+		"\nthe largest metadata of one program. Most of these launches have a few warps, so the fixed cost of a launch dominates.")
 	t := table{append([]string{"folder", "programs", ""}, d.Names...)}
 	for _, s := range d.Suites {
 		times, bytes := []string{s.Suite, strconv.Itoa(s.Programs), "time"}, []string{"", "", "KiB"}
@@ -147,7 +152,7 @@ func (d *Detectors) suiteTable(p *page) {
 
 func (d *Detectors) growthTables(p *page) {
 	for _, g := range d.Growth {
-		p.say("\nGrowth with blocks (as in PreDataR, figure 12): `%s`, microseconds of processor time a block, and metadata bytes a byte.", g.Kernel)
+		p.say("\nGrowth with blocks (as in PreDataR, figure 12): `%s`, microseconds of processor time for each block, and bytes of metadata for each byte.", g.Kernel)
 		head := []string{"detector"}
 		for _, s := range g.Steps {
 			head = append(head, fmt.Sprintf("%d blocks", s.Blocks))
@@ -199,7 +204,7 @@ func (d *Detectors) compressionTable(p *page) {
 	if len(d.Compressed) == 0 {
 		return
 	}
-	p.say("\nCompression of clocks (PreDataR, section 5.2 and table 4), on the small sizes, which detectors bear without it: time over bare, metadata.")
+	p.say("\nCompression of clocks (PreDataR, section 5.2 and table 4), on sizes that are small enough without compression: time divided by the bare time, and metadata.")
 	t := table{{"kernel", "size", "detector", "time on", "off", "off/on", "B/B on", "off", "off/on"}}
 	for _, c := range d.Compressed {
 		over, bytes := func(c *Cost) float64 { return c.OverBare }, func(c *Cost) float64 { return c.MetadataPerByte }

@@ -71,7 +71,7 @@ func vectors() string {
 // path says what computed the lanes.
 func (r *Report) path() string {
 	const code = "The engine `warp` computed lanes by machine code for %s that it makes at run time (tier `compiled`)"
-	const others = "which nearly all processors of laptops, servers and CI machines with x86-64 have. On Linux on ARM it is machine code too, of unknown speed; elsewhere it is Go code, and four to twenty times slower."
+	const others = "which nearly all processors of laptops, servers and CI machines with x86-64 have. On Linux on ARM it also makes machine code, whose speed was not measured. Elsewhere Go code computes the lanes, four to twenty times slower."
 	switch {
 	case r.Tier != lanes.Compiling.String():
 		return "The engine `warp` computed lanes by Go code (tier `interpret`); the processor has " + r.Vectors + ". With AVX2 it is four to twenty times faster."
@@ -163,7 +163,7 @@ func (r *Report) growthTable(p *page, heading string) {
 		return
 	}
 	p.title(heading, "Growth with threads")
-	p.say("\n`saxpy`, a thread an element, one core; nanoseconds of processor time a thread.")
+	p.say("\n`saxpy`, one thread for each element, one core; nanoseconds of processor time for each thread.")
 	t := table{{"engine", "threads", "bare ns", r.Detector + " ns", r.Detector + "/bare", "metadata B/B"}}
 	for _, g := range r.Growth {
 		t = append(t, []string{g.Engine, strconv.Itoa(g.Threads), number(g.Bare), number(g.Watched), number(g.Watched / g.Bare), fixed(g.Memory)})
@@ -176,7 +176,7 @@ func (r *Report) scalingTable(p *page, heading string) {
 		return
 	}
 	p.title(heading, "One core and %d", r.Scaling[0].Cores)
-	p.say("\nTime by the clock on one core (GOMAXPROCS) over that on all. On several, the detector judges beside the engine.")
+	p.say("\nElapsed time on one core (GOMAXPROCS), divided by that on all cores. On several cores the detector runs in parallel with the engine.")
 	t := table{{"engine", "kernel", "bare", r.Detector}}
 	for _, s := range r.Scaling {
 		watched := s.Why
@@ -193,7 +193,7 @@ func (r *Report) peakTable(p *page, heading string) {
 		return
 	}
 	p.title(heading, "Memory of a large launch")
-	p.say("\n`saxpy` in a process of its own: its largest resident set, with the buffers on device and host.")
+	p.say("\n`saxpy` in a process of its own: the largest resident set of the process, with the buffers on device and host.")
 	t := table{{"engine", "threads", "detector", "buffers MiB", "peak MiB"}}
 	for _, x := range r.Peaks {
 		name := r.Detector
@@ -229,22 +229,23 @@ const pageHead = `<!-- Made by "go run ./cmd/bench -write docs/benchmarks.md". D
 
 # How fast is it?
 
-Made on %d cores, %s; native code by %s. Absolute times mean little on another machine; ratios are
-made within one run, of measurements taken in turns, and are medians of %[4]d rounds. Times on one core are processor time.
+Made on %d cores, %s; native code by %s. Absolute times mean little on another machine. Ratios are
+made within one run, from measurements taken in turns, and are medians of %[4]d rounds. Times on one core are processor time.
 
 %[6]s
 
-- **bare/native**: the kernel's host program with its launches on the engine with no detector, over the same work in C on one core.
-  Both on one core. The PTX is what Fencepost makes of a source, "nvcc -lineinfo -Xcicc -O0", which keeps every access in its place. Preparing
-  the code (parsing, optimising) is not counted where a launch takes less than a second.
-- **events/bare**: with the events made that the detector asks for, and thrown away. **%[5]s/bare**: with the detector.
-  **%[5]s/native**: the two together, what a user waits for.
-- **metadata B/B**: bytes of the detector's memory for each byte of the kernel's buffers, at the end of a launch, when there is most of it.
-- **warp-instr. kept/default**: warp-instructions that the engine executes for that PTX, over those of nvcc's own optimised PTX run as it is
-  by the reference engine. **default/default**: the same of nvcc's optimised PTX on this engine.
-- **digest**: of the results, FNV-1a of their bytes. "=" says that the engine's results, bare and watched, equal those of the native code bit by
-  bit. "≈" says that they agree within the kernel's tolerance, because CUDA's rsqrtf, expf, logf are not those of the C library; the digest is then that
-  of their sums to three digits. No run may have a finding: the kernels are free of races.
+- **bare/native**: time of the kernel's host program with its launches on the engine without a detector, divided by the time of the same work
+  in C. Both run on one core. The PTX is made of the source by "nvcc -lineinfo -Xcicc -O0", as by Fencepost, which keeps every access in its
+  place. Preparing the code (parsing, optimising) is not counted if a launch takes less than a second.
+- **events/bare**: time with the events that the detector requests, which are made and discarded, divided by the bare time.
+- **%[5]s/bare**, **%[5]s/native**: time with the detector, divided by the bare time and by the time of native code. A user waits for the time with
+  the detector.
+- **metadata B/B**: bytes of the detector's memory for each byte of the kernel's buffers, at the end of a launch, when the detector needs most.
+- **warp-instr. kept/default**: warp-instructions that the engine executes for that PTX, divided by those of nvcc's optimised PTX on the
+  reference engine, which executes it unchanged. **default/default**: the same for nvcc's optimised PTX on this engine.
+- **digest**: FNV-1a of the bytes of the results. "=" means that the engine's results, with and without a detector, equal those of the native
+  code bit by bit. "≈" means that they agree within the kernel's tolerance, because CUDA's rsqrtf, expf and logf are not those of the C
+  library; the digest is then that of the sums of the results to three digits. No run may have a finding, because the kernels are free of races.
 `
 
 // WritePage writes the report as a page of the documentation.

@@ -21,23 +21,24 @@ import (
 
 const checkLong = `
 fencepost check kernel.ptx --launch l.toml
-  launches kernels of PTX files as a small file describes: grid, block, arguments (docs/launch.md). Without --launch
-  the file kernel.toml is taken. Several .ptx files are linked; a .cu file is compiled first; object files and programs
-  are searched for PTX. Flags may stand anywhere.
+  launches kernels of PTX files. A launch file says which, with grid, block and arguments (docs/launch.md); the default is
+  kernel.toml. Several .ptx files are linked. A .cu file is compiled first. Object files and programs are searched for PTX.
+  Flags may be anywhere.
 
 fencepost check kernel.cu --grid 2 --block 32 --arg 'x:i32[64]'
-  launches a kernel without a launch file. With --schedule FILE, as "fencepost verify --schedule" writes it, threads run in that order.
+  launches a kernel without a launch file. With --schedule FILE, where FILE is from "fencepost verify --schedule", the
+  threads run in that order.
 
 fencepost check corpus
-  checks all programs that are built into Fencepost and compares the findings with what their sources say is wrong.
-  It exits with 0 when everything is found and nothing else. "check corpus/race" checks one folder.
+  checks all built-in programs and compares the findings with those that their sources expect. It exits with 0 if exactly
+  these are found. "check corpus/race" checks one folder.
 
 fencepost check corpus/race/reduce
   checks one of them like any other program, and so exits with 1.`
 
 func checkCommand() *command {
 	return &command{name: "check", args: "KERNEL.ptx | corpus[/NAME]", long: checkLong,
-		doc:     "launch kernels as a launch file says, or check the built-in corpus",
+		doc:     "launch the kernels of a launch file, or check the built-in corpus",
 		refused: map[string]string{"devices": "kernels are launched on one device here: several are for programs, \"fencepost run\""},
 		flags:   append([]*flag{launchFlag, gridFlag, blockFlag, argFlag, sharedFlag, jobsFlag, nvccFlag, compilerFlag, uninitFlag}, runFlags()...), run: runCheck, anywhere: true}
 }

@@ -16,27 +16,27 @@ const compareLong = `
 fencepost compare prog.cu
 fencepost compare ./app [arguments]
 fencepost compare kernel.ptx [--launch FILE]
-  attaches every detector to one execution and tells which finding each of them has, the time that the kernels take
-  with it over the time that they take with none, and how much metadata it held. --detector chooses some. Detectors that
-  judge warps in lockstep get an execution of their own, and one more is made without any detector. Only the first
-  execution's output is shown.
+  attaches every detector to one execution. It shows which findings each detector has, how long the kernels take with it
+  in relation to no detector, and how much metadata it held. --detector selects detectors. Detectors that judge warps in
+  lockstep get a separate execution, and one more execution runs without a detector. Only the output of the first
+  execution is shown.
 
 fencepost compare ./prog [arguments]
-  of a program that "fencepost cc" built: attaches the detectors of CPU programs to one execution, and tells what slimfast
-  shares, as in table 3.1 of its thesis.
+  runs a program that "fencepost cc" built. It attaches the detectors of CPU programs to one execution, and shows how
+  much slimfast shares, as in table 3.1 of its thesis.
 
 fencepost compare corpus[/FOLDER[/NAME]]
-  judges the detectors by what the sources of the built-in programs say: a miss is a line with a race of severity
-  error that the detector did not name, a false alarm a race that it named where there is none. A folder that is
-  a suite (scoped, scopedapps, ...) gives a table of programs and detectors; in it, races of severity warning are asked
-  for, too.
+  compares the detectors with the races that the sources of the built-in programs state. A miss is a line with a race of
+  severity error that the detector did not name; a false alarm is a race that it named where there is none. A folder that
+  is a suite (scoped, scopedapps, ...) gives a table of programs and detectors; there, races of severity warning are
+  required too.
 
 fencepost compare corpus/irregular[/WORD]...
-  runs kernels that walk graphs, with bugs planted or none, and judges the detectors by the definition of a race. Words choose
-  runs to which all of them apply: a pattern, a type, a unit, bugs, a graph, as in corpus/irregular/push/block/dag-200.
-  All of them take minutes.
+  runs kernels that walk graphs, with planted bugs or without, and compares the detectors with the definition of a race.
+  Words select the runs that match all of them: a pattern, a type, a unit, bugs, a graph, as in
+  corpus/irregular/push/block/dag-200. All runs together take minutes.
 
-With --json FILE the table is the key "detectors" of the report (docs/json.md); --times writes times into it.`
+With --json FILE, the key "detectors" of the report has the table (docs/json.md); --times writes times into it.`
 
 func compareCommand() *command {
 	return &command{name: "compare", args: "PROG.cu | APP | KERNEL.ptx | corpus[/NAME]", long: compareLong,

@@ -14,11 +14,11 @@ const completionLong = `
 fencepost completion bash > /etc/bash_completion.d/fencepost
 fencepost completion zsh > "${fpath[1]}/_fencepost"
 fencepost completion fish > ~/.config/fish/completions/fencepost.fish
-  write what lets a shell complete commands and flags, and the kinds of "fencepost explain".`
+  write completions of commands, flags and the kinds of "fencepost explain".`
 
 func completionCommand() *command {
 	shells := map[string]func(io.Writer){"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
-	return &command{name: "completion", args: "bash | zsh | fish", doc: "write the completions of a shell", long: completionLong,
+	return &command{name: "completion", args: "bash | zsh | fish", doc: "write completions for a shell", long: completionLong,
 		run: func(ctx context.Context, e *env, o *options, args []string) (int, error) {
 			if len(args) != 1 {
 				return 0, usagef("completion takes the name of a shell: bash, zsh or fish")

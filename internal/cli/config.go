@@ -51,8 +51,8 @@ type origin struct{ value, by string }
 
 const configLong = `
 fencepost config
-  prints the settings that hold in this folder, and where each comes from. They stand in the nearest fencepost.toml of the
-  working folder and those above it. Flags override them. A key is a flag without its dashes (docs/config.md):
+  prints the settings that apply in this folder, and where each comes from: the nearest fencepost.toml, in the working
+  folder or above it. Flags override it. A key is a flag without its dashes (docs/config.md):
 
     detector = ["hb", "gwcp"]
     fail-on = "warning"

@@ -23,10 +23,10 @@ import (
 )
 
 const ccLong = `
-Takes the place of %[1]s in a build: the same arguments, and programs come out that "fencepost run" and "fencepost record"
-can watch: threads of POSIX, C11 and C++11, atomics, locks, OpenMP (docs/cpu.md). The compiler instruments accesses
-(-fsanitize=thread), and Fencepost's recorder is linked in the place of ThreadSanitizer's library. Run by themselves, the
-programs record nothing.
+Replaces %[1]s in a build. It takes the same arguments, and "fencepost run" and "fencepost record" can observe the
+resulting programs: threads of POSIX, C11 and C++11, atomics, locks, OpenMP (docs/cpu.md). The compiler instruments
+accesses (-fsanitize=thread), and Fencepost's recorder is linked instead of ThreadSanitizer's library. Without fencepost,
+the programs record nothing.
 
   make %[2]s="fencepost %[3]s"
   %[2]s="fencepost %[3]s" cmake ..

@@ -14,9 +14,9 @@ var demoPrograms = []string{"corpus/race/stencil", "corpus/race/lock", "corpus/f
 
 const demoLong = `
 fencepost demo
-  executes three small kernels that are built in, each with one defect, and shows a finding of each. It needs no compiler
-  and no file. "fencepost check" followed by the name of one shows the finding in full. The exit code is 0 if the three
-  defects were found.`
+  executes three small built-in kernels, each with one defect, and shows a finding of each. It needs no compiler and no
+  file. "fencepost check" and the name of a kernel shows the finding in full. The exit code is 0 if the three defects
+  were found.`
 
 func demoCommand() *command {
 	return &command{name: "demo", doc: "find the defects of three built-in kernels", long: demoLong, flags: []*flag{colorFlag}, run: runDemo}

@@ -15,7 +15,7 @@ import (
 )
 
 func doctorCommand() *command {
-	return &command{name: "doctor", doc: "what is installed, what is missing, how to install it", run: runDoctor,
+	return &command{name: "doctor", doc: "print what is installed, what is missing and how to install it", run: runDoctor,
 		flags: []*flag{nvccFlag, installFlag, yesFlag},
 		long: `
 Exits with 0 when "fencepost run prog.cu" can work here, with 3 when something is missing. "fencepost check" of PTX files
@@ -52,7 +52,7 @@ func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, err
 	return exitClean, nil
 }
 
-var installFlag = &flag{"install", "", "install NVIDIA's compiler into the user's cache, by pip, unless there is one",
+var installFlag = &flag{"install", "", "install NVIDIA's compiler into the user's cache by pip, unless one is installed",
 	func(o *options, v string) error { o.install = true; return nil }}
 
 var yesFlag = &flag{"yes", "", "install without asking",

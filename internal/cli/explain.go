@@ -12,11 +12,11 @@ import (
 
 const explainLong = `
 fencepost explain missing-barrier
-  tells what a kind of finding means, the rule, a program that has it, and what mends it. Without a kind it lists them. The
+  prints what a kind of finding means, the rule, a program that has it, and the fix. Without a kind it lists the kinds. The
   kind is the word in brackets at the end of a finding's first line.`
 
 func explainCommand() *command {
-	return &command{name: "explain", args: "[KIND]", doc: "what a kind of finding means, with a program that has it", long: explainLong,
+	return &command{name: "explain", args: "[KIND]", doc: "explain a kind of finding, with a program that has it", long: explainLong,
 		run: func(ctx context.Context, e *env, o *options, args []string) (int, error) {
 			kinds := docs.Kinds()
 			switch {

@@ -15,15 +15,15 @@ import (
 
 const exportLong = `
 fencepost export --out events.parquet FILE
-  writes the events of a trace that "fencepost record" wrote as a table in Parquet, one row an event, for DuckDB, pandas
-  and others to query; docs/trace.md tells the columns. Of a trace that is cut off, the whole part is written (exit code 3).
+  writes the events of a trace of "fencepost record" as a Parquet table, one row for each event, for DuckDB, pandas and
+  others. docs/trace.md explains the columns. If the trace is truncated, the existing part is written (exit code 3).
 
 fencepost export --out trace.fpc trace.std
-  writes the trace of a CPU program in a binary format that is read many times faster (docs/cpu.md). For a name in .csv
-  it writes a text.`
+  writes the trace of a CPU program in a binary format that is read many times faster (docs/cpu.md). If the name ends in
+  .csv, it writes CSV.`
 
 func exportCommand() *command {
-	out := &flag{"out", "TABLE", "where the table goes (also -o)", setOut}
+	out := &flag{"out", "TABLE", "the table to write (also -o)", setOut}
 	return &command{name: "export", args: "--out TABLE FILE", long: exportLong, doc: "write the events of a recorded run as Parquet",
 		flags: []*flag{out}, run: runExport, anywhere: true}
 }

@@ -88,26 +88,26 @@ func runFlags() []*flag {
 				return choose(v, map[string]detect.Severity{"error": detect.Error, "warning": detect.Warning, "info": detect.Info},
 					"severity", &o.session.FailOn)
 			}},
-		{"json", "FILE", "write the report as JSON too (docs/json.md); - is the standard output",
+		{"json", "FILE", "also write the report as JSON (docs/json.md); - is standard output",
 			setJSON},
-		{"limit", "N", "list at most N findings, in text N groups, N others in each (default 20 in text; 0 is all)",
+		{"limit", "N", "list at most N findings; in text N groups with N members each (default 20 in text; 0: all)",
 			func(o *options, v string) error { o.limited = true; return number(v, 0, 1<<30, &o.limit) }},
-		{"max-findings", "N", "keep at most N findings, the gravest and one of each kind, and count the others (default 10000)",
+		{"max-findings", "N", "keep at most N findings, the most severe and one of each kind; count the others (default 10000)",
 			func(o *options, v string) error { return number(v, 1, 1<<24, &o.session.MaxFindings) }},
-		{"detector", "NAME,...", "what judges, see \"fencepost help detectors\"; none runs bare (default: hb, and what gwcp predicts)",
+		{"detector", "NAME,...", "detectors, see \"fencepost help detectors\"; none: no detector (default: hb, and predictions of gwcp)",
 			setDetectors},
-		{"model", "NAME", "how volatile accesses and fences are read: cuda (default), ptx, hrf",
+		{"model", "NAME", "meaning of volatile accesses and fences: cuda (default), ptx, hrf",
 			func(o *options, v string) error {
 				return choose(v, map[string]detect.Model{"cuda": detect.ModelCUDA, "ptx": detect.ModelPTX, "hrf": detect.ModelHRF},
 					"model", &o.session.Model)
 			}},
 		{"seed", "N", "schedule threads by seed N (default 0)",
 			func(o *options, v string) error { return number(v, 0, 1<<62, &o.session.Seed) }},
-		{"seeds", "N", "run with N seeds, from --seed on, and unite the findings",
+		{"seeds", "N", "run with N seeds, beginning with --seed, and merge the findings",
 			func(o *options, v string) error { return number(v, 1, 10000, &o.session.Seeds) }},
-		{"schedule", "NAME|FILE", "who runs next: both (default), fair, contended, lockstep (before Volta), pct (random), FILE of verify",
+		{"schedule", "NAME|FILE", "order of threads: both (default), fair, contended, lockstep (pre-Volta), pct (random), FILE of verify",
 			setSchedule},
-		{"engine", "NAME", "what executes kernels: warp (default, optimised, 32 lanes at once), ref (one lane at a time)",
+		{"engine", "NAME", "engine for kernels: warp (default, optimised, 32 lanes at once), ref (one lane at a time)",
 			func(o *options, v string) error {
 				return choose(v, session.Engines(), "engine", &o.session.Engine)
 			}},
@@ -117,14 +117,14 @@ func runFlags() []*flag {
 				return choose(v, map[string]bool{deviceWatched: false, deviceEmulated: true, deviceGPU: true, deviceAuto: true}, "device", &o.session.Logged)
 			}},
 		modeFlag(), pruneFlag(),
-		{"arch", "NAME", "what the device is: sm_80, sm_90a, sm_100f and so on (default: what the program was built for)",
+		{"arch", "NAME", "the device: sm_80, sm_90a, sm_100f and so on (default: the one that the program was built for)",
 			func(o *options, v string) error {
 				o.arch = v
 				return choose(v, devices(), "device", &o.session.Arch)
 			}},
 		{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found",
 			setTimeout},
-		{"times", "", "write kernel times into the JSON report, which are 0 otherwise so that equal runs give equal bytes",
+		{"times", "", "write kernel times into the JSON report (without it they are 0, so that equal runs give equal bytes)",
 			func(o *options, v string) error { o.times = true; return nil }},
 	}
 	return slices.Concat(flags, watchFlags(), reportFlags(), sanitizerFlags())
@@ -169,7 +169,7 @@ func watchFlags() []*flag {
 			pattern(func(o *options) **regexp.Regexp { return &o.session.Watch.SkipKernel })},
 		{"variable", "REGEX", "report only races on variables and allocations whose name matches",
 			pattern(func(o *options) **regexp.Regexp { return &o.session.Watch.Variable })},
-		{"skip-variable", "REGEX", "do not report races on those whose name matches",
+		{"skip-variable", "REGEX", "do not report races on variables and allocations whose name matches",
 			pattern(func(o *options) **regexp.Regexp { return &o.session.Watch.SkipVariable })},
 		{"blocks", "N,N-N,...", "report only races between threads of these blocks, numbered over the grid from 0",
 			ranges(32, func(o *options) *[]detect.Range { return &o.session.Watch.Blocks })},
@@ -183,7 +183,7 @@ func watchFlags() []*flag {
 // sanitizerFlags are flags of NVIDIA's Compute Sanitizer that scripts pass (Compute Sanitizer manual, 2.1, command line options).
 func sanitizerFlags() []*flag {
 	return []*flag{
-		{"error-exitcode", "N", "exit with N in the place of 1 for findings",
+		{"error-exitcode", "N", "exit with N instead of 1 if there are findings",
 			func(o *options, v string) error { o.errorExit = new(int); return number(v, 0, 255, o.errorExit) }},
 		{"kernel-name", "FILTER", "watch only the kernels with kernel_name=NAME, or kernel_substring=TEXT in the name (kne=, kns=)", setKernelName},
 		{"print-limit", "N", "the same as --limit",
@@ -327,38 +327,38 @@ var colorFlag = &flag{"color", "WHEN", "colour the text: auto (on a terminal, un
 var launchFlag = &flag{"launch", "FILE", "how to launch the kernel (docs/launch.md); default: FILE.toml beside FILE.ptx",
 	func(o *options, v string) error { o.launch = v; return nil }}
 
-var jobsFlag = &flag{"jobs", "N", "use so many cores: for seeds and programs of the corpus side by side, or within one run (default: all)",
+var jobsFlag = &flag{"jobs", "N", "use N cores (default: all), for seeds and programs of the corpus in parallel, or within one run",
 	func(o *options, v string) error { return number(v, 1, 1024, &o.session.Jobs) }}
 
 // corpusJobsFlag is --jobs of compare, which runs everything else on one core.
-var corpusJobsFlag = &flag{"jobs", "N", "compare so many programs of the corpus at a time (default: the number of cores)",
+var corpusJobsFlag = &flag{"jobs", "N", "compare N programs of the corpus at a time (default: the number of cores)",
 	func(o *options, v string) error { return number(v, 1, 1024, &o.session.Jobs) }}
 
 // apartFlag is --jobs of programs: only who starts one knows that its runs do not meet in files or ports.
-var apartFlag = &flag{"jobs", "N", "use so many cores (default: all); runs so many --seeds at a time, which must not share files or ports",
+var apartFlag = &flag{"jobs", "N", "use N cores (default: all); also run N --seeds at a time, if given: runs must not share files or ports",
 	func(o *options, v string) error {
 		o.session.Apart = true
 		return number(v, 1, 1024, &o.session.Jobs)
 	}}
 
-var verboseFlag = &flag{"verbose", "", "say what is set in the program's environment",
+var verboseFlag = &flag{"verbose", "", "print the variables that are set in the program's environment",
 	func(o *options, v string) error { o.verbose = true; return nil }}
 
 var leaksFlag = &flag{"leaks", "", "report memory that the program allocates and never frees",
 	func(o *options, v string) error { o.session.Leaks = true; return nil }}
 
-var devicesFlag = &flag{"devices", "N", "the program sees N devices, 64 at most (default 1); all can access each other's memory, once it asks for that",
+var devicesFlag = &flag{"devices", "N", "the program sees N devices, at most 64 (default 1); it can enable peer access between all of them",
 	func(o *options, v string) error { return number(v, 1, cuda.MaxDevices, &o.session.Devices) }}
 
-var uninitFlag = &flag{"uninit", "NAME", "reads of memory, and uses of local variables, that nothing has written: off (default), warning, error",
+var uninitFlag = &flag{"uninit", "NAME", "severity of reads of memory, and uses of local variables, that nothing has written: off (default), warning, error",
 	func(o *options, v string) error {
 		return choose(v, map[string][]detect.Spec{"off": nil, "warning": {all.Uninit("warning")}, "error": {all.Uninit("error")}}, "severity", &o.session.Beside)
 	}}
 
-var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
+var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: the one that \"fencepost doctor\" shows)",
 	func(o *options, v string) error { o.nvcc = v; return nil }}
 
-var compilerFlag = &flag{"compiler", "NAME", "what compiles .cu files: nvcc (default), or clang 14 or newer with the headers of nvcc's toolkit",
+var compilerFlag = &flag{"compiler", "NAME", "compiler for .cu files: nvcc (default), or clang 14 or newer with the headers of nvcc's toolkit",
 	func(o *options, v string) error {
 		return choose(v, map[string]bool{"nvcc": false, "clang": true}, "compiler", &o.clang)
 	}}

@@ -22,9 +22,9 @@ const helpExamples = `Examples:
   fencepost run prog.cu                      compile a program, run it, report its races
   fencepost run a.cu b.cu -O2 -lz -- in.txt  with compiler flags, and arguments for the program
   fencepost run ./app in.txt                 a program built with "fencepost nvcc" or "nvcc -cudart shared"
-  fencepost run python3 -m pytest --fencepost  a Python program, as it is
+  fencepost run python3 -m pytest --fencepost  a Python program, unchanged
   make NVCC="fencepost nvcc"                 build so that "fencepost run" can run the result
-  fencepost check kernel.ptx --launch l.toml launch one kernel as a small file says
+  fencepost check kernel.ptx --launch l.toml launch the kernels of a launch file
   fencepost demo                             find the defects of three built-in kernels
   fencepost compare prog.cu                  all detectors on one execution, side by side
 `
@@ -86,7 +86,7 @@ func writeCommandHelp(w io.Writer, c *command) {
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func helpCommand() *command {
-	return &command{name: "help", args: "[COMMAND | detectors]", doc: "this page, or more about a command or the detectors",
+	return &command{name: "help", args: "[COMMAND | detectors]", doc: "print this page, or more about a command or the detectors",
 		run: func(ctx context.Context, e *env, o *options, args []string) (int, error) {
 			if len(args) == 0 {
 				writeHelp(e.stdout)

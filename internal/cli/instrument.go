@@ -11,7 +11,7 @@ import (
 )
 
 func instrumentCommand() *command {
-	out := &flag{"out", "FILE", "where the instrumented PTX goes (also -o)", setOut}
+	out := &flag{"out", "FILE", "the instrumented PTX to write (also -o)", setOut}
 	return &command{name: "instrument", args: "IN.ptx", doc: "rewrite PTX so that it logs or checks its accesses (docs/gpu.md)",
 		flags: []*flag{out, modeFlag(), pruneFlag()}, anywhere: true, run: runInstrument,
 		long: `
@@ -23,7 +23,7 @@ fencepost instrument in.ptx -o out.ptx
 
 // modeFlag is the flag that says what instrumented programs do.
 func modeFlag() *flag {
-	return &flag{"instrument", "MODE", "what instrumented code does: log (default) its accesses, or hirace: detect races itself (docs/gpu.md)",
+	return &flag{"instrument", "MODE", "log (default): instrumented code logs its accesses; hirace: it detects races itself (docs/gpu.md)",
 		func(o *options, v string) error {
 			return choose(v, map[string]instrument.Mode{"log": instrument.Log, "hirace": instrument.HiRace}, "mode", &o.session.Mode)
 		}}

@@ -17,7 +17,7 @@ var markdownFlag = &flag{"markdown", "FILE", "write the page docs/isa.md instead
 	func(o *options, v string) error { o.markdown = v; return nil }}
 
 func isaCommand() *command {
-	return &command{name: "isa", args: "[INSTRUCTION]", doc: "the PTX instructions that are supported",
+	return &command{name: "isa", args: "[INSTRUCTION]", doc: "list the supported PTX instructions",
 		flags: []*flag{markdownFlag}, anywhere: true, run: runISA,
 		long: `
 Without an argument it lists the instructions; with one, the forms of it: fencepost isa atom`}
@@ -133,11 +133,13 @@ func writeISAPage(w io.Writer) error {
 
 # Which PTX instructions are supported?
 
-These are the instructions and forms that Fencepost executes, in the notation of the PTX manual. A kernel that uses another one is
-refused before it runs, with its line and name, and counts as not checked. The other kernels of the program run.
+This page lists the instructions and forms that Fencepost executes, in the notation of the PTX manual. A kernel that uses
+another instruction does not run. It counts as not checked, and the report names the line and the instruction. The other
+kernels of the program run.
 
 PTX of ISA 1.0 to 1.3 and for devices sm_1x may omit modifiers that were implied at that time (mad.f32, div.f32, sin.f32 and
-similar), that of ISA 2.0 to 3.1 the rounding of mad.f32. Addresses have 64 bits, or 32 if the module does not contain .address_size 64.
+similar). PTX of ISA 2.0 to 3.1 may omit the rounding of mad.f32. Addresses have 64 bits, or 32 bits if the module does not
+contain .address_size 64.
 
 `)
 	return isa.WriteMarkdown(w)

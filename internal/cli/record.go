@@ -81,14 +81,14 @@ fencepost record --out FILE prog.cu
 fencepost record --out FILE ./app [arguments]
 fencepost record --out FILE kernel.ptx [--launch FILE]
 fencepost record --out FILE corpus/race/reduce
-  runs without a detector and writes every event that one may ask for to FILE: accesses with what they write, fences,
-  barriers, launches, host operations, with their source places. "fencepost analyze FILE" judges it, as often as you like.
-  Detectors that judge warps in lockstep want --schedule lockstep here. With --device emulated or gpu the trace is of the log of the
-  instrumented program: it has neither what is written nor branches. Flags stand before the program.`
+  runs without a detector and writes every event that a detector may request to FILE: accesses with the written values,
+  fences, barriers, launches and host operations, with their source places. "fencepost analyze FILE" judges the trace.
+  Detectors that judge warps in lockstep need --schedule lockstep here. With --device emulated or gpu the trace is made
+  of the log of the instrumented program, which has neither written values nor branches. Flags come before the program.`
 
 func recordCommand() *command {
-	out := &flag{"out", "FILE", "where the trace goes (also -o)", setOut}
-	values := &flag{"values", "WORD", "on (default) or off: without what is written traces are small, and same-value writes count as others",
+	out := &flag{"out", "FILE", "the trace to write (also -o)", setOut}
+	values := &flag{"values", "WORD", "on (default) or off: do not record written values; traces are smaller, and same-value writes become errors",
 		func(o *options, v string) error {
 			return choose(v, map[string]bool{"on": false, "off": true}, "word", &o.session.NoValues)
 		}}
@@ -145,11 +145,12 @@ func runRecord(ctx context.Context, e *env, o *options, args []string) (code int
 const analyzeLong = `
 fencepost analyze FILE
   judges a trace that "fencepost record" wrote, with the detectors that --detector names. The findings are those of the
-  run itself with --schedule fair. A trace that is cut off (a full disk, a killed run) is judged as far as it goes, which the report says.
+  run itself with --schedule fair. If the trace is truncated (a full disk, a killed run), its existing part is judged, and
+  the report says so.
 
 fencepost analyze trace.std
-  judges the trace of a CPU program: the STD format of RAPID, CSV, or what "fencepost export" makes of them (docs/cpu.md).
-  Its detectors are fasttrack, slimfast and wcp; fasttrack and wcp judge by default.`
+  judges the trace of a CPU program: the STD format of RAPID, CSV, or the binary format of "fencepost export"
+  (docs/cpu.md). The detectors are fasttrack, slimfast and wcp; fasttrack and wcp judge by default.`
 
 func analyzeCommand() *command {
 	const past = "the run is over: give it to \"fencepost record\""

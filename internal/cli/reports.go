@@ -30,9 +30,9 @@ const gitlabReport = "gl-code-quality-report.json"
 // reportFlags are those of exportFlags, and what leaves findings out.
 func reportFlags() []*flag {
 	return append(exportFlags(), []*flag{
-		{"suppress", "FILE", "leave out findings that the file names (docs/suppressions.md)",
+		{"suppress", "FILE", "do not report findings that this file suppresses (docs/suppressions.md)",
 			func(o *options, v string) error { o.reports.suppress = v; return nil }},
-		{"baseline", "FILE", "leave out findings that this earlier JSON report has",
+		{"baseline", "FILE", "do not report findings that this earlier JSON report has",
 			func(o *options, v string) error { o.reports.baseline = v; return nil }},
 	}...)
 }
@@ -51,7 +51,7 @@ func exportFlags() []*flag {
 		file("sarif", "write the findings as SARIF 2.1.0, for code scanning (docs/ci.md)", func(o *options) *string { return &o.reports.sarif }),
 		file("junit", "write the findings as results of tests in JUnit's format", func(o *options) *string { return &o.reports.junit }),
 		file("summary", "write a summary in Markdown", func(o *options) *string { return &o.reports.summary }),
-		{"annotate", "WHERE", "mark lines in a review: github, gitlab (" + gitlabReport + "), auto (where CI runs it), none", setAnnotate},
+		{"annotate", "WHERE", "mark lines in a review: github, gitlab (" + gitlabReport + "), auto (the one whose CI runs it), none", setAnnotate},
 	}
 }
 

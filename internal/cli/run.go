@@ -31,15 +31,15 @@ fencepost run prog.cu [more.cu] [compiler flags] [-- arguments]
   compiles CUDA sources so that every memory access stays on its line, and runs the program.
 
 fencepost run ./app [arguments]
-  runs a program that was built with "fencepost nvcc" or "nvcc -cudart shared" and holds PTX; or a program of the CPU that
-  was built with "fencepost cc", "c++" or "fc": docs/cpu.md.
+  runs a program that was built with "fencepost nvcc" or "nvcc -cudart shared" and holds PTX, or a CPU program that was
+  built with "fencepost cc", "c++" or "fc": docs/cpu.md.
 
 fencepost run python3 SCRIPT [arguments]
-  runs a Python program, with PyTorch, Triton, numba-cuda or CUDA Python as they are installed: docs/python.md.
+  runs a Python program with its installed PyTorch, Triton, numba-cuda or CUDA Python: docs/python.md.
 
-The host code runs as it is; kernels run on an emulated GPU (--arch) whose memory accesses are watched.
-The program's input, output and arguments are its own; the report goes to the standard error. Flags of fencepost come
-before the program.`
+The host code runs natively. Kernels run on an emulated GPU (--arch) whose memory accesses are observed. The program
+reads its own input and writes its own output; the report goes to standard error. Flags of fencepost come before the
+program.`
 
 func runCommand() *command {
 	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong,
@@ -49,15 +49,15 @@ func runCommand() *command {
 
 // detectorHelp lists the detectors.
 func detectorHelp() string {
-	s := "Detectors, for --detector NAME,... with options behind colons: --detector hb,scord:granularity=8\n" +
-		"Without --detector hb judges, and gwcp predicts. The others are for comparison: they behave as published, blind spots included.\n"
+	s := "Detectors for --detector NAME,... Options follow colons: --detector hb,scord:granularity=8\n" +
+		"By default hb judges, and gwcp predicts. The others are for comparison: they behave as published, including blind spots.\n"
 	for _, d := range all.Detectors() {
 		s += fmt.Sprintf("\n  %-12s %s", d.Name, d.Doc)
 		for _, o := range d.Options {
 			s += fmt.Sprintf("\n    :%s=%s  %s", o.Name, strings.Join(o.Values, "|"), o.Doc)
 		}
 	}
-	s += "\n\nDetectors of traces of CPU programs (docs/cpu.md), for \"fencepost analyze\"; without --detector fasttrack and wcp judge:\n"
+	s += "\n\nDetectors of traces of CPU programs (docs/cpu.md), for \"fencepost analyze\"; by default fasttrack and wcp judge:\n"
 	for _, d := range cpus.Detectors() {
 		s += fmt.Sprintf("\n  %-12s %s", d.Name, d.Doc)
 	}
@@ -263,19 +263,19 @@ func remedy(err error) error {
 }
 
 const nvccLong = `
-Takes the place of nvcc in a build: the same arguments, and programs come out that "fencepost run" can run and check.
-It adds source lines, keeps every memory access where the source has it, embeds PTX for compute capability 8.0 unless
-you name another, and links Fencepost's runtime in place of NVIDIA's. Separate compilation (-rdc=true, -dc, -dlink) works.
+Replaces nvcc in a build. It takes the same arguments, and "fencepost run" can run and check the resulting programs.
+It adds source lines, keeps every memory access at its place in the source, embeds PTX for compute capability 8.0 unless
+you name another one, and links Fencepost's runtime instead of NVIDIA's. Separate compilation (-rdc=true, -dc, -dlink) works.
 
   make NVCC="fencepost nvcc"
   cmake -DCMAKE_CUDA_COMPILER="$(fencepost nvcc --toolkit)/bin/nvcc" ..
   make CUDA_HOME="$(fencepost nvcc --toolkit)"
 
---instrument log or hirace makes a program that runs under "fencepost run --device auto --instrument MODE" when it is
-started by itself (docs/gpu.md): ./app tests itself, on a GPU if there is one. It finds fencepost on PATH, or by the variable FENCEPOST.
+--instrument log or hirace makes a program that starts itself under "fencepost run --device auto --instrument MODE"
+(docs/gpu.md). So ./app checks itself, on a GPU if there is one. It finds fencepost on PATH, or by the variable FENCEPOST.
 
---toolkit prints the folder of a toolkit made of links to yours, whose nvcc and runtime libraries are Fencepost's. A
-link called nvcc to the fencepost program does as well. FENCEPOST_NVCC names the compiler to call.`
+--toolkit prints the path of a toolkit folder that consists of links to yours, except for Fencepost's nvcc and runtime
+libraries. A link named nvcc to the fencepost program works too. FENCEPOST_NVCC names the compiler to call.`
 
 func nvccCommand() *command {
 	return &command{name: "nvcc", args: "ARGUMENTS...", long: nvccLong,

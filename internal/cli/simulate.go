@@ -36,9 +36,9 @@ type simulation struct {
 
 const simulateHead = `
 fencepost simulate TRACE...
-  runs traces of CPU programs (docs/cpu.md) on a simulated processor of 16 cores, without race detection and with detectors in
-  hardware, and prints what they cost: cycles per instruction, what resolves checks, where the overhead is. docs/simulate.md
-  describes the designs, the processor and the tables. It measures; "fencepost analyze" tells where races are.
+  runs traces of CPU programs (docs/cpu.md) on a simulated processor of 16 cores, without race detection and with
+  detectors in hardware. It prints their cost: cycles per instruction, what resolves checks, where the overhead is.
+  docs/simulate.md describes the designs, the processor and the tables. "fencepost analyze" reports where races are.
 
 fencepost simulate --program all
   runs programs of its own.
@@ -66,12 +66,12 @@ func simulateLong() string {
 }
 
 func simulateCommand() *command {
-	return &command{name: "simulate", args: "[TRACE...]", doc: "what race detectors in hardware cost", long: simulateLong(),
+	return &command{name: "simulate", args: "[TRACE...]", doc: "simulate the cost of race detectors in hardware", long: simulateLong(),
 		anywhere: true, run: runSimulate, flags: []*flag{
 			{"hw", "NAME,...", "designs to simulate, or all (default parsnip,radish,radish-ts; for kernels scord)", setHardware},
 			launchFlag, nvccFlag,
 			{"gpu", "FILE", "the GPU, as TOML (docs/simulate.md)", setGPU},
-			{"resources", "", "simulate kernels with half and with twice the L2 cache and the bandwidth of DRAM too",
+			{"resources", "", "also simulate kernels with half and with twice the L2 cache and the bandwidth of DRAM",
 				func(o *options, v string) error { o.simulation.resources = true; return nil }},
 			{"program", "NAME,...", "programs to run, or all",
 				func(o *options, v string) (err error) {
@@ -89,9 +89,9 @@ func simulateCommand() *command {
 					}
 					return err
 				}},
-			{"instructions", "N", "instructions that an event stands for, itself included (default 3)",
+			{"instructions", "N", "instructions for each event, including the event itself (default 3)",
 				func(o *options, v string) error { return number(v, 1, 1000, &o.simulation.machine.Instructions) }},
-			{"json", "FILE", "write what was counted as JSON too (docs/simulate.md); - is the standard output", setJSON},
+			{"json", "FILE", "also write the counts as JSON (docs/simulate.md); - is standard output", setJSON},
 		}}
 }
 

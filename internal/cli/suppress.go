@@ -13,17 +13,17 @@ import (
 
 const suppressLong = `
 fencepost suppress --reason "ticket 12" report.json [ID...] >> fencepost.suppress
-  prints an entry for each finding of a JSON report that is not suppressed yet, or for those with the ids. An entry holds
-  for the lines as they read, wherever they move in the file. Edit it to hold for more: docs/suppressions.md.
+  prints an entry for each finding of a JSON report that is not suppressed yet, or only for the given ids. An entry
+  matches the text of the lines, wherever they move in the file. Edit it to match more findings: docs/suppressions.md.
 
-  fencepost run --suppress fencepost.suppress prog.cu leaves them out.`
+  fencepost run --suppress fencepost.suppress prog.cu does not report them.`
 
 func suppressCommand() *command {
 	return &command{name: "suppress", args: "REPORT.json [ID...]", doc: "write suppressions for findings of a report", long: suppressLong,
 		anywhere: true, run: runSuppress, flags: []*flag{
-			{"reason", "TEXT", "why these findings are left out; needed",
+			{"reason", "TEXT", "why these findings are suppressed; required",
 				func(o *options, v string) error { o.reason = v; return nil }},
-			{"expires", "DATE", "the last day on which the entries hold, as in 2030-12-31",
+			{"expires", "DATE", "the last day on which the entries apply, as in 2030-12-31",
 				func(o *options, v string) error {
 					if _, err := time.Parse(time.DateOnly, v); err != nil {
 						return usagef("%q is no date; write 2030-12-31", v)

@@ -19,36 +19,38 @@ import (
 
 const verifyLong = `
 fencepost verify kernel.cu --grid 2 --block 2 --arg 'lock:i32[1]' --arg i32=5
-  explores every execution of a small launch of a kernel (CUDA or PTX) under scoped RC11 and reports failed assertions,
+  explores every execution of a small launch of a kernel (CUDA or PTX) under scoped RC11. It reports failed assertions,
   data races, heterogeneous races (of atomics whose scopes do not include each other), barrier divergence and spins that
-  no fair execution leaves, each with the execution that shows it; or says that there are none at this size. --launch takes a launch file in the
-  place of the other flags (docs/launch.md). docs/verify.md has the memory model, what each PTX operation is in it, and
-  what is not explored: asynchronous copies and their mbarriers, matrices, atomic accesses of different widths to one place. A kernel
-  that has these is refused, with exit code 3.
+  never end in a fair execution, each with an execution that shows it. If there are none, it says so for this size.
+  --launch takes a launch file instead of the other flags (docs/launch.md). docs/verify.md describes the memory model, the
+  meaning of each PTX operation in it, and what is not explored: asynchronous copies and their mbarriers, matrices, atomic
+  accesses of different widths to one place. A kernel that has these is refused, with exit code 3.
 
 fencepost verify prog.cu --kernel K [--launch-number N] [-- ARGUMENTS]
-  runs the host code of a program, as "fencepost run" does, up to launch N of kernel K (default: the first) and explores that launch,
-  with its arguments and with the memory as it then is. ./app, built with "fencepost nvcc", may stand in the place of prog.cu.
+  runs the host code of a program, as "fencepost run" does, up to launch N of kernel K (default: the first). It explores
+  that launch, with its arguments and the contents of memory at that point. prog.cu may also be ./app, built with
+  "fencepost nvcc".
 
 fencepost verify test.litmus
-  does the same with a litmus test, whose language docs/verify.md describes. --model ptx explores a litmus test or a kernel under
-  the memory model of PTX, with load buffering and proxies, in the place of scoped RC11.
+  explores a litmus test, whose language docs/verify.md describes. --model ptx explores a litmus test or a kernel under
+  the memory model of PTX, with load buffering and proxies, instead of scoped RC11.
 
-  Loops that wait for a value cost nothing. Others are cut after --unroll iterations; if that happens, and nothing is
-  wrong otherwise, the exit code is 3.
+  Loops that wait for a value cost nothing. Other loops are cut after --unroll iterations. If that happens, and there is
+  no error, the exit code is 3.
 
-  --equivalence rf explores one execution of those in which each read reads from the same write: orders of writes that nobody tells
-  apart count once. Errors, verdicts and final states are the same. Where two threads have sc accesses or sc fences (__threadfence() is
-  one) of scopes that include each other that is intractable: each execution is explored then, and the report says so.
+  --equivalence rf explores one of the executions in which each read reads from the same write: orders of writes that no
+  thread observes count once. Errors, verdicts and final states are the same. The problem is intractable if two threads
+  have sc accesses or sc fences (such as __threadfence()) of scopes that include each other. Then each execution is
+  explored, and the report says so.
 
-  --symmetry explores one execution of those that differ by the names of threads which do the same: those of a block, or blocks of one
-  thread. Errors and verdicts are the same. The report says so if there are no such threads.
+  --symmetry explores one of the executions that differ only by the names of threads which do the same: threads of a
+  block, or blocks of one thread. Errors and verdicts are the same. The report says so if there are no such threads.
 
-  --graph draws the execution of an error as a picture. --schedule writes it as an order of the threads' operations, which "fencepost check
-  --schedule FILE" and "fencepost run --schedule FILE" replay.
+  --graph draws the execution of an error as a picture. --schedule writes it as an order of the threads' operations, which
+  "fencepost check --schedule FILE" and "fencepost run --schedule FILE" replay.
 
   --repair searches for the smallest change after which there is no error: wider scopes, stronger orders, atomics, fences,
-  barriers. It prints the change as a diff against the source and explores the changed source. The file stays as it is.
+  barriers. It prints the change as a diff against the source and explores the changed source. The file is not changed.
 
 Examples:
   fencepost verify lock.cu --kernel lock --grid 2 --block 1 --arg 'mutex:i32[1]' --arg 'count:i32[1]'
@@ -65,14 +67,14 @@ func verifyCommand() *command {
 				func(o *options, v string) error { o.verify.First = true; return nil }},
 			{"repair", "", "search for the smallest change without error, print it as a diff, and explore the changed source",
 				func(o *options, v string) error { o.repair = true; return nil }},
-			{"jobs", "N", "explore with N goroutines at a time (default: one for each processor); the result is the same. Where the model ptx needs reads from later writes, one explores",
+			{"jobs", "N", "explore with N goroutines (default: one for each processor); the result is the same. One explores where the model ptx needs reads from later writes",
 				func(o *options, v string) error { return number(v, 1, 1024, &o.verify.Jobs) }},
-			{"checkpoint", "FILE", "save the state of the search in this file now and then and at its end, unless it is complete, and go on from there if the file is there",
+			{"checkpoint", "FILE", "save the state of the search in this file, regularly and when it is stopped; continue from the file if it exists",
 				func(o *options, v string) error { o.checkpoint = v; return nil }},
 			{"unroll", "N", fmt.Sprintf("cut loops that do not wait after N iterations (default %d)", litmus.DefaultUnroll),
 				func(o *options, v string) error { return number(v, 1, 1<<20, &o.litmus.Unroll) }},
 			gridFlag, blockFlag, argFlag, sharedFlag,
-			{"kernel", "NAME", "which kernel of the file to launch, or of which kernel of a program to explore a launch",
+			{"kernel", "NAME", "the kernel of the file to launch, or the kernel of a program whose launch is explored",
 				func(o *options, v string) error { o.kernel.name = v; return nil }},
 			{"launch-number", "N", "explore the Nth launch (of --kernel, if given) that a program makes (default 1)",
 				func(o *options, v string) error { return number(v, 1, 1<<30, &o.kernel.number) }},
@@ -85,7 +87,7 @@ func verifyCommand() *command {
 				func(o *options, v string) error {
 					return choose(v, map[string]model.Inclusion{"each": model.Each, "paper": model.Paper}, "inclusion", &o.verify.Incl)
 				}},
-			{"barriers", "NAME", "the arrivals at a barrier: unordered (default; one execution), paper (read-modify-writes; one for each order)",
+			{"barriers", "NAME", "arrivals at a barrier: unordered (default; one execution), paper (read-modify-writes; one execution for each order)",
 				func(o *options, v string) error {
 					return choose(v, map[string]bool{"unordered": false, "paper": true}, "treatment of barriers", &o.verify.Ordered)
 				}},
@@ -93,9 +95,9 @@ func verifyCommand() *command {
 				func(o *options, v string) error {
 					return choose(v, map[string]bool{verify.EachExecution: false, verify.ReadsFrom: true}, "equivalence", &o.verify.ReadsFrom)
 				}},
-			{"symmetry", "", "explore executions up to the names of symmetric threads: those that do the same, whatever their number; docs/verify.md",
+			{"symmetry", "", "explore executions up to the names of symmetric threads, which do the same whatever their number; docs/verify.md",
 				func(o *options, v string) error { o.verify.Symmetry = true; return nil }},
-			{"graph", "FILE.svg", "draw the execution of each error, with po, rf, co, synchronisation and scopes; the second to FILE-2.svg",
+			{"graph", "FILE.svg", "draw the execution of each error, with po, rf, co, synchronisation and scopes; the second in FILE-2.svg",
 				func(o *options, v string) error {
 					if filepath.Ext(v) != ".svg" {
 						return usagef("--graph: an execution is drawn as SVG: name a file with the extension .svg, not %q", v)
@@ -103,13 +105,13 @@ func verifyCommand() *command {
 					o.graph, o.verify.Drawings = v, true
 					return writable("graph", v, "")
 				}},
-			{"schedule", "FILE", "write a schedule of each error of a kernel that an interleaving shows, for --schedule of check and run; the second to FILE-2",
+			{"schedule", "FILE", "write a schedule of each error of a kernel that an interleaving shows, for --schedule of check and run; the second in FILE-2",
 				func(o *options, v string) error {
 					o.kernel.schedule, o.verify.Schedules = v, true
 					return writable("schedule", v, "")
 				}},
-			{"json", "FILE", "write the report as JSON too (docs/json.md); - is the standard output", setJSON},
-			{"times", "", "say how long the search took, in how much memory, and how many events an execution has at most; in the JSON too, which has 0 otherwise",
+			{"json", "FILE", "also write the report as JSON (docs/json.md); - is standard output", setJSON},
+			{"times", "", "print the time and memory of the search and the largest number of events of an execution; also in the JSON, which has 0 otherwise",
 				func(o *options, v string) error { o.times = true; return nil }},
 			{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found", setTimeout},
 		}, exportFlags()...)}

@@ -309,19 +309,19 @@ func TestVerifyCorpus(t *testing.T) {
 
 const corpusHead = `# What does verify find in the corpus?
 
-Every program of the corpus that launches once, with at most two blocks of at most four threads or at most four threads in all, explored with
-a bound of 8 iterations (` + "`--unroll 8`" + `) for at most 4 seconds under each model. *Executions* are those that are complete; *seconds* are of one core of an AMD EPYC.
-An error is named by its kinds, warnings by none. *Predicted* says what becomes of the races that the detector gwcp predicts from one run, beyond those that hb
-finds there: scoped RC11 has an execution with the race, or has none.
+The table has every program of the corpus that makes one launch of at most two blocks of at most four threads, or of at most four threads in
+all. Each is explored with a bound of 8 iterations (` + "`--unroll 8`" + `) for at most 4 seconds under each model. *Executions* are the complete ones.
+*Seconds* are of one core of an AMD EPYC. The verdict names the kinds of errors; warnings are not named. *Predicted* says whether scoped RC11
+has an execution with the races that the detector gwcp predicts from one run and that hb does not find there.
 
 `
 
 const corpusColumns = `
-In none of the programs without error under scoped RC11 does the source want an error, and no program that is meant to be right has one under either model. Every
-race that hb of the model PTX finds in three schedules is among those that verify finds under that model, but for three programs, in which the order of fence.sc
-orders the accesses: hb does not know that order.
+No program without an error under scoped RC11 has a source that expects one, and no program that is meant to be correct has an error under
+either model. hb, under the model PTX, finds races in three schedules. verify finds all of these under that model, except in three programs,
+in which the order of fence.sc orders the accesses: hb does not track that order.
 
-The page is written by ` + "`go test ./internal/cli -run TestVerifyCorpus -update`" + `; all but the seconds is checked by the tests.
+` + "`go test ./internal/cli -run TestVerifyCorpus -update`" + ` writes the page. The tests check all of it except the seconds.
 
 | program | blocks, threads | scoped RC11 | executions | seconds | PTX | executions | seconds | predicted |
 |---|---|---|---|---|---|---|---|---|

@@ -35,11 +35,11 @@ type kernelOptions struct {
 
 // The flags that launch a kernel without a launch file, or change what one says.
 var (
-	gridFlag = &flag{"grid", "N[,N[,N]]", "launch a kernel with so many blocks, whatever the file says",
+	gridFlag = &flag{"grid", "N[,N[,N]]", "launch the kernel with N blocks, whatever the file says",
 		func(o *options, v string) error { return dimensions(v, &o.kernel.grid) }}
-	blockFlag = &flag{"block", "N[,N[,N]]", "launch a kernel with blocks of so many threads, whatever the file says",
+	blockFlag = &flag{"block", "N[,N[,N]]", "launch the kernel with blocks of N threads, whatever the file says",
 		func(o *options, v string) error { return dimensions(v, &o.kernel.block) }}
-	argFlag = &flag{"arg", "VALUE", "an argument of the kernel, one --arg for each: i32=5, or a buffer as in x:i32[4] or x:i32[4]=7, or x alone once more",
+	argFlag = &flag{"arg", "VALUE", "an argument of the kernel, one --arg for each: i32=5, or a buffer as in x:i32[4] or x:i32[4]=7; x is that buffer again",
 		func(o *options, v string) error { return argument(v, &o.kernel.args) }}
 	sharedFlag = &flag{"shared", "BYTES", "dynamic shared memory of a block of the kernel",
 		func(o *options, v string) error { return number(v, 0, 1<<20, &o.kernel.shared) }}

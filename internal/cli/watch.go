@@ -11,9 +11,9 @@ import (
 
 const watchLong = `
 fencepost watch prog.cu
-  runs the program, and again whenever a source beside it is saved: files with the endings .cu, .cuh, .h, .hpp, .cpp, .c,
-  .ptx and .toml in the folders of the files that are named. Flags are those of run, or of check if the file is PTX.
-  Ctrl-C ends it; the exit code is that of the last run.`
+  runs the program, and runs it again whenever a source beside it is saved: files with the endings .cu, .cuh, .h, .hpp,
+  .cpp, .c, .ptx and .toml in the folders of the files on the command line. Flags are those of run, or of check if the
+  file is PTX. Ctrl-C ends it; the exit code is that of the last run.`
 
 func watchCommand() *command {
 	return &command{name: "watch", args: "PROG.cu | KERNEL.ptx [ARGUMENTS]", doc: "run or check again whenever a source is saved", long: watchLong,

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// UnknownError is a name that is none, and the names that would have.
+// UnknownError reports a name that does not exist, with the valid names.
 type UnknownError struct {
-	What  string // "detector", "option of scord"
+	What  string // "detector", "option of scord", ...
 	Name  string
 	Valid []string
 }
@@ -18,8 +18,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no %s %q (%s)", e.What, e.Name, strings.Join(e.Valid, ", "))
 }
 
-// Choose gives the detector that text asks for: its name, with choices after colons, "scord:granularity=8". The Spec's
-// New then makes detectors with these choices. The error is an *UnknownError.
+// Choose finds a detector by name. text is the name, followed by option values after colons: "scord:granularity=8". The
+// New of the returned Spec makes detectors with these values. The error is an *UnknownError.
 func Choose(list []Spec, text string) (Spec, error) {
 	parts := strings.Split(text, ":")
 	i := slices.IndexFunc(list, func(s Spec) bool { return s.Name == parts[0] })

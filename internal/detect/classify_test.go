@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestHostThreads checks that a race which only unseen order of host threads could exclude is a warning.
+// TestHostThreads checks that a race which only invisible order of host threads could exclude is a warning.
 func TestHostThreads(t *testing.T) {
 	write, read, atomic := Side{Write: true}, Side{}, Side{Write: true, Atomic: true, RMW: true, Unit: 4}
 	for _, other := range []Side{write, read, atomic} {
@@ -19,7 +19,7 @@ func TestHostThreads(t *testing.T) {
 	}
 }
 
-// TestStagedCopy checks that a copy which only the letter of the manual leaves unordered is a warning, and any other
+// TestStagedCopy checks that a copy which is unordered by the manual but not in practice is a warning, and any other
 // unordered host operation an error.
 func TestStagedCopy(t *testing.T) {
 	read, write := Side{Unit: 4}, Side{Write: true}
@@ -44,7 +44,7 @@ func TestStagedCopy(t *testing.T) {
 	}
 }
 
-// TestOtherDevice checks that between devices two atomic operations are morally strong only at the scope of the system.
+// TestOtherDevice checks that two atomic operations on different devices are morally strong only at system scope.
 func TestOtherDevice(t *testing.T) {
 	side := func(wide, system bool) Side {
 		return Side{Write: true, Atomic: true, RMW: true, Wide: wide, System: system, Unit: 4}
@@ -71,7 +71,8 @@ func TestOtherDevice(t *testing.T) {
 	}
 }
 
-// TestVolatileLaunches checks that volatile accesses by a kernel and those that its threads launch are judged as those of one kernel are.
+// TestVolatileLaunches checks that volatile accesses by a kernel and by kernels that its threads launch are judged like
+// those of one kernel.
 func TestVolatileLaunches(t *testing.T) {
 	read, write, add := Side{Volatile: true}, Side{Volatile: true, Write: true}, Side{Write: true, Atomic: true, RMW: true, Wide: true, Unit: 4}
 	for _, c := range []struct {

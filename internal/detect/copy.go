@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// kindOfCopy is the kind of a race with an asynchronous copy that was not complete.
+// kindOfCopy gives the kind of a race with an asynchronous copy that was not complete.
 func (f *Facts) kindOfCopy() Kind {
 	c := f.Copy
 	switch {
@@ -35,9 +35,10 @@ func (f *Facts) kindOfCopy() Kind {
 	return CopyNotAwaited
 }
 
-// Overtaken gives the place of a copy into shared memory that overwrites what an earlier copy of its thread writes, which an mbarrier tracks and which
-// the thread does not know to be complete; 0 for other races. Where the copy overwrites what others may still read too, that is what its thread has
-// to wait for: who has read has waited for the earlier copy.
+// Overtaken gives the place of a copy into shared memory that overwrites what an earlier copy of its own thread writes.
+// An mbarrier tracks the earlier copy, and the thread does not know that it is complete. For other races the result is
+// 0. If the copy also overwrites what others may still read, the thread should wait for the readers instead: they have
+// waited for the earlier copy.
 func (f *Facts) Overtaken() uint32 {
 	c := f.Copy
 	if f.Kind() != CopyNotAwaited || c == nil || !c.Tracked || !c.Own || !f.Earlier.Async || !f.Later.Async || f.Later.Op != Write || f.Later.Space != event.Shared {
@@ -46,16 +47,16 @@ func (f *Facts) Overtaken() uint32 {
 	return f.Later.Place
 }
 
-// explainCopy says why an asynchronous copy was not complete.
+// explainCopy explains why an asynchronous copy was not complete.
 func (f *Facts) explainCopy() (message, fix string) {
 	if c := f.Copy; c != nil && c.Unfilled {
 		op, fix := "wgmma.mma_async", "wait for the phase of the mbarrier before the operation: mbarrier.try_wait, wait() of cuda::barrier"
 		if c.Core {
 			op = "tcgen05.mma or tcgen05.cp"
 		}
-		why := "its thread has not waited for the mbarrier that tells that the copy is complete"
+		why := "its thread has not waited for the mbarrier that signals that the copy is complete"
 		if c.Passed {
-			why, fix = "its thread has waited for the mbarrier that tells that the copy is complete, and has gone on because another phase was complete", fixPhase
+			why, fix = "its thread has waited for the mbarrier that signals that the copy is complete, and has gone on because another phase was complete", fixPhase
 		}
 		if !c.Matrix && !c.Core {
 			return "a write by a bulk copy of bytes that another thread has read before: nothing had been written there, so that the read came before the copy that fills the buffer: " + why, c.fix()
@@ -66,7 +67,7 @@ func (f *Facts) explainCopy() (message, fix string) {
 		return "a write of bytes that a wgmma.mma_async reads, which may not be complete: " + f.Copy.lacksMatrix(), f.Copy.fixMatrix()
 	}
 	if f.Copy != nil && f.Copy.Core {
-		g := *f // what the tensor cores read in shared memory, they do not copy
+		g := *f // what the tensor cores read from shared memory is not a copy
 		g.Earlier.Async = g.Earlier.Async && g.Earlier.Space == event.Tensor
 		return fmt.Sprintf("%s of the same bytes of %s, and the first is by an operation of the tensor cores that may not be complete: %s", g.pair(), f.memory(), f.Copy.lacksCore()), f.Copy.fixCore()
 	}
@@ -92,10 +93,10 @@ func (f *Facts) explainCopy() (message, fix string) {
 	return fmt.Sprintf("%s %s, which may not be complete: %s", what, whose, f.Copy.lacks()), fix
 }
 
-// thenBarrier is what comes after a wait for copies of other threads of the block.
+// thenBarrier follows the advice to wait, where the accessing thread did not issue the copy.
 const thenBarrier = ", and then __syncthreads() for the threads that did not issue the copy"
 
-// lacks says which wait is missing or faulty.
+// lacks says which wait is missing or wrong.
 func (c *CopyState) lacks() string {
 	switch {
 	case c != nil && c.Ahead:
@@ -142,9 +143,9 @@ func (c *CopyState) fix() string {
 	return "wait for the group before the access: cp.async.wait_group 0 (__pipeline_wait_prior(0), consumer_wait() of cuda::pipeline, cooperative_groups::wait)" + then
 }
 
-const fixPhase = "wait for the phase of the copy: mbarrier.try_wait.parity with 0 for the first phase after mbarrier.init, 1 for the second, and so on, changed each time that the stages have gone round"
+const fixPhase = "wait for the phase of the copy: mbarrier.try_wait.parity with 0 for the first phase after mbarrier.init, 1 for the second, and so on, changed each time that all stages have been used"
 
-// fixBulk says what to do about a bulk copy.
+// fixBulk gives the fix for a bulk copy.
 func (c *CopyState) fixBulk() string {
 	then := thenBarrier
 	if c.Own {
@@ -162,34 +163,34 @@ func (c *CopyState) fixBulk() string {
 	case c.Waited && c.Allowed > 0:
 		return fmt.Sprintf("let the wait leave fewer groups pending than %d: cp.async.bulk.wait_group %d or less%s", c.Allowed, c.Allowed-1, then)
 	}
-	return "wait for the group before the access: cp.async.bulk.wait_group 0, or where only the source is written again .read" + then
+	return "wait for the group before the access: cp.async.bulk.wait_group 0, or .read if only the source is overwritten" + then
 }
 
-// explainProxy says that a proxy fence is missing.
+// explainProxy explains a missing proxy fence.
 func (f *Facts) explainProxy() (message, fix string) {
 	if f.Category == CopyProxyFence {
-		return fmt.Sprintf("a write by cp.async and a later %s of the same bytes in shared memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, wrote: no fence.proxy.async lies between the wait for the copy and the second", f.Later.Op),
-			"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the wait for the copy: in the thread that copies, before the barrier that the thread of the second waits at, or in the thread of the second, after it has waited for the copies"
+		return fmt.Sprintf("a write by cp.async and a later %s of the same bytes in shared memory are ordered, but no fence.proxy.async lies between the wait for the copy and the second access, which is through the async proxy and may not observe the copy, which writes through the generic proxy", f.Later.Op),
+			"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the wait for the copy: in the thread that copies, before the barrier at which the thread of the second waits, or in the thread of the second, after it has waited for the copies"
 	}
 	if f.Later.Space == event.Global {
-		return fmt.Sprintf("%s of the same bytes in global memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, did in the same kernel: no fence.proxy.async of global memory lies between", f.pair()),
-			"execute fence.proxy.async.global (cuda::ptx::fence_proxy_async(cuda::ptx::space_global)) after the first, in its thread, before what orders the second after it, or in the thread of the second, after that; or write in an earlier kernel"
+		return fmt.Sprintf("%s of the same bytes in global memory are ordered, but no fence.proxy.async of global memory lies between them: the second is through the async proxy and may not observe the first, which the same kernel made through the generic proxy", f.pair()),
+			"execute fence.proxy.async.global (cuda::ptx::fence_proxy_async(cuda::ptx::space_global)) after the first, in its thread, before the synchronisation that orders the two, or in the thread of the second, after that synchronisation; or write in an earlier kernel"
 	}
-	return fmt.Sprintf("%s of the same bytes in shared memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, did: no fence.proxy.async lies between", f.pair()),
-		"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the first, in its thread, before the barrier that the thread of the second waits at"
+	return fmt.Sprintf("%s of the same bytes in shared memory are ordered, but no fence.proxy.async lies between them: the second is through the async proxy and may not observe the first, which is through the generic proxy", f.pair()),
+		"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the first, in its thread, before the barrier at which the thread of the second waits"
 }
 
-// explainReuse says why an asynchronous copy may overwrite what is still in use.
+// explainReuse explains why an asynchronous copy may overwrite data that is still in use.
 func (f *Facts) explainReuse() (message, fix string) {
-	return f.pair() + " of the same bytes in shared memory by threads of one block: nothing says that the buffer is free when the copy into it is issued" + f.around(),
-		"put __syncthreads() between the last access to the buffer and the issue of the copy into it (consumer_release() before producer_acquire() of cuda::pipeline), or use one stage more"
+	return f.pair() + " of the same bytes in shared memory by threads of one block: nothing signals that the buffer is free before the copy into it is issued" + f.around(),
+		"put __syncthreads() between the last access to the buffer and the issue of the copy into it (consumer_release() before producer_acquire() of cuda::pipeline), or use one more stage"
 }
 
-// lacksMatrix says which wait for a matrix operation is missing or faulty.
+// lacksMatrix says which wait for a wgmma.mma_async is missing or wrong.
 func (c *CopyState) lacksMatrix() string {
 	switch {
 	case c.Untold:
-		return "nothing says to the thread that writes that the warpgroup has done with the stage"
+		return "nothing signals to the writing thread that the warpgroup has finished with the stage"
 	case !c.Waited && !c.Committed:
 		return "it was not even committed to a group, and its warpgroup has not waited for it"
 	case !c.Waited:
@@ -203,16 +204,16 @@ func (c *CopyState) lacksMatrix() string {
 func (c *CopyState) fixMatrix() string {
 	switch {
 	case c.Untold:
-		return "let the warpgroup say that the stage is free after its wgmma.wait_group (mbarrier.arrive), and the thread that writes wait for that (mbarrier.try_wait), or put __syncthreads() between the two"
+		return "let the warpgroup signal that the stage is free after its wgmma.wait_group (mbarrier.arrive), and let the writing thread wait for that (mbarrier.try_wait), or put __syncthreads() between the two"
 	case c.Waited && c.Early:
 		return "commit the group before the wait: wgmma.commit_group, then the wait"
 	case c.Waited && c.Allowed > 0:
-		return fmt.Sprintf("let the wait leave fewer groups pending than %d: wgmma.wait_group %d or less; or free the stage one turn later", c.Allowed, c.Allowed-1)
+		return fmt.Sprintf("let the wait leave fewer groups pending than %d: wgmma.wait_group %d or less; or signal one iteration later that the stage is free", c.Allowed, c.Allowed-1)
 	}
-	return "execute wgmma.wait_group 0 before what says that the stage is free"
+	return "execute wgmma.wait_group 0 before the signal that the stage is free"
 }
 
-// lacksCore says which wait for an operation of the tensor cores is missing or faulty.
+// lacksCore says which wait for a tensor core operation is missing or wrong.
 func (c *CopyState) lacksCore() string {
 	switch {
 	case c.How == event.CoreLoads:

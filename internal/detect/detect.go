@@ -1,44 +1,45 @@
-// Package detect holds what detectors share: the Detector contract, findings, vector clocks and shadow memory.
-// It knows no detector; internal/detect/all lists them.
+// Package detect holds what detectors share: the Detector contract, findings and the classification of races. It does
+// not know any detector; internal/detect/all lists them.
 package detect
 
 import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Spec is a detector as a value in a list.
+// Spec describes a detector. Detectors are values of this type in a list.
 type Spec struct {
 	Name   string
 	Doc    string // one sentence
 	Source string // the paper and section it implements
 	Needs  event.Needs
-	// Lockstep says that the detector judges warps that run in lockstep, as before Volta: the run is scheduled so.
+	// Lockstep says that the detector assumes warps that run in lockstep, as before Volta. The run is then scheduled
+	// that way.
 	Lockstep bool
 	Options  []Option
 	New      func(Config) Detector
 }
 
-// Option is a choice that a detector leaves to its user: NAME:OPTION=VALUE on the command line.
+// Option is an option of a detector: NAME:OPTION=VALUE on the command line.
 type Option struct {
 	Name   string
 	Doc    string   // one sentence
 	Values []string // the first is the default
 }
 
-// Config is what a detector may know of the run.
+// Config is what a detector knows of the run.
 type Config struct {
 	Model Model
-	// Places tells where places are, for Arms. Detectors tell findings apart by Place alone.
+	// Places describes places in the code: see Arms, Updates and so on. Detectors distinguish findings by Place alone.
 	Places event.Places
-	// MaxFindings is how many findings to keep, 0 for DefaultFindings: see Shortlist.
+	// MaxFindings is the number of findings to keep; 0: DefaultFindings. See Shortlist.
 	MaxFindings int
-	// Watch says which races to report; nil: all.
+	// Watch selects the races to report; nil: all.
 	Watch *Watch
-	// Options are chosen values by option name, each one of the option's Values; see Spec.Option.
+	// Options are the chosen values by option name. Each is one of the option's Values. See Spec.Option.
 	Options map[string]string
 }
 
-// Option is the value of the option of that name: the chosen one or the default.
+// Option gives the value of an option: the chosen one or the default.
 func (s *Spec) Option(c Config, name string) string {
 	for _, o := range s.Options {
 		if o.Name == name {
@@ -51,7 +52,8 @@ func (s *Spec) Option(c Config, name string) string {
 	panic("BUG: detector " + s.Name + " has no option " + name)
 }
 
-// Arms are the arms of branches on which a place lies. Of a place that is unknown they are so chosen that Parted holds.
+// Arms gives the arms of branches that a place lies on. For an unknown place it gives arms for which Parted returns
+// true.
 func (c *Config) Arms(place uint32) []event.Arm {
 	if c.Places == nil || place == 0 {
 		return []event.Arm{{Taken: 3}}
@@ -59,7 +61,7 @@ func (c *Config) Arms(place uint32) []event.Arm {
 	return c.Places.Arms(place)
 }
 
-// Updates is event.Places.Updates, false of a place that is unknown.
+// Updates is event.Places.Updates; false for an unknown place.
 func (c *Config) Updates(place uint32) (load uint32, ok bool) {
 	if c.Places == nil || place == 0 {
 		return 0, false
@@ -67,30 +69,30 @@ func (c *Config) Updates(place uint32) (load uint32, ok bool) {
 	return c.Places.Updates(place)
 }
 
-// Discards is event.Places.Discards, false of a place that is unknown.
+// Discards is event.Places.Discards; false for an unknown place.
 func (c *Config) Discards(place uint32) bool {
 	return c.Places != nil && place != 0 && c.Places.Discards(place)
 }
 
-// Dereferences is event.Places.Dereferences, false of a place that is unknown.
+// Dereferences is event.Places.Dereferences; false for an unknown place.
 func (c *Config) Dereferences(place uint32) bool {
 	return c.Places != nil && place != 0 && c.Places.Dereferences(place)
 }
 
-// Model selects how volatile accesses and fences are read (design: "What a race is").
+// Model selects the interpretation of volatile accesses and fences.
 type Model uint8
 
 // The models.
 const (
-	ModelCUDA Model = iota // volatile builds patterns and races
+	ModelCUDA Model = iota // volatile accesses build patterns, but race
 	ModelPTX               // volatile is relaxed.sys
 	ModelHRF               // a producer fence suffices for strong consumers
 )
 
-// Detector consumes the events of a run and judges it. An error of the detector itself is a panic("BUG: ...").
+// Detector judges a run from its events. An internal error of a detector is a panic("BUG: ...").
 type Detector interface {
 	event.Sink
-	// Findings gives what was found so far, one for each pair of places and kind, in a deterministic order.
+	// Findings returns what was found so far, one finding for each pair of places and kind, in a deterministic order.
 	Findings() []Finding
 }
 
@@ -106,7 +108,7 @@ const (
 	API         Class = "api"
 )
 
-// Kind is the stable id of what is wrong.
+// Kind is the stable identifier of a kind of defect.
 type Kind string
 
 // The kinds of races.
@@ -121,26 +123,26 @@ const (
 	WarpSynchronous   Kind = "warp-synchronous"
 	SameValue         Kind = "same-value"
 	VolatileOnly      Kind = "volatile"
-	Unordered         Kind = "unordered"  // no nearer cause: nothing orders the two
-	MixedSize         Kind = "mixed-size" // two atomic operations that overlap in part only are not morally strong
+	Unordered         Kind = "unordered"  // no more specific cause: nothing orders the two
+	MixedSize         Kind = "mixed-size" // two atomic operations that overlap only partly are not morally strong
 	InterKernel       Kind = "inter-kernel"
 	CopyNotAwaited    Kind = "copy-not-awaited"        // an asynchronous copy was not waited for
 	WaitBeforeCommit  Kind = "wait-before-commit"      // the wait came before the copy was committed to a group
 	CoreNotAwaited    Kind = "tensor-core-not-awaited" // an operation of the tensor cores was not waited for
 	GroupPending      Kind = "group-pending"           // the wait left the copy's group pending
-	SourceWait        Kind = "source-wait"             // the wait was for the source of the copy to be read alone
-	WrongPhase        Kind = "wrong-phase"             // the wait was for another phase of the mbarrier than that of the copy
-	Liveness          Kind = "liveness"                // a spin that no fair execution leaves; of fencepost verify
-	StageReuse        Kind = "stage-reuse"             // a buffer is written again while it may still be accessed
-	MissingProxyFence Kind = "missing-proxy-fence"     // an access through the async proxy may not see what one through the generic proxy did
-	MissingMapFence   Kind = "missing-tensormap-fence" // a tensor copy may not see how its tensor map was changed
-	ReadOnlyLoad      Kind = "read-only-load"          // ld.global.nc of what the same launch writes
+	SourceWait        Kind = "source-wait"             // the wait only covered the reading of the copy's source
+	WrongPhase        Kind = "wrong-phase"             // the wait was for a phase of the mbarrier other than the copy's
+	Liveness          Kind = "liveness"                // a spin loop that no fair execution leaves; reported by fencepost verify
+	StageReuse        Kind = "stage-reuse"             // a buffer is overwritten while it may still be accessed
+	MissingProxyFence Kind = "missing-proxy-fence"     // an access through the async proxy may not see an access through the generic proxy
+	MissingMapFence   Kind = "missing-tensormap-fence" // a tensor copy may not see a change of its tensor map
+	ReadOnlyLoad      Kind = "read-only-load"          // ld.global.nc of bytes that the same launch writes
 )
 
-// The kinds of what detectors find that is no race.
+// The kinds of findings that are not races.
 const (
-	UninitialisedRead Kind = "uninitialised-read" // of memory that nothing has written
-	ForeignPointer    Kind = "foreign-pointer"    // to local memory of another thread, or shared memory of another block
+	UninitialisedRead Kind = "uninitialised-read" // a read of memory that nothing has written
+	ForeignPointer    Kind = "foreign-pointer"    // a pointer to local memory of another thread, or to shared memory of another block
 )
 
 // RaceKinds lists the kinds of races.
@@ -169,8 +171,8 @@ const (
 	Read     Op = "read"
 	Write    Op = "write"
 	AtomicOp Op = "atomic"
-	Wait     Op = "wait" // no access: a place where threads are
-	Call     Op = "call" // no access: a call of the API
+	Wait     Op = "wait" // not an access: a place where threads wait
+	Call     Op = "call" // not an access: a call of the API
 )
 
 // Access is one side of a finding.
@@ -186,16 +188,16 @@ type Access struct {
 	Lane    int
 	Address uint64
 	Size    int
-	Owner   *event.Dim3 // of shared memory: the block whose it is, of a launch with clusters; nil otherwise
+	Owner   *event.Dim3 // for shared memory in a launch with clusters: the block that it belongs to; otherwise nil
 	Async   bool        // by an asynchronous copy
 	Texture bool        // a texture fetch or a surface read
-	Updates bool        // a store of what was computed from what was there: event.Places.Updates
-	Load    uint32      // where it was loaded
-	Doing   string      // of Wait: "arrives"
-	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
-	// after the earlier access, the last before the later access. Nil when there is none.
+	Updates bool        // a store of a value computed from the previous one: event.Places.Updates
+	Load    uint32      // of an update: the place of the load
+	Doing   string      // for Wait: "arrives"
+	// Sync is the synchronisation nearest to the access on the side of the other access: for the earlier access the
+	// next one by its thread, for the later access the last one. It is nil if there is none.
 	Sync *Sync
-	// Took is who was on this side of the races of the finding; nil when the detector does not count them.
+	// Took is the threads on this side of the finding's races; nil if the detector does not count them.
 	Took *Participants
 }
 
@@ -203,14 +205,14 @@ type Access struct {
 type Sync struct {
 	Place uint32
 	What  string // "bar.sync 0", "fence.acq_rel.gpu", "atom.acquire.cta", ...
-	Lanes uint32 // the lanes that a bar.warp.sync ordered with each other
+	Lanes uint32 // the lanes that a bar.warp.sync orders
 }
 
 // Section is a critical section.
 type Section struct {
 	Lock     uint64 // address of the lock
 	Shared   bool   // in shared memory
-	From, To uint32 // places of what completed the acquire, and of the release; To is 0 when it was not seen
+	From, To uint32 // places of the operation that completed the acquire, and of the release; To is 0 if the release was not seen
 	Launch   event.Launch
 	Warp     uint32
 	Lane     int
@@ -223,21 +225,22 @@ type Finding struct {
 	Severity  Severity
 	Detector  string
 	Predicted bool
-	Count     int       // racing pairs of dynamic accesses seen (for a race); occurrences otherwise
-	Addresses int       // distinct bytes concerned; 0 when not counted
+	Count     int       // for a race, the racing pairs of dynamic accesses seen; otherwise the occurrences
+	Addresses int       // distinct bytes concerned; 0 if not counted
 	Message   string    // one sentence: what is wrong and why nothing orders it
 	Fix       string    // one sentence: what would order it
-	Accesses  []Access  // the earlier first
-	Sections  []Section // of a predicted race: the two critical sections whose order hid it, the earlier first; none when not known
-	Flag      [2]uint32 // places of the write and the read by which a too weak synchronisation passes; 0 where none is known
-	NoSync    bool      // the detector does not know the synchronisation around accesses: a Sync that is nil says nothing
+	Accesses  []Access  // the earlier one first
+	Sections  []Section // for a predicted race: the two critical sections whose order hid it, the earlier one first; empty if not known
+	Flag      [2]uint32 // places of the write and the read that a too weak synchronisation goes through; 0 if none is known
+	NoSync    bool      // the detector does not record the synchronisation around accesses: a nil Sync means nothing
 }
 
-// Capped is a detector that keeps at most Config.MaxFindings findings. More gives how many others there are, or at least are.
+// Capped is a detector that keeps at most Config.MaxFindings findings. More returns the number of other findings; if
+// atLeast, there are more than n.
 type Capped interface{ More() (n int, atLeast bool) }
 
-// Metered is a detector that knows how much memory its metadata takes, in bytes.
+// Metered is a detector that reports the memory of its metadata in bytes.
 type Metered interface{ MemoryBytes() uint64 }
 
-// Noted is a detector with something to say about the run: what it did not check, a sentence each.
+// Noted is a detector that reports what it did not check: one sentence for each limitation.
 type Noted interface{ Notes() []string }

@@ -11,68 +11,70 @@ import (
 )
 
 const (
-	// inFlight is how many chunks are being filled, on their way to the detectors, or being judged, at most.
+	// inFlight is the most chunks that are being filled, queued or judged.
 	inFlight = 2
-	// A chunk has so many buffers of so many events: waking a goroutine on another core takes about 10 us, which is much for
-	// the events of one batch.
+	// A chunk has chunkBuffers buffers of about bufferEvents events. Waking a goroutine on another core takes about 10
+	// us, which is much compared with the time to judge one batch.
 	chunkBuffers, bufferEvents = 8, 512
 )
 
-// Judges is the sink of a run: it hands every batch to all of its detectors. With more than one core, detectors judge on
-// goroutines of their own, one each, while the producer goes on, over the ends of launches too. A detector is given the same
-// batches one at a time and in their order all the same, and depends on nothing else: what it finds is the same
-// for any number of cores.
+// Judges is the sink of a run: it hands every batch to all detectors. With more than one core, each detector judges on
+// a goroutine of its own while the producer continues, even past the end of a launch. Every detector receives the same
+// batches, one at a time and in order, and depends on nothing else. Its findings are therefore the same for any number
+// of cores.
 //
-// A detector that panics is given nothing any more; Defects tells of it. Nor is any after Stop; Unjudged tells of what.
+// A detector that panics receives no more batches; Defects reports it. After Stop no detector receives any; Unjudged
+// reports the affected launches.
 //
-// The methods are for one goroutine at a time. The detectors are at rest between Wait and the next batch.
+// The methods must not be called concurrently. The detectors are idle between Wait and the next batch.
 type Judges struct {
-	judges  []*judge
-	several bool // goroutines are worth having
+	judges  []*judge // use goroutines
+	several bool     // goroutines are worth having
 	running bool
 	filling *chunk
 	free    chan *chunk
-	made    int // chunks there are
+	made    int // the number of chunks made
 	stopped atomic.Bool
 }
 
-// judge is a detector at work.
+// judge is a detector that takes part in a run.
 type judge struct {
 	detector Detector
 	queue    chan *chunk
 	defect   *Defect
-	stopped  *atomic.Bool    // of the Judges
-	unjudged map[uint32]bool // launches of which it was not given all events, 0 for the host
+	stopped  *atomic.Bool    // Judges.stopped
+	unjudged map[uint32]bool // launches that it did not receive all events of; 0: the host
 }
 
-// portion is how many events a detector is given at once, at most, so that Stop has its effect soon: one event that races
-// with thousands of accesses takes milliseconds. It does not depend on time, so that what a detector is given does not.
+// portion is the most events that a detector receives at once, so that Stop takes effect soon: one event that races
+// with thousands of accesses takes milliseconds. It is a number of events and not a time, so that what a detector
+// receives does not depend on timing.
 const portion = 64
 
 // chunk is batches on their way to the detectors.
 type chunk struct {
 	buffers [chunkBuffers]buffer
-	n       int          // buffers in use
-	left    atomic.Int32 // detectors that have not judged it
+	n       int          // the number of buffers in use
+	left    atomic.Int32 // the number of detectors that have not judged it
 }
 
-// buffer is one batch of some length, or several short ones with their side tables in one.
+// buffer is one long batch, or several short ones joined, with their side tables.
 type buffer struct {
 	event.Batch
-	ends []event.Extent // of the batches
+	ends []event.Extent // where each batch ends
 }
 
 // Defect is the panic of a detector.
 type Defect struct {
 	Detector int    // its index
-	Launch   uint32 // whose events it was judging; 0 for those of the host
+	Launch   uint32 // the launch whose events it was judging; 0: the host
 	Value    any    // what it panicked with
 	Stack    []byte
 }
 
 func (d *Defect) Error() string { return fmt.Sprintf("%v\n%s", d.Value, d.Stack) }
 
-// NewJudges makes a sink for detectors that may use so many cores, the producer's included.
+// NewJudges makes a sink for detectors that may use the given number of cores, including the producer's.
 func NewJudges(cores int, ds ...Detector) *Judges {
 	j := &Judges{several: cores > 1 && len(ds) > 0, free: make(chan *chunk, inFlight)}
 	for _, d := range ds {
@@ -81,11 +83,11 @@ func NewJudges(cores int, ds ...Detector) *Judges {
 	return j
 }
 
-// Stop lets the detectors judge nothing from now on but what they are at. Any goroutine may call it.
+// Stop makes the detectors stop after the portion that they are judging. It may be called concurrently.
 func (j *Judges) Stop() { j.stopped.Store(true) }
 
-// Unjudged gives the launches of which some detector was not given all events, because of Stop; 0 is the host.
-// Everything must have been judged.
+// Unjudged returns the launches of which some detector did not receive all events because of Stop; 0 is the host. Call
+// it after Wait.
 func (j *Judges) Unjudged() []uint32 {
 	all := map[uint32]bool{}
 	for _, d := range j.judges {
@@ -94,7 +96,7 @@ func (j *Judges) Unjudged() []uint32 {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Events implements event.Sink: b has been judged when it returns.
+// Events implements event.Sink. When it returns, b has been judged.
 func (j *Judges) Events(b *event.Batch) {
 	j.Wait()
 	if len(b.Events) > 0 {
@@ -102,7 +104,7 @@ func (j *Judges) Events(b *event.Batch) {
 	}
 }
 
-// judge judges a batch in place.
+// judge judges a batch on this goroutine.
 func (j *Judges) judge(b *event.Batch) {
 	for i, d := range j.judges {
 		d.try(i, b)
@@ -130,7 +132,7 @@ func (j *Judges) Take(b *event.Batch) {
 	}
 	s := &p.buffers[p.n-1]
 	if len(s.Events) == 0 {
-		if cap(s.Events) == 0 { // the producer's next batch may be as long
+		if cap(s.Events) == 0 { // the producer's next batch may be as long as this one
 			s.Events, s.Addrs, s.Values = make([]event.Event, 0, cap(b.Events)), make([]uint64, 0, cap(b.Addrs)), make([]uint64, 0, cap(b.Values))
 		}
 		s.Batch, *b = *b, s.Batch
@@ -140,7 +142,7 @@ func (j *Judges) Take(b *event.Batch) {
 	s.ends = append(s.ends, s.Extent())
 }
 
-// empty gives a chunk that nobody uses.
+// empty gives an unused chunk, waiting for one if necessary.
 func (j *Judges) empty() *chunk {
 	var p *chunk
 	if j.made < inFlight {
@@ -157,12 +159,12 @@ func (j *Judges) empty() *chunk {
 	return p
 }
 
-// pass hands the chunk being filled over.
+// pass hands the filled chunk to the detectors.
 func (j *Judges) pass() {
 	if !j.running {
 		j.running = true
 		for i, d := range j.judges {
-			d.queue = make(chan *chunk, inFlight+1) // the one more is the end
+			d.queue = make(chan *chunk, inFlight+1) // one more, for the nil that ends it
 			go j.work(i, d)
 		}
 	}
@@ -173,7 +175,7 @@ func (j *Judges) pass() {
 	j.filling = nil
 }
 
-// work judges what comes, until nil does.
+// work judges the chunks of a queue until nil arrives.
 func (j *Judges) work(i int, d *judge) {
 	for p := <-d.queue; p != nil; p = <-d.queue {
 		p.judge(i, d)
@@ -195,7 +197,7 @@ func (p *chunk) judge(i int, d *judge) {
 	}
 }
 
-// try gives a batch to a detector.
+// try hands a batch to a detector and catches a panic.
 func (d *judge) try(i int, b *event.Batch) {
 	if d.defect != nil {
 		return
@@ -205,7 +207,7 @@ func (d *judge) try(i int, b *event.Batch) {
 			d.defect = &Defect{i, b.Events[len(b.Events)-1].Launch, bug, debug.Stack()}
 		}
 	}()
-	before, end, ok := b.CutEnd() // whose parts mean something to a detector that is measured
+	before, end, ok := b.CutEnd() // so that the memory of a detector can be measured before the launch ends
 	if !ok {
 		before = *b
 	}
@@ -224,7 +226,7 @@ func (d *judge) try(i int, b *event.Batch) {
 	}
 }
 
-// Wait returns when everything has been judged, and no goroutine runs any more.
+// Wait waits until everything has been judged. Afterwards no goroutine is running.
 func (j *Judges) Wait() {
 	last := j.filling
 	if last != nil {
@@ -247,7 +249,7 @@ func (j *Judges) Wait() {
 	}
 }
 
-// Defects tells which detectors panicked. Everything must have been judged.
+// Defects returns the panics of detectors. Call it after Wait.
 func (j *Judges) Defects() []*Defect {
 	var all []*Defect
 	for _, d := range j.judges {

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// digester is a detector that remembers what it was told, and panics when it has been told so many events.
+// digester is a detector that records the events that it receives, and panics after a given number of them.
 type digester struct {
 	digest  uint64
 	events  int
@@ -41,8 +41,8 @@ func (d *digester) Events(b *event.Batch) {
 
 func (d *digester) Findings() []Finding { return nil }
 
-// produce makes n batches of two events, in the way of a producer: it uses the memory of a batch again as soon as it may.
-// The batches are of launches 1 to n.
+// produce makes n batches of two events, as a producer does: it reuses the memory of a batch as soon as it may. The
+// batches belong to launches 1 to n.
 func produce(j *Judges, b *event.Batch, n int) {
 	for i := range n {
 		id := uint32(i + 1)
@@ -63,7 +63,7 @@ func produce(j *Judges, b *event.Batch, n int) {
 	}
 }
 
-// TestJudges wants every detector to be told the same, in the same batches, on any number of cores.
+// TestJudges checks that every detector receives the same batches on any number of cores.
 func TestJudges(t *testing.T) {
 	var want uint64
 	for _, cores := range []int{0, 1, 2, 4} {
@@ -88,8 +88,8 @@ func TestJudges(t *testing.T) {
 	}
 }
 
-// TestJudgesDefect wants a detector that panics told with the launch that it was judging, given nothing any more, and no
-// other one disturbed.
+// TestJudgesDefect checks that the panic of a detector is reported with the launch that it was judging, that it
+// receives no more batches, and that the other detectors are not disturbed.
 func TestJudgesDefect(t *testing.T) {
 	for _, cores := range []int{1, 2} {
 		for _, at := range []int{1, 40, 5001, 9999, 10000} {

@@ -8,87 +8,95 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Facts is what a message about a race is made from.
+// Facts is the facts that a message about a race is made from.
 type Facts struct {
 	Category       Category
 	Earlier, Later Access
 	Handover       *Handover
-	Handed         bool // the later thread, or one of its block or warp, has observed a strong write of another: it may have waited
-	// Signalled says that another thread of the later one's block has released what it knew, as for the whole block perhaps, without
-	// waiting for the later access.
+	Handed         bool // the later thread, or another of its block or warp, has observed a strong write of another thread, so it may have waited
+	// Signalled says that another thread of the later thread's block has released what it knew, perhaps on behalf of
+	// the whole block, without waiting for the later access.
 	Signalled bool
-	ByLeader  bool // of both blocks a thread takes the same lock, and holds it over a barrier, as for all of them
-	// Unawaited is "first" or "second" where another thread of the block of that one has waited for the other access, and it has not.
+	ByLeader  bool // in both blocks one thread takes the same lock, on behalf of all, and holds it across a barrier
+	// Unawaited is "first" or "second" if another thread of that one's block has waited for the other access, and it
+	// has not.
 	Unawaited string
-	Alone     bool // one of the two is in a critical section of a lock that the other's thread never took
-	TwoLocks  bool // Alone, and the other is in one of another lock
-	// Others is set where the fence is missing: in another race of the two places the same variable is written by another thread
-	// of the earlier one's block, and no barrier lies between (Handover.Apart).
+	Alone     bool // one of the two is in a critical section of a lock that the other thread never took
+	TwoLocks  bool // Alone, and the other is in a critical section of another lock
+	// Others is set if a fence is missing and, in another race of the two places, another thread of the earlier
+	// thread's block writes the same variable with no barrier between (Handover.Apart).
 	Others bool
-	Lost   bool // the two are the load and the store of an update that lanes of one warp do at once: see LostUpdate
-	Reuses bool // one of the two is an asynchronous copy into a buffer that the other uses as it was before
+	Lost   bool // the two are the load and the store of an update that several lanes of a warp do at once: see LostUpdate
+	Reuses bool // one of the two is an asynchronous copy into a buffer whose previous content the other uses
 	Copy   *CopyState
 }
 
-// CopyState is what was done for an asynchronous copy, the earlier access, before the later access.
+// CopyState describes what the program has done to wait for an asynchronous copy, the earlier access, before the later
+// access.
 type CopyState struct {
 	Bulk      bool
-	Matrix    bool // it is a read by wgmma.mma_async
-	Core      bool // it is of an operation of tensor cores, tcgen05: How is event.CoreCommits, ...
-	How       uint8
-	Read      bool // of a bulk copy it has been waited for that its source is read
+	Matrix    bool  // a read by wgmma.mma_async
+	Core      bool  // an access by another tensor core operation (tcgen05)
+	How       uint8 // of Core: event.CoreCommits, ...
+	Read      bool  // of a bulk copy: a wait covered only the reading of its source
 	Committed bool
 	Tracked   bool // an mbarrier tracks it
-	Own       bool // the later access is by the thread that copies
-	// A wait by the copy's thread that did not cover it, if there was one: its place, how many groups it let be pending, and
-	// whether it came before the commit.
+	Own       bool // the later access is by the thread that issued the copy
+	// A wait by the copy's thread that did not cover the copy: whether there was one, its place, how many groups it
+	// left pending, and whether it came before the copy was committed.
 	Waited  bool
 	Wait    uint32
 	Allowed uint32
 	Early   bool
-	// Passed says that the later thread has waited for the mbarrier that tracks the copy, with success: for another phase.
+	// Passed says that the later thread has successfully waited for the mbarrier that tracks the copy, but for another
+	// phase.
 	Passed bool
-	// Ahead says that the later thread has waited for its own group of the same number: the copy's thread does so too, but perhaps not yet.
+	// Ahead says that the later thread has waited for its own group of the same number. The copy's thread will do so
+	// too, but perhaps has not yet.
 	Ahead bool
-	// Lacking says that the wait for the copy is what is missing, though nothing orders its issue with the other access either.
+	// Lacking says that the missing wait for the copy is the cause to report, although nothing orders the issue of the
+	// copy with the other access either.
 	Lacking bool
-	// Unfilled says of an operation of tensor cores that reads shared memory that the later copy, which an mbarrier tracks, is the one that it has not waited for:
-	// the stage was free, and the operation came before the copy.
+	// Unfilled concerns an operation of the tensor cores that reads shared memory, and a later copy that an mbarrier
+	// tracks. It says that the operation should have waited for this copy: the stage was free, and the operation came
+	// before the copy.
 	Unfilled bool
-	// Untold says of an operation by wgmma.mma_async that the later thread does not know of its issue: what its warpgroup has waited for does not matter.
+	// Untold concerns a wgmma.mma_async. It says that the later thread does not know of its issue, so that the waits of
+	// the warpgroup do not matter.
 	Untold bool
 }
 
-// Handover is a strong write by the earlier thread, after its access, that a strong read by the later thread observed
-// before its own: the program hands data over there, yet without ordering it.
+// Handover is a strong write by the earlier thread after its access that a strong read by the later thread observed
+// before its own access. The program hands data over there, but does not order it.
 type Handover struct {
 	Write, Read uint32 // places
-	InScope     bool   // the two are morally strong
+	InScope     bool   // the write and the read are morally strong
 	Lock        bool   // both are read-modify-writes
-	Apart       bool   // the write is another thread's of the earlier one's block, and no barrier lies between
-	Relayed     bool   // the same, but the threads of that block hand over to each other, and may have done so between
-	Counted     bool   // the write adds to a counter, or the like
-	Ticket      bool   // the write and the read are of one place, which was first executed before that of the earlier access
-	Barrier     bool   // the write is another thread's of the earlier one's block, after a barrier
-	// The fence or release operation between the earlier access and the write, and the fence or acquire operation between
-	// the read and the later access; nil where there is none. Wide: its scope reaches beyond the block.
+	Apart       bool   // the write is by another thread of the earlier thread's block, and no barrier lies between
+	Relayed     bool   // like Apart, but the threads of that block hand over to each other, and may have done so in between
+	Counted     bool   // the write adds to a counter, or similar
+	Ticket      bool   // the write and the read are at one place, which was first executed before the place of the earlier access
+	Barrier     bool   // the write is by another thread of the earlier thread's block, after a barrier
+	// The fence or release operation between the earlier access and the write, and the fence or acquire operation
+	// between the read and the later access; nil if there is none. ReleaseWide and AcquireWide say that its scope
+	// reaches beyond the block.
 	Release, Acquire         *Sync
 	ReleaseWide, AcquireWide bool
 }
 
-// NewRace makes the finding of a race.
+// NewRace makes the finding for a race.
 func NewRace(detector string, f *Facts) Finding {
 	out := Finding{Class: Race, Kind: f.Kind(), Severity: f.Severity(), Detector: detector,
 		Accesses: []Access{f.Earlier, f.Later}}
 	out.Message, out.Fix = f.explain(out.Kind)
-	if h := f.Handover; h != nil && f.Category.Refined() && !f.ByLeader && out.Kind != f.Category.Kind() { // the handover is what is faulty
+	if h := f.Handover; h != nil && f.Category.Refined() && !f.ByLeader && out.Kind != f.Category.Kind() { // the handover is at fault
 		out.Flag = [2]uint32{h.Write, h.Read}
 	}
 	return out
 }
 
-// Severity is that of the category, but an error where the kind names a synchronisation that is too weak: neither volatile nor
-// lockstep is an excuse there.
+// Severity returns the severity of the category, or Error if the kind names a synchronisation that is too weak. In that
+// case neither volatile nor lockstep mitigates the race.
 func (f *Facts) Severity() Severity {
 	if f.Kind() != f.Category.Kind() {
 		return Error
@@ -96,15 +104,15 @@ func (f *Facts) Severity() Severity {
 	return f.Category.Severity()
 }
 
-// Refined says that the kind of races of the category depends on what was seen around the two accesses.
+// Refined says that the kind of the category's races depends on the synchronisation seen around the two accesses.
 func (c Category) Refined() bool {
 	return c == SameBlock || c == CrossBlock || c == VolatileRace || c == CrossDevice || c == AtomicWithPlain
 }
 
-// refinements are the kinds that name a faulty synchronisation, the vaguest first.
+// refinements are the kinds that name a faulty synchronisation, from the least to the most specific.
 var refinements = []Kind{MissingLock, FenceScope, AtomicScope, LockScope, MissingBarrier, MissingFence}
 
-// specific says how much the kind says: an index of refinements, -1 when it is the category's.
+// specific gives the index of the kind in refinements, or -1 if the kind is the category's.
 func (f *Facts) specific() int {
 	if k := f.Kind(); k != f.Category.Kind() {
 		return slices.Index(refinements, k)
@@ -112,16 +120,17 @@ func (f *Facts) specific() int {
 	return -1
 }
 
-// Unsynchronised says that no synchronisation, not even a faulty one, lies between the two accesses. (Who reads too early has
-// observed nothing, whatever the writer does: that says nothing of the writer. Nor does who comes late, when another thread of the block
-// has signalled.)
+// Unsynchronised says that no synchronisation, not even a faulty one, lies between the two accesses. It is false if the
+// earlier access is a read: a thread that reads too early has observed nothing, whatever the writer does. It is also
+// false if another thread of the later thread's block has signalled.
 func (f *Facts) Unsynchronised() bool {
 	return f.specific() < 0 && !f.Handed && !f.Signalled && f.Earlier.Op != Read
 }
 
-// Join is what explains a pair of places with the races f, those seen first, and g, of one category: the graver, or else the more
-// specific of the two, but no faulty synchronisation where one of the races has none at all. Threads that do not wait for the one of
-// their block that does are early in some executions and late in others: where one is late, that is what explains the others.
+// Join chooses between f and g, the facts of two races of one category at a pair of places, f seen first. It prefers
+// the graver and then the more specific. But if one of them has no synchronisation at all, it does not choose the one
+// with a faulty synchronisation. A race with Unawaited explains the others: the threads of a block that do not wait for
+// the thread that waits are early in some executions and late in others.
 func (f *Facts) Join(g *Facts) *Facts {
 	if x, y := f.Severity(), g.Severity(); x != y {
 		if y > x {
@@ -142,7 +151,7 @@ func (f *Facts) Join(g *Facts) *Facts {
 	return out
 }
 
-// Kind refines the category's kind by what was seen around the two accesses.
+// Kind refines the category's kind by the synchronisation seen around the two accesses.
 func (f *Facts) Kind() Kind {
 	if f.Category == LockstepRace && f.weakLock() {
 		return MissingFence
@@ -157,7 +166,7 @@ func (f *Facts) Kind() Kind {
 		return StageReuse
 	}
 	h := f.Handover
-	if f.Category == AtomicWithPlain && (f.sameBlock() || h == nil || h.Lock) { // mixed is what they are; but who hands a sum over may mix them, fenced
+	if f.Category == AtomicWithPlain && (f.sameBlock() || h == nil || h.Lock) { // atomic and plain accesses are mixed; but a sum that is handed over, with fences, may be read by a plain load
 		return MixedAtomic
 	}
 	switch {
@@ -185,7 +194,8 @@ func (f *Facts) Kind() Kind {
 	return f.Category.Kind()
 }
 
-// weakLock says that a lock passed from one thread to the other, but with a fence or a release or acquire operation missing.
+// weakLock says that a lock passed from one thread to the other, but a fence or a release or acquire operation is
+// missing.
 func (f *Facts) weakLock() bool {
 	h := f.Handover
 	return h != nil && h.Lock && !h.Counted && h.Lacking()
@@ -214,7 +224,7 @@ func (f *Facts) sameCluster() bool {
 	return x.Launch.SameCluster(x.Warp/wpb, y.Warp/wpb)
 }
 
-// verb tells what an access does: "writes", "reads", "updates atomically".
+// verb describes what an access does: "write", "volatile read", "atomic operation".
 func (a *Access) verb() string {
 	v := map[Op]string{Read: "read", Write: "write", AtomicOp: "atomic operation"}[a.Op]
 	switch {
@@ -232,7 +242,7 @@ func (a *Access) verb() string {
 	return v
 }
 
-// actor tells what an access does and whether a kernel does it.
+// actor describes an access together with who makes it.
 func (a *Access) actor() string {
 	if a.Host != "" {
 		return a.verb()
@@ -240,7 +250,7 @@ func (a *Access) actor() string {
 	return article(a.verb()) + " of a kernel"
 }
 
-// hostCode says that an access is one of the program's own instructions on the host, and no call.
+// hostCode says that an access is by an instruction of the program on the host, not by an API call.
 func (a *Access) hostCode() bool {
 	call, _ := event.CutHostPlace(a.Host)
 	return call == "host code" || strings.HasSuffix(call, " (host code)")
@@ -279,7 +289,7 @@ func (f *Facts) pair() string {
 	return x + " and " + y
 }
 
-// memory names the memory concerned.
+// memory names the memory accessed.
 func (f *Facts) memory() string {
 	switch f.Later.Space {
 	case event.Shared:
@@ -318,14 +328,14 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return f.explainThreads()
 	case NonCoherentLoad:
 		if f.Later.Texture {
-			return fmt.Sprintf("%s of the same bytes in one launch, and the second is a texture fetch or a surface read: these are not coherent with what the same kernel writes, so it may give an old value whatever orders the two", f.pair()),
+			return fmt.Sprintf("%s of the same bytes in one launch, and the second is a texture fetch or a surface read: these are not coherent with writes of the same kernel, so it may return an old value even if the two are ordered", f.pair()),
 				"read the bytes in a later kernel, or read and write them by plain loads and stores of global memory"
 		}
 		which := "second"
 		if f.Earlier.Op == Read {
 			which = "first"
 		}
-		return fmt.Sprintf("%s of the same bytes in one launch, and the %s is a load through the read-only cache (ld.global.nc: __ldg, or a const __restrict__ pointer), which is not coherent: it may give an old value whatever orders the two", f.pair(), which),
+		return fmt.Sprintf("%s of the same bytes in one launch, and the %s is a load through the read-only cache (ld.global.nc: __ldg, or a const __restrict__ pointer), which is not coherent: it may return an old value even if the two are ordered", f.pair(), which),
 			"load by a plain load or __ldcg and drop const __restrict__, or write the bytes in an earlier kernel"
 	case ScopeRace:
 		return f.explainScope()
@@ -333,10 +343,10 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s by different threads, with elements of %d and %d bytes, overlap: accesses of different size are not atomic to each other and do not synchronise", f.pair(), f.Earlier.Size, f.Later.Size),
 			"access the variable with one size everywhere"
 	case SameValueRace:
-		return "two threads write the same value to the same bytes with nothing that orders them",
+		return "two threads write the same value to the same bytes, and nothing orders them",
 			"let one thread write, or make the writes atomic"
 	case LostUpdate:
-		return "several threads of one warp read the same bytes, and each writes what it has computed from them: all updates but one are lost, also where the warp runs in lockstep",
+		return "several threads of one warp read the same bytes, and each writes a value that it has computed from them: all updates but one are lost, even if the warp runs in lockstep",
 			fixLost
 	case OneInstruction:
 		return "several threads of one warp write different values to the same bytes in one instruction, and which one remains is undefined",
@@ -352,7 +362,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		if f.maskedApart() {
 			why += f.around()
 		}
-		return why, f.warpFix("put __syncwarp() between the two; between turns of a loop, at the end of its body")
+		return why, f.warpFix("put __syncwarp() between the two; between iterations of a loop, at the end of its body")
 	case VolatileRace:
 		if k != VolatileOnly {
 			if f.sameBlock() {
@@ -361,7 +371,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			return f.explainGrid(k)
 		}
 		if f.Earlier.Updates && f.Later.Updates {
-			return "two threads read the same bytes, and each writes what it has computed from them: volatile makes no atomic operation of the two accesses, so that updates are lost",
+			return "two threads read the same bytes, and each writes a value that it has computed from them: volatile does not make the two accesses one atomic operation, so updates are lost",
 				"make the whole update one atomic operation (atomicAdd, ...)"
 		}
 		fix := "use cuda::atomic_ref or atomic functions instead of volatile, and for an update one operation such as atomicAdd"
@@ -379,8 +389,8 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s of the same bytes by different threads: the plain access is not atomic, and nothing orders the two%s", f.pair(), f.around()),
 			f.fixPlain()
 	case NoMapFence:
-		return "a write of a tensor map is ordered before its use by a tensor copy, which reads it through the tensormap proxy and may not see the write: no fence.proxy.tensormap::generic.acquire of the map lies between",
-			"execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the thread that issues the copy, after what orders it after the write (tensormap.cp_fenceproxy, or the write and fence.proxy.tensormap::generic.release.gpu, and then a barrier)"
+		return "a write of a tensor map is ordered before its use by a tensor copy, but no fence.proxy.tensormap::generic.acquire of the map lies between them: the copy reads the map through the tensormap proxy and may not observe the write",
+			"execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the thread that issues the copy, after the synchronisation that orders it after the write (tensormap.cp_fenceproxy, or the write and fence.proxy.tensormap::generic.release.gpu, and then a barrier)"
 	case NoProxyFence, CopyProxyFence:
 		return f.explainProxy()
 	case SameBlock:
@@ -408,25 +418,25 @@ func (f *Facts) explainLaunches() (message, fix string) {
 		return f.explainNested()
 	}
 	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: they are in different streams, and no event or synchronising call orders them", f.pair()),
-		"put both kernels into one stream, let the second stream wait for an event recorded after the first kernel, or let the host wait for the first stream before it launches the second kernel (a query orders only when it answers success)"
+		"put both kernels into one stream, let the second stream wait for an event recorded after the first kernel, or let the host wait for the first stream before it launches the second kernel (a query orders only if it returns success)"
 }
 
-// explainNested explains a race of kernels of which threads of kernels have launched at least one.
+// explainNested explains a race of two kernels, at least one of them launched by a thread.
 func (f *Facts) explainNested() (message, fix string) {
 	x, y := f.Earlier.Launch, f.Later.Launch
 	switch {
 	case x.ID == y.Parent || y.ID == x.Parent:
-		return fmt.Sprintf("%s of the same bytes by a kernel and one that a thread of it has launched: before all that the second does comes only what the launching thread had done, or had synchronised with, when it launched it", f.pair()),
-			"do it before the launch, with __syncthreads() between where another thread of the block launches; what all blocks are to have done before needs a launch into cudaStreamTailLaunch, or by the host"
+		return fmt.Sprintf("%s of the same bytes by a kernel and one that a thread of it has launched: only accesses that the launching thread had made, or had synchronised with, when it launched the second kernel are ordered before that kernel", f.pair()),
+			"make the access before the launch, with __syncthreads() between the two if another thread of the block launches; if the second kernel must come after accesses of all blocks, launch it into cudaStreamTailLaunch, or from the host"
 	case x.Parent == y.Parent:
-		return fmt.Sprintf("%s of the same bytes by two kernels that threads of one launch have launched, into different streams of the device: each block has a default stream of its own, and launches into cudaStreamFireAndForget follow nothing", f.pair()),
+		return fmt.Sprintf("%s of the same bytes by two kernels that threads of one launch have launched, into different streams of the device: each block has a default stream of its own, and launches into cudaStreamFireAndForget are not ordered", f.pair()),
 			"launch both from one block into its default stream, order the two streams by an event, or launch the second into cudaStreamTailLaunch"
 	}
 	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time, of which a thread of another kernel has launched at least one: nothing orders them", f.pair()),
 		"launch the second into cudaStreamTailLaunch of the kernel whose threads launch the first, or by the host after that kernel"
 }
 
-// devices names the devices of the two accesses, where they are two.
+// devices names the devices of the two accesses, if they differ.
 func (f *Facts) devices() (names string, two bool) {
 	x, y := f.Earlier.Launch.Device, f.Later.Launch.Device
 	if f.Earlier.Host != "" || f.Later.Host != "" || x == y {
@@ -446,7 +456,7 @@ func (f *Facts) explainDevices(k Kind) (message, fix string) {
 	case LockScope, FenceScope, AtomicScope:
 		if !h.InScope {
 			return what + ": the variable that passes from one to the other is accessed with a scope that does not include threads of other devices",
-				"use system scope for the accesses to that variable (atomicAdd_system, cuda::thread_scope_system), and __threadfence_system() for the fences beside them"
+				"use system scope for the accesses to that variable (atomicAdd_system, cuda::thread_scope_system), and __threadfence_system() for the fences next to them"
 		}
 		s := h.Release
 		if h.ReleaseWide {
@@ -458,12 +468,12 @@ func (f *Facts) explainDevices(k Kind) (message, fix string) {
 		return what + ": one thread of the first block signals for the whole block, but no __syncthreads() makes it wait for the first access",
 			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it"
 	}
-	return what + ": neither an event nor a synchronising call orders them, nor a release and an acquire at system scope",
+	return what + ": no event, no synchronising call, and no release and acquire at system scope orders them",
 		"let the stream of the second kernel wait for an event recorded after the first, or let the host wait for the first before it launches the second; threads that hand over while both run need system scope (__threadfence_system, atomicAdd_system, cuda::thread_scope_system)"
 }
 
 func (f *Facts) explainThreads() (message, fix string) {
-	return fmt.Sprintf("%s of the same bytes, in an order that only the host's threads can give: different threads made the calls, or a stream called a function of the program between them, and no mutex, condition variable, semaphore, barrier or join of POSIX threads orders the two. Atomic variables and other means of the program's own are not seen, and may order them", f.pair()),
+	return fmt.Sprintf("%s of the same bytes, which only host threads could order: different threads made the calls, or a stream called a function of the program between them, and no mutex, condition variable, semaphore, barrier or join of POSIX threads orders the two. Atomic variables and other synchronisation of the program are not observed, and may order them", f.pair()),
 		"let one thread wait for the other, by a mutex and a condition variable or a join, and for its work by an event, or put both into one stream"
 }
 
@@ -493,17 +503,17 @@ func (f *Facts) explainScope() (message, fix string) {
 		fmt.Sprintf("use device scope for the %s (atomicAdd, not atomicAdd_block; thread_scope_device)", which)
 }
 
-// What is said of an access that is alone with its lock, and what would help.
+// Texts about an access that is alone in a critical section, and the fix.
 const (
 	alone    = "only one of them is inside a critical section"
 	twoLocks = "they are in critical sections of different locks"
 	takeLock = "take the same lock around both accesses; a thread that takes several takes them in one fixed order"
 )
 
-// fixLost is what mends an update that lanes of a warp lose to each other.
+// fixLost is the fix for an update that lanes of a warp lose to each other.
 const fixLost = "make the whole update one atomic operation (atomicAdd, ...), or let one thread do it"
 
-// unlocked says why locks do not order the two.
+// unlocked says why locks do not order the two accesses.
 func (f *Facts) unlocked() string {
 	if f.TwoLocks {
 		return twoLocks
@@ -521,11 +531,11 @@ func (f *Facts) explainBlock(k Kind) (message, fix string) {
 	}
 	if f.sameWarp() {
 		return fmt.Sprintf("%s of the same bytes in %s by threads of one warp on different branches, with no barrier between them%s", f.pair(), f.memory(), f.around()),
-			f.warpFix("end the branch after the first access, and put a __syncwarp() there whose mask names the lanes that reach it, both threads among them")
+			f.warpFix("end the branch after the first access, and put a __syncwarp() there whose mask names the lanes that reach it, including both threads")
 	}
-	fix = "put __syncthreads() between the two, where all threads of the block reach it; between turns of a loop, at the end of its body"
+	fix = "put __syncthreads() between the two, where all threads of the block reach it; between iterations of a loop, at the end of its body"
 	if f.Earlier.Place == f.Later.Place {
-		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation; between turns of a loop, put __syncthreads() at the end of its body"
+		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation; between iterations of a loop, put __syncthreads() at the end of its body"
 	}
 	return fmt.Sprintf("%s of the same bytes in %s by threads of one block with no barrier between them%s", f.pair(), f.memory(), f.around()), fix
 }
@@ -536,13 +546,14 @@ func (f *Facts) sameWarp() bool {
 	return x.Host == "" && y.Host == "" && x.Launch.ID == y.Launch.ID && x.Warp == y.Warp
 }
 
-// maskedApart says that a __syncwarp is between on both sides, each for lanes without the other thread's.
+// maskedApart says that on each side there is a __syncwarp between the two accesses whose mask excludes the other
+// thread.
 func (f *Facts) maskedApart() bool {
 	without := func(s *Sync, lane int) bool { return s != nil && s.Lanes != 0 && s.Lanes&(1<<lane) == 0 }
 	return without(f.Earlier.Sync, f.Later.Lane) && without(f.Later.Sync, f.Earlier.Lane)
 }
 
-// warpFix is what orders lanes of one warp: a __syncwarp that keeps them apart is to be mended.
+// warpFix gives the fix for lanes of one warp: if a __syncwarp excludes one of them, its mask is the cause.
 func (f *Facts) warpFix(otherwise string) string {
 	if f.maskedApart() {
 		return "give the __syncwarp() between the two a mask that names both lanes, or use a tile that holds both"
@@ -571,7 +582,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	case LockScope, FenceScope, AtomicScope:
 		if !h.InScope {
 			return what + ": the variable that passes from one to the other is accessed with block scope (.cta), which does not include the other block",
-				"use device scope for the accesses to that variable, and __threadfence() for the fences beside them"
+				"use device scope for the accesses to that variable, and __threadfence() for the fences next to them"
 		}
 		s := h.Release
 		if h.ReleaseWide {
@@ -582,14 +593,14 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	case MissingBarrier:
 		if f.Unawaited != "" {
 			return fmt.Sprintf("%s: one thread of the %s block waits for the other block, but no __syncthreads() makes the others wait for it", what, f.Unawaited),
-				"put __syncthreads() after the wait and the fence of the thread that waits, where all threads of the block reach it; for lanes of its own warp alone, __syncwarp() will do"
+				"put __syncthreads() after the wait and the fence of the thread that waits, where all threads of the block reach it; for lanes of its own warp, __syncwarp() is enough"
 		}
 		if f.ByLeader {
-			return what + ": one thread of each block takes a lock for all of them, but there is no barrier between this access and the taking, or the giving back, of the lock",
-				"put one __syncthreads() after the lock is taken and one before it is given back, both where all threads of the block reach them"
+			return what + ": one thread of each block takes a lock for all of them, but there is no barrier between this access and the operation that takes or releases the lock",
+				"put one __syncthreads() after the lock is taken and one before it is released, both where all threads of the block reach them"
 		}
 		return what + ": one thread of the first block signals for the whole block, but no __syncthreads() makes it wait for the first access",
-			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it; where one thread also waits for its whole block, put one after the wait too; for lanes of its own warp alone, __syncwarp() will do"
+			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it; where one thread also waits for its whole block, put one after the wait too; for lanes of its own warp, __syncwarp() is enough"
 	case MissingLock:
 		return what + ": " + f.unlocked(), takeLock
 	}
@@ -603,7 +614,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	return what + ", and nothing orders them" + f.around(), fix
 }
 
-// fixPlain is what mends an atomic access and a plain one.
+// fixPlain gives the fix for an atomic and a plain access.
 func (f *Facts) fixPlain() string {
 	if f.sameBlock() {
 		return "if the plain access initialises the variable or reads its final value, put __syncthreads() between the two; otherwise make it atomic as well"
@@ -617,8 +628,8 @@ func (f *Facts) fixPlain() string {
 	return "make the plain read atomic as well, with the same size, or use the value that an atomic operation of its thread returns; if the final value is needed, read it in a later kernel or after a barrier of the grid"
 }
 
-// around tells why the synchronisation next to both accesses does not order them. What the first thread has not reached yet
-// when the second access comes is not known, so that nothing is said to be missing.
+// around explains why the synchronisation next to both accesses does not order them. What the first thread would do
+// next, after the second access, is not known, so the text does not say that anything is missing.
 func (f *Facts) around() string {
 	x, y := f.Earlier.Sync, f.Later.Sync
 	if x == nil || y == nil {
@@ -637,7 +648,7 @@ func (f *Facts) around() string {
 func (h *Handover) lacks() string {
 	switch {
 	case h.Release == nil && h.Acquire == nil:
-		return "there is a fence neither before that variable is written nor after it is read"
+		return "there is no fence before that variable is written, and none after it is read"
 	case h.Release == nil && h.Barrier:
 		return "there is no fence between the barrier and the write of that variable"
 	case h.Release == nil:
@@ -660,7 +671,7 @@ func (h *Handover) fix(fence string) string {
 	return fmt.Sprintf("put %s after the read of the variable, or make that read an acquire", fence)
 }
 
-// cudaFences are the functions of CUDA C++ that fence.sc comes from.
+// cudaFences are the functions of CUDA C++ that compile to fence.sc.
 var cudaFences = map[event.Scope]string{event.ScopeCTA: "__threadfence_block", event.ScopeGPU: "__threadfence", event.ScopeSys: "__threadfence_system"}
 
 // SyncName names a synchronisation as PTX does: "bar.sync 0", "fence.acq_rel.gpu", "atom.acquire.cta".

@@ -7,8 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestWarpFix checks that lanes of one warp are not told to add a barrier that is there already or that their
-// branches forbid.
+// TestWarpFix checks that the fix for lanes of one warp is not a barrier that exists already or that their branches
+// forbid.
 func TestWarpFix(t *testing.T) {
 	launch := event.Launch{ID: 1}
 	const lane, other = 3, 20
@@ -40,7 +40,8 @@ func TestWarpFix(t *testing.T) {
 	}
 }
 
-// TestHostFix checks that a race of the program's own instructions on the host is mended by a wait, and one of a call by streams too.
+// TestHostFix checks that the fix for a race with the program's own instructions on the host is a wait, and for a race
+// with a call also a stream.
 func TestHostFix(t *testing.T) {
 	kernel := Access{Op: Write, Place: 1, Launch: event.Launch{ID: 1}}
 	for host, want := range map[string][2]string{
@@ -54,7 +55,7 @@ func TestHostFix(t *testing.T) {
 	}
 }
 
-// TestOnePlace checks that one store by many threads is not told to put a barrier between itself and itself.
+// TestOnePlace checks that the fix for one store by many threads is not a barrier between the store and itself.
 func TestOnePlace(t *testing.T) {
 	a := Access{Op: Write, Place: 7, Launch: event.Launch{ID: 1}}
 	b := a
@@ -64,7 +65,7 @@ func TestOnePlace(t *testing.T) {
 	}
 }
 
-// TestFlag checks that a race names the flag or lock that is the cause, and no other one.
+// TestFlag checks that a race names the flag or lock that causes it, and no other.
 func TestFlag(t *testing.T) {
 	fenced := &Sync{}
 	for _, c := range []struct {
@@ -97,8 +98,9 @@ func TestFlag(t *testing.T) {
 	}
 }
 
-// TestAtomicHandedOver: what atomic operations have added up and another block reads by a plain load is told by what is faulty in the handover, if
-// there was one; across blocks of a cluster the scope of the cluster will do.
+// TestAtomicHandedOver checks a value that atomic operations have accumulated and that another block reads by a plain
+// load: the message names what is wrong with the handover, if there was one. Between blocks of a cluster, cluster scope
+// suffices.
 func TestAtomicHandedOver(t *testing.T) {
 	fenced := &Sync{What: "__threadfence_block()"}
 	for _, c := range []struct {
@@ -124,7 +126,8 @@ func TestAtomicHandedOver(t *testing.T) {
 	}
 }
 
-// TestAcrossBlocks: advice for threads of different blocks does not speak of a barrier of the block, and in a cluster names its scope.
+// TestAcrossBlocks checks that the fix for threads of different blocks does not mention a CTA barrier, and that it
+// names cluster scope within a cluster.
 func TestAcrossBlocks(t *testing.T) {
 	l := event.Launch{ID: 1, Grid: event.Dim3{X: 2, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}}
 	for _, warp := range []uint32{0, 1} {
@@ -144,8 +147,8 @@ func TestAcrossBlocks(t *testing.T) {
 	}
 }
 
-// TestJoin checks that a flag that lacks both a fence and a barrier is told to have both, whichever race comes first, and that the
-// barrier is told of that flag only.
+// TestJoin checks that the message about a flag that lacks both a fence and a barrier mentions both, whichever race
+// comes first, and that the barrier is mentioned for that flag only.
 func TestJoin(t *testing.T) {
 	race := func(h Handover) *Facts {
 		return &Facts{Category: CrossBlock, Earlier: Access{Op: Write, Place: 1}, Handover: &h}
@@ -163,7 +166,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestSyncName names each kind of event that a report may show as the nearest synchronisation.
+// TestSyncName checks the name of each kind of event that a report may show as the nearest synchronisation.
 func TestSyncName(t *testing.T) {
 	for k, want := range map[event.Kind]string{event.BarrierDone: "bar.sync 3", event.WarpSync: "bar.warp.sync", event.ClusterWait: "barrier.cluster.wait",
 		event.ProxyFence: "fence.proxy.async", event.MapFence: "fence.proxy.tensormap", event.WgmmaWait: "wgmma.wait_group", event.CoreWait: "tcgen05.wait",
@@ -174,7 +177,7 @@ func TestSyncName(t *testing.T) {
 	}
 }
 
-// TestCoreWords: what the tensor cores do in tensor memory is no copy.
+// TestCoreWords checks that messages do not call an operation of the tensor cores on tensor memory a copy.
 func TestCoreWords(t *testing.T) {
 	core := func(op Op, space event.Space) Access { return Access{Op: op, Space: space, Async: true} }
 	for _, c := range []struct {

@@ -7,23 +7,24 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Participants are the threads that were on one side of the races of a finding, in launches of the shape of the first one.
+// Participants are the threads on one side of the races of a finding. Only launches with the shape of the first one
+// count.
 type Participants struct {
-	Launch  event.Launch // the first one
-	Blocks  []uint32     // how many races each block of the grid had a thread in; one number counts PerCell blocks
+	Launch  event.Launch // the first launch
+	Blocks  []uint32     // for each PerCell consecutive blocks of the grid, the number of races with a thread in them
 	PerCell uint32
-	Threads []uint32 // the same of each thread of a block, over all blocks
+	Threads []uint32 // for each thread number, the number of races, summed over all blocks
 	Samples []Sample // the first few threads
 }
 
 // Sample is one access by a participant.
 type Sample struct {
-	Block, Thread uint32 // their numbers
+	Block, Thread uint32 // numbers within the grid and the block
 	Address       uint64
 }
 
 const (
-	blockCells = 256 // that Blocks has at most
+	blockCells = 256 // the most elements of Blocks
 	maxSamples = 64
 )
 
@@ -58,8 +59,8 @@ func (p *Participants) Add(l *event.Launch, warp uint32, lane int, address uint6
 	p.Samples = append(p.Samples, s)
 }
 
-// Neighbours are the samples of one block, in the order of its threads, if there are several; otherwise those of one thread of each
-// block, in the order of the blocks.
+// Neighbours gives the samples of one block in the order of its threads, if there are several. Otherwise it gives the
+// samples of one thread number in the order of the blocks, and ofBlocks is true.
 func (p *Participants) Neighbours() (list []Sample, ofBlocks bool) {
 	if len(p.Samples) == 0 {
 		return nil, false
@@ -81,7 +82,7 @@ func (p *Participants) Neighbours() (list []Sample, ofBlocks bool) {
 	return list, len(list) > 1
 }
 
-// Number is that of the thread in its block, or of the block.
+// Number gives the number of the thread within its block, or of the block.
 func (s Sample) Number(ofBlock bool) uint32 {
 	if ofBlock {
 		return s.Block
@@ -89,8 +90,8 @@ func (s Sample) Number(ofBlock bool) uint32 {
 	return s.Thread
 }
 
-// Stride is the distance in bytes between the accesses of neighbours whose numbers differ by one; not ok where it is not the same
-// for all.
+// Stride gives the distance in bytes between the accesses of neighbours whose numbers differ by one. ok is false if the
+// distance is not constant.
 func Stride(neighbours []Sample, ofBlocks bool) (bytes int64, ok bool) {
 	if len(neighbours) < 2 {
 		return 0, false

@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestParticipants adds threads of two warps of a block, and of many blocks, and compares what is counted.
+// TestParticipants adds threads of two warps of a block, and of many blocks, and checks the counts.
 func TestParticipants(t *testing.T) {
 	l := event.Launch{ID: 1, Grid: event.Dim3{X: 1000, Y: 1, Z: 1}, Block: event.Dim3{X: 40, Y: 1, Z: 1}}
 	var p Participants
@@ -34,7 +34,7 @@ func TestParticipants(t *testing.T) {
 	}
 }
 
-// TestNeighbouringBlocks wants the stride over blocks where each has one thread.
+// TestNeighbouringBlocks checks the stride over blocks with one thread each.
 func TestNeighbouringBlocks(t *testing.T) {
 	l := event.Launch{Grid: event.Dim3{X: 8, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}}
 	var p Participants

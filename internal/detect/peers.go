@@ -2,14 +2,14 @@ package detect
 
 import "fencepost.dev/fencepost/internal/event"
 
-// PeerFilter takes accesses to the shared memory of other blocks away, for detectors that do not ask for event.NeedPeers: to them a
-// block's shared memory is its own, as it is to the papers that they follow.
+// PeerFilter removes accesses to the shared memory of other blocks from batches. It is for detectors that do not have
+// event.NeedPeers: for them, as for the papers that they implement, only a block itself accesses its shared memory.
 type PeerFilter struct {
-	clustered map[uint32]bool // launches that run with clusters
+	clustered map[uint32]bool // running launches with clusters
 	room      []event.Event
 }
 
-// Filter gives a batch without them. It is valid until the next call.
+// Filter gives the batch without such accesses. The result is valid until the next call.
 func (f *PeerFilter) Filter(b *event.Batch) *event.Batch {
 	for i := range b.Events {
 		if e := &b.Events[i]; len(b.Launches) > 0 && e.Kind == event.KernelBegin && b.Launches[e.Side].ClusterShape().Count() > 1 {

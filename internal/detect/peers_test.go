@@ -6,7 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestPeerFilter: accesses to the shared memory of other blocks are taken away while a launch with clusters runs, and nothing else.
+// TestPeerFilter checks that accesses to the shared memory of other blocks are removed while a launch with clusters
+// runs, and nothing else.
 func TestPeerFilter(t *testing.T) {
 	const peer = 2 << event.PeerShift
 	load := func(launch uint32, at uint64, s event.Space) event.Event {

@@ -6,36 +6,36 @@ import (
 	"slices"
 )
 
-// DefaultFindings is how many findings a detector keeps, and a report lists, when nobody says otherwise.
+// DefaultFindings is the default limit for the findings that a detector keeps and a report lists.
 const DefaultFindings = 10000
 
-// maxBeyond bounds how many findings are told apart beyond those that are kept.
+// maxBeyond bounds how many findings beyond those kept are distinguished.
 const maxBeyond = 1 << 20
 
-// Shortlist keeps the findings of a detector by what tells them apart, at most so many: of the gravest severity those whose
-// keys come first, and of each severity and kind at least one. What it keeps depends on what there is, not on the order in
-// which it came. It counts the others.
+// Shortlist keeps a bounded number of a detector's findings, identified by keys. It keeps those of the greatest
+// severity, and among these those with the first keys; in addition it keeps at least one of each severity and kind.
+// What it keeps does not depend on the order in which the findings come. It counts the others.
 type Shortlist[K comparable, V any] struct {
 	max     int
 	compare func(x, y K) int
 	rank    func(*V) (Severity, Kind)
 	kept    map[K]*V
-	beyond  map[K]Severity // the others
-	room    int            // for beyond
-	full    bool           // beyond is, and not all are counted
-	last    K              // of those kept when beyond was full, where they were errors
-	errors  bool
+	beyond  map[K]Severity // findings that are not kept
+	room    int            // the limit for len(beyond)
+	full    bool           // beyond has reached the limit, so not all findings are counted
+	last    K              // if errors: the last key kept when beyond became full
+	errors  bool           // the findings kept then were all errors
 }
 
-// NewShortlist makes one for at most so many findings, 0 for DefaultFindings.
+// NewShortlist makes a Shortlist for at most most findings; 0: DefaultFindings.
 func NewShortlist[K comparable, V any](most int, compare func(x, y K) int, rank func(*V) (Severity, Kind)) *Shortlist[K, V] {
 	return &Shortlist[K, V]{max: cmp.Or(most, DefaultFindings), compare: compare, rank: rank, kept: map[K]*V{}, beyond: map[K]Severity{}, room: maxBeyond}
 }
 
-// Get gives the finding of a key, nil when it is not kept.
+// Get gives the finding of a key; nil if it is not kept.
 func (s *Shortlist[K, V]) Get(k K) *V { return s.kept[k] }
 
-// Beyond says that a finding of the key that is no graver than the severity it gives need not be kept.
+// Beyond says whether the finding of a key may be left out, as long as it is not graver than the returned severity.
 func (s *Shortlist[K, V]) Beyond(k K) (Severity, bool) {
 	if severity, ok := s.beyond[k]; ok {
 		return severity, true
@@ -43,13 +43,13 @@ func (s *Shortlist[K, V]) Beyond(k K) (Severity, bool) {
 	return Error, s.full && s.errors && s.compare(k, s.last) > 0
 }
 
-// Put keeps a finding, for the time being.
+// Put keeps a finding until the next Trim at least.
 func (s *Shortlist[K, V]) Put(k K, v *V) {
 	delete(s.beyond, k)
 	s.kept[k] = v
 }
 
-// Trim lets go of what need not be kept, now and then.
+// Trim drops findings that need not be kept, if there are many.
 func (s *Shortlist[K, V]) Trim() {
 	if len(s.kept) >= 2*s.max {
 		s.trim()
@@ -97,13 +97,13 @@ func (s *Shortlist[K, V]) trim() {
 	}
 }
 
-// Keys gives the keys of what is kept in the end, in their own order.
+// Keys returns the keys of the findings that are kept, sorted.
 func (s *Shortlist[K, V]) Keys() []K {
 	s.trim()
 	return slices.SortedFunc(maps.Keys(s.kept), s.compare)
 }
 
-// More is how many findings are not kept; atLeast says that there are more still.
+// More returns the number of findings that are not kept. atLeast says that there are more than n.
 func (s *Shortlist[K, V]) More() (n int, atLeast bool) {
 	s.trim()
 	return len(s.beyond), s.full

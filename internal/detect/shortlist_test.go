@@ -12,7 +12,7 @@ type listed struct {
 	kind     Kind
 }
 
-// offer is how detectors use a Shortlist.
+// offer uses a Shortlist as detectors do.
 func offer(s *Shortlist[int, listed], k int, v listed) {
 	if severity, ok := s.Beyond(k); ok && v.severity <= severity {
 		return
@@ -29,7 +29,7 @@ func shortlist(most int) *Shortlist[int, listed] {
 	return NewShortlist(most, cmp.Compare[int], func(v *listed) (Severity, Kind) { return v.severity, v.kind })
 }
 
-// TestShortlist compares what is kept of findings that come in any order with what sorting all of them gives.
+// TestShortlist compares what is kept of findings that come in random order with the result of sorting all of them.
 func TestShortlist(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
@@ -65,7 +65,7 @@ func TestShortlist(t *testing.T) {
 	}
 }
 
-// TestShortlistGraver lets a finding that was not kept become graver than all that are.
+// TestShortlistGraver makes a finding that was not kept graver than all others.
 func TestShortlistGraver(t *testing.T) {
 	s := shortlist(2)
 	for k := range 10 {
@@ -80,7 +80,7 @@ func TestShortlistGraver(t *testing.T) {
 	}
 }
 
-// TestShortlistFull keeps its memory bounded: more than so many findings are not told apart.
+// TestShortlistFull checks that memory is bounded: beyond a number of findings, they are not distinguished.
 func TestShortlistFull(t *testing.T) {
 	s := shortlist(100)
 	s.room = 5000

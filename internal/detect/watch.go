@@ -9,20 +9,20 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Watch says which races of a run are reported: those between two threads that are watched, on memory that is watched. Everything
-// is executed and judged all the same, since what is not watched may order what is. (Detector hirace, to which accesses order nothing,
-// leaves those of other threads out.) A nil Watch watches all.
-type Watch struct {
-	Blocks  []Range // of the grid, by number; none: all
+// Watch selects the races that are reported: those between two watched threads, on watched memory. All accesses are
+// executed and judged nevertheless, since accesses that are not watched may order those that are. (Detector hirace
+// skips those of other threads, because accesses order nothing there.) A nil Watch selects all races.
+type Watch struct { // numbers within the grid; none: all blocks
+	Blocks  []Range // numbers within a block; none: all threads
 	Threads []Range // of a block, by number; none: all
-	// Object says whether memory is watched; nil: all is. It is called while the operation that races is being judged.
+	// Object says whether memory is watched; nil: all is. It is called while the racing operation is being judged.
 	Object func(space event.Space, launch uint32, address uint64) bool
 }
 
-// Range is numbers from First to Last, both included.
+// Range is the numbers from First to Last, both included.
 type Range struct{ First, Last uint64 }
 
-// Within says that a number is in one of some ranges, or that there are none.
+// Within says that a number is in one of the ranges, or that the list is empty.
 func Within(list []Range, n uint64) bool {
 	return len(list) == 0 || slices.ContainsFunc(list, func(r Range) bool { return r.First <= n && n <= r.Last })
 }
@@ -33,7 +33,7 @@ func (w *Watch) Thread(l *event.Launch, warp uint32, lane int) bool {
 	return Within(w.Blocks, uint64(warp/per)) && Within(w.Threads, uint64(warp%per*32)+uint64(lane))
 }
 
-// Races says that a race of two accesses is reported. Operations of the host are watched as their memory is.
+// Races says that a race of two accesses is reported. For a host operation only the memory decides.
 func (w *Watch) Races(earlier, later *Access) bool {
 	if w == nil {
 		return true
@@ -50,7 +50,7 @@ func (w *Watch) Races(earlier, later *Access) bool {
 	return w.Object == nil || w.Object(a.Space, a.Launch.ID, max(earlier.Address, later.Address))
 }
 
-// Text is "3" or "0-3"; with prefix "0x" the numbers are hexadecimal.
+// Text formats the range as "3" or "0-3". With the prefix "0x" the numbers are hexadecimal.
 func (r Range) Text(prefix string) string {
 	base := 10
 	if prefix == "0x" {
@@ -63,7 +63,8 @@ func (r Range) Text(prefix string) string {
 	return text
 }
 
-// ParseRanges reads numbers and ranges of them, separated by commas: "0-3,8", or "0x100-0x1ff". A number has at most so many bits.
+// ParseRanges parses numbers and ranges separated by commas: "0-3,8", or "0x100-0x1ff". Numbers have at most the given
+// number of bits.
 func ParseRanges(text string, bits int) ([]Range, error) {
 	var list []Range
 	for _, word := range strings.Split(text, ",") {
@@ -81,7 +82,7 @@ func ParseRanges(text string, bits int) ([]Range, error) {
 	return list, nil
 }
 
-// parse reads a number, in hexadecimal after 0x.
+// parse parses a number, hexadecimal after 0x.
 func parse(text string, bits int) (uint64, error) {
 	if digits, ok := strings.CutPrefix(text, "0x"); ok {
 		return strconv.ParseUint(digits, 16, bits)

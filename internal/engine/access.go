@@ -9,20 +9,20 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// tlb remembers the allocation that the accesses at a place met last.
+// tlb caches the allocation that the accesses at a place used last.
 type tlb struct {
 	epoch uint64
 	block [64]*devmem.Block
 }
 
-// access is what the lanes of a warp step touched, for its events.
+// access is what the lanes of a warp step accessed, for its events.
 type access struct {
 	Global, Shared uint32 // lanes, by space
-	local          uint32 // of Driven, which clears it
+	local          uint32 // used by Driven, which clears it
 	Addr           [32]uint64
-	Value          [32][4]uint64 // written, when asked for
-	Old            [32][4]uint64 // what was there, when asked for
-	size           uint8         // bytes of the elements that the lanes mean, at addr; 0: all that the instruction accesses
+	Value          [32][4]uint64 // written values, when needed
+	Old            [32][4]uint64 // previous values, when needed
+	size           uint8         // size in bytes of the elements at addr that the lanes access; 0: all that the instruction accesses
 }
 
 // Load executes ld for the lanes of on. A faulting lane reads 0.
@@ -83,8 +83,9 @@ func (r *Run) Store(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	r.Out.accesses(event.Store, event.FlagWrite, w, in, place, acc)
 }
 
-// LaneOrder gives the lanes of on that execute an atomic operation first, and those after them; 0 for none. They go lowest first, but by
-// schedule Contended some of the upper ones go before the others: the order is not defined, and who comes last observes all others.
+// LaneOrder gives the lanes of on that execute an atomic operation first, and those that follow; 0: none. The lanes act
+// lowest first, except that in schedule Contended some of the upper lanes go first: the order is not defined, and the
+// last lane observes all others.
 func (r *Run) LaneOrder(w *Warp, on, place uint32) (first, second uint32) {
 	if r.Launch.Schedule != Contended || r.Launch.Seed != 0 || on&(on-1) == 0 {
 		return on, 0
@@ -97,8 +98,8 @@ func (r *Run) LaneOrder(w *Warp, on, place uint32) (first, second uint32) {
 	return first, on &^ first
 }
 
-// Atomic executes atom and red for the lanes of on, lowest first, and tells how much it costs: one that changes
-// nothing may be a poll.
+// Atomic executes atom and red for the lanes of on, lowest first, and gives the cost: an operation that changes nothing
+// may be a poll.
 func (r *Run) Atomic(w *Warp, in *loader.Instr, on uint32, place uint32) uint64 {
 	acc := &r.Access
 	acc.Global, acc.Shared = 0, 0
@@ -155,7 +156,7 @@ func (r *Run) Atomic(w *Warp, in *loader.Instr, on uint32, place uint32) uint64 
 	return 1
 }
 
-// noteOld keeps what is where lane i, which has just been reached, will write.
+// noteOld records the bytes that lane i, which has just been resolved, will overwrite.
 func (r *Run) noteOld(w *Warp, i int, data []byte) {
 	if len(data) >= 4 {
 		r.Access.Old[i] = wordsOf(data)
@@ -171,9 +172,10 @@ func (r *Run) noteOld(w *Warp, i int, data []byte) {
 	}
 }
 
-// Around gives the four bytes around data[at], aligned by address, of data that begins at origin; those outside are zero.
+// Around gives the four bytes around data[at], aligned by address. data begins at address origin; bytes outside of it
+// are zero.
 func Around(data []byte, at, origin uint64) (v uint64) {
-	first := (origin+at)&^3 - origin // perhaps before the beginning
+	first := (origin+at)&^3 - origin // may be before the beginning
 	for i := range uint64(4) {
 		if first+i < uint64(len(data)) {
 			v |= uint64(data[first+i]) << (8 * i)
@@ -182,7 +184,7 @@ func Around(data []byte, at, origin uint64) (v uint64) {
 	return v
 }
 
-// wordsOf gives up to 32 bytes as words.
+// wordsOf converts up to 32 bytes to words.
 func wordsOf(data []byte) (v [4]uint64) {
 	for k := 0; k < len(data); k += 8 {
 		v[k/8] = devmem.Uint(data[k:], uint64(min(8, len(data)-k)))
@@ -190,7 +192,7 @@ func wordsOf(data []byte) (v [4]uint64) {
 	return v
 }
 
-// reach gives the bytes that in accesses for a lane, and notes the address for the events. It gives nil after a fault.
+// reach gives the bytes that in accesses for a lane, and records the address for events. It returns nil after a fault.
 func (r *Run) reach(w *Warp, lane int, in *loader.Instr, place uint32, flags event.Flags) []byte {
 	return r.reachAt(w, lane, in, place, flags, r.Machine.Value(w, lane, &in.Operands[0])+in.Offset)
 }
@@ -237,14 +239,14 @@ func (r *Run) reachAt(w *Warp, lane int, in *loader.Instr, place uint32, flags e
 			return data
 		}
 		kind = OutOfBounds
-	default: // a generic address of no window
+	default: // a generic address in no window
 		kind = OutOfBounds
 	}
 	r.Faults.access(r, kind, w, lane, place, touch{flags, space, addr, in.Width})
 	return nil
 }
 
-// SplitGeneric gives the space a generic address lies in, and the address there.
+// SplitGeneric gives the space of a generic address, and the address in it.
 func SplitGeneric(addr uint64) (event.Space, uint64) {
 	switch addr >> loader.WindowShift {
 	case 0:
@@ -274,7 +276,7 @@ func window(bytes []byte, off, n uint64) ([]byte, FaultKind) {
 func sharedWindow(of *CTA, in *loader.Instr, off uint64) ([]byte, FaultKind) {
 	bytes := of.Shared
 	if size := uint64(len(bytes)); in.Word && off < size && size-off < in.Width {
-		bytes = bytes[:(size+3)&^3] // newCTA made room
+		bytes = bytes[:(size+3)&^3] // newCTA reserved these bytes
 	}
 	return window(bytes, off, in.Width)
 }
@@ -288,7 +290,7 @@ func (r *Run) global(addr uint64, in *loader.Instr, flags event.Flags, place uin
 	return data, kind
 }
 
-// globalBytes gives n bytes of global memory at addr, wherever that points.
+// globalBytes gives n bytes of global memory at addr, checking the address.
 func (r *Run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, place uint32) ([]byte, FaultKind) {
 	if e := r.Memory.Epoch(); e != r.tlb.epoch {
 		r.tlb = tlb{epoch: e}
@@ -308,7 +310,7 @@ func (r *Run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, p
 	switch {
 	case b.Freed:
 		return nil, UseAfterFree
-	case in.Word && off < b.Size && addr&(n-1) == 0 && off+n <= uint64(cap(b.Data)): // between allocations is more than a word
+	case in.Word && off < b.Size && addr&(n-1) == 0 && off+n <= uint64(cap(b.Data)): // allocations are more than a word apart
 	case off > b.Size || n > b.Size-off:
 		return nil, OutOfBounds
 	case b.Const && flags&event.FlagWrite != 0:
@@ -317,7 +319,7 @@ func (r *Run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, p
 	return b.Data[off : off+n : off+n], ""
 }
 
-// LowBytes is v cut to n bytes.
+// LowBytes gives the low n bytes of v.
 func LowBytes(v, n uint64) uint64 {
 	if n >= 8 {
 		return v

@@ -10,37 +10,37 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// AllThreads is the expectation of a barrier without thread count: every thread of the block that has not exited.
+// AllThreads is the expected count of a barrier without a thread count: every live thread of the block.
 const AllThreads = -1
 
 // barrier is one of the 16 barriers of a block (PTX ISA, "Parallel Synchronization and Communication Instructions:
 // bar, barrier"). Threads arrive one by one, as since Volta.
 type barrier struct {
-	Expect int      // allThreads, a thread count, or 0 while nobody has arrived
+	Expect int      // AllThreads, a thread count, or 0 if no thread has arrived
 	Count  int      // arrivals
-	got    []uint32 // by warp, the lanes that arrived
-	Wait   []uint32 // by warp, the lanes that wait
-	passed []uint32 // by warp, the lanes that had passed the barrier by when others of the warp arrived
-	// Of bar.red: over the arrivals.
+	got    []uint32 // by warp: lanes that arrived
+	Wait   []uint32 // by warp: lanes that wait
+	passed []uint32 // by warp: lanes that had passed the barrier when others of the warp arrived
+	// For bar.red, over all arrivals.
 	Reduced bool
 	popc    uint32
 	and, or bool
 	Sites   []site
 	whole   bool // the warps are in lockstep
-	Told    bool // a mismatch of counts has been reported: the places need no telling
+	Told    bool // a mismatch of counts has been reported, so the places need not be
 }
 
-// site is an instruction by which threads arrived, for the check that they all came by the same one.
+// site is an instruction by which threads arrived, to check that all used the same one.
 type site struct {
 	Place   uint32
 	aligned bool
 	block   event.Dim3
 	thread  event.Dim3
 	threads int
-	warps   uint32 // bit i: lanes of warp i came by it
+	warps   uint32 // bit i: lanes of warp i arrived by it
 }
 
-// Reset makes the barrier one that nobody has arrived at.
+// Reset returns the barrier to the state in which no thread has arrived.
 func (b *barrier) Reset() {
 	b.Expect, b.Count, b.popc, b.and, b.or = 0, 0, 0, true, false
 	clear(b.got)
@@ -50,8 +50,8 @@ func (b *barrier) Reset() {
 	b.Sites, b.Told = b.Sites[:0], false
 }
 
-// arrived is the number of threads a barrier counts. A warp of which every live lane has arrived counts in full for a
-// barrier with a thread count: lanes that exited or that the block never had do not hold it up. A warp in lockstep
+// arrived gives the number of threads that a barrier counts. For a barrier with a thread count, a warp of which every
+// live lane has arrived counts in full: lanes that have exited or never existed do not delay it. A warp in lockstep
 // arrives as a whole when any of its lanes does.
 func (b *barrier) arrived(c *CTA) int {
 	n := b.Count
@@ -75,8 +75,8 @@ func (r *Run) Barrier(w *Warp, in *loader.Instr, on uint32, place uint32) {
 		r.arrive(w, in, on, place, id, count)
 		return
 	}
-	// The operands are the same for all lanes but for the predicate of bar.red; where they are not, the lanes arrive in
-	// groups of one barrier and count.
+	// All lanes have the same operands, except for the predicate of bar.red. If they do not, the lanes arrive in groups
+	// with the same barrier and count.
 	for on != 0 {
 		first := bits.TrailingZeros32(on)
 		id, count := r.barrierOperands(w, in, first)
@@ -92,7 +92,7 @@ func (r *Run) Barrier(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// barrierOperands gives the barrier and thread count for a lane; the count is allThreads when there is none.
+// barrierOperands gives the barrier and the thread count for a lane; AllThreads if there is no count.
 func (r *Run) barrierOperands(w *Warp, in *loader.Instr, lane int) (id uint64, count int) {
 	id = r.Machine.Value(w, lane, &in.Operands[0]) & 0xffff_ffff
 	if in.Src[1].Kind == isa.Sink {
@@ -120,7 +120,7 @@ func (r *Run) arrive(w *Warp, in *loader.Instr, on uint32, place uint32, id uint
 	}
 	b.Expect = count
 	if b.whole = r.Launch.Schedule == Lockstep; b.whole && on != w.Live {
-		r.Faults.At(r, BarrierDivergence, w, first, place, "arrives", "barrier %d is reached by lanes %#x of a warp while lanes %#x are elsewhere: warps in lockstep must not part here", id, on, w.Live&^on)
+		r.Faults.At(r, BarrierDivergence, w, first, place, "arrives", "barrier %d is reached by lanes %#x of a warp while lanes %#x are elsewhere: warps in lockstep must not diverge here", id, on, w.Live&^on)
 		b.Told = true
 	}
 	b.Join(w, on)
@@ -155,7 +155,7 @@ func expects(count int) string {
 	return fmt.Sprintf("%d threads", count)
 }
 
-// Join counts the lanes of on.
+// Join counts the arrival of the lanes of on.
 func (b *barrier) Join(w *Warp, on uint32) {
 	if len(b.got) < len(w.CTA.Warps) {
 		n := len(w.CTA.Warps)
@@ -165,7 +165,7 @@ func (b *barrier) Join(w *Warp, on uint32) {
 	b.Count += bits.OnesCount32(on)
 }
 
-// Enter notes by which instruction lanes arrived.
+// Enter records the instruction by which lanes arrived.
 func (b *barrier) Enter(in *loader.Instr, w *Warp, on uint32, place uint32) {
 	n := bits.OnesCount32(on)
 	for i := range b.Sites {
@@ -184,7 +184,7 @@ func (s *site) Add(w *Warp, n int) {
 	s.warps |= 1 << w.Index
 }
 
-// reduce takes the predicates of bar.red into account.
+// reduce includes the predicates of bar.red.
 func (r *Run) reduce(b *barrier, w *Warp, in *loader.Instr, on uint32) {
 	b.Reduced = true
 	for m := on; m != 0; m &= m - 1 {
@@ -198,7 +198,7 @@ func (r *Run) reduce(b *barrier, w *Warp, in *loader.Instr, on uint32) {
 	}
 }
 
-// complete lets the waiting threads of a barrier go on when enough have arrived.
+// complete lets the waiting threads of a barrier continue if enough have arrived.
 func (r *Run) complete(b *barrier, id uint8, w *Warp, on uint32, place uint32) {
 	c := w.CTA
 	if b.Expect == 0 || b.arrived(c) < b.needs(c) {
@@ -217,7 +217,7 @@ func (r *Run) complete(b *barrier, id uint8, w *Warp, on uint32, place uint32) {
 	b.Reset()
 }
 
-// Wake lets the lanes of woken go on, which wait at b.
+// Wake lets the lanes of woken, which wait at b, continue.
 func (r *Run) Wake(b *barrier, w *Warp, woken uint32) {
 	for m := woken; b.Reduced && m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -229,7 +229,7 @@ func (r *Run) Wake(b *barrier, w *Warp, woken uint32) {
 	w.wake(r, woken)
 }
 
-// needs is the number of threads that complete the barrier.
+// needs gives the number of threads that complete the barrier.
 func (b *barrier) needs(c *CTA) int {
 	if b.Expect == AllThreads {
 		return c.Live
@@ -237,7 +237,7 @@ func (b *barrier) needs(c *CTA) int {
 	return b.Expect
 }
 
-// result is what bar.red gives.
+// result gives the result of bar.red.
 func (b *barrier) result(in *loader.Instr) uint64 {
 	switch {
 	case in.Op == isa.OpPopc:
@@ -248,7 +248,7 @@ func (b *barrier) result(in *loader.Instr) uint64 {
 	return 0
 }
 
-// exitedBarriers completes the barriers that waited for lanes that have now exited.
+// exitedBarriers completes the barriers that waited for lanes that have exited.
 func (r *Run) exitedBarriers(w *Warp, on uint32, place uint32) {
 	for m := w.CTA.Met; m != 0; m &= m - 1 {
 		id := bits.TrailingZeros16(m)
@@ -258,8 +258,8 @@ func (r *Run) exitedBarriers(w *Warp, on uint32, place uint32) {
 	}
 }
 
-// CheckSites judges a barrier of all threads that has completed: threads that have exited never reached it, and
-// __syncthreads() must be the same one for all.
+// CheckSites checks a completed barrier of all threads: no thread may have exited without reaching it, and all must
+// have used the same __syncthreads().
 func (r *Run) CheckSites(b *barrier, id uint8, c *CTA) {
 	if len(b.Sites) == 1 && c.Live == c.Threads {
 		return
@@ -267,7 +267,7 @@ func (r *Run) CheckSites(b *barrier, id uint8, c *CTA) {
 	sort.Slice(b.Sites, func(i, j int) bool { return b.Sites[i].Place < b.Sites[j].Place })
 	first := b.Sites[0].Place
 	if missing := c.Threads - c.Live; missing > 0 {
-		// The PTX manual wants all lanes of a warp that go on to execute an aligned barrier.
+		// The PTX manual requires all lanes of a warp that continue to execute an aligned barrier.
 		passed := 0
 		for i, lanes := range b.passed {
 			passed += bits.OnesCount32(lanes &^ b.got[i])
@@ -275,7 +275,7 @@ func (r *Run) CheckSites(b *barrier, id uint8, c *CTA) {
 		if f, fresh := r.Faults.count(r, BarrierDivergence, first, passed == 0); fresh {
 			f.Message = fmt.Sprintf("barrier %d completed without %d of the block's %d threads, which have exited", id, missing, c.Threads)
 			if passed > 0 {
-				f.Message += fmt.Sprintf("; %d of them had passed it by while lanes of their warps waited", passed)
+				f.Message += fmt.Sprintf("; %d of them had skipped it while lanes of their warps waited", passed)
 			}
 			f.Stands = append(b.stands(id), r.exitStands(c)...)
 		}
@@ -292,15 +292,15 @@ func (r *Run) CheckSites(b *barrier, id uint8, c *CTA) {
 	if !aligned {
 		return // barrier.sync may be executed anywhere
 	}
-	// The PTX manual wants the threads of a warp to execute the same aligned barrier; the programming guide wants it of
-	// all threads of the block.
+	// The PTX manual requires the threads of a warp to execute the same aligned barrier. The programming guide requires
+	// it of all threads of the block.
 	if f, fresh := r.Faults.count(r, BarrierDivergence, first, !mixed); fresh {
 		f.Message = fmt.Sprintf("the threads of a block met at barrier %d by different instructions: the barrier is in divergent code", id)
 		f.Stands = b.stands(id)
 	}
 }
 
-// stands tells by which instructions threads arrived.
+// stands gives the instructions by which threads arrived.
 func (b *barrier) stands(id uint8) []Stand {
 	var list []Stand
 	for _, s := range b.Sites {
@@ -309,7 +309,7 @@ func (b *barrier) stands(id uint8) []Stand {
 	return list
 }
 
-// exitStands tells where threads of a block exited.
+// exitStands gives the places where threads of a block exited.
 func (r *Run) exitStands(c *CTA) []Stand {
 	var s standSet
 	for _, w := range c.Warps {

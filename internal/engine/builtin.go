@@ -44,7 +44,7 @@ func (r *Run) Builtin(c *Invocation) {
 	r.Faults.At(r, BadCall, c.W, c.Lane, c.Place, "calls", "%s is not supplied", c.Fn.Builtin)
 }
 
-// arg is argument k, at most 8 bytes.
+// arg gives argument k, at most 8 bytes.
 func (c *Invocation) arg(k int) uint64 {
 	if k >= len(c.In.CallSig.Params) {
 		return 0
@@ -52,7 +52,7 @@ func (c *Invocation) arg(k int) uint64 {
 	return c.R.Machine.Argument(c.W, c.Lane, c.In, k, 0, uint64(min(c.In.CallSig.Params[k].Size, 8)))
 }
 
-// pointer is argument k as a generic address.
+// pointer gives argument k as a generic address.
 func (c *Invocation) pointer(k int) uint64 {
 	a := c.arg(k)
 	if a != 0 && k < len(c.Fn.Sig.Params) && c.Fn.Sig.Params[k].Size == 4 {
@@ -61,7 +61,7 @@ func (c *Invocation) pointer(k int) uint64 {
 	return a
 }
 
-// result hands v to the caller.
+// result returns v to the caller.
 func (c *Invocation) result(v uint64) {
 	if len(c.In.RetOps) == 0 || len(c.Fn.Sig.Rets) == 0 {
 		return
@@ -69,7 +69,7 @@ func (c *Invocation) result(v uint64) {
 	c.R.Machine.Result(c.W, c.Lane, c.In, c.Fn, v)
 }
 
-// peek gives up to n bytes at a generic address, nil when there are none.
+// peek gives up to n bytes at a generic address; nil if there are none.
 func (c *Invocation) peek(addr, n uint64) []byte {
 	space, off := SplitGeneric(addr)
 	var data []byte
@@ -93,7 +93,7 @@ func (c *Invocation) peek(addr, n uint64) []byte {
 	return data[off:min(off+n, uint64(len(data)))]
 }
 
-// text is the zero-terminated string at a generic address.
+// text gives the zero-terminated string at a generic address.
 func (c *Invocation) text(addr uint64) (string, bool) {
 	data := c.peek(addr, printf.MaxString)
 	if data == nil {
@@ -105,8 +105,8 @@ func (c *Invocation) text(addr uint64) (string, bool) {
 	return string(data), true
 }
 
-// vprintf is printf: the format, and a buffer with the arguments, each at a multiple of its size. Its result is the
-// number of arguments, -1 without a format (CUDA programming guide, "Formatted Output").
+// vprintf is printf. The arguments are the format, and a buffer with the arguments, each aligned to its size. The
+// result is the number of arguments, or -1 without a format (CUDA programming guide, "Formatted Output").
 func (c *Invocation) vprintf() {
 	formatText, ok := c.text(c.pointer(0))
 	if !ok {
@@ -121,7 +121,7 @@ func (c *Invocation) vprintf() {
 	c.result(uint64(uint32(f.Args.Taken)))
 }
 
-// assertfail is __assertfail(message, file, line, function, size of a character): it ends the launch.
+// assertfail is __assertfail(message, file, line, function, size of a character). It ends the launch.
 func (c *Invocation) assertfail() {
 	str := func(k int) string {
 		s, ok := c.text(c.pointer(k))
@@ -140,7 +140,7 @@ func (c *Invocation) assertfail() {
 	c.R.fail(ErrAssert)
 }
 
-// malloc is device-side malloc: 0 when the heap is used up.
+// malloc is device-side malloc. It returns 0 if the heap is exhausted.
 func (c *Invocation) malloc() {
 	size := c.arg(0)
 	name := fmt.Sprintf("malloc of %d bytes by thread %v of block %v", size, c.W.tid(c.Lane), c.W.CTA.id)
@@ -148,7 +148,7 @@ func (c *Invocation) malloc() {
 	if err != nil {
 		addr = 0
 	} else {
-		c.W.Writes++ // the heap is memory that others find changed
+		c.W.Writes++ // the heap is memory whose changes others can see
 	}
 	c.result(addr)
 }

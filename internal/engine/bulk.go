@@ -10,41 +10,41 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// bulkCopy is a bulk copy in flight: see copies for when it is performed.
+// bulkCopy is a bulk copy in flight. See copies for the time at which it is performed.
 type bulkCopy struct {
-	number   uint64 // in the block
+	number   uint64 // number within the block
 	warp     *Warp
 	lane     int
 	parts    []bulkPart
-	bytes    uint64 // that the mbarrier is told of
+	bytes    uint64 // to be reported to the mbarrier
 	tracked  bool
-	of       *CTA   // whose mbarrier tracks it; that of the thread, where none does
-	mbarrier uint64 // that does, in that block
-	told     uint64 // and as events have it
+	of       *CTA   // the block whose mbarrier tracks it; otherwise the block of the thread
+	mbarrier uint64 // address of that mbarrier in of
+	told     uint64 // the same address in events
 	group    uint32
 	isRead   bool
 	written  bool
-	source   bool // its thread has waited until its source is read
-	own      bool // it copies from shared memory of the block that issues it
+	source   bool // its thread has waited until the source was read
+	own      bool // it copies from shared memory of the issuing block
 	stand    Stand
-	// Of a reduction: the operation on an element, and the size of one.
+	// For a reduction: the operation on an element, and the element size.
 	reduce  func(old, b uint64) uint64
 	element uint64
-	generic bool   // it is through the generic proxy
-	nan     uint64 // size of the NaNs that are filled in, 0 for zeros
+	generic bool   // through the generic proxy
+	nan     uint64 // size of the NaNs to fill in; 0: zeros
 }
 
-// bulkPart is bytes that lie together on both sides.
+// bulkPart is a range of bytes that is contiguous on both sides.
 type bulkPart struct {
 	from, to []byte
-	skip     uint64 // bytes of to before those that from is copied to; they and what follows from are filled
-	data     []byte // what has been read, as long as to
+	skip     uint64 // bytes of to before the destination of from; they, and the bytes after it, are filled
+	data     []byte // what has been read, of the length of to
 }
 
-// bulkUnit is what sizes and addresses of bulk copies must be multiples of.
+// bulkUnit is the unit of sizes and addresses of bulk copies.
 const bulkUnit = 16
 
-// bulk executes cp.async.bulk for the lanes of on. A lane whose operands are wrong copies nothing.
+// bulk executes cp.async.bulk for the lanes of on. A lane with wrong operands copies nothing.
 func (r *Run) bulk(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -101,8 +101,8 @@ func (r *Run) bulk(w *Warp, in *loader.Instr, on uint32, place uint32) {
 // bulkPiece is bytes of a bulk copy that are copied, at an offset.
 type bulkPiece struct{ at, size uint64 }
 
-// bulkPieces gives those of a copy of n bytes: all of them, or without some at both ends (.ignore_oob), or those of each bulkUnit that a
-// mask names (.cp_mask). It gives false after a fault.
+// bulkPieces gives the pieces of a copy of n bytes: all bytes, or all except some at both ends (.ignore_oob), or the
+// bytes of each bulkUnit that a mask selects (.cp_mask). It returns false after a fault.
 func (r *Run) bulkPieces(w *Warp, lane int, in *loader.Instr, n uint64, place uint32) ([]bulkPiece, bool) {
 	switch {
 	case in.Has("ignore_oob"):
@@ -133,18 +133,20 @@ func (r *Run) bulkPieces(w *Warp, lane int, in *loader.Instr, n uint64, place ui
 	return []bulkPiece{{0, n}}, true
 }
 
-// bulkTarget is where a bulk copy writes, and what it tells that it is complete. A copy to several blocks is one to each.
+// bulkTarget is the destination of a bulk copy and the mbarrier that it signals. A copy to several blocks has several
+// targets.
 type bulkTarget struct {
-	of        *CTA // whose shared memory it writes, or reads
+	of        *CTA // the block whose shared memory it writes or reads
 	to        uint64
 	barrierOf *CTA
 	barrier   uint64
 }
 
-// bulkBarrier is the source of a bulk copy that is the address of its mbarrier.
+// bulkBarrier is the index of the source operand that is the address of the mbarrier.
 const bulkBarrier = 3
 
-// targets finds those of a copy to an address; bar is the source that is the address of the mbarrier, where there is one. It gives false after a fault.
+// targets gives the targets of a copy to an address. bar is the index of the source operand that is the mbarrier's
+// address, if there is one. It returns false after a fault.
 func (r *Run) targets(w *Warp, lane int, in *loader.Instr, to uint64, bar int, place uint32) ([]bulkTarget, bool) {
 	own := bulkTarget{of: w.CTA, to: to, barrierOf: w.CTA}
 	if in.Has("bulk_group") {
@@ -189,7 +191,7 @@ func (r *Run) targets(w *Warp, lane int, in *loader.Instr, to uint64, bar int, p
 	return list, true
 }
 
-// withoutWindow gives a generic address that lies in shared memory as an address of shared memory.
+// withoutWindow converts a generic address in shared memory to an address of shared memory.
 func withoutWindow(addr uint64) uint64 {
 	if space, at := SplitGeneric(addr); space == event.Shared {
 		return at
@@ -197,7 +199,8 @@ func withoutWindow(addr uint64) uint64 {
 	return addr
 }
 
-// resolve gives the block of the cluster whose shared memory an address is of, and the address there; false after a fault.
+// resolve gives the block of the cluster whose shared memory contains an address, and the address there. It returns
+// false after a fault.
 func (r *Run) resolve(w *Warp, lane int, addr uint64, place uint32) (*CTA, uint64, bool) {
 	of, _, kind := w.CTA.owner(addr)
 	if kind != "" {
@@ -208,13 +211,13 @@ func (r *Run) resolve(w *Warp, lane int, addr uint64, place uint32) (*CTA, uint6
 	return of, addr & (1<<event.PeerShift - 1), true
 }
 
-// newBulk makes a copy that a lane issues, to a target.
+// newBulk makes a copy that a lane issues to a target.
 func (r *Run) newBulk(w *Warp, lane int, in *loader.Instr, t bulkTarget) *bulkCopy {
 	return &bulkCopy{number: w.CTA.number(), warp: w, lane: lane, tracked: !in.Has("bulk_group"), group: w.async().bulkGroups[lane],
 		of: t.barrierOf, mbarrier: t.barrier, told: w.CTA.tell(t.barrierOf, t.barrier)}
 }
 
-// reduces makes a copy a reduction, where the instruction is one of elements of its type.
+// reduces makes a copy a reduction of elements of the instruction's type, if the instruction is a reduction.
 func (x *bulkCopy) reduces(in *loader.Instr) {
 	if in.Reduce != isa.NoOp {
 		x.reduce, x.element = isa.Reduction(in.Reduce, in.Type), uint64(in.Type.Size())
@@ -236,7 +239,7 @@ func (r *Run) fly(x *bulkCopy, place uint32) {
 	}
 }
 
-// bulkBytes gives the bytes that a bulk copy reads or writes, a piece at an offset; nil after a fault.
+// bulkBytes gives the bytes at an offset that a bulk copy reads or writes; nil after a fault.
 func (r *Run) bulkBytes(w *Warp, of *CTA, lane int, in *loader.Instr, t touch, offset uint64, place uint32) []byte {
 	var data []byte
 	var kind FaultKind
@@ -299,7 +302,8 @@ func (x *bulkCopy) write() {
 	x.warp.Writes++
 }
 
-// awaitsBulk performs the bulk copies of all groups of the lanes of on but the last n; with read, only their reads.
+// awaitsBulk performs the bulk copies of the lanes of on, except those of the last n groups; with read, only their
+// reads.
 func (r *Run) awaitsBulk(w *Warp, on uint32, n uint32, read bool, place uint32) {
 	c := w.CTA
 	c.bulks = slices.DeleteFunc(c.bulks, func(x *bulkCopy) bool {
@@ -323,8 +327,9 @@ func (r *Run) awaitsBulk(w *Warp, on uint32, n uint32, read bool, place uint32) 
 	r.Out.add(e)
 }
 
-// endBulks performs the bulk copies of a block that ends to global memory: the end of a kernel waits for them. One may not have read
-// its source before the memory is another block's, unless it has been waited for, and one from global memory may be written there.
+// endBulks performs the bulk copies to global memory of a block that ends: the end of a kernel waits for them. The
+// block's shared memory is then reused. A copy that reads it may not have read its source yet, unless that has been
+// waited for. A copy from global memory may still write it.
 func (r *Run) endBulks(c *CTA) {
 	for _, x := range c.bulks {
 		if !x.tracked {
@@ -339,7 +344,7 @@ func (r *Run) endBulks(c *CTA) {
 		}
 	}
 	c.bulks = c.bulks[:0]
-	for _, p := range c.cluster.ctas { // copies to them go on
+	for _, p := range c.cluster.ctas { // copies to them continue
 		for _, x := range p.bulks {
 			if x.warp.CTA == c && x.own && !x.isRead {
 				x.read()
@@ -349,7 +354,7 @@ func (r *Run) endBulks(c *CTA) {
 	}
 }
 
-// outlives tells of a copy that its block does not wait for.
+// outlives reports a copy that its block does not wait for.
 func (r *Run) outlives(x *bulkCopy, what string) {
 	if f, fresh := r.Faults.count(r, CopyOutlives, x.stand.Place, true); fresh {
 		f.Message = "the block ends while a bulk copy may still " + what
@@ -376,7 +381,7 @@ func (x *mbarrierOp) completeBulks() {
 	}
 }
 
-// bulk tells of bytes that lie together of a half of a bulk copy.
+// bulk emits the event for a contiguous range of a half of a bulk copy.
 func (o *Emitter) bulk(x *bulkCopy, place uint32, flags event.Flags, space event.Space, addr, n uint64) {
 	need := event.NeedGlobal
 	if space == event.Shared {

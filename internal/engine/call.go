@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// maxLocal is the most local memory a thread can have (CUDA programming guide, "Technical Specifications per Compute
-	// Capability"); maxDepth bounds calls, whose return addresses take room on hardware too.
+	// maxLocal is the largest local memory of a thread (CUDA programming guide, "Technical Specifications per Compute
+	// Capability"). maxDepth bounds the depth of calls, whose return addresses take space on hardware too.
 	maxLocal = 512 << 10
 	maxDepth = 8192
 )
 
-// call executes call for the lanes of on, which have their own callees when it is indirect.
+// call executes call for the lanes of on. In an indirect call each lane has its own callee.
 func (r *Run) call(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	if on != w.group || in.Callee == nil {
 		w.Regroup = true
@@ -44,8 +44,8 @@ func (r *Run) call(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// BadTarget tells of an indirect call, by the lanes of on, that means no function. Each counts: who is together hangs on the
-// schedule.
+// BadTarget reports an indirect call by the lanes of on whose target is not a function. Every lane is counted, since
+// the schedule decides which lanes act together.
 func (r *Run) BadTarget(w *Warp, on, place uint32, addr uint64) {
 	for ; on != 0; on &= on - 1 {
 		r.Faults.At(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "an indirect call of %#x, which is no function of the signature called", addr)
@@ -79,14 +79,14 @@ func (r *Run) callOne(w *Warp, in *loader.Instr, on uint32, place uint32, fn *is
 	}
 }
 
-// NoBody tells of a call, by the lanes of on, of a function that is defined nowhere.
+// NoBody reports a call by the lanes of on of a function without a definition.
 func (r *Run) NoBody(w *Warp, on, place uint32, fn *isa.Func) {
 	for ; on != 0; on &= on - 1 {
 		r.Faults.At(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s has no body that can be executed", fn.Name)
 	}
 }
 
-// noResults gives the lanes of on zeros as the results of a call that was a fault.
+// noResults gives the lanes of on zeros as the results of a faulting call.
 func (r *Run) noResults(w *Warp, in *loader.Instr, on uint32) {
 	for ; on != 0; on &= on - 1 {
 		ln := &w.lanes[bits.TrailingZeros32(on)]
@@ -101,18 +101,18 @@ func (r *Run) noResults(w *Warp, in *loader.Instr, on uint32) {
 	}
 }
 
-// Overflow tells that the stack of a lane has no room for a call, and ends the run.
+// Overflow reports that the stack of a lane has no space for a call, and ends the run.
 func (r *Run) Overflow(w *Warp, lane int, place uint32, fn *isa.Func, depth, localAt int32) {
 	r.Faults.At(r, StackOverflow, w, lane, place, "calls "+fn.Name, "the call stack of the thread is %d calls deep with %d bytes of local memory", depth, localAt)
 	r.fail(ErrTrap)
 }
 
-// StackFits reports whether a thread depth calls deep has room for a frame of fn whose local memory begins at localAt.
+// StackFits says that a thread at call depth depth has space for a frame of fn whose local memory begins at localAt.
 func StackFits(depth, localAt int32, fn *isa.Func) bool {
 	return depth < maxDepth && int(localAt)+fn.LocalFrame <= maxLocal
 }
 
-// enter pushes a frame of c on a lane's stack and hands over the arguments; false when the stack is full.
+// enter pushes a frame of c on a lane's stack and passes the arguments. It returns false if the stack is full.
 func (r *Run) enter(w *Warp, lane int, in *loader.Instr, c *loader.Code, base uint32) bool {
 	ln := &w.lanes[lane]
 	from := ln.frame
@@ -154,7 +154,7 @@ func (r *Run) enter(w *Warp, lane int, in *loader.Instr, c *loader.Code, base ui
 	return true
 }
 
-// argument is bytes of actual parameter k in the caller's frame, as machine.argument has them.
+// argument gives bytes of actual parameter k in the caller's frame, like Machine.Argument.
 func (r *Run) argument(ln *lane, regs []uint64, from *frame, in *loader.Instr, k int, off, size uint64) uint64 {
 	if o := &in.ArgOps[k]; o.Kind == isa.ParamAddr {
 		return devmem.Uint(ln.param[uint64(from.paramAt)+o.Imm+off:], min(size, 8))
@@ -171,7 +171,7 @@ func (r *Run) argument(ln *lane, regs []uint64, from *frame, in *loader.Instr, k
 	}
 }
 
-// ret returns the lanes of on from their functions; from the kernel that is an exit.
+// ret returns the lanes of on from their functions. Returning from the kernel is an exit.
 func (r *Run) ret(w *Warp, on uint32, place uint32) {
 	w.Regroup = true
 	out := uint32(0)
@@ -190,14 +190,14 @@ func (r *Run) ret(w *Warp, on uint32, place uint32) {
 	}
 }
 
-// leave pops the lane's frame and hands over the results.
+// leave pops the lane's frame and passes the results.
 func (ln *lane) leave() {
 	fn, regs, paramAt := ln.code.Func, ln.regs, int(ln.paramAt)
 	n := len(ln.up) - 1
 	ln.frame, ln.up = ln.up[n], ln.up[:n]
 	ln.depth--
 	ln.regs = ln.allRegs[ln.regAt : int(ln.regAt)+ln.code.Func.Regs]
-	in := &ln.code.Insts[ln.pc-1] // the call: it left the caller standing after it
+	in := &ln.code.Insts[ln.pc-1] // the call: the caller's pc is after it
 	for k := range fn.Sig.Rets {
 		p := &fn.Sig.Rets[k]
 		switch o := &in.RetOps[k]; {

@@ -7,16 +7,17 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// A clock may show anything. Threads explores what a thread does that reads one if that is the same whatever the clock shows, as where it only
-// says how long to wait before the next attempt (libcu++ waits for atomic variables, latches and semaphores in that way): registers and bytes
-// that depend on a clock are marked, as depends marks what depends on reads. Where a marked register is the guard of an instruction, the
-// thread runs both ways to its next request. Both must come to the same one; what they leave behind that differs is marked. A request, an
-// address or a target that is marked cannot be explored.
+// A clock may show any value. Threads explores a thread that reads a clock if the thread behaves the same whatever the
+// clock shows. That is the case if the clock only determines how long to wait before the next attempt, as when libcu++
+// waits for atomic variables, latches and semaphores. Registers and bytes that depend on a clock are marked, in the
+// same way as depends marks what depends on reads. If the guard of an instruction is a marked register, the thread is
+// run both ways up to its next request. Both ways must lead to the same request; whatever else differs afterwards is
+// marked. A request, an address or a target that is marked cannot be explored.
 
-// shown is the mark, in the place of a read.
+// shown is the mark. It uses the bit of a read.
 const shown = 1 << (lastRead - 1)
 
-// bit is that of a read in a set.
+// bit gives the bit of a read in a set.
 func (t *Threads) bit(read uint64) uint64 {
 	if t.clocks && read >= lastRead-1 {
 		return 1 << lastRead
@@ -24,7 +25,7 @@ func (t *Threads) bit(read uint64) uint64 {
 	return 1 << min(read, lastRead)
 }
 
-// told is a set as others know it: a bit for each read, and the last one for all from there on.
+// told gives a set as other code uses it: a bit for each read, where the last bit represents all further reads.
 func (t *Threads) told(set uint64) uint64 {
 	if t.clocks {
 		if set &^= shown; set>>lastRead != 0 {
@@ -34,11 +35,11 @@ func (t *Threads) told(set uint64) uint64 {
 	return set
 }
 
-// maxForks is how many guards may depend on clocks between two requests, over all ways.
+// maxForks is the most guards that may depend on clocks between two requests, over all ways.
 const maxForks = 256
 
-// requestAgain is no request: the thread has come back to a state from which it has begun to run both ways. Time passes, so it leaves
-// the loop by another way.
+// requestAgain is not a request: the thread has returned to a state from which it has begun to run both ways. Since
+// time passes, it leaves the loop by another way.
 const requestAgain RequestKind = 255
 
 func isClock(s isa.SpecialID) bool { return s >= isa.Clock && s <= isa.GlobalTimerHi }
@@ -56,7 +57,7 @@ func (t *Threads) readsClocks() bool {
 	return found
 }
 
-// timed does what clocks ask for before lane i executes an instruction; ok says that this has led to a request.
+// timed handles clocks before lane i executes an instruction. ok says that this has led to a request.
 func (t *Threads) timed(w *Warp, i int, in *loader.Instr, place uint32) (s State, q Request, ok bool) {
 	d, ln := t.depends, &w.lanes[i]
 	d.fit(ln)
@@ -85,12 +86,12 @@ func (t *Threads) timed(w *Warp, i int, in *loader.Instr, place uint32) (s State
 	return s, q, bad
 }
 
-// depending is the request of what cannot be explored.
+// depending gives the request for a dependence that cannot be explored.
 func (t *Threads) depending(ln *lane, place uint32) (State, Request) {
 	return t.encode(ln, nil, &Request{Kind: RequestUnsupported, Place: place, Message: "what the thread does next depends on what a clock shows: that is not explored"})
 }
 
-// either runs lane i to its next request with both values of the guard of the instruction at which it stands.
+// either runs lane i to its next request with both values of the guard of its current instruction.
 func (t *Threads) either(w *Warp, i int, in *loader.Instr, place uint32) (State, Request) {
 	ln := &w.lanes[i]
 	from, _ := t.encode(ln, nil, &Request{})
@@ -106,7 +107,7 @@ func (t *Threads) either(w *Warp, i int, in *loader.Instr, place uint32) (State,
 	q := Request{Kind: requestAgain}
 	for value := range uint64(2) {
 		t.decode(ln, from)
-		ln.regs[in.Guard] = value // as it is known on this way
+		ln.regs[in.Guard] = value // the value is known on this way
 		*t.depends.reg(ln, int32(in.Guard)) &^= shown
 		to, r := t.run(w, i, nil, false)
 		switch {
@@ -128,7 +129,7 @@ func (t *Threads) either(w *Warp, i int, in *loader.Instr, place uint32) (State,
 	return s, q
 }
 
-// join makes s and q what two ways lead to, unless these lead to different requests.
+// join merges the results of two ways into s and q. It fails if they lead to different requests.
 func (t *Threads) join(ln *lane, s *State, q *Request, to State, r *Request) bool {
 	back := q.Back || r.Back
 	a, b := *q, *r
@@ -154,7 +155,7 @@ func (t *Threads) join(ln *lane, s *State, q *Request, to State, r *Request) boo
 	return true
 }
 
-// merge marks what differs. It gives false if the two depend on several reads.
+// merge marks the values that differ. It returns false if the two depend on several reads.
 func merge[T comparable](values, others []T, marks, otherMarks []uint64) bool {
 	var zero T
 	for i := range values {

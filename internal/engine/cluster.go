@@ -9,21 +9,21 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// maxCluster is the most blocks of a cluster: more than 8 only devices that are asked for it have (programming guide, "Thread Block
-// Clusters": portable cluster sizes).
+// maxCluster is the most blocks in a cluster. Devices allow more than 8 only on request (programming guide, "Thread
+// Block Clusters": portable cluster sizes).
 const (
 	maxCluster         = 16
 	maxPortableCluster = 8
 )
 
-// cluster is blocks that are resident together. Its barrier is that of barrier.cluster (PTX ISA, "Parallel Synchronization and
+// cluster is blocks that are resident together. Its barrier is barrier.cluster (PTX ISA, "Parallel Synchronization and
 // Communication Instructions: barrier.cluster").
 type cluster struct {
 	index   uint32
 	ctas    []*CTA // by rank
 	live    int    // threads that have not exited
-	arrived int    // of those, at the current phase
-	met     bool   // a phase is complete
+	arrived int    // live threads that have arrived at the current phase
+	met     bool   // a phase has completed
 }
 
 // newCluster starts the blocks of a cluster.
@@ -48,7 +48,7 @@ func (r *Run) newCluster(index uint32) *cluster {
 // single starts a block of a launch without clusters.
 func (r *Run) single(block uint32) *CTA { return r.newCluster(block).ctas[0] }
 
-// runnable says that a block can go on, now or when others of its cluster have.
+// runnable says that a block can continue, now or when others of its cluster have.
 func (k *cluster) runnable(c *CTA) bool {
 	if c.runnable() {
 		return true
@@ -64,7 +64,7 @@ func (k *cluster) runnable(c *CTA) bool {
 	return false
 }
 
-// waitsForCluster says that a thread of the block waits at the barrier of the cluster.
+// waitsForCluster says that a thread of the block waits at the cluster barrier.
 func (c *CTA) waitsForCluster() bool {
 	for _, w := range c.Warps {
 		for m := w.Live; m != 0; m &= m - 1 {
@@ -76,7 +76,7 @@ func (c *CTA) waitsForCluster() bool {
 	return false
 }
 
-// gone says that all blocks of a cluster have.
+// gone says that all blocks of a cluster are gone.
 func (k *cluster) gone() bool {
 	for _, c := range k.ctas {
 		if !c.gone {
@@ -123,7 +123,7 @@ func (r *Run) waitCluster(w *Warp, on uint32, place uint32) {
 	}
 }
 
-// passCluster lets lanes go on behind the barrier.
+// passCluster lets lanes continue after the barrier.
 func (r *Run) passCluster(w *Warp, on uint32, place uint32) {
 	w.passed &^= on
 	if r.Out.Sync() {
@@ -131,7 +131,7 @@ func (r *Run) passCluster(w *Warp, on uint32, place uint32) {
 	}
 }
 
-// complete ends the phase of the barrier when all threads that are left have arrived.
+// complete completes the phase of the barrier if all live threads have arrived.
 func (k *cluster) complete(r *Run) {
 	if k.arrived == 0 || k.arrived < k.live {
 		return
@@ -151,7 +151,7 @@ func (k *cluster) complete(r *Run) {
 	}
 }
 
-// wakeCluster lets lanes go on that wait for a phase that is complete, those at one place together.
+// wakeCluster lets lanes continue that wait for a completed phase, those at one place together.
 func (r *Run) wakeCluster(w *Warp) {
 	var wait uint32
 	for m := w.passed & w.Live &^ w.Ready; m != 0; m &= m - 1 {
@@ -176,7 +176,7 @@ func (r *Run) wakeCluster(w *Warp) {
 	}
 }
 
-// exited takes lanes away that have exited.
+// exited removes lanes that have exited.
 func (k *cluster) exited(r *Run, w *Warp, on uint32) {
 	k.live -= bits.OnesCount32(on)
 	if k.arrived == 0 && w.arrived|w.passed == 0 {
@@ -188,7 +188,7 @@ func (k *cluster) exited(r *Run, w *Warp, on uint32) {
 	k.complete(r)
 }
 
-// waiting says what a thread at the barrier of the cluster waits for.
+// waiting describes what a thread at the cluster barrier waits for.
 func (k *cluster) waiting() string {
 	var lack []string
 	for _, c := range k.ctas {
@@ -203,7 +203,7 @@ func (k *cluster) waiting() string {
 	return fmt.Sprintf("waits at barrier.cluster (%d of %d threads have arrived; it lacks %s)", k.arrived, k.live, strings.Join(lack, ", "))
 }
 
-// owner gives the block whose shared memory an address is of, and the address as events have it.
+// owner gives the block whose shared memory contains an address, and the address as used in events.
 func (c *CTA) owner(addr uint64) (*CTA, uint64, FaultKind) {
 	tag := addr >> event.PeerShift
 	switch {
@@ -221,8 +221,8 @@ func (c *CTA) owner(addr uint64) (*CTA, uint64, FaultKind) {
 	return of, addr, ""
 }
 
-// reaches tells of an access to the shared memory of another block before any barrier of the cluster is complete: the block may not have
-// started. Blocks of a cooperative launch may know that by other means.
+// reaches reports an access to the shared memory of another block before any phase of the cluster barrier has
+// completed: the block may not have started. Blocks of a cooperative launch may know otherwise that it has.
 func (r *Run) reaches(w *Warp, of *CTA, lane int, place uint32) {
 	if of == w.CTA || w.CTA.cluster.met || r.Launch.Cooperative {
 		return
@@ -233,7 +233,7 @@ func (r *Run) reaches(w *Warp, of *CTA, lane int, place uint32) {
 	}
 }
 
-// describePeer tells what is at the address of a faulting access to the shared memory of another block.
+// describePeer describes the address of a faulting access to the shared memory of another block.
 func (r *Run) describePeer(kind FaultKind, w *Warp, t touch) string {
 	k, rank := w.CTA.cluster, t.addr>>event.PeerShift-1
 	at := t.addr & (1<<event.PeerShift - 1)
@@ -253,7 +253,7 @@ func (r *Run) describePeer(kind FaultKind, w *Warp, t touch) string {
 	return what
 }
 
-// MaxCluster is the most blocks that a cluster may have.
+// MaxCluster returns the largest number of blocks in a cluster.
 func MaxCluster(nonPortable bool) int {
 	if nonPortable {
 		return maxCluster
@@ -261,7 +261,7 @@ func MaxCluster(nonPortable bool) int {
 	return maxPortableCluster
 }
 
-// checkCluster tells what is wrong with the shape of a launch's clusters.
+// checkCluster says what is wrong with the cluster shape of a launch.
 func checkCluster(l *Launch, bad func(api, format string, args ...any) error) error {
 	f, shape := l.Func, l.Cluster
 	if f.Cluster.Count() > 0 && f.Cluster != shape {

@@ -8,38 +8,38 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// copies are the asynchronous copies that lanes of a warp have issued and that have not been performed. What the rules leave open,
-// when a copy between its issue and the wait for it reads its source and writes its destination, is chosen by seed: by seed 0 it
-// does both at the wait, so that a program that does not wait computes with what was there before. One that nobody waits for is
-// never performed: its destination ends with the block.
+// copies are the asynchronous copies that lanes of a warp have issued and that have not been performed. The rules leave
+// open when, between its issue and the wait, a copy reads its source and writes its destination. The seed chooses. With
+// seed 0 it does both at the wait, so a program that does not wait computes with the old data. A copy that nobody waits
+// for is never performed: its destination ends with the block.
 type copies struct {
 	list   []*copied
-	groups [32]uint32 // that lanes have committed
-	issued uint64     // instructions
+	groups [32]uint32 // by lane: number of committed groups
+	issued uint64     // number of instructions issued
 
-	bulkGroups [32]uint32 // of bulk copies
+	bulkGroups [32]uint32 // for bulk copies
 
-	coreCommits [32]uint32 // of operations of the tensor cores
+	coreCommits [32]uint32 // for tensor core operations
 
-	wgmmas  uint32 // groups of wgmma.mma_async that the warp has committed
-	allowed uint32 // what it waits for: all groups but the last so many
-	wanted  uint32 // and their number
+	wgmmas  uint32 // number of groups of wgmma.mma_async that the warp has committed
+	allowed uint32 // it waits for all groups except the last allowed ones
+	wanted  uint32 // and this is their number
 
 	fenced     bool       // the warp has executed wgmma.fence
-	operations []matrixOp // of wgmma that it has not waited for
-	written    []written  // registers of wgmma since the last wgmma.fence
-	loads      []coreLoad // tcgen05.ld that it has not waited for
+	operations []matrixOp // wgmma operations that it has not waited for
+	written    []written  // registers of wgmma written since the last wgmma.fence
+	loads      []coreLoad // tcgen05.ld operations that it has not waited for
 }
 
 // copied is the copies that one instruction has issued.
 type copied struct {
-	number uint64     // among the instructions of the warp
-	left   uint32     // lanes whose copy is to be performed
-	groups [32]uint32 // the group that a lane's copy is of: groups before it are complete when it is
+	number uint64     // number of the instruction within the warp
+	left   uint32     // lanes whose copy has not been performed
+	groups [32]uint32 // by lane: the group of its copy; earlier groups complete no later
 	from   [32][]byte // nil: only zeros are written
 	to     [32]uint64
 	size   uint64
-	// With read, the sources have been read.
+	// read says that the sources have been read.
 	read bool
 	data [32][16]byte
 }
@@ -60,7 +60,7 @@ func (c *copies) reset() {
 	c.wgmmas, c.fenced, c.operations, c.written, c.loads = 0, false, c.operations[:0], c.written[:0], c.loads[:0]
 }
 
-// Copies executes cp.async and what groups copies and waits for them.
+// Copies executes cp.async and the instructions that commit copies and wait for them.
 func (r *Run) Copies(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	switch in.Op {
 	case isa.OpCopy:
@@ -127,7 +127,7 @@ func (r *Run) commit(w *Warp, on uint32, place uint32) {
 	r.Out.copies(event.CopyCommit, w, on, place, 0)
 }
 
-// awaits performs the copies of all groups of the lanes of on but the last n.
+// awaits performs the copies of the lanes of on, except those of the last n groups.
 func (r *Run) awaits(w *Warp, on uint32, n uint32, place uint32) {
 	c := w.async()
 	kept := c.list[:0]
@@ -164,7 +164,7 @@ func (r *Run) performCopies(w *Warp, x *copied, on uint32) {
 	}
 }
 
-// early chooses whether copies that a warp issues now read, and write, at once.
+// early decides whether copies that a warp issues now read, and write, at once.
 func (r *Run) early(w *Warp) (read, write bool) {
 	if r.Launch.Seed == 0 {
 		return false, false
@@ -179,7 +179,7 @@ func (r *Run) early(w *Warp) (read, write bool) {
 	return false, false
 }
 
-// issue executes cp.async for the lanes of on. A lane whose addresses are wrong copies nothing.
+// issue executes cp.async for the lanes of on. A lane with wrong addresses copies nothing.
 func (r *Run) issue(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	x := r.newCopied()
 	size := uint64(in.Type.Size())
@@ -187,7 +187,7 @@ func (r *Run) issue(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	x.number = w.async().issued
 	w.async().issued++
 	var from [32]uint64
-	var sizes [5]uint32 // lanes that read that many bytes, as powers of two from 1 on
+	var sizes [5]uint32 // by log2 of a size: lanes that read that many bytes
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		n := r.copySize(w, i, in, size, place)
@@ -246,7 +246,7 @@ func (r *Run) newCopied() *copied {
 	return &copied{}
 }
 
-// copySize is how many bytes a lane's copy reads.
+// copySize gives the number of bytes that a lane's copy reads.
 func (r *Run) copySize(w *Warp, lane int, in *loader.Instr, size uint64, place uint32) uint64 {
 	if in.Src[2].Kind == isa.Sink {
 		return size
@@ -264,8 +264,8 @@ func (r *Run) copySize(w *Warp, lane int, in *loader.Instr, size uint64, place u
 	return v & 0xffff_ffff
 }
 
-// tellCopies makes the events of copies that are issued: what they read, in pieces whose sizes are powers of two, the largest
-// first, and what they write.
+// tellCopies emits the events for issued copies: their reads, in pieces whose sizes are powers of two, largest first,
+// and their writes.
 func (r *Run) tellCopies(w *Warp, in *loader.Instr, x *copied, from *[32]uint64, sizes *[5]uint32, place uint32) {
 	acc := &r.Access
 	as := loader.Instr{Inst: in.Inst}

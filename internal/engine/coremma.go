@@ -15,12 +15,12 @@ type coreProduct struct {
 	lane  int
 	place uint32
 	shape *isa.CoreShape
-	ctas  []*CTA // one, or the two that share the operation
+	ctas  []*CTA // one block, or the two that share the operation
 	a, b  isa.Descriptor
-	from  uint32 // of A in tensor memory
-	to    uint32 // of D
+	from  uint32 // address of A in tensor memory
+	to    uint32 // address of D
 	add   bool
-	idle  [8]uint32 // lanes of D that are left alone
+	idle  [8]uint32 // lanes of D that are not changed
 }
 
 // coreMultiply executes tcgen05.mma for a lane.
@@ -54,15 +54,16 @@ func (r *Run) coreMultiply(w *Warp, in *loader.Instr, lane int, place uint32) {
 	}
 }
 
-// rows is how many rows of A and D a block has.
+// rows gives the number of rows of A and D in a block.
 func (x *coreProduct) rows() int { return x.shape.Rows / len(x.ctas) }
 
-// cell gives the lane and the column of tensor memory, from the address on, of an element of the rows of a block.
+// cell gives the lane and the column in tensor memory, relative to the matrix address, of an element in the rows of a
+// block.
 func (x *coreProduct) cell(row, column int) (lane, word int) {
 	switch half := x.shape.Columns / 2; {
 	case x.rows() == 128:
 		return row, column
-	case len(x.ctas) == 1: // 16 lanes of each 32
+	case len(x.ctas) == 1: // 16 lanes of each group of 32
 		return row/16*32 + row%16, column
 	case column < half:
 		return row, column
@@ -71,7 +72,7 @@ func (x *coreProduct) cell(row, column int) (lane, word int) {
 	}
 }
 
-// width is how many columns of tensor memory D has.
+// width gives the number of columns of tensor memory for D.
 func (x *coreProduct) width() int {
 	if x.rows() == 64 && len(x.ctas) == 2 {
 		return x.shape.Columns / 2
@@ -79,10 +80,10 @@ func (x *coreProduct) width() int {
 	return x.shape.Columns
 }
 
-// depth is how many columns of tensor memory A has.
+// depth gives the number of columns of tensor memory for A.
 func (x *coreProduct) depth() int { return x.shape.Depth * x.shape.A.Size / 4 }
 
-// tensorExtents are those of a matrix in the tensor memory of a block.
+// tensorExtents gives the extents of a matrix in the tensor memory of a block.
 func (x *coreProduct) tensorExtents(at uint32, width int, whole bool) []extent {
 	row, column := int(at>>16), int(at&0xffff)
 	var list []extent
@@ -100,7 +101,7 @@ func (x *coreProduct) tensorExtents(at uint32, width int, whole bool) []extent {
 	return list
 }
 
-// check says what is wrong with the operands.
+// check reports what is wrong with the operands.
 func (x *coreProduct) check() bool {
 	r, w, in := x.r, x.w, x.in
 	if lane := x.to >> 16; lane != 0 && (lane != 16 || x.rows() != 64 || len(x.ctas) == 2) {
@@ -115,7 +116,7 @@ func (x *coreProduct) check() bool {
 	return true
 }
 
-// tell makes the events of the operation's accesses, and gives its number.
+// tell emits the events for the operation's accesses, and gives its number.
 func (x *coreProduct) tell() uint64 {
 	number := x.w.CTA.number()
 	s, out := x.shape, &x.r.Out
@@ -143,7 +144,7 @@ func (x *coreProduct) tell() uint64 {
 	return number
 }
 
-// matrix reads a matrix in the shared memory of a block; faults are reported when it is issued.
+// matrix reads a matrix in the shared memory of a block. Faults are reported at the issue.
 func (x *coreProduct) matrix(c *CTA, d *isa.Descriptor, l *isa.Layout, rows [][32]uint32, issue bool) ([]extent, bool) {
 	place := x.place
 	var list []extent
@@ -190,7 +191,7 @@ func (x *coreProduct) perform() {
 	x.w.Writes++
 }
 
-// each calls f for each element of D of a block.
+// each calls f for each element of a block's part of D.
 func (x *coreProduct) each(c *CTA, f func(row, column, lane int, word *uint32)) {
 	if c.cores.words == nil {
 		return // freed
@@ -204,7 +205,7 @@ func (x *coreProduct) each(c *CTA, f func(row, column, lane int, word *uint32)) 
 	}
 }
 
-// fromTensor takes A from tensor memory, where the elements of 32 bits lie in one word.
+// fromTensor reads A from tensor memory, where the elements of each 32 bits are in one word.
 func (x *coreProduct) fromTensor(c *CTA, rows [][32]uint32) {
 	size := x.shape.A.Size
 	per := 4 / size
@@ -259,7 +260,7 @@ type coreBlock struct {
 	d     isa.Descriptor
 	ctas  []*CTA
 	rows  int
-	bytes int // of a row
+	bytes int // bytes in a row
 }
 
 func (x *coreBlock) shape() (rows, bytes int) {
@@ -271,7 +272,7 @@ func (x *coreBlock) shape() (rows, bytes int) {
 	panic("BUG: a shape of tcgen05.cp without a size")
 }
 
-// targets are the lanes that the rows are copied to, once or several times.
+// targets gives the lanes that the rows are copied to, once or several times.
 func (x *coreBlock) targets() [][]int {
 	run := func(firsts ...int) []int {
 		var lanes []int
@@ -295,7 +296,7 @@ func (x *coreBlock) targets() [][]int {
 	return [][]int{run(0, 32, 64, 96)}
 }
 
-// layout is that of the rows as bytes.
+// bytesLayout is the layout of rows of bytes.
 var bytesLayout = isa.Layout{Size: 1}
 
 func (x *coreBlock) extents(c *CTA) (list []extent, bad uint64, ok bool) {

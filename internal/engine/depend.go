@@ -8,22 +8,23 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// depends follows which reads a thread depends on, for models in which a load and a later store may be exchanged unless the store
-// depends on the load. A set of reads is a word: bit n is read n of the thread, the last bit all from there on (see Threads.bit).
+// depends tracks which reads a thread depends on, for memory models in which a load and a later store may be exchanged
+// unless the store depends on the load. A set of reads is a word: bit n is read n of the thread, and the last bit
+// represents all further reads (see Threads.bit).
 //
-// It is that of one thread at a time, as the lane that runs. Its parts are laid out as those of the lane.
+// It describes one thread at a time, the running lane. Its parts have the same layout as those of the lane.
 type depends struct {
-	regs    []uint64 // of lane.allRegs
-	param   []uint64 // of each byte of lane.param
-	local   []uint64 // of each byte of lane.local
-	control uint64   // that any further step depends on
-	reads   uint64   // so far
+	regs    []uint64 // for lane.allRegs
+	param   []uint64 // for each byte of lane.param
+	local   []uint64 // for each byte of lane.local
+	control uint64   // what every further step depends on
+	reads   uint64   // number of reads so far
 }
 
 // lastRead is the number of the last bit of a set of reads.
 const lastRead = 63
 
-// fit makes room for what the lane has.
+// fit makes room for the parts of the lane.
 func (d *depends) fit(ln *lane) {
 	grow := func(s *[]uint64, n int) {
 		for len(*s) < n {
@@ -48,10 +49,11 @@ func fill(sets []uint64, s uint64) {
 	}
 }
 
-// reg gives the set of a register of the lane's current frame.
+// reg gives the set of a register in the lane's current frame.
 func (d *depends) reg(ln *lane, r int32) *uint64 { return &d.regs[int(ln.regAt)+int(r)] }
 
-// sources gives the sets of the operands of an instruction: all of them, and that of the first, an address or a target, alone.
+// sources gives the sets of an instruction's operands: of all together, and of the first alone, which is an address or
+// a target.
 func (d *depends) sources(ln *lane, in *loader.Instr) (all, first uint64) {
 	for i := range in.Src {
 		if o := &in.Src[i]; o.Kind == isa.Reg {
@@ -73,13 +75,14 @@ func (d *depends) guard(ln *lane, in *loader.Instr) uint64 {
 	return *d.reg(ln, int32(in.Guard))
 }
 
-// request gives the set of what an instruction asks of memory: address, value, guard, and what all further steps depend on.
+// request gives the set of an instruction's memory request: address, value, guard, and what all further steps depend
+// on.
 func (d *depends) request(ln *lane, in *loader.Instr) uint64 {
 	all, _ := d.sources(ln, in)
 	return all | d.guard(ln, in) | d.control
 }
 
-// skip notes that an instruction was not executed because of its guard.
+// skip records that an instruction was not executed because of its guard.
 func (d *depends) skip(ln *lane, in *loader.Instr) {
 	g := d.guard(ln, in)
 	switch in.Class {
@@ -97,7 +100,7 @@ func (d *depends) results(ln *lane, in *loader.Instr, f func(reg int32)) {
 	}
 }
 
-// perform executes an instruction that concerns the lane alone by calling run, and follows what its results depend on.
+// perform executes an instruction that affects only the lane, by calling run, and tracks what its results depend on.
 func (t *Threads) perform(w *Warp, i int, in *loader.Instr, run func()) {
 	d, ln := t.depends, &w.lanes[i]
 	if d == nil {
@@ -131,7 +134,7 @@ func (t *Threads) perform(w *Warp, i int, in *loader.Instr, run func()) {
 	}
 }
 
-// bytes gives the sets of the bytes of parameters or local memory that an instruction accesses; none of other memory.
+// bytes gives the sets of the bytes of parameters or local memory that an instruction accesses; none for other memory.
 func (t *Threads) bytes(w *Warp, i int, in *loader.Instr) []uint64 {
 	d, ln := t.depends, &w.lanes[i]
 	if in.Space == event.Param && in.Inst.Src[0].Kind == isa.ParamAddr {
@@ -151,7 +154,7 @@ func (t *Threads) bytes(w *Warp, i int, in *loader.Instr) []uint64 {
 	return nil
 }
 
-// call follows a call: parameters depend on arguments.
+// call handles a call: parameters depend on arguments.
 func (t *Threads) call(w *Warp, i int, in *loader.Instr, run func()) {
 	d, ln := t.depends, &w.lanes[i]
 	args := make([]uint64, len(in.ArgOps))
@@ -191,7 +194,7 @@ func (t *Threads) call(w *Warp, i int, in *loader.Instr, run func()) {
 	}
 }
 
-// ret follows a return: results of the call depend on those of the function.
+// ret handles a return: the results of the call depend on those of the function.
 func (t *Threads) ret(w *Warp, i int, run func()) {
 	d, ln := t.depends, &w.lanes[i]
 	fn := ln.code.Func
@@ -207,7 +210,7 @@ func (t *Threads) ret(w *Warp, i int, run func()) {
 	t.returned(ln, &ln.code.Insts[ln.pc-1], func(k int) uint64 { return sets[k] })
 }
 
-// returned says what the results of a call depend on.
+// returned sets what the results of a call depend on.
 func (t *Threads) returned(ln *lane, call *loader.Instr, set func(k int) uint64) {
 	for k := range call.RetOps {
 		switch o := &call.RetOps[k]; o.Kind {
@@ -219,7 +222,7 @@ func (t *Threads) returned(ln *lane, call *loader.Instr, set func(k int) uint64)
 	}
 }
 
-// encode appends the sets of what a lane may still read. keep says which registers and parameters these are, as for the values.
+// encode appends the sets of what a lane may still read. frames selects registers and parameters as for the values.
 func (d *depends) encode(b []byte, ln *lane, frames func(f func(f *frame, live []uint64))) []byte {
 	word := func(v uint64) { b = binary.LittleEndian.AppendUint64(b, v) }
 	entry := func(at int, s uint64) {

@@ -9,49 +9,49 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// DeviceOp is an operation that a thread puts into a stream of the device, a launch of a kernel above all (CUDA programming guide, "CUDA
-// Dynamic Parallelism"). The caller of Run performs it when the launch has ended: nothing is promised of when it begins, but that
-// the launch is complete only after it.
+// DeviceOp is an operation that a thread puts into a stream of the device, such as a kernel launch (CUDA programming
+// guide, "CUDA Dynamic Parallelism"). The caller of Run performs it when the launch has ended. Nothing is promised
+// about when it begins, except that the launch is complete only after it.
 type DeviceOp struct {
 	Kind   DeviceOpKind
 	Place  uint32 // of the call
-	Number uint32 // among the operations of the launch, from 1, as event.DeviceOp has it
+	Number uint32 // number within the launch, from 1, as in event.DeviceOp
 	Stream DeviceStream
-	// Of a kernel:
+	// For a kernel:
 	Func   *isa.Func
 	Grid   event.Dim3
 	Block  event.Dim3
 	Shared int
 	Params []byte
-	// Of a copy and a set; both are of Rows rows of Size bytes, which begin DstPitch and SrcPitch apart.
+	// For a copy and a set: both have Rows rows of Size bytes, which begin DstPitch and SrcPitch apart.
 	Dst, Src, Size           uint64
 	DstPitch, SrcPitch, Rows uint64
 	Value                    byte
-	Event                    uint64 // of a record and a wait
+	Event                    uint64 // for a record and a wait
 }
 
-// DeviceQueue takes what threads put into streams of the device.
+// DeviceQueue receives what threads put into streams of the device.
 type DeviceQueue interface {
-	// Put gives a cudaError_t, and in words why that is not 0. It keeps an operation that it answers with 0, to be performed when the launch
-	// has ended.
+	// Put gives a cudaError_t and, if that is not 0, the reason in words. It keeps an operation for which it returns 0,
+	// to be performed when the launch has ended.
 	Put(op *DeviceOp) (code uint32, why string)
-	// ErrorText gives the name of a cudaError_t, and a text.
+	// ErrorText gives the name and the description of a cudaError_t.
 	ErrorText(code uint32) (name, text string)
 	// Attribute gives a device attribute by number (cudaDeviceAttr), and a cudaError_t.
 	Attribute(number uint32) (value int32, code uint32)
-	// FuncAttributes gives what cudaFuncGetAttributes fills, and a cudaError_t.
+	// FuncAttributes gives the attributes for cudaFuncGetAttributes, and a cudaError_t.
 	FuncAttributes(f *isa.Func) (FuncAttributes, uint32)
-	// Occupancy gives the blocks of a kernel that a multiprocessor holds, and a cudaError_t.
+	// Occupancy gives the number of blocks of a kernel that a multiprocessor holds, and a cudaError_t.
 	Occupancy(f *isa.Func, threads, shared uint64) (blocks int, code uint32)
 }
 
-// FuncAttributes is what is known of a kernel. The sizes are in bytes.
+// FuncAttributes are the attributes of a kernel. Sizes are in bytes.
 type FuncAttributes struct {
 	Shared, Const, Local                                              uint64
 	Threads, Registers, PTXVersion, BinaryVersion, Dynamic, Preferred int32
 }
 
-// DeviceOpKind says what a DeviceOp does.
+// DeviceOpKind is the kind of a DeviceOp.
 type DeviceOpKind uint8
 
 // The operations of device streams.
@@ -63,18 +63,18 @@ const (
 	DeviceWait
 )
 
-// DeviceStream names a stream of the device among those of its launch. Operations of one stream follow each other.
+// DeviceStream identifies a stream of the device within its launch. Operations of one stream are in order.
 type DeviceStream struct {
 	Kind DeviceStreamKind
 	ID   uint64
 }
 
-// DeviceStreamKind tells streams of the device apart.
+// DeviceStreamKind is the kind of a stream of the device.
 type DeviceStreamKind uint8
 
-// The streams: the default stream of each block; that of each thread, in code for per-thread default streams; those that threads create;
-// cudaStreamFireAndForget, each operation of which has a stream of its own; and cudaStreamTailLaunch, which goes on when the launch and
-// the operations of its other streams are complete.
+// The kinds of streams: the default stream of each block; that of each thread, in code for per-thread default streams;
+// streams that threads create; cudaStreamFireAndForget, in which each operation has a stream of its own; and
+// cudaStreamTailLaunch, whose operations begin when the launch and the operations of its other streams are complete.
 const (
 	BlockStream DeviceStreamKind = iota
 	ThreadStream
@@ -91,7 +91,7 @@ const (
 	firstHandle         = 1 << 16 // of streams and events that threads create
 )
 
-// The codes of cudaError_t that device code gets here.
+// The codes of cudaError_t that device code receives here.
 const (
 	cudaSuccess               = 0
 	cudaErrorInvalidValue     = 1
@@ -111,13 +111,13 @@ type device struct {
 	ops     uint32
 	handles uint64
 	pending map[uint64]*DeviceOp // launches whose parameters are being written, by the address of their parameters
-	streams map[uint64]bool      // that threads have created
+	streams map[uint64]bool      // streams that threads have created
 	events  map[uint64]bool
-	errors  map[deviceThread]uint32 // the last error of threads, where there is one
+	errors  map[deviceThread]uint32 // the last error of each thread that has one
 }
 
 type deviceThread struct {
-	warp uint32 // in the grid
+	warp uint32 // number within the grid
 	lane int
 }
 
@@ -128,7 +128,7 @@ func (r *Run) device() *device {
 	return r.dev
 }
 
-// endDevice frees the parameters of launches, which have been copied or will never be used.
+// endDevice frees the parameters of launches: they have been copied or will never be used.
 func (r *Run) endDevice() {
 	if r.dev == nil {
 		return
@@ -141,7 +141,7 @@ func (r *Run) endDevice() {
 
 func (c *Invocation) thread() deviceThread { return deviceThread{c.W.Number, c.Lane} }
 
-// status hands an error code to the caller, and keeps it for cudaGetLastError.
+// status returns an error code to the caller, and keeps it for cudaGetLastError.
 func (c *Invocation) status(code uint32) {
 	if code != cudaSuccess {
 		c.R.device().errors[c.thread()] = code
@@ -169,7 +169,7 @@ func (c *Invocation) errorText(what int) {
 	c.result(c.R.p.ConstText(text[what]))
 }
 
-// dim is argument k, a dim3.
+// dim gives argument k, a dim3.
 func (c *Invocation) dim(k int) event.Dim3 {
 	if k >= len(c.In.CallSig.Params) || c.In.CallSig.Params[k].Size != 12 {
 		return event.Dim3{}
@@ -178,7 +178,7 @@ func (c *Invocation) dim(k int) event.Dim3 {
 	return event.Dim3{X: at(0), Y: at(4), Z: at(8)}
 }
 
-// poke stores v at a generic address. It says false where nothing can be stored.
+// poke stores v at a generic address. It returns false if that is not possible.
 func (c *Invocation) poke(addr, v, size uint64) bool {
 	to := c.peek(addr, size)
 	if uint64(len(to)) < size {
@@ -191,8 +191,8 @@ func (c *Invocation) poke(addr, v, size uint64) bool {
 	return true
 }
 
-// parameterBuffer is cudaGetParameterBufferV2(function, grid, block, shared memory): the address at which the caller stores the
-// parameters; 0 where there is no such kernel, or no memory.
+// parameterBuffer is cudaGetParameterBufferV2(function, grid, block, shared memory). It returns the address at which
+// the caller stores the parameters; 0 if there is no such kernel, or no memory.
 func (c *Invocation) parameterBuffer() {
 	op := &DeviceOp{Kind: DeviceLaunch, Func: c.R.p.FuncAt(c.pointer(0)), Grid: c.dim(1), Block: c.dim(2), Shared: int(uint32(c.arg(3)))}
 	switch {
@@ -237,7 +237,8 @@ func (c *Invocation) launch(perThread bool) {
 	c.enqueue(op, 1, perThread)
 }
 
-// private gives the number, from 1, of a parameter that is an address of the launching thread's shared or local memory; 0 for none.
+// private gives the number, from 1, of a parameter that is an address in the launching thread's shared or local memory;
+// 0: none.
 func (op *DeviceOp) private() (k int, space event.Space) {
 	for i, p := range op.Func.Sig.Params {
 		if p.Size == 8 && p.Off >= 0 && p.Off+8 <= len(op.Params) {
@@ -249,7 +250,7 @@ func (op *DeviceOp) private() (k int, space event.Space) {
 	return 0, 0
 }
 
-// refused tells why a launch by the thread does not take place.
+// refused reports why a launch by the thread does not take place.
 func (c *Invocation) refused(warning bool, why string) {
 	if f, fresh := c.R.Faults.count(c.R, DeviceRefused, c.Place, warning); fresh {
 		f.Message = why
@@ -275,7 +276,7 @@ func (c *Invocation) enqueue(op *DeviceOp, k int, perThread bool) {
 	}
 	op.Place, op.Number = c.Place, d.ops+1
 	if code, why := c.R.Launch.Queue.Put(op); code != cudaSuccess {
-		if op.Kind != DeviceLaunch && code == cudaErrorInvalidValue { // an address
+		if op.Kind != DeviceLaunch && code == cudaErrorInvalidValue { // a wrong address
 			c.R.Faults.At(c.R, OutOfBounds, c.W, c.Lane, c.Place, "calls", "%s", why)
 		} else {
 			c.refused(true, why)
@@ -305,8 +306,8 @@ func (c *Invocation) stream(handle uint64, perThread bool) (s DeviceStream, ok b
 	return DeviceStream{NamedStream, handle}, d.streams[handle]
 }
 
-// create is cudaStreamCreateWithFlags or cudaEventCreateWithFlags(where the handle goes, flags). Streams of the device must not
-// synchronise with others, and events must have no times.
+// create is cudaStreamCreateWithFlags or cudaEventCreateWithFlags(address for the handle, flags). Streams of the device
+// must be created as non-blocking, and events without timing.
 func (c *Invocation) create(all map[uint64]bool, needs uint32) {
 	d := c.R.device()
 	if uint32(c.arg(1))&needs == 0 || !c.poke(c.pointer(0), d.handles, 8) {
@@ -318,7 +319,7 @@ func (c *Invocation) create(all map[uint64]bool, needs uint32) {
 	c.status(cudaSuccess)
 }
 
-// destroy is cudaStreamDestroy or cudaEventDestroy(handle). What the stream still has to do is done.
+// destroy is cudaStreamDestroy or cudaEventDestroy(handle). Pending operations of the stream are still performed.
 func (c *Invocation) destroy(all map[uint64]bool) {
 	if h := c.arg(0); all[h] {
 		delete(all, h)
@@ -338,7 +339,7 @@ func (c *Invocation) eventOp(kind DeviceOpKind, event, stream int, perThread boo
 	c.enqueue(op, stream, perThread)
 }
 
-// allocate is cudaMalloc(where the address goes, size).
+// allocate is cudaMalloc(address for the pointer, size).
 func (c *Invocation) allocate() {
 	name := fmt.Sprintf("cudaMalloc of %d bytes by thread %v of block %v", c.arg(1), c.W.tid(c.Lane), c.W.CTA.id)
 	addr, err := c.R.Memory.AllocHeap(c.arg(1), name)
@@ -376,7 +377,7 @@ func (c *Invocation) ask(get func(q DeviceQueue) (int, uint32)) {
 	c.store(uint32(v))
 }
 
-// occupancy is cudaOccupancyMaxActiveBlocksPerMultiprocessor(where the number goes, function, threads, shared memory).
+// occupancy is cudaOccupancyMaxActiveBlocksPerMultiprocessor(address for the number, function, threads, shared memory).
 func (c *Invocation) occupancy() {
 	c.ask(func(q DeviceQueue) (int, uint32) {
 		if f := c.R.p.FuncAt(c.pointer(1)); f != nil && f.Entry {
@@ -386,7 +387,8 @@ func (c *Invocation) occupancy() {
 	})
 }
 
-// funcAttributes is cudaFuncGetAttributes(where they go, function): a structure of three sizes and of ints, of which the fifth is not used.
+// funcAttributes is cudaFuncGetAttributes(address for the attributes, function). They are a structure of three sizes
+// followed by ints, the fifth of which is not used.
 func (c *Invocation) funcAttributes() {
 	f := c.R.p.FuncAt(c.pointer(1))
 	if c.R.Launch.Queue == nil || f == nil || !f.Entry {
@@ -412,7 +414,7 @@ func (c *Invocation) funcAttributes() {
 	c.status(cudaSuccess)
 }
 
-// deviceRuntime are the functions of CUDA's device runtime for kernels that launch kernels, by what isa.DeviceRuntime gives.
+// deviceRuntime are the functions of CUDA's device runtime for kernels that launch kernels, by isa.DeviceRuntime.
 var deviceRuntime = map[string]func(c *Invocation, perThread bool){
 	"GetParameterBufferV2":  func(c *Invocation, _ bool) { c.parameterBuffer() },
 	"LaunchDeviceV2":        (*Invocation).launch,

@@ -8,9 +8,9 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Driven executes a launch one warp instruction at a time. A timing model drives it: it starts blocks when there is room for them,
-// and picks the warp that steps next, so that how often a thread spins depends on the time that the model computes. It uses the
-// instructions of engine ref, and makes the same events.
+// Driven executes a launch one warp instruction at a time, driven by a timing model. The model starts blocks when there
+// is room for them, and chooses the warp that steps next, so the number of iterations of a spin loop depends on the
+// modelled time. Driven executes instructions like engine ref, and produces the same events.
 type Driven struct {
 	r     *Run
 	began time.Time
@@ -20,23 +20,25 @@ type Driven struct {
 type DrivenWarp struct {
 	r *Run
 	w *Warp
-	// Step is what the last step did.
+	// Step describes the last step.
 	Step Step
 }
 
-// Step is what a warp did in a step.
+// Step describes what a warp did in a step.
 type Step struct {
 	Inst  *isa.Inst
-	Lanes uint32 // that executed it: those whose guard held
-	// Of memory instructions the lanes that accessed these spaces. The other lanes accessed constants or parameters, or nothing.
+	Lanes uint32 // the lanes that executed it: those whose guard held
+	// For memory instructions: the lanes that accessed each space. The other lanes accessed constants or parameters, or
+	// nothing.
 	Global, Shared, Local uint32
-	// Addr has the addresses of these lanes, offsets in shared and local memory; it is valid until the next step of any warp.
+	// Addr holds the addresses of these lanes (offsets, in shared and local memory). It is valid until the next step of
+	// any warp.
 	Addr *[32]uint64
-	// Size is how many bytes each of them accessed.
+	// Size is the number of bytes that each of them accessed.
 	Size uint64
 }
 
-// NewDriven prepares a launch. Finish ends it.
+// NewDriven prepares a launch. Call Finish to end it.
 func NewDriven(ctx context.Context, l *Launch) *Driven {
 	r := NewRun(ctx, l)
 	r.Machine = refMachine{r}
@@ -47,7 +49,7 @@ func NewDriven(ctx context.Context, l *Launch) *Driven {
 	return &Driven{r, time.Now()}
 }
 
-// StartBlock starts the next block of the grid and gives its warps; nil when all have been started.
+// StartBlock starts the next block of the grid and returns its warps; nil if all blocks have been started.
 func (d *Driven) StartBlock() []*DrivenWarp {
 	s := &d.r.Sched
 	if s.started == s.blocks {
@@ -62,14 +64,14 @@ func (d *Driven) StartBlock() []*DrivenWarp {
 	return warps
 }
 
-// Warps is the number of warps of a block.
+// Warps returns the number of warps in a block.
 func (d *Driven) Warps() int { return int(d.r.Launch.WarpsPerBlock()) }
 
-// Shared is how many bytes of shared memory a block has.
+// Shared returns the size of a block's shared memory in bytes.
 func (d *Driven) Shared() int { return d.r.SharedBytes() }
 
-// Next is the instruction that the warp executes in its next step, and the depth of the call in which it does, nil when the warp
-// cannot step. That changes by steps of its block alone.
+// Next returns the instruction that the warp executes in its next step, and the call depth. It returns nil if the warp
+// cannot step. Only steps of the same block change that.
 func (w *DrivenWarp) Next() (in *isa.Inst, depth int) {
 	if !w.w.Runnable() {
 		return nil, 0
@@ -83,7 +85,7 @@ func (w *DrivenWarp) Next() (in *isa.Inst, depth int) {
 	return ln.code.Insts[ln.pc].Inst, int(ln.depth)
 }
 
-// Number is the number of the warp in the grid, as events have it.
+// Number returns the number of the warp within the grid, as in events.
 func (w *DrivenWarp) Number() uint32 { return w.w.Number }
 
 // Exited reports whether all threads of the warp have exited.
@@ -92,8 +94,8 @@ func (w *DrivenWarp) Exited() bool { return w.w.Live == 0 }
 // BlockDone reports whether all threads of the warp's block have exited.
 func (w *DrivenWarp) BlockDone() bool { return w.w.CTA.Live == 0 }
 
-// Execute makes the warp, which can step, execute its next instruction; Step then says what it did. The error says why the launch
-// has ended.
+// Execute makes the warp execute its next instruction; the warp must be able to step. Step then describes it. The error
+// says why the launch has ended.
 func (w *DrivenWarp) Execute() error {
 	r := w.r
 	w.Next()
@@ -110,7 +112,7 @@ func (w *DrivenWarp) Execute() error {
 	return r.halted()
 }
 
-// EndBlock ends the block of a warp, whose threads have exited.
+// EndBlock ends the block of a warp. All its threads must have exited.
 func (d *Driven) EndBlock(w *DrivenWarp) {
 	if !w.BlockDone() {
 		panic("BUG: a block ends whose threads have not exited")
@@ -118,7 +120,7 @@ func (d *Driven) EndBlock(w *DrivenWarp) {
 	d.r.retire()
 }
 
-// Stuck tells that no warp can step although blocks have not ended, and gives the error of that.
+// Stuck reports that no warp can step although blocks have not ended, and returns the error.
 func (d *Driven) Stuck() error {
 	r := d.r
 	r.retire()
@@ -126,7 +128,7 @@ func (d *Driven) Stuck() error {
 	return ErrDeadlock
 }
 
-// Finish ends the launch, which err ended before its end unless it is nil.
+// Finish ends the launch. err is the reason if it did not run to its end, otherwise nil.
 func (d *Driven) Finish(err error) (Stats, error) {
 	r := d.r
 	if err != nil && err != ErrDeadlock {
@@ -137,12 +139,12 @@ func (d *Driven) Finish(err error) (Stats, error) {
 	r.Stats.Elapsed = time.Since(d.began)
 	r.Stats.Fault = r.Faults.lost
 	if r.workspace != 0 {
-		_, _ = r.Memory.Free(r.workspace) // nobody else knows the address
+		_, _ = r.Memory.Free(r.workspace) // the address is not known elsewhere
 	}
 	return r.Stats, err
 }
 
-// Lines appends the distinct lines of 1<<shift bytes that lanes of a step access, in the order of the lanes.
+// Lines appends the distinct lines of 1<<shift bytes that lanes of a step access, in the order of lanes.
 func (s *Step) Lines(to []uint64, lanes uint32, shift uint) []uint64 {
 	from := len(to)
 	for m := lanes; m != 0; m &= m - 1 {

@@ -10,8 +10,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// placeElements prepares engine ref for the elements of its kernel. The element of an access lies where the instruction that
-// aligned its address, when the lane executed it last, took it from.
+// placeElements prepares engine ref for the elements of its kernel. The element of an access is at the address that the
+// lane's last execution of the aligning instruction started from.
 func (r *Run) placeElements() {
 	of := r.Image.ElementsOf(r.Launch.Func)
 	if len(of.List) == 0 {
@@ -26,7 +26,7 @@ func (r *Run) placeElements() {
 	}
 }
 
-// noteBase keeps the addresses that the lanes of on align, where accesses to elements need them.
+// noteBase records the addresses that the lanes of on align, for accesses to elements.
 func (r *Run) noteBase(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	k, ok := r.bases[place]
 	if !ok {
@@ -51,8 +51,8 @@ func (m refMachine) Element(w *Warp, lane int, _ *loader.Instr, place uint32) (a
 	return ln.elements[m.r.bases[e.Base]], e.Size
 }
 
-// partOf gives where in the word that a lane accesses the element is that it means, and the size of that; 0 where that is the word, or the
-// element is not aligned.
+// partOf gives the offset and the size of the element within the word that a lane accesses; size 0 if it accesses the
+// whole word, or if the element is not aligned.
 func (r *Run) partOf(w *Warp, lane int, in *loader.Instr, place uint32) (at uint64, size uint8) {
 	addr, size := r.Machine.Element(w, lane, in, place)
 	if at = addr & (in.Width - 1); size == 0 || at%uint64(size) != 0 || at+uint64(size) > in.Width {
@@ -61,8 +61,8 @@ func (r *Run) partOf(w *Warp, lane int, in *loader.Instr, place uint32) (at uint
 	return at, size
 }
 
-// narrow makes a request of a word one of the element that a lane means by it. Bytes are locations: what others do to the bytes around it may
-// make a swap fail, and that it is tried again, and nothing else.
+// narrow reduces a request for a word to the element that the lane accesses. Bytes are locations. What others do to the
+// surrounding bytes can make a swap fail and be repeated, but has no other effect.
 func (q *Request) narrow(r *Run, w *Warp, lane int, in *loader.Instr, place uint32) {
 	if at, n := r.partOf(w, lane, in, place); n != 0 {
 		q.Addr, q.Size = q.Addr+at, n
@@ -70,7 +70,8 @@ func (q *Request) narrow(r *Run, w *Warp, lane int, in *loader.Instr, place uint
 	}
 }
 
-// around gives the word with a value of the element that a lane means. The bytes around it, which are put back alone, are those that a swap compares with.
+// around gives the word with a new value of the element that a lane accesses. The surrounding bytes, which the access
+// writes back unchanged, are those that the swap compares with.
 func (r *Run) around(w *Warp, i int, in *loader.Instr, place uint32, value uint64) uint64 {
 	at, n := r.partOf(w, i, in, place)
 	if n == 0 {
@@ -83,14 +84,14 @@ func (r *Run) around(w *Warp, i int, in *loader.Instr, place uint32, value uint6
 	return value<<(8*at) | rest
 }
 
-// narrow makes what the lanes accessed the elements that they mean, if all mean one.
+// narrow reduces what the lanes accessed to the elements, if all lanes access one.
 func (r *Run) narrow(w *Warp, in *loader.Instr, place uint32) {
 	acc := &r.Access
 	all := acc.Global | acc.Shared
 	if all == 0 {
 		return
 	}
-	var at [32]uint64 // in the word
+	var at [32]uint64 // offset in the word
 	var size uint8
 	for m := all; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -103,7 +104,7 @@ func (r *Run) narrow(w *Warp, in *loader.Instr, place uint32) {
 	for m := all; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		acc.Addr[i] += at[i]
-		if values { // the old ones stay the four bytes around: see event.Batch.OldOf
+		if values { // the old values remain the four bytes around: see event.Batch.OldOf
 			acc.Value[i] = [4]uint64{LowBytes(acc.Value[i][0]>>(8*at[i]), uint64(size))}
 		}
 	}

@@ -11,15 +11,16 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// batchEvents is how many events are handed on at once: with their addresses and values they stay in the cache.
+// batchEvents is the number of events that are passed on at once: with their addresses and values they stay in the
+// cache.
 const batchEvents = 512
 
-// Emitter makes the events that the launch's sink asks for.
+// Emitter produces the events that the launch's sink needs.
 type Emitter struct {
 	l     *Launch
 	Needs event.Needs
 	Batch event.Batch
-	Row   uint8 // logarithm of the lanes of a row, where a warp has several rows of its block; else 0
+	Row   uint8 // log2 of the lanes in a row, if a warp has several rows of its block; otherwise 0
 }
 
 // newEmitter makes the Emitter of a launch.
@@ -32,7 +33,7 @@ func newEmitter(l *Launch) Emitter {
 		o.Needs &^= event.NeedReconverge
 	}
 	if l.ClusterShape().Count() > 1 {
-		o.Needs &^= event.NeedAgain // series are of memory that its block alone accesses
+		o.Needs &^= event.NeedAgain // series are only for memory that its own block alone accesses
 	}
 	if l.Sink == nil {
 		o.Needs = 0
@@ -42,7 +43,7 @@ func newEmitter(l *Launch) Emitter {
 	return o
 }
 
-// spareBatch is the memory of a batch, from one launch for the next.
+// spareBatch is the memory of a batch, passed from one launch to the next.
 type spareBatch struct {
 	mu    sync.Mutex
 	batch event.Batch
@@ -50,7 +51,7 @@ type spareBatch struct {
 
 type spareKey struct{}
 
-// spareOf is the batch that a program keeps.
+// spareOf gives the spare batch of a program.
 func spareOf(p *loader.Program) *spareBatch {
 	return p.Keep(spareKey{}, func() any { return new(spareBatch) }).(*spareBatch)
 }
@@ -76,8 +77,8 @@ func (o *Emitter) add(e event.Event) {
 	o.Added()
 }
 
-// Next appends an event of w that has its kind, mask and place, to be filled in where it is: what is put together elsewhere field by
-// field, and copied, waits for itself. It is to be followed by added.
+// Next appends an event of w with a kind, mask and place, to be completed by the caller in place. Building it elsewhere
+// and copying it would stall on the store. Call Added afterwards.
 func (o *Emitter) Next(kind event.Kind, w *Warp, mask, place uint32) *event.Event {
 	if len(o.Batch.Events) == cap(o.Batch.Events) {
 		o.Batch.Events = slices.Grow(o.Batch.Events, 1)
@@ -89,14 +90,14 @@ func (o *Emitter) Next(kind event.Kind, w *Warp, mask, place uint32) *event.Even
 	return e
 }
 
-// Added hands the events on when there are enough of them.
+// Added passes the events on if there are enough.
 func (o *Emitter) Added() {
 	if len(o.Batch.Events) >= batchEvents {
 		event.Hand(o.l.Sink, &o.Batch)
 	}
 }
 
-// begin tells that the launch begins.
+// begin emits the beginning of the launch.
 func (o *Emitter) begin() {
 	if o.Needs&event.NeedLaunch == 0 {
 		return
@@ -108,7 +109,7 @@ func (o *Emitter) begin() {
 	o.add(event.Event{Kind: event.KernelBegin})
 }
 
-// end tells that the launch has ended, in whatever way, and hands on what is left.
+// end emits the end of the launch, however it ended, and passes the remaining events on.
 func (o *Emitter) end() {
 	if o.Needs&event.NeedLaunch != 0 {
 		o.add(event.Event{Kind: event.KernelEnd})
@@ -119,7 +120,7 @@ func (o *Emitter) end() {
 	}
 }
 
-// accesses makes the events of a warp's load or store: one for each space that its lanes touched.
+// accesses emits the events of a warp's load or store: one for each space that its lanes accessed.
 func (o *Emitter) accesses(kind event.Kind, flags event.Flags, w *Warp, in *loader.Instr, place uint32, acc *access) {
 	if acc.Global != 0 && o.Needs&event.NeedGlobal != 0 {
 		o.access(kind, flags, w, in, place, event.Global, acc.Global, acc)
@@ -129,7 +130,7 @@ func (o *Emitter) accesses(kind event.Kind, flags event.Flags, w *Warp, in *load
 	}
 }
 
-// access makes one event: affine where the addresses are.
+// access emits one event, affine if the addresses are.
 func (o *Emitter) access(kind event.Kind, flags event.Flags, w *Warp, in *loader.Instr, place uint32, space event.Space, mask uint32, acc *access) {
 	e := event.Event{Kind: kind, Flags: flags, Warp: w.Number, Place: place, Mask: mask,
 		Space: space, Order: in.Order, Scope: in.Scope, Size: uint8(in.Width)}
@@ -165,12 +166,12 @@ func (o *Emitter) access(kind event.Kind, flags event.Flags, w *Warp, in *loader
 	o.add(e)
 }
 
-// Olds says that events tell what writes overwrite.
+// Olds says that events carry the values that writes overwrite.
 func (o *Emitter) Olds() bool {
 	return o.Needs&(event.NeedValues|event.NeedOld) == event.NeedValues|event.NeedOld
 }
 
-// fitLine finds base and stride such that every lane l of mask has address base + (l - lowest lane) * stride.
+// fitLine finds a base and a stride such that every lane l of mask has the address base + (l - lowest lane) * stride.
 func fitLine(mask uint32, addr *[32]uint64) (base uint64, stride int64, ok bool) {
 	first := bits.TrailingZeros32(mask)
 	base = addr[first]
@@ -194,7 +195,8 @@ func fitLine(mask uint32, addr *[32]uint64) (base uint64, stride int64, ok bool)
 	return base, stride, true
 }
 
-// FitRows gives an event rows of 1<<shift lanes, if the addresses of its lanes are such. It says false if not.
+// FitRows gives an event rows of 1<<shift lanes if the addresses of its lanes form rows. It returns false if they do
+// not.
 func FitRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
 	if shift == 0 {
 		return false
@@ -206,7 +208,8 @@ func FitRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
 	top := first >> shift // its row
 	var stride, rowStride int64
 	rows := false
-	// The first two lanes of one row tell the stride, the first row below the lowest one what is between rows.
+	// The first two lanes in one row determine the stride, and the first row below the lowest lane's row determines the
+	// distance of rows.
 	for last, m := first, e.Mask&(e.Mask-1); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		if i>>shift == last>>shift {
@@ -231,7 +234,7 @@ func FitRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
 	return e.InRows(shift, stride, rowStride)
 }
 
-// AllRows gives an event of all lanes of a warp their addresses where they lie in rows, or in a line.
+// AllRows sets the addresses of an event of all lanes of a warp if they form rows or a line.
 func AllRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
 	n := uint64(1) << shift & 31
 	stride, rowStride := addr[1]-addr[0], addr[n]-addr[0]
@@ -252,7 +255,7 @@ func AllRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
 	return e.InRows(shift, int64(stride), int64(rowStride))
 }
 
-// RMWOf names the read-modify-writes that locks are made of.
+// RMWOf gives the kind of a read-modify-write.
 func RMWOf(op isa.Op) event.RMW {
 	switch op {
 	case isa.OpCas:
@@ -274,11 +277,11 @@ func Wrote(in *loader.Instr) event.Flags {
 	return event.FlagRead | event.FlagWrite | event.FlagRed
 }
 
-// Atomics makes the events of a warp's atom or red. The lanes whose compare-and-swap failed only read, in events of
-// their own, which stand so that every lane sees the writes before it in the stream and no others.
+// Atomics emits the events of a warp's atom or red. Lanes whose compare-and-swap failed only read: they are in events
+// of their own, ordered so that every lane sees exactly the writes that precede it in the stream.
 func (o *Emitter) Atomics(w *Warp, in *loader.Instr, place uint32, acc *access, failed uint32) {
 	wrote := Wrote(in)
-	read := wrote &^ event.FlagWrite // of those that failed
+	read := wrote &^ event.FlagWrite // for the lanes that failed
 	all := acc.Global | acc.Shared
 	failed &= all
 	emit := func(mask uint32, flags event.Flags) {
@@ -294,7 +297,7 @@ func (o *Emitter) Atomics(w *Warp, in *loader.Instr, place uint32, acc *access, 
 		o.accesses(event.Atomic, wrote, w, in, place, acc)
 		return
 	}
-	before, after := false, false // a failed lane below (above) a lane that wrote the same place
+	before, after := false, false // some failed lane is below (above) a lane that wrote the same place
 	for f := failed; f != 0; f &= f - 1 {
 		i := bits.TrailingZeros32(f)
 		for m := all &^ failed; m != 0; m &= m - 1 {
@@ -305,7 +308,7 @@ func (o *Emitter) Atomics(w *Warp, in *loader.Instr, place uint32, acc *access, 
 		}
 	}
 	switch {
-	case before && after: // lane by lane, in runs of one outcome
+	case before && after: // lane by lane, in runs with the same outcome
 		for rest := all; rest != 0; {
 			run, other, flags := rest&^failed, rest&failed, wrote
 			if failed&(rest&-rest) != 0 {
@@ -326,17 +329,17 @@ func (o *Emitter) Atomics(w *Warp, in *loader.Instr, place uint32, acc *access, 
 	}
 }
 
-// Sync reports whether events of synchronisation are asked for.
+// Sync says that synchronisation events are needed.
 func (o *Emitter) Sync() bool { return o.Needs&event.NeedSync != 0 }
 
-// Fence tells of a fence by the lanes of mask.
+// Fence emits a fence by the lanes of mask.
 func (o *Emitter) Fence(w *Warp, in *loader.Instr, mask uint32, place uint32) {
 	if o.Sync() {
 		o.add(event.Event{Kind: in.Row.Event, Warp: w.Number, Mask: mask, Place: place, Order: in.Order, Scope: in.Scope})
 	}
 }
 
-// exit tells that the lanes of mask have finished.
+// exit emits the exit of the lanes of mask.
 func (o *Emitter) exit(w *Warp, mask uint32, place uint32) {
 	if o.Sync() {
 		o.Next(event.Exit, w, mask, place)
@@ -344,7 +347,7 @@ func (o *Emitter) exit(w *Warp, mask uint32, place uint32) {
 	}
 }
 
-// Arrive tells that the lanes of mask arrived at barrier id; count is the number of threads asked for, 0 for all.
+// Arrive emits the arrival of the lanes of mask at barrier id. count is the number of threads requested; 0: all.
 func (o *Emitter) Arrive(w *Warp, mask uint32, place uint32, id uint8, flags event.Flags, count int) {
 	if o.Sync() {
 		e := o.Next(event.Arrive, w, mask, place)
@@ -353,7 +356,7 @@ func (o *Emitter) Arrive(w *Warp, mask uint32, place uint32, id uint8, flags eve
 	}
 }
 
-// BarrierDone tells that barrier id of w's block completed by what the lanes of mask did.
+// BarrierDone emits the completion of barrier id of w's block, caused by the lanes of mask.
 func (o *Emitter) BarrierDone(w *Warp, mask uint32, place uint32, id uint8) {
 	if o.Sync() {
 		o.Next(event.BarrierDone, w, mask, place).Barrier = id
@@ -361,49 +364,49 @@ func (o *Emitter) BarrierDone(w *Warp, mask uint32, place uint32, id uint8) {
 	}
 }
 
-// WarpSync tells that bar.warp.sync completed for the lanes of mask.
+// WarpSync emits the completion of bar.warp.sync for the lanes of mask.
 func (o *Emitter) WarpSync(w *Warp, mask uint32, place uint32) {
 	if o.Sync() {
 		o.add(event.Event{Kind: event.WarpSync, Warp: w.Number, Mask: mask, Place: place})
 	}
 }
 
-// deviceOp tells that a lane puts operation n of its launch into a stream of the device.
+// deviceOp emits operation n of its launch, which a lane puts into a stream of the device.
 func (o *Emitter) deviceOp(w *Warp, lane int, place uint32, n uint32) {
 	if o.Sync() {
 		o.add(event.Event{Kind: event.DeviceOp, Warp: w.Number, Mask: 1 << lane, Place: place, Aux: n})
 	}
 }
 
-// copies tells of a commit of asynchronous copies, or of a wait for all groups but the last n.
+// copies emits a commit of asynchronous copies, or a wait for all groups except the last n.
 func (o *Emitter) copies(kind event.Kind, w *Warp, mask uint32, place uint32, n uint32) {
 	if o.Sync() {
 		o.add(event.Event{Kind: kind, Warp: w.Number, Mask: mask, Place: place, Aux: n})
 	}
 }
 
-// proxyFence tells of fence.proxy.async.
+// proxyFence emits fence.proxy.async.
 func (o *Emitter) proxyFence(w *Warp, in *loader.Instr, mask uint32, place uint32) {
 	if o.Sync() {
 		o.add(event.Event{Kind: event.ProxyFence, Warp: w.Number, Mask: mask, Place: place, Space: in.Space})
 	}
 }
 
-// reconverged tells that all live lanes of a warp that had parted execute together again.
+// reconverged emits that all live lanes of a warp, after having parted, execute together again.
 func (o *Emitter) reconverged(w *Warp) {
 	if o.Needs&event.NeedReconverge != 0 {
 		o.add(event.Event{Kind: event.Reconverge, Warp: w.Number, Mask: w.Live})
 	}
 }
 
-// branch tells of a split, a change of path or a reconvergence of a warp in lockstep.
+// branch emits a split, a change of path or a reconvergence of a warp in lockstep.
 func (o *Emitter) branch(kind event.Kind, w *Warp, place uint32, mask, others uint32) {
 	if o.Needs&event.NeedBranches != 0 || o.Needs&event.NeedReconverge != 0 && kind == event.Reconverge && mask == w.Live {
 		o.add(event.Event{Kind: kind, Warp: w.Number, Mask: mask, Place: place, Aux: others})
 	}
 }
 
-// Pack appends the lanes of on, lowest first.
+// Pack appends the values of the lanes of on, lowest lane first.
 func Pack(to []uint64, from *lanes.V64, on uint32) []uint64 {
 	if on == ^uint32(0) {
 		return append(to, from[:]...)

@@ -14,17 +14,17 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// maxStands bounds the stands of a deadlock.
+// maxStands bounds the number of stands in a deadlock.
 const maxStands = 64
 
-// faultLog gathers the faults of a launch: one for each kind and place, in the order in which they first happened.
-// They are told when the launch ends.
+// faultLog collects the faults of a launch: one for each kind and place, in the order in which they first happened.
+// They are reported when the launch ends.
 type faultLog struct {
 	list  []*Fault
 	index map[faultKey]*Fault
 	// lost is the kind of the first fault after which a device would be lost.
 	lost FaultKind
-	// stuck holds where the threads of blocks stand that can never finish, by what parted them.
+	// stuck holds the places of threads in blocks that can never finish, by the reason.
 	stuck [len(stuckFaults)]standSet
 }
 
@@ -34,7 +34,7 @@ type faultKey struct {
 	warning bool
 }
 
-// touch is a memory access for messages.
+// touch describes a memory access for messages.
 type touch struct {
 	flags event.Flags
 	space event.Space
@@ -42,7 +42,7 @@ type touch struct {
 	size  uint64
 }
 
-// count gives the fault of kind at place, and whether it is new: then the caller fills it.
+// count gives the fault of a kind at a place. If it is new (fresh), the caller fills it in.
 func (f *faultLog) count(r *Run, kind FaultKind, place uint32, warning bool) (fault *Fault, fresh bool) {
 	switch kind {
 	case OutOfBounds, Misaligned, UseAfterFree, NoPeerAccess, ReadOnly, TrapHit, Assertion, StackOverflow, BadCall, DeviceHeap, PeerGone:
@@ -64,7 +64,7 @@ func (f *faultLog) count(r *Run, kind FaultKind, place uint32, warning bool) (fa
 	return fault, true
 }
 
-// deliver tells the faults to the launch's owner.
+// deliver reports the faults to the owner of the launch.
 func (f *faultLog) deliver(l *Launch) {
 	if l.OnFault == nil {
 		return
@@ -98,7 +98,7 @@ func (f *faultLog) beside(r *Run, w *Warp, lane int, place uint32, t touch, of *
 	}
 }
 
-// touched fills a fault of a memory access; what says what is at its address.
+// touched fills in a fault of a memory access. what describes the address.
 func (fault *Fault) touched(w *Warp, lane int, place uint32, t touch, what string) {
 	doing := "reads"
 	switch {
@@ -112,7 +112,7 @@ func (fault *Fault) touched(w *Warp, lane int, place uint32, t touch, what strin
 		Flags: t.flags, Space: t.space, Address: t.addr, Size: int(t.size)}}
 }
 
-// describe tells what is at the address of a faulting access.
+// describe describes the address of a faulting access.
 func (r *Run) describe(kind FaultKind, w *Warp, lane int, t touch) string {
 	switch t.space {
 	case event.Shared:
@@ -140,7 +140,7 @@ func (r *Run) describe(kind FaultKind, w *Warp, lane int, t touch) string {
 	return DescribeAddress(r.Memory, kind, t.addr, t.size)
 }
 
-// describeVariable tells of an access beside the variable that it names: what is there, and how far off that is.
+// describeVariable describes an access outside of the variable that it names: what is there, and the distance.
 func (r *Run) describeVariable(t touch, of *isa.Var) string {
 	at, size := uint64(r.Image.Layout.Offset[of.Index]), uint64(of.Size)
 	off := fmt.Sprintf("%d bytes before it", at-t.addr)
@@ -154,7 +154,7 @@ func (r *Run) describeVariable(t touch, of *isa.Var) string {
 	return fmt.Sprintf("offset %#x of shared memory (%s), by an index of %s, which has %d bytes: %s", t.addr, there, of.Name, size, off)
 }
 
-// DescribeAddress tells what is at the address of a faulting access to global memory of so many bytes.
+// DescribeAddress describes the address of a faulting access to size bytes of global memory.
 func DescribeAddress(m *devmem.Memory, kind FaultKind, addr, size uint64) string {
 	if a, ok := m.Hidden(addr); ok {
 		return fmt.Sprintf("%#x (%s + %d), memory of device %d, to which the device of the kernel has no peer access", addr, a.Name, addr-a.Addr, a.Device)
@@ -204,7 +204,7 @@ func freedNote(a *devmem.Alloc) string {
 	return ""
 }
 
-// past says by how much an access passes the end of a range.
+// past gives the distance by which an access passes the end of a range.
 func past(t touch, begin, size uint64) string {
 	if t.addr < begin+size {
 		return fmt.Sprintf(": the last %d pass the end", t.addr+t.size-(begin+size))
@@ -219,7 +219,7 @@ func pastEnd(n uint64) string {
 	return fmt.Sprintf("%d bytes past the end", n)
 }
 
-// standSet groups threads by where they are and what they do there.
+// standSet groups threads by place and activity.
 type standSet struct {
 	index map[standKey]int
 	list  []Stand
@@ -245,7 +245,7 @@ func (s *standSet) add(place uint32, doing string, block, thread event.Dim3) {
 	s.list[i].Threads++
 }
 
-// stands gives those where most threads are, the waiting ones before the others.
+// stands gives the largest groups, waiting threads first.
 func (s *standSet) stands() []Stand {
 	sort.SliceStable(s.list, func(i, j int) bool {
 		a, b := &s.list[i], &s.list[j]
@@ -266,7 +266,7 @@ func (s *standSet) addBlock(r *Run, c *CTA) {
 	}
 }
 
-// doing says what a lane is about.
+// doing describes what a lane is doing.
 func (w *Warp) doing(r *Run, i int) string {
 	s := w.standOf(i)
 	switch {
@@ -291,7 +291,7 @@ func (w *Warp) doing(r *Run, i int) string {
 	return "runs"
 }
 
-// missing gives the lanes that a lane's warp-level wait lacks.
+// missing gives the lanes that a lane's warp-level wait still lacks.
 func (w *Warp) missing(r *Run, lane int) uint32 {
 	lack := w.standOf(lane).members() & w.Live
 	for m := lack; m != 0; m &= m - 1 {
@@ -302,17 +302,17 @@ func (w *Warp) missing(r *Run, lane int) uint32 {
 	return lack
 }
 
-// stuckFaults are the faults of blocks that can never finish, the one that speaks for a block last.
+// stuckFaults are the faults of blocks that can never finish. The last one that applies describes a block.
 var stuckFaults = [3]struct {
 	kind    FaultKind
 	message string
 }{
-	{Deadlock, "threads wait for each other and none can go on"},
+	{Deadlock, "threads wait for each other and none can continue"},
 	{BarrierDivergence, "threads wait at a barrier for all threads of their block, and the others never reach it"},
 	{WarpDivergence, "lanes of a warp wait for others that their member mask names, and those never execute the same instruction with the same mask"},
 }
 
-// addStuck notes where the threads of a block stand that can never finish.
+// addStuck records the places of the threads of a block that can never finish.
 func (f *faultLog) addStuck(r *Run, c *CTA) {
 	parted := 0
 	for _, w := range c.Warps {
@@ -354,12 +354,13 @@ func (f *faultLog) reportSpin(r *Run) {
 		}
 	}
 	fault, _ := f.count(r, Deadlock, list[0].Place, false)
-	fault.Message = "threads loop for ever: what they read does not change any more, as no thread of the launch is left that would change it, and no other launch or copy need run beside this one" +
+	fault.Message = "threads loop forever: the values that they read do not change any more, because no thread of the launch is left to change them, and no other launch or copy has to run at the same time" +
 		r.waitedBarriers()
 	fault.Stands = list
 }
 
-// waitedBarriers tells of barriers in shared memory whose phase threads have tested, and which is not complete, of one block.
+// waitedBarriers lists barriers in shared memory, of one block, whose current phase threads have tested and which has
+// not completed.
 func (r *Run) waitedBarriers() string {
 	for _, c := range r.Sched.resident {
 		var list []string
@@ -393,7 +394,7 @@ func (r *Run) waitedBarriers() string {
 				}
 			}
 			if l.unseen > 1 {
-				text += fmt.Sprintf("; the %d phases before it ended, and no thread saw one end: more arrive than the count of %d that it was initialised with", l.unseen, b.expected())
+				text += fmt.Sprintf("; the %d earlier phases ended, and no thread has observed that: there are more arrivals than the count of %d that it was initialised with", l.unseen, b.expected())
 			}
 			list = append(list, text)
 		}
@@ -404,7 +405,7 @@ func (r *Run) waitedBarriers() string {
 	return ""
 }
 
-// reportStopped makes the fault of a run that was ended from outside.
+// reportStopped makes the fault of a run that was stopped from outside.
 func (f *faultLog) reportStopped(r *Run, err error) {
 	why := "the run was cancelled"
 	switch {
@@ -424,7 +425,8 @@ func (f *faultLog) reportStopped(r *Run, err error) {
 		return
 	}
 	fault, _ := f.count(r, StepLimit, list[0].Place, false)
-	// Threads that read clocks while they wait, as those of cuda::barrier do, may loop for ever and are not known to.
+	// Threads that read clocks while they wait, like those of cuda::barrier, may loop for ever without being
+	// recognised.
 	fault.Message = fmt.Sprintf("%s with %d of %d blocks finished", why, r.Stats.Blocks, r.Sched.blocks) + r.waitedBarriers()
 	fault.Stands = list
 }

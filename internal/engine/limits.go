@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Limits are what a device can do for one launch. Sizes are in bytes.
+// Limits are the limits of a device for one launch. Sizes are in bytes.
 type Limits struct {
 	Major, Minor    int // compute capability
 	WarpSize        int
@@ -24,8 +24,8 @@ type Limits struct {
 	ParamBytes      int
 }
 
-// capability is what devices of a compute capability have for each multiprocessor (CUDA programming guide, "Technical Specifications per
-// Compute Capability"), and how many of these one of them has.
+// capability describes the devices of a compute capability: limits for each multiprocessor (CUDA programming guide,
+// "Technical Specifications per Compute Capability"), and the number of multiprocessors of a typical device.
 type capability struct {
 	number  int // times ten
 	threads int
@@ -47,7 +47,7 @@ var capabilities = []capability{
 	{121, 1536, 24, 100, 48},  // GB10
 }
 
-// Capabilities are the compute capabilities, times ten, that a device can have.
+// Capabilities returns the compute capabilities, times ten, that a device can have.
 func Capabilities() []int {
 	var out []int
 	for _, c := range capabilities {
@@ -56,11 +56,11 @@ func Capabilities() []int {
 	return out
 }
 
-// DefaultLimits are those of a device of compute capability 8.0.
+// DefaultLimits returns the limits of a device of compute capability 8.0.
 func DefaultLimits() Limits { return LimitsOf(80) }
 
-// LimitsOf are the limits of a device of a compute capability, times ten: the last one of Capabilities that is not above it, or the
-// first one.
+// LimitsOf returns the limits of a device of a compute capability, times ten: of the last one in Capabilities that is
+// not greater, or the first.
 func LimitsOf(number int) Limits {
 	c := capabilities[0]
 	for _, x := range capabilities {
@@ -86,16 +86,17 @@ func LimitsOf(number int) Limits {
 	}
 }
 
-// Capability is the compute capability, times ten.
+// Capability returns the compute capability, times ten.
 func (lim Limits) Capability() int { return lim.Major*10 + lim.Minor }
 
 // Clusters says that the device has thread block clusters.
 func (lim Limits) Clusters() bool { return lim.Major >= 9 }
 
-// gpcSMs is how many multiprocessors share a GPC, within which a cluster stays: of those of H100 the smallest have so many.
+// gpcSMs is the number of multiprocessors in a GPC, which contains the blocks of a cluster: the smallest number in an
+// H100.
 const gpcSMs = 16
 
-// ResidentClusters is the number of clusters of so many blocks of one shape that a device holds at once.
+// ResidentClusters returns the number of clusters of size blocks that a device holds at once.
 func (lim Limits) ResidentClusters(size, threads, shared int) int {
 	if !lim.Clusters() || size < 1 {
 		return 0
@@ -103,7 +104,7 @@ func (lim Limits) ResidentClusters(size, threads, shared int) int {
 	return lim.SMs / gpcSMs * (gpcSMs * lim.ResidentBlocks(threads, shared) / lim.SMs / size)
 }
 
-// LimitError is a launch that the device cannot run. API is the error name of the CUDA runtime.
+// LimitError reports a launch that the device cannot run. API is the error name of the CUDA runtime.
 type LimitError struct {
 	API string // "cudaErrorInvalidConfiguration"
 	Msg string
@@ -111,10 +112,11 @@ type LimitError struct {
 
 func (e *LimitError) Error() string { return e.API + ": " + e.Msg }
 
-// sharedGranularity is of what a block's shared memory is a multiple, in bytes, on devices of compute capability 8.0 and later.
+// sharedGranularity is the unit, in bytes, of a block's shared memory on devices of compute capability 8.0 and later.
 const sharedGranularity = 128
 
-// ResidentBlocks is the number of blocks of one shape that a device holds at once: what a cooperative launch may have.
+// ResidentBlocks returns the number of blocks of one shape that a device holds at once: the limit for a cooperative
+// launch.
 func (lim Limits) ResidentBlocks(threads, shared int) int {
 	warps := (threads + lim.WarpSize - 1) / lim.WarpSize
 	n := lim.BlocksPerSM
@@ -127,9 +129,9 @@ func (lim Limits) ResidentBlocks(threads, shared int) int {
 	return n * lim.SMs
 }
 
-// Check tells why a device with limits lim cannot run l: nil, or a *LimitError; another error if a device can and the emulator cannot. The kernel's own bounds (.maxntid,
-// .reqntid) count too. Dynamic shared memory is checked against SharedOptin; whether the program opted in is the
-// API's business.
+// Check says why a device with limits lim cannot run l: nil, or a *LimitError; another error if a device can run it and
+// the emulator cannot. The kernel's own bounds (.maxntid, .reqntid) are checked too. Dynamic shared memory is compared
+// with SharedOptin; checking whether the program opted in is left to the API.
 func Check(l *Launch, lim Limits) error {
 	bad := func(api, format string, args ...any) error {
 		return &LimitError{api, fmt.Sprintf(format, args...)}

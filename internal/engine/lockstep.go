@@ -6,18 +6,18 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Split is a divergence of a warp in lockstep: path runs until its lanes are where they meet the others again, then
-// the others do.
+// Split is a divergence of a warp in lockstep. The lanes of path run until they reach the point where they meet the
+// others; then the others run.
 type Split struct {
 	all, path, other uint32
-	Place            uint32 // of the instruction that split them
-	depth, pc        int32  // ref: where they meet; pc -1: when they have returned from that depth
-	Meet             int32  // warp: where they meet, see Machine.Met of package warp
-	Behind           int32  // warp: where those stand that fall through
+	Place            uint32 // of the splitting instruction
+	depth, pc        int32  // ref: the meeting point; pc -1: when they have returned from that depth
+	Meet             int32  // warp: the meeting point, see Machine.Met of package warp
+	Behind           int32  // warp: the place of the lanes that fall through
 }
 
-// ChoosePath gives the lanes of a warp in lockstep that run next, all of which are at one place; 0 when every lane has
-// exited. The warp is stalled afterwards when one of them waits.
+// ChoosePath gives the lanes of a warp in lockstep that run next. All of them are at one place; 0 if every lane has
+// exited. If one of them waits, the warp is stalled.
 func (r *Run) ChoosePath(w *Warp) uint32 {
 	for {
 		path, top := w.Live, (*Split)(nil)
@@ -56,8 +56,9 @@ func (r *Run) ChoosePath(w *Warp) uint32 {
 	}
 }
 
-// firstOf gives the lanes of path that run first where it parts: those that fall through, the lowest lane's otherwise.
-// A seed may turn it round: for each warp by itself, so that what a warp does hangs on no other.
+// firstOf gives the lanes of path that run first when path parts: the lanes that fall through, or else those with the
+// lowest lane. A seed may reverse this, for each warp independently, so that a warp's behaviour does not depend on
+// other warps.
 func (r *Run) firstOf(w *Warp, path uint32) uint32 {
 	first := r.Machine.Beside(w, path, bits.TrailingZeros32(path))
 	if first == path {
@@ -87,7 +88,7 @@ func (m refMachine) Met(w *Warp, s *Split, mask uint32) uint32 {
 	return met
 }
 
-// met reports whether ln is where the lanes of the split meet again.
+// met says that ln is at the meeting point of the split.
 func (s *Split) met(ln *lane) bool {
 	return ln.depth < s.depth || ln.depth == s.depth && ln.pc == s.pc
 }

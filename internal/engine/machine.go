@@ -9,55 +9,57 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Machine is what an engine does its own way: keeping lanes and making them step. Memory, barriers, schedules, faults,
-// events and builtin functions are common to the engines.
+// Machine is the part that differs between engines: storing lanes and making them step. Memory, barriers, schedules,
+// faults, events and builtin functions are shared.
 type Machine interface {
-	// Start makes the lanes of mask stand at the kernel's first instruction, as new.
+	// Start puts the lanes of mask at the kernel's first instruction, in their initial state.
 	Start(w *Warp, mask uint32)
-	// Run runs w until its time is end, it cannot step, or the run ends.
+	// Run runs w until its time is end, or it cannot step, or the run ends.
 	Run(w *Warp, end uint64)
-	// Turns gives the first of some warps of a block, as many as it can in a short way, a turn of n each: those that can step. It
-	// reports how many it has done with, and whether one of them could step. No turn ends before a strong access (Yields). When all have
-	// had a turn it may give them more, in as many passes as p allows.
+	// Turns gives a turn of n steps each to the first of some warps of a block, as many as it can handle by a fast
+	// path; warps that cannot step are skipped. It returns the number of warps it has handled, and whether one of them
+	// could step. A turn does not end before a strong access (Yields). When all warps have had a turn, it may give them
+	// more, in as many passes as p allows.
 	Turns(warps []*Warp, n uint64, p *Passes) (done int, ran bool)
-	// Woken tells that lanes of w can step again.
+	// Woken says that lanes of w can step again.
 	Woken(w *Warp, mask uint32)
-	// Place tells where a lane is, and At the instruction, which is one that makes lanes wait.
+	// Place gives the place of a lane, and At the instruction there, which makes lanes wait.
 	Place(w *Warp, lane int) uint32
 	At(w *Warp, lane int) *loader.Instr
-	// Hold keeps lanes at the instruction at place, which they are executing; Pass lets lanes that are at an instruction go
-	// on to the next.
+	// Hold keeps lanes at the instruction at place, which they are executing. Pass moves lanes that are at an
+	// instruction to the next one.
 	Hold(w *Warp, mask uint32, place uint32)
 	Pass(w *Warp, mask uint32)
-	// Value is what an operand of the instruction at hand is for a lane, Put gives a lane a result of it.
+	// Value gives the value of an operand of the current instruction for a lane, and Put gives a lane a result.
 	Value(w *Warp, lane int, o *loader.Operand) uint64
 	Put(w *Warp, lane int, d loader.Slot, v uint64)
-	// Argument is bytes of argument k of a call, size of them, at most 8, from off on, a multiple of 4; Result gives the lane the
-	// call's result.
+	// Argument gives size bytes (at most 8) of argument k of a call, from off on, a multiple of 4. Result gives the
+	// lane the result of the call.
 	Argument(w *Warp, lane int, in *loader.Instr, k int, off, size uint64) uint64
 	Result(w *Warp, lane int, in *loader.Instr, fn *isa.Func, v uint64)
-	// Image copies what a warp holds, nil when that cannot be compared, and tells whether all lanes that can step run together;
-	// Still reports whether the warp holds that again.
+	// Image copies the state of a warp, nil if states cannot be compared, and says whether all lanes that can step run
+	// together. Still says that the warp has that state again.
 	Image(w *Warp) (image any, alone bool)
 	Still(w *Warp, image any) bool
-	// Element gives the address and size of the element that a lane's access, at place, means; size 0 for none.
+	// Element gives the address and the size of the element that a lane accesses at place; size 0: none.
 	Element(w *Warp, lane int, in *loader.Instr, place uint32) (addr uint64, size uint8)
 	// Running gives the lanes of w that ran last.
 	Running(w *Warp) uint32
-	// Local is a lane's local memory.
+	// Local gives a lane's local memory.
 	Local(w *Warp, lane int) []byte
-	// Wrote tells that a function that the engine supplies has written n bytes of it.
+	// Wrote says that a function supplied by the engine has written n bytes of it.
 	Wrote(w *Warp, lane int, at, n uint64)
-	// Met gives the lanes of mask that are where those of a split meet again, Beside those that are where one does, and
-	// Fallen those that are right behind the instruction at which the warp parted last. Lockstep only.
+	// Met gives the lanes of mask that are where those of a split meet. Beside gives those that are at the same place
+	// as a lane. Fallen gives those that are just after the instruction at which the warp parted last. They are for
+	// lockstep only.
 	Met(w *Warp, s *Split, mask uint32) uint32
 	Beside(w *Warp, mask uint32, lane int) uint32
 	Fallen(w *Warp, mask uint32) uint32
-	// ParamBytes gives the bytes of a parameter, nil when it is none.
+	// ParamBytes gives the bytes of a parameter; nil if there is none.
 	ParamBytes(w *Warp, lane int, in *loader.Instr, off uint64) []byte
 }
 
-// refMachine is the machine of engine ref.
+// refMachine is the Machine of engine ref.
 type refMachine struct{ r *Run }
 
 func (m refMachine) Start(w *Warp, mask uint32) {
@@ -142,7 +144,7 @@ func (m refMachine) Local(w *Warp, lane int) []byte {
 
 func (m refMachine) Wrote(*Warp, int, uint64, uint64) {}
 
-// ParamBytes gives the bytes of a parameter: of the kernel, or of the lane's parameter frame. Nil when they lie in
+// ParamBytes gives the bytes of a parameter of the kernel, or in the lane's parameter frame; nil if they are in
 // neither.
 func (m refMachine) ParamBytes(w *Warp, lane int, in *loader.Instr, off uint64) []byte {
 	ln := &w.lanes[lane]

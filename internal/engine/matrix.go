@@ -10,8 +10,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// ReadRows reads the rows whose addresses lanes of on give to ldmatrix, as arguments of Inst.Lanes. It is an ordinary load of 16
-// bytes by each of these lanes. A faulting lane reads 0.
+// ReadRows reads the rows whose addresses lanes of on pass to ldmatrix, as arguments of Inst.Lanes. Each is an ordinary
+// load of 16 bytes. A faulting lane reads 0.
 func (r *Run) ReadRows(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	acc, x := &r.Access, &r.WarpArgs
 	acc.Global, acc.Shared = 0, 0
@@ -28,7 +28,7 @@ func (r *Run) ReadRows(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	r.Out.accesses(event.Load, event.FlagRead, w, in, place, acc)
 }
 
-// tileAddress is the address at which a lane accesses its piece in a round. That of a lane beyond the last piece does not matter.
+// tileAddress gives the address of a lane's piece in a round. For lanes beyond the last piece it does not matter.
 func (r *Run) tileAddress(w *Warp, in *loader.Instr, lane, round int) uint64 {
 	addr := r.Machine.Value(w, lane, &in.Operands[0]) + uint64(in.Off)
 	if in.Tiles.Given {
@@ -88,8 +88,8 @@ func (r *Run) WriteTile(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	}
 }
 
-// inShared reports whether the address that a lane gives to a matrix instruction is one of shared memory, which generic
-// addresses need not be: that is a fault.
+// inShared says that the address that a lane passes to a matrix instruction is in shared memory. A generic address
+// elsewhere is a fault.
 func (r *Run) inShared(w *Warp, lane int, in *loader.Instr, place uint32, addr uint64) bool {
 	space := in.Space
 	if space == event.Generic {
@@ -109,8 +109,8 @@ func (r *Run) inShared(w *Warp, lane int, in *loader.Instr, place uint32, addr u
 	return false
 }
 
-// whole counts a matrix instruction that the lanes of on execute, as all that are left, although it needs all 32. What
-// the others would give is zero.
+// whole counts a matrix instruction that needs all 32 lanes but is executed by those of on, which are all live lanes.
+// It sets the inputs of the others to zero.
 func (r *Run) whole(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	x, lack := &r.WarpArgs, ^on
 	if !in.Row.Whole || lack == 0 {
@@ -125,7 +125,8 @@ func (r *Run) whole(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	r.incomplete(w, in, on, place)
 }
 
-// incomplete counts an instruction that needs all 32 lanes of a warp and is executed by those of on, all that are left.
+// incomplete counts an instruction that needs all 32 lanes of a warp but is executed by those of on, which are all live
+// lanes.
 func (r *Run) incomplete(w *Warp, in *loader.Instr, on, place uint32) {
 	lack := ^on
 	fault, fresh := r.Faults.count(r, WarpDivergence, place, false)

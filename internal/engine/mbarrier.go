@@ -13,8 +13,9 @@ import (
 // mbarrier is the 64 bits of a barrier in shared memory.
 type mbarrier uint64
 
-// Its fields, from the lowest bit on: the parity of the current phase, how many arrivals a phase expects, how many are still
-// to come, how many bytes of transactions are (a number with a sign), and a mark that it has been initialised.
+// Its fields, from the lowest bit on: the parity of the current phase, the number of arrivals that a phase expects, the
+// number of arrivals still missing, the number of transaction bytes still missing (signed), and a mark that it has been
+// initialised.
 const (
 	mbarrierCount = 20
 	mbarrierTx    = 21
@@ -32,32 +33,33 @@ func newMbarrier(parity, expected, pending uint64, tx int64) mbarrier {
 	return mbarrier(parity | expected<<1 | pending<<(1+mbarrierCount) | uint64(tx)&(1<<mbarrierTx-1)<<(1+2*mbarrierCount) | mbarrierLive)
 }
 
-// state is what arrivals give and waits take: the object as it is, with the number of the phase in place of what phases expect.
+// state gives the value that arrivals return and waits take: the object with the number of the phase in place of the
+// expected arrivals.
 func (b mbarrier) state(phase uint64) uint64 {
 	return uint64(b)&^(maxArrivals<<1|1) | phase&maxPhase
 }
 
-// maxPhase is the greatest number of a phase that a state tells.
+// maxPhase is the largest phase number in a state.
 const maxPhase = 1<<(1+mbarrierCount) - 1
 
 // liveBarrier is a barrier in shared memory between its init and its inval.
 type liveBarrier struct {
-	addr   uint64
-	phase  uint64   // that is current, from 0
-	failed bool     // a test has said so since it began
-	unseen uint64   // phases that have ended since a test last told a thread that one had, or the block met at a barrier
-	by     arriver  // who has made all arrivals of these phases, if one thread has
-	tested []uint32 // by warp of the block, the lanes that have tested the barrier
+	addr   uint64   // address
+	phase  uint64   // number of the current phase, from 0
+	failed bool     // a test has failed since the phase began
+	unseen uint64   // number of phases that have ended since a test last succeeded, or the block met at a barrier
+	by     arriver  // the thread that made all arrivals of these phases, if it was only one
+	tested []uint32 // by warp of the block: lanes that have tested the barrier
 }
 
-// arriver is a thread; without a warp, nobody, or several.
+// arriver is a thread; without a warp it is nobody, or several threads.
 type arriver struct {
 	warp    *Warp
 	lane    int
 	several bool
 }
 
-// firstTest says that a lane has not tested the barrier before, and notes that it does.
+// firstTest says that a lane has not tested the barrier before, and records the test.
 func (b *liveBarrier) firstTest(w *Warp, lane int) bool {
 	for len(b.tested) <= w.Index {
 		b.tested = append(b.tested, 0)
@@ -67,19 +69,19 @@ func (b *liveBarrier) firstTest(w *Warp, lane int) bool {
 	return first
 }
 
-// endedBarrier is where a barrier was invalidated.
+// endedBarrier records where a barrier was invalidated.
 type endedBarrier struct {
 	addr  uint64
 	stand Stand
 }
 
-// earlyUse is the fault of a use of a barrier that was not initialised.
+// earlyUse is the fault of using a barrier that was not initialised.
 type earlyUse struct {
 	addr  uint64
 	fault *Fault
 }
 
-// notLive tells of an operation on a barrier at an address that is none.
+// notLive reports an operation on a barrier at an address without one.
 func (r *Run) notLive(w *Warp, of *CTA, lane int, in *loader.Instr, addr uint64, place uint32) {
 	use := Stand{Place: place, Block: w.CTA.id, Thread: w.tid(lane), Threads: 1, Doing: "executes " + in.Mnemonic()}
 	what := in.Mnemonic() + " of an object"
@@ -98,7 +100,7 @@ func (r *Run) notLive(w *Warp, of *CTA, lane int, in *loader.Instr, addr uint64,
 	}
 }
 
-// begun tells of the initialisation of a barrier where it was used before.
+// begun reports the initialisation of a barrier that was used before.
 func (x *mbarrierOp) begun() {
 	x.of.ended = slices.DeleteFunc(x.of.ended, func(b endedBarrier) bool { return b.addr == x.addr })
 	x.of.early = slices.DeleteFunc(x.of.early, func(u earlyUse) bool {
@@ -113,15 +115,16 @@ func (x *mbarrierOp) stand(doing string) Stand {
 	return Stand{Place: x.place, Block: x.w.CTA.id, Thread: x.w.tid(x.lane), Threads: 1, Doing: doing}
 }
 
-// trackedCopies is an arrival that lanes owe to a barrier until the copies that they issued before are performed.
+// trackedCopies is an arrival at a barrier that is pending until copies that lanes have issued are performed.
 type trackedCopies struct {
 	warp   *Warp
 	lane   int
 	addr   uint64
-	issued uint64 // instructions of the warp before it
+	issued uint64 // number of instructions of the warp before it
 }
 
-// Mbarriers executes mbarrier instructions, and cp.async.mbarrier.arrive, for the lanes of on, the lowest first. It gives their cost.
+// Mbarriers executes mbarrier instructions, and cp.async.mbarrier.arrive, for the lanes of on, lowest first. It returns
+// their cost.
 func (r *Run) Mbarriers(w *Warp, in *loader.Instr, on uint32, place uint32) uint64 {
 	if in.Op == isa.OpPending {
 		for m := on; m != 0; m &= m - 1 {
@@ -134,7 +137,7 @@ func (r *Run) Mbarriers(w *Warp, in *loader.Instr, on uint32, place uint32) uint
 		i := bits.TrailingZeros32(m)
 		addr := r.Machine.Value(w, i, &in.Operands[0]) + uint64(in.Off)
 		if !r.inShared(w, i, in, place, addr) {
-			r.give(w, i, in, 1) // nobody is to wait for it
+			r.give(w, i, in, 1) // so that nobody waits for it
 			continue
 		}
 		if in.Space == event.Generic {
@@ -162,7 +165,7 @@ func (r *Run) Mbarriers(w *Warp, in *loader.Instr, on uint32, place uint32) uint
 	return 1
 }
 
-// give gives a lane the result of an instruction that may have one.
+// give gives a lane the result of an instruction, if it has one.
 func (r *Run) give(w *Warp, lane int, in *loader.Instr, v uint64) {
 	if len(in.Results) > 0 {
 		r.Machine.Put(w, lane, in.Results[0], v)
@@ -173,12 +176,12 @@ func (r *Run) give(w *Warp, lane int, in *loader.Instr, v uint64) {
 type mbarrierOp struct {
 	r     *Run
 	w     *Warp
-	of    *CTA // whose the barrier is
+	of    *CTA // the block of the barrier
 	in    *loader.Instr
 	lane  int
 	place uint32
-	addr  uint64 // in of
-	told  uint64 // as events have it
+	addr  uint64 // address in of
+	told  uint64 // address in events
 	data  []byte
 	live  *liveBarrier
 }
@@ -209,7 +212,7 @@ func (x *mbarrierOp) execute() {
 		x.live = nil
 	}
 	if op != isa.OpInit && x.live == nil {
-		x.r.give(x.w, x.lane, x.in, 1) // nobody is to wait for it
+		x.r.give(x.w, x.lane, x.in, 1) // so that nobody waits for it
 		return
 	}
 	n := x.operand(1, 1) & 0xffff_ffff
@@ -247,7 +250,7 @@ func (x *mbarrierOp) execute() {
 	}
 }
 
-// init makes the object one whose phases expect n arrivals.
+// init initialises the object; phases expect n arrivals.
 func (x *mbarrierOp) init(n uint64) {
 	if x.live != nil {
 		x.wrong("an mbarrier is initialised again without mbarrier.inval")
@@ -264,7 +267,7 @@ func (x *mbarrierOp) init(n uint64) {
 	x.begun()
 }
 
-// liveBarrier is the barrier at an address of shared memory, nil where there is none.
+// liveBarrier gives the barrier at an address of shared memory; nil if there is none.
 func (c *CTA) liveBarrier(addr uint64) *liveBarrier {
 	for i := range c.barriers {
 		if c.barriers[i].addr == addr {
@@ -274,7 +277,8 @@ func (c *CTA) liveBarrier(addr uint64) *liveBarrier {
 	return nil
 }
 
-// CountBarrier counts that threads of the block met at a barrier, by which they may know which phases of its mbarriers have ended.
+// CountBarrier records that threads of the block met at a barrier, by which they may know which phases of its mbarriers
+// have ended.
 func (c *CTA) CountBarrier() {
 	c.Completed++
 	for i := range c.barriers {
@@ -286,7 +290,7 @@ func (c *CTA) endBarrier(addr uint64) {
 	c.barriers = slices.DeleteFunc(c.barriers, func(b liveBarrier) bool { return b.addr == addr })
 }
 
-// transfer adds to the bytes of transactions that the phase waits for.
+// transfer adds to the transaction bytes that the phase waits for.
 func (x *mbarrierOp) transfer(n int64) {
 	b := x.get()
 	tx := b.tx() + n
@@ -297,10 +301,10 @@ func (x *mbarrierOp) transfer(n int64) {
 	x.set(newMbarrier(b.parity(), b.expected(), b.pending(), tx))
 }
 
-// arrive counts n arrivals; with drop, later phases expect so many less.
+// arrive counts n arrivals. With drop, later phases expect n fewer.
 func (x *mbarrierOp) arrive(n uint64, drop bool) {
 	switch by := (arriver{x.w, x.lane, false}); {
-	case x.in.Op == isa.OpTest: // by what is asynchronous
+	case x.in.Op == isa.OpTest: // by an asynchronous operation
 		x.live.by = arriver{several: true}
 	case x.live.by == arriver{}:
 		x.live.by = by
@@ -327,7 +331,7 @@ func (x *mbarrierOp) arrive(n uint64, drop bool) {
 	x.complete()
 }
 
-// complete ends the phase when nothing is to come.
+// complete completes the phase if nothing is missing.
 func (x *mbarrierOp) complete() {
 	b := x.get()
 	if b.pending() != 0 || b.tx() != 0 {
@@ -357,8 +361,8 @@ func (x *mbarrierOp) track() {
 	c.tracked = append(c.tracked, trackedCopies{x.w, x.lane, x.addr, x.w.async().issued})
 }
 
-// test tells whether a phase is complete. Copies that the barrier waits for are performed now at the latest, but for those that a wait
-// for a phase before theirs does not wait for.
+// test tests whether a phase is complete. Copies that the barrier waits for are performed now at the latest, except
+// those of a later phase than the tested one.
 func (x *mbarrierOp) test() {
 	done := x.phaseDone()
 	if !done {
@@ -370,11 +374,12 @@ func (x *mbarrierOp) test() {
 	if first := x.live.firstTest(x.w, x.lane); done {
 		if x.live.unseen > 1 && x.in.Has("parity") && x.live.by != (arriver{x.w, x.lane, false}) {
 			x.wrong("the wait for phase %d of the mbarrier, by its parity, may pass before phase %d has ended, which no thread has waited for: "+
-				"more may arrive than the count of %d that it was initialised with", x.live.phase-1, x.live.phase-2, x.get().expected())
+				"there may be more arrivals than the count of %d that it was initialised with", x.live.phase-1, x.live.phase-2, x.get().expected())
 		}
 		x.live.unseen, x.live.by = 0, arriver{}
 		if order = x.in.MbarrierOrder(event.Acquire); first && order != event.Relaxed {
-			// The lane might have looked before: what it learns by this test does not say that the barrier was initialised when it did.
+			// The lane might have tested earlier: what it learns from this test does not imply that the barrier was
+			// initialised at that time.
 			x.r.Out.mbarrier(event.Load, event.FlagRead, event.Relaxed, x, 4)
 		}
 	}
@@ -386,7 +391,7 @@ func (x *mbarrierOp) test() {
 	x.r.give(x.w, x.lane, x.in, v)
 }
 
-// phaseDone says that the phase is complete that a test asks for.
+// phaseDone says that the phase that a test asks for is complete.
 func (x *mbarrierOp) phaseDone() bool {
 	if x.in.Has("parity") {
 		return x.get().parity() != x.operand(1, 0)&1
@@ -424,7 +429,7 @@ func (x *mbarrierOp) passed(state uint64) bool {
 	return behind != 0
 }
 
-// performTracked performs the copies that a barrier waits for.
+// performTracked performs the copies of a pending arrival.
 func (r *Run) performTracked(t *trackedCopies) {
 	c := t.warp.async()
 	kept := c.list[:0]
@@ -442,7 +447,7 @@ func (r *Run) performTracked(t *trackedCopies) {
 	c.list = kept
 }
 
-// untrack forgets what a barrier waits for that begins or ends.
+// untrack drops the pending arrivals of a barrier that begins or ends.
 func (r *Run) untrack(c *CTA, addr uint64) {
 	kept := c.tracked[:0]
 	for _, t := range c.tracked {
@@ -454,7 +459,7 @@ func (r *Run) untrack(c *CTA, addr uint64) {
 	c.cores.commits = slices.DeleteFunc(c.cores.commits, func(k coreCommit) bool { return k.addr == addr })
 }
 
-// overwrite writes the object as a plain store does. An object is opaque: what events tell of its value is zeros.
+// overwrite writes the object as a plain store does. The object is opaque, so its value in events is zero.
 func (x *mbarrierOp) overwrite(b mbarrier) {
 	acc := &x.r.Access
 	acc.Addr[x.lane] = x.addr
@@ -469,12 +474,12 @@ func (x *mbarrierOp) overwrite(b mbarrier) {
 	}
 }
 
-// tell tells of a read-modify-write of the barrier.
+// tell emits a read-modify-write of the barrier.
 func (x *mbarrierOp) tell(order event.Order) {
 	x.r.Out.mbarrier(event.Atomic, event.FlagRead|event.FlagWrite|event.FlagRed, order, x, 0)
 }
 
-// mbarrier tells of a strong access to a half of a barrier.
+// mbarrier emits a strong access to one half of a barrier.
 func (o *Emitter) mbarrier(kind event.Kind, flags event.Flags, order event.Order, x *mbarrierOp, at uint64) {
 	if o.Needs&event.NeedShared == 0 {
 		return
@@ -483,7 +488,8 @@ func (o *Emitter) mbarrier(kind event.Kind, flags event.Flags, order event.Order
 	switch {
 	case scope != event.NoScope:
 	case len(x.w.CTA.cluster.ctas) > 1:
-		// The manual's default is .cta, with which a remote arrival would order nothing; all code for clusters relies on it.
+		// The manual's default scope is .cta, but with it a remote arrival would order nothing; all code for clusters
+		// relies on that order.
 		scope = event.ScopeCluster
 	default:
 		scope = event.ScopeCTA
@@ -505,14 +511,14 @@ func (o *Emitter) mbarrier(kind event.Kind, flags event.Flags, order event.Order
 	o.add(e)
 }
 
-// mbarrierDone tells that a phase is complete.
+// mbarrierDone emits the completion of a phase.
 func (o *Emitter) mbarrierDone(x *mbarrierOp) {
 	if o.Sync() {
 		o.add(event.Event{Kind: event.MbarrierDone, Warp: x.w.Number, Place: x.place, Mask: 1 << x.lane, Addr: x.told})
 	}
 }
 
-// copyArrive tells that a barrier waits for copies.
+// copyArrive emits that a barrier waits for copies.
 func (o *Emitter) copyArrive(x *mbarrierOp) {
 	if o.Sync() {
 		o.add(event.Event{Kind: event.CopyArrive, Warp: x.w.Number, Place: x.place, Mask: 1 << x.lane, Addr: x.addr})

@@ -15,7 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/opt"
 )
 
-// What a run can end with besides success and cancellation.
+// The errors of a run besides cancellation.
 var (
 	ErrDeadlock = errors.New("no warp can make a step")
 	ErrStopped  = errors.New("step limit reached")
@@ -25,12 +25,12 @@ var (
 
 type ref struct{}
 
-// NewRef makes the reference engine: one lane at a time, obviously right. It has no state: one value may run several
-// launches at once, as long as they are of different memories.
+// NewRef makes the reference engine, which executes one lane at a time and is simple. It has no state: one value may
+// run several launches concurrently if they use different memories.
 //
-// Every thread has its own program counter and call stack. A warp's step takes the lanes that are at one instruction
-// of one call stack and executes it for them, lane by lane, lowest first (warp.go says which lanes). Blocks are
-// resident in a window that grows when the blocks in it wait for others (schedule.go).
+// Every thread has its own program counter and call stack. A step of a warp selects lanes that are at one instruction
+// of one call stack, and executes it for them lane by lane, lowest first (warp.go says which lanes). Resident blocks
+// form a window that grows when the blocks in it wait for others (schedule.go).
 func NewRef() Engine { return ref{} }
 
 // Run implements Engine.
@@ -43,7 +43,7 @@ func (ref) Run(ctx context.Context, l *Launch) (Stats, error) {
 	return r.Execute(r.Loop)
 }
 
-// Execute runs the launch to its end, by loop.
+// Execute runs the launch to its end by calling loop.
 func (r *Run) Execute(loop func() error) (Stats, error) {
 	start, l := time.Now(), r.Launch
 	r.Out.begin()
@@ -56,7 +56,7 @@ func (r *Run) Execute(loop func() error) (Stats, error) {
 	r.Stats.Elapsed = time.Since(start)
 	r.Stats.Fault = r.Faults.lost
 	if r.workspace != 0 {
-		// Nobody else knows the address.
+		// The address is not known elsewhere.
 		_, _ = r.Memory.Free(r.workspace)
 	}
 	r.endDevice()
@@ -76,17 +76,17 @@ type Run struct {
 	limits  Limits
 	Root    uint32 // the kernel's frame
 	Params  []byte
-	// workspace is what %envreg1 and 2 point to in a cooperative launch; 0 otherwise.
+	// workspace is the memory that %envreg1 and 2 point to in a cooperative launch; otherwise 0.
 	workspace uint64
-	// Of engine ref: the accesses that mean elements, by place, and the instructions that align their addresses, which number the
-	// entries of lane.elements.
+	// For engine ref: the accesses of elements, by place, and the instructions that align their addresses, which number
+	// the entries of lane.elements.
 	elements map[uint32]opt.PlacedElement
 	bases    map[uint32]int
 
 	Sched    schedule
 	rng      rng
-	Clock    uint64 // warp steps so far
-	asked    uint64 // clock at which the context was asked last
+	Clock    uint64 // number of warp steps so far
+	asked    uint64 // value of Clock when the context was last checked
 	Stats    Stats
 	Stop     error // set by a step that ends the run
 	Faults   faultLog
@@ -98,27 +98,27 @@ type Run struct {
 
 	wgmmaArgs *isa.WgmmaArgs // nil before the first use
 	calls     map[callKey]uint32
-	free      []*cluster                     // whose blocks have all finished, for reuse
-	textures  map[uint64]*descriptor.Texture // that texture instructions have been given, by object
+	free      []*cluster                     // clusters whose blocks have all finished, for reuse
+	textures  map[uint64]*descriptor.Texture // by object: textures that texture instructions have used
 	taps      taps
-	dev       *device // nil where no thread has done anything with streams of the device
-	// spareCopies are copies that have been performed, for reuse.
+	dev       *device // nil if no thread has used streams of the device
+	// spareCopies are performed copies, for reuse.
 	spareCopies []*copied
 }
 
-// callKey is a call as the place table knows it; calls caches its answers.
+// callKey identifies a call in the place table; calls caches the table's results.
 type callKey struct {
 	caller uint32
 	callee *loader.Code
 }
 
-// The memory that the grid synchronisation of a cooperative launch works with: zeros when it begins. An engine allocates it.
+// The memory for the grid synchronisation of a cooperative launch, zero at the beginning. The engine allocates it.
 const (
 	WorkspaceBytes = 64
 	WorkspaceName  = "workspace of the cooperative launch"
 )
 
-// NewRun prepares the execution of a launch. The engine gives it a Machine before Execute.
+// NewRun prepares the execution of a launch. The engine sets its Machine before Execute.
 func NewRun(ctx context.Context, l *Launch) *Run {
 	r := &Run{ctx: ctx, Launch: l, p: l.Program, Memory: l.Program.Memory, Places: l.Places, limits: DefaultLimits(), calls: map[callKey]uint32{}}
 	if r.Places == nil {
@@ -147,10 +147,10 @@ func (r *Run) fail(err error) {
 	}
 }
 
-// askAfter is how many steps the context is not asked again whether the run is cancelled: it takes as long as some of them.
+// askAfter is the number of steps between checks whether the run is cancelled: a check takes as long as several steps.
 const askAfter = 1 << 12
 
-// halted tells why the run must end now, nil when it goes on.
+// halted says why the run must end now; nil if it continues.
 func (r *Run) halted() error {
 	switch {
 	case r.Stop != nil:
@@ -168,7 +168,7 @@ func (r *Run) halted() error {
 type CTA struct {
 	index   uint32
 	cluster *cluster
-	rank    uint32 // in the cluster
+	rank    uint32 // within the cluster
 	id      event.Dim3
 	shape   event.Dim3
 	Threads int
@@ -177,20 +177,20 @@ type CTA struct {
 	Warps   []*Warp
 	Shared  []byte
 	Bars    [16]barrier
-	Met     uint16 // barriers that somebody has arrived at
+	Met     uint16 // a bit for each barrier at which a thread has arrived
 
-	Completed uint64 // how often barriers were
+	Completed uint64 // number of completed barriers
 	grouped   bool   // a warp has waited for its warpgroup
 	tracked   []trackedCopies
 	bulks     []*bulkCopy // in flight
 	cores     cores
-	bulksDone uint64        // that have been issued
-	barriers  []liveBarrier // in shared memory
+	bulksDone uint64        // number of bulk copies issued
+	barriers  []liveBarrier // mbarriers in shared memory
 	ended     []endedBarrier
 	early     []earlyUse
 }
 
-// newCTA makes room for a block of a cluster.
+// newCTA allocates a block of a cluster.
 func (r *Run) newCTA(of *cluster, rank uint32) *CTA {
 	shared := int(r.Image.Layout.Reserved) + r.SharedBytes()
 	c := &CTA{cluster: of, rank: rank, shape: r.Launch.Block, Threads: int(r.Launch.Block.Count()),
@@ -223,7 +223,7 @@ func (r *Run) start(c *CTA, index uint32) {
 	r.Stats.Threads += uint64(c.Threads)
 }
 
-// SharedBytes is the size of a block's shared memory, without the reserved part of the window.
+// SharedBytes returns the size of a block's shared memory, without the reserved part of the window.
 func (r *Run) SharedBytes() int {
 	layout := r.Image.Layout
 	if r.Launch.DynamicShared == 0 {
@@ -235,16 +235,16 @@ func (r *Run) SharedBytes() int {
 // lane is one thread.
 type lane struct {
 	frame
-	depth int32   // calls below the kernel
+	depth int32   // depth of calls below the kernel
 	up    []frame // the callers, outermost first
 	regs  []uint64
-	// param and local are the stacks of parameter and local frames, all the registers the register stack; regs is the
-	// current frame's part of it.
+	// param and local are the stacks of parameter frames and local frames, and allRegs is the register stack. regs is
+	// the part of it for the current frame.
 	allRegs []uint64
 	param   []byte
 	local   []byte
 	tid     event.Dim3
-	ran     uint64 // Warp.Strain when it last ran
+	ran     uint64 // Warp.Strain when it ran last
 	// elements are the addresses that instructions aligned last, see Run.bases; nil before the first.
 	elements []uint64
 }
@@ -259,11 +259,11 @@ type frame struct {
 	localAt int32
 }
 
-// stand says what a lane waits for: a wait, the number of a barrier and the member mask of a warp-level wait, packed so
-// that those of a warp are set at once.
+// stand says what a lane waits for: the kind of wait, the number of a barrier and the member mask of a warp-level wait.
+// They are packed so that the stands of a warp can be set at once.
 type stand uint64
 
-// Standing says what lanes wait for: with the number of a barrier, and the member mask of a warp-level wait.
+// Standing packs a stand.
 func Standing(why wait, bar uint8, members uint32) stand {
 	return stand(why) | stand(bar)<<8 | stand(members)<<32
 }
@@ -272,7 +272,7 @@ func (s stand) waits() wait     { return wait(s & 0xff) }
 func (s stand) bar() uint8      { return uint8(s >> 8) }
 func (s stand) members() uint32 { return uint32(s >> 32) }
 
-// wait says what a lane waits for.
+// wait is what a lane waits for.
 type wait uint8
 
 const (
@@ -281,13 +281,13 @@ const (
 	waitWarp         // bar.warp.sync
 	waitLanes        // a warp-level instruction with a member mask
 	waitCluster      // barrier.cluster.wait
-	waitGroup        // wgmma.wait_group, for the other warps of the warpgroup
-	waitColumns      // tcgen05.alloc, for tensor memory to be freed
+	waitGroup        // wgmma.wait_group, waiting for the other warps of the warpgroup
+	waitColumns      // tcgen05.alloc, waiting for tensor memory to be freed
 )
 
 func (ln *lane) place() uint32 { return ln.base + uint32(ln.pc) }
 
-// start makes the lane stand at the first instruction of the kernel.
+// start puts the lane at the first instruction of the kernel.
 func (ln *lane) start(r *Run, tid event.Dim3) {
 	ln.tid = tid
 	ln.depth, ln.up = 0, ln.up[:0]
@@ -297,7 +297,7 @@ func (ln *lane) start(r *Run, tid event.Dim3) {
 	clear(ln.local[:r.entry.Func.LocalFrame])
 }
 
-// fit makes the stacks hold the current frame.
+// fit makes the stacks large enough for the current frame.
 func (ln *lane) fit() {
 	f := ln.code.Func
 	if need := int(ln.regAt) + f.Regs; need > len(ln.allRegs) {
@@ -312,7 +312,7 @@ func (ln *lane) fit() {
 	}
 }
 
-// Grow gives s at least n elements: just so many at first, doubling later.
+// Grow gives s at least n elements: exactly n at first, doubling later.
 func Grow[T any](s []T, n int) []T {
 	if len(s) > 0 {
 		n = max(n, 2*len(s))

@@ -10,10 +10,10 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// mapPiece is the bytes of a tensor map that one event tells of.
+// mapPiece is the number of bytes of a tensor map in one event.
 const mapPiece = 32
 
-// mapBytes gives the bytes of a tensor map in global or shared memory that a lane changes or copies, nil after a fault.
+// mapBytes gives the bytes of a tensor map in global or shared memory that a lane changes or copies; nil after a fault.
 func (r *Run) mapBytes(w *Warp, lane int, in *loader.Instr, space event.Space, at uint64, flags event.Flags, place uint32) []byte {
 	t := touch{flags, space, at, descriptor.TensorMapSize}
 	var data []byte
@@ -34,7 +34,8 @@ func (r *Run) mapBytes(w *Warp, lane int, in *loader.Instr, space event.Space, a
 	return data
 }
 
-// tellMap makes the events of a plain access by a lane to a tensor map, which holds data now and held before what it does not any more.
+// tellMap emits the events of a plain access by a lane to a tensor map. data is its content now, and before the old
+// content that was overwritten.
 func (r *Run) tellMap(w *Warp, lane int, in *loader.Instr, kind event.Kind, flags event.Flags, space event.Space, at uint64, data, before []byte, place uint32) {
 	need := event.NeedGlobal
 	if space == event.Shared {
@@ -77,7 +78,7 @@ func (r *Run) replace(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	w.Writes++
 }
 
-// replaceField changes a field of the bytes of a map, see TensorMap; false where it has no such dimension.
+// replaceField changes a field of the bytes of a map, see TensorMap; false if it has no such dimension.
 func replaceField(data []byte, in *loader.Instr, ordinal, v uint64) bool {
 	le := binary.LittleEndian
 	dimensions := uint64(descriptor.MaxRank)
@@ -112,7 +113,7 @@ func replaceField(data []byte, in *loader.Instr, ordinal, v uint64) bool {
 	return true
 }
 
-// copyMap executes tensormap.cp_fenceproxy, which the lanes of on execute together and one of them performs.
+// copyMap executes tensormap.cp_fenceproxy. The lanes of on execute it together, and one of them performs it.
 func (r *Run) copyMap(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	i := bits.TrailingZeros32(on)
 	to, from := r.Machine.Value(w, i, &in.Operands[0])+uint64(in.Off), r.Machine.Value(w, i, &in.Operands[1])+uint64(in.Off2)

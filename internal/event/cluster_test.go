@@ -2,7 +2,7 @@ package event
 
 import "testing"
 
-// TestClusterOf: the number of a cluster and the rank in it give the block back, by the coordinates that the manual defines.
+// TestClusterOf checks that BlockIn inverts ClusterOf, with the coordinates that the manual defines.
 func TestClusterOf(t *testing.T) {
 	l := Launch{Grid: Dim3{X: 4, Y: 6, Z: 2}, Cluster: Dim3{X: 2, Y: 3, Z: 1}}
 	seen := map[[2]uint32]bool{}

@@ -33,7 +33,7 @@ func TestAddrOf(t *testing.T) {
 	}
 }
 
-// TestRows compares lanes that are in rows with the definition.
+// TestRows compares the addresses of lanes in rows with the definition.
 func TestRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	b := &Batch{}

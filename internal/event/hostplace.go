@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// HostPlace is the end of a HostOp's name that says where in the program its call is, from the call stack, innermost
-// first: a line for each frame that has a source line, before which a line "#N" tells its Graph. CutHostPlace takes it off again.
+// HostPlace formats the call stack of a host operation, innermost frame first, as the end of a HostOp's name: a line
+// for each frame that has a source line. A line "#N" before a frame gives its Graph. CutHostPlace removes it again.
 func HostPlace(frames []Frame) string {
 	var b strings.Builder
 	for _, f := range frames {
@@ -22,7 +22,7 @@ func HostPlace(frames []Frame) string {
 	return b.String()
 }
 
-// CutHostPlace parts the name of a HostOp from the call stack that HostPlace made of it.
+// CutHostPlace separates the name of a HostOp from the call stack that HostPlace has appended.
 func CutHostPlace(name string) (call string, frames []Frame) {
 	call, rest, _ := strings.Cut(name, "\n")
 	graph := 0
@@ -42,7 +42,7 @@ func CutHostPlace(name string) (call string, frames []Frame) {
 	return call, frames
 }
 
-// HostText is the name of a HostOp for messages: "cudaFree at prog.cu:12".
+// HostText returns the name of a HostOp for messages: "cudaFree at prog.cu:12".
 func HostText(name string) string {
 	call, frames := CutHostPlace(name)
 	if len(frames) == 0 {

@@ -1,15 +1,16 @@
 package event
 
-// Series is weak loads and stores of shared memory that warps of a launch make one after the other, again and again: events
-// of kind Again say that one does so. It never changes.
+// Series is a sequence of weak loads and stores of shared memory that warps of a launch execute repeatedly. An event of
+// kind Again represents one execution. A Series never changes.
 type Series struct {
 	ID uint32 // within the launch, from 1
-	// Events are Load and Store, never scattered, with one Mask. Warp is 0. Val counts from that of Again.
+	// Events are Loads and Stores, not scattered, all with the same Mask. Warp is 0. Val is relative to that of the
+	// Again.
 	Events []Event
-	Words  uint32 // of Batch.Values, from Val on, that are theirs
+	Words  uint32 // the number of words of Batch.Values, from Val on, that belong to them
 }
 
-// Nth gives the event that an Again says its series' event number i is.
+// Nth returns event number i of the series that an Again represents.
 func (b *Batch) Nth(again *Event, i int) Event {
 	e := b.Series[again.Side].Events[i]
 	e.Warp = again.Warp
@@ -17,11 +18,11 @@ func (b *Batch) Nth(again *Event, i int) Event {
 	return e
 }
 
-// plainEvents is how many events Plain gives at once, or a few more.
+// plainEvents is the approximate number of events that Plain passes at once.
 const plainEvents = 512
 
-// Plain calls f with batches that say, one after the other, what b says without Again: b itself where there is none. Room is
-// memory for that, for the next call too.
+// Plain calls f with batches that together represent the events of b without Again; with b itself if there is none.
+// room is memory for the batches, which can be reused in the next call.
 func (b *Batch) Plain(room *[]Event, f func(*Batch)) {
 	if len(b.Series) == 0 {
 		f(b)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPlain wants each Again replaced by the events of its series, in batches of some length, and the rest as it was.
+// TestPlain checks that each Again is replaced by the events of its series, in batches of limited length, and that
+// other events are unchanged.
 func TestPlain(t *testing.T) {
 	b := &Batch{Values: make([]uint64, 100)}
 	var want []Event
@@ -29,7 +30,7 @@ func TestPlain(t *testing.T) {
 			want = append(want, x)
 		}
 		for k := range s.Events {
-			if s.Events[k].Kind == Load { // Val says nothing
+			if s.Events[k].Kind == Load { // Val is not used
 				want[len(want)-len(s.Events)+k].Val = i % 50
 			}
 		}

@@ -2,30 +2,30 @@ package event
 
 import "math/bits"
 
-// Strip is lanes of a memory event whose addresses differ by one step from lane to lane.
+// Strip is lanes of a memory event whose addresses have a constant step from lane to lane.
 type Strip struct {
-	Addr uint64 // that of the lowest lane
+	Addr uint64 // of the lowest lane
 	Mask uint32 // adjacent lanes, unless Step is 0
-	Step int64  // 0 for a single lane too
+	Step int64  // also 0 for a single lane
 }
 
-// Low is the lowest lane of the strip.
+// Low returns the lowest lane of the strip.
 func (s *Strip) Low() int { return bits.TrailingZeros32(s.Mask) }
 
-// High is the highest lane of the strip.
+// High returns the highest lane of the strip.
 func (s *Strip) High() int { return 31 - bits.LeadingZeros32(s.Mask) }
 
-// Same reports whether several lanes access the same bytes.
+// Same says that several lanes access the same bytes.
 func (s *Strip) Same() bool { return s.Step == 0 && s.Mask&(s.Mask-1) != 0 }
 
-// Strip gives a strip of a memory event that starts with the lowest lane of left, which are lanes of the event: the longest, or that in
-// the lane's row. Of two lanes it is only if they access the same bytes or adjacent ones. Who takes those
-// lanes from left, and so on until none is left, has seen the lanes in order, unless a strip is of lanes at the same address
-// between which others stand: that happens only when all lanes of left are in it.
+// Strip returns a strip of a memory event that begins with the lowest lane of left, a subset of the event's lanes: the
+// longest one, or the longest within the lane's row. Two lanes form a strip only if they access the same or adjacent
+// bytes. A caller that repeatedly removes the lanes of a strip from left sees the lanes in order, with one exception:
+// lanes at one address may have other lanes between them, but only if the strip consists of all lanes of left.
 func (b *Batch) Strip(e *Event, left uint32) Strip {
 	lane := bits.TrailingZeros32(left)
 	s := Strip{Addr: b.AddrOf(e, lane), Mask: 1 << lane}
-	near := bits.TrailingZeros32(^(left >> lane)) // lanes next to each other, this one included
+	near := bits.TrailingZeros32(^(left >> lane)) // number of consecutive lanes, including this one
 	step := e.Stride
 	switch {
 	case e.Flags&FlagScattered != 0:
@@ -48,8 +48,8 @@ func (b *Batch) Strip(e *Event, left uint32) Strip {
 	return s
 }
 
-// Parts calls f for the parts of a strip of accesses of size bytes that lie in one aligned granule of memory: as many adjacent
-// lanes as fit, but at least one. Lanes that access the same bytes are one part.
+// Parts divides a strip of accesses of size bytes into parts that each lie in one aligned granule of memory, and calls
+// f for each: as many adjacent lanes as fit, but at least one. Lanes that access the same bytes are one part.
 func (s *Strip) Parts(size, granule uint64, f func(part Strip)) {
 	if s.Step == 0 {
 		f(*s)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestParts takes strips apart by granules.
+// TestParts divides strips by granules.
 func TestParts(t *testing.T) {
 	type part struct {
 		at   uint64
@@ -37,7 +37,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestStrips takes random events apart: every lane is in one strip, which gives its address, and no strip could be longer.
+// TestStrips divides random events into strips: every lane must be in one strip, which gives its address, and no strip
+// could be longer.
 func TestStrips(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	long, same := 0, 0
@@ -56,7 +57,7 @@ func TestStrips(t *testing.T) {
 		if e.Flags&FlagScattered == 0 && rng.IntN(2) == 0 && !e.InRows(uint8(1+rng.IntN(4)), e.Stride, int64(rng.IntN(5)-2)*int64(e.Size)) {
 			t.Fatal("no rows")
 		}
-		last := uint32(0) // the strip before
+		last := uint32(0) // the previous strip
 		for left := e.Mask; left != 0; left &^= last {
 			s := b.Strip(&e, left)
 			if s.Mask&^left != 0 || s.Low() != bits.TrailingZeros32(left) || s.Addr != b.AddrOf(&e, s.Low()) || s.Step != 0 && s.Mask&(s.Mask-1) == 0 {

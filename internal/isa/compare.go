@@ -13,7 +13,7 @@ var compareRows = []*Row{
 		".bf16.stype d:bf16, a:stype, b:stype", floatCmp+"; stype: f16 f32",
 		"{.ftz}.dtype.f16x2 d:dtype, a:f16x2, b:f16x2", floatCmp+"; dtype: f16x2 u32 s32",
 		".dtype.bf16x2 d:dtype, a:bf16x2, b:bf16x2", floatCmp+"; dtype: bf16x2 u32 s32"),
-		Note: "Of packed operands each half of an integer result is all ones or zero."},
+		Note: "For packed operands, each half of an integer result is all ones or zero."},
 	{Op: "setp", Doc: "Comparison and Selection: setp", Bind: bindSetp, Forms: setForms(
 		".type p:pred{|q:pred}, a, b", "; cmp: eq ne; type: b16 b32 b64",
 		".type p:pred{|q:pred}, a, b", "; cmp: eq ne lt le gt ge lo ls hi hs; type: u16 u32 u64",

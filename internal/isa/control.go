@@ -13,7 +13,9 @@ var controlRows = []*Row{
 
 const policies = "primary: L2::evict_normal L2::evict_first L2::evict_last L2::evict_unchanged; secondary: L2::evict_first L2::evict_unchanged"
 
-const noteGrid = "A launch is executed when the one before it on its stream has ended. What it does before `wait` is unordered with a launch before it that executes `launch_dependents`, if it was launched with programmatic stream serialization."
+const noteGrid = "A launch is executed when the previous one on its stream has ended. If it was launched with programmatic stream " +
+	"serialization and the previous launch executes `launch_dependents`, its accesses before `wait` are not ordered after that " +
+	"launch."
 
 // miscRows is the manual's "Miscellaneous Instructions".
 var miscRows = []*Row{
@@ -22,7 +24,7 @@ var miscRows = []*Row{
 	{Op: "nanosleep", Doc: "Miscellaneous: nanosleep", Class: Hint, Forms: forms(".u32 a"), Note: "Gives the other warps a turn."},
 	{Op: "pmevent", Doc: "Miscellaneous: pmevent", Class: Hint, Forms: forms(" a:u32", ".mask a:u32")},
 	{Op: "setmaxnreg", Doc: "Miscellaneous: setmaxnreg", Class: Hint, Forms: forms(".action.sync.aligned.u32 a; action: inc dec"),
-		Note: "A hint: registers are not counted."},
+		Note: "A hint without effect: registers are not counted."},
 	{Op: "createpolicy", Doc: "Data Movement: createpolicy", Bind: setEval(func(_ *Inst, a *Args) { a.D[0] = 0 }), Forms: forms(
 		".fractional.primary{.secondary}.b64 d{, a:f32}; "+policies,
 		".range{.global}.primary{.secondary}.b64 d, [a], b:u32, c:u32; "+policies,

@@ -89,12 +89,13 @@ const (
 	tinyTypes    = "e4m3x2 e5m2x2 e2m3x2 e3m2x2"
 	windowSpaces = "space: global shared shared::cta shared::cluster local const param param::entry"
 
-	noteCvt = "Out of range gives the nearest value of the integer type. NaN gives 0, but 1 followed by zeros where the source is f64 or the result has 64 bits. " + noteStochastic
+	noteCvt = "A value out of range gives the nearest value of the integer type. NaN gives 0, or a 1 followed by zeros if the source is f64 or the result has 64 bits. " + noteStochastic
 
-	noteMapa = "An address of shared::cluster is an offset in the shared memory of the CTA itself, or has 1 plus the rank of a CTA from bit 24 on: " +
-		"that of a rank outside the cluster is a fault where it is used."
+	noteMapa = "An address of shared::cluster is an offset in the shared memory of the CTA itself, or has 1 plus the rank of a CTA " +
+		"from bit 24 on. Using an address of a rank outside the cluster is a fault."
 
-	noteCvta = "Global and const addresses are generic ones as they are; shared, local and param windows are told by the top byte of the address. isspacep.const is false: constant variables lie in global memory here."
+	noteCvta = "Global and const addresses are generic addresses without a change. The top byte of the address distinguishes the " +
+		"shared, local and param windows. isspacep.const is false, because constant variables are in global memory here."
 )
 
 // The tags of generic address windows, in the top byte of an address. Global addresses have none.

@@ -17,7 +17,8 @@ var copyRows = []*Row{
 	{Op: "cp", Doc: "Data Movement: cp.async.wait_all", Class: Copy, Event: event.CopyWait, Bind: bindOp(OpWaitAll),
 		Forms: forms(".async.wait_all"), Note: "The same as cp.async.commit_group and cp.async.wait_group 0."},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk", Class: Copy, Event: event.Bulk, Bind: bindOp(OpBulk), Note: noteBulk, Forms: forms(
-		".async.bulk.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.L2::cache_hint} [d], [a], size, [bar]{, mask}{, c}'; to: shared::cluster shared::cta",
+		".async.bulk.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.L2::cache_hint} [d], [a], size, [bar]{, mask}{, c}'; "+
+			"to: shared::cluster shared::cta",
 		".async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob{.L2::cache_hint} [d], [a], size, left, right, [bar]{, c}'",
 		".async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [d], [a], size, [bar]'",
 		".async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}{.cp_mask} [d], [a], size{, c}{, mask}'")},
@@ -40,32 +41,35 @@ var copyRows = []*Row{
 	{Op: "st", Doc: "Data Movement: st.async", Class: Copy, Event: event.Bulk, Bind: bindOp(OpStoreAsync), Note: noteStoreAsync, Forms: forms(
 		".async{.weak}{.space}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [bar]'; space: shared::cluster; type: b32 b64 u32 u64 s32 s64 f32 f64; vec: v2 v4")},
 	{Op: "red", Doc: "Data Movement: red.async", Class: Copy, Event: event.Bulk, Bind: bindReduction(OpStoreAsync), Note: noteStoreAsync, Forms: forms(
-		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: inc dec min max add; type: u32",
+		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: inc dec min max "+
+			"add; type: u32",
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: min max add; type: s32",
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: and or xor; type: b32",
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: add; type: u64")},
 	{Op: "st", Doc: "Data Movement: st.bulk", Class: Copy, Event: event.Store, Bind: bindOp(OpStoreBulk), Forms: forms(
-		".bulk{.weak}{.space} [a], b:u64, c:u64; space: shared::cta"), Note: "Writes zeros, whatever c is: the manual allows 0 alone."},
+		".bulk{.weak}{.space} [a], b:u64, c:u64; space: shared::cta"), Note: "Writes zeros, whatever c is: the manual allows only 0."},
 	{Op: "clusterlaunchcontrol", Doc: "Parallel Synchronization: clusterlaunchcontrol.try_cancel", Class: Copy, Event: event.Bulk, Bind: bindOp(OpTryCancel), Forms: forms(
 		".try_cancel.async{.space}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [a], [bar]'; space: shared::cta"),
-		Note: "A launch whose kernel has it starts few blocks at a time, so that there are blocks to cancel. The answer is written as cp.async.bulk writes."},
+		Note: "A launch whose kernel has this instruction starts few blocks at a time, so that there are blocks to cancel. The answer is " +
+			"written like the data of cp.async.bulk."},
 	{Op: "clusterlaunchcontrol", Doc: "Parallel Synchronization: clusterlaunchcontrol.query_cancel", Bind: bindQueryCancel, Forms: forms(
 		".query_cancel.is_canceled.pred.b128 d:pred, a:b128",
 		".query_cancel.coordinate.b32.b128 d:b32, a:b128; coordinate: get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z",
 		".query_cancel.get_first_ctaid.v4.b32.b128 d*4:b32, a:b128")},
 	{Op: "cp", Doc: "Data Movement: cp.async.mbarrier.arrive", Class: Mbarrier, Event: event.CopyArrive, Bind: bindOp(OpArriveCopies), Forms: forms(
 		".async.mbarrier.arrive{.noinc}{.space}.b64 [a]; space: shared shared::cta"),
-		Note: "The copies are performed, and the arrival counts, when a thread tests the barrier next."},
+		Note: "The copies are performed, and the arrival counts, when a thread next tests the barrier."},
 }
 
-const noteBulk = "By seed 0 a copy is performed when a thread tests its mbarrier next, or waits for its group; " +
-	"another seed may perform it, or its reads, at once. One to global memory that nobody waits for is performed when the block ends. " +
-	"Bytes that .ignore_oob or .cp_mask leave out are neither read nor written, and count for the mbarrier all the same."
+const noteBulk = "With seed 0 a copy is performed when a thread next tests its mbarrier, or waits for its group. Another seed may " +
+	"perform it, or its reads, at once. A copy to global memory that no thread waits for is performed when the block ends. Bytes " +
+	"that .ignore_oob or .cp_mask exclude are neither read nor written, but count for the mbarrier."
 
-const noteCopy = "size is 4, 8 or 16, with .cg 16; b the number of bytes to read, or a predicate that says that none is; the others become " +
-	"zero. By seed 0 a copy is performed when its thread waits for it; another seed may perform it, or its reads, at once."
+const noteCopy = "size is 4, 8 or 16, with .cg 16. b is the number of bytes to read, or a predicate that is true if none is read; " +
+	"the other bytes become zero. With seed 0 a copy is performed when its thread waits for it. Another seed may perform it, or " +
+	"its reads, at once."
 
-const noteReduce = "Element by element, each an atomic operation that is relaxed and of scope gpu. Performed as cp.async.bulk is."
+const noteReduce = "Each element is a relaxed atomic operation of scope gpu. Performed like cp.async.bulk."
 
 // bindOp binds one sub-operation whatever the modifiers.
 func bindOp(op Op) func(in *Inst) { return func(in *Inst) { in.Op = op } }
@@ -184,7 +188,8 @@ func (b *body) multicast(in *Inst, o *ptx.Operand) {
 	b.source(in, &opSpec{name: "mask", typ: B16}, o)
 }
 
-const noteStoreAsync = "Through the generic proxy. The value is that at the issue; it is written, and counts for the mbarrier, as cp.async.bulk writes."
+const noteStoreAsync = "The store is made through the generic proxy. The value is that at the issue. It is written, and counts for " +
+	"the mbarrier, like the data of cp.async.bulk."
 
 // bindQueryCancel binds what reads the answer of try_cancel: a word that says whether it cancelled blocks, and the three of the first one.
 func bindQueryCancel(in *Inst) {

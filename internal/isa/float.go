@@ -23,7 +23,7 @@ var floatRows = []*Row{
 		".rnd{.ftz}{.sat}.f32 d, a, b, c", ".rnd.f64 d, a, b, c")},
 	{Op: "div", Doc: "Floating Point: div", Bind: bindFloatDiv, Forms: append(
 		approx(2, ".approx{.ftz}.f32 d, a, b", ".full{.ftz}.f32 d, a, b"),
-		forms(".rnd{.ftz}.f32 d, a, b", ".rnd.f64 d, a, b")...), Note: "approx and full divide to nearest. " + noteNaN},
+		forms(".rnd{.ftz}.f32 d, a, b", ".rnd.f64 d, a, b")...), Note: "approx and full round to nearest. " + noteNaN},
 	{Op: "abs", Doc: "Floating Point: abs", Bind: bindSignOp(func(x, sign uint64) uint64 { return x &^ sign }), Forms: forms(
 		"{.ftz}.f32 d, a", ".f64 d, a"), Note: noteSign},
 	{Op: "neg", Doc: "Floating Point: neg", Bind: bindSignOp(func(x, sign uint64) uint64 { return x ^ sign }), Forms: forms(
@@ -49,11 +49,12 @@ var floatRows = []*Row{
 
 // What the rows say about matters that the manual leaves open.
 const (
-	noteNaN      = "A NaN result of f32 is 0x7fffffff; f64 passes the first NaN operand on and generates 0xfff8000000000000."
-	noteSign     = "Changes the sign bit only, that of a NaN too."
-	noteMinMax   = "-0 is less than +0. A NaN operand loses to a number, unless .NaN is given; a NaN result is the format's own."
-	noteApprox   = "Computed in double precision and rounded to nearest: more exact than the hardware, and not equal to it in the last bits."
-	noteApprox64 = noteApprox + " The f64 forms with .ftz look at and give the upper 32 bits only, as the manual says."
+	noteNaN    = "A NaN result of f32 is 0x7fffffff. For f64 the result is the first NaN operand, or 0xfff8000000000000 if no operand is NaN."
+	noteSign   = "Changes only the sign bit, also of a NaN."
+	noteMinMax = "-0 is less than +0. If one operand is NaN, the result is the other one, unless .NaN is given. A NaN result is the " +
+		"canonical NaN of the format."
+	noteApprox   = "Computed in double precision and rounded to nearest: more exact than hardware, and different from it in the last bits."
+	noteApprox64 = noteApprox + " The f64 forms with .ftz read and write only the upper 32 bits, as in the manual."
 )
 
 // f32 reads a source as float32.

@@ -26,7 +26,7 @@ var integerRows = []*Row{
 		func(a, b, c uint64) uint64 { return max(a, b) - min(a, b) + c },
 		func(a, b, c int64) int64 { return int64(uint64(max(a, b)) - uint64(min(a, b)) + uint64(c)) }), Forms: forms(
 		".type d, a, b, c; type: u16 u32 u64 s16 s32 s64")},
-	{Op: "div", Doc: "Integer Arithmetic: div", Note: "Division by zero gives all ones, the smallest value by -1 itself.",
+	{Op: "div", Doc: "Integer Arithmetic: div", Note: "Division by zero gives all ones. The smallest value divided by -1 gives itself.",
 		Bind: bindInts(divU, divS), Forms: forms(".type d, a, b; type: u16 u32 u64 s16 s32 s64")},
 	{Op: "rem", Doc: "Integer Arithmetic: rem", Note: "The remainder by zero is all ones.",
 		Bind: bindInts(remU, remS), Forms: forms(".type d, a, b; type: u16 u32 u64 s16 s32 s64")},
@@ -50,7 +50,7 @@ var integerRows = []*Row{
 	{Op: "fns", Doc: "Integer Arithmetic: fns", Bind: setEval(evalFns), Forms: forms(".b32 d, a, b, c:s32"),
 		Note: "A base above 31 finds nothing."},
 	{Op: "clmad", Doc: "Integer Arithmetic: clmad", Bind: bindClmad, Forms: forms(".half.u64 d, a, b, c; half: lo hi"),
-		Note: "A half of the carry-less product of a and b, exclusive-or c."},
+		Note: "One half of the carry-less product of a and b, exclusive-or c."},
 	{Op: "brev", Doc: "Integer Arithmetic: brev", Bind: bindBits(
 		func(a uint64, w uint) uint64 { return bits.Reverse64(a) >> (64 - w) }), Forms: forms(".type d, a; type: b32 b64")},
 	{Op: "bfe", Doc: "Integer Arithmetic: bfe", Bind: bindBfe, Forms: forms(
@@ -75,7 +75,8 @@ var extendedRows = []*Row{
 	{Op: "addc", Doc: "Extended-Precision Arithmetic: addc", Carry: true, Bind: bindAddCC, Forms: forms(
 		"{.cc}.type d, a, b; type: u32 s32 u64 s64")},
 	{Op: "sub", Doc: "Extended-Precision Arithmetic: sub.cc", Bind: bindSubCC, Forms: forms(
-		".cc.type d, a, b; type: u32 s32 u64 s64"), Note: "The condition code of subtraction is the carry of a + ~b + 1, as on hardware: 1 where nothing is borrowed. So addc after sub.cc adds 1 there."},
+		".cc.type d, a, b; type: u32 s32 u64 s64"), Note: "The condition code of subtraction is the carry of a + ~b + 1, as on hardware: " +
+		"1 if there is no borrow. So addc after sub.cc adds 1 there."},
 	{Op: "subc", Doc: "Extended-Precision Arithmetic: subc", Carry: true, Bind: bindSubCC, Forms: forms(
 		"{.cc}.type d, a, b; type: u32 s32 u64 s64")},
 	{Op: "mad", Doc: "Extended-Precision Arithmetic: mad.cc", Bind: bindMadCC, Forms: forms(

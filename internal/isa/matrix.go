@@ -19,7 +19,8 @@ var matrixRows = []*Row{
 		".sync.aligned.m8n16.num{.space}.b8x16.src d*1:b32, [a]; num: x1"+matrixSpaces+packedRows,
 		".sync.aligned.m8n16.num{.space}.b8x16.src d*2:b32, [a]; num: x2"+matrixSpaces+packedRows,
 		".sync.aligned.m8n16.num{.space}.b8x16.src d*4:b32, [a]; num: x4"+matrixSpaces+packedRows),
-		Note: "All 32 lanes of a warp take part, none may have exited; a generic address must lie in shared memory. A row is 16 bytes, its padding included."},
+		Note: "All 32 lanes of a warp take part, and none may have exited. A generic address must be in shared memory. A row is 16 " +
+			"bytes, including its padding."},
 }
 
 // packedRows are rows of 16 elements of 6 or 4 bits, one after the other from the lowest bit on, and padding.

@@ -21,7 +21,7 @@ var mbarrierRows = []*Row{
 		".arrive_drop.noComplete{.sem}{.scope}{.space}.b64 d:b64, [a], b:u32"+mbarrierSets,
 		".arrive_drop.expect_tx{.sem}{.scope}{.space}.b64 d:b64, [a], b:u32"+mbarrierSets)},
 	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.test_wait, mbarrier.try_wait", Class: Mbarrier, Event: event.Load, Bind: bindOp(OpTest),
-		Note: "try_wait gives its answer at once.", Forms: forms(
+		Note: "try_wait returns at once.", Forms: forms(
 			".how{.sem}{.scope}{.space}.b64 d:pred, [a], b:b64{, c:u32}; how: test_wait try_wait"+mbarrierWaits,
 			".how.parity{.sem}{.scope}{.space}.b64 d:pred, [a], b:u32{, c:u32}; how: test_wait try_wait"+mbarrierWaits)},
 	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.pending_count", Class: Mbarrier, Bind: bindOp(OpPending), Forms: forms(
@@ -31,8 +31,9 @@ var mbarrierRows = []*Row{
 const (
 	mbarrierSets  = "; sem: release relaxed; scope: cta cluster; space: shared shared::cta shared::cluster"
 	mbarrierWaits = "; sem: acquire relaxed; scope: cta cluster; space: shared shared::cta"
-	noteMbarrier  = "What detectors see: init is a plain store, inval are two relaxed ones; an arrival is a read-modify-write of its first " +
-		"word that releases; who completes a phase hands what that word carries to the second, which a wait acquires that finds the phase complete."
+	noteMbarrier  = "Detectors see init as a plain store, and inval as two relaxed stores. An arrival is a releasing " +
+		"read-modify-write of the first word of the barrier. The arrival that completes a phase passes everything that was released " +
+		"to the first word on to the second word. A wait that finds the phase complete acquires the second word."
 )
 
 // MbarrierOrder is the order of an operation on an mbarrier, which is otherwise where the instruction names none (PTX ISA, "mbarrier").

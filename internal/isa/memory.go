@@ -53,7 +53,7 @@ var memoryRows = []*Row{
 		"{.space}.tensormap [a]; space: const param")},
 	{Op: "prefetchu", Doc: "Data Movement: prefetchu", Class: Hint, Forms: forms(".L1 [a]")},
 	{Op: "discard", Doc: "Data Movement: discard", Class: Hint, Forms: forms("{.global}.L2 [a], b:u32"),
-		Note: "A hint: the memory keeps its contents."},
+		Note: "A hint without effect: the memory keeps its contents."},
 	{Op: "applypriority", Doc: "Data Movement: applypriority", Class: Hint, Forms: forms("{.global}.L2::evict_normal [a], b:u32")},
 }
 
@@ -64,7 +64,8 @@ const (
 
 	asyncTypes = "; type: b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
 
-	noteAtom = "Without an order it is relaxed, without a scope gpu. Floating-point addition rounds to nearest and keeps subnormals (hardware flushes those of f32 in global memory)."
+	noteAtom = "Without an order it is relaxed, without a scope gpu. Floating-point addition rounds to nearest and keeps subnormals " +
+		"(hardware flushes those of f32 in global memory)."
 )
 
 // atomForms makes the forms of atom and red from the orders and triples of operands, operation and lists: order, scope and space may

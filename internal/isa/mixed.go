@@ -10,7 +10,7 @@ var mixedRows = []*Row{
 		Bind: bindMixed(3, fmtF32.fma)},
 }
 
-const noteMixed = "Every f16 and bf16 is an f32: nothing is rounded before the result is. A NaN result is 0x7fffffff."
+const noteMixed = "Every f16 and bf16 value is an f32 value, so only the result is rounded. A NaN result is 0x7fffffff."
 
 func mixedForms(syntax string) []Form { return forms(syntax + "; atype: f16 bf16") }
 

@@ -39,7 +39,7 @@ var multiplyRows = []*Row{
 		mmaForm("m8n8k128", "s32.b1.b1.s32.bop.popc", 1, 1, "s32", 2)+bitOps,
 		mmaForm("m16n8k128", "s32.b1.b1.s32.bop.popc", 2, 1, "s32", 4)+bitOps,
 		mmaForm("m16n8k256", "s32.b1.b1.s32.bop.popc", 4, 2, "s32", 4)+bitOps),
-		Note: "All 32 lanes of a warp take part, none may have exited. The sum begins with C and adds the products in the order of k, " +
+		Note: "All 32 lanes of a warp take part, and none may have exited. The sum begins with C and adds the products in the order of k, " +
 			"product and sum in f32 (f64 fused, f16 accumulators rounded once at the end). Of tf32 the upper 19 bits count."},
 	{Op: "movmatrix", Doc: "Warp Level Matrix Multiply: movmatrix", Class: Warp, Whole: true, Bind: bindMovmatrix,
 		Forms: forms(".sync.aligned.m8n8.trans.b16 d:b32, a:b32")},

@@ -9,7 +9,7 @@ var stackRows = []*Row{
 	{Op: "stacksave", Doc: "Stack Manipulation: stacksave", Stack: true, Bind: bindStackPointer, Forms: forms(".type d; type: u32 u64")},
 	{Op: "stackrestore", Doc: "Stack Manipulation: stackrestore", Stack: true, Bind: bindStackPointer, Forms: forms(".type a; type: u32 u64")},
 	{Op: "alloca", Doc: "Stack Manipulation: alloca", Stack: true, Bind: bindAlloca, Forms: forms(".type d, a{, b:u32}; type: u32 u64"),
-		Note: "A function can allocate 16 KiB at a time; what is more has no address that can be accessed."},
+		Note: "A function can allocate 16 KiB at a time. A larger allocation gives an address that cannot be accessed."},
 }
 
 // stackArea is the bytes that a call of a function can allocate.

@@ -5,8 +5,9 @@ import "math"
 // fours are the types of two tiny numbers, by the name of four.
 var fours = map[string]Type{"e4m3x4": E4M3x2, "e5m2x4": E5M2x2, "e2m3x4": E2M3x2, "e3m2x4": E3M2x2, "e2m1x4": E2M1x2}
 
-const noteStochastic = "With .rs each element takes its share of the random bits, the first element the uppermost: 16 of two, 8 of four. They are added to the " +
-	"first bits that are cut off, and the magnitude is rounded up where that carries. The manual's figures may distribute the bits otherwise."
+const noteStochastic = "With .rs each element uses a part of the random bits, the first element the uppermost: 16 bits of two " +
+	"elements, 8 bits of four. They are added to the first bits that are cut off, and a carry rounds the magnitude up. The " +
+	"manual's figures may distribute the bits differently."
 
 // bindCvtStochastic binds the conversions of f32 with random bits, the last source, to two or four numbers that are packed.
 func bindCvtStochastic(in *Inst) {

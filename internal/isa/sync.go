@@ -27,25 +27,25 @@ var syncRows = []*Row{
 	{Op: "fence", Doc: "Parallel Synchronization: fence with sync_restrict", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(
 		".sem.sync.scope; sem: acquire; sync: sync_restrict::shared::cluster; scope: cluster",
 		".sem.sync.scope; sem: release; sync: sync_restrict::shared::cta; scope: cluster"),
-		Note: "As without sync_restrict: a fence of what all objects synchronise, and not only mbarriers in that memory."},
+		Note: "Like the fence without sync_restrict: it applies to all objects, and not only to mbarriers in that memory."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy", Class: Hint, Note: noteProxy, Forms: forms(
 		".proxy.alias", ".proxy.alias.order.sys; order: acquire release", ".proxy.tensormap::generic.release.scope")},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.tensormap", Class: Copy, Event: event.MapFence, Bind: bindOp(OpMapFence), Forms: forms(
-		".proxy.tensormap::generic.acquire.scope [a], b:u32"), Note: "Of the tensor map at that address, whatever the scope."},
+		".proxy.tensormap::generic.acquire.scope [a], b:u32"), Note: "It applies to the tensor map at that address, whatever the scope."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindProxyFence,
 		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster",
 			".proxy.async::generic.order.sync.cluster; order: acquire; sync: sync_restrict::shared::cluster",
 			".proxy.async::generic.order.sync.cluster; order: release; sync: sync_restrict::shared::cta"),
-		Note: "Those with sync_restrict are fence.proxy.async and order nothing else: the mbarriers that they are between do."},
+		Note: "The forms with sync_restrict are fence.proxy.async and order nothing else: the mbarriers before and after them do."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Fence, Event: event.InitFence, Bind: bindFence, Forms: forms(".mbarrier_init.sem.scope; sem: release; scope: cluster"),
-		Note: "It releases mbarrier.init by its thread, and nothing else. The default detector knows it; to the others it is no fence."},
+		Note: "It releases only mbarrier.init by its thread. The default detector supports it; for the others it is no fence."},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy", Class: Hint, Note: noteProxy, Forms: forms(
 		".proxy.alias")},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindProxyFence,
 		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster")},
 }
 
-const noteProxy = "Nothing happens: no memory is accessed under other addresses, and what releases to the tensormap proxy orders nothing by itself."
+const noteProxy = "No effect: no memory is accessed under other addresses, and a release to the tensormap proxy orders nothing by itself."
 
 // bindProxyFence binds the space that a fence concerns: event.NoSpace is all.
 func bindProxyFence(in *Inst) {

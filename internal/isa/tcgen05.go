@@ -15,7 +15,7 @@ import (
 var tensorCoreRows = []*Row{
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.alloc", Class: Warpgroup, Whole: true, Event: event.Store, Bind: bindCore(OpTcAlloc), Forms: forms(
 		".alloc.group.sync.aligned{.space}.b32 [a], b:u32; space: shared::cta" + coreGroups),
-		Note: "Each block has 512 columns of its own. An allocation for which columns are missing waits for others of its block to be freed."},
+		Note: "Each block has 512 columns of its own. An allocation that does not fit waits until other columns of its block are freed."},
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.dealloc", Class: Warpgroup, Whole: true, Bind: bindCore(OpTcFree), Forms: forms(
 		".dealloc.group.sync.aligned.b32 a:b32, b:u32" + coreGroups)},
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.relinquish_alloc_permit", Class: Warpgroup, Whole: true, Bind: bindCore(OpTcRelinquish), Forms: forms(
@@ -23,27 +23,27 @@ var tensorCoreRows = []*Row{
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.ld", Class: Warpgroup, Whole: true, Event: event.Core, Bind: bindMove(OpTcLoad), Forms: forms(
 		".ld.sync.aligned.shape.num{.pack::16b}.b32 d, [a]'"+coreShapes,
 		".ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 d, [a], half'"+coreNumbers),
-		Note: "The registers have their values at once; the memory counts as being read until tcgen05.wait::ld."},
+		Note: "The registers have their values at once. The memory counts as being read until tcgen05.wait::ld."},
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.ld.red", Class: Warpgroup, Whole: true, Event: event.Core, Bind: bindMove(OpTcLoad), Forms: forms(
 		".ld.red.sync.aligned.32x32b.num.op.type d, reduced, [a]'; op: min max; type: u32 s32"+coreSeveral,
 		".ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 d, reduced, [a]'; op: min max"+coreSeveral),
-		Note: "As tcgen05.ld; a lane's second result is of the registers that it loads. Without 16x32bx2."},
+		Note: "Like tcgen05.ld. A lane's second result is computed from the registers that it loads. The shape 16x32bx2 is not supported."},
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.st", Class: Warpgroup, Whole: true, Event: event.Core, Bind: bindMove(OpTcStore), Forms: forms(
 		".st.sync.aligned.shape.num{.unpack::16b}.b32 [a], b'"+coreShapes,
 		".st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [a], half, b'"+coreNumbers),
-		Note: "The memory has the values at once; it counts as being written until tcgen05.wait::st."},
+		Note: "The memory has the values at once. It counts as being written until tcgen05.wait::st."},
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.wait", Class: Warpgroup, Whole: true, Event: event.CoreWait, Bind: bindCore(OpTcWait), Forms: forms(
 		".for.sync.aligned; for: wait::ld wait::st")},
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.mma", Class: Copy, Event: event.Core, Bind: bindCoreMultiply, Note: noteCore, Forms: forms(
 		".mma.group.kind{.collector} [d], a, b-desc, idesc{, {disable}}, enable-d{, scale-d}'" + coreKinds + coreGroups)},
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.cp", Class: Copy, Event: event.Core, Bind: bindCore(OpTcCopy), Forms: forms(
 		".cp.group.shape{.multicast} [d], a-desc'; shape: 128x256b 4x256b 128x128b 64x128b 32x128b; multicast: warpx2::02_13 warpx2::01_23 warpx4" + coreGroups),
-		Note: "Without formats. Performed as tcgen05.mma is."},
+		Note: "Conversions of formats are not supported. Performed like tcgen05.mma."},
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.commit", Class: Copy, Event: event.CoreCommit, Bind: bindCore(OpTcCommit), Forms: forms(
 		".commit.group.mbarrier::arrive::one{.space}{.multicast::cluster}.b64 [bar]{, mask}'; space: shared::cluster" + coreGroups),
-		Note: "The operations are performed, and the arrival counts, when a thread tests the barrier next."},
+		Note: "The operations are performed, and the arrival counts, when a thread next tests the barrier."},
 	{Op: "tcgen05", Doc: "Tensor Core: tcgen05.fence", Class: Hint, Forms: forms(".fence; fence: fence::before_thread_sync fence::after_thread_sync"),
-		Note: "Nothing happens, and nothing asks for it: Triton's code waits for the mbarrier and goes on without."},
+		Note: "No effect, and no check requires it: Triton's code waits for the mbarrier and omits this fence."},
 }
 
 const (
@@ -52,7 +52,8 @@ const (
 	coreSeveral = "; num: x2 x4 x8 x16 x32 x64 x128"
 	coreShapes  = "; shape: 32x32b 16x64b 16x128b 16x256b" + coreNumbers
 	coreKinds   = "; kind: kind::f16 kind::tf32 kind::f8f6f4 kind::i8; collector: collector::a::fill collector::a::use collector::a::lastuse collector::a::discard"
-	noteCore    = "By seed 0 an operation is performed when a thread tests an mbarrier that a later tcgen05.commit names; another seed may perform it at once. " +
+	noteCore    = "With seed 0 an operation is performed when a thread tests an mbarrier that a later tcgen05.commit names. Another " +
+		"seed may perform it at once. " +
 		"The operations of a thread are performed in order. The sum begins with D and adds the products in the order of k, product and sum in f32. " +
 		"Elements of fewer than 8 bits are not supported."
 )

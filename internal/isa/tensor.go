@@ -17,13 +17,15 @@ var tensorRows = []*Row{
 			"; mode: tile im2col_no_offs tile::scatter4; op: add min max inc dec and or xor")},
 	{Op: "tensormap", Doc: "Data Movement: tensormap.replace", Class: Copy, Event: event.Store, Bind: bindOp(OpReplace), Forms: forms(
 		".replace.tile.global_address{.space}.b1024.b64 [a], b:b64"+mapSpaces,
-		".replace.tile.field{.space}.b1024.b32 [a], b:b32"+mapSpaces+"; field: rank elemtype interleave_layout swizzle_mode swizzle_atomicity fill_mode",
+		".replace.tile.field{.space}.b1024.b32 [a], b:b32"+mapSpaces+"; field: rank elemtype interleave_layout swizzle_mode "+
+			"swizzle_atomicity fill_mode",
 		".replace.tile.field{.space}.b1024.b32 [a], n:u32, b:b32"+mapSpaces+"; field: box_dim global_dim element_stride",
 		".replace.tile.global_stride{.space}.b1024.b64 [a], n:u32, b:b64"+mapSpaces),
 		Note: "Strides are in bytes. Detectors see a store of the 128 bytes of the map. swizzle_atomicity has no effect."},
 	{Op: "tensormap", Doc: "Data Movement: tensormap.cp_fenceproxy", Class: Copy, Event: event.Store, Bind: bindOp(OpMapCopy), Forms: forms(
 		".cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [d], [a], size'"),
-		Note: "Detectors see a load and a store by one lane; the release to the tensormap proxy is not asked for, the acquiring fence is."},
+		Note: "Detectors see a load and a store by one lane. They do not require the release to the tensormap proxy, but require the " +
+			"acquiring fence."},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.prefetch.tensor", Class: Hint, Forms: forms(
 		".async.bulk.prefetch.tensor.dim.L2.global{.mode}{.L2::cache_hint} [map, {c}]{, {offsets}}{, e}'" + tensorDims + "; mode: tile im2col tile::gather4")},
 }
@@ -31,8 +33,8 @@ var tensorRows = []*Row{
 const (
 	mapSpaces  = "; space: global shared::cta"
 	tensorDims = "; dim: 1d 2d 3d 4d 5d"
-	noteTensor = "Maps without interleaving; elements outside the tensor are filled and count as bytes of the mbarrier. Performed as " +
-		"cp.async.bulk is. A map in global memory is read through the tensormap proxy: detectors see that."
+	noteTensor = "Interleaved maps are not supported. Elements outside the tensor are filled, and their bytes count for the mbarrier. " +
+		"Performed like cp.async.bulk. A map in global memory is read through the tensormap proxy; detectors see that read."
 )
 
 // bindReduction binds cp.reduce.async.bulk, of whose operation Reduce tells.

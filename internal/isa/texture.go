@@ -39,8 +39,10 @@ const (
 	texGeometry  = "; geom: 1d 2d 3d a1d a2d"
 	texTypes     = "; vec: v4; dtype: u32 s32 f32; ctype: s32 f32"
 	surfaceTypes = "; vec: v2 v4; dtype: b8 b16 b32 b64; bound: trap clamp zero"
-	noteTexture  = "Level 0 where no level of detail and no gradients are given; these are taken as OpenGL does, and there is no anisotropic filtering. Filtered as the CUDA C++ Programming Guide " +
-		"(\"Texture Fetching\") says, with weights of 8 bits fraction; across the edges of a cube's faces not. Channels that a texture lacks are 0, 0 and 1. All of a texture is resident: p is true."
+	noteTexture  = "The level is 0 if the instruction gives neither a level of detail nor gradients. These are used as in OpenGL, " +
+		"without anisotropic filtering. Filtering is as in the CUDA C++ Programming Guide (\"Texture Fetching\"), with weights of 8 " +
+		"bits of fraction; there is no filtering across the faces of a cube. Channels that a texture lacks are 0, 0 and 1. All of a " +
+		"texture is resident: p is true."
 )
 
 // Texel is what a Texture instruction is given: coordinates, and values that it stores.

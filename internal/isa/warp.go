@@ -7,7 +7,7 @@ var warpRows = []*Row{
 	{Op: "shfl", Doc: "Data Movement: shfl.sync", Class: Warp, Bind: bindShfl, Forms: forms(
 		".sync.op.b32 d{|p:pred}, a, b, c, e; op: up down bfly idx",
 		".op.b32 d{|p:pred}, a, b, c; op: up down bfly idx"),
-		Note: "Reading a lane that does not take part gives the own value and leaves the predicate as for a lane in range."},
+		Note: "Reading from a lane that does not take part gives the lane's own value. The predicate is the same as for a lane in range."},
 	{Op: "vote", Doc: "Parallel Synchronization: vote.sync", Class: Warp, Bind: bindVote, Forms: forms(
 		".sync.op.pred d, a, e:b32; op: all any uni",
 		".sync.op.b32 d, a:pred, e:b32; op: ballot",

@@ -22,15 +22,17 @@ var wgmmaRows = []*Row{
 		wgmmaForm("8", "f32.tf32.tf32", ""), wgmmaForm("32", "f32.atype.btype", "")+fp8, wgmmaForm("32", "f16.atype.btype", "")+fp8,
 		wgmmaForm("32", "s32.atype.btype", "")+int8s, wgmmaForm("32{.satfinite}", "s32.atype.btype", "")+int8s)},
 	{Op: "wgmma", Doc: "Warpgroup Level Matrix: wgmma.fence", Class: Warpgroup, Whole: true, Bind: bindOp(OpWgmmaFence), Forms: forms(".fence.sync.aligned"),
-		Note: "Orders nothing here, where the results of wgmma.mma_async are there at once; but the first of these without one is told, and one whose registers other instructions have written since the last."},
+		Note: "It orders nothing here, because the results of wgmma.mma_async are available at once. But a wgmma.mma_async without this " +
+			"fence before it is reported if it is the first one, or if other instructions have written its registers since the last fence."},
 	{Op: "wgmma", Doc: "Warpgroup Level Matrix: wgmma.commit_group", Class: Warpgroup, Whole: true, Event: event.WgmmaCommit, Bind: bindOp(OpWgmmaCommit),
 		Forms: forms(".commit_group.sync.aligned")},
 	{Op: "wgmma", Doc: "Warpgroup Level Matrix: wgmma.wait_group", Class: Warpgroup, Whole: true, Event: event.WgmmaWait, Bind: bindOp(OpWgmmaWait),
 		Forms: forms(".wait_group.sync.aligned n:u32"), Note: "Waits until all warps of the warpgroup have issued the groups."},
 }
 
-const noteWgmma = "The operation is performed, and its results are in the registers, when a warp executes it; shared memory counts as being read until " +
-	"the wait. The sum begins with D and adds the products in the order of k, product and sum in f32 (f16 accumulators rounded once at the end)."
+const noteWgmma = "The operation is performed when a warp executes it, and its results are in the registers then. Shared memory " +
+	"counts as being read until the wait. The sum begins with D and adds the products in the order of k, product and sum in f32 " +
+	"(f16 accumulators rounded once at the end)."
 
 // wgmmaForm makes a form of wgmma.mma_async for all N.
 func wgmmaForm(k, types, trans string) string {

@@ -19,7 +19,7 @@ var wmmaRows = []*Row{
 	{Op: "wmma", Doc: "Warp Level Matrix: wmma.store", Class: Tile, Whole: true, Event: event.Store, Bind: bindWmmaTile,
 		Forms: forms(wmmaTileForms(".store", "[a], b*%s{, c:u32}", "d")...)},
 	{Op: "wmma", Doc: "Warp Level Matrix Multiply: wmma.mma", Class: Warp, Whole: true, Bind: bindWmma, Forms: forms(wmmaForms()...),
-		Note: "As mma."},
+		Note: "Like mma."},
 	{Op: "stmatrix", Doc: "Warp Level Matrix: stmatrix", Class: Tile, Whole: true, Event: event.Store, Bind: bindStmatrix, Forms: forms(
 		".sync.aligned.m8n8.num{.trans}{.space}.b16 [a], b*1:b32; num: x1"+matrixSpaces,
 		".sync.aligned.m8n8.num{.trans}{.space}.b16 [a], b*2:b32; num: x2"+matrixSpaces,
@@ -30,7 +30,8 @@ var wmmaRows = []*Row{
 }
 
 const (
-	noteWmma = "A lane accesses up to 16 bytes of a row (with .col, of a column) at once; that is also the alignment, where the manual asks for up to 32."
+	noteWmma = "A lane accesses up to 16 bytes of a row (with .col, of a column) at once. The required alignment is the same; the " +
+		"manual requires up to 32."
 
 	matrixSpaces = "; space: shared shared::cta"
 )

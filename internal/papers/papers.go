@@ -100,8 +100,8 @@ func Write(to, log io.Writer, full bool) (plots map[string]string, err error) {
 	}
 	var b strings.Builder
 	b.WriteString("<!-- Made by \"go run ./cmd/papers\". Do not edit. -->\n# What do the papers print, and what do we get?\n\n" +
-		"Each table and figure of results of the five papers, in their order. Commands were run to make this page; the blocks are what\n" +
-		"they print. Times are of the machine that made the page. ")
+		"This page has each table and figure with results of the five papers, in their order. The command that makes this page runs the commands\n" +
+		"below, and the blocks show their output. Times are from the machine that made the page. ")
 	if full {
 		b.WriteString("These are the large sizes (`go run ./cmd/papers -full`).\n")
 	} else {

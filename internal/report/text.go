@@ -531,7 +531,7 @@ func (t *Text) Describe(a *Access) string {
 func (t *Text) describeWait(a *Access) string {
 	doing := a.Doing
 	if doing == "" {
-		doing = "stands here"
+		doing = "is here"
 	}
 	if a.Threads > 1 {
 		return fmt.Sprintf("%d threads, one is %s of block %s: %s", a.Threads, a.Thread, a.Block, doing)

@@ -18,13 +18,13 @@ var misuses = map[cuda.Misuse]struct {
 	cuda.InvalidFree:    {detect.Error, "free the address that the allocating call returned, with the call that belongs to it: cudaFree for cudaMalloc, cudaFreeHost for cudaHostAlloc"},
 	cuda.FreedMemory:    {detect.Error, "free the memory after the last call that uses it"},
 	cuda.CallBounds:     {detect.Error, "bound the size by that of the allocation; sizes are in bytes"},
-	cuda.InvalidPointer: {detect.Error, "pass an address of an allocation, and check what the allocation returned"},
+	cuda.InvalidPointer: {detect.Error, "pass an address of an allocation, and check the error of the allocation"},
 	cuda.WrongDirection: {detect.Error, "name the direction from the source to the destination, or use cudaMemcpyDefault"},
 	cuda.InvalidHandle:  {detect.Error, "destroy streams and events after the last call that uses them"},
-	cuda.BadTensorMap:   {detect.Error, "keep the rules of cuTensorMapEncodeTiled: sizes, strides in bytes, box and swizzle"},
+	cuda.BadTensorMap:   {detect.Error, "follow the rules of cuTensorMapEncodeTiled: sizes, strides in bytes, box and swizzle"},
 	cuda.LaunchRefused:  {detect.Warning, "launch a shape that the device can run, and check the error of every launch"},
 	cuda.Leak:           {detect.Warning, "call cudaFree when nothing uses the memory any more (cudaFreeHost for cudaHostAlloc and cudaMallocHost, cudaFreeArray for arrays)"},
-	cuda.ErrorIgnored:   {detect.Warning, "check what the call returns, or cudaGetLastError() behind it"},
+	cuda.ErrorIgnored:   {detect.Warning, "check the value that the call returns, or cudaGetLastError() after it"},
 }
 
 // failures makes findings of the calls of the program that returned an error.

@@ -158,7 +158,7 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 	case a.Op == detect.Write && b.Op == detect.Write && r.oneLine(a, b):
 		f.Kind = detect.Unordered
 		return detect.Warning, "one program instance stores two elements of a tensor at one address, by two threads, and which one remains is undefined",
-			sayIn(dialectOf(l), "let the addresses of the elements differ, or make the store an atomic operation (atomicAdd, atomicMax, ...); between turns of a loop, put __syncthreads() at the end of its body"), true
+			sayIn(dialectOf(l), "let the addresses of the elements differ, or make the store an atomic operation (atomicAdd, atomicMax, ...); between iterations of a loop, put __syncthreads() at the end of its body"), true
 	case a.Op != b.Op && (r.replicas.replicated(a) || r.replicas.replicated(b)):
 		return detect.Info, "two threads of one program instance hold the same element, and one stores it while the other still loads it", nothing, true
 	}

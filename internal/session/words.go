@@ -91,7 +91,7 @@ var wordings = []wording{
 		inGraph: "let one node depend on the other: by an edge, or where a capture makes the graph, by capturing both in one stream or with an event between the two streams (cudaEventRecord, cudaStreamWaitEvent)"}),
 
 	// What to do within a block.
-	say(`__syncthreads\(\) between the two, where all threads of the block reach it; between turns of a loop, at the end of its body`, [dialects]string{
+	say(`__syncthreads\(\) between the two, where all threads of the block reach it; between iterations of a loop, at the end of its body`, [dialects]string{
 		inGluon: "gl.barrier() between the two; between partitions of gl.warp_specialize, mbarrier.arrive after the first and mbarrier.wait before the second"}),
 	say(`__syncthreads\(\) between the last access to the buffer and the issue of the copy into it \(.*? of cuda::pipeline\)`, [dialects]string{
 		inGluon: "gl.barrier() between the last access to the buffer and the issue of the copy into it; between partitions of gl.warp_specialize, mbarrier.arrive after the access and mbarrier.wait before the copy"}),
@@ -130,7 +130,7 @@ var wordings = []wording{
 		inGluon:  `read the variable by an atomic operation with sem="acquire" or "acq_rel", the default`}),
 	say(`, or make that write a release( and that read an acquire)?|, or make that read an acquire|, or access the variable that passes between them with release and acquire at (device|system) scope`, [dialects]string{
 		inNumba: none}),
-	say(`there is a fence neither before that variable is written nor after it is read`, [dialects]string{
+	say(`there is no fence before that variable is written, and none after it is read`, [dialects]string{
 		inTriton: "neither that write releases nor that read acquires",
 		inGluon:  "neither that write releases nor that read acquires"}),
 	say(`there is no fence between the first access and the write of that variable`, [dialects]string{
@@ -139,10 +139,10 @@ var wordings = []wording{
 	say(`there is no fence between the read of that variable and the second access`, [dialects]string{
 		inTriton: "that read does not acquire",
 		inGluon:  "that read does not acquire"}),
-	say(`use device scope for the accesses to that variable, and __threadfence\(\) for the fences beside them`, [dialects]string{
+	say(`use device scope for the accesses to that variable, and __threadfence\(\) for the fences next to them`, [dialects]string{
 		inTriton: `access that variable with scope="gpu", the default of atomic operations`,
 		inGluon:  `access that variable with scope="gpu", the default of atomic operations`}),
-	say(`use system scope for the accesses to that variable \(.*?\), and __threadfence_system\(\) for the fences beside them|replace every __threadfence\(\) between the two by __threadfence_system\(\), or access .*? at system scope`, [dialects]string{
+	say(`use system scope for the accesses to that variable \(.*?\), and __threadfence_system\(\) for the fences next to them|replace every __threadfence\(\) between the two by __threadfence_system\(\), or access .*? at system scope`, [dialects]string{
 		inTriton: `access the variable that passes between the two by atomic operations with scope="sys"`,
 		inGluon:  `access the variable that passes between the two by atomic operations with scope="sys"`}),
 	say(`use system scope for the accesses to that variable \(.*?\), and`, [dialects]string{
@@ -190,7 +190,7 @@ var wordings = []wording{
 	say(`cp\.async\.wait_group 0 \(.*? cooperative_groups::wait\)`, [dialects]string{inGluon: "async_copy.wait_group(0)"}),
 	say(`cp\.async\.commit_group \(.*? producer_commit\(\)\)`, [dialects]string{inGluon: "async_copy.commit_group()"}),
 	say(`for the group without \.read: cp\.async\.bulk\.wait_group 0`, [dialects]string{inGluon: "for the copy, and not only for what it reads: tma.store_wait(0, read_only=False)"}),
-	say(`cp\.async\.bulk\.wait_group 0, or where only the source is written again \.read`, [dialects]string{inGluon: "tma.store_wait(0), with read_only=False where what the copy writes is used"}),
+	say(`cp\.async\.bulk\.wait_group 0, or \.read if only the source is overwritten`, [dialects]string{inGluon: "tma.store_wait(0), with read_only=False where what the copy writes is used"}),
 	say(`cp\.async\.bulk\.wait_group (\d+) or less`, [dialects]string{inGluon: "tma.store_wait($1) or less"}),
 	say(`cp\.async\.bulk\.wait_group\.read 0 in the thread that copies from shared memory`, [dialects]string{inGluon: "tma.store_wait(0) for copies from shared memory"}),
 	say(`wgmma\.wait_group (\d+)`, [dialects]string{inGluon: "warpgroup_mma_wait($1)"}),

@@ -28,10 +28,10 @@ func TestWords(t *testing.T) {
 		{"put a barrier of the cluster (cluster.sync()) between the two", [dialects]string{inGluon: "put gl.barrier(cluster=True) between the two"}},
 		{"put a barrier of the cluster between the two (cluster.sync(); barrier.cluster.arrive.release and barrier.cluster.wait.acquire), where all threads of the cluster reach it",
 			[dialects]string{inGluon: "put gl.barrier(cluster=True) between the two, outside gl.warp_specialize"}},
-		{"put __syncthreads() between the two, where all threads of the block reach it; between turns of a loop, at the end of its body", [dialects]string{
-			inNumba: "put cuda.syncthreads() between the two, where all threads of the block reach it; between turns of a loop, at the end of its body"}},
-		{"put __syncwarp() between the two; between turns of a loop, at the end of its body", [dialects]string{
-			inNumba: "put cuda.syncwarp() between the two; between turns of a loop, at the end of its body"}},
+		{"put __syncthreads() between the two, where all threads of the block reach it; between iterations of a loop, at the end of its body", [dialects]string{
+			inNumba: "put cuda.syncthreads() between the two, where all threads of the block reach it; between iterations of a loop, at the end of its body"}},
+		{"put __syncwarp() between the two; between iterations of a loop, at the end of its body", [dialects]string{
+			inNumba: "put cuda.syncwarp() between the two; between iterations of a loop, at the end of its body"}},
 		{"give each thread its own element, let one thread write, or make the whole update one atomic operation (atomicAdd, atomicMax, ...)", [dialects]string{
 			inTriton: "give each program instance its own elements, let one instance write, or make the whole update one atomic operation (tl.atomic_add, tl.atomic_max, ...)",
 			inNumba:  "give each thread its own element, let one thread write, or make the whole update one atomic operation (cuda.atomic.add, cuda.atomic.max, ...)"}},

@@ -96,7 +96,7 @@ func (v *verifier) shown(x explore.Execution, events []explore.Event, e explore.
 func leftOut(left int, e explore.Error) string {
 	of := "of other threads"
 	if e.Kind == explore.Deadlock {
-		of += " or earlier turns of loops"
+		of += " or earlier iterations of loops"
 	}
 	return count(left, "event") + " " + of + " left out"
 }

@@ -70,20 +70,20 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 			f.Why = "threads that meet at a barrier must execute the same instruction: it is in divergent code."
 			break
 		}
-		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits at this barrier"), v.stands(e.Other, e.OtherPos, "does not come to it, and stands here")}
+		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits at this barrier"), v.stands(e.Other, e.OtherPos, "does not come to it, and is here")}
 		f.Why = "all threads of a CTA must come to a barrier before any leaves it; in the execution below no thread can go on."
 	case explore.ExitedBarrier:
 		f.Kind, f.Class = "barrier-divergence", detect.Divergence
 		f.Title = "barrier without a thread that has exited"
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "leaves this barrier"), v.stands(e.Other, e.OtherPos, "has exited here")}
-		f.Why = "all threads of a block must come to a barrier; hardware does not wait for those that have exited, and the search goes on like that."
+		f.Why = "all threads of a block must come to a barrier; hardware does not wait for those that have exited, and the search continues in the same way."
 		f.Fix = "let every thread of the block reach the same barrier"
 	case explore.Undefined:
 		f.Kind, f.Class, f.Warning = detect.Kind(engine.UndefinedShuffle), detect.Divergence, true
 		f.Title = "shuffle from a lane that takes no part"
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "reads a lane that takes no part in it")}
 		f.Why = "the value is undefined: the lane does not exist, has exited, or is not named in the mask."
-		f.Fix = "let the lanes that are read take part, or do not use what comes from other lanes"
+		f.Fix = "let the lanes that are read take part, or do not use the values of other lanes"
 	case explore.Deadlock:
 		v.describeDeadlock(f, e, x, events)
 	}
@@ -161,7 +161,7 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 		// A flag is polled in a loop. Data that a lock or a flag should protect is not.
 		f.Kind, f.Warning = detect.Unordered, e.Kind == explore.PolledRace
 		f.Title = "race of a volatile access on " + variable
-		f.Why = "PTX has volatile accesses as relaxed atomics of sys scope, and so they are explored; in CUDA C++ they are not atomic, and neither happens before the other."
+		f.Why = "PTX treats volatile accesses as relaxed atomics of sys scope, and they are explored as such; in CUDA C++ they are not atomic, and neither happens before the other."
 		f.Fix = "make both atomic: cuda::atomic_ref with a scope that includes both threads"
 	} else if e.Kind == explore.HeterogeneousRace {
 		f.Kind = detect.AtomicScope
@@ -343,7 +343,7 @@ func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int
 			return missed{scope, at + fmt.Sprintf("the scope %s of the read does not include the writer", read.Scope),
 				fmt.Sprintf("give the read at line %d the scope %s", v.line(read), need)}
 		case plain:
-			return missed{v.subject.location(read.Loc) + ", which is to order the accesses, is not atomic", at + notAtomic(write, read) + ", and so they synchronise nothing", "make both atomic: a release and an acquire"}
+			return missed{v.subject.location(read.Loc) + ", which should order the accesses, is not atomic", at + notAtomic(write, read) + ", and so they synchronise nothing", "make both atomic: a release and an acquire"}
 		case !v.fenced(events, read.RF, true) && !write.Order.Releases():
 			fix := fmt.Sprintf("make the write at line %d a release, or put a release fence before it", v.line(write)) + v.cuda("memory_order_release; __threadfence()")
 			return missed{"a release is missing", at + "the write is no release" + v.fencedElsewhere(x, events, a, read.RF, r, b), fix}
@@ -354,7 +354,7 @@ func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int
 			m.why = at + m.why
 			return m
 		}
-		return missed{scope, at + "the release and the acquire do not include each other in their scopes, or the access stands outside of them",
+		return missed{scope, at + "the release and the acquire do not include each other in their scopes, or the access is outside of them",
 			fmt.Sprintf("give fences and accesses on both sides the scope %s", need)}
 	}
 	return missed{}
@@ -423,7 +423,7 @@ func (v *verifier) fences(x explore.Execution, events []explore.Event, a, w, r, 
 		if own == r {
 			first, second = second, first
 		}
-		return missed{"a fence stands in another place", fmt.Sprintf("the fence of thread %s at line %d does not come %s %s", v.name(&events[f]), v.line(&events[f]), place, at),
+		return missed{"a fence is in the wrong place", fmt.Sprintf("the fence of thread %s at line %d does not come %s %s", v.name(&events[f]), v.line(&events[f]), place, at),
 			fmt.Sprintf("put %s fence in thread %s between %s and %s", kind, v.name(&events[own]), first, second) + v.cuda("__threadfence()")}
 	}
 	if !events[w].Order.Releases() {

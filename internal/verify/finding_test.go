@@ -24,13 +24,13 @@ func TestCauses(t *testing.T) {
 		{"no acquire", passing("st.release.gpu y, 1", "ld.relaxed.gpu r0, y"), "an acquire is missing", "the read is no acquire.", "an acquire is missing"},
 		{"a narrow release", passing("st.release.cta y, 1", "ld.acquire.gpu r0, y"), "a scope is too small", "the scope cta of the write does not include the reader.", "a scope is too small"},
 		{"a narrow acquire", passing("st.release.gpu y, 1", "ld.acquire.cta r0, y"), "a scope is too small", "the scope cta of the read does not include the writer.", "a scope is too small"},
-		{"a flag that is not atomic", passing("st.weak y, 1", "ld.acquire.gpu r0, y"), "y, which is to order the accesses, is not atomic", "the write is not atomic, and so", "y, which is to order the accesses, is not atomic"},
+		{"a flag that is not atomic", passing("st.weak y, 1", "ld.acquire.gpu r0, y"), "y, which should order the accesses, is not atomic", "the write is not atomic, and so", "y, which should order the accesses, is not atomic"},
 		{"nothing", both("st.weak x, 1", "ld.weak r0, x"), "neither access is atomic", "neither access is atomic.", "neither access is atomic"},
 		{"two writes", both("st.weak x, 1", "st.weak x, 2"), "neither write is atomic", "neither write is atomic.", "neither write is atomic"},
 		{"one read", both("st.relaxed.gpu x, 1", "ld.weak r0, x"), "the read is not atomic", "the read is not atomic.", "the read is not atomic"},
 		{"one write", both("st.weak x, 1", "ld.relaxed.gpu r0, x"), "the write is not atomic", "the write is not atomic.", "the write is not atomic"},
-		{"sc fences", signal("fence.sc.gpu"), "a fence stands in another place", "The memory model of PTX has an order of sc fences and no race", ""},
-		{"other fences", signal("fence.acq_rel.gpu"), "a fence stands in another place", "no barrier makes it one of thread P1).", "a fence stands in another place"},
+		{"sc fences", signal("fence.sc.gpu"), "a fence is in the wrong place", "The memory model of PTX has an order of sc fences and no race", ""},
+		{"other fences", signal("fence.acq_rel.gpu"), "a fence is in the wrong place", "no barrier makes it one of thread P1).", "a fence is in the wrong place"},
 		{"no fence of the signalling thread", strings.Replace(signal("fence.sc.gpu"), "| fence.sc.gpu |", "| mov r9, 0 |", 1), "a release is missing", "The memory model of PTX has", ""},
 	} {
 		for model, want := range map[string]string{SRC11: c.cause, PTX: c.ptx} {

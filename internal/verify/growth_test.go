@@ -101,9 +101,9 @@ const growthHead = `
 
 ![seconds by size, ours and printed](verify-growth.svg)
 
-For LB the search ends with all executions, 2^n - 1; for SB with the first one that the condition forbids; for the others with the first
-error, so *executions* are those that were complete before it. The paper's figure has the memory too: of ours it is in
-[verify.md](verify.md#the-search), and does not grow.
+*Executions* are those that the search has completed when it ends. For LB it ends after all executions, 2^n - 1. For SB it ends with the first
+one that the condition forbids, and for the others with the first error. The paper's figure also shows memory. Ours does not grow:
+[verify.md](verify.md#time-and-memory).
 `
 
 // curve is a line of the picture.

@@ -221,7 +221,7 @@ func TestCircling(t *testing.T) {
 			r := verifyText(t, c.threads, "C t\nint x, y, l;\n"+c.threads+"\n", litmus.Options{Unroll: 3, PTX: o.Model == PTX}, o)
 			if told := len(r.Findings) == 1 && r.Findings[0].Kind == "liveness"; told != c.circles || len(r.Findings) > 1 || r.Cut == 0 {
 				t.Errorf("%s, %+v: %s %+v", c.threads, o, r.Summary(), r.Findings)
-			} else if told && !strings.Contains(r.Findings[0].Graph, "earlier turns of loops left out") {
+			} else if told && !strings.Contains(r.Findings[0].Graph, "earlier iterations of loops left out") {
 				t.Errorf("%s, %+v: all turns are drawn:\n%s", c.threads, o, r.Findings[0].Graph)
 			}
 		}

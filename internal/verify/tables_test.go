@@ -72,7 +72,7 @@ var repairRows = []repairRow{{"gcol", 2, 1, 3, 73, 3, 6, 350242}, {"matmul", 3, 
 // repairSection repairs the applications of table 4, explores what comes out, and gives what the page says of it.
 func repairSection(t *testing.T, check func(line string)) string {
 	var b strings.Builder
-	b.WriteString("\n## Table 4: repair\n\nThe paper repairs each within 3 seconds; *executions* are those of the repaired program, which are all explored.\n\n" +
+	b.WriteString("\n## Table 4: repair\n\nThe paper repairs each program within 3 seconds. *Executions* are those of the repaired program, which are all explored.\n\n" +
 		"| program | blocks, threads | lines changed | programs tried | executions | seconds | printed: races, changes, executions |\n|---|---|---|---|---|---|---|\n")
 	for _, row := range repairRows {
 		src, size := read(t, row.program), litmus.Options{Grid: row.blocks, Block: row.block}
@@ -95,7 +95,7 @@ func repairSection(t *testing.T, check func(line string)) string {
 }
 
 // tableRemarks precede tables.
-var tableRemarks = map[int]string{2: "\nUntil the first race the paper's search has made 4 executions of 1dconv, 455 of gcon, 11 of gcol and 18 of matmul. Here the race shows\nin the first one, before it is complete.\n"}
+var tableRemarks = map[int]string{2: "\nThe paper's search explores 4 executions of 1dconv, 455 of gcon, 11 of gcol and 18 of matmul before the first race. Here the race\nappears in the first execution, before it is complete.\n"}
 
 // TestTables holds the verdicts against tables 1 to 4 of the paper and its figure 4, and the page docs/verify-tables.md against what was found.
 func TestTables(t *testing.T) {
@@ -152,10 +152,11 @@ func TestTables(t *testing.T) {
 
 const tablesHead = `# Which programs of the paper does verify explore, and how fast?
 
-Tables 1 to 4, figure 4 and tables 6 to 9 of "GPUMC: A Stateless Model Checker for GPU Weak Memory Concurrency" with programs of our own, which do what
-the text of the paper says of them: internal/verify/testdata has them. In variant 1 of a lock or barrier the releases are
-relaxed, in variant 2 the acquires. *Executions* is how many were complete when the first error was found, or all; *printed*
-are the seconds of the paper, on its machine and with its programs, which are larger in part. So the verdicts can be compared, and the seconds in their order of magnitude alone. Seconds are of one core of an Intel Xeon.
+This page shows tables 1 to 4, figure 4 and tables 6 to 9 of "GPUMC: A Stateless Model Checker for GPU Weak Memory Concurrency" with programs
+of our own, written from the descriptions in the paper (internal/verify/testdata). In variant 1 of a lock or barrier the releases are relaxed,
+in variant 2 the acquires. *Executions* are those that were complete when the first error was found, or all if there is no error. *Printed*
+are the seconds of the paper, on its machine and with its programs, some of which are larger. So the verdicts can be compared, and of the
+seconds only the order of magnitude. Our seconds are of one core of an Intel Xeon.
 
-The page is written by ` + "`go test ./internal/verify -run TestTables -update`" + `; all but the seconds is checked by the tests.
+` + "`go test ./internal/verify -run TestTables -update`" + ` writes the page. The tests check all of it except the seconds.
 `

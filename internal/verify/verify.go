@@ -236,7 +236,7 @@ func newAlong(p explore.Program) *along {
 
 // set makes o the options of the search, or of a part of it.
 func (a *along) set(o *explore.Options) {
-	o.PTX = true
+	o.Rules = explore.PTX
 	a.evidence.Set(o)
 }
 

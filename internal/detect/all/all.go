@@ -16,8 +16,8 @@ import (
 	"fencepost.dev/fencepost/internal/detect/uninit"
 )
 
-// Default gives the detectors of a run that asks for none: all races of the order that was observed, and what other orders
-// of the same critical sections would show.
+// Default returns the detectors of a run that does not select any. They report all races of the observed order, and the
+// races that other orders of the same critical sections would show.
 func Default() []detect.Spec {
 	predicted, err := detect.Choose(Detectors(), "gwcp:report=predicted")
 	if err != nil {
@@ -26,12 +26,13 @@ func Default() []detect.Spec {
 	return []detect.Spec{defaultSpec(), predicted}
 }
 
-// Detectors gives every detector, the default one first.
+// Detectors returns all detectors, the default one first.
 func Detectors() []detect.Spec {
 	return []detect.Spec{defaultSpec(), barracuda.Spec, barracuda.PlusSpec, curd.Spec, gwcp.Spec, scord.Spec, scord.Cached, iguard.Spec, racecheck.Spec, hirace.Spec}
 }
 
-// Uninit gives the detector of reads of memory that nothing has written, which runs beside those of races. report is a value of its option.
+// Uninit returns the detector of uninitialised reads, which runs in addition to race detectors. report is a value of
+// its option.
 func Uninit(report string) detect.Spec {
 	spec, err := detect.Choose([]detect.Spec{uninit.Spec}, uninit.Spec.Name+":report="+report)
 	if err != nil {
@@ -40,7 +41,7 @@ func Uninit(report string) detect.Spec {
 	return spec
 }
 
-// defaultSpec is hb, which finds read-only loads and uses of foreign pointers as well.
+// defaultSpec is hb, extended to find read-only loads and uses of foreign pointers.
 func defaultSpec() detect.Spec {
 	spec := hb.Spec
 	spec.New = func(c detect.Config) detect.Detector {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestPageNamesThem wants every detector on docs/detectors.md, with every option and its values, the default first.
+// TestPageNamesThem checks that docs/detectors.md names every detector, with every option and its values, the default
+// first.
 func TestPageNamesThem(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/detectors.md")
 	if err != nil {

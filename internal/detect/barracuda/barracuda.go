@@ -16,9 +16,9 @@ const (
 )
 
 var options = []detect.Option{
-	{Name: "compress", Doc: "whether clocks are kept in the paper's formats, or, off, with a number for each thread that is known; findings are the same", Values: []string{"on", "off"}},
-	{Name: "prune", Doc: "Leave out accesses that repeat one of the same stretch of code, as the instrumentation does.", Values: []string{"on", "off"}},
-	{Name: "same-value", Doc: "Whether lanes that write the same value in one instruction race.", Values: []string{"ignore", "report"}},
+	{Name: "compress", Doc: "on: clocks in the paper's formats; off: clocks with a number for each known thread; findings are the same", Values: []string{"on", "off"}},
+	{Name: "prune", Doc: "whether to skip accesses that repeat an earlier one in the same straight-line code, as the paper's instrumentation does", Values: []string{"on", "off"}},
+	{Name: "same-value", Doc: "whether lanes that write the same value in one instruction race", Values: []string{"ignore", "report"}},
 }
 
 // Spec is BARRACUDA.
@@ -47,39 +47,39 @@ type Detector struct {
 	*findings.Set
 	plus      bool // barracuda+
 	pruned    bool
-	sameValue bool // report it
-	each      bool // clocks have a number for each thread
+	sameValue bool // report same-value writes
+	each      bool // each thread has its own clock with a number for each other thread
 
 	launch   event.Launch
 	wpb      uint32
-	grid     int // blocks
-	depth    int // of clock.Grids
+	grid     int // number of blocks
+	depth    int // of clock.Grid trees
 	resident map[uint32]*block
-	block    *block // the last one asked for
+	block    *block // the block used last
 	free     []*warp
-	ended    []*block // whose memory is free
+	ended    []*block // blocks whose memory is free
 	spare    []*pending
 
 	words      *shadow.Lines[cell, *cell]
-	bytes      *shadow.Lines[cell, *cell] // of words that are split
-	readClocks []*readClock               // from 1
-	idle       []uint32                   // those of no cell
+	bytes      *shadow.Lines[cell, *cell] // for the bytes of split words
+	readClocks []*readClock               // numbered from 1
+	idle       []uint32                   // unused numbers of readClocks
 	sync       map[location]*released
 	joiner     clock.Joiner
 
 	acc       access
-	learnt    *clock.Grid // by lanes of the warp at hand, in lockstep
-	done      uint32      // lanes of the event at hand that have acted
-	last      race        // to be told
+	learnt    *clock.Grid // in lockstep: what lanes of the current warp have acquired
+	done      uint32      // lanes of the current event that have acted
+	last      race        // the race to report next
 	sites     sites
 	parts     map[divergence]int
-	performed int // accesses that were judged, for tests
-	// witness, for tests, is told of each location that races.
+	performed int // number of accesses judged, for tests
+	// witness, for tests, is called for each location that races.
 	witness func(a *access, lane int, addr uint64, size int, r race)
 }
 
 // block is a resident block.
-type block struct {
+type block struct { // first: the number of its first warp
 	number, first uint32 // first: its first warp
 	warps         []*warp
 	threads       int
@@ -98,7 +98,7 @@ func newDetector(c detect.Config, name string, plus bool) *Detector {
 	return d
 }
 
-// begin forgets the launch before: the analysis knows one kernel at a time.
+// begin begins a launch and drops the previous one: the analysis handles one kernel at a time.
 func (d *Detector) begin(l *event.Launch) {
 	if l.Grid.Count()*uint64(l.WarpsPerBlock()) > 1<<27 {
 		panic("BUG: a launch of more threads than this detector can number")
@@ -191,7 +191,7 @@ func (d *Detector) newWarp(c *block, number uint32) *warp {
 	if left := c.threads - 32*int(number-c.first); left < 32 {
 		mask = 1<<uint(left) - 1
 	}
-	w.number, w.block, w.exist, w.live = number, c, mask, mask // field by field: the whole is large
+	w.number, w.block, w.exist, w.live = number, c, mask, mask // field by field, since the struct is large
 	w.stack, w.waits, w.fenced, w.wide = w.stack[:0], w.waits[:0], 0, 0
 	w.logs, w.place, w.stretches = 0, 0, 0
 	w.views = append(w.views[:0], view{mask: mask, local: 1})
@@ -202,8 +202,8 @@ func (d *Detector) window(c *block) shadow.Window {
 	return shadow.Window{Launch: d.launch.ID, Block: c.number}
 }
 
-// current is the view of the active lanes of a warp in lockstep; lanes are some of them. (Where a stream has lanes act that
-// are not active, those act as a path of their own.)
+// current gives the view of the active lanes of a warp in lockstep; lanes are some of them. If lanes that are not
+// active act in a stream, they act as a path of their own.
 func (d *Detector) current(w *warp, lanes uint32) *view {
 	mask := w.active()
 	if lanes&^mask != 0 {
@@ -217,7 +217,7 @@ func (d *Detector) current(w *warp, lanes uint32) *view {
 	return d.join(w, mask)
 }
 
-// endi is rule ENDINSN for the active lanes of a warp, of which lanes have acted.
+// endi is rule ENDINSN for the active lanes of a warp. lanes have acted.
 func (d *Detector) endi(w *warp, lanes uint32) {
 	v := d.current(w, lanes)
 	v.peer = v.local
@@ -226,8 +226,8 @@ func (d *Detector) endi(w *warp, lanes uint32) {
 	d.learnt = nil
 }
 
-// branch is rules IF and ELSEENDIF. The stack holds the path of each split that runs; the lanes that wait for their turn are
-// told by Else.
+// branch is rules IF and ELSEENDIF. The stack holds the running path of each split; Else gives the lanes that wait for
+// their turn.
 func (d *Detector) branch(e *event.Event) {
 	w := d.warp(e.Warp)
 	w.stretch()

@@ -7,12 +7,12 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// arrivals is what has arrived at a barrier since its last completion.
+// arrivals is the threads that have arrived at a barrier since its last completion.
 type arrivals struct {
 	waiting []arrival
-	threads int         // that wait
-	left    *clock.Grid // what the threads knew that arrived and went on
-	part    bool        // it is for some threads of the block
+	threads int         // number of threads that wait
+	left    *clock.Grid // what threads knew that arrived without waiting
+	part    bool        // the barrier is for only some threads of the block
 }
 
 type arrival struct {
@@ -55,8 +55,8 @@ func (d *Detector) barrierDone(e *event.Event) {
 	*m = arrivals{waiting: m.waiting[:0]}
 }
 
-// whole is rule BAR. All threads of the block go on from its highest clock, which saves the join of vector clocks (section 5.5.3,
-// "Barriers"; 000, section 5.2, "Forced compression").
+// whole is rule BAR. All threads of the block continue from its highest clock, which avoids joining vector clocks
+// (section 5.5.3, "Barriers"; 000, section 5.2, "Forced compression").
 func (d *Detector) whole(c *block) {
 	top := uint32(0)
 	var rest *clock.Grid
@@ -66,7 +66,7 @@ func (d *Detector) whole(c *block) {
 			rest = d.joiner.Join(rest, w.views[i].rest)
 		}
 	}
-	if rest.At(d.depth, c.number) != nil { // of the own block all up to top is known
+	if rest.At(d.depth, c.number) != nil { // all of the own block up to top is known
 		if rest = rest.With(d.depth, c.number, nil); rest.Max == 0 {
 			rest = nil
 		}
@@ -79,7 +79,7 @@ func (d *Detector) whole(c *block) {
 	}
 }
 
-// some is rule BAR for a barrier of which only some threads are part: those that wait learn what all that arrived knew.
+// some is rule BAR for a barrier of some threads: those that wait learn what all arrivals knew.
 func (d *Detector) some(m *arrivals) {
 	all := m.left
 	for _, a := range m.waiting {

@@ -9,27 +9,27 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// cell is the metadata of a location (R_x and W_x; figure 5.10). The paper's location is a byte. Here four aligned
-// bytes that were always accessed together share a cell, which is the same and a quarter of the memory. The first narrower
-// access gives each byte a cell of its own, and the word's is then split.
+// cell is the metadata of a location (R_x and W_x; figure 5.10). In the paper a location is a byte. Here four aligned
+// bytes that were always accessed together share a cell, which loses nothing and takes a quarter of the memory. The
+// first narrower access gives each byte a cell of its own: the word is then split.
 //
-// Times are never 0 but in the minimal epoch, and the thread of an epoch is warp * 32 + lane.
+// Times are 0 only in the minimal epoch. The thread of an epoch is warp * 32 + lane.
 type cell struct {
-	wTime     uint32 // of the last write, with atomicBit and blockBit; or split
+	wTime     uint32 // time of the last write, with atomicBit and blockBit; or split
 	wThread   uint32
-	rTime     uint32 // of the last read, or of reads by lanes of one warp; 0 with a read clock
-	rWarp     uint32 // with a read clock: how far its lanes are turned, modulo 32
+	rTime     uint32 // time of the last read, or of reads by lanes of one warp; 0 with a read clock
+	rWarp     uint32 // with a read clock: the number that its lanes are rotated by, modulo 32
 	rMask     uint32
 	wPlace    uint32 // for messages only
 	rPlace    uint32
-	readClock uint32 // R_x as a vector clock, in Detector.readClocks, of this cell or run of cells alone; 0: an epoch
+	readClock uint32 // R_x as a vector clock: an index in Detector.readClocks, used only by this cell or run of cells; 0: R_x is an epoch
 }
 
 const (
 	atomicBit = 1 << 31 // the last write was an atomic operation
-	blockBit  = 1 << 30 // and of block scope
+	blockBit  = 1 << 30 // with block scope
 	maxClock  = blockBit - 1
-	split     = blockBit // no write: block scope without an atomic operation
+	split     = blockBit // in a word without a write: block scope without an atomic operation
 	wordBytes = 4
 )
 
@@ -44,30 +44,30 @@ func (c *cell) Turn(n int) {
 	}
 }
 
-// readClock is a read clock: R_x as a vector clock, of concurrent readers.
+// readClock is R_x as a vector clock, of concurrent readers.
 type readClock struct {
 	readers []readers
-	last    map[uint32]int32 // by warp, its last entry, once there are many
-	// Of all readers: times are no greater than newest, warps from low to high.
+	last    map[uint32]int32 // by warp: its last entry; used if there are many entries
+	// Bounds for all readers: times are at most newest, and warps are in [low, high].
 	newest, low, high uint32
 }
 
-// readers is the reads of lanes of a warp at one time. An entry without lanes is room for another.
+// readers is reads by lanes of a warp at one time. An entry without lanes is free.
 type readers struct {
-	warp, mask, time, place uint32
-	before                  int32 // the warp's entry before, or -1
+	warp, mask, time, place uint32 // the previous entry of the warp, or -1
+	before                  int32  // the warp's entry before, or -1
 }
 
 const (
-	indexFrom  = 32 // entries from which on readers are indexed
-	indexBytes = 24 // that an index takes a reader, about
+	indexFrom  = 32 // number of entries from which last is used
+	indexBytes = 24 // approximate memory of last for each reader
 )
 
 func (m *readClock) size() uint64 {
 	return uint64(unsafe.Sizeof(*m)) + uint64(cap(m.readers))*uint64(unsafe.Sizeof(readers{})) + uint64(len(m.last))*indexBytes
 }
 
-// shared gives R_x when it is a vector clock, else nil.
+// shared gives R_x if it is a vector clock, and otherwise nil.
 func (d *Detector) shared(c *cell) *readClock {
 	if c.readClock == 0 {
 		return nil
@@ -75,14 +75,14 @@ func (d *Detector) shared(c *cell) *readClock {
 	return d.readClocks[c.readClock]
 }
 
-// reader is an entry of the cell's read clock, with lanes as those of the cell.
+// reader gives an entry of the cell's read clock, with lanes rotated for the cell.
 func (c *cell) reader(m *readClock, i int) readers {
 	r := m.readers[i]
 	r.mask = bits.RotateLeft32(r.mask, int(c.rWarp))
 	return r
 }
 
-// gather makes R_x a vector clock, with lanes as those of the cell.
+// gather makes R_x a vector clock, with lanes rotated for the cell.
 func (d *Detector) gather(c *cell) *readClock {
 	m := d.shared(c)
 	if m == nil {
@@ -106,7 +106,7 @@ func (d *Detector) newReadClock() (uint32, *readClock) {
 	return uint32(len(d.readClocks) - 1), d.readClocks[len(d.readClocks)-1]
 }
 
-// own gives a cell that is a copy of another a read clock of its own.
+// own gives a cell that was copied from another a read clock of its own.
 func (d *Detector) own(c *cell) {
 	if old := d.shared(c); old != nil {
 		var m *readClock
@@ -146,7 +146,7 @@ func (m *readClock) add(r readers) {
 	}
 }
 
-// lastOf is the last entry of a warp, or -1.
+// lastOf gives the last entry of a warp, or -1.
 func (m *readClock) lastOf(warp uint32) int32 {
 	if len(m.readers) >= indexFrom {
 		if i, ok := m.last[warp]; ok {
@@ -162,9 +162,9 @@ func (m *readClock) lastOf(warp uint32) int32 {
 	return -1
 }
 
-// enter enters reads by lanes into a vector clock of readers. Reads of one warp at one time are one entry. The lanes' own older
-// reads say nothing more, nor do others of the warp that happen before one of the new ones: who is ordered after the
-// new read is ordered after the old ones.
+// enter adds reads by lanes to a vector clock of readers. Reads of one warp at one time are one entry. It drops the
+// lanes' own older reads, and other reads of the warp that happen before one of the new ones: whoever is ordered after
+// the new reads is ordered after these.
 func (a *access) enter(m *readClock, lanes uint32) {
 	var room *readers
 	last := m.lastOf(a.w.number)
@@ -191,14 +191,15 @@ func (a *access) enter(m *readClock, lanes uint32) {
 	m.add(readers{a.w.number, lanes, a.v.local, a.e.Place, last})
 }
 
-// follows reports whether it is seen at once that all reads happen before the access: they are of its block, and a barrier since.
+// follows says that all reads happen before the access because they are of its block and a barrier has followed them.
+// It may return false if that is not cheap to see.
 func (a *access) follows(m *readClock) bool {
 	first := a.w.block.first
 	return m.newest <= min(a.v.block, a.v.peer) && a.v.mask == a.w.exist && m.low-first < a.wpb && m.high-first < a.wpb
 }
 
-// line is the metadata of the words around that at addr, of the access's space, or of the bytes of those that are split, and
-// the number of the cell in it.
+// line gives the line of cells that contains that of addr in the access's space, and the index of the cell in it. cells
+// are those of words, or those of the bytes of split words.
 func (a *access) line(d *Detector, cells *shadow.Lines[cell, *cell], addr uint64) (*shadow.Line[cell], int) {
 	if a.e.Space == event.Shared {
 		return cells.Shared(d.window(a.w.block), addr)
@@ -206,7 +207,7 @@ func (a *access) line(d *Detector, cells *shadow.Lines[cell, *cell], addr uint64
 	return cells.Global(addr)
 }
 
-// at is the cell of addr.
+// at gives the cell of addr.
 func (a *access) at(d *Detector, cells *shadow.Lines[cell, *cell], addr uint64) *cell {
 	l, i := a.line(d, cells, addr)
 	return cells.Cell(l, i)

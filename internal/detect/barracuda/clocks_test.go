@@ -8,18 +8,18 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// format is one of the forms that the clock of a thread is stored in (section 5.5.3, figure 5.9).
+// format is a format in which the clock of a thread is stored (section 5.5.3, figure 5.9).
 type format uint8
 
 // The formats.
 const (
-	converged      format = iota // the whole warp is active: one own clock, one of the block
-	diverged                     // some lanes are active; one clock for all others
-	nestedDiverged               // some lanes are active; a clock for each other
+	converged      format = iota // the whole warp is active: one own clock, one for the block
+	diverged                     // some lanes are active: one clock for all other lanes
+	nestedDiverged               // some lanes are active: a clock for each other lane
 	sparseVC                     // single threads elsewhere are known as well
 )
 
-// format names the form that v is in.
+// format gives the format of v.
 func (v *view) format(exist uint32) format {
 	switch {
 	case v.rest != nil:
@@ -32,11 +32,12 @@ func (v *view) format(exist uint32) format {
 	return converged
 }
 
-// times are the own times of a thread at one of its accesses: as the figures count, and as the detector does.
+// times are the own times of a thread at one of its accesses: as the figures count, and as the detector counts.
 type times struct{ plain, stored int }
 
-// TestClocks holds the compressed clocks equal to plain vector clocks: after every event of a random execution each live
-// thread knows of the accesses of each other one exactly those that its full vector clock says. Every format must occur.
+// TestClocks compares compressed clocks with full vector clocks. After every event of a random execution, each live
+// thread must know exactly those accesses of each other thread that its full vector clock knows. Every format must
+// occur.
 func TestClocks(t *testing.T) {
 	n := 400
 	if !testsize.Long() {
@@ -101,12 +102,12 @@ func compareClocks(t *testing.T, m *model, d *Detector, acts map[int][]times, fo
 	}
 }
 
-// fullClocks are vector clocks without compression: for each thread a map (000, section 5.2, calls them naive).
+// fullClocks are vector clocks without compression: a map for each thread (000, section 5.2, calls them naive).
 type fullClocks struct {
 	wpb   int
 	c     map[int]vc
 	locks map[uint64]vc
-	met   map[int][]int // threads that wait, by block
+	met   map[int][]int // by block: threads that wait
 }
 
 func (f *fullClocks) join(threads []int) {
@@ -120,7 +121,7 @@ func (f *fullClocks) join(threads []int) {
 	}
 }
 
-// apply is what an event of benchStream does to the clocks, and the look at them that judging an access takes.
+// apply applies an event of benchStream to the clocks, and looks at them as judging an access would.
 func (f *fullClocks) apply(b *event.Batch, e *event.Event) {
 	var threads []int
 	for _, l := range lanesOf(e.Mask) {
@@ -152,7 +153,8 @@ func (f *fullClocks) apply(b *event.Batch, e *event.Event) {
 	}
 }
 
-// benchStream is blocks that synchronise as kernels do: rounds of reads, bar.warp.sync, a lock that one thread of a warp takes, and barriers.
+// benchStream is blocks that synchronise as kernels do: rounds of reads, bar.warp.sync, a lock acquired by one thread
+// of a warp, and barriers.
 func benchStream(blocks, warps uint32, rounds int) *event.Batch {
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 32 * warps, Y: 1, Z: 1}}}}
 	emit := func(e event.Event) {
@@ -184,7 +186,7 @@ func benchStream(blocks, warps uint32, rounds int) *event.Batch {
 	return b
 }
 
-// BenchmarkClocks compares barracuda+ as it is, judging included, with the upkeep alone of clocks that are not compressed.
+// BenchmarkClocks compares barracuda+, including judging, with only maintaining uncompressed clocks.
 func BenchmarkClocks(bench *testing.B) {
 	b := benchStream(4, 4, 8)
 	bench.Run("compressed", func(bench *testing.B) {

@@ -25,8 +25,8 @@ const (
 	counters  = "the counter and the fences beside it are an acquire and a release, on whichever side they are"
 )
 
-// exceptions are the programs of the corpus whose race a detector does not report, or that have none and are reported, with
-// the reason. The others it judges as their sources say.
+// exceptions are the programs of the corpus that a detector does not judge as their sources say, with the reason: races
+// that it does not report, and false alarms.
 var exceptions = map[string]map[string]string{
 	"barracuda": {
 		"norace/byte_flag":           word,

@@ -7,8 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// memory judges a load, store or atomic operation, or lets it wait for what comes next. next is the event that follows, when
-// it is known and of the same warp.
+// memory judges a load, store or atomic operation, or defers it until its warp's next event. next is the event that
+// follows, if it is known and of the same warp.
 func (d *Detector) memory(b *event.Batch, e, next *event.Event) {
 	w := d.warp(e.Warp)
 	if len(w.waits) > 0 {
@@ -31,7 +31,7 @@ func (d *Detector) memory(b *event.Batch, e, next *event.Event) {
 	}
 }
 
-// unfenced is memory for an operation that no lane has a fence before and that is no acquire or release by itself.
+// unfenced is memory for an operation without a fence before it on any lane, and without an order of its own.
 func (d *Detector) unfenced(b *event.Batch, e, next *event.Event, w *warp, v *view) {
 	if !asks(e, false) {
 		d.plain(b, e, w, v, e.Mask)
@@ -45,7 +45,8 @@ func (d *Detector) unfenced(b *event.Batch, e, next *event.Event, w *warp, v *vi
 	}
 }
 
-// beside is memory for an operation with a fence before it, or with an order of its own: lanes are parted by what they have.
+// beside is memory for an operation with a fence before it, or with an order of its own. It divides the lanes by their
+// fences.
 func (d *Detector) beside(b *event.Batch, e, next *event.Event, w *warp, v *view, fenced uint32) {
 	w.stretch()
 	own := e.Scope >= event.ScopeGPU
@@ -85,10 +86,10 @@ type answer uint8
 const (
 	unknown answer = iota
 	no
-	again // the access polls: the next one stands for it
+	again // the access polls: its next execution represents it
 )
 
-// after looks at the event that follows e.
+// after examines the event that follows e.
 func (d *Detector) after(w *warp, e, next *event.Event) answer {
 	if next == nil {
 		return unknown
@@ -107,7 +108,7 @@ func (d *Detector) after(w *warp, e, next *event.Event) answer {
 			return again
 		}
 	}
-	if d.plus && e.Mask&^next.Mask != 0 || len(w.waits) > 0 { // those that wait come first
+	if d.plus && e.Mask&^next.Mask != 0 || len(w.waits) > 0 { // deferred accesses come first
 		return unknown
 	}
 	return no
@@ -118,7 +119,7 @@ func samePlace(e, f *event.Event) bool {
 	return e.Kind == f.Kind && e.Place == f.Place && e.Space == f.Space && e.Size == f.Size
 }
 
-// wait puts lanes of an access aside until it is known whether a fence follows.
+// wait defers lanes of an access until it is known whether a fence follows.
 func (d *Detector) wait(b *event.Batch, e *event.Event, w *warp, v *view, lanes uint32) {
 	if v != nil {
 		d.waitOf(b, e, w, *v, lanes)
@@ -147,7 +148,7 @@ func (d *Detector) waitOf(b *event.Batch, e *event.Event, w *warp, v view, lanes
 	w.waits = append(w.waits, p)
 }
 
-// settle decides what the accesses are that wait for e, the next event of their warp.
+// settle decides the roles of the accesses that were deferred until e, the next event of their warp.
 func (d *Detector) settle(w *warp, b *event.Batch, e *event.Event) {
 	kept := w.waits[:0]
 	for _, p := range w.waits {
@@ -181,7 +182,7 @@ func (d *Detector) settle(w *warp, b *event.Batch, e *event.Event) {
 	w.waits = kept
 }
 
-// judge is plain for lanes of an access that has waited.
+// judge is plain for lanes of a deferred access.
 func (d *Detector) judge(w *warp, p *pending, lanes uint32) {
 	if lanes != 0 && (p.stretch != w.stretches || !d.logged(w, &p.e, lanes)) {
 		d.done = 0
@@ -189,7 +190,7 @@ func (d *Detector) judge(w *warp, p *pending, lanes uint32) {
 	}
 }
 
-// plain is an access that is no synchronisation, by lanes whose view is v, or any (nil).
+// plain judges an access that is not synchronisation, by lanes with view v, or with any views if v is nil.
 func (d *Detector) plain(b *event.Batch, e *event.Event, w *warp, v *view, lanes uint32) {
 	if d.logged(w, e, lanes) {
 		return
@@ -221,7 +222,7 @@ func (d *Detector) fence(b *event.Batch, e *event.Event) {
 	w.stretch()
 }
 
-// end judges what still waits when a launch ends without its threads having exited.
+// end judges what is still deferred when a launch ends before its threads have exited.
 func (d *Detector) end() {
 	var blocks []uint32
 	for n := range d.resident {

@@ -11,8 +11,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// A litmus is a stream and what the detectors say of it. A stream is operations between semicolons: WARP MASK OPERATION
-// OPERANDS, the mask in hexadecimal. The launch has two blocks of two warps; 0 and 1 are of the first block.
+// A litmus is a stream and the detectors' verdicts on it. A stream is operations separated by semicolons: WARP MASK
+// OPERATION OPERANDS, with the mask in hexadecimal. The launch has two blocks of two warps; warps 0 and 1 belong to the
+// first block.
 //
 //	ld x, st x, stv x (each lane another value), atm x, atm.cta x, cas x, exch x, ld.acquire x, st.release x
 //	fence.cta, fence.gl, bar (the last warp of the block completes it), part (bar.arrive), sync, exit
@@ -21,7 +22,7 @@ import (
 // Locations: x, y, z in global memory, s in the block's shared memory. The place of an operation is its number, from 1.
 type litmus struct {
 	name, stream string
-	base, plus   string // pairs of places with what the paper calls the race; "" for none; plus "=": as base
+	base, plus   string // pairs of places with the paper's name of the race; "" for none; plus "=": like base
 }
 
 var litmusTests = []litmus{
@@ -56,7 +57,7 @@ var litmusTests = []litmus{
 	{"atomic operations order nothing", "0 1 st y; 0 1 atm x; 2 1 atm x; 2 1 ld y", "1-4 inter-block", "="},
 	{"a write after an atomic operation", "0 1 atm x; 2 1 st x", "1-2 inter-block", "="},
 
-	// Figure 5.5, REL and ACQ; section 5.4.1, what they are inferred from.
+	// Figure 5.5, REL and ACQ; section 5.4.1, the operations that they are inferred from.
 	{"ACQGLOBAL, RELGLOBAL", "0 1 st y; 0 1 fence.gl; 0 1 st x; 2 1 ld x; 2 1 fence.gl; 2 1 ld y", "", "="},
 	{"RELBLOCK, ACQBLOCK, one block", "0 1 st y; 0 1 fence.cta; 0 1 st x; 1 1 ld x; 1 1 fence.cta; 1 1 ld y", "", "="},
 	{"RELBLOCK, ACQBLOCK, two blocks", "0 1 st y; 0 1 fence.cta; 0 1 st x; 2 1 ld x; 2 1 fence.cta; 2 1 ld y", "1-6 inter-block", "="},
@@ -93,7 +94,7 @@ var operation = regexp.MustCompile(`^([0-3]) ([0-9a-f]+) (\w+)(?:\.(\w+))?(?: (\
 // parse makes the events of a litmus stream.
 func parse(t *testing.T, text string) *event.Batch {
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 2, Y: 1, Z: 1}, Block: event.Dim3{X: 36, Y: 1, Z: 1}}}}
-	// In the first warp of a block lanes 4 to 31 do nothing but meet the others at barriers.
+	// In the first warp of a block, lanes 4 to 31 only take part in barriers.
 	b.Events = append(b.Events, event.Event{Kind: event.KernelBegin, Launch: 1})
 	arrived := map[uint32]int{}
 	for i, op := range strings.Split(text, "; ") {
@@ -170,7 +171,7 @@ func operate(e *event.Event, b *event.Batch, op, order, operand string) {
 	}
 }
 
-// verdict is the findings of a stream, as a litmus writes them.
+// verdict gives the findings of a stream in the format of a litmus.
 func verdict(d detect.Detector, b *event.Batch) string {
 	d.Events(b)
 	class := regexp.MustCompile(`: (\S+) race\)$`)

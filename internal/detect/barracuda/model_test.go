@@ -8,8 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// The model is figures 5.4 and 5.5 written down: full vector clocks, a location a byte, rules as they are there. It has the
-// whole stream before it, so that what follows an access is no riddle, and shares nothing with the detector.
+// The model implements figures 5.4 and 5.5 literally: full vector clocks, a location for each byte, and the rules as
+// printed. It sees the whole stream at once, so it knows what follows each access. It shares no code with the detector.
 
 type vc map[int]int // thread: time
 
@@ -46,15 +46,15 @@ type model struct {
 	cells     map[string]*modelCell
 	arrived   map[string]vc
 	waiting   map[string][]int
-	last      map[int]event.Kind // by thread, branches apart
+	last      map[int]event.Kind // by thread, branches not included
 	wide      map[int]bool       // the fences directly before
-	late      map[int][]lateOp   // by the index of the event that they come before
+	late      map[int][]lateOp   // by the index of the event that they precede
 	races     map[string]bool
-	acted     map[int]int // by thread, the time of its last access
-	uneven    bool        // a barrier was reached by a part of a warp
+	acted     map[int]int // by thread: the time of its last access
+	uneven    bool        // part of a warp reached a barrier
 }
 
-// lateOp is what an access turns out to be.
+// lateOp is an access whose role is known.
 type lateOp struct {
 	at   int // index of the access
 	lane int
@@ -87,7 +87,7 @@ func (m *model) block(warp uint32) int { return int(warp / m.launch.WarpsPerBloc
 
 func (m *model) inc(t int) { m.c[t][t]++ }
 
-// fork joins the threads of a warp's mask and begins a new time of each.
+// fork joins the threads of a warp's mask and begins a new time for each.
 func (m *model) fork(warp, mask uint32) {
 	mask &= m.live[warp]
 	all := vc{}
@@ -134,7 +134,7 @@ func (m *model) step(i int) {
 			break
 		}
 		k := m.k[e.Warp]
-		switch e.Kind { // the two masks of a split are one entry: the path that runs, and the other
+		switch e.Kind { // the two masks of a split are one entry: the running path, and the other
 		case event.Branch:
 			k = append(k, [2]uint32{e.Mask, e.Aux})
 		case event.Else:
@@ -204,7 +204,7 @@ func (m *model) place(e *event.Event, addr uint64) string {
 	return fmt.Sprint("g", addr)
 }
 
-// access decides what each lane's access is, and performs what is known at once.
+// access decides the role of each lane's access, and performs what is decided at once.
 func (m *model) access(i int, e *event.Event) {
 	var now []lateOp
 	for _, l := range m.order(e) {
@@ -241,7 +241,8 @@ func (m *model) access(i int, e *event.Event) {
 	}
 }
 
-// order gives lanes as they act within an instruction: those with no fence before it, with one of the block, with one beyond.
+// order gives lanes in the order in which they act within an instruction: first those without a fence before it, then
+// those with a fence of block scope, then those with a wider one.
 func (m *model) order(e *event.Event) []int {
 	rank := func(l int) int {
 		switch t := int(e.Warp)*32 + l; {
@@ -259,7 +260,7 @@ func (m *model) order(e *event.Event) []int {
 
 func (m *model) thread(o lateOp) int { return int(m.b.Events[o.at].Warp)*32 + o.lane }
 
-// meaning is section 5.4.1.
+// meaning implements section 5.4.1.
 func meaning(e *event.Event, before, after bool) string {
 	switch {
 	case e.Kind == event.Load && after, e.Kind == event.Atomic && e.RMW == event.CompareAndSwap && after:
@@ -272,7 +273,8 @@ func meaning(e *event.Event, before, after bool) string {
 	return "plain"
 }
 
-// follower finds the event that decides whether a fence follows a lane's access; -1 when a later poll stands for it.
+// follower finds the event that decides whether a fence follows a lane's access; -1 if a later execution of a poll
+// represents the access.
 func (m *model) follower(i, lane int) (at int, fence bool) {
 	e := &m.b.Events[i]
 	for j := i + 1; j < len(m.b.Events); j++ {
@@ -284,7 +286,7 @@ func (m *model) follower(i, lane int) (at int, fence bool) {
 			return j, false
 		case f.Warp != e.Warp || isBranch(f.Kind) || f.Kind == event.BarrierDone:
 		case m.plus && !mine:
-		case again && !mine: // others poll on
+		case again && !mine: // others continue to poll
 		case again && m.b.AddrOf(f, lane) == m.b.AddrOf(e, lane):
 			return -1, false
 		default:
@@ -294,7 +296,7 @@ func (m *model) follower(i, lane int) (at int, fence bool) {
 	panic("no end of the kernel")
 }
 
-// perform is one thread's operation.
+// perform performs one thread's operation.
 func (m *model) perform(o lateOp) {
 	e := &m.b.Events[o.at]
 	t := m.thread(o)
@@ -327,7 +329,7 @@ func (m *model) perform(o lateOp) {
 	}
 }
 
-// touch is rd, wr or atm of one byte.
+// touch performs rd, wr or atm for one byte.
 func (m *model) touch(o lateOp, e *event.Event, t int, addr uint64) {
 	x := m.place(e, addr)
 	c := m.cells[x]

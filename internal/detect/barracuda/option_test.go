@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestOptions chooses options as users do.
+// TestOptions selects options as users do.
 func TestOptions(t *testing.T) {
 	list := []detect.Spec{Spec, PlusSpec}
 	for _, c := range []struct{ detector, stream, want string }{
@@ -28,7 +28,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestMemory wants all metadata to be counted, and that of a launch or a block to be forgotten when it ends.
+// TestMemory checks that all metadata is counted, and that the metadata of a launch or a block is dropped when it ends.
 func TestMemory(t *testing.T) {
 	if n := unsafe.Sizeof(cell{}); n > 32 {
 		t.Errorf("the metadata of a location takes %d bytes, in the paper 32", n)
@@ -63,7 +63,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestHighPlaces has places of any number.
+// TestHighPlaces uses large place numbers.
 func TestHighPlaces(t *testing.T) {
 	b := parse(t, "0 1 st x; 2 1 st x")
 	for i := range b.Events {

@@ -6,10 +6,11 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// logged is an access that has been judged, for the pruning of section 5.5.1: an access to an address in a register that has
-// not changed since the last logged access of the same basic block is not logged. Events know no registers and no basic blocks; what is
-// taken for them is the same addresses in lane order, by the same lanes, with no synchronisation and no parting of the
-// warp between, and every place after the one before. A write is left out after a write only.
+// logged is an access that has been judged, for the pruning of section 5.5.1: an access is not logged if its address is
+// in a register that has not changed since the last logged access of the same basic block. Events contain no registers
+// and no basic blocks. As a substitute, an access is left out if it has the same addresses in lane order, by the same
+// lanes, with no synchronisation and no divergence of the warp between, and with increasing places. A write is left out
+// only after a write.
 type logged struct {
 	addr   uint64
 	stride int64
@@ -19,7 +20,7 @@ type logged struct {
 	write  bool
 }
 
-// logged says that the access, as far as it is by lanes, repeats one that has been judged, and notes it otherwise.
+// logged says that the access of lanes repeats one that has been judged. If not, it records the access.
 func (d *Detector) logged(w *warp, e *event.Event, lanes uint32) bool {
 	if !d.pruned {
 		return false
@@ -42,7 +43,8 @@ func (d *Detector) logged(w *warp, e *event.Event, lanes uint32) bool {
 	return false
 }
 
-// prunable says that e can stand for others or be left out: no atomic operation, and no two lanes at one location.
+// prunable says that e can represent other accesses or be left out: it is not an atomic operation, and no two lanes
+// access one location.
 func prunable(e *event.Event) bool {
 	size := int64(e.Size)
 	return e.Kind != event.Atomic && e.Affine() &&
@@ -55,7 +57,7 @@ func (w *warp) stretch() {
 	w.stretches++
 }
 
-// log notes an access that is judged.
+// log records an access that is judged.
 func (w *warp) log(e *event.Event) {
 	if w.logs == len(w.logged) {
 		w.logged[0] = w.logged[1]

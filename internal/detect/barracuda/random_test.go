@@ -15,12 +15,12 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// program makes the stream of a random kernel: few locations, and fences, barriers and atomic operations as programs have
-// them. Warps in lockstep split, change paths and reconverge.
+// program makes the stream of a random kernel with few locations, and with fences, barriers and atomic operations as
+// programs use them. In lockstep, warps split, change paths and reconverge.
 type program struct {
 	rng      *rand.Rand
 	lockstep bool
-	wide     bool // accesses are mostly of arrays in lane order
+	wide     bool // accesses are mostly to arrays in lane order
 	b        *event.Batch
 	launch   event.Launch
 	forms    []event.Event // by place - 1
@@ -40,7 +40,7 @@ func randomProgram(rng *rand.Rand, lockstep bool) *event.Batch {
 	return p.b
 }
 
-// run makes the launch, of some operations.
+// run makes the launch, with a number of operations.
 func (p *program) run(steps int) {
 	p.b.Launches = append(p.b.Launches, p.launch)
 	p.emit(event.Event{Kind: event.KernelBegin, Launch: 1})
@@ -153,7 +153,7 @@ func (p *program) step(n int) {
 	}
 }
 
-// turn splits the warp, or goes to the other path, or ends the split.
+// turn splits the warp, switches to the other path, or ends the split.
 func (p *program) turn(w *randomWarp, e event.Event) {
 	last := len(w.splits) - 1
 	switch {
@@ -183,7 +183,7 @@ func (p *program) fence(e event.Event) {
 	p.emit(e)
 }
 
-// access makes an instruction execute, some times over: a poll.
+// access makes an instruction execute, sometimes several times: a poll.
 func (p *program) access(e event.Event) {
 	f := p.forms[p.pick(len(p.forms))]
 	f.Warp, f.Mask = e.Warp, e.Mask
@@ -247,7 +247,7 @@ func (p *program) barrier(w *randomWarp, e event.Event, odd bool) {
 	p.complete(int(e.Warp))
 }
 
-// complete ends the barrier of a warp's block when nobody else is to come.
+// complete completes the barrier of a warp's block when no other thread is to come.
 func (p *program) complete(n int) {
 	wpb := int(p.launch.WarpsPerBlock())
 	block := p.warps[n/wpb*wpb:][:wpb]
@@ -271,7 +271,7 @@ func (p *program) complete(n int) {
 	p.emit(event.Event{Kind: event.BarrierDone, Warp: uint32(n), Mask: 1, Barrier: id})
 }
 
-// racesOf gives what a detector says of a stream, access by access.
+// racesOf gives the detector's races for a stream, access by access.
 func racesOf(b *event.Batch, plus bool, size int, each func(d *Detector, i int)) map[string]bool {
 	return racesBy(newTest(plus, "off"), b, size, each)
 }
@@ -290,7 +290,7 @@ func racesBy(d *Detector, b *event.Batch, size int, each func(d *Detector, i int
 	for i := 0; i < len(b.Events); i += size {
 		part := *b
 		part.Events = slices.Clone(b.Events[i:min(i+size, len(b.Events))])
-		for j := range part.Events { // accesses carry their number: they are no vectors
+		for j := range part.Events { // the number of an access is in Aux, which only vectors use
 			if e := &part.Events[j]; e.Kind >= event.Load && e.Kind <= event.Atomic {
 				e.Aux = uint32(i + j)
 			}
@@ -317,7 +317,7 @@ func without(a, b map[string]bool) map[string]bool {
 	return out
 }
 
-// shrink takes events away as long as a stream fails.
+// shrink removes events from a stream as long as it fails.
 func shrink(b *event.Batch, fails func(*event.Batch) bool) *event.Batch {
 	for again := true; again; {
 		again = false
@@ -356,7 +356,7 @@ func show(b *event.Batch) string {
 	return s.String()
 }
 
-// TestRandomPrograms compares the detectors with the rules as the papers write them, in batches of any size.
+// TestRandomPrograms compares the detectors with the rules as printed in the papers, in batches of any size.
 func TestRandomPrograms(t *testing.T) {
 	n := 3000
 	if !testsize.Long() {
@@ -388,7 +388,8 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// TestCompress compares the detectors with themselves when every thread has a clock of its own, with a number for each other.
+// TestCompress compares the detectors with themselves when every thread has its own clock with a number for each other
+// thread.
 func TestCompress(t *testing.T) {
 	for _, plus := range []bool{false, true} {
 		grown := 0
@@ -413,8 +414,8 @@ func TestCompress(t *testing.T) {
 	}
 }
 
-// TestRows has whole warps access arrays in lane order, in and out of step with lines of shadow memory, so that runs of cells
-// are read, written, overwritten by others and parted.
+// TestRows makes whole warps access arrays in lane order, aligned to lines of shadow memory or not, so that runs of
+// cells are read, written, overwritten by others and divided.
 func TestRows(t *testing.T) {
 	n := 800
 	if !testsize.Long() {
@@ -457,8 +458,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestTiles has tiles written and read by turns, with barriers between: in rows, broadcasts and columns, out of step, now and
-// then by some lanes only or without the barrier. Many lanes and warps read a word then.
+// TestTiles writes and reads tiles in turn, with barriers between: in rows, broadcasts and columns, unaligned,
+// sometimes by only some lanes or without the barrier. Many lanes and warps read each word.
 func TestTiles(t *testing.T) {
 	n := testsize.Of(20, 30, 250)
 	for _, plus := range []bool{false, true} {
@@ -483,7 +484,7 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// tiles makes a launch of some phases.
+// tiles makes a launch of a number of phases.
 func (p *program) tiles(phases int) {
 	p.b.Launches = append(p.b.Launches, p.launch)
 	p.emit(event.Event{Kind: event.KernelBegin, Launch: 1})
@@ -576,7 +577,7 @@ func (p *program) tileRead(w, i, place uint32) event.Event {
 	return e
 }
 
-// TestManyReaders has so many warps read a location that its readers are indexed.
+// TestManyReaders makes so many warps read a location that its readers are indexed.
 func TestManyReaders(t *testing.T) {
 	for _, plus := range []bool{false, true} {
 		for seed := range 60 {
@@ -608,8 +609,8 @@ func TestManyReaders(t *testing.T) {
 	}
 }
 
-// TestPruning holds what pruning leaves out to what it may: the locations that race are the same with and without it, in
-// batches of any size. Programs repeat accesses more than the others here.
+// TestPruning checks that pruning does not change which locations race, in batches of any size. Its programs repeat
+// accesses more often than the others here.
 func TestPruning(t *testing.T) {
 	n := 1500
 	if !testsize.Long() {
@@ -637,7 +638,7 @@ func TestPruning(t *testing.T) {
 	}
 }
 
-// repeated has each plain access in lane order happen twice or thrice, by instructions one after the other.
+// repeated makes each plain access in lane order happen two or three times, by consecutive instructions.
 func repeated(b *event.Batch) *event.Batch {
 	out := *b
 	out.Events = nil

@@ -14,24 +14,24 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// race is an access at hand that conflicts with an earlier one, at size bytes from addr on.
+// race is a conflict of the current access with an earlier one, in size bytes from addr on.
 type race struct {
 	thread, place uint32 // the earlier access
 	write, atomic bool
 	lane          int
 	addr          uint64
 	size          int
-	same          bool // one execution of one instruction
+	same          bool // both belong to one execution of one instruction
 }
 
-// site is what is known of the accesses of a place, for messages.
+// site is what messages need of the accesses at a place.
 type site struct {
 	order event.Order
 	scope event.Scope
 	known bool
 }
 
-// sites are the places that accessed memory.
+// sites holds the places that accessed memory.
 type sites struct {
 	low  []site // by place
 	high map[uint32]site
@@ -61,7 +61,7 @@ func (s *sites) at(place uint32) site {
 	return s.low[place]
 }
 
-// conflict takes a race down. Races of one lane's access with one earlier access are told together.
+// conflict records a race. Races of one lane's access with one earlier access are reported together.
 func (d *Detector) conflict(a *access, lane int, addr uint64, size int, r race) {
 	u := int(r.thread & 31)
 	if r.write && r.thread>>5 == a.w.number && d.done>>uint(u)&1 != 0 && covers(a, u, addr, size) {
@@ -105,7 +105,7 @@ func sameValue(a *access, x, y int, addr uint64, size int) bool {
 
 func byteAt(words []uint64, i uint64) byte { return byte(words[i/8] >> (8 * (i % 8))) }
 
-// flush tells of the race that was taken down last.
+// flush reports the race recorded last.
 func (d *Detector) flush() {
 	if d.last.size == 0 {
 		return
@@ -153,7 +153,7 @@ func op(write, atomic bool) detect.Op {
 	return detect.Read
 }
 
-// divergence is a barrier that a warp reached in part.
+// divergence is a barrier that only part of a warp reached.
 type divergence struct {
 	place  uint32
 	launch event.Launch
@@ -161,7 +161,8 @@ type divergence struct {
 	lane   int
 }
 
-// diverged notes that off live lanes of a warp are not at the barrier that the others are at: BAR's premise fails.
+// diverged records that off live lanes of a warp are not at the barrier that the others have reached: the premise of
+// BAR fails.
 func (d *Detector) diverged(e *event.Event, off int) {
 	for k, n := range d.parts {
 		if k.place == e.Place {
@@ -188,7 +189,8 @@ func (d *Detector) Findings() []detect.Finding {
 
 const barrierDivergence detect.Kind = "barrier-divergence"
 
-// MemoryBytes implements detect.Metered: cells, and what few locations have besides; the clocks of warps; S_x.
+// MemoryBytes implements detect.Metered. It counts cells and what few locations have in addition, the clocks of warps,
+// and S_x.
 func (d *Detector) MemoryBytes() uint64 {
 	n := d.words.Bytes() + d.bytes.Bytes()
 	for _, m := range d.readClocks[1:] {

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// access is one plain memory operation of a warp while it is judged: rd, wr or atm for each lane.
+// access is the memory operation of a warp that is being judged: rd, wr or atm for each lane.
 type access struct {
 	b      *event.Batch
 	e      *event.Event
@@ -65,7 +65,7 @@ func (d *Detector) perform(b *event.Batch, e *event.Event, w *warp, v *view, mas
 // inTurn judges lanes that access whole words, one lane after the other.
 func (d *Detector) inTurn(a *access, s *event.Strip) {
 	const lineBytes = wordBytes * shadow.LineCells
-	near := s.Step != 0 && s.Step < lineBytes/2 && s.Step > -lineBytes/2 // lines have several of the words
+	near := s.Step != 0 && s.Step < lineBytes/2 && s.Step > -lineBytes/2 // several of the words are in one line
 	var cells *[shadow.LineCells]cell
 	addr, line := s.Addr, ^uint64(0)
 	for m := s.Mask; m != 0; m &= m - 1 {
@@ -94,14 +94,15 @@ func (d *Detector) inTurn(a *access, s *event.Strip) {
 	}
 }
 
-// alone reports whether an access by a lane is seen at once not to race, and to replace what a word was read by: READEXCL,
-// WRITEEXCL, INITATOMEXCL or ATOMEXCL.
+// alone says that an access by a lane does not race and replaces the recorded reads of a word: READEXCL, WRITEEXCL,
+// INITATOMEXCL or ATOMEXCL. It may return false if that is not cheap to see.
 func (a *access) alone(c *cell, lane int) bool {
 	return c.readClock == 0 && c.wTime != split && (c.wTime == 0 || a.known(lane, c.wThread>>5, 1<<(c.wThread&31), c.wTime&maxClock)) &&
 		(c.rTime == 0 || a.known(lane, c.rWarp, c.rMask, c.rTime))
 }
 
-// known reports whether it is seen at once that what lanes of a warp did at a time happens before the access of a lane.
+// known says that what lanes of a warp did at a time happens before the access of a lane. It may return false if that
+// is not cheap to see.
 func (a *access) known(lane int, warp, lanes, time uint32) bool {
 	if warp == a.w.number {
 		return lanes == 1<<lane || time <= a.v.peer && lanes&^a.v.mask == 0
@@ -109,7 +110,7 @@ func (a *access) known(lane int, warp, lanes, time uint32) bool {
 	return time <= a.v.block && warp-a.w.block.first < a.wpb
 }
 
-// set makes an access by a lane the last of its kind, and forgets what a write replaces, unless that is a read clock.
+// set records an access by a lane as the last of its kind, and drops what a write replaces, except a read clock.
 func (a *access) set(c *cell, lane int) {
 	if a.write {
 		c.wTime, c.wThread, c.wPlace = a.v.local|a.bit, a.w.number<<5|uint32(lane), a.e.Place
@@ -119,14 +120,14 @@ func (a *access) set(c *cell, lane int) {
 	}
 }
 
-// row judges lanes that access a word each, or a byte, that of each lane after that of the lane before: all at once that lanes of one
-// warp have left in this order, or nobody has accessed.
+// row judges lanes that access a word each, or a byte each, at consecutive addresses. It judges runs of cells that
+// lanes of one warp left in this order, or that nobody has accessed, at once.
 func (d *Detector) row(a *access, cells *shadow.Lines[cell, *cell], s *event.Strip) {
 	size := uint64(a.e.Size)
 	for lane, addr := s.Low(), s.Addr; lane <= s.High(); {
 		l, from := a.line(d, cells, addr)
 		to := min(from+s.High()+1-lane, shadow.LineCells)
-		whole, apart := true, true // apart: each run has a read clock, so that none becomes one with another
+		whole, apart := true, true // apart: each run has a read clock, so no runs can be merged
 		for i := from; i < to; {
 			c, n := cells.Run(l, i, to)
 			if n > 1 && !d.uniform(a, c, lane, n) {
@@ -146,7 +147,7 @@ func (d *Detector) row(a *access, cells *shadow.Lines[cell, *cell], s *event.Str
 	}
 }
 
-// run judges n lanes, from one on, at the locations from addr on, whose cells are a run that they leave one.
+// run judges n lanes, beginning with lane, at the locations from addr on. Their cells are a run and remain one.
 func (d *Detector) run(a *access, c *cell, lane, n int, addr uint64) {
 	size := uint64(a.e.Size)
 	if c.wTime == split {
@@ -167,9 +168,10 @@ func (d *Detector) run(a *access, c *cell, lane, n int, addr uint64) {
 	d.record(a, c, lane, n)
 }
 
-// uniform says that lanes leave a run of cells one. Writes do. Reads do where all of them replace the ones before, or all join them.
+// uniform says that lanes leave a run of cells a run. Writes do. Reads do if all of them replace the reads before, or
+// all are added to them.
 func (d *Detector) uniform(a *access, c *cell, lane, n int) bool {
-	alike := a.v.mask == ^uint32(0) && a.v.rest == nil // lanes of the warp know the same of each other
+	alike := a.v.mask == ^uint32(0) && a.v.rest == nil // all lanes of the warp know the same of each other
 	switch {
 	case a.write || c.wTime == split:
 		return true
@@ -184,7 +186,7 @@ func (d *Detector) uniform(a *access, c *cell, lane, n int) bool {
 	return late == 0 || late == along(c.rMask, n)
 }
 
-// along gives the lanes of a mask, and the n-1 after each.
+// along gives lanes, and the n-1 lanes after each of them.
 func along(lanes uint32, n int) uint32 {
 	out := lanes
 	for have := 1; have < n; {
@@ -195,9 +197,10 @@ func along(lanes uint32, n int) uint32 {
 	return out
 }
 
-// late gives those of lanes of a warp whose access at a time does not happen before that of the lane at hand. Of n lanes at
-// hand, one after the other, the first is asked about lanes, and each other about the lanes after those of the one before: then
-// it gives those that any is asked about and that are late, and maybe more where they are of the warp at hand.
+// late gives those of lanes of a warp whose access at a time does not happen before that of the given lane. If n > 1 it
+// answers for n consecutive lanes: the first is compared with lanes, and each other with the lanes after those of the
+// one before. The result is the lanes that are late for any of them, possibly with more if the warp is the accessing
+// one.
 func (a *access) late(lane, n int, warp, lanes, time uint32) uint32 {
 	own := warp == a.w.number
 	if own && lanes == 1<<lane || !own && warp-a.w.block.first < a.wpb && time <= a.v.block {
@@ -225,7 +228,7 @@ func (a *access) late(lane, n int, warp, lanes, time uint32) uint32 {
 	return a.v.rest.Unknown(a.depth, block, warp-block*a.wpb, lanes, time)
 }
 
-// clear says that n lanes do not race at a run of cells. False says nothing.
+// clear says that n lanes do not race at a run of cells. It may return false by mistake.
 func (a *access) clear(d *Detector, c *cell, lane, n int) bool {
 	if t := c.wTime & maxClock; t != 0 && !(a.atomic && c.wTime&atomicBit != 0 && !d.apart(a, c)) &&
 		a.late(lane, n, c.wThread>>5, 1<<(c.wThread&31), t) != 0 {
@@ -249,7 +252,7 @@ func (a *access) clear(d *Detector, c *cell, lane, n int) bool {
 	return true
 }
 
-// together judges loads or atomic operations of the word at addr by several lanes.
+// together judges loads or atomic operations by several lanes on the word at addr.
 func (d *Detector) together(a *access, lanes uint32, addr uint64) {
 	c := a.at(d, d.words, addr)
 	if c.wTime == split || !a.clearAll(d, c, lanes) {
@@ -265,8 +268,8 @@ func (d *Detector) together(a *access, lanes uint32, addr uint64) {
 	d.record(a, c, 31-bits.LeadingZeros32(lanes), 1)
 }
 
-// clearAll says that all goes for several lanes at one word as the rules have it for one lane after the other, without a race. Lanes
-// know the same of every thread but their own.
+// clearAll says that none of several lanes at one word races, and that judging them together has the same result as one
+// after the other. The lanes know the same of every thread except themselves.
 func (a *access) clearAll(d *Detector, c *cell, lanes uint32) bool {
 	if a.write && (c.rTime != 0 || c.readClock != 0) {
 		return false
@@ -297,7 +300,7 @@ func (d *Detector) span(a *access, lane int, addr, end uint64) {
 	d.flush()
 }
 
-// check applies the rule for one location, as far as it asks for races: READ*, WRITE*, INITATOM* or ATOM*.
+// check applies the part of the rule for one location that finds races: READ*, WRITE*, INITATOM* or ATOM*.
 func (d *Detector) check(a *access, c *cell, lane int, addr uint64, size int) {
 	if t := c.wTime & maxClock; t != 0 && !(a.atomic && c.wTime&atomicBit != 0 && !d.apart(a, c)) {
 		if a.late(lane, 1, c.wThread>>5, 1<<(c.wThread&31), t) != 0 {
@@ -321,7 +324,7 @@ func (d *Detector) check(a *access, c *cell, lane int, addr uint64, size int) {
 	}
 }
 
-// record applies the rest of the rule: what the access leaves of a run of n cells.
+// record applies the rest of the rule: it records the access in a run of n cells.
 func (d *Detector) record(a *access, c *cell, lane, n int) {
 	if !a.write {
 		d.read(a, c, 1<<uint(lane), n)
@@ -331,13 +334,14 @@ func (d *Detector) record(a *access, c *cell, lane, n int) {
 	a.set(c, lane)
 }
 
-// apart says that two atomic operations are not atomic for each other: 000, section 5.1, "Scoped atomics".
+// apart says that two atomic operations are not atomic with each other: 000, section 5.1, "Scoped atomics".
 func (d *Detector) apart(a *access, c *cell) bool {
 	return a.bit&blockBit != 0 && c.wTime&blockBit != 0 && c.wThread>>5-a.w.block.first >= a.wpb
 }
 
-// read enters reads by lanes into R_x, one after the other. Lanes of one instruction are concurrent: reads by lanes of one warp at one
-// time are an epoch, others make R_x a vector clock. Of n cells each is read by the lanes after those of the one before.
+// read adds reads by lanes to R_x. Lanes of one instruction are concurrent: reads by lanes of one warp at one time are
+// an epoch, and others make R_x a vector clock. In a run of n cells each cell is read by the lanes after those of the
+// one before.
 func (d *Detector) read(a *access, c *cell, lanes uint32, n int) {
 	switch {
 	case c.readClock != 0: // READSHARED

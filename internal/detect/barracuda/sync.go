@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// role is what an access is made of when fences are next to it (section 5.4.1).
+// role is the role that adjacent fences give an access (section 5.4.1).
 type role uint8
 
 const (
@@ -17,33 +17,33 @@ const (
 	releases
 )
 
-// location names a synchronisation location: an address of global memory, or of a block's shared memory.
+// location identifies a synchronisation location: an address in global memory, or in a block's shared memory.
 type location struct {
 	addr   uint64
 	shared bool
 	block  uint32
 }
 
-// released is S_x: for each block, the clock that its threads acquire. Blocks that are not in own have all's.
+// released is S_x: for each block, the clock that its threads acquire. Blocks that are not in own have the clock all.
 type released struct {
 	all *clock.Grid
 	own map[uint32]*clock.Grid
 }
 
-// pending is a load or atomic operation of which it is not known yet whether a fence follows. It is judged as it stood
-// in the stream: with the clocks of then.
+// pending is a load or atomic operation for which it is not known yet whether a fence follows. It is judged with the
+// clocks at the time of the access.
 type pending struct {
 	e       event.Event
 	batch   event.Batch // its addresses
 	view    view
-	mask    uint32 // the lanes that are still to be judged
+	mask    uint32 // lanes still to be judged
 	stretch uint32 // of warp.stretches
 }
 
-// address gives what lane accesses.
+// address gives the address that a lane accesses.
 func (p *pending) address(lane int) uint64 { return p.batch.AddrOf(&p.e, lane) }
 
-// acquiring says that order includes an acquire; releasing, a release.
+// acquiring says that an order includes acquire.
 func acquiring(o event.Order) bool {
 	return o == event.Acquire || o == event.AcqRel || o == event.SC
 }
@@ -52,7 +52,7 @@ func releasing(o event.Order) bool {
 	return o == event.Release || o == event.AcqRel || o == event.SC
 }
 
-// roleOf says what a load, store or atomic operation is, given whether a fence is before and after it.
+// roleOf gives the role of a load, store or atomic operation, given whether a fence is before and after it.
 func roleOf(e *event.Event, before, after bool) role {
 	switch {
 	case e.Kind == event.Load && after:
@@ -74,18 +74,19 @@ func roleOf(e *event.Event, before, after bool) role {
 	return 0
 }
 
-// asks says that whether a fence follows decides what e is for lanes that have a fence before it or have not.
+// asks says that the role of e, for lanes with (before) or without a fence before it, depends on whether a fence
+// follows.
 func asks(e *event.Event, before bool) bool {
 	return roleOf(e, before, true) != roleOf(e, before, false)
 }
 
-// deviceScope says that a synchronisation by e and a fence is of global scope.
+// deviceScope says that a synchronisation by e and a fence has global scope.
 func (d *Detector) deviceScope(e *event.Event, wide bool) bool {
 	return wide && !(d.plus && e.Kind == event.Atomic && e.Scope < event.ScopeGPU)
 }
 
-// synchronise makes lanes acquire from or release to the locations that they access: ACQ*, REL* and AR* of figure 5.5, lane
-// after lane. at gives the address of a lane. The lanes belong to any views of w.
+// synchronise makes lanes acquire from or release to the locations that they access, lane after lane: ACQ*, REL* and
+// AR* of figure 5.5. at gives the address of a lane. The lanes may belong to any views of w.
 func (d *Detector) synchronise(w *warp, e *event.Event, lanes uint32, what role, wide bool, at func(lane int) uint64) {
 	wide = d.deviceScope(e, wide)
 	if !d.plus {
@@ -119,7 +120,8 @@ func (d *Detector) synchronise(w *warp, e *event.Event, lanes uint32, what role,
 	}
 }
 
-// synchroniseWarp is synchronise for a warp in lockstep. What the lanes learn is theirs alone until the endi that follows.
+// synchroniseWarp is synchronise for a warp in lockstep. What a lane learns is known only to that lane until the next
+// endi.
 func (d *Detector) synchroniseWarp(w *warp, e *event.Event, lanes uint32, what role, wide bool, at func(lane int) uint64) {
 	v := d.current(w, lanes)
 	for m := lanes; m != 0; m &= m - 1 {
@@ -149,7 +151,7 @@ func (d *Detector) exchange(w *warp, v *view, e *event.Event, lane int, what rol
 	return known
 }
 
-// acquire gives S_x of the block, or the join of those of all blocks.
+// acquire gives S_x of the block, or the join of S_x of all blocks.
 func (s *released) acquire(block uint32, wide bool, blocks int, j *clock.Joiner) *clock.Grid {
 	if !wide {
 		if g, ok := s.own[block]; ok {
@@ -167,7 +169,7 @@ func (s *released) acquire(block uint32, wide bool, blocks int, j *clock.Joiner)
 	return out
 }
 
-// release sets S_x of the block, or those of all blocks.
+// release sets S_x of the block, or of all blocks.
 func (s *released) release(block uint32, wide bool, g *clock.Grid) {
 	if wide {
 		s.all, s.own = g, nil
@@ -179,7 +181,7 @@ func (s *released) release(block uint32, wide bool, g *clock.Grid) {
 	s.own[block] = g
 }
 
-// export writes the clock of a view out as a Grid: known, what v knows of its block, and the own times of lanes.
+// export converts the clock of a view to a Grid: known, what v knows of its block, and the lanes' own times.
 func (d *Detector) export(w *warp, v *view, lanes uint32, known *clock.Grid) *clock.Grid {
 	var own [32]uint32
 	for m := w.exist; m != 0; m &= m - 1 {

@@ -7,20 +7,20 @@ import (
 	"fencepost.dev/fencepost/internal/detect/clock"
 )
 
-// view is the vector clock of every lane of mask (C_t of figure 5.4), which differ in their own entries only. Times that
-// distinguish nothing are left out of numbering, as the paper's barriers do: where threads join, all go on from the highest
-// clock among them. What is ordered with what is the same as with figure 5.4's counting (TestClocks).
+// view is the vector clock of every lane of mask (C_t of figure 5.4). The lanes' clocks differ only in their own
+// entries. Times that do not distinguish anything are not counted, as in the paper's barriers: threads that join all
+// continue from the highest clock among them. The order is the same as with the counting of figure 5.4 (TestClocks).
 type view struct {
 	mask   uint32
-	local  uint32      // a lane's own time
-	peer   uint32      // what each knows of the others of mask
-	warp   uint32      // what all know of the lanes of the warp that are not in mask, when nested is nil
-	block  uint32      // what all know of the other warps of the block, at least
-	nested *[32]uint32 // what all know of the lanes that are not in mask; not changed once made
-	rest   *clock.Grid // what is known besides: the sparse part
+	local  uint32      // the lanes' own time
+	peer   uint32      // what each lane knows of the other lanes of mask
+	warp   uint32      // if nested is nil: what all know of the lanes of the warp that are not in mask
+	block  uint32      // a lower bound of what all know of the other warps of the block
+	nested *[32]uint32 // what all know of the lanes that are not in mask; never changed
+	rest   *clock.Grid // what is known in addition: the sparse part
 }
 
-// ofLane is what lane self of v.mask knows of lane u of its warp, the sparse part aside.
+// ofLane gives what lane self of v.mask knows of lane u of its warp, without the sparse part.
 func (v *view) ofLane(self, u int) uint32 {
 	switch {
 	case u == self:
@@ -33,7 +33,7 @@ func (v *view) ofLane(self, u int) uint32 {
 	return v.warp
 }
 
-// narrow is the view of the lanes of mask alone, which are some of v's, in a warp that has the lanes of exist.
+// narrow gives the view for some of v's lanes, mask, in a warp whose lanes are exist.
 func (v *view) narrow(mask, exist uint32) view {
 	out := *v
 	out.mask = mask
@@ -56,20 +56,20 @@ func (v *view) narrow(mask, exist uint32) view {
 type warp struct {
 	number    uint32
 	block     *block
-	exist     uint32   // the lanes that the launch gave it
-	live      uint32   // those that have not exited
-	stack     []uint32 // K_w: active masks; nothing, while the whole warp is active
-	views     []view   // disjoint; the live lanes together
+	exist     uint32   // lanes that exist in the launch
+	live      uint32   // lanes that have not exited
+	stack     []uint32 // K_w: active masks; empty if the whole warp is active
+	views     []view   // disjoint; together they cover the live lanes
 	fenced    uint32   // lanes whose last operation was a fence
-	wide      uint32   // and one of device scope
+	wide      uint32   // lanes of fenced whose fence had device scope
 	waits     []*pending
 	logged    [2]logged
-	logs      int    // of logged
+	logs      int    // number of entries used in logged
 	place     uint32 // of the last access
-	stretches uint32 // of code
+	stretches uint32 // counts stretches of code
 }
 
-// active is the active mask.
+// active gives the active mask.
 func (w *warp) active() uint32 {
 	if n := len(w.stack); n > 0 {
 		return w.stack[n-1] & w.live
@@ -77,10 +77,10 @@ func (w *warp) active() uint32 {
 	return w.live
 }
 
-// part gives the views of exactly the lanes of mask: views that reach beyond are split. The result indexes w.views from its
-// end: the last n views.
+// part gives the views of exactly the lanes of mask, splitting views if necessary. The result is the last elements of
+// w.views.
 func (w *warp) part(mask uint32) []view {
-	n := 0 // views[len-n:] lie in mask
+	n := 0 // views[len-n:] are within mask
 	for i := 0; i < len(w.views)-n; i++ {
 		v := &w.views[i]
 		in := v.mask & mask
@@ -102,8 +102,8 @@ func (w *warp) part(mask uint32) []view {
 	return w.views[len(w.views)-n:]
 }
 
-// join joins the clocks of the lanes of mask and lets each begin a new time (join and fork: ENDINSN, IF, ELSEENDIF). It
-// gives their view, nil when mask has no live lane.
+// join joins the clocks of the lanes of mask and begins a new time for each (join and fork: ENDINSN, IF, ELSEENDIF). It
+// returns their view, or nil if mask has no live lane.
 func (d *Detector) join(w *warp, mask uint32) *view {
 	mask &= w.live
 	for i := range w.views {
@@ -132,7 +132,7 @@ func (d *Detector) join(w *warp, mask uint32) *view {
 	return &w.views[len(w.views)-1]
 }
 
-// spread gives each lane of mask a clock of its own, with a number for each thread that it knows of, where clocks are not to be
+// spread gives each lane of mask its own clock, with a number for each thread that it knows, if clocks are not to be
 // compressed.
 func (d *Detector) spread(w *warp, mask uint32) {
 	if !d.each {
@@ -150,7 +150,7 @@ func (d *Detector) spread(w *warp, mask uint32) {
 	}
 }
 
-// outside joins what parts know of the lanes of the warp beyond mask, their union.
+// outside joins what parts, which together cover mask, know of the other lanes of the warp.
 func outside(parts []view, mask, exist uint32) (all uint32, each *[32]uint32) {
 	var known [32]uint32
 	alike := true
@@ -168,7 +168,7 @@ func outside(parts []view, mask, exist uint32) (all uint32, each *[32]uint32) {
 	case alike:
 		return known[first], nil
 	}
-	made := known // only now on the heap
+	made := known // allocated only here
 	return 0, &made
 }
 
@@ -179,7 +179,7 @@ func (d *Detector) tick(v *view) {
 	}
 }
 
-// of is the view of a live lane.
+// of gives the view of a live lane.
 func (w *warp) of(lane int) *view {
 	for i := range w.views {
 		if w.views[i].mask>>uint(lane)&1 != 0 {
@@ -189,15 +189,15 @@ func (w *warp) of(lane int) *view {
 	panic("BUG: a lane without a clock acts")
 }
 
-// run is the view of the lowest of lanes, and those of lanes from that one on up to the first of another view. Lanes act in
-// their order, run by run.
+// run gives the view of the lowest of lanes, and those of lanes from there up to the first with another view. Lanes act
+// in order, run by run.
 func (w *warp) run(lanes uint32) (*view, uint32) {
 	v := w.of(bits.TrailingZeros32(lanes))
 	other := lanes &^ v.mask
 	return v, lanes & (other&-other - 1)
 }
 
-// exit takes lanes away and gives their number. What others know of them stays.
+// exit removes lanes and returns their number. What others know of them remains.
 func (w *warp) exit(mask uint32) int {
 	mask &= w.live
 	parts := w.part(mask)

@@ -1,6 +1,6 @@
-// Package clock holds vector clocks shaped like a launch: lanes, warps, blocks, grid. A clock says for each thread up
-// to which of its epochs it is known; zero is nothing. Clocks are immutable and share their parts, so that what a
-// block or a grid has in common is stored, compared and joined once.
+// Package clock implements vector clocks structured like a launch: lanes, warps, blocks, grid. A clock gives for each
+// thread the epoch up to which it is known; zero is nothing. Clocks are immutable and share parts, so that what the
+// threads of a block or a grid have in common is stored, compared and joined once.
 package clock
 
 import (
@@ -9,18 +9,18 @@ import (
 	"unsafe"
 )
 
-// Block is what is known of the threads of one block. Nil knows nothing.
+// Block is what is known of the threads of one block. A nil Block knows nothing.
 type Block struct {
-	// Min and Max bound the epochs of all warps.
+	// Min and Max bound the epochs of all threads.
 	Min, Max uint32
-	warps    []warp // nil: every thread at Min, but for those of parts
-	// parts are in the order of warp and val, each lane in one.
+	warps    []warp // nil: every thread has epoch Min, except those in parts
+	// parts are ordered by warp and val. Each lane is in at most one.
 	parts []part
-	one   [1]part // for parts
-	n     int32   // warps, where there are parts
+	one   [1]part // backing array of parts
+	n     int32   // number of warps, if there are parts
 }
 
-// warp is a warp's part of a Block: all lanes at val, or each at its own of lanes.
+// warp is one warp of a Block: if lanes is nil, all lanes have the epoch val.
 type warp struct {
 	val   uint32
 	lanes *[32]uint32
@@ -33,7 +33,7 @@ func (w *warp) at(lane int) uint32 {
 	return w.val
 }
 
-// spread gives the epoch of each lane, in room where it has to be written there.
+// spread gives the epoch of each lane. It may use room for the result.
 func (w *warp) spread(room *[32]uint32) *[32]uint32 {
 	if w.lanes != nil {
 		return w.lanes
@@ -44,7 +44,7 @@ func (w *warp) spread(room *[32]uint32) *[32]uint32 {
 	return room
 }
 
-// Uniform is the Block that knows every thread up to v.
+// Uniform gives the Block that knows every thread up to v.
 func Uniform(v uint32) *Block { return &Block{Min: v, Max: v} }
 
 // Unknown gives those of lanes of warp w that b does not know up to epoch c.
@@ -80,7 +80,7 @@ func (b *Block) Unknown(w, lanes, c uint32) uint32 {
 	return out
 }
 
-// With gives b with the lanes of mask of warp w set to v. The block has n warps.
+// With gives b with the lanes of mask in warp w set to v. The block has n warps.
 func (b *Block) With(n int, w, mask, v uint32) *Block {
 	if few := b.withFew(n, w, mask, v); few != nil {
 		return few
@@ -111,7 +111,7 @@ func (b *Block) With(n int, w, mask, v uint32) *Block {
 	return out.settle()
 }
 
-// WithWarps gives b with the lanes lanes[w] of each warp w set to v. The block has len(lanes) warps.
+// WithWarps gives b with lanes[w] of each warp w set to v. The block has len(lanes) warps.
 func (b *Block) WithWarps(lanes []uint32, v uint32) *Block {
 	out := &Block{warps: make([]warp, len(lanes))}
 	for i, mask := range lanes {
@@ -141,7 +141,8 @@ func (b *Block) WithWarps(lanes []uint32, v uint32) *Block {
 	return out.settle()
 }
 
-// OfWarp is a Block of n warps that knows each lane of warp w up to its epoch of lanes, and all other threads up to others.
+// OfWarp gives a Block of n warps that knows the lanes of warp w up to their epochs in lanes, and all other threads up
+// to others.
 func OfWarp(n int, w uint32, lanes *[32]uint32, others uint32) *Block {
 	out := &Block{warps: make([]warp, n)}
 	for i := range out.warps {
@@ -152,7 +153,7 @@ func OfWarp(n int, w uint32, lanes *[32]uint32, others uint32) *Block {
 	return out.settle()
 }
 
-// packed is the warp with the epochs l, without them when they are all the same.
+// packed gives the warp with the epochs l, in compact form if they are all equal.
 func packed(l *[32]uint32) warp {
 	for _, v := range l {
 		if v != l[0] {
@@ -162,7 +163,7 @@ func packed(l *[32]uint32) warp {
 	return warp{val: l[0]}
 }
 
-// settle computes the bounds of a new Block and drops the warps when all are the same.
+// settle computes the bounds of a new Block, and drops its warps if all epochs are equal.
 func (b *Block) settle() *Block {
 	b.Min, b.Max = ^uint32(0), 0
 	for i := range b.warps {
@@ -181,14 +182,16 @@ func (b *Block) settle() *Block {
 	return b
 }
 
-// Join is what b or c knows: one of them itself when it knows all the other does, c when they know the same. (Where what is
-// joined again and again is the same in part, it is to be one thing in memory after the first time.)
+// Join gives what b or c knows. The result is b or c itself if it knows all that the other knows; c if they know the
+// same. Preferring c makes clocks that are joined repeatedly share memory after the first join, even if only parts of
+// them are equal.
 func (b *Block) Join(c *Block) *Block {
 	out, _, _ := b.join(c)
 	return out
 }
 
-// join is Join, and says whether b, and whether c, knows as much as the outcome. False may be an oversight where the other is true.
+// join is Join, and says whether b, and whether c, knows as much as the result. If one of the answers is true, the
+// other may be false by mistake.
 func (b *Block) join(c *Block) (out *Block, asB, asC bool) {
 	switch {
 	case b == c:
@@ -232,7 +235,8 @@ func (b *Block) warp(i int) warp {
 	return b.warps[i]
 }
 
-// joinWarps gives what x or y knows, y itself when they know the same, and says whether x, and whether y, knows as much.
+// joinWarps gives what x or y knows, y itself if they know the same, and says whether x, and whether y, knows as much
+// as the result.
 func joinWarps(x, y warp) (z warp, asX, asY bool) {
 	if x == y {
 		return y, true, true
@@ -242,7 +246,7 @@ func joinWarps(x, y warp) (z warp, asX, asY bool) {
 	}
 	var l, roomX, roomY [32]uint32
 	p, q := x.spread(&roomX), y.spread(&roomY)
-	var more, less int64 // negative where x, or y, knows more of any lane: without branches, which could not be predicted
+	var more, less int64 // negative if x, or y, knows more of any lane; computed without branches, which would be mispredicted
 	for i := range l {
 		l[i] = max(p[i], q[i])
 		more |= int64(q[i]) - int64(p[i])
@@ -255,24 +259,24 @@ func joinWarps(x, y warp) (z warp, asX, asY bool) {
 	case asX:
 		return x, true, false
 	}
-	made := l // only now on the heap
+	made := l // allocated only here
 	return packed(&made), false, false
 }
 
-// Grid is what is known of the threads of a launch: a list of blocks, or a tree over its blocks with 32 children a node. Nil
-// knows nothing. All Grids of one launch have the same depth, see Depth.
+// Grid is what is known of the threads of a launch: a list of blocks, or a tree of blocks in which each node has 32
+// children. A nil Grid knows nothing. All Grids of one launch have the same depth, see Depth.
 type Grid struct {
-	// Min and Max bound the epochs of all threads below.
+	// Min and Max bound the epochs of all threads in it.
 	Min, Max uint32
 	kids     *[32]*Grid
 	blocks   *[32]*Block // at depth 0
-	// Of a list, with its depth as a tree and the warps of a block: by index.
+	// held, depth and n are for a list: its blocks by index, its depth as a tree, and the number of warps in a block.
 	held  []held
 	depth int32
 	n     int32
 }
 
-// Depth is the number of inner levels of the Grids of a launch of n blocks.
+// Depth gives the number of inner levels of the Grids of a launch of n blocks.
 func Depth(n uint64) int {
 	d := 0
 	for n > 32 {
@@ -304,7 +308,7 @@ func (g *Grid) At(depth int, block uint32) *Block {
 	return g.blocks[block&31]
 }
 
-// With gives g with what is known of block set to b.
+// With gives g with what is known of block replaced by b.
 func (g *Grid) With(depth int, block uint32, b *Block) *Grid {
 	if g.list() {
 		return g.withHeld(depth, block, b)
@@ -312,7 +316,7 @@ func (g *Grid) With(depth int, block uint32, b *Block) *Grid {
 	return g.withTree(depth, block, b)
 }
 
-// withTree is With of a tree.
+// withTree is With for a tree.
 func (g *Grid) withTree(depth int, block uint32, b *Block) *Grid {
 	out := &Grid{}
 	i := block >> uint(5*depth) & 31
@@ -356,19 +360,20 @@ func (g *Grid) settle() *Grid {
 	return g
 }
 
-// Join is what g or h knows: one of them itself when it knows all the other does, h when they know the same.
+// Join gives what g or h knows. The result is g or h itself if it knows all that the other knows; h if they know the
+// same.
 func (g *Grid) Join(h *Grid) *Grid {
 	out, _, _ := g.join(h)
 	return out
 }
 
-// Covers says that g knows all that h does, as far as that is cheap to see.
+// Covers says that g knows all that h knows. It may return false if that is not cheap to see.
 func (g *Grid) Covers(h *Grid) bool {
 	_, covers, _ := g.join(h)
 	return covers
 }
 
-// join is Join, and says whether g, and whether h, knows as much as the outcome. Where both do, only one may be said to.
+// join is Join, and says whether g, and whether h, knows as much as the result. If both do, it may say so of only one.
 func (g *Grid) join(h *Grid) (out *Grid, asG, asH bool) {
 	switch {
 	case g == h:
@@ -401,7 +406,7 @@ func (g *Grid) join(h *Grid) (out *Grid, asG, asH bool) {
 		if asG || asH {
 			return pick(g, h, asG, asH)
 		}
-		made := kids // only now on the heap
+		made := kids // allocated only here
 		return (&Grid{kids: &made}).settle(), false, false
 	}
 	var blocks [32]*Block
@@ -416,7 +421,7 @@ func (g *Grid) join(h *Grid) (out *Grid, asG, asH bool) {
 	return (&Grid{blocks: &made}).settle(), false, false
 }
 
-// pick gives the one of two Grids that knows as much as both.
+// pick gives g or h, whichever knows as much as both.
 func pick(g, h *Grid, asG, asH bool) (*Grid, bool, bool) {
 	if asH {
 		return h, asG, true
@@ -424,13 +429,14 @@ func pick(g, h *Grid, asG, asH bool) (*Grid, bool, bool) {
 	return g, true, false
 }
 
-// Joiner joins Grids and remembers the last joins: the threads of a grid mostly learn the same, one after the other.
+// Joiner joins Grids and memoises the last joins, since the threads of a grid mostly learn the same one after the
+// other.
 type Joiner struct {
 	recent [4]struct{ a, b, both *Grid }
 	next   int
 }
 
-// Join is g.Join(h).
+// Join gives g.Join(h).
 func (j *Joiner) Join(g, h *Grid) *Grid {
 	if g == h || h == nil {
 		return g
@@ -449,17 +455,18 @@ func (j *Joiner) Join(g, h *Grid) *Grid {
 	return r.both
 }
 
-// Seen is the parts of clocks that have been counted.
+// Seen is the set of parts of clocks that have been counted.
 type Seen map[any]struct{}
 
-// first notes a part and says that it was not there.
+// first adds a part and returns true if it was not in the set.
 func (s Seen) first(part any) bool {
 	_, was := s[part]
 	s[part] = struct{}{}
 	return !was
 }
 
-// Bytes is the memory of g but for the parts that seen has: clocks share them. It adds what it counts to seen.
+// Bytes returns the memory of g, without the parts that are in seen because other clocks share them. It adds what it
+// counts to seen.
 func (g *Grid) Bytes(seen Seen) uint64 {
 	if g == nil || !seen.first(g) {
 		return 0
@@ -485,7 +492,7 @@ func (g *Grid) Bytes(seen Seen) uint64 {
 	return n
 }
 
-// Bytes is the memory of b but for the parts that seen has. It adds what it counts to seen.
+// Bytes returns the memory of b, without the parts that are in seen. It adds what it counts to seen.
 func (b *Block) Bytes(seen Seen) uint64 {
 	if b == nil || !seen.first(b) {
 		return 0
@@ -502,7 +509,7 @@ func (b *Block) Bytes(seen Seen) uint64 {
 	return n
 }
 
-// Expanded is b with a number for each thread of its n warps, and nothing shared with other clocks.
+// Expanded gives b with a number for each thread of its n warps, without sharing memory with other clocks.
 func (b *Block) Expanded(n int) *Block {
 	if b == nil {
 		return nil
@@ -518,7 +525,7 @@ func (b *Block) Expanded(n int) *Block {
 	return out
 }
 
-// Expanded is g with all its blocks, of n warps, expanded, and nothing shared with other clocks.
+// Expanded gives g with all its blocks expanded, each of n warps, without sharing memory with other clocks.
 func (g *Grid) Expanded(n int) *Grid {
 	if g == nil {
 		return nil

@@ -2,7 +2,7 @@ package clock
 
 import "testing"
 
-// TestBytes wants parts that clocks share to be counted once.
+// TestBytes checks that parts shared by clocks count once.
 func TestBytes(t *testing.T) {
 	depth := Depth(1000)
 	b := (*Block)(nil).With(4, 1, 3, 7).With(4, 2, 1, 9)
@@ -28,7 +28,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestOfWarp compares a Block made in one go with one made in steps.
+// TestOfWarp compares a Block made by OfWarp with one made step by step.
 func TestOfWarp(t *testing.T) {
 	lanes := [32]uint32{5: 9, 31: 4}
 	b := OfWarp(3, 1, &lanes, 2)
@@ -51,7 +51,8 @@ func TestOfWarp(t *testing.T) {
 	}
 }
 
-// TestShapes: a Block that knows of few lanes is a list, and one that knows all threads alike is its bounds.
+// TestShapes checks that a Block that knows few lanes is a list, and that one that knows all threads alike consists of
+// its bounds.
 func TestShapes(t *testing.T) {
 	b := (*Block)(nil).With(3, 1, 1<<5, 7)
 	if b.warps != nil || len(b.parts) != 1 || b.Min != 0 || b.Max != 7 {

@@ -2,16 +2,16 @@ package clock
 
 import "slices"
 
-// Most clocks of programs with locks know of a few threads only. They are lists: a Block of what threads are known
-// further than all others, a Grid of the blocks that anything is known of.
+// In programs with locks, most clocks know only a few threads. These clocks are lists: a Block lists the threads that
+// are known further than all others, and a Grid the blocks of which anything is known.
 
-// part is lanes of a warp that are known up to val, further than the Block's Min.
+// part is lanes of a warp that are known up to val, which is more than the Block's Min.
 type part struct{ warp, lanes, val uint32 }
 
-// maxParts is how many parts a Block has before each warp has a place of its own.
+// maxParts is the most parts of a Block. With more, the Block stores every warp.
 const maxParts = 6
 
-// held is what is known of a block: only a part, where that has lanes, or else all that the Block says.
+// held is what is known of a block: only the part only if that has lanes, and otherwise all.
 type held struct {
 	index uint32
 	only  part
@@ -26,7 +26,7 @@ func heldOf(index uint32, b *Block) held {
 	return held{index: index, all: b}
 }
 
-// block gives what is known as a Block of n warps.
+// block gives what is known, as a Block of n warps.
 func (h *held) block(n int32) *Block {
 	if h.only.lanes == 0 {
 		return h.all
@@ -36,7 +36,7 @@ func (h *held) block(n int32) *Block {
 	return b
 }
 
-// most is a bound of the epochs known.
+// most is an upper bound of the known epochs.
 func (h *held) most() uint32 {
 	if h.only.lanes == 0 {
 		return h.all.Max
@@ -44,7 +44,7 @@ func (h *held) most() uint32 {
 	return h.only.val
 }
 
-// within says that b knows all that h does.
+// within says that b knows all that h knows.
 func (h *held) within(b *Block) bool {
 	if h.only.lanes != 0 {
 		return b.Unknown(h.only.warp, h.only.lanes, h.only.val) == 0
@@ -53,7 +53,7 @@ func (h *held) within(b *Block) bool {
 	return within
 }
 
-// unknown is Unknown of what is known.
+// unknown is Block.Unknown for h.
 func (h *held) unknown(w, lanes, c uint32) uint32 {
 	switch {
 	case h.only.lanes == 0:
@@ -66,7 +66,7 @@ func (h *held) unknown(w, lanes, c uint32) uint32 {
 	return lanes
 }
 
-// join is join of what is known of a block of n warps.
+// join is Block.join for h and o, of a block of n warps.
 func (h *held) join(o *held, n int32) (out held, asH, asO bool) {
 	if h.only.lanes != 0 && h.only.lanes == o.only.lanes && h.only.warp == o.only.warp {
 		if o.only.val >= h.only.val {
@@ -84,11 +84,10 @@ func (h *held) join(o *held, n int32) (out held, asH, asO bool) {
 	return heldOf(h.index, b), false, false
 }
 
-// maxHeld is how many blocks a Grid lists before it is a tree.
+// maxHeld is the most blocks in the list of a Grid. With more, the Grid is a tree.
 const maxHeld = 24
 
-// raise adds to parts that lanes of warp w are known up to v: in place of what they say of these lanes, or with max only
-// where they say less.
+// raise sets lanes of warp w in parts to v. With most, it sets only those that have less.
 func raise(parts []part, w, lanes, v uint32, most bool) []part {
 	at := 0
 	for i := 0; i < len(parts); i++ {
@@ -120,8 +119,8 @@ func raise(parts []part, w, lanes, v uint32, most bool) []part {
 	return slices.Insert(parts, at, part{w, lanes, v})
 }
 
-// listed gives the Block of n warps that knows all threads up to low, and parts, which may change afterwards. It gives nil
-// when it is better not a list.
+// listed gives the Block of n warps that knows all threads up to low, and those in parts. It copies parts. It returns
+// nil if the Block should not be a list.
 func listed(n int, low uint32, parts []part) *Block {
 	if len(parts) > maxParts {
 		return nil
@@ -135,7 +134,7 @@ func listed(n int, low uint32, parts []part) *Block {
 		}
 	}
 	switch {
-	case full == n && n > 0: // its Min is another
+	case full == n && n > 0: // Min would be different
 		return nil
 	case len(parts) == 1:
 		b.one[0] = parts[0]
@@ -146,10 +145,10 @@ func listed(n int, low uint32, parts []part) *Block {
 	return b
 }
 
-// room for the parts of two lists, and one more.
+// room has space for the parts of two lists and one more.
 type room [2*maxParts + 1]part
 
-// withFew is With where the outcome is a list; nil when it is not.
+// withFew is With if the result is a list; otherwise it returns nil.
 func (b *Block) withFew(n int, w, mask, v uint32) *Block {
 	var buf room
 	parts, low := buf[:0], uint32(0)
@@ -169,7 +168,7 @@ func (b *Block) withFew(n int, w, mask, v uint32) *Block {
 	return listed(n, low, parts)
 }
 
-// joinFew is Join of two lists where the outcome is one; nil when it is not.
+// joinFew is Join of two lists if the result is a list; otherwise it returns nil.
 func (b *Block) joinFew(c *Block) *Block {
 	var buf room
 	low := max(b.Min, c.Min)
@@ -193,7 +192,7 @@ func (b *Block) joinFew(c *Block) *Block {
 	return listed(int(max(b.n, c.n)), low, parts)
 }
 
-// of gives a warp's part of a Block that is a list.
+// of gives a warp of a Block that is a list.
 func (b *Block) of(w int) warp {
 	x := warp{val: b.Min}
 	for _, p := range b.parts {
@@ -221,7 +220,7 @@ func (b *Block) of(w int) warp {
 // list says that g is a list and not a tree.
 func (g *Grid) list() bool { return g == nil || g.kids == nil && g.blocks == nil }
 
-// withHeld is With of a Grid that is a list.
+// withHeld is With for a Grid that is a list.
 func (g *Grid) withHeld(depth int, block uint32, b *Block) *Grid {
 	out := &Grid{depth: int32(depth)}
 	var old []held
@@ -250,7 +249,7 @@ func (g *Grid) withHeld(depth int, block uint32, b *Block) *Grid {
 	return out.bound()
 }
 
-// inserted gives a list with what is known of a block of n warps, at a place.
+// inserted gives a list with h, of a block of n warps, inserted at an index.
 func (g *Grid) inserted(depth, at int, h held, n int32) *Grid {
 	var old []held
 	if g != nil {
@@ -263,7 +262,7 @@ func (g *Grid) inserted(depth, at int, h held, n int32) *Grid {
 	return out.bound()
 }
 
-// newList gives a list of k blocks, of n warps each, that are yet to be told: in one piece of memory where these are few.
+// newList gives a list of k blocks of n warps each, to be filled in. A short list is allocated in one piece.
 func newList(depth int, n int32, k int) *Grid {
 	var out *Grid
 	switch {
@@ -295,7 +294,8 @@ func newList(depth int, n int32, k int) *Grid {
 	return out
 }
 
-// WithLanes gives g with what is known of block set to b with the lanes of mask of warp w set to v. The block has n warps.
+// WithLanes gives g with what is known of block replaced by b, with the lanes of mask in warp w set to v. The block has
+// n warps.
 func (g *Grid) WithLanes(depth int, block uint32, b *Block, n int, w, mask, v uint32) *Grid {
 	if b != nil || v == 0 || mask == 0 || !g.list() {
 		return g.With(depth, block, b.With(n, w, mask, v))
@@ -331,7 +331,7 @@ func (g *Grid) Unknown(depth int, block, w, lanes, c uint32) uint32 {
 	return lanes
 }
 
-// bound computes the bounds of a new list, and makes it a tree when it is long.
+// bound computes the bounds of a new list, and converts it to a tree if it is long.
 func (g *Grid) bound() *Grid {
 	if len(g.held) > maxHeld {
 		return g.tree()
@@ -342,7 +342,7 @@ func (g *Grid) bound() *Grid {
 	return g
 }
 
-// tree gives a list as a tree.
+// tree converts a list to a tree.
 func (g *Grid) tree() *Grid {
 	var t *Grid
 	for i := range g.held {
@@ -351,7 +351,7 @@ func (g *Grid) tree() *Grid {
 	return t
 }
 
-// joinLists is join of two lists.
+// joinLists is join for two lists.
 func (g *Grid) joinLists(h *Grid) (out *Grid, asG, asH bool) {
 	var buf [2 * maxHeld]held
 	all := buf[:0]
@@ -380,7 +380,7 @@ func (g *Grid) joinLists(h *Grid) (out *Grid, asG, asH bool) {
 	return out.bound(), false, false
 }
 
-// joinList is join of a tree and a list.
+// joinList is join for a tree and a list.
 func (g *Grid) joinList(h *Grid) (out *Grid, asG, asH bool) {
 	for i := range h.held {
 		x := &h.held[i]

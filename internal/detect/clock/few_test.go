@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// threads is a clock without compression: what is known of each thread, by block and number within.
+// threads is a clock without compression: the known epoch of each thread, by block and number within the block.
 type threads map[[2]uint32]uint32
 
 const (
@@ -40,7 +40,7 @@ func (m threads) check(t *testing.T, seed uint64, g *Grid, depth int) {
 	}
 }
 
-// bounds wants those of Blocks that are no lists to be exact.
+// bounds checks that the bounds of Blocks that are not lists are exact.
 func (m threads) bounds(t *testing.T, seed uint64, g *Grid, depth int) {
 	t.Helper()
 	for block := range uint32(testBlocks) {
@@ -85,7 +85,8 @@ func equal(m, o threads) bool {
 	return true
 }
 
-// TestRandomClocks compares Grids and Blocks, which change between lists and trees, with clocks that have a number for each thread.
+// TestRandomClocks compares Grids and Blocks, which change between lists and trees, with clocks that have a number for
+// each thread.
 func TestRandomClocks(t *testing.T) {
 	depth := Depth(testBlocks)
 	trees, lists, same, covered := 0, 0, 0, 0
@@ -183,8 +184,8 @@ func TestRandomClocks(t *testing.T) {
 	}
 }
 
-// TestJoinShares: where two clocks know the same, in all of their parts or in some, a join takes the parts of the second, so
-// that what is joined again has them in common.
+// TestJoinShares checks that a join of clocks that know the same, completely or in some parts, uses the parts of the
+// second clock, so that repeated joins share them.
 func TestJoinShares(t *testing.T) {
 	depth := Depth(testBlocks)
 	make := func(blocks uint32) (g *Grid) {

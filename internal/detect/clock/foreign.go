@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// Foreign is what is known beyond one's own launch: of the agents of the host side (host threads and streams), and of
-// threads of other launches. Nil knows nothing.
+// Foreign is what is known outside of the own launch: of the agents of the host (host threads and streams), and of
+// threads of other launches. A nil Foreign knows nothing.
 type Foreign struct {
 	agents []Agent // by ID
 	parts  []Part  // by Launch
@@ -34,7 +34,7 @@ func (f *Foreign) Agent(id uint32) uint32 {
 	return 0
 }
 
-// Part gives what is known of a launch by way of its threads, not of its agent.
+// Part gives what is known of a launch through its threads, not through its agent.
 func (f *Foreign) Part(launch uint32) *Grid {
 	if f == nil {
 		return nil
@@ -47,12 +47,12 @@ func (f *Foreign) Part(launch uint32) *Grid {
 	return nil
 }
 
-// WithAgent gives f with an agent's epoch set.
+// WithAgent gives f with an agent known at least up to an epoch.
 func (f *Foreign) WithAgent(id, epoch uint32) *Foreign {
 	return f.Join(&Foreign{agents: []Agent{{id, epoch}}})
 }
 
-// Agents gives what f knows of agents.
+// Agents gives the part of f about agents.
 func (f *Foreign) Agents() *Foreign {
 	if f == nil || len(f.parts) == 0 {
 		return f
@@ -60,7 +60,7 @@ func (f *Foreign) Agents() *Foreign {
 	return &Foreign{agents: f.agents}
 }
 
-// Before gives f without the agents from an ID on.
+// Before gives f without the agents with IDs from id on.
 func (f *Foreign) Before(id uint32) *Foreign {
 	if f == nil || len(f.agents) == 0 || f.agents[len(f.agents)-1].ID < id {
 		return f
@@ -72,7 +72,7 @@ func (f *Foreign) Before(id uint32) *Foreign {
 	return &Foreign{f.agents[:n:n], f.parts}
 }
 
-// AgentsFrom gives what f knows of the agents from an ID on.
+// AgentsFrom yields what f knows of the agents with IDs from id on.
 func (f *Foreign) AgentsFrom(id uint32) iter.Seq2[uint32, uint32] {
 	return func(yield func(id, epoch uint32) bool) {
 		if f == nil {
@@ -94,7 +94,7 @@ func (f *Foreign) WithPart(launch uint32, g *Grid) *Foreign {
 	return f.Join(&Foreign{parts: []Part{{launch, g}}})
 }
 
-// Without drops the parts of launches that drop says are of no use.
+// Without gives f without the parts of launches for which drop returns true.
 func (f *Foreign) Without(drop func(launch uint32) bool) *Foreign {
 	if f == nil {
 		return nil
@@ -114,7 +114,7 @@ func (f *Foreign) Without(drop func(launch uint32) bool) *Foreign {
 	return f
 }
 
-// Join is what f or g knows: one of them itself when it knows all the other does.
+// Join gives what f or g knows. The result is f or g itself if it knows all that the other knows.
 func (f *Foreign) Join(g *Foreign) *Foreign {
 	switch {
 	case f == g || g == nil:
@@ -157,7 +157,7 @@ func (f *Foreign) Join(g *Foreign) *Foreign {
 	return out
 }
 
-// covers says that f knows all g does, as far as that is cheap to see.
+// covers says that f knows all that g knows. It may return false if that is not cheap to see.
 func (f *Foreign) covers(g *Foreign) bool {
 	for _, a := range g.agents {
 		if f.Agent(a.ID) < a.Epoch {

@@ -54,8 +54,8 @@ func (m beyond) check(t *testing.T, seed uint64, f *Foreign) {
 	}
 }
 
-// TestForeign compares Foreigns with clocks that have a number for each agent and block, those that have been joined since too:
-// they must not change.
+// TestForeign compares Foreigns with clocks that have a number for each agent and block. It also checks Foreigns after
+// they have been joined: they must not change.
 func TestForeign(t *testing.T) {
 	same, dropped := 0, 0
 	for seed := range uint64(200) {
@@ -108,8 +108,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestFullGrids has clocks that know something of every thread of a launch: their bounds are exact, and one that knows all threads
-// further than another knows any is the outcome of a join with it.
+// TestFullGrids uses clocks that know something of every thread of a launch. Their bounds must be exact, and joining a
+// clock that knows all threads further than another knows any must give the first one.
 func TestFullGrids(t *testing.T) {
 	for _, blocks := range []uint32{32, 1024} {
 		depth := Depth(uint64(blocks))
@@ -142,7 +142,7 @@ func TestFullGrids(t *testing.T) {
 	}
 }
 
-// TestJoiner wants a join that was made to be the same again, and right when others came between.
+// TestJoiner checks that a repeated join gives the same Grid, and the right one if others were made in between.
 func TestJoiner(t *testing.T) {
 	var grids []*Grid
 	for b := range uint32(4) {

@@ -18,8 +18,8 @@ const (
 	oneKernel = "the analysis knows one kernel at a time"
 )
 
-// exceptions are the programs of the corpus whose race is not reported, or that have none and are reported, with the
-// reason. The others are judged as their sources say.
+// exceptions are the programs of the corpus that are not judged as their sources say, with the reason: races that are
+// not reported, and false alarms.
 var exceptions = map[string]string{
 	"race/counter_scope":         barracuda,
 	"race/ldg":                   "the barrier orders the two, and caches are not looked at",

@@ -13,13 +13,13 @@ import (
 
 const name = "curd"
 
-var mode = detect.Option{Name: "mode", Doc: "When races of different blocks are looked for: at the kernel's end, or at each barrier too.",
+var mode = detect.Option{Name: "mode", Doc: "when races between blocks are searched: at the kernel's end, or also at each barrier",
 	Values: []string{"lazy", "eager"}}
 
-// Spec is CURD. It runs warps in lockstep for the kernels that BARRACUDA judges.
+// Spec is CURD. It runs warps in lockstep because of the kernels that BARRACUDA judges.
 var Spec = detect.Spec{
 	Name:     name,
-	Doc:      "Sets of the regions that threads and blocks read and write between barriers; kernels with atomics or fences go to barracuda.",
+	Doc:      "Sets of the regions that threads and blocks read and write between barriers; barracuda judges kernels with atomics or fences.",
 	Source:   "001, chapter 6",
 	Needs:    barracuda.Spec.Needs,
 	Lockstep: barracuda.Spec.Lockstep,
@@ -31,41 +31,41 @@ var Spec = detect.Spec{
 type Detector struct {
 	*findings.Set
 	eager bool
-	other detect.Detector // judges the kernels that synchronise
+	other detect.Detector // judges kernels with atomics or fences
 	last  pending
 
 	launch    event.Launch
 	running   bool
-	delegated bool // to other
+	delegated bool // the kernel is judged by other
 	perBlock  uint32
 	shape     shape
-	blocks    map[uint32]*block // lazy: those that have not ended
-	order     []*block          // eager: all, as they began
-	numbers   []uint32          // of the blocks, as they began
-	block     *block            // the last one asked for
+	blocks    map[uint32]*block // mode lazy: blocks that have not ended
+	order     []*block          // mode eager: all blocks, in the order of their beginnings
+	numbers   []uint32          // numbers of blocks, in the order of their beginnings
+	block     *block            // the block used last
 	time      uint64            // subsets appended so far
 	spare     []*threads
-	free      []*block   // lazy: blocks that have ended, for others
-	all       [2][]owned // lazy: BRS and BWS of the blocks that have ended; the owner is an index in numbers
+	free      []*block   // mode lazy: ended blocks, for reuse
+	all       [2][]owned // mode lazy: BRS and BWS of ended blocks; the owner is an index in numbers
 
-	writes, reads []owned // scratch
+	writes, reads []owned // scratch space
 	crs, cws      []region
 	spans         [2][]span
-	// witness, for tests, is told of each race.
+	// witness, for tests, is called for each race.
 	witness func(race)
 }
 
-// block is what is known of a block.
+// block is the state of a block.
 type block struct {
 	number  uint32
 	index   uint32                     // in Detector.numbers
 	left    uint64                     // threads that have not exited
-	threads *threads                   // nil: nothing since the last barrier
-	parts   uint16                     // barriers that a part of the block arrived at, or did not wait for
-	total   [2]blockSet                // lazy: BRS and BWS
-	subsets [2][]subset                // eager: BRS and BWS
+	threads *threads                   // nil: no access since the last barrier
+	parts   uint16                     // a bit for each barrier at which only part of the block arrived or waited
+	total   [2]blockSet                // mode lazy: BRS and BWS
+	subsets [2][]subset                // mode eager: BRS and BWS
 	span    [2]struct{ lo, hi uint64 } // of subsets
-	checked uint64                     // eager: the time of its last check
+	checked uint64                     // mode eager: the time of its last check
 }
 
 const (
@@ -73,13 +73,13 @@ const (
 	writes
 )
 
-// threads are TRS and TWS of a block's threads, by space (global, shared) and kind.
+// threads is TRS and TWS of a block's threads, by space (global, shared) and kind.
 type threads [2][2]threadSets
 
-// blockSet is BRS or BWS in the lazy scheme.
+// blockSet is BRS or BWS in mode lazy.
 type blockSet struct {
 	regions []region
-	tidied  int // its length after it was tidied last
+	tidied  int // its length after the last tidy
 }
 
 func newDetector(c detect.Config) *Detector {
@@ -90,7 +90,7 @@ func newDetector(c detect.Config) *Detector {
 
 // Events implements event.Sink.
 func (d *Detector) Events(b *event.Batch) {
-	from := -1 // where events for the other detector begin
+	from := -1 // the index of the first event for the other detector
 	for i := range b.Events {
 		e := &b.Events[i]
 		if e.Kind == event.KernelBegin {
@@ -161,7 +161,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	}
 }
 
-// begin forgets the launch before: the sets are of one kernel.
+// begin begins a launch and drops the previous one: sets belong to one kernel.
 func (d *Detector) begin(l *event.Launch) {
 	d.launch, d.running, d.delegated = *l, true, l.Synchronises
 	d.perBlock = l.WarpsPerBlock()
@@ -176,7 +176,7 @@ func (d *Detector) begin(l *event.Launch) {
 	}
 }
 
-// end looks for the races that the end of the kernel shows.
+// end finds the races that show at the end of a kernel.
 func (d *Detector) end() {
 	left := slices.SortedFunc(maps.Values(d.blocks), func(x, y *block) int { return int(x.index) - int(y.index) })
 	for _, c := range left {
@@ -197,7 +197,7 @@ func (d *Detector) end() {
 	d.blocks, d.order, d.block = nil, nil, nil
 }
 
-// endBlock keeps the sets of a block that does no more, and lets go of the rest. Lazy only.
+// endBlock keeps the sets of an ended block and drops the rest. Mode lazy only.
 func (d *Detector) endBlock(c *block) {
 	for kind := range c.total {
 		s := &c.total[kind]
@@ -237,7 +237,7 @@ func (d *Detector) at(warp uint32) *block {
 	return c
 }
 
-// access enters an access of a warp into the sets of its threads.
+// access adds an access of a warp to the sets of its threads.
 func (d *Detector) access(b *event.Batch, e *event.Event, kind int) {
 	space := 0
 	switch e.Space {
@@ -285,8 +285,8 @@ func (d *Detector) newThreads() *threads {
 	return t
 }
 
-// endRegion ends the synchronisation-free region of a block: races within it are looked for, the sets of shared memory
-// discarded, those of global memory added to the block's.
+// endRegion ends the synchronisation-free region of a block: it finds the races within the region, drops the sets of
+// shared memory, and adds those of global memory to the sets of the block.
 func (d *Detector) endRegion(c *block) {
 	t := c.threads
 	if t == nil {
@@ -319,7 +319,7 @@ func (d *Detector) endRegion(c *block) {
 	d.flush()
 }
 
-// checkThreads looks for races within a block. d.crs and d.cws are the compressed sets.
+// checkThreads finds races within a block. d.crs and d.cws are the compressed sets.
 func (d *Detector) checkThreads(c *block, t *threads, space int) {
 	n := c.number
 	d.writes = t[space][writes].each(d.writes[:0])
@@ -330,7 +330,7 @@ func (d *Detector) checkThreads(c *block, t *threads, space int) {
 	writeWrite(d.writes, func(x, y *owned) { d.report(space, n, n, x.region, y.region, detect.Write) })
 }
 
-// Findings implements detect.Detector. What a launch that has not ended did is judged as if it had.
+// Findings implements detect.Detector. A launch that has not ended is judged as if it had.
 func (d *Detector) Findings() []detect.Finding {
 	if d.running && !d.delegated {
 		d.end()
@@ -350,7 +350,7 @@ func (d *Detector) More() (int, bool) {
 	return n + m, atLeast || more
 }
 
-// MemoryBytes implements detect.Metered: the sets that are held now, those in reserve included.
+// MemoryBytes implements detect.Metered. It counts the sets, including spare memory.
 func (d *Detector) MemoryBytes() uint64 {
 	n := d.other.(detect.Metered).MemoryBytes()
 	n += uint64(cap(d.writes)+cap(d.reads)+cap(d.all[0])+cap(d.all[1]))*(regionBytes+8) + uint64(cap(d.crs)+cap(d.cws))*regionBytes

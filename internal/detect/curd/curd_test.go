@@ -16,7 +16,7 @@ func newTest(mode string) *Detector {
 	return newDetector(detect.Config{Options: map[string]string{"mode": mode}})
 }
 
-// verdict is the findings of a detector: places, the smaller first, and the published name of the race.
+// verdict gives the findings of a detector: places, the smaller first, and the published name of the race.
 func verdict(d detect.Detector) string {
 	var out []string
 	for _, f := range d.Findings() {
@@ -31,7 +31,7 @@ func verdict(d detect.Detector) string {
 	return strings.Join(out, ", ")
 }
 
-// TestLitmus has a stream for each rule. Blocks are of warps 0 and 1, 2 and 3; words are of 4 bytes.
+// TestLitmus has a stream for each rule. Warps 0 and 1 form a block, and 2 and 3; words have 4 bytes.
 func TestLitmus(t *testing.T) {
 	for _, c := range []struct{ name, stream, want string }{
 		{"read and write of one block", "0 ld 0; 1 st 0", "1-2 curd: intra-block"},
@@ -66,8 +66,8 @@ func TestLitmus(t *testing.T) {
 	}
 }
 
-// TestWarpSynchronous: threads of one warp that race by two instructions get a warning. One instruction, or a thread of another
-// warp at the same two places, makes it an error.
+// TestWarpSynchronous checks that a race of threads of one warp by two instructions is a warning. If it is in one
+// instruction, or if a thread of another warp races at the same two places, it is an error.
 func TestWarpSynchronous(t *testing.T) {
 	at := func(kind event.Kind, warp, mask, place uint32) event.Event {
 		flags := event.FlagRead
@@ -106,7 +106,7 @@ func TestWarpSynchronous(t *testing.T) {
 	}
 }
 
-// TestPartialBarriers has barriers that are not for the whole block: they end no region.
+// TestPartialBarriers checks that barriers for only part of the block end no region.
 func TestPartialBarriers(t *testing.T) {
 	for _, c := range []struct {
 		arrive event.Event
@@ -123,16 +123,16 @@ func TestPartialBarriers(t *testing.T) {
 		litmus.Add(b, c.arrive)
 		litmus.Add(b, event.Event{Kind: event.BarrierDone, Mask: 1, Barrier: 3})
 		litmus.Do(b, "1 ld 0")
-		d := newTest("lazy")
-		d.Events(b) // and no end of the kernel: what was recorded until then is judged
+		d := newTest("lazy") // without the end of the kernel: Findings judges what was recorded
+		d.Events(b)          // and no end of the kernel: what was recorded until then is judged
 		if got := len(d.Findings()); got != c.races {
 			t.Errorf("%+v: %d races, want %d", c.arrive, got, c.races)
 		}
 	}
 }
 
-// TestChoice sends a kernel whose code synchronises to barracuda, also when it does not get there; and kernels of both
-// kinds in one batch, and in batches of one event.
+// TestChoice checks that a kernel whose code synchronises goes to barracuda, even if the synchronisation is not
+// executed. It uses kernels of both kinds in one batch, and in batches of one event.
 func TestChoice(t *testing.T) {
 	stream := func(synchronises bool, line string) *event.Batch {
 		b := litmus.Launch(2)
@@ -193,11 +193,11 @@ func TestChoice(t *testing.T) {
 	newTest("lazy").Events(stream(false, atomic))
 }
 
-// fact is that two threads (of one block) or two blocks race at a byte.
+// fact says that two threads of one block, or two blocks, race at a byte.
 type fact struct {
 	x, y   uint32 // for a write and a read the writer first, otherwise the smaller first
 	at     uint64
-	op     detect.Op // what y did
+	op     detect.Op // the operation of y
 	shared bool
 	intra  bool
 	block  uint32 // of an intra-block race
@@ -216,7 +216,7 @@ type access struct {
 	write, shared         bool
 }
 
-// program is a random launch, with what its threads did byte by byte.
+// program makes a random launch, and lists its threads' accesses byte by byte.
 func program(rng *rand.Rand) (*event.Batch, []access) {
 	blocks, size := 1+uint32(rng.IntN(4)), []uint32{20, 32, 50, 96}[rng.IntN(4)]
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: size, Y: 1, Z: 1}}}}
@@ -280,8 +280,8 @@ func program(rng *rand.Rand) (*event.Batch, []access) {
 	return b, done
 }
 
-// definition is the races of what threads did, straight from the definition: of one block in one interval between
-// barriers; of different blocks, in global memory, anywhere.
+// definition gives the races of accesses straight from the definition: within one block and one interval between
+// barriers, and between different blocks in global memory at any time.
 func definition(done []access) map[fact]bool {
 	byByte := map[uint64][]access{}
 	for _, a := range done {
@@ -356,7 +356,7 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestSources wants that the places of a finding are those of accesses that overlap, when it is said that they are complete.
+// TestSources checks that the places of a finding are those of overlapping accesses, if it says that they are complete.
 func TestSources(t *testing.T) {
 	for seed := range uint64(300) {
 		b, _ := program(rand.New(rand.NewPCG(seed, 2)))
@@ -378,7 +378,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// accessed says that a place accessed each of the bytes in a block.
+// accessed says that a place accessed every byte of a range in a block.
 func accessed(b *event.Batch, block, place uint32, lo, hi uint64, shared bool) bool {
 	left := map[uint64]bool{}
 	for at := lo; at < hi; at++ {
@@ -400,7 +400,7 @@ func accessed(b *event.Batch, block, place uint32, lo, hi uint64, shared bool) b
 	return len(left) == 0
 }
 
-// TestCompact wants the sets of a coalesced kernel to be one region a block.
+// TestCompact checks that the sets of a coalesced kernel are one region for each block.
 func TestCompact(t *testing.T) {
 	for _, mode := range mode.Values {
 		b := litmus.Launch(8)
@@ -429,7 +429,8 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestBoundedSearch wants sets to stay of bounded size where a block repeats scattered accesses at each barrier.
+// TestBoundedSearch checks that the size of sets stays bounded if a block repeats scattered accesses after each
+// barrier.
 func TestBoundedSearch(t *testing.T) {
 	d := newTest("lazy")
 	d.Events(litmus.Launch(1))
@@ -455,7 +456,7 @@ func TestBoundedSearch(t *testing.T) {
 	}
 }
 
-// BenchmarkCoalesced is a block of 256 threads that reads two arrays and writes a third, with a barrier now and then.
+// BenchmarkCoalesced is a block of 256 threads that reads two arrays and writes a third, with occasional barriers.
 func BenchmarkCoalesced(b *testing.B) {
 	launch := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 256, Y: 1, Z: 1}}}}
 	litmus.Add(launch, event.Event{Kind: event.KernelBegin})

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// subset is what a block read or wrote between two barriers, in the order of addresses. It does not change.
+// subset is what a block read or wrote between two barriers, in the order of addresses. It never changes.
 type subset struct {
 	regions []region
 	time    uint64 // when it was appended, from 1
@@ -24,7 +24,7 @@ func (d *Detector) add(c *block) {
 		for _, r := range set {
 			s.regions = insertBounded(s.regions, r)
 		}
-		// The bounded search leaves repetitions of what was accessed long ago.
+		// The bounded search leaves repetitions of regions that were accessed long ago.
 		if len(s.regions) > 2*s.tidied+4*searched {
 			s.regions = tidy(s.regions)
 			s.tidied = len(s.regions)
@@ -32,7 +32,7 @@ func (d *Detector) add(c *block) {
 	}
 }
 
-// checkAll intersects the sets of all blocks, when the kernel has ended.
+// checkAll intersects the sets of all blocks at the end of the kernel.
 func (d *Detector) checkAll() {
 	if len(d.all[writes]) == 0 {
 		return
@@ -50,8 +50,8 @@ func (d *Detector) checkAll() {
 	})
 }
 
-// appendSubsets appends what the block did since its last barrier to its lists, and intersects with the other blocks'
-// (figure 6.7).
+// appendSubsets appends the accesses of the block since its last barrier to its lists, and intersects them with those
+// of the other blocks (figure 6.7).
 func (d *Detector) appendSubsets(c *block) {
 	d.time++
 	for kind, set := range [2][]region{reads: d.crs, writes: d.cws} {
@@ -87,7 +87,8 @@ func (d *Detector) appendSubsets(c *block) {
 	c.checked = d.time
 }
 
-// checkOlder is step 2: what the block read before its last check, against the writes that others have appended since.
+// checkOlder is step 2: what the block read before its last check is compared with the writes that others have appended
+// since.
 func (d *Detector) checkOlder(c *block) {
 	older := c.subsets[reads]
 	if n := len(older); n > 0 && older[n-1].time > c.checked {
@@ -119,7 +120,7 @@ func (d *Detector) intersect(x, y *block, theirs, mine []region, op detect.Op) {
 	})
 }
 
-// extent gives the bytes that a set in the order of addresses, not empty, lies in.
+// extent gives the range of bytes that contains a sorted, non-empty set.
 func extent(set []region) (lo, hi uint64) {
 	lo = set[0].lo
 	for i := range set {

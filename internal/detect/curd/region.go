@@ -8,12 +8,12 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// region is a run of bytes that threads accessed, with what is known of the latest access in it (section 6.1.1).
+// region is a range of bytes that threads accessed, with facts about the latest access in it (section 6.1.1).
 type region struct {
-	lo, hi   uint64 // hi is not in it
+	lo, hi   uint64 // hi is exclusive
 	place    uint32
-	thread   uint16 // of the block; for messages only
-	complete bool   // place is that of every access in the region (section 6.2, "Source-level information")
+	thread   uint16 // within the block; for messages only
+	complete bool   // every access in the region was at place (section 6.2, "Source-level information")
 	strength uint8  // order and scope, for messages only
 }
 
@@ -24,17 +24,17 @@ func (r *region) order() event.Order    { return event.Order(r.strength >> 4) }
 func (r *region) scope() event.Scope    { return event.Scope(r.strength & 15) }
 func (r *region) touches(x region) bool { return r.lo <= x.hi && x.lo <= r.hi }
 
-// merge makes the region the union of itself and an earlier one that it touches.
+// merge makes the region the union of itself and an earlier region that touches it.
 func (r *region) merge(earlier region) {
 	r.lo, r.hi = min(r.lo, earlier.lo), max(r.hi, earlier.hi)
 	r.complete = r.complete && earlier.complete && r.place == earlier.place
 }
 
-// searched is how many regions of a set an insertion looks at (section 6.2, "Caching Thread-Set Insertions", and section
-// 6.1.2, where it is called k; neither gives the number).
+// searched is the number of regions of a set that an insertion examines (section 6.2, "Caching Thread-Set Insertions",
+// and section 6.1.2, where it is called k; neither gives the number).
 const searched = 8
 
-// owned is a region and whose it is: a thread of a block, or a block.
+// owned is a region with its owner: a thread of a block, or a block.
 type owned struct {
 	region
 	owner uint32
@@ -54,13 +54,13 @@ func insertBounded(set []region, r region) []region {
 }
 
 func byAddress(x, y region) int {
-	if x.lo != y.lo { // nearly always, and all else is computed before cmp.Or is called
+	if x.lo != y.lo { // nearly always; cmp.Or would evaluate all its arguments
 		return cmp.Compare(x.lo, y.lo)
 	}
 	return cmp.Or(cmp.Compare(x.hi, y.hi), cmp.Compare(x.place, y.place), cmp.Compare(x.thread, y.thread))
 }
 
-// tidy sorts a set, and makes one of regions that touch and know the same.
+// tidy sorts a set, and merges regions that touch and have the same source.
 func tidy(set []region) []region {
 	order(set)
 	out := set[:0]
@@ -92,8 +92,8 @@ func orderOwned(set []owned) {
 	}
 }
 
-// overlaps calls f for regions of two sets in the order of addresses that overlap, in time linear in their lengths. Every byte
-// that is in both sets is in the overlap of such a pair, even where a set's own regions overlap.
+// overlaps calls f for overlapping regions of two sorted sets, in linear time. Every byte that is in both sets is in
+// the overlap of such a pair, even if regions of one set overlap each other.
 func overlaps(x, y []region, f func(x, y *region) bool) {
 	for i, j := 0, 0; i < len(x) && j < len(y); {
 		if x[i].lo < y[j].hi && y[j].lo < x[i].hi && !f(&x[i], &y[j]) {
@@ -107,14 +107,14 @@ func overlaps(x, y []region, f func(x, y *region) bool) {
 	}
 }
 
-// overlap says that two sets in the order of addresses have bytes in common.
+// overlap says that two sorted sets have bytes in common.
 func overlap(x, y []region) bool {
 	found := false
 	overlaps(x, y, func(*region, *region) bool { found = true; return false })
 	return found
 }
 
-// readWrite calls f for each pair of a write and a read that overlap and are of different owners. It sorts the sets.
+// readWrite calls f for each pair of a write and a read that overlap and have different owners. It sorts the sets.
 func readWrite(writes, reads []owned, f func(write, read *owned)) {
 	orderOwned(writes)
 	orderOwned(reads)
@@ -132,8 +132,8 @@ func readWrite(writes, reads []owned, f func(write, read *owned)) {
 	}
 }
 
-// writeWrite calls f for each pair of writes that overlap and are of different owners: each pair once, as in the strict
-// upper triangle of a matrix of owners. It sorts the set.
+// writeWrite calls f once for each pair of writes that overlap and have different owners, as in the strict upper
+// triangle of a matrix of owners. It sorts the set.
 func writeWrite(writes []owned, f func(x, y *owned)) {
 	orderOwned(writes)
 	for i := range writes {

@@ -6,28 +6,28 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// race is two regions that overlap, the first one written.
+// race is two regions that overlap; the first one was written.
 type race struct {
 	x, y   uint32 // numbers of the blocks
 	rx, ry region
-	op     detect.Op // what y did
+	op     detect.Op // the operation of y
 	shared bool
 }
 
-// warp says that two threads of one warp race, by two instructions: code that relies on the warp being in step, for which
-// the thesis has warnings (section 6.3.4). Writes of one place may be of one instruction, and are errors.
+// warp says that two threads of one warp race by two instructions: code that relies on lockstep, for which the thesis
+// has warnings (section 6.3.4). Two writes at one place may be one instruction; these are errors.
 func (r *race) warp() bool {
 	return r.x == r.y && r.rx.thread/32 == r.ry.thread/32 && r.rx.place != r.ry.place
 }
 
-// pending is a race that was found last, and how many like it, of the same places in bytes that it covers, followed.
+// pending is the race that was found last, and the number of races at the same places, within its bytes, that followed.
 type pending struct {
 	race
 	lo, hi uint64
 	count  int
 }
 
-// report takes a race down. In the messages the write is the earlier access: sets do not tell which was.
+// report records a race. In messages the write is the earlier access: sets do not say which was.
 func (d *Detector) report(space int, x, y uint32, write, other region, op detect.Op) {
 	r := race{x, y, write, other, op, space == 1}
 	if d.witness != nil {
@@ -44,7 +44,7 @@ func (d *Detector) report(space int, x, y uint32, write, other region, op detect
 	d.last = pending{r, lo, hi, 1}
 }
 
-// flush counts the race that was found last.
+// flush adds the race that was found last to the findings.
 func (d *Detector) flush() {
 	p := d.last
 	d.last = pending{}

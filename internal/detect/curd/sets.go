@@ -6,19 +6,21 @@ import (
 	"unsafe"
 )
 
-// The sets of a block's threads, held by warp. Lanes that did the same are a group: its sets have one line for what is a
-// region of each thread, as long as the regions lie in a pattern. Lanes part when one does what others do not, down to
-// groups of one lane; what the sets hold is in each case what figure 6.3 has, thread by thread.
+// The sets of a block's threads are stored by warp. Lanes that did the same form a group. One line of the group's sets
+// represents one region of each of its threads, as long as the regions form a pattern. Groups are divided when some
+// lanes do something else, down to groups of one lane. In each case the sets contain what figure 6.3 has for every
+// thread.
 
-// slope is how far apart the regions of neighbouring lanes of a row lie, and those of one lane in one row and the next.
+// slope is the distance between the regions of neighbouring lanes in a row, and between those of a lane and the one
+// below it in the next row.
 type slope struct{ lane, row int64 }
 
-// line is a region of each lane of a group. That of lane l lies from lo + l%per*lane + l/per*row on; of a group of one lane the
-// slope is zero, and lo is where its region lies.
+// line is one region of each lane of a group. The region of lane l begins at lo + l%per*lane + l/per*row. In a group of
+// one lane the slope is zero, and lo is the beginning of its region.
 type line struct {
 	lo, size uint64
 	slope    slope
-	from, to uint64 // the bytes in which all regions lie; of rows that are not whole there may be more
+	from, to uint64 // bounds of all regions; with incomplete rows they may be too wide
 	place    uint32
 	complete bool
 	strength uint8
@@ -26,7 +28,7 @@ type line struct {
 
 const lineBytes = uint64(unsafe.Sizeof(line{}))
 
-// merge makes the line the union of itself and an earlier one of the same slope that it touches.
+// merge makes the line the union of itself and an earlier line of the same slope that touches it.
 func (x *line) merge(earlier *line) {
 	hi := max(x.lo+x.size, earlier.lo+earlier.size)
 	x.lo = min(x.lo, earlier.lo)
@@ -35,17 +37,17 @@ func (x *line) merge(earlier *line) {
 	x.complete = x.complete && earlier.complete && x.place == earlier.place
 }
 
-// put makes the line one of a single lane that begins at lo.
+// put makes the line that of a single lane with a region at lo.
 func (x *line) put(lo uint64) { x.lo, x.from, x.to = lo, lo, lo+x.size }
 
 func (x *line) touches(y *line) bool { return x.lo <= y.lo+y.size && y.lo <= x.lo+x.size }
 
 func (x *line) contains(y *line) bool { return x.lo <= y.lo && y.lo+y.size <= x.lo+x.size }
 
-// shape is how the lanes of warps lie: so many to a row.
+// shape is the number of lanes in a row.
 type shape int
 
-// at gives where the region of a lane begins.
+// at gives the beginning of the region of a lane.
 func (p shape) at(x *line, lane int) uint64 {
 	return x.lo + uint64(int64(lane%int(p))*x.slope.lane+int64(lane/int(p))*x.slope.row)
 }
@@ -57,10 +59,10 @@ func (p shape) of(x line, lane int) line {
 	return x
 }
 
-// flat reports whether all lanes lie at one distance from each other, rows or not.
+// flat says that neighbouring lanes always have the same distance, across rows too.
 func (p shape) flat(s slope) bool { return s.row == int64(p)*s.lane }
 
-// extend notes the bytes in which the regions of a line lie.
+// extend sets the bounds of the regions of a line.
 func (p shape) extend(x *line, mask uint32) {
 	var lo, hi uint64
 	if p.flat(x.slope) {
@@ -92,7 +94,7 @@ type group struct {
 
 func single(mask uint32) bool { return mask&(mask-1) == 0 }
 
-// relation says for how many lanes something is so.
+// relation says for how many lanes something holds.
 type relation uint8
 
 const (
@@ -101,7 +103,7 @@ const (
 	all
 )
 
-// related tells for how many lanes of the group x touches y or, if that is asked for, contains it.
+// related says for how many lanes of the group x touches y or, if contains is set, contains it.
 func (g *group) related(p shape, x, y *line, contains bool) relation {
 	if x.slope == y.slope {
 		if x.touches(y) && (!contains || x.contains(y)) {
@@ -129,14 +131,15 @@ func (g *group) related(p shape, x, y *line, contains bool) relation {
 	return some
 }
 
-// entering is an access on its way into the sets of a group.
+// entering is an access that is being added to the sets of a group.
 type entering struct {
 	line
-	at, stop int // the line looked at next, and the one after the last
+	at, stop int // the line to examine next, and the end
 	started  bool
 }
 
-// enter goes on with an access. It gives false where lanes would do different things: they must part then, and each go on.
+// enter continues adding an access. It returns false if lanes would act differently: the group must then be divided,
+// and each part continues.
 func (g *group) enter(p shape, e *entering) bool {
 	if !e.started {
 		n := len(g.lines)
@@ -170,9 +173,9 @@ func (g *group) enter(p shape, e *entering) bool {
 	return true
 }
 
-// warpSet are the sets of one kind of a warp's threads. Lanes of no group have empty ones.
+// warpSet is the sets of one kind of a warp's threads. Lanes without a group have empty sets.
 type warpSet struct {
-	groups []group // what follows them keeps its memory
+	groups []group // elements beyond the length keep their memory
 	whose  [32]int8
 }
 
@@ -188,7 +191,7 @@ func (w *warpSet) take(mask uint32) *group {
 	return g
 }
 
-// part makes groups of some lanes by themselves, one of the lanes of mask and one of the others, of group i.
+// part divides group i into two: the lanes of mask, and the others.
 func (w *warpSet) part(p shape, i int, mask uint32) {
 	h := w.take(w.groups[i].mask &^ mask)
 	g := &w.groups[i]
@@ -198,7 +201,7 @@ func (w *warpSet) part(p shape, i int, mask uint32) {
 	h.settle(p)
 }
 
-// settle gives the lines of a group of one lane no slope, and others the bytes in which they lie.
+// settle removes the slope of the lines of a group of one lane, and updates the bounds of the lines of other groups.
 func (g *group) settle(p shape) {
 	lane := bits.TrailingZeros32(g.mask)
 	for k := range g.lines {
@@ -245,7 +248,7 @@ func (w *warpSet) enter(p shape, i int, x line) {
 	if single(g.mask) {
 		x = p.of(x, bits.TrailingZeros32(g.mask))
 	}
-	if n := len(g.lines); n == 1 && g.lines[0].slope == x.slope { // nearly always, and soon done
+	if n := len(g.lines); n == 1 && g.lines[0].slope == x.slope { // nearly always, and fast
 		last := &g.lines[0]
 		if !x.touches(last) {
 			g.lines = append(g.lines, x)
@@ -262,7 +265,7 @@ func (w *warpSet) enter(p shape, i int, x line) {
 	for mask := g.mask; mask != 0; mask &= mask - 1 {
 		lane := mask & -mask
 		if lane != mask {
-			w.part(p, i, mask&^lane) // the lane by itself is the last group now
+			w.part(p, i, mask&^lane) // the lane alone is the last group now
 		}
 		k := i
 		if lane != mask {
@@ -276,7 +279,7 @@ func (w *warpSet) enter(p shape, i int, x line) {
 	}
 }
 
-// insertEach adds an access of the lanes of mask, each at an address of its own: x but for lo.
+// insertEach adds an access of the lanes of mask, each at its own address: x without lo.
 func (w *warpSet) insertEach(p shape, mask uint32, x line, addrs []uint64) {
 	var at [32]uint64
 	for m, k := mask, 0; m != 0; m, k = m&(m-1), k+1 {
@@ -284,7 +287,7 @@ func (w *warpSet) insertEach(p shape, mask uint32, x line, addrs []uint64) {
 	}
 	for i := 0; i < len(w.groups); i++ {
 		for in := w.groups[i].mask & mask; in != 0 && !single(w.groups[i].mask); {
-			w.part(p, i, in&-in) // the others are looked at when their group comes up
+			w.part(p, i, in&-in) // the others are handled with their group
 			in = w.groups[i].mask & mask
 		}
 		if g := &w.groups[i]; g.mask&mask != 0 {
@@ -300,14 +303,14 @@ func (w *warpSet) insertEach(p shape, mask uint32, x line, addrs []uint64) {
 	}
 }
 
-// threadSets are the sets of one kind of all threads of a block.
+// threadSets is the sets of one kind of all threads of a block.
 type threadSets struct {
 	warps []warpSet
 	shape shape
 	used  bool
 }
 
-// clear empties the sets and keeps their memory, unless it is much.
+// clear empties the sets. It keeps their memory unless it is large.
 func (s *threadSets) clear() {
 	if !s.used {
 		return
@@ -335,8 +338,8 @@ func (s *threadSets) bytes() (n uint64) {
 	return n
 }
 
-// compress appends the union of the sets to out: regions that touch their left neighbour in the layout of figure 6.3,
-// where the first regions of all threads are before the second ones, become one with it (figure 6.5).
+// compress appends the union of the sets to out. In the layout of figure 6.3, in which the first regions of all threads
+// precede the second ones, regions that touch their left neighbour are merged with it (figure 6.5).
 func (s *threadSets) compress(out []region) []region {
 	for i := range s.warps {
 		if w := &s.warps[i]; len(w.groups) > 1 {
@@ -359,7 +362,7 @@ func (s *threadSets) compress(out []region) []region {
 	return c.out
 }
 
-// rows is the greatest number of lines of a group.
+// rows gives the greatest number of lines in a group.
 func (s *threadSets) rows() (rows int) {
 	for i := range s.warps {
 		w := &s.warps[i]
@@ -370,7 +373,7 @@ func (s *threadSets) rows() (rows int) {
 	return rows
 }
 
-// number notes which group each lane is in, -1 for none.
+// number sets the group of each lane, -1 for none.
 func (w *warpSet) number() {
 	for l := range w.whose {
 		w.whose[l] = -1
@@ -382,15 +385,15 @@ func (w *warpSet) number() {
 	}
 }
 
-// compressor makes the union of sets.
+// compressor computes the union of sets.
 type compressor struct {
 	p    shape
 	out  []region
-	left region // the neighbour
-	any  bool   // there is one
+	left region // the left neighbour
+	any  bool   // there is a left neighbour
 }
 
-// lanes adds the regions of number row of a warp of several groups.
+// lanes adds the regions with number row of a warp with several groups.
 func (c *compressor) lanes(warp, row int, w *warpSet) {
 	for l := 0; l < 32; {
 		k, first := w.whose[l], l
@@ -402,7 +405,7 @@ func (c *compressor) lanes(warp, row int, w *warpSet) {
 	}
 }
 
-// group adds those of a warp of one group.
+// group adds those of a warp with one group.
 func (c *compressor) group(warp, row int, g *group) {
 	if row >= len(g.lines) {
 		return
@@ -424,7 +427,7 @@ func (c *compressor) run(warp int, x *line, first, last int) {
 		from := lo
 		r.lo, r.hi, r.thread = lo, lo+x.size, uint16(32*warp+l)
 		begin := r
-		for whole && l < last { // on to the end of the row, and over it where the next one touches
+		for whole && l < last { // to the end of the row, and further if the next row touches it
 			end := min(last, l|int(c.p-1))
 			if end == l {
 				end++
@@ -466,7 +469,7 @@ func (s *threadSets) each(out []owned) []owned {
 	return out
 }
 
-// span is a line and the bytes in which it lies.
+// span is a line with its bounds.
 type span struct {
 	lo, hi   uint64
 	at, size uint64 // of the line
@@ -475,11 +478,11 @@ type span struct {
 	warp     int32
 }
 
-// spans appends those of the sets to out, in the order of addresses.
+// spans appends the spans of the sets to out, in the order of addresses.
 func (s *threadSets) spans(out []span) []span {
 	sorted, rows := true, s.rows()
 	last := uint64(0)
-	for row := range rows { // the first lines of all warps mostly lie before the second ones
+	for row := range rows { // the first lines of all warps mostly precede the second ones
 		for i := range s.warps {
 			for k := range s.warps[i].groups {
 				g := &s.warps[i].groups[k]
@@ -507,13 +510,13 @@ func (s *threadSets) spans(out []span) []span {
 	return out
 }
 
-// raceFree reports whether it is seen at once that no threads race: the lines with a write in them that overlap have each thread
-// by itself. Otherwise the sets must be looked at thread by thread.
+// raceFree says that no threads race, because lines that overlap with a write overlap only in the regions of a single
+// thread. If it returns false, the sets must be compared thread by thread.
 func (d *Detector) raceFree(reads, writes *threadSets) bool {
 	p := writes.shape
 	d.spans[0], d.spans[1] = writes.spans(d.spans[0][:0]), reads.spans(d.spans[1][:0])
 	w, r := d.spans[0], d.spans[1]
-	looks := 4 * (len(w) + len(r)) // pairs that are looked at
+	looks := 4 * (len(w) + len(r)) // limit for the number of pairs examined
 	from := 0
 	for i := range w {
 		x := &w[i]
@@ -537,13 +540,13 @@ func (d *Detector) raceFree(reads, writes *threadSets) bool {
 	return true
 }
 
-// own reports whether two lines surely overlap in regions of one thread only.
+// own says that two lines overlap only in regions of one thread. It may return false by mistake.
 func (p shape) own(x, y *span) bool {
 	return x.warp == y.warp && (single(x.mask) && x.mask == y.mask || x.slope == y.slope && p.apart(x, y))
 }
 
-// apart reports whether no lane's region of x overlaps another lane's of y, which has the same slope. It may give false though
-// none does.
+// apart says that no lane's region of x overlaps another lane's of y. Both have the same slope. It may return false by
+// mistake.
 func (p shape) apart(x, y *span) bool {
 	beside := func(by int64, more uint64) bool {
 		by = max(by, -by)

@@ -10,14 +10,15 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// plainSets are the sets of figure 6.3 as it has them: of one kind of all threads of a block, one region of each thread after the other (figure 6.3).
+// plainSets are the sets of figure 6.3 literally: of one kind, for all threads of a block, with the first regions of
+// all threads before the second ones.
 type plainSets struct {
 	regions []region // number i of thread t is at i*threads + t
 	lengths []uint32 // by thread
 	rows    uint32   // the greatest of lengths
 }
 
-// insert adds an access of thread t: it is merged with those of the latest regions that it touches, and becomes the latest.
+// insert adds an access of thread t: it is merged with the latest regions that it touches, and becomes the latest.
 func (s *plainSets) insert(t int, r region) {
 	threads := len(s.lengths)
 	n := int(s.lengths[t])
@@ -43,7 +44,7 @@ func (s *plainSets) insert(t int, r region) {
 	s.rows = max(s.rows, uint32(n+1))
 }
 
-// compress appends the union of the sets to out: regions that touch their left neighbour in the layout become one with
+// compress appends the union of the sets to out: regions that touch their left neighbour in the layout are merged with
 // it (figure 6.5).
 func (s *plainSets) compress(out []region) []region {
 	threads := len(s.lengths)
@@ -81,7 +82,7 @@ func (s *plainSets) each(out []owned) []owned {
 	return out
 }
 
-// clear empties the sets and keeps their memory, unless it is much.
+// clear empties the sets. It keeps their memory unless it is large.
 func (s *plainSets) clear() {
 	if s.rows > 64 {
 		s.regions = nil
@@ -90,7 +91,8 @@ func (s *plainSets) clear() {
 	clear(s.lengths)
 }
 
-// randomAccess is an access of a warp in one of the ways that kernels have: side by side, in strides, in rows, at one address, anywhere.
+// randomAccess makes an access of a warp as kernels do: adjacent words, with a stride, in rows, at one address, or at
+// random addresses.
 func randomAccess(g *rand.Rand, per int, warp int, base uint64) (e event.Event, addrs []uint64) {
 	size := []uint8{1, 4, 4, 4, 8, 16}[g.IntN(6)]
 	e = event.Event{Mask: ^uint32(0), Size: size, Place: uint32(g.IntN(4)), Order: event.Order(g.IntN(2)), Flags: event.FlagScattered}
@@ -138,8 +140,8 @@ func randomAccess(g *rand.Rand, per int, warp int, base uint64) (e event.Event, 
 	return e, addrs
 }
 
-// TestSets compares the sets held by warp with those held by thread: every region, and the union of all. Where they are said
-// to be free of races no two threads may race.
+// TestSets compares sets stored by warp with sets stored by thread: every region, and the union. If raceFree says so,
+// no two threads may race.
 func TestSets(t *testing.T) {
 	free, racy := 0, 0
 	for seed := range uint64(2500) {
@@ -150,8 +152,8 @@ func TestSets(t *testing.T) {
 		c := &block{threads: d.newThreads()}
 		d.blocks = map[uint32]*block{0: c}
 		var plain [2]plainSets
-		for range 2 { // memory is used again
-			spread := uint64(g.IntN(2)) << 16 // reads and writes lie apart
+		for range 2 { // the second time, memory is reused
+			spread := uint64(g.IntN(2)) << 16 // reads and writes are far apart
 			wild := g.IntN(3)
 			for k := range plain {
 				plain[k].clear()
@@ -161,7 +163,7 @@ func TestSets(t *testing.T) {
 			for range 1 + g.IntN(20) {
 				kind, warp := g.IntN(2), g.IntN(warps)
 				e, addrs := randomAccess(g, per, warp, 1<<40+uint64(kind)*spread)
-				if wild == 0 { // as coalesced kernels do
+				if wild == 0 { // like coalesced kernels
 					e = event.Event{Mask: ^uint32(0), Size: 4, Stride: 4, Addr: 1<<40 + uint64(kind)*spread + uint64(warp)*128 + uint64(g.IntN(4))<<10, Place: e.Place}
 					addrs = nil
 					for l := range uint64(32) {

@@ -1,4 +1,4 @@
-// Package findings makes findings of races: one for each pair of places, the gravest race as its example.
+// Package findings turns races into findings: one for each pair of places, with the gravest race as its example.
 package findings
 
 import (
@@ -9,16 +9,16 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Race is one race as a detector tells it.
+// Race is a race as a detector reports it.
 type Race struct {
 	Facts     detect.Facts
-	Kind      detect.Kind      // "": what Facts give
-	Note      string           // the detector's own name for it, for the message; "" for none
-	Predicted bool             // not in the observed order of events, but in another of the same trace
-	Info      bool             // of severity info, whatever Facts say
-	Lanes     int              // threads of the later access that race; 0 counts as 1
-	More      int              // bytes concerned besides those of the accesses, where only their number is known
-	Sections  []detect.Section // as those of detect.Finding
+	Kind      detect.Kind      // "": the kind of Facts
+	Note      string           // the detector's own name for the race, for the message; may be ""
+	Predicted bool             // not in the observed order of events, but in another order of the same trace
+	Info      bool             // its severity is info, whatever the Facts are
+	Lanes     int              // the number of threads of the later access that race; 0 counts as 1
+	More      int              // the number of racing bytes outside the overlap of the two accesses
+	Sections  []detect.Section // for detect.Finding.Sections
 }
 
 // Set collects the races of one detector.
@@ -26,11 +26,11 @@ type Set struct {
 	detector string
 	watch    *detect.Watch
 	found    *detect.Shortlist[pair, entry]
-	last     pair // the one added to last, with its entry
+	last     pair // the pair that entry belongs to: the one added last
 	entry    *entry
 }
 
-// pair is two places, host operations by name, the smaller first.
+// pair is two places, the smaller first. Host operations are identified by name.
 type pair struct{ a, b site }
 
 type site struct {
@@ -41,11 +41,11 @@ type site struct {
 type entry struct {
 	race  Race
 	count int
-	bytes map[stretch]uint64 // the bytes concerned, a bit each
-	more  int                // bytes concerned that are not among them
+	bytes map[stretch]uint64 // the racing bytes, a bit each
+	more  int                // the number of racing bytes that are not in bytes
 }
 
-// stretch is 64 bytes: of global memory, or of the shared memory of a block.
+// stretch is 64 bytes of global memory, or of the shared memory of a block.
 type stretch struct {
 	launch, block uint32 // 0, 0: global memory
 	number        uint64
@@ -72,14 +72,14 @@ func (r *Race) kind() detect.Kind { return cmp.Or(r.Kind, r.Facts.Kind()) }
 // More implements detect.Capped for the detector.
 func (s *Set) More() (int, bool) { return s.found.More() }
 
-// beyond says that the race is one more of a finding that need not be kept.
+// beyond says that the race belongs to a finding that need not be kept.
 func (s *Set) beyond(p pair, r *Race) bool {
 	severity, ok := s.found.Beyond(p)
 	return ok && r.severity() <= severity
 }
 
-// Takes says that Add would make the finding of this race, rather than count it as one more of a finding: what is dear to
-// know of it need not be found out otherwise.
+// Takes says whether Add would use this race as the example of a finding, rather than only count it. If not, the caller
+// need not compute expensive details of the race.
 func (s *Set) Takes(r *Race) bool {
 	p := r.pair()
 	e := s.found.Get(p)
@@ -95,7 +95,7 @@ func (r *Race) pair() pair {
 	return p
 }
 
-// yields says that r is the better example.
+// yields says that r is a better example than the current one.
 func (e *entry) yields(r *Race) bool {
 	if r.Info != e.race.Info {
 		return !r.Info
@@ -103,7 +103,7 @@ func (e *entry) yields(r *Race) bool {
 	return r.Facts.Category > e.race.Facts.Category || !r.Predicted && e.race.Predicted
 }
 
-// Add counts a race. Bytes of both accesses' overlap are counted as concerned.
+// Add counts a race, and adds the bytes in which its two accesses overlap.
 func (s *Set) Add(r *Race) {
 	x, y := &r.Facts.Earlier, &r.Facts.Later
 	if !s.watch.Races(x, y) {
@@ -142,7 +142,7 @@ func (s *Set) Add(r *Race) {
 	}
 }
 
-// concerned is the number of bytes concerned.
+// concerned returns the number of racing bytes.
 func (e *entry) concerned() int {
 	n := e.more
 	for _, b := range e.bytes {
@@ -155,10 +155,10 @@ func compare(x, y site) int {
 	return cmp.Or(cmp.Compare(x.host, y.host), cmp.Compare(x.place, y.place))
 }
 
-// Findings gives what was added, in the order of the places.
+// Findings returns the findings, ordered by places.
 func (s *Set) Findings() []detect.Finding {
 	keys := s.found.Keys()
-	s.entry = nil // it may not be kept any more
+	s.entry = nil // it may have been dropped
 	out := make([]detect.Finding, len(keys))
 	for i, p := range keys {
 		e := s.found.Get(p)

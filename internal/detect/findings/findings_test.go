@@ -45,7 +45,7 @@ func TestOneFindingPerPairOfPlaces(t *testing.T) {
 	}
 }
 
-// TestBytes counts bytes as a set of them does.
+// TestBytes compares the number of bytes with that of a simple set.
 func TestBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	type byteOf struct {
@@ -54,7 +54,7 @@ func TestBytes(t *testing.T) {
 	}
 	for range 200 {
 		c, want := New("example", detect.Config{}), [2]map[byteOf]bool{{}, {}}
-		warps := 1 + rng.Uint32N(2) // of a block
+		warps := 1 + rng.Uint32N(2) // in a block
 		for range 60 {
 			at, size, space, warp, place := rng.Uint64N(300), 1<<rng.IntN(6), []event.Space{event.Global, event.Shared}[rng.IntN(2)], rng.Uint32N(4), rng.IntN(2)
 			a := detect.Access{Op: detect.Write, Place: 1, Space: space, Address: at, Size: size, Warp: warp,
@@ -78,8 +78,9 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestExample adds random races of a few places. The example of a finding is the first of the gravest: what is not of severity
-// info before what is, the graver category, what was observed before what is predicted; Takes says so before it is added.
+// TestExample adds random races at a few places. The example of a finding must be the first of the gravest: severity
+// info comes last, then the graver category wins, then observed races win over predicted ones. Takes must predict
+// whether Add uses a race.
 func TestExample(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	categories := []detect.Category{detect.VolatileRace, detect.SameBlock, detect.CrossBlock}
@@ -153,14 +154,15 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// order spells the places of a finding such that texts are in the order of findings.
+// order formats the places of a finding so that the strings sort like the findings.
 func order(f *detect.Finding) string {
 	x, y := &f.Accesses[0], &f.Accesses[1]
 	p, q := fmt.Sprintf("%s %09d", x.Host, x.Place), fmt.Sprintf("%s %09d", y.Host, y.Place)
 	return min(p, q) + ", " + max(p, q)
 }
 
-// TestNames: a race's own kind and note are in its finding, and synchronisation that is known of one side is known.
+// TestNames checks that a finding has the race's own kind and note, and that synchronisation known on one side only is
+// kept.
 func TestNames(t *testing.T) {
 	find := func(change func(*Race)) detect.Finding {
 		r := Race{Facts: detect.Facts{Category: detect.CrossBlock, Earlier: detect.Access{Op: detect.Write, Place: 1}, Later: detect.Access{Op: detect.Write, Place: 2}}}

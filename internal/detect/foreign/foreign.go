@@ -1,9 +1,11 @@
-// Package foreign finds uses of a pointer to memory that is not the user's: a thread stores the address of a local variable, or of
-// shared memory, in memory that others read, and a thread that has another variable there, or a thread of a block that has other shared
-// memory, accesses memory by it. Such an address means the same offset in the memory of whoever uses it.
+// Package foreign finds uses of pointers to memory of another thread or block. A thread stores the address of a local
+// variable, or of shared memory, in memory that others read. Another thread, or a thread of another block, loads the
+// address and accesses memory through it. The address means the same offset in the memory of whoever uses it, so it is
+// another variable there.
 //
-// Blind spots: pointers that are not stored (shuffles), that a thread stores which has loaded the same from another one, that are stored in parts or by a matrix or asynchronous operation, and those that
-// another launch left behind.
+// Blind spots: pointers that are not stored (shuffles); pointers stored by a thread that has loaded the same value from
+// another one; pointers stored in parts, or by a matrix or asynchronous operation; and pointers left behind by another
+// launch.
 package foreign
 
 import (
@@ -15,60 +17,62 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// maxPointers is how many are kept of a launch.
+// maxPointers is the most pointers kept for a launch.
 const maxPointers = 1 << 20
 
-// Beside lets a detector find such uses as well, which carry its name. It must ask for NeedGlobal, NeedShared, NeedValues and NeedLaunch.
+// Beside extends a detector to find such uses. The findings carry the detector's name. The detector must have
+// NeedGlobal, NeedShared, NeedValues and NeedLaunch.
 func Beside(d detect.Detector, name string, c detect.Config) detect.Detector {
 	return &checker{Detector: d, name: name, cfg: c, launches: map[uint32]*launch{}, room: maxPointers, found: detect.NewShortlist(c.MaxFindings,
 		func(x, y pair) int { return cmp.Or(cmp.Compare(x.load, y.load), cmp.Compare(x.store, y.store)) },
 		func(f *detect.Finding) (detect.Severity, detect.Kind) { return f.Severity, f.Kind })}
 }
 
-// checker is a detector, and the launches that run.
+// checker is the extended detector.
 type checker struct {
 	detect.Detector
 	name     string
 	cfg      detect.Config
 	launches map[uint32]*launch
-	room     int // for pointers of a launch
+	room     int // the limit for the pointers of a launch
 	notes    []string
 	found    *detect.Shortlist[pair, detect.Finding]
 }
 
-// pair is the places of a load and of the store before it.
+// pair is the places of a load and of the store that it reads from.
 type pair struct{ load, store uint32 }
 
-// launch is the pointers to local and shared memory that a launch has stored.
+// launch holds the pointers to local and shared memory that a launch has stored.
 type launch struct {
 	info      event.Launch
 	stored    map[location]pointer
-	loaded    map[held]bool // by threads, of those that others have stored
-	low, high uint64        // between which their addresses lie, in global memory or in that of any block
-	full      bool          // there was no room for one
+	loaded    map[held]bool // what threads have loaded that others had stored
+	low, high uint64        // bounds of the addresses of stored, over global memory and all shared memories
+	full      bool          // some pointers were not kept
 }
 
-// held is a pointer that a thread has loaded which another stored: if it stores the same number, it may pass that on.
+// held is a pointer that a thread has loaded after another stored it. If the thread stores the same value, it may pass
+// the pointer on.
 type held struct {
 	warp  uint32
 	lane  uint8
 	value uint64
 }
 
-// location is eight bytes of global memory, or of the shared memory of a block, which is numbered from 1.
+// location is eight bytes of global memory (block 0), or of the shared memory of a block, numbered from 1.
 type location struct {
 	block   uint32
 	address uint64
 }
 
-// pointer is one that was stored.
+// pointer is a stored pointer.
 type pointer struct {
 	to          event.Space
 	kind        event.Kind
 	order       event.Order
 	scope       event.Scope
 	lane        uint8
-	passed      bool // by a thread that had it from another: nobody knows whose it is
+	passed      bool // its thread had loaded it from another: the owner is not known
 	warp, place uint32
 	value       uint64
 }
@@ -108,7 +112,7 @@ func (c *checker) Events(b *event.Batch) {
 	c.Detector.Events(b)
 }
 
-// look looks at an access.
+// look examines an access.
 func (c *checker) look(b *event.Batch, e *event.Event, l *launch) {
 	if (e.Space == event.Global || e.Space == event.Shared) && e.Flags&event.FlagAsync == 0 {
 		if pointers := stores(b, e); pointers || len(l.stored) > 0 {
@@ -130,7 +134,7 @@ func stores(b *event.Batch, e *event.Event) bool {
 	return false
 }
 
-// access looks for pointers in what lanes load and store; pointers says that they store some.
+// access examines what lanes load and store. pointers says that they store pointers.
 func (c *checker) access(b *event.Batch, e *event.Event, l *launch, pointers bool) {
 	if e.Flags&event.FlagWrite == 0 && e.Size < 8 {
 		return
@@ -177,7 +181,7 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch, pointers boo
 	}
 }
 
-// foreign says that a pointer means other memory where a thread uses it.
+// foreign says that a pointer refers to other memory for the thread that uses it.
 func (p *pointer) foreign(warp uint32, lane int, l *event.Launch) bool {
 	if p.passed {
 		return false
@@ -213,7 +217,7 @@ func (c *checker) add(p pointer, e *event.Event, lane int, address uint64, l *la
 	c.found.Trim()
 }
 
-// Findings gives the detector's findings, and then those of pointers.
+// Findings returns the detector's findings followed by those about pointers.
 func (c *checker) Findings() []detect.Finding {
 	out := c.Detector.Findings()
 	for _, k := range c.found.Keys() {

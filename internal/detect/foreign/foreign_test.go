@@ -14,15 +14,15 @@ type nothing struct{}
 func (nothing) Events(*event.Batch)        {}
 func (nothing) Findings() []detect.Finding { return nil }
 
-// places are those of which place 9 alone loads no address.
+// places implements event.Places so that only place 9 loads no address.
 type places struct{ event.Places }
 
 func (places) Dereferences(place uint32) bool { return place != 9 }
 
 const local, shared = 2<<56 + 16, 1<<56 + 16
 
-// program gives the events of steps "WARP.LANE st|ld VARIABLE VALUE": variables of capital letters lie in shared memory, blocks have two
-// warps, step i is at place i from 1 on, and values are of 8 bytes, but of an "st4".
+// program gives the events of steps "WARP.LANE st|ld VARIABLE VALUE". Variables with capital letters are in shared
+// memory, blocks have two warps, step i is at place i, counted from 1, and values have 8 bytes, except for "st4".
 func program(t *testing.T, steps string) *event.Batch {
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}},
 		Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}}}
@@ -53,7 +53,7 @@ func program(t *testing.T, steps string) *event.Batch {
 	return b
 }
 
-// TestForeignPointers finds loads of pointers to memory that another thread or block has, and no others.
+// TestForeignPointers checks that loads of pointers to memory of another thread or block are found, and no others.
 func TestForeignPointers(t *testing.T) {
 	for _, tt := range []struct{ name, steps, want string }{
 		{"another thread's local memory", "0.0 st x local; 0.1 ld x", "1-2"},
@@ -82,7 +82,7 @@ func TestForeignPointers(t *testing.T) {
 	}
 }
 
-// TestBatches: a batch may name a launch that has begun before.
+// TestBatches checks batches that name a launch that has begun earlier.
 func TestBatches(t *testing.T) {
 	c := Beside(nothing{}, "hb", detect.Config{Places: places{}})
 	b := program(t, "0.0 st x local; 0.1 ld x")
@@ -95,7 +95,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestSeries: accesses that are told as a series are looked at.
+// TestSeries checks that accesses in a series are examined.
 func TestSeries(t *testing.T) {
 	b := program(t, "0.0 st X local; 1.0 ld X")
 	last := len(b.Events) - 1
@@ -110,7 +110,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestRoom: pointers for which there is no room are told of.
+// TestRoom checks that pointers beyond the limit are reported as not checked.
 func TestRoom(t *testing.T) {
 	c := Beside(nothing{}, "hb", detect.Config{Places: places{}}).(*checker)
 	c.room = 1

@@ -6,34 +6,35 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// That an asynchronous operation is complete is a hard edge: who acquires the phase of its mbarrier, or who waits for its group, comes
-// after what its thread, or its warp, did before it issued the operation. What operations access themselves is not judged, but for copies
-// by cp.async, which count as what their thread does when it issues them.
+// The completion of an asynchronous operation is a hard edge. A thread that acquires the phase of its mbarrier, or that
+// waits for its group, comes after what the issuing thread or warp did before the issue. The accesses of asynchronous
+// operations are not judged, with one exception: copies by cp.async count as accesses of their thread at the issue.
 
 // asynchronous is what threads of a block have issued.
 type asynchronous struct {
-	bulks   map[int64]clocks  // by the number of the copy: what comes before it
-	commits map[commit]clocks // of operations of tensor cores: what comes before
+	bulks   map[int64]clocks  // by number of the copy: what precedes it
+	commits map[commit]clocks // of tensor core operations: what precedes them
 	matrix  []matrices        // by warp
-	cores   map[unit]clocks   // of a warp's last operation on tensor memory: what comes before
+	cores   map[unit]clocks   // of a warp's last operation on tensor memory: what precedes it
 }
 
-// commit is one by a lane of a warp in the block.
+// commit identifies a commit by a lane of a warp of the block.
 type commit struct {
 	warp   uint32
 	lane   int
 	number int64
 }
 
-// unit is a warp in the block, and how it knows that its operations are complete: by event.CoreLoads or event.CoreStores.
+// unit identifies a warp of the block and a kind of tensor memory operation: event.CoreLoads or event.CoreStores.
 type unit struct {
 	warp uint32
 	how  uint8
 }
 
-// matrices is what a warp has issued of matrix operations of its warpgroup: what comes before the last operation of each group.
+// matrices is what a warp has issued of its warpgroup's matrix operations: for each group, what precedes the last
+// operation.
 type matrices struct {
-	groups uint32 // committed
+	groups uint32 // the number of groups committed
 	issued []issued
 }
 
@@ -42,7 +43,7 @@ type issued struct {
 	before clocks
 }
 
-// groupWarps is how many warps a warpgroup has.
+// groupWarps is the number of warps in a warpgroup.
 const groupWarps = 4
 
 func (b *block) asynchronous() *asynchronous {
@@ -52,7 +53,8 @@ func (b *block) asynchronous() *asynchronous {
 	return b.async
 }
 
-// before gives what comes before an operation that lanes of a warp issue, these included. What they do from now on is not part of it.
+// before gives what precedes an operation that lanes of a warp issue, their own actions included. What the lanes do
+// afterwards is not part of it.
 func (d *Detector) before(blk *block, wi, lanes uint32) (all clocks) {
 	blk.number++
 	blk.warps[wi].split(lanes&blk.warps[wi].live, func(g *group) {
@@ -62,7 +64,7 @@ func (d *Detector) before(blk *block, wi, lanes uint32) (all clocks) {
 	return all
 }
 
-// async follows an event of an asynchronous operation.
+// async handles an event of an asynchronous operation.
 func (d *Detector) async(blk *block, wi uint32, e *event.Event) {
 	x := blk.asynchronous()
 	lane := bits.TrailingZeros32(e.Mask)
@@ -105,7 +107,7 @@ func (d *Detector) async(blk *block, wi uint32, e *event.Event) {
 	}
 }
 
-// maxIssued is how many groups of a warp are kept.
+// maxIssued is the number of groups kept for each warp.
 const maxIssued = 64
 
 func (m *matrices) issue(before clocks) {
@@ -119,7 +121,7 @@ func (m *matrices) issue(before clocks) {
 	m.issued = append(m.issued, issued{m.groups, before})
 }
 
-// waitMatrix lets lanes come after the operations of their warpgroup but for its last groups.
+// waitMatrix orders lanes after the operations of their warpgroup, except those of the last groups.
 func (d *Detector) waitMatrix(blk *block, wi uint32, e *event.Event) {
 	x := blk.asynchronous()
 	first := wi / groupWarps * groupWarps
@@ -134,7 +136,7 @@ func (d *Detector) waitMatrix(blk *block, wi uint32, e *event.Event) {
 	}
 }
 
-// comesAfter lets lanes of a warp come after an operation by a hard edge.
+// comesAfter orders lanes of a warp after an operation by a hard edge.
 func (d *Detector) comesAfter(blk *block, wi, lanes uint32, before clocks) {
 	if before.h == nil {
 		return
@@ -144,7 +146,7 @@ func (d *Detector) comesAfter(blk *block, wi, lanes uint32, before clocks) {
 	d.spread(w, lanes)
 }
 
-// tell lets an mbarrier in shared memory release what comes before an operation that is complete.
+// tell makes an mbarrier in shared memory release what precedes a completed operation.
 func (d *Detector) tell(blk *block, addr uint64, before clocks) {
 	k := locKey{addr: addr, block: blk.index + 1}
 	at := d.locations[k]

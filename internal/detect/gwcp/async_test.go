@@ -7,8 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestWaits: who has waited for operations of its warpgroup, or of its warp on tensor memory, comes after what the warps that issued them had
-// done, and after nothing that they have done since.
+// TestWaits checks that a thread that has waited for operations of its warpgroup, or of its warp on tensor memory,
+// comes after what the issuing warps did before the issue, and not after what they have done since.
 func TestWaits(t *testing.T) {
 	all := ^uint32(0)
 	store := event.Event{Kind: event.Store, Flags: event.FlagWrite, Space: event.Shared, Mask: 1, Size: 4, Place: 1}

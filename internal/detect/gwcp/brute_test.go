@@ -1,6 +1,7 @@
 package gwcp
 
-// The brute-force side: operations of threads as the definition sees them, its relations as matrices.
+// This file is the brute-force side: the operations of threads as the definition sees them, and its relations as
+// matrices.
 
 type opKind int
 
@@ -10,7 +11,7 @@ const (
 	opAtomic
 	opAcquire
 	opRelease
-	opArrive // at a barrier: each participant arrives, then each departs
+	opArrive // at a barrier: first all participants arrive, then all depart
 	opDepart
 	opPost // publishes under a name
 	opWait // receives what was last posted under it
@@ -20,10 +21,10 @@ type op struct {
 	kind    opKind
 	thread  int
 	block   int
-	device  bool // scope
+	device  bool // the scope is the device
 	lock    int
 	at, n   int // bytes accessed
-	barrier int // number of the barrier, or of the post that a wait receives (-1 none)
+	barrier int // number of the barrier, or of the post that a wait receives (-1: none)
 	place   uint32
 }
 
@@ -41,7 +42,7 @@ func newMatrix(n int) matrix {
 
 func overlapping(a, b *op) bool { return a.device || b.device || a.block == b.block }
 
-// touches says that an operation accesses memory; posts and waits do, at flags.
+// touches says that an operation accesses memory. Posts and waits do: they access flags.
 func (o *op) touches() bool { return o.n > 0 }
 
 func (o *op) writes() bool { return o.kind != opRead && o.kind != opWait }
@@ -51,7 +52,7 @@ func conflicting(a, b *op) bool {
 }
 
 // crit is a critical section.
-type crit struct {
+type crit struct { // release is len(ops) while the section is open
 	acquire, release int // release is len(ops) while open
 	members          map[int]bool
 }
@@ -60,7 +61,7 @@ type crit struct {
 type brute struct {
 	ops   []op
 	hb    matrix // reflexive
-	order matrix // <=GWCP: GWCP, program order and what barriers and posts order
+	order matrix // <=GWCP: GWCP, program order, and the order of barriers and posts
 	crits []crit
 }
 
@@ -72,7 +73,7 @@ func newBrute(ops []op) *brute {
 	return b
 }
 
-// hard says that j directly follows i by a barrier or a post.
+// hard says that a barrier or a post orders i directly before j.
 func (b *brute) hard(i, j int) bool {
 	x, y := &b.ops[i], &b.ops[j]
 	return x.kind == opArrive && y.kind == opDepart && x.barrier == y.barrier || x.kind == opPost && y.kind == opWait && y.barrier == i
@@ -126,12 +127,13 @@ func (b *brute) sections() {
 	}
 }
 
-// gwcp is definition 1 as algorithm 1 reads it: strict holds what rules (i) and (ii) give, composed with happens-before on
-// both sides; soft what rule (iii) gives, composed with program order before and happens-before after.
+// gwcp computes definition 1 as algorithm 1 implements it. strict holds the order of rules (i) and (ii), composed with
+// happens-before on both sides. soft holds the order of rule (iii), composed with program order before and
+// happens-before after.
 func (b *brute) gwcp() {
 	n := len(b.ops)
 	strict, soft := newMatrix(n), newMatrix(n)
-	after := func(m matrix, i, j int) { // i before j and all after j
+	after := func(m matrix, i, j int) { // i precedes j and everything after j
 		for k := j; k < n; k++ {
 			m[i][k] = m[i][k] || b.hb[j][k]
 		}
@@ -147,7 +149,7 @@ func (b *brute) gwcp() {
 			}
 		}
 	}
-	// What is soft-before the first end of a hard edge is soft-before the second by composition after.
+	// By composition, what soft-precedes the first end of a hard edge also soft-precedes the second.
 	rule := func(r, e int) bool {
 		if strict[r][e] {
 			return false
@@ -198,7 +200,7 @@ func (b *brute) gwcp() {
 	}
 }
 
-// joint lets sections whose owner arrives at a barrier come after those before, and before those after.
+// joint orders a section whose owner arrives at a barrier after the earlier sections and before the later ones.
 func (b *brute) joint(rule func(r, e int) bool) {
 	for i := range b.crits {
 		x := &b.crits[i]
@@ -220,10 +222,10 @@ func (b *brute) joint(rule func(r, e int) bool) {
 	}
 }
 
-// verdict is what an access races with.
+// verdict says how an access races.
 type verdict struct{ observed, predicted bool }
 
-// judge says of access i whether it races with the last write of one of its bytes, or, if it writes, with a read since.
+// judge says how access i races with the last write of one of its bytes or, if it writes, with a read since then.
 func (b *brute) judge(i int) (v verdict) {
 	o := &b.ops[i]
 	for at := o.at; at < o.at+o.n; at++ {

@@ -9,9 +9,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// claims makes a launch of blocks of 256 threads that each claim one of so many words by a compare-and-swap and a fence, one
-// thread after the other, write what goes with the word, and give it back by a fence and an exchange: very many small critical
-// sections of some locks, each lock's by threads of all blocks. Without back the claims are kept, and each writes something of its own.
+// claims makes a launch of blocks of 256 threads. One after the other, each thread claims one of a number of words by a
+// compare-and-swap and a fence, writes data that belongs to the word, and gives the word back by a fence and an
+// exchange. The result is many small critical sections of a few locks, each lock used by threads of all blocks. Without
+// back the words are kept, and each thread writes data of its own.
 func claims(blocks uint32, words uint64, back bool) *event.Batch {
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Synchronises: true, Swaps: true, Kernel: "k", Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 256, Y: 1, Z: 1}}}}
 	add := func(e event.Event) {
@@ -45,7 +46,7 @@ func claims(blocks uint32, words uint64, back bool) *event.Batch {
 	return b
 }
 
-// BenchmarkClaims compares the cost of 262,144 critical sections with that for hb.
+// BenchmarkClaims compares the cost of 262,144 critical sections with the cost for hb.
 func BenchmarkClaims(b *testing.B) {
 	for _, words := range []uint64{1, 16, 1 << 20} {
 		for _, back := range []bool{true, false} {
@@ -61,8 +62,9 @@ func BenchmarkClaims(b *testing.B) {
 	}
 }
 
-// TestClaims: what a section costs does not grow with the number of sections before. (It did where the clocks of a lock's
-// sections, which know nearly the same, shared no parts: each section then compared and copied all of them.)
+// TestClaims checks that the cost of a section does not grow with the number of earlier sections. It once did: the
+// clocks of a lock's sections know nearly the same, but shared no parts, so each section compared and copied all of
+// them.
 func TestClaims(t *testing.T) {
 	each := func(blocks uint32) float64 {
 		batch := claims(blocks, 16, true)

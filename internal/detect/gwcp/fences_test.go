@@ -2,9 +2,9 @@ package gwcp
 
 import "testing"
 
-// TestFences asks of each half of a fence what the PTX manual says of it ("Memory Consistency Model", Release and Acquire
-// Patterns): a release pattern is a fence.release (or .acq_rel, .sc) before a strong write, an acquire pattern a strong read
-// before a fence.acquire (or .acq_rel, .sc). A fence that is the other half makes none.
+// TestFences checks each half of a fence against the PTX manual ("Memory Consistency Model", Release and Acquire
+// Patterns): a release pattern is a fence.release (or .acq_rel, .sc) before a strong write, an acquire pattern a strong
+// read before a fence.acquire (or .acq_rel, .sc). A fence of the other half forms no pattern.
 func TestFences(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"fence.release, then fence.acquire", `
@@ -286,8 +286,8 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// TestSectionsOfAll: a section whose owner meets others at a barrier is one of them all. It comes after the earlier sections of
-// the lock, and before the later ones, by hard edges, which carry all that happens before.
+// TestSectionsOfAll checks that a section whose owner meets others at a barrier belongs to all of them. It comes after
+// the earlier sections of the lock, and before the later ones, by hard edges, which carry all that happens before.
 func TestSectionsOfAll(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"the release orders what the owner did since the barrier", `

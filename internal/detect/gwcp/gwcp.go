@@ -20,15 +20,15 @@ var Spec = detect.Spec{
 }
 
 var options = []detect.Option{
-	{Name: "compress", Doc: "whether clocks are kept compressed (section 5.2), or, off, with a number for each pair of threads that know of each other; findings are the same", Values: []string{"on", "off"}},
-	{Name: "report", Doc: "whether to report all races, or predicted ones only: those that do not show in the observed order", Values: []string{"all", "predicted"}},
+	{Name: "compress", Doc: "on: compressed clocks (section 5.2); off: clocks with a number for each pair of threads that know of each other; findings are the same", Values: []string{"on", "off"}},
+	{Name: "report", Doc: "all races, or only predicted ones, which the observed order does not show", Values: []string{"all", "predicted"}},
 }
 
 // Detector is one run of gwcp.
 type Detector struct {
 	*findings.Set
 	cfg       detect.Config
-	predicted bool // report these only
+	predicted bool // report only predicted races
 	expand    bool // clocks are not compressed
 	run       *launch
 	batch     *event.Batch
@@ -41,19 +41,19 @@ type Detector struct {
 	act       actor
 	values    *shadow.Memory[word]
 
-	spare   []*more // of shared memory of blocks that have ended
+	spare   []*more // spare memory of lines, from the shared memory of ended blocks
 	classes []class
 	ids     map[class]uint32
-	recent  [64]recent // by place
+	recent  [64]recent // cache of classOf, by place
 
 	locations  map[locKey]*location
 	lockStates map[lock.ID]*lockState
 	indexes    []map[granule]int
-	taken      uint32      // critical sections so far
-	one        event.Event // of a series
+	taken      uint32      // number of critical sections so far
+	one        event.Event // scratch space: one access of a series
 }
 
-// learned remembers a join into a know.
+// learned is a memo of a join into a know.
 type learned struct {
 	from  know
 	with  *clock.Grid
@@ -98,14 +98,14 @@ func (d *Detector) Events(b *event.Batch) {
 	d.batch = nil
 }
 
-// begin forgets the launch before: races between kernels are not looked for (000, section 2.1).
+// begin begins a launch and drops the previous one: races between kernels are not reported (000, section 2.1).
 func (d *Detector) begin(info event.Launch) {
 	d.run = nil
 	if info.ClusterShape().Count() > 1 {
-		return // whose barriers it does not follow
+		return // cluster barriers are not supported
 	}
 	if d.predicted && !info.Swaps {
-		return // no locks, and so nothing but the observed order
+		return // without locks nothing is predicted
 	}
 	d.run = newLaunch(info)
 	d.tracker.Begin(&info)
@@ -140,7 +140,7 @@ func (d *Detector) device(e *event.Event) {
 	}
 }
 
-// memory judges and records an access, and follows the synchronisation that it is part of.
+// memory judges and records an access, and performs the synchronisation that it is part of.
 func (d *Detector) memory(blk *block, wi uint32, e *event.Event) {
 	w := &blk.warps[wi]
 	if e.Mask&^w.live != 0 {

@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// class is what all accesses by one instruction have in common, as far as judging and messages ask.
+// class is what accesses by one instruction have in common, as far as judging and messages need it.
 type class struct {
 	place  uint32
 	op     detect.Op
@@ -21,7 +21,7 @@ type class struct {
 	side   detect.Side
 }
 
-// actor is the access being judged: lanes of one view.
+// actor is the access being judged: by lanes with a common view.
 type actor struct {
 	b        *event.Batch
 	e        *event.Event
@@ -29,15 +29,15 @@ type actor struct {
 	view     *view
 	class    uint32
 	write    bool
-	collides bool // lanes of it write the same bytes
+	collides bool // some of its lanes write the same bytes
 	spans    []part
-	// atomic: it may be one of a pair of atomic accesses. low is up to what epoch view.p knows all of its block, for a look
-	// that mostly suffices.
+	// atomic says that it may be one of a pair of atomic accesses. low is the epoch up to which view.p knows all of its
+	// own block; comparing with it usually suffices.
 	atomic bool
 	low    uint32
 }
 
-// classOf numbers the class of an access.
+// classOf gives the number of the class of an access.
 func (d *Detector) classOf(e *event.Event, locked bool) uint32 {
 	slot := &d.recent[e.Place%uint32(len(d.recent))]
 	k := keyOf(e, locked)
@@ -74,7 +74,7 @@ func (d *Detector) classOf(e *event.Event, locked bool) uint32 {
 	return id
 }
 
-// classKey is all of an event that its class follows from.
+// classKey is the part of an event that determines its class.
 type classKey struct {
 	place, aux uint32
 	rest       uint64
@@ -92,18 +92,18 @@ func keyOf(e *event.Event, locked bool) classKey {
 	return k
 }
 
-// recent remembers the class of an instruction.
+// recent is a cache entry: the class of an instruction.
 type recent struct {
 	key classKey
 	id  uint32
 }
 
-// judge looks for races of an access and records it.
+// judge reports the races of an access and records it.
 func (d *Detector) judge(blk *block, wi uint32, w *warp, e *event.Event) {
 	a := &d.act
 	a.b, a.e, a.blk = d.batch, e, blk
-	// Loads do not race with each other, and lanes of an atomic operation come one after the other. Lanes of a store that
-	// meet are judged before any is recorded; within tells of them.
+	// Loads do not race with each other, and the lanes of an atomic operation are ordered. If lanes of a store write
+	// the same bytes, all of them are judged before any is recorded; within reports the races between them.
 	once := e.Kind != event.Store || e.Order >= event.Relaxed || !d.within(e)
 	a.collides = !once
 	switch {
@@ -128,7 +128,7 @@ func (d *Detector) judge(blk *block, wi uint32, w *warp, e *event.Event) {
 	}
 }
 
-// inOrder records an access, and judges it where asked to, in the order of lanes: the last write is what remains.
+// inOrder records an access lane by lane, so that the last write remains. It judges the access as well if judge is set.
 func (d *Detector) inOrder(w *warp, e *event.Event, judge bool) {
 	for m := e.Mask; m != 0; m &= m - 1 {
 		for i := range w.groups {
@@ -139,7 +139,7 @@ func (d *Detector) inOrder(w *warp, e *event.Event, judge bool) {
 	}
 }
 
-// lanes judges, records, or both, the access of lanes of g.
+// lanes judges or records, or both, the access of lanes of g.
 func (d *Detector) lanes(g *group, lanes uint32, judge, record bool) {
 	a := &d.act
 	e := a.e
@@ -154,7 +154,7 @@ func (d *Detector) lanes(g *group, lanes uint32, judge, record bool) {
 	for i := range a.spans {
 		p := &a.spans[i]
 		if e.Space == event.Shared && p.addr >= maxWindow {
-			continue // no such memory
+			continue // beyond the shared memory of any device
 		}
 		ln := d.line(p.addr)
 		if a.write && e.Kind == event.Atomic && p.lanes&(p.lanes-1) != 0 && p.shape.den() == 0 {
@@ -170,7 +170,7 @@ func (d *Detector) lanes(g *group, lanes uint32, judge, record bool) {
 	}
 }
 
-// maxWindow bounds the shared memory of a block, far above any device's.
+// maxWindow bounds the shared memory of a block, far above the limit of any device.
 const maxWindow = 1 << 24
 
 func (d *Detector) line(addr uint64) *line {
@@ -180,7 +180,7 @@ func (d *Detector) line(addr uint64) *line {
 	return d.mem.Global(addr)
 }
 
-// record notes an access that was judged.
+// record records an access that has been judged.
 func (d *Detector) record(ln *line, p *part) {
 	if d.act.write {
 		d.write(ln, &p.span)
@@ -189,8 +189,8 @@ func (d *Detector) record(ln *line, p *part) {
 	}
 }
 
-// inTurn judges and records an atomic operation of several lanes on one variable: the first meets what was there, each
-// other the one before it, and the last remains.
+// inTurn judges and records an atomic operation of several lanes on one variable. The first lane is compared with what
+// was recorded before, each other lane with the one before it, and the last lane remains recorded.
 func (d *Detector) inTurn(ln *line, p *part) {
 	lanes := p.lanes
 	p.lanes = lanes & -lanes
@@ -199,7 +199,7 @@ func (d *Detector) inTurn(ln *line, p *part) {
 	d.write(ln, &p.span)
 }
 
-// check judges an access against what a line holds.
+// check judges an access against the accesses that a line holds.
 func (d *Detector) check(ln *line, p *part) {
 	if ln.w.gm&p.gm != 0 && !d.past(&ln.w) {
 		d.against(ln, &ln.w, p)
@@ -231,7 +231,7 @@ func (d *Detector) check(ln *line, p *part) {
 	}
 }
 
-// past says that x comes before the actor, where it sees that at once: by one look at the clock of the block.
+// past says that x precedes the actor, if one look at the block's clock shows that.
 func (d *Detector) past(x *span) bool {
 	return x.epoch <= d.act.low && x.warp-d.act.blk.first < d.run.wpb
 }
@@ -248,8 +248,8 @@ func (d *Detector) against(ln *line, x *span, p *part) {
 	d.races(ln, x, p)
 }
 
-// strongPair says that the actor and x are both atomic, with scopes that overlap: that of one reaches beyond the block, or
-// the threads are of one block.
+// strongPair says that the actor and x are both atomic and their scopes overlap: the scope of one reaches beyond the
+// block, or the threads are in one block.
 func (d *Detector) strongPair(x *span) bool {
 	m, n := &d.classes[x.class].side, &d.classes[d.act.class].side
 	return m.Atomic && n.Atomic && (m.Wide || n.Wide || x.warp/d.run.wpb == d.act.blk.index)
@@ -283,11 +283,11 @@ func (d *Detector) races(ln *line, x *span, p *part) {
 	}
 }
 
-// strong says that an access can be part of a pattern (PTX ISA, "Morally Strong Operations").
+// strong says that an access can be part of a release or acquire pattern (PTX ISA, "Morally Strong Operations").
 func (c *class) strong() bool { return c.side.Atomic || c.order == event.Volatile }
 
-// observed says that a strong write x of granule g comes before the actor's lane because a strong read that observed it does: the second
-// clause of causality order.
+// observed says that a strong write x of granule g precedes the actor's lane by the second clause of causality order: a
+// strong read that observed x precedes the lane.
 func (d *Detector) observed(ln *line, x *span, g, lane int) bool {
 	m := &d.classes[x.class]
 	if !m.side.Write || !m.strong() {
@@ -314,8 +314,8 @@ func (d *Detector) observed(ln *line, x *span, g, lane int) bool {
 // reaches says that the scope of a strong access reaches beyond the block.
 func (c *class) reaches() bool { return c.side.Wide || c.order == event.Volatile }
 
-// sameValue says that a lane of the actor writes what x wrote, in all bytes of which x is the last write. Who writes is told
-// what was there; where that is not known, it says false.
+// sameValue says that a lane of the actor writes what x wrote, in all bytes for which x is the last write. It compares
+// with the old value of the lane's write. If that is not known, it returns false.
 func (d *Detector) sameValue(x *span, p *part, lane int) bool {
 	a := &d.act
 	if a.collides || !d.classes[x.class].plainWrite() || !d.classes[a.class].plainWrite() {
@@ -346,7 +346,7 @@ func (c *class) plainWrite() bool { return c.op == detect.Write && c.order == ev
 
 func byteOf(words []uint64, i uint64) byte { return byte(words[i/8] >> (i % 8 * 8)) }
 
-// within finds lanes of one store that write the same bytes, and says whether there are any.
+// within reports the races between lanes of one store that write the same bytes, and says whether there are such lanes.
 func (d *Detector) within(e *event.Event) (any bool) {
 	size := uint64(e.Size)
 	var room [32]uint64
@@ -364,7 +364,7 @@ func (d *Detector) within(e *event.Event) (any bool) {
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		at := d.batch.AddrOf(e, lane)
-		with, same := -1, false // the lane to tell of: one that writes something else if there is one
+		with, same := -1, false // the lane to report: preferably one that writes another value
 		for o := e.Mask & (1<<uint(lane) - 1); o != 0 && (with < 0 || same); o &= o - 1 {
 			other := bits.TrailingZeros32(o)
 			from := d.batch.AddrOf(e, other)
@@ -385,7 +385,7 @@ func (d *Detector) within(e *event.Event) (any bool) {
 	return any
 }
 
-// agree says that two lanes of a store write the same where they meet.
+// agree says that two lanes of a store write the same values where they overlap.
 func (d *Detector) agree(e *event.Event, lane, other int) bool {
 	v, w := d.batch.ValueOf(e, lane), d.batch.ValueOf(e, other)
 	if v == nil {
@@ -400,7 +400,7 @@ func (d *Detector) agree(e *event.Event, lane, other int) bool {
 	return true
 }
 
-// ascending says that each address lies size or more above the one before.
+// ascending says that each address is at least size above the one before.
 func ascending(addrs []uint64, size uint64) bool {
 	for i := 1; i < len(addrs); i++ {
 		if addrs[i] < addrs[i-1]+size {
@@ -410,8 +410,8 @@ func ascending(addrs []uint64, size uint64) bool {
 	return true
 }
 
-// report tallies a race of a lane of the actor with a lane of x at the byte at. rel says whether they are of one event and
-// write the same.
+// report adds a race of a lane of the actor with lane other of x at the byte at. rel says whether they are of one event
+// and write the same value.
 func (d *Detector) report(x *span, at uint64, lane, other int, predicted bool, rel detect.Relation) {
 	if d.predicted && !predicted {
 		return

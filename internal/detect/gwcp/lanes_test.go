@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// lanewise gives a stream whose memory events are by single lanes.
+// lanewise gives a stream in which each memory event is by a single lane.
 func lanewise(b *event.Batch) *event.Batch {
 	out := *b
 	out.Events = nil
@@ -35,7 +35,7 @@ func lanewise(b *event.Batch) *event.Batch {
 	return &out
 }
 
-// judged says which places raced with one before them, or with themselves, and how.
+// judged lists the places that race with an earlier one or with themselves, and how.
 func judged(b *event.Batch) string {
 	d := New(detect.Config{})
 	d.Events(b)
@@ -46,7 +46,7 @@ func judged(b *event.Batch) string {
 	return fmt.Sprint(slices.Sorted(maps.Keys(places)))
 }
 
-// TestWholeWarps: accesses of whole warps are judged as those of their lanes, one after the other, are.
+// TestWholeWarps checks that accesses of whole warps are judged like those of their lanes one after the other.
 func TestWholeWarps(t *testing.T) {
 	rounds := testsize.Of(800, 1000, 4000)
 	racy := 0
@@ -54,7 +54,7 @@ func TestWholeWarps(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
 		b := oracle.Traffic(r.IntN)
 		places := uint32(1000)
-		for i := range b.Events { // an instruction is executed once, so that a place tells which access it was
+		for i := range b.Events { // every instruction executes once, so that its place identifies the access
 			if e := &b.Events[i]; e.Kind <= event.Atomic {
 				places++
 				e.Place = places
@@ -73,7 +73,8 @@ func TestWholeWarps(t *testing.T) {
 	}
 }
 
-// TestAnyStream: no stream makes the detector fail, whatever its synchronisation; and how it is cut into batches does not matter.
+// TestAnyStream checks that no stream makes the detector fail, whatever its synchronisation, and that its division into
+// batches does not matter.
 func TestAnyStream(t *testing.T) {
 	racy := 0
 	for seed := 0; seed < 3000; seed++ {
@@ -104,7 +105,8 @@ func TestAnyStream(t *testing.T) {
 	}
 }
 
-// TestSameValueOfLanes: lanes of one store that write the same race as that, unless one of them writes something else.
+// TestSameValueOfLanes checks that lanes of one store that write the same value race as same-value, unless one of them
+// writes another value.
 func TestSameValueOfLanes(t *testing.T) {
 	for _, c := range []struct {
 		values []uint64
@@ -132,7 +134,8 @@ func TestSameValueOfLanes(t *testing.T) {
 	}
 }
 
-// TestSomeMeet: a barrier of some lanes of a warp orders these and no others, whether they have met before or not.
+// TestSomeMeet checks that a barrier of some lanes of a warp orders these and no others, whether they have met before
+// or not.
 func TestSomeMeet(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		for _, block := range []bool{false, true} {

@@ -6,29 +6,30 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// lineBytes is how much memory a line stands for; it has 32 granules of 4 bytes.
+// lineBytes is the size of memory that a line represents. A line has 32 granules of 4 bytes.
 const lineBytes = 128
 
-// span is an access of lanes of one warp to granules of a line.
+// span is an access by lanes of one warp to granules of a line.
 type span struct {
 	warp  uint32
 	epoch uint32
 	lanes uint32
-	exec  uint32 // lanes of the whole instruction
-	gm    uint32 // granules; 0: no access
+	exec  uint32 // lanes that executed the instruction
+	gm    uint32 // a bit for each granule; 0: no access
 	class uint32
 	shape shape
 }
 
-// shape says which lane accessed a granule, and which bytes of each: 4 bits of bytes, 2 of the logarithm of num, 5 of den,
-// 16 of c. Granule g is that of lane (g*num - c) / den; with den 0 it is of every lane of the span.
+// shape says which lane accessed each granule of a span, and which bytes of it. It consists of 4 bits of bytes, 2 bits
+// for the logarithm of num, 5 bits of den and 16 bits of c. Granule g was accessed by lane (g*num - c) / den; if den is
+// 0, by every lane of the span.
 type shape uint32
 
 func makeShape(bytes uint8, num, den uint, c int) shape {
 	return shape(bytes) | shape(num)<<4 | shape(den)<<6 | shape(uint16(int16(c)))<<16
 }
 
-// all is the shape of an access by each lane to all of the bytes.
+// all is the shape of an access in which every lane accesses the same bytes.
 func all(bytes uint8) shape { return shape(bytes) }
 
 func (s shape) bytes() uint8            { return uint8(s & 15) }
@@ -37,7 +38,7 @@ func (s shape) withBytes(b uint8) shape { return s&^15 | shape(b) }
 func (s shape) overlaps(o shape) bool   { return s&o&15 != 0 }
 func (s shape) covers(o shape) bool     { return o&^s&15 == 0 }
 
-// owners are the lanes that accessed granule g of x.
+// owners gives the lanes that accessed granule g of x.
 func (x *span) owners(g int) uint32 {
 	den := x.shape.den()
 	if den == 0 {
@@ -47,13 +48,13 @@ func (x *span) owners(g int) uint32 {
 	return 1 << uint(n/den) & x.lanes
 }
 
-// sameThreads says that x and n have the same one thread at each granule, whatever granules they are of.
+// sameThreads says that at each granule x and n have the same single thread, whatever granules they cover.
 func (x *span) sameThreads(n *span) bool {
 	return x.warp == n.warp && (x.shape^n.shape)>>4 == 0 && (x.shape>>6&31 != 0 || x.lanes == n.lanes && x.lanes&(x.lanes-1) == 0)
 }
 
-// line is the shadow of 128 bytes: the last write of each byte (W of 000, an epoch), and its reads since (R of 000). One
-// span of each kind is enough for what warps access in lane order; others are in more.
+// line is the shadow of 128 bytes: the last write of each byte (W of 000, an epoch), and the reads since then (R of
+// 000). For warps that access memory in lane order, one span of each suffices; further ones are in more.
 type line struct {
 	w, r span
 	more *more
@@ -61,23 +62,25 @@ type line struct {
 
 type more struct {
 	ws, rs []span
-	// cells, where lanes write at random, are the last writes of whole granules, or what is left of these.
+	// cells are used if lanes write at random: for each granule, the last write that covered it whole, or what remains
+	// of that write.
 	cells *[32]span
-	// last, of more than few, is the newest read of each warp among many, an index of rs.
+	// last is used with more than few reads: for each warp with reads, the index of its newest one in rs.
 	last  newest
-	prune int // length of rs at which reads that stand for nothing are looked for
+	prune int // the length of rs at which superseded reads are searched for next
 }
 
-// Of up to few reads, the near newest are looked through for one of the same warp.
+// If rs has at most few reads, only the newest near ones are searched for one of the same warp.
 const (
 	few  = 48
 	near = 8
 )
 
-// firstPrune is how many reads there are when it is first asked which of them stand for nothing.
+// firstPrune is the number of reads at which superseded ones are first searched for.
 const firstPrune = 4
 
-// strip takes the bytes that n covers from x. It gives the part of x that lies in the same granules but in other bytes.
+// strip removes the bytes that n covers from x. It returns the part of x that lies in the same granules but in other
+// bytes.
 func (x *span) strip(n *span) (rest span) {
 	both := x.gm & n.gm
 	if both == 0 || !x.shape.overlaps(n.shape) {
@@ -91,7 +94,7 @@ func (x *span) strip(n *span) (rest span) {
 	return rest
 }
 
-// write records n as the last write of its bytes, and forgets their reads.
+// write records n as the last write of its bytes, and drops the reads of these bytes.
 func (d *Detector) write(ln *line, n *span) {
 	if m := ln.more; m != nil && m.cells != nil && n.shape.bytes() == 15 && (ln.w.gm|ln.r.gm)&n.gm == 0 && len(m.ws)+len(m.rs) == 0 {
 		m.fill(n)
@@ -137,10 +140,10 @@ func (d *Detector) write(ln *line, n *span) {
 	}
 }
 
-// scattered is how many writes there are when cells are made of them.
+// scattered is the number of writes at which cells are used.
 const scattered = 8
 
-// scatter makes cells of the writes of whole granules.
+// scatter moves the writes of whole granules to cells.
 func (m *more) scatter() {
 	m.cells = new([32]span)
 	keep := m.ws[:0]
@@ -154,7 +157,7 @@ func (m *more) scatter() {
 	m.ws = keep
 }
 
-// fill puts n into its cells if it is of whole granules, and else takes its bytes from them.
+// fill puts n into its cells if it covers whole granules. Otherwise it removes its bytes from them.
 func (m *more) fill(n *span) {
 	for gm := n.gm; gm != 0; gm &= gm - 1 {
 		c := &m.cells[bits.TrailingZeros32(gm)]
@@ -196,7 +199,7 @@ func stripAll(list []span, n *span) (left []span, changed bool) {
 	return list, changed
 }
 
-// merge makes x stand for n as well, if both are alike but for granules.
+// merge extends x by n if both differ only in their granules.
 func (x *span) merge(n *span) bool {
 	if x.warp != n.warp || x.shape != n.shape || x.epoch != n.epoch || x.class != n.class || x.lanes != n.lanes && x.shape.den() == 0 {
 		return false
@@ -224,7 +227,7 @@ func (d *Detector) more(ln *line) *more {
 	return ln.more
 }
 
-// takeBack keeps what the lines of a block's shared memory had for others.
+// takeBack keeps the memory of the lines of a block's shared memory for reuse.
 func (d *Detector) takeBack(b *block) {
 	for _, m := range b.mores {
 		if len(d.spare) == maxSpare {
@@ -237,7 +240,7 @@ func (d *Detector) takeBack(b *block) {
 	b.mores = b.mores[:0]
 }
 
-// maxSpare is how many lines' memory is kept.
+// maxSpare is the number of lines whose memory is kept.
 const maxSpare = 1024
 
 // read records n among the reads of its bytes.
@@ -251,7 +254,8 @@ func (d *Detector) read(ln *line, n *span) {
 	}
 }
 
-// replaces says that the read n comes after x and is as strong: it races with everything that x races with, and has observed what x has.
+// replaces says that the read n comes after x and is as strong: it races with everything that x races with, and has
+// observed what x has observed.
 func (d *Detector) replaces(n, x *span) bool {
 	if n.class != x.class && d.classes[n.class].side != d.classes[x.class].side {
 		return false
@@ -260,7 +264,7 @@ func (d *Detector) replaces(n, x *span) bool {
 	return x.sameThreads(n) || d.run.unknown(&a.view.p, a.blk, x.warp, x.lanes, x.epoch) == 0
 }
 
-// addRead adds a read to those of more.
+// addRead adds a read to the reads of more.
 func (d *Detector) addRead(m *more, n *span) {
 	if m.last.slots == nil {
 		for i := len(m.rs) - 1; i >= max(0, len(m.rs)-near); i-- {
@@ -293,7 +297,7 @@ func (d *Detector) addRead(m *more, n *span) {
 	}
 }
 
-// index makes last anew.
+// index rebuilds last.
 func (m *more) index() {
 	if len(m.rs) <= few {
 		m.last = newest{}
@@ -305,7 +309,8 @@ func (m *more) index() {
 	}
 }
 
-// supersede makes x stand for the read n by the same warp, if it can: they are alike, or n covers x and is by the same threads.
+// supersede makes x represent the read n by the same warp, if it can: they differ only in granules, or n covers x and
+// is by the same threads.
 func (x *span) supersede(n *span) bool {
 	if x.merge(n) {
 		return true
@@ -317,13 +322,13 @@ func (x *span) supersede(n *span) bool {
 	return false
 }
 
-// part is a span with the number of its line's first byte.
+// part is a span with the address of its line.
 type part struct {
 	addr uint64
 	span
 }
 
-// parts takes the access of lanes apart into spans, line by line. proto has all that is the same for them.
+// parts divides the access of lanes into spans, line by line. proto holds what these have in common.
 func (a *actor) parts(lanes uint32, proto *span) {
 	e := a.e
 	a.spans = a.spans[:0]
@@ -334,14 +339,14 @@ func (a *actor) parts(lanes uint32, proto *span) {
 	for lanes != 0 {
 		s := a.b.Strip(e, lanes)
 		if bits.OnesCount32(s.Mask) == 2 {
-			s.Mask &= -s.Mask // one span for two lanes matches few others
+			s.Mask &= -s.Mask // a span of two lanes would match few others
 		}
 		lanes &^= s.Mask
 		a.run(s.Mask, s.Low(), s.Addr, s.Step, proto)
 	}
 }
 
-// run makes the spans of lanes whose addresses have one stride; lane first's would be addr.
+// run makes the spans of lanes whose addresses have a constant stride; lane first would be at addr.
 func (a *actor) run(lanes uint32, first int, addr uint64, stride int64, proto *span) {
 	size := uint64(a.e.Size)
 	switch {
@@ -361,7 +366,7 @@ func (a *actor) run(lanes uint32, first int, addr uint64, stride int64, proto *s
 	}
 }
 
-// one makes the spans of lanes that access all of the same bytes.
+// one makes the spans of lanes that all access the same bytes.
 func (a *actor) one(addr uint64, lanes uint32, proto *span) {
 	if a.e.Size == 4 && addr&3 == 0 {
 		p := a.part(addr&^(lineBytes-1), proto)
@@ -388,17 +393,17 @@ func (a *actor) part(addr uint64, proto *span) *part {
 	return &a.spans[len(a.spans)-1]
 }
 
-// affine makes the spans of lanes with a stride; lane first's address would be at.
+// affine makes the spans of lanes with a stride; lane first would be at the address at.
 func (a *actor) affine(lanes uint32, first int, at uint64, stride int, proto *span) {
 	size := int(a.e.Size)
 	for m := lanes; m != 0; {
 		lane := bits.TrailingZeros32(m)
 		addr := at + uint64((lane-first)*stride)
 		base := addr &^ (lineBytes - 1)
-		n := min(32-lane, (lineBytes-1-int(addr-base))/stride+1) // lanes of this line
+		n := min(32-lane, (lineBytes-1-int(addr-base))/stride+1) // the number of lanes in this line
 		in := m & uint32((uint64(1)<<uint(n)-1)<<uint(lane))
 		m &^= in
-		delta := int(at) - int(base) // of lane first
+		delta := int(at) - int(base) // the offset of lane first
 		if size < 4 {
 			a.narrow(base, in, delta, first, stride, proto)
 			continue
@@ -410,7 +415,7 @@ func (a *actor) affine(lanes uint32, first int, at uint64, stride int, proto *sp
 	}
 }
 
-// granules are those of lanes: of lane low from g on, and then by stride, n each.
+// granules gives the granules of lanes: lane low begins with granule g, each next lane stride further, and each has n.
 func granules(lanes uint32, low, g, stride, n int) (gm uint32) {
 	run := lanes >> uint(low)
 	if run&(run+1) == 0 && n == stride {
@@ -426,7 +431,7 @@ func granules(lanes uint32, low, g, stride, n int) (gm uint32) {
 	return gm
 }
 
-// narrow makes the spans of elements of one or two bytes: one for each place within a granule.
+// narrow makes the spans of elements of one or two bytes: one for each offset within a granule.
 func (a *actor) narrow(base uint64, lanes uint32, delta, first, stride int, proto *span) {
 	size := int(a.e.Size)
 	for b := 0; b < 4; b += size {
@@ -444,7 +449,7 @@ func (a *actor) narrow(base uint64, lanes uint32, delta, first, stride int, prot
 		p := a.part(base, proto)
 		p.lanes, p.gm = in, gm
 		bytes := uint8((1<<size - 1) << b)
-		if stride < 4 { // 4 or 2 elements a granule
+		if stride < 4 { // 4 or 2 elements in a granule
 			p.shape = makeShape(bytes, uint(2-stride/2), 1, (delta-b)/stride-first)
 		} else {
 			p.shape = makeShape(bytes, 0, uint(stride/4), (delta-b)/4-first*(stride/4))

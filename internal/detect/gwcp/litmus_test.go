@@ -9,8 +9,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// stream makes events of a text, one line each: "block.warp.lane operation variable [cta]". Variables are a letter; those
-// from s on are in shared memory. What set writes is 2; of others values are not known. Blocks have two warps of two lanes that act.
+// stream makes events from text, one line each: "block.warp.lane operation variable [cta]". Variables are letters;
+// those from s on are in shared memory. set writes 2; the values of other writes are not known. Blocks have two warps,
+// in each of which two lanes act.
 func stream(t *testing.T, text string) *event.Batch {
 	t.Helper()
 	b := &event.Batch{Values: []uint64{2}, Launches: []event.Launch{{ID: 1, Synchronises: true, Swaps: true, Kernel: "k", Grid: event.Dim3{X: 3, Y: 1, Z: 1}, Block: event.Dim3{X: 34, Y: 1, Z: 1}}}}
@@ -101,7 +102,7 @@ func operation(t *testing.T, what string, e event.Event) []event.Event {
 	return []event.Event{e}
 }
 
-// found gives the findings as "1-4 5-6?": the lines of the two accesses, with a question mark when predicted.
+// found gives the findings as "1-4 5-6?": the lines of the two accesses, with a question mark if predicted.
 func found(b *event.Batch, options map[string]string) string {
 	d := New(detect.Config{Options: options})
 	d.Events(b)
@@ -460,9 +461,9 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestPredictable: thirteen programs whose races the interleaving hides from one detector or another, one for each class
-// that section 6.2 of 000 speaks of or that its rules make. Six race as observed, five are predicted, and two are missed, for the
-// two reasons given there.
+// TestPredictable has thirteen programs with races that the interleaving hides from some detectors, one for each class
+// that section 6.2 of 000 mentions or that its rules imply. Six race as observed, five are predicted, and two are
+// missed for the two reasons given there.
 func TestPredictable(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"only a fence between, figure 4", `

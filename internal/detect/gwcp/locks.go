@@ -11,21 +11,22 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// lockState is what is known of a lock variable: one lock for each scope, that of the device and those of the blocks.
+// lockState is the state of a lock variable. It has one lock for device scope and one for the block scope of each
+// block.
 type lockState struct {
 	id     lock.ID
 	device instance
 	blocks map[uint32]*instance
-	// touched is L^r and L^w of 000: what critical sections that have ended accessed.
+	// touched is L^r and L^w of 000: what ended critical sections accessed.
 	touched map[granule][]touched
 	holder  *section
 	taker   taker
-	// known: it has been released as a lock. broken: two threads have held it at a time, so that it is no lock.
+	// known says that it has been released as a lock, broken that it is not a lock (see sane and forgo).
 	known, broken bool
 }
 
-// instance is a lock of one scope: the clocks P and H of 000 as of its releases, and the queues, of which all threads
-// share one copy.
+// instance is a lock of one scope: the clocks P and H of 000 at its releases, and its queue, of which all threads share
+// one copy.
 type instance struct {
 	p, h  *clock.Grid
 	queue []entry
@@ -35,54 +36,54 @@ type instance struct {
 type entry struct {
 	visit
 	h      *clock.Grid
-	merged bool // of two sections
+	merged bool // merged from two sections
 }
 
-// visit is a critical section as those tell of it who look back.
+// visit describes a critical section.
 type visit struct {
 	by       thread
-	epoch    uint32 // of the acquire
-	number   uint32 // of the launch's, in the order of acquires
-	from, to uint32 // places of acquire and release; to is 0 while it lasts
-	device   bool   // scope of the acquire
-	wide     bool   // scope of the release
+	epoch    uint32 // at the acquire
+	number   uint32 // number within the launch, in the order of acquires
+	from, to uint32 // places of acquire and release; to is 0 until the release
+	device   bool   // the acquire has device scope
+	wide     bool   // the release has device scope
 	block    uint32
 }
 
-// maxQueue bounds a queue: beyond, neighbours become one, which orders more than they did.
+// maxQueue bounds a queue. Beyond it neighbouring entries are merged, which orders more than they did.
 const maxQueue = 256
 
-// maxSection bounds the granules that a critical section accesses: beyond, its lock is taken for none. Most such sections are
-// claims: something taken by a compare-and-swap and never given back.
+// maxSection bounds the granules that a critical section accesses. A lock with a larger section is treated as no lock:
+// most such sections take something by a compare-and-swap and never give it back.
 const maxSection = 1024
 
-// granule names four bytes of global memory (block 0), or of the shared memory of block-1.
+// granule identifies four bytes of global memory (block 0), or of the shared memory of block-1.
 type granule struct {
 	word  uint64
 	block uint32
 }
 
-// thread names a thread.
+// thread identifies a thread.
 type thread struct{ warp, lane uint32 }
 
-// touched is an access of a granule in a critical section that has ended.
+// touched is an access to a granule in an ended critical section.
 type touched struct {
 	by      thread
 	epoch   uint32 // at the release
-	cover   thread // with covered: the thread of a later access that stands for this one, but not to itself
+	cover   thread // if covered: the thread of a later access that represents this one, except for that thread itself
 	covered bool
-	device  bool   // scope of the release
+	device  bool   // the release has device scope
 	block   uint32 // of the section
 	bytes   uint8
 	write   bool
-	h       *clock.Grid // of the release
+	h       *clock.Grid // at the release
 }
 
-// section is a critical section that lasts.
+// section is a critical section that has not ended.
 type section struct {
 	visit
 	lock     *lockState
-	told     []*detect.Section // of findings, which want to know its release
+	told     []*detect.Section // sections in findings, to be completed with the place of the release
 	joint    bool              // its owner has met others at a barrier, who may work under its lock
 	accesses []access
 	index    map[granule]int
@@ -91,10 +92,10 @@ type section struct {
 // access is what a section accessed of a granule: R and W of 000.
 type access struct {
 	at          granule
-	read, write uint8 // bytes
+	read, write uint8 // a bit for each byte
 }
 
-// locks lets lanes acquire and release.
+// locks makes lanes acquire and release locks.
 func (d *Detector) locks(blk *block, wi, place uint32, steps []lock.Step) {
 	w := &blk.warps[wi]
 	for _, s := range steps {
@@ -106,7 +107,7 @@ func (d *Detector) locks(blk *block, wi, place uint32, steps []lock.Step) {
 			}
 			i := slices.IndexFunc(g.sections, func(x *section) bool { return x.lock.id == s.Lock })
 			if i < 0 {
-				return // never taken, or no lock
+				return // never acquired, or not a lock
 			}
 			x := g.sections[i]
 			x.lock.holder, x.lock.taker = nil, taker{}
@@ -123,8 +124,9 @@ func (d *Detector) locks(blk *block, wi, place uint32, steps []lock.Step) {
 	}
 }
 
-// sane forgets that variables are locks that a second thread is about to take while the first has them, or that a release
-// leaves in a state other than free, which is 0: who waits for that state comes after this release in every order.
+// sane finds variables that turn out not to be locks: a second thread is about to acquire one while the first holds it,
+// or a release leaves it in a state other than free, which is 0. A thread that waits for such a state comes after the
+// release in every order.
 func (d *Detector) sane(e *event.Event, steps []lock.Step) {
 	for _, s := range steps {
 		switch s.Kind {
@@ -144,7 +146,7 @@ func (d *Detector) sane(e *event.Event, steps []lock.Step) {
 	}
 }
 
-// leaves says that one of lanes writes a value that is not 0, where values are known.
+// leaves says that one of lanes writes a value that is known not to be 0.
 func (d *Detector) leaves(e *event.Event, lanes uint32) bool {
 	for m := lanes; m != 0; m &= m - 1 {
 		for _, v := range d.batch.ValueOf(e, bits.TrailingZeros32(m)) {
@@ -156,7 +158,8 @@ func (d *Detector) leaves(e *event.Event, lanes uint32) bool {
 	return false
 }
 
-// forgo makes a variable that is no lock after all one like others: what it released as a lock, it has published.
+// forgo turns a variable that is not a lock into an ordinary synchronisation variable. What was released by it as a
+// lock becomes published.
 func (d *Detector) forgo(st *lockState) {
 	st.broken, st.holder, st.touched = true, nil, nil
 	at := d.locations[st.key()]
@@ -209,8 +212,8 @@ func (d *Detector) take(g *group, blk *block, by thread, place uint32, s lock.St
 	g.sections = append(slices.Clip(g.sections), x)
 }
 
-// together makes the critical sections of a thread that is about to meet others at a barrier sections of them all: they come
-// after the sections before, and before those after, by hard edges.
+// together handles the critical sections of a thread that is about to meet others at a barrier: they become sections of
+// all of them. By hard edges they come after the earlier sections of the lock, and the later sections come after them.
 func (d *Detector) together(g *group, blk *block) {
 	for _, x := range g.sections {
 		if x.lock.broken {
@@ -221,7 +224,7 @@ func (d *Detector) together(g *group, blk *block) {
 	}
 }
 
-// overlapping calls f for the instances whose scope overlaps with that of a lock of a thread of a block.
+// overlapping calls f for the instances whose scope overlaps with that of a lock operation by a thread of a block.
 func (st *lockState) overlapping(device bool, block uint32, f func(*instance)) {
 	f(&st.device)
 	if !device {
@@ -255,8 +258,9 @@ func (d *Detector) release(g *group, blk *block, wi uint32, x *section, device b
 	g.epoch = blk.number
 }
 
-// dequeue is rule (ii) of definition 1: of the critical sections of others whose acquire is ordered before this release,
-// the release is. The latest of them knows what those before it in the queue knew, for each happens before the next.
+// dequeue is rule (ii) of definition 1: if the acquire of another thread's critical section is ordered before this
+// release, so is its release. Only the latest such section needs to be joined: sections in a queue happen before each
+// other, so it knows what the earlier ones knew.
 func (d *Detector) dequeue(g *group, blk *block, by thread, x *instance) {
 	for i := len(x.queue) - 1; i >= 0; i-- {
 		if e := &x.queue[i]; e.by != by && d.run.unknown(&g.p, blk, e.by.warp, 1<<e.by.lane, e.epoch) == 0 {
@@ -305,7 +309,7 @@ func (d *Detector) leave(g *group, blk *block, wi uint32, x *section, device boo
 	}
 }
 
-// enqueue adds a critical section. When there are many, those longest ago become coarser.
+// enqueue adds a critical section. If the queue is full, it merges pairs of the oldest ones.
 func (x *instance) enqueue(e entry) {
 	if len(x.queue) == maxQueue {
 		const half, quarter = maxQueue / 2, maxQueue / 4
@@ -320,8 +324,8 @@ func (x *instance) enqueue(e entry) {
 	x.queue = append(x.queue, e)
 }
 
-// touch adds t to the accesses of a granule, and drops those for which it stands: for all other threads than t's own,
-// that is; it takes two of different threads to stand for one.
+// touch adds t to the accesses of a granule, and drops those that it represents. An access represents others for all
+// threads except its own, so an access is dropped only when two accesses of different threads represent it.
 func (d *Detector) touch(list []touched, t touched) []touched {
 	keep := list[:0]
 	for _, o := range list {
@@ -346,8 +350,8 @@ func (d *Detector) knows(g *clock.Grid, t thread, epoch uint32) bool {
 	return g.Unknown(l.depth, i, t.warp-i*l.wpb, 1<<t.lane, epoch) == 0
 }
 
-// inside is algorithm 2, and keeps R and W: threads in critical sections access memory. Each is a group of its own since
-// its acquire.
+// inside is algorithm 2, for accesses by threads in critical sections, and keeps R and W. Each such thread has been a
+// group of its own since its acquire.
 func (d *Detector) inside(blk *block, wi uint32, w *warp, e *event.Event) {
 	write := e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0
 	for i := range w.groups {
@@ -357,7 +361,7 @@ func (d *Detector) inside(blk *block, wi uint32, w *warp, e *event.Event) {
 	}
 }
 
-// touches does inside for one thread.
+// touches is inside for one thread.
 func (d *Detector) touches(g *group, blk *block, by thread, e *event.Event, write bool) {
 	addr := d.batch.AddrOf(e, int(by.lane))
 	at := granule{}
@@ -366,7 +370,7 @@ func (d *Detector) touches(g *group, blk *block, by thread, e *event.Event, writ
 		at.block, id.Shared, id.Block = blk.index+1, true, blk.index
 	}
 	if d.lockStates[id] != nil {
-		return // the acquire or release of a lock is no access
+		return // accesses to a lock variable do not count
 	}
 	for end := addr + uint64(e.Size); addr < end; {
 		at.word = addr >> 2
@@ -390,7 +394,7 @@ func (d *Detector) touches(g *group, blk *block, by thread, e *event.Event, writ
 	}
 }
 
-// add notes an access to bytes of a granule.
+// add records an access to bytes of a granule.
 func (s *section) add(at granule, bytes uint8, write bool) {
 	i := s.find(at)
 	if i < 0 {
@@ -412,7 +416,7 @@ func (s *section) add(at granule, bytes uint8, write bool) {
 	}
 }
 
-// short is how many granules a section accesses before it has an index of them.
+// short is the number of granules up to which a section has no index.
 const short = 8
 
 // find gives the number of the access to a granule, or -1.
@@ -441,7 +445,7 @@ func (d *Detector) index() map[granule]int {
 	return map[granule]int{}
 }
 
-// recycle takes back what a section that has ended needed.
+// recycle keeps the memory of an ended section for reuse.
 func (d *Detector) recycle(x *section) {
 	clear(x.index)
 	d.indexes = append(d.indexes, x.index)

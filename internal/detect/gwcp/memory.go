@@ -6,10 +6,10 @@ import (
 	"fencepost.dev/fencepost/internal/detect/clock"
 )
 
-// mapEntry is about what a map needs for each entry beside key and value.
+// mapEntry is the approximate overhead of a map for each entry, besides key and value.
 const mapEntry = 8
 
-// MemoryBytes is the memory of the metadata, clocks that share parts counted once.
+// MemoryBytes returns the memory of the metadata. Clocks that share parts count once.
 func (d *Detector) MemoryBytes() uint64 {
 	n := d.mem.Bytes() + d.values.Bytes()
 	d.mem.Each(func(ln *line) {

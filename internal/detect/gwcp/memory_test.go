@@ -7,8 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// gather makes a launch of blocks of 1024 threads that write a word each, meet, and read that of a neighbour; with locks,
-// one thread a block then adds to a sum. The launch has not ended.
+// gather makes a launch of blocks of 1024 threads that each write a word, meet, and read a neighbour's word. With
+// locks, one thread of each block then adds to a sum. The launch has not ended.
 func gather(blocks uint32, locks bool) *event.Batch {
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Synchronises: true, Swaps: true, Kernel: "k", Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 1024, Y: 1, Z: 1}}}}
 	add := func(e event.Event) {
@@ -44,7 +44,7 @@ func gather(blocks uint32, locks bool) *event.Batch {
 	return b
 }
 
-// TestMemory bounds what a large launch takes, and wants compression to be worth something.
+// TestMemory bounds the memory for a large launch, and checks that compression saves some.
 func TestMemory(t *testing.T) {
 	run := func(b *event.Batch, compress string) uint64 {
 		d := New(detect.Config{Options: map[string]string{"compress": compress}})
@@ -68,7 +68,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryOf: what an operation adds to the metadata is counted: at least what it surely needs, and not many times that.
+// TestMemoryOf checks that the memory that an operation adds to the metadata is counted: at least what it must take,
+// and not many times that.
 func TestMemoryOf(t *testing.T) {
 	for _, c := range []struct {
 		name, before, ops string

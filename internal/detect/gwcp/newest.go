@@ -1,23 +1,23 @@
 package gwcp
 
-// newest is a number for each of some warps: a table with open addressing, at most half full.
+// newest maps some warps to numbers: a hash table with open addressing, at most half full.
 type newest struct {
-	slots []slot // a power of two of them, or none
+	slots []slot // the length is a power of two, or 0
 	used  int
 }
 
 type slot struct {
-	warp uint32 // and one; 0: empty
+	warp uint32 // warp number plus one; 0: empty
 	at   uint32
 }
 
 // firstSlots is the length of the smallest table.
 const firstSlots = 128
 
-// find gives the slot of a warp, or the empty one where it belongs.
+// find gives the slot of a warp, or the empty slot where it belongs.
 func (t *newest) find(warp uint32) *slot {
 	last := uint32(len(t.slots) - 1)
-	for i := warp * 0x9e3779b1 >> 7; ; i++ { // neighbours in the launch come apart
+	for i := warp * 0x9e3779b1 >> 7; ; i++ { // multiplication spreads neighbouring warps
 		if s := &t.slots[i&last]; s.warp == warp+1 || s.warp == 0 {
 			return s
 		}
@@ -48,7 +48,7 @@ func (t *newest) set(warp uint32, at int) {
 	*s = slot{warp + 1, uint32(at)}
 }
 
-// clear forgets all warps.
+// clear removes all warps.
 func (t *newest) clear() {
 	clear(t.slots)
 	t.used = 0

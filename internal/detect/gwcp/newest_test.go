@@ -34,7 +34,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestAccessesOfSection compares what a section notes of granules, few or many, with a map.
+// TestAccessesOfSection compares the accesses recorded for a section, with few granules and with many, with a map.
 func TestAccessesOfSection(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 13))
 	for n := 1; n < 40; n++ {

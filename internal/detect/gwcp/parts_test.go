@@ -10,13 +10,13 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// laneByte is a byte that a lane accesses.
+// laneByte is a byte accessed by a lane.
 type laneByte struct {
 	lane int
 	addr uint64
 }
 
-// randomLanes is an access whose lanes are in order, in rows or anywhere, aligned or not.
+// randomLanes makes an access whose lanes are in order, in rows or at random addresses, aligned or not.
 func randomLanes(r *rand.Rand, b *event.Batch) event.Event {
 	e := event.Event{Kind: event.Load + event.Kind(r.IntN(3)), Space: event.Global, Size: 1 << r.IntN(6), Mask: ^uint32(0)}
 	if r.IntN(3) == 0 {
@@ -48,7 +48,7 @@ func randomLanes(r *rand.Rand, b *event.Batch) event.Event {
 	return e
 }
 
-// TestParts: the spans of an access name the bytes that its lanes access, each by the lanes that do, and no others.
+// TestParts checks that the spans of an access cover exactly the bytes that its lanes access, each by the right lanes.
 func TestParts(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 11))
 	for range 4000 {
@@ -92,7 +92,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestSides: a finding names both accesses as they were: where each begins, by whom, and how.
+// TestSides checks that a finding describes both accesses: their addresses, threads and operations.
 func TestSides(t *testing.T) {
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 2, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}}}
 	for _, e := range []event.Event{
@@ -121,8 +121,8 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// TestLongQueue: of a queue that is full, each two neighbours of the older half become one, which begins as the first and knows what
-// the second knew. The newer half stays as it is.
+// TestLongQueue checks a full queue: pairs of neighbours in its older half are merged into one entry, which begins like
+// the first and knows what the second knew. The newer half is unchanged.
 func TestLongQueue(t *testing.T) {
 	x := &instance{}
 	var h [maxQueue + 1]*clock.Grid
@@ -145,8 +145,8 @@ func TestLongQueue(t *testing.T) {
 	}
 }
 
-// TestCrowd compares the detector with definition 1 where many warps read the same words, so that reads are merged, pruned and
-// found by their warps.
+// TestCrowd compares the detector with definition 1 where many warps read the same words, so that reads are merged,
+// pruned and found by warp.
 func TestCrowd(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -154,7 +154,7 @@ func TestCrowd(t *testing.T) {
 	}
 	raced, crowded := 0, 0
 	for seed := range uint64(rounds) {
-		m := launched(rand.New(rand.NewPCG(seed, 13)), shapeOf{4, 20, 1})
+		m := launched(rand.New(rand.NewPCG(seed, 13)), shapeOf{4, 20, 1})                // one step in so many
 		writes, barriers := []int{20, 60, 300, 1000}[seed%4], []int{10, 30, 100}[seed%3] // one in so many
 		for range 250 {
 			t := m.r.IntN(m.s.blocks * m.s.warps)
@@ -196,7 +196,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestOtherLaunches: the launch that began last is judged; what is of another neither ends it nor takes part.
+// TestOtherLaunches checks that only the launch that began last is judged, and that events of another launch do not end
+// it or affect it.
 func TestOtherLaunches(t *testing.T) {
 	dim := func(x uint32) event.Dim3 { return event.Dim3{X: x, Y: 1, Z: 1} }
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: dim(2), Block: dim(32)}, {ID: 2, Kernel: "k", Grid: dim(2), Block: dim(32)}}}

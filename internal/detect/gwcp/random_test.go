@@ -12,26 +12,26 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// shape of a random launch: warps of a few lanes that act.
+// shapeOf is the shape of a random launch. lanes is the number of lanes in a warp that act.
 type shapeOf struct{ blocks, warps, lanes int }
 
-// maker makes a random trace twice: as events, and as operations.
+// maker makes a random trace in two forms: as events and as operations.
 type maker struct {
 	r       *rand.Rand
 	s       shapeOf
 	ops     []op
 	b       event.Batch
-	holder  map[int]int     // lock: thread
-	device  map[[2]int]bool // thread, lock: scope of the acquire
-	held    map[int][]int   // thread: locks
+	holder  map[int]int     // lock: the thread that holds it
+	device  map[[2]int]bool // thread, lock: whether the acquire had device scope
+	held    map[int][]int   // thread: the locks that it holds
 	barrier int
-	posted  map[int]int // flag: operation
+	posted  map[int]int // flag: the operation that posted it
 	nested  bool
-	async   bool           // some posts are made by asynchronous operations, when they are complete
-	flights []flight       // that are not
-	landed  map[int]flight // by block, the last that is
-	vectors bool           // posts are of two words, and who waits reads one of them
-	narrow  int            // scope of locks: that of the block one time in so many; 0: never
+	async   bool           // some posts are made by the completion of asynchronous operations
+	flights []flight       // those that are not complete
+	landed  map[int]flight // by block: the one that completed last
+	vectors bool           // posts write two words, and a wait reads one of them
+	narrow  int            // one lock operation in so many has block scope; 0: none
 }
 
 const (
@@ -89,15 +89,15 @@ func launched(r *rand.Rand, s shapeOf) *maker {
 	m.b.Launches = []event.Launch{{ID: 1, Synchronises: true, Swaps: true, Kernel: "k", Grid: event.Dim3{X: uint32(m.s.blocks), Y: 1, Z: 1}, Block: event.Dim3{X: threads, Y: 1, Z: 1}}}
 	m.b.Events = append(m.b.Events, event.Event{Kind: event.KernelBegin, Launch: 1})
 	for b := 0; b < m.s.blocks; b++ {
-		for w := 0; w < m.s.warps-1; w++ { // the warps that are full have lanes that do nothing
+		for w := 0; w < m.s.warps-1; w++ { // lanes beyond lanes in full warps exit
 			m.b.Events = append(m.b.Events, event.Event{Kind: event.Exit, Launch: 1, Warp: uint32(b*m.s.warps + w), Mask: ^(1<<uint(m.s.lanes) - 1)})
 		}
 	}
 	return m
 }
 
-// visit lets a thread pass a critical section or two, with an access around now and then: most of what happens is then
-// ordered by locks in one way or another.
+// visit makes a thread pass one or two critical sections, with occasional accesses around them. Most of what happens is
+// then ordered by locks in some way.
 func (m *maker) visit() {
 	t := m.r.IntN(m.s.blocks * m.s.warps * m.s.lanes)
 	block, _, _ := m.place(t)
@@ -233,17 +233,19 @@ func (m *maker) meet(o op) {
 	m.b.Events = append(m.b.Events, event.Event{Kind: event.BarrierDone, Launch: 1, Warp: uint32(block * m.s.warps), Mask: 1})
 }
 
-// flight is a post by an asynchronous operation: its number, which tells its mbarrier, and the operation that issued it.
+// flight is a post by an asynchronous operation: its number, which identifies its mbarrier, and the operation that
+// issued it.
 type flight struct {
 	number int
 	op
 	index int
-	kind  event.Kind // of the event that tells the mbarrier
+	kind  event.Kind // of the event that signals the mbarrier
 }
 
 const barrierBase = 0x100
 
-// issue posts by an operation that is complete later: a copy in bulk, or what a commit of operations of tensor cores covers.
+// issue makes a post by an operation that completes later: a bulk copy, or the tensor core operations covered by a
+// commit.
 func (m *maker) issue(o op) {
 	o.kind = opPost
 	f := flight{len(m.ops), o, len(m.ops), event.BulkDone}
@@ -257,7 +259,7 @@ func (m *maker) issue(o op) {
 	m.flights = append(m.flights, f)
 }
 
-// land lets the operations that are in flight be complete, and a thread of a block wait for the last one of it.
+// land completes the operations in flight, and makes a thread of a block wait for the last one of its block.
 func (m *maker) land(o op) bool {
 	for _, f := range m.flights {
 		m.emit(f.thread, event.Event{Kind: f.kind, Addr: barrierBase + 8*uint64(f.number), Stride: int64(f.number)})
@@ -309,7 +311,7 @@ func (m *maker) wait(o op) {
 	m.emit(o.thread, event.Event{Kind: event.Load, Space: event.Global, Addr: flagBase + 8*uint64(o.lock) + uint64(word), Size: 4, Order: event.Acquire, Scope: event.ScopeGPU})
 }
 
-// verdicts runs the detector and gives what it said of each access, by place.
+// verdicts runs the detector and gives its verdict on each access, by place.
 func verdicts(b *event.Batch, options map[string]string) map[uint32]verdict {
 	d := New(detect.Config{Options: options})
 	d.Events(b)
@@ -327,8 +329,8 @@ func verdicts(b *event.Batch, options map[string]string) map[uint32]verdict {
 	return out
 }
 
-// TestSections checks the critical sections that predicted findings name: they are of one lock, by happens-before the first
-// ends after the earlier access and the second begins before the later one, and GWCP does not order them.
+// TestSections checks the critical sections named by predicted findings. They are of one lock; by happens-before the
+// first ends after the earlier access and the second begins before the later one; and GWCP does not order them.
 func TestSections(t *testing.T) {
 	checked := 0
 	for seed := 0; seed < 3000; seed++ {
@@ -367,8 +369,8 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestSameValue: two stores race with the same value when the later one writes what is there in all bytes of which the earlier
-// one is the last to write. Events tell what was there, or the detector remembers it.
+// TestSameValue checks that two stores race as same-value if the later one does not change any byte for which the
+// earlier one is the last write. The old value comes from the events, or the detector keeps it.
 func TestSameValue(t *testing.T) {
 	same, other := 0, 0
 	for seed := 0; seed < 4000; seed++ {
@@ -399,15 +401,15 @@ func TestSameValue(t *testing.T) {
 	}
 }
 
-// forgetOld makes a stream as a trace has it: its writes do not tell what they overwrite.
+// forgetOld makes a stream like that of a trace: its writes do not carry old values.
 func forgetOld(b *event.Batch) {
 	for i := range b.Events {
 		b.Events[i].Flags &^= event.FlagOld
 	}
 }
 
-// agreements gives the pairs of places of writes, of one lane each, that the later one does not change: the bytes that the
-// earlier one was the last to write, of which there are some.
+// agreements gives the pairs of places of writes by single lanes in which the later one does not change the bytes for
+// which the earlier one was the last write. There must be such bytes.
 func agreements(b *event.Batch) map[[2]uint32]bool {
 	type last struct {
 		place uint32
@@ -460,7 +462,8 @@ func TestAgainstBruteForce(t *testing.T) {
 			if !m.ops[i].isAccess() {
 				continue
 			}
-			// Of the reads of one thread the last counts: what an earlier one adds to a race of the observed order is open.
+			// Of the reads of one thread the last counts. What an earlier one adds to a race of the observed order is
+			// not specified.
 			got, want := got[m.ops[i].place], b.judge(i)
 			got.predicted = got.predicted && !got.observed
 			want.predicted = want.predicted && !want.observed

@@ -8,7 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestBlocksOneByOne: blocks that use the memory of those that ended know nothing of what these did to theirs.
+// TestBlocksOneByOne checks that blocks that reuse the memory of ended blocks know nothing of what these did in their
+// shared memory.
 func TestBlocksOneByOne(t *testing.T) {
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 3, Y: 1, Z: 1}, Block: event.Dim3{X: 96, Y: 1, Z: 1}}}}
 	add := func(e event.Event) {
@@ -20,7 +21,7 @@ func TestBlocksOneByOne(t *testing.T) {
 		shared := func(kind event.Kind, warp uint32, lane, word uint) {
 			add(event.Event{Kind: kind, Warp: 3*blk + warp, Mask: 1 << lane, Space: event.Shared, Size: 4, Addr: uint64(4 * word)})
 		}
-		for w := range uint32(3) { // every second one reads what the one before wrote, in words that it has not written
+		for w := range uint32(3) { // every second block reads words that it has not written and the block before has
 			for lane := range uint(8) {
 				kind := []event.Kind{event.Load, event.Store}[blk%2]
 				if word := lane; kind == event.Load || w == 0 {
@@ -32,7 +33,7 @@ func TestBlocksOneByOne(t *testing.T) {
 			add(event.Event{Kind: event.Arrive, Warp: 3*blk + w, Mask: ^uint32(0), Flags: event.FlagWait})
 		}
 		add(event.Event{Kind: event.BarrierDone, Warp: 3 * blk, Mask: 1})
-		for word := uint(0); word < 8; word += 2 { // what was read of the others stays
+		for word := uint(0); word < 8; word += 2 { // the reads of the other words remain
 			shared(event.Store, uint32(word%3), word+1, word)
 		}
 		for w := range uint32(3) {
@@ -49,7 +50,7 @@ func TestBlocksOneByOne(t *testing.T) {
 	}
 }
 
-// TestClassOf: what is remembered of an instruction's class is the class of the event at hand.
+// TestClassOf checks that a cached class of an instruction is the class of the current event.
 func TestClassOf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	d := New(detect.Config{})

@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// know is a vector clock: what is known of the threads of one's own block, and of other blocks. What grid says of the own
+// know is a vector clock: what is known of the threads of the own block, and of other blocks. What grid says of the own
 // block is never more than what block says.
 type know struct {
 	block *clock.Block
@@ -18,38 +18,40 @@ type know struct {
 
 // view is the state of a thread. Lanes that have synchronised alike share one.
 type view struct {
-	p        know       // P of 000: what is ordered before by GWCP proper, program order not included
+	p        know       // P of 000: what precedes by GWCP alone, without program order
 	h        know       // H of 000: what happens before
 	epoch    uint32     // N of 000: the local time
-	sections []*section // critical sections it is in; not changed in place
+	sections []*section // the critical sections that it is in; the slice is not modified in place
 	fenced   released
-	seen     []pending // not changed in place
+	seen     []pending // the slice is not modified in place
 }
 
-// group is lanes of a warp with one view.
+// group is lanes of a warp with a common view.
 type group struct {
 	lanes uint32
 	view
 }
 
-// released are what a strong write publishes: narrow to threads of the same block, wide to others.
+// released is what a strong write publishes: narrow to threads of the same block, wide to others.
 type released struct{ narrow, wide *snapshot }
 
-// clocks is what is handed on: P with the own times, which is C of 000, and H. They are one where no lock was taken.
+// clocks is knowledge that is passed on: c is P with the own times (C of 000), h is H. They are the same pointer as
+// long as no lock was taken.
 type clocks struct{ c, h *clock.Grid }
 
-// snapshot is what a thread knew at a fence. Lanes of a warp may share one: with own, each means itself up to epoch too.
+// snapshot is what a thread knew at a fence. Lanes of a warp may share one. With own, each lane's own actions up to
+// epoch are included.
 type snapshot struct {
 	p, h  know
 	epoch uint32
 	own   bool
-	lane  int // that trees is for
+	lane  int // the lane that trees was computed for
 	trees clocks
 }
 
 // pending is what a thread's strong reads of a location have observed and no fence has acquired yet.
 type pending struct {
-	at           *location // nil: told by a barrier
+	at           *location // nil: received through a barrier
 	wide, narrow clocks
 }
 
@@ -59,9 +61,9 @@ type warp struct {
 }
 
 // block is a running block. Epochs are numbered by block: each synchronisation takes the next number, which becomes the
-// epoch of those that took part. That is the forced compression at barriers of 000, section 5.2.
+// epoch of the threads that took part. That is the forced compression at barriers of 000, section 5.2.
 type block struct {
-	index, first uint32 // first: warp
+	index, first uint32 // first: the number of its first warp
 	number       uint32 // the last epoch given out
 	alive        int
 	warps        []warp
@@ -70,14 +72,14 @@ type block struct {
 	async        *asynchronous // nil: it has issued nothing
 }
 
-// barrier is a CTA barrier that some have arrived at.
+// barrier is a CTA barrier at which some threads have arrived.
 type barrier struct {
-	waits []uint32  // lanes by warp
-	early []arrival // those that do not wait
+	waits []uint32  // by warp: lanes that wait
+	early []arrival // arrivals that do not wait
 	any   bool
 }
 
-// arrival is what a thread that arrived and went on brings to a barrier.
+// arrival is the view of threads that arrived at a barrier without waiting.
 type arrival struct {
 	wi, lanes uint32
 	view
@@ -88,7 +90,7 @@ type launch struct {
 	info   event.Launch
 	wpb    uint32
 	depth  int
-	last   uint32 // lanes of the last warp of a block
+	last   uint32 // the lanes of the last warp of a block
 	blocks map[uint32]*block
 	recent *block
 	spare  []*block
@@ -102,7 +104,7 @@ func newLaunch(info event.Launch) *launch {
 	return l
 }
 
-// block gives the block of a warp, and the warp's number within.
+// block gives the block of a warp, and the number of the warp within it.
 func (l *launch) block(w uint32) (*block, uint32) {
 	if b := l.recent; b != nil && w-b.first < l.wpb {
 		return b, w - b.first
@@ -140,7 +142,7 @@ func (l *launch) begin(i uint32) *block {
 	return b
 }
 
-// end forgets a block whose threads have all exited.
+// end drops a block whose threads have all exited.
 func (l *launch) end(b *block) {
 	for j := range b.warps {
 		clear(b.warps[j].groups[:cap(b.warps[j].groups)])
@@ -156,7 +158,7 @@ func (l *launch) window(b *block) shadow.Window {
 	return shadow.Window{Launch: l.info.ID, Block: b.index}
 }
 
-// split makes groups such that lanes are whole groups, and calls f for each of these.
+// split divides groups so that lanes consist of whole groups, and calls f for each of these.
 func (w *warp) split(lanes uint32, f func(g *group)) {
 	n := len(w.groups)
 	for i, rest := 0, lanes; i < n && rest != 0; i++ {
@@ -178,7 +180,7 @@ func (w *warp) split(lanes uint32, f func(g *group)) {
 	}
 }
 
-// each splits as split does, into single lanes.
+// each is split into single lanes.
 func (w *warp) each(lanes uint32, f func(g *group, lane int)) {
 	for m := lanes & w.live; m != 0; m &= m - 1 {
 		w.split(m&-m, func(g *group) { f(g, bits.TrailingZeros32(m)) })
@@ -224,7 +226,8 @@ func (w *warp) set(lanes uint32, v *view) {
 	w.groups = keep
 }
 
-// unknown gives those of lanes of a warp whose epoch c k does not know. b is the block of the thread that knows k.
+// unknown gives those of lanes of a warp whose epoch c is not known to k. b is the block of the thread with the clock
+// k.
 func (l *launch) unknown(k *know, b *block, warp, lanes, c uint32) uint32 {
 	if w := warp - b.first; w < l.wpb {
 		return k.block.Unknown(w, lanes, c)
@@ -239,7 +242,7 @@ func (l *launch) unknown(k *know, b *block, warp, lanes, c uint32) uint32 {
 	return k.grid.Unknown(l.depth, i, warp-i*l.wpb, lanes, c)
 }
 
-// tree gives k, with the lanes of a warp of b set to epoch (lanes 0: none), as one clock.
+// tree gives k as one clock, with the given lanes of a warp of b set to epoch (lanes 0: none).
 func (l *launch) tree(k *know, b *block, wi, lanes, epoch uint32) *clock.Grid {
 	switch {
 	case lanes != 0:
@@ -250,7 +253,8 @@ func (l *launch) tree(k *know, b *block, wi, lanes, epoch uint32) *clock.Grid {
 	return k.grid.With(l.depth, b.index, k.block)
 }
 
-// learn joins g into k, of a thread of b. It remembers the last joins, which the lanes of a warp mostly repeat.
+// learn joins g into k, the clock of a thread of b. It memoises the last joins, since the lanes of a warp mostly repeat
+// them.
 func (d *Detector) learn(k *know, b *block, g *clock.Grid) {
 	if g == nil || g == k.grid {
 		return
@@ -280,7 +284,7 @@ func (d *Detector) follow(v *view, b *block, m clocks) {
 	d.learn(&v.p, b, m.c)
 }
 
-// spread keeps the clocks of lanes expanded, each lane's for itself, where they are not to be compressed.
+// spread keeps the clocks of lanes expanded and separate if clocks are not to be compressed.
 func (d *Detector) spread(w *warp, lanes uint32) {
 	if !d.expand {
 		return
@@ -304,7 +308,7 @@ func (d *Detector) both(m, n clocks) clocks {
 	return m
 }
 
-// trees gives p and h, with the lanes of a warp of b set to epoch, as clocks.
+// trees gives p and h as clocks, with the given lanes of a warp of b set to epoch.
 func (l *launch) trees(p, h *know, b *block, wi, lanes, epoch uint32) clocks {
 	m := clocks{h: l.tree(h, b, wi, lanes, epoch)}
 	if m.c = m.h; *p != *h {
@@ -313,7 +317,7 @@ func (l *launch) trees(p, h *know, b *block, wi, lanes, epoch uint32) clocks {
 	return m
 }
 
-// of gives what lanes together released by s.
+// of gives what lanes together have released with snapshot s.
 func (s *snapshot) of(l *launch, b *block, wi, lanes uint32) clocks {
 	lane := bits.TrailingZeros32(lanes)
 	switch {
@@ -333,7 +337,7 @@ func (x *barrier) reset() {
 	x.early, x.any = x.early[:0], false
 }
 
-// without gives list without x, a copy.
+// without gives a copy of list without x.
 func without(list []*section, x *section) []*section {
 	i := slices.Index(list, x)
 	if i < 0 {

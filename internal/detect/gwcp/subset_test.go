@@ -11,11 +11,12 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestNoFalseRace: what races in the observed order is a race of the memory model. Where no locks are inferred, nothing is predicted.
+// TestNoFalseRace checks that races of the observed order are races of the memory model, and that nothing is predicted
+// without locks.
 func TestNoFalseRace(t *testing.T) {
 	t.Run("without locks", func(t *testing.T) { noFalseRace(t, oracle.Random, 0, 2500, false) })
 	t.Run("with locks", func(t *testing.T) { noFalseRace(t, oracle.Random, 0, 2500, true) })
-	// Of these, 2440 has elements of vectors, and 6276 of the others an exchange whose value nobody wants.
+	// Seed 2440 has elements of vectors, and 6276 an exchange whose result is not used.
 	t.Run("early", func(t *testing.T) { noFalseRace(t, oracle.Early, 1500, 1000, false) })
 	t.Run("later", func(t *testing.T) { noFalseRace(t, oracle.Random, 6000, 500, false) })
 }

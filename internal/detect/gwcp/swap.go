@@ -9,15 +9,16 @@ import (
 	"fencepost.dev/fencepost/internal/detect/lock"
 )
 
-// swapped gives two critical sections of one lock whose order alone puts an access by a thread at an epoch before that of
-// the actor's lane: the first ends after the one access, the second begins before the other, and GWCP orders neither
-// what they do nor, therefore, the two accesses. Where there are several such pairs it is the one that came first,
-// with a section of the actor's own if there is one. None is given where old sections were merged.
+// swapped finds two critical sections of one lock whose observed order is the only reason why an access by thread was,
+// at an epoch, came before that of the actor's lane. The first section ends after the earlier access, the second begins
+// before the later access, and GWCP does not order them, nor therefore the two accesses. If there are several such
+// pairs, it gives the one that came first, with a section of the actor's own thread if possible. It gives none if the
+// sections have been merged.
 func (d *Detector) swapped(was thread, epoch uint32, lane int) []detect.Section {
 	me := thread{d.act.e.Warp, uint32(lane)}
 	var id lock.ID
 	var first, second visit
-	for i, st := range d.lockStates { // in any order: the least number is one section's
+	for i, st := range d.lockStates { // any order will do: the smallest number identifies one section
 		visits := st.visits()
 		for _, e := range st.queued() {
 			if e.merged || e.by == me || first.number != 0 && first.number <= e.number || !d.knows(e.h, was, epoch) {
@@ -38,7 +39,7 @@ func (d *Detector) swapped(was thread, epoch uint32, lane int) []detect.Section 
 	return sections
 }
 
-// queued gives the sections of a lock that have ended.
+// queued gives the ended sections of a lock.
 func (st *lockState) queued() []*entry {
 	var out []*entry
 	add := func(x *instance) {
@@ -53,7 +54,7 @@ func (st *lockState) queued() []*entry {
 	return out
 }
 
-// visits gives the sections of a lock, those that last too, in the order in which they came.
+// visits gives the sections of a lock, including those that have not ended, in the order of their acquires.
 func (st *lockState) visits() []*visit {
 	var out []*visit
 	for _, e := range st.queued() {
@@ -66,8 +67,8 @@ func (st *lockState) visits() []*visit {
 	return out
 }
 
-// next gives the section among visits that acquired from v, by scopes that overlap, and begins before the access that
-// the actor makes as me: one of its own, or else the next of another thread.
+// next gives the section in visits that acquires from v, with overlapping scopes, and begins before the actor's access
+// as thread me: one of me, or else the next one of another thread.
 func (d *Detector) next(visits []*visit, v *visit, me thread) *visit {
 	a := &d.act
 	var out *visit
@@ -83,7 +84,7 @@ func (d *Detector) next(visits []*visit, v *visit, me thread) *visit {
 	return out
 }
 
-// section tells of a section to people.
+// section converts a section for a finding.
 func (d *Detector) section(id lock.ID, v *visit) detect.Section {
 	return detect.Section{Lock: id.Addr, Shared: id.Shared, From: v.from, To: v.to, Launch: d.run.info, Warp: v.by.warp, Lane: int(v.by.lane)}
 }

@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// locKey names a variable: in global memory (block 0), or in the shared memory of block-1.
+// locKey identifies a variable: in global memory (block 0), or in the shared memory of block-1.
 type locKey struct {
 	addr  uint64
 	block uint32
@@ -18,12 +18,12 @@ type locKey struct {
 
 // location is a variable that a strong write of a release pattern has written.
 type location struct {
-	wide   clocks // what its patterns publish to any block
-	narrow map[uint32]clocks
-	lock   *lockState // nil: never known as a lock
+	wide   clocks            // what its patterns publish to any block
+	narrow map[uint32]clocks // by block: what they publish to threads of that block
+	lock   *lockState        // nil: it has never been a lock
 }
 
-// key names the variable that an element of a strong access is of.
+// key identifies the variable of an element of a strong access.
 func (d *Detector) key(e *event.Event, blk *block, lane, element int) locKey {
 	k := locKey{addr: d.batch.AddrOf(e, lane) + uint64(element)*uint64(e.Aux)}
 	if e.Space == event.Shared {
@@ -34,7 +34,7 @@ func (d *Detector) key(e *event.Event, blk *block, lane, element int) locKey {
 
 func wide(s event.Scope) bool { return s >= event.ScopeGPU }
 
-// fence ends the acquire patterns of lanes and begins release patterns.
+// fence completes the acquire patterns of lanes and begins release patterns.
 func (d *Detector) fence(blk *block, wi uint32, e *event.Event, steps []lock.Step) {
 	w := &blk.warps[wi]
 	d.sane(e, steps)
@@ -63,14 +63,15 @@ func takes(steps []lock.Step, l *lockState, lanes uint32) bool {
 	})
 }
 
-// gives says that lanes give back a lock by one of steps. What they read of the variable then is of their own section.
+// gives says that lanes release or drop a lock by one of steps. What they read of the variable is then from their own
+// section.
 func gives(steps []lock.Step, l *lockState, lanes uint32) bool {
 	return slices.ContainsFunc(steps, func(s lock.Step) bool {
 		return s.Kind != lock.Acquire && s.Lock == l.id && s.Lanes&lanes != 0
 	})
 }
 
-// acquire joins what strong reads have observed, those that skip names excepted: they are the lock's own.
+// acquire joins what strong reads have observed, except where skip returns true, which is for the variables of locks.
 func (d *Detector) acquire(g *group, blk *block, wide bool, skip func(*pending) bool) {
 	if len(g.seen) == 0 {
 		return
@@ -96,10 +97,10 @@ func (d *Detector) acquire(g *group, blk *block, wide bool, skip func(*pending) 
 	g.seen = rest
 }
 
-// strong follows the patterns of a strong access, after it was judged. steps are what the event does to locks.
+// strong performs the patterns of a strong access that has been judged. steps are the lock operations of the event.
 func (d *Detector) strong(blk *block, wi uint32, e *event.Event, steps []lock.Step) {
 	w := &blk.warps[wi]
-	reads := e.Kind != event.Store && e.Flags&event.FlagRed == 0 // an exchange reads, too, where nobody wants the value
+	reads := e.Kind != event.Store && e.Flags&event.FlagRed == 0 // an exchange reads even if the result is not used
 	writes := e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0
 	acquires := reads && (e.Order == event.Acquire || e.Order == event.AcqRel || e.Order == event.SC || d.cfg.Model == detect.ModelHRF)
 	releases := writes && e.Order >= event.Release
@@ -118,15 +119,15 @@ func (d *Detector) strong(blk *block, wi uint32, e *event.Event, steps []lock.St
 	}
 }
 
-// strongAccess is a strong access whose patterns are followed.
+// strongAccess is a strong access with its patterns.
 type strongAccess struct {
 	e                                 *event.Event
-	steps                             []lock.Step // what it does to locks
-	scope                             bool        // it reaches beyond the block
+	steps                             []lock.Step // its lock operations
+	scope                             bool        // its scope reaches beyond the block
 	reads, writes, acquires, releases bool
 }
 
-// elements is of how many variables each lane of a strong access accesses one.
+// elements gives the number of variables that each lane of a strong access accesses.
 func elements(e *event.Event) int {
 	if e.Flags&event.FlagVector == 0 || e.Aux == 0 {
 		return 1
@@ -134,7 +135,7 @@ func elements(e *event.Event) int {
 	return max(1, int(uint32(e.Size)/e.Aux))
 }
 
-// element follows the patterns of an element of a strong access by a lane.
+// element performs the patterns of one element of a strong access by a lane.
 func (d *Detector) element(blk *block, wi uint32, lane, i int, x *strongAccess) {
 	w, e := &blk.warps[wi], x.e
 	k := d.key(e, blk, lane, i)
@@ -155,7 +156,7 @@ func (d *Detector) element(blk *block, wi uint32, lane, i int, x *strongAccess) 
 		}
 	}
 	switch g := w.of(bit); {
-	case !x.writes, given: // the lock tells what is released
+	case !x.writes, given: // releases of locks are handled by locks
 	case at != nil && at.lock != nil:
 		at.lock.taker = taker{true, thread{e.Warp, uint32(lane)}, g.fenced}
 	default:
@@ -163,19 +164,19 @@ func (d *Detector) element(blk *block, wi uint32, lane, i int, x *strongAccess) 
 	}
 }
 
-// tells says that who reads a variable may learn something.
+// tells says that a reader of the variable may learn something.
 func (at *location) tells(blk *block, wide bool) bool {
 	return at.lock != nil || wide && at.wide.h != nil || at.narrow[blk.index].h != nil
 }
 
-// proper says that a strong write of the variable of a lock is as such writes are: by a thread that takes or gives it, and while no
-// other has it.
+// proper says that a strong write to a lock variable is as expected of a lock: by a thread that acquires or releases
+// it, while no other thread holds it.
 func (d *Detector) proper(st *lockState, by thread, lock bool) bool {
 	t := &st.taker
 	return lock && (st.holder == nil || st.holder.by == by) && (!t.set || t.thread == by)
 }
 
-// patterns says that an access may begin or end a pattern.
+// patterns says that an access may begin or complete a pattern.
 func (d *Detector) patterns(w *warp, e *event.Event, releases bool) bool {
 	if len(d.locations) > 0 || releases {
 		return true
@@ -188,7 +189,7 @@ func (d *Detector) patterns(w *warp, e *event.Event, releases bool) bool {
 	return false
 }
 
-// observe notes what a strong read of a location has seen.
+// observe records what a strong read of a location has observed.
 func (d *Detector) observe(g *group, blk *block, at *location, wide bool) {
 	p := pending{at: at, narrow: at.narrow[blk.index]}
 	if wide {
@@ -207,15 +208,15 @@ func (d *Detector) observe(g *group, blk *block, at *location, wide bool) {
 	}
 }
 
-// taker is who last wrote the variable of a lock by a compare-and-swap, and what it had fenced then.
+// taker is the thread that last wrote a lock variable by a compare-and-swap, and what it had fenced then.
 type taker struct {
 	set bool
 	thread
 	released
 }
 
-// passed is what a thread of a block may have observed that read the variable of a lock, and has not acquired the lock
-// since: releases, and what took it, as those of any variable.
+// passed gives what a thread of a block may have observed if it read a lock variable and did not then acquire the lock:
+// the releases, and the write of the thread that took it, as for any other variable.
 func (d *Detector) passed(st *lockState, blk *block) pending {
 	p := pending{wide: clocks{st.device.h, st.device.h}}
 	if x := st.blocks[blk.index]; x != nil {
@@ -232,7 +233,8 @@ func (d *Detector) passed(st *lockState, blk *block) pending {
 	return p
 }
 
-// acquireAt ends the acquire pattern at one location by an acquire operation there. taken: it is that of a lock.
+// acquireAt completes the acquire pattern at one location by an acquire operation there. taken says that it acquires
+// the lock there.
 func (d *Detector) acquireAt(g *group, blk *block, at *location, taken bool) {
 	i := slices.IndexFunc(g.seen, func(o pending) bool { return o.at == at })
 	if i < 0 {
@@ -249,7 +251,7 @@ func (d *Detector) acquireAt(g *group, blk *block, at *location, taken bool) {
 	}
 }
 
-// publish lets a strong write end release patterns.
+// publish completes release patterns by a strong write.
 func (d *Detector) publish(g *group, blk *block, wi uint32, lane int, k locKey, at *location, e *event.Event, scope, releases bool) {
 	var narrow, far clocks
 	if releases {
@@ -263,7 +265,7 @@ func (d *Detector) publish(g *group, blk *block, wi uint32, lane int, k locKey, 
 			far = g.fenced.wide.of(d.run, blk, wi, 1<<uint(lane))
 		}
 	}
-	if at != nil && e.Kind == event.Store { // no longer what was there
+	if at != nil && e.Kind == event.Store { // the old value is overwritten
 		at.wide, at.narrow = clocks{}, nil
 	}
 	if narrow.h == nil {
@@ -282,7 +284,7 @@ func (d *Detector) publish(g *group, blk *block, wi uint32, lane int, k locKey, 
 	}
 }
 
-// arrive notes arrivals at a CTA barrier.
+// arrive records arrivals at a CTA barrier.
 func (d *Detector) arrive(blk *block, wi uint32, e *event.Event) {
 	x := blk.barriers[e.Barrier]
 	if x == nil {
@@ -303,7 +305,7 @@ func (d *Detector) arrive(blk *block, wi uint32, e *event.Event) {
 	})
 }
 
-// complete lets those that wait at a barrier know what all that arrived did.
+// complete makes the waiters at a barrier know what all arrivals did.
 func (d *Detector) complete(blk *block, e *event.Event) {
 	x := blk.barriers[e.Barrier]
 	if x == nil || !x.any {
@@ -342,7 +344,7 @@ func (d *Detector) complete(blk *block, e *event.Event) {
 	x.reset()
 }
 
-// warpSync lets lanes know what the others of them did.
+// warpSync makes lanes know what the other lanes did.
 func (d *Detector) warpSync(blk *block, wi uint32, e *event.Event) {
 	w := &blk.warps[wi]
 	lanes := e.Mask & w.live
@@ -361,18 +363,18 @@ func (d *Detector) warpSync(blk *block, wi uint32, e *event.Event) {
 	d.assign(w, lanes, &v)
 }
 
-// barrierClock gathers what the threads that arrive at a barrier know.
+// barrierClock joins what the threads that arrive at a barrier know.
 type barrierClock struct {
 	p, h         know
-	last         [2]know // joined last
+	last         [2]know // the clocks joined last
 	fenced       released
 	narrow, wide clocks // what their snapshots released
-	mixed        bool   // they do not all have the same snapshots
+	mixed        bool   // their snapshots differ
 	any          bool
 	seen         pending
 }
 
-// reach changes what is known of the block.
+// reach applies f to the clock of the own block.
 func (m *barrierClock) reach(f func(*clock.Block) *clock.Block) {
 	same := m.p == m.h
 	m.h.block = f(m.h.block)
@@ -383,7 +385,7 @@ func (m *barrierClock) reach(f func(*clock.Block) *clock.Block) {
 	m.p.block = f(m.p.block)
 }
 
-// addToBarrier adds lanes of a warp with the view v to the barrier at hand.
+// addToBarrier adds lanes of a warp with the view v to the current barrier.
 func (d *Detector) addToBarrier(blk *block, wi, lanes uint32, v *view) {
 	m := &d.barrier
 	if now := [2]know{v.p, v.h}; !m.any || m.last != now {
@@ -417,7 +419,7 @@ func (d *Detector) addToBarrier(blk *block, wi, lanes uint32, v *view) {
 	}
 }
 
-// agreed gives the view after a barrier: a new epoch, and all that anyone knew.
+// agreed gives the view after a barrier: a new epoch, and all that the threads knew together.
 func (d *Detector) agreed(blk *block) view {
 	m := &d.barrier
 	blk.number++
@@ -437,7 +439,7 @@ func (d *Detector) agreed(blk *block) view {
 	return v
 }
 
-// part lets those that met go on.
+// part gives the threads that met their new view.
 func (d *Detector) part(blk *block, lanes []uint32) {
 	v := d.agreed(blk)
 	for wi, mask := range lanes {
@@ -447,7 +449,7 @@ func (d *Detector) part(blk *block, lanes []uint32) {
 	}
 }
 
-// assign gives lanes the view v after a barrier; those in critical sections stay in theirs.
+// assign gives lanes the view v after a barrier. Lanes in critical sections remain in them.
 func (d *Detector) assign(w *warp, lanes uint32, v *view) {
 	var inside uint32
 	for i := range w.groups {
@@ -465,7 +467,7 @@ func (d *Detector) assign(w *warp, lanes uint32, v *view) {
 	}
 }
 
-// exit forgets lanes. Their metadata is of no use to others: what they did is in shadow memory.
+// exit drops lanes. Their clocks are no longer needed: what they did is in shadow memory.
 func (d *Detector) exit(blk *block, wi uint32, e *event.Event) {
 	w := &blk.warps[wi]
 	gone := e.Mask & w.live

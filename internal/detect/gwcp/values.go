@@ -6,14 +6,14 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// word is what the launch has written to four aligned bytes. Words are kept only while events do not tell what they overwrite
-// (event.FlagOld): those of traces.
+// word is what the launch has written to four aligned bytes. Words are kept only for events that do not carry the
+// overwritten values (event.FlagOld): events read from traces.
 type word struct {
-	bytes [4]byte
-	known uint8 // a bit for each byte: whether its value is known
+	bytes [4]byte // a bit for each byte: its value is known
+	known uint8   // a bit for each byte: whether its value is known
 }
 
-// word gives the word at an address that e, of a block, accesses; nil if there is no such memory.
+// word gives the word at an address that e, by a thread of blk, accesses; nil if there is no such memory.
 func (d *Detector) word(blk *block, e *event.Event, addr uint64) *word {
 	switch {
 	case e.Space != event.Shared:
@@ -24,7 +24,7 @@ func (d *Detector) word(blk *block, e *event.Event, addr uint64) *word {
 	return nil
 }
 
-// overwritten gives the byte that was at an address before a lane of the actor wrote there; false if it is not known.
+// overwritten gives the byte at an address before a lane of the actor wrote it; false if it is not known.
 func (d *Detector) overwritten(lane int, addr uint64) (byte, bool) {
 	a := &d.act
 	if old := a.b.OldOf(a.e, lane); old != nil {
@@ -41,7 +41,7 @@ func (d *Detector) overwritten(lane int, addr uint64) (byte, bool) {
 	return w.bytes[addr%4], true
 }
 
-// wrote keeps what e has written, if events do not tell it.
+// wrote records what e has written, if events do not carry old values.
 func (d *Detector) wrote(blk *block, e *event.Event) {
 	if e.Flags&event.FlagWrite == 0 || e.Flags&event.FlagOld != 0 {
 		return
@@ -62,7 +62,7 @@ func (d *Detector) wrote(blk *block, e *event.Event) {
 	}
 }
 
-// unknown forgets the words that e, which does not tell values, writes over: n bytes.
+// unknown marks the words as unknown that e, which carries no values, overwrites: n bytes.
 func (d *Detector) unknown(blk *block, e *event.Event, addr, n uint64) {
 	for at := addr &^ 3; d.values.Bytes() > 0 && at < addr+n; at += 4 {
 		if w := d.word(blk, e, at); w != nil {

@@ -9,8 +9,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestReadersAhead: of a ring that bulk copies fill, who reads a stage before the copy that it should wait for is told so, and not that the stage was
-// freed too early, or that a wait for matrix operations let too many be pending.
+// TestReadersAhead checks the message for a ring filled by bulk copies when a thread reads a stage before the copy that
+// it should wait for. The message must not say that the stage was freed too early, or that a wait for matrix operations
+// let too many be pending.
 func TestReadersAhead(t *testing.T) {
 	const bar, free = 0x8000, 0x9000
 	type op = func(uint32, event.Event)
@@ -35,7 +36,7 @@ func TestReadersAhead(t *testing.T) {
 		op(0, event.Event{Kind: event.Store, Order: event.Release, Scope: event.ScopeCTA, Mask: 1, Addr: free, Size: 4, Place: 203})
 		op(1, event.Event{Kind: event.Load, Order: event.Acquire, Scope: event.ScopeCTA, Mask: 1, Addr: free, Size: 4, Place: 103})
 	}
-	// turn fills the stage and multiplies what is there, all awaited but for the newest operations.
+	// turn fills the stage and multiplies its content. All operations except the newest are awaited.
 	turn := func(op op, newest uint32) {
 		fill(op, 1)
 		filled(op, 1)
@@ -68,7 +69,7 @@ func TestReadersAhead(t *testing.T) {
 		{"not freed at all", func(op op) {
 			turn(op, 1)
 			fill(op, 2)
-		}, detect.StageReuse, "nothing says to the thread that writes"},
+		}, detect.StageReuse, "nothing signals to the writing thread"},
 		{"a turn ahead", func(op op) {
 			turn(op, 0)
 			release(op)
@@ -103,7 +104,7 @@ func TestReadersAhead(t *testing.T) {
 			multiply(op)
 			pending(op, 1)
 			fill(op, 1)
-		}, detect.StageReuse, "nothing says to the thread that writes"},
+		}, detect.StageReuse, "nothing signals to the writing thread"},
 		{"a load that has waited for no phase, of the second copy", func(op op) {
 			fill(op, 1)
 			filled(op, 1)
@@ -120,14 +121,14 @@ func TestReadersAhead(t *testing.T) {
 			op(0, event.Event{Kind: event.ProxyFence, Place: 205})
 			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
 			fill(op, 1)
-		}, detect.StageReuse, "nothing says that the buffer is free"},
+		}, detect.StageReuse, "nothing signals that the buffer is free"},
 		{"a load while the second copy is in flight", func(op op) {
 			fill(op, 1)
 			filled(op, 1)
 			wait(op)
 			fill(op, 2)
 			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
-		}, detect.StageReuse, "nothing says that the buffer is free"},
+		}, detect.StageReuse, "nothing signals that the buffer is free"},
 		{"a load of what the first copy has brought, by another mbarrier", func(op op) {
 			fill(op, 1)
 			filled(op, 1)
@@ -136,7 +137,7 @@ func TestReadersAhead(t *testing.T) {
 			op(1, event.Event{Kind: event.Bulk, Flags: event.FlagWrite, Space: event.Shared, Mask: 1, Aux: 128, Barrier: 1, Stride: 2 | other<<32, Place: 100})
 			op(1, event.Event{Kind: event.BulkDone, Mask: 1, Addr: other, Stride: 2, Place: 101})
 			op(0, event.Event{Kind: event.Load, Size: 4, Stride: 4, Place: 200})
-		}, detect.StageReuse, "nothing says that the buffer is free"},
+		}, detect.StageReuse, "nothing signals that the buffer is free"},
 	} {
 		b := inCluster(c.ops)
 		l := &b.Launches[0]
@@ -158,7 +159,8 @@ func TestReadersAhead(t *testing.T) {
 	}
 }
 
-// TestClusterScope: between blocks of a cluster a fence of its scope is wide enough, and the one beside it that is of the block is told.
+// TestClusterScope checks that a fence of scope cluster is wide enough between blocks of a cluster, and that the
+// message names the other fence, of scope cta.
 func TestClusterScope(t *testing.T) {
 	const peer = 1 << event.PeerShift // rank 0
 	fence := func(s event.Scope, place uint32) event.Event {

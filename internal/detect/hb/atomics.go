@@ -10,31 +10,32 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// atomics are the relaxed read-modify-writes of aligned words of shared memory of an interval that has no other accesses of
-// shared memory. They are morally strong with each other, so they do not race; no thread of the block has begun a pattern, so
-// they order nothing; and the barrier ends the values of what they wrote. What is left of them at the end of the interval is
-// what explanations ask for: who observed a write of another thread.
+// atomics are the relaxed read-modify-writes of aligned words in an interval that has no other accesses to shared
+// memory. They are morally strong with each other, so they do not race. No thread of the block has begun a pattern, so
+// they order nothing. The barrier that ends the interval also ends the sync variables that they made. All that is
+// needed of them at the end of the interval is what explanations ask for: which threads observed a write of another
+// thread.
 type atomics struct {
 	log   []deferredAtomic
-	words []uint16 // of all lanes, in their order: addresses / 4
-	told  int      // how many of log explain.Witness knows
-	// writers are, by word, the threads that wrote last: 1 + warp<<5 + lane, 0 for none.
+	words []uint16 // the addresses of all lanes, divided by 4, in execution order
+	told  int      // the length of the prefix of log that explain.Witness has been told of
+	// writers holds for each word the thread that wrote it last: 1 + warp<<5 + lane, or 0 if none did.
 	writers   []uint16
-	high      int              // words from here on have not been written
+	high      int              // words from this index on have not been written
 	observers [maxWarps]uint32 // by warp: lanes that have observed a write of another thread
 	addrs     [32]uint64
 }
 
-// deferredAtomic is a read-modify-write by lanes of a warp.
+// deferredAtomic is one read-modify-write instruction executed by lanes of a warp.
 type deferredAtomic struct {
 	site       *history.Site
 	mask, warp uint32
-	words      uint32 // in atomics.words
-	observed   uint32 // lanes that read what another thread had written, where they receive it
-	tell       uint32 // see tellAtomics
+	words      uint32 // the index of its first address in atomics.words
+	observed   uint32 // lanes that received a value written by another thread; none for red
+	tell       uint32 // lanes of observed that tellAtomics reports
 }
 
-const maxAtomicWords = 1 << 18 // of an interval
+const maxAtomicWords = 1 << 18 // addresses in one interval
 
 func (a *atomics) any() bool { return len(a.log) > 0 }
 
@@ -44,7 +45,8 @@ func (a *atomics) reset() {
 	clear(a.observers[:])
 }
 
-// putOffAtomic puts off a read-modify-write of shared memory in an interval without weak accesses.
+// putOffAtomic defers a read-modify-write of shared memory in an interval without weak accesses. It returns false if it
+// cannot.
 func (d *Detector) putOffAtomic(v *interval, b *event.Batch, e *event.Event, wi uint32) bool {
 	a := &v.atomics
 	const flags = event.FlagRead | event.FlagWrite
@@ -68,7 +70,7 @@ func (d *Detector) putOffAtomic(v *interval, b *event.Batch, e *event.Event, wi 
 	x := deferredAtomic{site: s, mask: e.Mask, warp: wi, words: uint32(len(a.words))}
 	a.words = slices.Grow(a.words, 32)[:len(a.words)+len(addresses)]
 	words := a.words[x.words:]
-	a.high = max(a.high, int(all/4)+1) // no word of the event is above the union of their bits
+	a.high = max(a.high, int(all/4)+1) // the OR of all addresses bounds each of them
 	a.writers = append(a.writers, make([]uint16, max(a.high-len(a.writers), 0))...)
 	writers, m := a.writers, e.Mask
 	for i, at := range addresses {
@@ -90,7 +92,7 @@ func (d *Detector) putOffAtomic(v *interval, b *event.Batch, e *event.Event, wi 
 	return true
 }
 
-// event gives the event of a read-modify-write, and a batch for it, valid until the next call.
+// event rebuilds the event of a deferred read-modify-write and a batch for it. Both are valid until the next call.
 func (a *atomics) event(b *order.Block, x *deferredAtomic) (event.Batch, event.Event) {
 	for i, w := range a.words[x.words:][:bits.OnesCount32(x.mask)] {
 		a.addrs[i&31] = 4 * uint64(w)
@@ -104,9 +106,9 @@ func (a *atomics) event(b *order.Block, x *deferredAtomic) (event.Batch, event.E
 	return event.Batch{Addrs: a.addrs[:]}, e
 }
 
-// tellAtomics tells the witness what has been put off in an interval: of each thread the last observation, and the last one
-// of another location, which is all that the witness keeps. What perform tells it again changes nothing, as none of these
-// accesses races.
+// tellAtomics tells the witness about the deferred operations of an interval: for each thread its last observation, and
+// its last observation of another location. The witness keeps no more than that. When perform tells it of the same
+// operations again, nothing changes, because none of these accesses races.
 func (d *Detector) tellAtomics(v *interval) {
 	a := &v.atomics
 	var done [maxWarps]uint32
@@ -141,7 +143,8 @@ func (d *Detector) tellAtomics(v *interval) {
 	a.told = len(a.log)
 }
 
-// tell tells the witness what is put off in a block, whose accesses are to be explained.
+// tell tells the witness about the deferred operations of a block, because a race of that block is about to be
+// explained.
 func (d *Detector) tell(l *order.Launch, block uint32) {
 	for _, v := range d.intervals {
 		if v.atomics.any() && v.block.Launch == l && v.block.Index == block {
@@ -150,7 +153,7 @@ func (d *Detector) tell(l *order.Launch, block uint32) {
 	}
 }
 
-// StrongAccesses implements history.StrongAccesses: with those that are put off.
+// StrongAccesses implements history.StrongAccesses. It includes the deferred ones.
 func (d *Detector) StrongAccesses(m history.Memory, address uint64, f func(*history.Record)) {
 	d.history.StrongAccesses(m, address, f)
 	for _, v := range d.intervals {

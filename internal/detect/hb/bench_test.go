@@ -115,7 +115,7 @@ var benchStreams = map[string]func() *stream{
 		s.end()
 		return s
 	},
-	"matmul": func() *stream { // naive, 128 x 128, blocks of 16 x 16: every element read by many
+	"matmul": func() *stream { // naive, 128 x 128, blocks of 16 x 16: many threads read each element
 		s := &stream{}
 		s.begin(64, 256)
 		const n = 128
@@ -147,7 +147,7 @@ func BenchmarkEvents(b *testing.B) {
 	for _, name := range []string{"coalesced", "scattered", "histogram", "counter", "gridbarrier", "barriers", "matmul", "racy"} {
 		b.Run(name, func(b *testing.B) {
 			s := benchStreams[name]()
-			s.Batch = *oracle.Remember(&s.Batch) // as the engines tell it
+			s.Batch = *oracle.Remember(&s.Batch) // as the engines do
 			lanes, touched := 0, map[uint64]bool{}
 			for i := range s.Events {
 				if e := &s.Events[i]; e.Kind == event.Load || e.Kind == event.Store || e.Kind == event.Atomic {
@@ -177,7 +177,7 @@ func BenchmarkEvents(b *testing.B) {
 	}
 }
 
-// memoryOf measures what a detector holds just before the launch ends.
+// memoryOf measures the memory of a detector just before the launch ends.
 func memoryOf(s *stream) float64 {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -12,16 +12,18 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// bulkHalf is what a bulk copy reads, or what it writes, that is in flight. As with other copies it happens after its issue, and
-// what overlaps with it before it is known to be complete races with it. That is known to who acquires the phase of its mbarrier,
-// or to its thread after the wait for its group: it is recorded as an access by its thread at the issue or at the wait. One that is recorded at the
-// issue is kept after it is complete (landed.go).
+// bulkHalf is one half of a bulk copy in flight: its read or its write. It is also used for operations of the tensor
+// cores, and for copies by cp.async that are complete. Like other asynchronous copies it happens after its issue, and
+// an overlapping access races with it until the copy is known to be complete. A thread knows that if it acquires the
+// phase of the copy's mbarrier, or if it is the copying thread and has waited for the group. A half is recorded in the
+// history as an access by its thread, at the issue or at the wait. One recorded at the issue is kept after it is
+// complete (landed.go).
 type bulkHalf struct {
-	number  int64
-	barrier uint64 // that tracks it
+	number  int64  // address of the mbarrier that tracks it
+	barrier uint64 // number within the block
 	warp    uint32 // in the block
 	lane    int
-	view    *order.View // at the issue: what the operation happens after
+	view    *order.View // the view of its lane at the issue, which may know less
 	own     *order.View // and that of its lane, which may know less
 	stamp   order.Stamp
 	site    *history.Site
@@ -29,43 +31,45 @@ type bulkHalf struct {
 	from    uint64
 	end     uint64
 	tracked bool
-	matrix  bool // it is a read by wgmma.mma_async
-	core    bool // it is of an operation of tensor cores
-	generic bool // it is through the generic proxy
-	small   bool // it is by cp.async
-	how     uint8
-	commit  int64 // the first that covers it; -1: none
+	matrix  bool  // a read by wgmma.mma_async
+	core    bool  // an access by another tensor core operation (tcgen05)
+	generic bool  // through the generic proxy
+	small   bool  // by cp.async
+	how     uint8 // of core: Event.Barrier, such as event.CoreCommits
+	commit  int64 // of core: the first commit that covers it; -1: none
 	block   *order.Block
-	group   uint32
-	waited  detect.CopyState // by the last wait that did not cover it
-	read    bool             // a wait covered it, but only as to what the copy reads
-	issued  int              // copies.time
-	// Of one that is complete: see landed.go.
-	operations *operations
-	count      uint32
-	tracks     []track           // of a copy by cp.async: other mbarriers that track it
-	others     []phaseCount      // of those whose phase is complete
-	each       uint64            // what has read global memory may be by several lanes, one after the other, that read so many bytes each; 0: it is by one
-	waits      []order.Stamp     // when threads waited for the group, by the lane less the first; nil where none has
-	left       *detect.CopyState // of one whose block has ended: what had been done for it
-	earlier    *bulkHalf         // in whose place it is kept, of a read by tensor cores
+	group   uint32           // of the issuing thread, when it issued
+	waited  detect.CopyState // the last wait that did not cover it
+	read    bool             // a wait for the copy's reads alone covered it
+	issued  int              // the value of copies.time at the issue
+	// The rest is set when the operation is complete: see landed.go.
+	operations *operations  // the counter that counts it as complete
+	count      uint32       // the count from which on it is complete
+	tracks     []track      // by cp.async: further mbarriers that track the copy
+	others     []phaseCount // by cp.async: the counts for further mbarriers whose phase is complete
+	// each is nonzero where one half describes the reads of global memory by consecutive lanes, in address order: the
+	// number of bytes that each lane reads.
+	each    uint64
+	waits   []order.Stamp     // when threads waited for the group, indexed by lane minus x.lane; nil: none has
+	left    *detect.CopyState // set when its block ends: the state of the copy then
+	earlier *bulkHalf         // of a read by tensor cores: the half that replace put this one in place of
 }
 
-// bulks is the bulk copies of a block.
-type bulks struct {
-	list       []*bulkHalf
+// bulks are the bulk copies and tensor core operations of a block.
+type bulks struct { // in flight
+	list       []*bulkHalf       // the number of groups that threads have committed
 	groups     map[thread]uint32 // that threads have committed
-	flying     [2]granuleCounts  // the halves in flight that read, and those that write
-	matrix     []matrices        // by warp
+	flying     [2]granuleCounts  // counts of the halves in flight that read, and of those that write
+	matrix     []matrices        // indexed by warp
 	core       coreState
-	proxies    *proxies // where the launch has no clusters; nil: none
+	proxies    *proxies // nil: none yet. In a launch with clusters see Detector.proxies
 	operations map[operationsKey]*operations
-	sources    []*landedHalf // that are kept,
-	waitable   []*landedHalf // of them, those by cp.async for whose group a thread may still wait,
-	trackable  []*bulkHalf   // and those that other mbarriers track too
+	sources    []*landedHalf // the complete reads of global memory that are kept
+	waitable   []*landedHalf // those of sources by cp.async for whose group a thread may still wait
+	trackable  []*bulkHalf   // those by cp.async that further mbarriers track
 }
 
-// count adds n to the counts of what a half accesses.
+// count adds n to the counts of the granules that a half accesses.
 func (s *bulks) count(x *bulkHalf, n uint32) {
 	switch {
 	case !x.memory.Shared:
@@ -76,7 +80,7 @@ func (s *bulks) count(x *bulkHalf, n uint32) {
 	}
 }
 
-// conflicts says that a half in flight may conflict with an access to shared memory.
+// conflicts says whether a half in flight may conflict with an access to shared memory.
 func (s *bulks) conflicts(a *history.Access) bool {
 	return s.flying[1].any(a.From, a.End) || a.Site.Side.Write && s.flying[0].any(a.From, a.End)
 }
@@ -86,7 +90,7 @@ type thread struct {
 	lane int
 }
 
-// bulksOf gives those of a block.
+// bulksOf gives the bulks of a block, creating them if necessary.
 func (d *Detector) bulksOf(b *order.Block) *bulks {
 	c := d.copiesOf(b)
 	if c.bulks == nil {
@@ -95,7 +99,7 @@ func (d *Detector) bulksOf(b *order.Block) *bulks {
 	return c.bulks
 }
 
-// bulk performs an event of bulk copies.
+// bulk performs an event of bulk copies, tensor core operations or proxy fences.
 func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	if d.putsOff {
 		d.breakInterval(d.interval(blk))
@@ -135,7 +139,7 @@ func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uin
 	}
 }
 
-// issueBulk judges a half of a bulk copy, which is in flight from now on.
+// issueBulk judges a half of a bulk copy, which is in flight from then on.
 func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
 	as := event.Event{Kind: event.Load, Flags: event.FlagRead | event.FlagAsync, Launch: e.Launch, Warp: e.Warp, Place: e.Place, Mask: e.Mask, Space: e.Space, Size: 16}
 	if e.Flags&event.FlagWrite != 0 {
@@ -145,7 +149,7 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 			as.Order, as.Scope, as.Size = e.Order, e.Scope, e.Size
 		}
 	}
-	if e.Kind == event.Core && e.Barrier == event.CoreAllocates { // it is complete when the instruction is
+	if e.Kind == event.Core && e.Barrier == event.CoreAllocates { // complete when the instruction completes
 		as.Flags, as.Size = event.FlagWrite, uint8(e.Aux)
 	}
 	lane := bits.TrailingZeros32(e.Mask)
@@ -184,11 +188,11 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 		d.allocation(s, x, &a)
 		return
 	}
-	if x.tracked || x.matrix || x.core { // histories take what a thread does in order
+	if x.tracked || x.matrix || x.core { // the history takes what a thread does in order
 		if d.putsOff && shared {
 			d.interval(blk).judged = true
 		}
-		a.Actor.View = x.own // the lane is not to be taken for who knows what all lanes did
+		a.Actor.View = x.own // the history must not take the lane for a thread that knows what all lanes did
 		d.history.Record(&a, 0)
 	}
 	s.list = append(s.list, x)
@@ -201,14 +205,14 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	}
 }
 
-// access is the half as an access by its thread as it was at the issue.
+// access gives the half as an access by its thread at the time of the issue.
 func (x *bulkHalf) access(blk *order.Block) history.Access {
 	a := history.Access{Site: x.site, Actor: blk.Actor(x.warp, x.lane), Executed: 1 << x.lane, Memory: x.memory, From: x.from, End: x.end}
 	a.Actor.View = x.view
 	return a
 }
 
-// compareCopies reports where an access by a lane races with copies of any kind in flight.
+// compareCopies reports the races of an access by a lane with asynchronous copies in flight.
 func (d *Detector) compareCopies(a *history.Access, blk *order.Block) {
 	for x := range d.inFlight(a.Memory.Shared, blk) {
 		d.compareLanes(a, x, d.tellCopyOf(x))
@@ -219,7 +223,7 @@ func (d *Detector) compareCopies(a *history.Access, blk *order.Block) {
 	}
 }
 
-// compareBulks reports where an access by a lane, or the host, races with bulk copies in flight.
+// compareBulks reports the races of an access by a lane, or by the host, with bulk copies in flight.
 func (d *Detector) compareBulks(a *history.Access, blk *order.Block) {
 	if !a.Memory.Shared {
 		for _, x := range d.bulkGlobals {
@@ -253,9 +257,9 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
 	}
 	any := x.matrix || x.core && x.operations == nil
 	if r.Category = category(a, r.Earlier); any && a.Actor.Launch == blk.Launch {
-		r.Category = detect.CopyPending // whoever of the warpgroup may have said that the stage is free
+		r.Category = detect.CopyPending // another warp of the warpgroup may have released the stage
 	}
-	if x.operations != nil && r.Category != detect.CopyPending { // the histories tell
+	if x.operations != nil && r.Category != detect.CopyPending { // the history reports this race
 		return
 	}
 	p, ok := d.pair(a, &r)
@@ -280,7 +284,8 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf) {
 	})
 }
 
-// waitBulk completes the bulk copies of lanes but for their last groups; where only reads are waited for, the halves that read.
+// waitBulk completes the bulk copies of lanes, except those of the last e.Aux groups. A wait for reads completes only
+// the halves that read.
 func (d *Detector) waitBulk(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
 	var done []*bulkHalf
 	s.list = slices.DeleteFunc(s.list, func(x *bulkHalf) bool {
@@ -304,7 +309,8 @@ func (d *Detector) waitBulk(s *bulks, e *event.Event, blk *order.Block, wi uint3
 	}
 }
 
-// bulkDone completes a copy that has told its mbarrier so: that releases what the copy did, and what happens before its issue.
+// bulkDone completes a copy that has signalled its mbarrier. The signal releases what the copy did and what happens
+// before its issue.
 func (d *Detector) bulkDone(s *bulks, b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	var views [32]*order.View
 	lane, place := bits.TrailingZeros32(e.Mask), e.Place
@@ -324,7 +330,8 @@ func (d *Detector) bulkDone(s *bulks, b *event.Batch, e *event.Event, blk *order
 	}
 }
 
-// tellBarrier performs what tells the mbarrier at e.Addr that an operation is complete, which releases what a view has.
+// tellBarrier performs the arrival at the mbarrier at e.Addr by which an operation signals its completion. The arrival
+// releases what views know.
 func (d *Detector) tellBarrier(b *event.Batch, e *event.Event, blk *order.Block, wi uint32, views *[32]*order.View, place uint32) {
 	tell := event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Launch: e.Launch, Warp: e.Warp, Place: place, Mask: e.Mask,
 		Addr: e.Addr, Space: event.Shared, Order: event.Release, Scope: event.ScopeCluster, Size: 4}
@@ -336,7 +343,7 @@ func (d *Detector) tellBarrier(b *event.Batch, e *event.Event, blk *order.Block,
 	blk.As(wi, e.Mask, views, func() { d.access(b, of, blk, wi) })
 }
 
-// completeBulk ends a half of a copy that is complete, and records it where that is to be done now.
+// completeBulk removes a half from those in flight. If record is set, it records the half as an access now.
 func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record bool) {
 	if d.putsOff && x.memory.Shared {
 		d.interval(blk).judged = true
@@ -366,21 +373,22 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 	}
 }
 
-// unawaited is who has issued a bulk copy, and where.
+// unawaited identifies a thread and the site at which it issued a bulk copy.
 type unawaited struct {
-	warp uint32 // in the grid
+	warp uint32 // number within the grid
 	lane int
 	site *history.Site
 }
 
-// unawaitedBulk is a bulk copy that has not been waited for when its block ended.
+// unawaitedBulk is a bulk copy that nobody had waited for when its block ended.
 type unawaitedBulk struct {
 	stamp order.Stamp // at its issue
 	state detect.CopyState
 }
 
-// tellPeers tells the mbarriers of other blocks of the copies that a block leaves behind, which go on without it: who waits there acquires
-// what they did. When they are complete in fact, the block is not there any more.
+// tellPeers signals the mbarriers of other blocks for the copies that an ending block leaves in flight. The copies
+// continue without the block, and a thread that waits at such an mbarrier acquires what they did. It is done now
+// because the block no longer exists when the copies really complete.
 func (d *Detector) tellPeers(s *bulks, blk *order.Block) {
 	for i := 0; i < len(s.list); {
 		x := s.list[i]
@@ -395,10 +403,10 @@ func (d *Detector) tellPeers(s *bulks, blk *order.Block) {
 	}
 }
 
-// endBulks ends those of a block that is about to end.
+// endBulks ends the bulk copies of a block that is about to end.
 func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 	d.tellPeers(s, blk)
-	last := &order.Block{Launch: blk.Launch, Index: blk.Index} // blk will be another one
+	last := &order.Block{Launch: blk.Launch, Index: blk.Index} // the Order will use blk for another block
 	if l := d.landedIn(blk); l != nil {
 		l.leave(s, blk, last)
 	}
@@ -421,7 +429,7 @@ func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 	s.list = nil
 }
 
-// state is what has been done for a copy.
+// state describes what the program has done to wait for a copy.
 func (s *bulks) state(x *bulkHalf) detect.CopyState {
 	c := x.waited
 	c.Bulk, c.Matrix, c.Core, c.How = !x.small, x.matrix, x.core, x.how
@@ -429,22 +437,23 @@ func (s *bulks) state(x *bulkHalf) detect.CopyState {
 	return c
 }
 
-// stateFor is what has been done for a copy in flight as far as it concerns an access to the byte at.
+// stateFor is state for a copy in flight that races with an access to the byte at.
 func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64) *detect.CopyState {
 	c := s.state(x)
 	c.Committed = c.Committed || x.small && d.copiesOf(x.block).warps[x.warp].groups[x.lane] > x.group
 	c.Own, c.Passed = a.Actor.Is(&x.stamp), x.tracked && d.passed(a, x.block, x.barrier, x.issued)
-	// Where the copy is the first in its place, who accesses it wants what it brings; and so does who has waited since for the copy's mbarrier.
+	// A thread that accesses the destination of the first copy to it wants the data of that copy. So does a thread that
+	// has since waited for the copy's mbarrier.
 	c.Lacking = x.tracked && x.site.Side.Write && (x.memory.Shared && (c.Passed || !d.reuses(x.block, at, 0)) || d.bringsFirst(a, x, at))
 	return &c
 }
 
-// together says that two operations are by one thread, or of one warpgroup.
+// together says that two operations belong to one warp or one warpgroup.
 func (x *bulkHalf) together(y *bulkHalf) bool {
 	return y.matrix == x.matrix && y.core == x.core && y.block == x.block && (y.warp == x.warp || x.matrix && y.warp/groupWarps == x.warp/groupWarps)
 }
 
-// untold says that an actor knows of no warp that has issued the operation that a half is of.
+// untold says that the actor knows of the issue by no warp that took part in the operation of the half.
 func (d *Detector) untold(a *history.Access, x *bulkHalf) bool {
 	known := func(y *bulkHalf) bool {
 		return x.matrix && x.together(y) && y.group == x.group && a.Actor.After(&y.stamp)
@@ -453,9 +462,9 @@ func (d *Detector) untold(a *history.Access, x *bulkHalf) bool {
 		!slices.ContainsFunc(d.proxiesOf(x.block).landed.list, func(z *landedHalf) bool { return known(z.half) })
 }
 
-// unfilled says of an operation of tensor cores that reads the byte at, and of an access by a copy into it that is issued now and does not know of the
-// operation, that the stage was free before: who issues the copy knows of an earlier operation that has read what the last copy
-// brought; or nothing has been brought yet.
+// unfilled concerns an operation of the tensor cores, x, that reads the byte at, and a copy into it, a, that is issued
+// now and does not know of the operation. It says that the stage was already free: the issuer of the copy knows of an
+// earlier operation that has read what the last copy brought, or no copy has brought anything yet.
 func (d *Detector) unfilled(a *history.Access, x *bulkHalf, at uint64) bool {
 	rank, from, ok := sharedAt(&x.memory, at)
 	if !ok || event.InTensorMemory(from) {
@@ -482,7 +491,8 @@ func (d *Detector) unfilled(a *history.Access, x *bulkHalf, at uint64) bool {
 	})
 }
 
-// bringsFirst says that a copy is the first to the byte at of the shared memory of a block of a cluster, and an access to it by a thread of that block.
+// bringsFirst says that the copy is the first to write the byte at in the shared memory of a block of a cluster, and
+// that the access is by a thread of that block.
 func (d *Detector) bringsFirst(a *history.Access, x *bulkHalf, at uint64) bool {
 	rank, from, ok := explain.OfPeer(at)
 	if x.memory.Shared || !ok || a.Actor.Launch != x.block.Launch {
@@ -498,8 +508,9 @@ func (d *Detector) bringsFirst(a *history.Access, x *bulkHalf, at uint64) bool {
 	})
 }
 
-// fills says of a bulk copy that is issued now, which an mbarrier tracks, what it does at the byte at of shared memory, where an access through the generic proxy
-// races with it: it reuses a place where something was written before; or it is the first to write there, and who has read should have waited for it.
+// fills describes the effect of the bulk copy being issued, if an mbarrier tracks it, on the byte at of shared memory,
+// where it races with an earlier access through the generic proxy. reuses: something was written there before, so the
+// copy reuses the place. first: it is the first write there, and the earlier access, a read, should have waited for it.
 func (d *Detector) fills(a *history.Access, at uint64, earlier *history.Site) (reuses, first bool) {
 	y := d.issuing
 	rank, from, ok := sharedAt(&a.Memory, at)
@@ -512,13 +523,14 @@ func (d *Detector) fills(a *history.Access, at uint64, earlier *history.Site) (r
 	return reuses, !reuses
 }
 
-// reusesOf says that other copies of a block to a byte of its shared memory are in flight.
+// reusesOf says that copies of the block to a byte of its shared memory are in flight.
 func (d *Detector) reusesOf(b *order.Block, at uint64) bool {
 	return slices.ContainsFunc(d.bulksOf(b).list, func(x *bulkHalf) bool { return x.site.Side.Write && !x.core && x.from <= at && at < x.end })
 }
 
-// neverWaited gives the state of a bulk copy that the earlier access of a race is by, where it is complete and the other access is a read by a thread that
-// knows of no phase of the mbarrier of any copy to the same bytes, by whatever wait. Otherwise nil.
+// neverWaited gives the state of a bulk copy for a race in which the copy, now complete, is the earlier access, and the
+// later one is a read by a thread that knows of no completed phase of an mbarrier of any copy to the same bytes. In
+// other cases it is nil.
 func (d *Detector) neverWaited(a *history.Access, r *history.Race, blk *order.Block) *detect.CopyState {
 	rank, from, _ := sharedAt(&a.Memory, r.From)
 	l := d.landedIn(blk)
@@ -543,8 +555,8 @@ func (d *Detector) neverWaited(a *history.Access, r *history.Race, blk *order.Bl
 	return c
 }
 
-// unawaitedBy gives the state of a bulk copy that the earlier access of a race is by, where it has not been waited for: it is in flight, or
-// its block has ended and the other thread has learnt of the issue. Otherwise nil.
+// unawaitedBy gives the state of a bulk copy for a race in which the copy is the earlier access and has not been waited
+// for: it is in flight, or its block has ended and the other thread knows of the issue. In other cases it is nil.
 func (d *Detector) unawaitedBy(a *history.Access, r *history.Race) *detect.CopyState {
 	earlier := r.Earlier
 	if earlier.Site.Event.Flags&event.FlagAsync == 0 || a.Actor.Launch == nil || a.Actor.Launch != earlier.Stamp.Launch {

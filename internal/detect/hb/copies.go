@@ -11,38 +11,40 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// An asynchronous copy is an actor of its own: it happens after its issue, and before what its thread does after the wait that
-// covers it; nothing else orders it. So whatever overlaps with it between the two, in the order of the stream, races with it, of
-// whichever thread, and nothing before the issue that is ordered with the issue does. Copies are therefore judged when they are
-// issued, as accesses by their thread; while they are in flight each access is compared with them; and at the wait they are
-// recorded, as accesses that their thread makes then. A copy that nobody waits for reads its source until its block ends.
+// copies are the asynchronous copies of a block. An asynchronous copy is an actor of its own. It happens after its
+// issue, and before what its thread does after the wait that covers it; nothing else orders it. Every access by any
+// thread that overlaps with it, and that comes between issue and wait in the event stream, races with it. What happens
+// before the issue does not. A copy is therefore judged at its issue as an access by its thread. While it is in flight,
+// each access is compared with it. At the wait it is recorded as an access that its thread makes then. A copy that
+// nobody waits for reads its source until its block ends.
 type copies struct {
-	block    *order.Block // nil: it has issued none
+	block    *order.Block // nil: the slot's block has issued none
 	warps    []warpCopies
-	inFlight int           // halves that write shared memory
-	written  granuleCounts // the lanes whose copies in flight write there
-	landed   []landing     // by granule
-	bulks    *bulks        // nil where there is none
+	inFlight int           // the number of halves in flight that write shared memory
+	written  granuleCounts // counts lanes whose copies in flight write there
+	landed   []landing     // indexed by granule
+	bulks    *bulks        // nil: none
 	passed   map[passing]passage
-	phases   map[uint64]int // of each mbarrier of the block that are complete
-	time     int            // counts issues and waits for phases
+	phases   map[uint64]int // by mbarrier of the block: the number of completed phases
+	time     int            // counts issues, and waits for phases
 }
 
-// passing is a thread and an mbarrier, for a phase of which it has waited with success.
+// passing is a thread and an mbarrier that it has successfully waited for.
 type passing struct {
-	warp    uint32 // in the block
+	warp    uint32 // number within the block
 	lane    int
 	barrier uint64
 }
 
-// passage is the last wait of a thread for a phase of an mbarrier.
+// passage describes a thread's last wait for a phase of an mbarrier.
 type passage struct {
-	time   int
-	phases int  // that were complete
-	again  bool // the thread had waited for the last of them before, or there was none: the parity was that of an older phase
+	time   int  // the value of copies.time
+	phases int  // the number of phases completed by then
+	again  bool // no phase was completed since the thread's previous wait, or none at all: the parity was that of an older phase
 }
 
-// waitsPhase notes a load that acquires: where one is of an mbarrier, its thread has waited for a phase.
+// waitsPhase notes an acquiring load of shared memory. If it is a load of an mbarrier, its lanes have waited for a
+// phase.
 func (d *Detector) waitsPhase(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	c := d.copiesOf(blk)
 	if c.passed == nil {
@@ -57,8 +59,9 @@ func (d *Detector) waitsPhase(b *event.Batch, e *event.Event, blk *order.Block, 
 	}
 }
 
-// passed says that the thread of an access has waited for another phase of an mbarrier of its block than that of a copy issued at a time. A
-// wait before the issue counts if it did not wait: otherwise it was for the phase before, and there is none for this one.
+// passed says that the thread of an access has waited for a phase of a copy's mbarrier, but not the copy's. issued is
+// the time of the copy's issue. A wait before the issue counts only if the parity was that of an older phase. Otherwise
+// it waited for the previous phase, and the thread has not waited for this one at all.
 func (d *Detector) passed(a *history.Access, b *order.Block, barrier uint64, issued int) bool {
 	if a.Actor.Launch != b.Launch || a.Actor.Block != b.Index {
 		return false
@@ -67,7 +70,7 @@ func (d *Detector) passed(a *history.Access, b *order.Block, barrier uint64, iss
 	return p.again || p.time > issued
 }
 
-// phase notes that a phase of an mbarrier is complete.
+// phase counts a completed phase of an mbarrier.
 func (d *Detector) phase(addr uint64, blk *order.Block) {
 	if rank := addr >> event.PeerShift; rank != 0 {
 		cluster, _ := blk.Info.ClusterOf(blk.Index)
@@ -82,16 +85,17 @@ func (d *Detector) phase(addr uint64, blk *order.Block) {
 	c.phases[addr&(1<<event.PeerShift-1)]++
 }
 
-// landing is the copies to a granule that are complete.
+// landing counts the completed copies to a granule.
 type landing struct {
 	last *copyHalf
-	n    uint8 // instructions, up to 2
+	n    uint8 // the number of copy instructions, at most 2
 }
 
-// copyGranule is the bytes of shared memory that are counted together: no copy by cp.async is larger, and all are aligned.
+// copyGranule is the number of bytes of shared memory that are counted together. Copies by cp.async are aligned and not
+// larger.
 const copyGranule = 16
 
-// granuleCounts counts what is in flight by granules of shared memory.
+// granuleCounts holds, for each granule of shared memory, the number of copies in flight.
 type granuleCounts []uint32
 
 // add adds n to the counts of the bytes [from, end).
@@ -101,13 +105,13 @@ func (g *granuleCounts) add(from, end uint64, n uint32) {
 	}
 }
 
-// any says that something may be in flight that touches the bytes [from, end).
+// any says that something in flight may touch the bytes [from, end).
 func (g granuleCounts) any(from, end uint64) bool {
 	first, last := from/copyGranule, (end-1)/copyGranule
 	return first < uint64(len(g)) && slices.ContainsFunc(g[first:min(last+1, uint64(len(g)))], func(n uint32) bool { return n != 0 })
 }
 
-// granuleAt gives the element of a granule, made when there is none.
+// granuleAt gives the element of a granule, extending the list if necessary.
 func granuleAt[T any](list *[]T, at uint64) *T {
 	for uint64(len(*list)) <= at {
 		*list = append(*list, make([]T, max(64, len(*list)))...)
@@ -115,7 +119,7 @@ func granuleAt[T any](list *[]T, at uint64) *T {
 	return &(*list)[at]
 }
 
-// ofRank gives the list of the block of a rank, made when there is none.
+// ofRank gives the list of the block of a rank, extending lists if necessary.
 func ofRank[T any](lists *[][]T, rank uint32) *[]T {
 	for uint32(len(*lists)) <= rank {
 		*lists = append(*lists, nil)
@@ -124,41 +128,41 @@ func ofRank[T any](lists *[][]T, rank uint32) *[]T {
 }
 
 type warpCopies struct {
-	groups [32]uint32 // that lanes have committed
-	waited [32]uint32 // the first of these that their last wait did not cover
-	list   []*copyHalf
+	groups [32]uint32  // the number of groups that each lane has committed
+	waited [32]uint32  // by lane: the first group that its last wait did not cover
+	list   []*copyHalf // copies in flight
 }
 
-// copyHalf is what copies of one instruction read, or what they write, that are in flight.
+// copyHalf is the reads, or the writes, of the copies in flight by one cp.async instruction of a warp.
 type copyHalf struct {
 	history.Warp
 	event  event.Event
 	batch  event.Batch
-	left   uint32     // lanes whose copy is in flight
-	groups [32]uint32 // of each lane's copy
+	left   uint32     // lanes whose copies are in flight
+	groups [32]uint32 // the group of each lane's copy
 	stamps [32]order.Stamp
-	low    uint64 // of what is accessed, of global memory
+	low    uint64 // bounds of the bytes accessed in global memory
 	high   uint64
 	tracks []track
-	// tracked are the lanes of which one track at least is, or was.
+	// tracked are the lanes whose copies an mbarrier tracks or has tracked.
 	tracked uint32
-	order   *copyOrder       // nil: the async proxy does not ask
-	issued  int              // copies.time
-	waited  detect.CopyState // by the last wait that did not cover it
+	order   *copyOrder       // nil: proxies are not checked
+	issued  int              // the value of copies.time
+	waited  detect.CopyState // the last wait that did not cover it
 }
 
-// waitedBy gives the state of a copy that a wait did not cover. Early says that it was not committed then.
+// waitedBy gives the state of a copy that a wait did not cover. early says that the copy was not committed yet.
 func waitedBy(e *event.Event, early bool) detect.CopyState {
 	return detect.CopyState{Waited: true, Wait: e.Place, Allowed: e.Aux, Early: early}
 }
 
-// track says that an mbarrier in shared memory tracks a lane's copy.
+// track says that the mbarrier at addr tracks a lane's copy.
 type track struct {
 	addr uint64
 	lane int
 }
 
-// copiesOf gives those of a block.
+// copiesOf gives the copies of a block, creating them if necessary.
 func (d *Detector) copiesOf(b *order.Block) *copies {
 	for len(d.copies) <= b.Slot {
 		d.copies = append(d.copies, &copies{})
@@ -170,12 +174,12 @@ func (d *Detector) copiesOf(b *order.Block) *copies {
 	return c
 }
 
-// copying says that copies of a block are in flight.
+// copying says that copies to the shared memory of a block are in flight.
 func (d *Detector) copying(b *order.Block) bool {
 	return b.Slot < len(d.copies) && d.copies[b.Slot].inFlight > 0
 }
 
-// issue judges a half of copies that lanes of a warp issue, which is in flight from now on.
+// issue judges a half of the copies that lanes of a warp issue. It is in flight from then on.
 func (d *Detector) issue(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	if d.putsOff {
 		d.breakInterval(d.interval(blk))
@@ -225,7 +229,7 @@ func (d *Detector) issue(b *event.Batch, e *event.Event, blk *order.Block, wi ui
 	}
 }
 
-// count adds n to the counts of what the copies of lanes write.
+// count adds n to the counts of the granules that the copies of lanes write.
 func (c *copies) count(x *copyHalf, lanes uint32, n uint32) {
 	for m := lanes; m != 0; m &= m - 1 {
 		from := x.batch.AddrOf(&x.event, bits.TrailingZeros32(m))
@@ -233,14 +237,14 @@ func (c *copies) count(x *copyHalf, lanes uint32, n uint32) {
 	}
 }
 
-// land notes a copy to a granule that is complete, by lanes of x where it is by cp.async.
+// land counts a completed copy to a granule: by lanes of x, or by a bulk copy if x is nil.
 func (c *copies) land(granule uint64, x *copyHalf) {
 	if at := granuleAt(&c.landed, granule); x == nil || at.last != x {
 		at.last, at.n = x, min(at.n+1, 2)
 	}
 }
 
-// writes says that a copy in flight may write what lanes of an access to shared memory access.
+// writes says that a copy in flight may write what an access to shared memory touches.
 func (c *copies) writes(w *history.Warp) bool {
 	e := w.Event
 	for m := e.Mask; m != 0; m &= m - 1 {
@@ -251,7 +255,7 @@ func (c *copies) writes(w *history.Warp) bool {
 	return false
 }
 
-// inFlight gives the halves in flight that access global memory, or the shared memory of a block.
+// inFlight gives the halves in flight that access global memory, or the shared memory of blk.
 func (d *Detector) inFlight(shared bool, blk *order.Block) iter.Seq[*copyHalf] {
 	return func(yield func(*copyHalf) bool) {
 		if !shared {
@@ -275,7 +279,7 @@ func (d *Detector) inFlight(shared bool, blk *order.Block) iter.Seq[*copyHalf] {
 	}
 }
 
-// compareWithCopies reports the copies in flight with which an access by a warp races.
+// compareWithCopies reports the races of an access by a warp with asynchronous copies in flight.
 func (d *Detector) compareWithCopies(w *history.Warp) {
 	w.Each()
 	if bulk := w.Block.Launch.Info.Bulk; bulk || !w.Memory.Shared && len(d.bulkGlobals)+len(d.sourcesRead) > 0 {
@@ -304,7 +308,7 @@ func (d *Detector) compareWithCopies(w *history.Warp) {
 	}
 }
 
-// compareLanes calls race for each copy in flight with which an access races.
+// compareLanes calls race for each copy in flight that an access races with.
 func (d *Detector) compareLanes(a *history.Access, x *copyHalf, race func(*history.Access, history.Race)) {
 	if a.End <= x.low || x.high <= a.From || !a.Site.Side.Write && !x.Site.Side.Write {
 		return
@@ -320,8 +324,8 @@ func (d *Detector) compareLanes(a *history.Access, x *copyHalf, race func(*histo
 	}
 }
 
-// category says why an access races with a copy in flight. Who is ordered with the issue, or would be in a warp that runs in
-// lockstep, has only the copy itself to wait for.
+// category gives the reason why an access races with a copy in flight. If the access is ordered after the issue, or
+// would be in a warp that runs in lockstep, only the wait for the copy is missing.
 func category(a *history.Access, r *history.Record) detect.Category {
 	x := &r.Stamp
 	same := a.Actor.Launch == x.Launch
@@ -332,21 +336,21 @@ func category(a *history.Access, r *history.Record) detect.Category {
 		OtherDevice: a.Actor.OtherDevice(x.Launch), Nested: !same && a.Actor.Nested(x.Launch), Assumed: !same && a.Actor.Assumes(x)})
 }
 
-// reuses says that copies have been complete before where a copy writes: of those by which an access races, the last one
-// may be told already.
+// reuses says that more than last copies to the granule of a byte have completed, so that a copy to it reuses the
+// place. last is 1 if the copy of the race itself may have completed; it is ignored while a copy is in flight there.
 func (d *Detector) reuses(b *order.Block, at uint64, last uint8) bool {
 	if b.Slot >= len(d.copies) {
 		return false
 	}
 	c := d.copies[b.Slot]
-	if c.written.any(at, at+1) || c.bulks != nil && c.bulks.flying[1].any(at, at+1) { // it is not complete itself
+	if c.written.any(at, at+1) || c.bulks != nil && c.bulks.flying[1].any(at, at+1) { // the copy of the race is not complete
 		last = 0
 	}
 	at /= copyGranule
 	return at < uint64(len(c.landed)) && c.landed[at].n > last
 }
 
-// tellCopyOf gives what adds a race with a copy in flight to the findings.
+// tellCopyOf gives a function that adds a race with a copy in flight to the findings.
 func (d *Detector) tellCopyOf(x *copyHalf) func(*history.Access, history.Race) {
 	return func(a *history.Access, r history.Race) { d.tellCopy(a, x, r) }
 }
@@ -376,17 +380,17 @@ func (d *Detector) tellCopy(a *history.Access, x *copyHalf, r history.Race) {
 	})
 }
 
-// copies says that copies of a lane by a site are in flight in a group.
+// copies says that copies of a lane issued at a site are in flight in a group.
 func (c *warpCopies) copies(lane int, s *history.Site, group uint32) bool {
 	return slices.ContainsFunc(c.list, func(x *copyHalf) bool { return x.Site == s && x.left>>uint(lane)&1 != 0 && x.groups[lane] == group })
 }
 
-// passedTrack says that the thread of an access has waited for an mbarrier that tracks a lane's copy.
+// passedTrack says that the thread of an access has waited for another phase of an mbarrier that tracks a lane's copy.
 func (d *Detector) passedTrack(a *history.Access, x *copyHalf, lane int) bool {
 	return slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane && d.passed(a, x.Block, t.addr, x.issued) })
 }
 
-// commit puts the copies of lanes into groups.
+// commit ends the current group of each lane: its copies belong to a committed group.
 func (d *Detector) commit(e *event.Event, blk *order.Block, wi uint32) {
 	c := &d.copiesOf(blk).warps[wi]
 	for m := e.Mask; m != 0; m &= m - 1 {
@@ -394,7 +398,7 @@ func (d *Detector) commit(e *event.Event, blk *order.Block, wi uint32) {
 	}
 }
 
-// wait completes the copies of lanes but for their last groups.
+// wait completes the copies of lanes, except those of the last e.Aux groups.
 func (d *Detector) wait(e *event.Event, blk *order.Block, wi uint32) {
 	c := &d.copiesOf(blk).warps[wi]
 	for m := e.Mask; m != 0; m &= m - 1 {
@@ -435,8 +439,9 @@ func (d *Detector) track(e *event.Event, blk *order.Block, wi uint32) {
 	}
 }
 
-// phaseDone completes the copies that an mbarrier tracks, whose phase is complete. They happen before those who wait for the phase, by
-// the first arrival for them that the thread that copies has released: so they have been recorded as what it did then.
+// phaseDone completes the copies that an mbarrier tracks when its phase completes. The copies happen before what waits
+// for the phase, because the copying thread released them by its first arrival for them. They were therefore recorded
+// as accesses at the time of that arrival.
 func (d *Detector) phaseDone(e *event.Event, blk *order.Block, wi uint32) {
 	if blk.Slot >= len(d.copies) {
 		return
@@ -480,7 +485,8 @@ func (d *Detector) phaseDone(e *event.Event, blk *order.Block, wi uint32) {
 	}
 }
 
-// complete ends copies of lanes, by a wait of their threads or with a phase of an mbarrier, and records those of some lanes.
+// complete ends copies of the lanes done, by a wait of their threads (waited) or by a phase of an mbarrier. It records
+// those of the lanes in record.
 func (d *Detector) complete(x *copyHalf, done uint32, waited bool, record uint32) {
 	if done == 0 {
 		return
@@ -506,14 +512,14 @@ func (d *Detector) complete(x *copyHalf, done uint32, waited bool, record uint32
 	}
 }
 
-// recordCopies records copies of lanes as accesses that their threads make now.
+// recordCopies records copies of the lanes done as accesses that their threads make now.
 func (d *Detector) recordCopies(x *copyHalf, done uint32) {
 	if done == 0 {
 		return
 	}
 	w := x.Warp
 	e := x.event
-	if done != e.Mask { // of some
+	if done != e.Mask { // only some lanes
 		b := event.Batch{}
 		for m := done; m != 0; m &= m - 1 {
 			b.Addrs = append(b.Addrs, x.batch.AddrOf(&x.event, bits.TrailingZeros32(m)))
@@ -526,10 +532,10 @@ func (d *Detector) recordCopies(x *copyHalf, done uint32) {
 	if x.Memory.Shared && d.putsOff {
 		d.interval(x.Block).judged = true
 	}
-	d.history.Weak(&w, func(*history.Access, history.Race) {}) // what races has been told
+	d.history.Weak(&w, func(*history.Access, history.Race) {}) // races have been reported already
 }
 
-// landed notes that no copy of a half is in flight any more.
+// landed notes that all copies of a half are complete.
 func (d *Detector) landed(x *copyHalf) {
 	if x.Memory.Shared {
 		d.copiesOf(x.Block).inFlight--
@@ -540,7 +546,8 @@ func (d *Detector) landed(x *copyHalf) {
 	}
 }
 
-// endCopies ends those of a block that is about to end: their sources have been read, when the launch ends at the latest.
+// endCopies ends the copies of a block that is about to end. Their sources have been read by the end of the launch at
+// the latest.
 func (d *Detector) endCopies(blk *order.Block) {
 	if blk.Slot >= len(d.copies) {
 		return

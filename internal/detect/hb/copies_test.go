@@ -10,8 +10,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestKindsOfCopies holds the kind of races with copies (cp.async) to what their threads have waited for. A program is steps of warps
-// of a block, each by its first lane: "0 copy x" is place 1, a load place 2, and "0 wait 1" leaves one group pending.
+// TestKindsOfCopies checks that the kind of a race with a copy (cp.async) follows from what its threads have waited
+// for. A program is a sequence of steps by warps of a block; the first lane of the warp executes each step. "0 copy x"
+// is place 1, a load is place 2, and "0 wait 1" leaves one group pending.
 func TestKindsOfCopies(t *testing.T) {
 	for _, tt := range []struct{ name, program, want string }{
 		{"waited", "0 copy x; 0 commit; 0 wait 0; bar; 1 load x", ""},

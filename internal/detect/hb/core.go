@@ -9,20 +9,21 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// The operations of tensor cores on tensor memory and shared memory. A thread issues tcgen05.mma and tcgen05.cp, which are performed in
-// order; that they are complete is known to who acquires the phase of an mbarrier that the thread has named in a later commit. A
-// warp issues tcgen05.ld and tcgen05.st, and waits for them itself. All are recorded as accesses at the issue, of a warp by its first lane.
+// This file handles operations of the tensor cores on tensor memory and shared memory. A thread issues tcgen05.mma and
+// tcgen05.cp, and they are performed in order. A thread knows of their completion if it acquires the phase of an
+// mbarrier that the issuing thread named in a later commit. A warp issues tcgen05.ld and tcgen05.st, and waits for them
+// itself. All of them are recorded as accesses at the issue; those of a warp as accesses by its first lane.
 
 // coreState is what the threads of a block have issued.
 type coreState struct {
 	number  int64 // of the operation issued last
 	view    *order.View
-	own     *order.View // of its first lane
+	own     *order.View // the view of its first lane
 	commits []coreCommit
-	waits   map[coreWait]*order.View // for the operations that a warp has issued last
+	waits   map[coreWait]*order.View // for each warp and kind, the view of the operation issued last
 }
 
-// coreCommit is a commit whose arrival at an mbarrier is pending.
+// coreCommit is a commit that has not arrived at its mbarrier yet.
 type coreCommit struct {
 	thread
 	number int64
@@ -34,10 +35,10 @@ type coreWait struct {
 	how  uint8
 }
 
-// coreHalf makes a half that of an operation.
+// coreHalf fills in a half that is an access by a tensor core operation.
 func (d *Detector) coreHalf(s *bulks, x *bulkHalf, e *event.Event, blk *order.Block) {
 	k := &s.core
-	if k.view == nil || k.number != e.Stride { // the first of its accesses
+	if k.view == nil || k.number != e.Stride { // the first access of a new operation
 		k.number = e.Stride
 		k.own = x.view
 		if k.view = x.view; e.Barrier != event.CoreCommits {
@@ -54,7 +55,8 @@ func (d *Detector) coreHalf(s *bulks, x *bulkHalf, e *event.Event, blk *order.Bl
 	}
 }
 
-// inOrder says that two operations of tensor cores are of one thread, or one warp, which performs them one after the other, or that they are one.
+// inOrder says that x and y are accesses by one tensor core operation, or by two of the same thread or warp that are
+// performed one after the other.
 func (x *bulkHalf) inOrder(y *bulkHalf) bool {
 	if x == nil || !x.core || !y.core || x.block != y.block || x.warp != y.warp || x.lane != y.lane {
 		return false
@@ -62,7 +64,8 @@ func (x *bulkHalf) inOrder(y *bulkHalf) bool {
 	return x.number == y.number || x.how == y.how && x.how != event.CoreLoads
 }
 
-// commitCores notes a commit: an arrival at an mbarrier follows when what a thread has issued is complete.
+// commitCores records a commit: when all that the thread has issued before is complete, an arrival at the mbarrier
+// follows.
 func (d *Detector) commitCores(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
 	lane := bits.TrailingZeros32(e.Mask)
 	s.core.commits = append(s.core.commits, coreCommit{thread{wi, lane}, e.Stride, blk.ViewOf(wi, lane)})
@@ -74,7 +77,8 @@ func (d *Detector) commitCores(s *bulks, e *event.Event, blk *order.Block, wi ui
 	}
 }
 
-// coresDone completes the operations of a thread up to a commit that has arrived at its mbarrier: that releases what they did.
+// coresDone completes the operations of a thread up to a commit that has arrived at its mbarrier. The arrival releases
+// what they did.
 func (d *Detector) coresDone(s *bulks, b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	lane := bits.TrailingZeros32(e.Mask)
 	i := slices.IndexFunc(s.core.commits, func(c coreCommit) bool { return c.thread == thread{wi, lane} && c.number == e.Stride })
@@ -96,7 +100,7 @@ func (d *Detector) coresDone(s *bulks, b *event.Batch, e *event.Event, blk *orde
 	d.tellBarrier(b, e, blk, wi, &views, e.Place)
 }
 
-// waitCores completes what a warp has loaded of tensor memory, or stored.
+// waitCores completes the loads of tensor memory that a warp has issued, or its stores.
 func (d *Detector) waitCores(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
 	how := event.CoreLoads
 	if e.Flags&event.FlagWrite != 0 {
@@ -118,8 +122,8 @@ func (d *Detector) waitCores(s *bulks, e *event.Event, blk *order.Block, wi uint
 	blk.Synchronised(wi, e)
 }
 
-// allocation records where allocated tensor memory begins, which is written to shared memory; that tensor memory it was freed is not kept, since
-// its block may allocate it again.
+// allocation records the write to shared memory by which tcgen05.alloc tells where the allocated tensor memory begins.
+// Deallocations are not recorded, since the block may allocate the same tensor memory again.
 func (d *Detector) allocation(s *bulks, x *bulkHalf, a *history.Access) {
 	if x.how != event.CoreAllocates {
 		return

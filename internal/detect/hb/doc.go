@@ -1,114 +1,137 @@
-// Package hb is the default detector: scoped happens-before, sound and complete for the observed execution. Every pair
-// of places with a race is reported once, and nothing else is. Package oracle decides the same by brute force; the two
-// are compared on random programs.
+// Package hb is the default detector: scoped happens-before, sound and complete for the observed execution. It reports
+// every pair of places with a race once, and nothing else. Package oracle decides the same by brute force; tests
+// compare the two on random programs.
 //
 // # What races
 //
-// Two accesses by different threads race when they overlap in bytes, one of them writes, neither happens before the
-// other, and they are not morally strong. The event stream is the execution: a read observes, byte by byte, the last
-// write before it. Rules are those of the PTX ISA, chapter "Memory Consistency Model", with the decisions below.
+// Two accesses by different threads race if they overlap in bytes, at least one of them writes, neither happens before
+// the other, and they are not morally strong. The event stream defines the execution: a read observes, byte by byte,
+// the last write before it in the stream. The rules are those of the PTX ISA, chapter "Memory Consistency Model", with
+// these decisions:
 //
-//   - Atomic are atom, red, and loads and stores that are relaxed or stronger. Two atomic accesses are morally strong when
-//     the scope of each includes the other thread and they are of the same size at the same address (section "Morally
-//     Strong Operations" asks for complete overlap). Otherwise: a scope race, or a race of mixed size, which is a warning
-//     between two read-modify-writes, for those the manual keeps atomic in any case. The elements of a vector access are
-//     accesses of their own. Scope cluster counts as cta where blocks are no clusters. Of fences, and of release
-//     operations that a later write of their thread follows, it counts as gpu where they are: that two blocks are of one cluster is asked
-//     of accesses alone. Gpu includes all threads of the device, sys those of all devices; the host side performs no atomic accesses.
-//   - A volatile access is not atomic for racing, yet strong, at scope sys, for building patterns (detect.ModelCUDA). With
-//     detect.ModelPTX it is relaxed.sys. With detect.ModelHRF every strong read acquires by itself.
-//   - The scope of an operation includes a thread of the same block of the same launch, or, from gpu on, any of the device, or, with sys, any.
+//   - The atomic accesses are atom, red, and loads and stores that are relaxed or stronger. Two atomic accesses are
+//     morally strong if the scope of each includes the other thread and they have the same size and address (section
+//     "Morally Strong Operations" requires complete overlap). If a scope is too narrow, the pair is a scope race. If
+//     size or address differ, it is a mixed-size race. A mixed-size race of two read-modify-writes is a warning,
+//     because the manual keeps their atomicity in any case. Each element of a vector access is an access of its own.
+//   - The scope of an operation always includes the threads of its own block of the same launch. Scope gpu and wider
+//     also includes all threads of the device, and scope sys all threads of all devices. The host performs no atomic
+//     accesses.
+//   - Scope cluster counts as cta in a launch without clusters of several blocks. In a launch with such clusters,
+//     whether two blocks are in the same cluster is checked only for accesses. A fence of scope cluster counts there as
+//     one of scope gpu, and so does a release operation that a later write of its thread follows.
+//   - A volatile access is not atomic in the definition of a race. In release and acquire patterns it is strong, at
+//     scope sys (detect.ModelCUDA). With detect.ModelPTX it is a relaxed.sys access. With detect.ModelHRF every strong
+//     read is an acquire operation.
 //   - A failed compare-and-swap is an atomic read.
 //
 // # What orders
 //
-//   - Program order; all arrivals at a CTA barrier since its last completion before all its waiters (bar.arrive only
-//     releases); the lanes of bar.warp.sync with each other; the agent's earlier operations before a kernel and the kernel
-//     before its later ones; HostSignal before HostWait. A thread that exits orders nothing.
+//   - Program order. CTA barriers: all arrivals since the last completion happen before what the waiters do next
+//     (bar.arrive only releases). bar.warp.sync: its lanes with each other. The earlier operations of an agent happen
+//     before a kernel that it launches, and the kernel before its later operations. HostSignal happens before HostWait.
+//     The exit of a thread orders nothing.
 //
-//   - A signal and a wait that are assumed (event.HostOp) order nothing. A race that they would order, if the launch or the host operation
-//     that is earlier ended before the later one began, is a warning (detect.HostThreads).
+//   - An assumed signal and wait (event.HostOp) order nothing. If they would order a race, and the earlier launch or
+//     host operation ended before the later one began, the race is a warning (detect.HostThreads).
 //
-//   - All arrivals at a barrier of a cluster before those who wait for the phase. A relaxed arrival publishes what its thread had
-//     done at its last fence, and what it had stored by mbarrier.init at its last fence.mbarrier_init, which releases that alone (inits.go).
+//   - Cluster barriers: all arrivals at a phase happen before what those who wait for the phase do next. A relaxed
+//     arrival publishes only what its thread had done at its last fence, and the initialisations by mbarrier.init that
+//     precede its last fence.mbarrier_init. That fence releases these initialisations and nothing else (inits.go).
 //
-//   - What happens before its issue happens before an asynchronous copy, and the copy happens before what follows the wait of its thread
-//     that covers its group (copies.go).
+//   - An asynchronous copy happens after everything that happens before its issue, and before everything that follows
+//     its thread's wait for the copy's group (copies.go).
 //
-//   - The phase of an mbarrier: who waits for it acquires what all have released that arrived. Who completes it hands that on, and
-//     neither learns nor releases anything by that.
+//   - mbarriers: a thread that waits for a phase acquires what all arrivals at that phase have released. The thread
+//     that completes the phase passes these releases on. It does not acquire them, and it releases nothing of its own
+//     by that.
 //
-//   - A bulk copy by its issue and by the wait for its group in the same way, or by the phase of its mbarrier (bulk.go).
+//   - A bulk copy is ordered in the same way, by its issue and by the wait for its group, or by the phase of its
+//     mbarrier (bulk.go).
 //
-//   - An operation of the tensor cores on tensor memory, or on shared memory, by its issue and by the phase of an mbarrier that its thread has
-//     named in a later commit, or by the wait of its warp (core.go). Those of a thread are in order.
+//   - An operation of the tensor cores on tensor memory or shared memory is ordered by its issue, and by the phase of
+//     an mbarrier that its thread names in a later commit, or by the wait of its warp (core.go). The operations of one
+//     thread are ordered with each other.
 //
-//   - Such a copy or operation is no part of what its thread does afterwards: who knows of the issue, and not that it is complete, races with it
-//     (landed.go). So does cp.async that an mbarrier tracks. Of global memory this holds for what a bulk copy that an mbarrier tracks
-//     has read there, against writes by threads of its launch, and for nothing else.
+//   - Such a copy or operation is not part of what its thread does afterwards. A thread that knows of its issue, but
+//     not of its completion, races with it (landed.go). This includes a cp.async that an mbarrier tracks. For global
+//     memory the rule is narrower: it covers what a copy that an mbarrier tracks has read there, against writes by
+//     threads of the copy's launch.
 //
-//   - Writes of global memory through the generic proxy, and accesses through the async proxy by the same launch that come after them, race in the same
-//     way where no fence.proxy.async of global memory lies between.
+//   - A write to global memory through the generic proxy races with an access through the async proxy that happens
+//     after it, by the same launch, unless a fence.proxy.async for global memory lies between them.
 //
-//   - Accesses to shared memory through the generic proxy and through the async proxy, of which the first happens before the second, race
-//     all the same where they conflict and no fence.proxy.async by a thread of the cluster lies between, in the order of what happens before
-//     what (proxy.go). What cp.async writes is an access through the generic proxy at the time when it is complete. That an access through the async proxy is complete orders it before those through the generic one.
+//   - In shared memory, two conflicting accesses, the first through the generic proxy and the second through the async
+//     proxy, race even if the first happens before the second, unless a thread of the cluster executes a
+//     fence.proxy.async between them in happens-before order (proxy.go). The write of a cp.async is an access through
+//     the generic proxy at the time when the copy is complete. In the other direction no fence is needed: the
+//     completion of an access through the async proxy orders it before later accesses through the generic proxy.
 //
-//   - A release pattern and an acquire pattern on one location, where the read observes the write directly or through a
-//     chain of read-modify-writes, each hop of which is morally strong, and so are the two ends. Release patterns: a
-//     release operation; a release operation followed by a strong write to the same location; a fence followed by a
-//     strong write. Acquire patterns mirror them; the read of red forms none.
+//   - A release pattern synchronises with an acquire pattern on the same location if the read observes the write,
+//     directly or through a chain of read-modify-writes. Each link of the chain must be morally strong, and so must the
+//     two ends. The release patterns are: a release operation; a release operation followed by a strong write to the
+//     same location; a fence followed by a strong write. Acquire patterns mirror these. The read of red forms no
+//     pattern.
 //
-//   - Observation (the second clause of causality order): a strong write W happens before an access Y when a strong
-//     operation that observed W, directly or through such a chain, happens before Y. It orders W alone and none of what
-//     its thread did before. This lets the last of many blocks reset the counter that all have incremented. We apply it to the
-//     value of the location that is current, and to the last one before it that was observed and that a thread overwrote: the
-//     barrier that resets its counter weakly has counts of two turns. Who observed an older value, which has been overwritten
-//     twice since, mostly races with an overwriting write anyway; the pair with the older write is then reported too.
+//   - Observation (the second clause of causality order): a strong write W happens before an access Y if a strong
+//     operation that observed W, directly or through such a chain, happens before Y. Only W is ordered, not what its
+//     thread did before W. This is why the last of many blocks may reset the counter that all of them incremented. The
+//     rule is applied to the current value of the location, and to the last observed value before it that a thread
+//     overwrote: when a barrier resets its counter by a weak write, counts of two rounds are still needed. A thread
+//     that observed an older value, overwritten twice since, usually races with an overwriting write anyway; the pair
+//     with the older write is then reported as well.
 //
-//   - Fence.sc beyond its patterns: of two fence.sc of a scope beyond the block, F before a strong write W by the order of
-//     its cluster (program order, CTA barriers, bar.warp.sync, and the barrier of the cluster by arrivals that release), and
-//     G after a strong read that observed W by the order of its own, F synchronises with G. The manual orders every two morally strong fence.sc, in accordance with causality:
-//     were G before F, the read would come before the write that it observed. This is what makes "everyone stores and
-//     calls __threadfence(); __syncthreads(); one thread counts the block done" right, and its mirror image.
-//     Within a block, every two fence.sc are morally strong, so the same holds for all scopes: "all lanes store and call
-//     __threadfence_block(); __syncwarp(); one lane sets the flag of the warp". That is left out where blocks are parts of clusters.
+//   - fence.sc beyond its patterns: let F and G be two fence.sc of a scope beyond the block. If F precedes a strong
+//     write W in the order of its cluster, and G follows a strong read that observed W in the order of its own cluster,
+//     then F synchronises with G. (The order of a cluster is program order, CTA barriers, bar.warp.sync, and cluster
+//     barriers with arrivals that release.) The reason: the manual orders every two morally strong fence.sc
+//     consistently with causality order, and if G came before F, the read would precede the write that it observed.
+//     This rule makes "everyone stores and calls __threadfence(); __syncthreads(); one thread counts the block done"
+//     correct, and its mirror image. Within a block every two fence.sc are morally strong, so there the rule holds for
+//     fences of all scopes: "all lanes store and call __threadfence_block(); __syncwarp(); one lane sets the warp's
+//     flag". This last form is not applied in launches with clusters of several blocks.
 //
-// In other respects fence.sc synchronises as fence.acq_rel does, through the accesses around it. The manual's order of two
-// fence.sc that nothing else relates is "determined at runtime". To take the order of the run for it would order whatever two
-// threads did around their __threadfence() (a fence.sc), and hide nearly all races between blocks, though in the next
-// run the fences may come the other way round. A race reported here that only that order excludes exists in another execution, unless
-// a guarded read depends on the order of the fences without acquiring anything; no program in use is known to.
+// In other respects fence.sc synchronises as fence.acq_rel does, through the accesses around it. The manual says that
+// the order of two otherwise unrelated fence.sc is "determined at runtime". Taking the order of this run would order
+// whatever two threads did around their __threadfence() (a fence.sc). That would hide nearly all races between blocks,
+// although the fences may execute in the other order in the next run. A race that only the observed fence order
+// excludes therefore is reported. It exists in another execution, unless a guarded read depends on the order of the
+// fences without acquiring anything; no program in use is known to do that.
 //
 // # What is reported
 //
-// One finding for each pair of places. Its category is the gravest of all its races, see detect.Category; the kind may
-// be refined by what was seen around the first race of that category.
+// One finding for each pair of places. Its category is the gravest of all its races (detect.Category). The kind may be
+// refined by the synchronisation seen around the first race of that category.
 //
-//   - Count is the number of accesses (one lane of one instruction, or one host operation) at one of the two places that race
-//     with at least one earlier access at the other.
-//   - Addresses is the number of bytes concerned, shared memory counted by block.
-//   - Same value: two weak stores of one launch, which write the same into the bytes that they share of a word, race
-//     as that as long as the earlier one's class of accesses (same instruction) wrote nothing else there: since the block last met as a whole
-//     for shared memory, since the allocation for global memory. Lanes of one instruction are compared directly.
-//   - Lockstep: threads of one warp, different executions. Both lanes took part in one of the two, or all lanes of the warp
-//     have reconverged between them, or the places do not lie on two arms of a branch (detect.Parted).
+//   - Count is the number of accesses (one lane of one instruction, or one host operation) at one of the two places
+//     that race with at least one earlier access at the other.
+//   - Addresses is the number of bytes that race. The same byte of shared memory counts once for each block.
+//   - Same value: two weak stores of one launch race in this category if they write the same value into the bytes of a
+//     word that both write, and the earlier store's class of accesses (those by the same instruction) wrote no other
+//     value there. For shared memory this is tracked since the last barrier of the whole block, for global memory since
+//     the allocation. Lanes of one instruction are compared directly.
+//   - Lockstep: two different executions by threads of one warp race in this category in three cases: both lanes took
+//     part in one of the two executions; all lanes of the warp reconverged between them; or the two places do not lie
+//     on different arms of a branch (detect.Parted).
 //
 // # How
 //
-// The detector has three parts. Package order says who happens before whom: it performs synchronisation, and gives each access a view,
-// which is what its thread knows then. Clocks are trees (package clock). Epochs are numbered by block: each synchronisation takes
-// the block's next number, so that threads that synchronise alike have equal epochs, and an epoch names the synchronisation that
-// began it. A warp has one view while its lanes synchronise alike.
+// The detector has three parts.
 //
-// Package history keeps what was done to each byte, and finds with which of that an access races. It has two forms: Plain is the
-// definition, a list of accesses for each byte; Fast is for whole programs. Tests hold both to the oracle and to each other. Fast puts
-// off loads of memory that the launch accesses in no other way, and relaxed atomic operations in the same way: most of them are never
-// performed.
+// Package order decides who happens before whom. It performs synchronisation and gives each access a view: what its
+// thread knows at that moment. Clocks are trees (package clock). Epochs are numbered by block. Each synchronisation
+// takes the next number of its block, so threads that synchronise alike have equal epochs, and an epoch identifies the
+// synchronisation that began it. The lanes of a warp share one view while they synchronise alike.
 //
-// Package explain makes findings of races: their kind, the nearest synchronisation of both sides, and what would order them.
+// Package history records what was done to each byte, and finds the recorded accesses that a new access races with. It
+// has two implementations. Plain is the definition: a list of accesses for each byte. Fast is for whole programs. Tests
+// compare both with the oracle and with each other. Fast defers loads of memory that the launch only loads, and relaxed
+// atomic operations on memory that it only accesses by those. Most deferred accesses never have to be judged.
 //
-// This package is the loop over the events: it tells the parts of each. It puts weak accesses of shared memory off until the
-// block's threads all meet at a barrier: where each warp did what warps did between two such barriers before, and nothing raced
-// then, nothing does now (interval.go).
+// Package explain turns races into findings: their kind, the nearest synchronisation of both sides, and what would
+// order them.
+//
+// Package hb itself is the loop over the events, which it passes to the three parts. It also defers weak accesses to
+// shared memory until all threads of the block meet at a barrier. If each warp then did what warps did between two such
+// barriers before, and nothing raced then, nothing races now (interval.go).
 package hb

@@ -77,8 +77,8 @@ const (
 	pageBytes = 4096
 )
 
-// regular makes a program whose warps do the same few things, each with a line of its own or of others, so that what
-// was made of one line is made of others too, with barriers that order some of it.
+// regular makes a program whose warps do the same few things, each with a line of its own or with one of others, so
+// that different lines often get the same history. Barriers order some of the accesses.
 func regular(pick func(n int) int) *event.Batch {
 	s := &stream{}
 	threads := uint32(32 << pick(3))
@@ -154,8 +154,9 @@ func firstLane(mask uint32) (n int) {
 	return n
 }
 
-// changing makes a launch in which an instruction accesses memory now as before, some lines on, now in another way: other
-// lanes, another stride, from within a line, in rows, scattered, in shared memory. Then warps of another block write some of it.
+// changing makes a launch in which an instruction accesses memory as before, some lines further on, or in a different
+// way: by other lanes, with another stride, starting within a line, in rows, scattered, or in shared memory. Then warps
+// of another block write some of it.
 func changing(pick func(int) int) *event.Batch {
 	const lines = 24
 	s := &stream{}
@@ -165,7 +166,7 @@ func changing(pick func(int) int) *event.Batch {
 	store := pick(4) == 0
 	mask, stride, within, kind := masks[pick(len(masks))], strides[pick(len(strides))], uint64(pick(3)*32), 0
 	for range 8 + pick(24) {
-		if pick(3) == 0 { // one thing at a time, which the others must not hide
+		if pick(3) == 0 { // one change at a time, so that one does not hide another
 			switch pick(4) {
 			case 0:
 				mask = masks[pick(len(masks))]
@@ -208,8 +209,8 @@ func changing(pick func(int) int) *event.Batch {
 	return &s.Batch
 }
 
-// handed makes a launch whose threads access a word by few instructions, and hand what they know over to some others. Accesses
-// are in order, then are not; words that are half written are judged at once, and not noted.
+// handed makes a launch whose threads access a word by few instructions and synchronise with some others. The accesses
+// are first ordered and later not. Some writes cover half of the word.
 func handed(pick func(int) int) *event.Batch {
 	s := &stream{}
 	s.begin(3, 64)
@@ -227,7 +228,7 @@ func handed(pick func(int) int) *event.Batch {
 	from := warp()
 	for range 3 + pick(14) {
 		to, lanes, flag := warp(), mask(), pick(3)
-		if pick(16) != 0 { // the last one to access hands over
+		if pick(16) != 0 { // the last thread that accessed the word releases it
 			sync(event.Store, event.Release, event.ScopeGPU, from, lanes&-lanes, flag)
 			sync(event.Load, event.Acquire, event.ScopeGPU, to, lanes, flag)
 		}
@@ -248,8 +249,8 @@ func handed(pick func(int) int) *event.Batch {
 	return &s.Batch
 }
 
-// largeCopies are host operations on ranges of many pages, of agents with and without order between them, and launches, frees and
-// allocations between them.
+// largeCopies makes host operations on ranges of many pages by agents with and without order between them, with
+// launches, frees and allocations in between.
 func largeCopies(rng *rand.Rand) *event.Batch {
 	s := &stream{}
 	pick := rng.IntN
@@ -295,8 +296,8 @@ func largeCopies(rng *rand.Rand) *event.Batch {
 	return &s.Batch
 }
 
-// readers makes a launch whose warps read the same lines in any order: upwards, downwards, by strides, now and then with a
-// barrier of a block between. Then some warps write there.
+// readers makes a launch whose warps read the same lines in any order: upwards, downwards, by strides, with an
+// occasional barrier of a block. Then some warps write the lines.
 func readers(pick func(int) int) *event.Batch {
 	s := &stream{}
 	warps := 4 + pick(40)
@@ -329,8 +330,8 @@ func readers(pick func(int) int) *event.Batch {
 	return &s.Batch
 }
 
-// divergent makes a program whose warps read a few words under several masks, the same of them often, between barriers, and
-// write one now and then.
+// divergent makes a program whose warps read a few words under several masks, often the same, between barriers, and
+// write one occasionally.
 func divergent(pick func(int) int) *event.Batch {
 	s := &stream{}
 	blocks := 1 + pick(2)
@@ -358,7 +359,7 @@ func divergent(pick func(int) int) *event.Batch {
 	return &s.Batch
 }
 
-// iterations are launches on a few streams, with and without order between them, that access the same few words here and there,
+// iterations makes launches on a few streams, with and without order between them, that access the same few words,
 // mostly by loads and relaxed atomics.
 func iterations(rng *rand.Rand) *event.Batch {
 	s := &stream{}
@@ -418,8 +419,8 @@ func iterations(rng *rand.Rand) *event.Batch {
 	return &s.Batch
 }
 
-// counting makes a random launch of whole warps that count in many words, whose lanes now and then act alone, and at the end
-// access some of the words otherwise.
+// counting makes a random launch of whole warps that count in many words. Sometimes lanes act alone, and at the end
+// some of the words are accessed in another way.
 func counting(rng *rand.Rand) *stream {
 	s := &stream{}
 	blocks, warps := []uint32{1, 2, 40}[rng.IntN(3)], uint32(1+rng.IntN(4))
@@ -473,18 +474,18 @@ func counting(rng *rand.Rand) *stream {
 	return s
 }
 
-// staging makes programs whose blocks do the same few things in shared memory between barriers again and again, which
-// are then not judged anew, and now and then something else: another address or mask, one thing less, other
+// staging makes programs whose blocks repeat the same few accesses to shared memory between barriers, so that the
+// detector need not judge them again. Occasionally something differs: another address or mask, one access less, other
 // synchronisation, strong accesses, exits.
 type staging struct {
 	*stream
 	pick   func(n int) int
-	warps  uint32 // of a block
+	warps  uint32 // in a block
 	blocks uint32
 	gone   map[uint32]uint32 // lanes that have exited, by warp
 }
 
-// sweep is what each warp of a block does: an access at addr + warp*far.
+// sweep is an access by each warp of a block, at addr + warp*far.
 type sweep struct {
 	event.Event
 	far  uint64
@@ -562,7 +563,7 @@ func (g *staging) do(x *sweep, block, warp uint32) {
 	g.add(e)
 }
 
-// odd does something else than accesses of shared memory.
+// odd does something other than weak accesses to shared memory.
 func (g *staging) odd(block uint32) {
 	warp := block*g.warps + uint32(g.pick(int(g.warps)))
 	e := event.Event{Warp: warp, Mask: ^uint32(0) &^ g.gone[warp], Place: 50}
@@ -611,7 +612,7 @@ func (g *staging) odd(block uint32) {
 	}
 }
 
-// handOver lets a thread write and another of its block read what was written, after a flag in global memory, or too soon.
+// handOver makes a thread write and another of its block read the data, after a flag in global memory or too early.
 func (g *staging) handOver(block, warp uint32) {
 	other := block*g.warps + uint32(g.pick(int(g.warps)))
 	if g.gone[warp]|g.gone[other] != 0 {
@@ -654,7 +655,7 @@ func (g *staging) handOver(block, warp uint32) {
 	by(other, event.Load, same)
 }
 
-// meet lets the threads of a block meet at a barrier, or all but one warp.
+// meet makes the threads of a block arrive at a barrier, or all except one warp.
 func (g *staging) meet(block uint32) {
 	but := uint32(g.pick(12))
 	for w := range g.warps {
@@ -667,7 +668,7 @@ func (g *staging) meet(block uint32) {
 		g.add(event.Event{Kind: event.BarrierDone, Warp: block * g.warps, Mask: 1})
 		return
 	}
-	// The one that is late comes too, after what it still does.
+	// The late warp arrives too, after some more accesses.
 	warp := block*g.warps + but
 	x := g.sweep(20)
 	g.do(&x, block, but)
@@ -692,7 +693,7 @@ func stages(pick func(n int) int) *event.Batch {
 	for n := 3 + pick(6); n > 0; n-- {
 		p := programs[pick(len(programs))]
 		for block := range g.blocks {
-			if pick(2) == 0 { // warp by warp, or one thing after the other
+			if pick(2) == 0 { // one warp after the other, or one access after the other
 				for w := range g.warps {
 					for i := range p {
 						g.do(&p[i], block, w)
@@ -720,7 +721,7 @@ func stages(pick func(n int) int) *event.Batch {
 	return &g.Batch
 }
 
-// inSeries says by series what warps do in shared memory.
+// inSeries turns consecutive accesses of a warp to shared memory into series.
 func inSeries(b *event.Batch, pick func(n int) int) *event.Batch {
 	out := *b
 	out.Events, out.Values = nil, slices.Clone(b.Values)
@@ -801,8 +802,8 @@ func crowd(pick func(int) int) *event.Batch {
 	return &s.Batch
 }
 
-// succession makes launches one after another whose warps access a few lines as wholes, release and acquire. From some launch on
-// they are of two streams, with little order between them.
+// succession makes consecutive launches whose warps access whole lines of memory, release and acquire. From some launch
+// on, they run in two streams with little order between them.
 func succession(pick func(int) int) *event.Batch {
 	s := &stream{}
 	const flags = heap + 2*pageBytes
@@ -844,8 +845,8 @@ func succession(pick func(int) int) *event.Batch {
 	return &s.Batch
 }
 
-// inputs makes launches of up to three streams whose warps load from a few places in memory, in loops and here and there, with
-// barriers between, and now and then store there. Launches may repeat. The host copies, allocates and frees.
+// inputs makes launches in up to three streams whose warps load from a few places in memory, in loops and singly, with
+// barriers between, and occasionally store there. Launches may repeat. The host copies, allocates and frees.
 func inputs(pick func(int) int) *event.Batch {
 	s := &stream{}
 	host := func(h event.HostOp) {
@@ -856,7 +857,7 @@ func inputs(pick func(int) int) *event.Batch {
 	place := func() uint64 { n := uint64(pick(places)); return heap + 256*(n/2) + n%2*pageBytes }
 	agents := 1 + pick(3)
 	tokens := uint64(0)
-	var bodies [][2]int // of launches: from and to in s.Events
+	var bodies [][2]int // the events of launches: from and to in s.Events
 	for range 2 + pick(3) {
 		s.begin(2, 64)
 		s.Launches[len(s.Launches)-1].Agent = uint32(pick(agents))
@@ -946,7 +947,8 @@ func inputs(pick func(int) int) *event.Batch {
 	return &s.Batch
 }
 
-// updates makes inputs of which some loads, by site, are relaxed atomic operations instead, now and then of another kind or scope.
+// updates makes the programs of inputs, in which the loads at some places are replaced by relaxed atomic operations,
+// occasionally of another kind or scope.
 func updates(pick func(int) int) *event.Batch {
 	b := inputs(pick)
 	which := 1 + pick(3)
@@ -958,7 +960,7 @@ func updates(pick func(int) int) *event.Batch {
 		e.Kind, e.Order, e.Scope, e.Place = event.Atomic, event.Relaxed, event.ScopeGPU, 10+e.Place
 		e.Flags |= event.FlagRead | event.FlagWrite
 		if pick(2) == 0 {
-			e.Stride = 0 // all lanes of one word
+			e.Stride = 0 // all lanes access one word
 		}
 		switch pick(12) {
 		case 0:

@@ -19,7 +19,7 @@ var Spec = detect.Spec{
 	Source: "PTX ISA, \"Memory Consistency Model\"; CUDA C++ Programming Guide",
 	Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch |
 		event.NeedAgain | event.NeedReconverge | event.NeedPeers,
-	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: interned, or plain, as the definition reads, for comparison",
+	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: interned; or plain, as in the definition of a race, for comparison",
 		Values: []string{"interned", "plain"}}},
 	New: func(c detect.Config) detect.Detector { return New(c) },
 }
@@ -32,41 +32,43 @@ type Detector struct {
 	device    uint8         // its device
 	history   history.History
 	warp      history.Warp                        // the access being judged
-	element   history.Access                      // and of a strong one the element
-	race      func(*history.Access, history.Race) // report
+	element   history.Access                      // the element being judged, where the access is strong
+	race      func(*history.Access, history.Race) // calls report
 	findings  *explain.Findings
 	witness   *explain.Witness
 	sites     map[siteKey]*history.Site
 	hostSites map[hostKey]*history.Site
-	hosts     []string // names of host operations, by place
+	hosts     []string // names of host operations, indexed by place number
 	room      []event.Event
 	recent    [128]recentSite
 	observed  [32]order.Observations // by element of a strong access
 
-	// putsOff says that accesses of shared memory between barriers may be judged later or not at all, see interval. Skipped
-	// counts accesses that were never judged because of that, broken intervals whose accesses were judged later.
-	putsOff         bool
+	// putsOff says that the detector defers accesses: those to shared memory between barriers are judged later or not
+	// at all (see interval). It is false with the plain history.
+	putsOff bool
+	// skipped counts deferred accesses that were never judged. broken counts intervals that were broken off: their
+	// accesses were judged later.
 	skipped, broken int
-	intervals       []*interval // by order.Block.Slot
-	paths           map[uint32]*paths
-	again           event.Event // of a series
+	intervals       []*interval       // indexed by order.Block.Slot
+	paths           map[uint32]*paths // by launch ID
+	again           event.Event       // scratch space of series
 
-	copies  []*copies   // by order.Block.Slot
-	sources []*copyHalf // in flight, of global memory
-	// bulkGlobals are halves of bulk copies in flight, of global memory.
+	copies  []*copies   // indexed by order.Block.Slot
+	sources []*copyHalf // copies by cp.async in flight, their reads of global memory
+	// bulkGlobals are the halves of bulk copies in flight that access global memory.
 	bulkGlobals []*bulkHalf
 	sourcesRead map[sourceKey][]*landedHalf
-	// unawaited are those of blocks that have ended, of the launch that runs.
+	// unawaited are the bulk copies that nobody had waited for when their block ended, in the running launch.
 	unawaited map[unawaited]unawaitedBulk
-	issuing   *bulkHalf // that is compared
+	issuing   *bulkHalf // the half being judged at its issue, nil otherwise
 	maps      mapFences
-	proxies   map[clusterKey]*proxies // of launches with clusters
-	// globalFences are those that concern global memory, of launches that run.
+	proxies   map[clusterKey]*proxies // for launches with clusters of several blocks
+	// globalFences are the proxy fences that concern global memory, of the running launches.
 	globalFences map[*order.Launch]*globalFences
-	forgot       bool               // proxy fences: see Notes
-	operations   uint32             // how many were numbered, see landed.go
-	inits        map[initKey]uint32 // their numbers
-	// Of peer.
+	forgot       bool               // proxy fences were dropped: see Notes
+	operations   uint32             // the number of counters given out, see landed.go
+	inits        map[initKey]uint32 // the counters of initialisations, see inits.go
+	// Scratch space of peer.
 	peerEvent event.Event
 	peerBatch event.Batch
 	peerAddrs []uint64
@@ -92,7 +94,7 @@ func (d *Detector) Findings() []detect.Finding {
 	return d.findings.Findings("hb")
 }
 
-// MemoryBytes implements detect.Metered, for the fast history.
+// MemoryBytes implements detect.Metered. It counts only the fast history.
 func (d *Detector) MemoryBytes() uint64 {
 	if h, ok := d.history.(*history.Fast); ok {
 		return h.Bytes()
@@ -103,7 +105,7 @@ func (d *Detector) MemoryBytes() uint64 {
 // More implements detect.Capped.
 func (d *Detector) More() (int, bool) { return d.findings.More() }
 
-// totals gives what was found, by places.
+// totals gives the findings so far, by pair of places.
 func (d *Detector) totals() []explain.Total {
 	d.performAll()
 	return d.findings.Totals()
@@ -227,9 +229,11 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	}
 }
 
-// completes performs what completes the phase of an mbarrier. Who waits for the phase acquires what all have released that arrived, which is what
-// the first word carries. The thread of the last arrival, or who tests the barrier when a copy is complete, does not acquire it, and
-// releases nothing beside.
+// completes performs the operation that completes a phase of an mbarrier. The event accesses the second word of the
+// mbarrier; the first word, just below it, carries what the arrivals at the phase have released, and HandOn passes that
+// on to the second word, from which waiters acquire it. The lane that performs the operation made the last arrival, or
+// it tests the barrier when a copy is complete. It does not acquire those releases, and by this operation releases
+// nothing of its own, unless the event is an arrival that releases.
 func (d *Detector) completes(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	if e.Kind == event.Load {
 		return
@@ -243,7 +247,7 @@ func (d *Detector) completes(b *event.Batch, e *event.Event, blk *order.Block, w
 	to.Address, to.Size = b.AddrOf(e, lane), e.Size
 	if e.Barrier != event.ApartTests {
 		d.access(b, &store, blk, wi)
-	} else { // not what the lane did
+	} else { // the lane itself does not do this
 		blk.Perform(wi, lane, &to)
 	}
 	from := to
@@ -311,7 +315,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, blk *order.Block, wi u
 			w.Block.Overwrite(s.Shared, from, from+uint64(e.Size))
 		}
 	}
-	if len(d.copies) > 0 || w.Block.Launch.Info.Bulk { // a strong access has acquired
+	if len(d.copies) > 0 || w.Block.Launch.Info.Bulk { // after the strong access has performed its acquire
 		d.compareWithCopies(w)
 	}
 	d.findings.Settle()
@@ -323,8 +327,8 @@ func (d *Detector) access(b *event.Batch, e *event.Event, blk *order.Block, wi u
 	}
 }
 
-// relaxed judges, records and performs relaxed atomic operations by a warp that are part of no pattern. It gives the lanes whose
-// operations may be.
+// relaxed judges, records and performs the lanes' relaxed atomic operations that take part in no release or acquire
+// pattern. It returns the lanes that are left, whose operations may take part in one.
 func (d *Detector) relaxed(w *history.Warp) uint32 {
 	fast, ok := d.history.(*history.Fast)
 	s := w.Site.Sync
@@ -339,7 +343,7 @@ func (d *Detector) relaxed(w *history.Warp) uint32 {
 	})
 }
 
-// witnessed tells the witness of a strong access. Lanes that give back a lock by it begin an epoch.
+// witnessed tells the witness about a strong access. Lanes that release a lock by it begin a new epoch.
 func (d *Detector) witnessed(o *explain.Operation) {
 	for i := range o.Event.Size / uint8(o.Site.Unit) {
 		if x := &d.observed[i]; x.Lanes != 0 {
@@ -354,7 +358,8 @@ func (d *Detector) witnessed(o *explain.Operation) {
 	}
 }
 
-// strong judges, records and performs the elements of a strong access, lane by lane.
+// strong judges, records and performs the elements of a strong access, lane by lane. A store is judged
+// for the whole warp first. In other accesses each element first acquires, then is judged, then releases.
 func (d *Detector) strong(w *history.Warp) {
 	rest := d.relaxed(w)
 	if rest == 0 {
@@ -388,7 +393,7 @@ func (d *Detector) strong(w *history.Warp) {
 	}
 }
 
-// spaceOf numbers the memory of an access.
+// spaceOf gives a number that identifies the memory of an access: 0 for global memory.
 func spaceOf(a *history.Access) uint64 {
 	if !a.Memory.Shared {
 		return 0
@@ -396,7 +401,7 @@ func spaceOf(a *history.Access) uint64 {
 	return 1<<63 | uint64(a.Memory.Launch)<<32 | uint64(a.Memory.Block)
 }
 
-// watched says that a race is reported.
+// watched says whether a race is to be reported under the options Config.Watch.
 func (d *Detector) watched(a *history.Access, r *history.Race) bool {
 	w := d.cfg.Watch
 	if w == nil {
@@ -424,7 +429,8 @@ func (d *Detector) watched(a *history.Access, r *history.Race) bool {
 	return ok
 }
 
-// pair gives the pair of a race and notes its bytes and threads; false if the race is not reported.
+// pair gives the pair of places of a race and records its bytes and threads. It returns false if the race is not to be
+// reported.
 func (d *Detector) pair(a *history.Access, r *history.Race) (explain.Pair, bool) {
 	if !d.watched(a, r) {
 		return explain.Pair{}, false

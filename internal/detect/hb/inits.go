@@ -8,14 +8,15 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// A thread's fence.mbarrier_init releases what it has stored by mbarrier.init, and nothing else that it has done. A clock cannot say so, as
-// it knows all of a thread up to an epoch. The initialisations of a thread are therefore counted like the asynchronous operations of
-// landed.go, by the thread's epochs, and the fence releases that count. They are in the history as accesses of their thread too, so that
-// whatever else orders them does.
+// A fence.mbarrier_init releases the initialisations by mbarrier.init that its thread has executed, and nothing else
+// that the thread has done. A clock cannot express that: knowing a thread's epoch means knowing all that the thread did
+// up to it. The initialisations of a thread therefore get a counter, like the asynchronous operations in landed.go. Its
+// count is the thread's epoch, and the fence releases that count. The initialisations are also in the history as
+// accesses of their thread, so that any other synchronisation orders them as usual.
 
-// initKey is a thread that has executed fence.mbarrier_init.
+// initKey identifies a thread that has executed fence.mbarrier_init.
 type initKey struct {
-	launch, warp uint32 // in the grid
+	launch, warp uint32 // warp is numbered within the grid
 	lane         int
 }
 
@@ -36,7 +37,7 @@ func (d *Detector) fenceInits(e *event.Event, blk *order.Block, wi uint32) {
 	}
 }
 
-// knowsInit says that the actor knows, by a fence.mbarrier_init, of an initialisation by another thread.
+// knowsInit says that the actor knows of an initialisation by another thread through a fence.mbarrier_init.
 func (d *Detector) knowsInit(a *history.Access, s *order.Stamp) bool {
 	if s.Launch == nil || s.Launch != a.Actor.Launch {
 		return false

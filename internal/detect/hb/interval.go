@@ -9,47 +9,51 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// An interval is what a block does between two barriers at which all of its live threads meet. As long as nothing else
-// synchronises, no view changes, and threads of different warps and lanes of one are not ordered at all. Whether weak accesses
-// of shared memory race then depends on nothing but which accesses each warp made. They are put off: each warp's are followed
-// in a tree of the launch (paths), and where an interval ends whose warps took paths on which nothing raced before, nothing
-// races now, and all is forgotten at the barrier. In all other cases the accesses are performed later, in their order, which
-// is the same as performing them at once: see perform.
-//
-// An interval may instead have relaxed read-modify-writes of words of shared memory (see atomics.go), which do not race either.
-type interval struct {
+// An interval is the part of a block's execution between two barriers at which all its live threads meet. As long as
+// nothing else synchronises, no view changes, and no two threads of different warps, or lanes of one warp, are ordered.
+// Whether weak accesses to shared memory race then depends only on which accesses each warp made. They are deferred.
+// Each warp's accesses are followed in a tree of the launch (paths). If all warps end the interval on paths on which
+// nothing raced before, nothing races now, and the barrier makes it possible to forget the accesses. In all other cases
+// the accesses are judged later, in their order, which gives the same result as judging them at once: see perform.
+// An interval may instead consist of relaxed read-modify-writes of words of shared memory (atomics.go). These do not
+// race either.
+type interval struct { // nil: the slot has no running block
 	block   *order.Block // nil: ended
-	paths   *paths
-	on      bool       // accesses are put off
-	judged  bool       // the history may have something of the block's shared memory
-	at      []uint32   // by warp: the node of its last access, 0 for none
-	was     []uint32   // the same at the end of the last interval in which the warp made any
-	log     []deferred // weak accesses, in their order
-	n       int        // how many
-	values  []uint64   // what they wrote, in their order, as in event.Batch
+	paths   *paths       // accesses are deferred
+	on      bool         // the history may hold accesses to the block's shared memory
+	judged  bool         // by warp: the node of its last access in the interval; 0: none
+	at      []uint32     // by warp: the node at the end of the last interval in which the warp made an access
+	was     []uint32     // deferred weak accesses, in execution order
+	log     []deferred   // the number of deferred accesses
+	n       int          // the values that they wrote, in the same order, in the format of event.Batch
+	values  []uint64     // what they wrote, in their order, as in event.Batch
 	atomics atomics
 }
 
-// deferred is weak accesses that a warp made while no other of its block did: those of the tree from at upwards.
+// deferred is n consecutive weak accesses by one warp: the access of node at, and those of the n-1 nodes above it.
 type deferred struct{ at, n, warp uint32 }
 
-// paths are the tree of a launch, and the ends of paths on which nothing raced.
+// paths is the tree of a launch: each path from the root is a sequence of accesses of a warp in an interval. It also
+// holds the combinations of paths on which nothing raced.
 type paths struct {
-	nodes  []node              // 0 is the root; 1+w is what warp w of a block did before its first interval: nothing
-	edges  map[edge]uint32     // but for those to a node's first child
-	clean  map[uint64][]uint32 // by hash: interval.at
-	hits   int                 // accesses that were not judged
-	broken int                 // intervals that had to be performed because something else happened
-	off    bool
+	nodes  []node              // nodes[0] is the root; nodes[1+w] stands for the time of warp w before its first interval
+	edges  map[edge]uint32     // to the children other than node.first
+	clean  map[uint64][]uint32 // by hash of interval.at: a value of it with which nothing raced
+	hits   int                 // the number of accesses that were never judged
+	broken int                 // the number of intervals that were broken off
+	off    bool                // deferral is off for this launch
 }
 
+// node is an access of a path.
 type node struct {
 	step
-	first  uint32                        // child
-	next   uint32                        // the child that was taken last
-	then   uint32                        // the first access of the interval that follows the last one that ended here
-	up     uint32                        // the access before
-	series struct{ id, from, to uint32 } // the last one, made from here or, where from is 0, from the root in the next interval
+	first uint32 // the child made first; 0: none
+	next  uint32 // the child taken last
+	then  uint32 // of a last access in an interval: the first access of the next interval, when last taken
+	up    uint32 // the access before it
+	// series is the last series of accesses that began after this node: its ID, and its first and last node. If from is
+	// 0, the series began at the root in the interval that follows.
+	series struct{ id, from, to uint32 }
 }
 
 type edge struct {
@@ -57,13 +61,13 @@ type edge struct {
 	step
 }
 
-// step is a weak access of shared memory, but for its warp and values.
+// step is a weak access to shared memory, without its warp and its values.
 type step struct {
 	addr   uint32
 	stride int32
 	mask   uint32
 	place  uint32
-	side   uint32 // of rows
+	side   uint32 // Event.Side; only with FlagRows
 	aux    uint32
 	flags  event.Flags
 	kind   event.Kind
@@ -72,14 +76,14 @@ type step struct {
 	row    uint8
 }
 
-// Bounds of paths. A launch whose intervals do not repeat does without them.
+// Limits of deferral. It is switched off for a launch whose intervals do not repeat.
 const (
 	maxNodes        = 1 << 16
-	maxDeferred     = 1 << 14 // accesses of an interval
-	maxWritten      = 1 << 15 // words of values
-	trialNodes      = 1 << 13 // nodes before it is asked whether they are of use
-	brokenIntervals = 16
-	maxWarps        = 32 // of a block
+	maxDeferred     = 1 << 14 // in one interval
+	maxWritten      = 1 << 15 // words of values in one interval
+	trialNodes      = 1 << 13 // with so many nodes, deferral stays on only if paths were of use
+	brokenIntervals = 16      // after so many broken intervals, deferral stays on only if paths were of use
+	maxWarps        = 32      // in a block
 )
 
 func stepOf(e *event.Event) step {
@@ -91,20 +95,21 @@ func stepOf(e *event.Event) step {
 	return x
 }
 
-// is says that x is stepOf an event. (Making that first costs more than the rest of following it.)
+// is says that x equals stepOf(e). Comparing field by field is faster: making the step costs more than the rest of
+// following the path.
 func (x *step) is(e *event.Event) bool {
 	return uint64(x.addr) == e.Addr && x.mask == e.Mask && x.place == e.Place && int64(x.stride) == e.Stride && x.flags == e.Flags &&
 		x.kind == e.Kind && x.size == e.Size && x.aux == e.Aux && x.scope == e.Scope &&
 		(e.Flags&event.FlagRows == 0 || x.side == e.Side && x.row == e.RowShift)
 }
 
-// event gives an event of which x is the step.
+// event gives an event whose step is x.
 func (x *step) event() event.Event {
 	return event.Event{Addr: uint64(x.addr), Stride: int64(x.stride), Mask: x.mask, Place: x.place, Side: x.side, Aux: x.aux,
 		Kind: x.kind, Scope: x.scope, Space: event.Shared, Size: x.size, RowShift: x.row, Flags: x.flags}
 }
 
-// interval gives that of a block, begun when the block has none.
+// interval gives the interval of a block, and begins one if there is none.
 func (d *Detector) interval(b *order.Block) *interval {
 	for len(d.intervals) <= b.Slot {
 		d.intervals = append(d.intervals, &interval{})
@@ -136,7 +141,7 @@ func (v *interval) begin(b *order.Block, t *paths) {
 	}
 }
 
-// putOff puts an access off. It says false where the access is to be performed now.
+// putOff defers an access. It returns false if the access must be judged now.
 func (d *Detector) putOff(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) bool {
 	v := d.interval(blk)
 	weak, shared := e.Order == event.Weak && e.Kind != event.Atomic, e.Space == event.Shared
@@ -173,7 +178,7 @@ func (d *Detector) putOff(b *event.Batch, e *event.Event, blk *order.Block, wi u
 	return true
 }
 
-// series puts a series of accesses off, or performs it.
+// series defers a series of accesses, or judges them.
 func (d *Detector) series(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	if d.putOffSeries(b, e, d.interval(blk), wi) {
 		return
@@ -212,7 +217,7 @@ func (d *Detector) putOffSeries(b *event.Batch, e *event.Event, v *interval, wi 
 	return true
 }
 
-// went notes that lanes of a warp made n accesses, the last of which is that of a node.
+// went records that a warp made n more accesses, the last of which is that of node to.
 func (d *Detector) went(v *interval, wi, to, n, lanes uint32) {
 	v.at[wi] = to
 	if k := len(v.log); k > 0 && v.log[k-1].warp == wi {
@@ -228,14 +233,15 @@ func (d *Detector) went(v *interval, wi, to, n, lanes uint32) {
 	}
 }
 
-// follow gives the child of a node that an access leads to, made when there is none; 0 when paths are of no use.
+// follow gives the child of a node for an access, and makes it if necessary. It returns 0 if the access cannot be
+// deferred.
 func (d *Detector) follow(t *paths, from uint32, e *event.Event) uint32 {
 	if n := t.nodes[from].first; n != 0 && t.nodes[n].is(e) {
 		return n
 	}
 	k := edge{from, stepOf(e)}
 	if !k.is(e) {
-		return 0 // addresses that no shared memory has
+		return 0 // an address or stride that does not fit a step: it is outside shared memory
 	}
 	if n, ok := t.edges[k]; ok {
 		return n
@@ -257,7 +263,7 @@ func (d *Detector) follow(t *paths, from uint32, e *event.Event) uint32 {
 	return n
 }
 
-// valueWords is how many words of event.Batch.Values are an event's.
+// valueWords is the number of words in event.Batch.Values that belong to an event.
 func valueWords(e *event.Event) int {
 	if e.Flags&event.FlagValues == 0 {
 		return 0
@@ -269,7 +275,7 @@ func valueWords(e *event.Event) int {
 	return n
 }
 
-// synchronise prepares a block's interval for a synchronisation event, which is about to be performed.
+// synchronise prepares a block's interval for a synchronisation event that is about to be performed.
 func (d *Detector) synchronise(e *event.Event, b *order.Block, wi uint32) {
 	v := d.interval(b)
 	switch {
@@ -277,7 +283,7 @@ func (d *Detector) synchronise(e *event.Event, b *order.Block, wi uint32) {
 		d.endInterval(v)
 		v.block = nil
 	case !v.on, e.Kind == event.Exit, e.Kind == event.Arrive && e.Flags&event.FlagWait != 0:
-		// No view changes.
+		// This does not change any view.
 	case b.AllWait(e):
 		d.endInterval(v)
 	default:
@@ -285,7 +291,8 @@ func (d *Detector) synchronise(e *event.Event, b *order.Block, wi uint32) {
 	}
 }
 
-// resume begins the next interval of a block whose threads have met. It says whether the history may know of the last one.
+// resume begins the next interval of a block after a barrier of all its threads. It says whether the history may hold
+// accesses of the last interval.
 func (d *Detector) resume(b *order.Block) (judged bool) {
 	v := d.interval(b)
 	judged = v.judged
@@ -293,8 +300,8 @@ func (d *Detector) resume(b *order.Block) (judged bool) {
 	return judged
 }
 
-// breakInterval performs the accesses of an interval in which something else happens, or is about to. Those that follow are
-// performed as they come.
+// breakInterval judges the deferred accesses of an interval because something other than an access or a barrier happens
+// in it. The accesses that follow in the interval are judged at once.
 func (d *Detector) breakInterval(v *interval) {
 	if !v.on {
 		return
@@ -309,7 +316,7 @@ func (d *Detector) breakInterval(v *interval) {
 	v.on = false
 }
 
-// endInterval ends an interval after which nothing that was done in shared memory before counts.
+// endInterval ends an interval at a barrier after which earlier accesses to shared memory no longer matter.
 func (d *Detector) endInterval(v *interval) {
 	t := v.paths
 	if v.atomics.any() {
@@ -339,7 +346,7 @@ func (d *Detector) endInterval(v *interval) {
 	}
 }
 
-// forget empties an interval.
+// forget drops the deferred accesses of an interval.
 func (v *interval) forget() {
 	for i, n := range v.at {
 		if n != 0 {
@@ -350,7 +357,7 @@ func (v *interval) forget() {
 	v.atomics.reset()
 }
 
-// perform judges and records what was put off.
+// perform judges and records the deferred accesses of an interval.
 func (d *Detector) perform(v *interval) {
 	rest := event.Batch{Values: v.values}
 	val := uint32(0)
@@ -375,7 +382,7 @@ func (d *Detector) perform(v *interval) {
 	v.forget()
 }
 
-// endIntervals ends those of a launch.
+// endIntervals ends the intervals of a launch.
 func (d *Detector) endIntervals(l *order.Launch) {
 	for _, v := range d.running() {
 		if v.block.Launch == l {
@@ -386,7 +393,7 @@ func (d *Detector) endIntervals(l *order.Launch) {
 	delete(d.paths, l.Info.ID)
 }
 
-// performAll performs what is put off.
+// performAll judges everything that is deferred.
 func (d *Detector) performAll() {
 	for _, v := range d.running() {
 		if v.on {
@@ -396,7 +403,7 @@ func (d *Detector) performAll() {
 	}
 }
 
-// running gives the intervals of blocks that run, in their order.
+// running gives the intervals of running blocks, ordered by launch and block.
 func (d *Detector) running() []*interval {
 	all := slices.DeleteFunc(slices.Clone(d.intervals), func(v *interval) bool { return v.block == nil })
 	slices.SortFunc(all, func(v, w *interval) int {

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// withAtomics makes relaxed read-modify-writes of the accesses of shared memory of some places, or of all.
+// withAtomics turns the accesses to shared memory at some places, or at all, into relaxed read-modify-writes.
 func withAtomics(b *event.Batch, pick func(n int) int) *event.Batch {
 	out := *b
 	out.Events = nil
@@ -32,8 +32,8 @@ func withAtomics(b *event.Batch, pick func(n int) int) *event.Batch {
 	return &out
 }
 
-// explained gives the findings of a program of one block. The examples of others may be of another block where accesses are
-// put off.
+// explained gives the findings of a program of one block. In programs of several blocks, deferral may change the block
+// that a finding shows.
 func explained(d *Detector, b *event.Batch) []detect.Finding {
 	if len(b.Launches) != 1 || b.Launches[0].Grid.Count() != 1 {
 		return nil
@@ -41,7 +41,7 @@ func explained(d *Detector, b *event.Batch) []detect.Finding {
 	return d.Findings()
 }
 
-// TestIntervals compares detectors that put accesses off with ones that do not: findings, with their explanations.
+// TestIntervals compares detectors that defer accesses with ones that do not: their findings, explanations included.
 func TestIntervals(t *testing.T) {
 	t.Parallel()
 	n := testsize.Of(60, 60, 500)
@@ -60,7 +60,7 @@ func TestIntervals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n, skipped, broken, racing := n, 0, 0, 0
 			if name == "counting" {
-				n /= 20 // they are long
+				n /= 20 // the programs are long
 			}
 			for seed := range uint64(n) {
 				rng := rand.New(rand.NewPCG(seed, 91))
@@ -102,7 +102,8 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestTiles multiplies matrices by tiles of 32 by 32 in a block of 1024 threads: of the steps, all but the first are skipped.
+// TestTiles multiplies matrices by tiles of 32 by 32 in a block of 1024 threads. The detector must skip all steps but
+// the first.
 func TestTiles(t *testing.T) {
 	const steps, warps, tile = 8, 32, 32 * 32 * 4
 	s := &stream{}

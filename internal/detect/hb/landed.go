@@ -10,24 +10,30 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// An operation that is complete is still no part of what its thread does: who knows of its issue, or of what the thread did after that, does
-// not know that it is complete, and its accesses race with the operation as if it were in flight. That it is complete is known by the phase of
-// its mbarrier, or by the wait of its warp, and goes from there from thread to thread. Operations that become known in one order are counted
-// together (operations): those that one mbarrier tracks, those that one thread commits, and those that one warp waits for. A view says up to
-// which count it knows them to be complete. The histories have the operations too, at their issue: they tell of who does not know even that.
+// An asynchronous operation does not become part of its thread when it is complete. A thread that knows of its issue,
+// or of what the issuing thread did later, does not thereby know that it is complete: an access by that thread races
+// with the operation as if it were in flight. The completion is known through the phase of the mbarrier, or through the
+// wait of the warp, and the knowledge passes from there from thread to thread.
+// Operations whose completions become known in one order share a counter (operations): those that one mbarrier tracks,
+// those that one thread commits, and those that one warp waits for. A view holds for each counter the count up to which
+// it knows the operations to be complete. The operations are also in the history, as accesses at their issue. There
+// they race with accesses by threads that do not even know of the issue.
 //
-// A copy by cp.async may be tracked by several mbarriers, and its thread may wait for its group too: each of these makes it known.
+// A copy by cp.async may be tracked by several mbarriers, and its thread may wait for its group as well. Each of these
+// makes its completion known.
 //
-// Kept are halves that access shared memory or tensor memory, or that read global memory, of each thread, place, count and range of addresses the last one: who does not know an
-// earlier one to be complete does not know the last one to be.
+// Halves are kept after completion if they access shared memory or tensor memory, or read global memory. For each
+// thread, place, counter and range of addresses only the last half is kept: a thread that does not know an earlier one
+// to be complete does not know the last one to be complete either.
 
-// operations are asynchronous operations of a block's threads that become known in one order.
+// operations is the counter of asynchronous operations of a block's threads whose completions become known in one
+// order.
 type operations struct {
-	id   uint32 // for views
-	last uint32 // count
+	id   uint32 // the agent number in views, from order.FirstOperation on
+	last uint32 // the last count given out
 }
 
-// operationsKey tells operations of a block apart.
+// operationsKey identifies a counter within a block.
 type operationsKey struct {
 	kind    uint8
 	warp    uint32
@@ -35,13 +41,13 @@ type operationsKey struct {
 	barrier uint64
 }
 
-// The kinds of operations.
+// The kinds of counters.
 const (
-	trackedOps   uint8 = iota // by an mbarrier
-	committedOps              // of tensor cores, by a thread
-	matrixOps                 // of a warp
-	copyOps                   // by cp.async, that a phase of an mbarrier tracks
-	coreOps                   // of a warp, plus event.CoreLoads or event.CoreStores
+	trackedOps   uint8 = iota // bulk copies that an mbarrier tracks
+	committedOps              // tensor core operations that a thread commits
+	matrixOps                 // wgmma.mma_async of a warp
+	copyOps                   // cp.async that a phase of an mbarrier tracks
+	coreOps                   // tcgen05.ld or tcgen05.st of a warp: plus event.CoreLoads or event.CoreStores
 )
 
 func (d *Detector) operationsOf(s *bulks, k operationsKey) *operations {
@@ -56,14 +62,15 @@ func (d *Detector) operationsOf(s *bulks, k operationsKey) *operations {
 	return x
 }
 
-// newOperations numbers operations that become known in one order.
+// newOperations gives the number of a new counter.
 func (d *Detector) newOperations() uint32 {
 	id := order.FirstOperation + d.operations
 	d.operations = (d.operations + 1) % order.FirstOperation
 	return id
 }
 
-// sourceKey tells where the halves of copies that an mbarrier tracks and that are complete are kept which have read global memory.
+// sourceKey names a granule of global memory: the completed reads of global memory by copies that an mbarrier tracks
+// are kept by granule.
 type sourceKey struct {
 	launch  *order.Launch
 	granule uint64
@@ -71,25 +78,25 @@ type sourceKey struct {
 
 const sourceGranule = 1 << 10
 
-// landed is the halves of operations that are complete, of a block or a cluster.
+// landed are the kept halves of completed operations on the shared memory of a block or a cluster.
 type landed struct {
 	list []*landedHalf
-	at   [][][]*landedHalf // by the rank of the block and the granule
+	at   [][][]*landedHalf // indexed by the rank of the block and the granule
 }
 
-// landedHalf is the last half of its thread, place, count and range of addresses.
+// landedHalf is the last half of a thread, place, counter and range of addresses.
 type landedHalf struct {
 	half     *bulkHalf
 	waitable bool // it is in bulks.waitable
-	again    bool // it is in the place of an earlier one
+	again    bool // it has replaced an earlier half
 }
 
-// in gives where the halves of a granule are kept.
+// in gives the list of the halves of a granule.
 func (l *landed) in(rank uint32, granule uint64) *[]*landedHalf {
 	return granuleAt(ofRank(&l.at, rank), granule)
 }
 
-// land keeps a half that is complete, the count of its operations up to which that is so.
+// land keeps a half that is complete. A thread knows that if its view knows the counter up to count.
 func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uint32) {
 	rank, from, ok := sharedAt(&x.memory, x.from)
 	source := !ok && x.tracked && !x.site.Side.Write
@@ -113,7 +120,7 @@ func (d *Detector) land(x *bulkHalf, blk *order.Block, of *operations, count uin
 	}
 }
 
-// addSource is land for what has read global memory.
+// addSource is land for a half that has read global memory.
 func (d *Detector) addSource(x *bulkHalf) {
 	if d.sourcesRead == nil {
 		d.sourcesRead = map[sourceKey][]*landedHalf{}
@@ -137,7 +144,8 @@ func (d *Detector) addSource(x *bulkHalf) {
 	}
 }
 
-// replace puts a half in place of an earlier one of its thread, place and range of addresses, and gives where it is; nil if the list has none.
+// replace puts a half in place of an earlier one of the same thread, place, counter and range of addresses, and gives
+// its entry. It returns nil if the list has none.
 func replace(list []*landedHalf, x *bulkHalf) *landedHalf {
 	for _, z := range list {
 		y := z.half
@@ -153,14 +161,16 @@ func replace(list []*landedHalf, x *bulkHalf) *landedHalf {
 	return nil
 }
 
-// leave is for a half that is kept beyond the end of its block, in whose place it has another one from then on.
+// leave prepares a half for the end of its block. It saves the state of the copy and replaces the block by last, a copy
+// of its identity, since the Order reuses the Block.
 func (s *bulks) leave(x *bulkHalf, last *order.Block) {
 	c := s.state(x)
 	c.Lacking = x.tracked && x.site.Side.Write
 	x.left, x.block = &c, last
 }
 
-// leave ends those of a block that ends. Its own shared memory is gone; what they did in that of other blocks of the cluster is not.
+// leave drops the halves in the shared memory of a block that ends. What the block's operations did in the shared
+// memory of other blocks of the cluster is kept.
 func (l *landed) leave(s *bulks, blk, last *order.Block) {
 	_, own := blk.Info.ClusterOf(blk.Index)
 	for _, z := range l.list {
@@ -181,7 +191,7 @@ func (l *landed) leave(s *bulks, blk, last *order.Block) {
 	l.list = slices.DeleteFunc(l.list, gone)
 }
 
-// landedIn gives what is kept of a block, or its cluster; nil: nothing.
+// landedIn gives what is kept for a block or its cluster; nil: nothing.
 func (d *Detector) landedIn(b *order.Block) *landed {
 	var p *proxies
 	if b.Clustered() {
@@ -196,7 +206,8 @@ func (d *Detector) landedIn(b *order.Block) *landed {
 	return &p.landed
 }
 
-// compareLanded reports where an access by a lane races with operations that are complete, as it does not know.
+// compareLanded reports the races of an access by a lane with operations that are complete without the actor knowing
+// so.
 func (d *Detector) compareLanded(a *history.Access, l *landed) {
 	rank, from, ok := sharedAt(&a.Memory, a.From)
 	if !ok {
@@ -215,7 +226,8 @@ func (d *Detector) compareLanded(a *history.Access, l *landed) {
 	}
 }
 
-// compareSources reports where a write of global memory races with copies that have read it and are complete, as the actor does not know.
+// compareSources reports the races of a write of global memory with completed copies that have read it, if the actor
+// does not know that they are complete.
 func (d *Detector) compareSources(a *history.Access) {
 	if len(d.sourcesRead) == 0 || !a.Site.Side.Write {
 		return
@@ -224,7 +236,7 @@ func (d *Detector) compareSources(a *history.Access) {
 	for at := first; at <= (a.End-1)/sourceGranule; at++ {
 		for _, z := range d.sourcesRead[sourceKey{a.Actor.Launch, at}] {
 			x := z.half
-			met := at > first && x.from/sourceGranule < at // in the granule before
+			met := at > first && x.from/sourceGranule < at // compared in the previous granule
 			if a.From >= x.end || x.from >= a.End || met {
 				continue
 			}
@@ -235,7 +247,8 @@ func (d *Detector) compareSources(a *history.Access) {
 	}
 }
 
-// lanesOf gives, of a half by several lanes, what that lane has read which is the first to read what an access is to.
+// lanesOf reduces a half by several lanes to the part of one lane: the first lane that has read any of the bytes of the
+// access.
 func (x *bulkHalf) lanesOf(a *history.Access) *bulkHalf {
 	if x.each == 0 {
 		return x
@@ -250,25 +263,25 @@ func (x *bulkHalf) lanesOf(a *history.Access) *bulkHalf {
 	return &one
 }
 
-// knownTo says that the actor knows that a half, by one lane, is complete.
+// knownTo says that the actor knows that a half by one lane is complete.
 func (x *bulkHalf) knownTo(a *order.Actor) bool {
 	return a.View.Knows(x.operations.id, x.count) || len(x.waits) > 0 && x.waits[0].Launch != nil && a.After(&x.waits[0]) ||
 		slices.ContainsFunc(x.others, func(o phaseCount) bool { return a.View.Knows(o.operations.id, o.count) })
 }
 
-// told says that the actor, of another block, knows that a half that has read global memory is complete.
+// told says that the actor, of another block than the half, knows that a half that has read global memory is complete.
 func (d *Detector) told(a *order.Actor, x *bulkHalf) bool {
 	return d.order.Told(a, x.operations.id, x.count) ||
 		slices.ContainsFunc(x.others, func(o phaseCount) bool { return d.order.Told(a, o.operations.id, o.count) })
 }
 
-// phaseCount is a count of operations.
+// phaseCount is a count of a counter.
 type phaseCount struct {
 	operations *operations
 	count      uint32
 }
 
-// smallLanded gives halves of copies by cp.async of a block to shared memory that an mbarrier tracks and that are complete.
+// smallLanded gives the kept writes of shared memory by copies of a block by cp.async that an mbarrier tracks.
 func (d *Detector) smallLanded(blk *order.Block) iter.Seq[*bulkHalf] {
 	return func(yield func(*bulkHalf) bool) {
 		l := d.landedIn(blk)
@@ -283,7 +296,8 @@ func (d *Detector) smallLanded(blk *order.Block) iter.Seq[*bulkHalf] {
 	}
 }
 
-// tracksDone notes that a phase is complete of the mbarrier at an address, for copies that are complete with one of another mbarrier.
+// tracksDone notes a completed phase of the mbarrier at an address for the kept copies that it tracks. These are
+// complete already, by a phase of another mbarrier.
 func (d *Detector) tracksDone(blk *order.Block, addr uint64, count func() *operations) {
 	is := func(t track) bool { return t.addr == addr }
 	done := func(x *bulkHalf) bool {
@@ -302,7 +316,7 @@ func (d *Detector) tracksDone(blk *order.Block, addr uint64, count func() *opera
 	}
 }
 
-// lanes is how many lanes a half is by.
+// lanes is the number of lanes that a half describes.
 func (x *bulkHalf) lanes() int {
 	if x.each == 0 {
 		return 1
@@ -310,7 +324,8 @@ func (x *bulkHalf) lanes() int {
 	return int((x.end - x.from) / x.each)
 }
 
-// groupsDone notes that lanes have waited for copies by cp.async but for their last groups, of those that an mbarrier tracks too and that are complete.
+// groupsDone notes a wait for groups by lanes, for the kept copies by cp.async. These are complete already, by a phase
+// of an mbarrier that tracks them too.
 func (d *Detector) groupsDone(e *event.Event, blk *order.Block, wi uint32, groups *[32]uint32) {
 	done := func(x *bulkHalf) (all bool) {
 		all = true
@@ -342,8 +357,8 @@ func (d *Detector) groupsDone(e *event.Event, blk *order.Block, wi uint32, group
 	}
 }
 
-// landCopies keeps copies by cp.async of lanes that are complete with a phase of the mbarrier at an address. What lanes have read of global memory one
-// after the other is kept as one.
+// landCopies keeps copies by cp.async of lanes that are complete with a phase of the mbarrier at the address barrier.
+// Reads of global memory by consecutive lanes at consecutive addresses are kept as one half.
 func (d *Detector) landCopies(x *copyHalf, lanes uint32, barrier uint64, of *operations) {
 	var last *bulkHalf
 	for m := lanes; m != 0; m &= m - 1 {
@@ -369,7 +384,7 @@ func (d *Detector) landCopies(x *copyHalf, lanes uint32, barrier uint64, of *ope
 	}
 }
 
-// half is a half of a lane's copy, as bulk copies have them.
+// half gives the copy of one lane as a bulkHalf.
 func (x *copyHalf) half(lane int, barrier uint64, tracks []track) *bulkHalf {
 	from := x.batch.AddrOf(&x.event, lane)
 	return &bulkHalf{small: true, tracked: true, barrier: barrier, warp: x.InBlock, lane: lane, stamp: x.stamps[lane], site: x.Site, memory: x.Memory,
@@ -377,8 +392,9 @@ func (x *copyHalf) half(lane int, barrier uint64, tracks []track) *bulkHalf {
 		issued: x.issued, tracks: tracks}
 }
 
-// landGroups keeps copies by cp.async of lanes that have waited for their groups, while phases of mbarriers that track them are not complete yet.
-// It gives the lanes of which that is so: their copies are in the histories since the mbarrier has tracked them.
+// landGroups keeps copies by cp.async of lanes that have waited for their groups, if phases of mbarriers that track
+// them are not complete yet. It returns these lanes: their copies have been in the history since an mbarrier began to
+// track them.
 func (d *Detector) landGroups(x *copyHalf, lanes uint32) (kept uint32) {
 	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
@@ -391,12 +407,13 @@ func (d *Detector) landGroups(x *copyHalf, lanes uint32) (kept uint32) {
 		h := x.half(lane, tracks[0].addr, tracks)
 		h.waits = []order.Stamp{a.Stamp()}
 		of := d.operationsOf(d.bulksOf(x.Block), operationsKey{kind: copyOps, barrier: h.barrier})
-		d.land(h, x.Block, of, of.last+1) // of the phase that comes
+		d.land(h, x.Block, of, of.last+1) // the coming phase
 	}
 	return kept
 }
 
-// tellPhase lets who waits for a phase of the mbarrier at the address of an event, which is complete, know that operations are.
+// tellPhase lets those who wait for the completed phase of the mbarrier at e.Addr know that the counter's operations
+// are complete.
 func (d *Detector) tellPhase(e *event.Event, blk *order.Block, wi uint32, of *operations) {
 	lane := bits.TrailingZeros32(e.Mask)
 	tell := event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Launch: e.Launch, Warp: e.Warp, Place: e.Place, Mask: 1 << lane,

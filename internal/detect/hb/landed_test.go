@@ -8,7 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestLanded: operations that are complete, as some threads know, and not those who know only of what the issuing thread did afterwards.
+// TestLanded checks operations that are complete and known to be so by some threads, but not by threads that know only
+// what the issuing thread did afterwards.
 func TestLanded(t *testing.T) {
 	type op = func(uint32, event.Event)
 	const bar, flag, next = 0x8000, 0x8010, 0x8020

@@ -1,6 +1,7 @@
 package hb
 
-// litmusTests are programs and their findings; ptx and hrf only where those models differ from cuda, "none" for none.
+// litmusTests are programs and their findings. ptx and hrf are given only where those models differ from cuda; "none"
+// is no finding.
 var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 	{name: "nothing orders two blocks", program: `begin 0 2 1
 		1.0.0 st x

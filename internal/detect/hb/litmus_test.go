@@ -180,7 +180,7 @@ func (l *litmus) access(e *event.Event, op string, f []string) {
 // place8 makes values that differ by thread and place.
 func place8(warp uint32, lane int, place uint32) uint32 { return warp<<16 ^ uint32(lane)<<8 ^ place }
 
-// TestLitmus holds each rule: the findings of each program, as "line-line kind severity" in order of lines.
+// TestLitmus compares the findings of each program, in the form "line-line kind severity" and in order of lines.
 func TestLitmus(t *testing.T) {
 	for _, x := range litmusTests {
 		t.Run(x.name, func(t *testing.T) {

@@ -10,8 +10,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestLoadsOfWarps has warps that load from a table in a loop, some of them alike, and then a store to each place of it in turn: the loads that
-// were put off and kept as one are those that there were.
+// TestLoadsOfWarps makes warps load from a table in a loop, some of them alike, and then makes a store to each place of
+// the table. The detector must find exactly the loads that were made, although it defers them and merges their
+// descriptions.
 func TestLoadsOfWarps(t *testing.T) {
 	t.Parallel()
 	type loop struct {
@@ -45,8 +46,8 @@ func TestLoadsOfWarps(t *testing.T) {
 	}
 }
 
-// TestLoadsAfterRelease has two warps that load from a table in a loop, the second after a release, and a third that acquires it and then
-// stores to what the second has loaded: a race, as the loads do not happen before the release.
+// TestLoadsAfterRelease makes two warps load from a table in a loop, the second after a release. A third acquires that
+// release and stores to what the second has loaded. They race, because the loads do not happen before the release.
 func TestLoadsAfterRelease(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -78,7 +79,7 @@ func TestLoadsAfterRelease(t *testing.T) {
 	}
 }
 
-// TestLoadsInOne wants the loads of a table by many warps, each in two loops, to take the memory of a few.
+// TestLoadsInOne checks that the loads of a table by many warps, each in two loops, take the memory of a few loads.
 func TestLoadsInOne(t *testing.T) {
 	t.Parallel()
 	metadata := func(blocks uint32) uint64 {
@@ -98,7 +99,7 @@ func TestLoadsInOne(t *testing.T) {
 	}
 }
 
-// release has lane 0 of a warp release what it did and acquire what others have released.
+// release makes lane 0 of a warp release what it did and acquire what others have released.
 func (s *stream) release(w uint32) {
 	fence := event.Event{Kind: event.Fence, Order: event.AcqRel, Scope: event.ScopeGPU, Warp: w, Mask: ^uint32(0), Place: 10}
 	s.add(fence)
@@ -106,15 +107,15 @@ func (s *stream) release(w uint32) {
 	s.add(fence)
 }
 
-// TestLoadsAgain has a warp that loads from a table in nested loops, then a store to each place of it: loads that were left out because they
-// repeat others are those that do. A release between two loads keeps them apart.
+// TestLoadsAgain makes a warp load from a table in nested loops, and then a store to each place of it. Only loads that
+// repeat others may be left out. A release between two loads keeps them apart.
 func TestLoadsAgain(t *testing.T) {
 	t.Parallel()
 	for n, loop := range []struct {
 		outer, inner, repeat int64
 		far, step            int64
-		mask                 uint32 // of the last of the outer loop
-		stride               int64  // of the last, in which lanes 0 and 1 load
+		mask                 uint32 // of the last iterations of the outer loop
+		stride               int64  // of those, in which lanes 0 and 1 load
 	}{
 		{3, 4, 1, 0, 4, 3, 4},
 		{3, 4, 2, 0, 4, 3, 4},
@@ -155,8 +156,8 @@ func TestLoadsAgain(t *testing.T) {
 	}
 }
 
-// TestLoadsCompacted has a warp that loads from two tables in turn, so often that what repeats is dropped, with a release before the last
-// turn. Then there is a store to each place of the tables.
+// TestLoadsCompacted makes a warp load from two tables in turn, so often that repetitions are dropped, with a release
+// before the last turn. Then there is a store to each place of the tables.
 func TestLoadsCompacted(t *testing.T) {
 	t.Parallel()
 	for turns := range 40 {
@@ -197,8 +198,8 @@ func TestLoadsCompacted(t *testing.T) {
 	}
 }
 
-// TestLoadsOfManyWarps wants the load of the last warp, which alone is not ordered with a store, among those of so many warps that some
-// have their last load at one place of the table of last loads.
+// TestLoadsOfManyWarps checks that the load of the last warp, the only one that is not ordered with a store, is found
+// among those of so many warps that some share a slot of the table of last loads.
 func TestLoadsOfManyWarps(t *testing.T) {
 	t.Parallel()
 	const warps = 5000
@@ -220,7 +221,7 @@ func TestLoadsOfManyWarps(t *testing.T) {
 	}
 }
 
-// TestNestedLoadsInOne wants loads in three nested loops, as those of a convolution, to take the memory of those in one.
+// TestNestedLoadsInOne checks that loads in three nested loops, as in a convolution, take the memory of one load.
 func TestNestedLoadsInOne(t *testing.T) {
 	t.Parallel()
 	metadata := func(outer, repeat uint64) uint64 {

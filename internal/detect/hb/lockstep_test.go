@@ -8,8 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestLockstep is a store by lane 0 and a load by lane 1, each by itself: an error only where a branch may have parted the two
-// and they have not reconverged since.
+// TestLockstep executes a store by lane 0 and a load by lane 1 separately. The race is an error only if a branch may
+// have parted the two lanes and they have not reconverged since.
 func TestLockstep(t *testing.T) {
 	const none, one, other, both = 4, 1, 2, 3 // places, see oracle.Places
 	launch := event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 4, Y: 1, Z: 1}}

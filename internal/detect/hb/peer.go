@@ -6,11 +6,12 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Where a launch has clusters of several blocks, a block's shared memory is reached by others. All that is made to be fast by the
-// knowledge that it is not stays away from it: it is judged as global memory is, at addresses that no device has
-// (explain.PeerBase), which tell the launch, the cluster, the rank of the block and the offset.
+// In a launch with clusters of several blocks, other blocks can access a block's shared memory. The optimisations for
+// shared memory assume that they cannot. Such shared memory is therefore judged like global memory, at addresses that
+// no device has (explain.PeerBase). The address encodes the launch, the cluster, the rank of the block and the offset.
 
-// peer gives an event of shared memory, of a launch with clusters, as one of global memory, with its batch.
+// peer translates an event on shared memory, in a launch with clusters, into one on global memory, and gives the batch
+// for it.
 func (d *Detector) peer(b *event.Batch, e *event.Event, blk *order.Block) (*event.Batch, *event.Event) {
 	cluster, rank := blk.Info.ClusterOf(blk.Index)
 	base := explain.PeerBase(e.Launch, cluster)
@@ -48,7 +49,7 @@ func (d *Detector) peer(b *event.Batch, e *event.Event, blk *order.Block) (*even
 	return &d.peerBatch, x
 }
 
-// endCluster forgets the shared memory of the blocks of a cluster when all of them have ended.
+// endCluster forgets the shared memory of a cluster when the last of its blocks has ended.
 func (d *Detector) endCluster(l *order.Launch, block uint32) {
 	cluster, _ := l.Info.ClusterOf(block)
 	for rank := range uint32(l.Info.ClusterShape().Count()) {

@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// inCluster builds a batch of a launch of two clusters of two blocks of 32 threads; op adds an event of a warp, which is a block.
-// Scattered are a lane at 64 and one at 64 of rank 0.
+// inCluster builds a batch of a launch of two clusters of two blocks of 32 threads. op adds an event of a warp, and
+// each warp is a block. The scattered addresses are 64 in the own block and 64 in the block of rank 0.
 func inCluster(ops func(op func(warp uint32, e event.Event))) *event.Batch {
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1},
 		Cluster: event.Dim3{X: 2, Y: 1, Z: 1}, Synchronises: true}}, Addrs: []uint64{64, 1<<event.PeerShift + 64}}
@@ -42,7 +42,8 @@ func inCluster(ops func(op func(warp uint32, e event.Event))) *event.Batch {
 	return b
 }
 
-// TestPeers: what blocks of a cluster do to each other's shared memory races unless the barrier of the cluster orders it.
+// TestPeers checks that accesses to the shared memory of other blocks of a cluster race unless the cluster barrier
+// orders them.
 func TestPeers(t *testing.T) {
 	const peer = 1 << event.PeerShift // rank 0
 	type op = func(uint32, event.Event)

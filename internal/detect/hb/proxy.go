@@ -12,70 +12,73 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// An access through the async proxy needs a proxy fence between it and an access through the generic proxy that happens before it and conflicts
-// with it: "accessing the same memory location across multiple proxies needs a cross-proxy fence" (PTX ISA, "Async proxy"). Of global memory this is asked
-// of writes by the same launch (globalFences), and not of reads: no code is known that has a fence between a read and a bulk copy to
-// global memory. The rest is of shared memory.
+// An access through the async proxy needs a proxy fence between it and a conflicting access through the generic proxy
+// that happens before it: "accessing the same memory location across multiple proxies needs a cross-proxy fence" (PTX
+// ISA, "Async proxy"). For global memory the fence is required only after writes by the same launch (globalFences). It
+// is not required after reads: no code is known that has a fence between a read and a bulk copy to global memory. The
+// rest of this file is about shared memory.
 //
-// Of a byte, the accesses through the generic proxy count that nothing has replaced: a later write that
-// they happen before, or, of a read, a later read; or a write through the async proxy that is complete.
+// For each byte, the accesses through the generic proxy are kept until a later access replaces them. A write replaces
+// the accesses that happen before it. A read replaces the reads that happen before it. A completed write through the
+// async proxy replaces all.
 //
-// What cp.async writes is written through the generic proxy, at the time when the copy is complete: a fence before that does not cover it.
-// A missing fence after a copy is a warning: the manual asks for the fence, but CUTLASS, whose kernels for sm_90 and sm_100 copy operands
-// of wgmma and tcgen05.mma by cp.async too, does without.
+// A cp.async writes through the generic proxy at the time when the copy is complete. A fence before that time does not
+// cover it. A missing fence after a cp.async is only a warning: the manual requires the fence, but CUTLASS omits it in
+// its kernels for sm_90 and sm_100 that copy operands of wgmma and tcgen05.mma by cp.async.
 
-// proxies is what accesses through the async proxy to the shared memory of a block, or of those of a cluster, may not see.
+// proxies holds the accesses and the fences that matter for later accesses through the async proxy to the shared memory
+// of a block, or of the blocks of a cluster.
 type proxies struct {
-	granules [][]granule // by the rank of the block
+	granules [][]granule // indexed by the rank of the block and the address
 	fences   []proxyFence
-	time     int  // counts fences, and copies that are issued or complete
-	most     int  // fences before those are dropped that nobody needs, 0: maxProxyFences
-	lost     bool // fences have been forgotten
+	time     int  // counts fences, and issues and completions of cp.async
+	most     int  // with more fences than this, prune drops those that nobody needs; 0: maxProxyFences
+	lost     bool // fences that may matter have been dropped
 	landed   landed
 }
 
 type clusterKey struct{ launch, cluster uint32 }
 
-// granule is the accesses through the generic proxy to copyGranule bytes.
+// granule holds the accesses through the generic proxy to copyGranule bytes.
 type granule struct {
 	marks     []mark
-	allocated bool // it tells where tensor memory was allocated: who reads that needs no fence
+	allocated bool // it holds the address of allocated tensor memory (tcgen05.alloc): reading it needs no fence
 }
 
-// mark is accesses to the same bytes of a granule by lanes of a warp.
+// mark is an access by lanes of a warp to some bytes of a granule.
 type mark struct {
 	site   *history.Site
 	launch *order.Launch
 	warp   uint32
 	lanes  uint32
 	epoch  uint32
-	done   int // of cp.async: the time when it was complete (proxies.time); 0: no copy
-	bytes  uint16
+	done   int    // of cp.async: the time when it was complete (proxies.time); otherwise 0
+	bytes  uint16 // a bit for each byte of the granule
 }
 
-// copyOrder says of cp.async by lanes of a warp what happens before it, and who knows that it is complete.
+// copyOrder says what happens before a cp.async by lanes of a warp, and who knows that it is complete.
 type copyOrder struct {
-	issued int             // the time
+	issued int             // proxies.time at the issue
 	views  [32]*order.View // of the lanes, at the issue
-	epochs [32]uint32      // where an mbarrier tracks a lane's copy: who knows this epoch of the lane knows that the copy is complete
+	epochs [32]uint32      // by lane, where an mbarrier tracks the copy: a thread that knows this epoch of the lane knows that the copy is complete
 }
 
-// proxyFence is a fence.proxy.async by lanes that had a view.
+// proxyFence is a fence.proxy.async by lanes with a common view.
 type proxyFence struct {
 	block uint32
-	warp  uint32 // in the block
+	warp  uint32 // number within the block
 	lanes uint32
 	view  *order.View
 	time  int
 }
 
-// Of a block, or a cluster, maxProxyFences fences are kept, and up to mostProxyFences where so many are needed.
+// maxProxyFences fences are kept for each block or cluster, or up to mostProxyFences if so many are needed.
 const (
 	maxProxyFences  = 1024
 	mostProxyFences = 16 * maxProxyFences
 )
 
-// proxiesOf gives those of a block, or of its cluster.
+// proxiesOf gives the proxies of a block or its cluster, creating them if necessary.
 func (d *Detector) proxiesOf(b *order.Block) *proxies {
 	if !b.Clustered() {
 		s := d.bulksOf(b)
@@ -97,8 +100,8 @@ func (d *Detector) proxiesOf(b *order.Block) *proxies {
 	return p
 }
 
-// sharedAt gives where an address is in the shared memory of a block, and the rank of the block in its cluster; false where it is in
-// global memory.
+// sharedAt translates an address to the rank of a block in its cluster and the offset in its shared memory. ok is false
+// for global memory.
 func sharedAt(m *history.Memory, addr uint64) (rank uint32, at uint64, ok bool) {
 	if m.Shared {
 		return 0, addr, true
@@ -106,13 +109,13 @@ func sharedAt(m *history.Memory, addr uint64) (rank uint32, at uint64, ok bool) 
 	return explain.OfPeer(addr)
 }
 
-// at gives the granule of an address.
+// at gives the granule of an address, creating it if necessary.
 func (p *proxies) at(rank uint32, addr uint64) *granule {
 	return granuleAt(ofRank(&p.granules, rank), addr/copyGranule)
 }
 
-// known gives the granules that there are of those that a range of addresses touches, which need not begin or end with a granule, and for
-// each its address and which of its bytes are in the range.
+// known gives the existing granules that overlap with a range of addresses, each with its address and the bytes that
+// are in the range. The range need not be aligned.
 func (p *proxies) known(rank uint32, from, end uint64) iter.Seq2[*granule, granuleBytes] {
 	return func(yield func(*granule, granuleBytes) bool) {
 		if rank >= uint32(len(p.granules)) {
@@ -129,13 +132,13 @@ func (p *proxies) known(rank uint32, from, end uint64) iter.Seq2[*granule, granu
 	}
 }
 
-// granuleBytes is bytes of the granule at an address.
+// granuleBytes is a set of bytes of the granule at an address: one bit for each.
 type granuleBytes struct {
 	at    uint64
 	bytes uint16
 }
 
-// fence notes a fence by lanes of a warp.
+// fence records a fence by lanes of a warp.
 func (p *proxies) fence(blk *order.Block, wi, lanes uint32) {
 	p.time++
 	for v, having := range blk.Views(wi, lanes) {
@@ -151,9 +154,10 @@ func (p *proxies) fence(blk *order.Block, wi, lanes uint32) {
 	}
 }
 
-// prune drops the fences that later ones by the same lanes make needless: those that all threads know of which may yet access something.
+// prune drops a fence if later fences by the same lanes make it needless: those that all threads that may still access
+// the memory know of.
 func (p *proxies) prune(l *order.Launch) {
-	known := map[uint32]uint32{} // by warp in the grid: lanes
+	known := map[uint32]uint32{} // lanes by warp in the grid
 	kept := len(p.fences)
 	for i := len(p.fences) - 1; i >= 0; i-- {
 		f := p.fences[i]
@@ -181,7 +185,7 @@ func (p *proxies) written(rank uint32, from, n uint64) {
 	}
 }
 
-// touches notes an access by a warp through the generic proxy.
+// touches records an access by a warp through the generic proxy.
 func (d *Detector) touches(w *history.Warp) {
 	e := w.Event
 	p, g := (*proxies)(nil), (*globalFences)(nil)
@@ -208,7 +212,7 @@ func (d *Detector) touches(w *history.Warp) {
 	}
 }
 
-// copyIssued notes the issue of copies by a warp. copyDone is called when they are complete.
+// copyIssued records the issue of copies by a warp. copyDone is called when they are complete.
 func (d *Detector) copyIssued(x *copyHalf) {
 	if !x.Block.Launch.Info.Bulk || !x.Site.Side.Write {
 		return
@@ -223,7 +227,8 @@ func (d *Detector) copyIssued(x *copyHalf) {
 	x.Block.Advance(x.InBlock, x.event.Mask)
 }
 
-// copyTracked notes that an mbarrier tracks copies of lanes: to other threads, the copies happen before what the lanes do from now on.
+// copyTracked notes that an mbarrier begins to track copies of lanes. For other threads, the copies happen before what
+// the lanes do from now on.
 func (x *copyHalf) copyTracked(lanes uint32) {
 	for m := lanes; m != 0 && x.order != nil; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
@@ -231,7 +236,7 @@ func (x *copyHalf) copyTracked(lanes uint32) {
 	}
 }
 
-// copyDone notes copies of lanes that are complete, by a wait of their threads or with a phase of an mbarrier.
+// copyDone records copies of lanes as complete, by a wait of their threads (waited) or by a phase of an mbarrier.
 func (d *Detector) copyDone(x *copyHalf, done uint32, waited bool) {
 	if x.order == nil {
 		return
@@ -254,8 +259,8 @@ func (d *Detector) copyDone(x *copyHalf, done uint32, waited bool) {
 	}
 }
 
-// touch notes an access, of which now lacks the bytes. It replaces the accesses that it happens after: those that who knows, and that are
-// complete before a time.
+// touch records the access now, whose bytes it fills in. The access replaces those that it happens after: those that
+// who knows and that were complete before time.
 func (p *proxies) touch(rank uint32, from, size uint64, now mark, who *order.Actor, time int) {
 	for at, end := from, from+size; at < end; {
 		low := at % copyGranule
@@ -266,7 +271,7 @@ func (p *proxies) touch(rank uint32, from, size uint64, now mark, who *order.Act
 	}
 }
 
-// touch is the same for the bytes of a granule that now names.
+// touch is the same for the bytes of one granule, now.bytes.
 func (g *granule) touch(now mark, who *order.Actor, time int) {
 	bytes, write := now.bytes, now.site.Side.Write
 	if g.allocated && !write {
@@ -309,8 +314,8 @@ func (g *granule) touch(now mark, who *order.Actor, time int) {
 	g.marks = append(g.marks, now)
 }
 
-// fenced reports what happens before an access through the async proxy to the shared memory of a block, by the generic one, with no
-// proxy fence between.
+// fenced reports the accesses through the generic proxy that happen before an access through the async proxy to shared
+// memory, conflict with it, and have no proxy fence between.
 func (d *Detector) fenced(a *history.Access, rank uint32, from uint64, blk *order.Block) {
 	p := d.proxiesOf(blk)
 	if p.lost {
@@ -325,7 +330,7 @@ func (d *Detector) fenced(a *history.Access, rank uint32, from uint64, blk *orde
 	}
 }
 
-// fencedFrom does so for the accesses of a mark in the granule at an address.
+// fencedFrom is fenced for the accesses of one mark, in the granule at the address at.
 func (d *Detector) fencedFrom(p *proxies, a *history.Access, k *mark, at uint64) {
 	for m := k.lanes; m != 0; m &= m - 1 {
 		s := order.Stamp{Launch: k.launch, Warp: k.warp, Lane: bits.TrailingZeros32(m), Epoch: k.epoch}
@@ -349,7 +354,8 @@ func (d *Detector) fencedFrom(p *proxies, a *history.Access, k *mark, at uint64)
 	}
 }
 
-// covered says that a fence lies between an access, complete at a time, and who makes another one.
+// covered says that a fence lies in happens-before order between an access, complete at the time done, and an access by
+// an actor.
 func (p *proxies) covered(s *order.Stamp, a *order.Actor, done int) bool {
 	for i := len(p.fences) - 1; i >= 0 && p.fences[i].time > done; i-- {
 		if p.fences[i].covers(s, a) {
@@ -359,13 +365,14 @@ func (p *proxies) covered(s *order.Stamp, a *order.Actor, done int) bool {
 	return false
 }
 
-// covers says that a fence lies between an access and who makes another one, in the order of what happens before what.
+// covers says that the fence lies in happens-before order between an access and an access by an actor.
 func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
 	ok, _ := f.between(s, a, f.lanes)
 	return ok
 }
 
-// between says so of a fence by some lanes, and which of them the one who makes the other access knows to have executed it.
+// between is covers for the fence as executed by some lanes. known are those of the lanes whose execution of the fence
+// the actor knows.
 func (f *proxyFence) between(s *order.Stamp, a *order.Actor, lanes uint32) (ok bool, known uint32) {
 	l := s.Launch
 	warp := f.block*l.WarpsPerBlock + f.warp
@@ -387,28 +394,30 @@ func (f *proxyFence) between(s *order.Stamp, a *order.Actor, lanes uint32) (ok b
 	return false, known
 }
 
-// globalFences are the fences of a launch that concern global memory, since it has written there through the generic proxy.
-type globalFences struct {
-	by      map[uint32]*warpFences // by warp in the grid
-	n       int                    // how many
-	lost    bool                   // fences have been forgotten
-	written map[uint64]bool        // by wroteBytes: parts of memory
+// globalFences holds the fences for global memory of a launch that has written global memory through the generic proxy.
+type globalFences struct { // by warp number in the grid
+	by      map[uint32]*warpFences // the number of fences
+	n       int                    // fences that may matter have been dropped
+	lost    bool                   // parts of memory of wroteBytes that were written, by address / wroteBytes
+	written map[uint64]bool        // the part written last
 	last    uint64                 // one of them
 }
 
-// warpFences are those of a warp.
+// warpFences holds the fences of a warp.
 type warpFences struct {
 	list  []proxyFence
-	lanes uint32 // that have executed one
+	lanes uint32 // lanes that have executed one
 }
 
-// covers says that one of the fences covers an access. Of those of a lane that are known the last one tells: it knows what those before it know.
+// covers says that one of the fences covers an access. Of each lane's fences that the actor knows, only the last needs
+// to be tried: it covers whatever an earlier one covers.
 func (w *warpFences) covers(s *order.Stamp, a *order.Actor) bool {
 	if w == nil {
 		return false
 	}
 	rest := w.lanes
-	// Of a lane whose first fence is not known none is: most warps of other blocks.
+	// If the actor does not know a lane's first fence, it knows none of that lane. That is the case for most warps of
+	// other blocks.
 	if f := &w.list[0]; a.Warp != f.block*s.Launch.WarpsPerBlock+f.warp {
 		rest &^= a.Unknown(s.Launch, f.block*s.Launch.WarpsPerBlock+f.warp, f.lanes, f.view.Epoch)
 	}
@@ -422,10 +431,11 @@ func (w *warpFences) covers(s *order.Stamp, a *order.Actor) bool {
 	return false
 }
 
-// wroteBytes is the size of the parts of global memory of which is kept whether a launch has written there through the generic proxy.
+// wroteBytes is the size of the parts of global memory by which a launch's writes through the generic proxy are
+// recorded.
 const wroteBytes = 1 << 12
 
-// globalFencesOf gives those of a launch, which has written to global memory.
+// globalFencesOf gives the globalFences of a launch, creating them if necessary.
 func (d *Detector) globalFencesOf(l *order.Launch) *globalFences {
 	if d.globalFences == nil {
 		d.globalFences = map[*order.Launch]*globalFences{}
@@ -438,7 +448,8 @@ func (d *Detector) globalFencesOf(l *order.Launch) *globalFences {
 	return g
 }
 
-// write notes a write at an address through the generic proxy. (None crosses the border of a part: it is aligned.)
+// write records a write at an address through the generic proxy. Writes are aligned, so none crosses the border of a
+// part.
 func (g *globalFences) write(at uint64) {
 	if at /= wroteBytes; at != g.last || len(g.written) == 0 {
 		g.last = at
@@ -446,7 +457,7 @@ func (g *globalFences) write(at uint64) {
 	}
 }
 
-// wrote says that the launch may have written to some of the bytes [from, end) through the generic proxy.
+// wrote says that the launch may have written some of the bytes [from, end) through the generic proxy.
 func (g *globalFences) wrote(from, end uint64) bool {
 	for at := from / wroteBytes; at*wroteBytes < end; at++ {
 		if g.written[at] {
@@ -464,7 +475,7 @@ func (d *Detector) Notes() []string {
 	return []string{"More proxy fences were executed that may all matter than are kept: of accesses after that a missing one may not be told"}
 }
 
-// fenceGlobal notes a fence by lanes of a warp.
+// fenceGlobal records a fence for global memory by lanes of a warp.
 func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
 	g := d.globalFences[blk.Launch]
 	if g == nil || g.lost {
@@ -487,7 +498,8 @@ func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
 	}
 }
 
-// covered says that a fence lies between a write and who makes an access. Mostly one of the two has executed it.
+// covered says that a fence lies between a write and an access by an actor. It tries the two warps first, since one of
+// them usually executes the fence.
 func (g *globalFences) covered(s *order.Stamp, a *order.Actor) bool {
 	if g.by[a.Warp].covers(s, a) || g.by[s.Warp].covers(s, a) {
 		return true
@@ -500,8 +512,8 @@ func (g *globalFences) covered(s *order.Stamp, a *order.Actor) bool {
 	return false
 }
 
-// fencedGlobal reports the writes of the launch before an access through the async proxy to global memory, by the generic one, with no proxy
-// fence between.
+// fencedGlobal reports the launch's writes of global memory through the generic proxy that happen before an access
+// through the async proxy and have no proxy fence between.
 func (d *Detector) fencedGlobal(a *history.Access, blk *order.Block) {
 	g := d.globalFences[blk.Launch]
 	if g == nil || g.lost || !g.wrote(a.From, a.End) {

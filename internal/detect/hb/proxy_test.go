@@ -9,8 +9,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestProxyFences: a copy through the async proxy reads what threads of two blocks of a cluster have stored, or overwrites what they have
-// loaded: each of them needs a fence, which another thread may execute that knows of the access.
+// TestProxyFences checks a copy through the async proxy that reads what threads of two blocks of a cluster have stored,
+// or overwrites what they have loaded. Each access needs a fence. Another thread that knows of the access may execute
+// the fence.
 func TestProxyFences(t *testing.T) {
 	const peer = 1 << event.PeerShift // rank 0
 	type op = func(uint32, event.Event)
@@ -125,8 +126,8 @@ func TestProxyFences(t *testing.T) {
 	}
 }
 
-// TestCopyFences: what cp.async has written counts from when it is complete. A fence before that covers nothing, also where an mbarrier tracks
-// the copy; and what comes after it, or replaces it, needs its own.
+// TestCopyFences checks that the write of a cp.async takes place when the copy is complete. A fence before that does
+// not cover it, even if an mbarrier tracks the copy. An access that follows it or replaces it needs a fence of its own.
 func TestCopyFences(t *testing.T) {
 	type op = func(uint32, event.Event)
 	copies := event.Event{Kind: event.Store, Flags: event.FlagAsync, Place: 100}
@@ -238,7 +239,8 @@ func TestCopyFences(t *testing.T) {
 	}
 }
 
-// TestCopiesInFlight: copies of one thread that others overtake, or that its mbarrier and its wait complete both, against fences that know too little.
+// TestCopiesInFlight checks copies of one thread that others overtake, or that both their mbarrier and their wait
+// complete, with fences that know too little.
 func TestCopiesInFlight(t *testing.T) {
 	type op = func(uint32, event.Event)
 	copies := event.Event{Kind: event.Store, Flags: event.FlagAsync, Mask: 1, Size: 16, Place: 100}
@@ -327,8 +329,9 @@ func TestCopiesInFlight(t *testing.T) {
 	}
 }
 
-// TestClusterFences: the order of two fence.sc holds through the barriers of clusters; a relaxed arrival publishes what was done before a fence,
-// in a launch without clusters too; and who issues a matrix operation first of its warp knows no more by that than it did.
+// TestClusterFences checks that the order of two fence.sc passes through cluster barriers; that a relaxed arrival
+// publishes what was done before a fence, in a launch without clusters too; and that the first lane of a warp that
+// issues a matrix operation learns nothing by that.
 func TestClusterFences(t *testing.T) {
 	type op = func(uint32, event.Event)
 	global := func(kind event.Kind, addr uint64, order event.Order, place uint32) event.Event {
@@ -407,8 +410,9 @@ func TestClusterFences(t *testing.T) {
 	}
 }
 
-// TestGlobalProxyFences: what the launch has written to global memory through the generic proxy needs a fence of that memory before a copy in bulk,
-// in the writer after it, in the thread of the copy, or in one between. What was read there, or written in bulk, needs none.
+// TestGlobalProxyFences checks that what the launch has written to global memory through the generic proxy needs a
+// fence for global memory before a bulk copy: in the writer after the write, in the thread of the copy, or in a thread
+// between. What was read, or written in bulk, needs none.
 func TestGlobalProxyFences(t *testing.T) {
 	type op = func(uint32, event.Event)
 	const flag = 8192
@@ -483,7 +487,7 @@ func TestGlobalProxyFences(t *testing.T) {
 		b := inCluster(c.ops)
 		b.Launches[0].Bulk, b.Launches[0].Cluster = true, event.Dim3{}
 		exp := want(b, detect.ModelCUDA)
-		if c.name == "a reduction of what was added to" { // the oracle takes it for a write
+		if c.name == "a reduction of what was added to" { // the oracle treats it as a write
 			exp = ""
 		}
 		if strings.Contains(exp, "p100-p200 proxy") != c.missed {
@@ -497,8 +501,8 @@ func TestGlobalProxyFences(t *testing.T) {
 	}
 }
 
-// TestLastGlobalFences: of the fences of a lane that are known the last one tells, and if the first one is not known, none is. The others are not looked at,
-// however many.
+// TestLastGlobalFences checks that of a lane's fences only the last known one is examined, and none if the first is not
+// known, however many there are.
 func TestLastGlobalFences(t *testing.T) {
 	for _, fenced := range []bool{true, false} {
 		const many = 100
@@ -531,7 +535,7 @@ func TestLastGlobalFences(t *testing.T) {
 		for _, g := range d.globalFences {
 			for warp, w := range g.by {
 				for i := 1; i < len(w.list) && (warp == 3 || i < len(w.list)-1); i++ {
-					w.list[i].view = nil // who looks at it fails
+					w.list[i].view = nil // looking at it panics
 				}
 			}
 		}
@@ -542,7 +546,7 @@ func TestLastGlobalFences(t *testing.T) {
 	}
 }
 
-// TestForgottenFences: where more fences of global memory were executed than are kept, the detector says so.
+// TestForgottenFences checks that the detector says so if more fences for global memory were executed than it keeps.
 func TestForgottenFences(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		b := inCluster(func(op func(uint32, event.Event)) {
@@ -559,7 +563,7 @@ func TestForgottenFences(t *testing.T) {
 	}
 }
 
-// TestManyProxyFences: fences that later ones make needless are dropped, and no others.
+// TestManyProxyFences checks that only those fences are dropped that later ones make needless.
 func TestManyProxyFences(t *testing.T) {
 	for _, barriers := range []bool{true, false} {
 		for _, fenced := range []bool{true, false} {

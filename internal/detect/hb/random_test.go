@@ -14,10 +14,10 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// histories are the values of the option.
+// histories are the values of the option history.
 var histories = Spec.Options[0].Values
 
-// reasonOf are the oracle's names of categories.
+// reasonOf gives the oracle's names of categories.
 var reasonOf = map[detect.Category]string{
 	detect.VolatileRace: "volatile", detect.LockstepRace: "warp-synchronous", detect.MixedSizeRMW: "mixed-size-rmw",
 	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.LostUpdate: "lost-update", detect.CrossBlock: "cross-block",
@@ -26,8 +26,8 @@ var reasonOf = map[detect.Category]string{
 	detect.CrossDevice: "cross-device", detect.CopyPending: "copy", detect.NoProxyFence: "proxy", detect.CopyProxyFence: "copy-proxy",
 }
 
-// races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins,
-// and two thirds put few loads off.
+// races gives what hb finds with a history, in the oracle's format. Half of the runs with the interned history sweep at
+// the beginning of each launch, and two thirds limit the number of deferred loads.
 func races(b *event.Batch, m detect.Model, kept string) string {
 	d := New(detect.Config{Model: m, Places: oracle.Places{}, Options: map[string]string{"history": kept}})
 	if h, ok := d.history.(*history.Fast); ok {
@@ -71,7 +71,7 @@ func want(b *event.Batch, m detect.Model) string {
 	return sorted(out)
 }
 
-// compareWithOracle holds hb with each history to the brute-force oracle, and gives what they find.
+// compareWithOracle compares hb with each history to the brute-force oracle, and gives what they find.
 func compareWithOracle(t *testing.T, b *event.Batch, m detect.Model, name string) string {
 	t.Helper()
 	exp := want(b, m)
@@ -86,8 +86,8 @@ func compareWithOracle(t *testing.T, b *event.Batch, m detect.Model, name string
 	return exp
 }
 
-// compareHistories holds the interned history to the plain one, on programs that are too large for the oracle, and gives what they
-// find.
+// compareHistories compares the interned history to the plain one on programs that are too large for the oracle, and
+// gives what they find.
 func compareHistories(t *testing.T, b *event.Batch, name string) string {
 	t.Helper()
 	found := races(b, detect.ModelCUDA, "interned")
@@ -114,13 +114,13 @@ func TestRandomPrograms(t *testing.T) {
 		"mixed-size", "atomic-scope", "staged-copy", "cross-launch")
 }
 
-// TestProgrammatic does so with programs whose launches may begin before the launch before them has ended.
+// TestProgrammatic compares programs whose launches may begin before the previous launch has ended.
 func TestProgrammatic(t *testing.T) {
 	t.Parallel()
 	agree(t, "programmatic", 25, 3000, oracle.Early, "cross-launch", "cross-block", "same-block")
 }
 
-// TestNested does so with programs whose threads put operations into streams of the device.
+// TestNested compares programs whose threads put operations into streams of the device.
 func TestNested(t *testing.T) {
 	t.Parallel()
 	agree(t, "nested", 55, 4000, oracle.Nested, "cross-launch", "cross-block", "same-block")
@@ -128,7 +128,7 @@ func TestNested(t *testing.T) {
 	agree(t, "nested, remembered", 57, 1000, func(pick func(int) int) *event.Batch { return oracle.Remember(oracle.Nested(pick)) }, "cross-launch")
 }
 
-// TestHostThreads does so where what orders agents is assumed in part.
+// TestHostThreads compares programs in which some of the order of agents is only assumed.
 func TestHostThreads(t *testing.T) {
 	t.Parallel()
 	for i, program := range []func(func(int) int) *event.Batch{oracle.Random, oracle.Scatter, succession, inputs, updates} {
@@ -140,7 +140,7 @@ func TestHostThreads(t *testing.T) {
 	}, "host-threads", "cross-launch")
 }
 
-// TestDevices does so with programs whose launches are on several devices, between which only scope sys orders.
+// TestDevices compares programs with launches on several devices, between which only scope sys orders.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	agree(t, "exchanges", 54, 4000, oracle.Exchanges, "cross-device", "cross-launch", "atomic-scope")
@@ -161,39 +161,39 @@ func TestDevices(t *testing.T) {
 	}, "host-threads", "cross-device", "cross-launch")
 }
 
-// TestCopies does so with programs that copy asynchronously.
+// TestCopies compares programs with asynchronous copies.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	agree(t, "copies", 21, 10000, func(pick func(int) int) *event.Batch { return oracle.Copying(oracle.Random(pick), pick) }, "copy", "same-block",
 		"cross-block", "cross-launch", "one-instruction", "warp-synchronous")
 }
 
-// TestBulks does so with programs that copy in bulk.
+// TestBulks compares programs with bulk copies.
 func TestBulks(t *testing.T) {
 	t.Parallel()
 	agree(t, "bulks", 22, 10000, func(pick func(int) int) *event.Batch { return oracle.Bulking(oracle.Random(pick), pick) }, "copy", "proxy", "same-block",
 		"cross-block", "cross-launch", "warp-synchronous")
 }
 
-// TestClusters does so with programs of clusters, with copies of both kinds, matrix operations and proxy fences.
+// TestClusters compares programs of clusters with copies of both kinds, matrix operations and proxy fences.
 func TestClusters(t *testing.T) {
 	t.Parallel()
 	agree(t, "clusters", 26, 10000, oracle.Clusters, "copy", "proxy", "copy-proxy", "same-block", "cross-block", "cross-launch", "warp-synchronous", "atomic-scope")
 }
 
-// TestScattered does so with programs whose threads access words here and there.
+// TestScattered compares programs with irregular addresses.
 func TestScattered(t *testing.T) {
 	t.Parallel()
 	agree(t, "scatter", 3, 3000, oracle.Scatter, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "mixed-size")
 }
 
-// TestCounted does so with programs whose warps count together.
+// TestCounted compares programs whose warps count together.
 func TestCounted(t *testing.T) {
 	t.Parallel()
 	agree(t, "counted", 5, 3000, oracle.Counted, "atomic-with-plain", "atomic-scope", "cross-launch")
 }
 
-// TestLocked does so with programs whose accesses are mostly in order, one thread after the other.
+// TestLocked compares programs whose accesses are mostly ordered, one thread after the other.
 func TestLocked(t *testing.T) {
 	t.Parallel()
 	agree(t, "locked", 4, 3000, oracle.Locked, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "cross-block", "same-value",
@@ -204,42 +204,44 @@ func TestLocked(t *testing.T) {
 	agree(t, "remembered buckets", 7, 1500, remembered, "atomic-with-plain", "cross-block", "same-value")
 }
 
-// TestChanging does so where what an instruction does changes in one respect.
+// TestChanging compares programs in which an instruction changes its behaviour in one respect.
 func TestChanging(t *testing.T) { agree(t, "changing", 17, 750, changing, "cross-block") }
 
-// TestHandedOn does so with words that threads hand on: where the last access of a word comes after all others, they need not
-// be looked at, and some need not be kept; where it does not, they must be.
+// TestHandedOn compares programs whose threads hand words on. If the last access of a word happens after all others,
+// the others need not be examined, and some need not be kept. Otherwise they must be.
 func TestHandedOn(t *testing.T) { agree(t, "handed on", 18, 3000, handed, "cross-block") }
 
-// TestReaders does so with lines that many warps read: whoever writes races with each of them that does not come before.
+// TestReaders compares programs whose warps read the same lines: a write races with each read that does not happen
+// before it.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	agree(t, "readers", 15, 300, readers)
 	agree(t, "divergent readers", 16, 2000, divergent)
 }
 
-// TestSuccession does so with launches that later ones follow, or know by single threads.
+// TestSuccession compares programs in which later launches follow earlier ones, or know some of their threads.
 func TestSuccession(t *testing.T) {
 	t.Parallel()
 	agree(t, "succession", 19, 2000, succession, "cross-launch", "cross-block", "same-block")
 	agree(t, "remembered succession", 20, 2000, func(pick func(int) int) *event.Batch { return oracle.Remember(succession(pick)) }, "cross-launch")
 }
 
-// TestInputs does so with launches that load from memory which other launches, or the host, write.
+// TestInputs compares programs whose launches load from memory that other launches, or the host, write.
 func TestInputs(t *testing.T) {
 	t.Parallel()
 	agree(t, "inputs", 21, 1200, inputs, "cross-launch", "cross-block", "same-block")
 }
 
-// TestUpdates does so where launches update memory by relaxed atomic operations.
+// TestUpdates compares programs whose launches update memory by relaxed atomic operations.
 func TestUpdates(t *testing.T) {
 	t.Parallel()
 	agree(t, "updates", 23, 800, updates, "cross-launch", "atomic-with-plain", "atomic-scope")
 	agree(t, "remembered updates", 24, 400, func(pick func(int) int) *event.Batch { return oracle.Remember(updates(pick)) }, "atomic-with-plain")
 }
 
-// TestUpdatedAgain has a launch that updates a word, one that follows, writes the word weakly and then strongly, and one of another
-// stream that observes the last of these writes: that orders nothing but this one.
+// TestUpdatedAgain has one launch that updates a word; a second that follows it and writes the word weakly and then
+// strongly; and a third, in another stream, that observes the last of these writes. The observation orders only that
+// write.
 func TestUpdatedAgain(t *testing.T) {
 	s := &stream{}
 	at := event.Event{Space: event.Global, Mask: 1, Addr: heap, Size: 4, Scope: event.ScopeGPU}
@@ -261,8 +263,9 @@ func TestUpdatedAgain(t *testing.T) {
 	}
 }
 
-// TestUpdatedAlike has two launches that update a word alike, of which the second follows, and the host writes the word between. A
-// launch of another stream observes the value: that orders the second update and not the first.
+// TestUpdatedAlike has two launches that update a word in the same way. The second follows the first, and the host
+// writes the word in between. A launch in another stream observes the value: that orders the update of the second
+// launch and not that of the first.
 func TestUpdatedAlike(t *testing.T) {
 	for _, between := range []bool{false, true} {
 		s := &stream{}
@@ -294,8 +297,8 @@ func TestUpdatedAlike(t *testing.T) {
 	}
 }
 
-// agree compares hb with the oracle on n programs (an eighth, or a 20th where they are to be short, but 50 at least, unless tests may take long), of which some must have a race of each of reasons,
-// and some none.
+// agree compares hb with the oracle on n programs: some must have a race of each of reasons, and some none. Unless
+// tests may take long, n is divided by up to 20, but is at least 50.
 func agree(t *testing.T, name string, stream uint64, n int, program func(func(int) int) *event.Batch, reasons ...string) {
 	t.Helper()
 	if !testsize.Long() {
@@ -326,7 +329,7 @@ func agree(t *testing.T, name string, stream uint64, n int, program func(func(in
 	}
 }
 
-// TestHistories compares the histories on larger programs of all sorts.
+// TestHistories compares the histories on larger programs of all kinds.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	simple := func(f func(func(int) int) *event.Batch) func(*rand.Rand) *event.Batch {

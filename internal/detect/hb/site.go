@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// siteKey is what makes accesses alike.
+// siteKey identifies a site: events with equal keys belong to the same history.Site.
 type siteKey struct {
 	place uint32
 	kind  event.Kind
@@ -19,14 +19,15 @@ type siteKey struct {
 	size  uint8
 	unit  uint64
 	flags event.Flags
-	// clustered says that the launch has clusters, of which scope cluster then speaks.
+	// clustered says that the scope is cluster and that the launch has clusters of several blocks.
 	clustered bool
 	inits     bool // mbarrier.init
-	// device is that of the launch, where the run has several: an access on one does not stand for one on another.
+	// device is the device of the launch in a run with several, otherwise 0. Accesses on different devices have
+	// different sites.
 	device uint8
 }
 
-// recentSite is the last site of a place, of the many whose numbers are alike.
+// recentSite is a slot of Detector.recent: the last site looked up among the places that share the slot.
 type recentSite struct {
 	siteKey
 	*history.Site
@@ -39,7 +40,7 @@ type hostKey struct {
 	staged bool
 }
 
-// hostPlaces is the first place of host operations, above those of all instructions.
+// hostPlaces is the first place number of host operations. The places of instructions are smaller.
 const hostPlaces = 1 << 32
 
 // hostSite gives the site of an access of the host.
@@ -76,7 +77,7 @@ func (d *Detector) site(e *event.Event) *history.Site {
 	case e.Flags&event.FlagVector == 0:
 	case e.Aux != 0 && e.Aux <= uint32(e.Size):
 		k.unit = uint64(e.Aux)
-	case e.Size == 16: // the producer does not say
+	case e.Size == 16: // the producer does not give the element size
 		k.unit = 4
 	default:
 		k.unit = max(uint64(e.Size)/2, 1)
@@ -99,7 +100,7 @@ func (d *Detector) site(e *event.Event) *history.Site {
 	return s
 }
 
-// newSite makes the site of a key by the rules of a model.
+// newSite makes the site of a key under a memory model.
 func newSite(k siteKey, model detect.Model) *history.Site {
 	o, scope := k.order, k.scope
 	if k.kind == event.Atomic {
@@ -111,7 +112,7 @@ func newSite(k siteKey, model detect.Model) *history.Site {
 	strong := o != event.Weak
 	wide := strong && (scope >= event.ScopeGPU || k.clustered || scope == event.NoScope || o == event.Volatile)
 	system := strong && k.device != 0 && (scope == event.ScopeSys || scope == event.NoScope || o == event.Volatile)
-	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Widest: wide && !k.clustered && (system || k.device == 0), Strong: strong && k.flags&event.FlagAsync == 0, // reductions of copies release nothing
+	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Widest: wide && !k.clustered && (system || k.device == 0), Strong: strong && k.flags&event.FlagAsync == 0, // a reduction by an asynchronous copy releases nothing
 		Event: event.Event{Kind: k.kind, Order: k.order, Scope: k.scope, Space: k.space, Size: k.size, Place: k.place, Flags: k.flags & event.FlagAsync}}
 	s.Inits = k.inits
 	s.Sync = order.StrongOf(k.kind, k.flags, o, wide)

@@ -10,23 +10,24 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Tensor maps are read through the tensormap proxy (PTX ISA, "membar / fence", fence.proxy.tensormap). What the launch has written of one
-// must be ordered before the copy that uses it, as any write, and there must be a fence of that map between. The fence that releases is not
-// asked for: it may be part of tensormap.cp_fenceproxy. What the host or an earlier launch has written needs no fence here.
+// A tensor map is read through the tensormap proxy (PTX ISA, "membar / fence", fence.proxy.tensormap). What the launch
+// writes to one must be ordered before the copy that uses it, like any write, and a fence of that map must lie between
+// the two. Only the acquiring fence is required here: the releasing one may be part of tensormap.cp_fenceproxy. What
+// the host or an earlier launch wrote needs no fence.
 
-// mapFences are the fences of tensor maps of a launch.
+// mapFences are the tensor map fences of a launch.
 type mapFences struct {
 	list []mapFence
-	lost bool // fences have been forgotten
+	lost bool // fences have been dropped
 }
 
-// mapFence is a fence of the map at an address.
+// mapFence is a fence of the tensor map at an address.
 type mapFence struct {
 	proxyFence
 	addr uint64
 }
 
-// tensorMap performs a read of a tensor map, or a fence.
+// tensorMap performs a read of a tensor map, or a fence of one.
 func (d *Detector) tensorMap(e *event.Event, blk *order.Block, wi uint32) {
 	if d.putsOff {
 		d.breakInterval(d.interval(blk))
@@ -51,7 +52,8 @@ func (d *Detector) tensorMap(e *event.Event, blk *order.Block, wi uint32) {
 	d.history.Record(&a, 0)
 }
 
-// unfencedMap reports the writes of the launch before a read of a tensor map that no fence of the map orders.
+// unfencedMap reports the writes of the launch that happen before a read of a tensor map with no fence of the map
+// between.
 func (d *Detector) unfencedMap(a *history.Access) {
 	if d.maps.lost {
 		return

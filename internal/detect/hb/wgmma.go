@@ -7,28 +7,28 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// The four warps of a warpgroup execute wgmma.mma_async together, and each of them that has waited knows that what all of them have
-// issued is complete. An operation reads shared memory as copies in bulk do. It happens after what the lanes of its warp have done
-// before its issue, and is recorded as an access by the first of them then.
+// The four warps of a warpgroup execute wgmma.mma_async together. A warp that has waited knows that what all four have
+// issued is complete. Like a bulk copy, the operation reads shared memory asynchronously. It happens after what the
+// lanes of its warp did before the issue. It is recorded as an access by the warp's first lane at the issue.
 
-// groupWarps is how many warps a warpgroup has.
+// groupWarps is the number of warps in a warpgroup.
 const groupWarps = 4
 
-// matrices is what a warp has issued.
+// matrices is what a warp has issued of wgmma.mma_async.
 type matrices struct {
-	groups uint32 // committed
-	issued []issuedMatrix
-	number int64 // of the operation issued last
+	groups uint32         // the number of groups committed
+	issued []issuedMatrix // by increasing group
+	number int64          // of the operation issued last; -1: none
 }
 
-// issuedMatrix is the last operation that a warp has issued of a group.
+// issuedMatrix is the last operation that a warp has issued in a group.
 type issuedMatrix struct {
 	group uint32
-	view  *order.View
-	own   *order.View // of its first lane
+	view  *order.View // at the issue, of all its lanes together
+	own   *order.View // at the issue, of its first lane alone
 }
 
-// maxIssued is how many groups of a warp are kept.
+// maxIssued is the number of groups kept for each warp.
 const maxIssued = 64
 
 func (s *bulks) matricesOf(wi uint32) *matrices {
@@ -38,7 +38,7 @@ func (s *bulks) matricesOf(wi uint32) *matrices {
 	return &s.matrix[wi]
 }
 
-// committed is how many groups the thread of a half has committed.
+// committed gives the number of groups that the thread of a half has committed.
 func (s *bulks) committed(x *bulkHalf) uint32 {
 	switch {
 	case x.matrix:
@@ -51,10 +51,10 @@ func (s *bulks) committed(x *bulkHalf) uint32 {
 	return s.groups[thread{x.warp, x.lane}]
 }
 
-// matrixRead makes a half that of a read by an operation that lanes of a warp issue.
+// matrixRead fills in a half that is a read by a wgmma.mma_async, issued by lanes of a warp.
 func (d *Detector) matrixRead(s *bulks, x *bulkHalf, e *event.Event, blk *order.Block) {
 	m := s.matricesOf(x.warp)
-	if m.number != e.Stride { // the first of its reads
+	if m.number != e.Stride { // the first read of a new operation
 		m.number = e.Stride
 		now := issuedMatrix{m.groups, blk.Together(x.warp, e.Mask), x.view}
 		if n := len(m.issued); n > 0 && m.issued[n-1].group == m.groups {
@@ -71,7 +71,7 @@ func (d *Detector) matrixRead(s *bulks, x *bulkHalf, e *event.Event, blk *order.
 	x.matrix, x.group, x.view, x.own = true, m.groups, last.view, last.own
 }
 
-// waitMatrix completes the operations of a warpgroup but for its last groups.
+// waitMatrix completes the operations of a warpgroup, except those of the last e.Aux groups.
 func (d *Detector) waitMatrix(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
 	n := s.matricesOf(wi).groups
 	done := func(group uint32) bool { return uint64(group)+uint64(e.Aux) < uint64(n) }

@@ -7,8 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// trace is what the last access was, for messages; it takes no part in judging. From below: place 32 bits, action 2, order 3,
-// scope 3, log2 of the size 3, event 21.
+// trace describes the last access, for messages; it plays no part in judging. From low to high bits: place (32), action
+// (2), order (3), scope (3), log2 of the size (3), event (21).
 type trace uint64
 
 func traceOf(e *event.Event, act action, sequence uint32) trace {
@@ -24,8 +24,9 @@ type cell struct {
 	other, before past
 }
 
-// past is an access besides the last: in cell.other one that the last is not ordered with, or one of another kind by the same
-// thread; in cell.before one that is ordered before the last, but not before everyone.
+// past is an access other than the last. In cell.other it is an access that the last is not ordered with, or one of
+// another kind by the same thread. In cell.before it is an access that is ordered before the last, but not before all
+// later accesses.
 type past struct {
 	trace  trace
 	thread uint32
@@ -44,12 +45,12 @@ func (c *cell) Turn(n int) {
 	}
 }
 
-// lines are shadow words, by runs.
+// lines is shadow memory of cells, stored by runs.
 type lines = shadow.Lines[cell, *cell]
 
 const wordBytes = 4
 
-// actionOf is the memory action of an event. Loads and stores of order relaxed or stronger are atomic.
+// actionOf gives the action of an event. Loads and stores that are relaxed or stronger are atomic.
 func actionOf(e *event.Event) action {
 	switch {
 	case e.Kind == event.Atomic || e.Order >= event.Relaxed:
@@ -63,23 +64,24 @@ func actionOf(e *event.Event) action {
 	return read
 }
 
-// turn is the access of a warp at hand.
+// turn is the warp access being processed.
 type turn struct {
 	accessor
 	e     *event.Event
 	w     *warpState
 	act   action
 	trace trace
-	addr  uint64 // of the lane's access
+	addr  uint64 // of the current lane's access
 }
 
-// by makes the access at hand that of a lane.
+// by sets the current access to that of a lane.
 func (t *turn) by(lane int, addr uint64) {
 	t.word = uint64(t.w.of(lane))<<clockShift | uint64(t.e.Warp<<5|uint32(lane))<<threadShift
 	t.addr = addr
 }
 
-// access takes the lanes of an access, one after the other. The detector has one caller at a time: no other goroutine updates words.
+// access processes the lanes of an access one after the other. The detector has one caller at a time, so no other
+// goroutine updates words.
 func (d *Detector) access(b *event.Batch, e *event.Event) {
 	t := turn{accessor: accessor{firstWarp: e.Warp - e.Warp%d.perBlock, perBlock: d.perBlock}, e: e, w: &d.warps[e.Warp], act: actionOf(e)}
 	t.trace = traceOf(e, t.act, d.sequence)
@@ -107,7 +109,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	}
 }
 
-// line finds the cell of the byte at an address of the space that t accesses.
+// line gives the line and the index of the cell for an address in the space that t accesses.
 func (d *Detector) line(t *turn, cells *lines, at uint64) (*shadow.Line[cell], int) {
 	if t.e.Space == event.Shared {
 		return cells.Shared(shadow.Window{Launch: d.launch.ID, Block: t.firstWarp / t.perBlock}, at)
@@ -115,8 +117,8 @@ func (d *Detector) line(t *turn, cells *lines, at uint64) (*shadow.Line[cell], i
 	return cells.Global(at)
 }
 
-// row takes an access by lanes to a word each, or a byte, that of each lane after that of the lane before. Lanes meet the same at
-// the cells of a run, so that one transition is made for all of them, unless there are races to report.
+// row processes lanes that access a word each, or a byte each, at consecutive addresses. The lanes make the same
+// transition at all cells of a run, so one transition is made for all of them, unless there are races to report.
 func (d *Detector) row(t *turn, cells *lines, s *event.Strip) {
 	size := uint64(t.e.Size)
 	for lane, end, at := s.Low(), s.High()+1, s.Addr; lane < end; {
@@ -135,14 +137,14 @@ func (d *Detector) row(t *turn, cells *lines, s *event.Strip) {
 	}
 }
 
-// races reports whether an access leads to a race that is not known.
+// races says that an access leads to a race that is not known yet.
 func (d *Detector) races(c *cell, t *turn) bool {
 	was := state(c.word & stateBits)
 	return was != raced && d.machine.at(was, t.of(t.act, c.word)).state() == raced
 }
 
-// same takes an access by lanes to the same words, one lane after the other. Once the state changes no more all lanes that follow do
-// the same, to what the one before left: then the last two are the next, the first of which the other notes.
+// same processes lanes that access the same words, one lane after the other. Once the state does not change any more,
+// all further lanes do the same; only the last two of them matter, since the last records the one before.
 func (d *Detector) same(t *turn, lanes uint32, addr uint64) {
 	for left := lanes; left != 0; {
 		t.by(bits.TrailingZeros32(left), addr)
@@ -164,7 +166,7 @@ func (d *Detector) same(t *turn, lanes uint32, addr uint64) {
 	}
 }
 
-// lane takes an access by one thread.
+// lane processes the access of one thread.
 func (d *Detector) lane(t *turn) {
 	words := d.coarse || t.e.Size >= wordBytes && t.addr%wordBytes == 0
 	at, end := t.addr, t.addr+uint64(t.e.Size)
@@ -184,10 +186,10 @@ func (d *Detector) lane(t *turn) {
 	}
 }
 
-// byte is the cell of a byte of a word that has been split.
+// byte gives the cell of a byte of a split word.
 func (d *Detector) byte(t *turn, at uint64) *cell { return d.bytes.Cell(d.line(t, d.bytes, at)) }
 
-// split gives the bytes of a word shadow words of their own: it is accessed in parts.
+// split gives the bytes of a word shadow words of their own, because part of the word is accessed.
 func (d *Detector) split(c *cell, t *turn, at uint64) {
 	if c.word&splitBit != 0 {
 		return
@@ -198,7 +200,7 @@ func (d *Detector) split(c *cell, t *turn, at uint64) {
 	*c = cell{word: splitBit}
 }
 
-// cell takes an access to a word, or a byte.
+// cell processes an access to a word or a byte.
 func (d *Detector) cell(c *cell, t *turn, at uint64) {
 	if c.word&splitBit == 0 {
 		d.judge(c, t, at)
@@ -209,7 +211,7 @@ func (d *Detector) cell(c *cell, t *turn, at uint64) {
 	}
 }
 
-// judge makes a transition, reports a race when it leads to one, and keeps what a message will ask for.
+// judge makes a transition, reports a race if it leads to one, and keeps what a message may need.
 func (d *Detector) judge(c *cell, t *turn, at uint64) {
 	old, made := d.machine.update(&c.word, t.act, &t.accessor)
 	if made.state() == raced {
@@ -223,8 +225,8 @@ func (d *Detector) judge(c *cell, t *turn, at uint64) {
 	}
 }
 
-// note keeps the last access before its trace is replaced. It says that the trace is not to be replaced: what was done
-// conflicts with more.
+// note keeps the last access before its trace is replaced. It returns true if the trace should not be replaced, because
+// the last access conflicts with more.
 func (c *cell) note(made transition, act action, last past) bool {
 	if made&noteOther != 0 {
 		c.other = last

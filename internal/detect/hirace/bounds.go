@@ -9,34 +9,35 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// What the paper's users configure to save memory (section IV): which groups of threads are monitored, where some can stand
-// for all, and a bound for metadata.
+// Options by which the paper's users save memory (section IV): the groups of threads that are monitored, if some can
+// represent all, and a bound for metadata.
 var (
-	groupsOption = detect.Option{Name: "groups", Doc: "whose accesses are tracked: all blocks', or those of the first so many, which represent the others",
+	groupsOption = detect.Option{Name: "groups", Doc: "the tracked blocks: all, or the first N, which represent the others",
 		Values: []string{"all", "16", "4", "2"}}
-	wordsOption = detect.Option{Name: "words", Doc: "how many words of global memory may have metadata in a launch; accesses to others are not tracked",
+	wordsOption = detect.Option{Name: "words", Doc: "number of words of global memory that may have metadata in a launch; accesses to others are not tracked",
 		Values: []string{"all", "1M", "64K", "1K"}}
-	granularityOption = detect.Option{Name: "granularity", Doc: "bytes of the smallest location: a word that is accessed in parts becomes its bytes, or stays a word",
+	granularityOption = detect.Option{Name: "granularity", Doc: "bytes of the smallest location: with 1, a word that is accessed in parts becomes its bytes; with 4 it stays a word",
 		Values: []string{"1", "4"}}
-	pairsOption = detect.Option{Name: "pairs", Doc: "how many pairs of racing places a launch that checks itself (docs/gpu.md) keeps",
+	pairsOption = detect.Option{Name: "pairs", Doc: "number of pairs of racing places that a launch that checks itself (docs/gpu.md) keeps",
 		Values: []string{"4K", "64K", "1M"}}
 )
 
-// lineBytes is the memory that is admitted as a whole.
+// lineBytes is the unit in which memory is admitted.
 const lineBytes = shadow.LineCells * wordBytes
 
-// bounds is what is tracked of a launch.
+// bounds is the part of a launch that is tracked.
 type bounds struct {
-	// watch says whose accesses are tracked, if threads is true, and on which locations races are reported. Accesses of other threads order
-	// nothing, and a location's first race would hide the later ones.
+	// watch selects the threads whose accesses are tracked, if threads is true, and the locations on which races are
+	// reported. Skipping accesses of other threads is safe, since accesses order nothing. It is necessary, since a
+	// location's first race would hide later ones.
 	watch    *detect.Watch
 	threads  bool
 	launch   *event.Launch
 	pairs    uint64 // 0: the default
-	groups   uint64 // blocks; 0: all
-	lines    int    // of global memory, of lineBytes each; 0: any number
+	groups   uint64 // number of blocks; 0: all
+	lines    int    // limit for lines of global memory, of lineBytes each; 0: none
 	admitted map[uint64]bool
-	refused  bool // an access was left out for want of lines
+	refused  bool // an access was skipped because of the limit
 	rest     event.Batch
 }
 
@@ -62,7 +63,7 @@ func (x *bounds) reports(space event.Space, at uint64) bool {
 	return x.watch == nil || x.watch.Object == nil || x.watch.Object(space, x.launch.ID, at)
 }
 
-// begin forgets what was admitted in the launch before. It gives what is to be said of groups that are not tracked.
+// begin begins a launch. It returns a note about groups that are not tracked.
 func (x *bounds) begin(l *event.Launch) string {
 	x.launch, x.admitted, x.refused = l, nil, false
 	if x.groups == 0 || l.Grid.Count() <= x.groups {
@@ -77,8 +78,9 @@ func (x *bounds) tracks(warp, perBlock uint32) bool {
 	return x.groups == 0 || uint64(warp/perBlock) < x.groups
 }
 
-// admit leaves of an access those lanes that are watched and whose words have metadata or still may get some: the first come first. The
-// access and batch that it gives hold until the next call; without such a lane, the access is nil.
+// admit reduces an access to the lanes that are watched and whose words have metadata, or can still get some: lines are
+// admitted on first access. The access and batch that it returns are valid until the next call. If no lane is left, the
+// access is nil.
 func (x *bounds) admit(b *event.Batch, e *event.Event) (*event.Batch, *event.Event) {
 	bounded := x.lines != 0 && e.Space == event.Global
 	if !bounded && !x.threads {
@@ -124,7 +126,7 @@ func (x *bounds) fits(line uint64) bool {
 	return true
 }
 
-// end gives what is to be said of accesses that were left out.
+// end returns a note about accesses that were skipped.
 func (x *bounds) end(l *event.Launch) string {
 	if !x.refused {
 		return ""

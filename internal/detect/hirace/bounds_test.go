@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestGroups has the threads of some blocks stand for all.
+// TestGroups lets the threads of some blocks represent all.
 func TestGroups(t *testing.T) {
 	for _, c := range []struct{ groups, line, want string }{
 		{"all", "0 st; 4 st", "unordered"},
@@ -35,7 +35,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestGranularity has two threads write different bytes of a word, or of two words.
+// TestGranularity makes two threads write different bytes of a word, or of two words.
 func TestGranularity(t *testing.T) {
 	for _, c := range []struct {
 		granularity string
@@ -62,7 +62,7 @@ func TestGranularity(t *testing.T) {
 	}
 }
 
-// TestWords compares a detector that may keep metadata for few words with one that does not see the accesses to others.
+// TestWords compares a detector with metadata for few words with one that does not receive the accesses to others.
 func TestWords(t *testing.T) {
 	left := 0
 	for seed := range 300 {
@@ -92,7 +92,8 @@ func kinds(findings []detect.Finding) string {
 	return strings.Join(all, ", ")
 }
 
-// places names the pairs of places that race: one instruction's lanes, taken one by one, race by another kind.
+// places gives the pairs of places that race. It ignores kinds, since lanes of one instruction that are handled one by
+// one race with another kind.
 func places(findings []detect.Finding) string {
 	var all []string
 	for _, f := range findings {
@@ -102,8 +103,8 @@ func places(findings []detect.Finding) string {
 	return strings.Join(all, ", ")
 }
 
-// TestWatched compares a detector that is to watch some threads with one that does not see the accesses of others: what those do hides
-// no race.
+// TestWatched compares a detector that watches some threads with one that does not receive the accesses of others:
+// accesses of other threads must not hide races.
 func TestWatched(t *testing.T) {
 	found, more := 0, 0
 	for seed := range 500 {
@@ -149,9 +150,9 @@ func watched(b *event.Batch, w *detect.Watch) *event.Batch {
 	})
 }
 
-// without gives a stream lane by lane, without accesses to global memory beyond the first so many segments of each launch.
+// without gives a stream lane by lane, without accesses to global memory beyond a number of segments in each launch.
 func without(b *event.Batch, segments int) *event.Batch {
-	seen := map[uint64]bool{} // of a launch: the detector knows one at a time
+	seen := map[uint64]bool{} // in one launch: the detector handles one at a time
 	fits := func(at uint64) bool {
 		at /= lineBytes
 		if !seen[at] && len(seen) < segments {
@@ -167,7 +168,8 @@ func without(b *event.Batch, segments int) *event.Batch {
 	})
 }
 
-// lanes gives a stream lane by lane, with the accesses that are to be kept. keep is called for the beginnings of launches too.
+// lanes gives a stream lane by lane, with the accesses for which keep returns true. keep is also called for the
+// beginnings of launches.
 func lanes(b *event.Batch, keep func(e *event.Event) bool) *event.Batch {
 	out := &event.Batch{Launches: b.Launches, Hosts: b.Hosts}
 	launch := uint32(0)

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	machineOption = detect.Option{Name: "machine", Doc: "state machine: derived from the histories that states stand for, or the table as published",
+	machineOption = detect.Option{Name: "machine", Doc: "the state machine: derived from the histories that its states represent, or the published table",
 		Values: []string{"derived", "published"}}
 	clockOption = detect.Option{Name: "clockbits", Doc: "width of the block's and the warp's clock; checking stops when one overflows",
 		Values: []string{"16", "8", "4"}}
@@ -24,14 +24,14 @@ var Spec = spec()
 func spec() detect.Spec {
 	s := detect.Spec{
 		Name:    "hirace",
-		Doc:     "HiRace: a machine of 25 states that condenses all accesses to a location into one word; barriers and scoped atomics.",
+		Doc:     "HiRace: a state machine of 25 states represents all accesses to a location in one word; barriers and scoped atomics.",
 		Source:  "HiRace, sections III and IV, figures 1 to 4, algorithm 1",
 		Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
 		Options: []detect.Option{machineOption, clockOption, groupsOption, wordsOption, granularityOption, pairsOption},
 	}
 	s.New = func(c detect.Config) detect.Detector {
 		all := c
-		all.Watch = nil // what is added is watched
+		all.Watch = nil // only watched races are added
 		d := &Detector{machine: derive(), Set: findings.New("hirace", all), words: shadow.NewLines[cell](wordBytes), bytes: shadow.NewLines[cell](1), bounds: boundsOf(&s, c)}
 		if s.Option(c, machineOption.Name) == "published" {
 			d.machine.asPublished()
@@ -47,28 +47,28 @@ func spec() detect.Spec {
 type Detector struct {
 	*findings.Set
 	machine  *machine
-	lastTick uint32 // the greatest value of a clock
+	lastTick uint32 // the largest value of a clock
 	notes    []string
 	bounds   bounds
 	coarse   bool // words are not split
 
 	words *lines
-	bytes *lines // of words that a narrower access has split
+	bytes *lines // for words split by a narrower access
 
 	launch   event.Launch
 	running  bool
 	perBlock uint32
-	sequence uint32 // of the event at hand
+	sequence uint32 // number of the current event
 	warps    []warpState
-	blocks   []*blockState // nil: nobody has arrived at a barrier or exited, or all have
+	blocks   []*blockState // nil: no thread has arrived at a barrier or exited, or all threads have exited
 	free     []*blockState
 }
 
-// warpState is the clocks of a warp's threads: the warp's in the low half, the block's above.
+// warpState is the clocks of a warp's threads: the warp's clock in the low half, the block's in the high half.
 type warpState struct {
 	clock uint32      // of all lanes
 	gone  uint32      // lanes that have exited
-	lanes *[32]uint32 // instead, where barriers of some lanes have made them differ
+	lanes *[32]uint32 // clocks by lane, if barriers of some lanes have made them differ; otherwise nil
 }
 
 func (w *warpState) of(lane int) uint32 {
@@ -78,10 +78,10 @@ func (w *warpState) of(lane int) uint32 {
 	return w.clock
 }
 
-// blockState is what is known of a block besides its warps.
+// blockState is the state of a block besides its warps.
 type blockState struct {
 	exited  uint64
-	arrived [16][]arrival // by barrier: since it was completed last
+	arrived [16][]arrival // by barrier: arrivals since its last completion
 }
 
 type arrival struct {
@@ -135,14 +135,14 @@ func (d *Detector) begin(l *event.Launch) {
 	d.warps, d.blocks = make([]warpState, n), make([]*blockState, n/uint64(d.perBlock))
 }
 
-// say notes what was not checked, if anything.
+// say adds a note about what was not checked, unless it is empty.
 func (d *Detector) say(note string) {
 	if note != "" {
 		d.notes = append(d.notes, note)
 	}
 }
 
-// discontinue stops the checking of the launch, with a warning (footnote 3 of the paper).
+// discontinue stops checking the launch, with a warning (footnote 3 of the paper).
 func (d *Detector) discontinue(format string, args ...any) {
 	d.running = false
 	d.say(fmt.Sprintf("hirace stopped checking launch %d of kernel %s: %s. Races after that are not reported.",
@@ -164,7 +164,7 @@ func (d *Detector) block(e *event.Event) *blockState {
 	return s
 }
 
-// exit forgets the shared memory of a block whose threads have all exited.
+// exit drops the shared memory of a block when all its threads have exited.
 func (d *Detector) exit(e *event.Event) {
 	d.warps[e.Warp].gone |= e.Mask
 	s := d.block(e)
@@ -183,7 +183,7 @@ func (d *Detector) exit(e *event.Event) {
 	d.free = append(d.free, s)
 }
 
-// warpSync gives the lanes of a warp barrier a clock that is greater than that of each of them before.
+// warpSync gives the lanes of a warp barrier a clock greater than that of each of them.
 func (d *Detector) warpSync(e *event.Event) {
 	w := &d.warps[e.Warp]
 	if w.lanes == nil && e.Mask == d.everyLane(e.Warp) {
@@ -197,7 +197,7 @@ func (d *Detector) warpSync(e *event.Event) {
 	d.set(e.Warp, e.Mask, d.tick(latest, 0), 0)
 }
 
-// barrierDone gives the threads that waited at a barrier a clock that is greater than that of everyone who arrived.
+// barrierDone gives the threads that waited at a barrier a clock greater than that of every thread that arrived.
 func (d *Detector) barrierDone(e *event.Event) {
 	s := &d.block(e).arrived[e.Barrier]
 	latest := uint32(0)
@@ -220,7 +220,7 @@ func (d *Detector) barrierDone(e *event.Event) {
 	*s = (*s)[:0]
 }
 
-// everyLane is the lanes of a warp that are threads and have not exited.
+// everyLane gives the lanes of a warp that are threads and have not exited.
 func (d *Detector) everyLane(warp uint32) uint32 {
 	every := ^uint32(0)
 	if left := d.launch.Block.Count() - uint64(warp%d.perBlock)*32; left < 32 {
@@ -229,7 +229,7 @@ func (d *Detector) everyLane(warp uint32) uint32 {
 	return every &^ d.warps[warp].gone
 }
 
-// tick advances the clock that is at shift in a pair of clocks.
+// tick advances the clock at shift in a pair of clocks.
 func (d *Detector) tick(pair uint32, shift int) uint32 {
 	if pair>>shift&(1<<clockBits-1) == d.lastTick {
 		d.discontinue("a clock of %d bits overflowed, after that many barriers", bits.Len32(d.lastTick))
@@ -238,7 +238,7 @@ func (d *Detector) tick(pair uint32, shift int) uint32 {
 	return pair + 1<<shift
 }
 
-// set sets the clock at shift of the lanes of a mask.
+// set sets the clock at shift for the lanes of a mask.
 func (d *Detector) set(warp, mask, clock uint32, shift int) {
 	w := &d.warps[warp]
 	other := uint32(1<<clockBits-1) << (clockBits - shift)
@@ -265,10 +265,10 @@ func (d *Detector) set(warp, mask, clock uint32, shift int) {
 	w.clock, w.lanes = same, nil
 }
 
-// Notes implements detect.Noted: what was not checked of launches.
+// Notes implements detect.Noted.
 func (d *Detector) Notes() []string { return d.notes }
 
-// MemoryBytes implements detect.Metered: words with the places beside them, and the clocks.
+// MemoryBytes implements detect.Metered. It counts words with the places beside them, and clocks.
 func (d *Detector) MemoryBytes() uint64 {
 	return d.words.Bytes() + d.bytes.Bytes() + uint64(len(d.warps))*uint64(unsafe.Sizeof(warpState{})) + uint64(len(d.blocks))*8
 }

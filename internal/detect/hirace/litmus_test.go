@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// do is litmus.Do with barriers that threads arrive at.
+// do is litmus.Do with barriers at which threads arrive.
 func do(b *event.Batch, line string) *event.Batch {
 	for op := range strings.SplitSeq(line, ";") {
 		var warp uint32
@@ -50,7 +50,7 @@ func TestLitmus(t *testing.T) {
 		{"one race for each location", "0 st; 1 st; 0 st; 2 ld", "missing-barrier", "="},
 		{"shared memory is a block's own", "0 sts 1; 2 sts 1; 3 lds 2", "", "="},
 		{"shared memory", "0 sts 1; 1 lds 1", "missing-barrier", "="},
-		// The entries of the published table that are wrong.
+		// The entries in which the published table is wrong.
 		{"read, barrier, atomics of the warp", "0 ld; 0 sync; 0.1 add; 0.2 add", "", "atomic-mixed-with-plain"},
 		{"read, barrier, atomics of the block", "0 ld; 0 bar; 0 addb; 1 addb", "", "atomic-mixed-with-plain"},
 		{"atomics, barrier, atomic, read", "0 addb; 1 addb; 0 bar; 1 addb; 1 ld", "", "atomic-mixed-with-plain"},
@@ -92,7 +92,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestPartialBarriers has barriers of some threads: who took part is ordered, who did not is not.
+// TestPartialBarriers checks barriers of some threads: they order their participants and no others.
 func TestPartialBarriers(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -139,7 +139,8 @@ func TestPartialBarriers(t *testing.T) {
 	}
 }
 
-// TestOverflow stops at the barrier that a clock has no number for, keeps what it found, and says so.
+// TestOverflow checks that checking stops at the barrier at which a clock overflows, and that a note says so and
+// earlier findings are kept.
 func TestOverflow(t *testing.T) {
 	for _, sync := range []string{"0 bar", "0 sync"} {
 		for n, stops := range map[int]bool{15: false, 16: true} {

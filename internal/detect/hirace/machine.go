@@ -12,8 +12,8 @@ const (
 	deviceAtomic // one of device or system scope
 )
 
-// synced is the widest barrier between the last access to a location and the one at hand, as their clocks tell. It means
-// something only for threads that share a clock.
+// synced is the widest barrier between the last access to a location and the current one, according to their clocks. It
+// is meaningful only for threads that share a clock.
 type synced uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	blockSynced
 )
 
-// relation is the smallest group that holds the last accessor and the one at hand.
+// relation is the smallest group that contains the last accessor and the current one.
 type relation uint8
 
 const (
@@ -32,22 +32,23 @@ const (
 	sameGrid
 )
 
-// standing tells how the accesses of one kind in a history relate to the accesses that may come next: who is ordered after
-// all of them without a further barrier. Greater is worse: who is ordered after accesses of a standing is ordered after
-// accesses of every smaller one, and stays so whatever follows. That is why the greatest of several says everything.
+// standing describes how the accesses of one kind in a history relate to the accesses that may come next: which threads
+// are ordered after all of them without a further barrier. Standings are ordered: a thread ordered after accesses of
+// one standing is ordered after accesses of every smaller standing, and remains so whatever follows. The greatest of
+// several standings therefore represents all of them.
 type standing uint8
 
 const (
 	none     standing = iota // there are no such accesses
-	toBlock                  // every thread of the last accessor's block
-	toWarp                   // every thread of its warp
-	toSelf                   // the last accessor alone
-	ofLanes                  // nobody: several lanes of a warp made them, with no barrier between
-	ofWarps                  // nobody: several warps of a block did
-	ofBlocks                 // nobody, and no barrier can change that: several blocks did
+	toBlock                  // ordered before every thread of the last accessor's block
+	toWarp                   // ordered before every thread of its warp
+	toSelf                   // ordered before the last accessor alone
+	ofLanes                  // ordered before nobody: by several lanes of a warp, with no barrier between
+	ofWarps                  // ordered before nobody: by several warps of a block
+	ofBlocks                 // ordered before nobody, which no barrier can change: by several blocks
 )
 
-// after is the standing to a thread of that relation to the last accessor, with that barrier since the last access.
+// after gives the standing for a thread with relation r to the last accessor, after barrier y since the last access.
 func (s standing) after(y synced, r relation) standing {
 	switch {
 	case s == none:
@@ -63,13 +64,13 @@ func (s standing) after(y synced, r relation) standing {
 	case r == sameWarp:
 		return ofLanes
 	}
-	return s // the last accessor again
+	return s // the last accessor itself
 }
 
-// unordered says that some of the accesses are not ordered before the thread that the standing was taken to.
+// unordered says that some of the accesses are not ordered before the thread that the standing was computed for.
 func (s standing) unordered() bool { return s >= ofLanes }
 
-// history is what has to be known of the accesses to a location: a state represents all histories without a race that it
+// history is what must be known of the accesses to a location. A state represents all race-free histories that it
 // describes.
 type history struct {
 	writes, reads, atomics standing
@@ -78,7 +79,7 @@ type history struct {
 	race                   bool
 }
 
-// then is the history with one more access.
+// then gives the history extended by one access.
 func (h history) then(a action, y synced, r relation) history {
 	if h.race {
 		return h
@@ -108,16 +109,16 @@ func (h history) conflicts(a action) bool {
 	case write:
 		return h.writes.unordered() || h.reads.unordered() || h.atomics.unordered()
 	}
-	// Atomic operations do not race when each is of a scope that holds both threads.
+	// Atomic operations do not race if the scope of each includes both threads.
 	beyond := h.atomics == ofBlocks && (a == blockAtomic || !h.device)
 	return h.writes.unordered() || h.reads.unordered() || beyond
 }
 
-// shortest is the shortest description of the same future.
+// shortest gives the shortest description of a history with the same future.
 //
-// A write conflicts with everything, so nothing of a smaller standing matters beside it. A read and an atomic operation
-// conflict, the two together, with everything: up to the smaller standing of the two, they are a write. And once there is a
-// write, the atomic operations of another block race with it whatever their scope.
+// A write conflicts with everything, so nothing with a smaller standing matters beside it. A read and an atomic
+// operation together conflict with everything: up to the smaller of their standings they are equivalent to a write.
+// Once there is a write, atomic operations of another block race with it whatever their scope.
 func (h history) shortest() history {
 	h.writes = max(h.writes, min(h.reads, h.atomics))
 	if h.reads <= h.writes {
@@ -131,10 +132,10 @@ func (h history) shortest() history {
 	return h
 }
 
-// state is a number of the published table.
+// state is a state number of the published table.
 type state uint8
 
-// Those that code names.
+// The states that the code names.
 const (
 	singleRead       state = 1  // READ
 	exclusive        state = 2  // WRITE
@@ -144,14 +145,14 @@ const (
 	numStates              = 25
 )
 
-// meaning is a state's name, as published, and the histories it represents.
+// meaning is the published name of a state, and the histories that it represents.
 type meaning struct {
 	name string
 	history
 }
 
-// meanings are the states in the published order. BWSYNC represents what BSYNC represents, except for a warp barrier since the
-// block barrier; the two are equal in all that follows.
+// meanings gives the states in the published order. BWSYNC represents the same histories as BSYNC, except for a warp
+// barrier since the block barrier; the two have the same future.
 func meanings() [numStates]meaning {
 	return [numStates]meaning{
 		{"INIT", history{}},
@@ -187,13 +188,13 @@ type label uint8
 
 func labelOf(a action, y synced, r relation) label { return label(a)<<4 | label(y)<<2 | label(r) }
 
-// transition is the next state, and what must be kept besides to name both accesses of a race to come.
+// transition is the next state, with flags for what must be kept to name both accesses of a later race.
 type transition uint8
 
 const (
 	stateMask  transition = 1<<5 - 1
 	noteOther  transition = 1 << 5 // the last access becomes one of several that are not ordered with each other
-	noteBefore transition = 1 << 6 // it becomes what the write standing of the new state represents
+	noteBefore transition = 1 << 6 // the last access becomes what the write standing of the new state represents
 	noteMerged transition = 1 << 7 // the new state represents accesses of different kinds by its last accessor
 )
 
@@ -202,7 +203,7 @@ func (t transition) state() state { return state(t & stateMask) }
 // machine maps state<<6 | label to a transition.
 type machine [numStates << 6]transition
 
-// derive makes the machine of the histories that its states represent.
+// derive makes the machine from the histories that its states represent.
 func derive() *machine {
 	m, all := new(machine), meanings()
 	number := map[history]state{}
@@ -229,7 +230,7 @@ func derive() *machine {
 func (m *machine) set(s state, l label, t transition) { m[uint16(s)<<6|uint16(l)] = t }
 func (m *machine) at(s state, l label) transition     { return m[uint16(s)<<6|uint16(l)] }
 
-// notes are the flags of a transition.
+// notes gives the flags of a transition.
 func notes(old, next history, a action, r relation) (t transition) {
 	if next.race || old == (history{}) {
 		return 0
@@ -246,8 +247,8 @@ func notes(old, next history, a action, r relation) (t transition) {
 	return t
 }
 
-// asPublished changes the machine where the published table differs from what its states represent (see the package's
-// documentation).
+// asPublished changes the machine to the published table where the table differs from what the states represent (see
+// the package's documentation).
 func (m *machine) asPublished() {
 	to := func(s state, a action, y synced, upTo relation, next state) {
 		for r := self; r <= upTo; r++ {

@@ -18,13 +18,13 @@ func labels(f func(a action, y synced, r relation)) {
 	}
 }
 
-// inTable is the published state after a state and label.
+// inTable gives the published state after a state and label.
 func inTable(s state, a action, y synced, r relation) state {
 	return state(published[s][13*int(a)+4*int(y)+int(r)] - 'a')
 }
 
-// TestPublished finds the derived machine equal to the published table but for the entries that the package's documentation
-// lists, and the machine that option machine=published chooses equal to it.
+// TestPublished checks that the derived machine equals the published table except for the entries listed in the
+// package's documentation, and that the machine of option machine=published equals the table.
 func TestPublished(t *testing.T) {
 	derived, changed, all := derive(), derive(), meanings()
 	changed.asPublished()
@@ -55,7 +55,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestMinimal finds every state reachable, and which ones have the same future.
+// TestMinimal checks that every state is reachable, and which states have the same future.
 func TestMinimal(t *testing.T) {
 	m, all := derive(), meanings()
 	reached := map[state]bool{0: true}
@@ -70,7 +70,7 @@ func TestMinimal(t *testing.T) {
 	if len(reached) != numStates {
 		t.Errorf("%d states are reachable", len(reached))
 	}
-	class := [numStates]string{raced: "race"} // states of one class have had the same future so far
+	class := [numStates]string{raced: "race"} // states of one class have the same future as far as computed
 	for range numStates {
 		var next [numStates]string
 		names := map[string]string{}
@@ -92,7 +92,7 @@ func TestMinimal(t *testing.T) {
 	}
 }
 
-// TestIrrelevant finds the machine blind to clocks that say nothing: those of different blocks, and the warps' clocks of
+// TestIrrelevant checks that the machine ignores meaningless clocks: those of different blocks, and warp clocks of
 // different warps.
 func TestIrrelevant(t *testing.T) {
 	m := derive()
@@ -106,20 +106,20 @@ func TestIrrelevant(t *testing.T) {
 	}
 }
 
-// made is accesses by threads of a block, all of those that exactly the threads of ordered are ordered after.
+// made is accesses by threads of a block. ordered are exactly the threads that are ordered after all of them.
 type made struct {
 	act     action
 	block   uint8
 	ordered uint8
 }
 
-// config is a history of eight threads as happens-before sees it, with what the detector keeps of it. Threads are numbered
-// by block, warp and lane, one bit each.
+// config is a history of eight threads as happens-before sees it, and what the detector keeps of it. Threads are
+// numbered by block, warp and lane, one bit each.
 type config struct {
 	all         string // made, sorted, 3 bytes each
 	state       state
 	last        uint8
-	block, warp bool // the clocks of its block and its warp have advanced since; others tell nothing (TestIrrelevant)
+	block, warp bool // the clocks of its block and its warp have advanced since; others are irrelevant (TestIrrelevant)
 }
 
 func (c *config) made() (out []made) {
@@ -129,8 +129,8 @@ func (c *config) made() (out []made) {
 	return out
 }
 
-// put keeps accesses that are ordered before fewer threads than others of their kind and block: who races with another of
-// them races with one of those.
+// put keeps those accesses that are ordered before fewer threads than others of their kind and block: whoever races
+// with another access races with one of those.
 func (c *config) put(all []made) {
 	c.all = ""
 	var keep []string
@@ -147,7 +147,7 @@ func (c *config) put(all []made) {
 	}
 }
 
-// barrier has the threads of a group wait for each other.
+// barrier makes the threads of a group wait for each other.
 func (c config) barrier(group uint8) config {
 	all := c.made()
 	for i := range all {
@@ -159,7 +159,7 @@ func (c config) barrier(group uint8) config {
 	return c
 }
 
-// races is happens-before: whether the access races with an earlier one.
+// races is happens-before: it says whether the access races with an earlier one.
 func (c *config) races(a action, thread uint8) bool {
 	for _, x := range c.made() {
 		switch {
@@ -178,7 +178,7 @@ func (c config) access(a action, thread uint8, to state) config {
 	return config{all: c.all, state: to, last: thread}
 }
 
-// label is what clocks and thread numbers tell the machine.
+// label gives the label from clocks and thread numbers.
 func (c *config) label(a action, thread uint8) label {
 	y, r := unsynced, sameGrid
 	switch {
@@ -199,8 +199,8 @@ func (c *config) label(a action, thread uint8) label {
 }
 
 // TestExhaustive compares the machine with happens-before on every history, of any length, of accesses of all kinds and
-// barriers of blocks and warps, by eight threads of two blocks of two warps of two lanes. Histories that happens-before
-// does not tell apart are followed once.
+// barriers of blocks and warps, by eight threads in two blocks of two warps of two lanes. Histories that happens-before
+// does not distinguish are explored once.
 func TestExhaustive(t *testing.T) {
 	wrong, n := explore(derive())
 	if len(wrong) != 0 {

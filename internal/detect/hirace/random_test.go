@@ -12,12 +12,12 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// model is what HiRace claims to find, found the plain way: for every byte all accesses, and for each of them the threads
-// that are ordered after it by program order and barriers.
+// model finds what HiRace claims to find, by brute force: for every byte it lists all accesses, and for each access the
+// threads that are ordered after it by program order and barriers.
 type model struct {
 	launch event.Launch
 	bytes  map[place]*history8
-	pairs  map[[2]uint32]bool // places of accesses that race
+	pairs  map[[2]uint32]bool // places of racing accesses
 }
 
 type place struct {
@@ -85,7 +85,7 @@ func threads(from, to uint32) (func(uint32) bool, []uint32) {
 	return func(t uint32) bool { return from <= t && t < to }, all
 }
 
-// randomAccess is an access of whole warps more often than not.
+// randomAccess makes an access, usually by a whole warp.
 func randomAccess(rng *rand.Rand, place uint32) event.Event {
 	e := event.Event{Kind: event.Load, Flags: event.FlagRead, Warp: uint32(rng.IntN(4)), Place: place, Size: 4, Stride: 4,
 		Mask: ^uint32(0), Space: event.Global, Addr: litmus.Base + uint64(rng.IntN(5))*64}
@@ -113,7 +113,7 @@ func randomAccess(rng *rand.Rand, place uint32) event.Event {
 }
 
 // TestRandom compares random launches with the model: which bytes end in state RACE, and that the two accesses of every
-// finding do race.
+// finding race.
 func TestRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	raced, clean := 0, 0
@@ -168,7 +168,7 @@ func barrier(b *event.Batch, warps ...uint32) {
 	litmus.Add(b, event.Event{Kind: event.BarrierDone, Warp: warps[0], Mask: ^uint32(0)})
 }
 
-// racedAt says whether the state of a byte is RACE.
+// racedAt says that the state of a byte is RACE.
 func (d *Detector) racedAt(p place) bool {
 	t := &turn{e: &event.Event{Space: event.Global}}
 	t.perBlock = d.perBlock
@@ -182,7 +182,7 @@ func (d *Detector) racedAt(p place) bool {
 	return state(w&stateBits) == raced
 }
 
-// TestTogether compares lanes that are taken together with the same lanes one by one: what is found, and every word.
+// TestTogether compares lanes that are handled together with the same lanes one by one: the findings, and every word.
 func TestTogether(t *testing.T) {
 	for name, stream := range map[string]func(func(int) int) *event.Batch{"traffic": oracle.Traffic, "random": oracle.Random,
 		"early": oracle.Early} {

@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// race makes the race that a location's state has come to. Which earlier access it is with is not in the word: the last
-// one, one of several, or one before.
+// race makes the race for a location that has reached state RACE. The word does not say which earlier access the race
+// is with: the last one, one of several, or one before.
 func (d *Detector) race(c *cell, old uint64, t *turn, at uint64) *findings.Race {
 	p := past{c.trace, uint32(old) >> threadShift}
 	y := clocks(old, t.word)
@@ -27,7 +27,7 @@ func (d *Detector) race(c *cell, old uint64, t *turn, at uint64) *findings.Race 
 	return &r
 }
 
-// conflict says whether an earlier access and the one at hand can race at all.
+// conflict says that an earlier access and the current one can race at all.
 func (d *Detector) conflict(p past, t *turn) bool {
 	a := p.trace.action()
 	switch {
@@ -48,7 +48,7 @@ func (d *Detector) category(p past, t *turn) detect.Category {
 	}
 	c := detect.Classify(side(p.trace), side(t.trace), detect.Relation{SameLaunch: true, SameBlock: t.inBlock(p),
 		SameWarp: p.thread>>5 == t.e.Warp, SameEvent: p.thread>>5 == t.e.Warp && p.trace == t.trace})
-	if c == detect.NoRace { // an atomic load and a load are a race here
+	if c == detect.NoRace { // an atomic load and a load race here
 		c = detect.AtomicWithPlain
 	}
 	return c

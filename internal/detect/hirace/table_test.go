@@ -1,7 +1,7 @@
 package hirace
 
-// published is the table of the paper's authors, a letter for a state: rows are the old states in order; in a row the actions,
-// in them the kinds of barrier, in those the relations.
+// published is the table by the paper's authors, with a letter for each state. Rows are the old states in order. A row
+// is ordered by action, then by kind of barrier, then by relation.
 var published = [numStates]string{
 	"bbbbbbbbbbbb cccccccccccc ssssssssssss vvvvvvvvvvvv", // INIT
 	"bdefbbefbbbf cyyyccyycccy cyyyccyycccy cyyyccyycccy", // READ

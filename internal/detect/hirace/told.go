@@ -7,21 +7,21 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Access is an access as a device that detects races itself reports it.
+// Access is an access reported by a device that detects races itself.
 type Access struct {
-	Event    event.Event // Kind, Place, Size, Order and Scope; Kind None: there was none
-	Sequence uint32      // accesses of one warp have the same if one execution of an instruction made them
+	Event    event.Event // Kind, Place, Size, Order and Scope; Kind None: no access
+	Sequence uint32      // equal for accesses of one warp by one execution of an instruction
 }
 
-// Told is a report of a device: the races of one pair of places that it has found, with the first of them.
+// Told is a report of a device: the races of one pair of places, with the first of them.
 type Told struct {
-	Count, Bytes              uint64 // races, and bytes that they are about
+	Count, Bytes              uint64 // number of races, and of bytes that race
 	Word                      uint64 // the shadow word before the race
 	Last, Other, Before       Access // earlier accesses: see cell
 	OtherThread, BeforeThread uint32
 	Now                       Access
-	Thread                    uint64 // of Now, and its clocks, as in a shadow word
-	Address, Location, Size   uint64 // of Now, and the location
+	Thread                    uint64 // the thread of Now and its clocks, as in a shadow word
+	Address, Location, Size   uint64 // of Now, and of the location
 	Space                     event.Space
 }
 
@@ -32,7 +32,7 @@ func (a *Access) trace() trace {
 	return traceOf(&a.Event, actionOf(&a.Event), a.Sequence)
 }
 
-// Tell takes what a device has found in a launch, of what it was to watch.
+// Tell processes what a device has found in a launch. The device has observed Watch itself.
 func (d *Detector) Tell(l *event.Launch, told []Told) {
 	d.launch, d.perBlock = *l, l.WarpsPerBlock()
 	for i := range told {
@@ -48,7 +48,8 @@ func (d *Detector) Tell(l *event.Launch, told []Told) {
 	}
 }
 
-// Table is the machine by state<<6|label: the next state in 5 bits, and what of earlier accesses messages need in the bits above.
+// Table gives the machine, indexed by state<<6|label: the next state in the low 5 bits, and above them what messages
+// need of earlier accesses.
 func (d *Detector) Table() []byte {
 	out := make([]byte, len(d.machine))
 	for i, t := range d.machine {
@@ -57,28 +58,29 @@ func (d *Detector) Table() []byte {
 	return out
 }
 
-// LastTick is the greatest value of a clock.
+// LastTick gives the largest value of a clock.
 func (d *Detector) LastTick() uint32 { return d.lastTick }
 
-// Groups is how many blocks of a grid are tracked, 0 for all.
+// Groups gives the number of blocks of a grid that are tracked; 0: all.
 func (d *Detector) Groups() uint64 { return d.bounds.groups }
 
-// Pairs is how many pairs of racing places a device keeps, 0 for its default.
+// Pairs gives the number of pairs of racing places that a device keeps; 0: its default.
 func (d *Detector) Pairs() uint64 { return d.bounds.pairs }
 
-// Words is how many words of global memory may have metadata, 0 for all.
+// Words gives the number of words of global memory that may have metadata; 0: all.
 func (d *Detector) Words() uint64 { return uint64(d.bounds.lines) * shadow.LineCells }
 
-// Coarse says that a word stays one location when parts of it are accessed.
+// Coarse says that a word remains one location when parts of it are accessed.
 func (d *Detector) Coarse() bool { return d.coarse }
 
-// Unchecked notes what a device has not checked of a launch.
+// Unchecked adds a note about what a device has not checked in a launch.
 func (d *Detector) Unchecked(l *event.Launch, format string, args ...any) {
 	d.say(fmt.Sprintf("hirace: launch %d of kernel %s: %s.", l.ID, l.Kernel, fmt.Sprintf(format, args...)))
 }
 
-// Location takes an access of a lane, at addr, to one location of size bytes, at at, in a launch whose other events the detector gets. It is
-// for devices, where threads access locations one by one: sequence says which execution of an instruction the access is of.
+// Location processes an access of a lane at addr to one location, of size bytes at the address at, in a launch whose
+// other events the detector receives. It is for devices, whose threads access locations one by one. sequence identifies
+// the execution of the instruction.
 func (d *Detector) Location(e *event.Event, lane int, addr, at, size uint64, sequence uint32) {
 	if !d.bounds.watches(e.Warp, lane) {
 		return

@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// TestConcurrent has threads of several blocks update the same words from goroutines of their own: every order of the
-// updates is one of the machine's, and leads where it must.
+// TestConcurrent updates the same words by threads of several blocks from separate goroutines. The result must be that
+// of the machine for some order of the updates.
 func TestConcurrent(t *testing.T) {
 	const goroutines, rounds = 4, 2000
 	m := derive()
 	for _, c := range []struct {
 		name   string
 		act    func(g, i int) action
-		blocks bool // each goroutine is a block of its own
+		blocks bool // each goroutine is a block
 		want   string
 		races  int64
 	}{

@@ -1,29 +1,33 @@
-// Package iguard is iGUARD as two papers describe it that compare themselves with it (PreDataR, sections 3 and 6; HiRace,
-// sections II and V-D): the analysis of ScoRD (package scord) in software, for global and shared memory, with support for
-// independent thread scheduling, and with one prior reader and one prior writer of each word.
+// Package iguard is iGUARD as described by two papers that compare themselves with it (PreDataR, sections 3 and 6;
+// HiRace, sections II and V-D). It is the analysis of ScoRD (package scord) in software, for global and shared memory,
+// with support for independent thread scheduling, and with one prior reader and one prior writer of each word.
 //
-// A load is compared with the last write of the word, a write with the last write and the last read. Two accesses race when
-// they are of different threads and
+// A load is compared with the last write of the word, and a write with the last write and the last read. Two accesses
+// by different threads race in two cases:
 //
-//   - of one warp, whose lanes had parted at one of the two, and no __syncwarp of the warp and no barrier is between;
-//   - of one block with no barrier between, or of different blocks, and ScoRD's table IV holds: the earlier is atomic, of
-//     another block and of block scope; or not both are atomic, and there is no fence by the earlier warp since (of the
-//     device, between blocks), no lock in common when there are locks, or one of the two is neither volatile nor atomic.
+//   - They are by one warp whose lanes had parted at one of the two accesses, and neither a __syncwarp of the warp nor
+//     a barrier lies between.
+//   - They are by one block with no barrier between, or by different blocks, and a condition of ScoRD's table IV holds.
+//     Either the earlier access is atomic, by another block and of block scope. Or not both are atomic, and one of
+//     these holds: the earlier warp has executed no fence since (of device scope, between blocks); locks are held, but
+//     none in common; one of the two accesses is neither volatile nor atomic.
 //
-// Counters are as wide as in the metadata of the tool that the authors released (csl-iisc/iGUARD-SOSP21): a barrier ID of 8
-// bits, fence IDs and a __syncwarp ID of 6. An access exactly 256 barriers, 64 fences or 64 __syncwarps later finds the same
-// IDs, and so there are false alarms. In the release a lock of block scope is another one in another block. So it is here;
-// option block-lock=per-address has one for each address and scope, as the text of ScoRD.
+// Counters are as wide as in the metadata of the tool that the authors released (csl-iisc/iGUARD-SOSP21): a barrier ID
+// of 8 bits, and fence IDs and a __syncwarp ID of 6 bits. An access exactly 256 barriers, 64 fences or 64 __syncwarps
+// later finds the same IDs, which causes false alarms. As in the release, a lock of block scope at one address is a
+// different lock in each block. With option block-lock=per-address there is one lock for each address and scope, as in
+// the text of ScoRD.
 //
-// Blind spots, as published: readers but the last are forgotten (HiRace's listing 3); an access right after the same
-// thread's critical section is its own program order (PreDataR's figure 10); lanes of one instruction never race; a fence
-// by the earlier warp orders it with everyone. PreDataR's authors measured that the published tool misses both of their races
-// within a warp, of one instruction and of two. Lanes that run together are missed here too (their figure 1); should theirs
-// have parted, option its=off is that tool. Like ScoRD it reports critical sections and handovers whose accesses are
-// weak. What host and other kernels do is not seen.
+// Blind spots, as published: all readers except the last are forgotten (HiRace's listing 3); an access right after the
+// same thread's critical section is in program order with it (PreDataR's figure 10); lanes of one instruction never
+// race; a fence by the earlier warp orders it with everyone. PreDataR's authors measured that the published tool misses
+// both of their races within a warp, one in a single instruction and one in two. This package also misses races of
+// lanes that run together (their figure 1). If the lanes in their test had parted, option its=off behaves like the
+// published tool. Like ScoRD, iGUARD reports critical sections and handovers with weak accesses. Accesses by the host
+// and by other kernels are not checked.
 //
-// Words that lanes of one warp left in the same order are held as one record until something tells them apart (package shadow,
-// Lines); what is found does not depend on it.
+// The words that lanes of one warp have accessed in lane order are stored as one record until they differ (package
+// shadow, Lines). The findings do not depend on that.
 package iguard
 
 import (
@@ -38,8 +42,8 @@ import (
 )
 
 var (
-	its       = detect.Option{Name: "its", Doc: "whether lanes of one warp that had parted can race", Values: []string{"on", "off"}}
-	blockLock = detect.Option{Name: "block-lock", Doc: "whether locks of block scope at one address are a lock for each block, as in the authors' release, or one",
+	its       = detect.Option{Name: "its", Doc: "whether lanes of one warp that had diverged can race", Values: []string{"on", "off"}}
+	blockLock = detect.Option{Name: "block-lock", Doc: "whether locks of block scope at one address are one lock for each block, as in the authors' release, or a single lock",
 		Values: []string{"per-block", "per-address"}}
 )
 
@@ -58,17 +62,17 @@ func spec() detect.Spec {
 	return s
 }
 
-// granule is the bytes of memory that share metadata.
+// granule is the number of bytes of memory that share metadata.
 const granule = 4
 
-// counterMask is that of the fence and __syncwarp IDs.
+// counterMask is the mask of fence and __syncwarp IDs.
 const counterMask = 1<<6 - 1
 
 // Detector is one run.
 type Detector struct {
 	*findings.Set
 	its           bool
-	perBlockLocks bool // a lock of block scope is another one in another block
+	perBlockLocks bool // locks of block scope at one address are different locks in different blocks
 	memory        *shadow.Lines[cell, *cell]
 	locks         *lock.Tracker
 
@@ -76,21 +80,21 @@ type Detector struct {
 	running  bool
 	perBlock uint32
 	barriers []uint8  // by block
-	exited   []uint32 // threads, by block
+	exited   []uint32 // by block: number of exited threads
 	warps    []warp
 }
 
-// warp is what is known of a warp.
+// warp is the state of a warp.
 type warp struct {
-	gone                    uint32 // lanes that have exited, or never were
-	syncs                   uint8  // __syncwarp
+	gone                    uint32 // lanes that have exited or never existed
+	syncs                   uint8  // __syncwarp ID
 	blockFence, deviceFence uint8
 	held                    []held
 }
 
-// held is a lock that lanes hold.
+// held is a lock held by lanes.
 type held struct {
-	bit   uint16 // of a Bloom filter
+	bit   uint16 // the lock's bit in a Bloom filter
 	lanes uint32
 }
 
@@ -174,7 +178,7 @@ func (d *Detector) begin(l *event.Launch) {
 	}
 }
 
-// exit forgets the shared memory of a block whose threads have all exited.
+// exit drops the shared memory of a block when all its threads have exited.
 func (d *Detector) exit(e *event.Event) {
 	d.warps[e.Warp].gone |= e.Mask
 	n := e.Warp / d.perBlock
@@ -221,7 +225,7 @@ func (d *Detector) lock(b *event.Batch, e *event.Event) {
 	}
 }
 
-// filter is the Bloom filter of the locks that a lane holds.
+// filter gives the Bloom filter of the locks that a lane holds.
 func (w *warp) filter(lane int) (f uint16) {
 	for _, h := range w.held {
 		if h.lanes>>lane&1 != 0 {
@@ -231,7 +235,7 @@ func (w *warp) filter(lane int) (f uint16) {
 	return f
 }
 
-// arrival is what is kept of an access, but for the lane.
+// arrival gives the record of an access, without the lane.
 func (d *Detector) arrival(e *event.Event) record {
 	w := &d.warps[e.Warp]
 	now := record{place: e.Place, barrier: d.barriers[e.Warp/d.perBlock], syncs: w.syncs, blockFence: w.blockFence,
@@ -254,7 +258,7 @@ func (d *Detector) arrival(e *event.Event) record {
 	return now
 }
 
-// access judges the lanes of an access, and then takes it down: they do not race with each other.
+// access judges the lanes of an access and then records it: the lanes do not race with each other.
 func (d *Detector) access(b *event.Batch, e *event.Event) {
 	now := d.arrival(e)
 	t := turn{b: b, e: e, now: &now, w: &d.warps[e.Warp], window: shadow.Window{Launch: e.Launch, Block: e.Warp / d.perBlock}}
@@ -271,7 +275,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	d.strips(&t)
 }
 
-// turn is an access at hand, and what is to be done with each cell of it.
+// turn is the access being processed, and what to do with each of its cells.
 type turn struct {
 	b             *event.Batch
 	e             *event.Event
@@ -281,7 +285,7 @@ type turn struct {
 	judges, notes bool
 }
 
-// strips does for each granule that a lane accesses what is to be done.
+// strips processes each granule that a lane accesses.
 func (d *Detector) strips(t *turn) {
 	e := t.e
 	for left := e.Mask; left != 0; {
@@ -301,7 +305,7 @@ func (d *Detector) strips(t *turn) {
 	}
 }
 
-// alike says whether lanes hold the same locks.
+// alike says that lanes hold the same locks.
 func (w *warp) alike(lanes uint32) bool {
 	for _, h := range w.held {
 		if h.lanes&lanes != 0 && h.lanes&lanes != lanes {
@@ -311,7 +315,7 @@ func (w *warp) alike(lanes uint32) bool {
 	return true
 }
 
-// line finds the cell of a granule.
+// line gives the line and the index of the cell for a granule.
 func (d *Detector) line(t *turn, at uint64) (*shadow.Line[cell], int) {
 	if t.e.Space == event.Shared {
 		return d.memory.Shared(t.window, at)
@@ -319,7 +323,7 @@ func (d *Detector) line(t *turn, at uint64) (*shadow.Line[cell], int) {
 	return d.memory.Global(at)
 }
 
-// by makes the access at hand that of a lane.
+// by sets the current access to that of a lane.
 func (t *turn) by(lane int) {
 	t.now.thread = t.e.Warp*32 + uint32(lane)
 	if t.now.filter = 0; len(t.w.held) > 0 {
@@ -327,7 +331,7 @@ func (t *turn) by(lane int) {
 	}
 }
 
-// lane takes an access by one lane.
+// lane processes the access of one lane.
 func (d *Detector) lane(t *turn, lane int, addr uint64) {
 	t.by(lane)
 	for at := addr &^ (granule - 1); at < addr+uint64(t.e.Size); at += granule {
@@ -342,8 +346,8 @@ func (d *Detector) lane(t *turn, lane int, addr uint64) {
 	}
 }
 
-// row takes an access by lanes each of which has the granule after that of the lane before. Whether an access races depends on warps,
-// and on whether threads are the same, so that the first of a run decides for all.
+// row processes an access in which lanes access consecutive granules. Whether the access races depends only on warps,
+// and on whether the threads are the same, so the first cell of a run decides for all.
 func (d *Detector) row(t *turn, s *event.Strip) {
 	for lane, end := s.Low(), s.High()+1; lane < end; {
 		addr := s.Addr + uint64(lane-s.Low())*granule
@@ -372,7 +376,8 @@ func (d *Detector) row(t *turn, s *event.Strip) {
 	}
 }
 
-// same takes an access by lanes to the same bytes, or to one granule: the last is kept. They are judged one by one only when one of them may race.
+// same processes an access by lanes to the same bytes, or to one granule. The last lane is recorded. The lanes are
+// judged one by one only if one of them may race.
 func (d *Detector) same(t *turn, s *event.Strip) {
 	t.by(s.High())
 	may := false
@@ -393,7 +398,7 @@ func (d *Detector) same(t *turn, s *event.Strip) {
 	}
 }
 
-// may says whether a thread of the warp at hand can race with what a cell knows.
+// may says that a thread of the current warp may race with an access recorded in a cell.
 func (d *Detector) may(c *cell, e *event.Event, now *record) bool {
 	with := func(was *record) bool {
 		if was.flags&valid == 0 {
@@ -405,7 +410,7 @@ func (d *Detector) may(c *cell, e *event.Event, now *record) bool {
 	return with(&c.writer) || e.Kind != event.Load && with(&c.reader)
 }
 
-// note takes an access down.
+// note records an access.
 func (c *cell) note(e *event.Event, now *record) {
 	if e.Kind == event.Load {
 		c.reader = *now
@@ -414,7 +419,7 @@ func (c *cell) note(e *event.Event, now *record) {
 	}
 }
 
-// judge compares an access with those that a cell knows, and says whether it races.
+// judge compares an access with those recorded in a cell, and says whether it races.
 func (d *Detector) judge(c *cell, e *event.Event, now *record, addr uint64) (races bool) {
 	races = d.pair(&c.writer, true, e, now, addr)
 	if e.Kind != event.Load {
@@ -423,7 +428,7 @@ func (d *Detector) judge(c *cell, e *event.Event, now *record, addr uint64) (rac
 	return races
 }
 
-// pair judges two accesses of which one at least writes.
+// pair judges two accesses, at least one of which writes.
 func (d *Detector) pair(was *record, wrote bool, e *event.Event, now *record, addr uint64) (races bool) {
 	if was.flags&valid == 0 || was.thread == now.thread {
 		return false
@@ -449,7 +454,7 @@ func (d *Detector) sameBlock(x, y *record) bool {
 	return x.thread/32/d.perBlock == y.thread/32/d.perBlock
 }
 
-// condition gives the reason why two accesses by different threads race; "" when they do not.
+// condition gives the reason why two accesses by different threads race, or "" if they do not.
 func (d *Detector) condition(was, now *record) (note string, kind detect.Kind) {
 	same := d.sameBlock(was, now)
 	if was.thread/32 == now.thread/32 {

@@ -13,7 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// notesOf are the classes of races that a detector finds on a litmus line, sorted.
+// notesOf gives the classes of races that a detector finds on a litmus line, sorted.
 func notesOf(d detect.Detector, line string) string {
 	b := litmus.Launch(2)
 	litmus.Do(b, line)
@@ -92,7 +92,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestCounters wraps counters around, as the authors' release does.
+// TestCounters checks that counters wrap around as in the authors' release.
 func TestCounters(t *testing.T) {
 	for _, c := range []struct {
 		first, step, last string
@@ -112,8 +112,8 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestBlockLocks has two warps take a lock of block scope at one address, with fences wide enough for any two. The atomic
-// operations on the lock race when the blocks differ.
+// TestBlockLocks makes two warps acquire a lock of block scope at one address, with fences wide enough for any two. The
+// atomic operations on the lock race if the blocks differ.
 func TestBlockLocks(t *testing.T) {
 	for _, c := range []struct {
 		text  string
@@ -136,8 +136,9 @@ func TestBlockLocks(t *testing.T) {
 	}
 }
 
-// TestLocksOfLanes: threads hold locks, not warps (PreDataR, section 3: iGUARD's analysis is ScoRD's for threads that are
-// scheduled independently). What one lane takes, the others do not have, and what it gives back, they keep.
+// TestLocksOfLanes checks that threads hold locks, not warps (PreDataR, section 3: iGUARD's analysis is ScoRD's for
+// independently scheduled threads). A lock that one lane acquires is not held by the others, and releasing it does not
+// release theirs.
 func TestLocksOfLanes(t *testing.T) {
 	for _, c := range []struct{ what, line, want string }{
 		{"the lane that has it", "0.3 cas 9; 0.3 fence; 0.3 stv; 0.3 fence; 0.3 exch 9; 2 cas 9; 2 fence; 2 stv", ""},
@@ -157,7 +158,7 @@ func TestLocksOfLanes(t *testing.T) {
 	}
 }
 
-// TestKinds: the kind of a finding is that of what is missing, and the message says where the threads are.
+// TestKinds checks that the kind of a finding says what is missing, and that the message says where the threads are.
 func TestKinds(t *testing.T) {
 	for _, c := range []struct {
 		line string
@@ -183,7 +184,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestSides: a finding names both accesses as they were.
+// TestSides checks that a finding describes both accesses correctly.
 func TestSides(t *testing.T) {
 	b := litmus.Launch(2)
 	litmus.Do(b, "0.3 stv 1; 2.5 ld 1")
@@ -210,14 +211,15 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// TestWarpsTogether: lanes that run together do not race, whatever they share; those that had parted at one of the two accesses
-// do, but for lanes of one instruction. Lanes that the block does not have, or that have exited, do not part a warp.
+// TestWarpsTogether checks that lanes that run together do not race, whatever they share. Lanes that had parted at one
+// of the two accesses race, except for lanes of one instruction. Lanes that do not exist or have exited do not part a
+// warp.
 func TestWarpsTogether(t *testing.T) {
 	const all = ^uint32(0)
 	for _, c := range []struct {
 		what          string
-		threads, gone uint32 // of a block; lanes of warp 0 that exit first
-		first, second uint32 // lanes that store, and that load the word of the lane after
+		threads, gone uint32 // in a block; lanes of warp 0 that exit first
+		first, second uint32 // lanes that store, and lanes that load the next lane's word
 		races         bool
 	}{
 		{"all lanes", 64, 0, all, all, false},
@@ -248,7 +250,7 @@ func TestWarpsTogether(t *testing.T) {
 			t.Errorf("%s: found %v, want a race: %v", c.what, f, c.races)
 		}
 	}
-	for _, at := range []uint64{0, 1, 2, 3} { // lanes of one instruction, which share words or do not
+	for _, at := range []uint64{0, 1, 2, 3} { // lanes of one instruction, which share words or not
 		b := litmus.Launch(1)
 		litmus.Add(b, event.Event{Kind: event.Store, Mask: 0xff, Addr: litmus.Base + at, Stride: 4, Size: 4, Space: event.Global})
 		d := Spec.New(detect.Config{})
@@ -259,7 +261,8 @@ func TestWarpsTogether(t *testing.T) {
 	}
 }
 
-// TestFilterBits: the filter of the locks that a lane holds has 16 bits (003, section IV), which locks of either scope use all.
+// TestFilterBits checks that the filter of the locks that a lane holds has 16 bits (003, section IV), all of which are
+// used by locks of either scope.
 func TestFilterBits(t *testing.T) {
 	var used uint16
 	for n := range 200 {
@@ -278,7 +281,7 @@ func TestFilterBits(t *testing.T) {
 	}
 }
 
-// TestMemoryBytes: what is kept of each warp, block and word is counted.
+// TestMemoryBytes checks that the memory for each warp, block and word is counted.
 func TestMemoryBytes(t *testing.T) {
 	bytes := func(blocks uint32, line string) uint64 {
 		b := litmus.Launch(blocks)

@@ -12,14 +12,14 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// place is a granule: of the shared window of a block, from 1, or of global memory.
+// place is a granule of global memory (window 0), or of the shared window of a block, numbered from 1.
 type place struct {
 	window uint32
 	n      uint64
 }
 
-// lanewise does what Detector.access does, lane by lane with a cell for each granule: it judges all of them, and takes then
-// all down.
+// lanewise does what Detector.access does, lane by lane with a cell for each granule: it judges all lanes, and then
+// records all.
 func (d *Detector) lanewise(b *event.Batch, e *event.Event, cells map[place]*cell) {
 	w := &d.warps[e.Warp]
 	now := d.arrival(e)
@@ -46,7 +46,7 @@ func (d *Detector) lanewise(b *event.Batch, e *event.Event, cells map[place]*cel
 	}
 }
 
-// randomAccess is an access by a whole warp in order more often than not.
+// randomAccess adds an access, usually by a whole warp in order.
 func randomAccess(rng *rand.Rand, b *event.Batch) {
 	base := uint64(litmus.Base)
 	e := event.Event{Kind: event.Load, Flags: event.FlagRead, Warp: uint32(rng.IntN(6)), Place: 1 + uint32(rng.IntN(9)), Size: 4, Stride: 4,
@@ -81,7 +81,7 @@ func randomAccess(rng *rand.Rand, b *event.Batch) {
 		e.InRows(uint8(1+rng.IntN(4)), 4*int64(rng.IntN(2)), 4*int64(rng.IntN(40)))
 	case 6:
 		e.Mask, e.Stride = 0xffff<<rng.IntN(17), int64(rng.IntN(5)-2)*4
-	case 7, 8, 9: // two rows of a tile, or anything
+	case 7, 8, 9: // two rows of a tile, or random addresses
 		e.Flags |= event.FlagScattered
 		e.Side = uint32(len(b.Addrs))
 		at, far, step := rng.Uint64N(9), rng.Uint64N(40), rng.Uint64N(3)
@@ -93,13 +93,14 @@ func randomAccess(rng *rand.Rand, b *event.Batch) {
 		}
 	}
 	litmus.Add(b, e)
-	if e.Affine() && e.Warp < 5 && e.Stride >= 0 && rng.IntN(4) == 0 { // the next warp goes on
+	if e.Affine() && e.Warp < 5 && e.Stride >= 0 && rng.IntN(4) == 0 { // the next warp continues
 		e.Warp, e.Addr = e.Warp+1, e.Addr+uint64(32*e.Stride)
 		litmus.Add(b, e)
 	}
 }
 
-// TestLines compares findings and cells with those of a cell for each granule, lane by lane, on random streams.
+// TestLines compares findings and cells with those of an implementation with a cell for each granule, lane by lane, on
+// random streams.
 func TestLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 3))
 	compact, races := 0, map[string]int{}
@@ -142,7 +143,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// launchedRandom is a launch whose lanes part, take locks and synchronise now and then.
+// launchedRandom makes a launch whose lanes sometimes part, acquire locks and synchronise.
 func launchedRandom(rng *rand.Rand) *event.Batch {
 	b := litmus.Launch(3)
 	for range 40 {
@@ -167,7 +168,7 @@ func launchedRandom(rng *rand.Rand) *event.Batch {
 	return b
 }
 
-// TestBlockEnds has the shared memory of a block forgotten when its threads have exited.
+// TestBlockEnds checks that the shared memory of a block is dropped when its threads have exited.
 func TestBlockEnds(t *testing.T) {
 	d := Spec.New(detect.Config{}).(*Detector)
 	b := litmus.Launch(1)

@@ -1,4 +1,4 @@
-// Package litmus writes short event streams as lines of text, for the tests of detectors.
+// Package litmus parses short event streams written as lines of text, for the tests of detectors.
 package litmus
 
 import (
@@ -11,7 +11,7 @@ import (
 // Base is the address of word 0 of global memory.
 const Base = 0x2000_0000_0000
 
-// Launch gives a batch in which a launch of blocks of 64 threads has begun. Warps 0 and 1 are of block 0.
+// Launch gives a batch that begins a launch of blocks of 64 threads. Warps 0 and 1 belong to block 0.
 func Launch(blocks uint32) *event.Batch {
 	return &event.Batch{
 		Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}},
@@ -19,7 +19,7 @@ func Launch(blocks uint32) *event.Batch {
 	}
 }
 
-// Add appends an event of the launch. Without a place it gets its number.
+// Add appends an event of the launch. If its place is 0, it is set to the number of the event.
 func Add(b *event.Batch, e event.Event) {
 	e.Launch = 1
 	if e.Place == 0 {

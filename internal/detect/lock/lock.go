@@ -1,16 +1,17 @@
-// Package lock infers from events which locks a program takes and gives back, for the detectors that know locks.
-// CUDA has no lock operations: programs make them of a compare-and-swap followed by a fence, and of a fence followed by an
-// exchange. The papers read that pattern differently, and Rules says how: 000 is "Predictive Data Race Detection for
-// GPUs" (PreDataR, and Barracuda+), 001 chapter 5 of "Efficient Precise Dynamic Data Race Detection for CPU and GPU"
-// (BARRACUDA), 003 "ScoRD: A Scoped Race Detector for GPUs".
+// Package lock infers from events the lock operations of a program, for detectors that need locks. CUDA has no lock
+// operations: programs build them from a compare-and-swap followed by a fence, and a fence followed by an exchange. The
+// papers interpret that pattern differently; Rules selects the interpretation. 000 is "Predictive Data Race Detection
+// for GPUs" (PreDataR, and Barracuda+), 001 is chapter 5 of "Efficient Precise Dynamic Data Race Detection for CPU and
+// GPU" (BARRACUDA), 003 is "ScoRD: A Scoped Race Detector for GPUs".
 //
-// What is inferred: for each thread, a successful compare-and-swap (or, with TestAndSet, an exchange) and then a fence
-// acquire the lock at that address; a fence and then an exchange, another atomic write or a store to the address of a lock
-// that the thread holds release it. An operation whose order is acquire or release is operation and fence in one. Lanes
-// of a warp may act on locks of their own.
+// Inferred for each thread: a successful compare-and-swap (or, with TestAndSet, an exchange) and then a fence acquire
+// the lock at that address. A fence and then an exchange, another atomic write or a store to the address of a lock that
+// the thread holds release it. An operation with acquire or release order is operation and fence in one. The lanes of a
+// warp may use different locks.
 //
-// What is not: ticket locks and queue locks (who acquires only reads), read-write locks made of counters, locks that one
-// thread acquires and another releases (unless Unheld), locks of a warp beyond the last 128 that its lanes took, and which value means "free".
+// Not inferred: ticket locks and queue locks (the acquiring thread only reads); read-write locks made of counters;
+// locks that one thread acquires and another releases (unless Unheld); of each warp, locks beyond the last 128 that its
+// lanes took; and which value means "free".
 package lock
 
 import (
@@ -19,49 +20,52 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Scope says how the scopes of the atomic operation and the fence make that of the lock.
+// Scope says how the scope of a lock operation follows from the scopes of the atomic operation and the fence.
 type Scope uint8
 
-// The readings.
+// The interpretations.
 const (
-	// Narrowest: the lock is of the block when one of the two is (003, section III).
+	// Narrowest: the lock operation has block scope if one of the two has (003, section III).
 	Narrowest Scope = iota
-	// OfFence: the fence decides (001, section 5.4.1; 000, section 5.1, of Barracuda).
+	// OfFence: the scope of the fence decides (001, section 5.4.1; 000, section 5.1, for Barracuda).
 	OfFence
-	// OfAtomic: the atomic operation decides, and a fence of a narrower scope does not complete the acquire (003,
-	// section IV, the lock table).
+	// OfAtomic: the scope of the atomic operation decides, and a fence of a narrower scope does not complete the
+	// acquire (003, section IV, the lock table).
 	OfAtomic
 )
 
-// Rules are the points in which the papers differ. The zero value is the reading of 000, sections 2.1 and 4.
+// Rules are the points in which the papers differ. The zero value is the interpretation of 000, sections 2.1 and 4.
 type Rules struct {
 	Scope Scope
-	// Failed: a compare-and-swap counts whatever its outcome (001 and 003 do not look at it).
+	// Failed: a compare-and-swap counts even if it fails (001 and 003 do not look at its result).
 	Failed bool
-	// TestAndSet: an exchange that the thread does not directly precede with a fence takes as a compare-and-swap does.
+	// TestAndSet: an exchange acquires like a compare-and-swap, unless the thread executed a fence directly before it.
 	TestAndSet bool
-	// Adjacent: no access by the thread is between operation and fence (001, "immediately").
+	// Adjacent: the thread makes no access between the operation and the fence (001, "immediately").
 	Adjacent bool
 	// Unfenced: a release needs no fence (003: the exchange alone clears the lock's entry).
 	Unfenced bool
-	// ExchangeOnly: only exchanges release (000, 001 and 003 to the letter); otherwise stores and other atomic writes do too.
+	// ExchangeOnly: only exchanges release (000, 001 and 003 to the letter). Otherwise stores and other atomic writes
+	// do too.
 	ExchangeOnly bool
-	// Last: a thread that has not fenced yet is about to take one lock, that of its last compare-and-swap. Many programs claim
-	// one variable after the other by compare-and-swap and fence much later, or never; to note that then costs little.
+	// Last: a thread that has executed no fence yet can only be about to acquire one lock, that of its last
+	// compare-and-swap. Many programs claim one variable after the other by compare-and-swap, and execute a fence much
+	// later or never. With Last, these cost little.
 	Last bool
-	// Swap: a compare-and-swap that succeeds on a lock that the thread holds releases it, rather than takes it anew.
+	// Swap: a successful compare-and-swap on a lock that the thread holds releases it. Otherwise it acquires the lock
+	// again.
 	Swap bool
-	// Unheld: an exchange directly after a fence releases although the thread does not hold the lock (000 and 001 to the
-	// letter).
+	// Unheld: an exchange directly after a fence releases the lock even if the thread does not hold it (000 and 001 to
+	// the letter).
 	Unheld bool
 }
 
-// ScoRD is how ScoRD and iGUARD infer locks (003, section IV).
+// ScoRD gives the rules of ScoRD and iGUARD (003, section IV).
 func ScoRD() Rules {
 	return Rules{Scope: OfAtomic, Failed: true, Unfenced: true, ExchangeOnly: true, Unheld: true}
 }
 
-// ID names the variable of a lock.
+// ID identifies a lock variable.
 type ID struct {
 	Addr   uint64 // device address, or offset in the shared window of Block
 	Shared bool
@@ -75,33 +79,33 @@ type Kind uint8
 const (
 	Acquire Kind = iota
 	Release
-	// Drop: the thread no longer holds the lock, yet releases nothing: it wrote the variable with no fence before, or has
-	// exited.
+	// Drop: the thread no longer holds the lock, but has released nothing: it wrote the variable without a fence
+	// before, or has exited.
 	Drop
 )
 
-// Step is what lanes of a warp do to one lock by one event.
+// Step is an operation by lanes of a warp on one lock, in one event.
 type Step struct {
 	Kind   Kind
-	Device bool   // scope: the device, or else the block
+	Device bool   // the scope is the device; otherwise the block
 	Lanes  uint32 // of the event's warp
 	Lock   ID
 }
 
-// hold is lanes of a warp that have begun to take a lock, or have it.
+// hold is lanes of a warp that have begun to acquire a lock, or hold it.
 type hold struct {
 	id     ID
-	taken  bool // a fence has completed the acquire; before, device is the scope of the atomic operation
+	taken  bool // a fence has completed the acquire; until then, device is the scope of the atomic operation
 	device bool
 	lanes  uint32
-	fenced uint32 // those that have a fence since they took it
-	wide   uint32 // and one of device scope
+	fenced uint32 // lanes that have executed a fence since they acquired it
+	wide   uint32 // lanes of fenced with a fence of device scope
 }
 
-// begun is, with Last, what the lanes of a warp are about to take.
+// begun is, with Last, the locks that lanes of a warp are about to acquire.
 type begun struct {
 	lanes        uint32
-	wide, shared uint32 // lanes
+	wide, shared uint32 // lanes with device scope, and with a lock in shared memory
 	addrs        [32]uint64
 }
 
@@ -109,19 +113,19 @@ type begun struct {
 type warp struct {
 	holds []hold
 	begun *begun
-	seen  *filter // of the addresses of holds; nil: there are few
+	seen  *filter // filter for the addresses of holds; nil: there are few holds
 	after uint32  // lanes whose last operation was a fence
-	wide  uint32  // and one of device scope
-	empty bool    // a hold may have no lane any more
+	wide  uint32  // lanes of after whose fence had device scope
+	empty bool    // some hold may have no lanes
 }
 
-// filter is a Bloom filter: most atomic operations are on variables that the warp does not hold.
+// filter is a Bloom filter. It is useful because most atomic operations are on variables that the warp does not hold.
 type filter struct {
 	bits  [16]uint64
 	added int
 }
 
-// filterFrom is the number of holds from which on they are filtered.
+// filterFrom is the number of holds from which a filter is used.
 const filterFrom = 8
 
 func (f *filter) add(addr uint64) {
@@ -130,13 +134,13 @@ func (f *filter) add(addr uint64) {
 	f.added++
 }
 
-// place is where an address is in a filter.
+// place gives the bit of an address in a filter.
 func place(addr uint64) (word int, bit uint64) {
 	n := addr * 0x9e3779b97f4a7c15 >> 54
 	return int(n >> 6), 1 << (n & 63)
 }
 
-// may says that holds may have a lock at addr.
+// may says that the warp may hold a lock at addr.
 func (w *warp) may(addr uint64) bool {
 	if w.seen == nil {
 		return len(w.holds) > 0
@@ -145,7 +149,7 @@ func (w *warp) may(addr uint64) bool {
 	return w.seen.bits[word]&bit != 0
 }
 
-// add adds a hold. It keeps the filter free of most of what is not held any more.
+// add adds a hold. If the list is full, it rebuilds the filter without the locks that are no longer held.
 func (w *warp) add(h hold) {
 	if len(w.holds) == cap(w.holds) {
 		w.holds = append(make([]hold, 0, max(4, 2*len(w.holds))), w.holds...)
@@ -166,13 +170,13 @@ func (w *warp) add(h hold) {
 	}
 }
 
-// drop takes lanes from a hold.
+// drop removes lanes from a hold.
 func (w *warp) drop(h *hold, lanes uint32) {
 	h.lanes &^= lanes
 	w.empty = w.empty || h.lanes == 0
 }
 
-// Tracker infers the locks of one launch after the other.
+// Tracker infers the locks of launches, one launch at a time.
 type Tracker struct {
 	rules Rules
 	wpb   uint32
@@ -184,7 +188,7 @@ type Tracker struct {
 // New makes a Tracker.
 func New(r Rules) *Tracker { return &Tracker{rules: r} }
 
-// Begin forgets what was, and makes ready for the events of l.
+// Begin drops all state and prepares for the events of l.
 func (t *Tracker) Begin(l *event.Launch) {
 	t.wpb = l.WarpsPerBlock()
 	t.begin(0, int(l.Grid.Count())*int(t.wpb))
@@ -211,9 +215,9 @@ func (t *Tracker) begin(first uint32, n int) {
 	}
 }
 
-// Event takes a device event of the launch and gives what it does to locks, in the order of lanes. The steps are valid
-// until the next call. Steps take effect together with the event: a Release represents what the thread did before it, an
-// Acquire what it does after it.
+// Event handles a device event of the launch and returns its lock operations, in the order of lanes. They are valid
+// until the next call. They take effect together with the event: a Release publishes what the thread did before it, and
+// an Acquire affects what it does after it.
 func (t *Tracker) Event(b *event.Batch, e *event.Event) []Step {
 	t.steps = t.steps[:0]
 	w := &t.warps[e.Warp-t.first]
@@ -248,13 +252,13 @@ func (t *Tracker) Event(b *event.Batch, e *event.Event) []Step {
 	return t.steps
 }
 
-// Holds says that lanes of the warp hold locks, or are about to.
+// Holds says that lanes of the warp hold locks or are about to.
 func (t *Tracker) Holds(warp uint32) bool {
 	w := &t.warps[warp-t.first]
 	return len(w.holds) > 0 || w.begun != nil && w.begun.lanes != 0
 }
 
-// apart notes an access by lanes: what comes next does not directly follow a fence.
+// apart records an access by lanes: their next operation does not directly follow a fence.
 func (t *Tracker) apart(w *warp, lanes uint32) {
 	w.after &^= lanes
 	if !t.rules.Adjacent {
@@ -274,11 +278,11 @@ func (t *Tracker) apart(w *warp, lanes uint32) {
 	t.settle(w)
 }
 
-// maxHolds bounds what a warp holds: beyond, what it began to hold longest ago is dropped. Programs that claim things by a
-// compare-and-swap and never give them back would hold ever more.
+// maxHolds bounds the holds of a warp. Beyond it, the oldest hold is dropped: programs that claim things by a
+// compare-and-swap and never give them back would accumulate holds without limit.
 const maxHolds = 128
 
-// settle forgets holds that no lane has any more.
+// settle removes holds without lanes.
 func (t *Tracker) settle(w *warp) {
 	if !w.empty {
 		return
@@ -335,7 +339,7 @@ func (t *Tracker) atomic(b *event.Batch, e *event.Event, w *warp) {
 	t.settle(w)
 }
 
-// begin notes, with Last, what lanes are about to take.
+// begin records, with Last, what lanes are about to acquire.
 func (w *warp) begin(b *event.Batch, e *event.Event, lanes uint32) {
 	if w.begun == nil {
 		w.begun = new(begun)
@@ -361,7 +365,7 @@ func (w *warp) begin(b *event.Batch, e *event.Event, lanes uint32) {
 	}
 }
 
-// desist notes that lanes write what they were about to take.
+// desist handles writes by lanes to the lock that they were about to acquire.
 func (t *Tracker) desist(b *event.Batch, e *event.Event, w *warp) {
 	if w.begun == nil {
 		return
@@ -373,7 +377,7 @@ func (t *Tracker) desist(b *event.Batch, e *event.Event, w *warp) {
 	}
 }
 
-// id names the lock that a lane is about to take.
+// id gives the ID of the lock that a lane is about to acquire.
 func (g *begun) id(lane int, block uint32) ID {
 	if g.shared>>uint(lane)&1 != 0 {
 		return ID{g.addrs[lane], true, block}
@@ -389,10 +393,10 @@ func (t *Tracker) idOf(b *event.Batch, e *event.Event, lane int) ID {
 	return id
 }
 
-// take notes that a lane has done the first half of an acquire, or all of it.
+// take records that a lane has executed the first half of an acquire, or all of it.
 func (t *Tracker) take(id ID, w *warp, lane uint32, taken, device bool) {
 	if w.may(id.Addr) {
-		for i := range w.holds { // anew
+		for i := range w.holds { // again
 			if h := &w.holds[i]; h.id == id && h.lanes&lane != 0 {
 				w.drop(h, lane)
 				if h.taken {
@@ -413,7 +417,7 @@ func (t *Tracker) take(id ID, w *warp, lane uint32, taken, device bool) {
 	}
 }
 
-// hold adds h, to a hold of its kind if there is one.
+// hold adds h, merging it into a similar hold if there is one.
 func (t *Tracker) hold(w *warp, h hold) {
 	if w.may(h.id.Addr) {
 		for i := range w.holds {
@@ -428,7 +432,8 @@ func (t *Tracker) hold(w *warp, h hold) {
 	w.add(h)
 }
 
-// step adds a step, to the last one if that is alike: what lanes do to one lock stays in their order.
+// step adds a step, merging it into the last one if they differ only in lanes: the steps on one lock remain in the
+// order of lanes.
 func (t *Tracker) step(s Step) {
 	if n := len(t.steps); n > 0 {
 		if o := &t.steps[n-1]; o.Kind == s.Kind && o.Lock == s.Lock && o.Device == s.Device {
@@ -439,9 +444,9 @@ func (t *Tracker) step(s Step) {
 	t.steps = append(t.steps, s)
 }
 
-// write lets the lanes of an access that writes give back the locks whose variables they write: by a release if such a
-// write can release, and else so that they no longer hold them. Such an access may also be one that takes. It gives the
-// lanes that wrote a lock of theirs.
+// write handles an access by lanes that writes the variables of locks that they hold. If such an access can release
+// locks (can), and a fence preceded it where the rules require one, it releases them; otherwise it drops them. takes
+// says that the same access may also acquire. It returns the lanes that wrote a lock that they held.
 func (t *Tracker) write(b *event.Batch, e *event.Event, w *warp, can, takes bool) (given uint32) {
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
@@ -454,7 +459,7 @@ func (t *Tracker) write(b *event.Batch, e *event.Event, w *warp, can, takes bool
 		for i := range holds {
 			h := &holds[i]
 			if h.id != id || h.lanes&bit == 0 || !h.taken && takes {
-				continue // a second attempt begins anew
+				continue // a second attempt replaces the first
 			}
 			given |= bit
 			w.drop(h, bit)
@@ -477,7 +482,7 @@ func (t *Tracker) write(b *event.Batch, e *event.Event, w *warp, can, takes bool
 	return given
 }
 
-// give ends a lane's hold of a lock by writing its variable.
+// give ends a lane's hold of a lock because the lane wrote its variable.
 func (t *Tracker) give(e *event.Event, h *hold, bit uint32, can bool) {
 	device := e.Kind == event.Store && e.Order <= event.Volatile || wide(e.Scope)
 	switch {
@@ -492,7 +497,7 @@ func (t *Tracker) give(e *event.Event, h *hold, bit uint32, can bool) {
 	}
 }
 
-// scope is that of the lock operation made of an atomic operation and a fence.
+// scope gives the scope of a lock operation made of an atomic operation and a fence.
 func (t *Tracker) scope(atomic, fence bool) bool {
 	switch t.rules.Scope {
 	case OfFence:

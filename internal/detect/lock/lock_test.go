@@ -15,7 +15,7 @@ const (
 	cta = event.ScopeCTA
 )
 
-// op makes an event of a warp; change adjusts it.
+// op makes an event of a warp, adjusted by change.
 func op(kind event.Kind, lanes uint32, addr uint64, change ...func(*event.Event)) event.Event {
 	e := event.Event{Kind: kind, Mask: lanes, Addr: addr, Size: 4, Space: event.Global}
 	if kind == event.Atomic {
@@ -195,7 +195,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestSteadyState: neither a stream of coalesced accesses nor locking allocates.
+// TestSteadyState checks that neither coalesced accesses nor locking allocates memory.
 func TestSteadyState(t *testing.T) {
 	requireSteady(t, Rules{TestAndSet: true})
 	requireSteady(t, Rules{Last: true, Swap: true})
@@ -219,7 +219,8 @@ func requireSteady(t *testing.T, rules Rules) {
 	}
 }
 
-// TestLanesHoldApart: whatever the stream, a lane releases or drops only what it has acquired, and does not acquire twice.
+// TestLanesHoldApart checks that in any stream a lane releases or drops only what it has acquired, and does not acquire
+// twice.
 func TestLanesHoldApart(t *testing.T) {
 	state := uint64(1)
 	pick := func(n int) int {
@@ -252,7 +253,7 @@ func TestLanesHoldApart(t *testing.T) {
 	}
 }
 
-// TestClaims: what is taken and never given back is forgotten, the oldest first.
+// TestClaims checks that locks that are never given back are dropped, the oldest first.
 func TestClaims(t *testing.T) {
 	tr := New(Rules{})
 	tr.Begin(&event.Launch{Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}})
@@ -278,8 +279,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestFullWarp: a warp that holds as many locks as it may, and takes on, allocates nothing; a tracker of a block sees its
-// warps alone, and forgets them with the block.
+// TestFullWarp checks that a warp that holds the most locks and acquires more allocates nothing, and that a tracker of
+// one block handles only its warps and drops them with the block.
 func TestFullWarp(t *testing.T) {
 	l := event.Launch{Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}
 	for _, rules := range []Rules{{}, {Last: true}} {
@@ -310,7 +311,8 @@ func TestFullWarp(t *testing.T) {
 	}
 }
 
-// TestFilter has warps take and give back many locks: each that is held is found in the filter, and none is held by nobody.
+// TestFilter makes warps acquire and release many locks. The filter must find each lock that is held, and no hold may
+// remain without lanes.
 func TestFilter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, rules := range []Rules{{}, ScoRD(), {Adjacent: true, TestAndSet: true}} {

@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Apart gives the same stream with every access's addresses written out, lane by lane: a detector that takes lanes in lane
-// order together has to find the same in both.
+// Apart gives the same stream with the addresses of every access listed lane by lane. A detector that treats lanes in
+// lane order together must find the same in both.
 func Apart(b *event.Batch) *event.Batch {
 	out := *b
 	out.Events, out.Addrs = nil, nil

@@ -11,13 +11,13 @@ import (
 // bulkCopy is a half of a bulk copy that is not complete.
 type bulkCopy struct {
 	node    int
-	after   int // what its thread does next
+	after   int // the node of what its thread does next
 	group   uint32
 	number  int64
 	tracked bool
 }
 
-// bulk makes the node of a half of a bulk copy: a thread of its own, as that of any copy.
+// bulk adds the node of a half of a bulk copy. Like every copy it is a thread of its own.
 func (x *builder) bulk(e *event.Event, at int, block uint32) {
 	th := thread{launch: e.Launch, warp: e.Warp, lane: bits.TrailingZeros32(e.Mask)}
 	issue := x.op(e, th.lane, node{at: at})
@@ -39,7 +39,7 @@ func (x *builder) bulk(e *event.Event, at int, block uint32) {
 	x.bulks[th] = append(x.bulks[th], bulkCopy{i, after, x.bulkGroups[th], e.Stride, e.Barrier != 0})
 }
 
-// landBulks ends those of a thread that are done.
+// landBulks ends the bulk copies of a thread for which done is true.
 func (x *builder) landBulks(th thread, at int, done func(*bulkCopy) bool) {
 	var left []bulkCopy
 	for _, f := range x.bulks[th] {
@@ -55,7 +55,7 @@ func (x *builder) landBulks(th thread, at int, done func(*bulkCopy) bool) {
 	x.bulks[th] = left
 }
 
-// bulkWait completes the bulk copies of lanes but for those of their last groups.
+// bulkWait completes the bulk copies of lanes, except those of their last groups.
 func (x *builder) bulkWait(e *event.Event, at int) {
 	for _, lane := range lanesOf(e.Mask) {
 		th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
@@ -72,7 +72,7 @@ func (x *builder) bulkWait(e *event.Event, at int) {
 	}
 }
 
-// bulkDone completes a copy, which releases to its mbarrier.
+// bulkDone completes a copy, which performs a release on its mbarrier.
 func (x *builder) bulkDone(e *event.Event, at int, block uint32) {
 	th := thread{launch: e.Launch, warp: e.Warp, lane: bits.TrailingZeros32(e.Mask)}
 	var halves []int
@@ -80,7 +80,7 @@ func (x *builder) bulkDone(e *event.Event, at int, block uint32) {
 		if f.number != e.Stride {
 			return false
 		}
-		if n := &x.nodes[f.node]; !n.copy.apart { // histories take it for what its thread did
+		if n := &x.nodes[f.node]; !n.copy.apart { // histories treat it as part of its thread
 			x.edge(f.node, f.after)
 		}
 		halves = append(halves, f.node)
@@ -95,7 +95,7 @@ func (x *builder) bulkDone(e *event.Event, at int, block uint32) {
 	}
 }
 
-// tell makes the node of a release to the mbarrier at the address of an event.
+// tell adds the node of a release on the mbarrier at the address of an event.
 func (x *builder) tell(e *event.Event, at int, block uint32, place string) int {
 	x.numbered++
 	lane := bits.TrailingZeros32(e.Mask)
@@ -110,7 +110,7 @@ func (x *builder) tell(e *event.Event, at int, block uint32, place string) int {
 	return r
 }
 
-// Bulking turns accesses of a program into bulk copies, which fences let see what comes before, and adds what waits for them.
+// Bulking turns accesses of a program into bulk copies, with proxy fences for what precedes them, and adds waits.
 func Bulking(b *event.Batch, pick func(n int) int) *event.Batch {
 	c := *b
 	c.Events, c.Launches = nil, nil

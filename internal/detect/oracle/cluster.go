@@ -8,15 +8,15 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// cluster is a cluster of a launch.
+// cluster identifies a cluster of a launch.
 type cluster struct {
-	several bool // blocks
+	several bool // it has several blocks
 	number  uint32
 }
 
 func clustered(l *event.Launch) bool { return l.ClusterShape().Count() > 1 }
 
-// memory gives the memory that an address of an event is of, and the address there.
+// memory gives the memory that an address of an event belongs to, and the address within it.
 func (x *builder) memory(e *event.Event, addr uint64) (instance, uint64) {
 	if e.Space == event.Global {
 		return instance{}, addr
@@ -31,7 +31,7 @@ func (x *builder) memory(e *event.Event, addr uint64) (instance, uint64) {
 	return instance{true, e.Launch, block}, addr
 }
 
-// clusterBarrier orders what arrivals at a barrier of a cluster release before those who wait for the phase.
+// clusterBarrier orders what arrivals at a cluster barrier release before those that wait for the phase.
 func (x *builder) clusterBarrier(e *event.Event, at int) {
 	l := x.launches[e.Launch]
 	c, _ := l.ClusterOf(e.Warp / l.WarpsPerBlock())
@@ -63,10 +63,11 @@ func (x *builder) clusterBarrier(e *event.Event, at int) {
 	}
 }
 
-// clusterPhases are how often threads have arrived at the barrier of their cluster, and how often they have waited.
+// clusterPhases counts for each thread its arrivals at the cluster barrier, and its waits.
 type clusterPhases map[thread][2]int
 
-// legal says that threads arrive and wait in turn, and wait no longer than until all others have arrived that have not exited.
+// legal says that threads alternate between arriving and waiting, and that a wait ends only when all live threads have
+// arrived.
 func (p clusterPhases) legal(l *event.Launch, e *event.Event, gone map[thread]bool) bool {
 	for _, lane := range lanesOf(e.Mask) {
 		th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
@@ -96,7 +97,8 @@ func (p clusterPhases) legal(l *event.Launch, e *event.Event, gone map[thread]bo
 	return true
 }
 
-// completes is what completes the phase of an mbarrier: the second word hands on what the first one has been released to.
+// completes performs the operation that completes a phase of an mbarrier: the second word passes on what was released
+// to the first.
 func (x *builder) completes(e *event.Event, at int, block uint32) {
 	if e.Kind == event.Load {
 		return
@@ -128,9 +130,11 @@ func (t *trace) released(w int) []int {
 	return t.releases(w)
 }
 
-// unfenced says of byte b that f accesses it through the async proxy and e, which happens before, did through the generic one, and that no
-// proxy fence by a thread of the cluster lies between. What such an access, or one through the async proxy that is complete, has done after e counts instead of e.
-// What cp.async writes counts from when it is complete. Of global memory all writes by the same launch count, and fences by any of its threads.
+// unfenced says of byte b that f accesses it through the async proxy, that e accessed it through the generic proxy and
+// happens before f, and that no proxy fence by a thread of the cluster lies between. If another access through the
+// generic proxy, or a completed one through the async proxy, has replaced e since, the answer is false for e. A
+// cp.async takes place when it is complete. For global memory, all writes by the same launch count, and fences by any
+// of its threads.
 func (t *trace) unfenced(e, f int, b uint64) bool {
 	x, y := &t.nodes[e], &t.nodes[f]
 	if !y.async || x.async || x.copy.is && !x.copy.small || x.mem.shared && event.InTensorMemory(b) {
@@ -139,7 +143,7 @@ func (t *trace) unfenced(e, f int, b uint64) bool {
 	if !x.mem.shared && (x.t.launch != y.t.launch || !x.write) {
 		return false
 	}
-	other := event.Global // of a fence that does not concern the memory
+	other := event.Global // the space of fences that do not cover the memory
 	if !x.mem.shared {
 		other = event.Shared
 	}
@@ -168,14 +172,14 @@ func (t *trace) unfenced(e, f int, b uint64) bool {
 	return true
 }
 
-// units is the state of matrix operations of warpgroups and of tensor cores.
+// units is the state of matrix operations of warpgroups and of tensor core operations.
 type units struct {
-	phases  map[thread]int      // of the barrier of the cluster, that a thread has waited for
-	arrived map[[3]uint32][]int // launch, cluster, phase: nodes that are released
+	phases  map[thread]int      // the number of phases of the cluster barrier that a thread has waited for
+	arrived map[[3]uint32][]int // launch, cluster, phase: nodes that arrivals have released
 
-	matrixGroups map[[2]uint32]uint32 // launch, warp: committed
+	matrixGroups map[[2]uint32]uint32 // launch, warp: the number of committed groups
 	halves       []*unitHalf
-	issues       map[[3]uint32][]int // launch, block, number of the operation: nodes of its lanes, and those behind
+	issues       map[[3]uint32][]int // launch, block, number of the operation: nodes of its lanes before it, and those after it
 	commits      map[thread][]commit
 }
 
@@ -188,7 +192,7 @@ func newUnits() units {
 	return units{map[thread]int{}, map[[3]uint32][]int{}, map[[2]uint32]uint32{}, nil, map[[3]uint32][]int{}, map[thread][]commit{}}
 }
 
-// unitHalf is what a matrix operation reads or writes.
+// unitHalf is a read or a write by a matrix operation or a tensor core operation.
 type unitHalf struct {
 	matrix bool
 	launch uint32
@@ -199,12 +203,12 @@ type unitHalf struct {
 	number int64
 	how    uint8
 	group  uint32 // of a matrix operation
-	commit int64  // of an operation of a tensor core; -1: none
+	commit int64  // of a tensor core operation; -1: none yet
 	landed bool
-	done   bool // it is complete, and not only its block at its end
+	done   bool // it is complete; false if it landed only because its block ended
 }
 
-// inOrder says that e and f are operations of tensor cores that are performed one after the other, or one.
+// inOrder says that e and f belong to one tensor core operation, or to two that are performed one after the other.
 func (t *trace) inOrder(e, f int) bool {
 	x, y := t.nodes[e].copy.unit, t.nodes[f].copy.unit
 	if x == nil || y == nil || x.matrix || y.matrix || x.launch != y.launch || x.warp != y.warp || x.lane != y.lane {
@@ -213,7 +217,7 @@ func (t *trace) inOrder(e, f int) bool {
 	return x.number == y.number || x.how == y.how && x.how != event.CoreLoads
 }
 
-// unit makes the node of what a matrix operation reads or writes: it happens after all that its lanes have done.
+// unit adds the node of a read or a write by a matrix operation. It happens after all that its lanes have done.
 func (x *builder) unit(e *event.Event, at int, block uint32) {
 	key := [3]uint32{e.Launch, block, uint32(e.Stride)}
 	k := x.issues[key]
@@ -243,7 +247,7 @@ func (x *builder) unit(e *event.Event, at int, block uint32) {
 	x.halves = append(x.halves, h)
 }
 
-// landUnits ends those that are done.
+// landUnits ends the halves for which done is true.
 func (x *builder) landUnits(at int, done func(*unitHalf) bool) {
 	for _, h := range x.halves {
 		if h.landed || !done(h) {
@@ -257,7 +261,7 @@ func (x *builder) landUnits(at int, done func(*unitHalf) bool) {
 	}
 }
 
-// leaveUnits ends those of threads, whom nobody has waited for.
+// leaveUnits ends the halves of threads that nobody has waited for.
 func (x *builder) leaveUnits(at int, of func(thread) bool) {
 	for _, h := range x.halves {
 		if n := &x.nodes[h.node]; !h.landed && of(thread{launch: h.launch, warp: h.warp, lane: h.lane}) {
@@ -270,7 +274,7 @@ func (x *builder) leaveUnits(at int, of func(thread) bool) {
 	}
 }
 
-// waitMatrix lets lanes wait for the operations of their warpgroup but for its last groups.
+// waitMatrix makes lanes wait for the operations of their warpgroup, except those of the last groups.
 func (x *builder) waitMatrix(e *event.Event, at int, block uint32) {
 	l := x.launches[e.Launch]
 	first := block * l.WarpsPerBlock()
@@ -289,7 +293,7 @@ func (x *builder) waitMatrix(e *event.Event, at int, block uint32) {
 	x.landUnits(at, done)
 }
 
-// commitCores lets an mbarrier be told when a thread's operations are complete.
+// commitCores performs a commit: an mbarrier will be signalled when the thread's operations so far are complete.
 func (x *builder) commitCores(e *event.Event, at int) {
 	lane := bits.TrailingZeros32(e.Mask)
 	th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
@@ -301,7 +305,7 @@ func (x *builder) commitCores(e *event.Event, at int) {
 	}
 }
 
-// coresDone completes the operations of a thread up to a commit, which releases what it has done until then.
+// coresDone completes the operations of a thread up to a commit. This releases what the thread has done until then.
 func (x *builder) coresDone(e *event.Event, at int, block uint32) {
 	lane := bits.TrailingZeros32(e.Mask)
 	for _, c := range x.commits[thread{launch: e.Launch, warp: e.Warp, lane: lane}] {
@@ -321,7 +325,7 @@ func (x *builder) coresDone(e *event.Event, at int, block uint32) {
 	}
 }
 
-// waitCores lets lanes of a warp wait for what it has loaded of tensor memory, or stored.
+// waitCores makes lanes of a warp wait for its loads of tensor memory, or its stores.
 func (x *builder) waitCores(e *event.Event, at int) {
 	how := event.CoreLoads
 	if e.Flags&event.FlagWrite != 0 {

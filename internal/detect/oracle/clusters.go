@@ -7,9 +7,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Clusters makes a program of clusters: their blocks access each other's shared memory, meet at the barrier of the cluster and at mbarriers,
-// copy asynchronously and in bulk, multiply matrices and fence proxies. An operation through the async proxy accesses 16 bytes or a multiple, as the manual
-// asks, and a warp exits as a whole.
+// Clusters makes a program with clusters. Their blocks access each other's shared memory, use the cluster barrier and
+// mbarriers, copy asynchronously and in bulk, multiply matrices and fence proxies. An operation through the async proxy
+// accesses a multiple of 16 bytes, as the manual requires, and a warp exits as a whole.
 func Clusters(pick func(n int) int) *event.Batch {
 	g := &clusterProgram{pick: pick, b: &event.Batch{}, polite: pick(3)}
 	for range 1 + pick(4)/3 {
@@ -25,18 +25,18 @@ func Clusters(pick func(n int) int) *event.Batch {
 type clusterProgram struct {
 	pick    func(int) int
 	b       *event.Batch
-	polite  int // how often there is order
+	polite  int // how often accesses are ordered
 	l       *event.Launch
-	live    []uint32 // by warp
-	arrived []uint32 // at the barrier of the cluster
-	open    []uint32 // of these, those whose phase is complete
+	live    []uint32 // by warp: lanes that have not exited
+	arrived []uint32 // lanes that have arrived at the cluster barrier
+	open    []uint32 // those of arrived whose phase is complete
 	number  int64
-	told    []event.Event // what mbarriers are to be told
+	told    []event.Event // events that will signal mbarriers
 	commits int64
 	places  int
 }
 
-// emit adds an event, but for accesses to the shared memory of a block that has ended: there is none, and engines tell so.
+// emit adds an event. It drops accesses to the shared memory of a block that has ended, which engines report.
 func (g *clusterProgram) emit(e event.Event) {
 	if e.Space == event.Shared && (e.Flags&event.FlagScattered == 0 && g.gone(e.Warp, e.Addr) || e.Flags&event.FlagScattered != 0 &&
 		slices.ContainsFunc(g.b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)], func(at uint64) bool { return g.gone(e.Warp, at) })) {
@@ -45,7 +45,7 @@ func (g *clusterProgram) emit(e event.Event) {
 	g.b.Events = append(g.b.Events, e)
 }
 
-// gone says that an address that a warp accesses is of a block of its cluster that has ended.
+// gone says that an address accessed by a warp belongs to a block of its cluster that has ended.
 func (g *clusterProgram) gone(warp uint32, addr uint64) bool {
 	rank := addr >> event.PeerShift
 	if rank == 0 {
@@ -82,7 +82,7 @@ func (g *clusterProgram) launch() {
 	}
 }
 
-// of gives the warps of a block, or of its cluster.
+// of gives the warps of a block, or of its whole cluster.
 func (g *clusterProgram) of(block uint32, whole bool) (out []uint32) {
 	wpb := g.l.WarpsPerBlock()
 	c, _ := g.l.ClusterOf(block)
@@ -190,7 +190,7 @@ func (g *clusterProgram) scope() event.Scope {
 	return []event.Scope{event.ScopeCTA, event.ScopeCluster, event.ScopeCluster, event.ScopeGPU}[g.pick(4)]
 }
 
-// peer gives the bits of an address that make it one of a block of the cluster.
+// peer gives the address bits that select the shared memory of a block of the cluster.
 func (g *clusterProgram) peer() uint64 {
 	n := int(g.l.ClusterShape().Count())
 	if g.pick(2) == 0 || n == 1 {
@@ -220,7 +220,7 @@ func (g *clusterProgram) access(e event.Event) {
 	}
 	way := g.pick(6)
 	if e.Kind == event.Store && e.Mask&(e.Mask-1) != 0 && g.pick(4) > 0 {
-		way = 3 // lanes mostly write apart
+		way = 3 // lanes mostly write different bytes
 	}
 	switch {
 	case way < 2:
@@ -239,7 +239,7 @@ func (g *clusterProgram) access(e event.Event) {
 	g.emit(e)
 }
 
-// flag accesses a word that threads synchronise by.
+// flag accesses a word that threads use for synchronisation.
 func (g *clusterProgram) flag(e event.Event) {
 	e.Kind = []event.Kind{event.Load, event.Store, event.Atomic}[g.pick(3)]
 	e.Flags = []event.Flags{event.FlagRead, event.FlagWrite, event.FlagRead | event.FlagWrite}[e.Kind-event.Load]
@@ -251,8 +251,8 @@ func (g *clusterProgram) flag(e event.Event) {
 	g.emit(e)
 }
 
-// initialise lets a thread initialise mbarriers, store, and fence the initialisations, and others access what it wrote behind a barrier of the
-// cluster, or when they have observed a flag.
+// initialise makes a thread initialise mbarriers, store, and fence the initialisations. Other threads access what it
+// wrote after a cluster barrier, or after observing a flag.
 func (g *clusterProgram) initialise(e event.Event) {
 	block := e.Warp / g.l.WarpsPerBlock()
 	one := e
@@ -296,8 +296,8 @@ func (g *clusterProgram) initialise(e event.Event) {
 	}
 }
 
-// handOver lets a thread of a cluster store, all of them fence, and one write a flag behind a barrier; and a thread of another cluster
-// read the flag and all of them fence behind a barrier, and one load.
+// handOver makes a thread of a cluster store, all of the cluster's threads fence, and one write a flag after a barrier.
+// A thread of another cluster reads the flag, all threads there fence after a barrier, and one loads.
 func (g *clusterProgram) handOver(e event.Event) {
 	wpb := g.l.WarpsPerBlock()
 	warp := func() (w, block uint32) {
@@ -348,7 +348,8 @@ func (g *clusterProgram) handOver(e event.Event) {
 	word(all[g.pick(len(all))], event.Load, data, event.Weak)
 }
 
-// stage lets warps of a warpgroup read shared memory by matrix operations, one or some of them wait, and a thread that may know overwrite it.
+// stage makes warps of a warpgroup read shared memory by matrix operations, one or some of them wait, and a thread that
+// may know of that overwrite it.
 func (g *clusterProgram) stage(e event.Event) {
 	if !g.l.Bulk {
 		return
@@ -384,7 +385,8 @@ func (g *clusterProgram) stage(e event.Event) {
 	}
 }
 
-// pass lets threads store to shared memory or copy to it, tell an mbarrier so, and others wait for its phase and load.
+// pass makes threads store to shared memory or copy to it and signal an mbarrier, and others wait for its phase and
+// load.
 func (g *clusterProgram) pass(e event.Event) {
 	bar := uint64(0x8000+8*g.pick(2)) | g.peer()
 	scope := event.ScopeCTA
@@ -431,7 +433,7 @@ func (g *clusterProgram) pass(e event.Event) {
 	}
 }
 
-// complete completes the phase of an mbarrier by a thread.
+// complete completes a phase of an mbarrier by a thread.
 func (g *clusterProgram) complete(e event.Event, bar uint64, scope event.Scope) {
 	e.Scope, e.Barrier, e.Addr = scope, uint8(g.pick(3)), bar
 	e.Kind, e.Flags, e.Order = event.Load, event.FlagRead|event.FlagApart, event.Acquire
@@ -441,7 +443,7 @@ func (g *clusterProgram) complete(e event.Event, bar uint64, scope event.Scope) 
 	g.emit(e)
 }
 
-// mbarrier arrives at one, or waits for it; the phase may be complete.
+// mbarrier arrives at an mbarrier, or waits for it; the phase may be complete.
 func (g *clusterProgram) mbarrier(e event.Event) {
 	e.Space, e.Size, e.Addr, e.Scope = event.Shared, 4, uint64(0x8000+8*g.pick(2))|g.peer(), event.ScopeCTA
 	if clustered(g.l) {
@@ -461,7 +463,7 @@ func (g *clusterProgram) mbarrier(e event.Event) {
 	}
 }
 
-// spaceOfFence gives what memory the next proxy fence concerns.
+// spaceOfFence gives the space of the next proxy fence.
 func (g *clusterProgram) spaceOfFence() event.Space {
 	return [...]event.Space{event.NoSpace, event.NoSpace, event.Shared, event.Global}[len(g.b.Events)%4]
 }
@@ -498,14 +500,14 @@ func (g *clusterProgram) anywhere(e event.Event) event.Event {
 	return e
 }
 
-// tell tells an mbarrier of a copy, or of operations, that are complete.
+// tell signals an mbarrier for a copy, or for operations, that are complete.
 func (g *clusterProgram) tell() {
 	if len(g.told) == 0 {
 		return
 	}
 	i := g.pick(len(g.told))
 	x := g.told[i]
-	for j := range g.told[:i] { // those of a lane are complete in order
+	for j := range g.told[:i] { // those of one lane complete in order
 		if y := g.told[j]; x.Kind == event.CoreDone && y.Kind == x.Kind && y.Warp == x.Warp && y.Mask == x.Mask {
 			i, x = j, y
 			break
@@ -517,8 +519,8 @@ func (g *clusterProgram) tell() {
 	}
 }
 
-// copy lets lanes copy to shared memory of their block by cp.async, or commit such copies, make an mbarrier track them, wait for them, or see
-// the phase of the mbarrier complete.
+// copy makes lanes copy to shared memory of their block by cp.async, or commit such copies, make an mbarrier track
+// them, wait for them, or complete a phase of the mbarrier.
 func (g *clusterProgram) copy(e event.Event, at uint64) {
 	switch k := g.pick(7); k {
 	default:
@@ -543,8 +545,8 @@ func (g *clusterProgram) copy(e event.Event, at uint64) {
 	g.emit(e)
 }
 
-// copyAhead lets threads copy by cp.async and wait for that, all of them fence proxies and meet, mostly, and one read by an operation through the
-// async proxy.
+// copyAhead makes threads copy by cp.async and wait for the copies. All threads usually fence proxies and meet at a
+// barrier, and one reads the data through the async proxy.
 func (g *clusterProgram) copyAhead(e event.Event) {
 	if !g.l.Bulk {
 		return
@@ -603,7 +605,7 @@ func (g *clusterProgram) copyAhead(e event.Event) {
 	g.emit(e)
 }
 
-// matrix lets a warp issue an operation of its warpgroup, commit, or wait.
+// matrix makes a warp issue an operation of its warpgroup, commit, or wait.
 func (g *clusterProgram) matrix(e event.Event) {
 	e.Mask = g.live[e.Warp]
 	switch g.pick(4) {
@@ -623,7 +625,7 @@ func (g *clusterProgram) matrix(e event.Event) {
 	g.emit(e)
 }
 
-// core lets a thread issue an operation of a tensor core, or commit, or a warp access tensor memory, or wait.
+// core makes a thread issue a tensor core operation or commit, or a warp access tensor memory or wait.
 func (g *clusterProgram) core(e, one event.Event) {
 	e.Mask = g.live[e.Warp]
 	e.Space, one.Space = event.Shared, event.Shared
@@ -663,7 +665,7 @@ func (g *clusterProgram) core(e, one event.Event) {
 	}
 }
 
-// blockBarrier lets all threads of a block meet.
+// blockBarrier makes all threads of a block meet at a barrier.
 func (g *clusterProgram) blockBarrier(block uint32, e event.Event) {
 	for _, w := range g.of(block, false) {
 		if e.Kind, e.Flags, e.Warp, e.Mask = event.Arrive, event.FlagWait, w, g.live[w]; e.Mask != 0 {
@@ -673,7 +675,7 @@ func (g *clusterProgram) blockBarrier(block uint32, e event.Event) {
 	g.emit(event.Event{Kind: event.BarrierDone, Launch: g.l.ID, Warp: block * g.l.WarpsPerBlock(), Mask: 1})
 }
 
-// clusterStep lets threads arrive at the barrier of their cluster, or go on behind it.
+// clusterStep makes threads arrive at the cluster barrier, or continue after it.
 func (g *clusterProgram) clusterStep(e event.Event) {
 	w := e.Warp
 	if open := g.open[w] & e.Mask; open != 0 {
@@ -692,7 +694,7 @@ func (g *clusterProgram) clusterStep(e event.Event) {
 	g.phase(e.Warp / g.l.WarpsPerBlock())
 }
 
-// phase completes that of the barrier of a cluster, where all have arrived.
+// phase completes a phase of the cluster barrier if all have arrived.
 func (g *clusterProgram) phase(block uint32) {
 	all := g.of(block, true)
 	for _, w := range all {
@@ -705,7 +707,7 @@ func (g *clusterProgram) phase(block uint32) {
 	}
 }
 
-// clusterBarrier lets all threads of a cluster arrive, and some go on; some do something between.
+// clusterBarrier makes all threads of a cluster arrive and some continue; some act in between.
 func (g *clusterProgram) clusterBarrier(block uint32, e event.Event) {
 	order := []event.Order{event.Release, event.Release, event.Release, event.Relaxed}[g.pick(4)]
 	all := g.of(block, true)

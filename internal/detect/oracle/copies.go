@@ -8,33 +8,34 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// copyNode is what the node of an asynchronous copy says beside: it is a thread of its own, between its issue and a wait.
+// copyNode is the part of a node that only asynchronous copies have. A copy is a thread of its own, between its issue
+// and a wait.
 type copyNode struct {
 	is    bool
 	small bool   // by cp.async
-	issue int    // node of the thread that copies
+	issue int    // the node of the issuing thread
 	done  int    // index of the event of the wait that covers it, or of the exit of the last thread of its block
-	mask  uint32 // lanes whose copies of the event that wait covers
-	turn  int    // of its warp, then
-	first int    // node of the first arrival that an mbarrier is told of it by, 0 for none
+	mask  uint32 // lanes whose copies of the same event that wait covers
+	turn  int    // node.turn of its warp at the issue
+	first int    // the node of the first arrival through which an mbarrier tracks it; 0: none
 	unit  *unitHalf
-	after int  // what its thread does next, by cp.async when an mbarrier is to track it
-	apart bool // it is no part of what its thread does when it is complete
+	after int  // the node of what its thread does next; by cp.async: next after an mbarrier begins to track it
+	apart bool // its completion does not follow from what its thread does later
 }
 
-// flies says that f comes while e, a copy, is in flight: then nothing orders the two, whatever will.
+// flies says that f comes while copy e is in flight. Then nothing orders the two, whatever comes later.
 func (t *trace) flies(e, f int) bool {
 	return t.nodes[e].copy.is && t.nodes[f].at < t.nodes[e].copy.done
 }
 
-// flying are the copies of a thread that no wait has covered.
+// flying is a copy that no wait has covered.
 type flying struct {
 	node  int
 	group uint32
 	track []tracked
 }
 
-// tracked says that an mbarrier tracks a copy, by an operation of its thread.
+// tracked says that an mbarrier tracks a copy because of an operation of its thread.
 type tracked struct {
 	addr uint64
 	node int
@@ -54,7 +55,7 @@ func (x *builder) track(e *event.Event, at int) {
 	}
 }
 
-// phaseDone completes the copies that an mbarrier tracks: they happen before the first arrival that waits for them.
+// phaseDone completes the copies that an mbarrier tracks. They happen before the first arrival that waits for them.
 func (x *builder) phaseDone(e *event.Event, at int, block uint32) {
 	wpb := x.launches[e.Launch].WarpsPerBlock()
 	done := map[int]uint32{}
@@ -63,7 +64,7 @@ func (x *builder) phaseDone(e *event.Event, at int, block uint32) {
 		if th.launch != e.Launch || th.warp/wpb != block {
 			continue
 		}
-		for i := range list { // other mbarriers track them too
+		for i := range list { // other mbarriers track it too
 			if n := len(list[i].track); n > 0 {
 				if list[i].track = slices.DeleteFunc(list[i].track, func(t tracked) bool { return t.addr == e.Addr }); len(list[i].track) < n {
 					landed = append(landed, list[i].node)
@@ -105,7 +106,7 @@ func (x *builder) phaseDone(e *event.Event, at int, block uint32) {
 	}
 }
 
-// copies makes the nodes of copies that the lanes of an event issue, which n describes.
+// copies adds the nodes of the copies that the lanes of an event issue. n describes them.
 func (x *builder) copies(e *event.Event, n node) {
 	for _, lane := range lanesOf(e.Mask) {
 		th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
@@ -128,7 +129,7 @@ func (x *builder) commit(e *event.Event) {
 	}
 }
 
-// wait completes the copies of lanes but for those of their last groups.
+// wait completes the copies of lanes, except those of their last groups.
 func (x *builder) wait(e *event.Event, at int) {
 	done := map[int]uint32{} // by event: lanes
 	var all []int
@@ -144,7 +145,7 @@ func (x *builder) wait(e *event.Event, at int) {
 			x.edge(f.node, w)
 			all = append(all, f.node)
 			done[x.nodes[f.node].at] |= 1 << lane
-			if len(f.track) > 0 { // phases may make it known too
+			if len(f.track) > 0 { // phases may make the completion known as well
 				n := &x.nodes[f.node]
 				n.copy.apart, n.copy.after = true, f.track[0].node
 				landed = append(landed, f)
@@ -176,7 +177,7 @@ func (x *builder) land(all []int) {
 	}
 }
 
-// over ends the copies of a block of which no thread is left.
+// over ends the copies of a block whose threads have all exited.
 func (x *builder) over(launch, block uint32, at int) {
 	l := x.launches[launch]
 	wpb := l.WarpsPerBlock()
@@ -188,7 +189,7 @@ func (x *builder) over(launch, block uint32, at int) {
 	x.leave(at, func(th thread) bool { return th.launch == launch && th.warp/wpb == block })
 }
 
-// leave ends the copies of threads, which have waited for none of them.
+// leave ends the copies of threads that have waited for none of them.
 func (x *builder) leave(at int, of func(thread) bool) {
 	var written []int
 	defer func() { x.land(written) }()
@@ -226,28 +227,28 @@ func (x *builder) leave(at int, of func(thread) bool) {
 	}
 }
 
-// pending says that f comes while e, a copy, is in flight, as far as f knows: when e's thread would have to wait before. Who is not ordered with the
-// issue lacks more than that.
+// pending says that copy e is in flight as far as f knows (inFlight), and that the wait of e's thread is what is
+// missing (awaits). If f is not ordered with the issue, more than the wait is missing.
 func (t *trace) pending(e, f int) (inFlight, awaits bool) {
 	x, y := &t.nodes[e], &t.nodes[f]
 	if !x.copy.is || y.at >= x.copy.done && !x.copy.apart {
 		return false, false
 	}
 	u := x.copy.unit
-	any := u != nil && (u.matrix || y.at < x.copy.done) // of the operation's threads may have told f that it may go on
+	any := u != nil && (u.matrix || y.at < x.copy.done) // some thread of the operation may have signalled f
 	return true, x.t.launch == y.t.launch && (x.t.warp == y.t.warp || any) || t.before(x.copy.issue, f)
 }
 
-// elsewhere says that e, a copy that an mbarrier tracks and that is complete, has read global memory, and that f, which is of another launch, happens after
-// its issue: that it is complete is asked in its launch alone.
+// elsewhere says that e is a completed copy, tracked by an mbarrier, that has read global memory, and that f belongs to
+// another launch and happens after its issue. Knowledge of completion is required only within the launch of e.
 func (t *trace) elsewhere(e, f int) bool {
 	x, y := &t.nodes[e], &t.nodes[f]
 	return x.copy.is && x.copy.apart && !x.mem.shared && y.at >= x.copy.done && x.t.launch != y.t.launch &&
 		(t.before(x.copy.after, f) || x.copy.after == f)
 }
 
-// Copying turns accesses of a program into asynchronous copies, and adds commits and waits. Allocations that begin or end while
-// a launch runs are left out: an engine runs launches to their end.
+// Copying turns accesses of a program into asynchronous copies, and adds commits and waits. It leaves out allocations
+// that begin or end while a launch runs, since an engine runs launches to their end.
 func Copying(b *event.Batch, pick func(n int) int) *event.Batch {
 	c := *b
 	c.Events = nil

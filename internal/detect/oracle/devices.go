@@ -2,8 +2,8 @@ package oracle
 
 import "fencepost.dev/fencepost/internal/event"
 
-// Devices puts the launches of a random program on several devices, half of the time those of an agent on one, and makes the scope of
-// most operations that reach beyond the block that of the system.
+// Devices puts the launches of a random program on several devices. In half of the programs, the launches of an agent
+// are on one device. Most scopes that reach beyond the block become system scope.
 func Devices(b *event.Batch, pick func(n int) int) *event.Batch {
 	out := *b
 	out.Events, out.Launches = append([]event.Event(nil), b.Events...), append([]event.Launch(nil), b.Launches...)
@@ -25,8 +25,8 @@ func Devices(b *event.Batch, pick func(n int) int) *event.Batch {
 	return &out
 }
 
-// Exchanges makes a program of launches on several devices that run at the same time and hand data over through flags, by operations and
-// fences of the scope of the device or of the system.
+// Exchanges makes a program of concurrent launches on several devices that hand data over through flags, by operations
+// and fences of device scope or system scope.
 func Exchanges(pick func(n int) int) *event.Batch {
 	b := &event.Batch{}
 	add := func(e event.Event) { b.Events = append(b.Events, e) }

@@ -2,12 +2,12 @@ package oracle
 
 import "fencepost.dev/fencepost/internal/event"
 
-// Locked makes the stream of a random program whose threads, of several warps and blocks, access a few words in critical
-// sections of one lock, one after the other: most take it properly, some forget a fence or the lock, or use a scope that
-// is too narrow. What pick returns decides everything, as for Random.
+// Locked makes the stream of a random program whose threads, in several warps and blocks, access a few words in
+// critical sections of one lock, one after the other. Most take the lock properly; some omit a fence or the lock, or
+// use a scope that is too narrow. pick is as for Random.
 func Locked(pick func(n int) int) *event.Batch {
 	g := &generator{pick: pick, b: &event.Batch{}, agents: 1 + pick(2), space: 0x1000, span: 8}
-	care := 2 + pick(30) // one step in so many of a section is wrong
+	care := 2 + pick(30) // one in care steps of a section is wrong
 	for i := 4 + pick(20); i > 0; i-- {
 		if len(g.running) == 0 || g.pick(15) == 0 {
 			g.scatterHost(3)
@@ -35,7 +35,8 @@ func Locked(pick func(n int) int) *event.Batch {
 	return g.b
 }
 
-// section makes a critical section of a thread. The other lanes of free now and then do in step what it does, elsewhere.
+// section makes a critical section of a thread. Sometimes the other lanes of free do the same in step with it, at other
+// addresses.
 func (g *generator) section(e event.Event, free uint32, care int) {
 	wrong := func() bool { return g.pick(care) == 0 }
 	scope := func() event.Scope {
@@ -88,9 +89,9 @@ func (g *generator) section(e event.Event, free uint32, care int) {
 	lock(9)
 }
 
-// Buckets makes a random program of threads that lock buckets side by side, each a lock and two words, by compare-and-swap,
-// access the words and unlock, as insertions into a hash table do: lanes of a warp in step, each in a bucket of its own. Some
-// forget a fence or the lock, or use a scope that is too narrow. For the meaning of pick see Random.
+// Buckets makes a random program of threads that lock buckets side by side by compare-and-swap, access them and unlock,
+// like insertions into a hash table. A bucket is a lock and two words. The lanes of a warp act in step, each on a
+// bucket of its own. Some omit a fence or the lock, or use a scope that is too narrow. pick is as for Random.
 func Buckets(pick func(n int) int) *event.Batch {
 	g := &generator{pick: pick, b: &event.Batch{}, agents: 1 + pick(2), space: 0x1000, span: 8}
 	s := &buckets{generator: g, care: 3 + pick(60), owned: make([]bool, 1+pick(4)), lanes: map[[3]uint32]*bucketLane{}}
@@ -109,15 +110,15 @@ func Buckets(pick func(n int) int) *event.Batch {
 
 type buckets struct {
 	*generator
-	care  int // one step in so many is wrong
+	care  int // one in care steps is wrong
 	owned []bool
 	lanes map[[3]uint32]*bucketLane
 }
 
-// bucketLane is how far a lane has come with its bucket.
+// bucketLane is the progress of a lane with its bucket.
 type bucketLane struct{ bucket, stage int }
 
-// step lets the lanes of a warp go on that have come as far as one of them.
+// step advances those lanes of a warp that have made the same progress.
 func (s *buckets) step(l *runningLaunch) {
 	wpb := l.info.WarpsPerBlock()
 	block := l.blocks[s.pick(len(l.blocks))]
@@ -170,7 +171,7 @@ func (s *buckets) step(l *runningLaunch) {
 	}
 }
 
-// take lets lanes try to lock their buckets.
+// take makes lanes try to lock their buckets.
 func (s *buckets) take(e event.Event, of *[32]*bucketLane) {
 	e.Kind, e.RMW, e.Order, e.Scope, e.Place = event.Atomic, event.CompareAndSwap, event.Relaxed, s.wide(), 1
 	e.Space, e.Size = event.Global, 4
@@ -195,7 +196,7 @@ func (s *buckets) take(e event.Event, of *[32]*bucketLane) {
 	}
 }
 
-// touch lets lanes access a word of their buckets.
+// touch makes lanes access a word of their buckets.
 func (s *buckets) touch(e event.Event, of *[32]*bucketLane, word int) {
 	e.Space, e.Size, e.Place = event.Global, 4, 7+uint32(s.pick(4))
 	e.Kind, e.Flags = event.Load, event.FlagRead
@@ -225,7 +226,7 @@ func (s *buckets) at(e *event.Event, of *[32]*bucketLane, word int) {
 	}
 }
 
-// wide is a scope that includes all threads, but now and then not.
+// wide gives a scope that includes all threads, and sometimes one that does not.
 func (s *buckets) wide() event.Scope {
 	if s.pick(s.care) == 0 {
 		return event.ScopeCTA

@@ -1,7 +1,7 @@
-// Package oracle finds the races of an event stream by brute force: it writes out the relations of the memory model
-// over the whole stream, closes them, and looks at every pair of accesses. It follows the definitions that package hb
-// documents, shares no code with any detector, and is for tests: time and space grow with the cube and the square of
-// the number of operations.
+// Package oracle finds the races of an event stream by brute force. It builds the relations of the memory model over
+// the whole stream, computes their closure, and examines every pair of accesses. It follows the definitions in the
+// documentation of package hb and shares no code with any detector. It is for tests: time grows with the cube of the
+// number of operations, and space with the square.
 package oracle
 
 import (
@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Model says how volatile accesses and fences are read.
+// Model selects the interpretation of volatile accesses and fences.
 type Model int
 
 // The models, as package detect names them.
@@ -24,24 +24,24 @@ const (
 	HRF
 )
 
-// Race is the races of a pair of places.
+// Race is the result for a pair of places.
 type Race struct {
-	A, B      string // places, sorted: "p12", or "host:" and the operation's name
+	A, B      string // places, sorted: "p12", or "host:" followed by the name of the operation
 	Why       string // the gravest reason
 	Warning   bool
 	Count     int // accesses that race with an earlier one
-	Addresses int // bytes concerned
+	Addresses int // bytes that race
 }
 
 func (r Race) String() string {
 	return fmt.Sprintf("%s-%s %s count %d bytes %d", r.A, r.B, r.Why, r.Count, r.Addresses)
 }
 
-// reasons, from the mildest to the gravest; the first seven are warnings.
+// reasons are the reasons for races, from the mildest to the gravest. The first ones are warnings.
 var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "host-threads", "mixed-size-rmw", "copy-proxy", "one-instruction", "lost-update", "proxy", "same-block",
 	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "copy", "cross-device", "cross-launch"}
 
-// warnings is how many reasons are warnings.
+// warnings is the largest index in reasons of a warning.
 const warnings = 7
 
 func rankOf(why string) int {
@@ -53,14 +53,14 @@ func rankOf(why string) int {
 	panic("BUG: reason " + why)
 }
 
-// thread is a device thread or (launch 0) an agent.
+// thread is a device thread, or an agent of the host (launch 0).
 type thread struct {
 	launch, warp uint32
 	lane         int
-	copy         int // number of an asynchronous copy, which its thread has issued; 0 for the thread
+	copy         int // number of an asynchronous copy issued by the thread; 0: the thread itself
 }
 
-// instance is a memory: global, or the shared memory of a block.
+// instance is global memory, or the shared memory of a block.
 type instance struct {
 	shared        bool
 	launch, block uint32
@@ -75,13 +75,13 @@ const (
 	proxyNode // fence.proxy.async
 )
 
-// node is an operation of one thread. Every element of a strong vector access is one of its own.
+// node is an operation of one thread. Each element of a strong vector access is a node of its own.
 type node struct {
 	kind
 	t       thread
 	block   uint32
-	device  uint8 // 0: the run has one device, or the host
-	nested  bool  // of a launch that a thread made
+	device  uint8 // 0: the run has one device, or the node is of the host
+	nested  bool  // of a launch made by a thread
 	cluster cluster
 	at      int // index of the event
 	order   event.Order
@@ -93,25 +93,25 @@ type node struct {
 	unit    uint64
 	read    bool
 	write   bool
-	atomic  bool // by event kind
+	atomic  bool // an atom or red
 	red     bool
 	host    bool
 	staged  bool
 	mask    uint32
 	pc      uint32
-	turn    int    // how often the warp had reconverged as a whole
-	vals    []byte // written bytes; nil unknown
-	key     string // what makes writes alike
-	saw     int    // node whose write this strong read observed, morally strong; -1
-	cut     int    // writes of this index and later are not before it
-	nthAcc  int    // event*32+lane, or -1-event for the host
+	turn    int    // the number of times that all lanes of the warp had reconverged
+	vals    []byte // bytes written; nil: not known
+	key     string // equal for writes of one class (same instruction)
+	saw     int    // the node of the write that this strong read observed, if the two are morally strong; otherwise -1
+	cut     int    // index in writes: this write and later ones do not precede the node
+	nthAcc  int    // event*32+lane; for the host -1-event
 	volatil bool
 	copy    copyNode
 	async   bool        // an access through the async proxy
-	space   event.Space // of a proxy fence, event.NoSpace: all
-	inits   bool        // mbarrier.init, or the fence of such
-	silent  bool        // an access that races with nothing
-	handed  int         // the write whose releases this one hands on, 1 more; 0: none
+	space   event.Space // of a proxy fence; event.NoSpace: all spaces
+	inits   bool        // an mbarrier.init, or a fence.mbarrier_init
+	silent  bool        // an access that does not race
+	handed  int         // one more than the write whose releases this write passes on; 0: none
 }
 
 type trace struct {
@@ -119,20 +119,21 @@ type trace struct {
 	launches map[uint32]*event.Launch
 	nodes    []node
 	edges    [][2]int
-	weak     map[[2]int]bool // edges that order no fence.sc
-	inits    [][2]int        // a fence of initialisations, and who knows what it releases
+	weak     map[[2]int]bool // edges that do not order fence.sc
+	inits    [][2]int        // pairs of a fence.mbarrier_init and an operation that knows what the fence releases
 	last     map[thread]int
-	writes   []write // in order
+	writes   []write // in stream order
 	floors   []floor
 	reach    [][]uint64
 
-	// What is assumed of host threads: edges between nodes of agents, the node of each launch's end, and that of its beginning.
+	// Assumed order of host threads: edges between nodes of agents, and for each launch the nodes of its end and its
+	// beginning.
 	assumed      [][2]int
 	ends, begins map[uint32]int
 	supposed     map[int][]int // see supposes
 }
 
-// write is a change of bytes: node's, or (-1) the birth or death of an allocation.
+// write is a change of bytes: by a node, or (node -1) the beginning or end of an allocation.
 type write struct {
 	node int
 	mem  instance
@@ -141,13 +142,13 @@ type write struct {
 	at   int
 }
 
-// floor is the completion of a barrier that all threads of a block waited at.
+// floor is the completion of a barrier at which all threads of a block waited.
 type floor struct {
 	mem instance
 	at  int
 }
 
-// Find gives the races of a stream, sorted.
+// Find returns the races of a stream, sorted.
 func Find(b *event.Batch, model Model) []Race {
 	t := &trace{model: model, launches: map[uint32]*event.Launch{}, last: map[thread]int{}, weak: map[[2]int]bool{},
 		ends: map[uint32]int{}, begins: map[uint32]int{}, supposed: map[int][]int{}}
@@ -178,29 +179,29 @@ func (t *trace) add(n node) int {
 
 func (t *trace) edge(a, b int) { t.edges = append(t.edges, [2]int{a, b}) }
 
-// builder is the state of reading a stream.
+// builder is the state while reading a stream.
 type builder struct {
 	*trace
 	b        *event.Batch
 	tokens   map[uint64]int
-	supposed map[uint64]int           // tokens, those signals among them that are assumed
+	supposed map[uint64]int           // by token, like tokens, including assumed signals
 	begun    map[uint32]int           // launch: node of KernelBegin
-	start    map[uint32]int           // launch: node before what it does without waiting
-	newest   map[uint32]*event.Launch // agent: its last operation, where that is a launch
-	waited   map[uint32][]int         // agent: signals that it has waited for since
-	releases map[uint32]bool          // launch: the next one may begin early
+	start    map[uint32]int           // launch: the node that precedes what its threads do without waiting
+	newest   map[uint32]*event.Launch // agent: its last operation, if that is a launch
+	waited   map[uint32][]int         // agent: the signals that it has waited for since newest
+	releases map[uint32]bool          // launch: the next launch may begin early
 	ended    map[uint32]bool          //
 	arrivals map[[3]uint32][]waiting  // launch, block, barrier
 	gone     map[thread]bool
-	touched  map[thread]bool // accessed shared memory
+	touched  map[thread]bool // threads that have accessed shared memory
 	dirty    map[[2]uint32]bool
 	turns    map[[2]uint32]int // launch, warp
-	groups   map[thread]uint32 // of copies, committed
+	groups   map[thread]uint32 // the number of committed groups of copies
 	flying   map[thread][]flying
-	landed   map[thread][]flying // whose phase of an mbarrier is complete
-	numbered int                 // copies
+	landed   map[thread][]flying // copies whose phase of an mbarrier is complete
+	numbered int                 // the number of copies so far
 
-	bulkGroups map[thread]uint32 // of bulk copies, committed
+	bulkGroups map[thread]uint32 // the number of committed groups of bulk copies
 	bulks      map[thread][]bulkCopy
 	units
 }
@@ -238,8 +239,8 @@ func (t *trace) build(b *event.Batch) {
 	}
 }
 
-// begin finds what comes before all of a launch: of one that begins early what comes before all of the launch before it, and what the
-// agent has waited for since.
+// begin finds what precedes all of a launch. For a launch that begins early, that is what precedes all of the launch
+// before it, and what the agent has waited for since.
 func (x *builder) begin(l *event.Launch, at int) {
 	x.start[l.ID] = x.begun[l.ID]
 	if last := x.newest[l.Agent]; l.Early && last != nil && x.releases[last.ID] {
@@ -315,7 +316,7 @@ func lanesOf(mask uint32) (out []int) {
 	return out
 }
 
-// op adds a node of a lane, after the beginning of its kernel.
+// op adds a node of a lane. The beginning of its kernel precedes it.
 func (x *builder) op(e *event.Event, lane int, n node) int {
 	n.t = thread{launch: e.Launch, warp: e.Warp, lane: lane}
 	n.block = e.Warp / x.launches[e.Launch].WarpsPerBlock()
@@ -547,12 +548,13 @@ func includes(a, b *node) bool {
 		(a.device == b.device || a.scope == event.ScopeSys && b.scope == event.ScopeSys)
 }
 
-// inCluster says that two operations are of one cluster, where the scope of one ends there.
+// inCluster says that two operations are in one cluster, if the scope of one of them ends at the cluster.
 func inCluster(a, b *node) bool {
 	return a.scope != event.ScopeCluster && b.scope != event.ScopeCluster || a.t.launch == b.t.launch && a.cluster == b.cluster
 }
 
-// strongAt gives the last strong write of exactly [addr, addr+size) that still fills a byte of it before writes[cut].
+// strongAt gives the last strong write to exactly [addr, addr+size) before writes[cut] of which some byte is not
+// overwritten.
 func (t *trace) strongAt(mem instance, addr, size uint64, cut int) int {
 	left := uint32(1)<<size - 1
 	for i := cut - 1; i >= 0; i-- {
@@ -579,7 +581,7 @@ func (t *trace) strongAt(mem instance, addr, size uint64, cut int) int {
 	return -1
 }
 
-// observed gives the write that strong read i observes directly and morally strongly.
+// observed gives the write that strong read i observes directly, if the two are morally strong; otherwise -1.
 func (x *builder) observed(i int) int {
 	n := &x.nodes[i]
 	w := x.strongAt(n.mem, n.addr, n.size, len(x.writes))
@@ -589,7 +591,7 @@ func (x *builder) observed(i int) int {
 	return w
 }
 
-// chain gives the writes that w continues by morally strong read-modify-writes, w first.
+// chain gives the writes that w continues by morally strong read-modify-writes, beginning with w.
 func (t *trace) chain(w int) []int {
 	out := []int{w}
 	for t.nodes[w].atomic && t.nodes[w].saw >= 0 {
@@ -599,10 +601,10 @@ func (t *trace) chain(w int) []int {
 	return out
 }
 
-// orderFences adds what fence.sc order beyond their patterns: of two wide fence.sc, one before a wide strong write by the
-// order of its cluster (program order, CTA barriers, bar.warp.sync, barriers of the cluster), the other after a wide strong
-// read that observed the write by the order of its cluster, the first synchronises with the second. It must run before the other patterns have
-// added their edges.
+// orderFences adds what fence.sc order beyond their patterns. Of two wide fence.sc, let one precede a wide strong write
+// in the order of its cluster (program order, CTA barriers, bar.warp.sync, cluster barriers), and the other follow a
+// wide strong read that observed the write, in the order of its cluster. Then the first synchronises with the second.
+// orderFences must run before the other patterns add their edges.
 func (t *trace) orderFences() {
 	var fences []int
 	for i := range t.nodes {
@@ -633,7 +635,7 @@ func (t *trace) orderFences() {
 			if x.t.launch != n.t.launch {
 				continue
 			}
-			inner := !n.cluster.several && n.cluster == x.cluster // it is the block: all scopes will do
+			inner := !n.cluster.several && n.cluster == x.cluster // the cluster is one block: any scope will do
 			if !inner && !(n.wide() && x.wide()) {
 				continue
 			}
@@ -669,7 +671,7 @@ func (t *trace) synchronise() {
 	}
 }
 
-// fenced orders what a fence, or another release operation, releases before an operation.
+// fenced adds the edge from a release operation, or a fence, to an operation that acquires it.
 func (t *trace) fenced(from, to int) {
 	if t.nodes[from].kind == fenceNode && t.nodes[from].inits {
 		t.inits = append(t.inits, [2]int{from, to})
@@ -678,7 +680,8 @@ func (t *trace) fenced(from, to int) {
 	t.edge(from, to)
 }
 
-// initKnown says that access e initialised an mbarrier, and that a fence of such by its thread has released that to f.
+// initKnown says that access e initialised an mbarrier, and that a fence.mbarrier_init by its thread has released that
+// to f.
 func (t *trace) initKnown(e, f int) bool {
 	x := &t.nodes[e]
 	return x.inits && x.kind == accessNode && slices.ContainsFunc(t.inits, func(known [2]int) bool {
@@ -716,7 +719,8 @@ func (t *trace) releases(w int) (out []int) {
 	return out
 }
 
-// whole gives the last element of the access that element i belongs to: a release releases all of its own access.
+// whole gives the last element of the access that element i belongs to: a release operation releases all elements of
+// its own access.
 func (t *trace) whole(i int) int {
 	for i+1 < len(t.nodes) && t.nodes[i+1].nthAcc == t.nodes[i].nthAcc && t.nodes[i+1].kind == accessNode {
 		i++
@@ -761,8 +765,8 @@ func (t *trace) close() {
 	}
 }
 
-// closeAcyclic computes the closure of edges without a cycle, but for edges from a node to itself, which takes less: a node reaches its
-// successors and what they reach. It gives false if there is a cycle.
+// closeAcyclic computes the closure of edges without a cycle (edges from a node to itself apart), which is faster: a
+// node reaches its successors and what they reach. It returns false if there is a cycle.
 func (t *trace) closeAcyclic() bool {
 	successors := make([][]int, len(t.nodes))
 	for _, e := range t.edges {
@@ -777,7 +781,7 @@ func (t *trace) closeAcyclic() bool {
 		begun[i] = true
 		for _, s := range successors[i] {
 			if t.before(i, s) {
-				continue // and so what it reaches
+				continue // its successors are reached already
 			}
 			if s != i && !visit(s) {
 				return false
@@ -806,8 +810,8 @@ func (t *trace) join(i, k int) {
 
 func (t *trace) before(a, b int) bool { return t.reach[a][b/64]>>uint(b%64)&1 != 0 }
 
-// supposes says that f comes after e by what is assumed of host threads too: the launch or the operation of the one does after all of
-// that of the other.
+// supposes says that f follows e in the order that includes what is assumed of host threads: the launch or operation of
+// e ends before that of f begins.
 func (t *trace) supposes(e, f int) bool {
 	point := func(n int, launches map[uint32]int) (int, bool) {
 		if l := t.nodes[n].t.launch; l != 0 {
@@ -821,7 +825,7 @@ func (t *trace) supposes(e, f int) bool {
 	if !ended || !whole {
 		return false
 	}
-	if t.supposed[to] == nil { // from which nodes of agents one comes there
+	if t.supposed[to] == nil { // compute the nodes of agents that reach to
 		all := []int{to}
 		for i := 0; i < len(all); i++ {
 			for _, x := range t.assumed {
@@ -909,8 +913,8 @@ func (t *trace) reborn(b uint64, x, y *node) bool {
 	return false
 }
 
-// seen says that strong write e led to the value of its location that is current when f happens, or to the former one, and that an
-// observer of that value happens before f.
+// seen says that an observer happens before f of the value that strong write e led to. The value must be the current
+// one of its location when f happens, or the former one.
 func (t *trace) seen(e, f int) bool {
 	x, y := &t.nodes[e], &t.nodes[f]
 	if !x.write || x.order == event.Weak || x.host {
@@ -930,7 +934,7 @@ func (t *trace) seen(e, f int) bool {
 	return false
 }
 
-// observers gives the operations that observed write v and did not write, and v itself if it is a read-modify-write.
+// observers yields the operations that observed write v and did not write, and v itself if it is a read-modify-write.
 func (t *trace) observers(v int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for z := v; z < len(t.nodes); z++ {
@@ -942,8 +946,8 @@ func (t *trace) observers(v int) iter.Seq[int] {
 	}
 }
 
-// values gives the strong write of the location of x that makes its value before writes[cut], and that of the last value before it
-// that was observed and that threads overwrote; -1 when there is none.
+// values gives the strong write that makes the value of x's location before writes[cut], and that of the last value
+// before it that was observed and that threads overwrote. -1: there is none.
 func (t *trace) values(x *node, cut int) (current, former int) {
 	current, former = -1, -1
 	overwrite := func() {
@@ -954,7 +958,7 @@ func (t *trace) values(x *node, cut int) (current, former int) {
 		current = -1
 	}
 	all := uint32(1)<<x.size - 1
-	left := uint32(0) // bytes of the current value
+	left := uint32(0) // bytes of the current value that are not overwritten
 	for _, w := range t.writes[:cut] {
 		if w.mem != x.mem || w.hi <= x.addr || w.lo >= x.addr+x.size {
 			continue
@@ -983,7 +987,7 @@ func (t *trace) values(x *node, cut int) (current, former int) {
 	return current, former
 }
 
-// why tells why e and f, which overlap in byte b and are not ordered, race; "" when they do not.
+// why gives the reason why e and f, which overlap in byte b and are not ordered, race; "" if they do not.
 func (t *trace) why(e, f int, b uint64) string {
 	x, y := &t.nodes[e], &t.nodes[f]
 	apart := "cross-launch"
@@ -992,7 +996,7 @@ func (t *trace) why(e, f int, b uint64) string {
 	}
 	inFlight, awaits := t.pending(e, f)
 	if awaits && x.at != y.at {
-		if n := x.copy.first; x.t.launch != y.t.launch && n != 0 && n < f && !t.before(n, f) { // what it is to be recorded as is not known either
+		if n := x.copy.first; x.t.launch != y.t.launch && n != 0 && n < f && !t.before(n, f) { // it is not known either how the copy is to be recorded
 			return apart
 		}
 		return "copy"
@@ -1057,7 +1061,8 @@ func (t *trace) why(e, f int, b uint64) string {
 	return "cross-block"
 }
 
-// Places are those of random programs: of four, one lies on no arm of a branch, two on an arm each, and one on both.
+// Places implements event.Places for random programs. Of every four places, one lies on no arm of a branch, two on one
+// arm each, and one on both.
 type Places struct{}
 
 // Frames implements event.Places.
@@ -1080,14 +1085,14 @@ func (Places) Discards(place uint32) bool { return place%5 == 0 }
 // Dereferences implements event.Places.
 func (Places) Dereferences(uint32) bool { return false }
 
-// parted says that lanes can be at two of those places, one each, on two arms.
+// parted says that lanes can be at two places at once, on the two arms of a branch.
 func parted(p, q uint32) bool {
 	p, q = p%4, q%4
 	return p != 0 && q != 0 && (p != q || p == 3)
 }
 
-// sameValue says that f writes into the word of byte b what e wrote, where they overlap, and that until then nothing
-// else alike e wrote anything else into the same bytes of the word.
+// sameValue says that f writes into the word of byte b the same as e, in the bytes that both write, and that until then
+// no write of e's class wrote anything else into those bytes of the word.
 func (t *trace) sameValue(e, f *node, b uint64) bool {
 	word := b &^ 3
 	part := func(n *node) (lo, hi uint64) { return max(n.addr, word), min(n.addr+n.size, word+4) }
@@ -1101,7 +1106,7 @@ func (t *trace) sameValue(e, f *node, b uint64) bool {
 		return true
 	}
 	flo, fhi := part(f)
-	if e.at == f.at { // the whole of both lanes' overlap
+	if e.at == f.at { // all bytes that both lanes write
 		return equal(e, f, max(e.addr, f.addr), min(e.addr+e.size, f.addr+f.size))
 	}
 	if !equal(e, f, max(lo, flo), min(hi, fhi)) {
@@ -1122,7 +1127,7 @@ func (t *trace) sameValue(e, f *node, b uint64) bool {
 	return true
 }
 
-// fallen says that all threads of the block met between n and f.
+// fallen says that all threads of the block met at a barrier between n and f.
 func (t *trace) fallen(n, f *node) bool {
 	for _, x := range t.floors {
 		if x.mem == n.mem && x.at > n.at && x.at < f.at {
@@ -1132,7 +1137,7 @@ func (t *trace) fallen(n, f *node) bool {
 	return false
 }
 
-// Size is the number of operations of a stream, for choosing what to check.
+// Size returns the number of operations in a stream.
 func Size(b *event.Batch) (n int) {
 	for i := range b.Events {
 		n += max(1, bits.OnesCount32(b.Events[i].Mask))

@@ -9,20 +9,22 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Random makes the stream of a random program that a random schedule ran: few locations, so that much conflicts, and
-// every operation that detectors must understand. What pick returns for n, below n, decides everything; the same picks
-// give the same stream.
+// Random makes the stream of a random program under a random schedule. It uses few locations, so that there are many
+// conflicts, and every operation that detectors must handle. pick(n) returns a number below n, and decides everything:
+// the same picks give the same stream.
 func Random(pick func(n int) int) *event.Batch { return random(pick, false, false) }
 
-// Early makes a program some of whose launches may begin before the launch before them has ended (programmatic dependent launch).
+// Early makes a program in which some launches may begin before the previous launch has ended (programmatic dependent
+// launch).
 func Early(pick func(n int) int) *event.Batch { return random(pick, true, false) }
 
-// Nested makes a program whose threads put operations into streams of the device, after which agents wait (launches of kernels by kernels).
+// Nested makes a program whose threads put operations into streams of the device, for which agents wait (launches of
+// kernels by kernels).
 func Nested(pick func(n int) int) *event.Batch { return random(pick, false, true) }
 
 func random(pick func(n int) int, early, nested bool) *event.Batch {
 	g := &generator{pick: pick, b: &event.Batch{}, early: early, nested: nested, agents: 1 + pick(3)}
-	g.space = []uint64{0x1000, 0x1078, 0x13f8}[pick(3)] // inside a line, over its end, over a page's end
+	g.space = []uint64{0x1000, 0x1078, 0x13f8}[pick(3)] // within a line, across the end of a line, across the end of a page
 	g.span = []int{4, 8, 16, 24}[pick(4)]
 	g.places = 1 + pick(8)
 	g.plain = 1 + pick(6)
@@ -51,7 +53,7 @@ type generator struct {
 	span    int
 	places  int
 	plain   int // weight of weak accesses
-	polite  int // how often accesses and fences come as they do in programs that synchronise
+	polite  int // how often accesses and fences follow the patterns of synchronising programs
 	running []*runningLaunch
 	ids     uint32
 }
@@ -64,7 +66,7 @@ type runningLaunch struct {
 
 type runningWarp struct {
 	live, waits uint32
-	at          [32]uint8 // barrier that a waiting lane waits at
+	at          [32]uint8 // the barrier that each waiting lane waits at
 }
 
 func (g *generator) emit(e event.Event) { g.b.Events = append(g.b.Events, e) }
@@ -138,7 +140,8 @@ func (g *generator) step() {
 	}
 }
 
-// deviceOp makes a thread put an operation into a stream of the device, and mostly an agent do one after it.
+// deviceOp makes a thread put an operation into a stream of the device. Usually an agent then performs an operation
+// after it.
 func (g *generator) deviceOp(e event.Event) {
 	e.Kind, e.Mask, e.Aux = event.DeviceOp, e.Mask&-e.Mask, uint32(len(g.tokens))+1
 	g.emit(e)
@@ -146,7 +149,8 @@ func (g *generator) deviceOp(e event.Event) {
 	g.waitDevice(uint32(g.pick(g.agents)))
 }
 
-// waitDevice lets an agent without a running kernel wait for an operation that a thread has put into a stream of the device.
+// waitDevice makes an agent without a running kernel wait for an operation that a thread has put into a stream of the
+// device.
 func (g *generator) waitDevice(agent uint32) {
 	if len(g.tokens) == 0 || slices.ContainsFunc(g.running, func(l *runningLaunch) bool { return l.info.Agent == agent }) {
 		return
@@ -155,8 +159,8 @@ func (g *generator) waitDevice(agent uint32) {
 	g.b.Hosts = append(g.b.Hosts, event.HostOp{Kind: event.HostWait, Agent: agent, Token: g.tokens[g.pick(len(g.tokens))], Name: "launch"})
 }
 
-// handOver makes what synchronising programs do at a flag: a fence and a strong write, a strong read and a fence, or a
-// release or an acquire, mostly of sufficient scope.
+// handOver makes a synchronisation through a flag: a fence and a strong write, a strong read and a fence, or a release
+// or an acquire, usually of sufficient scope.
 func (g *generator) handOver(e event.Event) {
 	scope := func() event.Scope {
 		if g.pick(5) == 0 {
@@ -190,8 +194,8 @@ func (g *generator) handOver(e event.Event) {
 	}
 }
 
-// overBarrier makes a hand-over with a barrier between the fence and the flag: many fence and one writes it, or one reads
-// it and many fence.
+// overBarrier makes a synchronisation through a flag with a barrier between the fence and the flag: many threads fence
+// and one writes the flag, or one reads it and many fence.
 func (g *generator) overBarrier(l *runningLaunch, block uint32, e event.Event) {
 	fence, flag := e, e
 	fence.Kind, fence.Order, fence.Scope = event.Fence, []event.Order{event.SC, event.SC, event.SC, event.AcqRel}[g.pick(4)], event.ScopeGPU
@@ -356,7 +360,7 @@ func (g *generator) finishBarrier(l *runningLaunch, block uint32) {
 	}
 }
 
-// wholeBarrier lets all threads of a block that can arrive at a barrier, and completes it.
+// wholeBarrier makes all threads of a block that can arrive at a barrier do so, and completes it.
 func (g *generator) wholeBarrier(l *runningLaunch, block uint32, e event.Event) {
 	wpb := l.info.WarpsPerBlock()
 	id := uint8(g.pick(2))
@@ -383,7 +387,7 @@ func (g *generator) wholeBarrier(l *runningLaunch, block uint32, e event.Event) 
 	g.emit(event.Event{Kind: event.BarrierDone, Launch: l.info.ID, Warp: block * wpb, Barrier: id, Mask: 1})
 }
 
-// hostStep lets an agent do something: a stream begin or end a kernel, or any agent a host operation.
+// hostStep makes an agent act: a stream begins or ends a kernel, or any agent performs a host operation.
 func (g *generator) hostStep() {
 	a := uint32(g.pick(g.agents))
 	for i, l := range g.running {
@@ -444,8 +448,8 @@ func (g *generator) begin(a uint32) {
 	g.running = append(g.running, l)
 }
 
-// Legal says that no thread acts while it waits at a barrier or after it has exited, as a stream made by Random with
-// some events taken out may have it.
+// Legal says that no thread acts while it waits at a barrier or after it has exited. A stream of Random from which
+// events were removed may violate that.
 func Legal(b *event.Batch) bool {
 	launches := map[uint32]*event.Launch{}
 	busy := map[uint32]uint32{} // agent: running launch
@@ -508,7 +512,7 @@ func Legal(b *event.Batch) bool {
 	return true
 }
 
-// Shrink takes out of a stream what bad does not need to stay true: events, then lanes.
+// Shrink removes events, and then lanes, from a stream as long as bad stays true.
 func Shrink(b *event.Batch, bad func(*event.Batch) bool) *event.Batch {
 	try := func(es []event.Event) bool {
 		c := *b
@@ -543,7 +547,7 @@ func Shrink(b *event.Batch, bad func(*event.Batch) bool) *event.Batch {
 	return &c
 }
 
-// Print writes a stream for people.
+// Print formats a stream for people.
 func Print(b *event.Batch) string {
 	var s strings.Builder
 	for i := range b.Events {

@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Remember gives a stream whose writes have values, and say what was there before where event.Batch.OldOf allows it. What a
-// write without values writes is made up, as is what memory holds at first.
+// Remember gives a stream whose writes have values, and old values where event.Batch.OldOf allows it. It makes up the
+// initial memory, and the values of writes that have none.
 func Remember(b *event.Batch) *event.Batch {
 	r := memory{b: b, launches: map[uint32]*event.Launch{}, chunks: map[location]*chunk{},
 		out: &event.Batch{Addrs: b.Addrs, Launches: b.Launches, Hosts: b.Hosts}}
@@ -23,29 +23,29 @@ func Remember(b *event.Batch) *event.Batch {
 		case e.Kind <= event.Atomic && e.Flags&event.FlagWrite != 0:
 			r.write(&e, uint64(i))
 		default:
-			e.Flags &^= event.FlagValues // a failed atomic: nobody asks
+			e.Flags &^= event.FlagValues // a failed atomic: its values are not used
 		}
 		r.out.Events = append(r.out.Events, e)
 	}
 	return r.out
 }
 
-// memory is what the writes of a stream make of memory.
+// memory is the content of memory after the writes so far.
 type memory struct {
 	b, out   *event.Batch
 	launches map[uint32]*event.Launch
-	tells    map[uint32]bool // launches whose writes say what was there
+	tells    map[uint32]bool // launches whose writes carry old values
 	chunks   map[location]*chunk
-	last     *chunk // found last
+	last     *chunk // the chunk found last, at lastAt
 	lastAt   location
 }
 
-type location struct{ launch, block, addr uint64 } // launch and block of shared memory
+type location struct{ launch, block, addr uint64 } // launch and block are 0 for global memory
 
-// chunk is aligned bytes of memory.
+// chunk is the content of an aligned piece of memory.
 type chunk [64]byte
 
-// apart finds the launches while which nothing else writes, all of whose writes are aligned.
+// apart finds the launches during which nothing else writes and all of whose writes are aligned.
 func (r *memory) apart() {
 	r.tells = map[uint32]bool{}
 	running := map[uint32]bool{}
@@ -76,7 +76,7 @@ func (r *memory) apart() {
 	}
 }
 
-// at gives a byte of memory, to read and to write.
+// at gives a pointer to a byte of memory.
 func (r *memory) at(l location) *byte {
 	i := l.addr % uint64(len(chunk{}))
 	l.addr -= i
@@ -103,7 +103,7 @@ func (r *memory) host(h *event.HostOp) {
 	}
 }
 
-// write gives e values and what was there before.
+// write gives e values, and old values.
 func (r *memory) write(e *event.Event, n uint64) {
 	first := len(r.out.Values)
 	var olds []uint64
@@ -143,7 +143,7 @@ func (r *memory) write(e *event.Event, n uint64) {
 	}
 }
 
-// space is the location of address 0 of the memory that e accesses.
+// space gives the location of address 0 of the memory that e accesses.
 func (r *memory) space(e *event.Event) location {
 	if e.Space != event.Shared {
 		return location{}

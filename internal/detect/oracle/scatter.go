@@ -3,12 +3,12 @@ package oracle
 import "fencepost.dev/fencepost/internal/event"
 
 // Scatter makes the stream of a random program whose lanes access words far apart, mostly by relaxed atomics and weak
-// loads, as histograms and graph searches do: many short launches of several streams, now and then something that
-// synchronises, writes plainly or overlaps. What pick returns decides everything, as for Random.
+// loads, as histograms and graph searches do. It has many short launches in several streams, and sometimes
+// synchronisation, plain writes or partial overlaps. pick is as for Random.
 func Scatter(pick func(n int) int) *event.Batch {
 	g := &generator{pick: pick, b: &event.Batch{}, agents: 1 + pick(3), space: 0x1000, span: 8}
 	words := 1 + pick(5)
-	wild := 1 + pick(12) // one in so many steps is not an atomic or a load
+	wild := 1 + pick(12) // one in wild steps is not an atomic or a load
 	loads := pick(4)
 	for i := 8 + pick(50); i > 0; i-- {
 		g.scatterStep(words, loads, wild)
@@ -19,7 +19,7 @@ func Scatter(pick func(n int) int) *event.Batch {
 	return g.b
 }
 
-// wordAt gives the address of a word: each is in a line of its own, at another place in it.
+// wordAt gives the address of a word. Each word is in a line of its own, at a different offset.
 func (g *generator) wordAt(i int) uint64 { return g.space + uint64(i)*(128+4) }
 
 func (g *generator) scatterStep(words, loads, wild int) {
@@ -86,7 +86,7 @@ func (g *generator) wild(l *runningLaunch, block uint32, e event.Event, words in
 	}
 }
 
-// scattered gives an access addresses, and values.
+// scattered gives an access addresses and values.
 func (g *generator) scattered(e event.Event, words int) {
 	if e.Size == 4 && g.pick(3) == 0 { // in lane order, or all at one word
 		e.Addr, e.Stride = g.wordAt(g.pick(words)), int64(4*g.pick(2))
@@ -103,7 +103,7 @@ func (g *generator) scattered(e event.Event, words int) {
 	g.emit(e)
 }
 
-// scatter gives each lane of e the address of any word.
+// scatter gives each lane of e the address of a random word.
 func (g *generator) scatter(e *event.Event, words int) {
 	e.Flags |= event.FlagScattered
 	e.Side = uint32(len(g.b.Addrs))
@@ -116,7 +116,7 @@ func (g *generator) scatter(e *event.Event, words int) {
 	}
 }
 
-// scatterHost lets an agent begin or end a launch, or do a host operation.
+// scatterHost makes an agent begin or end a launch, or perform a host operation.
 func (g *generator) scatterHost(words int) {
 	a := uint32(g.pick(g.agents))
 	for i, l := range g.running {
@@ -140,8 +140,8 @@ func (g *generator) scatterHost(words int) {
 	g.b.Hosts = append(g.b.Hosts, h)
 }
 
-// Counted makes a random program whose warps count together: nearly all accesses are relaxed atomics, in lane order or all
-// at one word, of two neighbouring lines in global and shared memory. For the meaning of pick see Random.
+// Counted makes a random program whose warps count together. Nearly all accesses are relaxed atomics, in lane order or
+// all at one word, in two neighbouring lines of global and shared memory. pick is as for Random.
 func Counted(pick func(n int) int) *event.Batch {
 	g := &generator{pick: pick, b: &event.Batch{}, agents: 1 + pick(2), space: 0x1000 - 8, span: 8}
 	wild := 2 + pick(8)
@@ -155,7 +155,7 @@ func Counted(pick func(n int) int) *event.Batch {
 	return g.b
 }
 
-// countStep makes a step: one in wild is not a relaxed read-modify-write from word base on.
+// countStep makes a step. One in wild steps is not a relaxed read-modify-write; the words begin with base.
 func (g *generator) countStep(wild, base int) {
 	if len(g.running) == 0 || g.pick(20) == 0 {
 		g.scatterHost(1)

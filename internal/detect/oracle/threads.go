@@ -2,8 +2,8 @@ package oracle
 
 import "fencepost.dev/fencepost/internal/event"
 
-// Threads makes some agents of a random program host threads: half of what orders them is assumed (event.HostOp), and so is more that
-// orders idle ones.
+// Threads turns some agents of a random program into host threads: half of what orders them is only assumed
+// (event.HostOp). It adds more assumed order between idle agents.
 func Threads(b *event.Batch, pick func(n int) int) *event.Batch {
 	out := *b
 	out.Events, out.Hosts = nil, append([]event.HostOp(nil), b.Hosts...)

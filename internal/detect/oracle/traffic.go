@@ -6,9 +6,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Traffic makes the stream of a random program whose whole warps access arrays in lane order, as most kernels do: in and
-// out of step with the lines of shadow memory, strided, the same element for all lanes, now and then scattered, with
-// barriers, partial masks and a flag. What pick returns decides everything, as for Random.
+// Traffic makes the stream of a random program whose whole warps access arrays in lane order, as most kernels do:
+// aligned to lines of shadow memory or not, with strides, the same element for all lanes, and sometimes scattered, with
+// barriers, partial masks and a flag. pick is as for Random.
 func Traffic(pick func(n int) int) *event.Batch {
 	g := &generator{pick: pick, b: &event.Batch{}, agents: 1 + pick(2), span: 16}
 	g.space = []uint64{0x9000, 0x9380}[pick(2)]
@@ -33,9 +33,9 @@ type instruction struct {
 	stride  int64 // from thread to thread
 	warp    int64 // from warp to warp
 	values  int   // 0: constant, 1: per warp, 2: per lane, 3: any, 4: unknown
-	scatter bool
+	scatter bool  // addresses are random
 	one     bool  // by a single lane
-	rows    int   // scatter: lanes a row of a tile, told as rows or as scattered; 0: anywhere
+	rows    int   // with scatter: the number of lanes in a row of a tile, emitted as rows or as scattered addresses; 0: no rows
 	row     int64 // from row to row
 }
 
@@ -116,7 +116,7 @@ func (g *generator) trafficStep(instructions []instruction, regular bool) {
 		g.sweep(f, e)
 		return
 	}
-	for i := uint32(0); i < wpb; i++ { // the whole block
+	for i := uint32(0); i < wpb; i++ { // all warps of the block
 		e.Warp = block*wpb + i
 		w := l.warps[e.Warp]
 		if e.Mask = w.live &^ w.waits; e.Mask != 0 {
@@ -125,7 +125,7 @@ func (g *generator) trafficStep(instructions []instruction, regular bool) {
 	}
 }
 
-// some gives a part of mask: lanes below or above one, every second, one, or all.
+// some gives a part of mask: the lanes below or above one, every second one, one, or all.
 func (g *generator) some(mask uint32) uint32 {
 	cut := uint32(1)<<uint(g.pick(32)) - 1
 	m := []uint32{mask, mask & cut, mask &^ cut, mask & 0x55555555, mask & (cut + 1), mask & 0xffff}[g.pick(6)]
@@ -135,7 +135,7 @@ func (g *generator) some(mask uint32) uint32 {
 	return m
 }
 
-// hand hands over at a flag outside the arrays.
+// hand makes a synchronisation through a flag, usually outside the arrays.
 func (g *generator) hand(e event.Event) {
 	e.Mask &= -e.Mask
 	fence := e
@@ -157,7 +157,7 @@ func (g *generator) sweep(f *instruction, e event.Event) {
 	if f.one {
 		x.Mask &= -x.Mask
 	}
-	warp := int64(e.Warp % 64) // of the many of a large grid, so that no address is negative
+	warp := int64(e.Warp % 64) // warp numbers of large grids are reduced so that no address is negative
 	at := func(lane int) uint64 {
 		if f.scatter && f.rows == 0 {
 			return g.space + uint64(g.pick(24))*uint64(f.Size)
@@ -197,7 +197,7 @@ func (g *generator) sweep(f *instruction, e event.Event) {
 	g.emit(x)
 }
 
-// traffic begins a launch of a few blocks of full warps.
+// traffic begins a launch of a few blocks.
 func (g *generator) traffic() {
 	g.ids++
 	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: uint32(g.pick(g.agents)), Kernel: "k", Synchronises: true, Swaps: true}, warps: map[uint32]*runningWarp{}}

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestSharedAddresses: accesses to shared memory are at addresses that an engine can make.
+// TestSharedAddresses checks that accesses to shared memory are at addresses that an engine can produce.
 func TestSharedAddresses(t *testing.T) {
 	for name, program := range map[string]func(func(int) int) *event.Batch{"random": Random, "early": Early, "traffic": Traffic, "clusters": Clusters} {
 		for seed := range uint64(8000) {
@@ -27,7 +27,7 @@ func TestSharedAddresses(t *testing.T) {
 	}
 }
 
-// TestClustersAreLegal: in random programs of clusters, threads arrive and wait as engines let them.
+// TestClustersAreLegal checks that in random programs with clusters threads arrive and wait as engines allow.
 func TestClustersAreLegal(t *testing.T) {
 	for seed := range uint64(1000) {
 		if b := Clusters(rand.New(rand.NewPCG(seed, 31)).IntN); !Legal(b) {

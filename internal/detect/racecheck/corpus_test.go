@@ -15,8 +15,8 @@ import (
 	"fencepost.dev/fencepost/internal/session"
 )
 
-// TestCorpus compares with the default detector on the corpus: racecheck names its races in shared memory, by source
-// lines, and no others, but for the exceptions.
+// TestCorpus compares with the default detector on the corpus: except for some programs, racecheck reports exactly its
+// races in shared memory, by source lines.
 func TestCorpus(t *testing.T) {
 	programs, err := corpus.Core()
 	if err != nil {
@@ -26,8 +26,8 @@ func TestCorpus(t *testing.T) {
 		"norace/byte_alone":    false, // relaxed loads are plain accesses
 		"norace/byte_mixed":    false,
 		"race/byte_mixed":      false,
-		"norace/message_block": false, // flags order nothing
-		"race/reduce_volatile": false, // pairs with a write that is not the last
+		"norace/message_block": false, // flags do not order
+		"race/reduce_volatile": false, // its pairs include a write that is not the last
 	}
 	o := &session.Options{Seeds: 1, Jobs: runtime.NumCPU(), Detectors: []detect.Spec{hb.Spec, racecheck.Spec}}
 	found := 0 // pairs

@@ -13,7 +13,7 @@ import (
 
 // do appends the operations of a line: those of package litmus, and
 //
-//	W wait N   all lanes of the warp arrive at barrier N and wait; arr: and go on; bar: it completes
+//	W wait N   all lanes of the warp arrive at barrier N and wait; arr: and continue; bar: it completes
 //	W.L lds WORD=VALUE, the value that is written; W.* for all lanes at one word
 func do(b *event.Batch, line string) {
 	for op := range strings.SplitSeq(line, ";") {
@@ -58,7 +58,7 @@ func do(b *event.Batch, line string) {
 	}
 }
 
-// told is the severity and note of each finding, sorted.
+// told gives the severity and note of each finding, sorted.
 func told(d detect.Detector) string {
 	var out []string
 	for _, f := range d.Findings() {
@@ -118,7 +118,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestLaunches: each launch begins afresh, and blocks that ended leave nothing behind.
+// TestLaunches checks that each launch begins afresh, and that ended blocks leave nothing behind.
 func TestLaunches(t *testing.T) {
 	b := litmus.Launch(1)
 	do(b, "0 sts")
@@ -137,7 +137,7 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
-// TestSteadyState: accesses allocate nothing.
+// TestSteadyState checks that accesses allocate no memory.
 func TestSteadyState(t *testing.T) {
 	b := litmus.Launch(1)
 	d := Spec.New(detect.Config{})

@@ -8,33 +8,33 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// block is what is known of a running block.
+// block is the state of a running block.
 type block struct {
 	warps   []warp
 	bars    [16]arrivals
 	threads int    // of the block
-	live    int    // that have not exited
-	floor   uint32 // accesses up to this epoch are ordered before all that follow
+	live    int    // threads that have not exited
+	floor   uint32 // accesses up to this epoch are ordered before all later ones
 }
 
-// warp is the lanes of a warp, those that synchronised alike together.
+// warp is the lanes of a warp. Lanes that synchronised alike form a part.
 type warp struct {
 	parts  []part
-	absent uint32 // lanes that the block does not have
+	absent uint32 // lanes that do not exist
 }
 
-// part is lanes that know the same: their accesses have an epoch, and are ordered after those that clock knows.
+// part is lanes that know the same: their accesses have one epoch, and are ordered after those that clock knows.
 type part struct {
 	mask  uint32
 	epoch uint32
 	clock *clock.Block
 }
 
-// arrivals is what has arrived at a barrier since its last completion.
+// arrivals is the threads that have arrived at a barrier since its last completion.
 type arrivals struct {
-	waiting []uint32 // lanes by warp; nil: none
-	threads int      // that wait
-	left    *clock.Block
+	waiting []uint32     // by warp: lanes that wait; nil: none
+	threads int          // number of threads that wait
+	left    *clock.Block // what threads knew that arrived without waiting
 }
 
 func newBlock(l *event.Launch) *block {
@@ -50,7 +50,7 @@ func newBlock(l *event.Launch) *block {
 	return c
 }
 
-// split makes parts of a warp that lie in mask or outside of it, and gives their number.
+// split divides the parts of a warp so that each lies inside or outside of mask.
 func (w *warp) split(mask uint32) {
 	for i := range w.parts {
 		p := &w.parts[i]
@@ -72,7 +72,7 @@ func (w *warp) part(lane uint32) *part {
 	return &w.parts[i]
 }
 
-// arrive takes down that lanes of warp w arrived at a barrier.
+// arrive records that lanes of warp w arrived at a barrier.
 func (c *block) arrive(w, mask uint32, m *arrivals, waits bool) {
 	if waits {
 		if m.waiting == nil {
@@ -91,7 +91,7 @@ func (c *block) arrive(w, mask uint32, m *arrivals, waits bool) {
 	}
 }
 
-// done orders all that arrived before all that wait.
+// done orders all arrivals before all threads that wait.
 func (c *block) done(m *arrivals) {
 	if m.left == nil && m.threads == c.threads && c.live == c.threads {
 		c.whole()
@@ -102,7 +102,7 @@ func (c *block) done(m *arrivals) {
 	m.threads, m.left = 0, nil
 }
 
-// whole is a barrier at which all threads of the block wait.
+// whole completes a barrier at which all threads of the block wait.
 func (c *block) whole() {
 	top := uint32(0)
 	for i := range c.warps {
@@ -117,7 +117,7 @@ func (c *block) whole() {
 	}
 }
 
-// join lets lanes of warps go on with what each of them knew, and with left. They go on in one epoch.
+// join makes lanes of warps know what each of them knew, and left. They continue in one epoch.
 func (c *block) join(lanes []uint32, left *clock.Block) {
 	top := uint32(0)
 	all := left
@@ -127,7 +127,7 @@ func (c *block) join(lanes []uint32, left *clock.Block) {
 		}
 		w := &c.warps[i]
 		if mask|w.absent == ^uint32(0) {
-			mask = ^uint32(0) // so that clocks stay small
+			mask = ^uint32(0) // keeps clocks small
 			lanes[i] = mask
 		}
 		w.split(mask)

@@ -14,7 +14,7 @@ import (
 // Spec is the detector.
 var Spec = detect.Spec{
 	Name:   "racecheck",
-	Doc:    "What Compute Sanitizer's racecheck can see: hazards in shared memory with no barrier between.",
+	Doc:    "Hazards in shared memory without a barrier between the accesses, as in Compute Sanitizer's racecheck.",
 	Source: "NVIDIA, Compute Sanitizer manual, \"Racecheck Tool\"",
 	Needs:  event.NeedShared | event.NeedSync | event.NeedValues | event.NeedLaunch,
 	New: func(c detect.Config) detect.Detector {
@@ -22,39 +22,39 @@ var Spec = detect.Spec{
 	},
 }
 
-// granule is the bytes of shared memory that share a cell.
+// granule is the number of bytes of shared memory that share a cell.
 const granule = 4
 
-// Detector is one run. It knows one kernel at a time.
+// Detector is one run. It handles one kernel at a time.
 type Detector struct {
 	*findings.Set
 	memory  *shadow.Memory[cell]
 	launch  event.Launch
 	running bool
 	blocks  []*block // by number; nil: not begun, or ended
-	lanes   []uint32 // scratch: of a __syncwarp
-	serial  uint32   // of the event
-	number  uint32   // of its block
+	lanes   []uint32 // scratch space for __syncwarp
+	serial  uint32   // number of the current event
+	number  uint32   // number of its block
 }
 
-// cell is the accesses of a granule that later ones are compared with.
+// cell holds the accesses of a granule that later ones are compared with.
 type cell struct {
-	records []record  // the first ones in few
+	records []record  // uses few first
 	few     [4]record // as many as the tile of a stencil needs
 }
 
-// record is the access of one thread, or the same access of several lanes of a warp that do not write.
+// record is the access of one thread, or the same access by several lanes of a warp that do not write.
 type record struct {
-	serial uint32 // of its event
-	warp   uint32 // in the block
+	serial uint32 // number of its event
+	warp   uint32 // number within the block
 	lanes  uint32
-	with   uint32 // all lanes that the event had
+	with   uint32 // all lanes of the event
 	epoch  uint32
 	place  uint32
-	value  uint32 // what a write left in the granule, in those of bytes
+	value  uint32 // what a write left in the bytes of the granule
 	addr   uint32
 	size   uint8
-	bytes  uint8 // of the granule
+	bytes  uint8 // a bit for each byte of the granule
 	op     op
 	valued bool
 }
@@ -108,7 +108,7 @@ func (d *Detector) begin(l *event.Launch) {
 	d.lanes = make([]uint32, l.WarpsPerBlock())
 }
 
-// block gives the block of a warp and the warp's number in it.
+// block gives the block of a warp, and the warp's number in it.
 func (d *Detector) block(w uint32) (*block, uint32) {
 	n := uint32(len(d.lanes))
 	c := &d.blocks[w/n]
@@ -155,8 +155,8 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	}
 }
 
-// same judges lanes that load the same bytes. Where lanes that know the same meet nothing that any of them may race with, they are
-// one reader.
+// same judges lanes that load the same bytes. Lanes that know the same become one reader if none of them can race with
+// the recorded accesses.
 func (d *Detector) same(b *event.Batch, e *event.Event, c *block, now *record, window shadow.Window, s event.Strip) {
 	p := c.warps[now.warp].part(1 << s.Low())
 	now.lanes, now.epoch, now.addr = s.Mask, p.epoch, uint32(s.Addr)
@@ -176,7 +176,7 @@ func (d *Detector) same(b *event.Batch, e *event.Event, c *block, now *record, w
 	}
 }
 
-// conflicts says that a lane of a load may race with an access taken down.
+// conflicts says that a lane of a load may race with a recorded access.
 func (c *cell) conflicts(now *record, p *part, floor uint32) bool {
 	for i := range c.records {
 		r := &c.records[i]
@@ -210,7 +210,7 @@ func (d *Detector) each(b *event.Batch, e *event.Event, c *block, now *record, w
 	}
 }
 
-// cover sets what an access at addr means for the granule at at.
+// cover sets the bytes and the value of an access at addr for the granule at the address at.
 func (r *record) cover(at, addr uint64, value []uint64) {
 	lo, hi := max(at, addr)-at, min(at+granule, addr+uint64(r.size))-at
 	r.bytes = uint8(1<<hi - 1<<lo)
@@ -224,7 +224,7 @@ func (r *record) cover(at, addr uint64, value []uint64) {
 	}
 }
 
-// judge compares an access with those before it, and takes it down. Its thread is of p.
+// judge compares an access with the recorded ones, and records it. Its thread belongs to p.
 func (d *Detector) judge(c *cell, now *record, p *part, floor uint32) {
 	if c.records == nil {
 		c.records = c.few[:0]
@@ -271,7 +271,7 @@ func (d *Detector) pair(was, now *record, over uint8, known *clock.Block) {
 	if was.warp == now.warp {
 		lanes &^= now.lanes
 	}
-	if lanes == 0 { // most often it is the thread itself
+	if lanes == 0 { // usually the thread itself
 		return
 	}
 	if lanes = known.Unknown(was.warp, lanes, was.epoch); lanes == 0 {
@@ -302,7 +302,7 @@ func (d *Detector) pair(was, now *record, over uint8, known *clock.Block) {
 	d.Add(&r)
 }
 
-// hazard is the manual's name for two accesses in that order.
+// hazard gives the manual's name for two accesses in that order.
 func hazard(was, now op) string {
 	switch {
 	case now == read:
@@ -313,7 +313,7 @@ func hazard(was, now op) string {
 	return "WAW hazard"
 }
 
-// spread gives a mask of the bits of bytes.
+// spread gives a mask with the bits of the given bytes.
 func spread(bytes uint8) (out uint32) {
 	for ; bytes != 0; bytes &= bytes - 1 {
 		out |= 0xff << (8 * bits.TrailingZeros8(bytes))
@@ -321,7 +321,7 @@ func spread(bytes uint8) (out uint32) {
 	return out
 }
 
-// side is a record as findings tell of it, done by the lowest of lanes.
+// side gives a record as an access for findings, by the lowest of lanes.
 func (d *Detector) side(r *record, lanes uint32) detect.Access {
 	a := detect.Access{Space: event.Shared, Place: r.place, Launch: d.launch, Warp: d.number*uint32(len(d.lanes)) + r.warp,
 		Lane: bits.TrailingZeros32(lanes), Address: uint64(r.addr), Size: int(r.size)}

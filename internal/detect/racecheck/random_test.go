@@ -15,7 +15,7 @@ import (
 // thread is a thread of a launch.
 type thread struct{ launch, number uint32 }
 
-// node is the access of one thread.
+// node is an access of one thread.
 type node struct {
 	e      *event.Event
 	t      thread
@@ -24,13 +24,14 @@ type node struct {
 	values []uint64
 }
 
-// plain judges a stream by writing out for every thread the set of accesses that are ordered before it.
+// plain judges a stream by computing, for every thread, the set of accesses that are ordered before it.
 type plain struct {
 	nodes []node
 	known map[thread]*big.Int
 	bars  map[[3]uint32]*bar
 	at    map[place]*history
-	// By pair of places: the gravest severity of the hazards with what a byte remembers, and with all accesses.
+	// By pair of places, the gravest severity: of hazards with the accesses that a byte remembers, and with all
+	// accesses.
 	least, most map[[2]uint32]detect.Severity
 }
 
@@ -44,7 +45,7 @@ type place struct {
 	addr          uint64
 }
 
-// history is the accesses of a byte, and those that one remembers.
+// history is all accesses to a byte, and those that the byte remembers.
 type history struct {
 	all   []int
 	write int // -1: none
@@ -171,8 +172,8 @@ func byteOf(n *node, at uint64) byte {
 	return byte(n.values[i/8] >> (8 * (i % 8)))
 }
 
-// stream is a random stream in which all memory is shared, kernels come one after the other, and every access has a place
-// of its own.
+// stream makes a random stream in which all memory is shared memory, kernels do not overlap, and every access has its
+// own place.
 func stream(rng *rand.Rand) *event.Batch {
 	first := true
 	b := oracle.Random(func(n int) int {
@@ -192,7 +193,8 @@ func stream(rng *rand.Rand) *event.Batch {
 	return b
 }
 
-// TestRandomStreams compares with the plain model: what a byte remembers must be told, and nothing else than unordered pairs.
+// TestRandomStreams compares with the model: hazards with what a byte remembers must be reported, and only unordered
+// pairs may be.
 func TestRandomStreams(t *testing.T) {
 	n := 3000
 	if testing.Short() {
@@ -229,7 +231,7 @@ func TestRandomStreams(t *testing.T) {
 	}
 }
 
-// TestTogether compares lanes that read the same words, taken together, with the same lanes one by one.
+// TestTogether compares lanes that read the same words, handled together, with the same lanes one by one.
 func TestTogether(t *testing.T) {
 	found := 0
 	for seed := range uint64(150) {

@@ -1,11 +1,11 @@
-// Package readonly finds loads through the read-only cache (ld.global.nc, which __ldg and plain loads of const __restrict__
-// pointers compile to) of bytes that the same launch writes. The manual lets such a load read only what nobody writes while
-// the kernel runs: the cache is not coherent, so that no synchronisation between the two helps. So every pair of such a load
-// and a write of a byte in it counts, in either order and by any threads, one thread among them. Texture fetches and surface reads may
-// give old values of what the kernel has written before (CUDA C++ Programming Guide, "Read/Write Coherency"): of these the pairs count
-// in which the write came first.
+// Package readonly finds loads through the read-only cache (ld.global.nc, which __ldg and plain loads of const
+// __restrict__ pointers compile to) of bytes that the same launch writes. The manual allows such a load only for memory
+// that is not written while the kernel runs: the cache is not coherent, so synchronisation between the two does not
+// help. Every pair of such a load and a write of the same byte is reported, in either order and by any threads, even by
+// one thread. Texture fetches and surface reads may return old values of what the kernel has written before (CUDA C++
+// Programming Guide, "Read/Write Coherency"): for these only the pairs in which the write came first are reported.
 //
-// Blind spots: writes by other launches and by the host that run at the same time are races, and another detector's matter.
+// Blind spots: writes by concurrent launches and by the host. These are races, which another detector reports.
 package readonly
 
 import (
@@ -20,51 +20,51 @@ import (
 
 const (
 	pageBytes = 4096
-	// maxBytes bounds what is kept of a launch.
+	// maxBytes is the limit for the records of a launch.
 	maxBytes = 256 << 20
-	// entryBytes is about what a page takes without records.
+	// entryBytes is the approximate size of a page without records.
 	entryBytes = 128
 )
 
-// Beside lets a detector find read-only loads as well: the findings of both carry its name. It must ask for NeedGlobal and
-// NeedLaunch.
+// Beside extends a detector to find such loads. The findings carry the detector's name. The detector must have
+// NeedGlobal and NeedLaunch.
 func Beside(d detect.Detector, name string, c detect.Config) detect.Detector {
 	return &checker{Detector: d, races: findings.New(name, c), launches: map[uint32]*launch{}, room: maxBytes}
 }
 
-// checker is a detector and what is known of the launches that run, as far as their kernels have such loads.
+// checker is the extended detector. It keeps the running launches whose kernels have such loads.
 type checker struct {
 	detect.Detector
 	races    *findings.Set
 	launches map[uint32]*launch
-	room     int // for each launch
+	room     int // the limit for each launch
 	notes    []string
 }
 
-// launch is what the accesses of a launch have touched.
+// launch is the bytes that a launch has accessed.
 type launch struct {
 	info  event.Launch
-	pages map[uint64]*page // by address, divided by pageBytes
+	pages map[uint64]*page // by address / pageBytes
 	bytes int              // of all records
-	full  bool             // there was no room for a record
+	full  bool             // some records were not made
 	last  *page
-	at    uint64 // number of last
+	at    uint64 // the number of the page last
 }
 
-// page is what touched one page: a record for each place of the code and size of access.
+// page is the accesses to one page: a record for each place and size.
 type page struct{ loads, writes []*record }
 
-// record is what accesses of one place and size have touched of a page.
+// record is the bytes of a page that accesses of one place and size have touched.
 type record struct {
-	access  detect.Access          // all of them have this in common: no thread, no address
+	access  detect.Access          // what they have in common: without thread and address
 	touched [pageBytes / 64]uint64 // a bit for each byte
-	warps   []uint32               // the last to touch, by address in the page divided by the size
+	warps   []uint32               // the last warp to touch, indexed by offset in the page divided by the size
 	lanes   []uint8
 }
 
 // Events implements event.Sink.
 func (c *checker) Events(b *event.Batch) {
-	begins := slices.ContainsFunc(b.Launches, func(l event.Launch) bool { return l.NonCoherent }) // or did before
+	begins := slices.ContainsFunc(b.Launches, func(l event.Launch) bool { return l.NonCoherent }) // or has begun earlier
 	for i := 0; i < len(b.Events) && (begins || len(c.launches) > 0); i++ {
 		e := &b.Events[i]
 		if e.Kind == event.KernelBegin && b.Launches[e.Side].NonCoherent {
@@ -89,7 +89,7 @@ func (c *checker) Events(b *event.Batch) {
 	c.Detector.Events(b)
 }
 
-// access judges the lanes of an access and takes them down.
+// access judges the accesses of lanes and records them.
 func (c *checker) access(b *event.Batch, e *event.Event, l *launch) {
 	load := e.Flags&event.FlagNonCoherent != 0
 	var room [32]uint64
@@ -99,7 +99,7 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch) {
 	for i, m := 0, e.Mask; m != 0; i, m = i+1, m&(m-1) {
 		addr, lane := addrs[i], bits.TrailingZeros32(m)
 		if i > 0 && addr == addrs[i-1] {
-			continue // another lane at the same place
+			continue // another lane at the same address
 		}
 		if n := addr / pageBytes; n != number {
 			number, r = n, c.record(l, e, n, load)
@@ -124,7 +124,8 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch) {
 	}
 }
 
-// record finds the record of an event in the page of that number, which becomes l.last. It gives nil where there is no room.
+// record gives the record for an event in the page of a number, which becomes l.last. It returns nil if the limit is
+// reached.
 func (c *checker) record(l *launch, e *event.Event, number uint64, load bool) *record {
 	if l.last == nil || l.at != number {
 		p := l.pages[number]
@@ -157,7 +158,7 @@ func (c *checker) record(l *launch, e *event.Event, number uint64, load bool) *r
 	return r
 }
 
-// accessOf is what the lanes of an event have in common.
+// accessOf gives what the lanes of an event have in common.
 func accessOf(e *event.Event, l *launch) detect.Access {
 	op := detect.Write
 	switch {
@@ -170,8 +171,8 @@ func accessOf(e *event.Event, l *launch) detect.Access {
 		Texture: e.Flags&event.FlagTexture != 0}
 }
 
-// fetch judges the lanes of a texture fetch or a surface read by the writes before it. What comes later does not matter to it, so that it
-// is not taken down.
+// fetch judges the lanes of a texture fetch or a surface read against the writes before it. It need not be recorded,
+// since later writes do not matter.
 func (c *checker) fetch(b *event.Batch, e *event.Event, l *launch) {
 	var room [32]uint64
 	addrs := b.Addresses(e, &room)
@@ -192,7 +193,7 @@ func (c *checker) fetch(b *event.Batch, e *event.Event, l *launch) {
 	}
 }
 
-// found tells of an access of record now to addr that shares a byte with an earlier one of record old.
+// found reports an access of record now to addr that shares a byte with an earlier access of record old.
 func (c *checker) found(l *launch, now, old *record, shared uint64, warp uint32, lane int, addr uint64) {
 	later, earlier := now.access, old.access
 	later.Warp, later.Lane, later.Address = warp, lane, addr
@@ -202,7 +203,7 @@ func (c *checker) found(l *launch, now, old *record, shared uint64, warp uint32,
 	c.races.Add(&findings.Race{Facts: detect.Facts{Category: detect.NonCoherentLoad, Earlier: earlier, Later: later}})
 }
 
-// Findings gives the detector's findings, and then those of read-only loads.
+// Findings returns the detector's findings followed by those about read-only loads.
 func (c *checker) Findings() []detect.Finding {
 	return append(c.Detector.Findings(), c.races.Findings()...)
 }

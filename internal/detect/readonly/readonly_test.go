@@ -15,7 +15,8 @@ type none struct{}
 func (none) Events(*event.Batch)        {}
 func (none) Findings() []detect.Finding { return nil }
 
-// stream is a launch whose kernel has read-only loads, with the operations of a line. Loads of places in nc are such.
+// stream gives a launch whose kernel has read-only loads, with the operations of a line. The loads at the places in nc
+// are read-only.
 func stream(line string, nc ...uint32) *event.Batch {
 	b := litmus.Launch(2)
 	b.Launches[0].NonCoherent = true
@@ -30,7 +31,7 @@ func stream(line string, nc ...uint32) *event.Batch {
 	return b
 }
 
-// TestBatches: a batch may name a launch that has begun before.
+// TestBatches checks batches that name a launch that has begun earlier.
 func TestBatches(t *testing.T) {
 	d, b := Beside(none{}, "x", detect.Config{}), stream("0 st; 2 ld", 2)
 	for i := range b.Events {
@@ -76,7 +77,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestFetches: a texture fetch or a surface read counts with the writes before it, and not with those after.
+// TestFetches checks that a texture fetch or a surface read conflicts with writes before it, and not with those after.
 func TestFetches(t *testing.T) {
 	for line, found := range map[string]int{
 		"0 st; 2 ld":               1,
@@ -108,7 +109,8 @@ func TestFetches(t *testing.T) {
 	}
 }
 
-// TestThreads: a finding names the threads that touched the byte, also where others touched its neighbours.
+// TestThreads checks that a finding names the threads that accessed the byte, even if others accessed neighbouring
+// bytes.
 func TestThreads(t *testing.T) {
 	b := stream("0 st; 0 st; 2 ld", 3)
 	b.Events[1].Mask, b.Events[1].Size, b.Events[1].Stride = 0b1111, 1, 1 // lane l writes byte l
@@ -132,7 +134,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestNextLaunch: another launch may write.
+// TestNextLaunch checks that another launch may write.
 func TestNextLaunch(t *testing.T) {
 	d := Beside(none{}, "x", detect.Config{})
 	b := stream("0 ld", 1)
@@ -147,7 +149,7 @@ func TestNextLaunch(t *testing.T) {
 	}
 }
 
-// TestRoom: what is not checked is told.
+// TestRoom checks that accesses beyond the limit are reported as not checked.
 func TestRoom(t *testing.T) {
 	d := Beside(none{}, "x", detect.Config{}).(*checker)
 	d.room = 8 << 10

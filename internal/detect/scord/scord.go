@@ -17,12 +17,12 @@ var (
 	granularity = detect.Option{Name: "granularity", Doc: "bytes of memory that share a metadata word (table VII)", Values: []string{"4", "8", "16"}}
 	fenceBits   = detect.Option{Name: "fencebits", Doc: "width of the fence IDs", Values: []string{"6", "3", "4", "5"}}
 	barrierBits = detect.Option{Name: "barrierbits", Doc: "width of the barrier ID", Values: []string{"8", "4", "2"}}
-	oneStore    = detect.Option{Name: "same-instruction", Doc: "whether lanes of one store that write the same bytes race, as PreDataR's authors added", Values: []string{"ignore", "report"}}
-	reset       = detect.Option{Name: "reset", Doc: "whether barriers, fenced loads, stores and reported races reset flags, as in the authors' release (off: the tables' letter)",
+	oneStore    = detect.Option{Name: "same-instruction", Doc: "whether lanes of one store that write the same bytes race, as in the version of PreDataR's authors", Values: []string{"ignore", "report"}}
+	reset       = detect.Option{Name: "reset", Doc: "whether barriers, fenced loads, stores and reported races reset flags, as in the authors' release (off: exactly as in the tables)",
 		Values: []string{"on", "off"}}
-	blockLock = detect.Option{Name: "block-lock", Doc: "whether locks of block scope at one address are a lock for each block, as in the authors' release, or one",
+	blockLock = detect.Option{Name: "block-lock", Doc: "whether locks of block scope at one address are one lock for each block, as in the authors' release, or a single lock",
 		Values: []string{"per-block", "per-address"}}
-	deviceBytes = detect.Option{Name: "memory", Doc: "device memory that the metadata cache is a sixteenth of", Values: []string{"4G", "64M", "1M", "4K"}}
+	deviceBytes = detect.Option{Name: "memory", Doc: "size of the device memory; the metadata cache has a sixteenth of the entries for it", Values: []string{"4G", "64M", "1M", "4K"}}
 )
 
 // Spec is ScoRD with metadata for all of memory.
@@ -65,12 +65,12 @@ type Detector struct {
 	*findings.Set
 	name        string
 	granule     uint64
-	entries     uint64 // of the cache; 0: none
+	entries     uint64 // entries of the cache; 0: no cache
 	fenceMask   uint8
 	barrierMask uint8
 	reset       bool // flags are reset as in the authors' release
 	oneStore    bool // lanes of one store race with each other
-	// perBlockLocks: a lock of block scope is another one in another block.
+	// perBlockLocks says that locks of block scope at one address are different locks in different blocks.
 	perBlockLocks bool
 
 	memory *shadow.Lines[cell, *cell]
@@ -83,10 +83,10 @@ type Detector struct {
 	warps    []warpState
 }
 
-// warpState is the hardware's state of a warp.
+// warpState is the hardware state of a warp.
 type warpState struct {
 	blockFence, deviceFence uint8
-	next                    uint8 // entry of the lock table to be used next
+	next                    uint8 // the entry of the lock table to use next
 	table                   [4]held
 	filter                  uint16 // of the table
 }
@@ -98,7 +98,7 @@ type held struct {
 	device bool
 }
 
-// bit is the lock's bit in a filter of 16.
+// bit gives the lock's bit in a filter of 16 bits.
 func (h held) bit() uint16 {
 	n := uint32(h.hash) << 1
 	if h.device {
@@ -157,7 +157,7 @@ func (d *Detector) fence(e *event.Event) {
 	}
 }
 
-// lock follows what an atomic or a fence does to the warp's lock table.
+// lock applies the effect of an atomic or a fence to the warp's lock table.
 func (d *Detector) lock(b *event.Batch, e *event.Event) {
 	steps := d.locks.Event(b, e)
 	if len(steps) == 0 {
@@ -207,8 +207,8 @@ func (d *Detector) MemoryBytes() uint64 {
 	return d.memory.Bytes() + uint64(len(d.barriers)) + uint64(len(d.warps))*24
 }
 
-// access judges an access of a warp. Where lanes follow each other in memory, whole runs of cells that lanes of one warp left in the same
-// order are judged by their first: all that table IV asks for is of warps.
+// access judges an access of a warp. If lanes access consecutive granules, runs of cells that lanes of one warp left in
+// lane order are judged by their first cell: the conditions of table IV depend only on warps.
 func (d *Detector) access(b *event.Batch, e *event.Event) {
 	now := d.arrival(e)
 	rows := uint64(e.Size) == d.granule && d.entries%shadow.LineCells == 0
@@ -227,7 +227,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	}
 }
 
-// row takes an access by lanes each of which has the granule after that of the lane before.
+// row processes an access in which lanes access consecutive granules.
 func (d *Detector) row(e *event.Event, now *access, s *event.Strip) {
 	for lane, end := now.from, s.High()+1; lane < end; {
 		l, from := d.line(s.Addr+uint64(lane-now.from)*d.granule, now)
@@ -254,8 +254,8 @@ func (d *Detector) run(c *cell, n int, e *event.Event, now *access, lane int) {
 	}
 }
 
-// one takes an access by one lane, or by several to one granule or to the same bytes. The second of several follows the first: they
-// do not race, but flags may change. What they are then does not change by a third.
+// one processes an access by one lane, or by several lanes to one granule or the same bytes. The lanes do not race, but
+// a second lane may change flags. A third changes nothing more.
 func (d *Detector) one(e *event.Event, now *access, s *event.Strip) {
 	for at := s.Addr &^ (d.granule - 1); at < s.Addr+uint64(e.Size); at += d.granule {
 		l, i := d.line(at, now)
@@ -267,7 +267,8 @@ func (d *Detector) one(e *event.Event, now *access, s *event.Strip) {
 	}
 }
 
-// line finds the metadata of a granule, and notes its tag, which is the line's when a cache's entries are whole lines.
+// line gives the metadata of a granule, and sets the access's tag. If the entries of a cache are whole lines, the tag
+// is that of the line.
 func (d *Detector) line(at uint64, now *access) (*shadow.Line[cell], int) {
 	if d.entries == 0 {
 		return d.memory.Global(at)
@@ -277,8 +278,8 @@ func (d *Detector) line(at uint64, now *access) (*shadow.Line[cell], int) {
 	return d.memory.Global(n % d.entries * d.granule)
 }
 
-// sameInstruction reports lanes of one store that write the same bytes, each with the lowest other lane. ScoRD has nothing like it:
-// PreDataR's authors added it to theirs (section 5.1 there).
+// sameInstruction reports lanes of one store that write the same bytes, each with the lowest other lane. This is not
+// part of ScoRD: PreDataR's authors added it to their version (section 5.1 there).
 func (d *Detector) sameInstruction(b *event.Batch, e *event.Event) {
 	size := uint64(e.Size)
 	if e.Affine() && uint64(max(e.Stride, -e.Stride)) >= size {

@@ -23,7 +23,7 @@ func launched(blocks uint32, line string) *event.Batch {
 	return b
 }
 
-// notesOf are the classes of races that a detector finds, sorted.
+// notesOf gives the classes of races that a detector finds, sorted.
 func notesOf(d detect.Detector, b *event.Batch) []string {
 	d.Events(b)
 	var out []string
@@ -35,7 +35,7 @@ func notesOf(d detect.Detector, b *event.Batch) []string {
 	return out
 }
 
-// TestTables has a case for each condition of tables III and IV, and its absence.
+// TestTables has a case for each condition of tables III and IV, and for its absence.
 func TestTables(t *testing.T) {
 	for _, c := range []struct{ what, line, want string }{
 		{"III a: first access", "0 st; 1 st 1", ""},
@@ -55,7 +55,7 @@ func TestTables(t *testing.T) {
 		{"IV c: weak load", "0 stv; 0 fence; 2 ld", "not strong access"},
 		{"IV c: weak after strong", "0 stv; 0 ld; 0 fence; 2 ldv", "not strong access"},
 		{"IV d", "0 addb; 2 addb", "scoped atomic"},
-		{"IV d: device first", "0 add; 2 addb", ""}, // blind, as published
+		{"IV d: device first", "0 add; 2 addb", ""}, // a blind spot, as published
 		{"IV d: block first", "0 addb; 2 add", "scoped atomic"},
 		{"IV d: one block", "0 addb; 1 addb", ""},
 		{"IV d: then a load", "0 addb; 2 ldv", "scoped atomic"},
@@ -141,8 +141,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestBlockLocks has two warps take a lock of block scope at one address, with fences wide enough for any two. The atomic
-// operations on the lock race when the blocks differ.
+// TestBlockLocks makes two warps acquire a lock of block scope at one address, with fences wide enough for any two. The
+// atomic operations on the lock race if the blocks differ.
 func TestBlockLocks(t *testing.T) {
 	line := func(other int) string {
 		return fmt.Sprintf("0 casb 9; 0 fence; 0 stv; 0 fence; 0 exchb 9; %[1]d casb 9; %[1]d fence; %[1]d stv; %[1]d fence; %[1]d exchb 9", other)
@@ -164,7 +164,7 @@ func TestBlockLocks(t *testing.T) {
 	}
 }
 
-// TestSameInstruction has lanes of one store meet.
+// TestSameInstruction makes lanes of one store overlap.
 func TestSameInstruction(t *testing.T) {
 	extended, err := detect.Choose([]detect.Spec{Spec, Cached}, "scord:same-instruction=report")
 	if err != nil {
@@ -204,8 +204,8 @@ func TestSameInstruction(t *testing.T) {
 	}
 }
 
-// TestCounters wraps counters around: the race that is seen after 64 fences is none, and the one not seen after 256
-// barriers is one, as the paper says.
+// TestCounters checks that fence IDs wrap around: after 64 fences, or 8 with IDs of 3 bits, there is a false alarm, as the
+// paper says.
 func TestCounters(t *testing.T) {
 	fenced := func(n int) string { return "0 stv" + strings.Repeat("; 0 fence", n) + "; 2 ldv" }
 	narrow, err := detect.Choose([]detect.Spec{Spec, Cached}, "scord:fencebits=3")
@@ -223,7 +223,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestGranularity has neighbours share a word.
+// TestGranularity makes neighbouring locations share a word.
 func TestGranularity(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -240,7 +240,8 @@ func TestGranularity(t *testing.T) {
 	}
 }
 
-// TestCache lets two locations share an entry: the race on one of them is missed when the other comes between.
+// TestCache makes two locations share an entry: a race on one of them is missed if an access to the other comes
+// between.
 func TestCache(t *testing.T) {
 	s, err := detect.Choose([]detect.Spec{Cached}, "scord-cached:memory=4K")
 	if err != nil {
@@ -273,7 +274,7 @@ func (d *Detector) lanewise(b *event.Batch, e *event.Event, cells map[uint64]*ce
 	}
 }
 
-// randomAccess is an access by a whole warp in order more often than not.
+// randomAccess adds an access, usually by a whole warp in order.
 func randomAccess(rng *rand.Rand, b *event.Batch) {
 	e := event.Event{Kind: event.Load, Flags: event.FlagRead, Warp: uint32(rng.IntN(6)), Place: 1 + uint32(rng.IntN(9)), Size: 4, Stride: 4,
 		Mask: ^uint32(0), Space: event.Global, Addr: litmus.Base + uint64(rng.IntN(5))*64, Order: event.Order(rng.IntN(2))}
@@ -320,7 +321,8 @@ func randomAccess(rng *rand.Rand, b *event.Batch) {
 	litmus.Add(b, e)
 }
 
-// TestLines compares findings and words with those of a cell for each granule, lane by lane, on random streams.
+// TestLines compares findings and words with those of an implementation with a cell for each granule, lane by lane, on
+// random streams.
 func TestLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, text := range []string{"scord", "scord:granularity=8", "scord-cached:memory=4K", "scord-cached:memory=4K:granularity=16",

@@ -6,11 +6,11 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// word is the metadata of a granule. Modified, BlkShared and DevShared are kept by their opposites: all three are set in
-// a granule that is to be initialised, and zero says so.
+// word is the metadata of a granule. Modified, BlkShared and DevShared are stored inverted: in a granule that is not
+// initialised all three flags are set, so its word is zero.
 type word uint64
 
-// The bits of a word, from below: warp, filter, fence and barrier IDs, flags, tag.
+// The bits of a word, from low to high: warp, filter, fence and barrier IDs, flags, tag.
 const (
 	warpBits     = 17
 	filterShift  = warpBits
@@ -27,17 +27,17 @@ const (
 // The flags.
 const (
 	unmodified  word = 1 << (flagShift + iota)
-	blkUnshared      // no two warps of one block
-	devUnshared      // no two blocks
+	blkUnshared      // not accessed by two warps of one block
+	devUnshared      // not accessed by two blocks
 	isAtom
 	deviceScope
 	strong
 
 	unshared = blkUnshared | devUnshared
-	initial  = unmodified | unshared // none of them: table III, a
+	initial  = unmodified | unshared // none of these bits: table III, a
 )
 
-// cell is a word and, for messages, what made it.
+// cell is a word and, for messages, the access that made it.
 type cell struct {
 	word  word
 	place uint32
@@ -51,9 +51,9 @@ func (c *cell) Turn(n int) {
 	}
 }
 
-// access is what the warp brings along.
+// access is an access of a warp, with the state of the warp.
 type access struct {
-	word    word // as after the access, if it is the first
+	word    word // the word after the access, if it is the first
 	tag     word
 	warp    uint32
 	block   uint32
@@ -63,12 +63,12 @@ type access struct {
 	atomic  bool
 	strong  bool
 	how     uint32
-	address uint64 // of lane from; those after it are a step on each
+	address uint64 // of lane from; each later lane is one step further
 	from    int
 	step    uint64
 }
 
-// arrival is the access of the warp of e.
+// arrival gives the access of an event.
 func (d *Detector) arrival(e *event.Event) access {
 	w := &d.warps[e.Warp]
 	a := access{warp: e.Warp, block: e.Warp / d.perBlock, filter: w.filter,
@@ -92,7 +92,7 @@ func (d *Detector) arrival(e *event.Event) access {
 	return a
 }
 
-// cell judges the access of a lane to a granule, and takes it down.
+// cell judges the access of a lane to a granule, and records it.
 func (d *Detector) cell(c *cell, e *event.Event, now *access, lane int) (races bool) {
 	next := now.word
 	if md := c.word; md&initial != 0 && md>>tagShift<<tagShift == now.tag {
@@ -120,19 +120,19 @@ func (d *Detector) cell(c *cell, e *event.Event, now *access, lane int) (races b
 	return races
 }
 
-// pair is an access and the metadata of the one before.
+// pair is an access, and the metadata of the previous access.
 type pair struct {
 	md                    word
-	last                  uint32 // the warp before
+	last                  uint32 // the warp of the previous access
 	sameWarp, sameBlock   bool
 	programOrder, barrier bool // table III, b and c
 }
 
-// flags are those that depend on the accesses before, too.
+// flags are the flags that also depend on previous accesses.
 const flags = initial | strong
 
-// letter gives the flags after an access as section IV-A has it ("Memory access instructions also update"): they are set, and
-// never reset. When Modified, BlkShared and DevShared have all been set, the next access is taken for the first.
+// letter gives the flags after an access according to section IV-A ("Memory access instructions also update"): they are
+// set, and never reset. When Modified, BlkShared and DevShared are all set, the next access counts as the first.
 func (m *pair) letter(now *access) word {
 	f := m.md&initial | m.md&now.word&strong
 	if now.writes {
@@ -147,9 +147,10 @@ func (m *pair) letter(now *access) word {
 	return f
 }
 
-// released gives the flags after an access as the simulator that the authors released has it. What a barrier separates from
-// all accesses before begins anew, and so does what has raced. A load after a fence resets Modified, and a store that
-// passes the shared flags, unless there are locks. Of the two shared flags one is set at a time.
+// released gives the flags after an access as in the simulator that the authors released. An access that a barrier
+// separates from all previous ones begins anew, and so does one that has raced. A load after a fence resets Modified,
+// and a store that passes resets the shared flags, unless locks are held. Only one of the two shared flags is set at a
+// time.
 func (m *pair) released(now *access, raced bool) word {
 	first := now.word & flags
 	strongs := m.md & now.word & strong
@@ -227,7 +228,7 @@ func (d *Detector) condition(m *pair, now *access) verdict {
 	return passes
 }
 
-// report tells a race. Its kind is the one nearest to the condition.
+// report reports a race. Its kind is the one closest to the condition.
 func (d *Detector) report(c *cell, e *event.Event, now *access, lane int, m *pair, why verdict) {
 	r := findings.Race{Note: notes[why], Facts: detect.Facts{Category: detect.CrossBlock}}
 	if m.sameBlock {

@@ -5,30 +5,31 @@ import (
 	"unsafe"
 )
 
-// LineCells is the cells of a line: as many as a warp has lanes.
+// LineCells is the number of cells in a line: the number of lanes in a warp.
 const LineCells = 32
 
-// Cell is metadata of which a run can be told by its first. The zero value is that of memory nobody has accessed.
+// Cell is metadata that can be compressed: a run of cells is described by its first. The zero value is the metadata of
+// memory that nobody has accessed.
 type Cell[T any] interface {
 	*T
-	// Turn makes of a cell what the lane n above that of it left n granules on, when both did the same: lanes are counted up,
-	// modulo those of a warp, wherever the cell has one.
+	// Turn changes a cell into the one that the n-th next lane leaves n granules further on when both lanes do the
+	// same: it adds n to lane numbers in the cell, modulo the number of lanes in a warp.
 	Turn(n int)
 }
 
-// Line is the cells of LineCells consecutive granules, kept by runs: those whose cells follow from the first (Cell.Turn), as
-// lanes of one warp that accessed memory in order leave them. While starts is 0, few and many are nil; otherwise exactly one of
-// them is not, starts has bit 0, and one says nothing.
-type Line[T any] struct {
-	few    *[fewRuns]T   // of up to so many runs, the cells where they start, in order
+// Line is the cells of LineCells consecutive granules, stored by runs. In a run all cells follow from the first
+// (Cell.Turn), as when lanes of a warp access memory in order. If starts is 0, there is one run, few and many are nil,
+// and one is its first cell. Otherwise starts has bit 0, exactly one of few and many is not nil, and one is not used.
+type Line[T any] struct { // with at most fewRuns runs: their first cells, in order
+	few    *[fewRuns]T   // with more: an array of all cells, with the first cells of runs in their places
 	many   *[LineCells]T // of more, all cells, with these in their places
-	starts uint32        // the cells where runs start, always the first one among them, or 0: all follow from the first, which is one
+	starts uint32        // a bit for each cell where a run starts; 0: a single run
 	one    T
 }
 
 const fewRuns = 4
 
-// run gives the first cell of the run that a cell is in, and where that starts.
+// run gives the first cell of the run that contains a cell, and the index of the first cell.
 func (l *Line[T]) run(at int) (first *T, start int) {
 	below := l.starts & uint32(uint64(2)<<at-1)
 	if below == 0 {
@@ -41,22 +42,23 @@ func (l *Line[T]) run(at int) (first *T, start int) {
 	return &l.few[bits.OnesCount32(below)-1], start
 }
 
-// Lines is shadow memory like Memory, of cells that are kept by lines. A line is as small as a cell and a pointer while one
-// warp in lane order, or nobody, has accessed it.
+// Lines is shadow memory like Memory, with cells stored by lines. A line takes no more than a cell and two pointers
+// while nobody, or one warp in lane order, has accessed it.
 type Lines[T comparable, P Cell[T]] struct {
 	granule uint64
 	global  *Memory[Line[T]]
 	windows map[Window]*[]Line[T]
-	window  Window // of lines
+	window  Window // of the field lines
 	lines   *[]Line[T]
-	idle    []*[]Line[T] // windows that have ended, for the next
+	idle    []*[]Line[T] // windows that have ended, for reuse
 	few     []*[fewRuns]T
 	many    []*[LineCells]T
-	parted  uint64 // cells of runs of lines, those to spare (few and many) not among them
+	parted  uint64 // number of cells in few and many of lines, without the spare ones
 	scratch T
-	shared  uint64 // lines of windows, idle ones not among them
-	// Part and Drop, unless they are nil, are called for what cells refer to and do not share: Part for a cell that begins a run
-	// of its own, a copy of what the run before it had, and Drop for the first cells of runs that are forgotten with a window.
+	shared  uint64 // number of lines in windows, without idle ones
+	// Part and Drop serve cells that refer to memory of their own; they may be nil. Part is called for a cell that
+	// begins a new run, after it was copied from the run that contained it. Drop is called for the first cell of each
+	// run that is dropped with a window.
 	Part, Drop func(*T)
 }
 
@@ -65,13 +67,13 @@ func NewLines[T comparable, P Cell[T]](granule int) *Lines[T, P] {
 	return &Lines[T, P]{granule: uint64(granule), global: New[Line[T]](granule * LineCells), windows: map[Window]*[]Line[T]{}}
 }
 
-// Global gives the line of global memory that holds the byte at addr, and the number of its cell there. Lines stay valid until
-// their memory is forgotten.
+// Global gives the line of global memory that contains the byte at addr, and the index of its cell in the line. A line
+// stays valid until its memory is dropped.
 func (m *Lines[T, P]) Global(addr uint64) (*Line[T], int) {
 	return m.global.Global(addr), int(addr / m.granule % LineCells)
 }
 
-// Shared is Global for a byte at offset of a shared window. The line is valid until the next call.
+// Shared is Global for the byte at offset in a shared-memory window. The line is valid until the next call.
 func (m *Lines[T, P]) Shared(w Window, offset uint64) (*Line[T], int) {
 	if m.lines == nil || m.window != w {
 		m.enter(w)
@@ -103,7 +105,7 @@ func (m *Lines[T, P]) extend(n int) {
 	m.shared += uint64(cap(*m.lines) - room)
 }
 
-// EndWindow forgets the cells of a shared window: its block has ended.
+// EndWindow drops the cells of a shared-memory window: its block has ended.
 func (m *Lines[T, P]) EndWindow(w Window) {
 	lines := m.windows[w]
 	if lines == nil {
@@ -125,20 +127,20 @@ func (m *Lines[T, P]) EndWindow(w Window) {
 	}
 }
 
-// Clear forgets everything.
+// Clear drops everything.
 func (m *Lines[T, P]) Clear() {
 	part, drop := m.Part, m.Drop
 	*m = *NewLines[T, P](int(m.granule))
 	m.Part, m.Drop = part, drop
 }
 
-// Bytes is the memory that cells take now, without what waits to be used again.
+// Bytes returns the memory that cells take now, without spare memory.
 func (m *Lines[T, P]) Bytes() uint64 {
 	var cell T
 	return m.global.Bytes() + m.shared*uint64(unsafe.Sizeof(Line[T]{})) + m.parted*uint64(unsafe.Sizeof(cell))
 }
 
-// each calls f for the first cell of every run.
+// each calls f for the first cell of each run.
 func (l *Line[T]) each(f func(*T)) {
 	if l.starts == 0 {
 		f(&l.one)
@@ -149,8 +151,9 @@ func (l *Line[T]) each(f func(*T)) {
 	}
 }
 
-// Run makes a run of cells start at from and one end at to, or before: it gives its first, to be changed, and how many there
-// are. All of them change with the first. It is valid until the next call for the line.
+// Run makes runs begin at the cell from and end at or before the cell to. It returns the first cell of the run at from,
+// to be modified, and the length of the run; modifying the first cell modifies the whole run. The result is valid until
+// the next call for the line.
 func (m *Lines[T, P]) Run(l *Line[T], from, to int) (first *T, n int) {
 	if l.starts == 0 && from == 0 && to == LineCells {
 		return &l.one, to
@@ -163,7 +166,7 @@ func (m *Lines[T, P]) Run(l *Line[T], from, to int) (first *T, n int) {
 	return first, min(to, from+1+bits.TrailingZeros32(l.starts>>from>>1)) - from
 }
 
-// Cell makes a cell a run of its own, to be changed. It is valid until the next call for the line.
+// Cell makes a cell a run of its own, to be modified. The result is valid until the next call for the line.
 func (m *Lines[T, P]) Cell(l *Line[T], at int) *T {
 	if l.starts == ^uint32(0) {
 		return &l.many[at]
@@ -172,7 +175,8 @@ func (m *Lines[T, P]) Cell(l *Line[T], at int) *T {
 	return first
 }
 
-// Cells makes every cell of a line a run of its own, to be changed. They are valid until the next call for the line.
+// Cells makes every cell of a line a run of its own, to be modified. The result is valid until the next call for the
+// line.
 func (m *Lines[T, P]) Cells(l *Line[T]) *[LineCells]T {
 	if l.starts != ^uint32(0) {
 		m.scatter(l)
@@ -180,8 +184,8 @@ func (m *Lines[T, P]) Cells(l *Line[T]) *[LineCells]T {
 	return l.many
 }
 
-// cut makes a run start at a cell: there alone where runs are few, and otherwise at every cell, since lines that are accessed in
-// no order mostly have all their cells accessed so.
+// cut makes a run start at a cell. If there are many runs, it makes one start at every cell: a line that is accessed
+// irregularly usually ends up that way.
 func (m *Lines[T, P]) cut(l *Line[T], at int) {
 	if at == 0 || l.starts>>at&1 != 0 {
 		return
@@ -238,7 +242,7 @@ func (m *Lines[T, P]) part(c *T) {
 	}
 }
 
-// take gives room for n cells.
+// take allocates an array of n cells.
 func take[T comparable, P Cell[T], A any](m *Lines[T, P], spare *[]*A, n int) *A {
 	m.parted += uint64(n)
 	if k := len(*spare); k > 0 {
@@ -249,20 +253,20 @@ func take[T comparable, P Cell[T], A any](m *Lines[T, P], spare *[]*A, n int) *A
 	return new(A)
 }
 
-// give takes back what a line has for its runs.
+// give frees the arrays of a line.
 func (m *Lines[T, P]) give(l *Line[T]) {
 	if l.few != nil {
 		m.few, m.parted = append(m.few, l.few), m.parted-fewRuns
 	}
 	if l.many != nil {
-		clear(l.many[:]) // scatter counts on it
+		clear(l.many[:]) // scatter relies on zero cells
 		m.many, m.parted = append(m.many, l.many), m.parted-LineCells
 	}
 	l.few, l.many, l.starts = nil, nil, 0
 }
 
-// Unite makes the cells from from on and before to one run: all follow from the first, whatever they were. One of the runs starts
-// at from, and one at to.
+// Unite makes one run of the cells [from, to), whatever they were: all follow from the first. A run must start at from,
+// and one at to.
 func (m *Lines[T, P]) Unite(l *Line[T], from, to int) {
 	for s := l.starts & uint32(uint64(1)<<to-uint64(2)<<from); s != 0; s &= s - 1 {
 		m.merge(l, bits.TrailingZeros32(s))
@@ -270,7 +274,7 @@ func (m *Lines[T, P]) Unite(l *Line[T], from, to int) {
 	m.settle(l)
 }
 
-// Join makes runs of the cells between from and to, and of those beside them, one where they follow from each other.
+// Join merges runs of the cells [from, to) and their neighbours where a run follows from the one before.
 func (m *Lines[T, P]) Join(l *Line[T], from, to int) {
 	if l.starts == 0 {
 		return
@@ -288,7 +292,7 @@ func (m *Lines[T, P]) Join(l *Line[T], from, to int) {
 	m.settle(l)
 }
 
-// merge lets the cells of a run that starts at a cell follow from the one before.
+// merge makes the run that starts at a cell part of the one before.
 func (m *Lines[T, P]) merge(l *Line[T], at int) {
 	if l.many == nil {
 		i := bits.OnesCount32(l.starts & (1<<at - 1))
@@ -297,7 +301,7 @@ func (m *Lines[T, P]) merge(l *Line[T], at int) {
 	l.starts &^= 1 << at
 }
 
-// settle keeps the one run that a line may have.
+// settle restores the compact form of a line with a single run.
 func (m *Lines[T, P]) settle(l *Line[T]) {
 	if l.starts == 1 {
 		first, _ := l.run(0)
@@ -312,7 +316,7 @@ func (m *Lines[T, P]) At(l *Line[T], at int) T {
 	return *m.turned(first, at-start)
 }
 
-// turned gives a cell that is turned, valid until the next call.
+// turned gives a copy of a cell turned by n, valid until the next call.
 func (m *Lines[T, P]) turned(c *T, n int) *T {
 	m.scratch = *c
 	P(&m.scratch).Turn(n)

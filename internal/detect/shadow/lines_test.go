@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// mark is a cell: a lane of something, 0 for nothing.
+// mark is a cell: something done by a lane; 0: nothing.
 type mark struct{ what, lane uint8 }
 
 func (c *mark) Turn(n int) {
@@ -19,7 +19,7 @@ func (c mark) turned(n int) mark {
 	return c
 }
 
-// TestLinesAgainstMap compares Lines with a map over random accesses by lanes in order, and by single ones.
+// TestLinesAgainstMap compares Lines with a map under random accesses by lanes in order and by single lanes.
 func TestLinesAgainstMap(t *testing.T) {
 	type key struct {
 		shared bool
@@ -51,7 +51,7 @@ func TestLinesAgainstMap(t *testing.T) {
 		}
 		n, made := 1, mark{uint8(rng.IntN(3)), uint8(rng.IntN(32))}
 		switch rng.IntN(4) {
-		case 0, 1: // a whole warp, mostly in line
+		case 0, 1: // a whole warp, mostly aligned to a line
 			n, made.lane = LineCells, 0
 			if rng.IntN(3) > 0 {
 				k.n = k.n / LineCells * LineCells
@@ -117,7 +117,7 @@ func TestLinesAgainstMap(t *testing.T) {
 	}
 }
 
-// TestLinesJoin has a line taken apart by a lane, and made whole again by a warp.
+// TestLinesJoin divides a line by an access of a lane, and makes it whole again by an access of a warp.
 func TestLinesJoin(t *testing.T) {
 	m := NewLines[mark](4)
 	l, _ := m.Global(0)
@@ -132,7 +132,7 @@ func TestLinesJoin(t *testing.T) {
 	for _, c := range []struct {
 		from, to int
 		made     mark
-		starts   uint32 // but for bit 0
+		starts   uint32 // without bit 0
 	}{
 		{0, 32, mark{1, 0}, 0},
 		{5, 6, mark{1, 5}, 0}, // the same
@@ -152,7 +152,8 @@ func TestLinesJoin(t *testing.T) {
 	}
 }
 
-// TestLinesTaken has windows one after the other, each with lines that lanes take apart: they use the same memory, which is empty.
+// TestLinesTaken uses one window after the other, each with lines that lanes divide. The windows must use the same
+// memory, empty each time.
 func TestLinesTaken(t *testing.T) {
 	m := NewLines[mark](4)
 	taken := uint64(0)
@@ -187,7 +188,8 @@ func TestLinesTaken(t *testing.T) {
 	}
 }
 
-// TestLinesSpare has windows one after the other, each with a line whose cells are all runs of their own: they are empty at first.
+// TestLinesSpare uses one window after the other, each with a line whose cells are all runs of their own. The lines
+// must be empty at first.
 func TestLinesSpare(t *testing.T) {
 	m := NewLines[mark](4)
 	for block := range uint32(3) {
@@ -204,7 +206,8 @@ func TestLinesSpare(t *testing.T) {
 	}
 }
 
-// TestLinesPart has cells refer to something of their own: what begins a run is told, and each gives every run once.
+// TestLinesPart uses cells that refer to memory of their own. Part must be called for each new run, and each must visit
+// every run once.
 func TestLinesPart(t *testing.T) {
 	m := NewLines[mark](4)
 	told := 0

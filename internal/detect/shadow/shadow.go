@@ -1,5 +1,5 @@
 // Package shadow is shadow memory for detectors that keep one cell of metadata for each granule of memory, as most
-// published ones do. (Detector hb has a shadow of its own, whose unit is a warp's access.)
+// published ones do. Detector hb has its own shadow memory, organised by the accesses of warps.
 package shadow
 
 import "unsafe"
@@ -11,11 +11,11 @@ const (
 
 type page[T any] [pageCells]T
 
-// Window names a shared-memory window: that of one block of one launch.
+// Window identifies a shared-memory window: that of one block of one launch.
 type Window struct{ Launch, Block uint32 }
 
-// Memory maps granules of global memory, and of the shared windows of blocks, to cells. Untouched cells are zero.
-// Addresses of cells stay valid until their memory is forgotten. Granules are powers of two of bytes.
+// Memory maps granules of global memory, and of the shared-memory windows of blocks, to cells. Cells are zero at first.
+// Pointers to cells stay valid until their memory is dropped.
 type Memory[T any] struct {
 	shift   uint
 	dirs    map[uint64]*[dirPages]*page[T]
@@ -37,7 +37,7 @@ func New[T any](granule int) *Memory[T] {
 	return m
 }
 
-// Global gives the cell of the granule that holds the byte of global memory at addr.
+// Global gives the cell of the granule that contains the byte of global memory at addr.
 func (m *Memory[T]) Global(addr uint64) *T {
 	n := addr >> m.shift
 	if key := n / (pageCells * dirPages); m.dir == nil || m.key != key {
@@ -55,7 +55,7 @@ func (m *Memory[T]) Global(addr uint64) *T {
 	return &(*p)[n%pageCells]
 }
 
-// Shared gives the cell of the granule that holds the byte at offset of a shared window.
+// Shared gives the cell of the granule that contains the byte at offset in a shared-memory window.
 func (m *Memory[T]) Shared(w Window, offset uint64) *T {
 	if m.pages == nil || m.window != w {
 		m.window, m.pages = w, m.windows[w]
@@ -70,7 +70,7 @@ func (m *Memory[T]) Shared(w Window, offset uint64) *T {
 	return &m.pages[n/pageCells][n%pageCells]
 }
 
-// EndWindow forgets the cells of a shared window: its block has ended.
+// EndWindow drops the cells of a shared-memory window: its block has ended.
 func (m *Memory[T]) EndWindow(w Window) {
 	for _, p := range m.windows[w] {
 		m.drop(p)
@@ -81,12 +81,12 @@ func (m *Memory[T]) EndWindow(w Window) {
 	}
 }
 
-// Clear forgets everything: each launch begins with cells that are zero in the designs that know one kernel only.
+// Clear drops everything. It is for designs that know only one kernel: each launch begins with zero cells.
 func (m *Memory[T]) Clear() {
 	*m = Memory[T]{shift: m.shift, dirs: map[uint64]*[dirPages]*page[T]{}, windows: map[Window][]*page[T]{}}
 }
 
-// Each calls f for every cell of memory that was touched, and its neighbours on their pages, in no order.
+// Each calls f, in no particular order, for every cell of the pages that were accessed.
 func (m *Memory[T]) Each(f func(*T)) {
 	all := func(p *page[T]) {
 		for i := range p {
@@ -107,7 +107,7 @@ func (m *Memory[T]) Each(f func(*T)) {
 	}
 }
 
-// Bytes is the memory that cells take now.
+// Bytes returns the memory that cells take now.
 func (m *Memory[T]) Bytes() uint64 { return m.bytes }
 
 func (m *Memory[T]) page() *page[T] {

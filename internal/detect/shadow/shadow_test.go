@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAgainstMap compares a Memory with a map over random use.
+// TestAgainstMap compares a Memory with a map under random use.
 func TestAgainstMap(t *testing.T) {
 	type key struct {
 		shared bool
@@ -67,7 +67,7 @@ func TestAgainstMap(t *testing.T) {
 	}
 }
 
-// TestTaken follows the memory that cells take: pages come and go as a whole, and are used again.
+// TestTaken checks the memory that cells take: pages are allocated and freed as a whole, and reused.
 func TestTaken(t *testing.T) {
 	const page, dir = pageCells * 4, dirPages * 8 // bytes
 	m := New[uint32](16)

@@ -1,11 +1,13 @@
-// Package uninit finds reads of memory that nothing has written: of cudaMalloc and cudaMallocAsync since the allocation, of shared memory
-// since the block began. It judges the order that was observed, byte by byte. A load whose value is only stored again is no use of it: so
-// structures are copied, with their padding. Local variables, in memory or in registers, are followed by the engine, which tells where a value
-// that depends on one that nothing has written decides a branch, is an address, or is stored where others see it: event.Undefined.
+// Package uninit finds reads of memory that nothing has written: of memory from cudaMalloc and cudaMallocAsync since
+// the allocation, and of shared memory since the block began. It judges the observed order, byte by byte. A load whose
+// value is only stored again does not count, because structures are copied together with their padding. The engine
+// tracks local variables, in memory or in registers. It reports (event.Undefined) when a value that depends on an
+// unwritten one decides a branch, is used as an address, or is stored where others see it.
 //
-// Blind spots: what a kernel allocates; managed and pinned memory, since writes by host code are not all observed; shared
-// memory in launches with clusters, whose other blocks may write it; bytes that were copied from memory that was not written count as written;
-// a load whose value another function, or a branch that never depends on it, ignores is reported all the same.
+// Blind spots: memory allocated by a kernel; managed and pinned memory, since writes by host code are not all observed;
+// shared memory in launches with clusters, which other blocks may write. Bytes copied from unwritten memory count as
+// written. A load is reported even if its value is ignored by another function, or by a branch that never depends on
+// it.
 package uninit
 
 import (
@@ -21,7 +23,7 @@ import (
 
 const name = "uninit"
 
-// most bytes lie between the lanes of an access that is looked at as a whole.
+// most is the largest distance between the lanes of an access that is examined as a whole.
 const most = 1 << 20
 
 // Spec is the detector.
@@ -46,24 +48,24 @@ func newDetector(c detect.Config) detect.Detector {
 type detector struct {
 	severity detect.Severity
 	found    *detect.Shortlist[uint32, detect.Finding] // by place
-	global   []*region                                 // by address, disjoint
+	global   []*region                                 // sorted by address, disjoint
 	last     *region
-	launches map[uint32]*launch // that run
+	launches map[uint32]*launch // running launches
 	places   event.Places
-	blind    int // launches of which local variables are not followed
+	blind    int // number of launches in which local variables are not tracked
 	lanes    [32]uint64
 }
 
-// launch is a launch that runs.
+// launch is a running launch.
 type launch struct {
 	info   event.Launch
-	shared map[uint32]*block // of blocks that run, by number
+	shared map[uint32]*block // of running blocks, by number
 }
 
 // block is the shared memory of a block.
 type block struct {
 	bytes written
-	live  int // threads
+	live  int // number of threads that have not exited
 }
 
 // region is an allocation.
@@ -101,7 +103,7 @@ func (d *detector) Events(b *event.Batch) {
 	}
 }
 
-// host follows allocations and what the host writes.
+// host records allocations and writes by the host.
 func (d *detector) host(h *event.HostOp) {
 	switch {
 	case h.Kind == event.HostAlloc:
@@ -126,7 +128,7 @@ func (d *detector) forget(h *event.HostOp) {
 	d.global = slices.DeleteFunc(d.global, func(r *region) bool { return r.addr < h.Addr+h.Size && h.Addr < r.addr+r.size })
 }
 
-// region finds the allocation that holds an address; nil when it is not one that begins without a value.
+// region gives the tracked allocation that contains an address; nil if there is none.
 func (d *detector) region(addr uint64) *region {
 	if d.last != nil && addr-d.last.addr < d.last.size {
 		return d.last
@@ -139,7 +141,7 @@ func (d *detector) region(addr uint64) *region {
 	return d.last
 }
 
-// exit counts the threads of a block that end; with the last of them goes its shared memory.
+// exit counts exited threads of a block. With the last of them it drops the block's shared memory.
 func (d *detector) exit(e *event.Event) {
 	l := d.launches[e.Launch]
 	if l == nil {
@@ -153,7 +155,8 @@ func (d *detector) exit(e *event.Event) {
 	}
 }
 
-// memory gives what is known of the memory that an event accesses, nil where all counts as written, and since when nothing was.
+// memory gives the written bytes of the memory that an event accesses, or nil if all count as written, and since when
+// it has been tracked.
 func (d *detector) memory(e *event.Event, addr uint64) (w *written, since string) {
 	l := d.launches[e.Launch]
 	switch {
@@ -174,15 +177,15 @@ func (d *detector) memory(e *event.Event, addr uint64) (w *written, since string
 	return nil, ""
 }
 
-// offset is where in its memory an address lies.
+// offset gives the offset of an address in its memory.
 func (d *detector) offset(e *event.Event, addr uint64) uint64 {
 	if e.Space == event.Global {
-		return addr - d.last.addr // memory has just found it
+		return addr - d.last.addr // set by the preceding call of memory
 	}
 	return addr
 }
 
-// access judges what is read, and notes what is written.
+// access judges reads, and records writes.
 func (d *detector) access(b *event.Batch, e *event.Event) {
 	reads := e.Flags&event.FlagRead != 0 && e.Flags&(event.FlagCopied|event.FlagAsync|event.FlagTexture) == 0
 	if !reads && e.Flags&event.FlagWrite == 0 || e.Space != event.Global && e.Space != event.Shared {
@@ -206,7 +209,7 @@ func (d *detector) access(b *event.Batch, e *event.Event) {
 	d.lanesOf(b, e, reads)
 }
 
-// dense gives the bytes of an event whose lanes leave none out.
+// dense gives the range of an event whose lanes access it without gaps.
 func dense(e *event.Event) (low, n uint64, ok bool) {
 	if !e.Affine() || e.Stride != 0 && e.Stride != int64(e.Size) {
 		return 0, 0, false
@@ -224,7 +227,7 @@ func (d *detector) lanesOf(b *event.Batch, e *event.Event, reads bool) {
 	missing := 0
 	all := b.Addresses(e, &d.lanes)
 	if low, high := slices.Min(all), slices.Max(all); high-low < most {
-		// Where all from the lowest to the highest byte was written, nothing is missing and nothing is new.
+		// If everything from the lowest to the highest byte was written, nothing is missing and nothing is new.
 		if w, _ := d.memory(e, low); w != nil && w.known(d.offset(e, low), high-low+n) {
 			return
 		}
@@ -249,7 +252,7 @@ func (d *detector) lanesOf(b *event.Batch, e *event.Event, reads bool) {
 	}
 }
 
-// add makes the finding of a place.
+// add makes or extends the finding of a place.
 func (d *detector) add(e *event.Event, lane int, addr uint64, since string) {
 	if d.found.Get(e.Place) != nil {
 		return
@@ -268,10 +271,10 @@ func (d *detector) add(e *event.Event, lane int, addr uint64, since string) {
 	d.found.Trim()
 }
 
-// undefinedUse is what Event.Aux of event.Undefined says: what a thread does, and with what.
+// undefinedUse describes the values of Event.Aux in event.Undefined: what a thread does, and with what.
 var undefinedUse = [...][2]string{{"branches on it", "a condition"}, {"accesses memory there", "an address"}, {"stores it", "the value stored"}}
 
-// undefined makes the finding of the use of a local variable.
+// undefined makes the finding for the use of a local variable.
 func (d *detector) undefined(e *event.Event) {
 	l := d.launches[e.Launch]
 	if l == nil {
@@ -299,7 +302,7 @@ func (d *detector) undefined(e *event.Event) {
 	}
 }
 
-// elsewhere reports whether two places are in different lines.
+// elsewhere says that two places are in different lines.
 func (d *detector) elsewhere(a, b uint32) bool {
 	if d.places == nil {
 		return true

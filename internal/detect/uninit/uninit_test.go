@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestWritten compares what is kept of random writes with a byte for each byte.
+// TestWritten compares the record of random writes with a flag for each byte.
 func TestWritten(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -35,8 +35,8 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestUndefined: uses of local variables without a value are findings, by place, with the line where they were loaded; what an engine does not
-// follow is a note.
+// TestUndefined checks that uses of local variables without a value become findings, by place, with the line of the
+// load, and that a note says what an engine does not track.
 func TestUndefined(t *testing.T) {
 	d := Spec.New(detect.Config{})
 	use := func(place, origin, why, mask uint32) event.Event {
@@ -75,7 +75,7 @@ func TestUninit(t *testing.T) {
 		name   string
 		hosts  []event.HostOp
 		events []event.Event
-		want   int // threads
+		want   int // number of threads
 	}{
 		{"nothing written", nil, []event.Event{load(memory, 4)}, 32},
 		{"all written", nil, []event.Event{store(memory, 4, 0xffffffff), load(memory, 4)}, 0},

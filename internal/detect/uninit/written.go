@@ -4,26 +4,26 @@ import "math/bits"
 
 const pageBytes = 4096
 
-// page has a bit for each byte that was written, and how many were not.
+// page has a bit for each written byte, and the number of bytes not written.
 type page struct {
 	bits [pageBytes / 64]uint64
 	left int
 }
 
-// whole represents a page of which all was written.
+// whole represents a page in which all bytes were written.
 var whole = new(page)
 
-// written says which bytes of a range of size bytes were written. What lies beyond it counts as written.
+// written records which bytes of a range of size bytes were written. Bytes beyond it count as written.
 type written struct {
 	size     uint64
-	pages    []*page // nil: nothing was
-	from, to uint64  // a range of which all was, for a quick answer
+	pages    []*page // nil: no byte was written
+	from, to uint64  // a range in which all bytes were written, for quick answers
 }
 
-// known says that n bytes were written, where that is quick to say.
+// known says that n bytes were written, if the range [from, to) tells.
 func (w *written) known(at, n uint64) bool { return w.from <= at && at+n <= w.to }
 
-// learn makes the known range longer, or another one that is longer.
+// learn extends the range [from, to), or replaces it by a longer one.
 func (w *written) learn(at, end uint64) {
 	switch {
 	case at <= w.to && end >= w.from:
@@ -33,7 +33,7 @@ func (w *written) learn(at, end uint64) {
 	}
 }
 
-// set notes that n bytes were written.
+// set records that n bytes were written.
 func (w *written) set(at, n uint64) {
 	end := min(at+n, w.size)
 	if w.known(at, n) || at >= end {
@@ -93,7 +93,8 @@ func (p *page) all(at, n uint64) bool {
 	return each(at, n, func(k, mask uint64) bool { return p.bits[k]&mask == mask })
 }
 
-// each calls f with the words of n bits from one on, until it says false, and gives what it said last.
+// each calls f for the words that hold n bits beginning with bit at, until it returns false. It returns the last
+// result.
 func each(at, n uint64, f func(k, mask uint64) bool) bool {
 	for end := at + n; at < end; {
 		from, to := at%64, min(end-at/64*64, 64)

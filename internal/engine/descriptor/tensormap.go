@@ -1,5 +1,5 @@
-// Package descriptor holds the objects of the CUDA API that kernels are given by their addresses: tensor maps, and texture and
-// surface objects. The API encodes them into device memory, and the engine decodes them there.
+// Package descriptor holds the objects of the CUDA API that kernels refer to by address: tensor maps, and texture and
+// surface objects. The API encodes them into device memory, and the engine decodes them.
 package descriptor
 
 import (
@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// TensorMapSize is the size of a CUtensorMap in bytes, TensorMapAlign what its address is a multiple of.
+// TensorMapSize is the size of a CUtensorMap in bytes. TensorMapAlign is the required alignment of its address.
 const (
 	TensorMapSize  = 128
 	TensorMapAlign = 64
@@ -50,15 +50,15 @@ type TensorMap struct {
 	Upper      [MaxRank - 2]int16
 }
 
-// TensorTypes are the element types by the number that tensormap.replace gives them (PTX ISA, "tensormap.replace"); NoType
-// stands for the packed types, which are not supported.
+// TensorTypes are the element types, indexed by their numbers in tensormap.replace (PTX ISA, "tensormap.replace").
+// NoType represents the packed types, which are not supported.
 var TensorTypes = []isa.Type{isa.U8, isa.U16, isa.U32, isa.S32, isa.U64, isa.S64, isa.F16, isa.F32, isa.F32, isa.F64, isa.BF16, isa.F32, isa.F32,
 	isa.NoType, isa.NoType, isa.NoType}
 
-// driverTensorTypes are the numbers of element types by CUtensorMapDataType.
+// driverTensorTypes are the numbers of element types, indexed by CUtensorMapDataType.
 var driverTensorTypes = []uint8{0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12, 13, 14, 15}
 
-// TensorType gives the element type that a CUtensorMapDataType is.
+// TensorType gives the number of the element type for a CUtensorMapDataType.
 func TensorType(driver uint64) (uint8, bool) {
 	if driver >= uint64(len(driverTensorTypes)) {
 		return 0, false
@@ -108,10 +108,10 @@ func DecodeTensorMap(b []byte) (*TensorMap, error) {
 	return t, t.Check()
 }
 
-// Element is the size of an element in bytes.
+// Element gives the size of an element in bytes.
 func (t *TensorMap) Element() uint64 { return uint64(TensorTypes[t.Type].Size()) }
 
-// Check says what of the map breaks the rules of cuTensorMapEncodeTiled, or is not supported.
+// Check says what violates the rules of cuTensorMapEncodeTiled or is not supported.
 func (t *TensorMap) Check() error {
 	switch {
 	case t.Rank < 1 || t.Rank > MaxRank:
@@ -155,7 +155,7 @@ func (t *TensorMap) Check() error {
 	return nil
 }
 
-// Extent is how many elements a copy moves along a dimension.
+// Extent gives the number of elements that a copy moves along a dimension.
 func (t *TensorMap) Extent(d int) uint64 {
 	if d >= t.Rank {
 		return 1
@@ -166,7 +166,7 @@ func (t *TensorMap) Extent(d int) uint64 {
 	return (uint64(t.Box[d]) + uint64(t.Steps[d]) - 1) / uint64(t.Steps[d])
 }
 
-// Bytes is how much a copy moves, elements outside the array included.
+// Bytes gives the number of bytes that a copy moves, including elements outside the array.
 func (t *TensorMap) Bytes() uint64 {
 	n := t.Element()
 	if t.Im2col {
@@ -178,14 +178,15 @@ func (t *TensorMap) Bytes() uint64 {
 	return n
 }
 
-// Swizzle gives the place in shared memory of the byte that would be at an address without: the 16-byte chunks of 32, 64 or 128
-// bytes are exchanged as the bits of the address from the 7th on say.
+// Swizzle gives the location in shared memory of the byte that would be at addr without swizzling: 16-byte chunks
+// within 32, 64 or 128 bytes are exchanged, depending on the address bits from the 7th on.
 func Swizzle(mode uint8, addr uint64) uint64 {
 	return addr ^ addr>>7&(1<<mode-1)<<4
 }
 
-// EachPixel calls f for each pixel that a copy in im2col mode moves from coordinates on: in the order of the dimensions between the first and the
-// last, which begin again at the lower corner of the box, and then of the last. Each is moved by the offsets.
+// EachPixel calls f for each pixel that a copy in im2col mode moves, beginning at the given coordinates. It advances
+// first through the dimensions between the first and the last, which restart at the lower corner of the box, and then
+// through the last. Each pixel is displaced by the offsets.
 func (t *TensorMap) EachPixel(at, offsets *[MaxRank]int64, f func(BoxRow)) {
 	size := t.Element()
 	width := uint64(t.Box[0]) * size
@@ -214,11 +215,11 @@ func (t *TensorMap) EachPixel(at, offsets *[MaxRank]int64, f func(BoxRow)) {
 	}
 }
 
-// BoxRow is a row of the innermost dimension of a box: elements next to each other.
+// BoxRow is a row of the innermost dimension of a box: adjacent elements.
 type BoxRow struct {
-	At       uint64 // in the box, in bytes
-	Global   uint64 // address of what lies inside the array
-	From, To uint64 // bytes of the row that do; from == to: none
+	At       uint64 // offset in the box, in bytes
+	Global   uint64 // address of the part that lies inside the array
+	From, To uint64 // the bytes of the row inside the array; from == to: none
 }
 
 // EachRow calls f for each row of the box at coordinates.

@@ -10,33 +10,33 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Texture is what a texture or surface object stands for: where its elements lie, of what format they are, and how they are read
-// (CUDA Runtime API, "Texture Object Management"). The object is the address of the encoded Texture in device memory.
+// Texture describes a texture or surface object: the location and format of its elements, and how they are read (CUDA
+// Runtime API, "Texture Object Management"). The object is the address of the encoded Texture in device memory.
 //
-// An array is laid out in rows, as pitched memory is: the element at (x, y, z), of a layered array z is the layer, of a cube it is the
-// face, begins at Data + x*Texel() + y*Pitch + z*Slice.
+// An array consists of rows, like pitched memory. The element at (x, y, z) begins at Data + x*Texel() + y*Pitch +
+// z*Slice; in a layered array z is the layer, and in a cube the face.
 type Texture struct {
 	Magic                uint64
 	Data, Pitch, Slice   uint64
-	Width, Height, Depth uint32 // elements, each at least 1; Depth counts layers and faces as well
+	Width, Height, Depth uint32 // in elements, each at least 1; Depth counts layers and faces as well
 	Dims                 uint8  // 1 to 3
 	Layered, Cube        bool
-	Linear               bool // linear memory: 1 dimension, what is outside is 0
+	Linear               bool // linear memory: 1 dimension, elements outside are 0
 	Surface              bool // for loads and stores, not for fetches
 	Format               ChannelFormat
-	Bits                 [4]uint8 // of the channels, 0 where there is none
+	Bits                 [4]uint8 // of each channel; 0: no channel
 	Address              [3]AddressMode
 	Filter               bool // linear filtering
-	Normalized           bool // coordinates are
+	Normalized           bool // coordinates are normalized
 	AsFloat              bool // integers are read as fractions of their range
 	SRGB                 bool
 	Border               [4]float32
-	Levels               uint8   // of a mipmapped array, 0 as good as 1; they lie one after the other: see Level
+	Levels               uint8   // of a mipmapped array; 0 is equivalent to 1; the levels are stored one after the other: see Level
 	Blend                bool    // linear filtering between two levels
-	Bias, Least, Most    float32 // added to a level of detail, which is then bounded
+	Bias, Least, Most    float32 // Bias is added to a level of detail, which is then clamped to [Least, Most]
 }
 
-// ChannelFormat is what channels hold (cudaChannelFormatKind).
+// ChannelFormat is the format of channels (cudaChannelFormatKind).
 type ChannelFormat uint8
 
 // The formats.
@@ -46,7 +46,7 @@ const (
 	FloatChannel
 )
 
-// AddressMode is what stands for elements outside (cudaTextureAddressMode).
+// AddressMode says what replaces elements outside (cudaTextureAddressMode).
 type AddressMode uint8
 
 // The address modes.
@@ -72,7 +72,7 @@ func (t *Texture) Encode() []byte {
 	return append(b, make([]byte, TextureSize-len(b))...)
 }
 
-// DecodeTexture reads the bytes of a texture, nil where they are none.
+// DecodeTexture decodes a texture; nil if the bytes are not one.
 func DecodeTexture(b []byte) *Texture {
 	t := &Texture{}
 	if binary.Read(bytes.NewReader(b), binary.LittleEndian, t) != nil || t.Magic != textureMagic {
@@ -81,7 +81,7 @@ func DecodeTexture(b []byte) *Texture {
 	return t
 }
 
-// Check says what of a texture breaks the rules of cudaCreateTextureObject, or is not supported.
+// Check says what violates the rules of cudaCreateTextureObject or is not supported.
 func (t *Texture) Check() error {
 	channels := 0
 	for channels < 4 && t.Bits[channels] != 0 {
@@ -116,14 +116,14 @@ func (t *Texture) Check() error {
 	return nil
 }
 
-// MaxLevels is the number of levels that an array can have: those of 2^20 elements, down to one.
+// MaxLevels is the largest number of levels of an array: those for 2^20 elements, down to one.
 const MaxLevels = 21
 
-// levelAlign is what a level's address is a multiple of, counted from that of the first. array.h has it too.
+// levelAlign is the alignment of a level's address, relative to the first level. It must agree with array.h.
 const levelAlign = 512
 
-// Level gives level l of a mipmapped texture as a texture of its own. Each level has half the elements of the one before in each dimension, at
-// least one, and as many layers and faces.
+// Level gives level l of a mipmapped texture as a texture. In each dimension a level has half the elements of the
+// previous one, at least one, and the same number of layers and faces.
 func (t *Texture) Level(l int) *Texture {
 	if l == 0 {
 		return t
@@ -143,14 +143,14 @@ func (t *Texture) Level(l int) *Texture {
 	return &level
 }
 
-// End is where the last level ends.
+// End gives the offset of the end of the last level.
 func (t *Texture) End() uint64 {
 	last := t.Level(max(int(t.Levels), 1) - 1)
 	return last.Data + last.Slice*uint64(last.Depth)
 }
 
-// Between gives the level that a level of detail means, and with linear filtering between levels the weight of the next one, share/256. The
-// rules are those of OpenGL, which the CUDA C++ Programming Guide does not tell.
+// Between gives the level for a level of detail, and with linear filtering between levels the weight of the next one,
+// share/256. The rules are those of OpenGL; the CUDA C++ Programming Guide does not give any.
 func (t *Texture) Between(lod float64) (level, share int) {
 	lod += float64(t.Bias)
 	lod = min(max(lod, float64(t.Least)), float64(t.Most))
@@ -165,7 +165,7 @@ func (t *Texture) Between(lod float64) (level, share int) {
 	return level, int((lod-float64(level))*256 + 0.5)
 }
 
-// Texel is the size of an element in bytes.
+// Texel gives the size of an element in bytes.
 func (t *Texture) Texel() int {
 	n := 0
 	for _, b := range t.Bits {
@@ -174,17 +174,17 @@ func (t *Texture) Texel() int {
 	return n
 }
 
-// Size is the number of elements along a dimension.
+// Size gives the number of elements along a dimension.
 func (t *Texture) Size(d int) int64 { return int64([3]uint32{t.Width, t.Height, t.Depth}[d]) }
 
-// Axis is what a coordinate means along a dimension: element at, or with linear filtering what lies between it and the next, which
-// has the weight share/256 (CUDA C++ Programming Guide, "Linear Filtering").
+// Axis is the meaning of a coordinate along a dimension: element at or, with linear filtering, a value between it and
+// the next element, whose weight is share/256 (CUDA C++ Programming Guide, "Linear Filtering").
 type Axis struct {
 	At    int64
 	Share int
 }
 
-// Axis gives the meaning of coordinate x of dimension d; near says that what lies between elements has no weight of its own.
+// Axis gives the meaning of coordinate x in dimension d. near turns linear filtering off.
 func (t *Texture) Axis(d int, x float64, near bool) Axis {
 	n := float64(t.Size(d))
 	if t.Normalized {
@@ -202,7 +202,7 @@ func (t *Texture) Axis(d int, x float64, near bool) Axis {
 	if x != x {
 		x = 0
 	}
-	x = min(max(x, -(1<<40)), 1<<40) // beyond all dimensions
+	x = min(max(x, -(1<<40)), 1<<40) // larger than all dimensions
 	if near {
 		return Axis{At: int64(math.Floor(x))}
 	}
@@ -212,7 +212,8 @@ func (t *Texture) Axis(d int, x float64, near bool) Axis {
 	return a
 }
 
-// mode is the address mode of a dimension. Wrapping and mirroring are for normalized coordinates, and mean clamping otherwise.
+// mode gives the address mode of a dimension. Wrapping and mirroring apply to normalized coordinates, and mean clamping
+// otherwise.
 func (t *Texture) mode(d int) AddressMode {
 	m := t.Address[d]
 	if !t.Normalized && (m == AddressWrap || m == AddressMirror) {
@@ -221,7 +222,7 @@ func (t *Texture) mode(d int) AddressMode {
 	return m
 }
 
-// Wrap gives the element that stands for element i along dimension d; false for none, which is the border.
+// Wrap gives the element that replaces element i along dimension d; false: the border.
 func (t *Texture) Wrap(d int, i int64) (int64, bool) {
 	n := t.Size(d)
 	if i >= 0 && i < n {
@@ -239,7 +240,8 @@ func (t *Texture) Wrap(d int, i int64) (int64, bool) {
 // IsFloat says that elements are read as floating-point numbers.
 func (t *Texture) IsFloat() bool { return t.Format == FloatChannel || t.AsFloat }
 
-// ChannelOf gives channel c of the element in data as what a register gets: the bits of a float32 or an integer of 32 bits.
+// ChannelOf gives channel c of the element in data as it appears in a register: the bits of a float32 or a 32-bit
+// integer.
 func (t *Texture) ChannelOf(data []byte, c int) uint32 {
 	n := uint64(t.Bits[0]) / 8
 	if t.Bits[c] == 0 {
@@ -274,7 +276,7 @@ func (t *Texture) ChannelOf(data []byte, c int) uint32 {
 	return math.Float32bits(float32(max(float64(signed)/float64(int32(1)<<(bits-1)-1), -1)))
 }
 
-// linearOf gives the linear value of one of sRGB (IEC 61966-2-1).
+// linearOf converts a value from sRGB to linear (IEC 61966-2-1).
 func linearOf(v float64) float64 {
 	if v <= 0.04045 {
 		return v / 12.92
@@ -282,7 +284,7 @@ func linearOf(v float64) float64 {
 	return math.Pow((v+0.055)/1.055, 2.4)
 }
 
-// BorderOf gives channel c of what stands for elements outside.
+// BorderOf gives channel c of the value for elements outside.
 func (t *Texture) BorderOf(c int) uint32 {
 	switch {
 	case t.Linear:
@@ -295,8 +297,8 @@ func (t *Texture) BorderOf(c int) uint32 {
 	return uint32(min(max(float64(t.Border[c]), 0), math.MaxUint32))
 }
 
-// FaceOf gives the face of a cube that a direction meets and where, as coordinates from 0 to 1 (CUDA C++ Programming Guide, "Cubemap
-// Textures").
+// FaceOf gives the face of a cube that a direction intersects, and the point there in coordinates from 0 to 1 (CUDA C++
+// Programming Guide, "Cubemap Textures").
 func FaceOf(x, y, z float64) (face int64, s, t float64) {
 	switch ax, ay, az := math.Abs(x), math.Abs(y), math.Abs(z); {
 	case ax >= ay && ax >= az:
@@ -313,7 +315,7 @@ func FaceOf(x, y, z float64) (face int64, s, t float64) {
 	return face, (s/m + 1) / 2, (t/m + 1) / 2
 }
 
-// sign gives 1 for what is below 0, else 0.
+// sign gives 1 for negative numbers, otherwise 0.
 func sign(x float64) int64 {
 	if x < 0 {
 		return 1
@@ -321,7 +323,8 @@ func sign(x float64) int64 {
 	return 0
 }
 
-// onFace turns a direction so that its part m leads to the middle of a face, and s and t to its edges.
+// onFace converts a direction to the coordinates of a face: m is the component towards its middle, and s and t those
+// towards its edges.
 func onFace(face int64, x, y, z float64) (m, s, t float64) {
 	switch face {
 	case 0:
@@ -338,7 +341,7 @@ func onFace(face int64, x, y, z float64) (m, s, t float64) {
 	return -z, -x, -y
 }
 
-// FaceGradient gives by how much the place on a face changes where a direction changes by d.
+// FaceGradient gives the change of the point on a face when a direction changes by d.
 func FaceGradient(face int64, at, d [3]float64) (s, t float64) {
 	m, u, v := onFace(face, at[0], at[1], at[2])
 	dm, du, dv := onFace(face, d[0], d[1], d[2])
@@ -348,7 +351,7 @@ func FaceGradient(face int64, at, d [3]float64) (s, t float64) {
 	return (du*m - u*dm) / (2 * m * m), (dv*m - v*dm) / (2 * m * m)
 }
 
-// ToChannel converts 32 bits of a formatted store to channel c: integers saturate.
+// ToChannel converts the 32 bits of a formatted store to channel c. Integers saturate.
 func (t *Texture) ToChannel(v uint32) uint64 {
 	bits := t.Bits[0]
 	switch {
@@ -363,13 +366,13 @@ func (t *Texture) ToChannel(v uint32) uint64 {
 	return uint64(uint32(min(max(int32(v), -high-1), high))) & (1<<bits - 1)
 }
 
-// HasDims says that an instruction for dims dimensions can access the texture: one of more is as good if it has one row, or slice, as arrays
-// have that are allocated with a height of 1.
+// HasDims says that an instruction for dims dimensions can access the texture. A texture of more dimensions qualifies
+// if it has only one row, or slice, like arrays that are allocated with a height of 1.
 func (t *Texture) HasDims(dims int) bool {
 	return dims == int(t.Dims) || dims < int(t.Dims) && t.Depth == 1 && (dims > 1 || t.Height == 1)
 }
 
-// String says what kind of object the texture is of.
+// String gives the kind of object.
 func (t *Texture) String() string {
 	s := [...]string{"one dimension", "two dimensions", "three dimensions"}[t.Dims-1]
 	what := "a texture of "
@@ -385,7 +388,7 @@ func (t *Texture) String() string {
 	return what + s
 }
 
-// Query gives what txq and suq ask for.
+// Query answers txq and suq.
 func (t *Texture) Query(what string) uint32 {
 	switch what {
 	case "width":

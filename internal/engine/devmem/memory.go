@@ -1,5 +1,5 @@
-// Package devmem is the global memory of a device: allocations with addresses, kinds and names, as the CUDA API and kernels use
-// them. It knows no kernel.
+// Package devmem is the global memory of a device: allocations with addresses, kinds and names, as the CUDA API and
+// kernels use them. It knows nothing about kernels.
 package devmem
 
 import (
@@ -15,40 +15,41 @@ import (
 	"fencepost.dev/fencepost/internal/pages"
 )
 
-// GlobalBase is the device address of the first byte of the arena. Device addresses equal host virtual addresses in
-// the program under test, which maps the same arena here.
+// GlobalBase is the device address of the first byte of the arena. Device addresses equal host virtual addresses in the
+// program under test, which maps the arena at this address.
 const GlobalBase uint64 = isa.GlobalBase
 
 const (
-	MinAlign = 512 // of every allocation; cudaMalloc promises 256
-	// redZone is the least number of bytes between two allocations: an overrun by less is not a hit in the neighbour.
+	MinAlign = 512 // alignment of every allocation; cudaMalloc guarantees 256
+	// redZone is the smallest distance in bytes between two allocations, so that a shorter overrun does not reach the
+	// neighbour.
 	redZone = 512
-	// keepFreed is how many freed allocations are remembered at least; twice as many at most.
+	// keepFreed is the smallest number of freed allocations that are remembered; at most twice as many are.
 	keepFreed = 1 << 15
-	// dropPages is the size from which the pages of a range that is freed or cleared are given back to the system.
+	// dropPages is the size from which pages of a freed or cleared range are returned to the system.
 	dropPages = 1 << 20
 	// defaultHeap is CUDA's default of cudaLimitMallocHeapSize.
 	defaultHeap = 8 << 20
 )
 
-// What memory calls can answer.
+// The errors of memory calls.
 var (
 	ErrOutOfMemory  = errors.New("out of memory")
 	ErrNotAllocated = errors.New("not an allocation")
 )
 
-// AllocKind says what an allocation is for.
+// AllocKind is the purpose of an allocation.
 type AllocKind uint8
 
 // The allocation kinds.
 const (
-	DeviceAlloc  AllocKind = iota // cudaMalloc and its kin
+	DeviceAlloc  AllocKind = iota // cudaMalloc and similar calls
 	ManagedAlloc                  // cudaMallocManaged, __managed__
 	PinnedAlloc                   // cudaHostAlloc, cudaMallocHost, registered host memory
 	ModuleAlloc                   // __device__ and __constant__ variables
 	HeapAlloc                     // device-side malloc
 	ArrayAlloc                    // a CUDA array
-	ObjectAlloc                   // what a texture or surface object points to
+	ObjectAlloc                   // the target of a texture or surface object
 )
 
 // Alloc is one allocation of global (or constant) memory.
@@ -57,31 +58,32 @@ type Alloc struct {
 	Size  uint64
 	Kind  AllocKind
 	Const bool // kernels must not write it
-	// Device is the number of the GPU that the allocation belongs to. Kernels of all devices reach managed and pinned memory.
+	// Device is the number of the GPU that the allocation belongs to. Kernels of all devices can access managed and
+	// pinned memory.
 	Device int
-	// Pooled says that the devices whose bits are set in Peers reach it, whatever access they have to memory of others: peer access does not
-	// extend to memory pools, nor to memory that is mapped.
+	// Pooled says that access is decided by Peers, a bit for each device, and not by peer access: peer access does not
+	// apply to memory pools and to mapped memory.
 	Pooled bool
 	Peers  uint64
-	Name   string // variable name, or what made it: "cudaMalloc #3 (4096 bytes)"
+	Name   string // name of the variable, or of what made it: "cudaMalloc #3 (4096 bytes)"
 	Freed  bool
 }
 
 // Block is an Alloc with its bytes.
 type Block struct {
 	Alloc
-	Data []byte // its capacity includes the bytes behind the block that belong to no other
-	lent bool   // data is not of the arena, and is another block's when this one is freed
+	Data []byte // the capacity includes the bytes after the block that belong to no other block
+	lent bool   // Data is not in the arena, and belongs to another block when this one is freed
 }
 
-// Covers says that the byte at addr is of the block.
+// Covers says that the byte at addr is in the block.
 func (b *Block) Covers(addr uint64) bool { return addr-b.Addr < b.Size }
 
-// Memory is the global memory of a device: an arena at GlobalBase of which the first half is device memory and the
-// second half is visible to the host, and registered host memory wherever it lies. Addresses depend on nothing but the
-// calls made: they rise until a half is used up, and only then are the longest freed ranges used again.
+// Memory is the global memory of a device. It consists of an arena at GlobalBase, whose first half is device memory and
+// whose second half is visible to the host, and of registered host memory at any address. Addresses depend only on the
+// sequence of calls: they increase until a half is used up, and only then are the ranges freed longest ago reused.
 //
-// The methods may be called from several goroutines; the bytes themselves are not protected.
+// The methods may be called concurrently. The bytes themselves are not protected.
 type Memory struct {
 	arena []byte
 	file  *os.File // of which arena is the beginning; nil: none
@@ -89,11 +91,11 @@ type Memory struct {
 	epoch atomic.Uint64
 
 	mu       sync.Mutex
-	device   int      // of allocations to come
-	hidden   uint64   // bits of the devices whose memory kernels do not reach
-	blocks   []*Block // live and freed, by address, disjoint
-	freed    []*Block // in the order of their Free
-	mapped   []*Block // registered host memory, by address
+	device   int      // the device of new allocations
+	hidden   uint64   // a bit for each device whose memory kernels cannot access
+	blocks   []*Block // live and freed, sorted by address, disjoint
+	freed    []*Block // in the order of their frees
+	mapped   []*Block // registered host memory, sorted by address
 	halves   [2]half
 	leases   []*Lease
 	programs uint32
@@ -102,10 +104,10 @@ type Memory struct {
 	pinned   bool
 }
 
-// half is one part of the arena. Addresses below next have been given out at least once.
+// half is one half of the arena. Addresses below next have been allocated at least once.
 type half struct{ begin, next, end uint64 }
 
-// New makes a memory of its own: size bytes of address space, no pages until they are touched.
+// New makes a memory with size bytes of address space. Pages are allocated when they are first used.
 func New(size uint64) (*Memory, error) {
 	arena, err := pages.Reserve(size)
 	if err != nil {
@@ -116,7 +118,8 @@ func New(size uint64) (*Memory, error) {
 	return m, nil
 }
 
-// NewOver makes a memory over the caller's mapping of the beginning of a file (nil: of none), which must hold zeros.
+// NewOver makes a memory over a mapping by the caller of the beginning of a file (nil: no file). The mapping must
+// contain zeros.
 func NewOver(backing []byte, file *os.File) *Memory {
 	size := uint64(len(backing)) &^ (2*MinAlign - 1)
 	mid := GlobalBase + size/2
@@ -128,28 +131,29 @@ func NewOver(backing []byte, file *os.File) *Memory {
 	}
 }
 
-// File is the file whose first size bytes are the arena, for processes that map it at GlobalBase; nil: there is none.
+// File returns the file whose first size bytes are the arena, for processes that map it at GlobalBase; nil if there is
+// none.
 func (m *Memory) File() (file *os.File, size uint64) { return m.file, uint64(len(m.arena)) }
 
-// Epoch rises with every change of what Lookup answers, for caches of its answers.
+// Epoch increases with every change that may affect Lookup, for caches of its results.
 func (m *Memory) Epoch() uint64 { return m.epoch.Load() }
 
-// ForgetLookups makes all caches of Lookup's answers ask again.
+// ForgetLookups invalidates all caches of Lookup's results.
 func (m *Memory) ForgetLookups() { m.epoch.Add(1) }
 
-// Spans says that an address is in the range that Alloc gives out addresses of.
+// Spans says that an address is in the range from which Alloc allocates.
 func (m *Memory) Spans(addr uint64) bool {
 	return addr >= GlobalBase && addr < GlobalBase+uint64(len(m.arena))
 }
 
-// Pin keeps the pages of the memory where they are: a GPU has them.
+// Pin keeps the pages of the memory in place, because a GPU uses them.
 func (m *Memory) Pin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pinned = true
 }
 
-// Close gives the address space of a New back. Nothing may use the memory afterwards.
+// Close frees the address space of a Memory made by New. The memory must not be used afterwards.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,15 +166,15 @@ func (m *Memory) Close() error {
 	return pages.Release(arena)
 }
 
-// SetHeapSize bounds what device-side malloc can hand out (cudaLimitMallocHeapSize).
+// SetHeapSize sets the limit for device-side malloc (cudaLimitMallocHeapSize).
 func (m *Memory) SetHeapSize(size uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.heapSize = size
 }
 
-// Alloc places size bytes at a multiple of align (a power of two; at least 512 is taken). The bytes are zero.
-// The error is ErrOutOfMemory.
+// Alloc allocates size bytes, aligned to align (a power of two), but at least to 512. The bytes are zero. The error is
+// ErrOutOfMemory.
 func (m *Memory) Alloc(size, align uint64, kind AllocKind, name string) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,7 +185,7 @@ func (m *Memory) Alloc(size, align uint64, kind AllocKind, name string) (uint64,
 	return b.Addr, nil
 }
 
-// AllocHeap is device-side malloc: ErrOutOfMemory when the heap is used up.
+// AllocHeap is device-side malloc. The error is ErrOutOfMemory if the heap is exhausted.
 func (m *Memory) AllocHeap(size uint64, name string) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -246,16 +250,17 @@ func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*Block,
 	return b, nil
 }
 
-// Lease is a range of device addresses of which its holder gives out each once, from the beginning on.
+// Lease is a reserved range of device addresses. Its holder allocates from it in increasing order, each address once.
 type Lease struct {
 	Begin, End uint64
 	next       uint64
 }
 
-// Lease sets a range of device addresses aside for AllocLeased. The error is ErrOutOfMemory.
+// Lease reserves a range of device addresses for AllocLeased. The error is ErrOutOfMemory.
 func (m *Memory) Lease(size uint64) (*Lease, error) { return m.Reserve(size, MinAlign) }
 
-// Reserve sets a range of device addresses aside, for Populate, from a multiple of align on, a power of two. The error is ErrOutOfMemory.
+// Reserve reserves a range of device addresses for Populate, aligned to align, a power of two. The error is
+// ErrOutOfMemory.
 func (m *Memory) Reserve(size, align uint64) (*Lease, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -278,14 +283,14 @@ func (m *Memory) Reserve(size, align uint64) (*Lease, error) {
 	return l, nil
 }
 
-// EndLease gives back what was not given out.
+// EndLease frees the part of a lease that was not allocated.
 func (m *Memory) EndLease(l *Lease) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.leases = slices.DeleteFunc(m.leases, func(o *Lease) bool { return o == l })
 }
 
-// Reserved is the size bytes at an address of a lease, whether or not anything is allocated there.
+// Reserved returns the size bytes at an address in a lease, whether or not anything is allocated there.
 func (m *Memory) Reserved(l *Lease, addr, size uint64) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -296,7 +301,7 @@ func (m *Memory) Reserved(l *Lease, addr, size uint64) []byte {
 	return m.arena[off : off+size : off+size]
 }
 
-// Set makes the size bytes at an address of a lease those of data, or zero where it is shorter.
+// Set sets the size bytes at an address in a lease to data, followed by zeros if data is shorter.
 func (m *Memory) Set(l *Lease, addr, size uint64, data []byte) error {
 	to := m.Reserved(l, addr, size)
 	m.mu.Lock()
@@ -311,8 +316,8 @@ func (m *Memory) Set(l *Lease, addr, size uint64, data []byte) error {
 	return nil
 }
 
-// Populate makes runs, by address and apart, the only live allocations in a lease. Their bytes are those of their addresses. One that has
-// been there and of which nothing is left is a freed one.
+// Populate makes runs the only live allocations in a lease. They are sorted by address and disjoint. Their bytes are
+// those at their addresses. An earlier allocation of which nothing is left becomes freed.
 func (m *Memory) Populate(l *Lease, runs []Alloc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -336,8 +341,9 @@ func (m *Memory) Populate(l *Lease, runs []Alloc) {
 	m.epoch.Add(1)
 }
 
-// AllocLeased is Alloc of device memory at an address of a lease: a multiple of 512, at least 512 bytes behind the allocation before.
-// data are its bytes, which are the caller's again when it is freed; nil for those that belong to the address.
+// AllocLeased allocates device memory at an address in a lease. The address is a multiple of 512, at least 512 bytes
+// after the previous allocation. data are its bytes, which the caller gets back when it is freed; nil: the bytes at the
+// address.
 func (m *Memory) AllocLeased(l *Lease, addr, size uint64, data []byte, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -354,7 +360,7 @@ func (m *Memory) AllocLeased(l *Lease, addr, size uint64, data []byte, name stri
 	return nil
 }
 
-// pastLeases gives the first address from addr on behind which size bytes are in no lease.
+// pastLeases gives the first address, not below addr, of size bytes outside all leases.
 func (m *Memory) pastLeases(addr, size, align uint64) uint64 {
 	for again := true; again; {
 		again = false
@@ -367,7 +373,8 @@ func (m *Memory) pastLeases(addr, size, align uint64) uint64 {
 	return addr
 }
 
-// reuse finds room between the allocations of h, forgetting freed ones, the longest freed first, until there is some.
+// reuse finds space between the allocations of h. If there is none, it forgets freed allocations, oldest first, until
+// there is some.
 func (m *Memory) reuse(h *half, size, align uint64) (uint64, bool) {
 	for {
 		at := h.begin
@@ -393,7 +400,7 @@ func (m *Memory) reuse(h *half, size, align uint64) (uint64, bool) {
 	}
 }
 
-// forget drops the n longest freed allocations.
+// forget drops the n freed allocations that were freed longest ago.
 func (m *Memory) forget(n int) {
 	drop := make(map[*Block]bool, n)
 	for _, b := range m.freed[:n] {
@@ -418,8 +425,8 @@ func (m *Memory) insert(b *Block) {
 	m.blocks[i] = b
 }
 
-// Free ends the allocation that begins at addr and gives it; the range is remembered, so that later accesses are known
-// as uses after free. The error is ErrNotAllocated.
+// Free frees the allocation that begins at addr, and returns it. The range is remembered, so that later accesses are
+// recognised as uses after free. The error is ErrNotAllocated.
 func (m *Memory) Free(addr uint64) (Alloc, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -444,21 +451,21 @@ func (m *Memory) Free(addr uint64) (Alloc, error) {
 	return b.Alloc, nil
 }
 
-// dropPages gives the whole pages of a large freed block back to the system.
+// dropPages returns the whole pages of a large freed block to the system.
 func (m *Memory) dropPages(b *Block) {
 	off := b.Addr - GlobalBase
 	m.drop(off, off+b.Size)
 }
 
-// zero makes size bytes of the arena zero. That of a large range costs what was touched of it.
+// zero clears size bytes of the arena. The cost for a large range is that of the pages that were used.
 func (m *Memory) zero(off, size uint64) {
 	from, to := m.drop(off, off+size)
 	clear(m.arena[off:from])
 	clear(m.arena[to : off+size])
 }
 
-// drop gives the whole pages of a large range of the arena back to the system, so that they read as zero, and tells which
-// bytes those are: none where the range is small, or where the mapping cannot do so.
+// drop returns the whole pages of a large range of the arena to the system, so that they read as zero. It returns the
+// range of these pages: empty if the range is small, or if the mapping does not support it.
 func (m *Memory) drop(off, end uint64) (from, to uint64) {
 	from, to = RoundUp(off, pages.Size), end&^(pages.Size-1)
 	if end-off < dropPages || from >= to || m.pinned {
@@ -470,8 +477,8 @@ func (m *Memory) drop(off, end uint64) (from, to uint64) {
 	return from, to
 }
 
-// Map makes the host memory at addr, whose bytes are backing, reachable by kernels at the same address.
-// It fails when the range touches the arena or an earlier mapping.
+// Map makes the host memory at addr, with the bytes backing, accessible to kernels at the same address. It fails if the
+// range overlaps the arena or an earlier mapping.
 func (m *Memory) Map(addr uint64, backing []byte, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -490,12 +497,12 @@ func (m *Memory) Map(addr uint64, backing []byte, name string) error {
 	return nil
 }
 
-// apart is where memory of tools begins: above all addresses of the host, and too far from the arena for a wrong access of a program to
-// meet it.
+// apart is the first address of memory for tools: above all addresses of the host, and so far from the arena that wrong
+// accesses of a program do not reach it.
 const apart = 1 << 48
 
-// AllocApart places memory of a tool that programs use without knowing of it: they are given the addresses that they have without it, and
-// their accesses outside of what they have allocated stay so. The bytes are zero. free ends the allocation. The error is ErrOutOfMemory.
+// AllocApart allocates memory for a tool without affecting the program: the program's addresses are the same as without
+// it, and its wrong accesses remain wrong. The bytes are zero. free ends the allocation. The error is ErrOutOfMemory.
 func (m *Memory) AllocApart(size uint64, name string) (addr uint64, free func(), err error) {
 	data, err := pages.Reserve(size)
 	if err != nil {
@@ -520,7 +527,7 @@ func (m *Memory) AllocApart(size uint64, name string) (addr uint64, free func(),
 	}, nil
 }
 
-// Unmap undoes the Map at addr. The error is ErrNotAllocated.
+// Unmap undoes Map for addr. The error is ErrNotAllocated.
 func (m *Memory) Unmap(addr uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -534,7 +541,7 @@ func (m *Memory) Unmap(addr uint64) error {
 	return ErrNotAllocated
 }
 
-// find gives the block of a table sorted by address that covers addr; a block of size 0 covers its own address.
+// find gives the block that covers addr in a list sorted by address. A block of size 0 covers its own address.
 func (m *Memory) find(in []*Block, addr uint64) *Block {
 	i := sort.Search(len(in), func(i int) bool { return in[i].Addr > addr }) - 1
 	if i >= 0 && (in[i].Covers(addr) || in[i].Addr == addr) {
@@ -543,8 +550,8 @@ func (m *Memory) find(in []*Block, addr uint64) *Block {
 	return nil
 }
 
-// Lookup gives the block that covers addr, as kernels see it: live, freed or registered host memory; nil when there is none, or when it
-// belongs to a device whose memory they do not reach.
+// Lookup returns the block that covers addr as kernels see it: live, freed, or registered host memory. It returns nil
+// if there is none, or if it belongs to a device whose memory kernels cannot access.
 func (m *Memory) Lookup(addr uint64) *Block {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -555,7 +562,7 @@ func (m *Memory) Lookup(addr uint64) *Block {
 	return b
 }
 
-// known gives the block that covers addr, whoever reaches it. The memory is locked.
+// known gives the block that covers addr, whether or not kernels can access it. The memory must be locked.
 func (m *Memory) known(addr uint64) *Block {
 	if b := m.find(m.blocks, addr); b != nil {
 		return b
@@ -570,7 +577,7 @@ func (m *Memory) reaches(b *Block) bool {
 	return m.hidden>>b.Device&1 == 0 || b.Kind == ManagedAlloc || b.Kind == PinnedAlloc
 }
 
-// SetPooled says that the allocation at addr is of a memory pool, and which devices reach it.
+// SetPooled marks the allocation at addr as part of a memory pool. peers are the devices that can access it.
 func (m *Memory) SetPooled(addr, peers uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -580,8 +587,8 @@ func (m *Memory) SetPooled(addr, peers uint64) {
 	}
 }
 
-// On says that the allocations that follow belong to a device, and that kernels do not reach the memory of the devices whose bits are set
-// in hidden, but for managed and pinned memory. A new memory is that of one device, 0.
+// On sets the device of later allocations, and the devices (a bit each, in hidden) whose memory kernels cannot access,
+// except managed and pinned memory. A new Memory has only device 0.
 func (m *Memory) On(device int, hidden uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -592,7 +599,7 @@ func (m *Memory) On(device int, hidden uint64) {
 	}
 }
 
-// Hidden gives the allocation that covers addr when kernels do not reach it because of the device that it belongs to.
+// Hidden returns the allocation that covers addr if kernels cannot access it because of its device.
 func (m *Memory) Hidden(addr uint64) (Alloc, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -602,7 +609,7 @@ func (m *Memory) Hidden(addr uint64) (Alloc, bool) {
 	return Alloc{}, false
 }
 
-// Find gives the allocation that covers addr: the live one, or the last freed one.
+// Find returns the allocation that covers addr: the live one, or the one freed last.
 func (m *Memory) Find(addr uint64) (Alloc, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -612,7 +619,7 @@ func (m *Memory) Find(addr uint64) (Alloc, bool) {
 	return Alloc{}, false
 }
 
-// Neighbours gives the allocations that end before and begin after addr, for messages.
+// Neighbours returns the allocations that end before addr and begin after it, for messages.
 func (m *Memory) Neighbours(addr uint64) (before, after *Alloc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -630,8 +637,8 @@ func (m *Memory) Neighbours(addr uint64) (before, after *Alloc) {
 	return before, after
 }
 
-// Bytes gives the n bytes at addr as they are, for copies by the host. They must lie in one live allocation; the error
-// wraps ErrNotAllocated otherwise.
+// Bytes returns the n bytes at addr, for copies by the host. They must be in one live allocation; otherwise the error
+// wraps ErrNotAllocated.
 func (m *Memory) Bytes(addr, n uint64) ([]byte, error) {
 	m.mu.Lock()
 	b := m.known(addr)
@@ -646,7 +653,7 @@ func (m *Memory) Bytes(addr, n uint64) ([]byte, error) {
 	return b.Data[off : off+n : off+n], nil
 }
 
-// Allocs lists the live allocations by address.
+// Allocs returns the live allocations, sorted by address.
 func (m *Memory) Allocs() []Alloc {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -659,8 +666,8 @@ func (m *Memory) Allocs() []Alloc {
 	return all
 }
 
-// Known lists what Find knows: the live allocations, the freed ones whose addresses were not given out again, and
-// registered host memory, each by address.
+// Known returns what Find can return: live allocations, freed ones whose addresses have not been reused, and registered
+// host memory, each sorted by address.
 func (m *Memory) Known() []Alloc {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -673,7 +680,7 @@ func (m *Memory) Known() []Alloc {
 	return all
 }
 
-// Room gives the bytes of the device half and how many of them no live allocation takes (cudaMemGetInfo).
+// Room returns the size of the device half, and the number of bytes in it that are not allocated (cudaMemGetInfo).
 func (m *Memory) Room() (free, total uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -696,5 +703,5 @@ func (m *Memory) NextProgram() uint32 {
 	return m.programs - 1
 }
 
-// RoundUp gives the least multiple of align, a power of two, that is not below n.
+// RoundUp returns the smallest multiple of align, a power of two, that is not less than n.
 func RoundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

@@ -1,7 +1,7 @@
 package devmem
 
-// Snapshot is what a launch can change of a memory, for tests that execute a launch several times. Nothing may use the memory while it
-// is taken or restored.
+// Snapshot is the state of a memory that a launch can change, for tests that execute a launch several times. The memory
+// must not be used while a snapshot is taken or restored.
 type Snapshot struct {
 	blocks, freed []*Block
 	halves        [2]half
@@ -9,7 +9,7 @@ type Snapshot struct {
 	contents      []byte
 }
 
-// Snapshot copies the memory.
+// Snapshot copies the state.
 func (m *Memory) Snapshot() *Snapshot {
 	s := &Snapshot{halves: m.halves, heap: m.heapUsed}
 	s.blocks, s.freed = cloneBlocks(m.blocks, m.freed)
@@ -17,7 +17,7 @@ func (m *Memory) Snapshot() *Snapshot {
 	return s
 }
 
-// Restore makes the memory what it was.
+// Restore restores the state.
 func (m *Memory) Restore(s *Snapshot) {
 	for _, b := range m.blocks {
 		clear(b.Data)
@@ -33,7 +33,7 @@ func (m *Memory) Restore(s *Snapshot) {
 	}
 }
 
-// Contents are the bytes of the live allocations, by address.
+// Contents returns the bytes of the live allocations, in order of address.
 func (m *Memory) Contents() []byte {
 	var all []byte
 	for _, b := range m.blocks {
@@ -44,7 +44,7 @@ func (m *Memory) Contents() []byte {
 	return all
 }
 
-// cloneBlocks copies blocks; freed are some of them.
+// cloneBlocks copies blocks. freed is a subset of them.
 func cloneBlocks(blocks, freed []*Block) (all, some []*Block) {
 	clone := map[*Block]*Block{}
 	for _, b := range blocks {

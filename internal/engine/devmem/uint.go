@@ -2,7 +2,7 @@ package devmem
 
 import "encoding/binary"
 
-// Uint reads the n low bytes (1, 2, 4 or 8, or an odd rest) of p, little-endian.
+// Uint reads the low n bytes of p, little-endian. n is 1, 2, 4 or 8, or any smaller remainder.
 func Uint(p []byte, n uint64) uint64 {
 	switch n {
 	case 4:
@@ -21,7 +21,7 @@ func Uint(p []byte, n uint64) uint64 {
 	return v
 }
 
-// PutUint writes the low bytes of v to all of p, little-endian.
+// PutUint writes the low bytes of v to p, little-endian, filling p.
 func PutUint(p []byte, v uint64) {
 	switch len(p) {
 	case 4:

@@ -1,5 +1,5 @@
-// Package loader makes modules executable: variables get addresses in the memory of a device, and operands of instructions
-// are resolved for a kernel.
+// Package loader makes modules executable: it gives variables addresses in the memory of a device, and resolves the
+// operands of instructions for a kernel.
 package loader
 
 import (
@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/opt"
 )
 
-// The windows of the generic address space: a tag in the top byte, so that no host pointer can be mistaken for one.
+// The windows of the generic address space. Each has a tag in the top byte, so that no host pointer is in a window.
 const (
 	WindowShift  = 56
 	SharedWindow = 1 << WindowShift
@@ -21,7 +21,7 @@ const (
 	codeWindow   = 4 << WindowShift
 )
 
-// What a lane accesses for a matrix instruction: a row, and an element of it, in bytes.
+// What a lane accesses in a matrix instruction, in bytes: a row, and an element of it.
 const (
 	MatrixRow     = 16
 	MatrixElement = 2
@@ -33,7 +33,7 @@ type Program struct {
 	Memory *devmem.Memory
 
 	id    uint32
-	addrs []uint64 // by Var.Index; 0 for shared variables
+	addrs []uint64 // indexed by Var.Index; 0 for shared variables
 	owned []uint64 // addresses to free
 
 	mu     sync.Mutex
@@ -42,7 +42,8 @@ type Program struct {
 	kept   sync.Map
 }
 
-// Keep gives what an engine keeps with the program under a key of a type of its own; make makes it when it is first asked for.
+// Keep returns a value that an engine keeps with the program, under a key of a type of its own. make makes the value on
+// first use.
 func (p *Program) Keep(key any, make func() any) any {
 	if v, ok := p.kept.Load(key); ok {
 		return v
@@ -82,7 +83,7 @@ func Load(mod *isa.Module, mem *devmem.Memory) (*Program, error) {
 	return p, nil
 }
 
-// initialise writes the initial value of v, addresses resolved.
+// initialise writes the initial value of v, with addresses resolved.
 func (p *Program) initialise(v *isa.Var) error {
 	data, err := p.Memory.Bytes(p.addrs[v.Index], uint64(v.Size))
 	if err != nil {
@@ -114,14 +115,14 @@ func (p *Program) initialise(v *isa.Var) error {
 // Unload frees the program's variables.
 func (p *Program) Unload() {
 	for _, a := range p.owned {
-		// They cannot have been freed by anyone else: their addresses are no cudaMalloc results, and Free of one by a
-		// program is refused by the API.
+		// Nobody else can have freed them: their addresses are not from cudaMalloc, and the API refuses to free one for
+		// a program.
 		_, _ = p.Memory.Free(a)
 	}
 	p.owned = nil
 }
 
-// Kernel gives the entry called name, nil when there is none.
+// Kernel returns the entry with a name; nil if there is none.
 func (p *Program) Kernel(name string) *isa.Func {
 	if f := p.Module.ByName[name]; f != nil && f.Entry {
 		return f
@@ -129,7 +130,7 @@ func (p *Program) Kernel(name string) *isa.Func {
 	return nil
 }
 
-// Symbol gives the address and size of a __device__, __constant__ or __managed__ variable.
+// Symbol returns the address and the size of a __device__, __constant__ or __managed__ variable.
 func (p *Program) Symbol(name string) (addr, size uint64, ok bool) {
 	for _, v := range p.Module.Vars {
 		if v.Name == name && p.addrs[v.Index] != 0 {
@@ -139,10 +140,10 @@ func (p *Program) Symbol(name string) (addr, size uint64, ok bool) {
 	return 0, 0, false
 }
 
-// Address is where a variable of the program's module is in global memory; 0: nowhere.
+// Address returns the address in global memory of a variable of the program's module; 0: it has none.
 func (p *Program) Address(v *isa.Var) uint64 { return p.addrs[v.Index] }
 
-// SharedVar names the shared variable of kernel that covers offset off of its window, and the variable's offset.
+// SharedVar returns the name and the offset of the shared variable of kernel that covers offset off of its window.
 func (p *Program) SharedVar(kernel *isa.Func, off uint64) (name string, at uint64, ok bool) {
 	layout := p.Image(kernel).Layout
 	if off < uint64(layout.Reserved) {
@@ -163,12 +164,12 @@ func (p *Program) SharedVar(kernel *isa.Func, off uint64) (name string, at uint6
 	return "", 0, false
 }
 
-// FuncAddr is the address of a function as kernels see it.
+// FuncAddr returns the address of a function as kernels see it.
 func (p *Program) FuncAddr(f *isa.Func) uint64 {
 	return codeWindow | uint64(p.id)<<32 | uint64(f.Index)
 }
 
-// FuncAt is the function at an address, nil when there is none.
+// FuncAt returns the function at an address; nil if there is none.
 func (p *Program) FuncAt(addr uint64) *isa.Func {
 	i := addr & 0xffff_ffff
 	if addr&^0xffff_ffff != codeWindow|uint64(p.id)<<32 || i >= uint64(len(p.Module.Funcs)) {
@@ -177,7 +178,7 @@ func (p *Program) FuncAt(addr uint64) *isa.Func {
 	return p.Module.Funcs[i]
 }
 
-// ConstText gives the address of a text in memory of the program, 0 where there is none for it.
+// ConstText returns the address of a text in memory of the program; 0 if there is no memory for it.
 func (p *Program) ConstText(text string) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +199,7 @@ func (p *Program) ConstText(text string) uint64 {
 	return addr
 }
 
-// Own gives bytes of memory that the program has until it is unloaded.
+// Own allocates memory that the program has until it is unloaded.
 func (p *Program) Own(size, align uint64, name string) (addr uint64, data []byte, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,31 +217,31 @@ func (p *Program) own(size, align uint64, name string) (addr uint64, data []byte
 	return addr, data, nil
 }
 
-// Image is a kernel with everything it can call, operands resolved.
+// Image is a kernel with all functions that it can call, with operands resolved.
 type Image struct {
 	Program *Program
 	Layout  *isa.Shared
 	mu      sync.Mutex
 	codes   map[*isa.Func]*Code
-	// What the code of the kernel has, see event.Launch.
+	// Properties of the kernel's code, see event.Launch.
 	Synchronises, Swaps, NonCoherentLoad, Bulk bool
-	// Communicates: see isa.Func. Cancels says that blocks may cancel others that have not begun.
+	// Communicates: see isa.Func. Cancels says that blocks may cancel other blocks that have not begun.
 	Communicates, Cancels bool
 
 	found    sync.Once
 	elements opt.Elements
 }
 
-// ElementsOf finds the elements of the image's kernel.
+// ElementsOf returns the elements of the image's kernel.
 func (img *Image) ElementsOf(kernel *isa.Func) opt.Elements {
 	img.found.Do(func() {
-		// A kernel that opt does not express has none: its accesses stay those of the instructions.
+		// A kernel that opt cannot express has none: its accesses are those of the instructions.
 		img.elements, _ = opt.FindElements(kernel, img.Layout)
 	})
 	return img.elements
 }
 
-// Image gives the resolved form of a kernel.
+// Image returns the resolved form of a kernel.
 func (p *Program) Image(kernel *isa.Func) *Image {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,34 +256,35 @@ func (p *Program) Image(kernel *isa.Func) *Image {
 	return img
 }
 
-// Code is a function whose operands are resolved for one kernel.
+// Code is a function with operands resolved for one kernel.
 type Code struct {
 	Func   *isa.Func
 	Insts  []Instr
-	Params int // bytes of a kernel's own parameters; 0 for other functions
+	Params int // size in bytes of a kernel's own parameters; 0 for other functions
 }
 
 // Instr is an instruction with resolved operands.
 type Instr struct {
 	*isa.Inst
 	Operands []Operand
-	// Fixed and Regs are the sources again when all of them are registers and constants (Plain): Fixed holds the
-	// constants, Regs the rest.
+	// If all sources are registers and constants (Plain), Fixed and Regs are the sources in another form: Fixed holds
+	// the constants, Regs the registers.
 	Plain   bool
 	Fixed   [8]uint64
 	Regs    []Slot
-	Results []Slot // results that are kept
-	// Of memory instructions: bytes of an access, and of the piece that one operand holds.
+	Results []Slot // results that are used
+	// For memory instructions, in bytes: the size of an access, and the size of the piece in one operand.
 	Width, Piece uint64
 	Offset       uint64 // added to the address
-	// The access is to a variable that lies in shared memory from VarBegin to VarEnd; 0, 0 where it is not known to which.
+	// Bounds in shared memory of the variable that is accessed; 0, 0 if it is not known.
 	VarBegin, VarEnd uint64
-	// Element, of engine warp, is the size of the element that an access means, whose address is the last source; 0 for none.
+	// Element, for engine warp, is the size of the element that an access uses, whose address is the last source; 0:
+	// none.
 	Element         uint8
 	NonCoherentLoad bool
 	// Masked says that the last source of a Warp, Matrix or Tile instruction is a member mask.
 	Masked bool
-	// Actuals are the actual parameters of a call; those in .param variables are read from the frame.
+	// Actuals are the actual parameters of a call. Those in .param variables are read from the frame.
 	Actuals []Operand
 }
 
@@ -296,7 +298,7 @@ func (in *Instr) Releases() bool {
 	return in.Strong() && in.Order >= event.Release && in.Class != isa.Load
 }
 
-// unit is the size of the elements that an access is of, each an access of its own; 0 where it is of one.
+// unit gives the size of the elements of an access, each of which is an access of its own; 0 if there is only one.
 func (in *Instr) unit() uint64 {
 	switch {
 	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
@@ -309,7 +311,7 @@ func (in *Instr) unit() uint64 {
 	return 0
 }
 
-// Qualify gives the event of an access what follows from the instruction.
+// Qualify sets the properties of an access event that follow from the instruction.
 func (in *Instr) Qualify(e *event.Event) {
 	if n := in.unit(); n != 0 {
 		e.Flags |= event.FlagVector
@@ -326,10 +328,10 @@ func (in *Instr) Qualify(e *event.Event) {
 	}
 }
 
-// Pieces is the number of requests that a memory instruction makes: one for each element of a vector.
+// Pieces returns the number of requests that a memory instruction makes: one for each element of a vector.
 func (in *Instr) Pieces() int { return int(in.Width / in.Piece) }
 
-// Mnemonic is the instruction with its modifiers, as in the PTX.
+// Mnemonic returns the instruction with its modifiers, as in PTX.
 func (in *Instr) Mnemonic() string {
 	if in.Source == nil {
 		return in.Row.Op
@@ -340,7 +342,7 @@ func (in *Instr) Mnemonic() string {
 // Slot pairs an entry of isa.Args with a register.
 type Slot struct {
 	At, Reg int32
-	Kind    OperandKind // of engine warp
+	Kind    OperandKind // for engine warp
 }
 
 // OperandKind says how a resolved operand gets its value.
@@ -354,8 +356,8 @@ const (
 	OpLocal   // Val + the local frame
 	OpSpecial // special register
 
-	// Of engine warp. A value that is uniform, or base + lane * val, or base + what pattern val says, over a group is the
-	// scalar reg, base.
+	// For engine warp. A value that over a group is uniform, or base + lane * val, or base + pattern val: base is the
+	// scalar reg.
 	OpUniform
 	OpAffine32
 	OpAffine64
@@ -366,7 +368,7 @@ const (
 	OpPred
 )
 
-// Operand is a source with everything known before the launch resolved.
+// Operand is a source operand with everything resolved that is known before the launch.
 type Operand struct {
 	Kind    OperandKind
 	Special isa.SpecialID
@@ -374,10 +376,10 @@ type Operand struct {
 	Val     uint64
 }
 
-// Same reports whether the operand is the same for all lanes that execute the instruction together.
+// Same says that the operand is the same for all lanes that execute the instruction together.
 func (o *Operand) Same() bool { return o.Kind == OpConst || o.Kind == OpUniform }
 
-// Code gives the resolved form of fn.
+// Code returns the resolved form of fn.
 func (img *Image) Code(fn *isa.Func) *Code {
 	img.mu.Lock()
 	defer img.mu.Unlock()
@@ -434,7 +436,7 @@ func (img *Image) resolve(to *Instr, in *isa.Inst) {
 	}
 }
 
-// Object tells where the shared variable lies that an instruction accesses; 0, 0 where that is not known.
+// Object returns the bounds of the shared variable that an instruction accesses; 0, 0 if it is not known.
 func (img *Image) Object(in *isa.Inst) (begin, end uint64) {
 	if in.Object == nil {
 		return 0, 0
@@ -464,7 +466,7 @@ func (img *Image) Operand(o *isa.Operand) Operand {
 	}
 }
 
-// varAddr is the address of a variable.
+// varAddr gives the address of a variable.
 func (img *Image) varAddr(v *isa.Var, generic bool) uint64 {
 	if v.Space != event.Shared {
 		return img.Program.addrs[v.Index]
@@ -479,7 +481,7 @@ func (img *Image) varAddr(v *isa.Var, generic bool) uint64 {
 	return off
 }
 
-// ParamBytes is the size of the parameter block of a kernel.
+// ParamBytes returns the size of the parameter block of a kernel.
 func ParamBytes(f *isa.Func) int {
 	n := 0
 	for _, p := range f.Sig.Params {
@@ -491,7 +493,7 @@ func ParamBytes(f *isa.Func) int {
 // LocalAlign is the alignment of the local memory of a frame.
 const LocalAlign = 32
 
-// FrameAt is where the local memory of a function begins that is called by one whose own begins at from.
+// FrameAt returns the beginning of the local memory of a function called by caller, whose own begins at from.
 func FrameAt(from int32, caller *isa.Func) int32 {
 	return int32(devmem.RoundUp(uint64(from)+uint64(caller.LocalFrame), LocalAlign))
 }

@@ -1,4 +1,4 @@
-// Package places numbers what threads can be at: instructions with the calls that lead there.
+// Package places numbers the places that threads can be at: instructions together with the calls that led there.
 package places
 
 import (
@@ -11,21 +11,21 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// maxPlaces is the number of places from which call stacks are no longer told apart.
+// maxPlaces is the number of places from which call stacks are no longer distinguished.
 const maxPlaces = 1 << 30
 
-// Table numbers the places of a device: it implements event.Places. A place is a call frame's base plus an
-// instruction's index, and frames are interned by the place that called and the function called, so a place names the
-// whole call stack. A recursive call by a call site that is on the stack already shares the frame of the earlier one:
-// the stack of a recursion names each of its call sites once.
+// Table numbers the places of a device. It implements event.Places. A place is the base of a call frame plus the index
+// of an instruction. Frames are interned by the calling place and the called function, so a place identifies the whole
+// call stack. A recursive call by a call site that is already on the stack shares the frame of the earlier one: the
+// stack of a recursion contains each of its call sites once.
 //
-// Its methods may be called from several goroutines.
+// The methods may be called concurrently.
 type Table struct {
 	mu     sync.Mutex
 	next   uint32
 	frames []placeFrame // by base
 	index  map[placeKey]uint32
-	// What the methods of event.Places have found out.
+	// Caches of the methods of event.Places.
 	arms     map[uint32][]event.Arm
 	armsOf   map[*isa.Func]funcArms
 	updates  map[*isa.Func][]int32
@@ -34,10 +34,10 @@ type Table struct {
 	passed   map[[2]uint32]bool
 }
 
-// funcArms is what Arms asks of a function.
+// funcArms is what Arms needs of a function.
 type funcArms struct {
-	of        [][]event.Arm // by instruction
-	again     bool          // lanes that have parted may do so again, after they have reconverged
+	of        [][]event.Arm // indexed by instruction
+	again     bool          // lanes that have parted and reconverged may part again
 	recursive bool
 }
 
@@ -48,7 +48,7 @@ type placeKey struct {
 
 type placeFrame struct {
 	base   uint32
-	caller uint32 // place of the call; 0 for a kernel
+	caller uint32 // place of the call; 0: a kernel
 	fn     *isa.Func
 }
 
@@ -59,8 +59,8 @@ func New() *Table {
 		passed: map[[2]uint32]bool{}}
 }
 
-// Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: launched by the
-// host). Events that do not come from an engine have their places by it.
+// Enter returns the base of the places of a call: the place of instruction 0 of callee, called at the place caller (0:
+// launched by the host). It also serves events that do not come from an engine.
 func (t *Table) Enter(caller uint32, callee *isa.Func) uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *Table) Enter(caller uint32, callee *isa.Func) uint32 {
 	if !ok {
 		from := caller
 		if t.next > maxPlaces {
-			from = 0 // one frame a function from here on
+			from = 0 // from here on, one frame for each function
 			if b, ok := t.index[placeKey{0, callee}]; ok {
 				return b
 			}
@@ -85,7 +85,7 @@ func (t *Table) Enter(caller uint32, callee *isa.Func) uint32 {
 	return base
 }
 
-// folded finds the frame on caller's stack that the same call of the same function made.
+// folded finds the frame on caller's stack made by an earlier call from the same place to the same function.
 func (t *Table) folded(caller uint32, callee *isa.Func) (uint32, bool) {
 	if caller == 0 {
 		return 0, false
@@ -102,13 +102,13 @@ func (t *Table) folded(caller uint32, callee *isa.Func) (uint32, bool) {
 	return 0, false
 }
 
-// frame gives the frame that place lies in.
+// frame gives the frame that contains place.
 func (t *Table) frame(place uint32) *placeFrame {
 	i := sort.Search(len(t.frames), func(i int) bool { return t.frames[i].base > place }) - 1
 	return &t.frames[i]
 }
 
-// Frames gives the call stack of a place, innermost first, inlined calls included; nil for an unknown place.
+// Frames returns the call stack of a place, innermost first, including inlined calls; nil for an unknown place.
 func (t *Table) Frames(place uint32) []event.Frame {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,13 +195,13 @@ func (t *Table) Discards(place uint32) bool {
 		case isa.Used:
 			return false
 		}
-		place = f.caller // it is the result of a function
+		place = f.caller // the result of the function
 	}
 	return false
 }
 
-// Passed says that a thread at a place comes to another place no more, and goes on with what a thread does that has been there: it
-// does not merely return.
+// Passed says that a thread at the place at will not come to place any more, and continues with what a thread does
+// after place, rather than merely returning.
 func (t *Table) Passed(at, place uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -218,7 +218,8 @@ func (t *Table) Passed(at, place uint32) bool {
 }
 
 func (t *Table) passes(at, place uint32) bool {
-	// Out of calls, to the innermost one that both are in: frames are older than those of the calls that they make.
+	// Leave calls, up to the innermost call that contains both: frames are older than those of the calls that they
+	// make.
 	f, g := t.frame(at), t.frame(place)
 	for f != g {
 		if f.base > g.base {
@@ -243,14 +244,14 @@ func (t *Table) passes(at, place uint32) bool {
 	return acts
 }
 
-// appendArms adds the arms on which instruction i of a frame lies, with the frame's call for a branch to its callees.
+// appendArms adds the arms that instruction i of a frame lies on. For a branch to its callees it adds the frame's call.
 func (t *Table) appendArms(out []event.Arm, f *placeFrame, i uint32) []event.Arm {
 	of := t.of(f.fn)
 	for _, a := range of.of[i] {
 		out = append(out, event.Arm{Branch: f.base + a.Branch, Taken: a.Taken})
 	}
 	if of.recursive || f.caller == 0 && !f.fn.Entry {
-		// One frame stands for several calls. Lanes may be in any two of them.
+		// One frame represents several calls. Lanes may be in any two of them.
 		out = append(out, event.Arm{Branch: f.base + uint32(len(f.fn.Insts)), Taken: 3})
 	}
 	if f.caller != 0 {
@@ -272,8 +273,8 @@ func (t *Table) of(f *isa.Func) funcArms {
 	return x
 }
 
-// PartsAgain says that lanes of a warp that runs a function may part at a branch with accesses on two arms, and do so again after
-// they have reconverged. A function that is called may be called in a loop.
+// PartsAgain says that lanes of a warp that runs a function may part at a branch with accesses on two arms, and do so
+// again after they have reconverged. A called function may be called in a loop.
 func (t *Table) PartsAgain(f *isa.Func) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -295,7 +296,7 @@ func (t *Table) PartsAgain(f *isa.Func) bool {
 	return false
 }
 
-// mayCall says that a function may call another, by way of others perhaps.
+// mayCall says that a function may call another, directly or indirectly.
 func mayCall(from, to *isa.Func, seen map[*isa.Func]bool) bool {
 	for _, f := range from.Calls {
 		if f == to {
@@ -311,7 +312,7 @@ func mayCall(from, to *isa.Func, seen map[*isa.Func]bool) bool {
 	return false
 }
 
-// appendFrames adds the frames of instruction i of fn: those the compiler inlined, then fn itself.
+// appendFrames adds the frames of instruction i of fn: the inlined ones, then fn itself.
 func appendFrames(out []event.Frame, fn *isa.Func, i int) []event.Frame {
 	if len(fn.Insts) == 0 {
 		return append(out, event.Frame{Function: fn.Name})

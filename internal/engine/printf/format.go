@@ -9,10 +9,10 @@ import (
 	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
-// MaxString bounds a string that device code hands to the host.
+// MaxString bounds a string that device code passes to the host.
 const MaxString = 64 << 10
 
-// Args reads the arguments of a device-side printf one after the other. A buffer that ends early gives zeros.
+// Args reads the arguments of a device-side printf one after the other. If the buffer ends early, it gives zeros.
 type Args struct {
 	Peek  func(addr, n uint64) []byte
 	Addr  uint64
@@ -45,11 +45,11 @@ type spec struct {
 	width                         int
 	prec                          int // -1: not given
 	size                          uint64
-	narrow                        int // bits an hh or h argument is cut to; 0: none
+	narrow                        int // number of bits that an hh or h argument is truncated to; 0: none
 	verb                          byte
 }
 
-// Run formats everything. What is no valid conversion is copied as it stands.
+// Run formats everything. What is not a valid conversion is copied unchanged.
 func (f *Formatter) Run() []byte {
 	s := f.Format
 	for len(s) > 0 {
@@ -70,7 +70,7 @@ func (f *Formatter) Run() []byte {
 	return f.out
 }
 
-// conversion executes the conversion at the head of s and gives its length, 0 when it is none.
+// conversion executes the conversion at the beginning of s and returns its length; 0 if there is none.
 func (f *Formatter) conversion(s string) int {
 	p := spec{prec: -1, size: 4}
 	i := 1
@@ -114,7 +114,7 @@ func (f *Formatter) number(s string) (v, n int) {
 	return v, n
 }
 
-// length reads a length modifier and gives how long it is.
+// length reads a length modifier and returns its length.
 func (p *spec) length(s string) int {
 	for _, l := range []struct {
 		text   string
@@ -197,9 +197,9 @@ func (f *Formatter) unsigned(p *spec) {
 	f.integer(p, prefix, digits)
 }
 
-// integer pads the digits of an integer to the precision and the whole to the width.
+// integer pads the digits of an integer to the precision, and the result to the width.
 func (f *Formatter) integer(p *spec, prefix, digits string) {
-	if octal := p.verb == 'o' && p.alt; p.prec == 0 && digits == "0" && !octal { // # wants the first digit of an octal number to be 0
+	if octal := p.verb == 'o' && p.alt; p.prec == 0 && digits == "0" && !octal { // # requires the first digit of an octal number to be 0
 		digits = ""
 	}
 	if n := p.prec - len(digits); n > 0 {
@@ -208,7 +208,7 @@ func (f *Formatter) integer(p *spec, prefix, digits string) {
 	f.pad(p, prefix, digits, p.prec < 0)
 }
 
-// sign is what is before a number.
+// sign gives the sign before a number.
 func (p *spec) sign(neg bool) string {
 	switch {
 	case neg:
@@ -221,7 +221,7 @@ func (p *spec) sign(neg bool) string {
 	return ""
 }
 
-// pad fills to the width: with zeros behind the prefix when the flag asks for it and zeros are allowed.
+// pad pads to the width: with zeros after the prefix if the flag is given and zeros are allowed.
 func (f *Formatter) pad(p *spec, prefix, body string, zeros bool) {
 	n := p.width - len(prefix) - len(body)
 	switch {
@@ -258,7 +258,7 @@ func (f *Formatter) float(p *spec, v float64) {
 	f.pad(p, prefix, body, !math.IsNaN(v) && !math.IsInf(v, 0))
 }
 
-// finite formats a finite number that is not negative.
+// finite formats a finite, non-negative number.
 func (p *spec) finite(v float64) string {
 	prec := p.prec
 	if prec < 0 && p.verb|0x20 != 'a' {
@@ -276,7 +276,7 @@ func (p *spec) finite(v float64) string {
 		}
 		return s
 	}
-	// %g: the style depends on the exponent that %e would show.
+	// %g: the style depends on the exponent that %e would use.
 	prec = max(prec, 1)
 	s := strconv.FormatFloat(v, 'e', prec-1, 64)
 	exp, _ := strconv.Atoi(s[strings.IndexByte(s, 'e')+1:])
@@ -296,7 +296,7 @@ func (p *spec) finite(v float64) string {
 	return mantissa + exponent
 }
 
-// point adds the decimal point that the # flag asks for.
+// point adds the decimal point that the # flag requires.
 func (p *spec) point(s string) string {
 	if !p.alt || strings.Contains(s, ".") {
 		return s

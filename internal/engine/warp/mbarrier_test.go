@@ -149,11 +149,11 @@ func TestMbarrierDeadlock(t *testing.T) {
 		{"INIT 1; bar.warp.sync -1; @%p1 mbarrier.expect_tx.shared.b64 [%r1], 64; ARRIVE", "has all arrivals and lacks 64 bytes of transactions that it expects"},
 		{"INIT 1; bar.warp.sync -1; @%p1 mbarrier.expect_tx.shared.b64 [%r1], 64;" + told + "ARRIVE", "has all arrivals, and 32 bytes of transactions too many: it did not expect them"},
 		{"INIT 3; bar.warp.sync -1; ARRIVE", "lacks 2 of 3 arrivals"},
-		{"INIT 1; bar.warp.sync -1; ARRIVE ARRIVE", "lacks 1 of 1 arrivals; the 2 phases before it ended, and no thread saw one end: more arrive than the count of 1 that it was initialised with"},
+		{"INIT 1; bar.warp.sync -1; ARRIVE ARRIVE", "lacks 1 of 1 arrivals; the 2 earlier phases ended, and no thread has observed that: there are more arrivals than the count of 1 that it was initialised with"},
 	} {
 		g := newRig(t, kernel(mbarrierBody+asked.Replace(c.body+wait)))
 		phase := 0
-		if strings.Contains(c.want, "2 phases") {
+		if strings.Contains(c.want, "2 earlier phases") {
 			phase = 2
 		}
 		everySchedule(t, func(t *testing.T, set func(l *engine.Launch)) {

@@ -424,7 +424,7 @@ func TestPassedBarrier(t *testing.T) {
 		f := g.run(launch{block: 64, n: c.n, out: g.buffer(64)}).wantFault(t, engine.BarrierDivergence, "which have exited")
 		want := ""
 		if c.passed > 0 {
-			want = fmt.Sprintf("; %d of them had passed it by", c.passed)
+			want = fmt.Sprintf("; %d of them had skipped it", c.passed)
 		}
 		if _, passed, _ := strings.Cut(f.Message, "exited"); !strings.HasPrefix(passed, want) || f.Warning != (want == "") || want == "" && passed != "" {
 			t.Errorf("%s: %s, warning %v", c.name, f.Message, f.Warning)

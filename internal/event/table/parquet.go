@@ -8,10 +8,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// This file writes Parquet files ("Apache Parquet Format", version 2.12): row groups of one page a column, compressed with zstd,
-// values plain or in a dictionary. The library that the tests read them with would be a quarter of the tool.
+// This file writes Parquet files ("Apache Parquet Format", version 2.12): row groups with one page for each column,
+// compressed with zstd, with values in PLAIN encoding or in a dictionary. The library that the tests use for reading
+// would be a quarter of the tool's size.
 
-// The numbers of the format's enumerations (parquet.thrift) that are used.
+// The numbers of the format's enumerations (parquet.thrift).
 const (
 	typeBool, typeInt32, typeInt64, typeBytes    = 0, 1, 2, 6
 	convertedText, convertedList, convertedInt64 = 0, 3, 18
@@ -23,16 +24,16 @@ const (
 	pageData, pageDict                           = 0, 2
 )
 
-// column is the values of a column in the row group at hand.
+// column is the values of a column in the current row group.
 type column struct {
 	*field
 	nums    []uint64
-	defined []uint32 // by value or null: how many of the optional parts of its path are there
-	repeats []uint32 // of a list: 1 for all elements of a row but the first
+	defined []uint32 // by value or null: the number of optional parts of its path that are present
+	repeats []uint32 // of a list: 1 for all elements of a row except the first
 	index   map[string]uint32
-	words   []string // of a dictionary, by number: nums are these
+	words   []string // of a dictionary of strings, by number; nums are numbers
 	numbers map[uint64]uint32
-	plain   []uint64 // the same of numbers
+	plain   []uint64 // of a dictionary of numbers, by number
 }
 
 // add appends the values of a row.
@@ -74,7 +75,7 @@ func (c *column) add(r *row) {
 	}
 }
 
-// null notes whether the row at hand has a value.
+// null records whether the current row has a value.
 func (c *column) null(is bool) bool {
 	if c.required {
 		return false
@@ -93,7 +94,7 @@ func (c *column) reset() {
 	c.nums, c.defined, c.repeats, c.words, c.plain = c.nums[:0], c.defined[:0], c.repeats[:0], c.words[:0], c.plain[:0]
 }
 
-// appendPlain appends a number as PLAIN does.
+// appendPlain appends a number in PLAIN encoding.
 func (c *column) appendPlain(b []byte, n uint64) []byte {
 	if c.physical == typeInt32 {
 		return binary.LittleEndian.AppendUint32(b, uint32(n))
@@ -101,7 +102,7 @@ func (c *column) appendPlain(b []byte, n uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, n)
 }
 
-// dictionary gives the dictionary as PLAIN, and the number of its values.
+// dictionary returns the dictionary in PLAIN encoding, and the number of its values.
 func (c *column) dictionary() (b []byte, n int) {
 	for _, s := range c.words {
 		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(s))), s...)
@@ -112,7 +113,7 @@ func (c *column) dictionary() (b []byte, n int) {
 	return b, len(c.words) + len(c.plain)
 }
 
-// data gives the page of the values behind the levels, and their encoding.
+// data returns the page with the levels and the values, and the encoding of the values.
 func (c *column) data(entries int) (page []byte, encoding int64) {
 	levels := func(values []uint32, width int) {
 		at := len(page)
@@ -146,8 +147,8 @@ func (c *column) data(entries int) (page []byte, encoding int64) {
 	return page, encodingPlain
 }
 
-// appendHybrid appends n values of width bits in the hybrid of run lengths and bit packing (RLE): a run of eight equal values or more
-// by its length, others in groups of eight.
+// appendHybrid appends n values of width bits in the hybrid encoding of run lengths and bit packing (RLE): a run of at
+// least eight equal values by its length, others packed in groups of eight.
 func appendHybrid(b []byte, n, width int, value func(int) uint32) []byte {
 	run := func(i int) int {
 		k := i + 1
@@ -185,15 +186,15 @@ func appendHybrid(b []byte, n, width int, value func(int) uint32) []byte {
 	return b
 }
 
-// appendConsecutive appends numbers of which each is one more than the one before, as DELTA_BINARY_PACKED does: in blocks of 128 that
-// say no more than the difference.
+// appendConsecutive appends consecutive numbers in DELTA_BINARY_PACKED encoding: in blocks of 128 that contain only the
+// difference.
 func appendConsecutive(b []byte, nums []uint64) []byte {
 	b = binary.AppendUvarint(b, 128)
-	b = binary.AppendUvarint(b, 4) // miniblocks of a block
+	b = binary.AppendUvarint(b, 4) // miniblocks in a block
 	b = binary.AppendUvarint(b, uint64(len(nums)))
 	b = binary.AppendVarint(b, int64(nums[0]))
 	for left := len(nums) - 1; left > 0; left -= 128 {
-		b = append(binary.AppendVarint(b, 1), 0, 0, 0, 0) // the least difference, and no bits above it in the miniblocks
+		b = append(binary.AppendVarint(b, 1), 0, 0, 0, 0) // the minimum difference, and zero bits for each miniblock
 	}
 	return b
 }
@@ -203,14 +204,14 @@ type file struct {
 	to      io.Writer
 	zstd    *zstd.Encoder
 	columns []*column
-	rows    int // of the row group at hand
+	rows    int // in the current row group
 	total   int
-	at      int64 // bytes written
+	at      int64 // number of bytes written
 	groups  []group
 	err     error
 }
 
-// group is a row group that is written.
+// group is a row group that has been written.
 type group struct {
 	rows   int
 	size   int64
@@ -221,8 +222,8 @@ type group struct {
 type chunk struct {
 	values           int
 	encoding         int64
-	dict, data       int64 // where the pages begin; dict 0: there is none
-	plain, compacted int64 // bytes of the pages, headers included
+	dict, data       int64 // offsets of the pages; dict 0: no dictionary
+	plain, compacted int64 // bytes of the pages, including headers
 }
 
 func newFile(to io.Writer) (*file, error) {
@@ -256,7 +257,7 @@ func (f *file) add(r *row) error {
 	return f.err
 }
 
-// flush writes the row group at hand.
+// flush writes the current row group.
 func (f *file) flush() {
 	if f.rows == 0 {
 		return
@@ -307,7 +308,7 @@ func (f *file) page(k *chunk, page []byte, more func(*thrift), kind int64) {
 	f.write(packed)
 }
 
-// close writes the rest and the footer.
+// close writes the remaining rows and the footer.
 func (f *file) close() error {
 	f.flush()
 	t := &thrift{}
@@ -344,7 +345,7 @@ func (f *file) close() error {
 	return f.err
 }
 
-// group writes the RowGroup of the footer.
+// group writes a RowGroup of the footer.
 func (f *file) group(t *thrift, g *group) {
 	t.open()
 	t.list(1, kindStruct, len(g.chunks))
@@ -389,11 +390,12 @@ func (f *file) group(t *thrift, g *group) {
 // The kinds of Thrift's compact protocol that are used.
 const kindNumber, kindWide, kindText, kindList, kindStruct = 5, 6, 8, 9, 12
 
-// thrift is a structure being written in Thrift's compact protocol, which is what Parquet's headers are in: fields by ascending number.
+// thrift is a structure being written in Thrift's compact protocol, which Parquet's headers use: fields in ascending
+// order of numbers.
 type thrift struct {
 	b     []byte
-	last  int   // field
-	outer []int // the last fields of the structures around
+	last  int   // the last field number
+	outer []int // the last field numbers of the enclosing structures
 }
 
 func (t *thrift) field(n, kind int) {
@@ -401,7 +403,7 @@ func (t *thrift) field(n, kind int) {
 	t.last = n
 }
 
-// number writes a field of 32 bits, wide one of 64, text a string.
+// number writes a field of 32 bits, wide one of 64 bits, text a string.
 func (t *thrift) number(n int, x int64) { t.field(n, kindNumber); t.b = binary.AppendVarint(t.b, x) }
 func (t *thrift) wide(n int, x int64)   { t.field(n, kindWide); t.b = binary.AppendVarint(t.b, x) }
 func (t *thrift) text(n int, s string) {
@@ -409,7 +411,7 @@ func (t *thrift) text(n int, s string) {
 	t.b = append(binary.AppendUvarint(t.b, uint64(len(s))), s...)
 }
 
-// list begins a list, whose elements follow.
+// list begins a list; the elements follow.
 func (t *thrift) list(n, kind, elements int) {
 	t.field(n, kindList)
 	if elements < 15 {
@@ -419,7 +421,8 @@ func (t *thrift) list(n, kind, elements int) {
 	t.b = binary.AppendUvarint(append(t.b, byte(0xf0|kind)), uint64(elements))
 }
 
-// begin begins a structure that is a field, open one that is an element of a list; end ends either, and stop the whole.
+// begin begins a structure that is a field, and open one that is an element of a list. end ends either, and stop ends
+// the whole.
 func (t *thrift) begin(n int) { t.field(n, kindStruct); t.open() }
 func (t *thrift) open()       { t.outer, t.last = append(t.outer, t.last), 0 }
 func (t *thrift) stop()       { t.b = append(t.b, 0) }
@@ -428,7 +431,7 @@ func (t *thrift) end() {
 	t.last, t.outer = t.outer[len(t.outer)-1], t.outer[:len(t.outer)-1]
 }
 
-// element writes a SchemaElement; what is -1, or no children, is left out.
+// element writes a SchemaElement. Values of -1, and no children, are left out.
 func (t *thrift) element(name string, physical, repetition, converted int64, children int) {
 	t.open()
 	if physical >= 0 {

@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// row is a row of the table. Columns are null where an event has no such thing: those of pointers where they are nil, the other
-// optional ones where they are zero.
+// row is a row of the table. A column is null if it does not apply to the event: pointer columns are null if nil, other
+// optional ones if zero.
 type row struct {
 	Event                           uint64
 	Kind                            string
@@ -43,19 +43,19 @@ type where struct {
 	Inst         string
 }
 
-// field is a column of the schema: its name, types, and what a row has there, by one of the functions.
+// field is a column of the schema: its name, its types, and a function that gives its value in a row.
 type field struct {
 	name                string
-	physical, converted int64 // of the format; converted -1: none
+	physical, converted int64 // numbers of the format; converted -1: none
 	required            bool
-	dict                bool // values are numbers of a dictionary
-	delta               bool // each value is one more than the one before
+	dict                bool // values are numbers in a dictionary
+	delta               bool // each value is one more than the previous one
 	num                 func(*row) (uint64, bool)
 	text                func(*row) string
 	list                func(*row) []uint64
 }
 
-// schema gives the columns in their order.
+// schema lists the columns in order.
 var schema = []field{
 	{name: "event", physical: typeInt64, converted: convertedUint64, required: true, delta: true, num: func(r *row) (uint64, bool) { return r.Event, true }},
 	{name: "kind", physical: typeBytes, converted: convertedText, required: true, dict: true, text: func(r *row) string { return r.Kind }},
@@ -96,14 +96,14 @@ var schema = []field{
 	truth("assumed", func(r *row) *bool { return r.Assumed }),
 }
 
-// Values of a column are in its pages themselves, or in a dictionary.
+// Values of a column are stored in its pages, or in a dictionary.
 const plain, dict = false, true
 
 func text(name string, get func(*row) string) field {
 	return field{name: name, physical: typeBytes, converted: convertedText, dict: true, text: get}
 }
 
-// number is a column of 32 bits that is null for zero.
+// number makes a column of 32 bits that is null if zero.
 func number(name string, inDict bool, get func(*row) uint32) field {
 	return field{name: name, physical: typeInt32, converted: convertedUint32, dict: inDict, num: func(r *row) (uint64, bool) {
 		n := get(r)
@@ -140,7 +140,7 @@ func list(name string, get func(*row) []uint64) field {
 	return field{name: name, physical: typeInt64, converted: convertedUint64, list: get}
 }
 
-// cells are what the pointers of a row point to.
+// cells holds the values that the pointers of a row point to.
 type cells struct {
 	agent, block, warp, mask, lanes, barrier uint32
 	address, size, token                     uint64
@@ -155,7 +155,7 @@ func set[T any](cell *T, v T) *T {
 	return cell
 }
 
-// memory fills in what an access is.
+// memory sets the columns of an access.
 func (r *row) memory(c *cells, b *event.Batch, e *event.Event) {
 	r.Space, r.Order, r.Size = e.Space.String(), e.Order.String(), set(&c.size, uint64(e.Size))
 	if e.Scope != event.NoScope {
@@ -180,7 +180,7 @@ func (r *row) memory(c *cells, b *event.Batch, e *event.Event) {
 	}
 }
 
-// rmwName tells the read-modify-writes apart.
+// rmwName names a read-modify-write.
 func rmwName(e *event.Event) string {
 	switch {
 	case e.RMW == event.CompareAndSwap:
@@ -193,7 +193,7 @@ func rmwName(e *event.Event) string {
 	return "other"
 }
 
-// host fills in an operation of the host.
+// host sets the columns of a host operation.
 func (r *row) host(h *event.HostOp, c *cells) {
 	r.Kind, r.Call, r.Agent = "host-"+h.Kind.String(), event.HostText(h.Name), set(&c.agent, h.Agent)
 	switch h.Kind {

@@ -1,8 +1,8 @@
-// Package table writes event streams as tables that other programs query: Parquet files of one row an event, with flat
-// columns of plain types (docs/trace.md lists them).
+// Package table writes event streams as tables for queries by other programs: Parquet files with one row for each
+// event, and flat columns of simple types (docs/trace.md lists them).
 //
-// A file holds nothing but what its events say: equal streams give equal bytes. Rows are written in groups, so that memory
-// is bounded whatever the length of the stream.
+// A file depends only on its events: equal streams give equal bytes. Rows are written in groups, so memory is bounded
+// for streams of any length.
 package table
 
 import (
@@ -14,18 +14,18 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Stream gives events batch by batch: a trace.Reader is one.
+// Stream gives events batch by batch. A trace.Reader is one.
 type Stream interface {
 	event.Places
-	// Next puts the next events in place of those of b; io.EOF at the end.
+	// Next replaces the events of b by the next ones; io.EOF at the end.
 	Next(b *event.Batch) error
 }
 
-// groupRows are the rows of a row group, which is in memory as a whole.
+// groupRows is the number of rows in a row group. A group is in memory as a whole.
 const groupRows = 1 << 17
 
-// Write writes the events of a stream as a table and gives their number. The table is a whole file of what was read even
-// when from ends with an error, which is then Write's; a *WriteError says that the table itself is not whole.
+// Write writes the events of a stream as a table, and returns their number. If from ends with an error, Write returns
+// it, but the table is a complete file of what was read before. A *WriteError says that the table is not complete.
 func Write(ctx context.Context, to io.Writer, from Stream) (rows uint64, err error) {
 	f, err := newFile(to)
 	if err != nil {
@@ -47,7 +47,7 @@ type WriteError struct{ Err error }
 
 func (e *WriteError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error of the file.
+// Unwrap returns the error of the file.
 func (e *WriteError) Unwrap() error { return e.Err }
 
 type writer struct {
@@ -57,10 +57,10 @@ type writer struct {
 	launch   event.Launch // used last
 	known    map[uint32]where
 	rows     uint64
-	cells    cells // of the row that is made
+	cells    cells // of the current row
 }
 
-// all writes the events of a stream to its end.
+// all writes the events of a stream up to its end.
 func (w *writer) all(ctx context.Context, from Stream) error {
 	var b event.Batch
 	for {
@@ -102,7 +102,7 @@ func (w *writer) add(b *event.Batch, e *event.Event) error {
 	return w.file.add(&r)
 }
 
-// device fills in what a warp did, and where.
+// device sets the columns of a warp's operation and its place.
 func (w *writer) device(r *row, c *cells, b *event.Batch, e *event.Event) {
 	if w.launch.ID != e.Launch {
 		w.launch = w.launches[e.Launch]
@@ -134,7 +134,7 @@ func (w *writer) device(r *row, c *cells, b *event.Batch, e *event.Event) {
 	}
 }
 
-// frame gives the innermost frame of a place.
+// frame returns the innermost frame of a place.
 func (w *writer) frame(place uint32) where {
 	at, ok := w.known[place]
 	if !ok {

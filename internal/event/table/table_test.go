@@ -19,7 +19,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// batches is a stream of batches with an error at its end.
+// batches is a stream of batches that ends with an error.
 type batches struct {
 	list []*event.Batch
 	end  error
@@ -78,7 +78,7 @@ func readBack(t *testing.T, data []byte) []map[string]any {
 	return rows
 }
 
-// shown tells what a row says of an event, without what is null.
+// shown formats a row without its null columns.
 func shown(m map[string]any) string {
 	var parts []string
 	for k, v := range m {
@@ -92,7 +92,7 @@ func shown(m map[string]any) string {
 	return fmt.Sprint(parts)
 }
 
-// expected tells the same from the event, lane by lane where the writer goes by ranges.
+// expected gives the same from the event, lane by lane where the writer uses ranges.
 func expected(s *batches, launches map[uint32]event.Launch, b *event.Batch, e *event.Event, number int) map[string]any {
 	m := map[string]any{"event": number, "kind": e.Kind}
 	if e.Launch != 0 {
@@ -181,7 +181,7 @@ func expectAccess(m map[string]any, b *event.Batch, e *event.Event) {
 	}
 }
 
-// TestRows reads tables of random streams back and compares them with the events.
+// TestRows reads tables of random streams and compares them with the events.
 func TestRows(t *testing.T) {
 	host := &event.Batch{Hosts: []event.HostOp{{Kind: event.HostWrite, Agent: 2, Addr: 0x100, Size: 8, Name: "cudaMemcpy", Staged: true},
 		{Kind: event.HostSignal, Token: 7}, {Kind: event.HostFree, Addr: 0x100, Size: 8, Name: "cudaFree"}}}
@@ -231,7 +231,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestGroups writes more rows than memory is to hold.
+// TestGroups writes more rows than fit into a group.
 func TestGroups(t *testing.T) {
 	b := &event.Batch{Events: make([]event.Event, groupRows/2+1)}
 	for i := range b.Events {
@@ -247,7 +247,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestCut ends a stream with an error: what was before is a whole table.
+// TestCut ends a stream with an error: what came before must be a complete table.
 func TestCut(t *testing.T) {
 	b := oracle.Random(rand.New(rand.NewPCG(1, 3)).IntN)
 	cut := errors.New("cut")
@@ -256,7 +256,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestPageIsTotal wants a word about every column.
+// TestPageIsTotal checks that the page describes every column.
 func TestPageIsTotal(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/trace.md")
 	if err != nil {
@@ -280,7 +280,7 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFull writes to a disk that is full, sooner or later.
+// TestFull writes to a disk that becomes full.
 func TestFull(t *testing.T) {
 	b := oracle.Random(rand.New(rand.NewPCG(1, 3)).IntN)
 	size := len(write(t, &batches{[]*event.Batch{b}, io.EOF}))

@@ -8,11 +8,11 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// The largest shapes of a launch (CUDA C++ Programming Guide, "Technical Specifications").
+// The largest dimensions of a launch (CUDA C++ Programming Guide, "Technical Specifications").
 const (
 	maxGridX  = 1<<31 - 1
-	maxGridYZ = 65535
-	maxBlock3 = 1024 // threads of a block
+	maxGridYZ = 65535 // threads in a block
+	maxBlock3 = 1024  // threads of a block
 )
 
 // readEvents reads an E block.
@@ -29,7 +29,7 @@ func (r *Reader) readEvents(c *cursor, b *event.Batch) {
 		return
 	}
 	r.readForms(&col[colForms])
-	// The room may be a lie of the file: not more than twice what a writer puts into a block.
+	// The number may be wrong in a damaged file: reserve at most twice what a writer puts into a block.
 	b.Events = slices.Grow(b.Events, int(min(n, 2*blockGoal)))
 	warp := uint32(0)
 	for ; n > 0 && col[colForms].err == nil; n-- {
@@ -192,7 +192,7 @@ func readHost(c *cursor) event.HostOp {
 	return h
 }
 
-// check says what is wrong with an event that consumers rely on; "" when nothing is.
+// check describes what is wrong with an event, if it violates what consumers rely on; otherwise it returns "".
 func (r *Reader) check(b *event.Batch, e *event.Event) string {
 	switch e.Kind {
 	case event.KernelBegin:
@@ -221,7 +221,7 @@ func (r *Reader) check(b *event.Batch, e *event.Event) string {
 	gone := l.exited(e.Warp)
 	lanes := e.Mask | lanesOf(e)
 	if left := l.threads - uint64(e.Warp%l.per)*32; left < 32 && lanes>>left != 0 ||
-		lanes&*gone != 0 && e.Kind != event.BarrierDone { // which lanes complete by their exit
+		lanes&*gone != 0 && e.Kind != event.BarrierDone { // lanes may complete a barrier by exiting
 		return "one of its lanes does not exist any more, or never did"
 	}
 	if !l.synchronises && (e.Kind == event.Atomic || e.Kind == event.Fence || e.Kind == event.InitFence || e.Order >= event.Acquire) ||
@@ -237,16 +237,16 @@ func (r *Reader) check(b *event.Batch, e *event.Event) string {
 	return ""
 }
 
-// running is a launch that has begun and not ended.
+// running is a running launch.
 type running struct {
-	threads uint64 // of a block
-	per     uint32 // warps of a block
+	threads uint64 // in a block
+	per     uint32 // warps in a block
 	warps   uint64
-	gone    map[uint32]*[1024]uint32 // lanes that have exited, by warp / 1024
-	page    *[1024]uint32            // used last
+	gone    map[uint32]*[1024]uint32 // by warp / 1024: lanes that have exited
+	page    *[1024]uint32            // the page used last
 	number  uint32                   // of page
 
-	window              uint64 // where addresses of shared memory end
+	window              uint64 // upper bound of addresses of shared memory
 	synchronises, swaps bool
 }
 
@@ -261,7 +261,7 @@ func (l *running) exited(warp uint32) *uint32 {
 	return &l.page[warp%1024]
 }
 
-// lanesOf are lanes that an event names besides those of its mask.
+// lanesOf gives the lanes that an event names in addition to its mask.
 func lanesOf(e *event.Event) uint32 {
 	if e.Kind == event.Branch {
 		return e.Aux
@@ -297,16 +297,17 @@ func (r *Reader) begin(l *event.Launch, id uint32) string {
 	return ""
 }
 
-// maxCluster is the most blocks of a cluster.
+// maxCluster is the largest number of blocks in a cluster.
 const maxCluster = 16
 
-// checkAccess looks at the addresses: they are aligned, none wraps around, and those of shared memory lie in a window.
+// checkAccess checks the addresses: they must be aligned, must not wrap around, and those of shared memory must lie in
+// a window.
 func checkAccess(b *event.Batch, e *event.Event, window uint64) string {
 	const far = 1 << 57
 	lanes := uint64(bits.Len32(e.Mask) - bits.TrailingZeros32(e.Mask) - 1)
 	lo, hi, odd := e.Addr, e.Addr+lanes*uint64(e.Stride), e.Addr
 	for m, first := e.Mask, bits.TrailingZeros32(e.Mask); m != 0 && e.Stride&int64(e.Size-1) != 0; m &= m - 1 {
-		odd |= e.Addr + uint64(bits.TrailingZeros32(m)-first)*uint64(e.Stride) // lanes between them may be idle
+		odd |= e.Addr + uint64(bits.TrailingZeros32(m)-first)*uint64(e.Stride) // lanes in between may be inactive
 	}
 	if e.Stride < -far || e.Stride > far {
 		if lanes > 0 && e.Flags&event.FlagScattered == 0 {

@@ -1,30 +1,31 @@
-// Package trace writes event streams to files and reads them back.
+// Package trace writes event streams to files and reads them.
 //
 // # Format, version 11
 //
-// A file is the line "fencepost trace 11\n" and blocks. A block has a header of 13 bytes - its type, the length of its
-// content as it is in the file, its length when unpacked, and the CRC-32C of the former, numbers of 4 bytes with the
-// lowest first - and its content, compressed with zstd. Within content, numbers are of variable length (encoding/binary's
-// uvarint; signed ones as its varint) and a string is its length and its bytes.
+// A file is the line "fencepost trace 11\n" followed by blocks. A block has a header of 13 bytes: its type, the length
+// of its content in the file, the length of the unpacked content, and the CRC-32C of the content in the file; these are
+// numbers of 4 bytes, little-endian. The content follows, compressed with zstd. Within the content, numbers have
+// variable length (encoding/binary's uvarint; signed numbers its varint), and a string is its length followed by its
+// bytes.
 //
-//	P  places: a count, and of each place its number, a count of frames, and of each frame function, file, line, column,
-//	   PTX file, PTX line, instruction; then a count of arms (event.Arm), and of each its branch and the arms taken; then
-//	   what else event.Places says of it: see the bits below. A place is before the first event that names it.
-//	E  events: their number, then columns, each with its length in front, see columns. An E block can be read without
+//	P  places: a count, and for each place its number, a count of frames, and for each frame function, file, line, column,
+//	   PTX file, PTX line, instruction; then a count of arms (event.Arm), and for each its branch and the arms taken; then
+//	   the other properties in event.Places: see the bits below. A place precedes the first event that names it.
+//	E  events: their number, then columns, each preceded by its length, see columns. An E block can be read without
 //	   any other.
-//	Z  the end: whatever the writer wanted to add. A file without it is not whole.
+//	Z  the end: whatever the writer wanted to add. A file without it is not complete.
 //
-// Most events of a warp differ from earlier ones in warp and address alone: what they have in common is a form, told once
-// a block, and addresses are told as the difference to what the last two events of the form make one expect. On regular
-// code that leaves bytes that are zero, which the compression takes away.
+// Most events of a warp differ from earlier ones only in warp and address. What they have in common is a form, written
+// once for each block. Addresses are written as the difference to the address that the last two events of the form
+// predict. For regular code these differences are zero, which the compression removes.
 package trace
 
 import "fmt"
 
-// Magic is how a file begins.
+// Magic is the beginning of a file.
 const Magic = "fencepost trace 11\n"
 
-// What is told of a place: bits, and above them, of a place that updates, that of its load.
+// The properties of a place: bits, and above them, for a place that updates, the place of its load.
 const (
 	traitUpdates = 1 << iota
 	traitDiscards
@@ -41,20 +42,20 @@ const (
 
 const (
 	headerBytes = 13
-	// blockGoal is how many events a block holds at least, when there are so many.
+	// blockGoal is the smallest number of events in a block, except the last.
 	blockGoal = 1 << 16
-	// maxBlock bounds what a reader unpacks.
+	// maxBlock bounds the unpacked size of a block for a reader.
 	maxBlock = 1 << 28
 )
 
-// The columns of an E block, in their order in the file.
+// The columns of an E block, in file order.
 const (
-	colForms     = iota // the forms, in the order of their first use
-	colForm             // of each event: the number of its form
-	colWarp             // of each event: its warp, less the one before
-	colAddr             // of each memory event in order: its address, less the expected one
-	colScattered        // of each scattered event: the address of its lowest lane, less the expected one, and of each further lane less the one below
-	colValues           // of each event with values: how they are told, and they
+	colForms     = iota // the forms, in the order of first use
+	colForm             // for each event: the number of its form
+	colWarp             // for each event: its warp, minus the previous one
+	colAddr             // for each memory event: its address, minus the predicted one
+	colScattered        // for each scattered event: the address of its lowest lane, minus the predicted one, and for each other lane the difference to the next lower one
+	colValues           // for each event with values: their encoding, and the values
 	colSides            // launches and host operations, in order
 	columns
 )
@@ -65,23 +66,23 @@ const (
 	hostAssumed
 )
 
-// What the code of a launched kernel has.
+// Properties of the code of a launched kernel.
 const (
 	codeSynchronises = 1 << iota
-	codeSwaps        // and so synchronises
+	codeSwaps        // implies codeSynchronises
 	codeTriton
 	codeGluon
 	codeNonCoherent
 	codeBulk
 	codeEarly
-	codeDevice // Launch.Device follows, a byte
+	codeDevice // Launch.Device follows, as a byte
 )
 
-// How the values of an event are told.
+// The encodings of an event's values.
 const (
 	valuesSame = iota // one word for all
-	valuesStep        // the first, and the difference from word to word
-	valuesAll         // how many bytes each has, 4 or 8, and every one
+	valuesStep        // the first word, and the difference from word to word
+	valuesAll         // the number of bytes of each, 4 or 8, and every value
 )
 
 // CorruptError says what is wrong with a file, and where.
@@ -94,9 +95,9 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("the trace is damaged at byte %d: %s", e.Offset, e.Reason)
 }
 
-// TruncatedError says that a file ends before its end block: what was read before is whole.
+// TruncatedError says that a file ends before its end block. What was read before is valid.
 type TruncatedError struct {
-	Offset int64 // of the first byte that belongs to no whole block
+	Offset int64 // of the first byte after the last complete block
 }
 
 func (e *TruncatedError) Error() string {

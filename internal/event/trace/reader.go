@@ -13,17 +13,17 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Reader reads a trace. Nothing in the file is trusted: what Next gives is a stream that an engine could have made, as far
-// as consumers depend on it (launches that are known and run, warps and lanes that exist, addresses for each lane).
-// It is the event.Places of the trace.
+// Reader reads a trace. It does not trust the file: Next gives a stream that an engine could have produced, as far as
+// consumers depend on it (launches are known and running, warps and lanes exist, every lane has an address). It
+// implements event.Places for the trace.
 type Reader struct {
 	from    io.Reader
 	decoder *zstd.Decoder
 	offset  int64 // of the next block
-	block   int64 // of the one being read
+	block   int64 // of the current block
 	places  map[uint32]place
 	running map[uint32]*running
-	last    *running // of the launch lastID, which was asked for last
+	last    *running // the launch lastID, used last
 	lastID  uint32
 	ended   map[uint32]bool
 	devices bool // launches are on one of several devices
@@ -36,14 +36,14 @@ type Reader struct {
 	done    bool
 }
 
-// place is what a trace says of a place.
+// place is the description of a place in a trace.
 type place struct {
 	frames []event.Frame
 	arms   []event.Arm
 	traits uint64
 }
 
-// NewReader begins to read a trace. The error is a *CorruptError when from holds something else.
+// NewReader begins reading a trace. The error is a *CorruptError if from is not a trace.
 func NewReader(from io.Reader) (*Reader, error) {
 	magic := make([]byte, len(Magic))
 	if n, err := io.ReadFull(from, magic); err != nil && !short(err) {
@@ -66,31 +66,31 @@ func short(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.
 // Frames implements event.Places for the places of the events read so far.
 func (r *Reader) Frames(place uint32) []event.Frame { return r.places[place].frames }
 
-// Arms implements event.Places in the same way.
+// Arms implements event.Places for the places of the events read so far.
 func (r *Reader) Arms(place uint32) []event.Arm { return r.places[place].arms }
 
-// Updates implements event.Places in the same way.
+// Updates implements event.Places for the places of the events read so far.
 func (r *Reader) Updates(place uint32) (load uint32, ok bool) {
 	traits := r.places[place].traits
 	return uint32(traits >> traitBits), traits&traitUpdates != 0
 }
 
-// Discards implements event.Places in the same way.
+// Discards implements event.Places for the places of the events read so far.
 func (r *Reader) Discards(place uint32) bool { return r.places[place].traits&traitDiscards != 0 }
 
-// Dereferences implements event.Places in the same way.
+// Dereferences implements event.Places for the places of the events read so far.
 func (r *Reader) Dereferences(place uint32) bool {
 	return r.places[place].traits&traitDereferences != 0
 }
 
-// Tail is what the writer added at the end, once Next has given io.EOF.
+// Tail returns what the writer added at the end. Call it after Next has returned io.EOF.
 func (r *Reader) Tail() []byte { return r.tail }
 
-// Events is the number of events read so far.
+// Events returns the number of events read so far.
 func (r *Reader) Events() uint64 { return r.events }
 
-// Next puts the next events in place of those of b. The error is io.EOF at the end of the trace, a *TruncatedError where
-// the file ends too early, a *CorruptError, or one of the underlying reader.
+// Next replaces the events of b by the next ones. The error is io.EOF at the end of the trace, a *TruncatedError if the
+// file ends too early, a *CorruptError, or an error of the underlying reader.
 func (r *Reader) Next(b *event.Batch) error {
 	for !r.done {
 		kind, content, err := r.read()
@@ -124,7 +124,7 @@ func (r *Reader) Next(b *event.Batch) error {
 	return io.EOF
 }
 
-// read gives the content of the next block.
+// read returns the content of the next block.
 func (r *Reader) read() (kind byte, content []byte, err error) {
 	r.block = r.offset
 	var h [headerBytes]byte
@@ -135,7 +135,7 @@ func (r *Reader) read() (kind byte, content []byte, err error) {
 	if packed > maxBlock || unpacked > maxBlock {
 		return 0, nil, &CorruptError{r.block, fmt.Sprintf("a block of %d bytes", max(packed, unpacked))}
 	}
-	// In pieces, so that a length that lies costs no more memory than the file has bytes.
+	// Read in pieces, so that a wrong length takes no more memory than the file has bytes.
 	r.packed = r.packed[:0]
 	for int(packed) > len(r.packed) {
 		n := len(r.packed)
@@ -155,7 +155,7 @@ func (r *Reader) read() (kind byte, content []byte, err error) {
 	return h[0], r.content, nil
 }
 
-// ends tells of a file that ends within a block.
+// ends gives the error for a file that ends within a block.
 func (r *Reader) ends(err error) error {
 	if short(err) {
 		return &TruncatedError{r.block}
@@ -179,7 +179,7 @@ func (r *Reader) readPlaces(c *cursor) {
 	}
 }
 
-// cursor takes numbers off content. After the first error everything is zero.
+// cursor reads numbers from content. After the first error all results are zero.
 type cursor struct {
 	b   []byte
 	err error
@@ -193,7 +193,7 @@ func (c *cursor) fail(format string, args ...any) {
 }
 
 func (c *cursor) uvarint() uint64 {
-	if len(c.b) > 0 && c.b[0] < 0x80 { // most are
+	if len(c.b) > 0 && c.b[0] < 0x80 { // most numbers have one byte
 		x := c.b[0]
 		c.b = c.b[1:]
 		return uint64(x)
@@ -201,7 +201,7 @@ func (c *cursor) uvarint() uint64 {
 	return c.long()
 }
 
-// long takes a number of several bytes, apart from uvarint so that the compiler inlines that.
+// long reads a number of several bytes. It is separate so that the compiler can inline uvarint.
 func (c *cursor) long() uint64 {
 	x, n := binary.Uvarint(c.b)
 	if n <= 0 {

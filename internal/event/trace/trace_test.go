@@ -32,7 +32,7 @@ func (somePlaces) Updates(place uint32) (load uint32, ok bool) {
 func (somePlaces) Discards(place uint32) bool     { return place%3 == 1 }
 func (somePlaces) Dereferences(place uint32) bool { return place%5 == 2 }
 
-// sameTraits says that a reader says of a place what somePlaces does.
+// sameTraits says that a reader gives the same properties of a place as somePlaces.
 func sameTraits(r *Reader, place uint32) bool {
 	load, ok := r.Updates(place)
 	l, o := somePlaces{}.Updates(place)
@@ -40,7 +40,7 @@ func sameTraits(r *Reader, place uint32) bool {
 		r.Dereferences(place) == somePlaces{}.Dereferences(place)
 }
 
-// Arms gives every third place none.
+// Arms implements event.Places. Every third place has none.
 func (somePlaces) Arms(place uint32) []event.Arm {
 	if place%3 == 0 {
 		return nil
@@ -78,7 +78,7 @@ func written(t testing.TB, tail []byte, batches ...*event.Batch) []byte {
 	return out.Bytes()
 }
 
-// plain is an event with all that belongs to it, wherever it is in a batch.
+// plain is an event with everything that belongs to it, independent of its batch.
 type plain struct {
 	e      event.Event
 	addrs  []uint64
@@ -143,7 +143,7 @@ func TestRoundTrip(t *testing.T) {
 		b := random(seed)
 		got, r, err := readAll(written(t, []byte("the tail"), b))
 		if err != nil && strings.Contains(err.Error(), "impossible address") {
-			wild++ // strides that leave a window on purpose
+			wild++ // strides that leave the window on purpose
 			continue
 		}
 		if err != io.EOF {
@@ -167,7 +167,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts traces at every length: what is in whole blocks is read, and the cut is told.
+// TestTruncated cuts traces at every length: complete blocks must be read, and the cut reported.
 func TestTruncated(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, somePlaces{})
@@ -200,7 +200,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestDamaged changes bytes: the checksum tells.
+// TestDamaged changes bytes, which the checksum must reveal.
 func TestDamaged(t *testing.T) {
 	data := written(t, nil, random(2))
 	for i := range data {
@@ -212,7 +212,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestImpossible writes streams that no engine makes: none is given to a consumer.
+// TestImpossible writes streams that no engine produces: none may reach a consumer.
 func TestImpossible(t *testing.T) {
 	launch := event.Launch{ID: 1, Grid: event.Dim3{X: 2, Y: 1, Z: 1}, Block: event.Dim3{X: 40, Y: 1, Z: 1}}
 	load := event.Event{Kind: event.Load, Launch: 1, Mask: 1, Size: 4, Addr: 0x1000, Stride: 4, Space: event.Global, Flags: event.FlagRead}
@@ -256,7 +256,7 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// stream gives batches of what a coalesced kernel does: loads of two arrays and a store, warp after warp.
+// stream gives batches of a coalesced kernel: loads of two arrays and a store, warp after warp.
 func stream() func(events int) *event.Batch {
 	const warps = 1 << 20
 	begun, warp := false, uint32(0)
@@ -283,14 +283,15 @@ func stream() func(events int) *event.Batch {
 	}
 }
 
-// BenchmarkWrite writes a coalesced kernel's events without values.
+// BenchmarkWrite writes the events of a coalesced kernel without values.
 func BenchmarkWrite(b *testing.B) {
 	next := stream()
 	next(1)
 	benchmarkWrite(b, next(512))
 }
 
-// BenchmarkWriteValues writes them with values that have no rule, the same ones in each batch: its bytes an event say nothing.
+// BenchmarkWriteValues writes them with random values, the same in each batch, so the number of bytes for each event is
+// not meaningful.
 func BenchmarkWriteValues(b *testing.B) {
 	next := stream()
 	next(1)
@@ -329,7 +330,7 @@ func benchmarkWrite(b *testing.B, batch *event.Batch) {
 	b.ReportMetric(float64(size)/float64(events), "B/event")
 }
 
-// BenchmarkRead reads them.
+// BenchmarkRead reads the trace of BenchmarkWrite.
 func BenchmarkRead(b *testing.B) {
 	next := stream()
 	var batches []*event.Batch
@@ -364,7 +365,7 @@ func FuzzReader(f *testing.F) {
 		if len(got) == 0 {
 			return
 		}
-		// What is read can be written, and read again.
+		// What has been read must be writable, and readable again.
 		var b event.Batch
 		var out bytes.Buffer
 		w, werr := NewWriter(&out, r)
@@ -384,7 +385,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestHostMarks: a trace keeps what is marked of host operations.
+// TestHostMarks checks that a trace keeps the marks of host operations.
 func TestHostMarks(t *testing.T) {
 	for _, h := range []event.HostOp{{}, {Kind: event.HostWrite, Staged: true}, {Kind: event.HostSignal, Assumed: true}, {Kind: event.HostWait, Assumed: true, Staged: true}} {
 		b := &event.Batch{Events: []event.Event{{Kind: event.Host}}, Hosts: []event.HostOp{h}}
@@ -395,7 +396,7 @@ func TestHostMarks(t *testing.T) {
 	}
 }
 
-// TestLaunchCode: a trace keeps what the code of a launched kernel has.
+// TestLaunchCode checks that a trace keeps the properties of the code of a launched kernel.
 func TestLaunchCode(t *testing.T) {
 	one := event.Dim3{X: 1, Y: 1, Z: 1}
 	for _, l := range []event.Launch{{}, {NonCoherent: true}, {Bulk: true}, {Bulk: true, NonCoherent: true}, {Synchronises: true, NonCoherent: true}, {Synchronises: true, Swaps: true},
@@ -409,7 +410,8 @@ func TestLaunchCode(t *testing.T) {
 	}
 }
 
-// TestLaunchDevice: a trace has launches on devices that there can be, and either all of them or none are on one of several.
+// TestLaunchDevice checks that launches in a trace are on possible devices, and that either all or none of them are on
+// one of several.
 func TestLaunchDevice(t *testing.T) {
 	one := event.Dim3{X: 1, Y: 1, Z: 1}
 	for _, r := range []struct {

@@ -13,23 +13,22 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Writer writes a trace. It is an event.Sink: errors of the file are kept until Close. The events of one batch need not
-// begin a block.
+// Writer writes a trace. It is an event.Sink: errors of the file are kept until Close. A batch need not begin a block.
 type Writer struct {
 	to      io.Writer
 	places  event.Places
-	told    map[uint32]bool // places
+	told    map[uint32]bool // places written
 	encoder *zstd.Encoder
 	err     error
 
-	events  int // in the columns
-	goal    int // of events a block
+	events  int // number of events in col
+	goal    int // number of events in a block
 	col     [columns][]byte
 	forms   map[form]uint32
-	states  []state // of the forms
+	states  []state // by form
 	recent  [256]recent
 	warp    uint32
-	fresh   []uint32 // places to be told
+	fresh   []uint32 // places to be written
 	scratch []byte
 	packed  []byte
 
@@ -55,22 +54,22 @@ type form struct {
 	side    uint32 // with FlagRows
 }
 
-// is says that the event has this form. Field by field: to make the form of each event first costs more than the rest of it.
+// is says that the event has this form. Comparing field by field is faster than making the form of each event first.
 func (f *form) is(e *event.Event) bool {
 	return f.place == e.Place && f.mask == e.Mask && f.stride == e.Stride && f.launch == e.Launch && f.aux == e.Aux && f.kind == e.Kind &&
 		f.order == e.Order && f.scope == e.Scope && f.space == e.Space && f.size == e.Size && f.barrier == e.Barrier && f.rmw == e.RMW && f.flags == e.Flags &&
 		(e.Flags&event.FlagRows == 0 || f.rows == e.RowShift && f.side == e.Side)
 }
 
-// state is what was told last of a form.
+// state is the last address and step written for a form.
 type state struct{ addr, step uint64 }
 
 type recent struct {
 	form   form
-	number uint32 // less one
+	number uint32 // number in forms, minus one
 }
 
-// NewWriter begins a trace. places tells the frames of the events' places.
+// NewWriter begins a trace. places describes the places of the events.
 func NewWriter(to io.Writer, places event.Places) (*Writer, error) {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -81,7 +80,7 @@ func NewWriter(to io.Writer, places event.Places) (*Writer, error) {
 	return w, w.err
 }
 
-// Written tells how many events were taken and how many bytes were written.
+// Written returns the number of events received and of bytes written.
 func (w *Writer) Written() (events, bytes uint64) { return w.total, w.written }
 
 // Events implements event.Sink.
@@ -95,7 +94,7 @@ func (w *Writer) Events(b *event.Batch) {
 	}
 }
 
-// Close ends the trace with what is to be added to it. The error is the first one of the trace.
+// Close ends the trace with tail as the added content. It returns the first error of the trace.
 func (w *Writer) Close(tail []byte) error {
 	w.flush()
 	w.block(blockEnd, tail)
@@ -118,7 +117,7 @@ func (w *Writer) event(b *event.Batch, e *event.Event) {
 	}
 }
 
-// form gives the number of an event's form, telling it when it is new.
+// form returns the number of an event's form, writing the form if it is new.
 func (w *Writer) form(e *event.Event) uint32 {
 	r := &w.recent[(e.Place^e.Place>>8^e.Mask*0x9e3779b1>>24^uint32(e.Kind)<<5)%uint32(len(w.recent))]
 	if r.number != 0 && r.form.is(e) {
@@ -171,14 +170,14 @@ func (w *Writer) memory(b *event.Batch, e *event.Event, s *state) {
 	}
 }
 
-// next gives what is to be told of the next address, and learns it.
+// next returns the difference between an address and the predicted one, and updates the prediction.
 func (s *state) next(addr uint64) int64 {
 	d := int64(addr - s.addr - s.step)
 	s.step, s.addr = addr-s.addr, addr
 	return d
 }
 
-// valueWords is the number of words in Batch.Values that belong to an event with values.
+// valueWords returns the number of words in Batch.Values that belong to an event with values.
 func valueWords(e *event.Event) int {
 	n := bits.OnesCount32(e.Mask) * event.ValueWords(e.Size)
 	if e.Flags&event.FlagOld != 0 {
@@ -275,7 +274,7 @@ func (w *Writer) host(h *event.HostOp) {
 	w.col[colSides] = appendString(c, h.Name)
 }
 
-// appendNumber is binary.AppendUvarint, quicker for what has one byte: most.
+// appendNumber is binary.AppendUvarint, optimised for numbers of one byte, which are the most frequent.
 func appendNumber(c []byte, x uint64) []byte {
 	if x < 0x80 {
 		return append(c, byte(x))
@@ -289,7 +288,7 @@ func appendString(c []byte, s string) []byte {
 	return append(binary.AppendUvarint(c, uint64(len(s))), s...)
 }
 
-// flush writes the events taken so far.
+// flush writes the events received so far.
 func (w *Writer) flush() {
 	w.flushPlaces()
 	if w.events == 0 {

@@ -25,9 +25,9 @@ type Options struct {
 	// ReadsFrom says that executions which differ in coherence order alone are one, a reads-from class, of which one is explored. The
 	// search stops, with Result.SC, where two threads have sc events whose scopes include each other. It is not for Symmetric.
 	ReadsFrom bool
-	// PTX says that the model is that of PTX, as far as the search has it: see ptx.go. If
-	// there is a data race, the search stops with Result.Beyond, unless Found says that the race is enough. It is not for Incl, Ordered, Symmetric and ReadsFrom.
-	PTX bool
+	// Rules are those of the memory model. The zero value is scoped RC11, the only one for Incl, Ordered, Symmetric and
+	// ReadsFrom.
+	Rules Rules
 	// Accessed, if not nil, is called for what threads access, once or a few times for each.
 	Accessed func(a Access)
 	// Follows, if not nil, is called where a thread writes a location after an atomic read, of the same or another location, with no barrier
@@ -110,7 +110,7 @@ type Result struct {
 	Graphs     int // of all sizes that were visited
 	Stopped    bool
 	SC         bool // the search was by reads-from classes, and has stopped: see Options.ReadsFrom
-	Beyond     bool // the search was under the model PTX, and has stopped: see Options.PTX
+	Beyond     bool // the search has stopped where its rules are not enough: see Rules.Partial
 }
 
 // Add adds the counts of the next part of a search.
@@ -209,7 +209,7 @@ func (x *explorer) visit() {
 	case Fence:
 		e := g.push(t, model.F, op.Order)
 		g.fence(e)
-		if g.ptx && g.excluded(e) {
+		if g.rules.Partial && g.excluded(e) {
 			x.beyond()
 		}
 		x.resume(e, 0)
@@ -789,7 +789,7 @@ func (x *explorer) served(r, w int, last bool) {
 func (x *explorer) races(e int) {
 	x.g.race(e, func(other int32, kind ErrorKind) {
 		x.found(Error{Kind: kind, A: int(other), B: e, Thread: -1, Other: -1})
-		if x.g.ptx && !x.result.Stopped {
+		if x.g.rules.Partial && !x.result.Stopped {
 			x.beyond()
 		}
 	})

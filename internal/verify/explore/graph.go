@@ -73,7 +73,7 @@ type shape struct {
 	before []int // Options.Symmetric
 	// readsFrom is Options.ReadsFrom. Then co is not coherence order but the order in which the writes were added.
 	readsFrom bool
-	ptx       bool // Options.PTX
+	rules     Rules
 }
 
 // graph is an execution graph. Events are numbered in the order in which they were added, which extends program order. The last
@@ -95,7 +95,7 @@ type graph struct {
 }
 
 func newShape(p Program, o *Options) *shape {
-	s := &shape{p: p, incl: o.Incl, before: o.Symmetric, readsFrom: o.ReadsFrom, ptx: o.PTX, places: p.Places(), words: max(p.StateWords(), 1), perCTA: BarriersPerCTA}
+	s := &shape{p: p, incl: o.Incl, before: o.Symmetric, readsFrom: o.ReadsFrom, rules: o.Rules, places: p.Places(), words: max(p.StateWords(), 1), perCTA: BarriersPerCTA}
 	s.groups = NewGroups(s.places)
 	if of, ok := p.(interface{ Barriers() int }); ok {
 		s.perCTA = of.Barriers()

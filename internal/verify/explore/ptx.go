@@ -21,6 +21,9 @@ import (
 // of an execution that is in a race is found: what it may read, or where it may be written, is decided by what comes before it, of
 // which both models say the same; and the race is there whatever is decided.
 
+// PTX are the rules of the memory model of PTX.
+var PTX = Rules{EarlierReads: true, PlainReductions: true, VolatileIsAtomic: true, Observation: true, Partial: true}
+
 // beyond stops the search: the model allows what it cannot see.
 func (x *explorer) beyond() { x.result.Stopped, x.result.Beyond = true, true }
 

@@ -33,7 +33,7 @@ func (g *graph) reads(r int, w int32) {
 	}
 	if ev.order.Acquires() {
 		g.acquire(r, r)
-		if g.ptx {
+		if g.rules.EarlierReads {
 			g.acquireBefore(r)
 		}
 	}
@@ -51,7 +51,7 @@ func (g *graph) fence(f int) {
 		switch b := &g.events[of[i]]; {
 		case b.kind == model.F && b.order.Acquires() && b.op.Scope == ev.op.Scope:
 			return
-		case b.kind == model.R && b.order.Atomic() && !(g.ptx && b.op.Reduction):
+		case b.kind == model.R && b.order.Atomic() && !(g.rules.PlainReductions && b.op.Reduction):
 			g.acquire(f, int(of[i]))
 		}
 	}
@@ -134,7 +134,7 @@ func (g *graph) race(e int, found func(other int32, kind ErrorKind)) {
 		}
 		atomic, includes := ev.order.Atomic() && other.order.Atomic(), g.includes(ev, other)
 		switch {
-		case g.ptx && (includes || other.kind == model.W && g.observed(o, hb)):
+		case includes && g.rules.VolatileIsAtomic, other.kind == model.W && g.rules.Observation && g.observed(o, hb):
 		case !atomic:
 			found(o, DataRace)
 		case !includes:

@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// AddressSet is a set of bytes of several spaces. Bytes lie in chunks of a bit each, as large as the copies of a whole buffer
-// ask for and as small as bytes far apart do.
+// AddressSet is a set of bytes in several spaces. It stores chunks of one bit for each byte, and whole chunks of large
+// ranges as ranges. It is compact both for copies of whole buffers and for bytes that lie far apart.
 type AddressSet struct {
 	chunks map[addressKey]*[chunkBytes / 64]uint64
-	ranges []addressRange // of many chunks, which then are not among chunks; disjoint
+	ranges []addressRange // disjoint ranges of whole chunks, which are not in chunks
 	n      int
 }
 
-// addressRange is whole chunks of a space.
+// addressRange is a range of whole chunks of a space.
 type addressRange struct{ space, from, end uint64 }
 
 type addressKey struct{ space, chunk uint64 }
 
 const (
 	chunkBytes = 512
-	// rangeBytes is from how many bytes on, one after the other, a range represents their chunks.
+	// rangeBytes is the least length at which consecutive chunks are stored as a range.
 	rangeBytes = 1 << 20
 )
 
-// Len is the number of bytes in the set.
+// Len returns the number of bytes in the set.
 func (s *AddressSet) Len() int { return s.n }
 
-// addRange adds whole chunks.
+// addRange adds a range of whole chunks.
 func (s *AddressSet) addRange(space, from, end uint64) {
 	for k, c := range s.chunks {
 		if at := k.chunk * chunkBytes; k.space == space && from <= at && at < end {
@@ -49,7 +49,7 @@ func (s *AddressSet) addRange(space, from, end uint64) {
 	s.n += int(end - from)
 }
 
-// rangeEnd gives the end of the range that holds an address, 0 when none does.
+// rangeEnd gives the end of the range that contains an address; 0 if there is none.
 func (s *AddressSet) rangeEnd(space, at uint64) uint64 {
 	for _, r := range s.ranges {
 		if r.space == space && r.from <= at && at < r.end {

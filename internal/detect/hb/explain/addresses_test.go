@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAddressRanges compares the set of bytes with a plain one, with ranges of many chunks among the bytes.
+// TestAddressRanges compares AddressSet with a simple set, for bytes that include ranges of many chunks.
 func TestAddressRanges(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 3))

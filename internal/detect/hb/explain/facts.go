@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Facts gathers what a message says about a race.
+// Facts gathers the facts that a message about a race is made of.
 func (w *Witness) Facts(a *history.Access, r history.Race) detect.Facts {
 	stamp := a.Actor.Stamp()
 	f := detect.Facts{Category: r.Category, Earlier: side(r.Earlier.Site, &r.Earlier.Stamp, r.From), Later: side(a.Site, &stamp, r.From)}
@@ -37,7 +37,7 @@ func side(s *history.Site, who *order.Stamp, address uint64) detect.Access {
 	if who.Launch == nil {
 		return x
 	}
-	if address >= peerBase { // of a block in a cluster, which is told by rank
+	if address >= peerBase { // shared memory of a block in a cluster
 		cluster, rank, at := ofPeer(address)
 		x.Space, address = event.Shared, at
 		x.Address = at

@@ -1,5 +1,5 @@
-// Package explain makes findings of races: one for each pair of places, with what people need to know of it. Of an access
-// history it asks only who wrote a variable, and that only to explain a race.
+// Package explain turns races into findings, one for each pair of places, with the facts that users need. It queries an
+// access history only for the strong accesses of a variable, and only to explain a race.
 package explain
 
 import (
@@ -16,43 +16,43 @@ type Pair struct{ A, B uint64 }
 // PairOf gives the pair of two places.
 func PairOf(x, y uint64) Pair { return Pair{min(x, y), max(x, y)} }
 
-// Findings gathers the races of a run.
+// Findings collects the races of a run.
 type Findings struct {
 	list  *detect.Shortlist[Pair, finding]
-	now   []*current // of the operation being judged
+	now   []*current // races of the operation being judged
 	races uint64
 }
 
-// finding is what is known of the races of a pair of places.
+// finding is what is known of the races at a pair of places.
 type finding struct {
 	category  detect.Category // the gravest so far
 	across    bool            // facts are of a race between blocks
-	facts     detect.Facts    // of the first race of that category, if there is one between blocks, joined with the others': see detect.Facts.Join
-	own       detect.Facts    // the last of facts that were of an execution of the program's own, if isOwn
+	facts     detect.Facts    // of the first race of that category, preferring one between blocks, joined with others: see detect.Facts.Join
+	own       detect.Facts    // if isOwn: the last of facts from an execution that the program itself asked for, not a rerun
 	isOwn     bool
 	count     int
 	addresses AddressSet
-	took      [2]detect.Participants // by places of the pair; of one place, of the earlier and the later access
+	took      [2]detect.Participants // by place of the pair; if the places are equal, by earlier and later access
 }
 
-// current is the races of the operation being judged with accesses of a place.
+// current is the races of the operation being judged at a pair of places.
 type current struct {
 	*finding
 	pair  Pair
-	lanes uint32 // that race
-	kept  bool
+	lanes uint32 // lanes that race
+	kept  bool   // the finding is in Findings.list
 }
 
-// NewFindings makes an empty list that keeps so many findings, 0 for detect.DefaultFindings.
+// NewFindings makes an empty Findings that keeps at most most findings; 0: detect.DefaultFindings.
 func NewFindings(most int) *Findings {
 	return &Findings{list: detect.NewShortlist(most,
 		func(x, y Pair) int { return cmp.Or(cmp.Compare(x.A, y.A), cmp.Compare(x.B, y.B)) },
 		func(f *finding) (detect.Severity, detect.Kind) { return f.facts.Severity(), f.facts.Kind() })}
 }
 
-// Add adds races of lanes of the operation being judged with an access; across says, an access of another block, and observes, that
-// a thread of the operation's block has observed others. Facts are asked for where they may say more, or less, than those of the
-// races before. It says whether these races are what explains the pair now.
+// Add adds races of lanes of the operation being judged with an access. across says that the access is of another
+// block. observes says that a thread of the operation's block has observed others. facts is called only if its result
+// may change the explanation. Add returns true if these races now explain the pair.
 func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across, observes bool, facts func() detect.Facts) (shown bool) {
 	f.races++
 	x := f.at(p)
@@ -75,7 +75,7 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across, observes
 		if y := facts(); y.Severity() < detect.Error {
 			return false
 		}
-	case c == detect.CopyPending && c > x.category && x.kept && x.facts.Copy != nil && x.facts.Copy.Lacking: // it is explained
+	case c == detect.CopyPending && c > x.category && x.kept && x.facts.Copy != nil && x.facts.Copy.Lacking: // explained already
 		x.category = c
 		return false
 	case c > x.category:
@@ -94,7 +94,8 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across, observes
 	return true
 }
 
-// Unawaited notes of what explains a pair that another thread of the block of one has waited for the access by the other.
+// Unawaited refines the explanation of a pair: another thread of the block of one of the two has waited for the access
+// by the other.
 func (f *Findings) Unawaited(p Pair, which string) {
 	x := f.list.Get(p)
 	if x == nil || x.facts.Handed || x.facts.Kind() != x.facts.Category.Kind() {
@@ -112,7 +113,8 @@ func (x *finding) explain(by detect.Facts) {
 	}
 }
 
-// shown gives the facts to show: of an execution of the program's own if they say the same.
+// shown gives the facts to show: those of an execution that the program itself asked for, if they have the same kind
+// and severity.
 func (x *finding) shown() *detect.Facts {
 	if x.isOwn && x.own.Kind() == x.facts.Kind() && x.own.Severity() == x.facts.Severity() {
 		return &x.own
@@ -120,7 +122,7 @@ func (x *finding) shown() *detect.Facts {
 	return &x.facts
 }
 
-// keep keeps a finding that has become graver than the pair was when it was let go.
+// keep puts a finding back into the list: it has become graver than when it was dropped.
 func (x *current) keep(f *Findings) {
 	if !x.kept {
 		x.kept = true
@@ -128,14 +130,14 @@ func (x *current) keep(f *Findings) {
 	}
 }
 
-// Bytes adds the bytes [from, end) of a space to those that races of the operation being judged concern.
+// Bytes adds the bytes [from, end) of a space to those of the races of the operation being judged.
 func (f *Findings) Bytes(p Pair, space, from, end uint64) {
 	if x := f.at(p); x.kept {
 		x.addresses.Add(space, from, end)
 	}
 }
 
-// Took notes the threads of a race of the operation being judged.
+// Took adds the threads of a race of the operation being judged.
 func (f *Findings) Took(p Pair, a *history.Access, r *history.Race) {
 	x := f.at(p)
 	if !x.kept {
@@ -153,10 +155,10 @@ func (f *Findings) Took(p Pair, a *history.Access, r *history.Race) {
 	}
 }
 
-// Unwatched notes that there was a race that is not reported.
+// Unwatched counts a race that is not reported.
 func (f *Findings) Unwatched() { f.races++ }
 
-// Races counts calls of Add.
+// Races returns the number of calls of Add and Unwatched.
 func (f *Findings) Races() uint64 { return f.races }
 
 // at gives the races of the operation being judged at a pair of places.
@@ -189,7 +191,7 @@ func gravest(s detect.Severity) detect.Category {
 	return detect.NoRace
 }
 
-// Settle ends the operation being judged: each of its lanes that races at a pair of places counts once there.
+// Settle ends the operation being judged. For each pair of places, every lane that races there is counted once.
 func (f *Findings) Settle() {
 	if len(f.now) == 0 {
 		return
@@ -202,14 +204,14 @@ func (f *Findings) Settle() {
 	f.list.Trim()
 }
 
-// Total is the races of a pair of places.
+// Total is the result for a pair of places.
 type Total struct {
 	Pair
 	Category         detect.Category
 	Count, Addresses int
 }
 
-// Totals gives what was found, by places.
+// Totals returns the totals, ordered by places.
 func (f *Findings) Totals() []Total {
 	var all []Total
 	for _, p := range f.list.Keys() {
@@ -219,7 +221,7 @@ func (f *Findings) Totals() []Total {
 	return all
 }
 
-// Findings gives what was found, by places, under a detector's name.
+// Findings returns the findings under a detector's name, ordered by places.
 func (f *Findings) Findings(detector string) []detect.Finding {
 	var all []detect.Finding
 	reused, lost := f.reused(), f.lost()
@@ -249,7 +251,7 @@ func (f *Findings) Findings(detector string) []detect.Finding {
 	return all
 }
 
-// reused gives the places of copies into shared memory that overwrite what others may still read.
+// reused gives the places of copies that overwrite shared memory which others may still read.
 func (f *Findings) reused() map[uint32]bool {
 	all := map[uint32]bool{}
 	for _, p := range f.list.Keys() {
@@ -260,8 +262,8 @@ func (f *Findings) reused() map[uint32]bool {
 	return all
 }
 
-// lost gives the pairs of the load and the store of an update (x++) that lanes of one warp lose to each other. A barrier between the
-// two, which orders lanes otherwise, would save no update.
+// lost gives the pairs of the load and the store of an update (x++) that lanes of one warp lose to each other. A
+// barrier between the load and the store would order the lanes, but would save no update.
 func (f *Findings) lost() map[Pair]bool {
 	all := map[Pair]bool{}
 	for _, p := range f.list.Keys() {

@@ -7,8 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// TestWeakLock: a race of lanes of one warp between which a lock without fences passed is an error, whatever other races its places
-// have and whichever came first.
+// TestWeakLock checks that a race of lanes of one warp is an error if a lock without fences was handed over between
+// them, whatever other races their places have and whichever came first.
 func TestWeakLock(t *testing.T) {
 	lock := detect.Facts{Category: detect.LockstepRace, Handover: &detect.Handover{Lock: true, InScope: true}}
 	for _, other := range []detect.Category{detect.LockstepRace, detect.VolatileRace, detect.SameValueRace} {

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// race is a race between threads of a running launch, or of one with a launch on another device, that is to be explained.
+// race is a race to be explained. Its threads are of one running launch, or of two launches on different devices.
 type race struct {
 	history.Race
 	*launch
@@ -20,20 +20,20 @@ type race struct {
 	later    *history.Access
 	before   order.Stamp // of the earlier access
 	after    order.Stamp // of the later one
-	block    *block      // of the later one, nil when nothing is known of it
-	wi       uint32      // its warp in the block
-	// devices says that the two are of different devices.
+	block    *block      // the block of the later access; nil if nothing is known of it
+	wi       uint32      // the warp of the later access within its block
+	// devices says that the two threads are on different devices.
 	devices bool
-	earlier *launch // of the earlier access, nil when it has ended
-	// outside says that the earlier thread had given back, before its access, the lock that the later one holds.
+	earlier *launch // the launch of the earlier access; nil if it has ended
+	// outside says that the earlier thread released the lock that the later one holds before its access.
 	outside bool
 }
 
-// explain tells what synchronisation there is between the two accesses, by handovers and locks.
+// explain finds out what synchronisation lies between the two accesses, in terms of handovers and locks.
 func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	l := w.launches[a.Actor.Launch]
 	earlier := r.Earlier.Stamp.Launch
-	devices := a.Actor.OtherDevice(earlier) && earlier.Published() // of a launch that releases nothing single threads are not known
+	devices := a.Actor.OtherDevice(earlier) && earlier.Published() // if the launch releases nothing, nobody knows single threads of it
 	if l == nil || earlier != a.Actor.Launch && !devices {
 		return
 	}
@@ -58,7 +58,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 
 func (x *race) sameBlock() bool { return !x.devices && x.before.Block() == x.later.Actor.Block }
 
-// wide says that a scope includes both threads where they are not of one block.
+// wide says that a scope includes both threads if they are in different blocks.
 func (x *race) wide(s event.Scope) bool {
 	switch {
 	case x.devices:
@@ -69,21 +69,22 @@ func (x *race) wide(s event.Scope) bool {
 	return s >= event.ScopeGPU
 }
 
-// concerns says that the race is on a variable itself: a flag does not hand itself over, nor does a lock protect itself.
+// concerns says that the race is on the variable itself: a flag does not hand itself over, and a lock does not protect
+// itself.
 func (x *race) concerns(shared bool, address, size uint64) bool {
 	return shared == x.later.Memory.Shared && address < x.End && x.From < address+size
 }
 
-// lockSize is how many bytes a lock has: package lock does not tell.
+// lockSize is the assumed size of a lock in bytes. Package lock does not give the size.
 const lockSize = 4
 
 func (x *race) concernsLock(s section) bool {
 	return x.concerns(s.lock.Shared, s.lock.Addr, lockSize)
 }
 
-// handover tells how the earlier thread handed over to the later one, nil when nothing shows that it did, and whether any
-// thread did: by the lock that the later one holds, or else by what it, or a thread of its block that happens before it,
-// observed last.
+// handover describes how the earlier thread handed over to the later one; nil if nothing shows that it did. handed says
+// whether any thread did. A handover goes through the lock that the later thread holds. If it holds none, it goes
+// through what the later thread observed last, or what a thread of its block observed last that happens before it.
 func (x *race) handover(early, late []section) (how *detect.Handover, handed bool) {
 	if x.block == nil {
 		return nil, false
@@ -107,7 +108,7 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	case o.size == 0:
 		return nil, false
 	case (wi != x.wi || lane != me) && (x.sameBlock() || !x.follows(wi, lane, o.epoch)):
-		// The lanes of a warp observe in turns, and others of the block have since.
+		// The lanes of a warp take turns observing, and other threads of the block have observed since.
 		if o, wi, lane = x.last(x.wi, x.wi+1, 1<<uint(me)); o.size == 0 {
 			return nil, true
 		}
@@ -116,18 +117,19 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 		how = x.handoverBefore(&o)
 	}
 	if x.gavenBack(how, &o) || o.failed && slices.ContainsFunc(x.sections(x.before.Block()), o.of) {
-		return nil, true // who did not get the lock goes on without it
+		return nil, true // a thread that failed to take the lock continued without it
 	}
 	if how != nil && how.Counted && x.Category == detect.VolatileRace && (!x.Earlier.Site.Side.Write || how.Ticket) {
-		// Whoever stops others by a volatile flag that they access between two steps of a counter owes them nothing: the counter of a
-		// ticket lock hands out tickets, and not what its holders do.
+		// A volatile flag, accessed between two steps of a counter, that keeps others out is not handed over by that
+		// counter. The counter of a ticket lock, for instance, gives out tickets, not what the lock's holders did.
 		return nil, true
 	}
 	return how, true
 }
 
-// unawaited says that another thread of the later one's block comes after the earlier access, though the later one, which has observed
-// nothing since it last met its block, does not. Volatile data are none where what that thread observed is more of them.
+// unawaited says that the earlier access happens before another thread of the later thread's block, but not before the
+// later thread, which has observed nothing since its last barrier. If the data are volatile and that thread observed
+// only more of the data, this does not count.
 func (x *race) unawaited() bool {
 	if x.block == nil || x.sameBlock() || x.block.observed(&x.later.Actor) {
 		return false
@@ -141,7 +143,7 @@ func (x *race) unawaited() bool {
 	return unawaited(x.block.of, &x.later.Actor, x.block.of.ViewOf(x.wi, x.later.Actor.Lane), &x.before)
 }
 
-// observed says that a thread of the block has observed others since it last waited at a barrier.
+// observed says that the actor has observed others since it last waited at a barrier.
 func (b *block) observed(a *order.Actor) bool {
 	wi := a.Warp % a.Launch.WarpsPerBlock
 	for _, h := range b.warps[wi].seen(a.Lane) {
@@ -152,7 +154,8 @@ func (b *block) observed(a *order.Actor) bool {
 	return false
 }
 
-// unawaited says that a thread of the block of an actor comes after an access of another block now, but not the actor, whose view is own.
+// unawaited says that an access of another block happens before some thread of the actor's block, but not before the
+// actor, whose view is own.
 func unawaited(b *order.Block, a *order.Actor, own *order.View, other *order.Stamp) bool {
 	after := func(v *order.View) bool {
 		return v.Unknown(a.Launch, a.Block, other.Launch, other.Warp, 1<<uint(other.Lane), other.Epoch) == 0
@@ -167,19 +170,19 @@ func unawaited(b *order.Block, a *order.Actor, own *order.View, other *order.Sta
 	return false
 }
 
-// of says that the handover is by the lock of a section.
+// of says that the handover goes through the lock of a section.
 func (h *handover) of(s section) bool { return s.lock.Shared == h.shared && s.lock.Addr == h.address }
 
-// gavenBack says that the earlier thread, which takes the lock itself, had given it back before its access: another thread of its block,
-// which has given back the lock since, does not act for it.
+// gavenBack says that the earlier thread takes the lock of handover o itself, and had released it before its access.
+// Another thread of its block that has released the lock since does not act on its behalf.
 func (x *race) gavenBack(how *detect.Handover, o *handover) bool {
 	return how != nil && how.Apart && slices.ContainsFunc(x.sections(x.before.Block()), func(s section) bool {
 		return s.is(&x.before) && o.of(s)
 	})
 }
 
-// handoverBefore tells how the earlier thread handed over, without the fences, by what the later thread observed before the last
-// handover o, which was of another thread: who polls two variables by turns has observed the one of them first. It gives nil when
+// handoverBefore describes a handover without the necessary fences through what the later thread observed before
+// handover o, which was of another thread. That is the case if a thread polls two variables in turn. It returns nil if
 // there is no such handover.
 func (x *race) handoverBefore(o *handover) *detect.Handover {
 	all := x.block.warps[x.wi].seen(x.after.Lane)
@@ -196,9 +199,10 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 	return nil
 }
 
-// sameData says that what passed from the one thread to the other by o is no flag but more of the data: another element of a volatile
-// array, or of what atomic operations add up, accessed by an instruction that also accesses what the race is on. Vertices that read and update their neighbours' values meet
-// so all the time, and hand nothing over.
+// sameData says that what the later thread observed by o is not a flag but more of the data: another element of a
+// volatile array, or of an array updated by atomic operations, accessed by an instruction that also accesses the racing
+// bytes. Threads that process vertices and update neighbouring vertices observe each other like this all the time,
+// without handing anything over.
 func (x *race) sameData(how *detect.Handover, o *handover) (same bool) {
 	if x.Category != detect.VolatileRace && x.Category != detect.AtomicWithPlain {
 		return false
@@ -210,9 +214,9 @@ func (x *race) sameData(how *detect.Handover, o *handover) (same bool) {
 	return same
 }
 
-// handoverUnheld tells how the earlier thread handed over by a lock that the later one holds and that the earlier one never held,
-// nil when it did not: readers of a reader-writer lock count in it, and a semaphore that is taken at first signals. Other threads of its
-// block that give the lock back do not act for it.
+// handoverUnheld describes how the earlier thread, which never held a lock that the later one holds, handed over by
+// that lock; nil if it did not. For example, readers of a reader-writer lock count in its word, and a semaphore that is
+// taken first signals. Other threads of its block that release the lock do not act on its behalf.
 func (x *race) handoverUnheld(late []section) *detect.Handover {
 	for i := range late {
 		s := &late[i]
@@ -226,17 +230,18 @@ func (x *race) handoverUnheld(late []section) *detect.Handover {
 	return nil
 }
 
-// idle says that a handover is none: threads of a block that add to a sum, and do not look at it, do not wait for each other. (Those
-// of different blocks that arrive at a barrier add so too, and then poll; the last one reads what it has written itself.)
+// idle says that a handover does not count. Threads of one block that add to a sum and do not use the result do not
+// wait for each other. Threads of different blocks may: they arrive at a barrier by such an addition and then poll, and
+// the last one reads what it has written itself.
 func (x *race) idle(h *handover) bool { return h.discards && x.sameBlock() }
 
-// follows says that the later access happens after an epoch of a thread of its block.
+// follows says that an epoch of another thread of the later access's block happens before that access.
 func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
 	return x.later.Actor.Unknown(x.after.Launch, x.after.Warp-x.wi+wi, 1<<uint(lane), epoch) == 0
 }
 
-// last gives the last handover to some lanes of some warps of the later thread's block, but for what the race is on; its size is
-// 0 when there is none.
+// last gives the last handover to lanes of the warps [from, to) of the later thread's block, and the warp and lane.
+// Handovers by the racing bytes themselves do not count. Its size is 0 if there is none.
 func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, lane int) {
 	take := func(h handover, wi uint32, i int) {
 		if h.size != 0 && !x.idle(&h) && h.elsewhere == x.devices && h.number >= last.number && !x.concerns(h.shared, h.address, uint64(h.size)) {
@@ -245,7 +250,7 @@ func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, 
 	}
 	spaces := 2
 	if !x.sameBlock() && !x.before.Launch.Clustered() {
-		spaces = 1 // blocks do not share the other
+		spaces = 1 // blocks do not share shared memory
 	}
 	for wi := from; wi < to; wi++ {
 		for k := range spaces {
@@ -259,7 +264,7 @@ func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, 
 			}
 		}
 	}
-	for wi := from; wi < to; wi++ { // mostly older
+	for wi := from; wi < to; wi++ { // these are mostly older
 		for k := range spaces {
 			w := &x.block.warps[wi].seenIn[k]
 			for m := lanes; m != 0 && w.settled >= last.number && w.before != nil; m &= m - 1 {
@@ -272,7 +277,7 @@ func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, 
 	return last, warp, lane
 }
 
-// strongWrites calls f for the launch's strong writes of a byte of global memory, or of the shared memory of a block.
+// strongWrites calls f for the launch's strong writes to a byte of global memory, or of the shared memory of a block.
 func (x *race) strongWrites(shared bool, block uint32, address uint64, f func(w *history.Record)) {
 	x.strongAccesses(shared, block, address, func(w *history.Record) {
 		if w.Site.Side.Write {
@@ -281,7 +286,7 @@ func (x *race) strongWrites(shared bool, block uint32, address uint64, f func(w 
 	})
 }
 
-// strongAccesses does so for strong reads too.
+// strongAccesses calls f for the strong reads as well.
 func (x *race) strongAccesses(shared bool, block uint32, address uint64, f func(w *history.Record)) {
 	m := history.Memory{}
 	if shared {
@@ -294,21 +299,25 @@ func (x *race) strongAccesses(shared bool, block uint32, address uint64, f func(
 	})
 }
 
-// handoverBy tells how the earlier thread handed over by way of what a thread of the later one's block observed, nil when it
-// did not.
+// handoverBy describes how the earlier thread handed over through what a thread of the later one's block observed; nil
+// if it did not.
 func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 	if o.chains < x.Earlier.Chain {
 		return nil // it was observed before the earlier access
 	}
-	// Within an epoch the order of first execution has to do for program order, but for chains that tell.
+	// Within an epoch, program order is not recorded. It is approximated by the order in which sites were first
+	// executed, or by chains if they tell.
 	precedes := func(w *history.Record) bool {
 		if w.Stamp.Epoch == x.before.Epoch && x.Earlier.Site.Strong && !w.Site.Sync.Updates {
 			return w.Chain <= x.Earlier.Chain
 		}
 		return w.Stamp.Epoch < x.before.Epoch || w.Stamp.Epoch == x.before.Epoch && w.Site.Number < x.Earlier.Site.Number
 	}
-	var by history.Record   // a strong write of the thread itself, or else of another of its block, which a barrier may have let go on
-	var last history.Record // strong write of the thread itself
+	// by is a strong write after the earlier access: by the earlier thread itself, or else by another thread of its
+	// block, which a barrier may have released.
+	var by history.Record
+	// last is the last strong write of the earlier thread.
+	var last history.Record
 	itself, locks := false, false
 	x.strongWrites(o.shared, x.later.Actor.Block, o.address, func(w *history.Record) {
 		own := sameThread(&w.Stamp, &x.before)
@@ -316,7 +325,7 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 			locks = true
 		}
 		if w.Stamp.Block() != x.before.Block() || x.sameBlock() && !own || precedes(w) || w.Chain > o.chains {
-			return // or it was written after it was observed
+			return // it was written after the observation
 		}
 		if by.Site == nil || own && !itself || own == itself && w.Stamp.Epoch < by.Stamp.Epoch {
 			by, itself = *w, own
@@ -331,14 +340,15 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 	}
 	out := x.handoverOf(o, &by, itself, locks, wi, lane)
 	if itself && out.Release == nil && last.Site != by.Site {
-		// It read a flag by adding nothing, or looked at the top of a stack, before its fence: what it wrote after that hands over.
+		// The write may be a poll of a flag by adding nothing, or a look at the top of a stack, before the thread's
+		// fence. A later write hands over.
 		if y := x.handoverOf(o, &last, itself, locks, wi, lane); y.Release != nil {
 			out, by = y, last
 		}
 	}
 	if !itself {
 		apart := x.met(&by.Stamp) == 0
-		out.Relayed = x.earlier.past(x.before.Block()).within >= x.before.Epoch // what was observed before passed nothing on
+		out.Relayed = x.earlier.past(x.before.Block()).within >= x.before.Epoch // what was observed before the access handed nothing on
 		out.Apart, out.Relayed = apart && !out.Relayed, apart && out.Relayed
 	}
 	if itself && x.observedBefore(out, &by) {
@@ -350,17 +360,18 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 // handoverOf describes the handover by a strong write.
 func (x *race) handoverOf(o *handover, by *history.Record, itself, locks bool, wi uint32, lane int) *detect.Handover {
 	site := by.Site
-	// Who releases a lock does not do what takes it; who arrives at a barrier does what all do. Who counts, and who polls a counter or
-	// a flag by adding nothing, takes no lock.
+	// The instruction that releases a lock differs from the one that takes it; threads that arrive at a barrier all
+	// execute the same one. Counting, or polling a counter or flag by adding nothing, does not take a lock.
 	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks && o.takes && o.place != site.Event.Place,
 		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW, Ticket: site.Number < x.Earlier.Site.Number && o.place == site.Event.Place}
 	x.fences(out, o, by, itself, wi, lane)
 	return out
 }
 
-// observedBefore says that the later thread has observed an earlier write of the site of by, which is known only by its last one:
-// a loop writes again, and what releases is of the turn after. Were the observed write by itself, nothing would be missing. In the
-// code no release is between the access and the write; places are in the order of the code, functions in that of their first call.
+// observedBefore says that the later thread observed an earlier write by the site of by than the last one, which is the
+// only one recorded. That happens when a loop writes again: the release found is then that of the next iteration. If
+// the observed write were by itself, nothing would be missing. The check is that in the code no release lies between
+// the access and the write. Place numbers follow the order of the code; functions are in the order of their first call.
 func (x *race) observedBefore(h *detect.Handover, by *history.Record) bool {
 	if h.Release == nil || h.Acquire == nil || !h.InScope || !x.sameBlock() && !(h.ReleaseWide && h.AcquireWide) {
 		return false
@@ -369,12 +380,13 @@ func (x *race) observedBefore(h *detect.Handover, by *history.Record) bool {
 	return access < write && (release < access || write < release)
 }
 
-// fences tells of the synchronisations between the earlier access and the write by, and between the read o, by a lane of a warp
-// of the later thread's block, and the later access.
+// fences records in out the synchronisation between the earlier access and the write by, and between the read o, by a
+// lane of a warp of the later thread's block, and the later access.
 func (x *race) fences(out *detect.Handover, o *handover, by *history.Record, itself bool, wi uint32, lane int) {
 	wpb, me := x.before.Launch.WarpsPerBlock, x.after.Lane
 	early, late := log(&x.before), log(&x.after)
-	// Where a thread acts for others of its block, a fence of its own after the barrier does, or one of theirs on the other side of it.
+	// If a thread acts for others of its block, a fence of its own after the barrier counts, and so does a fence of
+	// theirs before it (on the acquiring side, after it).
 	var released, acquired event.Scope
 	since := x.before.Epoch
 	if !itself {
@@ -392,7 +404,8 @@ func (x *race) fences(out *detect.Handover, o *handover, by *history.Record, its
 	out.ReleaseWide, out.AcquireWide = x.wide(released), x.wide(acquired)
 }
 
-// met gives the epoch that began where the earlier thread waited for another of its block, after its access; 0 when it did not.
+// met gives the epoch of the barrier at which the earlier thread, after its access, waited for another thread of its
+// block; 0: none.
 func (x *race) met(other *order.Stamp) uint32 {
 	lanes := uint32(0)
 	if other.Warp == x.before.Warp {
@@ -401,7 +414,7 @@ func (x *race) met(other *order.Stamp) uint32 {
 	return log(&x.before).Met(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, lanes, x.before.Epoch, other.Epoch)
 }
 
-// past gives that of a block. Of one that is forgotten nothing can be ruled out.
+// past gives the past of a block. If the block has been dropped, nothing can be excluded.
 func (l *launch) past(block uint32) past {
 	if l == nil {
 		return past{within: never}
@@ -416,14 +429,14 @@ func (l *launch) past(block uint32) past {
 	return p
 }
 
-// locks gives the critical sections in which a thread was at an epoch, or is, at never.
+// locks gives the critical sections that a thread was in at an epoch, or is in now if epoch is never.
 func (x *race) locks(t *order.Stamp, epoch uint32) []section {
 	return slices.DeleteFunc(x.sections(t.Block()), func(s section) bool {
 		return !s.is(t) || epoch < s.from || s.to < epoch
 	})
 }
 
-// sections gives the last critical sections of a block, those that have not ended too.
+// sections gives the last critical sections of a block, including those that have not ended.
 func (l *launch) sections(block uint32) []section {
 	all := slices.Clone(l.past(block).sections)
 	if b := l.blocks[block]; b != nil {
@@ -434,18 +447,18 @@ func (l *launch) sections(block uint32) []section {
 	return all
 }
 
-// is says that the section is of a thread of its launch.
+// is says that the section is by a thread of its launch.
 func (s *section) is(t *order.Stamp) bool { return s.warp == t.Warp && s.lane == t.Lane }
 
-// sameThread says that two stamps of one launch are of one thread.
+// sameThread says that two stamps of one launch are by the same thread.
 func sameThread(s, t *order.Stamp) bool { return s.Warp == t.Warp && s.Lane == t.Lane }
 
 func among(all []section, id lock.ID) bool {
 	return slices.ContainsFunc(all, func(s section) bool { return s.lock == id })
 }
 
-// byLeader says that a thread of each of the two blocks takes a lock for all its threads: the same lock, which that of the
-// earlier block holds over a barrier, and the two threads of the race do not both hold.
+// byLeader says that in each of the two blocks one thread takes the same lock on behalf of all threads. The leader of
+// the earlier block holds it across a barrier, and not both threads of the race are leaders.
 func (x *race) byLeader() bool {
 	late := x.sections(x.after.Block())
 	return len(late) > 0 && slices.ContainsFunc(x.sections(x.before.Block()), func(e section) bool {
@@ -455,8 +468,8 @@ func (x *race) byLeader() bool {
 	})
 }
 
-// alone says that one of the two threads is in a critical section of a lock that the other never took, or had given back, and
-// whether the other is in one of another lock.
+// alone says that one of the two threads is in a critical section of a lock that the other never took or had released.
+// twoLocks says that the other is in a critical section of another lock.
 func (x *race) alone(early, late []section) (yes, twoLocks bool) {
 	if slices.ContainsFunc(early, func(s section) bool { return among(late, s.lock) }) ||
 		slices.ContainsFunc(early, x.concernsLock) || slices.ContainsFunc(late, x.concernsLock) {
@@ -467,8 +480,8 @@ func (x *race) alone(early, late []section) (yes, twoLocks bool) {
 	return yes, yes && len(early) > 0 && len(late) > 0
 }
 
-// without says that a thread that is in no critical section of a lock at an epoch never took it, or gave it back before and has not
-// written it since: it does not hand over by it either.
+// without says that a thread, which is in no critical section of a lock at an epoch, never took the lock, or released
+// it before and has not written it since: it does not hand over by the lock either.
 func (x *race) without(id lock.ID, t *order.Stamp, epoch uint32) bool {
 	wrote, since := false, false
 	x.strongWrites(id.Shared, id.Block, id.Addr, func(w *history.Record) {

@@ -11,10 +11,11 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// A program is steps of threads, one after the other: "0.1 st x" is a store by lane 1 of warp 0, "0.* st x" one by all its lanes.
-// Blocks have two warps. An operation has suffixes: an order, a scope (gpu where none is said), "fails" for a compare-and-swap. Variables are x and
-// y, flags f and g, locks m and n; capitals lie in shared memory, and doubled letters in other pages. Step i, counted from 1, is at place i; "=7" at
-// its end makes that 7. "0 bar" is a barrier of a block. "next" ends the launch, and begins one on another device that nothing orders after it.
+// A program is a sequence of steps of threads: "0.1 st x" is a store by lane 1 of warp 0, "0.* st x" one by all its
+// lanes. Blocks have two warps. An operation may have suffixes: an order, a scope (default gpu), and "fails" for a
+// compare-and-swap. Variables are x and y, flags f and g, and locks m and n. Capitals are in shared memory, and doubled
+// letters in other pages. Step i, counted from 1, is at place i; "=7" at its end makes that 7. "0 bar" is a barrier of
+// a block. "next" ends the launch and begins one on another device that is not ordered with it.
 var (
 	orders = map[string]event.Order{"relaxed": event.Relaxed, "acquire": event.Acquire, "release": event.Release, "volatile": event.Volatile}
 	scopes = map[string]event.Scope{"cta": event.ScopeCTA, "gpu": event.ScopeGPU, "sys": event.ScopeSys}
@@ -93,7 +94,7 @@ func parse(t *testing.T, program string) *event.Batch {
 	return b
 }
 
-// places says of some places what event.Places says.
+// places implements event.Places for some places.
 type places struct {
 	updates  map[uint32]uint32 // loads by stores
 	discards map[uint32]bool
@@ -108,7 +109,7 @@ func (p places) Updates(place uint32) (load uint32, ok bool) {
 func (p places) Discards(place uint32) bool { return p.discards[place] }
 func (places) Dereferences(uint32) bool     { return false }
 
-// TestPlaces holds findings to what is known of the code.
+// TestPlaces checks findings that depend on properties of the code.
 func TestPlaces(t *testing.T) {
 	for _, tt := range []struct {
 		name, program string
@@ -126,7 +127,7 @@ func TestPlaces(t *testing.T) {
 		d := hb.New(detect.Config{Places: tt.places})
 		b := parse(t, tt.program)
 		for i := range b.Events {
-			if e := &b.Events[i]; e.Kind == event.Store && e.Order == event.Weak { // the same value by all
+			if e := &b.Events[i]; e.Kind == event.Store && e.Order == event.Weak { // all store the same value
 				e.Flags |= event.FlagValues
 				e.Val = uint32(len(b.Values))
 				b.Values = append(b.Values, make([]uint64, 32)...)
@@ -147,7 +148,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestKinds holds the kind of races to what is between the two accesses.
+// TestKinds checks that the kind of a race follows from the synchronisation between the two accesses.
 func TestKinds(t *testing.T) {
 	const release, acquire = "0.0 st x; 0.0 fence; 0.0 st.relaxed f; ", "2.0 ld.relaxed f; 2.0 fence; 2.0 ld x"
 	locked := func(thread, in string) string { // a critical section of m

@@ -11,46 +11,48 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Witness follows what explains races: which strong write of another thread each thread observed last, and who holds which
-// lock. It decides nothing but how a race is named, and may guess. Of weak accesses it need not know.
+// Witness collects what helps to explain races: for each thread, the strong write of another thread that it observed
+// last, and the locks that it holds. It only influences how a race is described, so it may guess. It need not see weak
+// accesses.
 //
-// What it keeps is bounded for each running block; of blocks that have ended it keeps the last critical sections.
+// What it keeps for each running block is bounded. For blocks that have ended it keeps the last critical sections.
 type Witness struct {
 	accesses history.StrongAccesses
 	launches map[*order.Launch]*launch
-	recent   [16]*block // by index
-	spare    []*block   // memory of blocks that have ended
-	locking  bool       // a lock may have been taken
+	recent   [16]*block // a cache, by Block.Index
+	spare    []*block   // blocks that have ended, for reuse
+	locking  bool       // a thread may have taken a lock
 	awaits   []awaits
 }
 
-// NewWitness makes a Witness that asks a history who wrote a variable.
+// NewWitness makes a Witness that queries a history for the strong accesses of a variable.
 func NewWitness(w history.StrongAccesses) *Witness {
 	return &Witness{accesses: w, launches: map[*order.Launch]*launch{}}
 }
 
-// awaits is a race between blocks of which one thread has observed nothing: another thread of its block may wait for the access by the
-// other. It is the later one, or one that read what was written later.
+// awaits is a race between blocks in which one thread has observed nothing, so that another thread of its block may
+// wait for the other access on its behalf. That thread is the later one, or an earlier one that read what the later one
+// wrote.
 type awaits struct {
 	pair  Pair
-	which string // "first" or "second": who
+	which string // the thread that has observed nothing: "first" or "second" of the pair
 	who   order.Actor
-	other order.Stamp
-	last  *order.View // that who had when it exited; nil while it runs
+	other order.Stamp // the access of the other thread
+	last  *order.View // the view of who at its exit; nil while it runs
 }
 
-// launch is a launch that runs.
+// launch is a running launch.
 type launch struct {
 	blocks map[uint32]*block
 	ended  map[uint32]past
-	order  []uint32 // of ended, the oldest first
-	forgot bool     // one that had ended
+	order  []uint32 // the keys of ended, oldest first
+	forgot bool     // blocks have been dropped from ended
 }
 
 // past is what is kept of a block when it has ended.
 type past struct {
-	within   uint32    // the block's epoch when one of its threads last observed a strong write of another; 0: none has
-	sections []section // the last that have ended
+	within   uint32    // the block's epoch when a thread last observed a strong write of another thread of the block; 0: none has
+	sections []section // the last critical sections that have ended
 }
 
 // block is a running block.
@@ -58,72 +60,72 @@ type block struct {
 	past
 	of     *order.Block
 	warps  []warp
-	number uint32        // of the last operation by which a lane observed others
-	locks  *lock.Tracker // has the block's events since locked
-	locked bool          // a lock may have been taken
+	number uint32        // of the last operation by which a lane observed another thread; they are numbered from 1
+	locks  *lock.Tracker // has seen the block's events since locked was set
+	locked bool          // a thread of the block may have taken a lock
 }
 
 type warp struct {
-	seenIn [2]sights // in global and in shared memory: volatile data in the one does not displace the flags in the other
-	held   []section
+	seenIn [2]sights // for global and for shared memory, so that volatile data in one do not displace flags in the other
+	held   []section // the critical sections of its lanes that have not ended
 }
 
-// sights is how lanes of a warp observed others.
+// sights are the last observations of other threads by the lanes of a warp.
 type sights struct {
-	last    *[2]sight        // the last operations by which they did, by turns; nil until there is one
-	newest  int              // of last
-	before  *[32][2]handover // by lane: the last one before those, and the last one of another location; nil until there is one
-	settled uint32           // the highest number of those
+	last    *[2]sight        // the last two operations that observed others; nil until there is one
+	newest  int              // index in last
+	before  *[32][2]handover // by lane: the last observation before those of last, and the last one before it of another location; nil until there is one
+	settled uint32           // the highest number in before
 }
 
-// sight is an operation by which lanes observed others. What it says of each lane is worked out when somebody asks: most warps
-// go on to the next operation, and nobody does.
+// sight is an operation by which lanes observed others. The handover of each lane is computed only when it is needed:
+// usually the warp continues with the next operation and nobody asks.
 type sight struct {
 	event          event.Event
-	addrs          [32]uint64 // of a scattered event
+	addrs          [32]uint64 // for a scattered event
 	offset         uint64
-	lanes, inScope uint32
-	elsewhere      uint32 // of lanes
+	lanes, inScope uint32 // inScope: those for which the read and the write are morally strong
+	elsewhere      uint32 // those that observed a write of another device
 	number         uint32
 	chains         order.ChainID
 	size           uint8
-	discards       bool // see history.Site
+	discards       bool // history.Site.Discards
 	epochs         order.Epochs
 }
 
-// handover is the last time that a thread read strongly what another thread had written strongly: the usual way to hand
-// data over. Its size is 0 when there is none.
+// handover describes the last time that a thread read by a strong read what another thread had written by a strong
+// write: the usual way to hand data over. If size is 0 there is none.
 type handover struct {
 	address      uint64
-	epoch, place uint32        // of the reader
-	number       uint32        // of the operation, rises in a block
+	epoch, place uint32        // the reader's
+	number       uint32        // the number of the operation, increasing within a block
 	chains       order.ChainID // order.Block.Chains when it was performed
 	size         uint8
 	shared       bool
-	inScope      bool // morally strong
-	elsewhere    bool // the write was of another device
-	takes        bool // by a compare-and-swap or an exchange, as locks are taken
-	failed       bool // by a compare-and-swap that did not swap
-	discards     bool // nobody uses what was read
+	inScope      bool // the read and the write are morally strong
+	elsewhere    bool // the write was by another device
+	takes        bool // the read is a compare-and-swap or an exchange, which may take a lock
+	failed       bool // the read is a failed compare-and-swap
+	discards     bool // the result of the read is not used
 }
 
-// section is a critical section: what a thread does while it holds a lock.
+// section is a critical section: the time in which a thread holds a lock.
 type section struct {
 	lock     lock.ID
-	taken    handover // by which the thread took the lock
-	warp     uint32   // in the grid
+	taken    handover // the observation by which the thread took the lock
+	warp     uint32   // number within the grid
 	lane     int
-	from, to uint32 // epochs
+	from, to uint32 // epochs; to is never while the lock is held
 }
 
-// Bounds: sections of a block, blocks of a launch that have ended, and those whose memory is used again.
+// Limits for the sections of a block, the ended blocks of a launch, and the blocks kept for reuse.
 const (
 	maxSections = 64
 	maxEnded    = 1 << 11
 	maxSpare    = 64
 )
 
-// never is the epoch after all others.
+// never is an epoch later than all others.
 const never = ^uint32(0)
 
 // Operation is a strong access by lanes of a warp.
@@ -132,7 +134,7 @@ type Operation struct {
 	Event *event.Event
 	Site  *history.Site
 	Block *order.Block
-	Warp  uint32 // in the block
+	Warp  uint32 // number within the block
 }
 
 // Observes says that a thread of the block of an access has observed strong writes of others.
@@ -141,7 +143,7 @@ func (w *Witness) Observes(a *history.Access) bool {
 	return l != nil && l.blocks[a.Actor.Block] != nil && l.blocks[a.Actor.Block].number > 0
 }
 
-// Await notes a race that explains a pair.
+// Await records a race that explains a pair, if one of its threads may belong to awaits.
 func (w *Witness) Await(p Pair, a *history.Access, r *history.Race) {
 	x := &r.Earlier.Stamp
 	switch {
@@ -154,8 +156,9 @@ func (w *Witness) Await(p Pair, a *history.Access, r *history.Race) {
 	}
 }
 
-// Late calls f for the pairs of races of which one thread has not waited for another of its block: that one comes after the other access
-// when the block meets at a barrier, or has ended.
+// Late calls f for the recorded pairs of which one thread turns out not to have waited for another thread of its block:
+// the access by the other side happens before that thread. It is called when the block meets at a barrier, or when
+// threads of it exit.
 func (w *Witness) Late(e *event.Event, of *order.Block, f func(p Pair, which string)) {
 	if len(w.awaits) == 0 {
 		return
@@ -163,7 +166,7 @@ func (w *Witness) Late(e *event.Event, of *order.Block, f func(p Pair, which str
 	for i := range w.awaits {
 		switch x := &w.awaits[i]; {
 		case x.last != nil || x.who.Launch != of.Launch || x.who.Block != of.Index:
-		case of.Exited(x.who.Warp%of.WarpsPerBlock, x.who.Lane): // before the other access, of which it knows nothing then
+		case of.Exited(x.who.Warp%of.WarpsPerBlock, x.who.Lane): // it exited before the other access, and knows nothing of it
 			x.last = order.Operations(0, 0)
 		case e.Kind == event.Exit && x.who.Warp == e.Warp && e.Mask>>uint(x.who.Lane)&1 != 0:
 			x.last = of.ViewOf(e.Warp%of.WarpsPerBlock, x.who.Lane)
@@ -185,7 +188,7 @@ func (w *Witness) Late(e *event.Event, of *order.Block, f func(p Pair, which str
 	})
 }
 
-// block gives what is known of a block, nil when that is nothing yet, unless it is to be made.
+// block gives the block of an order.Block; nil if there is none, unless make is set.
 func (w *Witness) block(of *order.Block, make bool) *block {
 	r := &w.recent[of.Index%uint32(len(w.recent))]
 	if *r != nil && (*r).of == of {
@@ -212,8 +215,8 @@ func (w *Witness) block(of *order.Block, make bool) *block {
 	return b
 }
 
-// Observed notes what lanes observed in the element of an operation at an offset. It is told when the operation has been judged and
-// performed, and has not begun an epoch.
+// Observed records what lanes observed in the element at an offset of an operation. The operation has been judged and
+// performed, but has not begun an epoch.
 func (w *Witness) Observed(o *Operation, offset uint64, seen *order.Observations) {
 	lanes := seen.Lanes
 	b := w.block(o.Block, true)
@@ -234,7 +237,7 @@ func (w *Witness) Observed(o *Operation, offset uint64, seen *order.Observations
 		addrs, e.Side = o.Batch.Addresses(&e, nil), 0
 	}
 	s := &x.last[x.newest]
-	if s.event != e || s.lanes != lanes || s.offset != offset || !slices.Equal(s.addrs[:len(addrs)], addrs) { // it does not poll
+	if s.event != e || s.lanes != lanes || s.offset != offset || !slices.Equal(s.addrs[:len(addrs)], addrs) { // a new observation, not a repeated poll
 		former := &x.last[1-x.newest]
 		x.settle(former, former.lanes&^(s.lanes|lanes))
 		s, x.newest = former, 1-x.newest
@@ -245,7 +248,7 @@ func (w *Witness) Observed(o *Operation, offset uint64, seen *order.Observations
 	s.inScope, s.elsewhere, s.number, s.chains, s.epochs = seen.InScope, seen.Elsewhere, b.number, o.Block.Chains(), o.Block.Epochs(o.Warp)
 }
 
-// settle moves what an operation says of lanes to those before.
+// settle moves the observations of lanes by an operation to before.
 func (x *sights) settle(s *sight, lanes uint32) {
 	if lanes != 0 {
 		x.settled = max(x.settled, s.number)
@@ -263,7 +266,7 @@ func (x *sights) settle(s *sight, lanes uint32) {
 	}
 }
 
-// handover gives that of a lane, none if it is not among the lanes.
+// handover gives the handover to a lane; none if the lane did not observe others.
 func (s *sight) handover(lane int) handover {
 	if s.lanes>>uint(lane)&1 == 0 {
 		return handover{}
@@ -274,7 +277,7 @@ func (s *sight) handover(lane int) handover {
 		s.event.RMW == event.CompareAndSwap && s.event.Flags&event.FlagWrite == 0, s.discards}
 }
 
-// seen gives the last handovers to a lane, in no order.
+// seen gives the last handovers to a lane, in no particular order.
 func (x *warp) seen(lane int) (all [8]handover) {
 	for i := range x.seenIn {
 		if s := &x.seenIn[i]; s.last != nil {
@@ -287,7 +290,7 @@ func (x *warp) seen(lane int) (all [8]handover) {
 	return all
 }
 
-// newest gives the last of some handovers that is fit.
+// newest gives the last handover for which fit returns true.
 func newest(all [8]handover, fit func(*handover) bool) (h handover) {
 	for i := range all {
 		if o := &all[i]; o.size != 0 && o.number >= h.number && fit(o) {
@@ -297,8 +300,8 @@ func newest(all [8]handover, fit func(*handover) bool) (h handover) {
 	return h
 }
 
-// Wrote notes a strong write, which has been performed, yet has not begun an epoch. It gives the lanes that gave back a lock by it, which
-// are to begin one: what they do now is outside.
+// Wrote records a strong write that has been performed, but has not begun an epoch. It returns the lanes that released
+// a lock by it. These must begin an epoch, since what they do next is outside the critical section.
 func (w *Witness) Wrote(o *Operation) (gave uint32) {
 	takes := o.Event.RMW == event.CompareAndSwap
 	if w.locking = w.locking || takes; !w.locking {
@@ -310,13 +313,14 @@ func (w *Witness) Wrote(o *Operation) (gave uint32) {
 	return 0
 }
 
-// Follows says that all strong writes of a block count: it may have taken a lock.
+// Follows says that the witness must be told of all strong writes of a block, because a thread of it may have taken a
+// lock.
 func (w *Witness) Follows(of *order.Block) bool {
 	b := w.block(of, false)
 	return b != nil && b.locked
 }
 
-// Sync notes a synchronisation by lanes of a warp, which has been performed.
+// Sync records a synchronisation by lanes of a warp that has been performed.
 func (w *Witness) Sync(batch *event.Batch, e *event.Event, of *order.Block, wi uint32) {
 	if e.Kind != event.Exit && (e.Kind != event.Fence || !w.locking) {
 		return
@@ -333,7 +337,7 @@ func (w *Witness) Sync(batch *event.Batch, e *event.Event, of *order.Block, wi u
 	}
 }
 
-// lock follows critical sections over an event, and gives the lanes whose ends there.
+// lock updates critical sections for an event, and returns the lanes whose sections end with it.
 func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) (gave uint32) {
 	if !b.locked {
 		if b.locked = true; b.locks == nil {
@@ -363,7 +367,7 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) (gave uint32
 	return gave
 }
 
-// end keeps of a block that has ended its past, and its memory for others.
+// end keeps the past of a block that has ended, and its memory for reuse.
 func (w *Witness) end(b *block) {
 	l := w.launches[b.of.Launch]
 	delete(l.blocks, b.of.Index)
@@ -394,7 +398,7 @@ func (w *Witness) end(b *block) {
 	w.spare = append(w.spare, b)
 }
 
-// End forgets a launch.
+// End drops a launch.
 func (w *Witness) End(of *order.Launch) {
 	delete(w.launches, of)
 	clear(w.recent[:])

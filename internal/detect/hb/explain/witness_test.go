@@ -13,7 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// stage is a launch of blocks of a warp, and a Witness that is told of it.
+// stage is a launch with blocks of one warp, and a Witness that receives its events.
 type stage struct {
 	*Witness
 	launch *order.Launch
@@ -38,7 +38,7 @@ func (s *stage) atomic(block uint32, r event.RMW) *Operation {
 	return &Operation{Batch: &s.batch, Event: e, Site: site, Block: b, Warp: wi}
 }
 
-// perform tells of an operation whose lanes observe others.
+// perform performs an operation whose lanes observe others, and tells the Witness.
 func (s *stage) perform(o *Operation) {
 	s.Observed(o, 0, &order.Observations{Lanes: o.Event.Mask, InScope: o.Event.Mask, Within: true})
 	s.Wrote(o)
@@ -51,8 +51,8 @@ func (s *stage) sync(block uint32, k event.Kind) {
 	s.Sync(&s.batch, e, b, wi)
 }
 
-// TestBounded: what is kept of a block does not grow with what it does, and costs no allocation; what is kept of blocks that
-// have ended does not grow with their number.
+// TestBounded checks that the memory kept for a block does not grow with its operations, which allocate nothing, and
+// that the memory for ended blocks does not grow with their number.
 func TestBounded(t *testing.T) {
 	s := newStage(3 * maxEnded)
 	takes, gives, adds := s.atomic(0, event.CompareAndSwap), s.atomic(0, event.Exchange), s.atomic(0, event.OtherRMW)
@@ -90,7 +90,7 @@ func TestBounded(t *testing.T) {
 	if old, last := l.past(0), l.past(2*maxEnded); old.within != never || len(old.sections) > 0 || len(last.sections) != 32 {
 		t.Errorf("%d sections of the first block, %d of the last", len(old.sections), len(last.sections))
 	}
-	if p := l.past(3*maxEnded - 1); p.within != never { // no telling from those that are forgotten
+	if p := l.past(3*maxEnded - 1); p.within != never { // nothing can be excluded for dropped blocks
 		t.Error("a block that has not begun is known")
 	}
 	if s.End(s.launch); len(s.launches) > 0 {
@@ -98,7 +98,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestMemoryIsUsedAgain: a block that uses the memory of another begins with nothing.
+// TestMemoryIsUsedAgain checks that a block that reuses the memory of another begins empty.
 func TestMemoryIsUsedAgain(t *testing.T) {
 	s := newStage(4)
 	var locks *lock.Tracker
@@ -121,7 +121,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestSeen: of each lane the last handovers are known, the newest and one of another location among them.
+// TestSeen checks that for each lane the last handovers are known: the newest, and one of another location.
 func TestSeen(t *testing.T) {
 	s := newStage(1)
 	o := s.atomic(0, event.OtherRMW)
@@ -131,13 +131,13 @@ func TestSeen(t *testing.T) {
 	steps := []struct {
 		offset uint64
 		lanes  uint32
-		want   string // addresses of what lane 0 has observed, the newest first; those of lane 1
+		want   string // addresses that lane 0 has observed, newest first; those of lane 1
 	}{
 		{0, 3, "0; 28"},
 		{400, 1, "400 0; 28"},
 		{400, 1, "400 0; 28"}, // polls
 		{800, 1, "800 400; 28"},
-		{800, 2, "800; 828 28"}, // what polled is gone
+		{800, 2, "800; 828 28"}, // the polling operation has been dropped
 		{900, 2, "800; 928 828 28"},
 		{800, 2, "800; 828 928 28"},
 		{900, 2, "800; 928 828 28"},
@@ -170,7 +170,7 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// TestScattered: an operation that goes on to other addresses is another one.
+// TestScattered checks that an operation at other addresses counts as another operation.
 func TestScattered(t *testing.T) {
 	s := newStage(1)
 	o := s.atomic(0, event.OtherRMW)
@@ -184,7 +184,7 @@ func TestScattered(t *testing.T) {
 	}
 }
 
-// BenchmarkAtomic is a relaxed atomic of a whole warp that observes others, at other addresses than the one before.
+// BenchmarkAtomic is a relaxed atomic of a whole warp that observes others, at other addresses each time.
 func BenchmarkAtomic(b *testing.B) {
 	for _, bb := range []struct {
 		name  string

@@ -1,6 +1,7 @@
-// Package history keeps what was done to each byte of memory, and finds with which of that an access races.
+// Package history records the accesses to each byte of memory, and finds the recorded accesses that a new access races
+// with.
 //
-// Plain is the definition: a list of records for each byte. Fast is for whole programs.
+// It has two implementations. Plain is the definition: a list of records for each byte. Fast is for whole programs.
 package history
 
 import (
@@ -9,54 +10,56 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Site is what the accesses by one instruction, or by one kind of operation of an agent of the host, have in common. Accesses of one site are alike to the memory model.
+// Site is what accesses by one instruction, or by one kind of host operation of one agent, have in common. The memory
+// model does not distinguish accesses of one site.
 type Site struct {
 	Number uint32 // sites are numbered in the order of their first execution
-	Place  uint64 // by which findings are told apart: that of an instruction, or above all of them for the host
+	Place  uint64 // identifies the place in findings: that of an instruction, or for the host a larger number
 	Host   string // the operation's name; "" for an instruction
 	Event  event.Event
 	Side   detect.Side
 	Arms   []event.Arm
-	Unit   uint64       // bytes of an element
-	Inits  bool         // mbarrier.init
+	Unit   uint64       // size of an element in bytes
+	Inits  bool         // it is an mbarrier.init
 	Strong bool         // relaxed or stronger, or volatile
 	Widest bool         // strong, and its scope includes all threads of the run
-	Sync   order.Strong // of a strong access, but for address and size
+	Sync   order.Strong // of a strong access; Address and Size are not set
 	Load   uint32       // of an update: see event.Places.Updates
-	// Discards says that nobody uses what an atomic operation reads.
+	// Discards says that the result of the atomic operation is not used.
 	Discards bool
 }
 
-// WeakStore says that the site is a store that is no strong operation: one whose values are compared (detect.SameValueRace).
+// WeakStore says that the site is a store that is not strong. Values of such stores are compared
+// (detect.SameValueRace).
 func (s *Site) WeakStore() bool { return s.Side.Write && !s.Strong && s.Host == "" }
 
-// chained says that the site is a strong write: what is known of two of them differs if their chains do.
+// chained says that the site is a strong write. Two accesses of such a site are alike only if they have the same chain.
 func (s *Site) chained() bool { return s.Strong && s.Side.Write }
 
-// StrongAccesses is a history that can be asked who accessed a variable.
+// StrongAccesses is a history that knows the strong accesses of a variable.
 type StrongAccesses interface {
-	// StrongAccesses calls f for the strong accesses of a byte that are known, of each thread and site at least the last write since
-	// the byte's memory was last forgotten. A record is valid during the call.
+	// StrongAccesses calls f for the known strong accesses of a byte. These include, for each thread and site, at least
+	// the last write since the byte's memory was last forgotten. A record is valid only during the call.
 	StrongAccesses(m Memory, address uint64, f func(*Record))
 }
 
-// Memory names global memory (zero), or the shared memory of a block.
+// Memory identifies the shared memory of a block; the zero value is global memory.
 type Memory struct {
 	Shared bool
 	Launch uint32
 	Block  uint32
 }
 
-// Access is an access that is being judged: by a lane of an instruction to all its bytes, to one element of them where it is
-// strong, or by an agent of the host.
+// Access is an access being judged: by one lane of an instruction, or by an agent of the host. It covers all bytes that
+// the lane accesses; in a strong access, one element of them.
 type Access struct {
 	Site      *Site
 	Actor     order.Actor
 	Executed  uint32 // the lanes that executed the instruction together
 	Memory    Memory
 	From, End uint64
-	Values    []uint64 // what it writes, little-endian; nil when not known or not asked for
-	Old       []uint64 // what was there before, see event.Batch.OldOf; nil when not known
+	Values    []uint64 // what it writes, little-endian; nil if not known or not needed
+	Old       []uint64 // what was there before, see event.Batch.OldOf; nil if not known
 }
 
 // Record is an access in a history.
@@ -65,7 +68,7 @@ type Record struct {
 	Stamp     order.Stamp
 	Executed  uint32
 	From, End uint64
-	// Chain is that of a strong write, and the last one that there was when a strong read was made.
+	// Chain is the chain of a strong write. For a strong read it is the last chain begun before the read.
 	Chain order.ChainID
 }
 
@@ -76,7 +79,7 @@ type Race struct {
 	From, End uint64
 }
 
-// relation is the relation of an access to an earlier record, but for their values.
+// relation gives the relation of an access to an earlier record. SameValue is not set.
 func (a *Access) relation(r *Record) detect.Relation {
 	l := a.Actor.Launch
 	if l == nil || l != r.Stamp.Launch {
@@ -89,28 +92,30 @@ func (a *Access) relation(r *Record) detect.Relation {
 	return rel
 }
 
-// Value is what the access writes at an address.
+// Value gives the byte that the access writes at an address.
 func (a *Access) Value(at uint64) byte {
 	return byte(a.Values[(at-a.From)/8] >> ((at - a.From) % 8 * 8))
 }
 
-// History keeps what was done to memory.
+// History is the accesses made to memory.
 type History interface {
-	// Weak judges a weak access by a warp, as by all lanes at once where it is a store, and records it. It calls race for each
-	// access and record that race, byte by byte or in ranges of bytes.
+	// Weak judges a weak access by a warp and records it. The lanes of a store are judged as if they stored at the same
+	// time. Weak calls race for each pair of an access and a record that race, for single bytes or for ranges of bytes.
 	Weak(w *Warp, race func(*Access, Race))
-	// Judge is the first half of that for an access by one lane, or by the host.
+	// Judge does the judging part of Weak for an access by one lane or by the host.
 	Judge(a *Access, race func(*Access, Race))
-	// Before calls f for the writes by its launch that an access by one lane happens after, with no category.
+	// Before calls f for the writes by the actor's launch that happen before an access by one lane. The Category is
+	// NoRace.
 	Before(a *Access, f func(Race))
-	// Record is the second half. A strong write has a chain.
+	// Record does the recording part of Weak. chain is the chain of a strong write.
 	Record(a *Access, chain order.ChainID)
-	// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
+	// Forget drops the records of the shared memory of a block: all accesses so far happen before all that follow.
 	Forget(m Memory)
 	// EndBlock drops the shared memory of a block that has ended.
 	EndBlock(m Memory)
 	StrongAccesses
-	// Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
+	// Reuse drops the records of the bytes [from, end) of global memory, which became an allocation or ceased to be
+	// one.
 	Reuse(from, end uint64)
 }
 
@@ -120,17 +125,17 @@ type Warp struct {
 	Event   *event.Event
 	Site    *Site
 	Block   *order.Block
-	InBlock uint32 // the warp's number in its block; that in the grid is the event's
+	InBlock uint32 // the number of the warp within its block; Event has the number within the grid
 	Memory  Memory
 
-	view  *order.View // of lanes; nil where each has its own
+	view  *order.View // the common view of lanes; nil if each has its own
 	lanes uint32
-	lane  Access // of Lane
-	// before is memory for restore.
+	lane  Access // returned by Lane
+	// before is scratch space of restore.
 	before [4]uint64
 }
 
-// begin makes an access that of lanes with a view, nil where each has its own.
+// begin restricts an access to lanes with the common view v, or with a view each if v is nil.
 func (w *Warp) begin(v *order.View, lanes uint32) {
 	w.view, w.lanes = v, lanes
 	a := &w.lane
@@ -139,7 +144,7 @@ func (w *Warp) begin(v *order.View, lanes uint32) {
 	x.Launch, x.Block, x.Warp, x.View, x.Whole = w.Block.Launch, w.Block.Index, w.Event.Warp, v, w.Block.Whole(w.InBlock)
 }
 
-// Each prepares an access to be taken apart by Lane.
+// Each prepares an access for calls of Lane.
 func (w *Warp) Each() { w.begin(nil, w.Event.Mask) }
 
 // Lane gives the access of a lane. It is valid until the next call.

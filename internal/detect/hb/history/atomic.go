@@ -9,10 +9,11 @@ import (
 	"fencepost.dev/fencepost/internal/prefetch"
 )
 
-// Relaxed judges and records relaxed atomic operations of words by a warp, as far as it is plain that they do not race: all
-// accesses of the word are atomic operations of words with the widest scope. Perform performs that of a lane, or those of lanes
-// that update one word; it says false, having done nothing, where that is not to be done here. Relaxed gives
-// the lanes whose operations remain to be judged, performed and recorded.
+// Relaxed judges and records those relaxed atomic operations of words by a warp that clearly do not race: those on a
+// word that has only been accessed by atomic operations of words with the widest scope. perform performs the operation
+// of one lane, or those of several lanes that update one word. If perform returns false it has done nothing, and the
+// operation must be performed elsewhere. Relaxed returns the lanes whose operations have still to be judged, performed
+// and recorded.
 func (h *Fast) Relaxed(w *Warp, perform func(lanes uint32, at uint64) (order.ChainID, bool)) (rest uint32) {
 	e := w.Event
 	h.enter(w.Block.Launch)
@@ -24,7 +25,7 @@ func (h *Fast) Relaxed(w *Warp, perform func(lanes uint32, at uint64) (order.Cha
 	a := &h.relaxed
 	a.Warp, a.site, a.perform, a.lanes, a.each = w, h.stateOf(w.Site), perform, e.Mask, 0
 	if e.Flags&(event.FlagScattered|event.FlagRows) == 0 && e.Stride == 0 && w.Site.Sync.Updates {
-		a.lanes, a.each = 1<<(31-bits.LeadingZeros32(e.Mask)), e.Mask // all of one word
+		a.lanes, a.each = 1<<(31-bits.LeadingZeros32(e.Mask)), e.Mask // all update one word
 	}
 	if !w.Memory.Shared && (w.Site.Sync.Updates || !w.Site.Side.Write) && h.mayPutOff(h.current.logs[relaxedAtomics], w, a.site) && h.pending.aligned() {
 		rest = h.putOffAtomics(a)
@@ -37,16 +38,16 @@ func (h *Fast) Relaxed(w *Warp, perform func(lanes uint32, at uint64) (order.Cha
 	return rest
 }
 
-// relaxed is relaxed atomic operations by a warp.
+// relaxed is the relaxed atomic operations by a warp.
 type relaxed struct {
 	*Warp
 	site    *siteState
 	perform func(lanes uint32, at uint64) (order.ChainID, bool)
-	lanes   uint32 // whose operations are performed
-	each    uint32 // lanes that update one word together; 0: each has its own
+	lanes   uint32 // one lane for each operation to perform
+	each    uint32 // lanes that update one word together; 0: each lane has its own word
 }
 
-// all gives the lanes whose operations one performs.
+// all gives the lanes whose operations are performed with that of lane.
 func (a *relaxed) all(lane int) uint32 { return a.each | 1<<lane }
 
 // aligned says that all lanes access aligned words.
@@ -58,7 +59,7 @@ func (a *pending) aligned() bool {
 	return all%wordBytes == 0
 }
 
-// atomics performs and records atomic operations now. It gives the lanes whose operations remain.
+// atomics performs and records atomic operations at once. It returns the lanes whose operations remain.
 func (h *Fast) atomics(a *relaxed) (rest uint32) {
 	number := h.stampOf(a.site, a.stamp())
 	var words [32]*word
@@ -81,7 +82,8 @@ func (h *Fast) atomics(a *relaxed) (rest uint32) {
 	return rest
 }
 
-// putOffAtomics performs atomic operations, but puts off to record them, where no lane's remains.
+// putOffAtomics performs atomic operations and defers recording them, unless operations of some lanes remain. It
+// returns these lanes.
 func (h *Fast) putOffAtomics(a *relaxed) (rest uint32) {
 	var chains [32]order.ChainID
 	h.askVariables(a.Warp, a.lanes)
@@ -105,7 +107,8 @@ func (h *Fast) putOffAtomics(a *relaxed) (rest uint32) {
 	return rest
 }
 
-// atomic records relaxed atomic operations of a word, of which a write has a chain unless another value has followed.
+// atomic records relaxed atomic operations on a word. chain is the chain of a write that made the current value of the
+// word.
 func (h *Fast) atomic(w *word, by word, chain order.ChainID) {
 	l := h.listed(w)
 	n := &h.stamps[by.stamp]
@@ -133,8 +136,8 @@ func (h *Fast) atomic(w *word, by word, chain order.ChainID) {
 	l.add(h, w, now)
 }
 
-// performAtomics records atomic operations by lanes of a warp that were put off, by a launch that has made no chains after a last
-// one; 0: it runs.
+// performAtomics records deferred atomic operations by lanes of a warp. last is at least the last chain that their
+// launch made or continued; 0: the launch is running.
 func (h *Fast) performAtomics(w *Warp, v *order.View, lanes uint32, last order.ChainID) {
 	w.begin(v, lanes)
 	number := h.stampOf(h.stateOf(w.Site), w.stamp())
@@ -149,7 +152,7 @@ func (h *Fast) performAtomics(w *Warp, v *order.View, lanes uint32, last order.C
 	}
 }
 
-// chainOf gives the chain of a write that was put off.
+// chainOf gives the chain of a deferred write.
 func (h *Fast) chainOf(s *Site, at uint64, last order.ChainID) order.ChainID {
 	if !s.Side.Write {
 		return 0
@@ -160,7 +163,7 @@ func (h *Fast) chainOf(s *Site, at uint64, last order.ChainID) order.ChainID {
 	return h.order.Chain(at, wordBytes, last)
 }
 
-// askVariables brings the variables of words that lanes access into the processor's caches.
+// askVariables prefetches the sync variables of the words that lanes access.
 func (h *Fast) askVariables(w *Warp, lanes uint32) {
 	var ask [prefetch.Most]unsafe.Pointer
 	n := 0

@@ -2,7 +2,7 @@ package history
 
 import "unsafe"
 
-// Bytes is the memory of the history now, but for what Go's maps and lists of numbers add to it.
+// Bytes estimates the memory that the history uses now, without the overhead of Go's maps and lists of numbers.
 func (h *Fast) Bytes() (n uint64) {
 	n += uint64(cap(h.moves.table)) * uint64(unsafe.Sizeof(move{}))
 	n += uint64(len(h.prints)) * uint64(unsafe.Sizeof(footprint{})) * 2

@@ -10,33 +10,37 @@ import (
 	"fencepost.dev/fencepost/internal/prefetch"
 )
 
-// Fast is a history for whole programs. It judges weak accesses by warps as wholes, as long as they do not race, and words
-// where they may, or where synchronisation or addresses that follow no pattern make their histories differ.
+// Fast is a history for whole programs. It judges weak accesses of a warp segment by segment as long as they do not
+// race. It judges words where accesses may race, or where synchronisation or irregular addresses make the histories of
+// a segment's words differ.
 //
-// It has these representations of accesses:
-//   - load: of memory that is only loaded from, or only accessed by relaxed atomic operations, in the order of the launch (loads.go);
-//   - record: of a segment of 128 bytes by a warp. Records are in histories that segments share (segment.go);
-//   - a stamp and lanes: of a word, or of a byte of it (parts.go), alone, in a set (set.go) or in a list (word.go);
-//   - summary: of a segment by a launch that has ended (launch.go);
-//   - Record: of the host.
+// It represents accesses as follows:
+//   - load: a deferred access of memory that the launch only loads from, or only accesses by relaxed atomic operations.
+//     Loads are kept in launch order (loads.go).
+//   - record: a warp's access to a segment of 128 bytes. Records form histories, which segments share (segment.go).
+//   - stamp and lanes: an access to a word, or to a byte of a word (parts.go): alone, in a set (set.go) or in a list
+//     (word.go).
+//   - summary: the accesses of an ended launch to a segment (launch.go).
+//   - Record: an access of the host.
 //
-// A segment has records until something is done to it that has no record; split.go gives its words stamps then.
+// A segment has records until something is done to it that a record cannot represent. Then split.go turns the records
+// into stamps of words.
 type Fast struct {
 	order *order.Order
 
-	// What is interned.
+	// Interned values.
 	shapes    map[shapeKey]*shape
 	prints    map[footprint]*footprint
 	kindOf    map[kindKey]uint32
 	kinds     []kind
-	histories []interned // the first is that of nothing
+	histories []interned // histories[0] is the empty one
 	historyOf map[uint64]uint32
 	moves     moves
-	checks    [][]check // the first is none
+	checks    [][]check // checks[0] is the empty list
 	sites     []*siteState
 
 	chunks       map[uint64]*chunk
-	recentChunks [16]recentChunk // the last ones, by hash
+	recentChunks [16]recentChunk // a cache, by hash of the number
 	windows      map[Memory]*window
 	recent       [64]*window
 	words        slab[[wordsPerSegment]word]
@@ -45,28 +49,28 @@ type Fast struct {
 	lists        slab[list]
 	indices      map[*list]*index
 	sets         sets
-	single       [1]member // of members
+	single       [1]member // scratch space of members
 	joins        [1024]join
 	pending      pending
 	relaxed      relaxed
 
 	launches  []*launchState
 	current   *launchState
-	ended     []*loads // of launches that have ended
-	mostLoads int      // of a launch and class that are put off
-	mostEnded int      // launches that have ended, of which loads are put off
+	ended     []*loads // loads of launches that have ended
+	mostLoads int      // limit for the deferred loads of a launch and class
+	mostEnded int      // limit for ended
 	host      hostRecords
-	limit     int // from how many stamps and histories on to sweep
+	limit     int // the number of stamps and histories from which sweep runs
 	summaries summaries
 }
 
-// siteState is what the fast history knows of a site.
+// siteState is what the fast history keeps for a site.
 type siteState struct {
 	recent [32]*shape
-	shapes int // that it has had
+	shapes int // the number of shapes made for it
 	stamps [64]stampSlot
 	loads  siteLoads
-	direct *launchState // in which loads are not put off
+	direct *launchState // the launch in which the site's loads are not deferred
 }
 
 const (
@@ -78,15 +82,15 @@ const (
 // page is the history of a page of memory.
 type page struct {
 	address   uint64
-	launch    *launchState    // whose accesses segments have
-	mayRace   bool            // summaries of it may race with accesses of launch
+	launch    *launchState    // the launch whose accesses segments describe
+	mayRace   bool            // summaries or past may race with accesses of launch
 	clean     bool            // launch follows all others that have accessed the page
-	touched   uint16          // granules that launch has accessed
-	putOff    [classes]uint16 // granules that it has accessed, as loads say
-	earlier   []*order.Launch // those that had accessed it, but for launches that one of them follows
+	touched   uint16          // granules that launch has accessed, except by deferred loads
+	putOff    [classes]uint16 // by class: granules for which deferred loads exist
+	earlier   []*order.Launch // launches that have accessed it, except those that another of them follows
 	segments  [pageSegs]segment
 	past      []*past
-	summaries *[pageSegs]uint32 // summaries; nil for none
+	summaries *[pageSegs]uint32 // indices in Fast.summaries; nil: none
 	saved     map[int][]*savedValues
 }
 
@@ -101,7 +105,7 @@ type recentChunk struct {
 type window struct {
 	Memory
 	pages []*page
-	loads *loads // that are put off; nil: none were
+	loads *loads // deferred loads; nil: none yet
 }
 
 // NewFast makes an empty history.
@@ -112,7 +116,7 @@ func NewFast(o *order.Order) *Fast {
 		stamps: make([]stamp, 1), indices: map[*list]*index{}, summaries: newSummaries()}
 }
 
-// stateOf gives what is known of a site.
+// stateOf gives the state of a site.
 func (h *Fast) stateOf(s *Site) *siteState {
 	for uint32(len(h.sites)) <= s.Number {
 		h.sites = append(h.sites, nil)
@@ -123,7 +127,7 @@ func (h *Fast) stateOf(s *Site) *siteState {
 	return h.sites[s.Number]
 }
 
-// Weak judges and records a weak access by a warp.
+// Weak implements History.
 func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
 	h.enter(w.Block.Launch)
 	s := h.stateOf(w.Site)
@@ -138,7 +142,7 @@ func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
 	case mask&(mask-1) == 0:
 		h.weak(w, s, w.Block.ViewOf(w.InBlock, bits.TrailingZeros32(mask)), mask, race)
 		return
-	case w.Site.Side.Write: // all lanes are judged before one is recorded
+	case w.Site.Side.Write: // all lanes are judged before any is recorded
 		w.Each()
 		h.byLanes(w, s, w.Event.Mask, 0, ^uint64(0), race)
 		return
@@ -148,7 +152,7 @@ func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
 	}
 }
 
-// weak is Weak for lanes that have one view.
+// weak is Weak for lanes with a common view.
 func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race func(*Access, Race)) {
 	e := w.Event
 	w.begin(v, lanes)
@@ -201,18 +205,19 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 	}
 }
 
-// aligned says that the accesses of an event are aligned to their size, a power of two. (A division costs as much as the rest.)
+// aligned says that the lanes' accesses are aligned to their size, a power of two. A modulo operation would cost as
+// much as the rest of the check.
 func aligned(e *event.Event) bool {
 	below := uint64(e.Size) - 1
 	return uint64(e.Size)&below == 0 && e.Addr&below == 0
 }
 
-// isSplit says that an event's address is of a segment whose words have histories of their own.
+// isSplit says that the words of the segment at an event's address have histories of their own.
 func (h *Fast) isSplit(w *Warp, e *event.Event) bool {
 	return h.page(w.Memory, e.Addr).segments[e.Addr/segmentBytes%pageSegs].history&wordsFlag != 0
 }
 
-// byLanes judges and records what lanes of a warp access of [from, end), lane by lane.
+// byLanes judges and records, lane by lane, the accesses of lanes to bytes in [from, end).
 func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, race func(*Access, Race)) {
 	write := w.Site.Side.Write
 	rest := lanes
@@ -240,8 +245,8 @@ func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, ra
 	}
 }
 
-// quick judges and records accesses of words, or of parts of them, by lanes where it is plain that they do not race: nobody has accessed the word, or
-// it is loaded and nobody has written it. It gives the other lanes.
+// quick judges and records accesses to words, or to parts of them, by lanes for which it is clear that they do not
+// race: nobody has accessed the word, or the lane loads it and nobody has written it. It returns the remaining lanes.
 func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	e := w.Event
 	write := w.Site.Side.Write
@@ -249,7 +254,7 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 		return lanes
 	}
 	number := h.stampOf(s, w.stamp())
-	if lanes&(lanes-1) == 0 { // nothing to read ahead
+	if lanes&(lanes-1) == 0 { // prefetching gains nothing for one lane
 		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
 		if p := h.page(w.Memory, at); at%uint64(e.Size) == 0 && !p.mayRace && h.plain(w, h.wordAt(p, int(at/segmentBytes%pageSegs), at), number, lanes) {
 			return 0
@@ -266,8 +271,8 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	return rest
 }
 
-// plain judges and records an access of a word, or of a part of it, by a lane where it is plain that it does not race. It says false,
-// having done nothing, of others.
+// plain judges and records an access by a lane to a word, or to a part of it, if it is clear that it does not race.
+// Otherwise it does nothing and returns false.
 func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
 	write := w.Site.Side.Write
 	switch {
@@ -285,8 +290,8 @@ func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
 	return x.stamp&listFlag != 0 && h.next(w, x, number, lane)
 }
 
-// next judges and records an access of a word with a list by one lane that happens after all in the list. It says false, having
-// done nothing, of others.
+// next judges and records an access by one lane to a word with a list, if it happens after all accesses in the list.
+// Otherwise it does nothing and returns false.
 func (h *Fast) next(w *Warp, x *word, number, lane uint32) bool {
 	l := h.lists.of(x.stamp &^ listFlag)
 	a := w.Lane(bits.TrailingZeros32(lane))
@@ -301,8 +306,8 @@ func (h *Fast) next(w *Warp, x *word, number, lane uint32) bool {
 	return true
 }
 
-// locate finds the words that lanes of a warp access, and brings them into the processor's caches. It gives the lanes whose access
-// is of no one word, or of a page that has summaries to be judged.
+// locate finds the words that lanes of a warp access, and prefetches them. It returns the lanes whose access is not
+// within one word, or is to a page with earlier accesses that may race.
 func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 	var at [32]uint64
 	var pages [32]*page
@@ -348,12 +353,12 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 	return rest
 }
 
-// own judges and records an access of a word without a list, or of a byte of one, that its thread alone has accessed in the launch. It says false, having
-// done nothing, of others.
+// own judges and records an access by a lane to a word without a list, or to a byte of one, if only the lane's own
+// thread has accessed it in the launch. Otherwise it does nothing and returns false.
 func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
 	if x.stamp&setFlag == 0 {
 		if s := &h.stamps[x.stamp]; s.site == w.Site && s.launch != w.Block.Launch && w.Block.Follows(s.launch) {
-			*x = word{number, lane} // in place of what its site did in an earlier launch
+			*x = word{number, lane} // replaces what its site did in an earlier launch
 			return true
 		}
 	}
@@ -384,14 +389,14 @@ func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
 // changes says that a lane's store of at most a word changes what is in memory.
 func (w *Warp) changes(lane int) bool {
 	now, was := w.Batch.ValueOf(w.Event, lane)[0], w.Batch.OldOf(w.Event, lane)[0]
-	if w.Event.Size < wordBytes { // of which the word around was told
+	if w.Event.Size < wordBytes { // Old holds the surrounding word
 		was >>= w.Batch.AddrOf(w.Event, lane) % wordBytes * 8
 		return uint32(now^was)<<(32-8*w.Event.Size) != 0
 	}
 	return now != was
 }
 
-// Judge finds the races of an access by one lane or by the host.
+// Judge implements History.
 func (h *Fast) Judge(a *Access, race func(*Access, Race)) {
 	if a.Actor.Launch == nil {
 		h.judgeHost(a, race)
@@ -401,7 +406,7 @@ func (h *Fast) Judge(a *Access, race func(*Access, Race)) {
 	h.judge(a, 0, ^uint64(0), race)
 }
 
-// Before calls f for the writes by its launch that an access happens after, by one lane and to bytes of a word at a time.
+// Before implements History. It calls f for one lane and for bytes of one word at a time.
 func (h *Fast) Before(a *Access, f func(Race)) {
 	h.enter(a.Actor.Launch)
 	for at := a.From; at < a.End; at = (at + wordBytes) &^ (wordBytes - 1) {
@@ -412,7 +417,7 @@ func (h *Fast) Before(a *Access, f func(Race)) {
 	}
 }
 
-// entryBefore does so for an entry of the word at an address.
+// entryBefore is Before for an entry of the word at an address.
 func (h *Fast) entryBefore(a *Access, e *entry, at uint64, bytes uint8, f func(Race)) {
 	s := &h.stamps[e.stamp]
 	if bytes &= e.bytes; bytes == 0 || !s.site.Side.Write || s.launch != a.Actor.Launch {
@@ -432,7 +437,7 @@ func (h *Fast) entryBefore(a *Access, e *entry, at uint64, bytes uint8, f func(R
 	}
 }
 
-// Record notes an access, which must have been judged.
+// Record implements History. The access must have been judged.
 func (h *Fast) Record(a *Access, chain order.ChainID) {
 	if a.Actor.Launch == nil {
 		h.recordHost(a)
@@ -441,7 +446,7 @@ func (h *Fast) Record(a *Access, chain order.ChainID) {
 	h.record(a, h.stateOf(a.Site), chain, 0, ^uint64(0))
 }
 
-// judge is Judge for a lane and the bytes [from, end) of what it accesses.
+// judge is Judge for a lane, restricted to the bytes [from, end).
 func (h *Fast) judge(a *Access, from, end uint64, race func(*Access, Race)) {
 	for i := range h.current.hosts {
 		h.judgeHosts(a, &h.current.hosts[i], from, end, race)
@@ -459,7 +464,7 @@ func (h *Fast) judge(a *Access, from, end uint64, race func(*Access, Race)) {
 	}
 }
 
-// record is Record for a lane and the bytes [from, end) of what it accesses.
+// record is Record for a lane, restricted to the bytes [from, end).
 func (h *Fast) record(a *Access, s *siteState, chain order.ChainID, from, end uint64) {
 	number := h.stampOf(s, stamp{a.Site, a.Actor.Launch, a.Actor.Warp, a.Executed, a.Actor.View.Epoch})
 	for at := max(a.From, from); at < min(a.End, end); at = (at + wordBytes) &^ (wordBytes - 1) {
@@ -471,7 +476,7 @@ func (h *Fast) record(a *Access, s *siteState, chain order.ChainID, from, end ui
 	}
 }
 
-// wordAt gives a word of segment i of a page, which it splits.
+// wordAt gives the word at an address in segment i of a page. It splits the segment if necessary.
 func (h *Fast) wordAt(p *page, i int, at uint64) *word {
 	s := &p.segments[i]
 	if s.history&wordsFlag == 0 {
@@ -485,7 +490,7 @@ func (h *Fast) wordIn(m Memory, at uint64) *word {
 	return h.wordAt(h.page(m, at), int(at/segmentBytes%pageSegs), at)
 }
 
-// page gives the page of an address, entered by the current launch.
+// page gives the page of an address, creating it if necessary. The page is the current launch's from then on.
 func (h *Fast) page(m Memory, at uint64) *page {
 	var slot **page
 	if m.Shared {
@@ -501,7 +506,7 @@ func (h *Fast) page(m Memory, at uint64) *page {
 	return p
 }
 
-// enterPage makes a page, which may have to be made, one of the current launch.
+// enterPage makes the page of an address, created if necessary, one of the current launch.
 func (h *Fast) enterPage(m Memory, slot **page, at uint64) *page {
 	if !m.Shared && h.current != nil {
 		h.performOthers(at)
@@ -531,7 +536,7 @@ func (h *Fast) enterPage(m Memory, slot **page, at uint64) *page {
 	return p
 }
 
-// chunkOf gives a chunk of pages of global memory.
+// chunkOf gives a chunk of pages of global memory, creating it if necessary.
 func (h *Fast) chunkOf(n uint64) *chunk {
 	c := &h.recentChunks[n*0x9e3779b97f4a7c15>>60]
 	if c.chunk == nil || c.number != n {
@@ -544,7 +549,7 @@ func (h *Fast) chunkOf(n uint64) *chunk {
 	return c.chunk
 }
 
-// windowOf gives the shared memory of a block.
+// windowOf gives the shared memory of a block, creating it if necessary.
 func (h *Fast) windowOf(m Memory) *window {
 	slot := &h.recent[m.Block%uint32(len(h.recent))]
 	if *slot != nil && (*slot).Memory == m {
@@ -559,7 +564,8 @@ func (h *Fast) windowOf(m Memory) *window {
 	return w
 }
 
-// page gives the place of the page of an address. The address is that of a device with far less shared memory than maxWindow.
+// page gives the slot of the page of an address. The address wraps at maxWindow: the shared memory of all devices is
+// much smaller.
 func (w *window) page(at uint64) **page {
 	n := at / pageBytes % (maxWindow / pageBytes)
 	for uint64(len(w.pages)) <= n {
@@ -568,10 +574,10 @@ func (w *window) page(at uint64) **page {
 	return &w.pages[n]
 }
 
-// maxWindow bounds the shared memory of a block.
+// maxWindow bounds the size of a block's shared memory.
 const maxWindow = 16 << 20
 
-// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
+// Forget implements History.
 func (h *Fast) Forget(m Memory) {
 	w := h.windows[m]
 	if w == nil {
@@ -585,7 +591,7 @@ func (h *Fast) Forget(m Memory) {
 	}
 }
 
-// EndBlock drops the shared memory of a block that has ended.
+// EndBlock implements History.
 func (h *Fast) EndBlock(m Memory) {
 	h.Forget(m)
 	if h.windows[m] != nil {
@@ -594,7 +600,7 @@ func (h *Fast) EndBlock(m Memory) {
 	}
 }
 
-// clear forgets what was done to a page.
+// clear drops all accesses to a page.
 func (h *Fast) clear(p *page) {
 	for i := range p.segments {
 		h.clearSegment(p, i)

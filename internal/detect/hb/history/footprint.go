@@ -6,7 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// segmentBytes is the unit of the fast history, the bytes that a warp accesses in lane order, a word each.
+// segmentBytes is the size of a segment, the unit of the fast history: the bytes that a warp accesses when each lane
+// accesses the word of its lane number.
 const segmentBytes = 128
 
 // mask is a set of bytes of a segment.
@@ -36,7 +37,7 @@ func (m mask) without(o mask) mask  { return mask{m.lo &^ o.lo, m.hi &^ o.hi} }
 func (m mask) empty() bool          { return m.lo|m.hi == 0 }
 func (m mask) overlaps(o mask) bool { return m.lo&o.lo|m.hi&o.hi != 0 }
 
-// word gives the bytes of a word, as four bits.
+// word gives the bytes of a word that are in the set, as four bits.
 func (m mask) word(i int) uint8 {
 	x := m.lo
 	if i >= 16 {
@@ -45,7 +46,7 @@ func (m mask) word(i int) uint8 {
 	return uint8(x >> (uint(i) % 16 * 4) & 15)
 }
 
-// ranges calls f for the runs of bytes in the set.
+// ranges calls f for the runs of consecutive bytes in the set.
 func (m mask) ranges(f func(from, end uint64)) {
 	for at := uint64(0); at < segmentBytes; {
 		rest := m.without(below(at))
@@ -60,7 +61,7 @@ func (m mask) ranges(f func(from, end uint64)) {
 	}
 }
 
-// first gives the lowest byte of the set, 128 of an empty one.
+// first gives the lowest byte in the set, or 128 if it is empty.
 func (m mask) first() uint64 {
 	if m.lo != 0 {
 		return uint64(bits.TrailingZeros64(m.lo))
@@ -68,14 +69,15 @@ func (m mask) first() uint64 {
 	return 64 + uint64(bits.TrailingZeros64(m.hi))
 }
 
-// footprint is which bytes of a segment each lane of a warp accesses. Lanes are counted from the lowest that accesses it: warps
-// that do the same by other lanes have one footprint. It is not changed.
+// footprint says which bytes of a segment each lane of a warp accesses. Lanes are numbered from the lowest that
+// accesses the segment, so warps that do the same with other lanes have the same footprint. A footprint is never
+// changed.
 type footprint struct {
 	lanes uint32
 	bytes [32]mask
 }
 
-// all gives the bytes that any lane accesses, and whether no two lanes access the same.
+// all gives the bytes that any lane accesses, and says whether no two lanes access the same byte.
 func (f *footprint) all() (all mask, disjoint bool) {
 	disjoint = true
 	for m := f.lanes; m != 0; m &= m - 1 {
@@ -86,7 +88,7 @@ func (f *footprint) all() (all mask, disjoint bool) {
 	return all, disjoint
 }
 
-// turned gives a footprint with its lanes counted from n lanes below.
+// turned rotates the lanes of a footprint up by n.
 func (f *footprint) turned(n uint8) (out footprint) {
 	out.lanes = bits.RotateLeft32(f.lanes, int(n))
 	for m := f.lanes; m != 0; m &= m - 1 {
@@ -96,19 +98,19 @@ func (f *footprint) turned(n uint8) (out footprint) {
 	return out
 }
 
-// canonical gives a footprint of lanes with its lanes counted from the lowest, and which that is.
+// canonical rotates the lanes of a footprint so that the lowest becomes lane 0, and gives the number of that lane.
 func (f *footprint) canonical() (footprint, uint8) {
 	n := uint8(bits.TrailingZeros32(f.lanes))
 	return f.turned(32 - n), n
 }
 
-// shapeKey is what decides which segments an event accesses and how, but for how far its address is from others.
+// shapeKey determines which bytes of which segments an event accesses, relative to the segment of its address.
 type shapeKey struct {
 	site   *Site
-	within uint8  // its segment, of the event's address
-	shift  uint8  // of rows, plus one; 0: none
-	lanes  uint32 // of those that executed it
-	exec   uint32
+	within uint8  // offset of the event's address in its segment
+	shift  uint8  // of rows: RowShift plus one; 0: no rows
+	lanes  uint32 // the lanes concerned
+	exec   uint32 // the lanes that executed the instruction
 	stride int64
 	rows   int64
 }
@@ -121,30 +123,30 @@ func keyOf(s *Site, e *event.Event, lanes uint32) shapeKey {
 	return k
 }
 
-// is says that k is keyOf an event of its site. (Making that first costs more than the comparison.)
+// is says that k equals keyOf(site, e, lanes). Comparing field by field is faster than making the key first.
 func (k *shapeKey) is(e *event.Event, lanes uint32) bool {
 	return k.exec == e.Mask && k.lanes == lanes && k.within == uint8(e.Addr%segmentBytes) && k.stride == e.Stride &&
 		(e.Flags&event.FlagRows == 0 && k.shift == 0 || e.Flags&event.FlagRows != 0 && k.shift == e.RowShift+1 && k.rows == e.RowStride())
 }
 
-// shape is the parts of an event, one for each segment.
+// shape is an event's accesses, divided by segment.
 type shape struct {
 	key   shapeKey
 	parts []piece
 }
 
-// piece is what an event accesses of a segment.
+// piece is an event's access to one segment.
 type piece struct {
-	segment int64 // counted from that of the event's address
-	access  uint32
-	lane    uint8  // from which those of the access are counted
-	lanes   uint32 // of the warp
+	segment int64  // relative to the segment of the event's address
+	access  uint32 // index in Fast.kinds
+	lane    uint8  // the lane that is lane 0 of the access
+	lanes   uint32 // the lanes of the warp
 }
 
-// manyShapes is how many shapes of a site are kept: one with more follows no pattern, and is judged by words.
+// manyShapes is the most shapes of a site that are kept. A site with more is irregular, and is judged by words.
 const manyShapes = 96
 
-// shapeOf gives the parts of an event's lanes, nil where its site has too many shapes.
+// shapeOf gives the shape of an event's lanes; nil if its site has too many shapes.
 func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteState) *shape {
 	s := h.shapes[k]
 	if s != nil || site.shapes >= manyShapes {
@@ -182,10 +184,11 @@ func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteSta
 	return s
 }
 
-// kind is an access of a segment by a warp, one for all that are alike but for warp, lane and epoch.
+// kind is an access to a segment by a warp. One kind represents all accesses that differ only in warp, first lane and
+// epoch.
 type kind struct {
 	site     *Site
-	exec     uint32 // who executed the instruction, lanes counted as in the footprint
+	exec     uint32 // the lanes that executed the instruction, numbered as in print
 	print    *footprint
 	all      mask
 	disjoint bool // no two lanes access the same byte
@@ -198,7 +201,7 @@ type kindKey struct {
 	print *footprint
 }
 
-// accessOf gives the number of the access of a site with a footprint of a warp's lanes, and the lane that it is counted from.
+// accessOf gives the kind of an access, as an index in h.kinds, and the lane that is its lane 0.
 func (h *Fast) accessOf(s *Site, exec uint32, f *footprint) (uint32, uint8) {
 	c, lane := f.canonical()
 	print := h.prints[c]

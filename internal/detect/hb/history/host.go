@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// hostRecords are the accesses of the host, by time. They are found by address: a program that copies a large buffer row by row
-// has as many of them as rows, and each new one is compared with what overlaps it.
+// hostRecords are the accesses of the host, ordered by time and indexed by address. The index is needed because a
+// program that copies a large buffer row by row makes as many accesses as there are rows, and each new access is
+// compared with those that it overlaps.
 type hostRecords struct {
 	list  []hostRecord
-	gone  int                // of list
-	pages map[uint64][]int32 // indices in list, by page, of what lies in few pages
-	wide  []int32            // and of the others
+	gone  int                // the number of gone records in list
+	pages map[uint64][]int32 // by page: indices in list of the records that lie in few pages
+	wide  []int32            // indices in list of the other records
 }
 
 type hostRecord struct {
@@ -24,7 +25,7 @@ const (
 	fewPages     = 64
 )
 
-// pagesOf gives the pages [first, last] of the bytes [from, end), and says whether they are few.
+// pagesOf gives the pages [first, last] of the bytes [from, end), and says whether these are few.
 func pagesOf(from, end uint64) (first, last uint64, few bool) {
 	first, last = from>>hostPageBits, (end-1)>>hostPageBits
 	return first, last, last-first < fewPages
@@ -50,7 +51,7 @@ func (x *hostRecords) add(r Record) {
 	}
 }
 
-// all gives the records by time.
+// all yields the records by time.
 func (x *hostRecords) all() iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		for i := range x.list {
@@ -61,7 +62,7 @@ func (x *hostRecords) all() iter.Seq[*Record] {
 	}
 }
 
-// overlapping gives the records that have bytes in [from, end), by time, as indices in list.
+// overlapping gives the records that overlap [from, end), by time, as indices in list.
 func (x *hostRecords) overlapping(from, end uint64) (found []int32) {
 	if from >= end || len(x.list) == 0 {
 		return nil
@@ -83,7 +84,7 @@ func (x *hostRecords) overlapping(from, end uint64) (found []int32) {
 			}
 		}
 	} else {
-		for p, list := range x.pages { // the order does not matter: found is sorted
+		for p, list := range x.pages { // any order will do: found is sorted below
 			x.pages[p] = look(list)
 		}
 	}
@@ -91,7 +92,7 @@ func (x *hostRecords) overlapping(from, end uint64) (found []int32) {
 	return slices.Compact(found)
 }
 
-// supersede removes what a new record supersedes, and adds it.
+// supersede removes what a new record supersedes, and adds the new record.
 func (x *hostRecords) supersede(r Record) {
 	for _, i := range x.overlapping(r.From, r.End) {
 		if r.supersedes(&x.list[i].Record) {

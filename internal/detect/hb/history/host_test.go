@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestHostRecords: what is found by address is what a list that is looked through gives, in the same order.
+// TestHostRecords checks that the index finds the same as a linear search, in the same order.
 func TestHostRecords(t *testing.T) {
 	const page = 1 << hostPageBits
 	k := rand.New(rand.NewPCG(1, 2))
@@ -24,7 +24,7 @@ func TestHostRecords(t *testing.T) {
 			x.cut(from, end)
 			want = withoutRange(want, from, end)
 		default:
-			if k.IntN(2) == 0 { // rows of a buffer, again and again
+			if k.IntN(2) == 0 { // rows of a buffer, repeatedly
 				from = k.Uint64N(50) * 500
 				end = from + 500
 			}

@@ -11,9 +11,9 @@ import (
 // launchState is what the fast history knows of a launch.
 type launchState struct {
 	*order.Launch
-	hosts  []Record // accesses of the host that its threads may not know
-	logs   [classes]*loads
-	others []*loads // of launches that it does not follow
+	hosts  []Record        // accesses of the host that its threads may not know of
+	logs   [classes]*loads // its deferred loads and atomic operations
+	others []*loads        // deferred accesses of launches that it does not follow
 }
 
 // enter makes a launch the current one.
@@ -43,8 +43,9 @@ func (h *Fast) enter(l *order.Launch) {
 	h.current = x
 }
 
-// pass makes the current launch the one whose accesses a page has. Those of the one before are split into words while that runs.
-// When it has ended they are summarised, or, where others may know single threads of it, or races have to name one, kept as they are.
+// pass makes the current launch the owner of a page's segments. The accesses of the previous launch are split into
+// words if that launch is still running. If it has ended, they are summarised. If it has ended but others may know some
+// of its threads and not others, or races with it must name a thread, they are kept unchanged in page.past.
 func (h *Fast) pass(p *page) {
 	if l := p.launch; l != nil {
 		var now *past
@@ -89,22 +90,23 @@ func (h *Fast) pass(p *page) {
 	}
 }
 
-// leave notes that another launch is about to access a page.
+// leave records that another launch is about to access a page.
 func (p *page) leave() { p.accessed(p.launch.Launch) }
 
-// accessed notes that a launch that is not the page's has accessed it.
+// accessed records that a launch other than the page's has accessed it.
 func (p *page) accessed(l *order.Launch) {
 	p.earlier = append(slices.DeleteFunc(p.earlier, func(o *order.Launch) bool { return o == l || l.Follows(o) }), l)
 }
 
-// past is what a launch that has ended did to the segments of a page. Segments that are split have none: their words have all.
+// past is the accesses of a launch that has ended to the segments of a page. It has none for segments that are split:
+// they are in the words.
 type past struct {
 	launch   *order.Launch
 	segments [pageSegs]segment
 }
 
-// supersede drops what earlier launches did to a segment where the launch of the page follows them, and did as much by the same
-// sites: who does not know the one does not know the other.
+// supersede drops the accesses of earlier launches to a segment if the page's launch follows the earlier launch and has
+// accessed at least the same bytes by the same sites. Whoever knows the later accesses knows the earlier ones.
 func (p *page) supersede(h *Fast, i int) {
 	for _, x := range p.past {
 		if s := &x.segments[i]; s.history != 0 && p.launch.Follows(x.launch) && h.repeats(p.segments[i].history, s.history) {
@@ -113,7 +115,8 @@ func (p *page) supersede(h *Fast, i int) {
 	}
 }
 
-// repeats says that each access of history o has one of history n by the same site, to the same bytes.
+// repeats says that each access of history o has a counterpart in history n: by the same site, to at least the same
+// bytes.
 func (h *Fast) repeats(n, o uint32) bool {
 	for _, r := range h.histories[o].records {
 		k := &h.kinds[r.access]
@@ -130,12 +133,12 @@ func (h *Fast) repeats(n, o uint32) bool {
 	return true
 }
 
-// hasPast says that earlier launches did something to a segment which is kept as it was.
+// hasPast says that accesses of earlier launches to a segment are kept unchanged.
 func (p *page) hasPast(i int) bool {
 	return slices.ContainsFunc(p.past, func(x *past) bool { return x.segments[i].history != 0 })
 }
 
-// summaryOf gives what ended launches did to a segment.
+// summaryOf gives the accesses of ended launches to a segment: an index in summaries.list.
 func (p *page) summaryOf(i int) uint32 {
 	if p.summaries == nil {
 		return 0
@@ -143,19 +146,19 @@ func (p *page) summaryOf(i int) uint32 {
 	return p.summaries[i]
 }
 
-// summary is what the threads of a launch that has ended did to a segment by a site.
+// summary is the bytes of a segment that threads of an ended launch accessed by a site.
 type summary struct {
 	site   *Site
 	launch *order.Launch
 	bytes  mask
 }
 
-// summaries are interned sets of them.
+// summaries holds interned sets of summaries.
 type summaries struct {
-	list   [][]summary // the first is empty
+	list   [][]summary // list[0] is the empty set
 	byHash map[uint64]uint32
 	memo   map[summaryKey]uint32
-	launch *order.Launch // of memo
+	launch *order.Launch // the launch that memo is about
 }
 
 type summaryKey struct{ summaries, history uint32 }
@@ -164,7 +167,7 @@ func newSummaries() summaries {
 	return summaries{list: make([][]summary, 1), byHash: map[uint64]uint32{}, memo: map[summaryKey]uint32{}}
 }
 
-// after gives the summaries of a segment when a launch has ended that left a history there.
+// after gives the summaries of a segment after the end of launch l, which left a history there. from are those before.
 func (c *summaries) after(h *Fast, from, history uint32, l *order.Launch) uint32 {
 	if c.launch != l {
 		clear(c.memo)
@@ -184,7 +187,7 @@ func (c *summaries) after(h *Fast, from, history uint32, l *order.Launch) uint32
 	return n
 }
 
-// addSummary adds a summary to others, in place of what its site did before in launches that it follows.
+// addSummary adds a summary to others. It replaces what the same site did in launches that the new launch follows.
 func addSummary(all []summary, now summary) []summary {
 	kept := all[:0]
 	for _, s := range all {
@@ -229,7 +232,8 @@ func (c *summaries) intern(all []summary) uint32 {
 	}
 }
 
-// judgeSummary finds the races of an access to the bytes [from, end) with what ended launches did to a segment at an address.
+// judgeSummary finds the races of an access to the bytes [from, end) with the summarised accesses to the segment at
+// base.
 func (h *Fast) judgeSummary(a *Access, n uint32, base, from, end uint64, race func(*Access, Race)) {
 	for _, s := range h.summaries.list[n] {
 		both := s.bytes.and(maskOf(max(from, base)-base, min(end, base+segmentBytes)-base))
@@ -248,7 +252,7 @@ func (h *Fast) judgeSummary(a *Access, n uint32, base, from, end uint64, race fu
 	}
 }
 
-// pages calls f for the pages of global memory that have a byte in [from, end), in order.
+// pages calls f for the pages of global memory that overlap [from, end), in order of address.
 func (h *Fast) pages(from, end uint64, f func(p *page)) {
 	visit := func(n uint64, c *chunk) {
 		for i, p := range &c.pages {
@@ -308,7 +312,7 @@ func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
 	})
 }
 
-// judgeHosts finds the race of an access with one of the host.
+// judgeHosts finds the race of an access, in the bytes [from, end), with one of the host.
 func (h *Fast) judgeHosts(a *Access, r *Record, from, end uint64, race func(*Access, Race)) {
 	from, end = max(a.From, r.From, from), min(a.End, r.End, end)
 	if from >= end || a.Memory.Shared || !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) {
@@ -319,7 +323,8 @@ func (h *Fast) judgeHosts(a *Access, r *Record, from, end uint64, race func(*Acc
 	}
 }
 
-// judgeSegment finds the races of an access by the host to the bytes [from, end) with what a launch did to a segment.
+// judgeSegment finds the races of an access by the host to the bytes [from, end) with the accesses of a launch to a
+// segment.
 func (h *Fast) judgeSegment(a *Access, l *order.Launch, s *segment, base, from, end uint64, race func(*Access, Race)) {
 	if a.Actor.Knows(l) {
 		return
@@ -347,7 +352,7 @@ func (h *Fast) judgeSegment(a *Access, l *order.Launch, s *segment, base, from, 
 	}
 }
 
-// recordHost notes an access of the host.
+// recordHost records an access of the host.
 func (h *Fast) recordHost(a *Access) {
 	r := Record{Site: a.Site, Stamp: a.Actor.Stamp(), From: a.From, End: a.End}
 	h.host.supersede(r)
@@ -358,7 +363,7 @@ func (h *Fast) recordHost(a *Access) {
 	}
 }
 
-// Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
+// Reuse drops the records of the bytes [from, end) of global memory, which became an allocation or ceased to be one.
 func (h *Fast) Reuse(from, end uint64) {
 	h.reuseLoads(from, end)
 	h.pages(from, end, func(p *page) {

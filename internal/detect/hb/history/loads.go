@@ -10,89 +10,91 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Weak loads of global memory race with nothing as long as nobody accesses the memory in another way in the launch, and the launch
-// follows all that was done there before. Most memory that kernels load from is such: their inputs. Loads of it are only written
-// down (loads), and performed when somebody accesses one of the granules loaded from in another way, or in a launch that does not
-// follow. So are loads of a block's shared memory, between two barriers at which all of its threads meet.
+// Weak loads of global memory race with nothing if no thread of the launch accesses the memory in another way, and the
+// launch follows everything that was done to the memory before. That holds for most of the memory that kernels load
+// from: their inputs. Such loads are deferred: they are only noted (loads). They are performed, that is recorded as
+// usual, when someone accesses one of the loaded granules in another way, or in a launch that does not follow. Loads of
+// a block's shared memory between two barriers of all its threads are deferred in the same way.
 //
-// Relaxed read-modify-writes of words of global memory, with the widest scope, race with each other as little as loads do. They are
-// written down in the same way, apart from the loads. Package order has performed them. What they wrote is the current value of its
-// word until somebody writes there in another way, before which they are performed here: so their chain is that of the value.
+// Relaxed read-modify-writes of words of global memory with the widest scope do not race with each other either. They
+// are deferred in the same way, separately from the loads. Package order has already performed them. The last of them
+// makes the current value of its word until someone writes the word in another way, and before that happens they are
+// performed here. Their chain is therefore the chain of the value.
 
-// Classes of accesses that are put off. Those of one class do not race with each other.
+// Classes of deferred accesses. Accesses of one class do not race with each other.
 const (
 	weakLoads = iota
 	relaxedAtomics
 	classes
 )
 
-// loads are the weak loads of a launch, or of a block, that were put off, or its relaxed atomic operations, in their order but for
-// those of different warps or sites.
+// loads are the deferred weak loads of a launch or of a block, or the deferred relaxed atomic operations of a launch.
+// Only the order of accesses by one warp and site is kept.
 type loads struct {
 	class  int
 	state  *launchState
-	window *window // the shared memory that they are of; nil: global memory
+	window *window // the shared memory that they access; nil: global memory
 	list   []load
 	kinds  []loadKind
-	widest uint64     // bytes that one lane loads
-	addrs  [][]uint32 // of the lanes of scattered loads, counted from load.addr; blocks of whole loads
-	// granules are those of which loads were put off, by chunks. The launch has accessed them in no other way.
+	widest uint64     // the most bytes that one lane loads
+	addrs  [][]uint32 // offsets of the lanes of scattered loads from load.addr; a block holds whole loads
+	// granules are the granules with deferred accesses. The launch has accessed them in no other way.
 	granules *granuleSet
-	tails    []uint32 // by site and warp: one more than the last load of one of those that have this place
-	fixed    int      // so many loads are not made longer any more
+	tails    []uint32 // by hash of site and warp: one more than the index of the last load with that hash
+	fixed    int      // the number of loads that may no longer be extended
 	freed    []freed
-	parted   int  // so often loads were performed because of one granule
-	off      bool // there were too many
-	// chains is at least the last chain that the launch, which has ended, made or continued; 0 while it runs.
+	parted   int  // how often loads were performed because of one granule
+	off      bool // nothing more is deferred: there were too many
+	// chains is at least the last chain that the launch made or continued; 0 while the launch runs.
 	chains order.ChainID
-	newest order.ChainID // of those that its writes made or continued
+	newest order.ChainID // the last chain that its writes made or continued
 }
 
-// load is loads, or atomic operations, of one kind: so many times by each of several adjacent warps. Addresses are arithmetic progressions, and so
-// are epochs, which are the same for each warp.
+// load describes accesses of one kind: times accesses by each of warps adjacent warps. The addresses of a warp's
+// accesses form an arithmetic progression, and so do the epochs, which are the same for all warps.
 type load struct {
 	kind  uint32
 	lanes uint32
-	warp  uint32 // of the grid: the first
+	warp  uint32 // the first, within the grid
 	epoch uint32
-	later uint32 // from one epoch to the next
+	later uint32 // difference of epochs from one access to the next
 	times uint32
 	warps uint32
-	step  int32 // bytes from one time to the next
+	step  int32 // bytes from one access to the next
 	apart int32 // bytes from one warp to the next
 	addr  uint64
 }
 
-// loadKind is what loads have in common: an event but for its warp, lanes and address.
+// loadKind is what accesses have in common: an event without its warp, lanes and address.
 type loadKind struct {
 	site  *Site
 	event event.Event
 }
 
-// freed is memory that was reused after so many loads.
+// freed is memory that was reused when the first after loads had been made.
 type freed struct {
 	from, end uint64
 	after     int
 }
 
-// granules is a set of the granules of a chunk.
+// granules is a set of granules of a chunk.
 type granules [chunkBytes / granuleBytes / 64]uint64
 
-// granuleBytes is the unit in which memory is found to be loaded from, and no more than that: the alignment of allocations.
+// granuleBytes is the unit in which deferred accesses are tracked. It is the alignment of allocations.
 const granuleBytes = 256
 
-// granuleOf is the place of the granule of an address in its chunk.
+// granuleOf gives the index of the granule of an address within its chunk.
 func granuleOf(at uint64) uint64 { return at / granuleBytes % (chunkBytes / granuleBytes) }
 
 func (s *granules) has(i uint64) bool { return s[i/64]>>(i%64)&1 != 0 }
 func (s *granules) add(i uint64)      { s[i/64] |= 1 << (i % 64) }
 
-// page gives the granules of a page that are in the set.
+// page gives the granules of the page at an address that are in the set, one bit each.
 func (s *granules) page(at uint64) uint16 {
 	return uint16(s[granuleOf(at)/64] >> (granuleOf(at) / 16 % 4 * 16))
 }
 
-// hasAll says that all granules from one to another are in the set.
+// hasAll says that all granules in [first, last] are in the set.
 func (s *granules) hasAll(first, last uint64) bool {
 	for i := first / 64; i <= last/64; i++ {
 		want := ^uint64(0)
@@ -112,7 +114,7 @@ func (s *granules) hasAll(first, last uint64) bool {
 // granuleSet is a set of granules of all memory.
 type granuleSet struct {
 	chunks map[uint64]*granules
-	number uint64 // of the chunk that was asked for last
+	number uint64 // the number of the chunk used last
 	last   *granules
 }
 
@@ -120,7 +122,7 @@ func newGranuleSet() *granuleSet {
 	return &granuleSet{chunks: map[uint64]*granules{}, number: ^uint64(0)}
 }
 
-// of gives the part of the set that has an address.
+// of gives the part of the set that contains an address.
 func (x *granuleSet) of(at uint64) *granules {
 	if n := at / chunkBytes; n != x.number {
 		if x.number, x.last = n, x.chunks[n]; x.last == nil {
@@ -131,7 +133,7 @@ func (x *granuleSet) of(at uint64) *granules {
 	return x.last
 }
 
-// add adds the granule of an address. It says whether it is new.
+// add adds the granule of an address. It returns true if the granule was not in the set.
 func (x *granuleSet) add(at uint64) bool {
 	s, i := x.of(at), granuleOf(at)
 	had := s.has(i)
@@ -139,7 +141,7 @@ func (x *granuleSet) add(at uint64) bool {
 	return !had
 }
 
-// addAll adds the granules of an access. It says whether one is new.
+// addAll adds the granules of an access. It returns true if one of them was not in the set.
 func (x *granuleSet) addAll(b *event.Batch, e *event.Event) (grew bool) {
 	eachGranule(b, e, func(at uint64) bool {
 		grew = x.add(at) || grew
@@ -148,7 +150,7 @@ func (x *granuleSet) addAll(b *event.Batch, e *event.Event) (grew bool) {
 	return grew
 }
 
-// overlaps says that an access is of a granule of the set.
+// overlaps says that an access touches a granule of the set.
 func (x *granuleSet) overlaps(b *event.Batch, e *event.Event) (found bool) {
 	eachGranule(b, e, func(at uint64) bool {
 		found = x.of(at).has(granuleOf(at))
@@ -157,7 +159,8 @@ func (x *granuleSet) overlaps(b *event.Batch, e *event.Event) (found bool) {
 	return found
 }
 
-// eachGranule calls f with an address in each granule that lanes access, and perhaps in some between, until it says false.
+// eachGranule calls f with an address in each granule that lanes access, and perhaps in granules between them, until f
+// returns false.
 func eachGranule(b *event.Batch, e *event.Event, f func(at uint64) bool) (all bool) {
 	if e.Flags&(event.FlagScattered|event.FlagRows) == 0 && max(e.Stride, -e.Stride) <= granuleBytes {
 		r := lineReach(e)
@@ -180,22 +183,23 @@ func eachGranule(b *event.Batch, e *event.Event, f func(at uint64) bool) (all bo
 }
 
 const (
-	mostLoads  = 1 << 20 // of a launch
-	mostShared = 1 << 14 // of a block
+	mostLoads  = 1 << 20 // for one launch
+	mostShared = 1 << 14 // for one block
 	mostAddrs  = 1 << 25
-	// Flags of events that tell of values.
+	// valueFlags are the flags that say which values an event carries.
 	valueFlags = event.FlagValues | event.FlagOld
 	addrsBlock = 1 << 12
-	mostEnded  = 64 // launches that have ended, of which loads are put off
-	// mostEndedBytes bounds what is kept of those.
+	mostEnded  = 64 // launches that have ended with loads still deferred
+	// mostEndedBytes bounds the memory used for the loads of those.
 	mostEndedBytes = 64 << 20
 	mostFreed      = 64
-	mostParted     = 16 // then all loads are performed
+	mostParted     = 16 // beyond this, all loads are performed
 	tailBits       = 11
 	chunkBytes     = pageBytes * chunkSize
 )
 
-// PutOffMost sets of how many loads of a launch, and of how many launches that have ended, loads are put off, for tests.
+// PutOffMost sets the limits for the deferred loads of a launch, and for ended launches with deferred loads. It is for
+// tests.
 func (h *Fast) PutOffMost(ofLaunch, ended int) { h.mostLoads, h.mostEnded = ofLaunch, ended }
 
 func (l *loads) bytes() uint64 {
@@ -203,7 +207,8 @@ func (l *loads) bytes() uint64 {
 		uint64(len(l.granules.chunks))*uint64(unsafe.Sizeof(granules{})) + uint64(cap(l.kinds))*uint64(unsafe.Sizeof(loadKind{}))
 }
 
-// putOff puts a weak load by lanes with one view off. It says false, having done nothing, where it is to be performed.
+// putOff defers a weak load by lanes with a common view. If the load must be performed now, it does nothing and returns
+// false.
 func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 	if !h.mayPutOff(h.loadsOf(w.Memory), w, s) {
 		return false
@@ -212,17 +217,17 @@ func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 	return true
 }
 
-// pending is an access by a warp that may be put off.
+// pending is an access by a warp that may be deferred.
 type pending struct {
 	*Warp
 	to    *loads
 	site  *siteState
 	reach reach
-	addrs []uint64 // of the lanes, where they follow no pattern
+	addrs []uint64 // addresses of the lanes of a scattered access
 	room  [32]uint64
 }
 
-// mayPutOff says that an access by a warp, which becomes the pending one, may be put off.
+// mayPutOff says that an access by a warp may be deferred. It makes the access the pending one.
 func (h *Fast) mayPutOff(l *loads, w *Warp, s *siteState) bool {
 	if l.off || s.direct == h.current || l.window == nil && len(h.current.hosts) > 0 {
 		return false
@@ -231,12 +236,12 @@ func (h *Fast) mayPutOff(l *loads, w *Warp, s *siteState) bool {
 	p.Warp, p.to, p.site = w, l, s
 	p.reach, p.addrs = w.reach(&p.room)
 	if l.window != nil && p.reach.end > chunkBytes {
-		return false // more than any device has
+		return false // beyond the shared memory of any device
 	}
 	return p.reach.end-p.reach.from <= math.MaxUint32 && h.untouched(l, p.reach, w)
 }
 
-// write writes the pending access down, which is put off.
+// write defers the pending access.
 func (h *Fast) write(epoch uint32) {
 	p := &h.pending
 	e, l := p.Event, p.to
@@ -266,7 +271,7 @@ func (h *Fast) write(epoch uint32) {
 	case int(*tail) > l.fixed && l.list[*tail-1].again(&now):
 		return
 	case int(x.tail) > l.fixed && int(x.tail) <= len(l.list) && l.list[x.tail-1].next(&now):
-		*tail = x.tail // a warp's loads stay in order: all that the site has are before this one or in it
+		*tail = x.tail // a warp's loads stay in order: all of the site's loads are in this entry or before it
 		return
 	}
 	if e.Flags&event.FlagScattered == 0 && l.fold(x) {
@@ -289,7 +294,7 @@ func (h *Fast) write(epoch uint32) {
 	l.off = true
 }
 
-// add adds the addresses of a scattered load, counted from one.
+// add adds the addresses of a scattered load, as offsets.
 func (l *loads) add(addrs []uint64, from uint64) {
 	var offsets [32]uint32
 	for i, at := range addrs {
@@ -298,7 +303,7 @@ func (l *loads) add(addrs []uint64, from uint64) {
 	l.keep(offsets[:len(addrs)])
 }
 
-// keep adds offsets of the lanes of a scattered load.
+// keep adds the offsets of the lanes of a scattered load.
 func (l *loads) keep(offsets []uint32) {
 	n := len(l.addrs) - 1
 	if n < 0 || len(l.addrs[n])+len(offsets) > addrsBlock {
@@ -308,15 +313,16 @@ func (l *loads) keep(offsets []uint32) {
 	l.addrs[n] = append(l.addrs[n], offsets...)
 }
 
-// siteLoads is what is known of the loads of a site that were put off.
+// siteLoads is the state of a site's deferred loads.
 type siteLoads struct {
 	of    *loads
-	kind  uint32 // of the last
-	tail  uint32 // one more than the last
-	whole uint32 // one more than the one before it, to which adjacent warps may be added
+	kind  uint32 // of the last load
+	tail  uint32 // one more than the index of the last load
+	whole uint32 // one more than the index of the load before it, which adjacent warps may extend
 }
 
-// fold adds the last loads of a site, which get no longer, to those before, of the warps before. It says whether it has.
+// fold merges the last load of a site, now complete, into the one before, which covers the preceding warps. It returns
+// true if it did.
 func (l *loads) fold(s *siteLoads) bool {
 	n := uint32(len(l.list))
 	if min(s.whole, s.tail) <= uint32(l.fixed) || max(s.whole, s.tail) > n || s.whole == s.tail {
@@ -327,20 +333,22 @@ func (l *loads) fold(s *siteLoads) bool {
 		x.times == o.times && (x.times == 1 || x.later == o.later && x.step == o.step) && x.longer(o, &x.warps, &x.apart)
 }
 
-// has says that a load is one of those that it stands for, once more: a read that is repeated in one epoch races with nothing new.
-// Without this, loops over a few addresses within other loops would be an entry for each time that the inner ones begin.
+// has says that o repeats an access that x already contains, in the same epoch. Such a repeated read can race with
+// nothing new. Without this check, loops over a few addresses within outer loops would make a new entry each time an
+// inner loop begins.
 func (x *load) has(o *load) bool {
 	if x.kind != o.kind || x.lanes != o.lanes || x.epoch != o.epoch || o.warp-x.warp >= x.warps {
 		return false
 	}
 	off, step, times := int64(o.addr-x.at(0, o.warp-x.warp)), int64(x.step), int64(x.times)
-	if off == 0 || step == 0 || off == step*times { // the last is the next of a progression, the most frequent case
+	if off == 0 || step == 0 || off == step*times { // the next access of the progression: the most frequent case
 		return off == 0
 	}
 	return off%step == 0 && uint64(off/step) < uint64(times)
 }
 
-// again adds another load by the same warp. It says false, having done nothing, where the addresses do not fit.
+// again extends x by another access of the same warp. If the address or epoch does not continue the progression, it
+// does nothing and returns false.
 func (x *load) again(o *load) bool {
 	if x.warp != o.warp || x.warps != 1 {
 		return false
@@ -356,12 +364,12 @@ func (x *load) again(o *load) bool {
 	return true
 }
 
-// next adds a load by the next warp.
+// next extends x by an access of the next warp.
 func (x *load) next(o *load) bool {
 	return x.warp+x.warps == o.warp && x.times == 1 && x.epoch == o.epoch && x.longer(o, &x.warps, &x.apart)
 }
 
-// longer adds a load whose address continues the progression of n steps.
+// longer extends x by an access that continues a progression of n steps.
 func (x *load) longer(o *load, n *uint32, step *int32) bool {
 	if x.kind != o.kind || x.lanes != o.lanes {
 		return false
@@ -376,19 +384,19 @@ func (x *load) longer(o *load, n *uint32, step *int32) bool {
 	return true
 }
 
-// at is the address of a load by one of the warps.
+// at gives the address of an access.
 func (x *load) at(time, warp uint32) uint64 {
 	return x.addr + uint64(int64(time)*int64(x.step)+int64(warp)*int64(x.apart))
 }
 
-// is says that an event is of a kind of its site.
+// is says that an event of the same site is of this kind.
 func (k *loadKind) is(e *event.Event) bool {
 	o := &k.event
 	return o.Flags == e.Flags&^valueFlags && (e.Flags&event.FlagScattered != 0 ||
 		o.Stride == e.Stride && (e.Flags&event.FlagRows == 0 || o.Side == e.Side && o.RowShift == e.RowShift))
 }
 
-// kindOf gives the kind of an event: one of the last, or a new one.
+// kindOf gives the kind of an event: one of the last few, or a new one.
 func (l *loads) kindOf(s *Site, e *event.Event) uint32 {
 	for i := len(l.kinds) - 1; i >= max(len(l.kinds)-16, 0); i-- {
 		if l.kinds[i].site == s && l.kinds[i].is(e) {
@@ -401,23 +409,23 @@ func (l *loads) kindOf(s *Site, e *event.Event) uint32 {
 	return uint32(len(l.kinds) - 1)
 }
 
-// reach is what lies between the lowest and the highest byte that lanes access, and perhaps some more.
+// reach is a range of addresses that contains all bytes that lanes access.
 type reach struct{ from, end uint64 }
 
-// lineReach gives that of an access whose lanes have one stride.
+// lineReach gives the reach of an access with one stride.
 func lineReach(e *event.Event) reach {
 	last := e.Addr + uint64(int64(31-bits.LeadingZeros32(e.Mask)-bits.TrailingZeros32(e.Mask))*e.Stride)
 	return reach{min(e.Addr, last), max(e.Addr, last) + uint64(e.Size)}
 }
 
-// reach gives that of a warp's access, and of a scattered one the addresses of the lanes.
+// reach gives the reach of a warp's access, and the lanes' addresses if the access is scattered.
 func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 	e := w.Event
 	size := uint64(e.Size)
 	if e.Flags&(event.FlagScattered|event.FlagRows) == 0 {
 		return lineReach(e), nil
 	}
-	if e.Flags&event.FlagScattered == 0 { // of whole rows
+	if e.Flags&event.FlagScattered == 0 { // in rows; the reach covers whole rows
 		first, last := bits.TrailingZeros32(e.Mask), 31-bits.LeadingZeros32(e.Mask)
 		rows := int64(last>>e.RowShift-first>>e.RowShift) * e.RowStride()
 		left := -int64(first&(1<<e.RowShift-1)) * e.Stride
@@ -433,7 +441,7 @@ func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 	return r, addrs
 }
 
-// untouched says that loads of all that lanes access may be put off, and notes the granules.
+// untouched says that accesses to everything that lanes access may be deferred, and adds the granules to l.
 func (h *Fast) untouched(l *loads, r reach, w *Warp) bool {
 	if r.from < r.end && r.from/chunkBytes == (r.end-1)/chunkBytes && l.granules.of(r.from).hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
 		return true
@@ -441,7 +449,7 @@ func (h *Fast) untouched(l *loads, r reach, w *Warp) bool {
 	return eachGranule(w.Batch, w.Event, func(at uint64) bool { return h.untouchedAt(l, at) })
 }
 
-// pageOf gives the page of an address; nil where nothing was done.
+// pageOf gives the page of an address; nil if nothing was recorded there.
 func (h *Fast) pageOf(l *loads, at uint64) *page {
 	if l.window != nil {
 		return *l.window.page(at)
@@ -475,7 +483,8 @@ func (h *Fast) untouchedAt(l *loads, at uint64) bool {
 	return true
 }
 
-// otherwise says that accesses of the other class to the granule of an address are put off which may race with those of this one.
+// otherwise says that deferred accesses of the other class exist in the granule of an address and may race with
+// accesses of this one.
 func (h *Fast) otherwise(l *loads, at uint64) bool {
 	if l.window != nil {
 		return false
@@ -487,7 +496,7 @@ func (h *Fast) otherwise(l *loads, at uint64) bool {
 	return holds(h.current.logs[classes-1-l.class]) || slices.ContainsFunc(h.current.others, holds)
 }
 
-// loadsOf gives the loads of a memory that the current launch has put off.
+// loadsOf gives the deferred loads of a memory by the current launch.
 func (h *Fast) loadsOf(m Memory) *loads {
 	if !m.Shared {
 		return h.current.logs[weakLoads]
@@ -499,7 +508,7 @@ func (h *Fast) loadsOf(m Memory) *loads {
 	return w.loads
 }
 
-// forget drops loads that all that follows comes after.
+// forget drops all loads: they happen before everything that follows.
 func (l *loads) forget() {
 	if l == nil {
 		return
@@ -518,7 +527,7 @@ func (p *page) before(x *launchState) bool {
 	return (p.launch == nil || x.Follows(p.launch.Launch)) && !slices.ContainsFunc(p.earlier, func(l *order.Launch) bool { return !x.Follows(l) })
 }
 
-// holds says that loads of bytes of [from, end) may have been put off.
+// holds says that deferred accesses may exist in the bytes [from, end).
 func (l *loads) holds(from, end uint64) bool {
 	for n, s := range l.granules.chunks {
 		lo, hi := max(from, n*chunkBytes), min(end, (n+1)*chunkBytes)
@@ -531,7 +540,7 @@ func (l *loads) holds(from, end uint64) bool {
 	return false
 }
 
-// touch notes that the current launch accesses a page, which is its own, in another way than by loads that are put off.
+// touch records that the current launch accesses one of its pages other than by a deferred access.
 func (h *Fast) touch(m Memory, p *page, at uint64) {
 	bit := uint16(1) << (granuleOf(at) % 16)
 	if p.putOff[weakLoads]&bit != 0 {
@@ -543,7 +552,8 @@ func (h *Fast) touch(m Memory, p *page, at uint64) {
 	p.touched |= bit
 }
 
-// performOthers performs the loads from a page by launches that the current one does not follow, which enters the page.
+// performOthers performs the deferred accesses to a page by launches that the current one does not follow. The current
+// launch is about to enter the page.
 func (h *Fast) performOthers(at uint64) {
 	for _, l := range h.current.others {
 		if s := l.granules.chunks[at/chunkBytes]; s != nil && s.page(at) != 0 {
@@ -552,7 +562,7 @@ func (h *Fast) performOthers(at uint64) {
 	}
 }
 
-// allLoads gives the loads of all launches that are not forgotten.
+// allLoads gives the deferred accesses of all launches that are not forgotten.
 func (h *Fast) allLoads() []*loads {
 	all := slices.Clone(h.ended)
 	for _, x := range h.launches {
@@ -561,7 +571,7 @@ func (h *Fast) allLoads() []*loads {
 	return all
 }
 
-// performLoads performs loads of bytes of [from, end) which an access of the host may race with.
+// performLoads performs the deferred accesses that an access of the host may race with.
 func (h *Fast) performLoads(a *Access) {
 	for _, l := range h.allLoads() {
 		if (a.Site.Side.Write || l.class != weakLoads) && !a.Actor.Knows(l.state.Launch) && l.holds(a.From, a.End) {
@@ -570,14 +580,14 @@ func (h *Fast) performLoads(a *Access) {
 	}
 }
 
-// take takes the loads out of those that are put off.
+// take removes and returns the deferred accesses.
 func (l *loads) take() loads {
 	was := *l
 	l.list, l.addrs, l.freed, l.fixed, l.tails = nil, nil, nil, 0, nil
 	return was
 }
 
-// part takes the loads of some sites out of those that are put off.
+// part removes and returns the deferred accesses of the sites for which leaves is true.
 func (l *loads) part(leaves func(*Site) bool) (gone loads) {
 	all := l.take()
 	l.fixed, gone.class, gone.state, gone.window, gone.kinds = all.fixed, l.class, l.state, l.window, l.kinds
@@ -614,12 +624,12 @@ func (l *loads) part(leaves func(*Site) bool) (gone loads) {
 	return gone
 }
 
-// each calls f for the loads, in their order, with their epochs and the lanes whose memory was not reused since.
+// each calls f for the loads in order, with their epochs and with the lanes whose memory was not reused since.
 func (l *loads) each(f func(s *Site, b *event.Batch, e *event.Event, epoch, lanes uint32)) {
 	l.visit(false, f)
 }
 
-// places is each for those who ask what each site has loaded from: what a site loads many times in one way it tells once.
+// places is each for callers that need only know what each site has loaded from: it omits obvious repetitions.
 func (l *loads) places(f func(s *Site, b *event.Batch, e *event.Event, lanes uint32)) {
 	l.visit(true, func(s *Site, b *event.Batch, e *event.Event, _, lanes uint32) { f(s, b, e, lanes) })
 }
@@ -673,20 +683,21 @@ func (l *loads) visit(once bool, f func(s *Site, b *event.Batch, e *event.Event,
 	}
 }
 
-// perform performs the loads that a launch has put off. They race with nothing: what was done since to what they loaded is by
-// launches that follow theirs.
+// perform performs the deferred accesses of a launch. They race with nothing: whatever has been recorded for the same
+// memory since is by launches that follow theirs.
 func (h *Fast) perform(l *loads) {
 	h.release(l, l.granules.chunks)
 	all := l.take()
 	h.performNow(&all)
 }
 
-// performAt performs loads of the current launch, which is about to access the granule of an address in another way: those of all
-// sites that have loaded from it, or from another granule that one of them has loaded from. The sites put no more off.
+// performAt prepares for an access of the current launch to the granule of an address that is not deferred. It performs
+// the deferred accesses of all sites that have accessed the granule, and transitively of all sites that have accessed
+// another granule that these accessed. Accesses of these sites are no longer deferred in this launch.
 func (h *Fast) performAt(l *loads, at uint64) {
 	reached := newGranuleSet()
 	reached.add(at)
-	for more := true; more; { // a site may have been found after other loads of it, or of what it loads from
+	for more := true; more; { // a site may come after loads of its own, or of granules that it adds
 		more = false
 		l.places(func(site *Site, b *event.Batch, e *event.Event, _ uint32) {
 			s := h.stateOf(site)
@@ -708,7 +719,7 @@ func (h *Fast) performAt(l *loads, at uint64) {
 	h.performNow(&gone)
 }
 
-// release notes that no loads from granules are put off any more.
+// release removes granules from those with deferred accesses.
 func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
 	for n, gone := range chunks {
 		s := l.granules.chunks[n]
@@ -727,7 +738,7 @@ func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
 	}
 }
 
-// performNow performs loads that were put off.
+// performNow performs loads that were deferred.
 func (h *Fast) performNow(l *loads) {
 	was := h.current
 	h.current = l.state
@@ -748,7 +759,7 @@ func (h *Fast) performNow(l *loads) {
 	h.current = was
 }
 
-// reuseLoads drops the loads of [from, end) that were put off.
+// reuseLoads drops the deferred accesses to the bytes [from, end).
 func (h *Fast) reuseLoads(from, end uint64) {
 	for _, l := range h.allLoads() {
 		if len(l.list) == 0 || !l.holds(from, end) {
@@ -767,7 +778,7 @@ func (h *Fast) reuseLoads(from, end uint64) {
 	}
 }
 
-// straddles says that a lane has loaded bytes both within and outside of [from, end).
+// straddles says that a lane has accessed bytes both inside and outside of [from, end).
 func (l *loads) straddles(from, end uint64) (found bool) {
 	l.places(func(_ *Site, b *event.Batch, e *event.Event, lanes uint32) {
 		size := uint64(e.Size)
@@ -779,7 +790,7 @@ func (l *loads) straddles(from, end uint64) (found bool) {
 	return found
 }
 
-// beginLoads tells of a launch that begins.
+// beginLoads prepares for a launch that begins.
 func (h *Fast) beginLoads(x *launchState) {
 	for class := range x.logs {
 		x.logs[class] = &loads{class: class, state: x, granules: newGranuleSet()}
@@ -821,17 +832,18 @@ func (h *Fast) beginLoads(x *launchState) {
 	}
 }
 
-// makesUp says that a launch follows another and has put off the same loads: who races with the one races with the other.
+// makesUp says that the launch of l follows that of o and has deferred the same accesses: whoever races with those of o
+// races with those of l.
 func (l *loads) makesUp(o *loads) bool {
 	switch {
 	case l.class != o.class || !l.state.Follows(o.state.Launch):
 		return false
 	case l.newest > o.chains:
-		return false // who has observed what the later launch wrote need not have observed the earlier one
+		return false // observing what the later launch wrote does not imply observing the earlier one
 	case slices.ContainsFunc(l.freed, func(r freed) bool {
 		return !slices.ContainsFunc(o.freed, func(s freed) bool { return s.from == r.from && s.end == r.end && s.after >= r.after })
 	}):
-		return false // of these the earlier launch has loads
+		return false // the earlier launch has loads from this memory and the later one does not
 	}
 	return slices.Equal(l.list, o.list) && slices.EqualFunc(l.addrs, o.addrs, slices.Equal) &&
 		slices.EqualFunc(l.kinds, o.kinds, func(a, b loadKind) bool { return a.site == b.site && a.is(&b.event) })

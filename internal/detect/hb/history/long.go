@@ -8,29 +8,30 @@ import (
 )
 
 const (
-	longList = 24 // from how many entries on a list has an index
-	// crowded is from how many entries on not all are judged: see enoughRaces.
+	longList = 24 // a list with more entries has an index
+	// With more entries than crowded, not all are judged: see enoughRaces.
 	crowded = 256
 )
 
 // index finds entries of a long list.
 type index struct {
-	slots  []int32 // one more than the newest entry of a site and warp, by hash
+	slots  []int32 // hash table: one more than the newest entry of a site and warp
 	groups []group
-	linked int // entries
+	linked int // the number of entries in the index
 }
 
-// group is the entries of a list that are alike to whoever races with them, but for whether they are of his block: those by a
-// site to the same bytes in a launch. Those of a weak store have the same values.
+// group is the entries of a list by one site, to the same bytes, in one launch. An access that races with one of them
+// races with the others for the same reason, except that its own block may make a difference. The entries of a weak
+// store have the same values.
 type group struct {
 	site   *Site
 	launch *order.Launch
 	bytes  uint8
-	newest int32  // entry, plus one
-	epoch  uint32 // the last
+	newest int32  // index of the newest entry, plus one
+	epoch  uint32 // the largest epoch
 }
 
-// indexed gives the index of a long list. It is made, and brought up to date, where it is asked for.
+// indexed gives the index of a long list, created and brought up to date if necessary.
 func (h *Fast) indexed(l *list) *index {
 	n := len(l.entries)
 	x := h.indices[l]
@@ -44,7 +45,7 @@ func (h *Fast) indexed(l *list) *index {
 	return x
 }
 
-// link puts an entry into the index.
+// link adds an entry to the index.
 func (x *index) link(h *Fast, l *list, i int) {
 	x.linked = i + 1
 	e := &l.entries[i]
@@ -58,7 +59,7 @@ func (x *index) link(h *Fast, l *list, i int) {
 	e.like, g.newest, g.epoch = g.newest, int32(i+1), max(g.epoch, s.epoch)
 }
 
-// slot gives the place of the accesses of a stamp's site and warp.
+// slot gives the slot for the site and warp of a stamp.
 func (x *index) slot(h *Fast, l *list, s *stamp) *int32 {
 	for n := (s.warp*0x9e3779b1 ^ s.site.Number*0x85ebca6b) >> 7; ; n++ {
 		at := &x.slots[int(n)&(len(x.slots)-1)]
@@ -71,7 +72,7 @@ func (x *index) slot(h *Fast, l *list, s *stamp) *int32 {
 	}
 }
 
-// group gives the group of accesses with a stamp to some bytes.
+// group gives the group of a stamp and some bytes, creating it if necessary.
 func (x *index) group(s *stamp, bytes uint8) *group {
 	for i := range x.groups {
 		if g := &x.groups[i]; g.site == s.site && g.bytes == bytes && g.launch == s.launch {
@@ -82,7 +83,8 @@ func (x *index) group(s *stamp, bytes uint8) *group {
 	return &x.groups[len(x.groups)-1]
 }
 
-// newest gives one more than the newest entry that may supersede those of a stamp, and l.next the one before.
+// newest gives one more than the index of the newest entry that an access with a stamp may supersede. l.next gives the
+// one before it.
 func (l *list) newest(h *Fast, s *stamp) int32 {
 	if n := len(l.entries); n <= longList {
 		return int32(n)
@@ -97,17 +99,18 @@ func (l *list) next(h *Fast, i int32) int32 {
 	return l.entries[i-1].prev
 }
 
-// enoughRaces is with how many entries of a group, of other blocks than its own, an access races before the others are left
-// out: no race is graver than these, and the places are the same. All that may be lost is a fact that makes the explanation
-// better.
+// enoughRaces is the number of races with entries of one group, of other blocks than the access's own, after which the
+// rest of the group is skipped. No further race would be graver, and the places are the same. All that may be lost is a
+// fact that would improve the explanation.
 const enoughRaces = 8
 
-// judgeGroups finds the races of an access with the entries of a long list, with at most so many of a group and other blocks.
+// judgeGroups finds the races of an access with the entries of a long list. In each group it stops after most races
+// with other blocks.
 func (h *Fast) judgeGroups(a *Access, l *list, at uint64, bytes uint8, most int, race func(*Access, Race)) {
 	x := h.indexed(l)
 	for i := range x.groups {
 		g := &x.groups[i]
-		// What does not race with an access of another block does not with one of its own.
+		// What does not race with an access of another block does not race with one of the same block either.
 		same := g.launch == a.Actor.Launch
 		if g.bytes&bytes == 0 || same && a.Actor.View.KnowsGrid(g.epoch) ||
 			detect.Classify(g.site.Side, a.Site.Side, detect.Relation{SameLaunch: same, OtherDevice: a.Actor.OtherDevice(g.launch)}) == detect.NoRace {

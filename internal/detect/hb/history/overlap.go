@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// JudgeStore judges a store by all lanes, none of which is ordered with another.
+// JudgeStore judges a store by all lanes. The lanes are not ordered with each other.
 func (w *Warp) JudgeStore(h History, race func(*Access, Race)) {
 	for m := w.Event.Mask; m != 0; m &= m - 1 {
 		a := w.Lane(bits.TrailingZeros32(m))
@@ -18,7 +18,7 @@ func (w *Warp) JudgeStore(h History, race func(*Access, Race)) {
 	}
 }
 
-// overlaps finds the races between lanes of one store.
+// overlaps finds the races between the lanes of one store.
 func (w *Warp) overlaps(race func(*Access, Race)) {
 	e := w.Event
 	for m := e.Mask; m != 0; m &= m - 1 {
@@ -38,8 +38,8 @@ func (w *Warp) overlaps(race func(*Access, Race)) {
 	}
 }
 
-// restore makes what was there before a lane's access what was there before those of all lanes: one below may have written the
-// same bytes.
+// restore sets a.Old to the bytes before the whole store. A lower lane may have written the same bytes, and then the
+// batch gives what that lane wrote.
 func (w *Warp) restore(a *Access) {
 	old := w.before[:copy(w.before[:], a.Old)]
 	size := uint64(w.Event.Size)
@@ -74,7 +74,7 @@ func sameBytes(a, b *Access, from, end uint64) bool {
 	return true
 }
 
-// apart says that no two lanes of a store write the same bytes, as far as that is cheap to see.
+// apart says that no two lanes of a store write the same bytes. It may return false if that is not cheap to see.
 func (w *Warp) apart() bool {
 	e := w.Event
 	size := uint64(e.Size)
@@ -87,7 +87,7 @@ func (w *Warp) apart() bool {
 			return stride >= int64(size)
 		}
 		rows := max(e.RowStride(), -e.RowStride())
-		if stride < rows { // rows one after another, or side by side
+		if stride < rows { // rows one after another, or interleaved
 			return stride >= int64(size) && rows >= stride<<e.RowShift
 		}
 		return rows >= int64(size) && stride >= rows<<(5-e.RowShift)

@@ -2,12 +2,13 @@ package history
 
 import "math/bits"
 
-// parts is what was done to each byte of a word which weak accesses of a byte or of two have accessed, as if it were a word of its own:
-// nothing, or accesses that have one stamp or a set of them. Both bytes of an access of two have the same stamps. So threads that
-// use the bytes of a word apart, as in arrays of bytes that no pattern of addresses describes, need no list.
+// parts is used for a word that weak accesses of one or two bytes have accessed. Each byte has a history like that of a
+// word: nothing, or accesses with one stamp or with a set of stamps. Both bytes of a two-byte access have the same
+// stamps. With parts, threads that use different bytes of a word do not need a list, as in arrays of bytes with
+// irregular accesses.
 type parts [wordBytes]word
 
-// plainPart is plain for an access of a part of a word.
+// plainPart is plain for an access to a part of a word.
 func (h *Fast) plainPart(w *Warp, x *word, number, lane uint32) bool {
 	switch {
 	case x.stamp == 0:
@@ -34,7 +35,7 @@ func (h *Fast) plainPart(w *Warp, x *word, number, lane uint32) bool {
 	return true
 }
 
-// eachPart calls f for the entries of a word whose bytes have histories of their own.
+// eachPart calls f for the entries of a word that has parts.
 func (h *Fast) eachPart(x *word, f func(e *entry)) {
 	for i, y := range h.parts.of(x.stamp &^ partsFlag) {
 		if y.stamp == 0 {

@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 )
 
-// Plain is a history as the definition has it: for each byte the accesses to it. It is for programs of some thousand
-// accesses and for comparison with what is faster.
+// Plain is the history as defined: for each byte, the accesses to it. It is for programs of some thousand accesses, and
+// for comparison with Fast.
 type Plain struct {
 	order    *order.Order
 	memories map[Memory]*memory
@@ -22,21 +22,21 @@ func NewPlain(o *order.Order) *Plain { return &Plain{o, map[Memory]*memory{}} }
 // memory is the history of one memory.
 type memory struct {
 	bytes  map[uint64][]Record
-	host   []Record                // of the host side, which touches whole buffers
-	stored map[storeKey]storedWord // what weak stores wrote
+	host   []Record                // accesses of the host, which cover whole buffers
+	stored map[storeKey]storedWord // the values that weak stores wrote
 }
 
-// storeKey names a part of an aligned word of four bytes, as the stores of a site write it.
+// storeKey identifies the part of an aligned word of four bytes that stores of a site write in a launch.
 type storeKey struct {
 	site     *Site
 	launch   *order.Launch
 	from, to uint64
 }
 
-// storedWord is what the stores of a site wrote into a part of a word.
+// storedWord is the value that stores of a site wrote into a part of a word.
 type storedWord struct {
 	value [wordBytes]byte
-	mixed bool // not always the same, or not known
+	mixed bool // they wrote different values, or a value that is not known
 }
 
 const wordBytes = 4
@@ -66,7 +66,7 @@ func (p *Plain) Weak(w *Warp, race func(*Access, Race)) {
 	}
 }
 
-// Judge calls race for each recorded access that an access races with, byte by byte, or in a range of bytes with the host.
+// Judge implements History. It calls race for single bytes, or for a range of bytes if the record is of the host.
 func (p *Plain) Judge(a *Access, race func(*Access, Race)) {
 	m := p.memory(a.Memory)
 	for i := range m.host {
@@ -83,7 +83,7 @@ func (p *Plain) Judge(a *Access, race func(*Access, Race)) {
 	}
 }
 
-// Before calls f for the writes by its launch that an access happens after, byte by byte.
+// Before implements History. It calls f for single bytes.
 func (p *Plain) Before(a *Access, f func(Race)) {
 	m := p.memory(a.Memory)
 	for at := range m.touched(a.From, a.End) {
@@ -96,7 +96,7 @@ func (p *Plain) Before(a *Access, f func(Race)) {
 	}
 }
 
-// touched gives the addresses in [from, end) that have records, in order.
+// touched yields the addresses in [from, end) that have records, in order.
 func (m *memory) touched(from, end uint64) func(yield func(uint64) bool) {
 	return func(yield func(uint64) bool) {
 		if end-from > uint64(len(m.bytes)) {
@@ -115,7 +115,8 @@ func (m *memory) touched(from, end uint64) func(yield func(uint64) bool) {
 	}
 }
 
-// judge calls race where an access races with a record in [from, end), one byte unless one of the two is of the host.
+// judge calls race if an access races with a record in [from, end). The range is one byte unless one of the two is of
+// the host.
 func (m *memory) judge(o *order.Order, a *Access, r *Record, from, end uint64, race func(*Access, Race)) {
 	if !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) ||
 		r.Site.Side.Write && o.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(r.End-r.From), r.Chain) {
@@ -128,14 +129,14 @@ func (m *memory) judge(o *order.Order, a *Access, r *Record, from, end uint64, r
 	}
 }
 
-// part gives what of the word around an address lies in [from, end).
+// part gives the intersection of [from, end) with the word that contains an address.
 func part(at, from, end uint64) (uint64, uint64) {
 	word := at &^ (wordBytes - 1)
 	return max(from, word), min(end, word+wordBytes)
 }
 
-// sameValue says that a store writes into the word around an address what the stores of the site of an earlier one have all
-// written there, where the two overlap.
+// sameValue says that a store writes into the word around an address the same as all stores by the site of r have
+// written there, in the bytes that a and r share.
 func (m *memory) sameValue(a *Access, r *Record, at uint64) bool {
 	from, to := part(at, r.From, r.End)
 	w, ok := m.stored[storeKey{r.Site, r.Stamp.Launch, from, to}]
@@ -150,7 +151,7 @@ func (m *memory) sameValue(a *Access, r *Record, at uint64) bool {
 	return true
 }
 
-// Record notes an access, which must have been judged.
+// Record implements History. The access must have been judged.
 func (p *Plain) Record(a *Access, chain order.ChainID) {
 	m := p.memory(a.Memory)
 	r := Record{a.Site, a.Actor.Stamp(), a.Executed, a.From, a.End, chain}
@@ -180,7 +181,7 @@ func (r *Record) supersedes(o *Record) bool {
 		(r.Site.Host != "" || r.From == o.From && r.End == o.End)
 }
 
-// store notes what a weak store writes.
+// store records the values that a weak store writes.
 func (m *memory) store(a *Access) {
 	for at := a.From; at < a.End; {
 		from, to := part(at, a.From, a.End)
@@ -209,13 +210,13 @@ func (p *Plain) StrongAccesses(m Memory, address uint64, f func(*Record)) {
 	}
 }
 
-// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
+// Forget implements History.
 func (p *Plain) Forget(m Memory) { delete(p.memories, m) }
 
-// EndBlock drops the shared memory of a block that has ended.
+// EndBlock implements History.
 func (p *Plain) EndBlock(m Memory) { p.Forget(m) }
 
-// Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
+// Reuse implements History.
 func (p *Plain) Reuse(from, end uint64) {
 	m := p.memory(Memory{})
 	for _, at := range slices.Collect(m.touched(from, end)) {

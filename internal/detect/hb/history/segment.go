@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// segment is what was done to the 128 bytes of a segment in the launch of its page: an interned history, up to renaming. Or,
-// where history is that number with wordsFlag, 32 words that have histories of their own.
+// segment is the accesses to the 128 bytes of a segment in the launch of its page. They are an interned history, in
+// which threads and epochs are relative to those of the segment. If history has wordsFlag, the rest of it is the index
+// of the segment's 32 words in Fast.words, which have histories of their own.
 type segment struct {
 	history uint32
-	thread  uint32 // the warp of the grid, times 32, and the lane from which those of the history are counted, lanes modulo 32
-	epoch   uint32 // likewise
+	thread  uint32 // the warp within the grid, times 32, plus the lane: added to those of records (lanes modulo 32)
+	epoch   uint32 // added to the epochs of records
 }
 
 func (s *segment) warp() uint32 { return s.thread >> 5 }
@@ -18,61 +19,62 @@ func (s *segment) lane() uint8  { return uint8(s.thread & 31) }
 
 const wordsFlag = 1 << 31
 
-// record is weak accesses of a segment by a warp. Warps, lanes and epochs are counted from those of the segment, so that segments to which the same was done have the same
-// records, and share one history.
+// record is weak accesses to a segment by a warp. Warp, lane and epoch are relative to those of the segment. Segments
+// with the same accesses up to such a shift have the same records, and share one history.
 type record struct {
-	access uint32
+	access uint32 // index in Fast.kinds
 	warp   uint32
 	epoch  uint32
 	lane   uint8
-	values values // of stores
+	values values // values of stores
 }
 
-// values is what is known of what the stores of a site wrote to a segment. It is the same for all its records.
+// values says what is known of the values that stores of a site wrote to a segment. It is the same for all records of
+// the site.
 type values uint8
 
 const (
-	inMemory values = iota // one value for each part of a word, which memory still holds
-	mixed                  // different ones for each part
-	saved                  // apart from memory, which no longer holds them: see values.go
+	inMemory values = iota // each part of a word was always written with one value, and memory still holds it
+	mixed                  // each part of a word was written with different values
+	saved                  // kept apart, since memory no longer holds them: see values.go
 )
 
-// interned is a history of a segment, which is not changed.
+// interned is the history of a segment. It is never changed.
 type interned struct {
 	records []record
-	stored  mask     // by weak stores
-	pattern *pattern // of split; nil until it is asked for
+	stored  mask     // the bytes stored by weak stores
+	pattern *pattern // cache of patternOf
 }
 
-// moveKey is a history and an access of its segment.
-type moveKey struct {
-	what uint64 // the history and the access
-	who  uint64 // the warp and the epoch of the access, as those of the history's records
+// moveKey identifies a transition: a history and an access.
+type moveKey struct { // the history, and the kind of the access
+	what uint64 // the warp and the epoch of the access, relative to the segment
+	who  uint64 // acting.changed, and the lane, relative to the segment
 	how  uint64 // acting.changed; the lane
 }
 
 func (k *moveKey) is(o *moveKey) bool { return k.what == o.what && k.who == o.who && k.how == o.how }
 
-// move is what an access that does not race makes of a history.
+// move is a transition: the effect on a history of an access that does not race.
 type move struct {
 	moveKey
 	to   uint32
-	base struct { // what is added to the segment's
+	base struct { // shift to add to the segment
 		warp, epoch uint32
 		lane        uint8
 	}
-	keep   bool   // values are saved: see values.go
-	checks uint32 // of Fast.checks
+	keep   bool   // values must be saved: see values.go
+	checks uint32 // index in Fast.checks
 }
 
-// check is lanes of a record that have to happen before the access: those of the access's own warp, and of others. They are
-// counted as the record's.
+// check is a condition of a move: lanes of a record that must happen before the access. own applies if the record is by
+// the access's own warp, other if not. Lanes are numbered as in the record.
 type check struct {
 	record     int
 	own, other uint32
 }
 
-// moves is a table of moves that were made before, by hash: of those with one hash the last two. It grows with the number of misses.
+// moves is a hash table that memoises moves. Each hash has two slots. The table grows with the number of misses.
 type moves struct {
 	table  []move
 	shift  uint
@@ -80,15 +82,15 @@ type moves struct {
 }
 
 const (
-	firstMoves = 8  // the logarithm of the table's length
-	mostMoves  = 15 // and at most
-	maxRecords = 96 // of a history; segments with more are split into words
-	// mostHistories is from how many histories on segments to which something else is done are split: what is done to memory
-	// follows no pattern that makes histories worth their memory.
+	firstMoves = 8  // the logarithm of the table's initial length
+	mostMoves  = 15 // and of its greatest
+	maxRecords = 96 // in a history; segments with more are split into words
+	// With more histories than mostHistories, no new ones are made, and segments that would need one are split. The
+	// accesses are then so irregular that histories are not worth their memory.
 	mostHistories = 1 << 17
 )
 
-// find gives the move of a key, nil when it is not remembered.
+// find gives the move of a key; nil if it is not in the table.
 func (t *moves) find(k *moveKey) *move {
 	i := k.hash() >> t.shift
 	if m := &t.table[i]; m.is(k) {
@@ -100,7 +102,7 @@ func (t *moves) find(k *moveKey) *move {
 	return nil
 }
 
-// put adds a move, in place of the older of two.
+// put adds a move. It replaces the older of two with the same hash.
 func (t *moves) put(m move) {
 	if t.misses++; t.misses > 4*len(t.table) && t.shift > 64-mostMoves {
 		old := t.table
@@ -128,7 +130,7 @@ func (k *moveKey) hash() uint64 {
 	return h * 0x9e3779b97f4a7c15
 }
 
-// acting is a weak access of a segment by lanes of a warp with one view.
+// acting is a weak access to a segment by lanes of a warp with a common view.
 type acting struct {
 	*Warp
 	site    *siteState
@@ -137,7 +139,8 @@ type acting struct {
 	changed uint8
 }
 
-// step judges and records an access of a segment. It says false, having done nothing, where it may race.
+// step judges and records an access to a segment. If the access may race, it does nothing and returns ok false. keep
+// says that values must be saved.
 func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	from := *s
 	if from.history == 0 {
@@ -167,12 +170,12 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	return made.keep, true
 }
 
-// make gives a segment what a move makes of it.
+// make sets a segment to the result of a move.
 func (s *segment) make(from *segment, m *move) {
 	*s = segment{m.to, (from.warp()+m.base.warp)<<5 | uint32(from.lane()+m.base.lane)&31, from.epoch + m.base.epoch}
 }
 
-// before says that a check of a record holds.
+// before says that a check of a record holds for a segment.
 func before(s *segment, r *record, c check, a *acting) bool {
 	warp, turn := s.warp()+r.warp, int((s.lane()+r.lane)&31)
 	lanes := c.other
@@ -182,8 +185,8 @@ func before(s *segment, r *record, c check, a *acting) bool {
 	return lanes == 0 || a.unknown(warp, bits.RotateLeft32(lanes, turn), s.epoch+r.epoch) == 0
 }
 
-// compute is the transition itself: what an access makes of a history. It says false where the two may race, or what comes of
-// it is no history of a segment.
+// compute computes a move: the effect of an access on a history. ok is false if the access may race, or if the result
+// cannot be represented as the history of a segment.
 func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, ok bool) {
 	k := &h.kinds[a.access]
 	var checks []check
@@ -222,8 +225,9 @@ func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, ok bool) {
 	return out, true
 }
 
-// conflict gives the lanes of a record, counted as its own, that access bytes which other threads of the actor's access: those
-// of the actor's warp, and of others.
+// conflict gives the lanes of a record that access bytes which other threads of the access's warp access too. The own
+// lanes apply if the record is by the same warp, the other lanes if it is by another. Lanes are numbered as in the
+// record.
 func conflict(k *kind, now *record, o *kind, r *record) (own, other uint32) {
 	for m := o.print.lanes; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -243,7 +247,7 @@ func conflict(k *kind, now *record, o *kind, r *record) (own, other uint32) {
 	return own, other
 }
 
-// store says what a weak store does to what is known of values. It says false where that cannot be said for a segment as a whole.
+// store updates values for a weak store. It returns false if the result cannot be represented for a segment as a whole.
 func (h *Fast) store(records []record, now *record, changed uint8, keep *bool) bool {
 	k := &h.kinds[now.access]
 	var own mask // what its site has written
@@ -291,7 +295,7 @@ func (h *Fast) setAside(records []record, s *Site) {
 	}
 }
 
-// put adds a record to those of a history, in place of what it supersedes.
+// put adds a record to those of a history, and removes what it supersedes.
 func (h *Fast) put(records []record, now record) []record {
 	k := h.kinds[now.access]
 	exec := bits.RotateLeft32(k.exec, int(now.lane))
@@ -302,7 +306,7 @@ func (h *Fast) put(records []record, now record) []record {
 			kept = append(kept, r)
 			continue
 		}
-		if r.access == now.access && r.lane == now.lane { // the same, or later
+		if r.access == now.access && r.lane == now.lane { // the same access, later or not
 			continue
 		}
 		access, lane := h.merge(&r, &now, exec)
@@ -315,8 +319,8 @@ func (h *Fast) put(records []record, now record) []record {
 	return append(kept, now)
 }
 
-// merge gives the access, and the lane that it is counted from, that two of one epoch are together, or else what is left of the
-// older, if anything.
+// merge combines two records of one site and warp. If their epochs are equal, it gives the kind and first lane of both
+// together. Otherwise it gives those of what remains of the older one; 0: nothing remains.
 func (h *Fast) merge(old, now *record, exec uint32) (access uint32, lane uint8) {
 	f, g := h.kinds[now.access].print.turned(now.lane), h.kinds[old.access].print.turned(old.lane)
 	for i := range g.bytes {
@@ -335,7 +339,7 @@ func (h *Fast) merge(old, now *record, exec uint32) (access uint32, lane uint8) 
 	return h.accessOf(h.kinds[now.access].site, exec, &g)
 }
 
-// normal makes a move lead to a history with records.
+// normal makes a move lead to the history with given records. It makes the records relative to the first of them.
 func (h *Fast) normal(m *move, records []record) {
 	first := records[0]
 	m.base.warp, m.base.epoch, m.base.lane = first.warp, first.epoch, first.lane
@@ -346,7 +350,7 @@ func (h *Fast) normal(m *move, records []record) {
 	m.to = h.intern(records)
 }
 
-// intern gives the number of the history with given records.
+// intern gives the index of the history with given records.
 func (h *Fast) intern(records []record) uint32 {
 	key := uint64(len(records))
 	for i := range records {

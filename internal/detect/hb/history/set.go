@@ -1,23 +1,23 @@
 package history
 
-// member is accesses of a word that have one stamp, in a set.
+// member is the accesses with one stamp in the set of a word.
 type member struct {
 	stamp  uint32
-	values values // of stores; never saved
+	values values // values of stores; never saved
 }
 
-// join is what an access by a lane makes of a word, unless it has a list.
+// join is a memo entry of joinOf: the effect of an access by a lane on a word without a list.
 type join struct {
-	from   uint32 // word.stamp
+	from   uint32 // word.stamp before
 	now    member
-	to     uint32
-	known  bool // it is remembered here
-	clear  bool // nothing races
-	thread bool // if the word's lanes are the access's own: some are of its warp
-	stored bool // a weak store is among them
+	to     uint32 // word.stamp after; only if clear
+	known  bool   // the entry is in use
+	clear  bool   // the access races with nothing, if thread allows
+	thread bool   // clear holds only if the word's lanes are just the access's own lane: accesses by its warp are among the members
+	stored bool   // a weak store is among the members
 }
 
-// joined gives what an access with a stamp makes of a word.
+// joinOf gives the effect of an access on a word.
 func (h *Fast) joinOf(from uint32, now member) *join {
 	j := &h.joins[(from*0x9e3779b1^now.stamp*0x85ebca6b)>>22]
 	if j.known && j.from == from && j.now == now {
@@ -59,7 +59,7 @@ func (h *Fast) joinOf(from uint32, now member) *join {
 	return j
 }
 
-// members gives those of a word without a list.
+// members gives the members of a word without a list.
 func (h *Fast) members(stamp uint32) []member {
 	if stamp&setFlag != 0 {
 		return h.sets.members(stamp &^ setFlag)
@@ -68,10 +68,11 @@ func (h *Fast) members(stamp uint32) []member {
 	return h.single[:]
 }
 
-// sets are those of words, one after another, each after a member whose stamp is their number.
+// sets stores the sets of words one after another. Each set is preceded by a member whose stamp is the number of its
+// members.
 type sets struct {
 	blocks []*[setsBlock]member
-	n      uint32 // members in use
+	n      uint32 // the number of members in use
 }
 
 const (
@@ -84,7 +85,7 @@ func (x *sets) members(at uint32) []member {
 	return b[1:][:b[0].stamp]
 }
 
-// of gives what the word of some members has as its stamp.
+// of gives the word.stamp for a set of members.
 func (x *sets) of(members []member) uint32 {
 	if len(members) == 1 && members[0].values == inMemory {
 		return members[0].stamp

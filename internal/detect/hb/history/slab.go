@@ -1,17 +1,17 @@
 package history
 
-// slab is values of one kind that have numbers, from 1 on, and do not move.
+// slab allocates values that are identified by numbers, from 1 on, and do not move.
 type slab[T any] struct {
 	blocks []*[slabBlock]T
-	n      uint32   // the last number
-	free   []uint32 // numbers that are not used
+	n      uint32   // the largest number given out
+	free   []uint32 // numbers that are free
 }
 
 const slabBlock = 256
 
 func (s *slab[T]) of(n uint32) *T { return &s.blocks[n/slabBlock][n%slabBlock] }
 
-// make gives a value that is not used: a zero, or as it was when it was dropped.
+// make allocates a value. It is zero, or has the content that it was dropped with.
 func (s *slab[T]) make() (uint32, *T) {
 	if k := len(s.free); k > 0 {
 		n := s.free[k-1]
@@ -24,5 +24,5 @@ func (s *slab[T]) make() (uint32, *T) {
 	return s.n, s.of(s.n)
 }
 
-// drop lets a number be used again.
+// drop frees a number.
 func (s *slab[T]) drop(n uint32) { s.free = append(s.free, n) }

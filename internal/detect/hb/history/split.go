@@ -7,16 +7,16 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 )
 
-// pattern is how the words of a segment with a history are split: most words are accessed by the same lanes in all records that
-// concern them, and words with the same records have the same members.
+// pattern tells how to split a segment with a history into words. It is a shortcut for the usual words: those that the
+// same lanes access in all records that touch the word. Words with the same records have the same members.
 type pattern struct {
-	groups [][]int                // of records
-	group  [wordsPerSegment]uint8 // one more than the word's; 0: nobody accessed it
-	lanes  [wordsPerSegment]uint32
-	rest   uint32 // words of which this does not hold
+	groups [][]int                 // lists of indices of records
+	group  [wordsPerSegment]uint8  // by word: one more than the index of its group; 0: nobody accessed the word
+	lanes  [wordsPerSegment]uint32 // by word: the lanes that access it
+	rest   uint32                  // words for which the shortcut does not apply
 }
 
-// patternOf gives that of a history.
+// patternOf gives the pattern of a history.
 func (h *Fast) patternOf(x *interned) *pattern {
 	if x.pattern != nil {
 		return x.pattern
@@ -83,12 +83,12 @@ func (h *Fast) split(p *page, i int) {
 	}
 }
 
-// splitSegment adds what a launch did to a segment to its words.
+// splitSegment adds the accesses of a launch to a segment to the segment's words.
 func (h *Fast) splitSegment(words *[wordsPerSegment]word, s *segment, l *order.Launch, kept []*savedValues) {
 	x := &h.histories[s.history]
 	pattern := h.patternOf(x)
 	rest := pattern.rest
-	var of [wordsPerSegment + 1]uint32 // word.stamp of groups
+	var of [wordsPerSegment + 1]uint32 // word.stamp by group
 	for g, records := range pattern.groups {
 		of[g+1] = h.membersOf(s, l, x, records)
 	}
@@ -106,7 +106,7 @@ func (h *Fast) splitSegment(words *[wordsPerSegment]word, s *segment, l *order.L
 	}
 }
 
-// membersOf gives word.stamp of records that the same lanes made; 0 where they are no set.
+// membersOf gives word.stamp for records by the same lanes; 0 if they cannot form a set.
 func (h *Fast) membersOf(s *segment, l *order.Launch, x *interned, records []int) uint32 {
 	set := uint32(0)
 	for _, i := range records {
@@ -127,7 +127,7 @@ func (h *Fast) membersOf(s *segment, l *order.Launch, x *interned, records []int
 	return set
 }
 
-// splitRecords adds a segment's records to those of its words that are not to be split as their pattern says.
+// splitRecords adds a segment's records to those of its words that are in rest.
 func (h *Fast) splitRecords(s *segment, l *order.Launch, x *interned, words *[wordsPerSegment]word, rest uint32, all []*savedValues) {
 	for j := range x.records {
 		r := &x.records[j]
@@ -146,9 +146,9 @@ func (h *Fast) splitRecords(s *segment, l *order.Launch, x *interned, words *[wo
 	}
 }
 
-// spread adds a record's accesses of a word to it.
+// spread adds a record's accesses to a word.
 func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v values, keep *savedValues) {
-	var lanes [16]uint32 // by bytes
+	var lanes [16]uint32 // indexed by the bytes accessed
 	any := false
 	for m := f.lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)

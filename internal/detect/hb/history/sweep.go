@@ -7,19 +7,19 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 )
 
-// What is interned is never dropped one by one. When there is much of it and a launch begins while none runs, what was done becomes
-// summaries of launches, and everything interned begins anew.
+// Interned values are never dropped one by one. When there are many, and a launch begins while none is running, all
+// accesses are turned into summaries of launches, and all interned values are dropped.
 
-// sweepFrom is from how many stamps and histories on that is done; mostSummaries, from how many sets of summaries.
+// sweepFrom is the number of stamps and histories at which that happens, mostSummaries the number of sets of summaries.
 const (
 	sweepFrom     = 1 << 20
 	mostSummaries = 1 << 18
 )
 
-// SweepFrom makes the history sweep from so many stamps and histories on, for tests.
+// SweepFrom sets the number of stamps and histories at which the history sweeps. It is for tests.
 func (h *Fast) SweepFrom(n int) { h.limit = n }
 
-// sweep makes summaries of what was done, but for what they cannot say.
+// sweep turns all accesses into summaries, except those that summaries cannot represent.
 func (h *Fast) sweep() {
 	for _, l := range h.launches {
 		if !l.Over() {
@@ -40,11 +40,12 @@ func (h *Fast) sweep() {
 	*h = *fresh
 }
 
-// whole says that others will know all of a launch or none of it, whatever agents begin launches later.
+// whole says that others will know all of a launch or none of it, whatever launches agents begin later.
 func whole(l *order.Launch) bool { return l.Over() && !l.Published() }
 
-// summarise moves what was done to a page to a fresh history: as summaries, and by words what these cannot say, the accesses of
-// launches that have not ended or whose threads may be known one by one, and the last strong writes of sync variables.
+// summarise moves the accesses to a page to a fresh history, as summaries. What summaries cannot represent it moves as
+// entries of words: the accesses of launches that have not ended, or of whose threads others may know some, and the
+// last strong writes of sync variables.
 func (h *Fast) summarise(p *page, fresh *Fast) {
 	for i := range p.segments {
 		s := &p.segments[i]
@@ -84,7 +85,7 @@ func (h *Fast) summarise(p *page, fresh *Fast) {
 	p.saved, p.past, p.launch = nil, nil, nil
 }
 
-// moveWord is summarise for a word. It gives the summaries of its segment with those of the word.
+// moveWord is summarise for a word. It gives the summaries of the word's segment, extended by those of the word.
 func (h *Fast) moveWord(p *page, i, at int, w *word, fresh *Fast, all []summary) []summary {
 	address := p.address + uint64(i*segmentBytes+at*wordBytes)
 	var entries []entry

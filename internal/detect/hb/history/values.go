@@ -7,17 +7,18 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// What stores of a site wrote is not kept while memory holds it, for the next write tells what it overwrites
-// (event.Batch.OldOf). It is kept where another store writes something else over it, and given up where the site itself does.
+// The values that stores of a site wrote are not kept as long as memory holds them, since the next write tells what it
+// overwrites (event.Batch.OldOf). They are saved when another store overwrites them with something else. They are given
+// up (mixed) when the site itself does so.
 
-// How an event changes what is stored.
+// How a store changes memory.
 const (
 	unchanged uint8 = iota
 	partlyChanged
 	allChanged
 )
 
-// changes says how a store changes the words in memory. It has values, old and new.
+// changes says whether a store changes words in memory. The event must carry new and old values.
 func changes(a *acting) uint8 {
 	some, all := false, true
 	word := func(changed bool) { some, all = some || changed, all && changed }
@@ -27,7 +28,7 @@ func changes(a *acting) uint8 {
 	old := a.Batch.Values[int(e.Val)+len(now):][:len(now)]
 	for m := a.lanes; m != 0 && (all || !some); m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		if e.Size < wordBytes { // of the bytes around them too
+		if e.Size < wordBytes { // only the accessed bytes of the word count
 			x := a.Lane(lane)
 			differs := false
 			for i := x.From; i < x.End; i++ {
@@ -56,12 +57,12 @@ func changes(a *acting) uint8 {
 // savedValues is what stores of a site wrote to a segment, where memory does not hold it.
 type savedValues struct {
 	site  *Site
-	mixed mask // bytes of which there were several
-	saved mask // bytes whose value is no longer in memory
+	mixed mask // bytes that were written with several values
+	saved mask // bytes whose value is in value, and no longer in memory
 	value [segmentBytes]byte
 }
 
-// savedOf gives the saved values of a site, made when there are none.
+// savedOf gives the saved values of a site, creating them if necessary.
 func (p *page) savedOf(i int, s *Site) *savedValues {
 	if p.saved == nil {
 		p.saved = map[int][]*savedValues{}
@@ -76,15 +77,15 @@ func (p *page) savedOf(i int, s *Site) *savedValues {
 	return k
 }
 
-// storedSite is what weak stores of a site have written in a history.
+// storedSite is what weak stores of a site have written according to a history.
 type storedSite struct {
 	site   *Site
 	bytes  mask
 	values values
 }
 
-// save saves values of segment i of a page that a store is about to overwrite, or that differ from those of its site before.
-// From is the history before the store, to the one after it.
+// save saves values of segment i of a page that a store is about to overwrite, or that its site has written differently
+// before. from is the history before the store, to the one after it.
 func (h *Fast) save(p *page, i int, from, to uint32, a *acting) {
 	stored := make([]storedSite, 0, 8)
 	for _, r := range h.histories[from].records {
@@ -114,7 +115,7 @@ func (h *Fast) save(p *page, i int, from, to uint32, a *acting) {
 		if stored[n].values == mixed {
 			k.mixed = bytes
 		}
-		stored[n].site = nil // once for each site
+		stored[n].site = nil // visit each site once
 		switch bytes = bytes.without(k.mixed); {
 		case bytes.empty():
 		case s == a.Site:
@@ -130,7 +131,7 @@ func (h *Fast) save(p *page, i int, from, to uint32, a *acting) {
 	}
 }
 
-// overwritten is what a store overwrites of a segment.
+// overwritten is the bytes of a segment that a store overwrites.
 type overwritten struct {
 	bytes mask
 	value [segmentBytes]byte
@@ -145,7 +146,7 @@ func (o *overwritten) of(a *acting, base uint64) {
 		}
 		b := maskOf(from-base, end-base)
 		for at := from; at < end; at++ {
-			if !o.bytes.overlaps(b) || !o.bytes.overlaps(maskOf(at-base, at-base+1)) { // else a lower lane has overwritten it
+			if !o.bytes.overlaps(b) || !o.bytes.overlaps(maskOf(at-base, at-base+1)) { // otherwise a lower lane has overwritten it
 				o.value[at-base] = x.old(at)
 			}
 		}
@@ -153,7 +154,8 @@ func (o *overwritten) of(a *acting, base uint64) {
 	}
 }
 
-// compare finds the bytes, of some of the segment at base, where stores of one site write other values than before.
+// compare finds the bytes, among those given of the segment at base, to which stores of one site write other values
+// than before.
 func (k *savedValues) compare(a *acting, base uint64, bytes mask) {
 	for m := a.lanes; m != 0; m &= m - 1 {
 		x := a.Lane(bits.TrailingZeros32(m))
@@ -174,8 +176,8 @@ func (k *savedValues) compare(a *acting, base uint64, bytes mask) {
 	}
 }
 
-// storeWord says of an access by a weak store what is known of the values of its site then, in now and in the entries of the list:
-// those of one site, launch and bytes have the same values.
+// storeWord updates what is known of the values of a weak store's site, in now and in the entries of the list. Entries
+// of one site, launch and bytes have the same values.
 func (h *Fast) storeWord(a *Access, l *list, now *entry, at uint64) {
 	if a.Values == nil {
 		now.values = mixed
@@ -199,7 +201,7 @@ func (h *Fast) storeWord(a *Access, l *list, now *entry, at uint64) {
 	}, func(e *entry) { e.values = mixed })
 }
 
-// overwrite puts saved what stores of other sites wrote to bytes of a word and an access writes over.
+// overwrite marks as saved the values that stores of other sites wrote to bytes of a word that an access overwrites.
 func (h *Fast) overwrite(a *Access, l *list, at uint64, bytes uint8) {
 	if !a.Site.Side.Write || a.Old == nil {
 		return
@@ -208,8 +210,8 @@ func (h *Fast) overwrite(a *Access, l *list, at uint64, bytes uint8) {
 		func(e *entry) { e.values, e.more = saved, a.word(at, e.bytes, a.old) })
 }
 
-// stores changes the entries of a list by weak stores for which that is to be done: of those of one site, launch and bytes all or
-// none, and of a long list one of them is asked.
+// stores applies change to the entries of a list by weak stores for which is returns true. Entries of one site, launch
+// and bytes give the same answer, so in a long list only one of them is asked.
 func (h *Fast) stores(l *list, is func(s *stamp, e *entry) bool, change func(e *entry)) {
 	if len(l.entries) <= longList {
 		for i := range l.entries {
@@ -235,7 +237,7 @@ func (h *Fast) stores(l *list, is func(s *stamp, e *entry) bool, change func(e *
 	}
 }
 
-// word gives bytes of a word as a number, zero where the access does not touch them.
+// word gives bytes of a word as a number. Bytes that the access does not touch are zero.
 func (a *Access) word(at uint64, bytes uint8, of func(uint64) byte) (x uint32) {
 	for i := uint64(0); i < wordBytes; i++ {
 		if bytes>>i&1 != 0 && a.holds(at+i) {
@@ -245,12 +247,12 @@ func (a *Access) word(at uint64, bytes uint8, of func(uint64) byte) (x uint32) {
 	return x
 }
 
-// holds says that the old value of a byte is known: it is one that the access touches, or of the word around it.
+// holds says that the old value of a byte is known: the access touches the byte or its word.
 func (a *Access) holds(at uint64) bool {
 	return at >= a.From&^(wordBytes-1) && at < (a.End+wordBytes-1)&^(wordBytes-1)
 }
 
-// old is what was at an address before the access.
+// old gives the byte at an address before the access.
 func (a *Access) old(at uint64) byte {
 	base := a.From
 	if a.End-a.From < wordBytes {

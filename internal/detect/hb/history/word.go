@@ -8,26 +8,29 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 )
 
-// wordsPerSegment is how many words of four bytes a segment has.
+// wordsPerSegment is the number of words of four bytes in a segment.
 const wordsPerSegment = segmentBytes / wordBytes
 
-// word is what was done to an aligned word of a segment that is split: nothing (zero), accesses of the whole word that have one
-// stamp or set of them by lanes, or (stamp with a flag) parts or a list.
+// word is the accesses to an aligned word of a split segment. The zero value is none. Otherwise stamp is one of: the
+// stamp of accesses by lanes to the whole word; with setFlag, a set of such stamps; with partsFlag, parts; with
+// listFlag, a list.
 type word struct{ stamp, lanes uint32 }
 
 const (
 	listFlag  = 1 << 31
 	setFlag   = 1 << 30
 	partsFlag = 1 << 29
-	// What the lanes of a word with a list say.
+	// What the lanes field of a word with a list says.
 	listWritten = 1 << 0 // by any access
-	listWeak    = 1 << 1 // not all are atomic operations of one size and of the widest scope
+	listWeak    = 1 << 1 // some accesses are not atomic operations of words with the widest scope
 	listStored  = 1 << 2 // by a weak store
-	fewShift    = 8      // of the logarithm of how many times fewEntries a list has when it is shortened next
-	fewEntries  = 6
+	// From this bit on lanes holds the logarithm of the length, as a multiple of fewEntries, at which the list is
+	// shortened next.
+	fewShift   = 8
+	fewEntries = 6
 )
 
-// stamp is who accessed memory and when, but for the lanes.
+// stamp identifies an access by a warp to memory, without its lanes.
 type stamp struct {
 	site   *Site
 	launch *order.Launch
@@ -36,13 +39,13 @@ type stamp struct {
 	epoch  uint32
 }
 
-// stampSlot is a recent stamp.
+// stampSlot is an entry of a cache of stamps.
 type stampSlot struct {
 	stamp
 	number uint32
 }
 
-// stampOf gives the number of a stamp.
+// stampOf gives the number of a stamp, adding it to h.stamps if necessary.
 func (h *Fast) stampOf(s *siteState, x stamp) uint32 {
 	c := &s.stamps[x.warp%uint32(len(s.stamps))]
 	if c.number == 0 || c.stamp != x {
@@ -52,21 +55,23 @@ func (h *Fast) stampOf(s *siteState, x stamp) uint32 {
 	return c.number
 }
 
-// stamp gives that of an access by lanes with one view.
+// stamp gives the stamp of an access by lanes with a common view.
 func (w *Warp) stamp() stamp {
 	return stamp{w.Site, w.Block.Launch, w.Event.Warp, w.Event.Mask, w.view.Epoch}
 }
 
-// entry is accesses in a list: by lanes that have one stamp, to some bytes of the word.
+// entry is the accesses in a list by lanes with one stamp to some bytes of the word.
 type entry struct {
 	stamp uint32
 	lanes uint32
-	// more is, of a strong write, its chain, and of a weak store whose values are saved, what it wrote.
+	// more is the chain of a strong write (for a strong read, the last chain begun before it), or the saved value of a
+	// weak store.
 	more uint32
-	// Where the list has an index: one more than the entry before of the same site and warp, and than that of the same group.
+	// If the list has an index: one more than the previous entry of the same site and warp (prev), or of the same group
+	// (like).
 	prev, like int32
 	bytes      uint8
-	warp       uint8 // the lowest bits of the warp's number
+	warp       uint8 // the lowest bits of the warp number
 	values     values
 	traits     entryTraits
 }
@@ -86,12 +91,12 @@ func (e *entry) setLast(last bool) {
 	}
 }
 
-// list is the accesses of a word: in their order, or some of them where this does not matter. Entries that others have superseded
-// have no lanes.
+// list is the accesses to a word. They are in execution order, or at least in an order that judges the same. Entries
+// that have been superseded have no lanes.
 type list struct {
 	entries []entry
-	launch  *order.Launch // of the entries, or the newest of several
-	ordered bool          // entries may be last
+	launch  *order.Launch // the launch of the entries, or the newest of several
+	ordered bool          // some entry may have entryLast
 }
 
 // dead counts the entries without lanes.
@@ -104,13 +109,14 @@ func (l *list) dead() (n int) {
 	return n
 }
 
-// before says that all entries of a list happen before an access, or are by its own thread, where that is seen by the newest.
+// before says that all entries of a list happen before an access or are by its own thread. It looks only at the newest
+// entry, and returns false if that does not tell.
 func (h *Fast) before(l *list, a *Access) bool {
 	n := len(l.entries)
 	return n > 0 && l.entries[n-1].last() && l.entries[n-1].lanes != 0 && h.known(a, &l.entries[n-1])
 }
 
-// grow adds lanes to an entry. Those after it need not come after all before them any more.
+// grow adds lanes to an entry. Later entries then may not come after all entries before them any more.
 func (l *list) grow(e *entry, lanes uint32) {
 	if e.lanes |= lanes; l.ordered {
 		l.ordered = false
@@ -120,7 +126,7 @@ func (l *list) grow(e *entry, lanes uint32) {
 	}
 }
 
-// listed gives the list of a word, made when it has none.
+// listed gives the list of a word, converting the word if necessary.
 func (h *Fast) listed(w *word) *list {
 	if w.stamp&listFlag != 0 {
 		return h.lists.of(w.stamp &^ listFlag)
@@ -145,7 +151,7 @@ func (h *Fast) listed(w *word) *list {
 	return l
 }
 
-// drop forgets what was done to a word.
+// drop forgets the accesses to a word.
 func (h *Fast) drop(w *word) {
 	if w.stamp&listFlag != 0 {
 		n := w.stamp &^ listFlag
@@ -186,7 +192,8 @@ func (l *list) add(h *Fast, w *word, e entry) {
 	l.entries, l.ordered = append(l.entries, e), l.ordered || e.last()
 }
 
-// inherit makes a list one of a launch. Of what threads of launches did that have ended, it does not matter any more which did it.
+// inherit makes launch now the launch of a list. Within a launch that has ended, it no longer matters which thread made
+// an access.
 func (h *Fast) inherit(l *list, now *order.Launch) {
 	if l.launch == now || now == nil {
 		return
@@ -217,10 +224,10 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 	l.launch = now
 }
 
-// dropFollowed drops the entries of which there are others by the same site to the same bytes, in a launch that follows theirs: who
-// does not know the one does not know the other.
+// dropFollowed drops entries for which there is another entry by the same site, to the same bytes, in a launch that
+// follows theirs: whoever does not know the earlier one does not know the later one.
 func (h *Fast) dropFollowed(l *list) {
-	var later []int // entries that differ in this, or in the launch
+	var later []int // one entry for each site, bytes and launch
 	for i := len(l.entries) - 1; i >= 0; i-- {
 		e := &l.entries[i]
 		s := &h.stamps[e.stamp]
@@ -282,7 +289,7 @@ func (h *Fast) StrongAccesses(m Memory, address uint64, f func(*Record)) {
 	})
 }
 
-// judgeWord finds the races of an access of some bytes of a word at an address.
+// judgeWord finds the races of an access to some bytes of the word at an address.
 func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*Access, Race)) {
 	if w.stamp == 0 {
 		return
@@ -311,14 +318,14 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	} else if len(l.entries) > longList {
 		h.judgeGroups(a, l, at, bytes, crowded, race)
 	}
-	for i := len(l.entries) - 1; i >= 0 && len(l.entries) <= longList; i-- { // the newest is among those that shorten keeps
+	for i := len(l.entries) - 1; i >= 0 && len(l.entries) <= longList; i-- { // newest first: shorten keeps the newest
 		if e := &l.entries[i]; e.lanes != 0 && (side.Write || e.traits&entryWrites != 0) {
 			h.judgeEntry(a, e, at, bytes, race)
 		}
 	}
 }
 
-// judgeEntry finds the race of an access with the accesses of an entry: the gravest of them. It says whether there is one.
+// judgeEntry finds the gravest race of an access with the accesses of an entry. It returns true if there is one.
 func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func(*Access, Race)) bool {
 	s := &h.stamps[e.stamp]
 	both := e.bytes & bytes
@@ -383,7 +390,8 @@ func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func
 	return true
 }
 
-// sameValue says that a store writes into a word what the stores of an entry's site have all written there, where they overlap.
+// sameValue says that a store writes into a word the same as all stores by an entry's site have written there, in the
+// bytes that both write.
 func (h *Fast) sameValue(a *Access, e *entry, at uint64) bool {
 	if e.values == mixed || a.Values == nil {
 		return false
@@ -402,7 +410,7 @@ func (h *Fast) sameValue(a *Access, e *entry, at uint64) bool {
 	return true
 }
 
-// recordWord adds an access, which was judged, to a word.
+// recordWord adds an access to a word. The access must have been judged.
 func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes uint8, chain order.ChainID) {
 	lane := uint32(1) << uint(a.Actor.Lane)
 	if bytes == 15 && !a.Site.Strong && (!a.Site.Side.Write || a.Old != nil && a.Values != nil) && w.stamp == 0 {
@@ -417,13 +425,14 @@ func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes ui
 	h.recordList(a, w, l, entry{stamp: number, lanes: lane, bytes: bytes}, at, chain, h.afterAll(a, l))
 }
 
-// supersedes says that accesses by the same lanes with two stamps differ in nothing but that the first is later.
+// supersedes says that accesses by the same lanes with stamps number and s differ only in that those of number are
+// later.
 func (h *Fast) supersedes(number uint32, s *stamp) bool {
 	n := &h.stamps[number]
 	return s.site == n.site && s.launch == n.launch && s.warp == n.warp && s.exec == n.exec
 }
 
-// recordList adds an entry of one lane to a list. Last says that it happens after all in the list.
+// recordList adds an entry of one lane to a list. last says that the entry happens after all in the list.
 func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, chain order.ChainID, last bool) {
 	now.more = uint32(chain)
 	if a.Site.WeakStore() {
@@ -452,7 +461,7 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 	l.add(h, w, now)
 }
 
-// known says that the accesses of an entry happen before an access, or are by its own thread.
+// known says that the accesses of an entry happen before an access or are by its own thread.
 func (h *Fast) known(a *Access, e *entry) bool {
 	s := &h.stamps[e.stamp]
 	lanes := e.lanes
@@ -462,7 +471,7 @@ func (h *Fast) known(a *Access, e *entry) bool {
 	return lanes == 0 || a.Actor.Unknown(s.launch, s.warp, lanes, s.epoch) == 0
 }
 
-// afterAll says that all entries of a list happen before an access, or are by its own thread.
+// afterAll says that all entries of a list happen before an access or are by its own thread.
 func (h *Fast) afterAll(a *Access, l *list) bool {
 	if h.before(l, a) {
 		return true
@@ -479,16 +488,17 @@ func (h *Fast) afterAll(a *Access, l *list) bool {
 	return true
 }
 
-// shorten drops entries of a list that no race depends on: who races with one of them races with later ones of its site, and for
-// as grave a reason, because these come after all others and are of two blocks, or of two warps of its block.
+// shorten drops entries of a list that no race depends on. An access that races with a dropped entry also races with
+// later entries of the same site, and for a reason at least as grave: these happen after all others, and are of two
+// blocks, or of two warps of the dropped entry's block.
 func (h *Fast) shorten(l *list) {
 	type chain struct {
 		of            *stamp
 		more          uint32
 		bytes         uint8
-		blocks, warps bool // two of them
+		blocks, warps bool // later entries are of two blocks, or of two warps
 	}
-	var later [16]chain // of the first few sites; of others nothing is dropped
+	var later [16]chain // for the first few sites; of others nothing is dropped
 	n, to := 0, len(l.entries)
 next:
 	for i := len(l.entries) - 1; i >= 0; i-- {

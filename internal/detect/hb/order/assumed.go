@@ -6,18 +6,18 @@ import (
 	"fencepost.dev/fencepost/internal/detect/clock"
 )
 
-// assumed is the order of the host side with what is assumed of host threads (event.HostOp): what each agent would know if the host
-// were one thread. Races are judged without it; it tells which of them would be none with it. What threads of kernels learn of each
-// other while they run goes in as far as they know it for certain.
+// assumed is the order of the host with what is assumed of host threads (event.HostOp): what each agent would know if
+// the host were one thread. Races are judged without it. It tells which of them the assumption would exclude. What the
+// threads of running kernels learn of each other is included only where that is certain.
 type assumed struct {
 	known  map[uint32]*clock.Foreign // by agent
 	tokens map[uint64]*clock.Foreign
 }
 
-// Assume is Signal, or Wait, of what is assumed.
+// Assume performs a Signal or Wait that is only assumed.
 func (o *Order) Assume(agent uint32, token uint64, wait bool) {
 	a := o.Agent(agent)
-	if o.assumed == nil { // until now nothing was: what is known is the same
+	if o.assumed == nil { // so far, the assumed and the known order are the same
 		o.assumed = &assumed{map[uint32]*clock.Foreign{}, maps.Clone(o.tokens)}
 		for id, x := range o.agents {
 			o.assumed.known[id] = x.View.beyond.Agents()
@@ -31,7 +31,8 @@ func (o *Order) Assume(agent uint32, token uint64, wait bool) {
 	}
 }
 
-// does notes that an agent has begun an epoch and gives what it knows. Nil knows nothing.
+// does gives what an agent knows in the assumed order, after it has begun an epoch or learned something. A nil x gives
+// nil.
 func (x *assumed) does(a *Agent) *clock.Foreign {
 	if x == nil {
 		return nil
@@ -53,7 +54,7 @@ func (x *assumed) wait(a *Agent, token uint64) {
 	}
 }
 
-// Assumes says that an access of another launch, or of the host, comes before what the actor does if the host is one thread.
+// Assumes says that the assumed order puts an access of another launch, or of the host, before what the actor does.
 func (a *Actor) Assumes(s *Stamp) bool {
 	known := a.Assumed
 	if a.Launch != nil {

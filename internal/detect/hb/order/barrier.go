@@ -7,12 +7,12 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// arrival is the same lanes of warps that have arrived alike at a CTA barrier since its last completion.
+// arrival is a set of warps of which the same lanes arrived alike at a CTA barrier since its last completion.
 type arrival struct {
-	views  // when they arrived
+	views  // at the arrival
 	fences *fences
 	lanes  uint32
-	warps  uint32 // a bit each, of at most 32: a block has at most 1024 threads
+	warps  uint32 // a bit for each warp: a block has at most 32, since it has at most 1024 threads
 	place  uint32
 	wait   bool
 }
@@ -39,7 +39,7 @@ func (b *Block) arrive(wi uint32, e *event.Event) {
 	}
 }
 
-// complete orders all arrivals at a barrier before all its waiters. See Sync for what it says.
+// complete orders all arrivals at a barrier before its waiters. For its result see Sync.
 func (b *Block) complete(e *event.Event) (met bool) {
 	bar := b.barriers[e.Barrier]
 	if len(bar) == 0 {
@@ -63,13 +63,14 @@ func (b *Block) complete(e *event.Event) (met bool) {
 	}
 	b.barriers[e.Barrier] = bar[:0]
 	if met = full && !b.leftShared; met && !b.Tells {
-		// Every thread now knows whatever a pattern by way of these variables could tell it.
+		// All that an acquire pattern on these variables could convey, every thread now knows.
 		b.Shared.reset()
 	}
 	return met
 }
 
-// waiters notes in waiting which lanes wait at a barrier. It says whether any do, and whether all live ones do.
+// waiters records in b.waiting which lanes wait at a barrier. any says that at least one does, all that all live lanes
+// do.
 func (b *Block) waiters(bar []arrival) (any, all bool) {
 	clear(b.waiting)
 	for i := range bar {
@@ -87,7 +88,8 @@ func (b *Block) waiters(bar []arrival) (any, all bool) {
 	return any, all
 }
 
-// AllWait says that Sync will say of an event that all live threads of the block waited at a barrier.
+// AllWait says whether e is the completion of a barrier at which all live threads of the block wait: whether Sync will
+// return true.
 func (b *Block) AllWait(e *event.Event) bool {
 	bar := b.barriers[e.Barrier]
 	if e.Kind != event.BarrierDone || len(bar) == 0 || b.leftShared {
@@ -97,8 +99,9 @@ func (b *Block) AllWait(e *event.Event) bool {
 	return all
 }
 
-// gather gives the view of the waiters at a barrier: what the arrivals know together, themselves included. Where all threads
-// of the block that have accessed memory wait, that is all that the block has done.
+// gather gives the new view of the waiters at a barrier: the joined knowledge of all arrivals, including their own
+// epochs. all says that every thread of the block that has accessed memory waits; the waiters then know all that the
+// block has done.
 func (b *Block) gather(bar []arrival, all bool) *View {
 	var k knowledge
 	o := b.order
@@ -124,8 +127,8 @@ func (b *Block) gather(bar []arrival, all bool) *View {
 	return &View{k, b.number}
 }
 
-// allKnown gives the view with an epoch that knows all before it of its block, and k of others. Blocks that run together mostly have
-// the same ones.
+// allKnown gives the view of an epoch that knows k, and all earlier epochs of its block. Blocks that run together
+// mostly need the same views, so they are cached.
 func (o *Order) allKnown(k knowledge, epoch uint32) *View {
 	at := &o.recent[epoch%uint32(len(o.recent))]
 	if v := *at; v == nil || v.Epoch != epoch || v.grid != k.grid || v.beyond != k.beyond || v.fences != k.fences {
@@ -135,7 +138,7 @@ func (o *Order) allKnown(k knowledge, epoch uint32) *View {
 	return *at
 }
 
-// gatherView joins to k what a view knows: of its block only where block says so, and not of fences.
+// gatherView joins the knowledge of a view to k, except of fences, and of the view's block only if block is set.
 func (o *Order) gatherView(k *knowledge, v *View, block bool) {
 	if block {
 		k.block = k.block.Join(v.block)
@@ -143,8 +146,8 @@ func (o *Order) gatherView(k *knowledge, v *View, block bool) {
 	k.grid, k.beyond = o.join.Join(k.grid, v.grid), k.beyond.Join(v.beyond)
 }
 
-// Together gives the view of an operation that lanes of a warp issue together: what they know and have done, at the epoch of the
-// lowest of them.
+// Together gives the view of an operation that lanes of a warp issue together: all that they know and have done. Its
+// epoch is that of the lowest lane.
 func (b *Block) Together(wi, lanes uint32) *View {
 	w := &b.warps[wi]
 	var k knowledge
@@ -155,7 +158,7 @@ func (b *Block) Together(wi, lanes uint32) *View {
 	return &View{k, w.view(bits.TrailingZeros32(lanes)).Epoch}
 }
 
-// Learn lets lanes of a warp know what a view that Together gave knows: the operation is complete.
+// Learn adds the knowledge of a view given by Together to lanes of a warp: the operation is complete.
 func (b *Block) Learn(wi, lanes uint32, of *View) {
 	w := &b.warps[wi]
 	for v, having := range w.of(lanes) {

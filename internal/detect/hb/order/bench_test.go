@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// benchLaunch begins a launch of so many blocks of 256 threads.
+// benchLaunch begins a launch of a number of blocks of 256 threads.
 func benchLaunch(o *Order, id, blocks uint32) *Launch {
 	return o.Begin(event.Launch{ID: id, Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 256, Y: 1, Z: 1}})
 }
@@ -20,7 +20,7 @@ var (
 
 const benchBase = 0x2000_0000_0000
 
-// BenchmarkBlock looks up the blocks of warps round robin, with so many blocks running as a small GPU has room for.
+// BenchmarkBlock looks up the blocks of warps round robin. As many blocks are running as fit on a small GPU.
 func BenchmarkBlock(b *testing.B) {
 	l := benchLaunch(New(), 1, 100_000)
 	b.ReportAllocs()
@@ -62,7 +62,7 @@ func benchBarrier(l *Launch, first uint32) {
 	l.Sync(&e)
 }
 
-// BenchmarkBarrier meets 8 warps at a barrier, in 64 blocks by turns.
+// BenchmarkBarrier is a barrier of 8 warps, in 64 blocks in turn.
 func BenchmarkBarrier(b *testing.B) {
 	l := benchLaunch(New(), 1, 64)
 	b.ReportAllocs()
@@ -91,7 +91,7 @@ func BenchmarkSyncWarp(b *testing.B) {
 	}
 }
 
-// BenchmarkAtomic performs relaxed atomics, one lane an iteration.
+// BenchmarkAtomic performs relaxed atomics, one lane for each iteration.
 func BenchmarkAtomic(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -128,7 +128,7 @@ func BenchmarkAtomic(b *testing.B) {
 	}
 }
 
-// BenchmarkAtomicMemory measures what a variable takes that only relaxed atomics touched.
+// BenchmarkAtomicMemory measures the memory of a variable that only relaxed atomics have accessed.
 func BenchmarkAtomicMemory(b *testing.B) {
 	const words = 1 << 18
 	for _, stride := range []uint64{4, 16, 128, 4096} {
@@ -153,7 +153,8 @@ func BenchmarkAtomicMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkLock takes and gives back one of 64 locks, a lane an iteration: compare-and-swap, fence, fence, exchange.
+// BenchmarkLock acquires and releases one of 64 locks, by one lane for each iteration: compare-and-swap, fence, fence,
+// exchange.
 func BenchmarkLock(b *testing.B) {
 	l := benchLaunch(New(), 1, 8)
 	s, e := benchRelaxed, benchFence
@@ -174,7 +175,7 @@ func BenchmarkLock(b *testing.B) {
 	}
 }
 
-// BenchmarkLockFew is the same by one thread of each of 8 blocks, for one lock, and with polling by the others.
+// BenchmarkLockFew is the same by one thread of each of 8 blocks, for one lock, with polling by the others.
 func BenchmarkLockFew(b *testing.B) {
 	l := benchLaunch(New(), 1, 8)
 	s, poll, e := benchRelaxed, benchFailed, benchFence
@@ -200,8 +201,8 @@ func BenchmarkLockFew(b *testing.B) {
 	}
 }
 
-// BenchmarkPoll reads a flag that a thread of another block has released, again and again: by failing compare-and-swap, by
-// load and fence, by load.acquire.
+// BenchmarkPoll repeatedly reads a flag that a thread of another block has released: by a failing compare-and-swap, by
+// a load and a fence, and by load.acquire.
 func BenchmarkPoll(b *testing.B) {
 	for _, name := range []string{"relaxed", "fence", "acquire"} {
 		b.Run(name, func(b *testing.B) {

@@ -6,19 +6,20 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// clusterBarrier is the barrier of a cluster: what threads have released by their arrivals, by the parity of the phase. A thread
-// arrives and waits in turn, so that two phases are ever of interest: threads that have waited for one may arrive at the next while
-// others have yet to wait. What was released by phases before all know that wait.
+// clusterBarrier is the barrier of a cluster: what threads have released by arriving, indexed by the parity of the
+// phase. Each thread alternates between arriving and waiting, so at most two phases matter at a time: threads that have
+// waited for one phase may arrive at the next while others have yet to wait. What was released in earlier phases, all
+// waiters know already.
 type clusterBarrier [2]struct {
 	record
-	fences *fences // that what was released carries
+	fences *fences // passed on with the record
 }
 
 // Clustered says that the launch has clusters of several blocks.
 func (l *Launch) Clustered() bool { return l.clustered }
 
-// beyondBlock says that a scope reaches beyond the block. Scope cluster does where the launch has clusters: those of other clusters are
-// not told apart from those of the block's own.
+// beyondBlock says that a scope reaches beyond the block. In a launch with clusters of several blocks scope cluster
+// does, and the block's own cluster is not distinguished from others.
 func (b *Block) beyondBlock(s event.Scope) bool {
 	return s >= event.ScopeGPU || s == event.ScopeCluster && b.clustered
 }
@@ -33,10 +34,10 @@ func (b *Block) clusterBarrier() *clusterBarrier {
 	return bar
 }
 
-// phases gives lanes of a warp by the phase that they are to arrive at or wait for.
+// phases splits lanes of a warp by the parity of the phase that they arrive at or wait for next.
 func (w *warp) phases(lanes uint32) [2]uint32 { return [2]uint32{lanes &^ w.phase, lanes & w.phase} }
 
-// arriveCluster lets lanes publish what they have done, or, by a relaxed arrival, what they had at their last fence
+// arriveCluster publishes what lanes have done. A relaxed arrival publishes what they had done at their last fence
 // whose scope includes the cluster.
 func (b *Block) arriveCluster(wi uint32, e *event.Event) {
 	w, bar := &b.warps[wi], b.clusterBarrier()
@@ -58,7 +59,7 @@ func (b *Block) arriveCluster(wi uint32, e *event.Event) {
 			lane := bits.TrailingZeros32(m)
 			f := w.releasedBy(lane)
 			v := f.wide
-			if !b.clustered { // the cluster is the block
+			if !b.clustered { // each block is a cluster of its own
 				v = f.narrow
 			}
 			if v != nil {
@@ -69,7 +70,7 @@ func (b *Block) arriveCluster(wi uint32, e *event.Event) {
 	b.next(wi, e.Mask, e)
 }
 
-// waitCluster lets lanes know what was released by arrivals at the phase that they have arrived at.
+// waitCluster makes lanes acquire what was released by arrivals at the phase that they wait for.
 func (b *Block) waitCluster(wi uint32, e *event.Event) {
 	w, bar := &b.warps[wi], b.clusterBarrier()
 	for i, lanes := range w.phases(e.Mask & w.live) {
@@ -86,20 +87,20 @@ func (b *Block) waitCluster(wi uint32, e *event.Event) {
 	b.next(wi, e.Mask, e)
 }
 
-// Known says that all blocks of the cluster of a block run, and that all their threads that have not exited know an epoch of lanes of a
-// warp of that block.
+// Known says that all blocks of the cluster of a block are running, and that all their live threads know an epoch of
+// lanes of a warp of that block.
 func (l *Launch) Known(block, wi, lanes, epoch uint32) bool {
 	cluster, _ := l.Info.ClusterOf(block)
 	for rank := range uint32(l.Info.ClusterShape().Count()) {
 		b := l.blocks[l.Info.BlockIn(cluster, rank)]
-		if b == nil { // one that is yet to begin may learn what was released long ago
+		if b == nil { // a block that has not begun may still learn what was released long ago
 			return false
 		}
 		for i := range b.warps {
 			for v, having := range b.warps[i].of(b.warps[i].live) {
 				unknown := v.Unknown(l, b.Index, l, block*l.WarpsPerBlock+wi, lanes, epoch)
 				if b.Index == block && uint32(i) == wi && having&(having-1) == 0 {
-					unknown &^= having // itself
+					unknown &^= having // the lane knows itself
 				}
 				if unknown != 0 {
 					return false

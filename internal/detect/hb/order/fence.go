@@ -7,28 +7,30 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// patterns is what a lane must remember of release and acquire patterns it has begun, but for its fences.
+// patterns holds the release and acquire patterns that a lane has begun, except those by fences that release (see
+// fenced).
 type patterns struct {
-	own      map[location]released // what it had done at its last release operation on a location
-	seen     []observation         // what its strong reads observed and nothing has acquired yet
-	acquired acquirable            // the last that it has acquired all of
-	observed passed                // what its reads have seen of fence.sc beyond the block and none of its own has acquired
-	inner    passed                // what they have seen of fence.sc of the block, where it is no part of a cluster
+	own      map[location]released // what it had done at its last release operation on each location
+	seen     []observation         // what its strong reads observed and has not been acquired
+	acquired acquirable            // a cache: the last one that it has acquired completely
+	observed passed                // what its reads observed of fence.sc beyond the block, and no fence.sc of its own has acquired
+	inner    passed                // the same for fence.sc of any scope of its own block; unused if the block is part of a cluster
 }
 
-// fenced is what lanes of a warp had done at their last fences, by what these publish to. Nil: there was none. Sc, inner,
-// patterns.observed and patterns.inner are empty after a barrier: its view says it then.
+// fenced holds, for the lanes of a warp, the views at their last fences that release, by the threads that these publish
+// to. A nil view: there was none. A barrier clears sc and inner, and patterns.observed and patterns.inner: from then on
+// the view holds their content (knowledge.fences).
 type fenced struct {
-	narrow, wide, system views // as of released
-	sc                   views // of a fence.sc beyond the block
-	inner                views // of any fence.sc, where the block is no part of a cluster
+	narrow, wide, system views // as in released
+	sc                   views // at a fence.sc with a scope beyond the block
+	inner                views // at any fence.sc; unused if the block is part of a cluster
 }
 
-// released are the views that a strong write publishes: to threads of the same block, to others, and to those of other devices, where the
-// run has several.
+// released are the views that a strong write publishes: to threads of the same block (narrow), to threads of other
+// blocks (wide), and, in a run with several devices, to threads of other devices (system).
 type released struct{ narrow, wide, system *View }
 
-// newer gives the later of both, scope by scope.
+// newer gives for each scope the later view of r and o.
 func (r released) newer(o released) released {
 	if r.narrow == nil || o.narrow != nil && o.narrow.Epoch > r.narrow.Epoch {
 		r.narrow = o.narrow
@@ -42,7 +44,7 @@ func (r released) newer(o released) released {
 	return r
 }
 
-// patternsOf gives those of a lane.
+// patternsOf gives the patterns of a lane, creating them if necessary.
 func (w *warp) patternsOf(lane int) *patterns {
 	if w.patterns == nil {
 		w.patterns = new([32]*patterns)
@@ -62,7 +64,7 @@ func (w *warp) releasedBy(lane int) released {
 	return released{f.narrow.view(lane), f.wide.view(lane), f.system.view(lane)}
 }
 
-// fence ends acquire patterns and begins release patterns.
+// fence performs a fence: it completes acquire patterns and begins release patterns.
 func (b *Block) fence(wi uint32, e *event.Event) {
 	w := &b.warps[wi]
 	wide := b.beyondBlock(e.Scope)
@@ -100,7 +102,8 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	b.next(wi, e.Mask, e)
 }
 
-// FenceInits lets a lane release, as by a fence of a scope, that operations are complete up to a count, and nothing else of what it has done.
+// FenceInits makes a lane release, as by a fence of a scope, the knowledge that a counter's operations are complete up
+// to a count, and nothing else that it has done.
 func (b *Block) FenceInits(wi uint32, lane int, scope event.Scope, operations, count uint32) {
 	w := &b.warps[wi]
 	with := func(v *View) *View {
@@ -129,19 +132,21 @@ func (b *Block) FenceInits(wi uint32, lane int, scope event.Scope, operations, c
 	b.Advance(wi, 1<<lane)
 }
 
-// What fence.sc orders beyond its patterns: a fence.sc that its block ordered before a strong write synchronises with a
-// fence.sc that the observer's block ordered after its read. A thread therefore carries what its block's fences have
-// published (fences.published, fenced.sc) and what reads in its block have observed of such fences
-// (fences.observed, patterns.observed), through barriers, those of the cluster included, and bar.warp.sync, as trees of its own launch.
-// Within a block fences of all scopes do (inner), unless it is part of a cluster, to which a barrier would carry them.
+// The following is about what fence.sc orders beyond its patterns. A fence.sc that its block ordered before a strong
+// write synchronises with a fence.sc that the observer's block ordered after its read. A thread therefore carries what
+// the fences of its block have published (fences.published, fenced.sc), and what reads in its block have observed of
+// such fences (fences.observed, patterns.observed). Both pass through barriers, those of clusters included, and through
+// bar.warp.sync, as trees of the own launch. Within a block, fences of all scopes do the same (inner). This is left out
+// if the block is part of a cluster, since the cluster barrier would carry them out of the block.
 
-// fences is what fence.sc before a moment have published, and what reads before it have seen of other such fences. Nil: nothing.
+// fences is what fence.sc before a moment published, and what reads before it observed of other such fences. nil:
+// nothing.
 type fences struct {
-	published, observed           passed // beyond the block
-	innerPublished, innerObserved passed // within it
+	published, observed           passed // with scopes beyond the block
+	innerPublished, innerObserved passed // within the block
 }
 
-// passed is what fences pass on: knowledge of their launch, and beyond it. Zero (no grid): nothing.
+// passed is the knowledge that fences pass on: of their launch, and beyond it. The zero value (no grid) is nothing.
 type passed struct {
 	grid   *clock.Grid
 	beyond *clock.Foreign
@@ -162,7 +167,7 @@ func (o *Order) joinPassed(p, q passed) passed {
 	return passed{o.join.Join(p.grid, q.grid), p.beyond.Join(q.beyond)}
 }
 
-// gridOf gives a view that lanes of a warp of the block had, as one tree, their own epochs included.
+// gridOf gives, as one tree, a view that lanes of a warp of the block had, together with their own epochs.
 func (b *Block) gridOf(v *View, wi, lanes uint32) *clock.Grid {
 	k := gridKey{v, b.serial, wi, lanes}
 	if m := &b.order.grid; m.gridKey != k {
@@ -171,14 +176,15 @@ func (b *Block) gridOf(v *View, wi, lanes uint32) *clock.Grid {
 	return b.order.grid.grid
 }
 
-// gridKey is what gridOf is asked for: mostly some times in succession.
+// gridKey is the arguments of gridOf. Calls are often repeated with the same arguments.
 type gridKey struct {
 	view      *View
 	block     uint64 // Block.serial
 	wi, lanes uint32
 }
 
-// carried is what lanes of a warp bring to a barrier: what they and those before them have published and observed.
+// carried gives what lanes of a warp bring to a barrier: what they, and those whose fences they know, have published
+// and observed.
 func (b *Block) carried(w *warp, wi, lanes uint32) (all *fences) {
 	o := b.order
 	for v := range w.of(lanes) {
@@ -202,7 +208,7 @@ func (b *Block) carried(w *warp, wi, lanes uint32) (all *fences) {
 	return all
 }
 
-// settled forgets of lanes that have met at a barrier what their view now says.
+// settled drops, for lanes that have met at a barrier, what their view now holds.
 func (w *warp) settled(lanes uint32) {
 	w.fenced.sc.set(w.live, lanes, nil)
 	w.fenced.inner.set(w.live, lanes, nil)
@@ -213,7 +219,7 @@ func (w *warp) settled(lanes uint32) {
 	}
 }
 
-// publishedFences is what fences before a lane in its block have published, beyond the block and within it.
+// publishedFences gives what fence.sc that precede a lane in its block have published, beyond the block and within it.
 func (b *Block) publishedFences(w *warp, wi uint32, lane int) (wide, inner passed) {
 	if f := w.view(lane).fences; f != nil {
 		wide, inner = f.published, f.innerPublished
@@ -227,7 +233,8 @@ func (b *Block) publishedFences(w *warp, wi uint32, lane int) (wide, inner passe
 	return wide, inner
 }
 
-// acquireFences lets a fence.sc of lanes learn what reads before it in its block have observed, beyond the block only if it is wide.
+// acquireFences makes a fence.sc of lanes acquire what reads that precede it in its block have observed. What they
+// observed beyond the block is included only if wide.
 func (b *Block) acquireFences(w *warp, lanes uint32, wide bool) {
 	o := b.order
 	for v, having := range w.of(lanes) {

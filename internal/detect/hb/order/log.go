@@ -7,26 +7,26 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// logSize is how many synchronisations a Log keeps.
+// logSize is the number of synchronisations that a Log keeps.
 const logSize = 256
 
-// Log is the last synchronisations of a block, for messages.
+// Log holds the last synchronisations of a block, for messages.
 type Log struct {
-	ops []logged
-	at  int // of the oldest, when there are logSize
+	ops []logged // index of the oldest, once there are logSize
+	at  int      // of the oldest, when there are logSize
 }
 
-// logged is the synchronisation that began an epoch.
+// logged is a synchronisation that began an epoch.
 type logged struct {
 	epoch, place uint32
-	warp         uint32 // allWarps: the waiters of a barrier
+	warp         uint32 // allWarps: all waiters of a barrier
 	lanes        uint32
 	kind         event.Kind
 	order        event.Order
 	scope        event.Scope
 	barrier      uint8
 	waits        bool
-	address      uint64 // of the first lane of an access
+	address      uint64 // address of the first lane, for an access
 }
 
 const allWarps = ^uint32(0)
@@ -41,7 +41,8 @@ func (g *Log) add(epoch, warp, lanes uint32, e *event.Event) {
 	g.at = (g.at + 1) % logSize
 }
 
-// addBarrier notes that the arrivals at a barrier that wait have gone on from there; full says that they are all threads.
+// addBarrier records the completion of a barrier for the arrivals that waited. full says that these are all live
+// threads.
 func (g *Log) addBarrier(epoch uint32, bar []arrival, id uint8, full bool) {
 	e := event.Event{Kind: event.Arrive, Barrier: id, Flags: event.FlagWait}
 	first := true
@@ -65,7 +66,7 @@ func (g *Log) addBarrier(epoch uint32, bar []arrival, id uint8, full bool) {
 	}
 }
 
-// of calls f for the synchronisations of a lane of a warp of the block, the oldest first, until f says false.
+// of calls f for the synchronisations of a lane of a warp of the block, oldest first, until f returns false.
 func (g *Log) of(warp uint32, lane int, f func(x *logged) bool) {
 	for _, part := range [...][]logged{g.ops[g.at:], g.ops[:g.at]} {
 		for i := range part {
@@ -77,7 +78,7 @@ func (g *Log) of(warp uint32, lane int, f func(x *logged) bool) {
 	}
 }
 
-// After gives the first synchronisation of a thread after its epoch, nil when there is none.
+// After gives the first synchronisation of a thread after an epoch; nil if there is none.
 func (g *Log) After(warp uint32, lane int, epoch uint32) *detect.Sync {
 	var found *logged
 	g.of(warp, lane, func(x *logged) bool {
@@ -89,7 +90,7 @@ func (g *Log) After(warp uint32, lane int, epoch uint32) *detect.Sync {
 	return found.sync()
 }
 
-// Before gives the synchronisation that began an epoch of a thread, or the last one before it, nil when there is none.
+// Before gives the synchronisation that began an epoch of a thread, or the last one before; nil if there is none.
 func (g *Log) Before(warp uint32, lane int, epoch uint32) *detect.Sync {
 	var found *logged
 	g.of(warp, lane, func(x *logged) bool {

@@ -2,32 +2,33 @@ package order
 
 import "unsafe"
 
-// Memory holds the sync variables of global memory, or of the shared memory of a block, by address: regions have pieces, and these
-// the variables.
+// Memory holds the sync variables of global memory, or of the shared memory of a block, by address. It consists of
+// regions, regions of pieces, and pieces of variables.
 type Memory struct {
 	regions   map[uint64]*region
-	recent    [16]*region // the last ones, by number
-	live      int         // variables
-	mixed     bool        // a piece is, or was
+	recent    [16]*region // a cache, indexed by the low bits of region.number
+	live      int         // the number of variables
+	mixed     bool        // a piece is or was mixed
 	former    map[scalar]*former
-	low, high uint64 // the numbers of all pieces that have had variables since the last reset are in [low, high)
+	low, high uint64 // since the last reset, the numbers of all pieces with variables are in [low, high)
 }
 
-// region is a part of memory in which there have been variables.
+// region is regionBytes of memory in which variables have existed.
 type region struct {
 	number uint64   // address / regionBytes
-	pieces []*piece // by address, as far as there have been any
+	pieces []*piece // indexed by address, up to the last one used
 }
 
-// piece is the variables of some bytes of memory.
+// piece holds the variables of pieceBytes of memory.
 type piece struct {
-	live   int  // variables
-	mixed  bool // not all are aligned words of four bytes, which do not overlap
+	live   int  // the number of variables
+	mixed  bool // it has had a variable that is not an aligned word of four bytes
 	others *other
-	slots  [pieceBytes / slotBytes]variable // by address; size 0: none
+	slots  [pieceBytes / slotBytes]variable // indexed by address; size 0: no variable
 }
 
-// other is a variable that has no slot: its address is odd, or another of the same address, which it overlaps, came first.
+// other is a variable without a slot: its address is not aligned, or the slot is taken by a variable of the same
+// address and another size.
 type other struct {
 	variable
 	address uint64
@@ -35,14 +36,14 @@ type other struct {
 }
 
 const (
-	granule     = 16 // the largest size of a scalar, in bytes; two scalars that overlap are of one granule
+	granule     = 16 // the largest size of a scalar, in bytes; scalars that overlap lie in one granule
 	slotBytes   = 4
 	pieceBytes  = 128
 	regionBytes = 256 << 10
 	perRegion   = regionBytes / pieceBytes
 )
 
-// find gives the variable of a location, nil when its last write was not strong.
+// find gives the variable of a location; nil if its last write was not strong.
 func (m *Memory) find(address uint64, size uint8) *variable {
 	p := m.piece(address / pieceBytes)
 	if p == nil {
@@ -59,7 +60,8 @@ func (m *Memory) find(address uint64, size uint8) *variable {
 	return nil
 }
 
-// slot points to where the variable of an aligned word is, or would be; nil where there is nothing near.
+// slot gives a pointer to the place where the variable of an aligned word is or would be; nil if its piece does not
+// exist.
 func (m *Memory) slot(address uint64) unsafe.Pointer {
 	p := m.piece(address / pieceBytes)
 	if p == nil {
@@ -68,7 +70,7 @@ func (m *Memory) slot(address uint64) unsafe.Pointer {
 	return unsafe.Pointer(&p.slots[address%pieceBytes/slotBytes])
 }
 
-// make adds the variable of a location, which find has not found.
+// make adds the variable of a location for which find returned nil.
 func (m *Memory) make(address uint64, size uint8) *variable {
 	p := m.pieceFor(address / pieceBytes)
 	m.live++
@@ -85,7 +87,7 @@ func (m *Memory) make(address uint64, size uint8) *variable {
 	return v
 }
 
-// region gives a region, nil when there is none.
+// region gives the region of a number; nil if it does not exist.
 func (m *Memory) region(number uint64) *region {
 	at := &m.recent[number%uint64(len(m.recent))]
 	if r := *at; r != nil && r.number == number {
@@ -98,7 +100,7 @@ func (m *Memory) region(number uint64) *region {
 	return r
 }
 
-// piece gives a piece, nil when there is none.
+// piece gives the piece of a number; nil if it does not exist.
 func (m *Memory) piece(number uint64) *piece {
 	if m.live == 0 {
 		return nil
@@ -109,7 +111,7 @@ func (m *Memory) piece(number uint64) *piece {
 	return nil
 }
 
-// pieceFor gives a piece, made when there is none.
+// pieceFor gives the piece of a number, creating it if necessary.
 func (m *Memory) pieceFor(number uint64) *piece {
 	if m.low == m.high {
 		m.low, m.high = number, number+1
@@ -133,7 +135,7 @@ func (m *Memory) pieceFor(number uint64) *piece {
 	return r.pieces[i]
 }
 
-// each calls f for the pieces with numbers in [first, last] that have variables.
+// each calls f for the pieces with variables whose numbers are in [first, last].
 func (m *Memory) each(first, last uint64, f func(number uint64, at **piece)) {
 	visit := func(r *region) {
 		base := r.number * perRegion
@@ -166,8 +168,9 @@ func (m *Memory) reset() {
 	m.live, m.low, m.high, m.former = 0, 0, 0, nil
 }
 
-// overwrite ends the values of variables, but for one, where all their bytes are overwritten, by a thread of an order, or by the host:
-// nil. Of memory that is overwritten whole nothing is kept but former values.
+// overwrite ends the values of variables, except the variable but, when all of their bytes have been overwritten. by is
+// the order of the thread that overwrites them; nil: the host. Pieces that a large overwrite leaves empty are dropped;
+// former values are kept.
 func (m *Memory) overwrite(from, end uint64, but *variable, by *Order) {
 	if from >= end || m.live == 0 {
 		return
@@ -211,7 +214,7 @@ func (m *Memory) overwritePiece(p *piece, base, from, end uint64, but *variable,
 	}
 }
 
-// outlasts ends the bytes [from, end) of a variable, of an address, and says that others are left.
+// outlasts removes the bytes [from, end) from those of a variable at an address, and says whether any are left.
 func (v *variable) outlasts(address, from, end uint64) bool {
 	from, end = max(from, address)-address, max(end, address)-address
 	v.valid &^= 1<<min(end, granule) - 1<<min(from, granule)

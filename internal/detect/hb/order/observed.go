@@ -5,10 +5,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// What explanations of races ask the order.
+// The functions of this file serve explanations of races.
 
-// Observed adds a lane of a warp of the block to seen if its strong read would observe a strong write by another thread of its launch, or by
-// another device.
+// Observed adds a lane of a warp of the block to seen if its strong read would observe a strong write by another thread
+// of its launch, or by another device.
 func (b *Block) Observed(wi uint32, lane int, s *Strong, seen *Observations) {
 	if !s.Reads {
 		return
@@ -28,14 +28,14 @@ func (b *Block) Observed(wi uint32, lane int, s *Strong, seen *Observations) {
 // Chains is Order.Chains.
 func (b *Block) Chains() ChainID { return b.order.chains }
 
-// Epoch is the last one that a thread of the block has begun.
+// Epoch gives the last epoch that a thread of the block has begun.
 func (b *Block) Epoch() uint32 { return b.number }
 
 // Over says that all threads of the block have exited.
 func (b *Block) Over() bool { return b.alive == 0 }
 
-// Released gives the last synchronisation of a thread after an epoch that releases what it did before: a fence until another
-// epoch, or a release operation of a place; and its scope.
+// Released gives the last synchronisation of a thread after an epoch that releases what the thread did before, and its
+// scope. It is a fence not later than the epoch until, or a release operation at a place.
 func (g *Log) Released(warp uint32, lane int, after, until, place uint32) (s *detect.Sync, scope event.Scope) {
 	return g.last(warp, lane, func(x *logged) bool {
 		return x.epoch > after && (x.kind == event.Fence && x.epoch <= until ||
@@ -43,9 +43,10 @@ func (g *Log) Released(warp uint32, lane int, after, until, place uint32) (s *de
 	})
 }
 
-// Acquired gives the last synchronisation of a thread after an epoch that acquires what it observed at an address: a fence, or an
-// acquire operation of a place or, where the thread accesses it alone, of the address. (Who arrives at a barrier of the grid by an
-// atomic addition polls the same word by another instruction.)
+// Acquired gives the last synchronisation of a thread after an epoch that acquires what the thread observed at an
+// address, and its scope. It is a fence, an acquire operation at a place, or an acquire operation of this lane alone on
+// the address. The last case is needed for grid barriers: a thread arrives by an atomic addition and polls the same
+// word by another instruction.
 func (g *Log) Acquired(warp uint32, lane int, after, place uint32, address uint64) (s *detect.Sync, scope event.Scope) {
 	return g.last(warp, lane, func(x *logged) bool {
 		return x.epoch > after && (x.kind == event.Fence || (x.place == place || x.address == address && x.lanes == 1<<lane) &&
@@ -53,13 +54,13 @@ func (g *Log) Acquired(warp uint32, lane int, after, place uint32, address uint6
 	})
 }
 
-// Waited says that a thread waited at a barrier of the block after an epoch, until another.
+// Waited says that a thread waited at a barrier of the block in an epoch in (after, until].
 func (g *Log) Waited(warp uint32, lane int, after, until uint32) bool {
 	return g.Met(warp, lane, 0, after, until) != 0
 }
 
-// Met gives the epoch that the first barrier began at which a thread waited after an epoch, until another: one of the block, or of
-// lanes of its warp among which some others are. It gives 0 when there is none.
+// Met gives the epoch begun by the first barrier in (after, until] at which a thread waited: a barrier of the block, or
+// a bar.warp.sync with lanes of others. It returns 0 if there is none.
 func (g *Log) Met(warp uint32, lane int, others, after, until uint32) (epoch uint32) {
 	g.of(warp, lane, func(x *logged) bool {
 		if (x.kind == event.Arrive && x.waits || x.kind == event.WarpSync && x.lanes&others != 0) && x.epoch > after && x.epoch <= until {
@@ -70,8 +71,8 @@ func (g *Log) Met(warp uint32, lane int, others, after, until uint32) (epoch uin
 	return epoch
 }
 
-// Signalled says that another thread of the block has released what it knows since a thread last waited at a barrier: it may have
-// signalled for the whole block.
+// Signalled says that another thread of the block has released what it knows since a thread last waited at a barrier.
+// That thread may have signalled on behalf of the whole block.
 func (g *Log) Signalled(warp uint32, lane int) (yes bool) {
 	for _, part := range [...][]logged{g.ops[g.at:], g.ops[:g.at]} {
 		for i := range part {
@@ -86,7 +87,7 @@ func (g *Log) Signalled(warp uint32, lane int) (yes bool) {
 	return yes
 }
 
-// last gives the last synchronisation of a thread that is one, and its scope; nil when none is.
+// last gives the last synchronisation of a thread for which is returns true, and its scope; nil if there is none.
 func (g *Log) last(warp uint32, lane int, is func(x *logged) bool) (s *detect.Sync, scope event.Scope) {
 	var found *logged
 	g.of(warp, lane, func(x *logged) bool {
@@ -101,20 +102,20 @@ func (g *Log) last(warp uint32, lane int, is func(x *logged) bool) (s *detect.Sy
 	return found.sync(), scope
 }
 
-// Lost says that synchronisations after an epoch have been forgotten.
+// Lost says that synchronisations after an epoch are no longer in the log.
 func (g *Log) Lost(epoch uint32) bool {
 	return g != nil && len(g.ops) == logSize && g.ops[g.at].epoch > epoch+1
 }
 
-// Epochs are those of the lanes of a warp at a moment.
+// Epochs are the epochs of the lanes of a warp at a moment.
 type Epochs struct{ views views }
 
-// Epochs gives those of a warp of the block now.
+// Epochs gives the current epochs of a warp of the block.
 func (b *Block) Epochs(wi uint32) Epochs {
 	w := &b.warps[wi]
 	w.lent = w.each != nil
 	return Epochs{w.views}
 }
 
-// Of gives that of a lane.
+// Of gives the epoch of a lane.
 func (x *Epochs) Of(lane int) uint32 { return x.views.view(lane).Epoch }

@@ -1,16 +1,16 @@
-// Package order says which accesses of a run happen before which. It follows the synchronisation events of a stream and
-// keeps, for each thread and each agent of the host, a View: what the thread knows of others at that moment. A view is
-// never changed, so an access record may keep the one it was made under.
+// Package order decides which accesses of a run happen before which. It follows the synchronisation events of a stream
+// and keeps, for each thread and each agent of the host, a View: what the thread or agent knows of others at that
+// moment. A view never changes, so an access record may keep the view that the access was made under.
 //
-// The rules are those of package hb's documentation, "What orders". In short: program order, CTA barriers, bar.warp.sync,
-// release and acquire patterns on sync variables, fence.sc, and the order of the host.
+// The rules are those of package hb's documentation, section "What orders". In short: program order, CTA barriers,
+// bar.warp.sync, release and acquire patterns on sync variables, fence.sc, and the order of the host.
 //
-// Epochs are numbered by block. Each synchronisation in a block takes the block's next number, which becomes the epoch of
-// the threads that took part. Threads that synchronise alike therefore have equal epochs, and their clocks share parts
-// (package clock).
+// Epochs are numbered by block. Each synchronisation in a block takes the block's next number, which becomes the epoch
+// of the threads that took part. Threads that synchronise alike therefore have equal epochs, and their clocks share
+// parts (package clock).
 //
-// Package order knows nothing of access histories: it is told of accesses only where they synchronise or where they end a
-// sync variable's value.
+// Package order does not know access histories. It is told of an access only if the access synchronises or ends a sync
+// variable's value.
 package order
 
 import (
@@ -21,25 +21,27 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Order is the happens-before order of a run so far.
+// Order is the happens-before order of a run up to the current event.
 type Order struct {
 	launches map[uint32]*Launch
+	// numbered holds all launches in the order of their beginnings.
 	numbered []*Launch
 	agents   map[uint32]*Agent
 	assumed  *assumed
-	tokens   map[uint64]*clock.Foreign
-	global   Memory
-	join     clock.Joiner
-	grid     struct { // see gridOf
+	// tokens holds what the last HostSignal of each token published.
+	tokens map[uint64]*clock.Foreign
+	global Memory
+	join   clock.Joiner
+	grid   struct { // cache of gridOf
 		gridKey
 		grid *clock.Grid
 	}
-	recent [256]*View       // see allKnown
-	free   []*Block         // that have ended, to be used again
-	slots  int              // Block.Slot is below
-	begun  uint64           // blocks
-	chains ChainID          // the last given out
-	told   map[uint32]*told // by operations
+	recent [256]*View       // cache of allKnown
+	free   []*Block         // blocks that have ended, for reuse
+	slots  int              // all values of Block.Slot are below
+	begun  uint64           // the number of blocks begun
+	chains ChainID          // the last one given out
+	told   map[uint32]*told // by agent number of the operations
 }
 
 // New makes the order of a run in which nothing has happened.
@@ -50,66 +52,72 @@ func New() *Order {
 // Launch is one kernel launch.
 type Launch struct {
 	Info event.Launch
-	// WarpsPerBlock is that of Info.
+	// WarpsPerBlock is Info.WarpsPerBlock().
 	WarpsPerBlock uint32
 
-	order      *Order
-	number     uint32            // in Order.numbered
-	blocks     map[uint32]*Block // those that run
-	last       *Block            // of which Block was asked last
-	recent     []*Block          // of them, by the low bits of Index: as a rule all, since blocks that run together have near indices
-	logs       map[uint32]Log    // of blocks that have ended
-	lastLog    Log               // of logs
-	first      *View             // of threads that have synchronised with none
-	start      *clock.Foreign    // what its threads begin with
-	assumed    *clock.Foreign    // the same with what is assumed of host threads; nil where nothing is, or it may begin early
-	before     *clock.Foreign    // what its agent had done before it, which is more where it began early
-	dependents bool              // may begin early, if the agent launches them so
-	beyond     *clock.Foreign    // what they learned of other launches; its agent knows that after the end
-	end        uint32            // the agent's epoch at the end; 0 while the launch runs
+	order  *Order
+	number uint32            // index in Order.numbered
+	blocks map[uint32]*Block // the running blocks
+	last   *Block            // the result of the last call of Block
+	// recent is a cache of blocks, indexed by the low bits of Block.Index. It usually holds all running blocks, because
+	// these have close indices.
+	recent     []*Block
+	logs       map[uint32]Log // the logs of blocks that have ended
+	lastLog    Log            // the last one added to logs
+	first      *View          // the view of threads that have not synchronised
+	start      *clock.Foreign // what its threads know at the beginning
+	assumed    *clock.Foreign // start, with what is assumed of host threads; nil if nothing is assumed, or if the launch may begin early
+	before     *clock.Foreign // what its agent had done before it; more than start if the launch began early
+	dependents bool           // its threads allow dependent launches to begin early
+	beyond     *clock.Foreign // what its threads learned of other launches; its agent knows that after the end
+	end        uint32         // the agent's epoch at the end; 0: running
 	agent      uint32
-	depth      int // of clock.Grid
-	clustered  bool
-	clusters   map[uint32]*clusterBarrier // by the number of the cluster
-	// fencesSC says that a fence.sc was executed, beyond the block where it is part of a cluster.
+	depth      int                        // of its clock.Grid trees
+	clustered  bool                       // its clusters have several blocks
+	clusters   map[uint32]*clusterBarrier // by number of the cluster
+	// fencesSC says that a thread executed a fence.sc. If the launch is clustered, only a fence.sc with a scope beyond
+	// the block counts.
 	fencesSC bool
 	// published says that a thread has begun a release pattern.
 	published bool
 }
 
-// Block is a block that has a thread which has not exited. Its memory is used again for another block after that.
+// Block is a running block: one with a thread that has not exited. After its end the Block is reused for another block.
 type Block struct {
 	*Launch
 	Index  uint32
 	Log    Log
 	Shared Memory
-	// Slot is a small number that no other running block of the run has.
+	// Slot is a small number, different from the slots of all other running blocks.
 	Slot int
-	// Tells says that variables of the block's shared memory may tell of operations that are complete, which no barrier does.
+	// Tells says that sync variables in the block's shared memory may carry the completion of operations. A barrier
+	// does not convey that.
 	Tells bool
 
-	lowest   uint32 // number of a warp
-	serial   uint64 // among all blocks of the run; 0 when it has ended
+	lowest   uint32 // the number of its first warp
+	serial   uint64 // number among all blocks of the run, from 1; 0: ended
 	number   uint32 // the last epoch given out
-	alive    int    // threads
+	alive    int    // the number of threads that have not exited
 	warps    []warp
-	waiting  []uint32 // lanes that wait at a barrier that completes, by warp
+	waiting  []uint32 // by warp: lanes that wait at the barrier being completed
 	barriers [16][]arrival
-	// leftShared says that a thread exited which had accessed shared memory, leftAny that one exited which had accessed any:
-	// no barrier orders them.
+	// leftAny says that a thread exited that had accessed memory, leftShared that one exited that had accessed shared
+	// memory. No barrier orders what such a thread did.
 	leftShared, leftAny bool
 }
 
-// warp is a warp of a running block. Its lanes have one view while they synchronise alike.
+// warp is a warp of a running block. Its lanes share one view while they synchronise alike.
 type warp struct {
 	views
-	lent             bool           // an arrival at a barrier has views.each
+	// lent says that an arrival at a barrier, or Epochs, refers to views.each, which must then be copied before a
+	// change.
+	lent             bool
 	live             uint32         // lanes that have not exited
-	used, usedShared uint32         // lanes that have accessed memory, shared memory
-	whole            uint32         // the epoch that began when all lanes last reconverged
+	used, usedShared uint32         // lanes that have accessed memory, and shared memory
+	whole            uint32         // the epoch that began when all live lanes last reconverged
 	fenced           fenced         // what lanes had done at their last fences
-	patterns         *[32]*patterns // that lanes have begun
-	phase            uint32         // the parity of the phase of the cluster's barrier that lanes are at
+	patterns         *[32]*patterns // the patterns that lanes have begun
+	phase            uint32         // by lane: the parity of the phase of the cluster barrier that it arrives at or waits for next
 }
 
 // Agent is a host thread or a stream.
@@ -118,11 +126,11 @@ type Agent struct {
 	View  *View
 	epoch uint32
 
-	last   *Launch        // its last operation, where that is a launch
-	waited *clock.Foreign // what it has waited for since
+	last   *Launch        // its last operation, if that is a launch
+	waited *clock.Foreign // what it has waited for since that launch
 }
 
-// Launched gives the launch of an id, nil when it has not begun or has ended.
+// Launched gives the running launch of an ID; nil if there is none.
 func (o *Order) Launched(id uint32) *Launch {
 	if l := o.launches[id]; l != nil && l.end == 0 {
 		return l
@@ -130,7 +138,7 @@ func (o *Order) Launched(id uint32) *Launch {
 	return nil
 }
 
-// Agent gives the agent of an id.
+// Agent gives the agent of an ID, creating it if necessary.
 func (o *Order) Agent(id uint32) *Agent {
 	a := o.agents[id]
 	if a == nil {
@@ -146,7 +154,7 @@ func (a *Agent) next() {
 	a.View = &View{knowledge: knowledge{beyond: a.View.beyond.WithAgent(a.ID, a.epoch)}, Epoch: a.epoch}
 }
 
-// Begin begins a launch: what its agent has done so far happens before all of it, unless it may begin early.
+// Begin begins a launch. What its agent has done so far happens before all of it, unless the launch may begin early.
 func (o *Order) Begin(info event.Launch) *Launch {
 	a := o.Agent(info.Agent)
 	a.next()
@@ -186,10 +194,10 @@ func (o *Order) End(id uint32) {
 	o.assumed.does(a)
 }
 
-// within says that all of a launch, which has ended, is known.
+// within says that the launch has ended and that f includes all of it.
 func (l *Launch) within(f *clock.Foreign) bool { return l.end != 0 && f.Agent(l.agent) >= l.end }
 
-// Signal publishes under a token what an agent has done.
+// Signal publishes under a token what an agent has done so far.
 func (o *Order) Signal(agent uint32, token uint64) {
 	a := o.Agent(agent)
 	a.next()
@@ -197,7 +205,7 @@ func (o *Order) Signal(agent uint32, token uint64) {
 	o.tokens[token] = a.View.beyond
 }
 
-// Wait lets an agent go on after the last Signal of a token.
+// Wait makes an agent acquire the last Signal of a token.
 func (o *Order) Wait(agent uint32, token uint64) {
 	a := o.Agent(agent)
 	o.assumed.wait(a, token)
@@ -205,7 +213,7 @@ func (o *Order) Wait(agent uint32, token uint64) {
 	a.waited = a.waited.Join(o.tokens[token])
 }
 
-// HostAccess begins the epoch of an access of the host side and gives who makes it.
+// HostAccess begins an epoch for an access of the host and gives its actor.
 func (o *Order) HostAccess(agent uint32) Actor {
 	a := o.Agent(agent)
 	a.next()
@@ -213,7 +221,7 @@ func (o *Order) HostAccess(agent uint32) Actor {
 	return Actor{Agent: agent, View: a.View, Assumed: o.assumed.does(a)}
 }
 
-// Block gives the block of a warp of a launch, and the number of the warp in it.
+// Block gives the block of a warp of a launch, and the number of the warp within the block.
 func (l *Launch) Block(w uint32) (b *Block, inBlock uint32) {
 	if b = l.last; b != nil && w-b.lowest < l.WarpsPerBlock { // most events; a division costs as much as all else here
 		return b, w - b.lowest
@@ -227,7 +235,7 @@ func (l *Launch) Block(w uint32) (b *Block, inBlock uint32) {
 	return b, w - b.lowest
 }
 
-// running gives a block, which may have to begin, and makes it recent.
+// running gives a block, beginning it if necessary, and puts it into recent.
 func (l *Launch) running(i uint32) *Block {
 	b := l.blocks[i]
 	if b == nil {
@@ -285,7 +293,7 @@ func (b *Block) over() {
 	l.order.free = append(l.order.free, b)
 }
 
-// keepLog keeps the log of a block that ends. Blocks that synchronise alike share one.
+// keepLog keeps the log of a block that ends. If it equals the log kept last, the two share memory.
 func (l *Launch) keepLog(b *Block) {
 	g := &b.Log
 	if len(g.ops) == 0 {
@@ -307,7 +315,7 @@ func (l *Launch) LogOf(block uint32) *Log {
 	return &g
 }
 
-// Accesses notes that lanes of a warp of the block access memory.
+// Accesses records that lanes of a warp of the block access memory.
 func (b *Block) Accesses(w, lanes uint32, shared bool) {
 	b.warps[w].used |= lanes
 	if shared {
@@ -315,7 +323,7 @@ func (b *Block) Accesses(w, lanes uint32, shared bool) {
 	}
 }
 
-// Actor gives a lane of a warp of the block as it is now.
+// Actor gives the actor of a lane of a warp of the block at this moment.
 func (b *Block) Actor(w uint32, lane int) Actor {
 	return Actor{Launch: b.Launch, Block: b.Index, Warp: b.Index*b.WarpsPerBlock + w, Lane: lane, View: b.warps[w].view(lane),
 		Whole: b.warps[w].whole}
@@ -334,16 +342,16 @@ func (b *Block) exit(w *warp, lanes uint32) {
 	}
 }
 
-// leave keeps what lanes have learned of other launches.
+// leave adds what lanes have learned of other launches to what the launch has.
 func (b *Block) leave(w *warp, lanes uint32) {
 	for v := range w.of(lanes) {
 		b.beyond = b.beyond.Join(v.beyond.Before(FirstOperation))
 	}
 }
 
-// Sync performs a synchronisation event of a launch's threads. It says whether all live threads of the block met, and
-// none that has exited had accessed shared memory: whatever was done in the block's shared memory before happens before
-// whatever is done from now on.
+// Sync performs a synchronisation event of a launch's threads. met says that all live threads of the block met at a
+// barrier, and that no exited thread had accessed shared memory: everything done in the block's shared memory before
+// happens before everything done there afterwards.
 func (l *Launch) Sync(e *event.Event) (met bool) {
 	b, wi := l.Block(e.Warp)
 	w := &b.warps[wi]
@@ -374,14 +382,15 @@ func (l *Launch) Sync(e *event.Event) (met bool) {
 	return false
 }
 
-// Synchronised begins a new epoch of the lanes of an acquire or release operation, which has been performed.
+// Synchronised begins a new epoch for the lanes of an acquire or release operation that has been performed.
 func (b *Block) Synchronised(wi uint32, e *event.Event) {
 	if b.alive > 0 {
 		b.next(wi, e.Mask, e)
 	}
 }
 
-// Advance begins a new epoch of lanes that is no synchronisation's: what they do now is not told to who learns what they have done.
+// Advance begins a new epoch for lanes without a synchronisation. Others who learn what the lanes have done so far do
+// not thereby know what the lanes do from now on.
 func (b *Block) Advance(wi, lanes uint32) {
 	b.number++
 	w := &b.warps[wi]
@@ -390,13 +399,14 @@ func (b *Block) Advance(wi, lanes uint32) {
 	}
 }
 
-// next begins a new epoch of lanes: that of synchronisation e.
+// next begins a new epoch for lanes because of the synchronisation e.
 func (b *Block) next(wi, lanes uint32, e *event.Event) {
 	b.Advance(wi, lanes)
 	b.Log.add(b.number, wi, lanes, e)
 }
 
-// reconverge begins a new epoch of a warp whose live lanes execute together again. It orders nothing: see Actor.Whole.
+// reconverge begins a new epoch for a warp if all its live lanes execute together again. This orders nothing: see
+// Actor.Whole.
 func (b *Block) reconverge(w *warp, lanes uint32) {
 	if w.live&^lanes != 0 {
 		return
@@ -408,10 +418,10 @@ func (b *Block) reconverge(w *warp, lanes uint32) {
 	w.whole = b.number
 }
 
-// Whole is as that of an actor of a warp of the block.
+// Whole gives Actor.Whole for a warp of the block.
 func (b *Block) Whole(wi uint32) uint32 { return b.warps[wi].whole }
 
-// set gives lanes a view, the others keeping theirs.
+// set gives lanes a view; the other lanes keep theirs.
 func (w *warp) set(lanes uint32, v *View) {
 	if w.lent && w.each != nil && w.live&^lanes != 0 {
 		each := *w.each
@@ -421,6 +431,6 @@ func (w *warp) set(lanes uint32, v *View) {
 	w.views.set(w.live, lanes, v)
 }
 
-// idle adds to lanes, all of them live, those that exited or never began and have not accessed memory: to know them costs
-// nothing and keeps clocks uniform.
+// idle adds to lanes, all of them live, those lanes that have exited or never began and have not accessed memory.
+// Knowing these is harmless and keeps clocks uniform.
 func (w *warp) idle(lanes uint32) uint32 { return lanes | ^(w.live | w.used) }

@@ -10,7 +10,7 @@ import (
 
 // TestMemory compares Memory with a map by location.
 func TestMemory(t *testing.T) {
-	type model map[location]uint16 // bytes that are valid
+	type model map[location]uint16 // a bit for each byte that is valid
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var m Memory
@@ -75,8 +75,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestViews gives lanes of a warp views and compares each lane's with what it was given last. Lanes that are given one together
-// have one.
+// TestViews gives lanes of a warp views and compares each lane's view with the one given to it last. Lanes that are
+// given a view together must share it.
 func TestViews(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -106,7 +106,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestBlocks: blocks whose memory is used again begin as new ones, and are found among many.
+// TestBlocks checks that blocks whose memory is reused begin as new ones, and that a block is found among many.
 func TestBlocks(t *testing.T) {
 	o := New()
 	l := benchLaunch(o, 1, 1000)
@@ -168,7 +168,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// program runs operations of warps, numbered in the grid, of a launch with blocks of 8 warps.
+// program executes operations of warps of a launch with blocks of 8 warps. Warps are numbered within the grid.
 type program struct {
 	*testing.T
 	*Launch
@@ -189,7 +189,7 @@ func (p *program) access(warp uint32, s Strong, address uint64) {
 	}
 }
 
-// knows wants the first lane of a warp to know lane 0 of another up to an epoch alone.
+// knows checks that the first lane of a warp knows lane 0 of another up to an epoch and no further.
 func (p *program) knows(warp, other, epoch uint32) {
 	p.Helper()
 	b, wi := p.Block(warp)
@@ -199,7 +199,7 @@ func (p *program) knows(warp, other, epoch uint32) {
 	}
 }
 
-// TestAlike: what is kept or merged for being alike must not be taken for what is not.
+// TestAlike checks that values which are cached or shared because they are alike are not used for values that differ.
 func TestAlike(t *testing.T) {
 	const all, waits = ^uint32(0), event.FlagWait
 	release, acquire := Strong{Size: 4, Writes: true, Wide: true, Releases: true}, Strong{Size: 4, Reads: true, Wide: true, Acquires: true}
@@ -243,10 +243,10 @@ func TestAlike(t *testing.T) {
 	})
 	t.Run("fences", func(t *testing.T) {
 		p := begin(t)
-		p.sync(event.Fence, 8, 1, 1, 0) // block 1 hands over, by fences before and after a barrier of block 0
+		p.sync(event.Fence, 8, 1, 1, 0) // block 1 releases by fences, before and after a barrier of block 0
 		p.access(8, write, benchBase)
 		p.access(1, read, benchBase)
-		for _, first := range []uint32{16, 0} { // block 2 is at the same epoch, and has read nothing
+		for _, first := range []uint32{16, 0} { // block 2 is at the same epoch and has read nothing
 			for w := range uint32(8) {
 				p.sync(event.Arrive, first+w, all, 1, waits)
 			}
@@ -272,8 +272,8 @@ func TestAlike(t *testing.T) {
 	})
 }
 
-// TestRecords checks that a value which many launches of one stream have updated does not carry what each of them released: who acquires
-// what the last one released knows the others.
+// TestRecords checks that a value updated by many launches of one stream does not carry the releases of each of them:
+// acquiring the last release conveys all.
 func TestRecords(t *testing.T) {
 	o := New()
 	s := benchRelaxed
@@ -293,7 +293,7 @@ func TestRecords(t *testing.T) {
 	if v := o.global.find(s.Address, s.Size); v == nil || v.traits&hasRecords == 0 || len(v.more.wide) != 1 {
 		t.Errorf("the value carries %+v", v)
 	}
-	// Another stream, which does not wait: both are to be known.
+	// Another stream that has not waited: both must be known.
 	l := o.Begin(event.Launch{ID: 99, Agent: 7, Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}})
 	fence := benchFence
 	l.Sync(&fence)

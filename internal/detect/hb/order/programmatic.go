@@ -5,12 +5,14 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// A launch that may begin early (event.Launch.Early) begins with what the launch before it began with, and with what the agent has waited for
-// since: nothing of that launch happens before what it does until its threads wait. That is so once a thread of the launch before has
-// executed griddepcontrol.launch_dependents. The manual lets the dependents begin when all CTAs have done so or have completed; what a
-// completed one has written is visible only to who waits.
+// This file is about programmatic dependent launch. A launch that may begin early (event.Launch.Early) starts with the
+// knowledge that the previous launch of its agent started with, and with what the agent has waited for since. Nothing
+// of the previous launch happens before what its threads do until they execute griddepcontrol.wait. This applies as
+// soon as one thread of the previous launch has executed griddepcontrol.launch_dependents. According to the manual, the
+// dependents begin when all CTAs have executed it or have completed; the writes of a completed CTA are visible only to
+// threads that wait.
 
-// start gives what a launch of the agent begins with.
+// start gives the knowledge that a launch of the agent starts with.
 func (a *Agent) start(info event.Launch) *clock.Foreign {
 	if info.Early && a.last != nil && a.last.dependents {
 		return a.last.start.Join(a.waited)
@@ -18,7 +20,7 @@ func (a *Agent) start(info event.Launch) *clock.Foreign {
 	return a.View.beyond
 }
 
-// waitGrids lets lanes know all that the agent had done before their launch.
+// waitGrids makes lanes learn all that the agent had done before their launch.
 func (b *Block) waitGrids(wi uint32, e *event.Event) {
 	w := &b.warps[wi]
 	for v, having := range w.of(e.Mask) {

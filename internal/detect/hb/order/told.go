@@ -6,23 +6,25 @@ import (
 	"fencepost.dev/fencepost/internal/detect/clock"
 )
 
-// That operations are complete goes with the clocks within a block, or a cluster. To threads of other blocks it does not: what the
-// blocks of a launch know together would grow with their number, and each release would carry all of it. Where it matters to them, since operations have
-// accessed global memory, the threads are noted that have released what they knew of the operations. Who happens after such a release knows it too.
+// Within a block, or a cluster, clocks convey the knowledge that operations are complete. To threads of other blocks
+// they do not: what the blocks of a launch know together would grow with their number, and each release would carry all
+// of it. Other blocks need that knowledge only if the operations accessed global memory. For such operations, the
+// threads are recorded that released knowledge of the completion beyond their block. A thread that such a release
+// happens before knows of the completion too.
 
-// told are the releases, beyond their block, by threads that knew that operations were complete.
+// told holds the releases beyond their block by threads that knew that operations were complete.
 type told struct {
 	launch *Launch
 	list   []tells
 }
 
 type tells struct {
-	count       uint32 // up to which they are complete
-	warp, lanes uint32 // of the grid
+	count       uint32 // the operations were known to be complete up to this count
+	warp, lanes uint32 // warp is numbered within the grid
 	epoch       uint32
 }
 
-// Watch asks Told of operations of a launch.
+// Watch enables Told for operations of a launch.
 func (o *Order) Watch(l *Launch, operations uint32) {
 	if o.told == nil {
 		o.told = map[uint32]*told{}
@@ -40,7 +42,7 @@ func (o *Order) Told(a *Actor, operations, count uint32) bool {
 	})
 }
 
-// unwatch forgets the operations of a launch, which is over.
+// unwatch drops the operations of a launch that has ended.
 func (o *Order) unwatch(l *Launch) {
 	for id, t := range o.told {
 		if t.launch == l {
@@ -49,7 +51,7 @@ func (o *Order) unwatch(l *Launch) {
 	}
 }
 
-// tell notes that lanes release a view beyond their block.
+// tell records that lanes release a view beyond their block.
 func (b *Block) tell(v *View, wi, lanes uint32) {
 	o := b.order
 	if len(o.told) == 0 || b.clustered {
@@ -67,7 +69,7 @@ func (b *Block) tell(v *View, wi, lanes uint32) {
 	}
 }
 
-// within gives what threads of other blocks learn of what a thread knows beyond its launch.
+// within gives the part of what a thread knows beyond its launch that threads of other blocks learn from it.
 func (b *Block) within(f *clock.Foreign) *clock.Foreign {
 	if b.clustered {
 		return f

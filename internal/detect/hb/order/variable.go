@@ -8,12 +8,12 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Strong is a strong access of one scalar by one lane, as far as it synchronises.
+// Strong describes a strong access to one scalar by one lane, as far as it matters for synchronisation.
 type Strong struct {
 	Address  uint64
 	Size     uint8
 	Shared   bool
-	Reads    bool // what it reads may be acquired: not for red
+	Reads    bool // a thread can acquire what it reads; false for red
 	Writes   bool
 	Updates  bool // a read-modify-write, which continues the chain of the value that it read
 	Wide     bool // its scope reaches beyond the block
@@ -32,35 +32,36 @@ type location struct {
 
 func (s *Strong) location() location { return location{s.Shared, s.Size, s.Address} }
 
-// variable is a sync variable: a scalar that was last written by a strong write, as long as any byte of it still is.
+// variable is a sync variable: a scalar whose last write was strong. It exists until all of its bytes have been
+// overwritten by other writes.
 type variable struct {
-	more  *more   // nil where relaxed atomics alone have touched it
-	chain ChainID // of the last strong write
+	more  *more   // nil if only relaxed atomics have accessed it
+	chain ChainID // the chain of the last strong write
 	// launch and block are those of the last strong write.
 	launch uint32 // Launch.number
 	block  uint32
-	// epoch is that of the first of the block to observe the value, observer; noThread where none did.
+	// observer is the first thread of the writer's block that observed the value, in epoch; noThread if none did.
 	epoch    uint32
 	observer threadInBlock
 	writer   threadInBlock
-	valid    uint16 // bytes that the last strong write of the whole scalar still fills
+	valid    uint16 // a bit for each byte that still holds the last strong write of the whole scalar
 	traits   traits
 	size     uint8
 }
 
-// traits are of the value of a variable.
+// traits are properties of a variable's value.
 type traits uint8
 
 const (
 	wideWrite    traits = 1 << iota // the scope of its last write reaches beyond the block
-	hasRecords                      // it carries release patterns
-	ofLaunches                      // writes of several launches made it
+	hasRecords                      // it carries release patterns: more.records
+	ofLaunches                      // writes of several launches contributed to it
 	systemWrite                     // the scope of its last write reaches beyond the device, where the run has several
 	clusterWrite                    // the scope of its last write ends at the cluster
-	observed                        // another block has observed it
+	observed                        // a thread has observed it
 )
 
-// threadInBlock is a warp of a block, times 32, and a lane.
+// threadInBlock identifies a thread within its block: warp*32 + lane.
 type threadInBlock uint16
 
 const noThread threadInBlock = 1<<16 - 1
@@ -70,13 +71,13 @@ func threadOf(wi uint32, lane int) threadInBlock { return threadInBlock(wi<<5 | 
 func (t threadInBlock) warp() uint32  { return uint32(t >> 5) }
 func (t threadInBlock) lanes() uint32 { return 1 << (t & 31) }
 
-// more is what few variables have.
+// more is the part of a variable that few variables need.
 type more struct {
 	records
-	observers []observer // other ones
+	observers []observer // besides variable.observer
 }
 
-// extra gives what few variables have to one that has it now.
+// extra gives the more of a variable, creating it if necessary.
 func (v *variable) extra() *more {
 	if v.more == nil {
 		v.more = &more{}
@@ -84,15 +85,16 @@ func (v *variable) extra() *more {
 	return v.more
 }
 
-// carried gives the records of a variable, to which some are added.
+// carried gives the records of a variable in order to add to them.
 func (v *variable) carried() *records {
 	v.traits |= hasRecords
 	return &v.extra().records
 }
 
-// records are the release patterns that a read of a variable's value observes: those that other blocks may acquire, of their device
-// where the run has several, and those that blocks of other devices may, both joined by launch; those that only the same block may; and
-// what fence.sc before the writes published.
+// records are the release patterns that a read of a variable's value observes. wide are the patterns that other blocks
+// of the same device may acquire, and system those that blocks of other devices may acquire (in a run with several
+// devices); both are joined by launch. narrow are those that only the same block may acquire. fences is what fence.sc
+// before the writes published.
 type records struct {
 	wide   []record
 	system []record
@@ -100,64 +102,68 @@ type records struct {
 	fences []record
 }
 
-// record is the knowledge that patterns of one launch release: of that launch, and beyond it.
+// record is the knowledge released by patterns of one launch: about that launch (grid), and about everything else
+// (beyond).
 type record struct {
 	launch *Launch
 	grid   *clock.Grid
 	beyond *clock.Foreign
 }
 
-// blockRecord is a record for threads of one block.
+// blockRecord is a record that threads of one block may acquire.
 type blockRecord struct {
 	block  *Block
-	serial uint64 // Block.serial then
+	serial uint64 // block.serial when the record was made
 	record
 	fences passed // what fence.sc of the block published
-}
+} // what fence.sc of the block published
 
-// former is what is kept of the last value of a variable that threads observed and threads overwrote.
+// former is kept for a location after its variable's value was overwritten: the last value that threads observed and
+// that a thread overwrote.
 type former struct {
 	chain     ChainID
 	observers []observer
 }
 
-// scalar names one in a memory.
+// scalar identifies a scalar within a Memory.
 type scalar struct {
 	address uint64
 	size    uint8
 }
 
-// observation is what a lane observed at a location and may acquire by a fence, or by an acquire operation there.
+// observation is what a lane observed at a location. It may acquire that by a fence, or by an acquire operation on the
+// location.
 type observation struct {
 	location
 	acquirable
 }
 
-// acquirable is the release patterns of a value that a thread of a block may acquire, of wide those by launches of its device, and of
-// system those by others.
+// acquirable is the release patterns of a value that a thread of a block may acquire. wide may be acquired from
+// launches of its own device, and system from launches of others.
 type acquirable struct {
 	wide   []record
 	system []record
-	narrow record // by patterns of the block
+	narrow record // patterns of the same block
 }
 
-// is says that both are the same in memory.
+// is says that x and y refer to the same records in memory.
 func (x *acquirable) is(y *acquirable) bool {
 	return sameRecords(x.wide, y.wide) && x.narrow == y.narrow && sameRecords(x.system, y.system)
 }
 
 func sameRecords(x, y []record) bool { return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0]) }
 
-// ChainID names a strong write to a sync variable and the read-modify-writes that continue it, each morally strong with the one
-// before. The last of them makes the variable's value. Chains have numbers of their own, in a run of less than 2^32 of
-// them; 0 names none.
+// ChainID identifies a strong write to a sync variable together with the read-modify-writes that continue it, each
+// morally strong with the one before. The last of them makes the variable's value. IDs are unique in a run with fewer
+// than 2^32 chains. 0 is no chain.
 type ChainID uint32
 
-// observer is lanes of a warp of a launch (Launch.number) that observed the current value, and the epoch in which they did.
+// observer records that lanes of a warp of a launch (Launch.number) observed the current value in an epoch. warp is
+// numbered within the grid.
 type observer struct{ launch, warp, lanes, epoch uint32 }
 
-// observe notes that a lane of a warp of a block observed the current value. Its first observation is the one that others know
-// soonest.
+// observe records that a lane of a warp of a block observed the current value. Only a thread's first observation
+// matters: other threads know of that one first.
 func (v *variable) observe(b *Block, wi uint32, lane int) {
 	v.traits |= observed
 	epoch, own := b.warps[wi].view(lane).Epoch, v.launch == b.Launch.number && v.block == b.Index
@@ -167,14 +173,14 @@ func (v *variable) observe(b *Block, wi uint32, lane int) {
 		return
 	case own && v.observer == threadOf(wi, lane):
 		return
-	case !own && v.traits&ofLaunches == 0 && b.order.numbered[v.launch].within(b.start): // it happens after the writes anyway
+	case !own && v.traits&ofLaunches == 0 && b.order.numbered[v.launch].within(b.start): // the observer happens after the writes anyway
 		return
 	}
 	v.extra().observe(observer{b.Launch.number, b.Index*b.WarpsPerBlock + wi, 1 << uint(lane), epoch})
 }
 
-// observe adds an observer, of one lane. Its first observation is enough, but one that is not the last in the list may be there
-// again until the list is full.
+// observe adds an observer of one lane. The first observation of a thread is enough. A repetition is recognised only in
+// the last entry, or when the list is full (see once).
 func (m *more) observe(o observer) {
 	n := len(m.observers)
 	if n > 0 {
@@ -213,8 +219,9 @@ func (m *more) once() {
 	}
 }
 
-// Observed says that the writes of a chain to a scalar happen before what the actor does now, by the second clause of causality
-// order: the chain makes the current value there, or the former one, and a thread that observed this value happens before the actor, or is it.
+// Observed says that the writes of a chain to a scalar happen before what the actor does now, by the second clause of
+// causality order. That is so if the chain made the current value of the scalar, or the former one, and a thread that
+// observed this value happens before the actor or is the actor.
 func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chain ChainID) bool {
 	if chain == 0 {
 		return false
@@ -237,7 +244,7 @@ func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chai
 	return ok && after(first) || v.more != nil && slices.ContainsFunc(v.more.observers, after)
 }
 
-// first gives the first thread of the writer's block to observe the value of a variable, if one did.
+// first gives the first thread of the writer's block that observed the value of a variable; ok is false if none did.
 func (o *Order) first(v *variable) (observer, bool) {
 	if v.observer == noThread {
 		return observer{}, false
@@ -245,7 +252,7 @@ func (o *Order) first(v *variable) (observer, bool) {
 	return observer{v.launch, v.block*o.numbered[v.launch].WarpsPerBlock + v.observer.warp(), v.observer.lanes(), v.epoch}, true
 }
 
-// retire keeps the value of a variable as the former one of its location, if it was observed.
+// retire makes the value of a variable the former one of its location, if it was observed.
 func (o *Order) retire(m *Memory, v *variable, at scalar) {
 	if v.traits&observed == 0 {
 		return
@@ -267,7 +274,7 @@ func (o *Order) retire(m *Memory, v *variable, at scalar) {
 	}
 }
 
-// renew begins a new value of a variable, of the same chain or of a new one.
+// renew begins a new value of a variable. The value continues the variable's chain, or begins a new chain.
 func (o *Order) renew(m *Memory, v *variable, at scalar, continues bool) {
 	if !continues {
 		o.retire(m, v, at)
@@ -287,15 +294,16 @@ func (o *Order) renew(m *Memory, v *variable, at scalar, continues bool) {
 	}
 }
 
-// Overwrite tells that the host wrote the bytes [from, end) of global memory, or that they became or ceased to be an allocation.
+// Overwrite ends the values in the bytes [from, end) of global memory: the host wrote them, or they became an
+// allocation or ceased to be one.
 func (o *Order) Overwrite(from, end uint64) { o.global.overwrite(from, end, nil, nil) }
 
-// Overwrite tells that threads of the block wrote the bytes [from, end) weakly.
+// Overwrite ends the values in the bytes [from, end): threads of the block wrote them weakly.
 func (b *Block) Overwrite(shared bool, from, end uint64) {
 	b.memory(shared).overwrite(from, end, nil, b.order)
 }
 
-// memory gives the shared memory of the block, or global memory.
+// memory gives the variables of the block's shared memory, or of global memory.
 func (b *Block) memory(shared bool) *Memory {
 	if shared {
 		return &b.Shared
@@ -303,21 +311,21 @@ func (b *Block) memory(shared bool) *Memory {
 	return &b.order.global
 }
 
-// morallyStrong says that the last write of the variable and an operation of a thread of b on it are morally strong: each scope
-// includes the other thread.
+// morallyStrong says that the last write of the variable and an operation by a thread of b are morally strong: each
+// scope includes the other thread.
 func (v *variable) morallyStrong(b *Block, s *Strong) bool {
 	return v != nil && (v.block == b.Index && v.launch == b.Launch.number || v.traits&wideWrite != 0 && s.Wide &&
 		(b.Info.Device == 0 || v.traits&systemWrite != 0 && s.System || !b.elsewhere(v)) &&
 		(v.traits&clusterWrite == 0 && !s.Cluster || v.launch == b.Launch.number && b.Info.SameCluster(v.block, b.Index)))
 }
 
-// elsewhere says that the last write of a variable was on another device.
+// elsewhere says that the last write of a variable was made on another device.
 func (b *Block) elsewhere(v *variable) bool {
 	return b.Info.Device != 0 && b.order.numbered[v.launch].Info.Device != b.Info.Device
 }
 
-// Observe performs the part of a strong access by a lane that comes before the access is judged: what it observes begins
-// acquire patterns, and an acquire operation ends those of its location.
+// Observe performs the part of a strong access by a lane that precedes the judgement of the access. The observed value
+// begins acquire patterns. An acquire operation completes those of its location.
 func (b *Block) Observe(wi uint32, lane int, s *Strong) {
 	if !s.Reads {
 		return
@@ -332,7 +340,7 @@ func (b *Block) Observe(wi uint32, lane int, s *Strong) {
 	}
 }
 
-// observe lets a strong read of the value of a variable begin an acquire pattern.
+// observe begins an acquire pattern by a strong read of the value of a variable.
 func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 	o := b.order
 	if s.Wide {
@@ -354,7 +362,7 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 			p.inner = o.joinPassed(p.inner, f)
 		}
 	}
-	if len(now.wide) == 0 && now.narrow.launch == nil { // without wide ones there are none of the system
+	if len(now.wide) == 0 && now.narrow.launch == nil { // an empty wide implies an empty system
 		return
 	}
 	p, at := w.patternsOf(lane), s.location()
@@ -380,8 +388,8 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 	p.seen = append(p.seen, observation{at, now})
 }
 
-// acquire ends the acquire patterns of a lane begun at a location, or all when at is nil, by an operation. wide says that its scope reaches
-// beyond the block, system that it reaches beyond the device.
+// acquire completes the acquire patterns that a lane has begun at a location, or at all locations if at is nil. wide
+// says that the scope of the acquiring operation reaches beyond the block, system that it reaches beyond the device.
 func (b *Block) acquire(w *warp, lane int, at *location, wide, system bool) {
 	if w.patterns == nil || w.patterns[lane] == nil || len(w.patterns[lane].seen) == 0 {
 		return
@@ -421,14 +429,14 @@ func (b *Block) acquire(w *warp, lane int, at *location, wide, system bool) {
 	w.learned(1<<uint(lane), v, k)
 }
 
-// learned lets lanes that have a view know k.
+// learned gives lanes that have the view v the knowledge k.
 func (w *warp) learned(lanes uint32, v *View, k knowledge) {
 	if k != v.knowledge {
 		w.set(lanes, &View{k, v.Epoch})
 	}
 }
 
-// learn gives k with a record acquired by a thread of the block.
+// learn gives k extended by a record that a thread of the block acquires.
 func (b *Block) learn(k knowledge, r record) knowledge {
 	if r.launch == nil {
 		return k
@@ -450,8 +458,9 @@ func (b *Block) learn(k knowledge, r record) knowledge {
 	return k
 }
 
-// Perform performs the part of a strong access by a lane that comes after it is judged: a read is noted as an observer, a
-// write makes the variable's value and publishes what the lane has released. It gives the chain of a write, 0 for a read.
+// Perform performs the part of a strong access by a lane that follows the judgement of the access. A read becomes an
+// observer. A write makes the variable's value and publishes what the lane has released. Perform returns the chain of a
+// write, 0 for a read.
 func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	m := b.memory(s.Shared)
 	v := m.find(s.Address, s.Size)
@@ -472,7 +481,7 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	return v.chain
 }
 
-// write makes a strong write the last one of a variable. Strong: it is morally strong with the one before.
+// write makes a strong write the last one of a variable. strong says that it is morally strong with the previous one.
 func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, strong bool) {
 	b.order.renew(m, v, scalar{s.Address, s.Size}, strong && s.Updates)
 	v.valid = 1<<s.Size - 1
@@ -497,7 +506,7 @@ func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, st
 	}
 }
 
-// release publishes with a write to a variable what the lane has released.
+// release publishes, with a write to a variable, what the lane has released.
 func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 	w := &b.warps[wi]
 	if s.Releases {
@@ -535,7 +544,8 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 	}
 }
 
-// HandOn lets a value that a lane has written carry the release patterns that another one carries, without that the lane acquires them.
+// HandOn makes a value that a lane has written carry the release patterns that the value at from carries. The lane does
+// not acquire them.
 func (b *Block) HandOn(from, to *Strong) {
 	m := b.memory(to.Shared)
 	v := m.find(from.Address, from.Size)
@@ -549,7 +559,7 @@ func (b *Block) HandOn(from, to *Strong) {
 	}
 }
 
-// publish adds what a lane releases, to its block at least, to the patterns that a value carries.
+// publish adds what a lane releases to the patterns that a value carries. rel.narrow must not be nil.
 func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	recordOf := func(v *View) record { return record{b.Launch, b.gridOf(v, wi, 1<<uint(lane)), v.beyond} }
 	wideOf := func(v *View) record {
@@ -567,7 +577,7 @@ func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	}
 }
 
-// blockRecord gives the record for threads of b.
+// blockRecord gives the record for threads of b, creating it if necessary.
 func (rs *records) blockRecord(b *Block) *blockRecord {
 	i := rs.of(b)
 	if i < 0 {
@@ -578,12 +588,12 @@ func (rs *records) blockRecord(b *Block) *blockRecord {
 	return &rs.narrow[i]
 }
 
-// of gives the index of the record for threads of b, -1 when there is none.
+// of gives the index of the record for threads of b, or -1.
 func (rs *records) of(b *Block) int {
 	return slices.IndexFunc(rs.narrow, func(x blockRecord) bool { return x.serial == b.serial })
 }
 
-// joinRecords joins records of one launch.
+// joinRecords joins two records of one launch. Either may be empty.
 func (o *Order) joinRecords(r, q record) record {
 	switch {
 	case r == q || q.launch == nil:
@@ -594,7 +604,7 @@ func (o *Order) joinRecords(r, q record) record {
 	return record{r.launch, o.join.Join(r.grid, q.grid), r.beyond.Join(q.beyond)}
 }
 
-// addRecord gives rs, which others may hold and which is not changed, with r.
+// addRecord gives rs extended by r. It does not change rs, which other values may hold.
 func (o *Order) addRecord(rs []record, r record) []record {
 	for i := range rs {
 		if rs[i].launch != r.launch {
@@ -613,13 +623,13 @@ func (o *Order) addRecord(rs []record, r record) []record {
 	return append(slices.Clip(rs), r)
 }
 
-// includes says that who acquires r knows all that x releases: the launch of x is over, and happens before.
+// includes says that acquiring r conveys all that x releases: the launch of x has ended, and r includes it.
 func (r record) includes(x record) bool {
 	return x.launch.Info.Device == r.launch.Info.Device && x.launch.within(r.beyond) && r.beyond.Join(x.beyond) == r.beyond
 }
 
-// StrongOf gives the size of what an access event of unit bytes means to the order: see Strong. It is the same for all
-// lanes and elements but for Address and Size.
+// StrongOf gives the Strong of an access event. It holds for all lanes and elements; the caller sets Address and Size,
+// and Shared, System and Cluster.
 func StrongOf(kind event.Kind, flags event.Flags, order event.Order, wide bool) Strong {
 	s := Strong{Wide: wide, Reads: kind != event.Store && flags&event.FlagRed == 0,
 		Writes: kind == event.Store || kind == event.Atomic && flags&event.FlagWrite != 0}

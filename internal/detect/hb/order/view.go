@@ -7,32 +7,32 @@ import (
 	"fencepost.dev/fencepost/internal/detect/clock"
 )
 
-// View is what a thread or an agent knows at a moment, and the epoch of what it does then, which no other thread's
-// knowledge reaches until the thread has released it and begun the next. A view is not changed.
+// View is what a thread or an agent knows at a moment, and its current epoch. No other thread knows this epoch until
+// the thread has released it and begun the next one. A view never changes.
 type View struct {
 	knowledge
 	Epoch uint32
 }
 
-// knowledge is what a thread knows of others: those of its own block, those of other blocks of its launch, and beyond the
-// launch. What grid says of the own block is never more than what block says.
+// knowledge is what a thread knows of others: of its own block, of other blocks of its launch, and beyond the launch.
+// What grid says of the own block is never more than what block says.
 type knowledge struct {
 	block  *clock.Block
 	grid   *clock.Grid
 	beyond *clock.Foreign
-	fences *fences // of its block, before this
+	fences *fences // what fence.sc of its block passed on to this point; nil: nothing
 }
 
 // at gives the view with another epoch.
 func (v *View) at(epoch uint32) *View { return &View{v.knowledge, epoch} }
 
-// views are those of the lanes of a warp: one, or each its own.
+// views are the views of the lanes of a warp: one for all, or one for each.
 type views struct {
 	same *View
-	each *[32]*View // nil: all have same
+	each *[32]*View // nil: all lanes have same
 }
 
-// view gives that of a lane.
+// view gives the view of a lane.
 func (x *views) view(lane int) *View {
 	if x.each != nil {
 		return x.each[lane]
@@ -40,7 +40,7 @@ func (x *views) view(lane int) *View {
 	return x.same
 }
 
-// set gives lanes a view. Others keep theirs, unless no live one does.
+// set gives lanes a view. The other lanes keep theirs. If all live lanes get v, all lanes have it.
 func (x *views) set(live, lanes uint32, v *View) {
 	if live&^lanes == 0 {
 		*x = views{same: v}
@@ -61,7 +61,8 @@ func (x *views) set(live, lanes uint32, v *View) {
 	}
 }
 
-// of gives the views that lanes have, each with the lanes that have it. Meanwhile these lanes may be given others.
+// of yields the distinct views of lanes, each with the lanes that have it. The views may be changed while it runs: it
+// yields those at the call.
 func (x *views) of(lanes uint32) iter.Seq2[*View, uint32] {
 	was := *x
 	return func(yield func(*View, uint32) bool) {
@@ -79,21 +80,22 @@ func (x *views) of(lanes uint32) iter.Seq2[*View, uint32] {
 	}
 }
 
-// Actor is who makes an access, and what it knows then: a thread, or (Launch nil) an agent of the host.
+// Actor is a thread, or (if Launch is nil) an agent of the host, that makes an access, with what it knows then.
 type Actor struct {
 	Launch *Launch
-	Agent  uint32 // of the host
+	Agent  uint32 // set for the host only
 	Block  uint32
-	Warp   uint32 // in the grid
+	Warp   uint32 // number within the grid
 	Lane   int
 	View   *View
-	// Whole is an epoch of the warp. A warp in lockstep executes what its lanes do before it first.
+	// Whole is the epoch of the warp that began when all its lanes last reconverged. In lockstep, the warp executes
+	// everything that its lanes do before that epoch first.
 	Whole uint32
-	// Assumed is what an agent of the host knows with what is assumed of host threads; nil where nothing is.
+	// Assumed is what an agent of the host would know with what is assumed of host threads; nil if nothing is assumed.
 	Assumed *clock.Foreign
 }
 
-// Stamp is when and by whom an access was made, which is what later actors may know of.
+// Stamp says by whom and in which epoch an access was made. Later actors may know of that.
 type Stamp struct {
 	Launch *Launch
 	Agent  uint32
@@ -102,30 +104,31 @@ type Stamp struct {
 	Epoch  uint32
 }
 
-// Stamp gives the stamp of what the actor does now.
+// Stamp gives the stamp of an access that the actor makes now.
 func (a *Actor) Stamp() Stamp { return Stamp{a.Launch, a.Agent, a.Warp, a.Lane, a.View.Epoch} }
 
-// Block is the block of a device thread's stamp.
+// Block gives the block of a stamp by a device thread.
 func (s *Stamp) Block() uint32 { return s.Warp / s.Launch.WarpsPerBlock }
 
-// FirstOperation is the first number of agents that are not of the host: each is asynchronous operations of a block's threads, such as the
-// copies that one mbarrier tracks, which count what is complete of them.
+// FirstOperation is the first agent number that does not belong to a host agent. The numbers from there on are counters
+// of asynchronous operations of a block's threads, such as the copies that one mbarrier tracks. The epoch of such an
+// agent is the count of operations that are known to be complete.
 const FirstOperation = 1 << 31
 
-// Knowing gives the view with the knowledge that operations are complete up to a count.
+// Knowing gives the view extended by the knowledge that the operations of a counter are complete up to a count.
 func (v *View) Knowing(operations, count uint32) *View {
 	k := v.knowledge
 	k.beyond = k.beyond.WithAgent(operations, count)
 	return &View{k, v.Epoch}
 }
 
-// Operations gives the view of who knows nothing but that operations are complete up to a count.
+// Operations gives a view that knows only that the operations of a counter are complete up to a count.
 func Operations(operations, count uint32) *View { return (&View{}).Knowing(operations, count) }
 
-// Knows says that operations are known to be complete up to a count.
+// Knows says that the view knows the operations of a counter to be complete up to a count.
 func (v *View) Knows(operations, count uint32) bool { return v.beyond.Agent(operations) >= count }
 
-// Is says that the actor is the thread, or the agent, that made the access.
+// Is says that the actor is the thread or the agent that made the access.
 func (a *Actor) Is(s *Stamp) bool {
 	if a.Launch == nil {
 		return s.Launch == nil && a.Agent == s.Agent
@@ -133,17 +136,17 @@ func (a *Actor) Is(s *Stamp) bool {
 	return a.Launch == s.Launch && a.Warp == s.Warp && a.Lane == s.Lane
 }
 
-// OtherDevice says that the actor is a thread, and a launch is on another device than its own.
+// OtherDevice says that the actor is a thread, and that l is a launch on another device.
 func (a *Actor) OtherDevice(l *Launch) bool {
 	return a.Launch != nil && l != nil && a.Launch.Info.Device != l.Info.Device
 }
 
-// Nested says that the actor is a thread, and that a thread has made its launch or the other one.
+// Nested says that the actor is a thread, and that its launch or l was launched by a thread.
 func (a *Actor) Nested(l *Launch) bool {
 	return a.Launch != nil && l != nil && (a.Launch.Info.Parent != 0 || l.Info.Parent != 0)
 }
 
-// After says that the actor happens after an access, or made it itself.
+// After says that an access happens before the actor, or that the actor made it.
 func (a *Actor) After(s *Stamp) bool {
 	switch {
 	case a.Is(s):
@@ -159,8 +162,8 @@ func (a *Actor) Unknown(l *Launch, warp, lanes, epoch uint32) uint32 {
 	return a.View.Unknown(a.Launch, a.Block, l, warp, lanes, epoch)
 }
 
-// Unknown gives those of lanes of a warp of launch l whose epoch is not known with the view of a thread of a block of launch own,
-// nil where it is that of an agent.
+// Unknown gives those of lanes of a warp of launch l whose epoch the view does not know. The view belongs to a thread
+// of block ownBlock of launch own, or to an agent if own is nil.
 func (v *View) Unknown(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epoch uint32) uint32 {
 	block := warp / l.WarpsPerBlock
 	in := warp - block*l.WarpsPerBlock
@@ -177,5 +180,6 @@ func (v *View) Unknown(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epo
 	return v.beyond.Part(l.Info.ID).Unknown(l.depth, block, in, lanes, epoch)
 }
 
-// KnowsGrid says that all threads of the view's launch are known up to an epoch, as far as that is cheap to see.
+// KnowsGrid says that the view knows all threads of its own launch up to an epoch. It may return false if that is not
+// cheap to see.
 func (v *View) KnowsGrid(epoch uint32) bool { return v.grid != nil && v.grid.Min >= epoch }
