@@ -41,7 +41,8 @@ func (x *explorer) circling() bool {
 	return true
 }
 
-// period is after how many steps thread t had come back to the state in which it made its last step; 0 if it had not.
+// period is after how many steps thread t has come back to the state that its last step leads to: it has made this step before, and read the same
+// value. It is 0 if it has not. If it has come back only to the state before its last step, it may be about to leave the loop.
 func (x *explorer) period(t int) int64 {
 	g := x.g
 	of := g.threads[t].events
@@ -61,7 +62,7 @@ func (x *explorer) period(t int) int64 {
 			last = i
 			continue
 		}
-		if steps++; g.p.Alike(t, before(i), before(last)) {
+		if steps++; ev.value == g.events[of[last]].value && g.p.Alike(t, before(i), before(last)) {
 			return steps
 		}
 	}
