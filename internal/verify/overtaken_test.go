@@ -195,6 +195,26 @@ func TestEndless(t *testing.T) {
 	}
 }
 
+// TestEndlessAfterRead wants a thread told that never goes on, whether what it has read before is the last value or not.
+func TestEndlessAfterRead(t *testing.T) {
+	for _, thread := range []string{
+		"if (load(x, rlx, gpu) == 0) while (1) ;",
+		"if (fetch_add(x, 0, rlx, gpu) == 0) while (1) ;",
+		"if (load(x, rlx, gpu) == 0) while (1) fence(sc, gpu);",
+		"int k = 0; while (k < 2) { if (k == 1) k = 1; else if (load(x, rlx, gpu) == 0) k = 1; else k = 2; }",
+		"int k = 0; while (k < 2) { if (k == 1) k = 1; else if (fetch_add(x, 0, rlx, gpu) == 0) k = 1; else k = 2; }",
+		"if (load(x, rlx, gpu) == 0) while (1) store(y, 1, rlx, gpu);",
+	} {
+		src := "C t\nint x, y;\nthread A @ cta 0 { " + thread + " }\nthread B @ cta 1 { store(x, 1, rlx, gpu); }\n"
+		for _, o := range []Options{{}, {Model: PTX}, {ReadsFrom: true}} {
+			r := verifyText(t, thread, src, litmus.Options{PTX: o.Model == PTX}, o)
+			if r.Executions != 1 || len(r.Findings) != 1 || r.Findings[0].Kind != "liveness" || r.Findings[0].Sides[0].Thread != "A" {
+				t.Errorf("%s, %+v: %s %+v", thread, o, r.Summary(), r.Findings)
+			}
+		}
+	}
+}
+
 // TestCircling wants threads told that reach the bound of a loop and would go round it for ever, and none that may leave it.
 func TestCircling(t *testing.T) {
 	const lock = "while (cas(l, 0, 1, acq, gpu) != 0) ; "

@@ -218,7 +218,7 @@ func (s *search) tick() bool {
 func (s *search) awaits(t int, value int64) bool {
 	copy(s.trial, s.threads[t].state)
 	s.p.Resume(t, s.trial, value, &s.trialOp)
-	return s.trialOp.Kind == explore.Await
+	return s.trialOp.Awaits()
 }
 
 // push adds an event of the step at which thread t is.

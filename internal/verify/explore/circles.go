@@ -22,6 +22,9 @@ func (x *explorer) circling() bool {
 		case End:
 			continue
 		case Await:
+			if !op.Awaits() {
+				continue
+			}
 		case Bound:
 			op.Value = x.period(t)
 		default:
