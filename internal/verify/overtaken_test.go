@@ -215,6 +215,19 @@ func TestEndlessAfterRead(t *testing.T) {
 	}
 }
 
+// TestAttemptThatSpins wants a thread told that polls a variable from several places, and at the last one spins on what it leaves the first one with.
+func TestAttemptThatSpins(t *testing.T) {
+	const body = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 1; @%p0 bra A; st.relaxed.gpu.global.u32 [x], 1; ret;\n" +
+		"A: ld.relaxed.gpu.global.u32 %r0, [x]; setp.ne.u32 %p0, %r0, 0; @%p0 bra END;\n" +
+		"B: ld.relaxed.gpu.global.u32 %r0, [x]; setp.ne.u32 %p0, %r0, 0; @%p0 bra B; bra A;\nEND:"
+	for _, model := range []string{SRC11, PTX} {
+		r := verifyLaunch(t, launchOf(t, lockVariables, body, 2, 1), Options{Model: model})
+		if r.Refusal != "" || len(r.Findings) != 1 || r.Findings[0].Kind != "liveness" {
+			t.Errorf("%s: %s %+v %+v", model, r.Summary(), r.Refusal, r.Findings)
+		}
+	}
+}
+
 // TestCircling wants threads told that reach the bound of a loop and would go round it for ever, and none that may leave it.
 func TestCircling(t *testing.T) {
 	const lock = "while (cas(l, 0, 1, acq, gpu) != 0) ; "
