@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,6 +174,9 @@ const verifyGC = 25
 func runVerify(ctx context.Context, e *env, o *options, args []string) (int, error) {
 	debug.SetGCPercent(verifyGC)
 	program := len(args) > 0 && o.kernel.hosted(o, args[0])
+	if ext := filepath.Ext(o.json); len(args) == 0 && slices.Contains([]string{".litmus", ".cu", ".ptx"}, ext) {
+		return 0, usagef("--json takes the file to write, and that is %s here: write --json - %s for the standard output", o.json, o.json)
+	}
 	if len(args) != 1 && !program {
 		return 0, usagef("verify takes one file: a litmus test (.litmus), a kernel (.cu, .ptx), or with --kernel or --launch-number a program and its arguments")
 	}

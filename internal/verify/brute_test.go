@@ -57,7 +57,8 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 		if walked++; walked > maxWalked {
 			return
 		}
-		base := model.Event{Thread: t, Order: op.Order, Scope: op.Scope, Loc: op.Loc, Place: b.places[t]}
+		base := model.Event{Thread: t, Order: op.Order, Scope: op.Scope, Loc: op.Loc, Place: b.places[t],
+			Proxy: op.Proxy, Address: op.Address, Reduction: op.Reduction}
 		next := func(v int64, more ...step) {
 			for _, e := range more {
 				if e.Kind == model.W {

@@ -423,8 +423,12 @@ func (v *verifier) fences(x explore.Execution, events []explore.Event, a, w, r, 
 				fmt.Sprintf("give the fence at line %d the scope %s", v.line(&events[narrow]), need)}
 		}
 		at := fmt.Sprintf("line %d of thread %s", v.line(&events[access]), v.name(&events[access]))
+		first, second := at, fmt.Sprintf("line %d", v.line(&events[own]))
+		if own == r {
+			first, second = second, first
+		}
 		return missed{"a fence is in the wrong place", fmt.Sprintf("the fence of thread %s at line %d does not come %s %s", v.name(&events[f]), v.line(&events[f]), place, at),
-			fmt.Sprintf("put %s fence in thread %s between %s and line %d", kind, v.name(&events[own]), at, v.line(&events[own])) + v.cuda("__threadfence()")}
+			fmt.Sprintf("put %s fence in thread %s between %s and %s", kind, v.name(&events[own]), first, second) + v.cuda("__threadfence()")}
 	}
 	if !events[w].Order.Releases() {
 		if other, narrow, wide := side(w, model.Order.Releases, true); !wide {

@@ -195,6 +195,39 @@ func TestEndless(t *testing.T) {
 	}
 }
 
+// TestEndlessAfterRead wants a thread told that never goes on, whether what it has read before is the last value or not.
+func TestEndlessAfterRead(t *testing.T) {
+	for _, thread := range []string{
+		"if (load(x, rlx, gpu) == 0) while (1) ;",
+		"if (fetch_add(x, 0, rlx, gpu) == 0) while (1) ;",
+		"if (load(x, rlx, gpu) == 0) while (1) fence(sc, gpu);",
+		"int k = 0; while (k < 2) { if (k == 1) k = 1; else if (load(x, rlx, gpu) == 0) k = 1; else k = 2; }",
+		"int k = 0; while (k < 2) { if (k == 1) k = 1; else if (fetch_add(x, 0, rlx, gpu) == 0) k = 1; else k = 2; }",
+		"if (load(x, rlx, gpu) == 0) while (1) store(y, 1, rlx, gpu);",
+	} {
+		src := "C t\nint x, y;\nthread A @ cta 0 { " + thread + " }\nthread B @ cta 1 { store(x, 1, rlx, gpu); }\n"
+		for _, o := range []Options{{}, {Model: PTX}, {ReadsFrom: true}} {
+			r := verifyText(t, thread, src, litmus.Options{PTX: o.Model == PTX}, o)
+			if r.Executions != 1 || len(r.Findings) != 1 || r.Findings[0].Kind != "liveness" || r.Findings[0].Sides[0].Thread != "A" {
+				t.Errorf("%s, %+v: %s %+v", thread, o, r.Summary(), r.Findings)
+			}
+		}
+	}
+}
+
+// TestAttemptThatSpins wants a thread told that polls a variable from several places, and at the last one spins on what it leaves the first one with.
+func TestAttemptThatSpins(t *testing.T) {
+	const body = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 1; @%p0 bra A; st.relaxed.gpu.global.u32 [x], 1; ret;\n" +
+		"A: ld.relaxed.gpu.global.u32 %r0, [x]; setp.ne.u32 %p0, %r0, 0; @%p0 bra END;\n" +
+		"B: ld.relaxed.gpu.global.u32 %r0, [x]; setp.ne.u32 %p0, %r0, 0; @%p0 bra B; bra A;\nEND:"
+	for _, model := range []string{SRC11, PTX} {
+		r := verifyLaunch(t, launchOf(t, lockVariables, body, 2, 1), Options{Model: model})
+		if r.Refusal != "" || len(r.Findings) != 1 || r.Findings[0].Kind != "liveness" {
+			t.Errorf("%s: %s %+v %+v", model, r.Summary(), r.Refusal, r.Findings)
+		}
+	}
+}
+
 // TestCircling wants threads told that reach the bound of a loop and would go round it for ever, and none that may leave it.
 func TestCircling(t *testing.T) {
 	const lock = "while (cas(l, 0, 1, acq, gpu) != 0) ; "
@@ -211,6 +244,8 @@ func TestCircling(t *testing.T) {
 		// The other thread may see the lock taken, or the variable set.
 		{"grid 2, 1; kernel { while (load(y, rlx, gpu) == 0 && cas(l, 0, 1, rlx, gpu) == 0) store(l, 0, rlx, gpu); store(y, 1, rlx, gpu); }", false},
 		{"thread A @ cta 0 { do { store(x, 1, rlx, gpu); store(x, 0, rlx, gpu); } while (load(y, rlx, gpu) == 0); } thread B @ cta 1 { while (load(x, rlx, gpu) == 0) ; store(y, 1, rlx, gpu); }", false},
+		// It has come back to a state, and then reads another value.
+		{"thread A @ cta 0 { store(x, 1, rlx, gpu); } thread B @ cta 1 { int k = 0; while (k < 4) { if (k == 0) { if (load(x, rlx, gpu) == 0) k = 1; else k = 2; } else if (k == 1) k = 0; else k++; } }", false},
 		// Something changes.
 		{"thread A { while (load(y, rlx, gpu) == 0) fetch_add(x, 1, rlx, gpu); }", false},
 		{"thread A { int n = 0; do { store(x, n, rlx, gpu); n++; } while (load(y, rlx, gpu) == 0); }", false},
@@ -218,7 +253,7 @@ func TestCircling(t *testing.T) {
 		{"thread A { while (load(x, rlx, gpu) < 100) fetch_add(x, 1, rlx, gpu); }", false},
 	} {
 		for _, o := range []Options{{}, {Symmetry: true}, {Model: PTX}} {
-			r := verifyText(t, c.threads, "C t\nint x, y, l;\n"+c.threads+"\n", litmus.Options{Unroll: 3, PTX: o.Model == PTX}, o)
+			r := verifyText(t, c.threads, "C t\nint x, y, l;\n"+c.threads+"\n", litmus.Options{Unroll: 4, PTX: o.Model == PTX}, o)
 			if told := len(r.Findings) == 1 && r.Findings[0].Kind == "liveness"; told != c.circles || len(r.Findings) > 1 || r.Cut == 0 {
 				t.Errorf("%s, %+v: %s %+v", c.threads, o, r.Summary(), r.Findings)
 			} else if told && !strings.Contains(r.Findings[0].Graph, "earlier iterations of loops left out") {

@@ -201,7 +201,16 @@ exists (P1:r0 == 1 /\ P1:r2 == 2 /\ P1:r1 == 0)`, false, []model.PTXDrop{model.P
 	{"PTX SB-of-aliases\n{ x = 0; y @ generic aliases x; }" + two + `
  st.relaxed.gpu x, 1   | st.relaxed.gpu y, 2 ;
  ld.relaxed.gpu r0, y  | ld.relaxed.gpu r0, x ;
-exists (P0:r0 == 0 /\ P1:r0 == 0)`, false, []model.PTXDrop{model.PTXDropSCPerLocation}},
+exists (P0:r0 == 0 /\ P1:r0 == 0)`, true, nil},
+	{"PTX CoRR-of-an-alias\n{ x = 0; y @ generic aliases x; }" + two + `
+ st.relaxed.gpu x, 1   | ld.relaxed.gpu r0, y ;
+                       | ld.relaxed.gpu r1, y ;
+exists (P1:r0 == 1 /\ P1:r1 == 0)`, true, []model.PTXDrop{model.PTXDropProxy}},
+	// Neither of the writes 1 and 2 precedes the other in coherence order, as the scope of the first one excludes the thread of the second one.
+	{"PTX CoRR-of-writes-without-order\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 0,gpu 0 | P3@cta 0,gpu 0 ;" + `
+ st.relaxed.cta x, 4   | st.relaxed.gpu x, 3 | ld.relaxed.gpu r0, x | ld.relaxed.gpu r0, x ;
+ st.relaxed.cta x, 1   | st.relaxed.gpu x, 2 | ld.relaxed.gpu r1, x | ld.relaxed.gpu r1, x ;
+exists (P2:r0 == 1 /\ P2:r1 == 3 /\ P3:r0 == 2 /\ P3:r1 == 4)`, false, []model.PTXDrop{model.PTXDropSCPerLocation}},
 	{"PTX constant\n{ x = 0; c @ constant aliases x; }\n P0@cta 0,gpu 0 ;" + `
  st.weak x, 1 ;
  cold.weak r0, c ;
@@ -229,6 +238,15 @@ exists (P0:r0 == 0)`, false, nil},
  sust.weak s, 1 ;
  suld.weak r0, s ;
 exists (P0:r0 == 0)`, false, nil},
+	{"PTX texture-of-a-later-write\n{ x = 0; t @ texture aliases x; }\n P0@cta 0,gpu 0 ;" + `
+ tld.weak r0, t ;
+ st.weak x, 1 ;
+exists (P0:r0 == 1)`, true, nil},
+	{"PTX texture-of-a-later-write-fence\n{ x = 0; t @ texture aliases x; }\n P0@cta 0,gpu 0 ;" + `
+ tld.weak r0, t ;
+ fence.proxy.texture ;
+ st.weak x, 1 ;
+exists (P0:r0 == 1)`, false, nil},
 	{"PTX surface-of-two-blocks\n{ x = 0; s @ surface aliases x; }" + two + `
  sust.weak s, 1        | ld.acquire.gpu r0, f ;
  st.release.gpu f, 1   | suld.weak r1, s ;
@@ -399,6 +417,56 @@ func randomFences(r *rand.Rand) string {
 	return b.String()
 }
 
+// randomProxies writes a program of one or two threads, with accesses of a variable by two virtual addresses or by several proxies.
+func randomProxies(r *rand.Rand) string {
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	init, fences := "y @ generic aliases x;", []string{"alias"}
+	load := func(i int) string {
+		return fmt.Sprintf("ld.%s r%d, %s", pick("weak", "relaxed.gpu", "acquire.cta"), i, pick("x", "y", "y", "f"))
+	}
+	store := func(i int) string {
+		return fmt.Sprintf("st.%s %s, %d", pick("weak", "relaxed.gpu", "release.cta"), pick("x", "x", "y", "f"), i+1)
+	}
+	if r.IntN(2) == 0 {
+		init, fences = "s @ surface aliases x; t @ texture aliases x;", []string{"surface", "texture"}
+		load = func(i int) string {
+			return fmt.Sprintf(pick("tld.weak r%d, t", "suld.weak r%d, s", "ld.weak r%d, x", "ld.acquire.gpu r%d, f"), i)
+		}
+		store = func(i int) string {
+			return fmt.Sprintf(pick("sust.weak s, %d", "st.weak x, %d", "st.relaxed.gpu x, %d", "st.release.gpu f, %d"), i+1)
+		}
+	}
+	columns := make([][]string, 2)
+	for i := range 3 + r.IntN(4) {
+		t := r.IntN(2)
+		line := load(i)
+		switch r.IntN(6) {
+		case 0:
+			line = "fence.proxy." + pick(fences...)
+		case 1, 2, 3:
+			line = store(i)
+		}
+		columns[t] = append(columns[t], line)
+	}
+	if r.IntN(3) == 0 {
+		for t := range columns {
+			columns[t] = slices.Insert(columns[t], r.IntN(len(columns[t])+1), "bar.cta.sync 0")
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "PTX proxies\n{ x = 0; %s }\n P0@cta 0,gpu 0 | P1@cta %d,gpu 0 ;\n", init, r.IntN(2))
+	for row := range max(len(columns[0]), len(columns[1])) {
+		cell := func(t int) string {
+			if row < len(columns[t]) {
+				return columns[t][row]
+			}
+			return ""
+		}
+		fmt.Fprintf(&b, "%s | %s ;\n", cell(0), cell(1))
+	}
+	return b.String()
+}
+
 // TestPTXBruteForce compares the enumeration of candidates with the naive one, which knows no short cuts.
 func TestPTXBruteForce(t *testing.T) {
 	want := testsize.Of(60, 80, 5000)
@@ -410,6 +478,8 @@ func TestPTXBruteForce(t *testing.T) {
 			src = randomFences(r)
 		case 2, 3:
 			src = randomBuffering(r)
+		case 4, 5:
+			src = randomProxies(r)
 		}
 		test, err := litmus.Parse("random.litmus", src, litmus.Options{PTX: true})
 		if err != nil {

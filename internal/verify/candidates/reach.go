@@ -249,6 +249,9 @@ func (s *search) promisable(t, e int, value int64) bool {
 
 // mixed reports whether some access of a location is not morally strong with all others.
 func (s *search) mixed(loc int32) bool {
+	if !s.oneProxy {
+		return true
+	}
 	b, ok := s.reach.locs[loc]
 	if s.reach.full {
 		return s.reach.mixed[loc]
@@ -290,7 +293,7 @@ func (s *search) keeper(r int, kept map[int]bool) bool {
 	}
 	for t := range s.threads {
 		th := &s.threads[t]
-		if t == e.Thread || th.parked && !s.released(t) || s.after(t, r) || s.passed(t, r) {
+		if t == e.Thread && s.oneProxy || th.parked && !s.released(t) || s.after(t, r) || s.passed(t, r) {
 			continue
 		}
 		free := true

@@ -118,8 +118,8 @@ func (s *search) visit() {
 	}
 }
 
-// eager reports whether the next step of thread t is made before any other. That is so if it leaves no choice, or if it
-// is a read and no other thread writes anything that it might read.
+// eager says that the next step of thread t is made before any other: it leaves no choice, or it is a read and no other thread writes
+// what it might read. By another proxy it might read what its own thread writes later.
 func (s *search) eager(t int) bool {
 	th := &s.threads[t]
 	switch th.op.Kind {
@@ -129,7 +129,7 @@ func (s *search) eager(t int) bool {
 		return !th.parked || s.complete(t)
 	case explore.Read, explore.Update:
 		for o := range s.threads {
-			if o != t && s.reach.writes(o, &s.threads[o], th.op.Loc) {
+			if (o != t || !s.oneProxy) && s.reach.writes(o, &s.threads[o], th.op.Loc) {
 				return false
 			}
 		}
@@ -219,7 +219,7 @@ func (s *search) tick() bool {
 func (s *search) awaits(t int, value int64) bool {
 	copy(s.trial, s.threads[t].state)
 	s.p.Resume(t, s.trial, value, &s.trialOp)
-	return s.trialOp.Kind == explore.Await
+	return s.trialOp.Awaits()
 }
 
 // push adds an event of the next step of thread t.
@@ -375,7 +375,7 @@ func (s *search) supplyFrom(w, from int, then func()) {
 	for k := from; k < len(s.open); k++ {
 		r := s.open[k]
 		e, f := &s.events[r], &s.events[w]
-		if e.Loc != f.Loc || e.Value != f.Value || e.Thread == f.Thread {
+		if e.Loc != f.Loc || e.Value != f.Value || e.Thread == f.Thread && e.SameProxy(&f.Event.Event) {
 			continue
 		}
 		// The promise is kept by this write, or by another one.

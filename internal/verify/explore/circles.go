@@ -23,6 +23,9 @@ func (x *explorer) circling() bool {
 		case End:
 			continue
 		case Await:
+			if !op.Awaits() {
+				continue
+			}
 		case Bound:
 			op.Value = x.period(t)
 		default:
@@ -42,8 +45,8 @@ func (x *explorer) circling() bool {
 	return true
 }
 
-// period returns the number of steps after which thread t returned to the state before its last step, and 0 if it did
-// not.
+// period is after how many steps thread t has come back to the state that its last step leads to: it has made this step before, and read the same
+// value. It is 0 if it has not. If it has come back only to the state before its last step, it may be about to leave the loop.
 func (x *explorer) period(t int) int64 {
 	g := x.g
 	of := g.threads[t].events
@@ -63,7 +66,7 @@ func (x *explorer) period(t int) int64 {
 			last = i
 			continue
 		}
-		if steps++; g.p.Alike(t, before(i), before(last)) {
+		if steps++; ev.value == g.events[of[last]].value && g.p.Alike(t, before(i), before(last)) {
 			return steps
 		}
 	}

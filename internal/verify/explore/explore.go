@@ -299,7 +299,7 @@ func (x *explorer) waits(t int) bool {
 	}
 	copy(x.trial, g.state(t, g.last(t)))
 	g.p.Resume(t, x.trial, g.value(w, op.Loc), &x.trialOp)
-	return x.trialOp.Kind == Await
+	return x.trialOp.Awaits()
 }
 
 // resume continues the thread of e, whose last event is e, with value, and explores what follows.
@@ -317,7 +317,7 @@ func (x *explorer) proceed(e int) {
 		x.assertion(t, e)
 	case Await:
 		g.spun = true
-		if x.stale(e) && (g.readsFrom || g.changed(int32(e))) {
+		if g.threads[t].op.Awaits() && x.stale(e) && (g.readsFrom || g.changed(int32(e))) {
 			x.done += x.part
 			return
 		}
@@ -586,7 +586,7 @@ func (x *explorer) spins(e int) bool {
 	}
 	copy(x.trial, g.state(int(ev.thread), before))
 	g.p.Resume(int(ev.thread), x.trial, ev.value, &x.trialOp)
-	return x.trialOp.Kind == Await
+	return x.trialOp.Awaits()
 }
 
 // update adds the write of a read-modify-write directly after its read e, in the thread and in coherence order.

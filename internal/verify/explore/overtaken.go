@@ -25,7 +25,7 @@ func (g *graph) overtakes(w int) bool {
 		return false
 	}
 	for t := range g.threads {
-		if g.threads[t].op.Kind != Await {
+		if !g.threads[t].op.Awaits() {
 			continue
 		}
 		if r := &g.events[g.last(t)]; r.kind == model.R && r.op.Loc == g.events[w].op.Loc && r.value != g.events[w].value &&

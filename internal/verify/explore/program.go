@@ -93,8 +93,10 @@ type Op struct {
 	Expected  int64
 }
 
-// Apply returns the value that the functions above write, and whether they write. A Program whose values are 64-bit
-// integers can return its result.
+// Awaits says that the thread spins, and that the iteration has steps: if it has none, the thread never goes on, whatever it has read before.
+func (op *Op) Awaits() bool { return op.Kind == Await && op.Value > 0 }
+
+// Apply is the value that the functions above write, and whether they write. A Program whose values are 64-bit integers returns it.
 func (op *Op) Apply(old int64) (int64, bool) {
 	switch op.Function {
 	case Add:

@@ -87,8 +87,11 @@ func (p *Program) alike(from *state) bool {
 			waits := from.attempts.waits[value]
 			to := p.after(s, value)
 			switch {
-			case !waits && to.plain == p.after(from, value).plain && p.asWell(from, s, value), reached[to.plain]:
-			case p.lasting(&s.op, value) || !to.reads() || !p.polls(from, to) || len(reached) == maxAttempts || !waits && p.attempted(from, to, value):
+			case !waits && to.plain == p.after(from, value).plain && p.asWell(from, s, value):
+			case p.lasting(&s.op, value) || !waits && p.attempted(from, to, value):
+				return false
+			case reached[to.plain]:
+			case !to.reads() || !p.polls(from, to) || len(reached) == maxAttempts:
 				return false
 			default:
 				reached[to.plain] = true

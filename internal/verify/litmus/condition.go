@@ -201,7 +201,7 @@ func (p *parser) final() error {
 			continue
 		}
 		q := Quantifier(t.text)
-		if t.text == "~" && p.accept("exists") {
+		if (t.text == "~" || t.text == "not") && p.accept("exists") {
 			q = NotExists
 		}
 		if t.kind == text || q != Exists && q != NotExists && q != ForAll {
@@ -236,8 +236,8 @@ func (p *parser) listed() error {
 	return nil
 }
 
-// The operators of formulas, by precedence.
-var connectives = []map[string]string{{`\/`: "or", "||": "or"}, {`/\`: "and", "&&": "and"}}
+// The operators of formulas, by strength.
+var connectives = []map[string]string{{`\/`: "or", "||": "or", "or": "or"}, {`/\`: "and", "&&": "and", "and": "and"}}
 
 func (p *parser) formula(level int) (f *Formula, err error) {
 	err = p.nested(func() error {
@@ -250,7 +250,7 @@ func (p *parser) formula(level int) (f *Formula, err error) {
 	})
 	for err == nil && level < len(connectives) {
 		op := connectives[level][p.peek().text]
-		if op == "" || p.peek().kind != mark {
+		if op == "" || p.peek().kind == text {
 			break
 		}
 		p.at++

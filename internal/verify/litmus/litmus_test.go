@@ -84,6 +84,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestNoGrid refuses the size of a grid where the test names its threads.
+func TestNoGrid(t *testing.T) {
+	for _, o := range []Options{{Grid: 2}, {Block: 2}} {
+		for _, src := range []string{"C a\nthread A {}", "PTX a\nP0 ;"} {
+			if _, err := Parse("t", src, o); err == nil || !strings.Contains(err.Error(), "--grid and --block are for one with a kernel") {
+				t.Errorf("%q with %+v: %v", src, o, err)
+			}
+		}
+		if _, err := Parse("t", "C a\ngrid 1, 1;\nkernel {}", o); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestPTXStyle executes the constructs of the PTX style, in one thread.
 func TestPTXStyle(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
@@ -94,7 +108,7 @@ func TestPTXStyle(t *testing.T) {
 		{"P0;\nmov r0, 1;\nbge r0, 2, B;\nadd r0, r0, 8;\nB: ble r0, 8, C;\nshl r0, r0, 1;\nC: blt r0, 18, D;\nst.weak x, r0;\nD: ;", "x=18"},
 		{"{ P0:r1 = 3; }\nP0;\nmembar.gl;\nbar.cta.sync r1;\nbarrier.cta.arrive 4;\nbar.sync 0, 1;\nmul r1, r1, 7;\nrem r1, r1, 4;\ndiv r1, r1, 1;\nst.release.sys x, r1;", "x=1"},
 	} {
-		test, err := Parse("t", "PTX a\n\"one\"\n\"two\"\n"+c.body+"\nlocations [x;]\nexists\n(not ([x] = 0 \\/ false) /\\ true)", Options{})
+		test, err := Parse("t", "PTX a\n\"one\"\n\"two\"\n"+c.body+"\nlocations [x;]\nnot exists\n([x] = 0 or false and true \\/ not ([x] = 0 || false /\\ true) && false)", Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.body, err)
 			continue
@@ -104,7 +118,7 @@ func TestPTXStyle(t *testing.T) {
 			for _, o := range test.Observed() {
 				got += fmt.Sprintf("%s=%d", o.Name(), o.Value(x))
 			}
-			if end != explore.Complete || !test.Condition.Formula.Satisfied(x) {
+			if end != explore.Complete || test.Condition.Quantifier != NotExists || test.Condition.Formula.Satisfied(x) {
 				got += " bad"
 			}
 		}})

@@ -27,6 +27,9 @@ type jump struct {
 }
 
 func (p *parser) ptx() error {
+	if err := p.wantNoGrid(); err != nil {
+		return err
+	}
 	inits := map[string]map[string]int64{} // of registers, by thread
 	if p.accept("{") {
 		for !p.accept("}") {
@@ -81,7 +84,7 @@ func (p *parser) ptx() error {
 }
 
 func (p *parser) conditionBegins() bool {
-	return p.is("~") || p.is("exists") || p.is("forall") || p.is("filter") || p.is("locations")
+	return p.is("~") || p.is("not") || p.is("exists") || p.is("forall") || p.is("filter") || p.is("locations")
 }
 
 // initialTypes may precede a variable in the block of initial values. All of them are integers here.

@@ -47,14 +47,22 @@ func (p *parser) scopedC() error {
 				return err
 			}
 		case len(p.test.Threads) > 0:
-			if p.options.Grid > 0 && p.gridAt == 0 {
-				return p.fail(at(1, 1), "the test names its threads; --grid and --block are for one with a kernel")
+			if p.gridAt == 0 {
+				return p.wantNoGrid()
 			}
 			return nil
 		default:
 			return p.fail(t.pos, `%v where a declaration is expected: "int", "const", "grid", "kernel" or "thread"`, t)
 		}
 	}
+}
+
+// wantNoGrid refuses options that give the size of a grid.
+func (p *parser) wantNoGrid() error {
+	if p.options.Grid > 0 || p.options.Block > 0 {
+		return p.fail(at(1, 1), "the test names its threads; --grid and --block are for one with a kernel")
+	}
+	return nil
 }
 
 // variables reads the rest of "int x = 1, a[4];".

@@ -237,13 +237,14 @@ func (m PTX) FenceOrder(x *Execution, r *PTXRelations) (Rel, bool) {
 func (m PTX) Coherent(x *Execution, r *PTXRelations) bool {
 	holds := func(drop PTXDrop, axiom bool) bool { return m.Drop == drop || axiom }
 	strong := func(of Rel) Rel { return inter(of, r.MorallyStrong) }
-	poLocation := x.PO.where(func(a, b int) bool {
-		return (x.E[a].Kind == R || x.E[a].Kind == W) && (x.E[b].Kind == R || x.E[b].Kind == W) && x.E[a].Loc == x.E[b].Loc
+	overlapping := x.PO.where(func(a, b int) bool { // aliases do not overlap (PTX manual, "Overlap")
+		e, f := &x.E[a], &x.E[b]
+		return (e.Kind == R || e.Kind == W) && (f.Kind == R || f.Kind == W) && e.Loc == f.Loc && e.Address == f.Address
 	})
 	writes := r.Causality.where(func(a, b int) bool { return x.E[a].Kind == W && x.E[b].Kind == W })
 	return holds(PTXDropCoherence, inter(writes, inverse(x.CO)).Empty() && irreflexive(writes)) &&
 		holds(PTXDropAtomicity, inter(x.RMW, seq(strong(r.FR), strong(r.Coherence))).Empty()) &&
-		holds(PTXDropSCPerLocation, acyclic(union(poLocation, strong(union(x.RF, r.Coherence, r.FR))))) &&
+		holds(PTXDropSCPerLocation, acyclic(union(overlapping, strong(union(x.RF, r.Coherence, r.FR))))) &&
 		holds(PTXDropCausalityFR, irreflexive(seq(r.FR, r.Causality)))
 }
 

@@ -68,6 +68,8 @@ func TestEditCUDA(t *testing.T) {
 			"cuda::atomic_ref<int, cuda::thread_scope_device> a(x);\na.store(1);"},
 		{"  while (atomicCAS(x, 0, 1) != 0);", CUDA{Change: Change{After: Fence{model.AcqRel, model.GPU}}},
 			"  while (atomicCAS(x, 0, 1) != 0);\n  __threadfence();"},
+		{"  while (a.exchange(1) && (b)) { } // so", CUDA{Change: Change{After: Fence{model.AcqRel, model.GPU}}},
+			"  while (a.exchange(1) && (b)) { } // so\n  __threadfence();"},
 		{"  while (atomicCAS(x, 0, 1) != 0) {", CUDA{Change: Change{After: Fence{model.AcqRel, model.GPU}}}, ""},
 		{"if (a)\n  x = 1;", CUDA{Change: Change{Before: Fence{model.AcqRel, model.Sys}}}, "if (a)\n  { __threadfence_system(); x = 1; }"},
 		{"if (a &&\n    b) // so;\n  x = 1;", CUDA{Change: Change{Before: Fence{model.AcqRel, model.GPU}}},
@@ -89,6 +91,31 @@ func TestEditCUDA(t *testing.T) {
 		got, err := EditCUDA(c.src, map[int]CUDA{strings.Count(c.src, "\n") + 1: c.change})
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s: %q, %v; want %q", c.src, got, err, c.want)
+		}
+	}
+}
+
+// TestEditCUDALoop inserts a fence after a loop of several lines, by the line of its condition.
+func TestEditCUDALoop(t *testing.T) {
+	for _, c := range []struct{ before, src, want string }{
+		{"", "  while (a != 0)\n    ;\n  b;", "  while (a != 0)\n    ;\n  __threadfence();\n  b;"},
+		{"f();\n", "\twhile (f(a)) { // }\n\t\tif (b) { c; }\n\t}\n\tb;", "\twhile (f(a)) { // }\n\t\tif (b) { c; }\n\t}\n\t__threadfence();\n\tb;"},
+		{"", "while (a) /* 1\n2 */ ;\nb;", "while (a) /* 1\n2 */ ;\n__threadfence();\nb;"},
+		{"", "while (a)\n  b;\n", ""},
+		{"", "while (a &&\n    b)\n  ;\n", ""},
+		{"", "while (a)\n  ; b;\n", ""},
+		{"", "while (a) {\n  b;\n", ""},
+		{"if (c)\n", "  while (a)\n    ;\n", ""},
+		{"else ", "while (a)\n    ;\n", ""},
+	} {
+		fence := CUDA{Change: Change{After: Fence{model.AcqRel, model.GPU}}}
+		got, err := EditCUDA(c.before+c.src, map[int]CUDA{strings.Count(c.before, "\n") + 1: fence})
+		if (err == nil) != (c.want != "") || err == nil && got != c.before+c.want {
+			t.Errorf("%s: %q, %v; want %q", c.before+c.src, got, err, c.want)
+		}
+		fence.Change.Before = fence.After
+		if got, err := EditCUDA(c.before+c.src, map[int]CUDA{strings.Count(c.before, "\n") + 1: fence}); err == nil {
+			t.Errorf("%s: %q with a fence before it too", c.before+c.src, got)
 		}
 	}
 }

@@ -73,6 +73,7 @@ var (
 	cudaControl = regexp.MustCompile(`^(if|for|while|do|else|switch|case|default)\b`)
 	cudaIf      = regexp.MustCompile(`^(if|switch)\b`)
 	cudaWaits   = regexp.MustCompile(`^while\b.*\)\s*;\s*(//.*)?$`)
+	cudaLoop    = regexp.MustCompile(`^\s*while\s*\(`)
 	cudaAtomic  = regexp.MustCompile(`\b(atomic[A-Z][A-Za-z]*)(_block|_system)?\(`)
 	cudaFence   = regexp.MustCompile(`__threadfence(_block|_system)?\(`)
 	cudaScope   = regexp.MustCompile(`\bthread_scope_(thread|block|device|system)\b`)
@@ -96,21 +97,25 @@ func EditCUDA(src string, changes map[int]CUDA) (string, error) {
 		return strings.ReplaceAll(text, "\n", "\r\n"), err
 	}
 	lines := strings.Split(src, "\n")
-	out := append([]string(nil), lines...)
+	out, behind := append([]string(nil), lines...), make([]string, len(lines))
 	for n, c := range changes {
 		if n < 1 || n > len(lines) {
 			return "", fmt.Errorf("there is no line %d", n)
 		}
-		text, err := cudaLine(lines, out, n-1, c)
+		text, err := cudaLine(lines, out, behind, n-1, c)
 		if err != nil {
 			return "", fmt.Errorf("line %d: %w", n, err)
 		}
 		out[n-1] = text
 	}
+	for i := range out {
+		out[i] += behind[i]
+	}
 	return joined(out, func(n int) bool { return changes[n].Drop && out[n-1] == "" }), nil
 }
 
-func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
+// cudaLine makes a change in line i. What comes behind a later line goes to behind.
+func cudaLine(lines, out, behindLines []string, i int, c CUDA) (string, error) {
 	line := lines[i]
 	var err error
 	switch {
@@ -149,7 +154,15 @@ func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
 		space := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 		return space + strings.Join(before, "\n"+space) + "\n" + line, nil
 	}
-	ends := trimmed == "}" || strings.HasPrefix(trimmed, "return") // the end of a thread
+	if last := cudaLoopEnd(lines, i); (last > i || last == i && !waits) && len(before) == 0 {
+		if body, _ := bare(lines, i); body {
+			return "", fmt.Errorf("this is not a statement of one line")
+		}
+		space := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		behindLines[last] += "\n" + space + strings.Join(behind, "\n"+space)
+		return line, nil
+	}
+	ends := trimmed == "}" || strings.HasPrefix(trimmed, "return") // where a thread ends
 	if !ends && (!cudaSimple.MatchString(trimmed) || cudaControl.MatchString(trimmed) && (!waits || len(before) > 0)) {
 		return "", fmt.Errorf("this is not a statement of one line")
 	}
@@ -183,9 +196,59 @@ func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
 	return text, nil
 }
 
-// bare reports whether line i is the body of an if or a loop without braces. starts reports whether a statement begins
-// with it, as far as the preceding text shows. If the preceding text is neither a statement nor a brace, the statement
-// is assumed to be such a body, because braces around it do no harm.
+// cudaLoopEnd gives the last line of the while loop that begins with line i, and whose condition is on that line. It is -1 if there is no such
+// loop, or if more follows on its last line.
+func cudaLoopEnd(lines []string, i int) int {
+	text := cudaComment.ReplaceAllStringFunc(strings.Join(lines[i:], "\n"), func(c string) string {
+		return strings.Map(func(r rune) rune {
+			if r == '\n' {
+				return r
+			}
+			return ' '
+		}, c)
+	})
+	m := cudaLoop.FindStringIndex(text)
+	if m == nil {
+		return -1
+	}
+	end := closing(text, m[1]-1)
+	if end < 0 || strings.Contains(text[:end], "\n") {
+		return -1
+	}
+	end++
+	end += len(text[end:]) - len(strings.TrimLeft(text[end:], " \t\n"))
+	if end < len(text) && text[end] == '{' {
+		end = closing(text, end)
+	} else if end == len(text) || text[end] != ';' {
+		return -1
+	}
+	if end < 0 {
+		return -1
+	}
+	if rest, _, _ := strings.Cut(text[end+1:], "\n"); strings.TrimSpace(rest) != "" {
+		return -1
+	}
+	return i + strings.Count(text[:end], "\n")
+}
+
+// closing gives where the bracket that opens at a place of a text is closed, or -1.
+func closing(text string, at int) int {
+	open := 0
+	for k := at; k < len(text); k++ {
+		switch text[k] {
+		case '(', '{':
+			open++
+		case ')', '}':
+			if open--; open == 0 {
+				return k
+			}
+		}
+	}
+	return -1
+}
+
+// bare says that line i is the body of an if or a loop without braces. starts says that a statement begins with it, as far as the text
+// before it tells; a statement that begins after what is no statement and no brace is taken to be such a body, since braces around it do no harm.
 func bare(lines []string, i int) (bare, starts bool) {
 	before := strings.TrimSpace(cudaComment.ReplaceAllString(strings.Join(lines[:i], "\n"), " "))
 	if before == "" || strings.HasSuffix(before, ";") || strings.HasSuffix(before, "{") || strings.HasSuffix(before, "}") || strings.HasSuffix(before, ":") {
