@@ -17,6 +17,9 @@ import (
 // ipcMark begins a handle, with its kind added.
 const ipcMark = 0x6970_6368_616e_0000
 
+// ipcLazyPeerAccess is cudaIpcMemLazyEnablePeerAccess: the current device gets access to the memory of the device that the memory belongs to.
+const ipcLazyPeerAccess = 1
+
 // IPC does what the calls about handles for other processes ask for: see calls.IpcGetMemory and what follows. A handle is ipcMark plus its kind,
 // the context that it is of, and the address or the event.
 func (c *Context) IPC(what, value uint64, handle [3]uint64) ([]uint64, error) {
@@ -64,11 +67,15 @@ func (c *Context) IPC(what, value uint64, handle [3]uint64) ([]uint64, error) {
 			return nil, fail(InvalidResourceHandle, "the event was destroyed")
 		}
 		id := EventID(c.newID())
-		c.events[id] = e
+		c.events[id] = &eventState{c.gpu, e.eventRecord}
 		return []uint64{uint64(id), 0, 0}, nil
 	}
-	if owner.allocs[handle[2]].size == 0 {
+	a, ok := c.dev.mem.Find(handle[2])
+	if !ok || owner.allocs[handle[2]].size == 0 {
 		return nil, fail(InvalidValue, "the memory was freed")
+	}
+	if value&ipcLazyPeerAccess != 0 && a.Device != c.gpu.number {
+		c.gpu.peers |= 1 << a.Device
 	}
 	if c.opened == nil {
 		c.opened = map[uint64]int{}

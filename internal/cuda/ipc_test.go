@@ -90,3 +90,47 @@ func TestIPC(t *testing.T) {
 	s.c.Close()
 	refused(InvalidResourceHandle, third, calls.IpcOpenEvent, 0, record)
 }
+
+// TestIPCOfDevices: cudaIpcMemLazyEnablePeerAccess gives the current device access to the device of the memory, and nothing else does. An event
+// is one of the device that is current when it is opened.
+func TestIPCOfDevices(t *testing.T) {
+	s, _ := newGPUs(t, 3)
+	other := s.c.dev.NewContext()
+	s.must(s.c.SetDevice(2, 0))
+	p, err := s.c.Malloc(64, devmem.DeviceAlloc)
+	s.must(err)
+	w, err := s.c.IPC(calls.IpcGetMemory, p, [3]uint64{})
+	s.must(err)
+	open := func(device int, flags uint64) {
+		s.must(other.SetDevice(device, 0))
+		_, err := other.IPC(calls.IpcOpenMemory, flags, [3]uint64(w))
+		s.must(err)
+	}
+	open(1, 0)
+	open(2, ipcLazyPeerAccess) // the memory's own device
+	open(0, ipcLazyPeerAccess)
+	for _, c := range []struct {
+		device, peer int
+		want         Code
+	}{{1, 2, PeerAccessNotEnabled}, {0, 1, PeerAccessNotEnabled}, {0, 2, Success}} {
+		s.must(other.SetDevice(c.device, 0))
+		if err := other.PeerAccess(c.peer, false); code(err) != c.want {
+			t.Errorf("device %d ends its access to device %d: %v, want %v", c.device, c.peer, err, c.want)
+		}
+	}
+
+	ev, err := s.c.CreateEvent(eventInterprocess | EventDisableTiming) // of device 2
+	s.must(err)
+	w, err = s.c.IPC(calls.IpcGetEvent, uint64(ev), [3]uint64{})
+	s.must(err)
+	s.must(other.SetDevice(1, 0))
+	opened, err := other.IPC(calls.IpcOpenEvent, 0, [3]uint64(w))
+	s.must(err)
+	for device, want := range []Code{InvalidResourceHandle, Success, InvalidResourceHandle} {
+		s.must(other.SetDevice(device, 0))
+		if err := other.RecordEvent(EventID(opened[0]), 0, 0); code(err) != want {
+			t.Errorf("opened on device 1, recorded on device %d: %v, want %v", device, err, want)
+		}
+	}
+	s.must(s.c.RecordEvent(ev, 0, 0))
+}
