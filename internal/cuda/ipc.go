@@ -49,7 +49,9 @@ func (c *Context) IPC(what, value uint64, handle [3]uint64) ([]uint64, error) {
 		if c.opened[value] == 0 {
 			return nil, fail(InvalidValue, "%#x is not the address of opened memory of another process", value)
 		}
-		c.opened[value]--
+		if c.opened[value]--; c.opened[value] == 0 {
+			c.shut[value] = true
+		}
 		return []uint64{0, 0, 0}, nil
 	}
 	owner := c.dev.open[handle[1]]
@@ -78,8 +80,9 @@ func (c *Context) IPC(what, value uint64, handle [3]uint64) ([]uint64, error) {
 		c.gpu.peers |= 1 << a.Device
 	}
 	if c.opened == nil {
-		c.opened = map[uint64]int{}
+		c.opened, c.shut = map[uint64]int{}, map[uint64]bool{}
 	}
+	delete(c.shut, handle[2])
 	c.opened[handle[2]]++
 	return []uint64{handle[2], 0, 0}, nil
 }
