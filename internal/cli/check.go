@@ -141,7 +141,7 @@ func readable(name string) error {
 		return fmt.Errorf("%s is a folder; name a file in it", name)
 	case st.Mode().IsRegular() && st.Size() == 0:
 		return fmt.Errorf("%s is empty", name)
-	case strings.EqualFold(filepath.Ext(name), ".ptx") && st.Size() > fatbin.MaxPTX:
+	case strings.EqualFold(filepath.Ext(name), ".ptx") && st.Size() > int64(fatbin.MaxPTX()):
 		return tooLong(name)
 	case st.Mode().IsRegular() && st.Size() > maxInput:
 		return fmt.Errorf("%s has %d bytes; at most %d are read", name, st.Size(), int64(maxInput))
@@ -218,18 +218,18 @@ func readAll(name string) (string, error) {
 	}
 	defer f.Close()
 	var text strings.Builder
-	if st, err := f.Stat(); err == nil && st.Size() <= fatbin.MaxPTX {
+	if st, err := f.Stat(); err == nil && st.Size() <= int64(fatbin.MaxPTX()) {
 		text.Grow(int(st.Size()))
 	}
-	n, err := io.Copy(&text, io.LimitReader(f, fatbin.MaxPTX+1))
-	if err == nil && n > fatbin.MaxPTX {
+	n, err := io.Copy(&text, io.LimitReader(f, int64(fatbin.MaxPTX())+1))
+	if err == nil && n > int64(fatbin.MaxPTX()) {
 		err = tooLong(name)
 	}
 	return text.String(), err
 }
 
 func tooLong(name string) error {
-	return fmt.Errorf("%s has more than %d MiB of PTX, which are refused: split the module", name, fatbin.MaxPTX>>20)
+	return fmt.Errorf("%s has more than %d MiB of PTX, which are refused: split the module", name, fatbin.MaxPTX()>>20)
 }
 
 // launchBeside is the name of the launch file that belongs to a file of kernels.

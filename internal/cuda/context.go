@@ -45,7 +45,8 @@ type Context struct {
 	reserved []*reservation
 	physical map[uint64]*physical // by handle
 
-	opened map[uint64]int // memory of other processes, by address: how often it is open
+	opened map[uint64]int  // memory of other processes, by address: how many times
+	shut   map[uint64]bool // that was opened and is closed
 
 	pools     map[uint64]*pool // by handle
 	poolsMade uint64

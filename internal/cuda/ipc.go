@@ -19,8 +19,11 @@ import (
 // ipcMark is the first word of a handle, plus its kind.
 const ipcMark = 0x6970_6368_616e_0000
 
-// IPC implements the calls on handles for other processes: see calls.IpcGetMemory and following. A handle is ipcMark
-// plus its kind, the context to which it belongs, and the address or the event.
+// ipcLazyPeerAccess is cudaIpcMemLazyEnablePeerAccess: the current device gets access to the memory of the device that the memory belongs to.
+const ipcLazyPeerAccess = 1
+
+// IPC does what the calls about handles for other processes ask for: see calls.IpcGetMemory and what follows. A handle is ipcMark plus its kind,
+// the context that it is of, and the address or the event.
 func (c *Context) IPC(what, value uint64, handle [3]uint64) ([]uint64, error) {
 	leave, err := c.enter()
 	defer leave()
@@ -48,7 +51,9 @@ func (c *Context) IPC(what, value uint64, handle [3]uint64) ([]uint64, error) {
 		if c.opened[value] == 0 {
 			return nil, fail(InvalidValue, "%#x is not the address of opened memory of another process", value)
 		}
-		c.opened[value]--
+		if c.opened[value]--; c.opened[value] == 0 {
+			c.shut[value] = true
+		}
 		return []uint64{0, 0, 0}, nil
 	}
 	owner := c.dev.open[handle[1]]
@@ -66,15 +71,20 @@ func (c *Context) IPC(what, value uint64, handle [3]uint64) ([]uint64, error) {
 			return nil, fail(InvalidResourceHandle, "the event was destroyed")
 		}
 		id := EventID(c.newID())
-		c.events[id] = e
+		c.events[id] = &eventState{c.gpu, e.eventRecord}
 		return []uint64{uint64(id), 0, 0}, nil
 	}
-	if owner.allocs[handle[2]].size == 0 {
+	a, ok := c.dev.mem.Find(handle[2])
+	if !ok || owner.allocs[handle[2]].size == 0 {
 		return nil, fail(InvalidValue, "the memory was freed")
 	}
-	if c.opened == nil {
-		c.opened = map[uint64]int{}
+	if value&ipcLazyPeerAccess != 0 && a.Device != c.gpu.number {
+		c.gpu.peers |= 1 << a.Device
 	}
+	if c.opened == nil {
+		c.opened, c.shut = map[uint64]int{}, map[uint64]bool{}
+	}
+	delete(c.shut, handle[2])
 	c.opened[handle[2]]++
 	return []uint64{handle[2], 0, 0}, nil
 }

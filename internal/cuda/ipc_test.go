@@ -2,11 +2,15 @@ package cuda
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/engine"
 	"fencepost.dev/fencepost/internal/engine/devmem"
+	"fencepost.dev/fencepost/internal/engine/warp"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -89,4 +93,123 @@ func TestIPC(t *testing.T) {
 	refused(InvalidValue, third, calls.IpcOpenMemory, 0, memory)
 	s.c.Close()
 	refused(InvalidResourceHandle, third, calls.IpcOpenEvent, 0, record)
+}
+
+// TestIPCOfDevices: cudaIpcMemLazyEnablePeerAccess gives the current device access to the device of the memory, and nothing else does. An event
+// is one of the device that is current when it is opened.
+func TestIPCOfDevices(t *testing.T) {
+	s, _ := newGPUs(t, 3)
+	other := s.c.dev.NewContext()
+	s.must(s.c.SetDevice(2, 0))
+	p, err := s.c.Malloc(64, devmem.DeviceAlloc)
+	s.must(err)
+	w, err := s.c.IPC(calls.IpcGetMemory, p, [3]uint64{})
+	s.must(err)
+	open := func(device int, flags uint64) {
+		s.must(other.SetDevice(device, 0))
+		_, err := other.IPC(calls.IpcOpenMemory, flags, [3]uint64(w))
+		s.must(err)
+	}
+	open(1, 0)
+	open(2, ipcLazyPeerAccess) // the memory's own device
+	open(0, ipcLazyPeerAccess)
+	for _, c := range []struct {
+		device, peer int
+		want         Code
+	}{{1, 2, PeerAccessNotEnabled}, {0, 1, PeerAccessNotEnabled}, {0, 2, Success}} {
+		s.must(other.SetDevice(c.device, 0))
+		if err := other.PeerAccess(c.peer, false); code(err) != c.want {
+			t.Errorf("device %d ends its access to device %d: %v, want %v", c.device, c.peer, err, c.want)
+		}
+	}
+
+	ev, err := s.c.CreateEvent(eventInterprocess | EventDisableTiming) // of device 2
+	s.must(err)
+	w, err = s.c.IPC(calls.IpcGetEvent, uint64(ev), [3]uint64{})
+	s.must(err)
+	s.must(other.SetDevice(1, 0))
+	opened, err := other.IPC(calls.IpcOpenEvent, 0, [3]uint64(w))
+	s.must(err)
+	for device, want := range []Code{InvalidResourceHandle, Success, InvalidResourceHandle} {
+		s.must(other.SetDevice(device, 0))
+		if err := other.RecordEvent(EventID(opened[0]), 0, 0); code(err) != want {
+			t.Errorf("opened on device 1, recorded on device %d: %v, want %v", device, err, want)
+		}
+	}
+	s.must(s.c.RecordEvent(ev, 0, 0))
+}
+
+// TestIPCClose: memory that a process has closed is no longer its own to use, by kernels and by calls, until it opens it again or its owner
+// frees it and the address is given out again.
+func TestIPCClose(t *testing.T) {
+	const load = `.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .u64 %a; .reg .u32 %r;
+	ld.param.u64 %a, [p];
+	ld.global.u32 %r, [%a];
+	st.global.u32 [%a], %r;
+	ret;
+}
+`
+	for _, emulator := range []engine.Engine{engine.NewRef(), warp.New()} {
+		var faults []engine.Fault
+		d, err := NewDevice(Config{Engine: emulator, MemorySize: 1 << 26, OnFault: func(f engine.Fault) { faults = append(faults, f) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		owner := &script{T: t, c: d.NewContext()}
+		p, err := owner.c.Malloc(64, devmem.DeviceAlloc)
+		owner.must(err)
+		h, err := owner.c.IPC(calls.IpcGetMemory, p, [3]uint64{})
+		owner.must(err)
+		launch := func(c *Context) Code {
+			m, err := c.LoadModule(Image{"k.ptx", load})
+			owner.must(err)
+			k, err := m.Kernel("k")
+			owner.must(err)
+			one := event.Dim3{X: 1, Y: 1, Z: 1}
+			owner.must(c.Launch(context.Background(), k, LaunchConfig{Grid: one, Block: one}, binary.LittleEndian.AppendUint64(nil, p)))
+			return code(c.Synchronize())
+		}
+		fill := func(c *Context) Code { return code(c.OrderFill(Copy{Dst: p, Width: 64, Height: 1, Depth: 1}, 0, 0)) }
+		want := func(what string, got, want Code) {
+			t.Helper()
+			if got != want {
+				t.Errorf("%s: %d, want %d", what, got, want)
+			}
+		}
+		open := func(c *Context) {
+			_, err := c.IPC(calls.IpcOpenMemory, 0, [3]uint64(h))
+			owner.must(err)
+		}
+		shut := func(c *Context) {
+			_, err := c.IPC(calls.IpcCloseMemory, p, [3]uint64{})
+			owner.must(err)
+		}
+		user := d.NewContext()
+		open(user)
+		open(user)
+		shut(user)
+		want("opened twice, closed once", launch(user), Success)
+		shut(user)
+		want("fill of closed memory", fill(user), InvalidValue)
+		want("the owner", launch(owner.c), Success)
+		open(user)
+		want("opened again", launch(user), Success)
+		want("fill of what is opened again", fill(user), Success)
+		shut(user)
+		if len(faults) != 0 {
+			t.Errorf("faults %+v", faults)
+		}
+		want("closed", launch(user), IllegalAddress)
+		if len(faults) == 0 || faults[0].Kind != engine.UseAfterFree || !strings.Contains(faults[0].Message, "cudaIpcCloseMemHandle") {
+			t.Errorf("closed: faults %+v", faults)
+		}
+		if owner.must(owner.c.Free(p)); user.shut[p] {
+			t.Error("what takes the place of memory that was freed is closed")
+		}
+	}
 }

@@ -71,6 +71,9 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	if len(c.gpus) > 1 {
 		c.gpu.reached(c.dev.mem)
 	}
+	if c.dev.sharing {
+		c.dev.mem.Shut(c.shut)
+	}
 	again, rerun := *l, false
 	if c.mayRerun(k, l) {
 		c.dev.spare.before, rerun = c.save(k, c.dev.spare.before)

@@ -181,6 +181,9 @@ func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 	if _, err := c.dev.mem.Free(addr); err != nil {
 		panic(fmt.Sprintf("BUG: allocation %#x is unknown to the memory: %v", addr, err))
 	}
+	for _, other := range c.dev.open {
+		delete(other.shut, addr) // the address may be given out again
+	}
 	c.dev.tell(event.HostOp{Kind: event.HostFree, Agent: agent, Addr: addr, Size: a.size, Name: call})
 }
 
@@ -480,6 +483,8 @@ func (c *Context) side(end string, addr, pitch, slice uint64, k *Copy) (side, er
 		return side{}, misuse(FreedMemory, InvalidValue, "the %s is in %s, which %s freed before", end, a.Name, c.freedAt[a.Addr])
 	case found && a.Freed:
 		return side{}, misuse(FreedMemory, InvalidValue, "the %s is in %s, which was freed before", end, a.Name)
+	case found && c.shut[a.Addr]:
+		return side{}, misuse(FreedMemory, InvalidValue, "the %s is in %s, memory of another process, which this one has closed (cudaIpcCloseMemHandle)", end, a.Name)
 	case !found && c.inArena(addr, n):
 		return side{}, misuse(InvalidPointer, InvalidValue, "the %s, %s at %#x, is in no allocation", end, byteCount(n), addr)
 	case !found:

@@ -41,8 +41,14 @@ type stream struct {
 // EventID is an event of a context.
 type EventID uint64
 
+// eventState is an event as a context has it: one that another process made is of the device that was current when it was opened.
 type eventState struct {
-	gpu      *gpu
+	gpu *gpu
+	*eventRecord
+}
+
+// eventRecord is what an event is for all processes that have it.
+type eventRecord struct {
 	token    uint64
 	recorded bool
 	at       uint64   // ns
@@ -315,8 +321,8 @@ func (c *Context) CreateEvent(flags uint64) (EventID, error) {
 		return 0, fail(InvalidValue, "event flags %#x", flags)
 	}
 	id := EventID(c.newID())
-	// Tokens of events are greater than those of agents and distinct for each context. Contexts count from 1.
-	c.events[id] = &eventState{gpu: c.gpu, token: c.id<<48 | uint64(id), flags: uint32(flags), ofGraph: flags&calls.OfGraph != 0}
+	// Tokens of events lie above those of agents and apart for each context, which counts from 1.
+	c.events[id] = &eventState{c.gpu, &eventRecord{token: c.id<<48 | uint64(id), flags: uint32(flags), ofGraph: flags&calls.OfGraph != 0}}
 	return id, nil
 }
 
@@ -343,7 +349,7 @@ func (c *Context) recordEvent(ev EventID, id StreamID, thread uint32, of uint64)
 		if !ok {
 			return c.noHandle("event", uint64(ev))
 		}
-		if e.gpu.number != s.gpu.number { // an event of another process belongs to a device there
+		if e.gpu != s.gpu {
 			return fail(InvalidResourceHandle, "the event is of device %d, and the stream of device %d", e.gpu.number, s.gpu.number)
 		}
 		name := "cudaEventRecord (" + s.name + ")"

@@ -298,6 +298,9 @@ func (r *Run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, p
 	b := r.tlb.block[place%64]
 	if b == nil || !b.Covers(addr) {
 		if b = r.Memory.Lookup(addr); b == nil {
+			if r.Memory.IsShut(addr) {
+				return nil, UseAfterFree
+			}
 			if _, hidden := r.Memory.Hidden(addr); hidden {
 				return nil, NoPeerAccess
 			}

@@ -157,6 +157,9 @@ func (r *Run) describeVariable(t touch, of *isa.Var) string {
 // DescribeAddress describes the address of a faulting access to size bytes of global memory.
 func DescribeAddress(m *devmem.Memory, kind FaultKind, addr, size uint64) string {
 	if a, ok := m.Hidden(addr); ok {
+		if m.IsShut(addr) {
+			return fmt.Sprintf("%#x (%s + %d), memory of another process, which this one has closed (cudaIpcCloseMemHandle)", addr, a.Name, addr-a.Addr)
+		}
 		return fmt.Sprintf("%#x (%s + %d), memory of device %d, to which the device of the kernel has no peer access", addr, a.Name, addr-a.Addr, a.Device)
 	}
 	if a, ok := m.Find(addr); ok {

@@ -202,8 +202,8 @@ func looksLikePTX(head []byte) bool {
 }
 
 func (b *Binary) ptx(path string) error {
-	if st, err := os.Stat(path); err == nil && st.Size() > MaxPTX {
-		return fmt.Errorf("%d bytes of PTX: more than %d are refused", st.Size(), MaxPTX)
+	if st, err := os.Stat(path); err == nil && st.Size() > int64(MaxPTX()) {
+		return fmt.Errorf("%d bytes of PTX: more than %d are refused", st.Size(), MaxPTX())
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

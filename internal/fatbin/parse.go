@@ -29,12 +29,7 @@ const (
 	flagFamily = 0x200000 // sm_100f: features of this family only
 )
 
-// MaxPTX is the greatest length of a module in bytes. A program that calls twenty algorithms of Thrust with four types
-// has 48 MB. Reading and decoding a module takes up to 70 times its size in memory: 8.5 GB for 120 MiB of short
-// instructions.
-const MaxPTX = 128 << 20
-
-// Bounds on the resources that a hostile container can consume.
+// Bounds on what a hostile container can make us do.
 const (
 	maxRaw     = 512 << 20 // bytes of unpacked payload, all entries of one Parse together
 	maxEntries = 1 << 16
@@ -163,8 +158,8 @@ func (p *parser) entry(head, payload []byte, pos int64) error {
 	if e.Kind == Container {
 		return p.packed(head, raw, pos)
 	}
-	if e.Text = bytes.TrimRight(raw, "\x00"); len(e.Text) > MaxPTX {
-		return fail(pos+8, "%d bytes of PTX: more than %d are refused", len(e.Text), MaxPTX)
+	if e.Text = bytes.TrimRight(raw, "\x00"); len(e.Text) > MaxPTX() {
+		return fail(pos+8, "%d bytes of PTX: more than %d are refused", len(e.Text), MaxPTX())
 	}
 	p.entries = append(p.entries, e)
 	return nil
@@ -269,8 +264,8 @@ func (p *parser) unpack(head, payload []byte, pos int64) ([]byte, error) {
 	if packed > uint64(len(payload)) {
 		return nil, fail(pos+16, "compressed size %d is more than the payload's %d bytes", packed, len(payload))
 	}
-	if want > MaxPTX {
-		return nil, fail(pos+56, "unpacked size %d: more than %d bytes of PTX are refused", want, MaxPTX)
+	if want > uint64(MaxPTX()) {
+		return nil, fail(pos+56, "unpacked size %d: more than %d bytes of PTX are refused", want, MaxPTX())
 	}
 	if want > p.budget {
 		return nil, fail(pos+56, "unpacked size %d: more than %d bytes in all are refused", want, maxRaw)

@@ -123,7 +123,11 @@ func (r *once) tellUnseen(status *cuda.ExitStatus) {
 	for _, u := range status.Unheard {
 		switch u.Reason {
 		case cuda.Forked:
-			r.skip("kernel "+report.ShortName(report.BareName(u.Text)), "launched in a child that fork() made of a process that had used CUDA: "+
+			what := "a kernel"
+			if u.Text != "" {
+				what = "kernel " + report.ShortName(report.BareName(u.Text))
+			}
+			r.skip(what, "launched in a child that fork() made of a process that had used CUDA: "+
 				"CUDA refuses that with cudaErrorInitializationError")
 		case cuda.NotMapped:
 			r.skip("a process of the program", "it has no room at the addresses of device memory: "+u.Text)

@@ -250,7 +250,7 @@ var Specs = [NumOps]Spec{
 	MemUnmap:            {"MemUnmap", 2, false, "address, bytes ->"},
 	MemSetAccess:        {"MemSetAccess", 4, false, "address, bytes, device, its CUmemAccess_flags ->"},
 	MemMapped:           {"MemMapped", 3, false, "address, 1: another handle of it, device -> handle, bytes, CUmemAccess_flags of the device of what is mapped there; 0, 0, handle -> device"},
-	Ipc:                 {"Ipc", 5, false, "IpcGetMemory..., address or event, 3 words of a handle that is opened -> 3 words of a handle, or what was opened"},
+	Ipc:                 {"Ipc", 5, false, "IpcGetMemory..., address or event (IpcOpenMemory: flags), 3 words of a handle that is opened -> 3 words of a handle, or what was opened"},
 	StreamValue:         {"StreamValue", 5, false, "stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->"},
 	Condition:           {"Condition", 4, false, "stream, condition of a graph or 0 to make one, 1 to set it, value -> the condition that was made or its value"},
 	ClusterOccupancy:    {"ClusterOccupancy", 4, false, "kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster"},

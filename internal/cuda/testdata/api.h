@@ -21,7 +21,7 @@ int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int), cud
 int cudaMemset(void *, int, size_t), cudaMemset2D(void *, size_t, int, size_t, size_t), cudaMemset3D(pitched, int, extent);
 int cudaMemsetAsync(void *, int, size_t, stream), cudaMemGetInfo(size_t *, size_t *);
 int cudaMallocAsync(void **, size_t, stream), cudaFreeAsync(void *, stream);
-int cudaMemPrefetchAsync(const void *, size_t, int, stream), cudaMemAdvise(const void *, size_t, int, int);
+int cudaMemAdvise(const void *, size_t, int, int);
 int cudaDeviceGetDefaultMemPool(void **, int), cudaMemPoolSetAttribute(void *, int, void *), cudaMemPoolGetAttribute(void *, int, void *);
 int cudaDeviceGetGraphMemAttribute(int, int, void *), cudaDeviceSetGraphMemAttribute(int, int, void *);
 int cudaMallocFromPoolAsync(void **, size_t, void *, stream);

@@ -11,10 +11,36 @@ static size_t used(cudaMemPool_t pool) {
   OK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &n));
   return n;
 }
+// Places that the machine does not have.
+static void nowhere(cudaStream_t s) {
+  cudaMemPoolProps p = {};
+  cudaMemPool_t pool;
+  cudaMemLocation node = {}, device = {};
+  node.type = cudaMemLocationTypeHostNuma, node.id = 1 << 20;
+  device.type = cudaMemLocationTypeDevice, device.id = 99;
+  p.allocType = cudaMemAllocationTypePinned, p.location = node;
+  WANT(cudaMemPoolCreate(&pool, &p), cudaErrorInvalidValue);
+  WANT(cudaMemGetDefaultMemPool(&pool, &node, p.allocType), cudaErrorInvalidValue);
+  p.location.id = -1;
+  WANT(cudaMemPoolCreate(&pool, &p), cudaErrorInvalidValue);
+  int *m;
+  OK(cudaMallocManaged(&m, 128));
+#if CUDART_VERSION >= 13000
+  WANT(cudaMemPrefetchAsync(m, 128, node, 0, s), cudaErrorInvalidDevice);
+  WANT(cudaMemPrefetchAsync(m, 128, device, 0, s), cudaErrorInvalidDevice);
+  WANT(cudaMemAdvise(m, 128, cudaMemAdviseSetPreferredLocation, node), cudaErrorInvalidDevice);
+  WANT(cudaMemAdvise(m, 128, cudaMemAdviseSetAccessedBy, device), cudaErrorInvalidDevice);
+  OK(cudaMemAdvise(m, 128, cudaMemAdviseSetReadMostly, device));
+  node.id = 0;
+  OK(cudaMemPrefetchAsync(m, 128, node, 0, s));
+#endif
+  OK(cudaFree(m));
+}
 int main() {
   cudaStream_t s, t;
   OK(cudaStreamCreate(&s));
   OK(cudaStreamCreate(&t));
+  nowhere(s);
   for (auto type : {cudaMemLocationTypeHost, cudaMemLocationTypeHostNuma, cudaMemLocationTypeHostNumaCurrent, cudaMemLocationTypeNone}) {
     bool managed = type == cudaMemLocationTypeNone;
     cudaMemPoolProps p = {};

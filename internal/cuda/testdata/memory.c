@@ -1,6 +1,9 @@
 // stdout: ok
 #include "api.h"
 
+typedef struct { int type, id; } location;
+int cudaMemPrefetchAsync_v2(const void *, size_t, location, unsigned, stream);
+
 static unsigned char host[4096], back[4096];
 
 static void fresh(void) {
@@ -47,7 +50,7 @@ static void visible(void) {
   TRUE(!strcmp((char *)back, "managed"));
   OK(cudaPointerGetAttributes(&a, p + 5));
   TRUE(a.type == 3 && a.device == 0 && a.on_device == p + 5 && a.on_host == p + 5);
-  OK(cudaMemPrefetchAsync(p, 8192, 0, NULL));
+  OK(cudaMemPrefetchAsync_v2(p, 8192, (location){1, 0}, 0, NULL));
   OK(cudaMemAdvise(p, 8192, 1, 0));
   OK(cudaFree(p));
   WANT(cudaMallocManaged((void **)&p, 16, 9), 1);

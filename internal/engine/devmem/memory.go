@@ -5,6 +5,7 @@ package devmem
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sort"
@@ -91,11 +92,12 @@ type Memory struct {
 	epoch atomic.Uint64
 
 	mu       sync.Mutex
-	device   int      // the device of new allocations
-	hidden   uint64   // a bit for each device whose memory kernels cannot access
-	blocks   []*Block // live and freed, sorted by address, disjoint
-	freed    []*Block // in the order of their frees
-	mapped   []*Block // registered host memory, sorted by address
+	device   int             // of allocations to come
+	hidden   uint64          // bits of the devices whose memory kernels do not reach
+	shut     map[uint64]bool // addresses of allocations that kernels do not reach, whatever device they belong to
+	blocks   []*Block        // live and freed, by address, disjoint
+	freed    []*Block        // in the order of their Free
+	mapped   []*Block        // registered host memory, by address
 	halves   [2]half
 	leases   []*Lease
 	programs uint32
@@ -571,6 +573,9 @@ func (m *Memory) known(addr uint64) *Block {
 }
 
 func (m *Memory) reaches(b *Block) bool {
+	if m.shut[b.Addr] {
+		return false
+	}
 	if b.Pooled {
 		return b.Peers>>m.device&1 != 0
 	}
@@ -599,7 +604,25 @@ func (m *Memory) On(device int, hidden uint64) {
 	}
 }
 
-// Hidden returns the allocation that covers addr if kernels cannot access it because of its device.
+// Shut says which allocations, by address, the kernels that follow do not reach: their process has closed them, and others have not.
+func (m *Memory) Shut(addrs map[uint64]bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !maps.Equal(m.shut, addrs) {
+		m.shut = maps.Clone(addrs)
+		m.epoch.Add(1)
+	}
+}
+
+// IsShut says whether Shut has named the allocation that covers addr.
+func (m *Memory) IsShut(addr uint64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.known(addr)
+	return b != nil && m.shut[b.Addr]
+}
+
+// Hidden gives the allocation that covers addr when kernels do not reach it because of the device that it belongs to, or because it is shut.
 func (m *Memory) Hidden(addr uint64) (Alloc, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

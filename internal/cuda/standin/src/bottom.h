@@ -11,6 +11,13 @@ struct fp_location {
   int type, id; // 1 a device, 2 the host, 3 a part of it
 };
 
+// fp_node says whether the host has a NUMA node. It has 0 in any case.
+static int fp_node(int node) {
+  char folder[64];
+  snprintf(folder, sizeof folder, "/sys/devices/system/node/node%d", node);
+  return node == 0 || (node > 0 && access(folder, F_OK) == 0);
+}
+
 // CUmemAccessDesc, cudaMemAccessDesc.
 struct fp_access {
   struct fp_location at;

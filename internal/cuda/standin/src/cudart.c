@@ -234,14 +234,20 @@ EXPORT void __cudaUnregisterFatBinary(void **handle) {
   if (b->loaded && !b->error) fp_request(FP_UnloadModule, &b->handle, 1, NULL, 0);
 }
 
-// kernel_of finds the kernel that a host function, or a kernel handle, stands for and sees that it is loaded.
-static int kernel_of(const void *f, struct entity **found) {
+// entity_of finds the kernel that a host function, or a kernel handle, stands for; NULL: none.
+static struct entity *entity_of(const void *f) {
   struct entity *e = f ? find_entity(f, 1) : NULL;
   if (!e && f) { // a cudaKernel_t is the entity itself
     for (size_t i = 0; i < table_size && !e; i++)
       for (struct entity *c = table[i]; c && !e; c = c->next)
         if (c == f && c->is_kernel) e = c;
   }
+  return e;
+}
+
+// kernel_of finds the kernel that a host function, or a kernel handle, stands for and sees that it is loaded.
+static int kernel_of(const void *f, struct entity **found) {
+  struct entity *e = entity_of(f);
   if (!e) return fp_absent() ? fpNoDevice : fpInvalidDeviceFunction;
   int error = load(e->binary);
   if (error && !e->binary->handle) return error;
@@ -383,8 +389,8 @@ EXPORT int __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, siz
 static int launch(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared, u64 stream, u64 flags) {
   struct entity *e;
   if (fp_forked()) {
-    e = f ? find_entity(f, 1) : NULL;
-    return finish(fp_refused(e ? e->name : "a kernel"));
+    e = entity_of(f);
+    return finish(fp_refused(e ? e->name : ""));
   }
   int error = kernel_of(f, &e);
   if (error) return error;

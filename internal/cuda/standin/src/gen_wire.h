@@ -139,7 +139,7 @@ enum {
   FP_MemMapped = 67, // address, 1: another handle of it, device -> handle, bytes, CUmemAccess_flags of the device of what is mapped there; 0, 0, handle -> device
   FP_StreamValue = 68, // stream, address, value, bytes and ValueWait for a wait, its condition (CUstreamWaitValue_flags) ->
   FP_Condition = 69, // stream, condition of a graph or 0 to make one, 1 to set it, value -> the condition that was made or its value
-  FP_Ipc = 70, // IpcGetMemory..., address or event, 3 words of a handle that is opened -> 3 words of a handle, or what was opened
+  FP_Ipc = 70, // IpcGetMemory..., address or event (IpcOpenMemory: flags), 3 words of a handle that is opened -> 3 words of a handle, or what was opened
 };
 
 // fp_placed says which requests tell where in the program their call is.

@@ -67,10 +67,19 @@ static struct fp_location hint_of(u64 from, u64 to, int what, int id) {
   return all;
 }
 
+// hint_place says whether memory can be at a place.
+static int hint_place(struct fp_location at) {
+  enum { onDevice = 1, onHost, onNode, onThisNode };
+  if (at.type == onDevice) return check_device(at.id);
+  if (at.type == onNode && !fp_node(at.id)) return fpInvalidDevice;
+  return at.type < onDevice || at.type > onThisNode ? fpInvalidValue : 0;
+}
+
 static int advise(u64 p, u64 n, int advice, struct fp_location at) {
   static const char what[] = {0, fpReadMostly, fpReadMostly, fpPreferred, fpPreferred, fpAccessedBy, fpAccessedBy};
   if (advice < 1 || advice > 6) return fpInvalidValue;
   int e = managed(p, n);
+  if (!e && what[advice] != fpReadMostly && advice % 2) e = hint_place(at);
   if (what[advice] == fpReadMostly) at = (struct fp_location){1, 0};
   if (what[advice] == fpAccessedBy && at.type != 1) at.id = -1; // and is told apart by that
   if (advice % 2 == 0) at.type = 0;
@@ -79,6 +88,7 @@ static int advise(u64 p, u64 n, int advice, struct fp_location at) {
 
 static int prefetch(u64 p, u64 n, struct fp_location to) {
   int e = managed(p, n);
+  if (!e) e = hint_place(to);
   return e ? e : tell_hint((struct fp_hint){p, p + n, fpPrefetched, to});
 }
 

@@ -11,9 +11,9 @@ static int ipc_get(u64 what, u64 of, struct ipc_handle *h) {
   return e;
 }
 
-static int ipc_open(u64 what, u64 *opened, const struct ipc_handle *h) {
+static int ipc_open(u64 what, u64 flags, u64 *opened, const struct ipc_handle *h) {
   u64 r[3] = {0};
-  int e = opened ? fp_request(FP_Ipc, (const u64[]){what, 0, h->word[0], h->word[1], h->word[2]}, 5, r, 3) : fpInvalidValue;
+  int e = opened ? fp_request(FP_Ipc, (const u64[]){what, flags, h->word[0], h->word[1], h->word[2]}, 5, r, 3) : fpInvalidValue;
   if (!e) *opened = r[0];
   return e;
 }
@@ -25,8 +25,10 @@ static int ipc_close(u64 p) {
 
 EXPORT int API(IpcGetMemHandle)(struct ipc_handle *h, u64 p) { return finish(ipc_get(FP_IPC_GET_MEMORY, p, h)); }
 EXPORT int API(IpcGetEventHandle)(struct ipc_handle *h, u64 event) { return finish(ipc_get(FP_IPC_GET_EVENT, event, h)); }
-EXPORT int API(IpcOpenEventHandle)(u64 *event, struct ipc_handle h) { return finish(ipc_open(FP_IPC_OPEN_EVENT, event, &h)); }
+EXPORT int API(IpcOpenEventHandle)(u64 *event, struct ipc_handle h) { return finish(ipc_open(FP_IPC_OPEN_EVENT, 0, event, &h)); }
 EXPORT int API(IpcCloseMemHandle)(u64 p) { return finish(ipc_close(p)); }
 
-// ipc_open_memory: the only flag lets devices access each other's memory when they need to, which the devices of one process do by peer access.
-static int ipc_open_memory(u64 *p, const struct ipc_handle *h, unsigned flags) { return flags > 1 ? fpInvalidValue : ipc_open(FP_IPC_OPEN_MEMORY, p, h); }
+// ipc_open_memory: the only flag is cudaIpcMemLazyEnablePeerAccess.
+static int ipc_open_memory(u64 *p, const struct ipc_handle *h, unsigned flags) {
+  return flags > 1 ? fpInvalidValue : ipc_open(FP_IPC_OPEN_MEMORY, flags, p, h);
+}

@@ -35,7 +35,7 @@ EXPORT int API(DeviceSetMemPool)(int device, u64 pool) { return finish(pool_choo
 
 // pool_location says of which kind and of which device a pool is; the host has no device, nor need managed memory.
 static int pool_location(const struct fp_location *at, int type, int *device, u64 *kind) {
-  if (!at) return fpInvalidValue;
+  if (!at || (at->type == fpPoolOnNode && !fp_node(at->id))) return fpInvalidValue;
   *device = at->type == fpPoolOnDevice ? at->id : 0;
   *kind = type == fpPoolManaged ? FP_POOL_OF_MANAGED : at->type == fpPoolOnDevice ? FP_POOL_OF_DEVICE : FP_POOL_OF_HOST;
   if (type == fpPoolManaged) return at->type > fpPoolOnThisNode ? fpInvalidValue : 0;
