@@ -266,9 +266,12 @@ func (l *linker) make(s *symbol) {
 // maxVar bounds the size of a variable, far above any device.
 const maxVar = 1 << 44
 
+// declaredSize is the bytes of an element of a declared variable.
+func declaredSize(d *ptx.Var) int { return typeByName[d.Type].Size() * max(d.Vector, 1) }
+
 // varSize gives the size of a declared name and of one element; the size is beyond maxVar when it is absurd.
 func varSize(d *ptx.Var, n *ptx.VarName) (size, elem int64) {
-	elem = int64(typeByName[d.Type].Size() * max(d.Vector, 1))
+	elem = int64(declaredSize(d))
 	size = elem
 	for i, dim := range n.Dims {
 		if dim < 0 {

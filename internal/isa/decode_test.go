@@ -151,6 +151,13 @@ func TestRefusals(t *testing.T) {
 		"ld.u32 %r1, %rd1; // takes an address [a] here",
 		"ld.global.u64 %r1, [%rd1]; // operand %r1 has 32 bits, .u64 needs 64",
 		"ld.global.v2.u32 {%r1, %r2, %r3}, [%rd1]; // takes a vector of 2 registers",
+		"ld.global.v8.b64 {%rd1, %rd1, %rd1, %rd1, %rd1, %rd1, %rd1, %rd1}, [%rd1]; // ld.global.v8.b64 is a vector of 64 bytes: at most 32 can be accessed at once",
+		"st.v8.f64 [%rd1], {%fd1, %fd1, %fd1, %fd1, %fd1, %fd1, %fd1, %fd1}; // is a vector of 64 bytes",
+		"{ .reg .b128 %q; ld.v4.b128 {%q, %q, %q, %q}, [%rd1]; } // is a vector of 64 bytes",
+		"ld.shared.v4.b64 {%rd1, %rd1, %rd1, %rd1}, [%r1]; // is a vector of 32 bytes: at most 16 can be accessed at once",
+		"st.local.v8.b32 [%rd1], {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1}; // is a vector of 32 bytes",
+		"ldu.global.v4.f64 {%fd1, %fd1, %fd1, %fd1}, [%rd1]; // is a vector of 32 bytes",
+		"red.global.add.noftz.v8.bf16x2 [%rd1], {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1}; // is a vector of 32 bytes",
 		"ld.global.u32 %r1, [%r2]; // cannot hold an address",
 		"ld.relaxed.u32 %r1, [%rd2]; // ld.relaxed.u32 needs one of .cta .cluster .gpu .sys",
 		"bra nowhere; // unknown label nowhere",
@@ -410,6 +417,7 @@ func TestInitialisers(t *testing.T) {
 .global .attribute(.managed) .u32 h = 5;
 .const .u8 s[] = {104, 105};
 .global .u8 huge[1099511627776];
+.const .b16 warps[2] = {WARP_SZ, WARP_SZ*2};
 `)
 	vars := map[string]*Var{}
 	for _, v := range m.Vars {
@@ -417,7 +425,7 @@ func TestInitialisers(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"a": "0100000002000000ffffffff", "b": "010000000000020003", "flat": "010002000300", "c": "0000803f00000040", "d": "000000000000e03f",
-		"g": "01", "h": "05000000", "s": "6869",
+		"g": "01", "h": "05000000", "s": "6869", "warps": "20004",
 	} {
 		got := strings.TrimRight(fmt.Sprintf("%x", vars[name].Init), "0")
 		if got != strings.TrimRight(want, "0") {
@@ -486,6 +494,7 @@ mov.b64 %rd1, s;
 cvta.param.u64 %rd2, %rd1;
 ld.param.b32 %r2, [%rd1+8];
 ld.param.b32 %r1, [n];
+ld.param.b32 %r2, s[5];
 ret; }
 .visible .entry k(.param .b64 p) { .reg .b64 %rd<4>; mov.b64 %rd1, p; cvta.param.u64 %rd2, %rd1; ld.param.b64 %rd3, [%rd1]; ret; }`)
 	f := m.ByName["f"]
@@ -496,7 +505,7 @@ ret; }
 		t.Fatalf("spills %+v", f.Spills)
 	}
 	in := f.Insts
-	if in[0].Space != event.Local || in[0].Src[0].Kind != LocalAddr || in[0].Off != 4 || in[1].Src[0].Kind != LocalAddr ||
+	if in[0].Space != event.Local || in[0].Src[0].Kind != LocalAddr || in[0].Off != 4 || in[1].Src[0].Kind != LocalAddr || in[5].Space != event.Local || in[5].Src[0].Imm != 5 ||
 		in[3].Space != event.Local || in[4].Space != event.Param {
 		t.Error("accesses are not where the parameters are")
 	}

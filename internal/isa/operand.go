@@ -2,6 +2,7 @@ package isa
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -632,6 +633,10 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 			b.source(in, &elem, o)
 		}
 	}
+	if n, most := int(in.Vec)*in.Type.Size(), widest(in); n > most {
+		b.errorf(o.Pos, "%s%s is a vector of %d bytes: at most %d can be accessed at once", in.Source.Op, in.Source.Mods, n, most)
+		return
+	}
 	if in.Vec == 1 {
 		if o.Kind == ptx.OperandVector && len(o.Args) == 1 { // ptxas takes braces round one register
 			o = &o.Args[0]
@@ -662,6 +667,17 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 	for i := range o.Args {
 		one(&o.Args[i])
 	}
+}
+
+// widest is how many bytes an instruction with a vector can access at once.
+func widest(in *Inst) int {
+	switch {
+	case in.Class == Matrix:
+		return math.MaxInt
+	case (in.Source.Op == "ld" || in.Source.Op == "st") && (in.Space == event.Global || in.Space == event.Generic):
+		return 32
+	}
+	return 16
 }
 
 // tuple decodes a vector of as many registers as the form says.
