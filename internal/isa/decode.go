@@ -384,7 +384,7 @@ func (l *linker) signature(f *Func) {
 	}
 	if f.ParamFrame > maxFrame {
 		l.errorf(u, f.Decl.Pos, "the parameters of %s are too large", f.Name)
-		f.Sig, f.ParamFrame = Signature{}, 0
+		f.ParamFrame = 0
 	}
 }
 

@@ -263,6 +263,16 @@ func TestWithoutSize(t *testing.T) {
 	}
 }
 
+// TestLargeParameters: parameters that no device takes are an error, of which there is one.
+func TestLargeParameters(t *testing.T) {
+	for _, head := range []string{".entry k(.param .b8 a[1000000000], .param .b64 b)", ".func (.param .b8 r[600000]) f(.reg .b32 a)"} {
+		_, err := Decode(parse(t, "test.ptx", head+" { ret; }"))
+		if err == nil || strings.Count(err.Error(), "test.ptx:") != 1 || !strings.Contains(err.Error(), "are too large") {
+			t.Errorf("%s: %v", head, err)
+		}
+	}
+}
+
 // TestErrorsStayWithTheirFunction: one exotic kernel does not refuse the others, and what a kernel calls counts.
 func TestErrorsStayWithTheirFunction(t *testing.T) {
 	m := decode(t, `
