@@ -358,26 +358,33 @@ func (l *linker) signature(f *Func) {
 	if f.Decl.Body == nil && builtins[f.Name] {
 		f.Builtin = f.Name
 	}
+	extents := func(d *ptx.Directive) *event.Dim3 {
+		x := dims(d.Args)
+		if x == nil {
+			l.errorf(u, d.Pos, ".%s takes one to three numbers of at most 31 bits", d.Name)
+		}
+		return x
+	}
 	for _, d := range append(append([]*ptx.Directive{}, f.Decl.Attributes...), f.Decl.Directives...) {
 		switch d.Name {
 		case "noreturn":
 			f.NoReturn = true
 		case "maxntid":
-			if x := dims(d.Args); x != nil {
+			if x := extents(d); x != nil {
 				f.MaxThreads = int(min(x.Count(), 1<<31-1))
 			}
 		case "reqntid":
-			if x := dims(d.Args); x != nil {
+			if x := extents(d); x != nil {
 				f.ReqThreads = *x
 			}
 		case "explicitcluster":
 			f.ExplicitCluster = true
 		case "reqnctapercluster":
-			if x := dims(d.Args); x != nil {
+			if x := extents(d); x != nil {
 				f.Cluster = *x
 			}
 		case "maxclusterrank":
-			if x := dims(d.Args); x != nil {
+			if x := extents(d); x != nil {
 				f.MaxCluster = int(x.X)
 			}
 		}
@@ -391,9 +398,12 @@ func (l *linker) signature(f *Func) {
 // maxFrame bounds frames of one function, in bytes: what a thread can have of local memory on any device.
 const maxFrame = 512 << 10
 
-// dims reads up to three extents; absent ones are 1. nil when they are not numbers.
+// dims reads up to three extents; absent ones are 1. nil when there is none, or what is no number, or too large.
 func dims(args []ptx.Operand) *event.Dim3 {
 	d := [3]uint32{1, 1, 1}
+	if len(args) == 0 {
+		return nil
+	}
 	for i, a := range args {
 		lit, err := ptx.ParseLiteral(a.Name)
 		if i > 2 || err != nil || lit.Bits > 1<<31-1 {

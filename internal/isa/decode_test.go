@@ -273,6 +273,19 @@ func TestLargeParameters(t *testing.T) {
 	}
 }
 
+// TestExtents: a directive whose numbers cannot be meant is an error, and not left out: the launch would go unchecked.
+func TestExtents(t *testing.T) {
+	for _, d := range []string{".reqntid 99999999999", ".reqntid 1,2,3,4", ".maxntid", ".maxntid 5000000000", ".reqnctapercluster 4294967297", ".maxclusterrank 99999999999"} {
+		_, err := Decode(parse(t, "test.ptx", ".entry k() "+d+" { ret; }"))
+		if err == nil || !strings.Contains(err.Error(), strings.Fields(d)[0]+" takes one to three numbers of at most 31 bits") {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+	if k := decode(t, ".entry k() .maxntid 4,4 .reqnctapercluster 2 { ret; }").ByName["k"]; k.MaxThreads != 16 || k.Cluster.X != 2 || k.Cluster.Y != 1 {
+		t.Errorf("%+v", k)
+	}
+}
+
 // TestErrorsStayWithTheirFunction: one exotic kernel does not refuse the others, and what a kernel calls counts.
 func TestErrorsStayWithTheirFunction(t *testing.T) {
 	m := decode(t, `
