@@ -90,6 +90,7 @@ func TestRefusals(t *testing.T) {
 		"st.global.b128 [%rd1], %clock64; // takes a register or a constant here, not %clock64",
 		"bar.sync sh; // takes a register or a constant here, not the address of sh",
 		"selp.b32 %r1, %r2, %r3, WARP_SZ; // operand WARP_SZ must be a predicate",
+		"mov.f32 %f1, WARP_SZ; // 32 is an integer",
 		"bar.sync %laneid; // takes a register or a constant here, not %laneid",
 		"selp.b32 %r1, %r2, %r3, %tid.x; // operand %tid.x must be a predicate",
 		"addd.s32 %r1, %r2, %r3; // unknown instruction addd.s32; the nearest known one is add",

@@ -391,7 +391,7 @@ func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
 			return
 		}
 		if o.Name == "WARP_SZ" {
-			in.Src = append(in.Src, Operand{Kind: Imm, Imm: 32})
+			b.source(in, s, &ptx.Operand{Kind: ptx.OperandImm, Pos: o.Pos, Name: "32"})
 			return
 		}
 		if special {
