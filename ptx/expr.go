@@ -128,7 +128,7 @@ func (p *parser) unary() (l Literal, ok bool) {
 		p.next()
 		return l, p.tok != tokBad
 	case tokIdent:
-		if p.text() == "WARP_SZ" {
+		if p.isWarpSize() {
 			p.next()
 			return Literal{LiteralSigned, warpSize}, p.tok != tokBad
 		}
@@ -151,6 +151,9 @@ func (p *parser) unary() (l Literal, ok bool) {
 
 // warpSize is the value of WARP_SZ on all existing targets.
 const warpSize = 32
+
+// isWarpSize says that the current token is WARP_SZ, a constant.
+func (p *parser) isWarpSize() bool { return p.tok == tokIdent && p.text() == "WARP_SZ" }
 
 func (p *parser) parenthesis() (l Literal, ok bool) {
 	p.next()

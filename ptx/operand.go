@@ -48,19 +48,18 @@ func (p *parser) primary(o *Operand) {
 
 // symbol reads a name and its suffix: an offset, an index, or the parenthesis of generic().
 func (p *parser) symbol(o *Operand) {
+	warp := p.isWarpSize()
 	o.Name = p.text()
 	p.next()
+	if warp {
+		if binaryPrec(p.tok) != precLowest {
+			p.constantFrom(o, Literal{LiteralSigned, warpSize})
+		}
+		return
+	}
 	switch p.tok {
 	case '+', '-':
-		if o.Name == "WARP_SZ" {
-			p.constantFrom(o, Literal{LiteralSigned, warpSize})
-			return
-		}
 		p.offset(o)
-	case '*', '/', '%', tokShl, tokShr, '&', '^':
-		if o.Name == "WARP_SZ" {
-			p.constantFrom(o, Literal{LiteralSigned, warpSize})
-		}
 	case '[':
 		if p.start == p.prevEnd {
 			p.index(o)
@@ -190,11 +189,13 @@ func (p *parser) minus(o *Operand) {
 			l, _ := ParseLiteral(o.Name)
 			p.constantFrom(o, l)
 		}
-	case tokIdent:
-		o.Kind = OperandNeg
-		o.Args = p.operands.list([]Operand{{Pos: p.pos(), Name: p.text()}})
-		p.next()
 	default:
+		if p.tok == tokIdent && !p.isWarpSize() {
+			o.Kind = OperandNeg
+			o.Args = p.operands.list([]Operand{{Pos: p.pos(), Name: p.text()}})
+			p.next()
+			return
+		}
 		if l, ok := p.unary(); ok {
 			p.constantFrom(o, l.negate())
 		}
@@ -205,7 +206,7 @@ func (p *parser) minus(o *Operand) {
 func (p *parser) not(o *Operand) {
 	pos := p.pos()
 	p.next()
-	if p.tok == tokIdent {
+	if p.tok == tokIdent && !p.isWarpSize() {
 		o.Kind = OperandNot
 		o.Args = p.operands.list([]Operand{{Pos: p.pos(), Name: p.text()}})
 		p.next()

@@ -27,6 +27,7 @@ type parser struct {
 	unclosed   bool // a '}' is missing: all open blocks end
 	inCall     bool // in the operands of a call, where parentheses make lists
 	inSection  bool // in a debug section, where labels are subtracted
+	ranged     int  // the targets that ranges have named: see maxRanged
 	nodes
 }
 

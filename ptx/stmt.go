@@ -1,6 +1,9 @@
 package ptx
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // block reads `{ ... }`; the current token is the opening brace.
 func (p *parser) block() *Block {
@@ -188,7 +191,12 @@ func (p *parser) targetList(pos Pos, name string) {
 	}
 	p.next()
 	for {
-		t.Targets = append(t.Targets, p.plainName(what))
+		name := p.plainName(what)
+		if p.tok == '<' {
+			t.Targets = p.targetRange(t.Targets, name)
+		} else {
+			t.Targets = append(t.Targets, name)
+		}
 		if !p.accept(',') {
 			break
 		}
@@ -199,6 +207,28 @@ func (p *parser) targetList(pos Pos, name string) {
 		p.semicolon(".branchtargets")
 	}
 	p.push(t)
+}
+
+// maxRanged is how many targets the ranges of a module may name together: a range of a few bytes stands for many names.
+const maxRanged = 1 << 16
+
+// targetRange reads the `<n>` of `name<n>`, which is name0 to the one before namen.
+func (p *parser) targetRange(targets []string, name string) []string {
+	p.next()
+	pos := p.pos()
+	n := p.inBounds("a number of targets")
+	if p.tok != tokBad && n > int64(maxRanged-p.ranged) {
+		p.fail(pos, "%d targets are too many", n)
+	}
+	p.expect('>')
+	if p.tok == tokBad {
+		return targets
+	}
+	p.ranged += int(n)
+	for i := range n {
+		targets = append(targets, name+strconv.FormatInt(i, 10))
+	}
+	return targets
 }
 
 // bodyDirective reads a statement that begins with a directive.

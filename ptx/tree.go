@@ -190,7 +190,7 @@ type Prototype struct {
 	Directives []*Directive
 }
 
-// TargetList is `name: .branchtargets a, b;` or `name: .calltargets f, g;`.
+// TargetList is `name: .branchtargets a, b;` or `name: .calltargets f, g;`. Of `a<2>` the targets are a0 and a1.
 type TargetList struct {
 	Pos     Pos
 	Name    string

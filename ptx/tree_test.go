@@ -40,6 +40,30 @@ func body(t *testing.T, text string) []Stmt {
 	return m.Decls[0].(*Func).Body.Stmts
 }
 
+// TestTargetRanges: a range stands for as many names as it says, and all ranges of a module for not too many.
+func TestTargetRanges(t *testing.T) {
+	got := body(t, "a: .branchtargets L<3>, M, N<0>; b: .calltargets f, g<1+1>;")
+	for i, want := range []string{"L0 L1 L2 M", "f g0 g1"} {
+		if names := strings.Join(got[i].(*TargetList).Targets, " "); names != want {
+			t.Errorf("%s, want %s", names, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"L<65537>":               "65537 targets are too many",
+		"L<65536>, M<1>":         "1 targets are too many",
+		"L<-1>":                  "a number of targets -1 is negative",
+		"L<2":                    "expected '>', found \";\"",
+		"L<99999999999999>":      "99999999999999 targets are too many",
+		"L<65536>, M, N<0>":      "",
+		"L<9223372036854775808>": "is too large",
+	} {
+		_, err := Parse("t", ".version 9.5\n.target sm_100\n.entry k () { a: .branchtargets "+text+"; }")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestOperands(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"%r1", "name %r1"},
@@ -57,6 +81,14 @@ func TestOperands(t *testing.T) {
 		{"1+2*3", "imm 7"},
 		{"~0", "imm 18446744073709551615U"},
 		{"WARP_SZ*2", "imm 64"},
+		{"-WARP_SZ", "imm -32"},
+		{"-WARP_SZ+1", "imm -31"},
+		{"!WARP_SZ", "imm 0"},
+		{"WARP_SZ|1", "imm 33"},
+		{"WARP_SZ==32", "imm 1"},
+		{"WARP_SZ<5", "imm 0"},
+		{"WARP_SZ&&1", "imm 1"},
+		{"WARP_SZ?3:4", "imm 3"},
 		{"1.5+1", "imm 0d4004000000000000"},
 		{"!%p1", "not (name %p1)"},
 		{"-%r1", "neg (name %r1)"},

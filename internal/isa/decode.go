@@ -266,9 +266,12 @@ func (l *linker) make(s *symbol) {
 // maxVar bounds the size of a variable, far above any device.
 const maxVar = 1 << 44
 
-// varSize returns the size of a declared name and of one element. The size is beyond maxVar if it is absurd.
+// declaredSize is the bytes of an element of a declared variable.
+func declaredSize(d *ptx.Var) int { return typeByName[d.Type].Size() * max(d.Vector, 1) }
+
+// varSize gives the size of a declared name and of one element; the size is beyond maxVar when it is absurd.
 func varSize(d *ptx.Var, n *ptx.VarName) (size, elem int64) {
-	elem = int64(typeByName[d.Type].Size() * max(d.Vector, 1))
+	elem = int64(declaredSize(d))
 	size = elem
 	for i, dim := range n.Dims {
 		if dim < 0 {
@@ -355,42 +358,52 @@ func (l *linker) signature(f *Func) {
 	if f.Decl.Body == nil && builtins[f.Name] {
 		f.Builtin = f.Name
 	}
+	extents := func(d *ptx.Directive) *event.Dim3 {
+		x := dims(d.Args)
+		if x == nil {
+			l.errorf(u, d.Pos, ".%s takes one to three numbers of at most 31 bits", d.Name)
+		}
+		return x
+	}
 	for _, d := range append(append([]*ptx.Directive{}, f.Decl.Attributes...), f.Decl.Directives...) {
 		switch d.Name {
 		case "noreturn":
 			f.NoReturn = true
 		case "maxntid":
-			if x := dims(d.Args); x != nil {
+			if x := extents(d); x != nil {
 				f.MaxThreads = int(min(x.Count(), 1<<31-1))
 			}
 		case "reqntid":
-			if x := dims(d.Args); x != nil {
+			if x := extents(d); x != nil {
 				f.ReqThreads = *x
 			}
 		case "explicitcluster":
 			f.ExplicitCluster = true
 		case "reqnctapercluster":
-			if x := dims(d.Args); x != nil {
+			if x := extents(d); x != nil {
 				f.Cluster = *x
 			}
 		case "maxclusterrank":
-			if x := dims(d.Args); x != nil {
+			if x := extents(d); x != nil {
 				f.MaxCluster = int(x.X)
 			}
 		}
 	}
 	if f.ParamFrame > maxFrame {
 		l.errorf(u, f.Decl.Pos, "the parameters of %s are too large", f.Name)
-		f.Sig, f.ParamFrame = Signature{}, 0
+		f.ParamFrame = 0
 	}
 }
 
 // maxFrame bounds the frames of one function, in bytes: the greatest size of a thread's local memory on any device.
 const maxFrame = 512 << 10
 
-// dims reads up to three extents; absent ones are 1. It returns nil if they are not numbers.
+// dims reads up to three extents; absent ones are 1. nil when there is none, or what is no number, or too large.
 func dims(args []ptx.Operand) *event.Dim3 {
 	d := [3]uint32{1, 1, 1}
+	if len(args) == 0 {
+		return nil
+	}
 	for i, a := range args {
 		lit, err := ptx.ParseLiteral(a.Name)
 		if i > 2 || err != nil || lit.Bits > 1<<31-1 {

@@ -90,6 +90,7 @@ func TestRefusals(t *testing.T) {
 		"st.global.b128 [%rd1], %clock64; // takes a register or a constant here, not %clock64",
 		"bar.sync sh; // takes a register or a constant here, not the address of sh",
 		"selp.b32 %r1, %r2, %r3, WARP_SZ; // operand WARP_SZ must be a predicate",
+		"mov.f32 %f1, WARP_SZ; // 32 is an integer",
 		"bar.sync %laneid; // takes a register or a constant here, not %laneid",
 		"selp.b32 %r1, %r2, %r3, %tid.x; // operand %tid.x must be a predicate",
 		"addd.s32 %r1, %r2, %r3; // unknown instruction addd.s32; the nearest known one is add",
@@ -151,6 +152,13 @@ func TestRefusals(t *testing.T) {
 		"ld.u32 %r1, %rd1; // takes an address [a] here",
 		"ld.global.u64 %r1, [%rd1]; // operand %r1 has 32 bits, .u64 needs 64",
 		"ld.global.v2.u32 {%r1, %r2, %r3}, [%rd1]; // takes a vector of 2 registers",
+		"ld.global.v8.b64 {%rd1, %rd1, %rd1, %rd1, %rd1, %rd1, %rd1, %rd1}, [%rd1]; // ld.global.v8.b64 is a vector of 64 bytes: at most 32 can be accessed at once",
+		"st.v8.f64 [%rd1], {%fd1, %fd1, %fd1, %fd1, %fd1, %fd1, %fd1, %fd1}; // is a vector of 64 bytes",
+		"{ .reg .b128 %q; ld.v4.b128 {%q, %q, %q, %q}, [%rd1]; } // is a vector of 64 bytes",
+		"ld.shared.v4.b64 {%rd1, %rd1, %rd1, %rd1}, [%r1]; // is a vector of 32 bytes: at most 16 can be accessed at once",
+		"st.local.v8.b32 [%rd1], {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1}; // is a vector of 32 bytes",
+		"ldu.global.v4.f64 {%fd1, %fd1, %fd1, %fd1}, [%rd1]; // is a vector of 32 bytes",
+		"red.global.add.noftz.v8.bf16x2 [%rd1], {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1}; // is a vector of 32 bytes",
 		"ld.global.u32 %r1, [%r2]; // cannot hold an address",
 		"ld.relaxed.u32 %r1, [%rd2]; // ld.relaxed.u32 needs one of .cta .cluster .gpu .sys",
 		"bra nowhere; // unknown label nowhere",
@@ -253,6 +261,29 @@ func TestWithoutSize(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", src, err, want)
 		}
+	}
+}
+
+// TestLargeParameters: parameters that no device takes are an error, of which there is one.
+func TestLargeParameters(t *testing.T) {
+	for _, head := range []string{".entry k(.param .b8 a[1000000000], .param .b64 b)", ".func (.param .b8 r[600000]) f(.reg .b32 a)"} {
+		_, err := Decode(parse(t, "test.ptx", head+" { ret; }"))
+		if err == nil || strings.Count(err.Error(), "test.ptx:") != 1 || !strings.Contains(err.Error(), "are too large") {
+			t.Errorf("%s: %v", head, err)
+		}
+	}
+}
+
+// TestExtents: a directive whose numbers cannot be meant is an error, and not left out: the launch would go unchecked.
+func TestExtents(t *testing.T) {
+	for _, d := range []string{".reqntid 99999999999", ".reqntid 1,2,3,4", ".maxntid", ".maxntid 5000000000", ".reqnctapercluster 4294967297", ".maxclusterrank 99999999999"} {
+		_, err := Decode(parse(t, "test.ptx", ".entry k() "+d+" { ret; }"))
+		if err == nil || !strings.Contains(err.Error(), strings.Fields(d)[0]+" takes one to three numbers of at most 31 bits") {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+	if k := decode(t, ".entry k() .maxntid 4,4 .reqnctapercluster 2 { ret; }").ByName["k"]; k.MaxThreads != 16 || k.Cluster.X != 2 || k.Cluster.Y != 1 {
+		t.Errorf("%+v", k)
 	}
 }
 
@@ -410,6 +441,7 @@ func TestInitialisers(t *testing.T) {
 .global .attribute(.managed) .u32 h = 5;
 .const .u8 s[] = {104, 105};
 .global .u8 huge[1099511627776];
+.const .b16 warps[2] = {WARP_SZ, WARP_SZ*2};
 `)
 	vars := map[string]*Var{}
 	for _, v := range m.Vars {
@@ -417,7 +449,7 @@ func TestInitialisers(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"a": "0100000002000000ffffffff", "b": "010000000000020003", "flat": "010002000300", "c": "0000803f00000040", "d": "000000000000e03f",
-		"g": "01", "h": "05000000", "s": "6869",
+		"g": "01", "h": "05000000", "s": "6869", "warps": "20004",
 	} {
 		got := strings.TrimRight(fmt.Sprintf("%x", vars[name].Init), "0")
 		if got != strings.TrimRight(want, "0") {
@@ -486,6 +518,7 @@ mov.b64 %rd1, s;
 cvta.param.u64 %rd2, %rd1;
 ld.param.b32 %r2, [%rd1+8];
 ld.param.b32 %r1, [n];
+ld.param.b32 %r2, s[5];
 ret; }
 .visible .entry k(.param .b64 p) { .reg .b64 %rd<4>; mov.b64 %rd1, p; cvta.param.u64 %rd2, %rd1; ld.param.b64 %rd3, [%rd1]; ret; }`)
 	f := m.ByName["f"]
@@ -496,7 +529,7 @@ ret; }
 		t.Fatalf("spills %+v", f.Spills)
 	}
 	in := f.Insts
-	if in[0].Space != event.Local || in[0].Src[0].Kind != LocalAddr || in[0].Off != 4 || in[1].Src[0].Kind != LocalAddr ||
+	if in[0].Space != event.Local || in[0].Src[0].Kind != LocalAddr || in[0].Off != 4 || in[1].Src[0].Kind != LocalAddr || in[5].Space != event.Local || in[5].Src[0].Imm != 5 ||
 		in[3].Space != event.Local || in[4].Space != event.Param {
 		t.Error("accesses are not where the parameters are")
 	}

@@ -147,7 +147,7 @@ func (b *body) formals(vars []*ptx.Var, ps []Param) {
 				b.errorf(v.Names[j].Pos, "parameters without a size are not supported: %s", p.Name)
 			}
 			if p.Off >= 0 {
-				b.scope.names[p.Name] = &local{param: true, formal: true, off: p.Off, size: p.Size}
+				b.scope.names[p.Name] = &local{param: true, formal: true, off: p.Off, size: p.Size, elem: declaredSize(v)}
 				b.named[p.Name] = p.Off
 				continue
 			}

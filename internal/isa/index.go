@@ -58,5 +58,5 @@ func (b *body) elementSize(name string) int64 {
 	if v == nil {
 		return 0
 	}
-	return int64(typeByName[v.Decl.Type].Size() * max(v.Decl.Vector, 1))
+	return int64(declaredSize(v.Decl))
 }

@@ -102,6 +102,10 @@ func (i *initialiser) scalar(o *ptx.Operand, at int64) {
 		}
 		i.put(o, at, bits)
 	case ptx.OperandIdent, ptx.OperandAddrOf:
+		if o.Name == "WARP_SZ" && i.typ != F32 && i.typ != F64 {
+			i.put(o, at, 32)
+			return
+		}
 		i.reloc(o, at, int(size), 0)
 	case ptx.OperandMask:
 		lit, err := ptx.ParseLiteral(o.Name)

@@ -2,6 +2,7 @@ package isa
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -391,7 +392,7 @@ func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
 			return
 		}
 		if o.Name == "WARP_SZ" {
-			in.Src = append(in.Src, Operand{Kind: Imm, Imm: 32})
+			b.source(in, s, &ptx.Operand{Kind: ptx.OperandImm, Pos: o.Pos, Name: "32"})
 			return
 		}
 		if special {
@@ -634,6 +635,10 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 			b.source(in, &elem, o)
 		}
 	}
+	if n, most := int(in.Vec)*in.Type.Size(), widest(in); n > most {
+		b.errorf(o.Pos, "%s%s is a vector of %d bytes: at most %d can be accessed at once", in.Source.Op, in.Source.Mods, n, most)
+		return
+	}
 	if in.Vec == 1 {
 		if o.Kind == ptx.OperandVector && len(o.Args) == 1 { // ptxas accepts braces around one register
 			o = &o.Args[0]
@@ -666,7 +671,18 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 	}
 }
 
-// tuple decodes a vector with the number of registers that the form requires.
+// widest is how many bytes an instruction with a vector can access at once.
+func widest(in *Inst) int {
+	switch {
+	case in.Class == Matrix:
+		return math.MaxInt
+	case (in.Source.Op == "ld" || in.Source.Op == "st") && (in.Space == event.Global || in.Space == event.Generic):
+		return 32
+	}
+	return 16
+}
+
+// tuple decodes a vector of as many registers as the form says.
 func (b *body) tuple(in *Inst, s *opSpec, o *ptx.Operand) {
 	list := o.Args
 	if o.Kind != ptx.OperandVector {

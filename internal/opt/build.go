@@ -17,7 +17,9 @@ const (
 	// maxInlined bounds the size of a Func without its own function. maxNest bounds the depth of inlined calls in it.
 	// Calls beyond these bounds are not inlined. The compiler's tables grow with the square of the size.
 	maxInlined = 1 << 16
-	maxNest    = 64
+	// maxSpent bounds what is inlined in all functions of a kernel together.
+	maxSpent = 4 * maxInlined
+	maxNest  = 64
 	// frameAlign is the alignment of a frame of local memory: that of the widest access.
 	frameAlign = 32
 	// ampleLocal is an amount of local memory far below the limit of a thread.
@@ -31,6 +33,7 @@ func Build(kernel *isa.Func, env Env) ([]*Func, error) {
 	todo := []*isa.Func{kernel}
 	var built []*Func
 	memory := false
+	spent := 0
 	for i := 0; i < len(todo); i++ {
 		if env.Lockstep {
 			if err := inStep(graph, todo[i]); err != nil {
@@ -40,7 +43,8 @@ func Build(kernel *isa.Func, env Env) ([]*Func, error) {
 		if len(todo[i].Insts) > maxInstrs {
 			return nil, fmt.Errorf("%w: %s has %d instructions", ErrUnsupported, todo[i].Name, len(todo[i].Insts))
 		}
-		f := buildFunc(todo[i], env, graph)
+		f, inlined := buildFunc(todo[i], env, graph, min(maxInlined, maxSpent-spent))
+		spent += inlined
 		if env.Lockstep && f.hasCalls() {
 			return nil, fmt.Errorf("%w: warps in lockstep, and calls that are not inlined", ErrUnsupported)
 		}
@@ -61,9 +65,10 @@ func Build(kernel *isa.Func, env Env) ([]*Func, error) {
 	return built, nil
 }
 
-// buildFunc builds one function.
-func buildFunc(fn *isa.Func, env Env, graph *callGraph) *Func {
+// buildFunc builds one function with at most so many instructions inlined, and says how many there are.
+func buildFunc(fn *isa.Func, env Env, graph *callGraph, most int) (f *Func, inlined int) {
 	b := &builder{
+		most:    most,
 		f:       &Func{Fn: fn, Env: env},
 		graph:   graph,
 		aligns:  MayHaveElements(fn),
@@ -77,7 +82,7 @@ func buildFunc(fn *isa.Func, env Env, graph *callGraph) *Func {
 	}
 	b.fill(entry)
 	b.finish()
-	return b.f
+	return b.f, b.size
 }
 
 // frame is one inlined instance of a function.
@@ -134,7 +139,8 @@ type builder struct {
 	graph   *callGraph
 	vars    []variable
 	local   uint64
-	size    int
+	size    int // instructions that are inlined
+	most    int // how many may be
 	dom     *DomTree
 	defs    map[*Block]map[int32]Value
 	pending map[*Block]map[int32]*Instr // phis of blocks whose predecessors are not all filled
@@ -235,7 +241,7 @@ func (b *builder) declare(fr *frame) {
 // stays reports whether a call in a frame is not inlined.
 func (b *builder) stays(fr *frame, in *isa.Inst) bool {
 	fn := in.Callee
-	return fn == nil || fn.Called || !hasBody(fn) || fr.level >= maxNest || b.size+len(fn.Insts) > maxInlined || b.graph.recursive(fn)
+	return fn == nil || fn.Called || !hasBody(fn) || fr.level >= maxNest || b.size+len(fn.Insts) > b.most || b.graph.recursive(fn)
 }
 
 // leaders cuts a function into drafts.

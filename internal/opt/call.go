@@ -53,25 +53,63 @@ func (g *callGraph) direct(fn *isa.Func) []*isa.Func {
 
 // recursive reports whether fn can call itself by direct calls. Indirect calls are never inlined.
 func (g *callGraph) recursive(fn *isa.Func) bool {
-	cyclic, ok := g.cyclic[fn]
-	if ok {
-		return cyclic
+	if _, ok := g.cyclic[fn]; !ok {
+		g.findCycles(fn)
 	}
-	seen := map[*isa.Func]bool{}
-	work := []*isa.Func{fn}
-	for len(work) > 0 && !cyclic {
-		x := work[len(work)-1]
-		work = work[:len(work)-1]
-		for _, c := range g.direct(x) {
-			cyclic = cyclic || c == fn
-			if !seen[c] {
-				seen[c] = true
-				work = append(work, c)
+	return g.cyclic[fn]
+}
+
+// visit is a function on the path of findCycles.
+type visit struct {
+	fn     *isa.Func
+	number int // of the visit
+	low    int // the lowest number of a visit that is known to be on a cycle with this one
+	next   int // which of the callees is next
+	open   int // where fn is among the functions that are in no component yet
+}
+
+// findCycles says of fn and all functions that it can call whether they are on a cycle of calls. It is Tarjan's algorithm for
+// strongly connected components, without recursion: a chain of calls may be as long as a module is.
+func (g *callGraph) findCycles(fn *isa.Func) {
+	numbers := map[*isa.Func]int{} // of the functions in open
+	visits := 0
+	var path []visit
+	var open []*isa.Func
+	enter := func(fn *isa.Func) {
+		path = append(path, visit{fn: fn, number: visits, low: visits, open: len(open)})
+		numbers[fn] = visits
+		visits++
+		open = append(open, fn)
+		g.cyclic[fn] = false
+	}
+	enter(fn)
+	for len(path) > 0 {
+		v := &path[len(path)-1]
+		if calls := g.direct(v.fn); v.next < len(calls) {
+			c := calls[v.next]
+			v.next++
+			if n, ok := numbers[c]; ok {
+				v.low = min(v.low, n)
+				g.cyclic[c] = g.cyclic[c] || c == v.fn
+			} else if _, ok := g.cyclic[c]; !ok {
+				enter(c)
 			}
+			continue
 		}
+		done := *v
+		if path = path[:len(path)-1]; len(path) > 0 {
+			up := &path[len(path)-1]
+			up.low = min(up.low, done.low)
+		}
+		if done.low != done.number {
+			continue
+		}
+		for _, x := range open[done.open:] {
+			g.cyclic[x] = g.cyclic[x] || len(open)-done.open > 1
+			delete(numbers, x)
+		}
+		open = open[:done.open]
 	}
-	g.cyclic[fn] = cyclic
-	return cyclic
 }
 
 // stores reports whether fn stores byte off of its parameter frame, directly or as the result of a call.
