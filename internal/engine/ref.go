@@ -78,10 +78,8 @@ type Run struct {
 	Params  []byte
 	// workspace is what %envreg1 and 2 point to in a cooperative launch; 0 otherwise.
 	workspace uint64
-	// Of engine ref: the accesses that mean elements, by place, and the instructions that align their addresses, which number the
-	// entries of lane.elements.
-	elements map[uint32]opt.PlacedElement
-	bases    map[uint32]int
+	// Of engine ref: the accesses that mean elements; nil where there are none.
+	elements *opt.Placed
 
 	Sched    schedule
 	rng      rng
@@ -245,7 +243,7 @@ type lane struct {
 	local   []byte
 	tid     event.Dim3
 	ran     uint64 // Warp.Strain when it last ran
-	// elements are the addresses that instructions aligned last, see Run.bases; nil before the first.
+	// elements are the addresses that instructions aligned last, by the number that opt.Placed gives these; nil before the first.
 	elements []uint64
 }
 

@@ -143,7 +143,7 @@ type ThreadOptions struct {
 }
 
 // Narrow says that some atomic operations of words are those of elements.
-func (t *Threads) Narrow() bool { return len(t.r.elements) > 0 }
+func (t *Threads) Narrow() bool { return t.r.elements != nil }
 
 // NewThreads prepares the threads of a launch. Close ends it.
 func NewThreads(l *Launch, o ThreadOptions) *Threads {
@@ -612,7 +612,7 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 		}
 	}
 	t.frames(ln, keep)
-	for k := range len(t.r.bases) {
+	for k := range t.r.bases() {
 		v := byte(0)
 		if ln.elements != nil {
 			v = byte(ln.elements[k] & 7) // where in the word
@@ -678,7 +678,7 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 		copy(ln.param[f.paramAt:], b[:n])
 		b = b[n:]
 	}
-	if n := len(t.r.bases); n > 0 {
+	if n := t.r.bases(); n > 0 {
 		if ln.elements == nil {
 			ln.elements = make([]uint64, n)
 		}

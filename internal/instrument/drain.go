@@ -159,8 +159,8 @@ type Launch struct {
 	Sites  []Site
 	// Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: by the host).
 	Enter func(caller uint32, callee *isa.Func) uint32
-	// Elements are the accesses that mean a part of the word that they access, by place.
-	Elements map[uint32]opt.PlacedElement
+	// Elements are the accesses that mean a part of the word that they access; nil where there are none.
+	Elements *opt.Placed
 	// Global says whether an access of size bytes to global memory takes place, and Shared the same of shared memory: one that does not is a
 	// fault that the device tells of.
 	Global, Shared func(in *isa.Inst, addr, size uint64) bool
@@ -202,8 +202,8 @@ type warpState struct {
 	stored  [32]stored  // by the store that they are about to execute
 	operand [32]operand // of the operation on an mbarrier that they are about to execute
 
-	// aligned are the addresses that the lanes aligned last, by the place where they did.
-	aligned map[uint32]*[32]uint64
+	// aligned are the addresses that the lanes aligned last, by the number of the instruction that did (opt.Placed).
+	aligned map[int]*[32]uint64
 }
 
 // stored is what a lane has told of a store so far.
@@ -431,13 +431,20 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 	case Access:
 		e.access(r, s.Inst(), w, lanes, place)
 	case AlignDown:
-		at := w.aligned[place]
+		if e.l.Elements == nil {
+			return
+		}
+		k, ok := e.l.Elements.Base(place)
+		if !ok {
+			return
+		}
+		at := w.aligned[k]
 		if at == nil {
 			if w.aligned == nil {
-				w.aligned = map[uint32]*[32]uint64{}
+				w.aligned = map[int]*[32]uint64{}
 			}
 			at = new([32]uint64)
-			w.aligned[place] = at
+			w.aligned[k] = at
 		}
 		for m := lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
@@ -573,7 +580,10 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 // narrow makes what lanes access the elements that they mean, as the emulator does. An element that is not aligned leaves all as it
 // is.
 func (e *Events) narrow(r *Record, w *warpState, v *event.Event, lanes uint32) {
-	x, ok := e.l.Elements[v.Place]
+	if e.l.Elements == nil {
+		return
+	}
+	x, ok := e.l.Elements.Access(v.Place)
 	base := w.aligned[x.Base]
 	if !ok || base == nil {
 		return
