@@ -347,10 +347,8 @@ func (d *Detector) witnessed(o *explain.Operation) {
 			*x = order.Observations{}
 		}
 	}
-	if o.Site.Side.Write {
-		if gave := d.witness.Wrote(o); gave != 0 {
-			o.Block.Advance(o.Warp, gave)
-		}
+	if gave := d.witness.Accessed(o); gave != 0 {
+		o.Block.Advance(o.Warp, gave)
 	}
 }
 

@@ -16,12 +16,12 @@ import (
 type race struct {
 	history.Race
 	*launch
-	accesses history.StrongAccesses
-	later    *history.Access
-	before   order.Stamp // of the earlier access
-	after    order.Stamp // of the later one
-	block    *block      // of the later one, nil when nothing is known of it
-	wi       uint32      // its warp in the block
+	w      *Witness
+	later  *history.Access
+	before order.Stamp // of the earlier access
+	after  order.Stamp // of the later one
+	block  *block      // of the later one, nil when nothing is known of it
+	wi     uint32      // its warp in the block
 	// devices says that the two are of different devices.
 	devices bool
 	earlier *launch // of the earlier access, nil when it has ended
@@ -37,7 +37,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	if l == nil || earlier != a.Actor.Launch && !devices {
 		return
 	}
-	x := &race{r, l, w.accesses, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock,
+	x := &race{r, l, w, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock,
 		devices, w.launches[earlier], false}
 	if devices {
 		f.Handover, f.Handed = x.handover(nil, nil)
@@ -45,6 +45,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	}
 	early, late := x.locks(&x.before, x.before.Epoch), x.locks(&x.after, never)
 	f.Handover, f.Handed = x.handover(early, late)
+	f.Handed = f.Handed || x.waits(&x.before, x.before.Epoch) || x.waits(&x.after, never)
 	f.Signalled = !x.sameBlock() && log(&x.after).Signalled(x.wi, x.later.Actor.Lane)
 	f.ByLeader = !x.sameBlock() && x.byLeader()
 	if f.Handover == nil && !f.ByLeader {
@@ -112,7 +113,7 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 			return nil, true
 		}
 	}
-	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) {
+	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) || x.draws(how, &o) {
 		how = x.handoverBefore(&o)
 	}
 	if x.gavenBack(how, &o) || o.failed && slices.ContainsFunc(x.sections(x.before.Block()), o.of) {
@@ -189,7 +190,7 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 		if h.size == 0 || x.idle(h) || h.elsewhere != x.devices || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
 			continue
 		}
-		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how, h) {
+		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how, h) && !x.draws(how, h) {
 			return how
 		}
 	}
@@ -219,7 +220,7 @@ func (x *race) handoverUnheld(late []section) *detect.Handover {
 		if s.taken.size == 0 || slices.ContainsFunc(x.sections(x.before.Block()), func(e section) bool { return e.is(&x.before) && e.lock == s.lock }) {
 			continue
 		}
-		if how := x.handoverBy(&s.taken, x.wi, x.after.Lane); how != nil && !how.Apart && !how.Relayed {
+		if how := x.handoverBy(&s.taken, x.wi, x.after.Lane); how != nil && !how.Apart && !how.Relayed && !x.draws(how, &s.taken) {
 			return how
 		}
 	}
@@ -227,8 +228,9 @@ func (x *race) handoverUnheld(late []section) *detect.Handover {
 }
 
 // idle says that a handover is none: threads of a block that add to a sum, and do not look at it, do not wait for each other. (Those
-// of different blocks that arrive at a barrier add so too, and then poll; the last one reads what it has written itself.)
-func (x *race) idle(h *handover) bool { return h.discards && x.sameBlock() }
+// of different blocks that arrive at a barrier add so too, and then poll; the last one reads what it has written itself.) Nor does a
+// thread that gives a lock back by an exchange wait for those that have tried to take it.
+func (x *race) idle(h *handover) bool { return h.discards && (x.sameBlock() || h.takes) }
 
 // follows says that the later access happens after an epoch of a thread of its block.
 func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
@@ -287,7 +289,7 @@ func (x *race) strongAccesses(shared bool, block uint32, address uint64, f func(
 	if shared {
 		m = history.Memory{Shared: true, Launch: x.before.Launch.Info.ID, Block: block}
 	}
-	x.accesses.StrongAccesses(m, address, func(w *history.Record) {
+	x.w.accesses.StrongAccesses(m, address, func(w *history.Record) {
 		if w.Stamp.Launch == x.before.Launch {
 			f(w)
 		}
@@ -431,7 +433,7 @@ func (l *launch) sections(block uint32) []section {
 			all = append(all, b.warps[wi].held...)
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(s section) bool { return s.taking != nil && !s.taking.proven() })
 }
 
 // is says that the section is of a thread of its launch.
@@ -472,6 +474,9 @@ func (x *race) alone(early, late []section) (yes, twoLocks bool) {
 func (x *race) without(id lock.ID, t *order.Stamp, epoch uint32) bool {
 	wrote, since := false, false
 	x.strongWrites(id.Shared, id.Block, id.Addr, func(w *history.Record) {
+		if t := x.w.takings[w.Site.Event.Place]; t != nil && t.polled {
+			return // an attempt to take it, by an exchange
+		}
 		own := sameThread(&w.Stamp, t)
 		wrote, since = wrote || own, since || own && w.Stamp.Epoch > epoch
 	})

@@ -21,12 +21,14 @@ type Witness struct {
 	recent   [16]*block // by index
 	spare    []*block   // memory of blocks that have ended
 	locking  bool       // a lock may have been taken
+	waits    bool       // by waiting for a value
+	takings  map[uint32]*taking
 	awaits   []awaits
 }
 
 // NewWitness makes a Witness that asks a history who wrote a variable.
 func NewWitness(w history.StrongAccesses) *Witness {
-	return &Witness{accesses: w, launches: map[*order.Launch]*launch{}}
+	return &Witness{accesses: w, launches: map[*order.Launch]*launch{}, takings: map[uint32]*taking{}}
 }
 
 // awaits is a race between blocks of which one thread has observed nothing: another thread of its block may wait for the access by the
@@ -66,6 +68,7 @@ type block struct {
 type warp struct {
 	seenIn [2]sights // in global and in shared memory: volatile data in the one does not displace the flags in the other
 	held   []section
+	waits  *[32]waiting // by lane; nil until there is one
 }
 
 // sights is how lanes of a warp observed others.
@@ -114,6 +117,9 @@ type section struct {
 	warp     uint32   // in the grid
 	lane     int
 	from, to uint32 // epochs
+	// Of a lock that the thread has waited for: where, and from which variable it had drawn a number.
+	taking *taking
+	drawn  variable
 }
 
 // Bounds: sections of a block, blocks of a launch that have ended, and those whose memory is used again.
@@ -297,17 +303,30 @@ func newest(all [8]handover, fit func(*handover) bool) (h handover) {
 	return h
 }
 
-// Wrote notes a strong write, which has been performed, yet has not begun an epoch. It gives the lanes that gave back a lock by it, which
+// Accessed notes a strong access, which has been performed, yet has not begun an epoch. It gives the lanes that gave back a lock by it, which
 // are to begin one: what they do now is outside.
-func (w *Witness) Wrote(o *Operation) (gave uint32) {
+func (w *Witness) Accessed(o *Operation) (gave uint32) {
+	if o.Site.Side.Write {
+		gave = w.wrote(o)
+	}
+	w.read(o)
+	return gave
+}
+
+func (w *Witness) wrote(o *Operation) (gave uint32) {
+	if w.waits {
+		if b := w.block(o.Block, false); b != nil && len(b.warps[o.Warp].held) > 0 {
+			gave = b.given(o)
+		}
+	}
 	takes := o.Event.RMW == event.CompareAndSwap
 	if w.locking = w.locking || takes; !w.locking {
-		return 0
+		return gave
 	}
 	if b := w.block(o.Block, takes); b != nil && (takes || b.locked) {
-		return b.lock(o.Batch, o.Event, o.Warp)
+		gave |= b.lock(o.Batch, o.Event, o.Warp)
 	}
-	return 0
+	return gave
 }
 
 // Follows says that all strong writes of a block count: it may have taken a lock.
@@ -318,12 +337,15 @@ func (w *Witness) Follows(of *order.Block) bool {
 
 // Sync notes a synchronisation by lanes of a warp, which has been performed.
 func (w *Witness) Sync(batch *event.Batch, e *event.Event, of *order.Block, wi uint32) {
-	if e.Kind != event.Exit && (e.Kind != event.Fence || !w.locking) {
+	if e.Kind != event.Exit && (e.Kind != event.Fence || !w.locking && !w.waits) {
 		return
 	}
 	b := w.block(of, false)
 	if b == nil {
 		return
+	}
+	if e.Kind == event.Fence && e.Order != event.Release && b.warps[wi].waits != nil {
+		w.acquired(b, e, wi)
 	}
 	if b.locked {
 		b.lock(batch, e, wi)
@@ -348,8 +370,8 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) (gave uint32
 			now := epochs.Of(lane)
 			if s.Kind == lock.Acquire {
 				taken := newest(x.seen(lane), func(h *handover) bool { return h.address == s.Lock.Addr && h.shared == s.Lock.Shared })
-				x.held = append(x.held, section{s.Lock, taken, e.Warp, lane, now, never})
-			} else if i := slices.IndexFunc(x.held, func(y section) bool { return y.lane == lane && y.lock == s.Lock }); i >= 0 {
+				x.held = append(x.held, section{lock: s.Lock, taken: taken, warp: e.Warp, lane: lane, from: now, to: never})
+			} else if i := slices.IndexFunc(x.held, func(y section) bool { return y.taking == nil && y.lane == lane && y.lock == s.Lock }); i >= 0 {
 				gave |= 1 << lane
 				x.held[i].to = now
 				b.sections = append(b.sections, x.held[i])
@@ -357,10 +379,14 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) (gave uint32
 			}
 		}
 	}
+	b.trim()
+	return gave
+}
+
+func (b *block) trim() {
 	if n := len(b.sections); n > 2*maxSections {
 		b.sections = append(b.sections[:0], b.sections[n-maxSections:]...)
 	}
-	return gave
 }
 
 // end keeps of a block that has ended its past, and its memory for others.
@@ -381,6 +407,9 @@ func (w *Witness) end(b *block) {
 	for i := range b.warps {
 		x := &b.warps[i]
 		x.held = x.held[:0]
+		if x.waits != nil {
+			*x.waits = [32]waiting{}
+		}
 		for k := range x.seenIn {
 			s := &x.seenIn[k]
 			if s.last != nil {

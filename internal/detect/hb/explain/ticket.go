@@ -1,0 +1,160 @@
+package explain
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/detect/lock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Package lock infers the locks that threads take by a compare-and-swap. Here are those that they take by waiting for a value: a ticket
+// lock, whose threads draw a number from one variable and poll another one until it has that number, and a lock that is taken by an
+// exchange. The thread that has read such a variable last, and then acquires, holds it as a lock until it writes it.
+//
+// A barrier of blocks that counts and polls looks alike, but who counts again before it writes what it polled holds no lock.
+
+// variable is one that a thread has read; the zero value is none.
+type variable struct {
+	addr  uint64
+	space event.Space
+}
+
+// waiting is what a thread has read by strong accesses whose results it uses.
+type waiting struct {
+	drawn, before variable // by the last atomic additions and the like: that variable, and the last other one
+	read          variable // last
+	place         uint32   // of that read
+	exchanged     bool     // it was an exchange
+	fresh         bool     // the thread has not acquired since
+}
+
+// taking is a place where threads may take locks by waiting.
+type taking struct {
+	polled bool // a thread has read a variable there again and again
+	given  bool // a thread that had read a variable there has written it, having acquired
+}
+
+func (t *taking) proven() bool { return t.polled && t.given }
+
+// read notes a strong access whose result its lanes use.
+func (w *Witness) read(o *Operation) {
+	e := o.Event
+	atomic := e.Kind == event.Atomic
+	b := w.block(o.Block, atomic)
+	if b == nil || atomic && o.Site.Discards || e.Flags&event.FlagRead == 0 {
+		return
+	}
+	x := &b.warps[o.Warp]
+	if x.waits == nil {
+		if !atomic || e.RMW == event.CompareAndSwap {
+			return
+		}
+		x.waits = new([32]waiting)
+		w.waits = true
+	}
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		y, v := &x.waits[lane], variable{o.Batch.AddrOf(e, lane), e.Space}
+		if atomic && e.RMW == event.OtherRMW {
+			if v != y.drawn {
+				y.drawn, y.before = v, y.drawn
+			}
+			x.held = slices.DeleteFunc(x.held, func(s section) bool { return s.taking != nil && s.lane == lane && s.drawn == v })
+		}
+		if v == y.read && y.place == e.Place {
+			w.taking(e.Place).polled = true
+		}
+		y.read, y.place, y.exchanged = v, e.Place, atomic && e.RMW == event.Exchange
+		y.fresh = !atomic || e.RMW != event.CompareAndSwap
+	}
+	if o.Site.Sync.Acquires {
+		w.acquired(b, e, o.Warp)
+	}
+}
+
+func (w *Witness) taking(place uint32) *taking {
+	t := w.takings[place]
+	if t == nil {
+		t = &taking{}
+		w.takings[place] = t
+	}
+	return t
+}
+
+// acquired lets lanes take the locks that they have waited for.
+func (w *Witness) acquired(b *block, e *event.Event, wi uint32) {
+	x, epochs := &b.warps[wi], b.of.Epochs(wi)
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		y := &x.waits[lane]
+		drawn := y.drawn
+		if drawn == y.read {
+			drawn = y.before
+		}
+		if !y.fresh || drawn == (variable{}) && !y.exchanged {
+			continue
+		}
+		y.fresh = false
+		id := lock.ID{Addr: y.read.addr}
+		if y.read.space == event.Shared {
+			id.Shared, id.Block = true, b.of.Index
+		}
+		if y.exchanged {
+			drawn = variable{}
+		}
+		taken := newest(x.seen(lane), func(h *handover) bool { return h.address == id.Addr && h.shared == id.Shared && h.place == y.place })
+		s := section{lock: id, taken: taken, warp: b.of.Index*b.of.WarpsPerBlock + wi, lane: lane, from: epochs.Of(lane), to: never,
+			taking: w.taking(y.place), drawn: drawn}
+		if i := slices.IndexFunc(x.held, func(s section) bool { return s.lane == lane && s.lock == id }); i < 0 {
+			x.held = append(x.held, s)
+		} else if x.held[i].taking == s.taking { // it has acquired each time that it polled
+			x.held[i] = s
+		}
+	}
+}
+
+// given lets lanes give back, by a strong write, the locks that they have waited for.
+func (b *block) given(o *Operation) (gave uint32) {
+	x := &b.warps[o.Warp]
+	epochs := b.of.Epochs(o.Warp)
+	x.held = slices.DeleteFunc(x.held, func(s section) bool {
+		if s.taking == nil || o.Event.Mask>>uint(s.lane)&1 == 0 || o.Batch.AddrOf(o.Event, s.lane) != s.lock.Addr || s.lock.Shared != (o.Event.Space == event.Shared) {
+			return false
+		}
+		s.taking.given = true
+		gave |= 1 << uint(s.lane)
+		s.to = epochs.Of(s.lane)
+		b.sections = append(b.sections, s)
+		return true
+	})
+	b.trim()
+	return gave
+}
+
+// waits says that a thread is, or was at an epoch, in what may be a critical section of a lock for which threads wait, though no
+// thread is known to have waited for it and given it back yet.
+func (x *race) waits(t *order.Stamp, epoch uint32) bool {
+	in := func(s section) bool {
+		return s.taking != nil && !s.taking.proven() && s.is(t) && s.from <= epoch && epoch <= s.to
+	}
+	if b := x.blocks[t.Block()]; b != nil && slices.ContainsFunc(b.warps[t.Warp%t.Launch.WarpsPerBlock].held, in) {
+		return true
+	}
+	return slices.ContainsFunc(x.past(t.Block()).sections, in)
+}
+
+// draws says that what passed is no more than that the two threads tried to take a lock by an exchange, or that they drew tickets of a
+// lock that the later one waits for, or holds.
+func (x *race) draws(how *detect.Handover, h *handover) bool {
+	if how.Write != how.Read {
+		return false
+	}
+	t := x.w.takings[how.Read]
+	return t != nil && t.polled || slices.ContainsFunc(x.block.warps[x.wi].held, func(s section) bool {
+		return s.taking != nil && s.is(&x.after) &&
+			(h.of(s) || s.taking.polled && h.address == s.drawn.addr && h.shared == (s.drawn.space == event.Shared))
+	})
+}
