@@ -339,7 +339,7 @@ func (d *Detector) relaxed(w *history.Warp) uint32 {
 	})
 }
 
-// witnessed tells the witness of a strong access. Lanes that give back a lock by it begin an epoch.
+// witnessed tells the witness of a strong access. Lanes that give back a lock by it, or hand over, begin an epoch.
 func (d *Detector) witnessed(o *explain.Operation) {
 	for i := range o.Event.Size / uint8(o.Site.Unit) {
 		if x := &d.observed[i]; x.Lanes != 0 {
@@ -347,7 +347,11 @@ func (d *Detector) witnessed(o *explain.Operation) {
 			*x = order.Observations{}
 		}
 	}
-	if gave := d.witness.Accessed(o); gave != 0 {
+	handed := uint32(0)
+	if o.Site.Side.Write {
+		handed = o.Block.Handed(o.Warp, o.Event.Mask)
+	}
+	if gave := d.witness.Accessed(o, handed) | handed; gave != 0 {
 		o.Block.Advance(o.Warp, gave)
 	}
 }

@@ -90,7 +90,9 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 		return nil, false
 	}
 	me := x.after.Lane
-	if late = slices.DeleteFunc(slices.Clone(late), x.concernsLock); len(late) > 0 {
+	// A lock with a queue is handed over by other variables, between those who hold it one after the other.
+	queued := func(s section) bool { return x.concernsLock(s) || s.taking != nil && s.taking.queue && among(early, s.lock) }
+	if late = slices.DeleteFunc(slices.Clone(late), queued); len(late) > 0 {
 		if i := slices.IndexFunc(late, func(s section) bool { return s.taken.size != 0 && among(early, s.lock) }); i >= 0 {
 			if how = x.handoverBy(&late[i].taken, x.wi, me); x.gavenBack(how, &late[i].taken) {
 				how, x.outside = nil, true

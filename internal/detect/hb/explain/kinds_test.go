@@ -110,11 +110,34 @@ func (places) Dereferences(uint32) bool     { return false }
 
 // TestPlaces holds findings to what is known of the code.
 func TestPlaces(t *testing.T) {
+	gives := places{discards: map[uint32]bool{29: true}}
+	ticket := func(thread, next, serving, in string) string { // a critical section of a ticket lock
+		return fmt.Sprintf("%[1]s add %[2]s =21; %[1]s ld.relaxed %[3]s =22; %[1]s ld.relaxed %[3]s =22; %[1]s fence =23; %[4]s; %[1]s fence =28; %[1]s add %[3]s =29; ",
+			thread, next, serving, in)
+	}
+	exchanged := func(thread, in string) string { // one of a lock that is taken by an exchange
+		return fmt.Sprintf("%[1]s exch m =21; %[1]s exch m =21; %[1]s fence =23; %[2]s; %[1]s fence =28; %[1]s exch m =29; ", thread, in)
+	}
+	const queued = "0.0 exch m =21; 0.0 fence =23; 2.0 exch m =21; 2.0 ld.relaxed g =22; 2.0 ld.relaxed g =22; " // one has the lock, another waits for it
 	for _, tt := range []struct {
 		name, program string
 		places        places
 		want          string
 	}{
+		{"two ticket locks", ticket("0.0", "f", "g", "0.0 st x =1") + ticket("2.0", "m", "n", "2.0 ld x =2"), gives, "1-2 missing-lock two"},
+		{"one ticket lock", ticket("0.0", "f", "g", "0.0 st x =1") + ticket("2.0", "f", "g", "2.0 ld x =2"), gives, ""},
+		{"without the ticket lock", ticket("0.0", "f", "g", "0.0 st x =1") + "2.0 ld x =2", gives, "1-2 missing-lock"},
+		{"after the critical section of a ticket lock", ticket("0.0", "f", "g", "0.0 st x =1") + "0.0 st x =3; " + ticket("2.0", "f", "g", "2.0 ld x =2"), gives, "3-2 missing-lock"},
+		{"a number drawn, and a flag set that others have not read", "0.0 add f =21; 0.0 ld.relaxed g =22; 0.0 fence =23; 0.0 st x =1; 2.0 ld x =2", gives, "1-2 unordered"},
+		{"a barrier of blocks", "0.0 add f =21; 0.0 ld.relaxed g =22; 0.0 ld.relaxed g =22; 2.0 add f =21; 2.0 fence; 2.0 st.relaxed g =24; 0.0 ld.relaxed g =22; 0.0 fence =23; " +
+			"0.0 add f =21; 0.0 fence; 0.0 st.relaxed g =24; 0.0 st x =1; 4.0 ld x =2", gives, "1-2 unordered"},
+		{"a lock taken by an exchange", exchanged("0.0", "0.0 st x =1") + exchanged("2.0", "2.0 ld x =2"), gives, ""},
+		{"without the lock that is taken by an exchange", exchanged("0.0", "0.0 st x =1") + "2.0 ld x =2", gives, "1-2 missing-lock"},
+		{"before a lock is taken by an exchange", exchanged("4.0", "4.0 st y") + "0.0 st x =1; 0.0 exch m =21; 0.0 exch m =21; " + exchanged("2.0", "2.0 ld x =2"), gives, "1-2 missing-lock"},
+		{"a value put by an exchange, without a fence", "0.0 st x =1; 0.0 exch m =21; 2.0 exch m =21; 2.0 fence; 2.0 ld x =2", gives, "1-2 missing-fence"},
+		{"a lock with a queue", queued + "0.0 st x =1; 0.0 fence =28; 0.0 exch g =29; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, ""},
+		{"a lock with a queue, and an access after it was given back", queued + "0.0 fence =28; 0.0 exch g =29; 0.0 st x =1; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, "1-2 missing-lock"},
+		{"a lock with a queue, given back without a fence", queued + "0.0 st x =1; 0.0 exch g =29; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, "1-2 missing-fence"},
 		{"an update", "0.* ld x; 0.* st x", places{}, "1-2 warp-synchronous; 2-2 same-value"},
 		{"an update that is lost", "0.* ld x; 0.* st x", places{updates: map[uint32]uint32{2: 1}}, "1-2 warp-synchronous lost; 2-2 unordered lost"},
 		{"an update of what another load gave", "0.* ld x; 0.* ld x; 0.* st x", places{updates: map[uint32]uint32{3: 2}}, "1-3 warp-synchronous; 2-3 warp-synchronous lost; 3-3 unordered lost"},
@@ -136,6 +159,9 @@ func TestPlaces(t *testing.T) {
 		var got []string
 		for _, f := range d.Findings() {
 			text := fmt.Sprintf("%d-%d %s", f.Accesses[0].Place, f.Accesses[1].Place, f.Kind)
+			if strings.Contains(f.Message, "different locks") {
+				text += " two"
+			}
 			if strings.HasPrefix(f.Fix, "make the whole update one atomic operation") {
 				text += " lost"
 			}

@@ -10,11 +10,15 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Package lock infers the locks that threads take by a compare-and-swap. Here are those that they take by waiting for a value: a ticket
-// lock, whose threads draw a number from one variable and poll another one until it has that number, and a lock that is taken by an
-// exchange. The thread that has read such a variable last, and then acquires, holds it as a lock until it writes it.
+// Package lock infers the locks that threads take by a compare-and-swap. Here are those that they take by waiting for a value:
 //
-// A barrier of blocks that counts and polls looks alike, but who counts again before it writes what it polled holds no lock.
+//   - a lock that is taken by an exchange, which the thread holds from when it acquires until it writes the variable
+//   - a ticket lock, whose threads draw a number from one variable and poll another one until it has that number: the variable that is
+//     polled is held until the thread writes it
+//   - a lock with a queue (MCS, CLH), whose threads put themselves at the end of the queue by an exchange and poll a variable that is their
+//     own, or their predecessor's: what was exchanged is held until the thread next hands over
+//
+// A barrier of blocks that counts and polls looks like a ticket lock, but who counts again before it writes what it polled holds no lock.
 
 // variable is one that a thread has read; the zero value is none.
 type variable struct {
@@ -27,14 +31,18 @@ type waiting struct {
 	drawn, before variable // by the last atomic additions and the like: that variable, and the last other one
 	read          variable // last
 	place         uint32   // of that read
-	exchanged     bool     // it was an exchange
-	fresh         bool     // the thread has not acquired since
+	// The last exchange: what was exchanged, and where; then the only other variable that the thread has read since, and what it has
+	// written last.
+	queue, other, wrote variable
+	queued              uint32
+	fresh               bool // the thread has not acquired since
 }
 
 // taking is a place where threads may take locks by waiting.
 type taking struct {
 	polled bool // a thread has read a variable there again and again
 	given  bool // a thread that had read a variable there has written it, having acquired
+	queue  bool // threads have exchanged a variable there, and have polled another one then
 }
 
 func (t *taking) proven() bool { return t.polled && t.given }
@@ -66,12 +74,31 @@ func (w *Witness) read(o *Operation) {
 		}
 		if v == y.read && y.place == e.Place {
 			w.taking(e.Place).polled = true
+			if v == y.other {
+				t := w.taking(y.queued)
+				t.polled, t.queue = true, true
+			}
 		}
-		y.read, y.place, y.exchanged = v, e.Place, atomic && e.RMW == event.Exchange
+		y.queues(v, e.Place, atomic && e.RMW == event.Exchange)
+		y.read, y.place = v, e.Place
 		y.fresh = !atomic || e.RMW != event.CompareAndSwap
 	}
 	if o.Site.Sync.Acquires {
 		w.acquired(b, e, o.Warp)
+	}
+}
+
+// queues follows a queue over a read of v.
+func (y *waiting) queues(v variable, place uint32, exchange bool) {
+	none := variable{}
+	switch {
+	case exchange:
+		y.queue, y.queued, y.other, y.wrote = v, place, none, none
+	case y.queue == none || v == y.queue || v == y.other:
+	case y.other == none && v != y.wrote:
+		y.other = v
+	default: // it counts, and waits for others to count
+		y.queue, y.other = none, none
 	}
 }
 
@@ -90,24 +117,26 @@ func (w *Witness) acquired(b *block, e *event.Event, wi uint32) {
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		y := &x.waits[lane]
-		drawn := y.drawn
+		drawn, v, place := y.drawn, y.read, y.place
 		if drawn == y.read {
 			drawn = y.before
 		}
-		if !y.fresh || drawn == (variable{}) && !y.exchanged {
+		switch none := (variable{}); {
+		case !y.fresh:
+			continue
+		case y.queue != none:
+			v, place, drawn = y.queue, y.queued, none
+		case drawn == none:
 			continue
 		}
-		y.fresh = false
-		id := lock.ID{Addr: y.read.addr}
-		if y.read.space == event.Shared {
+		y.fresh, y.queue, y.other = false, variable{}, variable{}
+		id := lock.ID{Addr: v.addr}
+		if v.space == event.Shared {
 			id.Shared, id.Block = true, b.of.Index
 		}
-		if y.exchanged {
-			drawn = variable{}
-		}
-		taken := newest(x.seen(lane), func(h *handover) bool { return h.address == id.Addr && h.shared == id.Shared && h.place == y.place })
+		taken := newest(x.seen(lane), func(h *handover) bool { return h.address == id.Addr && h.shared == id.Shared && h.place == place })
 		s := section{lock: id, taken: taken, warp: b.of.Index*b.of.WarpsPerBlock + wi, lane: lane, from: epochs.Of(lane), to: never,
-			taking: w.taking(y.place), drawn: drawn}
+			taking: w.taking(place), drawn: drawn}
 		if i := slices.IndexFunc(x.held, func(s section) bool { return s.lane == lane && s.lock == id }); i < 0 {
 			x.held = append(x.held, s)
 		} else if x.held[i].taking == s.taking { // it has acquired each time that it polled
@@ -116,16 +145,25 @@ func (w *Witness) acquired(b *block, e *event.Event, wi uint32) {
 	}
 }
 
-// given lets lanes give back, by a strong write, the locks that they have waited for.
-func (b *block) given(o *Operation) (gave uint32) {
+// given lets lanes give back, by a strong write by which some hand over, the locks that they have waited for.
+func (b *block) given(o *Operation, handed uint32) (gave uint32) {
 	x := &b.warps[o.Warp]
 	epochs := b.of.Epochs(o.Warp)
+	for m := o.Event.Mask; m != 0 && x.waits != nil && (o.Site.Discards || o.Event.Kind == event.Store); m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		x.waits[lane].wrote = variable{o.Batch.AddrOf(o.Event, lane), o.Event.Space}
+	}
 	x.held = slices.DeleteFunc(x.held, func(s section) bool {
-		if s.taking == nil || o.Event.Mask>>uint(s.lane)&1 == 0 || o.Batch.AddrOf(o.Event, s.lane) != s.lock.Addr || s.lock.Shared != (o.Event.Space == event.Shared) {
+		bit := o.Event.Mask & (1 << uint(s.lane))
+		if s.taking == nil || bit == 0 {
+			return false
+		}
+		writes := o.Batch.AddrOf(o.Event, s.lane) == s.lock.Addr && s.lock.Shared == (o.Event.Space == event.Shared)
+		if !writes && !(s.taking.queue && handed&bit != 0) {
 			return false
 		}
 		s.taking.given = true
-		gave |= 1 << uint(s.lane)
+		gave |= bit
 		s.to = epochs.Of(s.lane)
 		b.sections = append(b.sections, s)
 		return true
@@ -154,7 +192,6 @@ func (x *race) draws(how *detect.Handover, h *handover) bool {
 	}
 	t := x.w.takings[how.Read]
 	return t != nil && t.polled || slices.ContainsFunc(x.block.warps[x.wi].held, func(s section) bool {
-		return s.taking != nil && s.is(&x.after) &&
-			(h.of(s) || s.taking.polled && h.address == s.drawn.addr && h.shared == (s.drawn.space == event.Shared))
+		return s.taking != nil && s.is(&x.after) && s.taking.polled && h.address == s.drawn.addr && h.shared == (s.drawn.space == event.Shared)
 	})
 }

@@ -304,19 +304,19 @@ func newest(all [8]handover, fit func(*handover) bool) (h handover) {
 }
 
 // Accessed notes a strong access, which has been performed, yet has not begun an epoch. It gives the lanes that gave back a lock by it, which
-// are to begin one: what they do now is outside.
-func (w *Witness) Accessed(o *Operation) (gave uint32) {
+// are to begin one: what they do now is outside. Handed are the lanes that hand over by it: see order.Block.Handed.
+func (w *Witness) Accessed(o *Operation, handed uint32) (gave uint32) {
 	if o.Site.Side.Write {
-		gave = w.wrote(o)
+		gave = w.wrote(o, handed)
 	}
 	w.read(o)
 	return gave
 }
 
-func (w *Witness) wrote(o *Operation) (gave uint32) {
+func (w *Witness) wrote(o *Operation, handed uint32) (gave uint32) {
 	if w.waits {
-		if b := w.block(o.Block, false); b != nil && len(b.warps[o.Warp].held) > 0 {
-			gave = b.given(o)
+		if b := w.block(o.Block, false); b != nil {
+			gave = b.given(o, handed)
 		}
 	}
 	takes := o.Event.RMW == event.CompareAndSwap

@@ -106,6 +106,7 @@ type warp struct {
 	used, usedShared uint32         // lanes that have accessed memory, shared memory
 	whole            uint32         // the epoch that began when all lanes last reconverged
 	fenced           fenced         // what lanes had done at their last fences
+	since            uint32         // lanes that have made no strong write since: see Handed
 	patterns         *[32]*patterns // that lanes have begun
 	phase            uint32         // the parity of the phase of the cluster's barrier that lanes are at
 }
