@@ -91,7 +91,9 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	}
 	me := x.after.Lane
 	// A lock with a queue is handed over by other variables, between those who hold it one after the other.
-	queued := func(s section) bool { return x.concernsLock(s) || s.taking != nil && s.taking.queue && among(early, s.lock) }
+	queued := func(s section) bool {
+		return x.concernsLock(s) || s.taking != nil && s.taking.queue && among(early, s.lock)
+	}
 	if late = slices.DeleteFunc(slices.Clone(late), queued); len(late) > 0 {
 		if i := slices.IndexFunc(late, func(s section) bool { return s.taken.size != 0 && among(early, s.lock) }); i >= 0 {
 			if how = x.handoverBy(&late[i].taken, x.wi, me); x.gavenBack(how, &late[i].taken) {
@@ -117,6 +119,9 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	}
 	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) || x.draws(how, &o) {
 		how = x.handoverBefore(&o)
+	}
+	if how != nil && how.Lacking() && x.guarded(&o) {
+		return nil, true
 	}
 	if x.gavenBack(how, &o) || o.failed && slices.ContainsFunc(x.sections(x.before.Block()), o.of) {
 		return nil, true // who did not get the lock goes on without it

@@ -118,6 +118,11 @@ func TestPlaces(t *testing.T) {
 	exchanged := func(thread, in string) string { // one of a lock that is taken by an exchange
 		return fmt.Sprintf("%[1]s exch m =21; %[1]s exch m =21; %[1]s fence =23; %[2]s; %[1]s fence =28; %[1]s exch m =29; ", thread, in)
 	}
+	sequence := func(fence string) string { // one writes y, x and again y while another reads the counter, y and x
+		return "0.0 st.volatile f =7; 0.0 fence; 0.0 st.volatile y =3; 0.0 st.volatile x =4; 0.0 fence; 0.0 st.volatile f =8; 0.0 fence; 2.0 ld.volatile f =1; " + fence +
+			"0.0 st.volatile f =7; 0.0 fence; 0.0 st.volatile y =3; 0.0 st.volatile x =4; 0.0 st.volatile y =3; 0.0 fence; 0.0 st.volatile f =8; " +
+			"2.0 ld.volatile y =5; 2.0 ld.volatile x =6"
+	}
 	const queued = "0.0 exch m =21; 0.0 fence =23; 2.0 exch m =21; 2.0 ld.relaxed g =22; 2.0 ld.relaxed g =22; " // one has the lock, another waits for it
 	for _, tt := range []struct {
 		name, program string
@@ -138,6 +143,8 @@ func TestPlaces(t *testing.T) {
 		{"a lock with a queue", queued + "0.0 st x =1; 0.0 fence =28; 0.0 exch g =29; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, ""},
 		{"a lock with a queue, and an access after it was given back", queued + "0.0 fence =28; 0.0 exch g =29; 0.0 st x =1; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, "1-2 missing-lock"},
 		{"a lock with a queue, given back without a fence", queued + "0.0 st x =1; 0.0 exch g =29; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, "1-2 missing-fence"},
+		{"volatile data of a sequence lock", sequence("2.0 fence; "), gives, "3-5 volatile; 4-6 volatile; 7-1 volatile; 8-1 volatile"},
+		{"volatile data of a sequence lock, without a fence", sequence(""), gives, "3-5 missing-fence; 4-6 missing-fence; 7-1 volatile; 8-1 volatile"},
 		{"an update", "0.* ld x; 0.* st x", places{}, "1-2 warp-synchronous; 2-2 same-value"},
 		{"an update that is lost", "0.* ld x; 0.* st x", places{updates: map[uint32]uint32{2: 1}}, "1-2 warp-synchronous lost; 2-2 unordered lost"},
 		{"an update of what another load gave", "0.* ld x; 0.* ld x; 0.* st x", places{updates: map[uint32]uint32{3: 2}}, "1-3 warp-synchronous; 2-3 warp-synchronous lost; 3-3 unordered lost"},

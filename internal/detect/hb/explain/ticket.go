@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/detect/lock"
 	"fencepost.dev/fencepost/internal/event"
@@ -35,7 +36,8 @@ type waiting struct {
 	// written last.
 	queue, other, wrote variable
 	queued              uint32
-	fresh               bool // the thread has not acquired since
+	guard               variable // that it had read last when it last acquired
+	fresh               bool     // the thread has not acquired since
 }
 
 // taking is a place where threads may take locks by waiting.
@@ -51,13 +53,13 @@ func (t *taking) proven() bool { return t.polled && t.given }
 func (w *Witness) read(o *Operation) {
 	e := o.Event
 	atomic := e.Kind == event.Atomic
-	b := w.block(o.Block, atomic)
+	b := w.block(o.Block, atomic || e.Order == event.Volatile)
 	if b == nil || atomic && o.Site.Discards || e.Flags&event.FlagRead == 0 {
 		return
 	}
 	x := &b.warps[o.Warp]
 	if x.waits == nil {
-		if !atomic || e.RMW == event.CompareAndSwap {
+		if atomic && e.RMW == event.CompareAndSwap || !atomic && e.Order != event.Volatile {
 			return
 		}
 		x.waits = new([32]waiting)
@@ -117,6 +119,7 @@ func (w *Witness) acquired(b *block, e *event.Event, wi uint32) {
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		y := &x.waits[lane]
+		y.guard = y.read
 		drawn, v, place := y.drawn, y.read, y.place
 		if drawn == y.read {
 			drawn = y.before
@@ -194,4 +197,27 @@ func (x *race) draws(how *detect.Handover, h *handover) bool {
 	return t != nil && t.polled || slices.ContainsFunc(x.block.warps[x.wi].held, func(s section) bool {
 		return s.taking != nil && s.is(&x.after) && s.taking.polled && h.address == s.drawn.addr && h.shared == (s.drawn.space == event.Shared)
 	})
+}
+
+// guarded says that what passed by o is no more than other data of a sequence lock: before it, the later thread has read a counter and has
+// acquired, and the earlier thread has written that counter since its access, or at two places. Readers look at the counter again when they have read all
+// data, and read them once more where it has changed.
+func (x *race) guarded(o *handover) bool {
+	w := x.block.warps[x.wi].waits
+	if x.Category != detect.VolatileRace || w == nil {
+		return false
+	}
+	g := w[x.after.Lane].guard
+	shared := g.space == event.Shared
+	if g == (variable{}) || g.addr == o.address || x.concerns(shared, g.addr, lockSize) {
+		return false
+	}
+	wrote, since := 0, false
+	x.strongWrites(shared, x.later.Actor.Block, g.addr, func(w *history.Record) {
+		if sameThread(&w.Stamp, &x.before) && w.Stamp.Epoch != x.before.Epoch {
+			wrote++
+			since = since || w.Stamp.Epoch > x.before.Epoch
+		}
+	})
+	return since || wrote > 1
 }
