@@ -136,6 +136,8 @@ func TestPlaces(t *testing.T) {
 		{"a number drawn, and a flag set that others have not read", "0.0 add f =21; 0.0 ld.relaxed g =22; 0.0 fence =23; 0.0 st x =1; 2.0 ld x =2", gives, "1-2 unordered"},
 		{"a barrier of blocks", "0.0 add f =21; 0.0 ld.relaxed g =22; 0.0 ld.relaxed g =22; 2.0 add f =21; 2.0 fence; 2.0 st.relaxed g =24; 0.0 ld.relaxed g =22; 0.0 fence =23; " +
 			"0.0 add f =21; 0.0 fence; 0.0 st.relaxed g =24; 0.0 st x =1; 4.0 ld x =2", gives, "1-2 unordered"},
+		{"a barrier of blocks that is polled by adding nothing", "0.0 add g =25; 0.0 add f =21; 0.0 add g =22; 0.0 add g =22; 2.0 add f =21; 2.0 fence; 2.0 add g =29; 0.0 add g =22; 0.0 fence =23; " +
+			"0.0 add g =25; 0.0 add f =21; 0.0 add g =22; 0.0 fence =23; 0.0 st x =1; 4.0 ld x =2", gives, "1-2 unordered"},
 		{"a lock taken by an exchange", exchanged("0.0", "0.0 st x =1") + exchanged("2.0", "2.0 ld x =2"), gives, ""},
 		{"without the lock that is taken by an exchange", exchanged("0.0", "0.0 st x =1") + "2.0 ld x =2", gives, "1-2 missing-lock"},
 		{"before a lock is taken by an exchange", exchanged("4.0", "4.0 st y") + "0.0 st x =1; 0.0 exch m =21; 0.0 exch m =21; " + exchanged("2.0", "2.0 ld x =2"), gives, "1-2 missing-lock"},

@@ -152,7 +152,8 @@ func (w *Witness) acquired(b *block, e *event.Event, wi uint32) {
 func (b *block) given(o *Operation, handed uint32) (gave uint32) {
 	x := &b.warps[o.Warp]
 	epochs := b.of.Epochs(o.Warp)
-	for m := o.Event.Mask; m != 0 && x.waits != nil && (o.Site.Discards || o.Event.Kind == event.Store); m &= m - 1 {
+	reads := o.Event.Kind == event.Atomic && !o.Site.Discards // by adding nothing, perhaps
+	for m := o.Event.Mask; m != 0 && x.waits != nil && !reads; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		x.waits[lane].wrote = variable{o.Batch.AddrOf(o.Event, lane), o.Event.Space}
 	}
@@ -161,7 +162,7 @@ func (b *block) given(o *Operation, handed uint32) (gave uint32) {
 		if s.taking == nil || bit == 0 {
 			return false
 		}
-		writes := o.Batch.AddrOf(o.Event, s.lane) == s.lock.Addr && s.lock.Shared == (o.Event.Space == event.Shared)
+		writes := (!reads || o.Event.RMW == event.CompareAndSwap) && o.Batch.AddrOf(o.Event, s.lane) == s.lock.Addr && s.lock.Shared == (o.Event.Space == event.Shared)
 		if !writes && !(s.taking.queue && handed&bit != 0) {
 			return false
 		}
