@@ -20,8 +20,11 @@ type Facts struct {
 	ByLeader  bool // of both blocks a thread takes the same lock, and holds it over a barrier, as for all of them
 	// Unawaited is "first" or "second" where another thread of the block of that one has waited for the other access, and it has not.
 	Unawaited string
-	Alone     bool // one of the two is in a critical section of a lock that the other's thread never took
-	TwoLocks  bool // Alone, and the other is in one of another lock
+	// Passed is set where a thread of a third block has read what the first thread wrote after its access, and has written what the second
+	// one read before its own, with no fence between.
+	Passed   bool
+	Alone    bool // one of the two is in a critical section of a lock that the other's thread never took
+	TwoLocks bool // Alone, and the other is in one of another lock
 	// Others is set where the fence is missing: in another race of the two places the same variable is written by another thread
 	// of the earlier one's block, and no barrier lies between (Handover.Apart).
 	Others bool
@@ -133,7 +136,7 @@ func (f *Facts) Join(g *Facts) *Facts {
 	if f.Unawaited == "" && (g.Unawaited != "" || !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific())) {
 		out, other = g, f
 	}
-	if out.Kind() == MissingFence && !out.Others && (other.Others || other.Kind() == MissingBarrier && other.Handover != nil &&
+	if out.Kind() == MissingFence && out.Handover != nil && !out.Others && (other.Others || other.Kind() == MissingBarrier && other.Handover != nil &&
 		other.Handover.Apart && other.Handover.Write == out.Handover.Write) {
 		both := *out
 		both.Others = true
@@ -165,6 +168,8 @@ func (f *Facts) Kind() Kind {
 		return MissingBarrier
 	case h == nil && f.Alone:
 		return MissingLock
+	case h == nil && f.Passed && !f.sameBlock():
+		return MissingFence
 	case h == nil:
 		return f.Category.Kind()
 	case f.sameBlock() && h.Lacking():
@@ -558,6 +563,10 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	h := f.Handover
 	switch k {
 	case MissingFence:
+		if h == nil {
+			return what + ": a thread of a third block passes on that the first thread is done, by an atomic or volatile variable that it reads and another one that it writes, but it has no fence between the two",
+				"put __threadfence() between that read and that write, in the block that passes it on, or make the read an acquire and the write a release"
+		}
 		who := "the first thread writes an atomic or volatile variable after its access"
 		if h.Barrier {
 			who = "after a barrier, another thread of the first block writes an atomic or volatile variable"

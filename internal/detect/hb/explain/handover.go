@@ -51,6 +51,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	if f.Handover == nil && !f.ByLeader {
 		f.Alone, f.TwoLocks = x.alone(early, late)
 		f.Alone = f.Alone || x.outside
+		f.Passed = !f.Alone && f.Handed && !x.sameBlock() && x.passed()
 	}
 	if f.Kind() == f.Category.Kind() && x.unawaited() {
 		f.Unawaited = "second"

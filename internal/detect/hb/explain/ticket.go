@@ -21,11 +21,13 @@ import (
 //
 // A barrier of blocks that counts and polls looks like a ticket lock, but who counts again before it writes what it polled holds no lock.
 
-// variable is one that a thread has read; the zero value is none.
-type variable struct {
-	addr  uint64
-	space event.Space
-}
+// variable is one that a thread has read: its address, with sharedBit if it lies in shared memory; 0 for none.
+type variable uint64
+
+const sharedBit = 1 << 63
+
+func (v variable) shared() bool { return v&sharedBit != 0 }
+func (v variable) addr() uint64 { return uint64(v &^ sharedBit) }
 
 // waiting is what a thread has read by strong accesses whose results it uses.
 type waiting struct {
@@ -53,26 +55,34 @@ func (t *taking) proven() bool { return t.polled && t.given }
 func (w *Witness) read(o *Operation) {
 	e := o.Event
 	atomic := e.Kind == event.Atomic
-	b := w.block(o.Block, atomic || e.Order == event.Volatile)
-	if b == nil || atomic && o.Site.Discards || e.Flags&event.FlagRead == 0 {
+	if atomic && o.Site.Discards || e.Flags&event.FlagRead == 0 {
+		return
+	}
+	b := w.block(o.Block, atomic || !o.Site.Sync.Acquires)
+	if b == nil {
 		return
 	}
 	x := &b.warps[o.Warp]
 	if x.waits == nil {
-		if atomic && e.RMW == event.CompareAndSwap || !atomic && e.Order != event.Volatile {
+		if atomic && e.RMW == event.CompareAndSwap || !atomic && o.Site.Sync.Acquires {
 			return
 		}
 		x.waits = new([32]waiting)
 		w.waits = true
 	}
-	for m := e.Mask; m != 0; m &= m - 1 {
+	var room [32]uint64
+	bit := spaceBit(e)
+	addrs := o.Batch.Addresses(e, &room)
+	for m, i := e.Mask, 0; m != 0; m, i = m&(m-1), i+1 {
 		lane := bits.TrailingZeros32(m)
-		y, v := &x.waits[lane], variable{o.Batch.AddrOf(e, lane), e.Space}
+		y, v := &x.waits[lane], variable(addrs[i])|bit
 		if atomic && e.RMW == event.OtherRMW {
 			if v != y.drawn {
 				y.drawn, y.before = v, y.drawn
 			}
-			x.held = slices.DeleteFunc(x.held, func(s section) bool { return s.taking != nil && s.lane == lane && s.drawn == v })
+			if len(x.held) > 0 {
+				x.held = slices.DeleteFunc(x.held, func(s section) bool { return s.taking != nil && s.lane == lane && s.drawn == v })
+			}
 		}
 		if v == y.read && y.place == e.Place {
 			w.taking(e.Place).polled = true
@@ -90,9 +100,17 @@ func (w *Witness) read(o *Operation) {
 	}
 }
 
+// spaceBit is what variables have beside their addresses.
+func spaceBit(e *event.Event) variable {
+	if e.Space == event.Shared {
+		return sharedBit
+	}
+	return 0
+}
+
 // queues follows a queue over a read of v.
 func (y *waiting) queues(v variable, place uint32, exchange bool) {
-	none := variable{}
+	const none = 0
 	switch {
 	case exchange:
 		y.queue, y.queued, y.other, y.wrote = v, place, none, none
@@ -124,17 +142,17 @@ func (w *Witness) acquired(b *block, e *event.Event, wi uint32) {
 		if drawn == y.read {
 			drawn = y.before
 		}
-		switch none := (variable{}); {
+		switch {
 		case !y.fresh:
 			continue
-		case y.queue != none:
-			v, place, drawn = y.queue, y.queued, none
-		case drawn == none:
+		case y.queue != 0:
+			v, place, drawn = y.queue, y.queued, 0
+		case drawn == 0:
 			continue
 		}
-		y.fresh, y.queue, y.other = false, variable{}, variable{}
-		id := lock.ID{Addr: v.addr}
-		if v.space == event.Shared {
+		y.fresh, y.queue, y.other = false, 0, 0
+		id := lock.ID{Addr: v.addr()}
+		if v.shared() {
 			id.Shared, id.Block = true, b.of.Index
 		}
 		taken := newest(x.seen(lane), func(h *handover) bool { return h.address == id.Addr && h.shared == id.Shared && h.place == place })
@@ -155,7 +173,7 @@ func (b *block) given(o *Operation, handed uint32) (gave uint32) {
 	reads := o.Event.Kind == event.Atomic && !o.Site.Discards // by adding nothing, perhaps
 	for m := o.Event.Mask; m != 0 && x.waits != nil && !reads; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		x.waits[lane].wrote = variable{o.Batch.AddrOf(o.Event, lane), o.Event.Space}
+		x.waits[lane].wrote = variable(o.Batch.AddrOf(o.Event, lane)) | spaceBit(o.Event)
 	}
 	x.held = slices.DeleteFunc(x.held, func(s section) bool {
 		bit := o.Event.Mask & (1 << uint(s.lane))
@@ -196,7 +214,7 @@ func (x *race) draws(how *detect.Handover, h *handover) bool {
 	}
 	t := x.w.takings[how.Read]
 	return t != nil && t.polled || slices.ContainsFunc(x.block.warps[x.wi].held, func(s section) bool {
-		return s.taking != nil && s.is(&x.after) && s.taking.polled && h.address == s.drawn.addr && h.shared == (s.drawn.space == event.Shared)
+		return s.taking != nil && s.is(&x.after) && s.taking.polled && h.address == s.drawn.addr() && h.shared == s.drawn.shared()
 	})
 }
 
@@ -209,12 +227,11 @@ func (x *race) guarded(o *handover) bool {
 		return false
 	}
 	g := w[x.after.Lane].guard
-	shared := g.space == event.Shared
-	if g == (variable{}) || g.addr == o.address || x.concerns(shared, g.addr, lockSize) {
+	if g == 0 || g.addr() == o.address || x.concerns(g.shared(), g.addr(), lockSize) {
 		return false
 	}
 	wrote, since := 0, false
-	x.strongWrites(shared, x.later.Actor.Block, g.addr, func(w *history.Record) {
+	x.strongWrites(g.shared(), x.later.Actor.Block, g.addr(), func(w *history.Record) {
 		if sameThread(&w.Stamp, &x.before) && w.Stamp.Epoch != x.before.Epoch {
 			wrote++
 			since = since || w.Stamp.Epoch > x.before.Epoch
@@ -222,3 +239,60 @@ func (x *race) guarded(o *handover) bool {
 	})
 	return since || wrote > 1
 }
+
+// polledBy gives what threads of a running block have polled last, and have not acquired by.
+func (w *Witness) polledBy(b *block) (all []variable) {
+	for wi := range b.warps {
+		x := b.warps[wi].waits
+		if x == nil {
+			continue
+		}
+		for lane := range x {
+			y := &x[lane]
+			if t := w.takings[y.place]; y.fresh && t != nil && t.polled && !y.read.shared() && len(all) < maxSections && !slices.Contains(all, y.read) {
+				all = append(all, y.read)
+			}
+		}
+	}
+	return all
+}
+
+// passed says that a thread of a third block has polled a variable that the earlier thread wrote after its access, and has acquired nothing
+// by it, and that one of its block has written what the later thread observed last.
+func (x *race) passed() bool {
+	if x.block == nil {
+		return false
+	}
+	o, _, _ := x.last(x.wi, x.wi+1, 1<<uint(x.after.Lane))
+	if o.size == 0 {
+		o, _, _ = x.last(0, uint32(len(x.block.warps)), ^uint32(0))
+	}
+	if o.size == 0 || o.shared {
+		return false
+	}
+	var by []uint32 // blocks
+	x.strongWrites(false, 0, o.address, func(w *history.Record) {
+		if i := w.Stamp.Block(); w.Chain <= o.chains && i != x.before.Block() && i != x.after.Block() && !slices.Contains(by, i) && len(by) < maxPassing {
+			by = append(by, i)
+		}
+	})
+	for _, i := range by {
+		polled := x.past(i).polled
+		if b := x.blocks[i]; b != nil {
+			polled = x.w.polledBy(b)
+		}
+		for _, v := range polled {
+			wrote := false
+			x.strongWrites(false, 0, v.addr(), func(w *history.Record) {
+				wrote = wrote || w.Stamp.Block() == x.before.Block() && w.Stamp.Epoch > x.before.Epoch
+			})
+			if wrote {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxPassing bounds the blocks that are asked whether they passed something on.
+const maxPassing = 16

@@ -51,8 +51,9 @@ type launch struct {
 
 // past is what is kept of a block when it has ended.
 type past struct {
-	within   uint32    // the block's epoch when one of its threads last observed a strong write of another; 0: none has
-	sections []section // the last that have ended
+	within   uint32     // the block's epoch when one of its threads last observed a strong write of another; 0: none has
+	sections []section  // the last that have ended
+	polled   []variable // of a block that has ended: what its threads had polled last, and had not acquired by
 }
 
 // block is a running block.
@@ -393,8 +394,9 @@ func (b *block) trim() {
 func (w *Witness) end(b *block) {
 	l := w.launches[b.of.Launch]
 	delete(l.blocks, b.of.Index)
-	if b.within > 0 || len(b.sections) > 0 {
-		l.ended[b.of.Index] = past{b.within, slices.Clone(b.sections[max(len(b.sections)-maxSections, 0):])}
+	polled := w.polledBy(b)
+	if b.within > 0 || len(b.sections) > 0 || len(polled) > 0 {
+		l.ended[b.of.Index] = past{b.within, slices.Clone(b.sections[max(len(b.sections)-maxSections, 0):]), slices.Clip(polled)}
 		if l.order = append(l.order, b.of.Index); len(l.order) > maxEnded {
 			delete(l.ended, l.order[0])
 			l.order, l.forgot = l.order[1:], true
