@@ -508,6 +508,13 @@ const (
 // fixLost is what mends an update that lanes of a warp lose to each other.
 const fixLost = "make the whole update one atomic operation (atomicAdd, ...), or let one thread do it"
 
+// oneUpdate says that one of the two is the store of an update (x += y), and the other the load of the same update, by another thread: what
+// orders the two saves no update.
+func (f *Facts) oneUpdate() bool {
+	x, y := &f.Earlier, &f.Later
+	return x.Updates && x.Load == y.Place || y.Updates && y.Load == x.Place
+}
+
 // unlocked says why locks do not order the two.
 func (f *Facts) unlocked() string {
 	if f.TwoLocks {
@@ -529,7 +536,7 @@ func (f *Facts) explainBlock(k Kind) (message, fix string) {
 			f.warpFix("end the branch after the first access, and put a __syncwarp() there whose mask names the lanes that reach it, both threads among them")
 	}
 	fix = "put __syncthreads() between the two, where all threads of the block reach it; between turns of a loop, at the end of its body"
-	if f.Earlier.Place == f.Later.Place {
+	if f.Earlier.Place == f.Later.Place || f.oneUpdate() {
 		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation; between turns of a loop, put __syncthreads() at the end of its body"
 	}
 	return fmt.Sprintf("%s of the same bytes in %s by threads of one block with no barrier between them%s", f.pair(), f.memory(), f.around()), fix
@@ -603,7 +610,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 		return what + ": " + f.unlocked(), takeLock
 	}
 	fix = "synchronise the grid between the two (cooperative launch), split the kernel there, or let the first thread release a flag after its access and the second acquire it before its own, at device scope"
-	if f.Earlier.Place == f.Later.Place || f.Earlier.Op == Write && f.Later.Op == Write {
+	if f.Earlier.Place == f.Later.Place || f.Earlier.Op == Write && f.Later.Op == Write || f.oneUpdate() {
 		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation (atomicAdd, atomicMax, ...)"
 	}
 	if f.Later.Space == event.Shared && f.Earlier.Place != f.Later.Place {
