@@ -51,8 +51,8 @@ type taking struct {
 
 func (t *taking) proven() bool { return t.polled && t.given }
 
-// read notes a strong access whose result its lanes use.
-func (w *Witness) read(o *Operation) {
+// read notes a strong access whose result its lanes use, and of which some have observed others.
+func (w *Witness) read(o *Operation, observed uint32) {
 	e := o.Event
 	atomic := e.Kind == event.Atomic
 	if atomic && o.Site.Discards || e.Flags&event.FlagRead == 0 {
@@ -90,6 +90,9 @@ func (w *Witness) read(o *Operation) {
 				t := w.taking(y.queued)
 				t.polled, t.queue = true, true
 			}
+		}
+		if b.unpoll(o.Warp, 1<<uint(lane)); observed>>uint(lane)&1 != 0 && !v.shared() && len(b.polls) < maxPassing && w.takings[e.Place] != nil && w.takings[e.Place].polled {
+			b.polls = append(b.polls, poll{o.Warp, lane, v, b.of.Epoch()})
 		}
 		y.queues(v, e.Place, atomic && e.RMW == event.Exchange)
 		y.read, y.place = v, e.Place
@@ -134,6 +137,7 @@ func (w *Witness) taking(place uint32) *taking {
 // acquired lets lanes take the locks that they have waited for.
 func (w *Witness) acquired(b *block, e *event.Event, wi uint32) {
 	x, epochs := &b.warps[wi], b.of.Epochs(wi)
+	b.unpoll(wi, e.Mask)
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		y := &x.waits[lane]
@@ -167,13 +171,19 @@ func (w *Witness) acquired(b *block, e *event.Event, wi uint32) {
 }
 
 // given lets lanes give back, by a strong write by which some hand over, the locks that they have waited for.
-func (b *block) given(o *Operation, handed uint32) (gave uint32) {
+func (w *Witness) given(b *block, o *Operation, handed uint32) (gave uint32) {
 	x := &b.warps[o.Warp]
 	epochs := b.of.Epochs(o.Warp)
 	reads := o.Event.Kind == event.Atomic && !o.Site.Discards // by adding nothing, perhaps
-	for m := o.Event.Mask; m != 0 && x.waits != nil && !reads; m &= m - 1 {
+	for m := o.Event.Mask; m != 0 && (x.waits != nil || len(b.polls) > 0) && !reads; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		x.waits[lane].wrote = variable(o.Batch.AddrOf(o.Event, lane)) | spaceBit(o.Event)
+		v := variable(o.Batch.AddrOf(o.Event, lane)) | spaceBit(o.Event)
+		if x.waits != nil {
+			x.waits[lane].wrote = v
+		}
+		if len(b.polls) > 0 && !v.shared() {
+			w.passes(b, o.Warp, lane, v)
+		}
 	}
 	x.held = slices.DeleteFunc(x.held, func(s section) bool {
 		bit := o.Event.Mask & (1 << uint(s.lane))
@@ -240,27 +250,41 @@ func (x *race) guarded(o *handover) bool {
 	return since || wrote > 1
 }
 
-// polledBy gives what threads of a running block have polled last, and have not acquired by.
-func (w *Witness) polledBy(b *block) (all []variable) {
-	for wi := range b.warps {
-		x := b.warps[wi].waits
-		if x == nil {
-			continue
-		}
-		for lane := range x {
-			y := &x[lane]
-			if t := w.takings[y.place]; y.fresh && t != nil && t.polled && !y.read.shared() && len(all) < maxSections && !slices.Contains(all, y.read) {
-				all = append(all, y.read)
-			}
-		}
-	}
-	return all
+// poll is that a lane, which has polled a variable, has observed what another thread wrote there, and has not acquired since.
+type poll struct {
+	wi    uint32
+	lane  int
+	v     variable
+	epoch uint32
 }
 
-// passed says that a thread of a third block has polled a variable that the earlier thread wrote after its access, and has acquired nothing
-// by it, and that one of its block has written what the later thread observed last.
+// unpoll forgets polls by lanes.
+func (b *block) unpoll(wi, lanes uint32) {
+	if len(b.polls) > 0 {
+		b.polls = slices.DeleteFunc(b.polls, func(p poll) bool { return p.wi == wi && lanes>>uint(p.lane)&1 != 0 })
+	}
+}
+
+// passes notes that a lane writes v: it may pass on what it has polled, and what others of its block have that it has met since.
+func (w *Witness) passes(b *block, wi uint32, lane int, v variable) {
+	l := w.launches[b.of.Launch]
+	for _, p := range b.polls {
+		if p.v == v || (p.wi != wi || p.lane != lane) && !b.of.Launch.LogOf(b.of.Index).Waited(wi, lane, p.epoch, never) {
+			continue
+		}
+		if l.passed == nil || len(l.passed) >= maxPassed {
+			l.passed = map[variable][]variable{}
+		}
+		if all := l.passed[v]; len(all) < maxPassing && !slices.Contains(all, p.v) {
+			l.passed[v] = append(all, p.v)
+		}
+	}
+}
+
+// passed says that a thread of a third block has polled a variable that the earlier thread, or one of its block, wrote after its access,
+// and, without a fence, has passed that on by what the later thread observed last.
 func (x *race) passed() bool {
-	if x.block == nil {
+	if x.block == nil || x.launch.passed == nil {
 		return false
 	}
 	o, _, _ := x.last(x.wi, x.wi+1, 1<<uint(x.after.Lane))
@@ -270,29 +294,16 @@ func (x *race) passed() bool {
 	if o.size == 0 || o.shared {
 		return false
 	}
-	var by []uint32 // blocks
-	x.strongWrites(false, 0, o.address, func(w *history.Record) {
-		if i := w.Stamp.Block(); w.Chain <= o.chains && i != x.before.Block() && i != x.after.Block() && !slices.Contains(by, i) && len(by) < maxPassing {
-			by = append(by, i)
-		}
+	return slices.ContainsFunc(x.launch.passed[variable(o.address)], func(v variable) (wrote bool) {
+		x.strongWrites(false, 0, v.addr(), func(w *history.Record) {
+			wrote = wrote || w.Stamp.Block() == x.before.Block() && w.Stamp.Epoch > x.before.Epoch
+		})
+		return wrote
 	})
-	for _, i := range by {
-		polled := x.past(i).polled
-		if b := x.blocks[i]; b != nil {
-			polled = x.w.polledBy(b)
-		}
-		for _, v := range polled {
-			wrote := false
-			x.strongWrites(false, 0, v.addr(), func(w *history.Record) {
-				wrote = wrote || w.Stamp.Block() == x.before.Block() && w.Stamp.Epoch > x.before.Epoch
-			})
-			if wrote {
-				return true
-			}
-		}
-	}
-	return false
 }
 
-// maxPassing bounds the blocks that are asked whether they passed something on.
-const maxPassing = 16
+// maxPassed bounds the variables of a launch by which something was passed on, and maxPassing the polls of a block, and what is passed on by one variable.
+const (
+	maxPassed  = 1 << 10
+	maxPassing = 16
+)

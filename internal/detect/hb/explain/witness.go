@@ -45,15 +45,15 @@ type awaits struct {
 type launch struct {
 	blocks map[uint32]*block
 	ended  map[uint32]past
-	order  []uint32 // of ended, the oldest first
-	forgot bool     // one that had ended
+	order  []uint32                // of ended, the oldest first
+	forgot bool                    // one that had ended
+	passed map[variable][]variable // what threads had polled, and had not acquired by, when they wrote a variable
 }
 
 // past is what is kept of a block when it has ended.
 type past struct {
-	within   uint32     // the block's epoch when one of its threads last observed a strong write of another; 0: none has
-	sections []section  // the last that have ended
-	polled   []variable // of a block that has ended: what its threads had polled last, and had not acquired by
+	within   uint32    // the block's epoch when one of its threads last observed a strong write of another; 0: none has
+	sections []section // the last that have ended
 }
 
 // block is a running block.
@@ -64,6 +64,7 @@ type block struct {
 	number uint32        // of the last operation by which a lane observed others
 	locks  *lock.Tracker // has the block's events since locked
 	locked bool          // a lock may have been taken
+	polls  []poll
 }
 
 type warp struct {
@@ -305,19 +306,20 @@ func newest(all [8]handover, fit func(*handover) bool) (h handover) {
 }
 
 // Accessed notes a strong access, which has been performed, yet has not begun an epoch. It gives the lanes that gave back a lock by it, which
-// are to begin one: what they do now is outside. Handed are the lanes that hand over by it: see order.Block.Handed.
-func (w *Witness) Accessed(o *Operation, handed uint32) (gave uint32) {
+// are to begin one: what they do now is outside. Handed are the lanes that hand over by it, see order.Block.Handed, and
+// observed those that have observed others.
+func (w *Witness) Accessed(o *Operation, handed, observed uint32) (gave uint32) {
 	if o.Site.Side.Write {
 		gave = w.wrote(o, handed)
 	}
-	w.read(o)
+	w.read(o, observed)
 	return gave
 }
 
 func (w *Witness) wrote(o *Operation, handed uint32) (gave uint32) {
 	if w.waits {
 		if b := w.block(o.Block, false); b != nil {
-			gave = b.given(o, handed)
+			gave = w.given(b, o, handed)
 		}
 	}
 	takes := o.Event.RMW == event.CompareAndSwap
@@ -394,9 +396,8 @@ func (b *block) trim() {
 func (w *Witness) end(b *block) {
 	l := w.launches[b.of.Launch]
 	delete(l.blocks, b.of.Index)
-	polled := w.polledBy(b)
-	if b.within > 0 || len(b.sections) > 0 || len(polled) > 0 {
-		l.ended[b.of.Index] = past{b.within, slices.Clone(b.sections[max(len(b.sections)-maxSections, 0):]), slices.Clip(polled)}
+	if b.within > 0 || len(b.sections) > 0 {
+		l.ended[b.of.Index] = past{b.within, slices.Clone(b.sections[max(len(b.sections)-maxSections, 0):])}
 		if l.order = append(l.order, b.of.Index); len(l.order) > maxEnded {
 			delete(l.ended, l.order[0])
 			l.order, l.forgot = l.order[1:], true
@@ -405,7 +406,7 @@ func (w *Witness) end(b *block) {
 	if len(w.spare) == maxSpare {
 		return
 	}
-	b.of, b.number, b.locked, b.past = nil, 0, false, past{sections: b.sections[:0]}
+	b.of, b.number, b.locked, b.polls, b.past = nil, 0, false, b.polls[:0], past{sections: b.sections[:0]}
 	for i := range b.warps {
 		x := &b.warps[i]
 		x.held = x.held[:0]

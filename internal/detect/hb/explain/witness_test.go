@@ -42,7 +42,7 @@ func (s *stage) atomic(block uint32, r event.RMW) *Operation {
 // perform tells of an operation whose lanes observe others.
 func (s *stage) perform(o *Operation) {
 	s.Observed(o, 0, &order.Observations{Lanes: o.Event.Mask, InScope: o.Event.Mask, Within: true})
-	s.Accessed(o, 0)
+	s.Accessed(o, 0, o.Event.Mask)
 }
 
 func (s *stage) sync(block uint32, k event.Kind) {
