@@ -51,11 +51,15 @@ type taking struct {
 
 func (t *taking) proven() bool { return t.polled && t.given }
 
+// maxDrawing is how many lanes may take locks by one atomic operation: where more draw numbers, these are places in a list, which kernels
+// draw so often that to follow them would cost as much as to judge them.
+const maxDrawing = 8
+
 // read notes a strong access whose result its lanes use, and of which some have observed others.
 func (w *Witness) read(o *Operation, observed uint32) {
 	e := o.Event
 	atomic := e.Kind == event.Atomic
-	if atomic && o.Site.Discards || e.Flags&event.FlagRead == 0 {
+	if atomic && (o.Site.Discards || bits.OnesCount32(e.Mask) > maxDrawing) || e.Flags&event.FlagRead == 0 {
 		return
 	}
 	b := w.block(o.Block, atomic || !o.Site.Sync.Acquires)
