@@ -144,6 +144,7 @@ func TestPlaces(t *testing.T) {
 		{"a value put by an exchange, without a fence", "0.0 st x =1; 0.0 exch m =21; 2.0 exch m =21; 2.0 fence; 2.0 ld x =2", gives, "1-2 missing-fence"},
 		{"a lock with a queue", queued + "0.0 st x =1; 0.0 fence =28; 0.0 exch g =29; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, ""},
 		{"a lock with a queue, and an access after it was given back", queued + "0.0 fence =28; 0.0 exch g =29; 0.0 st x =1; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, "1-2 missing-lock"},
+		{"a volatile variable of a lock with a queue", queued + "0.0 st.volatile x =1; 0.0 fence =28; 0.0 exch g =29; 4.0 ld.volatile x =2", gives, "1-2 volatile"},
 		{"a lock with a queue, given back without a fence", queued + "0.0 st x =1; 0.0 exch g =29; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, "1-2 missing-fence"},
 		{"volatile data of a sequence lock", sequence("2.0 fence; "), gives, "3-5 volatile; 4-6 volatile; 7-1 volatile; 8-1 volatile"},
 		{"volatile data of a sequence lock, without a fence", sequence(""), gives, "3-5 missing-fence; 4-6 missing-fence; 7-1 volatile; 8-1 volatile"},

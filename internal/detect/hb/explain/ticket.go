@@ -311,3 +311,13 @@ const (
 	maxPassed  = 1 << 10
 	maxPassing = 16
 )
+
+// sections gives the last critical sections of a block that explain the race. Of volatile variables those of locks that threads wait for do not:
+// they may be parts of these locks, which are used outside the critical sections too.
+func (x *race) sections(block uint32) []section {
+	all := x.launch.sections(block)
+	if x.Category == detect.VolatileRace {
+		all = slices.DeleteFunc(all, func(s section) bool { return s.taking != nil })
+	}
+	return all
+}
