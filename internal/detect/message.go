@@ -21,10 +21,13 @@ type Facts struct {
 	// Unawaited is "first" or "second" if another thread of that one's block has waited for the other access, and it
 	// has not.
 	Unawaited string
-	Alone     bool // one of the two is in a critical section of a lock that the other thread never took
-	TwoLocks  bool // Alone, and the other is in a critical section of another lock
-	// Others is set if a fence is missing and, in another race of the two places, another thread of the earlier
-	// thread's block writes the same variable with no barrier between (Handover.Apart).
+	// Passed is set where a thread of a third block has read what the first thread wrote after its access, and has written what the second
+	// one read before its own, with no fence between.
+	Passed   bool
+	Alone    bool // one of the two is in a critical section of a lock that the other's thread never took
+	TwoLocks bool // Alone, and the other is in one of another lock
+	// Others is set where the fence is missing: in another race of the two places the same variable is written by another thread
+	// of the earlier one's block, and no barrier lies between (Handover.Apart).
 	Others bool
 	Lost   bool // the two are the load and the store of an update that several lanes of a warp do at once: see LostUpdate
 	Reuses bool // one of the two is an asynchronous copy into a buffer whose previous content the other uses
@@ -142,7 +145,7 @@ func (f *Facts) Join(g *Facts) *Facts {
 	if f.Unawaited == "" && (g.Unawaited != "" || !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific())) {
 		out, other = g, f
 	}
-	if out.Kind() == MissingFence && !out.Others && (other.Others || other.Kind() == MissingBarrier && other.Handover != nil &&
+	if out.Kind() == MissingFence && out.Handover != nil && !out.Others && (other.Others || other.Kind() == MissingBarrier && other.Handover != nil &&
 		other.Handover.Apart && other.Handover.Write == out.Handover.Write) {
 		both := *out
 		both.Others = true
@@ -174,6 +177,8 @@ func (f *Facts) Kind() Kind {
 		return MissingBarrier
 	case h == nil && f.Alone:
 		return MissingLock
+	case h == nil && f.Passed && !f.sameBlock():
+		return MissingFence
 	case h == nil:
 		return f.Category.Kind()
 	case f.sameBlock() && h.Lacking():
@@ -513,7 +518,14 @@ const (
 // fixLost is the fix for an update that lanes of a warp lose to each other.
 const fixLost = "make the whole update one atomic operation (atomicAdd, ...), or let one thread do it"
 
-// unlocked says why locks do not order the two accesses.
+// oneUpdate says that one of the two is the store of an update (x += y), and the other the load of the same update, by another thread: what
+// orders the two saves no update.
+func (f *Facts) oneUpdate() bool {
+	x, y := &f.Earlier, &f.Later
+	return x.Updates && x.Load == y.Place || y.Updates && y.Load == x.Place
+}
+
+// unlocked says why locks do not order the two.
 func (f *Facts) unlocked() string {
 	if f.TwoLocks {
 		return twoLocks
@@ -534,7 +546,7 @@ func (f *Facts) explainBlock(k Kind) (message, fix string) {
 			f.warpFix("end the branch after the first access, and put a __syncwarp() there whose mask names the lanes that reach it, including both threads")
 	}
 	fix = "put __syncthreads() between the two, where all threads of the block reach it; between iterations of a loop, at the end of its body"
-	if f.Earlier.Place == f.Later.Place {
+	if f.Earlier.Place == f.Later.Place || f.oneUpdate() {
 		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation; between iterations of a loop, put __syncthreads() at the end of its body"
 	}
 	return fmt.Sprintf("%s of the same bytes in %s by threads of one block with no barrier between them%s", f.pair(), f.memory(), f.around()), fix
@@ -569,6 +581,10 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	h := f.Handover
 	switch k {
 	case MissingFence:
+		if h == nil {
+			return what + ": a thread of a third block passes on that the first thread is done, by an atomic or volatile variable that it reads and another one that it writes, but it has no fence between the two",
+				"put __threadfence() between that read and that write, in the block that passes it on, or make the read an acquire and the write a release"
+		}
 		who := "the first thread writes an atomic or volatile variable after its access"
 		if h.Barrier {
 			who = "after a barrier, another thread of the first block writes an atomic or volatile variable"
@@ -605,7 +621,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 		return what + ": " + f.unlocked(), takeLock
 	}
 	fix = "synchronise the grid between the two (cooperative launch), split the kernel there, or let the first thread release a flag after its access and the second acquire it before its own, at device scope"
-	if f.Earlier.Place == f.Later.Place || f.Earlier.Op == Write && f.Later.Op == Write {
+	if f.Earlier.Place == f.Later.Place || f.Earlier.Op == Write && f.Later.Op == Write || f.oneUpdate() {
 		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation (atomicAdd, atomicMax, ...)"
 	}
 	if f.Later.Space == event.Shared && f.Earlier.Place != f.Later.Place {

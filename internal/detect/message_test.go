@@ -40,8 +40,37 @@ func TestWarpFix(t *testing.T) {
 	}
 }
 
-// TestHostFix checks that the fix for a race with the program's own instructions on the host is a wait, and for a race
-// with a call also a stream.
+// TestUpdateFix checks that the load and the store of one update, by different threads, are not told to order the two.
+func TestUpdateFix(t *testing.T) {
+	load, store := Access{Op: Read, Place: 1, Launch: event.Launch{ID: 1}}, Access{Op: Write, Place: 2, Updates: true, Load: 1, Warp: 1, Launch: event.Launch{ID: 1}}
+	for _, c := range []struct {
+		category       Category
+		earlier, later Access
+		load           uint32
+		want           bool
+	}{
+		{SameBlock, load, store, 1, true},
+		{CrossBlock, load, store, 1, true},
+		{CrossBlock, store, load, 1, true},
+		{CrossBlock, load, store, 3, false}, // of another element, by another load
+	} {
+		for _, a := range []*Access{&c.earlier, &c.later} {
+			if a.Updates {
+				a.Load = c.load
+			}
+			a.Launch.Block = event.Dim3{X: 64, Y: 1, Z: 1}
+			if c.category == CrossBlock {
+				a.Launch.Block.X = 32
+			}
+		}
+		f := NewRace("hb", &Facts{Category: c.category, Earlier: c.earlier, Later: c.later})
+		if got := strings.Contains(f.Fix, "make the whole update one atomic operation"); got != c.want {
+			t.Errorf("category %d: fix %q", c.category, f.Fix)
+		}
+	}
+}
+
+// TestHostFix checks that a race of the program's own instructions on the host is mended by a wait, and one of a call by streams too.
 func TestHostFix(t *testing.T) {
 	kernel := Access{Op: Write, Place: 1, Launch: event.Launch{ID: 1}}
 	for host, want := range map[string][2]string{

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"maps"
 	"math/bits"
-	"slices"
 
 	"fencepost.dev/fencepost/internal/engine/loader"
 	"fencepost.dev/fencepost/internal/event"
@@ -13,22 +11,20 @@ import (
 // placeElements prepares engine ref for the elements of its kernel. The element of an access is at the address that the
 // lane's last execution of the aligning instruction started from.
 func (r *Run) placeElements() {
-	of := r.Image.ElementsOf(r.Launch.Func)
-	if len(of.List) == 0 {
-		return
+	r.elements = r.Image.ElementsOf(r.Launch.Func).At(r.Places.Site)
+}
+
+// bases is the number of entries of lane.elements.
+func (r *Run) bases() int {
+	if r.elements == nil {
+		return 0
 	}
-	r.elements, r.bases = of.ByPlace(r.Root, r.Places.Enter), map[uint32]int{}
-	for _, at := range slices.Sorted(maps.Keys(r.elements)) {
-		base := r.elements[at].Base
-		if _, ok := r.bases[base]; !ok {
-			r.bases[base] = len(r.bases)
-		}
-	}
+	return r.elements.Bases()
 }
 
 // noteBase records the addresses that the lanes of on align, for accesses to elements.
 func (r *Run) noteBase(w *Warp, in *loader.Instr, on uint32, place uint32) {
-	k, ok := r.bases[place]
+	k, ok := r.elements.Base(place)
 	if !ok {
 		return
 	}
@@ -36,19 +32,22 @@ func (r *Run) noteBase(w *Warp, in *loader.Instr, on uint32, place uint32) {
 		i := bits.TrailingZeros32(m)
 		ln := &w.lanes[i]
 		if ln.elements == nil {
-			ln.elements = make([]uint64, len(r.bases))
+			ln.elements = make([]uint64, r.bases())
 		}
 		ln.elements[k] = r.value(w, i, &in.Operands[0])
 	}
 }
 
 func (m refMachine) Element(w *Warp, lane int, _ *loader.Instr, place uint32) (addr uint64, size uint8) {
-	e, ok := m.r.elements[place]
 	ln := &w.lanes[lane]
-	if !ok || ln.elements == nil {
+	if m.r.elements == nil || ln.elements == nil {
 		return 0, 0
 	}
-	return ln.elements[m.r.bases[e.Base]], e.Size
+	e, ok := m.r.elements.Access(place)
+	if !ok {
+		return 0, 0
+	}
+	return ln.elements[e.Base], e.Size
 }
 
 // partOf gives the offset and the size of the element within the word that a lane accesses; size 0 if it accesses the

@@ -78,10 +78,8 @@ type Run struct {
 	Params  []byte
 	// workspace is the memory that %envreg1 and 2 point to in a cooperative launch; otherwise 0.
 	workspace uint64
-	// For engine ref: the accesses of elements, by place, and the instructions that align their addresses, which number
-	// the entries of lane.elements.
-	elements map[uint32]opt.PlacedElement
-	bases    map[uint32]int
+	// Of engine ref: the accesses that mean elements; nil where there are none.
+	elements *opt.Placed
 
 	Sched    schedule
 	rng      rng
@@ -244,8 +242,8 @@ type lane struct {
 	param   []byte
 	local   []byte
 	tid     event.Dim3
-	ran     uint64 // Warp.Strain when it ran last
-	// elements are the addresses that instructions aligned last, see Run.bases; nil before the first.
+	ran     uint64 // Warp.Strain when it last ran
+	// elements are the addresses that instructions aligned last, by the number that opt.Placed gives these; nil before the first.
 	elements []uint64
 }
 

@@ -39,7 +39,7 @@ func (r *Run) step(w *Warp) {
 func (r *Run) perform(w *Warp, in *loader.Instr, on uint32, place uint32) uint64 {
 	switch in.Class {
 	case isa.Pure, isa.Special:
-		if r.bases != nil {
+		if r.elements != nil {
 			r.noteBase(w, in, on, place)
 		}
 		return r.pure(w, in, on)

@@ -147,8 +147,8 @@ type ThreadOptions struct {
 	Registers []int32
 }
 
-// Narrow says that some atomic operations on words are treated as operations on elements.
-func (t *Threads) Narrow() bool { return len(t.r.elements) > 0 }
+// Narrow says that some atomic operations of words are those of elements.
+func (t *Threads) Narrow() bool { return t.r.elements != nil }
 
 // NewThreads prepares the threads of a launch. Call Close to end it.
 func NewThreads(l *Launch, o ThreadOptions) *Threads {
@@ -624,7 +624,7 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 		}
 	}
 	t.frames(ln, keep)
-	for k := range len(t.r.bases) {
+	for k := range t.r.bases() {
 		v := byte(0)
 		if ln.elements != nil {
 			v = byte(ln.elements[k] & 7) // the offset in the word
@@ -691,7 +691,7 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 		copy(ln.param[f.paramAt:], b[:n])
 		b = b[n:]
 	}
-	if n := len(t.r.bases); n > 0 {
+	if n := t.r.bases(); n > 0 {
 		if ln.elements == nil {
 			ln.elements = make([]uint64, n)
 		}

@@ -161,10 +161,10 @@ type Launch struct {
 	// Enter returns the base of the places of a call: the place of instruction 0 of callee, called at place caller (0:
 	// by the host).
 	Enter func(caller uint32, callee *isa.Func) uint32
-	// Elements are the accesses that stand for an access to part of their word, by place.
-	Elements map[uint32]opt.PlacedElement
-	// Global reports whether an access of size bytes to global memory takes place, and Shared the same for shared
-	// memory. An access that does not take place is a fault that the device reports.
+	// Elements are the accesses that mean a part of the word that they access; nil where there are none.
+	Elements *opt.Placed
+	// Global says whether an access of size bytes to global memory takes place, and Shared the same of shared memory: one that does not is a
+	// fault that the device tells of.
 	Global, Shared func(in *isa.Inst, addr, size uint64) bool
 	// Outside, if not nil, is called for each access of a lane to global memory that does not take place. It is for
 	// devices that do not report such accesses.
@@ -205,8 +205,8 @@ type warpState struct {
 	stored  [32]stored  // the values of the store that they are about to execute
 	operand [32]operand // of the mbarrier operation that they are about to execute
 
-	// aligned are the addresses that the lanes aligned last, by place.
-	aligned map[uint32]*[32]uint64
+	// aligned are the addresses that the lanes aligned last, by the number of the instruction that did (opt.Placed).
+	aligned map[int]*[32]uint64
 }
 
 // stored is the part of a store that a lane has logged so far.
@@ -435,13 +435,20 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 	case Access:
 		e.access(r, s.Inst(), w, lanes, place)
 	case AlignDown:
-		at := w.aligned[place]
+		if e.l.Elements == nil {
+			return
+		}
+		k, ok := e.l.Elements.Base(place)
+		if !ok {
+			return
+		}
+		at := w.aligned[k]
 		if at == nil {
 			if w.aligned == nil {
-				w.aligned = map[uint32]*[32]uint64{}
+				w.aligned = map[int]*[32]uint64{}
 			}
 			at = new([32]uint64)
-			w.aligned[place] = at
+			w.aligned[k] = at
 		}
 		for m := lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
@@ -577,7 +584,10 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 // narrow replaces the accesses of lanes by accesses to the elements that they stand for, as the emulator does. If an
 // element is not aligned nothing is changed.
 func (e *Events) narrow(r *Record, w *warpState, v *event.Event, lanes uint32) {
-	x, ok := e.l.Elements[v.Place]
+	if e.l.Elements == nil {
+		return
+	}
+	x, ok := e.l.Elements.Access(v.Place)
 	base := w.aligned[x.Base]
 	if !ok || base == nil {
 		return

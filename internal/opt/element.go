@@ -15,19 +15,26 @@ import (
 
 // Elements are the accesses of a kernel that stand for an access to one or two bytes of the word that they access.
 type Elements struct {
-	Sites []Site // indexed by the list and by calls
-	List  []Element
+	funcs []funcElements // of the kernel, then of the functions that stay calls
+	Bases int            // instructions that align the address of an element: see Element.Base
 }
 
-// Element is one such access.
+// funcElements are the elements of a function that Build builds. Paths are those of sitePath.
+type funcElements struct {
+	fn      *isa.Func
+	inlined map[string]bool // paths of the calls that are inlined
+	list    map[string]Element
+	bases   map[string]int
+}
+
+// Element is what one such access means.
 type Element struct {
-	Access int32 // its site
-	Base   int32 // site of the and.b64 that computes its address; the first source of that is the address of the element
-	Size   uint8 // bytes of the element
+	Base int   // number of the and.b64 that computes the address: the first source is the address of the element
+	Size uint8 // bytes
 }
 
-// FindElements finds the elements of a kernel, including those in inlined calls. The result does not depend on the
-// shape of a launch. An access that may use other bytes of its word is not in the list.
+// FindElements finds the elements of a kernel, and of the functions that it calls. The result does not depend on the
+// shape of a launch. An access that may use other bytes of its word is none.
 func FindElements(kernel *isa.Func, shared *isa.Shared) (Elements, error) {
 	if !MayHaveElements(kernel) {
 		return Elements{}, nil
@@ -37,69 +44,157 @@ func FindElements(kernel *isa.Func, shared *isa.Shared) (Elements, error) {
 	if err != nil {
 		return Elements{}, err
 	}
-	f := funcs[0]
-	// Leave out unrolling, so that one instruction stays one.
-	fixpoint(f, slices.DeleteFunc(Passes(), func(p Pass) bool { return p.Name == "unroll" }), nil)
-	Order(f)
-	return Elements{Sites: f.Sites, List: f.elements()}, nil
+	var all Elements
+	for _, f := range funcs {
+		// Without unrolling: one instruction stays one.
+		fixpoint(f, slices.DeleteFunc(Passes(), func(p Pass) bool { return p.Name == "unroll" }), nil)
+		Order(f)
+		all.add(f)
+	}
+	if all.Bases == 0 {
+		return Elements{}, nil
+	}
+	return all, nil
 }
 
-// PlacedElement is an element of an access at a place.
-type PlacedElement struct {
-	Base uint32 // place of the and.b64
-	Size uint8  // bytes of the element
-}
-
-// ByPlace returns the elements by the places of their accesses. Root is the base of the kernel's places. Enter returns
-// the base of a call: the place of instruction 0 of callee, called at place caller.
-func (e *Elements) ByPlace(root uint32, enter func(caller uint32, callee *isa.Func) uint32) map[uint32]PlacedElement {
-	var place func(site int32) uint32
-	place = func(site int32) uint32 {
-		s := &e.Sites[site]
-		base := root
+// add finds the elements of a function.
+func (e *Elements) add(f *Func) {
+	of := funcElements{fn: f.Fn, inlined: map[string]bool{}, list: map[string]Element{}, bases: map[string]int{}}
+	for _, s := range f.Sites {
 		if s.Call >= 0 {
-			base = enter(place(s.Call), s.Fn)
+			of.inlined[sitePath(f.Sites, s.Call)] = true
 		}
-		return base + uint32(s.At)
 	}
-	placed := map[uint32]PlacedElement{}
-	for _, x := range e.List {
-		placed[place(x.Access)] = PlacedElement{place(x.Base), x.Size}
-	}
-	return placed
+	f.eachElement(func(access, base int32, size uint8) {
+		at := sitePath(f.Sites, base)
+		k, ok := of.bases[at]
+		if !ok {
+			k = e.Bases
+			of.bases[at] = k
+			e.Bases++
+		}
+		of.list[sitePath(f.Sites, access)] = Element{k, size}
+	})
+	e.funcs = append(e.funcs, of)
 }
 
-// Path names a site by the instructions of the calls that lead to it, the kernel's first.
-func (e *Elements) Path(site int32) string { return sitePath(e.Sites, site) }
+// of gives the elements of a function; nil where it has none, or is inlined wherever it is called.
+func (e *Elements) of(fn *isa.Func) *funcElements {
+	for i := range e.funcs {
+		if e.funcs[i].fn == fn {
+			return &e.funcs[i]
+		}
+	}
+	return nil
+}
 
+// Placed finds the elements of a launch by their places.
+type Placed struct {
+	of    Elements
+	site  func(place uint32) (fn *isa.Func, at int, caller uint32)
+	known map[uint32]placed
+}
+
+// placed is what an instruction at a place has to do with elements.
+type placed struct {
+	element Element // Size 0: it accesses none
+	base    int     // its number, if it aligns the address of one; else -1
+}
+
+// At gives a kernel's elements by place. Site gives what a place stands for: an instruction, and the place of the call of its function,
+// which is 0 for a kernel. At gives nil where the kernel has no elements.
+func (e Elements) At(site func(place uint32) (fn *isa.Func, at int, caller uint32)) *Placed {
+	if e.Bases == 0 {
+		return nil
+	}
+	return &Placed{of: e, site: site, known: map[uint32]placed{}}
+}
+
+// Bases is the number of instructions that Base numbers.
+func (p *Placed) Bases() int { return p.of.Bases }
+
+// Access gives the element that the access at a place means.
+func (p *Placed) Access(place uint32) (Element, bool) {
+	e := p.find(place).element
+	return e, e.Size != 0
+}
+
+// Base gives the number of the instruction at a place, if it aligns the address of an element.
+func (p *Placed) Base(place uint32) (int, bool) {
+	k := p.find(place).base
+	return k, k >= 0
+}
+
+func (p *Placed) find(place uint32) placed {
+	x, ok := p.known[place]
+	if !ok {
+		x = p.resolve(place)
+		p.known[place] = x
+	}
+	return x
+}
+
+// resolve goes down the call stack of a place, to the last function on it that was called by a call which is not inlined. The path
+// leads from there.
+func (p *Placed) resolve(place uint32) placed {
+	type call struct {
+		fn *isa.Func
+		at int
+	}
+	var stack []call // innermost first
+	for place != 0 {
+		fn, at, caller := p.site(place)
+		stack = append(stack, call{fn, at})
+		place = caller
+	}
+	var of *funcElements
+	var path []byte
+	for _, c := range slices.Backward(stack) {
+		if of == nil || !of.inlined[string(path)] {
+			of, path = p.of.of(c.fn), path[:0]
+		}
+		path = appendStep(path, c.at)
+	}
+	x := placed{base: -1}
+	if of == nil {
+		return x
+	}
+	x.element = of.list[string(path)]
+	if k, ok := of.bases[string(path)]; ok {
+		x.base = k
+	}
+	return x
+}
+
+// sitePath names a site by the instructions that were called through, those of the function that was built first, and its own.
 func sitePath(sites []Site, at int32) string {
 	var path []byte
-	for ; at >= 0; at = sites[at].Call {
-		i := sites[at].At
-		path = append(path, byte(i), byte(i>>8), byte(i>>16), byte(i>>24))
+	if s := &sites[at]; s.Call >= 0 {
+		path = append(path, sitePath(sites, s.Call)...)
 	}
-	return string(path)
+	return string(appendStep(path, int(sites[at].At)))
 }
 
-// AttachElements sets the address of the element in the accesses that stand for one: Elem becomes the element's size
-// and the last of Args its address.
-func (f *Func) AttachElements(of Elements) {
-	if len(of.List) == 0 {
+func appendStep(path []byte, at int) []byte {
+	return append(path, byte(at), byte(at>>8), byte(at>>16), byte(at>>24))
+}
+
+// AttachElements gives the accesses that mean elements the address of theirs: Elem is its size then, and the last of Args the
+// address.
+func (f *Func) AttachElements(all Elements) {
+	of := all.of(f.Fn)
+	if of == nil || len(of.list) == 0 {
 		return
-	}
-	size := map[string]uint8{}
-	for _, e := range of.List {
-		size[of.Path(e.Access)] = e.Size
 	}
 	for _, b := range f.Blocks {
 		for _, in := range b.Instrs {
 			if in.Op != Load && in.Op != Atomic || in.Site < 0 {
 				continue
 			}
-			n := size[sitePath(f.Sites, in.Site)]
-			if d := f.Def(in.Args[0]); n != 0 && d != nil {
+			e, ok := of.list[sitePath(f.Sites, in.Site)]
+			if d := f.Def(in.Args[0]); ok && d != nil {
 				if _, ok := f.alignment(d); ok {
-					in.Elem, in.Args = n, append(slices.Clip(in.Args), d.Args[0])
+					in.Elem, in.Args = e.Size, append(slices.Clip(in.Args), d.Args[0])
 				}
 			}
 		}
@@ -163,8 +258,8 @@ type words struct {
 	steps int            // number of steps of need
 }
 
-// elements analyses every word.
-func (f *Func) elements() []Element {
+// eachElement analyses every word, and gives the sites of the accesses to elements, and of the instructions that align their addresses.
+func (f *Func) eachElement(yield func(access, base int32, size uint8)) {
 	uses := map[Value][]use{}
 	type key struct {
 		p     Value
@@ -203,17 +298,15 @@ func (f *Func) elements() []Element {
 			}
 		}
 	}
-	var found []Element
 	for _, k := range order {
 		w := of[k]
 		if !w.only() {
 			continue
 		}
 		for _, in := range w.list {
-			found = append(found, Element{Access: in.Site, Base: f.Def(in.Args[0]).Site, Size: uint8(w.size)})
+			yield(in.Site, f.Def(in.Args[0]).Site, uint8(w.size))
 		}
 	}
-	return found
 }
 
 // only reports whether everything read from the word is used for the element alone, and whether swaps write the other

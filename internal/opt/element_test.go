@@ -63,8 +63,10 @@ func TestFindElements(t *testing.T) {
 				t.Fatal(err)
 			}
 			var sizes []uint8
-			for _, e := range found.List {
-				sizes = append(sizes, e.Size)
+			if found.Bases > 0 {
+				for _, e := range found.funcs[0].list {
+					sizes = append(sizes, e.Size)
+				}
 			}
 			if string(sizes) != string(c.sizes) {
 				t.Errorf("elements of %v bytes, want %v", sizes, c.sizes)

@@ -126,6 +126,9 @@ var wordings = []wording{
 	say(`put __threadfence\w*\(\) before the write of the variable, or make that write a release`, [dialects]string{
 		inTriton: `write the variable by an atomic operation with sem="release" or "acq_rel", the default`,
 		inGluon:  `write the variable by an atomic operation with sem="release" or "acq_rel", the default`}),
+	say(`put __threadfence\(\) between that read and that write, in the block that passes it on, or make the read an acquire and the write a release`, [dialects]string{
+		inTriton: `read and write the two variables there by atomic operations with sem="acq_rel", the default`,
+		inGluon:  `read and write the two variables there by atomic operations with sem="acq_rel", the default`}),
 	say(`put __threadfence\w*\(\) after the read of the variable, or make that read an acquire`, [dialects]string{
 		inTriton: `read the variable by an atomic operation with sem="acquire" or "acq_rel", the default`,
 		inGluon:  `read the variable by an atomic operation with sem="acquire" or "acq_rel", the default`}),

@@ -343,18 +343,22 @@ func (d *Detector) relaxed(w *history.Warp) uint32 {
 	})
 }
 
-// witnessed tells the witness about a strong access. Lanes that release a lock by it begin a new epoch.
+// witnessed tells the witness of a strong access. Lanes that give back a lock by it, or hand over, begin an epoch.
 func (d *Detector) witnessed(o *explain.Operation) {
+	observed := uint32(0)
 	for i := range o.Event.Size / uint8(o.Site.Unit) {
 		if x := &d.observed[i]; x.Lanes != 0 {
+			observed |= x.Lanes
 			d.witness.Observed(o, uint64(i)*o.Site.Unit, x)
 			*x = order.Observations{}
 		}
 	}
+	handed := uint32(0)
 	if o.Site.Side.Write {
-		if gave := d.witness.Wrote(o); gave != 0 {
-			o.Block.Advance(o.Warp, gave)
-		}
+		handed = o.Block.Handed(o.Warp, o.Event.Mask)
+	}
+	if gave := d.witness.Accessed(o, handed, observed) | handed; gave != 0 {
+		o.Block.Advance(o.Warp, gave)
 	}
 }
 

@@ -1,6 +1,8 @@
 package warp
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/engine"
@@ -88,6 +90,66 @@ func TestElementsOfLanes(t *testing.T) {
 	wants(t, g, out, 0x13121110)
 	if accesses < 2 || wrote != 4 {
 		t.Errorf("%d accesses, %d swaps that succeeded", accesses, wrote)
+	}
+}
+
+// TestElementsOfCalls: accesses to bytes in functions that stay calls, being recursive or called through a pointer, and in what these call.
+func TestElementsOfCalls(t *testing.T) {
+	g := newRig(t, prelude+`
+.func set (.param .b64 at)
+{
+	.reg .b32 %r<16>; .reg .b64 %rd<8>; .reg .pred %p1;
+	ld.param.u64 %rd1, [at]; mov.u32 %r1, 0xcd;`+setByte+`
+	ret;
+}
+.func down (.param .b64 at, .param .b32 n)
+{
+	.reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p;
+	.param .b64 a; .param .b32 b;
+	ld.param.u64 %rd1, [at]; ld.param.u32 %r1, [n];
+	st.param.b64 [a], %rd1;
+	setp.eq.u32 %p, %r1, 0; @%p bra LAST;
+	sub.u32 %r1, %r1, 1; st.param.b32 [b], %r1;
+	call down, (a, b);
+	ret;
+LAST:
+	call set, (a);
+	ret;
+}
+.func (.param .b32 r) get (.param .b64 at)
+{
+	.reg .b32 %r<16>; .reg .b64 %rd<8>;
+	ld.param.u64 %rd1, [at]; and.b64 %rd2, %rd1, -2; cvt.u32.u64 %r2, %rd1; shl.b32 %r2, %r2, 3; and.b32 %r2, %r2, 8;
+	.reg .b16 %rs; ld.acquire.gpu.b16 %rs, [%rd2]; cvt.u32.u16 %r3, %rs; shr.u32 %r3, %r3, %r2; and.b32 %r3, %r3, 255;
+	st.param.b32 [r], %r3;
+	ret;
+}
+.global .align 8 .u64 table[1] = {get};
+`+entry("k", `
+	.param .b64 a; .param .b32 b; .param .b32 c;
+	setp.ne.u32 %p7, %ln, 0; @%p7 bra END;
+	add.u64 %rd1, %out, 6; st.param.b64 [a], %rd1; st.param.b32 [b], 3;
+	call down, (a, b);
+	add.u64 %rd1, %out, 7; st.param.b64 [a], %rd1;
+	ld.global.u64 %rd2, [table];
+	P: .callprototype (.param .b32 _) _ (.param .b64 _);
+	call (c), %rd2, (a), P;
+	ld.param.u32 %r1, [c]; st.global.u32 [%out], %r1;
+END:`))
+	out := g.buffer(2)
+	b, _ := g.mem.Bytes(out, 8)
+	copy(b, []byte{1, 2, 3, 4, 5, 6, 7, 8})
+	var got []string
+	g.mustRun(launch{out: out, set: func(l *engine.Launch) {
+		l.Sink = eachEvent(func(b *event.Batch, e *event.Event) {
+			if e.Order >= event.Relaxed && (e.Kind == event.Load || e.Kind == event.Atomic) {
+				got = append(got, fmt.Sprintf("%d bytes at %d", e.Size, b.AddrOf(e, 0)-out))
+			}
+		})
+	}})
+	wants(t, g, out, 8, 0x08cd0605)
+	if want := "1 bytes at 6, 1 bytes at 6, 1 bytes at 7"; strings.Join(got, ", ") != want {
+		t.Errorf("accesses %q, want %s", got, want)
 	}
 }
 

@@ -182,7 +182,10 @@ func textOf(l *engine.Launch, raw bool) (*textEntry, error) {
 				opt.Optimise(f, nil)
 			}
 		}
-		funcs[0].AttachElements(img.ElementsOf(l.Func))
+		elements := img.ElementsOf(l.Func)
+		for _, f := range funcs {
+			f.AttachElements(elements)
+		}
 		e.Text = vcode.Compile(funcs, img)
 	}
 	e.err = err

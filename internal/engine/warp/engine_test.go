@@ -64,7 +64,7 @@ func TestWarp(t *testing.T) {
 		{"VectorsAndBytes", TestVectorsAndBytes},
 		{"WideAtomics", TestWideAtomics}, {"WideVectors", TestWideVectors}, {"IndexedArrays", TestIndexedArrays}, {"LocalFromItsEnd", TestLocalFromItsEnd}, {"PackedConversions", TestPackedConversions}, {"WideConversions", TestWideConversions}, {"HalfOf128Bits", TestHalfOf128Bits}, {"ShortSharedAddresses", TestShortSharedAddresses}, {"AddressOfHalfParameter", TestAddressOfHalfParameter}, {"Stack", TestStack}, {"Video", TestVideo}, {"NarrowAddresses", TestNarrowAddresses},
 		{"Overwritten", TestOverwritten},
-		{"Elements", TestElements}, {"ElementsOfLanes", TestElementsOfLanes}, {"WholeWords", TestWholeWords}, {"Qualified", TestQualified},
+		{"Elements", TestElements}, {"ElementsOfLanes", TestElementsOfLanes}, {"ElementsOfCalls", TestElementsOfCalls}, {"WholeWords", TestWholeWords}, {"Qualified", TestQualified},
 		{"Atomics", TestAtomics},
 		{"FailedCompareAndSwap", TestFailedCompareAndSwap},
 		{"ScatteredAndGeneric", TestScatteredAndGeneric},

@@ -225,9 +225,8 @@ func launchOf(l *engine.Launch, p *program) *instrument.Launch {
 	kernel := p.original.ByName[l.Func.Name]
 	shared := sharedBytes(l, p)
 	mem := l.Program.Memory
-	elements := p.elementsOf(kernel)
 	return &instrument.Launch{Launch: l.Launch, Kernel: kernel, Sites: p.sites, Enter: l.Places.Enter, Needs: l.Needs, Sink: l.Sink,
-		Elements: elements.ByPlace(l.Places.Enter(0, kernel), l.Places.Enter),
+		Elements: p.elementsOf(kernel).At(l.Places.Site),
 		Global: func(in *isa.Inst, addr, size uint64) bool {
 			a, ok := mem.Find(addr)
 			return ok && addr&(size-1) == 0 && (in.Word || addr+size <= a.Addr+a.Size) && !(a.Const && in.Class != isa.Load)

@@ -16,13 +16,13 @@ import (
 type race struct {
 	history.Race
 	*launch
-	accesses history.StrongAccesses
-	later    *history.Access
-	before   order.Stamp // of the earlier access
-	after    order.Stamp // of the later one
-	block    *block      // the block of the later access; nil if nothing is known of it
-	wi       uint32      // the warp of the later access within its block
-	// devices says that the two threads are on different devices.
+	w      *Witness
+	later  *history.Access
+	before order.Stamp // of the earlier access
+	after  order.Stamp // of the later one
+	block  *block      // of the later one, nil when nothing is known of it
+	wi     uint32      // its warp in the block
+	// devices says that the two are of different devices.
 	devices bool
 	earlier *launch // the launch of the earlier access; nil if it has ended
 	// outside says that the earlier thread released the lock that the later one holds before its access.
@@ -37,7 +37,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	if l == nil || earlier != a.Actor.Launch && !devices {
 		return
 	}
-	x := &race{r, l, w.accesses, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock,
+	x := &race{r, l, w, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock,
 		devices, w.launches[earlier], false}
 	if devices {
 		f.Handover, f.Handed = x.handover(nil, nil)
@@ -45,11 +45,13 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	}
 	early, late := x.locks(&x.before, x.before.Epoch), x.locks(&x.after, never)
 	f.Handover, f.Handed = x.handover(early, late)
+	f.Handed = f.Handed || x.waits(&x.before, x.before.Epoch) || x.waits(&x.after, never)
 	f.Signalled = !x.sameBlock() && log(&x.after).Signalled(x.wi, x.later.Actor.Lane)
 	f.ByLeader = !x.sameBlock() && x.byLeader()
 	if f.Handover == nil && !f.ByLeader {
 		f.Alone, f.TwoLocks = x.alone(early, late)
 		f.Alone = f.Alone || x.outside
+		f.Passed = !f.Alone && f.Handed && !x.sameBlock() && x.passed()
 	}
 	if f.Kind() == f.Category.Kind() && x.unawaited() {
 		f.Unawaited = "second"
@@ -90,7 +92,11 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 		return nil, false
 	}
 	me := x.after.Lane
-	if late = slices.DeleteFunc(slices.Clone(late), x.concernsLock); len(late) > 0 {
+	// A lock with a queue is handed over by other variables, between those who hold it one after the other.
+	queued := func(s section) bool {
+		return x.concernsLock(s) || s.taking != nil && s.taking.queue && among(early, s.lock)
+	}
+	if late = slices.DeleteFunc(slices.Clone(late), queued); len(late) > 0 {
 		if i := slices.IndexFunc(late, func(s section) bool { return s.taken.size != 0 && among(early, s.lock) }); i >= 0 {
 			if how = x.handoverBy(&late[i].taken, x.wi, me); x.gavenBack(how, &late[i].taken) {
 				how, x.outside = nil, true
@@ -113,8 +119,11 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 			return nil, true
 		}
 	}
-	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) {
+	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) || x.draws(how, &o) {
 		how = x.handoverBefore(&o)
+	}
+	if how != nil && how.Lacking() && x.guarded(&o) {
+		return nil, true
 	}
 	if x.gavenBack(how, &o) || o.failed && slices.ContainsFunc(x.sections(x.before.Block()), o.of) {
 		return nil, true // a thread that failed to take the lock continued without it
@@ -192,7 +201,7 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 		if h.size == 0 || x.idle(h) || h.elsewhere != x.devices || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
 			continue
 		}
-		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how, h) {
+		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how, h) && !x.draws(how, h) {
 			return how
 		}
 	}
@@ -223,17 +232,17 @@ func (x *race) handoverUnheld(late []section) *detect.Handover {
 		if s.taken.size == 0 || slices.ContainsFunc(x.sections(x.before.Block()), func(e section) bool { return e.is(&x.before) && e.lock == s.lock }) {
 			continue
 		}
-		if how := x.handoverBy(&s.taken, x.wi, x.after.Lane); how != nil && !how.Apart && !how.Relayed {
+		if how := x.handoverBy(&s.taken, x.wi, x.after.Lane); how != nil && !how.Apart && !how.Relayed && !x.draws(how, &s.taken) {
 			return how
 		}
 	}
 	return nil
 }
 
-// idle says that a handover does not count. Threads of one block that add to a sum and do not use the result do not
-// wait for each other. Threads of different blocks may: they arrive at a barrier by such an addition and then poll, and
-// the last one reads what it has written itself.
-func (x *race) idle(h *handover) bool { return h.discards && x.sameBlock() }
+// idle says that a handover is none: threads of a block that add to a sum, and do not look at it, do not wait for each other. (Those
+// of different blocks that arrive at a barrier add so too, and then poll; the last one reads what it has written itself.) Nor does a
+// thread that gives a lock back by an exchange wait for those that have tried to take it.
+func (x *race) idle(h *handover) bool { return h.discards && (x.sameBlock() || h.takes) }
 
 // follows says that an epoch of another thread of the later access's block happens before that access.
 func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
@@ -292,7 +301,7 @@ func (x *race) strongAccesses(shared bool, block uint32, address uint64, f func(
 	if shared {
 		m = history.Memory{Shared: true, Launch: x.before.Launch.Info.ID, Block: block}
 	}
-	x.accesses.StrongAccesses(m, address, func(w *history.Record) {
+	x.w.accesses.StrongAccesses(m, address, func(w *history.Record) {
 		if w.Stamp.Launch == x.before.Launch {
 			f(w)
 		}
@@ -444,7 +453,7 @@ func (l *launch) sections(block uint32) []section {
 			all = append(all, b.warps[wi].held...)
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(s section) bool { return s.taking != nil && !s.taking.proven() })
 }
 
 // is says that the section is by a thread of its launch.
@@ -485,6 +494,9 @@ func (x *race) alone(early, late []section) (yes, twoLocks bool) {
 func (x *race) without(id lock.ID, t *order.Stamp, epoch uint32) bool {
 	wrote, since := false, false
 	x.strongWrites(id.Shared, id.Block, id.Addr, func(w *history.Record) {
+		if t := x.w.takings[w.Site.Event.Place]; t != nil && t.polled {
+			return // an attempt to take it, by an exchange
+		}
 		own := sameThread(&w.Stamp, t)
 		wrote, since = wrote || own, since || own && w.Stamp.Epoch > epoch
 	})

@@ -111,11 +111,44 @@ func (places) Dereferences(uint32) bool     { return false }
 
 // TestPlaces checks findings that depend on properties of the code.
 func TestPlaces(t *testing.T) {
+	gives := places{discards: map[uint32]bool{29: true}}
+	ticket := func(thread, next, serving, in string) string { // a critical section of a ticket lock
+		return fmt.Sprintf("%[1]s add %[2]s =21; %[1]s ld.relaxed %[3]s =22; %[1]s ld.relaxed %[3]s =22; %[1]s fence =23; %[4]s; %[1]s fence =28; %[1]s add %[3]s =29; ",
+			thread, next, serving, in)
+	}
+	exchanged := func(thread, in string) string { // one of a lock that is taken by an exchange
+		return fmt.Sprintf("%[1]s exch m =21; %[1]s exch m =21; %[1]s fence =23; %[2]s; %[1]s fence =28; %[1]s exch m =29; ", thread, in)
+	}
+	sequence := func(fence string) string { // one writes y, x and again y while another reads the counter, y and x
+		return "0.0 st.volatile f =7; 0.0 fence; 0.0 st.volatile y =3; 0.0 st.volatile x =4; 0.0 fence; 0.0 st.volatile f =8; 0.0 fence; 2.0 ld.volatile f =1; " + fence +
+			"0.0 st.volatile f =7; 0.0 fence; 0.0 st.volatile y =3; 0.0 st.volatile x =4; 0.0 st.volatile y =3; 0.0 fence; 0.0 st.volatile f =8; " +
+			"2.0 ld.volatile y =5; 2.0 ld.volatile x =6"
+	}
+	const queued = "0.0 exch m =21; 0.0 fence =23; 2.0 exch m =21; 2.0 ld.relaxed g =22; 2.0 ld.relaxed g =22; " // one has the lock, another waits for it
 	for _, tt := range []struct {
 		name, program string
 		places        places
 		want          string
 	}{
+		{"two ticket locks", ticket("0.0", "f", "g", "0.0 st x =1") + ticket("2.0", "m", "n", "2.0 ld x =2"), gives, "1-2 missing-lock two"},
+		{"one ticket lock", ticket("0.0", "f", "g", "0.0 st x =1") + ticket("2.0", "f", "g", "2.0 ld x =2"), gives, ""},
+		{"without the ticket lock", ticket("0.0", "f", "g", "0.0 st x =1") + "2.0 ld x =2", gives, "1-2 missing-lock"},
+		{"after the critical section of a ticket lock", ticket("0.0", "f", "g", "0.0 st x =1") + "0.0 st x =3; " + ticket("2.0", "f", "g", "2.0 ld x =2"), gives, "3-2 missing-lock"},
+		{"a number drawn, and a flag set that others have not read", "0.0 add f =21; 0.0 ld.relaxed g =22; 0.0 fence =23; 0.0 st x =1; 2.0 ld x =2", gives, "1-2 unordered"},
+		{"a barrier of blocks", "0.0 add f =21; 0.0 ld.relaxed g =22; 0.0 ld.relaxed g =22; 2.0 add f =21; 2.0 fence; 2.0 st.relaxed g =24; 0.0 ld.relaxed g =22; 0.0 fence =23; " +
+			"0.0 add f =21; 0.0 fence; 0.0 st.relaxed g =24; 0.0 st x =1; 4.0 ld x =2", gives, "1-2 unordered"},
+		{"a barrier of blocks that is polled by adding nothing", "0.0 add g =25; 0.0 add f =21; 0.0 add g =22; 0.0 add g =22; 2.0 add f =21; 2.0 fence; 2.0 add g =29; 0.0 add g =22; 0.0 fence =23; " +
+			"0.0 add g =25; 0.0 add f =21; 0.0 add g =22; 0.0 fence =23; 0.0 st x =1; 4.0 ld x =2", gives, "1-2 unordered"},
+		{"a lock taken by an exchange", exchanged("0.0", "0.0 st x =1") + exchanged("2.0", "2.0 ld x =2"), gives, ""},
+		{"without the lock that is taken by an exchange", exchanged("0.0", "0.0 st x =1") + "2.0 ld x =2", gives, "1-2 missing-lock"},
+		{"before a lock is taken by an exchange", exchanged("4.0", "4.0 st y") + "0.0 st x =1; 0.0 exch m =21; 0.0 exch m =21; " + exchanged("2.0", "2.0 ld x =2"), gives, "1-2 missing-lock"},
+		{"a value put by an exchange, without a fence", "0.0 st x =1; 0.0 exch m =21; 2.0 exch m =21; 2.0 fence; 2.0 ld x =2", gives, "1-2 missing-fence"},
+		{"a lock with a queue", queued + "0.0 st x =1; 0.0 fence =28; 0.0 exch g =29; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, ""},
+		{"a lock with a queue, and an access after it was given back", queued + "0.0 fence =28; 0.0 exch g =29; 0.0 st x =1; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, "1-2 missing-lock"},
+		{"a volatile variable of a lock with a queue", queued + "0.0 st.volatile x =1; 0.0 fence =28; 0.0 exch g =29; 4.0 ld.volatile x =2", gives, "1-2 volatile"},
+		{"a lock with a queue, given back without a fence", queued + "0.0 st x =1; 0.0 exch g =29; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, "1-2 missing-fence"},
+		{"volatile data of a sequence lock", sequence("2.0 fence; "), gives, "3-5 volatile; 4-6 volatile; 7-1 volatile; 8-1 volatile"},
+		{"volatile data of a sequence lock, without a fence", sequence(""), gives, "3-5 missing-fence; 4-6 missing-fence; 7-1 volatile; 8-1 volatile"},
 		{"an update", "0.* ld x; 0.* st x", places{}, "1-2 warp-synchronous; 2-2 same-value"},
 		{"an update that is lost", "0.* ld x; 0.* st x", places{updates: map[uint32]uint32{2: 1}}, "1-2 warp-synchronous lost; 2-2 unordered lost"},
 		{"an update of what another load gave", "0.* ld x; 0.* ld x; 0.* st x", places{updates: map[uint32]uint32{3: 2}}, "1-3 warp-synchronous; 2-3 warp-synchronous lost; 3-3 unordered lost"},
@@ -137,6 +170,9 @@ func TestPlaces(t *testing.T) {
 		var got []string
 		for _, f := range d.Findings() {
 			text := fmt.Sprintf("%d-%d %s", f.Accesses[0].Place, f.Accesses[1].Place, f.Kind)
+			if strings.Contains(f.Message, "different locks") {
+				text += " two"
+			}
 			if strings.HasPrefix(f.Fix, "make the whole update one atomic operation") {
 				text += " lost"
 			}
@@ -199,6 +235,12 @@ func TestKinds(t *testing.T) {
 		{"volatile data, read before the slot was handed over", "0.0 ld.volatile x =1; 0.0 st.volatile f =2; 0.0 fence; 0.0 ld.volatile x =1; 0.0 st.volatile f =2; 2.0 ld.volatile f; " +
 			"2.0 fence; 2.0 st.volatile x", "1-8 missing-fence; 2-6 volatile"},
 		{"handed over after it was observed", "0.0 st.relaxed f =1; 2.0 ld.relaxed f; 0.0 st x; 0.0 fence; 0.0 st.relaxed f =1; 2.0 ld x", "3-6 unordered"},
+		{"passed on by a third block, without a fence", release + "4.0 ld.relaxed f =21; 4.0 ld.relaxed f =21; 4.0 st.relaxed g; 2.0 ld.relaxed g; 2.0 fence; 2.0 ld x", "1-9 missing-fence passes"},
+		{"passed on by a third block, which has ended", release + "4.0 ld.relaxed f =21; 4.0 ld.relaxed f =21; 4.0 st.relaxed g; 4.0 exit; 5.0 exit; 2.0 ld.relaxed g; 2.0 fence; 2.0 ld x",
+			"1-11 missing-fence passes"},
+		{"passed on by a third block, for another thread of it", release + "4.0 ld.relaxed f =21; 4.0 ld.relaxed f =21; 2 bar; 5.0 st.relaxed g; 2.0 ld.relaxed g; 2.0 fence; 2.0 ld x", "1-10 missing-fence passes"},
+		{"passed on by a third block", release + "4.0 ld.relaxed f =21; 4.0 ld.relaxed f =21; 4.0 fence; 4.0 st.relaxed g; 2.0 ld.relaxed g; 2.0 fence; 2.0 ld x", ""},
+		{"a third block, which has not read what the first wrote", "4.0 ld.relaxed f =21; 4.0 ld.relaxed f =21; 4.0 st.relaxed g; 0.0 st x; 2.0 ld.relaxed g; 2.0 fence; 2.0 ld x", "4-7 unordered"},
 		{"within a block", "0.0 st X; 0.0 st.volatile.cta F; 1.0 ld.volatile.cta F; 1.0 ld X", "1-4 missing-fence; 2-3 volatile"},
 		{"a lane for another", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 3.5 ld x", "1-5 missing-fence"},
 		{"a lane for another, without a barrier", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 3.5 ld x", "1-4 unordered"},
@@ -314,7 +356,7 @@ func TestKinds(t *testing.T) {
 		var got []string
 		for _, f := range d.Findings() {
 			text := fmt.Sprintf("%d-%d %s", f.Accesses[0].Place, f.Accesses[1].Place, f.Kind)
-			for word, said := range map[string]string{"two": "different locks", "leader": "for all of them", "waits": "of the second block waits", "awaits": "of the first block waits"} {
+			for word, said := range map[string]string{"two": "different locks", "leader": "for all of them", "waits": "of the second block waits", "awaits": "of the first block waits", "passes": "of a third block passes"} {
 				if strings.Contains(f.Message, said) {
 					text += " " + word
 				}

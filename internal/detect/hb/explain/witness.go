@@ -19,15 +19,17 @@ import (
 type Witness struct {
 	accesses history.StrongAccesses
 	launches map[*order.Launch]*launch
-	recent   [16]*block // a cache, by Block.Index
-	spare    []*block   // blocks that have ended, for reuse
-	locking  bool       // a thread may have taken a lock
+	recent   [16]*block // by index
+	spare    []*block   // memory of blocks that have ended
+	locking  bool       // a lock may have been taken
+	waits    bool       // by waiting for a value
+	takings  map[uint32]*taking
 	awaits   []awaits
 }
 
 // NewWitness makes a Witness that queries a history for the strong accesses of a variable.
 func NewWitness(w history.StrongAccesses) *Witness {
-	return &Witness{accesses: w, launches: map[*order.Launch]*launch{}}
+	return &Witness{accesses: w, launches: map[*order.Launch]*launch{}, takings: map[uint32]*taking{}}
 }
 
 // awaits is a race between blocks in which one thread has observed nothing, so that another thread of its block may
@@ -45,8 +47,9 @@ type awaits struct {
 type launch struct {
 	blocks map[uint32]*block
 	ended  map[uint32]past
-	order  []uint32 // the keys of ended, oldest first
-	forgot bool     // blocks have been dropped from ended
+	order  []uint32                // of ended, the oldest first
+	forgot bool                    // one that had ended
+	passed map[variable][]variable // what threads had polled, and had not acquired by, when they wrote a variable
 }
 
 // past is what is kept of a block when it has ended.
@@ -60,14 +63,16 @@ type block struct {
 	past
 	of     *order.Block
 	warps  []warp
-	number uint32        // of the last operation by which a lane observed another thread; they are numbered from 1
-	locks  *lock.Tracker // has seen the block's events since locked was set
-	locked bool          // a thread of the block may have taken a lock
+	number uint32        // of the last operation by which a lane observed others
+	locks  *lock.Tracker // has the block's events since locked
+	locked bool          // a lock may have been taken
+	polls  []poll
 }
 
 type warp struct {
-	seenIn [2]sights // for global and for shared memory, so that volatile data in one do not displace flags in the other
-	held   []section // the critical sections of its lanes that have not ended
+	seenIn [2]sights // in global and in shared memory: volatile data in the one does not displace the flags in the other
+	held   []section
+	waits  *[32]waiting // by lane; nil until there is one
 }
 
 // sights are the last observations of other threads by the lanes of a warp.
@@ -115,7 +120,10 @@ type section struct {
 	taken    handover // the observation by which the thread took the lock
 	warp     uint32   // number within the grid
 	lane     int
-	from, to uint32 // epochs; to is never while the lock is held
+	from, to uint32 // epochs
+	// Of a lock that the thread has waited for: where, and from which variable it had drawn a number.
+	taking *taking
+	drawn  variable
 }
 
 // Limits for the sections of a block, the ended blocks of a launch, and the blocks kept for reuse.
@@ -300,17 +308,31 @@ func newest(all [8]handover, fit func(*handover) bool) (h handover) {
 	return h
 }
 
-// Wrote records a strong write that has been performed, but has not begun an epoch. It returns the lanes that released
-// a lock by it. These must begin an epoch, since what they do next is outside the critical section.
-func (w *Witness) Wrote(o *Operation) (gave uint32) {
+// Accessed notes a strong access, which has been performed, yet has not begun an epoch. It gives the lanes that gave back a lock by it, which
+// are to begin one: what they do now is outside. Handed are the lanes that hand over by it, see order.Block.Handed, and
+// observed those that have observed others.
+func (w *Witness) Accessed(o *Operation, handed, observed uint32) (gave uint32) {
+	if o.Site.Side.Write {
+		gave = w.wrote(o, handed)
+	}
+	w.read(o, observed)
+	return gave
+}
+
+func (w *Witness) wrote(o *Operation, handed uint32) (gave uint32) {
+	if w.waits {
+		if b := w.block(o.Block, false); b != nil {
+			gave = w.given(b, o, handed)
+		}
+	}
 	takes := o.Event.RMW == event.CompareAndSwap
 	if w.locking = w.locking || takes; !w.locking {
-		return 0
+		return gave
 	}
 	if b := w.block(o.Block, takes); b != nil && (takes || b.locked) {
-		return b.lock(o.Batch, o.Event, o.Warp)
+		gave |= b.lock(o.Batch, o.Event, o.Warp)
 	}
-	return 0
+	return gave
 }
 
 // Follows says that the witness must be told of all strong writes of a block, because a thread of it may have taken a
@@ -322,12 +344,15 @@ func (w *Witness) Follows(of *order.Block) bool {
 
 // Sync records a synchronisation by lanes of a warp that has been performed.
 func (w *Witness) Sync(batch *event.Batch, e *event.Event, of *order.Block, wi uint32) {
-	if e.Kind != event.Exit && (e.Kind != event.Fence || !w.locking) {
+	if e.Kind != event.Exit && (e.Kind != event.Fence || !w.locking && !w.waits) {
 		return
 	}
 	b := w.block(of, false)
 	if b == nil {
 		return
+	}
+	if e.Kind == event.Fence && e.Order != event.Release && b.warps[wi].waits != nil {
+		w.acquired(b, e, wi)
 	}
 	if b.locked {
 		b.lock(batch, e, wi)
@@ -352,8 +377,8 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) (gave uint32
 			now := epochs.Of(lane)
 			if s.Kind == lock.Acquire {
 				taken := newest(x.seen(lane), func(h *handover) bool { return h.address == s.Lock.Addr && h.shared == s.Lock.Shared })
-				x.held = append(x.held, section{s.Lock, taken, e.Warp, lane, now, never})
-			} else if i := slices.IndexFunc(x.held, func(y section) bool { return y.lane == lane && y.lock == s.Lock }); i >= 0 {
+				x.held = append(x.held, section{lock: s.Lock, taken: taken, warp: e.Warp, lane: lane, from: now, to: never})
+			} else if i := slices.IndexFunc(x.held, func(y section) bool { return y.taking == nil && y.lane == lane && y.lock == s.Lock }); i >= 0 {
 				gave |= 1 << lane
 				x.held[i].to = now
 				b.sections = append(b.sections, x.held[i])
@@ -361,10 +386,14 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) (gave uint32
 			}
 		}
 	}
+	b.trim()
+	return gave
+}
+
+func (b *block) trim() {
 	if n := len(b.sections); n > 2*maxSections {
 		b.sections = append(b.sections[:0], b.sections[n-maxSections:]...)
 	}
-	return gave
 }
 
 // end keeps the past of a block that has ended, and its memory for reuse.
@@ -381,10 +410,13 @@ func (w *Witness) end(b *block) {
 	if len(w.spare) == maxSpare {
 		return
 	}
-	b.of, b.number, b.locked, b.past = nil, 0, false, past{sections: b.sections[:0]}
+	b.of, b.number, b.locked, b.polls, b.past = nil, 0, false, b.polls[:0], past{sections: b.sections[:0]}
 	for i := range b.warps {
 		x := &b.warps[i]
 		x.held = x.held[:0]
+		if x.waits != nil {
+			*x.waits = [32]waiting{}
+		}
 		for k := range x.seenIn {
 			s := &x.seenIn[k]
 			if s.last != nil {

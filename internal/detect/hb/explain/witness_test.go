@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/detect/lock"
@@ -34,14 +35,14 @@ func (s *stage) atomic(block uint32, r event.RMW) *Operation {
 	b, wi := s.launch.Block(block)
 	e := &event.Event{Kind: event.Atomic, RMW: r, Order: event.Relaxed, Scope: event.ScopeGPU, Flags: event.FlagRead | event.FlagWrite | event.FlagScattered,
 		Launch: 1, Warp: block, Mask: ^uint32(0), Size: 4, Space: event.Global}
-	site := &history.Site{Unit: 4, Strong: true, Event: *e, Sync: order.StrongOf(e.Kind, e.Flags, e.Order, true)}
+	site := &history.Site{Unit: 4, Strong: true, Event: *e, Side: detect.Side{Write: true}, Sync: order.StrongOf(e.Kind, e.Flags, e.Order, true)}
 	return &Operation{Batch: &s.batch, Event: e, Site: site, Block: b, Warp: wi}
 }
 
 // perform performs an operation whose lanes observe others, and tells the Witness.
 func (s *stage) perform(o *Operation) {
 	s.Observed(o, 0, &order.Observations{Lanes: o.Event.Mask, InScope: o.Event.Mask, Within: true})
-	s.Wrote(o)
+	s.Accessed(o, 0, o.Event.Mask)
 }
 
 func (s *stage) sync(block uint32, k event.Kind) {

@@ -81,6 +81,7 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	}
 	if e.Order != event.Acquire {
 		b.published = true
+		w.since |= e.Mask
 		for v, lanes := range w.of(e.Mask) {
 			f := &w.fenced
 			f.narrow.set(w.live, lanes, v)
@@ -102,8 +103,16 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	b.next(wi, e.Mask, e)
 }
 
-// FenceInits makes a lane release, as by a fence of a scope, the knowledge that a counter's operations are complete up
-// to a count, and nothing else that it has done.
+// Handed gives those of the lanes of a strong write, which has been performed, that have handed over by it, as the first of a release
+// pattern: what they do now comes after that, and is to begin an epoch, so that the two can be told apart.
+func (b *Block) Handed(wi, lanes uint32) uint32 {
+	w := &b.warps[wi]
+	lanes &= w.since
+	w.since &^= lanes
+	return lanes
+}
+
+// FenceInits lets a lane release, as by a fence of a scope, that operations are complete up to a count, and nothing else of what it has done.
 func (b *Block) FenceInits(wi uint32, lane int, scope event.Scope, operations, count uint32) {
 	w := &b.warps[wi]
 	with := func(v *View) *View {

@@ -116,8 +116,9 @@ type warp struct {
 	used, usedShared uint32         // lanes that have accessed memory, and shared memory
 	whole            uint32         // the epoch that began when all live lanes last reconverged
 	fenced           fenced         // what lanes had done at their last fences
-	patterns         *[32]*patterns // the patterns that lanes have begun
-	phase            uint32         // by lane: the parity of the phase of the cluster barrier that it arrives at or waits for next
+	since            uint32         // lanes that have made no strong write since: see Handed
+	patterns         *[32]*patterns // that lanes have begun
+	phase            uint32         // the parity of the phase of the cluster's barrier that lanes are at
 }
 
 // Agent is a host thread or a stream.
