@@ -28,7 +28,7 @@ func Arch(source string) string {
 // ErrNoCompiler says that there is no nvcc on this machine.
 var ErrNoCompiler = errors.New("no nvcc: FENCEPOST_NVCC is not set and there is none on PATH")
 
-// FindNVCC gives the compiler that FENCEPOST_NVCC names, or else the one on PATH.
+// FindNVCC returns the compiler that FENCEPOST_NVCC names, or else the one on PATH.
 func FindNVCC() (string, error) {
 	if nvcc := os.Getenv("FENCEPOST_NVCC"); nvcc != "" {
 		return nvcc, nil
@@ -107,8 +107,8 @@ func shortenPaths(ptx, folder, source string) string {
 	})
 }
 
-// shortPath gives the bare name of the source and of headers in its folder, and "cuda/include/..." or "c++/include/..." for
-// others.
+// shortPath returns the bare name of the source and of headers in its folder, and "cuda/include/..." or
+// "c++/include/..." for others.
 func shortPath(path, folder, source string) string {
 	if base := filepath.Base(path); base == source || filepath.Dir(path) == folder {
 		return base

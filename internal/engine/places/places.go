@@ -102,7 +102,7 @@ func (t *Table) folded(caller uint32, callee *isa.Func) (uint32, bool) {
 	return 0, false
 }
 
-// frame gives the frame that contains place.
+// frame returns the frame that contains place.
 func (t *Table) frame(place uint32) *placeFrame {
 	i := sort.Search(len(t.frames), func(i int) bool { return t.frames[i].base > place }) - 1
 	return &t.frames[i]
@@ -200,8 +200,8 @@ func (t *Table) Discards(place uint32) bool {
 	return false
 }
 
-// Passed says that a thread at the place at will not come to place any more, and continues with what a thread does
-// after place, rather than merely returning.
+// Passed reports whether a thread at the place at will not come to place any more, and continues with what a thread
+// does after place, rather than merely returning.
 func (t *Table) Passed(at, place uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -273,8 +273,8 @@ func (t *Table) of(f *isa.Func) funcArms {
 	return x
 }
 
-// PartsAgain says that lanes of a warp that runs a function may part at a branch with accesses on two arms, and do so
-// again after they have reconverged. A called function may be called in a loop.
+// PartsAgain reports whether lanes of a warp that runs a function may part at a branch with accesses on two arms, and
+// do so again after they have reconverged. A called function may be called in a loop.
 func (t *Table) PartsAgain(f *isa.Func) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -296,7 +296,7 @@ func (t *Table) PartsAgain(f *isa.Func) bool {
 	return false
 }
 
-// mayCall says that a function may call another, directly or indirectly.
+// mayCall reports whether a function may call another, directly or indirectly.
 func mayCall(from, to *isa.Func, seen map[*isa.Func]bool) bool {
 	for _, f := range from.Calls {
 		if f == to {

@@ -188,7 +188,7 @@ func newMemory(c Config, d *Detector, on Costs) *memory {
 	return m
 }
 
-// place gives the channel of a line, and its number among the channel's lines.
+// place returns the channel of a line, and its number among the channel's lines.
 func (m *memory) place(line uint64) (channel int, index uint64) {
 	n := line / interleave
 	k := uint64(m.c.Channels)

@@ -171,7 +171,7 @@ func (d *Detector) Events(events []cpu.Event) {
 	}
 }
 
-// fits says that the processor can run an event; else Err is the reason.
+// fits reports whether the processor can run an event; else Err is the reason.
 func (d *Detector) fits(e *cpu.Event) bool {
 	if e.Thread >= MaxThreads || e.Op.Table() == cpu.Threads && e.Object >= MaxThreads {
 		d.Err = fmt.Errorf("the trace has more than %d threads, for which a ParsnipRef has no bits", MaxThreads)
@@ -307,7 +307,7 @@ func (d *Detector) second() ref {
 	return l.get(d.slot)
 }
 
-// same says that a reference of the thread is of the epoch that it is in.
+// same reports whether a reference of the thread is of the epoch that it is in.
 func (d *Detector) same(r ref) bool {
 	return r.known() && d.tables[r.thread()].clocks[r.index()] == d.now
 }
@@ -386,7 +386,7 @@ func (d *Detector) setSecond(r ref, e order.Epoch) {
 	}
 }
 
-// index gives the entry of an epoch in its thread's table.
+// index returns the entry of an epoch in its thread's table.
 func (d *Detector) index(e order.Epoch) int {
 	i := d.tables[e.Thread()].find(e, d.options.TableEntries)
 	if i == invalid {
