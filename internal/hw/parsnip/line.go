@@ -63,7 +63,7 @@ type line struct {
 	_     [12]byte        // lines begin where cache lines do
 }
 
-// emptyLine is a line in m:1 mode without references, but for the number of its slots.
+// emptyLine is a line in m:1 mode without references. Only the number of its slots is set.
 var emptyLine = func() (l line) {
 	for i := range l.refs {
 		l.refs[i] = unused
