@@ -48,7 +48,7 @@ type CopyState struct {
 	Wait    uint32
 	Allowed uint32
 	Early   bool
-	// Passed says that the later thread has successfully waited for the mbarrier that tracks the copy, but for another
+	// Passed says that the later thread has successfully waited for the mbarrier that tracks the copy, but in another
 	// phase.
 	Passed bool
 	// Ahead says that the later thread has waited for its own group of the same number. The copy's thread will do so
