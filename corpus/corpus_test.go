@@ -167,7 +167,7 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// compiler gives the line of a PTX file's head that names the compiler's version.
+// compiler returns the line of a PTX file's head that names the compiler's version.
 func compiler(ptx string) string {
 	for line := range strings.Lines(ptx) {
 		if strings.HasPrefix(line, "// Cuda compilation tools") {

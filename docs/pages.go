@@ -22,7 +22,7 @@ const (
 	deviceErr = "CUDA C++ Programming Guide: Error Checking; Compute Sanitizer: memcheck"
 )
 
-// Pages gives the page of each kind.
+// Pages returns the page of each kind.
 func Pages() map[string]Page { return pages }
 
 var pages = map[string]Page{

@@ -42,7 +42,7 @@ func TestAssembler(t *testing.T) {
 	}
 }
 
-// assemble gives the sections of the cubin that hold code and data.
+// assemble returns the sections of the cubin that hold code and data.
 func assemble(t *testing.T, ptxas, arch, src string) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()

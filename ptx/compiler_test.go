@@ -57,7 +57,7 @@ func TestCompilers(t *testing.T) {
 	}
 }
 
-// compile gives the PTX of the source that name begins with, without paths of this machine.
+// compile returns the PTX of the source that name begins with, without paths of this machine.
 func compile(t *testing.T, tool, name string, args []string) string {
 	t.Helper()
 	source, _, _ := strings.Cut(name, "_")

@@ -81,7 +81,7 @@ func firstDiff(a, b string) string {
 	return fmt.Sprintf("%d and %d lines", len(x), len(y))
 }
 
-// files gives the PTX files of a folder of testdata.
+// files returns the PTX files of a folder of testdata.
 func files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", dir, "*.ptx"))

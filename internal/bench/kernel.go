@@ -96,7 +96,7 @@ func (p *Problem) results() [][]byte {
 	return out
 }
 
-// PTX gives the kernel's text as one of the variants.
+// PTX returns the kernel's text as one of the variants.
 func (k *Kernel) PTX(v Variant) (string, error) {
 	text, err := files.ReadFile("kernels/" + k.Name + v.suffix())
 	return string(text), err

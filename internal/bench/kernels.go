@@ -8,9 +8,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Kernels gives the kernels in the order of the table. A size counts elements (saxpy, stencil, histogram, reduce, scan,
-// blackscholes, structs, bytes, bytecounters, permute, counter, bins), rows (matmul,
-// transpose, rowproduct, convolve, spmv), vertices (bfs), bodies (nbody), threads (sha256) or keys (hashtable).
+// Kernels returns the kernels in the order of the table. A size counts elements (saxpy, stencil, histogram, reduce,
+// scan, blackscholes, structs, bytes, bytecounters, permute, counter, bins), rows (matmul, transpose, rowproduct,
+// convolve, spmv), vertices (bfs), bodies (nbody), threads (sha256) or keys (hashtable).
 func Kernels() []*Kernel {
 	return []*Kernel{
 		{Name: "saxpy", Doc: "coalesced, one fma", Coalesced: true, Sizes: [3]int{1000, 1 << 16, 1 << 22}, New: saxpy},

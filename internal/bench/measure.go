@@ -249,7 +249,7 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// medianRatio gives the median of a[i]/b[i].
+// medianRatio returns the median of a[i]/b[i].
 func medianRatio(a, b []float64) float64 {
 	var q []float64
 	for i := range min(len(a), len(b)) {

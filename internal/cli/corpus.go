@@ -87,7 +87,7 @@ func corpusLines(p *corpus.Program) func(string) []string {
 	}
 }
 
-// corpusSources gives the sources of programs of the corpus.
+// corpusSources returns the sources of programs of the corpus.
 func corpusSources(programs []*corpus.Program) func(string) []string {
 	all := make([]func(string) []string, len(programs))
 	for i, p := range programs {

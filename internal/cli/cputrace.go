@@ -28,7 +28,7 @@ func isCPUTrace(f *os.File) bool {
 	return n > 0 && (ext == ".std" || ext == ".csv") || cputrace.Looks(begin[:n])
 }
 
-// cpuDetector gives the detector of CPU traces of that name.
+// cpuDetector returns the detector of CPU traces of that name.
 func cpuDetector(name string) (cpu.Spec, bool) {
 	for _, spec := range cpus.Detectors() {
 		if spec.Name == name {

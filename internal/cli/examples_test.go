@@ -193,7 +193,7 @@ func scriptLine(t *testing.T, lines []string, script, file string, line int) int
 	return line
 }
 
-// marked gives the numbers of the lines that should race.
+// marked returns the numbers of the lines that should race.
 func marked(lines []string) (numbers []int) {
 	for i, l := range lines {
 		if strings.HasSuffix(l, "# race") || strings.HasSuffix(l, "// race") {

@@ -71,8 +71,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// cacheWithLibraries gives a cache folder that holds the stand-in libraries, where there is a C compiler: a copy of what is built once,
-// in a folder that outlives the tests. Where tests may take long it is empty, and the command builds them.
+// cacheWithLibraries returns a cache folder that holds the stand-in libraries, where there is a C compiler: a copy of
+// what is built once, in a folder that outlives the tests. Where tests may take long it is empty, and the command
+// builds them.
 func cacheWithLibraries(t *testing.T) string {
 	t.Helper()
 	cache := t.TempDir()

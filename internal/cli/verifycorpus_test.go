@@ -28,7 +28,7 @@ const tableUnroll, tableLimit = 8, 4 * time.Second
 // tableModels are the columns of the table.
 var tableModels = []string{verify.SRC11, verify.PTX}
 
-// tabled says that a program belongs in the table: it launches once, at most two blocks of at most four threads.
+// tabled reports whether a program belongs in the table: it launches once, at most two blocks of at most four threads.
 func tabled(in *session.Input) bool {
 	l := in.Launch.Launches
 	if len(l) != 1 {
@@ -81,7 +81,7 @@ func tableVerdict(r *verify.Result) (verdict, executions string) {
 	return strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), executions
 }
 
-// racePairs gives the pairs of source places that race in findings of a run.
+// racePairs returns the pairs of source places that race in findings of a run.
 func racePairs(findings []report.Finding, predicted bool) map[string]bool {
 	out := map[string]bool{}
 	for i := range findings {
@@ -100,7 +100,7 @@ func racePairs(findings []report.Finding, predicted bool) map[string]bool {
 	return out
 }
 
-// exploredPairs gives the pairs of source places that race in a result.
+// exploredPairs returns the pairs of source places that race in a result.
 func exploredPairs(r *verify.Result) map[string]bool {
 	return racePairs(r.Report().Findings, false)
 }

@@ -197,7 +197,7 @@ type claims struct {
 	file      string // the launch file
 }
 
-// claimsOf gives the claims of a launch file.
+// claimsOf returns the claims of a launch file.
 func claimsOf(f *session.LaunchFile) claims { return claims{f.Expects, f.Condition, f.Name} }
 
 // Run implements engine.Engine.

@@ -16,7 +16,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify"
 )
 
-// replaysTo says that a run with a schedule has a finding of the class, and of a race or fault with the places, of a finding of verify.
+// replaysTo reports whether a run with a schedule has a finding of the class, and of a race or fault with the places,
+// of a finding of verify.
 func replaysTo(f *verify.Finding, findings []report.Finding) bool {
 	places := func(g *report.Finding) (out []string) {
 		for i := range g.Accesses {

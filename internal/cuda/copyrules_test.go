@@ -104,7 +104,8 @@ func (s *script) memories() map[string]uint64 {
 	return m
 }
 
-// after gives what comes before a launch in a new non-blocking stream that follows do, which follows a launch in a stream.
+// after returns what comes before a launch in a new non-blocking stream that follows do, which follows a launch in a
+// stream.
 func after(t *testing.T, stream string, do func(s *script, id StreamID, thread uint32, at map[string]uint64)) string {
 	t.Helper()
 	f := &follower{agents: map[uint32]string{}, tokens: map[uint64]string{}}

@@ -62,7 +62,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Msg) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Unchecked says that a kernel could not be executed, and so was not checked.
@@ -74,7 +74,7 @@ type Unchecked struct {
 
 func (e *Unchecked) Error() string { return fmt.Sprintf("%s cannot be executed: %v", e.Kernel, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Unchecked) Unwrap() error { return e.Err }
 
 // Lost says that a launch did not take place because an earlier one has brought the device down.
@@ -84,7 +84,7 @@ type Lost struct {
 
 func (e *Lost) Error() string { return "the device is lost: " + e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Lost) Unwrap() error { return e.Err }
 
 func fail(c Code, format string, args ...any) error {

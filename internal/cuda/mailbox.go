@@ -43,8 +43,8 @@ func (b *mailbox) drop() {
 	b.bytes, b.dropped = nil, true
 }
 
-// posting gives the process its mailbox, and keeps what the first of its libraries has reported of it: all of them must
-// know.
+// posting gives the process its mailbox, and keeps what the first of its libraries has reported of it: all of them
+// must know.
 func (p *process) posting(_ context.Context, r *request) ([]uint64, []byte, error) {
 	d := p.ctx.dev
 	p.mail.mu.Lock()

@@ -547,7 +547,7 @@ func checkSides(k *Copy, dst, src side) error {
 	return nil
 }
 
-// String gives the name of the direction in the runtime API.
+// String returns the name of the direction in the runtime API.
 func (k CopyKind) String() string {
 	names := [...]string{"cudaMemcpyHostToHost", "cudaMemcpyHostToDevice", "cudaMemcpyDeviceToHost", "cudaMemcpyDeviceToDevice", "cudaMemcpyDefault"}
 	if int(k) >= len(names) {
@@ -672,7 +672,7 @@ func (c *Context) Find(addr uint64) (devmem.Alloc, bool) {
 	return a, ok && !a.Freed
 }
 
-// MemInfo gives the free and total bytes of device memory, as cudaMemGetInfo does.
+// MemInfo returns the free and total bytes of device memory, as cudaMemGetInfo does.
 func (c *Context) MemInfo() (free, total uint64) {
 	leave, _ := c.enter()
 	defer leave()

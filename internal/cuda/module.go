@@ -271,7 +271,7 @@ func (k *Kernel) ParamSize() int {
 // StaticShared is the static shared memory of the kernel in bytes.
 func (k *Kernel) StaticShared() int64 { return k.shared.Static }
 
-// Symbol gives the address and size of a variable of the module on the current device.
+// Symbol returns the address and size of a variable of the module on the current device.
 func (m *Module) Symbol(name string) (addr, size uint64, err error) {
 	leave, _ := m.ctx.enter()
 	defer leave()

@@ -58,7 +58,7 @@ func framesText(frames []event.Frame) string {
 	return strings.Join(list, ", ")
 }
 
-// stacksOf gives the call stacks at the addresses of a function, and an address of each.
+// stacksOf returns the call stacks at the addresses of a function, and an address of each.
 func stacksOf(t *testing.T, exe, name string) map[string]uint64 {
 	t.Helper()
 	im, stacks := elfline.Open(exe, 1), map[string]uint64{}
@@ -69,7 +69,7 @@ func stacksOf(t *testing.T, exe, name string) map[string]uint64 {
 	return stacks
 }
 
-// symbolsOf gives the symbols of a program by name.
+// symbolsOf returns the symbols of a program by name.
 func symbolsOf(t *testing.T, exe string) map[string]elf.Symbol {
 	t.Helper()
 	f, err := elf.Open(exe)

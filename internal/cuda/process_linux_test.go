@@ -211,7 +211,7 @@ func until(t *testing.T, what string, done func() bool) {
 	t.Fatal("waited in vain for " + what)
 }
 
-// runs says whether some process runs an executable.
+// runs reports whether some process runs an executable.
 func runs(exe string) bool {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, l := range links {

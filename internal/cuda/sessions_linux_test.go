@@ -69,7 +69,7 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-// connect gives the two ends of a connection.
+// connect returns the two ends of a connection.
 func connect(t *testing.T) (ours, theirs *net.UnixConn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

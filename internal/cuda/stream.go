@@ -429,7 +429,7 @@ func first(a, b error) error {
 	return b
 }
 
-// StreamInfo gives the flags, the priority, the number and the device of a stream.
+// StreamInfo returns the flags, the priority, the number and the device of a stream.
 func (c *Context) StreamInfo(id StreamID, thread uint32) (flags uint32, priority int32, number uint64, device int, err error) {
 	err = c.on(id, thread, func(s *stream) error {
 		flags, priority, number, device = s.flags, s.priority, uint64(s.agent), s.gpu.number

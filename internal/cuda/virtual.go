@@ -323,7 +323,7 @@ func (c *Context) Mapped(addr uint64, retain bool, device int) (handle, size uin
 	return handle, size, access, err
 }
 
-// DeviceOf gives the device of a physical allocation.
+// DeviceOf returns the device of a physical allocation.
 func (c *Context) DeviceOf(handle uint64) (device int, err error) {
 	err = c.virtual(func() error {
 		p, err := c.physicalOf("a look at memory", handle)

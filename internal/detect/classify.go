@@ -30,8 +30,8 @@ type Relation struct {
 	Assumed     bool // ordered by what is assumed of host threads (event.HostOp)
 }
 
-// Parted says that a branch may part lanes of a warp so that, before they reconverge, one is at the place with arms p
-// and another at the place with arms q. If not, a warp in lockstep that reconverges at immediate post-dominators
+// Parted reports whether a branch may part lanes of a warp so that, before they reconverge, one is at the place with
+// arms p and another at the place with arms q. If not, a warp in lockstep that reconverges at immediate post-dominators
 // executes one of the two places before the other.
 func Parted(p, q []event.Arm) bool {
 	for _, x := range p {
@@ -163,7 +163,7 @@ func classifyAtomics(a, b Side, r Relation) Category {
 	return MixedSizeRace
 }
 
-// launches gives the category of a race between two launches, or with the host.
+// launches returns the category of a race between two launches, or with the host.
 func (r *Relation) launches() Category {
 	if r.Assumed {
 		return HostThreads

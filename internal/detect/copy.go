@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// kindOfCopy gives the kind of a race with an asynchronous copy that was not complete.
+// kindOfCopy returns the kind of a race with an asynchronous copy that was not complete.
 func (f *Facts) kindOfCopy() Kind {
 	c := f.Copy
 	switch {
@@ -35,10 +35,10 @@ func (f *Facts) kindOfCopy() Kind {
 	return CopyNotAwaited
 }
 
-// Overtaken gives the place of a copy into shared memory that overwrites what an earlier copy of its own thread writes.
-// An mbarrier tracks the earlier copy, and the thread does not know that it is complete. For other races the result is
-// 0. If the copy also overwrites what others may still read, the thread should wait for the readers instead: they have
-// waited for the earlier copy.
+// Overtaken returns the place of a copy into shared memory that overwrites what an earlier copy of its own thread
+// writes. An mbarrier tracks the earlier copy, and the thread does not know that it is complete. For other races the
+// result is 0. If the copy also overwrites what others may still read, the thread should wait for the readers instead:
+// they have waited for the earlier copy.
 func (f *Facts) Overtaken() uint32 {
 	c := f.Copy
 	if f.Kind() != CopyNotAwaited || c == nil || !c.Tracked || !c.Own || !f.Earlier.Async || !f.Later.Async || f.Later.Op != Write || f.Later.Space != event.Shared {
@@ -145,7 +145,7 @@ func (c *CopyState) fix() string {
 
 const fixPhase = "wait for the phase of the copy: mbarrier.try_wait.parity with 0 for the first phase after mbarrier.init, 1 for the second, and so on, changed each time that all stages have been used"
 
-// fixBulk gives the fix for a bulk copy.
+// fixBulk returns the fix for a bulk copy.
 func (c *CopyState) fixBulk() string {
 	then := thenBarrier
 	if c.Own {

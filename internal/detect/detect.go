@@ -39,7 +39,7 @@ type Config struct {
 	Options map[string]string
 }
 
-// Option gives the value of an option: the chosen one or the default.
+// Option returns the value of an option: the chosen one or the default.
 func (s *Spec) Option(c Config, name string) string {
 	for _, o := range s.Options {
 		if o.Name == name {
@@ -52,7 +52,7 @@ func (s *Spec) Option(c Config, name string) string {
 	panic("BUG: detector " + s.Name + " has no option " + name)
 }
 
-// Arms gives the arms of branches that a place lies on. For an unknown place it gives arms for which Parted returns
+// Arms returns the arms of branches that a place lies on. For an unknown place it gives arms for which Parted returns
 // true.
 func (c *Config) Arms(place uint32) []event.Arm {
 	if c.Places == nil || place == 0 {

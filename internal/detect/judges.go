@@ -142,7 +142,7 @@ func (j *Judges) Take(b *event.Batch) {
 	s.ends = append(s.ends, s.Extent())
 }
 
-// empty gives an unused chunk, waiting for one if necessary.
+// empty returns an unused chunk, waiting for one if necessary.
 func (j *Judges) empty() *chunk {
 	var p *chunk
 	if j.made < inFlight {

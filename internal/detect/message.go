@@ -51,7 +51,7 @@ type CopyState struct {
 	Wait    uint32
 	Allowed uint32
 	Early   bool
-	// Passed says that the later thread has successfully waited for the mbarrier that tracks the copy, but for another
+	// Passed says that the later thread has successfully waited for the mbarrier that tracks the copy, but in another
 	// phase.
 	Passed bool
 	// Ahead says that the later thread has waited for its own group of the same number. The copy's thread will do so
@@ -107,7 +107,7 @@ func (f *Facts) Severity() Severity {
 	return f.Category.Severity()
 }
 
-// Refined says that the kind of the category's races depends on the synchronisation seen around the two accesses.
+// Refined reports whether the kind of the category's races depends on the synchronisation seen around the two accesses.
 func (c Category) Refined() bool {
 	return c == SameBlock || c == CrossBlock || c == VolatileRace || c == CrossDevice || c == AtomicWithPlain
 }
@@ -115,7 +115,7 @@ func (c Category) Refined() bool {
 // refinements are the kinds that name a faulty synchronisation, from the least to the most specific.
 var refinements = []Kind{MissingLock, FenceScope, AtomicScope, LockScope, MissingBarrier, MissingFence}
 
-// specific gives the index of the kind in refinements, or -1 if the kind is the category's.
+// specific returns the index of the kind in refinements, or -1 if the kind is the category's.
 func (f *Facts) specific() int {
 	if k := f.Kind(); k != f.Category.Kind() {
 		return slices.Index(refinements, k)
@@ -123,9 +123,9 @@ func (f *Facts) specific() int {
 	return -1
 }
 
-// Unsynchronised says that no synchronisation, not even a faulty one, lies between the two accesses. It is false if the
-// earlier access is a read: a thread that reads too early has observed nothing, whatever the writer does. It is also
-// false if another thread of the later thread's block has signalled.
+// Unsynchronised reports whether no synchronisation, not even a faulty one, lies between the two accesses. It is false
+// if the earlier access is a read: a thread that reads too early has observed nothing, whatever the writer does. It is
+// also false if another thread of the later thread's block has signalled.
 func (f *Facts) Unsynchronised() bool {
 	return f.specific() < 0 && !f.Handed && !f.Signalled && f.Earlier.Op != Read
 }
@@ -199,17 +199,17 @@ func (f *Facts) Kind() Kind {
 	return f.Category.Kind()
 }
 
-// weakLock says that a lock passed from one thread to the other, but a fence or a release or acquire operation is
+// weakLock reports whether a lock passed from one thread to the other, but a fence or a release or acquire operation is
 // missing.
 func (f *Facts) weakLock() bool {
 	h := f.Handover
 	return h != nil && h.Lock && !h.Counted && h.Lacking()
 }
 
-// Lacking says that a fence or a release or acquire operation is missing.
+// Lacking reports whether a fence or a release or acquire operation is missing.
 func (h *Handover) Lacking() bool { return h.Release == nil || h.Acquire == nil }
 
-// sameBlock says that the two accesses are by threads of one block of one launch.
+// sameBlock reports whether the two accesses are by threads of one block of one launch.
 func (f *Facts) sameBlock() bool {
 	x, y := &f.Earlier, &f.Later
 	if x.Host != "" || y.Host != "" || x.Launch.ID != y.Launch.ID {
@@ -219,7 +219,7 @@ func (f *Facts) sameBlock() bool {
 	return x.Warp/wpb == y.Warp/wpb
 }
 
-// sameCluster says that the two accesses are by threads of different blocks of one cluster.
+// sameCluster reports whether the two accesses are by threads of different blocks of one cluster.
 func (f *Facts) sameCluster() bool {
 	x, y := &f.Earlier, &f.Later
 	if x.Host != "" || y.Host != "" || x.Launch.ID != y.Launch.ID || f.sameBlock() {
@@ -255,7 +255,7 @@ func (a *Access) actor() string {
 	return article(a.verb()) + " of a kernel"
 }
 
-// hostCode says that an access is by an instruction of the program on the host, not by an API call.
+// hostCode reports whether an access is by an instruction of the program on the host, not by an API call.
 func (a *Access) hostCode() bool {
 	call, _ := event.CutHostPlace(a.Host)
 	return call == "host code" || strings.HasSuffix(call, " (host code)")
@@ -305,7 +305,7 @@ func (f *Facts) memory() string {
 	return "global memory"
 }
 
-// pending says that the earlier access is by an asynchronous copy whose wait is missing or faulty.
+// pending reports whether the earlier access is by an asynchronous copy whose wait is missing or faulty.
 func (f *Facts) pending() bool {
 	return f.Category == CopyPending || (f.Category == SameBlock || f.Category == CrossBlock || f.Category == AtomicWithPlain) && f.Copy != nil && f.Copy.Lacking
 }
@@ -552,20 +552,20 @@ func (f *Facts) explainBlock(k Kind) (message, fix string) {
 	return fmt.Sprintf("%s of the same bytes in %s by threads of one block with no barrier between them%s", f.pair(), f.memory(), f.around()), fix
 }
 
-// sameWarp says that the two accesses are by lanes of one warp of one launch.
+// sameWarp reports whether the two accesses are by lanes of one warp of one launch.
 func (f *Facts) sameWarp() bool {
 	x, y := &f.Earlier, &f.Later
 	return x.Host == "" && y.Host == "" && x.Launch.ID == y.Launch.ID && x.Warp == y.Warp
 }
 
-// maskedApart says that on each side there is a __syncwarp between the two accesses whose mask excludes the other
+// maskedApart reports whether on each side there is a __syncwarp between the two accesses whose mask excludes the other
 // thread.
 func (f *Facts) maskedApart() bool {
 	without := func(s *Sync, lane int) bool { return s != nil && s.Lanes != 0 && s.Lanes&(1<<lane) == 0 }
 	return without(f.Earlier.Sync, f.Later.Lane) && without(f.Later.Sync, f.Earlier.Lane)
 }
 
-// warpFix gives the fix for lanes of one warp: if a __syncwarp excludes one of them, its mask is the cause.
+// warpFix returns the fix for lanes of one warp: if a __syncwarp excludes one of them, its mask is the cause.
 func (f *Facts) warpFix(otherwise string) string {
 	if f.maskedApart() {
 		return "give the __syncwarp() between the two a mask that names both lanes, or use a tile that holds both"
@@ -630,7 +630,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	return what + ", and nothing orders them" + f.around(), fix
 }
 
-// fixPlain gives the fix for an atomic and a plain access.
+// fixPlain returns the fix for an atomic and a plain access.
 func (f *Facts) fixPlain() string {
 	if f.sameBlock() {
 		return "if the plain access initialises the variable or reads its final value, put __syncthreads() between the two; otherwise make it atomic as well"

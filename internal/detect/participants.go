@@ -59,7 +59,7 @@ func (p *Participants) Add(l *event.Launch, warp uint32, lane int, address uint6
 	p.Samples = append(p.Samples, s)
 }
 
-// Neighbours gives the samples of one block in the order of its threads, if there are several. Otherwise it gives the
+// Neighbours returns the samples of one block in the order of its threads, if there are several. Otherwise it gives the
 // samples of one thread number in the order of the blocks, and ofBlocks is true.
 func (p *Participants) Neighbours() (list []Sample, ofBlocks bool) {
 	if len(p.Samples) == 0 {
@@ -82,7 +82,7 @@ func (p *Participants) Neighbours() (list []Sample, ofBlocks bool) {
 	return list, len(list) > 1
 }
 
-// Number gives the number of the thread within its block, or of the block.
+// Number returns the number of the thread within its block, or of the block.
 func (s Sample) Number(ofBlock bool) uint32 {
 	if ofBlock {
 		return s.Block
@@ -90,8 +90,8 @@ func (s Sample) Number(ofBlock bool) uint32 {
 	return s.Thread
 }
 
-// Stride gives the distance in bytes between the accesses of neighbours whose numbers differ by one. ok is false if the
-// distance is not constant.
+// Stride returns the distance in bytes between the accesses of neighbours whose numbers differ by one. ok is false if
+// the distance is not constant.
 func Stride(neighbours []Sample, ofBlocks bool) (bytes int64, ok bool) {
 	if len(neighbours) < 2 {
 		return 0, false

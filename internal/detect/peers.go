@@ -9,7 +9,7 @@ type PeerFilter struct {
 	room      []event.Event
 }
 
-// Filter gives the batch without such accesses. The result is valid until the next call.
+// Filter returns the batch without such accesses. The result is valid until the next call.
 func (f *PeerFilter) Filter(b *event.Batch) *event.Batch {
 	for i := range b.Events {
 		if e := &b.Events[i]; len(b.Launches) > 0 && e.Kind == event.KernelBegin && b.Launches[e.Side].ClusterShape().Count() > 1 {
@@ -37,7 +37,7 @@ func (f *PeerFilter) Filter(b *event.Batch) *event.Batch {
 	return &own
 }
 
-// foreign says that a lane accesses the shared memory of another block.
+// foreign reports whether a lane accesses the shared memory of another block.
 func foreign(b *event.Batch, e *event.Event) bool {
 	if e.Space != event.Shared || e.Mask == 0 {
 		return false

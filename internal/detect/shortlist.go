@@ -32,7 +32,7 @@ func NewShortlist[K comparable, V any](most int, compare func(x, y K) int, rank 
 	return &Shortlist[K, V]{max: cmp.Or(most, DefaultFindings), compare: compare, rank: rank, kept: map[K]*V{}, beyond: map[K]Severity{}, room: maxBeyond}
 }
 
-// Get gives the finding of a key; nil if it is not kept.
+// Get returns the finding of a key; nil if it is not kept.
 func (s *Shortlist[K, V]) Get(k K) *V { return s.kept[k] }
 
 // Beyond says whether the finding of a key may be left out, as long as it is not graver than the returned severity.

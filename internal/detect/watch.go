@@ -22,18 +22,18 @@ type Watch struct { // numbers within the grid; none: all blocks
 // Range is the numbers from First to Last, both included.
 type Range struct{ First, Last uint64 }
 
-// Within says that a number is in one of the ranges, or that the list is empty.
+// Within reports whether a number is in one of the ranges, or that the list is empty.
 func Within(list []Range, n uint64) bool {
 	return len(list) == 0 || slices.ContainsFunc(list, func(r Range) bool { return r.First <= n && n <= r.Last })
 }
 
-// Thread says that a thread of a launch is watched.
+// Thread reports whether a thread of a launch is watched.
 func (w *Watch) Thread(l *event.Launch, warp uint32, lane int) bool {
 	per := max(l.WarpsPerBlock(), 1)
 	return Within(w.Blocks, uint64(warp/per)) && Within(w.Threads, uint64(warp%per*32)+uint64(lane))
 }
 
-// Races says that a race of two accesses is reported. For a host operation only the memory decides.
+// Races reports whether a race of two accesses is reported. For a host operation only the memory decides.
 func (w *Watch) Races(earlier, later *Access) bool {
 	if w == nil {
 		return true

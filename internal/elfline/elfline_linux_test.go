@@ -60,7 +60,7 @@ func framesText(frames []event.Frame) string {
 	return strings.Join(list, ", ")
 }
 
-// stacksOf gives the call stacks at the addresses of a function, and an address of each.
+// stacksOf returns the call stacks at the addresses of a function, and an address of each.
 func stacksOf(im *Image, name string) map[string]uint64 {
 	stacks := map[string]uint64{}
 	for _, s := range im.symbols {

@@ -83,9 +83,9 @@ func (r *Run) Store(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	r.Out.accesses(event.Store, event.FlagWrite, w, in, place, acc)
 }
 
-// LaneOrder gives the lanes of on that execute an atomic operation first, and those that follow; 0: none. The lanes act
-// lowest first, except that in schedule Contended some of the upper lanes go first: the order is not defined, and the
-// last lane observes all others.
+// LaneOrder returns the lanes of on that execute an atomic operation first, and those that follow; 0: none. The lanes
+// act lowest first, except that in schedule Contended some of the upper lanes go first: the order is not defined, and
+// the last lane observes all others.
 func (r *Run) LaneOrder(w *Warp, on, place uint32) (first, second uint32) {
 	if r.Launch.Schedule != Contended || r.Launch.Seed != 0 || on&(on-1) == 0 {
 		return on, 0
@@ -172,7 +172,7 @@ func (r *Run) noteOld(w *Warp, i int, data []byte) {
 	}
 }
 
-// Around gives the four bytes around data[at], aligned by address. data begins at address origin; bytes outside of it
+// Around returns the four bytes around data[at], aligned by address. data begins at address origin; bytes outside of it
 // are zero.
 func Around(data []byte, at, origin uint64) (v uint64) {
 	first := (origin+at)&^3 - origin // may be before the beginning
@@ -192,7 +192,8 @@ func wordsOf(data []byte) (v [4]uint64) {
 	return v
 }
 
-// reach gives the bytes that in accesses for a lane, and records the address for events. It returns nil after a fault.
+// reach returns the bytes that in accesses for a lane, and records the address for events. It returns nil after a
+// fault.
 func (r *Run) reach(w *Warp, lane int, in *loader.Instr, place uint32, flags event.Flags) []byte {
 	return r.reachAt(w, lane, in, place, flags, r.Machine.Value(w, lane, &in.Operands[0])+in.Offset)
 }
@@ -246,7 +247,7 @@ func (r *Run) reachAt(w *Warp, lane int, in *loader.Instr, place uint32, flags e
 	return nil
 }
 
-// SplitGeneric gives the space of a generic address, and the address in it.
+// SplitGeneric returns the space of a generic address, and the address in it.
 func SplitGeneric(addr uint64) (event.Space, uint64) {
 	switch addr >> loader.WindowShift {
 	case 0:
@@ -261,7 +262,7 @@ func SplitGeneric(addr uint64) (event.Space, uint64) {
 	return event.Generic, addr
 }
 
-// window gives n bytes at offset off of a shared or local window.
+// window returns n bytes at offset off of a shared or local window.
 func window(bytes []byte, off, n uint64) ([]byte, FaultKind) {
 	if off > uint64(len(bytes)) || n > uint64(len(bytes))-off {
 		return nil, OutOfBounds
@@ -272,7 +273,7 @@ func window(bytes []byte, off, n uint64) ([]byte, FaultKind) {
 	return bytes[off : off+n : off+n], ""
 }
 
-// sharedWindow gives the bytes of a block's shared memory that in accesses at offset off.
+// sharedWindow returns the bytes of a block's shared memory that in accesses at offset off.
 func sharedWindow(of *CTA, in *loader.Instr, off uint64) ([]byte, FaultKind) {
 	bytes := of.Shared
 	if size := uint64(len(bytes)); in.Word && off < size && size-off < in.Width {
@@ -281,7 +282,7 @@ func sharedWindow(of *CTA, in *loader.Instr, off uint64) ([]byte, FaultKind) {
 	return window(bytes, off, in.Width)
 }
 
-// global gives the bytes of global memory that in accesses at addr.
+// global returns the bytes of global memory that in accesses at addr.
 func (r *Run) global(addr uint64, in *loader.Instr, flags event.Flags, place uint32) ([]byte, FaultKind) {
 	data, kind := r.globalBytes(addr, in.Width, in, flags, place)
 	if kind == "" && addr&(in.Width-1) != 0 {
@@ -290,7 +291,7 @@ func (r *Run) global(addr uint64, in *loader.Instr, flags event.Flags, place uin
 	return data, kind
 }
 
-// globalBytes gives n bytes of global memory at addr, checking the address.
+// globalBytes returns n bytes of global memory at addr, checking the address.
 func (r *Run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, place uint32) ([]byte, FaultKind) {
 	if e := r.Memory.Epoch(); e != r.tlb.epoch {
 		r.tlb = tlb{epoch: e}
@@ -322,7 +323,7 @@ func (r *Run) globalBytes(addr, n uint64, in *loader.Instr, flags event.Flags, p
 	return b.Data[off : off+n : off+n], ""
 }
 
-// LowBytes gives the low n bytes of v.
+// LowBytes returns the low n bytes of v.
 func LowBytes(v, n uint64) uint64 {
 	if n >= 8 {
 		return v

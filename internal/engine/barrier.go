@@ -50,7 +50,7 @@ func (b *barrier) Reset() {
 	b.Sites, b.Told = b.Sites[:0], false
 }
 
-// arrived gives the number of threads that a barrier counts. For a barrier with a thread count, a warp of which every
+// arrived returns the number of threads that a barrier counts. For a barrier with a thread count, a warp of which every
 // live lane has arrived counts in full: lanes that have exited or never existed do not delay it. A warp in lockstep
 // arrives as a whole when any of its lanes does.
 func (b *barrier) arrived(c *CTA) int {
@@ -92,7 +92,7 @@ func (r *Run) Barrier(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// barrierOperands gives the barrier and the thread count for a lane; AllThreads if there is no count.
+// barrierOperands returns the barrier and the thread count for a lane; AllThreads if there is no count.
 func (r *Run) barrierOperands(w *Warp, in *loader.Instr, lane int) (id uint64, count int) {
 	id = r.Machine.Value(w, lane, &in.Operands[0]) & 0xffff_ffff
 	if in.Src[1].Kind == isa.Sink {
@@ -229,7 +229,7 @@ func (r *Run) Wake(b *barrier, w *Warp, woken uint32) {
 	w.wake(r, woken)
 }
 
-// needs gives the number of threads that complete the barrier.
+// needs returns the number of threads that complete the barrier.
 func (b *barrier) needs(c *CTA) int {
 	if b.Expect == AllThreads {
 		return c.Live
@@ -237,7 +237,7 @@ func (b *barrier) needs(c *CTA) int {
 	return b.Expect
 }
 
-// result gives the result of bar.red.
+// result returns the result of bar.red.
 func (b *barrier) result(in *loader.Instr) uint64 {
 	switch {
 	case in.Op == isa.OpPopc:
@@ -300,7 +300,7 @@ func (r *Run) CheckSites(b *barrier, id uint8, c *CTA) {
 	}
 }
 
-// stands gives the instructions by which threads arrived.
+// stands returns the instructions by which threads arrived.
 func (b *barrier) stands(id uint8) []Stand {
 	var list []Stand
 	for _, s := range b.Sites {
@@ -309,7 +309,7 @@ func (b *barrier) stands(id uint8) []Stand {
 	return list
 }
 
-// exitStands gives the places where threads of a block exited.
+// exitStands returns the places where threads of a block exited.
 func (r *Run) exitStands(c *CTA) []Stand {
 	var s standSet
 	for _, w := range c.Warps {

@@ -44,7 +44,7 @@ func (r *Run) Builtin(c *Invocation) {
 	r.Faults.At(r, BadCall, c.W, c.Lane, c.Place, "calls", "%s is not supplied", c.Fn.Builtin)
 }
 
-// arg gives argument k, at most 8 bytes.
+// arg returns argument k, at most 8 bytes.
 func (c *Invocation) arg(k int) uint64 {
 	if k >= len(c.In.CallSig.Params) {
 		return 0
@@ -52,7 +52,7 @@ func (c *Invocation) arg(k int) uint64 {
 	return c.R.Machine.Argument(c.W, c.Lane, c.In, k, 0, uint64(min(c.In.CallSig.Params[k].Size, 8)))
 }
 
-// pointer gives argument k as a generic address.
+// pointer returns argument k as a generic address.
 func (c *Invocation) pointer(k int) uint64 {
 	a := c.arg(k)
 	if a != 0 && k < len(c.Fn.Sig.Params) && c.Fn.Sig.Params[k].Size == 4 {
@@ -69,7 +69,7 @@ func (c *Invocation) result(v uint64) {
 	c.R.Machine.Result(c.W, c.Lane, c.In, c.Fn, v)
 }
 
-// peek gives up to n bytes at a generic address; nil if there are none.
+// peek returns up to n bytes at a generic address; nil if there are none.
 func (c *Invocation) peek(addr, n uint64) []byte {
 	space, off := SplitGeneric(addr)
 	var data []byte
@@ -93,7 +93,7 @@ func (c *Invocation) peek(addr, n uint64) []byte {
 	return data[off:min(off+n, uint64(len(data)))]
 }
 
-// text gives the zero-terminated string at a generic address.
+// text returns the zero-terminated string at a generic address.
 func (c *Invocation) text(addr uint64) (string, bool) {
 	data := c.peek(addr, printf.MaxString)
 	if data == nil {

@@ -101,7 +101,7 @@ func (r *Run) bulk(w *Warp, in *loader.Instr, on uint32, place uint32) {
 // bulkPiece is bytes of a bulk copy that are copied, at an offset.
 type bulkPiece struct{ at, size uint64 }
 
-// bulkPieces gives the pieces of a copy of n bytes: all bytes, or all except some at both ends (.ignore_oob), or the
+// bulkPieces returns the pieces of a copy of n bytes: all bytes, or all except some at both ends (.ignore_oob), or the
 // bytes of each bulkUnit that a mask selects (.cp_mask). It returns false after a fault.
 func (r *Run) bulkPieces(w *Warp, lane int, in *loader.Instr, n uint64, place uint32) ([]bulkPiece, bool) {
 	switch {
@@ -145,7 +145,7 @@ type bulkTarget struct {
 // bulkBarrier is the index of the source operand that is the address of the mbarrier.
 const bulkBarrier = 3
 
-// targets gives the targets of a copy to an address. bar is the index of the source operand that is the mbarrier's
+// targets returns the targets of a copy to an address. bar is the index of the source operand that is the mbarrier's
 // address, if there is one. It returns false after a fault.
 func (r *Run) targets(w *Warp, lane int, in *loader.Instr, to uint64, bar int, place uint32) ([]bulkTarget, bool) {
 	own := bulkTarget{of: w.CTA, to: to, barrierOf: w.CTA}
@@ -199,7 +199,7 @@ func withoutWindow(addr uint64) uint64 {
 	return addr
 }
 
-// resolve gives the block of the cluster whose shared memory contains an address, and the address there. It returns
+// resolve returns the block of the cluster whose shared memory contains an address, and the address there. It returns
 // false after a fault.
 func (r *Run) resolve(w *Warp, lane int, addr uint64, place uint32) (*CTA, uint64, bool) {
 	of, _, kind := w.CTA.owner(addr)
@@ -239,7 +239,7 @@ func (r *Run) fly(x *bulkCopy, place uint32) {
 	}
 }
 
-// bulkBytes gives the bytes at an offset that a bulk copy reads or writes; nil after a fault.
+// bulkBytes returns the bytes at an offset that a bulk copy reads or writes; nil after a fault.
 func (r *Run) bulkBytes(w *Warp, of *CTA, lane int, in *loader.Instr, t touch, offset uint64, place uint32) []byte {
 	var data []byte
 	var kind FaultKind

@@ -107,7 +107,8 @@ func (r *Run) Overflow(w *Warp, lane int, place uint32, fn *isa.Func, depth, loc
 	r.fail(ErrTrap)
 }
 
-// StackFits says that a thread at call depth depth has space for a frame of fn whose local memory begins at localAt.
+// StackFits reports whether a thread at call depth depth has space for a frame of fn whose local memory begins at
+// localAt.
 func StackFits(depth, localAt int32, fn *isa.Func) bool {
 	return depth < maxDepth && int(localAt)+fn.LocalFrame <= maxLocal
 }
@@ -154,7 +155,7 @@ func (r *Run) enter(w *Warp, lane int, in *loader.Instr, c *loader.Code, base ui
 	return true
 }
 
-// argument gives bytes of actual parameter k in the caller's frame, like Machine.Argument.
+// argument returns bytes of actual parameter k in the caller's frame, like Machine.Argument.
 func (r *Run) argument(ln *lane, regs []uint64, from *frame, in *loader.Instr, k int, off, size uint64) uint64 {
 	if o := &in.ArgOps[k]; o.Kind == isa.ParamAddr {
 		return devmem.Uint(ln.param[uint64(from.paramAt)+o.Imm+off:], min(size, 8))

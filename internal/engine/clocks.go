@@ -17,7 +17,7 @@ import (
 // shown is the mark. It uses the bit of a read.
 const shown = 1 << (lastRead - 1)
 
-// bit gives the bit of a read in a set.
+// bit returns the bit of a read in a set.
 func (t *Threads) bit(read uint64) uint64 {
 	if t.clocks && read >= lastRead-1 {
 		return 1 << lastRead
@@ -25,7 +25,7 @@ func (t *Threads) bit(read uint64) uint64 {
 	return 1 << min(read, lastRead)
 }
 
-// told gives a set as other code uses it: a bit for each read, where the last bit represents all further reads.
+// told returns a set as other code uses it: a bit for each read, where the last bit represents all further reads.
 func (t *Threads) told(set uint64) uint64 {
 	if t.clocks {
 		if set &^= shown; set>>lastRead != 0 {
@@ -48,7 +48,7 @@ func readsClock(in *isa.Inst) bool {
 	return in.Class == isa.Special && slices.ContainsFunc(in.Src, func(o isa.Operand) bool { return o.Kind == isa.SpecialReg && isClock(o.Special) })
 }
 
-// readsClocks says that a thread may read a clock.
+// readsClocks reports whether a thread may read a clock.
 func (t *Threads) readsClocks() bool {
 	w, i := t.lane(0)
 	w.lanes[i].start(t.r, w.tid(i))
@@ -86,7 +86,7 @@ func (t *Threads) timed(w *Warp, i int, in *loader.Instr, place uint32) (s State
 	return s, q, bad
 }
 
-// depending gives the request for a dependence that cannot be explored.
+// depending returns the request for a dependence that cannot be explored.
 func (t *Threads) depending(ln *lane, place uint32) (State, Request) {
 	return t.encode(ln, nil, &Request{Kind: RequestUnsupported, Place: place, Message: "what the thread does next depends on what a clock shows: that is not explored"})
 }

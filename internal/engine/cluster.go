@@ -48,7 +48,7 @@ func (r *Run) newCluster(index uint32) *cluster {
 // single starts a block of a launch without clusters.
 func (r *Run) single(block uint32) *CTA { return r.newCluster(block).ctas[0] }
 
-// runnable says that a block can continue, now or when others of its cluster have.
+// runnable reports whether a block can continue, now or when others of its cluster have.
 func (k *cluster) runnable(c *CTA) bool {
 	if c.runnable() {
 		return true
@@ -64,7 +64,7 @@ func (k *cluster) runnable(c *CTA) bool {
 	return false
 }
 
-// waitsForCluster says that a thread of the block waits at the cluster barrier.
+// waitsForCluster reports whether a thread of the block waits at the cluster barrier.
 func (c *CTA) waitsForCluster() bool {
 	for _, w := range c.Warps {
 		for m := w.Live; m != 0; m &= m - 1 {
@@ -76,7 +76,7 @@ func (c *CTA) waitsForCluster() bool {
 	return false
 }
 
-// gone says that all blocks of a cluster are gone.
+// gone reports whether all blocks of a cluster are gone.
 func (k *cluster) gone() bool {
 	for _, c := range k.ctas {
 		if !c.gone {
@@ -203,7 +203,7 @@ func (k *cluster) waiting() string {
 	return fmt.Sprintf("waits at barrier.cluster (%d of %d threads have arrived; it lacks %s)", k.arrived, k.live, strings.Join(lack, ", "))
 }
 
-// owner gives the block whose shared memory contains an address, and the address as used in events.
+// owner returns the block whose shared memory contains an address, and the address as used in events.
 func (c *CTA) owner(addr uint64) (*CTA, uint64, FaultKind) {
 	tag := addr >> event.PeerShift
 	switch {

@@ -44,7 +44,7 @@ type copied struct {
 	data [32][16]byte
 }
 
-// async gives the asynchronous copies of the warp.
+// async returns the asynchronous copies of the warp.
 func (w *Warp) async() *copies {
 	if w.copies == nil {
 		w.copies = &copies{}
@@ -246,7 +246,7 @@ func (r *Run) newCopied() *copied {
 	return &copied{}
 }
 
-// copySize gives the number of bytes that a lane's copy reads.
+// copySize returns the number of bytes that a lane's copy reads.
 func (r *Run) copySize(w *Warp, lane int, in *loader.Instr, size uint64, place uint32) uint64 {
 	if in.Src[2].Kind == isa.Sink {
 		return size

@@ -54,10 +54,10 @@ func (r *Run) coreMultiply(w *Warp, in *loader.Instr, lane int, place uint32) {
 	}
 }
 
-// rows gives the number of rows of A and D in a block.
+// rows returns the number of rows of A and D in a block.
 func (x *coreProduct) rows() int { return x.shape.Rows / len(x.ctas) }
 
-// cell gives the lane and the column in tensor memory, relative to the matrix address, of an element in the rows of a
+// cell returns the lane and the column in tensor memory, relative to the matrix address, of an element in the rows of a
 // block.
 func (x *coreProduct) cell(row, column int) (lane, word int) {
 	switch half := x.shape.Columns / 2; {
@@ -72,7 +72,7 @@ func (x *coreProduct) cell(row, column int) (lane, word int) {
 	}
 }
 
-// width gives the number of columns of tensor memory for D.
+// width returns the number of columns of tensor memory for D.
 func (x *coreProduct) width() int {
 	if x.rows() == 64 && len(x.ctas) == 2 {
 		return x.shape.Columns / 2
@@ -80,10 +80,10 @@ func (x *coreProduct) width() int {
 	return x.shape.Columns
 }
 
-// depth gives the number of columns of tensor memory for A.
+// depth returns the number of columns of tensor memory for A.
 func (x *coreProduct) depth() int { return x.shape.Depth * x.shape.A.Size / 4 }
 
-// tensorExtents gives the extents of a matrix in the tensor memory of a block.
+// tensorExtents returns the extents of a matrix in the tensor memory of a block.
 func (x *coreProduct) tensorExtents(at uint32, width int, whole bool) []extent {
 	row, column := int(at>>16), int(at&0xffff)
 	var list []extent
@@ -272,7 +272,7 @@ func (x *coreBlock) shape() (rows, bytes int) {
 	panic("BUG: a shape of tcgen05.cp without a size")
 }
 
-// targets gives the lanes that the rows are copied to, once or several times.
+// targets returns the lanes that the rows are copied to, once or several times.
 func (x *coreBlock) targets() [][]int {
 	run := func(firsts ...int) []int {
 		var lanes []int

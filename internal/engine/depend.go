@@ -49,11 +49,11 @@ func fill(sets []uint64, s uint64) {
 	}
 }
 
-// reg gives the set of a register in the lane's current frame.
+// reg returns the set of a register in the lane's current frame.
 func (d *depends) reg(ln *lane, r int32) *uint64 { return &d.regs[int(ln.regAt)+int(r)] }
 
-// sources gives the sets of an instruction's operands: of all together, and of the first alone, which is an address or
-// a target.
+// sources returns the sets of an instruction's operands: of all together, and of the first alone, which is an address
+// or a target.
 func (d *depends) sources(ln *lane, in *loader.Instr) (all, first uint64) {
 	for i := range in.Src {
 		if o := &in.Src[i]; o.Kind == isa.Reg {
@@ -67,7 +67,7 @@ func (d *depends) sources(ln *lane, in *loader.Instr) (all, first uint64) {
 	return all, first
 }
 
-// guard gives the set of an instruction's guard.
+// guard returns the set of an instruction's guard.
 func (d *depends) guard(ln *lane, in *loader.Instr) uint64 {
 	if in.Guard < 0 {
 		return 0
@@ -75,7 +75,7 @@ func (d *depends) guard(ln *lane, in *loader.Instr) uint64 {
 	return *d.reg(ln, int32(in.Guard))
 }
 
-// request gives the set of an instruction's memory request: address, value, guard, and what all further steps depend
+// request returns the set of an instruction's memory request: address, value, guard, and what all further steps depend
 // on.
 func (d *depends) request(ln *lane, in *loader.Instr) uint64 {
 	all, _ := d.sources(ln, in)
@@ -134,7 +134,8 @@ func (t *Threads) perform(w *Warp, i int, in *loader.Instr, run func()) {
 	}
 }
 
-// bytes gives the sets of the bytes of parameters or local memory that an instruction accesses; none for other memory.
+// bytes returns the sets of the bytes of parameters or local memory that an instruction accesses; none for other
+// memory.
 func (t *Threads) bytes(w *Warp, i int, in *loader.Instr) []uint64 {
 	d, ln := t.depends, &w.lanes[i]
 	if in.Space == event.Param && in.Inst.Src[0].Kind == isa.ParamAddr {

@@ -169,7 +169,7 @@ func (c *Invocation) errorText(what int) {
 	c.result(c.R.p.ConstText(text[what]))
 }
 
-// dim gives argument k, a dim3.
+// dim returns argument k, a dim3.
 func (c *Invocation) dim(k int) event.Dim3 {
 	if k >= len(c.In.CallSig.Params) || c.In.CallSig.Params[k].Size != 12 {
 		return event.Dim3{}
@@ -237,8 +237,8 @@ func (c *Invocation) launch(perThread bool) {
 	c.enqueue(op, 1, perThread)
 }
 
-// private gives the number, from 1, of a parameter that is an address in the launching thread's shared or local memory;
-// 0: none.
+// private returns the number, from 1, of a parameter that is an address in the launching thread's shared or local
+// memory; 0: none.
 func (op *DeviceOp) private() (k int, space event.Space) {
 	for i, p := range op.Func.Sig.Params {
 		if p.Size == 8 && p.Off >= 0 && p.Off+8 <= len(op.Params) {
@@ -289,7 +289,7 @@ func (c *Invocation) enqueue(op *DeviceOp, k int, perThread bool) {
 	c.status(cudaSuccess)
 }
 
-// stream gives the stream of a handle.
+// stream returns the stream of a handle.
 func (c *Invocation) stream(handle uint64, perThread bool) (s DeviceStream, ok bool) {
 	d := c.R.device()
 	thread := uint64(c.W.Number)<<5 | uint64(c.Lane)

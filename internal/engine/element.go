@@ -50,7 +50,7 @@ func (m refMachine) Element(w *Warp, lane int, _ *loader.Instr, place uint32) (a
 	return ln.elements[e.Base], e.Size
 }
 
-// partOf gives the offset and the size of the element within the word that a lane accesses; size 0 if it accesses the
+// partOf returns the offset and the size of the element within the word that a lane accesses; size 0 if it accesses the
 // whole word, or if the element is not aligned.
 func (r *Run) partOf(w *Warp, lane int, in *loader.Instr, place uint32) (at uint64, size uint8) {
 	addr, size := r.Machine.Element(w, lane, in, place)
@@ -69,7 +69,7 @@ func (q *Request) narrow(r *Run, w *Warp, lane int, in *loader.Instr, place uint
 	}
 }
 
-// around gives the word with a new value of the element that a lane accesses. The surrounding bytes, which the access
+// around returns the word with a new value of the element that a lane accesses. The surrounding bytes, which the access
 // writes back unchanged, are those that the swap compares with.
 func (r *Run) around(w *Warp, i int, in *loader.Instr, place uint32, value uint64) uint64 {
 	at, n := r.partOf(w, i, in, place)

@@ -51,7 +51,7 @@ type spareBatch struct {
 
 type spareKey struct{}
 
-// spareOf gives the spare batch of a program.
+// spareOf returns the spare batch of a program.
 func spareOf(p *loader.Program) *spareBatch {
 	return p.Keep(spareKey{}, func() any { return new(spareBatch) }).(*spareBatch)
 }
@@ -166,7 +166,7 @@ func (o *Emitter) access(kind event.Kind, flags event.Flags, w *Warp, in *loader
 	o.add(e)
 }
 
-// Olds says that events carry the values that writes overwrite.
+// Olds reports whether events carry the values that writes overwrite.
 func (o *Emitter) Olds() bool {
 	return o.Needs&(event.NeedValues|event.NeedOld) == event.NeedValues|event.NeedOld
 }
@@ -255,7 +255,7 @@ func AllRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
 	return e.InRows(shift, int64(stride), int64(rowStride))
 }
 
-// RMWOf gives the kind of a read-modify-write.
+// RMWOf returns the kind of a read-modify-write.
 func RMWOf(op isa.Op) event.RMW {
 	switch op {
 	case isa.OpCas:
@@ -266,7 +266,7 @@ func RMWOf(op isa.Op) event.RMW {
 	return event.OtherRMW
 }
 
-// Wrote gives the flags of an atom or red that writes.
+// Wrote returns the flags of an atom or red that writes.
 func Wrote(in *loader.Instr) event.Flags {
 	switch {
 	case len(in.Results) > 0:
@@ -329,7 +329,7 @@ func (o *Emitter) Atomics(w *Warp, in *loader.Instr, place uint32, acc *access, 
 	}
 }
 
-// Sync says that synchronisation events are needed.
+// Sync reports whether synchronisation events are needed.
 func (o *Emitter) Sync() bool { return o.Needs&event.NeedSync != 0 }
 
 // Fence emits a fence by the lanes of mask.

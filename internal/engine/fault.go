@@ -42,7 +42,7 @@ type touch struct {
 	size  uint64
 }
 
-// count gives the fault of a kind at a place. If it is new (fresh), the caller fills it in.
+// count returns the fault of a kind at a place. If it is new (fresh), the caller fills it in.
 func (f *faultLog) count(r *Run, kind FaultKind, place uint32, warning bool) (fault *Fault, fresh bool) {
 	switch kind {
 	case OutOfBounds, Misaligned, UseAfterFree, NoPeerAccess, ReadOnly, TrapHit, Assertion, StackOverflow, BadCall, DeviceHeap, PeerGone:
@@ -207,7 +207,7 @@ func freedNote(a *devmem.Alloc) string {
 	return ""
 }
 
-// past gives the distance by which an access passes the end of a range.
+// past returns the distance by which an access passes the end of a range.
 func past(t touch, begin, size uint64) string {
 	if t.addr < begin+size {
 		return fmt.Sprintf(": the last %d pass the end", t.addr+t.size-(begin+size))
@@ -248,7 +248,7 @@ func (s *standSet) add(place uint32, doing string, block, thread event.Dim3) {
 	s.list[i].Threads++
 }
 
-// stands gives the largest groups, waiting threads first.
+// stands returns the largest groups, waiting threads first.
 func (s *standSet) stands() []Stand {
 	sort.SliceStable(s.list, func(i, j int) bool {
 		a, b := &s.list[i], &s.list[j]
@@ -294,7 +294,7 @@ func (w *Warp) doing(r *Run, i int) string {
 	return "runs"
 }
 
-// missing gives the lanes that a lane's warp-level wait still lacks.
+// missing returns the lanes that a lane's warp-level wait still lacks.
 func (w *Warp) missing(r *Run, lane int) uint32 {
 	lack := w.standOf(lane).members() & w.Live
 	for m := lack; m != 0; m &= m - 1 {

@@ -1,7 +1,7 @@
 package engine
 
-// InStep says that a block consists of full warps, is alone in its cluster, no thread of it has exited or waits at a
-// barrier, and only events of accesses are needed.
+// InStep reports whether a block consists of full warps, is alone in its cluster, no thread of it has exited or waits
+// at a barrier, and only events of accesses are needed.
 func (r *Run) InStep(c *CTA) bool {
 	if r.Out.Sync() || c.Threads%32 != 0 || c.Live != c.Threads || c.grouped || len(c.cluster.ctas) != 1 || c.cluster.arrived != 0 || r.Sched.Spin.Phase != SpinIdle {
 		return false

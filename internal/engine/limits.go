@@ -89,7 +89,7 @@ func LimitsOf(number int) Limits {
 // Capability returns the compute capability, times ten.
 func (lim Limits) Capability() int { return lim.Major*10 + lim.Minor }
 
-// Clusters says that the device has thread block clusters.
+// Clusters reports whether the device has thread block clusters.
 func (lim Limits) Clusters() bool { return lim.Major >= 9 }
 
 // gpcSMs is the number of multiprocessors in a GPC, which contains the blocks of a cluster: the smallest number in an

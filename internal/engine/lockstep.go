@@ -16,7 +16,7 @@ type Split struct {
 	Behind           int32  // warp: the place of the lanes that fall through
 }
 
-// ChoosePath gives the lanes of a warp in lockstep that run next. All of them are at one place; 0 if every lane has
+// ChoosePath returns the lanes of a warp in lockstep that run next. All of them are at one place; 0 if every lane has
 // exited. If one of them waits, the warp is stalled.
 func (r *Run) ChoosePath(w *Warp) uint32 {
 	for {
@@ -56,7 +56,7 @@ func (r *Run) ChoosePath(w *Warp) uint32 {
 	}
 }
 
-// firstOf gives the lanes of path that run first when path parts: the lanes that fall through, or else those with the
+// firstOf returns the lanes of path that run first when path parts: the lanes that fall through, or else those with the
 // lowest lane. A seed may reverse this, for each warp independently, so that a warp's behaviour does not depend on
 // other warps.
 func (r *Run) firstOf(w *Warp, path uint32) uint32 {
@@ -88,7 +88,7 @@ func (m refMachine) Met(w *Warp, s *Split, mask uint32) uint32 {
 	return met
 }
 
-// met says that ln is at the meeting point of the split.
+// met reports whether ln is at the meeting point of the split.
 func (s *Split) met(ln *lane) bool {
 	return ln.depth < s.depth || ln.depth == s.depth && ln.pc == s.pc
 }

@@ -144,7 +144,7 @@ func (m refMachine) Local(w *Warp, lane int) []byte {
 
 func (m refMachine) Wrote(*Warp, int, uint64, uint64) {}
 
-// ParamBytes gives the bytes of a parameter of the kernel, or in the lane's parameter frame; nil if they are in
+// ParamBytes returns the bytes of a parameter of the kernel, or in the lane's parameter frame; nil if they are in
 // neither.
 func (m refMachine) ParamBytes(w *Warp, lane int, in *loader.Instr, off uint64) []byte {
 	ln := &w.lanes[lane]

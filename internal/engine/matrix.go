@@ -28,7 +28,7 @@ func (r *Run) ReadRows(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	r.Out.accesses(event.Load, event.FlagRead, w, in, place, acc)
 }
 
-// tileAddress gives the address of a lane's piece in a round. For lanes beyond the last piece it does not matter.
+// tileAddress returns the address of a lane's piece in a round. For lanes beyond the last piece it does not matter.
 func (r *Run) tileAddress(w *Warp, in *loader.Instr, lane, round int) uint64 {
 	addr := r.Machine.Value(w, lane, &in.Operands[0]) + uint64(in.Off)
 	if in.Tiles.Given {
@@ -88,8 +88,8 @@ func (r *Run) WriteTile(w *Warp, on uint32, in *loader.Instr, place uint32) {
 	}
 }
 
-// inShared says that the address that a lane passes to a matrix instruction is in shared memory. A generic address
-// elsewhere is a fault.
+// inShared reports whether the address that a lane passes to a matrix instruction is in shared memory. A generic
+// address elsewhere is a fault.
 func (r *Run) inShared(w *Warp, lane int, in *loader.Instr, place uint32, addr uint64) bool {
 	space := in.Space
 	if space == event.Generic {

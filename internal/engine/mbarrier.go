@@ -33,7 +33,7 @@ func newMbarrier(parity, expected, pending uint64, tx int64) mbarrier {
 	return mbarrier(parity | expected<<1 | pending<<(1+mbarrierCount) | uint64(tx)&(1<<mbarrierTx-1)<<(1+2*mbarrierCount) | mbarrierLive)
 }
 
-// state gives the value that arrivals return and waits take: the object with the number of the phase in place of the
+// state returns the value that arrivals return and waits take: the object with the number of the phase in place of the
 // expected arrivals.
 func (b mbarrier) state(phase uint64) uint64 {
 	return uint64(b)&^(maxArrivals<<1|1) | phase&maxPhase
@@ -59,7 +59,7 @@ type arriver struct {
 	several bool
 }
 
-// firstTest says that a lane has not tested the barrier before, and records the test.
+// firstTest reports whether a lane has not tested the barrier before, and records the test.
 func (b *liveBarrier) firstTest(w *Warp, lane int) bool {
 	for len(b.tested) <= w.Index {
 		b.tested = append(b.tested, 0)
@@ -267,7 +267,7 @@ func (x *mbarrierOp) init(n uint64) {
 	x.begun()
 }
 
-// liveBarrier gives the barrier at an address of shared memory; nil if there is none.
+// liveBarrier returns the barrier at an address of shared memory; nil if there is none.
 func (c *CTA) liveBarrier(addr uint64) *liveBarrier {
 	for i := range c.barriers {
 		if c.barriers[i].addr == addr {
@@ -391,7 +391,7 @@ func (x *mbarrierOp) test() {
 	x.r.give(x.w, x.lane, x.in, v)
 }
 
-// phaseDone says that the phase that a test asks for is complete.
+// phaseDone reports whether the phase that a test asks for is complete.
 func (x *mbarrierOp) phaseDone() bool {
 	if x.in.Has("parity") {
 		return x.get().parity() != x.operand(1, 0)&1
@@ -420,7 +420,7 @@ func (x *mbarrierOp) performAll() {
 	x.completeCores()
 }
 
-// passed says that the phase of a state is complete.
+// passed reports whether the phase of a state is complete.
 func (x *mbarrierOp) passed(state uint64) bool {
 	behind := (x.live.phase - state) & maxPhase
 	if behind > 1 || !mbarrier(state).live() {

@@ -310,7 +310,7 @@ func (ln *lane) fit() {
 	}
 }
 
-// Grow gives s at least n elements: exactly n at first, doubling later.
+// Grow returns s at least n elements: exactly n at first, doubling later.
 func Grow[T any](s []T, n int) []T {
 	if len(s) > 0 {
 		n = max(n, 2*len(s))

@@ -13,7 +13,8 @@ import (
 // mapPiece is the number of bytes of a tensor map in one event.
 const mapPiece = 32
 
-// mapBytes gives the bytes of a tensor map in global or shared memory that a lane changes or copies; nil after a fault.
+// mapBytes returns the bytes of a tensor map in global or shared memory that a lane changes or copies; nil after a
+// fault.
 func (r *Run) mapBytes(w *Warp, lane int, in *loader.Instr, space event.Space, at uint64, flags event.Flags, place uint32) []byte {
 	t := touch{flags, space, at, descriptor.TensorMapSize}
 	var data []byte

@@ -118,8 +118,8 @@ func (p *Replay) turn(t *Threads, n int) error {
 	return wrong("the thread executes %d instructions and comes to no operation", maxSilent)
 }
 
-// astray says that a swap of an element will fail only because of the bytes around the element: others have written
-// there since the thread read them. The author of the schedule does not know that; the thread will try again.
+// astray reports whether a swap of an element will fail only because of the bytes around the element: others have
+// written there since the thread read them. The author of the schedule does not know that; the thread will try again.
 func (t *Threads) astray(w *Warp, i int, in *loader.Instr, place uint32, q *Request) bool {
 	if q.Kind != RequestAtomic || uint64(q.Size) == in.Width {
 		return false
@@ -136,7 +136,7 @@ func (t *Threads) astray(w *Warp, i int, in *loader.Instr, place uint32, q *Requ
 	return LowBytes(has>>(8*at), uint64(q.Size)) == q.Value && has != LowBytes(t.r.value(w, i, &in.Operands[1]), in.Width)
 }
 
-// String gives the kind in words.
+// String returns the kind in words.
 func (k RequestKind) String() string {
 	return [...]string{"its end", "a load", "a store", "an atomic operation", "a fence", "a barrier", "an arrival at a barrier", "a failure",
 		"what is not explored"}[k]

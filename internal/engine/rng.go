@@ -15,13 +15,13 @@ func (g *rng) next() uint64 {
 	return z ^ z>>31
 }
 
-// below gives a number in [0, n).
+// below returns a number in [0, n).
 func (g *rng) below(n int) int {
 	hi, _ := bits.Mul64(g.next(), uint64(n))
 	return int(hi)
 }
 
-// spread gives a number in [1, 2^k); each power of two is equally likely.
+// spread returns a number in [1, 2^k); each power of two is equally likely.
 func (g *rng) spread(k int) int {
 	p := g.below(k)
 	return 1<<p + g.below(1<<p)

@@ -165,7 +165,7 @@ func (r *Run) admit() {
 	}
 }
 
-// nextCluster gives the next cluster to start, usually of one block: in order, or with a seed shuffled in groups of
+// nextCluster returns the next cluster to start, usually of one block: in order, or with a seed shuffled in groups of
 // 256.
 func (r *Run) nextCluster() uint32 {
 	s := &r.Sched
@@ -391,9 +391,9 @@ func (r *Run) Spent(cost uint64) {
 	}
 }
 
-// GivesWay says whether the turn of a warp ends before a strong access: because its time has passed, or so that others
-// go first. What others do between two strong accesses determines the result of the second. Before other accesses the
-// order matters only if there is a race.
+// GivesWay reports whether the turn of a warp ends before a strong access: because its time has passed, or so that
+// others go first. What others do between two strong accesses determines the result of the second. Before other
+// accesses the order matters only if there is a race.
 //
 // In a cooperative launch a turn ends before each release operation, such as an arrival at a grid barrier. All blocks
 // then see that they may leave the barrier before any of them arrives at the next one. Without this, a block that sees
@@ -417,12 +417,12 @@ func (r *Run) GivesWay(w *Warp, end uint64, in *loader.Instr) bool {
 	return w.Over
 }
 
-// Yields says that turns may end before strong accesses: in all schedules except plain round robin.
+// Yields reports whether turns may end before strong accesses: in all schedules except plain round robin.
 func (r *Run) Yields() bool {
 	return r.Launch.Seed != 0 || r.Launch.Schedule == Contended || r.Launch.Schedule == PCT || r.separates()
 }
 
-// separates says that turns end before release operations.
+// separates reports whether turns end before release operations.
 func (r *Run) separates() bool {
 	return r.Launch.Cooperative && r.Launch.Schedule == Fair && r.Launch.Seed == 0
 }

@@ -168,7 +168,7 @@ func (p *spin) stand(r *Run) {
 	p.Phase, p.rounds, p.stood, p.stands = spinSettle, 0, r.time(), true
 }
 
-// limit gives the number of rounds for which a launch is watched.
+// limit returns the number of rounds for which a launch is watched.
 func (p *spin) limit(r *Run) int {
 	if r.Launch.Schedule == PCT {
 		return 32 * (len(r.Sched.warps) + 1) // a round is the turn of one warp
@@ -176,7 +176,7 @@ func (p *spin) limit(r *Run) int {
 	return SpinRounds
 }
 
-// time gives the value of clocks.
+// time returns the value of clocks.
 func (r *Run) time() uint64 {
 	p := &r.Sched.Spin
 	switch {
@@ -201,7 +201,7 @@ func (r *Run) forgetWrites() {
 	}
 }
 
-// wrote says that a resident warp has stored, or changed a value, since forgetWrites.
+// wrote reports whether a resident warp has stored, or changed a value, since forgetWrites.
 func (r *Run) wrote() bool {
 	return slices.ContainsFunc(r.Sched.warps, func(w *Warp) bool { return w.Writes != 0 })
 }
@@ -229,14 +229,14 @@ func (c *CTA) counts() []int {
 	return n
 }
 
-// moved says that a block has ended or a thread has arrived at a barrier.
+// moved reports whether a block has ended or a thread has arrived at a barrier.
 func (p *spin) moved() bool {
 	return slices.ContainsFunc(p.blocks, func(a arrivals) bool {
 		return a.c.gone || a.c.Completed != a.completed || !slices.Equal(a.c.counts(), a.counts)
 	})
 }
 
-// returned says that every warp has been in its first state again.
+// returned reports whether every warp has been in its first state again.
 func (p *spin) returned(r *Run) bool {
 	all := true
 	for i := range p.warps {
@@ -247,7 +247,7 @@ func (p *spin) returned(r *Run) bool {
 	return all
 }
 
-// again says that a warp is in its first state, and every lane has run since.
+// again reports whether a warp is in its first state, and every lane has run since.
 func (k *spinning) again(r *Run) bool {
 	w := k.w
 	ran := w.Strain - k.strain

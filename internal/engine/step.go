@@ -88,7 +88,7 @@ func (r *Run) perform(w *Warp, in *loader.Instr, on uint32, place uint32) uint64
 	return 1
 }
 
-// guarded gives the lanes of the group whose guard holds.
+// guarded returns the lanes of the group whose guard holds.
 func (w *Warp) guarded(in *loader.Instr) uint32 {
 	on := uint32(0)
 	for m := w.group; m != 0; m &= m - 1 {
@@ -156,7 +156,7 @@ func (r *Run) pureSlow(w *Warp, in *loader.Instr, on uint32) uint64 {
 	return cost
 }
 
-// value gives the value of an operand for a lane.
+// value returns the value of an operand for a lane.
 func (r *Run) value(w *Warp, lane int, o *loader.Operand) uint64 {
 	ln := &w.lanes[lane]
 	switch o.Kind {
@@ -172,7 +172,7 @@ func (r *Run) value(w *Warp, lane int, o *loader.Operand) uint64 {
 	return o.Val
 }
 
-// Special gives the value of a special register for a lane. Clocks count steps of the launch: they increase, and are
+// Special returns the value of a special register for a lane. Clocks count steps of the launch: they increase, and are
 // the same in every run.
 func (r *Run) Special(w *Warp, lane int, id isa.SpecialID) uint64 {
 	pick := func(d event.Dim3, first isa.SpecialID) uint64 {

@@ -76,11 +76,11 @@ type surfaceOp struct {
 	t     *descriptor.Texture
 }
 
-// source gives source operand k.
+// source returns source operand k.
 func (x *surfaceOp) source(k int) uint64 { return x.r.Machine.Value(x.w, x.lane, &x.in.Operands[k]) }
 
-// reach gives the bytes that the lane accesses, and their address; nil if the access has no effect: outside, or after a
-// fault.
+// reach returns the bytes that the lane accesses, and their address; nil if the access has no effect: outside, or after
+// a fault.
 func (x *surfaceOp) reach() ([]byte, uint64) {
 	r, in, s := x.r, x.in, x.in.Texel
 	x.t = r.textureOf(x.w, x.lane, in, x.place)
@@ -161,7 +161,7 @@ func (x *surfaceOp) write(data []byte) {
 	}
 }
 
-// coordinateText gives the coordinates of an access, in bytes if the instruction counts bytes.
+// coordinateText returns the coordinates of an access, in bytes if the instruction counts bytes.
 func coordinateText(at [3]int64, s *isa.Texel) string {
 	names := [3]string{"x", "y", "z"}
 	if s.Layered {

@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Likeness gives a value that thread n shares with threads that do the same. Given the same values, such threads make
+// Likeness returns a value that thread n shares with threads that do the same. Given the same values, such threads make
 // the same requests from the first on. If two of them are exchanged, instructions that exchange values between the
 // threads of a warp give each the same.
 //
@@ -44,7 +44,7 @@ func (t *Threads) Likeness(n int) string {
 	return string(b)
 }
 
-// lanesAlike says that an instruction of the warp gives each lane of its mask, if it has one, the same result,
+// lanesAlike reports whether an instruction of the warp gives each lane of its mask, if it has one, the same result,
 // whichever lane has which operand.
 func lanesAlike(in *isa.Inst) bool {
 	switch in.Source.Op {

@@ -181,7 +181,7 @@ func (r *Run) endCores(c *CTA) {
 	}
 }
 
-// has says that a range of columns is allocated.
+// has reports whether a range of columns is allocated.
 func (k *cores) has(column, n int) bool {
 	return n > 0 && column+n <= event.TensorColumns && slices.ContainsFunc(k.allocs, func(a columns) bool { return a.from <= column && column+n <= a.from+a.n })
 }
@@ -195,7 +195,7 @@ func (r *Run) columnsOf(w *Warp, c *CTA, in *loader.Instr, lane, column, n int, 
 	return false
 }
 
-// tensorExtent gives the extent of columns of 16 lanes.
+// tensorExtent returns the extent of columns of 16 lanes.
 func tensorExtent(lane, column, n int) extent {
 	at := event.TensorWord(lane, column)
 	return extent{at, at + 64*uint64(n)}

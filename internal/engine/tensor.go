@@ -72,7 +72,7 @@ func (r *Run) tensorTo(w *Warp, lane int, in *loader.Instr, t *descriptor.Tensor
 	return true
 }
 
-// four says that the copy is of four separate rows.
+// four reports whether the copy is of four separate rows.
 func (x *tensorCopy) four() bool { return x.in.Has("tile::gather4") || x.in.Has("tile::scatter4") }
 
 // mapOf reads the tensor map whose address a lane gives; nil after a fault.

@@ -72,7 +72,7 @@ func (r *Run) tellSizes(kind event.Kind, flags event.Flags, w *Warp, in *loader.
 	}
 }
 
-// textureOf gives the texture of an instruction's object; nil after a fault.
+// textureOf returns the texture of an instruction's object; nil after a fault.
 func (r *Run) textureOf(w *Warp, lane int, in *loader.Instr, place uint32) *descriptor.Texture {
 	handle := r.Machine.Value(w, lane, &in.Operands[0])
 	t := r.textures[handle]
@@ -161,7 +161,7 @@ func (f *fetch) do(out *[4]uint32) {
 	f.t = whole
 }
 
-// coordinate gives operand k: a coordinate, a level, or a component of a gradient.
+// coordinate returns operand k: a coordinate, a level, or a component of a gradient.
 func (f *fetch) coordinate(k int) float64 {
 	v := uint32(f.r.Machine.Value(f.w, f.lane, &f.in.Operands[1+k]))
 	if f.in.Type2 == isa.F32 {
@@ -170,8 +170,8 @@ func (f *fetch) coordinate(k int) float64 {
 	return float64(int32(v))
 }
 
-// lod gives the level of detail of a fetch: the given one, or the one that results from two gradients, which begin with
-// operand k. cube is the direction in a cube texture.
+// lod returns the level of detail of a fetch: the given one, or the one that results from two gradients, which begin
+// with operand k. cube is the direction in a cube texture.
 func (f *fetch) lod(k int, layer int64, cube *[3]float64) float64 {
 	x := f.in.Texel
 	if x.Detail == isa.DetailLevel {

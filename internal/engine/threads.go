@@ -104,7 +104,7 @@ type Request struct {
 	inst             *loader.Instr
 }
 
-// Update gives the value that an atomic operation writes over old, and says whether it writes: a failed cas does not.
+// Update returns the value that an atomic operation writes over old, and says whether it writes: a failed cas does not.
 func (q *Request) Update(old uint64) (uint64, bool) {
 	if q.inst.Class == isa.Mbarrier {
 		return q.arrived(old)
@@ -115,7 +115,7 @@ func (q *Request) Update(old uint64) (uint64, bool) {
 	return LowBytes(q.inst.RMW(q.inst.Inst, old, q.Value, q.Swap), uint64(q.Size)), true
 }
 
-// Exchange gives the result of an instruction of the warp for a lane, when the lanes of all, including that lane,
+// Exchange returns the result of an instruction of the warp for a lane, when the lanes of all, including that lane,
 // execute it together: the first result, and in bit 32 the second, a predicate. ok is false if the lane reads from a
 // lane that takes no part, so that the result is undefined.
 func (q *Request) Exchange(all []*Request) (value uint64, ok bool) {
@@ -136,7 +136,7 @@ func (q *Request) Exchange(all []*Request) (value uint64, ok bool) {
 // maxSilent is the greatest number of instructions of a thread between two requests.
 const maxSilent = 1 << 20
 
-// Exchanges says that what an atomic operation writes does not depend on the old value.
+// Exchanges reports whether what an atomic operation writes does not depend on the old value.
 func (q *Request) Exchanges() bool { return q.inst.Op == isa.OpExch }
 
 // ThreadOptions are options of NewThreads.
@@ -179,7 +179,7 @@ func (t *Threads) Stop() {
 	}
 }
 
-// stopsAt says that the lane is at such a point.
+// stopsAt reports whether the lane is at such a point.
 func (t *Threads) stopsAt(ln *lane) bool {
 	if t.stops == nil {
 		return false
@@ -204,10 +204,10 @@ func (t *Threads) Close() {
 	}
 }
 
-// Timed says that a thread may read a clock, and that this is explored.
+// Timed reports whether a thread may read a clock, and that this is explored.
 func (t *Threads) Timed() bool { return t.clocks }
 
-// Initial gives the content of memory before the launch. Shared memory is zero.
+// Initial returns the content of memory before the launch. Shared memory is zero.
 func (t *Threads) Initial(space event.Space, addr uint64, size uint8) uint64 {
 	if space != event.Global {
 		return 0
@@ -220,7 +220,7 @@ func (t *Threads) Initial(space event.Space, addr uint64, size uint8) uint64 {
 // Count returns the number of threads.
 func (t *Threads) Count() int { return int(t.r.Launch.Grid.Count() * t.r.Launch.Block.Count()) }
 
-// lane gives thread n of the launch, blocks one after the other.
+// lane returns thread n of the launch, blocks one after the other.
 func (t *Threads) lane(n int) (*Warp, int) {
 	block := int(t.r.Launch.Block.Count())
 	in := n % block
@@ -565,7 +565,7 @@ func (t *Threads) barrier(w *Warp, i int, in *loader.Instr) (Request, bool) {
 	return q, true
 }
 
-// repeats says that the lane is in a loop of a function on its stack.
+// repeats reports whether the lane is in a loop of a function on its stack.
 func (t *Threads) repeats(ln *lane) bool {
 	at := func(f *frame) bool {
 		in, ok := t.loops[f.code]
@@ -590,7 +590,7 @@ func (t *Threads) repeats(ln *lane) bool {
 	return at(&ln.frame)
 }
 
-// encode gives the state of a lane at a request: its call stack, and those registers and parameters that may be read
+// encode returns the state of a lane at a request: its call stack, and those registers and parameters that may be read
 // before they are written; the others are zero. Local memory is included completely, since pointers may refer to it.
 func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request) {
 	b := make([]byte, 0, t.states)
@@ -717,7 +717,7 @@ type liveness struct {
 
 func (l *liveness) before(pc int) []uint64 { return l.in[pc*l.words : (pc+1)*l.words] }
 
-// during gives what the caller may still read while the call at pc has not returned.
+// during returns what the caller may still read while the call at pc has not returned.
 func (l *liveness) during(pc int) []uint64 {
 	out := append([]uint64(nil), l.before(pc+1)...)
 	in := &l.fn.Insts[pc]

@@ -12,7 +12,7 @@ import (
 // operation that returns the previous state, and a test is a load. There are no transactions; their bits hold the
 // number of the current phase, so that the word determines the result of a test.
 
-// phase gives the number of the current phase in the word of Threads.
+// phase returns the number of the current phase in the word of Threads.
 func (b mbarrier) phase() uint64 { return uint64(b) >> (1 + 2*mbarrierCount) & maxPhase }
 
 func phasedMbarrier(phase, expected, pending uint64) mbarrier {
@@ -85,7 +85,7 @@ func (t *Threads) mbarrier(w *Warp, i int, in *loader.Instr) (Request, bool) {
 	return q, true
 }
 
-// Mbarrier says that the request is an operation on an mbarrier.
+// Mbarrier reports whether the request is an operation on an mbarrier.
 func (q *Request) Mbarrier() bool { return q.inst != nil && q.inst.Class == isa.Mbarrier }
 
 // MbarrierText describes the mbarrier in a word of Threads.
@@ -97,7 +97,7 @@ func MbarrierText(word uint64) string {
 	return fmt.Sprintf("{phase %d, %d of %d to come}", b.phase(), b.pending(), b.expected())
 }
 
-// arrived gives the mbarrier after an arrival. ok is false if there is none, or if the phase does not expect the
+// arrived returns the mbarrier after an arrival. ok is false if there is none, or if the phase does not expect the
 // arrival.
 func (q *Request) arrived(old uint64) (uint64, bool) {
 	b := mbarrier(old)
@@ -114,7 +114,7 @@ func (q *Request) arrived(old uint64) (uint64, bool) {
 	return uint64(phasedMbarrier(b.phase()+1, expected, expected)), true
 }
 
-// completeMbarrier gives the result of an operation on an mbarrier that has read value, or the fault.
+// completeMbarrier returns the result of an operation on an mbarrier that has read value, or the fault.
 func (t *Threads) completeMbarrier(w *Warp, i int, in *loader.Instr, value uint64) (result uint64, fault *Request) {
 	b := mbarrier(value)
 	wrong := func(kind FaultKind, format string, args ...any) (uint64, *Request) {

@@ -83,7 +83,7 @@ func (a order) less(b order) bool {
 	return a.major < b.major || a.major == b.major && a.place < b.place
 }
 
-// order gives the order of the lane's instruction.
+// order returns the order of the lane's instruction.
 func (ln *lane) order() order {
 	rank := ln.pc
 	if f := ln.code.Func; int(ln.pc) < len(f.Rank) {
@@ -117,7 +117,7 @@ func (w *Warp) start(r *Run, number uint32, mask uint32) {
 	r.Machine.Start(w, mask)
 }
 
-// tid gives the coordinate of a lane within its block.
+// tid returns the coordinate of a lane within its block.
 func (w *Warp) tid(lane int) event.Dim3 {
 	if lane == 0 {
 		return w.first
@@ -125,7 +125,7 @@ func (w *Warp) tid(lane int) event.Dim3 {
 	return w.CTA.shape.At(uint64(w.Index*32 + lane))
 }
 
-// Runnable says that the warp can make a step.
+// Runnable reports whether the warp can make a step.
 func (w *Warp) Runnable() bool { return w.Ready != 0 && !w.Stalled }
 
 // wake makes lanes able to step again.
@@ -156,7 +156,7 @@ func (w *Warp) stand(mask uint32, s stand) {
 	w.stood = true
 }
 
-// standOf gives what a lane waits for.
+// standOf returns what a lane waits for.
 func (w *Warp) standOf(lane int) stand {
 	if w.Whole != 0 {
 		return w.Whole
@@ -164,7 +164,7 @@ func (w *Warp) standOf(lane int) stand {
 	return stand(w.stands[lane])
 }
 
-// Patience gives how long lanes wait before they count as starved, and the time until the next check for such lanes.
+// Patience returns how long lanes wait before they count as starved, and the time until the next check for such lanes.
 func (r *Run) Patience() uint64 {
 	if r.Launch.Seed == 0 && r.Launch.Schedule != PCT {
 		return Starved
@@ -219,7 +219,7 @@ func (w *Warp) choose(r *Run) {
 	w.Together(r, w.group)
 }
 
-// ending gives the lanes of engine ref that are about to exit.
+// ending returns the lanes of engine ref that are about to exit.
 func (w *Warp) ending() (lanes uint32) {
 	for m := w.Ready; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -241,7 +241,7 @@ func (w *Warp) Together(r *Run, group uint32) {
 	w.Apart = group != w.Live
 }
 
-// longWaiting gives the lanes that are with the one that has waited longest; none if no lane is starved.
+// longWaiting returns the lanes that are with the one that has waited longest; none if no lane is starved.
 func (w *Warp) longWaiting() uint32 {
 	oldest, lanes := w.Strain-w.Period+1, uint32(0)
 	var at order

@@ -86,7 +86,7 @@ func (r *Run) gather(w *Warp, on uint32, why wait, place uint32) {
 	r.wakeWarp(w)
 }
 
-// passed gives those of lanes that have passed an instruction at a place.
+// passed returns those of lanes that have passed an instruction at a place.
 func (r *Run) passed(w *Warp, lanes, place uint32) (passed uint32) {
 	at, yes := uint32(0), false // for the previous lane, which is mostly at the same place
 	for m := lanes; m != 0; m &= m - 1 {
@@ -125,7 +125,7 @@ func (r *Run) wakeWarp(w *Warp) {
 	}
 }
 
-// together says that the lanes of need all wait like lane.
+// together reports whether the lanes of need all wait like lane.
 func (r *Run) together(w *Warp, lane int, need uint32) bool {
 	for m := need; m != 0; m &= m - 1 {
 		if !w.waitsWith(r, lane, bits.TrailingZeros32(m)) {
@@ -135,13 +135,13 @@ func (r *Run) together(w *Warp, lane int, need uint32) bool {
 	return true
 }
 
-// waitsWith says that lane i waits like lane, which is at a warp-level wait.
+// waitsWith reports whether lane i waits like lane, which is at a warp-level wait.
 func (w *Warp) waitsWith(r *Run, lane, i int) bool {
 	s := w.standOf(lane)
 	return w.standOf(i) == s && (s.waits() == waitWarp || sameOp(r.Machine.At(w, lane), r.Machine.At(w, i)))
 }
 
-// sameOp says that two warp instructions have the same qualifiers.
+// sameOp reports whether two warp instructions have the same qualifiers.
 func sameOp(a, b *loader.Instr) bool {
 	return a.Inst == b.Inst || a.Row == b.Row && slices.Equal(a.Mods, b.Mods)
 }

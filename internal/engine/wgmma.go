@@ -130,7 +130,7 @@ func (r *Run) touch(w *Warp, in *loader.Instr, on uint32, place uint32) {
 	}
 }
 
-// issued says that all warps of a warpgroup have issued the groups that this one waits for.
+// issued reports whether all warps of a warpgroup have issued the groups that this one waits for.
 func (w *Warp) issued() bool {
 	for _, v := range w.group4() {
 		if v.Live != 0 && v.async().wgmmas < w.async().wanted {
@@ -140,7 +140,7 @@ func (w *Warp) issued() bool {
 	return true
 }
 
-// group4 gives the warps of the warpgroup.
+// group4 returns the warps of the warpgroup.
 func (w *Warp) group4() []*Warp {
 	first := w.Index &^ (groupWarps - 1)
 	return w.CTA.Warps[first:min(first+groupWarps, len(w.CTA.Warps))]

@@ -225,7 +225,7 @@ type Event struct {
 	Flags    Flags
 }
 
-// Affine says that the addresses of a memory event have a constant stride from lane to lane.
+// Affine reports whether the addresses of a memory event have a constant stride from lane to lane.
 func (e *Event) Affine() bool { return e.Flags&(FlagScattered|FlagRows) == 0 }
 
 // RowStride is the distance in bytes from one row to the next in an event with FlagRows.
@@ -479,7 +479,7 @@ func PrivateSpace(addr uint64) Space {
 	return NoSpace
 }
 
-// InTensorMemory says that an address of shared memory is in the tensor memory of a block.
+// InTensorMemory reports whether an address of shared memory is in the tensor memory of a block.
 func InTensorMemory(addr uint64) bool { return addr&(1<<PeerShift-1) >= TensorBase }
 
 // ClusterShape returns the shape of a cluster in blocks.
@@ -503,7 +503,7 @@ func (l *Launch) ClusterOf(block uint32) (cluster, rank uint32) {
 	return cluster, at.X%s.X + s.X*(at.Y%s.Y+s.Y*(at.Z%s.Z))
 }
 
-// SameCluster says that two blocks are in one cluster.
+// SameCluster reports whether two blocks are in one cluster.
 func (l *Launch) SameCluster(a, b uint32) bool {
 	x, _ := l.ClusterOf(a)
 	y, _ := l.ClusterOf(b)
@@ -653,7 +653,7 @@ func ArmBit(arm int) uint32 {
 	return 3 << 30
 }
 
-// Valid says that the fields of an event are consistent, as far as that does not depend on other events or on the
+// Valid reports whether the fields of an event are consistent, as far as that does not depend on other events or on the
 // launch. It is false for events that represent others (Again).
 func (e *Event) Valid() bool {
 	if e.Kind <= None || e.Kind >= Again || e.Order > SC || e.Scope > ScopeSys || e.Space > Param || e.RMW > Exchange ||

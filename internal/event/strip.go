@@ -15,7 +15,7 @@ func (s *Strip) Low() int { return bits.TrailingZeros32(s.Mask) }
 // High returns the highest lane of the strip.
 func (s *Strip) High() int { return 31 - bits.LeadingZeros32(s.Mask) }
 
-// Same says that several lanes access the same bytes.
+// Same reports whether several lanes access the same bytes.
 func (s *Strip) Same() bool { return s.Step == 0 && s.Mask&(s.Mask-1) != 0 }
 
 // Strip returns a strip of a memory event that begins with the lowest lane of left, a subset of the event's lanes: the

@@ -106,7 +106,7 @@ func (c *Code) Valid() bool {
 	return true
 }
 
-// next gives the successors of instruction i.
+// next returns the successors of instruction i.
 func (c *Code) next(i int) []int {
 	if j, ok := c.Jumps[i]; ok {
 		return j

@@ -13,7 +13,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// code gives the flow of kernel k, or of a function k, with a body, and the instructions that are followed by "// NAME", by NAME.
+// code returns the flow of kernel k, or of a function k, with a body, and the instructions that are followed by "//
+// NAME", by NAME.
 func code(t *testing.T, body string) (*Code, map[string]int) {
 	t.Helper()
 	head := ".visible .entry k(.param .u64 out, .param .u32 n) {"

@@ -52,7 +52,7 @@ func executed(t *testing.T, p *corpus.Program, o session.Options) float64 {
 	return float64(c.lanes)
 }
 
-// costRow gives the row of a program in the cost table.
+// costRow returns the row of a program in the cost table.
 func costRow(t *testing.T, p *corpus.Program) string {
 	t.Helper()
 	static := func(o instrument.Options) string {
@@ -108,7 +108,7 @@ func TestCosts(t *testing.T) {
 
 const gpuPage = "../../docs/gpu.md"
 
-// section gives a part of docs/gpu.md between two comments, and what is before and after it.
+// section returns a part of docs/gpu.md between two comments, and what is before and after it.
 func section(t *testing.T, name string) (before, part, after string) {
 	t.Helper()
 	doc, err := os.ReadFile(gpuPage)

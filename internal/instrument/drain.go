@@ -280,7 +280,7 @@ func (e *Events) sync(v event.Event) {
 	}
 }
 
-// warp gives the state of a warp.
+// warp returns the state of a warp.
 func (e *Events) warp(number uint32) *warpState {
 	w := e.warps[number]
 	if w == nil {
@@ -294,7 +294,7 @@ func (e *Events) warp(number uint32) *warpState {
 	return w
 }
 
-// block gives the state of a warp's block.
+// block returns the state of a warp's block.
 func (e *Events) block(w *warpState) *blockState {
 	n := w.number / e.l.WarpsPerBlock()
 	b := e.blocks[n]

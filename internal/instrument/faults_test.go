@@ -50,7 +50,7 @@ func judged(t *testing.T, mode instrument.Mode, body string, grid, block, words 
 const own = `shr.u32 %r3, %r2, 1; mad.lo.u32 %r3, %r3, 1000, %r1; mul.wide.u32 %rd2, %r3, 4; add.s64 %rd2, %rd1, %rd2;
 st.global.u32 [%rd2], %r2;`
 
-// races gives the races of a report, and how often each was seen.
+// races returns the races of a report, and how often each was seen.
 func races(r *report.Report) (found []string) {
 	for _, f := range r.Findings {
 		found = append(found, fmt.Sprintf("%s %d %d", f.Kind, f.Count, f.Addresses))
@@ -62,7 +62,7 @@ func noted(r *report.Report, what string) bool {
 	return strings.Contains(strings.Join(r.Notes, "\n"), what)
 }
 
-// skipped says that a report has that as not checked, which has an exit code of its own.
+// skipped reports whether a report has that as not checked, which has an exit code of its own.
 func skipped(r *report.Report, what string) bool {
 	return slices.ContainsFunc(r.Skipped, func(s report.Skipped) bool { return strings.Contains(s.Reason, what) })
 }

@@ -91,7 +91,7 @@ func (o *ordered) Run(ctx context.Context, l *engine.Launch) (engine.Stats, erro
 	return stats, err
 }
 
-// device gives the function of the device code that a place is in; "" elsewhere.
+// device returns the function of the device code that a place is in; "" elsewhere.
 func (o *ordered) device(place uint32) string {
 	name, ok := o.ours[place]
 	if !ok {
@@ -251,8 +251,8 @@ func told(places event.Places, list []detect.Finding) (out []string) {
 // may take long.
 var endless = map[string]bool{"fault/flag_unset": true, "fault/lock_kept": true}
 
-// onBoth runs a program of the corpus that checks what is watched, and gives what it found and what detector hirace finds on the same
-// schedule; ok is false where it cannot be instrumented.
+// onBoth runs a program of the corpus that checks what is watched, and gives what it found and what detector hirace
+// finds on the same schedule; ok is false if it cannot be instrumented.
 func onBoth(t *testing.T, p *corpus.Program, w session.Watch, options map[string]string) (device, detector []string, ok bool) {
 	o := &ordered{Engine: warp.New(), config: detect.Config{Options: options}}
 	timeout := 20 * time.Second

@@ -26,7 +26,7 @@ func ptxas(t *testing.T) string {
 	return path
 }
 
-// assemble gives what ptxas says of PTX.
+// assemble returns what ptxas says of PTX.
 func assemble(t *testing.T, ptxas, text, arch string) error {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.ptx")

@@ -167,7 +167,7 @@ func (k *randomKernel) arms() {
 	k.line("setp.%s.u32 %%p2, %s, %d;", k.pick("lt", "eq"), k.pick("%r1", "%r2"), k.IntN(33))
 }
 
-// program gives a program of a kernel of 64 threads a block, which calls a function.
+// program returns a program of a kernel of 64 threads a block, which calls a function.
 func (k *randomKernel) program(seed uint64) *corpus.Program {
 	k.line(".version 7.0\n.target sm_80\n.address_size 64\n.weak .func fencepost_check_thread(.param .b32 q) { ret; }\n"+
 		".weak .func fencepost_check_memory(.param .b64 q, .param .b64 r, .param .b32 s) { ret; }\n.func f(.param .b64 q)\n{\n%sld.param.u64 %%rd4, [q];", registers)
@@ -315,7 +315,7 @@ func (s *stream) stored(b *event.Batch, e *event.Event, lane int) string {
 	return fmt.Sprintf(" %#x", b.ValueOf(e, lane))
 }
 
-// streamOf gives what the threads of a program did, as the emulator sees it or as its log tells.
+// streamOf returns what the threads of a program did, as the emulator sees it or as its log tells.
 func streamOf(t *testing.T, p *corpus.Program, logged, values bool) *stream {
 	t.Helper()
 	s := &stream{did: map[[2]uint32][]string{}, values: values}

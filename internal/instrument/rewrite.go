@@ -32,7 +32,7 @@ type rewriter struct {
 	pruned  map[int32]bool // instructions that another one covers
 }
 
-// module gives the instrumented form of a module.
+// module returns the instrumented form of a module.
 func (r *rewriter) module(tree *ptx.Module) *ptx.Module {
 	device, err := ptx.Parse("device.ptx", deviceCode[r.options.Mode])
 	if err != nil {
@@ -115,7 +115,7 @@ func (r *rewriter) refuse(pos ptx.Pos, what string) {
 	r.missing = append(r.missing, lack{f: r.f, what: fmt.Sprintf("%s:%d: %s", r.tree.Name, pos.Line, what)})
 }
 
-// function gives the instrumented form of a function.
+// function returns the instrumented form of a function.
 func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	f := r.funcs[d]
 	for i := range f.Insts {
@@ -168,7 +168,7 @@ func fallsOff(b *ptx.Block) bool {
 	return true
 }
 
-// block gives the instrumented form of a block.
+// block returns the instrumented form of a block.
 func (r *rewriter) block(b *ptx.Block) *ptx.Block {
 	out := *b
 	out.Stmts = nil
@@ -226,7 +226,7 @@ func (r *rewriter) around(call *ptx.Inst, s ptx.Stmt) []ptx.Stmt {
 	return []ptx.Stmt{before, s, after}
 }
 
-// calls says that an instruction calls a function that logs.
+// calls reports whether an instruction calls a function that logs.
 func (r *rewriter) calls(in *isa.Inst) bool {
 	return in.Class == isa.Call && (in.Callee == nil || r.logs[in.Callee])
 }

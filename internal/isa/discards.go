@@ -110,7 +110,7 @@ func (d *discards) use(i int) Use {
 	return out
 }
 
-// returns says that an instruction stores a result of the function.
+// returns reports whether an instruction stores a result of the function.
 func (d *discards) returns(in *Inst) bool {
 	if d.f.Entry || in.Class != Store || in.Space != event.Param || in.Src[0].Kind != ParamAddr {
 		return false

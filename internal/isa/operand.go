@@ -465,7 +465,7 @@ func (b *body) nameAddress(in *Inst, s *opSpec, o *ptx.Operand, a Operand) {
 	}
 }
 
-// takeParam gives a parameter of a device function a place in the local frame, because its address is taken.
+// takeParam returns a parameter of a device function a place in the local frame, because its address is taken.
 func (b *body) takeParam(o *ptx.Operand, a Operand) Operand {
 	x := b.scope.find(o.Name)
 	if x == nil || !x.formal {

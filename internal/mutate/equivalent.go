@@ -72,7 +72,7 @@ func readList(dir string) ([]entry, error) {
 	return list, flush()
 }
 
-// argued says whether the list holds the mutant.
+// argued reports whether the list holds the mutant.
 func argued(list []entry, m *Mutant) bool {
 	for _, e := range list {
 		if e.fn == m.Func && e.before == m.Old && e.after == m.New {

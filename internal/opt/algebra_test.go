@@ -109,7 +109,7 @@ func oneIf(b bool) uint64 {
 	return 0
 }
 
-// holds says whether a condition holds of operands that compare so as unsigned and as signed numbers.
+// holds reports whether a condition holds of operands that compare so as unsigned and as signed numbers.
 func holds(c Cond, unsigned, signed int) bool {
 	switch c {
 	case EQ:

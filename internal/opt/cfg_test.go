@@ -64,7 +64,7 @@ func TestDominators(t *testing.T) {
 	}
 }
 
-// naturalLoop is the loop of a header: what reaches an edge back to it without passing it; nil where there is none.
+// naturalLoop is the loop of a header: what reaches an edge back to it without passing it; nil if there is none.
 func naturalLoop(f *Func, dom *DomTree, h *Block) map[*Block]bool {
 	var loop map[*Block]bool
 	for _, b := range h.Preds {

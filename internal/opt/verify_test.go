@@ -17,7 +17,7 @@ func sound(t *testing.T) *Func {
 `)
 }
 
-// find gives the first instruction of an operation.
+// find returns the first instruction of an operation.
 func find(t *testing.T, f *Func, op Op) *Instr {
 	t.Helper()
 	for _, b := range f.Blocks {

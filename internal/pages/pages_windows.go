@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Reserve gives size bytes of address space, which must be committed before they are touched. The error is the system's.
+// Reserve returns size bytes of address space, which must be committed before they are touched. The error is the
+// system's.
 func Reserve(size uint64) ([]byte, error) {
 	at, err := windows.VirtualAlloc(0, uintptr(size), windows.MEM_RESERVE, windows.PAGE_READWRITE)
 	if err != nil {
@@ -16,7 +17,7 @@ func Reserve(size uint64) ([]byte, error) {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), size), nil
 }
 
-// Release gives the bytes of a Reserve back to the system.
+// Release returns the bytes of a Reserve to the system.
 func Release(b []byte) error { return windows.VirtualFree(address(b), 0, windows.MEM_RELEASE) }
 
 // Commit makes bytes of a Reserve usable. They read as zero where they were not committed before.

@@ -27,7 +27,7 @@ const (
 	tiny       = "The programs of `corpus/scopedapps` are as small as tests need, with 4 blocks at most. Their data stay in L2, and the overhead is near 0."
 )
 
-// Papers gives the papers.
+// Papers returns the papers.
 func Papers() []Paper {
 	return []Paper{
 		{"Predictive Data Race Detection for GPUs (PreDataR)", []Item{

@@ -162,7 +162,7 @@ func SARIF(w io.Writer, r *Report, x *Export) error {
 	return e.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }
 
-// sarifLevel gives the level of a severity.
+// sarifLevel returns the level of a severity.
 func sarifLevel(s detect.Severity) string {
 	switch s {
 	case detect.Error:

@@ -613,7 +613,7 @@ func (t *Text) addresses(f *Finding) string {
 	return s
 }
 
-// address gives the object and address of an access.
+// address returns the object and address of an access.
 func (t *Text) address(a *Access) string {
 	o := &a.Object
 	var s string

@@ -29,7 +29,7 @@ func corpusPrograms(t testing.TB) []*corpus.Program {
 	return programs
 }
 
-// folder gives that of the corpus which a program lies in.
+// folder returns that of the corpus which a program lies in.
 func folder(p *corpus.Program) string {
 	name, _, _ := strings.Cut(p.Path(), "/")
 	return name
@@ -163,7 +163,7 @@ func TestCorpusFromSource(t *testing.T) {
 	requireAsWanted(t, CheckCorpus(context.Background(), o, slices.DeleteFunc(fresh, func(p *corpus.Program) bool { return p == nil })))
 }
 
-// compilerOf gives the line of a PTX file that names the version of its compiler.
+// compilerOf returns the line of a PTX file that names the version of its compiler.
 func compilerOf(ptx string) string {
 	_, line, _ := strings.Cut(ptx, "// Cuda compilation tools")
 	line, _, _ = strings.Cut(line, "\n")
@@ -217,7 +217,7 @@ func TestCorpusIsDeterministic(t *testing.T) {
 	}
 }
 
-// some gives all programs where tests may take long, and one in n otherwise.
+// some returns all programs where tests may take long, and one in n otherwise.
 func some(n int, programs []*corpus.Program) (taken []*corpus.Program) {
 	for i, p := range programs {
 		if i%n == 0 || testsize.Long() {

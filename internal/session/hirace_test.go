@@ -144,7 +144,7 @@ func TestFiniteHistory(t *testing.T) {
 	}
 }
 
-// except gives what is in a and not in b, sorted.
+// except returns what is in a and not in b, sorted.
 func except(a, b map[string]bool) (out []string) {
 	for x := range a {
 		if !b[x] {

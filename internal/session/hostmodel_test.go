@@ -232,7 +232,7 @@ func (m *hostModel) process(wrong bool) {
 	}
 }
 
-// pickStream gives a stream and whether it can be used; a wrong one was destroyed.
+// pickStream returns a stream and whether it can be used; a wrong one was destroyed.
 func (m *hostModel) pickStream(wrong bool) (int, bool) {
 	var live, dead []int
 	for i := range m.streams {
@@ -284,7 +284,7 @@ func (m *hostModel) alloc(wrong bool) {
 	m.emit(0, "m", slot, next.kind, size)
 }
 
-// pickMemory gives live memory, or with wrong any slot.
+// pickMemory returns live memory, or with wrong any slot.
 func (m *hostModel) pickMemory(wrong bool) (int, bool) {
 	var live []int
 	for i := range m.mem[:hostSlot] {

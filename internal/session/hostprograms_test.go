@@ -68,7 +68,7 @@ func hostProgram(t *testing.T, source string, more ...string) string {
 	return exe
 }
 
-// standins gives the folder of the stand-in libraries.
+// standins returns the folder of the stand-in libraries.
 func standins(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {

@@ -51,7 +51,7 @@ func TestHostThreads(t *testing.T) {
 	}
 }
 
-// hostThreads gives the gravest severity of races in a scenario.
+// hostThreads returns the gravest severity of races in a scenario.
 func hostThreads(t *testing.T, exe, scenario, libraries string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -59,7 +59,7 @@ func TestCorpusLogged(t *testing.T) {
 	requireAsWanted(t, judged)
 }
 
-// refused says that a program, or a kernel of it, was not instrumented.
+// refused reports whether a program, or a kernel of it, was not instrumented.
 func refused(r *CorpusResult) bool {
 	const what = "cannot be instrumented"
 	return r.Err != nil && strings.Contains(r.Err.Error(), what) ||
@@ -74,8 +74,8 @@ func withLog(t *testing.T, s instrument.Shape) {
 	t.Cleanup(func() { emulated.DefaultShape = before })
 }
 
-// instrumentable gives every nth program of folders of the corpus (none given: all), but for those of unlogged. Tests that begin
-// with different ones, by number, take different programs where they take few.
+// instrumentable returns every nth program of folders of the corpus (none given: all), but for those of unlogged. Tests
+// that begin with different ones, by number, take different programs where they take few.
 func instrumentable(t *testing.T, n, first int, folders ...string) (some []*corpus.Program) {
 	t.Helper()
 	for i, p := range corpusPrograms(t) {
@@ -131,7 +131,7 @@ func (w *watcher) Run(ctx context.Context, l *engine.Launch) (engine.Stats, erro
 	return stats, err
 }
 
-// wrappedLog says whether slots of the log of a launch were written more than once.
+// wrappedLog reports whether slots of the log of a launch were written more than once.
 func wrappedLog(l *engine.Launch) bool {
 	at, size, _ := l.Program.Symbol(instrument.LogSymbol)
 	pointer, err := l.Program.Memory.Bytes(at, size)
@@ -293,7 +293,7 @@ func (t *threads) add(k thread, what string) {
 	t.ops[k]++
 }
 
-// threadsOf runs a program and gives what its threads did; nil where it cannot be instrumented.
+// threadsOf runs a program and gives what its threads did; nil if it cannot be instrumented.
 func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
 	spec := detect.Spec{Name: "threads", Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
 		New: func(c detect.Config) detect.Detector {

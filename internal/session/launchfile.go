@@ -214,7 +214,7 @@ func (t ElemType) equal(a, b []byte) bool {
 	return math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= tolerance*math.Max(math.Abs(x), math.Abs(y))
 }
 
-// decode gives the value of a float.
+// decode returns the value of a float.
 func (t ElemType) decode(b []byte) float64 {
 	if t.Size == 4 {
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
@@ -354,7 +354,7 @@ func (r *launchReader) root(root *table) {
 	}
 }
 
-// tables gives the tables of [[name]].
+// tables returns the tables of [[name]].
 func (r *launchReader) tables(v *value, name string) []*table {
 	if v == nil {
 		return nil
@@ -735,8 +735,8 @@ func (r *launchReader) encodeAll(t ElemType, items []*value) [][]byte {
 	return list
 }
 
-// randomFill gives the same numbers in every run: integers over the whole range of the type, floats in [0, 1). The name
-// of a buffer seeds its numbers.
+// randomFill returns the same numbers in every run: integers over the whole range of the type, floats in [0, 1). The
+// name of a buffer seeds its numbers.
 func randomFill(t ElemType, name string) filler {
 	seed := uint64(14695981039346656037)
 	for _, c := range []byte(name) {

@@ -58,7 +58,7 @@ func TestPredictability(t *testing.T) {
 	}
 }
 
-// suitePrograms gives the programs of a suite that are in the table.
+// suitePrograms returns the programs of a suite that are in the table.
 func suitePrograms(t *testing.T, suite string) []*corpus.Program {
 	t.Helper()
 	var programs []*corpus.Program
@@ -74,7 +74,7 @@ func suitePrograms(t *testing.T, suite string) []*corpus.Program {
 	return programs
 }
 
-// count gives the programs in which a detector names a race that is there, and the races it names that are none.
+// count returns the programs in which a detector names a race that is there, and the races it names that are none.
 func count(t *testing.T, spec detect.Spec, programs []*corpus.Program, seed uint64) (found, alarms int) {
 	t.Helper()
 	o := &Options{Jobs: runtime.GOMAXPROCS(0), Detectors: []detect.Spec{spec}, Seed: seed}

@@ -32,7 +32,7 @@ func (s *score) add(p *corpus.Program, misses, alarms int) {
 	}
 }
 
-// right says that every race was found and nothing else.
+// right reports whether every race was found and nothing else.
 func (s *score) right() bool { return s.found == s.racy && s.alarmed == 0 }
 
 // scopedScores are what TestScoped counts.
@@ -42,7 +42,7 @@ type scopedScores struct {
 	plants      map[string]int    // by application
 }
 
-// of gives the score of a key, which begins with none.
+// of returns the score of a key, which begins with none.
 func of(scores map[string]*score, key string) *score {
 	if scores[key] == nil {
 		scores[key] = &score{}

@@ -220,7 +220,7 @@ func (r *tomlReader) value(n *unstable.Node, near Pos, depth int) (*value, error
 	return v, nil
 }
 
-// integer gives the value of a TOML integer.
+// integer returns the value of a TOML integer.
 func (v *value) integer() (int64, bool) {
 	if v.kind != anInteger {
 		return 0, false
@@ -229,7 +229,7 @@ func (v *value) integer() (int64, bool) {
 	return i, err == nil
 }
 
-// number gives the value of a TOML integer or float.
+// number returns the value of a TOML integer or float.
 func (v *value) number() (float64, bool) {
 	if i, ok := v.integer(); ok {
 		return float64(i), true

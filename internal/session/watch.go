@@ -56,7 +56,7 @@ func (w *Watch) named(kernels []string) []string {
 // kernelFlags are the flags that select kernels, as they were given.
 func (w *Watch) kernelFlags() string { return flagsOf("kernel", w.Kernel, w.SkipKernel) }
 
-// flagsOf gives the flags of two filters.
+// flagsOf returns the flags of two filters.
 func flagsOf(name string, only, skip *regexp.Regexp) string {
 	var flags []string
 	if only != nil {

@@ -151,7 +151,7 @@ func command(args ...string) (string, error) {
 var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 	goldmark.WithRendererOptions(htmlrender.WithUnsafe())) // the texts are trusted
 
-// render gives the file of a page.
+// render returns the file of a page.
 func render(p *page, pages []page) ([]byte, error) {
 	source := []byte(p.text)
 	tree := markdown.Parser().Parse(text.NewReader(source))

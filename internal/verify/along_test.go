@@ -24,7 +24,7 @@ type told struct {
 	result     explore.Result
 }
 
-// tells gives the options of a search that tells into t.
+// tells returns the options of a search that tells into t.
 func (t *told) tells(locations int) explore.Options {
 	t.executions, t.errors = map[string]int{}, map[string]bool{}
 	return explore.Options{Races: true,

@@ -44,8 +44,8 @@ type brute struct {
 	judge func(x *model.Execution, steps []step, rf []int, order [][]int)
 }
 
-// traces gives what thread t may do if reads return any of values, by location. Those that do not end are left out. It calls
-// written for each write, of these too.
+// traces returns what thread t may do if reads return any of values, by location. Those that do not end are left out.
+// It calls written for each write, of these too.
 func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][]step {
 	var out [][]step
 	start := make([]int64, b.p.StateWords())
@@ -489,8 +489,8 @@ func randomProgram(r *rand.Rand, size int) string {
 	return b.String()
 }
 
-// compare gives how the executions that the search finds differ from those of the enumeration under m, "" if they do not; and
-// whether there was little enough to enumerate.
+// compare returns how the executions that the search finds differ from those of the enumeration under m, "" if they do
+// not; and whether there was little enough to enumerate.
 func compare(t *testing.T, src string, m model.SRC11) (string, bool) {
 	t.Helper()
 	test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})

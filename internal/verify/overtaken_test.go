@@ -65,7 +65,7 @@ func spinProgram(r *rand.Rand, size int) string {
 	return b.String()
 }
 
-// searched gives the executions of a test that are not given up, with their endings, and the errors.
+// searched returns the executions of a test that are not given up, with their endings, and the errors.
 func searched(t *testing.T, src string, o explore.Options) (map[string]int, map[string]bool, explore.Result) {
 	t.Helper()
 	test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})

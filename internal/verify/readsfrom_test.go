@@ -76,7 +76,7 @@ func searchClasses(t *testing.T, test *litmus.Test, src string, o explore.Option
 
 var scOrder = regexp.MustCompile(`(load|store|)(\([^\n]*?)\bsc\b`)
 
-// withoutSC gives a program in which acquire and release stand in the place of sc.
+// withoutSC returns a program in which acquire and release stand in the place of sc.
 func withoutSC(src string) string {
 	return scOrder.ReplaceAllStringFunc(src, func(s string) string {
 		m := scOrder.FindStringSubmatch(s)

@@ -59,7 +59,7 @@ func orbit(x explore.Execution, variable func(loc int32) string, perms [][]int) 
 	return least
 }
 
-// renamings gives the permutations of threads within classes.
+// renamings returns the permutations of threads within classes.
 func renamings(before []int) [][]int {
 	class := make([]int, len(before))
 	for t, b := range before {
@@ -84,7 +84,7 @@ func renamings(before []int) [][]int {
 	return out
 }
 
-// searchOrbits gives the executions up to renaming, and how often each comes; and the errors.
+// searchOrbits returns the executions up to renaming, and how often each comes; and the errors.
 func searchOrbits(t *testing.T, p explore.Program, o explore.Options, before []int, variable func(loc int32) string, src string) (map[string]int, []string, explore.Result) {
 	t.Helper()
 	perms := renamings(before)

@@ -146,7 +146,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// files notes the files of a finding.
+// files records the files of a finding.
 func (f *Finding) files(note func(label, text string)) {
 	switch {
 	case f.ScheduleFile != "":

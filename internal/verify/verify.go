@@ -486,7 +486,7 @@ func (v *verifier) condition() *litmus.Condition {
 	return v.result.Condition
 }
 
-// forbids says that the condition does not hold because a final state is reached.
+// forbids reports whether the condition does not hold because a final state is reached.
 func (v *verifier) forbids(o *Outcome) bool {
 	c := v.condition()
 	return c != nil && c.Quantifier != litmus.Exists && o.Satisfies != (c.Quantifier == litmus.ForAll)

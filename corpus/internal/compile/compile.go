@@ -1,4 +1,5 @@
-// Package compile makes the PTX of the corpus from its sources, the same bytes on every machine that has the same nvcc.
+// Package compile makes the PTX of the corpus from its sources. The bytes are the same on every machine with the same
+// nvcc.
 package compile
 
 import (
@@ -11,13 +12,14 @@ import (
 	"strings"
 )
 
-// Flags are nvcc's, beside the architecture: each source access stays where it is (-Xcicc -O0) and knows its line.
+// Flags are the flags of nvcc other than the architecture: each source access stays in its place (-Xcicc -O0) and has
+// its line.
 var Flags = []string{"-lineinfo", "-Xcicc", "-O0", "-ptx"}
 
 var arch = regexp.MustCompile(`(?m)^// -arch=(compute_\w+)\r?$`)
 
-// Arch is the architecture that a source is for, as nvcc's -arch takes it: a line "// -arch=compute_90" names another one than
-// compute_80.
+// Arch is the architecture of a source, as an argument of nvcc's -arch. The default is compute_80; a line "//
+// -arch=compute_90" selects another.
 func Arch(source string) string {
 	if m := arch.FindStringSubmatch(source); m != nil {
 		return m[1]
@@ -28,7 +30,7 @@ func Arch(source string) string {
 // ErrNoCompiler says that there is no nvcc on this machine.
 var ErrNoCompiler = errors.New("no nvcc: FENCEPOST_NVCC is not set and there is none on PATH")
 
-// FindNVCC gives the compiler that FENCEPOST_NVCC names, or else the one on PATH.
+// FindNVCC returns the compiler that FENCEPOST_NVCC names, or else the one on PATH.
 func FindNVCC() (string, error) {
 	if nvcc := os.Getenv("FENCEPOST_NVCC"); nvcc != "" {
 		return nvcc, nil
@@ -50,7 +52,7 @@ func PTX(nvcc, path string) (string, error) {
 	defer os.Remove(out.Name())
 
 	dir, file := filepath.Split(path)
-	// Without a seed, names of internal functions hold a hash of the source's absolute path.
+	// Without a seed, names of internal functions contain a hash of the source's absolute path.
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
@@ -76,8 +78,8 @@ func PTX(nvcc, path string) (string, error) {
 	return shortenPaths(blankHash(string(ptx)), folder, file), nil
 }
 
-// folderHash is the part of the names of internal functions that hashes the folder nvcc was called in, seed or not.
-// The debug section spells the same names in numbers, on lines that break anywhere.
+// folderHash is the part of the names of internal functions that hashes the folder in which nvcc was called, even with
+// a seed. The debug section contains the same names in numbers, on lines that may break anywhere.
 var (
 	folderHash  = regexp.MustCompile(`_INTERNAL_[0-9a-f]{8}_`)
 	spelledHash = regexp.MustCompile(strings.ReplaceAll("95 73 78 84 69 82 78 65 76 95 ", " ", nextByte) + `(?:\d+` + nextByte + `){8}`)
@@ -88,7 +90,7 @@ var (
 // nextByte separates two bytes of a section.
 const nextByte = `(?:,|\n\.b8 )`
 
-// blankHash puts zeros in the place of the folder's hash.
+// blankHash replaces the folder's hash by zeros.
 func blankHash(ptx string) string {
 	ptx = folderHash.ReplaceAllString(ptx, "_INTERNAL_00000000_")
 	return spelledHash.ReplaceAllStringFunc(ptx, func(name string) string {
@@ -99,7 +101,8 @@ func blankHash(ptx string) string {
 
 var fileLine = regexp.MustCompile(`(?m)^(\t\.file\t\d+ ")(.*)"$`)
 
-// shortenPaths removes from the .file directives where the source, in folder, and the toolkit lie on this machine.
+// shortenPaths removes from the .file directives the locations of the source, in folder, and of the toolkit on this
+// machine.
 func shortenPaths(ptx, folder, source string) string {
 	return fileLine.ReplaceAllStringFunc(ptx, func(line string) string {
 		m := fileLine.FindStringSubmatch(line)
@@ -107,8 +110,8 @@ func shortenPaths(ptx, folder, source string) string {
 	})
 }
 
-// shortPath gives the bare name of the source and of headers in its folder, and "cuda/include/..." or "c++/include/..." for
-// others.
+// shortPath returns the bare name of the source and of headers in its folder, and "cuda/include/..." or
+// "c++/include/..." for others.
 func shortPath(path, folder, source string) string {
 	if base := filepath.Base(path); base == source || filepath.Dir(path) == folder {
 		return base

@@ -76,7 +76,7 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// compiler gives the line of a PTX file's head that names the compiler's version.
+// compiler returns the line of a PTX file's head that names the compiler's version.
 func compiler(ptx []byte) string {
 	for line := range bytes.Lines(ptx) {
 		if bytes.HasPrefix(line, []byte("// Cuda compilation tools")) {

@@ -299,7 +299,7 @@ func (l *listing) vectors() {
 	}
 }
 
-// assembled gives what Go's assembler makes of lines, and where each begins.
+// assembled returns what Go's assembler makes of lines, and where each begins.
 func assembled(t *testing.T, lines []string) (code []byte, begin []int) {
 	file := filepath.Join(t.TempDir(), "a.s")
 	source := "TEXT ·f(SB), 4, $0-0\n" + strings.Join(lines, "\n") + "\n"

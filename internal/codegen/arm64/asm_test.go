@@ -22,7 +22,7 @@ func (l *listing) note(format string, args ...any) {
 	l.text = append(l.text, fmt.Sprintf(format, args...))
 }
 
-// name gives the name of a register of 32 bits, or of 64; 31 is zr.
+// name returns the name of a register of 32 bits, or of 64; 31 is zr.
 func name(wide bool, r Reg) string {
 	letter := "w"
 	if wide {
@@ -407,7 +407,7 @@ func (l *listing) vectors() {
 	}
 }
 
-// assembled gives what GNU's assembler makes of lines.
+// assembled returns what GNU's assembler makes of lines.
 func assembled(t *testing.T, lines []string) []byte {
 	tool := func(name string) string {
 		for _, n := range []string{"aarch64-linux-gnu-" + name, name} {

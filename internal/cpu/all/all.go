@@ -11,5 +11,5 @@ import (
 // Default returns the default detectors: for races of the observed execution, and of others.
 func Default() []cpu.Spec { return []cpu.Spec{fasttrack.Spec, wcp.Spec} }
 
-// Detectors gives every detector.
+// Detectors returns every detector.
 func Detectors() []cpu.Spec { return []cpu.Spec{fasttrack.Spec, slimfast.Spec, wcp.Spec} }

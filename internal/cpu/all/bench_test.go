@@ -87,7 +87,7 @@ func workload(events int) []byte {
 	return out.Bytes()
 }
 
-// read gives the events of a trace to a detector.
+// read passes the events of a trace to a detector.
 func read(from []byte, d cpu.Detector) (events int, err error) {
 	r, err := trace.NewReader(bytes.NewReader(from))
 	if err != nil {

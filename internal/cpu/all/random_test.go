@@ -16,7 +16,7 @@ import (
 
 const traces = 20_000
 
-// judge gives the races that a detector finds, which gets the events in two batches.
+// judge returns the races that a detector finds, which gets the events in two batches.
 func judge(spec cpu.Spec, events []cpu.Event) (races []cpu.Race) {
 	d := spec.New(func(r cpu.Race) { races = append(races, r) })
 	cut := len(events) / 3

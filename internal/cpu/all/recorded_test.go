@@ -47,8 +47,9 @@ func recorded(seed int, locks bool) (events []cpu.Event) {
 	return events
 }
 
-// ordered gives for all pairs of events whether the first happens before the second, by the C++ standard's words: an acquire that
-// reads what a release sequence wrote comes after its head, fences stand for the accesses before or after them.
+// ordered returns for all pairs of events whether the first happens before the second, by the C++ standard's words: an
+// acquire that reads what a release sequence wrote comes after its head, fences stand for the accesses before or after
+// them.
 func ordered(events []cpu.Event) [][]bool {
 	before := make([][]bool, len(events))
 	heads := map[uint32][]int{}   // of the release sequence of each atomic variable, by its last write
@@ -108,8 +109,8 @@ func ordered(events []cpu.Event) [][]bool {
 	return before
 }
 
-// firstRaces gives the accesses that are the first of their variable to race since it was forgotten. A part of a variable that
-// has raced is not judged.
+// firstRaces returns the accesses that are the first of their variable to race since it was forgotten. A part of a
+// variable that has raced is not judged.
 func firstRaces(events []cpu.Event, race func(i, j int) bool) (first []int) {
 	history, raced := map[uint32][]int{}, map[uint32]bool{}
 	for j := range events {
@@ -130,7 +131,7 @@ func firstRaces(events []cpu.Event, race func(i, j int) bool) (first []int) {
 	return first
 }
 
-// foundFirst gives the same of what a detector finds.
+// foundFirst returns the same of what a detector finds.
 func foundFirst(events []cpu.Event, races []cpu.Race) []int {
 	at := map[int]bool{}
 	for _, r := range races {

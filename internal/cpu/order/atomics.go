@@ -12,7 +12,7 @@ type Atomics struct {
 // atomics has the last accesses of each thread.
 type atomics struct{ reads, writes Clock }
 
-// Has says that a variable has atomic accesses.
+// Has reports whether a variable has atomic accesses.
 func (a *Atomics) Has(variable uint32) bool {
 	i := int(variable >> 6)
 	return i < len(a.marks) && a.marks[i]>>(variable&63)&1 != 0

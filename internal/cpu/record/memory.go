@@ -114,7 +114,7 @@ func (m *memory) variable(address uint64) uint32 {
 	return m.count - 1
 }
 
-// row gives the variables of the bytes of a word.
+// row returns the variables of the bytes of a word.
 func (m *memory) row(p *page, w uint64) *[8]uint32 {
 	v := p.word[w]
 	if v&divided != 0 {

@@ -94,7 +94,7 @@ func (n *Names) stack(location uint32) (all []event.Frame) {
 	return all
 }
 
-// at gives the frames of an instruction.
+// at returns the frames of an instruction.
 func (n *Names) at(pc uint64) []event.Frame {
 	if n.frames == nil {
 		n.frames = map[uint64][]event.Frame{}

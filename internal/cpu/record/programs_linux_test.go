@@ -32,7 +32,7 @@ func recorder(cc string) func() (string, error) {
 	}
 }
 
-// compilers gives the compilers of C and C++ of this machine, by name; the test is skipped if there are none.
+// compilers returns the compilers of C and C++ of this machine, by name; the test is skipped if there are none.
 func compilers(t *testing.T) map[string]func(source string) *Compiler {
 	t.Helper()
 	out := map[string]func(string) *Compiler{}

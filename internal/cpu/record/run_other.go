@@ -9,7 +9,7 @@ import (
 
 var errSystem = errors.New("programs are recorded on Linux only; traces can be judged here: fencepost analyze")
 
-// Supported gives the error of Run.
+// Supported returns the error of Run.
 func Supported() error { return errSystem }
 
 // Run fails.

@@ -85,7 +85,7 @@ func TestInflationReuses(t *testing.T) { // figure 3.9
 	}
 }
 
-// sharedPair gives two variables that two threads have read, with one metadata.
+// sharedPair returns two variables that two threads have read, with one metadata.
 func sharedPair(t0, t1 *Thread) (x, y *Variable) {
 	x, y = new(Variable), new(Variable)
 	for _, v := range []*Variable{x, y} {

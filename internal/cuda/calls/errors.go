@@ -164,5 +164,5 @@ func ErrorOf(code uint32) Error {
 	return Errors[len(Errors)-1]
 }
 
-// ErrorName gives the runtime API's name of a code.
+// ErrorName returns the runtime API's name of a code.
 func ErrorName(code uint32) string { return ErrorOf(code).Name }

@@ -136,7 +136,7 @@ func TestTablesDoNotOverlap(t *testing.T) {
 	}
 }
 
-// header gives a header of CUDA's toolkit, preprocessed with some macros.
+// header returns a header of CUDA's toolkit, preprocessed with some macros.
 func header(t *testing.T, name string, macros ...string) string {
 	t.Helper()
 	nvcc, err := exec.LookPath("nvcc")

@@ -152,7 +152,7 @@ func (d *Detector) Events(b *event.Batch) {
 	}
 }
 
-// warp gives the state of a warp of the launch.
+// warp returns the state of a warp of the launch.
 func (d *Detector) warp(number uint32) *warp {
 	c := d.block
 	if c == nil || number-c.first >= d.wpb {
@@ -202,7 +202,7 @@ func (d *Detector) window(c *block) shadow.Window {
 	return shadow.Window{Launch: d.launch.ID, Block: c.number}
 }
 
-// current gives the view of the active lanes of a warp in lockstep; lanes are some of them. If lanes that are not
+// current returns the view of the active lanes of a warp in lockstep; lanes are some of them. If lanes that are not
 // active act in a stream, they act as a path of their own.
 func (d *Detector) current(w *warp, lanes uint32) *view {
 	mask := w.active()

@@ -67,7 +67,7 @@ func (m *readClock) size() uint64 {
 	return uint64(unsafe.Sizeof(*m)) + uint64(cap(m.readers))*uint64(unsafe.Sizeof(readers{})) + uint64(len(m.last))*indexBytes
 }
 
-// shared gives R_x if it is a vector clock, and otherwise nil.
+// shared returns R_x if it is a vector clock, and otherwise nil.
 func (d *Detector) shared(c *cell) *readClock {
 	if c.readClock == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (d *Detector) shared(c *cell) *readClock {
 	return d.readClocks[c.readClock]
 }
 
-// reader gives an entry of the cell's read clock, with lanes rotated for the cell.
+// reader returns an entry of the cell's read clock, with lanes rotated for the cell.
 func (c *cell) reader(m *readClock, i int) readers {
 	r := m.readers[i]
 	r.mask = bits.RotateLeft32(r.mask, int(c.rWarp))
@@ -146,7 +146,7 @@ func (m *readClock) add(r readers) {
 	}
 }
 
-// lastOf gives the last entry of a warp, or -1.
+// lastOf returns the last entry of a warp, or -1.
 func (m *readClock) lastOf(warp uint32) int32 {
 	if len(m.readers) >= indexFrom {
 		if i, ok := m.last[warp]; ok {
@@ -191,15 +191,15 @@ func (a *access) enter(m *readClock, lanes uint32) {
 	m.add(readers{a.w.number, lanes, a.v.local, a.e.Place, last})
 }
 
-// follows says that all reads happen before the access because they are of its block and a barrier has followed them.
-// It may return false if that is not cheap to see.
+// follows reports whether all reads happen before the access because they are of its block and a barrier has followed
+// them. It may return false if that is not cheap to see.
 func (a *access) follows(m *readClock) bool {
 	first := a.w.block.first
 	return m.newest <= min(a.v.block, a.v.peer) && a.v.mask == a.w.exist && m.low-first < a.wpb && m.high-first < a.wpb
 }
 
-// line gives the line of cells that contains that of addr in the access's space, and the index of the cell in it. cells
-// are those of words, or those of the bytes of split words.
+// line returns the line of cells that contains that of addr in the access's space, and the index of the cell in it.
+// cells are those of words, or those of the bytes of split words.
 func (a *access) line(d *Detector, cells *shadow.Lines[cell, *cell], addr uint64) (*shadow.Line[cell], int) {
 	if a.e.Space == event.Shared {
 		return cells.Shared(d.window(a.w.block), addr)
@@ -207,7 +207,7 @@ func (a *access) line(d *Detector, cells *shadow.Lines[cell, *cell], addr uint64
 	return cells.Global(addr)
 }
 
-// at gives the cell of addr.
+// at returns the cell of addr.
 func (a *access) at(d *Detector, cells *shadow.Lines[cell, *cell], addr uint64) *cell {
 	l, i := a.line(d, cells, addr)
 	return cells.Cell(l, i)

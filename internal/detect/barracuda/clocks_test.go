@@ -19,7 +19,7 @@ const (
 	sparseVC                     // single threads elsewhere are known as well
 )
 
-// format gives the format of v.
+// format returns the format of v.
 func (v *view) format(exist uint32) format {
 	switch {
 	case v.rest != nil:

@@ -114,7 +114,7 @@ func (d *Detector) after(w *warp, e, next *event.Event) answer {
 	return no
 }
 
-// samePlace says that an instruction is executed again, with nothing between.
+// samePlace reports whether an instruction is executed again, with nothing between.
 func samePlace(e, f *event.Event) bool {
 	return e.Kind == f.Kind && e.Place == f.Place && e.Space == f.Space && e.Size == f.Size
 }

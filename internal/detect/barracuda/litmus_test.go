@@ -171,7 +171,7 @@ func operate(e *event.Event, b *event.Batch, op, order, operand string) {
 	}
 }
 
-// verdict gives the findings of a stream in the format of a litmus.
+// verdict returns the findings of a stream in the format of a litmus.
 func verdict(d detect.Detector, b *event.Batch) string {
 	d.Events(b)
 	class := regexp.MustCompile(`: (\S+) race\)$`)

@@ -241,7 +241,7 @@ func (m *model) access(i int, e *event.Event) {
 	}
 }
 
-// order gives lanes in the order in which they act within an instruction: first those without a fence before it, then
+// order returns lanes in the order in which they act within an instruction: first those without a fence before it, then
 // those with a fence of block scope, then those with a wider one.
 func (m *model) order(e *event.Event) []int {
 	rank := func(l int) int {

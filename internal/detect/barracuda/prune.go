@@ -20,7 +20,7 @@ type logged struct {
 	write  bool
 }
 
-// logged says that the access of lanes repeats one that has been judged. If not, it records the access.
+// logged reports whether the access of lanes repeats one that has been judged. If not, it records the access.
 func (d *Detector) logged(w *warp, e *event.Event, lanes uint32) bool {
 	if !d.pruned {
 		return false
@@ -43,8 +43,8 @@ func (d *Detector) logged(w *warp, e *event.Event, lanes uint32) bool {
 	return false
 }
 
-// prunable says that e can represent other accesses or be left out: it is not an atomic operation, and no two lanes
-// access one location.
+// prunable reports whether e can represent other accesses or be left out: it is not an atomic operation, and no two
+// lanes access one location.
 func prunable(e *event.Event) bool {
 	size := int64(e.Size)
 	return e.Kind != event.Atomic && e.Affine() &&

@@ -271,7 +271,7 @@ func (p *program) complete(n int) {
 	p.emit(event.Event{Kind: event.BarrierDone, Warp: uint32(n), Mask: 1, Barrier: id})
 }
 
-// racesOf gives the detector's races for a stream, access by access.
+// racesOf returns the detector's races for a stream, access by access.
 func racesOf(b *event.Batch, plus bool, size int, each func(d *Detector, i int)) map[string]bool {
 	return racesBy(newTest(plus, "off"), b, size, each)
 }

@@ -83,13 +83,13 @@ func (d *Detector) conflict(a *access, lane int, addr uint64, size int, r race) 
 	d.last = r
 }
 
-// covers says that lane u of the event accesses the bytes.
+// covers reports whether lane u of the event accesses the bytes.
 func covers(a *access, u int, addr uint64, size int) bool {
 	at := a.b.AddrOf(a.e, u)
 	return at <= addr && addr+uint64(size) <= at+uint64(a.e.Size)
 }
 
-// sameValue says that two lanes of a write write the same into the bytes that both cover.
+// sameValue reports whether two lanes of a write write the same into the bytes that both cover.
 func sameValue(a *access, x, y int, addr uint64, size int) bool {
 	if a.e.Flags&event.FlagValues == 0 {
 		return false

@@ -94,15 +94,15 @@ func (d *Detector) inTurn(a *access, s *event.Strip) {
 	}
 }
 
-// alone says that an access by a lane does not race and replaces the recorded reads of a word: READEXCL, WRITEEXCL,
-// INITATOMEXCL or ATOMEXCL. It may return false if that is not cheap to see.
+// alone reports whether an access by a lane does not race and replaces the recorded reads of a word: READEXCL,
+// WRITEEXCL, INITATOMEXCL or ATOMEXCL. It may return false if that is not cheap to see.
 func (a *access) alone(c *cell, lane int) bool {
 	return c.readClock == 0 && c.wTime != split && (c.wTime == 0 || a.known(lane, c.wThread>>5, 1<<(c.wThread&31), c.wTime&maxClock)) &&
 		(c.rTime == 0 || a.known(lane, c.rWarp, c.rMask, c.rTime))
 }
 
-// known says that what lanes of a warp did at a time happens before the access of a lane. It may return false if that
-// is not cheap to see.
+// known reports whether what lanes of a warp did at a time happens before the access of a lane. It may return false if
+// that is not cheap to see.
 func (a *access) known(lane int, warp, lanes, time uint32) bool {
 	if warp == a.w.number {
 		return lanes == 1<<lane || time <= a.v.peer && lanes&^a.v.mask == 0
@@ -168,8 +168,8 @@ func (d *Detector) run(a *access, c *cell, lane, n int, addr uint64) {
 	d.record(a, c, lane, n)
 }
 
-// uniform says that lanes leave a run of cells a run. Writes do. Reads do if all of them replace the reads before, or
-// all are added to them.
+// uniform reports whether lanes leave a run of cells a run. Writes do. Reads do if all of them replace the reads
+// before, or all are added to them.
 func (d *Detector) uniform(a *access, c *cell, lane, n int) bool {
 	alike := a.v.mask == ^uint32(0) && a.v.rest == nil // all lanes of the warp know the same of each other
 	switch {
@@ -186,7 +186,7 @@ func (d *Detector) uniform(a *access, c *cell, lane, n int) bool {
 	return late == 0 || late == along(c.rMask, n)
 }
 
-// along gives lanes, and the n-1 lanes after each of them.
+// along returns lanes, and the n-1 lanes after each of them.
 func along(lanes uint32, n int) uint32 {
 	out := lanes
 	for have := 1; have < n; {
@@ -197,10 +197,10 @@ func along(lanes uint32, n int) uint32 {
 	return out
 }
 
-// late gives those of lanes of a warp whose access at a time does not happen before that of the given lane. If n > 1 it
-// answers for n consecutive lanes: the first is compared with lanes, and each other with the lanes after those of the
-// one before. The result is the lanes that are late for any of them, possibly with more if the warp is the accessing
-// one.
+// late returns those of lanes of a warp whose access at a time does not happen before that of the given lane. If n > 1
+// it answers for n consecutive lanes: the first is compared with lanes, and each other with the lanes after those of
+// the one before. The result is the lanes that are late for any of them, possibly with more if the warp is the
+// accessing one.
 func (a *access) late(lane, n int, warp, lanes, time uint32) uint32 {
 	own := warp == a.w.number
 	if own && lanes == 1<<lane || !own && warp-a.w.block.first < a.wpb && time <= a.v.block {
@@ -228,7 +228,7 @@ func (a *access) late(lane, n int, warp, lanes, time uint32) uint32 {
 	return a.v.rest.Unknown(a.depth, block, warp-block*a.wpb, lanes, time)
 }
 
-// clear says that n lanes do not race at a run of cells. It may return false by mistake.
+// clear reports whether n lanes do not race at a run of cells. It may return false by mistake.
 func (a *access) clear(d *Detector, c *cell, lane, n int) bool {
 	if t := c.wTime & maxClock; t != 0 && !(a.atomic && c.wTime&atomicBit != 0 && !d.apart(a, c)) &&
 		a.late(lane, n, c.wThread>>5, 1<<(c.wThread&31), t) != 0 {
@@ -268,8 +268,8 @@ func (d *Detector) together(a *access, lanes uint32, addr uint64) {
 	d.record(a, c, 31-bits.LeadingZeros32(lanes), 1)
 }
 
-// clearAll says that none of several lanes at one word races, and that judging them together has the same result as one
-// after the other. The lanes know the same of every thread except themselves.
+// clearAll reports whether none of several lanes at one word races, and that judging them together has the same result
+// as one after the other. The lanes know the same of every thread except themselves.
 func (a *access) clearAll(d *Detector, c *cell, lanes uint32) bool {
 	if a.write && (c.rTime != 0 || c.readClock != 0) {
 		return false
@@ -334,7 +334,7 @@ func (d *Detector) record(a *access, c *cell, lane, n int) {
 	a.set(c, lane)
 }
 
-// apart says that two atomic operations are not atomic with each other: 000, section 5.1, "Scoped atomics".
+// apart reports whether two atomic operations are not atomic with each other: 000, section 5.1, "Scoped atomics".
 func (d *Detector) apart(a *access, c *cell) bool {
 	return a.bit&blockBit != 0 && c.wTime&blockBit != 0 && c.wThread>>5-a.w.block.first >= a.wpb
 }

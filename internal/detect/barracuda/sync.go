@@ -40,10 +40,10 @@ type pending struct {
 	stretch uint32 // of warp.stretches
 }
 
-// address gives the address that a lane accesses.
+// address returns the address that a lane accesses.
 func (p *pending) address(lane int) uint64 { return p.batch.AddrOf(&p.e, lane) }
 
-// acquiring says that an order includes acquire.
+// acquiring reports whether an order includes acquire.
 func acquiring(o event.Order) bool {
 	return o == event.Acquire || o == event.AcqRel || o == event.SC
 }
@@ -52,7 +52,7 @@ func releasing(o event.Order) bool {
 	return o == event.Release || o == event.AcqRel || o == event.SC
 }
 
-// roleOf gives the role of a load, store or atomic operation, given whether a fence is before and after it.
+// roleOf returns the role of a load, store or atomic operation, given whether a fence is before and after it.
 func roleOf(e *event.Event, before, after bool) role {
 	switch {
 	case e.Kind == event.Load && after:
@@ -74,13 +74,13 @@ func roleOf(e *event.Event, before, after bool) role {
 	return 0
 }
 
-// asks says that the role of e, for lanes with (before) or without a fence before it, depends on whether a fence
+// asks reports whether the role of e, for lanes with (before) or without a fence before it, depends on whether a fence
 // follows.
 func asks(e *event.Event, before bool) bool {
 	return roleOf(e, before, true) != roleOf(e, before, false)
 }
 
-// deviceScope says that a synchronisation by e and a fence has global scope.
+// deviceScope reports whether a synchronisation by e and a fence has global scope.
 func (d *Detector) deviceScope(e *event.Event, wide bool) bool {
 	return wide && !(d.plus && e.Kind == event.Atomic && e.Scope < event.ScopeGPU)
 }
@@ -151,7 +151,7 @@ func (d *Detector) exchange(w *warp, v *view, e *event.Event, lane int, what rol
 	return known
 }
 
-// acquire gives S_x of the block, or the join of S_x of all blocks.
+// acquire returns S_x of the block, or the join of S_x of all blocks.
 func (s *released) acquire(block uint32, wide bool, blocks int, j *clock.Joiner) *clock.Grid {
 	if !wide {
 		if g, ok := s.own[block]; ok {

@@ -20,7 +20,7 @@ type view struct {
 	rest   *clock.Grid // what is known in addition: the sparse part
 }
 
-// ofLane gives what lane self of v.mask knows of lane u of its warp, without the sparse part.
+// ofLane returns what lane self of v.mask knows of lane u of its warp, without the sparse part.
 func (v *view) ofLane(self, u int) uint32 {
 	switch {
 	case u == self:
@@ -33,7 +33,7 @@ func (v *view) ofLane(self, u int) uint32 {
 	return v.warp
 }
 
-// narrow gives the view for some of v's lanes, mask, in a warp whose lanes are exist.
+// narrow returns the view for some of v's lanes, mask, in a warp whose lanes are exist.
 func (v *view) narrow(mask, exist uint32) view {
 	out := *v
 	out.mask = mask
@@ -69,7 +69,7 @@ type warp struct {
 	stretches uint32 // counts stretches of code
 }
 
-// active gives the active mask.
+// active returns the active mask.
 func (w *warp) active() uint32 {
 	if n := len(w.stack); n > 0 {
 		return w.stack[n-1] & w.live
@@ -77,7 +77,7 @@ func (w *warp) active() uint32 {
 	return w.live
 }
 
-// part gives the views of exactly the lanes of mask, splitting views if necessary. The result is the last elements of
+// part returns the views of exactly the lanes of mask, splitting views if necessary. The result is the last elements of
 // w.views.
 func (w *warp) part(mask uint32) []view {
 	n := 0 // views[len-n:] are within mask
@@ -179,7 +179,7 @@ func (d *Detector) tick(v *view) {
 	}
 }
 
-// of gives the view of a live lane.
+// of returns the view of a live lane.
 func (w *warp) of(lane int) *view {
 	for i := range w.views {
 		if w.views[i].mask>>uint(lane)&1 != 0 {
@@ -189,8 +189,8 @@ func (w *warp) of(lane int) *view {
 	panic("BUG: a lane without a clock acts")
 }
 
-// run gives the view of the lowest of lanes, and those of lanes from there up to the first with another view. Lanes act
-// in order, run by run.
+// run returns the view of the lowest of lanes, and those of lanes from there up to the first with another view. Lanes
+// act in order, run by run.
 func (w *warp) run(lanes uint32) (*view, uint32) {
 	v := w.of(bits.TrailingZeros32(lanes))
 	other := lanes &^ v.mask

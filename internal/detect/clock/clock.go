@@ -33,7 +33,7 @@ func (w *warp) at(lane int) uint32 {
 	return w.val
 }
 
-// spread gives the epoch of each lane. It may use room for the result.
+// spread returns the epoch of each lane. It may use room for the result.
 func (w *warp) spread(room *[32]uint32) *[32]uint32 {
 	if w.lanes != nil {
 		return w.lanes
@@ -44,10 +44,10 @@ func (w *warp) spread(room *[32]uint32) *[32]uint32 {
 	return room
 }
 
-// Uniform gives the Block that knows every thread up to v.
+// Uniform returns the Block that knows every thread up to v.
 func Uniform(v uint32) *Block { return &Block{Min: v, Max: v} }
 
-// Unknown gives those of lanes of warp w that b does not know up to epoch c.
+// Unknown returns those of lanes of warp w that b does not know up to epoch c.
 func (b *Block) Unknown(w, lanes, c uint32) uint32 {
 	if b == nil {
 		return lanes
@@ -80,7 +80,7 @@ func (b *Block) Unknown(w, lanes, c uint32) uint32 {
 	return out
 }
 
-// With gives b with the lanes of mask in warp w set to v. The block has n warps.
+// With returns b with the lanes of mask in warp w set to v. The block has n warps.
 func (b *Block) With(n int, w, mask, v uint32) *Block {
 	if few := b.withFew(n, w, mask, v); few != nil {
 		return few
@@ -111,7 +111,7 @@ func (b *Block) With(n int, w, mask, v uint32) *Block {
 	return out.settle()
 }
 
-// WithWarps gives b with lanes[w] of each warp w set to v. The block has len(lanes) warps.
+// WithWarps returns b with lanes[w] of each warp w set to v. The block has len(lanes) warps.
 func (b *Block) WithWarps(lanes []uint32, v uint32) *Block {
 	out := &Block{warps: make([]warp, len(lanes))}
 	for i, mask := range lanes {
@@ -141,8 +141,8 @@ func (b *Block) WithWarps(lanes []uint32, v uint32) *Block {
 	return out.settle()
 }
 
-// OfWarp gives a Block of n warps that knows the lanes of warp w up to their epochs in lanes, and all other threads up
-// to others.
+// OfWarp returns a Block of n warps that knows the lanes of warp w up to their epochs in lanes, and all other threads
+// up to others.
 func OfWarp(n int, w uint32, lanes *[32]uint32, others uint32) *Block {
 	out := &Block{warps: make([]warp, n)}
 	for i := range out.warps {
@@ -153,7 +153,7 @@ func OfWarp(n int, w uint32, lanes *[32]uint32, others uint32) *Block {
 	return out.settle()
 }
 
-// packed gives the warp with the epochs l, in compact form if they are all equal.
+// packed returns the warp with the epochs l, in compact form if they are all equal.
 func packed(l *[32]uint32) warp {
 	for _, v := range l {
 		if v != l[0] {
@@ -182,7 +182,7 @@ func (b *Block) settle() *Block {
 	return b
 }
 
-// Join gives what b or c knows. The result is b or c itself if it knows all that the other knows; c if they know the
+// Join returns what b or c knows. The result is b or c itself if it knows all that the other knows; c if they know the
 // same. Preferring c makes clocks that are joined repeatedly share memory after the first join, even if only parts of
 // them are equal.
 func (b *Block) Join(c *Block) *Block {
@@ -235,7 +235,7 @@ func (b *Block) warp(i int) warp {
 	return b.warps[i]
 }
 
-// joinWarps gives what x or y knows, y itself if they know the same, and says whether x, and whether y, knows as much
+// joinWarps returns what x or y knows, y itself if they know the same, and says whether x, and whether y, knows as much
 // as the result.
 func joinWarps(x, y warp) (z warp, asX, asY bool) {
 	if x == y {
@@ -276,7 +276,7 @@ type Grid struct {
 	n     int32
 }
 
-// Depth gives the number of inner levels of the Grids of a launch of n blocks.
+// Depth returns the number of inner levels of the Grids of a launch of n blocks.
 func Depth(n uint64) int {
 	d := 0
 	for n > 32 {
@@ -286,7 +286,7 @@ func Depth(n uint64) int {
 	return d
 }
 
-// At gives what is known of a block.
+// At returns what is known of a block.
 func (g *Grid) At(depth int, block uint32) *Block {
 	if g != nil && g.list() {
 		for i := range g.held {
@@ -308,7 +308,7 @@ func (g *Grid) At(depth int, block uint32) *Block {
 	return g.blocks[block&31]
 }
 
-// With gives g with what is known of block replaced by b.
+// With returns g with what is known of block replaced by b.
 func (g *Grid) With(depth int, block uint32, b *Block) *Grid {
 	if g.list() {
 		return g.withHeld(depth, block, b)
@@ -360,14 +360,14 @@ func (g *Grid) settle() *Grid {
 	return g
 }
 
-// Join gives what g or h knows. The result is g or h itself if it knows all that the other knows; h if they know the
+// Join returns what g or h knows. The result is g or h itself if it knows all that the other knows; h if they know the
 // same.
 func (g *Grid) Join(h *Grid) *Grid {
 	out, _, _ := g.join(h)
 	return out
 }
 
-// Covers says that g knows all that h knows. It may return false if that is not cheap to see.
+// Covers reports whether g knows all that h knows. It may return false if that is not cheap to see.
 func (g *Grid) Covers(h *Grid) bool {
 	_, covers, _ := g.join(h)
 	return covers
@@ -421,7 +421,7 @@ func (g *Grid) join(h *Grid) (out *Grid, asG, asH bool) {
 	return (&Grid{blocks: &made}).settle(), false, false
 }
 
-// pick gives g or h, whichever knows as much as both.
+// pick returns g or h, whichever knows as much as both.
 func pick(g, h *Grid, asG, asH bool) (*Grid, bool, bool) {
 	if asH {
 		return h, asG, true
@@ -436,7 +436,7 @@ type Joiner struct {
 	next   int
 }
 
-// Join gives g.Join(h).
+// Join returns g.Join(h).
 func (j *Joiner) Join(g, h *Grid) *Grid {
 	if g == h || h == nil {
 		return g
@@ -509,7 +509,7 @@ func (b *Block) Bytes(seen Seen) uint64 {
 	return n
 }
 
-// Expanded gives b with a number for each thread of its n warps, without sharing memory with other clocks.
+// Expanded returns b with a number for each thread of its n warps, without sharing memory with other clocks.
 func (b *Block) Expanded(n int) *Block {
 	if b == nil {
 		return nil
@@ -525,7 +525,7 @@ func (b *Block) Expanded(n int) *Block {
 	return out
 }
 
-// Expanded gives g with all its blocks expanded, each of n warps, without sharing memory with other clocks.
+// Expanded returns g with all its blocks expanded, each of n warps, without sharing memory with other clocks.
 func (g *Grid) Expanded(n int) *Grid {
 	if g == nil {
 		return nil

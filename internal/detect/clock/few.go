@@ -18,7 +18,7 @@ type held struct {
 	all   *Block
 }
 
-// heldOf gives what b knows of block index.
+// heldOf returns what b knows of block index.
 func heldOf(index uint32, b *Block) held {
 	if b.Min == 0 && b.warps == nil && len(b.parts) == 1 {
 		return held{index: index, only: b.parts[0]}
@@ -26,7 +26,7 @@ func heldOf(index uint32, b *Block) held {
 	return held{index: index, all: b}
 }
 
-// block gives what is known, as a Block of n warps.
+// block returns what is known, as a Block of n warps.
 func (h *held) block(n int32) *Block {
 	if h.only.lanes == 0 {
 		return h.all
@@ -44,7 +44,7 @@ func (h *held) most() uint32 {
 	return h.only.val
 }
 
-// within says that b knows all that h knows.
+// within reports whether b knows all that h knows.
 func (h *held) within(b *Block) bool {
 	if h.only.lanes != 0 {
 		return b.Unknown(h.only.warp, h.only.lanes, h.only.val) == 0
@@ -119,7 +119,7 @@ func raise(parts []part, w, lanes, v uint32, most bool) []part {
 	return slices.Insert(parts, at, part{w, lanes, v})
 }
 
-// listed gives the Block of n warps that knows all threads up to low, and those in parts. It copies parts. It returns
+// listed returns the Block of n warps that knows all threads up to low, and those in parts. It copies parts. It returns
 // nil if the Block should not be a list.
 func listed(n int, low uint32, parts []part) *Block {
 	if len(parts) > maxParts {
@@ -192,7 +192,7 @@ func (b *Block) joinFew(c *Block) *Block {
 	return listed(int(max(b.n, c.n)), low, parts)
 }
 
-// of gives a warp of a Block that is a list.
+// of returns a warp of a Block that is a list.
 func (b *Block) of(w int) warp {
 	x := warp{val: b.Min}
 	for _, p := range b.parts {
@@ -217,7 +217,7 @@ func (b *Block) of(w int) warp {
 	return x
 }
 
-// list says that g is a list and not a tree.
+// list reports whether g is a list and not a tree.
 func (g *Grid) list() bool { return g == nil || g.kids == nil && g.blocks == nil }
 
 // withHeld is With for a Grid that is a list.
@@ -249,7 +249,7 @@ func (g *Grid) withHeld(depth int, block uint32, b *Block) *Grid {
 	return out.bound()
 }
 
-// inserted gives a list with h, of a block of n warps, inserted at an index.
+// inserted returns a list with h, of a block of n warps, inserted at an index.
 func (g *Grid) inserted(depth, at int, h held, n int32) *Grid {
 	var old []held
 	if g != nil {
@@ -262,7 +262,7 @@ func (g *Grid) inserted(depth, at int, h held, n int32) *Grid {
 	return out.bound()
 }
 
-// newList gives a list of k blocks of n warps each, to be filled in. A short list is allocated in one piece.
+// newList returns a list of k blocks of n warps each, to be filled in. A short list is allocated in one piece.
 func newList(depth int, n int32, k int) *Grid {
 	var out *Grid
 	switch {
@@ -294,8 +294,8 @@ func newList(depth int, n int32, k int) *Grid {
 	return out
 }
 
-// WithLanes gives g with what is known of block replaced by b, with the lanes of mask in warp w set to v. The block has
-// n warps.
+// WithLanes returns g with what is known of block replaced by b, with the lanes of mask in warp w set to v. The block
+// has n warps.
 func (g *Grid) WithLanes(depth int, block uint32, b *Block, n int, w, mask, v uint32) *Grid {
 	if b != nil || v == 0 || mask == 0 || !g.list() {
 		return g.With(depth, block, b.With(n, w, mask, v))
@@ -315,7 +315,7 @@ func (g *Grid) WithLanes(depth int, block uint32, b *Block, n int, w, mask, v ui
 	return g.inserted(depth, at, held{index: block, only: part{w, mask, v}}, int32(n))
 }
 
-// Unknown gives those of lanes of warp w of a block that g does not know up to epoch c.
+// Unknown returns those of lanes of warp w of a block that g does not know up to epoch c.
 func (g *Grid) Unknown(depth int, block, w, lanes, c uint32) uint32 {
 	if g == nil || !g.list() {
 		return g.At(depth, block).Unknown(w, lanes, c)

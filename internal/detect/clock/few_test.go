@@ -70,7 +70,7 @@ func join(m, o threads) threads {
 	return out
 }
 
-// equal says that two clocks know the same.
+// equal reports whether two clocks know the same.
 func equal(m, o threads) bool {
 	for k, v := range m {
 		if o[k] != v {

@@ -21,7 +21,7 @@ type Part struct {
 	Grid   *Grid
 }
 
-// Agent gives the known epoch of an agent.
+// Agent returns the known epoch of an agent.
 func (f *Foreign) Agent(id uint32) uint32 {
 	if f == nil {
 		return 0
@@ -34,7 +34,7 @@ func (f *Foreign) Agent(id uint32) uint32 {
 	return 0
 }
 
-// Part gives what is known of a launch through its threads, not through its agent.
+// Part returns what is known of a launch through its threads, not through its agent.
 func (f *Foreign) Part(launch uint32) *Grid {
 	if f == nil {
 		return nil
@@ -47,12 +47,12 @@ func (f *Foreign) Part(launch uint32) *Grid {
 	return nil
 }
 
-// WithAgent gives f with an agent known at least up to an epoch.
+// WithAgent returns f with an agent known at least up to an epoch.
 func (f *Foreign) WithAgent(id, epoch uint32) *Foreign {
 	return f.Join(&Foreign{agents: []Agent{{id, epoch}}})
 }
 
-// Agents gives the part of f about agents.
+// Agents returns the part of f about agents.
 func (f *Foreign) Agents() *Foreign {
 	if f == nil || len(f.parts) == 0 {
 		return f
@@ -60,7 +60,7 @@ func (f *Foreign) Agents() *Foreign {
 	return &Foreign{agents: f.agents}
 }
 
-// Before gives f without the agents with IDs from id on.
+// Before returns f without the agents with IDs from id on.
 func (f *Foreign) Before(id uint32) *Foreign {
 	if f == nil || len(f.agents) == 0 || f.agents[len(f.agents)-1].ID < id {
 		return f
@@ -86,7 +86,7 @@ func (f *Foreign) AgentsFrom(id uint32) iter.Seq2[uint32, uint32] {
 	}
 }
 
-// WithPart gives f joined with knowledge of a launch.
+// WithPart returns f joined with knowledge of a launch.
 func (f *Foreign) WithPart(launch uint32, g *Grid) *Foreign {
 	if g == nil {
 		return f
@@ -94,7 +94,7 @@ func (f *Foreign) WithPart(launch uint32, g *Grid) *Foreign {
 	return f.Join(&Foreign{parts: []Part{{launch, g}}})
 }
 
-// Without gives f without the parts of launches for which drop returns true.
+// Without returns f without the parts of launches for which drop returns true.
 func (f *Foreign) Without(drop func(launch uint32) bool) *Foreign {
 	if f == nil {
 		return nil
@@ -114,7 +114,7 @@ func (f *Foreign) Without(drop func(launch uint32) bool) *Foreign {
 	return f
 }
 
-// Join gives what f or g knows. The result is f or g itself if it knows all that the other knows.
+// Join returns what f or g knows. The result is f or g itself if it knows all that the other knows.
 func (f *Foreign) Join(g *Foreign) *Foreign {
 	switch {
 	case f == g || g == nil:
@@ -157,7 +157,7 @@ func (f *Foreign) Join(g *Foreign) *Foreign {
 	return out
 }
 
-// covers says that f knows all that g knows. It may return false if that is not cheap to see.
+// covers reports whether f knows all that g knows. It may return false if that is not cheap to see.
 func (f *Foreign) covers(g *Foreign) bool {
 	for _, a := range g.agents {
 		if f.Agent(a.ID) < a.Epoch {

@@ -213,7 +213,7 @@ func (d *Detector) endBlock(c *block) {
 	}
 }
 
-// at gives the block of a warp.
+// at returns the block of a warp.
 func (d *Detector) at(warp uint32) *block {
 	n := warp / d.perBlock
 	if d.block != nil && d.block.number == n {

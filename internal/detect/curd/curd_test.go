@@ -16,7 +16,7 @@ func newTest(mode string) *Detector {
 	return newDetector(detect.Config{Options: map[string]string{"mode": mode}})
 }
 
-// verdict gives the findings of a detector: places, the smaller first, and the published name of the race.
+// verdict returns the findings of a detector: places, the smaller first, and the published name of the race.
 func verdict(d detect.Detector) string {
 	var out []string
 	for _, f := range d.Findings() {
@@ -280,7 +280,7 @@ func program(rng *rand.Rand) (*event.Batch, []access) {
 	return b, done
 }
 
-// definition gives the races of accesses straight from the definition: within one block and one interval between
+// definition returns the races of accesses straight from the definition: within one block and one interval between
 // barriers, and between different blocks in global memory at any time.
 func definition(done []access) map[fact]bool {
 	byByte := map[uint64][]access{}
@@ -378,7 +378,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// accessed says that a place accessed every byte of a range in a block.
+// accessed reports whether a place accessed every byte of a range in a block.
 func accessed(b *event.Batch, block, place uint32, lo, hi uint64, shared bool) bool {
 	left := map[uint64]bool{}
 	for at := lo; at < hi; at++ {

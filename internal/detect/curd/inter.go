@@ -120,7 +120,7 @@ func (d *Detector) intersect(x, y *block, theirs, mine []region, op detect.Op) {
 	})
 }
 
-// extent gives the range of bytes that contains a sorted, non-empty set.
+// extent returns the range of bytes that contains a sorted, non-empty set.
 func extent(set []region) (lo, hi uint64) {
 	lo = set[0].lo
 	for i := range set {

@@ -107,7 +107,7 @@ func overlaps(x, y []region, f func(x, y *region) bool) {
 	}
 }
 
-// overlap says that two sorted sets have bytes in common.
+// overlap reports whether two sorted sets have bytes in common.
 func overlap(x, y []region) bool {
 	found := false
 	overlaps(x, y, func(*region, *region) bool { found = true; return false })

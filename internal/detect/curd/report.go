@@ -14,8 +14,8 @@ type race struct {
 	shared bool
 }
 
-// warp says that two threads of one warp race by two instructions: code that relies on lockstep, for which the thesis
-// has warnings (section 6.3.4). Two writes at one place may be one instruction; these are errors.
+// warp reports whether two threads of one warp race by two instructions: code that relies on lockstep, for which the
+// thesis has warnings (section 6.3.4). Two writes at one place may be one instruction; these are errors.
 func (r *race) warp() bool {
 	return r.x == r.y && r.rx.thread/32 == r.ry.thread/32 && r.rx.place != r.ry.place
 }

@@ -47,19 +47,19 @@ func (x *line) contains(y *line) bool { return x.lo <= y.lo && y.lo+y.size <= x.
 // shape is the number of lanes in a row.
 type shape int
 
-// at gives the beginning of the region of a lane.
+// at returns the beginning of the region of a lane.
 func (p shape) at(x *line, lane int) uint64 {
 	return x.lo + uint64(int64(lane%int(p))*x.slope.lane+int64(lane/int(p))*x.slope.row)
 }
 
-// of gives the region of one lane as a line.
+// of returns the region of one lane as a line.
 func (p shape) of(x line, lane int) line {
 	x.lo, x.slope = p.at(&x, lane), slope{}
 	x.from, x.to = x.lo, x.lo+x.size
 	return x
 }
 
-// flat says that neighbouring lanes always have the same distance, across rows too.
+// flat reports whether neighbouring lanes always have the same distance, across rows too.
 func (p shape) flat(s slope) bool { return s.row == int64(p)*s.lane }
 
 // extend sets the bounds of the regions of a line.
@@ -362,7 +362,7 @@ func (s *threadSets) compress(out []region) []region {
 	return c.out
 }
 
-// rows gives the greatest number of lines in a group.
+// rows returns the greatest number of lines in a group.
 func (s *threadSets) rows() (rows int) {
 	for i := range s.warps {
 		w := &s.warps[i]
@@ -510,8 +510,8 @@ func (s *threadSets) spans(out []span) []span {
 	return out
 }
 
-// raceFree says that no threads race, because lines that overlap with a write overlap only in the regions of a single
-// thread. If it returns false, the sets must be compared thread by thread.
+// raceFree reports whether no threads race, because lines that overlap with a write overlap only in the regions of a
+// single thread. If it returns false, the sets must be compared thread by thread.
 func (d *Detector) raceFree(reads, writes *threadSets) bool {
 	p := writes.shape
 	d.spans[0], d.spans[1] = writes.spans(d.spans[0][:0]), reads.spans(d.spans[1][:0])
@@ -540,13 +540,13 @@ func (d *Detector) raceFree(reads, writes *threadSets) bool {
 	return true
 }
 
-// own says that two lines overlap only in regions of one thread. It may return false by mistake.
+// own reports whether two lines overlap only in regions of one thread. It may return false by mistake.
 func (p shape) own(x, y *span) bool {
 	return x.warp == y.warp && (single(x.mask) && x.mask == y.mask || x.slope == y.slope && p.apart(x, y))
 }
 
-// apart says that no lane's region of x overlaps another lane's of y. Both have the same slope. It may return false by
-// mistake.
+// apart reports whether no lane's region of x overlaps another lane's of y. Both have the same slope. It may return
+// false by mistake.
 func (p shape) apart(x, y *span) bool {
 	beside := func(by int64, more uint64) bool {
 		by = max(by, -by)

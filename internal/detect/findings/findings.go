@@ -72,21 +72,21 @@ func (r *Race) kind() detect.Kind { return cmp.Or(r.Kind, r.Facts.Kind()) }
 // More implements detect.Capped for the detector.
 func (s *Set) More() (int, bool) { return s.found.More() }
 
-// beyond says that the race belongs to a finding that need not be kept.
+// beyond reports whether the race belongs to a finding that need not be kept.
 func (s *Set) beyond(p pair, r *Race) bool {
 	severity, ok := s.found.Beyond(p)
 	return ok && r.severity() <= severity
 }
 
-// Takes says whether Add would use this race as the example of a finding, rather than only count it. If not, the caller
-// need not compute expensive details of the race.
+// Takes reports whether Add would use this race as the example of a finding, rather than only count it. If not, the
+// caller need not compute expensive details of the race.
 func (s *Set) Takes(r *Race) bool {
 	p := r.pair()
 	e := s.found.Get(p)
 	return e == nil && !s.beyond(p, r) || e != nil && e.yields(r)
 }
 
-// pair gives the places of a race.
+// pair returns the places of a race.
 func (r *Race) pair() pair {
 	p := pair{site{r.Facts.Earlier.Place, r.Facts.Earlier.Host}, site{r.Facts.Later.Place, r.Facts.Later.Host}}
 	if compare(p.a, p.b) > 0 {
@@ -95,7 +95,7 @@ func (r *Race) pair() pair {
 	return p
 }
 
-// yields says that r is a better example than the current one.
+// yields reports whether r is a better example than the current one.
 func (e *entry) yields(r *Race) bool {
 	if r.Info != e.race.Info {
 		return !r.Info

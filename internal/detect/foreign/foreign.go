@@ -121,7 +121,7 @@ func (c *checker) look(b *event.Batch, e *event.Event, l *launch) {
 	}
 }
 
-// stores says that lanes store a pointer to local or shared memory.
+// stores reports whether lanes store a pointer to local or shared memory.
 func stores(b *event.Batch, e *event.Event) bool {
 	if e.Size < 8 || e.Flags&event.FlagValues == 0 {
 		return false
@@ -181,7 +181,7 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch, pointers boo
 	}
 }
 
-// foreign says that a pointer refers to other memory for the thread that uses it.
+// foreign reports whether a pointer refers to other memory for the thread that uses it.
 func (p *pointer) foreign(warp uint32, lane int, l *event.Launch) bool {
 	if p.passed {
 		return false

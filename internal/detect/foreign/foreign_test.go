@@ -21,7 +21,7 @@ func (places) Dereferences(place uint32) bool { return place != 9 }
 
 const local, shared = 2<<56 + 16, 1<<56 + 16
 
-// program gives the events of steps "WARP.LANE st|ld VARIABLE VALUE". Variables with capital letters are in shared
+// program returns the events of steps "WARP.LANE st|ld VARIABLE VALUE". Variables with capital letters are in shared
 // memory, blocks have two warps, step i is at place i, counted from 1, and values have 8 bytes, except for "st4".
 func program(t *testing.T, steps string) *event.Batch {
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}},

@@ -53,7 +53,7 @@ func (b *block) asynchronous() *asynchronous {
 	return b.async
 }
 
-// before gives what precedes an operation that lanes of a warp issue, their own actions included. What the lanes do
+// before returns what precedes an operation that lanes of a warp issue, their own actions included. What the lanes do
 // afterwards is not part of it.
 func (d *Detector) before(blk *block, wi, lanes uint32) (all clocks) {
 	blk.number++

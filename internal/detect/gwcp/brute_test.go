@@ -42,7 +42,7 @@ func newMatrix(n int) matrix {
 
 func overlapping(a, b *op) bool { return a.device || b.device || a.block == b.block }
 
-// touches says that an operation accesses memory. Posts and waits do: they access flags.
+// touches reports whether an operation accesses memory. Posts and waits do: they access flags.
 func (o *op) touches() bool { return o.n > 0 }
 
 func (o *op) writes() bool { return o.kind != opRead && o.kind != opWait }
@@ -73,7 +73,7 @@ func newBrute(ops []op) *brute {
 	return b
 }
 
-// hard says that a barrier or a post orders i directly before j.
+// hard reports whether a barrier or a post orders i directly before j.
 func (b *brute) hard(i, j int) bool {
 	x, y := &b.ops[i], &b.ops[j]
 	return x.kind == opArrive && y.kind == opDepart && x.barrier == y.barrier || x.kind == opPost && y.kind == opWait && y.barrier == i

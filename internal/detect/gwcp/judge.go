@@ -37,7 +37,7 @@ type actor struct {
 	low    uint32
 }
 
-// classOf gives the number of the class of an access.
+// classOf returns the number of the class of an access.
 func (d *Detector) classOf(e *event.Event, locked bool) uint32 {
 	slot := &d.recent[e.Place%uint32(len(d.recent))]
 	k := keyOf(e, locked)
@@ -231,7 +231,7 @@ func (d *Detector) check(ln *line, p *part) {
 	}
 }
 
-// past says that x precedes the actor, if one look at the block's clock shows that.
+// past reports whether x precedes the actor, if one look at the block's clock shows that.
 func (d *Detector) past(x *span) bool {
 	return x.epoch <= d.act.low && x.warp-d.act.blk.first < d.run.wpb
 }
@@ -248,8 +248,8 @@ func (d *Detector) against(ln *line, x *span, p *part) {
 	d.races(ln, x, p)
 }
 
-// strongPair says that the actor and x are both atomic and their scopes overlap: the scope of one reaches beyond the
-// block, or the threads are in one block.
+// strongPair reports whether the actor and x are both atomic and their scopes overlap: the scope of one reaches beyond
+// the block, or the threads are in one block.
 func (d *Detector) strongPair(x *span) bool {
 	m, n := &d.classes[x.class].side, &d.classes[d.act.class].side
 	return m.Atomic && n.Atomic && (m.Wide || n.Wide || x.warp/d.run.wpb == d.act.blk.index)
@@ -283,11 +283,11 @@ func (d *Detector) races(ln *line, x *span, p *part) {
 	}
 }
 
-// strong says that an access can be part of a release or acquire pattern (PTX ISA, "Morally Strong Operations").
+// strong reports whether an access can be part of a release or acquire pattern (PTX ISA, "Morally Strong Operations").
 func (c *class) strong() bool { return c.side.Atomic || c.order == event.Volatile }
 
-// observed says that a strong write x of granule g precedes the actor's lane by the second clause of causality order: a
-// strong read that observed x precedes the lane.
+// observed reports whether a strong write x of granule g precedes the actor's lane by the second clause of causality
+// order: a strong read that observed x precedes the lane.
 func (d *Detector) observed(ln *line, x *span, g, lane int) bool {
 	m := &d.classes[x.class]
 	if !m.side.Write || !m.strong() {
@@ -311,11 +311,11 @@ func (d *Detector) observed(ln *line, x *span, g, lane int) bool {
 	return ln.more != nil && slices.ContainsFunc(ln.more.rs, func(r span) bool { return by(&r) })
 }
 
-// reaches says that the scope of a strong access reaches beyond the block.
+// reaches reports whether the scope of a strong access reaches beyond the block.
 func (c *class) reaches() bool { return c.side.Wide || c.order == event.Volatile }
 
-// sameValue says that a lane of the actor writes what x wrote, in all bytes for which x is the last write. It compares
-// with the old value of the lane's write. If that is not known, it returns false.
+// sameValue reports whether a lane of the actor writes what x wrote, in all bytes for which x is the last write. It
+// compares with the old value of the lane's write. If that is not known, it returns false.
 func (d *Detector) sameValue(x *span, p *part, lane int) bool {
 	a := &d.act
 	if a.collides || !d.classes[x.class].plainWrite() || !d.classes[a.class].plainWrite() {
@@ -341,7 +341,7 @@ func (d *Detector) sameValue(x *span, p *part, lane int) bool {
 	return true
 }
 
-// plainWrite says that an access is a weak store.
+// plainWrite reports whether an access is a weak store.
 func (c *class) plainWrite() bool { return c.op == detect.Write && c.order == event.Weak }
 
 func byteOf(words []uint64, i uint64) byte { return byte(words[i/8] >> (i % 8 * 8)) }
@@ -385,7 +385,7 @@ func (d *Detector) within(e *event.Event) (any bool) {
 	return any
 }
 
-// agree says that two lanes of a store write the same values where they overlap.
+// agree reports whether two lanes of a store write the same values where they overlap.
 func (d *Detector) agree(e *event.Event, lane, other int) bool {
 	v, w := d.batch.ValueOf(e, lane), d.batch.ValueOf(e, other)
 	if v == nil {
@@ -400,7 +400,7 @@ func (d *Detector) agree(e *event.Event, lane, other int) bool {
 	return true
 }
 
-// ascending says that each address is at least size above the one before.
+// ascending reports whether each address is at least size above the one before.
 func ascending(addrs []uint64, size uint64) bool {
 	for i := 1; i < len(addrs); i++ {
 		if addrs[i] < addrs[i-1]+size {

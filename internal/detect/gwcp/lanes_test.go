@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// lanewise gives a stream in which each memory event is by a single lane.
+// lanewise returns a stream in which each memory event is by a single lane.
 func lanewise(b *event.Batch) *event.Batch {
 	out := *b
 	out.Events = nil

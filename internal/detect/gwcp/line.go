@@ -38,7 +38,7 @@ func (s shape) withBytes(b uint8) shape { return s&^15 | shape(b) }
 func (s shape) overlaps(o shape) bool   { return s&o&15 != 0 }
 func (s shape) covers(o shape) bool     { return o&^s&15 == 0 }
 
-// owners gives the lanes that accessed granule g of x.
+// owners returns the lanes that accessed granule g of x.
 func (x *span) owners(g int) uint32 {
 	den := x.shape.den()
 	if den == 0 {
@@ -48,7 +48,7 @@ func (x *span) owners(g int) uint32 {
 	return 1 << uint(n/den) & x.lanes
 }
 
-// sameThreads says that at each granule x and n have the same single thread, whatever granules they cover.
+// sameThreads reports whether at each granule x and n have the same single thread, whatever granules they cover.
 func (x *span) sameThreads(n *span) bool {
 	return x.warp == n.warp && (x.shape^n.shape)>>4 == 0 && (x.shape>>6&31 != 0 || x.lanes == n.lanes && x.lanes&(x.lanes-1) == 0)
 }
@@ -254,8 +254,8 @@ func (d *Detector) read(ln *line, n *span) {
 	}
 }
 
-// replaces says that the read n comes after x and is as strong: it races with everything that x races with, and has
-// observed what x has observed.
+// replaces reports whether the read n comes after x and is as strong: it races with everything that x races with, and
+// has observed what x has observed.
 func (d *Detector) replaces(n, x *span) bool {
 	if n.class != x.class && d.classes[n.class].side != d.classes[x.class].side {
 		return false
@@ -415,7 +415,8 @@ func (a *actor) affine(lanes uint32, first int, at uint64, stride int, proto *sp
 	}
 }
 
-// granules gives the granules of lanes: lane low begins with granule g, each next lane stride further, and each has n.
+// granules returns the granules of lanes: lane low begins with granule g, each next lane stride further, and each has
+// n.
 func granules(lanes uint32, low, g, stride, n int) (gm uint32) {
 	run := lanes >> uint(low)
 	if run&(run+1) == 0 && n == stride {

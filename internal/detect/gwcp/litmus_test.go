@@ -102,7 +102,7 @@ func operation(t *testing.T, what string, e event.Event) []event.Event {
 	return []event.Event{e}
 }
 
-// found gives the findings as "1-4 5-6?": the lines of the two accesses, with a question mark if predicted.
+// found returns the findings as "1-4 5-6?": the lines of the two accesses, with a question mark if predicted.
 func found(b *event.Batch, options map[string]string) string {
 	d := New(detect.Config{Options: options})
 	d.Events(b)

@@ -146,7 +146,7 @@ func (d *Detector) sane(e *event.Event, steps []lock.Step) {
 	}
 }
 
-// leaves says that one of lanes writes a value that is known not to be 0.
+// leaves reports whether one of lanes writes a value that is known not to be 0.
 func (d *Detector) leaves(e *event.Event, lanes uint32) bool {
 	for m := lanes; m != 0; m &= m - 1 {
 		for _, v := range d.batch.ValueOf(e, bits.TrailingZeros32(m)) {
@@ -343,7 +343,7 @@ func (d *Detector) touch(list []touched, t touched) []touched {
 	return append(keep, t)
 }
 
-// knows says that a clock knows a thread's epoch.
+// knows reports whether a clock knows a thread's epoch.
 func (d *Detector) knows(g *clock.Grid, t thread, epoch uint32) bool {
 	l := d.run
 	i := t.warp / l.wpb
@@ -419,7 +419,7 @@ func (s *section) add(at granule, bytes uint8, write bool) {
 // short is the number of granules up to which a section has no index.
 const short = 8
 
-// find gives the number of the access to a granule, or -1.
+// find returns the number of the access to a granule, or -1.
 func (s *section) find(at granule) int {
 	if len(s.accesses) > short {
 		if i, ok := s.index[at]; ok {
@@ -435,7 +435,7 @@ func (s *section) find(at granule) int {
 	return -1
 }
 
-// index gives an empty index for a section.
+// index returns an empty index for a section.
 func (d *Detector) index() map[granule]int {
 	if n := len(d.indexes); n > 0 {
 		x := d.indexes[n-1]

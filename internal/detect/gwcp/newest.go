@@ -14,7 +14,7 @@ type slot struct {
 // firstSlots is the length of the smallest table.
 const firstSlots = 128
 
-// find gives the slot of a warp, or the empty slot where it belongs.
+// find returns the slot of a warp, or the empty slot where it belongs.
 func (t *newest) find(warp uint32) *slot {
 	last := uint32(len(t.slots) - 1)
 	for i := warp * 0x9e3779b1 >> 7; ; i++ { // multiplication spreads neighbouring warps
@@ -24,7 +24,7 @@ func (t *newest) find(warp uint32) *slot {
 	}
 }
 
-// of gives the number of a warp, if it has one.
+// of returns the number of a warp, if it has one.
 func (t *newest) of(warp uint32) (at int, ok bool) {
 	s := t.find(warp)
 	return int(s.at), s.warp != 0

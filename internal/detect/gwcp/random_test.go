@@ -408,7 +408,7 @@ func forgetOld(b *event.Batch) {
 	}
 }
 
-// agreements gives the pairs of places of writes by single lanes in which the later one does not change the bytes for
+// agreements returns the pairs of places of writes by single lanes in which the later one does not change the bytes for
 // which the earlier one was the last write. There must be such bytes.
 func agreements(b *event.Batch) map[[2]uint32]bool {
 	type last struct {

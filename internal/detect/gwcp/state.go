@@ -104,7 +104,7 @@ func newLaunch(info event.Launch) *launch {
 	return l
 }
 
-// block gives the block of a warp, and the number of the warp within it.
+// block returns the block of a warp, and the number of the warp within it.
 func (l *launch) block(w uint32) (*block, uint32) {
 	if b := l.recent; b != nil && w-b.first < l.wpb {
 		return b, w - b.first
@@ -187,7 +187,7 @@ func (w *warp) each(lanes uint32, f func(g *group, lane int)) {
 	}
 }
 
-// of gives the group of a live lane.
+// of returns the group of a live lane.
 func (w *warp) of(lane uint32) *group {
 	for i := range w.groups {
 		if g := &w.groups[i]; g.lanes&lane != 0 {
@@ -226,7 +226,7 @@ func (w *warp) set(lanes uint32, v *view) {
 	w.groups = keep
 }
 
-// unknown gives those of lanes of a warp whose epoch c is not known to k. b is the block of the thread with the clock
+// unknown returns those of lanes of a warp whose epoch c is not known to k. b is the block of the thread with the clock
 // k.
 func (l *launch) unknown(k *know, b *block, warp, lanes, c uint32) uint32 {
 	if w := warp - b.first; w < l.wpb {
@@ -242,7 +242,7 @@ func (l *launch) unknown(k *know, b *block, warp, lanes, c uint32) uint32 {
 	return k.grid.Unknown(l.depth, i, warp-i*l.wpb, lanes, c)
 }
 
-// tree gives k as one clock, with the given lanes of a warp of b set to epoch (lanes 0: none).
+// tree returns k as one clock, with the given lanes of a warp of b set to epoch (lanes 0: none).
 func (l *launch) tree(k *know, b *block, wi, lanes, epoch uint32) *clock.Grid {
 	switch {
 	case lanes != 0:
@@ -308,7 +308,7 @@ func (d *Detector) both(m, n clocks) clocks {
 	return m
 }
 
-// trees gives p and h as clocks, with the given lanes of a warp of b set to epoch.
+// trees returns p and h as clocks, with the given lanes of a warp of b set to epoch.
 func (l *launch) trees(p, h *know, b *block, wi, lanes, epoch uint32) clocks {
 	m := clocks{h: l.tree(h, b, wi, lanes, epoch)}
 	if m.c = m.h; *p != *h {
@@ -317,7 +317,7 @@ func (l *launch) trees(p, h *know, b *block, wi, lanes, epoch uint32) clocks {
 	return m
 }
 
-// of gives what lanes together have released with snapshot s.
+// of returns what lanes together have released with snapshot s.
 func (s *snapshot) of(l *launch, b *block, wi, lanes uint32) clocks {
 	lane := bits.TrailingZeros32(lanes)
 	switch {
@@ -337,7 +337,7 @@ func (x *barrier) reset() {
 	x.early, x.any = x.early[:0], false
 }
 
-// without gives a copy of list without x.
+// without returns a copy of list without x.
 func without(list []*section, x *section) []*section {
 	i := slices.Index(list, x)
 	if i < 0 {

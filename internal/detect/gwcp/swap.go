@@ -39,7 +39,7 @@ func (d *Detector) swapped(was thread, epoch uint32, lane int) []detect.Section 
 	return sections
 }
 
-// queued gives the ended sections of a lock.
+// queued returns the ended sections of a lock.
 func (st *lockState) queued() []*entry {
 	var out []*entry
 	add := func(x *instance) {
@@ -54,7 +54,7 @@ func (st *lockState) queued() []*entry {
 	return out
 }
 
-// visits gives the sections of a lock, including those that have not ended, in the order of their acquires.
+// visits returns the sections of a lock, including those that have not ended, in the order of their acquires.
 func (st *lockState) visits() []*visit {
 	var out []*visit
 	for _, e := range st.queued() {
@@ -67,8 +67,8 @@ func (st *lockState) visits() []*visit {
 	return out
 }
 
-// next gives the section in visits that acquires from v, with overlapping scopes, and begins before the actor's access
-// as thread me: one of me, or else the next one of another thread.
+// next returns the section in visits that acquires from v, with overlapping scopes, and begins before the actor's
+// access as thread me: one of me, or else the next one of another thread.
 func (d *Detector) next(visits []*visit, v *visit, me thread) *visit {
 	a := &d.act
 	var out *visit

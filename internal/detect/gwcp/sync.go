@@ -56,15 +56,15 @@ func (d *Detector) fence(blk *block, wi uint32, e *event.Event, steps []lock.Ste
 	d.spread(w, e.Mask)
 }
 
-// takes says that lanes acquire a lock by one of steps.
+// takes reports whether lanes acquire a lock by one of steps.
 func takes(steps []lock.Step, l *lockState, lanes uint32) bool {
 	return slices.ContainsFunc(steps, func(s lock.Step) bool {
 		return s.Kind == lock.Acquire && s.Lock == l.id && s.Lanes&lanes != 0
 	})
 }
 
-// gives says that lanes release or drop a lock by one of steps. What they read of the variable is then from their own
-// section.
+// gives reports whether lanes release or drop a lock by one of steps. What they read of the variable is then from their
+// own section.
 func gives(steps []lock.Step, l *lockState, lanes uint32) bool {
 	return slices.ContainsFunc(steps, func(s lock.Step) bool {
 		return s.Kind != lock.Acquire && s.Lock == l.id && s.Lanes&lanes != 0
@@ -127,7 +127,7 @@ type strongAccess struct {
 	reads, writes, acquires, releases bool
 }
 
-// elements gives the number of variables that each lane of a strong access accesses.
+// elements returns the number of variables that each lane of a strong access accesses.
 func elements(e *event.Event) int {
 	if e.Flags&event.FlagVector == 0 || e.Aux == 0 {
 		return 1
@@ -164,19 +164,19 @@ func (d *Detector) element(blk *block, wi uint32, lane, i int, x *strongAccess) 
 	}
 }
 
-// tells says that a reader of the variable may learn something.
+// tells reports whether a reader of the variable may learn something.
 func (at *location) tells(blk *block, wide bool) bool {
 	return at.lock != nil || wide && at.wide.h != nil || at.narrow[blk.index].h != nil
 }
 
-// proper says that a strong write to a lock variable is as expected of a lock: by a thread that acquires or releases
-// it, while no other thread holds it.
+// proper reports whether a strong write to a lock variable is as expected of a lock: by a thread that acquires or
+// releases it, while no other thread holds it.
 func (d *Detector) proper(st *lockState, by thread, lock bool) bool {
 	t := &st.taker
 	return lock && (st.holder == nil || st.holder.by == by) && (!t.set || t.thread == by)
 }
 
-// patterns says that an access may begin or complete a pattern.
+// patterns reports whether an access may begin or complete a pattern.
 func (d *Detector) patterns(w *warp, e *event.Event, releases bool) bool {
 	if len(d.locations) > 0 || releases {
 		return true
@@ -215,8 +215,8 @@ type taker struct {
 	released
 }
 
-// passed gives what a thread of a block may have observed if it read a lock variable and did not then acquire the lock:
-// the releases, and the write of the thread that took it, as for any other variable.
+// passed returns what a thread of a block may have observed if it read a lock variable and did not then acquire the
+// lock: the releases, and the write of the thread that took it, as for any other variable.
 func (d *Detector) passed(st *lockState, blk *block) pending {
 	p := pending{wide: clocks{st.device.h, st.device.h}}
 	if x := st.blocks[blk.index]; x != nil {
@@ -419,7 +419,7 @@ func (d *Detector) addToBarrier(blk *block, wi, lanes uint32, v *view) {
 	}
 }
 
-// agreed gives the view after a barrier: a new epoch, and all that the threads knew together.
+// agreed returns the view after a barrier: a new epoch, and all that the threads knew together.
 func (d *Detector) agreed(blk *block) view {
 	m := &d.barrier
 	blk.number++

@@ -13,7 +13,7 @@ type word struct {
 	known uint8   // a bit for each byte: whether its value is known
 }
 
-// word gives the word at an address that e, by a thread of blk, accesses; nil if there is no such memory.
+// word returns the word at an address that e, by a thread of blk, accesses; nil if there is no such memory.
 func (d *Detector) word(blk *block, e *event.Event, addr uint64) *word {
 	switch {
 	case e.Space != event.Shared:
@@ -24,7 +24,7 @@ func (d *Detector) word(blk *block, e *event.Event, addr uint64) *word {
 	return nil
 }
 
-// overwritten gives the byte at an address before a lane of the actor wrote it; false if it is not known.
+// overwritten returns the byte at an address before a lane of the actor wrote it; false if it is not known.
 func (d *Detector) overwritten(lane int, addr uint64) (byte, bool) {
 	a := &d.act
 	if old := a.b.OldOf(a.e, lane); old != nil {

@@ -80,7 +80,7 @@ func (s *bulks) count(x *bulkHalf, n uint32) {
 	}
 }
 
-// conflicts says whether a half in flight may conflict with an access to shared memory.
+// conflicts reports whether a half in flight may conflict with an access to shared memory.
 func (s *bulks) conflicts(a *history.Access) bool {
 	return s.flying[1].any(a.From, a.End) || a.Site.Side.Write && s.flying[0].any(a.From, a.End)
 }
@@ -90,7 +90,7 @@ type thread struct {
 	lane int
 }
 
-// bulksOf gives the bulks of a block, creating them if necessary.
+// bulksOf returns the bulks of a block, creating them if necessary.
 func (d *Detector) bulksOf(b *order.Block) *bulks {
 	c := d.copiesOf(b)
 	if c.bulks == nil {
@@ -205,7 +205,7 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	}
 }
 
-// access gives the half as an access by its thread at the time of the issue.
+// access returns the half as an access by its thread at the time of the issue.
 func (x *bulkHalf) access(blk *order.Block) history.Access {
 	a := history.Access{Site: x.site, Actor: blk.Actor(x.warp, x.lane), Executed: 1 << x.lane, Memory: x.memory, From: x.from, End: x.end}
 	a.Actor.View = x.view
@@ -448,12 +448,12 @@ func (d *Detector) stateFor(s *bulks, x *bulkHalf, a *history.Access, at uint64)
 	return &c
 }
 
-// together says that two operations belong to one warp or one warpgroup.
+// together reports whether two operations belong to one warp or one warpgroup.
 func (x *bulkHalf) together(y *bulkHalf) bool {
 	return y.matrix == x.matrix && y.core == x.core && y.block == x.block && (y.warp == x.warp || x.matrix && y.warp/groupWarps == x.warp/groupWarps)
 }
 
-// untold says that the actor knows of the issue by no warp that took part in the operation of the half.
+// untold reports whether the actor knows of the issue by no warp that took part in the operation of the half.
 func (d *Detector) untold(a *history.Access, x *bulkHalf) bool {
 	known := func(y *bulkHalf) bool {
 		return x.matrix && x.together(y) && y.group == x.group && a.Actor.After(&y.stamp)
@@ -491,8 +491,8 @@ func (d *Detector) unfilled(a *history.Access, x *bulkHalf, at uint64) bool {
 	})
 }
 
-// bringsFirst says that the copy is the first to write the byte at in the shared memory of a block of a cluster, and
-// that the access is by a thread of that block.
+// bringsFirst reports whether the copy is the first to write the byte at in the shared memory of a block of a cluster,
+// and that the access is by a thread of that block.
 func (d *Detector) bringsFirst(a *history.Access, x *bulkHalf, at uint64) bool {
 	rank, from, ok := explain.OfPeer(at)
 	if x.memory.Shared || !ok || a.Actor.Launch != x.block.Launch {
@@ -523,13 +523,13 @@ func (d *Detector) fills(a *history.Access, at uint64, earlier *history.Site) (r
 	return reuses, !reuses
 }
 
-// reusesOf says that copies of the block to a byte of its shared memory are in flight.
+// reusesOf reports whether copies of the block to a byte of its shared memory are in flight.
 func (d *Detector) reusesOf(b *order.Block, at uint64) bool {
 	return slices.ContainsFunc(d.bulksOf(b).list, func(x *bulkHalf) bool { return x.site.Side.Write && !x.core && x.from <= at && at < x.end })
 }
 
-// neverWaited gives the state of a bulk copy for a race in which the copy, now complete, is the earlier access, and the
-// later one is a read by a thread that knows of no completed phase of an mbarrier of any copy to the same bytes. In
+// neverWaited returns the state of a bulk copy for a race in which the copy, now complete, is the earlier access, and
+// the later one is a read by a thread that knows of no completed phase of an mbarrier of any copy to the same bytes. In
 // other cases it is nil.
 func (d *Detector) neverWaited(a *history.Access, r *history.Race, blk *order.Block) *detect.CopyState {
 	rank, from, _ := sharedAt(&a.Memory, r.From)
@@ -555,8 +555,9 @@ func (d *Detector) neverWaited(a *history.Access, r *history.Race, blk *order.Bl
 	return c
 }
 
-// unawaitedBy gives the state of a bulk copy for a race in which the copy is the earlier access and has not been waited
-// for: it is in flight, or its block has ended and the other thread knows of the issue. In other cases it is nil.
+// unawaitedBy returns the state of a bulk copy for a race in which the copy is the earlier access and has not been
+// waited for: it is in flight, or its block has ended and the other thread knows of the issue. In other cases it is
+// nil.
 func (d *Detector) unawaitedBy(a *history.Access, r *history.Race) *detect.CopyState {
 	earlier := r.Earlier
 	if earlier.Site.Event.Flags&event.FlagAsync == 0 || a.Actor.Launch == nil || a.Actor.Launch != earlier.Stamp.Launch {

@@ -43,7 +43,7 @@ type passage struct {
 	again  bool // no phase was completed since the thread's previous wait, or none at all: the parity was that of an older phase
 }
 
-// waitsPhase notes an acquiring load of shared memory. If it is a load of an mbarrier, its lanes have waited for a
+// waitsPhase records an acquiring load of shared memory. If it is a load of an mbarrier, its lanes have waited for a
 // phase.
 func (d *Detector) waitsPhase(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	c := d.copiesOf(blk)
@@ -59,9 +59,9 @@ func (d *Detector) waitsPhase(b *event.Batch, e *event.Event, blk *order.Block, 
 	}
 }
 
-// passed says that the thread of an access has waited for a phase of a copy's mbarrier, but not the copy's. issued is
-// the time of the copy's issue. A wait before the issue counts only if the parity was that of an older phase. Otherwise
-// it waited for the previous phase, and the thread has not waited for this one at all.
+// passed reports whether the thread of an access has waited for a phase of a copy's mbarrier, but not the copy's.
+// issued is the time of the copy's issue. A wait before the issue counts only if the parity was that of an older phase.
+// Otherwise it waited for the previous phase, and the thread has not waited for this one at all.
 func (d *Detector) passed(a *history.Access, b *order.Block, barrier uint64, issued int) bool {
 	if a.Actor.Launch != b.Launch || a.Actor.Block != b.Index {
 		return false
@@ -105,13 +105,13 @@ func (g *granuleCounts) add(from, end uint64, n uint32) {
 	}
 }
 
-// any says that something in flight may touch the bytes [from, end).
+// any reports whether something in flight may touch the bytes [from, end).
 func (g granuleCounts) any(from, end uint64) bool {
 	first, last := from/copyGranule, (end-1)/copyGranule
 	return first < uint64(len(g)) && slices.ContainsFunc(g[first:min(last+1, uint64(len(g)))], func(n uint32) bool { return n != 0 })
 }
 
-// granuleAt gives the element of a granule, extending the list if necessary.
+// granuleAt returns the element of a granule, extending the list if necessary.
 func granuleAt[T any](list *[]T, at uint64) *T {
 	for uint64(len(*list)) <= at {
 		*list = append(*list, make([]T, max(64, len(*list)))...)
@@ -119,7 +119,7 @@ func granuleAt[T any](list *[]T, at uint64) *T {
 	return &(*list)[at]
 }
 
-// ofRank gives the list of the block of a rank, extending lists if necessary.
+// ofRank returns the list of the block of a rank, extending lists if necessary.
 func ofRank[T any](lists *[][]T, rank uint32) *[]T {
 	for uint32(len(*lists)) <= rank {
 		*lists = append(*lists, nil)
@@ -151,7 +151,7 @@ type copyHalf struct {
 	waited  detect.CopyState // the last wait that did not cover it
 }
 
-// waitedBy gives the state of a copy that a wait did not cover. early says that the copy was not committed yet.
+// waitedBy returns the state of a copy that a wait did not cover. early says that the copy was not committed yet.
 func waitedBy(e *event.Event, early bool) detect.CopyState {
 	return detect.CopyState{Waited: true, Wait: e.Place, Allowed: e.Aux, Early: early}
 }
@@ -162,7 +162,7 @@ type track struct {
 	lane int
 }
 
-// copiesOf gives the copies of a block, creating them if necessary.
+// copiesOf returns the copies of a block, creating them if necessary.
 func (d *Detector) copiesOf(b *order.Block) *copies {
 	for len(d.copies) <= b.Slot {
 		d.copies = append(d.copies, &copies{})
@@ -174,7 +174,7 @@ func (d *Detector) copiesOf(b *order.Block) *copies {
 	return c
 }
 
-// copying says that copies to the shared memory of a block are in flight.
+// copying reports whether copies to the shared memory of a block are in flight.
 func (d *Detector) copying(b *order.Block) bool {
 	return b.Slot < len(d.copies) && d.copies[b.Slot].inFlight > 0
 }
@@ -244,7 +244,7 @@ func (c *copies) land(granule uint64, x *copyHalf) {
 	}
 }
 
-// writes says that a copy in flight may write what an access to shared memory touches.
+// writes reports whether a copy in flight may write what an access to shared memory touches.
 func (c *copies) writes(w *history.Warp) bool {
 	e := w.Event
 	for m := e.Mask; m != 0; m &= m - 1 {
@@ -255,7 +255,7 @@ func (c *copies) writes(w *history.Warp) bool {
 	return false
 }
 
-// inFlight gives the halves in flight that access global memory, or the shared memory of blk.
+// inFlight returns the halves in flight that access global memory, or the shared memory of blk.
 func (d *Detector) inFlight(shared bool, blk *order.Block) iter.Seq[*copyHalf] {
 	return func(yield func(*copyHalf) bool) {
 		if !shared {
@@ -324,7 +324,7 @@ func (d *Detector) compareLanes(a *history.Access, x *copyHalf, race func(*histo
 	}
 }
 
-// category gives the reason why an access races with a copy in flight. If the access is ordered after the issue, or
+// category returns the reason why an access races with a copy in flight. If the access is ordered after the issue, or
 // would be in a warp that runs in lockstep, only the wait for the copy is missing.
 func category(a *history.Access, r *history.Record) detect.Category {
 	x := &r.Stamp
@@ -336,7 +336,7 @@ func category(a *history.Access, r *history.Record) detect.Category {
 		OtherDevice: a.Actor.OtherDevice(x.Launch), Nested: !same && a.Actor.Nested(x.Launch), Assumed: !same && a.Actor.Assumes(x)})
 }
 
-// reuses says that more than last copies to the granule of a byte have completed, so that a copy to it reuses the
+// reuses reports whether more than last copies to the granule of a byte have completed, so that a copy to it reuses the
 // place. last is 1 if the copy of the race itself may have completed; it is ignored while a copy is in flight there.
 func (d *Detector) reuses(b *order.Block, at uint64, last uint8) bool {
 	if b.Slot >= len(d.copies) {
@@ -380,12 +380,13 @@ func (d *Detector) tellCopy(a *history.Access, x *copyHalf, r history.Race) {
 	})
 }
 
-// copies says that copies of a lane issued at a site are in flight in a group.
+// copies reports whether copies of a lane issued at a site are in flight in a group.
 func (c *warpCopies) copies(lane int, s *history.Site, group uint32) bool {
 	return slices.ContainsFunc(c.list, func(x *copyHalf) bool { return x.Site == s && x.left>>uint(lane)&1 != 0 && x.groups[lane] == group })
 }
 
-// passedTrack says that the thread of an access has waited for another phase of an mbarrier that tracks a lane's copy.
+// passedTrack reports whether the thread of an access has waited for another phase of an mbarrier that tracks a lane's
+// copy.
 func (d *Detector) passedTrack(a *history.Access, x *copyHalf, lane int) bool {
 	return slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane && d.passed(a, x.Block, t.addr, x.issued) })
 }
@@ -535,7 +536,7 @@ func (d *Detector) recordCopies(x *copyHalf, done uint32) {
 	d.history.Weak(&w, func(*history.Access, history.Race) {}) // races have been reported already
 }
 
-// landed notes that all copies of a half are complete.
+// landed records that all copies of a half are complete.
 func (d *Detector) landed(x *copyHalf) {
 	if x.Memory.Shared {
 		d.copiesOf(x.Block).inFlight--

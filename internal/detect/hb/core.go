@@ -55,8 +55,8 @@ func (d *Detector) coreHalf(s *bulks, x *bulkHalf, e *event.Event, blk *order.Bl
 	}
 }
 
-// inOrder says that x and y are accesses by one tensor core operation, or by two of the same thread or warp that are
-// performed one after the other.
+// inOrder reports whether x and y are accesses by one tensor core operation, or by two of the same thread or warp that
+// are performed one after the other.
 func (x *bulkHalf) inOrder(y *bulkHalf) bool {
 	if x == nil || !x.core || !y.core || x.block != y.block || x.warp != y.warp || x.lane != y.lane {
 		return false

@@ -105,7 +105,7 @@ func (d *Detector) MemoryBytes() uint64 {
 // More implements detect.Capped.
 func (d *Detector) More() (int, bool) { return d.findings.More() }
 
-// totals gives the findings so far, by pair of places.
+// totals returns the findings so far, by pair of places.
 func (d *Detector) totals() []explain.Total {
 	d.performAll()
 	return d.findings.Totals()
@@ -397,7 +397,7 @@ func (d *Detector) strong(w *history.Warp) {
 	}
 }
 
-// spaceOf gives a number that identifies the memory of an access: 0 for global memory.
+// spaceOf returns a number that identifies the memory of an access: 0 for global memory.
 func spaceOf(a *history.Access) uint64 {
 	if !a.Memory.Shared {
 		return 0
@@ -405,7 +405,7 @@ func spaceOf(a *history.Access) uint64 {
 	return 1<<63 | uint64(a.Memory.Launch)<<32 | uint64(a.Memory.Block)
 }
 
-// watched says whether a race is to be reported under the options Config.Watch.
+// watched reports whether a race is to be reported under the options Config.Watch.
 func (d *Detector) watched(a *history.Access, r *history.Race) bool {
 	w := d.cfg.Watch
 	if w == nil {
@@ -433,8 +433,8 @@ func (d *Detector) watched(a *history.Access, r *history.Race) bool {
 	return ok
 }
 
-// pair gives the pair of places of a race and records its bytes and threads. It returns false if the race is not to be
-// reported.
+// pair returns the pair of places of a race and records its bytes and threads. It returns false if the race is not to
+// be reported.
 func (d *Detector) pair(a *history.Access, r *history.Race) (explain.Pair, bool) {
 	if !d.watched(a, r) {
 		return explain.Pair{}, false

@@ -37,7 +37,7 @@ func (d *Detector) fenceInits(e *event.Event, blk *order.Block, wi uint32) {
 	}
 }
 
-// knowsInit says that the actor knows of an initialisation by another thread through a fence.mbarrier_init.
+// knowsInit reports whether the actor knows of an initialisation by another thread through a fence.mbarrier_init.
 func (d *Detector) knowsInit(a *history.Access, s *order.Stamp) bool {
 	if s.Launch == nil || s.Launch != a.Actor.Launch {
 		return false

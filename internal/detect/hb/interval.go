@@ -95,21 +95,21 @@ func stepOf(e *event.Event) step {
 	return x
 }
 
-// is says that x equals stepOf(e). Comparing field by field is faster: making the step costs more than the rest of
-// following the path.
+// is reports whether x equals stepOf(e). Comparing field by field is faster: making the step costs more than the rest
+// of following the path.
 func (x *step) is(e *event.Event) bool {
 	return uint64(x.addr) == e.Addr && x.mask == e.Mask && x.place == e.Place && int64(x.stride) == e.Stride && x.flags == e.Flags &&
 		x.kind == e.Kind && x.size == e.Size && x.aux == e.Aux && x.scope == e.Scope &&
 		(e.Flags&event.FlagRows == 0 || x.side == e.Side && x.row == e.RowShift)
 }
 
-// event gives an event whose step is x.
+// event returns an event whose step is x.
 func (x *step) event() event.Event {
 	return event.Event{Addr: uint64(x.addr), Stride: int64(x.stride), Mask: x.mask, Place: x.place, Side: x.side, Aux: x.aux,
 		Kind: x.kind, Scope: x.scope, Space: event.Shared, Size: x.size, RowShift: x.row, Flags: x.flags}
 }
 
-// interval gives the interval of a block, and begins one if there is none.
+// interval returns the interval of a block, and begins one if there is none.
 func (d *Detector) interval(b *order.Block) *interval {
 	for len(d.intervals) <= b.Slot {
 		d.intervals = append(d.intervals, &interval{})
@@ -233,7 +233,7 @@ func (d *Detector) went(v *interval, wi, to, n, lanes uint32) {
 	}
 }
 
-// follow gives the child of a node for an access, and makes it if necessary. It returns 0 if the access cannot be
+// follow returns the child of a node for an access, and makes it if necessary. It returns 0 if the access cannot be
 // deferred.
 func (d *Detector) follow(t *paths, from uint32, e *event.Event) uint32 {
 	if n := t.nodes[from].first; n != 0 && t.nodes[n].is(e) {
@@ -403,7 +403,7 @@ func (d *Detector) performAll() {
 	}
 }
 
-// running gives the intervals of running blocks, ordered by launch and block.
+// running returns the intervals of running blocks, ordered by launch and block.
 func (d *Detector) running() []*interval {
 	all := slices.DeleteFunc(slices.Clone(d.intervals), func(v *interval) bool { return v.block == nil })
 	slices.SortFunc(all, func(v, w *interval) int {

@@ -32,8 +32,8 @@ func withAtomics(b *event.Batch, pick func(n int) int) *event.Batch {
 	return &out
 }
 
-// explained gives the findings of a program of one block. In programs of several blocks, deferral may change the block
-// that a finding shows.
+// explained returns the findings of a program of one block. In programs of several blocks, deferral may change the
+// block that a finding shows.
 func explained(d *Detector, b *event.Batch) []detect.Finding {
 	if len(b.Launches) != 1 || b.Launches[0].Grid.Count() != 1 {
 		return nil

@@ -62,7 +62,7 @@ func (d *Detector) operationsOf(s *bulks, k operationsKey) *operations {
 	return x
 }
 
-// newOperations gives the number of a new counter.
+// newOperations returns the number of a new counter.
 func (d *Detector) newOperations() uint32 {
 	id := order.FirstOperation + d.operations
 	d.operations = (d.operations + 1) % order.FirstOperation
@@ -91,7 +91,7 @@ type landedHalf struct {
 	again    bool // it has replaced an earlier half
 }
 
-// in gives the list of the halves of a granule.
+// in returns the list of the halves of a granule.
 func (l *landed) in(rank uint32, granule uint64) *[]*landedHalf {
 	return granuleAt(ofRank(&l.at, rank), granule)
 }
@@ -191,7 +191,7 @@ func (l *landed) leave(s *bulks, blk, last *order.Block) {
 	l.list = slices.DeleteFunc(l.list, gone)
 }
 
-// landedIn gives what is kept for a block or its cluster; nil: nothing.
+// landedIn returns what is kept for a block or its cluster; nil: nothing.
 func (d *Detector) landedIn(b *order.Block) *landed {
 	var p *proxies
 	if b.Clustered() {
@@ -263,13 +263,14 @@ func (x *bulkHalf) lanesOf(a *history.Access) *bulkHalf {
 	return &one
 }
 
-// knownTo says that the actor knows that a half by one lane is complete.
+// knownTo reports whether the actor knows that a half by one lane is complete.
 func (x *bulkHalf) knownTo(a *order.Actor) bool {
 	return a.View.Knows(x.operations.id, x.count) || len(x.waits) > 0 && x.waits[0].Launch != nil && a.After(&x.waits[0]) ||
 		slices.ContainsFunc(x.others, func(o phaseCount) bool { return a.View.Knows(o.operations.id, o.count) })
 }
 
-// told says that the actor, of another block than the half, knows that a half that has read global memory is complete.
+// told reports whether the actor, of another block than the half, knows that a half that has read global memory is
+// complete.
 func (d *Detector) told(a *order.Actor, x *bulkHalf) bool {
 	return d.order.Told(a, x.operations.id, x.count) ||
 		slices.ContainsFunc(x.others, func(o phaseCount) bool { return d.order.Told(a, o.operations.id, o.count) })
@@ -281,7 +282,7 @@ type phaseCount struct {
 	count      uint32
 }
 
-// smallLanded gives the kept writes of shared memory by copies of a block by cp.async that an mbarrier tracks.
+// smallLanded returns the kept writes of shared memory by copies of a block by cp.async that an mbarrier tracks.
 func (d *Detector) smallLanded(blk *order.Block) iter.Seq[*bulkHalf] {
 	return func(yield func(*bulkHalf) bool) {
 		l := d.landedIn(blk)
@@ -296,7 +297,7 @@ func (d *Detector) smallLanded(blk *order.Block) iter.Seq[*bulkHalf] {
 	}
 }
 
-// tracksDone notes a completed phase of the mbarrier at an address for the kept copies that it tracks. These are
+// tracksDone records a completed phase of the mbarrier at an address for the kept copies that it tracks. These are
 // complete already, by a phase of another mbarrier.
 func (d *Detector) tracksDone(blk *order.Block, addr uint64, count func() *operations) {
 	is := func(t track) bool { return t.addr == addr }
@@ -324,8 +325,8 @@ func (x *bulkHalf) lanes() int {
 	return int((x.end - x.from) / x.each)
 }
 
-// groupsDone notes a wait for groups by lanes, for the kept copies by cp.async. These are complete already, by a phase
-// of an mbarrier that tracks them too.
+// groupsDone records a wait for groups by lanes, for the kept copies by cp.async. These are complete already, by a
+// phase of an mbarrier that tracks them too.
 func (d *Detector) groupsDone(e *event.Event, blk *order.Block, wi uint32, groups *[32]uint32) {
 	done := func(x *bulkHalf) (all bool) {
 		all = true
@@ -384,7 +385,7 @@ func (d *Detector) landCopies(x *copyHalf, lanes uint32, barrier uint64, of *ope
 	}
 }
 
-// half gives the copy of one lane as a bulkHalf.
+// half returns the copy of one lane as a bulkHalf.
 func (x *copyHalf) half(lane int, barrier uint64, tracks []track) *bulkHalf {
 	from := x.batch.AddrOf(&x.event, lane)
 	return &bulkHalf{small: true, tracked: true, barrier: barrier, warp: x.InBlock, lane: lane, stamp: x.stamps[lane], site: x.Site, memory: x.Memory,

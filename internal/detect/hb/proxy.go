@@ -78,7 +78,7 @@ const (
 	mostProxyFences = 16 * maxProxyFences
 )
 
-// proxiesOf gives the proxies of a block or its cluster, creating them if necessary.
+// proxiesOf returns the proxies of a block or its cluster, creating them if necessary.
 func (d *Detector) proxiesOf(b *order.Block) *proxies {
 	if !b.Clustered() {
 		s := d.bulksOf(b)
@@ -109,12 +109,12 @@ func sharedAt(m *history.Memory, addr uint64) (rank uint32, at uint64, ok bool) 
 	return explain.OfPeer(addr)
 }
 
-// at gives the granule of an address, creating it if necessary.
+// at returns the granule of an address, creating it if necessary.
 func (p *proxies) at(rank uint32, addr uint64) *granule {
 	return granuleAt(ofRank(&p.granules, rank), addr/copyGranule)
 }
 
-// known gives the existing granules that overlap with a range of addresses, each with its address and the bytes that
+// known returns the existing granules that overlap with a range of addresses, each with its address and the bytes that
 // are in the range. The range need not be aligned.
 func (p *proxies) known(rank uint32, from, end uint64) iter.Seq2[*granule, granuleBytes] {
 	return func(yield func(*granule, granuleBytes) bool) {
@@ -174,7 +174,7 @@ func (p *proxies) prune(l *order.Launch) {
 	p.fences = slices.Delete(p.fences, 0, kept)
 }
 
-// written notes that a write through the async proxy is complete.
+// written records that a write through the async proxy is complete.
 func (p *proxies) written(rank uint32, from, n uint64) {
 	for g, of := range p.known(rank, from, from+n) {
 		g.allocated = false
@@ -227,8 +227,8 @@ func (d *Detector) copyIssued(x *copyHalf) {
 	x.Block.Advance(x.InBlock, x.event.Mask)
 }
 
-// copyTracked notes that an mbarrier begins to track copies of lanes. For other threads, the copies happen before what
-// the lanes do from now on.
+// copyTracked records that an mbarrier begins to track copies of lanes. For other threads, the copies happen before
+// what the lanes do from now on.
 func (x *copyHalf) copyTracked(lanes uint32) {
 	for m := lanes; m != 0 && x.order != nil; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
@@ -354,8 +354,8 @@ func (d *Detector) fencedFrom(p *proxies, a *history.Access, k *mark, at uint64)
 	}
 }
 
-// covered says that a fence lies in happens-before order between an access, complete at the time done, and an access by
-// an actor.
+// covered reports whether a fence lies in happens-before order between an access, complete at the time done, and an
+// access by an actor.
 func (p *proxies) covered(s *order.Stamp, a *order.Actor, done int) bool {
 	for i := len(p.fences) - 1; i >= 0 && p.fences[i].time > done; i-- {
 		if p.fences[i].covers(s, a) {
@@ -365,7 +365,7 @@ func (p *proxies) covered(s *order.Stamp, a *order.Actor, done int) bool {
 	return false
 }
 
-// covers says that the fence lies in happens-before order between an access and an access by an actor.
+// covers reports whether the fence lies in happens-before order between an access and an access by an actor.
 func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
 	ok, _ := f.between(s, a, f.lanes)
 	return ok
@@ -409,8 +409,8 @@ type warpFences struct {
 	lanes uint32 // lanes that have executed one
 }
 
-// covers says that one of the fences covers an access. Of each lane's fences that the actor knows, only the last needs
-// to be tried: it covers whatever an earlier one covers.
+// covers reports whether one of the fences covers an access. Of each lane's fences that the actor knows, only the last
+// needs to be tried: it covers whatever an earlier one covers.
 func (w *warpFences) covers(s *order.Stamp, a *order.Actor) bool {
 	if w == nil {
 		return false
@@ -435,7 +435,7 @@ func (w *warpFences) covers(s *order.Stamp, a *order.Actor) bool {
 // recorded.
 const wroteBytes = 1 << 12
 
-// globalFencesOf gives the globalFences of a launch, creating them if necessary.
+// globalFencesOf returns the globalFences of a launch, creating them if necessary.
 func (d *Detector) globalFencesOf(l *order.Launch) *globalFences {
 	if d.globalFences == nil {
 		d.globalFences = map[*order.Launch]*globalFences{}
@@ -457,7 +457,7 @@ func (g *globalFences) write(at uint64) {
 	}
 }
 
-// wrote says that the launch may have written some of the bytes [from, end) through the generic proxy.
+// wrote reports whether the launch may have written some of the bytes [from, end) through the generic proxy.
 func (g *globalFences) wrote(from, end uint64) bool {
 	for at := from / wroteBytes; at*wroteBytes < end; at++ {
 		if g.written[at] {
@@ -498,8 +498,8 @@ func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
 	}
 }
 
-// covered says that a fence lies between a write and an access by an actor. It tries the two warps first, since one of
-// them usually executes the fence.
+// covered reports whether a fence lies between a write and an access by an actor. It tries the two warps first, since
+// one of them usually executes the fence.
 func (g *globalFences) covered(s *order.Stamp, a *order.Actor) bool {
 	if g.by[a.Warp].covers(s, a) || g.by[s.Warp].covers(s, a) {
 		return true

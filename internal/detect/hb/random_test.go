@@ -26,8 +26,8 @@ var reasonOf = map[detect.Category]string{
 	detect.CrossDevice: "cross-device", detect.CopyPending: "copy", detect.NoProxyFence: "proxy", detect.CopyProxyFence: "copy-proxy",
 }
 
-// races gives what hb finds with a history, in the oracle's format. Half of the runs with the interned history sweep at
-// the beginning of each launch, and two thirds limit the number of deferred loads.
+// races returns what hb finds with a history, in the oracle's format. Half of the runs with the interned history sweep
+// at the beginning of each launch, and two thirds limit the number of deferred loads.
 func races(b *event.Batch, m detect.Model, kept string) string {
 	d := New(detect.Config{Model: m, Places: oracle.Places{}, Options: map[string]string{"history": kept}})
 	if h, ok := d.history.(*history.Fast); ok {

@@ -43,7 +43,7 @@ type hostKey struct {
 // hostPlaces is the first place number of host operations. The places of instructions are smaller.
 const hostPlaces = 1 << 32
 
-// hostSite gives the site of an access of the host.
+// hostSite returns the site of an access of the host.
 func (d *Detector) hostSite(h *event.HostOp) *history.Site {
 	name := cmp.Or(h.Name, "an access of the host")
 	k := hostKey{h.Agent, h.Kind, name, h.Staged}
@@ -64,10 +64,10 @@ func (d *Detector) hostSite(h *event.HostOp) *history.Site {
 	return s
 }
 
-// number gives the number of a new site.
+// number returns the number of a new site.
 func (d *Detector) number() uint32 { return uint32(len(d.sites) + len(d.hostSites)) }
 
-// site gives the site of an access event.
+// site returns the site of an access event.
 func (d *Detector) site(e *event.Event) *history.Site {
 	const flags = event.FlagRead | event.FlagWrite | event.FlagRed | event.FlagAsync
 	k := siteKey{e.Place, e.Kind, e.Order, e.Scope, e.Space, e.Size, uint64(e.Size), e.Flags & flags,

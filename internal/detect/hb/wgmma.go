@@ -38,7 +38,7 @@ func (s *bulks) matricesOf(wi uint32) *matrices {
 	return &s.matrix[wi]
 }
 
-// committed gives the number of groups that the thread of a half has committed.
+// committed returns the number of groups that the thread of a half has committed.
 func (s *bulks) committed(x *bulkHalf) uint32 {
 	switch {
 	case x.matrix:

@@ -50,7 +50,7 @@ type lines = shadow.Lines[cell, *cell]
 
 const wordBytes = 4
 
-// actionOf gives the action of an event. Loads and stores that are relaxed or stronger are atomic.
+// actionOf returns the action of an event. Loads and stores that are relaxed or stronger are atomic.
 func actionOf(e *event.Event) action {
 	switch {
 	case e.Kind == event.Atomic || e.Order >= event.Relaxed:
@@ -109,7 +109,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	}
 }
 
-// line gives the line and the index of the cell for an address in the space that t accesses.
+// line returns the line and the index of the cell for an address in the space that t accesses.
 func (d *Detector) line(t *turn, cells *lines, at uint64) (*shadow.Line[cell], int) {
 	if t.e.Space == event.Shared {
 		return cells.Shared(shadow.Window{Launch: d.launch.ID, Block: t.firstWarp / t.perBlock}, at)
@@ -137,7 +137,7 @@ func (d *Detector) row(t *turn, cells *lines, s *event.Strip) {
 	}
 }
 
-// races says that an access leads to a race that is not known yet.
+// races reports whether an access leads to a race that is not known yet.
 func (d *Detector) races(c *cell, t *turn) bool {
 	was := state(c.word & stateBits)
 	return was != raced && d.machine.at(was, t.of(t.act, c.word)).state() == raced
@@ -186,7 +186,7 @@ func (d *Detector) lane(t *turn) {
 	}
 }
 
-// byte gives the cell of a byte of a split word.
+// byte returns the cell of a byte of a split word.
 func (d *Detector) byte(t *turn, at uint64) *cell { return d.bytes.Cell(d.line(t, d.bytes, at)) }
 
 // split gives the bytes of a word shadow words of their own, because part of the word is accessed.

@@ -53,12 +53,12 @@ func boundsOf(s *detect.Spec, c detect.Config) bounds {
 	return x
 }
 
-// watches says whether the accesses of a thread are tracked.
+// watches reports whether the accesses of a thread are tracked.
 func (x *bounds) watches(warp uint32, lane int) bool {
 	return !x.threads || x.watch.Thread(x.launch, warp, lane)
 }
 
-// reports says whether races on a location are reported.
+// reports reports whether races on a location are reported.
 func (x *bounds) reports(space event.Space, at uint64) bool {
 	return x.watch == nil || x.watch.Object == nil || x.watch.Object(space, x.launch.ID, at)
 }
@@ -73,7 +73,7 @@ func (x *bounds) begin(l *event.Launch) string {
 		x.groups, l.Grid.Count(), l.ID, l.Kernel, x.groups)
 }
 
-// tracks says whether the block of a warp is one whose threads are tracked.
+// tracks reports whether the block of a warp is one whose threads are tracked.
 func (x *bounds) tracks(warp, perBlock uint32) bool {
 	return x.groups == 0 || uint64(warp/perBlock) < x.groups
 }

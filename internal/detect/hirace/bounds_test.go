@@ -92,8 +92,8 @@ func kinds(findings []detect.Finding) string {
 	return strings.Join(all, ", ")
 }
 
-// places gives the pairs of places that race. It ignores kinds, since lanes of one instruction that are handled one by
-// one race with another kind.
+// places returns the pairs of places that race. It ignores kinds, since lanes of one instruction that are handled one
+// by one race with another kind.
 func places(findings []detect.Finding) string {
 	var all []string
 	for _, f := range findings {
@@ -139,7 +139,7 @@ func TestWatched(t *testing.T) {
 	}
 }
 
-// watched gives a stream lane by lane, without accesses by threads that are not watched.
+// watched returns a stream lane by lane, without accesses by threads that are not watched.
 func watched(b *event.Batch, w *detect.Watch) *event.Batch {
 	launches := map[uint32]*event.Launch{}
 	for i := range b.Launches {
@@ -150,7 +150,7 @@ func watched(b *event.Batch, w *detect.Watch) *event.Batch {
 	})
 }
 
-// without gives a stream lane by lane, without accesses to global memory beyond a number of segments in each launch.
+// without returns a stream lane by lane, without accesses to global memory beyond a number of segments in each launch.
 func without(b *event.Batch, segments int) *event.Batch {
 	seen := map[uint64]bool{} // in one launch: the detector handles one at a time
 	fits := func(at uint64) bool {
@@ -168,7 +168,7 @@ func without(b *event.Batch, segments int) *event.Batch {
 	})
 }
 
-// lanes gives a stream lane by lane, with the accesses for which keep returns true. keep is also called for the
+// lanes returns a stream lane by lane, with the accesses for which keep returns true. keep is also called for the
 // beginnings of launches.
 func lanes(b *event.Batch, keep func(e *event.Event) bool) *event.Batch {
 	out := &event.Batch{Launches: b.Launches, Hosts: b.Hosts}

@@ -220,7 +220,7 @@ func (d *Detector) barrierDone(e *event.Event) {
 	*s = (*s)[:0]
 }
 
-// everyLane gives the lanes of a warp that are threads and have not exited.
+// everyLane returns the lanes of a warp that are threads and have not exited.
 func (d *Detector) everyLane(warp uint32) uint32 {
 	every := ^uint32(0)
 	if left := d.launch.Block.Count() - uint64(warp%d.perBlock)*32; left < 32 {

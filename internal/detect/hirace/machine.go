@@ -48,7 +48,7 @@ const (
 	ofBlocks                 // ordered before nobody, which no barrier can change: by several blocks
 )
 
-// after gives the standing for a thread with relation r to the last accessor, after barrier y since the last access.
+// after returns the standing for a thread with relation r to the last accessor, after barrier y since the last access.
 func (s standing) after(y synced, r relation) standing {
 	switch {
 	case s == none:
@@ -67,7 +67,7 @@ func (s standing) after(y synced, r relation) standing {
 	return s // the last accessor itself
 }
 
-// unordered says that some of the accesses are not ordered before the thread that the standing was computed for.
+// unordered reports whether some of the accesses are not ordered before the thread that the standing was computed for.
 func (s standing) unordered() bool { return s >= ofLanes }
 
 // history is what must be known of the accesses to a location. A state represents all race-free histories that it
@@ -79,7 +79,7 @@ type history struct {
 	race                   bool
 }
 
-// then gives the history extended by one access.
+// then returns the history extended by one access.
 func (h history) then(a action, y synced, r relation) history {
 	if h.race {
 		return h
@@ -101,7 +101,7 @@ func (h history) then(a action, y synced, r relation) history {
 	return h.shortest()
 }
 
-// conflicts says that an access races with one that it is not ordered after.
+// conflicts reports whether an access races with one that it is not ordered after.
 func (h history) conflicts(a action) bool {
 	switch a {
 	case read:
@@ -114,7 +114,7 @@ func (h history) conflicts(a action) bool {
 	return h.writes.unordered() || h.reads.unordered() || beyond
 }
 
-// shortest gives the shortest description of a history with the same future.
+// shortest returns the shortest description of a history with the same future.
 //
 // A write conflicts with everything, so nothing with a smaller standing matters beside it. A read and an atomic
 // operation together conflict with everything: up to the smaller of their standings they are equivalent to a write.
@@ -151,7 +151,7 @@ type meaning struct {
 	history
 }
 
-// meanings gives the states in the published order. BWSYNC represents the same histories as BSYNC, except for a warp
+// meanings returns the states in the published order. BWSYNC represents the same histories as BSYNC, except for a warp
 // barrier since the block barrier; the two have the same future.
 func meanings() [numStates]meaning {
 	return [numStates]meaning{
@@ -230,7 +230,7 @@ func derive() *machine {
 func (m *machine) set(s state, l label, t transition) { m[uint16(s)<<6|uint16(l)] = t }
 func (m *machine) at(s state, l label) transition     { return m[uint16(s)<<6|uint16(l)] }
 
-// notes gives the flags of a transition.
+// notes returns the flags of a transition.
 func notes(old, next history, a action, r relation) (t transition) {
 	if next.race || old == (history{}) {
 		return 0

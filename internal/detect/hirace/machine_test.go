@@ -18,7 +18,7 @@ func labels(f func(a action, y synced, r relation)) {
 	}
 }
 
-// inTable gives the published state after a state and label.
+// inTable returns the published state after a state and label.
 func inTable(s state, a action, y synced, r relation) state {
 	return state(published[s][13*int(a)+4*int(y)+int(r)] - 'a')
 }
@@ -178,7 +178,7 @@ func (c config) access(a action, thread uint8, to state) config {
 	return config{all: c.all, state: to, last: thread}
 }
 
-// label gives the label from clocks and thread numbers.
+// label returns the label from clocks and thread numbers.
 func (c *config) label(a action, thread uint8) label {
 	y, r := unsynced, sameGrid
 	switch {

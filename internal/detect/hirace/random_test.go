@@ -168,7 +168,7 @@ func barrier(b *event.Batch, warps ...uint32) {
 	litmus.Add(b, event.Event{Kind: event.BarrierDone, Warp: warps[0], Mask: ^uint32(0)})
 }
 
-// racedAt says that the state of a byte is RACE.
+// racedAt reports whether the state of a byte is RACE.
 func (d *Detector) racedAt(p place) bool {
 	t := &turn{e: &event.Event{Space: event.Global}}
 	t.perBlock = d.perBlock

@@ -27,7 +27,7 @@ func (d *Detector) race(c *cell, old uint64, t *turn, at uint64) *findings.Race 
 	return &r
 }
 
-// conflict says that an earlier access and the current one can race at all.
+// conflict reports whether an earlier access and the current one can race at all.
 func (d *Detector) conflict(p past, t *turn) bool {
 	a := p.trace.action()
 	switch {

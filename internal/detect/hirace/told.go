@@ -48,7 +48,7 @@ func (d *Detector) Tell(l *event.Launch, told []Told) {
 	}
 }
 
-// Table gives the machine, indexed by state<<6|label: the next state in the low 5 bits, and above them what messages
+// Table returns the machine, indexed by state<<6|label: the next state in the low 5 bits, and above them what messages
 // need of earlier accesses.
 func (d *Detector) Table() []byte {
 	out := make([]byte, len(d.machine))
@@ -58,19 +58,19 @@ func (d *Detector) Table() []byte {
 	return out
 }
 
-// LastTick gives the largest value of a clock.
+// LastTick returns the largest value of a clock.
 func (d *Detector) LastTick() uint32 { return d.lastTick }
 
-// Groups gives the number of blocks of a grid that are tracked; 0: all.
+// Groups returns the number of blocks of a grid that are tracked; 0: all.
 func (d *Detector) Groups() uint64 { return d.bounds.groups }
 
-// Pairs gives the number of pairs of racing places that a device keeps; 0: its default.
+// Pairs returns the number of pairs of racing places that a device keeps; 0: its default.
 func (d *Detector) Pairs() uint64 { return d.bounds.pairs }
 
-// Words gives the number of words of global memory that may have metadata; 0: all.
+// Words returns the number of words of global memory that may have metadata; 0: all.
 func (d *Detector) Words() uint64 { return uint64(d.bounds.lines) * shadow.LineCells }
 
-// Coarse says that a word remains one location when parts of it are accessed.
+// Coarse reports whether a word remains one location when parts of it are accessed.
 func (d *Detector) Coarse() bool { return d.coarse }
 
 // Unchecked adds a note about what a device has not checked in a launch.

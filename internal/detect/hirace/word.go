@@ -23,8 +23,8 @@ type accessor struct {
 	perBlock  uint32 // number of warps in a block
 }
 
-// of gives the label of an access by t to a location whose last access left old (CompareTids and CheckSync of algorithm
-// 1).
+// of returns the label of an access by t to a location whose last access left old (CompareTids and CheckSync of
+// algorithm 1).
 func (t *accessor) of(act action, old uint64) label {
 	return labelOf(act, clocks(old, t.word), t.relationTo(old))
 }

@@ -225,7 +225,7 @@ func (d *Detector) lock(b *event.Batch, e *event.Event) {
 	}
 }
 
-// filter gives the Bloom filter of the locks that a lane holds.
+// filter returns the Bloom filter of the locks that a lane holds.
 func (w *warp) filter(lane int) (f uint16) {
 	for _, h := range w.held {
 		if h.lanes>>lane&1 != 0 {
@@ -235,7 +235,7 @@ func (w *warp) filter(lane int) (f uint16) {
 	return f
 }
 
-// arrival gives the record of an access, without the lane.
+// arrival returns the record of an access, without the lane.
 func (d *Detector) arrival(e *event.Event) record {
 	w := &d.warps[e.Warp]
 	now := record{place: e.Place, barrier: d.barriers[e.Warp/d.perBlock], syncs: w.syncs, blockFence: w.blockFence,
@@ -305,7 +305,7 @@ func (d *Detector) strips(t *turn) {
 	}
 }
 
-// alike says that lanes hold the same locks.
+// alike reports whether lanes hold the same locks.
 func (w *warp) alike(lanes uint32) bool {
 	for _, h := range w.held {
 		if h.lanes&lanes != 0 && h.lanes&lanes != lanes {
@@ -315,7 +315,7 @@ func (w *warp) alike(lanes uint32) bool {
 	return true
 }
 
-// line gives the line and the index of the cell for a granule.
+// line returns the line and the index of the cell for a granule.
 func (d *Detector) line(t *turn, at uint64) (*shadow.Line[cell], int) {
 	if t.e.Space == event.Shared {
 		return d.memory.Shared(t.window, at)
@@ -398,7 +398,7 @@ func (d *Detector) same(t *turn, s *event.Strip) {
 	}
 }
 
-// may says that a thread of the current warp may race with an access recorded in a cell.
+// may reports whether a thread of the current warp may race with an access recorded in a cell.
 func (d *Detector) may(c *cell, e *event.Event, now *record) bool {
 	with := func(was *record) bool {
 		if was.flags&valid == 0 {
@@ -454,7 +454,7 @@ func (d *Detector) sameBlock(x, y *record) bool {
 	return x.thread/32/d.perBlock == y.thread/32/d.perBlock
 }
 
-// condition gives the reason why two accesses by different threads race, or "" if they do not.
+// condition returns the reason why two accesses by different threads race, or "" if they do not.
 func (d *Detector) condition(was, now *record) (note string, kind detect.Kind) {
 	same := d.sameBlock(was, now)
 	if was.thread/32 == now.thread/32 {

@@ -13,7 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// notesOf gives the classes of races that a detector finds on a litmus line, sorted.
+// notesOf returns the classes of races that a detector finds on a litmus line, sorted.
 func notesOf(d detect.Detector, line string) string {
 	b := litmus.Launch(2)
 	litmus.Do(b, line)

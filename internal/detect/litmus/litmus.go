@@ -11,7 +11,7 @@ import (
 // Base is the address of word 0 of global memory.
 const Base = 0x2000_0000_0000
 
-// Launch gives a batch that begins a launch of blocks of 64 threads. Warps 0 and 1 belong to block 0.
+// Launch returns a batch that begins a launch of blocks of 64 threads. Warps 0 and 1 belong to block 0.
 func Launch(blocks uint32) *event.Batch {
 	return &event.Batch{
 		Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}},

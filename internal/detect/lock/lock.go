@@ -60,7 +60,7 @@ type Rules struct {
 	Unheld bool
 }
 
-// ScoRD gives the rules of ScoRD and iGUARD (003, section IV).
+// ScoRD returns the rules of ScoRD and iGUARD (003, section IV).
 func ScoRD() Rules {
 	return Rules{Scope: OfAtomic, Failed: true, Unfenced: true, ExchangeOnly: true, Unheld: true}
 }
@@ -134,13 +134,13 @@ func (f *filter) add(addr uint64) {
 	f.added++
 }
 
-// place gives the bit of an address in a filter.
+// place returns the bit of an address in a filter.
 func place(addr uint64) (word int, bit uint64) {
 	n := addr * 0x9e3779b97f4a7c15 >> 54
 	return int(n >> 6), 1 << (n & 63)
 }
 
-// may says that the warp may hold a lock at addr.
+// may reports whether the warp may hold a lock at addr.
 func (w *warp) may(addr uint64) bool {
 	if w.seen == nil {
 		return len(w.holds) > 0
@@ -252,7 +252,7 @@ func (t *Tracker) Event(b *event.Batch, e *event.Event) []Step {
 	return t.steps
 }
 
-// Holds says that lanes of the warp hold locks or are about to.
+// Holds reports whether lanes of the warp hold locks or are about to.
 func (t *Tracker) Holds(warp uint32) bool {
 	w := &t.warps[warp-t.first]
 	return len(w.holds) > 0 || w.begun != nil && w.begun.lanes != 0
@@ -297,7 +297,7 @@ func (t *Tracker) settle(w *warp) {
 	w.holds = keep
 }
 
-// wide says that a scope reaches beyond the block. A cluster is one block.
+// wide reports whether a scope reaches beyond the block. A cluster is one block.
 func wide(s event.Scope) bool { return s >= event.ScopeGPU }
 
 func acquires(o event.Order) bool {
@@ -377,7 +377,7 @@ func (t *Tracker) desist(b *event.Batch, e *event.Event, w *warp) {
 	}
 }
 
-// id gives the ID of the lock that a lane is about to acquire.
+// id returns the ID of the lock that a lane is about to acquire.
 func (g *begun) id(lane int, block uint32) ID {
 	if g.shared>>uint(lane)&1 != 0 {
 		return ID{g.addrs[lane], true, block}

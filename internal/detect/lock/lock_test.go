@@ -60,7 +60,7 @@ func store(lanes uint32, addr uint64, change ...func(*event.Event)) event.Event 
 	return op(event.Store, lanes, addr, change...)
 }
 
-// run gives the steps of a stream: "2 acquire.gpu 0x100 by 1" for event 2.
+// run returns the steps of a stream: "2 acquire.gpu 0x100 by 1" for event 2.
 func run(t *Tracker, events []event.Event) string {
 	t.Begin(&event.Launch{Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}})
 	var out []string

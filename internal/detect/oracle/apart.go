@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Apart gives the same stream with the addresses of every access listed lane by lane. A detector that treats lanes in
+// Apart returns the same stream with the addresses of every access listed lane by lane. A detector that treats lanes in
 // lane order together must find the same in both.
 func Apart(b *event.Batch) *event.Batch {
 	out := *b

@@ -16,7 +16,7 @@ type cluster struct {
 
 func clustered(l *event.Launch) bool { return l.ClusterShape().Count() > 1 }
 
-// memory gives the memory that an address of an event belongs to, and the address within it.
+// memory returns the memory that an address of an event belongs to, and the address within it.
 func (x *builder) memory(e *event.Event, addr uint64) (instance, uint64) {
 	if e.Space == event.Global {
 		return instance{}, addr
@@ -66,8 +66,8 @@ func (x *builder) clusterBarrier(e *event.Event, at int) {
 // clusterPhases counts for each thread its arrivals at the cluster barrier, and its waits.
 type clusterPhases map[thread][2]int
 
-// legal says that threads alternate between arriving and waiting, and that a wait ends only when all live threads have
-// arrived.
+// legal reports whether threads alternate between arriving and waiting, and that a wait ends only when all live threads
+// have arrived.
 func (p clusterPhases) legal(l *event.Launch, e *event.Event, gone map[thread]bool) bool {
 	for _, lane := range lanesOf(e.Mask) {
 		th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
@@ -116,7 +116,7 @@ func (x *builder) completes(e *event.Event, at int, block uint32) {
 	x.wrote(x.op(e, lane, n))
 }
 
-// released gives the first operations of the release patterns that write w carries.
+// released returns the first operations of the release patterns that write w carries.
 func (t *trace) released(w int) []int {
 	if h := t.nodes[w].handed - 1; h >= 0 {
 		var out []int
@@ -208,7 +208,8 @@ type unitHalf struct {
 	done   bool // it is complete; false if it landed only because its block ended
 }
 
-// inOrder says that e and f belong to one tensor core operation, or to two that are performed one after the other.
+// inOrder reports whether e and f belong to one tensor core operation, or to two that are performed one after the
+// other.
 func (t *trace) inOrder(e, f int) bool {
 	x, y := t.nodes[e].copy.unit, t.nodes[f].copy.unit
 	if x == nil || y == nil || x.matrix || y.matrix || x.launch != y.launch || x.warp != y.warp || x.lane != y.lane {

@@ -45,7 +45,7 @@ func (g *clusterProgram) emit(e event.Event) {
 	g.b.Events = append(g.b.Events, e)
 }
 
-// gone says that an address accessed by a warp belongs to a block of its cluster that has ended.
+// gone reports whether an address accessed by a warp belongs to a block of its cluster that has ended.
 func (g *clusterProgram) gone(warp uint32, addr uint64) bool {
 	rank := addr >> event.PeerShift
 	if rank == 0 {
@@ -82,7 +82,7 @@ func (g *clusterProgram) launch() {
 	}
 }
 
-// of gives the warps of a block, or of its whole cluster.
+// of returns the warps of a block, or of its whole cluster.
 func (g *clusterProgram) of(block uint32, whole bool) (out []uint32) {
 	wpb := g.l.WarpsPerBlock()
 	c, _ := g.l.ClusterOf(block)
@@ -190,7 +190,7 @@ func (g *clusterProgram) scope() event.Scope {
 	return []event.Scope{event.ScopeCTA, event.ScopeCluster, event.ScopeCluster, event.ScopeGPU}[g.pick(4)]
 }
 
-// peer gives the address bits that select the shared memory of a block of the cluster.
+// peer returns the address bits that select the shared memory of a block of the cluster.
 func (g *clusterProgram) peer() uint64 {
 	n := int(g.l.ClusterShape().Count())
 	if g.pick(2) == 0 || n == 1 {
@@ -463,7 +463,7 @@ func (g *clusterProgram) mbarrier(e event.Event) {
 	}
 }
 
-// spaceOfFence gives the space of the next proxy fence.
+// spaceOfFence returns the space of the next proxy fence.
 func (g *clusterProgram) spaceOfFence() event.Space {
 	return [...]event.Space{event.NoSpace, event.NoSpace, event.Shared, event.Global}[len(g.b.Events)%4]
 }
@@ -491,7 +491,7 @@ func (g *clusterProgram) bulk(e event.Event) {
 	}
 }
 
-// anywhere gives a half of a copy an address.
+// anywhere returns a half of a copy an address.
 func (g *clusterProgram) anywhere(e event.Event) event.Event {
 	e.Space, e.Addr = event.Shared, uint64(16*g.pick(3))|g.peer()
 	if g.pick(4) == 0 {

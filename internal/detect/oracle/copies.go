@@ -23,7 +23,7 @@ type copyNode struct {
 	apart bool // its completion does not follow from what its thread does later
 }
 
-// flies says that f comes while copy e is in flight. Then nothing orders the two, whatever comes later.
+// flies reports whether f comes while copy e is in flight. Then nothing orders the two, whatever comes later.
 func (t *trace) flies(e, f int) bool {
 	return t.nodes[e].copy.is && t.nodes[f].at < t.nodes[e].copy.done
 }
@@ -239,8 +239,9 @@ func (t *trace) pending(e, f int) (inFlight, awaits bool) {
 	return true, x.t.launch == y.t.launch && (x.t.warp == y.t.warp || any) || t.before(x.copy.issue, f)
 }
 
-// elsewhere says that e is a completed copy, tracked by an mbarrier, that has read global memory, and that f belongs to
-// another launch and happens after its issue. Knowledge of completion is required only within the launch of e.
+// elsewhere reports whether e is a completed copy, tracked by an mbarrier, that has read global memory, and that f
+// belongs to another launch and happens after its issue. Knowledge of completion is required only within the launch of
+// e.
 func (t *trace) elsewhere(e, f int) bool {
 	x, y := &t.nodes[e], &t.nodes[f]
 	return x.copy.is && x.copy.apart && !x.mem.shared && y.at >= x.copy.done && x.t.launch != y.t.launch &&

@@ -226,7 +226,7 @@ func (s *buckets) at(e *event.Event, of *[32]*bucketLane, word int) {
 	}
 }
 
-// wide gives a scope that includes all threads, and sometimes one that does not.
+// wide returns a scope that includes all threads, and sometimes one that does not.
 func (s *buckets) wide() event.Scope {
 	if s.pick(s.care) == 0 {
 		return event.ScopeCTA

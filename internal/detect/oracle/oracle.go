@@ -537,23 +537,23 @@ func (x *builder) laneAccess(e *event.Event, lane int, n node, start int) {
 	}
 }
 
-// wide says that the scope of an operation reaches beyond its block.
+// wide reports whether the scope of an operation reaches beyond its block.
 func (n *node) wide() bool {
 	return n.scope >= event.ScopeGPU || n.scope == event.ScopeCluster && n.cluster.several
 }
 
-// includes says that the scopes of two device operations include each other's thread.
+// includes reports whether the scopes of two device operations include each other's thread.
 func includes(a, b *node) bool {
 	return a.t.launch == b.t.launch && a.block == b.block || a.wide() && b.wide() &&
 		(a.device == b.device || a.scope == event.ScopeSys && b.scope == event.ScopeSys)
 }
 
-// inCluster says that two operations are in one cluster, if the scope of one of them ends at the cluster.
+// inCluster reports whether two operations are in one cluster, if the scope of one of them ends at the cluster.
 func inCluster(a, b *node) bool {
 	return a.scope != event.ScopeCluster && b.scope != event.ScopeCluster || a.t.launch == b.t.launch && a.cluster == b.cluster
 }
 
-// strongAt gives the last strong write to exactly [addr, addr+size) before writes[cut] of which some byte is not
+// strongAt returns the last strong write to exactly [addr, addr+size) before writes[cut] of which some byte is not
 // overwritten.
 func (t *trace) strongAt(mem instance, addr, size uint64, cut int) int {
 	left := uint32(1)<<size - 1
@@ -581,7 +581,7 @@ func (t *trace) strongAt(mem instance, addr, size uint64, cut int) int {
 	return -1
 }
 
-// observed gives the write that strong read i observes directly, if the two are morally strong; otherwise -1.
+// observed returns the write that strong read i observes directly, if the two are morally strong; otherwise -1.
 func (x *builder) observed(i int) int {
 	n := &x.nodes[i]
 	w := x.strongAt(n.mem, n.addr, n.size, len(x.writes))
@@ -591,7 +591,7 @@ func (x *builder) observed(i int) int {
 	return w
 }
 
-// chain gives the writes that w continues by morally strong read-modify-writes, beginning with w.
+// chain returns the writes that w continues by morally strong read-modify-writes, beginning with w.
 func (t *trace) chain(w int) []int {
 	out := []int{w}
 	for t.nodes[w].atomic && t.nodes[w].saw >= 0 {
@@ -680,8 +680,8 @@ func (t *trace) fenced(from, to int) {
 	t.edge(from, to)
 }
 
-// initKnown says that access e initialised an mbarrier, and that a fence.mbarrier_init by its thread has released that
-// to f.
+// initKnown reports whether access e initialised an mbarrier, and that a fence.mbarrier_init by its thread has released
+// that to f.
 func (t *trace) initKnown(e, f int) bool {
 	x := &t.nodes[e]
 	return x.inits && x.kind == accessNode && slices.ContainsFunc(t.inits, func(known [2]int) bool {
@@ -701,7 +701,7 @@ func (n *node) sameLocation(m *node) bool {
 	return n.kind == accessNode && n.mem == m.mem && n.addr == m.addr && n.size == m.size && n.order != event.Weak
 }
 
-// releases gives the first operations of the release patterns that end in write w.
+// releases returns the first operations of the release patterns that end in write w.
 func (t *trace) releases(w int) (out []int) {
 	n := &t.nodes[w]
 	if n.isRelease() {
@@ -719,7 +719,7 @@ func (t *trace) releases(w int) (out []int) {
 	return out
 }
 
-// whole gives the last element of the access that element i belongs to: a release operation releases all elements of
+// whole returns the last element of the access that element i belongs to: a release operation releases all elements of
 // its own access.
 func (t *trace) whole(i int) int {
 	for i+1 < len(t.nodes) && t.nodes[i+1].nthAcc == t.nodes[i].nthAcc && t.nodes[i+1].kind == accessNode {
@@ -728,7 +728,7 @@ func (t *trace) whole(i int) int {
 	return i
 }
 
-// acquires gives the last operations of the acquire patterns that begin with read r.
+// acquires returns the last operations of the acquire patterns that begin with read r.
 func (t *trace) acquires(r int) (out []int) {
 	n := &t.nodes[r]
 	if n.isAcquire(t.model) {
@@ -810,8 +810,8 @@ func (t *trace) join(i, k int) {
 
 func (t *trace) before(a, b int) bool { return t.reach[a][b/64]>>uint(b%64)&1 != 0 }
 
-// supposes says that f follows e in the order that includes what is assumed of host threads: the launch or operation of
-// e ends before that of f begins.
+// supposes reports whether f follows e in the order that includes what is assumed of host threads: the launch or
+// operation of e ends before that of f begins.
 func (t *trace) supposes(e, f int) bool {
 	point := func(n int, launches map[uint32]int) (int, bool) {
 		if l := t.nodes[n].t.launch; l != 0 {
@@ -902,7 +902,7 @@ func (t *trace) races() []Race {
 	return out
 }
 
-// reborn says that an allocation began or ended at byte b between x and y.
+// reborn reports whether an allocation began or ended at byte b between x and y.
 func (t *trace) reborn(b uint64, x, y *node) bool {
 	for i := range t.writes {
 		w := &t.writes[i]
@@ -913,8 +913,8 @@ func (t *trace) reborn(b uint64, x, y *node) bool {
 	return false
 }
 
-// seen says that an observer happens before f of the value that strong write e led to. The value must be the current
-// one of its location when f happens, or the former one.
+// seen reports whether an observer happens before f of the value that strong write e led to. The value must be the
+// current one of its location when f happens, or the former one.
 func (t *trace) seen(e, f int) bool {
 	x, y := &t.nodes[e], &t.nodes[f]
 	if !x.write || x.order == event.Weak || x.host {
@@ -946,7 +946,7 @@ func (t *trace) observers(v int) iter.Seq[int] {
 	}
 }
 
-// values gives the strong write that makes the value of x's location before writes[cut], and that of the last value
+// values returns the strong write that makes the value of x's location before writes[cut], and that of the last value
 // before it that was observed and that threads overwrote. -1: there is none.
 func (t *trace) values(x *node, cut int) (current, former int) {
 	current, former = -1, -1
@@ -987,7 +987,7 @@ func (t *trace) values(x *node, cut int) (current, former int) {
 	return current, former
 }
 
-// why gives the reason why e and f, which overlap in byte b and are not ordered, race; "" if they do not.
+// why returns the reason why e and f, which overlap in byte b and are not ordered, race; "" if they do not.
 func (t *trace) why(e, f int, b uint64) string {
 	x, y := &t.nodes[e], &t.nodes[f]
 	apart := "cross-launch"
@@ -1085,14 +1085,14 @@ func (Places) Discards(place uint32) bool { return place%5 == 0 }
 // Dereferences implements event.Places.
 func (Places) Dereferences(uint32) bool { return false }
 
-// parted says that lanes can be at two places at once, on the two arms of a branch.
+// parted reports whether lanes can be at two places at once, on the two arms of a branch.
 func parted(p, q uint32) bool {
 	p, q = p%4, q%4
 	return p != 0 && q != 0 && (p != q || p == 3)
 }
 
-// sameValue says that f writes into the word of byte b the same as e, in the bytes that both write, and that until then
-// no write of e's class wrote anything else into those bytes of the word.
+// sameValue reports whether f writes into the word of byte b the same as e, in the bytes that both write, and that
+// until then no write of e's class wrote anything else into those bytes of the word.
 func (t *trace) sameValue(e, f *node, b uint64) bool {
 	word := b &^ 3
 	part := func(n *node) (lo, hi uint64) { return max(n.addr, word), min(n.addr+n.size, word+4) }
@@ -1127,7 +1127,7 @@ func (t *trace) sameValue(e, f *node, b uint64) bool {
 	return true
 }
 
-// fallen says that all threads of the block met at a barrier between n and f.
+// fallen reports whether all threads of the block met at a barrier between n and f.
 func (t *trace) fallen(n, f *node) bool {
 	for _, x := range t.floors {
 		if x.mem == n.mem && x.at > n.at && x.at < f.at {

@@ -448,8 +448,8 @@ func (g *generator) begin(a uint32) {
 	g.running = append(g.running, l)
 }
 
-// Legal says that no thread acts while it waits at a barrier or after it has exited. A stream of Random from which
-// events were removed may violate that.
+// Legal reports whether no thread acts while it waits at a barrier or after it has exited. A stream of Random from
+// which events were removed may violate that.
 func Legal(b *event.Batch) bool {
 	launches := map[uint32]*event.Launch{}
 	busy := map[uint32]uint32{} // agent: running launch

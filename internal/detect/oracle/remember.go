@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Remember gives a stream whose writes have values, and old values where event.Batch.OldOf allows it. It makes up the
+// Remember returns a stream whose writes have values, and old values where event.Batch.OldOf allows it. It makes up the
 // initial memory, and the values of writes that have none.
 func Remember(b *event.Batch) *event.Batch {
 	r := memory{b: b, launches: map[uint32]*event.Launch{}, chunks: map[location]*chunk{},
@@ -76,7 +76,7 @@ func (r *memory) apart() {
 	}
 }
 
-// at gives a pointer to a byte of memory.
+// at returns a pointer to a byte of memory.
 func (r *memory) at(l location) *byte {
 	i := l.addr % uint64(len(chunk{}))
 	l.addr -= i
@@ -143,7 +143,7 @@ func (r *memory) write(e *event.Event, n uint64) {
 	}
 }
 
-// space gives the location of address 0 of the memory that e accesses.
+// space returns the location of address 0 of the memory that e accesses.
 func (r *memory) space(e *event.Event) location {
 	if e.Space != event.Shared {
 		return location{}

@@ -19,7 +19,7 @@ func Scatter(pick func(n int) int) *event.Batch {
 	return g.b
 }
 
-// wordAt gives the address of a word. Each word is in a line of its own, at a different offset.
+// wordAt returns the address of a word. Each word is in a line of its own, at a different offset.
 func (g *generator) wordAt(i int) uint64 { return g.space + uint64(i)*(128+4) }
 
 func (g *generator) scatterStep(words, loads, wild int) {

@@ -125,7 +125,7 @@ func (g *generator) trafficStep(instructions []instruction, regular bool) {
 	}
 }
 
-// some gives a part of mask: the lanes below or above one, every second one, one, or all.
+// some returns a part of mask: the lanes below or above one, every second one, one, or all.
 func (g *generator) some(mask uint32) uint32 {
 	cut := uint32(1)<<uint(g.pick(32)) - 1
 	m := []uint32{mask, mask & cut, mask &^ cut, mask & 0x55555555, mask & (cut + 1), mask & 0xffff}[g.pick(6)]

@@ -58,7 +58,7 @@ func do(b *event.Batch, line string) {
 	}
 }
 
-// told gives the severity and note of each finding, sorted.
+// told returns the severity and note of each finding, sorted.
 func told(d detect.Detector) string {
 	var out []string
 	for _, f := range d.Findings() {

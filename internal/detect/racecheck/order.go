@@ -63,7 +63,7 @@ func (w *warp) split(mask uint32) {
 	}
 }
 
-// part gives the part of a lane.
+// part returns the part of a lane.
 func (w *warp) part(lane uint32) *part {
 	i := 0
 	for w.parts[i].mask&lane == 0 {

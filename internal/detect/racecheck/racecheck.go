@@ -108,7 +108,7 @@ func (d *Detector) begin(l *event.Launch) {
 	d.lanes = make([]uint32, l.WarpsPerBlock())
 }
 
-// block gives the block of a warp, and the warp's number in it.
+// block returns the block of a warp, and the warp's number in it.
 func (d *Detector) block(w uint32) (*block, uint32) {
 	n := uint32(len(d.lanes))
 	c := &d.blocks[w/n]
@@ -176,7 +176,7 @@ func (d *Detector) same(b *event.Batch, e *event.Event, c *block, now *record, w
 	}
 }
 
-// conflicts says that a lane of a load may race with a recorded access.
+// conflicts reports whether a lane of a load may race with a recorded access.
 func (c *cell) conflicts(now *record, p *part, floor uint32) bool {
 	for i := range c.records {
 		r := &c.records[i]
@@ -302,7 +302,7 @@ func (d *Detector) pair(was, now *record, over uint8, known *clock.Block) {
 	d.Add(&r)
 }
 
-// hazard gives the manual's name for two accesses in that order.
+// hazard returns the manual's name for two accesses in that order.
 func hazard(was, now op) string {
 	switch {
 	case now == read:
@@ -313,7 +313,7 @@ func hazard(was, now op) string {
 	return "WAW hazard"
 }
 
-// spread gives a mask with the bits of the given bytes.
+// spread returns a mask with the bits of the given bytes.
 func spread(bytes uint8) (out uint32) {
 	for ; bytes != 0; bytes &= bytes - 1 {
 		out |= 0xff << (8 * bits.TrailingZeros8(bytes))
@@ -321,7 +321,7 @@ func spread(bytes uint8) (out uint32) {
 	return out
 }
 
-// side gives a record as an access for findings, by the lowest of lanes.
+// side returns a record as an access for findings, by the lowest of lanes.
 func (d *Detector) side(r *record, lanes uint32) detect.Access {
 	a := detect.Access{Space: event.Shared, Place: r.place, Launch: d.launch, Warp: d.number*uint32(len(d.lanes)) + r.warp,
 		Lane: bits.TrailingZeros32(lanes), Address: uint64(r.addr), Size: int(r.size)}

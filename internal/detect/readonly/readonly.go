@@ -124,7 +124,7 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch) {
 	}
 }
 
-// record gives the record for an event in the page of a number, which becomes l.last. It returns nil if the limit is
+// record returns the record for an event in the page of a number, which becomes l.last. It returns nil if the limit is
 // reached.
 func (c *checker) record(l *launch, e *event.Event, number uint64, load bool) *record {
 	if l.last == nil || l.at != number {
@@ -158,7 +158,7 @@ func (c *checker) record(l *launch, e *event.Event, number uint64, load bool) *r
 	return r
 }
 
-// accessOf gives what the lanes of an event have in common.
+// accessOf returns what the lanes of an event have in common.
 func accessOf(e *event.Event, l *launch) detect.Access {
 	op := detect.Write
 	switch {

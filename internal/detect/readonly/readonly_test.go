@@ -15,8 +15,8 @@ type none struct{}
 func (none) Events(*event.Batch)        {}
 func (none) Findings() []detect.Finding { return nil }
 
-// stream gives a launch whose kernel has read-only loads, with the operations of a line. The loads at the places in nc
-// are read-only.
+// stream returns a launch whose kernel has read-only loads, with the operations of a line. The loads at the places in
+// nc are read-only.
 func stream(line string, nc ...uint32) *event.Batch {
 	b := litmus.Launch(2)
 	b.Launches[0].NonCoherent = true

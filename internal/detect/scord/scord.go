@@ -98,7 +98,7 @@ type held struct {
 	device bool
 }
 
-// bit gives the lock's bit in a filter of 16 bits.
+// bit returns the lock's bit in a filter of 16 bits.
 func (h held) bit() uint16 {
 	n := uint32(h.hash) << 1
 	if h.device {
@@ -267,7 +267,7 @@ func (d *Detector) one(e *event.Event, now *access, s *event.Strip) {
 	}
 }
 
-// line gives the metadata of a granule, and sets the access's tag. If the entries of a cache are whole lines, the tag
+// line returns the metadata of a granule, and sets the access's tag. If the entries of a cache are whole lines, the tag
 // is that of the line.
 func (d *Detector) line(at uint64, now *access) (*shadow.Line[cell], int) {
 	if d.entries == 0 {

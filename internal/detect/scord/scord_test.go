@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// launched gives the stream of a litmus line.
+// launched returns the stream of a litmus line.
 func launched(blocks uint32, line string) *event.Batch {
 	b := litmus.Launch(blocks)
 	if line != "" {
@@ -23,7 +23,7 @@ func launched(blocks uint32, line string) *event.Batch {
 	return b
 }
 
-// notesOf gives the classes of races that a detector finds, sorted.
+// notesOf returns the classes of races that a detector finds, sorted.
 func notesOf(d detect.Detector, b *event.Batch) []string {
 	d.Events(b)
 	var out []string

@@ -68,7 +68,7 @@ type access struct {
 	step    uint64
 }
 
-// arrival gives the access of an event.
+// arrival returns the access of an event.
 func (d *Detector) arrival(e *event.Event) access {
 	w := &d.warps[e.Warp]
 	a := access{warp: e.Warp, block: e.Warp / d.perBlock, filter: w.filter,
@@ -131,8 +131,8 @@ type pair struct {
 // flags are the flags that also depend on previous accesses.
 const flags = initial | strong
 
-// letter gives the flags after an access according to section IV-A ("Memory access instructions also update"): they are
-// set, and never reset. When Modified, BlkShared and DevShared are all set, the next access counts as the first.
+// letter returns the flags after an access according to section IV-A ("Memory access instructions also update"): they
+// are set, and never reset. When Modified, BlkShared and DevShared are all set, the next access counts as the first.
 func (m *pair) letter(now *access) word {
 	f := m.md&initial | m.md&now.word&strong
 	if now.writes {
@@ -147,7 +147,7 @@ func (m *pair) letter(now *access) word {
 	return f
 }
 
-// released gives the flags after an access as in the simulator that the authors released. An access that a barrier
+// released returns the flags after an access as in the simulator that the authors released. An access that a barrier
 // separates from all previous ones begins anew, and so does one that has raced. A load after a fence resets Modified,
 // and a store that passes resets the shared flags, unless locks are held. Only one of the two shared flags is set at a
 // time.

@@ -29,7 +29,7 @@ type Line[T any] struct { // with at most fewRuns runs: their first cells, in or
 
 const fewRuns = 4
 
-// run gives the first cell of the run that contains a cell, and the index of the first cell.
+// run returns the first cell of the run that contains a cell, and the index of the first cell.
 func (l *Line[T]) run(at int) (first *T, start int) {
 	below := l.starts & uint32(uint64(2)<<at-1)
 	if below == 0 {
@@ -67,8 +67,8 @@ func NewLines[T comparable, P Cell[T]](granule int) *Lines[T, P] {
 	return &Lines[T, P]{granule: uint64(granule), global: New[Line[T]](granule * LineCells), windows: map[Window]*[]Line[T]{}}
 }
 
-// Global gives the line of global memory that contains the byte at addr, and the index of its cell in the line. A line
-// stays valid until its memory is dropped.
+// Global returns the line of global memory that contains the byte at addr, and the index of its cell in the line. A
+// line stays valid until its memory is dropped.
 func (m *Lines[T, P]) Global(addr uint64) (*Line[T], int) {
 	return m.global.Global(addr), int(addr / m.granule % LineCells)
 }
@@ -310,13 +310,13 @@ func (m *Lines[T, P]) settle(l *Line[T]) {
 	}
 }
 
-// At gives the value of a cell.
+// At returns the value of a cell.
 func (m *Lines[T, P]) At(l *Line[T], at int) T {
 	first, start := l.run(at)
 	return *m.turned(first, at-start)
 }
 
-// turned gives a copy of a cell turned by n, valid until the next call.
+// turned returns a copy of a cell turned by n, valid until the next call.
 func (m *Lines[T, P]) turned(c *T, n int) *T {
 	m.scratch = *c
 	P(&m.scratch).Turn(n)

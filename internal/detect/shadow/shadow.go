@@ -37,7 +37,7 @@ func New[T any](granule int) *Memory[T] {
 	return m
 }
 
-// Global gives the cell of the granule that contains the byte of global memory at addr.
+// Global returns the cell of the granule that contains the byte of global memory at addr.
 func (m *Memory[T]) Global(addr uint64) *T {
 	n := addr >> m.shift
 	if key := n / (pageCells * dirPages); m.dir == nil || m.key != key {
@@ -55,7 +55,7 @@ func (m *Memory[T]) Global(addr uint64) *T {
 	return &(*p)[n%pageCells]
 }
 
-// Shared gives the cell of the granule that contains the byte at offset in a shared-memory window.
+// Shared returns the cell of the granule that contains the byte at offset in a shared-memory window.
 func (m *Memory[T]) Shared(w Window, offset uint64) *T {
 	if m.pages == nil || m.window != w {
 		m.window, m.pages = w, m.windows[w]

@@ -128,7 +128,7 @@ func (d *detector) forget(h *event.HostOp) {
 	d.global = slices.DeleteFunc(d.global, func(r *region) bool { return r.addr < h.Addr+h.Size && h.Addr < r.addr+r.size })
 }
 
-// region gives the tracked allocation that contains an address; nil if there is none.
+// region returns the tracked allocation that contains an address; nil if there is none.
 func (d *detector) region(addr uint64) *region {
 	if d.last != nil && addr-d.last.addr < d.last.size {
 		return d.last
@@ -155,7 +155,7 @@ func (d *detector) exit(e *event.Event) {
 	}
 }
 
-// memory gives the written bytes of the memory that an event accesses, or nil if all count as written, and since when
+// memory returns the written bytes of the memory that an event accesses, or nil if all count as written, and since when
 // it has been tracked.
 func (d *detector) memory(e *event.Event, addr uint64) (w *written, since string) {
 	l := d.launches[e.Launch]
@@ -177,7 +177,7 @@ func (d *detector) memory(e *event.Event, addr uint64) (w *written, since string
 	return nil, ""
 }
 
-// offset gives the offset of an address in its memory.
+// offset returns the offset of an address in its memory.
 func (d *detector) offset(e *event.Event, addr uint64) uint64 {
 	if e.Space == event.Global {
 		return addr - d.last.addr // set by the preceding call of memory
@@ -209,7 +209,7 @@ func (d *detector) access(b *event.Batch, e *event.Event) {
 	d.lanesOf(b, e, reads)
 }
 
-// dense gives the range of an event whose lanes access it without gaps.
+// dense returns the range of an event whose lanes access it without gaps.
 func dense(e *event.Event) (low, n uint64, ok bool) {
 	if !e.Affine() || e.Stride != 0 && e.Stride != int64(e.Size) {
 		return 0, 0, false
@@ -302,7 +302,7 @@ func (d *detector) undefined(e *event.Event) {
 	}
 }
 
-// elsewhere says that two places are in different lines.
+// elsewhere reports whether two places are in different lines.
 func (d *detector) elsewhere(a, b uint32) bool {
 	if d.places == nil {
 		return true

@@ -20,7 +20,7 @@ type written struct {
 	from, to uint64  // a range in which all bytes were written, for quick answers
 }
 
-// known says that n bytes were written, if the range [from, to) tells.
+// known reports whether n bytes were written, if the range [from, to) tells.
 func (w *written) known(at, n uint64) bool { return w.from <= at && at+n <= w.to }
 
 // learn extends the range [from, to), or replaces it by a longer one.
@@ -64,7 +64,7 @@ func (w *written) set(at, n uint64) {
 	}
 }
 
-// all says that n bytes were written.
+// all reports whether n bytes were written.
 func (w *written) all(at, n uint64) bool {
 	end := min(at+n, w.size)
 	if w.known(at, n) {

@@ -58,7 +58,7 @@ var TensorTypes = []isa.Type{isa.U8, isa.U16, isa.U32, isa.S32, isa.U64, isa.S64
 // driverTensorTypes are the numbers of element types, indexed by CUtensorMapDataType.
 var driverTensorTypes = []uint8{0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12, 13, 14, 15}
 
-// TensorType gives the number of the element type for a CUtensorMapDataType.
+// TensorType returns the number of the element type for a CUtensorMapDataType.
 func TensorType(driver uint64) (uint8, bool) {
 	if driver >= uint64(len(driverTensorTypes)) {
 		return 0, false
@@ -66,7 +66,7 @@ func TensorType(driver uint64) (uint8, bool) {
 	return driverTensorTypes[driver], true
 }
 
-// Encode gives the bytes of the map.
+// Encode returns the bytes of the map.
 func (t *TensorMap) Encode() []byte {
 	b := make([]byte, TensorMapSize)
 	b[0], b[1], b[2], b[3], b[4] = uint8(t.Rank-1), t.Type, t.Interleave, t.Swizzle, t.Fill
@@ -108,7 +108,7 @@ func DecodeTensorMap(b []byte) (*TensorMap, error) {
 	return t, t.Check()
 }
 
-// Element gives the size of an element in bytes.
+// Element returns the size of an element in bytes.
 func (t *TensorMap) Element() uint64 { return uint64(TensorTypes[t.Type].Size()) }
 
 // Check says what violates the rules of cuTensorMapEncodeTiled or is not supported.
@@ -155,7 +155,7 @@ func (t *TensorMap) Check() error {
 	return nil
 }
 
-// Extent gives the number of elements that a copy moves along a dimension.
+// Extent returns the number of elements that a copy moves along a dimension.
 func (t *TensorMap) Extent(d int) uint64 {
 	if d >= t.Rank {
 		return 1
@@ -166,7 +166,7 @@ func (t *TensorMap) Extent(d int) uint64 {
 	return (uint64(t.Box[d]) + uint64(t.Steps[d]) - 1) / uint64(t.Steps[d])
 }
 
-// Bytes gives the number of bytes that a copy moves, including elements outside the array.
+// Bytes returns the number of bytes that a copy moves, including elements outside the array.
 func (t *TensorMap) Bytes() uint64 {
 	n := t.Element()
 	if t.Im2col {
@@ -178,7 +178,7 @@ func (t *TensorMap) Bytes() uint64 {
 	return n
 }
 
-// Swizzle gives the location in shared memory of the byte that would be at addr without swizzling: 16-byte chunks
+// Swizzle returns the location in shared memory of the byte that would be at addr without swizzling: 16-byte chunks
 // within 32, 64 or 128 bytes are exchanged, depending on the address bits from the 7th on.
 func Swizzle(mode uint8, addr uint64) uint64 {
 	return addr ^ addr>>7&(1<<mode-1)<<4

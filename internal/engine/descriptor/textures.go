@@ -62,7 +62,7 @@ const TextureSize = 128
 
 const textureMagic = 0x7465787475726521
 
-// Encode gives the bytes that a texture or surface object points to.
+// Encode returns the bytes that a texture or surface object points to.
 func (t *Texture) Encode() []byte {
 	t.Magic = textureMagic
 	b, err := binary.Append(nil, binary.LittleEndian, t)
@@ -122,7 +122,7 @@ const MaxLevels = 21
 // levelAlign is the alignment of a level's address, relative to the first level. It must agree with array.h.
 const levelAlign = 512
 
-// Level gives level l of a mipmapped texture as a texture. In each dimension a level has half the elements of the
+// Level returns level l of a mipmapped texture as a texture. In each dimension a level has half the elements of the
 // previous one, at least one, and the same number of layers and faces.
 func (t *Texture) Level(l int) *Texture {
 	if l == 0 {
@@ -143,13 +143,13 @@ func (t *Texture) Level(l int) *Texture {
 	return &level
 }
 
-// End gives the offset of the end of the last level.
+// End returns the offset of the end of the last level.
 func (t *Texture) End() uint64 {
 	last := t.Level(max(int(t.Levels), 1) - 1)
 	return last.Data + last.Slice*uint64(last.Depth)
 }
 
-// Between gives the level for a level of detail, and with linear filtering between levels the weight of the next one,
+// Between returns the level for a level of detail, and with linear filtering between levels the weight of the next one,
 // share/256. The rules are those of OpenGL; the CUDA C++ Programming Guide does not give any.
 func (t *Texture) Between(lod float64) (level, share int) {
 	lod += float64(t.Bias)
@@ -165,7 +165,7 @@ func (t *Texture) Between(lod float64) (level, share int) {
 	return level, int((lod-float64(level))*256 + 0.5)
 }
 
-// Texel gives the size of an element in bytes.
+// Texel returns the size of an element in bytes.
 func (t *Texture) Texel() int {
 	n := 0
 	for _, b := range t.Bits {
@@ -174,7 +174,7 @@ func (t *Texture) Texel() int {
 	return n
 }
 
-// Size gives the number of elements along a dimension.
+// Size returns the number of elements along a dimension.
 func (t *Texture) Size(d int) int64 { return int64([3]uint32{t.Width, t.Height, t.Depth}[d]) }
 
 // Axis is the meaning of a coordinate along a dimension: element at or, with linear filtering, a value between it and
@@ -184,7 +184,7 @@ type Axis struct {
 	Share int
 }
 
-// Axis gives the meaning of coordinate x in dimension d. near turns linear filtering off.
+// Axis returns the meaning of coordinate x in dimension d. near turns linear filtering off.
 func (t *Texture) Axis(d int, x float64, near bool) Axis {
 	n := float64(t.Size(d))
 	if t.Normalized {
@@ -212,8 +212,8 @@ func (t *Texture) Axis(d int, x float64, near bool) Axis {
 	return a
 }
 
-// mode gives the address mode of a dimension. Wrapping and mirroring apply to normalized coordinates, and mean clamping
-// otherwise.
+// mode returns the address mode of a dimension. Wrapping and mirroring apply to normalized coordinates, and mean
+// clamping otherwise.
 func (t *Texture) mode(d int) AddressMode {
 	m := t.Address[d]
 	if !t.Normalized && (m == AddressWrap || m == AddressMirror) {
@@ -222,7 +222,7 @@ func (t *Texture) mode(d int) AddressMode {
 	return m
 }
 
-// Wrap gives the element that replaces element i along dimension d; false: the border.
+// Wrap returns the element that replaces element i along dimension d; false: the border.
 func (t *Texture) Wrap(d int, i int64) (int64, bool) {
 	n := t.Size(d)
 	if i >= 0 && i < n {
@@ -237,10 +237,10 @@ func (t *Texture) Wrap(d int, i int64) (int64, bool) {
 	return min(max(i, 0), n-1), true
 }
 
-// IsFloat says that elements are read as floating-point numbers.
+// IsFloat reports whether elements are read as floating-point numbers.
 func (t *Texture) IsFloat() bool { return t.Format == FloatChannel || t.AsFloat }
 
-// ChannelOf gives channel c of the element in data as it appears in a register: the bits of a float32 or a 32-bit
+// ChannelOf returns channel c of the element in data as it appears in a register: the bits of a float32 or a 32-bit
 // integer.
 func (t *Texture) ChannelOf(data []byte, c int) uint32 {
 	n := uint64(t.Bits[0]) / 8
@@ -284,7 +284,7 @@ func linearOf(v float64) float64 {
 	return math.Pow((v+0.055)/1.055, 2.4)
 }
 
-// BorderOf gives channel c of the value for elements outside.
+// BorderOf returns channel c of the value for elements outside.
 func (t *Texture) BorderOf(c int) uint32 {
 	switch {
 	case t.Linear:
@@ -297,8 +297,8 @@ func (t *Texture) BorderOf(c int) uint32 {
 	return uint32(min(max(float64(t.Border[c]), 0), math.MaxUint32))
 }
 
-// FaceOf gives the face of a cube that a direction intersects, and the point there in coordinates from 0 to 1 (CUDA C++
-// Programming Guide, "Cubemap Textures").
+// FaceOf returns the face of a cube that a direction intersects, and the point there in coordinates from 0 to 1 (CUDA
+// C++ Programming Guide, "Cubemap Textures").
 func FaceOf(x, y, z float64) (face int64, s, t float64) {
 	switch ax, ay, az := math.Abs(x), math.Abs(y), math.Abs(z); {
 	case ax >= ay && ax >= az:
@@ -315,7 +315,7 @@ func FaceOf(x, y, z float64) (face int64, s, t float64) {
 	return face, (s/m + 1) / 2, (t/m + 1) / 2
 }
 
-// sign gives 1 for negative numbers, otherwise 0.
+// sign returns 1 for negative numbers, otherwise 0.
 func sign(x float64) int64 {
 	if x < 0 {
 		return 1
@@ -341,7 +341,7 @@ func onFace(face int64, x, y, z float64) (m, s, t float64) {
 	return -z, -x, -y
 }
 
-// FaceGradient gives the change of the point on a face when a direction changes by d.
+// FaceGradient returns the change of the point on a face when a direction changes by d.
 func FaceGradient(face int64, at, d [3]float64) (s, t float64) {
 	m, u, v := onFace(face, at[0], at[1], at[2])
 	dm, du, dv := onFace(face, d[0], d[1], d[2])
@@ -366,13 +366,13 @@ func (t *Texture) ToChannel(v uint32) uint64 {
 	return uint64(uint32(min(max(int32(v), -high-1), high))) & (1<<bits - 1)
 }
 
-// HasDims says that an instruction for dims dimensions can access the texture. A texture of more dimensions qualifies
-// if it has only one row, or slice, like arrays that are allocated with a height of 1.
+// HasDims reports whether an instruction for dims dimensions can access the texture. A texture of more dimensions
+// qualifies if it has only one row, or slice, like arrays that are allocated with a height of 1.
 func (t *Texture) HasDims(dims int) bool {
 	return dims == int(t.Dims) || dims < int(t.Dims) && t.Depth == 1 && (dims > 1 || t.Height == 1)
 }
 
-// String gives the kind of object.
+// String returns the kind of object.
 func (t *Texture) String() string {
 	s := [...]string{"one dimension", "two dimensions", "three dimensions"}[t.Dims-1]
 	what := "a texture of "

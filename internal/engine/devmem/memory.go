@@ -77,7 +77,7 @@ type Block struct {
 	lent bool   // Data is not in the arena, and belongs to another block when this one is freed
 }
 
-// Covers says that the byte at addr is in the block.
+// Covers reports whether the byte at addr is in the block.
 func (b *Block) Covers(addr uint64) bool { return addr-b.Addr < b.Size }
 
 // Memory is the global memory of a device. It consists of an arena at GlobalBase, whose first half is device memory and
@@ -143,7 +143,7 @@ func (m *Memory) Epoch() uint64 { return m.epoch.Load() }
 // ForgetLookups invalidates all caches of Lookup's results.
 func (m *Memory) ForgetLookups() { m.epoch.Add(1) }
 
-// Spans says that an address is in the range from which Alloc allocates.
+// Spans reports whether an address is in the range from which Alloc allocates.
 func (m *Memory) Spans(addr uint64) bool {
 	return addr >= GlobalBase && addr < GlobalBase+uint64(len(m.arena))
 }
@@ -362,7 +362,7 @@ func (m *Memory) AllocLeased(l *Lease, addr, size uint64, data []byte, name stri
 	return nil
 }
 
-// pastLeases gives the first address, not below addr, of size bytes outside all leases.
+// pastLeases returns the first address, not below addr, of size bytes outside all leases.
 func (m *Memory) pastLeases(addr, size, align uint64) uint64 {
 	for again := true; again; {
 		again = false
@@ -543,7 +543,7 @@ func (m *Memory) Unmap(addr uint64) error {
 	return ErrNotAllocated
 }
 
-// find gives the block that covers addr in a list sorted by address. A block of size 0 covers its own address.
+// find returns the block that covers addr in a list sorted by address. A block of size 0 covers its own address.
 func (m *Memory) find(in []*Block, addr uint64) *Block {
 	i := sort.Search(len(in), func(i int) bool { return in[i].Addr > addr }) - 1
 	if i >= 0 && (in[i].Covers(addr) || in[i].Addr == addr) {
@@ -564,7 +564,7 @@ func (m *Memory) Lookup(addr uint64) *Block {
 	return b
 }
 
-// known gives the block that covers addr, whether or not kernels can access it. The memory must be locked.
+// known returns the block that covers addr, whether or not kernels can access it. The memory must be locked.
 func (m *Memory) known(addr uint64) *Block {
 	if b := m.find(m.blocks, addr); b != nil {
 		return b

@@ -288,17 +288,17 @@ type Instr struct {
 	Actuals []Operand
 }
 
-// Strong says that in is an access that others may synchronise with.
+// Strong reports whether in is an access that others may synchronise with.
 func (in *Instr) Strong() bool {
 	return in.Class == isa.Atomic || (in.Class == isa.Load || in.Class == isa.Store) && in.Order != event.Weak
 }
 
-// Releases says that in is a release operation.
+// Releases reports whether in is a release operation.
 func (in *Instr) Releases() bool {
 	return in.Strong() && in.Order >= event.Release && in.Class != isa.Load
 }
 
-// unit gives the size of the elements of an access, each of which is an access of its own; 0 if there is only one.
+// unit returns the size of the elements of an access, each of which is an access of its own; 0 if there is only one.
 func (in *Instr) unit() uint64 {
 	switch {
 	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
@@ -376,7 +376,7 @@ type Operand struct {
 	Val     uint64
 }
 
-// Same says that the operand is the same for all lanes that execute the instruction together.
+// Same reports whether the operand is the same for all lanes that execute the instruction together.
 func (o *Operand) Same() bool { return o.Kind == OpConst || o.Kind == OpUniform }
 
 // Code returns the resolved form of fn.
@@ -466,7 +466,7 @@ func (img *Image) Operand(o *isa.Operand) Operand {
 	}
 }
 
-// varAddr gives the address of a variable.
+// varAddr returns the address of a variable.
 func (img *Image) varAddr(v *isa.Var, generic bool) uint64 {
 	if v.Space != event.Shared {
 		return img.Program.addrs[v.Index]

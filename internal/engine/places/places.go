@@ -208,8 +208,8 @@ func (t *Table) Discards(place uint32) bool {
 	return false
 }
 
-// Passed says that a thread at the place at will not come to place any more, and continues with what a thread does
-// after place, rather than merely returning.
+// Passed reports whether a thread at the place at will not come to place any more, and continues with what a thread
+// does after place, rather than merely returning.
 func (t *Table) Passed(at, place uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -281,8 +281,8 @@ func (t *Table) of(f *isa.Func) funcArms {
 	return x
 }
 
-// PartsAgain says that lanes of a warp that runs a function may part at a branch with accesses on two arms, and do so
-// again after they have reconverged. A called function may be called in a loop.
+// PartsAgain reports whether lanes of a warp that runs a function may part at a branch with accesses on two arms, and
+// do so again after they have reconverged. A called function may be called in a loop.
 func (t *Table) PartsAgain(f *isa.Func) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -304,7 +304,7 @@ func (t *Table) PartsAgain(f *isa.Func) bool {
 	return false
 }
 
-// mayCall says that a function may call another, directly or indirectly.
+// mayCall reports whether a function may call another, directly or indirectly.
 func mayCall(from, to *isa.Func, seen map[*isa.Func]bool) bool {
 	for _, f := range from.Calls {
 		if f == to {

@@ -208,7 +208,7 @@ func (f *Formatter) integer(p *spec, prefix, digits string) {
 	f.pad(p, prefix, digits, p.prec < 0)
 }
 
-// sign gives the sign before a number.
+// sign returns the sign before a number.
 func (p *spec) sign(neg bool) string {
 	switch {
 	case neg:

@@ -77,7 +77,7 @@ func (x *machine) newCrew() *crew {
 	return k
 }
 
-// march gives the warps of a block that has just begun turns of n steps, pass after pass. It returns how many warps
+// march returns the warps of a block that has just begun turns of n steps, pass after pass. It returns how many warps
 // have had their turn in the last pass, and 0 if no crew can execute the block.
 func (k *crew) march(warps []*engine.Warp, n int64, p *engine.Passes) int {
 	x, c := k.x, warps[0].CTA

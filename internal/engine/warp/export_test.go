@@ -246,7 +246,7 @@ type plainly struct {
 
 func (s *plainly) Events(b *event.Batch) { b.Plain(&s.room, s.to.Events) }
 
-// differs tells how two accounts of a launch differ; "" when they do not.
+// differs tells how two accounts of a launch differ; "" if they do not.
 func (a *account) differs(b *account, l *engine.Launch) string {
 	if !errors.Is(b.err, a.err) {
 		return fmt.Sprintf("ref ends with %v, warp with %v", a.err, b.err)

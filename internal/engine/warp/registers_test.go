@@ -82,7 +82,7 @@ func onBothEngines(t *testing.T, name, head string, cases []widthCase) {
 	t.Run(name+" warp", func(t *testing.T) { runWidths(t, New(), head, cases) })
 }
 
-// agree says that an instruction of a type takes a register of another one (PTX ISA, "Operand Type Checking").
+// agree reports whether an instruction of a type takes a register of another one (PTX ISA, "Operand Type Checking").
 func agree(inst, reg string) bool {
 	return inst == reg || inst[0] == 'b' || reg[0] == 'b' || inst[0] != 'f' && reg[0] != 'f'
 }

@@ -131,7 +131,7 @@ func floorOf(x *big.Rat) (*big.Int, *big.Rat) {
 	return whole, new(big.Rat).Sub(x, new(big.Rat).SetInt(whole))
 }
 
-// lookUp gives channel c of what stands for an element: one inside, or the border.
+// lookUp returns channel c of what stands for an element: one inside, or the border.
 func (g *textured) lookUp(x *descriptor.Texture, dims int, at [3]int64, c int) (*big.Rat, uint32) {
 	for d := range dims {
 		n := [3]int64{int64(x.Width), int64(x.Height), int64(x.Depth)}[d]

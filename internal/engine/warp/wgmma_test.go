@@ -22,7 +22,7 @@ type wgmmaCase struct {
 	negate   string
 }
 
-// layoutOf gives where element (i, k) of a matrix lies, in bytes, for the strides of a descriptor.
+// layoutOf returns where element (i, k) of a matrix lies, in bytes, for the strides of a descriptor.
 func layoutOf(i, k, size, span, leading, stride int, major bool) int {
 	t := 16 / size
 	u := span / 16
@@ -121,7 +121,7 @@ func TestWgmma(t *testing.T) {
 	}
 }
 
-// bitsOf gives the bits of a small integer in a type.
+// bitsOf returns the bits of a small integer in a type.
 func bitsOf(typ string, v int) uint32 {
 	switch typ {
 	case "u8", "s8":

@@ -47,7 +47,7 @@ func (m *tile) at(row, col int) int {
 	return (col*m.stride() + row) * m.size()
 }
 
-// random gives it small numbers.
+// random fills it with small numbers.
 func (m *tile) random(r *rand.Rand) *tile {
 	m.values = make([][]int, m.rows)
 	for i := range m.values {
@@ -85,7 +85,7 @@ func (m *tile) write(to []byte) {
 	}
 }
 
-// holds says that an element in memory has a value.
+// holds reports whether an element in memory has a value.
 func (m *tile) holds(from []byte, row, col, v int) bool {
 	at := from[m.at(row, col):]
 	switch m.typ {

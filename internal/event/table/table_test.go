@@ -92,7 +92,7 @@ func shown(m map[string]any) string {
 	return fmt.Sprint(parts)
 }
 
-// expected gives the same from the event, lane by lane where the writer uses ranges.
+// expected returns the same from the event, lane by lane where the writer uses ranges.
 func expected(s *batches, launches map[uint32]event.Launch, b *event.Batch, e *event.Event, number int) map[string]any {
 	m := map[string]any{"event": number, "kind": e.Kind}
 	if e.Launch != 0 {

@@ -250,7 +250,7 @@ type running struct {
 	synchronises, swaps bool
 }
 
-// exited gives the lanes of a warp that have exited.
+// exited returns the lanes of a warp that have exited.
 func (l *running) exited(warp uint32) *uint32 {
 	if n := warp / 1024; l.page == nil || l.number != n {
 		if l.gone[n] == nil {
@@ -261,7 +261,7 @@ func (l *running) exited(warp uint32) *uint32 {
 	return &l.page[warp%1024]
 }
 
-// lanesOf gives the lanes that an event names in addition to its mask.
+// lanesOf returns the lanes that an event names in addition to its mask.
 func lanesOf(e *event.Event) uint32 {
 	if e.Kind == event.Branch {
 		return e.Aux

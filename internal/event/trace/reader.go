@@ -155,7 +155,7 @@ func (r *Reader) read() (kind byte, content []byte, err error) {
 	return h[0], r.content, nil
 }
 
-// ends gives the error for a file that ends within a block.
+// ends returns the error for a file that ends within a block.
 func (r *Reader) ends(err error) error {
 	if short(err) {
 		return &TruncatedError{r.block}

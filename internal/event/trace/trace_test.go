@@ -32,7 +32,7 @@ func (somePlaces) Updates(place uint32) (load uint32, ok bool) {
 func (somePlaces) Discards(place uint32) bool     { return place%3 == 1 }
 func (somePlaces) Dereferences(place uint32) bool { return place%5 == 2 }
 
-// sameTraits says that a reader gives the same properties of a place as somePlaces.
+// sameTraits reports whether a reader gives the same properties of a place as somePlaces.
 func sameTraits(r *Reader, place uint32) bool {
 	load, ok := r.Updates(place)
 	l, o := somePlaces{}.Updates(place)
@@ -59,7 +59,7 @@ func random(seed uint64) *event.Batch {
 	return oracle.Random(rng.IntN)
 }
 
-// written gives the trace of batches.
+// written returns the trace of batches.
 func written(t testing.TB, tail []byte, batches ...*event.Batch) []byte {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, somePlaces{})
@@ -256,7 +256,7 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// stream gives batches of a coalesced kernel: loads of two arrays and a store, warp after warp.
+// stream returns batches of a coalesced kernel: loads of two arrays and a store, warp after warp.
 func stream() func(events int) *event.Batch {
 	const warps = 1 << 20
 	begun, warp := false, uint32(0)

@@ -54,7 +54,8 @@ type form struct {
 	side    uint32 // with FlagRows
 }
 
-// is says that the event has this form. Comparing field by field is faster than making the form of each event first.
+// is reports whether the event has this form. Comparing field by field is faster than making the form of each event
+// first.
 func (f *form) is(e *event.Event) bool {
 	return f.place == e.Place && f.mask == e.Mask && f.stride == e.Stride && f.launch == e.Launch && f.aux == e.Aux && f.kind == e.Kind &&
 		f.order == e.Order && f.scope == e.Scope && f.space == e.Space && f.size == e.Size && f.barrier == e.Barrier && f.rmw == e.RMW && f.flags == e.Flags &&

@@ -139,9 +139,9 @@ type Detector struct {
 	Buffer, Queue int
 }
 
-// Detectors gives the designs. Seed 003 gives the width of metadata (figure 7) and what packets hold (section IV-A): kind of access,
-// warp and block (17 bits together), barrier (8), fences (12), filter (16), the mask of the lanes (32): 11 bytes. It does not give
-// latencies, buffers or how many detectors there are; here each bank of L2 has one.
+// Detectors returns the designs. Seed 003 gives the width of metadata (figure 7) and what packets hold (section IV-A):
+// kind of access, warp and block (17 bits together), barrier (8), fences (12), filter (16), the mask of the lanes (32):
+// 11 bytes. It does not give latencies, buffers or how many detectors there are; here each bank of L2 has one.
 func Detectors() []Detector {
 	scord := Detector{Judge: "scord", InfoBytes: 11, FenceBytes: 4, WordBytes: 8, Latency: 4, Interval: 1, Buffer: 16, Queue: 64}
 	base, cached, hirace := scord, scord, scord

@@ -10,8 +10,8 @@ const (
 	interleave = 2
 )
 
-// calendar is the time of a resource that takes one thing a cycle. Its time is kept in slots, so that what comes late does not wait for
-// what was reserved for later.
+// calendar is the time of a resource that takes one thing a cycle. Time is kept in slots, so that a late request does
+// not wait for reservations at later times.
 type calendar struct {
 	slots [slots]slot
 }
@@ -29,7 +29,7 @@ func (c *calendar) take(t, n uint64) uint64 {
 	end := t + n
 	for s := t >> slotShift; n > 0; s++ {
 		p := &c.slots[s%slots]
-		if p.number > s {
+		if p.number > s { // later than all slots kept: it gets its time regardless of others
 			return end // later than all that is kept: it is given its time without a look at others
 		}
 		if p.number != s {
@@ -52,7 +52,7 @@ type array struct {
 }
 
 type entry struct {
-	line  uint64
+	line  uint64 // when its data arrive
 	ready uint64 // when its data are there
 	valid bool
 	dirty bool
@@ -68,7 +68,7 @@ func (a *array) set(index uint64) []entry {
 	return a.all[at : at+a.ways]
 }
 
-// find makes a line the most recently used one; nil if it is not there. The index chooses the set.
+// find makes a line the most recently used one. It returns nil if the line is not there. The index selects the set.
 func (a *array) find(index, line uint64) *entry {
 	set := a.set(index)
 	for i := range set {
@@ -81,7 +81,7 @@ func (a *array) find(index, line uint64) *entry {
 	return nil
 }
 
-// insert adds a line and gives the entry that leaves.
+// insert adds a line and returns the entry that leaves.
 func (a *array) insert(index, line uint64) (added *entry, left entry) {
 	set := a.set(index)
 	left = set[len(set)-1]
@@ -104,13 +104,13 @@ func (a *array) drop(index, line uint64) {
 
 // channel is a channel of DRAM.
 type channel struct {
-	rows []uint64 // that are open, plus 1, by bank
-	open []uint64 // when they could be read first
+	rows []uint64 // the open rows, plus 1, by bank
+	open []uint64 // the times from which they can be read
 	last uint64   // the last activation in any bank
 	data calendar
 }
 
-// Counts are what a run counts.
+// Counts are the counts of a run.
 type Counts struct {
 	Cycles       uint64 `json:"cycles"`
 	Instructions uint64 `json:"warp_instructions"`
@@ -125,9 +125,9 @@ type Counts struct {
 	DRAMMeta     uint64 `json:"dram_metadata"`
 	RowHits      uint64 `json:"dram_row_hits"`
 	Flits        uint64 `json:"flits"`
-	Checks       uint64 `json:"checks"`        // packets that the detector took
-	Stalls       uint64 `json:"buffer_stalls"` // cycles that loads that hit L1 waited for the buffer
-	Idle         uint64 `json:"idle_cycles"`   // of SMs that have warps none of which is ready
+	Checks       uint64 `json:"checks"`        // packets that the detector has taken
+	Stalls       uint64 `json:"buffer_stalls"` // cycles for which loads that hit L1 waited for the buffer
+	Idle         uint64 `json:"idle_cycles"`   // cycles of SMs that have warps but none that is ready
 }
 
 func (c *Counts) add(x *Counts) {
@@ -163,7 +163,7 @@ type memory struct {
 	dram     []channel
 	waiting  [][]uint64 // by SM: when the detector takes the packets of the last loads that hit L1
 	next     []int
-	queue    [][]uint64 // by bank: when the last packets that the detector took have been checked
+	queue    [][]uint64 // by bank: when the checks of the last packets that the detector took end
 	head     []int
 	counts   Counts
 }
@@ -188,14 +188,15 @@ func newMemory(c Config, d *Detector, on Costs) *memory {
 	return m
 }
 
-// place gives the channel of a line, and its number among the channel's lines.
+// place returns the channel of a line, and the line's number within the channel.
 func (m *memory) place(line uint64) (channel int, index uint64) {
 	n := line / interleave
 	k := uint64(m.c.Channels)
 	return int(n % k), n/k*interleave + line%interleave
 }
 
-// packet sends a packet from an SM to a bank, or back, and gives when it has arrived. extra bytes are those of the detector.
+// packet sends a packet from an SM to a bank, or back, and returns the time of its arrival. extra is the number of
+// bytes added by the detector.
 func (m *memory) packet(t uint64, from, to *calendar, bytes, extra int) uint64 {
 	if m.on.NOC {
 		bytes += extra
@@ -206,7 +207,7 @@ func (m *memory) packet(t uint64, from, to *calendar, bytes, extra int) uint64 {
 	return to.take(t+uint64(m.c.NetworkLatency), flits)
 }
 
-// info is how many bytes the detector adds to a packet.
+// info is the number of bytes that the detector adds to a packet.
 func (m *memory) info() int {
 	if m.d == nil {
 		return 0
@@ -214,8 +215,8 @@ func (m *memory) info() int {
 	return m.d.InfoBytes
 }
 
-// load reads a line of global memory for an SM, through L1 or not, and gives when the data are there, and until when the SM's memory
-// unit has to wait. The first and last byte within the line are those accessed.
+// load reads a line of global memory for an SM, through L1 or not. It returns when the data arrive, and until when the
+// SM's memory unit has to wait. The first and last byte within the line are those accessed.
 func (m *memory) load(t uint64, sm int, line uint64, first, last int, through bool) (done, free uint64) {
 	m.counts.Transactions++
 	if through {
@@ -242,10 +243,10 @@ func (m *memory) load(t uint64, sm int, line uint64, first, last int, through bo
 	return done, t
 }
 
-// hit tells the detector of a load that hits L1, and gives when the load can go on.
+// hit reports a load that hits L1 to the detector, and returns when the load can go on.
 func (m *memory) hit(t uint64, sm int, line uint64, first, last int) uint64 {
 	if !m.on.LHD {
-		// The check still accesses metadata; nobody waits for it.
+		// The check still accesses metadata, but nothing waits for it.
 		m.checkHit(t, sm, line, first, last)
 		return t
 	}
@@ -259,7 +260,7 @@ func (m *memory) hit(t uint64, sm int, line uint64, first, last int) uint64 {
 	return t
 }
 
-// checkHit sends the packet of a load that hits L1, and gives when the detector takes it.
+// checkHit sends the packet of a load that hits L1, and returns when the detector takes it.
 func (m *memory) checkHit(t uint64, sm int, line uint64, first, last int) uint64 {
 	if m.on.NOC {
 		ch, _ := m.place(line)
@@ -270,7 +271,7 @@ func (m *memory) checkHit(t uint64, sm int, line uint64, first, last int) uint64
 	return m.check(t, line, first, last)
 }
 
-// store writes a line's bytes to L2 and gives when that is acknowledged.
+// store writes a line's bytes to L2 and returns when that is acknowledged.
 func (m *memory) store(t uint64, sm int, line uint64, first, last, bytes int) uint64 {
 	m.counts.Transactions++
 	m.l1[sm].drop(line, line)
@@ -321,7 +322,7 @@ func (m *memory) evicted(t uint64, sm int, left *entry) {
 	}
 }
 
-// fence tells the detector of a fence, and gives when it knows.
+// fence reports a fence to the detector, and returns when the detector has received it.
 func (m *memory) fence(t uint64, sm, warp int) uint64 {
 	if m.d == nil || m.d.FenceBytes == 0 || !m.on.NOC {
 		return t
@@ -330,8 +331,8 @@ func (m *memory) fence(t uint64, sm, warp int) uint64 {
 	return m.packet(t, &m.up[sm], &m.in[ch], m.d.FenceBytes, 0)
 }
 
-// check is the detector's check of an access to bytes first to last of a line. It gives when the detector takes the packet: when there
-// is room in the queue of the bank, where the packet stays until it has been checked.
+// check is the detector's check of an access to bytes first to last of a line. It returns when the detector takes the
+// packet, which requires room in the queue of the bank. The packet stays in the queue until it has been checked.
 func (m *memory) check(t uint64, line uint64, first, last int) uint64 {
 	if m.d == nil {
 		return t
@@ -356,7 +357,7 @@ func (m *memory) check(t uint64, line uint64, first, last int) uint64 {
 	return t
 }
 
-// second accesses a line in L2 and gives when it is done. A line that is written as a whole is not fetched.
+// second accesses a line in L2 and returns when that is done. A line that is written as a whole is not fetched.
 func (m *memory) second(t uint64, line uint64, write, whole bool) uint64 {
 	ch, index := m.place(line)
 	meta := line&metadataLines != 0
@@ -387,7 +388,7 @@ func (m *memory) second(t uint64, line uint64, write, whole bool) uint64 {
 	return max(t+uint64(m.c.L2Latency), e.ready)
 }
 
-// access reads or writes a line in DRAM and gives when that is done.
+// access reads or writes a line in DRAM and returns when that is done.
 func (m *memory) access(t uint64, line uint64) uint64 {
 	if line&metadataLines != 0 {
 		m.counts.DRAMMeta++

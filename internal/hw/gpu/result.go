@@ -183,8 +183,8 @@ func rate(hits, misses uint64) string {
 	return fmt.Sprintf("%.1f", 100*float64(hits)/float64(hits+misses))
 }
 
-// Breakdown gives the shares of LHD, NOC and MD in the overhead, in percent of their sum: what each saves when it is switched off. It
-// says false where none of them costs anything.
+// Breakdown returns the shares of LHD, NOC and MD in the overhead, in percent of their sum: what each saves when it is
+// switched off. It says false if none of them costs anything.
 func (d *DesignResult) Breakdown() (shares [3]float64, ok bool) {
 	var saved [3]float64
 	all := 0.0

@@ -115,7 +115,7 @@ func (h *Histories) Free(x uint32, c order.Clock, write bool) bool {
 	return c.Has(h.cells[x].write) && (!write || h.readsBefore(x, c))
 }
 
-// readsBefore says that clock c has all reads.
+// readsBefore reports whether clock c has all reads.
 func (h *Histories) readsBefore(x uint32, c order.Clock) bool {
 	r := h.cells[x].read
 	if r&shared == 0 {

@@ -63,7 +63,7 @@ type line struct {
 	_     [12]byte        // lines begin where cache lines do
 }
 
-// emptyLine is a line in m:1 mode without references, but for the number of its slots.
+// emptyLine is a line in m:1 mode without references. Only the number of its slots is set.
 var emptyLine = func() (l line) {
 	for i := range l.refs {
 		l.refs[i] = unused
@@ -80,7 +80,7 @@ func (l *line) get(slot int) ref {
 	return l.refs[at&(longRefs-1)]
 }
 
-// find gives the one of refs that is r; longRefs if none is.
+// find returns the one of refs that is r; longRefs if none is.
 func (l *line) find(r ref) int {
 	if at := l.last & (longRefs - 1); l.refs[at] == r {
 		return int(at)
@@ -111,7 +111,7 @@ type table struct {
 	rejected order.Epoch // has no entry, and there is none free; 0 if that is not known
 }
 
-// find gives the entry of a clock, or makes one; invalid if all are in use (a rejection, section 4.2.5).
+// find returns the entry of a clock, or makes one; invalid if all are in use (a rejection, section 4.2.5).
 func (t *table) find(e order.Epoch, size int) int {
 	if t.clocks[t.last&indexMask] == e {
 		return int(t.last)
@@ -225,7 +225,7 @@ func (d *Detector) tryLong(l *line) {
 	d.Counts.Rewrites++
 }
 
-// content gives a line; nil if it is in no cache.
+// content returns a line; nil if it is in no cache.
 func (d *Detector) content(space int, n uint32) *line {
 	if at := d.places[n][space]; at != 0 {
 		return &d.lines[at-1]

@@ -48,7 +48,7 @@ func Thesis() Options {
 	return Options{Machine: machine.Thesis(), TableEntries: 15, BufferEntries: 32, Predict: true, Residence: Adaptive}
 }
 
-// Source is what resolves a check (figure 4.10).
+// Source is the mechanism that resolves a check (figure 4.10).
 type Source uint8
 
 // The sources. Capability is a reference alone, by its thread and type; Local and Remote a clock in a table of this or another
@@ -77,18 +77,18 @@ const (
 	Costs
 )
 
-// Counts is what the design has done beside the program.
+// Counts are the counts of the design.
 type Counts struct {
 	Resolved   [Sources]uint64
 	Overhead   [Costs]uint64 // cycles
 	Drains     uint64        // of epoch store buffers
-	Evictions  uint64        // of ParsnipLines that software had to be told of
+	Evictions  uint64        // of ParsnipLines that had to be reported to software
 	Rejections uint64        // of ParsnipTables
 	Checks     uint64        // by software
 	Rewrites   uint64        // changes of the mode of a line
 	Switches   uint64        // of the residence policy
-	// Histories[i] is how many times a ParsnipLine that changed had i distinct references; the last one is for more than 16
-	// (figure 4.1).
+	// Histories[i] is the number of times that a changed ParsnipLine had i distinct references; the last one is for
+	// more than 16 (figure 4.1).
 	Histories [longRefs + 2]uint64
 }
 
@@ -102,9 +102,9 @@ const (
 type Detector struct {
 	Base   *machine.Base
 	Counts Counts
-	// Found is told of each race.
+	// Found is called for each race.
 	Found func(cpu.Race)
-	Err   error // why the trace cannot be run further
+	Err   error // the reason why the trace cannot be run further
 
 	options  Options
 	slots    uint32 // variables in a line, a power of two
@@ -171,7 +171,7 @@ func (d *Detector) Events(events []cpu.Event) {
 	}
 }
 
-// fits says that the processor can run an event; else Err is the reason.
+// fits reports whether the processor can run an event. If not, Err is the reason.
 func (d *Detector) fits(e *cpu.Event) bool {
 	if e.Thread >= MaxThreads || e.Op.Table() == cpu.Threads && e.Object >= MaxThreads {
 		d.Err = fmt.Errorf("the trace has more than %d threads, for which a ParsnipRef has no bits", MaxThreads)
@@ -248,7 +248,8 @@ func (d *Detector) epoch(r ref) (order.Epoch, Source) {
 	return e, Remote
 }
 
-// check resolves the check of the access from the primary reference r, and the secondary one if it must (section 4.2.7).
+// check resolves the check of the access from the primary reference r, and, if necessary, the secondary one (section
+// 4.2.7).
 func (d *Detector) check(r ref) Source {
 	var by Source
 	switch {
@@ -278,8 +279,8 @@ func (d *Detector) check(r ref) Source {
 	return d.checkSecond(by)
 }
 
-// checkSecond resolves the check of a read whose last writer the primary reference does not tell, and that of a write that is
-// ordered after the last read.
+// checkSecond resolves the check of a read whose last writer the primary reference does not name, and that of a write
+// that is ordered after the last read.
 func (d *Detector) checkSecond(by Source) Source {
 	s := d.second()
 	switch {
@@ -307,7 +308,7 @@ func (d *Detector) second() ref {
 	return l.get(d.slot)
 }
 
-// same says that a reference of the thread is of the epoch that it is in.
+// same reports whether a reference of the thread is of the thread's current epoch.
 func (d *Detector) same(r ref) bool {
 	return r.known() && d.tables[r.thread()].clocks[r.index()] == d.now
 }
@@ -352,7 +353,7 @@ func (d *Detector) recordRead(r ref) {
 	d.setFirst(false, next)
 }
 
-// moreReaders notes in the secondary reference, if there is one, that software knows of other reads.
+// moreReaders records in the secondary reference, if there is one, that software knows of other reads.
 func (d *Detector) moreReaders() {
 	if l := d.content(secondary, d.n); l != nil {
 		if s := l.get(d.slot); s != none && !s.next() {
@@ -372,8 +373,8 @@ func (d *Detector) setFirst(write, next bool) {
 	}
 }
 
-// setSecond changes the secondary reference, whose epoch is e; 0 if software knows it. The primary reference must be changed after it: before, it may be
-// what keeps the clock in a table.
+// setSecond changes the secondary reference, whose epoch is e; e is 0 if software knows it. The primary reference must
+// be changed after it, because the primary reference may be what keeps the clock in a table.
 func (d *Detector) setSecond(r ref, e order.Epoch) {
 	l := d.content(secondary, d.n)
 	switch {
@@ -386,7 +387,7 @@ func (d *Detector) setSecond(r ref, e order.Epoch) {
 	}
 }
 
-// index gives the entry of an epoch in its thread's table.
+// index returns the entry of an epoch in its thread's table.
 func (d *Detector) index(e order.Epoch) int {
 	i := d.tables[e.Thread()].find(e, d.options.TableEntries)
 	if i == invalid {
@@ -395,7 +396,7 @@ func (d *Detector) index(e order.Epoch) int {
 	return i
 }
 
-// store changes a reference of the variable. It says whether the line now has the clock of it.
+// store changes a reference of the variable. It reports whether the line now has its clock.
 func (d *Detector) store(space int, r ref) bool {
 	l := d.content(space, d.n)
 	if l == nil { // never there, or evicted by the access to the other line: then software knows all of it
@@ -413,7 +414,7 @@ func (d *Detector) change(l *line, r ref) {
 	d.Counts.Histories[l.distinct()]++
 }
 
-// replace changes a reference of a line, which may have to go to 1:1 mode for it. Then its clocks go to software.
+// replace changes a reference of a line. If the line has to change to 1:1 mode for this, its clocks go to software.
 func (d *Detector) replace(l *line, n uint32, at int, to ref) {
 	if !d.set(l, at, to) {
 		return

@@ -28,8 +28,8 @@ func small(r *rand.Rand) Options {
 	return o
 }
 
-// scatter gives the variables of a random trace other places in memory, and adds accesses to variables that one thread has alone,
-// which are without races and fill lines and caches.
+// scatter gives the variables of a random trace other places in memory, and adds accesses to variables that one
+// thread has alone, which are without races and fill lines and caches.
 func scatter(r *rand.Rand, events []cpu.Event) (out []cpu.Event) {
 	stride, noise, lines := uint32(1+r.IntN(3)), r.IntN(4), 1+r.IntN(5)
 	for _, e := range events {
@@ -50,7 +50,7 @@ func scatter(r *rand.Rand, events []cpu.Event) (out []cpu.Event) {
 	return out
 }
 
-// judge gives the races of a trace.
+// judge returns the races of a trace.
 func judge(o Options, events []cpu.Event) (races []cpu.Race, d *Detector) {
 	d = New(o, func(r cpu.Race) { races = append(races, r) })
 	d.Events(events)

@@ -1,6 +1,6 @@
 package programs
 
-// List gives the programs.
+// List returns the programs.
 func List() []*Program {
 	return []*Program{
 		{Name: "options", Doc: "prices of options: blocks of inputs that one thread wrote, results of one's own, in rounds with a barrier", prepare: optionsInput, body: options, unit: 8 * optionsN},
@@ -16,7 +16,7 @@ func List() []*Program {
 	}
 }
 
-// part gives the items of n that are a thread's.
+// part returns the items of n that are a thread's.
 func (t *thread) part(n int) (from, to int) { return t.id * n / t.threads, (t.id + 1) * n / t.threads }
 
 const optionsN = 16 << 10

@@ -26,7 +26,7 @@ type processor interface {
 	result(r *DesignResult) error
 }
 
-// Designs gives every design.
+// Designs returns every design.
 func Designs() []Design {
 	variant := func(name, doc string, change func(*parsnip.Options)) Design {
 		return Design{name, doc, func(c machine.Config, found func(cpu.Race)) processor {

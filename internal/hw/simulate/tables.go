@@ -43,7 +43,7 @@ func (t *tables) table(title string, head []string, rows [][]string) {
 // label names a run.
 func label(r *Result) string { return fmt.Sprintf("%s/%d", r.Program, r.Threads) }
 
-// design gives the result of a design; nil if it was not run.
+// design returns the result of a design; nil if it was not run.
 func (r *Result) design(name string) *DesignResult {
 	for i := range r.Designs {
 		if r.Designs[i].Design == name {

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// connection gives the two ends of a connection.
+// connection returns the two ends of a connection.
 func connection() (ours, theirs *os.File, err error) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -99,7 +99,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newDriver gives a driver, for workers that are started until the test ends. The test must not be parallel.
+// newDriver returns a driver, for workers that are started until the test ends. The test must not be parallel.
 func newDriver(t *testing.T) *driver {
 	t.Helper()
 	b := build()

@@ -200,7 +200,7 @@ func (e *Engine) register(m *devmem.Memory) error {
 	return nil
 }
 
-// load gives the module of a program.
+// load returns the module of a program.
 func (e *Engine) load(p *loader.Program) (m module, err error) {
 	var at uint64
 	if slices.ContainsFunc(p.Module.Funcs, (*isa.Func).SyncsGrid) {

@@ -268,7 +268,7 @@ func intOf(x uint64, t isa.Type) *big.Int {
 	return unsignedInt(x, 8*t.Size())
 }
 
-// wrap gives the low bits of v.
+// wrap returns the low bits of v.
 func wrap(v *big.Int, bits int) uint64 {
 	return new(big.Int).And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(bits)), big.NewInt(1))).Uint64()
 }

@@ -95,7 +95,7 @@ func edges(t isa.Type) []uint64 {
 	return []uint64{0, 1, max, max >> 1, max>>1 + 1, 2, max - 1, 0x5a & max, max / 3}
 }
 
-// random gives a value: for floats of moderate exponents, so that operations on several do not over- or underflow.
+// random returns a value: for floats of moderate exponents, so that operations on several do not over- or underflow.
 func random(t isa.Type, rnd *rand.Rand) uint64 {
 	switch t {
 	case isa.F16x2:
@@ -116,7 +116,7 @@ func random(t isa.Type, rnd *rand.Rand) uint64 {
 	return rnd.Uint64() >> (64 - 8*t.Size())
 }
 
-// wild gives a float of any exponent.
+// wild returns a float of any exponent.
 func wild(t isa.Type, rnd *rand.Rand) uint64 {
 	if t.Float() && elem(t) == isa.NoType && t != isa.F32x2 {
 		return rnd.Uint64() >> (64 - 8*t.Size())
@@ -194,7 +194,7 @@ func hard(types []isa.Type) [][]uint64 {
 	return nil
 }
 
-// few gives n vectors of edges and random values.
+// few returns n vectors of edges and random values.
 func few(types []isa.Type, rnd *rand.Rand, n int) [][]uint64 {
 	out := make([][]uint64, n)
 	for i := range out {
@@ -210,7 +210,7 @@ func few(types []isa.Type, rnd *rand.Rand, n int) [][]uint64 {
 	return out
 }
 
-// comparisons gives smaller, equal and larger pairs, unordered ones, and those that sign and subnormals tell apart.
+// comparisons returns smaller, equal and larger pairs, unordered ones, and those that sign and subnormals tell apart.
 func comparisons(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	t := types[0]
 	var pairs [][2]uint64
@@ -243,7 +243,7 @@ func comparisons(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	return out
 }
 
-// conversions gives sources around what the rounding and the range of the result type make special.
+// conversions returns sources around what the rounding and the range of the result type make special.
 func conversions(j *job, types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	if len(types) > 1 {
 		return crossed(types, rnd, 8)
@@ -312,13 +312,13 @@ func addresses(t isa.Type) [][]uint64 {
 	return [][]uint64{{0}, {0x10}, {0x200000001234}, {0x0100000000000040}, {0x0200000000000080}, {0x03000000000000c0}, {0x0400000000000001}}
 }
 
-// allocations gives sizes, alignments, bytes taken and beginnings of the stack.
+// allocations returns sizes, alignments, bytes taken and beginnings of the stack.
 func allocations() [][]uint64 {
 	return [][]uint64{{8, 0, 0, 16}, {1, 0, 3, 16}, {4, 4, 5, 32}, {5, 16, 1, 48}, {0, 0, 8, 0}, {16384, 1, 0, 64}, {16385, 1, 0, 64},
 		{16380, 8, 1, 0}, {16376, 8, 1, 0}, {4, 64, 0, 16}, {0xffffffff, 0, 0, 0}, {8, 0, 16380, 0}}
 }
 
-// positions gives values with shifts and widths in and out of range.
+// positions returns values with shifts and widths in and out of range.
 func positions(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	at := []uint64{0, 1, 4, 8, 15, 16, 31, 32, 33, 63, 64, 65, 255, 256, 0x80000005, 0xffffffff}
 	var out [][]uint64
@@ -342,7 +342,7 @@ func positions(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	return out
 }
 
-// tables gives lop3 truth tables with operands that show every row of them.
+// tables returns lop3 truth tables with operands that show every row of them.
 func tables(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	var out [][]uint64
 	for _, lut := range []uint64{0, 0xff, 0xf0, 0xcc, 0xaa, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x01, 0x3c} {
@@ -358,7 +358,7 @@ func tables(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	return out
 }
 
-// arguments gives arguments of approximated functions.
+// arguments returns arguments of approximated functions.
 func arguments(t isa.Type, rnd *rand.Rand) [][]uint64 {
 	if e := elem(t); e != isa.NoType {
 		var out [][]uint64
@@ -379,7 +379,7 @@ func arguments(t isa.Type, rnd *rand.Rand) [][]uint64 {
 	return out
 }
 
-// atomics gives old values and operands, equal ones among them.
+// atomics returns old values and operands, equal ones among them.
 func atomics(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	out := few(types, rnd, 16)
 	for i := range 4 {

@@ -152,7 +152,7 @@ func multiply(j *job, in []uint64, t isa.Type, p *big.Int, bits, hiShift int) ui
 	return wrap(add(p, c), bits)
 }
 
-// digits gives the bits of x, lowest first.
+// digits returns the bits of x, lowest first.
 func digits(x uint64, n int) []int {
 	d := make([]int, n)
 	for i := range d {

@@ -29,7 +29,7 @@ func stochastic(j *job, in []uint64) uint64 {
 	return r
 }
 
-// fourOf gives the format of the elements of four tiny numbers.
+// fourOf returns the format of the elements of four tiny numbers.
 func fourOf(j *job) code {
 	for name, t := range map[string]isa.Type{"e4m3x4": isa.E4M3x2, "e5m2x4": isa.E5M2x2, "e2m3x4": isa.E2M3x2, "e3m2x4": isa.E3M2x2, "e2m1x4": isa.E2M1x2} {
 		if j.Has(name) {
@@ -40,7 +40,7 @@ func fourOf(j *job) code {
 	panic("BUG: no four numbers in " + j.Text)
 }
 
-// carries says that random bits and the first bits of the fraction (x-lo)/(hi-lo) carry.
+// carries reports whether random bits and the first bits of the fraction (x-lo)/(hi-lo) carry.
 func carries(x, lo, hi *big.Rat, random uint64, bits int) bool {
 	part := new(big.Rat).Quo(new(big.Rat).Sub(x, lo), new(big.Rat).Sub(hi, lo))
 	part.Mul(part, pow2(bits))

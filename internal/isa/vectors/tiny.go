@@ -64,7 +64,7 @@ func (c code) place() int {
 	return 8
 }
 
-// encode gives the nearest number: of two the one with an even code.
+// encode returns the nearest number: of two the one with an even code.
 func (c code) encode(n num) uint64 {
 	if c.fixed {
 		best, least := 127, (*big.Rat)(nil)
@@ -98,8 +98,8 @@ func (c code) encode(n num) uint64 {
 	return best
 }
 
-// power gives the code of the nearest power of two that is not above the magnitude, or not below it; 0xff is NaN and what is
-// too large.
+// power returns the code of the nearest power of two that is not above the magnitude, or not below it; 0xff is NaN and
+// what is too large.
 func (c code) power(n num, up, satfinite bool) uint64 {
 	switch {
 	case n.nan:

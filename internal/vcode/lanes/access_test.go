@@ -106,7 +106,7 @@ func TestAccess(t *testing.T) {
 	})
 }
 
-// lanesAt gives where in what is reached the lanes lie, and whether they may.
+// lanesAt returns where in what is reached the lanes lie, and whether they may.
 func lanesAt(a accessOp, f *files, o *Op, w *Access, mask uint32) (at [32]int, ok bool) {
 	inside := func(off uint64) bool { return off < w.Room && off%a.size == 0 }
 	size, scalar := int(a.size), f.scalars[o.A/8%8]-w.Origin

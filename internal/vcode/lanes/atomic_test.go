@@ -47,7 +47,7 @@ var (
 	odd32 = []uint64{0, 1, 2, 1<<32 - 1, 1 << 31, 1<<31 - 1, 0x7f800000, 0xff800000, 0x7f800001, 0xffc01234, 0x3f800000, 0x80000001}
 )
 
-// operand gives a random operand of size bytes.
+// operand returns a random operand of size bytes.
 func operand(r *rand.Rand, size int) uint64 {
 	odd := odd64
 	if size == 4 {

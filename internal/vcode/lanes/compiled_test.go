@@ -201,7 +201,7 @@ func TestCompiled(t *testing.T) {
 	}
 }
 
-// lanesOf gives the lanes of a strip of an operation; 0 where it has no vector.
+// lanesOf returns the lanes of a strip of an operation; 0 where it has no vector.
 func lanesOf(c Code) int {
 	n := 0
 	for _, f := range operands[c] {

@@ -40,7 +40,7 @@ func (e *entry) parse() (ps []param, hasD bool) {
 	return ps, len(ps) > 0 && ps[0].name == "d"
 }
 
-// entryOf gives the function of a name.
+// entryOf returns the function of a name.
 func entryOf(name string) *entry {
 	return &generated[slices.IndexFunc(generated, func(e entry) bool { return e.name == name })]
 }
@@ -180,7 +180,7 @@ func truth(b bool) uint64 {
 	return 0
 }
 
-// find gives the reference of a function.
+// find returns the reference of a function.
 func find(t *testing.T, e *entry, spellings map[string]*isa.Spelling) reference {
 	t.Helper()
 	if f := asGo[e.name]; f != nil {
@@ -626,7 +626,7 @@ func TestTime(t *testing.T) {
 	t.Log("\n" + b.String())
 }
 
-// least gives the shortest time of f in ns.
+// least returns the shortest time of f in ns.
 func least(f func()) float64 {
 	const calls = 256
 	best := math.Inf(1)

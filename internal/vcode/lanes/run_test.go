@@ -39,7 +39,7 @@ func runList(list []Op, x *Regs, mask uint32) uint64 {
 	return listRunner(list, x)(x, mask)
 }
 
-// listRunner gives what does a list with registers like those of x.
+// listRunner returns what does a list with registers like those of x.
 func listRunner(list []Op, x *Regs) func(x *Regs, mask uint32) uint64 {
 	if Best() != Compiling {
 		return func(x *Regs, mask uint32) uint64 { return Run(list, x, mask) }
@@ -54,7 +54,7 @@ func listRunner(list []Op, x *Regs) func(x *Regs, mask uint32) uint64 {
 	return func(x *Regs, mask uint32) uint64 { return c.Run(0, x, mask) }
 }
 
-// randomImm gives a number that the operation takes.
+// randomImm returns a number that the operation takes.
 func randomImm(r *rand.Rand, e *entry) uint64 {
 	var x args
 	ps, _ := e.parse()
@@ -357,7 +357,7 @@ func TestRunTime(t *testing.T) {
 	}
 }
 
-// count gives the sources of an operation.
+// count returns the sources of an operation.
 func count(c Code) (n int) {
 	for _, k := range operands[c][1:] {
 		if k != none {

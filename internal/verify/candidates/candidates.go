@@ -99,7 +99,7 @@ func (s *search) collect() {
 	}
 }
 
-// dependencies gives the reads that event i depends on, as events.
+// dependencies returns the reads that event i depends on, as events.
 func (s *search) dependencies(i int) []int {
 	e := &s.events[i]
 	return s.readsOf(e.Thread, e.deps)

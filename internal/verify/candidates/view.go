@@ -80,7 +80,7 @@ func (v *view) Next(t int) *explore.Op { return &v.c.threads[t].op }
 // Iteration implements explore.Execution.
 func (v *view) Iteration(t int) []int { return v.c.iteration(t) }
 
-// Synchronizes says that event a synchronizes with event b.
+// Synchronizes reports whether event a synchronizes with event b.
 func (v *view) Synchronizes(a, b int) bool {
 	return v.c.r.Synchronizes.Has(a+v.c.initials, b+v.c.initials)
 }

@@ -88,7 +88,7 @@ func (x *graphView) Final(loc int32) int64 {
 // State is the state of thread t after its last event.
 func (x *graphView) State(t int) []int64 { return x.g.state(t, x.g.last(t)) }
 
-// Before says that event a happens before event b.
+// Before reports whether event a happens before event b.
 func (x *graphView) Before(a, b int) bool { return a != b && x.g.holds(x.g.hbOf(b), int32(a)) }
 
 // Includes is incl(a, b).
@@ -97,7 +97,7 @@ func (x *graphView) Includes(a, b int) bool { return x.g.includes(&x.g.events[a]
 // Arrivals returns the arrivals at the barrier of event a, an arrival.
 func (x *graphView) Arrivals(a int) []int32 { return *x.g.arrivals(&x.g.events[a]) }
 
-// Prefix says that event b depends on event a through po, rf and barriers.
+// Prefix reports whether event b depends on event a through po, rf and barriers.
 func (x *graphView) Prefix(a, b int) bool { return x.g.holds(x.g.prefixOf(b), int32(a)) }
 
 // Step is the step that event e belongs to.

@@ -304,7 +304,7 @@ func forward(b *strings.Builder, f calls.Forward, name, perThread string) {
 	b.WriteString("  return finish(error);\n}\n")
 }
 
-// arguments gives the C expressions of the request's arguments.
+// arguments returns the C expressions of the request's arguments.
 func arguments(f calls.Forward, values map[string]string, order []string) []string {
 	var args []string
 	names := order

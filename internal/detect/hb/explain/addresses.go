@@ -49,7 +49,7 @@ func (s *AddressSet) addRange(space, from, end uint64) {
 	s.n += int(end - from)
 }
 
-// rangeEnd gives the end of the range that contains an address; 0 if there is none.
+// rangeEnd returns the end of the range that contains an address; 0 if there is none.
 func (s *AddressSet) rangeEnd(space, at uint64) uint64 {
 	for _, r := range s.ranges {
 		if r.space == space && r.from <= at && at < r.end {

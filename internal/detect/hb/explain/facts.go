@@ -21,7 +21,7 @@ func (w *Witness) Facts(a *history.Access, r history.Race) detect.Facts {
 	return f
 }
 
-// log gives the synchronisations of a thread's block.
+// log returns the synchronisations of a thread's block.
 func log(x *order.Stamp) *order.Log { return x.Launch.LogOf(x.Block()) }
 
 // side describes an access of a site that touches the byte at an address.

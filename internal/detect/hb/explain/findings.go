@@ -13,7 +13,7 @@ import (
 // Pair is two places, the smaller first.
 type Pair struct{ A, B uint64 }
 
-// PairOf gives the pair of two places.
+// PairOf returns the pair of two places.
 func PairOf(x, y uint64) Pair { return Pair{min(x, y), max(x, y)} }
 
 // Findings collects the races of a run.
@@ -113,7 +113,7 @@ func (x *finding) explain(by detect.Facts) {
 	}
 }
 
-// shown gives the facts to show: those of an execution that the program itself asked for, if they have the same kind
+// shown returns the facts to show: those of an execution that the program itself asked for, if they have the same kind
 // and severity.
 func (x *finding) shown() *detect.Facts {
 	if x.isOwn && x.own.Kind() == x.facts.Kind() && x.own.Severity() == x.facts.Severity() {
@@ -161,7 +161,7 @@ func (f *Findings) Unwatched() { f.races++ }
 // Races returns the number of calls of Add and Unwatched.
 func (f *Findings) Races() uint64 { return f.races }
 
-// at gives the races of the operation being judged at a pair of places.
+// at returns the races of the operation being judged at a pair of places.
 func (f *Findings) at(p Pair) *current {
 	for i := len(f.now) - 1; i >= 0; i-- { // nearly always the last of a few
 		if f.now[i].pair == p {
@@ -251,7 +251,7 @@ func (f *Findings) Findings(detector string) []detect.Finding {
 	return all
 }
 
-// reused gives the places of copies that overwrite shared memory which others may still read.
+// reused returns the places of copies that overwrite shared memory which others may still read.
 func (f *Findings) reused() map[uint32]bool {
 	all := map[uint32]bool{}
 	for _, p := range f.list.Keys() {
@@ -262,7 +262,7 @@ func (f *Findings) reused() map[uint32]bool {
 	return all
 }
 
-// lost gives the pairs of the load and the store of an update (x++) that lanes of one warp lose to each other. A
+// lost returns the pairs of the load and the store of an update (x++) that lanes of one warp lose to each other. A
 // barrier between the load and the store would order the lanes, but would save no update.
 func (f *Findings) lost() map[Pair]bool {
 	all := map[Pair]bool{}

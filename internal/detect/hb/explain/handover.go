@@ -60,7 +60,7 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 
 func (x *race) sameBlock() bool { return !x.devices && x.before.Block() == x.later.Actor.Block }
 
-// wide says that a scope includes both threads if they are in different blocks.
+// wide reports whether a scope includes both threads if they are in different blocks.
 func (x *race) wide(s event.Scope) bool {
 	switch {
 	case x.devices:
@@ -71,8 +71,8 @@ func (x *race) wide(s event.Scope) bool {
 	return s >= event.ScopeGPU
 }
 
-// concerns says that the race is on the variable itself: a flag does not hand itself over, and a lock does not protect
-// itself.
+// concerns reports whether the race is on the variable itself: a flag does not hand itself over, and a lock does not
+// protect itself.
 func (x *race) concerns(shared bool, address, size uint64) bool {
 	return shared == x.later.Memory.Shared && address < x.End && x.From < address+size
 }
@@ -136,9 +136,9 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	return how, true
 }
 
-// unawaited says that the earlier access happens before another thread of the later thread's block, but not before the
-// later thread, which has observed nothing since its last barrier. If the data are volatile and that thread observed
-// only more of the data, this does not count.
+// unawaited reports whether the earlier access happens before another thread of the later thread's block, but not
+// before the later thread, which has observed nothing since its last barrier. If the data are volatile and that thread
+// observed only more of the data, this does not count.
 func (x *race) unawaited() bool {
 	if x.block == nil || x.sameBlock() || x.block.observed(&x.later.Actor) {
 		return false
@@ -152,7 +152,7 @@ func (x *race) unawaited() bool {
 	return unawaited(x.block.of, &x.later.Actor, x.block.of.ViewOf(x.wi, x.later.Actor.Lane), &x.before)
 }
 
-// observed says that the actor has observed others since it last waited at a barrier.
+// observed reports whether the actor has observed others since it last waited at a barrier.
 func (b *block) observed(a *order.Actor) bool {
 	wi := a.Warp % a.Launch.WarpsPerBlock
 	for _, h := range b.warps[wi].seen(a.Lane) {
@@ -163,8 +163,8 @@ func (b *block) observed(a *order.Actor) bool {
 	return false
 }
 
-// unawaited says that an access of another block happens before some thread of the actor's block, but not before the
-// actor, whose view is own.
+// unawaited reports whether an access of another block happens before some thread of the actor's block, but not before
+// the actor, whose view is own.
 func unawaited(b *order.Block, a *order.Actor, own *order.View, other *order.Stamp) bool {
 	after := func(v *order.View) bool {
 		return v.Unknown(a.Launch, a.Block, other.Launch, other.Warp, 1<<uint(other.Lane), other.Epoch) == 0
@@ -179,11 +179,11 @@ func unawaited(b *order.Block, a *order.Actor, own *order.View, other *order.Sta
 	return false
 }
 
-// of says that the handover goes through the lock of a section.
+// of reports whether the handover goes through the lock of a section.
 func (h *handover) of(s section) bool { return s.lock.Shared == h.shared && s.lock.Addr == h.address }
 
-// gavenBack says that the earlier thread takes the lock of handover o itself, and had released it before its access.
-// Another thread of its block that has released the lock since does not act on its behalf.
+// gavenBack reports whether the earlier thread takes the lock of handover o itself, and had released it before its
+// access. Another thread of its block that has released the lock since does not act on its behalf.
 func (x *race) gavenBack(how *detect.Handover, o *handover) bool {
 	return how != nil && how.Apart && slices.ContainsFunc(x.sections(x.before.Block()), func(s section) bool {
 		return s.is(&x.before) && o.of(s)
@@ -208,7 +208,7 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 	return nil
 }
 
-// sameData says that what the later thread observed by o is not a flag but more of the data: another element of a
+// sameData reports whether what the later thread observed by o is not a flag but more of the data: another element of a
 // volatile array, or of an array updated by atomic operations, accessed by an instruction that also accesses the racing
 // bytes. Threads that process vertices and update neighbouring vertices observe each other like this all the time,
 // without handing anything over.
@@ -244,12 +244,12 @@ func (x *race) handoverUnheld(late []section) *detect.Handover {
 // thread that gives a lock back by an exchange wait for those that have tried to take it.
 func (x *race) idle(h *handover) bool { return h.discards && (x.sameBlock() || h.takes) }
 
-// follows says that an epoch of another thread of the later access's block happens before that access.
+// follows reports whether an epoch of another thread of the later access's block happens before that access.
 func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
 	return x.later.Actor.Unknown(x.after.Launch, x.after.Warp-x.wi+wi, 1<<uint(lane), epoch) == 0
 }
 
-// last gives the last handover to lanes of the warps [from, to) of the later thread's block, and the warp and lane.
+// last returns the last handover to lanes of the warps [from, to) of the later thread's block, and the warp and lane.
 // Handovers by the racing bytes themselves do not count. Its size is 0 if there is none.
 func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, lane int) {
 	take := func(h handover, wi uint32, i int) {
@@ -377,10 +377,11 @@ func (x *race) handoverOf(o *handover, by *history.Record, itself, locks bool, w
 	return out
 }
 
-// observedBefore says that the later thread observed an earlier write by the site of by than the last one, which is the
-// only one recorded. That happens when a loop writes again: the release found is then that of the next iteration. If
-// the observed write were by itself, nothing would be missing. The check is that in the code no release lies between
-// the access and the write. Place numbers follow the order of the code; functions are in the order of their first call.
+// observedBefore reports whether the later thread observed an earlier write by the site of by than the last one, which
+// is the only one recorded. That happens when a loop writes again: the release found is then that of the next
+// iteration. If the observed write were by itself, nothing would be missing. The check is that in the code no release
+// lies between the access and the write. Place numbers follow the order of the code; functions are in the order of
+// their first call.
 func (x *race) observedBefore(h *detect.Handover, by *history.Record) bool {
 	if h.Release == nil || h.Acquire == nil || !h.InScope || !x.sameBlock() && !(h.ReleaseWide && h.AcquireWide) {
 		return false
@@ -413,7 +414,7 @@ func (x *race) fences(out *detect.Handover, o *handover, by *history.Record, its
 	out.ReleaseWide, out.AcquireWide = x.wide(released), x.wide(acquired)
 }
 
-// met gives the epoch of the barrier at which the earlier thread, after its access, waited for another thread of its
+// met returns the epoch of the barrier at which the earlier thread, after its access, waited for another thread of its
 // block; 0: none.
 func (x *race) met(other *order.Stamp) uint32 {
 	lanes := uint32(0)
@@ -423,7 +424,7 @@ func (x *race) met(other *order.Stamp) uint32 {
 	return log(&x.before).Met(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, lanes, x.before.Epoch, other.Epoch)
 }
 
-// past gives the past of a block. If the block has been dropped, nothing can be excluded.
+// past returns the past of a block. If the block has been dropped, nothing can be excluded.
 func (l *launch) past(block uint32) past {
 	if l == nil {
 		return past{within: never}
@@ -438,14 +439,14 @@ func (l *launch) past(block uint32) past {
 	return p
 }
 
-// locks gives the critical sections that a thread was in at an epoch, or is in now if epoch is never.
+// locks returns the critical sections that a thread was in at an epoch, or is in now if epoch is never.
 func (x *race) locks(t *order.Stamp, epoch uint32) []section {
 	return slices.DeleteFunc(x.sections(t.Block()), func(s section) bool {
 		return !s.is(t) || epoch < s.from || s.to < epoch
 	})
 }
 
-// sections gives the last critical sections of a block, including those that have not ended.
+// sections returns the last critical sections of a block, including those that have not ended.
 func (l *launch) sections(block uint32) []section {
 	all := slices.Clone(l.past(block).sections)
 	if b := l.blocks[block]; b != nil {
@@ -456,18 +457,18 @@ func (l *launch) sections(block uint32) []section {
 	return slices.DeleteFunc(all, func(s section) bool { return s.taking != nil && !s.taking.proven() })
 }
 
-// is says that the section is by a thread of its launch.
+// is reports whether the section is by a thread of its launch.
 func (s *section) is(t *order.Stamp) bool { return s.warp == t.Warp && s.lane == t.Lane }
 
-// sameThread says that two stamps of one launch are by the same thread.
+// sameThread reports whether two stamps of one launch are by the same thread.
 func sameThread(s, t *order.Stamp) bool { return s.Warp == t.Warp && s.Lane == t.Lane }
 
 func among(all []section, id lock.ID) bool {
 	return slices.ContainsFunc(all, func(s section) bool { return s.lock == id })
 }
 
-// byLeader says that in each of the two blocks one thread takes the same lock on behalf of all threads. The leader of
-// the earlier block holds it across a barrier, and not both threads of the race are leaders.
+// byLeader reports whether in each of the two blocks one thread takes the same lock on behalf of all threads. The
+// leader of the earlier block holds it across a barrier, and not both threads of the race are leaders.
 func (x *race) byLeader() bool {
 	late := x.sections(x.after.Block())
 	return len(late) > 0 && slices.ContainsFunc(x.sections(x.before.Block()), func(e section) bool {
@@ -489,8 +490,8 @@ func (x *race) alone(early, late []section) (yes, twoLocks bool) {
 	return yes, yes && len(early) > 0 && len(late) > 0
 }
 
-// without says that a thread, which is in no critical section of a lock at an epoch, never took the lock, or released
-// it before and has not written it since: it does not hand over by the lock either.
+// without reports whether a thread, which is in no critical section of a lock at an epoch, never took the lock, or
+// released it before and has not written it since: it does not hand over by the lock either.
 func (x *race) without(id lock.ID, t *order.Stamp, epoch uint32) bool {
 	wrote, since := false, false
 	x.strongWrites(id.Shared, id.Block, id.Addr, func(w *history.Record) {

@@ -21,7 +21,7 @@ var (
 	scopes = map[string]event.Scope{"cta": event.ScopeCTA, "gpu": event.ScopeGPU, "sys": event.ScopeSys}
 )
 
-// parse gives the events of a program, without the end of its launch.
+// parse returns the events of a program, without the end of its launch.
 func parse(t *testing.T, program string) *event.Batch {
 	t.Helper()
 	launch := event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}

@@ -13,7 +13,7 @@ const (
 	PeerBytes = 1 << (event.PeerShift + 5)
 )
 
-// PeerBase gives the first address of a cluster of a launch.
+// PeerBase returns the first address of a cluster of a launch.
 func PeerBase(launch, cluster uint32) uint64 {
 	return peerBase + uint64(launch&0xff)<<launchShift + uint64(cluster%(1<<clusterBits))*PeerBytes
 }
@@ -23,7 +23,7 @@ func ofPeer(address uint64) (cluster, rank uint32, offset uint64) {
 	return uint32(address / PeerBytes % (1 << clusterBits)), uint32(address>>event.PeerShift&31) - 1, address % (1 << event.PeerShift)
 }
 
-// OfPeer gives the rank of the block whose shared memory contains an address, and the offset there. ok is false for
+// OfPeer returns the rank of the block whose shared memory contains an address, and the offset there. ok is false for
 // other addresses.
 func OfPeer(address uint64) (rank uint32, at uint64, ok bool) {
 	if address < peerBase {

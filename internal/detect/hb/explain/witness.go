@@ -145,7 +145,7 @@ type Operation struct {
 	Warp  uint32 // number within the block
 }
 
-// Observes says that a thread of the block of an access has observed strong writes of others.
+// Observes reports whether a thread of the block of an access has observed strong writes of others.
 func (w *Witness) Observes(a *history.Access) bool {
 	l := w.launches[a.Actor.Launch]
 	return l != nil && l.blocks[a.Actor.Block] != nil && l.blocks[a.Actor.Block].number > 0
@@ -196,7 +196,7 @@ func (w *Witness) Late(e *event.Event, of *order.Block, f func(p Pair, which str
 	})
 }
 
-// block gives the block of an order.Block; nil if there is none, unless make is set.
+// block returns the block of an order.Block; nil if there is none, unless make is set.
 func (w *Witness) block(of *order.Block, make bool) *block {
 	r := &w.recent[of.Index%uint32(len(w.recent))]
 	if *r != nil && (*r).of == of {
@@ -274,7 +274,7 @@ func (x *sights) settle(s *sight, lanes uint32) {
 	}
 }
 
-// handover gives the handover to a lane; none if the lane did not observe others.
+// handover returns the handover to a lane; none if the lane did not observe others.
 func (s *sight) handover(lane int) handover {
 	if s.lanes>>uint(lane)&1 == 0 {
 		return handover{}
@@ -285,7 +285,7 @@ func (s *sight) handover(lane int) handover {
 		s.event.RMW == event.CompareAndSwap && s.event.Flags&event.FlagWrite == 0, s.discards}
 }
 
-// seen gives the last handovers to a lane, in no particular order.
+// seen returns the last handovers to a lane, in no particular order.
 func (x *warp) seen(lane int) (all [8]handover) {
 	for i := range x.seenIn {
 		if s := &x.seenIn[i]; s.last != nil {
@@ -298,7 +298,7 @@ func (x *warp) seen(lane int) (all [8]handover) {
 	return all
 }
 
-// newest gives the last handover for which fit returns true.
+// newest returns the last handover for which fit returns true.
 func newest(all [8]handover, fit func(*handover) bool) (h handover) {
 	for i := range all {
 		if o := &all[i]; o.size != 0 && o.number >= h.number && fit(o) {
@@ -335,8 +335,8 @@ func (w *Witness) wrote(o *Operation, handed uint32) (gave uint32) {
 	return gave
 }
 
-// Follows says that the witness must be told of all strong writes of a block, because a thread of it may have taken a
-// lock.
+// Follows reports whether the witness must be told of all strong writes of a block, because a thread of it may have
+// taken a lock.
 func (w *Witness) Follows(of *order.Block) bool {
 	b := w.block(of, false)
 	return b != nil && b.locked

@@ -29,11 +29,12 @@ type Site struct {
 	Discards bool
 }
 
-// WeakStore says that the site is a store that is not strong. Values of such stores are compared
+// WeakStore reports whether the site is a store that is not strong. Values of such stores are compared
 // (detect.SameValueRace).
 func (s *Site) WeakStore() bool { return s.Side.Write && !s.Strong && s.Host == "" }
 
-// chained says that the site is a strong write. Two accesses of such a site are alike only if they have the same chain.
+// chained reports whether the site is a strong write. Two accesses of such a site are alike only if they have the same
+// chain.
 func (s *Site) chained() bool { return s.Strong && s.Side.Write }
 
 // StrongAccesses is a history that knows the strong accesses of a variable.
@@ -79,7 +80,7 @@ type Race struct {
 	From, End uint64
 }
 
-// relation gives the relation of an access to an earlier record. SameValue is not set.
+// relation returns the relation of an access to an earlier record. SameValue is not set.
 func (a *Access) relation(r *Record) detect.Relation {
 	l := a.Actor.Launch
 	if l == nil || l != r.Stamp.Launch {
@@ -92,7 +93,7 @@ func (a *Access) relation(r *Record) detect.Relation {
 	return rel
 }
 
-// Value gives the byte that the access writes at an address.
+// Value returns the byte that the access writes at an address.
 func (a *Access) Value(at uint64) byte {
 	return byte(a.Values[(at-a.From)/8] >> ((at - a.From) % 8 * 8))
 }
@@ -147,7 +148,7 @@ func (w *Warp) begin(v *order.View, lanes uint32) {
 // Each prepares an access for calls of Lane.
 func (w *Warp) Each() { w.begin(nil, w.Event.Mask) }
 
-// Lane gives the access of a lane. It is valid until the next call.
+// Lane returns the access of a lane. It is valid until the next call.
 func (w *Warp) Lane(lane int) *Access {
 	a := &w.lane
 	a.Actor.Lane = lane
@@ -165,7 +166,7 @@ func (w *Warp) Lane(lane int) *Access {
 	return a
 }
 
-// unknown gives those of lanes of a warp of the launch whose epoch the actor does not know.
+// unknown returns those of lanes of a warp of the launch whose epoch the actor does not know.
 func (w *Warp) unknown(warp, lanes, epoch uint32) uint32 {
 	return w.lane.Actor.Unknown(w.Block.Launch, warp, lanes, epoch)
 }

@@ -47,10 +47,10 @@ type relaxed struct {
 	each    uint32 // lanes that update one word together; 0: each lane has its own word
 }
 
-// all gives the lanes whose operations are performed with that of lane.
+// all returns the lanes whose operations are performed with that of lane.
 func (a *relaxed) all(lane int) uint32 { return a.each | 1<<lane }
 
-// aligned says that all lanes access aligned words.
+// aligned reports whether all lanes access aligned words.
 func (a *pending) aligned() bool {
 	all := uint64(0)
 	for _, at := range a.Batch.Addresses(a.Event, &a.room) {
@@ -152,7 +152,7 @@ func (h *Fast) performAtomics(w *Warp, v *order.View, lanes uint32, last order.C
 	}
 }
 
-// chainOf gives the chain of a deferred write.
+// chainOf returns the chain of a deferred write.
 func (h *Fast) chainOf(s *Site, at uint64, last order.ChainID) order.ChainID {
 	if !s.Side.Write {
 		return 0

@@ -116,7 +116,7 @@ func NewFast(o *order.Order) *Fast {
 		stamps: make([]stamp, 1), indices: map[*list]*index{}, summaries: newSummaries()}
 }
 
-// stateOf gives the state of a site.
+// stateOf returns the state of a site.
 func (h *Fast) stateOf(s *Site) *siteState {
 	for uint32(len(h.sites)) <= s.Number {
 		h.sites = append(h.sites, nil)
@@ -205,14 +205,14 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 	}
 }
 
-// aligned says that the lanes' accesses are aligned to their size, a power of two. A modulo operation would cost as
-// much as the rest of the check.
+// aligned reports whether the lanes' accesses are aligned to their size, a power of two. A modulo operation would cost
+// as much as the rest of the check.
 func aligned(e *event.Event) bool {
 	below := uint64(e.Size) - 1
 	return uint64(e.Size)&below == 0 && e.Addr&below == 0
 }
 
-// isSplit says that the words of the segment at an event's address have histories of their own.
+// isSplit reports whether the words of the segment at an event's address have histories of their own.
 func (h *Fast) isSplit(w *Warp, e *event.Event) bool {
 	return h.page(w.Memory, e.Addr).segments[e.Addr/segmentBytes%pageSegs].history&wordsFlag != 0
 }
@@ -386,7 +386,7 @@ func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
 	return true
 }
 
-// changes says that a lane's store of at most a word changes what is in memory.
+// changes reports whether a lane's store of at most a word changes what is in memory.
 func (w *Warp) changes(lane int) bool {
 	now, was := w.Batch.ValueOf(w.Event, lane)[0], w.Batch.OldOf(w.Event, lane)[0]
 	if w.Event.Size < wordBytes { // Old holds the surrounding word
@@ -476,7 +476,7 @@ func (h *Fast) record(a *Access, s *siteState, chain order.ChainID, from, end ui
 	}
 }
 
-// wordAt gives the word at an address in segment i of a page. It splits the segment if necessary.
+// wordAt returns the word at an address in segment i of a page. It splits the segment if necessary.
 func (h *Fast) wordAt(p *page, i int, at uint64) *word {
 	s := &p.segments[i]
 	if s.history&wordsFlag == 0 {
@@ -485,12 +485,12 @@ func (h *Fast) wordAt(p *page, i int, at uint64) *word {
 	return &h.words.of(s.history &^ wordsFlag)[at%segmentBytes/wordBytes]
 }
 
-// wordIn gives the word of an address.
+// wordIn returns the word of an address.
 func (h *Fast) wordIn(m Memory, at uint64) *word {
 	return h.wordAt(h.page(m, at), int(at/segmentBytes%pageSegs), at)
 }
 
-// page gives the page of an address, creating it if necessary. The page is the current launch's from then on.
+// page returns the page of an address, creating it if necessary. The page is the current launch's from then on.
 func (h *Fast) page(m Memory, at uint64) *page {
 	var slot **page
 	if m.Shared {
@@ -536,7 +536,7 @@ func (h *Fast) enterPage(m Memory, slot **page, at uint64) *page {
 	return p
 }
 
-// chunkOf gives a chunk of pages of global memory, creating it if necessary.
+// chunkOf returns a chunk of pages of global memory, creating it if necessary.
 func (h *Fast) chunkOf(n uint64) *chunk {
 	c := &h.recentChunks[n*0x9e3779b97f4a7c15>>60]
 	if c.chunk == nil || c.number != n {
@@ -549,7 +549,7 @@ func (h *Fast) chunkOf(n uint64) *chunk {
 	return c.chunk
 }
 
-// windowOf gives the shared memory of a block, creating it if necessary.
+// windowOf returns the shared memory of a block, creating it if necessary.
 func (h *Fast) windowOf(m Memory) *window {
 	slot := &h.recent[m.Block%uint32(len(h.recent))]
 	if *slot != nil && (*slot).Memory == m {
@@ -564,7 +564,7 @@ func (h *Fast) windowOf(m Memory) *window {
 	return w
 }
 
-// page gives the slot of the page of an address. The address wraps at maxWindow: the shared memory of all devices is
+// page returns the slot of the page of an address. The address wraps at maxWindow: the shared memory of all devices is
 // much smaller.
 func (w *window) page(at uint64) **page {
 	n := at / pageBytes % (maxWindow / pageBytes)

@@ -13,14 +13,14 @@ const segmentBytes = 128
 // mask is a set of bytes of a segment.
 type mask struct{ lo, hi uint64 }
 
-// maskOf gives the bytes [from, end) of a segment.
+// maskOf returns the bytes [from, end) of a segment.
 func maskOf(from, end uint64) mask {
 	m := below(end)
 	b := below(from)
 	return mask{m.lo &^ b.lo, m.hi &^ b.hi}
 }
 
-// below gives the first n bytes.
+// below returns the first n bytes.
 func below(n uint64) mask {
 	switch {
 	case n >= 128:
@@ -37,7 +37,7 @@ func (m mask) without(o mask) mask  { return mask{m.lo &^ o.lo, m.hi &^ o.hi} }
 func (m mask) empty() bool          { return m.lo|m.hi == 0 }
 func (m mask) overlaps(o mask) bool { return m.lo&o.lo|m.hi&o.hi != 0 }
 
-// word gives the bytes of a word that are in the set, as four bits.
+// word returns the bytes of a word that are in the set, as four bits.
 func (m mask) word(i int) uint8 {
 	x := m.lo
 	if i >= 16 {
@@ -61,7 +61,7 @@ func (m mask) ranges(f func(from, end uint64)) {
 	}
 }
 
-// first gives the lowest byte in the set, or 128 if it is empty.
+// first returns the lowest byte in the set, or 128 if it is empty.
 func (m mask) first() uint64 {
 	if m.lo != 0 {
 		return uint64(bits.TrailingZeros64(m.lo))
@@ -77,7 +77,7 @@ type footprint struct {
 	bytes [32]mask
 }
 
-// all gives the bytes that any lane accesses, and says whether no two lanes access the same byte.
+// all returns the bytes that any lane accesses, and says whether no two lanes access the same byte.
 func (f *footprint) all() (all mask, disjoint bool) {
 	disjoint = true
 	for m := f.lanes; m != 0; m &= m - 1 {
@@ -123,7 +123,7 @@ func keyOf(s *Site, e *event.Event, lanes uint32) shapeKey {
 	return k
 }
 
-// is says that k equals keyOf(site, e, lanes). Comparing field by field is faster than making the key first.
+// is reports whether k equals keyOf(site, e, lanes). Comparing field by field is faster than making the key first.
 func (k *shapeKey) is(e *event.Event, lanes uint32) bool {
 	return k.exec == e.Mask && k.lanes == lanes && k.within == uint8(e.Addr%segmentBytes) && k.stride == e.Stride &&
 		(e.Flags&event.FlagRows == 0 && k.shift == 0 || e.Flags&event.FlagRows != 0 && k.shift == e.RowShift+1 && k.rows == e.RowStride())
@@ -146,7 +146,7 @@ type piece struct {
 // manyShapes is the most shapes of a site that are kept. A site with more is irregular, and is judged by words.
 const manyShapes = 96
 
-// shapeOf gives the shape of an event's lanes; nil if its site has too many shapes.
+// shapeOf returns the shape of an event's lanes; nil if its site has too many shapes.
 func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteState) *shape {
 	s := h.shapes[k]
 	if s != nil || site.shapes >= manyShapes {
@@ -201,7 +201,7 @@ type kindKey struct {
 	print *footprint
 }
 
-// accessOf gives the kind of an access, as an index in h.kinds, and the lane that is its lane 0.
+// accessOf returns the kind of an access, as an index in h.kinds, and the lane that is its lane 0.
 func (h *Fast) accessOf(s *Site, exec uint32, f *footprint) (uint32, uint8) {
 	c, lane := f.canonical()
 	print := h.prints[c]

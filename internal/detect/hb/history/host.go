@@ -25,7 +25,7 @@ const (
 	fewPages     = 64
 )
 
-// pagesOf gives the pages [first, last] of the bytes [from, end), and says whether these are few.
+// pagesOf returns the pages [first, last] of the bytes [from, end), and says whether these are few.
 func pagesOf(from, end uint64) (first, last uint64, few bool) {
 	first, last = from>>hostPageBits, (end-1)>>hostPageBits
 	return first, last, last-first < fewPages
@@ -62,7 +62,7 @@ func (x *hostRecords) all() iter.Seq[*Record] {
 	}
 }
 
-// overlapping gives the records that overlap [from, end), by time, as indices in list.
+// overlapping returns the records that overlap [from, end), by time, as indices in list.
 func (x *hostRecords) overlapping(from, end uint64) (found []int32) {
 	if from >= end || len(x.list) == 0 {
 		return nil

@@ -115,8 +115,8 @@ func (p *page) supersede(h *Fast, i int) {
 	}
 }
 
-// repeats says that each access of history o has a counterpart in history n: by the same site, to at least the same
-// bytes.
+// repeats reports whether each access of history o has a counterpart in history n: by the same site, to at least the
+// same bytes.
 func (h *Fast) repeats(n, o uint32) bool {
 	for _, r := range h.histories[o].records {
 		k := &h.kinds[r.access]
@@ -133,12 +133,12 @@ func (h *Fast) repeats(n, o uint32) bool {
 	return true
 }
 
-// hasPast says that accesses of earlier launches to a segment are kept unchanged.
+// hasPast reports whether accesses of earlier launches to a segment are kept unchanged.
 func (p *page) hasPast(i int) bool {
 	return slices.ContainsFunc(p.past, func(x *past) bool { return x.segments[i].history != 0 })
 }
 
-// summaryOf gives the accesses of ended launches to a segment: an index in summaries.list.
+// summaryOf returns the accesses of ended launches to a segment: an index in summaries.list.
 func (p *page) summaryOf(i int) uint32 {
 	if p.summaries == nil {
 		return 0
@@ -167,7 +167,8 @@ func newSummaries() summaries {
 	return summaries{list: make([][]summary, 1), byHash: map[uint64]uint32{}, memo: map[summaryKey]uint32{}}
 }
 
-// after gives the summaries of a segment after the end of launch l, which left a history there. from are those before.
+// after returns the summaries of a segment after the end of launch l, which left a history there. from are those
+// before.
 func (c *summaries) after(h *Fast, from, history uint32, l *order.Launch) uint32 {
 	if c.launch != l {
 		clear(c.memo)
@@ -422,7 +423,7 @@ func (h *Fast) reuse(p *page, i int, from, end uint64) {
 	}
 }
 
-// withoutRange gives records of the host without the bytes [from, end).
+// withoutRange returns records of the host without the bytes [from, end).
 func withoutRange(records []Record, from, end uint64) (kept []Record) {
 	if from >= end || !slices.ContainsFunc(records, func(r Record) bool { return r.From < end && from < r.End }) {
 		return records

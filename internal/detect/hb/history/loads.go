@@ -83,18 +83,18 @@ type granules [chunkBytes / granuleBytes / 64]uint64
 // granuleBytes is the unit in which deferred accesses are tracked. It is the alignment of allocations.
 const granuleBytes = 256
 
-// granuleOf gives the index of the granule of an address within its chunk.
+// granuleOf returns the index of the granule of an address within its chunk.
 func granuleOf(at uint64) uint64 { return at / granuleBytes % (chunkBytes / granuleBytes) }
 
 func (s *granules) has(i uint64) bool { return s[i/64]>>(i%64)&1 != 0 }
 func (s *granules) add(i uint64)      { s[i/64] |= 1 << (i % 64) }
 
-// page gives the granules of the page at an address that are in the set, one bit each.
+// page returns the granules of the page at an address that are in the set, one bit each.
 func (s *granules) page(at uint64) uint16 {
 	return uint16(s[granuleOf(at)/64] >> (granuleOf(at) / 16 % 4 * 16))
 }
 
-// hasAll says that all granules in [first, last] are in the set.
+// hasAll reports whether all granules in [first, last] are in the set.
 func (s *granules) hasAll(first, last uint64) bool {
 	for i := first / 64; i <= last/64; i++ {
 		want := ^uint64(0)
@@ -122,7 +122,7 @@ func newGranuleSet() *granuleSet {
 	return &granuleSet{chunks: map[uint64]*granules{}, number: ^uint64(0)}
 }
 
-// of gives the part of the set that contains an address.
+// of returns the part of the set that contains an address.
 func (x *granuleSet) of(at uint64) *granules {
 	if n := at / chunkBytes; n != x.number {
 		if x.number, x.last = n, x.chunks[n]; x.last == nil {
@@ -150,7 +150,7 @@ func (x *granuleSet) addAll(b *event.Batch, e *event.Event) (grew bool) {
 	return grew
 }
 
-// overlaps says that an access touches a granule of the set.
+// overlaps reports whether an access touches a granule of the set.
 func (x *granuleSet) overlaps(b *event.Batch, e *event.Event) (found bool) {
 	eachGranule(b, e, func(at uint64) bool {
 		found = x.of(at).has(granuleOf(at))
@@ -227,7 +227,7 @@ type pending struct {
 	room  [32]uint64
 }
 
-// mayPutOff says that an access by a warp may be deferred. It makes the access the pending one.
+// mayPutOff reports whether an access by a warp may be deferred. It makes the access the pending one.
 func (h *Fast) mayPutOff(l *loads, w *Warp, s *siteState) bool {
 	if l.off || s.direct == h.current || l.window == nil && len(h.current.hosts) > 0 {
 		return false
@@ -333,9 +333,9 @@ func (l *loads) fold(s *siteLoads) bool {
 		x.times == o.times && (x.times == 1 || x.later == o.later && x.step == o.step) && x.longer(o, &x.warps, &x.apart)
 }
 
-// has says that o repeats an access that x already contains, in the same epoch. Such a repeated read can race with
-// nothing new. Without this check, loops over a few addresses within outer loops would make a new entry each time an
-// inner loop begins.
+// has reports whether o repeats an access that x already contains, in the same epoch. Such a repeated read can race
+// with nothing new. Without this check, loops over a few addresses within outer loops would make a new entry each time
+// an inner loop begins.
 func (x *load) has(o *load) bool {
 	if x.kind != o.kind || x.lanes != o.lanes || x.epoch != o.epoch || o.warp-x.warp >= x.warps {
 		return false
@@ -384,19 +384,19 @@ func (x *load) longer(o *load, n *uint32, step *int32) bool {
 	return true
 }
 
-// at gives the address of an access.
+// at returns the address of an access.
 func (x *load) at(time, warp uint32) uint64 {
 	return x.addr + uint64(int64(time)*int64(x.step)+int64(warp)*int64(x.apart))
 }
 
-// is says that an event of the same site is of this kind.
+// is reports whether an event of the same site is of this kind.
 func (k *loadKind) is(e *event.Event) bool {
 	o := &k.event
 	return o.Flags == e.Flags&^valueFlags && (e.Flags&event.FlagScattered != 0 ||
 		o.Stride == e.Stride && (e.Flags&event.FlagRows == 0 || o.Side == e.Side && o.RowShift == e.RowShift))
 }
 
-// kindOf gives the kind of an event: one of the last few, or a new one.
+// kindOf returns the kind of an event: one of the last few, or a new one.
 func (l *loads) kindOf(s *Site, e *event.Event) uint32 {
 	for i := len(l.kinds) - 1; i >= max(len(l.kinds)-16, 0); i-- {
 		if l.kinds[i].site == s && l.kinds[i].is(e) {
@@ -412,13 +412,13 @@ func (l *loads) kindOf(s *Site, e *event.Event) uint32 {
 // reach is a range of addresses that contains all bytes that lanes access.
 type reach struct{ from, end uint64 }
 
-// lineReach gives the reach of an access with one stride.
+// lineReach returns the reach of an access with one stride.
 func lineReach(e *event.Event) reach {
 	last := e.Addr + uint64(int64(31-bits.LeadingZeros32(e.Mask)-bits.TrailingZeros32(e.Mask))*e.Stride)
 	return reach{min(e.Addr, last), max(e.Addr, last) + uint64(e.Size)}
 }
 
-// reach gives the reach of a warp's access, and the lanes' addresses if the access is scattered.
+// reach returns the reach of a warp's access, and the lanes' addresses if the access is scattered.
 func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 	e := w.Event
 	size := uint64(e.Size)
@@ -441,7 +441,7 @@ func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 	return r, addrs
 }
 
-// untouched says that accesses to everything that lanes access may be deferred, and adds the granules to l.
+// untouched reports whether accesses to everything that lanes access may be deferred, and adds the granules to l.
 func (h *Fast) untouched(l *loads, r reach, w *Warp) bool {
 	if r.from < r.end && r.from/chunkBytes == (r.end-1)/chunkBytes && l.granules.of(r.from).hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
 		return true
@@ -449,7 +449,7 @@ func (h *Fast) untouched(l *loads, r reach, w *Warp) bool {
 	return eachGranule(w.Batch, w.Event, func(at uint64) bool { return h.untouchedAt(l, at) })
 }
 
-// pageOf gives the page of an address; nil if nothing was recorded there.
+// pageOf returns the page of an address; nil if nothing was recorded there.
 func (h *Fast) pageOf(l *loads, at uint64) *page {
 	if l.window != nil {
 		return *l.window.page(at)
@@ -483,7 +483,7 @@ func (h *Fast) untouchedAt(l *loads, at uint64) bool {
 	return true
 }
 
-// otherwise says that deferred accesses of the other class exist in the granule of an address and may race with
+// otherwise reports whether deferred accesses of the other class exist in the granule of an address and may race with
 // accesses of this one.
 func (h *Fast) otherwise(l *loads, at uint64) bool {
 	if l.window != nil {
@@ -496,7 +496,7 @@ func (h *Fast) otherwise(l *loads, at uint64) bool {
 	return holds(h.current.logs[classes-1-l.class]) || slices.ContainsFunc(h.current.others, holds)
 }
 
-// loadsOf gives the deferred loads of a memory by the current launch.
+// loadsOf returns the deferred loads of a memory by the current launch.
 func (h *Fast) loadsOf(m Memory) *loads {
 	if !m.Shared {
 		return h.current.logs[weakLoads]
@@ -522,12 +522,12 @@ func (l *loads) forget() {
 	l.fixed, l.parted, l.off = 0, 0, false
 }
 
-// before says that a launch follows all that have accessed a page.
+// before reports whether a launch follows all that have accessed a page.
 func (p *page) before(x *launchState) bool {
 	return (p.launch == nil || x.Follows(p.launch.Launch)) && !slices.ContainsFunc(p.earlier, func(l *order.Launch) bool { return !x.Follows(l) })
 }
 
-// holds says that deferred accesses may exist in the bytes [from, end).
+// holds reports whether deferred accesses may exist in the bytes [from, end).
 func (l *loads) holds(from, end uint64) bool {
 	for n, s := range l.granules.chunks {
 		lo, hi := max(from, n*chunkBytes), min(end, (n+1)*chunkBytes)
@@ -562,7 +562,7 @@ func (h *Fast) performOthers(at uint64) {
 	}
 }
 
-// allLoads gives the deferred accesses of all launches that are not forgotten.
+// allLoads returns the deferred accesses of all launches that are not forgotten.
 func (h *Fast) allLoads() []*loads {
 	all := slices.Clone(h.ended)
 	for _, x := range h.launches {
@@ -778,7 +778,7 @@ func (h *Fast) reuseLoads(from, end uint64) {
 	}
 }
 
-// straddles says that a lane has accessed bytes both inside and outside of [from, end).
+// straddles reports whether a lane has accessed bytes both inside and outside of [from, end).
 func (l *loads) straddles(from, end uint64) (found bool) {
 	l.places(func(_ *Site, b *event.Batch, e *event.Event, lanes uint32) {
 		size := uint64(e.Size)
@@ -832,8 +832,8 @@ func (h *Fast) beginLoads(x *launchState) {
 	}
 }
 
-// makesUp says that the launch of l follows that of o and has deferred the same accesses: whoever races with those of o
-// races with those of l.
+// makesUp reports whether the launch of l follows that of o and has deferred the same accesses: whoever races with
+// those of o races with those of l.
 func (l *loads) makesUp(o *loads) bool {
 	switch {
 	case l.class != o.class || !l.state.Follows(o.state.Launch):

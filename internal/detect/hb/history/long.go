@@ -31,7 +31,7 @@ type group struct {
 	epoch  uint32 // the largest epoch
 }
 
-// indexed gives the index of a long list, created and brought up to date if necessary.
+// indexed returns the index of a long list, created and brought up to date if necessary.
 func (h *Fast) indexed(l *list) *index {
 	n := len(l.entries)
 	x := h.indices[l]
@@ -59,7 +59,7 @@ func (x *index) link(h *Fast, l *list, i int) {
 	e.like, g.newest, g.epoch = g.newest, int32(i+1), max(g.epoch, s.epoch)
 }
 
-// slot gives the slot for the site and warp of a stamp.
+// slot returns the slot for the site and warp of a stamp.
 func (x *index) slot(h *Fast, l *list, s *stamp) *int32 {
 	for n := (s.warp*0x9e3779b1 ^ s.site.Number*0x85ebca6b) >> 7; ; n++ {
 		at := &x.slots[int(n)&(len(x.slots)-1)]
@@ -72,7 +72,7 @@ func (x *index) slot(h *Fast, l *list, s *stamp) *int32 {
 	}
 }
 
-// group gives the group of a stamp and some bytes, creating it if necessary.
+// group returns the group of a stamp and some bytes, creating it if necessary.
 func (x *index) group(s *stamp, bytes uint8) *group {
 	for i := range x.groups {
 		if g := &x.groups[i]; g.site == s.site && g.bytes == bytes && g.launch == s.launch {
@@ -83,8 +83,8 @@ func (x *index) group(s *stamp, bytes uint8) *group {
 	return &x.groups[len(x.groups)-1]
 }
 
-// newest gives one more than the index of the newest entry that an access with a stamp may supersede. l.next gives the
-// one before it.
+// newest returns one more than the index of the newest entry that an access with a stamp may supersede. l.next gives
+// the one before it.
 func (l *list) newest(h *Fast, s *stamp) int32 {
 	if n := len(l.entries); n <= longList {
 		return int32(n)

@@ -61,7 +61,7 @@ func (w *Warp) restore(a *Access) {
 	a.Old = old
 }
 
-// sameBytes says that two stores write the same into [from, end).
+// sameBytes reports whether two stores write the same into [from, end).
 func sameBytes(a, b *Access, from, end uint64) bool {
 	if a.Values == nil || b.Values == nil {
 		return false
@@ -74,7 +74,7 @@ func sameBytes(a, b *Access, from, end uint64) bool {
 	return true
 }
 
-// apart says that no two lanes of a store write the same bytes. It may return false if that is not cheap to see.
+// apart reports whether no two lanes of a store write the same bytes. It may return false if that is not cheap to see.
 func (w *Warp) apart() bool {
 	e := w.Event
 	size := uint64(e.Size)

@@ -129,13 +129,13 @@ func (m *memory) judge(o *order.Order, a *Access, r *Record, from, end uint64, r
 	}
 }
 
-// part gives the intersection of [from, end) with the word that contains an address.
+// part returns the intersection of [from, end) with the word that contains an address.
 func part(at, from, end uint64) (uint64, uint64) {
 	word := at &^ (wordBytes - 1)
 	return max(from, word), min(end, word+wordBytes)
 }
 
-// sameValue says that a store writes into the word around an address the same as all stores by the site of r have
+// sameValue reports whether a store writes into the word around an address the same as all stores by the site of r have
 // written there, in the bytes that a and r share.
 func (m *memory) sameValue(a *Access, r *Record, at uint64) bool {
 	from, to := part(at, r.From, r.End)
@@ -173,7 +173,7 @@ func (p *Plain) Record(a *Access, chain order.ChainID) {
 	}
 }
 
-// supersedes says that whatever races with o races with r as well, for the same reason.
+// supersedes reports whether whatever races with o races with r as well, for the same reason.
 func (r *Record) supersedes(o *Record) bool {
 	a, b := r.Stamp, o.Stamp
 	a.Epoch, b.Epoch = 0, 0

@@ -90,7 +90,7 @@ const (
 	mostHistories = 1 << 17
 )
 
-// find gives the move of a key; nil if it is not in the table.
+// find returns the move of a key; nil if it is not in the table.
 func (t *moves) find(k *moveKey) *move {
 	i := k.hash() >> t.shift
 	if m := &t.table[i]; m.is(k) {
@@ -175,7 +175,7 @@ func (s *segment) make(from *segment, m *move) {
 	*s = segment{m.to, (from.warp()+m.base.warp)<<5 | uint32(from.lane()+m.base.lane)&31, from.epoch + m.base.epoch}
 }
 
-// before says that a check of a record holds for a segment.
+// before reports whether a check of a record holds for a segment.
 func before(s *segment, r *record, c check, a *acting) bool {
 	warp, turn := s.warp()+r.warp, int((s.lane()+r.lane)&31)
 	lanes := c.other
@@ -225,7 +225,7 @@ func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, ok bool) {
 	return out, true
 }
 
-// conflict gives the lanes of a record that access bytes which other threads of the access's warp access too. The own
+// conflict returns the lanes of a record that access bytes which other threads of the access's warp access too. The own
 // lanes apply if the record is by the same warp, the other lanes if it is by another. Lanes are numbered as in the
 // record.
 func conflict(k *kind, now *record, o *kind, r *record) (own, other uint32) {
@@ -350,7 +350,7 @@ func (h *Fast) normal(m *move, records []record) {
 	m.to = h.intern(records)
 }
 
-// intern gives the index of the history with given records.
+// intern returns the index of the history with given records.
 func (h *Fast) intern(records []record) uint32 {
 	key := uint64(len(records))
 	for i := range records {

@@ -17,7 +17,7 @@ type join struct {
 	stored bool   // a weak store is among the members
 }
 
-// joinOf gives the effect of an access on a word.
+// joinOf returns the effect of an access on a word.
 func (h *Fast) joinOf(from uint32, now member) *join {
 	j := &h.joins[(from*0x9e3779b1^now.stamp*0x85ebca6b)>>22]
 	if j.known && j.from == from && j.now == now {
@@ -59,7 +59,7 @@ func (h *Fast) joinOf(from uint32, now member) *join {
 	return j
 }
 
-// members gives the members of a word without a list.
+// members returns the members of a word without a list.
 func (h *Fast) members(stamp uint32) []member {
 	if stamp&setFlag != 0 {
 		return h.sets.members(stamp &^ setFlag)
@@ -85,7 +85,7 @@ func (x *sets) members(at uint32) []member {
 	return b[1:][:b[0].stamp]
 }
 
-// of gives the word.stamp for a set of members.
+// of returns the word.stamp for a set of members.
 func (x *sets) of(members []member) uint32 {
 	if len(members) == 1 && members[0].values == inMemory {
 		return members[0].stamp

@@ -16,7 +16,7 @@ type pattern struct {
 	rest   uint32                  // words for which the shortcut does not apply
 }
 
-// patternOf gives the pattern of a history.
+// patternOf returns the pattern of a history.
 func (h *Fast) patternOf(x *interned) *pattern {
 	if x.pattern != nil {
 		return x.pattern
@@ -106,7 +106,7 @@ func (h *Fast) splitSegment(words *[wordsPerSegment]word, s *segment, l *order.L
 	}
 }
 
-// membersOf gives word.stamp for records by the same lanes; 0 if they cannot form a set.
+// membersOf returns word.stamp for records by the same lanes; 0 if they cannot form a set.
 func (h *Fast) membersOf(s *segment, l *order.Launch, x *interned, records []int) uint32 {
 	set := uint32(0)
 	for _, i := range records {

@@ -40,7 +40,7 @@ func (h *Fast) sweep() {
 	*h = *fresh
 }
 
-// whole says that others will know all of a launch or none of it, whatever launches agents begin later.
+// whole reports whether others will know all of a launch or none of it, whatever launches agents begin later.
 func whole(l *order.Launch) bool { return l.Over() && !l.Published() }
 
 // summarise moves the accesses to a page to a fresh history, as summaries. What summaries cannot represent it moves as

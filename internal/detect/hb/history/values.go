@@ -62,7 +62,7 @@ type savedValues struct {
 	value [segmentBytes]byte
 }
 
-// savedOf gives the saved values of a site, creating them if necessary.
+// savedOf returns the saved values of a site, creating them if necessary.
 func (p *page) savedOf(i int, s *Site) *savedValues {
 	if p.saved == nil {
 		p.saved = map[int][]*savedValues{}
@@ -237,7 +237,7 @@ func (h *Fast) stores(l *list, is func(s *stamp, e *entry) bool, change func(e *
 	}
 }
 
-// word gives bytes of a word as a number. Bytes that the access does not touch are zero.
+// word returns bytes of a word as a number. Bytes that the access does not touch are zero.
 func (a *Access) word(at uint64, bytes uint8, of func(uint64) byte) (x uint32) {
 	for i := uint64(0); i < wordBytes; i++ {
 		if bytes>>i&1 != 0 && a.holds(at+i) {
@@ -247,12 +247,12 @@ func (a *Access) word(at uint64, bytes uint8, of func(uint64) byte) (x uint32) {
 	return x
 }
 
-// holds says that the old value of a byte is known: the access touches the byte or its word.
+// holds reports whether the old value of a byte is known: the access touches the byte or its word.
 func (a *Access) holds(at uint64) bool {
 	return at >= a.From&^(wordBytes-1) && at < (a.End+wordBytes-1)&^(wordBytes-1)
 }
 
-// old gives the byte at an address before the access.
+// old returns the byte at an address before the access.
 func (a *Access) old(at uint64) byte {
 	base := a.From
 	if a.End-a.From < wordBytes {

@@ -45,7 +45,7 @@ type stampSlot struct {
 	number uint32
 }
 
-// stampOf gives the number of a stamp, adding it to h.stamps if necessary.
+// stampOf returns the number of a stamp, adding it to h.stamps if necessary.
 func (h *Fast) stampOf(s *siteState, x stamp) uint32 {
 	c := &s.stamps[x.warp%uint32(len(s.stamps))]
 	if c.number == 0 || c.stamp != x {
@@ -55,7 +55,7 @@ func (h *Fast) stampOf(s *siteState, x stamp) uint32 {
 	return c.number
 }
 
-// stamp gives the stamp of an access by lanes with a common view.
+// stamp returns the stamp of an access by lanes with a common view.
 func (w *Warp) stamp() stamp {
 	return stamp{w.Site, w.Block.Launch, w.Event.Warp, w.Event.Mask, w.view.Epoch}
 }
@@ -109,8 +109,8 @@ func (l *list) dead() (n int) {
 	return n
 }
 
-// before says that all entries of a list happen before an access or are by its own thread. It looks only at the newest
-// entry, and returns false if that does not tell.
+// before reports whether all entries of a list happen before an access or are by its own thread. It looks only at the
+// newest entry, and returns false if that does not tell.
 func (h *Fast) before(l *list, a *Access) bool {
 	n := len(l.entries)
 	return n > 0 && l.entries[n-1].last() && l.entries[n-1].lanes != 0 && h.known(a, &l.entries[n-1])
@@ -126,7 +126,7 @@ func (l *list) grow(e *entry, lanes uint32) {
 	}
 }
 
-// listed gives the list of a word, converting the word if necessary.
+// listed returns the list of a word, converting the word if necessary.
 func (h *Fast) listed(w *word) *list {
 	if w.stamp&listFlag != 0 {
 		return h.lists.of(w.stamp &^ listFlag)
@@ -390,8 +390,8 @@ func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func
 	return true
 }
 
-// sameValue says that a store writes into a word the same as all stores by an entry's site have written there, in the
-// bytes that both write.
+// sameValue reports whether a store writes into a word the same as all stores by an entry's site have written there, in
+// the bytes that both write.
 func (h *Fast) sameValue(a *Access, e *entry, at uint64) bool {
 	if e.values == mixed || a.Values == nil {
 		return false
@@ -425,8 +425,8 @@ func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes ui
 	h.recordList(a, w, l, entry{stamp: number, lanes: lane, bytes: bytes}, at, chain, h.afterAll(a, l))
 }
 
-// supersedes says that accesses by the same lanes with stamps number and s differ only in that those of number are
-// later.
+// supersedes reports whether accesses by the same lanes with stamps number and s differ only in that those of number
+// are later.
 func (h *Fast) supersedes(number uint32, s *stamp) bool {
 	n := &h.stamps[number]
 	return s.site == n.site && s.launch == n.launch && s.warp == n.warp && s.exec == n.exec
@@ -461,7 +461,7 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 	l.add(h, w, now)
 }
 
-// known says that the accesses of an entry happen before an access or are by its own thread.
+// known reports whether the accesses of an entry happen before an access or are by its own thread.
 func (h *Fast) known(a *Access, e *entry) bool {
 	s := &h.stamps[e.stamp]
 	lanes := e.lanes
@@ -471,7 +471,7 @@ func (h *Fast) known(a *Access, e *entry) bool {
 	return lanes == 0 || a.Actor.Unknown(s.launch, s.warp, lanes, s.epoch) == 0
 }
 
-// afterAll says that all entries of a list happen before an access or are by its own thread.
+// afterAll reports whether all entries of a list happen before an access or are by its own thread.
 func (h *Fast) afterAll(a *Access, l *list) bool {
 	if h.before(l, a) {
 		return true

@@ -31,8 +31,8 @@ func (o *Order) Assume(agent uint32, token uint64, wait bool) {
 	}
 }
 
-// does gives what an agent knows in the assumed order, after it has begun an epoch or learned something. A nil x gives
-// nil.
+// does returns what an agent knows in the assumed order, after it has begun an epoch or learned something. A nil x
+// gives nil.
 func (x *assumed) does(a *Agent) *clock.Foreign {
 	if x == nil {
 		return nil
@@ -54,7 +54,8 @@ func (x *assumed) wait(a *Agent, token uint64) {
 	}
 }
 
-// Assumes says that the assumed order puts an access of another launch, or of the host, before what the actor does.
+// Assumes reports whether the assumed order puts an access of another launch, or of the host, before what the actor
+// does.
 func (a *Actor) Assumes(s *Stamp) bool {
 	known := a.Assumed
 	if a.Launch != nil {

@@ -88,8 +88,8 @@ func (b *Block) waiters(bar []arrival) (any, all bool) {
 	return any, all
 }
 
-// AllWait says whether e is the completion of a barrier at which all live threads of the block wait: whether Sync will
-// return true.
+// AllWait reports whether e is the completion of a barrier at which all live threads of the block wait: whether Sync
+// will return true.
 func (b *Block) AllWait(e *event.Event) bool {
 	bar := b.barriers[e.Barrier]
 	if e.Kind != event.BarrierDone || len(bar) == 0 || b.leftShared {
@@ -99,7 +99,7 @@ func (b *Block) AllWait(e *event.Event) bool {
 	return all
 }
 
-// gather gives the new view of the waiters at a barrier: the joined knowledge of all arrivals, including their own
+// gather returns the new view of the waiters at a barrier: the joined knowledge of all arrivals, including their own
 // epochs. all says that every thread of the block that has accessed memory waits; the waiters then know all that the
 // block has done.
 func (b *Block) gather(bar []arrival, all bool) *View {
@@ -127,7 +127,7 @@ func (b *Block) gather(bar []arrival, all bool) *View {
 	return &View{k, b.number}
 }
 
-// allKnown gives the view of an epoch that knows k, and all earlier epochs of its block. Blocks that run together
+// allKnown returns the view of an epoch that knows k, and all earlier epochs of its block. Blocks that run together
 // mostly need the same views, so they are cached.
 func (o *Order) allKnown(k knowledge, epoch uint32) *View {
 	at := &o.recent[epoch%uint32(len(o.recent))]
@@ -146,7 +146,7 @@ func (o *Order) gatherView(k *knowledge, v *View, block bool) {
 	k.grid, k.beyond = o.join.Join(k.grid, v.grid), k.beyond.Join(v.beyond)
 }
 
-// Together gives the view of an operation that lanes of a warp issue together: all that they know and have done. Its
+// Together returns the view of an operation that lanes of a warp issue together: all that they know and have done. Its
 // epoch is that of the lowest lane.
 func (b *Block) Together(wi, lanes uint32) *View {
 	w := &b.warps[wi]

@@ -15,11 +15,11 @@ type clusterBarrier [2]struct {
 	fences *fences // passed on with the record
 }
 
-// Clustered says that the launch has clusters of several blocks.
+// Clustered reports whether the launch has clusters of several blocks.
 func (l *Launch) Clustered() bool { return l.clustered }
 
-// beyondBlock says that a scope reaches beyond the block. In a launch with clusters of several blocks scope cluster
-// does, and the block's own cluster is not distinguished from others.
+// beyondBlock reports whether a scope reaches beyond the block. In a launch with clusters of several blocks scope
+// cluster does, and the block's own cluster is not distinguished from others.
 func (b *Block) beyondBlock(s event.Scope) bool {
 	return s >= event.ScopeGPU || s == event.ScopeCluster && b.clustered
 }
@@ -87,8 +87,8 @@ func (b *Block) waitCluster(wi uint32, e *event.Event) {
 	b.next(wi, e.Mask, e)
 }
 
-// Known says that all blocks of the cluster of a block are running, and that all their live threads know an epoch of
-// lanes of a warp of that block.
+// Known reports whether all blocks of the cluster of a block are running, and that all their live threads know an epoch
+// of lanes of a warp of that block.
 func (l *Launch) Known(block, wi, lanes, epoch uint32) bool {
 	cluster, _ := l.Info.ClusterOf(block)
 	for rank := range uint32(l.Info.ClusterShape().Count()) {

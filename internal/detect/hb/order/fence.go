@@ -30,7 +30,7 @@ type fenced struct {
 // blocks (wide), and, in a run with several devices, to threads of other devices (system).
 type released struct{ narrow, wide, system *View }
 
-// newer gives for each scope the later view of r and o.
+// newer returns for each scope the later view of r and o.
 func (r released) newer(o released) released {
 	if r.narrow == nil || o.narrow != nil && o.narrow.Epoch > r.narrow.Epoch {
 		r.narrow = o.narrow
@@ -44,7 +44,7 @@ func (r released) newer(o released) released {
 	return r
 }
 
-// patternsOf gives the patterns of a lane, creating them if necessary.
+// patternsOf returns the patterns of a lane, creating them if necessary.
 func (w *warp) patternsOf(lane int) *patterns {
 	if w.patterns == nil {
 		w.patterns = new([32]*patterns)
@@ -55,10 +55,10 @@ func (w *warp) patternsOf(lane int) *patterns {
 	return w.patterns[lane]
 }
 
-// any says that a lane has executed a fence that releases.
+// any reports whether a lane has executed a fence that releases.
 func (f *fenced) any() bool { return f.narrow.same != nil || f.narrow.each != nil }
 
-// releasedBy gives what a lane had done at its last fences.
+// releasedBy returns what a lane had done at its last fences.
 func (w *warp) releasedBy(lane int) released {
 	f := &w.fenced
 	return released{f.narrow.view(lane), f.wide.view(lane), f.system.view(lane)}
@@ -192,7 +192,7 @@ type gridKey struct {
 	wi, lanes uint32
 }
 
-// carried gives what lanes of a warp bring to a barrier: what they, and those whose fences they know, have published
+// carried returns what lanes of a warp bring to a barrier: what they, and those whose fences they know, have published
 // and observed.
 func (b *Block) carried(w *warp, wi, lanes uint32) (all *fences) {
 	o := b.order
@@ -228,7 +228,8 @@ func (w *warp) settled(lanes uint32) {
 	}
 }
 
-// publishedFences gives what fence.sc that precede a lane in its block have published, beyond the block and within it.
+// publishedFences returns what fence.sc that precede a lane in its block have published, beyond the block and within
+// it.
 func (b *Block) publishedFences(w *warp, wi uint32, lane int) (wide, inner passed) {
 	if f := w.view(lane).fences; f != nil {
 		wide, inner = f.published, f.innerPublished

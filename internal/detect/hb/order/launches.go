@@ -8,22 +8,22 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// View gives the common view of the lanes of a warp of the block. same is false if they do not have one.
+// View returns the common view of the lanes of a warp of the block. same is false if they do not have one.
 func (b *Block) View(w uint32) (v *View, same bool) {
 	x := &b.warps[w].views
 	return x.same, x.each == nil
 }
 
-// ViewOf gives the view of a lane.
+// ViewOf returns the view of a lane.
 func (b *Block) ViewOf(w uint32, lane int) *View { return b.warps[w].view(lane) }
 
-// Exited says that a lane has exited.
+// Exited reports whether a lane has exited.
 func (b *Block) Exited(w uint32, lane int) bool { return b.warps[w].live>>uint(lane)&1 == 0 }
 
 // Views yields the distinct views of lanes of a warp, each with the lanes that have it.
 func (b *Block) Views(w, lanes uint32) iter.Seq2[*View, uint32] { return b.warps[w].of(lanes) }
 
-// Ended says that a block is not running: it has ended, or has not begun.
+// Ended reports whether a block is not running: it has ended, or has not begun.
 func (l *Launch) Ended(block uint32) bool { return l.blocks[block] == nil }
 
 // As calls f while lanes of a warp temporarily have other views and no begun patterns.
@@ -44,7 +44,7 @@ func (b *Block) As(wi, lanes uint32, views *[32]*View, f func()) {
 	*x = now
 }
 
-// warpViews gives the views of the lanes of a warp, in the compact form if all are the same.
+// warpViews returns the views of the lanes of a warp, in the compact form if all are the same.
 func warpViews(each *[32]*View) views {
 	for _, v := range each {
 		if v != each[0] {
@@ -54,41 +54,42 @@ func warpViews(each *[32]*View) views {
 	return views{same: each[0]}
 }
 
-// Running gives a running block; nil if it is not running.
+// Running returns a running block; nil if it is not running.
 func (l *Launch) Running(block uint32) *Block { return l.blocks[block] }
 
-// Over says that the launch has ended.
+// Over reports whether the launch has ended.
 func (l *Launch) Over() bool { return l.end != 0 }
 
-// Published says that a thread of the launch has begun a release pattern, so that others may know some of its threads
-// and not others.
+// Published reports whether a thread of the launch has begun a release pattern, so that others may know some of its
+// threads and not others.
 func (l *Launch) Published() bool { return l.published }
 
-// Follows says that all of launch o happens before this launch.
+// Follows reports whether all of launch o happens before this launch.
 func (l *Launch) Follows(o *Launch) bool { return o.within(l.start) }
 
-// Knows says that an agent knows all of a launch.
+// Knows reports whether an agent knows all of a launch.
 func (a *Actor) Knows(l *Launch) bool { return l.within(a.View.beyond) }
 
-// First gives an actor that knows what the launch's threads know at the beginning.
+// First returns an actor that knows what the launch's threads know at the beginning.
 func (l *Launch) First() Actor {
 	return Actor{Launch: l, View: &View{knowledge: knowledge{beyond: l.start}}}
 }
 
-// Absent gives a substitute for a block of the launch that may have ended: it has one warp, which has accessed nothing.
+// Absent returns a substitute for a block of the launch that may have ended: it has one warp, which has accessed
+// nothing.
 func (l *Launch) Absent() *Block { return &Block{Launch: l, warps: make([]warp, 1)} }
 
-// Synchronises says that sync variables exist in global memory, or in the shared memory of the block.
+// Synchronises reports whether sync variables exist in global memory, or in the shared memory of the block.
 func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).live > 0 }
 
-// Begun says that an atomic operation by a warp may be part of a pattern, or of what fence.sc orders, because of
+// Begun reports whether an atomic operation by a warp may be part of a pattern, or of what fence.sc orders, because of
 // something that was done before it in its block.
 func (b *Block) Begun(wi uint32) bool {
 	w := &b.warps[wi]
 	return b.fencesSC || w.fenced.any() || w.patterns != nil
 }
 
-// Variable gives a pointer into the variable of a word of global memory, for prefetch.Lines.
+// Variable returns a pointer into the variable of a word of global memory, for prefetch.Lines.
 func (o *Order) Variable(address uint64) unsafe.Pointer { return o.global.slot(address) }
 
 // Observations are the lanes of a strong access that observed writes by other threads of their launch, or by threads of
@@ -153,8 +154,8 @@ func (o *Observations) addElsewhere(lane int, inScope bool) {
 	o.Elsewhere |= 1 << uint(lane)
 }
 
-// Chain gives the chain that made the current value of a scalar of global memory. If that chain is later than last, it
-// gives the chain of the former value; if that is later too, or there is none, 0.
+// Chain returns the chain that made the current value of a scalar of global memory. If that chain is later than last,
+// it gives the chain of the former value; if that is later too, or there is none, 0.
 func (o *Order) Chain(address uint64, size uint8, last ChainID) ChainID {
 	if v := o.global.find(address, size); v != nil && v.chain <= last {
 		return v.chain
@@ -165,21 +166,21 @@ func (o *Order) Chain(address uint64, size uint8, last ChainID) ChainID {
 	return 0
 }
 
-// Made says that a chain made the current value of a scalar of global memory, or the former one.
+// Made reports whether a chain made the current value of a scalar of global memory, or the former one.
 func (o *Order) Made(address uint64, size uint8, chain ChainID) bool {
 	v, f := o.global.find(address, size), o.global.former[scalar{address, size}]
 	return v != nil && v.chain == chain || f != nil && f.chain == chain
 }
 
-// Chains gives the last chain begun so far. Later strong writes that begin a chain get larger IDs.
+// Chains returns the last chain begun so far. Later strong writes that begin a chain get larger IDs.
 func (o *Order) Chains() ChainID { return o.chains }
 
-// Ends says that an event is the exit of the last live threads of the block.
+// Ends reports whether an event is the exit of the last live threads of the block.
 func (b *Block) Ends(wi uint32, e *event.Event) bool {
 	return e.Kind == event.Exit && bits.OnesCount32(e.Mask&b.warps[wi].live) == b.alive
 }
 
-// Patterns says that threads of the block may have begun release or acquire patterns.
+// Patterns reports whether threads of the block may have begun release or acquire patterns.
 func (b *Block) Patterns() bool {
 	for i := range b.warps {
 		if w := &b.warps[i]; w.fenced.any() || w.patterns != nil {

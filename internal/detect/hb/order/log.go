@@ -78,7 +78,7 @@ func (g *Log) of(warp uint32, lane int, f func(x *logged) bool) {
 	}
 }
 
-// After gives the first synchronisation of a thread after an epoch; nil if there is none.
+// After returns the first synchronisation of a thread after an epoch; nil if there is none.
 func (g *Log) After(warp uint32, lane int, epoch uint32) *detect.Sync {
 	var found *logged
 	g.of(warp, lane, func(x *logged) bool {
@@ -90,7 +90,7 @@ func (g *Log) After(warp uint32, lane int, epoch uint32) *detect.Sync {
 	return found.sync()
 }
 
-// Before gives the synchronisation that began an epoch of a thread, or the last one before; nil if there is none.
+// Before returns the synchronisation that began an epoch of a thread, or the last one before; nil if there is none.
 func (g *Log) Before(warp uint32, lane int, epoch uint32) *detect.Sync {
 	var found *logged
 	g.of(warp, lane, func(x *logged) bool {

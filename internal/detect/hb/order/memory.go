@@ -43,7 +43,7 @@ const (
 	perRegion   = regionBytes / pieceBytes
 )
 
-// find gives the variable of a location; nil if its last write was not strong.
+// find returns the variable of a location; nil if its last write was not strong.
 func (m *Memory) find(address uint64, size uint8) *variable {
 	p := m.piece(address / pieceBytes)
 	if p == nil {
@@ -60,7 +60,7 @@ func (m *Memory) find(address uint64, size uint8) *variable {
 	return nil
 }
 
-// slot gives a pointer to the place where the variable of an aligned word is or would be; nil if its piece does not
+// slot returns a pointer to the place where the variable of an aligned word is or would be; nil if its piece does not
 // exist.
 func (m *Memory) slot(address uint64) unsafe.Pointer {
 	p := m.piece(address / pieceBytes)
@@ -87,7 +87,7 @@ func (m *Memory) make(address uint64, size uint8) *variable {
 	return v
 }
 
-// region gives the region of a number; nil if it does not exist.
+// region returns the region of a number; nil if it does not exist.
 func (m *Memory) region(number uint64) *region {
 	at := &m.recent[number%uint64(len(m.recent))]
 	if r := *at; r != nil && r.number == number {
@@ -100,7 +100,7 @@ func (m *Memory) region(number uint64) *region {
 	return r
 }
 
-// piece gives the piece of a number; nil if it does not exist.
+// piece returns the piece of a number; nil if it does not exist.
 func (m *Memory) piece(number uint64) *piece {
 	if m.live == 0 {
 		return nil
@@ -111,7 +111,7 @@ func (m *Memory) piece(number uint64) *piece {
 	return nil
 }
 
-// pieceFor gives the piece of a number, creating it if necessary.
+// pieceFor returns the piece of a number, creating it if necessary.
 func (m *Memory) pieceFor(number uint64) *piece {
 	if m.low == m.high {
 		m.low, m.high = number, number+1

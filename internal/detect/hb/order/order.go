@@ -131,7 +131,7 @@ type Agent struct {
 	waited *clock.Foreign // what it has waited for since that launch
 }
 
-// Launched gives the running launch of an ID; nil if there is none.
+// Launched returns the running launch of an ID; nil if there is none.
 func (o *Order) Launched(id uint32) *Launch {
 	if l := o.launches[id]; l != nil && l.end == 0 {
 		return l
@@ -139,7 +139,7 @@ func (o *Order) Launched(id uint32) *Launch {
 	return nil
 }
 
-// Agent gives the agent of an ID, creating it if necessary.
+// Agent returns the agent of an ID, creating it if necessary.
 func (o *Order) Agent(id uint32) *Agent {
 	a := o.agents[id]
 	if a == nil {
@@ -195,7 +195,7 @@ func (o *Order) End(id uint32) {
 	o.assumed.does(a)
 }
 
-// within says that the launch has ended and that f includes all of it.
+// within reports whether the launch has ended and that f includes all of it.
 func (l *Launch) within(f *clock.Foreign) bool { return l.end != 0 && f.Agent(l.agent) >= l.end }
 
 // Signal publishes under a token what an agent has done so far.
@@ -222,7 +222,7 @@ func (o *Order) HostAccess(agent uint32) Actor {
 	return Actor{Agent: agent, View: a.View, Assumed: o.assumed.does(a)}
 }
 
-// Block gives the block of a warp of a launch, and the number of the warp within the block.
+// Block returns the block of a warp of a launch, and the number of the warp within the block.
 func (l *Launch) Block(w uint32) (b *Block, inBlock uint32) {
 	if b = l.last; b != nil && w-b.lowest < l.WarpsPerBlock { // most events; a division costs as much as all else here
 		return b, w - b.lowest
@@ -236,7 +236,7 @@ func (l *Launch) Block(w uint32) (b *Block, inBlock uint32) {
 	return b, w - b.lowest
 }
 
-// running gives a block, beginning it if necessary, and puts it into recent.
+// running returns a block, beginning it if necessary, and puts it into recent.
 func (l *Launch) running(i uint32) *Block {
 	b := l.blocks[i]
 	if b == nil {
@@ -307,7 +307,7 @@ func (l *Launch) keepLog(b *Block) {
 	g.ops, g.at = g.ops[:0], 0
 }
 
-// LogOf gives the synchronisations of a block of the launch.
+// LogOf returns the synchronisations of a block of the launch.
 func (l *Launch) LogOf(block uint32) *Log {
 	if b := l.blocks[block]; b != nil {
 		return &b.Log
@@ -324,7 +324,7 @@ func (b *Block) Accesses(w, lanes uint32, shared bool) {
 	}
 }
 
-// Actor gives the actor of a lane of a warp of the block at this moment.
+// Actor returns the actor of a lane of a warp of the block at this moment.
 func (b *Block) Actor(w uint32, lane int) Actor {
 	return Actor{Launch: b.Launch, Block: b.Index, Warp: b.Index*b.WarpsPerBlock + w, Lane: lane, View: b.warps[w].view(lane),
 		Whole: b.warps[w].whole}
@@ -419,7 +419,7 @@ func (b *Block) reconverge(w *warp, lanes uint32) {
 	w.whole = b.number
 }
 
-// Whole gives Actor.Whole for a warp of the block.
+// Whole returns Actor.Whole for a warp of the block.
 func (b *Block) Whole(wi uint32) uint32 { return b.warps[wi].whole }
 
 // set gives lanes a view; the other lanes keep theirs.

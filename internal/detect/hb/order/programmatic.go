@@ -12,7 +12,7 @@ import (
 // dependents begin when all CTAs have executed it or have completed; the writes of a completed CTA are visible only to
 // threads that wait.
 
-// start gives the knowledge that a launch of the agent starts with.
+// start returns the knowledge that a launch of the agent starts with.
 func (a *Agent) start(info event.Launch) *clock.Foreign {
 	if info.Early && a.last != nil && a.last.dependents {
 		return a.last.start.Join(a.waited)

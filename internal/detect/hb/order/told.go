@@ -34,7 +34,7 @@ func (o *Order) Watch(l *Launch, operations uint32) {
 	}
 }
 
-// Told says that an actor of another block knows that operations are complete up to a count.
+// Told reports whether an actor of another block knows that operations are complete up to a count.
 func (o *Order) Told(a *Actor, operations, count uint32) bool {
 	t := o.told[operations]
 	return t != nil && slices.ContainsFunc(t.list, func(x tells) bool {
@@ -69,7 +69,7 @@ func (b *Block) tell(v *View, wi, lanes uint32) {
 	}
 }
 
-// within gives the part of what a thread knows beyond its launch that threads of other blocks learn from it.
+// within returns the part of what a thread knows beyond its launch that threads of other blocks learn from it.
 func (b *Block) within(f *clock.Foreign) *clock.Foreign {
 	if b.clustered {
 		return f

@@ -77,7 +77,7 @@ type more struct {
 	observers []observer // besides variable.observer
 }
 
-// extra gives the more of a variable, creating it if necessary.
+// extra returns the more of a variable, creating it if necessary.
 func (v *variable) extra() *more {
 	if v.more == nil {
 		v.more = &more{}
@@ -85,7 +85,7 @@ func (v *variable) extra() *more {
 	return v.more
 }
 
-// carried gives the records of a variable in order to add to them.
+// carried returns the records of a variable in order to add to them.
 func (v *variable) carried() *records {
 	v.traits |= hasRecords
 	return &v.extra().records
@@ -146,7 +146,7 @@ type acquirable struct {
 	narrow record // patterns of the same block
 }
 
-// is says that x and y refer to the same records in memory.
+// is reports whether x and y refer to the same records in memory.
 func (x *acquirable) is(y *acquirable) bool {
 	return sameRecords(x.wide, y.wide) && x.narrow == y.narrow && sameRecords(x.system, y.system)
 }
@@ -219,9 +219,9 @@ func (m *more) once() {
 	}
 }
 
-// Observed says that the writes of a chain to a scalar happen before what the actor does now, by the second clause of
-// causality order. That is so if the chain made the current value of the scalar, or the former one, and a thread that
-// observed this value happens before the actor or is the actor.
+// Observed reports whether the writes of a chain to a scalar happen before what the actor does now, by the second
+// clause of causality order. That is so if the chain made the current value of the scalar, or the former one, and a
+// thread that observed this value happens before the actor or is the actor.
 func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chain ChainID) bool {
 	if chain == 0 {
 		return false
@@ -244,7 +244,7 @@ func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chai
 	return ok && after(first) || v.more != nil && slices.ContainsFunc(v.more.observers, after)
 }
 
-// first gives the first thread of the writer's block that observed the value of a variable; ok is false if none did.
+// first returns the first thread of the writer's block that observed the value of a variable; ok is false if none did.
 func (o *Order) first(v *variable) (observer, bool) {
 	if v.observer == noThread {
 		return observer{}, false
@@ -303,7 +303,7 @@ func (b *Block) Overwrite(shared bool, from, end uint64) {
 	b.memory(shared).overwrite(from, end, nil, b.order)
 }
 
-// memory gives the variables of the block's shared memory, or of global memory.
+// memory returns the variables of the block's shared memory, or of global memory.
 func (b *Block) memory(shared bool) *Memory {
 	if shared {
 		return &b.Shared
@@ -311,15 +311,15 @@ func (b *Block) memory(shared bool) *Memory {
 	return &b.order.global
 }
 
-// morallyStrong says that the last write of the variable and an operation by a thread of b are morally strong: each
-// scope includes the other thread.
+// morallyStrong reports whether the last write of the variable and an operation by a thread of b are morally strong:
+// each scope includes the other thread.
 func (v *variable) morallyStrong(b *Block, s *Strong) bool {
 	return v != nil && (v.block == b.Index && v.launch == b.Launch.number || v.traits&wideWrite != 0 && s.Wide &&
 		(b.Info.Device == 0 || v.traits&systemWrite != 0 && s.System || !b.elsewhere(v)) &&
 		(v.traits&clusterWrite == 0 && !s.Cluster || v.launch == b.Launch.number && b.Info.SameCluster(v.block, b.Index)))
 }
 
-// elsewhere says that the last write of a variable was made on another device.
+// elsewhere reports whether the last write of a variable was made on another device.
 func (b *Block) elsewhere(v *variable) bool {
 	return b.Info.Device != 0 && b.order.numbered[v.launch].Info.Device != b.Info.Device
 }
@@ -436,7 +436,7 @@ func (w *warp) learned(lanes uint32, v *View, k knowledge) {
 	}
 }
 
-// learn gives k extended by a record that a thread of the block acquires.
+// learn returns k extended by a record that a thread of the block acquires.
 func (b *Block) learn(k knowledge, r record) knowledge {
 	if r.launch == nil {
 		return k
@@ -577,7 +577,7 @@ func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	}
 }
 
-// blockRecord gives the record for threads of b, creating it if necessary.
+// blockRecord returns the record for threads of b, creating it if necessary.
 func (rs *records) blockRecord(b *Block) *blockRecord {
 	i := rs.of(b)
 	if i < 0 {
@@ -588,7 +588,7 @@ func (rs *records) blockRecord(b *Block) *blockRecord {
 	return &rs.narrow[i]
 }
 
-// of gives the index of the record for threads of b, or -1.
+// of returns the index of the record for threads of b, or -1.
 func (rs *records) of(b *Block) int {
 	return slices.IndexFunc(rs.narrow, func(x blockRecord) bool { return x.serial == b.serial })
 }
@@ -604,7 +604,7 @@ func (o *Order) joinRecords(r, q record) record {
 	return record{r.launch, o.join.Join(r.grid, q.grid), r.beyond.Join(q.beyond)}
 }
 
-// addRecord gives rs extended by r. It does not change rs, which other values may hold.
+// addRecord returns rs extended by r. It does not change rs, which other values may hold.
 func (o *Order) addRecord(rs []record, r record) []record {
 	for i := range rs {
 		if rs[i].launch != r.launch {
@@ -623,13 +623,13 @@ func (o *Order) addRecord(rs []record, r record) []record {
 	return append(slices.Clip(rs), r)
 }
 
-// includes says that acquiring r conveys all that x releases: the launch of x has ended, and r includes it.
+// includes reports whether acquiring r conveys all that x releases: the launch of x has ended, and r includes it.
 func (r record) includes(x record) bool {
 	return x.launch.Info.Device == r.launch.Info.Device && x.launch.within(r.beyond) && r.beyond.Join(x.beyond) == r.beyond
 }
 
-// StrongOf gives the Strong of an access event. It holds for all lanes and elements; the caller sets Address and Size,
-// and Shared, System and Cluster.
+// StrongOf returns the Strong of an access event. It holds for all lanes and elements; the caller sets Address and
+// Size, and Shared, System and Cluster.
 func StrongOf(kind event.Kind, flags event.Flags, order event.Order, wide bool) Strong {
 	s := Strong{Wide: wide, Reads: kind != event.Store && flags&event.FlagRed == 0,
 		Writes: kind == event.Store || kind == event.Atomic && flags&event.FlagWrite != 0}

@@ -23,7 +23,7 @@ type knowledge struct {
 	fences *fences // what fence.sc of its block passed on to this point; nil: nothing
 }
 
-// at gives the view with another epoch.
+// at returns the view with another epoch.
 func (v *View) at(epoch uint32) *View { return &View{v.knowledge, epoch} }
 
 // views are the views of the lanes of a warp: one for all, or one for each.
@@ -32,7 +32,7 @@ type views struct {
 	each *[32]*View // nil: all lanes have same
 }
 
-// view gives the view of a lane.
+// view returns the view of a lane.
 func (x *views) view(lane int) *View {
 	if x.each != nil {
 		return x.each[lane]
@@ -104,10 +104,10 @@ type Stamp struct {
 	Epoch  uint32
 }
 
-// Stamp gives the stamp of an access that the actor makes now.
+// Stamp returns the stamp of an access that the actor makes now.
 func (a *Actor) Stamp() Stamp { return Stamp{a.Launch, a.Agent, a.Warp, a.Lane, a.View.Epoch} }
 
-// Block gives the block of a stamp by a device thread.
+// Block returns the block of a stamp by a device thread.
 func (s *Stamp) Block() uint32 { return s.Warp / s.Launch.WarpsPerBlock }
 
 // FirstOperation is the first agent number that does not belong to a host agent. The numbers from there on are counters
@@ -115,20 +115,20 @@ func (s *Stamp) Block() uint32 { return s.Warp / s.Launch.WarpsPerBlock }
 // agent is the count of operations that are known to be complete.
 const FirstOperation = 1 << 31
 
-// Knowing gives the view extended by the knowledge that the operations of a counter are complete up to a count.
+// Knowing returns the view extended by the knowledge that the operations of a counter are complete up to a count.
 func (v *View) Knowing(operations, count uint32) *View {
 	k := v.knowledge
 	k.beyond = k.beyond.WithAgent(operations, count)
 	return &View{k, v.Epoch}
 }
 
-// Operations gives a view that knows only that the operations of a counter are complete up to a count.
+// Operations returns a view that knows only that the operations of a counter are complete up to a count.
 func Operations(operations, count uint32) *View { return (&View{}).Knowing(operations, count) }
 
-// Knows says that the view knows the operations of a counter to be complete up to a count.
+// Knows reports whether the view knows the operations of a counter to be complete up to a count.
 func (v *View) Knows(operations, count uint32) bool { return v.beyond.Agent(operations) >= count }
 
-// Is says that the actor is the thread or the agent that made the access.
+// Is reports whether the actor is the thread or the agent that made the access.
 func (a *Actor) Is(s *Stamp) bool {
 	if a.Launch == nil {
 		return s.Launch == nil && a.Agent == s.Agent
@@ -136,17 +136,17 @@ func (a *Actor) Is(s *Stamp) bool {
 	return a.Launch == s.Launch && a.Warp == s.Warp && a.Lane == s.Lane
 }
 
-// OtherDevice says that the actor is a thread, and that l is a launch on another device.
+// OtherDevice reports whether the actor is a thread, and that l is a launch on another device.
 func (a *Actor) OtherDevice(l *Launch) bool {
 	return a.Launch != nil && l != nil && a.Launch.Info.Device != l.Info.Device
 }
 
-// Nested says that the actor is a thread, and that its launch or l was launched by a thread.
+// Nested reports whether the actor is a thread, and that its launch or l was launched by a thread.
 func (a *Actor) Nested(l *Launch) bool {
 	return a.Launch != nil && l != nil && (a.Launch.Info.Parent != 0 || l.Info.Parent != 0)
 }
 
-// After says that an access happens before the actor, or that the actor made it.
+// After reports whether an access happens before the actor, or that the actor made it.
 func (a *Actor) After(s *Stamp) bool {
 	switch {
 	case a.Is(s):
@@ -157,12 +157,12 @@ func (a *Actor) After(s *Stamp) bool {
 	return a.Unknown(s.Launch, s.Warp, 1<<uint(s.Lane), s.Epoch) == 0
 }
 
-// Unknown gives those of lanes of a warp whose epoch the actor does not know.
+// Unknown returns those of lanes of a warp whose epoch the actor does not know.
 func (a *Actor) Unknown(l *Launch, warp, lanes, epoch uint32) uint32 {
 	return a.View.Unknown(a.Launch, a.Block, l, warp, lanes, epoch)
 }
 
-// Unknown gives those of lanes of a warp of launch l whose epoch the view does not know. The view belongs to a thread
+// Unknown returns those of lanes of a warp of launch l whose epoch the view does not know. The view belongs to a thread
 // of block ownBlock of launch own, or to an agent if own is nil.
 func (v *View) Unknown(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epoch uint32) uint32 {
 	block := warp / l.WarpsPerBlock
@@ -180,6 +180,6 @@ func (v *View) Unknown(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epo
 	return v.beyond.Part(l.Info.ID).Unknown(l.depth, block, in, lanes, epoch)
 }
 
-// KnowsGrid says that the view knows all threads of its own launch up to an epoch. It may return false if that is not
-// cheap to see.
+// KnowsGrid reports whether the view knows all threads of its own launch up to an epoch. It may return false if that is
+// not cheap to see.
 func (v *View) KnowsGrid(epoch uint32) bool { return v.grid != nil && v.grid.Min >= epoch }

@@ -10,7 +10,7 @@ import (
 // unsigned and signed numbers of the width.
 type atomic struct{ name, expr string }
 
-// atomics are those of lanes.RMW but for NoRMW. The last ones are of 32 bits only.
+// atomics are the operations of lanes.RMW without NoRMW. The last ones are for 32 bits only.
 var atomics = []atomic{
 	{"Add", "old + b"},
 	{"And", "old & b"},

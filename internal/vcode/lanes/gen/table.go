@@ -27,7 +27,7 @@ type row struct {
 	imm string // the parameter that an Op holds itself
 }
 
-// params gives the whole parameter list.
+// params returns the whole parameter list.
 func (r *row) params() []param {
 	var ps []param
 	if strings.HasPrefix(r.dst, "*") {
@@ -40,7 +40,7 @@ func (r *row) params() []param {
 // returns reports whether a mask is returned.
 func (r *row) returns() bool { return r.dst == "" }
 
-// lane gives the expression of a lane.
+// lane returns the expression of a lane.
 func (r *row) lane() string {
 	e := r.expr
 	for _, p := range r.in {
@@ -62,7 +62,7 @@ type list []*row
 
 func (t *list) add(r row) { *t = append(*t, &r) }
 
-// scalar gives the row's form whose parameter p is a scalar s.
+// scalar returns the row's form whose parameter p is a scalar s.
 func (r row) scalar(name, p, doc string) row {
 	in := make([]param, len(r.in))
 	copy(in, r.in)
@@ -99,7 +99,7 @@ func (t *list) both(name string, w int, dst, doc, expr string) {
 	t.add(r.scalar(r.name+"S", "b", scalarDoc(doc, "b")))
 }
 
-// table gives every generated function.
+// table returns every generated function.
 func table() []*row {
 	var t list
 	for _, w := range []int{32, 64} {
