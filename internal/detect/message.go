@@ -21,8 +21,9 @@ type Facts struct {
 	// Unawaited is "first" or "second" if another thread of that one's block has waited for the other access, and it
 	// has not.
 	Unawaited string
-	// Passed is set where a thread of a third block has read what the first thread wrote after its access, and has written what the second
-	// one read before its own, with no fence between.
+	// Passed is set if a thread of a third block has waited for what the first thread wrote after its access, and has written
+	// what the second one read before its own, with no fence between. It does not decide the kind: whether a thread has to
+	// wait depends on the schedule.
 	Passed   bool
 	Alone    bool // one of the two is in a critical section of a lock that the other's thread never took
 	TwoLocks bool // Alone, and the other is in one of another lock
@@ -145,7 +146,7 @@ func (f *Facts) Join(g *Facts) *Facts {
 	if f.Unawaited == "" && (g.Unawaited != "" || !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific())) {
 		out, other = g, f
 	}
-	if out.Kind() == MissingFence && out.Handover != nil && !out.Others && (other.Others || other.Kind() == MissingBarrier && other.Handover != nil &&
+	if out.Kind() == MissingFence && !out.Others && (other.Others || other.Kind() == MissingBarrier && other.Handover != nil &&
 		other.Handover.Apart && other.Handover.Write == out.Handover.Write) {
 		both := *out
 		both.Others = true
@@ -177,8 +178,6 @@ func (f *Facts) Kind() Kind {
 		return MissingBarrier
 	case h == nil && f.Alone:
 		return MissingLock
-	case h == nil && f.Passed && !f.sameBlock():
-		return MissingFence
 	case h == nil:
 		return f.Category.Kind()
 	case f.sameBlock() && h.Lacking():
@@ -581,10 +580,6 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	h := f.Handover
 	switch k {
 	case MissingFence:
-		if h == nil {
-			return what + ": a thread of a third block passes on that the first thread is done, by an atomic or volatile variable that it reads and another one that it writes, but it has no fence between the two",
-				"put __threadfence() between that read and that write, in the block that passes it on, or make the read an acquire and the write a release"
-		}
 		who := "the first thread writes an atomic or volatile variable after its access"
 		if h.Barrier {
 			who = "after a barrier, another thread of the first block writes an atomic or volatile variable"
@@ -626,6 +621,10 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	}
 	if f.Later.Space == event.Shared && f.Earlier.Place != f.Later.Place {
 		fix = "put a barrier of the cluster between the two (cluster.sync(); barrier.cluster.arrive.release and barrier.cluster.wait.acquire), where all threads of the cluster reach it"
+	}
+	if f.Passed && h == nil {
+		return what + ", and nothing orders them: a thread of a third block passes on that the first thread is done, by an atomic or volatile variable that it reads and another one that it writes, but it has no fence between the two",
+			"put __threadfence() between that read and that write, in the block that passes it on, or make the read an acquire and the write a release"
 	}
 	return what + ", and nothing orders them" + f.around(), fix
 }
