@@ -17,6 +17,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/engine"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/verify"
@@ -215,6 +216,7 @@ func (x *explorer) Run(ctx context.Context, l *engine.Launch) (engine.Stats, err
 type registers struct {
 	launch *engine.Launch
 	list   []verify.Register
+	types  []isa.Type // of list
 }
 
 // Threads implements litmus.Registers.
@@ -230,9 +232,23 @@ func (x *registers) Number(name string) (int32, error) {
 	n := slices.Index(x.list, r)
 	if n < 0 {
 		n = len(x.list)
-		x.list = append(x.list, r)
+		x.list, x.types = append(x.list, r), append(x.types, t)
 	}
 	return int32(n), nil
+}
+
+// Range implements litmus.Registers.
+func (x *registers) Range(number int32) (least, most int64) {
+	switch t := x.types[number]; {
+	case t == isa.Pred:
+		return 0, 1
+	case t.Size() >= 8: // of both signs: see verify.Register
+		return math.MinInt64, math.MaxInt64
+	case t.Signed():
+		return -1 << (8*t.Size() - 1), 1<<(8*t.Size()-1) - 1
+	default:
+		return 0, 1<<(8*t.Size()) - 1
+	}
 }
 
 // claim reads the condition of the launch file: a formula over elements of the buffers that the launch takes, and over

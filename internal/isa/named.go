@@ -18,15 +18,18 @@ func (f *Func) Register(name string) (slot int32, typ Type, err error) {
 		if in.Source == nil || len(in.Source.Operands) == 0 {
 			continue
 		}
-		written := in.Source.Operands[:1]
-		if k := written[0].Kind; k == ptx.OperandVector || k == ptx.OperandPair {
+		written, dst := in.Source.Operands[:1], in.Dst
+		switch written[0].Kind {
+		case ptx.OperandVector, ptx.OperandPair:
 			written = written[0].Args
+		case ptx.OperandList: // the results of a call
+			written, dst = written[0].Args, in.RetOps
 		}
-		for k := range min(len(written), len(in.Dst)) {
-			if written[k].Kind != ptx.OperandIdent || written[k].Name != name || in.Dst[k].Kind != Reg {
+		for k := range min(len(written), len(dst)) {
+			if written[k].Kind != ptx.OperandIdent || written[k].Name != name || dst[k].Kind != Reg {
 				continue
 			}
-			return in.Dst[k].Reg, typ, nil
+			return dst[k].Reg, typ, nil
 		}
 	}
 	return 0, 0, fmt.Errorf("no instruction of %s writes the register %s", f.Name, name)

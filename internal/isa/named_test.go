@@ -13,10 +13,16 @@ func TestRegister(t *testing.T) {
 	src := `.version 8.0
 .target sm_80
 .address_size 64
+.func (.reg .s32 %ret, .reg .s32 %other) f(.reg .s32 %n)
+{
+	mov.s32 %ret, %n;
+	mov.s32 %other, %n;
+	ret;
+}
 .visible .entry k(.param .u64 p)
 {
 	.reg .b64 %rd<3>;
-	.reg .s32 %r<12>, %r1x;
+	.reg .s32 %r<12>, %r1x, %c1, %c2, %c3;
 	.reg .pred %p<2>;
 	.reg .f32 %f<2>;
 	.reg .u16 %h;
@@ -32,6 +38,7 @@ func TestRegister(t *testing.T) {
 		mov.s32 %r3, 1;
 	}
 	mov.s32 %r3, 2;
+	call (%c1, %c2), f, (%c3);
 	ret;
 }
 `
@@ -43,10 +50,11 @@ func TestRegister(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := mod.Funcs[0]
+	f := mod.Funcs[1]
 	slots := map[int32]string{}
 	for _, c := range []struct{ name, want string }{
 		{"%rd1", "b64"}, {"%r1", "s32"}, {"%r11", "s32"}, {"%r1x", "s32"}, {"%p0", "pred"}, {"%p1", "pred"},
+		{"%c1", "s32"}, {"%c2", "s32"}, {"%c3", "no instruction of k writes the register %c3"},
 		{"%f1", "the register %f1 is no integer and no predicate"},
 		{"%h", "no instruction of k writes the register %h"},
 		{"%r2", "several registers of k are named %r2"},

@@ -688,7 +688,7 @@ func unite(reports []*report.Report, o *Options) *report.Report {
 	most := cmp.Or(o.MaxFindings, detect.DefaultFindings)
 	out.Cut(most)
 	if out.More > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d findings are kept (--max-findings), the gravest and of each kind at least one. %d more racing pairs of instructions, or more, were counted.",
+		out.Notes = append(out.Notes, fmt.Sprintf("%d findings are kept (--max-findings): the most severe ones, and at least one of each kind. At least %d more racing pairs of instructions were counted.",
 			len(out.Findings), out.More))
 	}
 	slices.SortStableFunc(out.Kernels, func(a, b report.Kernel) int { return cmp.Compare(a.Name, b.Name) })

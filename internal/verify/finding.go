@@ -334,6 +334,9 @@ func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int
 		if plain && read.RF == a && r == b {
 			continue // the race itself
 		}
+		if !write.Order.Atomic() && !read.Order.Atomic() && read.Loc == events[a].Loc {
+			continue // accesses to the data, as in x += 1
+		}
 		need := model.Need(write.Place, read.Place)
 		at := fmt.Sprintf("thread %s reads at line %d what thread %s writes at line %d, but ", v.name(read), v.line(read), v.name(write), v.line(write))
 		const scope = "a scope is too small"

@@ -49,6 +49,23 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// TestUpdateCause wants no reason for the race of two plain updates that takes the data for a flag: one of the writes
+// comes after a read of the other one.
+func TestUpdateCause(t *testing.T) {
+	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nld.weak r0, x | ld.weak r0, x ;\nadd r0, r0, 1 | add r0, r0, 1 ;\nst.weak x, r0 | st.weak x, r0 ;\n"
+	for _, model := range []string{SRC11, PTX} {
+		r := verifyText(t, "t", src, litmus.Options{}, Options{Model: model})
+		if len(r.Findings) < 2 {
+			t.Errorf("%s: %d findings", model, len(r.Findings))
+		}
+		for _, f := range r.Findings {
+			if f.Cause != "neither access is atomic" && f.Cause != "neither write is atomic" {
+				t.Errorf("%s: %q %q", model, f.Cause, f.Why)
+			}
+		}
+	}
+}
+
 // TestMixedFix wants both remedies of a race of an atomic and a plain access told, as where the last thread resets a counter.
 func TestMixedFix(t *testing.T) {
 	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nfence.acq_rel.gpu | atom.add r0, x, 1 ;\natom.add r0, x, 1 | bne r0, 1, E ;\n | fence.acq_rel.gpu ;\n | st.weak x, 0 ;\n | E: ;\n"

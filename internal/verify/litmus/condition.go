@@ -32,6 +32,8 @@ type Registers interface {
 	Threads() int
 	// Number numbers a register, from 0. The error is a clause that says why there is no such register.
 	Number(name string) (int32, error)
+	// Range returns the least and the greatest value that a register can have.
+	Range(number int32) (least, most int64)
 }
 
 // Registered is an execution of a launch whose formulas mention registers.
@@ -282,6 +284,7 @@ func (p *parser) comparison() (*Formula, error) {
 			return &Formula{kind: 'n', value: value}, nil
 		}
 	}
+	before := p.peek().pos
 	left, err := p.value()
 	if err != nil {
 		return nil, err
@@ -290,11 +293,31 @@ func (p *parser) comparison() (*Formula, error) {
 	if t.kind != mark || !slices.Contains([]string{"==", "=", "!=", "<", "<=", ">", ">="}, t.text) {
 		return nil, p.fail(t.pos, "%v where a comparison is expected: ==, !=, <, <=, > or >=", t)
 	}
+	behind := p.peek().pos
 	right, err := p.value()
+	if err == nil {
+		err = p.inRange(left, right, behind)
+	}
+	if err == nil {
+		err = p.inRange(right, left, before)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &Formula{op: t.text, args: []*Formula{left, right}}, nil
+}
+
+// inRange refuses the comparison of a register of a launch with a number that the register cannot have. Such a
+// comparison has the same result in all executions: with -1, a condition "never" of a .b32 register would always hold.
+func (p *parser) inRange(register, number *Formula, where pos) error {
+	if p.registers == nil || register.kind != 'r' || number.kind != 'n' {
+		return nil
+	}
+	least, most := p.registers.Range(register.reg)
+	if number.value >= least && number.value <= most {
+		return nil
+	}
+	return p.fail(where, "the register %s has values from %d to %d, never %d", register.name, least, most, number.value)
 }
 
 // value reads a number, P0:r, x or a[1].
