@@ -11,17 +11,19 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Package lock infers the locks that threads take by a compare-and-swap. Here are those that they take by waiting for a value:
+// Package lock infers the locks that threads take by a compare-and-swap. This file infers the locks that threads take by
+// waiting for a value:
 //
-//   - a lock that is taken by an exchange, which the thread holds from when it acquires until it writes the variable
-//   - a ticket lock, whose threads draw a number from one variable and poll another one until it has that number: the variable that is
-//     polled is held until the thread writes it
-//   - a lock with a queue (MCS, CLH), whose threads put themselves at the end of the queue by an exchange and poll a variable that is their
-//     own, or their predecessor's: what was exchanged is held until the thread next hands over
+//   - A lock that is taken by an exchange. The thread holds it from its acquire operation until it writes the variable.
+//   - A ticket lock. A thread draws a number from one variable and polls another variable until it has that number. The
+//     thread holds the polled variable until it writes it.
+//   - A lock with a queue (MCS, CLH). A thread appends itself to the queue by an exchange, and polls a variable of its own
+//     or of its predecessor. It holds the exchanged variable until it next hands over.
 //
-// A barrier of blocks that counts and polls looks like a ticket lock, but who counts again before it writes what it polled holds no lock.
+// A barrier of blocks that counts and polls looks like a ticket lock. The difference: a thread that counts again before it
+// writes the polled variable holds no lock.
 
-// variable is one that a thread has read: its address, with sharedBit if it lies in shared memory; 0 for none.
+// variable is the address of a variable that a thread has read, with sharedBit if it lies in shared memory; 0: none.
 type variable uint64
 
 const sharedBit = 1 << 63
@@ -29,33 +31,33 @@ const sharedBit = 1 << 63
 func (v variable) shared() bool { return v&sharedBit != 0 }
 func (v variable) addr() uint64 { return uint64(v &^ sharedBit) }
 
-// waiting is what a thread has read by strong accesses whose results it uses.
+// waiting records what a thread has read by strong accesses whose results it uses.
 type waiting struct {
-	drawn, before variable // by the last atomic additions and the like: that variable, and the last other one
-	read          variable // last
-	place         uint32   // of that read
-	// The last exchange: what was exchanged, and where; then the only other variable that the thread has read since, and what it has
-	// written last.
+	drawn, before variable // the variable of the last atomic addition or similar operation, and the last different one
+	read          variable // the variable that was read last
+	place         uint32   // the place of that read
+	// The last exchange: its variable (queue) and its place (queued). other is the only other variable that the thread has
+	// read since, and wrote the variable that it has written last.
 	queue, other, wrote variable
 	queued              uint32
-	guard               variable // that it had read last when it last acquired
+	guard               variable // the variable that it had read last when it last acquired
 	fresh               bool     // the thread has not acquired since
 }
 
-// taking is a place where threads may take locks by waiting.
+// taking describes a place where threads may take locks by waiting.
 type taking struct {
-	polled bool // a thread has read a variable there again and again
-	given  bool // a thread that had read a variable there has written it, having acquired
-	queue  bool // threads have exchanged a variable there, and have polled another one then
+	polled bool // a thread has read one variable there repeatedly
+	given  bool // a thread that read a variable there has acquired and then written it
+	queue  bool // threads have exchanged a variable there and then polled another one
 }
 
 func (t *taking) proven() bool { return t.polled && t.given }
 
-// maxDrawing is how many lanes may take locks by one atomic operation: where more draw numbers, these are places in a list, which kernels
-// draw so often that to follow them would cost as much as to judge them.
+// maxDrawing is the maximum number of lanes that take locks by one atomic operation. If more lanes draw numbers, these are
+// indices into a list. Kernels draw such numbers so often that following them would cost as much as judging them.
 const maxDrawing = 8
 
-// read notes a strong access whose result its lanes use, and of which some have observed others.
+// read notes a strong access whose result its lanes use. Those of observed have read what other threads wrote.
 func (w *Witness) read(o *Operation, observed uint32) {
 	e := o.Event
 	atomic := e.Kind == event.Atomic
@@ -107,7 +109,7 @@ func (w *Witness) read(o *Operation, observed uint32) {
 	}
 }
 
-// spaceBit is what variables have beside their addresses.
+// spaceBit returns sharedBit for an access to shared memory, and 0 for others.
 func spaceBit(e *event.Event) variable {
 	if e.Space == event.Shared {
 		return sharedBit
@@ -115,7 +117,7 @@ func spaceBit(e *event.Event) variable {
 	return 0
 }
 
-// queues follows a queue over a read of v.
+// queues updates the state of a possible queue lock after a read of v.
 func (y *waiting) queues(v variable, place uint32, exchange bool) {
 	const none = 0
 	switch {
@@ -124,7 +126,7 @@ func (y *waiting) queues(v variable, place uint32, exchange bool) {
 	case y.queue == none || v == y.queue || v == y.other:
 	case y.other == none && v != y.wrote:
 		y.other = v
-	default: // it counts, and waits for others to count
+	default: // the thread counts and waits for others to count: a barrier
 		y.queue, y.other = none, none
 	}
 }
@@ -138,7 +140,7 @@ func (w *Witness) taking(place uint32) *taking {
 	return t
 }
 
-// acquired lets lanes take the locks that they have waited for.
+// acquired notes that lanes have acquired: they take the locks that they have waited for.
 func (w *Witness) acquired(b *block, e *event.Event, wi uint32) {
 	x, epochs := &b.warps[wi], b.of.Epochs(wi)
 	b.unpoll(wi, e.Mask)
@@ -168,17 +170,17 @@ func (w *Witness) acquired(b *block, e *event.Event, wi uint32) {
 			taking: w.taking(place), drawn: drawn}
 		if i := slices.IndexFunc(x.held, func(s section) bool { return s.lane == lane && s.lock == id }); i < 0 {
 			x.held = append(x.held, s)
-		} else if x.held[i].taking == s.taking { // it has acquired each time that it polled
+		} else if x.held[i].taking == s.taking { // it acquires each time it polls
 			x.held[i] = s
 		}
 	}
 }
 
-// given lets lanes give back, by a strong write by which some hand over, the locks that they have waited for.
+// given notes a strong write: lanes release by it locks that they have waited for. Those of handed hand over by it.
 func (w *Witness) given(b *block, o *Operation, handed uint32) (gave uint32) {
 	x := &b.warps[o.Warp]
 	epochs := b.of.Epochs(o.Warp)
-	reads := o.Event.Kind == event.Atomic && !o.Site.Discards // by adding nothing, perhaps
+	reads := o.Event.Kind == event.Atomic && !o.Site.Discards // perhaps an addition of 0
 	for m := o.Event.Mask; m != 0 && (x.waits != nil || len(b.polls) > 0) && !reads; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		v := variable(o.Batch.AddrOf(o.Event, lane)) | spaceBit(o.Event)
@@ -208,8 +210,8 @@ func (w *Witness) given(b *block, o *Operation, handed uint32) (gave uint32) {
 	return gave
 }
 
-// waits says that a thread is, or was at an epoch, in what may be a critical section of a lock for which threads wait, though no
-// thread is known to have waited for it and given it back yet.
+// waits reports whether a thread is, or was at an epoch, in a possible critical section of a lock for which threads wait:
+// no thread is known yet to have waited for the lock and released it.
 func (x *race) waits(t *order.Stamp, epoch uint32) bool {
 	in := func(s section) bool {
 		return s.taking != nil && !s.taking.proven() && s.is(t) && s.from <= epoch && epoch <= s.to
@@ -220,8 +222,8 @@ func (x *race) waits(t *order.Stamp, epoch uint32) bool {
 	return slices.ContainsFunc(x.past(t.Block()).sections, in)
 }
 
-// draws says that what passed is no more than that the two threads tried to take a lock by an exchange, or that they drew tickets of a
-// lock that the later one waits for, or holds.
+// draws reports whether the handover is only that the two threads tried to take a lock by an exchange, or that they drew
+// tickets of a lock that the later thread waits for or holds.
 func (x *race) draws(how *detect.Handover, h *handover) bool {
 	if how.Write != how.Read {
 		return false
@@ -232,9 +234,9 @@ func (x *race) draws(how *detect.Handover, h *handover) bool {
 	})
 }
 
-// guarded says that what passed by o is no more than other data of a sequence lock: before it, the later thread has read a counter and has
-// acquired, and the earlier thread has written that counter since its access, or at two places. Readers look at the counter again when they have read all
-// data, and read them once more where it has changed.
+// guarded reports whether the variable of o is only other data of a sequence lock: before o, the later thread has read a
+// counter and acquired, and the earlier thread has written that counter after its access or at two places. Readers of a
+// sequence lock read the counter again after the data, and read the data again if it has changed.
 func (x *race) guarded(o *handover) bool {
 	w := x.block.warps[x.wi].waits
 	if x.Category != detect.VolatileRace || w == nil {
@@ -254,7 +256,7 @@ func (x *race) guarded(o *handover) bool {
 	return since || wrote > 1
 }
 
-// poll is that a lane, which has polled a variable, has observed what another thread wrote there, and has not acquired since.
+// poll says that a lane that polled a variable has read what another thread wrote there, and has not acquired since.
 type poll struct {
 	wi    uint32
 	lane  int
@@ -262,14 +264,15 @@ type poll struct {
 	epoch uint32
 }
 
-// unpoll forgets polls by lanes.
+// unpoll removes the polls of lanes.
 func (b *block) unpoll(wi, lanes uint32) {
 	if len(b.polls) > 0 {
 		b.polls = slices.DeleteFunc(b.polls, func(p poll) bool { return p.wi == wi && lanes>>uint(p.lane)&1 != 0 })
 	}
 }
 
-// passes notes that a lane writes v: it may pass on what it has polled, and what others of its block have that it has met since.
+// passes notes that a lane writes v. By that it may pass on what it has polled, and what other threads of its block have
+// polled with which it has met at a barrier since.
 func (w *Witness) passes(b *block, wi uint32, lane int, v variable) {
 	l := w.launches[b.of.Launch]
 	for _, p := range b.polls {
@@ -285,8 +288,8 @@ func (w *Witness) passes(b *block, wi uint32, lane int, v variable) {
 	}
 }
 
-// passed says that a thread of a third block has polled a variable that the earlier thread, or one of its block, wrote after its access,
-// and, without a fence, has passed that on by what the later thread observed last.
+// passed reports whether a thread of a third block has polled a variable that the earlier thread, or a thread of its
+// block, wrote after the earlier access, and has then, without a fence, written what the later thread observed last.
 func (x *race) passed() bool {
 	if x.block == nil || x.launch.passed == nil {
 		return false
@@ -306,14 +309,15 @@ func (x *race) passed() bool {
 	})
 }
 
-// maxPassed bounds the variables of a launch by which something was passed on, and maxPassing the polls of a block, and what is passed on by one variable.
+// maxPassed bounds the variables of a launch by which something was passed on. maxPassing bounds the polls of a block, and
+// the variables that are passed on by one variable.
 const (
 	maxPassed  = 1 << 10
 	maxPassing = 16
 )
 
-// sections gives the last critical sections of a block that explain the race. Of volatile variables those of locks that threads wait for do not:
-// they may be parts of these locks, which are used outside the critical sections too.
+// sections returns the last critical sections of a block that explain the race. Sections of locks that threads wait for do
+// not explain a race of volatile variables: these may be parts of such locks, which are used outside the sections too.
 func (x *race) sections(block uint32) []section {
 	all := x.launch.sections(block)
 	if x.Category == detect.VolatileRace {
