@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/engine/loader"
 	"fencepost.dev/fencepost/internal/event"
@@ -14,40 +15,49 @@ func (r *Run) placeElements() {
 	r.elements = r.Image.ElementsOf(r.Launch.Func).At(r.Places.Site)
 }
 
-// bases is the number of entries of lane.elements.
-func (r *Run) bases() int {
-	if r.elements == nil {
-		return 0
+// aligned is an address that a lane aligned by an instruction (opt.Placed), in a call of a depth.
+type aligned struct {
+	number, depth int32
+	addr          uint64
+}
+
+// aligned returns what the lane has noted of an instruction in the call that is level above its own; nil if there is
+// nothing.
+func (ln *lane) aligned(number, level int) *aligned {
+	i := slices.IndexFunc(ln.elements, func(x aligned) bool { return int(x.number) == number && int(ln.depth-x.depth) == level })
+	if i < 0 {
+		return nil
 	}
-	return r.elements.Bases()
+	return &ln.elements[i]
 }
 
 // noteBase records the addresses that the lanes of on align, for accesses to elements.
 func (r *Run) noteBase(w *Warp, in *loader.Instr, on uint32, place uint32) {
-	k, ok := r.elements.Base(place)
+	k, level, ok := r.elements.Base(place)
 	if !ok {
 		return
 	}
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		ln := &w.lanes[i]
-		if ln.elements == nil {
-			ln.elements = make([]uint64, r.bases())
+		ln, addr := &w.lanes[i], r.value(w, i, &in.Operands[0])
+		if x := ln.aligned(k, level); x != nil {
+			x.addr = addr
+		} else {
+			ln.elements = append(ln.elements, aligned{int32(k), ln.depth - int32(level), addr})
 		}
-		ln.elements[k] = r.value(w, i, &in.Operands[0])
 	}
 }
 
 func (m refMachine) Element(w *Warp, lane int, _ *loader.Instr, place uint32) (addr uint64, size uint8) {
-	ln := &w.lanes[lane]
-	if m.r.elements == nil || ln.elements == nil {
+	if m.r.elements == nil {
 		return 0, 0
 	}
-	e, ok := m.r.elements.Access(place)
-	if !ok {
+	e, level, ok := m.r.elements.Access(place)
+	x := w.lanes[lane].aligned(e.Base, level)
+	if !ok || x == nil {
 		return 0, 0
 	}
-	return ln.elements[e.Base], e.Size
+	return x.addr, e.Size
 }
 
 // partOf returns the offset and the size of the element within the word that a lane accesses; size 0 if it accesses the

@@ -243,8 +243,8 @@ type lane struct {
 	local   []byte
 	tid     event.Dim3
 	ran     uint64 // Warp.Strain when it last ran
-	// elements are the addresses that instructions aligned last, by the number that opt.Placed gives these; nil before the first.
-	elements []uint64
+	// elements are the addresses that instructions aligned last, one for each instruction and depth of its call.
+	elements []aligned
 }
 
 // frame is one level of a call stack.
@@ -287,7 +287,7 @@ func (ln *lane) place() uint32 { return ln.base + uint32(ln.pc) }
 
 // start puts the lane at the first instruction of the kernel.
 func (ln *lane) start(r *Run, tid event.Dim3) {
-	ln.tid = tid
+	ln.tid, ln.elements = tid, ln.elements[:0]
 	ln.depth, ln.up = 0, ln.up[:0]
 	ln.frame = frame{code: r.entry, base: r.Root}
 	ln.fit()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/engine/devmem"
 	"fencepost.dev/fencepost/internal/engine/loader"
@@ -232,7 +233,6 @@ func (t *Threads) Start(n int) (State, Request) {
 	w, i := t.lane(n)
 	clear(w.lanes[i].param)
 	w.lanes[i].start(t.r, w.tid(i))
-	clear(w.lanes[i].elements)
 	if t.depends != nil {
 		*t.depends = depends{}
 		t.depends.fit(&w.lanes[i])
@@ -624,12 +624,13 @@ func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request
 		}
 	}
 	t.frames(ln, keep)
-	for k := range t.r.bases() {
-		v := byte(0)
-		if ln.elements != nil {
-			v = byte(ln.elements[k] & 7) // the offset in the word
+	if t.r.elements != nil {
+		ln.elements = slices.DeleteFunc(ln.elements, func(x aligned) bool { return x.depth > ln.depth }) // of calls that have returned
+		word(uint64(len(ln.elements)))
+		for _, x := range ln.elements {
+			word(uint64(x.number)<<32 | uint64(x.depth))
+			word(x.addr & 7) // the offset in the word
 		}
-		b = append(b, v)
 	}
 	q.Local = len(b)
 	b = append(b, ln.local[:int(ln.localAt)+ln.code.Func.LocalFrame]...)
@@ -691,14 +692,11 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64, stop bool) {
 		copy(ln.param[f.paramAt:], b[:n])
 		b = b[n:]
 	}
-	if n := t.r.bases(); n > 0 {
-		if ln.elements == nil {
-			ln.elements = make([]uint64, n)
+	if ln.elements = ln.elements[:0]; t.r.elements != nil {
+		for range word() {
+			at := word()
+			ln.elements = append(ln.elements, aligned{int32(at >> 32), int32(uint32(at)), word()})
 		}
-		for k, v := range b[:n] {
-			ln.elements[k] = uint64(v)
-		}
-		b = b[n:]
 	}
 	local := copy(ln.local[:int(ln.localAt)+ln.code.Func.LocalFrame], b)
 	if t.depends != nil {

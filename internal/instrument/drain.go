@@ -206,7 +206,15 @@ type warpState struct {
 	operand [32]operand // of the mbarrier operation that they are about to execute
 
 	// aligned are the addresses that the lanes aligned last, by the number of the instruction that did (opt.Placed).
-	aligned map[int]*[32]uint64
+	aligned map[aligned]*[32]uint64
+}
+
+// aligned names an instruction that aligns addresses (opt.Placed), in a call of a depth.
+type aligned struct{ number, depth int }
+
+// alignedIn returns it for lanes with one call stack, in the call that is level above their own.
+func (w *warpState) alignedIn(number, level int, lanes uint32) aligned {
+	return aligned{number, len(w.calls[bits.TrailingZeros32(lanes)&31]) - level}
 }
 
 // stored is the part of a store that a lane has logged so far.
@@ -438,17 +446,18 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 		if e.l.Elements == nil {
 			return
 		}
-		k, ok := e.l.Elements.Base(place)
+		k, level, ok := e.l.Elements.Base(place)
 		if !ok {
 			return
 		}
-		at := w.aligned[k]
+		to := w.alignedIn(k, level, lanes)
+		at := w.aligned[to]
 		if at == nil {
 			if w.aligned == nil {
-				w.aligned = map[int]*[32]uint64{}
+				w.aligned = map[aligned]*[32]uint64{}
 			}
 			at = new([32]uint64)
-			w.aligned[k] = at
+			w.aligned[to] = at
 		}
 		for m := lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
@@ -582,13 +591,13 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 }
 
 // narrow replaces the accesses of lanes by accesses to the elements that they stand for, as the emulator does. If an
-// element is not aligned nothing is changed.
+// element is not aligned, or if its address is not known, nothing is changed.
 func (e *Events) narrow(r *Record, w *warpState, v *event.Event, lanes uint32) {
 	if e.l.Elements == nil {
 		return
 	}
-	x, ok := e.l.Elements.Access(v.Place)
-	base := w.aligned[x.Base]
+	x, level, ok := e.l.Elements.Access(v.Place)
+	base := w.aligned[w.alignedIn(x.Base, level, lanes)]
 	if !ok || base == nil {
 		return
 	}

@@ -99,6 +99,7 @@ type Placed struct {
 type placed struct {
 	element Element // Size 0: it accesses none
 	base    int     // its number, if it aligns the address of one; else -1
+	level   int     // see Access
 }
 
 // At gives a kernel's elements by place. Site gives what a place stands for: an instruction, and the place of the call of its function,
@@ -110,19 +111,18 @@ func (e Elements) At(site func(place uint32) (fn *isa.Func, at int, caller uint3
 	return &Placed{of: e, site: site, known: map[uint32]placed{}}
 }
 
-// Bases is the number of instructions that Base numbers.
-func (p *Placed) Bases() int { return p.of.Bases }
-
-// Access gives the element that the access at a place means.
-func (p *Placed) Access(place uint32) (Element, bool) {
-	e := p.find(place).element
-	return e, e.Size != 0
+// Access returns the element that the access at a place means, and how many calls deeper the access is than the call of
+// the function that it was found in. That call has aligned the address, and no other one of the function, as by recursion.
+func (p *Placed) Access(place uint32) (e Element, level int, ok bool) {
+	x := p.find(place)
+	return x.element, x.level, x.element.Size != 0
 }
 
-// Base gives the number of the instruction at a place, if it aligns the address of an element.
-func (p *Placed) Base(place uint32) (int, bool) {
-	k := p.find(place).base
-	return k, k >= 0
+// Base returns the number of the instruction at a place, if it aligns the address of an element, and the level as Access
+// does.
+func (p *Placed) Base(place uint32) (number, level int, ok bool) {
+	x := p.find(place)
+	return x.base, x.level, x.base >= 0
 }
 
 func (p *Placed) find(place uint32) placed {
@@ -147,15 +147,16 @@ func (p *Placed) resolve(place uint32) placed {
 		stack = append(stack, call{fn, at})
 		place = caller
 	}
+	x := placed{base: -1}
 	var of *funcElements
 	var path []byte
 	for _, c := range slices.Backward(stack) {
 		if of == nil || !of.inlined[string(path)] {
-			of, path = p.of.of(c.fn), path[:0]
+			of, path, x.level = p.of.of(c.fn), path[:0], -1
 		}
 		path = appendStep(path, c.at)
+		x.level++
 	}
-	x := placed{base: -1}
 	if of == nil {
 		return x
 	}

@@ -153,6 +153,51 @@ END:`))
 	}
 }
 
+// TestElementsAcrossCalls: an address that a function aligned before it called itself is still that of its own access.
+func TestElementsAcrossCalls(t *testing.T) {
+	g := newRig(t, prelude+`
+.func (.param .b32 r) sum (.param .b64 at, .param .b32 n)
+{
+	.reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .b16 %rs; .reg .pred %p;
+	.param .b64 a; .param .b32 b; .param .b32 c;
+	ld.param.u64 %rd1, [at]; ld.param.u32 %r1, [n];
+	and.b64 %rd2, %rd1, -2; cvt.u32.u64 %r2, %rd1; shl.b32 %r2, %r2, 3; and.b32 %r2, %r2, 8; mov.u32 %r4, 0;
+	setp.eq.u32 %p, %r1, 0; @%p bra LAST;
+	sub.u32 %r1, %r1, 1; add.u64 %rd1, %rd1, 1; st.param.b64 [a], %rd1; st.param.b32 [b], %r1;
+	call (c), sum, (a, b);
+	ld.param.u32 %r4, [c];
+LAST:
+	ld.acquire.gpu.b16 %rs, [%rd2]; cvt.u32.u16 %r3, %rs; shr.u32 %r3, %r3, %r2; and.b32 %r3, %r3, 255;
+	add.u32 %r3, %r3, %r4; st.param.b32 [r], %r3;
+	ret;
+}
+`+entry("k", `
+	.param .b64 a; .param .b32 b; .param .b32 c;
+	add.u64 %rd1, %out, 5; st.param.b64 [a], %rd1; mov.u32 %r1, 2; st.param.b32 [b], %r1;
+	call (c), sum, (a, b);
+	ld.param.u32 %r1, [c]; st.global.u32 [%out], %r1;`))
+	for _, e := range []engine.Engine{engine.NewRef(), New()} {
+		out := g.buffer(2)
+		b, _ := g.mem.Bytes(out, 8)
+		copy(b, []byte{1, 2, 3, 4, 5, 6, 7, 8})
+		var got []string
+		l := g.prepare(launch{block: 1, out: out})
+		l.Needs = event.NeedGlobal
+		l.Sink = eachEvent(func(b *event.Batch, e *event.Event) {
+			if e.Order == event.Acquire {
+				got = append(got, fmt.Sprintf("%d bytes at %d", e.Size, b.AddrOf(e, 0)-out))
+			}
+		})
+		if _, err := e.Run(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		wants(t, g, out, 6+7+8)
+		if want := "1 bytes at 7, 1 bytes at 6, 1 bytes at 5"; strings.Join(got, ", ") != want {
+			t.Errorf("%T: accesses %q, want %s", e, got, want)
+		}
+	}
+}
+
 // TestWholeWords: an access whose other bytes are used stays whole, and an element that is not aligned does.
 func TestWholeWords(t *testing.T) {
 	for _, c := range []struct{ name, use, want string }{
