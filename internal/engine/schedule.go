@@ -262,12 +262,19 @@ func (r *Run) roundApart() (ran bool, err error) {
 	return ran, err
 }
 
-// ended counts a block that has finished.
+// ended counts a block that has finished, and removes it.
 func (r *Run) ended(c *CTA) {
 	r.Stats.Blocks++
 	r.Sched.sinceEnd = 0
+	r.leaves(c)
+}
+
+// leaves removes a block. The memory of its cluster is reused when all blocks of the cluster have been removed.
+func (r *Run) leaves(c *CTA) {
 	c.gone = true
-	r.free = append(r.free, c.cluster)
+	if c.cluster.gone() {
+		r.free = append(r.free, c.cluster)
+	}
 }
 
 // Passes counts how often the warps of a block have their turns (barrierTurns).
@@ -436,20 +443,15 @@ func (r *Run) retire() {
 		case c.Live == 0:
 			r.endBulks(c)
 			r.endCores(c)
-			r.Stats.Blocks++
-			s.sinceEnd = 0
+			r.ended(c)
 		case !c.cluster.runnable(c):
 			r.Faults.addStuck(r, c)
 			if !s.stuck {
 				s.stuck, s.deadline = true, r.Clock+AfterStuck
 			}
+			r.leaves(c)
 		default:
 			kept = append(kept, c)
-			continue
-		}
-		c.gone = true
-		if c.cluster.gone() {
-			r.free = append(r.free, c.cluster)
 		}
 	}
 	if len(kept) == len(s.resident) {
