@@ -2,8 +2,6 @@ package candidates
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -21,6 +19,7 @@ type event struct {
 	explore.Event
 	deps uint64 // reads of the thread that it depends on, as bits
 	rf   int    // of a read
+	ring ring   // of a read
 	// generation is how often the thread reached the barrier before.
 	generation int
 }
@@ -33,9 +32,21 @@ type thread struct {
 	events []int
 	reads  []int
 	parked bool // at a barrier
-	// fresh is the number of events from which the next read of the thread may not read: see promise.
-	fresh int
+	// fresh is the first event from which the next read of the thread may read, and outside says that the read is
+	// outside, if its value may be promised: see choose.
+	fresh   int
+	outside bool
 }
+
+// ring says what is required of a read: that the write it reads from comes after it (inside) or does not (outside), by
+// program order, reads-from and barriers. See choose.
+type ring uint8
+
+const (
+	either ring = iota
+	inside
+	outside
+)
 
 // search builds executions by one event at a time.
 type search struct {
@@ -61,7 +72,6 @@ type search struct {
 	racy     bool // there is a data race
 	promises bool // a read has read from a write that was added later
 	oneProxy bool // no access is by another proxy or another virtual address
-	seen     map[[sha256.Size]byte]bool
 	freed    map[string]map[int64]bool // results of free, by state and value
 	causes   causes
 }
@@ -69,7 +79,7 @@ type search struct {
 func newSearch(ctx context.Context, p explore.Program, m model.PTX, o explore.Options, values map[int32][]int64) *search {
 	s := &search{Options: o, ctx: ctx, p: p, m: m, groups: explore.NewGroups(p.Places()), values: values, written: map[writer]bool{}, trial: make([]int64, p.StateWords())}
 	s.oneProxy = explore.OneProxy(p)
-	s.reach, s.seen, s.freed = newReach(p, values), map[[sha256.Size]byte]bool{}, map[string]map[int64]bool{}
+	s.reach, s.freed = newReach(p, values), map[string]map[int64]bool{}
 	s.begin()
 	return s
 }
@@ -79,7 +89,7 @@ func (s *search) begin() {
 	s.threads = make([]thread, len(s.groups.Places))
 	for t := range s.threads {
 		th := &s.threads[t]
-		th.state = make([]int64, s.p.StateWords())
+		th.state, th.fresh = make([]int64, s.p.StateWords()), initial
 		s.p.Start(t, th.state, &th.op)
 		s.start = append(s.start, s.reach.at(t, th))
 	}
@@ -104,17 +114,38 @@ func (s *search) visit() {
 			return
 		}
 	}
-	if s.visited(s.appendFresh(s.key(nil))) {
-		return
-	}
+	s.choose()
+}
+
+// choose explores the executions that follow when each thread has ended, waits at a barrier, or is at a read. The
+// execution that is reached in the end determines each choice made here, so that no execution is reached twice:
+//
+//   - The first thread reads whose next read is from an existing write.
+//   - If there is none, each thread that does not spin for ever reads from a write that is still to come. So these reads
+//     and the events that follow them form a cycle. In the first thread whose read is in a cycle, and whose value may
+//     be promised (see promisable), the read is promised its value.
+//   - If there is none, all threads that have not ended spin for ever.
+func (s *search) choose() {
+	before := slices.Clone(s.threads)
+	reads := func(t int) bool { return before[t].op.Kind == explore.Read || before[t].op.Kind == explore.Update }
 	spins := true
 	for t := range s.threads {
-		if k := s.threads[t].op.Kind; k == explore.Read || k == explore.Update {
+		if reads(t) {
 			spins = s.read(t) && spins
+			s.threads[t].fresh = len(s.events)
 		}
 	}
-	if spins && len(s.open) == 0 && !s.result.Stopped && s.err == nil && !s.visited(s.key([]byte("leaf"))) {
+	if spins && len(s.open) == 0 && !s.result.Stopped && s.err == nil {
 		s.leaf()
+	}
+	for t := range s.threads {
+		if reads(t) && !s.threads[t].outside {
+			s.promise(t)
+			s.threads[t].outside = true
+		}
+	}
+	for t := range s.threads {
+		s.threads[t].fresh, s.threads[t].outside = before[t].fresh, before[t].outside
 	}
 }
 
@@ -154,54 +185,6 @@ func (s *search) step(t int) {
 	default:
 		s.arrive(t)
 	}
-}
-
-// key identifies the current execution, which another order of the threads may also have reached. It is determined by
-// the reads of the threads.
-func (s *search) key(key []byte) []byte {
-	for t := range s.threads {
-		th := &s.threads[t]
-		key = binary.AppendUvarint(key, uint64(len(th.events)))
-		for _, r := range th.reads {
-			switch e := &s.events[r]; e.rf {
-			case initial:
-				key = append(key, 0)
-			case promised:
-				key = binary.AppendVarint(append(key, 1), e.Value)
-			default:
-				w := &s.events[e.rf]
-				key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(w.Thread)+2), uint64(w.Index))
-			}
-		}
-	}
-	return key
-}
-
-// visited reports whether key has been visited before, and marks it as visited.
-func (s *search) visited(key []byte) bool {
-	id := sha256.Sum256(key)
-	before := s.seen[id]
-	s.seen[id] = true
-	return before
-}
-
-// appendFresh appends the writes from which the next reads of the threads may not read.
-func (s *search) appendFresh(key []byte) []byte {
-	for t := range s.threads {
-		th := &s.threads[t]
-		if k := th.op.Kind; k != explore.Read && k != explore.Update || th.fresh == 0 {
-			continue
-		}
-		key = binary.AppendUvarint(append(key, 2), uint64(t))
-		for o := range s.threads {
-			for _, w := range s.threads[o].events {
-				if e := &s.events[w]; w < th.fresh && e.Kind == model.W && e.Loc == th.op.Loc {
-					key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(o)), uint64(e.Index))
-				}
-			}
-		}
-	}
-	return key
 }
 
 // tick counts the steps tried and reports whether the search has been stopped.
@@ -252,31 +235,29 @@ func (s *search) pop(t int) {
 // resume continues thread t with value, calls then, and restores the thread.
 func (s *search) resume(t int, value int64, then func()) {
 	th := &s.threads[t]
-	op, state, node, fresh := th.op, slices.Clone(th.state), th.node, th.fresh
-	th.node, th.fresh = nil, 0
+	op, state, node, fresh, outside := th.op, slices.Clone(th.state), th.node, th.fresh, th.outside
+	th.node, th.fresh, th.outside = nil, initial, false
 	s.p.Resume(t, th.state, value, &th.op)
 	then()
 	copy(th.state, state)
-	th.op, th.node, th.fresh = op, node, fresh
+	th.op, th.node, th.fresh, th.outside = op, node, fresh, outside
 }
 
-// read explores the next step of thread t, a read or an update. It leaves out values after which the thread waits: the
-// thread makes its step when there are other values. It reports whether there are such values.
+// read explores the next step of thread t, a read or an update, from existing writes. It leaves out values after which
+// the thread waits: the thread makes its step when there are other values. It reports whether there are such values.
 func (s *search) read(t int) (spins bool) {
-	op := s.threads[t].op
+	th := &s.threads[t]
+	op := th.op
 	e := s.push(t, model.R, s.readOrder(&op), 0, op.Deps)
 	s.sources(e, func(w int, value int64) {
 		switch {
 		case op.Loops && s.awaits(t, value):
 			spins = true
-			return
-		case w == promised && !s.promisable(t, e, value) || w != promised && s.threads[t].fresh > 0 && w < s.threads[t].fresh:
-			return
-		}
-		s.events[e].rf, s.events[e].Value = w, value
-		if w == promised {
-			s.promise(t, e)
-		} else {
+		case w >= th.fresh:
+			s.events[e].rf, s.events[e].Value, s.events[e].ring = w, value, either
+			if th.outside && s.promisable(t, e, value) {
+				s.events[e].ring = outside
+			}
 			s.completeRead(t, e)
 		}
 	})
@@ -284,21 +265,21 @@ func (s *search) read(t int) (spins bool) {
 	return spins
 }
 
-// promise explores the executions after read e of thread t, the last event, which is promised its value. A promise is
-// made only if no thread can read from an existing write: what each of them reads next is written later, since a read
-// of an existing write may as well come first. Then the threads and the writes for which they wait form a cycle, and so
-// the write that keeps the promise comes after the read: see supplyFrom.
-func (s *search) promise(t, e int) {
-	before := make([]int, len(s.threads))
-	for o := range s.threads {
-		before[o] = s.threads[o].fresh
-		s.threads[o].fresh = len(s.events)
-	}
-	s.open = append(s.open, e)
-	s.completeRead(t, e)
-	s.open = s.open[:len(s.open)-1]
-	for o := range s.threads {
-		s.threads[o].fresh = before[o]
+// promise explores the executions in which the next step of thread t, a read or an update, is promised its value.
+func (s *search) promise(t int) {
+	op := s.threads[t].op
+	for _, value := range s.values[op.Loc] {
+		if op.Loops && s.awaits(t, value) {
+			continue
+		}
+		e := s.push(t, model.R, s.readOrder(&op), value, op.Deps)
+		s.events[e].rf, s.events[e].ring = promised, inside
+		if s.promisable(t, e, value) {
+			s.open = append(s.open, e)
+			s.completeRead(t, e)
+			s.open = s.open[:len(s.open)-1]
+		}
+		s.pop(t)
 	}
 }
 
@@ -310,7 +291,7 @@ func (s *search) readOrder(op *explore.Op) model.Order {
 	return op.Order
 }
 
-// sources calls f for each write from which read e, the last event, may read, and for each promise.
+// sources calls f for each write from which read e, the last event, may read.
 func (s *search) sources(e int, f func(w int, value int64)) {
 	loc := s.events[e].Loc
 	f(initial, s.p.Initial(loc))
@@ -318,9 +299,6 @@ func (s *search) sources(e int, f func(w int, value int64)) {
 		if s.events[w].Kind == model.W && s.events[w].Loc == loc {
 			f(w, s.events[w].Value)
 		}
-	}
-	for _, v := range s.values[loc] {
-		f(promised, v)
 	}
 }
 
@@ -381,10 +359,12 @@ func (s *search) supplyFrom(w, from int, then func()) {
 		// The promise is kept by this write, or by another one.
 		open, promises := s.open, s.promises
 		s.open, s.promises, e.rf = slices.Delete(slices.Clone(open), k, k+1), true, w
-		s.consistent(func() {
-			s.collect()
-			s.supplyFrom(w, k, then)
-		}, r, w)
+		if len(s.open) > 0 || s.rings() {
+			s.consistent(func() {
+				s.collect()
+				s.supplyFrom(w, k, then)
+			}, r, w)
+		}
 		s.open, s.promises, s.events[r].rf = open, promises, promised
 		s.supplyFrom(w, k+1, then)
 		return
@@ -392,26 +372,43 @@ func (s *search) supplyFrom(w, from int, then func()) {
 	then()
 }
 
+// rings reports whether each read is inside or outside as required. No promise is open.
+func (s *search) rings() bool {
+	for r := range s.events {
+		if e := &s.events[r]; e.ring != either && s.follows(e.rf, func(o int) bool { return o == r }) != (e.ring == inside) {
+			return false
+		}
+	}
+	return true
+}
+
 // followsOpen reports whether event w comes after a read with an open promise by program order, reads-from and
 // barriers.
 func (s *search) followsOpen(w int) bool {
+	return s.follows(w, func(r int) bool { return s.events[r].rf == promised })
+}
+
+// follows reports whether event w, if it is not an initial write, comes after a read for which is holds by program
+// order, reads-from and barriers.
+func (s *search) follows(w int, is func(r int) bool) bool {
 	upto := make([]int, len(s.threads)) // by thread: the number of events known to come before w
 	var walk func(e int) bool
 	walk = func(e int) bool {
+		if e < 0 {
+			return false
+		}
 		ev := &s.events[e]
 		of, known := s.threads[ev.Thread].events, upto[ev.Thread]
 		upto[ev.Thread] = max(known, ev.Index+1)
 		for i := ev.Index; i >= known; i-- {
-			open := false
-			switch o := &s.events[of[i]]; {
-			case o.Kind == model.R && o.rf == promised:
-				open = true
-			case o.Kind == model.R && o.rf >= 0:
-				open = walk(o.rf)
-			case o.Kind == model.Leave:
-				s.arrivals(of[i], func(a int) { open = open || walk(a) })
+			found := false
+			switch o := &s.events[of[i]]; o.Kind {
+			case model.R:
+				found = is(of[i]) || walk(o.rf)
+			case model.Leave:
+				s.arrivals(of[i], func(a int) { found = found || walk(a) })
 			}
-			if open {
+			if found {
 				return true
 			}
 		}
