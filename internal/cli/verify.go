@@ -67,7 +67,7 @@ func verifyCommand() *command {
 				func(o *options, v string) error { o.verify.First = true; return nil }},
 			{"repair", "", "search for the smallest change without error, print it as a diff, and explore the changed source",
 				func(o *options, v string) error { o.repair = true; return nil }},
-			{"jobs", "N", "explore with N goroutines (default: one for each processor); the result is the same. One explores where the model ptx needs reads from later writes",
+			{"jobs", "N", "explore with N goroutines (default: one for each processor); the result is the same",
 				func(o *options, v string) error { return number(v, 1, 1024, &o.verify.Jobs) }},
 			{"checkpoint", "FILE", "save the state of the search in this file, regularly and when it is stopped; continue from the file if it exists",
 				func(o *options, v string) error { o.checkpoint = v; return nil }},

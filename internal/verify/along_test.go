@@ -24,11 +24,16 @@ type told struct {
 	result     explore.Result
 }
 
+// clear forgets what was told.
+func (t *told) clear() {
+	clear(t.executions)
+	clear(t.errors)
+}
+
 // tells returns the options of a search that tells into t.
 func (t *told) tells(locations int) explore.Options {
 	t.executions, t.errors = map[string]int{}, map[string]bool{}
 	return explore.Options{Races: true,
-		Restart: func() { clear(t.executions); clear(t.errors) },
 		Found: func(e explore.Error, x explore.Execution) bool {
 			t.errors[fmt.Sprint(e.Kind, e.Thread, e.Other, e.Pos, e.OtherPos)] = true
 			return true
@@ -84,7 +89,7 @@ func compareAlong(t *testing.T, src string) string {
 	if !a.enough(got.result) {
 		return "promises"
 	}
-	want.result, err = candidates.Enumerate(context.Background(), test, model.PTX{}, want.tells(len(test.Variables)))
+	want.result, err = candidates.Enumerate(context.Background(), test, model.PTX{}, want.tells(len(test.Variables)), want.clear)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, src)
 	}

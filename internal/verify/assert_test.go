@@ -42,7 +42,7 @@ thread B { int r0 = fetch_add(x, 5, rlx); }`}
 				t.Fatalf("%v\n%s", err, src)
 			}
 			got, want := map[string]bool{}, map[string]bool{}
-			o := explore.Options{Restart: func() { clear(got); clear(want) }}
+			o := explore.Options{}
 			o.Found = func(e explore.Error, x explore.Execution) bool {
 				if e.Kind == explore.AssertionFailed {
 					got[fmt.Sprint(e.Thread, " ", e.Pos)] = true
@@ -58,7 +58,7 @@ thread B { int r0 = fetch_add(x, 5, rlx); }`}
 			}
 			if m == 0 {
 				explore.Explore(context.Background(), test, o)
-			} else if _, err := candidates.Enumerate(context.Background(), test, model.PTX{}, o); err != nil {
+			} else if _, err := candidates.Enumerate(context.Background(), test, model.PTX{}, o, func() { clear(got); clear(want) }); err != nil {
 				t.Fatal(err)
 			}
 			failed[m] += len(want)

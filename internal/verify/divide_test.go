@@ -177,7 +177,7 @@ func TestParts(t *testing.T) {
 	for i, jobs := range []int{1, 4} {
 		var mu sync.Mutex
 		seen := map[string]bool{}
-		d := explore.Division{Program: test, Jobs: jobs, Graphs: 20, Done: func(p *explore.Part, _ []int32) bool {
+		d := explore.Division{Search: func() explore.Search { return explore.NewSearch(test) }, Jobs: jobs, Graphs: 20, Done: func(p *explore.Part, _ []int32) bool {
 			counts[i] = append(counts[i], p.Result)
 			return true
 		}, Begin: func() *explore.Options {

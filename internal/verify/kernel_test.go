@@ -927,21 +927,26 @@ OVER:`
 	}
 }
 
+// budget is a context that ends when it has been asked a number of times.
+type budget struct {
+	context.Context
+	left int
+}
+
+func (b *budget) Err() error {
+	if b.left--; b.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
 // TestFrontEndsPTX wants the same final states, as often, and the same errors of random programs under the model PTX.
 func TestFrontEndsPTX(t *testing.T) {
 	n := testsize.Of(40, 60, 1200)
 	r := rand.New(rand.NewPCG(15, 2))
 	explored := func(p explore.Program, locate func(variable int) int32) (states map[string]int, res explore.Result) {
 		states = map[string]int{}
-		ctx, stop := context.WithCancel(context.Background())
-		defer stop()
-		ticks := 0
-		res, err := candidates.Enumerate(ctx, p, model.PTX{}, explore.Options{Races: true, Restart: func() { clear(states) },
-			Progress: func(int, float64) { // larger programs are left out
-				if ticks++; ticks > 20 {
-					stop()
-				}
-			},
+		o := explore.Options{Races: true,
 			Leaf: func(x explore.Execution, end explore.Ending) {
 				state := ""
 				for v := range 2 {
@@ -951,7 +956,9 @@ func TestFrontEndsPTX(t *testing.T) {
 				}
 				states[state]++
 			},
-			Found: func(e explore.Error, x explore.Execution) bool { states[fmt.Sprint("error ", e.Kind)] = 1; return true }})
+			Found: func(e explore.Error, x explore.Execution) bool { states[fmt.Sprint("error ", e.Kind)] = 1; return true }}
+		// Larger programs are left out.
+		res, err := candidates.Enumerate(&budget{context.Background(), 20}, p, model.PTX{}, o, func() { clear(states) })
 		if err != nil && err != candidates.ErrTooLarge {
 			t.Fatal(err)
 		}

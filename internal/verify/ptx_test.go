@@ -278,7 +278,7 @@ func reached(t *testing.T, src string, m model.PTX) bool {
 	found := false
 	if _, err := candidates.Enumerate(context.Background(), test, m, explore.Options{Leaf: func(x explore.Execution, _ explore.Ending) {
 		found = found || test.Condition.Formula.Satisfied(x)
-	}}); err != nil {
+	}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -513,11 +513,44 @@ func TestPTXBruteForce(t *testing.T) {
 			continue
 		}
 		compared++
-		got, err := candidates.Enumerate(context.Background(), test, model.PTX{}, explore.Options{Races: true, Found: func(explore.Error, explore.Execution) bool { return true }})
+		got, err := candidates.Enumerate(context.Background(), test, model.PTX{}, explore.Options{Races: true, Found: func(explore.Error, explore.Execution) bool { return true }}, nil)
 		if err != nil || got.Executions != len(found) {
 			t.Fatalf("%d executions, %v; there are %d\n%s", got.Executions, err, len(found), src)
 		}
+		// In parts of a few graphs each, explored by several goroutines.
+		if parts := inParts(t, test, 1+compared%9); parts.Executions != got.Executions {
+			t.Fatalf("%d executions in parts, %d in one\n%s", parts.Executions, got.Executions, src)
+		}
 	}
+}
+
+// inParts enumerates a test in parts of so many graphs, and checks that they are the same for one goroutine and for several.
+func inParts(t *testing.T, test *litmus.Test, graphs int) explore.Result {
+	t.Helper()
+	var parts [2][]string
+	var sum explore.Result
+	for i, jobs := range []int{3, 1} {
+		err := candidates.Rounds(test, model.PTX{}, func(_ bool, search func() explore.Search) explore.Result {
+			sum, parts[i] = explore.Result{}, nil
+			d := explore.Division{Search: search, Jobs: jobs, Graphs: graphs, Begin: func() *explore.Options { return &explore.Options{Races: true} },
+				Done: func(p *explore.Part, _ []int32) bool {
+					parts[i] = append(parts[i], fmt.Sprint(p.Path, p.Result))
+					sum.Add(p.Result)
+					return true
+				}}
+			if err := d.Explore(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			return sum
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(parts[0], parts[1]) {
+		t.Fatalf("three goroutines have other parts than one:\n%s\n%s", parts[0], parts[1])
+	}
+	return sum
 }
 
 // TestPTXQueue wants of a queue behind a lock that what reads might be promised is followed no further than it might be kept. An update that
@@ -531,7 +564,7 @@ func TestPTXQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := candidates.Enumerate(context.Background(), test, model.PTX{}, explore.Options{Races: true})
+	got, err := candidates.Enumerate(context.Background(), test, model.PTX{}, explore.Options{Races: true}, nil)
 	if want := explore.Explore(context.Background(), test, explore.Options{}).Executions; err != nil || got.Executions != want {
 		t.Errorf("%d executions, %v, want %d", got.Executions, err, want)
 	}

@@ -114,7 +114,7 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 				return suggested, !wrong && !r.Stopped
 			}
 		}
-		r, err := candidates.Enumerate(ctx, changed, model.PTX{}, o)
+		r, err := candidates.Enumerate(ctx, changed, model.PTX{}, o, nil)
 		return suggested, !wrong && !r.Stopped && err == nil
 	}
 	r := explore.Explore(ctx, changed, o)

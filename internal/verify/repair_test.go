@@ -317,7 +317,7 @@ func TestPatches(t *testing.T) {
 				return explore.Explore(context.Background(), p, o)
 			}
 			kinds["ptx"]++
-			r, err := candidates.Enumerate(context.Background(), p, model.PTX{}, o)
+			r, err := candidates.Enumerate(context.Background(), p, model.PTX{}, o, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ type Options struct {
 	// nevertheless.
 	ReadsFrom bool
 	Unroll    int // the bound of loops; for the text of the report
-	Jobs      int // number of parts of the search that are explored at a time; 0 means 1. The result does not depend on it. With reads from later writes it is 1: see ptx
+	Jobs      int // number of parts of the search that are explored at a time; 0 means 1. The result does not depend on it
 	Progress  func(text string)
 	// Schedules requests the Schedule of each finding.
 	Schedules bool
@@ -189,22 +189,24 @@ func (v *verifier) ptx(ctx context.Context) {
 			}
 		}
 		v.restart()
+		v.result.Result, v.result.Refusal = explore.Result{}, ""
 	}
 	if v.along = newAlong(v.subject); v.along != nil {
-		v.exploreParts(ctx)
+		v.exploreParts(ctx, func() explore.Search { return explore.NewSearch(v.subject) })
 		if v.along.enough(v.result.Result) {
 			return
 		}
 		again()
-		v.along, v.result.Result, v.result.Refusal = nil, explore.Result{}, ""
+		v.along = nil
 	}
-	x := v.exploration()
-	x.Restart = again
-	if v.options.Progress != nil {
-		x.Progress = func(executions int, _ float64) { v.options.Progress(fmt.Sprintf("%d executions", executions)) }
-	}
-	var err error
-	if v.result.Result, err = candidates.Enumerate(ctx, v.subject, model.PTX{}, x); err != nil {
+	err := candidates.Rounds(v.subject, model.PTX{}, func(first bool, search func() explore.Search) explore.Result {
+		if !first {
+			again()
+		}
+		v.exploreParts(ctx, search)
+		return v.result.Result
+	})
+	if err != nil {
 		v.result.Refusal = err.Error()
 	}
 	if err != nil || ctx.Err() != nil {
@@ -284,7 +286,8 @@ func (v *verifier) explore(ctx context.Context) {
 	if v.result.Equivalence == ReadsFrom && c != nil && c.state != nil && c.state.EachExecution {
 		v.result.Equivalence = EachExecution
 	}
-	v.exploreParts(ctx)
+	search := func() explore.Search { return explore.NewSearch(v.subject) }
+	v.exploreParts(ctx, search)
 	if v.result.SC {
 		// Discard what was found: the new search finds it again.
 		v.restart()
@@ -293,7 +296,7 @@ func (v *verifier) explore(ctx context.Context) {
 		if c != nil {
 			c.state = nil
 		}
-		v.exploreParts(ctx)
+		v.exploreParts(ctx, search)
 	}
 	if v.result.Equivalence == EachExecution {
 		v.result.Notes = append(v.result.Notes, "two threads have sc accesses or sc fences whose scopes include each other, for which reads-from classes are intractable: each execution was explored")
@@ -301,10 +304,10 @@ func (v *verifier) explore(ctx context.Context) {
 }
 
 // exploreParts searches in parts, which are combined in the order of the search.
-func (v *verifier) exploreParts(ctx context.Context) {
+func (v *verifier) exploreParts(ctx context.Context, search func() explore.Search) {
 	of := map[*explore.Options]*verifier{}
 	saved := false
-	d := explore.Division{Program: v.subject, Jobs: v.options.Jobs, Graphs: v.options.graphs,
+	d := explore.Division{Search: search, Jobs: v.options.Jobs, Graphs: v.options.graphs,
 		Begin: func() *explore.Options {
 			part := *v
 			part.result, part.findings, part.outcomes, part.state = &Result{Equivalence: v.result.Equivalence}, map[key]*Finding{}, map[string]*Outcome{}, nil

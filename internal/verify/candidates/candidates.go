@@ -42,39 +42,85 @@ var ErrTooLarge = errors.New("the program is too large for the model ptx: an exe
 var ErrExchanges = errors.New("threads exchange values within a warp (shuffles, votes and the like), and there is a data race, or a read might be from a write that comes later: " +
 	"that is not explored under the model ptx; the default model explores it")
 
-// Enumerate visits every execution of p that the model allows, once. Executions are distinguished by their reads-from
-// relation and by the coherence order as far as the model defines it. It does not count executions in which a thread
-// spins on a value that is not the last one, or in which an assumption does not hold.
-func Enumerate(ctx context.Context, p explore.Program, m model.PTX, o explore.Options) (explore.Result, error) {
-	values, by, mixed := map[int32][]int64{}, map[writer]bool{}, map[int32]bool{}
-	weak := m.Drop != model.PTXWhole
-	for {
-		s := newSearch(ctx, p, m, o, values)
-		s.weak, s.reach.by, s.reach.mixed = weak, by, mixed
-		s.visit()
-		grown := s.racy && !weak || s.grown
-		weak = weak || s.racy
-		for w := range s.written {
-			if !by[w] {
-				by[w], grown = true, true
-			}
-			if v := values[w.loc]; !slices.Contains(v, w.value) {
-				values[w.loc] = append(v, w.value)
-			}
+// Rounds makes the rounds of the enumeration of the executions of p that the model allows. Each is a search in parts
+// that calls explore; first says that it is the first one. What the searches of a round have reported is void if another
+// round follows. The last round visits every execution once. Executions are distinguished by their reads-from relation
+// and by the coherence order as far as the model defines it. It does not count executions in which a thread spins on a
+// value that is not the last one, or in which an assumption does not hold.
+func Rounds(p explore.Program, m model.PTX, explore func(first bool, search func() explore.Search) explore.Result) error {
+	r := &round{p: p, m: m, values: map[int32][]int64{}, by: map[writer]bool{}, mixed: map[int32]bool{}, weak: m.Drop != model.PTXWhole}
+	for first := true; ; first = false {
+		if result := explore(first, r.search); result.Err != nil || result.Stopped {
+			return result.Err
 		}
-		for loc := range values {
-			slices.Sort(values[loc])
-			if len(values[loc]) > maxValues {
-				s.err = ErrTooLarge
-			}
-		}
-		if s.err != nil || s.result.Stopped || !grown {
-			return s.result, s.err
-		}
-		if o.Restart != nil {
-			o.Restart()
+		if again, err := r.next(); !again || err != nil {
+			return err
 		}
 	}
+}
+
+// Enumerate is Rounds with one part a round. It calls restart, if not nil, before each round but the first.
+func Enumerate(ctx context.Context, p explore.Program, m model.PTX, o explore.Options, restart func()) (result explore.Result, err error) {
+	err = Rounds(p, m, func(first bool, search func() explore.Search) explore.Result {
+		if !first && restart != nil {
+			restart()
+		}
+		s := search()
+		s.Explore(ctx, &o, nil, 1, -1, nil)
+		result, _ = s.Report(&o)
+		return result
+	})
+	return result, err
+}
+
+// round is a round of the enumeration.
+type round struct {
+	p explore.Program
+	m model.PTX
+	// From the rounds before: the values that may be promised by location, the threads that wrote them, the locations
+	// with an access that is not morally strong with all other accesses of the location, and whether weak reads are
+	// promised values too.
+	values map[int32][]int64
+	by     map[writer]bool
+	mixed  map[int32]bool
+	weak   bool
+
+	searches []*search
+}
+
+// search returns a search of the round.
+func (r *round) search() explore.Search {
+	s := newSearch(r)
+	r.searches = append(r.searches, s)
+	return s
+}
+
+// next prepares the next round with what the searches of this one have found. It reports whether there is one.
+func (r *round) next() (again bool, err error) {
+	weak := r.weak
+	for _, s := range r.searches {
+		r.weak = r.weak || s.racy
+		for loc := range s.partial {
+			again = again || !r.mixed[loc]
+			r.mixed[loc] = true
+		}
+		for w := range s.written {
+			if !r.by[w] {
+				r.by[w], again = true, true
+			}
+			if v := r.values[w.loc]; !slices.Contains(v, w.value) {
+				r.values[w.loc] = append(v, w.value)
+			}
+		}
+	}
+	for loc := range r.values {
+		slices.Sort(r.values[loc])
+		if len(r.values[loc]) > maxValues {
+			err = ErrTooLarge
+		}
+	}
+	r.searches = nil
+	return again || r.weak && !weak, err
 }
 
 // location is a location with a value.

@@ -29,8 +29,8 @@ func (s *search) leaf() {
 			continue
 		}
 		e := s.push(t, model.R, s.readOrder(&op), 0, op.Deps)
-		s.sources(e, func(w int, value int64) {
-			if w == promised || !s.awaits(t, value) || s.overwritten(w, value, op.Loc) {
+		s.sources(e, func(_, w int, value int64) {
+			if !s.awaits(t, value) || s.overwritten(w, value, op.Loc) {
 				return
 			}
 			s.events[e].rf, s.events[e].Value = w, value

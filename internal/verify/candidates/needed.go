@@ -115,7 +115,7 @@ func (e *Evidence) Needed(p explore.Program) bool {
 	for i := range e.exchanged {
 		slices.Sort(e.exchanged[i])
 	}
-	s := &search{p: p, groups: explore.NewGroups(p.Places()), reach: newReach(p, values)}
+	s := &search{round: &round{p: p}, groups: explore.NewGroups(p.Places()), reach: newReach(p, values)}
 	s.reach.exchanged, s.reach.cycles = e.exchanged, c
 	for _, k := range sorted(e.readings) {
 		r := e.readings[k]

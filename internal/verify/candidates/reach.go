@@ -24,8 +24,8 @@ type reach struct {
 	threads int
 	full    bool
 	by      map[writer]bool // the threads that wrote the values
-	// mixed are the locations with an access, in this round or an earlier one, that is not morally strong with all
-	// other accesses of the location.
+	// mixed are the locations with an access, in an earlier round, that is not morally strong with all other accesses of
+	// the location.
 	mixed map[int32]bool
 	// cycles, if not nil, restricts the locations and barriers that count: see follower.
 	cycles *cycles
@@ -239,6 +239,9 @@ func (s *search) promisable(t, e int, value int64) bool {
 	free, ok := s.freed[state][value]
 	if !ok {
 		free = s.free(t, s.threads[t].state, &ev.Op, value, reads)
+		if len(s.freed) > maxFreed {
+			clear(s.freed)
+		}
 		if s.freed[state] == nil {
 			s.freed[state] = map[int64]bool{}
 		}

@@ -48,15 +48,16 @@ const (
 	outside
 )
 
-// search builds executions by one event at a time.
+// search builds executions by one event at a time. It is an explore.Search: a node is the way to it in the tree of the
+// calls of visit, as the index at each level.
 type search struct {
-	explore.Options
+	*round
+	*explore.Options
 	ctx      context.Context
-	p        explore.Program
-	m        model.PTX
 	groups   explore.Groups
-	values   map[int32][]int64 // by location: the values that may be promised
-	written  map[writer]bool   // values that depend on no open promise
+	written  map[writer]bool // values that depend on no open promise
+	partial  map[int32]bool  // locations with accesses that are not morally strong with all others
+	racy     bool            // there is a data race
 	threads  []thread
 	events   []event
 	open     []int // reads with promises
@@ -64,22 +65,33 @@ type search struct {
 	start    []*node // of the threads
 	view     view
 	result   explore.Result
-	err      error
+	ticks    int
 	trial    []int64
 	trialOp  explore.Op
-	weak     bool // weak reads are promised values too
-	grown    bool // reach.mixed has grown
-	racy     bool // there is a data race
-	promises bool // a read has read from a write that was added later
-	oneProxy bool // no access is by another proxy or another virtual address
+	promises bool                      // a read has read from a write that was added later
+	oneProxy bool                      // no access is by another proxy or another virtual address
 	freed    map[string]map[int64]bool // results of free, by state and value
 	causes   causes
+
+	from   []int32 // the node with which the part begins
+	way    []int32 // to the current node
+	next   []int32 // by level, below the current nodes: the number of nodes so far
+	left   int     // the number of nodes to visit before divide receives the rest; negative for all
+	divide func(node any, share float64)
+	share  float64 // of the part
+	part   float64 // the share of what is below the current node
+	done   float64 // the share of what has been explored since the last report
+	shared float64 // the share of what has been explored or divided
 }
 
-func newSearch(ctx context.Context, p explore.Program, m model.PTX, o explore.Options, values map[int32][]int64) *search {
-	s := &search{Options: o, ctx: ctx, p: p, m: m, groups: explore.NewGroups(p.Places()), values: values, written: map[writer]bool{}, trial: make([]int64, p.StateWords())}
-	s.oneProxy = explore.OneProxy(p)
-	s.reach, s.freed = newReach(p, values), map[string]map[int64]bool{}
+// maxFreed is the greatest number of states for which results of free are kept.
+const maxFreed = 1 << 14
+
+func newSearch(r *round) *search {
+	s := &search{round: r, groups: explore.NewGroups(r.p.Places()), written: map[writer]bool{}, partial: map[int32]bool{}, trial: make([]int64, r.p.StateWords())}
+	s.oneProxy = explore.OneProxy(r.p)
+	s.reach, s.freed = newReach(r.p, r.values), map[string]map[int64]bool{}
+	s.reach.by, s.reach.mixed = r.by, r.mixed
 	s.begin()
 	return s
 }
@@ -95,13 +107,78 @@ func (s *search) begin() {
 	}
 }
 
-// visit explores all executions that extend the current one.
+// Explore implements explore.Search.
+func (s *search) Explore(ctx context.Context, o *explore.Options, node any, share float64, graphs int, divide func(node any, share float64)) {
+	s.ctx, s.Options, s.left, s.divide = ctx, o, graphs, divide
+	s.result, s.done, s.shared, s.share = explore.Result{}, 0, 0, share
+	s.from, s.way, s.next = nil, nil, []int32{0}
+	if node != nil {
+		s.from = node.([]int32)
+	}
+	s.visit()
+}
+
+// Report implements explore.Search.
+func (s *search) Report(o *explore.Options) (explore.Result, float64) {
+	r, done := s.result, s.done
+	s.Options, s.result, s.done = o, explore.Result{Stopped: r.Stopped, Err: r.Err}, 0
+	return r, done
+}
+
+// visit explores all executions that extend the current one. On the way to the node with which the part begins, it
+// visits the nodes above it alone.
 func (s *search) visit() {
-	if s.tick() || s.err != nil || !s.keepable() {
+	level := len(s.way)
+	index := s.next[level]
+	s.next[level]++
+	above := level < len(s.from)
+	switch {
+	case s.result.Stopped || above && index != s.from[level]:
+		return
+	case !above && s.left == 0:
+		s.divide(append(slices.Clone(s.way), index), s.part)
+		s.shared += s.part
+		return
+	case !above:
+		s.left--
+		s.tick()
+	}
+	s.way, s.next = append(s.way, index), append(s.next, 0)
+	if level+1 == max(len(s.from), 1) {
+		s.part = s.share
+	}
+	s.portion(1, s.extend)
+	s.way, s.next = s.way[:level], s.next[:level+1]
+}
+
+// above reports whether the current node is above that with which the part begins.
+func (s *search) above() bool { return len(s.way) < len(s.from) }
+
+// portion calls do, which explores one of several things that follow from the current node. What do does not visit has
+// been explored too.
+func (s *search) portion(of int, do func()) {
+	part, before := s.part, s.shared
+	s.part /= float64(of)
+	do()
+	if !s.above() {
+		rest := max(s.part-(s.shared-before), 0)
+		s.done, s.shared = s.done+rest, s.shared+rest
+	}
+	s.part = part
+}
+
+// refuse stops the search.
+func (s *search) refuse(err error) {
+	s.result.Stopped, s.result.Err = true, err
+}
+
+// extend explores all executions that extend the current one.
+func (s *search) extend() {
+	if s.result.Stopped || !s.keepable() {
 		return
 	}
 	if len(s.events) > maxEvents || len(s.open) > maxPromises {
-		s.err = ErrTooLarge
+		s.refuse(ErrTooLarge)
 		return
 	}
 	for t := range s.threads {
@@ -127,20 +204,23 @@ func (s *search) visit() {
 //   - If there is none, all threads that have not ended spin for ever.
 func (s *search) choose() {
 	before := slices.Clone(s.threads)
-	reads := func(t int) bool { return before[t].op.Kind == explore.Read || before[t].op.Kind == explore.Update }
-	spins := true
+	var reads []int // threads
 	for t := range s.threads {
-		if reads(t) {
-			spins = s.read(t) && spins
-			s.threads[t].fresh = len(s.events)
+		if k := s.threads[t].op.Kind; k == explore.Read || k == explore.Update {
+			reads = append(reads, t)
 		}
 	}
-	if spins && len(s.open) == 0 && !s.result.Stopped && s.err == nil {
+	spins := true
+	for _, t := range reads {
+		s.portion(len(reads)+1, func() { spins = s.read(t) && spins })
+		s.threads[t].fresh = len(s.events)
+	}
+	if spins && len(s.open) == 0 && !s.result.Stopped && !s.above() {
 		s.leaf()
 	}
-	for t := range s.threads {
-		if reads(t) && !s.threads[t].outside {
-			s.promise(t)
+	for _, t := range reads {
+		if !s.threads[t].outside {
+			s.portion(len(reads)*(len(reads)+1), func() { s.promise(t) })
 			s.threads[t].outside = true
 		}
 	}
@@ -189,11 +269,11 @@ func (s *search) step(t int) {
 
 // tick counts the steps tried and reports whether the search has been stopped.
 func (s *search) tick() bool {
-	if s.result.Graphs++; s.result.Graphs&0xff == 0 {
-		s.result.Stopped = s.result.Stopped || s.ctx.Err() != nil
-		if s.Progress != nil {
-			s.Progress(s.result.Executions, 0)
-		}
+	if s.ticks++; s.ticks&0xff == 0 && s.ctx.Err() != nil {
+		s.result.Stopped = true
+	}
+	if !s.above() {
+		s.result.Graphs++
 	}
 	return s.result.Stopped
 }
@@ -209,8 +289,8 @@ func (s *search) awaits(t int, value int64) bool {
 func (s *search) push(t int, kind model.Kind, order model.Order, value int64, deps uint64) int {
 	th := &s.threads[t]
 	op := &th.op
-	if s.reach.partial(op) && !s.reach.mixed[op.Loc] {
-		s.reach.mixed[op.Loc], s.grown = true, true
+	if s.reach.partial(op) {
+		s.partial[op.Loc] = true
 	}
 	e := len(s.events)
 	s.events = append(s.events, event{rf: initial, deps: deps, Event: explore.Event{Event: model.Event{Thread: t, Kind: kind, Order: order, Scope: op.Scope, Loc: op.Loc,
@@ -249,7 +329,7 @@ func (s *search) read(t int) (spins bool) {
 	th := &s.threads[t]
 	op := th.op
 	e := s.push(t, model.R, s.readOrder(&op), 0, op.Deps)
-	s.sources(e, func(w int, value int64) {
+	s.sources(e, func(of, w int, value int64) {
 		switch {
 		case op.Loops && s.awaits(t, value):
 			spins = true
@@ -258,7 +338,7 @@ func (s *search) read(t int) (spins bool) {
 			if th.outside && s.promisable(t, e, value) {
 				s.events[e].ring = outside
 			}
-			s.completeRead(t, e)
+			s.portion(of, func() { s.completeRead(t, e) })
 		}
 	})
 	s.pop(t)
@@ -276,7 +356,7 @@ func (s *search) promise(t int) {
 		s.events[e].rf, s.events[e].ring = promised, inside
 		if s.promisable(t, e, value) {
 			s.open = append(s.open, e)
-			s.completeRead(t, e)
+			s.portion(len(s.values[op.Loc]), func() { s.completeRead(t, e) })
 			s.open = s.open[:len(s.open)-1]
 		}
 		s.pop(t)
@@ -291,20 +371,24 @@ func (s *search) readOrder(op *explore.Op) model.Order {
 	return op.Order
 }
 
-// sources calls f for each write from which read e, the last event, may read.
-func (s *search) sources(e int, f func(w int, value int64)) {
+// sources calls f for each write from which read e, the last event, may read. of is their number.
+func (s *search) sources(e int, f func(of, w int, value int64)) {
 	loc := s.events[e].Loc
-	f(initial, s.p.Initial(loc))
+	writes := []int{initial}
 	for w := range e {
 		if s.events[w].Kind == model.W && s.events[w].Loc == loc {
-			f(w, s.events[w].Value)
+			writes = append(writes, w)
 		}
+	}
+	f(len(writes), initial, s.p.Initial(loc))
+	for _, w := range writes[1:] {
+		f(len(writes), w, s.events[w].Value)
 	}
 }
 
 // completeRead explores the executions after read e of thread t, which has its value.
 func (s *search) completeRead(t, e int) {
-	if s.result.Stopped || s.err != nil {
+	if s.result.Stopped {
 		return
 	}
 	ev := &s.events[e]
@@ -421,7 +505,7 @@ func (s *search) follows(w int, is func(r int) bool) bool {
 func (s *search) arrive(t int) {
 	th := &s.threads[t]
 	if th.op.Exchanges {
-		s.err = ErrExchanges
+		s.refuse(ErrExchanges)
 		return
 	}
 	if th.parked {

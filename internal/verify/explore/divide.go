@@ -10,6 +10,16 @@ import (
 // partGraphs is the number of graphs that a part visits, in some 20 ms, before its remainder is divided.
 const partGraphs = 1 << 15
 
+// A Search explores a tree: the nodes that follow from a node extend its execution.
+type Search interface {
+	// Explore explores what follows from a node, nil for the root, which is the given share of the whole search. It
+	// visits so many graphs, and then calls divide with each node that it would visit next, and with its share. With a
+	// negative number it visits all.
+	Explore(ctx context.Context, o *Options, node any, share float64, graphs int, divide func(node any, share float64))
+	// Report sets the options from now on. It returns what has been explored since the last call, and the share of it.
+	Report(o *Options) (Result, float64)
+}
+
 // Part is a part of a search. All parts in order are the search.
 type Part struct {
 	// Path identifies the part: the index at each level of the division, from the root on. It is the same in each
@@ -18,18 +28,19 @@ type Part struct {
 	Options *Options // nil if nothing has been reported to them
 	Result  Result
 
-	g     *graph // the graph that the part extends; nil if it has been explored
-	share float64
-	taken bool
-	next  *Part
+	node    any  // with which the part begins
+	pending bool // it has not been explored
+	share   float64
+	taken   bool
+	next    *Part
 }
 
 // Division is a search that is made in parts. Its functions are called by one goroutine at a time.
 type Division struct {
-	Program Program
-	Jobs    int     // number of parts explored at a time; with more than one, the functions of Program are called concurrently
-	Graphs  int     // number of graphs that a part visits; 0 for the default
-	From    []int32 // the Path of the first part that an earlier search has not explored; nil for all
+	Search func() Search // makes a search of the program
+	Jobs   int           // number of parts explored at a time, each by a search of its own
+	Graphs int           // number of graphs that a part visits; 0 for the default
+	From   []int32       // the Path of the first part that an earlier search has not explored; nil for all
 	// Begin returns the options of a part. The functions of one part are called by one goroutine at a time, those of
 	// several parts concurrently.
 	Begin func() *Options
@@ -45,9 +56,7 @@ type Division struct {
 func (d *Division) Explore(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	options := d.Begin()
-	g := newGraph(newShape(d.Program, options))
-	w := &workers{Division: d, cancel: cancel, spare: []*Options{options}, first: &Part{g: g, share: 1}}
+	w := &workers{Division: d, cancel: cancel, first: &Part{pending: true, share: 1}}
 	w.changed.L = &w.mu
 	var running sync.WaitGroup
 	for range max(d.Jobs, 1) {
@@ -68,7 +77,7 @@ type workers struct {
 	running int   // number of parts that are being explored
 	stopped bool
 	spare   []*Options // options to which nothing has been reported
-	pools   [][]*graph // of explorers that have ended
+	idle    []Search
 	err     error
 
 	executions int
@@ -102,7 +111,7 @@ func (w *workers) work(ctx context.Context) {
 // take returns the first part that no worker has taken.
 func (w *workers) take() *Part {
 	p := w.first
-	for p != nil && (p.taken || p.g == nil) {
+	for p != nil && (p.taken || !p.pending) {
 		p = p.next
 	}
 	if p != nil {
@@ -124,7 +133,7 @@ func (w *workers) replace(p *Part, into []*Part) {
 
 // tell calls Done.
 func (w *workers) tell() {
-	for !w.stopped && w.first != nil && w.first.g == nil {
+	for !w.stopped && w.first != nil && !w.first.pending {
 		p := w.first
 		w.first = p.next
 		var next []int32
@@ -142,14 +151,16 @@ func (w *workers) tell() {
 	}
 }
 
-// pool returns the graphs that an earlier explorer has cut, for reuse.
-func (w *workers) pool() (pool []*graph) {
+// search returns a search that is idle, or a new one.
+func (w *workers) search() Search {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := len(w.pools); n > 0 {
-		pool, w.pools = w.pools[n-1], w.pools[:n-1]
+	if n := len(w.idle); n > 0 {
+		s := w.idle[n-1]
+		w.idle = w.idle[:n-1]
+		return s
 	}
-	return pool
+	return w.Search()
 }
 
 func (w *workers) begin() *Options {
@@ -175,32 +186,25 @@ func (w *workers) explore(ctx context.Context, p *Part) []*Part {
 	if ctx.Err() != nil {
 		return unexplored
 	}
-	s := &divider{workers: w, of: p.Path, x: &explorer{g: p.g, ctx: ctx, part: p.share, left: w.Graphs, pool: w.pool()}}
-	if s.x.left == 0 {
-		s.x.left = partGraphs
+	s := &divider{workers: w, of: p.Path, search: w.search()}
+	graphs := w.Graphs
+	if graphs == 0 {
+		graphs = partGraphs
 	}
-	s.begin()
-	s.x.divide = func() {
+	s.search.Explore(ctx, s.begin(), p.node, p.share, graphs, func(node any, share float64) {
 		s.end()
-		s.add(&Part{g: s.x.g.clone(), share: s.x.part})
-		s.begin()
-	}
-	if len(p.Path) == 0 {
-		s.x.begin()
-	} else {
-		s.x.init()
-	}
-	s.x.visit()
+		s.add(&Part{node: node, pending: true, share: share})
+	})
 	s.end()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.spare = append(w.spare, s.own)
-	w.pools = append(w.pools, s.x.pool)
+	w.idle = append(w.idle, s.search)
 	if !above {
 		return s.all
 	}
 	// The parts before From have been explored.
-	if first := int(w.From[n]); first >= 0 && first < len(s.all) && (n+1 == len(w.From) || s.all[first].g != nil) {
+	if first := int(w.From[n]); first >= 0 && first < len(s.all) && (n+1 == len(w.From) || s.all[first].pending) {
 		return s.all[first:]
 	}
 	if ctx.Err() == nil {
@@ -212,15 +216,15 @@ func (w *workers) explore(ctx context.Context, p *Part) []*Part {
 // divider explores and divides a part.
 type divider struct {
 	*workers
-	of   []int32
-	all  []*Part
-	x    *explorer
-	own  *Options // to which x reports
-	told bool     // x has reported something
+	of     []int32
+	all    []*Part
+	search Search
+	own    *Options // to which the search reports
+	told   bool     // it has reported something
 }
 
-// begin begins a stretch that may become a part.
-func (s *divider) begin() {
+// begin begins a stretch that may become a part, and returns its options.
+func (s *divider) begin() *Options {
 	if s.own == nil {
 		s.own, s.told = s.workers.begin(), false
 	}
@@ -231,16 +235,20 @@ func (s *divider) begin() {
 	if leaf := o.Leaf; leaf != nil {
 		o.Leaf = func(x Execution, end Ending) { s.told = true; leaf(x, end) }
 	}
-	s.x.Options = &o
+	return &o
 }
 
-// end ends the stretch.
+// end ends the stretch, and begins the next one.
 func (s *divider) end() {
-	p := &Part{Result: s.x.result, share: s.x.done}
-	if s.told {
-		p.Options, s.own, s.told = s.own, nil, false
+	own, told := s.own, s.told
+	if told {
+		s.own = nil
 	}
-	s.x.result, s.x.done = Result{Stopped: p.Result.Stopped}, 0
+	p := &Part{}
+	p.Result, p.share = s.search.Report(s.begin())
+	if told {
+		p.Options = own
+	}
 	n := len(s.all)
 	switch {
 	case n > 0 && s.all[n-1].Result.Stopped: // nothing comes after
@@ -249,38 +257,9 @@ func (s *divider) end() {
 	default:
 		s.add(p)
 	}
-	if s.own == nil {
-		s.own = s.workers.begin()
-	}
 }
 
 func (s *divider) add(p *Part) {
 	p.Path = append(slices.Clone(s.of), int32(len(s.all)))
 	s.all = append(s.all, p)
-}
-
-// clone copies the graph.
-func (g *graph) clone() *graph {
-	n := len(g.events)
-	c := *g
-	c.events = slices.Clone(g.events)
-	c.hb, c.prefix = slices.Clone(g.hb[:n*len(g.threads)]), slices.Clone(g.prefix[:n*len(g.threads)])
-	c.over = slices.Clone(g.over)
-	c.states = slices.Clone(g.states[:n*g.words])
-	c.threads = slices.Clone(g.threads)
-	for t := range c.threads {
-		c.threads[t].events = slices.Clone(c.threads[t].events)
-	}
-	c.locs = nil
-	for _, l := range g.locs {
-		c.locs = append(c.locs, &location{slices.Clone(l.co), slices.Clone(l.reads), l.weak})
-	}
-	c.barriers = slices.Clone(g.barriers)
-	for i, b := range c.barriers {
-		c.barriers[i].arrivals = slices.Clone(b.arrivals)
-		for j, a := range b.arrivals {
-			c.barriers[i].arrivals[j] = slices.Clone(a)
-		}
-	}
-	return &c
 }

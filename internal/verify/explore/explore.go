@@ -58,11 +58,6 @@ type Options struct {
 	// Found is called for each error, with the execution so far that shows it. The same error may be reported many
 	// times. The search stops if Found returns false.
 	Found func(e Error, x Execution) bool
-	// Restart is called if the search begins again: everything reported so far is void. Explore never calls it.
-	Restart func()
-	// Progress, if not nil, is called now and then with the number of complete executions so far and an estimate of the
-	// completed part of the search, 0 if there is none. Explore does not call it; a Division has a Progress of its own.
-	Progress func(executions int, done float64)
 }
 
 // Ending says how an execution ends.
@@ -118,6 +113,8 @@ type Result struct {
 	Stopped    bool
 	SC         bool // the search was by reads-from classes and has stopped: see Options.ReadsFrom
 	Beyond     bool // the search was under the model PTX and has stopped: see Options.PTX
+	// Err says why the program cannot be explored, and the search has stopped.
+	Err error `json:"-"`
 }
 
 // Add adds the counts of the next part of a search.
@@ -131,6 +128,9 @@ func (r *Result) Add(p Result) {
 	r.Stopped = r.Stopped || p.Stopped
 	r.SC = r.SC || p.SC
 	r.Beyond = r.Beyond || p.Beyond
+	if r.Err == nil {
+		r.Err = p.Err
+	}
 }
 
 // explorer is one search.
@@ -154,15 +154,42 @@ type explorer struct {
 	done    float64 // part of the search that is done
 	part    float64 // part of the search that is below the current graph
 	left    int     // number of graphs to visit before divide receives the rest; -1: no limit
-	divide  func()
+	divide  func(node any, share float64)
 }
 
 // Explore visits all executions of p.
 func Explore(ctx context.Context, p Program, o Options) Result {
-	x := &explorer{Options: &o, g: newGraph(newShape(p, &o)), ctx: ctx, part: 1, left: -1}
-	x.begin()
-	x.visit()
-	return x.result
+	s := NewSearch(p)
+	s.Explore(ctx, &o, nil, 1, -1, nil)
+	r, _ := s.Report(&o)
+	return r
+}
+
+// NewSearch returns a search along program order, which calls the functions of p.
+func NewSearch(p Program) Search { return &search{p: p} }
+
+// search is a Search. Its nodes are graphs.
+type search struct {
+	p Program
+	x explorer
+}
+
+func (s *search) Explore(ctx context.Context, o *Options, node any, share float64, graphs int, divide func(node any, share float64)) {
+	s.x = explorer{Options: o, ctx: ctx, part: share, left: graphs, divide: divide, pool: s.x.pool}
+	if node == nil {
+		s.x.g = newGraph(newShape(s.p, o))
+		s.x.begin()
+	} else {
+		s.x.g = node.(*graph)
+		s.x.init()
+	}
+	s.x.visit()
+}
+
+func (s *search) Report(o *Options) (Result, float64) {
+	r, done := s.x.result, s.x.done
+	s.x.Options, s.x.result, s.x.done = o, Result{Stopped: r.Stopped}, 0
+	return r, done
 }
 
 // begin reports assertions that fail before the first event.
@@ -185,7 +212,7 @@ func (x *explorer) visit() {
 		return
 	}
 	if x.left == 0 {
-		x.divide()
+		x.divide(x.g.clone(), x.part)
 		return
 	}
 	x.left--

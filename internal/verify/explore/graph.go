@@ -469,3 +469,29 @@ func resize[T any](s []T, n int) []T {
 	}
 	return append(s[:cap(s)], make([]T, n-cap(s))...)
 }
+
+// clone copies the graph.
+func (g *graph) clone() *graph {
+	n := len(g.events)
+	c := *g
+	c.events = slices.Clone(g.events)
+	c.hb, c.prefix = slices.Clone(g.hb[:n*len(g.threads)]), slices.Clone(g.prefix[:n*len(g.threads)])
+	c.over = slices.Clone(g.over)
+	c.states = slices.Clone(g.states[:n*g.words])
+	c.threads = slices.Clone(g.threads)
+	for t := range c.threads {
+		c.threads[t].events = slices.Clone(c.threads[t].events)
+	}
+	c.locs = nil
+	for _, l := range g.locs {
+		c.locs = append(c.locs, &location{slices.Clone(l.co), slices.Clone(l.reads), l.weak})
+	}
+	c.barriers = slices.Clone(g.barriers)
+	for i, b := range c.barriers {
+		c.barriers[i].arrivals = slices.Clone(b.arrivals)
+		for j, a := range b.arrivals {
+			c.barriers[i].arrivals[j] = slices.Clone(a)
+		}
+	}
+	return &c
+}
