@@ -19,7 +19,8 @@ type event struct {
 	explore.Event
 	deps uint64 // reads of the thread that it depends on, as bits
 	rf   int    // of a read
-	ring ring   // of a read
+	// cycle says whether a read must be in a cycle.
+	cycle membership
 	// generation is how often the thread reached the barrier before.
 	generation int
 }
@@ -32,24 +33,24 @@ type thread struct {
 	events []int
 	reads  []int
 	parked bool // at a barrier
-	// fresh is the first event from which the next read of the thread may read, and outside says that the read is
-	// outside, if its value may be promised: see choose.
+	// fresh is the first event from which the next read of the thread may read. acyclic says that this read is not in a
+	// cycle if its value may be promised. See choose.
 	fresh   int
-	outside bool
+	acyclic bool
 }
 
-// ring says what is required of a read: that the write it reads from comes after it (inside) or does not (outside), by
-// program order, reads-from and barriers. See choose.
-type ring uint8
+// membership says whether a read must be in a cycle. A read is in a cycle if the write that it reads from comes after it
+// by program order, reads-from and barriers.
+type membership uint8
 
 const (
-	either ring = iota
-	inside
-	outside
+	either membership = iota
+	inCycle
+	inNone
 )
 
-// search builds executions by one event at a time. It is an explore.Search: a node is the way to it in the tree of the
-// calls of visit, as the index at each level.
+// search builds executions by one event at a time. It is an explore.Search. The calls of visit form a tree. A node of
+// the search is the path to a call: its index at each level.
 type search struct {
 	*round
 	*explore.Options
@@ -74,8 +75,8 @@ type search struct {
 	causes   causes
 
 	from   []int32 // the node with which the part begins
-	way    []int32 // to the current node
-	next   []int32 // by level, below the current nodes: the number of nodes so far
+	path   []int32 // to the current node
+	next   []int32 // by level: the number of nodes so far that follow from the node above on the path
 	left   int     // the number of nodes to visit before divide receives the rest; negative for all
 	divide func(node any, share float64)
 	share  float64 // of the part
@@ -111,7 +112,7 @@ func (s *search) begin() {
 func (s *search) Explore(ctx context.Context, o *explore.Options, node any, share float64, graphs int, divide func(node any, share float64)) {
 	s.ctx, s.Options, s.left, s.divide = ctx, o, graphs, divide
 	s.result, s.done, s.shared, s.share = explore.Result{}, 0, 0, share
-	s.from, s.way, s.next = nil, nil, []int32{0}
+	s.from, s.path, s.next = nil, nil, []int32{0}
 	if node != nil {
 		s.from = node.([]int32)
 	}
@@ -125,10 +126,10 @@ func (s *search) Report(o *explore.Options) (explore.Result, float64) {
 	return r, done
 }
 
-// visit explores all executions that extend the current one. On the way to the node with which the part begins, it
-// visits the nodes above it alone.
+// visit explores all executions that extend the current one. Above the node with which the part begins, it explores the
+// path to this node alone.
 func (s *search) visit() {
-	level := len(s.way)
+	level := len(s.path)
 	index := s.next[level]
 	s.next[level]++
 	above := level < len(s.from)
@@ -136,26 +137,26 @@ func (s *search) visit() {
 	case s.result.Stopped || above && index != s.from[level]:
 		return
 	case !above && s.left == 0:
-		s.divide(append(slices.Clone(s.way), index), s.part)
+		s.divide(append(slices.Clone(s.path), index), s.part)
 		s.shared += s.part
 		return
 	case !above:
 		s.left--
 		s.tick()
 	}
-	s.way, s.next = append(s.way, index), append(s.next, 0)
+	s.path, s.next = append(s.path, index), append(s.next, 0)
 	if level+1 == max(len(s.from), 1) {
 		s.part = s.share
 	}
 	s.portion(1, s.extend)
-	s.way, s.next = s.way[:level], s.next[:level+1]
+	s.path, s.next = s.path[:level], s.next[:level+1]
 }
 
 // above reports whether the current node is above that with which the part begins.
-func (s *search) above() bool { return len(s.way) < len(s.from) }
+func (s *search) above() bool { return len(s.path) < len(s.from) }
 
-// portion calls do, which explores one of several things that follow from the current node. What do does not visit has
-// been explored too.
+// portion calls do, which explores one of several alternatives. Each has the same share. If do visits no node, this share
+// is done.
 func (s *search) portion(of int, do func()) {
 	part, before := s.part, s.shared
 	s.part /= float64(of)
@@ -194,14 +195,14 @@ func (s *search) extend() {
 	s.choose()
 }
 
-// choose explores the executions that follow when each thread has ended, waits at a barrier, or is at a read. The
-// execution that is reached in the end determines each choice made here, so that no execution is reached twice:
+// choose explores the executions that follow when each thread has ended, waits at a barrier, or is at a read. A complete
+// execution determines which choice leads to it, so none is reached twice:
 //
-//   - The first thread reads whose next read is from an existing write.
-//   - If there is none, each thread that does not spin for ever reads from a write that is still to come. So these reads
-//     and the events that follow them form a cycle. In the first thread whose read is in a cycle, and whose value may
-//     be promised (see promisable), the read is promised its value.
-//   - If there is none, all threads that have not ended spin for ever.
+//   - If threads read next from existing writes, the first of them continues.
+//   - Otherwise each thread at a read either spins forever, or reads from a write that is still to come. Such a write
+//     comes after the read of another thread, so some of the reads are in cycles. Of those that are in cycles and whose
+//     values may be promised (see promisable), the first is promised its value.
+//   - If all threads at reads spin forever, the execution ends.
 func (s *search) choose() {
 	before := slices.Clone(s.threads)
 	var reads []int // threads
@@ -219,18 +220,18 @@ func (s *search) choose() {
 		s.leaf()
 	}
 	for _, t := range reads {
-		if !s.threads[t].outside {
+		if !s.threads[t].acyclic {
 			s.portion(len(reads)*(len(reads)+1), func() { s.promise(t) })
-			s.threads[t].outside = true
+			s.threads[t].acyclic = true
 		}
 	}
 	for t := range s.threads {
-		s.threads[t].fresh, s.threads[t].outside = before[t].fresh, before[t].outside
+		s.threads[t].fresh, s.threads[t].acyclic = before[t].fresh, before[t].acyclic
 	}
 }
 
-// eager says that the next step of thread t is made before any other: it leaves no choice, or it is a read and no other thread writes
-// what it might read. By another proxy it might read what its own thread writes later.
+// eager reports whether the next step of thread t is made before any other: it leaves no choice, or it is a read and no
+// other thread writes what it might read. By another proxy it might read what its own thread writes later.
 func (s *search) eager(t int) bool {
 	th := &s.threads[t]
 	switch th.op.Kind {
@@ -315,12 +316,12 @@ func (s *search) pop(t int) {
 // resume continues thread t with value, calls then, and restores the thread.
 func (s *search) resume(t int, value int64, then func()) {
 	th := &s.threads[t]
-	op, state, node, fresh, outside := th.op, slices.Clone(th.state), th.node, th.fresh, th.outside
-	th.node, th.fresh, th.outside = nil, initial, false
+	op, state, node, fresh, acyclic := th.op, slices.Clone(th.state), th.node, th.fresh, th.acyclic
+	th.node, th.fresh, th.acyclic = nil, initial, false
 	s.p.Resume(t, th.state, value, &th.op)
 	then()
 	copy(th.state, state)
-	th.op, th.node, th.fresh, th.outside = op, node, fresh, outside
+	th.op, th.node, th.fresh, th.acyclic = op, node, fresh, acyclic
 }
 
 // read explores the next step of thread t, a read or an update, from existing writes. It leaves out values after which
@@ -334,9 +335,9 @@ func (s *search) read(t int) (spins bool) {
 		case op.Loops && s.awaits(t, value):
 			spins = true
 		case w >= th.fresh:
-			s.events[e].rf, s.events[e].Value, s.events[e].ring = w, value, either
-			if th.outside && s.promisable(t, e, value) {
-				s.events[e].ring = outside
+			s.events[e].rf, s.events[e].Value, s.events[e].cycle = w, value, either
+			if th.acyclic && s.promisable(t, e, value) {
+				s.events[e].cycle = inNone
 			}
 			s.portion(of, func() { s.completeRead(t, e) })
 		}
@@ -353,7 +354,7 @@ func (s *search) promise(t int) {
 			continue
 		}
 		e := s.push(t, model.R, s.readOrder(&op), value, op.Deps)
-		s.events[e].rf, s.events[e].ring = promised, inside
+		s.events[e].rf, s.events[e].cycle = promised, inCycle
 		if s.promisable(t, e, value) {
 			s.open = append(s.open, e)
 			s.portion(len(s.values[op.Loc]), func() { s.completeRead(t, e) })
@@ -443,7 +444,7 @@ func (s *search) supplyFrom(w, from int, then func()) {
 		// The promise is kept by this write, or by another one.
 		open, promises := s.open, s.promises
 		s.open, s.promises, e.rf = slices.Delete(slices.Clone(open), k, k+1), true, w
-		if len(s.open) > 0 || s.rings() {
+		if len(s.open) > 0 || s.cyclesAsRequired() {
 			s.consistent(func() {
 				s.collect()
 				s.supplyFrom(w, k, then)
@@ -456,10 +457,10 @@ func (s *search) supplyFrom(w, from int, then func()) {
 	then()
 }
 
-// rings reports whether each read is inside or outside as required. No promise is open.
-func (s *search) rings() bool {
+// cyclesAsRequired reports whether each read is in a cycle, or is not, as it must be. No promise is open.
+func (s *search) cyclesAsRequired() bool {
 	for r := range s.events {
-		if e := &s.events[r]; e.ring != either && s.follows(e.rf, func(o int) bool { return o == r }) != (e.ring == inside) {
+		if e := &s.events[r]; e.cycle != either && s.follows(e.rf, func(o int) bool { return o == r }) != (e.cycle == inCycle) {
 			return false
 		}
 	}
