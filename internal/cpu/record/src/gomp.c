@@ -56,7 +56,7 @@ static int locate_module(struct dl_phdr_info *info, size_t size, void *unused) {
 	return 0;
 }
 
-// go_on makes the thread go on with a task. What its stack holds below frame is nobody's any more.
+// go_on makes the thread continue with a task. The part of its stack below frame is then unused.
 static void go_on(u32 number, int ended, uptr frame) {
 	struct thread *t = self;
 	if (!t)
@@ -445,8 +445,9 @@ static void describe(struct deferred *d, body *run, uptr pc) {
 	of_task(d->id, PUBLISH, pc);
 }
 
-// list_depends reads the compiler's list: the number, that of the writes, and addresses; or 0, the number, those of the writes,
-// of the mutually exclusive, and of the reads, and addresses, the rest of which are objects that hold one.
+// list_depends reads the compiler's list. In one form it has the number of dependences, the number of writes, and the
+// addresses. In the other it has 0, the number of dependences, the numbers of writes, of mutually exclusive ones and of
+// reads, and the addresses. The remaining addresses are those of objects that hold an address.
 static void list_depends(struct deferred *d, void **list) {
 	size_t n = (size_t)list[0], out = (size_t)list[1], at = 2, in = n;
 	if (!n)
