@@ -10,8 +10,8 @@ const (
 	interleave = 2
 )
 
-// calendar records when a resource is reserved, which serves one request a cycle. Time is divided into slots, so that
-// an early request does not wait for reservations at later times.
+// calendar holds the reservations of a resource that serves one request a cycle. Time is divided into slots, so that a
+// request for an early time does not wait for reservations at later times.
 type calendar struct {
 	slots [slots]slot
 }
