@@ -472,7 +472,7 @@ func (d *Detector) Notes() []string {
 	if !d.forgot {
 		return nil
 	}
-	return []string{"More proxy fences were executed that may all matter than are kept: of accesses after that a missing one may not be told"}
+	return []string{"Not all proxy fences are kept, because too many were executed: a missing proxy fence before a later access may not be reported"}
 }
 
 // fenceGlobal records a fence for global memory by lanes of a warp.
