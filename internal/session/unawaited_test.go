@@ -8,8 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// TestUnawaited accesses what bulk copies write, with the wait missing or faulty: that is told, and what to do about it in the words of the
-// language, whether or not something else orders the access after the issue.
+// TestUnawaited accesses the destination of bulk copies with a missing or faulty wait. The report must tell this, and
+// the fix in the words of the language, whether or not something else orders the access after the issue.
 func TestUnawaited(t *testing.T) {
 	const (
 		// Thread 0 copies to shared memory; the others go on. Both know the mbarrier at %b.
@@ -77,7 +77,8 @@ func TestUnawaited(t *testing.T) {
 	}
 }
 
-// TestAllocationReadEarly reads where allocated tensor memory begins before a barrier: tcgen05.alloc writes the word itself, and is no copy.
+// TestAllocationReadEarly reads the address of allocated tensor memory before a barrier. tcgen05.alloc writes the word
+// itself and is not a copy.
 func TestAllocationReadEarly(t *testing.T) {
 	const text = `.version 8.6
 .target sm_100a
