@@ -16,8 +16,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify"
 )
 
-// randomKernel writes a kernel whose threads do random things with x, y and z, and its launch. An instruction that accesses them stands on
-// a line of its own. There is no fence.sc, whose order hb does not know.
+// randomKernel writes a kernel whose threads make random accesses to x, y and z, and its launch. Each accessing
+// instruction has a line of its own. There is no fence.sc, whose order hb does not know.
 func randomKernel(r *rand.Rand) (text, launch string) {
 	blocks, block := 2, 1+r.IntN(2)
 	if r.IntN(4) == 0 {
@@ -61,8 +61,9 @@ func randomKernel(r *rand.Rand) (text, launch string) {
 	return b.String(), fmt.Sprintf("grid = %d\nblock = %d\nargs = [{ buffer = \"x\", type = \"i32\", shape = [4] }]\n", blocks, block)
 }
 
-// TestVerifyRandom explores random kernels under the model PTX. What hb finds in some schedules is among what verify finds, what gwcp
-// predicts is confirmed, and the schedules that verify writes are replayed to races that hb finds too.
+// TestVerifyRandom explores random kernels under the model PTX. The findings of hb in some schedules must be among
+// those of verify, the predictions of gwcp must be confirmed, and the schedules that verify writes must replay to races
+// that hb finds too.
 func TestVerifyRandom(t *testing.T) {
 	n := 150
 	if testsize.Long() {

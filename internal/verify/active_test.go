@@ -11,8 +11,8 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestActiveLanes wants each partition of the lanes that come to activemask explored once: of n lanes there are as many as the Bell number, and
-// as many as the Fubini number if one lane of each part then adds to one variable.
+// TestActiveLanes checks that each partition of the lanes that reach activemask is explored once. For n lanes their
+// number is the Bell number, and the Fubini number if one lane of each part then adds to one variable.
 func TestActiveLanes(t *testing.T) {
 	const leader = "mov.u32 %r1, %lanemask_lt; and.b32 %r1, %r0, %r1; setp.ne.u32 %p1, %r1, 0; @!%p1 red.relaxed.gpu.global.add.u32 [x], 1;"
 	for _, c := range []struct {
@@ -60,7 +60,8 @@ func TestActiveLanes(t *testing.T) {
 	}
 }
 
-// TestActiveLanesRandom compares activemask with votes by each partition of the lanes, which are explored one after the other.
+// TestActiveLanesRandom compares activemask with votes for each partition of the lanes, which are explored one after
+// the other.
 func TestActiveLanesRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(38, 1))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
