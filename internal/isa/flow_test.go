@@ -94,7 +94,7 @@ func checkFlow(t *testing.T, f *Func, text string) {
 			ends = ends && (k == end || from[k][end])
 		}
 		if f.Insts[i].Class != Branch || !ends {
-			continue // an endless loop is in reach: what joins behind it is a matter of choice
+			continue // an endless loop is in reach: what joins after it is a matter of choice
 		}
 		// The immediate post-dominator: the first of those on every path to the end.
 		want := -1

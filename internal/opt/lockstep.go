@@ -8,7 +8,7 @@ import (
 )
 
 // With Env.Lockstep, lanes of a warp part at branches of the source. They meet again at the branch's immediate
-// post-dominator in the source (isa.Func.IPDom), or behind the call if the function ends before. Passes change the
+// post-dominator in the source (isa.Func.IPDom), or after the call if the function ends before. Passes change the
 // graph. So each such place holds a Meet, and each branch names its Meet.
 
 // inStep returns the reason why the lanes of a function cannot run in lockstep in this form, and nil if they can. In
@@ -140,7 +140,7 @@ func meetFirst(f *Func) {
 	}
 }
 
-// meetsLate reports whether lanes that part at t go on separately behind the block (an ID) at which all their ways
+// meetsLate reports whether lanes that part at t go on separately after the block (an ID) at which all their ways
 // meet: the source has ways that have been removed, or that leave the function.
 func (f *Func) meetsLate(t *Instr, at int) bool {
 	if at < 0 {

@@ -23,7 +23,7 @@ func TestUnawaited(t *testing.T) {
 		// Thread 0 of block 0 copies to global memory and sets a flag that the other block waits for.
 		out  = "@%other bra take; @!%first bra end; cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 128; cp.async.bulk.commit_group;"
 		flag = "st.release.gpu.global.u32 [%p+1024], 1; bra end; take: ld.acquire.gpu.global.u32 %r, [%p+1024]; setp.eq.u32 %done, %r, 1; @!%done bra take; ld.global.u32 %r, [%p]; st.global.u32 [%q], %r; end:"
-		// Thread 0 copies to global memory, and all threads of the block read it behind a barrier.
+		// Thread 0 copies to global memory, and all threads of the block read it after a barrier.
 		own = "@%first cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 128; @%first cp.async.bulk.commit_group;"
 		bar = "bar.sync 0; ld.global.u32 %r, [%p]; st.global.u32 [%q], %r;"
 	)

@@ -36,7 +36,7 @@ func TestActiveLanes(t *testing.T) {
 		{"two places", "setp.eq.u32 %p0, %t, 1; @%p0 bra OTHER; activemask.b32 %r0; ret; OTHER: activemask.b32 %r0; setp.ne.u32 %p0, %r0, 2; @%p0 trap;", 1, 2, 1, OK},
 		{"a barrier of those that are active", "activemask.b32 %r0; bar.warp.sync %r0;", 1, 3, 5, OK},
 		{"a shuffle of those that are active", "activemask.b32 %r0; shfl.sync.idx.b32 %r1, %t, %t, 31, %r0; setp.ne.u32 %p0, %r1, %t; @%p0 trap;", 1, 3, 5, OK},
-		// Lane 0 waits for lane 1 before it, or behind it: the two can then not be together, or may.
+		// Lane 0 waits for lane 1 before it, or after it: the two can then not be together, or may.
 		{"a wait before it", "setp.eq.u32 %p0, %t, 1; @%p0 bra ON; L: ld.acquire.gpu.global.u32 %r2, [x]; setp.eq.u32 %p1, %r2, 0; @%p1 bra L; ON: activemask.b32 %r0; " +
 			"@%p0 st.release.gpu.global.u32 [x], 1;", 1, 2, 1, OK},
 		{"a wait behind it", "setp.eq.u32 %p0, %t, 1; activemask.b32 %r0; @%p0 st.release.gpu.global.u32 [x], 1; @%p0 ret; " +

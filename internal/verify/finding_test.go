@@ -8,13 +8,13 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// TestCauses wants the cause of a data race named in the first line, and the facts in the reason.
+// TestCauses checks that the first line names the cause of a data race, and that the reason has the facts.
 func TestCauses(t *testing.T) {
 	passing := func(write, read string) string {
 		return "PTX t\n{ x = 0; y = 0; }\nP0@cta 0 | P1@cta 1 ;\nst.weak x, 1 | L: ;\n" + write + " | " + read + " ;\n | bne r0, 1, L ;\n | ld.weak r1, x ;\n"
 	}
 	both := func(a, b string) string { return "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\n" + a + " | " + b + " ;\n" }
-	// All threads of a block have a fence, and one of them signals behind the barrier.
+	// All threads of a block have a fence, and one of them signals after the barrier.
 	signal := func(fence string) string {
 		return strings.ReplaceAll("PTX t\n{ x = 0; y = 0; }\nP0@cta 0 | P1@cta 0 | P2@cta 1 ;\nst.weak x, 1 | FENCE | L: ;\nFENCE | bar.cta.sync 0 | ld.relaxed.gpu r0, y ;\n"+
 			"bar.cta.sync 0 | st.relaxed.gpu y, 1 | bne r0, 1, L ;\n | | FENCE ;\n | | ld.weak r1, x ;\n", "FENCE", fence)
@@ -49,8 +49,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestUpdateCause wants no reason for the race of two plain updates that takes the data for a flag: one of the writes
-// comes after a read of the other one.
+// TestUpdateCause checks that the reason for the race of two plain updates does not take the data for a flag: one of
+// the writes comes after a read of the other one.
 func TestUpdateCause(t *testing.T) {
 	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nld.weak r0, x | ld.weak r0, x ;\nadd r0, r0, 1 | add r0, r0, 1 ;\nst.weak x, r0 | st.weak x, r0 ;\n"
 	for _, model := range []string{SRC11, PTX} {

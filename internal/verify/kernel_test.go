@@ -912,7 +912,7 @@ OVER:`
 		{"a shuffle", "shfl.sync.bfly.b32 %r0, %t, 1, 31, -1; xor.b32 %r1, %t, 1; setp.ne.u32 %p0, %r0, %r1; @%p0 trap; red.relaxed.gpu.global.add.u32 [x], %r0;", 2, 2, 24, OK},
 		{"a vote", "setp.eq.u32 %p0, %t, 0; vote.sync.any.pred %p1, %p0, -1; @!%p1 trap; st.global.u32 [x], %t; bar.sync 0;", 1, 1, 1, OK},
 		{"a vote of what was read", "ld.acquire.gpu.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; vote.sync.any.pred %p1, %p0, -1;", 1, 2, 1, OK},
-		// The load may read from the store behind the shuffle, which orders nothing.
+		// The load may read from the store after the shuffle, which orders nothing.
 		{"a shuffle between a load and a store", "setp.eq.u32 %p0, %t, 0; @%p0 ld.relaxed.gpu.global.u32 %r1, [x]; shfl.sync.idx.b32 %r0, 1, 0, 31, -1; @!%p0 st.relaxed.gpu.global.u32 [x], 1;", 1, 2, 0, Bounded},
 		{"load buffering beside a shuffle", "shfl.sync.idx.b32 %r0, 1, 0, 31, -1; setp.eq.u32 %p0, %b, 0; @%p0 ld.relaxed.gpu.global.u32 %r1, [x]; @%p0 st.relaxed.gpu.global.u32 [lock], 1;" +
 			"@!%p0 ld.relaxed.gpu.global.u32 %r1, [lock]; @!%p0 st.relaxed.gpu.global.u32 [x], 1;", 2, 1, 0, Bounded},

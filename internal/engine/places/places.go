@@ -102,7 +102,8 @@ func (t *Table) folded(caller uint32, callee *isa.Func) (uint32, bool) {
 	return 0, false
 }
 
-// Site gives what a place stands for: an instruction of a function, and the place of the call of that function, 0 for a kernel.
+// Site returns the site of a place: an instruction of a function, and the place of the call of that function, which is
+// 0 for a kernel.
 func (t *Table) Site(place uint32) (fn *isa.Func, at int, caller uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +111,7 @@ func (t *Table) Site(place uint32) (fn *isa.Func, at int, caller uint32) {
 	return f.fn, int(place - f.base), f.caller
 }
 
-// frame gives the frame that place lies in.
+// frame returns the frame that place lies in.
 func (t *Table) frame(place uint32) *placeFrame {
 	i := sort.Search(len(t.frames), func(i int) bool { return t.frames[i].base > place }) - 1
 	return &t.frames[i]

@@ -73,7 +73,7 @@ type callFrame struct {
 	users int32 // groups in it, and frames of the calls made in it
 	up    int32 // the caller's frame
 	call  int32 // the effect that called
-	pc    int32 // the place behind the call
+	pc    int32 // the place after the call
 	saved []uint64
 	// The call depth and the start of the function's local memory that engine ref would have.
 	depth, stack int32

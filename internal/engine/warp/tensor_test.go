@@ -357,7 +357,7 @@ func TestIm2col(t *testing.T) {
 		if err := m.Check(); err != nil {
 			t.Fatal(err)
 		}
-		// The pixels of the box in their order, of all images and some behind them.
+		// The pixels of the box in their order, of all images and some after them.
 		var pixels [][descriptor.MaxRank]int64
 		var list func(d int, at [descriptor.MaxRank]int64)
 		list = func(d int, at [descriptor.MaxRank]int64) {

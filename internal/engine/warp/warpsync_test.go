@@ -18,7 +18,7 @@ func TestUndefinedShuffle(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		block      int
-		astray     int // lanes that read in vain
+		astray     int // bits of the lanes whose reads are undefined
 		message    string
 		stands     int
 	}{

@@ -227,7 +227,7 @@ func TestCompiledTargets(t *testing.T) {
 		Make(OpIfPred, 9, 0, 0, opBytes, 2*opBytes),
 		Make(OpGoto, 50, 0, 0, -4*opBytes, 1),
 		Make(OpGoto, 51, 0, 0, 0, 1),
-		Make(OpMul32, 0, 0, 0, 1), // 6: behind the loop
+		Make(OpMul32, 0, 0, 0, 1), // 6: after the loop
 		{Code: OpEnd, Imm: 60},
 	}
 	starts := []int32{0, 6}

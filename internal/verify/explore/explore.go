@@ -73,7 +73,7 @@ const (
 	Complete Ending = iota // every thread has ended
 	Blocked                // a thread spins, and the value it waits for has been written or may be written in another execution
 	Cut                    // a thread has reached the bound of a loop
-	Stuck                  // a thread waits in vain: no thread can make a step, and each spinning thread has read the last value written
+	Stuck                  // a thread waits forever: no thread can make a step, and each spinning thread has read the last value written
 	Diverged               // a thread waits at a barrier that another thread does not reach
 )
 
