@@ -48,7 +48,7 @@ func randomKernel(r *rand.Rand) (text, launch string) {
 				fmt.Fprintf(&b, "st.%s.%s.global.u32 [%s], %d;\n", pick("relaxed", "release"), scope, v, 1+r.IntN(2))
 			case 6:
 				fmt.Fprintf(&b, "atom.%s.%s.global.%s.u32 %%r0, [%s], 1;\n", pick("relaxed", "acquire", "release", "acq_rel"), scope, pick("add", "max"), v)
-			case 7: // what follows is for who has taken the lock
+			case 7: // only the thread that has taken the lock executes what follows
 				fmt.Fprintf(&b, "atom.acquire.%s.global.cas.b32 %%r1, [%%rd0+12], 0, 1;\nsetp.ne.u32 %%p1, %%r1, 0;\n@%%p1 bra E%d_%d;\nst.global.u32 [%s], 3;\n"+
 					"st.release.%s.global.u32 [%%rd0+12], 0;\nE%d_%d:\n", scope, t, i, v, scope, t, i)
 			default:

@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Split is a divergence of a warp in lockstep. The lanes of path run until they reach the point where they meet the
+// Split is a divergence of a warp in lockstep. The lanes of path run until they reach the point where they join the
 // others; then the others run.
 type Split struct {
 	all, path, other uint32

@@ -63,7 +63,7 @@ type Warp struct {
 
 	// Lockstep only.
 	Splits []Split
-	At     Split  // the position of the last step, and where lanes that part there meet again
+	At     Split  // the position of the last step, and where lanes that diverge there reconverge
 	parted uint64 // number of splits so far
 
 	// Fields that most warps never use are last, away from what each turn uses.

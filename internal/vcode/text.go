@@ -180,7 +180,7 @@ const (
 	OpJump     Opcode = iota // a: edge
 	OpBranch                 // c: predicate; a, b: edges; in lockstep d: effect, fn: 1 if b is the fall-through edge
 	OpBranchS                // c: scalar; a, b: edges
-	OpMeet                   // in lockstep: lanes meet that parted at effects whose Meet is a
+	OpMeet                   // in lockstep: lanes reconverge that diverged at effects whose Meet is a
 	OpSwitch                 // a: effect
 	OpExit                   // a: effect; so for all up to OpAtomic
 	OpTrap                   //

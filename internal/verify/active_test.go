@@ -41,7 +41,7 @@ func TestActiveLanes(t *testing.T) {
 			"@%p0 st.release.gpu.global.u32 [x], 1;", 1, 2, 1, OK},
 		{"a wait behind it", "setp.eq.u32 %p0, %t, 1; activemask.b32 %r0; @%p0 st.release.gpu.global.u32 [x], 1; @%p0 ret; " +
 			"L: ld.acquire.gpu.global.u32 %r2, [x]; setp.eq.u32 %p1, %r2, 0; @%p1 bra L;", 1, 2, 2, OK},
-		// What is read decides who comes: 2 reads of 2 values, and both may come together.
+		// The value read decides which lanes reach activemask: 2 reads of 2 values, and both may reach it together.
 		{"what is read decides", "setp.eq.u32 %p0, %b, 1; @!%p0 bra READ; setp.ne.u32 %p1, %t, 0; @%p1 ret; st.relaxed.gpu.global.u32 [x], 1; ret; " +
 			"READ: ld.relaxed.gpu.global.u32 %r2, [x]; setp.eq.u32 %p1, %r2, 0; @%p1 ret; activemask.b32 %r0;", 2, 2, 5, OK},
 		{"in turns of a loop", "mov.u32 %r2, 0; L: activemask.b32 %r0; add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, 2; @%p0 bra L;", 1, 2, 6, OK},

@@ -9,7 +9,7 @@ import (
 // diverged at an instruction that can wait. Numbers of zero and above are those of an OpMeet. The number -1 is the exit.
 func behind(pc int32) int32 { return -2 - pc }
 
-// partsAt records where the lanes that part at effect i meet again. Fall is the place of the lanes that fall through.
+// partsAt records where the lanes that diverge at effect i reconverge. Fall is the place of the lanes that fall through.
 func (x *machine) partsAt(w *engine.Warp, i, meet, fall int32) {
 	w.At = engine.Split{Place: x.places[i], Meet: meet, Behind: fall}
 }
@@ -25,7 +25,7 @@ func (x *machine) forkPath(w *engine.Warp, in *vcode.Instr, taken uint32) {
 	w.Regroup = true
 }
 
-// switchPath records where the lanes that part at an indexed branch meet again.
+// switchPath records where the lanes that diverge at an indexed branch reconverge.
 func (x *machine) switchPath(w *engine.Warp, i int32) {
 	e, fall := &x.t.Effects[i], int32(-1)
 	if e.Fall >= 0 {
