@@ -56,7 +56,7 @@ func (r *Run) ChoosePath(w *Warp) uint32 {
 	}
 }
 
-// firstOf returns the lanes of path that run first when path parts: the lanes that fall through, or else those with the
+// firstOf returns the lanes of path that run first when path diverges: the lanes that fall through, or else those with the
 // lowest lane. A seed may reverse this, for each warp independently, so that a warp's behaviour does not depend on
 // other warps.
 func (r *Run) firstOf(w *Warp, path uint32) uint32 {

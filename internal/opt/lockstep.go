@@ -12,8 +12,8 @@ import (
 // graph. So each such place holds a Meet, and each branch names its Meet.
 
 // inStep returns the reason why the lanes of a function cannot run in lockstep in this form, and nil if they can. In
-// the source an instruction with a guard does not part the lanes. In this form, a guard that becomes control flow would
-// part them, so a function with such a guard is refused.
+// the source an instruction with a guard does not make the lanes diverge. In this form, a guard that becomes control
+// flow would make them diverge, so a function with such a guard is refused.
 func inStep(g *callGraph, fn *isa.Func) error {
 	seen := map[*isa.Func]bool{fn: true}
 	work := []*isa.Func{fn}
@@ -140,8 +140,8 @@ func meetFirst(f *Func) {
 	}
 }
 
-// meetsLate reports whether lanes that diverge at t go on separately after the block (an ID) at which all their ways
-// meet: the source has ways that have been removed, or that leave the function.
+// meetsLate reports whether lanes that diverge at t remain separate after the block (an ID) at which all their paths
+// join. This happens if the source has paths that have been removed, or that leave the function.
 func (f *Func) meetsLate(t *Instr, at int) bool {
 	if at < 0 {
 		return false

@@ -13,8 +13,8 @@ import (
 
 // This file executes calls that are not inlined. Each function has a text of its own. A group that calls gets a frame:
 // a window of the warp's vector and predicate registers above the caller's window, local memory above the caller's, and
-// a copy of the caller's scalars, which the group gets back when it returns. Groups that part inside a function share
-// its frame. Groups that return reach the instruction after the call and join there. So lanes that call different
+// a copy of the caller's scalars, which the group gets back when it returns. Groups that diverge inside a function
+// share its frame. Groups that return reach the instruction after the call and join there. So lanes that call different
 // functions at one place, or that recur to different depths, need no mechanism other than groups.
 
 // A warp that is deepCalls calls deep has turns longer by deepTurn steps. Thus if a recursion never ends, one stack is

@@ -621,7 +621,7 @@ func (x *machine) longWaiting(w *engine.Warp) uint32 {
 	return lanes
 }
 
-// part makes the lanes of mask, which are in group i, a group of their own and returns its index.
+// part splits the lanes of mask off group i and returns the index of their new group.
 func (x *machine) part(v *registers, i int, mask uint32) int {
 	slot := x.takeSlot(v)
 	g := &v.groups[i]

@@ -14,7 +14,7 @@ func (x *machine) partsAt(w *engine.Warp, i, meet, fall int32) {
 	w.At = engine.Split{Place: x.places[i], Meet: meet, Behind: fall}
 }
 
-// forkPath parts the running group at a branch: the lanes of taken take edge a, the others edge b.
+// forkPath splits the running group at a branch: the lanes of taken take edge a, the others edge b.
 func (x *machine) forkPath(w *engine.Warp, in *vcode.Instr, taken uint32) {
 	v, t := regsOf(w), x.t
 	k := x.part(v, v.cur, v.groups[v.cur].mask&^taken)

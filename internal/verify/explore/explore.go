@@ -331,7 +331,7 @@ func (x *explorer) proceed(e int) {
 }
 
 // stale reports whether e, which ended an iteration that changed nothing, has read a value that is not the last one.
-// The search need not go on then. The execution without the iteration is consistent too, and a later write by another
+// Then the search can stop here. The execution without the iteration is consistent too, and a later write by another
 // thread is explored where e reads the last value and waits. This holds for e only: the reads before it may belong to
 // an execution in which e reads another value and the loop ends.
 func (x *explorer) stale(e int) bool {
@@ -387,7 +387,8 @@ func (x *explorer) arrive(t int, op *Op) {
 	g.pop()
 }
 
-// exited counts the ended threads that arrival a of thread t does not meet, and calls f, if it is not nil, for each.
+// exited counts the ended threads of t's barrier that have not arrived with arrival a of t. It calls f, if it is not
+// nil, for each.
 func (x *explorer) exited(t int, a *event, f func(o int)) int {
 	g, n := x.g, 0
 	for o := range g.threads {
